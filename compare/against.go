@@ -2,7 +2,6 @@ package compare
 
 import (
 	"fmt"
-	"slices"
 
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
@@ -58,8 +57,7 @@ func SetAgainst(base, now *Cell, name string, change float64) (Against, string) 
 // Named finds a figure or a component of the memory by its name; an empty one that says so where there is none.
 func (c *Cell) Named(name string) Figure {
 	f := c.Figure(name)
-	if f.Title == "" && !f.Known() && slices.ContainsFunc(
-		components(), func(known [2]string) bool { return known[0] == name }) {
+	if f.Title == "" && !f.Known() && isComponent(name) {
 		if part := c.Parts.Component(name); part.Known() {
 			return part.Figure
 		}
@@ -76,25 +74,27 @@ func title(f Figure) string {
 
 // unlike says why a figure is not the same thing on both sides.
 func unlike(name string, a, b *Cell) string {
-	switch name {
-	case figure.Increase:
-		if (a.Figure(figure.Baseline).Absent == NoBaseline) != (b.Figure(figure.Baseline).Absent == NoBaseline) {
-			return "one increase is a whole peak, the other what came on top of a baseline"
+	if name == figure.Increase &&
+		(a.Figure(figure.Baseline).Absent == NoBaseline) != (b.Figure(figure.Baseline).Absent == NoBaseline) {
+		return "one increase is a whole peak, the other what came on top of a baseline"
+	}
+	for _, of := range []struct {
+		what   figure.Moves
+		differ func(a, b *Cell) string
+	}{{figure.Sharing, shareOutside}, {figure.Cache, cachesDiffer}, {figure.Load, loadsDiffer}} {
+		if moved(name, of.what) {
+			if why := of.differ(a, b); why != "" {
+				return why
+			}
 		}
-		return shareOutside(a, b)
-	case figure.PeakPSS:
-		return shareOutside(a, b)
-	case figure.TTFT:
-		if why := cachesDiffer(a, b); why != "" {
-			return why
-		}
-		return loadsDiffer(a, b)
-	case figure.PrefillTPS:
-		return cachesDiffer(a, b)
-	case figure.LoadTime:
-		return loadsDiffer(a, b)
 	}
 	return ""
+}
+
+// moved tells whether something moves a figure.
+func moved(name string, by figure.Moves) bool {
+	r := figure.Of(name)
+	return r != nil && r.Moves.Has(by)
 }
 
 // Correct corrects questions that are asked together for their number, by Holm, all of one weight, and says what they

@@ -10,28 +10,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// beyondParts are the parts in order, with what people call them and how they are obtained. All are growths from the
-// baseline to the highest moment.
-func beyondParts() [][3]string {
-	return [][3]string{
-		{figure.PageCopies, "page: copies of weights on their way",
-			"anonymous memory of the page's process at the highest moment, less that at the end of " +
-				"the measurement: array buffers that shards are read into, and those that wait to be collected"},
-		{figure.TransferBuffers, "buffers between page and GPU process",
-			"shared memory of all processes: writes to WebGPU pass through it; what the largest " +
-				"tensor took is kept"},
-		{figure.GPUProcess, "GPU process: kernels, driver",
-			"anonymous memory of the GPU process less what the ledger says is live: compiled " +
-				"kernels, and what the driver rounds sizes up to"},
-		{figure.PageHeaps, "page: JavaScript, WebAssembly, code",
-			"anonymous memory of the page's process at the end of the measurement"},
-		{figure.ProgramFiles, "program files", "pages of programs, libraries and data that were mapped by the end of the measurement; they also change when " +
-			"another browser starts or ends"},
-		{figure.OtherProcesses, "browser and services", "anonymous memory of the browser's other processes"},
-		{figure.NotYetThere, "model's memory not there yet",
-			"what the ledger had live at the highest moment, less weights, KV cache and activations as they " +
-				"were at the end: below zero where the peak came before all of them were there"},
-	}
+// beyondParts are the parts between their sum and what is left.
+func beyondParts() []*figure.Row {
+	rows := figure.Rows(func(r *figure.Row) bool { return r.Beyond })
+	return rows[1 : len(rows)-1]
 }
 
 // holdings are the parts of PSS at a moment, in bytes, by role and kind, and what the ledger had live.
@@ -64,14 +46,14 @@ func (c *Cell) beyond(all []launch, w whole, left Figure, model ...Figure) []Com
 		return nil
 	}
 	parts := map[string]*Figure{}
-	for _, p := range beyondParts() {
-		parts[p[0]] = &Figure{Name: p[0], Title: p[1], Unit: "MiB", Method: record.MethodSmapsRollup, How: p[2]}
+	for _, row := range beyondParts() {
+		f := newFigure(row.Name)
+		f.Method = record.MethodSmapsRollup
+		parts[row.Name] = &f
 	}
-	share := Figure{Name: figure.BrowserShare, Title: ComponentTitle(figure.BrowserShare), Unit: "MiB",
-		Method: record.MethodSmapsRollup,
-		How:    "the sum of what the browser's processes took beyond weights, KV cache and activations, by kind of memory" + stageWords(all)}
-	rest := Figure{Name: figure.EverythingElse, Title: ComponentTitle(figure.EverythingElse), Unit: "MiB", Method: ByDifference,
-		How: "the increase less all of these: the files that were mapped at the peak alone, and peaks between two readings"}
+	share, rest := newFigure(figure.BrowserShare), newFigure(figure.EverythingElse)
+	share.Method, rest.Method = record.MethodSmapsRollup, ByDifference
+	share.How += stageWords(all)
 	for _, l := range all {
 		sizes, ok := partsBeyond(l, model)
 		if math.IsNaN(left.value(l.id)) || !ok {
@@ -79,8 +61,8 @@ func (c *Cell) beyond(all []launch, w whole, left Figure, model ...Figure) []Com
 		}
 		sum := 0.0
 		for _, p := range beyondParts() {
-			parts[p[0]].exact(l.id, sizes[p[0]])
-			sum += sizes[p[0]]
+			parts[p.Name].exact(l.id, sizes[p.Name])
+			sum += sizes[p.Name]
 		}
 		share.exact(l.id, sum)
 		rest.exact(l.id, left.value(l.id)-sum)
@@ -90,7 +72,7 @@ func (c *Cell) beyond(all []launch, w whole, left Figure, model ...Figure) []Com
 	}
 	figures := []Figure{share}
 	for _, p := range beyondParts() {
-		figures = append(figures, *parts[p[0]])
+		figures = append(figures, *parts[p.Name])
 	}
 	var out []Component
 	for _, f := range append(figures, rest) {

@@ -79,48 +79,13 @@ func LedgerParts() []string {
 	return []string{figure.Weights, figure.KVReserved, figure.Workspaces, figure.Unattributed}
 }
 
+// parted are those of an engine's own memory, in order.
 func parted() []part {
-	ledger := func(name, title, value, how string) part { return part{name, title, "webgpu_ledger", value, how, ""} }
-	parts := []part{
-		ledger(figure.Ledger, "WebGPU ledger", "live_bytes", "what WebGPU was asked for and has not been given back"),
-		ledger(figure.Weights, "weights", "weights_bytes",
-			"WebGPU buffers that parameters lie in, known by the load's stage and "+
-				"the package's sizes"),
-		ledger(figure.KVReserved, "KV cache, reserved", "kv_reserved_bytes",
-			"WebGPU buffers of the KV cache, found by their size among those "+
-				"that were made after the weights, all had at the load"),
-		ledger(figure.KVUsed, kvFilled, "kv_used_bytes",
-			"the tokens that the page says it holds × the bytes of one in the KV "+
-				"cache's buffers; within what is reserved"),
-		ledger(figure.Workspaces, "workspaces", "workspaces_bytes",
-			"WebGPU buffers of the engine's working memory: everything "+
-				"else since its virtual machine was made"),
-		ledger(figure.Unattributed, "unattributed", "unattributed_bytes", "the rest of the ledger"),
-		{figure.JSHeap, "JavaScript heap", "heap_usage", "used_bytes", "JavaScript objects, over the isolates that were read",
-			""},
-		{figure.ArrayBuffers, "array buffers", "heap_usage", "backing_storage_bytes",
-			"backing stores of array buffers, over the isolates that were read", ""},
-		{figure.Wasm, "WebAssembly", "wasm_memory", "memory_bytes", "WebAssembly memories by their size, touched or not", ""},
-		{figure.UserAgent, "user agent's memory", "user_agent_memory", "total_bytes",
-			"what the browser itself counts for the page: heap and array buffers again, with its workers'", ""},
+	var out []part
+	for _, r := range figure.Rows(func(r *figure.Row) bool { return r.Inside != nil && r.Name != figure.TotalPSS }) {
+		out = append(out, part{r.Name, r.Title, r.Inside.Method, r.Inside.Value, r.How, r.Inside.Logged})
 	}
-	for i, p := range parts {
-		parts[i].logged = map[string]string{
-			figure.Weights: "the buffers of the model's weights as the engine's log gives them; those that are a mapped file " +
-				"come into memory as they are used",
-			figure.KVReserved: "the buffers of the KV cache as the engine's log gives them, all had at the load",
-			figure.KVUsed: "the tokens that the engine says it holds × the KV cache's bytes by the engine's log / " +
-				"its cells",
-			figure.Workspaces: "the buffers for computing and for results as the engine's log gives them",
-		}[p.name]
-	}
-	return parts
-}
-
-// said is the size that an engine gives when it is asked, where one does. It is neither part nor sum of the others.
-func said() part {
-	return part{figure.EngineSays, "Ollama says: size (its own estimate)", apiPS, "size_bytes",
-		"what Ollama answers to /api/ps, in memory and on GPUs together: its own estimate, made before the load", ""}
+	return out
 }
 
 // breakdown is nothing where no launch looked inside an engine or at its processes' peaks.
@@ -128,11 +93,10 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 	b := &Breakdown{Load: []Figure{}, Measure: []Figure{}, Retained: []Figure{}, Peaks: processPeaks(counted),
 		Notes: []string{}}
 	known := len(b.Peaks) > 0
-	parts := parted()
-	if says := said(); has(counted, says.method) {
-		parts = append(parts, says)
-	}
-	for _, p := range parts {
+	for _, p := range parted() {
+		if p.name == figure.EngineSays && !has(counted, p.method) {
+			continue // it is neither part nor sum of the others
+		}
 		p = p.of(counted)
 		load, measure, retained := p.figure(counted), p.figure(counted), p.figure(counted)
 		retained.How += ": after the unload, less what there was at the baseline; " + garbage(counted)
@@ -231,9 +195,9 @@ func (f *Figure) exact(attempt int, v float64) {
 
 // pss adds the total over the processes beside what is inside them.
 func (b *Breakdown) pss(counted []*record.Attempt) {
-	f := Figure{Name: figure.TotalPSS, Title: "total PSS", Unit: "MiB", Method: record.MethodSmapsRollup, Absent: noPSS,
-		Blind: blind(counted, record.MethodSmapsRollup),
-		How:   "the sum of the processes' proportional set sizes"}
+	f := newFigure(figure.TotalPSS)
+	f.Method, f.Absent = record.MethodSmapsRollup, noPSS
+	f.Blind = blind(counted, record.MethodSmapsRollup)
 	load, measure, retained := f, f, f
 	retained.How += ": after the unload, less the launch's baseline; what an allocator keeps for later counts, and files " +
 		"that other programs share now"

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -29,7 +30,7 @@ func TestDecodeOfPiecesOfSeveralTokens(t *testing.T) {
 		"nearly one by one":       {of(10, 1, 11), 13.75},
 		"not counted":             {of(4, 1, 32), math.NaN()},
 	} {
-		if got := decodeTPS(c.request); math.Abs(got-c.want) > 1e-9 || math.IsNaN(got) != math.IsNaN(c.want) {
+		if got := figure.DecodeRate(c.request); math.Abs(got-c.want) > 1e-9 || math.IsNaN(got) != math.IsNaN(c.want) {
 			t.Errorf("%s: %g tokens/s, want %g", name, got, c.want)
 		}
 	}

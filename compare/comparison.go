@@ -64,9 +64,9 @@ type Side struct {
 	N        int             `json:"launches"`
 }
 
-// compared lists the figures that ratios are given for.
-func compared() []string {
-	return []string{figure.PeakPSS, figure.Increase, figure.LoadTime, figure.TTFT, figure.DecodeTPS, figure.PrefillTPS}
+// compared lists the figures that ratios are given for, where requests come one at a time or together.
+func compared(together bool) []string {
+	return figure.Names(figure.Rows(func(r *figure.Row) bool { return r.Ratio.In(together) }))
 }
 
 // related tells whether two cells are about the same model and prompt, so that a reader will want them side by side.
@@ -296,17 +296,8 @@ func (f Figure) perLaunch(launch map[int]int) []float64 {
 // fill sets each figure that both have against the other's.
 func (c *Comparison) fill(a, b *Cell, launchA, launchB map[int]int) {
 	for _, name := range comparedOf(a, b) {
-		if name == figure.Increase && (a.Figure(figure.Baseline).Absent == NoBaseline) != (b.Figure(figure.Baseline).Absent == NoBaseline) {
-			continue // one is a whole peak, the other what came on top
-		}
-		if (name == figure.PeakPSS || name == figure.Increase) && shareOutside(a, b) != "" {
-			continue // of one not all was counted
-		}
-		if (name == figure.TTFT || name == figure.PrefillTPS) && cachesDiffer(a, b) != "" {
-			continue // of one prompt less was computed
-		}
-		if (name == figure.TTFT || name == figure.LoadTime) && loadsDiffer(a, b) != "" {
-			continue // the one's has the other's in it
+		if unlike(name, a, b) != "" {
+			continue
 		}
 		fa, fb := a.Figure(name), b.Figure(name)
 		if !fa.Known() || !fb.Known() {
@@ -357,10 +348,10 @@ func newRatio(fa, fb Figure, s stats.Sides) Ratio {
 // alikeNote says in which way a figure of one cell is not quite that of the other.
 func alikeNote(name string, a, b *Cell) string {
 	var notes []string
-	if name == figure.DecodeTPS {
+	if moved(name, figure.Length) {
 		notes = append(notes, lengthsDiffer(a, b))
 	}
-	if name == figure.DecodeTPS || name == figure.TTFT || name == figure.PrefillTPS {
+	if moved(name, figure.Pieces) {
 		notes = append(notes, piecesDiffer(a, b))
 	}
 	return strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")

@@ -7,26 +7,12 @@ import (
 	"llmparity/internal/record"
 )
 
-// kvFilled is what people call the part of a KV cache in which tokens lie.
-const kvFilled = "KV cache, filled (calculated)"
+// components lists what a breakdown and a prediction are told by, in order.
+func components() []*figure.Row { return figure.Rows(func(r *figure.Row) bool { return r.Component }) }
 
-// components lists what a breakdown and a prediction are told by, in order, with what people call it.
-func components() [][2]string {
-	return [][2]string{{figure.ModelWeights, "model weights"}, {figure.KVCache, "KV cache, reserved"}, {figure.KVCacheUsed, kvFilled},
-		{figure.Activations, "activations, workspaces"}, {figure.FrameworkOverhead, "everything else"},
-		{figure.MultiGPUOverhead, "multi-GPU overhead"},
-		{figure.MemoryIncrease, "baseline to peak"}, {figure.TotalMemory, "total"}}
-}
-
-// ComponentTitle is what people call a component.
-func ComponentTitle(name string) string {
-	for _, c := range append(components(), [2]string{figure.BrowserShare, "browser's own"},
-		[2]string{figure.EverythingElse, "everything else"}) {
-		if c[0] == name {
-			return c[1]
-		}
-	}
-	return name
+func isComponent(name string) bool {
+	r := figure.Of(name)
+	return r != nil && r.Component
 }
 
 // Methods of a component beside those of sources.
@@ -116,5 +102,5 @@ func (p *Parts) Component(name string) Component {
 			}
 		}
 	}
-	return Component{Figure: Figure{Name: name, Title: ComponentTitle(name), Absent: "not measured"}}
+	return Component{Figure: Figure{Name: name, Title: figure.Title(name), Absent: "not measured"}}
 }

@@ -55,10 +55,10 @@ type Judgement struct {
 	Call        stats.Call `json:"call"`
 }
 
-// headline tells the figures that everybody asks for first: those that the verdict is made of. Where requests come
-// together it is what all of them yield, and not what one does.
+// headline tells the figures that the verdict is made of.
 func headline(name string, together bool) bool {
-	return name == figure.PeakPSS || name == figure.TTFT || name == figure.DecodeTPS && !together || name == figure.AggregateTPS
+	r := figure.Of(name)
+	return r != nil && r.Headline.In(together)
 }
 
 // judge tests families, and puts what comes of it into words.
@@ -184,7 +184,7 @@ func (r *Result) comparedIn(comparisons []int) []string {
 			out = appendNew(out, x.Figure)
 		}
 	}
-	known := compared()
+	known := compared(false)
 	slices.SortStableFunc(out, func(a, b string) int {
 		place := func(name string) int {
 			if at := slices.Index(known, name); at >= 0 {

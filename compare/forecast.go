@@ -86,22 +86,22 @@ func (c *Cell) forecast(p record.Prediction) *Forecast {
 	if len(otherwise) > 0 {
 		f.Notes = append(f.Notes, "everything else and total were foretold by other definitions than are measured, and are not held against what was measured")
 	}
-	for _, name := range components() {
-		if slices.Contains(otherwise, name[0]) {
+	for _, row := range components() {
+		if slices.Contains(otherwise, row.Name) {
 			continue
 		}
-		said, ok := p.Part(name[0])
-		measured := c.comparable(name[0])
+		said, ok := p.Part(row.Name)
+		measured := c.comparable(row.Name)
 		// Of one device there is no overhead of several; the peak holds what there was before, which is foretold of
 		// few.
-		trivial := name[0] == figure.MultiGPUOverhead && (!measured.Known() || measured.Center() == 0) ||
-			name[0] == figure.TotalMemory
+		trivial := row.Name == figure.MultiGPUOverhead && (!measured.Known() || measured.Center() == 0) ||
+			row.Name == figure.TotalMemory
 		if !ok && (!measured.read() || trivial) {
 			continue
 		}
-		held := hold(name[0], said, ok, measured)
-		if name[0] == figure.FrameworkOverhead && c.Parts != nil && len(c.Parts.Beyond) > 0 {
-			held.Title = ComponentTitle(figure.BrowserShare) + " and " + held.Title
+		held := hold(row.Name, said, ok, measured)
+		if row.Name == figure.FrameworkOverhead && c.Parts != nil && len(c.Parts.Beyond) > 0 {
+			held.Title = figure.Title(figure.BrowserShare) + " and " + held.Title
 		}
 		f.Parts = append(f.Parts, held)
 	}
@@ -131,7 +131,7 @@ func byOtherDefinitions(p record.Prediction) []string {
 
 // hold sets what was foretold of a component against what was measured.
 func hold(name string, said record.Foretold, told bool, measured Component) Foretold {
-	f := Foretold{Name: name, Title: ComponentTitle(name), Origin: measured.Origin, Verdict: NotForetold}
+	f := Foretold{Name: name, Title: figure.Title(name), Origin: measured.Origin, Verdict: NotForetold}
 	if told {
 		low, best, high := inMiB(said.Low), inMiB(said.Best), inMiB(said.High)
 		f.Low, f.Best, f.High, f.Method, f.Confidence, f.DType = &low, &best, &high, said.Method, said.Confidence,
@@ -317,8 +317,8 @@ func (c *Cell) leftOver(off float64) string {
 // worst names the component whose error is largest, in MiB, of those that make up a sum.
 func (f *Forecast) worst() (string, bool) {
 	name, most := "", 0.0
-	for _, n := range components()[:6] {
-		x, ok := f.Part(n[0])
+	for _, row := range components()[:6] {
+		x, ok := f.Part(row.Name)
 		if ok && x.Error != nil && math.Abs(*x.Error) > most {
 			name, most = fmt.Sprintf("%s (%s MiB)", x.Title, off(*x.Error)), math.Abs(*x.Error)
 		}

@@ -26,13 +26,13 @@ func comparedOf(a, b *Cell) []string {
 		return []string{figure.PeakRSS, figure.PeakHeap}
 	}
 	if a.Load != nil && b.Load != nil {
-		names := append(compared(), figure.AggregateTPS)
+		names := compared(true)
 		if t := tail(a, b); t != "" {
 			names = append(names, t)
 		}
 		return names
 	}
-	return compared()
+	return compared(false)
 }
 
 // pairForeign sets rows that another program wrote against all other cells that have the like of theirs, where that is
@@ -81,8 +81,9 @@ func foreign(attempts []*record.Attempt) bool {
 
 // heapFigure is the highest heap that another program wrote down; nothing where it wrote none.
 func heapFigure(attempts []*record.Attempt) []Figure {
-	f := Figure{Name: figure.PeakHeap, Title: "peak JavaScript heap", Unit: "MiB", Method: record.MethodForeign,
-		How: "the highest heap_used_mb, " + written + "; it is no process's memory"}
+	f := newFigure(figure.PeakHeap)
+	f.Method = record.MethodForeign
+	f.How += ", " + written + "; it is no process's memory"
 	for _, a := range attempts {
 		peak := -1.0
 		for _, m := range a.Metrics {

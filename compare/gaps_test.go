@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -32,7 +33,7 @@ func TestGapsBetweenTokens(t *testing.T) {
 		"none":                      {at(0), nil},
 		"held up on their way here": {&record.Request{Tokens: at(0, 5, 7, 9).Tokens}, nil},
 	} {
-		if got := gaps(c.request); !slices.Equal(got, c.want) {
+		if got := figure.Gaps(c.request); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
@@ -58,7 +59,8 @@ func TestNearestRank(t *testing.T) {
 func TestGapsAreNamedForWhatTheyAreBetween(t *testing.T) {
 	of := func(pieces bool, r *record.Request) []Figure {
 		spec := record.Cell{Pieces: pieces}
-		return summarised(gapFigures(spec, []*record.Attempt{{ID: 1, Requests: []*record.Request{r}}}, ""))
+		all := summarised(timingFigures(spec, []*record.Attempt{{ID: 1, Requests: []*record.Request{r}}}))
+		return slices.DeleteFunc(all, func(f Figure) bool { return f.Name != figure.ITL50 && f.Name != figure.ITL99 })
 	}
 	for name, c := range map[string]struct {
 		pieces bool

@@ -71,8 +71,8 @@ func (r *Result) group(o Options) {
 				"): group them by device too"
 			continue
 		}
-		for _, figure := range compared() {
-			g.Figures = append(g.Figures, r.groupValue(g.Cells, figure))
+		for _, name := range compared(false) {
+			g.Figures = append(g.Figures, r.groupValue(g.Cells, name))
 		}
 	}
 }

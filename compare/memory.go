@@ -171,24 +171,11 @@ func (f footprint) increaseRSS() float64 {
 // memoryFigures come in the order in which renderers show them.
 func memoryFigures(attempts []*record.Attempt) []Figure {
 	how := memoryHow(attempts)
-	peak := Figure{Name: figure.PeakPSS, Title: "peak memory", Unit: "MiB", Absent: noPSS,
-		How: "the highest total PSS (proportional set size: a page that n processes share counts 1/n in each) over the " +
-			"launch, " + how.pss + how.blind}
-	inc := Figure{Name: figure.Increase, Title: "memory increase", Unit: "MiB", Absent: noPSS,
-		How: "peak memory minus the launch's own baseline"}
-	base := Figure{Name: figure.Baseline, Title: "baseline", Unit: "MiB", Absent: noPSS,
-		How: "the median total PSS in the baseline phase: the engine is open, no model is loaded"}
-	warm := Figure{Name: figure.PostWarmup, Title: "after warm-up", Unit: "MiB",
-		Absent: "no total PSS was read after a warm-up phase",
-		How:    "the last total PSS before the measurement begins"}
-	uss := Figure{Name: figure.PeakUSS, Title: "peak USS", Unit: "MiB", Absent: noPSS,
-		How: "the highest total USS (pages that no other process shares) over the launch, " + how.pss +
-			"; leaves out " +
-			"everything shared, such as staging buffers"}
-	rss := Figure{Name: figure.PeakRSS, Title: "peak RSS sum", Unit: "MiB", Absent: "no total RSS was read",
-		How: "the highest sum of the processes' RSS at one tick, " + how.rss +
-			"; counts a page shared by n processes n " +
-			"times, so it is no total"}
+	peak, inc, base := newFigure(figure.PeakPSS), newFigure(figure.Increase), newFigure(figure.Baseline)
+	warm, uss, rss := newFigure(figure.PostWarmup), newFigure(figure.PeakUSS), newFigure(figure.PeakRSS)
+	peak.How += ", " + how.pss + how.blind
+	uss.How += ", " + how.pss + "; leaves out everything shared, such as staging buffers"
+	rss.How += ", " + how.rss + "; counts a page shared by n processes n times, so it is no total"
 	all := footprints(attempts)
 	peak.How += carriedHow(all)
 	unborn := 0
@@ -247,14 +234,9 @@ func rejoined(attempts []*record.Attempt) bool {
 // rssFigures stand in for those of PSS where that can't be read: processes of another user, other systems than Linux.
 func rssFigures(attempts []*record.Attempt, how string) []Figure {
 	const twice = "; a page that n processes share counts n times"
-	base := Figure{Name: figure.BaselineRSS, Title: "baseline, RSS sum", Unit: "MiB",
-		Absent: "no total RSS was read in a baseline phase",
-		How:    "the median sum of RSS in the baseline phase, " + how + twice}
-	warm := Figure{Name: figure.PostWarmupRSS, Title: "after warm-up, RSS sum", Unit: "MiB",
-		Absent: "no total RSS was read after a warm-up phase",
-		How:    "the last sum of RSS before the measurement begins, " + how + twice}
-	inc := Figure{Name: figure.IncreaseRSS, Title: "increase, RSS sum", Unit: "MiB",
-		How: "the highest sum of RSS minus the launch's own baseline, none where no process exists before the load"}
+	base, warm, inc := newFigure(figure.BaselineRSS), newFigure(figure.PostWarmupRSS), newFigure(figure.IncreaseRSS)
+	base.How += ", " + how + twice
+	warm.How += ", " + how + twice
 	born := false
 	for _, f := range footprints(attempts) {
 		base.add(f.attempt, f.baselineRSS)

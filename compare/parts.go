@@ -50,7 +50,7 @@ func (c *Cell) split(counted []*record.Attempt) *Parts {
 
 // add takes a figure for a component.
 func (p *Parts) add(f Figure) {
-	f.Title, f.Unit = ComponentTitle(f.Name), "MiB"
+	f.Title, f.Unit = figure.Title(f.Name), "MiB"
 	f.summarise()
 	if !f.Known() {
 		f.Method, f.Blind, f.How = "", "", ""

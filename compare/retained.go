@@ -61,11 +61,8 @@ func pssAtEnd(a *record.Attempt, p record.Phase) map[process]float64 {
 // retainedFigure is over launches; what each process has of it, and whether it grows from launch to launch, stands in
 // How.
 func retainedFigure(attempts []*record.Attempt) Figure {
-	f := Figure{Name: figure.Retained, Title: "retained", Unit: "MiB", Method: record.MethodSmapsRollup,
-		Absent: "not read both before the load and after the unload",
-		How: "the total PSS at the end of the unload minus that at the end of the baseline; an unrelated browser that " +
-			"starts or ends " +
-			"meanwhile moves it too"}
+	f := newFigure(figure.Retained)
+	f.Method = record.MethodSmapsRollup
 	roles := map[string][]float64{}
 	for _, a := range attempts {
 		r := retainedBy(a)

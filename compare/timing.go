@@ -3,7 +3,7 @@ package compare
 import (
 	"fmt"
 	"math"
-	"slices"
+	"strings"
 
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
@@ -12,78 +12,75 @@ import (
 
 const ms = 1e6 // nanoseconds
 
-// timingFigures come in the order in which renderers show them.
+// timingFigures come in the order of the table.
 func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
-	load := Figure{Name: figure.LoadTime, Title: "load time", Unit: "ms", Absent: "no load phase ended",
-		How: "the length of the load phase on the host's clock: from asking for the model until the engine says that it is " +
-			"ready; " +
-			"starting the engine itself is in it where the engine starts with the model"}
+	load := newFigure(figure.LoadTime)
 	if spec.PerGeneration {
-		load.How = "the length of the span “model”: a process that generates one token, started until it says that it begins to " +
-			"generate; every generation loads the model again, within its time to the first token"
+		load.How = "the length of the span “model”: a process that generates one token, started until it says that it begins " +
+			"to generate; every generation loads the model again, within its time to the first token"
 	}
 	for _, a := range attempts {
 		if took, ok := loadTook(spec, a); ok {
 			load.add(a.ID, float64(took)/ms)
 		}
 	}
-	const inLaunch = "; the median of a launch's requests in the measure phase"
-	decodeHow, counted := "(N - 1) / (time of the last token - time of the first), N real tokens and not text chunks",
-		"real tokens, counted where the engine samples them"
-	if spec.Pieces {
-		decodeHow = "tokens behind the first piece of text / (time of the last piece - time of the first), tokens as the engine counts " +
-			"them, where it does not count those of each piece all pieces taken for alike"
-		counted = "tokens as the engine counts them; it tells of pieces of text"
-	}
-	prefill := Figure{Name: figure.PrefillTPS, Title: "prefill", Unit: "tokens/s",
-		Absent: "no prefill span, or no number of prompt tokens, in the record",
-		How:    "prompt tokens that came from no cache / the prefill span (" + spanHow(attempts) + ")" + inLaunch}
-	cached := Figure{Name: figure.Cached, Title: "prompt tokens from a cache", Unit: "tokens", Method: byTokens,
-		Absent: "no request returned",
-		How: "tokens of the prompt that the engine did not compute, because an earlier request had: prefill is of the " +
-			"others" + inLaunch}
-	if untold(spec, attempts) {
-		cached.Absent = "the engine does not tell"
-	}
-	unknown := unknownPrefills(spec, attempts)
-	if len(unknown) > 0 {
-		prefill.Absent = "not known: the prompt may have been in a cache that does not tell"
-	}
-	decode := Figure{Name: figure.DecodeTPS, Title: "decode", Unit: "tokens/s", Absent: "no request yielded two tokens",
-		How: decodeHow + inLaunch}
-	if why := clumped(attempts); why != "" {
-		decode.Absent = why
-	}
-	left := "left the host"
-	if spec.Traffic != nil {
-		left = "was due, whether or not it was sent then"
-	}
-	figures := []Figure{
-		load,
-		perRequest(attempts, ttft, Figure{Name: figure.TTFT, Title: "time to first token", Unit: "ms",
-			Absent: "no request yielded a token",
-			How:    "the first real token's time minus the time at which the request " + left + inLaunch}),
-		perRequest(attempts, decodeTPS, decode),
-		perRequest(attempts, func(r *record.Request) float64 {
-			if unknown[r] {
-				return math.NaN()
+	out := []Figure{load}
+	for _, row := range figure.Rows(func(r *figure.Row) bool { return r.Request != nil }) {
+		f, of := newFigure(row.Name), row.Request
+		if f.Unit == "tokens" {
+			f.Method = byTokens
+		}
+		switch row.Name {
+		case figure.TTFT, figure.Latency:
+			if spec.Traffic != nil {
+				f.How = strings.Replace(f.How, figure.LeftHost, "was due, whether or not it was sent then", 1)
 			}
-			return prefillTPS(r)
-		}, prefill),
-		perRequest(attempts, latency, Figure{Name: figure.Latency, Title: "request latency", Unit: "ms",
-			Absent: "no request returned",
-			How:    "from the time at which the request " + left + " until it has returned" + inLaunch}),
-		perRequest(attempts, tokens, Figure{Name: figure.Tokens, Title: "tokens generated", Unit: "tokens", Method: byTokens,
-			Absent: "no request returned",
-			How:    counted + inLaunch}),
-		perRequest(attempts, promptTokens,
-			Figure{Name: figure.Prompt, Title: "prompt tokens", Unit: "tokens", Method: byTokens,
-				Absent: "the engine tells neither ids nor a number",
-				How:    "tokens that the engine made of the prompt" + inLaunch}),
-		perRequest(attempts, func(r *record.Request) float64 { return cachedTokens(spec, r) }, cached),
+		case figure.DecodeTPS:
+			if spec.Pieces {
+				f.How = "tokens behind the first piece of text / (time of the last piece - time of the first), tokens as the engine " +
+					"counts them, where it does not count those of each piece all pieces taken for alike"
+			}
+			if why := clumped(attempts); why != "" {
+				f.Absent = why
+			}
+		case figure.ITL50, figure.ITL99:
+			f.betweenTokens(spec, attempts)
+		case figure.PrefillTPS:
+			f.How += " (" + spanHow(attempts) + ")"
+			if unknown := unknownPrefills(spec, attempts); len(unknown) > 0 {
+				f.Absent = "not known: the prompt may have been in a cache that does not tell"
+				of = func(r *record.Request) float64 {
+					if unknown[r] {
+						return math.NaN()
+					}
+					return row.Request(r)
+				}
+			}
+		case figure.Tokens:
+			if spec.Pieces {
+				f.How = "tokens as the engine counts them; it tells of pieces of text"
+			}
+		case figure.Cached:
+			if untold(spec, attempts) {
+				f.Absent = "the engine does not tell"
+			}
+			of = func(r *record.Request) float64 {
+				if r.CachedTokens == record.CacheUntold && spec.PromptCache != record.CacheOn {
+					return 0
+				}
+				return row.Request(r)
+			}
+		}
+		f.How += "; the median of a launch's requests in the measure phase"
+		out = append(out, perRequest(attempts, of, f))
 	}
-	decodeAt := slices.IndexFunc(figures, func(f Figure) bool { return f.Name == figure.DecodeTPS })
-	return slices.Insert(figures, decodeAt+1, gapFigures(spec, attempts, inLaunch)...)
+	return out
+}
+
+// newFigure is one of the table's, without values.
+func newFigure(name string) Figure {
+	r := figure.New(name)
+	return Figure{Name: r.Name, Title: r.Title, Unit: r.Unit, How: r.How, Absent: r.Absent}
 }
 
 // perRequest takes the median within the launch: the launch is the unit of repetition, requests inside one are not
@@ -101,47 +98,6 @@ func perRequest(attempts []*record.Attempt, of func(*record.Request) float64, f 
 	return f
 }
 
-func ttft(r *record.Request) float64 {
-	if len(r.Tokens) == 0 {
-		return math.NaN()
-	}
-	return float64(r.Tokens[0].NS-due(r)) / ms
-}
-
-func decodeTPS(r *record.Request) float64 {
-	last := len(r.Tokens) - 1
-	// there is none where tokens came at once: their times are not those at which they were there
-	_, told := r.Span(record.Decode)
-	if last < 1 || r.Tokens[last].NS <= r.Tokens[0].NS || sparse(r) || !told {
-		return math.NaN()
-	}
-	behind := float64(r.Tokened()) * float64(len(r.Tokens)-together(r)) / float64(len(r.Tokens))
-	return behind / (float64(r.Tokens[last].NS-r.Tokens[0].NS) / 1e9)
-}
-
-// together is how many tokens came with the first one, itself among them: those of one piece of text, where the engine
-// counts them, have one time, and took no time that could be seen.
-func together(r *record.Request) int {
-	n := 0
-	for n < len(r.Tokens) && r.Tokens[n].NS == r.Tokens[0].NS {
-		n++
-	}
-	return n
-}
-
-func prefillTPS(r *record.Request) float64 {
-	s, ok := r.Span(record.Prefill)
-	n := r.Prompted() - max(0, r.CachedTokens)
-	if !ok || s.EndNS <= s.BeginNS || n < 1 {
-		return math.NaN()
-	}
-	return float64(n) / (float64(s.EndNS-s.BeginNS) / 1e9)
-}
-
-func latency(r *record.Request) float64 { return float64(r.ReturnedNS-due(r)) / ms }
-
-func tokens(r *record.Request) float64 { return float64(r.Tokened()) }
-
 // loadTook is how many nanoseconds a load took. Of an engine with a process a generation the phase goes on until its
 // process has been read and ended; that is ours.
 func loadTook(spec record.Cell, a *record.Attempt) (int64, bool) {
@@ -157,18 +113,11 @@ func loadTook(spec record.Cell, a *record.Attempt) (int64, bool) {
 	return p.EndNS - p.BeginNS, ok
 }
 
-// wholePieces is how many pieces of text a token must have come in, at least, for the times of the first and the last
-// piece to be those of the first and the last token, nearly.
-const wholePieces = 0.9
-
-// sparse tells that many of the tokens came in one piece with others: when they did is not known.
-func sparse(r *record.Request) bool { return float64(len(r.Tokens)) < wholePieces*float64(r.Generated) }
-
 // clumped says why there is no decode; empty where tokens came one by one, or nearly.
 func clumped(attempts []*record.Attempt) string {
 	for _, a := range attempts {
 		for _, r := range a.Measured() {
-			if sparse(r) {
+			if figure.Sparse(r) {
 				return fmt.Sprintf("%d tokens came in %d pieces: when each came is not known", r.Generated,
 					len(r.Tokens))
 			}
@@ -178,16 +127,6 @@ func clumped(attempts []*record.Attempt) string {
 		}
 	}
 	return ""
-}
-
-func cachedTokens(spec record.Cell, r *record.Request) float64 {
-	switch {
-	case r.CachedTokens != record.CacheUntold:
-		return float64(r.CachedTokens)
-	case spec.PromptCache == record.CacheOn:
-		return math.NaN()
-	}
-	return 0
 }
 
 // untold tells whether an engine whose cache is on did not say of every request what came from it.
@@ -218,13 +157,6 @@ func unknownPrefills(spec record.Cell, attempts []*record.Attempt) map[*record.R
 	return out
 }
 
-func promptTokens(r *record.Request) float64 {
-	if r.Prompted() == 0 {
-		return math.NaN()
-	}
-	return float64(r.Prompted())
-}
-
 func spanHow(attempts []*record.Attempt) string {
 	for _, a := range attempts {
 		for _, r := range a.Measured() {
@@ -238,15 +170,8 @@ func spanHow(attempts []*record.Attempt) string {
 
 // samplerFigures are what measuring itself took.
 func samplerFigures(attempts []*record.Attempt) []Figure {
-	cpu := Figure{Name: figure.SamplerCPU, Title: "our CPU share", Unit: "%", Method: byClock, Absent: "not recorded",
-		How: "CPU time of the whole of llmparity / the launch's length: 100 % is one core; the browser's own share of " +
-			"driving it is not in it"}
-	read := Figure{Name: figure.SamplerUS, Title: "a read", Unit: "µs", Absent: "nothing was read",
-		How: "time spent inside reads / number of reads, over all methods"}
-	busy := Figure{Name: figure.SamplerBusy, Title: "reading while it works", Unit: "%", Method: byClock,
-		Absent: "nothing was read",
-		How: "time spent inside reads during load, warm-up and measurement / their length: 100 % is one core; reads at " +
-			"phase edges lie outside"}
+	cpu, read, busy := newFigure(figure.SamplerCPU), newFigure(figure.SamplerUS), newFigure(figure.SamplerBusy)
+	cpu.Method, busy.Method = byClock, byClock
 	for _, a := range attempts {
 		if share, ok := readShare(a); ok {
 			busy.add(a.ID, 100*share)

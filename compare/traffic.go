@@ -37,38 +37,6 @@ func (k KindLoad) Figure(name string) Figure {
 	return Figure{Name: name, Absent: "not measured"}
 }
 
-// perTime is what is taken of each request, in ms: one number, or one a gap.
-type perTime struct {
-	name, title, how string
-	of               func(*record.Request) []float64
-}
-
-// timedAll come in the order in which renderers show them.
-func timedAll() []perTime {
-	one := func(of func(*record.Request) float64) func(*record.Request) []float64 {
-		return func(r *record.Request) []float64 { return []float64{of(r)} }
-	}
-	return []perTime{
-		{figure.OfTTFT, "time to first token", "from when a request was due until its first token: what it waited before it was sent is in it", one(ttft)},
-		{figure.Queueing, "queueing", "from when a request was due until it was sent: with us, because as many as the engine takes at once were under way; " +
-			"what it waits within the engine is in the time to its first token", one(queued)},
-		{figure.OfITL, "inter-token latency", "the times between a request's tokens, all gaps of all requests", gaps},
-		{figure.TPOT, "time per output token", "(time of the last token - time of the first) / (tokens - 1) of a request",
-			one(func(r *record.Request) float64 { return 1e3 / decodeTPS(r) })},
-		{figure.E2E, "end to end", "from when a request was due until it had returned", one(latency)},
-	}
-}
-
-// due is when a request was to be sent: of one that is alone, when it was.
-func due(r *record.Request) int64 {
-	if r.Due != 0 {
-		return r.Due
-	}
-	return r.SentNS
-}
-
-func queued(r *record.Request) float64 { return float64(r.SentNS-due(r)) / ms }
-
 // load gathers the figures of a traffic; nil where requests came one at a time.
 func load(spec record.Cell, counted []*record.Attempt) *Load {
 	if spec.Traffic == nil || len(counted) == 0 {
@@ -108,9 +76,9 @@ func kindPlace(spec record.Cell, kind string) int {
 // percentiles are those of every launch, of requests that are asked for.
 func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []Figure {
 	var out []Figure
-	for _, t := range timedAll() {
+	for _, t := range figure.TimesOfTraffic() {
 		what := "requests"
-		if t.name == figure.OfITL {
+		if t.Name == figure.OfITL {
 			what = "gaps"
 		}
 		launches := make([][]float64, len(counted))
@@ -120,7 +88,7 @@ func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []Fig
 				if !of(r) {
 					continue
 				}
-				for _, v := range t.of(r) {
+				for _, v := range t.Of(r) {
 					if !math.IsNaN(v) && !math.IsInf(v, 0) {
 						launches[i] = append(launches[i], v)
 					}
@@ -130,10 +98,7 @@ func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []Fig
 			fewest = min(fewest, len(launches[i]))
 		}
 		for _, share := range figure.Quantiles() {
-			f := Figure{Name: figure.Percentile(t.name, share), Title: fmt.Sprintf("%s, p%g", t.title, math.Round(100*share)),
-				Unit: "ms",
-				How: fmt.Sprintf("of a launch, that which %g %% of all are not above (nearest rank): %s",
-					math.Round(100*share), t.how)}
+			f := newFigure(figure.Percentile(t.Name, share))
 			switch needed := supports(share); {
 			case fewest == 0:
 				f.Absent = "a launch has none"
@@ -161,20 +126,10 @@ func supports(share float64) int {
 
 // rates are what all requests of a launch come to.
 func rates(t record.Traffic, counted []*record.Attempt) []Figure {
-	const span = "from when the first request was due until "
-	tps := Figure{Name: figure.AggregateTPS, Title: "tokens/s of all requests", Unit: "tokens/s",
-		Absent: "no request yielded a token",
-		How:    "all tokens of a launch's requests that were answered / the time " + span + "the last token"}
-	rate := Figure{Name: figure.RequestRate, Title: "requests/s", Unit: "requests/s", Absent: "no request returned",
-		How: "a launch's requests that were answered / the time " + span + "the last one had returned"}
-	good := Figure{Name: figure.Goodput, Title: "goodput", Unit: "requests/s",
-		Absent: "the plan has no goal that requests are to keep",
-		How: "requests of a launch that kept the goal (" + goalWords(t.Goal) + ") / the time " + span +
-			"the last one had returned"}
-	share := Figure{Name: figure.GoodShare, Title: "requests that kept the goal", Unit: "%", Method: byClock,
-		Absent: good.Absent,
-		How: "of all requests of a launch, those that kept the goal (" + goalWords(t.Goal) +
-			"), which one that failed did not"}
+	tps, rate := newFigure(figure.AggregateTPS), newFigure(figure.RequestRate)
+	good, share := newFigure(figure.Goodput), newFigure(figure.GoodShare)
+	good.How, share.How = fmt.Sprintf(good.How, goalWords(t.Goal)), fmt.Sprintf(share.How, goalWords(t.Goal))
+	share.Method = byClock
 	for _, a := range counted {
 		requests := a.Measured()
 		if len(requests) == 0 {
@@ -182,7 +137,7 @@ func rates(t record.Traffic, counted []*record.Attempt) []Figure {
 		}
 		first, last, returned, tokens, kept := int64(math.MaxInt64), int64(math.MinInt64), int64(math.MinInt64), 0, 0
 		for _, r := range requests {
-			first, returned, tokens = min(first, due(r)), max(returned, r.ReturnedNS), tokens+r.Tokened()
+			first, returned, tokens = min(first, figure.Due(r)), max(returned, r.ReturnedNS), tokens+r.Tokened()
 			if n := len(r.Tokens); n > 0 {
 				last = max(last, r.Tokens[n-1].NS)
 			}
@@ -213,8 +168,8 @@ func keeps(r *record.Request, g *record.Goal) bool {
 		return false
 	}
 	within := func(v, most float64) bool { return most == 0 || v <= most }
-	tpot := 1e3 / decodeTPS(r)
-	return within(ttft(r), g.TTFTms) && within(latency(r), g.E2Ems) && (within(tpot, g.TPOTms) || r.Tokened() == 1)
+	return within(figure.TimeToFirst(r), g.TTFTms) && within(figure.EndToEnd(r), g.E2Ems) &&
+		(within(figure.PerToken(r), g.TPOTms) || r.Tokened() == 1)
 }
 
 func goalWords(g *record.Goal) string {
@@ -244,7 +199,7 @@ func trafficCaveats(spec record.Cell, counted []*record.Attempt) []string {
 		most = max(most, inFlight(a))
 		var values []float64
 		for _, r := range a.Measured() {
-			values = append(values, queued(r))
+			values = append(values, figure.Queued(r))
 		}
 		if len(values) > 0 {
 			slices.Sort(values)

@@ -157,12 +157,12 @@ func grouped(cells []ForetoldCell, by func(ForetoldCell) string, order func(a, b
 // errorsOf sums up every component that was both foretold and measured.
 func errorsOf(cells []ForetoldCell) []ComponentError {
 	out := []ComponentError{}
-	for _, name := range components() {
+	for _, row := range components() {
 		var sizes []float64
 		sum, within := 0.0, 0
-		e := ComponentError{Name: name[0], Title: name[1]}
+		e := ComponentError{Name: row.Name, Title: row.Title}
 		for _, c := range cells {
-			p, _ := c.Forecast.Part(name[0])
+			p, _ := c.Forecast.Part(row.Name)
 			if p.Within == nil {
 				continue
 			}

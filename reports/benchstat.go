@@ -15,24 +15,9 @@ import (
 	"llmparity/internal/figure"
 )
 
-// benched is a figure as benchstat has it, in base units.
-type benched struct {
-	figure, unit, better string
-	factor               float64
-}
-
-func benchedFigures() []benched {
-	const mib = 1 << 20
-	return []benched{
-		{figure.PeakPSS, "peak-B", "lower", mib}, {figure.Increase, "increase-B", "lower", mib},
-		{figure.PeakRSS, "peak-rss-sum-B", "lower", mib},
-		{figure.IncreaseRSS, "increase-rss-sum-B", "lower", mib},
-		{figure.LoadTime, "load-sec", "lower", 1e-3}, {figure.TTFT, "ttft-sec", "lower", 1e-3},
-		{figure.ITL50, "itl-p50-sec", "lower", 1e-3},
-		{figure.ITL99, "itl-p99-sec", "lower", 1e-3}, {figure.Latency, "latency-sec", "lower", 1e-3},
-		{figure.PrefillTPS, "prefill-tokens/s", "higher", 1}, {figure.DecodeTPS, "decode-tokens/s", "higher", 1},
-		{figure.AggregateTPS, "aggregate-tokens/s", "higher", 1},
-	}
+// benched are the figures that benchstat has, in base units.
+func benched() []*figure.Row {
+	return figure.Columns(func(r *figure.Row) bool { return r.Bench != "" })
 }
 
 // Benchstat writes the result in Go's benchmark format, a line a counted launch, for benchstat: `benchstat -col /engine
@@ -40,9 +25,9 @@ func benchedFigures() []benched {
 // for independent, and the file says so.
 func Benchstat(w io.Writer, res *compare.Result) error {
 	to := benchfmt.NewWriter(w)
-	for _, b := range benchedFigures() {
-		unit := &benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: b.unit, Key: "better"},
-			OrigUnit: b.unit, Value: b.better}
+	for _, b := range benched() {
+		unit := &benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: b.Bench, Key: "better"},
+			OrigUnit: b.Bench, Value: b.Better.String()}
 		if err := to.Write(unit); err != nil {
 			return fmt.Errorf("writing for benchstat: %w", err)
 		}
@@ -80,13 +65,13 @@ func reusedLaunches(res *compare.Result) []string {
 func benchResults(res *compare.Result, c *compare.Cell, name string) []*benchfmt.Result {
 	var attempts []int
 	values := map[int][]benchfmt.Value{}
-	for _, b := range benchedFigures() {
-		for _, v := range c.Figure(b.figure).Values {
+	for _, b := range benched() {
+		for _, v := range c.Figure(b.Name).Values {
 			if !slices.Contains(attempts, v.Attempt) {
 				attempts = append(attempts, v.Attempt)
 			}
 			values[v.Attempt] = append(values[v.Attempt],
-				benchfmt.Value{Value: scaled(v.Value, b.factor), Unit: b.unit})
+				benchfmt.Value{Value: scaled(v.Value, b.Base()), Unit: b.Bench})
 		}
 	}
 	slices.Sort(attempts)

@@ -56,17 +56,18 @@ func (v *view) launchesDrawn() int {
 // figures lists every chart of the report: a new one is one more function here. Each gives nothing where there is
 // nothing to draw.
 func figures() []func(*view) []chart {
-	return []func(*view) []chart{
+	out := []func(*view) []chart{
 		memoryOverTime,
 		memoryOverTokens,
 		peaks,
 		partStacks,
 		stacks,
 		kvGrowth,
-		bars("load", figure.LoadTime, "Load time"),
-		bars("ttft", figure.TTFT, "Time to first token"),
-		bars("prefill", figure.PrefillTPS, "Prefill speed"),
-		bars("decode", figure.DecodeTPS, "Decode speed"),
+	}
+	for _, r := range figure.Columns(func(r *figure.Row) bool { return r.Bar[0] != "" }) {
+		out = append(out, bars(r.Bar[0], r.Name, r.Bar[1]))
+	}
+	return append(out,
 		latencies,
 		latencyOverLength,
 		memoryOverLength,
@@ -74,7 +75,7 @@ func figures() []func(*view) []chart {
 		speedOverConcurrency,
 		latencyOverConcurrency,
 		mixedLengths,
-	}
+	)
 }
 
 // options validates a chart and gives its options.

@@ -193,16 +193,11 @@ func titles(res *compare.Result) (title, subtitle string) {
 		num(float64(e.MemoryB)/(1<<30)), line(res.Runs[0].Tool.Version))
 }
 
-// summaryColumns are the summary's figures behind those of memory, in order.
-func summaryColumns() []string {
-	return []string{figure.LoadTime, figure.TTFT, figure.ITL50, figure.ITL99, figure.PrefillTPS, figure.DecodeTPS}
-}
-
 func summaryFigures(c *compare.Cell) []compare.Figure {
 	p := c.Points()
 	out := []compare.Figure{p.Peak, p.Increase}
-	for _, name := range summaryColumns() {
-		out = append(out, c.Figure(name))
+	for _, r := range figure.Columns(func(r *figure.Row) bool { return r.Summary }) {
+		out = append(out, c.Figure(r.Name))
 	}
 	return out
 }

@@ -147,7 +147,7 @@ func failed(c *compare.Cell) *junitFailure {
 func figureLines(c *compare.Cell) []string {
 	var out []string
 	for _, col := range columns() {
-		if f := c.Figure(col[2]); f.Known() {
+		if f := c.Figure(col.Name); f.Known() {
 			out = append(out, fmt.Sprintf("%s: %s %s %s", f.Title, num(f.Center()), f.Unit, spread(f)))
 		}
 	}

@@ -62,7 +62,7 @@ func (m *markdown) summary() {
 	}
 	g := &grid{Head: []string{"cell", "launches counted"}}
 	for _, c := range columns() {
-		g.Head = append(g.Head, c[0]+" ("+c[1]+")")
+		g.Head = append(g.Head, c.Head+" ("+c.Unit+")")
 	}
 	g.Head = append(g.Head, "tokens identical")
 	t := &table{res: m.res}

@@ -172,14 +172,6 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 	return md
 }
 
-// profileParts are the components' names in confidence levels, methods and dtypes.
-func profileParts() map[string]string {
-	return map[string]string{figure.ModelWeights: "weights", figure.KVCache: "kv_cache",
-		figure.KVCacheUsed: "kv_cache_used", figure.Activations: "activations",
-		figure.FrameworkOverhead: "framework_overhead", figure.MultiGPUOverhead: "multi_gpu_overhead",
-		figure.TotalMemory: "total_measured"}
-}
-
 // newBreakdown has every component as far as it is known; nil where no launch counts.
 func newBreakdown(c *compare.Cell) *breakdown {
 	if c.Parts == nil {
@@ -192,7 +184,7 @@ func newBreakdown(c *compare.Cell) *breakdown {
 		figure.KVCache: &b.KV, figure.KVCacheUsed: &b.KVUsed,
 		figure.Activations: &b.Activations, figure.FrameworkOverhead: &b.Framework,
 		figure.MultiGPUOverhead: &b.MultiGPU} {
-		part, key := c.Parts.Component(name), profileParts()[name]
+		part, key := c.Parts.Component(name), figure.New(name).Profile
 		if !part.Known() {
 			b.Absent[key] = part.Absent
 			continue

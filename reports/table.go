@@ -30,13 +30,8 @@ type table struct {
 	numbered bool // rows carry numbers, because their names had to be shortened
 }
 
-// columns of the table: two header lines, and a figure each.
-func columns() [][3]string {
-	return [][3]string{{"peak", "MiB", figure.PeakPSS}, {"increase", "MiB", figure.Increase},
-		{"load", "ms", figure.LoadTime},
-		{"TTFT", "ms", figure.TTFT}, {"ITL p50", "ms", figure.ITL50},
-		{"decode", "tokens/s", figure.DecodeTPS}}
-}
+// columns of the table are a figure each.
+func columns() []*figure.Row { return figure.Columns(func(r *figure.Row) bool { return r.Head != "" }) }
 
 // originsWords say what the figures of the first table come from.
 const originsWords = "Memory: measured by the sampler; times and rates: by the clock."
@@ -160,7 +155,7 @@ func (t *table) warnings() []string {
 func (t *table) grid() {
 	rows := [][]string{{"", "launches"}, {"cell", "counted"}}
 	for _, c := range columns() {
-		rows[0], rows[1] = append(rows[0], c[0]), append(rows[1], c[1])
+		rows[0], rows[1] = append(rows[0], c.Head), append(rows[1], c.Unit)
 	}
 	rows[0], rows[1] = append(rows[0], "tokens"), append(rows[1], "identical")
 	for i := range t.res.Cells {
@@ -208,21 +203,16 @@ func (t *table) points() {
 	}
 }
 
-// breakdownColumns of the table: two header lines, and a figure each.
-func breakdownColumns() [][3]string {
-	return [][3]string{{"WebGPU", "ledger", figure.Ledger}, {"", "weights", figure.Weights}, {"KV", "reserved",
-		figure.KVReserved}, {"KV", "filled", figure.KVUsed},
-		{"work-", "spaces", figure.Workspaces}, {"un-", "attributed", figure.Unattributed},
-		{"JS", "heap", figure.JSHeap},
-		{"array", "buffers", figure.ArrayBuffers},
-		{"", "WASM", figure.Wasm}, {"total", "PSS", figure.TotalPSS}}
+// breakdownColumns of the table are a figure each.
+func breakdownColumns() []*figure.Row {
+	return figure.Rows(func(r *figure.Row) bool { return r.Inside != nil && r.Inside.Head[1] != "" })
 }
 
 // breakdown says where the memory is, where anything is known of that: a row a cell and moment.
 func (t *table) breakdown() {
 	rows, cells := [][]string{{"", ""}, {"cell", "when"}}, []int{}
 	for _, c := range breakdownColumns() {
-		rows[0], rows[1] = append(rows[0], c[0]), append(rows[1], c[1])
+		rows[0], rows[1] = append(rows[0], c.Inside.Head[0]), append(rows[1], c.Inside.Head[1])
 	}
 	var notes []string
 	for i := range t.res.Cells {
@@ -233,7 +223,7 @@ func (t *table) breakdown() {
 		for _, m := range moments() {
 			row, known := []string{line(c.Label), m.name}, false
 			for _, col := range breakdownColumns() {
-				f := compare.Held(m.of(c.Memory), col[2])
+				f := compare.Held(m.of(c.Memory), col.Name)
 				row, known = append(row, strings.ReplaceAll(held(f, c.Launches), "–", "-")), known || f.Known()
 			}
 			if known {
@@ -285,7 +275,7 @@ func (t *table) row(i int) []string {
 		row[1] = "refused"
 	}
 	for _, col := range columns() {
-		f := c.Figure(col[2])
+		f := c.Figure(col.Name)
 		if !f.Known() {
 			row = append(row, "-")
 			continue

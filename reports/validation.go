@@ -178,7 +178,7 @@ func cellErrors(v *compare.Validation) *grid {
 		}
 		worst := "-"
 		if c.WorstName != "" {
-			worst = fmt.Sprintf("%s, %.1f×", compare.ComponentTitle(c.WorstName), c.Worst)
+			worst = fmt.Sprintf("%s, %.1f×", figure.Title(c.WorstName), c.Worst)
 		}
 		g.Rows = append(g.Rows, append(row, worst))
 	}

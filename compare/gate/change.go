@@ -29,9 +29,9 @@ func (j *judge) changes() {
 	var all []question
 	for _, c := range j.gate.Changes {
 		level := j.gate.LevelOf(c.Level)
-		check := compare.GateCheck{Name: fmt.Sprintf("%s %s than the baseline run", c.Figure.Column, allowed(c)),
+		check := compare.GateCheck{Name: fmt.Sprintf("%s %s than the baseline run", c.Figure.Column.Name, allowed(c)),
 			Kind:   compare.GateChange,
-			Figure: c.Figure.Name, Column: c.Figure.Column, Allowed: new(percent(c.Change)),
+			Figure: c.Figure.Name, Column: c.Figure.Column.Name, Allowed: new(percent(c.Change)),
 			Detect: new(percent(j.gate.DetectOf(c)))}
 		if j.base == nil {
 			j.without(check, level)
@@ -102,7 +102,7 @@ func allowed(c plan.GateChange) string {
 	switch {
 	case c.Change == 0:
 		return "no worse"
-	case c.Figure.Better == plan.Higher:
+	case c.Figure.Better == figure.Higher:
 		return "at most " + size + "% lower"
 	}
 	return "at most " + size + "% higher"
@@ -128,7 +128,7 @@ func (j *judge) ask(check compare.GateCheck, level plan.GateLevel, c plan.GateCh
 
 // worse is by which sign a figure is worse.
 func (q *question) worse() float64 {
-	if q.change.Figure.Better == plan.Higher {
+	if q.change.Figure.Better == figure.Higher {
 		return -1
 	}
 	return 1

@@ -77,8 +77,8 @@ func (j *judge) nowhere(check compare.GateCheck, level plan.GateLevel, s plan.Ga
 func (j *judge) limits() {
 	for _, l := range j.gate.Limits {
 		level := j.gate.LevelOf(l.Level)
-		check := compare.GateCheck{Name: l.Figure.Column + " " + bounds(l), Kind: compare.GateLimit,
-			Figure: l.Figure.Name, Column: l.Figure.Column,
+		check := compare.GateCheck{Name: l.Figure.Column.Name + " " + bounds(l), Kind: compare.GateLimit,
+			Figure: l.Figure.Name, Column: l.Figure.Column.Name,
 			Min: l.Min, Max: l.Max}
 		found := false
 		for i := range j.now.Cells {

@@ -8,7 +8,6 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/internal/figure"
-	"llmparity/internal/plan"
 	"llmparity/reports/tables"
 )
 
@@ -42,13 +41,13 @@ func TestAGateKnowsEveryFigure(t *testing.T) {
 		t.Fatalf("%d names", len(names))
 	}
 	for _, name := range names {
-		if _, err := plan.GateFigureOf(name); err != nil {
-			t.Errorf("%v: add it to internal/plan/gatefigure.go", err)
+		if _, err := figure.Find(name); err != nil {
+			t.Errorf("%v: add it to internal/figure/table.go", err)
 		}
 	}
 	seen := map[string]string{}
-	for _, f := range plan.GateFigures() {
-		for _, name := range []string{f.Name, f.Column} {
+	for _, f := range figure.Columns(figure.Any) {
+		for _, name := range []string{f.Name, f.Column.Name} {
 			if other, twice := seen[name]; twice && other != f.Name {
 				t.Errorf("%s is the name of %s and of %s", name, other, f.Name)
 			}

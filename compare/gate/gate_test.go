@@ -88,7 +88,7 @@ func TestLimitFailsByTheIntervalAlone(t *testing.T) {
 		{plan.GateLimit{Max: new(1e9), GateScope: plan.GateScope{Prompt: "Once upon a time"}}, compare.GatePassed, ""},
 	} {
 		var err error
-		if c.limit.Figure, err = plan.GateFigureOf("ttft_ms"); err != nil {
+		if c.limit.Figure, err = figure.Find("ttft_ms"); err != nil {
 			t.Fatal(err)
 		}
 		got := gate.Evaluate(&plan.Gate{Limits: []plan.GateLimit{c.limit}}, now, nil)
@@ -116,7 +116,7 @@ func TestLimitOfFewLaunchesFailsByAllOfThem(t *testing.T) {
 	for _, v := range f.Values {
 		least, most = min(least, v.Value), max(most, v.Value)
 	}
-	figure, _ := plan.GateFigureOf("ttft")
+	row, _ := figure.Find("ttft")
 	for _, c := range []struct {
 		limit  float64
 		status compare.GateStatus
@@ -125,7 +125,7 @@ func TestLimitOfFewLaunchesFailsByAllOfThem(t *testing.T) {
 		{(least + f.Center()) / 2, compare.GateInconclusive, "not significantly"}, {f.Center(), compare.GatePassed,
 			"too few for an interval"},
 		{most, compare.GatePassed, "too few for an interval"}} {
-		got := gate.Evaluate(&plan.Gate{Limits: []plan.GateLimit{{Figure: figure, Max: &c.limit}}}, now, nil)
+		got := gate.Evaluate(&plan.Gate{Limits: []plan.GateLimit{{Figure: row, Max: &c.limit}}}, now, nil)
 		expect(t, one(t, got, "ttft_ms"), c.status, c.why)
 	}
 }

@@ -1,15 +1,197 @@
+// Package figure is the table of figures: one row says all that the program knows of a quantity before it is measured.
+// Results, summary.csv, gates, --until-ci, benchstat, profile.json, tables, charts and schemas read it, so that a new
+// figure is one row.
+//
+// A row of a request computes itself. What is read of processes, of an engine's inside or of a GPU takes more than one
+// record row: package compare computes those by their names. The table says nothing of launches, medians or intervals.
 package figure
 
 import (
 	"fmt"
-	"math"
+	"slices"
+	"strings"
+
+	"llmparity/internal/nearest"
+	"llmparity/internal/record"
 )
 
-// Quantiles are those that are told of.
-func Quantiles() []float64 { return []float64{0.5, 0.9, 0.95, 0.99} }
+// Row is a figure's definition.
+type Row struct {
+	Name   string // in results, and in plans and flags of gates
+	Title  string // as people read it
+	Unit   string
+	Better Better
+	How    string // how it is computed; what depends on the record is added there
+	Absent string // why it has no value, where nothing tells more
+
+	// Request computes it of one request, NaN where it has none: a launch's is the median over its requests. nil:
+	// package compare computes it by its name.
+	Request func(*record.Request) float64
+	Until   bool // --until-ci can wait for it; internal/run computes it of a launch that is not written yet
+
+	Component bool    // a part of the memory by component, in predictions too
+	Beyond    bool    // of what a browser takes beyond the model's components
+	Inside    *Inside // nil: it is not read inside an engine
+	Ratio     When    // cells are compared in it
+	Headline  When    // the verdict tells of it
+	Moves     Moves   // what else than the engine may move it
+
+	// The formats that it appears in; what is empty is not there.
+	Column  Column    // of summary.csv
+	Bench   string    // its unit in Go's benchmark format, in base units
+	Head    string    // above its column in the terminal's table
+	Summary bool      // it has a column in the report's summary
+	Bar     [2]string // the id and title of its chart of bars
+	Profile string    // its key in the breakdown of profile.json
+}
+
+// Inside says where the record has a part of an engine's memory.
+type Inside struct {
+	Method string    // of its source
+	Value  string    // the name of the metric, which is in bytes
+	Logged string    // how, where an engine's log has the same; empty: none has
+	Head   [2]string // over its column of the terminal's table
+}
+
+// Column is a figure's column of summary.csv.
+type Column struct {
+	Place int // from 1; a new one is last
+	Name  string
+	What  string
+}
+
+// Better says which way a figure is better.
+type Better int
+
+// Of a figure that is neither there is no worse, so that it is held against limits alone and against no baseline.
+const (
+	Neither Better = iota
+	Lower
+	Higher
+)
+
+// String is as Go's benchmark format has it.
+func (b Better) String() string { return []string{"", "lower", "higher"}[b] }
+
+// When says of which cells something holds: by whether their requests come one at a time or together.
+type When int
+
+// One request's decode speed says little where requests come together: what all of them yield counts there.
+const (
+	Never When = iota
+	Always
+	Alone
+	Together
+)
+
+// In tells whether it holds where requests come together, or alone.
+func (w When) In(together bool) bool {
+	return w == Always || w == Together && together || w == Alone && !together
+}
+
+// Moves is a set of what moves a figure although the engine is the same. Cells that differ in it are not compared in
+// it, or with a note.
+type Moves int
+
+// What may move a figure.
+const (
+	Sharing Moves = 1 << iota // programs outside that map the same files
+	Cache                     // a cache of prompts
+	Load                      // a load of the model for each generation
+	Pieces                    // pieces of text, which an engine reports in place of tokens
+	Length                    // how many tokens are generated
+)
+
+// Has tells whether something is in the set.
+func (m Moves) Has(what Moves) bool { return m&what != 0 }
+
+// Of finds a row by its name in results; nil where there is none.
+func Of(name string) *Row { return byName[name] }
+
+// New is a figure's row for who computes it. It panics where the table has none: that is a mistake of the program.
+func New(name string) *Row {
+	if r := Of(name); r != nil {
+		return r
+	}
+	panic("no row of " + name)
+}
+
+// Title is what people call a figure; its name where the table has no row of it.
+func Title(name string) string {
+	if r := Of(name); r != nil {
+		return r.Title
+	}
+	return name
+}
+
+// Rows lists the rows that are wanted, in the order of results.
+func Rows(wanted func(*Row) bool) []*Row {
+	var out []*Row
+	for i := range table {
+		if wanted(&table[i]) {
+			out = append(out, &table[i])
+		}
+	}
+	return out
+}
+
+// Columns lists the rows with a column of summary.csv that are wanted, in the order of the columns. Gates can judge
+// them all.
+func Columns(wanted func(*Row) bool) []*Row {
+	out := Rows(func(r *Row) bool { return r.Column.Place > 0 && wanted(r) })
+	slices.SortFunc(out, func(a, b *Row) int { return a.Column.Place - b.Column.Place })
+	return out
+}
+
+// Any is for a list of all.
+func Any(*Row) bool { return true }
+
+// Names lists the names of rows.
+func Names(rows []*Row) []string {
+	var out []string
+	for _, r := range rows {
+		out = append(out, r.Name)
+	}
+	return out
+}
+
+// Find finds a figure of summary.csv by either name; the error offers the nearest.
+func Find(name string) (*Row, error) {
+	for _, r := range Columns(Any) {
+		if r.Name == name || r.Column.Name == name {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no figure %q; the nearest are %s", name,
+		strings.Join(nearest.Of(name, Typed(), 3), ", "))
+}
+
+// Typed lists the names that people may type: in summary.csv, and in results where that is another.
+func Typed() []string {
+	var out []string
+	for _, r := range Columns(Any) {
+		out = append(out, r.Column.Name)
+		if r.Name != r.Column.Name {
+			out = append(out, r.Name)
+		}
+	}
+	return out
+}
+
+// Base is what the figure's unit is of the base unit: bytes and seconds.
+func (r Row) Base() float64 {
+	switch r.Unit {
+	case "MiB":
+		return record.MiB
+	case "ms":
+		return 1e-3
+	}
+	return 1
+}
 
 // Percentile is the name of a figure: that which a share of a launch's requests (of their gaps, for OfITL) are not
 // above.
-func Percentile(of string, share float64) string {
-	return fmt.Sprintf("%s_p%g", of, math.Round(100*share))
-}
+func Percentile(of string, share float64) string { return fmt.Sprintf("%s_p%.0f", of, 100*share) }
+
+// Quantiles are the shares whose percentiles are reported.
+func Quantiles() []float64 { return []float64{0.5, 0.9, 0.95, 0.99} }

@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/figure"
 )
 
 // GateLevel is what becomes of a check that does not hold.
@@ -61,7 +62,7 @@ type GateScope struct {
 
 // GateLimit bounds a figure.
 type GateLimit struct {
-	Figure GateFigure
+	Figure *figure.Row
 	Min    *float64
 	Max    *float64
 	GateScope
@@ -70,7 +71,7 @@ type GateLimit struct {
 
 // GateChange says how much worse than the baseline's a figure may be.
 type GateChange struct {
-	Figure GateFigure
+	Figure *figure.Row
 	Change float64 // the tolerance, a share: -0.05 lets it fall by 5%, 0.03 lets it rise by 3%
 	Detect float64 // as the gate's, for this figure; 0: the gate's
 	GateScope
@@ -124,7 +125,7 @@ const (
 // less than its tolerance.
 func (g *Gate) DetectOf(c GateChange) float64 {
 	size := DetectTime
-	if strings.HasSuffix(c.Figure.Column, "_mb") {
+	if strings.HasSuffix(c.Figure.Column.Name, "_mb") {
 		size = DetectMemory
 	}
 	for _, own := range []float64{g.Detect, c.Detect} {
@@ -133,7 +134,7 @@ func (g *Gate) DetectOf(c GateChange) float64 {
 		}
 	}
 	size = max(size, math.Abs(c.Change))
-	if c.Figure.Better == Higher {
+	if c.Figure.Better == figure.Higher {
 		return -size
 	}
 	return size
@@ -202,12 +203,12 @@ func (g *Gate) Validate() error {
 	}
 	for _, l := range g.Limits {
 		if err := l.valid(); err != nil {
-			return fmt.Errorf("gate.%s: %w", l.Figure.Column, err)
+			return fmt.Errorf("gate.%s: %w", l.Figure.Column.Name, err)
 		}
 	}
 	for _, c := range g.Changes {
 		if err := c.valid(); err != nil {
-			return fmt.Errorf("gate.vs_baseline.%s: %w", c.Figure.Column, err)
+			return fmt.Errorf("gate.vs_baseline.%s: %w", c.Figure.Column.Name, err)
 		}
 	}
 	if g.Parity != nil {
@@ -261,11 +262,11 @@ func (l GateLimit) valid() error {
 
 func (c GateChange) valid() error {
 	switch {
-	case c.Figure.Better == Neither:
+	case c.Figure.Better == figure.Neither:
 		return errors.New("more of it is neither better nor worse; give it a min or a max instead")
-	case c.Figure.Better == Higher && c.Change > 0:
+	case c.Figure.Better == figure.Higher && c.Change > 0:
 		return fmt.Errorf("it is worse when it falls: write -%s to let it fall by that much", share(c.Change))
-	case c.Figure.Better == Lower && c.Change < 0:
+	case c.Figure.Better == figure.Lower && c.Change < 0:
 		return fmt.Errorf("it is worse when it rises: write +%s to let it rise by that much", share(-c.Change))
 	case c.Change <= -1:
 		return fmt.Errorf("%s would let it fall to nothing", share(c.Change))
@@ -320,7 +321,7 @@ func (g *Gate) MinFlag(text string) error {
 }
 
 func (g *Gate) limitFlag(text string, set func(*GateLimit, float64)) error {
-	figure, value, err := flagFigure(text, "900")
+	row, value, err := flagFigure(text, "900")
 	if err != nil {
 		return err
 	}
@@ -328,7 +329,7 @@ func (g *Gate) limitFlag(text string, set func(*GateLimit, float64)) error {
 	if err != nil {
 		return err
 	}
-	l := GateLimit{Figure: figure}
+	l := GateLimit{Figure: row}
 	set(&l, v)
 	g.Limits = append(g.Limits, l)
 	return nil
@@ -336,7 +337,7 @@ func (g *Gate) limitFlag(text string, set func(*GateLimit, float64)) error {
 
 // ChangeFlag adds a change against the baseline that is let pass.
 func (g *Gate) ChangeFlag(text string) error {
-	figure, value, err := flagFigure(text, "-5%")
+	row, value, err := flagFigure(text, "-5%")
 	if err != nil {
 		return err
 	}
@@ -344,7 +345,7 @@ func (g *Gate) ChangeFlag(text string) error {
 	if err != nil {
 		return err
 	}
-	g.Changes = append(g.Changes, GateChange{Figure: figure, Change: v})
+	g.Changes = append(g.Changes, GateChange{Figure: row, Change: v})
 	return g.Changes[len(g.Changes)-1].valid()
 }
 
@@ -366,7 +367,7 @@ func (g *Gate) DetectFlag(text string) error {
 		g.Detect = v
 		return err
 	}
-	f, err := GateFigureOf(strings.TrimSpace(name))
+	f, err := figure.Find(strings.TrimSpace(name))
 	if err != nil {
 		return err
 	}
@@ -377,17 +378,17 @@ func (g *Gate) DetectFlag(text string) error {
 		}
 	}
 	if !found {
-		return fmt.Errorf("no check holds %s against the baseline run", f.Column)
+		return fmt.Errorf("no check holds %s against the baseline run", f.Column.Name)
 	}
 	return nil
 }
 
-func flagFigure(text, example string) (GateFigure, string, error) {
+func flagFigure(text, example string) (*figure.Row, string, error) {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok {
-		return GateFigure{}, "", fmt.Errorf("%q: write figure=%s", text, example)
+		return nil, "", fmt.Errorf("%q: write figure=%s", text, example)
 	}
-	f, err := GateFigureOf(strings.TrimSpace(name))
+	f, err := figure.Find(strings.TrimSpace(name))
 	return f, value, err
 }
 
@@ -437,7 +438,7 @@ func (g Gate) MarshalYAML() (any, error) {
 			item = append(item, yaml.MapItem{Key: "max", Value: *l.Max})
 		}
 		scoped(&item, l.GateScope, l.Level)
-		limits.add(l.Figure.Column, item)
+		limits.add(l.Figure.Column.Name, item)
 	}
 	for _, c := range g.Changes {
 		item := yaml.MapSlice{{Key: "change", Value: signed(c.Change)}}
@@ -445,7 +446,7 @@ func (g Gate) MarshalYAML() (any, error) {
 			put(&item, "detect", share(c.Detect))
 		}
 		scoped(&item, c.GateScope, c.Level)
-		changes.add(c.Figure.Column, item)
+		changes.add(c.Figure.Column.Name, item)
 	}
 	out = append(out, limits.items...)
 	if len(changes.items) > 0 {

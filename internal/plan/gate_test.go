@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/figure"
 	"llmparity/internal/plan"
 )
 
@@ -40,8 +41,8 @@ func TestAGateIsReadAndWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	figure := func(name string) plan.GateFigure {
-		f, err := plan.GateFigureOf(name)
+	row := func(name string) *figure.Row {
+		f, err := figure.Find(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,15 +51,15 @@ func TestAGateIsReadAndWritten(t *testing.T) {
 	want := &plan.Gate{Level: plan.GateError, Failed: plan.GateWarn, Gone: plan.GateOff,
 		Inconclusive: plan.GateWarn, Baseline: "main",
 		NoBaseline: "ok", UnderTest: []string{"engine", "browser", "kernels"}, Detect: 0.125,
-		Limits: []plan.GateLimit{{Figure: figure("peak_pss"), Max: new(900.0)},
-			{Figure: figure("decode_tps"), Min: new(20.0), GateScope: plan.GateScope{Engine: "webllm"}},
-			{Figure: figure("decode_tokens_per_s"), Min: new(50.0), GateScope: plan.GateScope{Engine: "llamacpp"},
+		Limits: []plan.GateLimit{{Figure: row("peak_pss"), Max: new(900.0)},
+			{Figure: row("decode_tps"), Min: new(20.0), GateScope: plan.GateScope{Engine: "webllm"}},
+			{Figure: row("decode_tokens_per_s"), Min: new(50.0), GateScope: plan.GateScope{Engine: "llamacpp"},
 				Level: plan.GateWarn},
-			{Figure: figure("ttft"), Min: new(1.0), Max: new(500.5),
+			{Figure: row("ttft"), Min: new(1.0), Max: new(500.5),
 				GateScope: plan.GateScope{Model: "tiny", Prompt: "2"}}},
-		Changes: []plan.GateChange{{Figure: figure("decode_tps"), Change: -0.05},
-			{Figure: figure("peak_pss"), Change: 0.03},
-			{Figure: figure("ttft"), Change: 0.1, Detect: 0.4,
+		Changes: []plan.GateChange{{Figure: row("decode_tps"), Change: -0.05},
+			{Figure: row("peak_pss"), Change: 0.03},
+			{Figure: row("ttft"), Change: 0.1, Detect: 0.4,
 				GateScope: plan.GateScope{Engine: "exec:./mine --fast"}, Level: plan.GateWarn}},
 		Parity: &plan.GateParity{MinAgreement: 0.995, FirstDiffers: 32, With: plan.TheBaseline}}
 	if !reflect.DeepEqual(g, want) {

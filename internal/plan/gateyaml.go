@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/figure"
 	"llmparity/internal/nearest"
 )
 
@@ -125,14 +126,14 @@ func detectOf(node ast.Node) (float64, error) {
 }
 
 func (g *Gate) readLimits(name string, f *ast.MappingValueNode) error {
-	figure, err := GateFigureOf(name)
+	row, err := figure.Find(name)
 	if err != nil {
-		near := nearest.Of(name, append(gateFields(), gateFigureNames()...), 3)
+		near := nearest.Of(name, append(gateFields(), figure.Typed()...), 3)
 		return at(f.Key, "there is no figure and no field %q of a gate; the nearest are %s", name,
 			strings.Join(near, ", "))
 	}
 	return each(f.Value, func(n ast.Node) error {
-		l := GateLimit{Figure: figure}
+		l := GateLimit{Figure: row}
 		fields, err := mapping(n, "a limit such as {max: 900}")
 		if err != nil {
 			return err
@@ -161,12 +162,12 @@ func (g *Gate) readChanges(node ast.Node) error {
 		return err
 	}
 	for _, f := range figures {
-		figure, err := GateFigureOf(f.Key.GetToken().Value)
+		row, err := figure.Find(f.Key.GetToken().Value)
 		if err != nil {
 			return at(f.Key, "%s", err)
 		}
 		err = each(f.Value, func(n ast.Node) error {
-			c := GateChange{Figure: figure}
+			c := GateChange{Figure: row}
 			if err := c.read(n); err != nil {
 				return err
 			}

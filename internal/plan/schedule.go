@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"llmparity/internal/figure"
 )
 
 // In which order a setup's cells take their turns.
@@ -90,7 +92,7 @@ func (u *UntilCI) validate(p Plan) error {
 		return fmt.Errorf("until_ci.max_repetitions: %d is less than repetitions, which are %d", u.Most, p.Repetitions)
 	}
 	if u.Figure != "" {
-		if _, err := GateFigureOf(u.Figure); err != nil {
+		if _, err := figure.Find(u.Figure); err != nil {
 			return fmt.Errorf("until_ci.figure: %w", err)
 		}
 	}

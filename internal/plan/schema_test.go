@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"llmparity/assets/plans"
+	"llmparity/internal/figure"
 	"llmparity/internal/plan"
 	"llmparity/internal/schematest"
 )
@@ -217,10 +218,10 @@ func check(required, fields string) string {
 // gateSchema is that of thresholds, which have figures for fields.
 func gateSchema() string {
 	var limits, changes []string
-	for _, f := range plan.GateFigures() {
-		for _, name := range slices.Compact([]string{f.Name, f.Column}) {
+	for _, f := range figure.Columns(figure.Any) {
+		for _, name := range slices.Compact([]string{f.Name, f.Column.Name}) {
 			limits = append(limits, `"`+name+`": {"$ref": "#/$defs/limit"}`)
-			if f.Better != plan.Neither {
+			if f.Better != figure.Neither {
 				changes = append(changes, `"`+name+`": {"$ref": "#/$defs/change"}`)
 			}
 		}

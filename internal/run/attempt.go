@@ -151,7 +151,7 @@ func (a *attempt) look() {
 	if a.cell.enough == nil || a.turn.warmup {
 		return
 	}
-	a.figure = figure(a.cell.enough.plan.Figure, a.measured)
+	a.figure = awaitedOf(a.cell.enough.plan.Figure, a.measured)
 	a.cell.enough.see(a.figure, a.turn.repetition)
 }
 

@@ -5,12 +5,13 @@ import (
 	"slices"
 	"time"
 
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
-// figure is what an attempt's requests come to: the median over them, as records' readers work it out; NaN where there
+// awaitedOf is what an attempt's requests come to: the median over them, as records' readers work it out; NaN where there
 // is none.
-func figure(name string, all []measured) float64 {
+func awaitedOf(name string, all []measured) float64 {
 	var values []float64
 	for _, m := range all {
 		if v := m.figure(name); !math.IsNaN(v) && !math.IsInf(v, 0) {
@@ -40,9 +41,9 @@ func (m measured) figure(name string) float64 {
 		began = m.due
 	}
 	switch name {
-	case ttft:
+	case figure.TTFT:
 		return milliseconds(first.Sub(began))
-	case latency:
+	case figure.Latency:
 		return milliseconds(m.ended().Sub(began))
 	}
 	n := len(m.tokens)

@@ -271,7 +271,7 @@ func (c *cell) restore(a *record.Attempt) {
 		}
 	}
 	if c.enough != nil && c.enough.stop == nil {
-		if v := figure(c.enough.plan.Figure, all); v == v { // not NaN
+		if v := awaitedOf(c.enough.plan.Figure, all); v == v { // not NaN
 			c.enough.values = append(c.enough.values, v)
 		}
 	}

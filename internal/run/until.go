@@ -8,6 +8,7 @@ import (
 	"golang.org/x/perf/benchmath"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/figure"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 )
@@ -15,16 +16,9 @@ import (
 // untilLevel is that of the intervals of cells that are repeated until they are narrow, wherever they stop.
 const untilLevel = 0.95
 
-// The figures that can be waited for, as records' readers name them.
-const (
-	decodeTPS = "decode_tps"
-	ttft      = "ttft"
-	latency   = "latency"
-)
-
 // known refuses a figure that this package can't work out.
 func known(u *plan.UntilCI) error {
-	figures := []string{decodeTPS, ttft, latency}
+	figures := figure.Names(figure.Rows(func(r *figure.Row) bool { return r.Until }))
 	if u == nil || slices.Contains(figures, awaited(*u)) {
 		return nil
 	}
@@ -37,7 +31,7 @@ func awaited(u plan.UntilCI) string {
 	if u.Figure == "" {
 		return plan.DefaultUntil
 	}
-	if f, err := plan.GateFigureOf(u.Figure); err == nil {
+	if f, err := figure.Find(u.Figure); err == nil {
 		return f.Name
 	}
 	return u.Figure

@@ -2,81 +2,14 @@ package tables
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	"llmparity/compare"
 	"llmparity/internal/figure"
 )
 
-// measure is a figure of a summary: its median, its interval's ends and its number of launches are a column each.
-type measure struct {
-	column, what string
-	of           func(*compare.Cell) compare.Figure
-}
-
-// measures are a summary's figures, in order. Names of columns stay as they are: new ones come last.
-func measures() []measure {
-	launched := func(column, name, what string) measure {
-		return measure{column, what, func(c *compare.Cell) compare.Figure { return c.Figure(name) }}
-	}
-	part := func(column, name, what string) measure {
-		return measure{column, what, func(c *compare.Cell) compare.Figure { return c.Parts.Component(name).Figure }}
-	}
-	out := []measure{
-		launched("peak_pss_mb", figure.PeakPSS, "MiB: peak memory, the highest total PSS of a launch"),
-		launched("memory_increase_mb", figure.Increase, "MiB: peak less the launch's own baseline"),
-		launched("baseline_pss_mb", figure.Baseline, "MiB: total PSS before a model is loaded"),
-		launched("post_warmup_pss_mb", figure.PostWarmup, "MiB: the last total PSS before the measurement"),
-		launched("retained_pss_mb", figure.Retained, "MiB: total PSS after the unload less the baseline"),
-		launched("peak_uss_mb", figure.PeakUSS, "MiB: the highest total USS"),
-		launched("peak_rss_sum_mb", figure.PeakRSS,
-			"MiB: the highest sum of RSS at one tick, shared pages counted once a process"),
-		launched("baseline_rss_sum_mb", figure.BaselineRSS, "MiB: where no PSS could be read"),
-		launched("post_warmup_rss_sum_mb", figure.PostWarmupRSS, "MiB: where no PSS could be read"),
-		launched("memory_increase_rss_sum_mb", figure.IncreaseRSS, "MiB: where no PSS could be read"),
-		launched("load_time_ms", figure.LoadTime, "milliseconds: from asking for the model until it is ready"),
-		launched("ttft_ms", figure.TTFT, "milliseconds: from sending the request to its first token"),
-		launched("itl_p50_ms", figure.ITL50, "milliseconds: median time between tokens"),
-		launched("itl_p99_ms", figure.ITL99, "milliseconds: 99th percentile of the time between tokens"),
-		launched("latency_ms", figure.Latency, "milliseconds: from sending the request until it has returned"),
-		launched("prefill_tokens_per_s", figure.PrefillTPS, "tokens of the prompt that were computed, a second"),
-		launched("decode_tokens_per_s", figure.DecodeTPS, "tokens behind the first, a second"),
-		launched("tokens_generated", figure.Tokens, "tokens of the answer"),
-		launched("prompt_tokens", figure.Prompt, "tokens of the prompt as the engine made them"),
-		launched("cached_prompt_tokens", figure.Cached, "tokens of the prompt that came from a cache"),
-		part("model_weights_mb", figure.ModelWeights, "MiB: weights, by whatever could read them"),
-		part("kv_cache_mb", figure.KVCache, "MiB: KV cache, reserved"),
-		part("kv_cache_used_mb", figure.KVCacheUsed, "MiB: KV cache, filled: calculated, tokens × the bytes of one"),
-		part("activations_mb", figure.Activations, "MiB: activations, workspaces"),
-		part("framework_overhead_mb", figure.FrameworkOverhead,
-			"MiB: what is left of the increase; may be below zero"),
-		part("multi_gpu_overhead_mb", figure.MultiGPUOverhead, "MiB: of several GPUs"),
-		launched("sampler_busy_percent", figure.SamplerBusy,
-			"percent of one core that reading took while the engine worked"),
-		launched("sampler_read_us", figure.SamplerUS, "microseconds: a reading"),
-		launched("sampler_cpu_percent", figure.SamplerCPU, "percent of one core that the whole of llmparity took"),
-		launched("aggregate_tps", figure.AggregateTPS,
-			"tokens a second of all requests of a launch together, where there are several"),
-		launched("requests_per_s", figure.RequestRate, "requests a second"),
-		launched("goodput", figure.Goodput, "requests a second that kept the plan's goal"),
-		launched("goodput_share_percent", figure.GoodShare, "percent of a launch's requests that kept the goal"),
-	}
-	for _, of := range []struct{ column, name, what string }{
-		{"ttft", figure.OfTTFT, "from when a request was due until its first token"},
-		{"queueing", figure.Queueing, "from when a request was due until it was sent"},
-		{"all_itl", figure.OfITL, "between tokens, of all requests together"},
-		{"tpot", figure.TPOT, "of a request for each token behind the first"},
-		{"e2e", figure.E2E, "from when a request was due until it had returned"},
-	} {
-		for _, percent := range []int{50, 90, 95, 99} {
-			out = append(out, launched(fmt.Sprintf("%s_p%d_ms", of.column, percent),
-				figure.Percentile(of.name, float64(percent)/100),
-				fmt.Sprintf("milliseconds: %s, that which %d %% of a launch's requests are not above, where there are several", of.what, percent)))
-		}
-	}
-	return out
-}
+// columns are the figures of a summary, each with its median, its interval's ends and its number of launches.
+func columns() []*figure.Row { return figure.Columns(figure.Any) }
 
 // asked are columns that say how a cell was asked; they came later than the others, and stand last.
 func asked() []identity {
@@ -238,18 +171,18 @@ func summaryTable() []Column {
 	for _, id := range identities() {
 		out = append(out, id.Column)
 	}
-	for _, m := range measures() {
-		out = append(out, Column{m.column, Number, m.what + "; the median over counted launches"},
-			Column{m.column + "_lo", Number,
+	for _, r := range columns() {
+		out = append(out, Column{r.Column.Name, Number, r.Column.What + "; the median over counted launches"},
+			Column{r.Column.Name + "_lo", Number,
 				"the lower end of its 95 % order-statistic interval; absent where launches are too few"},
-			Column{m.column + "_hi", Number, "the upper end"},
-			Column{m.column + "_n", Integer, "how many launches it is the median of"})
+			Column{r.Column.Name + "_hi", Number, "the upper end"},
+			Column{r.Column.Name + "_n", Integer, "how many launches it is the median of"})
 	}
 	for _, id := range asked() {
 		out = append(out, id.Column)
 	}
-	for _, m := range measures() {
-		out = append(out, Column{m.column + "_from", Text,
+	for _, r := range columns() {
+		out = append(out, Column{r.Column.Name + "_from", Text,
 			"measured, reported by the engine, calculated or file size; behind it the method"})
 	}
 	return out
@@ -262,8 +195,8 @@ func summaryRows(res *compare.Result, emit func([]Value) error) error {
 		for _, id := range identities() {
 			row = append(row, id.of(res, c))
 		}
-		for _, m := range measures() {
-			f := m.of(c)
+		for _, r := range columns() {
+			f := c.Named(r.Name)
 			lo, hi := Value{}, Value{}
 			if f.Interval != nil {
 				lo, hi = number(f.Interval.Lo), number(f.Interval.Hi)
@@ -273,8 +206,8 @@ func summaryRows(res *compare.Result, emit func([]Value) error) error {
 		for _, id := range asked() {
 			row = append(row, id.of(res, c))
 		}
-		for _, m := range measures() {
-			row = append(row, named(m.of(c).From()))
+		for _, r := range columns() {
+			row = append(row, named(c.Named(r.Name).From()))
 		}
 		if err := emit(row); err != nil {
 			return err

@@ -1,0 +1,116 @@
+package figure
+
+import (
+	"math"
+	"slices"
+
+	"llmparity/internal/record"
+)
+
+const ms = 1e6 // nanoseconds
+
+// LeftHost is when a request's times begin, unless it was due at another time.
+const LeftHost = "left the host"
+
+// Due is when a request was to be sent: of one that is alone, when it was.
+func Due(r *record.Request) int64 {
+	if r.Due != 0 {
+		return r.Due
+	}
+	return r.SentNS
+}
+
+// Queued is how long a request waited until it was sent, in ms.
+func Queued(r *record.Request) float64 { return float64(r.SentNS-Due(r)) / ms }
+
+// TimeToFirst is in ms.
+func TimeToFirst(r *record.Request) float64 {
+	if len(r.Tokens) == 0 {
+		return math.NaN()
+	}
+	return float64(r.Tokens[0].NS-Due(r)) / ms
+}
+
+// EndToEnd is a request's latency in ms.
+func EndToEnd(r *record.Request) float64 { return float64(r.ReturnedNS-Due(r)) / ms }
+
+// PerToken is the time for each token behind the first, in ms.
+func PerToken(r *record.Request) float64 { return 1e3 / DecodeRate(r) }
+
+// DecodeRate is in tokens a second. There is none where tokens came at once or in few pieces: their times are not those
+// at which they were there.
+func DecodeRate(r *record.Request) float64 {
+	last := len(r.Tokens) - 1
+	_, known := r.Span(record.Decode)
+	if last < 1 || r.Tokens[last].NS <= r.Tokens[0].NS || Sparse(r) || !known {
+		return math.NaN()
+	}
+	behind := float64(r.Tokened()) * float64(len(r.Tokens)-together(r)) / float64(len(r.Tokens))
+	return behind / (float64(r.Tokens[last].NS-r.Tokens[0].NS) / 1e9)
+}
+
+// wholePieces is how many pieces of text a token must have come in, at least, for the times of the first and the last
+// piece to be those of the first and the last token, nearly.
+const wholePieces = 0.9
+
+// Sparse tells that many of the tokens came in one piece with others: when they did is not known.
+func Sparse(r *record.Request) bool { return float64(len(r.Tokens)) < wholePieces*float64(r.Generated) }
+
+// together is how many tokens came with the first one, itself among them: those of one piece of text, where the engine
+// counts them, have one time, and took no time that could be seen.
+func together(r *record.Request) int {
+	n := 0
+	for n < len(r.Tokens) && r.Tokens[n].NS == r.Tokens[0].NS {
+		n++
+	}
+	return n
+}
+
+func prefillRate(r *record.Request) float64 {
+	s, ok := r.Span(record.Prefill)
+	n := r.Prompted() - max(0, r.CachedTokens)
+	if !ok || s.EndNS <= s.BeginNS || n < 1 {
+		return math.NaN()
+	}
+	return float64(n) / (float64(s.EndNS-s.BeginNS) / 1e9)
+}
+
+func promptTokens(r *record.Request) float64 {
+	if r.Prompted() == 0 {
+		return math.NaN()
+	}
+	return float64(r.Prompted())
+}
+
+// cachedTokens is not known where the engine does not say.
+func cachedTokens(r *record.Request) float64 {
+	if r.CachedTokens == record.CacheUntold {
+		return math.NaN()
+	}
+	return float64(r.CachedTokens)
+}
+
+// Gaps are the times between a request's tokens, in ms. Tokens of one time came in one chunk: nobody saw when each was
+// made, so the time since the chunk before is spread over them alike, a gap for each. The first chunk's tokens have
+// none, whatever their number: the time before them is that to the first token. nil where the times are not those at
+// which tokens were there.
+func Gaps(r *record.Request) []float64 {
+	if _, known := r.Span(record.Decode); !known {
+		return nil
+	}
+	var out []float64
+	before := 0 // where the chunk before begins
+	for at := together(r); at < len(r.Tokens); {
+		end := at
+		for end < len(r.Tokens) && r.Tokens[end].NS == r.Tokens[at].NS {
+			end++
+		}
+		gap := float64(r.Tokens[at].NS-r.Tokens[before].NS) / ms / float64(end-at)
+		if gap < 0 {
+			return nil // a clock ran backwards: none of its times is to be believed
+		}
+		out = append(out, slices.Repeat([]float64{gap}, end-at)...)
+		before, at = at, end
+	}
+	return out
+}

@@ -98,7 +98,7 @@ func whatIsThere(dir string, p plan.Plan) (string, error) {
 	for id := range state.Cells() {
 		done := map[int]bool{} // repetitions: what failed may have been made again
 		for _, c := range state.Commits(id) {
-			if !c.Scoring && !c.Warmup && c.Status != record.Interrupted {
+			if c.Scoring == nil && !c.Warmup && c.Status != record.Interrupted {
 				done[c.Repetition] = done[c.Repetition] || c.Status == record.OK
 			}
 		}

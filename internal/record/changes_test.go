@@ -6,7 +6,7 @@ import (
 )
 
 func TestWhatChangesBetweenLaunchesIsWarnedOf(t *testing.T) {
-	w := made(t, indexEvery)
+	w := made(t)
 	w.Cell(resumed)
 	for i, m := range []MachineState{{Governor: "performance", MaxMHz: 4000, Throttled: new(int64(7))},
 		{Governor: "performance", MaxMHz: 4000,
@@ -31,7 +31,7 @@ func TestWhatChangesBetweenLaunchesIsWarnedOf(t *testing.T) {
 }
 
 func TestAMachineThatStaysTheSameIsNotWarnedOf(t *testing.T) {
-	w := made(t, indexEvery)
+	w := made(t)
 	w.Cell(resumed)
 	for n := range 3 {
 		w.Attempt(resumed, Beginning{Repetition: n + 1,
@@ -47,7 +47,7 @@ func TestAMachineThatStaysTheSameIsNotWarnedOf(t *testing.T) {
 }
 
 func TestStolenTimeIsKept(t *testing.T) {
-	w := made(t, indexEvery)
+	w := made(t)
 	w.Cell(resumed)
 	for n, stolen := range []*float64{new(0.25), new(0.0), nil} {
 		a := w.Attempt(resumed, Beginning{Repetition: n + 1})

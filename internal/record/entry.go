@@ -22,7 +22,8 @@ type entry struct {
 	Done       *doneEntry  `json:"done,omitempty"`
 	Resumed    *Resumed    `json:"resumed,omitempty"`
 	Stop       *Stop       `json:"stop,omitempty"`
-	Index      *indexLine  `json:"index,omitempty"`
+	// Index is what earlier versions wrote, of the lines before it. Nothing reads it.
+	Index *map[string]any `json:"index,omitempty"`
 }
 
 type beginEntry struct {

@@ -28,7 +28,7 @@ func resumeOrBegin(root string) error {
 			return err
 		}
 		w.Resumed(record.Resumed{})
-		done = func(n int) bool { c, ok := s.Committed(1, n); return ok && c.Status == record.OK }
+		done = func(n int) bool { c := s.Committed(1, n); return c != nil && c.Status == record.OK }
 	} else {
 		if w, err = record.Create(root, record.Meta{Name: "killed", Started: time.Now()}, record.Environment{},
 			nil); err != nil {

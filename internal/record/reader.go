@@ -18,8 +18,7 @@ import (
 // Open reads a run folder, also one that is still written to or whose run was killed: a last line that was cut is left
 // out, and an attempt without an end is Interrupted. A line that is wrong elsewhere is an error that names it.
 func Open(dir string) (*Run, error) {
-	r := &Run{Dir: dir, Status: Interrupted, Predictions: map[int]Prediction{}, Risks: map[int]Risk{},
-		Stops: map[int]Stop{}}
+	r := newRun(dir)
 	if err := readJSON(filepath.Join(dir, metaFile), &r.Meta); err != nil {
 		return nil, notARun(err, dir)
 	}
@@ -46,6 +45,11 @@ func Open(dir string) (*Run, error) {
 	r.Warnings = append(r.Warnings, r.changes()...)
 	r.readPieces(filepath.Join(dir, piecesFile))
 	return r, nil
+}
+
+func newRun(dir string) *Run {
+	return &Run{Dir: dir, Status: Interrupted, Predictions: map[int]Prediction{}, Risks: map[int]Risk{},
+		Stops: map[int]Stop{}}
 }
 
 func notARun(err error, dir string) error {
@@ -136,6 +140,10 @@ type builder struct {
 	tokens   map[*Request]int // as many as the journal says
 	newer    bool             // than this version
 	left     bool             // lines of kinds that nobody here knows
+	last     struct {         // the highest of these in the journal
+		ns              int64
+		attempt, source int
+	}
 }
 
 func newBuilder(r *Run) *builder {
@@ -171,6 +179,10 @@ func (b *builder) journal(line []byte) error {
 	if err := json.Unmarshal(line, &e); err != nil {
 		return err
 	}
+	b.last.ns, b.last.attempt = max(b.last.ns, e.T), max(b.last.attempt, e.Attempt)
+	if e.Source != nil {
+		b.last.source = max(b.last.source, e.Source.ID)
+	}
 	return b.entry(e)
 }
 
@@ -193,7 +205,7 @@ func (b *builder) entry(e entry) error {
 		b.run.Stops[e.Stop.Cell] = *e.Stop
 		return b.announced(e.Stop.Cell)
 	case e.Index != nil:
-		return nil // of no use to who reads all
+		return nil
 	case e.Resumed != nil:
 		b.run.Resumes = append(b.run.Resumes, ResumedAt{e.T, *e.Resumed})
 		b.run.Status = Interrupted // until it says that it has ended
@@ -298,6 +310,7 @@ func (b *builder) add(a *Attempt, e entry) error {
 	case e.Warning != nil:
 		a.Warnings = append(a.Warnings, *e.Warning)
 	case e.End != nil:
+		a.ended = true
 		a.Status, a.Class, a.Error, a.Cost, a.StolenS = e.End.Status, e.End.Class, e.End.Error, e.End.Cost, e.End.Stolen
 	default:
 		return errors.New("a line of no known kind")

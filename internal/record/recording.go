@@ -250,7 +250,6 @@ func (r *Recording) End(status Status, class Class, err error, cost Cost) {
 	}
 	w.sync() // the rows before the line that vouches for them
 	w.putLocked(entry{Attempt: r.id, End: e})
-	w.index(w.indexEvery)
 	w.sync()
 }
 

@@ -29,40 +29,39 @@ func Reopen(dir string) (*Writer, *State, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	w := &Writer{dir: real, failed: make(chan struct{}), state: s, indexEvery: indexEvery}
-	if err := w.reopen(); err != nil {
+	w := &Writer{dir: real, failed: make(chan struct{})}
+	if err := w.reopen(s); err != nil {
 		w.closeFiles()
 		return nil, nil, resumeFault(err, real)
 	}
 	return w, s, nil
 }
 
-func (w *Writer) reopen() (err error) {
+func (w *Writer) reopen(s *State) (err error) {
 	if w.lock, err = lock(filepath.Join(w.dir, lockFile), "wait for it to end"); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Join(w.dir, logsDir), 0o755); err != nil {
 		return err
 	}
-	s := w.state
 	for _, f := range w.files() {
-		a, err := reopenAppender(filepath.Join(w.dir, f.name), f.columns)
-		if err != nil {
-			return err
-		}
-		*f.to = a
-		if f.columns == nil {
-			err = s.scan(a.file, a.size)
-		} else {
-			err = s.tail(a, f.columns)
-		}
-		if err != nil {
+		if *f.to, err = reopenAppender(filepath.Join(w.dir, f.name), f.columns); err != nil {
 			return err
 		}
 	}
-	w.attempts, w.sources = s.Attempts, s.Sources
+	if err := s.read(); err != nil {
+		return err
+	}
+	for _, f := range w.files() {
+		if f.columns == nil {
+			continue
+		}
+		if err := s.tail(*f.to, f.columns); err != nil {
+			return err
+		}
+	}
+	w.attempts, w.sources, w.meta = s.Attempts, s.Sources, s.Meta
 	w.clock, w.setBack = s.clock(time.Now())
-	w.state = s.forWriting()
 	return repoint(w.dir)
 }
 

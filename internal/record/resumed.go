@@ -60,14 +60,14 @@ func (w *Writer) Resumed(r Resumed) {
 // raiseSchema has run.json name this version's schema where an older one began the run: from now on lines follow that
 // it did not have.
 func (w *Writer) raiseSchema() error {
-	if was := w.state.Meta.Schema; was == Schema || was == "" { // "": this very process began it
+	if was := w.meta.Schema; was == Schema || was == "" { // "": this very process began it
 		return nil
 	}
-	w.state.Meta.Schema = Schema
+	w.meta.Schema = Schema
 	return whole.Write(filepath.Join(w.dir, metaFile), func(to io.Writer) error {
 		e := json.NewEncoder(to)
 		e.SetIndent("", "  ")
-		return e.Encode(w.state.Meta)
+		return e.Encode(w.meta)
 	})
 }
 

@@ -38,6 +38,7 @@ type Attempt struct {
 	Scoring    *Scoring // what it scores; nil for every attempt in Run.Attempts
 	BeginNS    int64
 	EndNS      int64
+	ended      bool // it says so; else it was cut off
 	Status     Status
 	Class      Class
 	Error      string

@@ -45,9 +45,8 @@ type Writer struct {
 	attempts int
 	sources  int
 
-	state      *State // what the journal has, for its indexes
-	indexEvery int64
-	setBack    int64 // by how much the clock stands before the record's last line, when it was reopened
+	meta    Meta  // of a run that was reopened
+	setBack int64 // by how much the clock stands before the record's last line, when it was reopened
 
 	dirty  time.Time   // when the oldest row that was not handed over was written; zero: none
 	atLast *time.Timer // nil: not set. It is left to run out: to stop and set it wakes a thread of Go's
@@ -76,8 +75,7 @@ func Create(root string, meta Meta, env Environment, plan []byte) (*Writer, erro
 	if err != nil {
 		return nil, diskFault(err, root)
 	}
-	w := &Writer{dir: aside, clock: clock{meta.Started, meta.Started}, failed: make(chan struct{}),
-		state: &State{begun: map[int]Commit{}}, indexEvery: indexEvery}
+	w := &Writer{dir: aside, clock: clock{meta.Started, meta.Started}, failed: make(chan struct{})}
 	err = w.open(meta, env, plan)
 	if err == nil {
 		err = w.publish(root, meta)
@@ -205,7 +203,6 @@ func (w *Writer) Warn(warning Warning) { w.put(entry{Warning: &warning}) }
 func (w *Writer) Close(status Status) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.index(1)
 	w.putLocked(entry{Done: &doneEntry{Status: status}})
 	w.sync()
 	w.closeFiles()
@@ -247,18 +244,7 @@ func (w *Writer) putLocked(e entry) {
 	if w.journal.buf.Available() <= len(line) {
 		w.flush() // in order: rows never come to disk after the line that speaks of them
 	}
-	if err := w.state.line(&e, w.journal.size, len(line)); err != nil {
-		w.fail(err)
-		return
-	}
 	w.write(w.journal, append(line, '\n'))
-}
-
-// index writes an index where the journal has grown by so much since the last.
-func (w *Writer) index(grown int64) {
-	if w.journal.size-w.state.since.At >= grown {
-		w.putLocked(entry{Index: w.state.index(w.journal.size)})
-	}
 }
 
 func (w *Writer) write(a *appender, line []byte) {

@@ -129,14 +129,8 @@ func (p *past) sameModel(r *runner, s *current) error {
 		return nil
 	}
 	for _, c := range s.cells {
-		if !p.Announced(c.ID) {
-			continue
-		}
-		was, err := p.Cell(c.ID)
-		if err != nil {
-			return err
-		}
-		if was.Isolation == "" { // nothing but the plan was known of it
+		was, ok := p.Cell(c.ID)
+		if !ok || was.Isolation == "" { // nothing but the plan was known of it
 			continue
 		}
 		if was.Model.SHA256 != c.Model.SHA256 || was.Model.Name != c.Model.Name || was.Engine != c.Engine {
@@ -161,8 +155,8 @@ func (p *past) announced(cell int) bool { return p != nil && p.Announced(cell) }
 func (p *past) predicted(cell int) bool { return p != nil && p.Predicted(cell) }
 
 // counts tells whether an attempt that ended need not be made again.
-func (p *past) counts(r *runner, c record.Commit) bool {
-	return c.Status == record.OK || c.Status == record.Failed && !r.RetryFailed
+func (p *past) counts(r *runner, a *record.Attempt) bool {
+	return a.Status == record.OK || a.Status == record.Failed && !r.RetryFailed
 }
 
 // made is how many warm-up launches a cell had, which repetitions it had, and whether it was given up. A warm-up that
@@ -174,7 +168,7 @@ func (p *past) made(r *runner, cell int) (warmups int, repetitions map[int]bool,
 	}
 	again, lame := false, 0 // the last attempt was a warm-up that failed; launches in a row that did not start
 	for _, c := range p.Commits(cell) {
-		if c.Scoring {
+		if c.Scoring != nil {
 			continue
 		}
 		switch counts := p.counts(r, c); {
@@ -247,14 +241,9 @@ func (p *past) restore(s *current, c *cell, repetitions map[int]bool) {
 		c.enough.stop = &record.Stop{}
 	}
 	for _, was := range p.Commits(c.ID) {
-		if was.Status != record.OK || was.Warmup || was.Scoring {
-			continue
+		if was.Status == record.OK && !was.Warmup && was.Scoring == nil {
+			c.restore(was)
 		}
-		a, err := p.Attempt(was)
-		if err != nil {
-			return // Reopen has read as much of it as must be sound
-		}
-		c.restore(a)
 	}
 }
 
@@ -307,7 +296,7 @@ func (p *past) look(r *runner) {
 	for cell := range p.Cells() {
 		last := map[int]record.Status{}
 		for _, c := range p.Commits(cell) {
-			if !c.Scoring {
+			if c.Scoring == nil {
 				last[c.Repetition] = c.Status
 			}
 		}
@@ -345,7 +334,7 @@ func (p *past) unscored(planned plan.Setup, from int) bool {
 // scored tells whether a cell's engine has scored.
 func (p *past) scored(cell int) bool {
 	return p != nil && slices.ContainsFunc(
-		p.Commits(cell), func(c record.Commit) bool { return c.Scoring && c.Status == record.OK })
+		p.Commits(cell), func(a *record.Attempt) bool { return a.Scoring != nil && a.Status == record.OK })
 }
 
 // complete tells whether a setup's cells were announced with all that is known of them.
@@ -354,8 +343,8 @@ func (p *past) complete(s *current) bool {
 		return false
 	}
 	last := s.cells[len(s.cells)-1].ID // the others stand before it
-	was, err := p.Cell(last)
-	return err == nil && was.Isolation != ""
+	was, _ := p.Cell(last)
+	return was.Isolation != ""
 }
 
 // whole tells whether nothing of the run is missing.
@@ -378,9 +367,9 @@ func (p *past) sameEngine(r *runner, s *current, name string, is record.EngineIn
 	if p == nil {
 		return nil
 	}
-	was, known, err := p.Engine(s.ID, name)
-	if err != nil || !known || p.told[fmt.Sprint(s.ID, " ", name)] {
-		return err
+	was, known := p.Engine(s.ID, name)
+	if !known || p.told[fmt.Sprint(s.ID, " ", name)] {
+		return nil
 	}
 	for _, d := range engineDifferences(was, is) {
 		if !r.AllowChanged {

@@ -85,7 +85,7 @@ func TestGateAndBaseline(t *testing.T) {
 			`--max peak_pss=many: "many" stands where a number is wanted`},
 		{"gate " + after + " --vs-baseline decode_tps=5%", fault.Usage, "write -5%"},
 		{"gate " + after + " --thresholds bad.yaml", fault.Usage,
-			"bad.yaml line 2: gate: there is no figure \"decode_tsp\"; the nearest are decode_tps"},
+			"bad.yaml line 2: gate.vs_baseline: there is no figure \"decode_tsp\"; the nearest are decode_tps"},
 		{"gate " + after + " --thresholds none.yaml", fault.Usage, "can't be read"},
 		{"gate " + after + " --max peak_pss=1 --format xml", fault.Usage, `there is no format "xml"`},
 		{"gate", fault.Usage, "accepts 1 arg"},
@@ -242,8 +242,8 @@ func TestAPlansGateIsFound(t *testing.T) {
 	if err := os.WriteFile(path, []byte("name: run\ngate:\n  peak_pss_mb: 9\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := executed("gate", dir); code != fault.Usage.ExitCode() ||
-		!strings.Contains(stderr, "plan.yaml line 3: gate: a limit such as {max: 900} is wanted") {
+	if code, _, stderr := executed("gate", dir); code != fault.Usage.ExitCode() || !strings.Contains(stderr,
+		"plan.yaml line 3: gate.peak_pss_mb: \"9\" stands where a limit such as {max: 900} is wanted") {
 		t.Errorf("%d %s", code, stderr)
 	}
 }

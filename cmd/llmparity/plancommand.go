@@ -81,7 +81,7 @@ func checkPlan(c *cobra.Command, path string) error {
 	if err != nil {
 		return fault.Wrap(fault.Usage, err, "", "%s", path)
 	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s in %s\n", p.Name, plural(int(cells), "cell"),
-		plural(int(setups), "setup"))
+	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s in %s\n", p.Name, plural(cells, "cell"),
+		plural(setups, "setup"))
 	return err
 }

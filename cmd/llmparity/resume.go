@@ -114,7 +114,7 @@ func whatIsThere(dir string, p plan.Plan) (string, error) {
 	if p.MostRepetitions() > p.Repetitions {
 		most = "at most "
 	}
-	text := fmt.Sprintf("going on with %s: of %s%d repetitions %d are there", dir, most, int(cells)*p.MostRepetitions(),
+	text := fmt.Sprintf("going on with %s: of %s%d repetitions %d are there", dir, most, cells*p.MostRepetitions(),
 		well)
 	if failed > 0 {
 		text += fmt.Sprintf(", %d failed, which --retry-failed makes again", failed)

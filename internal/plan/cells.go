@@ -17,12 +17,7 @@ type Cells map[string][]string
 // cellNames are the fields that there are, in the order in which they are written.
 func cellNames() []string {
 	names := []string{"model", "engine"}
-	for a := range axisCount {
-		if a != ofEngine {
-			names = append(names, a.String())
-		}
-	}
-	return append(names, "input_length")
+	return append(append(names, axisNames[:ofEngine]...), "input_length")
 }
 
 // read takes single values and lists of them, by the names of lists, too.
@@ -41,8 +36,6 @@ func (c *Cells) read(r *reader, n ast.Node, path string) error {
 		if _, twice := (*c)[name]; twice {
 			return wrong(e.key, at, "it is said twice")
 		}
-		r.places.put(join(path, name), line(e.key), path, at)
-		at = join(path, name)
 		var values []string
 		if err := r.value(e.value, reflect.ValueOf(&values).Elem(), at); err != nil {
 			return err

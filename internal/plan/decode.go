@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"regexp"
@@ -21,53 +22,25 @@ import (
 
 // Limits of a document. A plan is written by hand or by a small program: what is beyond them would only fill memory.
 const (
-	maxText     = 1 << 20
-	maxDepth    = 40      // of groups and lists in one another
-	maxRepeated = 100_000 // values that aliases repeat, all together
+	maxText   = 1 << 20
+	maxDepth  = 40      // of groups and lists in one another
+	maxValues = 100_000 // with what aliases repeat
 )
 
-// aside begins the names of fields that nobody reads: a place for anchors.
+// aside begins the names of fields that are not read: a place for anchors.
 const aside = "x-"
 
-// reader carries a YAML document over into Go values. It goes by the document's tree and not by the library's decoder
-// so that every error has its line and its field, and that an alias costs what it repeats.
+// reader reads a document's tree into Go values. The library's decoder is not used for that, though it is strict about
+// names: it takes 2.5 and "2" for whole numbers, writes the text 0.10 as 0.1, refuses a group that has a field of its
+// own and merges it too, and knows neither a field's other names nor a list that is written as its only value.
 type reader struct {
-	anchors  map[string]ast.Node
-	within   int // aliases that are being followed
-	repeated int // values that they led to
-	places   places
+	root    ast.Node
+	anchors map[string]ast.Node
+	values  int // read so far
+	depth   int // of groups that are merged into one another
 }
 
-// places tell of fields and entries of lists, by their names here, where they are and how they were written.
-type places map[string]place
-
-type place struct {
-	line int
-	name string
-}
-
-// find gives the line of what an error begins with, or of the nearest that holds it, and the error with the name as it
-// was written.
-func (p places) find(err string) (int, string) {
-	path, _, _ := strings.Cut(err, ":")
-	for ; path != ""; path = path[:max(strings.LastIndexAny(path, ".["), 0)] {
-		if at, ok := p[path]; ok {
-			return at.line, at.name + err[len(path):]
-		}
-	}
-	return 0, err
-}
-
-// put notes a place below another.
-func (p places) put(path string, line int, within, written string) {
-	name := written
-	if at, ok := p[within]; ok {
-		name = at.name + strings.TrimPrefix(written, within)
-	}
-	p[path] = place{line, name}
-}
-
-// node is what reads itself.
+// node is what reads itself. path is the field, as it is written.
 type node interface {
 	read(r *reader, n ast.Node, path string) error
 }
@@ -82,54 +55,34 @@ func survive(err *error) {
 	}
 }
 
-// decode reads a document.
-func decode(text []byte, into any) (_ places, err error) {
-	defer survive(&err)
-	body, err := tree(text)
-	if err != nil {
-		return nil, err
-	}
-	r := &reader{anchors: map[string]ast.Node{}, places: places{}}
-	ast.Walk(r, body)
-	err = r.value(body, reflect.ValueOf(into).Elem(), "")
-	var at *yaml.SyntaxError
-	if errors.As(err, &at) {
-		_, at.Message = r.places.find(at.Message)
-	}
-	return r.places, err
-}
-
-// tree is the document's one body.
-func tree(text []byte) (ast.Node, error) {
-	file, err := parsed(text, "a plan")
-	if err != nil {
-		return nil, err
-	}
-	var bodies []ast.Node
-	for _, d := range file.Docs {
-		if d.Body != nil && d.Body.Type() != ast.CommentType && d.Body.Type() != ast.DirectiveType {
-			bodies = append(bodies, d.Body)
-		}
-	}
-	switch len(bodies) {
-	case 0:
-		return nil, errors.New("it is empty: a plan has at least engines, a model and prompts")
-	case 1:
-		return bodies[0], nil
-	}
-	return nil, wrong(bodies[1], "", "a second document begins; one file is one plan")
-}
-
-// parsed is a text's tree, where it is neither too long nor too deep; what says what it is.
-func parsed(text []byte, what string) (*ast.File, error) {
+// open parses a text that has one document; what says what it is to be.
+func open(text []byte, what string) (*reader, error) {
 	if len(text) > maxText {
-		return nil, fmt.Errorf("it has %d bytes; %s has at most %d", len(text), what, maxText)
+		return nil, fmt.Errorf("it has %d bytes; at most %d are read", len(text), maxText)
 	}
 	tokens := lexer.Tokenize(strings.TrimPrefix(string(text), "\ufeff"))
 	if err := shallow(tokens); err != nil {
 		return nil, err
 	}
-	return parser.Parse(tokens, 0)
+	file, err := parser.Parse(tokens, 0)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{anchors: map[string]ast.Node{}}
+	for _, d := range file.Docs {
+		if d.Body == nil || d.Body.Type() == ast.CommentType || d.Body.Type() == ast.DirectiveType {
+			continue
+		}
+		if r.root != nil {
+			return nil, wrong(d.Body, "", "a second document begins; one file is one %s", what)
+		}
+		r.root = d.Body
+	}
+	if r.root == nil {
+		return nil, fmt.Errorf("it is empty; a %s is wanted", what)
+	}
+	ast.Walk(r, r.root)
+	return r, nil
 }
 
 // shallow refuses what is nested so deeply that the parser, which calls itself, would not come back.
@@ -178,12 +131,12 @@ func wrong(n ast.Node, path, format string, args ...any) error {
 
 // mistyped is the error of a value that is of another kind than wanted.
 func mistyped(n ast.Node, path, wanted string) error {
-	switch n.(type) {
-	case *ast.MappingNode, *ast.MappingValueNode:
+	switch {
+	case grouped(n):
 		return wrong(n, path, "a group of settings stands where %s is wanted", wanted)
-	case *ast.SequenceNode:
+	case n.Type() == ast.SequenceType:
 		return wrong(n, path, "a list stands where %s is wanted", wanted)
-	case *ast.NullNode:
+	case n.Type() == ast.NullType:
 		return wrong(n, path, "nothing stands where %s is wanted", wanted)
 	}
 	value := n.GetToken().Value
@@ -193,46 +146,37 @@ func mistyped(n ast.Node, path, wanted string) error {
 	return wrong(n, path, "%q stands where %s is wanted", value, wanted)
 }
 
-// follow gives what stands for a value: behind anchors and aliases. done is to be called when the value was read.
-func (r *reader) follow(n ast.Node, path string) (value ast.Node, done func(), err error) {
-	hops := 0
+// follow gives what stands for a value, behind anchors and aliases. Every value goes through here, so that aliases
+// which repeat one another, or hold themselves, come to an end.
+func (r *reader) follow(n ast.Node, path string) (ast.Node, error) {
 	for {
+		if r.values++; r.values > maxValues {
+			return nil, wrong(n, path, "there are more than %d values, with what aliases repeat", maxValues)
+		}
 		switch x := n.(type) {
 		case *ast.AnchorNode:
 			n = x.Value
-			continue
 		case *ast.AliasNode:
 			name := x.Value.GetToken().Value
 			value, ok := r.anchors[name]
 			if !ok {
-				return nil, nil, wrong(n, path, "there is no anchor &%s", name)
-			}
-			if hops++; r.within+hops > maxDepth {
-				return nil, nil, wrong(n, path, "the alias *%s holds itself, or too many others", name)
+				return nil, wrong(n, path, "there is no anchor &%s", name)
 			}
 			n = value
-			continue
 		case *ast.TagNode:
-			return nil, nil, wrong(n, path, "write plain lists and values, without tags such as %s", x.Start.Value)
-		}
-		break
-	}
-	r.within += hops
-	if r.within > 0 {
-		if r.repeated++; r.repeated > maxRepeated {
-			return nil, nil, wrong(n, path, "aliases repeat more than %d values", maxRepeated)
+			return nil, wrong(n, path, "write plain lists and values, without tags such as %s", x.Start.Value)
+		default:
+			return n, nil
 		}
 	}
-	return n, func() { r.within -= hops }, nil
 }
 
 // value reads a node into a Go value.
 func (r *reader) value(n ast.Node, into reflect.Value, path string) error {
-	n, done, err := r.follow(n, path)
+	n, err := r.follow(n, path)
 	if err != nil {
 		return err
 	}
-	defer done()
 	if into.Kind() == reflect.Pointer {
 		if n.Type() == ast.NullType {
 			return nil
@@ -244,11 +188,8 @@ func (r *reader) value(n ast.Node, into reflect.Value, path string) error {
 		into.Set(made)
 		return nil
 	}
-	switch x := into.Addr().Interface().(type) {
-	case node:
+	if x, ok := into.Addr().Interface().(node); ok {
 		return x.read(r, n, path)
-	case yaml.NodeUnmarshaler:
-		return x.UnmarshalYAML(n)
 	}
 	switch into.Kind() {
 	case reflect.Struct:
@@ -262,37 +203,22 @@ func (r *reader) value(n ast.Node, into reflect.Value, path string) error {
 	return simple(n, into, path)
 }
 
-// listed are a list's entries, or a single value as the only one; none of what says nothing.
-func listed(n ast.Node) []ast.Node {
+// list reads a list, or a single value as a list of it.
+func (r *reader) list(n ast.Node, into reflect.Value, path string) error {
+	entries, each := []ast.Node{n}, func(int) string { return path }
 	switch x := n.(type) {
 	case *ast.NullNode:
 		return nil
 	case *ast.SequenceNode:
-		return x.Values
-	}
-	return []ast.Node{n}
-}
-
-// list reads a list, or a single value as a list of it.
-func (r *reader) list(n ast.Node, into reflect.Value, path string) error {
-	entries := listed(n)
-	switch n.(type) {
-	case *ast.NullNode:
-		return nil
+		entries, each = x.Values, func(i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 	case *ast.MappingNode, *ast.MappingValueNode:
-		if into.Type().Elem().Kind() != reflect.Struct && into.Type().Elem().Kind() != reflect.Map {
+		if kind := into.Type().Elem().Kind(); kind != reflect.Struct && kind != reflect.Map {
 			return mistyped(n, path, "a list")
 		}
 	}
 	made := reflect.MakeSlice(into.Type(), len(entries), len(entries))
 	for i, e := range entries {
-		at := fmt.Sprintf("%s[%d]", path, i)
-		if written := at; len(entries) == 1 && e == n {
-			r.places.put(at, line(e), path, path)
-		} else {
-			r.places.put(at, line(e), path, written)
-		}
-		if err := r.value(e, made.Index(i), at); err != nil {
+		if err := r.value(e, made.Index(i), each(i)); err != nil {
 			return err
 		}
 	}
@@ -300,92 +226,46 @@ func (r *reader) list(n ast.Node, into reflect.Value, path string) error {
 	return nil
 }
 
-// line is where a node begins; of a group, where its first field does.
-func line(n ast.Node) int {
-	switch x := n.(type) {
-	case *ast.MappingNode:
-		if len(x.Values) > 0 && !x.IsFlowStyle {
-			return line(x.Values[0])
-		}
-	case *ast.MappingValueNode:
-		return x.Key.GetToken().Position.Line
-	}
-	if n == nil || n.GetToken() == nil || n.GetToken().Position == nil {
-		return 0
-	}
-	return n.GetToken().Position.Line
-}
-
-// simple reads a single value.
+// simple reads a single value. The library converts it, once it is of the right kind.
 func simple(n ast.Node, into reflect.Value, path string) error {
-	switch into.Kind() {
-	case reflect.String:
+	if into.Kind() == reflect.String {
 		text, ok := single(n)
 		if !ok {
 			return mistyped(n, path, "a text")
 		}
 		into.SetString(text)
-	case reflect.Bool:
-		b, ok := n.(*ast.BoolNode)
-		if !ok {
-			return mistyped(n, path, "true or false")
-		}
-		into.SetBool(b.Value)
-	case reflect.Int, reflect.Int64:
-		v, ok := whole(n)
-		if !ok {
-			return mistyped(n, path, "a whole number")
-		}
-		into.SetInt(v)
-	case reflect.Uint64:
-		if x, ok := n.(*ast.IntegerNode); ok {
-			if v, ok := x.Value.(uint64); ok {
-				into.SetUint(v)
-				return nil
-			}
-		}
-		v, ok := whole(n)
-		if !ok || v < 0 {
-			return mistyped(n, path, "a whole number, 0 or more,")
-		}
-		into.SetUint(uint64(v))
-	case reflect.Float64:
-		if f, ok := number(n); ok {
-			into.SetFloat(f)
-			return nil
-		}
-		v, ok := whole(n)
-		if !ok {
-			return mistyped(n, path, "a number")
-		}
-		into.SetFloat(float64(v))
-	default:
-		return wrong(n, path, "nothing can be read into a %s", into.Type())
-	}
-	return nil
-}
-
-// whole is a whole number, which may be written as in 4e3.
-func whole(n ast.Node) (int64, bool) {
-	switch x := n.(type) {
-	case *ast.IntegerNode:
-		switch v := x.Value.(type) {
-		case int64:
-			return v, true
-		case uint64:
-			return int64(min(v, math.MaxInt64)), v <= math.MaxInt64
-		}
+		return nil
 	}
 	v, ok := number(n)
-	return int64(v), ok && v == math.Trunc(v) && math.Abs(v) < 1<<53
+	wanted, isWhole := "a number", v == math.Trunc(v)
+	switch into.Kind() {
+	case reflect.Bool:
+		wanted = "true or false"
+		_, ok = n.(*ast.BoolNode)
+	case reflect.Int, reflect.Int64:
+		wanted, ok = "a whole number", ok && isWhole
+	case reflect.Uint64:
+		wanted, ok = "a whole number, 0 or more,", ok && isWhole && v >= 0
+	}
+	if !ok || yaml.NodeToValue(n, into.Addr().Interface()) != nil {
+		return mistyped(n, path, wanted)
+	}
+	return nil
 }
 
 // powers are numbers such as 70e9, which the parser takes for texts.
 var powers = regexp.MustCompile(`^[+-]?[0-9]+[eE][+-]?[0-9]{1,3}$`)
 
-// number is one with a fraction or a power of ten.
+// number is a finite one, about as large as it is.
 func number(n ast.Node) (float64, bool) {
 	switch x := n.(type) {
+	case *ast.IntegerNode:
+		switch v := x.Value.(type) {
+		case int64:
+			return float64(v), true
+		case uint64:
+			return float64(v), true
+		}
 	case *ast.FloatNode:
 		return x.Value, !math.IsInf(x.Value, 0)
 	case *ast.StringNode:
@@ -430,19 +310,15 @@ func (r *reader) entries(n ast.Node, path string) ([]entry, error) {
 	}
 	var own, merged []entry
 	for _, v := range values {
-		if v.Key.IsMergeKey() {
-			from, err := r.merged(v.Value, path)
-			if err != nil {
-				return nil, err
-			}
-			merged = append(merged, from...)
+		if !v.Key.IsMergeKey() {
+			own = append(own, entry{v.Key.GetToken().Value, v.Key, v.Value})
 			continue
 		}
-		name := v.Key.GetToken().Value
-		if slices.ContainsFunc(own, func(e entry) bool { return e.name == name }) {
-			return nil, wrong(v.Key, join(path, name), "it is said twice")
+		from, err := r.merged(v.Value, path)
+		if err != nil {
+			return nil, err
 		}
-		own = append(own, entry{name, v.Key, v.Value})
+		merged = append(merged, from...)
 	}
 	for _, m := range merged {
 		if !slices.ContainsFunc(own, func(e entry) bool { return axisOf(e.name) == axisOf(m.name) }) {
@@ -454,23 +330,27 @@ func (r *reader) entries(n ast.Node, path string) ([]entry, error) {
 
 // merged are the fields of a group, or of several, that another takes up.
 func (r *reader) merged(n ast.Node, path string) ([]entry, error) {
-	n, done, err := r.follow(n, path)
+	if r.depth++; r.depth > maxDepth {
+		return nil, wrong(n, path, "a group is merged into itself, or through too many others")
+	}
+	defer func() { r.depth-- }()
+	n, err := r.follow(n, path)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	if list, ok := n.(*ast.SequenceNode); ok {
-		var all []entry
-		for _, each := range list.Values {
-			more, err := r.merged(each, path)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, more...)
-		}
-		return all, nil
+	list, ok := n.(*ast.SequenceNode)
+	if !ok {
+		return r.entries(n, path)
 	}
-	return r.entries(n, path)
+	var all []entry
+	for _, each := range list.Values {
+		more, err := r.merged(each, path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
+	return all, nil
 }
 
 func join(path, name string) string {
@@ -480,33 +360,34 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// group reads a struct's fields. A field of one value whose value is a list is that of the axis, and the other way
-// round.
+// group reads a struct's fields.
 func (r *reader) group(n ast.Node, into reflect.Value, path string) error {
 	entries, err := r.entries(n, path)
 	if err != nil {
 		return err
 	}
+	return r.fields(entries, into, path)
+}
+
+// fields reads entries into a struct. A field of one value whose value is a list is that of the axis, and the other way
+// round.
+func (r *reader) fields(entries []entry, into reflect.Value, path string) error {
 	fields := fieldsOf(into.Type())
 	said := map[string]string{} // by axis: how it was written
 	for _, e := range entries {
-		name := e.name
-		at := join(path, name)
-		if path == "" && strings.HasPrefix(name, aside) {
+		at, axis := join(path, e.name), axisOf(e.name)
+		if path == "" && strings.HasPrefix(e.name, aside) {
 			continue
 		}
 		index, ok := fields[r.field(e, fields)]
 		if !ok {
-			return wrong(e.key, at, "unknown field%s", meant(name, fields))
+			names := slices.Sorted(maps.Keys(fields))
+			return wrong(e.key, at, "unknown field; did you mean %s?", nearest.Of(e.name, names, 1)[0])
 		}
-		axis := axisOf(name)
 		if before, twice := said[axis]; twice {
 			return wrong(e.key, at, "%s says it too; leave one out", before)
 		}
-		said[axis] = name
-		written := at
-		at = join(path, nameOf(into.Type(), index))
-		r.places.put(at, line(e.key), path, written)
+		said[axis] = e.name
 		if err := r.value(e.value, into.FieldByIndex(index), at); err != nil {
 			return err
 		}
@@ -517,31 +398,14 @@ func (r *reader) group(n ast.Node, into reflect.Value, path string) error {
 // field is the name of the field that an entry is for.
 func (r *reader) field(e entry, fields map[string][]int) string {
 	name := canonical(e.name)
-	value, done, err := r.follow(e.value, "")
-	if err != nil {
-		return name // whoever reads the value says it
-	}
-	done()
 	_, known := fields[name]
-	if _, list := value.(*ast.SequenceNode); list || !known {
-		if _, ok := fields[listOf(name)]; ok {
+	_, has := fields[listOf(name)]
+	if value, err := r.follow(e.value, ""); has && err == nil {
+		if _, list := value.(*ast.SequenceNode); list || !known {
 			return listOf(name)
 		}
 	}
-	return name
-}
-
-// meant offers the field that somebody may have had in mind.
-func meant(name string, fields map[string][]int) string {
-	names := make([]string, 0, len(fields))
-	for f := range fields {
-		names = append(names, f)
-	}
-	slices.Sort(names)
-	if len(names) == 0 {
-		return ""
-	}
-	return "; did you mean " + nearest.Of(name, names, 1)[0] + "?"
+	return name // whoever reads the value says what is wrong with it
 }
 
 // fieldsOf are a struct's fields by their names in YAML, with those of the structs that are inline.
@@ -562,8 +426,79 @@ func fieldsOf(t reflect.Type) map[string][]int {
 	return out
 }
 
-// nameOf is the name in YAML of a struct's field.
-func nameOf(t reflect.Type, index []int) string {
-	name, _, _ := strings.Cut(t.FieldByIndex(index).Tag.Get("yaml"), ",")
-	return name
+// pathPart is a name, or the number of a list's entry.
+var pathPart = regexp.MustCompile(`[^.\[\]]+|\[[0-9]+\]`)
+
+// find gives where the field in a group is that a message begins with, or the nearest field that holds it, and the
+// message with that field's name as it is written; nil: nowhere.
+func (r *reader) find(n ast.Node, message string) (at ast.Node, text string) {
+	path, _, _ := strings.Cut(message, ":")
+	known, written := "", ""
+	for _, part := range pathPart.FindAllString(path, -1) {
+		value, err := r.follow(n, "")
+		if err != nil {
+			break
+		}
+		if number, of := strings.CutPrefix(part, "["); of {
+			known += part
+			i, _ := strconv.Atoi(strings.TrimSuffix(number, "]"))
+			// else a value stands for a list of it
+			if list, ok := value.(*ast.SequenceNode); ok && i < len(list.Values) {
+				n, written = list.Values[i], written+part
+				at = begin(n)
+			}
+			continue
+		}
+		entries, err := r.entries(value, "")
+		i := slices.IndexFunc(entries, func(e entry) bool { return axisOf(e.name) == axisOf(part) })
+		if err != nil || i < 0 {
+			break
+		}
+		at, n = entries[i].key, entries[i].value
+		known, written = join(known, part), join(written, entries[i].name)
+	}
+	return at, written + message[len(known):]
+}
+
+// fieldFirst is a message that begins with a field.
+var fieldFirst = regexp.MustCompile(`^[a-z_]+(\[[0-9]+\])?: `)
+
+// placed gives an error of a group, which may begin with one of its fields, its place.
+func (r *reader) placed(group ast.Node, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	at, text := r.find(group, err.Error())
+	if at == nil {
+		at = begin(group)
+	}
+	if fieldFirst.MatchString(text) {
+		return wrong(at, "", "%s.%s", path, text)
+	}
+	return wrong(at, path, "%s", text)
+}
+
+// has tells whether a field of the document is written.
+func (r *reader) has(field string) bool {
+	at, _ := r.find(r.root, field)
+	return at != nil
+}
+
+// grouped tells whether a value is a group.
+func grouped(n ast.Node) bool {
+	_, ok := n.(ast.MapNode)
+	return ok
+}
+
+// begin is what stands first in a value: of a group, its first field.
+func begin(n ast.Node) ast.Node {
+	switch x := n.(type) {
+	case *ast.MappingNode:
+		if len(x.Values) > 0 && !x.IsFlowStyle {
+			return x.Values[0].Key
+		}
+	case *ast.MappingValueNode:
+		return x.Key
+	}
+	return n
 }

@@ -42,7 +42,7 @@ func cells(p plan.Plan) []string {
 }
 
 func TestCountIsWhatIsExpanded(t *testing.T) {
-	for text, want := range map[string][2]int64{
+	for text, want := range map[string][2]int{
 		"prompts: [a, b]\nmax_tokens: 4\n":                                                         {1, 4},
 		"input_lengths: [8, 16, 32]\noutput_lengths: [4, 8]\n":                                     {1, 12},
 		"input_lengths: 8\nmax_tokens: 4\ndtype: [f32, f16]\n":                                     {2, 4},
@@ -63,7 +63,7 @@ func TestCountIsWhatIsExpanded(t *testing.T) {
 		if err != nil || setups != want[0] || n != want[1] {
 			t.Errorf("%s: %d setups, %d cells, %v; want %v", text, setups, n, err, want)
 		}
-		if got := cells(p); int64(len(got)) != n {
+		if got := cells(p); len(got) != n {
 			t.Errorf("%s: %d cells are expanded, %d counted:\n%s", text, len(got), n, strings.Join(got, "\n"))
 		}
 	}

@@ -8,9 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
-	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 )
 
@@ -55,18 +52,18 @@ type Gate struct {
 
 // GateScope restricts a check to some cells; what is empty restricts nothing.
 type GateScope struct {
-	Engine string
-	Model  string
-	Prompt string // its number in the plan, or its text
+	Engine string `yaml:"engine,omitempty"`
+	Model  string `yaml:"model,omitempty"`
+	Prompt string `yaml:"prompt,omitempty"` // its number in the plan, or its text
 }
 
 // GateLimit bounds a figure.
 type GateLimit struct {
-	Figure *figure.Row
-	Min    *float64
-	Max    *float64
-	GateScope
-	Level GateLevel
+	Figure    *figure.Row `yaml:"-"`
+	Min       *float64    `yaml:"min,omitempty"`
+	Max       *float64    `yaml:"max,omitempty"`
+	GateScope `yaml:",inline"`
+	Level     GateLevel `yaml:"level,omitempty"`
 }
 
 // GateChange says how much worse than the baseline's a figure may be.
@@ -167,53 +164,43 @@ func (g *Gate) LevelOf(own GateLevel) GateLevel {
 	return GateError
 }
 
-// ParseGate reads a file of thresholds: what stands below `gate:` in a plan, with or without that word. file names it
-// in errors, which carry the line.
-func ParseGate(text []byte, file string) (*Gate, error) {
-	g, err := decodeGate(text, false)
-	if err != nil {
-		return nil, yamlFault(err, file)
-	}
-	if err := g.Validate(); err != nil {
-		return nil, fault.Wrap(fault.Usage, err, "", "%s", file)
-	}
-	return g, nil
-}
-
 // Validate looks at a gate that was read or that flags made. Whoever asks for nothing is told so: a gate that judges
 // nothing always holds.
 func (g *Gate) Validate() error {
 	if g == nil {
 		return nil
 	}
+	if err := g.valid(); err != nil {
+		return fmt.Errorf("gate.%w", err)
+	}
+	return nil
+}
+
+// valid gives an error that begins with the field.
+func (g *Gate) valid() error {
 	for _, c := range []struct {
 		field string
-		level GateLevel
-	}{{"level", g.Level}, {"failed", g.Failed}, {"gone", g.Gone}, {"inconclusive", g.Inconclusive}} {
-		if err := c.level.valid(); err != nil {
-			return fmt.Errorf("gate.%s: %w", c.field, err)
-		}
-	}
-	for field, err := range map[string]error{"no_baseline": validNoBaseline(g.NoBaseline),
-		"under_test": validUnderTest(g.UnderTest),
-		"detect":     validDetect(g.Detect)} {
-		if err != nil {
-			return fmt.Errorf("gate.%s: %w", field, err)
+		err   error
+	}{{"level", g.Level.valid()}, {"failed", g.Failed.valid()}, {"gone", g.Gone.valid()},
+		{"inconclusive", g.Inconclusive.valid()}, {"no_baseline", validNoBaseline(g.NoBaseline)},
+		{"under_test", validUnderTest(g.UnderTest)}, {"detect", validDetect(g.Detect)}} {
+		if c.err != nil {
+			return fmt.Errorf("%s: %w", c.field, c.err)
 		}
 	}
 	for _, l := range g.Limits {
 		if err := l.valid(); err != nil {
-			return fmt.Errorf("gate.%s: %w", l.Figure.Column.Name, err)
+			return fmt.Errorf("%s: %w", l.Figure.Column.Name, err)
 		}
 	}
 	for _, c := range g.Changes {
 		if err := c.valid(); err != nil {
-			return fmt.Errorf("gate.vs_baseline.%s: %w", c.Figure.Column.Name, err)
+			return fmt.Errorf("vs_baseline.%s: %w", c.Figure.Column.Name, err)
 		}
 	}
 	if g.Parity != nil {
 		if err := g.Parity.valid(); err != nil {
-			return fmt.Errorf("gate.parity: %w", err)
+			return fmt.Errorf("parity: %w", err)
 		}
 	}
 	return nil
@@ -402,80 +389,4 @@ func signed(v float64) string {
 		return "+" + share(v)
 	}
 	return share(v)
-}
-
-// MarshalYAML writes the section so that it is read again as the same.
-func (g Gate) MarshalYAML() (any, error) {
-	out := yaml.MapSlice{}
-	put := func(to *yaml.MapSlice, name, value string) {
-		if value != "" {
-			*to = append(*to, yaml.MapItem{Key: name, Value: value})
-		}
-	}
-	scoped := func(to *yaml.MapSlice, s GateScope, level GateLevel) {
-		put(to, "engine", s.Engine)
-		put(to, "model", s.Model)
-		put(to, "prompt", s.Prompt)
-		put(to, "level", string(level))
-	}
-	put(&out, "level", string(g.Level))
-	put(&out, "failed", string(g.Failed))
-	put(&out, "gone", string(g.Gone))
-	put(&out, "inconclusive", string(g.Inconclusive))
-	put(&out, "no_baseline", g.NoBaseline)
-	put(&out, "under_test", strings.Join(g.UnderTest, ","))
-	if g.Detect > 0 {
-		put(&out, "detect", share(g.Detect))
-	}
-	put(&out, "baseline", g.Baseline)
-	limits, changes := byFigure{}, byFigure{}
-	for _, l := range g.Limits {
-		item := yaml.MapSlice{}
-		if l.Min != nil {
-			item = append(item, yaml.MapItem{Key: "min", Value: *l.Min})
-		}
-		if l.Max != nil {
-			item = append(item, yaml.MapItem{Key: "max", Value: *l.Max})
-		}
-		scoped(&item, l.GateScope, l.Level)
-		limits.add(l.Figure.Column.Name, item)
-	}
-	for _, c := range g.Changes {
-		item := yaml.MapSlice{{Key: "change", Value: signed(c.Change)}}
-		if c.Detect > 0 {
-			put(&item, "detect", share(c.Detect))
-		}
-		scoped(&item, c.GateScope, c.Level)
-		changes.add(c.Figure.Column.Name, item)
-	}
-	out = append(out, limits.items...)
-	if len(changes.items) > 0 {
-		out = append(out, yaml.MapItem{Key: "vs_baseline", Value: changes.items})
-	}
-	if p := g.Parity; p != nil {
-		item := yaml.MapSlice{}
-		if p.MinAgreement > 0 {
-			put(&item, "min_agreement", share(p.MinAgreement))
-		}
-		if p.FirstDiffers > 0 {
-			item = append(item, yaml.MapItem{Key: "first_divergence", Value: p.FirstDiffers})
-		}
-		put(&item, "with", p.With)
-		scoped(&item, p.GateScope, p.Level)
-		out = append(out, yaml.MapItem{Key: "parity", Value: item})
-	}
-	return out, nil
-}
-
-// byFigure keeps checks of one figure under one name.
-type byFigure struct{ items yaml.MapSlice }
-
-func (g *byFigure) add(name string, item yaml.MapSlice) {
-	for i := range g.items {
-		if g.items[i].Key == name {
-			g.items[i].Value = append(g.items[i].Value.([]yaml.MapSlice), item)
-			return
-		}
-	}
-	g.items = append(g.items, yaml.MapItem{Key: name, Value: []yaml.MapSlice{item}})
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strconv"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -15,15 +17,46 @@ import (
 	"llmparity/internal/nearest"
 )
 
-// gateFields are the words of the section that are no figures.
-func gateFields() []string {
-	return []string{"level", "failed", "gone", "inconclusive", "no_baseline", "under_test", "detect", "baseline",
-		"vs_baseline", "parity"}
+// gateText is a gate as it is written, beside its limits, which have figures' names.
+type gateText struct {
+	Level        GateLevel     `yaml:"level"`
+	Failed       GateLevel     `yaml:"failed"`
+	Gone         GateLevel     `yaml:"gone"`
+	Inconclusive GateLevel     `yaml:"inconclusive"`
+	Unknown      GateLevel     `yaml:"unknown"` // the former name of inconclusive
+	NoBaseline   string        `yaml:"no_baseline"`
+	UnderTest    []string      `yaml:"under_test"`
+	Detect       string        `yaml:"detect"`
+	Baseline     string        `yaml:"baseline"`
+	Changes      figureChanges `yaml:"vs_baseline"`
+	Parity       *GateParity   `yaml:"parity"`
 }
 
+// changeText and parityText are checks as they are written.
+type changeText struct {
+	Change    string `yaml:"change"`
+	Detect    string `yaml:"detect,omitempty"`
+	GateScope `yaml:",inline"`
+	Level     GateLevel `yaml:"level,omitempty"`
+}
+
+type parityText struct {
+	MinAgreement string `yaml:"min_agreement,omitempty"`
+	FirstDiffers int    `yaml:"first_divergence,omitempty"`
+	With         string `yaml:"with,omitempty"`
+	GateScope    `yaml:",inline"`
+	Level        GateLevel `yaml:"level,omitempty"`
+}
+
+// ParseGate reads a file of thresholds: what stands below `gate:` in a plan, with or without that word. file names it
+// in errors, which carry the line.
+func ParseGate(text []byte, file string) (*Gate, error) { return parseGate(text, file, false) }
+
 // GateIn reads the gate of a plan's text alone, whatever else stands there; nil where it has none.
-func GateIn(text []byte, file string) (*Gate, error) {
-	g, err := decodeGate(text, true)
+func GateIn(text []byte, file string) (*Gate, error) { return parseGate(text, file, true) }
+
+func parseGate(text []byte, file string, inPlan bool) (*Gate, error) {
+	g, err := decodeGate(text, inPlan)
 	if err != nil {
 		return nil, yamlFault(err, file)
 	}
@@ -33,316 +66,231 @@ func GateIn(text []byte, file string) (*Gate, error) {
 	return g, nil
 }
 
-// decodeGate reads a gate that stands alone, or below its word in a plan.
 func decodeGate(text []byte, inPlan bool) (g *Gate, err error) {
 	defer survive(&err)
-	file, err := parsed(text, "a gate")
+	r, err := open(text, "gate")
 	if err != nil {
 		return nil, err
 	}
-	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
-		return nil, errors.New("one document is wanted, such as `peak_pss_mb: {max: 900}`")
+	if !grouped(r.root) {
+		return nil, mistyped(r.root, "gate", "a group such as `peak_pss_mb: {max: 900}`")
 	}
-	body := file.Docs[0].Body
-	fields, err := mapping(body, "a gate such as `peak_pss_mb: {max: 900}`")
+	entries, err := r.entries(r.root, "gate")
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range fields {
-		if f.Key.GetToken().Value == "gate" && (inPlan || len(fields) == 1) {
-			body, inPlan = f.Value, false
-			break
+	body := r.root
+	for _, e := range entries {
+		if e.name == "gate" && (inPlan || len(entries) == 1) {
+			body, inPlan = e.value, false
 		}
 	}
 	if inPlan {
 		return nil, nil
 	}
-	g = &Gate{}
-	return g, g.UnmarshalYAML(body)
+	return g, r.value(body, reflect.ValueOf(&g).Elem(), "gate")
 }
 
-// UnmarshalYAML reads the section; what is wrong is told with its line.
-func (g *Gate) UnmarshalYAML(node ast.Node) error {
-	fields, err := mapping(node, "a gate")
+func (g *Gate) read(r *reader, n ast.Node, path string) error {
+	entries, err := r.entries(n, path)
 	if err != nil {
 		return err
 	}
-	for _, f := range fields {
-		name := f.Key.GetToken().Value
-		switch name {
-		case "level":
-			err = level(f.Value, &g.Level)
-		case "failed":
-			err = level(f.Value, &g.Failed)
-		case "gone":
-			err = level(f.Value, &g.Gone)
-		case "inconclusive", "unknown": // the second is its name until now
-			if seen := g.Inconclusive != ""; seen {
-				return at(f.Key, "inconclusive and unknown are one field: give inconclusive alone")
-			}
-			g.OldName = name == "unknown"
-			err = level(f.Value, &g.Inconclusive)
-		case "no_baseline":
-			g.NoBaseline, err = scalar(f.Value)
-			err = cmp.Or(err, placed(f.Value, validNoBaseline(g.NoBaseline)))
-		case "under_test":
-			err = g.readUnderTest(f.Value)
-		case "detect":
-			g.Detect, err = detectOf(f.Value)
-		case "baseline":
-			g.Baseline, err = scalar(f.Value)
-		case "vs_baseline":
-			err = g.readChanges(f.Value)
-		case "parity":
-			err = g.readParity(f)
-		default:
-			err = g.readLimits(name, f)
+	t := gateText{}
+	known := fieldsOf(reflect.TypeOf(t))
+	var fields []entry
+	for _, e := range entries {
+		row, err := figure.Find(e.name)
+		if err == nil {
+			err = g.readLimits(r, row, e.value, join(path, e.name))
+		} else if fields = append(fields, e); known[e.name] != nil {
+			err = nil
+		} else {
+			names := slices.Concat(slices.Sorted(maps.Keys(known)), figure.Typed())
+			err = wrong(e.key, join(path, e.name), "there is no figure and no field %q of a gate; the nearest are %s",
+				e.name, strings.Join(nearest.Of(e.name, names, 3), ", "))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func (g *Gate) readUnderTest(node ast.Node) error {
-	err := each(node, func(n ast.Node) error {
-		text, err := scalar(n)
-		for t := range strings.SplitSeq(text, ",") {
-			g.UnderTest = append(g.UnderTest, strings.TrimSpace(t))
-		}
+	if err := r.fields(fields, reflect.ValueOf(&t).Elem(), path); err != nil {
 		return err
-	})
-	return cmp.Or(err, placed(node, validUnderTest(g.UnderTest)))
+	}
+	g.Level, g.Failed, g.Gone, g.Baseline, g.NoBaseline = t.Level, t.Failed, t.Gone, t.Baseline, t.NoBaseline
+	g.Inconclusive, g.OldName = cmp.Or(t.Inconclusive, t.Unknown), t.Unknown != ""
+	g.Changes, g.Parity = t.Changes, t.Parity
+	for _, list := range t.UnderTest {
+		for name := range strings.SplitSeq(list, ",") {
+			g.UnderTest = append(g.UnderTest, strings.TrimSpace(name))
+		}
+	}
+	if t.Inconclusive != "" && t.Unknown != "" {
+		err = errors.New("unknown: inconclusive says it too; leave it out")
+	} else if g.Detect, err = regression(t.Detect); err != nil {
+		err = fmt.Errorf("detect: %w", err)
+	} else {
+		err = g.valid()
+	}
+	return r.placed(n, path, err)
 }
 
-// detectOf reads a regression, which has no sign of its own.
-func detectOf(node ast.Node) (float64, error) {
-	v, err := shareOf(node)
-	if err == nil && v == 0 {
-		err = at(node, "no number of launches rules out a change of nothing: give a share such as 15%%")
-	}
-	return v, cmp.Or(err, placed(node, validDetect(v)))
-}
-
-func (g *Gate) readLimits(name string, f *ast.MappingValueNode) error {
-	row, err := figure.Find(name)
-	if err != nil {
-		near := nearest.Of(name, append(gateFields(), figure.Typed()...), 3)
-		return at(f.Key, "there is no figure and no field %q of a gate; the nearest are %s", name,
-			strings.Join(near, ", "))
-	}
-	return each(f.Value, func(n ast.Node) error {
-		l := GateLimit{Figure: row}
-		fields, err := mapping(n, "a limit such as {max: 900}")
-		if err != nil {
-			return err
-		}
-		for _, f := range fields {
-			switch field := f.Key.GetToken().Value; field {
-			case "min":
-				l.Min, err = limit(f.Value)
-			case "max":
-				l.Max, err = limit(f.Value)
-			default:
-				err = common(f, &l.GateScope, &l.Level, "min", "max")
-			}
-			if err != nil {
-				return err
-			}
-		}
+func (g *Gate) readLimits(r *reader, f *figure.Row, n ast.Node, path string) error {
+	var limits []GateLimit
+	err := r.value(n, reflect.ValueOf(&limits).Elem(), path)
+	for _, l := range limits {
+		l.Figure = f
 		g.Limits = append(g.Limits, l)
-		return placed(n, l.valid())
-	})
-}
-
-func (g *Gate) readChanges(node ast.Node) error {
-	figures, err := mapping(node, "a figure and a change such as {decode_tps: -5%}")
-	if err != nil {
-		return err
-	}
-	for _, f := range figures {
-		row, err := figure.Find(f.Key.GetToken().Value)
-		if err != nil {
-			return at(f.Key, "%s", err)
-		}
-		err = each(f.Value, func(n ast.Node) error {
-			c := GateChange{Figure: row}
-			if err := c.read(n); err != nil {
-				return err
-			}
-			g.Changes = append(g.Changes, c)
-			return placed(n, c.valid())
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *GateChange) read(n ast.Node) (err error) {
-	if _, group := n.(ast.MapNode); !group {
-		c.Change, err = shareOf(n)
-		return err
-	}
-	fields, err := mapping(n, "a change such as -5%")
-	if err != nil {
-		return err
-	}
-	there := false
-	for _, f := range fields {
-		switch f.Key.GetToken().Value {
-		case "change":
-			there = true
-			c.Change, err = shareOf(f.Value)
-		case "detect":
-			c.Detect, err = detectOf(f.Value)
-		default:
-			err = common(f, &c.GateScope, &c.Level, "change", "detect")
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if !there {
-		return at(n, "there is no change: give one such as -5%%")
-	}
-	return nil
-}
-
-func (g *Gate) readParity(of *ast.MappingValueNode) error {
-	fields, err := mapping(of.Value, "what parity must be, such as {min_agreement: 100%}")
-	if err != nil {
-		return err
-	}
-	p := &GateParity{}
-	for _, f := range fields {
-		switch f.Key.GetToken().Value {
-		case "min_agreement":
-			p.MinAgreement, err = shareOf(f.Value)
-		case "first_divergence":
-			var text string
-			if text, err = scalar(f.Value); err == nil {
-				if p.FirstDiffers, err = strconv.Atoi(text); err != nil {
-					err = at(f.Value, "%q stands where a whole number is wanted", text)
-				}
-			}
-		case "with":
-			p.With, err = scalar(f.Value)
-		default:
-			err = common(f, &p.GateScope, &p.Level, "min_agreement", "first_divergence", "with")
-		}
-		if err != nil {
-			return err
-		}
-	}
-	g.Parity = p
-	return placed(of.Key, p.valid())
-}
-
-// common reads what every check may have; others are the words that this one has beside that.
-func common(f *ast.MappingValueNode, s *GateScope, l *GateLevel, others ...string) (err error) {
-	switch name := f.Key.GetToken().Value; name {
-	case "engine":
-		s.Engine, err = scalar(f.Value)
-	case "model":
-		s.Model, err = scalar(f.Value)
-	case "prompt":
-		s.Prompt, err = scalar(f.Value)
-	case "level":
-		err = level(f.Value, l)
-	default:
-		return at(f.Key, "unknown field %q; the nearest is %s", name,
-			nearest.Of(name, append(others, "engine", "model", "prompt", "level"), 1)[0])
 	}
 	return err
 }
 
-// mapping gives the fields of a group. A mapping of one line may come without a node of its own.
-func mapping(node ast.Node, what string) ([]*ast.MappingValueNode, error) {
-	var out []*ast.MappingValueNode
-	switch n := node.(type) {
-	case *ast.MappingNode:
-		out = n.Values
-	case *ast.MappingValueNode:
-		out = []*ast.MappingValueNode{n}
-	default:
-		return nil, at(node, "%s is wanted", what)
+func (l *GateLimit) read(r *reader, n ast.Node, path string) error {
+	if !grouped(n) {
+		return mistyped(n, path, "a limit such as {max: 900}")
 	}
-	for _, f := range out {
-		if f.Key.IsMergeKey() {
-			return nil, at(f.Key, "write a gate out: nothing is merged into one")
-		}
+	if err := r.group(n, reflect.ValueOf(l).Elem(), path); err != nil {
+		return err
 	}
-	return out, nil
+	return r.placed(n, path, l.valid())
 }
 
-// each goes through a list, or takes a single one for a list of it.
-func each(node ast.Node, f func(ast.Node) error) error {
-	list, ok := node.(*ast.SequenceNode)
-	if !ok {
-		return f(node)
+func (l *GateLevel) read(_ *reader, n ast.Node, path string) error {
+	if err := simple(n, reflect.ValueOf(l).Elem(), path); err != nil {
+		return err
 	}
-	for _, n := range list.Values {
-		if err := f(n); err != nil {
+	if err := l.valid(); err != nil {
+		return wrong(n, path, "%s", err)
+	}
+	return nil
+}
+
+// figureChanges are written as a group, by their figures' names.
+type figureChanges []GateChange
+
+func (all *figureChanges) read(r *reader, n ast.Node, path string) error {
+	if !grouped(n) {
+		return mistyped(n, path, "a figure and a change such as {decode_tps: -5%}")
+	}
+	entries, err := r.entries(n, path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		row, err := figure.Find(e.name)
+		if err != nil {
+			return wrong(e.key, path, "%s", err)
+		}
+		var list []GateChange
+		if err := r.value(e.value, reflect.ValueOf(&list).Elem(), join(path, e.name)); err != nil {
 			return err
+		}
+		for i, c := range list {
+			c.Figure = row
+			if err := c.valid(); err != nil {
+				return r.placed(n, path, fmt.Errorf("%s[%d]: %w", e.name, i, err))
+			}
+			*all = append(*all, c)
 		}
 	}
 	return nil
 }
 
-// scalar is a single value's text.
-func scalar(node ast.Node) (string, error) {
-	if text, ok := single(node); ok {
-		return text, nil
-	}
-	switch node.(type) {
-	case *ast.AliasNode, *ast.AnchorNode:
-		return "", at(node, "write a gate's values out: none is taken from elsewhere")
-	}
-	return "", at(node, "a single value is wanted")
-}
-
-func level(node ast.Node, into *GateLevel) error {
-	text, err := scalar(node)
-	if err != nil {
+func (c *GateChange) read(r *reader, n ast.Node, path string) error {
+	t := changeText{}
+	if text, ok := single(n); ok {
+		t.Change = text
+	} else if err := r.group(n, reflect.ValueOf(&t).Elem(), path); err != nil {
 		return err
 	}
-	*into = GateLevel(text)
-	return placed(node, into.valid())
-}
-
-func limit(node ast.Node) (*float64, error) {
-	text, err := scalar(node)
-	if err != nil {
-		return nil, err
+	if t.Change == "" {
+		return wrong(begin(n), path, "there is no change: give one such as -5%%")
 	}
-	v, err := ParseLimit(text)
-	return &v, placed(node, err)
+	c.GateScope, c.Level = t.GateScope, t.Level
+	var err error
+	if c.Change, err = ParseShare(t.Change); err != nil {
+		err = fmt.Errorf("change: %w", err)
+	} else if c.Detect, err = regression(t.Detect); err != nil {
+		err = fmt.Errorf("detect: %w", err)
+	}
+	return r.placed(n, path, err)
 }
 
-func shareOf(node ast.Node) (float64, error) {
-	text, err := scalar(node)
-	if err != nil {
-		return 0, err
+// regression reads one that passing checks must rule out, which has no sign of its own; 0: none is named.
+func regression(text string) (float64, error) {
+	if text == "" {
+		return 0, nil
 	}
 	v, err := ParseShare(text)
-	return v, placed(node, err)
+	if err == nil && v == 0 {
+		err = errors.New("no number of launches rules out a change of nothing: give a share such as 15%")
+	}
+	return v, cmp.Or(err, validDetect(v))
 }
 
-// placed gives an error the line where it arose.
-func placed(node ast.Node, err error) error {
-	if err == nil {
-		return nil
+func (p *GateParity) read(r *reader, n ast.Node, path string) error {
+	if !grouped(n) {
+		return mistyped(n, path, "what parity must be, such as {min_agreement: 100%}")
 	}
-	return at(node, "%s", err)
+	t := parityText{}
+	if err := r.group(n, reflect.ValueOf(&t).Elem(), path); err != nil {
+		return err
+	}
+	p.FirstDiffers, p.With, p.GateScope, p.Level = t.FirstDiffers, t.With, t.GateScope, t.Level
+	if t.MinAgreement != "" {
+		var err error
+		if p.MinAgreement, err = ParseShare(t.MinAgreement); err != nil {
+			return r.placed(n, path, fmt.Errorf("min_agreement: %w", err))
+		}
+	}
+	return r.placed(n, path, p.valid())
 }
 
-func at(node ast.Node, format string, args ...any) error {
-	text := fmt.Sprintf(format, args...)
-	if node == nil || node.GetToken() == nil {
-		return errors.New("gate: " + text)
+// MarshalYAML writes the section so that it is read again as the same.
+func (g Gate) MarshalYAML() (any, error) {
+	out := yaml.MapSlice{}
+	put := func(name string, value any) {
+		if !reflect.ValueOf(value).IsZero() {
+			out = append(out, yaml.MapItem{Key: name, Value: value})
+		}
 	}
-	return &yaml.SyntaxError{Message: "gate: " + text, Token: node.GetToken()}
+	put("level", g.Level)
+	put("failed", g.Failed)
+	put("gone", g.Gone)
+	put("inconclusive", g.Inconclusive)
+	put("no_baseline", g.NoBaseline)
+	put("under_test", strings.Join(g.UnderTest, ","))
+	put("detect", shareOrNone(g.Detect))
+	put("baseline", g.Baseline)
+	var limits, changes yaml.MapSlice
+	for _, l := range g.Limits {
+		byFigure(&limits, l.Figure, l)
+	}
+	for _, c := range g.Changes {
+		byFigure(&changes, c.Figure, changeText{signed(c.Change), shareOrNone(c.Detect), c.GateScope, c.Level})
+	}
+	out = append(out, limits...)
+	put("vs_baseline", changes)
+	if p := g.Parity; p != nil {
+		put("parity", parityText{shareOrNone(p.MinAgreement), p.FirstDiffers, p.With, p.GateScope, p.Level})
+	}
+	return out, nil
+}
+
+// byFigure keeps checks of one figure under one name.
+func byFigure(all *yaml.MapSlice, f *figure.Row, check any) {
+	for i, item := range *all {
+		if item.Key == f.Column.Name {
+			(*all)[i].Value = append(item.Value.([]any), check)
+			return
+		}
+	}
+	*all = append(*all, yaml.MapItem{Key: f.Column.Name, Value: []any{check}})
+}
+
+func shareOrNone(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return share(v)
 }

@@ -3,19 +3,15 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
-	"strings"
 )
 
-// MostCells is how many cells a plan may have: each is a launch at least, and a plan of more is a slip of somebody's.
-const MostCells = 1_000_000
+// MostCells is how many cells a plan may have. Each is at least one launch: more would not end in weeks.
+const MostCells = 10_000
 
-// mostRules is how many entries include and exclude may have each.
-const mostRules = 1000
-
-// axis is one of those that a setup or a shape has a value of.
+// axis is one of those that a setup or a shape has a value of, in the order in which cells are made: the last one's
+// values change first.
 type axis int
 
 const (
@@ -36,11 +32,8 @@ const (
 )
 
 // axisNames are those of one value, as include and exclude have them.
-func (a axis) String() string {
-	return [axisCount]string{"context", "dtype", "kv_cache_dtype", "webllm_version", "threads", "start", "batch_size",
-		"concurrency",
-		"prompt", "output_length", "engine"}[a]
-}
+var axisNames = [axisCount]string{"context", "dtype", "kv_cache_dtype", "webllm_version", "threads", "start",
+	"batch_size", "concurrency", "prompt", "output_length", "engine"}
 
 // value of an axis.
 type value struct {
@@ -56,15 +49,19 @@ type asked struct {
 	mixed  bool // each request has its own: a mix, beside which other prompts are asked alone
 }
 
-// group is a model with its axes' values. Beyond base there are those that include brings.
+// combination has an index into a group's values for every axis.
+type combination [axisCount]int
+
+// launch is the part that setups differ by.
+func (c combination) launch() [launched]int { return [launched]int(c[:launched]) }
+
+// group is a model with its axes' values, and with its cells.
 type group struct {
 	model      string
 	values     [axisCount][]value
-	base       [axisCount]int
 	deployment Deployment
-	added      bool // by include: neither include nor exclude looks at it again
-	out, set   masks
-	sets       [][]change // of set's rules
+	size       float64       // how many cells there are before include and exclude; no product of lists overflows it
+	was, cells []combination // those that there are, as the axes have them, and with what include sets
 }
 
 // matrix is a plan's axes, looked through.
@@ -76,25 +73,31 @@ type matrix struct {
 	listed [axisCount]bool // whether a list is given anywhere
 }
 
-// combination has an index into a group's values for every axis.
-type combination [axisCount]int32
-
-// newMatrix looks at a plan's axes. What it refuses begins with the field.
+// newMatrix makes a plan's cells. What it refuses begins with the field.
 func newMatrix(p Plan) (*matrix, error) {
 	m := &matrix{plan: p, tokens: map[int]int{}}
 	m.ask()
-	if err := m.gather(); err != nil {
+	m.gather()
+	for i, g := range m.groups {
+		if err := m.engines(i, g); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.fits(m.longest()); err != nil {
 		return nil, err
 	}
-	if n := m.product(); n > MostCells {
-		return nil, fmt.Errorf("%s: %s cells are more than %s: leave out values of an axis, or make several plans",
-			m.longest(), grouped(n),
-			grouped(MostCells))
-	}
-	if err := m.rules(); err != nil {
+	exclude, err := m.rules("exclude", p.Exclude)
+	if err != nil {
 		return nil, err
 	}
-	return m, nil
+	for _, g := range m.groups {
+		g.combine(exclude)
+	}
+	include, err := m.rules("include", p.Include)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.include(include)
 }
 
 // ask numbers the plan's prompts: texts, what stands in files, and lengths, each once.
@@ -130,88 +133,38 @@ func (m *matrix) length(tokens int) int {
 	return i
 }
 
-// gather makes a group of each model.
-func (m *matrix) gather() error {
+// gather makes a group of each model: with its own lists, else with the plan's, else with the plan's single values.
+func (m *matrix) gather() {
 	p := m.plan
-	plans, single := m.lists(p.Axes), m.single()
-	plans[ofEngine] = names(p.Engines)
-	if len(p.Models) == 0 {
-		m.groups = append(m.groups, m.group(Group{Model: p.Model}, &plans, &single))
+	models := p.Models
+	if len(models) == 0 {
+		models = []Group{{Model: p.Model}}
 	}
-	for _, of := range p.Models {
-		m.groups = append(m.groups, m.group(of, &plans, &single))
-	}
-	for i, g := range m.groups {
-		if err := m.engines(i, g); err != nil {
-			return err
+	plans, single := m.lists(p.Axes, p.Engines), m.single()
+	for _, of := range models {
+		g := &group{model: of.Model, deployment: p.Deployment.with(of.Deployment)}
+		own := m.lists(of.Axes, of.Engines)
+		for a := range axisCount {
+			switch {
+			case len(own[a]) > 0:
+				g.values[a], m.listed[a] = own[a], true
+			case len(plans[a]) > 0:
+				g.values[a], m.listed[a] = plans[a], true
+			default:
+				g.values[a] = single[a]
+			}
 		}
+		m.load(g, single)
+		g.count()
+		m.groups = append(m.groups, g)
 	}
-	return nil
+	m.listed[ofEngine], m.listed[ofPrompt] = true, true
 }
 
-// lists are an axis' values by what a group or the plan says of it; nil: neither has a list.
-func (m *matrix) lists(x Axes) (out [axisCount][]value) {
-	for a, list := range map[axis][]int{ofContext: x.Contexts, ofThreads: x.ThreadCounts, ofBatch: x.BatchSizes,
-		ofConcurrency: x.Concurrency,
-		ofOutput:      x.OutputLengths} {
-		for _, n := range list {
-			out[a] = append(out[a], value{strconv.Itoa(n), n})
-		}
-	}
-	for a, list := range map[axis][]string{ofDType: x.DTypes, ofKVDType: x.KVDTypes, ofVersion: x.WebLLMVersions,
-		ofStart: x.Starts} {
-		out[a] = names(list)
-	}
-	for _, n := range x.InputLengths {
-		out[ofPrompt] = append(out[ofPrompt], value{strconv.Itoa(n), m.length(n)})
-	}
-	return out
-}
-
-func names(list []string) []value {
-	var out []value
-	for _, text := range list {
-		out = append(out, value{text: text})
-	}
-	return out
-}
-
-// single are the plan's values where there is no list.
-func (m *matrix) single() (out [axisCount][]value) {
-	p := m.plan
-	for a, n := range map[axis]int{ofContext: p.Context, ofThreads: p.Threads, ofBatch: 0, ofConcurrency: 0,
-		ofOutput: p.MaxTokens} {
-		out[a] = []value{{strconv.Itoa(n), n}}
-	}
-	for a, text := range map[axis]string{ofDType: p.DType, ofKVDType: p.KVDType, ofVersion: p.WebLLMVersion,
-		ofStart: p.Start} {
-		out[a] = []value{{text: text}}
-	}
-	for i := range m.asked {
-		if m.asked[i].tokens == 0 {
-			out[ofPrompt] = append(out[ofPrompt], value{"", i})
-		}
-	}
-	return out
-}
-
-// group is a model with the plan's axes where it has none of its own.
-func (m *matrix) group(of Group, plans, single *[axisCount][]value) *group {
-	g := &group{model: of.Model, deployment: m.plan.Deployment.with(of.Deployment)}
-	own := m.lists(of.Axes)
-	own[ofEngine] = names(of.Engines)
-	for a := range axisCount {
-		switch {
-		case len(own[a]) > 0:
-			g.values[a], m.listed[a] = own[a], true
-		case len(plans[a]) > 0:
-			g.values[a], m.listed[a] = plans[a], true
-		default:
-			g.values[a] = single[a]
-		}
-	}
-	if mix := slices.IndexFunc(m.asked, func(a asked) bool { return a.mixed }); mix >= 0 &&
-		m.asked[g.values[ofPrompt][0].n].tokens > 0 {
+// load settles what of a group's requests is said in two ways.
+func (m *matrix) load(g *group, single [axisCount][]value) {
+	mix := slices.IndexFunc(m.asked, func(a asked) bool { return a.mixed })
+	if mix >= 0 && m.asked[g.values[ofPrompt][0].n].tokens > 0 {
 		g.values[ofPrompt] = append([]value{{"", mix}}, g.values[ofPrompt]...)
 	}
 	several := func(v value) bool { return v.n > 1 }
@@ -222,11 +175,44 @@ func (m *matrix) group(of Group, plans, single *[axisCount][]value) *group {
 		}
 		g.values[idle] = single[idle]
 	}
-	m.listed[ofEngine], m.listed[ofPrompt] = true, true
-	for a := range axisCount {
-		g.base[a] = len(g.values[a])
+}
+
+// lists are the values that axes have lists of.
+func (m *matrix) lists(x Axes, engines []string) (out [axisCount][]value) {
+	for a, list := range x.numbers() {
+		for _, n := range *list {
+			v := value{strconv.Itoa(n), n}
+			if a == ofPrompt {
+				v.n = m.length(n)
+			}
+			out[a] = append(out[a], v)
+		}
 	}
-	return g
+	texts := x.texts()
+	texts[ofEngine] = &engines
+	for a, list := range texts {
+		for _, text := range *list {
+			out[a] = append(out[a], value{text: text})
+		}
+	}
+	return out
+}
+
+// single are the plan's values where there is no list.
+func (m *matrix) single() (out [axisCount][]value) {
+	out[ofBatch], out[ofConcurrency] = []value{{"0", 0}}, []value{{"0", 0}}
+	for a, n := range m.plan.number() {
+		out[a] = []value{{strconv.Itoa(*n), *n}}
+	}
+	for a, text := range m.plan.text() {
+		out[a] = []value{{text: *text}}
+	}
+	for i := range m.asked {
+		if m.asked[i].tokens == 0 {
+			out[ofPrompt] = append(out[ofPrompt], value{"", i})
+		}
+	}
+	return out
 }
 
 // concerns tells whether an axis says something to an engine. One that it says nothing to is not asked the same again
@@ -251,134 +237,107 @@ const (
 
 // engines refuses lists that none of a group's engines has to do with.
 func (m *matrix) engines(i int, g *group) error {
-	for _, c := range []struct {
-		axis axis
-		list string
-		need string
-	}{{ofVersion, "webllm_versions", webllm}, {ofThreads, "thread_counts", llamacpp + " or " + ollama}} {
-		if g.base[c.axis] < 2 || slices.ContainsFunc(g.values[ofEngine],
-			func(v value) bool { return concerns(c.axis, v.text) }) {
+	for a, need := range map[axis]string{ofVersion: webllm, ofThreads: llamacpp + " or " + ollama} {
+		concerned := func(v value) bool { return concerns(a, v.text) }
+		if len(g.values[a]) < 2 || slices.ContainsFunc(g.values[ofEngine], concerned) {
 			continue
 		}
-		field := c.list
-		if len(m.plan.Models) > 0 {
-			if own := m.plan.Models[i]; c.axis == ofVersion && own.WebLLMVersions != nil || c.axis == ofThreads &&
-				own.ThreadCounts != nil {
-				field = fmt.Sprintf("models[%d].%s", i, c.list)
-			}
+		field := a.list()
+		if len(m.plan.Models) > 0 && len(m.lists(m.plan.Models[i].Axes, nil)[a]) > 0 {
+			field = fmt.Sprintf("models[%d].%s", i, field)
 		}
-		return fmt.Errorf("%s: none of the engines has to do with it; name %s among them", field, c.need)
+		return fmt.Errorf("%s: none of the engines has to do with it; name %s among them", field, need)
 	}
 	return nil
 }
 
-// product is how many cells there are before include and exclude, by multiplication.
-func (m *matrix) product() int64 {
-	total := int64(0)
-	for _, g := range m.groups {
-		_, cells := g.size()
-		total = plus(total, cells)
-	}
-	return total
-}
-
-// size is how many setups and cells a group has by itself.
-func (g *group) size() (setups, cells int64) {
-	rest, shape := int64(1), int64(1)
-	for a := range ofEngine {
-		switch {
-		case a == ofVersion || a == ofThreads:
-		case a < launched:
-			rest = times(rest, int64(g.base[a]))
-		default:
-			shape = times(shape, int64(g.base[a]))
-		}
-	}
-	versions, threads := int64(g.base[ofVersion]), int64(g.base[ofThreads])
-	for _, class := range []struct {
-		n               int64
-		version, thread bool // beyond the first one
-	}{{1, false, false}, {versions - 1, true, false}, {threads - 1, false, true},
-		{(versions - 1) * (threads - 1), true, true}} {
-		n := int64(0)
-		for _, e := range g.values[ofEngine][:g.base[ofEngine]] {
-			if (!class.version || concerns(ofVersion, e.text)) && (!class.thread || concerns(ofThreads, e.text)) {
-				n++
+// count multiplies the group's lists.
+func (g *group) count() {
+	for _, engine := range g.values[ofEngine] {
+		n := 1.0
+		for a := range ofEngine {
+			if concerns(a, engine.text) {
+				n *= float64(len(g.values[a]))
 			}
 		}
-		if n > 0 {
-			setups = plus(setups, times(rest, class.n))
-			cells = plus(cells, times(times(rest, class.n), times(shape, n)))
-		}
+		g.size += n
 	}
-	return setups, cells
 }
 
-// times and plus stay at the largest number rather than go over.
-func times(a, b int64) int64 {
-	if a > 0 && b > math.MaxInt64/a {
-		return math.MaxInt64
+// fits refuses more cells than a plan may have, before they are made.
+func (m *matrix) fits(field string) error {
+	all := 0.0
+	for _, g := range m.groups {
+		all += g.size
 	}
-	return a * b
-}
-
-func plus(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
+	if all <= MostCells {
+		return nil
 	}
-	return a + b
+	return fmt.Errorf("%s: %.0f cells are more than %d: leave out values of an axis, or make several plans", field, all,
+		MostCells)
 }
 
 // longest is the field of the longest list, which is the one to shorten first.
 func (m *matrix) longest() string {
 	p := m.plan
-	lists := []struct {
-		field string
-		n     int
-	}{{"models", len(p.Models)}, {"engines", len(p.Engines)}, {"prompts", len(p.Prompts) + len(p.Sources)}}
-	add := func(prefix string, x Axes) {
-		for name, n := range x.lengths() {
-			lists = append(lists, struct {
-				field string
-				n     int
-			}{prefix + name, n})
+	field, most := "models", len(p.Models)
+	look := func(name string, n int) {
+		if n > most {
+			field, most = name, n
 		}
 	}
-	add("", p.Axes)
+	look("engines", len(p.Engines))
+	look("prompts", len(p.Prompts)+len(p.Sources))
+	of := func(prefix string, x Axes) {
+		for a, list := range m.lists(x, nil) {
+			look(prefix+axis(a).list(), len(list))
+		}
+	}
+	of("", p.Axes)
 	for i, g := range p.Models {
-		add(fmt.Sprintf("models[%d].", i), g.Axes)
+		of(fmt.Sprintf("models[%d].", i), g.Axes)
 	}
-	return slices.MaxFunc(lists, func(a, b struct {
-		field string
-		n     int
-	}) int {
-		return cmp.Or(cmp.Compare(a.n, b.n), -cmp.Compare(a.field, b.field))
-	}).field
+	return field
 }
 
-// lengths are those of the lists.
-func (x Axes) lengths() map[string]int {
-	return map[string]int{"input_lengths": len(x.InputLengths), "output_lengths": len(x.OutputLengths),
-		"batch_sizes": len(x.BatchSizes),
-		"concurrency": len(x.Concurrency), "dtypes": len(x.DTypes), "kv_cache_dtypes": len(x.KVDTypes),
-		"webllm_versions": len(x.WebLLMVersions), "contexts": len(x.Contexts), "thread_counts": len(x.ThreadCounts),
-		"starts": len(x.Starts)}
-}
-
-// grouped writes a number with its thousands apart.
-func grouped(n int64) string {
-	if n == math.MaxInt64 {
-		return "more than 9,000,000,000,000,000,000"
-	}
-	text := strconv.FormatInt(n, 10)
-	var b strings.Builder
-	for i, r := range text {
-		if i > 0 && (len(text)-i)%3 == 0 {
-			b.WriteByte(',')
+// combine makes the group's combinations that no entry of exclude chooses, in the order of the axes.
+func (g *group) combine(exclude []rule) {
+	var c combination
+	var from func(axis)
+	from = func(a axis) {
+		if a < axisCount {
+			for c[a] = range g.values[a] {
+				from(a + 1)
+			}
+			return
 		}
-		b.WriteRune(r)
+		chosen := func(r rule) bool { return r.chooses(g, c) }
+		if g.concerned(c) && !slices.ContainsFunc(exclude, chosen) {
+			g.was = append(g.was, c)
+		}
 	}
-	return b.String()
+	from(0)
+	g.cells = slices.Clone(g.was)
+}
+
+// concerned tells whether the axes beyond their first values say something to the engine.
+func (g *group) concerned(c combination) bool {
+	for a := range ofEngine {
+		if c[a] > 0 && !concerns(a, g.values[ofEngine][c[ofEngine]].text) {
+			return false
+		}
+	}
+	return true
+}
+
+// index of a value, which is put behind the others where it is not there.
+func (g *group) index(a axis, v value) int {
+	i := slices.Index(g.values[a], v)
+	if i < 0 {
+		i = len(g.values[a])
+		g.values[a] = append(slices.Clip(g.values[a]), v)
+	}
+	return i
 }
 
 // with is a deployment, and another's values where that has any.
@@ -386,8 +345,12 @@ func (d Deployment) with(own Deployment) Deployment {
 	return Deployment{
 		ContainerName:  cmp.Or(own.ContainerName, d.ContainerName),
 		TensorParallel: cmp.Or(own.TensorParallel, d.TensorParallel),
-		Quantization:   cmp.Or(own.Quantization, d.Quantization), GPUMemory: cmp.Or(own.GPUMemory, d.GPUMemory),
-		Params: cmp.Or(own.Params, d.Params), Layers: cmp.Or(own.Layers, d.Layers), Heads: cmp.Or(own.Heads, d.Heads),
-		HeadDim: cmp.Or(own.HeadDim, d.HeadDim), HiddenSize: cmp.Or(own.HiddenSize, d.HiddenSize),
+		Quantization:   cmp.Or(own.Quantization, d.Quantization),
+		GPUMemory:      cmp.Or(own.GPUMemory, d.GPUMemory),
+		Params:         cmp.Or(own.Params, d.Params),
+		Layers:         cmp.Or(own.Layers, d.Layers),
+		Heads:          cmp.Or(own.Heads, d.Heads),
+		HeadDim:        cmp.Or(own.HeadDim, d.HeadDim),
+		HiddenSize:     cmp.Or(own.HiddenSize, d.HiddenSize),
 	}
 }

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"strings"
 
 	"llmparity/internal/record"
@@ -9,46 +8,23 @@ import (
 
 // listOf is the list that a field of one value is one of; of any other name it is that name.
 func listOf(name string) string {
-	switch name {
-	case "model":
-		return "models"
-	case "engine":
-		return "engines"
-	case "prompt":
-		return "prompts"
-	case "input_length":
-		return "input_lengths"
-	case "output_length", "max_tokens":
-		return "output_lengths"
-	case "batch_size":
-		return "batch_sizes"
-	case "dtype":
-		return "dtypes"
-	case "kv_cache_dtype":
-		return "kv_cache_dtypes"
-	case "webllm_version":
-		return "webllm_versions"
-	case "context":
-		return "contexts"
-	case "threads":
-		return "thread_counts"
-	case "start":
-		return "starts"
+	list, ok := map[string]string{"model": "models", "engine": "engines", "prompt": "prompts",
+		"input_length": "input_lengths", "output_length": "output_lengths", "max_tokens": "output_lengths",
+		"batch_size": "batch_sizes", "dtype": "dtypes", "kv_cache_dtype": "kv_cache_dtypes",
+		"webllm_version": "webllm_versions", "context": "contexts", "threads": "thread_counts", "start": "starts"}[name]
+	if !ok {
+		return name
 	}
-	return name
+	return list
 }
 
 // canonical is the name here of a field that other tools call otherwise.
 func canonical(name string) string {
-	switch name {
-	case "model_id":
-		return "model"
-	case "max_model_len":
-		return "context"
-	case "concurrencies":
-		return "concurrency"
+	ours, ok := map[string]string{"model_id": "model", "max_model_len": "context", "concurrencies": "concurrency"}[name]
+	if !ok {
+		return name
 	}
-	return name
+	return ours
 }
 
 // axisOf is the same for all names of an axis.
@@ -75,21 +51,3 @@ func dtypes() []string { return []string{"f32", "f16", "bf16"} }
 func kvDTypes() []string { return append(CacheTypes(), "fp8", "fp8_e4m3", "fp8_e5m2") }
 
 func starts() []string { return []string{record.ColdStart, record.WarmStart} }
-
-func knownDType(a axis, text string) error {
-	known := dtypes()
-	if a == ofKVDType {
-		known = kvDTypes()
-	}
-	if text == "" || slices.Contains(known, text) {
-		return nil
-	}
-	return unknown(text, known)
-}
-
-func knownStart(text string) error {
-	if slices.Contains(starts(), text) {
-		return nil
-	}
-	return unknown(text, starts())
-}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -112,24 +113,33 @@ func (d Duration) MarshalYAML() ([]byte, error) { return []byte(time.Duration(d)
 func Parse(text []byte, file string) (Plan, error) {
 	d := document{Plan: Plan{Context: Unsaid, Warmup: Warmup{Launches: 1, Tokens: 8}, Repetitions: 6,
 		Timeout: Duration(3 * time.Minute)}}
-	at, err := decode(text, &d)
+	p, err := parse(text, file, &d)
 	if err != nil {
 		return Plan{}, yamlFault(err, file)
 	}
-	p := d.plan()
-	if _, said := at["name"]; !said {
+	return p, nil
+}
+
+func parse(text []byte, file string, d *document) (p Plan, err error) {
+	defer survive(&err)
+	r, err := open(text, "plan")
+	if err != nil {
+		return p, err
+	}
+	if err := r.value(r.root, reflect.ValueOf(d).Elem(), ""); err != nil {
+		return p, err
+	}
+	p = d.plan()
+	if !r.has("name") {
 		p.Name = fileName(file)
 	}
 	lacks := func(g Group) bool { return len(g.Engines) == 0 }
-	if _, said := at["engines"]; !said && (len(p.Models) == 0 || slices.ContainsFunc(p.Models, lacks)) {
+	if !r.has("engines") && (len(p.Models) == 0 || slices.ContainsFunc(p.Models, lacks)) {
 		p.Engines = []string{webllm, llamacpp}
 	}
 	if err := p.Validate(); err != nil {
-		line, what := at.find(err.Error())
-		if line > 0 {
-			file += fmt.Sprintf(" line %d", line)
-		}
-		return Plan{}, fault.New(fault.Usage, "", "%s: %s", file, what)
+		at, text := r.find(r.root, err.Error())
+		return p, wrong(at, "", "%s", text)
 	}
 	return p, nil
 }

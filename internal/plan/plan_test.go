@@ -150,9 +150,9 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cells := int64(0)
+		cells := 0
 		for s := range p.Setups() {
-			cells += int64(s.Cells())
+			cells += s.Cells()
 		}
 		if cells != counted {
 			t.Errorf("%d cells are counted, %d made", counted, cells)

@@ -52,8 +52,7 @@ type UntilCI struct {
 }
 
 func (u *UntilCI) read(r *reader, n ast.Node, path string) error {
-	switch n.(type) {
-	case *ast.MappingNode, *ast.MappingValueNode:
+	if grouped(n) {
 		return r.group(n, reflect.ValueOf(u).Elem(), path)
 	}
 	return u.Width.read(r, n, path)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 )
@@ -62,51 +61,44 @@ type prompts struct {
 	sources []Source
 }
 
-// prompt is an entry that is a group.
+// prompt is an entry: a text, or a group that may have one.
 type prompt struct {
 	Text   *string `yaml:"text,omitempty"`
 	Source `yaml:",inline"`
 }
 
-func (p *prompts) read(r *reader, n ast.Node, path string) error {
-	entries := listed(n)
-	var at, after []place // of texts, and of sources, which come after them here
-	for i, e := range entries {
-		here := fmt.Sprintf("%s[%d]", path, i)
-		value, done, err := r.follow(e, here)
-		if err != nil {
+func (p *prompt) read(r *reader, n ast.Node, path string) error {
+	if grouped(n) {
+		if err := r.group(n, reflect.ValueOf(p).Elem(), path); err != nil {
 			return err
 		}
-		done()
-		switch value.(type) {
-		case *ast.MappingNode, *ast.MappingValueNode:
-			var g prompt
-			if err := r.value(e, reflect.ValueOf(&g).Elem(), here); err != nil {
-				return err
-			}
-			if g.Text == nil {
-				p.sources, after = append(p.sources, g.Source), append(after, place{line(e), here})
-				continue
-			}
-			if !reflect.DeepEqual(g.Source, Source{}) {
-				return wrong(e, here, "text says what is asked; leave out the others, or make another entry of them")
-			}
-			p.texts, at = append(p.texts, *g.Text), append(at, place{line(e), here})
-		default:
-			var text string
-			if err := r.value(e, reflect.ValueOf(&text).Elem(), here); err != nil {
-				return err
-			}
-			p.texts, at = append(p.texts, text), append(at, place{line(e), here})
-		}
+	} else if text, ok := single(n); ok {
+		p.Text = &text
+	} else {
+		return mistyped(n, path, "a text")
 	}
-	for known := range r.places { // entries' own numbers
-		if strings.HasPrefix(known, path+"[") {
-			delete(r.places, known)
-		}
+	switch {
+	case p.Text == nil:
+		return r.placed(n, path, p.Source.validate())
+	case *p.Text == "":
+		return wrong(begin(n), path, "it is empty")
+	case !reflect.DeepEqual(p.Source, Source{}):
+		return wrong(begin(n), path, "text says what is asked; leave out the others, or make another entry of them")
 	}
-	for i, l := range append(at, after...) {
-		r.places.put(fmt.Sprintf("%s[%d]", path, i), l.line, path, l.name)
+	return nil
+}
+
+func (p *prompts) read(r *reader, n ast.Node, path string) error {
+	var all []prompt
+	if err := r.list(n, reflect.ValueOf(&all).Elem(), path); err != nil {
+		return err
+	}
+	for _, one := range all {
+		if one.Text != nil {
+			p.texts = append(p.texts, *one.Text)
+		} else {
+			p.sources = append(p.sources, one.Source)
+		}
 	}
 	return nil
 }

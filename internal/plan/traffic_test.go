@@ -138,7 +138,7 @@ func TestAloneBesideAMix(t *testing.T) {
 			}
 		}
 		setups, cells, err := p.Count()
-		if !reflect.DeepEqual(got, want) || err != nil || setups != 1 || cells != int64(len(want)*len(p.Engines)) {
+		if !reflect.DeepEqual(got, want) || err != nil || setups != 1 || cells != len(want)*len(p.Engines) {
 			t.Errorf("%s: %d setups, %d cells, %v: %+v", text, setups, cells, err, got)
 		}
 	}

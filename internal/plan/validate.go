@@ -345,14 +345,3 @@ func (p Plan) validateMatrix() error {
 	_, _, err := p.Count()
 	return err
 }
-
-// empty refuses that nothing is left.
-func empty(cells int64, p Plan) error {
-	if cells > 0 {
-		return nil
-	}
-	if len(p.Exclude) > 0 {
-		return errors.New("exclude: it leaves no cell; leave out some of its entries, or name more in them")
-	}
-	return errors.New("engines: the plan has no cell")
-}

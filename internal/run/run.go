@@ -113,11 +113,9 @@ func (r *runner) look() (err error) {
 	if err := known(r.Plan.UntilCI); err != nil {
 		return err
 	}
-	setups, cells, err := r.Plan.Count()
-	if err != nil {
+	if r.count.setups, r.count.cells, err = r.Plan.Count(); err != nil {
 		return err
 	}
-	r.count.setups, r.count.cells = int(setups), int(cells)
 	models := map[string]bool{}
 	for s := range r.Plan.Setups() {
 		r.count.launches += launchesOf(s)

@@ -119,16 +119,9 @@ func Correct(all []*Against) int {
 // SameWords sets what two cells said against each other, the first request of each; the cells may be of different
 // results.
 func SameWords(base, now *Cell) Parity {
-	p := Parity{PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{}, Tokenisation: "not known"}
-	if base.said == nil || now.said == nil {
-		p.Verdict = "not compared: no counted launch of one returned a request"
-		return p
+	if base.said != nil && now.said != nil && (base.Spec.Temperature != 0 || now.Spec.Temperature != 0) {
+		return Parity{PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{}, Tokenisation: "not known",
+			Verdict: "not compared: tokens are drawn at random"}
 	}
-	if base.Spec.Temperature != 0 || now.Spec.Temperature != 0 {
-		p.Verdict = "not compared: tokens are drawn at random"
-		return p
-	}
-	p.fill(*base.said, *now.said, "the baseline", "the run")
-	p.Verdict += p.but
-	return p
+	return said(base.said, now.said, "the baseline", "the run")
 }

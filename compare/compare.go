@@ -213,7 +213,7 @@ func With(o Options, runs ...*record.Run) *Result {
 		}
 	}
 	r.pairForeign(evidence, o)
-	r.Matrices = r.matrices()
+	r.Matrices = matrices(r.Parity, tabled{r})
 	r.judge(o)
 	r.group(o)
 	r.Comparability = r.comparability()
@@ -221,6 +221,18 @@ func With(o Options, runs ...*record.Run) *Result {
 	r.Warnings = append(r.Warnings, r.warnings(runs, evidence)...)
 	return r
 }
+
+// tabled are the cells of tables of parity.
+type tabled struct{ r *Result }
+
+func (t tabled) Alike(a, b int) bool { return sameTask(&t.r.Cells[a], &t.r.Cells[b]) }
+
+func (t tabled) Title(cell int) string {
+	c := t.r.Cells[cell].Spec
+	return fmt.Sprintf("%s, prompt %d", c.Model.Name, c.PromptID)
+}
+
+func (t tabled) Self(cell int) SelfParity { return t.r.Cells[cell].Self }
 
 // evidence is a cell's attempts.
 type evidence struct {

@@ -140,6 +140,13 @@ func sameWeights(a, b *Cell) bool {
 	return m.SHA256 != "" && m.SHA256 == n.SHA256
 }
 
+// unverified goes by what an engine warned of, and by models that only a server has.
+func unverified(spec record.Cell, attempts []*record.Attempt) bool {
+	return named(spec.Model) || slices.ContainsFunc(attempts, func(a *record.Attempt) bool {
+		return slices.ContainsFunc(a.Warnings, func(w record.Warning) bool { return w.Code == "weights-unverified" })
+	})
+}
+
 // named tells that there is only a name to go by.
 func named(m record.Model) bool { return m.Format == record.Served && m.SHA256 == "" }
 
@@ -151,7 +158,7 @@ func (r *Result) pair(i, j int, e []evidence, o Options) {
 		r.Comparisons = append(r.Comparisons, c)
 		return
 	}
-	r.Parity = append(r.Parity, r.parity(i, j, e[i], e[j]))
+	r.Parity = append(r.Parity, parityOf(r.side(i, e[i]), r.side(j, e[j])))
 	life, device := differentLife(a, b), differentDevice(a, b)
 	switch c.Refused = unknownDevice(a, b); {
 	case life != "" && !o.AllowDifferent:
@@ -173,6 +180,20 @@ func (r *Result) pair(i, j int, e []evidence, o Options) {
 	// What was computed in other numbers must not pass for the same arithmetic, ratio or not.
 	c.Caveats = append(c.Caveats, differences(a, b)...)
 	r.Comparisons = append(r.Comparisons, c)
+}
+
+// side is what parity takes of a cell.
+func (r *Result) side(cell int, e evidence) Side {
+	c := &r.Cells[cell]
+	s := Side{Cell: cell, Label: c.Label, Temperature: c.Spec.Temperature, Counted: e.counted, Scored: e.scored,
+		TextOf: "a cell that is not here", NoTokenIDs: c.Spec.NoTokenIDs, Unverified: c.unverified, Self: c.Self}
+	for k := range r.Cells {
+		if e.scored != nil && r.Cells[k].Run == c.Run && r.Cells[k].Spec.ID == e.scored.reference {
+			s.TextOf = r.Cells[k].Label
+			break
+		}
+	}
+	return s
 }
 
 // differentRequest says so where the words can't be the same: neither they nor figures are compared.

@@ -170,21 +170,28 @@ func agreed(a, b []int) int {
 	return n
 }
 
-// unverified goes by what an engine warned of, and by models that only a server has.
-func unverified(spec record.Cell, attempts []*record.Attempt) bool {
-	return named(spec.Model) || slices.ContainsFunc(attempts, func(a *record.Attempt) bool {
-		return slices.ContainsFunc(a.Warnings, func(w record.Warning) bool { return w.Code == "weights-unverified" })
-	})
+// Side is one of two cells.
+type Side struct {
+	Cell        int // index into Cells
+	Label       string
+	Temperature float64
+	Counted     []*record.Attempt
+	Scored      *scored // nil: it scored no text
+	TextOf      string  // the label of the cell whose text it scored
+	NoTokenIDs  bool
+	Unverified  bool // nobody has verified its weights
+	Self        SelfParity
 }
 
-// parity compares the first measured request of either side.
-func (r *Result) parity(i, j int, left, right evidence) Parity {
-	p := Parity{A: i, B: j, PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{}, Tokenisation: "not known"}
-	a, b := outputs(left.counted), outputs(right.counted)
-	la, lb := r.Cells[i].Label, r.Cells[j].Label
+// parityOf compares the first measured request of either side.
+func parityOf(left, right Side) Parity {
+	p := Parity{A: left.Cell, B: right.Cell, PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{},
+		Tokenisation: "not known"}
+	a, b := outputs(left.Counted), outputs(right.Counted)
+	la, lb := left.Label, right.Label
 	switch {
-	case r.Cells[i].Spec.Temperature != 0:
-		p.Verdict = fmt.Sprintf("not compared: temperature %g draws tokens at random", r.Cells[i].Spec.Temperature)
+	case left.Temperature != 0:
+		p.Verdict = fmt.Sprintf("not compared: temperature %g draws tokens at random", left.Temperature)
 		return p
 	case len(a) == 0:
 		p.Verdict = "not compared: no counted launch of " + la + " returned a request"
@@ -193,30 +200,42 @@ func (r *Result) parity(i, j int, left, right evidence) Parity {
 		p.Verdict = "not compared: no counted launch of " + lb + " returned a request"
 		return p
 	}
-	if p.Forced = r.forced(i, j, left.scored, right.scored); p.Forced == nil {
-		p.Unforced = unforced(&r.Cells[i], &r.Cells[j], left.scored, right.scored)
+	if p.Forced = forced(left, right); p.Forced == nil {
+		p.Unforced = unforced(left, right)
 	}
 	p.fill(a[0], b[0], la, lb)
 	if p.First != nil {
-		p.First.margins(&p, left.scored, right.scored)
+		p.First.margins(&p, left.Scored, right.Scored)
 		p.First.Words = p.First.words(la, lb, p.Forced)
 		if p.First.Words != "" {
 			p.Verdict += "; " + p.First.Words
 		}
 	}
-	for _, c := range []Cell{r.Cells[i], r.Cells[j]} {
-		if p.Compared && c.unverified {
-			p.Unverified = append(p.Unverified, c.Label)
+	for _, s := range []Side{left, right} {
+		if p.Compared && s.Unverified {
+			p.Unverified = append(p.Unverified, s.Label)
 		}
 	}
 	if len(p.Unverified) > 0 {
 		p.Verdict += "; weights not verified: those of " + strings.Join(p.Unverified, " and ")
 	}
-	for _, c := range []Cell{r.Cells[i], r.Cells[j]} {
-		if p.Compared && c.Self.Known && !c.Self.Identical {
-			p.but += "; the requests of " + c.Label + " differ among themselves, so this is one of them"
+	for _, s := range []Side{left, right} {
+		if p.Compared && s.Self.Known && !s.Self.Identical {
+			p.but += "; the requests of " + s.Label + " differ among themselves, so this is one of them"
 		}
 	}
+	p.Verdict += p.but
+	return p
+}
+
+// said sets what two requests generated against each other; nil: a cell has none.
+func said(a, b *output, la, lb string) Parity {
+	p := Parity{PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{}, Tokenisation: "not known"}
+	if a == nil || b == nil {
+		p.Verdict = "not compared: no counted launch of one returned a request"
+		return p
+	}
+	p.fill(*a, *b, la, lb)
 	p.Verdict += p.but
 	return p
 }

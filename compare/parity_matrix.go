@@ -29,12 +29,19 @@ const (
 	ByItself    = "itself" // a cell's launches against each other
 )
 
+// Cells are what tables say of cells, by index.
+type Cells interface {
+	Alike(a, b int) bool // they are about the same task
+	Title(cell int) string
+	Self(cell int) SelfParity
+}
+
 // matrices puts the pairs into tables, in the order of the cells.
-func (r *Result) matrices() []Matrix {
+func matrices(pairs []Parity, of Cells) []Matrix {
 	out := []Matrix{}
-	for k := range r.Parity {
-		p := &r.Parity[k]
-		at := slices.IndexFunc(out, func(m Matrix) bool { return sameTask(&r.Cells[m.Cells[0]], &r.Cells[p.A]) })
+	for k := range pairs {
+		p := &pairs[k]
+		at := slices.IndexFunc(out, func(m Matrix) bool { return of.Alike(m.Cells[0], p.A) })
 		if at < 0 {
 			out = append(out, Matrix{})
 			at = len(out) - 1
@@ -48,12 +55,15 @@ func (r *Result) matrices() []Matrix {
 	for i := range out {
 		m := &out[i]
 		slices.Sort(m.Cells)
-		first := r.Cells[m.Cells[0]].Spec
-		m.Title = fmt.Sprintf("%s, prompt %d", first.Model.Name, first.PromptID)
+		m.Title = of.Title(m.Cells[0])
 		for _, a := range m.Cells {
 			var row []MatrixEntry
 			for _, b := range m.Cells {
-				row = append(row, r.entry(a, b))
+				if a == b {
+					row = append(row, of.Self(a).entry())
+				} else {
+					row = append(row, entry(pairs, a, b))
+				}
 			}
 			m.Rows = append(m.Rows, row)
 		}
@@ -61,15 +71,12 @@ func (r *Result) matrices() []Matrix {
 	return out
 }
 
-func (r *Result) entry(a, b int) MatrixEntry {
-	if a == b {
-		return r.Cells[a].Self.entry()
-	}
-	k := slices.IndexFunc(r.Parity, func(p Parity) bool { return p.A == min(a, b) && p.B == max(a, b) })
+func entry(pairs []Parity, a, b int) MatrixEntry {
+	k := slices.IndexFunc(pairs, func(p Parity) bool { return p.A == min(a, b) && p.B == max(a, b) })
 	if k < 0 {
 		return MatrixEntry{Parity: -1, State: NotCompared}
 	}
-	p := &r.Parity[k]
+	p := &pairs[k]
 	e := MatrixEntry{Parity: k, State: p.State(), Text: p.short()}
 	if f := p.Forced; f != nil {
 		e.Forced = fmt.Sprintf("forced: %d of %d", f.Agreed, f.Positions)

@@ -117,13 +117,14 @@ type Distance struct {
 }
 
 // forced compares what two cells scored, as far as it is the same text; nil where that is nowhere.
-func (r *Result) forced(i, j int, a, b *scored) *Forced {
+func forced(left, right Side) *Forced {
+	a, b := left.Scored, right.Scored
 	if a == nil || b == nil || !slices.Equal(a.prompt, b.prompt) {
 		return nil
 	}
 	// The place behind what both texts begin with has the same tokens before it too.
 	n := min(agreed(a.text, b.text)+1, len(a.at), len(b.at))
-	f := &Forced{Of: r.textOf(i, j, a, b), Positions: n, Differing: []Differed{}}
+	f := &Forced{Of: textOf(left, right), Positions: n, Differing: []Differed{}}
 	d := &Distance{}
 	for at := range n {
 		x, y := a.at[at], b.at[at]
@@ -154,20 +155,11 @@ func one(yes bool) int {
 }
 
 // textOf names the cell whose text was scored; cells of two runs may each have scored their own's.
-func (r *Result) textOf(i, j int, a, b *scored) string {
-	of := func(cell int, s *scored) string {
-		for k := range r.Cells {
-			if r.Cells[k].Run == r.Cells[cell].Run && r.Cells[k].Spec.ID == s.reference {
-				return r.Cells[k].Label
-			}
-		}
-		return "a cell that is not here"
+func textOf(a, b Side) string {
+	if a.TextOf == b.TextOf || slices.Equal(a.Scored.text, b.Scored.text) {
+		return a.TextOf
 	}
-	x, y := of(i, a), of(j, b)
-	if x == y || slices.Equal(a.text, b.text) {
-		return x
-	}
-	return x + " and " + y
+	return a.TextOf + " and " + b.TextOf
 }
 
 // likely is the log-probability of one percent.
@@ -228,15 +220,15 @@ func (f *Forced) elsewhere(place int) (farthest float64, known bool) {
 const resolution = 1e-6
 
 // unforced says why two cells were not asked about one text.
-func unforced(a, b *Cell, x, y *scored) string {
-	unasked := func(c *Cell) string {
-		if c.Spec.NoTokenIDs {
-			return c.Label + " tells no token ids"
+func unforced(a, b Side) string {
+	unasked := func(s Side) string {
+		if s.NoTokenIDs {
+			return s.Label + " tells no token ids"
 		}
-		return c.Label + " scored none"
+		return s.Label + " scored none"
 	}
-	switch {
-	case x == nil && y == nil && !a.Spec.NoTokenIDs && !b.Spec.NoTokenIDs:
+	switch x, y := a.Scored, b.Scored; {
+	case x == nil && y == nil && !a.NoTokenIDs && !b.NoTokenIDs:
 		return "neither scored a text; llmparity run --parity has engines do so that can"
 	case x == nil && y == nil:
 		return unasked(a) + ", " + unasked(b)

@@ -58,7 +58,7 @@ func (r *Result) verdict() []string {
 		return []string{"This run holds no cell: nothing was measured."}
 	}
 	out := []string{}
-	for _, s := range []string{r.parityWords(), r.costWords(), r.trustWords()} {
+	for _, s := range []string{parityWords(r.Parity, func(cell int) string { return r.Cells[cell].Label }), r.costWords(), r.trustWords()} {
 		if s != "" {
 			out = append(out, s)
 		}
@@ -66,10 +66,11 @@ func (r *Result) verdict() []string {
 	return out
 }
 
-func (r *Result) parityWords() string {
+// parityWords say whether the pairs of cells generated the same; empty where there is none.
+func parityWords(pairs []Parity, label func(cell int) string) string {
 	var compared []Parity
 	identical := 0
-	for _, p := range r.Parity {
+	for _, p := range pairs {
 		if p.Compared {
 			compared = append(compared, p)
 		}
@@ -78,8 +79,8 @@ func (r *Result) parityWords() string {
 		}
 	}
 	switch {
-	case len(compared) == 0 && len(r.Parity) > 0:
-		return "Token parity is not known: " + strings.TrimPrefix(r.Parity[0].Verdict, "not compared: ") + "."
+	case len(compared) == 0 && len(pairs) > 0:
+		return "Token parity is not known: " + strings.TrimPrefix(pairs[0].Verdict, "not compared: ") + "."
 	case len(compared) == 0:
 		return ""
 	case len(compared) > 1 && identical == len(compared):
@@ -91,7 +92,7 @@ func (r *Result) parityWords() string {
 			whatWasCompared(compared), fromWhat(compared), ties(compared))
 	}
 	p := compared[0]
-	a, b := r.Cells[p.A].Label, r.Cells[p.B].Label
+	a, b := label(p.A), label(p.B)
 	if p.Identical && p.Tokens > 0 {
 		return fmt.Sprintf("%s and %s generated the same %d tokens, id by id, from %s%s.", a, b, p.Tokens,
 			fromWhat(compared), p.but)

@@ -158,7 +158,7 @@ func (r *Result) pair(i, j int, e []evidence, o Options) {
 		r.Comparisons = append(r.Comparisons, c)
 		return
 	}
-	r.Parity = append(r.Parity, parityOf(r.side(i, e[i]), r.side(j, e[j])))
+	r.Parity = append(r.Parity, parityOf(r.party(i, e[i]), r.party(j, e[j])))
 	life, device := differentLife(a, b), differentDevice(a, b)
 	switch c.Refused = unknownDevice(a, b); {
 	case life != "" && !o.AllowDifferent:
@@ -182,10 +182,10 @@ func (r *Result) pair(i, j int, e []evidence, o Options) {
 	r.Comparisons = append(r.Comparisons, c)
 }
 
-// side is what parity takes of a cell.
-func (r *Result) side(cell int, e evidence) Side {
+// party is what parity takes of a cell.
+func (r *Result) party(cell int, e evidence) Party {
 	c := &r.Cells[cell]
-	s := Side{Cell: cell, Label: c.Label, Temperature: c.Spec.Temperature, Counted: e.counted, Scored: e.scored,
+	s := Party{Cell: cell, Label: c.Label, Temperature: c.Spec.Temperature, Counted: e.counted, Scored: e.scored,
 		TextOf: "a cell that is not here", NoTokenIDs: c.Spec.NoTokenIDs, Unverified: c.unverified, Self: c.Self}
 	for k := range r.Cells {
 		if e.scored != nil && r.Cells[k].Run == c.Run && r.Cells[k].Spec.ID == e.scored.reference {

@@ -170,8 +170,8 @@ func agreed(a, b []int) int {
 	return n
 }
 
-// Side is one of two cells.
-type Side struct {
+// Party is one of two cells that are held against each other.
+type Party struct {
 	Cell        int // index into Cells
 	Label       string
 	Temperature float64
@@ -184,7 +184,7 @@ type Side struct {
 }
 
 // parityOf compares the first measured request of either side.
-func parityOf(left, right Side) Parity {
+func parityOf(left, right Party) Parity {
 	p := Parity{A: left.Cell, B: right.Cell, PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{},
 		Tokenisation: "not known"}
 	a, b := outputs(left.Counted), outputs(right.Counted)
@@ -211,7 +211,7 @@ func parityOf(left, right Side) Parity {
 			p.Verdict += "; " + p.First.Words
 		}
 	}
-	for _, s := range []Side{left, right} {
+	for _, s := range []Party{left, right} {
 		if p.Compared && s.Unverified {
 			p.Unverified = append(p.Unverified, s.Label)
 		}
@@ -219,7 +219,7 @@ func parityOf(left, right Side) Parity {
 	if len(p.Unverified) > 0 {
 		p.Verdict += "; weights not verified: those of " + strings.Join(p.Unverified, " and ")
 	}
-	for _, s := range []Side{left, right} {
+	for _, s := range []Party{left, right} {
 		if p.Compared && s.Self.Known && !s.Self.Identical {
 			p.but += "; the requests of " + s.Label + " differ among themselves, so this is one of them"
 		}

@@ -117,7 +117,7 @@ type Distance struct {
 }
 
 // forced compares what two cells scored, as far as it is the same text; nil where that is nowhere.
-func forced(left, right Side) *Forced {
+func forced(left, right Party) *Forced {
 	a, b := left.Scored, right.Scored
 	if a == nil || b == nil || !slices.Equal(a.prompt, b.prompt) {
 		return nil
@@ -155,7 +155,7 @@ func one(yes bool) int {
 }
 
 // textOf names the cell whose text was scored; cells of two runs may each have scored their own's.
-func textOf(a, b Side) string {
+func textOf(a, b Party) string {
 	if a.TextOf == b.TextOf || slices.Equal(a.Scored.text, b.Scored.text) {
 		return a.TextOf
 	}
@@ -220,8 +220,8 @@ func (f *Forced) elsewhere(place int) (farthest float64, known bool) {
 const resolution = 1e-6
 
 // unforced says why two cells were not asked about one text.
-func unforced(a, b Side) string {
-	unasked := func(s Side) string {
+func unforced(a, b Party) string {
+	unasked := func(s Party) string {
 		if s.NoTokenIDs {
 			return s.Label + " tells no token ids"
 		}

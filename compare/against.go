@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 
+	"llmparity/compare/parity"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 )
@@ -118,10 +119,10 @@ func Correct(all []*Against) int {
 
 // SameWords sets what two cells said against each other, the first request of each; the cells may be of different
 // results.
-func SameWords(base, now *Cell) Parity {
+func SameWords(base, now *Cell) parity.Parity {
 	if base.said != nil && now.said != nil && (base.Spec.Temperature != 0 || now.Spec.Temperature != 0) {
-		return Parity{PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{}, Tokenisation: "not known",
+		return parity.Parity{PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{}, Tokenisation: "not known",
 			Verdict: "not compared: tokens are drawn at random"}
 	}
-	return said(base.said, now.said, "the baseline", "the run")
+	return parity.Said(base.said, now.said, "the baseline", "the run")
 }

@@ -32,6 +32,7 @@ import (
 	"strings"
 	"time"
 
+	"llmparity/compare/parity"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -42,20 +43,20 @@ const Schema = "llmparity.result/1"
 // Result is what every renderer shows. It is plain data; figures that are not known are absent, so that it always
 // marshals.
 type Result struct {
-	Schema        string       `json:"schema"`
-	Verdict       []string     `json:"verdict"`       // up to three sentences
-	Comparability []string     `json:"comparability"` // what may be compared with what, in plain words
-	Runs          []Run        `json:"runs"`
-	Cells         []Cell       `json:"cells"`
-	Parity        []Parity     `json:"parity"`
-	Matrices      []Matrix     `json:"parity_matrices"` // the same pairs, a table a prompt
-	Comparisons   []Comparison `json:"comparisons"`
-	Families      []Family     `json:"families"`         // of comparisons
-	Groups        []Group      `json:"groups,omitempty"` // of cells, where they are asked for
-	Statistics    Statistics   `json:"statistics"`
-	Sweeps        []Sweep      `json:"sweeps"` // cells that differ in the length of the prompt or the context alone
-	Warnings      []Warning    `json:"warnings"`
-	Gate          *Gate        `json:"gate,omitempty"` // what came of the run's gate; nil: nobody held it against one
+	Schema        string          `json:"schema"`
+	Verdict       []string        `json:"verdict"`       // up to three sentences
+	Comparability []string        `json:"comparability"` // what may be compared with what, in plain words
+	Runs          []Run           `json:"runs"`
+	Cells         []Cell          `json:"cells"`
+	Parity        []parity.Parity `json:"parity"`
+	Matrices      []parity.Matrix `json:"parity_matrices"` // the same pairs, a table a prompt
+	Comparisons   []Comparison    `json:"comparisons"`
+	Families      []Family        `json:"families"`         // of comparisons
+	Groups        []Group         `json:"groups,omitempty"` // of cells, where they are asked for
+	Statistics    Statistics      `json:"statistics"`
+	Sweeps        []Sweep         `json:"sweeps"` // cells that differ in the length of the prompt or the context alone
+	Warnings      []Warning       `json:"warnings"`
+	Gate          *Gate           `json:"gate,omitempty"` // what came of the run's gate; nil: nobody held it against one
 }
 
 // Run is a run folder that entered the result.
@@ -106,8 +107,8 @@ type Cell struct {
 	Forecast *Forecast    `json:"forecast,omitempty"`
 	Risk     *record.Risk `json:"risk,omitempty"` // whether its memory was thought to fit; nil: nobody judged it
 	// Refused is why it was not launched at all; empty: it was not refused.
-	Refused string     `json:"refused,omitempty"`
-	Self    SelfParity `json:"self_parity"`
+	Refused string            `json:"refused,omitempty"`
+	Self    parity.SelfParity `json:"self_parity"`
 
 	unknownPrefill bool    // a prompt may have come from a cache that does not tell
 	betweenPieces  bool    // latencies are between pieces of text, which are not a token each
@@ -115,10 +116,10 @@ type Cell struct {
 	others         float64 // MiB that programs outside share, where PSS leaves out much of them; 0: none
 	// percent of the processors' time that a hypervisor gave to other machines, by launch; nil: nobody told
 	stolen     []float64
-	untouched  []cause     // what of its parts may never have come into memory
-	inconstant string      // in which way its launches did not run the same; empty: they did
-	launch     map[int]int // the attempt that opened the launch of each
-	said       *output     // by its first request; nil: no counted launch returned one
+	untouched  []cause        // what of its parts may never have come into memory
+	inconstant string         // in which way its launches did not run the same; empty: they did
+	launch     map[int]int    // the attempt that opened the launch of each
+	said       *parity.Output // by its first request; nil: no counted launch returned one
 }
 
 // Launches counts the attempts of a cell by how they ended.
@@ -184,7 +185,7 @@ func Runs(runs ...*record.Run) *Result { return With(Defaults(), runs...) }
 // With compares what is in these runs; the first is the baseline. It changes none of them.
 func With(o Options, runs ...*record.Run) *Result {
 	r := &Result{Schema: Schema, Verdict: []string{}, Comparability: []string{}, Runs: []Run{}, Cells: []Cell{},
-		Parity:      []Parity{},
+		Parity:      []parity.Parity{},
 		Comparisons: []Comparison{}, Families: []Family{}, Statistics: o.statistics(), Warnings: []Warning{}}
 	evidence := []evidence{}
 	for i, run := range runs {
@@ -213,7 +214,7 @@ func With(o Options, runs ...*record.Run) *Result {
 		}
 	}
 	r.pairForeign(evidence, o)
-	r.Matrices = matrices(r.Parity, tabled{r})
+	r.Matrices = parity.Matrices(r.Parity, tabled{r})
 	r.judge(o)
 	r.group(o)
 	r.Comparability = r.comparability()
@@ -232,16 +233,16 @@ func (t tabled) Title(cell int) string {
 	return fmt.Sprintf("%s, prompt %d", c.Model.Name, c.PromptID)
 }
 
-func (t tabled) Self(cell int) SelfParity { return t.r.Cells[cell].Self }
+func (t tabled) Self(cell int) parity.SelfParity { return t.r.Cells[cell].Self }
 
 // evidence is a cell's attempts.
 type evidence struct {
 	all, counted []*record.Attempt
-	scored       *scored // nil: it scored no text
+	scored       *parity.Scored // nil: it scored no text
 }
 
 func gather(run *record.Run, cell int) evidence {
-	e := evidence{scored: scoredBy(run, cell)}
+	e := evidence{scored: parity.ScoredBy(run, cell)}
 	for _, a := range run.Attempts {
 		if a.Cell != cell {
 			continue
@@ -255,7 +256,7 @@ func gather(run *record.Run, cell int) evidence {
 }
 
 func newCell(run int, spec record.Cell, e evidence) Cell {
-	c := Cell{Run: run, Spec: spec, Failures: []Failure{}, Self: selfParity(e.counted)}
+	c := Cell{Run: run, Spec: spec, Failures: []Failure{}, Self: parity.Itself(e.counted)}
 	c.Launches.Planned = spec.Repetitions
 	for _, a := range e.all {
 		c.count(a)
@@ -266,7 +267,7 @@ func newCell(run int, spec record.Cell, e evidence) Cell {
 	c.others = others(e.counted)
 	c.unverified = unverified(spec, e.all)
 	c.Launches.Opened, c.launch = opened(e.counted), launchOf(e.counted)
-	if all := outputs(e.counted); len(all) > 0 {
+	if all := parity.Outputs(e.counted); len(all) > 0 {
 		c.said = &all[0]
 	}
 	c.With = c.with()

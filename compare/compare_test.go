@@ -11,6 +11,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/parity"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -114,7 +115,7 @@ func TestIntervalsTakeSixLaunches(t *testing.T) {
 }
 
 func TestParity(t *testing.T) {
-	with := func(change func(*comparetest.Engine)) compare.Parity {
+	with := func(change func(*comparetest.Engine)) parity.Parity {
 		t.Helper()
 		b := comparetest.Native(1)
 		change(&b)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/parity"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -158,7 +159,7 @@ func (r *Result) pair(i, j int, e []evidence, o Options) {
 		r.Comparisons = append(r.Comparisons, c)
 		return
 	}
-	r.Parity = append(r.Parity, parityOf(r.party(i, e[i]), r.party(j, e[j])))
+	r.Parity = append(r.Parity, parity.Of(r.party(i, e[i]), r.party(j, e[j])))
 	life, device := differentLife(a, b), differentDevice(a, b)
 	switch c.Refused = unknownDevice(a, b); {
 	case life != "" && !o.AllowDifferent:
@@ -183,12 +184,12 @@ func (r *Result) pair(i, j int, e []evidence, o Options) {
 }
 
 // party is what parity takes of a cell.
-func (r *Result) party(cell int, e evidence) Party {
+func (r *Result) party(cell int, e evidence) parity.Party {
 	c := &r.Cells[cell]
-	s := Party{Cell: cell, Label: c.Label, Temperature: c.Spec.Temperature, Counted: e.counted, Scored: e.scored,
+	s := parity.Party{Cell: cell, Label: c.Label, Temperature: c.Spec.Temperature, Counted: e.counted, Scored: e.scored,
 		TextOf: "a cell that is not here", NoTokenIDs: c.Spec.NoTokenIDs, Unverified: c.unverified, Self: c.Self}
 	for k := range r.Cells {
-		if e.scored != nil && r.Cells[k].Run == c.Run && r.Cells[k].Spec.ID == e.scored.reference {
+		if e.scored != nil && r.Cells[k].Run == c.Run && r.Cells[k].Spec.ID == e.scored.Reference {
 			s.TextOf = r.Cells[k].Label
 			break
 		}

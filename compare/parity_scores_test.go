@@ -7,6 +7,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/parity"
 	"llmparity/internal/record"
 )
 
@@ -68,9 +69,9 @@ func TestANearTieIsRounding(t *testing.T) {
 	}
 	m := r.Matrices[0]
 	if len(r.Matrices) != 1 || len(m.Cells) != 2 || m.Rows[0][1] != m.Rows[1][0] ||
-		m.Rows[0][1].State != compare.Parting ||
+		m.Rows[0][1].State != parity.Parting ||
 		m.Rows[0][1].Text != "6 of 64, 0.050 apart" || m.Rows[0][1].Forced != "forced: 63 of 64" ||
-		m.Rows[0][0].State != compare.ByItself {
+		m.Rows[0][0].State != parity.ByItself {
 		t.Errorf("%+v", r.Matrices)
 	}
 }

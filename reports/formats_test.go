@@ -14,6 +14,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/parity"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/reports"
@@ -251,18 +252,18 @@ func xmlText(t *testing.T, text string) string {
 func TestJUnitPassesNearTies(t *testing.T) {
 	same, other := true, false
 	for name, c := range map[string]struct {
-		change func(*compare.Parity)
+		change func(*parity.Parity)
 		passes bool
 	}{
-		"rounding is enough":      {func(p *compare.Parity) { p.SamePrompt = &same }, true},
-		"rounding is not enough":  {func(p *compare.Parity) { p.First.Rounding = false }, false},
-		"nobody asked":            {func(p *compare.Parity) { p.First = nil }, false},
-		"the prompts differ, too": {func(p *compare.Parity) { p.SamePrompt = &other }, false},
+		"rounding is enough":      {func(p *parity.Parity) { p.SamePrompt = &same }, true},
+		"rounding is not enough":  {func(p *parity.Parity) { p.First.Rounding = false }, false},
+		"nobody asked":            {func(p *parity.Parity) { p.First = nil }, false},
+		"the prompts differ, too": {func(p *parity.Parity) { p.SamePrompt = &other }, false},
 	} {
-		p := compare.Parity{Compared: true, Verdict: "they part at token 3",
-			First: &compare.Divergence{Index: 2, Rounding: true}}
+		p := parity.Parity{Compared: true, Verdict: "they part at token 3",
+			First: &parity.Divergence{Index: 2, Rounding: true}}
 		c.change(&p)
-		res := &compare.Result{Cells: []compare.Cell{{Label: "left"}, {Label: "right"}}, Parity: []compare.Parity{p}}
+		res := &compare.Result{Cells: []compare.Cell{{Label: "left"}, {Label: "right"}}, Parity: []parity.Parity{p}}
 		res.Parity[0].A, res.Parity[0].B = 0, 1
 		text := rendered(t, func(w io.Writer) error { return reports.JUnit(w, res) })
 		if failed := strings.Contains(text, `type="parity"`); failed == c.passes {

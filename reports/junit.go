@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/parity"
 )
 
 type junitSuites struct {
@@ -192,7 +193,7 @@ func paritySuite(res *compare.Result) junitSuite {
 
 // nearTie tells that two cells part, but only where rounding is enough to turn one token into the other: on the same
 // prompt, by margins that were asked for, and with no place of one text where they differ by more than that.
-func nearTie(p compare.Parity) bool {
+func nearTie(p parity.Parity) bool {
 	return p.First != nil && p.First.Rounding && (p.SamePrompt == nil || *p.SamePrompt)
 }
 

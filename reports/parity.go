@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/parity"
 )
 
 // parityPart is all cells against each other, and then each pair.
@@ -47,9 +48,9 @@ type matrixCell struct {
 	Pair                int // number of the pair, from 1; 0: none
 }
 
-func newMatrixTable(v *view, m compare.Matrix) matrixTable {
+func newMatrixTable(v *view, m parity.Matrix) matrixTable {
 	t := matrixTable{Title: line(m.Title)}
-	classes := map[string]string{compare.Agreeing: "same", compare.Parting: "differs"}
+	classes := map[string]string{parity.Agreeing: "same", parity.Parting: "differs"}
 	for i, c := range m.Cells {
 		h := headCell{line(v.res.Cells[c].Label), template.CSS(v.colour(c))}
 		t.Head = append(t.Head, h)
@@ -121,7 +122,7 @@ const (
 	shownForced = 12
 )
 
-func newParityBlock(v *view, i int, p compare.Parity) parityBlock {
+func newParityBlock(v *view, i int, p parity.Parity) parityBlock {
 	b := parityBlock{Number: i + 1, A: line(v.res.Cells[p.A].Label), B: line(v.res.Cells[p.B].Label),
 		ColourA: template.CSS(v.colour(p.A)), ColourB: template.CSS(v.colour(p.B)), Verdict: line(p.Verdict),
 		Identical: p.Identical, Compared: p.Compared, Tokenisation: line(p.Tokenisation), HasText: p.TextA != "" ||
@@ -157,11 +158,11 @@ func newParityBlock(v *view, i int, p compare.Parity) parityBlock {
 	return b
 }
 
-func newTieTable(b parityBlock, d *compare.Divergence, a, c texts) *tieTable {
+func newTieTable(b parityBlock, d *parity.Divergence, a, c texts) *tieTable {
 	t := &tieTable{Place: d.Index + 1}
 	for _, side := range []struct {
 		name string
-		m    *compare.Margin
+		m    *parity.Margin
 		of   texts
 	}{{b.A, d.MarginA, a}, {b.B, d.MarginB, c}} {
 		if m := side.m; m != nil {
@@ -174,7 +175,7 @@ func newTieTable(b parityBlock, d *compare.Divergence, a, c texts) *tieTable {
 	return t
 }
 
-func newForcedPart(b parityBlock, f *compare.Forced, a, c texts) *forcedPart {
+func newForcedPart(b parityBlock, f *parity.Forced, a, c texts) *forcedPart {
 	out := &forcedPart{Positions: f.Positions,
 		Sentence: fmt.Sprintf("At %d of %d places of the text of %s (%s %%) both would have said the same.", f.Agreed,
 			f.Positions, line(f.Of),

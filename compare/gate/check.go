@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/parity"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 )
@@ -232,7 +233,7 @@ func words(p *plan.GateParity) string {
 	return out
 }
 
-func (j *judge) said(check compare.GateCheck, level plan.GateLevel, said compare.Parity) {
+func (j *judge) said(check compare.GateCheck, level plan.GateLevel, said parity.Parity) {
 	p := j.gate.Parity
 	if !said.Compared {
 		j.add(check, level, inconclusive, said.Verdict)
@@ -254,7 +255,7 @@ func (j *judge) said(check compare.GateCheck, level plan.GateLevel, said compare
 // agreement is the share of the shorter answer before the first difference, and the place of that, from 1; 0: there is
 // none. An answer that ends before the other is different at its end. Of engines without token ids it is the share of
 // the text's bytes.
-func agreement(p compare.Parity) (share float64, place int) {
+func agreement(p parity.Parity) (share float64, place int) {
 	agreed, most := p.Agreed, max(len(p.IDsA), len(p.IDsB))
 	if p.ByText {
 		agreed, most = p.Shared, max(len(p.TextA), len(p.TextB))

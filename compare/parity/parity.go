@@ -1,4 +1,10 @@
-package compare
+// Package parity sets what cells generated against each other, token by token: where two texts part, how near a tie it
+// was there, whether engines that are forced to one text would say the same, and whether a cell agrees with itself.
+//
+// It can't see why engines differ. It tells margins only of places that engines were asked about when all was measured:
+// the rest of a record holds ids and whole texts. Texts of engines that report no token ids are compared as text. It
+// compares one request of a cell, the first.
+package parity
 
 import (
 	"cmp"
@@ -69,19 +75,19 @@ type SelfParity struct {
 	Verdict    string `json:"verdict"`
 }
 
-// output is what a request generated.
-type output struct {
+// Output is what a request generated.
+type Output struct {
 	prompt, ids []int
 	text        string
 	finish      string
 	count       int // of tokens, as they came or as the engine counts them
 }
 
-func outputs(attempts []*record.Attempt) []output {
-	var out []output
+func Outputs(attempts []*record.Attempt) []Output {
+	var out []Output
 	for _, a := range attempts {
 		for _, r := range alikeRequests(a.Measured()) {
-			out = append(out, output{prompt: r.PromptIDs, ids: ids(r), text: r.Text, finish: r.Finish,
+			out = append(out, Output{prompt: r.PromptIDs, ids: ids(r), text: r.Text, finish: r.Finish,
 				count: r.Tokened()})
 		}
 	}
@@ -118,11 +124,11 @@ func ids(r *record.Request) []int {
 	return out
 }
 
-func selfParity(counted []*record.Attempt) SelfParity {
-	all := outputs(counted)
+func Itself(counted []*record.Attempt) SelfParity {
+	all := Outputs(counted)
 	s := SelfParity{Sequences: len(all)}
-	byText := slices.ContainsFunc(all, func(o output) bool { return len(o.ids) == 0 })
-	if byText && slices.ContainsFunc(all, func(o output) bool { return o.text == "" }) {
+	byText := slices.ContainsFunc(all, func(o Output) bool { return len(o.ids) == 0 })
+	if byText && slices.ContainsFunc(all, func(o Output) bool { return o.text == "" }) {
 		s.Verdict = "not known, there are no token ids"
 		return s
 	}
@@ -149,7 +155,7 @@ func selfParity(counted []*record.Attempt) SelfParity {
 }
 
 // texts compares what there is of an engine that tells no ids.
-func (s *SelfParity) texts(all []output) {
+func (s *SelfParity) texts(all []Output) {
 	for n, o := range all[1:] {
 		if o.text != all[0].text {
 			s.Verdict = fmt.Sprintf("requests differ among themselves: the text of number %d parts from the first's after "+
@@ -176,18 +182,18 @@ type Party struct {
 	Label       string
 	Temperature float64
 	Counted     []*record.Attempt
-	Scored      *scored // nil: it scored no text
+	Scored      *Scored // nil: it scored no text
 	TextOf      string  // the label of the cell whose text it scored
 	NoTokenIDs  bool
 	Unverified  bool // nobody has verified its weights
 	Self        SelfParity
 }
 
-// parityOf compares the first measured request of either side.
-func parityOf(left, right Party) Parity {
+// Of compares the first measured request of either side.
+func Of(left, right Party) Parity {
 	p := Parity{A: left.Cell, B: right.Cell, PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{},
 		Tokenisation: "not known"}
-	a, b := outputs(left.Counted), outputs(right.Counted)
+	a, b := Outputs(left.Counted), Outputs(right.Counted)
 	la, lb := left.Label, right.Label
 	switch {
 	case left.Temperature != 0:
@@ -228,8 +234,8 @@ func parityOf(left, right Party) Parity {
 	return p
 }
 
-// said sets what two requests generated against each other; nil: a cell has none.
-func said(a, b *output, la, lb string) Parity {
+// Said sets what two requests generated against each other; nil: a cell has none.
+func Said(a, b *Output, la, lb string) Parity {
 	p := Parity{PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{}, Tokenisation: "not known"}
 	if a == nil || b == nil {
 		p.Verdict = "not compared: no counted launch of one returned a request"
@@ -240,7 +246,7 @@ func said(a, b *output, la, lb string) Parity {
 	return p
 }
 
-func (p *Parity) fill(a, b output, la, lb string) {
+func (p *Parity) fill(a, b Output, la, lb string) {
 	p.PromptA, p.PromptB = append(p.PromptA, a.prompt...), append(p.PromptB, b.prompt...)
 	p.IDsA, p.IDsB = append(p.IDsA, a.ids...), append(p.IDsB, b.ids...)
 	p.TextA, p.TextB, p.Shared = a.text, b.text, sharedText(a.text, b.text)
@@ -255,7 +261,7 @@ func (p *Parity) fill(a, b output, la, lb string) {
 	}
 }
 
-func without(a, b output, la, lb string) string {
+func without(a, b Output, la, lb string) string {
 	switch {
 	case len(a.ids) == 0 && len(b.ids) == 0:
 		return la + " and " + lb
@@ -279,7 +285,7 @@ func (p *Parity) tokenisation() {
 		len(p.PromptA), len(p.PromptB))
 }
 
-func (p *Parity) byIDs(a, b output, la, lb string) {
+func (p *Parity) byIDs(a, b Output, la, lb string) {
 	p.Compared = true
 	p.Tokens = min(len(a.ids), len(b.ids))
 	p.Agreed = agreed(a.ids, b.ids)
@@ -300,14 +306,14 @@ func (p *Parity) byIDs(a, b output, la, lb string) {
 	}
 }
 
-func ending(o output) string {
+func ending(o Output) string {
 	if o.finish == "" {
 		return "no reason given"
 	}
 	return o.finish
 }
 
-func (p *Parity) byText(a, b output, la, lb string) {
+func (p *Parity) byText(a, b Output, la, lb string) {
 	p.Compared, p.ByText = true, true
 	p.Identical = a.text == b.text
 	if p.Identical {

@@ -1,4 +1,4 @@
-package compare
+package parity
 
 import (
 	"fmt"
@@ -36,8 +36,8 @@ type Cells interface {
 	Self(cell int) SelfParity
 }
 
-// matrices puts the pairs into tables, in the order of the cells.
-func matrices(pairs []Parity, of Cells) []Matrix {
+// Matrices puts the pairs into tables, in the order of the cells.
+func Matrices(pairs []Parity, of Cells) []Matrix {
 	out := []Matrix{}
 	for k := range pairs {
 		p := &pairs[k]

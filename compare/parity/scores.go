@@ -1,4 +1,4 @@
-package compare
+package parity
 
 import (
 	"fmt"
@@ -14,20 +14,20 @@ import (
 // are known to differ by more elsewhere, that is said.
 const nearTie = 0.1
 
-// scored is what a cell's engine thinks of a text.
-type scored struct {
+// Scored is what a cell's engine thinks of a text.
+type Scored struct {
 	prompt, text []int
 	at           []record.Score
-	reference    int // the record's number of the cell whose text it is
+	Reference    int // the record's number of the cell whose text it is
 }
 
-// scoredBy finds the last text that a cell scored whole; nil where there is none.
-func scoredBy(run *record.Run, cell int) *scored {
+// ScoredBy finds the last text that a cell scored whole; nil where there is none.
+func ScoredBy(run *record.Run, cell int) *Scored {
 	for _, a := range slices.Backward(run.Scorings) {
 		if a.Cell != cell || len(a.Scores) == 0 {
 			continue
 		}
-		s := &scored{prompt: a.Scoring.PromptIDs, at: a.Scores, reference: a.Scoring.Reference}
+		s := &Scored{prompt: a.Scoring.PromptIDs, at: a.Scores, Reference: a.Scoring.Reference}
 		for _, sc := range a.Scores {
 			s.text = append(s.text, sc.Forced)
 		}
@@ -38,7 +38,7 @@ func scoredBy(run *record.Run, cell int) *scored {
 
 // behind gives what the engine thinks of the place behind a prompt and some tokens; false where it was not asked about
 // that.
-func (s *scored) behind(prompt, tokens []int) (record.Score, bool) {
+func (s *Scored) behind(prompt, tokens []int) (record.Score, bool) {
 	if s == nil || len(tokens) >= len(s.at) || !slices.Equal(prompt, s.prompt) || agreed(s.text, tokens) < len(tokens) {
 		return record.Score{}, false
 	}
@@ -242,7 +242,7 @@ func unforced(a, b Party) string {
 
 // margins fills in how near the tie was at the first divergence of two free runs, where either engine was asked about
 // that place.
-func (d *Divergence) margins(p *Parity, a, b *scored) {
+func (d *Divergence) margins(p *Parity, a, b *Scored) {
 	if p.SamePrompt != nil && !*p.SamePrompt {
 		d.Unknown = "they tokenised the prompt differently, so that what comes before it is not the same"
 		return

@@ -121,8 +121,14 @@ func Correct(all []*Against) int {
 // results.
 func SameWords(base, now *Cell) parity.Parity {
 	if base.said != nil && now.said != nil && (base.Spec.Temperature != 0 || now.Spec.Temperature != 0) {
-		return parity.Parity{PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{}, Tokenisation: "not known",
-			Verdict: "not compared: tokens are drawn at random"}
+		return parity.Parity{
+			PromptA:      []int{},
+			PromptB:      []int{},
+			IDsA:         []int{},
+			IDsB:         []int{},
+			Tokenisation: "not known",
+			Verdict:      "not compared: tokens are drawn at random",
+		}
 	}
 	return parity.Said(base.said, now.said, "the baseline", "the run")
 }

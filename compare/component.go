@@ -51,7 +51,8 @@ func confidenceOf(component, method string) string {
 	case level == "":
 		return LowConfidence
 	case level == HighConfidence && slices.Contains(
-		[]string{figure.Activations, figure.KVCacheUsed, figure.PageCopies, figure.GPUProcess, figure.PageHeaps, figure.NotYetThere}, component):
+		[]string{figure.Activations, figure.KVCacheUsed, figure.PageCopies, figure.GPUProcess, figure.PageHeaps,
+			figure.NotYetThere}, component):
 		return MediumConfidence
 	}
 	return level

@@ -112,7 +112,8 @@ func (c *Cell) forecast(p record.Prediction) *Forecast {
 // comparable is what was measured of a component, where that is of what forecasts are of.
 func (c *Cell) comparable(name string) Component {
 	m := c.Parts.Component(name)
-	if ofWhole := name == figure.MemoryIncrease || name == figure.FrameworkOverhead || name == figure.TotalMemory; ofWhole && m.Known() &&
+	ofWhole := name == figure.MemoryIncrease || name == figure.FrameworkOverhead || name == figure.TotalMemory
+	if ofWhole && m.Known() &&
 		c.Parts.Of == onGPUs {
 		return Component{Figure: Figure{Name: name,
 			Absent: "it was measured of the GPU's memory, and foretold of the host's"}}

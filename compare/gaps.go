@@ -18,7 +18,8 @@ func uncounted(spec record.Cell, attempts []*record.Attempt) bool {
 	return false
 }
 
-// betweenTokens says what a figure of the times between tokens is of: of an engine that reports pieces of text, of those.
+// betweenTokens says what a figure of the times between tokens is of: of an engine that reports pieces of text, of
+// those.
 func (f *Figure) betweenTokens(spec record.Cell, attempts []*record.Attempt) {
 	each := "the time between a token and the one before it"
 	if spec.Pieces {

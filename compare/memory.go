@@ -258,7 +258,8 @@ type Points struct {
 
 // Points goes by PSS, by RSS where no PSS could be read, and by a page's heap where nothing else is known.
 func (c *Cell) Points() Points {
-	if heap := c.Figure(figure.PeakHeap); heap.Known() && !c.Figure(figure.PeakPSS).Known() && !c.Figure(figure.PeakRSS).Known() {
+	if heap := c.Figure(figure.PeakHeap); heap.Known() && !c.Figure(figure.PeakPSS).Known() &&
+		!c.Figure(figure.PeakRSS).Known() {
 		return Points{"JavaScript heap", Figure{Title: "baseline", Absent: noPhases},
 			Figure{Title: "after warm-up", Absent: noPhases}, heap,
 			Figure{Title: "increase", Absent: noPhases}}
@@ -267,7 +268,13 @@ func (c *Cell) Points() Points {
 		return Points{"RSS sum", c.Figure(figure.BaselineRSS), c.Figure(figure.PostWarmupRSS), c.Figure(figure.PeakRSS),
 			c.Figure(figure.IncreaseRSS)}
 	}
-	return Points{"total PSS", c.Figure(figure.Baseline), c.Figure(figure.PostWarmup), c.Figure(figure.PeakPSS), c.Figure(figure.Increase)}
+	return Points{
+		"total PSS",
+		c.Figure(figure.Baseline),
+		c.Figure(figure.PostWarmup),
+		c.Figure(figure.PeakPSS),
+		c.Figure(figure.Increase),
+	}
 }
 
 type how struct{ pss, rss, blind string }

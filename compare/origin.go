@@ -46,7 +46,8 @@ func (f Figure) From() string {
 		words += " by the engine"
 	}
 	switch {
-	case words == "", f.Method == "", f.Origin == record.OriginFileSize, f.Name == figure.KVUsed, f.Name == figure.KVCacheUsed:
+	case words == "", f.Method == "", f.Origin == record.OriginFileSize, f.Name == figure.KVUsed,
+		f.Name == figure.KVCacheUsed:
 		return words
 	}
 	return words + " (" + f.Method + ")"
@@ -61,7 +62,8 @@ func sampled(figures []Figure, attempts []*record.Attempt) []Figure {
 	for i := range figures {
 		switch f := &figures[i]; {
 		case f.Method != "":
-		case slices.Contains([]string{figure.PeakRSS, figure.BaselineRSS, figure.PostWarmupRSS, figure.IncreaseRSS}, f.Name):
+		case slices.Contains([]string{figure.PeakRSS, figure.BaselineRSS, figure.PostWarmupRSS,
+			figure.IncreaseRSS}, f.Name):
 			f.Method = rss
 		default:
 			f.Method = record.MethodSmapsRollup

@@ -35,7 +35,10 @@ func ownNames() map[string]own {
 	return map[string]own{
 		// WebLLM
 		"decode_tokens_per_s": {"tokens/s", figure.DecodeTPS}, "prefill_tokens_per_s": {"tokens/s", figure.PrefillTPS},
-		"time_to_first_token_s": {"s", figure.TTFT}, "e2e_latency_s": {"s", figure.Latency}, "time_per_output_token_s": {"s", ""},
+		"time_to_first_token_s": {
+			"s",
+			figure.TTFT,
+		}, "e2e_latency_s": {"s", figure.Latency}, "time_per_output_token_s": {"s", ""},
 		// llama-server
 		"predicted_per_second": {"tokens/s", figure.DecodeTPS}, "prompt_per_second": {"tokens/s", figure.PrefillTPS},
 		"predicted_n": {"tokens", figure.Tokens},
@@ -43,14 +46,23 @@ func ownNames() map[string]own {
 		"tokens_evaluated": {"tokens", figure.Prompt},
 		"cache_n":          {"tokens", figure.Cached},
 		// llama-completion
-		"eval_tokens_per_second": {"tokens/s", figure.DecodeTPS}, "prompt_eval_tokens_per_second": {"tokens/s", figure.PrefillTPS},
-		"prompt_eval_tokens": {"tokens", figure.Prompt}, "load_ms": {"ms", figure.LoadTime}, "total_ms": {"ms", figure.Latency},
+		"eval_tokens_per_second": {
+			"tokens/s",
+			figure.DecodeTPS,
+		}, "prompt_eval_tokens_per_second": {"tokens/s", figure.PrefillTPS},
+		"prompt_eval_tokens": {
+			"tokens",
+			figure.Prompt,
+		}, "load_ms": {"ms", figure.LoadTime}, "total_ms": {"ms", figure.Latency},
 		// Ollama
 		"total_duration": {"ns", figure.Latency}, "load_duration": {"ns", ""}, "prompt_eval_duration": {"ns", ""},
 		"eval_duration":     {"ns", ""},
 		"prompt_eval_count": {"tokens", figure.Prompt}, "eval_count": {"tokens", figure.Tokens},
 		// OpenAI's usage, and the protocol's
-		"prompt_tokens": {"tokens", figure.Prompt}, "completion_tokens": {"tokens", figure.Tokens}, "generated": {"tokens", figure.Tokens},
+		"prompt_tokens": {
+			"tokens",
+			figure.Prompt,
+		}, "completion_tokens": {"tokens", figure.Tokens}, "generated": {"tokens", figure.Tokens},
 		"cached_tokens": {"tokens", figure.Cached},
 	}
 }
@@ -83,8 +95,10 @@ func reportedFigures(attempts []*record.Attempt) []Figure {
 		out = append(out, perRequest(attempts, of,
 			Figure{Name: name, Title: "reported: " + name, Unit: unit, Reported: true,
 				Beside: beside,
-				How: fmt.Sprintf("%s as the engine reports it of itself, by its own clock and count; not measured by us",
-					name)}))
+				How: fmt.Sprintf(
+					"%s as the engine reports it of itself, by its own clock and count; not measured by us",
+					name,
+				)}))
 	}
 	return out
 }

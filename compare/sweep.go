@@ -192,8 +192,17 @@ func sweptFigures(first *Cell) []swept {
 	ours := func(name string) func(*Cell) Figure {
 		return func(c *Cell) Figure { return c.Figure(name) }
 	}
-	out := []swept{{figure.KVReserved, OfReserved, held(figure.KVReserved)}, {figure.Ledger, OfHeld, held(figure.Ledger)},
-		{SettledPSS, OfHeld, settled}, {figure.PeakPSS, OfHeld, ours(figure.PeakPSS)}, {figure.PeakRSS, OfHeld, ours(figure.PeakRSS)}}
+	out := []swept{
+		{figure.KVReserved, OfReserved, held(figure.KVReserved)},
+		{figure.Ledger, OfHeld, held(figure.Ledger)},
+		{
+			SettledPSS,
+			OfHeld,
+			settled,
+		},
+		{figure.PeakPSS, OfHeld, ours(figure.PeakPSS)},
+		{figure.PeakRSS, OfHeld, ours(figure.PeakRSS)},
+	}
 	if first.Memory == nil || len(first.Memory.Peaks) < 2 {
 		return out
 	}

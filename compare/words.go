@@ -59,7 +59,8 @@ func (r *Result) verdict() []string {
 		return []string{"This run holds no cell: nothing was measured."}
 	}
 	out := []string{}
-	for _, s := range []string{parity.Words(r.Parity, func(cell int) string { return r.Cells[cell].Label }), r.costWords(), r.trustWords()} {
+	label := func(cell int) string { return r.Cells[cell].Label }
+	for _, s := range []string{parity.Words(r.Parity, label), r.costWords(), r.trustWords()} {
 		if s != "" {
 			out = append(out, s)
 		}

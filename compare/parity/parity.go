@@ -83,6 +83,7 @@ type Output struct {
 	count       int // of tokens, as they came or as the engine counts them
 }
 
+// Outputs are those of all launches, of requests that ask for the same.
 func Outputs(attempts []*record.Attempt) []Output {
 	var out []Output
 	for _, a := range attempts {
@@ -101,7 +102,11 @@ func alikeRequests(requests []*record.Request) []*record.Request {
 		return requests
 	}
 	first := slices.MinFunc(requests, func(a, b *record.Request) int {
-		return cmp.Or(cmp.Compare(figure.Due(a), figure.Due(b)), cmp.Compare(a.Client, b.Client), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(
+			cmp.Compare(figure.Due(a), figure.Due(b)),
+			cmp.Compare(a.Client, b.Client),
+			cmp.Compare(a.ID, b.ID),
+		)
 	})
 	out := []*record.Request{first}
 	for _, r := range requests {
@@ -124,6 +129,7 @@ func ids(r *record.Request) []int {
 	return out
 }
 
+// Itself says whether the launches of a cell agree.
 func Itself(counted []*record.Attempt) SelfParity {
 	all := Outputs(counted)
 	s := SelfParity{Sequences: len(all)}
@@ -158,8 +164,12 @@ func Itself(counted []*record.Attempt) SelfParity {
 func (s *SelfParity) texts(all []Output) {
 	for n, o := range all[1:] {
 		if o.text != all[0].text {
-			s.Verdict = fmt.Sprintf("requests differ among themselves: the text of number %d parts from the first's after "+
-				"%d bytes", n+2, sharedText(all[0].text, o.text))
+			s.Verdict = fmt.Sprintf(
+				"requests differ among themselves: the text of number %d parts from the first's after "+
+					"%d bytes",
+				n+2,
+				sharedText(all[0].text, o.text),
+			)
 			return
 		}
 	}

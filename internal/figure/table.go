@@ -100,14 +100,17 @@ func times() []Row {
 		{Name: LoadTime, Title: "load time", Unit: "ms", Better: Lower, Absent: "no load phase ended",
 			How: "the length of the load phase on the host's clock: from asking for the model until the engine says that it is " +
 				"ready; starting the engine itself is in it where the engine starts with the model",
-			Ratio: Always, Moves: Load, Bench: "load-sec", Head: "load", Summary: true, Bar: [2]string{"load", "Load time"},
+			Ratio: Always, Moves: Load, Bench: "load-sec", Head: "load", Summary: true,
+			Bar:    [2]string{"load", "Load time"},
 			Column: Column{11, "load_time_ms", "milliseconds: from asking for the model until it is ready"}},
-		{Name: TTFT, Until: true, Title: "time to first token", Unit: "ms", Better: Lower, Absent: "no request yielded a token",
+		{Name: TTFT, Title: "time to first token", Unit: "ms", Better: Lower, Until: true,
+			Absent:  "no request yielded a token",
 			How:     "the first real token's time minus the time at which the request " + LeftHost,
 			Request: TimeToFirst, Ratio: Always, Headline: Always, Moves: Cache | Load | Pieces, Bench: "ttft-sec",
 			Head: "TTFT", Summary: true, Bar: [2]string{"ttft", "Time to first token"},
 			Column: Column{12, "ttft_ms", "milliseconds: from sending the request to its first token"}},
-		{Name: DecodeTPS, Until: true, Title: "decode", Unit: "tokens/s", Better: Higher, Absent: "no request yielded two tokens",
+		{Name: DecodeTPS, Title: "decode", Unit: "tokens/s", Better: Higher, Until: true,
+			Absent:  "no request yielded two tokens",
 			How:     "(N - 1) / (time of the last token - time of the first), N real tokens and not text chunks",
 			Request: DecodeRate, Ratio: Always, Headline: Alone, Moves: Length | Pieces, Bench: "decode-tokens/s",
 			Head: "decode", Summary: true, Bar: [2]string{"decode", "Decode speed"},
@@ -118,8 +121,9 @@ func times() []Row {
 			How:    "prompt tokens that came from no cache / the prefill span", Request: prefillRate, Ratio: Always,
 			Moves: Cache | Pieces, Bench: "prefill-tokens/s", Summary: true, Bar: [2]string{"prefill", "Prefill speed"},
 			Column: Column{16, "prefill_tokens_per_s", "tokens of the prompt that were computed, a second"}},
-		{Name: Latency, Until: true, Title: "request latency", Unit: "ms", Better: Lower, Absent: noRequest, Bench: "latency-sec",
-			How: "from the time at which the request " + LeftHost + " until it has returned", Request: EndToEnd,
+		{Name: Latency, Title: "request latency", Unit: "ms", Better: Lower, Until: true, Absent: noRequest,
+			Bench: "latency-sec",
+			How:   "from the time at which the request " + LeftHost + " until it has returned", Request: EndToEnd,
 			Column: Column{15, "latency_ms", "milliseconds: from sending the request until it has returned"}},
 		{Name: Tokens, Title: "tokens generated", Unit: "tokens", Absent: noRequest,
 			How:     "real tokens, counted where the engine samples them",
@@ -187,9 +191,9 @@ func traffic() []Row {
 	for _, t := range TimesOfTraffic() {
 		for _, share := range Quantiles() {
 			percent := math.Round(100 * share)
-			out = append(out, Row{Name: Percentile(t.Name, share), Title: fmt.Sprintf("%s, p%g", t.Title, percent), Unit: "ms",
-				Better: Lower,
-				How:    fmt.Sprintf("of a launch, that which %g %% of all are not above (nearest rank): %s", percent, t.How),
+			out = append(out, Row{Name: Percentile(t.Name, share), Title: fmt.Sprintf("%s, p%g", t.Title, percent),
+				Unit: "ms", Better: Lower,
+				How: fmt.Sprintf("of a launch, that which %g %% of all are not above (nearest rank): %s", percent, t.How),
 				Column: Column{place, fmt.Sprintf("%s_p%g_ms", t.column, percent),
 					fmt.Sprintf("milliseconds: %s, that which %g %% of a launch's requests are not above, where there are several",
 						t.what, percent)}})
@@ -273,7 +277,8 @@ func beyond() []Row {
 // inside is what is read within an engine when a phase ends.
 func inside() []Row {
 	ledger := func(name, title, value, how, logged, above, head string) Row {
-		return Row{Name: name, Title: title, How: how, Inside: &Inside{"webgpu_ledger", value, logged, [2]string{above, head}}}
+		return Row{Name: name, Title: title, How: how,
+			Inside: &Inside{"webgpu_ledger", value, logged, [2]string{above, head}}}
 	}
 	of := func(name, title, method, value, how, above, head string) Row {
 		return Row{Name: name, Title: title, How: how, Inside: &Inside{method, value, "", [2]string{above, head}}}

@@ -9,8 +9,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// awaitedOf is what an attempt's requests come to: the median over them, as records' readers work it out; NaN where there
-// is none.
+// awaitedOf is what an attempt's requests come to: the median over them, as records' readers work it out; NaN where
+// there is none.
 func awaitedOf(name string, all []measured) float64 {
 	var values []float64
 	for _, m := range all {

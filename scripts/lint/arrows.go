@@ -23,6 +23,8 @@ var importers = map[string]string{
 	"browser": "cmd",
 	"native":  "cmd",
 
+	"compare/stats": "cmd reports compare internal/figure",
+
 	"internal/resolve": "cmd",
 	"internal/run":     "cmd internal/resolve",
 	"internal/plan":    "cmd internal/resolve internal/run compare/gate",
@@ -39,12 +41,14 @@ var importers = map[string]string{
 
 // imports has all that a package may import of ours. One without a row may import what importers lets it.
 var imports = map[string]string{
-	"compare":         "internal/accuracy internal/fault internal/record",
-	"compare/gate":    "compare internal/plan internal/record",
+	"compare":         "internal/accuracy internal/fault internal/figure internal/record",
+	"compare/gate":    "compare internal/figure internal/plan internal/record",
+	"compare/parity":  "internal/figure internal/record",
 	"compare/stats":   "",
-	"reports":         "compare assets/charts internal/fault internal/record internal/thin internal/whole",
+	"reports":         "compare assets/charts internal/fault internal/figure internal/record internal/thin internal/whole",
 	"internal/engine": "internal/fault internal/record internal/sample",
 	"internal/record": "internal/fault internal/whole",
+	"internal/figure": "compare/stats internal/nearest internal/record",
 	"internal/fault":  "",
 }
 

@@ -17,19 +17,20 @@ const module = "llmparity/"
 
 // importers has who alone may import a package. One without a row is for all.
 var importers = map[string]string{
-	"cmd":     "",
-	"reports": "cmd",
-	"compare": "cmd reports",
-	"browser": "cmd",
-	"native":  "cmd",
+	"cmd":           "",
+	"reports":       "cmd",
+	"compare":       "cmd reports",
+	"compare/stats": "cmd compare internal/figure reports",
+	"browser":       "cmd internal/kinds",
+	"native":        "cmd internal/kinds",
 
-	"compare/stats": "cmd reports compare internal/figure",
-
+	"internal/kinds":   "cmd",
 	"internal/resolve": "cmd",
 	"internal/run":     "cmd internal/resolve",
 	"internal/plan":    "cmd internal/resolve internal/run compare/gate",
-	"internal/engine":  "cmd browser native internal/model internal/prompts internal/resolve internal/run",
-	"internal/sample":  "cmd browser native internal/engine internal/resolve internal/run internal/truth internal/watch",
+	"internal/engine": "cmd browser examples native internal/kinds internal/model internal/plan internal/prompts " +
+		"internal/resolve internal/run",
+	"internal/sample": "cmd browser native internal/engine internal/resolve internal/run internal/truth internal/watch",
 
 	// Whoever imports what embeds assets has them in its program.
 	"assets/page":     "cmd browser",

@@ -1,8 +1,10 @@
-// Command lint finds what neither gofmt nor vet looks for: lines that are too long, and imports against the arrows
-// between packages. It reads files one by one: it follows no build tags, and resolves no names.
+// Command lint finds what neither gofmt nor vet looks for: lines that are too long, imports against the arrows
+// between packages, and notices of the work of others that are out of date. It follows no build tags and resolves no
+// names.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -17,6 +19,8 @@ import (
 
 func main() {
 	found, err := findings(".")
+	stale, unread := staleNotices()
+	found, err = append(found, stale...), errors.Join(err, unread)
 	for _, line := range found {
 		fmt.Fprintln(os.Stderr, line)
 	}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// staleNotices finds packages of others that NOTICE.md lacks, or has in another version.
+func staleNotices() ([]string, error) {
+	notices, err := os.ReadFile("NOTICE.md")
+	if err != nil {
+		return nil, err
+	}
+	modules, err := os.Open("go.mod")
+	if err != nil {
+		return nil, err
+	}
+	defer modules.Close()
+	used := map[string]string{}
+	for s := bufio.NewScanner(modules); s.Scan(); {
+		if words := strings.Fields(s.Text()); strings.HasPrefix(s.Text(), "\t") && len(words) > 1 {
+			used[words[0]] = words[1]
+		}
+	}
+	text, err := os.ReadFile("assets/package-lock.json")
+	if err != nil {
+		return nil, err
+	}
+	var lock struct {
+		Packages map[string]struct {
+			Version string
+			Dev     bool
+		}
+	}
+	if err := json.Unmarshal(text, &lock); err != nil {
+		return nil, err
+	}
+	for path, p := range lock.Packages {
+		if name, ok := strings.CutPrefix(path, "node_modules/"); ok && !p.Dev {
+			used[name] = p.Version
+		}
+	}
+	var out []string
+	for name, version := range used {
+		if !strings.Contains(string(notices), fmt.Sprintf("| %s | %s |", name, version)) {
+			out = append(out, fmt.Sprintf("NOTICE.md has no %s %s: run scripts/notices", name, version))
+		}
+	}
+	if rows := strings.Count(string(notices), "\n| ") - 2; rows != len(used) { // but for two headers
+		out = append(out, fmt.Sprintf("NOTICE.md has %d packages, %d are used: run scripts/notices", rows, len(used)))
+	}
+	return out, nil
+}

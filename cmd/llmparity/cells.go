@@ -155,13 +155,13 @@ func accepts(ctx context.Context, p plan.Plan, name string, e engine.Engine, m e
 	}
 	switch {
 	case p.KVDType != "" && name == browser.Name && m.Format == model.WebLLM:
-		return refuse(fault.Usage, "leave it out",
+		return refuse(fault.NotSupported, "leave it out",
 			"kv_cache_dtype: %s: the KV cache of %s has the numbers of its package", p.KVDType, name)
 	case p.KVDType != "" && name == ollama.Name && p.Ollama != nil && p.Ollama.URL != "":
-		return refuse(fault.Usage, "leave it out",
+		return refuse(fault.NotSupported, "leave it out",
 			"kv_cache_dtype: %s: an Ollama that runs already has its own", p.KVDType)
 	case m.Format == record.Served && !k.asks && !e.Caps().Served:
-		return refuse(fault.Usage, "name a file, or leave the engine out",
+		return refuse(fault.NotSupported, "name a file, or leave the engine out",
 			"%s runs models from files, and %s is one that only a server has", e.Name(), model.Served+m.Name)
 	case m.Format == model.WebLLM && m.Path == "": // it is not here yet
 		if name != browser.Name {
@@ -169,6 +169,9 @@ func accepts(ctx context.Context, p plan.Plan, name string, e engine.Engine, m e
 				"%s runs no WebLLM packages, and %s is one", e.Name(), m.Name)
 		}
 		return engine.Verdict{}
+	}
+	if m.Unsupported != nil && name == browser.Name {
+		return engine.Refuse(m.Unsupported)
 	}
 	if f, ok := e.(interface{ Found() error }); ok {
 		if err := f.Found(); err != nil {
@@ -178,6 +181,10 @@ func accepts(ctx context.Context, p plan.Plan, name string, e engine.Engine, m e
 	}
 	if err := e.Check(ctx, m); err != nil {
 		return engine.Refuse(err)
+	}
+	if m.Unsupported != nil {
+		return engine.Undecided("llmparity does not know the architecture %s; %s decides when it loads the model",
+			m.Architecture, e.Name())
 	}
 	if _, ok := e.(*browser.WebLLM); ok && p.DType == browser.F16 && m.Format == model.GGUF {
 		return engine.Undecided("the browser says whether its WebGPU adapter has float16 when it has started")

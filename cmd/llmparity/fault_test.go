@@ -115,7 +115,7 @@ exec `+chrome+` --disable-gpu "$@"
 			fault.Usage, "add webllm", false},
 		{"a WebLLM of another age", []string{"run", "-q", "--engines", "webllm", "--webllm-bundle",
 			write("old.js", []byte("TVMWasmPackedCFunc"))}, nil, fault.BadLibrary, "TVMFFIWasmSafeCall", false},
-		{"no library", []string{"run", "-q", "--model-lib", whole}, nil, fault.BadLibrary, "no model library", false},
+		{"no library", []string{"run", "-q", "--strict", "--model-lib", whole}, nil, fault.BadLibrary, "no model library", false},
 		{"a library from anybody", []string{"run", "-q", "--model-lib", "http://192.0.2.1/lib.wasm"}, nil, fault.Usage,
 			"use https", false},
 		{"a library and its kernels", []string{"run", "--model-lib", "lib.wasm", "--kernels", "gpu"}, nil, fault.Usage,

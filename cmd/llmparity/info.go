@@ -129,6 +129,9 @@ func beginning(path string) (string, error) {
 
 func describeGGUF(ctx context.Context, path string) (modelInfo, error) {
 	m, err := model.Open(path, 0)
+	if err == nil {
+		err = m.Unsupported
+	}
 	if err != nil {
 		return modelInfo{}, err
 	}

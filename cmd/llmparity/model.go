@@ -64,6 +64,9 @@ func writeTiny(ctx context.Context, out string, say func(string), w io.Writer) e
 func writePackage(ctx context.Context, path, target string, context int, flags engineFlags, say func(string),
 	w io.Writer) error {
 	m, err := model.Open(path, context)
+	if err == nil {
+		err = m.Unsupported
+	}
 	if err != nil {
 		return err
 	}

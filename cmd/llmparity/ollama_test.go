@@ -79,7 +79,7 @@ func TestWhatOllamaCantDo(t *testing.T) {
 			[]string{"ollama.keep_alive: 30s", "timeout of 3m"}},
 		{"run --engines ollama --ollama-url 127.0.0.1:9 --repetitions 1", fault.ServerUnreachable,
 			[]string{"127.0.0.1:9", "connection refused"}},
-		{"run --engines ollama --model served:m", fault.Usage, []string{"served:m"}},
+		{"run --engines ollama --model served:m", fault.NotSupported, []string{"served:m"}},
 		{"run --engines ollama --ollama-kv-type f32", fault.Usage, []string{"use f16, q8_0, q4_0"}},
 		{"run --engines ollama --ollama-keep-alive 0", fault.Usage, []string{"--ollama-keep-alive"}},
 		{"run --engines llamacpp --ollama-gpu", fault.Usage, []string{"--ollama-gpu is for ollama"}},

@@ -39,9 +39,11 @@ func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
 	if err != nil {
 		return plan.Plan{}, err
 	}
+	p.DefaultEngines = p.DefaultEngines || len(args) == 0
 	if err := f.change(&p, given); err != nil {
 		return plan.Plan{}, err
 	}
+	f.byName = askedFor(p, given)
 	if err := p.Validate(); err != nil {
 		return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "the plan, as the flags changed it")
 	}
@@ -57,6 +59,23 @@ func (f *runFlags) follow(p plan.Plan, given func(string) bool) error {
 	f.engineFlags.follow(p)
 	f.version, f.file = p.WebLLMVersion, p.WebLLMBundle
 	return used(engines, given)
+}
+
+// askedFor tells of an engine whether the user asked for it: by its name, or by a flag that is for it alone.
+func askedFor(p plan.Plan, given func(string) bool) func(engine string) bool {
+	all := !p.DefaultEngines || given("engines") || given("engine")
+	return func(name string) bool {
+		k, _, _ := kindOf(name)
+		return all || slices.ContainsFunc(k.flags, func(flag string) bool {
+			others := 0
+			for _, o := range engineKinds() {
+				if o.name != k.name && slices.Contains(o.flags, flag) {
+					others++
+				}
+			}
+			return others == 0 && given(flag)
+		})
+	}
 }
 
 // enginesIn are all that a plan names, for all its models or for one.

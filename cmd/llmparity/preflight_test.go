@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"llmparity/internal/fault"
+	"llmparity/internal/model"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 )
@@ -106,6 +110,94 @@ func TestDryRunLooksAtFiles(t *testing.T) {
 				!strings.Contains(out.String(), "1 of 1 cell can't run here: ") ||
 				!strings.Contains(out.String(), c.want) {
 				t.Errorf("%v, want %q in\n%s", err, c.want, out.String())
+			}
+		})
+	}
+}
+
+// Whether llama.cpp knows an architecture that is strange to us it says when it loads a model of it: a dry run shows that
+// as unknown, and the cell ends at its first launch, with llama.cpp's own words.
+func TestAnArchitectureThatOnlyTheEngineMayKnow(t *testing.T) {
+	path, err := model.Path(model.Tiny)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = writingTo(t, t.TempDir())("m.gguf", strings.ReplaceAll(string(whole), "llama", "lhama"))
+	args := []string{"run", "--engines", "llamacpp,webllm", "--model", path, "--repetitions", "3", "--max-tokens", "4"}
+	cmd := program(t, append(args, "--dry-run", "--json")...)
+	stdout, stderr, code := output(t, cmd)
+	var doc struct {
+		Planned []plannedCell `json:"cells_planned"`
+		dryRun
+	}
+	if err := json.Unmarshal([]byte(stdout), &doc); err != nil || code != 0 || len(doc.Planned) != 2 {
+		t.Fatalf("%v, exit code %d: %s%s", err, code, stdout, stderr)
+	}
+	if c := doc.Planned[0]; c.Engine != "llamacpp" || c.Missing != "" || !strings.Contains(c.Unknown, "lhama") ||
+		doc.MayRun != 1 {
+		t.Errorf("%+v, %d may run", c, doc.MayRun)
+	}
+	if c := doc.Planned[1]; !strings.Contains(c.Missing, `architecture "lhama" is not supported`) || c.Unknown != "" {
+		t.Errorf("%+v", c)
+	}
+	cmd = program(t, args...)
+	if stdout, stderr, code = output(t, cmd); code != fault.BadModel.ExitCode() {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	attempts := map[string][]*record.Attempt{}
+	for _, a := range r.Attempts {
+		name := r.CellByID(a.Cell).Engine
+		attempts[name] = append(attempts[name], a)
+	}
+	if l := attempts["llamacpp"]; len(l) != 1 || l[0].Class != record.BadModel || !strings.Contains(l[0].Error, "lhama") {
+		t.Errorf("llama.cpp: %d attempts, %+v", len(l), l)
+	}
+	if w := attempts["webllm"]; len(w) != 1 || w[0].Class != record.SetUp {
+		t.Errorf("webllm: %d attempts, %+v", len(w), w)
+	}
+}
+
+// Engines that can't run here are refused, and the others run. That fails nothing where a user did not ask for them.
+func TestTheOthersRun(t *testing.T) {
+	for _, c := range []struct {
+		args     string
+		launches int
+		code     fault.Kind
+	}{
+		{"run", 1, ""},
+		{"run --engines webllm,llamacpp", 1, fault.NoChrome},
+		{"run --thread worker", 1, fault.NoChrome}, // a flag that is for webllm alone
+		{"run --strict", 0, fault.NoChrome},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			cmd := program(t, append(strings.Fields(c.args), "--repetitions", "1", "--max-tokens", "4")...)
+			cmd.Env = append(cmd.Env, "PATH="+t.TempDir(), "LLMPARITY_CHROME=nosuchbrowser")
+			if stdout, stderr, code := output(t, cmd); code != c.code.ExitCode() || !strings.Contains(stderr, "nosuchbrowser") {
+				t.Errorf("exit code %d, want %q: %s%s", code, c.code, stdout, stderr)
+			}
+			r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest"))
+			if (err == nil) != (c.launches > 0) {
+				t.Fatal(err)
+			}
+			if err != nil {
+				return
+			}
+			counted := 0
+			for _, a := range r.Attempts {
+				if a.Counted() {
+					counted++
+				}
+			}
+			if counted != c.launches || (r.Status == record.OK) != (c.code == "") {
+				t.Errorf("%d launches count, want %d; the run is %s", counted, c.launches, r.Status)
 			}
 		})
 	}

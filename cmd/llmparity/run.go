@@ -47,7 +47,8 @@ type runFlags struct {
 	context     int
 	thread      string
 	watchdog    time.Duration
-	mirror      string // of the catalogue's addresses
+	mirror      string                   // of the catalogue's addresses
+	byName      func(engine string) bool // whether the user asked for it; nil: for all
 	resumeFlags
 	presetFlags
 	axisFlags
@@ -125,7 +126,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.BoolVar(&f.dryRun, "dry-run", false,
 		"launch nothing: show the cells, what they are likely to take, what would be fetched, and what is missing here")
 	flags.BoolVar(&f.strict, "strict", false,
-		"launch nothing where any cell can't run here (default: where an engine could run none of its cells)")
+		"launch nothing if any cell can't run here")
 	flags.StringVar(&f.baseline, "baseline", "",
 		"the run that the plan's gate compares with: a saved name (llmparity baseline list) or a run's folder")
 	f.judgeFlags.register(flags)
@@ -201,7 +202,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 		return err
 	}
 	dir, err := f.measure(ctx, run.Options{Plan: p, Setups: r.Parts(resolved), Out: f.out, Tool: <-identity,
-		Progress: show.event, Profiles: profiles,
+		Progress: show.event, Profiles: profiles, Strict: f.strict, Optional: f.optional,
 		Resume: f.resume, RetryFailed: f.retryFailed, AllowChanged: f.allowChanged}, show, stderr)
 	show.close()
 	if dir == "" {
@@ -230,6 +231,9 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	result.gated(judged)
 	return fault.First(err, judged)
 }
+
+// optional tells of an engine that the user did not ask for it: that it can't run fails nothing.
+func (f *runFlags) optional(engine string) bool { return f.byName != nil && !f.byName(engine) }
 
 // ready resolves a plan, says what can't run, and has the plan say what was chosen.
 func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, p plan.Plan, show *progress) (*resolve.Plan, error) {

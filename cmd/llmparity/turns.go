@@ -132,7 +132,8 @@ func (f *runFlags) measure(ctx context.Context, o run.Options, show *progress, s
 		return "", err
 	}
 	first := run.Options{Plan: resolved.Plan, Setups: r.Parts(resolved), Out: other.out, Tool: o.Tool,
-		Progress: show.event, Resume: other.resume, RetryFailed: o.RetryFailed, AllowChanged: o.AllowChanged}
+		Progress: show.event, Strict: other.strict, Optional: other.optional, Resume: other.resume,
+		RetryFailed: o.RetryFailed, AllowChanged: o.AllowChanged}
 	dirs, errs := run.Both(ctx, first, o)
 	if dirs[0] != "" {
 		errs[0] = errors.Join(errs[0], conclude(dirs[0], io.Discard))

@@ -59,6 +59,9 @@ var ErrBusy = errors.New("the engine does no more generations at a time; wait fo
 type Model struct {
 	record.Model
 	Path string // the GGUF file
+	// Unsupported says why nothing of this program can compute with it; nil: it can. Engines that are programs of their own
+	// may know more architectures.
+	Unsupported error
 	// File is what it was when its sum was taken; nil: not known.
 	File os.FileInfo
 }

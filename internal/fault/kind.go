@@ -30,6 +30,7 @@ const (
 	UnknownModel  Kind = "unknown-model"        // a model that WebLLM's catalogue doesn't have
 	Download      Kind = "download"             // a model that can't be fetched, or came with other bytes
 	PromptTooLong Kind = "prompt-too-long"
+	NotSupported  Kind = "not-supported" // something that an engine is asked for and does not do
 	WontFit       Kind = "out-of-memory" // a cell that is predicted to run out of memory, and was not launched
 
 	Unwritable Kind = "not-writable"

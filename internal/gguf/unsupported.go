@@ -23,6 +23,20 @@ func (f *File) instead(do, format string, args ...any) error {
 
 // isModel refuses files of other kinds and of other architectures, each by its name.
 func (f *File) isModel(name string) error {
+	if err := f.Whole(); err != nil {
+		return err
+	}
+	if name == Llama || name == Qwen2 {
+		return nil
+	}
+	if what := f.traits(name); what != "" {
+		return f.unsupported("architecture %q, %s, is not supported; supported: %s, %s", name, what, Llama, Qwen2)
+	}
+	return f.unsupported("architecture %q is not supported; supported: %s, %s", name, Llama, Qwen2)
+}
+
+// Whole refuses files that are no whole model by themselves, which no engine runs.
+func (f *File) Whole() error {
 	if kind, err := f.Text("general.type"); err == nil {
 		switch kind {
 		case "model":
@@ -35,20 +49,14 @@ func (f *File) isModel(name string) error {
 			return f.instead("take the model's own GGUF", "general.type is %q, which is no model", kind)
 		}
 	}
-	if name == "clip" {
+	if name, err := f.ArchitectureName(); err == nil && name == "clip" {
 		return f.vision("a vision part (architecture clip)")
 	}
 	if n, err := f.Uint("split.count"); err == nil && n > 1 {
 		return f.instead("merge the parts with llama.cpp's llama-gguf-split --merge",
 			"one of the %d parts of a model that was split", n)
 	}
-	if name == Llama || name == Qwen2 {
-		return nil
-	}
-	if what := f.traits(name); what != "" {
-		return f.unsupported("architecture %q, %s, is not supported; supported: %s, %s", name, what, Llama, Qwen2)
-	}
-	return f.unsupported("architecture %q is not supported; supported: %s, %s", name, Llama, Qwen2)
+	return nil
 }
 
 func (f *File) vision(what string) error {

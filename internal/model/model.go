@@ -16,6 +16,7 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/catalogue"
 	"llmparity/internal/engine"
+	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
@@ -123,6 +124,12 @@ func Open(path string, window int) (engine.Model, error) {
 	}
 	defer f.Close()
 	arch, err := f.Architecture()
+	unsupported := err
+	if fault.Of(err) == fault.UnknownArch && f.Whole() == nil {
+		if known, wrong := outline(f); wrong == nil {
+			arch, err = known, nil
+		}
+	}
 	if err != nil {
 		return engine.Model{}, err
 	}
@@ -142,7 +149,7 @@ func Open(path string, window int) (engine.Model, error) {
 	if err != nil {
 		name = filepath.Base(path)
 	}
-	m := engine.Model{Path: path, File: file, Model: record.Model{
+	m := engine.Model{Path: path, File: file, Unsupported: unsupported, Model: record.Model{
 		Name: name, SHA256: sum, Format: GGUF, Architecture: arch.Name,
 		DType: strings.ToLower(f.Dominant().String()), FileB: f.Size, Context: cmp.Or(window, arch.ContextLength),
 		MaxContext: arch.ContextLength, Layers: arch.BlockCount, Heads: arch.HeadCount, KVHeads: arch.HeadCountKV,
@@ -153,6 +160,13 @@ func Open(path string, window int) (engine.Model, error) {
 		m.WeightsB += t.Size
 	}
 	return m, nil
+}
+
+// outline is what can be said of a model of any architecture.
+func outline(f *gguf.File) (gguf.Architecture, error) {
+	e, err := estimate.FromGGUF(f)
+	return gguf.Architecture{Name: e.Type, ContextLength: e.MaxContext, BlockCount: e.Layers, HeadCount: e.Heads,
+		HeadCountKV: e.KVHeads, HeadDim: e.HeadDim, EmbeddingLength: e.Hidden, VocabSize: e.Vocab}, err
 }
 
 // OpenPackage reads what a package says of itself. A context of 0 is the package's own.

@@ -76,6 +76,9 @@ type Plan struct {
 	Ollama   *Ollama   `yaml:"ollama,omitempty"`
 	LlamaCpp *LlamaCpp `yaml:"llamacpp,omitempty"`
 
+	// DefaultEngines says that the user named none; it is read from nowhere.
+	DefaultEngines bool `yaml:"-"`
+
 	// ContextNote is said beside the context where the plan is written; it is read from nowhere.
 	ContextNote string `yaml:"-"`
 }
@@ -135,7 +138,7 @@ func parse(text []byte, file string, d *document) (p Plan, err error) {
 	}
 	lacks := func(g Group) bool { return len(g.Engines) == 0 }
 	if !r.has("engines") && (len(p.Models) == 0 || slices.ContainsFunc(p.Models, lacks)) {
-		p.Engines = []string{webllm, llamacpp}
+		p.Engines, p.DefaultEngines = []string{webllm, llamacpp}, len(p.Models) == 0
 	}
 	if err := p.Validate(); err != nil {
 		at, text := r.find(r.root, err.Error())

@@ -398,6 +398,7 @@ const (
 	Download   Class = "download"
 	BadOutput  Class = "bad-output"
 	SetUp      Class = "set-up" // a part is missing or the input is wrong
+	BadModel   Class = "model"  // the engine can't load the model
 	Cancelled  Class = "cancelled"
 	Other      Class = "error"
 )

@@ -195,7 +195,7 @@ func queues(e engine.Engine, s *plan.Shape) string {
 // verdict answers for an engine of a setup.
 func (r *Resolver) verdict(ctx context.Context, s *Setup, at int) engine.Verdict {
 	if lines := s.Planned.Unserved(s.Plan.Engines[at]); len(lines) > 0 {
-		return engine.Refuse(fault.New(fault.Usage, "leave it out of the plan", "%s", strings.Join(lines, "; ")))
+		return engine.Refuse(fault.New(fault.NotSupported, "leave it out of the plan", "%s", strings.Join(lines, "; ")))
 	}
 	if s.err != nil {
 		return engine.Refuse(s.err)

@@ -60,7 +60,9 @@ func (r *runner) refuse(s *current) (first error) {
 		if !r.past.failed(r, c.ID) {
 			r.fail(c, c.given)
 		}
-		first = fault.First(first, fmt.Errorf("%s: %w", c.Engine, c.given))
+		if !r.optional(c.Engine) {
+			first = fault.First(first, fmt.Errorf("%s: %w", c.Engine, c.given))
+		}
 	}
 	return first
 }

@@ -178,7 +178,7 @@ func (p *past) made(r *runner, cell int) (warmups int, repetitions map[int]bool,
 			}
 			again, repetitions[c.Repetition] = false, counts
 		case !counts:
-		case c.Status == record.OK || again || c.Class == record.SetUp || c.Class == record.BadOutput:
+		case c.Status == record.OK || again || hopeless(c.Class) || c.Class == record.BadOutput:
 			again = false
 			warmups++
 		default:
@@ -187,12 +187,15 @@ func (p *past) made(r *runner, cell int) (warmups int, repetitions map[int]bool,
 		if lame++; c.Class != record.Start {
 			lame = 0
 		}
-		if c.Class == record.SetUp || lame >= mostLame {
+		if hopeless(c.Class) || lame >= mostLame {
 			given = p.counts(r, c)
 		}
 	}
 	return warmups, repetitions, given
 }
+
+// hopeless tells of how a launch failed whether the next one would fail in the same way.
+func hopeless(class record.Class) bool { return class == record.SetUp || class == record.BadModel }
 
 // failed tells whether a cell was given up, and is not to be tried again.
 func (p *past) failed(r *runner, cell int) bool {

@@ -28,6 +28,10 @@ type Options struct {
 	// is over, and may be nil. What is wrong with one setup of several fails its cells, and the rest goes on.
 	Setups func(context.Context, plan.Setup) (Setup, func(), error)
 	Parts  // carry out every setup where Setups is nil
+	// Optional tells of an engine, by its name in records, that it was not asked for by name: that it can't run fails nothing;
+	// nil: none is.
+	Optional func(engine string) bool
+	Strict   bool // launch nothing where an engine of the only setup can't run
 
 	Out      string // the folder that holds run folders
 	Tool     record.Tool
@@ -133,7 +137,7 @@ func (r *runner) only(ctx context.Context) (s *current, done func(), err error) 
 	}
 	for planned := range r.Plan.Setups() {
 		if s, done, err = r.build(ctx, planned, 1); err == nil {
-			err = r.check(ctx, s, tell)
+			err = r.alive(s, r.check(ctx, s, r.gives(ctx, s)))
 		}
 	}
 	return s, done, err
@@ -146,7 +150,7 @@ func (r *runner) describe(ctx context.Context, one *current) (env record.Environ
 	gpus := make(chan *gpu.Monitor, 1)
 	go func() { gpus <- gpu.Open(ctx, r.GPU) }() // a driver that slept takes seconds to wake
 	if one != nil {
-		err = r.prepare(ctx, one, tell)
+		err = r.alive(one, r.prepare(ctx, one, r.gives(ctx, one)))
 	}
 	env = <-machine
 	r.gpus = <-gpus

@@ -82,8 +82,26 @@ func (r *runner) build(ctx context.Context, planned plan.Setup, from int) (s *cu
 // trouble is told what is wrong with an engine of a setup. Where it gives an error back, the run ends by it.
 type trouble func(engine.Engine, error) error
 
-// tell is for a plan of one setup: its user mends that first.
-func tell(_ engine.Engine, err error) error { return err }
+// gives is for a plan of one setup, before it has a folder: the engine's cells are refused, and the others go on.
+func (r *runner) gives(ctx context.Context, s *current) trouble {
+	return func(e engine.Engine, err error) error {
+		if r.Strict || ctx.Err() != nil || fault.Of(err) == fault.Usage {
+			return err
+		}
+		for _, c := range s.of(e) {
+			c.given = err
+		}
+		return nil
+	}
+}
+
+// alive is why a setup comes to nothing: err, or that none of its cells can run.
+func (r *runner) alive(s *current, err error) error {
+	if err != nil || slices.ContainsFunc(s.cells, func(c *cell) bool { return c.given == nil }) {
+		return err
+	}
+	return s.cells[0].given
+}
 
 // fails has the engine's cells fail, and the others go on.
 func (r *runner) fails(s *current) trouble {
@@ -222,10 +240,15 @@ func (r *runner) lose(planned plan.Setup, from int, err error) error {
 	return err
 }
 
+func (r *runner) optional(engine string) bool { return r.Optional != nil && r.Optional(engine) }
+
 // fail records that a cell can't run here: an attempt that failed, in no time.
 func (r *runner) fail(c *cell, err error) {
-	r.failed, c.given, c.recorded = true, err, true
-	r.note(fmt.Errorf("%s: %w", c.Engine, err))
+	c.given, c.recorded = err, true
+	if !r.optional(c.Engine) {
+		r.failed = true
+		r.note(fmt.Errorf("%s: %w", c.Engine, err))
+	}
 	_, class := outcome(context.Background(), err)
 	r.w.Refuse(c.Cell, class, err)
 	r.Progress(Event{Kind: Ended, Setup: c.Setup, Cell: c.ID, Cells: r.count.cells, CellsDone: r.count.cellsDone,

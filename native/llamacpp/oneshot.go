@@ -134,7 +134,7 @@ func (s *oneShotSession) why(ctx context.Context, run *completionRun, m engine.M
 	case signalled(run.proc.Err()):
 		return engine.Fail(record.Crash, "%s crashed (%s); its last words: %s", s.name(), how, logs.LastWords(words))
 	case failed(words):
-		return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.BadModel,
+		return &engine.Failure{Class: record.BadModel, Err: fault.New(fault.BadModel,
 			"check the file, or take a newer llama.cpp", "%s can't load %s: %s", s.name(), m.Path, loadError(words))}
 	case run.proc.Err() != nil:
 		return engine.Fail(record.Other, "%s failed (%s): %s", s.name(), how, logs.LastWords(words))

@@ -233,7 +233,7 @@ func TestAModelThatLlamaCppCannotLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = s.Load(t.Context(), m)
-		if fault.Of(err) != fault.BadModel || engine.ClassOf(err) != record.SetUp ||
+		if fault.Of(err) != fault.BadModel || engine.ClassOf(err) != record.BadModel ||
 			!strings.Contains(err.Error(), "attn_q") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v of class %s, want BadModel with llama.cpp's own words", e.Name(), err, engine.ClassOf(err))
 		}

@@ -227,7 +227,7 @@ func (s *server) died(m engine.Model) error {
 	case signalled(s.proc.Err()):
 		return s.notStarted("llama-server crashed loading %s (%s): %s", m.Path, how, logs.LastWords(words))
 	case contains(words, "failed to load model"):
-		return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.BadModel,
+		return &engine.Failure{Class: record.BadModel, Err: fault.New(fault.BadModel,
 			"check the file, or take a newer llama-server", "llama-server can't load %s: %s", m.Path, loadError(words))}
 	}
 	return s.notStarted("llama-server ended while loading %s (%s): %s", m.Path, how, logs.LastWords(words))

@@ -266,7 +266,7 @@ func TestAModelThatOllamaCantLoad(t *testing.T) {
 	}
 	s, _ := opened(t, newEngine(t))
 	err = s.Load(t.Context(), engine.Model{Path: path, Model: record.Model{Name: "bad", Format: "gguf", Context: 64}})
-	if fault.Of(err) != fault.BadModel || engine.ClassOf(err) != record.SetUp ||
+	if fault.Of(err) != fault.BadModel || engine.ClassOf(err) != record.BadModel ||
 		strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "lhama") {
 		t.Errorf("class %s, class %s: %v", engine.ClassOf(err), fault.Of(err), err)
 	}

@@ -107,8 +107,8 @@ func (s *session) explainLoad(ctx context.Context, m engine.Model, err error) er
 	case strings.Contains(text, "unable to load model"), strings.Contains(text, "error loading model"),
 		strings.Contains(text, "failed to load model"),
 		strings.Contains(text, "unsupported"), strings.Contains(text, "invalid file magic"):
-		return setUp(fault.New(fault.BadModel, "check the file, or take a newer Ollama", "Ollama can't load %s: %s%s",
-			name, text, words))
+		return &engine.Failure{Class: record.BadModel, Err: fault.New(fault.BadModel,
+			"check the file, or take a newer Ollama", "Ollama can't load %s: %s%s", name, text, words)}
 	}
 	return engine.Fail(record.Other, "Ollama did not load %s: %s%s", name, text, words)
 }

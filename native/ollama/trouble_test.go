@@ -161,7 +161,7 @@ func TestLoadsThatFail(t *testing.T) {
 			fault.Run, record.OOM, "9 GiB"},
 		"crash": {`500 {"error":"llama runner process has terminated: signal: segmentation fault"}`, fault.Run,
 			record.Crash, "segmentation fault"},
-		"bad model": {`500 {"error":"unable to load model: /x"}`, fault.BadModel, record.SetUp,
+		"bad model": {`500 {"error":"unable to load model: /x"}`, fault.BadModel, record.BadModel,
 			"take a newer Ollama"},
 		"gone": {`404 {"error":"model 'm' not found"}`, fault.ServerUnreachable, record.SetUp,
 			"it has m:latest"},

@@ -50,6 +50,7 @@ func (l Library) String() string {
 type Target struct {
 	Kernels string // SoftwareKernels or GPUKernels
 	DType   string // F32 or F16
+	Bundle  Bundle // that runs it
 }
 
 // Kernels and types of numbers that a model library may have.

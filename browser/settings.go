@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"context"
 	"maps"
 	"strconv"
 
@@ -41,4 +42,24 @@ func (w *WebLLM) Software() bool {
 		return w.device.Class == record.SoftwareAdapter
 	}
 	return w.config.Launch.Attach == "" && w.config.Adapter.Software()
+}
+
+// Files are the package that was prepared for a model, and its library, which the page's server hands out.
+func (w *WebLLM) Files(m engine.Model) []string {
+	if p, ok := w.Prepared(m); ok {
+		return []string{p.Dir, p.Library.Path}
+	}
+	return nil
+}
+
+// Held goes by the package that was prepared, and before that by what would be made of a GGUF.
+func (w *WebLLM) Held(m engine.Model) engine.Held {
+	out := engine.Held{As: Name, Path: m.Path, OnGPU: !w.Software(),
+		Device: func(ctx context.Context) (record.Device, error) { return w.Device(ctx, quiet) }}
+	if p, ok := w.Prepared(m); ok {
+		out.Path, out.Library = p.Dir, p.Library.Path
+	} else if m.Format == "gguf" {
+		out.DType, out.PrefillChunk = w.config.DType, min(w.config.PrefillChunk, m.Context)
+	}
+	return out
 }

@@ -77,6 +77,9 @@ func (w *WebLLM) deviceHere(ctx context.Context, say func(string)) (_ record.Dev
 	if w.device != nil {
 		return *w.device, nil
 	}
+	if err := w.Fetch(ctx, say); err != nil {
+		return record.Device{}, err
+	}
 	say("asking the browser for its WebGPU adapter")
 	chrome, err := w.config.find()
 	if err != nil {

@@ -28,10 +28,15 @@ type Config struct {
 	Chrome  string  // path or name; empty: see FindChrome
 	Launch  Launch  // how the browser comes to run
 	Adapter Adapter // empty: Auto
-	Bundle  Bundle  // which WebLLM
-	Kernels string  // AutoKernels (or empty), SoftwareKernels, GPUKernels
-	DType   string  // F32 (or empty), F16
-	Thread  Thread  // PageThread (or empty), WorkerThread
+	Bundle  Bundle  // which WebLLM; the one that Find gives, where that is set
+	// Find finds the bundle, and fetches it where it must: Lacks says then what it will fetch. say is told.
+	Find         func(ctx context.Context, say func(string)) (Bundle, error)
+	Lacks        string
+	KVDType      string // that is asked for; a package has its own
+	PrefillChunk int    // of packages that are made of a GGUF
+	Kernels      string // AutoKernels (or empty), SoftwareKernels, GPUKernels
+	DType        string // F32 (or empty), F16
+	Thread       Thread // PageThread (or empty), WorkerThread
 	// Watchdog is how long the event loop of the thread that WebLLM runs on may stand still; 0: engine.Watchdog. WebLLM
 	// waits for the GPU without blocking it; what does block it is short: a large tokenizer takes some seconds on a
 	// slow machine.
@@ -46,6 +51,8 @@ type Config struct {
 // WebLLM is the engine.
 type WebLLM struct {
 	config Config
+
+	fetching sync.Mutex
 
 	mu       sync.Mutex
 	packages map[modelKey]Package
@@ -62,6 +69,7 @@ type modelKey struct {
 var (
 	_ engine.Engine   = (*WebLLM)(nil)
 	_ engine.Preparer = (*WebLLM)(nil)
+	_ engine.Fetcher  = (*WebLLM)(nil)
 )
 
 // New makes the engine. It starts nothing.
@@ -85,8 +93,36 @@ func (w *WebLLM) Caps() engine.Caps {
 		Scores: true}
 }
 
+// Lacks names a WebLLM that must be fetched.
+func (w *WebLLM) Lacks() string {
+	w.fetching.Lock()
+	defer w.fetching.Unlock()
+	return w.config.Lacks
+}
+
+// Fetch finds the WebLLM that is to run, once.
+func (w *WebLLM) Fetch(ctx context.Context, say func(string)) error {
+	w.fetching.Lock()
+	defer w.fetching.Unlock()
+	if w.config.Find == nil {
+		return nil
+	}
+	b, err := w.config.Find(ctx, say)
+	if err == nil {
+		w.config.Bundle, w.config.Find, w.config.Lacks = b, nil, ""
+	}
+	return err
+}
+
+func quiet(string) {}
+
 // Check looks for the browser, the bundle and the model file.
-func (w *WebLLM) Check(_ context.Context, m engine.Model) error {
+func (w *WebLLM) Check(ctx context.Context, m engine.Model) error {
+	if w.Lacks() == "" {
+		if err := w.Fetch(ctx, quiet); err != nil {
+			return err
+		}
+	}
 	if _, err := w.config.find(); err != nil {
 		return err
 	}
@@ -95,6 +131,34 @@ func (w *WebLLM) Check(_ context.Context, m engine.Model) error {
 	}
 	if _, err := os.Stat(m.Path); err != nil {
 		return fault.Wrap(fault.BadModel, err, "", "the model can't be read")
+	}
+	return nil
+}
+
+// Accepts leaves float16 to the adapter, which only a running browser knows.
+func (w *WebLLM) Accepts(ctx context.Context, m engine.Model) engine.Verdict {
+	packaged := m.Format != "" && m.Format != "gguf"
+	if w.config.KVDType != "" && packaged {
+		return engine.Refuse(fault.New(fault.NotSupported, "leave it out",
+			"kv_cache_dtype: %s: the KV cache of %s has the numbers of its package", w.config.KVDType, Name))
+	}
+	if m.Unsupported != nil {
+		return engine.Refuse(m.Unsupported)
+	}
+	if err := w.Check(ctx, m); err != nil {
+		return engine.Refuse(err)
+	}
+	if w.config.DType == F16 && !packaged {
+		return engine.Undecided("the browser says whether its WebGPU adapter has float16 when it has started")
+	}
+	return engine.Verdict{}
+}
+
+// Confirm asks the browser whether its adapter has float16, where that is wanted. Other trouble is the launch's to tell.
+func (w *WebLLM) Confirm(ctx context.Context, _ engine.Model, say func(string)) error {
+	_, err := w.Target(ctx, say)
+	if fault.Of(err) == fault.NoF16 {
+		return err
 	}
 	return nil
 }
@@ -122,6 +186,10 @@ func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)
 	if err != nil {
 		return Package{}, err
 	}
+	if err := w.Fetch(ctx, say); err != nil {
+		return Package{}, err
+	}
+	target.Bundle = w.config.Bundle
 	p, err := w.config.Package(ctx, m, target, say)
 	if err != nil {
 		return Package{}, fmt.Errorf("packaging %s for WebLLM: %w", m.Name, err)
@@ -144,6 +212,9 @@ func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)
 
 // Open starts the browser with the page, which has WebLLM's code but no engine yet.
 func (w *WebLLM) Open(ctx context.Context, probe engine.Probe) (engine.Session, error) {
+	if err := w.Fetch(ctx, quiet); err != nil {
+		return nil, err
+	}
 	chrome, err := w.config.find()
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"llmparity/assets/plans"
+	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 )
 
@@ -27,7 +28,7 @@ func TestShippedPlansAreExpanded(t *testing.T) {
 	cells := map[string]int{"default": 2, "init": 2, "smoke": 2, "compare": 2, "kv-growth": 6, "concurrency": 8,
 		"seqlen": 8, "mixed": 4, "engines": 4}
 	for name, text := range shipped(t) {
-		p, err := plan.Parse(text, name+".yaml")
+		p, err := plan.Parse(text, name+".yaml", kinds.All...)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -80,7 +81,7 @@ func TestCommentedLinesArePlans(t *testing.T) {
 		if c.out != "" {
 			text = regexp.MustCompile(`(?m)^`+c.out).ReplaceAll(text, nil)
 		}
-		if _, err := plan.Parse(text, "p.yaml"); err != nil {
+		if _, err := plan.Parse(text, "p.yaml", kinds.All...); err != nil {
 			t.Errorf("%s: %v", in, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"llmparity/browser"
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
 )
@@ -30,13 +28,9 @@ func (f *axisFlags) register(flags *pflag.FlagSet) {
 	ints(&f.batches, "batch-size", "requests that are sent in the same moment, as in 1,8")
 	ints(&f.clients, "concurrency", "clients, each of which asks again when it was answered, as in 1,2,4,8")
 	ints(&f.contexts, "contexts", "context windows in tokens, as in 1024,4096")
-	ints(&f.threadCounts, "thread-counts", "threads of llama.cpp and Ollama, as in 1,2")
-	texts(&f.dtypes, "dtype", fmt.Sprintf(
-		"WebLLM's weights, activations and KV cache, and llama.cpp's KV cache: %s, %s (the adapter must have shader-f16), or both",
-		browser.F32, browser.F16))
-	texts(&f.kvTypes, "kv-cache-dtype", "numbers of the KV cache: of llama.cpp "+strings.Join(plan.CacheTypes(), ", ")+
-		"; of Ollama "+
-		strings.Join(plan.OllamaKVTypes(), ", "))
+	ints(&f.threadCounts, "thread-counts", threadsHelp()+", as in 1,2")
+	texts(&f.dtypes, "dtype", dtypesHelp())
+	texts(&f.kvTypes, "kv-cache-dtype", kvTypesHelp())
 	texts(&f.starts, "start", "cold (the model's file is not in the page cache) or warm (it is), or both, as cells of their own")
 	texts(&f.versions, "webllm-version", "versions of WebLLM, fetched by npm once (default: the one that is built in)")
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/browser/webllm"
 	"llmparity/internal/engine"
 	"llmparity/internal/mlc"
 	"llmparity/internal/model"
@@ -53,8 +54,7 @@ func BenchmarkDecode(b *testing.B) {
 	defer cancel()
 	for _, sort := range []string{"partial", "full"} {
 		b.Run(sort, func(b *testing.B) {
-			f := engineFlags{packageFlags: packageFlags{sort: sort}}
-			session := load(b, ctx, f.webllm(), m)
+			session := load(b, ctx, webLLM(webllm.Config{Sort: sort}), m)
 			var steps []time.Duration
 			for b.Loop() {
 				var last time.Time

@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 )
 
@@ -145,7 +146,7 @@ func TestTheExampleWorkflowIsTaken(t *testing.T) {
 	if want := []string{"baseline", "doctor", "report", "report", "run", "run"}; !slices.Equal(commands, want) {
 		t.Errorf("it runs %q, want %q", commands, want)
 	}
-	p, err := plan.Parse([]byte(readFile(t, filepath.Join(ciFolder, "plan.yaml"))), "plan.yaml")
+	p, err := plan.Parse([]byte(readFile(t, filepath.Join(ciFolder, "plan.yaml"))), "plan.yaml", kinds.All...)
 	if err != nil || p.Gate == nil || len(p.Gate.Limits) != 3 || len(p.Gate.Changes) != 3 || p.Gate.Parity == nil {
 		t.Errorf("%v %+v", err, p.Gate)
 	}

@@ -35,8 +35,11 @@ name is replaced.`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			say := func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }
-			if err := f.packageFlags.validate(); err != nil {
+			if err := f.valid(c.Flags().Changed); err != nil {
 				return err
+			}
+			if f.dtype != browser.F32 && f.dtype != browser.F16 {
+				return fault.New(fault.Usage, "choose f32 or f16", "--dtype %q", f.dtype)
 			}
 			if window < 0 || window == 1 {
 				return fault.New(fault.Usage, "",
@@ -45,7 +48,7 @@ name is replaced.`,
 			switch to {
 			case "webllm":
 				return writePackage(c.Context(), args[0], filepath.Join(out, packageName(args[0], f.dtype, window)),
-					window, f, say,
+					window, &f, say,
 					c.OutOrStdout())
 			case "gguf":
 				for _, name := range []string{"context", "kernels", "sort", "dtype"} {
@@ -61,8 +64,9 @@ name is replaced.`,
 	}
 	c.Flags().StringVar(&to, "to", "", "what to write: webllm or gguf")
 	c.Flags().StringVarP(&out, "output", "o", ".", "the folder to write into")
-	f.packageFlags.register(c.Flags())
-	f.registerDType(c.Flags())
+	f.register(c.Flags(), ofPackages)
+	c.Flags().StringVar(&f.dtype, "dtype", browser.F32,
+		"WebLLM's weights, activations and KV cache: f32, or f16 (the adapter must have shader-f16)")
 	c.Flags().IntVar(&window, "context", 0, "the package's context window in tokens (default, or 0: the model's own)")
 	return c
 }
@@ -83,22 +87,9 @@ func stem(path string) string {
 	return strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 }
 
-// openReadable opens a model all of whose weights can be read. The caller closes it.
-func openReadable(path string) (*gguf.File, error) {
-	f, err := gguf.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.RequireReadable(); err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 // writeGGUF writes the model's values as float32, aside first: whoever opens target finds a whole model or none.
 func writeGGUF(ctx context.Context, path, target string, w io.Writer) error {
-	f, err := openReadable(path)
+	f, err := gguf.OpenReadable(path)
 	if err != nil {
 		return err
 	}

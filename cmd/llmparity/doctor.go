@@ -1,14 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,9 +13,10 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/cache"
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/kinds"
 	"llmparity/internal/machine"
-	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/gpu"
 )
@@ -37,10 +35,10 @@ type diagnosis struct {
 	GPUNotes  []string           `json:"gpu_notes"`
 	Libraries map[string]string  `json:"libraries"` // of GPUs' makers, by the path where the linker finds them
 	WebGPU    *webgpu            `json:"webgpu"`    // null: no browser was asked, or it has none
-	Engines   []engineFound      `json:"engines"`
-	Parts     []part             `json:"parts"`
-	Missing   []part             `json:"missing"`
-	Servers   []part             `json:"servers"`
+	Engines   []engine.Finding   `json:"engines"`
+	Parts     []engine.Part      `json:"parts"`
+	Missing   []engine.Part      `json:"missing"`
+	Servers   []engine.Part      `json:"servers"`
 	Fits      fits               `json:"free_memory"`
 	Checklist []compare.Check    `json:"checklist"`
 	ExitCode  int                `json:"exit_code"`
@@ -62,9 +60,6 @@ type doctorFlags struct {
 	json, quick, servers bool
 }
 
-// programPatience is how long one program may take to say what it is: a first start from a slow disk takes seconds.
-const programPatience = 30 * time.Second
-
 func doctorCommand() *cobra.Command {
 	var f doctorFlags
 	c := &cobra.Command{
@@ -76,7 +71,7 @@ func doctorCommand() *cobra.Command {
 		Example: "  llmparity doctor\n  llmparity env --quick --json\n  llmparity doctor --openai-url http://127.0.0.1:8000",
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := f.webllmFlags.valid(); err != nil {
+			if err := f.valid(c.Flags().Changed); err != nil {
 				return err
 			}
 			d := f.examine(c.Context())
@@ -94,7 +89,7 @@ func doctorCommand() *cobra.Command {
 			return nil
 		},
 	}
-	f.register(c.Flags())
+	f.register(c.Flags(), ofParts)
 	c.Flags().BoolVar(&f.json, "json", false, "print it as JSON, for machines (docs/doctor.md)")
 	c.Flags().BoolVar(&f.quick, "quick", false, "start no browser: nothing is told of WebGPU then")
 	c.Flags().BoolVar(&f.servers, "servers", false,
@@ -107,16 +102,19 @@ const listened = 500 * time.Millisecond
 
 // examine asks everything at once: what takes long is waiting for other programs.
 func (f *doctorFlags) examine(ctx context.Context) *diagnosis {
-	d := &diagnosis{Schema: doctorSchema, Tool: tool(), GPUs: []gpuFound{}, GPUNotes: []string{}, Missing: []part{},
-		Servers: []part{}}
+	d := &diagnosis{Schema: doctorSchema, Tool: tool(), GPUs: []gpuFound{}, GPUNotes: []string{}, Missing: []engine.Part{},
+		Servers: []engine.Part{}}
 	dir := cache.Dir(os.Getenv)
 	var all sync.WaitGroup
 	var cuda string
 	var python pythonFound
-	checks := f.checks(dir)
-	parts := make([]part, len(checks))
-	for i, check := range checks {
-		all.Go(func() { parts[i] = check.ask(ctx) })
+	searches := f.searches(dir)
+	parts := make([]engine.Part, len(searches))
+	for i, search := range searches {
+		all.Go(func() {
+			parts[i] = search.Find(ctx)
+			parts[i].Name = search.Name
+		})
 	}
 	all.Go(func() {
 		d.Machine = machine.Describe(ctx,
@@ -143,17 +141,19 @@ func (f *doctorFlags) examine(ctx context.Context) *diagnosis {
 }
 
 // sort keeps what is missing apart. The first that is needed gives the exit code.
-func (d *diagnosis) sort(parts []part) {
+func (d *diagnosis) sort(parts []engine.Part) {
 	for _, p := range parts {
-		if p.err == nil {
+		if p.Err == nil {
 			d.Parts = append(d.Parts, p)
-			d.WebGPU = cmp.Or(p.webgpu, d.WebGPU)
+			if p.Device != nil {
+				d.WebGPU = newWebGPU(*p.Device)
+			}
 			continue
 		}
-		p.Missing, p.Class, p.ExitCode = fault.OneLine(p.err.Error()), fault.Of(p.err), fault.ExitCode(p.err)
+		p.Missing, p.Class, p.ExitCode = fault.OneLine(p.Err.Error()), fault.Of(p.Err), fault.ExitCode(p.Err)
 		d.Missing = append(d.Missing, p)
 		if d.first == nil {
-			d.first, d.ExitCode = p.err, p.ExitCode
+			d.first, d.ExitCode = p.Err, p.ExitCode
 		}
 	}
 }
@@ -175,33 +175,24 @@ func newFits(ctx context.Context, gpus []gpuFound) fits {
 func usualPorts() []string { return []string{"11434", "8080", "8000", "30000", "3000", "1234", "5000"} }
 
 // findServers asks those who listen on ports of this machine. Who does not answer as a server of models is not there.
-func findServers(ctx context.Context, ports []string) []part {
-	found := make([]part, len(ports))
+func findServers(ctx context.Context, ports []string) []engine.Part {
+	var ask func(context.Context, string) engine.Part
+	for _, k := range kinds.All {
+		if k.Ask != nil {
+			ask = k.Ask
+		}
+	}
+	found := make([]engine.Part, len(ports))
 	var all sync.WaitGroup
 	for i, port := range ports {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 			defer cancel()
-			at := openaiFlags{server: plan.OpenAI{URL: "http://127.0.0.1:" + port}}
-			found[i] = at.check(ctx)
+			found[i] = ask(ctx, "http://127.0.0.1:"+port)
 		})
 	}
 	all.Wait()
-	return slices.DeleteFunc(found, func(p part) bool { return p.err != nil })
-}
-
-// programSays runs a program that says something and ends, and gives what it said.
-func programSays(ctx context.Context, path string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, programPatience)
-	defer cancel()
-	cmd := exec.Command(path, args...)
-	// a Go would fetch the one that the project we are called in wants
-	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local")
-	words, err := said(ctx, cmd)
-	if ctx.Err() != nil && err != nil {
-		return words, fmt.Errorf("no answer within %s", programPatience)
-	}
-	return words, err
+	return slices.DeleteFunc(found, func(p engine.Part) bool { return p.Err != nil })
 }
 
 // writeIndented is JSON for machines that people can read.
@@ -210,15 +201,4 @@ func writeIndented(w interface{ Write([]byte) (int, error) }, v any) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
-}
-
-// firstLine is the first that says something; wrapper scripts may complain before the program speaks.
-func firstLine(words string) string {
-	for line := range strings.Lines(words) {
-		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, ": line ") &&
-			!strings.Contains(line, "unexpected operator") {
-			return line
-		}
-	}
-	return ""
 }

@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"debug/elf"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
+	"llmparity/internal/child"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/gpu"
 )
@@ -81,7 +78,7 @@ func findLibraries(ctx context.Context) map[string]string {
 	if err != nil {
 		path = "/sbin/ldconfig" // not everybody's PATH has it
 	}
-	words, err := programSays(ctx, path, "-p")
+	words, err := child.Says(ctx, path, "-p")
 	if err != nil {
 		return map[string]string{}
 	}
@@ -116,67 +113,9 @@ func cudaVersion(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	words, err := programSays(ctx, path)
+	words, err := child.Says(ctx, path)
 	if m := cudaLine.FindStringSubmatch(words); err == nil && m != nil {
 		return m[1]
 	}
 	return ""
-}
-
-// backendLibraries tell by their names which GPUs a program was built for.
-func backendLibraries() [][2]string {
-	return [][2]string{{"ggml-cuda", "cuda"}, {"libcuda.so", "cuda"}, {"libcudart", "cuda"}, {"libcublas", "cuda"},
-		{"ggml-hip", "hip"},
-		{"ggml-rocm", "hip"}, {"libamdhip64", "hip"}, {"librocblas", "hip"}, {"ggml-vulkan", "vulkan"},
-		{"libvulkan", "vulkan"}, {"ggml-sycl", "sycl"},
-		{"ggml-opencl", "opencl"}, {"libOpenCL", "opencl"}, {"ggml-metal", "metal"}, {"Metal.framework", "metal"}}
-}
-
-// builtFor names the kinds of GPU that a program of the ggml family was built for: by the libraries that it is linked
-// against, and by those that lie where it loads them from. None: it was built for none, or shows it otherwise.
-func builtFor(path string) []string {
-	var names []string
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return nil
-	}
-	dir := filepath.Dir(path)
-	seen := map[string]bool{}
-	var linked func(file string)
-	linked = func(file string) {
-		f, err := elf.Open(file)
-		if err != nil {
-			return // of another system
-		}
-		libraries, _ := f.ImportedLibraries() // one that is linked against none names none
-		f.Close()
-		for _, name := range libraries {
-			names = append(names, name)
-			for _, at := range []string{dir, filepath.Join(dir, "..", "lib")} {
-				if own := filepath.Join(at, name); !seen[own] && exists(own) {
-					seen[own] = true
-					linked(own)
-				}
-			}
-		}
-	}
-	linked(path)
-	for _, at := range []string{"", "lib/ollama", "lib/ollama/*", "../lib", "../lib/ollama", "../lib/ollama/*",
-		"build/lib/ollama"} {
-		beside, _ := filepath.Glob(filepath.Join(dir, at, "*ggml-*")) // the pattern is well formed
-		names = append(names, beside...)
-	}
-	out := []string{}
-	for _, l := range backendLibraries() {
-		if !slices.Contains(out, l[1]) &&
-			slices.ContainsFunc(names, func(n string) bool { return strings.Contains(filepath.Base(n), l[0]) }) {
-			out = append(out, l[1])
-		}
-	}
-	return out
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

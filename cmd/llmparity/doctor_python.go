@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 
+	"llmparity/internal/child"
+	"llmparity/internal/engine"
 	"llmparity/internal/record"
 )
 
@@ -34,17 +36,17 @@ func findPython(ctx context.Context) pythonFound {
 		if err != nil {
 			continue
 		}
-		words, err := programSays(ctx, path, "-c", pythonQuestion)
+		words, err := child.Says(ctx, path, "-c", pythonQuestion)
 		var p pythonFound
-		if err == nil && json.Unmarshal([]byte(lastWords(words)), &p) == nil {
+		if err == nil && json.Unmarshal([]byte(child.LastLine(words)), &p) == nil {
 			return p
 		}
 	}
 	return pythonFound{}
 }
 
-func (p pythonFound) part() part {
-	out := part{Name: "Python on PATH", Version: p.Version, Path: p.Path, Absent: p.Version == ""}
+func (p pythonFound) part() engine.Part {
+	out := engine.Part{Name: "Python on PATH", Version: p.Version, Path: p.Path, Absent: p.Version == ""}
 	var names []string
 	for _, name := range []string{"torch", "transformers", "accelerate", "vllm", "llama-cpp-python", "onnxruntime"} {
 		if v := p.Packages[name]; v != "" {

@@ -18,10 +18,13 @@ import (
 	"github.com/shirou/gopsutil/v3/mem"
 
 	"llmparity/compare"
+	"llmparity/internal/child"
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/gpu"
 	"llmparity/internal/schematest"
+	programs "llmparity/native/program"
 )
 
 // told runs doctor and reads what it prints for machines.
@@ -44,22 +47,22 @@ func told(t *testing.T, env []string, args ...string) (d diagnosis, stderr strin
 }
 
 // partOf finds a part that is here.
-func (d diagnosis) partOf(name string) part {
+func (d diagnosis) partOf(name string) engine.Part {
 	for _, p := range d.Parts {
 		if p.Name == name {
 			return p
 		}
 	}
-	return part{}
+	return engine.Part{}
 }
 
-func (d diagnosis) engine(name string) engineFound {
+func (d diagnosis) engine(name string) engine.Finding {
 	for _, e := range d.Engines {
 		if e.Name == name {
 			return e
 		}
 	}
-	return engineFound{}
+	return engine.Finding{}
 }
 
 func TestDoctorTellsOfThisMachine(t *testing.T) {
@@ -98,13 +101,13 @@ func checkMachine(t *testing.T, d diagnosis) {
 }
 
 func checkParts(t *testing.T, d diagnosis) {
-	for _, name := range []string{browserPart, llamaServerPart, ollamaPart, bundlePart, "emscripten",
+	for _, name := range []string{"browser", "llama-server", "Ollama", "WebLLM bundle", "emscripten",
 		"Python with TVM"} {
 		if p := d.partOf(name); p.Version == "" || p.Absent {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
-	for _, name := range []string{browserPart, llamaServerPart, ollamaPart} {
+	for _, name := range []string{"browser", "llama-server", "Ollama"} {
 		if _, err := os.Stat(d.partOf(name).Path); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -169,16 +172,16 @@ func TestDoctorNamesWhatIsMissingFirst(t *testing.T) {
 		!strings.Contains(lastLine(stderr), "/nowhere/chrome") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	missing := map[string]part{}
+	missing := map[string]engine.Part{}
 	for _, p := range d.Missing {
 		missing[p.Name] = p
 	}
 	for name, want := range map[string]struct {
 		class fault.Kind
 		how   string
-	}{browserPart: {fault.NoChrome, "apt install chromium"}, llamaServerPart: {fault.NoLlamaServer, "make setup"},
-		"emscripten": {fault.NoEmscripten, "make setup"},
-		adapterPart:  {fault.NoChrome, "apt install chromium"}} {
+	}{"browser": {fault.NoChrome, "apt install chromium"}, "llama-server": {fault.NoLlamaServer, "make setup"},
+		"emscripten":     {fault.NoEmscripten, "make setup"},
+		"WebGPU adapter": {fault.NoChrome, "apt install chromium"}} {
 		if p := missing[name]; p.Class != want.class || p.ExitCode != want.class.ExitCode() ||
 			!strings.Contains(p.Missing, want.how) || strings.Contains(p.Missing, "\n") {
 			t.Errorf("%s: %+v", name, p)
@@ -221,19 +224,19 @@ func TestDoctorAsksAServerThatIsNamed(t *testing.T) {
 func TestAProgramThatDoesNotSayWhatItIs(t *testing.T) {
 	soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := programSays(soon, "sh", "-c", "sleep 1000 & sleep 1000"); err == nil || soon.Err() == nil {
+	if _, err := child.Says(soon, "sh", "-c", "sleep 1000 & sleep 1000"); err == nil || soon.Err() == nil {
 		t.Errorf("it hangs: %v", err)
 	}
-	if words, err := programSays(t.Context(), "sh", "-c", "sleep 1000 & echo done"); err != nil ||
-		lastWords(words) != "done" {
+	if words, err := child.Says(t.Context(), "sh", "-c", "sleep 1000 & echo done"); err != nil ||
+		child.LastLine(words) != "done" {
 		t.Errorf("%q, %v", words, err)
 	}
-	words, err := programSays(t.Context(), "sh", "-c",
+	words, err := child.Says(t.Context(), "sh", "-c",
 		"echo first; head -c 2000000 /dev/zero | tr '\\0' x; echo; echo last")
-	if err != nil || len(words) > saidMost || lastWords(words) != "last" {
+	if err != nil || len(words) > child.MostSaid || child.LastLine(words) != "last" {
 		t.Errorf("%d bytes, %v", len(words), err)
 	}
-	if _, err := programSays(t.Context(), "sh", "-c", "echo sorry >&2; exit 3"); err == nil ||
+	if _, err := child.Says(t.Context(), "sh", "-c", "echo sorry >&2; exit 3"); err == nil ||
 		!strings.Contains(err.Error(), "sorry") {
 		t.Errorf("%v", err)
 	}
@@ -247,7 +250,7 @@ func TestNothingIsFetched(t *testing.T) {
 	if err := os.WriteFile("go.mod", []byte("module x\n\ngo 1.99\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if p := spare("go", "", "version").find(t.Context()); p.Absent || !strings.HasPrefix(p.Version, "go version go") {
+	if p := spare("go", "", "version").Find(t.Context()); p.Absent || !strings.HasPrefix(p.Version, "go version go") {
 		t.Errorf("%+v", p)
 	}
 }
@@ -265,13 +268,13 @@ func TestWhatAProgramWasBuiltFor(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := builtFor(filepath.Join(dir, "bin", "llama-server")); !slices.Equal(got, []string{"cuda", "hip"}) {
+	if got := programs.Backends(filepath.Join(dir, "bin", "llama-server")); !slices.Equal(got, []string{"cuda", "hip"}) {
 		t.Errorf("%q", got)
 	}
-	if got := builtFor(filepath.Join(dir, "nowhere", "llama-server")); len(got) != 0 {
+	if got := programs.Backends(filepath.Join(dir, "nowhere", "llama-server")); len(got) != 0 {
 		t.Errorf("of none: %q", got)
 	}
-	if got := builtFor("/bin/sh"); len(got) != 0 {
+	if got := programs.Backends("/bin/sh"); len(got) != 0 {
 		t.Errorf("of a shell: %q", got)
 	}
 }
@@ -289,7 +292,8 @@ func TestWhatBackendsReach(t *testing.T) {
 		{[]string{"cuda"}, []gpuFound{nvidia}, "on gpu0 (L4)"}, {[]string{"hip"}, []gpuFound{amd}, "on gpu0 (W7900)"},
 		{[]string{"vulkan"}, []gpuFound{amd}, "on gpu0 (W7900)"},
 	} {
-		if e := nativeFound(part{Path: "/x", backends: c.backends}, c.gpus); !strings.Contains(e.Can, c.want) {
+		if e := programs.Found("x", engine.Part{Path: "/x", Backends: c.backends},
+			engine.Here{GPU: func(b []string) string { return reached(b, c.gpus) }}); !strings.Contains(e.Can, c.want) {
 			t.Errorf("%v on %v: %s", c.backends, c.gpus, e.Can)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/engine"
 	"llmparity/reports"
 )
 
@@ -40,7 +41,7 @@ func (d *diagnosis) print(w io.Writer) {
 		if p.Absent {
 			mark = "none"
 		}
-		say("  %-7s  %-16s  %s", mark, p.Name, p.line())
+		say("  %-7s  %-16s  %s", mark, p.Name, line(p))
 	}
 	for _, p := range d.Missing {
 		say("  %-7s  %-16s  %s", "MISSING", p.Name, p.Missing)
@@ -134,7 +135,7 @@ func (d *diagnosis) engineRows() [][2]string {
 }
 
 // line is what was found, in one.
-func (p part) line() string {
+func line(p engine.Part) string {
 	var parts []string
 	for _, s := range []string{p.Version, p.Path, p.Detail} {
 		if s != "" {

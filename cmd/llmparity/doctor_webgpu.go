@@ -1,15 +1,12 @@
 package main
 
 import (
-	"context"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 
-	"llmparity/internal/engine"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
 )
 
 // webgpu is the adapter that the browser hands out.
@@ -42,38 +39,6 @@ func newWebGPU(d record.Device) *webgpu {
 	return w
 }
 
-// findAdapter starts the browser and asks which WebGPU adapter its page gets.
-func findAdapter(ctx context.Context, e engine.Engine) part {
-	var p deviceProbe
-	session, err := e.Open(ctx, &p)
-	if err == nil {
-		err = session.Close()
-	}
-	if err != nil {
-		return part{err: err}
-	}
-	w := newWebGPU(p.device)
-	half := "no float16"
-	if w.F16 {
-		half = "with float16"
-	}
-	return part{Detail: w.Name + " (" + string(w.Class) + "), " + half, webgpu: w}
-}
-
 type discard struct{ io.Writer }
 
 func (discard) Close() error { return nil }
-
-// deviceProbe keeps the device that an engine reports, and nothing else.
-type deviceProbe struct{ device record.Device }
-
-func (*deviceProbe) Attach(sample.Source) func() { return func() {} }
-func (*deviceProbe) Span(record.Span)            {}
-func (*deviceProbe) Warn(record.Warning)         {}
-func (*deviceProbe) Log(string) io.WriteCloser   { return discard{io.Discard} }
-
-func (p *deviceProbe) Event(e record.Event) {
-	if e.Device != nil {
-		p.device = *e.Device
-	}
-}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 )
 
@@ -39,7 +40,7 @@ func BenchmarkDryRun(b *testing.B) {
 			strings.Trim(strings.Join(strings.Fields(fmt.Sprint(upTo(100))), ","), "[]")+"]\nconcurrency: [1, 2]\n"),
 	} {
 		b.Run(name, func(b *testing.B) {
-			p, err := plan.Parse([]byte(text), name)
+			p, err := plan.Parse([]byte(text), name, kinds.All...)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -2,217 +2,198 @@ package main
 
 import (
 	"cmp"
-	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
+	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/nearest"
+	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
-	"llmparity/native/protocol"
+	"llmparity/internal/record"
 )
 
-// engineKind is an engine that plans may name; each lies in a file of its own.
-type engineKind struct {
-	name string // in plans; one that ends in a colon is the beginning of names: what follows it is the kind's own
-	// gguf says what it does with a GGUF of such weights; nil: what it can do is not its own, but a server's.
-	gguf func(dtype string) string
-	// flags are those that only some engines heed, this one among them: where none of a plan's does, they are refused.
-	flags []string
-	// wrong says what is wrong with the rest of a name, where names only begin with the kind's.
-	wrong func(rest string) error
-	// asks tells that what models an engine can run is known when it is checked, not before: it must be started for
-	// that.
-	asks bool
-	// called is the engine's name in records, where that is not its name in plans.
-	called func(rest string) string
-	make   func(f *engineFlags, name string) engine.Engine
-}
-
-// engineKinds are all there are, in the order in which they are listed.
-func engineKinds() []engineKind {
-	return []engineKind{webllmKind(), llamacppKind(), oneShotKind(), ollamaKind(), openaiKind(), execKind()}
-}
-
-// engineFlags is what a user may say of engines, whichever command starts them: a struct an engine, in that engine's
-// file.
+// engineFlags is what a user may say of engines, whichever command starts them.
 type engineFlags struct {
-	webllmFlags
-	llamacppFlags
-	ollamaFlags
-	openaiFlags
-	packageFlags // WebLLM's, but for dtype, which others follow
-
-	made map[string]engine.Engine // what an engine finds out about the machine it finds out once
+	threads int
+	dtype   string         // where a plan has none
+	choice  *engine.Choice // as flags have it, and then as a plan has it
 }
 
-func (f *engineFlags) register(flags *pflag.FlagSet) {
-	f.webllmFlags.register(flags)
-	f.llamacppFlags.register(flags)
-	f.ollamaFlags.register(flags)
-	f.openaiFlags.register(flags)
+// chosen are the engines, by default until something else is said.
+func (f *engineFlags) chosen() *engine.Choice {
+	if f.choice == nil {
+		f.choice = engine.NewChoice(kinds.All)
+		f.choice.Settings.Cache = cache.Dir(os.Getenv)
+	}
+	return f.choice
+}
+
+// register makes flags of the settings that engines have. Those that only a run or the making of a package heeds are left
+// out unless they are wanted.
+func (f *engineFlags) register(flags *pflag.FlagSet, wanted func(engine.Field) bool) {
+	f.dtype = "f32"
+	for _, k := range kinds.All.Sections() {
+		for _, field := range f.chosen().Config(k).Fields() {
+			if field.Flag != "" && wanted(field) {
+				addFlag(flags, field)
+			}
+		}
+	}
+}
+
+// What commands want of engines' flags: those that run models all, others what says which engine there is.
+func ofRuns(engine.Field) bool       { return true }
+func ofParts(f engine.Field) bool    { return !f.Run }
+func ofPackages(f engine.Field) bool { return f.Make }
+
+func addFlag(flags *pflag.FlagSet, f engine.Field) {
+	switch to := f.To.(type) {
+	case *string:
+		flags.StringVar(to, f.Flag, *to, f.Help)
+	case *int:
+		flags.IntVar(to, f.Flag, *to, f.Help)
+	case *bool:
+		flags.BoolVar(to, f.Flag, *to, f.Help)
+	case *[]string:
+		flags.StringArrayVar(to, f.Flag, *to, f.Help)
+	}
+}
+
+// isPlace tells whether a flag says where a part of an engine is found, and nothing of what is measured.
+func isPlace(flag string) bool {
+	for _, k := range kinds.All.Sections() {
+		for _, f := range k.Config().Fields() {
+			if f.Place && f.Flag == flag {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // valid refuses what makes no sense, whichever engines there are.
-func (f *engineFlags) valid() error {
-	for _, check := range []func() error{f.webllmFlags.valid, f.packageFlags.validate, f.llamacppFlags.valid,
-		f.ollamaFlags.valid} {
-		if err := check(); err != nil {
+func (f *engineFlags) valid(given func(string) bool) error {
+	for _, k := range kinds.All.Sections() {
+		config := f.chosen().Config(k)
+		if err := engine.CheckFlags(config, given); err != nil {
 			return err
 		}
+		for _, field := range config.Fields() {
+			if axis := axisFlag(field.Axis); axis != "" && given(axis) && given(field.Flag) {
+				return fault.New(fault.Usage, "choose one", "--%s and --%s say the same thing", axis, field.Flag)
+			}
+		}
+	}
+	if given("threads") && f.threads < 1 {
+		return fault.New(fault.Usage, "", "--threads %d: at least 1 is needed", f.threads)
 	}
 	return nil
+}
+
+// axisFlag is the flag of an axis of plans.
+func axisFlag(list string) string { return strings.TrimSuffix(strings.ReplaceAll(list, "_", "-"), "s") }
+
+// change puts into the plan what flags say.
+func (f *engineFlags) change(p *plan.Plan, given func(string) bool) {
+	for _, k := range kinds.All.Sections() {
+		config := f.chosen().Config(k)
+		if said := engine.Given(config, p.Sections[k.Section], given); said != nil {
+			p.Say(k.Section, said)
+		}
+		for _, field := range config.Fields() {
+			if field.Axis == engine.AxisVersion && given(field.Flag) {
+				p.WebLLMVersion, p.WebLLMVersions = "", nil
+			}
+		}
+	}
 }
 
 // follow takes from the plan what it says; where it says nothing the flags' own defaults stay.
 func (f *engineFlags) follow(p plan.Plan) {
-	f.webllmFlags.follow(p)
-	f.llamacppFlags.follow(p)
-	f.ollamaFlags.follow(p)
-	f.openaiFlags.follow(p)
-	f.packageFlags.follow(p)
+	was := f.chosen().Settings
+	f.choice = f.chosen().With(engine.Settings{Cache: was.Cache, Threads: cmp.Or(p.Threads, was.Threads, f.threads),
+		DType: cmp.Or(p.DType, was.DType, f.dtype), KVDType: p.KVDType, Version: p.WebLLMVersion, Slots: p.Slots,
+		Keep: p.Cache == record.CacheOn, Timeout: time.Duration(p.Timeout), Watchdog: time.Duration(p.Watchdog)}, p.Sections)
 }
 
-// shown is the kind's name, for people.
-func (k engineKind) shown() string {
-	if strings.HasSuffix(k.name, ":") {
-		return k.name + "PATH"
+// complete writes into the plan what was chosen of engines by default. What is an axis has no one value.
+func (f *engineFlags) complete(p *plan.Plan, m engine.Model) {
+	threads := isAxis(*p, func(x plan.Axes) int { return len(x.ThreadCounts) })
+	versions := isAxis(*p, func(x plan.Axes) int { return len(x.WebLLMVersions) })
+	choice := *f.chosen()
+	if threads {
+		choice.Settings.Threads = 0
 	}
-	return k.name
-}
-
-// kindOf finds the kind of an engine by its name in a plan, and the rest of that name.
-func kindOf(name string) (k engineKind, rest string, ok bool) {
-	for _, k := range engineKinds() {
-		rest, begins := strings.CutPrefix(name, k.name)
-		if begins && (rest == "" || strings.HasSuffix(k.name, ":")) {
-			return k, rest, true
+	for _, name := range p.Engines {
+		k, _ := kinds.All.Of(name)
+		if k == nil {
+			continue
+		}
+		if said := choice.Complete(k, m); said != nil {
+			p.Say(k.Section, said)
+		}
+		if k.Heeds("threads") && !threads {
+			p.Threads = choice.Settings.Threads
+		}
+		if k.Heeds("watchdog") && p.Watchdog == 0 {
+			p.Watchdog = plan.Duration(engine.Watchdog)
+		}
+		if k.Version != "" && p.WebLLMVersion == "" && !versions && !says(k, p.Sections[k.Section]) {
+			p.WebLLMVersion = k.Version
 		}
 	}
-	return engineKind{}, "", false
 }
 
-// known refuses engines that there are not.
-func (f *engineFlags) known(names []string) error {
-	plans := map[string]string{} // names in plans, by those in records
-	for _, name := range names {
-		k, rest, ok := kindOf(name)
-		if !ok {
-			return unknownEngine(name)
-		}
-		if k.wrong != nil {
-			if err := k.wrong(rest); err != nil {
-				return err
-			}
-		}
-		called := name
-		if k.called != nil {
-			called = k.called(rest)
-		}
-		if other, twice := plans[called]; twice && other != name {
-			return fault.New(fault.Usage, "give one another name, as in "+k.name+"NAME=PATH",
-				"the engines %q and %q would both be %s in the record", other, name, called)
-		}
-		plans[called] = name
-	}
-	return nil
-}
-
-// named gives an engine of a name that is known: the same one for the same name. What flags say of it must be settled
-// before.
-func (f *engineFlags) named(name string) engine.Engine {
-	if e, ok := f.made[name]; ok {
-		return e
-	}
-	k, _, ok := kindOf(name)
-	if !ok {
-		panic("an engine that nobody knows: " + name) // known comes first
-	}
-	if f.made == nil {
-		f.made = map[string]engine.Engine{}
-	}
-	f.made[name] = k.make(f, name)
-	return f.made[name]
-}
-
-// build gives the engines of a plan, in its order, after known.
-func (f *engineFlags) build(names []string) []engine.Engine {
-	var out []engine.Engine
-	for _, name := range names {
-		out = append(out, f.named(name))
-	}
-	return out
-}
-
-// names are those of the engines that go by one name.
-func names() []string {
-	var out []string
-	for _, k := range engineKinds() {
-		if !strings.HasSuffix(k.name, ":") {
-			out = append(out, k.name)
-		}
-	}
-	return out
-}
-
-// engineList names all engines, for people.
-func engineList() string {
-	var out []string
-	for _, k := range engineKinds() {
-		out = append(out, k.shown())
-	}
-	return strings.Join(out, ", ")
-}
-
-func unknownEngine(name string) error {
-	return fault.New(fault.UnknownEngine,
-		fmt.Sprintf("did you mean %q? There are: %s", meant(name), engineList()), "unknown engine %q", name)
-}
-
-// meant is the name that somebody may have meant. What lies in a folder is a program.
-func meant(name string) string {
-	head, rest, _ := strings.Cut(name, ":")
-	if strings.Contains(head, "/") {
-		return protocol.Prefix + name
-	}
-	likely := nearest.Of(head, append(names(), strings.TrimSuffix(protocol.Prefix, ":")), 1)[0]
-	if likely+":" == protocol.Prefix {
-		return protocol.Prefix + cmp.Or(rest, "PATH")
-	}
-	return likely
-}
-
-// heed tells whether one of the engines heeds a flag that not all do.
-func heed(engines []string, flag string) bool {
-	return slices.ContainsFunc(engines, func(name string) bool {
-		k, _, _ := kindOf(name)
-		return slices.Contains(k.flags, flag)
+// says tells whether a section says which version runs.
+func says(k *engine.Kind, said engine.Section) bool {
+	return slices.ContainsFunc(k.Config().Fields(), func(f engine.Field) bool {
+		_, ok := said[f.Key]
+		return ok && f.Axis == engine.AxisVersion
 	})
 }
 
-// used refuses flags that none of the plan's engines heeds. A plan may say more than it needs: --engines may have
-// changed it.
-func used(engines []string, given func(string) bool) error {
-	heeded := map[string][]string{} // the engines of a flag
-	var flags []string
-	for _, k := range engineKinds() {
-		for _, flag := range k.flags {
-			if heeded[flag] == nil {
-				flags = append(flags, flag)
-			}
-			heeded[flag] = append(heeded[flag], k.shown())
+// each gives what is said of the kinds, where something is.
+func each(of func(*engine.Kind) string) []string {
+	var out []string
+	for _, k := range kinds.All.Sections() {
+		if text := of(k); text != "" {
+			out = append(out, text)
 		}
 	}
-	for _, flag := range flags {
-		if !given(flag) || heed(engines, flag) {
-			continue
+	return out
+}
+
+// threadsHelp names the engines that have threads.
+func threadsHelp() string {
+	return "threads of " + strings.Join(each(func(k *engine.Kind) string {
+		if k.Heeds("threads") {
+			return k.Title
 		}
-		of := strings.Join(heeded[flag], " or ")
-		return fault.New(fault.Usage, "leave it out, or add "+of+" to --engines",
-			"--%s is for %s, which is none of the engines", flag, of)
-	}
-	return nil
+		return ""
+	}), " and ")
+}
+
+// dtypesHelp says what of engines has a plan's dtype.
+func dtypesHelp() string {
+	return strings.Join(each(func(k *engine.Kind) string {
+		if k.DTypeOf == "" {
+			return ""
+		}
+		return k.Title + "'s " + k.DTypeOf
+	}), ", and ") + ": f32, f16 (the adapter must have shader-f16), or both"
+}
+
+// kvTypesHelp says which dtypes engines' KV caches can have.
+func kvTypesHelp() string {
+	return "numbers of the KV cache: of " + strings.Join(each(func(k *engine.Kind) string {
+		if k.KVTypes == nil || len(k.KVTypes("")) < 2 {
+			return ""
+		}
+		return k.Title + " " + strings.Join(k.KVTypes(""), ", ")
+	}), "; of ")
 }

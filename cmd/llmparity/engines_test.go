@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"llmparity/browser"
+	"llmparity/browser/webllm"
+	"llmparity/internal/cache"
+	"llmparity/internal/engine"
+	"llmparity/internal/kinds"
 	"llmparity/native/llamacpp"
 )
 
@@ -26,17 +31,17 @@ func TestEveryFlagOfRunIsKnownForWhose(t *testing.T) {
 		"until-figure"}
 	run := runCommand()
 	of := map[string]bool{}
-	for _, k := range engineKinds() {
-		for _, flag := range k.flags {
+	for _, k := range kinds.All {
+		for _, flag := range k.Flags() {
 			of[flag] = true
 			if run.Flags().Lookup(flag) == nil {
-				t.Errorf("%s heeds --%s, which run doesn't have", k.name, flag)
+				t.Errorf("%s heeds --%s, which run doesn't have", k.Name, flag)
 			}
 		}
 	}
 	run.Flags().VisitAll(func(flag *pflag.Flag) {
 		if of[flag.Name] == slices.Contains(general, flag.Name) {
-			t.Errorf("--%s: name it among the flags of the engineKind that heeds it, or here as one for all", flag.Name)
+			t.Errorf("--%s: name it among the flags of the engine.Kind that heeds it, or here as one for all", flag.Name)
 		}
 	})
 }
@@ -64,12 +69,12 @@ func TestFlagsThatNoEngineHeedsAreRefused(t *testing.T) {
 		}
 	}
 	none := func(string) bool { return false }
-	if err := used([]string{llamacpp.Name}, none); err != nil {
+	if err := kinds.All.Used([]string{llamacpp.Name}, none); err != nil {
 		t.Error(err)
 	}
 	dtype := func(flag string) bool { return flag == "dtype" }
 	for _, name := range []string{llamacpp.Name, browser.Name} {
-		if err := used([]string{name}, dtype); err != nil {
+		if err := kinds.All.Used([]string{name}, dtype); err != nil {
 			t.Errorf("--dtype for %s: %v", name, err)
 		}
 	}
@@ -77,7 +82,14 @@ func TestFlagsThatNoEngineHeedsAreRefused(t *testing.T) {
 
 func TestAnEngineIsMadeOnce(t *testing.T) {
 	var f engineFlags
-	if a, b := f.build([]string{browser.Name, llamacpp.Name}), f.webllm(); a[0] != b || a[1] != f.named(llamacpp.Name) {
+	choice := f.chosen()
+	if all := choice.Engines([]string{browser.Name, llamacpp.Name}); all[0] != choice.Engine(browser.Name) ||
+		all[1] != choice.Engine(llamacpp.Name) {
 		t.Error("another engine for the same name: it would ask the browser for its adapter again")
 	}
+}
+
+// webLLM is a WebLLM that is configured.
+func webLLM(c webllm.Config) *browser.WebLLM {
+	return webllm.New(c, engine.Settings{Cache: cache.Dir(os.Getenv)})
 }

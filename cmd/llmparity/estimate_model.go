@@ -4,10 +4,10 @@ import (
 	"context"
 	"strings"
 
+	"llmparity/browser/webllm"
 	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
-	"llmparity/internal/mlc"
 	"llmparity/internal/model"
 	"llmparity/internal/resolve"
 )
@@ -59,14 +59,7 @@ func unrunnable(path string, context int) string {
 		return ""
 	}
 	defer f.Close()
-	var flags packageFlags
-	if _, err = mlc.Shape(f, flags.options(context)); err == nil {
-		_, err = f.Vocabulary()
-	}
-	if err == nil {
-		err = f.RequireReadable()
-	}
-	if err != nil {
+	if err := webllm.Converts(f, context); err != nil {
 		return "WebLLM does not run it: " + fault.OneLine(err.Error())
 	}
 	return ""

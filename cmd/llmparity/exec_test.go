@@ -11,6 +11,7 @@ import (
 
 	"llmparity/internal/child"
 	"llmparity/internal/fault"
+	"llmparity/internal/kinds"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/proc"
 )
@@ -167,7 +168,7 @@ func TestAnUnknownEngineMayBeAProgram(t *testing.T) {
 		"ollama:tiny":  `did you mean "ollama"? There are:`,
 		"opnai":        `did you mean "openai"? There are:`,
 	} {
-		if err := new(engineFlags).known([]string{name}); fault.Of(err) != fault.UnknownEngine ||
+		if err := kinds.All.Known([]string{name}); fault.Of(err) != fault.UnknownEngine ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/plan"
 	"llmparity/internal/tiny/tinytest"
 )
@@ -25,16 +26,17 @@ func TestNothingIsExpectedOfOtherNumbers(t *testing.T) {
 	}
 	engines := []string{"webllm", "llamacpp", "llamacpp-oneshot", "ollama"}
 	for _, c := range []struct {
-		llama plan.LlamaCpp
+		llama engine.Section
 		want  string
 	}{
-		{plan.LlamaCpp{CacheTypeK: "f32", FlashAttention: "off"}, "[ollama]"},
-		{plan.LlamaCpp{FlashAttention: "auto"}, "[llamacpp llamacpp-oneshot ollama]"},
-		{plan.LlamaCpp{CacheTypeV: "f16"}, "[llamacpp llamacpp-oneshot ollama]"},
-		{plan.LlamaCpp{GPULayers: 1}, "[llamacpp llamacpp-oneshot ollama]"},
+		{engine.Section{"cache_type_k": "f32", "flash_attention": "off"}, "[ollama]"},
+		{engine.Section{"flash_attention": "auto"}, "[llamacpp llamacpp-oneshot ollama]"},
+		{engine.Section{"cache_type_v": "f16"}, "[llamacpp llamacpp-oneshot ollama]"},
+		{engine.Section{"gpu_layers": 1}, "[llamacpp llamacpp-oneshot ollama]"},
 	} {
 		f, got := &runFlags{}, []string{}
-		made, err := f.enginesOf(true, func(string) {})(t.Context(), plan.Plan{Engines: engines, LlamaCpp: &c.llama})
+		made, err := f.enginesOf(true, func(string, string) {})(t.Context(), plan.Plan{Engines: engines,
+			Sections: map[string]engine.Section{"llamacpp": c.llama}})
 		for _, e := range made {
 			if e.Coarse {
 				got = append(got, e.Name())

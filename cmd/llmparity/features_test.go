@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"llmparity/browser"
+	"llmparity/browser/webllm"
 	"llmparity/internal/engine"
 	"llmparity/internal/model"
 	"llmparity/internal/record"
@@ -34,8 +35,7 @@ func TestWebLLMHasEveryFeature(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				f := engineFlags{packageFlags: packageFlags{kernels: kernels}}
-				session := load(t, ctx, f.webllm(), m)
+				session := load(t, ctx, webLLM(webllm.Config{Kernels: kernels}), m)
 				tokenizer, expect := oracle(t, path)
 				for _, p := range tinytest.FeaturePrompts() {
 					prompt := tokenizer.Prompt(p.Text)

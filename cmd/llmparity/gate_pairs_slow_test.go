@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/browser"
+	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/native/llamacpp"
 )
@@ -143,18 +144,18 @@ func TestGateOfRealPairs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	server, err := llamacpp.Find((&llamacppFlags{}).config(""))
+	server, err := llamacpp.Find(llamacpp.Config{Cache: cache.Dir(os.Getenv)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	chrome := (&doctorFlags{}).findBrowser(context.Background())
-	if chrome.err != nil {
-		t.Fatal(chrome.err)
+	chrome, err := browser.FindChrome("")
+	if err != nil {
+		t.Fatal(err)
 	}
 	type flags = map[string][]string
-	here := flags{"webllm": {"--chrome", chrome.Path}, "llamacpp": {"--llama-server", server}}
+	here := flags{"webllm": {"--chrome", chrome}, "llamacpp": {"--llama-server", server}}
 	// Chrome also waits, and that takes no longer.
-	slower := flags{"webllm": {"--chrome", slowed(t, "slow-chrome", chrome.Path, 48)},
+	slower := flags{"webllm": {"--chrome", slowed(t, "slow-chrome", chrome, 48)},
 		"llamacpp": {"--llama-server", slowed(t, "slow-llama-server", server, 32)}}
 	kinds := []pairs{{"unchanged", number(t, pairsVariable, 2), here, "", fault.Gate, map[int]int{}},
 		{"30% slower", number(t, slowVariable, 2), slower, fault.Gate, "", map[int]int{}}}

@@ -14,6 +14,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/run"
@@ -40,24 +41,22 @@ This is for a quick look, or to have something to watch (llmparity watch). Use l
 		RunE: func(c *cobra.Command, _ []string) error { return f.generate(c) },
 	}
 	flags := c.Flags()
-	flags.StringArrayVar(&f.engine, "engine", nil, "the engine: "+engineList())
+	flags.StringArrayVar(&f.engine, "engine", nil, "the engine: "+kinds.All.List())
 	flags.StringVar(&f.model, "model", "tiny", modelHelp)
 	flags.StringVar(&f.mirror, "mirror", "", mirrorHelp)
 	flags.StringArrayVar(&f.prompts, "prompt", nil, "the prompt, raw")
 	flags.IntVar(&f.maxTokens, "max-tokens", 64, "tokens to generate at most")
 	flags.Float64Var(&f.temperature, "temperature", 0, "0: the likeliest token each time")
 	flags.IntVar(&f.context, "context", 0, contextHelp)
-	flags.IntVar(&f.threads, "threads", 1, "threads of llama.cpp and Ollama")
-	f.engineFlags.register(flags)
-	f.packageFlags.register(flags)
-	f.bundleFlags.register(flags)
+	flags.IntVar(&f.threads, "threads", 1, threadsHelp())
+	f.engineFlags.register(flags, ofRuns)
 	return c
 }
 
 func (f *generateFlags) generate(c *cobra.Command) error {
 	switch {
 	case len(f.engine) != 1:
-		return fault.New(fault.Usage, "give one --engine: "+engineList(), "%d engines are named", len(f.engine))
+		return fault.New(fault.Usage, "give one --engine: "+kinds.All.List(), "%d engines are named", len(f.engine))
 	case len(f.prompts) > 1:
 		return fault.New(fault.Usage, "give one --prompt", "%d prompts are given", len(f.prompts))
 	case !(f.temperature >= 0 && f.temperature <= 100):

@@ -14,8 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"llmparity/browser/webllm"
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
+	"llmparity/internal/kinds"
 	"llmparity/internal/mlc"
 	"llmparity/internal/model"
 	"llmparity/internal/record"
@@ -158,8 +161,45 @@ func describeGGUF(ctx context.Context, path string) (modelInfo, error) {
 			i.ChatTemplate = "one that is not known; a package gets " + name
 		}
 	}
-	i.Engines = ggufAbilities(ctx, m, f)
+	i.Engines = ggufAbilities(ctx, m)
 	return i, nil
+}
+
+// ggufAbilities says what each engine can do with a GGUF here. None is started.
+func ggufAbilities(ctx context.Context, m engine.Model) map[string]ability {
+	out, choice := map[string]ability{}, new(engineFlags).chosen()
+	for _, k := range kinds.All {
+		if k.Runs == nil {
+			continue
+		}
+		err := k.Accepts(ctx, choice.Engine(k.Name), m).Err()
+		if err == nil && k.Makes != nil {
+			err = k.Makes(m)
+		}
+		if err != nil {
+			out[k.Name] = ability{Cannot: err.Error()}
+		} else {
+			out[k.Name] = ability{Can: k.Runs(m.DType)}
+		}
+	}
+	return out
+}
+
+// abilities say what engines can do with what is no GGUF: the one that it is for, as it says, others nothing.
+func abilities(can string, err error) map[string]ability {
+	out := map[string]ability{}
+	for _, k := range kinds.All {
+		switch {
+		case k.Runs == nil:
+		case !slices.Contains(k.Formats, model.WebLLM):
+			out[k.Name] = ability{Cannot: k.Title + " reads GGUF files alone"}
+		case err != nil:
+			out[k.Name] = ability{Cannot: err.Error()}
+		default:
+			out[k.Name] = ability{Can: can}
+		}
+	}
+	return out
 }
 
 func describePackage(dir string) (modelInfo, error) {
@@ -169,7 +209,7 @@ func describePackage(dir string) (modelInfo, error) {
 	}
 	i := modelInfo{Kind: "webllm-package", Quantization: p.Quantization, ChatTemplate: cmp.Or(p.ChatTemplate, "none"),
 		Model: record.Model{
-			Name: filepath.Base(filepath.Clean(dir)), Format: "webllm", Architecture: p.ModelType,
+			Name: filepath.Base(filepath.Clean(dir)), Format: model.WebLLM, Architecture: p.ModelType,
 			DType:    p.Quantization,
 			WeightsB: p.Bytes, FileB: p.Bytes, Layers: p.Layers, Heads: p.Heads, KVHeads: p.KVHeads, HeadDim: p.HeadDim,
 			Hidden: p.Hidden, Vocab: p.Vocab, Context: p.ContextWindowSize}}
@@ -181,7 +221,7 @@ func describePackage(dir string) (modelInfo, error) {
 	i.Parameters = values(params)
 	i.KV = kvOf(2*int64(p.Layers)*int64(p.KVHeads)*int64(p.HeadDim), p.ContextWindowSize)
 	i.Tokenizer = strings.Join(p.TokenizerFiles, ", ")
-	i.Engines = packageAbilities(p, params)
+	i.Engines = abilities(webllm.CanPackage(p, params))
 	return i, nil
 }
 
@@ -190,7 +230,7 @@ func describeLibrary(path string) (modelInfo, error) {
 	if err != nil {
 		return modelInfo{}, err
 	}
-	origin, detail, _ := originOf(path, l)
+	origin, detail, _ := webllm.OriginOf(path, l)
 	i := modelInfo{Kind: "model-library", Quantization: l.Quantization,
 		Model: record.Model{Name: filepath.Base(path), Format: "wasm", Architecture: l.ModelType,
 			DType: l.Quantization, FileB: l.Bytes, Context: l.ContextWindowSize, Parameters: values(l.Params)},
@@ -203,7 +243,7 @@ func describeLibrary(path string) (modelInfo, error) {
 		perToken = 2 * int64(kv.Layers) * int64(kv.KVHeads) * int64(kv.HeadDim)
 	}
 	i.KV = kvOf(perToken, l.ContextWindowSize)
-	i.Engines = libraryAbilities(l)
+	i.Engines = abilities(webllm.CanLibrary(l))
 	return i, nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"llmparity/internal/kinds"
 )
 
 // listFlags are the flags of run that take several values, and what one of them looks like: by that a value is told
@@ -17,7 +19,7 @@ func listFlags() map[string]*regexp.Regexp {
 		"prompt-toks":   number, "gen-toks": number, "seqlens": number,
 		"dtype": word, "kv-cache-dtype": word, "start": regexp.MustCompile(`^(cold|warm)$`),
 		"webllm-version": regexp.MustCompile(`^[0-9]+(\.[0-9]+)+\S*$`),
-		"engines":        regexp.MustCompile(`^(` + strings.Join(names(), "|") + `)$`),
+		"engines":        regexp.MustCompile(`^(` + strings.Join(kinds.All.Names(), "|") + `)$`),
 		"models":         regexp.MustCompile(`^.+$`),
 	}
 }

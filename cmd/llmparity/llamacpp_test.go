@@ -26,9 +26,9 @@ func TestLlamaCppsProgramsInOneRun(t *testing.T) {
 	}
 	dir := filepath.Join(cmd.Dir, "results", "latest")
 	p := resolved(t, dir)
-	if l := p.LlamaCpp; l == nil || l.Batch != 64 || l.CacheTypeK != "q8_0" || l.FlashAttention != "on" ||
-		l.Mmap != "off" || l.BatchThreads != 1 {
-		t.Errorf("the plan that was run: %+v", p.LlamaCpp)
+	if l := p.Sections["llamacpp"]; l == nil || l["batch"] != 64 || l["cache_type_k"] != "q8_0" || l["flash_attention"] != "on" ||
+		l["mmap"] != "off" || l["batch_threads"] != 1 {
+		t.Errorf("the plan that was run: %+v", p.Sections["llamacpp"])
 	}
 	for name, policy := range policies(t, dir) {
 		if policy["kv_dtype"] != "q8_0" || policy["flash_attention"] != "on" || policy["batch"] != "64" ||

@@ -10,15 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"llmparity/browser"
-	"llmparity/internal/cache"
+	"llmparity/browser/webllm"
 	"llmparity/internal/mlc"
 	"llmparity/internal/model"
 	"llmparity/internal/tiny"
 )
-
-// prefillChunk is how many prompt tokens the WebLLM library takes at a time, where the context has room for as many.
-const prefillChunk = 128
 
 func modelCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -56,12 +52,12 @@ func writeTiny(ctx context.Context, out string, say func(string), w io.Writer) e
 		return err
 	}
 	fmt.Fprintf(w, "%s  %s\n", path, tiny.SHA256)
-	return writePackage(ctx, path, filepath.Join(out, "webllm"), 0, engineFlags{}, say, w)
+	return writePackage(ctx, path, filepath.Join(out, "webllm"), 0, new(engineFlags), say, w)
 }
 
 // writePackage writes a model's WebLLM package, and its library as lib.wasm in the same folder. A context of 0 is the
 // model's own.
-func writePackage(ctx context.Context, path, target string, context int, flags engineFlags, say func(string),
+func writePackage(ctx context.Context, path, target string, context int, f *engineFlags, say func(string),
 	w io.Writer) error {
 	m, err := model.Open(path, context)
 	if err == nil {
@@ -70,35 +66,15 @@ func writePackage(ctx context.Context, path, target string, context int, flags e
 	if err != nil {
 		return err
 	}
-	f, err := openReadable(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	// A folder that can't be written to is told before anything is compiled for it.
 	if err := writable(target); err != nil {
 		return err
 	}
-	// A package may be made for another machine, so float16 needs no adapter here; what kernels it gets does, unless it
-	// is said.
-	made, options := flags, flags.options(m.Context)
-	made.dtype = browser.F32
-	t, err := made.newWebLLM().Target(ctx, say)
-	if err != nil {
+	c := f.chosen().Config(webllm.Kind).(*webllm.Config)
+	s := f.chosen().Settings
+	s.DType = f.dtype
+	if err := webllm.Write(ctx, m, target, *c, s, say); err != nil {
 		return err
-	}
-	// The library first: where its compiler is missing, no package is written in vain.
-	lib, err := compile(ctx, cache.Dir(os.Getenv), f, options, flags.variant(t), say)
-	if err != nil {
-		return err
-	}
-	options.Library, options.SHA256 = lib.Path, m.SHA256
-	written, err := mlc.Write(ctx, path, target, options)
-	if err != nil {
-		return err
-	}
-	for _, w := range written.Warnings {
-		say(w)
 	}
 	fmt.Fprintf(w, "%s/\n%s\n", target, filepath.Join(target, mlc.LibraryName))
 	return nil

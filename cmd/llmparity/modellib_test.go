@@ -11,8 +11,8 @@ import (
 
 	"llmparity/assets/page"
 	"llmparity/browser"
+	"llmparity/browser/webllm"
 	"llmparity/internal/cache"
-	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
 	"llmparity/internal/model"
@@ -31,8 +31,7 @@ func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var flags packageFlags
-	lib, err := compile(t.Context(), cache.Dir(os.Getenv), f, flags.options(m.Context),
+	lib, err := webllm.Compile(t.Context(), cache.Dir(os.Getenv), f, webllm.Options(m.Context, browser.F32),
 		modellib.Variant{Kernels: "software", Sort: "partial"}, func(s string) { t.Log(s) })
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +83,7 @@ func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	origin, detail, _ := originOf(server.URL+"/v0/any.wasm", read)
+	origin, detail, _ := webllm.OriginOf(server.URL+"/v0/any.wasm", read)
 	for part, want := range map[string]string{
 		"webllm": "0.2.86-mine", "webllm_origin": "file mine.js",
 		"model_library":        fmt.Sprintf("%s (%s)", origin, detail),
@@ -98,62 +97,5 @@ func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
 	if want := "library " + said.Parts["model_library"]; !strings.Contains(stdout, want) ||
 		!strings.Contains(stdout, "WebLLM 0.2.86-mine (file mine.js)") {
 		t.Errorf("no %q in\n%s", want, stdout)
-	}
-}
-
-func TestLibrariesAreKnownByTheirOrigin(t *testing.T) {
-	ours := mlc.Library{Metadata: mlc.Metadata{Own: &mlc.Own{Variant: modellib.Variant{Kernels: "gpu", Sort: "full"}}}}
-	for _, c := range []struct {
-		given string
-		lib   mlc.Library
-		want  browser.Library
-	}{
-		{"https://raw.githubusercontent.com/mlc-ai/binary-mlc-llm-libs/main/web-llm-models/v0_2_80/X-webgpu.wasm",
-			mlc.Library{},
-			browser.Library{Origin: browser.MLC, Detail: "v0_2_80/X-webgpu.wasm", Kernels: browser.GPUKernels}},
-		{"https://github.com/mlc-ai/binary-mlc-llm-libs/raw/main/web-llm-models/v0_2_80/X-webgpu.wasm?a=b",
-			mlc.Library{},
-			browser.Library{Origin: browser.MLC, Detail: "v0_2_80/X-webgpu.wasm", Kernels: browser.GPUKernels}},
-		{"https://example.com/mlc-ai/binary-mlc-llm-libs/v0/X.wasm", mlc.Library{},
-			browser.Library{Origin: browser.Given, Detail: "X.wasm"}},
-		{"libs/mlc-ai/X.wasm", mlc.Library{}, browser.Library{Origin: browser.Given, Detail: "X.wasm"}},
-		{"https://example.com/lib.wasm", ours,
-			browser.Library{Origin: browser.Ours, Detail: "gpu kernels, full sort", Kernels: "gpu"}},
-	} {
-		var got browser.Library
-		got.Origin, got.Detail, got.Kernels = originOf(c.given, c.lib)
-		if got != c.want {
-			t.Errorf("%s: %+v, want %+v", c.given, got, c.want)
-		}
-	}
-}
-
-func TestFetchingRefusesWhatIsNoLibrary(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/away":
-			http.Redirect(w, r, "http://192.0.2.1/lib.wasm", http.StatusFound)
-		case "/page":
-			fmt.Fprint(w, "<!doctype html>")
-		case "/short":
-			w.Header().Set("Content-Length", "1000")
-			fmt.Fprint(w, "short")
-		default:
-			http.NotFound(w, r)
-		}
-	}))
-	defer server.Close()
-	dir := t.TempDir()
-	for path, want := range map[string]string{"/missing": "404", "/away": "only https is trusted",
-		"/page":  "no model library",
-		"/short": "unexpected EOF"} {
-		_, err := fetch(t.Context(), dir, server.URL+path, func(string) {})
-		if fault.Of(err) != fault.BadLibrary || !strings.Contains(err.Error(), want) ||
-			strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, want a line with %q", path, err, want)
-		}
-	}
-	if left, _ := os.ReadDir(dir); len(left) > 0 {
-		t.Errorf("kept: %v", left)
 	}
 }

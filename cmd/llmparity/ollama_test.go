@@ -37,7 +37,7 @@ func TestLlamaCppAndOllamaFromEndToEnd(t *testing.T) {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 	latest := filepath.Join(cmd.Dir, "results", "latest")
-	if p := resolved(t, latest); p.Ollama == nil || p.Ollama.KVType != "f16" || p.Threads != 1 {
+	if p := resolved(t, latest); p.Sections["ollama"]["kv_type"] != "f16" || p.Threads != 1 {
 		t.Errorf("the plan that was run: %+v", p)
 	}
 	if p := policies(t, latest)["ollama"]; p["threads"] != "1" || p["kv_dtype"] != "f16" || p["context"] != "1024" ||
@@ -80,7 +80,7 @@ func TestWhatOllamaCantDo(t *testing.T) {
 		{"run --engines ollama --ollama-url 127.0.0.1:9 --repetitions 1", fault.ServerUnreachable,
 			[]string{"127.0.0.1:9", "connection refused"}},
 		{"run --engines ollama --model served:m", fault.NotSupported, []string{"served:m"}},
-		{"run --engines ollama --ollama-kv-type f32", fault.Usage, []string{"use f16, q8_0, q4_0"}},
+		{"run --engines ollama --ollama-kv-type f32", fault.Usage, []string{"use f16, q8_0 or q4_0"}},
 		{"run --engines ollama --ollama-keep-alive 0", fault.Usage, []string{"--ollama-keep-alive"}},
 		{"run --engines llamacpp --ollama-gpu", fault.Usage, []string{"--ollama-gpu is for ollama"}},
 	} {

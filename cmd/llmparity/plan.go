@@ -7,10 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"llmparity/assets/page"
-	"llmparity/browser"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/kinds"
 	"llmparity/internal/model"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
@@ -35,7 +34,7 @@ func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
 		}
 		name = args[0]
 	}
-	p, err := plan.Parse(text, name)
+	p, err := plan.Parse(text, name, kinds.All...)
 	if err != nil {
 		return plan.Plan{}, err
 	}
@@ -53,23 +52,22 @@ func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
 // follow takes what a plan says of engines.
 func (f *runFlags) follow(p plan.Plan, given func(string) bool) error {
 	engines := enginesIn(p)
-	if err := f.known(engines); err != nil {
+	if err := kinds.All.Known(engines); err != nil {
 		return err
 	}
 	f.engineFlags.follow(p)
-	f.version, f.file = p.WebLLMVersion, p.WebLLMBundle
-	return used(engines, given)
+	return kinds.All.Used(engines, given)
 }
 
 // askedFor tells of an engine whether the user asked for it: by its name, or by a flag that is for it alone.
 func askedFor(p plan.Plan, given func(string) bool) func(engine string) bool {
 	all := !p.DefaultEngines || given("engines") || given("engine")
 	return func(name string) bool {
-		k, _, _ := kindOf(name)
-		return all || slices.ContainsFunc(k.flags, func(flag string) bool {
+		k, _ := kinds.All.Of(name)
+		return all || k != nil && slices.ContainsFunc(k.Flags(), func(flag string) bool {
 			others := 0
-			for _, o := range engineKinds() {
-				if o.name != k.name && slices.Contains(o.flags, flag) {
+			for _, o := range kinds.All {
+				if o != k && o.Heeds(flag) {
 					others++
 				}
 			}
@@ -93,15 +91,6 @@ func enginesIn(p plan.Plan) []string {
 
 // sound refuses flags that make no sense, whatever the plan is.
 func (f *runFlags) sound(given func(string) bool) error {
-	if given("webllm-version") && f.file != "" {
-		return fault.New(fault.Usage, "choose one", "--webllm-version and --webllm-bundle both say which WebLLM runs")
-	}
-	for _, flag := range []string{"kernels", "sort"} {
-		if given(flag) && f.modelLib != "" {
-			return fault.New(fault.Usage, "give one of them",
-				"--%s says how a model library is compiled, and --model-lib names one that is", flag)
-		}
-	}
 	for _, one := range []struct{ flag, list string }{{"model", "models"}, {"max-tokens", "output-len"},
 		{"max-tokens", "gen-toks"},
 		{"context", "contexts"}, {"threads", "thread-counts"}, {"prompt", "input-len"}, {"prompt", "prompt-toks"},
@@ -110,45 +99,32 @@ func (f *runFlags) sound(given func(string) bool) error {
 			return fault.New(fault.Usage, "give one of them", "--%s and --%s say the same thing", one.flag, one.list)
 		}
 	}
-	return f.valid()
+	return f.valid(given)
 }
 
 // change puts into the plan what flags say. One of two fields that exclude each other takes the other's place.
 func (f *runFlags) change(p *plan.Plan, given func(string) bool) error {
 	f.presetFlags.change(p)
 	for flag, set := range map[string]func(){
-		"engines":        func() { p.Engines = slices.Concat(f.engines, f.engine) },
-		"engine":         func() { p.Engines = slices.Concat(f.engines, f.engine) },
-		"model":          func() { p.Model, p.Models = f.model, nil },
-		"prompt":         func() { p.Prompts, p.Sources, p.InputLengths = f.prompts, nil, nil },
-		"context":        func() { p.Context, p.Contexts = f.context, nil },
-		"max-tokens":     func() { p.MaxTokens, p.OutputLengths = f.maxTokens, nil },
-		"repetitions":    func() { p.Repetitions = f.repetitions },
-		"isolation":      func() { p.Isolation = f.isolation },
-		"thread":         func() { p.Thread = f.thread },
-		"watchdog":       func() { p.Watchdog = plan.Duration(f.watchdog) },
-		"adapter":        func() { p.Adapter = f.adapter },
-		"no-check-oom":   func() { p.CheckOOM = new(!f.noCheckOOM) },
-		"parity":         func() { p.Parity = new(f.parity) },
-		"reference":      func() { p.Reference = f.reference },
-		"kernels":        func() { p.Kernels = f.kernels },
-		"sort":           func() { p.Sort = f.sort },
-		"threads":        func() { p.Threads, p.ThreadCounts = f.threads, nil },
-		"webllm-version": func() { p.WebLLMBundle = "" },
-		"webllm-bundle":  func() { p.WebLLMVersion, p.WebLLMVersions, p.WebLLMBundle = "", nil, f.file },
-		"model-lib": func() {
-			if p.ModelLib = f.modelLib; p.ModelLib != "" {
-				p.Kernels, p.Sort = "", ""
-			}
-		},
+		"engines":      func() { p.Engines = slices.Concat(f.engines, f.engine) },
+		"engine":       func() { p.Engines = slices.Concat(f.engines, f.engine) },
+		"model":        func() { p.Model, p.Models = f.model, nil },
+		"prompt":       func() { p.Prompts, p.Sources, p.InputLengths = f.prompts, nil, nil },
+		"context":      func() { p.Context, p.Contexts = f.context, nil },
+		"max-tokens":   func() { p.MaxTokens, p.OutputLengths = f.maxTokens, nil },
+		"repetitions":  func() { p.Repetitions = f.repetitions },
+		"isolation":    func() { p.Isolation = f.isolation },
+		"watchdog":     func() { p.Watchdog = plan.Duration(f.watchdog) },
+		"no-check-oom": func() { p.CheckOOM = new(!f.noCheckOOM) },
+		"parity":       func() { p.Parity = new(f.parity) },
+		"reference":    func() { p.Reference = f.reference },
+		"threads":      func() { p.Threads, p.ThreadCounts = f.threads, nil },
 	} {
 		if given(flag) {
 			set()
 		}
 	}
-	f.openaiFlags.change(p, given)
-	f.llamacppFlags.change(p, given)
-	f.ollamaFlags.change(p, given)
+	f.engineFlags.change(p, given)
 	f.trafficFlags.change(p, given)
 	if err := f.scheduleFlags.change(p, given); err != nil {
 		return err
@@ -162,27 +138,16 @@ func (f *runFlags) complete(p *plan.Plan, m engine.Model) {
 	if p.Isolation == "" {
 		p.Isolation = plan.OfLaunch
 	}
-	f.llamacppFlags.complete(p)
-	f.ollamaFlags.complete(p, f.threads)
-	if m.Format != model.WebLLM && m.Format != record.Served { // a package has numbers and a library of its own
-		p.DType = f.dtype
+	f.engineFlags.complete(p, m)
+	packaged := m.Format == model.WebLLM || m.Format == record.Served // it has a dtype of its own
+	if !packaged && !isAxis(*p, func(x plan.Axes) int { return len(x.DTypes) }) {
+		p.DType = f.chosen().Settings.DType
 	}
-	if !slices.Contains(p.Engines, browser.Name) {
-		return
-	}
-	if p.Watchdog == 0 {
-		p.Watchdog = plan.Duration(engine.Watchdog)
-	}
-	p.Adapter = f.adapter
-	if p.Thread == "" {
-		p.Thread = string(browser.PageThread)
-	}
-	if p.ModelLib == "" && m.Format != model.WebLLM {
-		p.Kernels, p.Sort = f.kernels, f.sort
-	}
-	if p.WebLLMVersion == "" && p.WebLLMBundle == "" {
-		p.WebLLMVersion = page.WebLLM
-	}
+}
+
+// isAxis tells whether a plan has a list of an axis, for all its models or for one: it has no one value then.
+func isAxis(p plan.Plan, of func(plan.Axes) int) bool {
+	return of(p.Axes) > 0 || slices.ContainsFunc(p.Models, func(g plan.Group) bool { return of(g.Axes) > 0 })
 }
 
 // completeAll writes into a plan what was chosen by default in its first setup that can run, so that the run can be
@@ -199,29 +164,7 @@ func (f *runFlags) completeAll(of *resolve.Plan, show *progress) {
 	if len(of.Setups) == 1 && len(p.Contexts) == 0 {
 		p.Context, p.ContextNote = s.Plan.Context, s.Plan.ContextNote
 	}
-	said := *p
 	f.complete(p, s.Model)
-	axes := []plan.Axes{p.Axes}
-	for _, g := range p.Models {
-		axes = append(axes, g.Axes)
-	}
-	for _, a := range axes {
-		if len(a.DTypes) > 0 {
-			p.DType = said.DType
-		}
-		if len(a.WebLLMVersions) > 0 {
-			p.WebLLMVersion = said.WebLLMVersion
-		}
-		if len(a.ThreadCounts) > 0 {
-			p.Threads = said.Threads
-			if p.LlamaCpp != nil {
-				p.LlamaCpp.BatchThreads = 0
-				if said.LlamaCpp != nil {
-					p.LlamaCpp.BatchThreads = said.LlamaCpp.BatchThreads
-				}
-			}
-		}
-	}
 }
 
 var contextHelp = fmt.Sprintf(

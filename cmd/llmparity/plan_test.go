@@ -12,6 +12,7 @@ import (
 	"llmparity/assets/page"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/kinds"
 	"llmparity/internal/model"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
@@ -26,7 +27,7 @@ func resolved(t *testing.T, run string) plan.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := plan.Parse(text, "plan.yaml")
+	p, err := plan.Parse(text, "plan.yaml", kinds.All...)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -48,12 +49,10 @@ func TestAPlanThatWasRunRepeatsTheRun(t *testing.T) {
 	}
 	first := filepath.Join(cmd.Dir, "results", "latest")
 	p := resolved(t, first)
-	want := plan.Plan{Kernels: "software", Sort: "full", Threads: 2, Adapter: "swiftshader", Thread: "worker",
-		DType: "f32", WebLLMVersion: page.WebLLM, Context: 1024}
-	got := plan.Plan{Kernels: p.Kernels, Sort: p.Sort, Threads: p.Threads, Adapter: p.Adapter, Thread: p.Thread,
-		DType:         p.DType,
-		WebLLMVersion: p.WebLLMVersion, Context: p.Context}
-	if !reflect.DeepEqual(got, want) {
+	want := plan.Plan{Threads: 2, DType: "f32", WebLLMVersion: page.WebLLM, Context: 1024}
+	got := plan.Plan{Threads: p.Threads, DType: p.DType, WebLLMVersion: p.WebLLMVersion, Context: p.Context}
+	said := engine.Section{"kernels": "software", "sort": "full", "adapter": "swiftshader", "thread": "worker"}
+	if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(p.Sections["webllm"], said) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	again := program(t, "run", "-q", filepath.Join(first, "plan.yaml"))

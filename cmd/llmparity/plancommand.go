@@ -10,6 +10,7 @@ import (
 
 	"llmparity/assets/plans"
 	"llmparity/internal/fault"
+	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 )
 
@@ -70,11 +71,11 @@ func checkPlan(c *cobra.Command, path string) error {
 	if err != nil {
 		return fault.Wrap(fault.Usage, err, "", "the plan can't be read")
 	}
-	p, err := plan.Parse(text, path)
+	p, err := plan.Parse(text, path, kinds.All...)
 	if err != nil {
 		return err
 	}
-	if err := new(engineFlags).known(enginesIn(p)); err != nil {
+	if err := kinds.All.Known(enginesIn(p)); err != nil {
 		return err
 	}
 	setups, cells, err := p.Count()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/kinds"
 	"llmparity/internal/model"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
@@ -36,7 +37,7 @@ func TestTheSameCellsAreRefusedEverywhere(t *testing.T) {
 		want = append(want, slices.Repeat([]string{why}, len(prompts))...)
 	}
 	want = append(want, prompts...)
-	p, err := plan.Parse([]byte(text), "p.yaml")
+	p, err := plan.Parse([]byte(text), "p.yaml", kinds.All...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestDryRunLooksAtFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, err := plan.Parse([]byte(
 				"name: dry\nengines: [\""+c.engine+"\"]\nmodel: tiny\nmax_tokens: 4\nprompts: ["+c.prompt+"]\n"),
-				"p.yaml")
+				"p.yaml", kinds.All...)
 			if err != nil {
 				t.Fatal(err)
 			}

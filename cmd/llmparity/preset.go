@@ -9,12 +9,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"llmparity/assets/plans"
-	"llmparity/browser"
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 	"llmparity/internal/resolve"
-	"llmparity/native/llamacpp"
-	"llmparity/native/ollama"
 )
 
 // presetFlags choose one of the plans that come with the program, and say its sizes in few words.
@@ -159,20 +158,15 @@ func (f *runFlags) onlyHere(p *plan.Plan, given func(string) bool) {
 
 // isHere tells whether the program of an engine is found, where flags say or where it is searched for.
 func (f *engineFlags) isHere(name string) bool {
-	var err error
-	switch name {
-	case browser.Name:
-		if f.launch.Attach == "" {
-			_, err = browser.FindChrome(f.chrome)
-		}
-	case llamacpp.Name:
-		_, err = llamacpp.Find(f.llamacppFlags.config(""))
-	case llamacpp.OneShotName:
-		_, err = llamacpp.FindCLI(f.llamacppFlags.config(""))
-	case ollama.Name:
-		if f.ollamas.URL == "" {
-			_, err = ollama.Find(f.ollamaFlags.config(0))
-		}
+	k, _ := kinds.All.Of(name)
+	if k == nil || k.Program == nil {
+		return true
 	}
+	_, err := f.program(k)
 	return err == nil
+}
+
+// program is the one of an engine that would be started; empty: none.
+func (f *engineFlags) program(k *engine.Kind) (string, error) {
+	return k.Program(f.chosen().Config(k), f.chosen().Settings)
 }

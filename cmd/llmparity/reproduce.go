@@ -15,6 +15,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/fault"
+	"llmparity/internal/kinds"
 	"llmparity/internal/machine"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
@@ -63,13 +64,13 @@ The exit code is 0 where nothing that changes figures differs, else 1.`,
 		Example: "  llmparity reproduce results/latest --out again.yaml && llmparity run again.yaml",
 		Args:    arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.webllmFlags.valid(); err != nil {
+			if err := f.valid(c.Flags().Changed); err != nil {
 				return err
 			}
 			return f.reproduce(c.Context(), args[0], c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
-	f.register(c.Flags())
+	f.register(c.Flags(), ofParts)
 	c.Flags().StringVar(&f.out, "out", "", "the file that the plan is written to (default: standard output)")
 	c.Flags().BoolVar(&f.json, "json", false, "print all of it as JSON, for machines (docs/reproducibility.md)")
 	return c
@@ -123,7 +124,7 @@ func recordedPlan(was *record.Run) ([]byte, plan.Plan, error) {
 	if err != nil {
 		return nil, plan.Plan{}, err
 	}
-	p, err := plan.Parse(s.Plan, "plan.yaml")
+	p, err := plan.Parse(s.Plan, "plan.yaml", kinds.All...)
 	if err != nil {
 		return nil, p, fault.Wrap(fault.BadRecord, err, "run it with llmparity "+was.Meta.Tool.Version+
 			", which wrote it", "the plan of %s is not one of this version's",

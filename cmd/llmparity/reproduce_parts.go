@@ -3,24 +3,17 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
-	"llmparity/assets/page"
-	"llmparity/browser"
 	"llmparity/internal/cache"
+	"llmparity/internal/engine"
+	"llmparity/internal/kinds"
 	"llmparity/internal/model"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
-	"llmparity/native/llamacpp"
-	"llmparity/native/ollama"
 )
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
@@ -150,35 +143,28 @@ func (r *reproduction) engines(ctx context.Context, f *reproduceFlags, was *reco
 	}
 	for _, ran := range all {
 		info := ran.EngineInfo
-		switch info.Name {
-		case browser.Name:
-			r.browser(ctx, f, info)
-			r.webllm(info, p)
-		case llamacpp.Name:
-			path, err := llamacpp.Find(f.llamacppFlags.config(""))
-			r.binary(info, path, err)
-		case llamacpp.OneShotName:
-			path, err := llamacpp.FindCLI(f.llamacppFlags.config(""))
-			r.binary(info, path, err)
-		case ollama.Name:
-			if f.ollamas.URL != "" {
+		k, _ := kinds.All.Of(info.Name)
+		if k != nil && k.Compare != nil {
+			k.Compare(ctx, info, f.chosen().Config(k), f.chosen().Settings, engine.Comparison{Unknown: r.unknown,
+				Differ: func(what, was, is string) { r.differ(what, was, cmp.Or(is, notHere), true) }})
+			continue
+		}
+		path, err := info.Path, error(nil)
+		if k != nil && k.Program != nil {
+			if path, err = f.program(k); err == nil && path == "" {
 				r.unknown("%s: a server that runs already tells its version when it is asked", info.Name)
 				continue
 			}
-			path, err := ollama.Find(f.ollamaFlags.config(0))
-			r.binary(info, path, err)
-		default:
-			if info.SHA256 == "" || info.Path == "" {
-				r.unknown("%s: it tells what it is when it runs", info.Name)
-				continue
-			}
-			r.binary(info, info.Path, nil)
+		} else if info.SHA256 == "" || path == "" {
+			r.unknown("%s: it tells what it is when it runs", info.Name)
+			continue
 		}
+		r.binary(k, info, path, err)
 	}
 }
 
 // binary compares a program by its sum.
-func (r *reproduction) binary(was record.EngineInfo, path string, err error) {
+func (r *reproduction) binary(k *engine.Kind, was record.EngineInfo, path string, err error) {
 	is := notHere
 	if err == nil {
 		if sum, err := cache.HashFile(path); err == nil {
@@ -191,84 +177,12 @@ func (r *reproduction) binary(was record.EngineInfo, path string, err error) {
 		return
 	}
 	r.differ(what, was.SHA256, is, true)
-	if sum := was.Parts["libraries_sha256"]; sum != "" && is != notHere {
-		r.differ(was.Name+"'s own libraries, sha256", sum, cmp.Or(llamacpp.LibrariesSHA256(path), notHere), true)
+	if sum := was.Parts["libraries_sha256"]; sum != "" && is != notHere && k != nil && k.Libraries != nil {
+		r.differ(was.Name+"'s own libraries, sha256", sum, cmp.Or(k.Libraries(path), notHere), true)
 	}
 	if is == was.SHA256 && was.Path != path {
 		r.differ(was.Name+", its place", was.Path, path, false)
 	}
-}
-
-// dotted is a version's numbers.
-var dotted = regexp.MustCompile(`\d+(\.\d+)+`)
-
-// browser compares versions, and builds where no script stands before the program.
-func (r *reproduction) browser(ctx context.Context, f *reproduceFlags, was record.EngineInfo) {
-	here := (&doctorFlags{engineFlags: f.engineFlags}).findBrowser(ctx)
-	is := dotted.FindString(here.Version)
-	switch {
-	case f.launch.Attach != "":
-		r.unknown("the browser: one that runs already tells its version when it is asked")
-		return
-	case here.err != nil:
-		is = notHere
-	}
-	r.differ("browser", dotted.FindString(was.Parts["browser"]), is, true)
-	if id := browser.BuildID(here.Path); id != "" && was.Parts["browser_build_id"] != "" {
-		r.differ("the browser's build", was.Parts["browser_build_id"], id, true)
-	} else if is != notHere {
-		r.unknown("the browser's build: %s is not the program itself; versions are compared", here.Path)
-	}
-	r.unknown("the WebGPU adapter, and what it computes on: %s",
-		"it is known when the browser runs (llmparity doctor asks it)")
-}
-
-// webllm compares WebLLM, the page and the model library by their sums.
-func (r *reproduction) webllm(was record.EngineInfo, p plan.Plan) {
-	if sum, err := browser.PageSHA256(); err == nil && was.Parts["page_sha256"] != "" {
-		r.differ("the page, sha256", was.Parts["page_sha256"], sum, true)
-	}
-	r.differ("WebLLM "+was.Version+", sha256", was.Parts["webllm_sha256"], bundleHere(was, p), true)
-	r.library(was)
-}
-
-// bundleHere is the sum of the WebLLM of that origin, where it is here.
-func bundleHere(was record.EngineInfo, p plan.Plan) string {
-	path := filepath.Join(cache.Dir(os.Getenv), "npm", strings.ReplaceAll(webllmPackage, "/", "+"), was.Version,
-		filepath.Base(bundleFile))
-	switch origin := was.Parts["webllm_origin"]; {
-	case origin == "built in":
-		if text, err := page.Bundle(); err == nil {
-			sum := sha256.Sum256(text)
-			return hex.EncodeToString(sum[:])
-		}
-		return notHere
-	case strings.HasPrefix(origin, "file "):
-		path = p.WebLLMBundle
-	}
-	sum, err := cache.HashFile(path)
-	if err != nil {
-		return notHere
-	}
-	return sum
-}
-
-// library looks for the model library among those that were compiled or fetched here.
-func (r *reproduction) library(was record.EngineInfo) {
-	want := was.Parts["model_library_sha256"]
-	if want == "" {
-		return
-	}
-	dir := cache.Dir(os.Getenv)
-	for _, pattern := range []string{"modellib/*.wasm", "libraries/*.wasm", "models/webllm/*/*.wasm"} {
-		found, _ := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern))) // the patterns are well formed
-		for _, path := range found {
-			if sum, err := cache.HashFile(path); err == nil && sum == want {
-				return
-			}
-		}
-	}
-	r.unknown("the model library: that of sha256 %s is not in %s; one will be compiled or fetched, and its sum stands in the record", want, dir)
 }
 
 // models compares the models that the plan names with those that were measured.

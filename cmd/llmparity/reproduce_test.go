@@ -12,6 +12,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/internal/fault"
+	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/schematest"
@@ -81,7 +82,7 @@ func TestARunIsReproducedWhereItWasMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := plan.Parse(text, again); err != nil {
+	if _, err := plan.Parse(text, again, kinds.All...); err != nil {
 		t.Error(err)
 	}
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 )
@@ -33,15 +34,14 @@ func (f *resumeFlags) register(flags *pflag.FlagSet) {
 // measured.
 var besides = []string{"resume", "retry-failed", "allow-changed", "quiet", "json", "strict", "baseline", "detect",
 	"under-test",
-	"inconclusive", "no-baseline", "mirror", "chrome", "headed", "attach",
-	"llama-server", "llamacpp-cli", "ollama"}
+	"inconclusive", "no-baseline", "mirror"}
 
 // goOn carries out what is missing of a run that was begun. Its plan is the folder's.
 func (f *runFlags) goOn(c *cobra.Command, args []string) error {
 	var err error
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		switch {
-		case err != nil || slices.Contains(besides, flag.Name):
+		case err != nil || slices.Contains(besides, flag.Name) || isPlace(flag.Name):
 		case slices.Contains([]string{"dry-run", "out", "output-dir"}, flag.Name):
 			err = fault.New(fault.Usage, "leave it out",
 				"--%s is for a run that begins, and --resume goes on with the one in %s, where it is", flag.Name,
@@ -66,12 +66,12 @@ func (f *runFlags) goOn(c *cobra.Command, args []string) error {
 		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest",
 			"%s is not a run folder that can be gone on with", f.resume)
 	}
-	p, err := plan.Parse(text, path)
+	p, err := plan.Parse(text, path, kinds.All...)
 	if err != nil { // nobody's who recorded a run there, or no longer what that had
 		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest",
 			"%s is not a run folder that can be gone on with", f.resume)
 	}
-	if err := f.valid(); err != nil {
+	if err := f.valid(func(string) bool { return false }); err != nil {
 		return err
 	}
 	f.out = filepath.Dir(f.resume)

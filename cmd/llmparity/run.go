@@ -17,6 +17,7 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/resolve"
@@ -45,7 +46,6 @@ type runFlags struct {
 	parity      bool
 	reference   string
 	context     int
-	thread      string
 	watchdog    time.Duration
 	mirror      string                   // of the catalogue's addresses
 	byName      func(engine string) bool // whether the user asked for it; nil: for all
@@ -54,7 +54,6 @@ type runFlags struct {
 	axisFlags
 	scheduleFlags
 	trafficFlags
-	bundleFlags
 	engineFlags
 	profileFlags
 	judgeFlags
@@ -107,7 +106,7 @@ plans' fields, ` + "`llmparity plan init`" + ` writes one to start from.`,
 func (f *runFlags) register(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringSliceVar(&f.engines, "engines", nil, "engines, separated by commas, in place of the plan's: "+
-		engineList())
+		kinds.All.List())
 	flags.StringArrayVar(&f.engine, "engine", nil, "an engine, whatever its name has in it, such as "+
 		"'exec:./my-engine --its-flag', a program of your own that speaks docs/protocol.md; may be given several times. "+
 		"It adds to --engines, and with or without those stands for the plan's")
@@ -131,8 +130,6 @@ func (f *runFlags) register(c *cobra.Command) {
 		"the run that the plan's gate compares with: a saved name (llmparity baseline list) or a run's folder")
 	f.judgeFlags.register(flags)
 	flags.StringVar(&f.against, "against", "", againstHelp)
-	flags.StringVar(&f.thread, "thread", "page",
-		"where WebLLM runs: page (the page's own thread) or worker (a dedicated worker)")
 	flags.DurationVar(&f.watchdog, "watchdog", engine.Watchdog,
 		"how long that thread, or an engine of exec:, may give no "+
 			"sign of life")
@@ -146,18 +143,14 @@ func (f *runFlags) register(c *cobra.Command) {
 			"it would have chosen, and how likely that was; --parity=false: never (default: where engines' own texts part)")
 	flags.StringVar(&f.reference, "reference", "",
 		"the engine whose text that is (default: the first native one that tells token ids)")
-	flags.IntVar(&f.threads, "threads", 1, "threads of llama.cpp and Ollama")
+	flags.IntVar(&f.threads, "threads", 1, threadsHelp())
 	f.resumeFlags.register(flags)
 	f.presetFlags.register(flags)
 	f.axisFlags.register(flags)
 	f.scheduleFlags.register(flags)
 	f.trafficFlags.register(flags)
-	f.engineFlags.register(flags)
-	f.packageFlags.register(flags)
-	f.bundleFlags.register(flags)
+	f.engineFlags.register(flags, ofRuns)
 	f.profileFlags.register(flags)
-	flags.StringVar(&f.modelLib, "model-lib", "",
-		"a model library for WebLLM, by its file or https address, in place of one that is compiled here")
 }
 
 // run carries out a plan, or what is missing of one that was begun.

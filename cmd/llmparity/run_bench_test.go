@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/browser/webllm"
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
@@ -60,9 +61,8 @@ func (s *timedSession) Generate(ctx context.Context, r engine.Request, token fun
 // BenchmarkCells takes the time of ours that a cell costs where it goes on in a launch that is there: of a hundred
 // cells of one token, what lies between the first one's end and the last but one's, without what the engine did.
 func BenchmarkCells(b *testing.B) {
-	web := engineFlags{packageFlags: packageFlags{sort: "partial"}}
 	for _, e := range []engine.Engine{llamacpp.New(
-		llamacpp.Config{Cache: cache.Dir(os.Getenv), Threads: 1, KVType: "f32"}), web.webllm()} {
+		llamacpp.Config{Cache: cache.Dir(os.Getenv), Threads: 1, KVType: "f32"}), webLLM(webllm.Config{})} {
 		b.Run(e.Name(), func(b *testing.B) {
 			for b.Loop() {
 				own, most := ownCost(b, e)

@@ -15,6 +15,7 @@ import (
 	"llmparity/compare/gate"
 	"llmparity/internal/baseline"
 	"llmparity/internal/fault"
+	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/run"
@@ -33,8 +34,7 @@ const againstHelp = "measure this plan, or the plan of this run's folder or save
 
 // everywhere are the flags that both sides of a comparison get: where parts are found, how much is measured and what
 // is printed. All others change PLAN alone.
-var everywhere = []string{"quiet", "json", "strict", "mirror", "chrome", "chrome-flag", "headed", "attach",
-	"llama-server", "llamacpp-cli", "ollama",
+var everywhere = []string{"quiet", "json", "strict", "mirror", "chrome-flag",
 	"repetitions", "out", "output-dir"}
 
 // opposite reads what --against names, with its own flags.
@@ -59,7 +59,7 @@ func (f *runFlags) opposite(c *cobra.Command) (*otherSide, error) {
 	o.flags.register(own)
 	var err error
 	c.Flags().Visit(func(flag *pflag.Flag) {
-		if slices.Contains(everywhere, flag.Name) {
+		if slices.Contains(everywhere, flag.Name) || isPlace(flag.Name) {
 			err = errors.Join(err, sameFlag(own.Flags().Lookup(flag.Name), flag))
 		}
 	})
@@ -104,12 +104,11 @@ func (f *runFlags) resumedWith() (*otherSide, error) {
 		return nil, err
 	}
 	o := &otherSide{flags: new(*f)}
-	o.flags.made = nil
 	o.flags.resume = filepath.Join(filepath.Dir(f.resume), s.Meta.Against)
 	path := filepath.Join(o.flags.resume, "plan.yaml")
 	text, err := os.ReadFile(path)
 	if err == nil {
-		o.plan, err = plan.Parse(text, path)
+		o.plan, err = plan.Parse(text, path, kinds.All...)
 	}
 	if err != nil {
 		return nil, fault.Wrap(fault.BadRecord, err, "put it back", "the run in %s takes turns with that in %s",

@@ -66,9 +66,7 @@ func benchServer(b *testing.B) (engine.Session, int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	f := engineFlags{}
-	f.threads = 1
-	session := load(b, b.Context(), f.named("llamacpp"), m)
+	session := load(b, b.Context(), new(engineFlags).chosen().Engine("llamacpp"), m)
 	for _, pid := range child.Tagged(os.Getpid()) { // its guard is another
 		if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil &&
 			strings.HasPrefix(string(name), "llama-server") {

@@ -43,6 +43,9 @@ type Caps struct {
 	PromptCache bool
 	Served      bool // can run a model that has no file here: one that a server knows by its name
 	Scores      bool // its sessions are Scorers
+	// Rounds says that it computes otherwise than in single precision and one sum after another: where two tokens are close,
+	// it may choose the other one.
+	Rounds bool
 	// Requests is how many generations may go on at a time in a session; one more is refused with ErrBusy.
 	Requests int
 	// Isolation is what a session has of its own: record.OfLaunch, record.OfTab, record.OfServer.

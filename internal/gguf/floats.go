@@ -9,6 +9,19 @@ import (
 	"llmparity/internal/fault"
 )
 
+// OpenReadable opens a model all of whose weights can be read. The caller closes it.
+func OpenReadable(path string) (*File, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.RequireReadable(); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // RequireReadable refuses a file with a tensor whose values can't be read, by name.
 func (f *File) RequireReadable() error {
 	for _, t := range f.Tensors {

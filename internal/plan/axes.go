@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/nearest"
 )
 
@@ -164,7 +165,7 @@ func (p *Plan) instead(a axis, values []string) {
 	case ofPrompt:
 		p.Prompts, p.Sources = nil, nil
 	case ofVersion:
-		p.WebLLMBundle = ""
+		p.unsay(engine.AxisVersion)
 	case ofBatch:
 		p.Concurrency = nil
 	case ofConcurrency:

@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/nearest"
 )
 
@@ -34,10 +35,12 @@ const aside = "x-"
 // names: it takes 2.5 and "2" for whole numbers, writes the text 0.10 as 0.1, refuses a group that has a field of its
 // own and merges it too, and knows neither a field's other names nor a list that is written as its only value.
 type reader struct {
-	root    ast.Node
-	anchors map[string]ast.Node
-	values  int // read so far
-	depth   int // of groups that are merged into one another
+	root     ast.Node
+	kinds    engine.Kinds // whose sections the document may have
+	sections map[string]engine.Section
+	anchors  map[string]ast.Node
+	values   int // read so far
+	depth    int // of groups that are merged into one another
 }
 
 // node is what reads itself. path is the field, as it is written.
@@ -380,8 +383,19 @@ func (r *reader) fields(entries []entry, into reflect.Value, path string) error 
 			continue
 		}
 		index, ok := fields[r.field(e, fields)]
+		if !ok && path == "" {
+			if is, err := r.section(e); is && err != nil {
+				return err
+			} else if is {
+				said[axis] = e.name
+				continue
+			}
+		}
 		if !ok {
 			names := slices.Sorted(maps.Keys(fields))
+			if path == "" {
+				names = append(names, top(r.kinds)...)
+			}
 			return wrong(e.key, at, "unknown field; did you mean %s?", nearest.Of(e.name, names, 1)[0])
 		}
 		if before, twice := said[axis]; twice {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"llmparity/assets/plans"
+	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 	"llmparity/internal/schematest"
 )
@@ -33,7 +34,7 @@ func TestPlansInTheDocuments(t *testing.T) {
 				continue // of something else
 			}
 			found++
-			if _, err := plan.Parse([]byte(block[1]), "plan.yaml"); err != nil {
+			if _, err := plan.Parse([]byte(block[1]), "plan.yaml", kinds.All...); err != nil {
 				t.Errorf("%s: %v in\n%s", path, err, block[1])
 			}
 			if err := schematest.Validate(t, "plan", asJSON(t, []byte(block[1]))); err != nil {
@@ -62,6 +63,11 @@ func TestPlansAreDocumented(t *testing.T) {
 			if !strings.Contains(string(text), name) {
 				t.Errorf("docs/plans.md does not say what %T's %s is", of, name)
 			}
+		}
+	}
+	for of := range sections() {
+		if _, name, _ := strings.Cut(of, "."); !strings.Contains(string(text), name) {
+			t.Errorf("docs/plans.md does not say what %s is", name)
 		}
 	}
 	for _, name := range plans.Names() {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 )
 
@@ -14,7 +15,7 @@ const head = "name: p\nengines: [webllm, llamacpp]\nmodel: tiny\n"
 
 func parse(t testing.TB, text string) plan.Plan {
 	t.Helper()
-	p, err := plan.Parse([]byte(text), "p.yaml")
+	p, err := plan.Parse([]byte(text), "p.yaml", kinds.All...)
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
@@ -194,20 +195,22 @@ func TestAnotherToolsConfiguration(t *testing.T) {
 
 func TestWhatAnEngineDoesNot(t *testing.T) {
 	for _, c := range []struct {
-		plan         plan.Plan
+		kv, dtype    string
 		engine, want string
 	}{
-		{plan.Plan{}, "webllm", ""},
-		{plan.Plan{KVDType: "f32"}, "webllm", ""},
-		{plan.Plan{KVDType: "f32", DType: "f16"}, "webllm", "kv_cache_dtype: f32: the KV cache of webllm is f16"},
-		{plan.Plan{KVDType: "q8_0"}, "llamacpp", ""},
-		{plan.Plan{KVDType: "q8_0"}, "ollama", ""},
-		{plan.Plan{KVDType: "bf16"}, "ollama", "kv_cache_dtype: bf16: the KV cache of ollama is f16, q8_0, q4_0"},
-		{plan.Plan{KVDType: "f16"}, "openai", "kv_cache_dtype: f16: the KV cache of openai can't be chosen from here"},
-		{plan.Plan{DType: "bf16"}, "openai", ""},
-		{plan.Plan{DType: "bf16"}, "llamacpp", "dtype: bf16: llamacpp computes in f32 or f16"},
+		{"", "", "webllm", ""},
+		{"f32", "", "webllm", ""},
+		{"f32", "f16", "webllm", "kv_cache_dtype: f32: the KV cache of webllm is f16"},
+		{"q8_0", "", "llamacpp", ""},
+		{"q8_0", "", "ollama", ""},
+		{"bf16", "", "ollama", "kv_cache_dtype: bf16: the KV cache of ollama is f16, q8_0, q4_0"},
+		{"f16", "", "openai", "kv_cache_dtype: f16: the KV cache of openai can't be chosen from here"},
+		{"", "bf16", "openai", ""},
+		{"", "bf16", "llamacpp", "dtype: bf16: llamacpp computes in f32 or f16"},
 	} {
-		if got := strings.Join(c.plan.Unserved(c.engine), "\n"); got != c.want {
+		p := parse(t, head+"prompts: [a]\nmax_tokens: 4\n")
+		p.KVDType, p.DType = c.kv, c.dtype
+		if got := strings.Join(p.Unserved(c.engine), "\n"); got != c.want {
 			t.Errorf("%s: %q, want %q", c.engine, got, c.want)
 		}
 	}
@@ -227,8 +230,10 @@ func TestFlagsTakeTheirAxesPlace(t *testing.T) {
 		MaxTokens: 5, Context: 64, WebLLMVersion: "0.2.86",
 		Axes:   plan.Axes{InputLengths: []int{16, 32}, DTypes: []string{"f16", "f32"}, Concurrency: []int{1, 2}},
 		Warmup: plan.Warmup{Launches: 1, Tokens: 8}, Repetitions: 6, Timeout: p.Timeout, Traffic: &plan.Traffic{}}
-	if !reflect.DeepEqual(p, want) {
-		t.Errorf("%+v\nwant\n%+v", p, want)
+	got, err := p.YAML()
+	wanted, err2 := want.YAML()
+	if err != nil || err2 != nil || string(got) != string(wanted) {
+		t.Errorf("%v %v\n%s\nwant\n%s", err, err2, got, wanted)
 	}
 	if err := p.Validate(); err != nil {
 		t.Error(err)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/engine"
+	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 )
 
@@ -12,20 +14,20 @@ const llamaCpp = "name: p\nengines: [llamacpp]\nmodel: tiny\nprompts: [the]\nmax
 
 func TestLlamaCppSection(t *testing.T) {
 	text := llamaCpp + "  batch_threads: 2\n  batch: 256\n  ubatch: 64\n  cache_type_k: q8_0\n  cache_type_v: f16\n  flash_attention: auto\n  mmap: off\n  gpu_layers: 3\n"
-	p, err := plan.Parse([]byte(text), "p")
+	p, err := plan.Parse([]byte(text), "p", kinds.All...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := plan.LlamaCpp{BatchThreads: 2, Batch: 256, UBatch: 64, CacheTypeK: "q8_0", CacheTypeV: "f16",
-		FlashAttention: "auto", Mmap: "off", GPULayers: 3}
-	if *p.LlamaCpp != want {
-		t.Errorf("%+v, want %+v", *p.LlamaCpp, want)
+	want := engine.Section{"batch_threads": 2, "batch": 256, "ubatch": 64, "cache_type_k": "q8_0", "cache_type_v": "f16",
+		"flash_attention": "auto", "mmap": "off", "gpu_layers": 3}
+	if got := p.Sections["llamacpp"]; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 	written, err := p.YAML()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q, err := plan.Parse(written, "q"); err != nil || !reflect.DeepEqual(p, q) {
+	if q, err := plan.Parse(written, "q", kinds.All...); err != nil || !reflect.DeepEqual(p, q) {
 		t.Errorf("written and read again: %+v, %v", q, err)
 	}
 }
@@ -40,7 +42,7 @@ func TestLlamaCppSectionIsRefused(t *testing.T) {
 		{"  cache_type_v: q8_0", "p line 10: llamacpp.cache_type_v: q8_0 needs flash attention"},
 		{"  threads: 1", "p line 10:"},
 	} {
-		_, err := plan.Parse([]byte(llamaCpp+c.line+"\n"), "p")
+		_, err := plan.Parse([]byte(llamaCpp+c.line+"\n"), "p", kinds.All...)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %s", c.line, err, c.want)
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"llmparity/internal/engine"
 )
 
 // MostCells is how many cells a plan may have. Each is at least one launch: more would not end in weeks.
@@ -57,6 +59,7 @@ func (c combination) launch() [launched]int { return [launched]int(c[:launched])
 
 // group is a model with its axes' values, and with its cells.
 type group struct {
+	kinds      engine.Kinds
 	model      string
 	values     [axisCount][]value
 	deployment Deployment
@@ -142,7 +145,7 @@ func (m *matrix) gather() {
 	}
 	plans, single := m.lists(p.Axes, p.Engines), m.single()
 	for _, of := range models {
-		g := &group{model: of.Model, deployment: p.Deployment.with(of.Deployment)}
+		g := &group{kinds: m.plan.kinds, model: of.Model, deployment: p.Deployment.with(of.Deployment)}
 		own := m.lists(of.Axes, of.Engines)
 		for a := range axisCount {
 			switch {
@@ -215,38 +218,19 @@ func (m *matrix) single() (out [axisCount][]value) {
 	return out
 }
 
-// concerns tells whether an axis says something to an engine. One that it says nothing to is not asked the same again
-// for each of its values, but for the first.
-func concerns(a axis, engine string) bool {
-	switch a {
-	case ofVersion:
-		return engine == webllm
-	case ofThreads:
-		return engine != webllm && engine != openai
-	}
-	return true
-}
-
-// The engines that axes and sections are for.
-const (
-	webllm   = "webllm"
-	llamacpp = "llamacpp"
-	ollama   = "ollama"
-	openai   = "openai"
-)
-
 // engines refuses lists that none of a group's engines has to do with.
 func (m *matrix) engines(i int, g *group) error {
-	for a, need := range map[axis]string{ofVersion: webllm, ofThreads: llamacpp + " or " + ollama} {
-		concerned := func(v value) bool { return concerns(a, v.text) }
-		if len(g.values[a]) < 2 || slices.ContainsFunc(g.values[ofEngine], concerned) {
+	for _, a := range []axis{ofVersion, ofThreads} {
+		heeds := func(v value) bool { return concerns(m.plan.kinds, a, v.text) }
+		if len(g.values[a]) < 2 || slices.ContainsFunc(g.values[ofEngine], heeds) {
 			continue
 		}
 		field := a.list()
 		if len(m.plan.Models) > 0 && len(m.lists(m.plan.Models[i].Axes, nil)[a]) > 0 {
 			field = fmt.Sprintf("models[%d].%s", i, field)
 		}
-		return fmt.Errorf("%s: none of the engines has to do with it; name %s among them", field, need)
+		return fmt.Errorf("%s: none of the engines has to do with it; name %s among them", field,
+			concerned(m.plan.kinds, a))
 	}
 	return nil
 }
@@ -256,7 +240,7 @@ func (g *group) count() {
 	for _, engine := range g.values[ofEngine] {
 		n := 1.0
 		for a := range ofEngine {
-			if concerns(a, engine.text) {
+			if concerns(g.kinds, a, engine.text) {
 				n *= float64(len(g.values[a]))
 			}
 		}
@@ -323,7 +307,7 @@ func (g *group) combine(exclude []rule) {
 // concerned tells whether the axes beyond their first values say something to the engine.
 func (g *group) concerned(c combination) bool {
 	for a := range ofEngine {
-		if c[a] > 0 && !concerns(a, g.values[ofEngine][c[ofEngine]].text) {
+		if c[a] > 0 && !concerns(g.kinds, a, g.values[ofEngine][c[ofEngine]].text) {
 			return false
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 )
 
@@ -42,22 +43,16 @@ type Plan struct {
 	Seed        uint64   `yaml:"seed,omitempty"`         // of an order and of traffic
 	CoolDown    Duration `yaml:"cool_down,omitempty"`    // between launches
 	UntilCI     *UntilCI `yaml:"until_ci,omitempty"`
-	Thread      string   `yaml:"thread,omitempty"` // where in a page an engine runs: page, worker; empty: page
-	// how long that thread may give no sign of life; 0: the engine's own
+	// how long an engine at work may give no sign of life; 0: its own
 	Watchdog Duration `yaml:"watchdog,omitempty"`
 	CheckOOM *bool    `yaml:"check_oom,omitempty"` // refuse what would run out of memory; nil: true
 	// have engines score one text, when all is measured; nil: where their own texts part
 	Parity    *bool  `yaml:"parity,omitempty"`
 	Reference string `yaml:"reference,omitempty"` // the engine whose text that is; empty: the first native one
 	// How engines compute, and with which parts; empty, or 0: what the program takes of itself.
-	Adapter       string `yaml:"adapter,omitempty"`
 	DType         string `yaml:"dtype,omitempty"`
-	Kernels       string `yaml:"kernels,omitempty"`
-	Sort          string `yaml:"sort,omitempty"`
-	ModelLib      string `yaml:"model_lib,omitempty"` // a file or an address, in place of a library of those kernels
 	WebLLMVersion string `yaml:"webllm_version,omitempty"`
-	WebLLMBundle  string `yaml:"webllm_bundle,omitempty"` // a file, in place of a version
-	Threads       int    `yaml:"threads,omitempty"`       // llama-server's
+	Threads       int    `yaml:"threads,omitempty"` // of engines that have them
 
 	KVDType string `yaml:"kv_cache_dtype,omitempty"` // f32, f16, q8_0 ...; empty: the engine's own
 	Start   string `yaml:"start,omitempty"`          // record.ColdStart, record.WarmStart; empty: as the machine has it
@@ -72,9 +67,9 @@ type Plan struct {
 	Deployment `yaml:",inline"`
 	Gate       *Gate `yaml:"gate,omitempty"`
 
-	OpenAI   *OpenAI   `yaml:"openai,omitempty"`
-	Ollama   *Ollama   `yaml:"ollama,omitempty"`
-	LlamaCpp *LlamaCpp `yaml:"llamacpp,omitempty"`
+	// Sections are what it says to engines, by the names of the sections.
+	Sections map[string]engine.Section `yaml:"-"`
+	kinds    engine.Kinds              // that it may name
 
 	// DefaultEngines says that the user named none; it is read from nowhere.
 	DefaultEngines bool `yaml:"-"`
@@ -112,10 +107,12 @@ func (d *Duration) read(_ *reader, n ast.Node, path string) error {
 // MarshalYAML writes the duration with its unit.
 func (d Duration) MarshalYAML() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// Parse reads a plan. file names it in errors, which carry the line, and gives it a name where it has none.
-func Parse(text []byte, file string) (Plan, error) {
+// Parse reads a plan, which may have the sections of these kinds of engines. file names it in errors, which carry the
+// line, and gives it a name where it has none.
+func Parse(text []byte, file string, kinds ...*engine.Kind) (Plan, error) {
 	d := document{Plan: Plan{Context: Unsaid, Warmup: Warmup{Launches: 1, Tokens: 8}, Repetitions: 6,
 		Timeout: Duration(3 * time.Minute)}}
+	d.kinds = kinds
 	p, err := parse(text, file, &d)
 	if err != nil {
 		return Plan{}, yamlFault(err, file)
@@ -129,16 +126,18 @@ func parse(text []byte, file string, d *document) (p Plan, err error) {
 	if err != nil {
 		return p, err
 	}
+	r.kinds = d.kinds
 	if err := r.value(r.root, reflect.ValueOf(d).Elem(), ""); err != nil {
 		return p, err
 	}
 	p = d.plan()
+	p.Sections = r.sections
 	if !r.has("name") {
 		p.Name = fileName(file)
 	}
 	lacks := func(g Group) bool { return len(g.Engines) == 0 }
 	if !r.has("engines") && (len(p.Models) == 0 || slices.ContainsFunc(p.Models, lacks)) {
-		p.Engines, p.DefaultEngines = []string{webllm, llamacpp}, len(p.Models) == 0
+		p.Engines, p.DefaultEngines = p.kinds.Defaults(), len(p.Models) == 0
 	}
 	if err := p.Validate(); err != nil {
 		at, text := r.find(r.root, err.Error())
@@ -221,5 +220,10 @@ func (p Plan) YAML() ([]byte, error) {
 // marshal leaves out a context that nobody has said: 0 says something.
 func marshal(p Plan, comments yaml.CommentMap) ([]byte, error) {
 	text, err := yaml.MarshalWithOptions(p, yaml.WithComment(comments))
+	if said := p.written(); err == nil && len(said) > 0 {
+		var sections []byte
+		sections, err = yaml.Marshal(said)
+		text = append(text, sections...)
+	}
 	return bytes.Replace(text, fmt.Appendf(nil, "\ncontext: %d\n", Unsaid), []byte("\n"), 1), err
 }

@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"llmparity/assets/plans"
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 )
 
 func TestDefaultPlanSurvivesARoundTrip(t *testing.T) {
-	p, err := plan.Parse(plans.Default, "default.yaml")
+	p, err := plan.Parse(plans.Default, "default.yaml", kinds.All...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,13 +24,13 @@ func TestDefaultPlanSurvivesARoundTrip(t *testing.T) {
 		t.Errorf("a context of %d that nobody wrote", p.Context)
 	}
 	// As it is when everything is resolved, and each field of use.
-	p.Context, p.Adapter, p.DType, p.Kernels, p.Sort, p.WebLLMVersion, p.Threads = 512, "swiftshader", "f32", "gpu",
-		"full", "0.2.83", 2
+	p.Context, p.DType, p.WebLLMVersion, p.Threads = 512, "f32", "0.2.83", 2
+	p.Say("webllm", engine.Section{"adapter": "swiftshader", "kernels": "gpu", "sort": "full"})
 	text, err := p.YAML()
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := plan.Parse(text, "resolved")
+	again, err := plan.Parse(text, "resolved", kinds.All...)
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
@@ -39,7 +41,7 @@ func TestDefaultPlanSurvivesARoundTrip(t *testing.T) {
 
 func TestAContextIsANumberOrTheModelsOwn(t *testing.T) {
 	for old, want := range map[string]int{"# context: 1024 ": plan.Unsaid, "context: 0 ": 0, "context: 64 ": 64} {
-		p, err := plan.Parse([]byte(strings.Replace(string(plans.Default), "# context: 1024 ", old, 1)), "p.yaml")
+		p, err := plan.Parse([]byte(strings.Replace(string(plans.Default), "# context: 1024 ", old, 1)), "p.yaml", kinds.All...)
 		if err != nil || p.Context != want {
 			t.Errorf("%s: %d, %v", old, p.Context, err)
 		}
@@ -52,7 +54,7 @@ func TestAContextIsANumberOrTheModelsOwn(t *testing.T) {
 
 func TestMemoryIsCheckedUnlessAPlanSaysOtherwise(t *testing.T) {
 	for text, want := range map[string]bool{"check_oom: true ": true, "check_oom: false ": false, "": true} {
-		p, err := plan.Parse([]byte(strings.Replace(string(plans.Default), "check_oom: true ", text, 1)), "p.yaml")
+		p, err := plan.Parse([]byte(strings.Replace(string(plans.Default), "check_oom: true ", text, 1)), "p.yaml", kinds.All...)
 		if err != nil || p.ChecksOOM() != want {
 			t.Errorf("%q: %v, %v", text, p.ChecksOOM(), err)
 		}
@@ -101,7 +103,7 @@ func TestBadPlansAreNamedWithTheirPlace(t *testing.T) {
 		if text == good {
 			t.Fatalf("%q is not in the default plan", c.old)
 		}
-		_, err := plan.Parse([]byte(text), "p.yaml")
+		_, err := plan.Parse([]byte(text), "p.yaml", kinds.All...)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want one line with %q", c.new, err, c.want)
 		}
@@ -136,7 +138,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte(head + "prompts: " + strings.Repeat("[", 100)))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		p, err := plan.Parse(text, "p.yaml")
+		p, err := plan.Parse(text, "p.yaml", kinds.All...)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("an error of several lines: %q", err)
@@ -162,7 +164,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatal(err)
 		}
 		p.DefaultEngines = false // the plan that is written names them
-		if again, err := plan.Parse(written, "p.yaml"); err != nil || !reflect.DeepEqual(p, again) {
+		if again, err := plan.Parse(written, "p.yaml", kinds.All...); err != nil || !reflect.DeepEqual(p, again) {
 			t.Errorf("read again: %v\n%s\n%+v\n%+v", err, written, p, again)
 		}
 	})

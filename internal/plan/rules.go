@@ -176,7 +176,7 @@ func (r rule) chooses(g *group, c combination) bool {
 		if !r.matter[a] || r.axes[a] == nil {
 			continue
 		}
-		if !concerns(a, engine) || !slices.Contains(r.axes[a], g.values[a][c[a]]) {
+		if !concerns(g.kinds, a, engine) || !slices.Contains(r.axes[a], g.values[a][c[a]]) {
 			return false
 		}
 	}
@@ -227,7 +227,7 @@ func (m *matrix) add(r rule) error {
 		if i := slices.IndexFunc(m.groups, func(g *group) bool { return g.model == model }); i >= 0 {
 			like = m.groups[i]
 		}
-		g := &group{model: model, deployment: like.deployment}
+		g := &group{kinds: like.kinds, model: model, deployment: like.deployment}
 		for a := range axisCount {
 			switch {
 			case r.axes[a] != nil:

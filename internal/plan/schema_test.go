@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"llmparity/assets/plans"
 	"llmparity/internal/figure"
+	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 	"llmparity/internal/schematest"
 )
@@ -62,7 +64,6 @@ func planSchema() schematest.Options {
 				"anyOf": [{"required": ["model"]}, {"required": ["models"]}, {"required": ["model_id"]}]}`,
 				reflect.TypeFor[plan.Group]():   `{"anyOf": [{"required": ["model"]}, {"required": ["model_id"]}]}`,
 				reflect.TypeFor[plan.Kind]():    `{"required": ["name"], "not": {"required": ["prompt", "input_length"]}}`,
-				reflect.TypeFor[plan.OpenAI]():  `{"required": ["url"]}`,
 				reflect.TypeFor[plan.UntilCI](): `{"required": ["width"]}`,
 			},
 		}}
@@ -77,7 +78,7 @@ func loads() string    { return list(numbers(1, 10_000)) }
 func starts() string   { return list(oneOf("cold", "warm")) }
 func dtypes() string   { return list(oneOf(dtypeNames()...)) }
 func kvDTypes() string {
-	return list(oneOf(slices.Concat(dtypeNames(), plan.CacheTypes()[3:], []string{"fp8", "fp8_e4m3", "fp8_e5m2"})...))
+	return list(oneOf(slices.Concat(dtypeNames(), []string{"q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"}, []string{"fp8", "fp8_e4m3", "fp8_e5m2"})...))
 }
 
 func dtypeNames() []string {
@@ -97,15 +98,13 @@ func fieldSchemas() map[string]string {
 		"Traffic.concurrency":     numbers(0, 10_000), "Traffic.requests": numbers(0, 1_000_000),
 		"Traffic.turns": numbers(0, 1000),
 		"Traffic.rate":  `{"type": "number", "minimum": 0, "maximum": 1000000}`, "Kind.name": text,
-		"Ollama.keep_alive":                 `{"type": ["string", "integer"]}`,
 		"Deployment.gpu_memory_utilization": share, "Deployment.model_params": positive}
 	for schema, names := range map[string][]string{
 		perhaps: {"Deployment.container_name", "Deployment.quantization"},
 		count: {"Deployment.tensor_parallel_size", "Deployment.num_layers", "Deployment.num_heads",
 			"Deployment.head_dim", "Deployment.hidden_size"},
-		number: {"Goal.ttft_ms", "Goal.tpot_ms", "Goal.e2e_ms", "Kind.share"},
-		numbers(0, tokens): {"Warmup.launches", "Kind.input_length", "Kind.output_length", "LlamaCpp.batch_threads",
-			"LlamaCpp.batch", "LlamaCpp.ubatch", "LlamaCpp.gpu_layers"},
+		number:             {"Goal.ttft_ms", "Goal.tpot_ms", "Goal.e2e_ms", "Kind.share"},
+		numbers(0, tokens): {"Warmup.launches", "Kind.input_length", "Kind.output_length"},
 		numbers(1, tokens): {"Warmup.tokens"},
 		list(text): {"Plan.engines", "Plan.model", "Plan.webllm_version", "Group.engines",
 			"Axes.webllm_versions"},
@@ -123,18 +122,48 @@ func fieldSchemas() map[string]string {
 	}
 	for name, values := range map[string][]string{"Plan.isolation": {"launch", "reused", "shared"},
 		"Plan.cache": {"off", "on"},
-		"Plan.order": {"interleaved", "shuffled", "grouped"}, "Plan.thread": {"page", "worker"},
-		"Plan.adapter": {"auto", "gpu", "swiftshader"},
-		"Plan.kernels": {"auto", "software", "gpu"}, "Plan.sort": {"partial", "full"},
-		"Traffic.loop":     {"closed", "open", "batch"},
-		"Traffic.arrivals": {"constant", "poisson"}, "OpenAI.api": {"completions", "chat"},
-		"Ollama.kv_type":           plan.OllamaKVTypes(),
-		"LlamaCpp.flash_attention": {"off", "on", "auto"}, "LlamaCpp.mmap": {"on", "off"},
-		"LlamaCpp.cache_type_k": plan.CacheTypes(),
-		"LlamaCpp.cache_type_v": plan.CacheTypes()} {
+		"Plan.order": {"interleaved", "shuffled", "grouped"}, "Traffic.loop": {"closed", "open", "batch"},
+		"Traffic.arrivals": {"constant", "poisson"}} {
 		fields[name] = oneOf(append(values, "")...)
 	}
 	return fields
+}
+
+// sections are the schemas of what a plan says to engines.
+func sections() map[string]string {
+	out := map[string]string{}
+	for _, k := range kinds.All.Sections() {
+		var fields, required []string
+		for _, f := range k.Config().Fields() {
+			if f.Key == "" {
+				continue
+			}
+			of := `{"type": ["string", "integer"]}`
+			switch f.To.(type) {
+			case *int:
+				of = numbers(0, tokens)
+			case *bool:
+				of = `{"type": "boolean"}`
+			}
+			if f.OneOf != nil {
+				of = oneOf(append(f.OneOf, "")...)
+			}
+			if of = other(strings.ReplaceAll(f.Help, `"`, `'`), of); k.Root {
+				out["Plan."+f.Key] = of
+				continue
+			}
+			fields = append(fields, `"`+f.Key+`": `+of)
+			if f.Required {
+				required = append(required, f.Key)
+			}
+		}
+		if !k.Root {
+			list, _ := json.Marshal(append([]string{}, required...))
+			out["Plan."+k.Section] = `{"description": "what is said to ` + k.Title + `", "type": ["object", "null"], "additionalProperties": false, ` +
+				`"required": ` + string(list) + `, "properties": {` + strings.Join(fields, ", ") + `}}`
+		}
+	}
+	return out
 }
 
 // otherNames are those of one value, and other tools'.
@@ -147,6 +176,7 @@ func otherNames() map[string]string {
 		"Group.webllm_version": other("webllm_versions", list(text)),
 		"Group.context":        other("contexts", contexts()), "Group.threads": other("thread_counts", lengths()),
 		"Group.start": other("starts", starts())}
+	maps.Copy(others, sections())
 	for _, of := range []string{"Plan.", "Group."} {
 		others[of+"input_length"], others[of+"output_length"] = other("input_lengths", lengths()),
 			other("output_lengths", lengths())

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 )
@@ -104,7 +105,7 @@ func TestLoadsThatContradictOneAnother(t *testing.T) {
 		if strings.HasPrefix(text, "models") {
 			whole = strings.Replace(whole, "model: tiny\n", "", 1)
 		}
-		_, err := plan.Parse([]byte(whole), "p")
+		_, err := plan.Parse([]byte(whole), "p", kinds.All...)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}

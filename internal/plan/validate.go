@@ -25,8 +25,7 @@ var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 func (p Plan) Validate() error {
 	checks := []func() error{p.validateScalars, p.validateModels, func() error { return p.Traffic.validate(p) },
 		p.validatePrompts,
-		p.validateParts, p.validateSchedule, p.validateAxes, p.LlamaCpp.validate,
-		func() error { return p.Ollama.validate(time.Duration(p.Timeout)) }, p.OpenAI.validate, p.validateKV,
+		p.validateParts, p.validateSchedule, p.validateAxes, p.validateSections,
 		p.validateLoad, p.Gate.Validate, p.validateReference, p.validateMatrix}
 	for _, check := range checks {
 		if err := check(); err != nil {
@@ -210,10 +209,6 @@ func (p Plan) validateParts() error {
 		{"isolation", p.Isolation, []string{OfLaunch, Reused, Shared}},
 		{"cache", p.Cache, []string{record.CacheOff, record.CacheOn}},
 		{"order", p.Order, []string{Interleaved, Shuffled, Grouped}},
-		{"thread", p.Thread, []string{"page", "worker"}},
-		{"adapter", p.Adapter, []string{"auto", "gpu", "swiftshader"}},
-		{"kernels", p.Kernels, []string{"auto", "software", "gpu"}},
-		{"sort", p.Sort, []string{"partial", "full"}},
 		{"dtype", p.DType, dtypes()},
 		{"kv_cache_dtype", p.KVDType, kvDTypes()},
 		{"start", p.Start, starts()},
@@ -221,14 +216,6 @@ func (p Plan) validateParts() error {
 		if err := oneOf(c.field, c.value, c.known...); err != nil {
 			return err
 		}
-	}
-	switch {
-	case p.WebLLMVersion != "" && p.WebLLMBundle != "":
-		return errors.New("webllm_bundle: webllm_version says which WebLLM runs too; choose one")
-	case p.WebLLMBundle != "" && len(p.WebLLMVersions) > 0:
-		return errors.New("webllm_bundle: webllm_versions say which WebLLM runs too; choose one")
-	case p.ModelLib != "" && p.Kernels+p.Sort != "":
-		return errors.New("model_lib: it names a library that is compiled, and kernels and sort say how one is; choose one")
 	}
 	return nil
 }
@@ -266,20 +253,6 @@ func (p Plan) groupStarts() (all [][]string) {
 		all = append(all, g.Starts)
 	}
 	return all
-}
-
-// validateKV refuses that the cache's type is said in two places.
-func (p Plan) validateKV() error {
-	said := p.KVDType != "" || len(p.KVDTypes) > 0 ||
-		slices.ContainsFunc(p.Models, func(g Group) bool { return len(g.KVDTypes) > 0 })
-	switch {
-	case !said:
-	case p.LlamaCpp != nil && p.LlamaCpp.CacheTypeK+p.LlamaCpp.CacheTypeV != "":
-		return errors.New("llamacpp.cache_type_k: kv_cache_dtype says the cache's type too; leave one out")
-	case p.Ollama != nil && p.Ollama.KVType != "":
-		return errors.New("ollama.kv_type: kv_cache_dtype says the cache's type too; leave one out")
-	}
-	return nil
 }
 
 // validateLoad refuses loads that contradict one another.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 	"llmparity/internal/schematest"
 )
@@ -112,7 +113,7 @@ var wrong = []struct {
 		"p line 6: prompts[0].conversation: nothing is said in it", false},
 	{head + "max_tokens: 4\nprompts:\n- [a]\n", "p line 6: prompts[0]: a list stands where a text is wanted", false},
 	{head + body + "kv_cache_dtypes: [f16, q8_0]\nllamacpp: {cache_type_k: f16}\n",
-		"p line 7: llamacpp.cache_type_k: kv_cache_dtype says the cache's type too", true},
+		"p line 7: llamacpp.cache_type_k: kv_cache_dtype says it too", true},
 	{head + body + "gate:\n  peak_pss_mb: {most: 3}\n", "p line 7: gate.peak_pss_mb.most: unknown field", false},
 	{head + body + "gate:\n  peak_pss: {max: 3, min: 4}\n", "p line 7: gate.peak_pss: min is 4 and max is 3", true},
 	{head + body + body, `p line 6: mapping key "input_lengths" already defined`, true},
@@ -126,7 +127,7 @@ var wrong = []struct {
 func TestWrongPlans(t *testing.T) {
 	validate := schematest.Validator(t, "plan")
 	for _, c := range wrong {
-		_, err := plan.Parse([]byte(c.text), "p")
+		_, err := plan.Parse([]byte(c.text), "p", kinds.All...)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||
 			fault.Of(err) != fault.Usage {
 			t.Errorf("%s\nis answered with %v (class %s), want %s", c.text, err, fault.Of(err), c.want)
@@ -178,7 +179,7 @@ func TestRightPlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := plan.Parse(written, "p.yaml")
+		again, err := plan.Parse(written, "p.yaml", kinds.All...)
 		p.DefaultEngines = false // the plan that is written names them
 		if err != nil || !reflect.DeepEqual(p, again) {
 			t.Errorf("%s\nis written\n%s\nand read again as %+v, not as %+v: %v", text, written, again, p, err)
@@ -222,7 +223,7 @@ func TestBombs(t *testing.T) {
 	for text, want := range bombs() {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := plan.Parse([]byte(text), "p")
+		_, err := plan.Parse([]byte(text), "p", kinds.All...)
 		runtime.ReadMemStats(&after)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v, want %s", text, err, want)
@@ -240,14 +241,14 @@ func TestTooManyCells(t *testing.T) {
 	}
 	list := "[" + strings.Join(thousand, ", ") + "]\n"
 	text := head + "input_lengths: " + list + "output_lengths: " + list + "contexts: " + list
-	_, err := plan.Parse([]byte(text), "p")
+	_, err := plan.Parse([]byte(text), "p", kinds.All...)
 	if err == nil || err.Error() != "p line 6: contexts: 2000000000 cells are more than 10000: "+
 		"leave out values of an axis, or make several plans" {
 		t.Error(err)
 	}
 	text = head + "max_tokens: 4\ninput_lengths: [5000]\nthreads: [1, 2]\ninclude:\n- input_lengths: " + list +
 		"  threads: " + list
-	_, err = plan.Parse([]byte(text), "p")
+	_, err = plan.Parse([]byte(text), "p", kinds.All...)
 	if err == nil || !strings.HasPrefix(err.Error(), "p line 8: include[0]: 1001003 cells are more than 10000") {
 		t.Error(err)
 	}

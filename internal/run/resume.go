@@ -63,8 +63,12 @@ func (p *past) samePlan(r *runner) error {
 		return fault.New(fault.Usage, "put it back, or begin a new run with it",
 			"plan.yaml in %s is not what it was when the run began", p.Dir)
 	}
+	written := p.Plan
+	was, err := r.Plan.Like(p.Plan, "the run's plan")
+	if err == nil {
+		written, err = was.YAML() // another version may have written its fields in another order
+	}
 	if r.Plan.Order == plan.Shuffled && r.Plan.Seed == 0 {
-		was, err := plan.Parse(p.Plan, "the run's plan")
 		if err != nil {
 			return err
 		}
@@ -74,11 +78,11 @@ func (p *past) samePlan(r *runner) error {
 	if err != nil {
 		return err
 	}
-	if bytes.Equal(text, p.Plan) {
+	if bytes.Equal(text, written) {
 		return nil
 	}
 	return fault.New(fault.Usage, "leave the plan and its flags out, and the run's own is gone on with, or begin a new run",
-		"the plan is not the one of the run in %s: %s", p.Dir, firstDifference(p.Plan, text))
+		"the plan is not the one of the run in %s: %s", p.Dir, firstDifference(written, text))
 }
 
 // firstDifference names the first line that is not as it was.

@@ -42,7 +42,7 @@ type Config struct {
 	PromptCache bool
 
 	FlashAttention string // off unless set: on, auto
-	NoMmap         bool   // read the model into memory in place of mapping its file
+	Mmap           string // on unless set; off: read the model into memory in place of mapping its file
 	GPULayers      int    // how many layers a GPU holds
 
 	answer time.Duration // how long llama-server's first answer may take; 0: a minute
@@ -84,7 +84,7 @@ func (c Config) common(m engine.Model) []flag {
 			flags = append(flags, flag{size.name, strconv.Itoa(size.value)})
 		}
 	}
-	if c.NoMmap {
+	if c.Mmap == "off" {
 		flags = append(flags, flag{noMmap})
 	}
 	return append(flags,
@@ -151,7 +151,7 @@ func (c Config) policy(m engine.Model, said load) map[string]string {
 		"threads":         threads,
 		"threads_batch":   batch,
 		"prompt_cache":    map[bool]string{false: "off", true: "on"}[c.PromptCache],
-		"mmap":            map[bool]string{false: "on", true: "off"}[c.NoMmap],
+		"mmap":            cmp.Or(c.Mmap, "on"),
 		"gpu_layers":      said.layers(c.GPULayers),
 		"repacking":       said.repacking(),
 		"warmup":          "off",

@@ -41,7 +41,7 @@ func (*Engine) Name() string { return Name }
 func (l *Engine) Caps() engine.Caps {
 	return engine.Caps{IgnoreEOS: true, TokenIDs: true, Exact: true, PromptCache: l.config.PromptCache,
 		Requests:  l.config.slots(),
-		Isolation: record.OfLaunch, Scores: true}
+		Isolation: record.OfLaunch, Scores: true, Rounds: l.config.coarse()}
 }
 
 // Check looks for llama-server and reads the model's header.

@@ -38,8 +38,9 @@ func NewOneShot(c Config) *OneShot {
 func (*OneShot) Name() string { return OneShotName }
 
 // Caps is what llama-completion can do. Every generation is a process of its own, also within a launch.
-func (*OneShot) Caps() engine.Caps {
-	return engine.Caps{IgnoreEOS: true, Requests: 1, Isolation: record.OfLaunch, PerGeneration: true}
+func (o *OneShot) Caps() engine.Caps {
+	return engine.Caps{IgnoreEOS: true, Requests: 1, Isolation: record.OfLaunch, PerGeneration: true,
+		Rounds: o.config.coarse()}
 }
 
 // Check looks for the program and reads the model's header.

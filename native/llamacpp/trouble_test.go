@@ -356,8 +356,8 @@ func logValues(t *testing.T, p *enginetest.Probe) map[string]float64 {
 
 func TestLlamaCppOptionsReachTheServer(t *testing.T) {
 	c := newEngine(t).config
-	c.Batch, c.UBatch, c.CacheK, c.CacheV, c.FlashAttention, c.NoMmap, c.BatchThreads = 64, 32, "q8_0", "f16", "auto",
-		true, 2
+	c.Batch, c.UBatch, c.CacheK, c.CacheV, c.FlashAttention, c.Mmap, c.BatchThreads = 64, 32, "q8_0", "f16", "auto",
+		"off", 2
 	s, p := opened(t, New(c))
 	if err := s.Load(t.Context(), randomModel(t, ascii())); err != nil {
 		t.Fatal(err)

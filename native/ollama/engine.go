@@ -139,7 +139,8 @@ func (*Ollama) Name() string { return Name }
 
 // Caps is what Ollama can do.
 func (o *Ollama) Caps() engine.Caps {
-	c := engine.Caps{Resident: true, PromptCache: true, Requests: o.config.slots(), Isolation: record.OfLaunch}
+	c := engine.Caps{Resident: true, PromptCache: true, Requests: o.config.slots(), Isolation: record.OfLaunch,
+		Rounds: true} // it has no KV cache of f32
 	if o.config.URL != "" {
 		c.Served, c.Isolation = true, record.OfServer
 	}
@@ -169,6 +170,26 @@ func (o *Ollama) Check(ctx context.Context, m engine.Model) error {
 		_, err = c.known(ctx, m.Name)
 	}
 	return err
+}
+
+// Accepts refuses to choose the KV cache of a server that runs already, beside what Check refuses.
+func (o *Ollama) Accepts(ctx context.Context, m engine.Model) engine.Verdict {
+	if c := o.config; c.URL != "" && c.KVType != "" {
+		return engine.Refuse(fault.New(fault.NotSupported, "leave it out",
+			"kv_cache_dtype: %s: an Ollama that runs already has its own", c.KVType))
+	}
+	return engine.Refuse(o.Check(ctx, m))
+}
+
+// Files is nothing: which file of its store a model is, is not known.
+func (*Ollama) Files(engine.Model) []string { return nil }
+
+// Held is not known of a server that runs already.
+func (o *Ollama) Held(m engine.Model) engine.Held {
+	if o.config.URL != "" {
+		return engine.Held{Path: m.Path}
+	}
+	return engine.Held{As: Kind.Memory, Path: m.Path}
 }
 
 // checkModel leaves the architecture to Ollama.

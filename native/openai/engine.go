@@ -99,7 +99,7 @@ func (e *Engine) Caps() engine.Caps {
 	defer e.mu.Unlock()
 	return engine.Caps{IgnoreEOS: e.kind.ignoresEOS(), PromptCache: e.kind != llamaServer, Resident: at.local ||
 		e.local, Served: true, Requests: requests,
-		Isolation: record.OfServer}
+		Isolation: record.OfServer, Rounds: true} // what it has is not known
 }
 
 // Check asks the server what it is and whether it has the model. One that loads it is waited for.

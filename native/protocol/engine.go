@@ -91,6 +91,19 @@ func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 	return nil
 }
 
+// Accepts leaves to the program what it runs, which it says when it has started.
+func (e *Engine) Accepts(context.Context, engine.Model) engine.Verdict {
+	if err := e.Found(); err != nil {
+		return engine.Refuse(err)
+	}
+	return engine.Undecided("%s says what it runs when it has started", e.Name())
+}
+
+// Confirm starts it, and ends it again.
+func (e *Engine) Confirm(ctx context.Context, m engine.Model, _ func(string)) error {
+	return e.Check(ctx, m)
+}
+
 func (e *Engine) formats() []string {
 	if len(e.hello.Formats) == 0 {
 		return []string{ggufFormat}

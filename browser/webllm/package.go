@@ -1,4 +1,4 @@
-package main
+package webllm
 
 import (
 	"cmp"
@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/spf13/pflag"
 
 	"llmparity/browser"
 	"llmparity/internal/child"
@@ -20,100 +17,52 @@ import (
 	"llmparity/internal/mlc"
 	"llmparity/internal/model"
 	"llmparity/internal/modellib"
-	"llmparity/internal/plan"
 	"llmparity/internal/record"
 )
 
-// packageFlags is what a user may say of how a model is made ready for WebLLM.
-type packageFlags struct {
-	kernels string
-	sort    string
-	dtype   string
-}
+// prefillChunk is how many prompt tokens the library takes at a time, where the context has room for as many.
+const prefillChunk = 128
 
-func (f *packageFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.kernels, "kernels", browser.AutoKernels,
-		"the model library's kernels: software, gpu, or auto (by the WebGPU adapter)")
-	flags.StringVar(&f.sort, "sort", "partial",
-		"how much of the probabilities the model library sorts to sample: partial or full")
-	f.dtype = browser.F32
-}
-
-// registerDType is for commands that make one package.
-func (f *packageFlags) registerDType(flags *pflag.FlagSet) {
-	flags.StringVar(&f.dtype, "dtype", browser.F32,
-		"WebLLM's weights, activations and KV cache: f32, or f16 (the adapter must have shader-f16)")
-}
-
-// follow takes from the plan what it says.
-func (f *packageFlags) follow(p plan.Plan) {
-	for _, field := range []struct {
-		to   *string
-		said string
-	}{{&f.dtype, p.DType}, {&f.kernels, p.Kernels}, {&f.sort, p.Sort}} {
-		if field.said != "" {
-			*field.to = field.said
-		}
-	}
-}
-
-func (f *packageFlags) validate() error {
-	for _, c := range []struct {
-		flag, value string
-		known       []string
-	}{
-		{"kernels", f.kernels, []string{"", browser.AutoKernels, browser.SoftwareKernels, browser.GPUKernels}},
-		{"sort", f.sort, []string{"", "partial", "full"}},
-		{"dtype", f.dtype, []string{"", browser.F32, browser.F16}},
-	} {
-		if !slices.Contains(c.known, c.value) {
-			return fault.New(fault.Usage, fmt.Sprintf("choose one of %v", c.known[1:]), "--%s %q", c.flag, c.value)
-		}
-	}
-	return nil
-}
-
-// variant is the library's for a target.
-func (f *packageFlags) variant(t browser.Target) modellib.Variant {
-	return modellib.Variant{Kernels: t.Kernels, Sort: cmp.Or(f.sort, "partial")}
-}
-
-// options are those of a model's package and library.
-func (f *packageFlags) options(context int) mlc.Options {
+// Options are those of a model's package and library.
+func Options(context int, dtype string) mlc.Options {
 	o := mlc.Options{ContextWindow: context, PrefillChunk: min(prefillChunk, context), DType: "float32"}
-	if f.dtype == browser.F16 {
+	if dtype == browser.F16 {
 		o.DType = "float16"
 	}
 	return o
 }
 
-// packager makes WebLLM packages, with their libraries, in the cache folder dir, unless they are there.
-type packager struct {
-	packageFlags
-	dir    string
-	bundle browser.Bundle // that is to run them
-	given  string         // a library, by its file or address; empty: one is compiled
+// maker makes WebLLM packages, with their libraries, in the cache folder dir, unless they are there.
+type maker struct {
+	Config
+	dtype string
+	dir   string
 }
 
-func (p packager) make(ctx context.Context, m engine.Model, t browser.Target, say func(string)) (
+// variant is the library's for a target.
+func (c Config) variant(t browser.Target) modellib.Variant {
+	return modellib.Variant{Kernels: t.Kernels, Sort: cmp.Or(c.Sort, "partial")}
+}
+
+func (p maker) make(ctx context.Context, m engine.Model, t browser.Target, say func(string)) (
 	browser.Package, error) {
 	if m.Format == model.WebLLM {
-		return p.packaged(ctx, m, say)
+		return p.packaged(ctx, m, t.Bundle, say)
 	}
-	f, err := openReadable(m.Path)
+	f, err := gguf.OpenReadable(m.Path)
 	if err != nil {
 		return browser.Package{}, err
 	}
 	defer f.Close()
-	options := p.options(m.Context)
+	options := Options(m.Context, p.dtype)
 	made := browser.Package{ID: m.Name, DType: t.DType, Context: m.Context, PrefillChunk: options.PrefillChunk,
 		Policy: map[string]string{"weights_dtype": t.DType, "kv_dtype": t.DType, "activations_dtype": t.DType}}
 	// The library first: where it can't be had, no package is written in vain.
-	if p.given == "" {
+	if p.Library == "" {
 		made.Library, err = p.library(ctx, f, options, t, say)
 	} else {
 		var lib mlc.Library
-		made.Library, lib, err = p.givenLibrary(ctx, f, options, say)
+		made.Library, lib, err = p.givenLibrary(ctx, f, options, t.Bundle, say)
 		made.PrefillChunk = lib.PrefillChunkSize // WebLLM goes by the library
 	}
 	if err != nil {
@@ -159,12 +108,12 @@ func stillOf(p browser.Package, m engine.Model) error {
 }
 
 // library is the one that is compiled for the model, unless the cache has it.
-func (p packager) library(ctx context.Context, f *gguf.File, options mlc.Options, t browser.Target,
+func (p maker) library(ctx context.Context, f *gguf.File, options mlc.Options, t browser.Target,
 	say func(string)) (browser.Library, error) {
-	if err := p.bundle.Fits(mlc.OwnImports()); err != nil {
+	if err := t.Bundle.Fits(mlc.OwnImports()); err != nil {
 		return browser.Library{}, err
 	}
-	built, err := compile(ctx, p.dir, f, options, p.variant(t), say)
+	built, err := Compile(ctx, p.dir, f, options, p.variant(t), say)
 	if err != nil {
 		return browser.Library{}, err
 	}
@@ -176,8 +125,8 @@ func (p packager) library(ctx context.Context, f *gguf.File, options mlc.Options
 		Detail: p.variant(t).String(), Kernels: t.Kernels}, nil
 }
 
-// compile compiles the model's library unless the cache has it.
-func compile(ctx context.Context, dir string, f *gguf.File, options mlc.Options, v modellib.Variant,
+// Compile compiles the model's library unless the cache has it.
+func Compile(ctx context.Context, dir string, f *gguf.File, options mlc.Options, v modellib.Variant,
 	say func(string)) (modellib.Library, error) {
 	shape, err := mlc.Shape(f, options)
 	if err != nil {
@@ -200,7 +149,7 @@ func otherArithmetic(p *browser.Package, stored string) {
 		}
 		warn(fmt.Sprintf("the model's weights are %s: WebLLM computes with weights, activations and KV cache in f16, a native engine on "+
 			"the stored weights with activations in f32 or rounded in another way, so greedy tokens may part", stored))
-	case stored != f32:
+	case stored != browser.F32:
 		p.Policy["weights"] = "dequantised to f32 from " + stored
 		warn(fmt.Sprintf("the model's weights are %s: WebLLM computes on them dequantised to f32, a native engine on the stored ones "+
 			"with rounded activations, so greedy tokens may part", stored))

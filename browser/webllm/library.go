@@ -1,4 +1,4 @@
-package main
+package webllm
 
 import (
 	"context"
@@ -26,9 +26,10 @@ import (
 
 // givenLibrary is the library that a user named by its file or address, if it fits the model and the WebLLM that is to
 // run it.
-func (p packager) givenLibrary(ctx context.Context, f *gguf.File, options mlc.Options, say func(string)) (
+func (p maker) givenLibrary(ctx context.Context, f *gguf.File, options mlc.Options, b browser.Bundle,
+	say func(string)) (
 	browser.Library, mlc.Library, error) {
-	lib, file, err := p.open(ctx, p.given, say)
+	lib, file, err := p.open(ctx, p.Library, b, say)
 	if err != nil {
 		return browser.Library{}, lib, err
 	}
@@ -43,13 +44,14 @@ func (p packager) givenLibrary(ctx context.Context, f *gguf.File, options mlc.Op
 	if err := lib.Matches(have, shape); err != nil {
 		return browser.Library{}, lib, err
 	}
-	l, err := named(lib, file, p.given)
+	l, err := named(lib, file, p.Library)
 	return l, lib, err
 }
 
 // open reads a library, which is fetched first where it is an address, and looks whether the WebLLM that is to run it
 // can.
-func (p packager) open(ctx context.Context, given string, say func(string)) (lib mlc.Library, file string, err error) {
+func (p maker) open(ctx context.Context, given string, b browser.Bundle, say func(string)) (lib mlc.Library,
+	file string, err error) {
 	file = given
 	if isAddress(given) {
 		if file, err = fetch(ctx, filepath.Join(p.dir, "libraries"), given, say); err != nil {
@@ -60,7 +62,7 @@ func (p packager) open(ctx context.Context, given string, say func(string)) (lib
 		return lib, file, err
 	}
 	lib.File = given
-	return lib, file, p.bundle.Fits(lib.Imports)
+	return lib, file, b.Fits(lib.Imports)
 }
 
 // named is a library as the record names it: source is where it is from.
@@ -70,12 +72,12 @@ func named(lib mlc.Library, file, source string) (browser.Library, error) {
 		return browser.Library{}, err
 	}
 	l := browser.Library{Path: file, SHA256: sum, Bytes: lib.Bytes, Source: source}
-	l.Origin, l.Detail, l.Kernels = originOf(source, lib)
+	l.Origin, l.Detail, l.Kernels = OriginOf(source, lib)
 	return l, nil
 }
 
-// originOf says whose library it is: its own mark tells ours, its address MLC's.
-func originOf(given string, lib mlc.Library) (origin, detail, kernels string) {
+// OriginOf says whose library it is: its own mark tells ours, its address MLC's.
+func OriginOf(given string, lib mlc.Library) (origin, detail, kernels string) {
 	if v := lib.Own; v != nil {
 		return browser.Ours, v.String(), v.Kernels
 	}

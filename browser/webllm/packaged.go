@@ -1,4 +1,4 @@
-package main
+package webllm
 
 import (
 	"cmp"
@@ -15,7 +15,8 @@ import (
 
 // packaged makes ready a model that is a package: all it lacks is a library, which lies beside the weights unless one
 // is named.
-func (p packager) packaged(ctx context.Context, m engine.Model, say func(string)) (browser.Package, error) {
+func (p maker) packaged(ctx context.Context, m engine.Model, b browser.Bundle, say func(string)) (browser.Package,
+	error) {
 	existing, err := mlc.OpenPackage(m.Path)
 	if err != nil {
 		return browser.Package{}, err
@@ -28,11 +29,11 @@ func (p packager) packaged(ctx context.Context, m engine.Model, say func(string)
 		return browser.Package{}, fault.New(fault.Usage, "leave --dtype out",
 			"the package %s has types of its own (%s)", m.Path, existing.Quantization)
 	}
-	given := cmp.Or(p.given, existing.Library)
+	given := cmp.Or(p.Library, existing.Library)
 	if given == "" {
 		return browser.Package{}, noLibrary(existing)
 	}
-	lib, file, err := p.open(ctx, given, say)
+	lib, file, err := p.open(ctx, given, b, say)
 	if err != nil {
 		return browser.Package{}, err
 	}
@@ -50,7 +51,7 @@ func (p packager) packaged(ctx context.Context, m engine.Model, say func(string)
 	made.Overrides = map[string]any{"context_window_size": m.Context, "sliding_window_size": -1}
 	// A package out of the store knows where it is from.
 	source := given
-	if stored, err := catalogue.Open(filepath.Dir(m.Path), filepath.Base(m.Path)); err == nil && p.given == "" {
+	if stored, err := catalogue.Open(filepath.Dir(m.Path), filepath.Base(m.Path)); err == nil && p.Library == "" {
 		_, origin := stored.Library()
 		source = origin.From
 		made.Policy["model_source"] = cmp.Or(stored.Source, stored.Entry.Model)

@@ -1,4 +1,4 @@
-package main
+package webllm
 
 import (
 	"os"
@@ -15,24 +15,24 @@ import (
 	"llmparity/internal/tiny"
 )
 
-// tinyWith is a packager with a cache of its own, and a library for the tiny model that it need not compile.
-func tinyWith(t *testing.T, context int) (p packager, model string) {
+// tinyWith is a maker with a cache of its own, and a library for the tiny model that it need not compile.
+func tinyWith(t *testing.T, context int) (p maker, path string) {
 	t.Helper()
-	model = filepath.Join(t.TempDir(), "tiny.gguf")
-	if err := tiny.WriteFile(model); err != nil {
+	path = filepath.Join(t.TempDir(), "tiny.gguf")
+	if err := tiny.WriteFile(path); err != nil {
 		t.Fatal(err)
 	}
-	f, err := gguf.Open(model)
+	f, err := gguf.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	variant := modellib.Variant{Kernels: browser.SoftwareKernels, Sort: "partial"}
-	lib, err := compile(t.Context(), cache.Dir(os.Getenv), f, p.options(context), variant, func(s string) { t.Log(s) })
+	lib, err := Compile(t.Context(), cache.Dir(os.Getenv), f, Options(context, browser.F32), variant, func(s string) { t.Log(s) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	return packager{dir: t.TempDir(), given: lib.Path}, model
+	return maker{Config: Config{Library: lib.Path}, dir: t.TempDir()}, path
 }
 
 // The cache knows a package by its model's sum: a model that was replaced since that was taken is not put there in its

@@ -1,0 +1,113 @@
+// Package webllm makes WebLLM an engine: its settings, which of its versions runs, and models as it wants them.
+package webllm
+
+import (
+	"errors"
+	"strings"
+
+	"llmparity/assets/page"
+	"llmparity/browser"
+	"llmparity/internal/engine"
+	"llmparity/internal/model"
+)
+
+// Kind is WebLLM, in a browser that is started or attached to.
+var Kind = &engine.Kind{
+	Name: browser.Name, Title: "WebLLM", Default: true, Browser: true,
+	Section: browser.Name, Root: true, Config: func() engine.Config { return newConfig() },
+	New: func(_ string, c engine.Config, s engine.Settings) engine.Engine { return New(*c.(*Config), s) },
+	Shared: []string{"dtype", "watchdog", "webllm-version", "profile-phases", string(engine.HeapSnapshot),
+		string(engine.SamplingProfile), string(engine.Trace), string(engine.CPUProfile)},
+	Axes: []string{engine.AxisVersion}, Version: page.WebLLM,
+	DTypes: []string{browser.F32, browser.F16}, DTypeOf: "weights, activations and KV cache",
+	KVTypes: func(dtype string) []string {
+		if dtype == browser.F16 {
+			return []string{browser.F16}
+		}
+		return []string{browser.F32}
+	},
+	Runs: func(string) string {
+		return "converts it, compiles a library for it and runs it: in f32, or in f16 where the WebGPU adapter has shader-f16"
+	},
+	Parts: parts, Found: found, Compare: compare,
+	Makes: makes, Memory: "webllm", Formats: []string{model.WebLLM},
+	Program: func(c engine.Config, _ engine.Settings) (string, error) {
+		if own := c.(*Config); own.Launch.Attach == "" {
+			return browser.FindChrome(own.Chrome)
+		}
+		return "", nil
+	},
+}
+
+// Config is what a user may choose of WebLLM and its browser.
+type Config struct {
+	Chrome  string
+	Launch  browser.Launch
+	Adapter string
+	Thread  string
+	Kernels string // of the model library, and how it sorts
+	Sort    string
+	Library string // a model library, by its file or address; empty: one is compiled
+	Bundle  string // a build of WebLLM, by its file; empty: a version
+}
+
+func newConfig() *Config {
+	return &Config{Adapter: string(browser.Auto), Thread: string(browser.PageThread), Kernels: browser.AutoKernels,
+		Sort: "partial"}
+}
+
+// Fields are the settings that users have.
+func (c *Config) Fields() []engine.Field {
+	return []engine.Field{
+		{To: &c.Chrome, Flag: "chrome", Place: true, Help: "the browser to start, by its path or as " +
+			strings.Join(browser.Brands, ", ") + " (default: $LLMPARITY_CHROME, else Chrome, Chromium or Edge)"},
+		{To: &c.Launch.Headed, Flag: "headed", Place: true,
+			Help: "let the browser have a window: on a private Xvfb where there is no display"},
+		{To: &c.Launch.Attach, Flag: "attach", Place: true,
+			Help: "open a tab in a browser that runs already: HOST:PORT of its --remote-debugging-port, or ws://…"},
+		{To: &c.Launch.Flags, Flag: "chrome-flag",
+			Help: "pass NAME or NAME=VALUE on to the browser; may be given several times"},
+		{To: &c.Adapter, Flag: "adapter", Key: "adapter",
+			OneOf: []string{string(browser.Auto), string(browser.GPU), string(browser.SwiftShader)},
+			Help:  "WebGPU adapter: auto, gpu or swiftshader (computed on the CPU)"},
+		{To: &c.Thread, Flag: "thread", Key: "thread", Run: true,
+			OneOf: []string{string(browser.PageThread), string(browser.WorkerThread)},
+			Help:  "where WebLLM runs: page (the page's own thread) or worker (a dedicated worker)"},
+		{To: &c.Kernels, Flag: "kernels", Key: "kernels", Run: true, Make: true,
+			OneOf: []string{browser.AutoKernels, browser.SoftwareKernels, browser.GPUKernels},
+			Help:  "the model library's kernels: software, gpu, or auto (by the WebGPU adapter)"},
+		{To: &c.Sort, Flag: "sort", Key: "sort", Run: true, Make: true, OneOf: []string{"partial", "full"},
+			Help: "how much of the probabilities the model library sorts to sample: partial or full"},
+		{To: &c.Library, Flag: "model-lib", Key: "model_lib", Run: true, Instead: []string{"kernels", "sort"},
+			Help: "a model library for WebLLM, by its file or https address, in place of one that is compiled here"},
+		{To: &c.Bundle, Flag: "webllm-bundle", Key: "webllm_bundle", Run: true, Axis: engine.AxisVersion,
+			Help: "a build of WebLLM: an ES module on disk"},
+	}
+}
+
+// Check refuses flags of the browser that make no sense together.
+func (c *Config) Check() error { return c.Launch.Check(c.Chrome) }
+
+// CheckPlan refuses to say how a library is compiled that is named.
+func (c *Config) CheckPlan(engine.Settings) error {
+	if c.Library != "" && c.Kernels+c.Sort != "" {
+		return errors.New("model_lib: it names a library that is compiled, and kernels and sort say how one is; choose one")
+	}
+	return nil
+}
+
+// Complete leaves a package its own library.
+func (c *Config) Complete(_ engine.Settings, m engine.Model) {
+	if c.Library != "" || m.Format == model.WebLLM {
+		c.Kernels, c.Sort = "", ""
+	}
+}
+
+// New makes the engine. It starts and fetches nothing.
+func New(c Config, s engine.Settings) *browser.WebLLM {
+	p := maker{Config: c, dtype: s.DType, dir: s.Cache}
+	b := bundle{dir: s.Cache, version: s.Version, file: c.Bundle}
+	return browser.New(browser.Config{Chrome: c.Chrome, Launch: c.Launch, Adapter: browser.Adapter(c.Adapter),
+		Kernels: c.Kernels, DType: s.DType, Thread: browser.Thread(c.Thread), Watchdog: s.Watchdog,
+		Lacks: b.lacks(), Find: b.find, Package: p.make, KVDType: s.KVDType, PrefillChunk: prefillChunk})
+}

@@ -1,0 +1,99 @@
+package webllm
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+
+	"llmparity/assets/page"
+	"llmparity/browser"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/modellib"
+	"llmparity/internal/record"
+)
+
+// The parts that say whether WebLLM can run.
+const (
+	browserPart = "browser"
+	bundlePart  = "WebLLM bundle"
+	adapterPart = "WebGPU adapter"
+)
+
+// parts are the browser, WebLLM, and what compiles model libraries.
+func parts(c engine.Config, s engine.Settings) []engine.Search {
+	own, tools := *c.(*Config), modellib.FindTools(s.Cache, os.Getenv)
+	says := func(kind fault.Kind, path string, args ...string) func(context.Context) engine.Part {
+		return func(ctx context.Context) engine.Part { return engine.Version(ctx, kind, path, args...) }
+	}
+	return []engine.Search{
+		{Name: browserPart, Find: own.browser},
+		{Name: bundlePart, Find: func(context.Context) engine.Part {
+			_, err := page.Bundle()
+			return engine.Part{Version: page.WebLLM, Err: err}
+		}},
+		{Name: "emscripten", Find: says(fault.NoEmscripten, tools.Emcc, "--version")},
+		{Name: "Python with TVM", Find: says(fault.NoPython, tools.Python, "-c",
+			"import sys, tvm; print(sys.version.split()[0], 'with TVM', tvm.__version__)")},
+		{Name: adapterPart, Starts: true, Find: func(ctx context.Context) engine.Part {
+			d, err := New(own, s).Device(ctx, func(string) {})
+			if err != nil {
+				return engine.Part{Err: err}
+			}
+			half := "no float16"
+			if hasF16(d) {
+				half = "with float16"
+			}
+			return engine.Part{Detail: d.Name + " (" + string(d.Class) + "), " + half, Device: &d}
+		}},
+	}
+}
+
+func hasF16(d record.Device) bool { return slices.Contains(browser.Features(d), "shader-f16") }
+
+// browser names the browser, and what a window of its could be opened on.
+func (c Config) browser(ctx context.Context) engine.Part {
+	if c.Launch.Attach != "" {
+		return engine.Part{Path: c.Launch.Attach, Detail: "one that runs already"}
+	}
+	path, err := browser.FindChrome(c.Chrome)
+	if err != nil {
+		return engine.Part{Err: err}
+	}
+	p := engine.Version(ctx, fault.NoChrome, path, "--version")
+	if runtime.GOOS == "linux" && os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+		p.Detail = "no window: there is no display, and no Xvfb to make one"
+		if _, err := exec.LookPath("Xvfb"); err == nil {
+			p.Detail = "a window opens on an Xvfb"
+		}
+	}
+	return p
+}
+
+func found(here engine.Here) engine.Finding {
+	bundle, haveBundle := here.Parts[bundlePart]
+	chrome, haveChrome := here.Parts[browserPart]
+	adapter := here.Parts[adapterPart].Device
+	e := engine.Finding{Name: browser.Name, Version: bundle.Version, Path: chrome.Path}
+	switch {
+	case !haveBundle || !haveChrome:
+		e.Can = "nothing: see what is missing"
+	case here.Quick:
+		e.Ready, e.Can = true, "as the WebGPU adapter can, which --quick does not ask"
+	case adapter == nil:
+		e.Can = "nothing: there is no WebGPU adapter"
+	default:
+		f16 := hasF16(*adapter)
+		e.Ready, e.Device, e.F16 = true, string(adapter.Class), &f16
+		e.Can = "models with float32 weights alone (q0f32, q4f32_1 …): the adapter has no shader-f16"
+		if f16 {
+			e.Can = "models with float16 and with float32 weights"
+		}
+		if adapter.Class == record.SoftwareAdapter {
+			e.Can += "; WebGPU is computed on the processor, which is slow and no browser against native"
+		}
+	}
+	return e
+}

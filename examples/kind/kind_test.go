@@ -1,0 +1,72 @@
+package kind_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/internal/schematest"
+)
+
+// llmparity builds the program with the engine's line added to the registry.
+func llmparity(t *testing.T) string {
+	t.Helper()
+	root, err := schematest.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	registry := filepath.Join(root, "internal", "kinds", "kinds.go")
+	text, err := os.ReadFile(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	added := strings.Replace(string(text), "\tprotocol.Kind,\n", "\tprotocol.Kind,\n\tkind.Kind,\n", 1)
+	added = strings.Replace(added, "import (\n", "import (\n\t\"llmparity/examples/kind\"\n", 1)
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {registry: filepath.Join(dir, "kinds.go")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"kinds.go": added, "overlay.json": string(overlay)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := filepath.Join(dir, "llmparity")
+	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "./cmd/llmparity")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// One package and one line make an engine with a flag, a section in plans, and answers of its own.
+func TestAKindIsBuiltIn(t *testing.T) {
+	program, dir := llmparity(t), t.TempDir()
+	plan := "name: p\nengines: [example]\nmodel: tiny\nprompts: [The third clock]\nmax_tokens: 4\nexample: {delay: 20000}\n"
+	if err := os.WriteFile(filepath.Join(dir, "p.yaml"), []byte(plan), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		ok   bool
+		want string
+	}{
+		{[]string{"generate", "--engine", "example", "--example-delay", "1", "--max-tokens", "4", "--prompt", "The third clock"},
+			true, "generated  4 tokens"},
+		{[]string{"generate", "--engine", "llamacpp", "--example-delay", "1"}, false, "--example-delay is for example"},
+		{[]string{"plan", "check", "p.yaml"}, false, "p.yaml line 6: example.delay: 20000 ms"},
+		{[]string{"run", "--help"}, true, "milliseconds that the example waits"},
+	} {
+		cmd := exec.Command(program, c.args...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if (err == nil) != c.ok || !strings.Contains(string(out), c.want) {
+			t.Errorf("%q: %v, want %q in\n%s", c.args, err, c.want, out)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package kinds_test
+
+import (
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"llmparity/internal/schematest"
+)
+
+// engines are names by which an engine is known, and where its own code is.
+var engines = []struct {
+	name *regexp.Regexp
+	own  string
+}{
+	{regexp.MustCompile(`(?i)webllm|web-llm`), "browser/"},
+	{regexp.MustCompile(`(?i)llama[._-]?cpp|llama-server|llama-completion`), "native/llamacpp/"},
+	{regexp.MustCompile(`(?:^|[^nN])(?i:ollama)`), "native/ollama/"},
+	{regexp.MustCompile(`(?i)openai`), "native/openai/"},
+}
+
+// elsewhere are the files and folders that may name engines, and why.
+var elsewhere = map[string]string{
+	"internal/kinds/kinds.go": "the registry",
+	"internal/engine/kind.go": "the axis webllm_version",
+	"assets/page/":            "WebLLM's page",
+	"internal/catalogue/":     "WebLLM's catalogue",
+	"internal/model/":         "models out of that catalogue",
+	"internal/mlc/":           "packages that WebLLM loads",
+	"internal/modellib/":      "libraries that WebLLM loads",
+	"internal/plan/":          "the axis webllm_version",
+	"internal/resolve/":       "the axis webllm_version",
+	"internal/estimate/":      "models of memory, also of engines that llmparity does not run",
+	"internal/recount/":       "the same, written twice",
+	"internal/fault/":         "the names of exit codes",
+	"internal/gguf/":          "which program mends a file",
+	"internal/tiny/":          "what llama.cpp does otherwise than the reference",
+	"internal/figure/":        "names in records, of engines that may not be here",
+	"compare/":                "names in records, of engines that may not be here",
+	"reports/":                "colours of engines that may not be here",
+	"native/openai/":          "servers that speak OpenAI's interface",
+	"native/program/":         "where Ollama's libraries lie",
+
+	"cmd/llmparity/engines.go":       "the axis webllm_version",
+	"cmd/llmparity/axes.go":          "the axis webllm_version",
+	"cmd/llmparity/lists.go":         "the axis webllm_version",
+	"cmd/llmparity/plan.go":          "the axis webllm_version",
+	"cmd/llmparity/dryrun.go":        "the axis webllm_version",
+	"cmd/llmparity/convert.go":       "makes WebLLM packages",
+	"cmd/llmparity/model.go":         "makes WebLLM packages",
+	"cmd/llmparity/info.go":          "describes WebLLM packages",
+	"cmd/llmparity/list.go":          "lists WebLLM's catalogue",
+	"cmd/llmparity/random.go":        "help",
+	"cmd/llmparity/run.go":           "help",
+	"cmd/llmparity/generate.go":      "help",
+	"cmd/llmparity/watch.go":         "help",
+	"cmd/llmparity/main.go":          "help",
+	"cmd/llmparity/doctor.go":        "help",
+	"cmd/llmparity/doctor_python.go": "Python packages",
+	"cmd/llmparity/estimate":         "estimates are asked for by engine",
+	"cmd/llmparity/removed.go":       "commands that were removed",
+}
+
+// A file that names an engine must be known here: what the program knows of an engine is in the engine's own package.
+func TestEnginesAreNamedInTheirOwnPackages(t *testing.T) {
+	root, err := schematest.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		path, err = filepath.Rel(root, path)
+		if d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		example := strings.HasPrefix(path, "examples/")
+		if err != nil || example || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			return err
+		}
+		for _, e := range engines {
+			if strings.HasPrefix(path, e.own) {
+				continue
+			}
+			line := names(text, e.name)
+			if line == 0 {
+				continue
+			}
+			entry := allowed(path)
+			used[entry] = true
+			if entry == "" {
+				t.Errorf("%s:%d names an engine that is in %s", path, line, e.own)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path := range elsewhere {
+		if !used[path] {
+			t.Errorf("%s names no engine; take it off the list", path)
+		}
+	}
+}
+
+// allowed is the entry that a file falls under; empty: there is none.
+func allowed(path string) string {
+	for prefix := range elsewhere {
+		if strings.HasPrefix(path, prefix) {
+			return prefix
+		}
+	}
+	return ""
+}
+
+// names is the first line on which an identifier or a text has a name; 0: none. Comments may.
+func names(text []byte, name *regexp.Regexp) int {
+	files := token.NewFileSet()
+	file := files.AddFile("", files.Base(), len(text))
+	var s scanner.Scanner
+	s.Init(file, text, nil, 0)
+	for {
+		pos, tok, literal := s.Scan()
+		switch {
+		case tok == token.EOF:
+			return 0
+		case (tok == token.IDENT || tok == token.STRING) && name.MatchString(literal):
+			return file.Line(pos)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+//go:build slow
+
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/internal/cache"
+	"llmparity/internal/record"
+)
+
+// recomputed is what scripts/recompute makes of a record.
+type recomputed struct {
+	Cells map[int]map[string]struct {
+		Values   []float64
+		Median   float64
+		Interval *struct{ Lo, Hi, Confidence float64 }
+	}
+	// Ratios are by the numbers of both cells; an end of an interval lies between two values.
+	Ratios map[string]map[string]struct {
+		Ratio  float64
+		Lo, Hi [2]float64
+	}
+}
+
+// pandas recomputes the headline figures of a run's folder.
+func pandas(t *testing.T, dir string) recomputed {
+	t.Helper()
+	scripts := filepath.Join("..", "..", "scripts", "recompute")
+	text, err := os.ReadFile(filepath.Join(scripts, "requirements.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	python := filepath.Join(
+		cache.Dir(os.Getenv),
+		"python",
+		fmt.Sprintf("%x", sha256.Sum256(text))[:12],
+		"bin",
+		"python",
+	)
+	if _, err := os.Stat(python); err != nil {
+		t.Fatalf("no pandas: run `scripts/setup pandas` (%v)", err)
+	}
+	cmd := exec.Command(python, "-B", filepath.Join(scripts, "recompute.py"), dir)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	var r recomputed
+	if err == nil {
+		err = json.Unmarshal(out, &r)
+	}
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return r
+}
+
+// differences says where a result is not what was recomputed, and how many numbers were compared.
+func (r recomputed) differences(res *compare.Result) (out []string, compared int) {
+	near := func(what string, got, want float64) {
+		compared++
+		if !(math.Abs(got-want) <= 2e-6*max(1, math.Abs(want))) { // figures have six decimals
+			out = append(out, fmt.Sprintf("%s: %v, recomputed %v", what, got, want))
+		}
+	}
+	between := func(what string, got float64, want [2]float64) {
+		compared++
+		if got < want[0]-2e-6*max(1, want[0]) || got > want[1]+2e-6*max(1, want[1]) {
+			out = append(out, fmt.Sprintf("%s: %v, recomputed %v to %v", what, got, want[0], want[1]))
+		}
+	}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		for name, want := range r.Cells[c.Spec.ID] {
+			f, what := c.Figure(name), c.Label+", "+name
+			near(what+", launches", float64(f.N), float64(len(want.Values)))
+			near(what+", median", f.Center(), want.Median)
+			for k, v := range want.Values[:min(f.N, len(want.Values))] {
+				near(fmt.Sprintf("%s, launch %d", what, f.Values[k].Attempt), f.Values[k].Value, v)
+			}
+			if f.Interval == nil || want.Interval == nil {
+				if f.Interval != nil || want.Interval != nil {
+					out = append(out, fmt.Sprintf("%s: interval %v, recomputed %v", what, f.Interval, want.Interval))
+				}
+				continue
+			}
+			near(what+", lower end", f.Interval.Lo, want.Interval.Lo)
+			near(what+", upper end", f.Interval.Hi, want.Interval.Hi)
+			near(what+", confidence", f.Interval.Confidence, want.Interval.Confidence)
+		}
+	}
+	for _, c := range res.Comparisons {
+		all := r.Ratios[fmt.Sprintf("%d/%d", res.Cells[c.A].Spec.ID, res.Cells[c.B].Spec.ID)]
+		for _, x := range c.Ratios {
+			want, ok := all[x.Figure]
+			if !ok || x.Ratio == nil || x.Interval == nil {
+				out = append(out, fmt.Sprintf("%s: no ratio, or no interval, or not recomputed", x.Figure))
+				continue
+			}
+			near(x.Figure+", ratio", *x.Ratio, want.Ratio)
+			between(x.Figure+", lower end of the ratio", x.Interval.Lo, want.Lo)
+			between(x.Figure+", upper end of the ratio", x.Interval.Hi, want.Hi)
+		}
+	}
+	return out, compared
+}
+
+// What reports say of a real run is what pandas makes of its record, intervals included.
+func TestPandasRecomputesHeadlineFigures(t *testing.T) {
+	run := program(t, "run", "--repetitions", "7", "--max-tokens", "16")
+	if stdout, stderr, code := output(t, run); code != 0 {
+		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	dir := filepath.Join(run.Dir, "results", "latest")
+	recorded, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := compare.Defaults()
+	o.AllowDifferent = true
+	res, again := compare.With(o, recorded), pandas(t, dir)
+	all, compared := again.differences(res)
+	for _, d := range all {
+		t.Error(d)
+	}
+	// Of two cells six figures of seven launches each, and ratios of all but the increase: one engine has no process
+	// before the load.
+	if want := 2*6*(7+5) + 5*3; compared != want {
+		t.Errorf("%d numbers were compared, want %d", compared, want)
+	}
+	// The comparison can fail.
+	res.Cells[0].Figures[0].Interval.Hi *= 1.0001
+	if all, _ := again.differences(res); len(all) != 1 {
+		t.Errorf("one altered interval: %q", all)
+	}
+}

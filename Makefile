@@ -11,9 +11,9 @@ PACKAGES = $(shell go list ./...)
 HEAVY = llmparity/browser $(filter-out %/logs %/program %/wire,$(filter llmparity/native/%,$(PACKAGES))) llmparity/reports llmparity/cmd/llmparity llmparity/internal/modellib
 LIGHT = $(filter-out $(HEAVY),$(PACKAGES))
 
-# Figures worked out again and simulations: arithmetic that the race detector makes ten times as long, and has nothing to find in.
-COUNTED = compare compare/gate reports
-COUNTS = OfTheRecord|IsFound|AreFound|AreMissing|OfEquals
+# Simulations: arithmetic that the race detector makes ten times as long, and has nothing to find in.
+SIMULATED = compare compare/gate
+SIMULATIONS = OfEquals|ShiftOfATenth|TenConditions|ErrorRates|MustDetect
 
 .PHONY: setup build demo test test-all test-gpu bench accuracy lint clean
 
@@ -45,16 +45,16 @@ test: setup lint
 	@scripts/setup llamacpp-tools ollama
 	@failed=0; \
 	set -x; go test -race $(LIGHT) || failed=1; \
-	go test -run '$(COUNTS)' $(COUNTED:%=./%) || failed=1; \
+	go test -run '$(SIMULATIONS)' $(SIMULATED:%=./%) || failed=1; \
 	go test -race -p 1 -timeout 20m $(HEAVY) || failed=1; \
 	exit $$failed
 
 # Every test, those on a real model and on many versions of WebLLM too, and every fuzz test for longer than its seeds.
 test-all: setup lint
-	@scripts/setup llamacpp-tools ollama smollm2 xvfb
+	@scripts/setup llamacpp-tools ollama smollm2 pandas xvfb
 	@failed=0; \
 	set -x; go test -race $(LIGHT) || failed=1; \
-	go test -tags slow -run '$(COUNTS)' $(COUNTED:%=./%) || failed=1; \
+	go test -tags slow -run '$(SIMULATIONS)' $(SIMULATED:%=./%) || failed=1; \
 	go test -race -p 1 -tags slow -timeout 120m $(HEAVY) || failed=1; \
 	scripts/fuzz 20s || failed=1; \
 	exit $$failed

@@ -10,8 +10,8 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/internal/figure"
-	"llmparity/internal/recount"
 	"llmparity/reports"
+	"llmparity/reports/reportstest"
 )
 
 // loaded are two engines at several numbers of clients, one of which takes one request at a time, and both with a mix.
@@ -46,23 +46,17 @@ func TestTrafficIsDrawnAndTold(t *testing.T) {
 		t.Errorf("%+v", tails.Options.Series)
 	}
 	page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, run) })
-	text, err := recount.Text(page, "traffic")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := reportstest.Text(t, page, "traffic")
 	for _, want := range []string{"Many requests", "it had one request at a time",
 		"the plan has no goal that requests are to keep", "queueing"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	tables, err := recount.Tables(page, "traffic")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tables := reportstest.Tables(t, page, "traffic")
 	at := tables[0].Column("tokens/s of all")
 	for i := range res.Cells {
-		if f := res.Cells[i].Figure(figure.AggregateTPS); tables[0].Rows[i][at] != recount.Digits(f.Center()) ||
+		if f := res.Cells[i].Figure(figure.AggregateTPS); tables[0].Rows[i][at] != reportstest.Digits(f.Center()) ||
 			math.IsNaN(f.Center()) {
 			t.Errorf("%q of %g", tables[0].Rows[i], f.Center())
 		}
@@ -76,20 +70,14 @@ func TestTrafficShowsNoColumnOfNothing(t *testing.T) {
 	run := comparetest.Run(t, "mix", e)
 	res := compare.Runs(run)
 	page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, run) })
-	text, err := recount.Text(page, "traffic")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := reportstest.Text(t, page, "traffic")
 	if !strings.Contains(text, "There is no goodput: the plan has no goal that requests are to keep.") ||
 		strings.Contains(text, "goodput (requests/s)") {
 		t.Errorf("goodput without a goal: %s", text)
 	}
 	const why = "it takes 20 requests a launch, and there are 12"
-	tables, err := recount.Tables(page, "traffic")
-	if err != nil {
-		t.Fatal(err)
-	}
-	times := tables[slices.IndexFunc(tables, func(t recount.PageTable) bool { return t.Column("p95 (ms)") >= 0 })]
+	tables := reportstest.Tables(t, page, "traffic")
+	times := tables[slices.IndexFunc(tables, func(t reportstest.PageTable) bool { return t.Column("p95 (ms)") >= 0 })]
 	for _, row := range times.Rows {
 		if row[1] != "all" && row[2] == "end to end" && row[times.Column("p95 (ms)")] != "–" ||
 			strings.Contains(strings.Join(row, " "), "it takes") {

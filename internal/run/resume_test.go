@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -360,6 +361,11 @@ func TestRepetitionsEndWhenTheIntervalIsNarrow(t *testing.T) {
 			}
 			if n[2] != 20 || w.Narrow || w.Repetitions != 20 || w.Look != 4 || w.Looks != 4 {
 				t.Errorf("%s: wild, %d times: %+v", isolation, n[2], w)
+			}
+			// At 98.75% it reaches from the 5th to the 16th of twenty values, of which eleven are 33.3.
+			if w.Low == nil || w.Level != 0.95 || w.Confidence != 0.9875 || w.Percent != 5 || *w.Low != w.Median ||
+				math.Abs(w.Median-100./3) > 1e-9 || math.Abs(*w.High-1000./21) > 1e-9 {
+				t.Errorf("%s: wild: %+v, %g to %g", isolation, w, *w.Low, *w.High)
 			}
 			for _, a := range r.Attempts {
 				_, unloaded := a.Phase(record.Unload)

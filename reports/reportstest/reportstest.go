@@ -19,7 +19,6 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/record"
-	"llmparity/internal/recount"
 	"llmparity/reports"
 )
 
@@ -33,7 +32,7 @@ func SameDigits(t testing.TB, res *compare.Result, runs ...*record.Run) {
 	if len(res.Cells) == 0 {
 		return
 	}
-	inPage, inDocument := pageTables(t, page, "summary"), documentTables(t, document)
+	inPage, inDocument := Tables(t, page, "summary"), documentTables(t, document)
 	for i, row := range terminalTable(terminal, "") {
 		want := firstWords(row)
 		same(t, "Markdown's summary", firstWords(inDocument["Summary"].Rows[i]), want)
@@ -59,12 +58,12 @@ func SameDigits(t testing.TB, res *compare.Result, runs ...*record.Run) {
 		if row[1] != "in the run" {
 			continue
 		}
-		components := pageTables(t, page, "components")
+		components := Tables(t, page, "components")
 		want := firstWords(row[2:])
 		got := inDocument["Where the memory goes"].Rows[at]
 		same(t, "Markdown's components", firstWords(got[1:len(got)-1]), want)
 		table := components[slices.IndexFunc(
-			components, func(t recount.PageTable) bool { return t.Column("confidence") >= 0 })]
+			components, func(t PageTable) bool { return t.Column("confidence") >= 0 })]
 		same(t, "the page's components", firstWords(table.Rows[at][1:table.Column("confidence")]), want)
 		at++
 	}
@@ -75,7 +74,7 @@ func SameDigits(t testing.TB, res *compare.Result, runs ...*record.Run) {
 }
 
 // sameRatios holds every field of the tables in which cells are set against each other.
-func sameRatios(t testing.TB, res *compare.Result, terminal, page string, inDocument map[string]recount.PageTable) {
+func sameRatios(t testing.TB, res *compare.Result, terminal, page string, inDocument map[string]PageTable) {
 	t.Helper()
 	ratios := 0
 	for _, c := range res.Comparisons {
@@ -88,7 +87,7 @@ func sameRatios(t testing.TB, res *compare.Result, terminal, page string, inDocu
 	if len(want) < ratios {
 		t.Errorf("%d rows of %d ratios were found in\n%s", len(want), ratios, terminal)
 	}
-	var document []recount.PageTable
+	var document []PageTable
 	for _, f := range res.Families {
 		title := f.B + " against " + f.A
 		if f.Runs {
@@ -96,7 +95,7 @@ func sameRatios(t testing.TB, res *compare.Result, terminal, page string, inDocu
 		}
 		document = append(document, inDocument[title])
 	}
-	for where, tables := range map[string][]recount.PageTable{"the page": pageTables(t, page, "ratios"),
+	for where, tables := range map[string][]PageTable{"the page": Tables(t, page, "ratios"),
 		"Markdown": document} {
 		var got [][]string
 		for _, table := range tables {
@@ -193,25 +192,13 @@ func dashed(field string) string {
 	return field
 }
 
-func pageTables(t testing.TB, page, section string) []recount.PageTable {
-	t.Helper()
-	out, err := recount.Tables(page, section)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
 // documentTables are Markdown's, by the headings above them.
-func documentTables(t testing.TB, document string) map[string]recount.PageTable {
+func documentTables(t testing.TB, document string) map[string]PageTable {
 	t.Helper()
-	out := map[string]recount.PageTable{}
+	out := map[string]PageTable{}
 	for _, part := range strings.Split(document, "\n### ")[1:] {
 		title, rest, _ := strings.Cut(part, "\n")
-		tables, err := recount.Tables(`<div id="all">`+AsHTML(t, rest)+"</div>", "all")
-		if err != nil {
-			t.Fatal(err)
-		}
+		tables := Tables(t, `<div id="all">`+AsHTML(t, rest)+"</div>", "all")
 		if len(tables) > 0 {
 			out[title] = tables[0]
 		}
@@ -251,11 +238,7 @@ func sameSentences(t testing.TB, res *compare.Result, terminal, page, document s
 // text is all that a page says, in one line.
 func text(t testing.TB, page string) string {
 	t.Helper()
-	out, err := recount.Text(`<body id="all">`+page, "all")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return Text(t, `<body id="all">`+page, "all")
 }
 
 func words(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,13 +1,9 @@
-//go:build !race
-
 package reports_test
 
 import (
 	"path/filepath"
-	"slices"
 	"testing"
 
-	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/internal/estimate"
 	"llmparity/internal/mlc"
@@ -103,54 +99,4 @@ func needing(t *testing.T, spec tiny.Spec, free int64) []comparetest.Engine {
 		}
 	}
 	return out
-}
-
-// What a report says that is needed of each place, GPUs' memory and WebGPU's largest buffer too, is worked out again of
-// what was foretold of the parts and of the model's sizes.
-func TestNeedsAreThoseOfTheRecord(t *testing.T) {
-	for name, spec := range shapes() {
-		t.Run(name, func(t *testing.T) {
-			res := reportAgain(t, comparetest.Write(t, t.TempDir(), "folder", needing(t, spec, 1<<40)...))
-			places := map[string]int{}
-			for _, c := range res.Cells {
-				for _, p := range c.Risk.Places {
-					places[p.Name]++
-				}
-			}
-			if places["webgpu-buffer"] != 6 || places["vram"] != 4 || places["ram"] != 10 || places["wasm"] != 6 ||
-				places["renderer"] != 6 {
-				t.Errorf("places: %v", places)
-			}
-			if tight := reportAgain(t, comparetest.Write(t, t.TempDir(), "tight",
-				needing(t, spec, 60<<20)...)); tight.Cells[0].Risk.Level != record.RiskHigh {
-				t.Errorf("%+v", tight.Cells[0].Risk)
-			}
-		})
-	}
-}
-
-func TestWrongNeedsAreFound(t *testing.T) {
-	folder := workedOut(t, comparetest.Write(t, t.TempDir(), "folder", needing(t, shapes()["gates"], 1<<40)...),
-		compare.Defaults())
-	place := func(r *compare.Result, cell int, name string) *record.Place { // the record keeps its own
-		of := *r.Cells[cell].Risk
-		of.Places = slices.Clone(of.Places)
-		r.Cells[cell].Risk = &of
-		return &of.Places[slices.IndexFunc(of.Places, func(p record.Place) bool { return p.Name == name })]
-	}
-	for says, change := range map[string]func(*compare.Result){
-		"risk of webgpu-buffer, needed is":         func(r *compare.Result) { place(r, 0, "webgpu-buffer").Need += 2 },
-		"risk of webgpu-buffer, needed at most is": func(r *compare.Result) { place(r, 1, "webgpu-buffer").High -= 2 },
-		"risk of vram, needed is":                  func(r *compare.Result) { place(r, 2, "vram").Need += 3 },
-		"risk of vram, needed at most is":          func(r *compare.Result) { place(r, 4, "vram").High += 3 },
-		"risk of ram, needed is":                   func(r *compare.Result) { place(r, 4, "ram").Need -= 3 },
-		"risk of wasm, needed at most is":          func(r *compare.Result) { place(r, 7, "wasm").High += 2 },
-		"nothing of it is needed":                  func(r *compare.Result) { place(r, 3, "ram").Name = "wasm" },
-		"risk of renderer, free is":                func(r *compare.Result) { place(r, 8, "renderer").Free += 64 },
-	} {
-		folder.finds(t, says, change, false)
-	}
-	tight := workedOut(t, comparetest.Write(t, t.TempDir(), "folder", needing(t, shapes()["tied"], 60<<20)...),
-		compare.Defaults())
-	tight.finds(t, "the page says of risks", func(r *compare.Result) { place(r, 2, "vram").Need *= 2 }, false)
 }

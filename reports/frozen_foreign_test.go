@@ -1,0 +1,122 @@
+package reports_test
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/foreign"
+	"llmparity/internal/record"
+	"llmparity/reports"
+	"llmparity/reports/reportstest"
+)
+
+// foreigners are files that other programs wrote, by their names.
+func foreigners(t *testing.T) map[string]string {
+	t.Helper()
+	example, err := os.ReadFile(filepath.Join("..", "internal", "foreign", "testdata", "profiler.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var apart, watched strings.Builder
+	apart.WriteString("\ufeffVMS_mb, RSS_MB ,more,Timestamp,PID\r\n")
+	for i := range 40 {
+		wave := 300 + 200*math.Sin(float64(i)/3)
+		fmt.Fprintf(&apart, "1,%.2f,x,%d,%d\r\n", wave, 1705314600123+int64(i)*70, 7+i%3)
+	}
+	apart.WriteString("1,9999,x,17053146")
+	watched.WriteString("timestamp,label,pid,start,name,rss_mb,vms_mb,heap_used_mb\n")
+	for i := range 30 {
+		rss := []string{"120.5", "", "NaN", "131.25", "90"}[i%5]
+		heap := []string{"", "4.125", "null", "8.5"}[i%4]
+		at := 1705314600.25 + 0.2*float64(i)
+		if i%7 == 3 {
+			at -= 0.5
+		}
+		fmt.Fprintf(&watched, "%.6f,\"page, %d\",%d.0,%d,renderer,%s,-,%s\n", at, i%2, 4000, 90+i/20, rss, heap)
+		fmt.Fprintf(&watched, "%.6f,\"page, %d\",4001,17,gpu,%.3f,900,\n", at, i%2, 50+float64(i*i%17))
+		if i%11 == 5 { // twice at one time
+			fmt.Fprintf(&watched, "%.6f,\"page, %d\",4001,17,gpu,200,900,\n", at, i%2)
+		}
+	}
+	return map[string]string{
+		"profiler.csv": string(example),
+		"apart.csv":    apart.String(),
+		"watched.csv":  watched.String(),
+		"heap.csv": "timestamp,heap_used_mb\n2024-01-15T12:30:00.5+02:00,12.5\n" +
+			"2024-01-15T10:30:01Z,96.25\n2024-01-15 10:30:02Z,3\n",
+		"one.csv":     "timestamp,label,rss_mb\n1705314600123456789,llama,5.5\n",
+		"another.csv": "timestamp,label,rss_mb\n1705314600123456,llama,6.5\n1.705314601e15,llama,4\n",
+	}
+}
+
+func written(t *testing.T, names ...string) []string {
+	t.Helper()
+	dir, all := t.TempDir(), foreigners(t)
+	var out []string
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(all[name]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, path)
+	}
+	return out
+}
+
+// openedAll opens folders and other programs' files.
+func openedAll(t *testing.T, paths []string) []*record.Run {
+	t.Helper()
+	var runs []*record.Run
+	for _, path := range paths {
+		if !strings.HasSuffix(path, ".csv") {
+			runs = append(runs, comparetest.Open(t, path))
+			continue
+		}
+		run, err := foreign.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, run)
+	}
+	return runs
+}
+
+// beside is a run of two engines, one of which nobody may read PSS of.
+func beside(t *testing.T) string {
+	a, b := comparetest.Browser(7), comparetest.Native(6)
+	a.Device, a.Vary, b.Vary, b.NoPSS = b.Device, 0.04, 0.04, true
+	return comparetest.Write(t, t.TempDir(), "mine", a, b)
+}
+
+// What other programs wrote down, by itself and beside a run of ours.
+func TestFrozenRowsOfOtherPrograms(t *testing.T) {
+	t.Parallel()
+	for name, paths := range map[string][]string{
+		"foreign-profiler":  written(t, "profiler.csv"),
+		"foreign-heap":      written(t, "heap.csv"),
+		"foreign-one-label": written(t, "one.csv", "another.csv"),
+		"foreign-beside-a-run": append(append(written(t, "profiler.csv", "watched.csv"), beside(t)),
+			written(t, "apart.csv")...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			runs := openedAll(t, paths)
+			o := compare.Defaults()
+			o.AllowDifferent = true
+			res := compare.With(o, runs...)
+			if name != "foreign-beside-a-run" {
+				frozen(t, name, res)
+				return
+			}
+			frozen(t, name, res, "runs", "comparability", "figures", "engine_info", "comparisons", "warnings")
+			page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, runs...) })
+			frozen(t, "foreign-page", reportstest.Tables(t, page, "memory"))
+		})
+	}
+}

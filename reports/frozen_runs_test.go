@@ -1,0 +1,401 @@
+package reports_test
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
+	"llmparity/internal/record"
+)
+
+// scenario are runs, each of some engines, and how they are compared.
+type scenario struct {
+	runs [][]comparetest.Engine
+	by   []string
+	// sections are those that are frozen line by line; none: all
+	sections []string
+	// file of the first run is not as it was written.
+	file   string
+	change func(string) string
+}
+
+func of(engines ...comparetest.Engine) scenario {
+	return scenario{runs: [][]comparetest.Engine{engines}}
+}
+
+func (s scenario) only(sections ...string) scenario {
+	s.sections = sections
+	return s
+}
+
+func scenarios(t *testing.T) map[string]scenario {
+	device := comparetest.Native(1).Device
+	pair := func(a, b int, vary float64, change func(a, b *comparetest.Engine)) scenario {
+		x, y := comparetest.Browser(a), comparetest.Native(b)
+		x.Device, x.Vary, y.Vary = device, vary, vary
+		if change != nil {
+			change(&x, &y)
+		}
+		return of(x, y)
+	}
+	native := func(launches int, slower time.Duration) []comparetest.Engine {
+		e := comparetest.Native(launches)
+		e.Vary, e.Token = 0.03, e.Token*slower/10
+		return []comparetest.Engine{e}
+	}
+	scored := func(change func(a, b *comparetest.Engine)) scenario {
+		engines := askedAgain()
+		change(&engines[0], &engines[1])
+		return of(engines...)
+	}
+	untimed := comparetest.Native(3)
+	untimed.Usage = func(u *record.Usage) { u.Spans = u.Spans[:1] }
+	few := comparetest.Native(8)
+	few.Stop = stopped(t, record.Stop{Figure: figure.TTFT, Looks: 9, Look: 9, Confidence: 1 - 0.05/9}, 0, few)
+	once := comparetest.Measured(comparetest.Browser(7), comparetest.Page())
+	once.Reused = true
+	byEngine := of(prompts(0.05, 7, 6)...)
+	byEngine.by = []string{"engine"}
+	byPrompt := of(prompts(0.1, 6, 7)...)
+	byPrompt.by = []string{"prompt"}
+	cached := insides(6)
+	cached[1].Cell.PromptCache = record.CacheOn
+	cached[1].Usage = func(u *record.Usage) { u.CachedTokens = 3 }
+	lossy := insides(7)
+	lossy[0].Warmup, lossy[0].Failing, lossy[0].Cut = true, map[int]record.Class{3: record.DeviceLost}, 5
+	closed := of(insides(6)...)
+	closed.file, closed.change = "metrics.csv", func(text string) string {
+		// A page that was closed in one launch leaves its readings out.
+		return regexp.MustCompile(`(?m)^.*,(live|used)_bytes,.*,measure\n`).ReplaceAllStringFunc(text, firstOnes(3))
+	}
+	shared := onGPUs(3)
+	shared = []comparetest.Engine{shared[0], shared[2]}
+	for i := range shared {
+		shared[i].Reused, shared[i].Cell.Reused = true, true
+	}
+	warmed, lost := of(shared...), of(shared...)
+	warmed.file, warmed.change = "journal.jsonl", func(text string) string {
+		return strings.ReplaceAll(text, `,"repetition":1,`, `,"repetition":1,"warmup":true,`)
+	}
+	lost.file, lost.change = "journal.jsonl", func(text string) string {
+		return regexp.MustCompile(`("attempt":[14],"end":{"status":)"ok"`).ReplaceAllString(text, `$1"failed"`)
+	}
+	return map[string]scenario{
+		"one device": pair(7, 6, 0.05, nil),
+		"failed, cut and warm-up launches, other tokens": pair(9, 6, 0.2, func(a, b *comparetest.Engine) {
+			a.Warmup, a.Failing, a.Cut = true, map[int]record.Class{3: record.DeviceLost}, 5
+			b.IDs[40], b.Vary = 3, 0.03
+		}),
+		"too few": of(comparetest.Browser(2), untimed),
+		"all of a cell lost": pair(2, 6, 0.03, func(a, _ *comparetest.Engine) {
+			a.Failing = map[int]record.Class{1: record.OOM, 2: record.OOM}
+		}),
+		"two runs":                           {runs: [][]comparetest.Engine{native(6, 10), native(7, 15)}},
+		"means by engine":                    byEngine.only("comparisons", "families", "groups"),
+		"means by prompt":                    byPrompt.only("families", "groups"),
+		"too few in some cells":              of(prompts(0.1, 6, 7, 8, 5)...).only("comparisons", "families"),
+		"shared launches":                    of(together(true, true)...).only("comparisons"),
+		"repeated until known":               of(looked(t)...).only("stop", "figures"),
+		"repeated, too few to know":          of(few),
+		"unsteady launches":                  of(unsteady()...).only("figures"),
+		"inside and foretold":                of(insides(6)...),
+		"inside, lost launches":              of(lossy...).only("failures", "memory_breakdown", "forecast"),
+		"inside, cached prompts":             of(cached...).only("figures"),
+		"inside, readings missing":           closed.only("memory_breakdown"),
+		"needs of a model":                   of(needing(t, shapes()["gates"], 1<<40)...).only("risk"),
+		"needs of another, little room":      of(needing(t, shapes()["tied"], 60<<20)...).only("risk", "warnings"),
+		"pieces of text":                     of(inPieces()...).only("figures"),
+		"GPUs, energy, a server's words":     of(metered()...).only("hardware", "server", "reported"),
+		"GPU launches that a warm-up opened": warmed.only("memory_breakdown"),
+		"GPU launches whose first failed":    lost.only("memory_breakdown"),
+		"memory on GPUs":                     of(onGPUs(6)...).only("memory_breakdown", "forecast"),
+		"sweeps":                             of(axes()...).only("sweeps"),
+		"sweeps over runs": scenario{
+			runs: [][]comparetest.Engine{axes()[:1], axes()[1:2], axes()[2:3]},
+		}.only(
+			"sweeps",
+		),
+		"prompts of three lengths":  of(prompted()...).only("sweeps"),
+		"over tokens":               of(slowly()...).only("over_tokens", "distributions", "kv_growth"),
+		"over tokens of one launch": of(once).only("over_tokens", "kv_growth"),
+		"scores":                    scored(func(_, _ *comparetest.Engine) {}),
+		"scores of one":             scored(func(a, _ *comparetest.Engine) { a.Scores = nil }).only("parity"),
+		"scores, a near tie": scored(func(_, b *comparetest.Engine) {
+			b.Scores[6].Top[1].LogProb = b.Scores[6].LogProb - 0.02
+		}).only("parity"),
+		"scores of other texts": scored(func(a, _ *comparetest.Engine) {
+			a.Scores[30].Forced, a.Scores[30].LogProb = 3, -9
+		}).only("parity"),
+		"traffic": of(asked(6)...).only("load", "families"),
+	}
+}
+
+// firstOnes leaves out the first so many.
+func firstOnes(n int) func(string) string {
+	return func(text string) string {
+		if n--; n >= 0 {
+			return ""
+		}
+		return text
+	}
+}
+
+func TestFrozen(t *testing.T) {
+	t.Parallel()
+	all := scenarios(t)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var runs []*record.Run
+			for i, engines := range all[name].runs {
+				dir := comparetest.Write(t, t.TempDir(), fmt.Sprint("run", i), engines...)
+				if change := all[name].change; change != nil {
+					rewrite(t, filepath.Join(dir, all[name].file), change)
+				}
+				runs = append(runs, comparetest.Open(t, dir))
+			}
+			o := compare.Defaults()
+			o.By = all[name].by
+			frozen(t, strings.NewReplacer(" ", "-", ",", "", "'", "").Replace(name), compare.With(o, runs...),
+				all[name].sections...)
+		})
+	}
+}
+
+// prompts is both engines at several prompts, each with its own speed; the launches of a cell are so many in turn.
+func prompts(vary float64, launches ...int) []comparetest.Engine {
+	var out []comparetest.Engine
+	for i, prompt := range []string{"Once", "upon"} {
+		a, b := comparetest.Browser(launches[2*i%len(launches)]), comparetest.Native(launches[(2*i+1)%len(launches)])
+		a.Device, a.Vary, b.Vary = b.Device, vary, vary
+		b.Token, b.TTFT = a.Token*time.Duration(90+i*7)/100, a.TTFT*time.Duration(103-i)/100
+		a.Cell.ID, b.Cell.ID = 2*i+1, 2*i+2
+		a.Cell.Prompt, b.Cell.Prompt, a.Cell.PromptID, b.Cell.PromptID = prompt, prompt, i+1, i+1
+		out = append(out, a, b)
+	}
+	return out
+}
+
+// together are engines whose repetitions go on in one launch each, and others of their own; both are on one device.
+func together(reused ...bool) []comparetest.Engine {
+	var out []comparetest.Engine
+	for i, prompt := range []string{"Once", "upon"} {
+		a, b := comparetest.Browser(7), comparetest.Native(8)
+		a.Device, a.Vary, b.Vary = b.Device, 0.05, 0.05
+		for n, e := range []*comparetest.Engine{&a, &b} {
+			e.Cell.ID, e.Cell.Prompt, e.Cell.PromptID = 2*i+n+1, prompt, i+1
+			e.Cell.Reused, e.Reused = reused[n], reused[n]
+			out = append(out, *e)
+		}
+	}
+	return out
+}
+
+// stopped says of the last cell of some, made before it was looked at, why it was not repeated any more: the interval
+// of a figure reaches from its order-th value to the one as far from the other end; 0: there are too few for one.
+func stopped(t *testing.T, s record.Stop, order int, all ...comparetest.Engine) *record.Stop {
+	t.Helper()
+	f := compare.Runs(comparetest.Run(t, "before", all...)).Cells[len(all)-1].Figure(s.Figure)
+	var values []float64
+	for _, v := range f.Values {
+		values = append(values, v.Value)
+	}
+	slices.Sort(values)
+	s.Cell, s.Repetitions, s.Level, s.Median = all[len(all)-1].Cell.ID, len(values), 0.95, f.Center()
+	if order > 0 {
+		s.Low, s.High = &values[order-1], &values[len(values)-order]
+	}
+	return &s
+}
+
+// looked are cells that were repeated until a figure was known well enough, or as often as may be.
+func looked(t *testing.T) []comparetest.Engine {
+	t.Helper()
+	a, b := comparetest.Measured(comparetest.Browser(12), comparetest.Page()),
+		comparetest.Loaded(comparetest.Native(11), 2, 2, 20)
+	a.Vary, b.Vary = 0.05, 0.05
+	a.Stop = stopped(t, record.Stop{Figure: figure.DecodeTPS, Looks: 5, Look: 3, Confidence: 0.99, Percent: 20,
+		Narrow: true}, 2, a)
+	b.Stop = stopped(t, record.Stop{Figure: figure.TTFT, Looks: 2, Look: 2, Confidence: 0.975, Percent: 0.1}, 2, a, b)
+	return []comparetest.Engine{a, b}
+}
+
+// delayed is an engine of which requests wait for so much longer than usual, in ms, one after another.
+func delayed(id int, vary float64, ms ...float64) comparetest.Engine {
+	e := comparetest.Native(len(ms))
+	e.Cell.ID, e.Vary = id, vary
+	e.Cell.PromptID, e.Cell.Prompt = id, strings.Repeat("once ", id) // each is set against nothing
+	n := 0
+	e.Usage = func(u *record.Usage) {
+		u.Sent = u.Sent.Add(-time.Duration(ms[n] * 1e6))
+		u.Spans[0].Begin = u.Sent
+		n++
+	}
+	return e
+}
+
+// unsteady are engines whose launches are not alike, each in another way.
+func unsteady() []comparetest.Engine {
+	return []comparetest.Engine{
+		delayed(1, 0.01, 1, 2, 3, 4, 5, 6, 7, 8),
+		delayed(2, 0.01, 8, 7, 6, 5, 4.5, 4, 3),
+		delayed(3, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5),
+		delayed(4, 0, 1, 1, 1, 1, 1, 1, 1, 1),
+		delayed(5, 0.01, 0, 0, 0, 300, 0, 0, 900, 0, 0, 0, 0, 0),
+		delayed(6, 0, 0, 0, 0, 0, 0, 0, 0.1, 9),
+		delayed(7, 0.25, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+		delayed(8, 0.01, 1, 20, 3, 40, 5),
+		delayed(9, 0.02, 3, 1, 2, 5, 4, 6),
+		delayed(10, 0.01, 1, 2, 3, 4, 6, 5),
+	}
+}
+
+// insides are engines of which there is everything to say about memory: what is inside, peaks of phases, what was
+// foretold.
+func insides(launches int) []comparetest.Engine {
+	a, b := comparetest.Measured(comparetest.Browser(launches), comparetest.Page()),
+		comparetest.Measured(comparetest.Native(launches), nil)
+	a.Vary, b.Vary, a.Device = 0.04, 0.04, b.Device
+	a = comparetest.Mapped(a)
+	part := comparetest.Foretell
+	a.Prediction = &record.Prediction{Source: "webllm-package", Setup: map[string]string{"context": "256"},
+		Parts: []record.Foretold{part(figure.ModelWeights, 4.004, 4.004, 4.004, "f32"),
+			part(figure.KVCache, 0.27, 0.27, 0.27, "f16"),
+			part(figure.KVCacheUsed, 0.06, 0.06, 0.07, "f32"), part(figure.Activations, 0.5, 0.9, 1.6, "f32"),
+			part(figure.FrameworkOverhead, 40, 80, 110, ""),
+			part(figure.MemoryIncrease, 60, 90, 130, ""), part(figure.TotalMemory, 60, 85, 120, "")}}
+	place := func(name string, need, high, free int64) record.Place {
+		return record.Place{Name: name, Need: need << 20, High: high << 20, Free: free << 20, Level: record.RiskLow,
+			How: "told"}
+	}
+	a.Risk = &record.Risk{Level: record.RiskMedium,
+		Places:  []record.Place{place("ram", 460, 500, 520), place("renderer", 80, 110, 4096)},
+		Reasons: []string{"tight"}}
+	a.Risk.Places[0].Level = record.RiskMedium
+	b.Prediction = &record.Prediction{Source: "gguf",
+		Parts: []record.Foretold{part(figure.ModelWeights, 4, 4, 4, "f32"),
+			part(figure.MemoryIncrease, 10, 100, 200, "")}}
+	return []comparetest.Engine{a, b}
+}
+
+// inPieces are engines that tell of pieces of text: most tokens in one each, few in one each, and with a cache of which
+// they don't tell.
+func inPieces() []comparetest.Engine {
+	most, few, untold, unread := comparetest.Served(6), comparetest.Served(7), comparetest.Native(6),
+		comparetest.Native(7)
+	usage := most.Usage
+	most.Token, most.Usage = 3*time.Millisecond, func(u *record.Usage) { usage(u); u.Generated = 21 }
+	few.Cell.ID, few.Cell.Engine, few.Info.Name = 4, "few", "few"
+	untold.Cell.ID, untold.Cell.Engine, untold.Cell.PromptCache, untold.Cell.Isolation = 5, "untold", record.CacheOn,
+		record.OfServer
+	untold.Usage = func(u *record.Usage) { u.CachedTokens = record.CacheUntold }
+	unread.Cell.ID, unread.Cell.Engine, unread.NoPSS = 6, "unread", true
+	out := []comparetest.Engine{most, few, untold, unread}
+	for i := range out {
+		out[i].Vary = 0.05
+	}
+	return out
+}
+
+// axes are cells that differ in one thing from the first, each in another, and some in two.
+func axes() []comparetest.Engine {
+	var out []comparetest.Engine
+	add := func(change func(*comparetest.Engine)) {
+		e := comparetest.Native(4)
+		e.Info.Policy = map[string]string{"kv_dtype": "f16", "weights_dtype": "f32", "context": "256", "threads": "1"}
+		change(&e)
+		e.Cell.ID = len(out) + 1
+		out = append(out, e)
+	}
+	setup := func(context int, kv string) func(*comparetest.Engine) {
+		return func(e *comparetest.Engine) {
+			e.Cell.Model.Context, e.Info.Policy["context"], e.Info.Policy["kv_dtype"] = context, fmt.Sprint(context), kv
+			e.Processes[0].Loaded += float64(context) / 1024
+		}
+	}
+	add(func(*comparetest.Engine) {})
+	add(setup(512, "f16"))
+	add(setup(2048, "f16"))
+	add(setup(512, "q8_0"))
+	add(setup(256, "f32"))
+	add(func(e *comparetest.Engine) {
+		e.Cell.MaxTokens, e.IDs = 32, e.IDs[:32]
+	})
+	add(func(e *comparetest.Engine) { e.Info.Policy["threads"], e.Cell.MaxTokens = "2", 96 }) // alone
+	add(func(e *comparetest.Engine) { *e = comparetest.Loaded(*e, 0, 2, 20) })
+	add(func(e *comparetest.Engine) { *e = comparetest.Loaded(*e, 0, 3, 30) })
+	add(func(e *comparetest.Engine) {
+		*e = comparetest.Loaded(*e, 0, 4, 8)
+		e.Cell.Traffic.Loop = record.Batch
+	})
+	return out
+}
+
+// slowly are engines that take so long for a token that memory is read between them.
+func slowly() []comparetest.Engine {
+	a, b := comparetest.Measured(comparetest.Browser(7), comparetest.Page()), comparetest.Native(8)
+	b.Token, b.Vary = 30*time.Millisecond, 0.1
+	b.Failing = map[int]record.Class{3: record.DeviceLost}
+	return []comparetest.Engine{a, b}
+}
+
+// prompted are engines with prompts of several lengths.
+func prompted() []comparetest.Engine {
+	var engines []comparetest.Engine
+	for n, length := range []int{16, 64, 256} {
+		for _, e := range []comparetest.Engine{comparetest.Measured(comparetest.Browser(4), comparetest.Page()),
+			comparetest.Native(4)} {
+			e.Cell.ID, e.Cell.PromptID, e.Cell.Prompt = 10*e.Cell.ID+n, n+1,
+				fmt.Sprintf("a prompt of %d tokens", length)
+			e.PromptIDs = comparetest.IDs(length)
+			engines = append(engines, e)
+		}
+	}
+	return engines
+}
+
+// askedAgain are engines whose texts part at the seventh token, and that were asked about the text of the second.
+func askedAgain() []comparetest.Engine {
+	a, b := comparetest.Browser(2), comparetest.Native(2)
+	a.IDs[6] = 511
+	for n, e := range []*comparetest.Engine{&a, &b} {
+		e.Scored = record.Scoring{Reference: b.Cell.ID, Attempt: 2, PromptIDs: b.PromptIDs, Top: 3}
+		for i, id := range b.IDs {
+			off := 0.01*float64(i%5) + 0.002*float64(n*i)
+			s := record.Score{Position: i, Forced: id, LogProb: -0.5 - off,
+				Top: []record.Candidate{{ID: id, LogProb: -0.5 - off},
+					{ID: 511, LogProb: -0.9 - off/2}, {ID: 900 + n*(i%2), LogProb: -4.5}}}
+			switch {
+			case i == 6 && n == 0: // what was said when it ran freely
+				s.Top[0], s.Top[1] = record.Candidate{ID: 511, LogProb: -0.5}, record.Candidate{ID: id, LogProb: -0.53}
+				s.LogProb = -0.53
+			case i == 20: // the text is none of the likeliest
+				s.Top[0].ID, s.LogProb = 700, -7
+			}
+			e.Scores = append(e.Scores, s)
+		}
+	}
+	return []comparetest.Engine{a, b}
+}
+
+// asked are two engines on one device at two numbers of clients and with a mix that has a goal.
+func asked(launches int) []comparetest.Engine {
+	var out []comparetest.Engine
+	device := comparetest.Native(1).Device
+	for n, clients := range []int{2, 3} {
+		a, b := comparetest.Loaded(comparetest.Measured(comparetest.Browser(launches), comparetest.Page()), 3*n+1,
+			clients, 10*clients), comparetest.Loaded(comparetest.Native(launches), 3*n+2, clients, 10*clients)
+		a.Slots, a.Device = 1, device
+		out = append(out, a, b)
+	}
+	mixed := comparetest.Mixed(comparetest.Native(launches), 9, 3, 24, 4)
+	return append(out, mixed)
+}

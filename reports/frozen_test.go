@@ -1,0 +1,253 @@
+package reports_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+)
+
+// frozen fails where v, as JSON, is not what testdata/frozen/NAME.txt has of it, and says which field of which object
+// changed from what to what. go test ./reports -run Frozen -update writes the file anew; review its diff.
+//
+// A line is an object: where it is, and its fields, separated by tabs. Long lists of numbers are their number, their
+// first and last, and a checksum. Explanations that hang on no record are left out. Where sections are named the others
+// are a checksum each.
+func frozen(t *testing.T, name string, v any, sections ...string) {
+	t.Helper()
+	now := frozenText(t, v, sections...)
+	path := filepath.Join("testdata", "frozen", name+".txt")
+	was, err := os.ReadFile(path)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(now), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if all := changes(string(was), now); len(all) > 0 {
+		const shown = 20
+		t.Errorf("%s: %d changes (go test ./reports -run Frozen -update accepts them):\n%s", path, len(all),
+			strings.Join(all[:min(shown, len(all))], "\n"))
+	}
+}
+
+// unfrozen are fields that no record changes, or that other tests hold: definitions, machines, what a cell was asked.
+var unfrozen = []string{"how", "sees", "blind", "title", "tool", "environment", "checklist", "spec", "policy",
+	"judged", "schema", "dir"}
+
+// keys are those of an object in a list of its like, which go without saying: only a colon is left of them.
+var keys = regexp.MustCompile(`(^|,)[^=,]*=`)
+
+var temporary = regexp.MustCompile(regexp.QuoteMeta(os.TempDir()) + `[^\s",:]*/`)
+
+func frozenText(t *testing.T, v any, sections ...string) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain any
+	if err := json.Unmarshal(text, &plain); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	freeze(&b, "", plain, "", sections)
+	return temporary.ReplaceAllString(b.String(), "-/")
+}
+
+// freeze writes v, which is at path; named is the field that the path has already. Of a result and of its cells the
+// sections are written, unless there are none, and of all else a checksum.
+func freeze(b *strings.Builder, path string, v any, named string, sections []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		line := ""
+		var below []string
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			list, isList := v[key].([]any)
+			if slices.Contains(unfrozen, key) || v[key] == nil || isList && len(list) == 0 || key == named {
+				continue
+			}
+			if text, ok := inLine(v[key]); ok {
+				line += "\t" + key + " " + text
+			} else {
+				below = append(below, key)
+			}
+		}
+		if line != "" {
+			fmt.Fprintf(b, "%s%s\n", path, line)
+		}
+		for _, key := range below {
+			at := strings.TrimPrefix(path+"."+key, ".")
+			switch {
+			case len(sections) == 0 || slices.Contains(sections, key):
+				freeze(b, at, v[key], "", nil)
+			case at == "cells":
+				freeze(b, at, v[key], "", sections)
+			default:
+				var all strings.Builder
+				freeze(&all, at, v[key], "", nil)
+				fmt.Fprintf(b, "%s\t= %d bytes, CRC %08x\n", at, all.Len(), crc32.ChecksumIEEE([]byte(all.String())))
+			}
+		}
+	case []any:
+		seen := map[string]int{}
+		for _, e := range v {
+			name, key := nameOf(e)
+			seen[name]++
+			if seen[name] > 1 || name == "" {
+				name += "#" + strconv.Itoa(seen[name])
+			}
+			freeze(b, path+"["+name+"]", e, key, sections)
+		}
+	default:
+		text, _ := inLine(v)
+		fmt.Fprintf(b, "%s\t= %s\n", path, text)
+	}
+}
+
+// nameOf is what tells an element of a list from the others, whatever its place, and which of its fields that is.
+func nameOf(v any) (name, key string) {
+	o, ok := v.(map[string]any)
+	if !ok {
+		return "", ""
+	}
+	for _, key := range []string{"label", "name", "figure", "code", "axis", "role"} {
+		if name, ok := o[key].(string); ok && name != "" {
+			return name, key
+		}
+	}
+	return "", ""
+}
+
+// inLine is a value as a field of its object's line; false where it has lines of its own.
+func inLine(v any) (string, bool) {
+	switch v := v.(type) {
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1e15 {
+			return strconv.FormatFloat(v, 'f', -1, 64), true
+		}
+		return strconv.FormatFloat(v, 'g', 9, 64), true
+	case string:
+		return strings.Trim(strconv.Quote(v), `"`), true
+	case []any:
+		const few = 16
+		var all []string
+		for _, e := range v {
+			text, ok := inLine(e)
+			if _, sentence := e.(string); sentence || !ok {
+				return "", false
+			}
+			if _, object := e.(map[string]any); object {
+				text = keys.ReplaceAllString(text, "$1")
+			}
+			all = append(all, text)
+		}
+		if text := strings.Join(all, " "); len(all) > few {
+			return fmt.Sprintf("%d from %s to %s, CRC %08x", len(all), all[0], all[len(all)-1],
+				crc32.ChecksumIEEE([]byte(text))), true
+		}
+		return "[" + strings.Join(all, " ") + "]", true
+	case map[string]any:
+		var all []string
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if v[key] == nil {
+				continue
+			}
+			n, ok := v[key].(float64)
+			if !ok {
+				return "", false
+			}
+			text, _ := inLine(n)
+			all = append(all, key+"="+text)
+		}
+		return strings.Join(all, ","), true
+	}
+	return fmt.Sprint(v), true
+}
+
+// changes says in which fields of which objects two frozen texts differ.
+func changes(was, now string) []string {
+	if was == now {
+		return nil
+	}
+	before, order := objects(was)
+	after, later := objects(now)
+	for _, path := range later {
+		if _, ok := before[path]; !ok {
+			order = append(order, path)
+		}
+	}
+	var out []string
+	for _, path := range order {
+		a, b := before[path], after[path]
+		keys := slices.Concat(slices.Collect(maps.Keys(a)), slices.Collect(maps.Keys(b)))
+		slices.Sort(keys)
+		for _, key := range slices.Compact(keys) {
+			if a[key] != b[key] {
+				out = append(out, fmt.Sprintf("%s: %s was %q, is %q", path, key, a[key], b[key]))
+			}
+		}
+	}
+	if len(out) == 0 {
+		return []string{"the same objects in another order"}
+	}
+	return out
+}
+
+// objects are the fields of each line by what stands before them; what has no name has an empty one.
+func objects(text string) (map[string]map[string]string, []string) {
+	out, order := map[string]map[string]string{}, []string{}
+	for line := range strings.Lines(text) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		of := map[string]string{}
+		for _, f := range fields[1:] {
+			key, value, found := strings.Cut(f, " ")
+			if !found {
+				key, value = "", f
+			}
+			of[key] = value
+		}
+		out[fields[0]], order = of, append(order, fields[0])
+	}
+	return out, order
+}
+
+// A figure that changed is named with what it was and is; so is one that another has taken the place of.
+func TestFrozenNamesWhatChanged(t *testing.T) {
+	run := comparetest.Run(t, "run", comparetest.Browser(6), comparetest.Native(6))
+	was := frozenText(t, compare.Runs(run))
+	for want, change := range map[string]func(*compare.Figure){
+		`cells[webllm].figures[peak_pss]: median was "813`: func(f *compare.Figure) { *f.Median += 0.0001 },
+		`cells[webllm].figures[peak_pss]: values was "[1,`: func(f *compare.Figure) { f.Values[5].Value *= 1.00001 },
+		`cells[webllm].figures[peak]: median was "", is "`: func(f *compare.Figure) { f.Name = "peak" },
+	} {
+		res := compare.Runs(run)
+		change(&res.Cells[0].Figures[0])
+		all := changes(was, frozenText(t, res))
+		if !slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(s, want) }) {
+			t.Errorf("no %q in %q", want, all)
+		}
+		if short := frozenText(t, res, "warnings"); short == frozenText(t, compare.Runs(run), "warnings") {
+			t.Errorf("%s: no checksum differs", want)
+		}
+	}
+}

@@ -36,7 +36,6 @@ var elsewhere = map[string]string{
 	"internal/plan/":          "the axis webllm_version",
 	"internal/resolve/":       "the axis webllm_version",
 	"internal/estimate/":      "models of memory, also of engines that llmparity does not run",
-	"internal/recount/":       "the same, written twice",
 	"internal/fault/":         "the names of exit codes",
 	"internal/gguf/":          "which program mends a file",
 	"internal/tiny/":          "what llama.cpp does otherwise than the reference",

@@ -3,4 +3,4 @@
 package gate_test
 
 // runs are simulated of each side.
-const runs = 12
+const runs = 6

@@ -1,7 +1,9 @@
 package watch_test
 
 import (
+	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -10,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // What may not be read is said once, and the rest goes on. Root may read everything, so a nobody tries it then.
@@ -26,24 +27,33 @@ func TestWhatMayNotBeRead(t *testing.T) {
 	}
 	cmd.Dir = "/"
 	cmd.Env = append(os.Environ(), asWatcher+"="+strconv.Itoa(pid), everyOf+"=20ms", pssOf+"=20ms")
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
 	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(300 * time.Millisecond)
-	_ = in.Close()
+	var text strings.Builder
+	for lines := bufio.NewScanner(out); lines.Scan(); { // until it ends, which it does when its input is closed
+		fmt.Fprintln(&text, lines.Text())
+		if strings.Count(text.String(), "\n") > 3 {
+			_ = in.Close()
+		}
+	}
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, &errs)
 	}
 	if n := strings.Count(errs.String(), "may not be read by this user"); n != 1 {
 		t.Errorf("said %d times:\n%s", n, &errs)
 	}
-	rows := parse(t, out.String())
+	rows := parse(t, text.String())
 	if len(rows) < 2 || rows[len(rows)-1]["pss_mb"] != "" {
 		t.Errorf("rows: %v", rows)
 	}

@@ -87,9 +87,8 @@ func TestAServerWithOthersModelsAndCache(t *testing.T) {
 	if len(warned(p, "cache-suspected")) != 1 {
 		t.Errorf("a prompt came from the cache, and the warnings are %q", p.Warnings())
 	}
-	begin := time.Now()
-	if err := s.Unload(t.Context()); err != nil || time.Since(begin) > unloading/2 {
-		t.Errorf("the other's runner goes on: unloaded after %s, %v", time.Since(begin), err)
+	if err := s.Unload(t.Context()); err != nil {
+		t.Errorf("the other's runner goes on: %v", err)
 	}
 }
 

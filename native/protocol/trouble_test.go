@@ -191,7 +191,7 @@ func act(what string, out *bufio.Writer) {
 	case "<sleep>":
 		time.Sleep(100 * time.Millisecond)
 	case "<nap>":
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond)
 	case "<hang>":
 		time.Sleep(time.Hour)
 	case "<die>":
@@ -310,7 +310,7 @@ func play(t *testing.T, e engine.Engine, m engine.Model) (o outcome) {
 }
 
 func TestTroubleIsNamed(t *testing.T) {
-	const quick, slow = 300 * time.Millisecond, 20 * time.Second
+	const quick, slow = 2 * time.Second, 20 * time.Second // quick leaves time for a start on a busy machine
 	m := enginetest.TinyModel(t)
 	for _, c := range []struct {
 		script  string
@@ -329,12 +329,12 @@ func TestTroubleIsNamed(t *testing.T) {
 		{"another clock", slow, record.BadOutput, fault.BadProtocol, "sundial"},
 		{"no hello", slow, record.Other, fault.BadProtocol, "no licence"},
 		{"mute", quick, record.Hung, fault.BadProtocol,
-			"said nothing for 300ms in answer to hello; its last words: warming up"},
+			"said nothing for 2s in answer to hello; its last words: warming up"},
 		{"dead", slow, record.Crash, fault.BadProtocol,
 			"ended in answer to hello (exit status 3); its last words: warming up | fatal: the cat sat on it"},
 		{"talks", slow, record.BadOutput, fault.Run, "line 2 of its output: it answers request 1, and "},
 		{"gagged", slow, record.BadOutput, fault.Run, "has closed its standard output"},
-		{"ends unheard", quick, record.Hung, fault.Run, "said nothing for 300ms in answer to load"},
+		{"ends unheard", quick, record.Hung, fault.Run, "said nothing for 2s in answer to load"},
 		{"line of 5 MiB", slow, record.BadOutput, fault.Run, "line 2 of its output: it is longer than 4 MiB"},
 		{"another id", slow, record.BadOutput, fault.Run, "it answers request 7, and request 2 (load) goes on"},
 		{"twice", slow, record.BadOutput, fault.Run, "it answers request 2, and "},
@@ -369,7 +369,7 @@ func TestTroubleIsNamed(t *testing.T) {
 		{"cached", slow, record.BadOutput, fault.Run, `"cached_tokens" is 2, of a prompt of 1`},
 		{"beyond context", slow, record.BadOutput, fault.Run,
 			"went beyond the context of 4 tokens: 1 of the prompt and 4 more"},
-		{"hangs", quick, record.Hung, fault.Run, "said nothing for 300ms in answer to generate"},
+		{"hangs", quick, record.Hung, fault.Run, "said nothing for 2s in answer to generate"},
 		{"dies", slow, record.Crash, fault.Run,
 			"ended in answer to generate (exit status 3); its last words: warming up | fatal: the cat sat on it"},
 		{"half a line", slow, record.Crash, fault.Run, "ended in answer to generate (exit status 3)"},
@@ -490,7 +490,7 @@ func TestWhatWasCancelledEndsBeforeTheNext(t *testing.T) {
 }
 
 func TestWhoNeverEndsWhatWasCancelledIsEnded(t *testing.T) {
-	s := threeTokens(t, scripted("ignores cancel", 500*time.Millisecond))
+	s := threeTokens(t, scripted("ignores cancel", 2*time.Second))
 	_, err := s.Generate(t.Context(), engine.Request{Prompt: "the", MaxTokens: 4}, func(record.Token) {})
 	if engine.ClassOf(err) != record.Hung ||
 		!strings.Contains(err.Error(), "did not end a generate that was cancelled") {
@@ -511,7 +511,7 @@ func TestAnEngineThatReadsNoMore(t *testing.T) {
 		name            string
 		silence, cancel time.Duration
 		want            record.Class
-	}{{"silent", 300 * time.Millisecond, time.Minute, record.Hung},
+	}{{"silent", 2 * time.Second, time.Minute, record.Hung},
 		{"cancelled", time.Minute, 300 * time.Millisecond, record.Timeout}} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := scripted("reads no more", c.silence).Open(t.Context(), &enginetest.Probe{})

@@ -47,7 +47,7 @@ var imports = map[string]string{
 	"compare/parity":  "internal/figure internal/record",
 	"compare/stats":   "",
 	"reports":         "compare assets/charts internal/fault internal/figure internal/record internal/thin internal/whole",
-	"internal/engine": "internal/fault internal/record internal/sample",
+	"internal/engine": "internal/child internal/fault internal/nearest internal/record internal/sample",
 	"internal/record": "internal/fault internal/whole",
 	"internal/figure": "compare/stats internal/nearest internal/record",
 	"internal/fault":  "",

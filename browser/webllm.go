@@ -154,7 +154,8 @@ func (w *WebLLM) Accepts(ctx context.Context, m engine.Model) engine.Verdict {
 	return engine.Verdict{}
 }
 
-// Confirm asks the browser whether its adapter has float16, where that is wanted. Other trouble is the launch's to tell.
+// Confirm asks the browser whether its adapter has float16, where that is wanted. Other trouble is the launch's to
+// tell.
 func (w *WebLLM) Confirm(ctx context.Context, _ engine.Model, say func(string)) error {
 	_, err := w.Target(ctx, say)
 	if fault.Of(err) == fault.NoF16 {

@@ -28,7 +28,8 @@ func tinyWith(t *testing.T, context int) (p maker, path string) {
 	}
 	defer f.Close()
 	variant := modellib.Variant{Kernels: browser.SoftwareKernels, Sort: "partial"}
-	lib, err := Compile(t.Context(), cache.Dir(os.Getenv), f, Options(context, browser.F32), variant, func(s string) { t.Log(s) })
+	lib, err := Compile(t.Context(), cache.Dir(os.Getenv), f, Options(context, browser.F32), variant,
+		func(s string) { t.Log(s) })
 	if err != nil {
 		t.Fatal(err)
 	}

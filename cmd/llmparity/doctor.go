@@ -102,7 +102,8 @@ const listened = 500 * time.Millisecond
 
 // examine asks everything at once: what takes long is waiting for other programs.
 func (f *doctorFlags) examine(ctx context.Context) *diagnosis {
-	d := &diagnosis{Schema: doctorSchema, Tool: tool(), GPUs: []gpuFound{}, GPUNotes: []string{}, Missing: []engine.Part{},
+	d := &diagnosis{Schema: doctorSchema, Tool: tool(), GPUs: []gpuFound{}, GPUNotes: []string{},
+		Missing: []engine.Part{},
 		Servers: []engine.Part{}}
 	dir := cache.Dir(os.Getenv)
 	var all sync.WaitGroup

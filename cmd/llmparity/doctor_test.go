@@ -268,7 +268,8 @@ func TestWhatAProgramWasBuiltFor(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := programs.Backends(filepath.Join(dir, "bin", "llama-server")); !slices.Equal(got, []string{"cuda", "hip"}) {
+	if got := programs.Backends(filepath.Join(dir, "bin", "llama-server")); !slices.Equal(
+		got, []string{"cuda", "hip"}) {
 		t.Errorf("%q", got)
 	}
 	if got := programs.Backends(filepath.Join(dir, "nowhere", "llama-server")); len(got) != 0 {

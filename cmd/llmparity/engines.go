@@ -33,8 +33,8 @@ func (f *engineFlags) chosen() *engine.Choice {
 	return f.choice
 }
 
-// register makes flags of the settings that engines have. Those that only a run or the making of a package heeds are left
-// out unless they are wanted.
+// register makes flags of the settings that engines have. Those that only a run or the making of a package heeds are
+// left out unless they are wanted.
 func (f *engineFlags) register(flags *pflag.FlagSet, wanted func(engine.Field) bool) {
 	f.dtype = "f32"
 	for _, k := range kinds.All.Sections() {
@@ -118,7 +118,8 @@ func (f *engineFlags) follow(p plan.Plan) {
 	was := f.chosen().Settings
 	f.choice = f.chosen().With(engine.Settings{Cache: was.Cache, Threads: cmp.Or(p.Threads, was.Threads, f.threads),
 		DType: cmp.Or(p.DType, was.DType, f.dtype), KVDType: p.KVDType, Version: p.WebLLMVersion, Slots: p.Slots,
-		Keep: p.Cache == record.CacheOn, Timeout: time.Duration(p.Timeout), Watchdog: time.Duration(p.Watchdog)}, p.Sections)
+		Keep: p.Cache == record.CacheOn, Timeout: time.Duration(p.Timeout), Watchdog: time.Duration(p.Watchdog)},
+		p.Sections)
 }
 
 // complete writes into the plan what was chosen of engines by default. What is an axis has no one value.

@@ -26,7 +26,8 @@ func TestLlamaCppsProgramsInOneRun(t *testing.T) {
 	}
 	dir := filepath.Join(cmd.Dir, "results", "latest")
 	p := resolved(t, dir)
-	if l := p.Sections["llamacpp"]; l == nil || l["batch"] != 64 || l["cache_type_k"] != "q8_0" || l["flash_attention"] != "on" ||
+	if l := p.Sections["llamacpp"]; l == nil || l["batch"] != 64 || l["cache_type_k"] != "q8_0" ||
+		l["flash_attention"] != "on" ||
 		l["mmap"] != "off" || l["batch_threads"] != 1 {
 		t.Errorf("the plan that was run: %+v", p.Sections["llamacpp"])
 	}

@@ -116,8 +116,8 @@ func TestDryRunLooksAtFiles(t *testing.T) {
 	}
 }
 
-// Whether llama.cpp knows an architecture that is strange to us it says when it loads a model of it: a dry run shows that
-// as unknown, and the cell ends at its first launch, with llama.cpp's own words.
+// Whether llama.cpp knows an architecture that is strange to us it says when it loads a model of it: a dry run shows
+// that as unknown, and the cell ends at its first launch, with llama.cpp's own words.
 func TestAnArchitectureThatOnlyTheEngineMayKnow(t *testing.T) {
 	path, err := model.Path(model.Tiny)
 	if err != nil {
@@ -158,7 +158,8 @@ func TestAnArchitectureThatOnlyTheEngineMayKnow(t *testing.T) {
 		name := r.CellByID(a.Cell).Engine
 		attempts[name] = append(attempts[name], a)
 	}
-	if l := attempts["llamacpp"]; len(l) != 1 || l[0].Class != record.BadModel || !strings.Contains(l[0].Error, "lhama") {
+	if l := attempts["llamacpp"]; len(l) != 1 || l[0].Class != record.BadModel ||
+		!strings.Contains(l[0].Error, "lhama") {
 		t.Errorf("llama.cpp: %d attempts, %+v", len(l), l)
 	}
 	if w := attempts["webllm"]; len(w) != 1 || w[0].Class != record.SetUp {
@@ -181,7 +182,8 @@ func TestTheOthersRun(t *testing.T) {
 		t.Run(c.args, func(t *testing.T) {
 			cmd := program(t, append(strings.Fields(c.args), "--repetitions", "1", "--max-tokens", "4")...)
 			cmd.Env = append(cmd.Env, "PATH="+t.TempDir(), "LLMPARITY_CHROME=nosuchbrowser")
-			if stdout, stderr, code := output(t, cmd); code != c.code.ExitCode() || !strings.Contains(stderr, "nosuchbrowser") {
+			if stdout, stderr, code := output(t, cmd); code != c.code.ExitCode() ||
+				!strings.Contains(stderr, "nosuchbrowser") {
 				t.Errorf("exit code %d, want %q: %s%s", code, c.code, stdout, stderr)
 			}
 			r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest"))

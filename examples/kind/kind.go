@@ -1,8 +1,8 @@
 // Package kind is an example of a built-in engine: all of it is this package, and one line in package kinds adds it to
 // llmparity. Its test builds llmparity with that line.
 //
-// It computes with the reference implementation that llmparity's tests hold other engines against, within llmparity's own
-// process: GGUF files with F32 weights, greedily, on one core. Nothing of it is sampled.
+// It computes with the reference implementation that llmparity's tests hold other engines against, within llmparity's
+// own process: GGUF files with F32 weights, greedily, on one core. Nothing of it is sampled.
 package kind
 
 import (
@@ -62,7 +62,8 @@ func (*Engine) Name() string { return Kind.Name }
 
 // Caps is what the engine can do.
 func (*Engine) Caps() engine.Caps {
-	return engine.Caps{IgnoreEOS: true, Resident: true, TokenIDs: true, Exact: true, Requests: 1, Isolation: record.OfServer}
+	return engine.Caps{IgnoreEOS: true, Resident: true, TokenIDs: true, Exact: true, Requests: 1,
+		Isolation: record.OfServer}
 }
 
 // Check reads what the model needs to be computed.

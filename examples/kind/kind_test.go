@@ -36,7 +36,8 @@ func llmparity(t *testing.T) string {
 		}
 	}
 	program := filepath.Join(dir, "llmparity")
-	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "./cmd/llmparity")
+	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program,
+		"./cmd/llmparity")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -56,7 +57,8 @@ func TestAKindIsBuiltIn(t *testing.T) {
 		ok   bool
 		want string
 	}{
-		{[]string{"generate", "--engine", "example", "--example-delay", "1", "--max-tokens", "4", "--prompt", "The third clock"},
+		{[]string{"generate", "--engine", "example", "--example-delay", "1", "--max-tokens", "4", "--prompt",
+			"The third clock"},
 			true, "generated  4 tokens"},
 		{[]string{"generate", "--engine", "llamacpp", "--example-delay", "1"}, false, "--example-delay is for example"},
 		{[]string{"plan", "check", "p.yaml"}, false, "p.yaml line 6: example.delay: 20000 ms"},

@@ -13,7 +13,8 @@ import (
 // Patience is how long a program may take to say what it is: a first start from a slow disk takes seconds.
 const Patience = 30 * time.Second
 
-// MostSaid is how much of what a program says is kept, of its end: the linker's list of a desktop's libraries has 200 KB.
+// MostSaid is how much of what a program says is kept, of its end: the linker's list of a desktop's libraries has 200
+// KB.
 const MostSaid = 1 << 20
 
 // Says runs a program that says something and ends, and gives what it said.
@@ -21,7 +22,8 @@ func Says(ctx context.Context, path string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	cmd := exec.Command(path, args...)
-	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local") // a Go would fetch the one that the project we are called in wants
+	// a Go would fetch the one that the project we are called in wants
+	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local")
 	tail := &Tail{Max: MostSaid}
 	cmd.Stdout, cmd.Stderr = tail, tail
 	p, err := StartGuarded(ctx, cmd)
@@ -34,7 +36,8 @@ func Says(ctx context.Context, path string, args ...string) (string, error) {
 	switch {
 	case ctx.Err() != nil && p.Err() != nil:
 		return words, fmt.Errorf("no answer within %s", Patience)
-	case p.Err() != nil && !errors.Is(p.Err(), exec.ErrWaitDelay): // what it left behind keeps its output open, and goes
+	// what it left behind keeps its output open, and goes
+	case p.Err() != nil && !errors.Is(p.Err(), exec.ErrWaitDelay):
 		return words, fmt.Errorf("%w: %s", p.Err(), strings.Join(strings.Fields(LastLine(words)), " "))
 	}
 	return words, nil

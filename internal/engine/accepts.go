@@ -13,8 +13,8 @@ type Accepter interface {
 	Accepts(context.Context, Model) Verdict
 }
 
-// Confirmer is an engine that can decide what it leaves unknown, by starting something that ends again. say is told about
-// what takes noticeable time.
+// Confirmer is an engine that can decide what it leaves unknown, by starting something that ends again. say is told
+// about what takes noticeable time.
 type Confirmer interface {
 	Confirm(ctx context.Context, m Model, say func(string)) error
 }

@@ -24,8 +24,8 @@ type Settings struct {
 	Watchdog time.Duration // how long it may give no sign of life; 0: the engine's own
 }
 
-// Config is what a user may choose of an engine. Its fields are flags, keys of a section of plans and properties of that
-// section's schema alike.
+// Config is what a user may choose of an engine. Its fields are flags, keys of a section of plans and properties of
+// that section's schema alike.
 type Config interface {
 	// Fields point into it.
 	Fields() []Field
@@ -113,7 +113,8 @@ func CheckFlags(c Config, given func(flag string) bool) error {
 		}
 		for _, other := range fields {
 			if slices.Contains(f.Instead, other.Key) && given(other.Flag) {
-				return fault.New(fault.Usage, "give one of them", "--%s and --%s exclude one another", other.Flag, f.Flag)
+				return fault.New(fault.Usage, "give one of them", "--%s and --%s exclude one another", other.Flag,
+					f.Flag)
 			}
 		}
 	}

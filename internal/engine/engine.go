@@ -43,8 +43,8 @@ type Caps struct {
 	PromptCache bool
 	Served      bool // can run a model that has no file here: one that a server knows by its name
 	Scores      bool // its sessions are Scorers
-	// Rounds says that it computes otherwise than in single precision and one sum after another: where two tokens are close,
-	// it may choose the other one.
+	// Rounds says that it computes otherwise than in single precision and one sum after another: where two tokens are
+	// close, it may choose the other one.
 	Rounds bool
 	// Requests is how many generations may go on at a time in a session; one more is refused with ErrBusy.
 	Requests int
@@ -62,8 +62,8 @@ var ErrBusy = errors.New("the engine does no more generations at a time; wait fo
 type Model struct {
 	record.Model
 	Path string // the GGUF file
-	// Unsupported says why nothing of this program can compute with it; nil: it can. Engines that are programs of their own
-	// may know more architectures.
+	// Unsupported says why nothing of this program can compute with it; nil: it can. Engines that are programs of their
+	// own may know more architectures.
 	Unsupported error
 	// File is what it was when its sum was taken; nil: not known.
 	File os.FileInfo

@@ -18,7 +18,8 @@ func TestLlamaCppSection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := engine.Section{"batch_threads": 2, "batch": 256, "ubatch": 64, "cache_type_k": "q8_0", "cache_type_v": "f16",
+	want := engine.Section{"batch_threads": 2, "batch": 256, "ubatch": 64, "cache_type_k": "q8_0",
+		"cache_type_v":    "f16",
 		"flash_attention": "auto", "mmap": "off", "gpu_layers": 3}
 	if got := p.Sections["llamacpp"]; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

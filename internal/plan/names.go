@@ -47,9 +47,11 @@ func dtype(text string) string {
 
 func dtypes() []string { return []string{"f32", "f16", "bf16"} }
 
-// kvDTypes are those of a GGUF's formats that caches have, and those that other tools name; engines have not all of them.
+// kvDTypes are those of a GGUF's formats that caches have, and those that other tools name; engines have not all of
+// them.
 func kvDTypes() []string {
-	return []string{"f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl", "fp8", "fp8_e4m3", "fp8_e5m2"}
+	return []string{"f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl", "fp8", "fp8_e4m3",
+		"fp8_e5m2"}
 }
 
 func starts() []string { return []string{record.ColdStart, record.WarmStart} }

@@ -47,7 +47,8 @@ func TestAServerInAPlan(t *testing.T) {
 		"openai:\n  url: http://x\n  api: chatter\n":   `p.yaml line 13: openai.api: "chatter", use completions or chat`,
 		"openai:\n  url: http://x\n  key: sk-secret\n": "p.yaml line 13: openai.key: unknown field",
 	} {
-		if _, err := plan.Parse([]byte(asked+section), "p.yaml", kinds.All...); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := plan.Parse([]byte(asked+section), "p.yaml", kinds.All...); err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", section, err, want)
 		}
 	}

@@ -41,7 +41,8 @@ func TestDefaultPlanSurvivesARoundTrip(t *testing.T) {
 
 func TestAContextIsANumberOrTheModelsOwn(t *testing.T) {
 	for old, want := range map[string]int{"# context: 1024 ": plan.Unsaid, "context: 0 ": 0, "context: 64 ": 64} {
-		p, err := plan.Parse([]byte(strings.Replace(string(plans.Default), "# context: 1024 ", old, 1)), "p.yaml", kinds.All...)
+		p, err := plan.Parse([]byte(strings.Replace(string(plans.Default), "# context: 1024 ", old, 1)), "p.yaml",
+			kinds.All...)
 		if err != nil || p.Context != want {
 			t.Errorf("%s: %d, %v", old, p.Context, err)
 		}
@@ -54,7 +55,8 @@ func TestAContextIsANumberOrTheModelsOwn(t *testing.T) {
 
 func TestMemoryIsCheckedUnlessAPlanSaysOtherwise(t *testing.T) {
 	for text, want := range map[string]bool{"check_oom: true ": true, "check_oom: false ": false, "": true} {
-		p, err := plan.Parse([]byte(strings.Replace(string(plans.Default), "check_oom: true ", text, 1)), "p.yaml", kinds.All...)
+		p, err := plan.Parse([]byte(strings.Replace(string(plans.Default), "check_oom: true ", text, 1)), "p.yaml",
+			kinds.All...)
 		if err != nil || p.ChecksOOM() != want {
 			t.Errorf("%q: %v, %v", text, p.ChecksOOM(), err)
 		}

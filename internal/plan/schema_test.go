@@ -78,7 +78,8 @@ func loads() string    { return list(numbers(1, 10_000)) }
 func starts() string   { return list(oneOf("cold", "warm")) }
 func dtypes() string   { return list(oneOf(dtypeNames()...)) }
 func kvDTypes() string {
-	return list(oneOf(slices.Concat(dtypeNames(), []string{"q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"}, []string{"fp8", "fp8_e4m3", "fp8_e5m2"})...))
+	return list(oneOf(slices.Concat(dtypeNames(), []string{"q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"},
+		[]string{"fp8", "fp8_e4m3", "fp8_e5m2"})...))
 }
 
 func dtypeNames() []string {
@@ -159,7 +160,8 @@ func sections() map[string]string {
 		}
 		if !k.Root {
 			list, _ := json.Marshal(append([]string{}, required...))
-			out["Plan."+k.Section] = `{"description": "what is said to ` + k.Title + `", "type": ["object", "null"], "additionalProperties": false, ` +
+			out["Plan."+k.Section] = `{"description": "what is said to ` + k.Title +
+				`", "type": ["object", "null"], "additionalProperties": false, ` +
 				`"required": ` + string(list) + `, "properties": {` + strings.Join(fields, ", ") + `}}`
 		}
 	}

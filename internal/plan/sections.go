@@ -180,8 +180,8 @@ func (p *Plan) unsay(list string) {
 	}
 }
 
-// concerns tells whether an axis says something to an engine. One that it says nothing to is not asked the same again for
-// each of its values, but for the first.
+// concerns tells whether an axis says something to an engine. One that it says nothing to is not asked the same again
+// for each of its values, but for the first.
 func concerns(kinds engine.Kinds, a axis, name string) bool {
 	if a != ofVersion && a != ofThreads {
 		return true

@@ -28,8 +28,8 @@ type Options struct {
 	// is over, and may be nil. What is wrong with one setup of several fails its cells, and the rest goes on.
 	Setups func(context.Context, plan.Setup) (Setup, func(), error)
 	Parts  // carry out every setup where Setups is nil
-	// Optional tells of an engine, by its name in records, that it was not asked for by name: that it can't run fails nothing;
-	// nil: none is.
+	// Optional tells of an engine, by its name in records, that it was not asked for by name: that it can't run fails
+	// nothing; nil: none is.
 	Optional func(engine string) bool
 	Strict   bool // launch nothing where an engine of the only setup can't run
 

@@ -176,7 +176,8 @@ func TestBrokenModels(t *testing.T) {
 			for call, err := range map[string]error{"Check": l.Check(t.Context(), m), "Load": s.Load(t.Context(), m)} {
 				switch {
 				case fault.Of(err) != fault.BadModel ||
-					engine.ClassOf(err) != map[string]record.Class{"Check": record.SetUp, "Load": record.BadModel}[call]:
+					engine.ClassOf(err) != map[string]record.Class{"Check": record.SetUp,
+						"Load": record.BadModel}[call]:
 					t.Errorf("%s: %v of class %s, want a fault of kind BadModel", call, err, engine.ClassOf(err))
 				case strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), m.Path):
 					t.Errorf("%s: %q is not one line that names the file", call, err)

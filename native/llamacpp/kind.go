@@ -50,8 +50,10 @@ var OneShotKind = kind(engine.Kind{
 		return []engine.Search{{Name: cliPart, Find: func(ctx context.Context) engine.Part {
 			own := c.(*Config).with(s)
 			switch path, err := FindCLI(own); {
-			case err != nil && own.CLI == "" && os.Getenv(CLIVariable) == "": // which nothing needs that was not asked for
-				return engine.Part{Absent: true, Detail: "for " + OneShotName + " alone: scripts/setup llamacpp-tools builds one"}
+			// which nothing needs that was not asked for
+			case err != nil && own.CLI == "" && os.Getenv(CLIVariable) == "":
+				return engine.Part{Absent: true, Detail: "for " + OneShotName +
+					" alone: scripts/setup llamacpp-tools builds one"}
 			case err != nil:
 				return engine.Part{Err: err}
 			default:
@@ -98,8 +100,9 @@ func (c *Config) Fields() []engine.Field {
 			Help: "numbers of the keys in llama.cpp's KV cache: " + types + " (default: --dtype's)"},
 		{To: &c.CacheV, Flag: "llamacpp-cache-type-v", Key: "cache_type_v", OneOf: cacheTypes(), Axis: engine.AxisKV,
 			Help: "numbers of the values in llama.cpp's KV cache: as of the keys; quantised ones need flash attention"},
-		{To: &c.FlashAttention, Flag: "llamacpp-flash-attention", Key: "flash_attention", OneOf: []string{"off", "on", "auto"},
-			Help: "llama.cpp's flash attention: off, on or auto; it sums in another order"},
+		{To: &c.FlashAttention, Flag: "llamacpp-flash-attention", Key: "flash_attention",
+			OneOf: []string{"off", "on", "auto"},
+			Help:  "llama.cpp's flash attention: off, on or auto; it sums in another order"},
 		{To: &c.Mmap, Flag: "llamacpp-mmap", Key: "mmap", OneOf: []string{"on", "off"},
 			Help: "whether llama.cpp maps the model's file: on, or off (reads it into memory of its own)"},
 		{To: &c.GPULayers, Flag: "llamacpp-gpu-layers", Key: "gpu_layers", Zero: "none",
@@ -119,8 +122,8 @@ func (c Config) with(s engine.Settings) Config {
 	return c
 }
 
-// coarse says that it computes otherwise than in single precision and one sum after another: what a model says may then be something
-// else. That the cache has dtype's numbers by default is the plan's to look at.
+// coarse says that it computes otherwise than in single precision and one sum after another: what a model says may then
+// be something else. That the cache has dtype's numbers by default is the plan's to look at.
 func (c Config) coarse() bool {
 	plain := func(value, of string) bool { return value == "" || value == of }
 	return !plain(c.CacheK, "f32") || !plain(c.CacheV, "f32") || c.flashAttention() != "off" || c.GPULayers > 0

@@ -37,7 +37,8 @@ func (c *Config) Fields() []engine.Field {
 		{To: &c.Path, Flag: "ollama", Place: true,
 			Help: "the ollama to start (default: $LLMPARITY_OLLAMA, else PATH, else the one that scripts/setup ollama built)"},
 		{To: &c.URL, Flag: "ollama-url", Key: "url",
-			Help: "an Ollama that runs already, such as " + DefaultURL + " (default: one is started, with a store of its own)"},
+			Help: "an Ollama that runs already, such as " + DefaultURL +
+				" (default: one is started, with a store of its own)"},
 		{To: &c.KVType, Flag: "ollama-kv-type", Key: "kv_type", OneOf: KVTypes(), Axis: engine.AxisKV,
 			Help: "numbers of the KV cache of the Ollama that is started: " + strings.Join(KVTypes(), ", ") +
 				"; quantised ones need a GPU that has flash attention (default: f16)"},
@@ -71,7 +72,8 @@ func (c *Config) CheckPlan(s engine.Settings) error {
 	return nil
 }
 
-// stay is how long a model stays after a request: a number is one of seconds. 0: as long as it takes, or no duration, which Check says.
+// stay is how long a model stays after a request: a number is one of seconds. 0: as long as it takes, or no duration,
+// which Check says.
 func stay(text string) time.Duration {
 	if n, err := strconv.ParseInt(text, 10, 32); err == nil {
 		return time.Duration(n) * time.Second

@@ -26,13 +26,15 @@ func Found(name string, p engine.Part, here engine.Here) engine.Finding {
 		return engine.Finding{Name: name, Can: "nothing: it is not here"}
 	}
 	yes := true // ggml's types have float16 on every processor
-	e := engine.Finding{Name: name, Ready: true, Version: p.Version, Path: p.Path, Device: string(record.CPU), F16: &yes,
+	e := engine.Finding{Name: name, Ready: true, Version: p.Version, Path: p.Path, Device: string(record.CPU),
+		F16:      &yes,
 		Backends: p.Backends}
 	switch reach := here.GPU(p.Backends); {
 	case len(p.Backends) == 0:
 		e.Can = "GGUF files on the processor: it was not built for a GPU, as far as its libraries show"
 	case reach == "":
-		e.Can = "GGUF files on the processor: it was built for " + strings.Join(p.Backends, ", ") + ", and there is no such GPU"
+		e.Can = "GGUF files on the processor: it was built for " + strings.Join(p.Backends, ", ") +
+			", and there is no such GPU"
 	default:
 		e.Can = "GGUF files on the processor, and on " + reach + " where it is asked for"
 	}

@@ -125,6 +125,7 @@ func TestAGateIsRefused(t *testing.T) {
 		{"- 1", "a list stands where a group such as `peak_pss_mb: {max: 900}` is wanted"},
 		{"", "it is empty; a gate is wanted"},
 		{"a: {", "f line 1:"},
+		{"gate:", "f line 1: gate: nothing stands where a group of settings is wanted"},
 		{"peak_pss: {max: 1}\n---\npeak_pss: {max: 1}", "f line 3: a second document begins; one file is one gate"},
 	} {
 		_, err := plan.ParseGate([]byte(c.text), "f")
@@ -222,7 +223,7 @@ func FuzzGate(f *testing.F) {
 		"parity: {min_agreement: 1e-9%}",
 		"ttft: [{max: 1}, {min: 1e300}]", "- !!x", "peak_pss: {<<: *a}", "? peak_pss\n: {max: 1}", "ttft: {max: 0x10}",
 		"engine: \"\\0\"",
-		"under_test: [all, model]\nno_baseline: ok\ndetect: 7%", "unknown: off"} {
+		"under_test: [all, model]\nno_baseline: ok\ndetect: 7%", "unknown: off", "gate:"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

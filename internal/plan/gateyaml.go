@@ -88,7 +88,11 @@ func decodeGate(text []byte, inPlan bool) (g *Gate, err error) {
 	if inPlan {
 		return nil, nil
 	}
-	return g, r.value(body, reflect.ValueOf(&g).Elem(), "gate")
+	if body, err = r.follow(body, "gate"); err != nil {
+		return nil, err
+	}
+	g = &Gate{}
+	return g, g.read(r, body, "gate")
 }
 
 func (g *Gate) read(r *reader, n ast.Node, path string) error {

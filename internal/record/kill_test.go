@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,7 +29,11 @@ func resumeOrBegin(root string) error {
 			return err
 		}
 		w.Resumed(record.Resumed{})
-		done = func(n int) bool { c := s.Committed(1, n); return c != nil && c.Status == record.OK }
+		done = func(n int) bool {
+			return slices.ContainsFunc(s.Commits(1), func(a *record.Attempt) bool {
+				return a.Repetition == n && a.Status == record.OK
+			})
+		}
 	} else {
 		if w, err = record.Create(root, record.Meta{Name: "killed", Started: time.Now()}, record.Environment{},
 			nil); err != nil {

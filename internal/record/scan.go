@@ -136,16 +136,6 @@ func (s *State) Engine(setup int, engine string) (EngineInfo, bool) {
 // which they were begun: warm-up launches, repetitions, and what was tried again.
 func (s *State) Commits(cell int) []*Attempt { return s.commits[cell] }
 
-// Committed gives the last attempt that a cell has of a repetition, which counts from 1; nil where none is committed.
-func (s *State) Committed(cell, repetition int) *Attempt {
-	for _, a := range slices.Backward(s.commits[cell]) {
-		if a.Repetition == repetition && !a.Warmup && a.Scoring == nil {
-			return a
-		}
-	}
-	return nil
-}
-
 // block is how much of a file is read at once to look at its end.
 const block = 64 << 10
 

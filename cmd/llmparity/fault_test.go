@@ -188,7 +188,7 @@ func TestMissingBundleIsSaid(t *testing.T) {
 		".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	cmd := program(t, "run")
+	cmd := program(t, "run", "--engines", "webllm,llamacpp", "--repetitions", "1")
 	cmd.Path, cmd.Args[0] = binary, binary
 	_, stderr, code := output(t, cmd)
 	if code != fault.NoBundle.ExitCode() || !strings.Contains(lastLine(stderr), "make setup") {

@@ -147,9 +147,10 @@ func TestTheContextIsTheModelsOwn(t *testing.T) {
 	}
 }
 
-// The browser's patience is none of other engines'.
-func TestAWatchdogIsWrittenWhereThereIsAPage(t *testing.T) {
-	for engine, want := range map[string]time.Duration{"exec:./mine": 0, "llamacpp": 0, "webllm": engine.Watchdog} {
+// A plan is completed with the watchdog if one of its engines has one.
+func TestWatchdogIsWrittenForEnginesThatHaveOne(t *testing.T) {
+	for engine, want := range map[string]time.Duration{"exec:./mine": engine.Watchdog, "llamacpp": 0,
+		"webllm": engine.Watchdog} {
 		p := plan.Plan{Engines: []string{engine}}
 		new(runFlags).complete(&p, tinyOf(t))
 		if time.Duration(p.Watchdog) != want {

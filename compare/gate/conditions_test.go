@@ -104,11 +104,11 @@ func (s simulated) planted(what map[string]float64) simulated {
 func TestGateIsSafeUnderTenConditions(t *testing.T) {
 	const most = 24 // of each side: there are many conditions
 	for name, c := range conditions() {
-		base := c.base.changed(min(runs, most), 11, c.was)
+		base := c.base.changed(min(runs/2, most), 11, c.was)
 		for what, planted := range map[string]map[string]float64{"30% slower": {"decode": 1.3, "first": 1.3,
 			"load": 1.3},
 			"a peak larger by a tenth": {"memory": 1.1}, "the same": nil} {
-			got := outcomes(usualGate(t), base, c.now.planted(planted).changed(min(runs, most), 12, c.is))
+			got := outcomes(usualGate(t), base, c.now.planted(planted).changed(min(runs/2, most), 12, c.is))
 			t.Logf("%s, %s: %s", name, what, shares(got))
 			switch passes := got[compare.GatePassed] + got[compare.GateWarned]; {
 			case planted != nil && passes > 0:

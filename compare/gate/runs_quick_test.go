@@ -3,4 +3,4 @@
 package gate_test
 
 // runs are simulated of each side.
-const runs = 6
+const runs = 12

@@ -28,20 +28,13 @@ const reproduceSchema = "llmparity.reproduce/1"
 
 // reproduction is what must be known to run a run again; docs/reproducibility.md describes it.
 type reproduction struct {
-	Schema      string          `json:"schema"`
-	Record      string          `json:"record"`
-	Plan        string          `json:"plan"` // a plan's text
-	Differences []difference    `json:"differences"`
-	Unknown     []string        `json:"not_looked_at"` // what may differ too, and shows only when it runs
-	Checklist   []compare.Check `json:"checklist"`
-	ExitCode    int             `json:"exit_code"`
-}
-
-// difference is something that is not here as it was there.
-type difference struct {
-	record.Difference
-	// false: what is measured is the same all the same, or it changes from minute to minute
-	Figures bool `json:"changes_figures"`
+	Schema      string               `json:"schema"`
+	Record      string               `json:"record"`
+	Plan        string               `json:"plan"` // a plan's text
+	Differences []machine.Difference `json:"differences"`
+	Unknown     []string             `json:"not_looked_at"` // what may differ too, and shows only when it runs
+	Checklist   []compare.Check      `json:"checklist"`
+	ExitCode    int                  `json:"exit_code"`
 }
 
 // reproduceFlags is what a user may say.
@@ -85,10 +78,11 @@ func (f *reproduceFlags) reproduce(ctx context.Context, dir string, stdout, stde
 	if err != nil {
 		return err
 	}
-	r := &reproduction{Schema: reproduceSchema, Record: was.Dir, Differences: []difference{}, Unknown: []string{},
-		Checklist: compare.Checklist(was)}
+	r := &reproduction{Schema: reproduceSchema, Record: was.Dir, Differences: []machine.Difference{},
+		Unknown: []string{}, Checklist: compare.Checklist(was)}
 	r.Plan = again(was, planned)
-	r.machine(was.Environment, hereNow(ctx))
+	differences, unknown := machine.Diff(was.Environment, hereNow(ctx))
+	r.Differences, r.Unknown = append(r.Differences, differences...), append(r.Unknown, unknown...)
 	r.program(was, tool())
 	f.follow(p)
 	r.engines(ctx, f, was, p)
@@ -181,7 +175,8 @@ func (r *reproduction) print(w io.Writer) {
 // differ notes what is not as it was.
 func (r *reproduction) differ(what, was, is string, figures bool) {
 	if was != is {
-		r.Differences = append(r.Differences, difference{record.Difference{What: what, Was: was, Is: is}, figures})
+		d := record.Difference{What: what, Was: was, Is: is}
+		r.Differences = append(r.Differences, machine.Difference{Difference: d, Figures: figures})
 	}
 }
 
@@ -193,7 +188,7 @@ func (r *reproduction) unknown(format string, args ...any) {
 
 // sort puts first what changes figures, and says each once.
 func (r *reproduction) sort() {
-	slices.SortStableFunc(r.Differences, func(a, b difference) int {
+	slices.SortStableFunc(r.Differences, func(a, b machine.Difference) int {
 		switch {
 		case a.Figures == b.Figures:
 			return 0
@@ -202,13 +197,13 @@ func (r *reproduction) sort() {
 		}
 		return 1
 	})
-	var once []difference
+	var once []machine.Difference
 	for _, d := range r.Differences {
 		if !slices.Contains(once, d) {
 			once = append(once, d)
 		}
 	}
-	r.Differences = append([]difference{}, once...)
+	r.Differences = append([]machine.Difference{}, once...)
 }
 
 func (r *reproduction) changing() (n int) {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/machine"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 )
@@ -115,13 +116,10 @@ func (r *runner) reopen(env record.Environment) error {
 
 // differences are what of the machine is not as it was and bears on figures.
 func differences(was, is record.Environment) (out []record.Difference) {
-	for _, d := range []record.Difference{{What: "kernel", Was: was.Kernel, Is: is.Kernel},
-		{What: "processor", Was: was.CPU, Is: is.CPU},
-		{What: "cores", Was: strconv.Itoa(was.Cores), Is: strconv.Itoa(is.Cores)},
-		{What: "governor", Was: was.Governor, Is: is.Governor},
-		{What: "memory", Was: fmt.Sprintf("%d MiB", was.MemoryB>>20), Is: fmt.Sprintf("%d MiB", is.MemoryB>>20)}} {
-		if d.Was != d.Is {
-			out = append(out, d)
+	all, _ := machine.Diff(was, is)
+	for _, d := range all {
+		if d.Figures {
+			out = append(out, d.Difference)
 		}
 	}
 	return out

@@ -141,7 +141,7 @@ func (f *engineFlags) complete(p *plan.Plan, m engine.Model) {
 		if k.Heeds("threads") && !threads {
 			p.Threads = choice.Settings.Threads
 		}
-		if k.Browser && p.Watchdog == 0 {
+		if k.Heeds("watchdog") && p.Watchdog == 0 {
 			p.Watchdog = plan.Duration(engine.Watchdog)
 		}
 		if k.Version != "" && p.WebLLMVersion == "" && !versions && !says(k, p.Sections[k.Section]) {

@@ -97,6 +97,8 @@ type process struct {
 	young time.Time     // until when it may become another program
 
 	double bool // of its parent, perhaps, for the moment before it becomes the program that it was started for
+	waited bool // for that, in a sample
+	came   time.Time
 }
 
 // Run watches until the last process has ended, the limits are reached, or the context is done; its cause is then the
@@ -273,9 +275,12 @@ func (w *watcher) findName(ctx context.Context) error {
 	}
 }
 
+// doubt is how long a young process may look like its parent without being taken for a copy that stays one.
+const doubt = 100 * time.Millisecond
+
 // welcome takes in a process that has come.
 func (w *watcher) welcome(m *proc.Member) {
-	p := &process{Member: m}
+	p := &process{Member: m, came: time.Now()}
 	if m.Young() {
 		p.young = time.Now().Add(time.Second)
 		p.double = slices.ContainsFunc(w.alive, func(other *process) bool { return other.PID == m.Parent })
@@ -431,10 +436,13 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 		return true
 	}
 	if who.double {
-		who.double = false // for one sample, at most
-		if !who.IsItself() && who.Alive() {
+		// It is skipped for one sample at least; a busy machine starts a program in tens of milliseconds.
+		waited := who.waited && time.Since(who.came) > doubt
+		who.waited = true
+		if !waited && !who.IsItself() && who.Alive() {
 			return true
 		}
+		who.double = false
 		who.rename()
 		if w.isOurs(who.Process) {
 			w.family.Drop(who.Member)

@@ -44,12 +44,9 @@ const Enough = 6
 // quiet is the share of the cores that others may take.
 const quiet = 0.10
 
-// Checklist answers the items for a run, from its record alone.
-func Checklist(run *record.Run) []Check { return checklist(run) }
-
-// checklist answers the items for a run, from its record alone. What a plan has several of, every engine must have had
+// Checklist answers the items for a run, from its record alone. What a plan has several of, every engine must have had
 // each of.
-func checklist(run *record.Run) []Check {
+func Checklist(run *record.Run) []Check {
 	if len(run.Cells) > 0 && run.Cells[0].Model.Format == record.Foreign {
 		return foreignChecklist(run)
 	}

@@ -187,11 +187,11 @@ func With(o Options, runs ...*record.Run) *Result {
 	r := &Result{Schema: Schema, Verdict: []string{}, Comparability: []string{}, Runs: []Run{}, Cells: []Cell{},
 		Parity:      []parity.Parity{},
 		Comparisons: []Comparison{}, Families: []Family{}, Statistics: o.statistics(), Warnings: []Warning{}}
-	evidence := []evidence{}
+	all := []gathered{}
 	for i, run := range runs {
 		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started,
 			Against: run.Meta.Against, Status: run.Status,
-			Tool: run.Meta.Tool, Environment: run.Environment, Checklist: checklist(run), Pieces: run.Pieces})
+			Tool: run.Meta.Tool, Environment: run.Environment, Checklist: Checklist(run), Pieces: run.Pieces})
 		for _, spec := range run.Cells {
 			e := gather(run, spec.ID)
 			r.Cells = append(r.Cells, newCell(i, spec, e))
@@ -201,7 +201,7 @@ func With(o Options, runs ...*record.Run) *Result {
 			r.Cells[len(r.Cells)-1].watch(busy(run))
 			r.Cells[len(r.Cells)-1].stolen = stolenShares(e.counted, run.Environment.Cores)
 			r.Cells[len(r.Cells)-1].follow(run, e.counted)
-			evidence = append(evidence, e)
+			all = append(all, e)
 		}
 	}
 	r.label()
@@ -209,17 +209,17 @@ func With(o Options, runs ...*record.Run) *Result {
 	for i := range r.Cells {
 		for j := i + 1; j < len(r.Cells); j++ {
 			if r.related(i, j) {
-				r.pair(i, j, evidence, o)
+				r.pair(i, j, all, o)
 			}
 		}
 	}
-	r.pairForeign(evidence, o)
+	r.pairForeign(all, o)
 	r.Matrices = parity.Matrices(r.Parity, tabled{r})
 	r.judge(o)
 	r.group(o)
 	r.Comparability = r.comparability()
 	r.Verdict = r.verdict()
-	r.Warnings = append(r.Warnings, r.warnings(runs, evidence)...)
+	r.Warnings = append(r.Warnings, r.warnings(runs, all)...)
 	return r
 }
 
@@ -235,14 +235,14 @@ func (t tabled) Title(cell int) string {
 
 func (t tabled) Self(cell int) parity.SelfParity { return t.r.Cells[cell].Self }
 
-// evidence is a cell's attempts.
-type evidence struct {
+// gathered is a cell's attempts.
+type gathered struct {
 	all, counted []*record.Attempt
 	scored       *parity.Scored // nil: it scored no text
 }
 
-func gather(run *record.Run, cell int) evidence {
-	e := evidence{scored: parity.ScoredBy(run, cell)}
+func gather(run *record.Run, cell int) gathered {
+	e := gathered{scored: parity.ScoredBy(run, cell)}
 	for _, a := range run.Attempts {
 		if a.Cell != cell {
 			continue
@@ -255,7 +255,7 @@ func gather(run *record.Run, cell int) evidence {
 	return e
 }
 
-func newCell(run int, spec record.Cell, e evidence) Cell {
+func newCell(run int, spec record.Cell, e gathered) Cell {
 	c := Cell{Run: run, Spec: spec, Failures: []Failure{}, Self: parity.Itself(e.counted)}
 	c.Launches.Planned = spec.Repetitions
 	for _, a := range e.all {
@@ -288,7 +288,7 @@ func newCell(run int, spec record.Cell, e evidence) Cell {
 }
 
 // identify says what ran, by the attempts that count; by all where none does.
-func (c *Cell) identify(e evidence) {
+func (c *Cell) identify(e gathered) {
 	attempts := e.counted
 	if len(attempts) == 0 {
 		attempts = e.all

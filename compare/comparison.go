@@ -151,7 +151,7 @@ func unverified(spec record.Cell, attempts []*record.Attempt) bool {
 // named tells that there is only a name to go by.
 func named(m record.Model) bool { return m.Format == record.Served && m.SHA256 == "" }
 
-func (r *Result) pair(i, j int, e []evidence, o Options) {
+func (r *Result) pair(i, j int, e []gathered, o Options) {
 	a, b := &r.Cells[i], &r.Cells[j]
 	c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []Ratio{}}
 	if why := differentRequest(a, b); why != "" {
@@ -184,7 +184,7 @@ func (r *Result) pair(i, j int, e []evidence, o Options) {
 }
 
 // party is what parity takes of a cell.
-func (r *Result) party(cell int, e evidence) parity.Party {
+func (r *Result) party(cell int, e gathered) parity.Party {
 	c := &r.Cells[cell]
 	s := parity.Party{Cell: cell, Label: c.Label, Temperature: c.Spec.Temperature, Counted: e.counted, Scored: e.scored,
 		TextOf: "a cell that is not here", NoTokenIDs: c.Spec.NoTokenIDs, Unverified: c.unverified, Self: c.Self}

@@ -60,7 +60,7 @@ const (
 )
 
 // foretold puts beside a cell what the record has of it from before its first launch.
-func (c *Cell) foretold(run *record.Run, e evidence) {
+func (c *Cell) foretold(run *record.Run, e gathered) {
 	if risk, ok := run.Risks[c.Spec.ID]; ok {
 		c.Risk = &risk
 		if risk.Refused && len(e.all) == 0 {

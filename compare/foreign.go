@@ -37,7 +37,7 @@ func comparedOf(a, b *Cell) []string {
 
 // pairForeign sets rows that another program wrote against all other cells that have the like of theirs, where that is
 // asked for. Each ratio is marked: nobody knows that they are about the same thing.
-func (r *Result) pairForeign(e []evidence, o Options) {
+func (r *Result) pairForeign(e []gathered, o Options) {
 	if !o.AllowDifferent {
 		return
 	}

@@ -290,7 +290,7 @@ func because(classes []string) string {
 
 // warnings gathers what the records say and what follows from the figures. The same words for several launches become
 // one.
-func (r *Result) warnings(runs []*record.Run, e []evidence) []Warning {
+func (r *Result) warnings(runs []*record.Run, e []gathered) []Warning {
 	var out []Warning
 	several := len(runs) > 1
 	for i, run := range runs {

@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 
+	"llmparity/compare/evidence"
 	"llmparity/compare/parity"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
@@ -34,14 +35,14 @@ func SetAgainst(base, now *Cell, name string, change float64) (Against, string) 
 	}
 	a, b := base.Named(name), now.Named(name)
 	for _, side := range []struct {
-		f    Figure
+		f    evidence.Figure
 		what string
 	}{{a, "the baseline's"}, {b, "the run's"}} {
 		if !side.f.Known() {
 			return Against{}, fmt.Sprintf("there is no %s of %s: %s", title(side.f), side.what, side.f.Absent)
 		}
 	}
-	was, is := a.perLaunch(base.launch), b.perLaunch(now.launch)
+	was, is := a.PerLaunch(base.launch), b.PerLaunch(now.launch)
 	moved := make([]float64, len(was))
 	for i, v := range was {
 		moved[i] = v * (1 + change)
@@ -56,7 +57,7 @@ func SetAgainst(base, now *Cell, name string, change float64) (Against, string) 
 }
 
 // Named finds a figure or a component of the memory by its name; an empty one that says so where there is none.
-func (c *Cell) Named(name string) Figure {
+func (c *Cell) Named(name string) evidence.Figure {
 	f := c.Figure(name)
 	if f.Title == "" && !f.Known() && isComponent(name) {
 		if part := c.Parts.Component(name); part.Known() {
@@ -66,7 +67,7 @@ func (c *Cell) Named(name string) Figure {
 	return f
 }
 
-func title(f Figure) string {
+func title(f evidence.Figure) string {
 	if f.Title != "" {
 		return f.Title
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
@@ -73,11 +75,11 @@ func overTokens(spec record.Cell, counted []*record.Attempt, followed map[*recor
 		if refused[why] == nil {
 			reasons = append(reasons, why)
 		}
-		refused[why] = appendNew(refused[why], name)
+		refused[why] = explain.AppendNew(refused[why], name)
 	}
-	for _, l := range launches(counted) {
+	for _, l := range evidence.Launches(counted) {
 		c := clocksOf(l)
-		for _, a := range l.attempts {
+		for _, a := range l.Attempts {
 			if why := untimed(a); why != "" {
 				refuse(a, why)
 				continue
@@ -96,13 +98,13 @@ func overTokens(spec record.Cell, counted []*record.Attempt, followed map[*recor
 			}
 		}
 		if c.known && !c.checked {
-			out.Notes = appendNew(out.Notes,
+			out.Notes = explain.AppendNew(out.Notes,
 				fmt.Sprintf("the clock of tokens (%s) was not compared with ours at the end of every launch: whether it drifted is not known", c.isolate))
 		}
 	}
 	for _, why := range reasons {
-		out.Notes = append(out.Notes, fmt.Sprintf("%s %s: %s", plural(len(refused[why]), "launch", "launches"),
-			few(refused[why]), why))
+		out.Notes = append(out.Notes, fmt.Sprintf("%s %s: %s", explain.Plural(len(refused[why]), "launch", "launches"),
+			explain.Few(refused[why]), why))
 	}
 	for i := range out.Lines {
 		out.Lines[i].summarise(out.Tokens)
@@ -138,7 +140,7 @@ func (t track) refused(c clocks) string {
 // clockNote tells how well the worst launch's tokens are timed.
 func clockNote(counted []*record.Attempt) string {
 	var worst clocks
-	for _, l := range launches(counted) {
+	for _, l := range evidence.Launches(counted) {
 		if c := clocksOf(l); c.known && (!worst.known || c.bound() > worst.bound()) {
 			worst = c
 		}
@@ -224,27 +226,4 @@ func (l *Aligned) summarise(places []int) {
 		}
 		l.Median = append(l.Median, p)
 	}
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
-// few writes at most so many names.
-func few(names []string) string {
-	const most = 12
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", few(names[:most]), len(names)-most)
-	}
-	out := ""
-	for i, n := range names {
-		if i > 0 {
-			out += ", "
-		}
-		out += n
-	}
-	return out
 }

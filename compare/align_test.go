@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -200,7 +201,7 @@ func TestTheClockOfAReusedLaunchIsTheWholeLaunchs(t *testing.T) {
 	end := record.EventAt{Event: record.Event{Clock: &record.Clock{Isolate: "page", OffsetNS: 2e8, ErrorNS: 1e5}}}
 	opener, last := &record.Attempt{ID: 1, Events: []record.EventAt{start}},
 		&record.Attempt{ID: 3, Events: []record.EventAt{end}}
-	c := clocksOf(launch{id: 1, opener: opener, attempts: []*record.Attempt{{ID: 2}, last}})
+	c := clocksOf(evidence.Launch{ID: 1, Opener: opener, Attempts: []*record.Attempt{{ID: 2}, last}})
 	if !c.checked || c.drift != 2e8 {
 		t.Errorf("%+v", c)
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -21,13 +23,13 @@ type cause struct {
 // whole is what was touched.
 func (c *Cell) belowZero(f Component, p *Parts) string {
 	words := fmt.Sprintf("everything else is negative (%s MiB): the parts are sizes that were asked for, and together are larger than the growth of %s",
-		short(f.Center()), p.Of)
+		explain.Short(f.Center()), p.Of)
 	likely, explained := c.untouchedWords(-f.Center())
 	switch {
 	case likely == "":
 		return words + "; the record tells no cause"
 	case explained < -f.Center():
-		return fmt.Sprintf("%s; likely, though they explain %s MiB of it alone: %s", words, short(explained), likely)
+		return fmt.Sprintf("%s; likely, though they explain %s MiB of it alone: %s", words, explain.Short(explained), likely)
 	}
 	return words + "; most likely " + likely
 }
@@ -47,7 +49,7 @@ func (c *Cell) untouchedWords(missing float64) (words string, explained float64)
 }
 
 // causes lists what of the parts may never have come into the whole, the most first.
-func (c *Cell) causes(all []launch, p *Parts) []cause {
+func (c *Cell) causes(all []evidence.Launch, p *Parts) []cause {
 	var out []cause
 	add := func(mib float64, format string, args ...any) {
 		if mib > 0.01 {
@@ -56,25 +58,25 @@ func (c *Cell) causes(all []launch, p *Parts) []cause {
 	}
 	mapped, repacked := loggedWeights(all)
 	add(min(mapped, repacked), "weights count twice: %s MiB were repacked into a buffer of their own, and the file's pages of them were not needed any more",
-		short(repacked))
+		explain.Short(repacked))
 	add(c.others, "%s", c.othersWords())
 	// llama.cpp and its kin, whose logs are read, write zeros into the whole cache when they make it.
 	reserved, used := p.Component(figure.KVCache), p.Component(figure.KVCacheUsed)
-	if reserved.Known() && used.Known() && reserved.Method != EngineLog && p.Of != onGPUs {
+	if reserved.Known() && used.Known() && reserved.Method != evidence.EngineLog && p.Of != onGPUs {
 		add(reserved.Center()-used.Center(),
 			"%s MiB of the KV cache are reserved and hold no token, so that nobody touched them",
-			short(reserved.Center()-used.Center()))
+			explain.Short(reserved.Center()-used.Center()))
 	}
 	if working := p.Component(figure.Activations); working.Known() {
 		words, partly := c.chunkWords()
 		if partly {
-			add(working.Center(), "workspaces are made for %s a part of their %s MiB", words, short(working.Center()))
+			add(working.Center(), "workspaces are made for %s a part of their %s MiB", words, explain.Short(working.Center()))
 		}
 	}
 	slices.SortStableFunc(out, func(a, b cause) int { return cmp.Compare(b.mib, a.mib) })
 	if weights := p.Component(figure.ModelWeights); c.says("mmap") == "on" && repacked == 0 && weights.Known() {
 		add(weights.Center(), "the weights are a mapped file: what of its %s MiB was not used, or is shared with other programs, is not in PSS",
-			short(weights.Center()))
+			explain.Short(weights.Center()))
 	}
 	return out
 }
@@ -98,10 +100,10 @@ func (c *Cell) chunkWords() (words string, partly bool) {
 
 // loggedWeights are the buffers of weights, in MiB, by what a log calls them: the mapped file's, and those of weights
 // that were repacked.
-func loggedWeights(all []launch) (mapped, repacked float64) {
+func loggedWeights(all []evidence.Launch) (mapped, repacked float64) {
 	latest := map[string]float64{}
 	for _, l := range all {
-		for _, a := range l.at(record.Load) {
+		for _, a := range l.At(record.Load) {
 			for _, m := range a.Metrics {
 				if strings.HasPrefix(m.Name, "weights.") {
 					latest[m.Name] = m.Value

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -41,42 +43,42 @@ func (h holdings) of(who func(role string) bool, kinds ...string) float64 {
 
 // beyond parts what a browser takes beyond the model, where the parts of PSS were read; increase is the whole, and left
 // is what remains of it when the model's parts are taken off.
-func (c *Cell) beyond(all []launch, w whole, left Figure, model ...Figure) []Component {
+func (c *Cell) beyond(all []evidence.Launch, w whole, left evidence.Figure, model ...evidence.Figure) []Component {
 	if w.method != record.MethodSmapsRollup {
 		return nil
 	}
-	parts := map[string]*Figure{}
+	parts := map[string]*evidence.Figure{}
 	for _, row := range beyondParts() {
-		f := newFigure(row.Name)
+		f := evidence.New(row.Name)
 		f.Method = record.MethodSmapsRollup
 		parts[row.Name] = &f
 	}
-	share, rest := newFigure(figure.BrowserShare), newFigure(figure.EverythingElse)
-	share.Method, rest.Method = record.MethodSmapsRollup, ByDifference
+	share, rest := evidence.New(figure.BrowserShare), evidence.New(figure.EverythingElse)
+	share.Method, rest.Method = record.MethodSmapsRollup, evidence.ByDifference
 	share.How += stageWords(all)
 	for _, l := range all {
 		sizes, ok := partsBeyond(l, model)
-		if math.IsNaN(left.value(l.id)) || !ok {
+		if math.IsNaN(left.Value(l.ID)) || !ok {
 			continue
 		}
 		sum := 0.0
 		for _, p := range beyondParts() {
-			parts[p.Name].exact(l.id, sizes[p.Name])
+			parts[p.Name].Exact(l.ID, sizes[p.Name])
 			sum += sizes[p.Name]
 		}
-		share.exact(l.id, sum)
-		rest.exact(l.id, left.value(l.id)-sum)
+		share.Exact(l.ID, sum)
+		rest.Exact(l.ID, left.Value(l.ID)-sum)
 	}
 	if len(share.Values) == 0 {
 		return nil
 	}
-	figures := []Figure{share}
+	figures := []evidence.Figure{share}
 	for _, p := range beyondParts() {
 		figures = append(figures, *parts[p.Name])
 	}
 	var out []Component
 	for _, f := range append(figures, rest) {
-		f.summarise()
+		f.Summarise()
 		out = append(out, Component{Figure: f, Confidence: confidenceOf(f.Name, f.Method)})
 	}
 	return out
@@ -84,7 +86,7 @@ func (c *Cell) beyond(all []launch, w whole, left Figure, model ...Figure) []Com
 
 // partsBeyond are a launch's, in MiB; false where the parts of PSS were not read at the baseline, around the peak and
 // behind it.
-func partsBeyond(l launch, model []Figure) (map[string]float64, bool) {
+func partsBeyond(l evidence.Launch, model []evidence.Figure) (map[string]float64, bool) {
 	edges, peak := mapped(l)
 	base, ok := edges[record.Baseline]
 	after, ended := edges[record.Measure]
@@ -103,7 +105,7 @@ func partsBeyond(l launch, model []Figure) (map[string]float64, bool) {
 	}
 	whole := 0.0
 	for _, f := range model {
-		if v := f.value(l.id); !math.IsNaN(v) {
+		if v := f.Value(l.ID); !math.IsNaN(v) {
 			whole += v
 		}
 	}
@@ -121,10 +123,10 @@ func partsBeyond(l launch, model []Figure) (map[string]float64, bool) {
 
 // mapped are a launch's readings at phase edges, the latest of several repetitions, and the moment at which most was
 // held.
-func mapped(l launch) (edges map[record.Phase]holdings, peak holdings) {
+func mapped(l evidence.Launch) (edges map[record.Phase]holdings, peak holdings) {
 	edges, between := map[record.Phase]holdings{}, map[int64]holdings{}
-	for _, a := range append([]*record.Attempt{l.opener}, l.attempts...) {
-		if a == l.opener && len(edges) > 0 {
+	for _, a := range append([]*record.Attempt{l.Opener}, l.Attempts...) {
+		if a == l.Opener && len(edges) > 0 {
 			continue // it counts too, and was looked at
 		}
 		at := map[record.Phase]holdings{}
@@ -145,7 +147,7 @@ func mapped(l launch) (edges map[record.Phase]holdings, peak holdings) {
 		}
 	}
 	for _, h := range between {
-		h.live = liveAt(l.opener, h.at, "")
+		h.live = liveAt(l.Opener, h.at, "")
 		peak = higher(peak, h)
 	}
 	for _, phase := range []record.Phase{record.Load, record.Warmup, record.Measure} {
@@ -171,7 +173,7 @@ func higher(a, b holdings) holdings {
 }
 
 func inPhase(a *record.Attempt, p record.Phase, ns int64) bool {
-	begin, end, ok := reach(a, p)
+	begin, end, ok := evidence.Reach(a, p)
 	return ok && ns >= begin && ns < end
 }
 
@@ -193,7 +195,7 @@ func liveAt(a *record.Attempt, ns int64, edge record.Phase) float64 {
 }
 
 // stageWords say in which stages of the load the highest moments lie.
-func stageWords(all []launch) string {
+func stageWords(all []evidence.Launch) string {
 	var order []string
 	count := map[string]int{}
 	for _, l := range all {
@@ -202,12 +204,12 @@ func stageWords(all []launch) string {
 			continue
 		}
 		stage := "behind the load"
-		for _, s := range l.opener.Stages {
+		for _, s := range l.Opener.Stages {
 			if peak.at >= s.BeginNS && peak.at < s.EndNS {
 				stage = "in the load's stage " + s.Name
 			}
 		}
-		order = appendNew(order, stage)
+		order = explain.AppendNew(order, stage)
 		count[stage]++
 	}
 	if len(order) == 0 {

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -79,7 +80,7 @@ func TestWhatABrowserTakesIsParted(t *testing.T) {
 		c.How == "" {
 		t.Errorf("%+v", c)
 	}
-	if c := p.Component(figure.EverythingElse); c.Method != compare.ByDifference || c.Confidence != "low" ||
+	if c := p.Component(figure.EverythingElse); c.Method != evidence.ByDifference || c.Confidence != "low" ||
 		p.Shown(figure.FrameworkOverhead).Name != c.Name {
 		t.Errorf("%+v", c)
 	}

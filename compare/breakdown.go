@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -15,28 +17,18 @@ import (
 // nothing else in it may be added up but by somebody who knows what each method sees. Where there is none, an engine's
 // log may tell some parts: the same figures by another method.
 type Breakdown struct {
-	Load     []Figure       `json:"load"`     // when the load had ended
-	Measure  []Figure       `json:"measure"`  // when the measured requests had ended
-	Retained []Figure       `json:"retained"` // when the model was unloaded, less what there was before the load
-	Peaks    []ProcessPeaks `json:"peaks"`
-	Notes    []string       `json:"notes"` // what to know before reading it
+	Load     []evidence.Figure `json:"load"`     // when the load had ended
+	Measure  []evidence.Figure `json:"measure"`  // when the measured requests had ended
+	Retained []evidence.Figure `json:"retained"` // when the model was unloaded, less what there was before the load
+	Peaks    []ProcessPeaks    `json:"peaks"`
+	Notes    []string          `json:"notes"` // what to know before reading it
 }
 
 // ProcessPeaks are the highest RSS of a process within each phase. Those of several processes are no sum: they were not
 // at one moment, and each counts in full what is shared.
 type ProcessPeaks struct {
-	Process string   `json:"process"`
-	Phases  []Figure `json:"phases"` // by the phases' names
-}
-
-// Held finds a figure in one of a breakdown's lists.
-func Held(list []Figure, name string) Figure {
-	for _, f := range list {
-		if f.Name == name {
-			return f
-		}
-	}
-	return Figure{Name: name, Absent: "not measured"}
+	Process string            `json:"process"`
+	Phases  []evidence.Figure `json:"phases"` // by the phases' names
 }
 
 // part is a figure of a breakdown and where the record has it.
@@ -47,31 +39,13 @@ type part struct {
 	logged        string // how, where an engine's log tells the same in place of the method; empty: it doesn't
 }
 
-// EngineLog is the method of sizes that an engine tells of itself, in its log; apiPS of what Ollama answers when it is
-// asked.
-const (
-	EngineLog = "engine_log"
-	apiPS     = "api_ps"
-)
-
 // of is the part by the method that a cell's launches have.
 func (p part) of(counted []*record.Attempt) part {
-	if p.logged == "" || has(counted, p.method) || !has(counted, EngineLog) {
+	if p.logged == "" || evidence.Has(counted, p.method) || !evidence.Has(counted, evidence.EngineLog) {
 		return p
 	}
-	p.method, p.how = EngineLog, p.logged
+	p.method, p.how = evidence.EngineLog, p.logged
 	return p
-}
-
-func has(counted []*record.Attempt, method string) bool {
-	return slices.ContainsFunc(counted, func(a *record.Attempt) bool {
-		for _, s := range a.Sources {
-			if s.Method == method {
-				return true
-			}
-		}
-		return false
-	})
 }
 
 // LedgerParts are the figures that add up to the ledger.
@@ -90,25 +64,30 @@ func parted() []part {
 
 // breakdown is nothing where no launch looked inside an engine or at its processes' peaks.
 func breakdown(counted []*record.Attempt) *Breakdown {
-	b := &Breakdown{Load: []Figure{}, Measure: []Figure{}, Retained: []Figure{}, Peaks: processPeaks(counted),
-		Notes: []string{}}
+	b := &Breakdown{
+		Load:     []evidence.Figure{},
+		Measure:  []evidence.Figure{},
+		Retained: []evidence.Figure{},
+		Peaks:    processPeaks(counted),
+		Notes:    []string{},
+	}
 	known := len(b.Peaks) > 0
 	for _, p := range parted() {
-		if p.name == figure.EngineSays && !has(counted, p.method) {
+		if p.name == figure.EngineSays && !evidence.Has(counted, p.method) {
 			continue // it is neither part nor sum of the others
 		}
 		p = p.of(counted)
 		load, measure, retained := p.figure(counted), p.figure(counted), p.figure(counted)
 		retained.How += ": after the unload, less what there was at the baseline; " + garbage(counted)
-		for _, l := range launches(counted) {
+		for _, l := range evidence.Launches(counted) {
 			read := func(phase record.Phase) float64 {
-				return l.last(phase, func(a *record.Attempt) float64 { return p.at(a, phase) })
+				return l.Last(phase, func(a *record.Attempt) float64 { return p.at(a, phase) })
 			}
-			load.exact(l.id, read(record.Load))
-			measure.exact(l.id, read(record.Measure))
+			load.Exact(l.ID, read(record.Load))
+			measure.Exact(l.ID, read(record.Measure))
 			// the ledger has them only while there is a model
 			if !slices.Contains(append(LedgerParts(), figure.KVUsed, figure.EngineSays), p.name) {
-				retained.exact(l.id, read(record.Unload)-read(record.Baseline))
+				retained.Exact(l.ID, read(record.Unload)-read(record.Baseline))
 			} else {
 				retained.Absent = "there only while a model is"
 			}
@@ -119,41 +98,29 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 	if !known {
 		return nil
 	}
-	if has(counted, EngineLog) {
+	if evidence.Has(counted, evidence.EngineLog) {
 		b.Notes = append(b.Notes, "weights, KV cache and workspaces: reported by the engine, in its log when it makes "+
-			"them ("+EngineLog+")")
+			"them ("+evidence.EngineLog+")")
 	}
 	b.pss(counted)
-	for _, list := range [][]Figure{b.Load, b.Measure, b.Retained} {
-		summarised(list)
+	for _, list := range [][]evidence.Figure{b.Load, b.Measure, b.Retained} {
+		evidence.Summarised(list)
 	}
 	if !addUp(b.Load) || !addUp(b.Measure) {
-		b.Notes = append(b.Notes, "in every launch the ledger's parts add up to it; the medians here, of launches that "+
-			"differ, don't")
+		b.Notes = append(
+			b.Notes,
+			"in every launch the ledger's parts add up to it; the medians here, of launches that "+
+				"differ, don't",
+		)
 	}
 	return b
 }
 
 // figure is a part without values, described by the sources that read it.
-func (p part) figure(counted []*record.Attempt) Figure {
-	f := Figure{Name: p.name, Title: p.title, Unit: "MiB", Method: p.method, How: p.how}
-	f.Blind = blind(counted, p.method)
+func (p part) figure(counted []*record.Attempt) evidence.Figure {
+	f := evidence.Figure{Name: p.name, Title: p.title, Unit: "MiB", Method: p.method, How: p.how}
+	f.Blind = evidence.Blind(counted, p.method)
 	return f
-}
-
-func blind(counted []*record.Attempt, method string) string {
-	for _, a := range counted {
-		least := 0
-		for id, s := range a.Sources {
-			if s.Method == method && (least == 0 || id < least) {
-				least = id
-			}
-		}
-		if least > 0 {
-			return a.Sources[least].Blind
-		}
-	}
-	return ""
 }
 
 // at is what a launch held when a phase ended, in MiB; NaN where not all that had been read before was read then.
@@ -186,30 +153,23 @@ func (p part) at(a *record.Attempt, edge record.Phase) float64 {
 	return sum / record.MiB
 }
 
-// exact keeps a launch's value unrounded: bytes in MiB are exact in binary, and add up.
-func (f *Figure) exact(attempt int, v float64) {
-	if !math.IsNaN(v) {
-		f.Values = append(f.Values, Value{attempt, v})
-	}
-}
-
 // pss adds the total over the processes beside what is inside them.
 func (b *Breakdown) pss(counted []*record.Attempt) {
-	f := newFigure(figure.TotalPSS)
+	f := evidence.New(figure.TotalPSS)
 	f.Method, f.Absent = record.MethodSmapsRollup, noPSS
-	f.Blind = blind(counted, record.MethodSmapsRollup)
+	f.Blind = evidence.Blind(counted, record.MethodSmapsRollup)
 	load, measure, retained := f, f, f
 	retained.How += ": after the unload, less the launch's baseline; what an allocator keeps for later counts, and files " +
 		"that other programs share now"
-	unborn, all := 0, launches(counted)
+	unborn, all := 0, evidence.Launches(counted)
 	for _, l := range all {
-		of := footprintOf(l.attempts[0])
+		of := footprintOf(l.Attempts[0])
 		read := func(phase record.Phase) float64 {
-			return l.last(phase, func(a *record.Attempt) float64 { return lastPSS(a, phase) })
+			return l.Last(phase, func(a *record.Attempt) float64 { return lastPSS(a, phase) })
 		}
-		load.add(l.id, read(record.Load))
-		measure.add(l.id, read(record.Measure))
-		retained.add(l.id, read(record.Unload)-of.baseline)
+		load.Add(l.ID, read(record.Load))
+		measure.Add(l.ID, read(record.Measure))
+		retained.Add(l.ID, read(record.Unload)-of.baseline)
 		if of.unborn {
 			unborn++
 		}
@@ -252,11 +212,11 @@ func garbage(counted []*record.Attempt) string {
 	return "garbage that was not collected counts"
 }
 
-func addUp(list []Figure) bool {
-	ledger := Held(list, figure.Ledger)
+func addUp(list []evidence.Figure) bool {
+	ledger := evidence.Held(list, figure.Ledger)
 	sum := 0.0
 	for _, name := range LedgerParts() {
-		f := Held(list, name)
+		f := evidence.Held(list, name)
 		if !f.Known() {
 			return true // there is nothing to add
 		}
@@ -268,11 +228,11 @@ func addUp(list []Figure) bool {
 // processPeaks are in the order in which processes were found, one value a launch.
 func processPeaks(counted []*record.Attempt) []ProcessPeaks {
 	out := []ProcessPeaks{}
-	for _, l := range launches(counted) {
+	for _, l := range evidence.Launches(counted) {
 		for _, phase := range record.Phases() {
 			highest := map[string]float64{}
 			var order []string
-			for _, a := range l.at(phase) {
+			for _, a := range l.At(phase) {
 				peaks := a.PeakRSS(phase)
 				several := map[string]int{}
 				for id, v := range peaks {
@@ -281,20 +241,20 @@ func processPeaks(counted []*record.Attempt) []ProcessPeaks {
 					highest[role] = max(highest[role], v)
 				}
 				for _, role := range roles(a, peaks) {
-					order = appendNew(order, role)
-					f := phaseOf(&out, role, phase, blind(counted, record.MethodSmapsRollup))
+					order = explain.AppendNew(order, role)
+					f := phaseOf(&out, role, phase, evidence.Blind(counted, record.MethodSmapsRollup))
 					if several[role] > 1 && !strings.HasSuffix(f.How, severalProcesses) {
 						f.How += severalProcesses
 					}
 				}
 			}
 			for _, role := range order {
-				phaseOf(&out, role, phase, "").add(l.id, highest[role])
+				phaseOf(&out, role, phase, "").Add(l.ID, highest[role])
 			}
 		}
 	}
 	for i := range out {
-		summarised(out[i].Phases)
+		evidence.Summarised(out[i].Phases)
 	}
 	return out
 }
@@ -310,18 +270,18 @@ func roles(a *record.Attempt, of map[int]float64) []string {
 	slices.Sort(ids)
 	var out []string
 	for _, id := range ids {
-		out = appendNew(out, a.Sources[id].Role)
+		out = explain.AppendNew(out, a.Sources[id].Role)
 	}
 	return out
 }
 
 // phaseOf finds a process's figure for a phase; a process that is new gets one for every phase.
-func phaseOf(all *[]ProcessPeaks, role string, phase record.Phase, blind string) *Figure {
+func phaseOf(all *[]ProcessPeaks, role string, phase record.Phase, blind string) *evidence.Figure {
 	at := slices.IndexFunc(*all, func(p ProcessPeaks) bool { return p.Process == role })
 	if at < 0 {
 		p := ProcessPeaks{Process: role}
 		for _, name := range record.Phases() {
-			p.Phases = append(p.Phases, Figure{Name: string(name), Title: string(name), Unit: "MiB",
+			p.Phases = append(p.Phases, evidence.Figure{Name: string(name), Title: string(name), Unit: "MiB",
 				Method: record.MethodSmapsRollup, Blind: blind,
 				How: "the highest RSS of the process within the phase, as the kernel keeps it; of a process that others " +
 					"started, since it began"})
@@ -333,8 +293,8 @@ func phaseOf(all *[]ProcessPeaks, role string, phase record.Phase, blind string)
 }
 
 // Highest is the phase in which a process's peak was highest; false where none was read.
-func (p ProcessPeaks) Highest() (Figure, bool) {
-	var out Figure
+func (p ProcessPeaks) Highest() (evidence.Figure, bool) {
+	var out evidence.Figure
 	for _, f := range p.Phases {
 		if f.Known() && (!out.Known() || f.Center() > out.Center()) {
 			out = f

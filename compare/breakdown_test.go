@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -47,15 +48,15 @@ func TestPartsAddUpToTheLedger(t *testing.T) {
 		part(t, a, record.Load, "unattributed_bytes", float64(i*13))
 	}
 	b := compare.Runs(run).Cells[0].Memory
-	for phase, list := range map[record.Phase][]compare.Figure{record.Load: b.Load, record.Measure: b.Measure} {
-		ledger := compare.Held(list, figure.Ledger)
+	for phase, list := range map[record.Phase][]evidence.Figure{record.Load: b.Load, record.Measure: b.Measure} {
+		ledger := evidence.Held(list, figure.Ledger)
 		if ledger.N != 6 || ledger.Interval == nil {
 			t.Fatalf("%s: %+v", phase, ledger)
 		}
 		for i := range ledger.Values {
 			sum := 0.0
 			for _, name := range compare.LedgerParts() {
-				sum += compare.Held(list, name).Values[i].Value
+				sum += evidence.Held(list, name).Values[i].Value
 			}
 			if sum != ledger.Values[i].Value {
 				t.Errorf("%s of launch %d: the parts are %v and the ledger %v", phase, i+1, sum, ledger.Values[i].Value)
@@ -63,20 +64,20 @@ func TestPartsAddUpToTheLedger(t *testing.T) {
 		}
 		sum := 0.0
 		for _, name := range compare.LedgerParts() {
-			sum += compare.Held(list, name).Center()
+			sum += evidence.Held(list, name).Center()
 		}
 		if sum != ledger.Center() {
 			t.Errorf("%s: the parts' medians are %v and the ledger's %v", phase, sum, ledger.Center())
 		}
-		if used, reserved := compare.Held(list, figure.KVUsed),
-			compare.Held(list, figure.KVReserved); used.Center() > reserved.Center() || !used.Known() {
+		if used, reserved := evidence.Held(list, figure.KVUsed),
+			evidence.Held(list, figure.KVReserved); used.Center() > reserved.Center() || !used.Known() {
 			t.Errorf("%s: %v of %v of the KV cache is used", phase, used.Center(), reserved.Center())
 		}
 	}
 	if len(b.Notes) > 0 {
 		t.Errorf("%q", b.Notes)
 	}
-	if f := compare.Held(b.Measure, figure.KVReserved); f.Center() != 544.0/1024 || f.Method != figure.Ledger ||
+	if f := evidence.Held(b.Measure, figure.KVReserved); f.Center() != 544.0/1024 || f.Method != figure.Ledger ||
 		f.Blind != "what webgpu_ledger can't see" || f.How == "" {
 		t.Errorf("%+v", f)
 	}
@@ -99,25 +100,25 @@ func TestWhatIsRetained(t *testing.T) {
 	cell := compare.Runs(run).Cells[0]
 	for name, want := range map[string]float64{figure.Ledger: 0, figure.JSHeap: 8_327_632 - 6_914_020,
 		figure.ArrayBuffers: 6_847_946 - 6_845_225, figure.Wasm: 17_891_328} {
-		if f := compare.Held(cell.Memory.Retained, name); f.Center() != want/record.MiB || f.N != 1 {
+		if f := evidence.Held(cell.Memory.Retained, name); f.Center() != want/record.MiB || f.N != 1 {
 			t.Errorf("%s: %+v, want %v bytes", name, f, want)
 		}
 	}
 	totals := run.Attempts[0].Totals
 	last := totals[len(totals)-1].PSS
-	if f := compare.Held(cell.Memory.Retained, figure.TotalPSS); math.Abs(
+	if f := evidence.Held(cell.Memory.Retained, figure.TotalPSS); math.Abs(
 		f.Center()-(last-cell.Figure(figure.Baseline).Center())) > 1e-6 {
 		t.Errorf("%v, want %v less the baseline", f.Center(), last)
 	}
-	if f := compare.Held(cell.Memory.Retained, figure.Weights); f.Known() || f.Absent == "" {
+	if f := evidence.Held(cell.Memory.Retained, figure.Weights); f.Known() || f.Absent == "" {
 		t.Errorf("there is no such part without a model: %+v", f)
 	}
 	native := compare.Runs(comparetest.Run(
 		t, "server", comparetest.Measured(comparetest.Native(1), nil))).Cells[0].Memory
-	if f := compare.Held(native.Retained, figure.TotalPSS); f.Known() || f.Absent != compare.NoBaseline {
+	if f := evidence.Held(native.Retained, figure.TotalPSS); f.Known() || f.Absent != compare.NoBaseline {
 		t.Errorf("a process that was not there before can't have a baseline: %+v", f)
 	}
-	if f := compare.Held(native.Measure, figure.TotalPSS); !f.Known() {
+	if f := evidence.Held(native.Measure, figure.TotalPSS); !f.Known() {
 		t.Errorf("%+v", f)
 	}
 }
@@ -143,22 +144,22 @@ func TestWhatWasNotMeasuredIsAbsent(t *testing.T) {
 			Edge: at})
 	}
 	b := compare.Runs(run).Cells[0].Memory
-	if f := compare.Held(b.Measure, figure.Wasm); f.Known() || f.Absent != "not measured" || len(f.Values) != 0 {
+	if f := evidence.Held(b.Measure, figure.Wasm); f.Known() || f.Absent != "not measured" || len(f.Values) != 0 {
 		t.Errorf("%+v", f)
 	}
-	if f := compare.Held(b.Load, figure.Wasm); f.N != 2 {
+	if f := evidence.Held(b.Load, figure.Wasm); f.N != 2 {
 		t.Errorf("%+v", f)
 	}
-	if f := compare.Held(b.Retained, figure.JSHeap); f.Known() {
+	if f := evidence.Held(b.Retained, figure.JSHeap); f.Known() {
 		t.Errorf("without a baseline: %+v", f)
 	}
-	if f := compare.Held(b.Load, figure.JSHeap); f.N != 2 || f.Values[0].Value != f.Values[1].Value+1 {
+	if f := evidence.Held(b.Load, figure.JSHeap); f.N != 2 || f.Values[0].Value != f.Values[1].Value+1 {
 		t.Errorf("two isolates, read at %d: %+v", load.EndNS, f)
 	}
-	if f := compare.Held(b.Measure, figure.JSHeap); f.N != 1 || f.Values[0].Attempt != run.Attempts[1].ID {
+	if f := evidence.Held(b.Measure, figure.JSHeap); f.N != 1 || f.Values[0].Attempt != run.Attempts[1].ID {
 		t.Errorf("one isolate of two answered: %+v", f)
 	}
-	if f := compare.Held(b.Measure, figure.UserAgent); f.Known() {
+	if f := evidence.Held(b.Measure, figure.UserAgent); f.Known() {
 		t.Errorf("%+v", f)
 	}
 }
@@ -251,7 +252,7 @@ func TestProgramsOutsideThatShareFilesAreAWarning(t *testing.T) {
 func logs(run *record.Run, values map[string]float64) *record.Run {
 	for _, a := range run.Attempts {
 		const id = 77
-		a.Sources[id] = record.Source{Role: "server", Method: compare.EngineLog, Sees: "its own word",
+		a.Sources[id] = record.Source{Role: "server", Method: evidence.EngineLog, Sees: "its own word",
 			Blind: "what was touched"}
 		for _, p := range []record.Phase{record.Load, record.Measure} {
 			span, _ := a.Phase(p)
@@ -273,13 +274,13 @@ func TestSizesThatALogTells(t *testing.T) {
 	b := compare.Runs(run).Cells[0].Memory
 	for name, want := range map[string]float64{figure.Weights: 8, figure.KVReserved: 4, figure.KVUsed: 1,
 		figure.Workspaces: 3} {
-		f := compare.Held(b.Measure, name)
-		if f.Center() != want || f.N != 6 || f.Method != compare.EngineLog || f.Blind != "what was touched" ||
+		f := evidence.Held(b.Measure, name)
+		if f.Center() != want || f.N != 6 || f.Method != evidence.EngineLog || f.Blind != "what was touched" ||
 			!strings.Contains(f.How, "log") {
 			t.Errorf("%s: %+v, want %v MiB", name, f, want)
 		}
 	}
-	if compare.Held(b.Measure, figure.Ledger).Known() || compare.Held(b.Measure, figure.Unattributed).Known() {
+	if evidence.Held(b.Measure, figure.Ledger).Known() || evidence.Held(b.Measure, figure.Unattributed).Known() {
 		t.Error("a ledger is known of an engine without one")
 	}
 	if len(b.Notes) != 1 || !strings.Contains(b.Notes[0], "reported by the engine") {
@@ -287,7 +288,7 @@ func TestSizesThatALogTells(t *testing.T) {
 	}
 	// Who has a ledger is held to it.
 	both := logs(measured(t, 1), map[string]float64{"weights_bytes": 1})
-	if f := compare.Held(compare.Runs(both).Cells[0].Memory.Measure, figure.Weights); f.Method != figure.Ledger {
+	if f := evidence.Held(compare.Runs(both).Cells[0].Memory.Measure, figure.Weights); f.Method != figure.Ledger {
 		t.Errorf("%+v", f)
 	}
 }
@@ -295,7 +296,7 @@ func TestSizesThatALogTells(t *testing.T) {
 // What an engine answers of its size is a row of its own, which is no part of anything.
 func TestTheSizeThatAnEngineSays(t *testing.T) {
 	run := comparetest.Run(t, "server", comparetest.Measured(comparetest.Native(6), nil))
-	if f := compare.Held(compare.Runs(run).Cells[0].Memory.Load, figure.EngineSays); f.Known() {
+	if f := evidence.Held(compare.Runs(run).Cells[0].Memory.Load, figure.EngineSays); f.Known() {
 		t.Errorf("nobody said: %+v", f)
 	}
 	for _, a := range run.Attempts {
@@ -307,12 +308,12 @@ func TestTheSizeThatAnEngineSays(t *testing.T) {
 		}
 	}
 	b := compare.Runs(run).Cells[0].Memory
-	f := compare.Held(b.Load, figure.EngineSays)
+	f := evidence.Held(b.Load, figure.EngineSays)
 	if f.Center() != 5 || f.N != 6 || f.Method != "api_ps" || f.Blind != "what is really taken" ||
 		!strings.Contains(f.How, "estimate") {
 		t.Errorf("%+v", f)
 	}
-	if compare.Held(b.Retained, figure.EngineSays).Known() || compare.Held(b.Measure, figure.Weights).Known() {
+	if evidence.Held(b.Retained, figure.EngineSays).Known() || evidence.Held(b.Measure, figure.Weights).Known() {
 		t.Error("it is taken for a part, or to be there without a model")
 	}
 }

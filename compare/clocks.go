@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"llmparity/compare/evidence"
 	"llmparity/internal/record"
 )
 
@@ -21,11 +22,11 @@ type clocks struct {
 // clocksOf goes by the launch's first comparison and the last one up to the attempt's end, or the next behind it: where
 // repetitions share a launch the end is compared in the last of them. Of several isolates it is the one that is worst
 // known.
-func clocksOf(l launch) clocks {
+func clocksOf(l evidence.Launch) clocks {
 	first, last := map[string]*record.Clock{}, map[string]*record.Clock{}
-	attempts := l.attempts
-	if len(attempts) == 0 || attempts[0] != l.opener {
-		attempts = append([]*record.Attempt{l.opener}, attempts...)
+	attempts := l.Attempts
+	if len(attempts) == 0 || attempts[0] != l.Opener {
+		attempts = append([]*record.Attempt{l.Opener}, attempts...)
 	}
 	for _, a := range attempts {
 		for _, e := range a.Events {

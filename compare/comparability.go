@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"llmparity/compare/explain"
 )
 
 // comparability says in plain words what may be compared with what. What holds for several pairs of cells is said once,
@@ -117,7 +119,7 @@ func (r *Result) whose(pairs []int) string {
 	of := map[string]int{}
 	for _, i := range pairs {
 		name := r.sides(i).name()
-		names = appendNew(names, name)
+		names = explain.AppendNew(names, name)
 		of[name]++
 	}
 	for i, n := range names {
@@ -125,15 +127,7 @@ func (r *Result) whose(pairs []int) string {
 			names[i] = fmt.Sprintf("%s in %d pairs of cells", n, of[n])
 		}
 	}
-	return some(names, most)
-}
-
-// some joins no more than so many.
-func some(words []string, most int) string {
-	if more := len(words) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(words[:most], ", "), more)
-	}
-	return strings.Join(words, ", ")
+	return explain.Some(names, most)
 }
 
 // pairSides are a pair's cells. Those of two engines are always in the same order, whichever is the baseline: what is
@@ -314,7 +308,7 @@ func (p *policies) add(pair int, s pairSides) {
 	}{{x, y, p.onlyX}, {y, x, p.onlyY}} {
 		for key, value := range side.has {
 			if _, there := side.lacks[key]; !there && len(side.lacks) > 0 {
-				side.to[key] = appendNew(side.to[key], value)
+				side.to[key] = explain.AppendNew(side.to[key], value)
 			}
 		}
 	}
@@ -355,7 +349,7 @@ func (p *policies) words() []string {
 		for _, key := range slices.Sorted(maps.Keys(side.says)) {
 			values := side.says[key]
 			slices.SortFunc(values, byNumber)
-			words = append(words, fmt.Sprintf("%s is %s", strings.ReplaceAll(key, "_", " "), some(values, 5)))
+			words = append(words, fmt.Sprintf("%s is %s", strings.ReplaceAll(key, "_", " "), explain.Some(values, 5)))
 		}
 		if len(words) > 0 {
 			out = append(out, fmt.Sprintf("%s%s says, and %s does not: %s.", begin, side.who, side.other,
@@ -373,11 +367,11 @@ func (p *policies) differing(key string) string {
 		var values []string
 		n := 0
 		for _, d := range all {
-			values = appendNew(appendNew(values, d.x), d.y)
+			values = explain.AppendNew(explain.AppendNew(values, d.x), d.y)
 			n += d.pairs
 		}
 		slices.SortFunc(values, byNumber)
-		return fmt.Sprintf("%s differs in %d of them (%s)", name, n, some(values, 6))
+		return fmt.Sprintf("%s differs in %d of them (%s)", name, n, explain.Some(values, 6))
 	}
 	var words []string
 	for _, d := range all {

@@ -32,6 +32,9 @@ import (
 	"strings"
 	"time"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
+	"llmparity/compare/hardware"
 	"llmparity/compare/parity"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -68,7 +71,7 @@ type Run struct {
 	Status      record.Status      `json:"status"`
 	Tool        record.Tool        `json:"tool"`
 	Environment record.Environment `json:"environment"`
-	Checklist   []Check            `json:"checklist"`             // whether the run can be repeated and believed
+	Checklist   []explain.Check    `json:"checklist"`             // whether the run can be repeated and believed
 	Pieces      map[int]string     `json:"token_texts,omitempty"` // of tokens that occur, by id
 }
 
@@ -89,15 +92,15 @@ type Cell struct {
 	Representative int `json:"representative_attempt,omitempty"`
 
 	// why it was not repeated any more, where that hung on what was measured
-	Stop     *record.Stop `json:"stop,omitempty"`
-	Figures  []Figure     `json:"figures"`
-	Load     *Load        `json:"load,omitempty"` // of a traffic; nil: requests came one at a time
-	Reported []Figure     `json:"reported"`
-	Server   []Figure     `json:"server,omitempty"`   // what a server says of itself while it works
-	Hardware []Hardware   `json:"hardware,omitempty"` // GPUs and energy; nil where nothing was read of them
-	Sampler  []Figure     `json:"sampler"`
-	Memory   *Breakdown   `json:"memory,omitempty"`           // nil where nothing looked inside
-	Parts    *Parts       `json:"memory_breakdown,omitempty"` // nil where no launch counts
+	Stop     *record.Stop        `json:"stop,omitempty"`
+	Figures  []evidence.Figure   `json:"figures"`
+	Load     *Load               `json:"load,omitempty"` // of a traffic; nil: requests came one at a time
+	Reported []evidence.Figure   `json:"reported"`
+	Server   []evidence.Figure   `json:"server,omitempty"`   // what a server says of itself while it works
+	Hardware []hardware.Hardware `json:"hardware,omitempty"` // GPUs and energy; nil where nothing was read of them
+	Sampler  []evidence.Figure   `json:"sampler"`
+	Memory   *Breakdown          `json:"memory,omitempty"`           // nil where nothing looked inside
+	Parts    *Parts              `json:"memory_breakdown,omitempty"` // nil where no launch counts
 	// OverTokens is memory over the tokens that came, and Growth what it grows by with each; nil where no launch counts
 	// that has any.
 	OverTokens    *OverTokens    `json:"over_tokens,omitempty"`
@@ -149,8 +152,8 @@ type Warning struct {
 }
 
 // Figure finds one of our figures; an empty one that says so where there is none.
-func (c *Cell) Figure(name string) Figure {
-	lists := [][]Figure{c.Figures, c.Sampler}
+func (c *Cell) Figure(name string) evidence.Figure {
+	lists := [][]evidence.Figure{c.Figures, c.Sampler}
 	if c.Load != nil {
 		lists = append(lists, c.Load.Figures)
 	}
@@ -161,7 +164,7 @@ func (c *Cell) Figure(name string) Figure {
 			}
 		}
 	}
-	return Figure{Name: name, Absent: "not measured"}
+	return evidence.Figure{Name: name, Absent: "not measured"}
 }
 
 // Repeated names what was repeated: launches, or what went on in one launch or a server that nobody launched.
@@ -191,12 +194,12 @@ func With(o Options, runs ...*record.Run) *Result {
 	for i, run := range runs {
 		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started,
 			Against: run.Meta.Against, Status: run.Status,
-			Tool: run.Meta.Tool, Environment: run.Environment, Checklist: Checklist(run), Pieces: run.Pieces})
+			Tool: run.Meta.Tool, Environment: run.Environment, Checklist: explain.Checklist(run), Pieces: run.Pieces})
 		for _, spec := range run.Cells {
 			e := gather(run, spec.ID)
 			r.Cells = append(r.Cells, newCell(i, spec, e))
 			r.Cells[len(r.Cells)-1].stopped(run.Stops[spec.ID])
-			r.Cells[len(r.Cells)-1].Hardware = hardware(e.counted, run.Environment.GPUs)
+			r.Cells[len(r.Cells)-1].Hardware = hardware.Read(e.counted, run.Environment.GPUs)
 			r.Cells[len(r.Cells)-1].foretold(run, e)
 			r.Cells[len(r.Cells)-1].watch(busy(run))
 			r.Cells[len(r.Cells)-1].stolen = stolenShares(e.counted, run.Environment.Cores)
@@ -271,16 +274,18 @@ func newCell(run int, spec record.Cell, e gathered) Cell {
 		c.said = &all[0]
 	}
 	c.With = c.with()
-	c.Figures = summarised(append(sampled(memoryFigures(e.counted), e.counted), timingFigures(spec, e.counted)...))
+	c.Figures = evidence.Summarised(
+		append(sampled(memoryFigures(e.counted), e.counted), timingFigures(spec, e.counted)...),
+	)
 	if len(e.counted) == 0 {
 		for i := range c.Figures {
 			c.Figures[i].Absent = "no launch counts"
 		}
 	}
 	c.Load = load(spec, e.counted)
-	c.Reported = summarised(reportedFigures(e.counted))
-	c.Server = summarised(serverFigures(e.counted))
-	c.Sampler = summarised(samplerFigures(e.counted))
+	c.Reported = evidence.Summarised(reportedFigures(e.counted))
+	c.Server = evidence.Summarised(serverFigures(e.counted))
+	c.Sampler = evidence.Summarised(samplerFigures(e.counted))
 	c.Memory = breakdown(e.counted)
 	c.Parts = c.split(e.counted)
 	c.Representative = representative(c.Figure(figure.PeakPSS), e.counted)
@@ -359,22 +364,15 @@ func opened(counted []*record.Attempt) int {
 	return len(launches)
 }
 
-func summarised(figures []Figure) []Figure {
-	for i := range figures {
-		figures[i].summarise()
-	}
-	return figures
-}
-
 // representative is the launch to look at: the one nearest to the median, the earlier of two.
-func representative(peak Figure, counted []*record.Attempt) int {
+func representative(peak evidence.Figure, counted []*record.Attempt) int {
 	if len(counted) == 0 {
 		return 0
 	}
 	if !peak.Known() {
 		return counted[0].ID
 	}
-	return slices.MinFunc(peak.Values, func(a, b Value) int {
+	return slices.MinFunc(peak.Values, func(a, b evidence.Value) int {
 		return cmp.Compare(math.Abs(a.Value-peak.Center()), math.Abs(b.Value-peak.Center()))
 	}).Attempt
 }

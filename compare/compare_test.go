@@ -11,6 +11,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/evidence"
 	"llmparity/compare/parity"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -23,7 +24,7 @@ func TestFiguresOfALaunch(t *testing.T) {
 	for name, want := range map[string]float64{figure.TTFT: 10, figure.DecodeTPS: 500, figure.LoadTime: 300,
 		figure.PrefillTPS: 400, figure.Tokens: 64,
 		figure.Prompt: 4, figure.Latency: 10 + 63*2 + 2, figure.SamplerUS: 60} {
-		if f := cell.Figure(name); math.Abs(f.Center()-want) > 1e-6 || f.N != 1 || f.Note != compare.TooFewRuns ||
+		if f := cell.Figure(name); math.Abs(f.Center()-want) > 1e-6 || f.N != 1 || f.Note != evidence.TooFewRuns ||
 			f.Interval != nil || f.How == "" {
 			t.Errorf("%s: %+v, want %v once, without an interval", name, f, want)
 		}
@@ -105,7 +106,7 @@ func TestIntervalsTakeSixLaunches(t *testing.T) {
 	for n, want := range map[int]bool{1: false, 3: false, 5: false, 6: true, 10: true} {
 		f := compare.Runs(comparetest.Run(t, "n", comparetest.Native(n))).Cells[0]
 		got := f.Figure(figure.PeakPSS)
-		if got.N != n || (got.Interval != nil) != want || (got.Note == compare.TooFewRuns) == want {
+		if got.N != n || (got.Interval != nil) != want || (got.Note == evidence.TooFewRuns) == want {
 			t.Errorf("%d launches: n %d, interval %v, note %q", n, got.N, got.Interval, got.Note)
 		}
 		if i := got.Interval; want && (i.Lo > got.Center() || i.Hi < got.Center() || i.Confidence < 0.95) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/evidence"
 	"llmparity/compare/parity"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
@@ -297,24 +298,6 @@ func launchOf(counted []*record.Attempt) map[int]int {
 	return out
 }
 
-// perLaunch is one value a launch: what was measured several times in one is not independent.
-func (f Figure) perLaunch(launch map[int]int) []float64 {
-	var order []int
-	values := map[int][]float64{}
-	for _, v := range f.Values {
-		l := launch[v.Attempt]
-		if values[l] == nil {
-			order = append(order, l)
-		}
-		values[l] = append(values[l], v.Value)
-	}
-	out := make([]float64, len(order))
-	for i, l := range order {
-		out[i] = stats.Median(values[l])
-	}
-	return out
-}
-
 // fill sets each figure that both have against the other's.
 func (c *Comparison) fill(a, b *Cell, launchA, launchB map[int]int) {
 	for _, name := range comparedOf(a, b) {
@@ -325,7 +308,7 @@ func (c *Comparison) fill(a, b *Cell, launchA, launchB map[int]int) {
 		if !fa.Known() || !fb.Known() {
 			continue
 		}
-		s := stats.NewSides(fa.perLaunch(launchA), fb.perLaunch(launchB))
+		s := stats.NewSides(fa.PerLaunch(launchA), fb.PerLaunch(launchB))
 		t := s.Chance()
 		r := newRatio(fa, fb, s)
 		r.headline = headline(name, a.Load != nil)
@@ -333,7 +316,7 @@ func (c *Comparison) fill(a, b *Cell, launchA, launchB map[int]int) {
 		r.Note, r.Different = alikeNote(name, a, b), strings.Join(c.Different, "; ")
 		for _, of := range []struct {
 			c *Cell
-			f Figure
+			f evidence.Figure
 		}{{a, fa}, {b, fb}} {
 			for _, w := range of.f.Warnings {
 				r.Warnings = append(r.Warnings, Warning{w, of.c.Label})
@@ -343,13 +326,13 @@ func (c *Comparison) fill(a, b *Cell, launchA, launchB map[int]int) {
 	}
 }
 
-func newRatio(fa, fb Figure, s stats.Sides) Ratio {
+func newRatio(fa, fb evidence.Figure, s stats.Sides) Ratio {
 	a, b := fa.Center(), fb.Center()
 	r := Ratio{Figure: fa.Name, Title: fa.Title, Unit: fa.Unit, Left: Side{a, fa.Interval, len(s.A)},
 		Right: Side{b, fb.Interval, len(s.B)},
 		Delta: stats.Round(b-a, 6), DeltaInterval: s.Change()}
 	if s.Few {
-		r.IntervalNote = TooFewRuns
+		r.IntervalNote = evidence.TooFewRuns
 	}
 	if a > 0 {
 		percent := stats.Round(100*(b-a)/a, 6)
@@ -412,7 +395,7 @@ func (c *Cell) cache() (least, most float64, known bool) {
 	case !f.Known():
 		return 0, 0, true // untold, of servers that had not been asked for the prompt before
 	}
-	return slices.Min(f.numbers()), slices.Max(f.numbers()), true
+	return slices.Min(f.Numbers()), slices.Max(f.Numbers()), true
 }
 
 // cachesDiffer says so where one side may have had more of its prompt from a cache.

@@ -3,6 +3,7 @@ package compare
 import (
 	"slices"
 
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -15,13 +16,6 @@ func isComponent(name string) bool {
 	return r != nil && r.Component
 }
 
-// Methods of a component beside those of sources.
-const (
-	ByTensors    = "tensors"    // the sizes of the tensors in the model's file; nobody read what the engine holds
-	ByFormula    = "formula"    // our arithmetic, from what the engine says of its set-up
-	ByDifference = "difference" // what is left of the whole
-)
-
 // Levels of confidence.
 const (
 	HighConfidence   = "high"
@@ -31,7 +25,7 @@ const (
 
 // Component is a part of the memory that a cell takes, one value a launch.
 type Component struct {
-	Figure
+	evidence.Figure
 	Confidence string `json:"confidence,omitempty"` // empty where there is no value
 	DType      string `json:"dtype,omitempty"`
 	// Words explain a value that a reader will not expect, such as one below zero.
@@ -44,9 +38,10 @@ type Component struct {
 // their size. Differences gather the errors of all the rest: low, as are sums of RSS, which count shared pages more
 // than once.
 func confidenceOf(component, method string) string {
-	level := map[string]string{figure.Ledger: HighConfidence, EngineLog: HighConfidence, ByTensors: HighConfidence,
-		record.MethodSmapsRollup: HighConfidence, gpuMethod: HighConfidence, ByFormula: MediumConfidence,
-		serverMethod: MediumConfidence}[method]
+	level := map[string]string{figure.Ledger: HighConfidence, evidence.EngineLog: HighConfidence,
+		evidence.ByTensors:       HighConfidence,
+		record.MethodSmapsRollup: HighConfidence, gpuMethod: HighConfidence, evidence.ByFormula: MediumConfidence,
+		evidence.ServerMethod: MediumConfidence}[method]
 	switch {
 	case level == "":
 		return LowConfidence
@@ -68,7 +63,7 @@ func worseOf(a, b string) string {
 
 // read tells whether a component's value comes of a reading or of the engine's own word: arithmetic proves no
 // prediction.
-func (c Component) read() bool { return c.Known() && !c.arithmetic() }
+func (c Component) read() bool { return c.Known() && !c.Arithmetic() }
 
 // Parts is where a cell's memory goes, by component. Weights, KV cache (reserved), activations, multi-GPU overhead and
 // framework overhead come to the increase from baseline to peak in every launch, because framework overhead is what is
@@ -103,5 +98,5 @@ func (p *Parts) Component(name string) Component {
 			}
 		}
 	}
-	return Component{Figure: Figure{Name: name, Title: figure.Title(name), Absent: "not measured"}}
+	return Component{Figure: evidence.Figure{Name: name, Title: figure.Title(name), Absent: "not measured"}}
 }

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 )
 
@@ -24,7 +25,8 @@ func (c *Cell) dtypes() DTypes {
 	if d.Weights == "" {
 		d.Weights = c.Spec.Model.DType
 	}
-	if d.Activations == "" && c.Memory != nil && Held(c.Memory.Load, figure.Workspaces).Method == EngineLog {
+	if d.Activations == "" && c.Memory != nil &&
+		evidence.Held(c.Memory.Load, figure.Workspaces).Method == evidence.EngineLog {
 		d.Activations = "f32" // the engines whose logs are read are llama.cpp's kin, which compute from f32 to f32
 	}
 	d.Scales = scalesOf(d.Weights)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 )
@@ -160,7 +162,7 @@ func (r *Result) means(o Options) {
 			if c := &r.Comparisons[i]; c.Family == f {
 				g := r.common(c, by)
 				c.group = g
-				groups = appendNew(groups, g)
+				groups = explain.AppendNew(groups, g)
 				members[g] = append(members[g], i)
 			}
 		}
@@ -181,7 +183,7 @@ func (r *Result) comparedIn(comparisons []int) []string {
 	var out []string
 	for _, i := range comparisons {
 		for _, x := range r.Comparisons[i].Ratios {
-			out = appendNew(out, x.Figure)
+			out = explain.AppendNew(out, x.Figure)
 		}
 	}
 	known := compared(false)
@@ -246,7 +248,7 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (Mean, bool
 	switch {
 	case m.Interval != nil:
 	case slices.ContainsFunc(all, func(s stats.Sides) bool { return s.Few }):
-		m.Note = TooFewRuns
+		m.Note = evidence.TooFewRuns
 	default:
 		m.Note = notPositive
 	}

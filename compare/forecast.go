@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 	"llmparity/internal/accuracy"
 	"llmparity/internal/figure"
@@ -115,7 +117,7 @@ func (c *Cell) comparable(name string) Component {
 	ofWhole := name == figure.MemoryIncrease || name == figure.FrameworkOverhead || name == figure.TotalMemory
 	if ofWhole && m.Known() &&
 		c.Parts.Of == onGPUs {
-		return Component{Figure: Figure{Name: name,
+		return Component{Figure: evidence.Figure{Name: name,
 			Absent: "it was measured of the GPU's memory, and foretold of the host's"}}
 	}
 	return m
@@ -225,8 +227,8 @@ func (c *Cell) recommend(f *Forecast, p record.Prediction) []string {
 			slices.ContainsFunc(f.Parts, func(o Foretold) bool { return o.Name == figure.MemoryIncrease && o.off() }) {
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s: %s MiB were foretold and %s measured (%s): %s", x.Title, short(*x.Best),
-			short(*x.Measured), errorWords(x), c.reason(f, x, setup)))
+		out = append(out, fmt.Sprintf("%s: %s MiB were foretold and %s measured (%s): %s", x.Title, explain.Short(*x.Best),
+			explain.Short(*x.Measured), errorWords(x), c.reason(f, x, setup)))
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/evidence"
 	"llmparity/internal/accuracy"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -56,7 +57,7 @@ func TestForetoldAndMeasured(t *testing.T) {
 		p, ok := f.Part(name)
 		if !ok || math.Abs(*p.Percent-want.percent) > 0.01 || p.Verdict != want.verdict ||
 			*p.Within != (want.verdict == compare.WithinRange) || p.N != 6 || p.Interval == nil ||
-			p.By != compare.EngineLog ||
+			p.By != evidence.EngineLog ||
 			p.Origin != record.OriginReported {
 			t.Errorf("%s: %+v", name, p)
 		}

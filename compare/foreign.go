@@ -3,6 +3,7 @@ package compare
 import (
 	"slices"
 
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -80,8 +81,8 @@ func foreign(attempts []*record.Attempt) bool {
 }
 
 // heapFigure is the highest heap that another program wrote down; nothing where it wrote none.
-func heapFigure(attempts []*record.Attempt) []Figure {
-	f := newFigure(figure.PeakHeap)
+func heapFigure(attempts []*record.Attempt) []evidence.Figure {
+	f := evidence.New(figure.PeakHeap)
 	f.Method = record.MethodForeign
 	f.How += ", " + written + "; it is no process's memory"
 	for _, a := range attempts {
@@ -92,20 +93,11 @@ func heapFigure(attempts []*record.Attempt) []Figure {
 			}
 		}
 		if peak >= 0 {
-			f.add(a.ID, peak)
+			f.Add(a.ID, peak)
 		}
 	}
 	if len(f.Values) == 0 {
 		return nil
 	}
-	return []Figure{f}
-}
-
-// foreignChecklist answers for rows that tell nothing but memory.
-func foreignChecklist(run *record.Run) []Check {
-	var out []Check
-	for _, item := range []string{SameModel, SamePrompt, SameMaxTokens, Deterministic, QuietMachine} {
-		out = append(out, Check{item, Unknown, "rows that another program wrote don't tell"})
-	}
-	return append(out, severalRuns(run), Check{SystemState, Unknown, "rows that another program wrote don't tell"})
+	return []evidence.Figure{f}
 }

@@ -7,6 +7,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/explain"
 	"llmparity/internal/figure"
 	"llmparity/internal/foreign"
 )
@@ -53,7 +54,7 @@ func TestForeignRowsBesideARun(t *testing.T) {
 		t.Errorf("nothing is said of them:\n%s", words)
 	}
 	for _, c := range both.Runs[1].Checklist {
-		if c.Item != compare.SeveralRuns && c.Answer != compare.Unknown {
+		if c.Item != explain.SeveralRuns && c.Answer != explain.Unknown {
 			t.Errorf("%+v", c)
 		}
 	}

@@ -3,6 +3,7 @@ package compare
 import (
 	"strings"
 
+	"llmparity/compare/evidence"
 	"llmparity/internal/record"
 )
 
@@ -20,7 +21,7 @@ func uncounted(spec record.Cell, attempts []*record.Attempt) bool {
 
 // betweenTokens says what a figure of the times between tokens is of: of an engine that reports pieces of text, of
 // those.
-func (f *Figure) betweenTokens(spec record.Cell, attempts []*record.Attempt) {
+func betweenTokens(f *evidence.Figure, spec record.Cell, attempts []*record.Attempt) {
 	each := "the time between a token and the one before it"
 	if spec.Pieces {
 		each += ", tokens as the engine counts them with every chunk"

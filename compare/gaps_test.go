@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/compare/evidence"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -57,10 +58,13 @@ func TestNearestRank(t *testing.T) {
 
 // What is called a token is one: rows that are pieces of text are called that.
 func TestGapsAreNamedForWhatTheyAreBetween(t *testing.T) {
-	of := func(pieces bool, r *record.Request) []Figure {
+	of := func(pieces bool, r *record.Request) []evidence.Figure {
 		spec := record.Cell{Pieces: pieces}
-		all := summarised(timingFigures(spec, []*record.Attempt{{ID: 1, Requests: []*record.Request{r}}}))
-		return slices.DeleteFunc(all, func(f Figure) bool { return f.Name != figure.ITL50 && f.Name != figure.ITL99 })
+		all := evidence.Summarised(timingFigures(spec, []*record.Attempt{{ID: 1, Requests: []*record.Request{r}}}))
+		return slices.DeleteFunc(
+			all,
+			func(f evidence.Figure) bool { return f.Name != figure.ITL50 && f.Name != figure.ITL99 },
+		)
 	}
 	for name, c := range map[string]struct {
 		pieces bool

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 )
@@ -67,7 +69,7 @@ func (r *Result) group(o Options) {
 			classes[deviceClass(&r.Cells[at])] = true
 		}
 		if len(classes) > 1 && !o.AllowDifferent {
-			g.Refused = "its cells computed on different classes of device (" + list(classes) +
+			g.Refused = "its cells computed on different classes of device (" + explain.List(classes) +
 				"): group them by device too"
 			continue
 		}
@@ -80,7 +82,7 @@ func (r *Result) group(o Options) {
 func (r *Result) groupValue(cells []int, name string) GroupValue {
 	v := GroupValue{Figure: name}
 	var samples [][]float64
-	sum, why := 0.0, TooFewRuns
+	sum, why := 0.0, evidence.TooFewRuns
 	if name == figure.Increase && r.mixedBaselines(cells) {
 		v.Title, v.Left, v.Note = "memory increase", len(cells),
 			"not averaged: of some it is the whole peak, of others what came on top"
@@ -95,10 +97,10 @@ func (r *Result) groupValue(cells []int, name string) GroupValue {
 			v.Left++
 			continue
 		}
-		values := f.numbers()
+		values := f.Numbers()
 		if n := r.Cells[i].Launches.Opened; n > 0 && len(values) > n {
 			values, why = nil, shared // several repetitions of one launch are not as many launches
-		} else if len(values) >= stats.MinRuns && slices.Min(values) <= 0 && why == TooFewRuns {
+		} else if len(values) >= stats.MinRuns && slices.Min(values) <= 0 && why == evidence.TooFewRuns {
 			why = notPositive
 		}
 		samples = append(samples, values)

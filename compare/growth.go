@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -35,7 +37,7 @@ const (
 // Rate is a slope in bytes a token. Within launches it is a figure like others, one value a launch; over cells it is
 // one line through the launches of all.
 type Rate struct {
-	Figure
+	evidence.Figure
 	Of       string   `json:"of"`
 	OfTheory *float64 `json:"of_theory,omitempty"` // the median over what was calculated
 	Verdict  string   `json:"verdict"`
@@ -95,15 +97,15 @@ func (c *Cell) grow(run *record.Run, counted []*record.Attempt, followed map[*re
 	for _, a := range counted {
 		for _, t := range followed[a] {
 			if t.name != figure.KVReserved {
-				names = appendNew(names, t.name)
+				names = explain.AppendNew(names, t.name)
 			}
 		}
 	}
 	for _, name := range names {
-		r := Rate{Figure: Figure{Name: name, How: growthHow}, Of: OfHeld}
-		for _, l := range launches(counted) {
+		r := Rate{Figure: evidence.Figure{Name: name, How: growthHow}, Of: OfHeld}
+		for _, l := range evidence.Launches(counted) {
 			clock := clocksOf(l)
-			for _, a := range l.attempts {
+			for _, a := range l.Attempts {
 				r.follow(a, followed[a], clock)
 			}
 		}
@@ -114,7 +116,7 @@ func (c *Cell) grow(run *record.Run, counted []*record.Attempt, followed map[*re
 	for i := range g.Rates {
 		r := &g.Rates[i]
 		r.Unit = "bytes/token"
-		r.summarise()
+		r.Summarise()
 		r.hold(g.Theory)
 		r.fit(g.Theory)
 		known = known || r.Known()
@@ -176,7 +178,7 @@ func (r *Rate) follow(a *record.Attempt, all []track, clock clocks) {
 			}
 		}
 	}
-	r.add(a.ID, stats.Median(slopes))
+	r.Add(a.ID, stats.Median(slopes))
 }
 
 // within are a request's readings over the tokens that there were by then, those of the prompt among them.
@@ -211,15 +213,15 @@ func (r *Rate) line(attempt int, points []stats.Point, fit stats.Line) {
 // cacheRate is what the reserved KV cache grows by: by what is told with tokens, else by readings at the ends of
 // phases.
 func (c *Cell) cacheRate(p part, counted []*record.Attempt, followed map[*record.Attempt][]track) Rate {
-	r := Rate{Of: OfReserved, Figure: Figure{Name: p.name, Title: p.title, Method: p.method,
-		Blind: blind(counted, p.method),
+	r := Rate{Of: OfReserved, Figure: evidence.Figure{Name: p.name, Title: p.title, Method: p.method,
+		Blind: evidence.Blind(counted, p.method),
 		How:   growthHow + "; " + p.how}}
-	if !has(counted, p.method) {
+	if !evidence.Has(counted, p.method) {
 		return Rate{}
 	}
-	for _, l := range launches(counted) {
+	for _, l := range evidence.Launches(counted) {
 		clock := clocksOf(l)
-		for _, a := range l.attempts {
+		for _, a := range l.Attempts {
 			before := len(r.Values)
 			if r.follow(a, followed[a], clock); len(r.Values) > before {
 				continue
@@ -232,8 +234,8 @@ func (c *Cell) cacheRate(p part, counted []*record.Attempt, followed map[*record
 			if !ok {
 				continue
 			}
-			r.How, r.Method, r.Blind = edgesHow+"; "+p.how, p.method, blind(counted, p.method)
-			r.add(a.ID, line.Slope*record.MiB)
+			r.How, r.Method, r.Blind = edgesHow+"; "+p.how, p.method, evidence.Blind(counted, p.method)
+			r.Add(a.ID, line.Slope*record.MiB)
 			r.line(a.ID, points, line)
 		}
 	}
@@ -312,7 +314,7 @@ func (g *Growth) judge() {
 	flat := false
 	for i := range g.Rates {
 		r := &g.Rates[i]
-		if r.N == 0 || slices.ContainsFunc(r.Values, func(v Value) bool { return v.Value != 0 }) {
+		if r.N == 0 || slices.ContainsFunc(r.Values, func(v evidence.Value) bool { return v.Value != 0 }) {
 			continue
 		}
 		if r.Verdict = "flat"; r.Of == OfReserved {
@@ -346,7 +348,7 @@ func (r *Rate) judge(t *Theory, flat bool) {
 	case t != nil && r.asked() && math.Abs(r.Center()/t.Bytes-1) < 0.005:
 		r.Verdict = "as calculated"
 	case iv == nil:
-		r.Verdict = fmt.Sprintf("%s (%d) to tell growth from noise", TooFewRuns, r.N)
+		r.Verdict = fmt.Sprintf("%s (%d) to tell growth from noise", evidence.TooFewRuns, r.N)
 	case iv.Lo <= 0 && iv.Hi >= 0:
 		r.Verdict = "no growth shows" + because
 		if because == "" && t != nil && iv.Hi >= t.Bytes {
@@ -371,7 +373,7 @@ func (r *Rate) asked() bool { return r.Of == OfReserved || r.Name == figure.Ledg
 // rateWords writes bytes a token.
 func rateWords(v float64) string {
 	if math.Abs(v) < 10 && v != math.Trunc(v) {
-		return short(v)
+		return explain.Short(v)
 	}
 	return fmt.Sprintf("%.0f", v)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/compare/evidence"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -124,7 +125,7 @@ func TestTheReservedCacheIsFollowedFromPhaseToPhase(t *testing.T) {
 		{Name: record.Warmup, BeginNS: 9.2e9, EndNS: warm}, a.Phases[1]}
 	a.Requests = append([]*record.Request{{ID: 9, Phase: record.Warmup, PromptTokens: 20,
 		Tokens: make([]record.TokenRow, 8)}}, a.Requests...)
-	a.Sources[3] = record.Source{Role: "server", Method: EngineLog, PID: 7}
+	a.Sources[3] = record.Source{Role: "server", Method: evidence.EngineLog, PID: 7}
 	tell := func(phase record.Phase, at int64, used float64) {
 		a.Metrics = append(a.Metrics, record.MetricRow{Source: 3, NS: at + 1000, Name: "kv_used_bytes", Value: used,
 			Edge: phase},

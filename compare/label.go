@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/explain"
 	"llmparity/internal/record"
 )
 
@@ -257,8 +258,8 @@ func (r *Result) libraryWords() []string {
 	var engines, libraries []string // of each, what several have in common is said once
 	for i := range r.Cells {
 		if l := r.Cells[i].part("model_library"); l != "" {
-			libraries = appendNew(libraries, l)
-			engines = appendNew(engines, r.Cells[i].Spec.Engine)
+			libraries = explain.AppendNew(libraries, l)
+			engines = explain.AppendNew(engines, r.Cells[i].Spec.Engine)
 		}
 	}
 	var out, ours []string

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"llmparity/compare/evidence"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -34,7 +35,7 @@ type Quantile struct {
 	Value float64 `json:"value"` // over all that was pooled
 	// ByLaunch is the median over launches of each launch's own quantile, nil where launches have too few values for
 	// one.
-	ByLaunch *Figure `json:"by_launch,omitempty"`
+	ByLaunch *evidence.Figure `json:"by_launch,omitempty"`
 }
 
 // distributions are those of the times that a reader waits for.
@@ -90,14 +91,14 @@ func distribution(counted []*record.Attempt, of func(*record.Request) []float64,
 	}
 	for _, share := range figure.Quantiles() {
 		q := Quantile{Share: share, Value: stats.Round(stats.Ranked(all, share), 6)}
-		f := Figure{Name: d.Name, Title: fmt.Sprintf("%s, p%g", d.Title, 100*share), Unit: d.Unit, How: d.How}
+		f := evidence.Figure{Name: d.Name, Title: fmt.Sprintf("%s, p%g", d.Title, 100*share), Unit: d.Unit, How: d.How}
 		for _, o := range each {
 			if float64(len(o.sorted))*(1-share) >= 1-1e-9 || share == 0.5 {
-				f.add(o.attempt, stats.Ranked(o.sorted, share))
+				f.Add(o.attempt, stats.Ranked(o.sorted, share))
 			}
 		}
 		if len(f.Values) == len(each) {
-			f.summarise()
+			f.Summarise()
 			q.ByLaunch = &f
 		}
 		d.Quantiles = append(d.Quantiles, q)

@@ -3,6 +3,7 @@ package compare
 import (
 	"testing"
 
+	"llmparity/compare/evidence"
 	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
@@ -41,7 +42,7 @@ func TestQuantilesAreValuesThatOccurred(t *testing.T) {
 	d := distributionOf(t, "inter_token_latency", launched(1, 5, upTo(1000)...))
 	for i, want := range []float64{500, 900, 950, 990} {
 		if q := d.Quantiles[i]; q.Value != want || q.ByLaunch == nil || q.ByLaunch.Center() != want ||
-			q.ByLaunch.Note != TooFewRuns {
+			q.ByLaunch.Note != evidence.TooFewRuns {
 			t.Errorf("p%g: %+v, want %g", 100*q.Share, q, want)
 		}
 	}

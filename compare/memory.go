@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -43,9 +45,17 @@ func footprints(counted []*record.Attempt) []footprint {
 		if f.peakPSS > o.peakPSS {
 			o.carried, o.below, o.above = f.carried, f.below, f.above
 		}
-		o.peakPSS, o.peakUSS, o.peakRSS = maxKnown(o.peakPSS, f.peakPSS), maxKnown(o.peakUSS, f.peakUSS),
-			maxKnown(o.peakRSS,
-				f.peakRSS)
+		o.peakPSS, o.peakUSS, o.peakRSS = evidence.MaxKnown(
+			o.peakPSS,
+			f.peakPSS,
+		), evidence.MaxKnown(
+			o.peakUSS,
+			f.peakUSS,
+		),
+			evidence.MaxKnown(
+				o.peakRSS,
+				f.peakRSS,
+			)
 	}
 	return out
 }
@@ -59,7 +69,7 @@ func footprintOf(a *record.Attempt) footprint {
 	rss := rssMethod(a)
 	for _, t := range a.Totals {
 		if t.Method == rss {
-			f.peakRSS = maxKnown(f.peakRSS, t.RSS)
+			f.peakRSS = evidence.MaxKnown(f.peakRSS, t.RSS)
 		}
 		if math.IsNaN(f.peakPSS) || t.PSS > f.peakPSS {
 			f.carried, f.below, f.above = 0, 0, 0
@@ -67,7 +77,7 @@ func footprintOf(a *record.Attempt) footprint {
 				f.carried, f.below, f.above = t.PSS-t.Read, t.PSS-t.Low, t.High-t.PSS
 			}
 		}
-		f.peakPSS, f.peakUSS = maxKnown(f.peakPSS, t.PSS), maxKnown(f.peakUSS, t.USS)
+		f.peakPSS, f.peakUSS = evidence.MaxKnown(f.peakPSS, t.PSS), evidence.MaxKnown(f.peakUSS, t.USS)
 	}
 	f.baseline, f.baselineRSS = stats.Median(totalPSS(launch, record.Baseline)), medianRSS(launch, record.Baseline)
 	for t := range readings(launch, record.Warmup) {
@@ -89,7 +99,7 @@ func unborn(launch *record.Attempt) bool {
 // readings are the totals that belong to a phase: those from its begin to the next phase's begin, or to the attempt's
 // end. So the reading at a phase's edge, which lies just behind the phase lest it lengthen it, is the phase's.
 func readings(a *record.Attempt, p record.Phase) iter.Seq[*record.TotalRow] {
-	begin, end, ok := reach(a, p)
+	begin, end, ok := evidence.Reach(a, p)
 	return func(yield func(*record.TotalRow) bool) {
 		for i := range a.Totals {
 			if t := &a.Totals[i]; ok && t.NS >= begin && t.NS < end && !yield(t) {
@@ -97,19 +107,6 @@ func readings(a *record.Attempt, p record.Phase) iter.Seq[*record.TotalRow] {
 			}
 		}
 	}
-}
-
-// reach is from a phase's begin to the next phase's begin, or to the attempt's end.
-func reach(a *record.Attempt, p record.Phase) (begin, end int64, ok bool) {
-	at := slices.IndexFunc(a.Phases, func(s record.PhaseSpan) bool { return s.Name == p })
-	if at < 0 {
-		return 0, 0, false
-	}
-	begin, end = a.Phases[at].BeginNS, a.EndNS+1
-	if at+1 < len(a.Phases) {
-		end = a.Phases[at+1].BeginNS
-	}
-	return begin, end, true
 }
 
 // totalPSS lists a phase's readings of it, in order of time.
@@ -129,9 +126,9 @@ func PhasePeaks(a *record.Attempt, p record.Phase) (pss, rss float64) {
 	pss, rss = math.NaN(), math.NaN()
 	method := rssMethod(a)
 	for t := range readings(a, p) {
-		pss = maxKnown(pss, t.PSS)
+		pss = evidence.MaxKnown(pss, t.PSS)
 		if t.Method == method {
-			rss = maxKnown(rss, t.RSS)
+			rss = evidence.MaxKnown(rss, t.RSS)
 		}
 	}
 	return pss, rss
@@ -145,13 +142,6 @@ func rssMethod(a *record.Attempt) string {
 		}
 	}
 	return record.MethodSmapsRollup
-}
-
-func maxKnown(a, b float64) float64 {
-	if math.IsNaN(a) || b > a {
-		return b
-	}
-	return a
 }
 
 func (f footprint) increase() float64 {
@@ -169,10 +159,10 @@ func (f footprint) increaseRSS() float64 {
 }
 
 // memoryFigures come in the order in which renderers show them.
-func memoryFigures(attempts []*record.Attempt) []Figure {
+func memoryFigures(attempts []*record.Attempt) []evidence.Figure {
 	how := memoryHow(attempts)
-	peak, inc, base := newFigure(figure.PeakPSS), newFigure(figure.Increase), newFigure(figure.Baseline)
-	warm, uss, rss := newFigure(figure.PostWarmup), newFigure(figure.PeakUSS), newFigure(figure.PeakRSS)
+	peak, inc, base := evidence.New(figure.PeakPSS), evidence.New(figure.Increase), evidence.New(figure.Baseline)
+	warm, uss, rss := evidence.New(figure.PostWarmup), evidence.New(figure.PeakUSS), evidence.New(figure.PeakRSS)
 	peak.How += ", " + how.pss + how.blind
 	uss.How += ", " + how.pss + "; leaves out everything shared, such as staging buffers"
 	rss.How += ", " + how.rss + "; counts a page shared by n processes n times, so it is no total"
@@ -180,12 +170,12 @@ func memoryFigures(attempts []*record.Attempt) []Figure {
 	peak.How += carriedHow(all)
 	unborn := 0
 	for _, f := range all {
-		peak.add(f.attempt, f.peakPSS)
-		inc.add(f.attempt, f.increase())
-		base.add(f.attempt, f.baseline)
-		warm.add(f.attempt, f.postWarmup)
-		uss.add(f.attempt, f.peakUSS)
-		rss.add(f.attempt, f.peakRSS)
+		peak.Add(f.attempt, f.peakPSS)
+		inc.Add(f.attempt, f.increase())
+		base.Add(f.attempt, f.baseline)
+		warm.Add(f.attempt, f.postWarmup)
+		uss.Add(f.attempt, f.peakUSS)
+		rss.Add(f.attempt, f.peakRSS)
 		if f.unborn && !math.IsNaN(f.peakPSS) {
 			unborn++
 		}
@@ -196,7 +186,7 @@ func memoryFigures(attempts []*record.Attempt) []Figure {
 			base.Absent = NoBaseline
 		}
 	}
-	out := []Figure{peak, inc, base, warm, uss, rss, retainedFigure(attempts)}
+	out := []evidence.Figure{peak, inc, base, warm, uss, rss, retainedFigure(attempts)}
 	if rejoined(attempts) {
 		for i := range out {
 			out[i].How += reusedHow
@@ -221,8 +211,8 @@ func carriedHow(of []footprint) string {
 		return ""
 	}
 	return fmt.Sprintf("; median launch: %s MiB of it carried forward since PSS was read, bounds -%s and +%s MiB",
-		short(stats.Median(carried)),
-		short(stats.Median(below)), short(stats.Median(above)))
+		explain.Short(stats.Median(carried)),
+		explain.Short(stats.Median(below)), explain.Short(stats.Median(above)))
 }
 
 const reusedHow = "; one value a launch, over all of the repetitions that reused it"
@@ -232,37 +222,43 @@ func rejoined(attempts []*record.Attempt) bool {
 }
 
 // rssFigures stand in for those of PSS where that can't be read: processes of another user, other systems than Linux.
-func rssFigures(attempts []*record.Attempt, how string) []Figure {
+func rssFigures(attempts []*record.Attempt, how string) []evidence.Figure {
 	const twice = "; a page that n processes share counts n times"
-	base, warm, inc := newFigure(figure.BaselineRSS), newFigure(figure.PostWarmupRSS), newFigure(figure.IncreaseRSS)
+	base, warm, inc := evidence.New(
+		figure.BaselineRSS,
+	), evidence.New(
+		figure.PostWarmupRSS,
+	), evidence.New(
+		figure.IncreaseRSS,
+	)
 	base.How += ", " + how + twice
 	warm.How += ", " + how + twice
 	born := false
 	for _, f := range footprints(attempts) {
-		base.add(f.attempt, f.baselineRSS)
-		warm.add(f.attempt, f.postWarmupRSS)
-		inc.add(f.attempt, f.increaseRSS())
+		base.Add(f.attempt, f.baselineRSS)
+		warm.Add(f.attempt, f.postWarmupRSS)
+		inc.Add(f.attempt, f.increaseRSS())
 		born = born || !f.unborn
 	}
 	if !born {
 		base.Absent = NoBaseline
 	}
-	return []Figure{base, warm, inc}
+	return []evidence.Figure{base, warm, inc}
 }
 
 // Points are a cell's memory at three points, and by how much it grew; Of says what was summed.
 type Points struct {
 	Of                             string
-	Baseline, Warm, Peak, Increase Figure
+	Baseline, Warm, Peak, Increase evidence.Figure
 }
 
 // Points goes by PSS, by RSS where no PSS could be read, and by a page's heap where nothing else is known.
 func (c *Cell) Points() Points {
 	if heap := c.Figure(figure.PeakHeap); heap.Known() && !c.Figure(figure.PeakPSS).Known() &&
 		!c.Figure(figure.PeakRSS).Known() {
-		return Points{"JavaScript heap", Figure{Title: "baseline", Absent: noPhases},
-			Figure{Title: "after warm-up", Absent: noPhases}, heap,
-			Figure{Title: "increase", Absent: noPhases}}
+		return Points{"JavaScript heap", evidence.Figure{Title: "baseline", Absent: noPhases},
+			evidence.Figure{Title: "after warm-up", Absent: noPhases}, heap,
+			evidence.Figure{Title: "increase", Absent: noPhases}}
 	}
 	if !c.Figure(figure.PeakPSS).Known() && c.Figure(figure.PeakRSS).Known() {
 		return Points{"RSS sum", c.Figure(figure.BaselineRSS), c.Figure(figure.PostWarmupRSS), c.Figure(figure.PeakRSS),

@@ -6,6 +6,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -17,7 +18,7 @@ func logged(t *testing.T) *record.Run {
 }
 
 // eachFigure goes through all figures of a value, wherever they are.
-func eachFigure(v reflect.Value, do func(compare.Figure)) {
+func eachFigure(v reflect.Value, do func(evidence.Figure)) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
@@ -28,7 +29,7 @@ func eachFigure(v reflect.Value, do func(compare.Figure)) {
 			eachFigure(v.Index(i), do)
 		}
 	case reflect.Struct:
-		if f, ok := v.Interface().(compare.Figure); ok {
+		if f, ok := v.Interface().(evidence.Figure); ok {
 			do(f)
 			return
 		}
@@ -50,7 +51,7 @@ func TestEveryFigureSaysHowItWasObtained(t *testing.T) {
 		"traffic": comparetest.Run(t, "traffic", comparetest.Mixed(comparetest.Native(6), 1, 2, 12, 2)),
 	} {
 		res := compare.Runs(run)
-		eachFigure(reflect.ValueOf(res), func(f compare.Figure) {
+		eachFigure(reflect.ValueOf(res), func(f evidence.Figure) {
 			seen[f.Origin]++
 			switch {
 			case f.Known() != (f.Origin != "") || f.Known() != (f.From() != ""):

@@ -6,13 +6,16 @@ import (
 	"strconv"
 	"strings"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
+	"llmparity/compare/hardware"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
 // split puts a cell's parts together, each by the best method that its engine allows.
 func (c *Cell) split(counted []*record.Attempt) *Parts {
-	all := launches(counted)
+	all := evidence.Launches(counted)
 	if len(all) == 0 || c.foreign() {
 		return nil
 	}
@@ -22,7 +25,8 @@ func (c *Cell) split(counted []*record.Attempt) *Parts {
 	weights, cache, used := c.weights(all), c.cacheReserved(all), c.cacheUsed(all)
 	working, several := c.working(all), c.several(all)
 	framework := c.remainder(all, whole, weights, cache, working, several)
-	for _, f := range []Figure{weights, cache, used, working, framework, several, whole.increase, whole.total} {
+	for _, f := range []evidence.Figure{weights, cache, used, working, framework, several, whole.increase,
+		whole.total} {
 		p.add(f)
 	}
 	p.Beyond = c.beyond(all, whole, framework, weights, cache, working)
@@ -49,9 +53,9 @@ func (c *Cell) split(counted []*record.Attempt) *Parts {
 }
 
 // add takes a figure for a component.
-func (p *Parts) add(f Figure) {
+func (p *Parts) add(f evidence.Figure) {
 	f.Title, f.Unit = figure.Title(f.Name), "MiB"
-	f.summarise()
+	f.Summarise()
 	if !f.Known() {
 		f.Method, f.Blind, f.How = "", "", ""
 	}
@@ -67,12 +71,12 @@ func (p *Parts) add(f Figure) {
 
 // inside is what was read within the engine: at the end of the measurement, else of the load. The figures have one
 // value a launch.
-func (c *Cell) inside(component, name string) Figure {
-	f := Figure{Name: name}
+func (c *Cell) inside(component, name string) evidence.Figure {
+	f := evidence.Figure{Name: name}
 	if c.Memory != nil {
-		f = Held(c.Memory.Measure, name)
+		f = evidence.Held(c.Memory.Measure, name)
 		if !f.Known() {
-			f = Held(c.Memory.Load, name)
+			f = evidence.Held(c.Memory.Load, name)
 		}
 	}
 	f.Name = component
@@ -81,30 +85,34 @@ func (c *Cell) inside(component, name string) Figure {
 }
 
 // always is a component that arithmetic gives: the same in every launch.
-func always(component, method, how string, mib float64, all []launch) Figure {
-	f := Figure{Name: component, Method: method, How: how}
+func always(component, method, how string, mib float64, all []evidence.Launch) evidence.Figure {
+	f := evidence.Figure{Name: component, Method: method, How: how}
 	for _, l := range all {
-		f.exact(l.id, mib)
+		f.Exact(l.ID, mib)
 	}
 	return f
 }
 
-func (c *Cell) weights(all []launch) Figure {
+func (c *Cell) weights(all []evidence.Launch) evidence.Figure {
 	if f := c.inside(figure.ModelWeights, figure.Weights); f.Known() {
 		return f
 	}
 	m := c.Spec.Model
 	switch {
 	case c.says("weights_dtype") == "f32" && m.DType != "f32" && m.Parameters > 0:
-		return always(figure.ModelWeights, ByFormula,
+		return always(figure.ModelWeights, evidence.ByFormula,
 			"4 bytes a parameter: the file has other types, and the engine computes on f32",
 			4*float64(m.Parameters)/record.MiB, all)
 	case m.WeightsB > 0:
-		return always(figure.ModelWeights, ByTensors,
+		return always(
+			figure.ModelWeights,
+			evidence.ByTensors,
 			"the sizes of the tensors in the file, of which the engine tells no other type; no reading of what it holds",
-			float64(m.WeightsB)/record.MiB, all)
+			float64(m.WeightsB)/record.MiB,
+			all,
+		)
 	}
-	return Figure{Name: figure.ModelWeights, Absent: "nobody tells: there is neither a file nor a log"}
+	return evidence.Figure{Name: figure.ModelWeights, Absent: "nobody tells: there is neither a file nor a log"}
 }
 
 // tokenBytes are those of a token in the KV cache, by the model's shape; 0 where that or the type is not known.
@@ -120,23 +128,30 @@ func (c *Cell) context() int {
 	return c.Spec.Model.Context
 }
 
-func (c *Cell) cacheReserved(all []launch) Figure {
+func (c *Cell) cacheReserved(all []evidence.Launch) evidence.Figure {
 	if f := c.inside(figure.KVCache, figure.KVReserved); f.Known() {
 		return f
 	}
 	if b, n := c.tokenBytes(), c.context(); b > 0 && n > 0 {
-		return always(figure.KVCache, ByFormula,
-			fmt.Sprintf("2 × layers × key-value heads × head size × bytes of an element × a context of %d: for plain or grouped attention", n),
-			b*float64(n)/record.MiB, all)
+		return always(
+			figure.KVCache,
+			evidence.ByFormula,
+			fmt.Sprintf(
+				"2 × layers × key-value heads × head size × bytes of an element × a context of %d: for plain or grouped attention",
+				n,
+			),
+			b*float64(n)/record.MiB,
+			all,
+		)
 	}
-	return Figure{Name: figure.KVCache, Absent: "nobody tells: the engine says neither its size nor its type"}
+	return evidence.Figure{Name: figure.KVCache, Absent: "nobody tells: the engine says neither its size nor its type"}
 }
 
-func (c *Cell) cacheUsed(all []launch) Figure {
+func (c *Cell) cacheUsed(all []evidence.Launch) evidence.Figure {
 	if f := c.inside(figure.KVCacheUsed, figure.KVUsed); f.Known() {
 		return f
 	}
-	ratio := Figure{}
+	ratio := evidence.Figure{}
 	for _, f := range c.Server {
 		if f.Name == "kv_cache_usage_ratio" && f.Known() {
 			ratio = f
@@ -145,18 +160,18 @@ func (c *Cell) cacheUsed(all []launch) Figure {
 	b := c.tokenBytes()
 	switch tokens := c.Figure(figure.Tokens).Center() + c.Figure(figure.Prompt).Center(); {
 	case b > 0 && !math.IsNaN(tokens):
-		return always(figure.KVCacheUsed, ByFormula,
+		return always(figure.KVCacheUsed, evidence.ByFormula,
 			"tokens of prompt and answer × 2 × layers × key-value heads × head size × bytes of an element",
 			b*tokens/record.MiB, all)
 	case ratio.Known():
-		return Figure{Name: figure.KVCacheUsed,
+		return evidence.Figure{Name: figure.KVCacheUsed,
 			Absent: fmt.Sprintf("in bytes nobody tells; by the server's own word at most %s %% of the KV cache",
-				short(100*ratio.Center()))}
+				explain.Short(100*ratio.Center()))}
 	}
-	return Figure{Name: figure.KVCacheUsed, Absent: "nobody tells"}
+	return evidence.Figure{Name: figure.KVCacheUsed, Absent: "nobody tells"}
 }
 
-func (c *Cell) working(all []launch) Figure {
+func (c *Cell) working(all []evidence.Launch) evidence.Figure {
 	f := c.inside(figure.Activations, figure.Workspaces)
 	if !f.Known() {
 		f.Absent = "no reading tells them apart: they lie in everything else"
@@ -165,13 +180,13 @@ func (c *Cell) working(all []launch) Figure {
 }
 
 // several is what several devices take beyond one.
-func (c *Cell) several(all []launch) Figure {
-	f := Figure{Name: figure.MultiGPUOverhead}
+func (c *Cell) several(all []evidence.Launch) evidence.Figure {
+	f := evidence.Figure{Name: figure.MultiGPUOverhead}
 	devices := map[string]bool{}
 	for _, l := range all {
-		for _, a := range l.attempts {
+		for _, a := range l.Attempts {
 			for _, m := range a.Metrics {
-				if device, ok := strings.CutSuffix(m.Name, "."+heldBytes); ok && m.Value > 0 &&
+				if device, ok := strings.CutSuffix(m.Name, "."+hardware.HeldBytes); ok && m.Value > 0 &&
 					a.Sources[m.Source].PID != 0 {
 					devices[device] = true
 				}
@@ -185,7 +200,7 @@ func (c *Cell) several(all []launch) Figure {
 	case c.Device == nil:
 		f.Absent = "nobody tells on how many devices it computes"
 	case len(devices) == 1 || c.Device.Class != record.GPU || c.Spec.Engine == "webllm":
-		return always(figure.MultiGPUOverhead, ByFormula, "one device computes: there is none", 0, all)
+		return always(figure.MultiGPUOverhead, evidence.ByFormula, "one device computes: there is none", 0, all)
 	default:
 		f.Absent = "nobody tells on how many GPUs it lies"
 	}

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -54,14 +55,14 @@ func TestPartsOfALedger(t *testing.T) {
 		{figure.KVCache, 544.0 / 1024, figure.Ledger, "high", "f32"},
 		{figure.KVCacheUsed, 68.0 / 1024, figure.Ledger, "medium", "f32"},
 		{figure.Activations, 1_100_300.0 / record.MiB, figure.Ledger, "medium", ""},
-		{figure.MultiGPUOverhead, 0, compare.ByFormula, "medium", ""}} {
+		{figure.MultiGPUOverhead, 0, evidence.ByFormula, "medium", ""}} {
 		c := p.Component(want.name)
 		if c.N != 6 || c.Center() != want.mib || c.Method != want.method || c.Confidence != want.confidence ||
 			c.DType != want.dtype || c.How == "" {
 			t.Errorf("%s: %+v, want %+v", want.name, c, want)
 		}
 	}
-	if f := p.Component(figure.FrameworkOverhead); f.Center() <= 0 || f.Method != compare.ByDifference ||
+	if f := p.Component(figure.FrameworkOverhead); f.Center() <= 0 || f.Method != evidence.ByDifference ||
 		f.Confidence != "low" || f.Words != "" {
 		t.Errorf("%+v", f)
 	}
@@ -77,7 +78,7 @@ func TestPartsOfALogAndOfAFile(t *testing.T) {
 	addsUp(t, p)
 	for name, want := range map[string]float64{figure.ModelWeights: 8, figure.KVCache: 4, figure.KVCacheUsed: 1,
 		figure.Activations: 3} {
-		if c := p.Component(name); c.Center() != want || c.Method != compare.EngineLog {
+		if c := p.Component(name); c.Center() != want || c.Method != evidence.EngineLog {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
@@ -89,7 +90,7 @@ func TestPartsOfALogAndOfAFile(t *testing.T) {
 	addsUp(t, p)
 	weights, cache, working := p.Component(figure.ModelWeights), p.Component(figure.KVCache),
 		p.Component(figure.Activations)
-	if weights.Center() != 4 || weights.Method != compare.ByTensors || cache.Method != compare.ByFormula ||
+	if weights.Center() != 4 || weights.Method != evidence.ByTensors || cache.Method != evidence.ByFormula ||
 		cache.Center() != 2*2*2*32*4*256/float64(record.MiB) ||
 		cache.Confidence != "medium" || working.Known() || working.Absent == "" || working.Method != "" {
 		t.Errorf("%+v\n%+v\n%+v", weights, cache, working)
@@ -105,7 +106,7 @@ func TestPartsOfQuantisedWeights(t *testing.T) {
 	e := comparetest.Native(1)
 	e.Cell.Model.DType, e.Cell.Model.WeightsB = "q4_1", 655_360
 	p := partsOf(t, comparetest.Run(t, "q", e)) // the policy says that it computes on f32
-	if w := p.Component(figure.ModelWeights); w.Center() != 4 || w.Method != compare.ByFormula || w.DType != "f32" ||
+	if w := p.Component(figure.ModelWeights); w.Center() != 4 || w.Method != evidence.ByFormula || w.DType != "f32" ||
 		p.DTypes.Scales != "" {
 		t.Errorf("%+v, %+v", w, p.DTypes)
 	}
@@ -286,18 +287,18 @@ func TestReusedLaunchesHaveOneBreakdown(t *testing.T) {
 		if c.Launches.Counted != 4 || c.Launches.Opened != 1 {
 			t.Fatalf("%+v", c.Launches)
 		}
-		for _, list := range [][]compare.Figure{c.Memory.Load, c.Memory.Measure} {
+		for _, list := range [][]evidence.Figure{c.Memory.Load, c.Memory.Measure} {
 			for _, name := range []string{figure.Ledger, figure.Weights, figure.Workspaces, figure.TotalPSS} {
-				if f := compare.Held(list, name); f.N != 1 || f.Values[0].Attempt != last.Launch().ID {
+				if f := evidence.Held(list, name); f.N != 1 || f.Values[0].Attempt != last.Launch().ID {
 					t.Errorf("warm-up %v: %s has %+v", warmup, name, f.Values)
 				}
 			}
 		}
-		if f := compare.Held(c.Memory.Measure, figure.Workspaces); f.Center() != (1_100_300+1<<20)/float64(
+		if f := evidence.Held(c.Memory.Measure, figure.Workspaces); f.Center() != (1_100_300+1<<20)/float64(
 			record.MiB) {
 			t.Errorf("%v is not what the last repetition left", f.Center())
 		}
-		if f := compare.Held(c.Memory.Retained, figure.JSHeap); f.N != 1 {
+		if f := evidence.Held(c.Memory.Retained, figure.JSHeap); f.N != 1 {
 			t.Errorf("%+v", f)
 		}
 		for _, f := range c.Memory.Peaks[0].Phases {

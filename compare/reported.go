@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -68,7 +69,7 @@ func ownNames() map[string]own {
 }
 
 // reportedFigures are the engine's own, in the order of their names.
-func reportedFigures(attempts []*record.Attempt) []Figure {
+func reportedFigures(attempts []*record.Attempt) []evidence.Figure {
 	names := map[string]bool{}
 	for _, a := range attempts {
 		for _, r := range a.Measured() {
@@ -82,7 +83,7 @@ func reportedFigures(attempts []*record.Attempt) []Figure {
 		sorted = append(sorted, name)
 	}
 	slices.Sort(sorted)
-	out := make([]Figure, 0, len(sorted))
+	out := make([]evidence.Figure, 0, len(sorted))
 	for _, name := range sorted {
 		unit, beside := reportedUnit(name)
 		of := func(r *record.Request) float64 {
@@ -92,8 +93,8 @@ func reportedFigures(attempts []*record.Attempt) []Figure {
 			}
 			return v
 		}
-		out = append(out, perRequest(attempts, of,
-			Figure{Name: name, Title: "reported: " + name, Unit: unit, Reported: true,
+		out = append(out, evidence.PerRequest(attempts, of,
+			evidence.Figure{Name: name, Title: "reported: " + name, Unit: unit, Reported: true,
 				Beside: beside,
 				How: fmt.Sprintf(
 					"%s as the engine reports it of itself, by its own clock and count; not measured by us",

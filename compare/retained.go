@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/evidence"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -44,7 +45,7 @@ type process struct {
 
 // pssAtEnd is the last reading of each process's PSS in a phase, the one at its edge included.
 func pssAtEnd(a *record.Attempt, p record.Phase) map[process]float64 {
-	begin, end, ok := reach(a, p)
+	begin, end, ok := evidence.Reach(a, p)
 	if !ok {
 		return nil
 	}
@@ -60,13 +61,13 @@ func pssAtEnd(a *record.Attempt, p record.Phase) map[process]float64 {
 
 // retainedFigure is over launches; what each process has of it, and whether it grows from launch to launch, stands in
 // How.
-func retainedFigure(attempts []*record.Attempt) Figure {
-	f := newFigure(figure.Retained)
+func retainedFigure(attempts []*record.Attempt) evidence.Figure {
+	f := evidence.New(figure.Retained)
 	f.Method = record.MethodSmapsRollup
 	roles := map[string][]float64{}
 	for _, a := range attempts {
 		r := retainedBy(a)
-		f.add(a.ID, r.total)
+		f.Add(a.ID, r.total)
 		for role, v := range r.roles {
 			roles[role] = append(roles[role], v)
 		}
@@ -79,7 +80,7 @@ func retainedFigure(attempts []*record.Attempt) Figure {
 		parts = append(parts, fmt.Sprintf("%s %.1f", role, stats.Median(roles[role])))
 	}
 	f.How += "; by process (medians, MiB): " + strings.Join(parts, ", ")
-	if s := stats.Slope(f.numbers()); !math.IsNaN(s) {
+	if s := stats.Slope(f.Numbers()); !math.IsNaN(s) {
 		f.How += fmt.Sprintf("; slope over the %d launches, each with processes of its own: %+.2f MiB a launch",
 			len(f.Values), s)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/internal/record"
 )
 
@@ -13,15 +15,15 @@ func riskReasons(r *record.Risk) []string {
 		return r.Reasons
 	}
 	p := r.Places[0]
-	return []string{fmt.Sprintf("%s: %s MiB, up to %s, are needed and %s are free", p.Name, short(inMiB(p.Need)),
-		short(inMiB(p.High)),
-		short(inMiB(p.Free)))}
+	return []string{fmt.Sprintf("%s: %s MiB, up to %s, are needed and %s are free", p.Name, explain.Short(inMiB(p.Need)),
+		explain.Short(inMiB(p.High)),
+		explain.Short(inMiB(p.Free)))}
 }
 
 // refuse says of a cell why it was not launched, and in every figure that it was not.
 func (c *Cell) refuse() {
 	c.Refused = strings.TrimSuffix("would not fit: "+strings.Join(riskReasons(c.Risk), "; "), ": ")
-	for _, list := range [][]Figure{c.Figures, c.Sampler} {
+	for _, list := range [][]evidence.Figure{c.Figures, c.Sampler} {
 		for i := range list {
 			list[i].Absent = "refused"
 		}

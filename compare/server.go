@@ -4,11 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/internal/record"
 )
-
-// serverMethod is that of figures which a server tells of itself while it works. Nobody measured them.
-const serverMethod = "server_metrics"
 
 // counters are figures that a server counts up since its start. Others go up and down.
 func counters() []string {
@@ -17,14 +16,14 @@ func counters() []string {
 
 // serverFigures are what servers say of themselves, in the order of names: of what is counted, by how much it grew; of
 // the rest, its peak.
-func serverFigures(attempts []*record.Attempt) []Figure {
-	var out []Figure
+func serverFigures(attempts []*record.Attempt) []evidence.Figure {
+	var out []evidence.Figure
 	var names []string
 	sees := ""
 	for _, a := range attempts {
 		for _, m := range a.Metrics {
-			if s := a.Sources[m.Source]; s.Method == serverMethod {
-				names, sees = appendNew(names, m.Name), s.Sees
+			if s := a.Sources[m.Source]; s.Method == evidence.ServerMethod {
+				names, sees = explain.AppendNew(names, m.Name), s.Sees
 			}
 		}
 	}
@@ -35,7 +34,7 @@ func serverFigures(attempts []*record.Attempt) []Figure {
 	return out
 }
 
-func serverFigure(attempts []*record.Attempt, name, sees string) Figure {
+func serverFigure(attempts []*record.Attempt, name, sees string) evidence.Figure {
 	counted := slices.Contains(counters(), name)
 	words, end := name, name[strings.LastIndexByte(name, '_')+1:]
 	units := map[string]string{"bytes": "bytes", "ms": "ms"}
@@ -47,15 +46,21 @@ func serverFigure(attempts []*record.Attempt, name, sees string) Figure {
 	if counted {
 		what, how = ", more by", "its last reading of a repetition minus its first: whatever else was asked of the server counts"
 	}
-	f := Figure{Name: name, Title: strings.ReplaceAll(words, "_", " ") + what, Unit: units[end], Reported: true,
-		Method: serverMethod,
-		Blind:  blind(attempts, serverMethod), How: sees + "; " + how}
+	f := evidence.Figure{
+		Name:     name,
+		Title:    strings.ReplaceAll(words, "_", " ") + what,
+		Unit:     units[end],
+		Reported: true,
+		Method:   evidence.ServerMethod,
+		Blind:    evidence.Blind(attempts, evidence.ServerMethod),
+		How:      sees + "; " + how,
+	}
 	if !counted {
 		f.Blind += "; what was higher between two readings"
 	}
 	for _, a := range attempts {
 		if v, ok := told(a, name, counted); ok {
-			f.add(a.ID, v)
+			f.Add(a.ID, v)
 		}
 	}
 	if counted {
@@ -69,7 +74,7 @@ func serverFigure(attempts []*record.Attempt, name, sees string) Figure {
 func told(a *record.Attempt, name string, counted bool) (float64, bool) {
 	of := map[int][]record.MetricRow{}
 	for _, m := range a.Metrics {
-		if m.Name == name && a.Sources[m.Source].Method == serverMethod {
+		if m.Name == name && a.Sources[m.Source].Method == evidence.ServerMethod {
 			of[m.Source] = append(of[m.Source], m)
 		}
 	}

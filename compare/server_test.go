@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/compare/evidence"
 	"llmparity/internal/record"
 )
 
@@ -26,7 +27,7 @@ func TestWhatAServerSaysOfItself(t *testing.T) {
 	}
 	const kv, running, preempted, tokens = "kv_cache_usage_ratio", "requests_running_count", "preemptions_count",
 		"generated_tokens_count"
-	figures := summarised(serverFigures([]*record.Attempt{
+	figures := evidence.Summarised(serverFigures([]*record.Attempt{
 		of(1, rows(1, kv, 0, 0.25, 0.1), rows(1, running, 0, 1, 0), rows(1, preempted, 7, 7, 9), rows(1, tokens, 500),
 			rows(2, "used_bytes", 1, 2)),
 		of(2, rows(1, kv, 0, 0.5), rows(1, running, 0, 0), rows(1, preempted, 9, 0, 12), rows(1, tokens, 500)),

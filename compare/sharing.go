@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
@@ -47,7 +49,7 @@ func (c *Cell) sharingWarnings(counted []*record.Attempt) []Warning {
 	return []Warning{{record.Warning{Code: "shared-outside",
 		Text: fmt.Sprintf("total PSS (%s) differs by %s MiB between %s, RSS by %s: "+
 			"programs outside, such as another browser, shared files with some of them, and figures of PSS are off by as much",
-			what, short(pss), c.severalRepeated(), short(by))}, c.Label}}
+			what, explain.Short(pss), c.severalRepeated(), explain.Short(by))}, c.Label}}
 }
 
 // An engine of one process shares with none of its own: what its total PSS is below its RSS, programs outside map too.
@@ -72,7 +74,7 @@ func others(counted []*record.Attempt) float64 {
 			}
 		}
 		if left := peak.RSS - peak.PSS; peak.Processes == 1 && left > max(othersBytes, othersShare*peak.RSS) {
-			most = max(most, maxKnown(left, peak.RSS-peak.USS))
+			most = max(most, evidence.MaxKnown(left, peak.RSS-peak.USS))
 		}
 	}
 	return most
@@ -84,7 +86,7 @@ func (c *Cell) othersWords() string {
 		return ""
 	}
 	return fmt.Sprintf("%s MiB of its resident memory are shared with processes that are not the engine's: PSS counts a part of them",
-		short(c.others))
+		explain.Short(c.others))
 }
 
 // shareOutside says so where a side's memory is not all in its figures.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
@@ -44,7 +45,7 @@ func MoreStolen(than, of *Cell) string {
 		return ""
 	}
 	return fmt.Sprintf("a hypervisor gave %s %% of the processors to other machines while launches of %s ran, and %s %% while those of %s did (medians, p = %.2g): "+
-		"neighbours slow a machine by more than that", short(stats.Median(b)), of.Label, short(stats.Median(a)), than.Label, p)
+		"neighbours slow a machine by more than that", explain.Short(stats.Median(b)), of.Label, explain.Short(stats.Median(a)), than.Label, p)
 }
 
 // hiding is by how many percent of the processors more must be stolen of one side to make up for a regression of some

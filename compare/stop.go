@@ -1,9 +1,7 @@
 package compare
 
 import (
-	"fmt"
-
-	"llmparity/compare/stats"
+	"llmparity/compare/evidence"
 	"llmparity/internal/record"
 )
 
@@ -17,7 +15,7 @@ func (c *Cell) stopped(s record.Stop) {
 		return
 	}
 	c.Stop = &s
-	lists := [][]Figure{c.Figures}
+	lists := [][]evidence.Figure{c.Figures}
 	if c.Load != nil {
 		lists = append(lists, c.Load.Figures)
 		for _, k := range c.Load.Kinds {
@@ -26,21 +24,7 @@ func (c *Cell) stopped(s record.Stop) {
 	}
 	for _, figures := range lists {
 		for i := range figures {
-			figures[i].lookedAt(s)
+			figures[i].LookedAt(s)
 		}
-	}
-}
-
-// lookedAt is the interval at the last of several looks.
-func (f *Figure) lookedAt(s record.Stop) {
-	if f.N == 0 {
-		return
-	}
-	f.Interval, f.Note = nil, TooFewRuns
-	f.How += fmt.Sprintf("; launches were added until %s was known well enough, with up to %d looks: the interval is one of %s %%, so that it holds in %s %% "+
-		"of cases whenever that stops", s.Figure, s.Looks, percent(s.Confidence), percent(s.Level))
-	if of := stats.MedianInterval(f.numbers(), s.Confidence); of != nil {
-		f.Interval, f.Note = of, ""
-		of.Confidence = stats.Round(max(s.Level, 1-float64(s.Looks)*(1-of.Confidence)), 6)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -35,7 +36,7 @@ func TestIntervalsOfCellsThatWereLookedAtAreWider(t *testing.T) {
 		}
 	}
 	run.Stops[2] = record.Stop{Cell: 2, Figure: figure.DecodeTPS, Looks: 100, Level: 0.95, Confidence: 0.9999}
-	if f := compare.Runs(run).Cells[0].Figure(figure.DecodeTPS); f.Interval != nil || f.Note != compare.TooFewRuns {
+	if f := compare.Runs(run).Cells[0].Figure(figure.DecodeTPS); f.Interval != nil || f.Note != evidence.TooFewRuns {
 		t.Errorf("%+v", f)
 	}
 }

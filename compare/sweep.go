@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -146,7 +148,7 @@ func (r *Result) sweep(x axis, cells []int) (Sweep, bool) {
 	at := func(i int) float64 { v, _ := x.of(&r.Cells[i]); return v }
 	if x.word != nil {
 		for _, i := range cells {
-			names = appendNew(names, x.word(&r.Cells[i]))
+			names = explain.AppendNew(names, x.word(&r.Cells[i]))
 		}
 		slices.Sort(names)
 		at = func(i int) float64 { return float64(slices.Index(names, x.word(&r.Cells[i]))) }
@@ -177,20 +179,20 @@ func (r *Result) sweep(x axis, cells []int) (Sweep, bool) {
 // swept is a quantity of a cell, in MiB, that is followed over cells.
 type swept struct {
 	name, of string
-	get      func(*Cell) Figure
+	get      func(*Cell) evidence.Figure
 }
 
 func sweptFigures(first *Cell) []swept {
-	held := func(name string) func(*Cell) Figure {
-		return func(c *Cell) Figure {
+	held := func(name string) func(*Cell) evidence.Figure {
+		return func(c *Cell) evidence.Figure {
 			if c.Memory == nil {
-				return Figure{}
+				return evidence.Figure{}
 			}
-			return Held(c.Memory.Measure, name)
+			return evidence.Held(c.Memory.Measure, name)
 		}
 	}
-	ours := func(name string) func(*Cell) Figure {
-		return func(c *Cell) Figure { return c.Figure(name) }
+	ours := func(name string) func(*Cell) evidence.Figure {
+		return func(c *Cell) evidence.Figure { return c.Figure(name) }
 	}
 	out := []swept{
 		{figure.KVReserved, OfReserved, held(figure.KVReserved)},
@@ -208,7 +210,10 @@ func sweptFigures(first *Cell) []swept {
 	}
 	for _, p := range first.Memory.Peaks {
 		if p.Process == "renderer" || p.Process == "gpu-process" {
-			out = append(out, swept{"peak:" + p.Process, OfHeld, func(c *Cell) Figure { return peakOf(c, p.Process) }})
+			out = append(
+				out,
+				swept{"peak:" + p.Process, OfHeld, func(c *Cell) evidence.Figure { return peakOf(c, p.Process) }},
+			)
 		}
 	}
 	return out
@@ -216,11 +221,11 @@ func sweptFigures(first *Cell) []swept {
 
 // settled is the total PSS after the last request less the launch's own baseline, where it has one. What other programs
 // share of a browser's pages moves both, and falls out of the difference.
-func settled(c *Cell) Figure {
+func settled(c *Cell) evidence.Figure {
 	if c.Memory == nil {
-		return Figure{}
+		return evidence.Figure{}
 	}
-	f, base := Held(c.Memory.Measure, figure.TotalPSS), c.Figure(figure.Baseline)
+	f, base := evidence.Held(c.Memory.Measure, figure.TotalPSS), c.Figure(figure.Baseline)
 	f.Title += " after the last request"
 	if base.Known() {
 		f.Title += ", less the baseline"
@@ -228,7 +233,7 @@ func settled(c *Cell) Figure {
 	}
 	f.Values = slices.Clone(f.Values)
 	for i, v := range f.Values {
-		if b := base.value(v.Attempt); !math.IsNaN(b) {
+		if b := base.Value(v.Attempt); !math.IsNaN(b) {
 			f.Values[i].Value -= b
 		}
 	}
@@ -236,17 +241,17 @@ func settled(c *Cell) Figure {
 }
 
 // peakOf is a process's highest RSS while it was measured.
-func peakOf(c *Cell, process string) Figure {
+func peakOf(c *Cell, process string) evidence.Figure {
 	if c.Memory != nil {
 		for _, p := range c.Memory.Peaks {
 			if p.Process == process {
-				f := Held(p.Phases, string(record.Measure))
+				f := evidence.Held(p.Phases, string(record.Measure))
 				f.Title = process + " peak RSS"
 				return f
 			}
 		}
 	}
-	return Figure{}
+	return evidence.Figure{}
 }
 
 const sweepHow = "the median slope between all pairs of launches of cells that differ in it (Theil-Sen), with Sen's interval: launches are " +
@@ -268,8 +273,15 @@ func (s *Sweep) rate(r *Result, q swept) {
 		if !f.Known() {
 			continue
 		}
-		rate.Figure = Figure{Name: q.name, Title: f.Title, Unit: "bytes/token", Origin: f.Origin, Method: f.Method,
-			Blind: f.Blind, How: how + f.How}
+		rate.Figure = evidence.Figure{
+			Name:   q.name,
+			Title:  f.Title,
+			Unit:   "bytes/token",
+			Origin: f.Origin,
+			Method: f.Method,
+			Blind:  f.Blind,
+			How:    how + f.How,
+		}
 		for _, v := range f.Values {
 			if !size(v.Value) {
 				continue
@@ -283,9 +295,9 @@ func (s *Sweep) rate(r *Result, q swept) {
 		return
 	}
 	slope := stats.Round(line.Slope*record.MiB, 6)
-	rate.Values, rate.N, rate.Median = []Value{}, len(points), &slope
+	rate.Values, rate.N, rate.Median = []evidence.Value{}, len(points), &slope
 	if math.IsNaN(line.Lo) {
-		rate.Note = TooFewRuns
+		rate.Note = evidence.TooFewRuns
 	} else {
 		rate.Interval = &stats.Interval{Lo: stats.Round(line.Lo*record.MiB, 6), Hi: stats.Round(line.Hi*record.MiB, 6),
 			Confidence: stats.Confidence}

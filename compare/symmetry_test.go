@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -149,9 +150,9 @@ func TestTheOrderOfLaunchesChangesNothingButTheTrend(t *testing.T) {
 }
 
 // codes are those of a figure's warnings, but for the trend.
-func codes(f compare.Figure) (out []string) {
+func codes(f evidence.Figure) (out []string) {
 	for _, w := range f.Warnings {
-		if w.Code != compare.Trend {
+		if w.Code != evidence.Trend {
 			out = append(out, w.Code)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"llmparity/compare/stats"
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -13,22 +13,22 @@ import (
 const ms = 1e6 // nanoseconds
 
 // timingFigures come in the order of the table.
-func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
-	load := newFigure(figure.LoadTime)
+func timingFigures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
+	load := evidence.New(figure.LoadTime)
 	if spec.PerGeneration {
 		load.How = "the length of the span “model”: a process that generates one token, started until it says that it begins " +
 			"to generate; every generation loads the model again, within its time to the first token"
 	}
 	for _, a := range attempts {
 		if took, ok := loadTook(spec, a); ok {
-			load.add(a.ID, float64(took)/ms)
+			load.Add(a.ID, float64(took)/ms)
 		}
 	}
-	out := []Figure{load}
+	out := []evidence.Figure{load}
 	for _, row := range figure.Rows(func(r *figure.Row) bool { return r.Request != nil }) {
-		f, of := newFigure(row.Name), row.Request
+		f, of := evidence.New(row.Name), row.Request
 		if f.Unit == "tokens" {
-			f.Method = byTokens
+			f.Method = evidence.ByTokens
 		}
 		switch row.Name {
 		case figure.TTFT, figure.Latency:
@@ -44,7 +44,7 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 				f.Absent = why
 			}
 		case figure.ITL50, figure.ITL99:
-			f.betweenTokens(spec, attempts)
+			betweenTokens(&f, spec, attempts)
 		case figure.PrefillTPS:
 			f.How += " (" + spanHow(attempts) + ")"
 			if unknown := unknownPrefills(spec, attempts); len(unknown) > 0 {
@@ -72,30 +72,9 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 			}
 		}
 		f.How += "; the median of a launch's requests in the measure phase"
-		out = append(out, perRequest(attempts, of, f))
+		out = append(out, evidence.PerRequest(attempts, of, f))
 	}
 	return out
-}
-
-// newFigure is one of the table's, without values.
-func newFigure(name string) Figure {
-	r := figure.New(name)
-	return Figure{Name: r.Name, Title: r.Title, Unit: r.Unit, How: r.How, Absent: r.Absent}
-}
-
-// perRequest takes the median within the launch: the launch is the unit of repetition, requests inside one are not
-// independent.
-func perRequest(attempts []*record.Attempt, of func(*record.Request) float64, f Figure) Figure {
-	for _, a := range attempts {
-		var values []float64
-		for _, r := range a.Measured() {
-			if v := of(r); !math.IsNaN(v) && !math.IsInf(v, 0) {
-				values = append(values, v)
-			}
-		}
-		f.add(a.ID, stats.Median(values))
-	}
-	return f
 }
 
 // loadTook is how many nanoseconds a load took. Of an engine with a process a generation the phase goes on until its
@@ -169,21 +148,21 @@ func spanHow(attempts []*record.Attempt) string {
 }
 
 // samplerFigures are what measuring itself took.
-func samplerFigures(attempts []*record.Attempt) []Figure {
-	cpu, read, busy := newFigure(figure.SamplerCPU), newFigure(figure.SamplerUS), newFigure(figure.SamplerBusy)
-	cpu.Method, busy.Method = byClock, byClock
+func samplerFigures(attempts []*record.Attempt) []evidence.Figure {
+	cpu, read, busy := evidence.New(figure.SamplerCPU), evidence.New(figure.SamplerUS), evidence.New(figure.SamplerBusy)
+	cpu.Method, busy.Method = evidence.ByClock, evidence.ByClock
 	for _, a := range attempts {
 		if share, ok := readShare(a); ok {
-			busy.add(a.ID, 100*share)
+			busy.Add(a.ID, 100*share)
 		}
 		if length := a.EndNS - a.BeginNS; length > 0 && a.Cost.SelfCPUNS > 0 {
-			cpu.add(a.ID, 100*float64(a.Cost.SelfCPUNS)/float64(length))
+			cpu.Add(a.ID, 100*float64(a.Cost.SelfCPUNS)/float64(length))
 		}
 		if a.Cost.Reads > 0 {
-			read.add(a.ID, float64(a.Cost.ReadNS)/float64(a.Cost.Reads)/1e3)
+			read.Add(a.ID, float64(a.Cost.ReadNS)/float64(a.Cost.Reads)/1e3)
 		}
 	}
-	return []Figure{busy, read, cpu}
+	return []evidence.Figure{busy, read, cpu}
 }
 
 // readShare is the share of one core that reading took while the engine had something to do.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"llmparity/compare/evidence"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -44,7 +45,7 @@ const stepsToGap = 3
 // tracks are what there is to follow of a launch, in the order in which it is shown. Nothing is read of a launch
 // without tokens.
 func tracks(a *record.Attempt) []track {
-	begin, end, ok := reach(a, record.Measure)
+	begin, end, ok := evidence.Reach(a, record.Measure)
 	if !ok || len(a.Measured()) == 0 {
 		return nil
 	}
@@ -73,7 +74,13 @@ func (g *gatherer) track(name, title, method string, every int64) *track {
 	if t := g.of[name]; t != nil {
 		return t
 	}
-	t := &track{name: name, title: title, method: method, every: every, blind: blind([]*record.Attempt{g.a}, method)}
+	t := &track{
+		name:   name,
+		title:  title,
+		method: method,
+		every:  every,
+		blind:  evidence.Blind([]*record.Attempt{g.a}, method),
+	}
 	g.of[name], g.order = t, append(g.order, name)
 	return t
 }
@@ -212,7 +219,7 @@ func (g *gatherer) metrics() {
 		for _, m := range rows {
 			if m.Name == p.value {
 				g.add(g.track(p.name, p.title, p.method, int64(g.a.Sources[m.Source].Every)), m.NS, m.ReadNS,
-					mebi(m.Value))
+					evidence.Mebi(m.Value))
 			}
 		}
 	}

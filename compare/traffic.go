@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -16,25 +18,25 @@ import (
 
 // Load is what a launch's requests came to together, where there are several.
 type Load struct {
-	Figures []Figure   `json:"figures"`
-	Kinds   []KindLoad `json:"kinds,omitempty"` // of a mix, each alone
-	Caveats []string   `json:"caveats,omitempty"`
+	Figures []evidence.Figure `json:"figures"`
+	Kinds   []KindLoad        `json:"kinds,omitempty"` // of a mix, each alone
+	Caveats []string          `json:"caveats,omitempty"`
 }
 
 // KindLoad is what requests of one kind came to, among the others.
 type KindLoad struct {
-	Kind    string   `json:"kind"`
-	Figures []Figure `json:"figures"`
+	Kind    string            `json:"kind"`
+	Figures []evidence.Figure `json:"figures"`
 }
 
 // Figure finds one of a kind's.
-func (k KindLoad) Figure(name string) Figure {
+func (k KindLoad) Figure(name string) evidence.Figure {
 	for _, f := range k.Figures {
 		if f.Name == name {
 			return f
 		}
 	}
-	return Figure{Name: name, Absent: "not measured"}
+	return evidence.Figure{Name: name, Absent: "not measured"}
 }
 
 // load gathers the figures of a traffic; nil where requests came one at a time.
@@ -49,7 +51,7 @@ func load(spec record.Cell, counted []*record.Attempt) *Load {
 	for _, a := range counted {
 		for _, r := range a.Measured() {
 			if r.Kind != "" {
-				kinds = appendNew(kinds, r.Kind)
+				kinds = explain.AppendNew(kinds, r.Kind)
 			}
 		}
 	}
@@ -74,8 +76,8 @@ func kindPlace(spec record.Cell, kind string) int {
 }
 
 // percentiles are those of every launch, of requests that are asked for.
-func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []Figure {
-	var out []Figure
+func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []evidence.Figure {
+	var out []evidence.Figure
 	for _, t := range figure.TimesOfTraffic() {
 		what := "requests"
 		if t.Name == figure.OfITL {
@@ -98,7 +100,7 @@ func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []Fig
 			fewest = min(fewest, len(launches[i]))
 		}
 		for _, share := range figure.Quantiles() {
-			f := newFigure(figure.Percentile(t.Name, share))
+			f := evidence.New(figure.Percentile(t.Name, share))
 			switch needed := supports(share); {
 			case fewest == 0:
 				f.Absent = "a launch has none"
@@ -106,13 +108,13 @@ func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []Fig
 				f.Absent = fmt.Sprintf("it takes %d %s a launch, and there are %d", needed, what, fewest)
 			default:
 				for i, a := range counted {
-					f.add(a.ID, stats.Ranked(launches[i], share))
+					f.Add(a.ID, stats.Ranked(launches[i], share))
 				}
 			}
 			out = append(out, f)
 		}
 	}
-	return summarised(out)
+	return evidence.Summarised(out)
 }
 
 // supports is how many values a percentile takes for one of them to be at or above it: of fewer it is the highest,
@@ -125,11 +127,11 @@ func supports(share float64) int {
 }
 
 // rates are what all requests of a launch come to.
-func rates(t record.Traffic, counted []*record.Attempt) []Figure {
-	tps, rate := newFigure(figure.AggregateTPS), newFigure(figure.RequestRate)
-	good, share := newFigure(figure.Goodput), newFigure(figure.GoodShare)
+func rates(t record.Traffic, counted []*record.Attempt) []evidence.Figure {
+	tps, rate := evidence.New(figure.AggregateTPS), evidence.New(figure.RequestRate)
+	good, share := evidence.New(figure.Goodput), evidence.New(figure.GoodShare)
 	good.How, share.How = fmt.Sprintf(good.How, goalWords(t.Goal)), fmt.Sprintf(share.How, goalWords(t.Goal))
-	share.Method = byClock
+	share.Method = evidence.ByClock
 	for _, a := range counted {
 		requests := a.Measured()
 		if len(requests) == 0 {
@@ -146,19 +148,19 @@ func rates(t record.Traffic, counted []*record.Attempt) []Figure {
 			}
 		}
 		if last > first {
-			tps.add(a.ID, float64(tokens)/(float64(last-first)/1e9))
+			tps.Add(a.ID, float64(tokens)/(float64(last-first)/1e9))
 		}
 		if returned <= first {
 			continue
 		}
 		seconds := float64(returned-first) / 1e9
-		rate.add(a.ID, float64(len(requests))/seconds)
+		rate.Add(a.ID, float64(len(requests))/seconds)
 		if t.Goal != nil {
-			good.add(a.ID, float64(kept)/seconds)
-			share.add(a.ID, 100*float64(kept)/float64(len(requests)+a.Unanswered()))
+			good.Add(a.ID, float64(kept)/seconds)
+			share.Add(a.ID, 100*float64(kept)/float64(len(requests)+a.Unanswered()))
 		}
 	}
-	return summarised([]Figure{tps, rate, good, share})
+	return evidence.Summarised([]evidence.Figure{tps, rate, good, share})
 }
 
 // keeps tells whether a request kept the goal. What it lacks, such as a first token, it did not keep; of one token
@@ -182,7 +184,7 @@ func goalWords(g *record.Goal) string {
 		most float64
 	}{{"first token", g.TTFTms}, {"each further token", g.TPOTms}, {"all of it", g.E2Ems}} {
 		if part.most > 0 {
-			words += fmt.Sprintf(", %s within %s ms", part.what, short(part.most))
+			words += fmt.Sprintf(", %s within %s ms", part.what, explain.Short(part.most))
 		}
 	}
 	if words == "" {
@@ -194,7 +196,7 @@ func goalWords(g *record.Goal) string {
 // trafficCaveats say what is in the times of a traffic.
 func trafficCaveats(spec record.Cell, counted []*record.Attempt) []string {
 	most, asked, longest := 0, spec.Traffic.Concurrency, 0.0
-	waited := Figure{Unit: "ms"}
+	waited := evidence.Figure{Unit: "ms"}
 	for _, a := range counted {
 		most = max(most, inFlight(a))
 		var values []float64
@@ -204,10 +206,10 @@ func trafficCaveats(spec record.Cell, counted []*record.Attempt) []string {
 		if len(values) > 0 {
 			slices.Sort(values)
 			longest = max(longest, values[len(values)-1])
-			waited.add(a.ID, stats.Ranked(values, 0.5)) // as Percentile(Queueing, 0.5) is
+			waited.Add(a.ID, stats.Ranked(values, 0.5)) // as Percentile(Queueing, 0.5) is
 		}
 	}
-	waited.summarise()
+	waited.Summarise()
 	switch {
 	case asked == 1 || most != 1:
 		return nil
@@ -217,7 +219,7 @@ func trafficCaveats(spec record.Cell, counted []*record.Attempt) []string {
 		return nil // none came while another was under way
 	}
 	return []string{fmt.Sprintf("it had one request at a time: the others waited with us, half of them %s ms or more, which is in the times to the "+
-		"first token and end to end", short(waited.Center()))}
+		"first token and end to end", explain.Short(waited.Center()))}
 }
 
 // inFlight is the most requests that an engine had at once.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
@@ -22,7 +23,7 @@ func (x *Ratio) spread(a, b *Cell, s stats.Sides) {
 	if right {
 		of, than = b, a
 	}
-	vary := fmt.Sprintf("launches vary %s times as much as those of %s", short(times), than.Label)
+	vary := fmt.Sprintf("launches vary %s times as much as those of %s", explain.Short(times), than.Label)
 	if math.IsInf(times, 1) {
 		vary = fmt.Sprintf("launches vary and those of %s do not", than.Label)
 	}

@@ -3,6 +3,8 @@ package compare
 import (
 	"fmt"
 	"slices"
+
+	"llmparity/compare/explain"
 )
 
 // unpairedWords say which cells of later runs are set against none of another run, and why: whoever names two runs
@@ -21,14 +23,14 @@ func (r *Result) unpairedWords() []string {
 			all++
 			if !r.acrossRuns(i) {
 				why := r.unpaired(c)
-				whys = appendNew(whys, why)
+				whys = explain.AppendNew(whys, why)
 				of[why] = append(of[why], c.Label)
 			}
 		}
 		for _, why := range whys {
 			who := "Nothing"
 			if n := len(of[why]); n < all {
-				who = fmt.Sprintf("None of %d of the %d cells (%s)", n, all, some(of[why], 4))
+				who = fmt.Sprintf("None of %d of the %d cells (%s)", n, all, explain.Some(of[why], 4))
 			}
 			out = append(out, fmt.Sprintf("%s of run %s is set against run %s, the baseline: %s.", who, r.runName(run),
 				r.runName(0), why))

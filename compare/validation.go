@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 	"llmparity/internal/accuracy"
 	"llmparity/internal/figure"
@@ -92,7 +93,7 @@ func (v *Validation) Add(run *record.Run) {
 			continue
 		}
 		if c.Forecast.Absent != "" {
-			v.Absent = appendNew(v.Absent, run.Dir+", "+c.Label+": "+c.Forecast.Absent)
+			v.Absent = explain.AppendNew(v.Absent, run.Dir+", "+c.Label+": "+c.Forecast.Absent)
 			continue
 		}
 		cell := ForetoldCell{Dir: run.Dir, Label: c.Label, Engine: c.Spec.Engine, Model: c.Spec.Model.Name,

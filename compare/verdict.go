@@ -3,8 +3,8 @@ package compare
 import (
 	"fmt"
 	"math"
-	"strconv"
 
+	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 )
 
@@ -12,14 +12,14 @@ import (
 // chance.
 func (x *Ratio) words(a, b *Cell, t stats.Test, s stats.Sides, o Options) string {
 	few := fmt.Sprintf("n = %d and %d", t.Left, t.Right)
-	sides := fmt.Sprintf("%s: %s for %s and %s for %s", x.Title, withUnit(x.Left.Median, x.Unit), a.Label,
-		withUnit(x.Right.Median, x.Unit), b.Label)
+	sides := fmt.Sprintf("%s: %s for %s and %s for %s", x.Title, explain.WithUnit(x.Left.Median, x.Unit), a.Label,
+		explain.WithUnit(x.Right.Median, x.Unit), b.Label)
 	var words string
 	switch x.Call {
 	case stats.Differs, stats.TooSmall:
 		words = x.apart(a, b, sides)
 		if x.Call == stats.TooSmall {
-			words += fmt.Sprintf(", which is real but under %s %%", percent(o.MinEffect))
+			words += fmt.Sprintf(", which is real but under %s %%", explain.Percent(o.MinEffect))
 		}
 		words += fmt.Sprintf(" (%s, %s)", pWords(x.P), few)
 		if x.uneven {
@@ -61,7 +61,14 @@ func (x *Ratio) apart(a, b *Cell, sides string) string {
 	if ratio < 1 {
 		ratio, interval, left, right = 1/ratio, inverse(interval), right, left
 	}
-	return fmt.Sprintf("%s of %s is %s times that of %s%s", x.Title, left, short(ratio), right, between(interval))
+	return fmt.Sprintf(
+		"%s of %s is %s times that of %s%s",
+		x.Title,
+		left,
+		explain.Short(ratio),
+		right,
+		between(interval),
+	)
 }
 
 func inverse(i *stats.Interval) *stats.Interval {
@@ -75,7 +82,7 @@ func between(i *stats.Interval) string {
 	if i == nil {
 		return ""
 	}
-	return fmt.Sprintf(" (95 %% interval: %s to %s)", short(i.Lo), short(i.Hi))
+	return fmt.Sprintf(" (95 %% interval: %s to %s)", explain.Short(i.Lo), explain.Short(i.Hi))
 }
 
 // notAlike marks what would have been refused.
@@ -84,18 +91,6 @@ func notAlike(why string) string {
 		return ""
 	}
 	return " [not alike: " + why + "]"
-}
-
-// percent writes a share in full.
-func percent(share float64) string {
-	return strconv.FormatFloat(stats.Round(100*share, 6), 'g', -1, 64)
-}
-
-func withUnit(v float64, unit string) string {
-	if unit == "" {
-		return short(v)
-	}
-	return short(v) + " " + unit
 }
 
 func (m *Mean) words(f Family, o Options) string {
@@ -109,10 +104,16 @@ func (m *Mean) words(f Family, o Options) string {
 		if ratio < 1 {
 			ratio, interval, left, right = 1/ratio, inverse(interval), right, left
 		}
-		words := fmt.Sprintf("%s: that of %s is %s times that of %s in the geometric mean%s", of, left, short(ratio),
-			right, between(interval))
+		words := fmt.Sprintf(
+			"%s: that of %s is %s times that of %s in the geometric mean%s",
+			of,
+			left,
+			explain.Short(ratio),
+			right,
+			between(interval),
+		)
 		if m.Call == stats.TooSmall {
-			words += fmt.Sprintf(", which is real but under %s %%", percent(o.MinEffect))
+			words += fmt.Sprintf(", which is real but under %s %%", explain.Percent(o.MinEffect))
 		}
 		return words + fmt.Sprintf(" (%s)", pWords(m.P)) + notAlike(m.Different)
 	case stats.TooFewToSay:
@@ -151,7 +152,7 @@ func shortly(title string, call stats.Call, ratio *float64) string {
 	case call == stats.Differs && ratio == nil:
 		return title + " different"
 	case call == stats.Differs:
-		return fmt.Sprintf("%s %s times", title, short(*ratio))
+		return fmt.Sprintf("%s %s times", title, explain.Short(*ratio))
 	case call == stats.TooSmall:
 		return title + " all but the same"
 	case call == stats.TooFewToSay:

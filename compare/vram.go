@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/hardware"
 	"llmparity/internal/record"
 )
 
@@ -17,18 +19,18 @@ type vram struct{ baseline, peak float64 }
 
 // vramOf sums over processes at each moment: each counts with its latest reading, as long as that is fresh. Where two
 // drivers tell of one process, the higher word counts.
-func vramOf(l launch) vram {
+func vramOf(l evidence.Launch) vram {
 	v := vram{math.NaN(), math.NaN()}
-	if base := gpuSums(l.opener, record.Baseline); len(base) > 0 {
+	if base := gpuSums(l.Opener, record.Baseline); len(base) > 0 {
 		v.baseline = base[len(base)-1]
 	}
-	members := l.attempts
-	if !slices.Contains(members, l.opener) && l.opener.Status == record.OK {
-		members = append([]*record.Attempt{l.opener}, members...)
+	members := l.Attempts
+	if !slices.Contains(members, l.Opener) && l.Opener.Status == record.OK {
+		members = append([]*record.Attempt{l.Opener}, members...)
 	}
 	for _, a := range members {
 		for _, sum := range gpuSums(a, "") {
-			v.peak = maxKnown(v.peak, sum)
+			v.peak = evidence.MaxKnown(v.peak, sum)
 		}
 	}
 	return v
@@ -39,13 +41,13 @@ func gpuSums(a *record.Attempt, phase record.Phase) []float64 {
 	begin, end := int64(math.MinInt64), int64(math.MaxInt64)
 	if phase != "" {
 		var ok bool
-		if begin, end, ok = reach(a, phase); !ok {
+		if begin, end, ok = evidence.Reach(a, phase); !ok {
 			return nil
 		}
 	}
 	var rows []record.MetricRow
 	for _, m := range a.Metrics {
-		if m.Name == heldBytes && a.Sources[m.Source].PID != 0 && m.NS < end {
+		if m.Name == hardware.HeldBytes && a.Sources[m.Source].PID != 0 && m.NS < end {
 			rows = append(rows, m)
 		}
 	}

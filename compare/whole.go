@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -15,14 +17,14 @@ import (
 type whole struct {
 	of              string
 	method          string
-	increase, total Figure
+	increase, total evidence.Figure
 	notes           []string
 	host            map[int]float64 // MiB of the parts that lie in none of it, by launch
 }
 
 // wholeOf is by total PSS; by GPU memory where a GPU computes, because what lies there is in no PSS; by RSS where PSS
 // can't be read.
-func (c *Cell) wholeOf(all []launch) whole {
+func (c *Cell) wholeOf(all []evidence.Launch) whole {
 	if c.Device != nil && c.Device.Class == record.GPU {
 		return c.wholeOnGPU(all)
 	}
@@ -33,7 +35,10 @@ func (c *Cell) wholeOf(all []launch) whole {
 		if c.Spec.Model.Format == record.Foreign {
 			w.method = record.MethodForeign
 		}
-		w.notes = append(w.notes, "the whole is a sum of RSS, which counts pages that several processes share more than once")
+		w.notes = append(
+			w.notes,
+			"the whole is a sum of RSS, which counts pages that several processes share more than once",
+		)
 	}
 	w.named(w.method)
 	return w
@@ -48,7 +53,7 @@ func (w *whole) named(method string) {
 // onGPUs is what a whole is of where a GPU computes.
 const onGPUs = "GPU memory of its processes"
 
-func (c *Cell) wholeOnGPU(all []launch) whole {
+func (c *Cell) wholeOnGPU(all []evidence.Launch) whole {
 	w := whole{of: onGPUs, method: gpuMethod,
 		notes: []string{"a GPU computes: what lies in its memory is in no PSS, and no difference is formed from PSS"}}
 	const how = "what drivers count for the engine's processes, all GPUs together, "
@@ -56,18 +61,18 @@ func (c *Cell) wholeOnGPU(all []launch) whole {
 		how+"at its highest, less what they held at the end of the baseline (nothing, where none was listed)"
 	for _, l := range all {
 		v := vramOf(l)
-		w.total.add(l.id, v.peak)
+		w.total.Add(l.ID, v.peak)
 		base := v.baseline
 		if math.IsNaN(base) {
 			base = 0
 		}
-		w.increase.add(l.id, v.peak-base)
+		w.increase.Add(l.ID, v.peak-base)
 	}
 	absent := "no driver tells what the engine's processes hold of the GPU's memory"
 	w.total.Absent, w.increase.Absent = absent, absent
 	if host := c.Points().Increase; host.Known() && len(w.total.Values) > 0 {
 		w.notes = append(w.notes, fmt.Sprintf("besides, %s grew by %s MiB in host memory", c.Points().Of,
-			short(host.Center())))
+			explain.Short(host.Center())))
 	}
 	if part, ok := c.offloadedInPart(); ok {
 		w.notes = append(w.notes, part)
@@ -75,13 +80,13 @@ func (c *Cell) wholeOnGPU(all []launch) whole {
 		w.host = map[int]float64{}
 		most := 0.0
 		for _, l := range all {
-			w.host[l.id] = hostParts(l)
-			most = max(most, w.host[l.id])
+			w.host[l.ID] = hostParts(l)
+			most = max(most, w.host[l.ID])
 		}
 		if most > 0 {
 			w.notes = append(w.notes, fmt.Sprintf(
 				"by the engine's log %s MiB of the parts lie in the host's memory (the table of embeddings, buffers for results): "+
-					"everything else is of the GPU's, and less only what lies there", short(most)))
+					"everything else is of the GPU's, and less only what lies there", explain.Short(most)))
 		}
 	}
 	w.named(gpuMethod)
@@ -103,22 +108,22 @@ func (c *Cell) offloadedInPart() (string, bool) {
 	if err != nil || err2 != nil || on <= 0 || on >= size {
 		return "", false
 	}
-	return fmt.Sprintf("by the server's own word %s of the model's %s MiB%s", short(on/record.MiB),
-		short(size/record.MiB), both), true
+	return fmt.Sprintf("by the server's own word %s of the model's %s MiB%s", explain.Short(on/record.MiB),
+		explain.Short(size/record.MiB), both), true
 }
 
 // hostParts is what of a launch's weights, KV cache and workspaces lies in the host's memory though a GPU computes, in
 // MiB, by the log's names of buffers: llama.cpp never puts the table of embeddings on a GPU, and copies results by way
 // of the host's memory.
-func hostParts(l launch) float64 {
+func hostParts(l evidence.Launch) float64 {
 	at := func(p record.Phase) func(*record.Attempt) float64 {
 		return func(a *record.Attempt) float64 {
 			sum := math.NaN()
 			for _, m := range a.Metrics {
-				if m.Edge != p || a.Sources[m.Source].Method != EngineLog {
+				if m.Edge != p || a.Sources[m.Source].Method != evidence.EngineLog {
 					continue
 				}
-				sum = maxKnown(sum, 0)
+				sum = evidence.MaxKnown(sum, 0)
 				if inHost(m.Name) {
 					sum += m.Value / record.MiB
 				}
@@ -127,7 +132,7 @@ func hostParts(l launch) float64 {
 		}
 	}
 	for _, p := range []record.Phase{record.Measure, record.Load} {
-		if v := l.last(p, at(p)); !math.IsNaN(v) {
+		if v := l.Last(p, at(p)); !math.IsNaN(v) {
 			return v
 		}
 	}
@@ -142,21 +147,19 @@ func inHost(name string) bool {
 		(strings.HasPrefix(backend, "CPU") || strings.HasSuffix(backend, "_Host"))
 }
 
-// value finds a launch's value; NaN where there is none.
-func (f Figure) value(launch int) float64 {
-	for _, v := range f.Values {
-		if v.Attempt == launch {
-			return v.Value
-		}
-	}
-	return math.NaN()
-}
-
 // remainder is what is left of the increase beyond the model's components, launch by launch. It may be below zero, and
 // is shown so.
-func (c *Cell) remainder(all []launch, w whole, weights, cache, working, several Figure) Figure {
-	f := Figure{Name: figure.FrameworkOverhead, Method: ByDifference, Absent: "there is nothing to take a difference from: " +
-		w.increase.Absent}
+func (c *Cell) remainder(
+	all []evidence.Launch,
+	w whole,
+	weights, cache, working, several evidence.Figure,
+) evidence.Figure {
+	f := evidence.Figure{
+		Name:   figure.FrameworkOverhead,
+		Method: evidence.ByDifference,
+		Absent: "there is nothing to take a difference from: " +
+			w.increase.Absent,
+	}
 	if len(w.increase.Values) > 0 {
 		f.Absent = "the weights are not known, and would lie in it"
 	}
@@ -166,7 +169,7 @@ func (c *Cell) remainder(all []launch, w whole, weights, cache, working, several
 	}
 	minus, holds := []string{"weights"}, []string{}
 	for _, part := range []struct {
-		of   Figure
+		of   evidence.Figure
 		name string
 	}{{cache, "KV cache (reserved)"}, {working, "activations"}, {several, "multi-GPU overhead"}} {
 		if len(part.of.Values) > 0 {
@@ -179,18 +182,18 @@ func (c *Cell) remainder(all []launch, w whole, weights, cache, working, several
 	if len(holds) > 0 {
 		f.How += "; in it still: " + strings.Join(holds, ", ")
 	}
-	if slices.ContainsFunc(all, func(l launch) bool { return w.host[l.id] > 0 }) {
+	if slices.ContainsFunc(all, func(l evidence.Launch) bool { return w.host[l.ID] > 0 }) {
 		f.How += "; what of these lies in the host's memory is not taken off"
 	}
 	f.How += "; it gathers the errors of all of them"
 	for _, l := range all {
-		left := w.increase.value(l.id) - weights.value(l.id) + w.host[l.id]
-		for _, part := range []Figure{cache, working, several} {
-			if v := part.value(l.id); !math.IsNaN(v) {
+		left := w.increase.Value(l.ID) - weights.Value(l.ID) + w.host[l.ID]
+		for _, part := range []evidence.Figure{cache, working, several} {
+			if v := part.Value(l.ID); !math.IsNaN(v) {
 				left -= v
 			}
 		}
-		f.exact(l.id, left)
+		f.Exact(l.ID, left)
 	}
 	return f
 }

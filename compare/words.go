@@ -2,28 +2,22 @@ package compare
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/parity"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
-func appendNew(list []string, s string) []string {
-	if slices.Contains(list, s) {
-		return list
-	}
-	return append(list, s)
-}
-
 func (r *Result) engines() []string {
 	var out []string
 	for _, c := range r.Cells {
-		out = appendNew(out, c.Spec.Engine)
+		out = explain.AppendNew(out, c.Spec.Engine)
 	}
 	return out
 }
@@ -33,9 +27,9 @@ func (r *Result) baselines() (with, without []string) {
 	for _, c := range r.Cells {
 		switch f := c.Figure(figure.Baseline); {
 		case f.Known():
-			with = appendNew(with, c.Spec.Engine)
+			with = explain.AppendNew(with, c.Spec.Engine)
 		case f.Absent == NoBaseline:
-			without = appendNew(without, c.Spec.Engine)
+			without = explain.AppendNew(without, c.Spec.Engine)
 		}
 	}
 	return with, without
@@ -82,13 +76,16 @@ func (r *Result) costWords() string {
 		switch {
 		case len(words) == 3:
 		case peak.Known() && tps.Known():
-			words = append(words, fmt.Sprintf("%s peaked at %s MiB and %s %s tokens/s", c.Label, short(peak.Center()),
-				did,
-				short(tps.Center())))
+			words = append(
+				words,
+				fmt.Sprintf("%s peaked at %s MiB and %s %s tokens/s", c.Label, explain.Short(peak.Center()),
+					did,
+					explain.Short(tps.Center())),
+			)
 		case peak.Known():
-			words = append(words, fmt.Sprintf("%s peaked at %s MiB", c.Label, short(peak.Center())))
+			words = append(words, fmt.Sprintf("%s peaked at %s MiB", c.Label, explain.Short(peak.Center())))
 		case tps.Known():
-			words = append(words, fmt.Sprintf("%s %s %s tokens/s", c.Label, did, short(tps.Center())))
+			words = append(words, fmt.Sprintf("%s %s %s tokens/s", c.Label, did, explain.Short(tps.Center())))
 		}
 	}
 	if len(words) == 0 {
@@ -209,10 +206,10 @@ func (r *Result) hidden(m *Mean, f *Family) (full, short string) {
 
 // rangeOf writes a range, or the one number that it is.
 func rangeOf(lo, hi float64) string {
-	if short(lo) == short(hi) {
-		return short(lo)
+	if explain.Short(lo) == explain.Short(hi) {
+		return explain.Short(lo)
 	}
-	return short(lo) + " to " + short(hi)
+	return explain.Short(lo) + " to " + explain.Short(hi)
 }
 
 func (r *Result) trustWords() string {
@@ -236,7 +233,7 @@ func (r *Result) trustWords() string {
 		}
 		for _, f := range c.Failures {
 			if f.Class != "" {
-				classes = appendNew(classes, string(f.Class))
+				classes = explain.AppendNew(classes, string(f.Class))
 			}
 		}
 	}
@@ -262,7 +259,12 @@ func (r *Result) trustWords() string {
 		s = fmt.Sprintf("All %d %s succeeded", total, many)
 	}
 	if least < stats.MinRuns {
-		s += fmt.Sprintf("; %d counted %s of a cell are too few for an interval (it takes %d)", least, many, stats.MinRuns)
+		s += fmt.Sprintf(
+			"; %d counted %s of a cell are too few for an interval (it takes %d)",
+			least,
+			many,
+			stats.MinRuns,
+		)
 		s = strings.Replace(s, "1 counted "+many+" of a cell are", "1 counted "+one+" of a cell is", 1)
 	}
 	return strings.TrimSpace(s + ". " + without)
@@ -306,7 +308,7 @@ func (r *Result) warnings(runs []*record.Run, e []gathered) []Warning {
 				Text: "the run did not end well: status " + string(run.Status)}, where})
 		}
 		if words := busy(run); words != "" {
-			out = append(out, Warning{record.Warning{Code: BusyMachine,
+			out = append(out, Warning{record.Warning{Code: evidence.BusyMachine,
 				Text: "times are those of a machine that was not quiet: " + words}, where})
 		}
 	}
@@ -336,7 +338,7 @@ func launchWarnings(c *Cell, attempts []*record.Attempt) []Warning {
 			if a.Warmup {
 				name = "warm-up"
 			}
-			groups[at].launches = appendNew(groups[at].launches, name)
+			groups[at].launches = explain.AppendNew(groups[at].launches, name)
 		}
 	}
 	var out []Warning
@@ -359,7 +361,12 @@ func (c *Cell) ownWarnings() []Warning {
 		return nil // its risk says so, and there is nothing to warn of
 	}
 	if n := c.Launches.Counted; n > 0 && n < stats.MinRuns {
-		warn("too-few-runs", "%d counted, no interval: a 95 %% interval of the median takes %d launches", n, stats.MinRuns)
+		warn(
+			"too-few-runs",
+			"%d counted, no interval: a 95 %% interval of the median takes %d launches",
+			n,
+			stats.MinRuns,
+		)
 	}
 	for _, f := range c.Failures {
 		text := fmt.Sprintf("%s %d %s", c.Repeated(), f.Repetition, f.Status)
@@ -373,7 +380,7 @@ func (c *Cell) ownWarnings() []Warning {
 	}
 	if busy := c.Figure(figure.SamplerBusy); busy.Known() && busy.Center() > 2 {
 		warn("sampler-cost", "reading took %s %% of a core while the engine worked, which it may have missed",
-			short(busy.Center()))
+			explain.Short(busy.Center()))
 	}
 	if words := c.othersWords(); words != "" {
 		warn("shared-with-others", "%s", words)
@@ -383,8 +390,13 @@ func (c *Cell) ownWarnings() []Warning {
 		if n == 1 {
 			in = "one launch"
 		}
-		warn("reused", "%d repetitions are requests in %s and share its luck: intervals over them say nothing of another "+
-			"launch", c.Launches.Counted, in)
+		warn(
+			"reused",
+			"%d repetitions are requests in %s and share its luck: intervals over them say nothing of another "+
+				"launch",
+			c.Launches.Counted,
+			in,
+		)
 	}
 	if c.Load != nil {
 		for _, caveat := range c.Load.Caveats {
@@ -398,8 +410,12 @@ func (c *Cell) ownWarnings() []Warning {
 		warn("no-token-ids", "no token ids: compared by text")
 	}
 	if cached := c.Figure(figure.Cached); cached.Known() && cached.Center() > 0 {
-		warn("cached-prompt", "%s of %s prompt tokens came from a cache: prefill and the time to the first token are of the rest",
-			count(cached), count(c.Figure(figure.Prompt)))
+		warn(
+			"cached-prompt",
+			"%s of %s prompt tokens came from a cache: prefill and the time to the first token are of the rest",
+			count(cached),
+			count(c.Figure(figure.Prompt)),
+		)
 	} else if c.unknownPrefill {
 		warn("prompt-cache", "its cache of prompts can't be switched off and does not tell what came from it: there is no "+
 			"prefill, and "+
@@ -408,8 +424,11 @@ func (c *Cell) ownWarnings() []Warning {
 		warn("prompt-cache", "its cache of prompts can't be switched off; no token is known to have come from it")
 	}
 	if c.Spec.Pieces {
-		warn("pieces", "it tells of pieces of text and counts tokens itself: the times of its first and last token are "+
-			"those of pieces")
+		warn(
+			"pieces",
+			"it tells of pieces of text and counts tokens itself: the times of its first and last token are "+
+				"those of pieces",
+		)
 	}
 	if c.inconstant != "" {
 		warn("launches-differ", "its launches did not all run the same: %s", c.inconstant)
@@ -428,7 +447,7 @@ func (c *Cell) figuresWarnings() []Warning {
 			at := slices.IndexFunc(out, func(o Warning) bool { return o.Code == w.Code })
 			text := f.Title + ": " + w.Text
 			switch {
-			case w.Code == BusyMachine: // which is the run's
+			case w.Code == evidence.BusyMachine: // which is the run's
 			case at < 0:
 				out = append(out, Warning{record.Warning{Code: w.Code, Text: text}, c.Label})
 			default:
@@ -440,16 +459,4 @@ func (c *Cell) figuresWarnings() []Warning {
 }
 
 // count writes a number of tokens.
-func count(f Figure) string { return strconv.FormatFloat(f.Center(), 'f', -1, 64) }
-
-// short writes a figure for a sentence: four digits, more where the whole number has more, never an exponent.
-func short(v float64) string {
-	if v == 0 {
-		return "0"
-	}
-	digits := 0
-	for x := math.Abs(v); x < 1000 && digits < 3; x *= 10 {
-		digits++
-	}
-	return strconv.FormatFloat(v, 'f', digits, 64)
-}
+func count(f evidence.Figure) string { return strconv.FormatFloat(f.Center(), 'f', -1, 64) }

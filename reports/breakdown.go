@@ -12,6 +12,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 )
 
@@ -19,21 +20,21 @@ import (
 type moment struct {
 	name string // as the table calls it
 	long string
-	of   func(*compare.Breakdown) []compare.Figure
+	of   func(*compare.Breakdown) []evidence.Figure
 }
 
 func moments() []moment {
 	return []moment{
-		{"load", "at the end of the load", func(b *compare.Breakdown) []compare.Figure { return b.Load }},
-		{"measure", "at the end of the measurement", func(b *compare.Breakdown) []compare.Figure { return b.Measure }},
+		{"load", "at the end of the load", func(b *compare.Breakdown) []evidence.Figure { return b.Load }},
+		{"measure", "at the end of the measurement", func(b *compare.Breakdown) []evidence.Figure { return b.Measure }},
 		{"retained", "after the unload, less the baseline",
-			func(b *compare.Breakdown) []compare.Figure { return b.Retained }},
+			func(b *compare.Breakdown) []evidence.Figure { return b.Retained }},
 	}
 }
 
 // held writes a figure of a breakdown, in the terminal as on the page. Where not every counted launch has it, it says
 // how many do. What repetitions in one launch can only have once is not missing.
-func held(f compare.Figure, l compare.Launches) string {
+func held(f evidence.Figure, l compare.Launches) string {
 	switch {
 	case !f.Known():
 		return "–"
@@ -76,7 +77,7 @@ func breakdownNotes(res *compare.Result) []string {
 		for _, n := range c.Memory.Notes {
 			out = append(out, c.Label+": "+n+".")
 		}
-		if f := compare.Held(c.Memory.Load, figure.EngineSays); f.Known() {
+		if f := evidence.Held(c.Memory.Load, figure.EngineSays); f.Known() {
 			out = append(out, fmt.Sprintf("%s: Ollama says: size %s MiB (its own estimate, reported at /api/ps).",
 				c.Label, held(f, c.Launches)))
 		}
@@ -90,7 +91,7 @@ func breakdownNotes(res *compare.Result) []string {
 // inside tells whether anything but processes was seen.
 func inside(b *compare.Breakdown) bool {
 	return slices.ContainsFunc(slices.Concat(b.Load, b.Measure, b.Retained),
-		func(f compare.Figure) bool {
+		func(f evidence.Figure) bool {
 			return f.Known() && f.Name != figure.TotalPSS && f.Name != figure.EngineSays
 		})
 }
@@ -134,18 +135,18 @@ type layer struct {
 	title, colour string
 	opacity       float32
 	page          bool // of the page's bar
-	of            func([]compare.Figure) (float64, bool)
+	of            func([]evidence.Figure) (float64, bool)
 }
 
 func layers() []layer {
-	held := func(name string) func([]compare.Figure) (float64, bool) {
-		return func(list []compare.Figure) (float64, bool) {
-			f := compare.Held(list, name)
+	held := func(name string) func([]evidence.Figure) (float64, bool) {
+		return func(list []evidence.Figure) (float64, bool) {
+			f := evidence.Held(list, name)
 			return f.Center(), f.Known()
 		}
 	}
-	free := func(list []compare.Figure) (float64, bool) {
-		reserved, used := compare.Held(list, figure.KVReserved), compare.Held(list, figure.KVUsed)
+	free := func(list []evidence.Figure) (float64, bool) {
+		reserved, used := evidence.Held(list, figure.KVReserved), evidence.Held(list, figure.KVUsed)
 		if !used.Known() {
 			return reserved.Center(), reserved.Known()
 		}
@@ -172,7 +173,7 @@ func (v *view) stack(shown []int, m moment) map[string]any {
 			labels = append(labels, line(c.Label)+"\nby its log")
 			continue
 		}
-		ledger := held(compare.Held(m.of(c.Memory), figure.Ledger), c.Launches)
+		ledger := held(evidence.Held(m.of(c.Memory), figure.Ledger), c.Launches)
 		labels = append(labels, line(c.Label)+"\nWebGPU\n"+ledger+" MiB", line(c.Label)+"\npage")
 	}
 	bar.SetXAxis(labels)
@@ -214,8 +215,8 @@ func stackedBar() *charts.Bar {
 
 // ledgered tells whether there is a page, and a ledger of what it asked WebGPU for.
 func ledgered(b *compare.Breakdown) bool {
-	return slices.ContainsFunc(slices.Concat(b.Load, b.Measure), func(f compare.Figure) bool {
-		return f.Known() && f.Method != compare.EngineLog && f.Name != figure.TotalPSS && f.Name != figure.EngineSays
+	return slices.ContainsFunc(slices.Concat(b.Load, b.Measure), func(f evidence.Figure) bool {
+		return f.Known() && f.Method != evidence.EngineLog && f.Name != figure.TotalPSS && f.Name != figure.EngineSays
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -260,14 +261,14 @@ func interval(v *view, shown []int, name string) charts.SeriesOpts {
 // digits rounds for drawing: a hundredth of a MiB, of a millisecond.
 func digits(v float64) float64 { return math.Round(v*100) / 100 }
 
-func known(f compare.Figure) string {
+func known(f evidence.Figure) string {
 	if !f.Known() {
 		return f.Absent
 	}
 	return num(f.Center())
 }
 
-func intervalWords(f compare.Figure) string {
+func intervalWords(f evidence.Figure) string {
 	switch {
 	case !f.Known():
 		return ""
@@ -277,7 +278,7 @@ func intervalWords(f compare.Figure) string {
 	return num(f.Interval.Lo) + " to " + num(f.Interval.Hi)
 }
 
-func values(f compare.Figure) string {
+func values(f evidence.Figure) string {
 	s := ""
 	for i, v := range f.Values {
 		if i > 0 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -193,9 +194,9 @@ func titles(res *compare.Result) (title, subtitle string) {
 		num(float64(e.MemoryB)/(1<<30)), line(res.Runs[0].Tool.Version))
 }
 
-func summaryFigures(c *compare.Cell) []compare.Figure {
+func summaryFigures(c *compare.Cell) []evidence.Figure {
 	p := c.Points()
-	out := []compare.Figure{p.Peak, p.Increase}
+	out := []evidence.Figure{p.Peak, p.Increase}
 	for _, r := range figure.Columns(func(r *figure.Row) bool { return r.Summary }) {
 		out = append(out, c.Figure(r.Name))
 	}
@@ -239,7 +240,7 @@ func points(res *compare.Result) *grid {
 			continue
 		}
 		row := []string{line(c.Label), p.Of}
-		for _, f := range []compare.Figure{p.Baseline, p.Warm, p.Peak, p.Increase} {
+		for _, f := range []evidence.Figure{p.Baseline, p.Warm, p.Peak, p.Increase} {
 			value, under := figureCell(f)
 			row = append(row, value+" ("+under+")")
 		}
@@ -485,7 +486,7 @@ func hows(res *compare.Result) []howRow {
 	var about [][]string
 	for i := range res.Cells {
 		c := &res.Cells[i]
-		for _, list := range [][]compare.Figure{c.Figures, c.Sampler} {
+		for _, list := range [][]evidence.Figure{c.Figures, c.Sampler} {
 			for _, f := range list {
 				from := f.From()
 				at := slices.IndexFunc(out,
@@ -507,7 +508,7 @@ func hows(res *compare.Result) []howRow {
 
 func order(res *compare.Result, title string) int {
 	n := 0
-	for _, list := range [][]compare.Figure{res.Cells[0].Figures, res.Cells[0].Sampler} {
+	for _, list := range [][]evidence.Figure{res.Cells[0].Figures, res.Cells[0].Sampler} {
 		for _, f := range list {
 			if f.Title == title {
 				return n

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/explain"
 	"llmparity/internal/record"
 	"llmparity/reports"
 )
@@ -97,7 +98,7 @@ func TestThePageShowsMachineAndChecklist(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"a container (podman)", "L1 data 4 × 48 KiB", "&lt;b&gt; 0.300", "Example GPU",
-		compare.QuietMachine, "Reproducibility of desk"} {
+		explain.QuietMachine, "Reproducibility of desk"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/evidence"
 )
 
 // frozen fails where v, as JSON, is not what testdata/frozen/NAME.txt has of it, and says which field of which object
@@ -235,10 +236,10 @@ func objects(text string) (map[string]map[string]string, []string) {
 func TestFrozenNamesWhatChanged(t *testing.T) {
 	run := comparetest.Run(t, "run", comparetest.Browser(6), comparetest.Native(6))
 	was := frozenText(t, compare.Runs(run))
-	for want, change := range map[string]func(*compare.Figure){
-		`cells[webllm].figures[peak_pss]: median was "813`: func(f *compare.Figure) { *f.Median += 0.0001 },
-		`cells[webllm].figures[peak_pss]: values was "[1,`: func(f *compare.Figure) { f.Values[5].Value *= 1.00001 },
-		`cells[webllm].figures[peak]: median was "", is "`: func(f *compare.Figure) { f.Name = "peak" },
+	for want, change := range map[string]func(*evidence.Figure){
+		`cells[webllm].figures[peak_pss]: median was "813`: func(f *evidence.Figure) { *f.Median += 0.0001 },
+		`cells[webllm].figures[peak_pss]: values was "[1,`: func(f *evidence.Figure) { f.Values[5].Value *= 1.00001 },
+		`cells[webllm].figures[peak]: median was "", is "`: func(f *evidence.Figure) { f.Name = "peak" },
 	} {
 		res := compare.Runs(run)
 		change(&res.Cells[0].Figures[0])

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
+	"llmparity/compare/hardware"
 )
 
 // hardwareWords say once what the figures are of.
@@ -27,59 +29,59 @@ type hardwareColumn struct {
 // hardwareColumns of the terminal; the page has more.
 func hardwareColumns() []hardwareColumn {
 	return []hardwareColumn{
-		{[2]string{"memory", "peak MiB"}, []string{compare.GPUPeak, compare.GPUSum, compare.GPUHeld}},
-		{[2]string{"free at", "begin MiB"}, []string{compare.GPUFree}},
-		{[2]string{"load", "%"}, []string{compare.GPUBusy}}, {[2]string{"power", "W"}, []string{compare.GPUPower}},
-		{[2]string{"highest", "°C"}, []string{compare.GPUHeat}}, {[2]string{"energy", "J"}, []string{compare.Energy}},
-		{[2]string{"energy", "J/token"}, []string{compare.EnergyPerToken}},
+		{[2]string{"memory", "peak MiB"}, []string{hardware.GPUPeak, hardware.GPUSum, hardware.GPUHeld}},
+		{[2]string{"free at", "begin MiB"}, []string{hardware.GPUFree}},
+		{[2]string{"load", "%"}, []string{hardware.GPUBusy}}, {[2]string{"power", "W"}, []string{hardware.GPUPower}},
+		{[2]string{"highest", "°C"}, []string{hardware.GPUHeat}}, {[2]string{"energy", "J"}, []string{hardware.Energy}},
+		{[2]string{"energy", "J/token"}, []string{hardware.EnergyPerToken}},
 	}
 }
 
 func pageColumns() []hardwareColumn {
 	of := func(title string, names ...string) hardwareColumn { return hardwareColumn{[2]string{title, ""}, names} }
 	return []hardwareColumn{
-		of("memory, peak (MiB)", compare.GPUPeak, compare.GPUSum, compare.GPUHeld),
-		of("free at begin (MiB)", compare.GPUFree),
-		of("most of one (MiB)", compare.GPUHighest), of("memory, mean (MiB)", compare.GPUMean),
-		of("memory, deviation (MiB)", compare.GPUDeviation),
-		of("load (%)", compare.GPUBusy), of("load, highest (%)", compare.GPUBusyMax),
-		of("load, deviation (%)", compare.GPUBusyDev),
-		of("power (W)", compare.GPUPower), of("power, highest (W)", compare.GPUPowerMax),
-		of("power, deviation (W)", compare.GPUPowerDev),
-		of("temperature, highest (°C)", compare.GPUHeat), of("energy (J)", compare.Energy),
-		of("energy per token (J)", compare.EnergyPerToken),
+		of("memory, peak (MiB)", hardware.GPUPeak, hardware.GPUSum, hardware.GPUHeld),
+		of("free at begin (MiB)", hardware.GPUFree),
+		of("most of one (MiB)", hardware.GPUHighest), of("memory, mean (MiB)", hardware.GPUMean),
+		of("memory, deviation (MiB)", hardware.GPUDeviation),
+		of("load (%)", hardware.GPUBusy), of("load, highest (%)", hardware.GPUBusyMax),
+		of("load, deviation (%)", hardware.GPUBusyDev),
+		of("power (W)", hardware.GPUPower), of("power, highest (W)", hardware.GPUPowerMax),
+		of("power, deviation (W)", hardware.GPUPowerDev),
+		of("temperature, highest (°C)", hardware.GPUHeat), of("energy (J)", hardware.Energy),
+		of("energy per token (J)", hardware.EnergyPerToken),
 	}
 }
 
 // figure is the one that belongs in a column.
-func (col hardwareColumn) figure(h compare.Hardware) compare.Figure {
+func (col hardwareColumn) figure(h hardware.Hardware) evidence.Figure {
 	for _, name := range col.names {
 		if f := h.Figure(name); f.Known() {
 			return f
 		}
 	}
-	return compare.Figure{}
+	return evidence.Figure{}
 }
 
 // shown leaves out columns that nobody has anything in.
-func shown(columns []hardwareColumn, of []compare.Hardware) []hardwareColumn {
+func shown(columns []hardwareColumn, of []hardware.Hardware) []hardwareColumn {
 	return slices.DeleteFunc(columns, func(col hardwareColumn) bool {
-		return !slices.ContainsFunc(of, func(h compare.Hardware) bool { return col.figure(h).Known() })
+		return !slices.ContainsFunc(of, func(h hardware.Hardware) bool { return col.figure(h).Known() })
 	})
 }
 
 // hardware is a row a piece of hardware and role; where several are told of together, single ones are left to the page.
 func (t *table) hardware() {
-	short := func(c *compare.Cell) []compare.Hardware {
-		has := func(kind compare.HardwareKind) bool {
-			return slices.ContainsFunc(c.Hardware, func(h compare.Hardware) bool { return h.Kind == kind })
+	short := func(c *compare.Cell) []hardware.Hardware {
+		has := func(kind hardware.HardwareKind) bool {
+			return slices.ContainsFunc(c.Hardware, func(h hardware.Hardware) bool { return h.Kind == kind })
 		}
-		return slices.DeleteFunc(slices.Clone(c.Hardware), func(h compare.Hardware) bool {
-			return h.Kind == compare.OfGPU && has(compare.OfGPUs) || h.Kind == compare.OfProcessor &&
-				has(compare.OfProcessors)
+		return slices.DeleteFunc(slices.Clone(c.Hardware), func(h hardware.Hardware) bool {
+			return h.Kind == hardware.OfGPU && has(hardware.OfGPUs) || h.Kind == hardware.OfProcessor &&
+				has(hardware.OfProcessors)
 		})
 	}
-	var all []compare.Hardware
+	var all []hardware.Hardware
 	for i := range t.res.Cells {
 		all = append(all, short(&t.res.Cells[i])...)
 	}
@@ -103,7 +105,7 @@ func (t *table) hardware() {
 	t.b.WriteString(wrap(hardwareWords, "", "", width))
 }
 
-func hardwareRow(columns []hardwareColumn, h compare.Hardware, l compare.Launches, absent string) []string {
+func hardwareRow(columns []hardwareColumn, h hardware.Hardware, l compare.Launches, absent string) []string {
 	var row []string
 	for _, col := range columns {
 		value := absent
@@ -115,8 +117,8 @@ func hardwareRow(columns []hardwareColumn, h compare.Hardware, l compare.Launche
 	return row
 }
 
-func hardwareName(h compare.Hardware) string {
-	if h.Kind == compare.OfProcess {
+func hardwareName(h hardware.Hardware) string {
+	if h.Kind == hardware.OfProcess {
 		return line(h.Role) + " (" + line(h.Method) + ")"
 	}
 	return line(h.Role)
@@ -124,7 +126,7 @@ func hardwareName(h compare.Hardware) string {
 
 // newHardwarePart has every figure, and how each was obtained.
 func newHardwarePart(res *compare.Result) hardwarePart {
-	var all []compare.Hardware
+	var all []hardware.Hardware
 	for i := range res.Cells {
 		all = append(all, res.Cells[i].Hardware...)
 	}
@@ -148,20 +150,20 @@ func newHardwarePart(res *compare.Result) hardwarePart {
 	return part
 }
 
-func hardwareIs(h compare.Hardware) string {
+func hardwareIs(h hardware.Hardware) string {
 	switch {
 	case h.Name != "":
 		return line(h.Name)
-	case h.Kind == compare.OfProcess && h.Role == "processes":
+	case h.Kind == hardware.OfProcess && h.Role == "processes":
 		return "all processes"
-	case h.Kind == compare.OfProcess:
+	case h.Kind == hardware.OfProcess:
 		return "processes"
 	}
 	return "–"
 }
 
 // explain says once how figures of a title were obtained, and of one that is missing why.
-func (p *hardwarePart) explain(h compare.Hardware) {
+func (p *hardwarePart) explain(h hardware.Hardware) {
 	for _, f := range h.Figures {
 		title := f.Title
 		how := f.How

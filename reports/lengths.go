@@ -8,19 +8,20 @@ import (
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 )
 
 // ofLength is a figure that is drawn over the length of the prompt, or along another axis.
 type ofLength struct {
 	name string
-	get  func(*compare.Cell) compare.Figure
+	get  func(*compare.Cell) evidence.Figure
 }
 
 func overLengths(names ...string) []ofLength {
 	var out []ofLength
 	for _, name := range names {
-		out = append(out, ofLength{name, func(c *compare.Cell) compare.Figure { return c.Figure(name) }})
+		out = append(out, ofLength{name, func(c *compare.Cell) evidence.Figure { return c.Figure(name) }})
 	}
 	return out
 }
@@ -42,11 +43,11 @@ func memoryOverLength(v *view) []chart {
 
 // insideOf is what an engine holds at the end of the measurement.
 func insideOf(name string) ofLength {
-	return ofLength{name, func(c *compare.Cell) compare.Figure {
+	return ofLength{name, func(c *compare.Cell) evidence.Figure {
 		if c.Memory == nil {
-			return compare.Figure{}
+			return evidence.Figure{}
 		}
-		return compare.Held(c.Memory.Measure, name)
+		return evidence.Held(c.Memory.Measure, name)
 	}}
 }
 

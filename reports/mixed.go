@@ -8,6 +8,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -16,7 +17,7 @@ import (
 type ofKind struct {
 	cell   int
 	name   string
-	figure func(name string) compare.Figure
+	figure func(name string) evidence.Figure
 }
 
 // kindsAndAlone lists the kinds of all mixes, each behind the cell of its engine that has it alone, where there is one.

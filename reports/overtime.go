@@ -11,6 +11,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/internal/record"
 )
 
@@ -337,7 +338,7 @@ func orNone(v float64) string {
 }
 
 // median of a figure in words, for tables.
-func figureCell(f compare.Figure) (value, under string) {
+func figureCell(f evidence.Figure) (value, under string) {
 	if !f.Known() {
 		return "–", f.Absent
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -207,18 +208,18 @@ func newLatency(c *compare.Cell) *latencyStats {
 	l := &latencyStats{Mean: mean(latency.Values), TTFT: c.Figure(figure.TTFT).Median,
 		Decode:  c.Figure(figure.DecodeTPS).Median,
 		Prefill: c.Figure(figure.PrefillTPS).Median, Load: c.Figure(figure.LoadTime).Median}
-	var rates []compare.Value
+	var rates []evidence.Value
 	for i, v := range latency.Values {
 		if i < len(tokens.Values) && tokens.Values[i].Attempt == v.Attempt && tokens.Values[i].Value > 0 &&
 			v.Value > 0 {
-			rates = append(rates, compare.Value{Value: tokens.Values[i].Value / v.Value * 1000})
+			rates = append(rates, evidence.Value{Value: tokens.Values[i].Value / v.Value * 1000})
 		}
 	}
 	l.TPS = mean(rates)
 	return l
 }
 
-func mean(values []compare.Value) *float64 {
+func mean(values []evidence.Value) *float64 {
 	if len(values) == 0 {
 		return nil
 	}
@@ -229,12 +230,12 @@ func mean(values []compare.Value) *float64 {
 	return rounded(sum / float64(len(values)))
 }
 
-func pointOf(f compare.Figure) point {
+func pointOf(f evidence.Figure) point {
 	return point{Total: gib(f), Origin: f.Origin, N: f.N, Absent: f.Absent}
 }
 
 // gib turns MiB into GiB; nil where there is no value.
-func gib(f compare.Figure) *float64 {
+func gib(f evidence.Figure) *float64 {
 	if !f.Known() {
 		return nil
 	}

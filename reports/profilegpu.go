@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/hardware"
 	"llmparity/internal/figure"
 )
 
@@ -50,9 +51,12 @@ func newGPUInfo(c *compare.Cell) *gpuInfo {
 func gpuDevices(c *compare.Cell) []gpuMemory {
 	var out []gpuMemory
 	for _, h := range c.Hardware {
-		if h.Kind == compare.OfGPU {
-			out = append(out, gpuMemory{h.Role, h.Name, gib(h.Figure(compare.GPUPeak)), gib(h.Figure(compare.GPUMean)),
-				gib(h.Figure(compare.GPUDeviation)), h.Method})
+		if h.Kind == hardware.OfGPU {
+			out = append(
+				out,
+				gpuMemory{h.Role, h.Name, gib(h.Figure(hardware.GPUPeak)), gib(h.Figure(hardware.GPUMean)),
+					gib(h.Figure(hardware.GPUDeviation)), h.Method},
+			)
 		}
 	}
 	return out
@@ -69,9 +73,9 @@ func newGPUDetails(c *compare.Cell) *gpuDetails {
 		d.Sum, d.Max, d.Mean, d.StdDev = devices[0].Peak, devices[0].Peak, devices[0].Peak, rounded(0)
 	}
 	for _, h := range c.Hardware {
-		if f := h.Figure(compare.GPUSum); h.Kind == compare.OfGPUs && f.Known() {
-			d.Sum, d.Max = gib(f), gib(h.Figure(compare.GPUHighest))
-			d.Mean, d.StdDev = gib(h.Figure(compare.GPUMean)), gib(h.Figure(compare.GPUDeviation))
+		if f := h.Figure(hardware.GPUSum); h.Kind == hardware.OfGPUs && f.Known() {
+			d.Sum, d.Max = gib(f), gib(h.Figure(hardware.GPUHighest))
+			d.Mean, d.StdDev = gib(h.Figure(hardware.GPUMean)), gib(h.Figure(hardware.GPUDeviation))
 		}
 	}
 	return d

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/compare/stats"
 )
 
@@ -166,7 +167,7 @@ func meanTitle(m compare.Mean) string {
 
 func ratioRow(x compare.Ratio, s compare.Statistics) []string {
 	side := func(s compare.Side) string {
-		return num(s.Median) + " " + spread(compare.Figure{Median: &s.Median, Interval: s.Interval, N: s.N})
+		return num(s.Median) + " " + spread(evidence.Figure{Median: &s.Median, Interval: s.Interval, N: s.N})
 	}
 	change, absolute := "~", "~"
 	if x.Significant {
@@ -248,7 +249,7 @@ func probability(p float64) string {
 }
 
 // beside names what is to know of a figure's launches; the warnings say it in full.
-func beside(f compare.Figure) string {
+func beside(f evidence.Figure) string {
 	s := ""
 	for _, w := range f.Warnings {
 		s += "; ! " + strings.ReplaceAll(w.Code, "-", " ")
@@ -259,7 +260,7 @@ func beside(f compare.Figure) string {
 // marked tells that some figure of the table has a mark.
 func (t *table) marked() bool {
 	return slices.ContainsFunc(t.res.Cells, func(c compare.Cell) bool {
-		return slices.ContainsFunc(c.Figures, func(f compare.Figure) bool { return len(f.Warnings) > 0 })
+		return slices.ContainsFunc(c.Figures, func(f evidence.Figure) bool { return len(f.Warnings) > 0 })
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 )
 
@@ -182,7 +183,7 @@ func (t *table) points() {
 			continue
 		}
 		row := []string{line(c.Label), p.Of}
-		for _, f := range []compare.Figure{p.Baseline, p.Warm, p.Peak, p.Increase} {
+		for _, f := range []evidence.Figure{p.Baseline, p.Warm, p.Peak, p.Increase} {
 			row = append(row, strings.ReplaceAll(held(f, c.Launches), "–", "-"))
 			if why := f.Title + ": " + f.Absent; !f.Known() {
 				if whose[why] == nil {
@@ -223,7 +224,7 @@ func (t *table) breakdown() {
 		for _, m := range moments() {
 			row, known := []string{line(c.Label), m.name}, false
 			for _, col := range breakdownColumns() {
-				f := compare.Held(m.of(c.Memory), col.Name)
+				f := evidence.Held(m.of(c.Memory), col.Name)
 				row, known = append(row, strings.ReplaceAll(held(f, c.Launches), "–", "-")), known || f.Known()
 			}
 			if known {

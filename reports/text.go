@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"llmparity/compare"
+	"llmparity/compare/evidence"
 )
 
 // num writes a figure with about four digits, without an exponent where it can be true.
@@ -31,7 +31,7 @@ func num(v float64) string {
 
 // spread is the wider side of the interval in percent of the median, with a mark where there is something to know of
 // the launches.
-func spread(f compare.Figure) string {
+func spread(f evidence.Figure) string {
 	mark := ""
 	if len(f.Warnings) > 0 {
 		mark = "!"

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 )
 
@@ -65,11 +66,11 @@ func newTrafficPart(res *compare.Result) trafficPart {
 	return p
 }
 
-func (p *trafficPart) times(label, kind string, find func(string) compare.Figure, lacking *lacks) {
+func (p *trafficPart) times(label, kind string, find func(string) evidence.Figure, lacking *lacks) {
 	for _, of := range []struct{ name, title string }{{figure.OfTTFT, "time to first token"},
 		{figure.Queueing, "queueing"}, {figure.OfITL, "inter-token latency"},
 		{figure.TPOT, "time per output token"}, {figure.E2E, "end to end"}} {
-		row, highest, missing := []string{label, kind, of.title}, compare.Figure{}, map[float64]string{}
+		row, highest, missing := []string{label, kind, of.title}, evidence.Figure{}, map[float64]string{}
 		for _, share := range shares() {
 			f := find(figure.Percentile(of.name, share))
 			if f.Known() {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"llmparity/compare"
+	"llmparity/compare/explain"
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
@@ -40,7 +40,7 @@ type diagnosis struct {
 	Missing   []engine.Part      `json:"missing"`
 	Servers   []engine.Part      `json:"servers"`
 	Fits      fits               `json:"free_memory"`
-	Checklist []compare.Check    `json:"checklist"`
+	Checklist []explain.Check    `json:"checklist"`
 	ExitCode  int                `json:"exit_code"`
 
 	first error // of what is missing

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"llmparity/assets/plans"
-	"llmparity/compare"
+	"llmparity/compare/explain"
 	"llmparity/internal/engine"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
@@ -46,29 +46,29 @@ func reached(backends []string, gpus []gpuFound) string {
 }
 
 // promised answers the checklist of a reproducible run for one of the built-in plan that would begin now.
-func promised(e record.Environment) []compare.Check {
+func promised(e record.Environment) []explain.Check {
 	p, err := plan.Parse(plans.Default, "the built-in plan", kinds.All...)
 	if err != nil {
 		panic(err) // a test parses it
 	}
-	yes := func(is bool) compare.Answer {
+	yes := func(is bool) explain.Answer {
 		if is {
-			return compare.Yes
+			return explain.Yes
 		}
-		return compare.No
+		return explain.No
 	}
-	return []compare.Check{
-		{Item: compare.SameModel, Answer: compare.Yes,
+	return []explain.Check{
+		{Item: explain.SameModel, Answer: explain.Yes,
 			Why: "every engine is given the same file, told by its SHA-256; where one holds its weights in other numbers a warning says so"},
-		{Item: compare.SamePrompt, Answer: compare.Yes, Why: "every engine is given every prompt of the plan, raw"},
-		{Item: compare.SameMaxTokens, Answer: yes(p.MaxTokens > 0),
+		{Item: explain.SamePrompt, Answer: explain.Yes, Why: "every engine is given every prompt of the plan, raw"},
+		{Item: explain.SameMaxTokens, Answer: yes(p.MaxTokens > 0),
 			Why: "max_tokens of the plan holds for all engines, which go on behind an end of text where they can"},
-		{Item: compare.Deterministic, Answer: yes(p.Temperature == 0),
+		{Item: explain.Deterministic, Answer: yes(p.Temperature == 0),
 			Why: "temperature of the plan is 0, which is greedy"},
-		compare.Quiet(e),
-		{Item: compare.SeveralRuns, Answer: yes(p.Repetitions >= compare.Enough),
+		explain.Quiet(e),
+		{Item: explain.SeveralRuns, Answer: yes(p.Repetitions >= explain.Enough),
 			Why: "repetitions of the plan: as many launches of each engine as a 95 % interval takes, after a warm-up launch"},
-		{Item: compare.SystemState, Answer: yes(e.OS != "" && e.Kernel != ""),
+		{Item: explain.SystemState, Answer: yes(e.OS != "" && e.Kernel != ""),
 			Why: "environment.json has the machine, the journal each engine's version, path, hash and arguments"},
 	}
 }

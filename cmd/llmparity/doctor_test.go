@@ -17,7 +17,7 @@ import (
 
 	"github.com/shirou/gopsutil/v3/mem"
 
-	"llmparity/compare"
+	"llmparity/compare/explain"
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
@@ -77,9 +77,9 @@ func TestDoctorTellsOfThisMachine(t *testing.T) {
 	for _, c := range d.Checklist {
 		items = append(items, c.Item)
 	}
-	if want := []string{compare.SameModel, compare.SamePrompt, compare.SameMaxTokens, compare.Deterministic,
-		compare.QuietMachine, compare.SeveralRuns,
-		compare.SystemState}; !slices.Equal(items, want) {
+	if want := []string{explain.SameModel, explain.SamePrompt, explain.SameMaxTokens, explain.Deterministic,
+		explain.QuietMachine, explain.SeveralRuns,
+		explain.SystemState}; !slices.Equal(items, want) {
 		t.Errorf("%q", items)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/internal/figure"
@@ -55,7 +56,7 @@ func TestLlamaCppsProgramsInOneRun(t *testing.T) {
 	}
 	for _, c := range compare.Runs(r).Cells {
 		for _, name := range []string{figure.Weights, figure.KVReserved, figure.KVUsed, figure.Workspaces} {
-			if f := compare.Held(c.Memory.Measure, name); !f.Known() || f.Method != compare.EngineLog || f.Blind == "" {
+			if f := evidence.Held(c.Memory.Measure, name); !f.Known() || f.Method != evidence.EngineLog || f.Blind == "" {
 				t.Errorf("%s of %s: %+v", name, c.Label, f)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"llmparity/compare"
+	"llmparity/compare/explain"
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/machine"
@@ -33,7 +33,7 @@ type reproduction struct {
 	Plan        string               `json:"plan"` // a plan's text
 	Differences []machine.Difference `json:"differences"`
 	Unknown     []string             `json:"not_looked_at"` // what may differ too, and shows only when it runs
-	Checklist   []compare.Check      `json:"checklist"`
+	Checklist   []explain.Check      `json:"checklist"`
 	ExitCode    int                  `json:"exit_code"`
 }
 
@@ -79,7 +79,7 @@ func (f *reproduceFlags) reproduce(ctx context.Context, dir string, stdout, stde
 		return err
 	}
 	r := &reproduction{Schema: reproduceSchema, Record: was.Dir, Differences: []machine.Difference{},
-		Unknown: []string{}, Checklist: compare.Checklist(was)}
+		Unknown: []string{}, Checklist: explain.Checklist(was)}
 	r.Plan = again(was, planned)
 	differences, unknown := machine.Diff(was.Environment, hereNow(ctx))
 	r.Differences, r.Unknown = append(r.Differences, differences...), append(r.Unknown, unknown...)

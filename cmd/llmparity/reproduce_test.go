@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/explain"
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
@@ -68,8 +68,8 @@ func TestARunIsReproducedWhereItWasMade(t *testing.T) {
 			t.Errorf("%q is not in the plan", sum)
 		}
 	}
-	if i := slices.IndexFunc(r.Checklist, func(c compare.Check) bool { return c.Item == compare.SameModel }); i < 0 ||
-		r.Checklist[i].Answer != compare.Yes {
+	if i := slices.IndexFunc(r.Checklist, func(c explain.Check) bool { return c.Item == explain.SameModel }); i < 0 ||
+		r.Checklist[i].Answer != explain.Yes {
 		t.Errorf("the checklist: %+v", r.Checklist)
 	}
 

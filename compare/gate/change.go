@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/plan"
@@ -150,7 +151,7 @@ func (q *question) answer() (outcome, string) {
 	a := q.asked
 	q.check.P, q.check.PHolm = new(a.Raw), new(a.P)
 	sides := fmt.Sprintf("%s, baseline run %s", unit(a.Right.Median, a.Unit), num(a.Left.Median))
-	if a.Call == stats.TooFewToSay || a.IntervalNote == compare.TooFewRuns {
+	if a.Call == stats.TooFewToSay || a.IntervalNote == evidence.TooFewRuns {
 		return q.few(sides)
 	}
 	if a.PercentInterval == nil || a.Usual == nil || a.Percent == nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/compare/parity"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
@@ -136,7 +137,7 @@ func (j *judge) limit(check compare.GateCheck, level plan.GateLevel, l plan.Gate
 }
 
 // measured says what a figure is, and how well that is known.
-func measured(f compare.Figure) string {
+func measured(f evidence.Figure) string {
 	median := "median " + unit(f.Center(), f.Unit)
 	switch {
 	case f.Interval != nil:
@@ -149,9 +150,9 @@ func measured(f compare.Figure) string {
 }
 
 // busy says who else used the machine that a time or a rate was measured on; empty: nobody, or nobody knows.
-func busy(f compare.Figure) string {
+func busy(f evidence.Figure) string {
 	for _, w := range f.Warnings {
-		if w.Code == compare.BusyMachine {
+		if w.Code == evidence.BusyMachine {
 			return w.Text
 		}
 	}
@@ -161,9 +162,9 @@ func busy(f compare.Figure) string {
 // against holds a figure against one bound: broken where its interval lies beyond it, inconclusive where the median
 // alone does. Without an interval it is broken where every launch lies beyond it, which n launches of something whose
 // median is at the bound do once in 2 to the n times.
-func against(f compare.Figure, limit, sign float64) outcome {
+func against(f evidence.Figure, limit, sign float64) outcome {
 	beyond := func(v float64) bool { return sign*(v-limit) > 0 }
-	all := !slices.ContainsFunc(f.Values, func(v compare.Value) bool { return !beyond(v.Value) })
+	all := !slices.ContainsFunc(f.Values, func(v evidence.Value) bool { return !beyond(v.Value) })
 	if f.Interval != nil {
 		all = beyond(f.Interval.Lo) && beyond(f.Interval.Hi)
 	}

@@ -42,15 +42,18 @@ var importers = map[string]string{
 
 // imports has all that a package may import of ours. One without a row may import what importers lets it.
 var imports = map[string]string{
-	"compare":         "internal/accuracy internal/fault internal/figure internal/record",
-	"compare/gate":    "compare internal/figure internal/plan internal/record",
-	"compare/parity":  "internal/figure internal/record",
-	"compare/stats":   "",
-	"reports":         "compare assets/charts internal/fault internal/figure internal/record internal/thin internal/whole",
-	"internal/engine": "internal/child internal/fault internal/nearest internal/record internal/sample",
-	"internal/record": "internal/fault internal/whole",
-	"internal/figure": "compare/stats internal/nearest internal/record",
-	"internal/fault":  "",
+	"compare":          "internal/accuracy internal/fault internal/figure internal/record",
+	"compare/gate":     "compare internal/figure internal/plan internal/record",
+	"compare/parity":   "internal/figure internal/record",
+	"compare/explain":  "compare/stats internal/record",
+	"compare/evidence": "compare/explain compare/stats internal/figure internal/record",
+	"compare/hardware": "compare/evidence compare/explain compare/stats internal/record",
+	"compare/stats":    "",
+	"reports":          "compare assets/charts internal/fault internal/figure internal/record internal/thin internal/whole",
+	"internal/engine":  "internal/child internal/fault internal/nearest internal/record internal/sample",
+	"internal/record":  "internal/fault internal/whole",
+	"internal/figure":  "compare/stats internal/nearest internal/record",
+	"internal/fault":   "",
 }
 
 // againstArrows finds imports that the tables do not have.

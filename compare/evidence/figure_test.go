@@ -1,4 +1,4 @@
-package compare
+package evidence
 
 import (
 	"math/rand/v2"
@@ -11,10 +11,10 @@ import (
 func figureOf(values ...float64) Figure {
 	f := Figure{Name: figure.TTFT, Unit: "ms"}
 	for i, v := range values {
-		f.add(i+1, v)
+		f.Add(i+1, v)
 	}
-	f.summarise()
-	f.watch("ms")
+	f.Summarise()
+	f.Watch("ms")
 	return f
 }
 

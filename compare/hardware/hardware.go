@@ -1,4 +1,9 @@
-package compare
+// Package hardware tells what was read of GPUs, of processors' energy, and of what processes hold of GPUs' memory, a
+// figure a launch.
+//
+// It can't tell who used a GPU or its energy: whatever else ran meanwhile is in it. What a driver does not list by
+// process is not in what processes hold.
+package hardware
 
 import (
 	"cmp"
@@ -6,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
@@ -13,11 +20,11 @@ import (
 // Hardware is what was read of a GPU or a part of one, of several together, of processors, or of what processes hold of
 // GPUs' memory. What nobody told in any launch has no figure.
 type Hardware struct {
-	Kind    HardwareKind `json:"kind"`
-	Role    string       `json:"role"`           // gpu0, gpu0.mig1, gpus, cpu0, cpus, server, processes
-	Name    string       `json:"name,omitempty"` // of a device; of several, which they are
-	Method  string       `json:"method"`
-	Figures []Figure     `json:"figures"`
+	Kind    HardwareKind      `json:"kind"`
+	Role    string            `json:"role"`           // gpu0, gpu0.mig1, gpus, cpu0, cpus, server, processes
+	Name    string            `json:"name,omitempty"` // of a device; of several, which they are
+	Method  string            `json:"method"`
+	Figures []evidence.Figure `json:"figures"`
 }
 
 // HardwareKind is what the figures are of.
@@ -61,18 +68,18 @@ const (
 	watts       = "power_watts"
 	celsius     = "temperature_celsius"
 	joules      = "energy_joules"
-	heldBytes   = "gpu_memory_bytes"
+	HeldBytes   = "gpu_memory_bytes"
 	systemBytes = "gpu_system_memory_bytes"
 	partOf      = "." // in a role: gpu0.mig1
 
-	heldOfDevice = partOf + heldBytes // behind a role
+	heldOfDevice = partOf + HeldBytes // behind a role
 )
 
 // Figure finds one; an empty one that says so where there is none.
-func (h Hardware) Figure(name string) Figure { return Held(h.Figures, name) }
+func (h Hardware) Figure(name string) evidence.Figure { return evidence.Held(h.Figures, name) }
 
-// hardware is what was read of GPUs and energy over the launches; nil where nothing was.
-func hardware(attempts []*record.Attempt, gpus []record.GPUInfo) []Hardware {
+// Read is what was read of GPUs and energy over the launches; nil where nothing was.
+func Read(attempts []*record.Attempt, gpus []record.GPUInfo) []Hardware {
 	var logs []*hardwareLog
 	for _, a := range attempts {
 		logs = append(logs, newHardwareLog(a))
@@ -97,7 +104,7 @@ func hardware(attempts []*record.Attempt, gpus []record.GPUInfo) []Hardware {
 	}
 	out = slices.DeleteFunc(out, func(h Hardware) bool { return len(h.Figures) == 0 })
 	for i := range out {
-		out[i].Figures = summarised(out[i].Figures)
+		out[i].Figures = evidence.Summarised(out[i].Figures)
 	}
 	return out
 }
@@ -151,18 +158,18 @@ func isGPU(logs []*hardwareLog, s record.Source) bool {
 // deviceHardware are the figures of one GPU.
 func deviceHardware(logs []*hardwareLog, d record.Source, name string) Hardware {
 	h := Hardware{Kind: OfGPU, Role: d.Role, Name: name, Method: d.Method}
-	h.each(logs, d, freeBytes, Figure{Name: GPUFree, Title: "memory free at the begin", Unit: "MiB",
+	h.each(logs, d, freeBytes, evidence.Figure{Name: GPUFree, Title: "memory free at the begin", Unit: "MiB",
 		How: "the first reading of the launch, before a model is loaded"}, func(l *hardwareLog) float64 {
-		return mebi(first(l.launch().of(d, freeBytes)))
+		return evidence.Mebi(first(l.launch().of(d, freeBytes)))
 	})
-	h.each(logs, d, usedBytes, Figure{Name: GPUPeak, Title: "memory used, peak", Unit: "MiB",
+	h.each(logs, d, usedBytes, evidence.Figure{Name: GPUPeak, Title: "memory used, peak", Unit: "MiB",
 		How: "the highest reading of the repetition, whoever held it"}, func(l *hardwareLog) float64 {
-		return mebi(highest(l.of(d, usedBytes)))
+		return evidence.Mebi(highest(l.of(d, usedBytes)))
 	})
 	h.spread(logs, d, usedBytes, []string{GPUMean, "", GPUDeviation}, "memory used", "MiB", 1/float64(record.MiB))
 	h.spread(logs, d, busyPercent, []string{GPUBusy, GPUBusyMax, GPUBusyDev}, "utilization", "%", 1)
 	h.spread(logs, d, watts, []string{GPUPower, GPUPowerMax, GPUPowerDev}, "power", "W", 1)
-	h.each(logs, d, celsius, Figure{Name: GPUHeat, Title: "temperature, highest", Unit: "°C",
+	h.each(logs, d, celsius, evidence.Figure{Name: GPUHeat, Title: "temperature, highest", Unit: "°C",
 		How: "the highest reading of the repetition"},
 		func(l *hardwareLog) float64 { return highest(l.of(d, celsius)) })
 	h.energy(logs, []record.Source{d})
@@ -170,13 +177,19 @@ func deviceHardware(logs []*hardwareLog, d record.Source, name string) Hardware 
 }
 
 // each adds a figure with a value a launch, where the source has ever told what it is made of.
-func (h *Hardware) each(logs []*hardwareLog, s record.Source, value string, f Figure, of func(*hardwareLog) float64) {
+func (h *Hardware) each(
+	logs []*hardwareLog,
+	s record.Source,
+	value string,
+	f evidence.Figure,
+	of func(*hardwareLog) float64,
+) {
 	if !slices.ContainsFunc(logs, func(l *hardwareLog) bool { return len(l.of(s, value)) > 0 }) {
 		return
 	}
 	f.Method, f.Blind, f.Absent = s.Method, s.Blind, cmp.Or(f.Absent, "not read")
 	for _, l := range logs {
-		f.add(l.attempt.ID, of(l))
+		f.Add(l.attempt.ID, of(l))
 	}
 	h.Figures = append(h.Figures, f)
 }
@@ -186,7 +199,7 @@ func (h *Hardware) each(logs []*hardwareLog, s record.Source, value string, f Fi
 func (h *Hardware) spread(logs []*hardwareLog, s record.Source, value string, names []string, title, unit string,
 	scale float64) {
 	const within = " over the readings of the measure phase"
-	for i, f := range []Figure{
+	for i, f := range []evidence.Figure{
 		{Title: title + ", mean", How: "the mean" + within},
 		{Title: title + ", highest", How: "the highest of the readings of the measure phase"},
 		{Title: title + ", deviation", How: "the standard deviation" + within + " (divided by n)"},
@@ -210,22 +223,28 @@ func (h *Hardware) energy(logs []*hardwareLog, sources []record.Source) {
 	}) {
 		return
 	}
-	f := Figure{Name: Energy, Title: "energy", Unit: "J", Method: sources[0].Method,
+	f := evidence.Figure{Name: Energy, Title: "energy", Unit: "J", Method: sources[0].Method,
 		Blind:  "who used it: whatever else ran meanwhile is in it, and what the hardware takes when idle",
 		Absent: "not read over the whole of the measure phase"}
-	by := Figure{Name: EnergyPerToken, Title: "energy per token", Unit: "J/token", Method: f.Method, Blind: f.Blind,
-		Absent: "no energy, or no token"}
+	by := evidence.Figure{
+		Name:   EnergyPerToken,
+		Title:  "energy per token",
+		Unit:   "J/token",
+		Method: f.Method,
+		Blind:  f.Blind,
+		Absent: "no energy, or no token",
+	}
 	var ways []string
 	for _, l := range logs {
 		sum := 0.0
 		for _, s := range sources {
 			v, way := l.energy(s)
-			ways = appendNew(ways, way)
+			ways = explain.AppendNew(ways, way)
 			sum += v
 		}
-		f.add(l.attempt.ID, sum)
+		f.Add(l.attempt.ID, sum)
 		if n := l.tokens(); n > 0 {
-			by.add(l.attempt.ID, sum/float64(n))
+			by.Add(l.attempt.ID, sum/float64(n))
 		}
 	}
 	ways = slices.DeleteFunc(ways, func(w string) bool { return w == "" })
@@ -268,7 +287,7 @@ func fleets(logs []*hardwareLog, devices []record.Source) []Hardware {
 func combined(kind HardwareKind, role string, of []record.Source, logs []*hardwareLog) Hardware {
 	h := Hardware{Kind: kind, Role: role, Name: roleNames(of), Method: of[0].Method}
 	if len(of) > 1 && (allTell(logs, of, watts) || allTell(logs, of, joules)) {
-		f := Figure{Name: GPUPower, Title: "power, mean", Unit: "W", Method: h.Method, Blind: of[0].Blind,
+		f := evidence.Figure{Name: GPUPower, Title: "power, mean", Unit: "W", Method: h.Method, Blind: of[0].Blind,
 			How:    "the sum of each one's mean over the readings of the measure phase",
 			Absent: "not read within the measure phase"}
 		for _, l := range logs {
@@ -277,7 +296,7 @@ func combined(kind HardwareKind, role string, of []record.Source, logs []*hardwa
 				mean, _, _ := stats.Moments(l.within(s, watts))
 				sum += mean
 			}
-			f.add(l.attempt.ID, sum)
+			f.Add(l.attempt.ID, sum)
 		}
 		if allTell(logs, of, watts) {
 			h.Figures = append(h.Figures, f)
@@ -327,7 +346,7 @@ func (h *Hardware) memory(logs []*hardwareLog, of []record.Source) {
 	}
 	h.Name = roleNames(of)
 	at := "at the moment at which all together held most, over " + h.Name
-	figures := []Figure{
+	figures := []evidence.Figure{
 		{Name: GPUSum, Title: "memory used, sum", How: "the sum " + at},
 		{Name: GPUHighest, Title: "memory used, most of one", How: "what the one that held most held, " + at},
 		{Name: GPUMean, Title: "memory used, mean of all", How: "the mean " + at},
@@ -347,7 +366,7 @@ func (h *Hardware) memory(logs []*hardwareLog, of []record.Source) {
 		}
 		mean, highest, deviation := stats.Moments(most)
 		for i, v := range []float64{mean * float64(len(most)), highest, mean, deviation} {
-			figures[i].add(l.attempt.ID, mebi(v))
+			figures[i].Add(l.attempt.ID, evidence.Mebi(v))
 		}
 	}
 	h.Figures = append(figures, h.Figures...)
@@ -380,27 +399,33 @@ func processHardware(logs []*hardwareLog, attempts []*record.Attempt) []Hardware
 
 // held adds the highest sum over the processes of some roles, by device too where there are several.
 func (h *Hardware) held(logs []*hardwareLog, of []record.Source) {
-	names := []string{heldBytes, systemBytes}
+	names := []string{HeldBytes, systemBytes}
 	var devices []string
 	for _, l := range logs {
 		for _, s := range of {
 			for _, name := range l.names(s) {
 				if strings.HasSuffix(name, heldOfDevice) {
-					devices = appendNew(devices, name)
+					devices = explain.AppendNew(devices, name)
 				}
 			}
 		}
 	}
-	if slices.Sort(devices); len(devices) > 1 || !anyTells(logs, of, heldBytes) {
+	if slices.Sort(devices); len(devices) > 1 || !anyTells(logs, of, HeldBytes) {
 		names = append(names, devices...)
 	}
 	for _, name := range names {
 		if !anyTells(logs, of, name) {
 			continue
 		}
-		f := Figure{Name: GPUHeld, Title: "GPU memory, peak", Unit: "MiB", Method: h.Method, Blind: of[0].Blind,
+		f := evidence.Figure{
+			Name:   GPUHeld,
+			Title:  "GPU memory, peak",
+			Unit:   "MiB",
+			Method: h.Method,
+			Blind:  of[0].Blind,
 			Absent: "no driver listed it",
-			How:    "the highest sum over the processes in one pass over them"}
+			How:    "the highest sum over the processes in one pass over them",
+		}
 		if role, ok := strings.CutSuffix(name, heldOfDevice); ok {
 			f.Name, f.Title = role+partOf+GPUHeld, f.Title+", of "+role
 		} else if name == systemBytes {
@@ -409,9 +434,9 @@ func (h *Hardware) held(logs []*hardwareLog, of []record.Source) {
 		for _, l := range logs {
 			peak := math.NaN()
 			for _, pass := range l.passes(of, name) {
-				peak = maxKnown(peak, stats.Sum(pass))
+				peak = evidence.MaxKnown(peak, stats.Sum(pass))
 			}
-			f.add(l.attempt.ID, mebi(peak))
+			f.Add(l.attempt.ID, evidence.Mebi(peak))
 		}
 		h.Figures = append(h.Figures, f)
 	}

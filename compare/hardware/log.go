@@ -1,4 +1,4 @@
-package compare
+package hardware
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"llmparity/compare/evidence"
 	"llmparity/internal/record"
 )
 
@@ -37,14 +38,14 @@ func newHardwareLog(a *record.Attempt) *hardwareLog {
 	}
 	if p, ok := a.Phase(record.Measure); ok {
 		l.begin, l.end, l.measured = p.BeginNS, p.EndNS, true
-		_, l.until, _ = reach(a, record.Measure)
+		_, l.until, _ = evidence.Reach(a, record.Measure)
 	}
 	return l
 }
 
 func ofHardware(name string) bool {
 	switch name {
-	case usedBytes, freeBytes, busyPercent, watts, celsius, joules, heldBytes, systemBytes:
+	case usedBytes, freeBytes, busyPercent, watts, celsius, joules, HeldBytes, systemBytes:
 		return true
 	}
 	return strings.HasSuffix(name, heldOfDevice)
@@ -176,9 +177,7 @@ func first(rows []record.MetricRow) float64 {
 func highest(rows []record.MetricRow) float64 {
 	out := math.NaN()
 	for _, m := range rows {
-		out = maxKnown(out, m.Value)
+		out = evidence.MaxKnown(out, m.Value)
 	}
 	return out
 }
-
-func mebi(bytes float64) float64 { return bytes / record.MiB }

@@ -1,4 +1,4 @@
-package compare
+package explain
 
 import (
 	"cmp"
@@ -93,11 +93,11 @@ func sameMaxTokens(run *record.Run) Check {
 	if !alike {
 		var parts []string
 		for _, engine := range slices.Sorted(maps.Keys(tokens)) {
-			parts = append(parts, engine+" "+list(tokens[engine]))
+			parts = append(parts, engine+" "+List(tokens[engine]))
 		}
 		return Check{SameMaxTokens, No, "asked of engines: " + strings.Join(parts, "; ")}
 	}
-	return Check{SameMaxTokens, Yes, "asked of " + of + ": " + list(all)}
+	return Check{SameMaxTokens, Yes, "asked of " + of + ": " + List(all)}
 }
 
 func deterministic(run *record.Run) Check {
@@ -106,7 +106,7 @@ func deterministic(run *record.Run) Check {
 		temperatures[c.Temperature] = true
 	}
 	return Check{Deterministic, yesIf(len(temperatures) == 1 && temperatures[0]),
-		"asked of every cell: " + list(temperatures)}
+		"asked of every cell: " + List(temperatures)}
 }
 
 func yesIf(is bool) Answer {
@@ -116,8 +116,8 @@ func yesIf(is bool) Answer {
 	return No
 }
 
-// list is what there is, in order.
-func list[T int | float64 | string](of map[T]bool) string {
+// List is what there is, in order.
+func List[T int | float64 | string](of map[T]bool) string {
 	var out []string
 	for _, v := range slices.Sorted(maps.Keys(of)) {
 		out = append(out, fmt.Sprint(v))
@@ -151,13 +151,13 @@ func sameModel(run *record.Run) Check {
 	}
 	if _, alike := numbers.alike(); !alike {
 		return Check{SameModel, No, "the same files, but engines hold their weights in different numbers: " +
-			list(models)}
+			List(models)}
 	}
 	const most = 4
 	if len(models) > most {
 		return Check{SameModel, Yes, fmt.Sprintf("%d files, each in every engine, in the same numbers", len(all))}
 	}
-	return Check{SameModel, Yes, list(models)}
+	return Check{SameModel, Yes, List(models)}
 }
 
 // samePrompt goes by the prompts' texts: every engine must have had each.
@@ -172,11 +172,11 @@ func samePrompt(run *record.Run) Check {
 	}
 	for _, prompt := range slices.Sorted(maps.Keys(had)) {
 		if by := had[prompt]; len(by) < len(engines) {
-			return Check{SamePrompt, No, fmt.Sprintf("%.40q was given to %s alone", prompt, list(by))}
+			return Check{SamePrompt, No, fmt.Sprintf("%.40q was given to %s alone", prompt, List(by))}
 		}
 	}
 	return Check{SamePrompt, Yes, fmt.Sprintf("prompts: %d, each given to %s, without a template", len(had),
-		list(engines))}
+		List(engines))}
 }
 
 // Quiet answers whether others were busy on a machine.
@@ -239,9 +239,18 @@ func systemState(run *record.Run) Check {
 	case e.OS == "" || e.Kernel == "":
 		return Check{SystemState, No, "the record does not tell the system's version"}
 	case len(silent) > 0:
-		return Check{SystemState, No, "no version was told by " + list(silent)}
+		return Check{SystemState, No, "no version was told by " + List(silent)}
 	case len(versions) == 0:
 		return Check{SystemState, Unknown, "no engine has run"}
 	}
-	return Check{SystemState, Yes, fmt.Sprintf("%s, kernel %s; %s", e.OS, e.Kernel, list(versions))}
+	return Check{SystemState, Yes, fmt.Sprintf("%s, kernel %s; %s", e.OS, e.Kernel, List(versions))}
+}
+
+// foreignChecklist answers for rows that tell nothing but memory.
+func foreignChecklist(run *record.Run) []Check {
+	var out []Check
+	for _, item := range []string{SameModel, SamePrompt, SameMaxTokens, Deterministic, QuietMachine} {
+		out = append(out, Check{item, Unknown, "rows that another program wrote don't tell"})
+	}
+	return append(out, severalRuns(run), Check{SystemState, Unknown, "rows that another program wrote don't tell"})
 }

@@ -1,4 +1,4 @@
-package compare
+package hardware
 
 import (
 	"math"
@@ -89,7 +89,7 @@ func TestFiguresOfAGPU(t *testing.T) {
 	read(a, 1, busyPercent, 3.125, 4.9, func(s float64) float64 { return map[bool]float64{true: 20, false: 60}[s < 4] })
 	read(a, 1, watts, 0.125, 5.9, func(s float64) float64 { return 100 * s })
 	read(a, 1, celsius, 0.125, 5.9, func(s float64) float64 { return 40 + math.Round(s) })
-	all := hardware([]*record.Attempt{a}, []record.GPUInfo{{Role: "gpu0", Name: "Example 9000"}})
+	all := Read([]*record.Attempt{a}, []record.GPUInfo{{Role: "gpu0", Name: "Example 9000"}})
 	if len(all) != 1 {
 		t.Fatalf("%+v", all)
 	}
@@ -144,7 +144,7 @@ func TestEnergy(t *testing.T) {
 		a := measuredAttempt(1)
 		source(a, 1, "cpu0", "rapl", 0)
 		read(a, 1, c.name, c.from, c.to, c.value)
-		h := find(t, hardware([]*record.Attempt{a}, nil), "cpu0", "rapl")
+		h := find(t, Read([]*record.Attempt{a}, nil), "cpu0", "rapl")
 		f, by := h.Figure(Energy), h.Figure(EnergyPerToken)
 		if f.Known() == math.IsNaN(c.want) || f.Known() && math.Abs(f.Center()-c.want) > 1e-6 || !f.Known() &&
 			f.Absent == "" {
@@ -159,12 +159,12 @@ func TestEnergy(t *testing.T) {
 	source(a, 1, "cpu0", "rapl", 0)
 	read(a, 1, joules, 0, 6, func(s float64) float64 { return s })
 	a.Requests = nil
-	if h := find(t, hardware([]*record.Attempt{a}, nil), "cpu0", "rapl"); !h.Figure(Energy).Known() ||
+	if h := find(t, Read([]*record.Attempt{a}, nil), "cpu0", "rapl"); !h.Figure(Energy).Known() ||
 		h.Figure(EnergyPerToken).Known() {
 		t.Errorf("%+v", h)
 	}
 	a.Phases = a.Phases[:3]
-	if h := find(t, hardware([]*record.Attempt{a}, nil), "cpu0", "rapl"); h.Figure(Energy).Known() {
+	if h := find(t, Read([]*record.Attempt{a}, nil), "cpu0", "rapl"); h.Figure(Energy).Known() {
 		t.Errorf("%+v", h)
 	}
 }
@@ -177,7 +177,7 @@ func TestPowerAndCounterAgree(t *testing.T) {
 		a := measuredAttempt(1)
 		source(a, 1, "gpu0", "nvml", 0)
 		read(a, 1, name, 0.1, 6, value)
-		return find(t, hardware([]*record.Attempt{a}, nil), "gpu0", "nvml").Figure(Energy).Center()
+		return find(t, Read([]*record.Attempt{a}, nil), "gpu0", "nvml").Figure(Energy).Center()
 	}
 	exact := energy(5) - energy(3)
 	if c, p := of(joules, energy), of(watts, power); math.Abs(c-exact) > 0.005*exact ||
@@ -198,7 +198,7 @@ func TestSeveralGPUsTogether(t *testing.T) {
 		})
 		read(a, i+1, watts, 0, 6, constant(100*float64(i+1)))
 	}
-	all := hardware([]*record.Attempt{a}, nil)
+	all := Read([]*record.Attempt{a}, nil)
 	h := find(t, all, "gpus", "nvml")
 	if h.Kind != OfGPUs || h.Name != "gpu0, gpu1, gpu2" {
 		t.Errorf("%+v", h)
@@ -211,7 +211,7 @@ func TestSeveralGPUsTogether(t *testing.T) {
 	a.Metrics = slices.DeleteFunc(a.Metrics, func(m record.MetricRow) bool {
 		return m.Source == 2 && (m.Name == watts || m.NS > int64(time.Second))
 	})
-	h = find(t, hardware([]*record.Attempt{a}, nil), "gpus", "nvml")
+	h = find(t, Read([]*record.Attempt{a}, nil), "gpus", "nvml")
 	want(t, h, map[string]float64{GPUSum: 12 * 1024, GPUHighest: 6 * 1024, GPUMean: 4 * 1024,
 		GPUDeviation: math.Sqrt(8.0/3) * 1024})
 }
@@ -226,7 +226,7 @@ func TestPartsOfAGPU(t *testing.T) {
 			read(a, i+1, watts, 0, 6, constant(50))
 		}
 	}
-	want(t, find(t, hardware([]*record.Attempt{a}, nil), "gpus", "nvml"),
+	want(t, find(t, Read([]*record.Attempt{a}, nil), "gpus", "nvml"),
 		map[string]float64{GPUSum: 9 * 1024, GPUHighest: 4 * 1024,
 			GPUMean: 3 * 1024, GPUDeviation: math.Sqrt(2.0/3) * 1024, GPUPower: 100, Energy: 200, EnergyPerToken: 4})
 }
@@ -236,13 +236,13 @@ func TestWhatProcessesHold(t *testing.T) {
 	source(a, 1, "worker", "nvml_process", 10)
 	source(a, 2, "worker", "nvml_process", 11)
 	source(a, 3, "gpu-process", "nvml_process", 12)
-	read(a, 1, heldBytes, 1, 3, constant(2*gibibyte))
-	read(a, 2, heldBytes, 2, 6, constant(3*gibibyte)) // together from 2 to 3 s
-	read(a, 3, heldBytes, 4, 6, constant(gibibyte/2))
+	read(a, 1, HeldBytes, 1, 3, constant(2*gibibyte))
+	read(a, 2, HeldBytes, 2, 6, constant(3*gibibyte)) // together from 2 to 3 s
+	read(a, 3, HeldBytes, 4, 6, constant(gibibyte/2))
 	for _, id := range []int{1, 2, 3} {
 		of := slices.Clone(a.Metrics)
 		for _, m := range of {
-			if m.Source == id && m.Name == heldBytes {
+			if m.Source == id && m.Name == HeldBytes {
 				m.Name = []string{"gpu0", "gpu1", "gpu0"}[id-1] + ".gpu_memory_bytes"
 				a.Metrics = append(a.Metrics, m)
 			}
@@ -250,24 +250,24 @@ func TestWhatProcessesHold(t *testing.T) {
 	}
 	source(b, 1, "worker", "nvml_process", 20) // one was restarted under another number
 	source(b, 2, "worker", "nvml_process", 21)
-	read(b, 1, heldBytes, 1, 3, constant(2*gibibyte))
-	read(b, 2, heldBytes, 3.25, 6, constant(2*gibibyte))
+	read(b, 1, HeldBytes, 1, 3, constant(2*gibibyte))
+	read(b, 2, HeldBytes, 3.25, 6, constant(2*gibibyte))
 	source(b, 3, "gpu-process", "nvml_process", 22) // was never listed
-	all := hardware([]*record.Attempt{a, b}, nil)
+	all := Read([]*record.Attempt{a, b}, nil)
 	if len(all) != 3 {
 		t.Fatalf("%+v", all)
 	}
 	w := find(t, all, "worker", "nvml_process")
-	if v := w.Figure(GPUHeld).numbers(); !slices.Equal(v, []float64{5 * 1024, 2 * 1024}) || w.Kind != OfProcess {
+	if v := w.Figure(GPUHeld).Numbers(); !slices.Equal(v, []float64{5 * 1024, 2 * 1024}) || w.Kind != OfProcess {
 		t.Errorf("%v", v)
 	}
-	if v := w.Figure("gpu1." + GPUHeld).numbers(); !slices.Equal(v, []float64{3 * 1024}) {
+	if v := w.Figure("gpu1." + GPUHeld).Numbers(); !slices.Equal(v, []float64{3 * 1024}) {
 		t.Errorf("%v", v)
 	}
-	if v := find(t, all, "gpu-process", "nvml_process").Figure(GPUHeld).numbers(); !slices.Equal(v, []float64{512}) {
+	if v := find(t, all, "gpu-process", "nvml_process").Figure(GPUHeld).Numbers(); !slices.Equal(v, []float64{512}) {
 		t.Errorf("%v", v)
 	}
-	if v := find(t, all, "processes", "nvml_process").Figure(GPUHeld).numbers(); !slices.Equal(
+	if v := find(t, all, "processes", "nvml_process").Figure(GPUHeld).Numbers(); !slices.Equal(
 		v, []float64{5 * 1024, 2 * 1024}) {
 		t.Errorf("%v", v)
 	}
@@ -281,10 +281,10 @@ func TestNoHardwareWhereNothingWasRead(t *testing.T) {
 	source(a, 4, "server", "nvml_process", 7)
 	read(a, 2, "live_bytes", 0, 6, constant(1))
 	read(a, 3, "kv_cache_usage_ratio", 0, 6, constant(1))
-	if h := hardware([]*record.Attempt{a}, nil); h != nil {
+	if h := Read([]*record.Attempt{a}, nil); h != nil {
 		t.Errorf("%+v", h)
 	}
-	if h := hardware(nil, nil); h != nil {
+	if h := Read(nil, nil); h != nil {
 		t.Errorf("%+v", h)
 	}
 }

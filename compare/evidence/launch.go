@@ -1,0 +1,104 @@
+package evidence
+
+import (
+	"math"
+	"slices"
+
+	"llmparity/internal/record"
+)
+
+// Has tells whether a method read any of the launches.
+func Has(counted []*record.Attempt, method string) bool {
+	return slices.ContainsFunc(counted, func(a *record.Attempt) bool {
+		for _, s := range a.Sources {
+			if s.Method == method {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// Blind is what a method can't see, by the first launch that has it.
+func Blind(counted []*record.Attempt, method string) string {
+	for _, a := range counted {
+		least := 0
+		for id, s := range a.Sources {
+			if s.Method == method && (least == 0 || id < least) {
+				least = id
+			}
+		}
+		if least > 0 {
+			return a.Sources[least].Blind
+		}
+	}
+	return ""
+}
+
+// Mebi are bytes in MiB.
+func Mebi(bytes float64) float64 { return bytes / record.MiB }
+
+// Launch is a session with the counted repetitions that were in it: one of its own, unless launches are reused.
+type Launch struct {
+	ID       int // of the attempt that opened it
+	Opener   *record.Attempt
+	Attempts []*record.Attempt // that count, in order
+}
+
+// Launches groups attempts by the launch that they were in, in the order in which those were opened.
+func Launches(counted []*record.Attempt) []Launch {
+	var out []Launch
+	at := map[int]int{}
+	for _, a := range counted {
+		of := a.Launch()
+		n, ok := at[of.ID]
+		if !ok {
+			n = len(out)
+			at[of.ID], out = n, append(out, Launch{ID: of.ID, Opener: of})
+		}
+		out[n].Attempts = append(out[n].Attempts, a)
+	}
+	return out
+}
+
+// At are the attempts that a phase of the launch may lie in: what comes before the measurement lies in the one that
+// opened it, whether that counts or not.
+func (l Launch) At(p record.Phase) []*record.Attempt {
+	switch p {
+	case record.Baseline, record.Load, record.Warmup:
+		return []*record.Attempt{l.Opener}
+	}
+	return l.Attempts
+}
+
+// Last is what was read latest of a launch at the end of a phase, which each repetition has; NaN where it never was.
+func (l Launch) Last(p record.Phase, read func(*record.Attempt) float64) float64 {
+	out := math.NaN()
+	for _, a := range l.At(p) {
+		if v := read(a); !math.IsNaN(v) {
+			out = v
+		}
+	}
+	return out
+}
+
+// Reach is from a phase's begin to the next phase's begin, or to the attempt's end.
+func Reach(a *record.Attempt, p record.Phase) (begin, end int64, ok bool) {
+	at := slices.IndexFunc(a.Phases, func(s record.PhaseSpan) bool { return s.Name == p })
+	if at < 0 {
+		return 0, 0, false
+	}
+	begin, end = a.Phases[at].BeginNS, a.EndNS+1
+	if at+1 < len(a.Phases) {
+		end = a.Phases[at+1].BeginNS
+	}
+	return begin, end, true
+}
+
+// MaxKnown is the larger of two values, of which one may not be known.
+func MaxKnown(a, b float64) float64 {
+	if math.IsNaN(a) || b > a {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,65 @@
+package evidence
+
+import (
+	"fmt"
+	"math"
+
+	"llmparity/compare/explain"
+	"llmparity/compare/stats"
+	"llmparity/internal/record"
+)
+
+// Codes of warnings beside a figure.
+const (
+	Outliers    = "outliers"
+	Trend       = "trend"
+	NoisyFigure = "noisy"
+	BusyMachine = "busy-machine"
+)
+
+const (
+	// farOut is how many robust standard deviations (1.4826 times the median absolute deviation) an outlier lies from
+	// the median. That is far, because of ten values the deviation itself is known badly: with 5 one in twenty series
+	// of a bell curve has such a one, with 8 one in more than a hundred.
+	farOut = 8
+	// trendAlpha is stricter than what differences are called by: every figure of every cell is looked at.
+	trendAlpha = 0.01
+	// noisyShare is the robust standard deviation, as a share of the median, from which on launches are called noisy.
+	noisyShare = 0.10
+	// mentioned is the share of the median below which neither an outlier nor a trend is worth a word.
+	mentioned = 0.02
+)
+
+// Watch looks at a figure's launches in the order in which they were: values far from all others, a drift, launches
+// that vary much. None of it is said of fewer launches than an interval takes.
+func (f *Figure) Watch(unit string) {
+	if f.N < stats.MinRuns {
+		return
+	}
+	warn := func(code, format string, args ...any) {
+		f.Warnings = append(f.Warnings, record.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
+	}
+	values, center := f.Numbers(), math.Abs(f.Center())
+	deviation := stats.RobustDeviation(values)
+	far := 0
+	var farthest Value
+	for _, v := range f.Values {
+		off := math.Abs(v.Value - f.Center())
+		if off > farOut*deviation && off > mentioned*center {
+			if far++; off > math.Abs(farthest.Value-f.Center()) || far == 1 {
+				farthest = v
+			}
+		}
+	}
+	if far > 0 {
+		warn(Outliers, "%d of %d far from the median, the farthest %s %s (attempt %d)", far, f.N, explain.Short(farthest.Value),
+			unit, farthest.Attempt)
+	}
+	if slope, p := stats.Drift(values); p <= trendAlpha && math.Abs(slope)*float64(f.N-1) > mentioned*center {
+		warn(Trend, "%+.2g %s from each launch to the next (Theil-Sen; Mann-Kendall p = %.2g): launches are not alike",
+			slope, unit, p)
+	}
+	if center > 0 && deviation > noisyShare*center {
+		warn(NoisyFigure, "launches vary by %.0f %%", 100*deviation/center)
+	}
+}

@@ -98,6 +98,3 @@ func writable(target string) error {
 	}
 	return nil
 }
-
-// f32 is the type of weights that every engine computes on as they are.
-const f32 = "f32"

@@ -270,7 +270,7 @@ func TestARunInAnAttachedBrowserOutlivesItsRenderer(t *testing.T) {
 	}
 }
 
-func TestAttachedBrowserThatCannotReachThePageIsTold(t *testing.T) {
+func TestAttachedBrowserCannotReachPage(t *testing.T) {
 	address, _ := running(t, "--proxy-server=127.0.0.1:9", "--proxy-bypass-list=<-loopback>")
 	c, _ := tinyModel(t)
 	c.Launch.Attach = address

@@ -7,7 +7,7 @@ import (
 	"llmparity/internal/record"
 )
 
-func TestGPUErrorThatNobodyCapturedFailsTheSession(t *testing.T) {
+func TestUncapturedGPUErrorFailsSession(t *testing.T) {
 	c, _ := tinyModel(t)
 	s, _ := fresh(t, c)
 	// WebGPU reports such an error to nobody's promise; the call goes on.

@@ -71,16 +71,16 @@ func startDisplay(ctx context.Context, scratch string) (_ *display, err error) {
 	if err := os.WriteFile(d.cookie, newCookie(), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the display's cookie: %w", err)
 	}
-	number, told, err := os.Pipe()
+	number, reported, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("making a pipe: %w", err)
 	}
 	defer number.Close()
 	words := &child.Tail{Max: 4096}
 	cmd := exec.Command(path, "-displayfd", "3", "-screen", "0", "1280x1024x24", "-nolisten", "tcp", "-auth", d.cookie)
-	cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = []*os.File{told}, words, words
+	cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = []*os.File{reported}, words, words
 	d.process, err = child.Start(context.WithoutCancel(ctx), cmd)
-	told.Close() // the child has its own
+	reported.Close() // the child has its own
 	if err != nil {
 		return nil, fault.Wrap(fault.NoDisplay, err, get, "no display can be made")
 	}

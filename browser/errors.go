@@ -17,8 +17,8 @@ import (
 
 var errClosed = errors.New("the browser session is closed")
 
-// lossTold is how long after a call chromedp takes at most to tell that the browser is gone.
-const lossTold = time.Second
+// lossReported is how long after a call chromedp takes at most to tell that the browser is gone.
+const lossReported = time.Second
 
 // errorOf makes an error of a call mean something: the loss of the browser comes first, since it makes every call fail
 // in some way; then the caller's own context; then what the page threw.
@@ -28,7 +28,7 @@ func (p *tab) errorOf(ctx context.Context, err error) error {
 		// do.
 		select {
 		case <-p.chrome.ctx.Done():
-		case <-time.After(lossTold):
+		case <-time.After(lossReported):
 			return engine.Fail(record.Crash, "the browser ended unexpectedly: %w", err)
 		}
 	}

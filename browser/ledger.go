@@ -131,9 +131,9 @@ func (l *ledger) loaded(m *layout) {
 	l.layout, l.noCache = m, false
 }
 
-// told takes what the page sends with tokens, in the order of ledger.js's brief and then the tokens that the KV cache
-// holds.
-func (l *ledger) told(brief []float64) {
+// reported takes what the page sends with tokens, in the order of ledger.js's brief and then the tokens that the KV
+// cache holds.
+func (l *ledger) reported(brief []float64) {
 	l.mu.Lock()
 	push, layout := l.push, l.layout
 	if l.noCache {

@@ -11,13 +11,13 @@ import (
 // keeping keeps what sources tell by themselves.
 type keeping struct {
 	*enginetest.Probe
-	told map[string][]record.Sample // by method and role
+	reported map[string][]record.Sample // by method and role
 }
 
 func (k *keeping) Attach(s sample.Source) func() {
 	d := s.Describe()
 	if p, ok := s.(sample.Pusher); ok {
-		p.Pushes(func(r record.Sample) { k.told[d.Method+" "+d.Role] = append(k.told[d.Method+" "+d.Role], r) })
+		p.Pushes(func(r record.Sample) { k.reported[d.Method+" "+d.Role] = append(k.reported[d.Method+" "+d.Role], r) })
 	}
 	return k.Probe.Attach(s)
 }
@@ -35,7 +35,7 @@ func TestALoadTellsWhatWasLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	live := figures(t, probe, MethodLedger, "page")["live_bytes"]
-	history := probe.told[MethodLedger+" page"]
+	history := probe.reported[MethodLedger+" page"]
 	if len(history) < 3 || history[0].Values[0].Value != 0 || history[len(history)-1].Values[0].Value != live {
 		t.Fatalf("%d moments, from %v to %v; live is %v", len(history), history[0].Values,
 			history[len(history)-1].Values, live)

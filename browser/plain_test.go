@@ -48,7 +48,7 @@ func FindTruth(ctx context.Context, c Config, size int64, repeats int, say func(
 		platform.OS = "" // not on this machine
 	}
 	m, err := truth.Measure(ctx, truth.InBrowser(), p, platform, size, repeats, say)
-	return truth.Part{Matrix: m, Warnings: append(p.told(), c.Adapter.unmet(device)...), Facts: []truth.Fact{
+	return truth.Part{Matrix: m, Warnings: append(p.reported(), c.Adapter.unmet(device)...), Facts: []truth.Fact{
 		{Name: "browser", Value: p.tab.chrome.version.Product},
 		{Name: "window", Value: p.tab.chrome.policy["window"]},
 		{Name: "WebGPU adapter", Value: fmt.Sprintf("%s (%s)", device.Name, device.Class)},
@@ -150,7 +150,7 @@ func (p *plain) Warn(w record.Warning) {
 	p.warnings = append(p.warnings, w)
 }
 
-func (p *plain) told() []record.Warning {
+func (p *plain) reported() []record.Warning {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.warnings)

@@ -118,7 +118,7 @@ func (ps *processes) release(pid int) bool {
 // not move.
 const (
 	watchLoad     = 500 * time.Millisecond
-	watchGenerate = proc.DearEvery
+	watchGenerate = proc.ExpensiveEvery
 )
 
 // attachNew samples, until the function returned is called, what is born meanwhile. Looking costs a scan of /proc; the

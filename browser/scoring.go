@@ -51,7 +51,7 @@ type scoreAnswer struct {
 }
 
 func (s *session) score(ctx context.Context, f engine.Forced, g *scoring) (scoreAnswer, error) {
-	return whileTold(s, func() (scoreAnswer, error) {
+	return whileReporting(s, func() (scoreAnswer, error) {
 		return background(ctx, s, "llmparity.interrupt()", func(ctx context.Context) (scoreAnswer, error) {
 			return callWith[scoreAnswer](ctx, s.tab, "llmparity.score",
 				map[string]any{"prompt": f.Prompt, "forced": f.IDs, "top": f.Top})

@@ -154,7 +154,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 // generate runs the request and hands over its tokens as they come, and the last of them before it returns.
 func (s *session) generate(ctx context.Context, r engine.Request, g *generation) (answer, error) {
 	g.sent = time.Now()
-	return whileTold(s, func() (answer, error) {
+	return whileReporting(s, func() (answer, error) {
 		return background(ctx, s, "llmparity.interrupt()", func(ctx context.Context) (answer, error) {
 			return callWith[answer](ctx, s.tab, "llmparity.generate", map[string]any{
 				"prompt": r.Prompt, "maxTokens": r.MaxTokens, "temperature": r.Temperature, "ignoreEOS": r.IgnoreEOS,
@@ -163,9 +163,9 @@ func (s *session) generate(ctx context.Context, r engine.Request, g *generation)
 	}, func() { g.hand(s.tab.take()) })
 }
 
-// whileTold makes a long call, and has what the page tells meanwhile taken as it comes, the last of it before this
+// whileReporting makes a long call, and has what the page tells meanwhile taken as it comes, the last of it before this
 // returns.
-func whileTold[T any](s *session, long func() (T, error), take func()) (T, error) {
+func whileReporting[T any](s *session, long func() (T, error), take func()) (T, error) {
 	type result struct {
 		value T
 		err   error

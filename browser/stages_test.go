@@ -11,7 +11,7 @@ import (
 )
 
 // What takes long in a load is told by the stage that it belongs to: each of these is held up, by a time of its own.
-func TestALoadsStagesAreTold(t *testing.T) {
+func TestLoadStagesAreReported(t *testing.T) {
 	c, m := tinyModel(t)
 	path, err := FindChrome("")
 	if err != nil {

@@ -97,11 +97,11 @@ func TestStartsAreRepeated(t *testing.T) {
 				x.times = 1
 			}
 			_, probe := fresh(t, c)
-			told := probe.Warnings()
-			if len(told) != x.times || len(starts()) != x.times+1 {
-				t.Fatalf("%d starts, want %d; told %+v", len(starts()), x.times+1, told)
+			reported := probe.Warnings()
+			if len(reported) != x.times || len(starts()) != x.times+1 {
+				t.Fatalf("%d starts, want %d; told %+v", len(starts()), x.times+1, reported)
 			}
-			for i, w := range told {
+			for i, w := range reported {
 				report, closed := probe.Logged(fmt.Sprintf("chrome-start%d", i+1))
 				t.Log(w.Text)
 				if w.Code != "start-repeated" || !strings.Contains(w.Text, x.say) || !closed ||

@@ -216,7 +216,7 @@ func (p *tab) listen(ev any) {
 	switch ev := ev.(type) {
 	case *runtime.EventBindingCalled:
 		if ev.Name == binding {
-			p.told(ev.Payload)
+			p.reported(ev.Payload)
 		}
 	case *runtime.EventExceptionThrown:
 		e := &chromedp.ExceptionError{ExceptionDetails: ev.ExceptionDetails}
@@ -251,7 +251,7 @@ func (p *tab) said(ev *runtime.EventConsoleAPICalled) {
 	p.abort = fault.OneLine(text)
 }
 
-func (p *tab) told(payload string) {
+func (p *tab) reported(payload string) {
 	var e pageEvent
 	if err := json.Unmarshal([]byte(payload), &e); err != nil {
 		p.chrome.lose(engine.Fail(record.Other, "the page told %.80q: %w", payload, err))
@@ -264,7 +264,7 @@ func (p *tab) told(payload string) {
 	case e.GPU != nil:
 		p.chrome.lose(engine.Fail(classify(e.GPU.Kind), "WebGPU: %s: %s", e.GPU.Kind, fault.OneLine(e.GPU.Message)))
 	default:
-		p.ledger.told(e.Ledger)
+		p.ledger.reported(e.Ledger)
 		p.mu.Lock()
 		p.tokens = append(p.tokens, e.Tokens...)
 		p.scores = append(p.scores, e.Scores...)

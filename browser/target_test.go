@@ -56,7 +56,7 @@ func TestTargetFitsTheAdapter(t *testing.T) {
 	}
 }
 
-func TestLibraryForAnotherAdapterIsTold(t *testing.T) {
+func TestLibraryForAnotherAdapterIsReported(t *testing.T) {
 	c, m := tinyModel(t)
 	other := files.pack
 	other.Library.Kernels = GPUKernels // what it says of itself: the kernels are what they were

@@ -124,7 +124,7 @@ func TestRepetitionsInOneLaunchAreNotIndependent(t *testing.T) {
 	}
 }
 
-func TestWhatAnEngineCantDoIsToldAndMarked(t *testing.T) {
+func TestMissingCapabilityIsMarked(t *testing.T) {
 	r := compare.Runs(comparetest.Run(t, "flags", comparetest.Native(6), comparetest.Served(6)))
 	c := r.Cells[1]
 	if got := c.Figure(figure.Tokens); got.Center() != 41 || !strings.Contains(got.How, "as the engine counts them") {
@@ -228,10 +228,10 @@ func TestPromptsFromACacheThatDoesNotTell(t *testing.T) {
 		{"told", func(e *comparetest.Engine) { tells(e, 0) }, true, true, ratios, ratios},
 		{"a BOS", func(e *comparetest.Engine) { tells(e, 1) }, true, true, ratios, ratios},
 		{"more", func(e *comparetest.Engine) { tells(e, 2) }, true, true, none, ratios},
-		{"untold by a fresh one", func(e *comparetest.Engine) { tells(e, record.CacheUntold) }, true, false, ratios,
+		{"untold by a fresh one", func(e *comparetest.Engine) { tells(e, record.CacheUnknown) }, true, false, ratios,
 			ratios},
 		{"untold by one that ran already", func(e *comparetest.Engine) {
-			tells(e, record.CacheUntold)
+			tells(e, record.CacheUnknown)
 			e.Cell.Isolation = record.OfServer
 		}, false, false, none, none},
 	} {
@@ -265,21 +265,21 @@ func TestPromptsFromACacheThatDoesNotTell(t *testing.T) {
 	// In a launch that is reused the prompt was asked before, but for the first time.
 	e := comparetest.Served(6)
 	e.Cell.PromptCache, e.Reused, e.Cell.Reused = record.CacheOn, true, true
-	tells(&e, record.CacheUntold)
+	tells(&e, record.CacheUnknown)
 	r := compare.Runs(comparetest.Run(t, "reused", e))
 	if f, g := r.Cells[0].Figure(figure.PrefillTPS), r.Cells[0].Figure(figure.Cached); f.N != 1 || g.Known() {
 		t.Errorf("prefill %+v, cached %+v", f, g)
 	}
 	// Where a cache is off nobody need tell.
 	off := comparetest.Served(6)
-	tells(&off, record.CacheUntold)
+	tells(&off, record.CacheUnknown)
 	if f := compare.Runs(comparetest.Run(t, "off", off)).Cells[0].Figure(figure.Cached); !f.Known() ||
 		f.Center() != 0 {
 		t.Errorf("cached %+v", f)
 	}
 }
 
-func TestLaunchesThatRanOtherThingsAreTold(t *testing.T) {
+func TestDifferingLaunchesAreReported(t *testing.T) {
 	run := func(change func(a *record.Attempt)) *compare.Result {
 		r := comparetest.Run(t, "differ", comparetest.Native(6), comparetest.Served(6))
 		change(r.Attempts[3])
@@ -338,7 +338,7 @@ func TestAWarmUpLaunchDoesNotSayWhatACellRan(t *testing.T) {
 	}
 }
 
-func TestACappedContextIsTold(t *testing.T) {
+func TestCappedContextIsReported(t *testing.T) {
 	for longest, want := range map[int]bool{0: false, 256: false, 8192: true} {
 		e := comparetest.Native(1)
 		e.Cell.Model.MaxContext = longest
@@ -378,7 +378,7 @@ func TestTextsAreNotCalledTokens(t *testing.T) {
 	}
 }
 
-func TestCachedPromptsAreToldAndNotSetAgainstOthers(t *testing.T) {
+func TestCachedPromptsAreNotCompared(t *testing.T) {
 	cached := comparetest.Served(6)
 	cached.IDs = slices.Repeat([]int{record.NoID}, 41)
 	cached.Cell.PromptCache = record.CacheOn

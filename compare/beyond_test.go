@@ -123,16 +123,16 @@ func TestWhatABrowserTakesIsNotMadeUp(t *testing.T) {
 }
 
 // What is foretold of all that is not the model's is held against the whole of it, and called so.
-func TestWhatABrowserTakesIsForetoldAsAWhole(t *testing.T) {
+func TestBrowserOverheadIsPredicted(t *testing.T) {
 	e := comparetest.Mapped(comparetest.Measured(comparetest.Browser(6), comparetest.Page()))
-	e.Prediction = forecast(comparetest.Foretell(figure.FrameworkOverhead, 10, 20, 30, ""))
+	e.Prediction = prediction(comparetest.Predict(figure.FrameworkOverhead, 10, 20, 30, ""))
 	c := compare.Runs(comparetest.Run(t, "mapped", e)).Cells[0]
-	f, ok := c.Forecast.Part(figure.FrameworkOverhead)
+	f, ok := c.Prediction.Part(figure.FrameworkOverhead)
 	if !ok || f.Title != "browser's own and everything else" ||
 		*f.Measured != c.Parts.Component(figure.FrameworkOverhead).Center() {
 		t.Errorf("%+v", f)
 	}
-	if words := strings.Join(c.Forecast.Recommendations, " "); !strings.Contains(words, "by following the load") {
+	if words := strings.Join(c.Prediction.Recommendations, " "); !strings.Contains(words, "by following the load") {
 		t.Error(words)
 	}
 }

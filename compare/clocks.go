@@ -96,7 +96,7 @@ func tokenTimes(r *record.Request) string {
 	if len(r.Tokens) == 0 {
 		return "a request yielded no token"
 	}
-	if _, told := r.Span(record.Decode); !told && len(r.Tokens) > 1 {
+	if _, reported := r.Span(record.Decode); !reported && len(r.Tokens) > 1 {
 		return fmt.Sprintf("the %d tokens of a request came at once: when each was there is not known", len(r.Tokens))
 	}
 	for i, t := range r.Tokens[1:] {

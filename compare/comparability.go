@@ -56,9 +56,9 @@ func (r *Result) comparability() []string {
 			": rows that another program wrote, which tell neither model nor prompt nor device: no ratio "+
 			"is drawn from them unless it is asked for (--allow-different), and they are shown beside the others for a reader who knows what they are.")
 	}
-	if lonely := r.lonely(); len(lonely) > 0 && len(r.engines()) > 1 {
+	if isolated := r.isolated(); len(isolated) > 0 && len(r.engines()) > 1 {
 		out = append(out, fmt.Sprintf("%s: not compared, because no other engine ran the same model with the same prompt.",
-			strings.Join(lonely, "; ")))
+			strings.Join(isolated, "; ")))
 	}
 	return out
 }

@@ -61,7 +61,7 @@ func TestLengthsThatNoOtherEngineHasAreNotCompared(t *testing.T) {
 }
 
 // Runs with one name are told apart by no more of their folders than that takes.
-func TestRunsOfOneNameAreToldApartByTheEndsOfTheirFolders(t *testing.T) {
+func TestRunsOfOneNameAreLabelledByFolder(t *testing.T) {
 	a, b, c := comparetest.Run(t, "same", comparetest.Native(1)), comparetest.Run(t, "same", comparetest.Native(1)),
 		comparetest.Run(t, "other", comparetest.Native(1))
 	a.Dir, b.Dir, c.Dir = "/long/way/to/monday/latest", "/long/way/to/tuesday/latest", "/long/way/to/other"

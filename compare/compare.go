@@ -59,7 +59,8 @@ type Result struct {
 	Statistics    Statistics      `json:"statistics"`
 	Sweeps        []Sweep         `json:"sweeps"` // cells that differ in the length of the prompt or the context alone
 	Warnings      []Warning       `json:"warnings"`
-	Gate          *Gate           `json:"gate,omitempty"` // what came of the run's gate; nil: nobody held it against one
+	// what came of the run's gate; nil: nobody held it against one
+	Gate *Gate `json:"gate,omitempty"`
 }
 
 // Run is a run folder that entered the result.
@@ -106,9 +107,9 @@ type Cell struct {
 	OverTokens    *OverTokens    `json:"over_tokens,omitempty"`
 	Growth        *Growth        `json:"kv_growth,omitempty"`
 	Distributions []Distribution `json:"distributions,omitempty"` // of the times that one waits for
-	// Forecast is what was foretold of its memory, beside what was measured; nil where nobody foretold anything.
-	Forecast *Forecast    `json:"forecast,omitempty"`
-	Risk     *record.Risk `json:"risk,omitempty"` // whether its memory was thought to fit; nil: nobody judged it
+	// Prediction is what was foretold of its memory, beside what was measured; nil where nobody foretold anything.
+	Prediction *Prediction  `json:"forecast,omitempty"`
+	Risk       *record.Risk `json:"risk,omitempty"` // whether its memory was thought to fit; nil: nobody judged it
 	// Refused is why it was not launched at all; empty: it was not refused.
 	Refused string            `json:"refused,omitempty"`
 	Self    parity.SelfParity `json:"self_parity"`
@@ -200,7 +201,7 @@ func With(o Options, runs ...*record.Run) *Result {
 			r.Cells = append(r.Cells, newCell(i, spec, e))
 			r.Cells[len(r.Cells)-1].stopped(run.Stops[spec.ID])
 			r.Cells[len(r.Cells)-1].Hardware = hardware.Read(e.counted, run.Environment.GPUs)
-			r.Cells[len(r.Cells)-1].foretold(run, e)
+			r.Cells[len(r.Cells)-1].predicted(run, e)
 			r.Cells[len(r.Cells)-1].watch(busy(run))
 			r.Cells[len(r.Cells)-1].stolen = stolenShares(e.counted, run.Environment.Cores)
 			r.Cells[len(r.Cells)-1].follow(run, e.counted)
@@ -305,7 +306,7 @@ func (c *Cell) identify(e gathered) {
 			}
 			c.inconsistent("device", deviceWords(c.Device), deviceWords(&d))
 		}
-		now := lastTold(a)
+		now := lastReported(a)
 		if c.Engine == nil {
 			c.Engine = now
 		} else if now != nil {
@@ -324,8 +325,8 @@ func (c *Cell) inconsistent(what, was, is string) {
 	}
 }
 
-// lastTold is what an engine said of itself when it said most: it says more once it has a model.
-func lastTold(a *record.Attempt) *record.EngineInfo {
+// lastReported is what an engine said of itself when it said most: it says more once it has a model.
+func lastReported(a *record.Attempt) *record.EngineInfo {
 	var out *record.EngineInfo
 	for _, e := range a.Events {
 		if e.Engine != nil && (out == nil || len(e.Engine.Parts)+len(e.Engine.Policy) >= len(out.Parts)+

@@ -306,7 +306,7 @@ func TestTwoRunsOfOneEngine(t *testing.T) {
 }
 
 // Cells of one engine that ran with other things can't be taken for one another, and what differs is said.
-func TestVariantsOfOneEngineAreToldApart(t *testing.T) {
+func TestVariantsOfOneEngineAreLabelled(t *testing.T) {
 	old, sorted := comparetest.Browser(6), comparetest.Browser(6)
 	change := func(e *comparetest.Engine, part, value string) {
 		e.Info.Parts = maps.Clone(e.Info.Parts)

@@ -16,8 +16,8 @@ type DTypes struct {
 	Scales      string `json:"scales,omitempty"` // of quantised weights
 }
 
-// notTold is an engine's word for what it does not know of itself.
-const notTold = "not told"
+// notReported is an engine's word for what it does not know of itself.
+const notReported = "not told"
 
 // dtypes are as the engine says; weights else as the file has them.
 func (c *Cell) dtypes() DTypes {
@@ -35,7 +35,7 @@ func (c *Cell) dtypes() DTypes {
 
 // says is what the engine says of its set-up; empty where it doesn't.
 func (c *Cell) says(key string) string {
-	if c.Engine == nil || c.Engine.Policy[key] == notTold {
+	if c.Engine == nil || c.Engine.Policy[key] == notReported {
 		return ""
 	}
 	return c.Engine.Policy[key]

@@ -14,7 +14,7 @@ import (
 
 // Rows that another program wrote stand beside a run: their peaks are shown, nothing is set against them, and the run's
 // own cells are called what they are called without them.
-func TestForeignRowsBesideARun(t *testing.T) {
+func TestImportedRowsBesideRun(t *testing.T) {
 	rows, err := foreign.Open("../internal/foreign/testdata/profiler.csv")
 	if err != nil {
 		t.Fatal(err)

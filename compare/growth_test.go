@@ -108,7 +108,7 @@ func TestFewReadingsAreNoSlope(t *testing.T) {
 	}
 }
 
-func TestGrowthOfADriftedLaunchIsNotTold(t *testing.T) {
+func TestGrowthOfDriftedLaunchIsNotReported(t *testing.T) {
 	drift := []record.Clock{{Isolate: "page", ErrorNS: 1e5}, {Isolate: "page", OffsetNS: 9e8, ErrorNS: 1e5}}
 	a := follower{id: 1, tokens: 120, every: 40 * time.Millisecond, at: line, clocks: drift}.attempt()
 	if r := grownOf(shaped(), a).rate("rss_sum"); r.Known() || !strings.Contains(r.Verdict, "moved apart by 900ms") {

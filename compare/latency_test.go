@@ -95,7 +95,7 @@ func TestIntervalsOfQuantilesGoByLaunches(t *testing.T) {
 	}
 }
 
-func TestTimesThatNobodySawAreNotSpread(t *testing.T) {
+func TestUnseenTimesAreNotSpread(t *testing.T) {
 	a := launched(1, 5, 3, 3, 3)
 	a.Requests[0].Spans = nil // they came at once
 	for _, d := range distributions(record.Cell{}, []*record.Attempt{a}) {

@@ -110,10 +110,10 @@ func TestNoPIsNothing(t *testing.T) {
 	s := series{launches: 20, cells: 2, cv: 0.02, engine: "engine"}
 	res := compare.Runs(s.run(r, "a"), slowed(s.run(r, "b"), map[int]float64{1: 2, 2: 2}))
 	ratios, means := judged(res)
-	told := 0
+	reported := 0
 	for _, x := range ratios {
 		if strings.Contains(x.Verdict, "(p < 1e-09, n = 20 and 20)") {
-			told++
+			reported++
 		}
 		if strings.Contains(x.Verdict, "p = 0,") {
 			t.Error(x.Verdict)
@@ -121,13 +121,13 @@ func TestNoPIsNothing(t *testing.T) {
 	}
 	for _, m := range means {
 		if strings.Contains(m.Verdict, "(p < 1e-09)") {
-			told++
+			reported++
 		}
 		if strings.Contains(m.Verdict, "p = 0)") {
 			t.Error(m.Verdict)
 		}
 	}
-	if told == 0 {
+	if reported == 0 {
 		t.Error("no p is that small")
 	}
 }

@@ -121,7 +121,7 @@ func TestPartsOfQuantisedWeights(t *testing.T) {
 }
 
 // A server of somebody else's has neither file nor log.
-func TestPartsThatNobodyTells(t *testing.T) {
+func TestUnknownParts(t *testing.T) {
 	e := comparetest.Native(1)
 	e.Cell.Model = record.Model{Name: "m", Format: "served"}
 	e.Info.Policy = nil

@@ -59,7 +59,7 @@ func serverFigure(attempts []*record.Attempt, name, sees string) evidence.Figure
 		f.Blind += "; what was higher between two readings"
 	}
 	for _, a := range attempts {
-		if v, ok := told(a, name, counted); ok {
+		if v, ok := reported(a, name, counted); ok {
 			f.Add(a.ID, v)
 		}
 	}
@@ -69,9 +69,9 @@ func serverFigure(attempts []*record.Attempt, name, sees string) evidence.Figure
 	return f
 }
 
-// told is a launch's figure, over all sources of it: of peaks the highest, of growth the sum. False where it was not
-// read, and where a count was not read twice or went down, which it does where a server starts anew.
-func told(a *record.Attempt, name string, counted bool) (float64, bool) {
+// reported is a launch's figure, over all sources of it: of peaks the highest, of growth the sum. False where it was
+// not read, and where a count was not read twice or went down, which it does where a server starts anew.
+func reported(a *record.Attempt, name string, counted bool) (float64, bool) {
 	of := map[int][]record.MetricRow{}
 	for _, m := range a.Metrics {
 		if m.Name == name && a.Sources[m.Source].Method == evidence.ServerMethod {

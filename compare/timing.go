@@ -61,11 +61,11 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []evidence.Figu
 				f.How = "tokens as the engine counts them; it tells of pieces of text"
 			}
 		case figure.Cached:
-			if untold(spec, attempts) {
+			if unreported(spec, attempts) {
 				f.Absent = "the engine does not tell"
 			}
 			of = func(r *record.Request) float64 {
-				if r.CachedTokens == record.CacheUntold && spec.PromptCache != record.CacheOn {
+				if r.CachedTokens == record.CacheUnknown && spec.PromptCache != record.CacheOn {
 					return 0
 				}
 				return row.Request(r)
@@ -100,7 +100,7 @@ func clumped(attempts []*record.Attempt) string {
 				return fmt.Sprintf("%d tokens came in %d pieces: when each came is not known", r.Generated,
 					len(r.Tokens))
 			}
-			if _, told := r.Span(record.Decode); !told && len(r.Tokens) > 1 {
+			if _, reported := r.Span(record.Decode); !reported && len(r.Tokens) > 1 {
 				return fmt.Sprintf("the %d tokens came at once: when each was there is not known", len(r.Tokens))
 			}
 		}
@@ -108,11 +108,11 @@ func clumped(attempts []*record.Attempt) string {
 	return ""
 }
 
-// untold tells whether an engine whose cache is on did not say of every request what came from it.
-func untold(spec record.Cell, attempts []*record.Attempt) bool {
+// unreported tells whether an engine whose cache is on did not say of every request what came from it.
+func unreported(spec record.Cell, attempts []*record.Attempt) bool {
 	for _, a := range attempts {
 		for _, r := range a.Measured() {
-			if spec.PromptCache == record.CacheOn && r.CachedTokens == record.CacheUntold {
+			if spec.PromptCache == record.CacheOn && r.CachedTokens == record.CacheUnknown {
 				return true
 			}
 		}
@@ -127,7 +127,7 @@ func unknownPrefills(spec record.Cell, attempts []*record.Attempt) map[*record.R
 	out := map[*record.Request]bool{}
 	for _, a := range attempts {
 		for n, r := range a.Measured() {
-			if spec.PromptCache == record.CacheOn && r.CachedTokens == record.CacheUntold &&
+			if spec.PromptCache == record.CacheOn && r.CachedTokens == record.CacheUnknown &&
 				(spec.Isolation != record.OfLaunch || a.OpenedBy != 0 || n > 0) {
 				out[r] = true
 			}

@@ -84,7 +84,7 @@ func TestWhatRequestsWaitIsInTheirTimes(t *testing.T) {
 }
 
 // Clients who begin so late that the one before is gone say nothing of how many requests an engine takes.
-func TestNobodyWaitsWhereNobodyElseAsks(t *testing.T) {
+func TestNoQueueWithoutOtherRequests(t *testing.T) {
 	apart, close := comparetest.Loaded(steady(6), 1, 3, 3), comparetest.Loaded(steady(6), 2, 3, 3)
 	apart.Cell.Traffic.StartDelay, close.Slots = 0.2, 1
 	res := compare.Runs(comparetest.Run(t, "load", apart, close))

@@ -25,7 +25,7 @@ type Validation struct {
 	Components []ComponentError `json:"components"` // over all cells
 	Engines    []ErrorGroup     `json:"engines"`
 	Contexts   []ErrorGroup     `json:"contexts"`
-	Cells      []ForetoldCell   `json:"cells"` // the worst first
+	Cells      []PredictedCell  `json:"cells"` // the worst first
 	Absent     []string         `json:"absent"`
 	Broken     []BrokenRun      `json:"broken"`
 }
@@ -63,24 +63,24 @@ type ErrorSizes struct {
 	Max    float64 `json:"max_error_percent"`    // the largest error's size
 }
 
-// ForetoldCell is a cell with what was foretold of it and measured.
-type ForetoldCell struct {
+// PredictedCell is a cell with what was foretold of it and measured.
+type PredictedCell struct {
 	Dir     string `json:"dir"`
 	Label   string `json:"label"`
 	Engine  string `json:"engine"`
 	Model   string `json:"model"`
 	Context int    `json:"context"`
 	// Worst is the largest error of a component in multiples of its expected variance, and WorstName that component.
-	Worst     float64  `json:"worst"`
-	WorstName string   `json:"worst_component"`
-	Forecast  Forecast `json:"forecast"`
+	Worst      float64    `json:"worst"`
+	WorstName  string     `json:"worst_component"`
+	Prediction Prediction `json:"forecast"`
 }
 
 // NewValidation is one of no run.
 func NewValidation() *Validation {
 	return &Validation{Schema: ValidationSchema, Components: []ComponentError{}, Engines: []ErrorGroup{},
 		Contexts: []ErrorGroup{},
-		Cells:    []ForetoldCell{}, Absent: []string{}, Broken: []BrokenRun{}}
+		Cells:    []PredictedCell{}, Absent: []string{}, Broken: []BrokenRun{}}
 }
 
 // Add takes a run's cells.
@@ -89,15 +89,15 @@ func (v *Validation) Add(run *record.Run) {
 	res, before := Runs(run), len(v.Cells)
 	for i := range res.Cells {
 		c := &res.Cells[i]
-		if c.Forecast == nil {
+		if c.Prediction == nil {
 			continue
 		}
-		if c.Forecast.Absent != "" {
-			v.Absent = explain.AppendNew(v.Absent, run.Dir+", "+c.Label+": "+c.Forecast.Absent)
+		if c.Prediction.Absent != "" {
+			v.Absent = explain.AppendNew(v.Absent, run.Dir+", "+c.Label+": "+c.Prediction.Absent)
 			continue
 		}
-		cell := ForetoldCell{Dir: run.Dir, Label: c.Label, Engine: c.Spec.Engine, Model: c.Spec.Model.Name,
-			Context: c.context(), Forecast: *c.Forecast}
+		cell := PredictedCell{Dir: run.Dir, Label: c.Label, Engine: c.Spec.Engine, Model: c.Spec.Model.Name,
+			Context: c.context(), Prediction: *c.Prediction}
 		if cell.judge() {
 			v.Cells = append(v.Cells, cell)
 		}
@@ -108,14 +108,14 @@ func (v *Validation) Add(run *record.Run) {
 }
 
 // judge finds the worst error; false where nothing was both foretold and measured.
-func (c *ForetoldCell) judge() bool {
+func (c *PredictedCell) judge() bool {
 	known := false
-	for _, p := range c.Forecast.Parts {
+	for _, p := range c.Prediction.Parts {
 		if p.Error == nil {
 			continue
 		}
 		known = true
-		if _, other := c.Forecast.Part(figure.MemoryIncrease); p.Percent == nil || p.Expected == nil ||
+		if _, other := c.Prediction.Part(figure.MemoryIncrease); p.Percent == nil || p.Expected == nil ||
 			p.Name == figure.TotalMemory && other {
 			continue // what is touched is the increase, where that was foretold too
 		}
@@ -128,13 +128,13 @@ func (c *ForetoldCell) judge() bool {
 
 // Close sums up what was added.
 func (v *Validation) Close() {
-	slices.SortStableFunc(v.Cells, func(a, b ForetoldCell) int {
+	slices.SortStableFunc(v.Cells, func(a, b PredictedCell) int {
 		return cmp.Or(cmp.Compare(b.Worst, a.Worst), cmp.Compare(a.Dir, b.Dir))
 	})
 	v.Components = errorsOf(v.Cells)
-	v.Engines = grouped(v.Cells, func(c ForetoldCell) string { return c.Engine },
+	v.Engines = grouped(v.Cells, func(c PredictedCell) string { return c.Engine },
 		func(a, b ErrorGroup) int { return cmp.Compare(a.Name, b.Name) })
-	v.Contexts = grouped(v.Cells, func(c ForetoldCell) string { return strconv.Itoa(c.Context) },
+	v.Contexts = grouped(v.Cells, func(c PredictedCell) string { return strconv.Itoa(c.Context) },
 		func(a, b ErrorGroup) int {
 			x, _ := strconv.Atoi(a.Name) // written by us
 			y, _ := strconv.Atoi(b.Name)
@@ -142,8 +142,8 @@ func (v *Validation) Close() {
 		})
 }
 
-func grouped(cells []ForetoldCell, by func(ForetoldCell) string, order func(a, b ErrorGroup) int) []ErrorGroup {
-	of := map[string][]ForetoldCell{}
+func grouped(cells []PredictedCell, by func(PredictedCell) string, order func(a, b ErrorGroup) int) []ErrorGroup {
+	of := map[string][]PredictedCell{}
 	for _, c := range cells {
 		of[by(c)] = append(of[by(c)], c)
 	}
@@ -156,14 +156,14 @@ func grouped(cells []ForetoldCell, by func(ForetoldCell) string, order func(a, b
 }
 
 // errorsOf sums up every component that was both foretold and measured.
-func errorsOf(cells []ForetoldCell) []ComponentError {
+func errorsOf(cells []PredictedCell) []ComponentError {
 	out := []ComponentError{}
 	for _, row := range components() {
 		var sizes []float64
 		sum, within := 0.0, 0
 		e := ComponentError{Name: row.Name, Title: row.Title}
 		for _, c := range cells {
-			p, _ := c.Forecast.Part(row.Name)
+			p, _ := c.Prediction.Part(row.Name)
 			if p.Within == nil {
 				continue
 			}

@@ -35,8 +35,8 @@ func (r *Result) baselines() (with, without []string) {
 	return with, without
 }
 
-// lonely lists cells that stand in no comparison.
-func (r *Result) lonely() []string {
+// isolated lists cells that stand in no comparison.
+func (r *Result) isolated() []string {
 	var out []string
 	for i, c := range r.Cells {
 		if c.Refused == "" && !c.foreign() &&
@@ -113,7 +113,7 @@ func (r *Result) ratioWords() []string {
 		}
 		var words []string
 		for i, p := range pairs {
-			if i == pairsTold {
+			if i == pairsReported {
 				words = append(words, fmt.Sprintf("of %d more pairs it is said below", len(pairs)-i))
 				break
 			}
@@ -126,8 +126,8 @@ func (r *Result) ratioWords() []string {
 	return nil
 }
 
-// pairsTold is how many pairs the verdict tells of.
-const pairsTold = 10
+// pairsReported is how many pairs the verdict tells of.
+const pairsReported = 10
 
 // pairWords are what is said of two sides' headlines, in full and in short.
 type pairWords struct {
@@ -162,7 +162,7 @@ func (r *Result) pairsOf(f int) []pairWords {
 	}
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
-		if _, told := of[c.group]; told || c.Family != f {
+		if _, reported := of[c.group]; reported || c.Family != f {
 			continue
 		}
 		p := pairWords{name: r.Cells[c.A].Label + " against " + r.Cells[c.B].Label}

@@ -98,15 +98,15 @@ type sheet struct {
 }
 
 type sketch struct {
-	ID      string
-	Paths   int       // in the drawing
-	Points  []int     // by series, as the library has them
-	Told    []int     // by series, as the page's data has them
-	High    []float64 // of each line the highest point, as the library has it
-	Highest []float64 // as the page's data has it
-	Inside  bool      // the drawing is as wide as its place, and that within the page
-	Ink     string    // of the text
-	Tip     string
+	ID       string
+	Paths    int       // in the drawing
+	Points   []int     // by series, as the library has them
+	Reported []int     // by series, as the page's data has them
+	High     []float64 // of each line the highest point, as the library has it
+	Highest  []float64 // as the page's data has it
+	Inside   bool      // the drawing is as wide as its place, and that within the page
+	Ink      string    // of the text
+	Tip      string
 }
 
 // frame waits until the page was drawn anew. A browser that draws nothing must not keep a test waiting for ever.
@@ -145,7 +145,7 @@ const look = `(async () => {` + comes + `
 				ID: f.dataset.chart,
 				Paths: svg.querySelectorAll("path").length,
 				Points: chart.getModel().getSeries().map((s) => s.getData().count()),
-				Told: chosen(f).series.map((s) => s.data.length),
+				Reported: chosen(f).series.map((s) => s.data.length),
 				High: lines.map((s) => s.getData().getDataExtent(s.getData().mapDimension("y"))[1]),
 				Highest: chosen(f).series.filter((s) => s.type === "line").map((s) => Math.max(...s.data.map((d) => [].concat(d && d.value !== undefined ? d.value : d).at(-1)).filter((v) => typeof v === "number"))),
 				Inside: Math.abs(svg.getBoundingClientRect().width - place.clientWidth) < 1 && place.getBoundingClientRect().right <= innerWidth,
@@ -375,9 +375,9 @@ func check(t *testing.T, name string, width int64, s sheet) {
 		if c.Paths < 4 || len(c.Points) == 0 || slices.Contains(c.Points, 0) {
 			t.Errorf("at %d pixels %s was not drawn: %+v", width, c.ID, c)
 		}
-		if !slices.Equal(c.Points, c.Told) || !slices.Equal(c.High, c.Highest) {
+		if !slices.Equal(c.Points, c.Reported) || !slices.Equal(c.High, c.Highest) {
 			t.Errorf("at %d pixels %s shows %v points up to %v, its data has %v up to %v", width, c.ID, c.Points,
-				c.High, c.Told, c.Highest)
+				c.High, c.Reported, c.Highest)
 		}
 		if !c.Inside {
 			t.Errorf("at %d pixels %s is not as wide as its place", width, c.ID)

@@ -67,8 +67,8 @@ func componentColumns(res *compare.Result) [][3]string {
 		some := col[2] != figure.MultiGPUOverhead && col[2] != figure.BrowserShare
 		for i := range res.Cells {
 			c := &res.Cells[i]
-			told, _ := c.Forecast.Part(col[2])
-			some = some || c.Parts.Component(col[2]).Center() > 0 || told.Best != nil && *told.Best > 0
+			reported, _ := c.Prediction.Part(col[2])
+			some = some || c.Parts.Component(col[2]).Center() > 0 || reported.Best != nil && *reported.Best > 0
 		}
 		if some {
 			out = append(out, col)
@@ -80,28 +80,28 @@ func componentColumns(res *compare.Result) [][3]string {
 // componentRows are a cell's: found, foretold and the error, as far as there are such; of many cells only what was
 // found and the error.
 func componentRows(columns [][3]string, c *compare.Cell, all bool) [][]string {
-	own, foretold, off := []string{line(c.Label), found}, []string{line(c.Label), "foretold"},
+	own, predicted, off := []string{line(c.Label), found}, []string{line(c.Label), "foretold"},
 		[]string{line(c.Label), errorRow}
-	told, compared := false, false
+	reported, compared := false, false
 	for _, col := range columns {
 		f, best := c.Parts.Shown(col[2]).Figure, "-"
 		own = append(own, strings.ReplaceAll(held(f, c.Launches), "–", "-"))
-		p := foretoldOf(c, col[2])
+		p := predictedOf(c, col[2])
 		if p.Measured != nil && *p.Measured != f.Center() && col[2] != figure.BrowserShare {
-			p = compare.Foretold{} // foretold of something else than the column's
+			p = compare.Predicted{} // foretold of something else than the column's
 		}
 		if p.Best != nil {
-			best, told = mib(*p.Best), true
+			best, reported = mib(*p.Best), true
 		}
-		foretold, off = append(foretold, best), append(off, errorMark(p))
+		predicted, off = append(predicted, best), append(off, errorMark(p))
 		compared = compared || p.Error != nil
 	}
 	var out [][]string
 	if c.Parts != nil {
 		out = append(out, own)
 	}
-	if told && (all || c.Refused != "") {
-		out = append(out, foretold)
+	if reported && (all || c.Refused != "") {
+		out = append(out, predicted)
 	}
 	if compared {
 		out = append(out, off)
@@ -109,22 +109,22 @@ func componentRows(columns [][3]string, c *compare.Cell, all bool) [][]string {
 	return out
 }
 
-// foretoldOf is what was foretold of a column's component. What a browser takes is foretold as a whole, which stands in
-// the column of its own.
-func foretoldOf(c *compare.Cell, name string) compare.Foretold {
+// predictedOf is what was foretold of a column's component. What a browser takes is foretold as a whole, which stands
+// in the column of its own.
+func predictedOf(c *compare.Cell, name string) compare.Predicted {
 	own := c.Parts.Component(figure.BrowserShare).Known()
 	switch {
 	case own && name == figure.FrameworkOverhead:
-		return compare.Foretold{}
+		return compare.Predicted{}
 	case own && name == figure.BrowserShare:
 		name = figure.FrameworkOverhead
 	}
-	p, _ := c.Forecast.Part(name)
+	p, _ := c.Prediction.Part(name)
 	return p
 }
 
 // errorMark is an error, marked where what was measured is outside the range that was foretold.
-func errorMark(p compare.Foretold) string {
+func errorMark(p compare.Predicted) string {
 	text := errorText(p, "-")
 	if p.Within != nil && !*p.Within {
 		text += "*"

@@ -38,7 +38,7 @@ type document struct {
 	Charts        map[string][]chart
 	Breakdown     breakdownPart
 	Components    componentsPart
-	Forecast      forecastPart
+	Prediction    predictionPart
 	Risks         riskPart
 	Aligned       alignedPart
 	Growth        growthPart
@@ -64,8 +64,8 @@ type componentsPart struct {
 	Grid, Full, How *grid
 }
 
-// forecastPart is what was foretold of memory; without a grid or lines: nobody foretold anything.
-type forecastPart struct {
+// predictionPart is what was foretold of memory; without a grid or lines: nobody foretold anything.
+type predictionPart struct {
 	Words                  string
 	Recommendations, Notes []string
 	Grid, How              *grid
@@ -142,8 +142,9 @@ func newDocument(v *view) (*document, error) {
 		methodGrid(v.res)}
 	d.Components = componentsPart{partsWords, origins(v.res), negative(v.res), componentGrid(v.res), partGrid(v.res),
 		partHow(v.res)}
-	d.Forecast = forecastPart{forecastWords, recommendations(v.res), forecastNotes(v.res), forecastGrid(v.res),
-		forecastHow(v.res)}
+	d.Prediction = predictionPart{predictionWords, recommendations(v.res), predictionNotes(v.res),
+		predictionGrid(v.res),
+		predictionHow(v.res)}
 	d.Risks = riskPart{risks(v.res), riskGrid(v.res)}
 	d.Aligned, d.Growth, d.LatencyWords = newAlignedPart(v.res), newGrowthPart(v.res), latencyWords
 	d.Traffic = newTrafficPart(v.res)

@@ -296,7 +296,7 @@ func quick(e *comparetest.Engine) {
 	e.Token, e.TTFT, e.Load, e.Processes = was.Token, was.TTFT, was.Load, was.Processes
 }
 
-func untold(e *comparetest.Engine) { e.Stolen = nil }
+func unreported(e *comparetest.Engine) { e.Stolen = nil }
 
 // load writes the load average before the first launch.
 func load(average string) func(string) string {
@@ -359,8 +359,8 @@ func busyMachines() map[string]sides {
 			processes(comparetest.Process{Role: "server", Before: 8, Loaded: 50, Shared: 3}), memory...),
 		"stolen while the baseline ran":  both(stolen(1), stolen(0)),
 		"stolen from both":               both(stolen(0), stolen(0)),
-		"stolen, of the baseline untold": both(untold, stolen(1)),
-		"stolen, of the run untold":      both(stolen(0), untold),
+		"stolen, of the baseline untold": both(unreported, stolen(1)),
+		"stolen, of the run untold":      both(stolen(0), unreported),
 		"stolen, and busy before": {base: side{engine: stolen(0), machine: busy}, now: side{engine: stolen(1)},
 			unknown: times},
 		"shared with programs outside": both(

@@ -175,11 +175,11 @@ func onGPUs(launches int) []comparetest.Engine {
 		return map[string]string{"weights_dtype": "f32", "kv_dtype": "f16", "context": "512", "mmap": "on",
 			"gpu_layers": layers, "ubatch": "512"}
 	}
-	part, native := comparetest.Foretell, comparetest.Native(launches)
+	part, native := comparetest.Predict, comparetest.Native(launches)
 	llama := onGPU(native, 11, "llamacpp", policy("33 of 33"), llamaLog("engine_log", true),
 		holds("server", "nvml_process", 4000, quarter, 0, 640, "gpu0"))
 	llama.Prediction = &record.Prediction{Source: "gguf", Setup: map[string]string{"context": "512"},
-		Parts: []record.Foretold{part(figure.ModelWeights, 118, 118, 118, "f32"),
+		Parts: []record.Predicted{part(figure.ModelWeights, 118, 118, 118, "f32"),
 			part(figure.KVCache, 8, 8, 8, "f16"), part(figure.Activations, 5, 10, 20, "f32"),
 			part(figure.FrameworkOverhead, 10, 20, 30, ""),
 			part(figure.MemoryIncrease, 200, 230, 260, ""), part(figure.TotalMemory, 200, 240, 280, "")}}
@@ -192,7 +192,7 @@ func onGPUs(launches int) []comparetest.Engine {
 		holds("renderer", "drm_fdinfo", 4001, 2*quarter, 0, 3, "gpu0"),
 		until(holds("utility", "nvml_process", 4003, quarter, 300, 0, "gpu0"), 3*time.Second))
 	page.Prediction = &record.Prediction{Source: "webllm-package",
-		Parts: []record.Foretold{part(figure.ModelWeights, 4.004, 4.004, 4.004, "f32"),
+		Parts: []record.Predicted{part(figure.ModelWeights, 4.004, 4.004, 4.004, "f32"),
 			part(figure.KVCacheUsed, 0.06, 0.06, 0.07, "f32"), part(figure.MultiGPUOverhead, 0, 0, 0, ""),
 			part(figure.MemoryIncrease, 60, 90, 130, "")}}
 	served := comparetest.Served(launches)

@@ -39,8 +39,8 @@ func setups() []estimate.Setup {
 	}
 }
 
-// foretold is a cell with what the arithmetic foretells of it and with its risk where so much is free everywhere.
-func foretold(t *testing.T, id int, m estimate.Model, s estimate.Setup, free int64) comparetest.Engine {
+// predicted is a cell with what the arithmetic foretells of it and with its risk where so much is free everywhere.
+func predicted(t *testing.T, id int, m estimate.Model, s estimate.Setup, free int64) comparetest.Engine {
 	t.Helper()
 	s.InputLen, s.OutputLen = 4, 63
 	e, err := estimate.Of(m, s)
@@ -62,7 +62,7 @@ func foretold(t *testing.T, id int, m estimate.Model, s estimate.Setup, free int
 		Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, Hidden: m.Hidden, Vocab: m.Vocab, Context: s.Context}
 	p := record.Prediction{Source: m.Source, Setup: e.Settings(), TokenB: e.PerToken}
 	for _, c := range e.AsMeasured() {
-		p.Parts = append(p.Parts, record.Foretold{Name: c.Name, Low: c.Low, Best: c.Best, High: c.High, DType: c.DType,
+		p.Parts = append(p.Parts, record.Predicted{Name: c.Name, Low: c.Low, Best: c.Best, High: c.High, DType: c.DType,
 			Method: c.Method, Confidence: string(c.Confidence)})
 	}
 	risk := e.Risk(rooms)
@@ -95,7 +95,7 @@ func needing(t *testing.T, spec tiny.Spec, free int64) []comparetest.Engine {
 			if from == into && s.Engine != estimate.WebLLM {
 				continue
 			}
-			out = append(out, foretold(t, len(out)+1, m, s, free))
+			out = append(out, predicted(t, len(out)+1, m, s, free))
 		}
 	}
 	return out

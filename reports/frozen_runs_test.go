@@ -265,9 +265,9 @@ func insides(launches int) []comparetest.Engine {
 		comparetest.Measured(comparetest.Native(launches), nil)
 	a.Vary, b.Vary, a.Device = 0.04, 0.04, b.Device
 	a = comparetest.Mapped(a)
-	part := comparetest.Foretell
+	part := comparetest.Predict
 	a.Prediction = &record.Prediction{Source: "webllm-package", Setup: map[string]string{"context": "256"},
-		Parts: []record.Foretold{part(figure.ModelWeights, 4.004, 4.004, 4.004, "f32"),
+		Parts: []record.Predicted{part(figure.ModelWeights, 4.004, 4.004, 4.004, "f32"),
 			part(figure.KVCache, 0.27, 0.27, 0.27, "f16"),
 			part(figure.KVCacheUsed, 0.06, 0.06, 0.07, "f32"), part(figure.Activations, 0.5, 0.9, 1.6, "f32"),
 			part(figure.FrameworkOverhead, 40, 80, 110, ""),
@@ -281,7 +281,7 @@ func insides(launches int) []comparetest.Engine {
 		Reasons: []string{"tight"}}
 	a.Risk.Places[0].Level = record.RiskMedium
 	b.Prediction = &record.Prediction{Source: "gguf",
-		Parts: []record.Foretold{part(figure.ModelWeights, 4, 4, 4, "f32"),
+		Parts: []record.Predicted{part(figure.ModelWeights, 4, 4, 4, "f32"),
 			part(figure.MemoryIncrease, 10, 100, 200, "")}}
 	return []comparetest.Engine{a, b}
 }
@@ -289,16 +289,17 @@ func insides(launches int) []comparetest.Engine {
 // inPieces are engines that tell of pieces of text: most tokens in one each, few in one each, and with a cache of which
 // they don't tell.
 func inPieces() []comparetest.Engine {
-	most, few, untold, unread := comparetest.Served(6), comparetest.Served(7), comparetest.Native(6),
+	most, few, unreported, unread := comparetest.Served(6), comparetest.Served(7), comparetest.Native(6),
 		comparetest.Native(7)
 	usage := most.Usage
 	most.Token, most.Usage = 3*time.Millisecond, func(u *record.Usage) { usage(u); u.Generated = 21 }
 	few.Cell.ID, few.Cell.Engine, few.Info.Name = 4, "few", "few"
-	untold.Cell.ID, untold.Cell.Engine, untold.Cell.PromptCache, untold.Cell.Isolation = 5, "untold", record.CacheOn,
+	unreported.Cell.ID, unreported.Cell.Engine, unreported.Cell.PromptCache, unreported.Cell.Isolation = 5, "untold",
+		record.CacheOn,
 		record.OfServer
-	untold.Usage = func(u *record.Usage) { u.CachedTokens = record.CacheUntold }
+	unreported.Usage = func(u *record.Usage) { u.CachedTokens = record.CacheUnknown }
 	unread.Cell.ID, unread.Cell.Engine, unread.NoPSS = 6, "unread", true
-	out := []comparetest.Engine{most, few, untold, unread}
+	out := []comparetest.Engine{most, few, unreported, unread}
 	for i := range out {
 		out[i].Vary = 0.05
 	}

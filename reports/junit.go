@@ -53,7 +53,7 @@ type junitSkipped struct {
 // skipped, not passed.
 func JUnit(w io.Writer, res *compare.Result) error {
 	doc := junitSuites{Name: "llmparity"}
-	for _, s := range []junitSuite{launchSuite(res), selfSuite(res), paritySuite(res), forecastSuite(res),
+	for _, s := range []junitSuite{launchSuite(res), selfSuite(res), paritySuite(res), predictionSuite(res),
 		gateSuite(res.Gate)} {
 		if len(s.Cases) == 0 {
 			continue
@@ -197,21 +197,21 @@ func nearTie(p parity.Parity) bool {
 	return p.First != nil && p.First.Rounding && (p.SamePrompt == nil || *p.SamePrompt)
 }
 
-// forecastSuite has a case a component of a cell: what was measured is within the range that was foretold.
-func forecastSuite(res *compare.Result) junitSuite {
+// predictionSuite has a case a component of a cell: what was measured is within the range that was foretold.
+func predictionSuite(res *compare.Result) junitSuite {
 	s := junitSuite{Name: "forecasts"}
 	for i := range res.Cells {
 		c := &res.Cells[i]
-		if c.Forecast == nil || c.Forecast.Absent != "" {
+		if c.Prediction == nil || c.Prediction.Absent != "" {
 			continue
 		}
-		for _, p := range c.Forecast.Parts {
+		for _, p := range c.Prediction.Parts {
 			test := junitCase{Class: "llmparity.forecasts", Name: line(c.Label + ": " + p.Title)}
 			switch {
 			case p.Within == nil:
 				test.Skipped = &junitSkipped{line(strings.TrimSpace(p.Verdict + " " + p.Why))}
 			case !*p.Within:
-				row := forecastRow(p, "-")
+				row := predictionRow(p, "-")
 				test.Failure = &junitFailure{Message: line(p.Verdict), Type: "forecast",
 					Text: line(fmt.Sprintf("MiB foretold %s, from to %s, in the run %s (%s), error %s", row[1], row[2],
 						row[3], row[4], row[5]))}

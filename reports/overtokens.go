@@ -125,7 +125,7 @@ func (v *view) alignedLines(cell int, a compare.Aligned, points int) map[string]
 			first = func(*charts.SingleSeries) {}
 		}
 		l.AddSeries(fmt.Sprintf("%s of attempt %d", c.Repeated(), launch.Attempt), nil, bare(data),
-			stroke(colour, 1, "solid", lonely(launch.Values)), faint, first)
+			stroke(colour, 1, "solid", isolated(launch.Values)), faint, first)
 	}
 	if len(lo) > 0 {
 		stack := func(s *charts.SingleSeries) { s.Stack = "interval" }
@@ -133,14 +133,14 @@ func (v *view) alignedLines(cell int, a compare.Aligned, points int) map[string]
 		l.AddSeries(intervalName, nil, bare(band), stroke(colour, 1, "dotted", false), faint, stack,
 			charts.WithAreaStyleOpts(opts.AreaStyle{Color: colour, Opacity: opts.Float(0.2)}))
 	}
-	return untold(options(l), l.MultiSeries, intervalName)
+	return unreported(options(l), l.MultiSeries, intervalName)
 }
 
 const intervalName = "95 % interval"
 
-// untold keeps series out of the tooltip: where a band is drawn as what lies above its lower end, its numbers are none
-// of the figure's.
-func untold(o map[string]any, all charts.MultiSeries, name string) map[string]any {
+// unreported keeps series out of the tooltip: where a band is drawn as what lies above its lower end, its numbers are
+// none of the figure's.
+func unreported(o map[string]any, all charts.MultiSeries, name string) map[string]any {
 	type silent struct {
 		charts.SingleSeries
 		Tooltip map[string]any `json:"tooltip"`
@@ -155,8 +155,8 @@ func untold(o map[string]any, all charts.MultiSeries, name string) map[string]an
 	return o
 }
 
-// lonely tells that a value stands between gaps, where no line would show it.
-func lonely(values []float64) bool {
+// isolated tells that a value stands between gaps, where no line would show it.
+func isolated(values []float64) bool {
 	there := func(i int) bool { return i >= 0 && i < len(values) && !math.IsNaN(values[i]) }
 	for i := range values {
 		if there(i) && !there(i-1) && !there(i+1) {

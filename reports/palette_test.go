@@ -140,7 +140,7 @@ func TestColourDifference(t *testing.T) {
 }
 
 // Nobody takes an engine for another by its colour, or a part of a bar for another, whichever cones they have.
-func TestColoursAreToldApart(t *testing.T) {
+func TestColoursAreDistinct(t *testing.T) {
 	for theme, colours := range themes(t) {
 		for kind, least := range map[string]float64{"c": 14, "p": 12} {
 			n := 0

@@ -34,10 +34,10 @@ func partStacks(v *view) []chart {
 		}
 		labels = append(labels, line(c.Label)+"\n"+found)
 		bars = append(bars, func(name string) float64 { return c.Parts.Shown(name).Center() })
-		if p, ok := c.Forecast.Part(figure.ModelWeights); ok && p.Best != nil {
+		if p, ok := c.Prediction.Part(figure.ModelWeights); ok && p.Best != nil {
 			labels = append(labels, line(c.Label)+"\nforetold")
 			bars = append(bars, func(name string) float64 {
-				if p := foretoldOf(c, name); p.Best != nil {
+				if p := predictedOf(c, name); p.Best != nil {
 					return *p.Best
 				}
 				return math.NaN()

@@ -10,31 +10,31 @@ import (
 	"llmparity/internal/figure"
 )
 
-// forecastWords say once how to read what was foretold.
-const forecastWords = "MiB. Foretold before the first launch, by arithmetic alone; in the run: medians over launches. An error is the forecast's, in percent of what " +
+// predictionWords say once how to read what was foretold.
+const predictionWords = "MiB. Foretold before the first launch, by arithmetic alone; in the run: medians over launches. An error is the forecast's, in percent of what " +
 	"was found: + where too much was foretold. Expected: how near such calculations come in general."
 
 // manyCells is beyond which the terminal shows only what was foretold wrongly.
 const manyCells = 6
 
-// forecast is a table of what was foretold and measured.
-func (t *table) forecast() {
+// prediction is a table of what was foretold and measured.
+func (t *table) prediction() {
 	rows, cells := [][]string{{"", "", "", "foretold", "", "", "", "in", "ex-"},
 		{"cell", "component", "foretold", "from to", found, "which is", "error", "range", "pected"}}, []int{}
 	notes := recommendations(t.res)
 	shown, right := 0, 0
 	for i := range t.res.Cells {
 		c := &t.res.Cells[i]
-		if c.Forecast == nil || c.Forecast.Absent != "" {
+		if c.Prediction == nil || c.Prediction.Absent != "" {
 			continue
 		}
 		shown++
-		for _, p := range toldApart(c.Forecast) {
+		for _, p := range distinguished(c.Prediction) {
 			if shown > manyCells && (p.Within == nil || *p.Within) {
 				right++
 				continue
 			}
-			rows, cells = append(rows, append([]string{line(c.Label)}, forecastRow(p, "-")...)), append(cells, i)
+			rows, cells = append(rows, append([]string{line(c.Label)}, predictionRow(p, "-")...)), append(cells, i)
 		}
 	}
 	if len(cells)+len(notes) == 0 {
@@ -43,7 +43,7 @@ func (t *table) forecast() {
 	t.b.WriteString("\nPredictions and the run\n")
 	if len(cells) > 0 {
 		t.print(rows, cells)
-		t.b.WriteString(wrap(forecastWords, "", "", width))
+		t.b.WriteString(wrap(predictionWords, "", "", width))
 	}
 	if right > 0 {
 		notes = append(notes, fmt.Sprintf(
@@ -54,18 +54,18 @@ func (t *table) forecast() {
 	}
 }
 
-// toldApart leaves out a total that is the increase again, because there is no baseline.
-func toldApart(f *compare.Forecast) []compare.Foretold {
+// distinguished leaves out a total that is the increase again, because there is no baseline.
+func distinguished(f *compare.Prediction) []compare.Predicted {
 	same := func(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 	increase, _ := f.Part(figure.MemoryIncrease)
-	return slices.DeleteFunc(slices.Clone(f.Parts), func(p compare.Foretold) bool {
+	return slices.DeleteFunc(slices.Clone(f.Parts), func(p compare.Predicted) bool {
 		return p.Name == figure.TotalMemory && same(p.Best, increase.Best) && same(p.Measured, increase.Measured)
 	})
 }
 
-// forecastRow is a component: title, foretold, range, found, its origin, error, verdict, expected.
-func forecastRow(p compare.Foretold, none string) []string {
-	row := []string{p.Title, compare.NotForetold, none, none, none, none, none, none}
+// predictionRow is a component: title, foretold, range, found, its origin, error, verdict, expected.
+func predictionRow(p compare.Predicted, none string) []string {
+	row := []string{p.Title, compare.NotPredicted, none, none, none, none, none, none}
 	if p.Best != nil {
 		row[1] = mib(*p.Best)
 		if row[2] = mib(*p.Low) + " to " + mib(*p.High); *p.Low == *p.High {
@@ -86,7 +86,7 @@ func forecastRow(p compare.Foretold, none string) []string {
 	return row
 }
 
-func errorText(p compare.Foretold, none string) string {
+func errorText(p compare.Predicted, none string) string {
 	switch {
 	case p.Percent != nil:
 		return signed(*p.Percent)
@@ -112,12 +112,12 @@ func plus(v float64) string {
 	return fmt.Sprintf("%+.1f", v)
 }
 
-// forecastGrid is the report's table.
-func forecastGrid(res *compare.Result) *grid {
+// predictionGrid is the report's table.
+func predictionGrid(res *compare.Result) *grid {
 	head := []string{"foretold (MiB)", "range (MiB)", found + " (MiB)", "which is", "error", "in range",
 		"expected of such"}
-	return foretoldGrid(res, head, func(p compare.Foretold) []string {
-		row := forecastRow(p, "–")[1:]
+	return predictedGrid(res, head, func(p compare.Predicted) []string {
+		row := predictionRow(p, "–")[1:]
 		if p.Interval != nil {
 			row[2] += fmt.Sprintf(" (%s to %s)", mib(p.Interval.Lo), mib(p.Interval.Hi))
 		}
@@ -125,9 +125,9 @@ func forecastGrid(res *compare.Result) *grid {
 	})
 }
 
-// forecastHow says of each by what it was foretold and found, or why it was not.
-func forecastHow(res *compare.Result) *grid {
-	return foretoldGrid(res, []string{"foretold by", found + ", by"}, func(p compare.Foretold) []string {
+// predictionHow says of each by what it was foretold and found, or why it was not.
+func predictionHow(res *compare.Result) *grid {
+	return predictedGrid(res, []string{"foretold by", found + ", by"}, func(p compare.Predicted) []string {
 		by, from := orDash(p.Method), fmt.Sprintf("%s (%s)", p.Origin, p.By)
 		if p.Confidence != "" {
 			by += " (" + p.Confidence + ")"
@@ -139,15 +139,15 @@ func forecastHow(res *compare.Result) *grid {
 	})
 }
 
-// foretoldGrid has a row a cell and component; nil where nothing was foretold.
-func foretoldGrid(res *compare.Result, head []string, row func(compare.Foretold) []string) *grid {
+// predictedGrid has a row a cell and component; nil where nothing was foretold.
+func predictedGrid(res *compare.Result, head []string, row func(compare.Predicted) []string) *grid {
 	t := &grid{Head: append([]string{"cell", "component"}, head...)}
 	for i := range res.Cells {
 		c := &res.Cells[i]
-		if c.Forecast == nil {
+		if c.Prediction == nil {
 			continue
 		}
-		for _, p := range toldApart(c.Forecast) {
+		for _, p := range distinguished(c.Prediction) {
 			t.Rows = append(t.Rows, append([]string{line(c.Label), p.Title}, row(p)...))
 		}
 	}
@@ -162,25 +162,25 @@ func recommendations(res *compare.Result) []string {
 	var out shared
 	for i := range res.Cells {
 		c := &res.Cells[i]
-		if c.Forecast == nil {
+		if c.Prediction == nil {
 			continue
 		}
-		if c.Forecast.Absent != "" {
-			out.say(c, "nothing was foretold: "+c.Forecast.Absent)
+		if c.Prediction.Absent != "" {
+			out.say(c, "nothing was foretold: "+c.Prediction.Absent)
 		}
-		for _, r := range c.Forecast.Recommendations {
+		for _, r := range c.Prediction.Recommendations {
 			out.say(c, r)
 		}
 	}
 	return out.lines()
 }
 
-// forecastNotes are what was said with the forecasts.
-func forecastNotes(res *compare.Result) []string {
+// predictionNotes are what was said with the forecasts.
+func predictionNotes(res *compare.Result) []string {
 	var out shared
 	for i := range res.Cells {
-		if c := &res.Cells[i]; c.Forecast != nil {
-			for _, n := range c.Forecast.Notes {
+		if c := &res.Cells[i]; c.Prediction != nil {
+			for _, n := range c.Prediction.Notes {
 				out.say(c, n)
 			}
 		}

@@ -98,11 +98,11 @@ func cases(t *testing.T, names ...string) map[string][]*record.Run {
 		"foretold": func() *record.Run {
 			a, b, c := comparetest.Measured(comparetest.Browser(6), comparetest.Page()), comparetest.Native(6),
 				comparetest.Served(6)
-			part := comparetest.Foretell
+			part := comparetest.Predict
 			a.Prediction = &record.Prediction{Source: "webllm-package",
 				Setup: map[string]string{"context": "256", "kv_dtype": "f16"},
 				Notes: []string{"the library says what its functions use"},
-				Parts: []record.Foretold{part(figure.ModelWeights, 4.004, 4.004, 4.004, "f32"),
+				Parts: []record.Predicted{part(figure.ModelWeights, 4.004, 4.004, 4.004, "f32"),
 					part(figure.KVCache, 0.27, 0.27, 0.27, "f16"), part(figure.KVCacheUsed, 0.06, 0.06, 0.07, "f32"),
 					part(figure.Activations, 0.5, 0.9, 1.6, "f32"), part(figure.FrameworkOverhead, 40, 80, 110, ""),
 					part(figure.MemoryIncrease, 60, 90, 130, ""), part(figure.TotalMemory, 60, 85, 120, "")}}
@@ -195,8 +195,8 @@ func TestTableSaysOnceWhatCellsHaveInCommon(t *testing.T) {
 // absurd has a forecast, and an engine that is looked into.
 func absurd() comparetest.Engine {
 	e := comparetest.Measured(comparetest.Browser(6), comparetest.Page())
-	e.Prediction = &record.Prediction{Parts: []record.Foretold{comparetest.Foretell(figure.ModelWeights, 4, 4, 4,
-		"f32"), comparetest.Foretell(figure.FrameworkOverhead, 4, 5, 6, "")}}
+	e.Prediction = &record.Prediction{Parts: []record.Predicted{comparetest.Predict(figure.ModelWeights, 4, 4, 4,
+		"f32"), comparetest.Predict(figure.FrameworkOverhead, 4, 5, 6, "")}}
 	return e
 }
 

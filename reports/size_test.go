@@ -43,13 +43,13 @@ func TestAReportOfManyCellsStaysSmall(t *testing.T) {
 			e.Cell.ID, e.Cell.PromptID, e.Cell.InputTokens, e.Cell.MaxTokens = len(engines), i/3, 16<<(i/3), 8<<(i%3)
 			e.Cell.Prompt = fmt.Sprintf("a prompt of %d tokens", e.Cell.InputTokens)
 			e.Prediction = &record.Prediction{Source: "arithmetic",
-				Parts: []record.Foretold{comparetest.Foretell(figure.ModelWeights, 4.004, 4.004, 4.004, "f32"),
-					comparetest.Foretell(figure.KVCache, 0.27, 0.27, 0.27, "f16"),
-					comparetest.Foretell(figure.KVCacheUsed, 0.06, 0.06, 0.07, "f32"),
-					comparetest.Foretell(figure.Activations, 0.5, 0.9, 1.6, "f32"),
-					comparetest.Foretell(figure.FrameworkOverhead, 40, 80, 110, ""),
-					comparetest.Foretell(figure.MemoryIncrease, 60, 90, 130, ""),
-					comparetest.Foretell(figure.TotalMemory, 60, 85, 120, "")}}
+				Parts: []record.Predicted{comparetest.Predict(figure.ModelWeights, 4.004, 4.004, 4.004, "f32"),
+					comparetest.Predict(figure.KVCache, 0.27, 0.27, 0.27, "f16"),
+					comparetest.Predict(figure.KVCacheUsed, 0.06, 0.06, 0.07, "f32"),
+					comparetest.Predict(figure.Activations, 0.5, 0.9, 1.6, "f32"),
+					comparetest.Predict(figure.FrameworkOverhead, 40, 80, 110, ""),
+					comparetest.Predict(figure.MemoryIncrease, 60, 90, 130, ""),
+					comparetest.Predict(figure.TotalMemory, 60, 85, 120, "")}}
 			engines = append(engines, e)
 		}
 	}

@@ -55,7 +55,7 @@ func (t *table) write(w io.Writer) error {
 	t.points()
 	if t.details {
 		t.parts()
-		t.forecast()
+		t.prediction()
 		t.breakdown()
 	} else {
 		t.components()

@@ -26,7 +26,7 @@ func loaded(launches int) []comparetest.Engine {
 	return append(out, comparetest.Mixed(comparetest.Native(launches), 7, 4, 40, 8))
 }
 
-func TestTrafficIsDrawnAndTold(t *testing.T) {
+func TestTrafficInReport(t *testing.T) {
 	run := comparetest.Run(t, "load", loaded(6)...)
 	res := compare.Runs(run)
 	charts := drawn(t, res, run)

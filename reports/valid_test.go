@@ -53,7 +53,7 @@ func TestRunFoldersAreAsTheirSchemasSay(t *testing.T) {
 	mixed.Risk = &record.Risk{Level: record.RiskLow,
 		Places: []record.Place{{Name: "ram", Level: record.RiskLow, How: "MemAvailable"}}}
 	mixed.Prediction = &record.Prediction{Source: "gguf",
-		Parts: []record.Foretold{comparetest.Foretell(figure.ModelWeights, 4, 4, 4, "f32")}}
+		Parts: []record.Predicted{comparetest.Predict(figure.ModelWeights, 4, 4, 4, "f32")}}
 	dir := comparetest.Write(t, t.TempDir(), "folder", mixed, comparetest.Served(2), hostile())
 	schematest.RunFolder(t, dir)
 }

@@ -171,7 +171,7 @@ func cellErrors(v *compare.Validation) *grid {
 		row := []string{line(filepath.Base(c.Dir)), line(c.Label), line(c.Model), fmt.Sprint(c.Context)}
 		for _, col := range columns {
 			text := "-"
-			if p, ok := c.Forecast.Part(col[1]); ok {
+			if p, ok := c.Prediction.Part(col[1]); ok {
 				text = errorMark(p)
 			}
 			row = append(row, text)

@@ -18,7 +18,7 @@ import (
 func sweep(t *testing.T) *compare.Validation {
 	v := compare.NewValidation()
 	for _, run := range []*record.Run{cases(t, "foretold")["foretold"][0],
-		comparetest.Run(t, "before", comparetest.Native(1)), comparetest.Run(t, "hostile", foretoldHostile())} {
+		comparetest.Run(t, "before", comparetest.Native(1)), comparetest.Run(t, "hostile", predictedHostile())} {
 		v.Add(run)
 	}
 	v.Broken = append(v.Broken, compare.BrokenRun{Dir: "results/broken",
@@ -27,12 +27,12 @@ func sweep(t *testing.T) *compare.Validation {
 	return v
 }
 
-// foretoldHostile has an attack in all that reaches a validation.
-func foretoldHostile() comparetest.Engine {
+// predictedHostile has an attack in all that reaches a validation.
+func predictedHostile() comparetest.Engine {
 	e := hostile()
 	e.Cell.Engine = "e|" + attack
 	e.Prediction = &record.Prediction{Source: attack, Notes: []string{attack}, Setup: map[string]string{attack: attack},
-		Parts: []record.Foretold{{Name: figure.ModelWeights, Low: 1, Best: 9 << 20, High: 10 << 20, DType: attack,
+		Parts: []record.Predicted{{Name: figure.ModelWeights, Low: 1, Best: 9 << 20, High: 10 << 20, DType: attack,
 			Method: attack, Confidence: attack}}}
 	return e
 }

@@ -38,7 +38,7 @@ func halved(t *testing.T, path string) {
 	}
 }
 
-func TestWeightsThatEnginesComputeOnDifferentlyAreTold(t *testing.T) {
+func TestDifferentComputeDTypesAreReported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.gguf")
 	for dtype, write := range map[string]func(){
 		"f32": func() {

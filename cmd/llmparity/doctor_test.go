@@ -27,8 +27,8 @@ import (
 	programs "llmparity/native/program"
 )
 
-// told runs doctor and reads what it prints for machines.
-func told(t *testing.T, env []string, args ...string) (d diagnosis, stderr string, code int) {
+// reported runs doctor and reads what it prints for machines.
+func reported(t *testing.T, env []string, args ...string) (d diagnosis, stderr string, code int) {
 	t.Helper()
 	cmd := program(t, append([]string{"doctor", "--json"}, args...)...)
 	cmd.Env = append(cmd.Env, env...)
@@ -66,7 +66,7 @@ func (d diagnosis) engine(name string) engine.Finding {
 }
 
 func TestDoctorTellsOfThisMachine(t *testing.T) {
-	d, stderr, code := told(t, nil, "--adapter", "swiftshader")
+	d, stderr, code := reported(t, nil, "--adapter", "swiftshader")
 	if code != 0 || stderr != "" || d.ExitCode != 0 || len(d.Missing) != 0 || d.Schema != doctorSchema {
 		t.Errorf("exit code %d, missing %+v\n%s", code, d.Missing, stderr)
 	}
@@ -166,7 +166,7 @@ func TestDoctorInWords(t *testing.T) {
 
 func TestDoctorNamesWhatIsMissingFirst(t *testing.T) {
 	bare := t.TempDir()
-	d, stderr, code := told(t, []string{"PATH=" + bare, "LLMPARITY_CHROME=",
+	d, stderr, code := reported(t, []string{"PATH=" + bare, "LLMPARITY_CHROME=",
 		"LLMPARITY_LLAMA_SERVER=/nowhere/llama-server"}, "--chrome", "/nowhere/chrome")
 	if code != fault.NoChrome.ExitCode() || d.ExitCode != code ||
 		!strings.Contains(lastLine(stderr), "/nowhere/chrome") {
@@ -204,7 +204,7 @@ func TestDoctorAsksAServerThatIsNamed(t *testing.T) {
 		http.NotFound(w, r)
 	}))
 	defer server.Close()
-	d, stderr, code := told(t, nil, "--quick", "--openai-url", server.URL)
+	d, stderr, code := reported(t, nil, "--quick", "--openai-url", server.URL)
 	if e := d.engine("openai"); code != 0 || !e.Ready || !strings.Contains(e.Can, "mouse") || e.Path != server.URL {
 		t.Errorf("exit code %d, %+v\n%s", code, e, stderr)
 	}
@@ -214,7 +214,8 @@ func TestDoctorAsksAServerThatIsNamed(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 	server.Close()
-	if d, _, code = told(t, nil, "--quick", "--openai-url", server.URL); code != fault.ServerUnreachable.ExitCode() ||
+	if d, _, code = reported(t, nil, "--quick", "--openai-url",
+		server.URL); code != fault.ServerUnreachable.ExitCode() ||
 		d.ExitCode != code || d.engine("openai").Ready {
 		t.Errorf("exit code %d, %+v", code, d.engine("openai"))
 	}
@@ -301,7 +302,7 @@ func TestWhatBackendsReach(t *testing.T) {
 }
 
 // A machine with an AMD GPU, as the kernel shows it.
-func TestGPUsAreToldWithWhatIsFree(t *testing.T) {
+func TestDoctorReportsFreeGPUMemory(t *testing.T) {
 	o := gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}
 	for name, text := range map[string]string{"uevent": "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n",
 		"drm/renderD128/dev": "226:128\n",

@@ -110,7 +110,8 @@ func plannedCellOf(of *resolve.Cell) plannedCell {
 		Context: max(s.Model.Context, p.Context, 0), DType: p.DType, KVDType: p.KVDType, Start: p.Start,
 		WebLLM: p.WebLLMVersion, Threads: p.Threads, Attempts: resolve.Attempts(*p),
 		Launches: resolve.Launches(s, shape),
-		MemoryB:  of.Forecast.Best, HighB: of.Forecast.High, Risk: of.Forecast.Risk, Seconds: of.Forecast.Seconds}
+		MemoryB:  of.Prediction.Best, HighB: of.Prediction.High, Risk: of.Prediction.Risk,
+		Seconds: of.Prediction.Seconds}
 	if t := shape.Traffic; t != nil {
 		c.AtOnce, c.open = max(t.Concurrency, 1), t.Loop == record.OpenLoop
 		if c.open && t.Concurrency == 0 {

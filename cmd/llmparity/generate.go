@@ -119,7 +119,7 @@ func (f *generateFlags) once(ctx context.Context, build func(context.Context, pl
 func taken(stdout io.Writer, of record.EngineInfo, u record.Usage, pieces int, load time.Duration) {
 	fmt.Fprintf(stdout, "%s %s\n", of.Name, of.Version)
 	cached := fmt.Sprintf("%d of them from a cache", u.CachedTokens)
-	if u.CachedTokens == record.CacheUntold {
+	if u.CachedTokens == record.CacheUnknown {
 		cached = "the engine does not report how many came from a cache"
 	}
 	fmt.Fprintf(stdout, "prompt     %d tokens, %s\n", max(u.PromptTokens, len(u.PromptIDs)), cached)

@@ -48,8 +48,8 @@ func reuse(t *testing.T, name string) {
 	}
 	for _, a := range r.Attempts[2:] {
 		_, loads := a.Phase(record.Load)
-		_, told := a.Engine()
-		if a.OpenedBy != first.ID || loads || !a.Counted() || !told {
+		_, reported := a.Engine()
+		if a.OpenedBy != first.ID || loads || !a.Counted() || !reported {
 			t.Errorf("repetition %d: opened by %d, load: %v, %s %s", a.Repetition, a.OpenedBy, loads, a.Status, a.Error)
 		}
 		if of := pids(a); len(of) == 0 ||

@@ -8,6 +8,6 @@ import (
 )
 
 // The same at more instants than a quick test has time for.
-func TestRunsThatAreKilledOftenGoOn(t *testing.T) {
+func TestRunKilledManyTimesResumes(t *testing.T) {
 	killAndResume(t, slices.Repeat([]int{1, 2}, 25)...)
 }

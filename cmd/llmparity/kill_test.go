@@ -38,7 +38,7 @@ include:
 // A run that was killed at any instant, and some of them again when they were gone on with, ends with what it would
 // have had undisturbed: the same cells, no repetition twice, nothing lost that was committed, and nothing left behind.
 // Five kills in two runs: what takes long is to end one, for that a browser is started each time.
-func TestKilledRunsGoOn(t *testing.T) { killAndResume(t, 2, 3) }
+func TestKilledRunsResume(t *testing.T) { killAndResume(t, 2, 3) }
 
 // killAndResume kills each of several runs so many times.
 func killAndResume(t *testing.T, times ...int) {
@@ -66,11 +66,11 @@ func killAndResume(t *testing.T, times ...int) {
 				t.Logf("kill %d after %s of some %s: ended before %v, a record %v", kills+1, at.Round(time.Millisecond),
 					took.Round(time.Millisecond), ended, err == nil)
 				if err != nil { // it had not begun to record: it is begun anew
-					cmd = goneOn(cmd, "run", "-q", "plan.yaml")
+					cmd = resumed(cmd, "run", "-q", "plan.yaml")
 					continue
 				}
 				safe = nothingLost(t, latest, safe)
-				cmd = goneOn(cmd, "run", "-q", "--resume", latest)
+				cmd = resumed(cmd, "run", "-q", "--resume", latest)
 			}
 			if stdout, stderr, code := output(t, cmd); code != 0 {
 				t.Fatalf("gone on with: exit code %d\n%s%s", code, stdout, stderr)
@@ -99,8 +99,8 @@ func planned(t *testing.T) *exec.Cmd {
 	return cmd
 }
 
-// goneOn is another command where an earlier one was.
-func goneOn(earlier *exec.Cmd, args ...string) *exec.Cmd {
+// resumed is another command where an earlier one was.
+func resumed(earlier *exec.Cmd, args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Dir, cmd.Env = earlier.Dir, earlier.Env
 	return cmd

@@ -56,7 +56,8 @@ func TestLlamaCppsProgramsInOneRun(t *testing.T) {
 	}
 	for _, c := range compare.Runs(r).Cells {
 		for _, name := range []string{figure.Weights, figure.KVReserved, figure.KVUsed, figure.Workspaces} {
-			if f := evidence.Held(c.Memory.Measure, name); !f.Known() || f.Method != evidence.EngineLog || f.Blind == "" {
+			if f := evidence.Held(c.Memory.Measure, name); !f.Known() || f.Method != evidence.EngineLog ||
+				f.Blind == "" {
 				t.Errorf("%s of %s: %+v", name, c.Label, f)
 			}
 		}

@@ -116,7 +116,7 @@ func TestAServerSaysWhatLlamaCppSays(t *testing.T) {
 	}
 }
 
-func TestServersThatCannotBeAskedAreToldOfInALine(t *testing.T) {
+func TestUnreachableServerIsOneLine(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	server := openaitest.Llama(t, m.Path, "-np", "1", "-c", "512", "--alias", "mouse")
 	down := fmt.Sprintf("http://127.0.0.1:%d", openaitest.FreePort(t))

@@ -52,7 +52,7 @@ func TestEnginesGiveTheReferencesTokens(t *testing.T) {
 
 // A token that ends the text is one like any other when a number of tokens is asked for: engines that forbade it, or
 // stopped, would part from the rest. The tiny model never chooses its own, so a token that it does choose is made one.
-func TestEnginesGoOnBehindTheEnd(t *testing.T) {
+func TestEnginesContinueAfterEnd(t *testing.T) {
 	const n = 24
 	c := enginetest.Tiny(t, n)[1]
 	m := withMetadata(t, c.Model, "tokenizer.ggml.eos_token_id", uint32(c.Expected[n/2]))

@@ -99,7 +99,7 @@ func TestTheContextIsTheModelsOwn(t *testing.T) {
 		own        int
 		plan, flag string
 		want       int
-		told       bool
+		reported   bool
 	}{
 		{512, "", "", 512, false},
 		{8192, "", "", resolve.MaxUnasked, true},
@@ -123,13 +123,14 @@ func TestTheContextIsTheModelsOwn(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, stderr, code := output(t, cmd)
-			if code != 0 || strings.Contains(stderr, "context: 4096 tokens of the model's 8192") != c.told {
+			if code != 0 || strings.Contains(stderr, "context: 4096 tokens of the model's 8192") != c.reported {
 				t.Errorf("exit code %d\n%s", code, stderr)
 			}
 			latest := filepath.Join(cmd.Dir, "results", "latest")
 			p := resolved(t, latest)
 			written, err := os.ReadFile(filepath.Join(latest, "plan.yaml"))
-			if err != nil || p.Context != c.want || strings.Contains(string(written), "none was asked for") != c.told {
+			if err != nil || p.Context != c.want ||
+				strings.Contains(string(written), "none was asked for") != c.reported {
 				t.Errorf("context %d, want %d (%v)\n%s", p.Context, c.want, err, written)
 			}
 			r, err := record.Open(latest)

@@ -16,7 +16,7 @@ import (
 
 // What is foretold of a run of the real llama.cpp is what its log says of its buffers, and its settings have the same
 // names and values as those that it tells itself.
-func TestWhatIsForetoldIsWhatLlamaCppHas(t *testing.T) {
+func TestPredictionMatchesLlamaCpp(t *testing.T) {
 	cmd := program(t, "run", "-q", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "8", "--context",
 		"1024",
 		"--llamacpp-ubatch", "128", "--llamacpp-flash-attention", "on", "--llamacpp-cache-type-v", "f16",
@@ -60,11 +60,11 @@ func foreseen(t *testing.T, r *record.Run, a *record.Attempt) {
 	for name, value := range map[string]string{estimate.Weights: "weights_bytes",
 		estimate.KVReserved: "kv_reserved_bytes", estimate.KVUsed: "kv_used_bytes"} {
 		part, _ := p.Part(name)
-		told := a.AtEdge(record.Measure, method, value)
-		if len(told) != 1 {
-			t.Errorf("cell %d, %s: %v is told", a.Cell, value, told)
+		reported := a.AtEdge(record.Measure, method, value)
+		if len(reported) != 1 {
+			t.Errorf("cell %d, %s: %v is told", a.Cell, value, reported)
 		}
-		for _, bytes := range told {
+		for _, bytes := range reported {
 			if math.Abs(float64(part.Best)-bytes) > 0.01*bytes {
 				t.Errorf("cell %d, %s: %d bytes are foretold, %s says %.0f", a.Cell, name, part.Best, method, bytes)
 			}
@@ -72,8 +72,8 @@ func foreseen(t *testing.T, r *record.Run, a *record.Attempt) {
 	}
 	info, _ := a.Engine()
 	for name, granted := range p.Setup {
-		if told, ok := info.Policy[name]; ok && told != granted {
-			t.Errorf("cell %d, %s: %q was taken for granted, the engine says %q", a.Cell, name, granted, told)
+		if reported, ok := info.Policy[name]; ok && reported != granted {
+			t.Errorf("cell %d, %s: %q was taken for granted, the engine says %q", a.Cell, name, granted, reported)
 		}
 	}
 	if part, ok := p.Part(estimate.Increase); !ok || part.Best <= 0 {

@@ -27,7 +27,7 @@ func TestProfilesStayInTheRunsFolder(t *testing.T) {
 
 // What decides comes first and in short; --details has all that is known of memory.
 func TestDetails(t *testing.T) {
-	dir := foretoldRun(t, t.TempDir(), "details", 0.53125)
+	dir := predictedRun(t, t.TempDir(), "details", 0.53125)
 	for _, command := range []string{"report", "compare"} {
 		var short, long, errs strings.Builder
 		if code := execute([]string{command, dir}, &short, &errs) +

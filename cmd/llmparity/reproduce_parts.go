@@ -39,7 +39,7 @@ func enginesOf(was *record.Run) []ranEngine {
 		setups[c.ID] = c.Setup
 	}
 	var out []ranEngine
-	at, told := map[string]int{}, map[[2]int]bool{}
+	at, reported := map[string]int{}, map[[2]int]bool{}
 	for _, a := range was.Attempts {
 		var last *record.EngineInfo
 		for _, e := range a.Events {
@@ -56,8 +56,8 @@ func enginesOf(was *record.Run) []ranEngine {
 			i = len(out)
 			at[key], out = i, append(out, ranEngine{EngineInfo: *last})
 		}
-		if setup := setups[a.Cell]; !told[[2]int{i, setup}] {
-			told[[2]int{i, setup}] = true
+		if setup := setups[a.Cell]; !reported[[2]int{i, setup}] {
+			reported[[2]int{i, setup}] = true
 			out[i].setups = append(out[i].setups, setupInfo{setup, last})
 		}
 	}

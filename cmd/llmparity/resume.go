@@ -36,8 +36,8 @@ var besides = []string{"resume", "retry-failed", "allow-changed", "quiet", "json
 	"under-test",
 	"inconclusive", "no-baseline", "mirror"}
 
-// goOn carries out what is missing of a run that was begun. Its plan is the folder's.
-func (f *runFlags) goOn(c *cobra.Command, args []string) error {
+// resumeRun carries out what is missing of a run that was begun. Its plan is the folder's.
+func (f *runFlags) resumeRun(c *cobra.Command, args []string) error {
 	var err error
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		switch {

@@ -80,7 +80,7 @@ plans' fields, ` + "`llmparity plan init`" + ` writes one to start from.`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.resume != "" {
-				return f.goOn(c, args)
+				return f.resumeRun(c, args)
 			}
 			if c.Flags().Changed("retry-failed") || c.Flags().Changed("allow-changed") {
 				return fault.New(fault.Usage, "add --resume DIR",

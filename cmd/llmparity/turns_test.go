@@ -70,7 +70,7 @@ func TestRunAgainstTakesTurnsAndIsResumed(t *testing.T) {
 	for side, run := range map[string]*record.Run{"1": now, "2": base} {
 		counted, threads := 0, ""
 		for _, a := range run.Attempts {
-			if info, told := a.Engine(); a.Counted() && told {
+			if info, reported := a.Engine(); a.Counted() && reported {
 				counted++
 				threads = info.Policy["threads"]
 			}

@@ -79,11 +79,11 @@ func validation(ctx context.Context, root string) (*compare.Validation, error) {
 	if len(v.Cells) > 0 {
 		return v, nil
 	}
-	return nil, nothingForetold(root, v)
+	return nil, nothingPredicted(root, v)
 }
 
-// nothingForetold says why there is nothing to hold against anything.
-func nothingForetold(root string, v *compare.Validation) error {
+// nothingPredicted says why there is nothing to hold against anything.
+func nothingPredicted(root string, v *compare.Validation) error {
 	why := ""
 	if len(v.Absent) > 0 {
 		why = " (" + v.Absent[0] + ")"

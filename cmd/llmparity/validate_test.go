@@ -14,13 +14,13 @@ import (
 	"llmparity/internal/record"
 )
 
-// foretoldRun writes a run of which memory was foretold and measured, as the page's ledger tells it.
-func foretoldRun(t *testing.T, root, name string, kv float64) string {
+// predictedRun writes a run of which memory was foretold and measured, as the page's ledger tells it.
+func predictedRun(t *testing.T, root, name string, kv float64) string {
 	t.Helper()
 	e := comparetest.Measured(comparetest.Browser(2), comparetest.Page())
-	e.Prediction = &record.Prediction{Source: "webllm-package", Parts: []record.Foretold{
-		comparetest.Foretell(figure.ModelWeights, 4.004, 4.004, 4.004, "f32"),
-		comparetest.Foretell(figure.KVCache, kv, kv, kv, "f32")}}
+	e.Prediction = &record.Prediction{Source: "webllm-package", Parts: []record.Predicted{
+		comparetest.Predict(figure.ModelWeights, 4.004, 4.004, 4.004, "f32"),
+		comparetest.Predict(figure.KVCache, kv, kv, kv, "f32")}}
 	return comparetest.Write(t, root, name, e)
 }
 
@@ -32,8 +32,8 @@ func validate(args ...string) (stdout, stderr string, code int) {
 
 func TestValidate(t *testing.T) {
 	root := t.TempDir()
-	good := foretoldRun(t, filepath.Join(root, "a", "b"), "good", 0.53125)
-	foretoldRun(t, root, "bad", 1.0625) // its latest is a link, which must not count twice
+	good := predictedRun(t, filepath.Join(root, "a", "b"), "good", 0.53125)
+	predictedRun(t, root, "bad", 1.0625) // its latest is a link, which must not count twice
 	comparetest.Write(t, root, "before", comparetest.Native(1))
 	out, errs, code := validate(root)
 	if code != 0 {
@@ -73,12 +73,12 @@ func TestValidate(t *testing.T) {
 // What is broken is said, and the rest goes on.
 func TestValidateBrokenFolders(t *testing.T) {
 	root := t.TempDir()
-	foretoldRun(t, root, "good", 0.5)
-	broken := foretoldRun(t, root, "broken", 0.5)
+	predictedRun(t, root, "good", 0.5)
+	broken := predictedRun(t, root, "broken", 0.5)
 	if err := os.Truncate(filepath.Join(broken, "run.json"), 10); err != nil {
 		t.Fatal(err)
 	}
-	headless := foretoldRun(t, root, "headless", 0.5)
+	headless := predictedRun(t, root, "headless", 0.5)
 	if err := os.Remove(filepath.Join(headless, "run.json")); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestValidateWithNothingToSay(t *testing.T) {
 
 // A profile of ours goes into compare-estimates with all that it holds.
 func TestCompareEstimatesReadsOurProfiles(t *testing.T) {
-	dir := foretoldRun(t, t.TempDir(), "own", 0.5)
+	dir := predictedRun(t, t.TempDir(), "own", 0.5)
 	var out, errs strings.Builder
 	if code := execute([]string{"report", dir, "--profile"}, &out, &errs); code != 0 {
 		t.Fatalf("code %d, %s", code, errs.String())

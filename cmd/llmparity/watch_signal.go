@@ -35,17 +35,17 @@ func takeSignals(ctx context.Context, say func(string)) *signals {
 func (s *signals) follow(say func(string)) {
 	defer close(s.done)
 	var c *watch.Command
-	told := false // of it
+	reported := false // of it
 	var last os.Signal
 	var at time.Time
 	for patient := true; ; {
 		select {
 		case c = <-s.started:
-			told = true
+			reported = true
 			continue
 		case got, open := <-s.come:
-			if open && !told { // it is just being started: the signal may be for it
-				c, told = <-s.started, true
+			if open && !reported { // it is just being started: the signal may be for it
+				c, reported = <-s.started, true
 			}
 			typed := got == os.Interrupt && watch.OfTerminal()
 			again := got == last && time.Since(at) <= oneSignal && !typed

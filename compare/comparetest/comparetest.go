@@ -116,7 +116,7 @@ func Write(t testing.TB, root, name string, engines ...Engine) string {
 	}
 	g := &generator{w: w, now: Start.Add(2 * time.Second), rand: rand.New(rand.NewPCG(7, 11))}
 	for _, e := range engines {
-		if e.foretell(w) {
+		if e.predict(w) {
 			continue // refused
 		}
 		if e.Warmup {
@@ -149,8 +149,8 @@ func (e Engine) score(w *record.Writer) {
 	r.End(record.OK, "", nil, record.Cost{})
 }
 
-// foretell writes what is known of a cell before its first launch, and tells whether it is refused.
-func (e Engine) foretell(w *record.Writer) bool {
+// predict writes what is known of a cell before its first launch, and tells whether it is refused.
+func (e Engine) predict(w *record.Writer) bool {
 	if e.Prediction != nil {
 		p := *e.Prediction
 		p.Cell = e.Cell.ID
@@ -165,9 +165,9 @@ func (e Engine) foretell(w *record.Writer) bool {
 	return r.Refused
 }
 
-// Foretell makes a part of a prediction, in MiB.
-func Foretell(name string, low, best, high float64, dtype string) record.Foretold {
-	f := record.Foretold{Name: name, Low: mib(low), Best: mib(best), High: mib(high), DType: dtype,
+// Predict makes a part of a prediction, in MiB.
+func Predict(name string, low, best, high float64, dtype string) record.Predicted {
+	f := record.Predicted{Name: name, Low: mib(low), Best: mib(best), High: mib(high), DType: dtype,
 		Method: "arithmetic", Confidence: "medium"}
 	if low == high {
 		f.Confidence = "high"
@@ -370,7 +370,7 @@ func (l *launch) edge(meter int, p record.Phase) {
 	}
 }
 
-func (l *launch) read(at time.Time, level float64, dear bool, edge record.Phase) {
+func (l *launch) read(at time.Time, level float64, expensive bool, edge record.Phase) {
 	statm, smaps := record.Total{Method: record.MethodStatm, Sample: record.NewSample()},
 		record.Total{Method: record.MethodSmapsRollup, Sample: record.NewSample()}
 	for i, p := range l.e.Processes {
@@ -381,7 +381,7 @@ func (l *launch) read(at time.Time, level float64, dear bool, edge record.Phase)
 		l.r.Sample(l.statm[i], s)
 		sum(&statm, s)
 		l.reads++
-		if dear && !l.e.NoPSS {
+		if expensive && !l.e.NoPSS {
 			s.Begin = at.Add(-8 * time.Millisecond)
 			s.VMS, s.PSS, s.USS, s.Swap = record.Absent, mib(rss-p.Shared/2), mib(rss-p.Shared), 0
 			if l.e.Peaks && edge != "" {
@@ -393,7 +393,7 @@ func (l *launch) read(at time.Time, level float64, dear bool, edge record.Phase)
 		}
 	}
 	l.r.Total(statm)
-	if dear && !l.e.NoPSS {
+	if expensive && !l.e.NoPSS {
 		l.r.Total(smaps)
 	}
 }

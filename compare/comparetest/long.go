@@ -37,7 +37,7 @@ func Long(t testing.TB, root string, samples, tokens int) string {
 		processes += len(e.Processes)
 	}
 	// A second of both engines has so many rows, and each has its launches.
-	perSecond := float64(processes) * (1/longTick.Seconds() + 1/longDear.Seconds())
+	perSecond := float64(processes) * (1/longTick.Seconds() + 1/longExpensive.Seconds())
 	length := time.Duration(float64(samples) / longLaunches / perSecond * float64(time.Second))
 	g := &generator{w: w, now: Start.Add(2 * time.Second), rand: rand.New(rand.NewPCG(3, 5))}
 	for _, e := range engines {
@@ -53,9 +53,9 @@ func Long(t testing.TB, root string, samples, tokens int) string {
 
 // The intervals of a long run.
 const (
-	longTick = 100 * time.Millisecond
-	longDear = 2 * time.Second
-	longPage = 250 * time.Millisecond
+	longTick      = 100 * time.Millisecond
+	longExpensive = 2 * time.Second
+	longPage      = 250 * time.Millisecond
 )
 
 // longPhases are the phases with their shares of a launch.
@@ -80,7 +80,7 @@ func (g *generator) long(e Engine, repetition int, length time.Duration, tokens 
 	for _, p := range longPhases {
 		begin := g.now
 		end := begin.Add(time.Duration(p.share * float64(length)))
-		spike := begin.Add(time.Duration(g.rand.Float64() * float64(end.Sub(begin)))).Truncate(longDear)
+		spike := begin.Add(time.Duration(g.rand.Float64() * float64(end.Sub(begin)))).Truncate(longExpensive)
 		for at := begin; at.Before(end); at = at.Add(longTick) {
 			since := at.Sub(Start)
 			level := longLevel(p.name, float64(at.Sub(begin))/float64(end.Sub(begin)))
@@ -88,7 +88,7 @@ func (g *generator) long(e Engine, repetition int, length time.Duration, tokens 
 				level += 0.5 // for one tick
 			}
 			if e.Resident || p.name != record.Baseline {
-				l.read(at, level, since%longDear < longTick, "")
+				l.read(at, level, since%longExpensive < longTick, "")
 			}
 			if page != 0 && since%longPage < longTick {
 				s := record.NewSample()

@@ -130,8 +130,8 @@ func partsChanged(b, n *compare.Cell) (out differences) {
 		kind := kindOf(key, x, y)
 		// The first of a kind says it: a sum that goes with a version says no more. What one side does not tell may
 		// be of an older llmparity.
-		untold := (x == "" || y == "") && key != "browser"
-		if x == y || untold || seen[kind] || kind == plan.TestEngine && was.Version != is.Version {
+		unreported := (x == "" || y == "") && key != "browser"
+		if x == y || unreported || seen[kind] || kind == plan.TestEngine && was.Version != is.Version {
 			continue
 		}
 		seen[kind] = true

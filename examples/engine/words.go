@@ -25,13 +25,13 @@ func (w *words) add(id int, last bool) string {
 	if !last {
 		whole = max(w.said, wholeCharacters(text))
 	}
-	told := text[w.said:whole]
+	reported := text[w.said:whole]
 	w.said = whole
 	if one := w.tokenizer.Decode([]int{id}); whole == len(text) && len(w.recent) > enough &&
 		!strings.ContainsRune(one, utf8.RuneError) {
 		w.recent, w.said = append(w.recent[:0], id), len(one)
 	}
-	return told
+	return reported
 }
 
 // wholeCharacters is where a text ends that may break off inside a character, of which bytes may already stand for

@@ -24,17 +24,17 @@ func TestWordsAddUpToTheText(t *testing.T) {
 	tokenizer := reference.NewTokenizer(v)
 	for _, text := range []string{"the quick brown fox", strings.Repeat("größe € 漢字 🙂 and ", 20), "漢\xe6\xbc"} {
 		ids := tokenizer.Encode(text)
-		words, told, longest := words{tokenizer: tokenizer}, "", 0
+		words, reported, longest := words{tokenizer: tokenizer}, "", 0
 		for i, id := range ids {
 			bit := words.add(id, i+1 == len(ids))
 			if i+1 < len(ids) && !utf8.ValidString(bit) {
 				t.Errorf("%q: token %d of %d adds %q", text, i, len(ids), bit)
 			}
-			told += bit
+			reported += bit
 			longest = max(longest, len(words.recent))
 		}
-		if told != tokenizer.Decode(ids) {
-			t.Errorf("%q is told as %q", text, told)
+		if reported != tokenizer.Decode(ids) {
+			t.Errorf("%q is told as %q", text, reported)
 		}
 		if longest > enough+utf8.UTFMax+1 {
 			t.Errorf("%q: %d tokens are looked back at", text, longest)

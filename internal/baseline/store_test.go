@@ -114,7 +114,7 @@ func TestABaselineTakesAnothersPlaceOnRequestAlone(t *testing.T) {
 	}
 }
 
-func TestADamagedBaselineIsTold(t *testing.T) {
+func TestDamagedBaselineIsReported(t *testing.T) {
 	root := t.TempDir()
 	run := opened(t, comparetest.Write(t, root, "first", comparetest.Native(6)))
 	s := baseline.Store{Dir: filepath.Join(root, "store")}

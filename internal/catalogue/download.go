@@ -255,14 +255,14 @@ func statusOf(resp *http.Response) error {
 
 // reading is a reader that tells how much it read.
 type reading struct {
-	from io.Reader
-	told func(n int)
+	from     io.Reader
+	reported func(n int)
 }
 
 func (r reading) Read(b []byte) (int, error) {
 	n, err := r.from.Read(b)
 	if n > 0 {
-		r.told(n)
+		r.reported(n)
 	}
 	return n, err
 }

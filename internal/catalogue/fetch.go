@@ -376,7 +376,7 @@ func (f *fetcher) get(ctx context.Context, w wanted) (File, error) {
 		return File{}, diskFault(err, f.store)
 	}
 	if file, err = f.download(ctx, w, path); err != nil {
-		return File{}, f.told(ctx, w, err)
+		return File{}, f.reported(ctx, w, err)
 	}
 	f.meter.finished(w.name)
 	return file, nil

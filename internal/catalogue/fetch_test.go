@@ -447,7 +447,7 @@ func TestSeveralAtOnce(t *testing.T) {
 	}
 }
 
-func TestAnEndedFetchIsGoneOnWith(t *testing.T) {
+func TestFetchResumes(t *testing.T) {
 	dir := randomMirror(t)
 	s := serve(t, dir)
 	o := catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}.Impatient()
@@ -619,7 +619,7 @@ func TestRefusedBeforeAnythingIsFetched(t *testing.T) {
 	}
 }
 
-func TestNobodyIsThere(t *testing.T) {
+func TestFetchWithoutServer(t *testing.T) {
 	s := serve(t, t.TempDir())
 	s.Close()
 	refused(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}, s.URL, "refused",

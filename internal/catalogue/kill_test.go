@@ -48,7 +48,7 @@ func fetchAsProgram() error {
 	return err
 }
 
-func TestFetchThatIsKilledIsGoneOnWith(t *testing.T) {
+func TestKilledFetchResumes(t *testing.T) {
 	dir := randomMirror(t)
 	s := serve(t, dir)
 	var once sync.Once

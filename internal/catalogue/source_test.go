@@ -8,7 +8,7 @@ import (
 	"llmparity/internal/catalogue"
 )
 
-func TestRedirectionsAreFollowedToWhereNobodyCanInterfere(t *testing.T) {
+func TestRedirectsStayOnHTTPS(t *testing.T) {
 	for _, c := range []struct {
 		from, to string
 		followed bool

@@ -72,8 +72,8 @@ func unreached(err error) bool {
 	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") || errors.As(err, &dns)
 }
 
-// told turns trouble with a file into a fault: which file, what is wrong with it, what to do.
-func (f *fetcher) told(ctx context.Context, w wanted, err error) error {
+// reported turns trouble with a file into a fault: which file, what is wrong with it, what to do.
+func (f *fetcher) reported(ctx context.Context, w wanted, err error) error {
 	var disk *errDisk
 	switch {
 	case ctx.Err() != nil:

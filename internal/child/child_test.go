@@ -196,7 +196,7 @@ func TestContextEndsTheProcess(t *testing.T) {
 	}
 }
 
-func TestAnEndThatNobodyAskedFor(t *testing.T) {
+func TestUnexpectedExit(t *testing.T) {
 	p, err := child.Start(t.Context(), exec.Command("true"))
 	if err != nil {
 		t.Fatal(err)

@@ -84,7 +84,7 @@ func promptTokens(r *record.Request) float64 {
 
 // cachedTokens is not known where the engine does not say.
 func cachedTokens(r *record.Request) float64 {
-	if r.CachedTokens == record.CacheUntold {
+	if r.CachedTokens == record.CacheUnknown {
 		return math.NaN()
 	}
 	return float64(r.CachedTokens)

@@ -72,7 +72,7 @@ func (f files) policies() []string {
 const asked = 16
 
 func (f files) frequencies(p *record.Processor) {
-	told := p.MHz > 0
+	reported := p.MHz > 0
 	for i, policy := range f.policies() {
 		p.Driver = cmp.Or(p.Driver, f.text(policy, "scaling_driver"))
 		if khz, ok := f.number(policy, "cpuinfo_max_freq"); ok {
@@ -81,7 +81,7 @@ func (f files) frequencies(p *record.Processor) {
 		if khz, ok := f.number(policy, "cpuinfo_min_freq"); ok && (p.MinMHz == 0 || float64(khz)/1000 < p.MinMHz) {
 			p.MinMHz = float64(khz) / 1000
 		}
-		if i < asked && !told {
+		if i < asked && !reported {
 			if khz, ok := f.number(policy, "scaling_cur_freq"); ok {
 				p.MHz = max(p.MHz, float64(khz)/1000)
 			}

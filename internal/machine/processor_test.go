@@ -98,7 +98,7 @@ func TestBigAndLittleCores(t *testing.T) {
 	}
 }
 
-func TestAProcessorOfWhichNothingIsTold(t *testing.T) {
+func TestUnknownProcessor(t *testing.T) {
 	if got := tree(nil).processor(parseCPUInfo("")); !reflect.DeepEqual(got, &record.Processor{SIMD: []string{}}) {
 		t.Errorf("%+v", got)
 	}

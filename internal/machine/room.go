@@ -16,8 +16,8 @@ func (f files) room() (free int64, how string, ok bool) {
 	}
 	dirs, unified := f.memoryGroups()
 	for _, dir := range dirs {
-		limit, left, told := f.left(dir, unified)
-		if told && (!ok || left < free) {
+		limit, left, reported := f.left(dir, unified)
+		if reported && (!ok || left < free) {
 			free, ok = left, true
 			how = fmt.Sprintf("the control group's limit of %.2f GiB, less what it uses", float64(limit)/(1<<30))
 		}
@@ -49,8 +49,8 @@ func (f files) left(dir string, unified bool) (limit, left int64, ok bool) {
 		limits, uses, inactive = "memory.max", "memory.current", []string{"inactive_file", "active_file"}
 	}
 	limit = parseLimit(f.text(dir, limits))
-	used, told := f.number(dir, uses)
-	if limit <= 0 || !told {
+	used, reported := f.number(dir, uses)
+	if limit <= 0 || !reported {
 		return 0, 0, false
 	}
 	for line := range strings.Lines(f.text(dir, "memory.stat")) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestLibrariesThatNobodyUsesGo(t *testing.T) {
+func TestUnusedLibrariesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	old := time.Now().Add(-unused - time.Hour)
 	for name, at := range map[string]time.Time{

@@ -15,7 +15,7 @@ import (
 
 const name = "@mlc-ai/web-llm"
 
-func TestTroubleIsToldInALine(t *testing.T) {
+func TestTroubleIsOneLine(t *testing.T) {
 	quiet := func(string) {}
 	for _, c := range []struct {
 		version string

@@ -74,7 +74,7 @@ func TestWhatRequestsAsk(t *testing.T) {
 	}
 }
 
-func TestImpossiblePromptsAreToldBefore(t *testing.T) {
+func TestImpossiblePromptsAreRefused(t *testing.T) {
 	v := vocabularies(t)["spm"]
 	m, err := NewMaker(reference.NewTokenizer(v))
 	if err != nil {

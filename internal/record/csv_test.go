@@ -180,15 +180,15 @@ func FuzzSamples(f *testing.F) {
 		}
 		s.deal()
 		for id, a := range attempts {
-			if got := told(a.Samples); got != told(want[id]) {
-				t.Errorf("attempt %d:\n%s, want\n%s", id, got, told(want[id]))
+			if got := reported(a.Samples); got != reported(want[id]) {
+				t.Errorf("attempt %d:\n%s, want\n%s", id, got, reported(want[id]))
 			}
 		}
 	})
 }
 
-// told has NaN equal to NaN.
-func told(samples []SampleRow) string {
+// reported has NaN equal to NaN.
+func reported(samples []SampleRow) string {
 	var b strings.Builder
 	for _, s := range samples {
 		fmt.Fprintln(&b, s.Source, s.NS, s.ReadNS, s.RSS, s.VMS, s.PSS, s.USS(), s.Swap(), s.HWM(), s.Edge())

@@ -76,7 +76,7 @@ type requestRow struct {
 
 func (r *requestRow) cached() int {
 	if r.CachedTokens == nil {
-		return CacheUntold
+		return CacheUnknown
 	}
 	return *r.CachedTokens
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // A full disk is had from /dev/full, which takes no byte.
-func TestFullDiskIsToldAndSticks(t *testing.T) {
+func TestFullDiskErrorSticks(t *testing.T) {
 	w, err := Create(t.TempDir(), Meta{Name: "full", Started: time.Now()}, Environment{}, nil)
 	if err != nil {
 		t.Fatal(err)

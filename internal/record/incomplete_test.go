@@ -72,15 +72,15 @@ func TestALaunchOfWhichAFileHasAPartIsNotKnown(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, a := range r.Attempts {
-				told := slices.ContainsFunc(
+				reported := slices.ContainsFunc(
 					a.Warnings, func(w record.Warning) bool {
 						return w.Code == "readings-missing" &&
 							strings.HasPrefix(w.Text, file)
 					})
 				if want := c.left[i] == 0 &&
-					(file != "metrics.csv" || name == "within a line"); has(a, file) != c.left[i] || told != want {
+					(file != "metrics.csv" || name == "within a line"); has(a, file) != c.left[i] || reported != want {
 					t.Errorf("%s cut %s: launch %d has %d rows, want %d; warned of: %v", file, name, a.ID, has(a, file),
-						c.left[i], told)
+						c.left[i], reported)
 				}
 			}
 		}

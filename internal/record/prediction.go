@@ -6,30 +6,30 @@ type Prediction struct {
 	Source string `json:"source"` // what it was worked out from: gguf, webllm-package …
 	// Setup is what was taken for granted: context, kv_dtype, ubatch …, under the names that an engine's Policy has.
 	Setup  map[string]string `json:"setup,omitempty"`
-	Parts  []Foretold        `json:"parts"`
+	Parts  []Predicted       `json:"parts"`
 	TokenB int64             `json:"kv_bytes_per_token,omitempty"`
 	Notes  []string          `json:"notes,omitempty"`
 	Absent string            `json:"absent,omitempty"` // why nothing is foretold
 }
 
 // Part finds one by its name.
-func (p Prediction) Part(name string) (Foretold, bool) {
+func (p Prediction) Part(name string) (Predicted, bool) {
 	for _, f := range p.Parts {
 		if f.Name == name {
 			return f, true
 		}
 	}
-	return Foretold{}, false
+	return Predicted{}, false
 }
 
-// Foretold is a part of the memory that a cell is to take, in bytes. Names are those of memory profiles of schema 2.0,
+// Predicted is a part of the memory that a cell is to take, in bytes. Names are those of memory profiles of schema 2.0,
 // and a name means what is measured under it: model_weights, kv_cache, kv_cache_used, activations, multi_gpu_overhead;
 // increase, by how much the engine's processes grow from the baseline (none, where no process is there before the load)
 // to their peak, by PSS; framework_overhead, what is left of the increase without weights, kv_cache, activations and
 // multi_gpu_overhead, which can be below zero; total, the peak with the baseline in it, only where the baseline is
 // known beforehand. Two have names of their own, because nothing measures them: program, the engine's program by
 // itself, and total_reserved, if all that is reserved were touched.
-type Foretold struct {
+type Predicted struct {
 	Name       string `json:"name"`
 	Low        int64  `json:"low_bytes"`
 	Best       int64  `json:"bytes"`

@@ -12,7 +12,7 @@ func TestPredictionsAndRisksAreOfTheirCells(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := Prediction{Cell: 2, Source: "gguf", Setup: map[string]string{"context": "512"}, TokenB: 9,
-		Parts: []Foretold{{Name: "model_weights", Low: 1, Best: 2, High: 3, DType: "f32", Method: "its tensors",
+		Parts: []Predicted{{Name: "model_weights", Low: 1, Best: 2, High: 3, DType: "f32", Method: "its tensors",
 			Confidence: "high"}}}
 	r := Risk{Cell: 1, Level: RiskHigh, Refused: true, Reasons: []string{"too much"},
 		Places: []Place{{Name: "ram", Need: 5, High: 6, Free: 4, Level: RiskHigh, How: "counted"}}}

@@ -207,8 +207,8 @@ type Token struct {
 	At    time.Time
 }
 
-// CacheUntold is the number of prompt tokens from a cache where there may be one and the engine does not tell.
-const CacheUntold = -1
+// CacheUnknown is the number of prompt tokens from a cache where there may be one and the engine does not tell.
+const CacheUnknown = -1
 
 // Usage is what a request came to.
 type Usage struct {

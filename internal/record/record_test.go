@@ -374,14 +374,14 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-func TestTokensOfACacheAreToldOrNot(t *testing.T) {
+func TestCachedTokens(t *testing.T) {
 	w, err := record.Create(t.TempDir(), record.Meta{Name: "cache", Started: time.Now()}, record.Environment{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.Cell(record.Cell{ID: 1})
 	a := w.Begin(record.Cell{ID: 1}, 1, false, 0)
-	want := []int{0, 3, record.CacheUntold}
+	want := []int{0, 3, record.CacheUnknown}
 	for _, n := range want {
 		a.Request(record.Measure, record.Usage{CachedTokens: n, Sent: time.Now()}, nil, time.Now())
 	}

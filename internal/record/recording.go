@@ -225,7 +225,7 @@ func (r *Recording) RequestIn(slot Slot, due time.Time, p Phase, u Usage, tokens
 		PromptIDs:    u.PromptIDs,
 		PromptTokens: u.PromptTokens, Generated: u.Generated, Tokens: len(tokens), Text: u.Text, Finish: u.Finish,
 		Reported: u.Reported, Slot: slot}
-	if u.CachedTokens != CacheUntold {
+	if u.CachedTokens != CacheUnknown {
 		row.CachedTokens = &u.CachedTokens
 	}
 	w.putLocked(entry{Attempt: r.id, Request: row})

@@ -92,7 +92,7 @@ func wholeAttempt(a *Attempt) error {
 
 // A kill leaves any part of what was written behind the last commit, in each file. What was committed is there when the
 // run is resumed, and no row becomes another attempt's.
-func TestWhateverAKillLeavesIsGoneOnWith(t *testing.T) {
+func TestRecordOfKilledRunResumes(t *testing.T) {
 	w := made(t)
 	w.Cell(resumed)
 	const attempts = 4
@@ -118,7 +118,7 @@ func TestWhateverAKillLeavesIsGoneOnWith(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		goOnWith(t, dir, committed)
+		resumeFrom(t, dir, committed)
 		if t.Failed() {
 			t.Fatalf("round %d, behind %d commits", round, committed)
 		}
@@ -137,7 +137,7 @@ func endOf(t *testing.T, dir string, attempt int) int64 {
 	return int64(i + strings.Index(string(text[i:]), "\n"))
 }
 
-func goOnWith(t *testing.T, dir string, committed int) {
+func resumeFrom(t *testing.T, dir string, committed int) {
 	t.Helper()
 	w, s, err := Reopen(dir)
 	if err != nil {
@@ -180,7 +180,7 @@ func goOnWith(t *testing.T, dir string, committed int) {
 
 // Files that are cut anywhere, which no kill does, are gone on with or refused by name; the numbers of what has rows
 // are not given again.
-func TestFilesCutAnywhereAreGoneOnWith(t *testing.T) {
+func TestTruncatedRecordResumes(t *testing.T) {
 	w := made(t)
 	w.Cell(resumed)
 	for n := range 4 {

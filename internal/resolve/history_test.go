@@ -36,7 +36,7 @@ func pastJournal(t *testing.T, attempts ...measured) string {
 }
 
 // What a plan takes is foretold of its prompts as well as of what it generates, whatever lengths earlier runs had.
-func TestTimeIsForetoldOfPromptsToo(t *testing.T) {
+func TestTimePredictionIncludesPrompts(t *testing.T) {
 	const perPrompt, perGenerated = 0.02, 0.1
 	of := func(prompt, generated float64) measured {
 		return measured{prompt*perPrompt + generated*perGenerated, prompt, generated}

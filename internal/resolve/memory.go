@@ -216,7 +216,7 @@ func predicted(cell int, e estimate.Estimate) record.Prediction {
 	p := record.Prediction{Cell: cell, Source: e.Model.Source, Setup: e.Settings(), TokenB: e.PerToken,
 		Notes: e.Warnings}
 	for _, c := range e.AsMeasured() {
-		p.Parts = append(p.Parts, record.Foretold{Name: c.Name, Low: c.Low, Best: c.Best, High: c.High, DType: c.DType,
+		p.Parts = append(p.Parts, record.Predicted{Name: c.Name, Low: c.Low, Best: c.Best, High: c.High, DType: c.DType,
 			Method: c.Method, Confidence: string(c.Confidence)})
 	}
 	return p

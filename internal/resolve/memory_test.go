@@ -83,7 +83,7 @@ func TestOthersLayNothingOutAnew(t *testing.T) {
 
 // Where there is no room for what is asked for, a launch says so in words of its own; what is foretold is of what there
 // is room for.
-func TestForecastsOfMoreThanThereIsRoomFor(t *testing.T) {
+func TestPredictionsBeyondFreeMemory(t *testing.T) {
 	small, err := (model.Finder{}).Find(t.Context(), model.Tiny, 16)
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func TestABrowserIsAskedOnceForItsAdapter(t *testing.T) {
 	}
 }
 
-func TestRoomIsForetoldForTheLongestOfWhatIsAsked(t *testing.T) {
+func TestMemoryIsPredictedForTheLongestRequest(t *testing.T) {
 	f := predictorOf(engine.Model{})
 	for name, c := range map[string]struct {
 		traffic       *record.Traffic

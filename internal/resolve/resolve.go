@@ -59,14 +59,14 @@ type Options struct {
 // Resolver resolves the setups of one plan. It keeps what it has found out.
 type Resolver struct {
 	Options
-	launches  map[launchKey]*launch
-	sets      map[setKey]*set
-	opened    *set // engines of the setup that is carried out
-	models    map[modelKey]foundModel
-	fetches   []model.Fetch
-	prompts   promptCache
-	estimates estimates
-	forecasts forecasts
+	launches    map[launchKey]*launch
+	sets        map[setKey]*set
+	opened      *set // engines of the setup that is carried out
+	models      map[modelKey]foundModel
+	fetches     []model.Fetch
+	prompts     promptCache
+	estimates   estimates
+	predictions predictions
 }
 
 // New makes a Resolver for one plan.
@@ -74,7 +74,7 @@ func New(o Options) *Resolver {
 	r := &Resolver{Options: o, launches: map[launchKey]*launch{}, sets: map[setKey]*set{},
 		models: map[modelKey]foundModel{}, prompts: newPromptCache(), estimates: newEstimates()}
 	if o.Dry {
-		r.forecasts = forecasts{pastRuns(o.Results), map[memoryKey]Forecast{}, map[howKey]howMemory{}, nil}
+		r.predictions = predictions{pastRuns(o.Results), map[memoryKey]Prediction{}, map[howKey]howMemory{}, nil}
 	}
 	return r
 }
@@ -106,9 +106,9 @@ type Cell struct {
 	Shape   *plan.Shape
 	Engine  string // its name in plans
 	Verdict engine.Verdict
-	// Forecast is what it is likely to take, where it was asked for a dry run and is not refused.
-	Forecast Forecast
-	at       int // of the setup's engines
+	// Prediction is what it is likely to take, where it was asked for a dry run and is not refused.
+	Prediction Prediction
+	at         int // of the setup's engines
 }
 
 // Resolve answers for each cell of a plan. An error says that there are no answers: the plan has no cells, or ctx is
@@ -161,7 +161,7 @@ func (r *Resolver) setup(ctx context.Context, out *Plan, planned plan.Setup) {
 					c.Verdict = engine.Refuse(err)
 				} else {
 					out.note(queues(e, shape))
-					c.Forecast = r.forecast(ctx, &c)
+					c.Prediction = r.prediction(ctx, &c)
 				}
 			}
 			out.Cells = append(out.Cells, c)

@@ -29,9 +29,9 @@ func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, 
 		if err != nil {
 			return out, nil, err
 		}
-		told := newPredictor(r, s)
+		reported := newPredictor(r, s)
 		out.Model, out.Pieces, out.Ask = s.Model, model.Pieces(s.Model), r.prompts.ask(s.Shapes, s.Model)
-		out.Foretell, out.Judge, out.Reference = told.predict, told.judge, p.reference(s)
+		out.Predict, out.Judge, out.Reference = reported.predict, reported.judge, p.reference(s)
 		out.Refused = func(c record.Cell) error { return p.Cells[c.ID-1].Verdict.Err() }
 		files := map[engine.Engine]func(engine.Model) []string{}
 		for _, e := range s.launch.set.engines {

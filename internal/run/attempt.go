@@ -179,7 +179,7 @@ func (a *attempt) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if info, told := l.totals.engine(); told {
+	if info, reported := l.totals.engine(); reported {
 		if err := a.past.sameEngine(a.runner, a.setup, a.cell.Engine, info); err != nil {
 			return err
 		}

@@ -82,7 +82,7 @@ func (slowSession) Generate(ctx context.Context, r engine.Request, token func(re
 
 // SIGKILL at any instant costs the attempt that goes on, and nothing else: what is resumed ends as what nobody
 // disturbed.
-func TestKilledRunsAreGoneOnWith(t *testing.T) {
+func TestKilledRunResumes(t *testing.T) {
 	undisturbed, err := run.Do(t.Context(), withOut(sweep(), t.TempDir()))
 	if err != nil {
 		t.Fatal(err)

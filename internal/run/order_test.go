@@ -75,7 +75,7 @@ func without(launches []string) (cells []string) {
 	return cells
 }
 
-func TestASeedThatNobodyGaveIsRecorded(t *testing.T) {
+func TestDrawnSeedIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := manyCells(t)
 		o.Plan.Order = plan.Shuffled

@@ -78,8 +78,8 @@ func TestChosenPhasesAreProfiledAndMarked(t *testing.T) {
 		}
 		for i := range r.Attempts {
 			first := i%2 == 0
-			if marked, told := warned(r, i, "profiled") == 1, warned(r, i, "not-profiled") == 1; marked != first ||
-				told == first {
+			if marked, reported := warned(r, i, "profiled") == 1, warned(r, i, "not-profiled") == 1; marked != first ||
+				reported == first {
 				t.Errorf("attempt %d: warnings %+v", i+1, r.Attempts[i].Warnings)
 			}
 		}

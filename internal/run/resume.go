@@ -18,9 +18,9 @@ import (
 // past is what a run that is gone on with has made before. A nil past is that of a new run: it has made nothing.
 type past struct {
 	*record.State
-	changed []record.Difference
-	lost    int             // attempts that failed, and are not made again
-	told    map[string]bool // engines that are not what they were
+	changed  []record.Difference
+	lost     int             // attempts that failed, and are not made again
+	reported map[string]bool // engines that are not what they were
 }
 
 // refusal is why a run can't be gone on with: nothing is recorded of it, and the run ends.
@@ -34,7 +34,7 @@ func (r *runner) scan() (*past, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &past{State: s, told: map[string]bool{}}
+	p := &past{State: s, reported: map[string]bool{}}
 	if err := p.samePlan(r); err != nil {
 		return nil, err
 	}
@@ -373,14 +373,14 @@ func (p *past) sameEngine(r *runner, s *current, name string, is record.EngineIn
 		return nil
 	}
 	was, known := p.Engine(s.ID, name)
-	if !known || p.told[fmt.Sprint(s.ID, " ", name)] {
+	if !known || p.reported[fmt.Sprint(s.ID, " ", name)] {
 		return nil
 	}
 	for _, d := range engineDifferences(was, is) {
 		if !r.AllowChanged {
 			return changed("%s is not what began the run in %s (%s)", name, p.Dir, d)
 		}
-		p.told[fmt.Sprint(s.ID, " ", name)] = true
+		p.reported[fmt.Sprint(s.ID, " ", name)] = true
 		r.w.Warn(record.Warning{Code: "resumed-elsewhere",
 			Text: fmt.Sprintf("when the run was gone on with, %s was not what it was before: %s", name, d)})
 	}

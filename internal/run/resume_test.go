@@ -61,7 +61,7 @@ func made(r *record.Run) (out []string) {
 	return out
 }
 
-func TestARunIsGoneOnWith(t *testing.T) {
+func TestResume(t *testing.T) {
 	for isolation, want := range map[string][]string{
 		plan.OfLaunch: {"c1 r0 ok by 0", "c2 r0 ok by 0", "c1 r1 ok by 0", "c2 r1 ok by 0", "c1 r2 ok by 0",
 			"c2 r2 ok by 0", "c1 r3 ok by 0", "c2 r3 ok by 0"},
@@ -127,7 +127,7 @@ func TestWhatFailedIsTriedAgainWhereThatIsAskedFor(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotAsItWasIsNotGoneOnWith(t *testing.T) {
+func TestResumeRefusesChangedInputs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &telling{scripted: scripted{name: "a"}}
 		fresh := func() run.Options {
@@ -208,7 +208,7 @@ func (e *versioned) Open(ctx context.Context, p engine.Probe) (engine.Session, e
 	return s, err
 }
 
-func TestAnotherEngineIsNotGoneOnWith(t *testing.T) {
+func TestResumeRefusesAnotherEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &versioned{&telling{scripted: scripted{name: "a"}}, "1"}
 		o := options(t, e)
@@ -221,13 +221,13 @@ func TestAnotherEngineIsNotGoneOnWith(t *testing.T) {
 		}
 		o.AllowChanged = true
 		r, err = resumed(t, o, dir)
-		told := 0
+		reported := 0
 		for _, w := range r.Warnings {
 			if w.Code == "resumed-elsewhere" && strings.Contains(w.Text, "browser: C/2, was C/1") {
-				told++
+				reported++
 			}
 		}
-		if err != nil || told != 1 || len(made(r)) != 4 {
+		if err != nil || reported != 1 || len(made(r)) != 4 {
 			t.Errorf("%v; %q; %v", err, made(r), r.Warnings)
 		}
 	})
@@ -414,7 +414,7 @@ func (s *pacedSession) Generate(ctx context.Context, r engine.Request, token fun
 	})
 }
 
-func TestWhatAnIntervalWaitedForIsGoneOnWith(t *testing.T) {
+func TestUntilCIResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		e := &paced{scripted: scripted{name: "steady"}}
@@ -435,7 +435,7 @@ func TestWhatAnIntervalWaitedForIsGoneOnWith(t *testing.T) {
 
 // A run that is killed while engines score is whole but for that: no launch is made again, and each text is scored
 // once.
-func TestScoringThatWasCutOffIsGoneOnWith(t *testing.T) {
+func TestInterruptedScoringResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		a, b := opinionatedEngine("a", 1, 2, 3, 4), opinionatedEngine("b", 1, 2, 4, 8)

@@ -109,9 +109,9 @@ func TestEveryRepetitionStandsForItself(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, a := range r.Attempts {
-			info, told := a.Engine()
+			info, reported := a.Engine()
 			device, on := a.Device()
-			if !told || !on || info.Name != r.Cells[a.Cell-1].Engine || device.Name != "c" {
+			if !reported || !on || info.Name != r.Cells[a.Cell-1].Engine || device.Name != "c" {
 				t.Errorf("attempt %d does not say what ran: %+v", a.ID, a.Events)
 			}
 			once := 1

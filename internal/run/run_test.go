@@ -153,7 +153,7 @@ func TestPhasesExcludeOneAnother(t *testing.T) {
 	})
 }
 
-func TestAFailedLaunchIsRecordedAndTheRestGoesOn(t *testing.T) {
+func TestFailedLaunchIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &scripted{name: "a", do: func(_ context.Context, launch int) error {
 			if launch == 2 {

@@ -33,8 +33,8 @@ type Parts struct {
 	Reference func() (string, error)
 	// Pieces gives the texts of tokens; nil: they are not known.
 	Pieces func(ids []int) map[int]string
-	// Foretell says what a cell's memory will be, once its engine has prepared; nil: nothing is foretold.
-	Foretell func(context.Context, record.Cell) record.Prediction
+	// Predict says what a cell's memory will be, once its engine has prepared; nil: nothing is foretold.
+	Predict func(context.Context, record.Cell) record.Prediction
 	// Judge says whether what was foretold fits into what is free now, on a machine with these GPUs; nil: it is not
 	// judged.
 	Judge func(context.Context, record.Prediction, *gpu.Monitor) record.Risk
@@ -259,7 +259,7 @@ func (r *runner) fail(c *cell, err error) {
 
 // carryOut makes every attempt of a setup whose engines have prepared, and scores behind them.
 func (r *runner) carryOut(ctx context.Context, s *current) error {
-	r.foretellAll(ctx, s)
+	r.predictAll(ctx, s)
 	err := r.launches(ctx, s)
 	r.cancelled, r.failed = ctx.Err() != nil || r.past.refuses(err), r.failed || err != nil
 	if !r.cancelled {

@@ -85,7 +85,7 @@ func TestAllCellsAreAnnouncedBeforeTheFirstLaunch(t *testing.T) {
 	})
 }
 
-func TestASetupThatCantBeBuiltFailsItsCellsAndTheRestGoesOn(t *testing.T) {
+func TestFailedPreparationFailsItsCells(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
 		o := options(t, &scripted{name: "a"}, &scripted{name: "b"})

@@ -43,8 +43,8 @@ func TestCellsShareALaunch(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 		for _, at := range r.Attempts {
-			info, told := at.Engine()
-			if c := r.Cells[at.Cell-1]; !told || info.Name != c.Engine || !c.Shared || !c.Reused ||
+			info, reported := at.Engine()
+			if c := r.Cells[at.Cell-1]; !reported || info.Name != c.Engine || !c.Shared || !c.Reused ||
 				len(at.Samples) == 0 || at.Status != record.OK {
 				t.Errorf("attempt %d of %+v: %+v", at.ID, c, at)
 			}
@@ -81,7 +81,7 @@ func TestSharedCellsAreJudgedBeforeTheirLaunch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &telling{scripted: scripted{name: "a"}}
 		o := shared(t, a)
-		o.Foretell = foretold
+		o.Predict = predicted
 		judged := 0
 		o.Judge = func(context.Context, record.Prediction, *gpu.Monitor) record.Risk {
 			if judged++; a.open.Load() != 0 {

@@ -157,7 +157,7 @@ func TestARequestThatFailsLosesNoOther(t *testing.T) {
 	}
 }
 
-func TestATurnGoesOnFromTheOneBefore(t *testing.T) {
+func TestTurnContinuesConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &busy{scripted: scripted{name: "a"}, slots: 1}
 		o := loaded(t, e, 1, 3)

@@ -18,13 +18,13 @@ func Both(ctx context.Context, first, second Options) (dirs [2]string, errs [2]e
 	a.other, b.other = b, a
 	first.Turn, second.Turn = a.pass, b.pass
 	var folder atomic.Value
-	told := first.Progress
+	reported := first.Progress
 	first.Progress = func(e Event) {
 		if e.Kind == Recording {
 			folder.Store(filepath.Base(e.Text))
 		}
-		if told != nil {
-			told(e)
+		if reported != nil {
+			reported(e)
 		}
 	}
 	done := make(chan struct{})

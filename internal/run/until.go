@@ -141,11 +141,11 @@ func (l *looks) decide(repetition int) *record.Stop {
 	look := slices.Index(l.at, len(values))
 	if look < 0 {
 		if repetition >= l.at[len(l.at)-1] { // some have failed
-			return l.told(values, len(l.at))
+			return l.reported(values, len(l.at))
 		}
 		return nil
 	}
-	s := l.told(values, look+1)
+	s := l.reported(values, look+1)
 	if s.Low != nil {
 		far := max(*s.High-s.Median, s.Median-*s.Low)
 		s.Narrow = far <= math.Abs(s.Median)*float64(l.plan.Width)/100
@@ -156,8 +156,8 @@ func (l *looks) decide(repetition int) *record.Stop {
 	return nil
 }
 
-// told is what is known at a look.
-func (l *looks) told(values []float64, look int) *record.Stop {
+// reported is what is known at a look.
+func (l *looks) reported(values []float64, look int) *record.Stop {
 	s := &record.Stop{Figure: l.plan.Figure, Repetitions: len(values), Looks: len(l.at), Look: look, Level: untilLevel,
 		Confidence: l.each, Percent: float64(l.plan.Width)}
 	if len(values) > 0 {

@@ -56,8 +56,8 @@ type identity struct {
 
 // process is what is known of a process of which PSS is read too.
 type process struct {
-	quick, dear *member
-	of          *group // quick's
+	quick, expensive *member
+	of               *group // quick's
 
 	known           bool // PSS was read
 	pss, uss        int64
@@ -105,7 +105,7 @@ func (c *carrier) joins(p *process, m *member, g *group) {
 	if g.method == record.MethodStatm {
 		p.quick, p.of = m, g
 	} else {
-		p.dear = m
+		p.expensive = m
 	}
 }
 
@@ -127,10 +127,10 @@ func (c *carrier) leaves(m *member) {
 	if p.quick == m {
 		p.quick = nil
 	}
-	if p.dear == m {
-		p.dear, p.known = nil, false
+	if p.expensive == m {
+		p.expensive, p.known = nil, false
 	}
-	if p.quick == nil && p.dear == nil {
+	if p.quick == nil && p.expensive == nil {
 		for id, q := range c.processes {
 			if q == p {
 				delete(c.processes, id)
@@ -165,7 +165,7 @@ func (c *carrier) carry(t *record.Total) (higher bool) {
 	n := 0
 	c.unread = false
 	for _, p := range c.processes {
-		if !p.inPass || p.dear == nil {
+		if !p.inPass || p.expensive == nil {
 			continue
 		}
 		if !p.known {
@@ -246,8 +246,8 @@ func (c *carrier) wants() (unread, surprising bool) {
 	return c.unread, stands || higher > c.read/readShare
 }
 
-// dear takes a reading of PSS, and the sizes right before and behind it.
-func (c *carrier) dear(p *process, r, before, behind *record.Sample) {
+// expensive takes a reading of PSS, and the sizes right before and behind it.
+func (c *carrier) expensive(p *process, r, before, behind *record.Sample) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.known, p.inPass = true, true
@@ -325,10 +325,10 @@ func (c *carrier) phase(tell func(*member, record.Sample)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.processes {
-		if values := p.held.Values(); !c.at.IsZero() && p.dear != nil && values != nil {
+		if values := p.held.Values(); !c.at.IsZero() && p.expensive != nil && values != nil {
 			r := record.NewSample()
 			r.Begin, r.End, r.Values = c.at, c.at, values
-			tell(p.dear, r)
+			tell(p.expensive, r)
 		}
 		p.held.Anonymous = record.Absent
 	}

@@ -12,14 +12,15 @@ const mib = record.MiB
 // browserOf is a carrier of two processes whose sizes a test sets, and of a machine with shared memory.
 type browserOf struct {
 	carrier
-	t             *testing.T
-	page, gpu     *process
-	onTheMachine  int64
-	quickly, dear group
+	t                  *testing.T
+	page, gpu          *process
+	onTheMachine       int64
+	quickly, expensive group
 }
 
 func newBrowser(t *testing.T) *browserOf {
-	b := &browserOf{t: t, quickly: group{method: record.MethodStatm}, dear: group{method: record.MethodSmapsRollup}}
+	b := &browserOf{t: t, quickly: group{method: record.MethodStatm},
+		expensive: group{method: record.MethodSmapsRollup}}
 	b.machine = func() int64 { return b.onTheMachine }
 	b.page, b.gpu = b.join(1), b.join(2)
 	return b
@@ -28,7 +29,7 @@ func newBrowser(t *testing.T) *browserOf {
 func (b *browserOf) join(pid int) *process {
 	p := b.process(record.Source{PID: pid, Method: record.MethodStatm})
 	b.joins(p, &member{process: p}, &b.quickly)
-	b.joins(p, &member{process: p}, &b.dear)
+	b.joins(p, &member{process: p}, &b.expensive)
 	return p
 }
 
@@ -43,7 +44,7 @@ func (b *browserOf) read(p *process, pss, private, shared, hwm, forked int64) {
 	r := *size(private, shared)
 	r.PSS, r.USS, r.HWM, r.Forked = pss*mib, private*mib, hwm*mib, forked*mib
 	r.Kinds = record.Kinds{Anonymous: private * mib, Shared: (pss - private) * mib}
-	b.carrier.dear(p, &r, size(private, shared), size(private, shared))
+	b.carrier.expensive(p, &r, size(private, shared), size(private, shared))
 }
 
 func (b *browserOf) pass(pss int64) (record.Total, bool) {
@@ -92,7 +93,7 @@ func TestGrowthWhilePSSIsReadCountsOnce(t *testing.T) {
 		b.begin()
 		r := *size(100+grown, 0)
 		r.PSS, r.USS, r.HWM, r.Forked = (100+grown)*mib, (100+grown)*mib, 200*mib, 0
-		b.carrier.dear(b.page, &r, size(100, 0), size(200, 0))
+		b.carrier.expensive(b.page, &r, size(100, 0), size(200, 0))
 		b.read(b.gpu, 100, 100, 0, 100, 0)
 		b.pass(200 + grown)
 		b.want("the page grew by 100 "+name, size(200, 0), size(100, 0), 300, 300, 300)
@@ -190,11 +191,11 @@ func TestPhaseTellsWhatWasHeldAtItsHighest(t *testing.T) {
 	b.read(b.page, 100, 100, 0, 270, 0) // 80 more than was ever seen
 	b.read(b.gpu, 100, 100, 0, 170, 0)
 	b.pass(200)
-	told := map[*member]record.Kinds{}
+	reported := map[*member]record.Kinds{}
 	b.phase(func(m *member, r record.Sample) {
-		told[m] = record.Kinds{Anonymous: int64(r.Values[0].Value) / mib, Shared: int64(r.Values[1].Value) / mib}
+		reported[m] = record.Kinds{Anonymous: int64(r.Values[0].Value) / mib, Shared: int64(r.Values[1].Value) / mib}
 	})
-	page, gpu := told[b.page.dear], told[b.gpu.dear]
+	page, gpu := reported[b.page.expensive], reported[b.gpu.expensive]
 	if page != (record.Kinds{Anonymous: 230}) && page != (record.Kinds{Anonymous: 230, Shared: 40}) ||
 		gpu.Anonymous != 130 ||
 		page.Shared+gpu.Shared != 40 {

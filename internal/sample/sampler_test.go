@@ -130,7 +130,7 @@ func TestNothingIsReadInAPause(t *testing.T) {
 	})
 }
 
-func TestADearMethodTakesOneTwoHundredthOfACore(t *testing.T) {
+func TestExpensiveMethodStaysInBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}
 		s := sample.New(t.Context(), out)
@@ -186,7 +186,7 @@ func TestSourcesThatFailAreDroppedAndSaidOnce(t *testing.T) {
 }
 
 // What is lost at once for one reason is one thing; another role, later or for another reason, is another.
-func TestEveryRoleThatIsLostIsToldOf(t *testing.T) {
+func TestLostRolesAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}
 		s := sample.New(t.Context(), out)

@@ -26,9 +26,9 @@ func ofProcesses(method string) bool {
 // thread is one goroutine that sleeps in the kernel and reads whatever is due of processes. The sampler's lock guards
 // it.
 type thread struct {
-	sleeper     sleeper
-	quick, dear *group        // nil until a source of them is attached
-	busy        chan struct{} // full during a pass of either
+	sleeper          sleeper
+	quick, expensive *group        // nil until a source of them is attached
+	busy             chan struct{} // full during a pass of either
 
 	dense     bool
 	denseFrom time.Time
@@ -48,11 +48,11 @@ func (s *Sampler) Dense(dense bool) {
 
 // join hands a group of processes to the thread. The sampler's lock is held.
 func (s *Sampler) join(g *group) {
-	first := s.thread.quick == nil && s.thread.dear == nil
+	first := s.thread.quick == nil && s.thread.expensive == nil
 	if g.method == record.MethodStatm {
 		s.thread.quick = g
 	} else {
-		s.thread.dear = g
+		s.thread.expensive = g
 	}
 	if !first {
 		s.thread.sleeper.wake()
@@ -69,14 +69,14 @@ func (s *Sampler) join(g *group) {
 
 // readProcesses is the thread.
 func (s *Sampler) readProcesses() {
-	var tick, scan, dear pace
+	var tick, scan, expensive pace
 	for s.ctx.Err() == nil {
 		s.mu.Lock()
-		quick, rollup, dense := s.thread.quick, s.thread.dear, s.thread.dense
+		quick, rollup, dense := s.thread.quick, s.thread.expensive, s.thread.dense
 		s.mu.Unlock()
 		now := time.Now()
 		tick.set(now, every(quick))
-		dear.set(now, every(rollup))
+		expensive.set(now, every(rollup))
 		if dense {
 			scan.set(now, min(denseEvery, every(quick)))
 		} else {
@@ -86,7 +86,7 @@ func (s *Sampler) readProcesses() {
 			s.thread.sleeper.sleep(time.Hour) // Resume wakes it
 			continue
 		}
-		if wait := earliest(now, &tick, &scan, &dear); wait > 0 {
+		if wait := earliest(now, &tick, &scan, &expensive); wait > 0 {
 			s.thread.sleeper.sleep(wait)
 			continue
 		}
@@ -98,8 +98,8 @@ func (s *Sampler) readProcesses() {
 			s.scan(quick)
 			scan.next(now)
 		}
-		if rollup != nil && s.wantsPSS(dense, dear.due(now)) {
-			s.readPSS(rollup, &dear, dense)
+		if rollup != nil && s.wantsPSS(dense, expensive.due(now)) {
+			s.readPSS(rollup, &expensive, dense)
 		}
 	}
 }
@@ -199,7 +199,7 @@ func (s *Sampler) read(ctx context.Context, g *group, m *member, r *record.Sampl
 		return err
 	}
 	if sized && s.peek(ctx, m.process, &behind) {
-		s.carry.dear(m.process, r, &before, &behind)
+		s.carry.expensive(m.process, r, &before, &behind)
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ func TestOneFailureStopsNoOther(t *testing.T) {
 	})
 }
 
-func TestATurnGoesOnFromTheOneBefore(t *testing.T) {
+func TestTurnContinuesConversation(t *testing.T) {
 	for _, loop := range []string{record.ClosedLoop, record.Batch, record.OpenLoop} {
 		s, err := New(record.Traffic{Loop: loop, Concurrency: 2, Requests: 12, Turns: 3, Arrivals: record.Constant,
 			Rate: 1})
@@ -300,7 +300,7 @@ func TestLatenessIsSinceARequestWasDueAndHadAPlace(t *testing.T) {
 	}
 }
 
-func TestLatenessIsTold(t *testing.T) {
+func TestLatenessIsReported(t *testing.T) {
 	o := []Outcome{}
 	for i := range 200 {
 		at := time.Unix(0, 0)

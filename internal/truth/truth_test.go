@@ -74,7 +74,7 @@ func TestAProcessThatTakesNoMemoryIsAnError(t *testing.T) {
 }
 
 // A process that says that it took memory and did not is found out.
-func TestSourcesThatSeeNothingAreTold(t *testing.T) {
+func TestBlindSourcesAreReported(t *testing.T) {
 	liar := func() *exec.Cmd { return exec.Command("sh", "-c", "while read order; do echo '{}'; done") }
 	part, err := InProcesses(t.Context(), liar, 32<<20, 1, func(string) {})
 	if err != nil {

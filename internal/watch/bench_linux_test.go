@@ -28,7 +28,7 @@ const (
 func BenchmarkFiftyProcesses(b *testing.B) {
 	psrecord := proctest.Find(b, "../../scripts")
 	pid := proctest.Family(b, fifty)[0]
-	var ratios, cores, samples, theirs, dear []float64
+	var ratios, cores, samples, theirs, expensive []float64
 	for range 5 {
 		start, _ := psrecord.Watch(b, pid, time.Millisecond, "--include-children", "--interval", "1")
 		cpu, n := psrecord.Watch(b, pid, benchLength, "--include-children", "--interval", "0.1")
@@ -38,11 +38,11 @@ func BenchmarkFiftyProcesses(b *testing.B) {
 		b.Logf("ours %.0f µs a sample, %.2f %% of a core (with PSS %.2f %%); psrecord %.0f µs a sample", ours/1e3,
 			100*core, 100*withPSS, their/1e3)
 		ratios, cores, samples = append(ratios, ours/their), append(cores, core), append(samples, ours/1e3)
-		theirs, dear = append(theirs, their/1e3), append(dear, withPSS)
+		theirs, expensive = append(theirs, their/1e3), append(expensive, withPSS)
 	}
 	b.ReportMetric(proctest.Median(ratios), "of-psrecord")
 	b.ReportMetric(100*proctest.Median(cores), "%-of-a-core")
-	b.ReportMetric(100*proctest.Median(dear), "%-of-a-core-with-PSS")
+	b.ReportMetric(100*proctest.Median(expensive), "%-of-a-core-with-PSS")
 	b.ReportMetric(proctest.Median(samples), "our-µs/sample")
 	b.ReportMetric(proctest.Median(theirs), "psrecord-µs/sample")
 	b.ReportMetric(0, "ns/op") // means nothing here

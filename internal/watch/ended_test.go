@@ -34,17 +34,17 @@ func TestAProcessThatHasEndedHasNoRow(t *testing.T) {
 	var out bytes.Buffer
 	quick := &mortal{rss: 8 * record.MiB, pss: record.Absent}
 	w := &watcher{o: Options{Rows: To(&out, "l"), Say: func(string) {}}, family: proc.NewFamily(),
-		dear: newDear(time.Nanosecond, time.Nanosecond), pss: record.Absent, began: time.Now()}
+		expensive: newExpensive(time.Nanosecond, time.Nanosecond), pss: record.Absent, began: time.Now()}
 	defer w.family.Close()
 	w.sum.PeakPSS = record.Absent
 	w.alive = []*process{{Member: &proc.Member{Process: proc.Process{PID: 1 << 30, Name: "mortal"}}, quick: quick,
-		dear: &mortal{rss: record.Absent, pss: 5 * record.MiB}}}
-	for w.sum.Samples < 9 && !w.dear.busy {
+		expensive: &mortal{rss: record.Absent, pss: 5 * record.MiB}}}
+	for w.sum.Samples < 9 && !w.expensive.busy {
 		if err := w.sample(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.dear.wg.Wait() // PSS was read
+	w.expensive.wg.Wait() // PSS was read
 	quick.ended = true
 	if err := w.sample(); err != nil {
 		t.Fatal(err)

@@ -72,29 +72,29 @@ type Summary struct {
 
 // watcher is a watching that goes on.
 type watcher struct {
-	o      Options
-	family *proc.Family
-	alive  []*process
-	dear   *dear
-	gpus   *gpus
-	sum    Summary
+	o         Options
+	family    *proc.Family
+	alive     []*process
+	expensive *expensive
+	gpus      *gpus
+	sum       Summary
 
 	began, last time.Time
 	cpu         time.Duration
 	pss         int64         // of the last pass over all
 	reading     record.Sample // of the moment: no allocation at the sampling rate
 	said        map[string]bool
-	told        int   // processes that were told of
+	reported    int   // processes that were told of
 	orphans     []int // that have ended, and may have to be reaped
 }
 
 // process is one that is watched.
 type process struct {
 	*proc.Member
-	quick sample.Source // nil: may not be read
-	dear  sample.Source // nil: may not be read, or is not had here
-	read  *reading      // of the dear one, not yet written
-	young time.Time     // until when it may become another program
+	quick     sample.Source // nil: may not be read
+	expensive sample.Source // nil: may not be read, or is not had here
+	read      *reading      // of the dear one, not yet written
+	young     time.Time     // until when it may become another program
 
 	double bool // of its parent, perhaps, for the moment before it becomes the program that it was started for
 	waited bool // for that, in a sample
@@ -112,10 +112,10 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	w := &watcher{o: o, family: proc.NewFamily(), pss: record.Absent, said: map[string]bool{}}
 	w.family.Except = w.isOurs
 	w.sum.PeakPSS, w.sum.CommandRSS = record.Absent, record.Absent
-	w.dear, w.gpus = newDear(o.PSS, o.Interval), newGPUs(w.o)
+	w.expensive, w.gpus = newExpensive(o.PSS, o.Interval), newGPUs(w.o)
 	defer func() {
 		w.gpus.stop()
-		w.dear.stop() // before what it reads is closed
+		w.expensive.stop() // before what it reads is closed
 		w.family.Close()
 	}()
 	err := w.find(ctx)
@@ -292,12 +292,12 @@ func (w *watcher) welcome(m *proc.Member) {
 		if i == 0 {
 			p.quick = s
 		} else {
-			p.dear = s
+			p.expensive = s
 		}
 	}
 	w.alive = append(w.alive, p)
 	w.sum.Processes++
-	w.dear.changed(time.Now())
+	w.expensive.changed(time.Now())
 	if !p.double {
 		w.tell(p)
 	}
@@ -307,10 +307,10 @@ func (w *watcher) welcome(m *proc.Member) {
 func (w *watcher) tell(p *process) {
 	w.gpus.follow(p)
 	const enough = 20 // lines
-	switch w.told++; {
-	case w.told < enough:
+	switch w.reported++; {
+	case w.reported < enough:
 		w.o.Say(fmt.Sprintf("watching process %d (%s)", p.PID, p.Name))
-	case w.told == enough:
+	case w.reported == enough:
 		w.o.Say("watching more processes, which are not told of any more")
 	}
 }
@@ -387,7 +387,7 @@ func (w *watcher) sample() error {
 	for _, m := range w.family.Look() {
 		w.welcome(m)
 	}
-	w.take(w.dear.results())
+	w.take(w.expensive.results())
 	now := time.Now() // what was read of PSS was read before
 	p := Point{At: now.Sub(w.began), PSS: w.pss}
 	w.alive = slices.DeleteFunc(w.alive, func(who *process) bool { return !w.read(who, now, &p) })
@@ -401,8 +401,8 @@ func (w *watcher) sample() error {
 		w.sum.Longest = max(w.sum.Longest, now.Sub(w.last))
 	}
 	w.last = now
-	w.dear.grown(now, p.RSS)
-	w.dear.read(now, w.alive)
+	w.expensive.grown(now, p.RSS)
+	w.expensive.read(now, w.alive)
 	if w.o.Draw != nil {
 		w.o.Draw(p)
 	}
@@ -420,8 +420,8 @@ func (w *watcher) flush() error {
 
 // finish takes in the last pass over PSS. It may have the peak, also where the processes have ended since.
 func (w *watcher) finish() error {
-	w.dear.stop()
-	w.take(w.dear.results())
+	w.expensive.stop()
+	w.take(w.expensive.results())
 	return w.gpus.failed()
 }
 
@@ -455,7 +455,7 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 	if err := who.quick.Read(context.Background(), r); err != nil {
 		if errors.Is(err, sample.ErrGone) {
 			w.drop(who) // what was read of its PSS belongs to no row: rows are of living processes
-			w.dear.changed(now)
+			w.expensive.changed(now)
 			return false
 		}
 		w.unreadable(who, "memory", err)
@@ -499,7 +499,7 @@ func (w *watcher) take(all []reading) {
 			r.who.read = &r
 			sum = max(sum, 0) + r.PSS
 		case !errors.Is(r.err, sample.ErrGone):
-			r.who.dear = nil
+			r.who.expensive = nil
 			w.unreadable(r.who, "PSS and USS", r.err)
 		}
 	}

@@ -35,9 +35,9 @@ func Lock(ctx context.Context, path string, waiting func()) (unlock func(), err 
 	if err != nil {
 		return nil, err
 	}
-	for told := false; errors.Is(flock(f, false), errBusy); {
-		if !told {
-			told = true
+	for reported := false; errors.Is(flock(f, false), errBusy); {
+		if !reported {
+			reported = true
 			waiting()
 		}
 		select {

@@ -151,8 +151,8 @@ func (s *oneShotSession) describeRun(run *completionRun) {
 		return
 	}
 	s.info.Args = args
-	told := s.info
-	s.probe.Event(record.Event{At: time.Now(), Engine: &told})
+	reported := s.info
+	s.probe.Event(record.Event{At: time.Now(), Engine: &reported})
 }
 
 func (s *oneShotSession) loaded() *engine.Model {

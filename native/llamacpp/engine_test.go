@@ -304,7 +304,7 @@ func TestLoadAfterClose(t *testing.T) {
 }
 
 // A server that ended when all was measured has crashed all the same.
-func TestACrashBetweenRequestsIsTold(t *testing.T) {
+func TestCrashBetweenRequestsIsReported(t *testing.T) {
 	m := randomModel(t, ascii())
 	s, _ := opened(t, newEngine(t))
 	if err := s.Load(t.Context(), m); err != nil {

@@ -98,9 +98,9 @@ func (p probabilities) score(forced int) (record.Score, error) {
 		return record.Score{}, engine.Fail(record.BadOutput, "llama-server chose token %d where %d was forced",
 			*p.Of[0].ID, forced)
 	}
-	s := record.Score{Forced: forced, LogProb: told(*p.Of[0].LogProb)}
+	s := record.Score{Forced: forced, LogProb: logProbOf(*p.Of[0].LogProb)}
 	for _, c := range p.Of[0].Top {
-		if math.IsNaN(told(c.LogProb)) {
+		if math.IsNaN(logProbOf(c.LogProb)) {
 			break // they come in order
 		}
 		s.Top = append(s.Top, record.Candidate{ID: c.ID, LogProb: c.LogProb})
@@ -111,9 +111,9 @@ func (p probabilities) score(forced int) (record.Score, error) {
 	return s, nil
 }
 
-// told is a log-probability; NaN where the probability is too small for a float32, for which the server writes that
-// type's lowest.
-func told(logProb float64) float64 {
+// logProbOf is a log-probability; NaN where the probability is too small for a float32, for which the server writes
+// that type's lowest.
+func logProbOf(logProb float64) float64 {
 	if logProb < -1e30 {
 		return math.NaN()
 	}

@@ -41,10 +41,10 @@ type server struct {
 	kills   int           // of the kernel's, for want of memory, before it was started
 	answer  time.Duration // how long its first answer may take
 
-	tree   *proc.Tree // the process, and all that it starts where it is only a wrapper
-	looks  sync.WaitGroup
-	detach []func()
-	told   atomic.Bool // an error of a call has told of its end, or that call was cancelled
+	tree     *proc.Tree // the process, and all that it starts where it is only a wrapper
+	looks    sync.WaitGroup
+	detach   []func()
+	reported atomic.Bool // an error of a call has told of its end, or that call was cancelled
 }
 
 // environment is ours without llama-server's own variables, each of which sets an option behind our back. The key goes

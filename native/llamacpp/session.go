@@ -191,7 +191,7 @@ func (s *session) Unload(ctx context.Context) error {
 	}
 	crashed := srv.proc.Ended(0) && !srv.proc.Asked() // while nothing was asked of it
 	s.drop(srv, patience)
-	if crashed && !srv.told.Load() && ctx.Err() == nil {
+	if crashed && !srv.reported.Load() && ctx.Err() == nil {
 		return srv.crashed()
 	}
 	return nil
@@ -268,11 +268,12 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 // counted warns where the server's own counts, which stay in the record, are not what came.
 func (s *session) counted(g *generation) {
 	own := g.usage.Reported
-	if n, told := own["predicted_n"]; told && int(n) != len(g.ids) {
+	if n, reported := own["predicted_n"]; reported && int(n) != len(g.ids) {
 		s.probe.Warn(record.Warning{Code: "counts-differ",
 			Text: fmt.Sprintf("llama-server counts %.0f tokens generated, and %d came", n, len(g.ids))})
 	}
-	if n, told := own["prompt_n"]; told && g.resumed == 0 && int(n)+g.usage.CachedTokens != len(g.usage.PromptIDs) {
+	if n, reported := own["prompt_n"]; reported && g.resumed == 0 &&
+		int(n)+g.usage.CachedTokens != len(g.usage.PromptIDs) {
 		s.probe.Warn(record.Warning{Code: "counts-differ",
 			Text: fmt.Sprintf("llama-server counts %.0f tokens of the prompt evaluated and %d from a cache, and made %d of it",
 				n, g.usage.CachedTokens, len(g.usage.PromptIDs))})
@@ -365,7 +366,7 @@ func (s *session) explain(ctx context.Context, srv *server, err error) error {
 	var failure *engine.Failure
 	switch {
 	case ctx.Err() != nil:
-		srv.told.Store(true)
+		srv.reported.Store(true)
 		return fmt.Errorf("generating with llama-server: %w", ctx.Err())
 	case srv.proc.Asked():
 		return errClosed
@@ -377,7 +378,7 @@ func (s *session) explain(ctx context.Context, srv *server, err error) error {
 		if srv.proc.Asked() {
 			return errClosed
 		}
-		srv.told.Store(true)
+		srv.reported.Store(true)
 		return srv.crashed()
 	}
 	return engine.Fail(record.Other, "generating with llama-server: %w", err)

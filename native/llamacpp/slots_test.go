@@ -74,8 +74,8 @@ func TestEachSlotHasItsContext(t *testing.T) {
 			t.Errorf("%+v: a KV cache of %d bytes is foretold, and the log says %.0f", c, reserved.Best,
 				got["kv_reserved_bytes"])
 		}
-		if policy, foretold := p.Engine().Policy["parallel"], e.Settings()["parallel"]; policy != foretold {
-			t.Errorf("%+v: slots are %q, and foretold %q", c, policy, foretold)
+		if policy, predicted := p.Engine().Policy["parallel"], e.Settings()["parallel"]; policy != predicted {
+			t.Errorf("%+v: slots are %q, and foretold %q", c, policy, predicted)
 		}
 		if got["kv_used_bytes"] != 0 {
 			t.Errorf("%+v: %.0f bytes are in use of a cache in which nothing is", c, got["kv_used_bytes"])

@@ -31,7 +31,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
-func TestATeeGoesOnWhereOneFails(t *testing.T) {
+func TestTeeContinuesWhenOneWriterFails(t *testing.T) {
 	var a, b strings.Builder
 	if n, err := (logs.Tee{&a, full{}, &b}).Write([]byte("text")); n != 4 || err != nil || a.String() != "text" ||
 		b.String() != "text" {

@@ -223,7 +223,7 @@ func TestACrashOfTheRunnerAlone(t *testing.T) {
 }
 
 // Who ended when all was measured has crashed all the same.
-func TestACrashBetweenRequestsIsTold(t *testing.T) {
+func TestCrashBetweenRequestsIsReported(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	s, p := loadedSession(t, c.Model)
 	for _, victim := range []struct {
@@ -299,7 +299,7 @@ func TestAServerThatRunsAlready(t *testing.T) {
 		t.Errorf("warnings %q, servers %v", p.Warnings(), sampled(p, roleServer))
 	}
 	load(t, s, c.Model)
-	if u := say(t, s, c.Prompt, 8); u.Text != c.Text || u.CachedTokens != record.CacheUntold {
+	if u := say(t, s, c.Prompt, 8); u.Text != c.Text || u.CachedTokens != record.CacheUnknown {
 		t.Errorf("%q with %d tokens from a cache, want %q and that nobody tells", u.Text, u.CachedTokens, c.Text)
 	}
 	if d := p.Device(); d == nil || d.Class != record.CPU {

@@ -168,7 +168,7 @@ func (s *session) one(ctx context.Context, l *loaded, prompt string) (answer, er
 	if err != nil {
 		return a, err
 	}
-	if s.own != nil && !l.untold {
+	if s.own != nil && !l.unreported {
 		_, _ = s.own.said.await(count(a.Prompted)) // else it might be taken for that of the request that follows
 	}
 	s.took(l, prompt, a.Prefill)
@@ -277,10 +277,10 @@ func (s *session) check(ctx context.Context, l *loaded, r engine.Request, g *gen
 		}
 		s.cached(l, u)
 	} else {
-		u.CachedTokens = record.CacheUntold
+		u.CachedTokens = record.CacheUnknown
 	}
-	if s.own == nil && !l.untold {
-		l.untold = true
+	if s.own == nil && !l.unreported {
+		l.unreported = true
 		s.warn("cache-untold", "how many of a prompt's tokens came from Ollama's cache is not told by a server that ran already; "+
 			"another text is generated before each prompt, which leaves no more than a BOS there under Ollama's default policy; "+
 			"with OLLAMA_MULTIUSER_CACHE=1, or where others ask for the same, prompts may come from the cache")
@@ -327,14 +327,14 @@ func (s *session) restarted(ctx context.Context, l *loaded, load time.Duration) 
 
 // cached takes from the log how many of the prompt's tokens were in the cache: the counts of the answer have them in.
 func (s *session) cached(l *loaded, u *record.Usage) {
-	u.CachedTokens = record.CacheUntold
-	if l.untold {
+	u.CachedTokens = record.CacheUnknown
+	if l.unreported {
 		return
 	}
-	if told, ok := s.own.said.await(u.PromptTokens); ok {
-		u.CachedTokens = told.used // untold, where the log said it of several prompts of this length
+	if counts, ok := s.own.said.await(u.PromptTokens); ok {
+		u.CachedTokens = counts.used // untold, where the log said it of several prompts of this length
 	} else {
-		l.untold = true
+		l.unreported = true
 		s.warn("cache-untold", "Ollama's log does not tell, in words that are known, how many of a prompt's tokens came from its cache")
 	}
 }

@@ -93,7 +93,7 @@ func TestAServerWithOthersModelsAndCache(t *testing.T) {
 }
 
 // What Ollama makes of it is a context that is known, whoever names none.
-func TestAContextThatNobodyNames(t *testing.T) {
+func TestContextDefault(t *testing.T) {
 	theirs, _ := opened(t, newEngine(t))
 	m := random(t, "unsaid")
 	s, p := opened(t, newEngine(t, func(c *Config) { c.URL = theirs.client.base }))

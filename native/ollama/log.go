@@ -145,9 +145,9 @@ const logLag = time.Second
 func (r *logReader) await(prompt int) (slot, bool) {
 	late := time.After(logLag)
 	for {
-		told, ok, more := r.find(prompt)
+		reported, ok, more := r.find(prompt)
 		if ok {
-			return told, true
+			return reported, true
 		}
 		select {
 		case <-more:
@@ -158,28 +158,28 @@ func (r *logReader) await(prompt int) (slot, bool) {
 }
 
 // find takes what was said out of the list; more is closed with what is said next.
-func (r *logReader) find(prompt int) (told slot, ok bool, more <-chan struct{}) {
+func (r *logReader) find(prompt int) (reported slot, ok bool, more <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n := len(r.slots); prompt == 0 && n > 0 {
-		told, r.slots = r.slots[n-1], nil
-		return told, true, nil
+		reported, r.slots = r.slots[n-1], nil
+		return reported, true, nil
 	}
 	at := -1
 	for i, s := range r.slots {
 		switch {
 		case s.prompt != prompt:
 		case at < 0:
-			at, told = i, s
-		case s.used != told.used:
-			told.used = record.CacheUntold
+			at, reported = i, s
+		case s.used != reported.used:
+			reported.used = record.CacheUnknown
 		}
 	}
 	if at < 0 {
 		return slot{}, false, r.more
 	}
 	r.slots = slices.Delete(r.slots, at, at+1)
-	return told, true, nil
+	return reported, true, nil
 }
 
 // wasCut tells, once, whether something was left out of a text since forget.

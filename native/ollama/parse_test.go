@@ -137,8 +137,8 @@ func TestTheLogIsRead(t *testing.T) {
 		if n := len(r.slots); n != 2 {
 			t.Fatalf("%s: %d requests, want 2", way, n)
 		}
-		if told, ok := r.await(10); !ok || told != (slot{10, 9}) || len(r.slots) != 1 || r.wasCut() {
-			t.Errorf("%s: %+v, cut %v", way, told, r.wasCut())
+		if reported, ok := r.await(10); !ok || reported != (slot{10, 9}) || len(r.slots) != 1 || r.wasCut() {
+			t.Errorf("%s: %+v, cut %v", way, reported, r.wasCut())
 		}
 		for _, said := range []string{`"truncating input prompt" limit=4`, `"context limit hit - shifting" id=0`} {
 			_, _ = fmt.Fprintf(r, "time=x level=WARN source=r.go:1 msg=%s\n", said)
@@ -158,9 +158,9 @@ func TestTheLogTellsRequestsApart(t *testing.T) {
 	for _, s := range []slot{{10, 9}, {20, 5}, {20, 7}, {30, 0}} {
 		_, _ = fmt.Fprintf(r, "time=x level=DEBUG source=cache.go:104 msg=\"loading cache slot\" id=0 cache=15 prompt=%d used=%d remaining=1\n", s.prompt, s.used)
 	}
-	for _, want := range []slot{{30, 0}, {20, record.CacheUntold}, {10, 9}, {20, 7}} {
-		if told, ok := r.await(want.prompt); !ok || told != want {
-			t.Errorf("%+v, want %+v", told, want)
+	for _, want := range []slot{{30, 0}, {20, record.CacheUnknown}, {10, 9}, {20, 7}} {
+		if reported, ok := r.await(want.prompt); !ok || reported != want {
+			t.Errorf("%+v, want %+v", reported, want)
 		}
 	}
 }

@@ -51,27 +51,27 @@ type session struct {
 
 // loaded is a model in memory.
 type loaded struct {
-	name      string
-	blobs     []string // the sums of its files
-	context   int      // tokens that a prompt and its continuation may come to; 0: not known
-	longest   int      // that it was made for; 0: not told
-	options   map[string]any
-	dtype     string         // of the weights
-	before    bool           // it was in memory before it was asked for
-	runner    atomic.Int64   // the runner's pid; 0: not seen
-	counts    map[string]int // tokens of prompts that are known
-	tokens    func() (*reference.Tokenizer, error)
-	fresh     bool               // nothing lies in its cache
-	held      atomic.Int64       // tokens in the cache; -1: not known
-	slots     int                // how many generations Ollama does at a time, as far as is known
-	going     atomic.Int32       // generations that are being streamed
-	givenUp   atomic.Bool        // a generation did not come to its end, as far as is known
-	unsure    bool               // it was said that a slot may be lost
-	burst     map[string]bool    // of which prompts it was said that its times contradict ours
-	slowest   map[string]float64 // how long Ollama took for a prompt at most, in ns
-	suspected map[string]bool    // of which prompts it was said that they came from the cache
-	untold    bool               // that nothing is told of the cache was said
-	detach    []func()
+	name       string
+	blobs      []string // the sums of its files
+	context    int      // tokens that a prompt and its continuation may come to; 0: not known
+	longest    int      // that it was made for; 0: not told
+	options    map[string]any
+	dtype      string         // of the weights
+	before     bool           // it was in memory before it was asked for
+	runner     atomic.Int64   // the runner's pid; 0: not seen
+	counts     map[string]int // tokens of prompts that are known
+	tokens     func() (*reference.Tokenizer, error)
+	fresh      bool               // nothing lies in its cache
+	held       atomic.Int64       // tokens in the cache; -1: not known
+	slots      int                // how many generations Ollama does at a time, as far as is known
+	going      atomic.Int32       // generations that are being streamed
+	givenUp    atomic.Bool        // a generation did not come to its end, as far as is known
+	unsure     bool               // it was said that a slot may be lost
+	burst      map[string]bool    // of which prompts it was said that its times contradict ours
+	slowest    map[string]float64 // how long Ollama took for a prompt at most, in ns
+	suspected  map[string]bool    // of which prompts it was said that they came from the cache
+	unreported bool               // that nothing is told of the cache was said
+	detach     []func()
 }
 
 // Open starts the server, or looks who is there. The baseline that comes next is that of a server without our model.
@@ -307,7 +307,7 @@ const unloading = time.Minute
 // Unload returns when Ollama says that it holds the model no more, and its runner is gone where it can be seen.
 func (s *session) Unload(ctx context.Context) error {
 	s.mu.Lock()
-	l, told := s.model, s.crashed != nil
+	l, reported := s.model, s.crashed != nil
 	s.model = nil
 	closed := s.closed
 	s.mu.Unlock()
@@ -318,7 +318,7 @@ func (s *session) Unload(ctx context.Context) error {
 		d()
 	}
 	var crash error
-	if !told && ctx.Err() == nil {
+	if !reported && ctx.Err() == nil {
 		crash = s.crashedIdle(l)
 	}
 	if s.own != nil && s.own.proc.Ended(0) {

@@ -100,8 +100,8 @@ func (s *session) describe(l *loaded, r runner, digest string) *record.EngineInf
 			s.warn("kv-type-differs", "Ollama was asked for a KV cache of %s and made one of %s: another takes flash attention, which this version has on some GPUs alone", asked, kv)
 		}
 	}
-	count := func(told, asked int) string {
-		if n := cmp.Or(told, asked); n > 0 {
+	count := func(reported, asked int) string {
+		if n := cmp.Or(reported, asked); n > 0 {
 			return strconv.Itoa(n)
 		}
 		return "not told"

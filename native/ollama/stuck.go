@@ -87,7 +87,8 @@ func (s *session) together(ctx context.Context, l *loaded) (bool, error) {
 		if err := cmp.Or(ctx.Err(), unanswered(texts, errs)); err != nil {
 			return false, err
 		}
-		for i := 0; i < len(texts) && !l.untold; i++ { // else they might be taken for those of the request that follows
+		// else they might be taken for those of the request that follows
+		for i := 0; i < len(texts) && !l.unreported; i++ {
 			_, _ = s.own.said.await(texts[i].usage.PromptTokens)
 		}
 		if overlap(texts) {

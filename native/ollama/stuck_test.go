@@ -28,7 +28,7 @@ func giveUp(t *testing.T, s *session, prompt string) {
 }
 
 // Of fifty generations that are given up one or two take Ollama's turn with them.
-func TestNobodyWaitsForAGenerationThatWasGivenUp(t *testing.T) {
+func TestAbandonedGenerationBlocksNoOther(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	s, p := loadedSession(t, c.Model)
 	s.stuck = time.Second

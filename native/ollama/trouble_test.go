@@ -140,11 +140,11 @@ func TestStartsAreRepeated(t *testing.T) {
 			}
 			o := newEngine(t, func(c *Config) { c.Path, c.answer = wrapper, 5*time.Second })
 			_, probe := opened(t, o)
-			told := probe.Warnings()
-			if report, _ := probe.Logged("ollama-start1"); len(told) != 1 || told[0].Code != "start-repeated" ||
-				!strings.Contains(told[0].Text, say) ||
+			reported := probe.Warnings()
+			if report, _ := probe.Logged("ollama-start1"); len(reported) != 1 || reported[0].Code != "start-repeated" ||
+				!strings.Contains(reported[0].Text, say) ||
 				!strings.Contains(report, "Output") {
-				t.Errorf("%+v\n%s", told, report)
+				t.Errorf("%+v\n%s", reported, report)
 			}
 		})
 	}

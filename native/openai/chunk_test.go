@@ -38,20 +38,22 @@ func FuzzChunk(f *testing.F) {
 		}
 		// Whatever a chunk says, no more is told of than was asked for, but for a piece each of text; and what is told
 		// of adds up.
-		var told []record.Token
-		g := &generation{client: c, body: &body{}, most: 4, token: func(k record.Token) { told = append(told, k) }}
+		var reported []record.Token
+		g := &generation{client: c, body: &body{}, most: 4,
+			token: func(k record.Token) { reported = append(reported, k) }}
 		for n := range 3 {
 			if err := g.take(e, time.Unix(int64(n), 0)); err != nil {
 				return
 			}
 		}
 		g.measured()
-		if len(told) != g.tokens || g.tokens > max(g.most, g.pieces) || g.tokens < g.pieces ||
+		if len(reported) != g.tokens || g.tokens > max(g.most, g.pieces) || g.tokens < g.pieces ||
 			g.usage.Generated > g.most || g.pieces > 0 != (g.usage.Text != "") {
-			t.Errorf("%q: %d tokens told, %d counted, of %d pieces, %d by the server: %q", data, len(told), g.tokens,
+			t.Errorf("%q: %d tokens told, %d counted, of %d pieces, %d by the server: %q", data, len(reported),
+				g.tokens,
 				g.pieces, g.usage.Generated, g.usage.Text)
 		}
-		for i, k := range told {
+		for i, k := range reported {
 			if k.Index != i {
 				t.Errorf("%q: token %d is told of as %d", data, i, k.Index)
 			}

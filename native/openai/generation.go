@@ -37,7 +37,7 @@ type generation struct {
 	reads       int  // that brought pieces
 	first, last time.Time
 	text        strings.Builder
-	told        *usage // the server's own count
+	serverCount *usage // the server's own count
 	done        bool   // the stream ended as it should
 }
 
@@ -133,7 +133,7 @@ func (g *generation) take(e chunk, at time.Time) error {
 			err: fmt.Errorf("the server's timings: %w", err)}
 	}
 	if e.Usage != nil {
-		g.told = e.Usage // where every chunk has one, the last is the whole
+		g.serverCount = e.Usage // where every chunk has one, the last is the whole
 		g.report(e.Usage.reported())
 	}
 	g.report(own)
@@ -226,37 +226,37 @@ func (g *generation) burst() bool { return g.pieces > 1 && 2*g.reads <= g.pieces
 // counts takes the server's counts where they can be true; what it said is reported in any case.
 func (g *generation) counts() {
 	if !g.fresh {
-		g.usage.CachedTokens = record.CacheUntold
+		g.usage.CachedTokens = record.CacheUnknown
 	}
-	if g.told == nil {
+	if g.serverCount == nil {
 		return
 	}
-	if n := g.told.Prompt; n != nil && *n > 0 {
+	if n := g.serverCount.Prompt; n != nil && *n > 0 {
 		g.usage.PromptTokens = *n
 	}
-	if n := g.told.cached(); n != nil && *n >= 0 {
+	if n := g.serverCount.cached(); n != nil && *n >= 0 {
 		g.usage.CachedTokens = *n
 	}
-	if n := g.told.Completion; n != nil && g.contradiction() == "" {
+	if n := g.serverCount.Completion; n != nil && g.contradiction() == "" {
 		g.usage.Generated = *n
 	}
 }
 
 // contradiction says where the server's count can't be true; empty where it can, or where there is none.
 func (g *generation) contradiction() string {
-	if g.told == nil || g.told.Completion == nil {
+	if g.serverCount == nil || g.serverCount.Completion == nil {
 		if g.pieces > g.most {
 			return fmt.Sprintf("%d tokens were asked for and %d pieces of text came", g.most, g.pieces)
 		}
 		return ""
 	}
-	switch n := *g.told.Completion; {
+	switch n := *g.serverCount.Completion; {
 	case n < g.tokens:
 		return fmt.Sprintf("the server counts %d tokens, and %d pieces of text came", n, g.pieces)
 	case n > g.most:
 		return fmt.Sprintf("the server counts %d tokens, and %d were asked for", n, g.most)
 	}
-	if n, ids := g.told.Prompt, len(g.usage.PromptIDs); n != nil && ids > 0 && *n != ids {
+	if n, ids := g.serverCount.Prompt, len(g.usage.PromptIDs); n != nil && ids > 0 && *n != ids {
 		return fmt.Sprintf("the server counts %d tokens of the prompt, and its tokenizer makes %d", *n, ids)
 	}
 	return ""
@@ -271,12 +271,12 @@ func (g *generation) warnings() []record.Warning {
 	warn := func(code, format string, args ...any) {
 		out = append(out, record.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
 	}
-	counted := g.told != nil && g.told.Completion != nil
+	counted := g.serverCount != nil && g.serverCount.Completion != nil
 	if what := g.contradiction(); what != "" {
 		warn("counts-differ", "%s: both are recorded, and what was counted here is gone by", what)
-	} else if counted && *g.told.Completion > g.tokens {
+	} else if counted && *g.serverCount.Completion > g.tokens {
 		warn("several-per-piece", "%d tokens came in %d pieces of text, and the server does not say how many in each: "+
-			"how many the first one held, and so decode, is not known exactly", *g.told.Completion, g.pieces)
+			"how many the first one held, and so decode, is not known exactly", *g.serverCount.Completion, g.pieces)
 	}
 	if !counted {
 		warn("no-usage", "the server does not say how many tokens it generated: %d pieces of text were counted, and a piece may be several tokens", g.pieces)
@@ -294,7 +294,7 @@ func (g *generation) warnings() []record.Warning {
 	if n := g.usage.CachedTokens; n > 0 {
 		warn("cached-prompt", "%d of %d tokens of a prompt came from the server's cache: the time to the first token is not that of a whole prefill", n, g.usage.PromptTokens)
 	}
-	if g.usage.CachedTokens == record.CacheUntold {
+	if g.usage.CachedTokens == record.CacheUnknown {
 		warn("cache-unknown", "the server does not say whether tokens of the prompt came from a cache: the time to the first token may not be that of a whole prefill")
 	}
 	return out
@@ -302,9 +302,9 @@ func (g *generation) warnings() []record.Warning {
 
 // nothing is the error of a generation without text.
 func (g *generation) nothing() error {
-	if g.told != nil && g.told.Completion != nil && *g.told.Completion > 0 {
+	if g.serverCount != nil && g.serverCount.Completion != nil && *g.serverCount.Completion > 0 {
 		return engine.Fail(record.BadOutput, "%w: the server counts %d tokens, of which none could be timed",
-			errNothing, *g.told.Completion)
+			errNothing, *g.serverCount.Completion)
 	}
 	return engine.Fail(record.BadOutput, "%w (finish reason %q)", errNothing, g.usage.Finish)
 }

@@ -46,7 +46,7 @@ func TestARouter(t *testing.T) {
 	if err != nil || len(g.Usage.PromptIDs) == 0 || g.Usage.Generated != 16 || len(g.Tokens) != 16 {
 		t.Fatalf("%v: %+v", err, g.Usage)
 	}
-	told := false
+	reported := false
 	for _, source := range p.Attached() {
 		if source.Describe().Method != openai.MethodMetrics {
 			continue
@@ -56,10 +56,10 @@ func TestARouter(t *testing.T) {
 			t.Error(err)
 		}
 		for _, v := range r.Values {
-			told = told || v.Name == "generated_tokens_count" && v.Value >= 16
+			reported = reported || v.Name == "generated_tokens_count" && v.Value >= 16
 		}
 	}
-	if !told {
+	if !reported {
 		t.Error("nothing is read of what the server says of itself")
 	}
 	if _, err := generated(t.Context(), s, 600); err == nil || !strings.Contains(err.Error(), "in a context of 512") {

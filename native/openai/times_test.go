@@ -177,7 +177,7 @@ func TestAFieldThatIsRefused(t *testing.T) {
 	s, p := loaded(t, openai.Config{URL: url}, served)
 	for range 2 {
 		g, err := generated(t.Context(), s, 1)
-		if err != nil || g.Usage.CachedTokens != record.CacheUntold {
+		if err != nil || g.Usage.CachedTokens != record.CacheUnknown {
 			t.Fatalf("%v: %d tokens from a cache", err, g.Usage.CachedTokens)
 		}
 		if len(refused) != 2 || refused[0] != "cache_salt" || len(salts[0]) < 16 {

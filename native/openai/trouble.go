@@ -186,8 +186,8 @@ func (c *client) explain(err error) error {
 		return c.unreachable("see what it is busy with, or check --openai-url",
 			"the server at %s takes connections and gives no answer within %v", c.at.host, c.patience)
 	}
-	if told := c.secured(err); told != nil {
-		return told
+	if reported := c.secured(err); reported != nil {
+		return reported
 	}
 	if at := c.through(); at != "" {
 		return c.unreachable("see to the proxy, or put the server's host into $NO_PROXY",

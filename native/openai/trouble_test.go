@@ -256,8 +256,8 @@ func TestStreams(t *testing.T) {
 				t.Errorf("%d pieces and %d tokens, want %d and %d", len(g.Tokens), g.Usage.Generated, c.pieces,
 					c.tokens)
 			}
-			if untold := g.Usage.CachedTokens == record.CacheUntold; c.class == "" && c.warned != "" &&
-				untold != strings.Contains(c.warned, "cache-unknown") {
+			if unreported := g.Usage.CachedTokens == record.CacheUnknown; c.class == "" && c.warned != "" &&
+				unreported != strings.Contains(c.warned, "cache-unknown") {
 				t.Errorf("%d tokens from a cache, and warned of %q", g.Usage.CachedTokens, c.warned)
 			}
 			for _, w := range p.Warnings()[known:] {
@@ -401,7 +401,8 @@ func TestServersThatAreNone(t *testing.T) {
 	// A model of a file is chosen where there is no choice.
 	two := openai.New(openai.Config{URL: broken(t, says()).URL})
 	err = two.Check(t.Context(), enginetest.TinyModel(t))
-	oneLine(t, err, record.SetUp, fault.ServerUnreachable, "has 2 models; name one of its models with --openai-model: mouse, moose")
+	oneLine(t, err, record.SetUp, fault.ServerUnreachable,
+		"has 2 models; name one of its models with --openai-model: mouse, moose")
 	err = two.Check(t.Context(), engine.Model{Model: record.Model{Name: "p", Format: "webllm"}})
 	if err == nil || fault.Of(err) != fault.BadModel {
 		t.Errorf("a package: %v", err)

@@ -173,7 +173,7 @@ func (g *generation) finish(m message, context int, p engine.Probe) error {
 	g.usage.Finish, g.usage.PromptIDs, g.usage.PromptTokens = m.Finish, m.PromptIDs, m.PromptTokens
 	g.usage.CachedTokens, g.usage.Generated = m.cached(), m.Generated
 	if g.hello.Caps.PromptCache && m.CachedTokens == nil {
-		g.usage.CachedTokens = record.CacheUntold
+		g.usage.CachedTokens = record.CacheUnknown
 	}
 	g.usage.Reported, g.leftOut = numbers(m.Reported)
 	if g.usage.Reported == nil {

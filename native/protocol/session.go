@@ -26,11 +26,11 @@ type session struct {
 	conn   *conn
 	closed bool
 
-	hello   message
-	said    map[string]bool // warnings that are given once
-	told    bool            // an error of a call has told why the program is of no use, or that call was cancelled
-	loaded  bool
-	context int // what a prompt and its continuation may come to; 0: not known
+	hello    message
+	said     map[string]bool // warnings that are given once
+	reported bool            // an error of a call has told why the program is of no use, or that call was cancelled
+	loaded   bool
+	context  int // what a prompt and its continuation may come to; 0: not known
 }
 
 // running gives the program, started if there is none.
@@ -57,7 +57,7 @@ func (s *session) launch() (c *conn, fresh bool, err error) {
 		return s.conn, false, nil
 	}
 	argv := append([]string{s.path}, s.engine.config.Argv[1:]...)
-	s.told = false
+	s.reported = false
 	s.conn, err = start(s.engine.Name(), argv, s.engine.config.Silence, s.probe)
 	return s.conn, true, err
 }
@@ -206,14 +206,14 @@ func (s *session) current() (*conn, error) {
 
 // tell notes that a call returns an error. Where the program goes on, its end is still news.
 func (s *session) tell(ctx context.Context, c *conn) {
-	s.told = s.told || c.why() != nil || ctx.Err() != nil
+	s.reported = s.reported || c.why() != nil || ctx.Err() != nil
 }
 
 // Unload asks for the model's memory. A program that is of no use any more, or goes on with what was cancelled, is
 // ended instead; one that ended by itself while nothing was asked of it has not been told of.
 func (s *session) Unload(ctx context.Context) error {
 	s.mu.Lock()
-	c, told := s.conn, s.told
+	c, reported := s.conn, s.reported
 	s.mu.Unlock()
 	s.loaded = false
 	if c == nil {
@@ -221,7 +221,7 @@ func (s *session) Unload(ctx context.Context) error {
 	}
 	if why := c.why(); why != nil || ctx.Err() != nil || !c.idle(ctx) {
 		s.drop(c, 0)
-		if told || ctx.Err() != nil || errors.Is(why, errClosed) {
+		if reported || ctx.Err() != nil || errors.Is(why, errClosed) {
 			return nil
 		}
 		return why

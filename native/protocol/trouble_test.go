@@ -653,7 +653,7 @@ func TestAnEngineStaysTheSame(t *testing.T) {
 }
 
 func TestACacheThatDoesNotTell(t *testing.T) {
-	for script, want := range map[string]int{"right": 0, "a cache": 1, "an old cache": record.CacheUntold} {
+	for script, want := range map[string]int{"right": 0, "a cache": 1, "an old cache": record.CacheUnknown} {
 		if o := play(t, scripted(script, 20*time.Second), enginetest.TinyModel(t)); o.err != nil ||
 			o.usage.CachedTokens != want {
 			t.Errorf("%s: %d tokens came from a cache, want %d; %v", script, o.usage.CachedTokens, want, o.err)
@@ -662,7 +662,7 @@ func TestACacheThatDoesNotTell(t *testing.T) {
 }
 
 // An engine that ends when all is measured, and nothing goes on, has crashed all the same. It is told once.
-func TestACrashBetweenRequestsIsTold(t *testing.T) {
+func TestCrashBetweenRequestsIsReported(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	for _, again := range []bool{false, true} {
 		s, err := scripted("dies idle", 20*time.Second).Open(t.Context(), &enginetest.Probe{})

@@ -87,7 +87,7 @@ func (g Generation) prompt(f *faults) {
 		f.add("neither prompt ids nor their number")
 	}
 	cached := g.Usage.CachedTokens
-	if cached == record.CacheUntold && g.Caps.PromptCache {
+	if cached == record.CacheUnknown && g.Caps.PromptCache {
 		return
 	}
 	if cached != 0 && !g.Caps.PromptCache {

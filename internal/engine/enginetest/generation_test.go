@@ -80,7 +80,7 @@ func pieces() enginetest.Generation {
 
 func TestACacheNeedNotTell(t *testing.T) {
 	g := pieces()
-	g.Usage.CachedTokens = record.CacheUntold
+	g.Usage.CachedTokens = record.CacheUnknown
 	if faults := g.Faults(0); len(faults) > 0 {
 		t.Errorf("%q", faults)
 	}

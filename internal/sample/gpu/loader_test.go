@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// told is what a child has read: values by role or method.
-type told struct {
+// reported is what a child has read: values by role or method.
+type reported struct {
 	GPUs     []record.GPUInfo
 	Warnings []record.Warning
 	Values   map[string]map[string]float64
@@ -41,7 +41,7 @@ func tell() error {
 	ctx := context.Background()
 	m := Open(ctx, Options{})
 	defer m.Close()
-	out := told{GPUs: m.GPUs(), Warnings: m.Warnings(), Values: map[string]map[string]float64{}}
+	out := reported{GPUs: m.GPUs(), Warnings: m.Warnings(), Values: map[string]map[string]float64{}}
 	start, err := startOf(os.Getpid())
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func TestTheLibraryIsAskedThroughC(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got told
+			var got reported
 			if err := json.Unmarshal(text, &got); err != nil {
 				t.Fatalf("%v: %s", err, text)
 			}

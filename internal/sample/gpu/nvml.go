@@ -201,14 +201,14 @@ func (d *nvmlDriver) memory(u *nvmlUnit, f *figures) error {
 
 // size of what the driver tells; the largest number there is means that it is not told.
 func size(b uint64) float64 {
-	if b == notTold {
+	if b == notReported {
 		return math.NaN()
 	}
 	return float64(b)
 }
 
-// notTold is NVML_VALUE_NOT_AVAILABLE in 64 bits.
-const notTold = math.MaxUint64
+// notReported is NVML_VALUE_NOT_AVAILABLE in 64 bits.
+const notReported = math.MaxUint64
 
 // ask asks for what a device may not have, and never again once it has said so.
 func ask[T any](u *nvmlUnit, sensor int, question func() (T, nvml.Return)) (v T, ret nvml.Return) {
@@ -260,7 +260,7 @@ func (l *listing) take(begin, unit int, infos []nvml.ProcessInfo) {
 next:
 	for _, p := range infos {
 		bytes := int64(hidden)
-		if p.UsedGpuMemory != notTold {
+		if p.UsedGpuMemory != notReported {
 			bytes = int64(min(p.UsedGpuMemory, math.MaxInt64))
 		}
 		for i := begin; i < len(l.uses); i++ {

@@ -217,7 +217,7 @@ func TestAProcessIsAbsentUntilItIsListedAndNoughtOnceItHoldsNothing(t *testing.T
 
 func TestWhatADriverDoesNotTellIsNoNumber(t *testing.T) {
 	s := machine()
-	device(s, 0).GetComputeRunningProcessesFunc = processes(holds(server, notTold), holds(chrome, notTold))
+	device(s, 0).GetComputeRunningProcessesFunc = processes(holds(server, notReported), holds(chrome, notReported))
 	device(s, 0).GetGraphicsRunningProcessesFunc = processes(holds(chrome, 300))
 	device(s, 1).GetComputeRunningProcessesFunc = processes(holds(server, gib))
 	m := monitor(t, s)
@@ -225,7 +225,7 @@ func TestWhatADriverDoesNotTellIsNoNumber(t *testing.T) {
 	expect(t, values(t, process(t, m, chrome)),
 		map[string]float64{"gpu0.gpu_memory_bytes": 300, "gpu_memory_bytes": 300})
 	device(s, 5).GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
-		return nvml.Memory_v2{Total: gib, Used: notTold, Free: notTold}, nvml.SUCCESS
+		return nvml.Memory_v2{Total: gib, Used: notReported, Free: notReported}, nvml.SUCCESS
 	}
 	if got := values(t, source(t, m.Sources(), "gpu5")); got["memory_total_bytes"] != gib ||
 		got["memory_used_bytes"] != 0 {
@@ -283,7 +283,7 @@ func TestADeviceThatIsDivided(t *testing.T) {
 	}
 }
 
-func TestAGPUFallsOffTheBusAndTheOthersGoOn(t *testing.T) {
+func TestLostGPULeavesTheOthers(t *testing.T) {
 	s := machine()
 	device(s, 0).GetComputeRunningProcessesFunc = processes(holds(server, gib))
 	device(s, 2).GetComputeRunningProcessesFunc = processes(holds(server, gib))
@@ -432,7 +432,7 @@ func TestNumbersOfAProcessThatCannotBe(t *testing.T) {
 }
 
 // Of two GPUs that are lost one after the other each is told of; what ends all at once is told of once.
-func TestEachGPUThatIsLostIsToldOf(t *testing.T) {
+func TestLostGPUsAreReported(t *testing.T) {
 	s := machine()
 	m := monitor(t, s)
 	out := &sink{}

@@ -196,15 +196,15 @@ func (t *tool) settled(uses []smiUse) []smiUse {
 	if !alike(uses) {
 		return uses
 	}
-	told := map[int]float64{}
+	reported := map[int]float64{}
 	for _, u := range uses {
-		told[u.device] += float64(max(u.bytes, 0))
+		reported[u.device] += float64(max(u.bytes, 0))
 	}
 	devices, err := t.devices(t.asker(t.ctx))
 	known := err == nil
 	for _, d := range devices {
 		known = known && !math.IsNaN(d.used)
-		if told[d.index] > sumOfAll*d.used {
+		if reported[d.index] > sumOfAll*d.used {
 			return merged(uses)
 		}
 	}

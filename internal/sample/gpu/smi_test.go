@@ -109,7 +109,7 @@ func (c *cards) processes(func(...string) ([]byte, error)) ([]smiUse, error) { r
 func (c *cards) blind() string { return "" }
 
 // The same told of several devices may be what is held of each, or of all together.
-func TestWhatIsToldTheSameOfSeveralDevices(t *testing.T) {
+func TestSharedDeviceFields(t *testing.T) {
 	const absent = -1.0
 	nan := math.NaN()
 	for name, c := range map[string]struct {

@@ -10,8 +10,8 @@ import "time"
 
 // The rates of the quick and of the dear sources.
 const (
-	FastEvery = 100 * time.Millisecond
-	DearEvery = 2 * time.Second
+	FastEvery      = 100 * time.Millisecond
+	ExpensiveEvery = 2 * time.Second
 )
 
 // Portable is the name of the method where there is no /proc; those of Linux are the record's.

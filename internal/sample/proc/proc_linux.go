@@ -36,12 +36,12 @@ func sources(pid int, role string, ours bool) ([]sample.Source, error) {
 	if err != nil {
 		return nil, gone(pid, err)
 	}
-	dear := rollup{pid: pid, role: role, start: now.Start, since: "since the process started"}
+	expensive := rollup{pid: pid, role: role, start: now.Start, since: "since the process started"}
 	if ours {
-		dear.since = "since the last phase edge"
-		return []sample.Source{quick, &peaking{rollup: dear}}, nil
+		expensive.since = "since the last phase edge"
+		return []sample.Source{quick, &peaking{rollup: expensive}}, nil
 	}
-	return []sample.Source{quick, &dear}, nil
+	return []sample.Source{quick, &expensive}, nil
 }
 
 // gone recognises the errors of a process that has ended: its folder is missing, or an open descriptor finds nobody.
@@ -118,7 +118,8 @@ type rollup struct {
 }
 
 func (s *rollup) Describe() record.Source {
-	return record.Source{Role: s.role, Method: record.MethodSmapsRollup, PID: s.pid, Start: s.start, Every: DearEvery,
+	return record.Source{Role: s.role, Method: record.MethodSmapsRollup, PID: s.pid, Start: s.start,
+		Every:  ExpensiveEvery,
 		Kernel: true,
 		Sees: "proportional (PSS: shared pages divided among their users), unique (USS: private pages) and swapped size, highest RSS " + s.since +
 			"; parts of PSS (anonymous, shared, files) at phase edges and for a phase's highest moment",

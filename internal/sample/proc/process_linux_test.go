@@ -36,7 +36,7 @@ func TestAThreadIsOfAProcess(t *testing.T) {
 }
 
 // Nobody asks whether a thread belongs to a family: a program may start hundreds in a second.
-func TestThreadsAreNobody(t *testing.T) {
+func TestThreadsAreNoProcesses(t *testing.T) {
 	f := proc.NewFamily()
 	defer f.Close()
 	var asked []int

@@ -39,11 +39,11 @@ type Tree struct {
 // branch is a member of a tree. One that was just forked is its parent's double and does not say yet what it will be:
 // it gets its role at the look after.
 type branch struct {
-	member *Member
-	told   bool
-	looks  int
-	role   string
-	detach []func()
+	member   *Member
+	reported bool
+	looks    int
+	role     string
+	detach   []func()
 }
 
 // NewTree samples the process root and its descendants until Close: what is there is attached when it returns. role
@@ -101,7 +101,7 @@ func (t *Tree) look(ctx context.Context, settle bool) {
 	}
 	pids := make([]int, 0, len(t.known))
 	for _, b := range t.known {
-		if !b.told && (settle || b.looks > 0 || b.member.IsItself()) {
+		if !b.reported && (settle || b.looks > 0 || b.member.IsItself()) {
 			if settle {
 				becomeItself(b.member)
 			}
@@ -127,7 +127,7 @@ func becomeItself(m *Member) {
 
 // take attaches the sources of a process.
 func (t *Tree) take(b *branch) {
-	b.told = true
+	b.reported = true
 	p := b.member.Process
 	if now, err := Look(p.PID); err == nil && now.Start == p.Start {
 		p.Name = now.Name
@@ -170,7 +170,7 @@ func (t *Tree) release(b *branch) {
 	for _, detach := range b.detach {
 		detach()
 	}
-	if b.told && t.o.Ended != nil {
+	if b.reported && t.o.Ended != nil {
 		t.o.Ended(b.member.PID, b.role)
 	}
 }

@@ -221,7 +221,7 @@ func TestAFamilyTakesInWhoBecomesOneOfIt(t *testing.T) {
 }
 
 // A pid is given out before its process can be seen: looks that come one upon the other must not lose it.
-func TestNobodyIsLostBetweenTwoLooks(t *testing.T) {
+func TestNoProcessIsMissedBetweenScans(t *testing.T) {
 	sh := newShell(t)
 	f := proc.NewFamily()
 	defer f.Close()

@@ -15,20 +15,20 @@ import (
 	"llmparity/internal/record"
 )
 
-// Forecast is what was foretold of a cell's memory before its first launch, held against what its launches took.
-type Forecast struct {
+// Prediction is what was foretold of a cell's memory before its first launch, held against what its launches took.
+type Prediction struct {
 	Source string            `json:"source,omitempty"` // what it was worked out from
 	Setup  map[string]string `json:"setup,omitempty"`  // what was taken for granted
 	Absent string            `json:"absent,omitempty"` // why nothing was foretold
-	Parts  []Foretold        `json:"parts"`
+	Parts  []Predicted       `json:"parts"`
 	Notes  []string          `json:"notes"`
 	// Recommendations say which component is off, by how much, and what most likely explains it.
 	Recommendations []string `json:"recommendations"`
 }
 
-// Foretold is a component foretold and measured, in MiB. Errors are the forecast's: above zero where too much was
+// Predicted is a component foretold and measured, in MiB. Errors are the forecast's: above zero where too much was
 // foretold.
-type Foretold struct {
+type Predicted struct {
 	Name       string             `json:"name"`
 	Title      string             `json:"title"`
 	Low        *float64           `json:"predicted_low,omitempty"`
@@ -57,12 +57,12 @@ const (
 	TooMuch      = "foretold too much"
 	TooLittle    = "foretold too little"
 	NotMeasured  = "not measured"
-	NotForetold  = "not foretold"
+	NotPredicted = "not foretold"
 	sameByLogMiB = 0.02 // what is told to a hundredth of a MiB
 )
 
-// foretold puts beside a cell what the record has of it from before its first launch.
-func (c *Cell) foretold(run *record.Run, e gathered) {
+// predicted puts beside a cell what the record has of it from before its first launch.
+func (c *Cell) predicted(run *record.Run, e gathered) {
 	if risk, ok := run.Risks[c.Spec.ID]; ok {
 		c.Risk = &risk
 		if risk.Refused && len(e.all) == 0 {
@@ -70,12 +70,12 @@ func (c *Cell) foretold(run *record.Run, e gathered) {
 		}
 	}
 	if p, ok := run.Predictions[c.Spec.ID]; ok {
-		c.Forecast = c.forecast(p)
+		c.Prediction = c.prediction(p)
 	}
 }
 
-func (c *Cell) forecast(p record.Prediction) *Forecast {
-	f := &Forecast{Source: p.Source, Setup: p.Setup, Absent: p.Absent, Parts: []Foretold{}, Notes: []string{},
+func (c *Cell) prediction(p record.Prediction) *Prediction {
+	f := &Prediction{Source: p.Source, Setup: p.Setup, Absent: p.Absent, Parts: []Predicted{}, Notes: []string{},
 		Recommendations: []string{}}
 	f.Notes = append(f.Notes, p.Notes...)
 	if p.Absent != "" || len(p.Parts) == 0 {
@@ -133,9 +133,9 @@ func byOtherDefinitions(p record.Prediction) []string {
 }
 
 // hold sets what was foretold of a component against what was measured.
-func hold(name string, said record.Foretold, told bool, measured Component) Foretold {
-	f := Foretold{Name: name, Title: figure.Title(name), Origin: measured.Origin, Verdict: NotForetold}
-	if told {
+func hold(name string, said record.Predicted, reported bool, measured Component) Predicted {
+	f := Predicted{Name: name, Title: figure.Title(name), Origin: measured.Origin, Verdict: NotPredicted}
+	if reported {
 		low, best, high := inMiB(said.Low), inMiB(said.Best), inMiB(said.High)
 		f.Low, f.Best, f.High, f.Method, f.Confidence, f.DType = &low, &best, &high, said.Method, said.Confidence,
 			said.DType
@@ -165,7 +165,7 @@ func inMiB(bytes int64) float64 { return float64(bytes) / record.MiB }
 
 // judge takes what is measured to be within a range where it is no farther outside than a log's last digit, or than a
 // hundredth where the range is a single value.
-func (f *Foretold) judge() {
+func (f *Predicted) judge() {
 	gap := *f.Best - *f.Measured
 	off := stats.Round(gap, 6)
 	f.Error = &off
@@ -193,7 +193,7 @@ func (f *Foretold) judge() {
 }
 
 // off tells whether a component deserves a word: not where the interval over launches reaches what was foretold.
-func (f Foretold) off() bool {
+func (f Predicted) off() bool {
 	reaches := func(low, high float64) bool {
 		return f.Interval != nil && f.Interval.Lo <= high && f.Interval.Hi >= low
 	}
@@ -207,7 +207,7 @@ func (f Foretold) off() bool {
 }
 
 // Part finds a component; false where it was neither foretold nor measured.
-func (f *Forecast) Part(name string) (Foretold, bool) {
+func (f *Prediction) Part(name string) (Predicted, bool) {
 	if f != nil {
 		for _, p := range f.Parts {
 			if p.Name == name {
@@ -215,25 +215,26 @@ func (f *Forecast) Part(name string) (Foretold, bool) {
 			}
 		}
 	}
-	return Foretold{}, false
+	return Predicted{}, false
 }
 
 // recommend says what is off and why, as far as the record tells.
-func (c *Cell) recommend(f *Forecast, p record.Prediction) []string {
+func (c *Cell) recommend(f *Prediction, p record.Prediction) []string {
 	var out []string
 	setup := c.otherwise(p)
 	for _, x := range f.Parts {
 		if !x.off() || x.Name == figure.TotalMemory &&
-			slices.ContainsFunc(f.Parts, func(o Foretold) bool { return o.Name == figure.MemoryIncrease && o.off() }) {
+			slices.ContainsFunc(f.Parts, func(o Predicted) bool { return o.Name == figure.MemoryIncrease && o.off() }) {
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s: %s MiB were foretold and %s measured (%s): %s", x.Title, explain.Short(*x.Best),
+		out = append(out, fmt.Sprintf("%s: %s MiB were foretold and %s measured (%s): %s", x.Title,
+			explain.Short(*x.Best),
 			explain.Short(*x.Measured), errorWords(x), c.reason(f, x, setup)))
 	}
 	return out
 }
 
-func errorWords(x Foretold) string {
+func errorWords(x Predicted) string {
 	if x.Percent == nil {
 		return off(*x.Error) + " MiB"
 	}
@@ -266,7 +267,7 @@ func (c *Cell) otherwise(p record.Prediction) []string {
 
 // reason is what most likely explains an error: a type of numbers, another difference of the set-up, else what such
 // errors come from.
-func (c *Cell) reason(f *Forecast, x Foretold, setup []string) string {
+func (c *Cell) reason(f *Prediction, x Predicted, setup []string) string {
 	actual := c.Parts.Component(x.Name).DType
 	if x.DType != "" && actual != "" && !sameNumbers(actual, x.DType) {
 		return fmt.Sprintf("%s was %s, %s was foretold", strings.SplitN(x.Title, ",", 2)[0], actual, x.DType)
@@ -318,7 +319,7 @@ func (c *Cell) leftOver(off float64) string {
 }
 
 // worst names the component whose error is largest, in MiB, of those that make up a sum.
-func (f *Forecast) worst() (string, bool) {
+func (f *Prediction) worst() (string, bool) {
 	name, most := "", 0.0
 	for _, row := range components()[:6] {
 		x, ok := f.Part(row.Name)

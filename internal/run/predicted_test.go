@@ -15,10 +15,10 @@ import (
 	"llmparity/internal/sample/gpu"
 )
 
-// foretold says that every cell takes 10 MiB in all.
-func foretold(_ context.Context, c record.Cell) record.Prediction {
+// predicted says that every cell takes 10 MiB in all.
+func predicted(_ context.Context, c record.Cell) record.Prediction {
 	return record.Prediction{Source: "gguf", Setup: map[string]string{"of": c.Engine},
-		Parts: []record.Foretold{{Name: "increase", Best: 10 << 20, Method: "said"}}}
+		Parts: []record.Predicted{{Name: "increase", Best: 10 << 20, Method: "said"}}}
 }
 
 // judged gives an engine a level, by the setup that was foretold.
@@ -29,16 +29,16 @@ func judged(levels map[string]record.RiskLevel) func(context.Context, record.Pre
 	}
 }
 
-func TestWhatIsForetoldIsRecordedOnceEnginesHavePrepared(t *testing.T) {
+func TestPredictionIsRecordedAfterPrepare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &scripted{name: "a"}, &scripted{name: "b"}
 		o := options(t, a, b)
-		o.Foretell = func(ctx context.Context, c record.Cell) record.Prediction {
+		o.Predict = func(ctx context.Context, c record.Cell) record.Prediction {
 			if a.prepared != 1 || b.prepared != 1 || a.launches+b.launches != 0 {
 				t.Errorf("%s is foretold when %d and %d have prepared, and %d were launched", c.Engine, a.prepared,
 					b.prepared, a.launches+b.launches)
 			}
-			return foretold(ctx, c)
+			return predicted(ctx, c)
 		}
 		r, err := do(t, t.Context(), o)
 		if err != nil {
@@ -57,11 +57,11 @@ func TestWhatIsForetoldIsRecordedOnceEnginesHavePrepared(t *testing.T) {
 	})
 }
 
-func TestACellThatWontFitIsRefusedAndTheRestGoesOn(t *testing.T) {
+func TestCellThatWillNotFitIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c := &scripted{name: "a"}, &scripted{name: "b"}, &scripted{name: "c"}
 		o := options(t, a, b, c)
-		o.Foretell, o.Judge = foretold, judged(
+		o.Predict, o.Judge = predicted, judged(
 			map[string]record.RiskLevel{"a": record.RiskHigh, "b": record.RiskMedium, "c": record.RiskLow})
 		var said []string
 		o.Progress = func(e run.Event) {
@@ -96,9 +96,9 @@ func TestARefusalIsOfItsPromptAlone(t *testing.T) {
 		a := &scripted{name: "a"}
 		o := options(t, a)
 		o.Plan.Prompts = []string{"long", "short"}
-		o.Foretell = func(_ context.Context, c record.Cell) record.Prediction {
+		o.Predict = func(_ context.Context, c record.Cell) record.Prediction {
 			return record.Prediction{Setup: map[string]string{"of": c.Prompt},
-				Parts: []record.Foretold{{Name: "total", Best: 1}}}
+				Parts: []record.Predicted{{Name: "total", Best: 1}}}
 		}
 		o.Judge = judged(map[string]record.RiskLevel{"long": record.RiskHigh, "short": record.RiskLow})
 		r, err := do(t, t.Context(), o)
@@ -115,7 +115,7 @@ func TestWhoAsksForItLaunchesWhatWontFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &scripted{name: "a"}
 		o := options(t, a)
-		o.Foretell, o.Judge = foretold, judged(map[string]record.RiskLevel{"a": record.RiskHigh})
+		o.Predict, o.Judge = predicted, judged(map[string]record.RiskLevel{"a": record.RiskHigh})
 		o.Plan.CheckOOM = new(false)
 		r, err := do(t, t.Context(), o)
 		if err != nil || a.launches != 4 || r.Risks[1].Refused || r.Risks[1].Level != record.RiskHigh {
@@ -124,10 +124,10 @@ func TestWhoAsksForItLaunchesWhatWontFit(t *testing.T) {
 	})
 }
 
-func TestForetellingBreaksNoRun(t *testing.T) {
+func TestFailedPredictionDoesNotFailRun(t *testing.T) {
 	for name, c := range map[string]struct {
-		foretell func(context.Context, record.Cell) record.Prediction
-		why      string
+		predict func(context.Context, record.Cell) record.Prediction
+		why     string
 	}{
 		"it panics": {func(context.Context, record.Cell) record.Prediction { panic("a bug") }, "a bug"},
 		"it can't": {func(context.Context,
@@ -146,7 +146,7 @@ func TestForetellingBreaksNoRun(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := &scripted{name: "a"}
 				o := options(t, a)
-				o.Foretell = c.foretell
+				o.Predict = c.predict
 				o.Judge = func(context.Context, record.Prediction, *gpu.Monitor) record.Risk { panic("another bug") }
 				r, err := do(t, t.Context(), o)
 				if err != nil || a.launches != 4 {
@@ -167,7 +167,7 @@ func TestForetellingBreaksNoRun(t *testing.T) {
 
 // What never comes is waited for once, and not once a cell; who interrupts it gets no forecasts that say that it took
 // too long.
-func TestForetellingHasOnePatience(t *testing.T) {
+func TestPredictionTimeout(t *testing.T) {
 	for name, interrupted := range map[string]bool{"it never comes": false, "it is interrupted": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -175,9 +175,9 @@ func TestForetellingHasOnePatience(t *testing.T) {
 				o := options(t, &scripted{name: "a"})
 				o.Plan.Prompts = []string{"first", "second", "third", "fourth"}
 				var asked atomic.Int32 // by what is left behind, too
-				o.Foretell = func(ctx context.Context, c record.Cell) record.Prediction {
+				o.Predict = func(ctx context.Context, c record.Cell) record.Prediction {
 					if asked.Add(1) == 1 {
-						return foretold(ctx, c)
+						return predicted(ctx, c)
 					}
 					if interrupted {
 						cancel()

@@ -10,8 +10,8 @@ import (
 	"llmparity/internal/sample/gpu"
 )
 
-// Forecast is what a cell is likely to take, by what is known before anything is prepared.
-type Forecast struct {
+// Prediction is what a cell is likely to take, by what is known before anything is prepared.
+type Prediction struct {
 	// Best and High are what the engine's processes take together, of RAM and of GPUs; 0: not known.
 	Best, High int64
 	Risk       record.RiskLevel
@@ -31,10 +31,10 @@ type howKey struct {
 	context    int
 }
 
-// forecasts are those that were made, by what they depend on. What is free is looked at once.
-type forecasts struct {
+// predictions are those that were made, by what they depend on. What is free is looked at once.
+type predictions struct {
 	past   history
-	memory map[memoryKey]Forecast
+	memory map[memoryKey]Prediction
 	hows   map[howKey]howMemory
 	rooms  map[string]estimate.Room
 }
@@ -45,35 +45,35 @@ type howMemory struct {
 	err error
 }
 
-// forecast predicts what a cell takes that can run.
-func (r *Resolver) forecast(ctx context.Context, c *Cell) Forecast {
+// prediction predicts what a cell takes that can run.
+func (r *Resolver) prediction(ctx context.Context, c *Cell) Prediction {
 	s := c.Setup
 	if !r.Dry {
-		return Forecast{}
+		return Prediction{}
 	}
 	e := s.launch.set.engines[c.at]
 	input, output, _ := r.longest(s.Model, c.Shape.Prompt, c.Shape.InputTokens, c.Shape.MaxTokens, c.Shape.Traffic)
 	key := memoryKey{howKey{s.launch.set, c.at, s.Model.Name, s.Model.Path, s.Model.Context}, input, output}
-	f, known := r.forecasts.memory[key]
+	f, known := r.predictions.memory[key]
 	if !known {
-		f = r.forecastMemory(ctx, e, s, key)
-		r.forecasts.memory[key] = f
+		f = r.predictedMemory(ctx, e, s, key)
+		r.predictions.memory[key] = f
 	}
-	if past := (pastKey{e.Name(), s.Model.Name}); r.forecasts.past[past] != nil {
+	if past := (pastKey{e.Name(), s.Model.Name}); r.predictions.past[past] != nil {
 		prompt, generated := r.tokens(c.Shape, s)
 		n := Attempts(s.Planned)
-		if seconds, known := r.forecasts.past.of(past, Launches(s, c.Shape), n*prompt, n*generated); known {
+		if seconds, known := r.predictions.past.of(past, Launches(s, c.Shape), n*prompt, n*generated); known {
 			f.Seconds = &seconds
 		}
 	}
 	return f
 }
 
-func (r *Resolver) forecastMemory(ctx context.Context, e Engine, s *Setup, key memoryKey) (f Forecast) {
-	h, known := r.forecasts.hows[key.howKey]
+func (r *Resolver) predictedMemory(ctx context.Context, e Engine, s *Setup, key memoryKey) (f Prediction) {
+	h, known := r.predictions.hows[key.howKey]
 	if !known {
 		h.how, h.of, h.err = r.how(ctx, e, s.Model)
-		r.forecasts.hows[key.howKey] = h
+		r.predictions.hows[key.howKey] = h
 	}
 	if h.err != nil || h.how.Setup.Engine == "" {
 		return f
@@ -82,16 +82,16 @@ func (r *Resolver) forecastMemory(ctx context.Context, e Engine, s *Setup, key m
 	if err != nil {
 		return f
 	}
-	if r.forecasts.rooms == nil {
+	if r.predictions.rooms == nil {
 		var gpus *gpu.Monitor
 		if r.GPU {
 			gpus = gpu.Open(ctx, gpu.Options{})
 			defer gpus.Close()
 		}
-		r.forecasts.rooms = Rooms(ctx, est, gpus)
+		r.predictions.rooms = Rooms(ctx, est, gpus)
 	}
-	r.forecasts.rooms[estimate.Buffer] = estimate.LargestBuffer(est.Setup.OnGPU)
-	f.Risk = est.Risk(r.forecasts.rooms).Level
+	r.predictions.rooms[estimate.Buffer] = estimate.LargestBuffer(est.Setup.OnGPU)
+	f.Risk = est.Risk(r.predictions.rooms).Level
 	for _, n := range est.Needs() {
 		if n.Place == estimate.RAM || n.Place == estimate.VRAM {
 			f.Best, f.High = f.Best+n.Best, f.High+n.High

@@ -15,22 +15,22 @@ import (
 // doesn't hang on it.
 const patience = 30 * time.Second
 
-// foretellAll records what the cells' memory is likely to be. Who interrupts that wants no forecast of what will not be
+// predictAll records what the cells' memory is likely to be. Who interrupts that wants no forecast of what will not be
 // launched.
-func (r *runner) foretellAll(ctx context.Context, s *current) {
+func (r *runner) predictAll(ctx context.Context, s *current) {
 	soon, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for _, c := range s.cells {
-		if s.Foretell == nil || ctx.Err() != nil {
+		if s.Predict == nil || ctx.Err() != nil {
 			return
 		}
-		r.foretell(soon, s, c)
+		r.predict(soon, s, c)
 	}
 }
 
-// foretell records it of one. Whatever goes wrong with that is no reason to measure nothing.
-func (r *runner) foretell(ctx context.Context, s *current, c *cell) {
-	p, why := within(ctx, func(ctx context.Context) record.Prediction { return s.Foretell(ctx, c.Cell) })
+// predict records it of one. Whatever goes wrong with that is no reason to measure nothing.
+func (r *runner) predict(ctx context.Context, s *current, c *cell) {
+	p, why := within(ctx, func(ctx context.Context) record.Prediction { return s.Predict(ctx, c.Cell) })
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return
 	}

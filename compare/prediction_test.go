@@ -21,31 +21,31 @@ func tells() map[string]float64 {
 		"workspaces_bytes": 3 << 20}
 }
 
-func forecast(parts ...record.Foretold) *record.Prediction {
+func prediction(parts ...record.Predicted) *record.Prediction {
 	return &record.Prediction{Source: "gguf",
 		Setup: map[string]string{"context": "256", "kv_dtype": "f32", "ubatch": "512"}, Parts: parts,
 		Notes: []string{"a note"}}
 }
 
-func foretold(t *testing.T, e comparetest.Engine) *compare.Forecast {
+func predicted(t *testing.T, e comparetest.Engine) *compare.Prediction {
 	t.Helper()
 	res := compare.Runs(logs(comparetest.Run(t, "foretold", e), tells()))
 	if _, err := json.Marshal(res); err != nil {
 		t.Fatal(err)
 	}
-	return res.Cells[0].Forecast
+	return res.Cells[0].Prediction
 }
 
-func TestForetoldAndMeasured(t *testing.T) {
+func TestPredictedAndMeasured(t *testing.T) {
 	e := comparetest.Native(6)
-	e.Prediction = forecast(comparetest.Foretell(figure.ModelWeights, 8, 8, 8, "f32"),
-		comparetest.Foretell(figure.KVCache, 2, 2, 2, "f16"),
-		comparetest.Foretell(figure.KVCacheUsed, 0.9, 1.1, 1.3, "f32"),
-		comparetest.Foretell(figure.Activations, 1, 6, 9, "f32"),
-		comparetest.Foretell(figure.FrameworkOverhead, 1, 2, 4, ""),
-		comparetest.Foretell(figure.MemoryIncrease, 30, 40, 60, ""),
-		comparetest.Foretell(figure.TotalMemory, 10, 18, 23, ""))
-	f := foretold(t, e)
+	e.Prediction = prediction(comparetest.Predict(figure.ModelWeights, 8, 8, 8, "f32"),
+		comparetest.Predict(figure.KVCache, 2, 2, 2, "f16"),
+		comparetest.Predict(figure.KVCacheUsed, 0.9, 1.1, 1.3, "f32"),
+		comparetest.Predict(figure.Activations, 1, 6, 9, "f32"),
+		comparetest.Predict(figure.FrameworkOverhead, 1, 2, 4, ""),
+		comparetest.Predict(figure.MemoryIncrease, 30, 40, 60, ""),
+		comparetest.Predict(figure.TotalMemory, 10, 18, 23, ""))
+	f := predicted(t, e)
 	if f.Source != "gguf" || f.Absent != "" || len(f.Parts) != 7 || !slices.Equal(f.Notes, []string{"a note"}) {
 		t.Fatalf("%+v", f)
 	}
@@ -89,15 +89,15 @@ func TestForetoldAndMeasured(t *testing.T) {
 // A total is the peak, with what an engine holds that is open and has no model; nobody misses a forecast of it.
 func TestATotalIsHeldAgainstThePeak(t *testing.T) {
 	e := comparetest.Browser(3)
-	e.Prediction = forecast(comparetest.Foretell(figure.MemoryIncrease, 500, 570, 600, ""))
-	if p, ok := foretold(t, e).Part(figure.TotalMemory); ok {
+	e.Prediction = prediction(comparetest.Predict(figure.MemoryIncrease, 500, 570, 600, ""))
+	if p, ok := predicted(t, e).Part(figure.TotalMemory); ok {
 		t.Errorf("%+v", p)
 	}
-	e.Prediction = forecast(comparetest.Foretell(figure.MemoryIncrease, 500, 570, 600, ""),
-		comparetest.Foretell(figure.TotalMemory, 700, 800, 900, ""))
+	e.Prediction = prediction(comparetest.Predict(figure.MemoryIncrease, 500, 570, 600, ""),
+		comparetest.Predict(figure.TotalMemory, 700, 800, 900, ""))
 	res := compare.Runs(comparetest.Run(t, "total", e))
-	increase, _ := res.Cells[0].Forecast.Part(figure.MemoryIncrease)
-	total, _ := res.Cells[0].Forecast.Part(figure.TotalMemory)
+	increase, _ := res.Cells[0].Prediction.Part(figure.MemoryIncrease)
+	total, _ := res.Cells[0].Prediction.Part(figure.TotalMemory)
 	if peak := res.Cells[0].Figure(figure.PeakPSS).Center(); *total.Measured != peak || *increase.Measured >= peak ||
 		!*total.Within || total.Title != "total" {
 		t.Errorf("%+v\n%+v", increase, total)
@@ -108,11 +108,11 @@ func TestATotalIsHeldAgainstThePeak(t *testing.T) {
 func TestHostMemoryIsNotHeldAgainstAGPUs(t *testing.T) {
 	e := comparetest.Measured(comparetest.Browser(2), comparetest.Page())
 	e.Device = record.Device{Class: record.GPU, Name: "Example GPU"}
-	e.Prediction = forecast(comparetest.Foretell(figure.ModelWeights, 4, 4, 4, "f32"),
-		comparetest.Foretell(figure.MemoryIncrease, 500, 570, 600, ""))
+	e.Prediction = prediction(comparetest.Predict(figure.ModelWeights, 4, 4, 4, "f32"),
+		comparetest.Predict(figure.MemoryIncrease, 500, 570, 600, ""))
 	run := onGPU(comparetest.Run(t, "gpu", e), "gpu-process",
 		map[record.Phase]float64{record.Baseline: 50, record.Measure: 90})
-	f := compare.Runs(run).Cells[0].Forecast
+	f := compare.Runs(run).Cells[0].Prediction
 	if p, _ := f.Part(figure.MemoryIncrease); p.Verdict != compare.NotMeasured || p.Error != nil ||
 		!strings.Contains(p.Why, "of the GPU's memory") {
 		t.Errorf("%+v", p)
@@ -123,14 +123,14 @@ func TestHostMemoryIsNotHeldAgainstAGPUs(t *testing.T) {
 }
 
 // A record of before a name meant the same on both sides is read by what it means.
-func TestForecastsByOtherDefinitions(t *testing.T) {
+func TestPredictionsByOtherDefinitions(t *testing.T) {
 	e := comparetest.Native(1)
-	e.Prediction = forecast(comparetest.Foretell(figure.KVCache, 4, 4, 4, "f32"),
-		comparetest.Foretell(figure.FrameworkOverhead, 1, 2, 3, ""),
-		comparetest.Foretell(figure.TotalMemory, 900, 900, 900, ""),
-		comparetest.Foretell("total_used", 800, 800, 800, ""),
-		comparetest.Foretell(figure.MemoryIncrease, 1, 2, 3, ""))
-	f := foretold(t, e)
+	e.Prediction = prediction(comparetest.Predict(figure.KVCache, 4, 4, 4, "f32"),
+		comparetest.Predict(figure.FrameworkOverhead, 1, 2, 3, ""),
+		comparetest.Predict(figure.TotalMemory, 900, 900, 900, ""),
+		comparetest.Predict("total_used", 800, 800, 800, ""),
+		comparetest.Predict(figure.MemoryIncrease, 1, 2, 3, ""))
+	f := predicted(t, e)
 	for name, there := range map[string]bool{figure.KVCache: true, figure.MemoryIncrease: true,
 		figure.FrameworkOverhead: false, figure.TotalMemory: false} {
 		if _, ok := f.Part(name); ok != there {
@@ -147,11 +147,11 @@ func TestARemainderBelowZeroIsJudgedByItsRange(t *testing.T) {
 	v := compare.NewValidation()
 	for _, low := range []float64{-100, 1} {
 		e := comparetest.Native(1)
-		e.Prediction = forecast(comparetest.Foretell(figure.FrameworkOverhead, low, low+1, 20, ""))
+		e.Prediction = prediction(comparetest.Predict(figure.FrameworkOverhead, low, low+1, 20, ""))
 		log := tells()
 		log["workspaces_bytes"] = 60 << 20
 		run := logs(comparetest.Run(t, "below", e), log)
-		if p, _ := compare.Runs(run).Cells[0].Forecast.Part(figure.FrameworkOverhead); *p.Measured >= 0 ||
+		if p, _ := compare.Runs(run).Cells[0].Prediction.Part(figure.FrameworkOverhead); *p.Measured >= 0 ||
 			*p.Within != (low < 0) || p.Percent != nil || p.Error == nil {
 			t.Errorf("%+v", p)
 		}
@@ -168,11 +168,11 @@ func TestARemainderBelowZeroIsJudgedByItsRange(t *testing.T) {
 }
 
 // A set-up that was taken to be another explains an error better than the size of it.
-func TestTheSetupThatWasForetoldIsHeldAgainstTheEngines(t *testing.T) {
+func TestPredictedSettingsMatchEngine(t *testing.T) {
 	e := comparetest.Native(1)
 	e.Info.Policy = map[string]string{"context": "1024", "ubatch": "128", "kv_dtype": "f32"}
-	e.Prediction = forecast(comparetest.Foretell(figure.KVCache, 1, 1, 1, "f32"))
-	if r := foretold(t, e).Recommendations; len(r) != 1 ||
+	e.Prediction = prediction(comparetest.Predict(figure.KVCache, 1, 1, 1, "f32"))
+	if r := predicted(t, e).Recommendations; len(r) != 1 ||
 		!strings.HasSuffix(r[0], ": context was 1024, 256 was foretold; ubatch was 128, 512 was foretold") {
 		t.Errorf("%q", r)
 	}
@@ -182,8 +182,8 @@ func TestTheSetupThatWasForetoldIsHeldAgainstTheEngines(t *testing.T) {
 func TestWhatIsTheSameByAnotherNameExplainsNothing(t *testing.T) {
 	e := comparetest.Native(1)
 	e.Info.Policy = map[string]string{"context": "256", "ubatch": "512", "kv_dtype": "float32"}
-	e.Prediction = forecast(comparetest.Foretell(figure.KVCache, 1, 1, 1, "f32"))
-	if r := foretold(t, e).Recommendations; len(r) != 1 || strings.Contains(r[0], "float32") {
+	e.Prediction = prediction(comparetest.Predict(figure.KVCache, 1, 1, 1, "f32"))
+	if r := predicted(t, e).Recommendations; len(r) != 1 || strings.Contains(r[0], "float32") {
 		t.Errorf("%q", r)
 	}
 }
@@ -196,19 +196,19 @@ func TestRanges(t *testing.T) {
 	}{{4, 4, 4, true}, {3.961, 3.961, 3.961, true}, {3.95, 3.95, 3.95, false}, {4.039, 4.039, 4.039, true},
 		{1, 2, 4, true}, {1, 2, 3.985, true}, {1, 2, 3.97, false}, {4.015, 5, 6, true}, {4.03, 5, 6, false}} {
 		e := comparetest.Native(1)
-		e.Prediction = forecast(comparetest.Foretell(figure.KVCache, c.low, c.best, c.high, "f32"))
-		if p, _ := foretold(t, e).Part(figure.KVCache); *p.Within != c.within {
+		e.Prediction = prediction(comparetest.Predict(figure.KVCache, c.low, c.best, c.high, "f32"))
+		if p, _ := predicted(t, e).Part(figure.KVCache); *p.Within != c.within {
 			t.Errorf("4 MiB, foretold %g to %g: %v", c.low, c.high, *p.Within)
 		}
 	}
 }
 
 // Arithmetic is no measurement of other arithmetic, and what is missing on either side is said.
-func TestWhatCannotBeHeldAgainstAForecast(t *testing.T) {
+func TestUnpredictedCells(t *testing.T) {
 	e := comparetest.Native(1)
-	e.Prediction = forecast(comparetest.Foretell(figure.ModelWeights, 8, 8, 8, "f32"),
-		comparetest.Foretell(figure.Activations, 1, 2, 3, "f32"))
-	f := compare.Runs(comparetest.Run(t, "x", e)).Cells[0].Forecast
+	e.Prediction = prediction(comparetest.Predict(figure.ModelWeights, 8, 8, 8, "f32"),
+		comparetest.Predict(figure.Activations, 1, 2, 3, "f32"))
+	f := compare.Runs(comparetest.Run(t, "x", e)).Cells[0].Prediction
 	for name, says := range map[string]string{figure.ModelWeights: "file size: it proves nothing",
 		figure.Activations: "no reading tells"} {
 		if p, ok := f.Part(name); !ok || p.Verdict != compare.NotMeasured || p.Measured != nil || p.Within != nil ||
@@ -216,7 +216,7 @@ func TestWhatCannotBeHeldAgainstAForecast(t *testing.T) {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
-	if p, ok := f.Part(figure.MemoryIncrease); !ok || p.Verdict != compare.NotForetold || p.Best != nil ||
+	if p, ok := f.Part(figure.MemoryIncrease); !ok || p.Verdict != compare.NotPredicted || p.Best != nil ||
 		p.Measured == nil {
 		t.Errorf("%+v", p)
 	}
@@ -224,12 +224,12 @@ func TestWhatCannotBeHeldAgainstAForecast(t *testing.T) {
 		t.Errorf("%q", f.Recommendations)
 	}
 	e.Prediction = &record.Prediction{Absent: "nothing is known of the model"}
-	if f := compare.Runs(comparetest.Run(t, "x", e)).Cells[0].Forecast; f.Absent != "nothing is known of the model" ||
+	if f := compare.Runs(comparetest.Run(t, "x", e)).Cells[0].Prediction; f.Absent != "nothing is known of the model" ||
 		len(f.Parts) != 0 {
 		t.Errorf("%+v", f)
 	}
 	e.Prediction = nil
-	if f := compare.Runs(comparetest.Run(t, "x", e)).Cells[0].Forecast; f != nil {
+	if f := compare.Runs(comparetest.Run(t, "x", e)).Cells[0].Prediction; f != nil {
 		t.Errorf("%+v", f)
 	}
 }
@@ -237,7 +237,7 @@ func TestWhatCannotBeHeldAgainstAForecast(t *testing.T) {
 // A forecast of a cell that no launch came of is kept, and nothing is held against it.
 func TestARefusedCell(t *testing.T) {
 	a, b := comparetest.Browser(2), comparetest.Native(2)
-	a.Prediction = forecast(comparetest.Foretell(figure.ModelWeights, 8, 8, 8, "f32"))
+	a.Prediction = prediction(comparetest.Predict(figure.ModelWeights, 8, 8, 8, "f32"))
 	a.Risk = &record.Risk{Level: record.RiskHigh, Refused: true, Reasons: []string{"30 GiB are needed and 20 free"},
 		Recommendations: []string{"a shorter context"}}
 	res := compare.Runs(comparetest.Run(t, "refused", a, b))
@@ -246,7 +246,7 @@ func TestARefusedCell(t *testing.T) {
 		c.Figure(figure.PeakPSS).Absent != "refused" {
 		t.Errorf("%+v", c)
 	}
-	if p, ok := c.Forecast.Part(figure.ModelWeights); !ok || p.Verdict != compare.NotMeasured {
+	if p, ok := c.Prediction.Part(figure.ModelWeights); !ok || p.Verdict != compare.NotMeasured {
 		t.Errorf("%+v", p)
 	}
 	if !strings.Contains(strings.Join(res.Verdict, " "), "1 of 2 cells were refused") ||
@@ -284,7 +284,7 @@ func TestValidation(t *testing.T) {
 		if i == 3 {
 			e.Cell.Engine = "ollama"
 		}
-		e.Prediction = forecast(comparetest.Foretell(figure.KVCache, kv, kv, kv, "f32"))
+		e.Prediction = prediction(comparetest.Predict(figure.KVCache, kv, kv, kv, "f32"))
 		run := logs(comparetest.Run(t, "x", e), tells())
 		run.Dir = string(rune('a' + i))
 		v.Add(run)
@@ -323,12 +323,12 @@ func round6(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
 // A median outside of a range whose interval reaches into it is no error that anything can be said of.
 func TestWhatAnIntervalReachesIsNotOff(t *testing.T) {
-	of := func(low, high float64, launches int, vary float64) *compare.Forecast {
+	of := func(low, high float64, launches int, vary float64) *compare.Prediction {
 		e := comparetest.Native(launches)
 		e.Vary = vary
 		e.Prediction = &record.Prediction{Source: "gguf",
-			Parts: []record.Foretold{comparetest.Foretell(figure.MemoryIncrease, low, (low+high)/2, high, "")}}
-		return compare.Runs(comparetest.Run(t, "foretold", e)).Cells[0].Forecast
+			Parts: []record.Predicted{comparetest.Predict(figure.MemoryIncrease, low, (low+high)/2, high, "")}}
+		return compare.Runs(comparetest.Run(t, "foretold", e)).Cells[0].Prediction
 	}
 	measured, _ := of(1, 2, 8, 0.3).Part(figure.MemoryIncrease)
 	if measured.Interval == nil {

@@ -9,11 +9,12 @@ import (
 	"llmparity/internal/sample"
 )
 
-// dear reads the sources that take long, all of them in one pass, in a goroutine of its own: samples go on meanwhile.
+// expensive reads the sources that take long, all of them in one pass, in a goroutine of its own: samples go on
+// meanwhile.
 //
 // Soon after a process has come or gone, or memory has grown, a pass is made, then more and more rarely, until there is
 // one an interval; and more rarely where passes would take over one part in dearShare of a core.
-type dear struct {
+type expensive struct {
 	every, soon time.Duration
 
 	out  chan []reading
@@ -29,7 +30,7 @@ type dear struct {
 	cancel context.CancelFunc
 }
 
-const dearShare = 100
+const expensiveShare = 100
 
 // reading is one of a dear source.
 type reading struct {
@@ -38,16 +39,16 @@ type reading struct {
 	err error
 }
 
-func newDear(every, soon time.Duration) *dear {
+func newExpensive(every, soon time.Duration) *expensive {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &dear{every: every, soon: min(soon, every), gap: every, out: make(chan []reading, 1), ctx: ctx,
+	return &expensive{every: every, soon: min(soon, every), gap: every, out: make(chan []reading, 1), ctx: ctx,
 		cancel: cancel}
 }
 
 // changed says that a process has come or gone.
-func (d *dear) changed(now time.Time) {
+func (d *expensive) changed(now time.Time) {
 	d.gap = d.soon
-	if due := now.Add(max(d.gap, d.cost*dearShare)); d.due.IsZero() || due.Before(d.due) {
+	if due := now.Add(max(d.gap, d.cost*expensiveShare)); d.due.IsZero() || due.Before(d.due) {
 		d.due = due
 	}
 }
@@ -56,22 +57,22 @@ func (d *dear) changed(now time.Time) {
 const byMuch = 1.02
 
 // grown says what RSS is: above what it was at any pass there may be a peak of PSS.
-func (d *dear) grown(now time.Time, rss int64) {
+func (d *expensive) grown(now time.Time, rss int64) {
 	if d.rss = rss; float64(rss) > byMuch*float64(d.high) {
 		d.changed(now)
 	}
 }
 
 // read begins a pass where one is due.
-func (d *dear) read(now time.Time, all []*process) {
+func (d *expensive) read(now time.Time, all []*process) {
 	if d.every <= 0 || d.busy || d.due.IsZero() || now.Before(d.due) {
 		return
 	}
 	var who []*process
 	var sources []sample.Source
 	for _, p := range all {
-		if p.dear != nil && !p.double {
-			who, sources = append(who, p), append(sources, p.dear)
+		if p.expensive != nil && !p.double {
+			who, sources = append(who, p), append(sources, p.expensive)
 		}
 	}
 	if len(who) == 0 {
@@ -94,7 +95,7 @@ func (d *dear) read(now time.Time, all []*process) {
 }
 
 // results gives the readings of a pass that has ended since it was last asked.
-func (d *dear) results() []reading {
+func (d *expensive) results() []reading {
 	select {
 	case pass := <-d.out:
 		d.busy = false
@@ -104,7 +105,7 @@ func (d *dear) results() []reading {
 				d.cost += r.End.Sub(r.Begin)
 			}
 		}
-		d.due = time.Now().Add(max(d.gap, d.cost*dearShare))
+		d.due = time.Now().Add(max(d.gap, d.cost*expensiveShare))
 		d.gap = min(2*d.gap, d.every)
 		return pass
 	default:
@@ -113,7 +114,7 @@ func (d *dear) results() []reading {
 }
 
 // stop ends what is being read.
-func (d *dear) stop() {
+func (d *expensive) stop() {
 	d.cancel()
 	d.wg.Wait()
 }

@@ -248,7 +248,7 @@ func (g *group) count() {
 	}
 }
 
-// fits refuses more cells than a plan may have, before they are made.
+// fits refuses a plan of too many cells before they are made.
 func (m *matrix) fits(field string) error {
 	all := 0.0
 	for _, g := range m.groups {

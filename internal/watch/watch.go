@@ -97,7 +97,7 @@ type process struct {
 	young     time.Time     // until when it may become another program
 
 	double bool // of its parent, perhaps, for the moment before it becomes the program that it was started for
-	waited bool // for that, in a sample
+	waited bool // a sample has skipped it for that
 	came   time.Time
 }
 
@@ -436,7 +436,7 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 		return true
 	}
 	if who.double {
-		// It is skipped for one sample at least; a busy machine starts a program in tens of milliseconds.
+		// Skip it for at least one sample: on a busy machine, a fork takes tens of milliseconds to start its program.
 		waited := who.waited && time.Since(who.came) > doubt
 		who.waited = true
 		if !waited && !who.IsItself() && who.Alive() {

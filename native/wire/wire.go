@@ -18,8 +18,7 @@ import (
 // MaxLine bounds one line of a stream. Some servers' last event repeats the prompt and its settings, so lines are long.
 const MaxLine = 64 << 20
 
-// Buffer is how much is read at once: what a server's chunks come in is split no finer where the connection's own
-// buffer is as large.
+// Buffer is the size of a read. If the connection's own buffer is as large, a read does not split a server's chunk.
 const Buffer = 64 << 10
 
 // clocked notes when the last read returned.

@@ -27,7 +27,7 @@ func Names() []string {
 	return []string{"smoke", "compare", "kv-growth", "concurrency", "seqlen", "mixed", "engines"}
 }
 
-// Preset is a preset's text.
+// Preset is a preset's text, without engines: which run in it their kinds say.
 func Preset(name string) ([]byte, error) {
 	if !slices.Contains(Names(), name) {
 		return nil, fmt.Errorf("there is no preset %q, there are: %s", name, strings.Join(Names(), ", "))

@@ -8,6 +8,7 @@ import (
 	"llmparity/assets/page"
 	"llmparity/browser"
 	"llmparity/internal/engine"
+	"llmparity/internal/figure"
 	"llmparity/internal/model"
 )
 
@@ -30,7 +31,12 @@ var Kind = &engine.Kind{
 		return "converts it, compiles a library for it and runs it: in f32, or in f16 where the WebGPU adapter has shader-f16"
 	},
 	Parts: parts, Found: found, Compare: compare,
-	Makes: makes, Memory: "webllm", Formats: []string{model.WebLLM},
+	Makes: makes, Memory: browser.Memory, Formats: []string{model.WebLLM}, Colour: 1,
+	Units: map[string]engine.Unit{"decode_tokens_per_s": {Unit: "tokens/s", Figure: figure.DecodeTPS},
+		"prefill_tokens_per_s":    {Unit: "tokens/s", Figure: figure.PrefillTPS},
+		"time_to_first_token_s":   {Unit: "s", Figure: figure.TTFT},
+		"e2e_latency_s":           {Unit: "s", Figure: figure.Latency},
+		"time_per_output_token_s": {Unit: "s"}},
 	Program: func(c engine.Config, _ engine.Settings) (string, error) {
 		if own := c.(*Config); own.Launch.Attach == "" {
 			return browser.FindChrome(own.Chrome)

@@ -109,6 +109,7 @@ func (f *presetFlags) change(p *plan.Plan) {
 	if f.preset == "" {
 		return
 	}
+	p.Engines = kinds.All.In(f.preset)
 	if in := slices.Concat(f.prompt, f.lengths); len(in) > 0 {
 		p.InputLengths = in
 	}

@@ -52,9 +52,9 @@ type Reader interface {
 
 // Held is how an engine has a model in memory.
 type Held struct {
-	As           string // whose ways with memory it has, as package estimate names them; empty: they are not known
-	Path         string // what it loads: a GGUF, or a package's folder
-	Library      string // beside a package; empty: not known
+	As           *Memory // nil: how is not known
+	Path         string  // what it loads: a GGUF, or a package's folder
+	Library      string  // beside a package; empty: not known
 	OnGPU        bool
 	DType        string // of what would be made of a GGUF; empty: its own
 	PrefillChunk int

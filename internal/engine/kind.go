@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,8 +19,12 @@ type Kind struct {
 	// Name is what users type. A name that ends in a colon begins names: what follows is the engine's own.
 	Name  string
 	Title string // for people
-	// Default says that it runs where a plan names no engines.
+	// Default says that it runs where a plan names no engines, and in presets.
 	Default bool
+	// Presets are those that it runs in beside the default engines.
+	Presets []string
+	// Colour is its colour in reports: a number of the style sheet's, from 1; 0: one that is left.
+	Colour int
 	// Browser says that it runs in one.
 	Browser bool
 
@@ -48,8 +53,10 @@ type Kind struct {
 	// Formats are those of models that it runs beside GGUF.
 	Formats []string
 
-	// Memory names whose ways with memory it has, as package estimate does; empty: they are not known.
-	Memory string
+	// Memory is how it has models in memory; nil: that is not known.
+	Memory *Memory
+	// Units are the figures that it reports of itself, by their names.
+	Units map[string]Unit
 
 	// Asks says that only a running engine knows which models it can run.
 	Asks bool
@@ -69,6 +76,12 @@ type Kind struct {
 	Libraries func(path string) string
 	// Program finds the program that would be started, with no path if none would; nil: there is none to find.
 	Program func(c Config, s Settings) (path string, err error)
+}
+
+// Unit is what is known of a figure that an engine reports of itself.
+type Unit struct {
+	Unit   string
+	Figure string // the figure of package figure that it stands beside; empty: none
 }
 
 // Axes that only some engines have to do with, or that a field of an engine's own may say too.
@@ -140,12 +153,35 @@ func (ks Kinds) List() string {
 }
 
 // Defaults are the engines that run where none is named.
-func (ks Kinds) Defaults() []string {
+func (ks Kinds) Defaults() []string { return ks.In("") }
+
+// In are the engines that run in a preset.
+func (ks Kinds) In(preset string) []string {
 	var out []string
 	for _, k := range ks {
-		if k.Default {
+		if k.Default || slices.Contains(k.Presets, preset) {
 			out = append(out, k.Name)
 		}
+	}
+	return out
+}
+
+// Colours are the engines' own colours, by their names.
+func (ks Kinds) Colours() map[string]int {
+	out := map[string]int{}
+	for _, k := range ks {
+		if k.Colour > 0 {
+			out[k.Name] = k.Colour
+		}
+	}
+	return out
+}
+
+// Units are the figures that engines report of themselves, by their names. A name means the same in all engines.
+func (ks Kinds) Units() map[string]Unit {
+	out := map[string]Unit{}
+	for _, k := range ks {
+		maps.Copy(out, k.Units)
 	}
 	return out
 }

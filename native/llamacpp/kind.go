@@ -10,12 +10,14 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/figure"
+	"llmparity/internal/record"
 	"llmparity/native/program"
 )
 
 // Kind is llama.cpp's server.
 var Kind = kind(engine.Kind{
-	Name: Name, Title: "llama.cpp", Default: true,
+	Name: Name, Title: "llama.cpp", Default: true, Colour: 2,
 	New:     func(_ string, c engine.Config, s engine.Settings) engine.Engine { return New(c.(*Config).with(s)) },
 	DTypes:  []string{"f32", "f16"},
 	Runs:    func(dtype string) string { return "runs it as it is stored, in " + dtype },
@@ -40,7 +42,7 @@ const (
 
 // OneShotKind is its one-shot program.
 var OneShotKind = kind(engine.Kind{
-	Name: OneShotName, Title: "llama.cpp, one-shot",
+	Name: OneShotName, Title: "llama.cpp, one-shot", Presets: []string{"engines"}, Colour: 6,
 	New: func(_ string, c engine.Config, s engine.Settings) engine.Engine {
 		return NewOneShot(c.(*Config).with(s))
 	},
@@ -68,9 +70,32 @@ var OneShotKind = kind(engine.Kind{
 func kind(k engine.Kind) *engine.Kind {
 	k.Section, k.Config = Name, func() engine.Config { return &Config{FlashAttention: "off", Mmap: "on"} }
 	k.Shared, k.Axes, k.DTypeOf = []string{"threads", "dtype"}, []string{engine.AxisThreads}, "KV cache"
-	k.Memory, k.Libraries = "llamacpp", LibrariesSHA256
+	k.Memory, k.Units, k.Libraries = Memory, units(), LibrariesSHA256
 	k.KVTypes = func(string) []string { return cacheTypes() }
 	return &k
+}
+
+// Memory is how llama.cpp has models in memory.
+var Memory = &engine.Memory{Name: Name, Title: "llama.cpp", Runtime: engine.GGML, FourBits: "q4_k_m",
+	Program: engine.Program{Bytes: 16.6 * record.MiB, Token: 360, Low: 0.5, High: 1.6,
+		How: "llama-server's program, HTTP and the vocabulary, by PSS on Linux with a CPU while no other one shares its libraries; " +
+			"a GPU's context adds to it"}}
+
+// units are those of the figures that both programs report.
+func units() map[string]engine.Unit {
+	return map[string]engine.Unit{"predicted_per_second": {Unit: "tokens/s", Figure: figure.DecodeTPS},
+		"prompt_per_second": {Unit: "tokens/s", Figure: figure.PrefillTPS},
+		"predicted_n":       {Unit: "tokens", Figure: figure.Tokens},
+		"prompt_n":          {Unit: "tokens", Figure: figure.Prompt},
+		"tokens_predicted":  {Unit: "tokens", Figure: figure.Tokens},
+		"tokens_evaluated":  {Unit: "tokens", Figure: figure.Prompt},
+		"cache_n":           {Unit: "tokens", Figure: figure.Cached},
+		// of the one-shot program
+		"eval_tokens_per_second":        {Unit: "tokens/s", Figure: figure.DecodeTPS},
+		"prompt_eval_tokens_per_second": {Unit: "tokens/s", Figure: figure.PrefillTPS},
+		"prompt_eval_tokens":            {Unit: "tokens", Figure: figure.Prompt},
+		"load_ms":                       {Unit: "ms", Figure: figure.LoadTime},
+		"total_ms":                      {Unit: "ms", Figure: figure.Latency}}
 }
 
 // cacheTypes are the element types that the KV cache can have.

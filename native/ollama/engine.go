@@ -189,7 +189,7 @@ func (o *Ollama) Held(m engine.Model) engine.Held {
 	if o.config.URL != "" {
 		return engine.Held{Path: m.Path}
 	}
-	return engine.Held{As: Kind.Memory, Path: m.Path}
+	return engine.Held{As: Memory, Path: m.Path}
 }
 
 // checkModel leaves the architecture to Ollama.

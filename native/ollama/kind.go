@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/figure"
 	"llmparity/native/program"
 )
 
@@ -21,8 +22,12 @@ var Kind = &engine.Kind{
 	},
 	Shared: []string{"threads"}, Axes: []string{engine.AxisThreads}, DTypes: []string{"f32", "f16"},
 	KVTypes: func(string) []string { return KVTypes() },
-	Memory:  "ollama",
-	Runs:    func(dtype string) string { return "runs it as it is stored, in " + dtype + ", with a KV cache of f16" },
+	Memory:  Memory, Presets: []string{"engines"}, Colour: 3,
+	Units: map[string]engine.Unit{"total_duration": {Unit: "ns", Figure: figure.Latency}, "load_duration": {Unit: "ns"},
+		"prompt_eval_duration": {Unit: "ns"}, "eval_duration": {Unit: "ns"},
+		"prompt_eval_count": {Unit: "tokens", Figure: figure.Prompt},
+		"eval_count":        {Unit: "tokens", Figure: figure.Tokens}},
+	Runs: func(dtype string) string { return "runs it as it is stored, in " + dtype + ", with a KV cache of f16" },
 	Program: func(c engine.Config, s engine.Settings) (string, error) {
 		if own := c.(*Config).with(s); own.URL == "" {
 			return Find(own)
@@ -30,6 +35,12 @@ var Kind = &engine.Kind{
 		return "", nil
 	},
 }
+
+// Memory is how Ollama has models in memory. Its server holds some before a model is there.
+var Memory = &engine.Memory{Name: Name, Title: "Ollama", Runtime: engine.GGML, Before: 30 << 20, Itself: true,
+	FourBits: "q4_k_m",
+	Program: engine.Program{Bytes: 36 << 20, Token: 360, Low: 0.5, High: 2,
+		How: "Ollama's runner beyond its idle server, by PSS on Linux with a CPU; a GPU's context adds to it"}}
 
 // Fields are the settings that users have.
 func (c *Config) Fields() []engine.Field {

@@ -188,13 +188,7 @@ func New(name string) Figure {
 // independent.
 func PerRequest(attempts []*record.Attempt, of func(*record.Request) float64, f Figure) Figure {
 	for _, a := range attempts {
-		var values []float64
-		for _, r := range a.Measured() {
-			if v := of(r); !math.IsNaN(v) && !math.IsInf(v, 0) {
-				values = append(values, v)
-			}
-		}
-		f.Add(a.ID, stats.Median(values))
+		f.Add(a.ID, figure.OverRequests(of, a.Measured()))
 	}
 	return f
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -11,6 +12,17 @@ const ms = 1e6 // nanoseconds
 
 // LeftHost is when a request's times begin, unless it was due at another time.
 const LeftHost = "left the host"
+
+// OverRequests is the median of a figure over requests, those that have it; NaN where none has.
+func OverRequests(of func(*record.Request) float64, requests []*record.Request) float64 {
+	var values []float64
+	for _, r := range requests {
+		if v := of(r); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			values = append(values, v)
+		}
+	}
+	return stats.Median(values)
+}
 
 // Due is when a request was to be sent: of one that is alone, when it was.
 func Due(r *record.Request) int64 {

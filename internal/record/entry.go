@@ -58,6 +58,8 @@ type spanLine struct {
 	How     string `json:"how,omitempty"`
 }
 
+func (s *spanLine) named() NamedSpan { return NamedSpan{s.Name, s.Begin, s.End, s.How} }
+
 type requestRow struct {
 	ID           int                `json:"id"`
 	Phase        Phase              `json:"phase"`
@@ -74,11 +76,15 @@ type requestRow struct {
 	Slot
 }
 
-func (r *requestRow) cached() int {
-	if r.CachedTokens == nil {
-		return CacheUnknown
+// request is what a reader finds of it, but for its tokens and spans.
+func (r *requestRow) request() *Request {
+	cached := CacheUnknown
+	if r.CachedTokens != nil {
+		cached = *r.CachedTokens
 	}
-	return *r.CachedTokens
+	return &Request{ID: r.ID, Phase: r.Phase, SentNS: r.Sent, ReturnedNS: r.Returned, PromptIDs: r.PromptIDs,
+		PromptTokens: r.PromptTokens, Generated: r.Generated, CachedTokens: cached, Text: r.Text, Finish: r.Finish,
+		Reported: r.Reported, Slot: r.Slot}
 }
 
 type endEntry struct {

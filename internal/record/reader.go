@@ -288,7 +288,7 @@ func (b *builder) add(a *Attempt, e entry) error {
 	case e.Phase != nil:
 		a.Phases = append(a.Phases, PhaseSpan{e.Phase.Name, e.Phase.Begin, e.Phase.End})
 	case e.Span != nil:
-		span := NamedSpan{e.Span.Name, e.Span.Begin, e.Span.End, e.Span.How}
+		span := e.Span.named()
 		if e.Span.Request == 0 {
 			a.Stages = append(a.Stages, span)
 			return nil
@@ -299,12 +299,7 @@ func (b *builder) add(a *Attempt, e entry) error {
 		}
 		r.Spans = append(r.Spans, span)
 	case e.Request != nil:
-		q := e.Request
-		b.request(a, q.Tokens, &Request{ID: q.ID, Phase: q.Phase, SentNS: q.Sent, ReturnedNS: q.Returned,
-			PromptIDs:    q.PromptIDs,
-			PromptTokens: q.PromptTokens, Generated: q.Generated, CachedTokens: q.cached(), Text: q.Text,
-			Finish:   q.Finish,
-			Reported: q.Reported, Slot: q.Slot})
+		b.request(a, e.Request.Tokens, e.Request.request())
 	case e.Event != nil:
 		a.Events = append(a.Events, EventAt{e.T, *e.Event})
 	case e.Warning != nil:

@@ -192,46 +192,53 @@ func (r *Recording) Event(e Event) { r.put(entry{Event: &e}) }
 // Warn writes what a reader of the attempt's figures must know.
 func (r *Recording) Warn(warning Warning) { r.put(entry{Warning: &warning}) }
 
-// Request writes a request that has returned: its tokens first, then what it came to.
-func (r *Recording) Request(p Phase, u Usage, tokens []Token, returned time.Time) {
-	r.RequestIn(Slot{}, time.Time{}, p, u, tokens, returned)
+// Request writes a request that has returned: its tokens first, then what it came to. It gives the request as a reader
+// of the record finds it.
+func (r *Recording) Request(p Phase, u Usage, tokens []Token, returned time.Time) *Request {
+	return r.RequestIn(Slot{}, time.Time{}, p, u, tokens, returned)
 }
 
 // RequestIn writes a request of a traffic: where in it it stands, and when it was due, which is the zero time for one
 // that was never kept waiting. Slot.Due is set from that. Requests may return in any order, and are numbered as they
 // do.
-func (r *Recording) RequestIn(slot Slot, due time.Time, p Phase, u Usage, tokens []Token, returned time.Time) {
+func (r *Recording) RequestIn(slot Slot, due time.Time, p Phase, u Usage, tokens []Token, returned time.Time) *Request {
 	w := r.w
 	if !due.IsZero() {
 		slot.Due = w.clock.ns(due)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	r.requests++
-	for _, t := range tokens {
-		l := integer(w.line[:0], int64(r.cell.ID))
-		l = integer(l, int64(r.id))
-		l = integer(l, int64(r.requests))
-		l = integer(l, int64(t.Index))
-		l = integer(l, int64(t.ID))
-		l = integer(l, w.clock.ns(t.At))
-		w.line = end(l)
-		w.write(w.tokens, w.line)
-	}
 	if !u.Returned.IsZero() {
 		returned = u.Returned
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.requests++
 	row := &requestRow{ID: r.requests, Phase: p, Sent: w.clock.ns(u.Sent), Returned: w.clock.ns(returned),
-		PromptIDs:    u.PromptIDs,
-		PromptTokens: u.PromptTokens, Generated: u.Generated, Tokens: len(tokens), Text: u.Text, Finish: u.Finish,
-		Reported: u.Reported, Slot: slot}
+		PromptIDs: u.PromptIDs, PromptTokens: u.PromptTokens, Generated: u.Generated, Tokens: len(tokens), Text: u.Text,
+		Finish: u.Finish, Reported: u.Reported, Slot: slot}
 	if u.CachedTokens != CacheUnknown {
 		row.CachedTokens = &u.CachedTokens
 	}
+	q := row.request()
+	for _, t := range tokens {
+		q.Tokens = append(q.Tokens, TokenRow{t.Index, t.ID, w.clock.ns(t.At)})
+	}
+	for _, t := range q.Tokens {
+		l := integer(w.line[:0], int64(r.cell.ID))
+		l = integer(l, int64(r.id))
+		l = integer(l, int64(q.ID))
+		l = integer(l, int64(t.Index))
+		l = integer(l, int64(t.ID))
+		l = integer(l, t.NS)
+		w.line = end(l)
+		w.write(w.tokens, w.line)
+	}
 	w.putLocked(entry{Attempt: r.id, Request: row})
 	for _, s := range u.Spans {
-		w.putLocked(entry{Attempt: r.id, Span: r.span(r.requests, s)})
+		line := r.span(q.ID, s)
+		w.putLocked(entry{Attempt: r.id, Span: line})
+		q.Spans = append(q.Spans, line.named())
 	}
+	return q
 }
 
 // Stolen says how many seconds of processors' time a hypervisor gave to other machines while the attempt was made, as

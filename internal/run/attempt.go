@@ -26,11 +26,11 @@ type attempt struct {
 	next     []turn // that come after it
 	rec      *record.Recording
 	say      func(Event)
-	live     *live // where an earlier attempt left it open
-	keep     bool  // the next attempt goes on in the session
-	said     *said // what it generated when it was measured
-	measured []measured
-	figure   float64 // of what was measured, where a plan waits for one
+	live     *live             // where an earlier attempt left it open
+	keep     bool              // the next attempt goes on in the session
+	said     *said             // what it generated when it was measured
+	measured []*record.Request // those that were answered
+	figure   float64           // of what was measured, where a plan waits for one
 }
 
 // run carries the attempt out and commits it to the record, whatever happens. What the next repetition goes on in is
@@ -151,7 +151,7 @@ func (a *attempt) look() {
 	if a.cell.enough == nil || a.turn.warmup {
 		return
 	}
-	a.figure = awaitedOf(a.cell.enough.plan.Figure, a.measured)
+	a.figure = a.cell.enough.of(a.measured)
 	a.cell.enough.see(a.figure, a.turn.repetition)
 }
 
@@ -245,19 +245,15 @@ func (a *attempt) generate(ctx context.Context, p record.Phase, prompt string, n
 	if err != nil && len(tokens) == 0 {
 		return err
 	}
-	returned := time.Now()
-	a.rec.Request(p, usage, tokens, returned)
-	if p == record.Warmup {
-		asked = 0 // the measured one's is what counts
-	}
-	a.lengths(asked, usage, tokens, n, err)
+	q := a.rec.Request(p, usage, tokens, time.Now())
 	if err != nil {
 		return err
 	}
-	a.saw(p, usage, tokens)
-	if p == record.Measure {
-		a.measured = append(a.measured, measured{usage: usage, tokens: tokens, returned: returned})
+	if p == record.Warmup {
+		asked = 0 // the measured one's is what counts
 	}
+	a.lengths(asked, q, n)
+	a.saw(q)
 	return gibberish(tokens, known)
 }
 
@@ -270,18 +266,11 @@ func (a *attempt) known(prompt string) []int {
 }
 
 // lengths warns of a request whose lengths are not those asked for.
-func (a *attempt) lengths(asked int, u record.Usage, tokens []record.Token, n int, err error) {
-	if err != nil {
-		return
-	}
-	came := len(tokens)
-	if u.Generated > 0 { // it told of pieces
-		came = u.Generated
-	}
-	if came != n {
+func (a *attempt) lengths(asked int, q *record.Request, n int) {
+	if came := q.Tokened(); came != n {
 		a.rec.Warn(record.Warning{Code: "length", Text: fmt.Sprintf("%d tokens were asked for and %d came", n, came)})
 	}
-	if had := max(len(u.PromptIDs), u.PromptTokens); asked > 0 && had > 0 && had != asked {
+	if had := q.Prompted(); asked > 0 && had > 0 && had != asked {
 		a.rec.Warn(record.Warning{Code: "input-length",
 			Text: fmt.Sprintf("a prompt of %d tokens was asked for, and the engine made %d of it", asked, had)})
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 
@@ -253,19 +254,14 @@ func (p *past) restore(s *current, c *cell, repetitions map[int]bool) {
 }
 
 func (c *cell) restore(a *record.Attempt) {
-	var all []measured
-	for _, q := range a.Measured() {
-		all = append(all, remembered(q))
-		if c.said == nil && len(q.PromptIDs) > 0 && len(q.Tokens) > 0 &&
-			!slices.ContainsFunc(q.Tokens, func(t record.TokenRow) bool { return t.ID < 0 }) {
-			c.said = &said{attempt: a.ID, promptIDs: q.PromptIDs}
-			for _, t := range q.Tokens {
-				c.said.text = append(c.said.text, t.ID)
-			}
+	requests := a.Measured()
+	for _, q := range requests {
+		if c.said == nil {
+			c.said = saidIn(a.ID, q)
 		}
 	}
 	if c.enough != nil && c.enough.stop == nil {
-		if v := awaitedOf(c.enough.plan.Figure, all); v == v { // not NaN
+		if v := c.enough.of(requests); !math.IsNaN(v) {
 			c.enough.values = append(c.enough.values, v)
 		}
 	}

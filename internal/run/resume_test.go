@@ -407,11 +407,17 @@ func (s *pacedSession) Generate(ctx context.Context, r engine.Request, token fun
 	} else if s.of.wild {
 		step += time.Duration(s.of.asked) * time.Millisecond
 	}
-	return s.scriptedSession.Generate(ctx, r, func(t record.Token) {
+	var first, last time.Time
+	u, err := s.scriptedSession.Generate(ctx, r, func(t record.Token) {
 		time.Sleep(step)
-		t.At = time.Now()
+		last = time.Now()
+		if t.At = last; first.IsZero() {
+			first = last
+		}
 		token(t)
 	})
+	u.Spans = []record.Span{{Name: record.Decode, Begin: first, End: last}}
+	return u, err
 }
 
 func TestUntilCIResumes(t *testing.T) {

@@ -114,8 +114,10 @@ func (r *runner) look() (err error) {
 	} else if r.Plan.Order == plan.Shuffled && r.Plan.Seed == 0 {
 		r.Plan.Seed = newSeed()
 	}
-	if err := known(r.Plan.UntilCI); err != nil {
-		return err
+	if r.Plan.UntilCI != nil {
+		if _, err := awaited(*r.Plan.UntilCI); err != nil {
+			return err
+		}
 	}
 	if r.count.setups, r.count.cells, err = r.Plan.Count(); err != nil {
 		return err

@@ -30,19 +30,30 @@ func (s *said) parts(o *said) bool {
 	return slices.Equal(s.promptIDs, o.promptIDs) && !slices.Equal(s.text, o.text)
 }
 
-// saw keeps what a measured request came to, for as long as nobody knows whether its launch counts.
-func (a *attempt) saw(p record.Phase, u record.Usage, tokens []record.Token) {
-	if p != record.Measure || a.said != nil || len(u.PromptIDs) == 0 || len(tokens) == 0 {
+// saw keeps a request that was answered, for as long as nobody knows whether its launch counts.
+func (a *attempt) saw(q *record.Request) {
+	if q.Phase != record.Measure {
 		return
 	}
-	s := &said{attempt: a.rec.ID(), promptIDs: u.PromptIDs}
-	for _, t := range tokens {
+	a.measured = append(a.measured, q)
+	if a.said == nil {
+		a.said = saidIn(a.rec.ID(), q)
+	}
+}
+
+// saidIn is what an attempt's request came to; nil where not all of its ids are known.
+func saidIn(attempt int, q *record.Request) *said {
+	if len(q.PromptIDs) == 0 || len(q.Tokens) == 0 {
+		return nil
+	}
+	s := &said{attempt: attempt, promptIDs: q.PromptIDs}
+	for _, t := range q.Tokens {
 		if t.ID < 0 {
-			return
+			return nil
 		}
 		s.text = append(s.text, t.ID)
 	}
-	a.said = s
+	return s
 }
 
 // job is a cell whose engine is to score a text.

@@ -29,23 +29,33 @@ func (a *attempt) drive(ctx context.Context) error {
 	report := traffic.Drive(ctx, s, max(1, a.cell.engine.Caps().Requests),
 		func(ctx context.Context, q traffic.Request) (string, error) {
 			r, asked := a.ask(s, q)
-			m := measured{due: q.Due}
+			var tokens []record.Token
 			usage, err := a.live.session.Generate(ctx, r, func(t record.Token) {
-				m.tokens = append(m.tokens, t)
+				tokens = append(tokens, t)
 				mu.Lock()
 				came++
 				n := came
 				mu.Unlock()
 				a.say(Event{Kind: Generated, Phase: record.Measure, Token: n, Tokens: all})
 			})
-			m.usage, m.returned = usage, time.Now()
+			returned := time.Now()
 			if err == nil {
-				err = gibberish(m.tokens, a.known(r.Prompt))
+				err = gibberish(tokens, a.known(r.Prompt))
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			a.keepRequest(s, q, m, err)
-			a.lengths(asked, usage, m.tokens, r.MaxTokens, err)
+			slot := record.Slot{Late: int64(q.Late), Client: q.Client, Kind: s.KindName(q), Turn: q.Turn}
+			if err != nil {
+				usage.Finish = record.FailedRequest
+				if usage.Sent.IsZero() {
+					usage.Sent = returned
+				}
+			}
+			answer := a.rec.RequestIn(slot, q.Due, record.Measure, usage, tokens, returned)
+			if err == nil {
+				a.saw(answer)
+				a.lengths(asked, answer, r.MaxTokens)
+			}
 			return r.Prompt + usage.Text, err
 		})
 	for _, w := range report.Warnings() {
@@ -110,22 +120,6 @@ func (a *attempt) ask(s traffic.Schedule, q traffic.Request) (r engine.Request, 
 	return r, asked
 }
 
-// keepRequest records a request, answered or not.
-func (a *attempt) keepRequest(s traffic.Schedule, q traffic.Request, m measured, err error) {
-	u := m.usage
-	if err != nil {
-		u.Finish = record.FailedRequest
-		if u.Sent.IsZero() {
-			u.Sent = m.returned
-		}
-	} else {
-		a.saw(record.Measure, u, m.tokens)
-		a.measured = append(a.measured, m)
-	}
-	slot := record.Slot{Late: int64(q.Late), Client: q.Client, Kind: s.KindName(q), Turn: q.Turn}
-	a.rec.RequestIn(slot, q.Due, record.Measure, u, m.tokens, m.returned)
-}
-
 // failures says what requests that were not answered mean for the attempt: where the engine is gone, or none was
 // answered, it failed; else it is warned of, for a request that fails under a load is a figure of that load.
 func (a *attempt) failures(ctx context.Context, report traffic.Report) error {
@@ -149,12 +143,4 @@ func (a *attempt) failures(ctx context.Context, report traffic.Report) error {
 	}
 	a.rec.Warn(record.Warning{Code: "request-failed", Text: err.Error()})
 	return nil
-}
-
-// measured is a request of the measure phase that was answered.
-type measured struct {
-	usage    record.Usage
-	tokens   []record.Token
-	due      time.Time // zero: it never waited
-	returned time.Time
 }

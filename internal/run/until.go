@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -16,25 +17,15 @@ import (
 // untilLevel is that of the intervals of cells that are repeated until they are narrow, wherever they stop.
 const untilLevel = 0.95
 
-// known refuses a figure that this package can't work out.
-func known(u *plan.UntilCI) error {
+// awaited is the row of the figure that is waited for; the error refuses one that can't be.
+func awaited(u plan.UntilCI) (*figure.Row, error) {
+	row, err := figure.Find(cmp.Or(u.Figure, plan.DefaultUntil))
+	if err == nil && row.Until {
+		return row, nil
+	}
 	figures := figure.Names(figure.Rows(func(r *figure.Row) bool { return r.Until }))
-	if u == nil || slices.Contains(figures, awaited(*u)) {
-		return nil
-	}
-	return fault.New(fault.Usage, "use one of "+strings.Join(figures, ", "), "until_ci.figure: %q can't be waited for",
-		u.Figure)
-}
-
-// awaited is the figure's name in results.
-func awaited(u plan.UntilCI) string {
-	if u.Figure == "" {
-		return plan.DefaultUntil
-	}
-	if f, err := figure.Find(u.Figure); err == nil {
-		return f.Name
-	}
-	return u.Figure
+	return nil, fault.New(fault.Usage, "use one of "+strings.Join(figures, ", "),
+		"until_ci.figure: %q can't be waited for", u.Figure)
 }
 
 // looks is a group-sequential rule: a cell's figure is looked at after numbers of repetitions that are fixed before the
@@ -43,8 +34,9 @@ func awaited(u plan.UntilCI) string {
 // 0.05/L, and by Bonferroni's inequality all of them hold together in 95 of 100 cells, that of the last look, wherever
 // it is, among them. That assumes nothing of the distribution.
 type looks struct {
-	plan   plan.UntilCI
-	at     []int // repetitions that count, ascending
+	figure *figure.Row
+	width  float64 // in percent
+	at     []int   // repetitions that count, ascending
 	values []float64
 	each   float64 // confidence of each look's interval
 	given  bool    // the figure can't be had: repetitions are as many as the plan says
@@ -58,8 +50,8 @@ func newLooks(p plan.Plan) *looks {
 	if p.UntilCI == nil {
 		return nil
 	}
-	l := &looks{plan: *p.UntilCI, least: p.Repetitions}
-	l.plan.Figure = awaited(l.plan)
+	row, _ := awaited(*p.UntilCI) // a plan that is refused is not carried out
+	l := &looks{figure: row, width: float64(p.UntilCI.Width), least: p.Repetitions}
 	l.at = schedule(p.Repetitions, p.MostRepetitions())
 	l.each = confidenceOf(len(l.at))
 	return l
@@ -88,6 +80,11 @@ func confidenceOf(n int) float64 { return 1 - (1-untilLevel)/float64(n) }
 // firstInterval is how many values a median's interval of a confidence takes: the smallest and the largest of them miss
 // it on one side with a chance of 2^(1-n) together.
 func firstInterval(confidence float64) int { return 1 + int(math.Ceil(-math.Log2(1-confidence))) }
+
+// of is the figure of an attempt: the median over its requests; NaN where it can't be had.
+func (l *looks) of(requests []*record.Request) float64 {
+	return figure.OverRequests(l.figure.Request, requests)
+}
 
 func (l *looks) stopped() bool { return l != nil && l.stop != nil }
 
@@ -133,8 +130,8 @@ func (l *looks) decide(repetition int) *record.Stop {
 	}
 	if l.given || l.trial != nil && math.IsNaN(*l.trial) {
 		if repetition >= l.least {
-			return &record.Stop{Figure: l.plan.Figure, Repetitions: len(values), Level: untilLevel,
-				Percent: float64(l.plan.Width)}
+			return &record.Stop{Figure: l.figure.Name, Repetitions: len(values), Level: untilLevel,
+				Percent: l.width}
 		}
 		return nil
 	}
@@ -148,7 +145,7 @@ func (l *looks) decide(repetition int) *record.Stop {
 	s := l.reported(values, look+1)
 	if s.Low != nil {
 		far := max(*s.High-s.Median, s.Median-*s.Low)
-		s.Narrow = far <= math.Abs(s.Median)*float64(l.plan.Width)/100
+		s.Narrow = far <= math.Abs(s.Median)*l.width/100
 	}
 	if s.Narrow || look == len(l.at)-1 {
 		return s
@@ -158,8 +155,8 @@ func (l *looks) decide(repetition int) *record.Stop {
 
 // reported is what is known at a look.
 func (l *looks) reported(values []float64, look int) *record.Stop {
-	s := &record.Stop{Figure: l.plan.Figure, Repetitions: len(values), Looks: len(l.at), Look: look, Level: untilLevel,
-		Confidence: l.each, Percent: float64(l.plan.Width)}
+	s := &record.Stop{Figure: l.figure.Name, Repetitions: len(values), Looks: len(l.at), Look: look, Level: untilLevel,
+		Confidence: l.each, Percent: l.width}
 	if len(values) > 0 {
 		i := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds),
 			s.Confidence)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/plan"
 )
 
@@ -51,7 +52,7 @@ func TestIntervalsHoldWhereverRepetitionsStop(t *testing.T) {
 			for i := range all {
 				all[i] = d.draw()
 			}
-			truth = median(all)
+			truth = stats.Median(all)
 		}
 		for _, p := range []plan.Plan{
 			{Repetitions: 6, UntilCI: &plan.UntilCI{Width: 5, Most: 60}},
@@ -68,7 +69,7 @@ func TestIntervalsHoldWhereverRepetitionsStop(t *testing.T) {
 				if truth < *l.stop.Low || truth > *l.stop.High {
 					missed++
 				}
-				if len(l.values) < l.plan.Most {
+				if len(l.values) < p.UntilCI.Most {
 					early++
 				}
 			}

@@ -1,17 +1,12 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"llmparity/compare"
 	"llmparity/internal/baseline"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -98,9 +93,7 @@ func baselineListCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				e := json.NewEncoder(c.OutOrStdout())
-				e.SetIndent("", "  ")
-				return e.Encode(all)
+				return printJSON(c.OutOrStdout(), all)
 			}
 			return printBaselines(c.OutOrStdout(), store, all)
 		},
@@ -141,49 +134,4 @@ func baselineRemoveCommand() *cobra.Command {
 	}
 	storeFlag(c, &store)
 	return c
-}
-
-// against is a baseline as a gate takes it: by its name in the store, or by a run's folder.
-type against struct {
-	result *compare.Result
-	stored *baseline.Baseline
-}
-
-// missingBaseline is that there is no baseline run of a name or at a path, which is not the same as one that can't be
-// read.
-type missingBaseline struct{ error }
-
-func (m *missingBaseline) Unwrap() error { return m.error }
-
-// openBaseline finds a baseline run. What looks like a path is one; anything else is a name in the store, or a folder
-// where the store has none of that name.
-func openBaseline(name, store string) (against, error) {
-	var out against
-	dir := name
-	if baseline.CheckName(name) == nil && !isRun(name) || known(name, store) {
-		b, err := baseline.Store{Dir: store}.Open(name)
-		if errors.Is(err, fs.ErrNotExist) && fault.Of(err) == fault.Usage {
-			err = &missingBaseline{err}
-		}
-		if err != nil {
-			return out, err
-		}
-		out.stored, dir = &b, b.Dir
-	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return out, &missingBaseline{fault.New(fault.Usage, "name a saved baseline run, or a run's folder",
-			"there is no folder %s", dir)}
-	}
-	run, err := record.Open(dir)
-	if err != nil {
-		return out, err
-	}
-	out.result = compare.Runs(run)
-	return out, nil
-}
-
-// known tells whether the store has something of a name, be it broken.
-func known(name, store string) bool {
-	_, err := baseline.Store{Dir: store}.Get(name)
-	return err == nil || fault.Of(err) == fault.BadRecord
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/dryrun"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 )
@@ -109,8 +110,8 @@ func TestDryRun(t *testing.T) {
 	write(again.Dir)
 	stdout, stderr, code = output(t, again)
 	var doc struct {
-		Planned []plannedCell `json:"cells_planned"`
-		dryRun
+		Planned []dryrun.Cell `json:"cells_planned"`
+		dryrun.Summary
 	}
 	if err := json.Unmarshal([]byte(stdout), &doc); err != nil || code != 0 {
 		t.Fatalf("exit code %d, %v: %s", code, err, stderr)
@@ -124,8 +125,8 @@ func TestDryRun(t *testing.T) {
 		}
 	}
 	if len(doc.Planned) != 32 || doc.Cells != 32 || missing != 16 || doc.CantRun != 16 ||
-		doc.Schema != dryRunSchema {
-		t.Errorf("%d cells, %d missing, %+v", len(doc.Planned), missing, doc.dryRun)
+		doc.Schema != dryrun.Schema {
+		t.Errorf("%d cells, %d missing, %+v", len(doc.Planned), missing, doc.Summary)
 	}
 }
 

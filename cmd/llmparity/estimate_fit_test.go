@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/fit"
 	"llmparity/internal/mlc"
 	"llmparity/internal/schematest"
 	"llmparity/internal/tiny"
@@ -184,7 +185,7 @@ func TestEstimateOfACatalogueModelByItsLists(t *testing.T) {
 	if _, err := mlc.Write(t.Context(), gguf, place, mlc.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	estimated := func(args ...string) (j estimateJSON) {
+	estimated := func(args ...string) (j fit.Document) {
 		t.Helper()
 		out, errs, code := called(append(
 			[]string{"estimate", id, "--adapter", "swiftshader", "--ram-gb", "4", "--json"}, args...)...)
@@ -194,7 +195,7 @@ func TestEstimateOfACatalogueModelByItsLists(t *testing.T) {
 		schematest.Valid(t, "estimate", []byte(out))
 		return j
 	}
-	weights := func(j estimateJSON) int64 {
+	weights := func(j fit.Document) int64 {
 		for _, c := range j.Components {
 			if c.Name == "model_weights" {
 				return c.Best
@@ -202,7 +203,7 @@ func TestEstimateOfACatalogueModelByItsLists(t *testing.T) {
 		}
 		return 0
 	}
-	says := func(j estimateJSON, text string) {
+	says := func(j fit.Document, text string) {
 		t.Helper()
 		if !strings.Contains(strings.Join(j.Warnings, "\n"), text) {
 			t.Errorf("%q is not said: %q", text, j.Warnings)

@@ -13,8 +13,12 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/docs/schemas"
+	"llmparity/internal/doctor"
 	"llmparity/internal/fault"
+	"llmparity/internal/fit"
+	"llmparity/internal/progress"
 	"llmparity/internal/record"
+	"llmparity/internal/reproduce"
 	"llmparity/internal/schematest"
 	"llmparity/reports/reportstest"
 )
@@ -112,22 +116,22 @@ func filesIn(t *testing.T, dir string) []string {
 // What is printed as JSON is as the schema says that is printed too.
 func TestSchemas(t *testing.T) {
 	const how = "go test ./cmd/llmparity -run Schemas -update"
-	schematest.Published(t, "doctor", diagnosis{},
-		schematest.Options{ID: doctorSchema, Title: "what doctor --json prints",
-			Const: map[string]string{"diagnosis.schema": doctorSchema}, Nullable: []string{"diagnosis.libraries"}},
+	schematest.Published(t, "doctor", doctor.Diagnosis{},
+		schematest.Options{ID: doctor.Schema, Title: "what doctor --json prints",
+			Const: map[string]string{"Diagnosis.schema": doctor.Schema}, Nullable: []string{"Diagnosis.libraries"}},
 		*update,
 		how)
-	schematest.Published(t, "estimate", estimateJSON{},
+	schematest.Published(t, "estimate", fit.Document{},
 		schematest.Options{ID: "llmparity.estimate/2.0", Title: "what estimate --json prints",
-			Const:    map[string]string{"estimateJSON.schema_version": "2.0", "estimateJSON.kind": "estimate"},
+			Const:    map[string]string{"Document.schema_version": "2.0", "Document.kind": "estimate"},
 			Nullable: []string{"Risk.places"},
-			Absent:   []string{"estimateJSON.fits"}}, *update, how)
-	schematest.Published(t, "reproduce", reproduction{},
-		schematest.Options{ID: reproduceSchema, Title: "what reproduce --json prints",
-			Const: map[string]string{"reproduction.schema": reproduceSchema}}, *update, how)
-	schematest.Published(t, "events", runEvent{},
-		schematest.Options{ID: eventSchema, Title: "a line of what run --json prints",
-			Const: map[string]string{"runEvent.schema": eventSchema}}, *update, how)
+			Absent:   []string{"Document.fits"}}, *update, how)
+	schematest.Published(t, "reproduce", reproduce.Reproduction{},
+		schematest.Options{ID: reproduce.Schema, Title: "what reproduce --json prints",
+			Const: map[string]string{"Reproduction.schema": reproduce.Schema}}, *update, how)
+	schematest.Published(t, "events", progress.Line{},
+		schematest.Options{ID: progress.Schema, Title: "a line of what run --json prints",
+			Const: map[string]string{"Line.schema": progress.Schema}}, *update, how)
 	for _, name := range schemas.Names() {
 		out, errs, code := called("schema", name)
 		var doc map[string]any

@@ -1,15 +1,10 @@
 package main
 
 import (
-	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,9 +17,6 @@ import (
 	"llmparity/internal/record"
 	"llmparity/reports"
 )
-
-// gateFile is what a run's folder has of its gate, for reports.
-const gateFile = "gate.json"
 
 // gateFlags say what a run is held against, in place of its plan's gate or on top of a file.
 type gateFlags struct {
@@ -96,7 +88,7 @@ func (f *gateFlags) run(c *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	judged, err := judge(run, g, f.baseline, f.store)
+	judged, err := gate.Judge(run, g, f.baseline, f.store)
 	if err != nil {
 		return err
 	}
@@ -108,7 +100,7 @@ func (f *gateFlags) run(c *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	return gateFault(judged)
+	return gate.Fault(judged)
 }
 
 // gate is what must hold: of flags and a file, else of the run's plan.
@@ -125,7 +117,7 @@ func (f *gateFlags) gate(dir string) (*plan.Gate, error) {
 			return nil, err
 		}
 	} else if !given {
-		return planGate(dir)
+		return gate.Planned(dir)
 	}
 	for _, flag := range []struct {
 		name   string
@@ -154,98 +146,6 @@ func (f *gateFlags) gate(dir string) (*plan.Gate, error) {
 	return g, nil
 }
 
-// planGate is the gate of a run's plan, as the run's folder has it.
-func planGate(dir string) (*plan.Gate, error) {
-	const do = "give limits such as --max peak_pss_mb=900, or a file with --thresholds"
-	path := filepath.Join(dir, "plan.yaml")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		if _, open := record.Open(dir); open != nil {
-			return nil, open // which says what the folder lacks
-		}
-		return nil, fault.Wrap(fault.Usage, err, do, "the run's plan can't be read")
-	}
-	g, err := plan.GateIn(text, path)
-	switch {
-	case err != nil:
-		return nil, err
-	case g == nil:
-		if s, err := record.Scan(dir); err == nil && s.Meta.Against != "" {
-			return &plan.Gate{}, nil // what is held against the other side goes without saying
-		}
-		return nil, fault.New(fault.Usage, do, "the plan of %s has no gate", dir)
-	}
-	return g, nil
-}
-
-// judge holds a run against a gate; name is the baseline run's, empty: the gate's own, or the run whose launches took
-// turns with this one's, or none.
-func judge(run *record.Run, g *plan.Gate, name, store string) (*compare.Gate, error) {
-	if name == "" && run.Meta.Against != "" {
-		name = filepath.Join(filepath.Dir(filepath.Clean(run.Dir)), run.Meta.Against)
-		if len(g.Changes) == 0 {
-			with := *g
-			with.Changes = usualChanges()
-			g = &with
-		}
-	}
-	name = cmp.Or(name, g.Baseline)
-	if g.Empty() && name == "" {
-		return nil, fault.New(fault.Usage, "give limits such as peak_pss_mb: {max: 900}", "the gate has no checks")
-	}
-	if name == "" {
-		return gate.Evaluate(g, compare.Runs(run), nil), nil
-	}
-	b, err := openBaseline(name, store)
-	if missing := (*missingBaseline)(nil); errors.As(err, &missing) {
-		judged := gate.Without(g, compare.Runs(run), name)
-		judged.Notes = append(judged.Notes, fault.OneLine(err.Error()))
-		return judged, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	judged := gate.Evaluate(g, compare.Runs(run), b.result)
-	if b.stored != nil {
-		judged.Baseline.Stored, judged.Baseline.SHA256, judged.Baseline.Saved = b.stored.Name, b.stored.SHA256,
-			b.stored.Saved
-	}
-	return judged, nil
-}
-
-// gateFault is the exit code of an outcome: launches that failed are told apart from all else that fails.
-func gateFault(g *compare.Gate) error {
-	kind := fault.Run
-	switch {
-	case g.Status == compare.GateInconclusive:
-		kind = fault.Inconclusive
-	case g.Status != compare.GateFailed:
-		return nil
-	case slices.ContainsFunc(g.Checks, func(c compare.GateCheck) bool {
-		return c.Status == compare.GateFailed && c.Kind != compare.GateLaunches
-	}):
-		kind = fault.Gate
-	}
-	return fault.New(kind, "", "%s", g.Verdict)
-}
-
-// gateReady says before a run, which may take hours, what would keep it from being judged at its end. A baseline run
-// that is not there yet does not: the run may be meant to become it.
-func gateReady(g *plan.Gate, baselineName string, show *progress) error {
-	name := cmp.Or(baselineName, g.Baseline)
-	if name == "" {
-		return nil
-	}
-	_, err := openBaseline(name, baseline.Default)
-	if missing := (*missingBaseline)(nil); !errors.As(err, &missing) {
-		return err
-	}
-	if g.NoBaseline != plan.BaselineOptional {
-		show.note(fmt.Sprintf("the gate will be inconclusive: %v (--no-baseline ok passes without)", err))
-	}
-	return nil
-}
-
 // gateRun judges a run that has just been recorded and reported, prints what came of it, and writes it into the run's
 // folder, where reports find it: report.html is written anew with it. baseline is a name in the default store or a
 // run's folder; empty: the gate's own, or none. Where the gate does not pass it returns a fault.
@@ -254,13 +154,13 @@ func gateRun(dir string, g *plan.Gate, baselineName string, stdout io.Writer, no
 	if err != nil {
 		return err
 	}
-	judged, err := judge(run, g, baselineName, baseline.Default)
+	judged, err := gate.Judge(run, g, baselineName, baseline.Default)
 	if err != nil {
 		return err
 	}
 	judged.Notes = append(judged.Notes, notes...)
 	const do = "copy the run's folder to where you may write"
-	if err := reports.File(filepath.Join(dir, gateFile), do,
+	if err := reports.File(filepath.Join(dir, gate.File), do,
 		func(w io.Writer) error { return reports.GateJSON(w, judged) }); err != nil {
 		return err
 	}
@@ -275,33 +175,10 @@ func gateRun(dir string, g *plan.Gate, baselineName string, stdout io.Writer, no
 			return err
 		}
 	}
-	return gateFault(judged)
+	return gate.Fault(judged)
 }
 
 func there(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// gated is what a run's folder has of its gate; nil where nobody judged it, or where it has gone on since.
-func gated(dir string, result *compare.Result) (*compare.Gate, error) {
-	path := filepath.Join(dir, gateFile)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var g compare.Gate
-	if err == nil {
-		err = json.Unmarshal(text, &g)
-	}
-	if err == nil && g.Schema != compare.GateSchema {
-		err = fmt.Errorf("its schema is %q, this version reads %s", g.Schema, compare.GateSchema)
-	}
-	if err != nil {
-		return nil, fault.Wrap(fault.BadRecord, err, "remove it", "%s can't be read", path)
-	}
-	if g.Run.Attempts != result.Attempts() {
-		return nil, nil
-	}
-	return &g, nil
 }

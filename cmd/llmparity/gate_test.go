@@ -11,6 +11,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/gate"
 	"llmparity/internal/baseline"
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
@@ -176,13 +177,11 @@ func TestARunIsJudgedAtItsEnd(t *testing.T) {
 	}
 	for name, want := range map[string]string{"main": "the gate will be inconclusive: there is no baseline main",
 		"": ""} {
-		var said bytes.Buffer
-		if err := gateReady(g, name, newProgress(&said, true)); err != nil || !strings.HasPrefix(said.String(),
-			want) || want == "" && said.Len() > 0 {
-			t.Errorf("%q: %v %q", name, err, &said)
+		if note, err := gate.Ready(g, name); err != nil || !strings.HasPrefix(note, want) || want == "" && note != "" {
+			t.Errorf("%q: %v %q", name, err, note)
 		}
 	}
-	if err := gateReady(g, t.TempDir(), newProgress(&bytes.Buffer{}, true)); fault.Of(err) != fault.BadRecord {
+	if _, err := gate.Ready(g, t.TempDir()); fault.Of(err) != fault.BadRecord {
 		t.Errorf("a folder that is no run: %v", err)
 	}
 	var stdout bytes.Buffer
@@ -205,19 +204,19 @@ func TestARunIsJudgedAtItsEnd(t *testing.T) {
 		}
 	}
 	// A run that went on since was not judged.
-	text, err := os.ReadFile(filepath.Join(dir, gateFile))
+	text, err := os.ReadFile(filepath.Join(dir, gate.File))
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := strings.Replace(string(text), `"attempts": 8`, `"attempts": 7`, 1)
-	if err := os.WriteFile(filepath.Join(dir, gateFile), []byte(other), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, gate.File), []byte(other), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if code, said, _ := executed("report", dir, "--format", "json"); code != 0 || other == string(text) ||
 		strings.Contains(said, `"gate": {`) {
 		t.Errorf("%d: a gate of before is shown", code)
 	}
-	if err := os.WriteFile(filepath.Join(dir, gateFile), []byte("{}"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, gate.File), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if code, _, stderr := executed("report", dir, "--format", "json"); code != fault.BadRecord.ExitCode() ||

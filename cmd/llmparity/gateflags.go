@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -61,16 +60,4 @@ func (f *judgeFlags) over(g *plan.Gate) (*plan.Gate, error) {
 		return nil, fault.New(fault.Usage, "", "%s", text)
 	}
 	return &out, nil
-}
-
-// usualChanges are held against the other side of a comparison where a plan's gate says nothing.
-func usualChanges() []plan.GateChange {
-	g := &plan.Gate{}
-	for _, text := range []string{"decode_tps=-5%", "peak_pss=+3%", "ttft=+10%"} {
-		if err := g.ChangeFlag(text); err != nil {
-			panic(fmt.Sprint("a gate of our own: ", err))
-		}
-	}
-	g.Changes[2].Level = plan.GateWarn
-	return g.Changes
 }

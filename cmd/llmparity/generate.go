@@ -16,6 +16,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
+	"llmparity/internal/progress"
 	"llmparity/internal/record"
 	"llmparity/internal/run"
 	"llmparity/internal/sample"
@@ -68,10 +69,10 @@ func (f *generateFlags) generate(c *cobra.Command) error {
 	}
 	p.Parity = new(false)
 	ctx, stdout, stderr := c.Context(), c.OutOrStdout(), c.ErrOrStderr()
-	show := newProgress(stderr, false)
-	defer show.close()
+	show := progress.New(stderr, false)
+	defer show.Close()
 	f.strict = true
-	r := f.resolver(false, show.say, stderr)
+	r := f.resolver(false, show.Say, stderr)
 	defer r.Close()
 	resolved, err := f.ready(ctx, r, p, show)
 	if err != nil {
@@ -173,3 +174,7 @@ func (p *tellingProbe) Event(e record.Event) {
 		p.engine = *e.Engine
 	}
 }
+
+type discard struct{ io.Writer }
+
+func (discard) Close() error { return nil }

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/inspect"
 	"llmparity/internal/tiny"
 )
 
-func infoOf(t *testing.T, args ...string) modelInfo {
+func infoOf(t *testing.T, args ...string) inspect.Info {
 	t.Helper()
 	stdout, stderr, code := output(t, program(t, append([]string{"model", "info", "--json"}, args...)...))
-	var info modelInfo
+	var info inspect.Info
 	if err := json.Unmarshal([]byte(stdout), &info); err != nil || code != 0 {
 		t.Fatalf("%v: exit code %d, %v\n%s", args, code, err, stderr)
 	}
@@ -33,7 +34,7 @@ func TestInfoSaysWhatAModelIs(t *testing.T) {
 	// Two layers with two heads of 32 for keys and two for values; pages of 16 tokens for the whole context, and one
 	// more.
 	const perToken = 2 * 2 * 2 * 32
-	for _, i := range []modelInfo{file, folder, library} {
+	for _, i := range []inspect.Info{file, folder, library} {
 		if i.KV == nil || i.KV.PerTokenF32 != 4*perToken || i.KV.PerTokenF16 != 2*perToken ||
 			i.KV.ReservedF32 != 4*perToken*16*(1024/16+1) || i.KV.ReservedF16 != i.KV.ReservedF32/2 {
 			t.Errorf("%s: KV cache %+v", i.Kind, i.KV)
@@ -71,7 +72,7 @@ func TestInfoSaysWhatAModelIs(t *testing.T) {
 		t.Errorf("%+v", library.Library)
 	}
 	for _, c := range []struct {
-		got  ability
+		got  inspect.Ability
 		want string
 	}{
 		{file.Engines["webllm"], "f16 where the WebGPU adapter has shader-f16"},

@@ -16,16 +16,10 @@ func openRun(path string) (*record.Run, error) {
 	if err == nil && !info.IsDir() || err != nil && strings.EqualFold(filepath.Ext(path), ".csv") {
 		rows, wrong := foreign.Open(path)
 		// its totals, tokens …, which are no rows by themselves
-		if folder := filepath.Dir(path); wrong != nil && hasRun(folder) {
+		if folder := filepath.Dir(path); wrong != nil && record.IsRun(folder) {
 			return nil, fault.New(fault.Usage, "name the folder: "+folder, "%s is a file of a run's folder", path)
 		}
 		return rows, wrong
 	}
 	return record.Open(path)
-}
-
-// hasRun tells that a folder is a run's.
-func hasRun(folder string) bool {
-	info, err := os.Stat(filepath.Join(folder, "run.json"))
-	return err == nil && info.Mode().IsRegular()
 }

@@ -12,6 +12,7 @@ import (
 	"llmparity/internal/kinds"
 	"llmparity/internal/model"
 	"llmparity/internal/plan"
+	"llmparity/internal/progress"
 	"llmparity/internal/record"
 	"llmparity/internal/resolve"
 )
@@ -152,13 +153,13 @@ func isAxis(p plan.Plan, of func(plan.Axes) int) bool {
 
 // completeAll writes into a plan what was chosen by default in its first setup that can run, so that the run can be
 // repeated by it. What is an axis, of all models or of one, has no one value.
-func (f *runFlags) completeAll(of *resolve.Plan, show *progress) {
+func (f *runFlags) completeAll(of *resolve.Plan, show *progress.Progress) {
 	s := of.First()
 	if s == nil {
 		return
 	}
 	if s.Plan.ContextNote != "" {
-		show.say("context", fmt.Sprintf("%d tokens %s", s.Plan.Context, s.Plan.ContextNote))
+		show.Say("context", fmt.Sprintf("%d tokens %s", s.Plan.Context, s.Plan.ContextNote))
 	}
 	p := &of.Plan
 	if len(of.Setups) == 1 && len(p.Contexts) == 0 {

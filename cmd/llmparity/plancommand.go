@@ -12,6 +12,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
+	"llmparity/internal/words"
 )
 
 func planCommand() *cobra.Command {
@@ -82,7 +83,7 @@ func checkPlan(c *cobra.Command, path string) error {
 	if err != nil {
 		return fault.Wrap(fault.Usage, err, "", "%s", path)
 	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s in %s\n", p.Name, plural(cells, "cell"),
-		plural(setups, "setup"))
+	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s in %s\n", p.Name, words.Count(cells, "cell"),
+		words.Count(setups, "setup"))
 	return err
 }

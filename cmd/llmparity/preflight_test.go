@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/dryrun"
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/model"
@@ -50,7 +51,7 @@ func TestTheSameCellsAreRefusedEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	var doc struct {
-		Planned []plannedCell `json:"cells_planned"`
+		Planned []dryrun.Cell `json:"cells_planned"`
 	}
 	if err := json.Unmarshal(out.Bytes(), &doc); err != nil || len(doc.Planned) != len(want) {
 		t.Fatalf("%d cells, %v: %s", len(doc.Planned), err, out.String())
@@ -132,8 +133,8 @@ func TestAnArchitectureThatOnlyTheEngineMayKnow(t *testing.T) {
 	cmd := program(t, append(args, "--dry-run", "--json")...)
 	stdout, stderr, code := output(t, cmd)
 	var doc struct {
-		Planned []plannedCell `json:"cells_planned"`
-		dryRun
+		Planned []dryrun.Cell `json:"cells_planned"`
+		dryrun.Summary
 	}
 	if err := json.Unmarshal([]byte(stdout), &doc); err != nil || code != 0 || len(doc.Planned) != 2 {
 		t.Fatalf("%v, exit code %d: %s%s", err, code, stdout, stderr)

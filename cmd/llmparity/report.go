@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"llmparity/compare"
+	"llmparity/compare/gate"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/reports"
@@ -38,7 +39,7 @@ func reportCommand() *cobra.Command {
 			}
 			defer frugal()()
 			result := compare.Runs(r)
-			if result.Gate, err = gated(args[0], result); err != nil {
+			if result.Gate, err = gate.Saved(args[0], result); err != nil {
 				return err
 			}
 			if as.given() {
@@ -88,7 +89,7 @@ func isFolder(path string) error {
 		return nil // what is not there is the reader's to say
 	}
 	folder := filepath.Dir(path)
-	if hasRun(folder) {
+	if record.IsRun(folder) {
 		return fault.New(fault.Usage, "name the folder: llmparity report "+folder, "%s is a file of a run's folder",
 			path)
 	}

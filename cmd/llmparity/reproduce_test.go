@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -15,11 +14,12 @@ import (
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
+	"llmparity/internal/reproduce"
 	"llmparity/internal/schematest"
 )
 
 // reproduced runs reproduce and reads what it prints for machines.
-func reproduced(t *testing.T, args ...string) (r reproduction, code int) {
+func reproduced(t *testing.T, args ...string) (r reproduce.Reproduction, code int) {
 	t.Helper()
 	out, errs, code := called(append([]string{"reproduce", "--json"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
@@ -32,7 +32,8 @@ func reproduced(t *testing.T, args ...string) (r reproduction, code int) {
 	return r, code
 }
 
-func (r reproduction) figures() (out []string) {
+// changing are the differences that change figures.
+func changing(r reproduce.Reproduction) (out []string) {
 	for _, d := range r.Differences {
 		if d.Figures {
 			out = append(out, d.What)
@@ -51,7 +52,7 @@ func TestARunIsReproducedWhereItWasMade(t *testing.T) {
 	}
 	dir := filepath.Join(root, "latest")
 	r, code := reproduced(t, dir)
-	if code != 0 || len(r.figures()) != 0 {
+	if code != 0 || len(changing(r)) != 0 {
 		t.Errorf("exit code %d: %+v", code, r.Differences)
 	}
 	planned, err := os.ReadFile(filepath.Join(dir, "plan.yaml"))
@@ -101,39 +102,8 @@ func TestARunIsReproducedWhereItWasMade(t *testing.T) {
 	}
 	r, code = reproduced(t, dir, "--llama-server", other)
 	if want := []string{"processor", "llamacpp " + info.Version + ", sha256"}; code != fault.Run.ExitCode() ||
-		!slices.Equal(r.figures(), want) {
-		t.Errorf("exit code %d, %v differ, want %v", code, r.figures(), want)
-	}
-}
-
-// A sweep launches an engine in several ways: the first is not all that it was run with.
-func TestEachSetupsArgumentsAreInThePlan(t *testing.T) {
-	was := &record.Run{}
-	for setup := 1; setup <= mostArguments+2; setup++ {
-		was.Cells = append(was.Cells, record.Cell{ID: setup, Engine: "e", Setup: setup})
-		info := &record.EngineInfo{Name: "e", Args: []string{"-np", strconv.Itoa(setup)},
-			Policy: map[string]string{"mmap": "on"}}
-		if setup == 2 {
-			info.Policy["parallel"] = "2"
-		}
-		for range 2 {
-			was.Attempts = append(was.Attempts,
-				&record.Attempt{Cell: setup, Status: record.OK,
-					Events: []record.EventAt{{Event: record.Event{Engine: info}}}})
-		}
-	}
-	text := again(was, nil)
-	for line, want := range map[string]int{"#   mmap: on\n": 1, "#   parallel: not said or 2\n": 1,
-		"#   arguments in setup 1: -np 1\n":   1,
-		"#   arguments in setup 16: -np 16\n": 1, "#   arguments in 2 more setups are in the record\n": 1,
-		"arguments in": mostArguments + 1} {
-		if got := strings.Count(text, line); got != want {
-			t.Errorf("%q is there %d times:\n%s", line, got, text)
-		}
-	}
-	was.Cells, was.Attempts = was.Cells[:1], was.Attempts[:2]
-	if text := again(was, nil); !strings.Contains(text, "#   arguments: -np 1\n") {
-		t.Errorf("of one setup:\n%s", text)
+		!slices.Equal(changing(r), want) {
+		t.Errorf("exit code %d, %v differ, want %v", code, changing(r), want)
 	}
 }
 
@@ -148,7 +118,7 @@ func TestWhatCannotBeReproducedIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, code := reproduced(t, dir)
-	if all := r.figures(); code != fault.Run.ExitCode() || !slices.Contains(all, "llmparity") ||
+	if all := changing(r); code != fault.Run.ExitCode() || !slices.Contains(all, "llmparity") ||
 		!slices.Contains(all, "the model none.gguf, sha256") {
 		t.Errorf("exit code %d, %v", code, all)
 	}

@@ -14,11 +14,13 @@ import (
 
 	"llmparity/assets/charts"
 	"llmparity/compare"
+	"llmparity/compare/gate"
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
+	"llmparity/internal/progress"
 	"llmparity/internal/record"
 	"llmparity/internal/resolve"
 	"llmparity/internal/run"
@@ -161,21 +163,21 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	}
 	identity := make(chan record.Tool, 1)
 	go func() { identity <- tool() }() // it reads the whole program
-	show := newProgress(stderr, f.quiet)
-	defer show.close()
-	result := runEvent{}
+	show := progress.New(stderr, f.quiet)
+	defer show.Close()
+	result := progress.Line{}
 	if f.json {
-		show.inJSON(stdout)
-		defer func() { show.done(result.ended(ctx, err)) }()
+		show.InJSON(stdout)
+		defer func() { show.Done(result.Ended(err, deciding(ctx, err))) }()
 	}
-	r := f.resolver(false, show.say, stderr)
+	r := f.resolver(false, show.Say, stderr)
 	defer r.Close()
 	if f.left != "" {
-		show.note(f.left)
+		show.Note(f.left)
 	}
 	if f.resume != "" && !f.quiet {
 		if text, err := whatIsThere(f.resume, p); err == nil { // what is wrong with the folder the runner says
-			show.note(text)
+			show.Note(text)
 		}
 	}
 	resolved, err := f.ready(ctx, r, p, show)
@@ -189,15 +191,18 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	}
 	checks, err := f.over(p.Gate)
 	if err == nil && f.other == nil {
-		err = gateReady(checks, f.baseline, show)
+		var note string
+		if note, err = gate.Ready(checks, f.baseline); note != "" {
+			show.Note(note)
+		}
 	}
 	if err != nil {
 		return err
 	}
 	dir, err := f.measure(ctx, run.Options{Plan: p, Setups: r.Parts(resolved), Out: f.out, Tool: <-identity,
-		Progress: show.event, Profiles: profiles, Strict: f.strict, Optional: f.optional,
+		Progress: show.Event, Profiles: profiles, Strict: f.strict, Optional: f.optional,
 		Resume: f.resume, RetryFailed: f.retryFailed, AllowChanged: f.allowChanged}, show, stderr)
-	show.close()
+	show.Close()
 	if dir == "" {
 		return err
 	}
@@ -221,7 +226,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if judged == nil {
 		judged = gateRun(dir, checks, f.baseline, say, notes...)
 	}
-	result.gated(judged)
+	result.Gated(judged)
 	return fault.First(err, judged)
 }
 
@@ -229,7 +234,8 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 func (f *runFlags) optional(engine string) bool { return f.byName != nil && !f.byName(engine) }
 
 // ready resolves a plan, says what can't run, and has the plan say what was chosen.
-func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, p plan.Plan, show *progress) (*resolve.Plan, error) {
+func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, p plan.Plan, show *progress.Progress) (
+	*resolve.Plan, error) {
 	resolved, err := r.Resolve(ctx, p)
 	if err != nil {
 		return nil, err
@@ -237,7 +243,7 @@ func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, p plan.Plan, 
 	err = resolved.Ends(f.strict)
 	if err == nil || len(resolved.Reasons()) > 1 { // one reason is the error itself
 		for _, line := range resolved.Lines() {
-			show.note(line)
+			show.Note(line)
 		}
 	}
 	if err != nil {

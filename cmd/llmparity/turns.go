@@ -14,9 +14,11 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/gate"
 	"llmparity/internal/baseline"
+	"llmparity/internal/dryrun"
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
+	"llmparity/internal/progress"
 	"llmparity/internal/record"
 	"llmparity/internal/run"
 	"llmparity/native/protocol"
@@ -74,7 +76,7 @@ func (f *runFlags) opposite(c *cobra.Command) (*otherSide, error) {
 		return nil, fault.Wrap(fault.Usage, err, "", "--against %s", f.against)
 	}
 	path := words[0]
-	if isRun(path) {
+	if record.IsRun(path) {
 		o.dir = path
 	} else if b, err := (baseline.Store{Dir: baseline.Default}).Open(path); err == nil && !there(path) {
 		o.dir = b.Dir
@@ -118,20 +120,21 @@ func (f *runFlags) resumedWith() (*otherSide, error) {
 }
 
 // measure carries out a run, alone or in turns with the other side, whose report is written too.
-func (f *runFlags) measure(ctx context.Context, o run.Options, show *progress, stderr io.Writer) (string, error) {
+func (f *runFlags) measure(ctx context.Context, o run.Options, show *progress.Progress, stderr io.Writer) (
+	string, error) {
 	if f.other == nil {
 		return run.Do(ctx, o)
 	}
 	other := f.other.flags
-	show = show.beside("baseline run")
-	r := other.resolver(false, show.say, stderr)
+	show = show.Beside("baseline run")
+	r := other.resolver(false, show.Say, stderr)
 	defer r.Close()
 	resolved, err := other.ready(ctx, r, f.other.plan, show)
 	if err != nil {
 		return "", err
 	}
 	first := run.Options{Plan: resolved.Plan, Setups: r.Parts(resolved), Out: other.out, Tool: o.Tool,
-		Progress: show.event, Strict: other.strict, Optional: other.optional, Resume: other.resume,
+		Progress: show.Event, Strict: other.strict, Optional: other.optional, Resume: other.resume,
 		RetryFailed: o.RetryFailed, AllowChanged: o.AllowChanged}
 	dirs, errs := run.Both(ctx, first, o)
 	if dirs[0] != "" {
@@ -162,6 +165,23 @@ func (o *otherSide) untested(dir string) ([]string, error) {
 		out = append(out, "not tested: "+d+" ("+o.dir+"): both sides ran what is here now")
 	}
 	return out, nil
+}
+
+// dry shows what a plan would do, and launches nothing.
+func (f *runFlags) dry(ctx context.Context, p plan.Plan, stdout io.Writer) error {
+	resolved, err := f.resolver(true, func(string, string) {}, io.Discard).Resolve(ctx, p)
+	if err != nil {
+		return err
+	}
+	var notes []string
+	if f.left != "" {
+		notes = append(notes, f.left)
+	}
+	would := dryrun.Of(resolved, notes...)
+	if f.json {
+		return would.JSON(stdout)
+	}
+	return would.Print(stdout)
 }
 
 // dryBoth shows what both sides would do.

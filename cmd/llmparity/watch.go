@@ -131,28 +131,28 @@ func (f *watchFlags) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	o.Rows = rows
-	view := newView(errs, f.live, len(args) > 0, time.Duration(f.interval))
-	o.Say, o.Draw = view.say, view.draw
+	view := watch.NewView(errs, f.live, len(args) > 0, time.Duration(f.interval))
+	o.Say, o.Draw = view.Say, view.Draw
 	ctx := c.Context()
 	if f.gpu {
 		o.GPU = gpu.Open(ctx, gpu.Options{})
 		defer o.GPU.Close()
-		if o.GPURows, err = f.gpuRows(o.GPU, view.say, rows); err != nil {
+		if o.GPURows, err = f.gpuRows(o.GPU, view.Say, rows); err != nil {
 			return errors.Join(err, rows.Close())
 		}
 	}
 	if len(args) > 0 {
-		s := takeSignals(ctx, view.say)
-		defer s.close()
-		ctx = s.ctx
+		s := watch.TakeSignals(ctx, oneSignal, view.Say)
+		defer s.Close()
+		ctx = s.Context()
 		o.Command, err = watch.Start(args, c.InOrStdin(), c.OutOrStdout(), errs)
-		s.of(o.Command)
+		s.Of(o.Command)
 	}
 	var sum watch.Summary
 	if err == nil {
 		sum, err = watch.Run(ctx, o)
 	}
-	view.close()
+	view.Close()
 	if closing := errors.Join(rows.Close(), o.GPURows.Close()); err == nil {
 		err = closing
 	}

@@ -18,24 +18,31 @@ const module = "llmparity/"
 // importers has who alone may import a package. One without a row is for all.
 var importers = map[string]string{
 	"cmd":           "",
-	"reports":       "cmd",
-	"compare":       "cmd reports",
+	"reports":       "cmd internal/doctor",
+	"compare":       "cmd reports internal/doctor internal/reproduce",
 	"compare/stats": "cmd compare internal/figure reports",
-	"browser":       "cmd internal/kinds",
+	"browser":       "cmd internal/fit internal/inspect internal/kinds",
 	"native":        "cmd internal/kinds",
 
-	"internal/kinds":   "cmd",
-	"internal/resolve": "cmd",
-	"internal/run":     "cmd internal/resolve",
-	"internal/plan":    "cmd internal/resolve internal/run compare/gate",
-	"internal/engine": "cmd browser examples native internal/kinds internal/model internal/plan internal/prompts " +
-		"internal/resolve internal/run",
-	"internal/sample": "cmd browser native internal/engine internal/resolve internal/run internal/truth internal/watch",
+	"internal/kinds":     "cmd",
+	"internal/doctor":    "cmd",
+	"internal/dryrun":    "cmd",
+	"internal/fit":       "cmd",
+	"internal/inspect":   "cmd",
+	"internal/progress":  "cmd",
+	"internal/reproduce": "cmd",
+	"internal/resolve":   "cmd internal/dryrun internal/fit",
+	"internal/run":       "cmd internal/progress internal/resolve",
+	"internal/plan":      "cmd internal/doctor internal/reproduce internal/resolve internal/run compare/gate",
+	"internal/engine": "cmd browser examples native internal/doctor internal/dryrun internal/inspect internal/kinds " +
+		"internal/model internal/plan internal/prompts internal/reproduce internal/resolve internal/run",
+	"internal/sample": "cmd browser native internal/doctor internal/engine internal/fit internal/reproduce " +
+		"internal/resolve internal/run internal/truth internal/watch",
 
 	// Whoever imports what embeds assets has them in its program.
 	"assets/page":     "cmd browser",
-	"assets/charts":   "cmd reports",
-	"assets/plans":    "cmd",
+	"assets/charts":   "cmd internal/doctor reports",
+	"assets/plans":    "cmd internal/doctor",
 	"assets/modellib": "internal/modellib",
 	"docs/schemas":    "cmd",
 }
@@ -43,7 +50,7 @@ var importers = map[string]string{
 // imports has all that a package may import of ours. One without a row may import what importers lets it.
 var imports = map[string]string{
 	"compare":          "internal/accuracy internal/fault internal/figure internal/record",
-	"compare/gate":     "compare internal/figure internal/plan internal/record",
+	"compare/gate":     "compare internal/baseline internal/fault internal/figure internal/plan internal/record",
 	"compare/parity":   "internal/figure internal/record",
 	"compare/explain":  "compare/stats internal/record",
 	"compare/evidence": "compare/explain compare/stats internal/figure internal/record",

@@ -1,7 +1,6 @@
-package main
+package doctor
 
 import (
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,8 +8,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// webgpu is the adapter that the browser hands out.
-type webgpu struct {
+// WebGPU is the adapter that the browser hands out.
+type WebGPU struct {
 	Name         string             `json:"name"`
 	Class        record.DeviceClass `json:"class"`
 	Vendor       string             `json:"vendor"`
@@ -24,8 +23,8 @@ type webgpu struct {
 }
 
 // newWebGPU reads a device's details, where limits are those that begin with max.
-func newWebGPU(d record.Device) *webgpu {
-	w := &webgpu{Name: d.Name, Class: d.Class, Vendor: d.Detail["vendor"], Architecture: d.Detail["architecture"],
+func newWebGPU(d record.Device) *WebGPU {
+	w := &WebGPU{Name: d.Name, Class: d.Class, Vendor: d.Detail["vendor"], Architecture: d.Detail["architecture"],
 		Device:      d.Detail["device"],
 		Description: d.Detail["description"], Fallback: d.Detail["fallback"] == "true",
 		Features: strings.Fields(d.Detail["features"]),
@@ -38,7 +37,3 @@ func newWebGPU(d record.Device) *webgpu {
 	}
 	return w
 }
-
-type discard struct{ io.Writer }
-
-func (discard) Close() error { return nil }

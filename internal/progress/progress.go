@@ -1,4 +1,6 @@
-package main
+// Package progress tells how far a run is: people by a bar or lines, programs by lines of JSON. It decides nothing, and
+// how long the rest may take is by the launches that ended, which says little after the first.
+package progress
 
 import (
 	"fmt"
@@ -17,9 +19,9 @@ import (
 // redraw bounds what drawing takes from the machine that is measured.
 const redraw = 250 * time.Millisecond
 
-// progress tells who waits how far a run is: a person by a bar on a terminal and by plain lines elsewhere, a program by
+// Progress tells who waits how far a run is: a person by a bar on a terminal and by plain lines elsewhere, a program by
 // JSON. It may be called from several goroutines at once: requests that go on beside each other tell of their tokens.
-type progress struct {
+type Progress struct {
 	mu    *sync.Mutex // that of the other side, too, where runs take turns
 	out   io.Writer
 	quiet bool
@@ -30,8 +32,9 @@ type progress struct {
 	drawn time.Time
 }
 
-func newProgress(out io.Writer, quiet bool) *progress {
-	p := &progress{mu: &sync.Mutex{}, out: out, quiet: quiet}
+// New tells on out, or nothing where it is quiet.
+func New(out io.Writer, quiet bool) *Progress {
+	p := &Progress{mu: &sync.Mutex{}, out: out, quiet: quiet}
 	if f, ok := out.(*os.File); ok && !quiet && term.IsTerminal(int(f.Fd())) {
 		p.bar = progressbar.NewOptions(1, progressbar.OptionSetWriter(f), progressbar.OptionSetWidth(24),
 			progressbar.OptionShowCount(),
@@ -42,17 +45,18 @@ func newProgress(out io.Writer, quiet bool) *progress {
 	return p
 }
 
-// beside is the progress of another run that takes turns with this one: both are told in plain lines.
-func (p *progress) beside(side string) *progress {
-	p.close()
+// Beside is the progress of another run that takes turns with this one: both are told in plain lines.
+func (p *Progress) Beside(side string) *Progress {
+	p.Close()
 	p.bar = nil
-	return &progress{mu: p.mu, out: p.out, quiet: p.quiet, json: p.json, side: side}
+	return &Progress{mu: p.mu, out: p.out, quiet: p.quiet, json: p.json, side: side}
 }
 
-// inJSON has everything told as JSON instead.
-func (p *progress) inJSON(w io.Writer) { p.bar, p.json = nil, newJSONEvents(w) }
+// InJSON has everything told as JSON instead.
+func (p *Progress) InJSON(w io.Writer) { p.bar, p.json = nil, newJSONEvents(w) }
 
-func (p *progress) event(e run.Event) {
+// Event tells what the runner does.
+func (p *Progress) Event(e run.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -68,40 +72,40 @@ func (p *progress) event(e run.Event) {
 	}
 }
 
-// say tells what is made, or fetched, before anything is launched.
-func (p *progress) say(engine, text string) {
-	p.event(run.Event{Kind: run.Preparing, Engine: engine, Text: text})
+// Say tells what is made, or fetched, before anything is launched.
+func (p *Progress) Say(engine, text string) {
+	p.Event(run.Event{Kind: run.Preparing, Engine: engine, Text: text})
 }
 
-// note tells what a reader should know, however quiet the run is to be: cells that won't run are no progress.
-func (p *progress) note(text string) {
+// Note tells what a reader should know, however quiet the run is to be: cells that won't run are no progress.
+func (p *Progress) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.json != nil {
-		p.json.write(runEvent{Kind: eventNote, Text: text, Side: p.side}, time.Now())
+		p.json.write(Line{Kind: kindNote, Text: text, Side: p.side}, time.Now())
 		return
 	}
 	p.clear()
 	fmt.Fprintln(p.out, text)
 }
 
-// done writes the last of the JSON events.
-func (p *progress) done(e runEvent) {
+// Done writes the last of the JSON events.
+func (p *Progress) Done(e Line) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.json != nil {
-		e.Kind = eventDone
+		e.Kind = kindDone
 		p.json.write(e, time.Now())
 	}
 }
 
-func (p *progress) clear() {
+func (p *Progress) clear() {
 	if p.bar != nil {
 		_ = p.bar.Clear() // a terminal that can't be written to is no reason to stop measuring
 	}
 }
 
-func (p *progress) print(e run.Event, now time.Time) {
+func (p *Progress) print(e run.Event, now time.Time) {
 	if p.side != "" && e.Kind != run.Launched && e.Kind != run.Entered && e.Kind != run.Generated &&
 		(e.Kind != run.Scoring || e.Token == 0) {
 		fmt.Fprintf(p.out, "%s: ", p.side)
@@ -130,7 +134,7 @@ func (p *progress) print(e run.Event, now time.Time) {
 }
 
 // draw changes the bar's text. The bar itself decides nothing: it is told.
-func (p *progress) draw(e run.Event, now time.Time) {
+func (p *Progress) draw(e run.Event, now time.Time) {
 	switch e.Kind {
 	case run.Preparing:
 		p.describe(e.Engine + ": " + e.Text)
@@ -162,12 +166,13 @@ func (p *progress) draw(e run.Event, now time.Time) {
 	}
 }
 
-func (p *progress) describe(text string) {
+func (p *Progress) describe(text string) {
 	p.bar.Describe(text)
 	p.drawn = time.Now()
 }
 
-func (p *progress) close() {
+// Close leaves the terminal as it was.
+func (p *Progress) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clear()
@@ -182,9 +187,8 @@ func cellOf(e run.Event) string {
 }
 
 func launchName(e run.Event) string {
-	text := fmt.Sprintf("%d of %d", e.Repetition, e.Repetitions)
 	if e.Warmup {
-		text = "warm-up"
+		return "warm-up"
 	}
-	return text
+	return fmt.Sprintf("%d of %d", e.Repetition, e.Repetitions)
 }

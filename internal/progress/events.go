@@ -1,7 +1,6 @@
-package main
+package progress
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"time"
@@ -11,29 +10,30 @@ import (
 	"llmparity/internal/run"
 )
 
-const eventSchema = "llmparity.event/1"
+// Schema names the shape of a Line. Fields are added under the same name; none is taken away or given another meaning.
+const Schema = "llmparity.event/1"
 
-// eventKind is what an event is of.
-type eventKind string
+// Kind is what an event is of.
+type Kind string
 
 // The kinds, in the order in which a run goes through them.
 const (
-	eventPreparing eventKind = "preparing" // something is made, or fetched, that will be kept
-	eventNote      eventKind = "note"      // what a reader should know; a cell that can't run here is one
-	eventRecording eventKind = "recording" // the run's folder is there
-	eventLaunched  eventKind = "launched"
-	eventPhase     eventKind = "phase"
-	eventTokens    eventKind = "tokens" // four a second at most, of all requests together
-	eventEnded     eventKind = "ended"  // a repetition
-	eventScoring   eventKind = "scoring"
-	eventDone      eventKind = "done" // the last one of every run, however it went
+	kindPreparing Kind = "preparing" // something is made, or fetched, that will be kept
+	kindNote      Kind = "note"      // what a reader should know; a cell that can't run here is one
+	kindRecording Kind = "recording" // the run's folder is there
+	kindLaunched  Kind = "launched"
+	kindPhase     Kind = "phase"
+	kindTokens    Kind = "tokens" // four a second at most, of all requests together
+	kindEnded     Kind = "ended"  // a repetition
+	kindScoring   Kind = "scoring"
+	kindDone      Kind = "done" // the last one of every run, however it went
 )
 
-// runEvent is a line of `llmparity run --json`.
-type runEvent struct {
+// Line is one of what `llmparity run --json` prints.
+type Line struct {
 	Schema string    `json:"schema"`
 	Time   time.Time `json:"time"`
-	Kind   eventKind `json:"kind"`
+	Kind   Kind      `json:"kind"`
 	Text   string    `json:"text,omitempty"`
 	Side   string    `json:"side,omitempty"` // baseline run, of two that take turns
 
@@ -75,14 +75,14 @@ func newJSONEvents(w io.Writer) *jsonEvents {
 	return &jsonEvents{out: e}
 }
 
-func (j *jsonEvents) write(e runEvent, now time.Time) {
-	e.Schema, e.Time = eventSchema, now
+func (j *jsonEvents) write(e Line, now time.Time) {
+	e.Schema, e.Time = Schema, now
 	_ = j.out.Encode(e) // whoever reads no more loses lines, and no measurement
 }
 
-// event writes what the runner tells.
+// Event writes what the runner tells.
 func (j *jsonEvents) event(e run.Event, p *pace, now time.Time, side string) {
-	out := runEvent{Side: side, Engine: e.Engine, Cell: e.Cell, Cells: e.Cells, CellsDone: e.CellsDone,
+	out := Line{Side: side, Engine: e.Engine, Cell: e.Cell, Cells: e.Cells, CellsDone: e.CellsDone,
 		Launch: e.Launch, Launches: e.Launches,
 		Repetition: e.Repetition, Repetitions: e.Repetitions, Warmup: e.Warmup, Text: e.Text}
 	if e.Err != nil {
@@ -90,27 +90,27 @@ func (j *jsonEvents) event(e run.Event, p *pace, now time.Time, side string) {
 	}
 	switch e.Kind {
 	case run.Preparing:
-		out.Kind = eventPreparing
+		out.Kind = kindPreparing
 	case run.Recording:
-		out.Kind, out.Record, out.Text = eventRecording, e.Text, ""
+		out.Kind, out.Record, out.Text = kindRecording, e.Text, ""
 	case run.Judged:
-		out.Kind = eventNote
+		out.Kind = kindNote
 	case run.Launched:
-		out.Kind = eventLaunched
+		out.Kind = kindLaunched
 	case run.Entered:
-		out.Kind, out.Phase = eventPhase, e.Phase
+		out.Kind, out.Phase = kindPhase, e.Phase
 	case run.Generated, run.Scoring:
 		if e.Token > 0 && now.Sub(j.drawn) < redraw {
 			return
 		}
 		j.drawn = now
-		out.Kind, out.Phase, out.Token, out.Tokens, out.Rate, out.MemoryB = eventTokens, e.Phase, e.Token, e.Tokens,
+		out.Kind, out.Phase, out.Token, out.Tokens, out.Rate, out.MemoryB = kindTokens, e.Phase, e.Token, e.Tokens,
 			p.rate(now), p.memory
 		if e.Kind == run.Scoring {
-			out.Kind, out.Rate = eventScoring, 0
+			out.Kind, out.Rate = kindScoring, 0
 		}
 	case run.Ended:
-		out.Kind, out.Status, out.Text = eventEnded, record.Status(e.Text), ""
+		out.Kind, out.Status, out.Text = kindEnded, record.Status(e.Text), ""
 		out.MemoryB = p.memory
 	}
 	if rest, known := p.rest(now); known && e.Launches > 0 {
@@ -120,9 +120,8 @@ func (j *jsonEvents) event(e run.Event, p *pace, now time.Time, side string) {
 	j.write(out, now)
 }
 
-// ended completes the last event: how the run went.
-func (e runEvent) ended(ctx context.Context, err error) runEvent {
-	why := deciding(ctx, err)
+// Ended completes the last event: how the run went, by its error, and the one that gives the exit code.
+func (e Line) Ended(err, why error) Line {
 	code := fault.ExitCode(why)
 	e.Class, e.Code, e.Status = fault.Of(why), &code, record.OK
 	switch {
@@ -137,8 +136,8 @@ func (e runEvent) ended(ctx context.Context, err error) runEvent {
 	return e
 }
 
-// gated says how the gate was.
-func (e *runEvent) gated(err error) {
+// Gated says how the gate was.
+func (e *Line) Gated(err error) {
 	switch fault.Of(err) {
 	case "":
 		e.Gate = "pass"

@@ -1,8 +1,9 @@
-package main
+// Package dryrun shows what a plan would do that was resolved: each cell with its memory and time, what would be
+// fetched, and what is missing here. Memory and time are predictions, and no run has confirmed them.
+package dryrun
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,13 +14,13 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/model"
-	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/resolve"
+	"llmparity/internal/words"
 )
 
-// plannedCell is a cell of a plan that is not carried out.
-type plannedCell struct {
+// Cell is a cell of a plan that is not carried out.
+type Cell struct {
 	Cell        int    `json:"cell"` // its number in the record
 	Setup       int    `json:"setup"`
 	Engine      string `json:"engine"`
@@ -48,8 +49,8 @@ type plannedCell struct {
 	open    bool     // its requests come at their times
 }
 
-// dryRun is what a plan would do.
-type dryRun struct {
+// Summary is what comes of all cells.
+type Summary struct {
 	Schema      string        `json:"schema"`
 	Name        string        `json:"name"`
 	Setups      int           `json:"setups"`
@@ -64,24 +65,23 @@ type dryRun struct {
 	Notes       []string      `json:"notes"`
 }
 
-const dryRunSchema = "llmparity.dry-run/1"
+// Schema names the shape of a dry run as JSON.
+const Schema = "llmparity.dry-run/1"
 
-// dry shows what a plan would do, and launches nothing.
-func (f *runFlags) dry(ctx context.Context, p plan.Plan, stdout io.Writer) error {
-	resolved, err := f.resolver(true, func(string, string) {}, io.Discard).Resolve(ctx, p)
-	if err != nil {
-		return err
-	}
-	cells := make([]plannedCell, len(resolved.Cells))
-	sum := dryRun{Schema: dryRunSchema, Name: p.Name, Setups: len(resolved.Setups), Cells: len(cells),
-		CantRun: resolved.Refused(), Fetches: append([]model.Fetch{}, resolved.Fetches...),
-		Missing: append([]string{}, resolved.Lines()...), Notes: []string{}}
-	if f.left != "" {
-		sum.Notes = append(sum.Notes, f.left)
-	}
-	seconds := 0.0
-	for i := range cells {
-		c := plannedCellOf(&resolved.Cells[i])
+// Run is what a plan would do: its cells, and what comes of all.
+type Run struct {
+	Cells   []Cell
+	Summary Summary
+}
+
+// Of is what a plan would do that was resolved; notes are what else a reader should know.
+func Of(p *resolve.Plan, notes ...string) Run {
+	out := Run{make([]Cell, len(p.Cells)), Summary{Schema: Schema, Name: p.Name, Setups: len(p.Setups),
+		Cells: len(p.Cells), CantRun: p.Refused(), Fetches: append([]model.Fetch{}, p.Fetches...),
+		Missing: append([]string{}, p.Lines()...), Notes: append([]string{}, notes...)}}
+	sum, seconds := &out.Summary, 0.0
+	for i := range out.Cells {
+		c := cellOf(&p.Cells[i])
 		if c.Unknown != "" {
 			sum.MayRun++
 		}
@@ -91,21 +91,15 @@ func (f *runFlags) dry(ctx context.Context, p plan.Plan, stdout io.Writer) error
 		} else if c.Missing == "" {
 			sum.UnknownTime++
 		}
-		cells[i] = c
+		out.Cells[i] = c
 	}
-	w := bufio.NewWriterSize(stdout, 1<<16)
-	if f.json {
-		writeDryRun(w, cells, sum)
-	} else {
-		printDryRun(w, cells, sum)
-	}
-	return w.Flush()
+	return out
 }
 
-// plannedCellOf is a cell for people and machines.
-func plannedCellOf(of *resolve.Cell) plannedCell {
+// cellOf is a cell for people and machines.
+func cellOf(of *resolve.Cell) Cell {
 	s, shape, p := of.Setup, of.Shape, &of.Setup.Planned
-	c := plannedCell{Cell: of.ID, Setup: s.ID, Engine: of.Engine, Model: p.Model, Prompt: shape.PromptID,
+	c := Cell{Cell: of.ID, Setup: s.ID, Engine: of.Engine, Model: p.Model, Prompt: shape.PromptID,
 		InputTokens: shape.InputTokens, MaxTokens: shape.MaxTokens, Requests: resolve.Requests(shape), AtOnce: 1,
 		Context: max(s.Model.Context, p.Context, 0), DType: p.DType, KVDType: p.KVDType, Start: p.Start,
 		WebLLM: p.WebLLMVersion, Threads: p.Threads, Attempts: resolve.Attempts(*p),
@@ -129,27 +123,36 @@ func plannedCellOf(of *resolve.Cell) plannedCell {
 	return c
 }
 
-// writeDryRun writes one document: the cells first, a line each, for they are many.
-func writeDryRun(w io.Writer, cells []plannedCell, sum dryRun) {
+// JSON writes one document: the cells first, a line each, for they are many.
+func (r Run) JSON(to io.Writer) error {
+	w := bufio.NewWriterSize(to, 1<<16)
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	fmt.Fprintln(w, `{"cells_planned":[`)
-	for i := range cells {
+	for i := range r.Cells {
 		if i > 0 {
 			fmt.Fprint(w, ",")
 		}
-		_ = e.Encode(&cells[i]) // Flush tells
+		_ = e.Encode(&r.Cells[i]) // Flush tells
 	}
-	if text, err := json.Marshal(sum); err == nil {
+	if text, err := json.Marshal(r.Summary); err == nil {
 		fmt.Fprintf(w, "],%s\n", text[1:])
 	}
+	return w.Flush()
 }
 
 // widths are those of the table's columns, of which those below zero begin at the left.
 var widths = []any{6, -16, -16, 9, 6, 7, -22, 10, 8}
 
-// printDryRun prints a table, a line a cell, and what comes of all.
-func printDryRun(w io.Writer, cells []plannedCell, sum dryRun) {
+// Print prints a table, a line a cell, and what comes of all.
+func (r Run) Print(to io.Writer) error {
+	w := bufio.NewWriterSize(to, 1<<16)
+	r.table(w)
+	r.Summary.print(w)
+	return w.Flush()
+}
+
+func (r Run) table(w io.Writer) {
 	form := ""
 	for _, width := range widths {
 		form += fmt.Sprintf("%%%dv  ", width)
@@ -158,11 +161,11 @@ func printDryRun(w io.Writer, cells []plannedCell, sum dryRun) {
 		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(form+"%v", values...), " "))
 	}
 	row("CELL", "ENGINE", "MODEL", "INPUT", "OUTPUT", "CONTEXT", "HOW", "MEMORY", "TIME", "")
-	for i := range cells {
-		c := &cells[i]
+	for i := range r.Cells {
+		c := &r.Cells[i]
 		memory, time, in, note := "?", "?", "prompt "+strconv.Itoa(c.Prompt), ""
 		if c.MemoryB > 0 {
-			memory = mebi(c.MemoryB)
+			memory = words.Size(c.MemoryB)
 		}
 		if c.Seconds != nil {
 			time = took(*c.Seconds)
@@ -180,25 +183,28 @@ func printDryRun(w io.Writer, cells []plannedCell, sum dryRun) {
 		}
 		row(c.Cell, c.Engine, c.Model, in, c.MaxTokens, c.Context, c.how(), memory, time, note)
 	}
-	fmt.Fprintf(w, "\n%s: %s in %s; nothing was launched.\n", sum.Name, plural(sum.Cells, "cell"),
-		plural(sum.Setups, "setup"))
+}
+
+func (sum Summary) print(w io.Writer) {
+	fmt.Fprintf(w, "\n%s: %s in %s; nothing was launched.\n", sum.Name, words.Count(sum.Cells, "cell"),
+		words.Count(sum.Setups, "setup"))
 	switch {
 	case sum.Seconds == nil:
 		fmt.Fprintf(w, "Time: not known: the results folder has no earlier run of these engines with these models.\n")
 	case sum.UnknownTime > 0:
 		fmt.Fprintf(w, "Time: about %s, by earlier runs, and that of %s of which there is none.\n", took(*sum.Seconds),
-			plural(sum.UnknownTime, "cell"))
+			words.Count(sum.UnknownTime, "cell"))
 	default:
 		fmt.Fprintf(w, "Time: about %s, by earlier runs.\n", took(*sum.Seconds))
 	}
 	if sum.MostB > 0 {
 		fmt.Fprintf(w, "Memory: %s at most, as far as it is predicted; an engine's processes together.\n",
-			mebi(sum.MostB))
+			words.Size(sum.MostB))
 	}
 	for _, f := range sum.Fetches {
 		size := "of a size that is not known without asking"
 		if f.Bytes != nil {
-			size = mebi(*f.Bytes)
+			size = words.Size(*f.Bytes)
 		}
 		fmt.Fprintf(w, "To fetch: %s, %s\n", f.What, size)
 	}
@@ -217,7 +223,7 @@ func printDryRun(w io.Writer, cells []plannedCell, sum dryRun) {
 }
 
 // how is what else is said of a cell.
-func (c *plannedCell) how() string {
+func (c *Cell) how() string {
 	kv := c.KVDType
 	if kv != "" {
 		kv = "KV " + kv

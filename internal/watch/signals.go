@@ -1,4 +1,4 @@
-package main
+package watch
 
 import (
 	"context"
@@ -8,23 +8,24 @@ import (
 	"time"
 
 	"llmparity/internal/fault"
-	"llmparity/internal/watch"
 )
 
-// signals are those that come while a command runs. In a terminal the command gets SIGINT as we do, and decides what it
+// Signals are those that come while a command runs. In a terminal the command gets SIGINT as we do, and decides what it
 // does about it, as it would without us; a second one ends it, and so does any other signal at once. One more kills it.
 // The same signal again soon after counts as one, unless somebody typed it.
-type signals struct {
+type Signals struct {
 	ctx     context.Context
+	one     time.Duration // within which signals count as the same
 	cancel  context.CancelCauseFunc
 	come    chan os.Signal
-	started chan *watch.Command
+	started chan *Command
 	done    chan struct{}
 }
 
-// takeSignals takes the signals from the program, which would end at the second one.
-func takeSignals(ctx context.Context, say func(string)) *signals {
-	s := &signals{come: make(chan os.Signal, 4), started: make(chan *watch.Command, 1), done: make(chan struct{})}
+// TakeSignals takes the signals from the program, which would end at the second one. Those within a time of each other
+// count as one.
+func TakeSignals(ctx context.Context, one time.Duration, say func(string)) *Signals {
+	s := &Signals{one: one, come: make(chan os.Signal, 4), started: make(chan *Command, 1), done: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	signal.Reset(os.Interrupt, syscall.SIGTERM)
 	signal.Notify(s.come, os.Interrupt, syscall.SIGTERM)
@@ -32,9 +33,12 @@ func takeSignals(ctx context.Context, say func(string)) *signals {
 	return s
 }
 
-func (s *signals) follow(say func(string)) {
+// Context ends with the signal that ends the watching; its cause carries the exit code.
+func (s *Signals) Context() context.Context { return s.ctx }
+
+func (s *Signals) follow(say func(string)) {
 	defer close(s.done)
-	var c *watch.Command
+	var c *Command
 	reported := false // of it
 	var last os.Signal
 	var at time.Time
@@ -47,8 +51,8 @@ func (s *signals) follow(say func(string)) {
 			if open && !reported { // it is just being started: the signal may be for it
 				c, reported = <-s.started, true
 			}
-			typed := got == os.Interrupt && watch.OfTerminal()
-			again := got == last && time.Since(at) <= oneSignal && !typed
+			typed := got == os.Interrupt && OfTerminal()
+			again := got == last && time.Since(at) <= s.one && !typed
 			if !again {
 				last, at = got, time.Now()
 			}
@@ -62,7 +66,7 @@ func (s *signals) follow(say func(string)) {
 				}
 			case got == syscall.SIGTERM:
 				s.cancel(fault.New(fault.Terminated, "", "terminated"))
-			case patient && c != nil && watch.OfTerminal():
+			case patient && c != nil && OfTerminal():
 				patient = false
 				say("interrupted: the command does with it what it does, and is watched on; once more ends it")
 				c.Interrupted()
@@ -73,10 +77,11 @@ func (s *signals) follow(say func(string)) {
 	}
 }
 
-// of says which command the signals are for; nil: it could not be started.
-func (s *signals) of(c *watch.Command) { s.started <- c }
+// Of says which command the signals are for; nil: it could not be started.
+func (s *Signals) Of(c *Command) { s.started <- c }
 
-func (s *signals) close() {
+// Close gives the signals back.
+func (s *Signals) Close() {
 	signal.Stop(s.come)
 	close(s.come)
 	<-s.done

@@ -1,12 +1,15 @@
-package main
+// Package fit answers whether a model fits: into this machine, or into one that is described. It starts nothing and
+// measures nothing; what it says of memory is arithmetic, and what is free here is what the system says at that moment.
+package fit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	"llmparity/browser"
+	"llmparity/internal/catalogue"
 	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -14,11 +17,46 @@ import (
 	"llmparity/internal/sample/gpu"
 )
 
+// Question is what is asked of a model, and of a machine where it is not this one.
+type Question struct {
+	Numbers    estimate.Numbers // of a model without a file
+	Setup      estimate.Setup
+	FreeGiB    float64 // of memory, or of a GPU's
+	RAMGiB     float64
+	BufferMiB  float64 // the adapter's largest buffer
+	BindingMiB float64 // and storage binding
+	Adapter    string
+	NoF16      bool
+	Mirror     string
+	Catalogue  func() (catalogue.Catalogue, error)
+	path       string // of the model's file or folder
+}
+
+// Answer is what a model takes, and whether it fits.
+type Answer struct {
+	estimate.Estimate
+	Risk record.Risk
+	Fit  estimate.Fit
+}
+
+// Ask answers for a model, by its name, or by the question's numbers where that is empty. given tells which flags were
+// written: one that would change nothing is refused.
+func (q *Question) Ask(ctx context.Context, name string, given func(flag string) bool) (Answer, error) {
+	m, err := q.model(ctx, name)
+	if err == nil {
+		err = q.place(m, given)
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	return q.estimate(ctx, m)
+}
+
 // place settles where an engine's memory lies, and refuses flags that would change nothing in that engine.
-func (f *estimateFlags) place(m estimate.Model, given func(string) bool) error {
-	s := &f.setup
+func (q *Question) place(m estimate.Model, given func(string) bool) error {
+	s := &q.Setup
 	engine := s.EngineFor(m)
-	adapter, err := browser.ParseAdapter(f.adapter)
+	adapter, err := browser.ParseAdapter(q.Adapter)
 	if err != nil {
 		return err
 	}
@@ -43,14 +81,14 @@ func (f *estimateFlags) place(m estimate.Model, given func(string) bool) error {
 		}
 	}
 	switch vram := s.GPUMemoryGiB > 0; {
-	case f.freeGiB > 0 && (f.ramGiB > 0 || vram):
+	case q.FreeGiB > 0 && (q.RAMGiB > 0 || vram):
 		return fault.New(fault.Usage, "give --ram-gb and --gpu-memory-gb", "--free-gb stands for both of them")
 	case engine == estimate.WebLLM && vram && adapter == browser.SwiftShader:
 		return refuse("gpu-memory-gb", "leave one of them out",
 			"with --adapter swiftshader everything lies in the machine's memory")
 	case engine == estimate.LlamaCPP && vram && s.GPULayers == 0:
 		return refuse("gpu-memory-gb", "give --gpu-layers, or leave it out", "llama.cpp puts no layers on a GPU")
-	case engine == estimate.Transformers && vram && f.ramGiB > 0:
+	case engine == estimate.Transformers && vram && q.RAMGiB > 0:
 		return refuse("ram-gb", "leave one of them out",
 			"with --gpu-memory-gb transformers holds its model in the GPU's memory")
 	case engine == estimate.WebLLM:
@@ -58,18 +96,18 @@ func (f *estimateFlags) place(m estimate.Model, given func(string) bool) error {
 	case engine == estimate.Ollama:
 		s.OnGPU = vram || s.GPULayers > 0
 	case engine == estimate.Transformers:
-		s.OnCPU = f.ramGiB > 0 || !vram && f.freeGiB == 0 && browser.Auto.Software()
+		s.OnCPU = q.RAMGiB > 0 || !vram && q.FreeGiB == 0 && browser.Auto.Software()
 	}
 	return nil
 }
 
 // estimate predicts, and judges by what there is: here and now, or on the machine that flags describe.
-func (f *estimateFlags) estimate(ctx context.Context, m estimate.Model) (e estimate.Estimate, r record.Risk,
-	fit estimate.Fit, err error) {
-	if e, err = estimate.Of(m, f.setup); err != nil {
-		return e, r, fit, err
+func (q *Question) estimate(ctx context.Context, m estimate.Model) (Answer, error) {
+	e, err := estimate.Of(m, q.Setup)
+	if err != nil {
+		return Answer{}, err
 	}
-	rooms, s := f.rooms(ctx, e), &f.setup
+	rooms, s := q.rooms(ctx, e), &q.Setup
 	var notes []string
 	vram, ok := rooms[estimate.VRAM]
 	switch {
@@ -77,42 +115,42 @@ func (f *estimateFlags) estimate(ctx context.Context, m estimate.Model) (e estim
 		s.GPULayers = e.LayersIn(vram.Free)
 		s.OnGPU = s.GPULayers > 0
 		if e, err = estimate.Of(m, *s); err != nil {
-			return e, r, fit, err
+			return Answer{}, err
 		}
 		notes = append(notes, fmt.Sprintf("Ollama puts %d of %d layers on the GPU: as many as have room", s.GPULayers,
 			m.Layers))
 	case e.Setup.Engine == estimate.LlamaCPP && s.KVDType == "" && !s.NoFlash:
 		notes = append(notes, "KV cache and flash attention are as llama.cpp chooses them; a run sets "+
 			"--kv-cache-dtype f32 and --no-flash-attention unless it is told otherwise")
-	case e.NeedsF16() && s.OnGPU && !f.noF16:
+	case e.NeedsF16() && s.OnGPU && !q.NoF16:
 		notes = append(notes, "the adapter must have shader-f16, as most GPUs have; --no-shader-f16 says that it has not")
 	}
 	e.Warnings = append(e.Warnings, notes...)
-	r = e.Risk(rooms)
-	return e, r, e.Fit(r, f.refused(e)), nil
+	r := e.Risk(rooms)
+	return Answer{e, r, e.Fit(r, q.refused(e))}, nil
 }
 
 // refused says why WebLLM would not run the model on the adapter; "" where it would, or in another engine.
-func (f *estimateFlags) refused(e estimate.Estimate) string {
+func (q *Question) refused(e estimate.Estimate) string {
 	switch {
 	case e.Setup.Engine != estimate.WebLLM:
 		return ""
-	case e.NeedsF16() && f.noF16:
+	case e.NeedsF16() && q.NoF16:
 		return "needs f16, and the adapter has no shader-f16"
 	case e.NeedsF16() && !e.Setup.OnGPU:
 		return "needs f16, and SwiftShader has no shader-f16"
 	case e.Model.Source == "gguf":
-		return unrunnable(f.path, e.Setup.Context)
+		return unrunnable(q.path, e.Setup.Context)
 	}
 	return ""
 }
 
 // rooms are what there is of each place.
-func (f *estimateFlags) rooms(ctx context.Context, e estimate.Estimate) map[string]estimate.Room {
+func (q *Question) rooms(ctx context.Context, e estimate.Estimate) map[string]estimate.Room {
 	s := e.Setup
 	var gpus *gpu.Monitor
 	for _, n := range e.Needs() {
-		if n.Place == estimate.VRAM && s.GPUMemoryGiB == 0 && f.freeGiB == 0 && gpus == nil {
+		if n.Place == estimate.VRAM && s.GPUMemoryGiB == 0 && q.FreeGiB == 0 && gpus == nil {
 			gpus = gpu.Open(ctx, gpu.Options{})
 			defer gpus.Close()
 		}
@@ -123,9 +161,9 @@ func (f *estimateFlags) rooms(ctx context.Context, e estimate.Estimate) map[stri
 			rooms[place] = estimate.Room{Free: int64(gib * (1 << 30)), How: how}
 		}
 	}
-	set(estimate.RAM, f.freeGiB, "--free-gb")
-	set(estimate.VRAM, f.freeGiB, "--free-gb")
-	set(estimate.RAM, f.ramGiB, "--ram-gb")
+	set(estimate.RAM, q.FreeGiB, "--free-gb")
+	set(estimate.VRAM, q.FreeGiB, "--free-gb")
+	set(estimate.RAM, q.RAMGiB, "--ram-gb")
 	vram, how := s.GPUMemoryGiB*float64(max(s.TensorParallel, 1)), "--gpu-memory-gb of all devices"
 	if s.Engine == estimate.VLLM {
 		vram *= s.GPUUtilization
@@ -133,45 +171,18 @@ func (f *estimateFlags) rooms(ctx context.Context, e estimate.Estimate) map[stri
 	}
 	set(estimate.VRAM, vram, how)
 	if s.Engine == estimate.WebLLM {
-		rooms[estimate.Buffer] = f.bufferRoom(s.OnGPU)
+		rooms[estimate.Buffer] = q.bufferRoom(s.OnGPU)
 	}
 	return rooms
 }
 
 // bufferRoom is the largest buffer that WebLLM has of the adapter, by the flags.
-func (f *estimateFlags) bufferRoom(onGPU bool) estimate.Room {
-	limit := func(said float64) int64 {
-		if said > 0 {
-			return int64(said * (1 << 20))
-		}
-		return estimate.SwiftShaderBuffer
-	}
-	if f.bufferMiB > 0 || f.bindingMiB > 0 {
-		room := estimate.Grants(limit(f.bufferMiB), limit(f.bindingMiB))
+func (q *Question) bufferRoom(onGPU bool) estimate.Room {
+	limit := func(said float64) int64 { return cmp.Or(int64(said*(1<<20)), estimate.SwiftShaderBuffer) }
+	if q.BufferMiB > 0 || q.BindingMiB > 0 {
+		room := estimate.Grants(limit(q.BufferMiB), limit(q.BindingMiB))
 		room.How = "by --max-buffer-mb and --max-binding-mb: " + room.How
 		return room
 	}
 	return estimate.LargestBuffer(onGPU)
-}
-
-func printRisk(w io.Writer, r record.Risk) {
-	fmt.Fprintf(w, "\nRisk of running out of memory: %s\n", r.Level)
-	for _, p := range r.Places {
-		fmt.Fprint(w, folded(fmt.Sprintf("- %s: %s of %s (%s): %s", p.Name, mebi(p.Need), mebi(p.Free), p.How,
-			p.Level)))
-	}
-	for _, reason := range r.Reasons {
-		fmt.Fprint(w, folded("! "+reason))
-	}
-	for _, advice := range r.Recommendations {
-		fmt.Fprint(w, folded("> "+advice))
-	}
-}
-
-// mebi is a size for people.
-func mebi(n int64) string {
-	if n >= 1<<30 {
-		return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
-	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/record.MiB)
 }

@@ -1,10 +1,12 @@
-package main
+package doctor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os/exec"
+	"runtime"
 	"strings"
 
 	"llmparity/internal/child"
@@ -20,11 +22,14 @@ type pythonFound struct {
 	Packages map[string]string `json:"packages"`
 }
 
+// pythonPackages run language models.
+var pythonPackages = []string{"torch", "transformers", "accelerate", "vllm", "llama-cpp-python", "onnxruntime"}
+
 // pythonQuestion asks for versions as packages declare them: importing torch takes seconds.
 const pythonQuestion = `import json, platform, sys
 from importlib import metadata
 found = {}
-for name in ("torch", "transformers", "accelerate", "vllm", "llama-cpp-python", "onnxruntime"):
+for name in sys.argv[1:]:
     try: found[name] = metadata.version(name)
     except Exception: pass
 print(json.dumps({"version": platform.python_version(), "path": sys.executable, "libc": "".join(platform.libc_ver()), "packages": found}))`
@@ -36,7 +41,7 @@ func findPython(ctx context.Context) pythonFound {
 		if err != nil {
 			continue
 		}
-		words, err := child.Says(ctx, path, "-c", pythonQuestion)
+		words, err := child.Says(ctx, path, append([]string{"-c", pythonQuestion}, pythonPackages...)...)
 		var p pythonFound
 		if err == nil && json.Unmarshal([]byte(child.LastLine(words)), &p) == nil {
 			return p
@@ -48,7 +53,7 @@ func findPython(ctx context.Context) pythonFound {
 func (p pythonFound) part() engine.Part {
 	out := engine.Part{Name: "Python on PATH", Version: p.Version, Path: p.Path, Absent: p.Version == ""}
 	var names []string
-	for _, name := range []string{"torch", "transformers", "accelerate", "vllm", "llama-cpp-python", "onnxruntime"} {
+	for _, name := range pythonPackages {
 		if v := p.Packages[name]; v != "" {
 			names = append(names, name+" "+v)
 		}
@@ -60,8 +65,8 @@ func (p pythonFound) part() engine.Part {
 	return out
 }
 
-// banner is what stands above all: the same lines that a Python tool of this field prints.
-type banner struct {
+// Banner is what stands above all: the same lines that a Python tool of this field prints.
+type Banner struct {
 	Platform     string   `json:"platform"`
 	Python       string   `json:"python"`
 	CUDA         string   `json:"cuda"`
@@ -75,16 +80,11 @@ const (
 	notAvailable = "not available"
 )
 
-func newBanner(e record.Environment, p pythonFound, cuda string, gpus []gpuFound) banner {
-	or := func(s, other string) string {
-		if s == "" {
-			return other
-		}
-		return s
-	}
-	b := banner{Platform: platformOf(e, p.LibC), Python: or(p.Version, notInstalled), CUDA: notAvailable,
-		Devices: []string{},
-		PyTorch: or(p.Packages["torch"], notInstalled), Transformers: or(p.Packages["transformers"], notInstalled)}
+func newBanner(e record.Environment, p pythonFound, cuda string, gpus []GPU) Banner {
+	b := Banner{Platform: platformOf(e, p.LibC), Python: cmp.Or(p.Version, notInstalled), CUDA: notAvailable,
+		Devices:      []string{},
+		PyTorch:      cmp.Or(p.Packages["torch"], notInstalled),
+		Transformers: cmp.Or(p.Packages["transformers"], notInstalled)}
 	nvidia := 0
 	for _, g := range gpus {
 		if strings.EqualFold(g.Vendor, "nvidia") && g.Part == "" {
@@ -97,18 +97,15 @@ func newBanner(e record.Environment, p pythonFound, cuda string, gpus []gpuFound
 		b.Devices = append(b.Devices, g.Name+": "+size)
 	}
 	if nvidia > 0 {
-		b.CUDA = fmt.Sprintf("%s (%d device(s))", or(cuda, "version not known"), nvidia)
+		b.CUDA = fmt.Sprintf("%s (%d device(s))", cmp.Or(cuda, "version not known"), nvidia)
 	}
 	return b
 }
 
 // platformOf is as Python's platform.platform() would say it.
 func platformOf(e record.Environment, libc string) string {
-	system := map[string]string{"linux": "Linux", "darwin": "macOS", "windows": "Windows"}[tool().GoOS]
-	arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[e.Arch]
-	if arch == "" {
-		arch = e.Arch
-	}
+	system := map[string]string{"linux": "Linux", "darwin": "macOS", "windows": "Windows"}[runtime.GOOS]
+	arch := cmp.Or(map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[e.Arch], e.Arch)
 	out := system + "-" + e.Kernel
 	if !strings.HasSuffix(e.Kernel, arch) {
 		out += "-" + arch

@@ -1,4 +1,4 @@
-package main
+package reproduce
 
 import (
 	"cmp"
@@ -10,13 +10,10 @@ import (
 
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
-	"llmparity/internal/kinds"
 	"llmparity/internal/model"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 )
-
-func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
 // notHere is what stands for a part that could not be found.
 const notHere = "not here"
@@ -70,7 +67,7 @@ func (e *ranEngine) policies() (out [][2]string) {
 	for _, s := range e.setups {
 		maps.Copy(names, s.info.Policy)
 	}
-	for _, name := range sortedKeys(names) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		var values []string
 		for _, s := range e.setups {
 			if v := cmp.Or(s.info.Policy[name], "not said"); !slices.Contains(values, v) {
@@ -102,7 +99,7 @@ func (e *ranEngine) arguments() (out []string) {
 }
 
 func partsOf(info *record.EngineInfo) (out []string) {
-	for _, name := range sortedKeys(info.Parts) {
+	for _, name := range slices.Sorted(maps.Keys(info.Parts)) {
 		out = append(out, name+"="+info.Parts[name])
 	}
 	return out
@@ -121,7 +118,7 @@ func modelsOf(was *record.Run) []record.Model {
 }
 
 // program compares this program with those that wrote the record.
-func (r *reproduction) program(was *record.Run, is record.Tool) {
+func (r *Reproduction) program(was *record.Run, is record.Tool) {
 	wrote := []record.Tool{was.Meta.Tool}
 	for _, resumed := range was.Resumes {
 		wrote = append(wrote, resumed.Tool)
@@ -136,22 +133,26 @@ func (r *reproduction) program(was *record.Run, is record.Tool) {
 }
 
 // engines compares the engines that ran with those that would.
-func (r *reproduction) engines(ctx context.Context, f *reproduceFlags, was *record.Run, p plan.Plan) {
+func (r *Reproduction) engines(ctx context.Context, here Here, was *record.Run) {
 	all := enginesOf(was)
 	if len(all) == 0 {
 		r.unknown("engines: none has run")
 	}
 	for _, ran := range all {
 		info := ran.EngineInfo
-		k, _ := kinds.All.Of(info.Name)
+		k, _ := here.Kinds.Of(info.Name)
+		var config engine.Config
+		if k != nil {
+			config = here.Choice.Config(k)
+		}
 		if k != nil && k.Compare != nil {
-			k.Compare(ctx, info, f.chosen().Config(k), f.chosen().Settings, engine.Comparison{Unknown: r.unknown,
+			k.Compare(ctx, info, config, here.Choice.Settings, engine.Comparison{Unknown: r.unknown,
 				Differ: func(what, was, is string) { r.differ(what, was, cmp.Or(is, notHere), true) }})
 			continue
 		}
 		path, err := info.Path, error(nil)
 		if k != nil && k.Program != nil {
-			if path, err = f.program(k); err == nil && path == "" {
+			if path, err = k.Program(config, here.Choice.Settings); err == nil && path == "" {
 				r.unknown("%s: a server that runs already tells its version when it is asked", info.Name)
 				continue
 			}
@@ -164,7 +165,7 @@ func (r *reproduction) engines(ctx context.Context, f *reproduceFlags, was *reco
 }
 
 // binary compares a program by its sum.
-func (r *reproduction) binary(k *engine.Kind, was record.EngineInfo, path string, err error) {
+func (r *Reproduction) binary(k *engine.Kind, was record.EngineInfo, path string, err error) {
 	is := notHere
 	if err == nil {
 		if sum, err := cache.HashFile(path); err == nil {
@@ -186,7 +187,7 @@ func (r *reproduction) binary(k *engine.Kind, was record.EngineInfo, path string
 }
 
 // models compares the models that the plan names with those that were measured.
-func (r *reproduction) models(was *record.Run, p plan.Plan) {
+func (r *Reproduction) models(was *record.Run, p plan.Plan) {
 	if _, _, err := p.Count(); err != nil {
 		r.unknown("the models: %v", err)
 		return
@@ -212,7 +213,7 @@ func (r *reproduction) models(was *record.Run, p plan.Plan) {
 	}
 }
 
-func (r *reproduction) model(name string, was record.Model) {
+func (r *Reproduction) model(name string, was record.Model) {
 	if was.Format == record.Served {
 		r.unknown("the model %s: only its server has it, and nobody has verified its weights", was.Name)
 		return

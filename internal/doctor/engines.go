@@ -1,26 +1,65 @@
-package main
+package doctor
 
 import (
+	"context"
+	"os/exec"
 	"slices"
 	"strings"
 
+	"llmparity/assets/charts"
 	"llmparity/assets/plans"
 	"llmparity/compare/explain"
 	"llmparity/internal/engine"
-	"llmparity/internal/kinds"
+	"llmparity/internal/fault"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 )
 
-// enginesFound tells of each engine by the parts that it needs.
-func (f *doctorFlags) enginesFound(d *diagnosis) []engine.Finding {
-	here := engine.Here{Parts: map[string]engine.Part{}, Quick: f.quick,
+// searches are in the order in which what is missing counts.
+func (o Options) searches() []engine.Search {
+	var out []engine.Search
+	for _, k := range o.Kinds {
+		if k.Parts == nil {
+			continue
+		}
+		for _, s := range k.Parts(o.Choice.Config(k), o.Choice.Settings) {
+			if !o.Quick || !s.Starts {
+				out = append(out, s)
+			}
+		}
+	}
+	return append(out, engine.Search{Name: "echarts", Find: func(context.Context) engine.Part {
+		_, _, err := charts.Libraries()
+		return engine.Part{Detail: "inlined in reports", Err: err}
+	}}, engine.Search{Name: "cache", Find: func(context.Context) engine.Part { return engine.Part{Path: o.Cache} }},
+		spare("node", "npm fetches what pages and reports need for make setup", "--version"),
+		spare("go", "builds llmparity and engines", "version"))
+}
+
+// spare looks for a program that is not needed once llmparity is set up.
+func spare(name, use string, question string) engine.Search {
+	return engine.Search{Name: name, Find: func(ctx context.Context) engine.Part {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return engine.Part{Absent: true, Detail: "not on PATH; " + use}
+		}
+		p := engine.Version(ctx, fault.Run, path, question)
+		if p.Err != nil {
+			return engine.Part{Absent: true, Path: path, Detail: "says nothing; " + use}
+		}
+		return p
+	}}
+}
+
+// engines tells of each engine by the parts that it needs.
+func (o Options) engines(d *Diagnosis) []engine.Finding {
+	here := engine.Here{Parts: map[string]engine.Part{}, Quick: o.Quick,
 		GPU: func(backends []string) string { return reached(backends, d.GPUs) }}
 	for _, p := range d.Parts {
 		here.Parts[p.Name] = p
 	}
 	var out []engine.Finding
-	for _, k := range kinds.All {
+	for _, k := range o.Kinds {
 		if k.Found != nil {
 			out = append(out, k.Found(here))
 		}
@@ -29,7 +68,7 @@ func (f *doctorFlags) enginesFound(d *diagnosis) []engine.Finding {
 }
 
 // reached is a GPU that one of the backends is for.
-func reached(backends []string, gpus []gpuFound) string {
+func reached(backends []string, gpus []GPU) string {
 	for _, g := range gpus {
 		vendor := strings.ToLower(g.Vendor + " " + g.Driver)
 		for backend, of := range map[string]string{"cuda": "nvidia", "hip": "amd"} {
@@ -37,8 +76,7 @@ func reached(backends []string, gpus []gpuFound) string {
 				return g.Role + " (" + g.Name + ")"
 			}
 		}
-		if slices.Contains(backends, "vulkan") || slices.Contains(backends, "opencl") ||
-			slices.Contains(backends, "sycl") {
+		if slices.ContainsFunc(backends, func(b string) bool { return b == "vulkan" || b == "opencl" || b == "sycl" }) {
 			return g.Role + " (" + g.Name + ")"
 		}
 	}
@@ -46,8 +84,8 @@ func reached(backends []string, gpus []gpuFound) string {
 }
 
 // promised answers the checklist of a reproducible run for one of the built-in plan that would begin now.
-func promised(e record.Environment) []explain.Check {
-	p, err := plan.Parse(plans.Default, "the built-in plan", kinds.All...)
+func promised(e record.Environment, kinds engine.Kinds) []explain.Check {
+	p, err := plan.Parse(plans.Default, "the built-in plan", kinds...)
 	if err != nil {
 		panic(err) // a test parses it
 	}

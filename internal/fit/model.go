@@ -1,4 +1,4 @@
-package main
+package fit
 
 import (
 	"context"
@@ -13,31 +13,31 @@ import (
 )
 
 // model finds what is to be estimated: by a name that --model of a run takes, by a file or folder, or by numbers.
-func (f *estimateFlags) model(ctx context.Context, args []string) (estimate.Model, error) {
+func (q *Question) model(ctx context.Context, name string) (estimate.Model, error) {
 	switch {
-	case len(args) > 0 && f.numbers.Any():
+	case name != "" && q.Numbers.Any():
 		return estimate.Model{}, fault.New(fault.Usage, "leave one of them out",
-			"a model and its sizes by flags were given: %s", args[0])
-	case len(args) > 0:
-		return f.named(ctx, args[0])
-	case !f.numbers.Any():
+			"a model and its sizes by flags were given: %s", name)
+	case name != "":
+		return q.named(ctx, name)
+	case !q.Numbers.Any():
 		return estimate.Model{}, fault.New(fault.Usage,
 			"name a model, or give --model-params, --num-layers, --num-heads, --hidden-size and --head-dim",
 			"nothing to estimate was given")
 	}
-	return estimate.FromNumbers(f.numbers)
+	return estimate.FromNumbers(q.Numbers)
 }
 
-func (f *estimateFlags) named(ctx context.Context, name string) (estimate.Model, error) {
+func (q *Question) named(ctx context.Context, name string) (estimate.Model, error) {
 	file := strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".safetensors")
 	if model.Listed(name) && !file {
-		m, window, err := model.Finder{Catalogue: builtInCatalogue, Mirror: f.mirror}.Estimated(ctx, name)
-		if s := &f.setup; s.Context == 0 && s.InputLen+s.OutputLen == 0 {
+		m, window, err := model.Finder{Catalogue: q.Catalogue, Mirror: q.Mirror}.Estimated(ctx, name)
+		if s := &q.Setup; s.Context == 0 && s.InputLen+s.OutputLen == 0 {
 			s.Context = min(window, resolve.MaxUnasked)
 		}
 		return m, err
 	}
-	if f.mirror != "" {
+	if q.Mirror != "" {
 		return estimate.Model{}, model.NotMirrored(name)
 	}
 	if strings.HasPrefix(name, model.Served) {
@@ -45,10 +45,10 @@ func (f *estimateFlags) named(ctx context.Context, name string) (estimate.Model,
 			"%s is on a server: no file tells its sizes", name)
 	}
 	var err error
-	if f.path, err = model.Path(name); err != nil {
+	if q.path, err = model.Path(name); err != nil {
 		return estimate.Model{}, err
 	}
-	return estimate.Open(f.path)
+	return estimate.Open(q.path)
 }
 
 // unrunnable says why WebLLM does not run a GGUF, whatever its size is: of an architecture or a tokenizer that cannot

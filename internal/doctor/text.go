@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"fmt"
@@ -11,11 +11,11 @@ import (
 	"llmparity/reports"
 )
 
-// rule is the banner's.
+// rule is the Banner's.
 var rule = strings.Repeat("=", 60)
 
-// print shows what was found, for people. That it can't be written is the terminal's own trouble.
-func (d *diagnosis) print(w io.Writer) {
+// Print shows what was found, for people. That it can't be written is the terminal's own trouble.
+func (d *Diagnosis) Print(w io.Writer) {
 	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	d.printBanner(say)
 	section := func(title string, rows [][2]string) {
@@ -64,7 +64,7 @@ func (d *diagnosis) print(w io.Writer) {
 		d.Fits.Within, vram, d.Fits.Judge)
 }
 
-func (d *diagnosis) printBanner(say func(string, ...any)) {
+func (d *Diagnosis) printBanner(say func(string, ...any)) {
 	b := d.Banner
 	say("%s\nllmparity - Environment Information\n%s", rule, rule)
 	say("Platform: %s\nPython: %s\nCUDA: %s", b.Platform, b.Python, b.CUDA)
@@ -75,7 +75,7 @@ func (d *diagnosis) printBanner(say func(string, ...any)) {
 }
 
 // gpuRows are the GPUs with what they are read by, and what is to be said once.
-func (d *diagnosis) gpuRows() [][2]string {
+func (d *Diagnosis) gpuRows() [][2]string {
 	var rows [][2]string
 	for _, g := range d.GPUs {
 		text := strings.TrimSpace(g.Name + " " + g.Part)
@@ -103,7 +103,7 @@ func (d *diagnosis) gpuRows() [][2]string {
 }
 
 // rows are the adapter's; none where there is none.
-func (g *webgpu) rows() [][2]string {
+func (g *WebGPU) rows() [][2]string {
 	if g == nil {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (g *webgpu) rows() [][2]string {
 	return rows
 }
 
-func (d *diagnosis) engineRows() [][2]string {
+func (d *Diagnosis) engineRows() [][2]string {
 	var rows [][2]string
 	for _, e := range d.Engines {
 		text := e.Can
@@ -136,11 +136,6 @@ func (d *diagnosis) engineRows() [][2]string {
 
 // line is what was found, in one.
 func line(p engine.Part) string {
-	var parts []string
-	for _, s := range []string{p.Version, p.Path, p.Detail} {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
-	return strings.Join(parts, "  ")
+	empty := func(s string) bool { return s == "" }
+	return strings.Join(slices.DeleteFunc([]string{p.Version, p.Path, p.Detail}, empty), "  ")
 }

@@ -1,4 +1,4 @@
-package main
+package gate
 
 import (
 	"testing"
@@ -35,7 +35,7 @@ func TestGateCodes(t *testing.T) {
 		"open, which only is warned": {compare.GateWarned, []compare.GateCheck{check(compare.GateChange, open)}, ""},
 		"all pass":                   {pass, []compare.GateCheck{check(compare.GateChange, pass)}, ""},
 	} {
-		if got := fault.Of(gateFault(&compare.Gate{Status: c.status, Checks: c.checks})); got != c.want {
+		if got := fault.Of(Fault(&compare.Gate{Status: c.status, Checks: c.checks})); got != c.want {
 			t.Errorf("%s: class %s, want %s", name, got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -12,18 +12,18 @@ import (
 	"llmparity/internal/sample/gpu"
 )
 
-// gpuFound is a GPU as it is now.
-type gpuFound struct {
+// GPU is a GPU as it is now.
+type GPU struct {
 	record.GPUInfo
 	FreeB *int64 `json:"free_bytes,omitempty"`
 	UsedB *int64 `json:"used_bytes,omitempty"`
 }
 
 // findGPUs lists the GPUs, each with what it says of its memory, and what hinders being told more.
-func findGPUs(ctx context.Context, o gpu.Options) (infos []record.GPUInfo, found []gpuFound, notes []string) {
+func findGPUs(ctx context.Context, o gpu.Options) (infos []record.GPUInfo, found []GPU, notes []string) {
 	m := gpu.Open(ctx, o)
 	defer m.Close()
-	infos, found, notes = m.GPUs(), []gpuFound{}, []string{}
+	infos, found, notes = m.GPUs(), []GPU{}, []string{}
 	for _, w := range m.Warnings() {
 		notes = append(notes, w.Text)
 	}
@@ -45,7 +45,7 @@ func findGPUs(ctx context.Context, o gpu.Options) (infos []record.GPUInfo, found
 		}
 	}
 	for _, info := range infos {
-		g := gpuFound{GPUInfo: info}
+		g := GPU{GPUInfo: info}
 		g.UsedB = bytesOf(memory[info.Role], "memory_used_bytes")
 		if g.FreeB = bytesOf(memory[info.Role], "memory_free_bytes"); g.FreeB == nil && g.UsedB != nil &&
 			info.MemoryB > *g.UsedB {
@@ -67,10 +67,8 @@ func bytesOf(values map[string]float64, name string) *int64 {
 }
 
 // wanted are the libraries by which programs reach GPUs.
-func wanted() []string {
-	return []string{"libcuda.so.1", "libnvidia-ml.so.1", "libamdhip64.so", "librocm_smi64.so", "libvulkan.so.1",
-		"libOpenCL.so.1", "libze_loader.so.1"}
-}
+var wanted = []string{"libcuda.so.1", "libnvidia-ml.so.1", "libamdhip64.so", "librocm_smi64.so", "libvulkan.so.1",
+	"libOpenCL.so.1", "libze_loader.so.1"}
 
 // findLibraries asks the linker where they are; on a system without its kind of linker nothing is known.
 func findLibraries(ctx context.Context) map[string]string {
@@ -94,7 +92,7 @@ func parseLinker(words string) map[string]string {
 		if !ok || len(fields) == 0 {
 			continue
 		}
-		for _, name := range wanted() {
+		for _, name := range wanted {
 			if versioned := strings.HasPrefix(fields[0], name+"."); (fields[0] == name || versioned) &&
 				out[name] == "" {
 				out[name] = strings.TrimSpace(path)
@@ -107,7 +105,7 @@ func parseLinker(words string) map[string]string {
 // cudaLine is how nvidia-smi names the newest CUDA that the driver can do.
 var cudaLine = regexp.MustCompile(`CUDA (?:UMD )?(?:Version|version)\s*:\s*(\d+\.\d+)`)
 
-// cudaVersion is that version; empty: nobody tells.
+// cudaVersion is that version; empty: it is not known.
 func cudaVersion(ctx context.Context) string {
 	path, err := exec.LookPath("nvidia-smi")
 	if err != nil {

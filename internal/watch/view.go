@@ -1,4 +1,4 @@
-package main
+package watch
 
 import (
 	"fmt"
@@ -10,30 +10,32 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
-
-	"llmparity/internal/watch"
 )
 
-// view shows what is watched: a chart that is drawn again in place, or lines. Several may say what happens at once.
-type view struct {
+// View shows what is watched: a chart that is drawn again in place, or lines. Several may say what happens at once.
+type View struct {
 	mu    sync.Mutex
 	out   io.Writer     // lines
 	every time.Duration // of what is shown
 	next  time.Duration
 
-	chart *watch.Chart // nil: lines
-	tty   *os.File     // the chart's terminal
-	own   bool         // it was opened for it
-	drawn []string     // what stands in the terminal
+	chart *Chart   // nil: lines
+	tty   *os.File // the chart's terminal
+	own   bool     // it was opened for it
+	drawn []string // what stands in the terminal
 }
 
-// lineEvery is how often there is a line where there can be no chart.
-const lineEvery = 2 * time.Second
+// How often there is a line where there can be no chart, and how often a chart is drawn: what drawing takes is taken
+// from the machine that is measured.
+const (
+	lineEvery = 2 * time.Second
+	redraw    = 250 * time.Millisecond
+)
 
-// newView shows nothing but what happens unless live. A command writes through a chart: where it writes to a terminal
+// NewView shows nothing but what happens unless live. A command writes through a chart: where it writes to a terminal
 // there are lines.
-func newView(out io.Writer, live, command bool, interval time.Duration) *view {
-	v := &view{out: out}
+func NewView(out io.Writer, live, command bool, interval time.Duration) *View {
+	v := &View{out: out}
 	if !live {
 		return v
 	}
@@ -46,7 +48,7 @@ func newView(out io.Writer, live, command bool, interval time.Duration) *view {
 	case !command:
 		v.tty = f
 	case terminal || term.IsTerminal(int(os.Stdout.Fd())):
-		v.say("no chart: the command writes to this terminal; send both its output and its errors elsewhere, such as > out.txt 2> err.txt")
+		v.Say("no chart: the command writes to this terminal; send both its output and its errors elsewhere, such as > out.txt 2> err.txt")
 		return v
 	default:
 		tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
@@ -56,12 +58,12 @@ func newView(out io.Writer, live, command bool, interval time.Duration) *view {
 		v.tty, v.own = tty, true
 	}
 	v.every = redraw
-	v.chart = watch.NewChart(80, 10, interval)
+	v.chart = NewChart(80, 10, interval)
 	return v
 }
 
-// say tells what happens, above the chart.
-func (v *view) say(line string) {
+// Say tells what happens, above the chart.
+func (v *View) Say(line string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.own || len(v.drawn) == 0 {
@@ -74,7 +76,8 @@ func (v *view) say(line string) {
 	v.redraw()
 }
 
-func (v *view) draw(p watch.Point) {
+// Draw shows a point, if it is time for that.
+func (v *View) Draw(p Point) {
 	if v.every == 0 {
 		return
 	}
@@ -101,7 +104,7 @@ const (
 )
 
 // redraw writes all at once: half a chart is never seen. The terminal may have got another size.
-func (v *view) redraw() {
+func (v *View) redraw() {
 	back := v.back()
 	if width, height, err := term.GetSize(int(v.tty.Fd())); err == nil {
 		v.chart.Fit(min(width-1, 100), min(height-4, 10))
@@ -111,7 +114,7 @@ func (v *view) redraw() {
 }
 
 // back is what goes back to where the chart begins, and erases it. Lines that no longer fit stand in several.
-func (v *view) back() string {
+func (v *View) back() string {
 	if len(v.drawn) == 0 {
 		return ""
 	}
@@ -126,8 +129,8 @@ func (v *view) back() string {
 	return fmt.Sprintf("\x1b[%dA\r%s", rows, eraseBelow)
 }
 
-// close leaves the last chart, and the terminal as it was.
-func (v *view) close() {
+// Close leaves the last chart, and the terminal as it was.
+func (v *View) Close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(v.drawn) > 0 {

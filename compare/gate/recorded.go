@@ -1,0 +1,154 @@
+package gate
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"llmparity/compare"
+	"llmparity/internal/baseline"
+	"llmparity/internal/fault"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+)
+
+// File is what a run's folder has of its gate, for reports.
+const File = "gate.json"
+
+// Planned is the gate of a run's plan, as the run's folder has it.
+func Planned(dir string) (*plan.Gate, error) {
+	const do = "give limits such as --max peak_pss_mb=900, or a file with --thresholds"
+	path := filepath.Join(dir, "plan.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		if _, open := record.Open(dir); open != nil {
+			return nil, open // which says what the folder lacks
+		}
+		return nil, fault.Wrap(fault.Usage, err, do, "the run's plan can't be read")
+	}
+	g, err := plan.GateIn(text, path)
+	switch {
+	case err != nil:
+		return nil, err
+	case g == nil:
+		if s, err := record.Scan(dir); err == nil && s.Meta.Against != "" {
+			return &plan.Gate{}, nil // what is held against the other side goes without saying
+		}
+		return nil, fault.New(fault.Usage, do, "the plan of %s has no gate", dir)
+	}
+	return g, nil
+}
+
+// Judge holds a run against a gate; name is the baseline run's, empty: the gate's own, or the run whose launches took
+// turns with this one's, or none.
+func Judge(run *record.Run, g *plan.Gate, name, store string) (*compare.Gate, error) {
+	if name == "" && run.Meta.Against != "" {
+		name = filepath.Join(filepath.Dir(filepath.Clean(run.Dir)), run.Meta.Against)
+		if len(g.Changes) == 0 {
+			with := *g
+			with.Changes = usual()
+			g = &with
+		}
+	}
+	name = cmp.Or(name, g.Baseline)
+	if g.Empty() && name == "" {
+		return nil, fault.New(fault.Usage, "give limits such as peak_pss_mb: {max: 900}", "the gate has no checks")
+	}
+	if name == "" {
+		return Evaluate(g, compare.Runs(run), nil), nil
+	}
+	dir, stored, err := baseline.Store{Dir: store}.Find(name)
+	if missing := (*baseline.Missing)(nil); errors.As(err, &missing) {
+		judged := Without(g, compare.Runs(run), name)
+		judged.Notes = append(judged.Notes, fault.OneLine(err.Error()))
+		return judged, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	base, err := record.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	judged := Evaluate(g, compare.Runs(run), compare.Runs(base))
+	if b := judged.Baseline; stored != nil {
+		b.Stored, b.SHA256, b.Saved = stored.Name, stored.SHA256, stored.Saved
+	}
+	return judged, nil
+}
+
+// usual are held against the other side of a comparison where a plan's gate says nothing.
+func usual() []plan.GateChange {
+	g := &plan.Gate{}
+	for _, text := range []string{"decode_tps=-5%", "peak_pss=+3%", "ttft=+10%"} {
+		if err := g.ChangeFlag(text); err != nil {
+			panic(fmt.Sprint("a gate of our own: ", err))
+		}
+	}
+	g.Changes[2].Level = plan.GateWarn
+	return g.Changes
+}
+
+// Fault is the exit code of an outcome: launches that failed are told apart from all else that fails.
+func Fault(g *compare.Gate) error {
+	kind := fault.Run
+	switch {
+	case g.Status == compare.GateInconclusive:
+		kind = fault.Inconclusive
+	case g.Status != compare.GateFailed:
+		return nil
+	case slices.ContainsFunc(g.Checks, func(c compare.GateCheck) bool {
+		return c.Status == compare.GateFailed && c.Kind != compare.GateLaunches
+	}):
+		kind = fault.Gate
+	}
+	return fault.New(kind, "", "%s", g.Verdict)
+}
+
+// Ready says before a run, which may take hours, what would keep it from being judged at its end. A baseline run that
+// is not there yet does not: the run may be meant to become it, and the note says what comes of that.
+func Ready(g *plan.Gate, name string) (note string, err error) {
+	name = cmp.Or(name, g.Baseline)
+	if name == "" {
+		return "", nil
+	}
+	dir, _, err := baseline.Store{Dir: baseline.Default}.Find(name)
+	if missing := (*baseline.Missing)(nil); errors.As(err, &missing) {
+		if g.NoBaseline != plan.BaselineOptional {
+			note = fmt.Sprintf("the gate will be inconclusive: %v (--no-baseline ok passes without)", err)
+		}
+		return note, nil
+	}
+	if err == nil {
+		_, err = record.Open(dir)
+	}
+	return "", err
+}
+
+// Saved is what a run's folder has of its gate; nil where nobody judged it, or where it has gone on since.
+func Saved(dir string, result *compare.Result) (*compare.Gate, error) {
+	path := filepath.Join(dir, File)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var g compare.Gate
+	if err == nil {
+		err = json.Unmarshal(text, &g)
+	}
+	if err == nil && g.Schema != compare.GateSchema {
+		err = fmt.Errorf("its schema is %q, this version reads %s", g.Schema, compare.GateSchema)
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.BadRecord, err, "remove it", "%s can't be read", path)
+	}
+	if g.Run.Attempts != result.Attempts() {
+		return nil, nil
+	}
+	return &g, nil
+}

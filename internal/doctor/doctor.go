@@ -1,0 +1,161 @@
+// Package doctor finds out what a machine is, what of the program's parts and engines is on it, and what is missing.
+// What it tells of programs is what they say of themselves: a version is no proof that they run a model.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"llmparity/compare/explain"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/machine"
+	"llmparity/internal/record"
+	"llmparity/internal/sample/gpu"
+)
+
+// Schema names the shape of a Diagnosis as JSON. Fields are added under the same name; none is taken away or given
+// another meaning.
+const Schema = "llmparity.doctor/1"
+
+// Diagnosis is all that is found out; docs/doctor.md describes it.
+type Diagnosis struct {
+	Schema    string             `json:"schema"`
+	Tool      record.Tool        `json:"tool"`
+	Banner    Banner             `json:"banner"`
+	Machine   record.Environment `json:"machine"`
+	GPUs      []GPU              `json:"gpus"`
+	GPUNotes  []string           `json:"gpu_notes"`
+	Libraries map[string]string  `json:"libraries"` // of GPUs' makers, by the path where the linker finds them
+	WebGPU    *WebGPU            `json:"webgpu"`    // null: no browser was asked, or it has none
+	Engines   []engine.Finding   `json:"engines"`
+	Parts     []engine.Part      `json:"parts"`
+	Missing   []engine.Part      `json:"missing"`
+	Servers   []engine.Part      `json:"servers"`
+	Fits      Fits               `json:"free_memory"`
+	Checklist []explain.Check    `json:"checklist"`
+	ExitCode  int                `json:"exit_code"`
+
+	first error // of what is missing
+}
+
+// Fits is the memory that a model could be put into.
+type Fits struct {
+	RAMB   int64  `json:"ram_bytes"`
+	VRAMB  int64  `json:"vram_bytes"`
+	Within string `json:"ram_method"` // how that was found out, and what bounds it
+	Judge  string `json:"judge"`      // the command that says what fits
+}
+
+// Options says what is looked for.
+type Options struct {
+	Kinds   engine.Kinds
+	Choice  *engine.Choice // of what is known of engines' settings
+	Tool    record.Tool
+	Cache   string // the folder
+	Quick   bool   // start no browser
+	Servers bool   // ask the ports where servers of models usually listen
+}
+
+// listened is how long others on the machine are listened to while programs are asked.
+const listened = 500 * time.Millisecond
+
+// Examine asks everything at once: what takes long is waiting for other programs.
+func Examine(ctx context.Context, o Options) *Diagnosis {
+	d := &Diagnosis{Schema: Schema, Tool: o.Tool, Missing: []engine.Part{}, Servers: []engine.Part{}}
+	var all sync.WaitGroup
+	var cuda string
+	var python pythonFound
+	searches := o.searches()
+	parts := make([]engine.Part, len(searches))
+	for i, search := range searches {
+		all.Go(func() {
+			parts[i] = search.Find(ctx)
+			parts[i].Name = search.Name
+		})
+	}
+	all.Go(func() {
+		d.Machine = machine.Describe(ctx,
+			machine.Options{Listen: listened, Disks: []machine.Folder{{Role: "results", Path: "results"},
+				{Role: "cache", Path: o.Cache}, {Role: "temporary", Path: os.TempDir()},
+				{Role: "shared-memory", Path: "/dev/shm"}}})
+	})
+	var devices []record.GPUInfo
+	all.Go(func() { devices, d.GPUs, d.GPUNotes = findGPUs(ctx, gpu.Options{}) })
+	all.Go(func() { d.Libraries = findLibraries(ctx) })
+	all.Go(func() { cuda = cudaVersion(ctx) })
+	all.Go(func() { python = findPython(ctx) })
+	if o.Servers {
+		all.Go(func() { d.Servers = findServers(ctx, o.Kinds, usualPorts) })
+	}
+	all.Wait()
+	d.Machine.GPUs = devices
+	d.Banner = newBanner(d.Machine, python, cuda, d.GPUs)
+	d.sort(append(parts, python.part()))
+	d.Engines = o.engines(d)
+	d.Fits = newFits(ctx, d.GPUs)
+	d.Checklist = promised(d.Machine, o.Kinds)
+	return d
+}
+
+// Err is what is wrong with the first part that is missing and needed; nil: all are here.
+func (d *Diagnosis) Err() error {
+	if d.first == nil {
+		return nil
+	}
+	return fmt.Errorf("not everything is here: %w", d.first)
+}
+
+// sort keeps what is missing apart. The first that is needed gives the exit code.
+func (d *Diagnosis) sort(parts []engine.Part) {
+	for _, p := range parts {
+		if p.Err == nil {
+			d.Parts = append(d.Parts, p)
+			if p.Device != nil {
+				d.WebGPU = newWebGPU(*p.Device)
+			}
+			continue
+		}
+		p.Missing, p.Class, p.ExitCode = fault.OneLine(p.Err.Error()), fault.Of(p.Err), fault.ExitCode(p.Err)
+		d.Missing = append(d.Missing, p)
+		if d.first == nil {
+			d.first, d.ExitCode = p.Err, p.ExitCode
+		}
+	}
+}
+
+// newFits is what is free now, within the limits that we are under.
+func newFits(ctx context.Context, gpus []GPU) Fits {
+	out := Fits{Judge: "llmparity estimate MODEL"}
+	out.RAMB, out.Within, _ = machine.Room(ctx)
+	for _, g := range gpus {
+		if g.Part == "" && g.FreeB != nil { // the parts of a divided one have their share of its
+			out.VRAMB += *g.FreeB
+		}
+	}
+	return out
+}
+
+// usualPorts are where servers of models listen unless told otherwise: Ollama, llama-server, vLLM, SGLang, TGI, LM
+// Studio, text-generation-webui.
+var usualPorts = []string{"11434", "8080", "8000", "30000", "3000", "1234", "5000"}
+
+// findServers asks those who listen on ports of this machine. Who does not answer as a server of models is not there.
+func findServers(ctx context.Context, kinds engine.Kinds, ports []string) []engine.Part {
+	at := slices.IndexFunc(kinds, func(k *engine.Kind) bool { return k.Ask != nil })
+	found := make([]engine.Part, len(ports))
+	var all sync.WaitGroup
+	for i, port := range ports {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+			defer cancel()
+			found[i] = kinds[at].Ask(ctx, "http://127.0.0.1:"+port)
+		})
+	}
+	all.Wait()
+	return slices.DeleteFunc(found, func(p engine.Part) bool { return p.Err != nil })
+}

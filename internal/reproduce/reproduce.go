@@ -1,0 +1,197 @@
+// Package reproduce says what must be known to run a recorded run again: the plan that it was run by, what it was run
+// with, and what differs here. It launches nothing but programs that tell their version, so what an engine says of
+// itself only when it runs stays unknown, and is named.
+package reproduce
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"llmparity/compare/explain"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/machine"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/internal/sample/gpu"
+)
+
+// Schema names the shape of a Reproduction as JSON. Fields are added under the same name; none is taken away or given
+// another meaning.
+const Schema = "llmparity.reproduce/1"
+
+// Reproduction is what must be known to run a run again; docs/reproducibility.md describes it.
+type Reproduction struct {
+	Schema      string               `json:"schema"`
+	Record      string               `json:"record"`
+	Plan        string               `json:"plan"` // a plan's text
+	Differences []machine.Difference `json:"differences"`
+	Unknown     []string             `json:"not_looked_at"` // what may differ too, and shows only when it runs
+	Checklist   []explain.Check      `json:"checklist"`
+	ExitCode    int                  `json:"exit_code"`
+}
+
+// Here is what a run would be made with on this machine.
+type Here struct {
+	Tool   record.Tool
+	Kinds  engine.Kinds
+	Choice *engine.Choice // of engines, as the run's plan and flags have it
+}
+
+// Plan is the plan of a run as it was written, and as it is understood.
+func Plan(was *record.Run, kinds engine.Kinds) ([]byte, plan.Plan, error) {
+	s, err := record.Scan(was.Dir)
+	if err != nil {
+		return nil, plan.Plan{}, err
+	}
+	p, err := plan.Parse(s.Plan, "plan.yaml", kinds...)
+	if err != nil {
+		return nil, p, fault.Wrap(fault.BadRecord, err, "run it with llmparity "+was.Meta.Tool.Version+
+			", which wrote it", "the plan of %s is not one of this version's", was.Dir)
+	}
+	return s.Plan, p, nil
+}
+
+// Of compares a run, whose plan is p, written as planned, with what would run it here.
+func Of(ctx context.Context, was *record.Run, planned []byte, p plan.Plan, here Here) *Reproduction {
+	r := &Reproduction{Schema: Schema, Record: was.Dir, Plan: again(was, planned), Unknown: []string{},
+		Checklist: explain.Checklist(was)}
+	now := machine.Describe(ctx, machine.Options{})
+	gpus := gpu.Open(ctx, gpu.Options{})
+	now.GPUs = gpus.GPUs()
+	gpus.Close()
+	differences, unknown := machine.Diff(was.Environment, now)
+	r.Differences, r.Unknown = differences, append(r.Unknown, unknown...)
+	r.program(was, here.Tool)
+	r.engines(ctx, here, was)
+	r.models(was, p)
+	r.sort()
+	if r.changing() > 0 {
+		r.ExitCode = fault.Run.ExitCode()
+	}
+	return r
+}
+
+// Err says how many things differ that change figures; nil: none does.
+func (r *Reproduction) Err() error {
+	n := r.changing()
+	if n == 0 {
+		return nil
+	}
+	return fault.New(fault.Run, "a run here will be another measurement",
+		"what changes figures is not as it was: %d things", n)
+}
+
+// Print says for people what differs. That it can't be written is the terminal's own trouble.
+func (r *Reproduction) Print(w io.Writer) {
+	fmt.Fprintf(w, "What differs here from %s\n", r.Record)
+	if len(r.Differences) == 0 {
+		fmt.Fprintln(w, "  nothing that was looked at")
+	}
+	for _, d := range r.Differences {
+		mark := "state  "
+		if d.Figures {
+			mark = "FIGURES"
+		}
+		fmt.Fprintf(w, "  %s  %s: it was %s, here %s\n", mark, d.What, cmp.Or(d.Was, "unknown"),
+			cmp.Or(d.Is, "unknown"))
+	}
+	if len(r.Unknown) > 0 {
+		fmt.Fprintln(w, "\nNot looked at")
+	}
+	for _, u := range r.Unknown {
+		fmt.Fprintf(w, "  %s\n", u)
+	}
+	fmt.Fprintln(w, "\nWhether that run can be repeated and believed")
+	for _, c := range r.Checklist {
+		fmt.Fprintf(w, "  %-7s  %s: %s\n", c.Answer, c.Item, c.Why)
+	}
+}
+
+// differ notes what is not as it was.
+func (r *Reproduction) differ(what, was, is string, figures bool) {
+	if was != is {
+		d := record.Difference{What: what, Was: was, Is: is}
+		r.Differences = append(r.Differences, machine.Difference{Difference: d, Figures: figures})
+	}
+}
+
+func (r *Reproduction) unknown(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(r.Unknown, text) {
+		r.Unknown = append(r.Unknown, text)
+	}
+}
+
+// sort puts first what changes figures, and says each once.
+func (r *Reproduction) sort() {
+	order := map[bool]int{true: 0, false: 1}
+	slices.SortStableFunc(r.Differences, func(a, b machine.Difference) int {
+		return cmp.Compare(order[a.Figures], order[b.Figures])
+	})
+	once := []machine.Difference{}
+	for _, d := range r.Differences {
+		if !slices.Contains(once, d) {
+			once = append(once, d)
+		}
+	}
+	r.Differences = once
+}
+
+func (r *Reproduction) changing() (n int) {
+	for _, d := range r.Differences {
+		if d.Figures {
+			n++
+		}
+	}
+	return n
+}
+
+// printable keeps out of a comment what YAML does not allow in one.
+func printable(r rune) rune {
+	if !unicode.IsPrint(r) {
+		return '?'
+	}
+	return r
+}
+
+// again is the plan with what it was run with above it.
+func again(was *record.Run, planned []byte) string {
+	var out bytes.Buffer
+	line := func(begin, format string, args ...any) {
+		text := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
+		fmt.Fprintf(&out, "%s%s\n", begin, strings.Map(printable, text))
+	}
+	say := func(format string, args ...any) { line("# ", format, args...) }
+	part := func(format string, args ...any) { line("#   ", format, args...) }
+	say("The plan of the run %q of %s, with what was chosen by default.", was.Meta.Name,
+		was.Meta.Started.Format("2006-01-02 15:04:05 MST"))
+	say("llmparity %s, sha256 %s, %s/%s", was.Meta.Tool.Version, was.Meta.Tool.SHA256, was.Meta.Tool.GoOS,
+		was.Meta.Tool.GoArch)
+	e := was.Environment
+	say("Machine: %s, %d cores, %.1f GiB, %s, kernel %s", e.CPU, e.Cores, float64(e.MemoryB)/(1<<30), e.OS, e.Kernel)
+	for _, m := range modelsOf(was) {
+		say("Model: %s (%s, %s, %d bytes), sha256 %s", m.Name, m.Format, m.DType, m.FileB, m.SHA256)
+	}
+	for _, info := range enginesOf(was) {
+		say("Engine: %s %s at %s, sha256 %s", info.Name, info.Version, cmp.Or(info.Path, "no path"),
+			cmp.Or(info.SHA256, "not taken"))
+		for _, name := range slices.Sorted(maps.Keys(info.Parts)) {
+			part("%s: %s", name, info.Parts[name])
+		}
+		for _, policy := range info.policies() {
+			part("%s: %s", policy[0], policy[1])
+		}
+		for _, line := range info.arguments() {
+			part("%s", line)
+		}
+	}
+	out.Write(planned)
+	return out.String()
+}

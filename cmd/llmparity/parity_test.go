@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/model"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tokenizer"
 	"llmparity/native/llamacpp"
 )
 
@@ -155,7 +156,7 @@ func load(t testing.TB, ctx context.Context, e engine.Engine, m engine.Model) en
 }
 
 // oracle is a model's tokenizer and its forward pass, computed the slow way.
-func oracle(t *testing.T, path string) (*reference.Tokenizer, *reference.Model) {
+func oracle(t *testing.T, path string) (*tokenizer.Tokenizer, *reference.Model) {
 	t.Helper()
 	tokens, m, err := reference.Open(path)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tokenizer"
 )
 
 // request is any of the protocol's.
@@ -69,7 +70,7 @@ type engine struct {
 	requests  <-chan request
 	out       *json.Encoder // writes each line at once
 	model     *reference.Model
-	tokenizer *reference.Tokenizer
+	tokenizer *tokenizer.Tokenizer
 	context   int
 }
 
@@ -139,7 +140,7 @@ func (e *engine) load(r request) error {
 	if err != nil {
 		return refusal{"bad-model", err.Error()}
 	}
-	e.model, e.tokenizer, e.context = model, reference.NewTokenizer(v), shape.ContextLength
+	e.model, e.tokenizer, e.context = model, tokenizer.New(v), shape.ContextLength
 	if r.Model.Context > 0 {
 		e.context = min(e.context, r.Model.Context)
 	}

@@ -4,12 +4,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tokenizer"
 )
 
 // words tells what each token adds to a text.
 type words struct {
-	tokenizer *reference.Tokenizer
+	tokenizer *tokenizer.Tokenizer
 	recent    []int // the last tokens: what one is as text depends on those before it
 	said      int   // bytes of their text that were told
 }

@@ -7,7 +7,7 @@ import (
 
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/gguf"
-	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tokenizer"
 )
 
 // What is told token by token is the text, and every bit of it is whole.
@@ -21,7 +21,7 @@ func TestWordsAddUpToTheText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokenizer := reference.NewTokenizer(v)
+	tokenizer := tokenizer.New(v)
 	for _, text := range []string{"the quick brown fox", strings.Repeat("größe € 漢字 🙂 and ", 20), "漢\xe6\xbc"} {
 		ids := tokenizer.Encode(text)
 		words, reported, longest := words{tokenizer: tokenizer}, "", 0

@@ -18,6 +18,7 @@ import (
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tokenizer"
 )
 
 // Kind is what llmparity knows of the engine. Everything else is the engine's own.
@@ -87,7 +88,7 @@ type session struct {
 
 	mu        sync.Mutex
 	model     *reference.Model
-	tokenizer *reference.Tokenizer
+	tokenizer *tokenizer.Tokenizer
 	context   int
 }
 

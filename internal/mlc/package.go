@@ -155,7 +155,7 @@ func sameModel(ctx context.Context, f *gguf.File, want string) error {
 func (m model) write(ctx context.Context, dir string) (Package, error) {
 	p := Package{Shape: m.shape, Warnings: Warnings(m.shape)}
 	tokenized := make(chan error, 1) // beside the weights: a large vocabulary takes a while too
-	go func() { tokenized <- writeJSON(filepath.Join(dir, tokenizerName), tokenizer(m.vocabulary)) }()
+	go func() { tokenized <- writeJSON(filepath.Join(dir, tokenizerName), tokenizerOf(m.vocabulary)) }()
 	cache, err := writeShards(ctx, m.file, m.architecture, m.dtype, dir)
 	if e := <-tokenized; err == nil {
 		err = e

@@ -18,7 +18,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
-	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tokenizer"
 )
 
 // tinyPackage makes a package of the tiny model and opens the model.
@@ -343,7 +343,7 @@ func TestTokenizerFileTokenisesLikeTheReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, model := reference.NewTokenizer(v), reference.NewTokenizer(original)
+	ours, model := tokenizer.New(v), tokenizer.New(original)
 	var texts []golden
 	readJSON(t, "testdata", "tokens.json", &texts)
 	if len(texts) < 20 {

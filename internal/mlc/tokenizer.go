@@ -75,7 +75,7 @@ func (tokens inOrder) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func tokenizer(v gguf.Vocabulary) tokenizerFile {
+func tokenizerOf(v gguf.Vocabulary) tokenizerFile {
 	t := tokenizerFile{
 		Version: "1.0", AddedTokens: []added{},
 		Model: mergesModel{Type: "BPE", Vocab: v.Tokens, Merges: v.Merges, IgnoreMerges: v.WholeWords()},

@@ -10,14 +10,14 @@ import (
 	"testing"
 
 	"llmparity/internal/gguf"
-	"llmparity/internal/tiny/reference/referencetest"
+	"llmparity/internal/tokenizer/tokenizertest"
 )
 
-// The golden tokens of package referencetest were made with these very files, by the library that WebLLM uses.
+// The golden tokens of package tokenizertest were made with these very files, by the library that WebLLM uses.
 func TestTokenizerFilesAreThoseThatGaveTheGoldenTokens(t *testing.T) {
-	for _, k := range referencetest.Kinds(t) {
+	for _, k := range tokenizertest.Kinds(t) {
 		path := filepath.Join(t.ArtifactDir(), k.Name+".tokenizer.json")
-		if err := writeJSON(path, tokenizer(k.Vocabulary)); err != nil {
+		if err := writeJSON(path, tokenizerOf(k.Vocabulary)); err != nil {
 			t.Fatal(err)
 		}
 		b, err := os.ReadFile(path)
@@ -25,13 +25,13 @@ func TestTokenizerFilesAreThoseThatGaveTheGoldenTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 		if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != k.SHA256 {
-			t.Errorf("%s: tokenizer.json has changed: make the golden tokens again, as referencetest/testdata/make.py says", k.Name)
+			t.Errorf("%s: tokenizer.json has changed: make the golden tokens again, as tokenizertest/testdata/make.py says", k.Name)
 		}
 	}
 }
 
 func TestPromptsBeginWithBOSWhereTheModelWantsIt(t *testing.T) {
-	for _, k := range referencetest.Kinds(t) {
+	for _, k := range tokenizertest.Kinds(t) {
 		c, _ := chatConfig(shapeOf(k.Vocabulary), "q0f32", k.Vocabulary)
 		wants := k.Name == "spm" || k.Name == gguf.PreLlama3
 		if k.Vocabulary.AddBOS != wants || slices.Equal(c.PromptPrefix, []int{k.Vocabulary.BOS}) != wants {

@@ -6,16 +6,16 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/gguf"
-	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tokenizer"
 )
 
 // Tokenizer reads a model's vocabulary.
-func Tokenizer(m engine.Model) (*reference.Tokenizer, error) {
+func Tokenizer(m engine.Model) (*tokenizer.Tokenizer, error) {
 	v, err := vocabulary(m)
 	if err != nil {
 		return nil, err
 	}
-	return reference.NewTokenizer(v), nil
+	return tokenizer.New(v), nil
 }
 
 func vocabulary(m engine.Model) (v gguf.Vocabulary, err error) {
@@ -40,7 +40,7 @@ func Pieces(m engine.Model) func(ids []int) map[int]string {
 		if err != nil {
 			return nil
 		}
-		t, out := reference.NewTokenizer(v), map[int]string{}
+		t, out := tokenizer.New(v), map[int]string{}
 		for _, id := range ids {
 			switch {
 			case id < 0 || id >= len(v.Tokens):

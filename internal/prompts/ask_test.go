@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"llmparity/internal/record"
-	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tokenizer"
 	"llmparity/internal/traffic"
 )
 
@@ -19,7 +19,7 @@ func ask(t *testing.T, a *Asker, c record.Cell, q traffic.Request) (string, int)
 }
 
 func TestWhatRequestsAsk(t *testing.T) {
-	tokens := reference.NewTokenizer(vocabularies(t)["tiny"])
+	tokens := tokenizer.New(vocabularies(t)["tiny"])
 	m, err := NewMaker(tokens)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestWhatRequestsAsk(t *testing.T) {
 
 func TestImpossiblePromptsAreRefused(t *testing.T) {
 	v := vocabularies(t)["spm"]
-	m, err := NewMaker(reference.NewTokenizer(v))
+	m, err := NewMaker(tokenizer.New(v))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
-	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tokenizer"
 )
 
 // MostTokens is more than any context holds.
@@ -19,7 +19,7 @@ const MostTokens = 1 << 21
 
 // Maker makes texts of exact lengths for one tokenizer. It may be used by several goroutines at once.
 type Maker struct {
-	tokens *reference.Tokenizer
+	tokens *tokenizer.Tokenizer
 	first  []string // words that are one token at the beginning of a text
 	next   []string // and behind another word; each begins with what parts them
 }
@@ -28,7 +28,7 @@ type Maker struct {
 const mostWords = 4096
 
 // NewMaker looks for the words that a vocabulary has as one token.
-func NewMaker(t *reference.Tokenizer) (*Maker, error) {
+func NewMaker(t *tokenizer.Tokenizer) (*Maker, error) {
 	m := &Maker{tokens: t}
 	seen := map[string]bool{} // with a space before it a word is another token
 	for id := range t.Tokens {
@@ -61,7 +61,7 @@ const fewWords = 8
 // of seeds that lie less than some hundred apart differ in their very first word where the vocabulary has as many, so
 // that no cache of prompts has a beginning of them. Nor is the text of a length the beginning of a longer one's. Of one
 // or two tokens there are only so many texts, and seeds share them.
-func OfLength(t *reference.Tokenizer, n int, seed uint64) (string, error) {
+func OfLength(t *tokenizer.Tokenizer, n int, seed uint64) (string, error) {
 	m, err := NewMaker(t)
 	if err != nil {
 		return "", err
@@ -139,7 +139,7 @@ func (m *Maker) added() int {
 }
 
 // wordOf is the text of a token that is a plain word, without the space that may stand before it.
-func wordOf(t *reference.Tokenizer, id int) (string, bool) {
+func wordOf(t *tokenizer.Tokenizer, id int) (string, bool) {
 	if t.Types[id] != gguf.TokenNormal {
 		return "", false
 	}

@@ -7,14 +7,14 @@ import (
 
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/gguf"
-	"llmparity/internal/tiny/reference"
-	"llmparity/internal/tiny/reference/referencetest"
+	"llmparity/internal/tokenizer"
+	"llmparity/internal/tokenizer/tokenizertest"
 )
 
 // vocabularies are the tiny model's and one of every kind; some with a BOS that others have not.
 func vocabularies(t testing.TB) map[string]gguf.Vocabulary {
 	all := map[string]gguf.Vocabulary{}
-	for _, k := range referencetest.Kinds(t) {
+	for _, k := range tokenizertest.Kinds(t) {
 		all[k.Name] = k.Vocabulary
 		other := k.Vocabulary
 		other.AddBOS = !other.AddBOS
@@ -33,7 +33,7 @@ func vocabularies(t testing.TB) map[string]gguf.Vocabulary {
 
 func TestTextsHaveTheLengthAskedFor(t *testing.T) {
 	for name, v := range vocabularies(t) {
-		tokens := reference.NewTokenizer(v)
+		tokens := tokenizer.New(v)
 		m, err := NewMaker(tokens)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -72,7 +72,7 @@ func TestTextsHaveTheLengthAskedFor(t *testing.T) {
 
 // Neighbouring seeds begin otherwise: a cache of prompts has nothing of them but what the engine puts before each.
 func TestTextsOfOtherSeedsBeginOtherwise(t *testing.T) {
-	m, err := NewMaker(reference.NewTokenizer(vocabularies(t)["tiny"]))
+	m, err := NewMaker(tokenizer.New(vocabularies(t)["tiny"]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestTextsOfOtherSeedsBeginOtherwise(t *testing.T) {
 // A server may go on from one length to the next: what it keeps of the shorter text's beginning must be of no use for
 // the longer one.
 func TestTextsOfOtherLengthsBeginOtherwise(t *testing.T) {
-	m, err := NewMaker(reference.NewTokenizer(vocabularies(t)["tiny"]))
+	m, err := NewMaker(tokenizer.New(vocabularies(t)["tiny"]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestTextsOfOtherLengthsBeginOtherwise(t *testing.T) {
 
 func TestImpossibleLengthsAreRefused(t *testing.T) {
 	for name, v := range vocabularies(t) {
-		tokens := reference.NewTokenizer(v)
+		tokens := tokenizer.New(v)
 		least := 1
 		if tokens.AddBOS {
 			least = 2
@@ -145,14 +145,14 @@ func TestPoorVocabularies(t *testing.T) {
 	for c := 'a'; c <= 'z'; c++ {
 		letters.Tokens, letters.Types = append(letters.Tokens, string(c)), append(letters.Types, gguf.TokenNormal)
 	}
-	tokens := reference.NewTokenizer(letters)
+	tokens := tokenizer.New(letters)
 	text, err := OfLength(tokens, 100, 7)
 	if err != nil || len(tokens.Prompt(text)) != 100 {
 		t.Errorf("letters: %q, %v", text, err)
 	}
 	none := gguf.Vocabulary{Pre: gguf.PreGPT2, BOS: -1, EOS: -1, Tokens: []string{"Å"},
 		Types: []int32{gguf.TokenNormal}}
-	if text, err := OfLength(reference.NewTokenizer(none), 100, 7); err == nil || strings.Contains(err.Error(), "\n") {
+	if text, err := OfLength(tokenizer.New(none), 100, 7); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("no letters: %q, %v", text, err)
 	}
 }
@@ -160,7 +160,7 @@ func TestPoorVocabularies(t *testing.T) {
 func BenchmarkOfLength(b *testing.B) {
 	for name, v := range vocabularies(b) {
 		b.Run(name, func(b *testing.B) {
-			tokens := reference.NewTokenizer(v)
+			tokens := tokenizer.New(v)
 			for seed := uint64(0); b.Loop(); seed++ {
 				if _, err := OfLength(tokens, 32768, seed); err != nil {
 					b.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"llmparity/internal/model"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/gpu"
-	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tokenizer"
 )
 
 // Memory is how an engine has a model in memory, in the estimator's words.
@@ -31,13 +31,13 @@ type Memory struct {
 type estimates struct {
 	mu     sync.Mutex
 	models map[[2]string]estimate.Model                    // by path, or name, and library
-	tokens map[string]func() (*reference.Tokenizer, error) // by path
+	tokens map[string]func() (*tokenizer.Tokenizer, error) // by path
 	counts map[textKey]counted
 }
 
 func newEstimates() estimates {
 	return estimates{models: map[[2]string]estimate.Model{}, counts: map[textKey]counted{},
-		tokens: map[string]func() (*reference.Tokenizer, error){}}
+		tokens: map[string]func() (*tokenizer.Tokenizer, error){}}
 }
 
 // counted is how many tokens a prompt has; the note says where that is not certain.
@@ -196,7 +196,7 @@ func (r *Resolver) countPrompt(m engine.Model, text string) counted {
 	}
 	tokens := r.estimates.tokens[m.Path]
 	if tokens == nil {
-		tokens = sync.OnceValues(func() (*reference.Tokenizer, error) { return model.Tokenizer(m) })
+		tokens = sync.OnceValues(func() (*tokenizer.Tokenizer, error) { return model.Tokenizer(m) })
 		r.estimates.tokens[m.Path] = tokens
 	}
 	t, err := tokens()

@@ -13,7 +13,7 @@ import (
 	"llmparity/internal/plan"
 	"llmparity/internal/prompts"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tokenizer"
 	"llmparity/internal/traffic"
 )
 
@@ -48,7 +48,7 @@ type sourceText struct {
 
 type maker struct {
 	*prompts.Maker
-	tokens *reference.Tokenizer
+	tokens *tokenizer.Tokenizer
 	err    error
 }
 

@@ -14,10 +14,11 @@ import (
 	"llmparity/internal/tiny"
 	"llmparity/internal/tiny/reference"
 	"llmparity/internal/tiny/tinytest"
+	"llmparity/internal/tokenizer"
 )
 
 // model writes the model to memory and loads it.
-func model(t *testing.T) (*gguf.File, *reference.Model, *reference.Tokenizer) {
+func model(t *testing.T) (*gguf.File, *reference.Model, *tokenizer.Tokenizer) {
 	t.Helper()
 	var b bytes.Buffer
 	if err := tiny.Write(&b); err != nil {

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"llmparity/internal/gguf"
-	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tokenizer"
 )
 
 // corpus is a little text of our own, only there so that words fall apart into tokens as they do in real models.
@@ -60,7 +60,7 @@ func vocabulary() gguf.Vocabulary {
 // Pairs that would make a token which exists already, by another way, are passed over.
 func merges(text string, n int) [][2]string {
 	counts := map[string]int{}
-	for _, w := range reference.Split(text, false) {
+	for _, w := range tokenizer.Split(text, false) {
 		counts[gguf.ByteLevel(w)]++
 	}
 	type word struct {

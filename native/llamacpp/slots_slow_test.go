@@ -13,7 +13,7 @@ import (
 	"llmparity/internal/gguf"
 	"llmparity/internal/prompts"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tokenizer"
 	"llmparity/internal/traffic"
 )
 
@@ -29,7 +29,7 @@ func maker(b testing.TB, m engine.Model) *prompts.Maker {
 	if err != nil {
 		b.Fatal(err)
 	}
-	texts, err := prompts.NewMaker(reference.NewTokenizer(v))
+	texts, err := prompts.NewMaker(tokenizer.New(v))
 	if err != nil {
 		b.Fatal(err)
 	}

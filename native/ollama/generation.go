@@ -17,7 +17,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
-	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tokenizer"
 	"llmparity/native/logs"
 )
 
@@ -244,11 +244,11 @@ func (l *loaded) count(prompt string) (int, bool) {
 }
 
 // vocabulary reads a file's, when it is needed first.
-func vocabulary(m engine.Model) func() (*reference.Tokenizer, error) {
+func vocabulary(m engine.Model) func() (*tokenizer.Tokenizer, error) {
 	if m.Format == record.Served {
 		return nil
 	}
-	return sync.OnceValues(func() (*reference.Tokenizer, error) {
+	return sync.OnceValues(func() (*tokenizer.Tokenizer, error) {
 		f, err := gguf.Open(m.Path)
 		if err != nil {
 			return nil, err
@@ -258,7 +258,7 @@ func vocabulary(m engine.Model) func() (*reference.Tokenizer, error) {
 		if err != nil {
 			return nil, err
 		}
-		return reference.NewTokenizer(v), nil
+		return tokenizer.New(v), nil
 	})
 }
 

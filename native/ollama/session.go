@@ -17,7 +17,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
-	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tokenizer"
 	"llmparity/native/logs"
 )
 
@@ -60,7 +60,7 @@ type loaded struct {
 	before     bool           // it was in memory before it was asked for
 	runner     atomic.Int64   // the runner's pid; 0: not seen
 	counts     map[string]int // tokens of prompts that are known
-	tokens     func() (*reference.Tokenizer, error)
+	tokens     func() (*tokenizer.Tokenizer, error)
 	fresh      bool               // nothing lies in its cache
 	held       atomic.Int64       // tokens in the cache; -1: not known
 	slots      int                // how many generations Ollama does at a time, as far as is known

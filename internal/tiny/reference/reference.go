@@ -1,6 +1,5 @@
-// Package reference is a third opinion: a plain forward pass of a llama or qwen2 and the tokenizers, written for being
-// read, against which tests hold the real engines, and which says what the tiny models are expected to answer. Where
-// two engines differ it shows which one is off.
+// Package reference is a third opinion: a plain forward pass of a llama or qwen2, written for being read, against which
+// tests hold the real engines. Where two engines differ it shows which one is off.
 //
 // It is not an engine: one sequence, greedy only, F32 weights only, everything in memory, no threads.
 package reference
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"llmparity/internal/gguf"
+	"llmparity/internal/tokenizer"
 )
 
 // Model is a model with its weights in memory.
@@ -30,7 +30,7 @@ type layer struct {
 }
 
 // Open reads a model's file: its tokenizer and its weights.
-func Open(path string) (*Tokenizer, *Model, error) {
+func Open(path string) (*tokenizer.Tokenizer, *Model, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
 		return nil, nil, err
@@ -40,7 +40,7 @@ func Open(path string) (*Tokenizer, *Model, error) {
 }
 
 // Read is Open for a file that is open, or only in memory.
-func Read(f *gguf.File) (*Tokenizer, *Model, error) {
+func Read(f *gguf.File) (*tokenizer.Tokenizer, *Model, error) {
 	v, err := f.Vocabulary()
 	if err != nil {
 		return nil, nil, err
@@ -49,7 +49,7 @@ func Read(f *gguf.File) (*Tokenizer, *Model, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return NewTokenizer(v), m, nil
+	return tokenizer.New(v), m, nil
 }
 
 // Load reads a model's weights.

@@ -76,22 +76,3 @@ func TestGreedyRefuses(t *testing.T) {
 		}
 	}
 }
-
-func TestSplit(t *testing.T) {
-	for text, want := range map[string][]string{
-		"Hello world":  {"Hello", " world"},
-		"it's 1234 ok": {"it", "'s", " 1234", " ok"},
-		"a   b \n\n c": {"a", "  ", " b", " \n\n", " c"},
-		"x\t\ty  ":     {"x", "\t", "\t", "y", "  "},
-		"I'LL'll!?'":   {"I", "'", "LL", "'ll", "!?'"},
-		" ":            {" "},
-		"naïve ünder":  {"naïve", " ünder"},
-	} {
-		if got := reference.Split(text, false); !slices.Equal(got, want) {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
-	if got := reference.Split("a 12b", true); !slices.Equal(got, []string{"a", " ", "1", "2", "b"}) {
-		t.Errorf("with digits: got %q", got)
-	}
-}

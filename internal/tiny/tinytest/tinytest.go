@@ -10,6 +10,7 @@ import (
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
 	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tokenizer"
 )
 
 // Random is a random model in memory.
@@ -27,7 +28,7 @@ func Random(t testing.TB, spec tiny.Spec) *gguf.File {
 }
 
 // Oracle is a model's tokenizer and its forward pass, computed the slow way.
-func Oracle(t testing.TB, f *gguf.File) (*reference.Tokenizer, *reference.Model) {
+func Oracle(t testing.TB, f *gguf.File) (*tokenizer.Tokenizer, *reference.Model) {
 	t.Helper()
 	tokens, m, err := reference.Read(f)
 	if err != nil {

@@ -1,4 +1,6 @@
-package reference
+// Package tokenizer finds the tokens of a text as engines do, by byte-level BPE or as SentencePiece does. It is written
+// to be read.
+package tokenizer
 
 import (
 	"sort"
@@ -9,7 +11,7 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// Tokenizer finds the tokens of a text, by byte-level BPE or as SentencePiece does. It is written to be read.
+// Tokenizer is a vocabulary that texts are looked up in.
 type Tokenizer struct {
 	gguf.Vocabulary
 	ids     map[string]int
@@ -18,8 +20,8 @@ type Tokenizer struct {
 	bytes   map[string]byte
 }
 
-// NewTokenizer makes a tokenizer from a vocabulary.
-func NewTokenizer(v gguf.Vocabulary) *Tokenizer {
+// New makes a tokenizer of a vocabulary.
+func New(v gguf.Vocabulary) *Tokenizer {
 	t := &Tokenizer{Vocabulary: v, ids: map[string]int{}, ranks: map[string]int{}, bytes: map[string]byte{}}
 	for id, text := range v.Tokens {
 		t.ids[text] = id

@@ -1,6 +1,6 @@
-// Package referencetest has small vocabularies of every kind that is supported, and the tokens that the tokenizers
+// Package tokenizertest has small vocabularies of every kind that is supported, and the tokens that the tokenizers
 // library gives for some hundred texts. testdata/make.py made them. Vocabularies of a useful size have no place here.
-package referencetest
+package tokenizertest
 
 import (
 	"bytes"

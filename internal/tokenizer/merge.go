@@ -1,4 +1,4 @@
-package reference
+package tokenizer
 
 import (
 	"container/heap"

@@ -1,4 +1,4 @@
-package reference_test
+package tokenizer_test
 
 import (
 	"slices"
@@ -9,17 +9,17 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"llmparity/internal/gguf"
-	"llmparity/internal/tiny/reference"
-	"llmparity/internal/tiny/reference/referencetest"
+	"llmparity/internal/tokenizer"
+	"llmparity/internal/tokenizer/tokenizertest"
 )
 
 func TestTokensAreThoseOfTheTokenizersLibrary(t *testing.T) {
-	texts := referencetest.Texts(t)
-	for _, k := range referencetest.Kinds(t) {
+	texts := tokenizertest.Texts(t)
+	for _, k := range tokenizertest.Kinds(t) {
 		if len(k.IDs) != len(texts) || len(texts) < 300 {
 			t.Fatalf("%s: tokens of %d texts; there are %d", k.Name, len(k.IDs), len(texts))
 		}
-		tokens := reference.NewTokenizer(k.Vocabulary)
+		tokens := tokenizer.New(k.Vocabulary)
 		for i, text := range texts {
 			if got := tokens.Prompt(text); !slices.Equal(got, k.IDs[i]) {
 				t.Errorf("%s: %q: got %v, want %v", k.Name, text, got, k.IDs[i])
@@ -30,7 +30,7 @@ func TestTokensAreThoseOfTheTokenizersLibrary(t *testing.T) {
 
 // TestKindsDiffer keeps the texts telling: each kind is seen to be itself.
 func TestKindsDiffer(t *testing.T) {
-	kinds := referencetest.Kinds(t)
+	kinds := tokenizertest.Kinds(t)
 	for i, a := range kinds {
 		for _, b := range kinds[:i] {
 			if slices.EqualFunc(a.IDs, b.IDs, slices.Equal) {
@@ -48,7 +48,7 @@ func TestLongSIsAContraction(t *testing.T) {
 	for pre, want := range map[string][]int{gguf.PreLlama3: {0, 1, 2, 3}, gguf.PreQwen2: {0, 1, 2, 3},
 		gguf.PreGPT2: {0, 1, 4}} {
 		v.Pre = pre
-		if got := reference.NewTokenizer(v).Encode("'ſt"); !slices.Equal(got, want) {
+		if got := tokenizer.New(v).Encode("'ſt"); !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", pre, got, want)
 		}
 	}
@@ -71,16 +71,16 @@ func lossless(v gguf.Vocabulary, text string) bool {
 }
 
 func FuzzTokensGiveTheTextBack(f *testing.F) {
-	for i, text := range referencetest.Texts(f) {
+	for i, text := range tokenizertest.Texts(f) {
 		if i%5 == 0 {
 			f.Add(text)
 		}
 	}
 	f.Add("\xff\xc3")
 	f.Add("'\u017f \u212a\r\n \r\n\t")
-	var tokenizers []*reference.Tokenizer
-	for _, k := range referencetest.Kinds(f) {
-		tokenizers = append(tokenizers, reference.NewTokenizer(k.Vocabulary))
+	var tokenizers []*tokenizer.Tokenizer
+	for _, k := range tokenizertest.Kinds(f) {
+		tokenizers = append(tokenizers, tokenizer.New(k.Vocabulary))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, tokens := range tokenizers {
@@ -95,9 +95,9 @@ func FuzzTokensGiveTheTextBack(f *testing.F) {
 // Any tokens decode to something, also those that no text has.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 200, 199, 255, 60, 0})
-	var tokenizers []*reference.Tokenizer
-	for _, k := range referencetest.Kinds(f) {
-		tokenizers = append(tokenizers, reference.NewTokenizer(k.Vocabulary))
+	var tokenizers []*tokenizer.Tokenizer
+	for _, k := range tokenizertest.Kinds(f) {
+		tokenizers = append(tokenizers, tokenizer.New(k.Vocabulary))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, tokens := range tokenizers {
@@ -110,4 +110,23 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestSplit(t *testing.T) {
+	for text, want := range map[string][]string{
+		"Hello world":  {"Hello", " world"},
+		"it's 1234 ok": {"it", "'s", " 1234", " ok"},
+		"a   b \n\n c": {"a", "  ", " b", " \n\n", " c"},
+		"x\t\ty  ":     {"x", "\t", "\t", "y", "  "},
+		"I'LL'll!?'":   {"I", "'", "LL", "'ll", "!?'"},
+		" ":            {" "},
+		"naïve ünder":  {"naïve", " ünder"},
+	} {
+		if got := tokenizer.Split(text, false); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+	if got := tokenizer.Split("a 12b", true); !slices.Equal(got, []string{"a", " ", "1", "2", "b"}) {
+		t.Errorf("with digits: got %q", got)
+	}
 }

@@ -43,7 +43,7 @@ func BenchmarkLoad(b *testing.B) {
 				without = loadOnce(b, c, m, &enginetest.Probe{})
 				continue
 			}
-			rec := w.Begin(record.Cell{ID: 1}, n+1, false, 0)
+			rec := w.Begin(record.Cell{ID: 1}, record.Beginning{Repetition: n + 1})
 			sampler := sample.New(b.Context(), rec)
 			with = loadOnce(b, c, m, &samplingProbe{sampler: sampler})
 			rec.End(record.OK, "", nil, sampler.Stop())

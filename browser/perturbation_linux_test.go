@@ -98,7 +98,7 @@ func perturbation(b *testing.B, pairs int, samplers bool) interval {
 		s.decode(b) // warm
 	}
 	// One sampler for all: it reads at the times at which it would, and rests while nothing is measured.
-	rec := w.Begin(record.Cell{ID: 1}, 1, false, 0)
+	rec := w.Begin(record.Cell{ID: 1}, record.Beginning{Repetition: 1})
 	sampler := sample.New(b.Context(), rec)
 	for _, s := range on.probe.Attached() {
 		if samplers {

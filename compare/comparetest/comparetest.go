@@ -142,7 +142,7 @@ func Write(t testing.TB, root, name string, engines ...Engine) string {
 
 func (e Engine) score(w *record.Writer) {
 	e.Scored.Tokens = len(e.Scores)
-	r := w.BeginScoring(e.Cell, e.Scored, 0.2)
+	r := w.Begin(e.Cell, record.Beginning{Scoring: &e.Scored, Load1: 0.2})
 	for _, s := range e.Scores {
 		r.Score(s)
 	}
@@ -197,15 +197,9 @@ type generator struct {
 	open int // the attempt whose launch is reused; 0: none
 }
 
-func (g *generator) begin(e Engine, repetition int) *record.Recording {
-	if g.open != 0 {
-		return g.w.Rejoin(g.open, e.Cell, repetition, 0.2)
-	}
-	return g.w.Begin(e.Cell, repetition, repetition == 0, 0.2)
-}
-
 func (g *generator) launch(e Engine, repetition int) {
-	r := g.begin(e, repetition)
+	r := g.w.Begin(e.Cell, record.Beginning{Repetition: repetition, Warmup: repetition == 0, OpenedBy: g.open,
+		Load1: 0.2})
 	l := &launch{g: g, e: e, r: r, pace: 1 + e.Vary*g.rand.NormFloat64(), size: 1 + e.Vary/3*g.rand.NormFloat64()}
 	if e.Introduction != nil {
 		r.Event(record.Event{Engine: e.Introduction})

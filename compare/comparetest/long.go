@@ -66,7 +66,7 @@ var longPhases = []struct {
 	{record.Unload, 0.02}}
 
 func (g *generator) long(e Engine, repetition int, length time.Duration, tokens int) {
-	r := g.w.Begin(e.Cell, repetition, false, 0.2)
+	r := g.w.Begin(e.Cell, record.Beginning{Repetition: repetition, Load1: 0.2})
 	l := &launch{g: g, e: e, r: r, pace: 1, size: 1 + 0.01*g.rand.NormFloat64()}
 	r.Event(record.Event{Engine: &e.Info})
 	r.Event(record.Event{Device: &e.Device})

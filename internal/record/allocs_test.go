@@ -13,7 +13,7 @@ func TestRowsAllocateNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close(record.OK)
-	rec := w.Begin(record.Cell{ID: 1, Engine: "webllm"}, 1, false, 0)
+	rec := w.Begin(record.Cell{ID: 1, Engine: "webllm"}, record.Beginning{Repetition: 1})
 	id := rec.Source(record.Source{Method: record.MethodStatm, Role: "renderer", PID: 7})
 	s := record.NewSample()
 	s.Begin, s.End, s.RSS, s.VMS = time.Now(), time.Now(), 3<<20, 4<<20

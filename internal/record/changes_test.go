@@ -12,7 +12,7 @@ func TestWhatChangesBetweenLaunchesIsWarnedOf(t *testing.T) {
 		{Governor: "performance", MaxMHz: 4000,
 			Throttled: new(int64(7))}, {}, {Governor: "powersave", MaxMHz: 2000, Throttled: new(int64(10))},
 		{Governor: "powersave", MaxMHz: 2000, Throttled: new(int64(0))}} { // it was started anew
-		w.Attempt(resumed, Beginning{Repetition: i + 1, Machine: m}).End(OK, "", nil, Cost{})
+		w.Begin(resumed, Beginning{Repetition: i + 1, Machine: &m}).End(OK, "", nil, Cost{})
 	}
 	if err := w.Close(OK); err != nil {
 		t.Fatal(err)
@@ -34,8 +34,8 @@ func TestAMachineThatStaysTheSameIsNotWarnedOf(t *testing.T) {
 	w := made(t)
 	w.Cell(resumed)
 	for n := range 3 {
-		w.Attempt(resumed, Beginning{Repetition: n + 1,
-			Machine: MachineState{Governor: "performance", MHz: float64(n), Throttled: new(int64(7))}}).
+		w.Begin(resumed, Beginning{Repetition: n + 1,
+			Machine: &MachineState{Governor: "performance", MHz: float64(n), Throttled: new(int64(7))}}).
 			End(OK, "", nil, Cost{})
 	}
 	if err := w.Close(OK); err != nil {
@@ -50,7 +50,7 @@ func TestStolenTimeIsKept(t *testing.T) {
 	w := made(t)
 	w.Cell(resumed)
 	for n, stolen := range []*float64{new(0.25), new(0.0), nil} {
-		a := w.Attempt(resumed, Beginning{Repetition: n + 1})
+		a := w.Begin(resumed, Beginning{Repetition: n + 1})
 		if stolen != nil {
 			a.Stolen(*stolen)
 		}

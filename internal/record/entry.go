@@ -8,7 +8,7 @@ type entry struct {
 	Time    string      `json:"time"`
 	Attempt int         `json:"attempt,omitempty"`
 	Cell    *Cell       `json:"cell,omitempty"`
-	Begin   *beginEntry `json:"begin,omitempty"`
+	Begin   *Beginning  `json:"begin,omitempty"`
 	Source  *sourceLine `json:"source,omitempty"`
 	Phase   *phaseLine  `json:"phase,omitempty"`
 	Span    *spanLine   `json:"span,omitempty"`
@@ -24,19 +24,6 @@ type entry struct {
 	Stop       *Stop       `json:"stop,omitempty"`
 	// Index is what earlier versions wrote, of the lines before it. Nothing reads it.
 	Index *map[string]any `json:"index,omitempty"`
-}
-
-type beginEntry struct {
-	Cell       int     `json:"cell"`
-	Repetition int     `json:"repetition"` // from 1; a warm-up launch has 0
-	Warmup     bool    `json:"warmup,omitempty"`
-	Load1      float64 `json:"load1"` // the machine's load average just before
-	// OpenedBy is the attempt whose session this one goes on in; 0: it opened its own.
-	OpenedBy int `json:"opened_by,omitempty"`
-	// Scoring is set where nothing is measured: the engine says what it thinks of a text that is given.
-	Scoring *Scoring `json:"scoring,omitempty"`
-	// Machine is what the machine was like just before.
-	Machine *MachineState `json:"machine,omitempty"`
 }
 
 type sourceLine struct {

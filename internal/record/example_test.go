@@ -21,7 +21,7 @@ func ExampleCreate() {
 	}
 	c := record.Cell{ID: 1, Engine: "llamacpp", Prompt: "hello"}
 	w.Cell(c)
-	attempt := w.Begin(c, 1, false, 0)
+	attempt := w.Begin(c, record.Beginning{Repetition: 1})
 	begin := time.Now()
 	attempt.Phase(record.Load, begin, begin.Add(20*time.Millisecond))
 	attempt.End(record.OK, "", nil, record.Cost{})

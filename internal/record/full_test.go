@@ -27,7 +27,7 @@ func TestFullDiskErrorSticks(t *testing.T) {
 
 	c := Cell{ID: 1}
 	w.Cell(c)
-	r := w.Begin(c, 1, false, 0)
+	r := w.Begin(c, Beginning{Repetition: 1})
 	s := NewSample()
 	s.RSS = 1
 	r.Sample(r.Source(Source{}), s)

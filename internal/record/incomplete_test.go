@@ -23,7 +23,7 @@ func TestALaunchOfWhichAFileHasAPartIsNotKnown(t *testing.T) {
 	w.Cell(record.Cell{ID: 1, Engine: "e", Repetitions: 2})
 	begin := time.Now()
 	for repetition := 1; repetition <= 2; repetition++ {
-		r := w.Begin(record.Cell{ID: 1}, repetition, false, 0)
+		r := w.Begin(record.Cell{ID: 1}, record.Beginning{Repetition: repetition})
 		id := r.Source(record.Source{Role: "server", Method: record.MethodSmapsRollup, PID: 7})
 		for i := range 10 {
 			at := begin.Add(time.Duration(repetition)*time.Second + time.Duration(i)*10*time.Millisecond)

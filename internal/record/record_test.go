@@ -33,7 +33,7 @@ var cell = record.Cell{ID: 1, Engine: "webllm", Prompt: "hello", MaxTokens: 3, R
 // write records an attempt with everything in it and gives the times used.
 func write(w *record.Writer, repetition int) time.Time {
 	at := time.Now()
-	r := w.Begin(cell, repetition, repetition == 0, 0.5)
+	r := w.Begin(cell, record.Beginning{Repetition: repetition, Warmup: repetition == 0, Load1: 0.5})
 	statm := r.Source(record.Source{Role: "renderer", Method: "statm", PID: 42, Start: 7, Every: time.Second})
 	s := record.NewSample()
 	s.Begin, s.End, s.RSS, s.VMS = at, at.Add(time.Microsecond), 3*record.MiB, 4*record.MiB
@@ -380,7 +380,7 @@ func TestCachedTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Cell(record.Cell{ID: 1})
-	a := w.Begin(record.Cell{ID: 1}, 1, false, 0)
+	a := w.Begin(record.Cell{ID: 1}, record.Beginning{Repetition: 1})
 	want := []int{0, 3, record.CacheUnknown}
 	for _, n := range want {
 		a.Request(record.Measure, record.Usage{CachedTokens: n, Sent: time.Now()}, nil, time.Now())
@@ -415,9 +415,9 @@ func TestARepetitionInAnEarlierSession(t *testing.T) {
 		record.Cell{ID: 2, Engine: "f"}
 	w.Cell(c)
 	w.Cell(other)
-	first := w.Begin(c, 1, false, 0)
+	first := w.Begin(c, record.Beginning{Repetition: 1})
 	first.End(record.OK, "", nil, record.Cost{})
-	w.Rejoin(first.ID(), c, 2, 0).End(record.OK, "", nil, record.Cost{})
+	w.Begin(c, record.Beginning{Repetition: 2, OpenedBy: first.ID()}).End(record.OK, "", nil, record.Cost{})
 	r, err := record.Open(w.Dir())
 	if err != nil || len(r.Attempts) != 2 {
 		t.Fatalf("%v, %d attempts", err, len(r.Attempts))
@@ -426,7 +426,7 @@ func TestARepetitionInAnEarlierSession(t *testing.T) {
 		b.Launch() != a || b.Repetition != 2 || r.Cells[0] != c {
 		t.Errorf("%+v and %+v of %+v", a, b, r.Cells[0])
 	}
-	w.Rejoin(first.ID(), other, 1, 0)
+	w.Begin(other, record.Beginning{Repetition: 1, OpenedBy: first.ID()})
 	if err := w.Close(record.OK); err != nil {
 		t.Fatal(err)
 	}

@@ -22,47 +22,40 @@ type Recording struct {
 	stolen   *float64
 }
 
-// Begin starts an attempt of a cell. A warm-up launch has repetition 0.
-func (w *Writer) Begin(c Cell, repetition int, warmup bool, load1 float64) *Recording {
-	return w.begin(c, beginEntry{Repetition: repetition, Warmup: warmup, Load1: load1})
-}
-
-// Rejoin starts an attempt in the session that an earlier one, of that number, opened and left open.
-func (w *Writer) Rejoin(opener int, c Cell, repetition int, load1 float64) *Recording {
-	return w.begin(c, beginEntry{Repetition: repetition, Load1: load1, OpenedBy: opener})
-}
-
 // Beginning is how an attempt begins.
 type Beginning struct {
-	Repetition int // from 1; a warm-up launch has 0
-	Warmup     bool
+	Cell       int     `json:"cell"`       // its number; Begin fills it in
+	Repetition int     `json:"repetition"` // from 1; a warm-up launch has 0
+	Warmup     bool    `json:"warmup,omitempty"`
+	Load1      float64 `json:"load1"` // the machine's load average just before
 	// OpenedBy is the attempt whose session this one goes on in; 0: it opens its own. It is one of its cell's, or,
 	// where cells are shared, one of another cell of its engine and setup.
-	OpenedBy int
-	Scoring  *Scoring     // it only scores
-	Machine  MachineState // just before
+	OpenedBy int `json:"opened_by,omitempty"`
+	// Scoring is set where nothing is measured: the engine says what it thinks of a text that is given. Such an attempt
+	// is marked as a warm-up too, so that a reader that knows nothing of scoring does not count it.
+	Scoring *Scoring `json:"scoring,omitempty"`
+	// Machine is what the machine was like just before.
+	Machine *MachineState `json:"machine,omitempty"`
 }
 
-// Attempt starts an attempt of a cell.
-func (w *Writer) Attempt(c Cell, b Beginning) *Recording {
-	return w.begin(c, beginEntry{Repetition: b.Repetition, Warmup: b.Warmup || b.Scoring != nil, Load1: b.Machine.Load1,
-		OpenedBy: b.OpenedBy, Scoring: b.Scoring, Machine: &b.Machine})
-}
-
-func (w *Writer) begin(c Cell, e beginEntry) *Recording {
+// Begin starts an attempt of a cell.
+func (w *Writer) Begin(c Cell, b Beginning) *Recording {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.attempts++
-	r := &Recording{w: w, id: w.attempts, cell: c, source: map[int]Source{}}
-	r.label = fmt.Sprintf("%s-c%d-r%d", c.Engine, c.ID, e.Repetition)
-	if e.Warmup {
+	r := &Recording{w: w, id: w.attempts, cell: c, source: map[int]Source{}, tokens: w.tokens.size}
+	b.Cell = c.ID
+	r.label = fmt.Sprintf("%s-c%d-r%d", c.Engine, c.ID, b.Repetition)
+	if b.Warmup {
 		r.label = fmt.Sprintf("%s-c%d-warmup", c.Engine, c.ID)
 	}
-	if e.Scoring != nil {
-		r.label = fmt.Sprintf("%s-c%d-scoring", c.Engine, c.ID)
+	if b.Scoring != nil {
+		b.Warmup, r.label = true, fmt.Sprintf("%s-c%d-scoring", c.Engine, c.ID)
 	}
-	e.Cell, r.tokens = c.ID, w.tokens.size
-	w.putLocked(entry{Attempt: r.id, Begin: &e})
+	if b.Machine != nil {
+		b.Load1 = b.Machine.Load1
+	}
+	w.putLocked(entry{Attempt: r.id, Begin: &b})
 	return r
 }
 

@@ -45,7 +45,7 @@ func made(t testing.TB) *Writer {
 
 // attempt writes one with rows in every file, whose values tell its number.
 func attempt(w *Writer, c Cell, repetition int, status Status) int {
-	r := w.Attempt(c, Beginning{Repetition: repetition, Machine: MachineState{Load1: 0.5}})
+	r := w.Begin(c, Beginning{Repetition: repetition, Machine: &MachineState{Load1: 0.5}})
 	at := time.Now()
 	s := NewSample()
 	s.Begin, s.End, s.RSS = at, at.Add(time.Microsecond), int64(r.ID())*MiB
@@ -381,7 +381,7 @@ func TestWhatIsMadeAgainTakesTheOthersPlace(t *testing.T) {
 	attempt(w, resumed, 1, OK)
 	attempt(w, resumed, 2, Failed)
 	attempt(w, other, 1, Failed) // and is never tried again
-	w.Attempt(resumed, Beginning{Repetition: 3})
+	w.Begin(resumed, Beginning{Repetition: 3})
 	if err := w.Close(Interrupted); err != nil {
 		t.Fatal(err)
 	}
@@ -428,12 +428,12 @@ func TestCellsOfOneSetupShareALaunch(t *testing.T) {
 		w.Cell(c)
 	}
 	first := attempt(w, cells[0], 1, OK)
-	w.Attempt(cells[1], Beginning{Repetition: 1, OpenedBy: first}).End(OK, "", nil, Cost{})
+	w.Begin(cells[1], Beginning{Repetition: 1, OpenedBy: first}).End(OK, "", nil, Cost{})
 	r, err := Open(w.dir)
 	if err != nil || r.Attempts[1].Launch() != r.Attempts[0] {
 		t.Fatalf("%v: %+v", err, r)
 	}
-	w.Attempt(cells[2], Beginning{Repetition: 1, OpenedBy: first})
+	w.Begin(cells[2], Beginning{Repetition: 1, OpenedBy: first})
 	if err := w.Close(OK); err != nil {
 		t.Fatal(err)
 	}
@@ -446,7 +446,7 @@ func TestARequestKeepsItsPlaceInATraffic(t *testing.T) {
 	w := made(t)
 	c := Cell{ID: 1, Traffic: &Traffic{Loop: ClosedLoop, Concurrency: 2, Requests: 4, Seed: 7}}
 	w.Cell(c)
-	r := w.Attempt(c, Beginning{Repetition: 1, Machine: MachineState{Load1: 1, Governor: "powersave"}})
+	r := w.Begin(c, Beginning{Repetition: 1, Machine: &MachineState{Load1: 1, Governor: "powersave"}})
 	due := time.Now()
 	r.RequestIn(Slot{Client: 2, Kind: "short", Turn: 3}, due, Measure, Usage{Sent: due.Add(time.Second)}, nil,
 		due.Add(2*time.Second))
@@ -568,7 +568,7 @@ func TestAnEngineIsWhatItLastSaid(t *testing.T) {
 	w := made(t)
 	cells := []Cell{{ID: 1, Engine: "a", Setup: 1}, {ID: 2, Engine: "a", Setup: 2}}
 	say := func(c Cell, ended bool, versions ...string) {
-		r := w.Attempt(c, Beginning{Repetition: 1})
+		r := w.Begin(c, Beginning{Repetition: 1})
 		for _, v := range versions {
 			r.Event(Event{Engine: &EngineInfo{Name: "a", Version: v}})
 		}

@@ -30,8 +30,8 @@ func TestTheJournalOfAResumedRunIsAsItsSchemaSays(t *testing.T) {
 	w := made(t)
 	w.Cell(resumed)
 	attempt(w, resumed, 1, OK)
-	w.Attempt(resumed, Beginning{Repetition: 2,
-		Machine: MachineState{Load1: 1, FreeB: 1, AvailableB: 1, SwapUsedB: 1, Governor: "powersave", MHz: 1,
+	w.Begin(resumed, Beginning{Repetition: 2,
+		Machine: &MachineState{Load1: 1, FreeB: 1, AvailableB: 1, SwapUsedB: 1, Governor: "powersave", MHz: 1,
 			MaxMHz: 2, Throttled: new(int64(3)), Pressure: new(4.5)}})
 	if err := w.Close(Interrupted); err != nil {
 		t.Fatal(err)

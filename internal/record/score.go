@@ -85,12 +85,6 @@ type Scoring struct {
 	Top       int   `json:"top"`    // candidates a position
 }
 
-// BeginScoring starts an attempt that only scores. It is marked as a warm-up launch too: a reader that knows nothing of
-// scoring must not count it.
-func (w *Writer) BeginScoring(c Cell, s Scoring, load1 float64) *Recording {
-	return w.begin(c, beginEntry{Warmup: true, Scoring: &s, Load1: load1})
-}
-
 // Score writes what an engine thinks of one place.
 func (r *Recording) Score(s Score) {
 	w := r.w

@@ -33,11 +33,12 @@ func scored(t testing.TB, tokens int, end record.Status) (dir string) {
 	}
 	c := record.Cell{ID: 1, Engine: "one", Repetitions: 1}
 	w.Cell(c)
-	launch := w.Begin(c, 1, false, 0)
+	launch := w.Begin(c, record.Beginning{Repetition: 1})
 	launch.Request(record.Measure, record.Usage{PromptIDs: []int{1, 2}, Sent: time.Now()},
 		[]record.Token{{ID: 7, At: time.Now()}}, time.Now())
 	launch.End(record.OK, "", nil, record.Cost{})
-	s := w.BeginScoring(c, record.Scoring{Reference: 1, Attempt: 1, PromptIDs: []int{1, 2}, Tokens: tokens, Top: 2}, 0)
+	s := w.Begin(c, record.Beginning{Scoring: &record.Scoring{Reference: 1, Attempt: 1, PromptIDs: []int{1, 2},
+		Tokens: tokens, Top: 2}})
 	for _, sc := range scores() {
 		s.Score(sc)
 	}

@@ -148,11 +148,12 @@ func (r *runner) attempt(ctx context.Context, s *current, t turn, rest []turn) (
 	}
 	a := attempt{runner: r, setup: s, cell: c, turn: t, say: func(e Event) { r.say(s, t, e) }, live: r.live, next: rest}
 	r.live = nil // the attempt's now, which closes it if it fails
-	b := record.Beginning{Repetition: t.repetition, Warmup: t.warmup, Machine: machine.State(ctx)}
+	before := machine.State(ctx)
+	b := record.Beginning{Repetition: t.repetition, Warmup: t.warmup, Machine: &before}
 	if a.live != nil {
 		b.OpenedBy = a.live.opener
 	}
-	a.rec = r.w.Attempt(c.Cell, b)
+	a.rec = r.w.Begin(c.Cell, b)
 	r.live, err = a.run(ctx)
 	if err != nil || t.warmup {
 		return err

@@ -140,9 +140,8 @@ func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
 			continue
 		}
 		r.Progress(Event{Kind: Scoring, Engine: j.Engine, Tokens: len(j.text.text)})
-		rec := r.w.BeginScoring(j.Cell, record.Scoring{Reference: j.reference, Attempt: j.text.attempt,
-			PromptIDs: j.text.promptIDs,
-			Tokens:    len(j.text.text), Top: candidates}, load1(ctx))
+		rec := r.w.Begin(j.Cell, record.Beginning{Load1: load1(ctx), Scoring: &record.Scoring{Reference: j.reference,
+			Attempt: j.text.attempt, PromptIDs: j.text.promptIDs, Tokens: len(j.text.text), Top: candidates}})
 		q.begin(rec)
 		soon, cancel := context.WithTimeoutCause(ctx, time.Duration(s.Plan.Timeout),
 			fmt.Errorf("it took longer than %s: %w", time.Duration(s.Plan.Timeout), context.DeadlineExceeded))

@@ -124,7 +124,7 @@ func watchWithSampler(b *testing.B, pids []int, interval, d time.Duration) (cpu 
 	if err != nil {
 		b.Fatal(err)
 	}
-	rec := w.Begin(record.Cell{ID: 1}, 1, false, 0)
+	rec := w.Begin(record.Cell{ID: 1}, record.Beginning{Repetition: 1})
 	s := sample.New(b.Context(), rec)
 	for _, pid := range pids {
 		sources, err := proc.Sources(pid, "target")

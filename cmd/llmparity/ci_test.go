@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"llmparity/internal/gates"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 )
@@ -86,7 +87,7 @@ func accepted(t *testing.T, where string, words []string) {
 // flagsMakeSense looks at what gates are told by flags, which the parser takes for any text.
 func flagsMakeSense(t *testing.T, where string, c *cobra.Command) {
 	t.Helper()
-	g := &plan.Gate{}
+	g := &gates.Gate{}
 	for flag, add := range map[string]func(string) error{"max": g.MaxFlag, "min": g.MinFlag,
 		"vs-baseline": g.ChangeFlag} {
 		if c.Name() != "gate" {

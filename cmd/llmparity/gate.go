@@ -13,6 +13,7 @@ import (
 	"llmparity/compare/gate"
 	"llmparity/internal/baseline"
 	"llmparity/internal/fault"
+	"llmparity/internal/gates"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/reports"
@@ -104,8 +105,8 @@ func (f *gateFlags) run(c *cobra.Command, dir string) error {
 }
 
 // gate is what must hold: of flags and a file, else of the run's plan.
-func (f *gateFlags) gate(dir string) (*plan.Gate, error) {
-	g := &plan.Gate{}
+func (f *gateFlags) gate(dir string) (*gates.Gate, error) {
+	g := &gates.Gate{}
 	given := len(f.max)+len(f.min)+len(f.changes) > 0 || f.agreement != ""
 	if f.thresholds != "" {
 		text, err := os.ReadFile(f.thresholds)
@@ -117,7 +118,7 @@ func (f *gateFlags) gate(dir string) (*plan.Gate, error) {
 			return nil, err
 		}
 	} else if !given {
-		return gate.Planned(dir)
+		return gate.Planned(dir, plan.GateIn)
 	}
 	for _, flag := range []struct {
 		name   string
@@ -131,12 +132,12 @@ func (f *gateFlags) gate(dir string) (*plan.Gate, error) {
 		}
 	}
 	if f.agreement != "" {
-		least, err := plan.ParseShare(f.agreement)
+		least, err := gates.ParseShare(f.agreement)
 		if err != nil {
 			return nil, fault.Wrap(fault.Usage, err, "", "--min-agreement")
 		}
 		if g.Parity == nil {
-			g.Parity = &plan.GateParity{}
+			g.Parity = &gates.Parity{}
 		}
 		g.Parity.MinAgreement = least
 	}
@@ -149,7 +150,7 @@ func (f *gateFlags) gate(dir string) (*plan.Gate, error) {
 // gateRun judges a run that has just been recorded and reported, prints what came of it, and writes it into the run's
 // folder, where reports find it: report.html is written anew with it. baseline is a name in the default store or a
 // run's folder; empty: the gate's own, or none. Where the gate does not pass it returns a fault.
-func gateRun(dir string, g *plan.Gate, baselineName string, stdout io.Writer, notes ...string) error {
+func gateRun(dir string, g *gates.Gate, baselineName string, stdout io.Writer, notes ...string) error {
 	run, err := record.Open(dir)
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"llmparity/internal/fault"
-	"llmparity/internal/plan"
+	"llmparity/internal/gates"
 )
 
 // judgeFlags say how a gate decides. They are no part of a plan: the same run can be judged again in another way.
@@ -23,7 +23,7 @@ func (f *judgeFlags) register(flags *pflag.FlagSet) {
 		"SHARE or figure=SHARE: the smallest regression that passing checks against the baseline run must "+
 			"rule out, never less than the tolerance; may be given several times (default: 15% of times and rates, 5% of memory)")
 	flags.StringSliceVar(&f.underTest, "under-test", nil,
-		"what may differ from the baseline run: "+strings.Join(plan.UnderTests(), ", ")+
+		"what may differ from the baseline run: "+strings.Join(gates.UnderTests(), ", ")+
 			" (default all: everything but the model and the machine)")
 	flags.StringVar(&f.inconclusive, "inconclusive", "",
 		"what an inconclusive gate does: error (exit code 5), warn or off (default: the gate's, else error)")
@@ -32,14 +32,14 @@ func (f *judgeFlags) register(flags *pflag.FlagSet) {
 }
 
 // over is a gate with what flags say of it; the gate itself stays as it is.
-func (f *judgeFlags) over(g *plan.Gate) (*plan.Gate, error) {
+func (f *judgeFlags) over(g *gates.Gate) (*gates.Gate, error) {
 	if g == nil {
-		g = &plan.Gate{}
+		g = &gates.Gate{}
 	}
 	out := *g
 	out.Changes = slices.Clone(g.Changes)
 	if f.inconclusive != "" {
-		out.Inconclusive = plan.GateLevel(f.inconclusive)
+		out.Inconclusive = gates.Level(f.inconclusive)
 	}
 	if f.noBaseline != "" {
 		out.NoBaseline = f.noBaseline

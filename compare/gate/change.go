@@ -10,14 +10,14 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
-	"llmparity/internal/plan"
+	"llmparity/internal/gates"
 )
 
 // question is a change that is asked about, of a cell that can be judged.
 type question struct {
 	check  compare.GateCheck
-	level  plan.GateLevel
-	change plan.GateChange
+	level  gates.Level
+	change gates.Change
 	asked  *compare.Against
 	base   *compare.Cell
 	now    *compare.Cell
@@ -38,12 +38,12 @@ func (j *judge) changes() {
 			j.without(check, level)
 			continue
 		}
-		if level == plan.GateOff {
+		if level == gates.Off {
 			continue // what nobody looks at is no question
 		}
 		found := false
 		for _, p := range j.pairs {
-			if p.now == nil || !within(c.GateScope, p.now) {
+			if p.now == nil || !within(c.Scope, p.now) {
 				continue
 			}
 			found = true
@@ -55,7 +55,7 @@ func (j *judge) changes() {
 			}
 		}
 		if !found {
-			j.nowhere(check, level, c.GateScope)
+			j.nowhere(check, level, c.Scope)
 		}
 	}
 	questions := make([]*compare.Against, len(all))
@@ -71,13 +71,13 @@ func (j *judge) changes() {
 }
 
 // without is a check against a baseline run that is not there.
-func (j *judge) without(check compare.GateCheck, level plan.GateLevel) {
+func (j *judge) without(check compare.GateCheck, level gates.Level) {
 	check.Cell = "all"
 	what := "no baseline run"
 	if j.missing != "" {
 		what = fmt.Sprintf("no baseline run %q", j.missing)
 	}
-	if j.gate.NoBaseline == plan.BaselineOptional {
+	if j.gate.NoBaseline == gates.BaselineOptional {
 		j.note("%s: checks against it are left out", what)
 		return
 	}
@@ -86,8 +86,8 @@ func (j *judge) without(check compare.GateCheck, level plan.GateLevel) {
 }
 
 // fresh is a check of a cell that the baseline run has not.
-func (j *judge) fresh(check compare.GateCheck, level plan.GateLevel) {
-	if j.gate.NoBaseline == plan.BaselineOptional {
+func (j *judge) fresh(check compare.GateCheck, level gates.Level) {
+	if j.gate.NoBaseline == gates.BaselineOptional {
 		j.note("%s is new: the baseline run has no such cell, and nothing is held against it", check.Cell)
 		return
 	}
@@ -98,7 +98,7 @@ func (j *judge) fresh(check compare.GateCheck, level plan.GateLevel) {
 func percent(share float64) float64 { return math.Round(share*1e8) / 1e6 }
 
 // allowed says how far a figure may go in the worse direction.
-func allowed(c plan.GateChange) string {
+func allowed(c gates.Change) string {
 	size := num(math.Abs(percent(c.Change)))
 	switch {
 	case c.Change == 0:
@@ -110,7 +110,7 @@ func allowed(c plan.GateChange) string {
 }
 
 // ask sets the two sides against each other; false where that can't be done, which is the check's answer.
-func (j *judge) ask(check compare.GateCheck, level plan.GateLevel, c plan.GateChange, p pair) (question, bool) {
+func (j *judge) ask(check compare.GateCheck, level gates.Level, c gates.Change, p pair) (question, bool) {
 	asked, why := compare.Against{}, p.why
 	if why == "" {
 		asked, why = compare.SetAgainst(p.base, p.now, c.Figure.Name, c.Change)

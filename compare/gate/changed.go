@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
-	"llmparity/internal/plan"
+	"llmparity/internal/gates"
 	"llmparity/internal/record"
 )
 
@@ -24,7 +24,7 @@ const (
 
 // difference is something that is not as in the baseline run.
 type difference struct {
-	kind    string // what of plan.UnderTests, plan.TestSystem, machine or measurement it belongs to
+	kind    string // what of gates.UnderTests, gates.TestSystem, machine or measurement it belongs to
 	what    string
 	was, is string
 }
@@ -64,9 +64,9 @@ func machineChanged(b, n record.Environment) (out differences) {
 	if b.Processor != nil && n.Processor != nil {
 		out.add(machine, "turbo", b.Processor.Turbo, n.Processor.Turbo)
 	}
-	out.add(plan.TestSystem, "OS", b.OS, n.OS)
-	out.add(plan.TestSystem, "OS kernel", b.Kernel, n.Kernel)
-	out.add(plan.TestSystem, "GPU driver", drivers(b), drivers(n))
+	out.add(gates.TestSystem, "OS", b.OS, n.OS)
+	out.add(gates.TestSystem, "OS kernel", b.Kernel, n.Kernel)
+	out.add(gates.TestSystem, "GPU driver", drivers(b), drivers(n))
 	return out
 }
 
@@ -90,14 +90,14 @@ func quota(cores float64) string {
 // askedChanged lists in which way cells differ in what was asked for.
 func askedChanged(b, n *compare.Cell) (out differences) {
 	x, y := b.Spec, n.Spec
-	out.always(plan.TestModel, "model", x.Model.Name, y.Model.Name)
+	out.always(gates.TestModel, "model", x.Model.Name, y.Model.Name)
 	if x.Model.Name == y.Model.Name {
-		out.always(plan.TestModel, "model file", short(x.Model.SHA256), short(y.Model.SHA256))
+		out.always(gates.TestModel, "model file", short(x.Model.SHA256), short(y.Model.SHA256))
 	}
-	out.always(plan.TestModel, "weights dtype", x.Model.DType, y.Model.DType)
-	out.always(plan.TestSettings, "context window", fmt.Sprint(x.Model.Context), fmt.Sprint(y.Model.Context))
-	out.always(plan.TestSettings, "KV cache dtype", x.KVDType, y.KVDType)
-	out.always(plan.TestSettings, "prompt cache", x.PromptCache, y.PromptCache)
+	out.always(gates.TestModel, "weights dtype", x.Model.DType, y.Model.DType)
+	out.always(gates.TestSettings, "context window", fmt.Sprint(x.Model.Context), fmt.Sprint(y.Model.Context))
+	out.always(gates.TestSettings, "KV cache dtype", x.KVDType, y.KVDType)
+	out.always(gates.TestSettings, "prompt cache", x.PromptCache, y.PromptCache)
 	out.always(measurement, "temperature", fmt.Sprint(x.Temperature), fmt.Sprint(y.Temperature))
 	out.always(measurement, "isolation", isolation(x), isolation(y))
 	out.always(measurement, "start", x.Start, y.Start)
@@ -116,8 +116,8 @@ func partsChanged(b, n *compare.Cell) (out differences) {
 	}
 	engine := n.Spec.Engine
 	was, is := b.Engine, n.Engine
-	if out.always(plan.TestEngine, engine, was.Version, is.Version); was.Version == is.Version {
-		out.add(plan.TestEngine, engine+" program", short(was.SHA256), short(is.SHA256))
+	if out.always(gates.TestEngine, engine, was.Version, is.Version); was.Version == is.Version {
+		out.add(gates.TestEngine, engine+" program", short(was.SHA256), short(is.SHA256))
 	}
 	keys := maps.Clone(was.Parts)
 	if keys == nil {
@@ -131,7 +131,7 @@ func partsChanged(b, n *compare.Cell) (out differences) {
 		// The first of a kind says it: a sum that goes with a version says no more. What one side does not tell may
 		// be of an older llmparity.
 		unreported := (x == "" || y == "") && key != "browser"
-		if x == y || unreported || seen[kind] || kind == plan.TestEngine && was.Version != is.Version {
+		if x == y || unreported || seen[kind] || kind == gates.TestEngine && was.Version != is.Version {
 			continue
 		}
 		seen[kind] = true
@@ -139,7 +139,7 @@ func partsChanged(b, n *compare.Cell) (out differences) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(was.Policy)) {
 		if key != "context" { // it was asked for
-			out.add(plan.TestSettings, engine+" "+strings.ReplaceAll(key, "_", " "), was.Policy[key], is.Policy[key])
+			out.add(gates.TestSettings, engine+" "+strings.ReplaceAll(key, "_", " "), was.Policy[key], is.Policy[key])
 		}
 	}
 	return out
@@ -157,18 +157,18 @@ func headFirst(a, b string) int {
 func kindOf(key, was, is string) string {
 	switch {
 	case strings.HasPrefix(key, "browser") || key == "user_agent" || key == "javascript":
-		return plan.TestBrowser
+		return gates.TestBrowser
 	case key == "model_library":
 		if origin(was) == origin(is) {
-			return plan.TestKernels
+			return gates.TestKernels
 		}
-		return plan.TestLibrary
+		return gates.TestLibrary
 	case strings.HasPrefix(key, "model_library"):
-		return plan.TestLibrary
+		return gates.TestLibrary
 	case strings.HasPrefix(key, "model"):
-		return plan.TestModel
+		return gates.TestModel
 	}
-	return plan.TestEngine
+	return gates.TestEngine
 }
 
 // origin is who made a model library, without the kernels that it has.
@@ -179,9 +179,9 @@ func origin(library string) string {
 
 // tidy leaves out that the model library's bytes differ where its kernels do, which says it.
 func (d differences) tidy() differences {
-	kernels := slices.ContainsFunc(d, func(x difference) bool { return x.kind == plan.TestKernels })
+	kernels := slices.ContainsFunc(d, func(x difference) bool { return x.kind == gates.TestKernels })
 	return slices.DeleteFunc(d, func(x difference) bool {
-		return kernels && x.kind == plan.TestLibrary && !strings.HasSuffix(x.what, "library source")
+		return kernels && x.kind == gates.TestLibrary && !strings.HasSuffix(x.what, "library source")
 	})
 }
 
@@ -205,7 +205,7 @@ func (j *judge) sort(all differences) string {
 		return why
 	}
 	kinds := slices.Sorted(maps.Keys(named))
-	if named[plan.TestSystem] {
+	if named[gates.TestSystem] {
 		return why + " (--under-test all)"
 	}
 	return fmt.Sprintf("%s (--under-test %s)", why, strings.Join(kinds, ","))

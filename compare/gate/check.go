@@ -11,13 +11,13 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/parity"
-	"llmparity/internal/plan"
+	"llmparity/internal/gates"
 	"llmparity/internal/record"
 )
 
 // launches asks of each cell whether all of its launches ended well.
 func (j *judge) launches() {
-	level := otherwise(j.gate.Failed, plan.GateError)
+	level := otherwise(j.gate.Failed, gates.Error)
 	for i := range j.now.Cells {
 		c := &j.now.Cells[i]
 		l := c.Launches
@@ -46,13 +46,13 @@ func (j *judge) launches() {
 }
 
 // within tells whether a check is about a cell.
-func within(s plan.GateScope, c *compare.Cell) bool {
+func within(s gates.Scope, c *compare.Cell) bool {
 	return (s.Engine == "" || s.Engine == c.Spec.Engine) && (s.Model == "" || s.Model == c.Spec.Model.Name) &&
 		(s.Prompt == "" || s.Prompt == strconv.Itoa(c.Spec.PromptID) || s.Prompt == c.Spec.Prompt)
 }
 
 // of says what a check is about, where it is not about all.
-func of(s plan.GateScope) string {
+func of(s gates.Scope) string {
 	var words []string
 	for _, w := range [][2]string{{"engine", s.Engine}, {"model", s.Model}, {"prompt", s.Prompt}} {
 		if w[1] != "" {
@@ -63,7 +63,7 @@ func of(s plan.GateScope) string {
 }
 
 // nowhere is a check that no cell is in the scope of: a name that was mistyped must not pass.
-func (j *judge) nowhere(check compare.GateCheck, level plan.GateLevel, s plan.GateScope) {
+func (j *judge) nowhere(check compare.GateCheck, level gates.Level, s gates.Scope) {
 	check.Cell = "none"
 	var engines []string
 	for i := range j.now.Cells {
@@ -84,18 +84,18 @@ func (j *judge) limits() {
 			Min: l.Min, Max: l.Max}
 		found := false
 		for i := range j.now.Cells {
-			if c := &j.now.Cells[i]; within(l.GateScope, c) {
+			if c := &j.now.Cells[i]; within(l.Scope, c) {
 				found = true
 				j.limit(check, level, l, c)
 			}
 		}
 		if !found {
-			j.nowhere(check, level, l.GateScope)
+			j.nowhere(check, level, l.Scope)
 		}
 	}
 }
 
-func bounds(l plan.GateLimit) string {
+func bounds(l gates.Limit) string {
 	var words []string
 	if l.Min != nil {
 		words = append(words, "at least "+num(*l.Min))
@@ -106,7 +106,7 @@ func bounds(l plan.GateLimit) string {
 	return strings.Join(words, " and ")
 }
 
-func (j *judge) limit(check compare.GateCheck, level plan.GateLevel, l plan.GateLimit, c *compare.Cell) {
+func (j *judge) limit(check compare.GateCheck, level gates.Level, l gates.Limit, c *compare.Cell) {
 	f := c.Named(l.Figure.Name)
 	check.Cell, check.Unit = c.Label, f.Unit
 	if !f.Known() {
@@ -186,13 +186,13 @@ func (j *judge) parity() {
 	level := j.gate.LevelOf(p.Level)
 	check := compare.GateCheck{Name: words(p), Kind: compare.GateParity}
 	found := false
-	if p.With == plan.TheBaseline {
+	if p.With == gates.TheBaseline {
 		if j.base == nil {
 			j.without(check, level)
 			return
 		}
 		for _, pair := range j.pairs {
-			if pair.base == nil || pair.now == nil || !within(p.GateScope, pair.now) {
+			if pair.base == nil || pair.now == nil || !within(p.Scope, pair.now) {
 				continue
 			}
 			found = true
@@ -202,7 +202,7 @@ func (j *judge) parity() {
 	} else {
 		for _, said := range j.now.Parity {
 			a, b := &j.now.Cells[said.A], &j.now.Cells[said.B]
-			if !within(p.GateScope, a) && !within(p.GateScope, b) {
+			if !within(p.Scope, a) && !within(p.Scope, b) {
 				continue
 			}
 			found = true
@@ -213,16 +213,16 @@ func (j *judge) parity() {
 	if !found {
 		check.Cell = "none"
 		why := "no two cells generated a text of the same model and prompt"
-		if of := of(p.GateScope); of != "" {
+		if of := of(p.Scope); of != "" {
 			why += ", of " + of
 		}
 		j.add(check, level, inconclusive, why)
 	}
 }
 
-func words(p *plan.GateParity) string {
+func words(p *gates.Parity) string {
 	out := "same output"
-	if p.With == plan.TheBaseline {
+	if p.With == gates.TheBaseline {
 		out += " as the baseline run"
 	}
 	if p.MinAgreement > 0 {
@@ -234,7 +234,7 @@ func words(p *plan.GateParity) string {
 	return out
 }
 
-func (j *judge) said(check compare.GateCheck, level plan.GateLevel, said parity.Parity) {
+func (j *judge) said(check compare.GateCheck, level gates.Level, said parity.Parity) {
 	p := j.gate.Parity
 	if !said.Compared {
 		j.add(check, level, inconclusive, said.Verdict)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"llmparity/compare"
-	"llmparity/internal/plan"
+	"llmparity/internal/gates"
 	"llmparity/internal/record"
 )
 
@@ -83,7 +83,7 @@ func conditions() map[string]condition {
 }
 
 // usualGate is what docs/ci.md holds against a baseline run.
-func usualGate(t *testing.T) *plan.Gate {
+func usualGate(t *testing.T) *gates.Gate {
 	return parse(t, "vs_baseline: {decode_tps: -5%, peak_pss_mb: +3%, ttft_ms: {change: +10%, level: warn}}")
 }
 

@@ -20,20 +20,20 @@ import (
 	"time"
 
 	"llmparity/compare"
-	"llmparity/internal/plan"
+	"llmparity/internal/gates"
 )
 
 // Evaluate holds a run against a gate. Each result is one run's; base is nil where there is no baseline run.
-func Evaluate(g *plan.Gate, now, base *compare.Result) *compare.Gate {
+func Evaluate(g *gates.Gate, now, base *compare.Result) *compare.Gate {
 	return evaluate(g, now, base, "")
 }
 
 // Without is Evaluate of a gate that names a baseline run which is not there.
-func Without(g *plan.Gate, now *compare.Result, missing string) *compare.Gate {
+func Without(g *gates.Gate, now *compare.Result, missing string) *compare.Gate {
 	return evaluate(g, now, nil, missing)
 }
 
-func evaluate(g *plan.Gate, now, base *compare.Result, missing string) *compare.Gate {
+func evaluate(g *gates.Gate, now, base *compare.Result, missing string) *compare.Gate {
 	j := &judge{gate: g, now: now, base: base, missing: missing, out: &compare.Gate{Schema: compare.GateSchema,
 		Run:    side(now),
 		Judged: time.Now().UTC().Truncate(time.Second), Alpha: now.Statistics.Alpha, UnderTest: g.UnderTest,
@@ -50,11 +50,11 @@ func evaluate(g *plan.Gate, now, base *compare.Result, missing string) *compare.
 	j.limits()
 	j.changes()
 	j.parity()
-	switch against := len(g.Changes) > 0 || g.Parity != nil && g.Parity.With == plan.TheBaseline; {
+	switch against := len(g.Changes) > 0 || g.Parity != nil && g.Parity.With == gates.TheBaseline; {
 	case base != nil && len(g.Changes) == 0:
 		j.note("no figure is held against the baseline run: vs_baseline says how much worse which may be")
 	case missing != "" && !against:
-		j.without(compare.GateCheck{Name: "baseline run", Kind: compare.GateCell}, plan.GateError)
+		j.without(compare.GateCheck{Name: "baseline run", Kind: compare.GateCell}, gates.Error)
 	}
 	j.conclude()
 	return j.out
@@ -69,7 +69,7 @@ func side(r *compare.Result) compare.GateSide {
 }
 
 type judge struct {
-	gate      *plan.Gate
+	gate      *gates.Gate
 	now, base *compare.Result
 	missing   string // the name of a baseline run that is not there
 	pairs     []pair
@@ -87,8 +87,8 @@ const (
 )
 
 // add keeps a check unless nobody wants to look.
-func (j *judge) add(c compare.GateCheck, level plan.GateLevel, came outcome, why string) {
-	if level == plan.GateOff {
+func (j *judge) add(c compare.GateCheck, level gates.Level, came outcome, why string) {
+	if level == gates.Off {
 		return
 	}
 	c.Level, c.Why = string(level), why
@@ -97,7 +97,7 @@ func (j *judge) add(c compare.GateCheck, level plan.GateLevel, came outcome, why
 		c.Status = compare.GatePassed
 	case came == inconclusive:
 		c.Status = compare.GateInconclusive
-	case came == broken && level == plan.GateError:
+	case came == broken && level == gates.Error:
 		c.Status = compare.GateFailed
 	default:
 		c.Status = compare.GateWarned
@@ -112,7 +112,7 @@ func (j *judge) note(format string, args ...any) {
 }
 
 // otherwise is a level that has a default of its own.
-func otherwise(l, other plan.GateLevel) plan.GateLevel {
+func otherwise(l, other gates.Level) gates.Level {
 	if l == "" {
 		return other
 	}
@@ -136,13 +136,13 @@ func (j *judge) conclude() {
 	}
 	// Of inconclusive checks those decide that could have failed the gate.
 	open := slices.DeleteFunc(slices.Clone(checks), func(c compare.GateCheck) bool {
-		return c.Status != compare.GateInconclusive || c.Level != string(plan.GateError)
+		return c.Status != compare.GateInconclusive || c.Level != string(gates.Error)
 	})
 	for _, s := range statuses() {
 		j.out.Counts = append(j.out.Counts, compare.GateCounted{Status: s, Checks: count[s]})
 	}
 	j.out.Advice = j.advice(open)
-	level := otherwise(j.gate.Inconclusive, plan.GateError)
+	level := otherwise(j.gate.Inconclusive, gates.Error)
 	of := func(n int, named string) string {
 		return fmt.Sprintf("%d of %s: %s", n, several(len(checks), "check"), named)
 	}
@@ -150,14 +150,14 @@ func (j *judge) conclude() {
 	case count[compare.GateFailed] > 0:
 		j.out.Status, j.out.Verdict = compare.GateFailed, "The gate fails: "+of(count[compare.GateFailed],
 			named(checks, compare.GateFailed))+"."
-	case len(open) > 0 && level == plan.GateError:
+	case len(open) > 0 && level == gates.Error:
 		j.out.Status = compare.GateInconclusive
 		which := of(len(open), named(open, compare.GateInconclusive))
 		j.out.Verdict = "The gate is inconclusive: " + which + "."
 		if j.out.Advice != "" {
 			j.out.Verdict = fmt.Sprintf("The gate is inconclusive; %s. Inconclusive: %s.", j.out.Advice, which)
 		}
-	case count[compare.GateWarned] > 0 || count[compare.GateInconclusive] > 0 && level != plan.GateOff:
+	case count[compare.GateWarned] > 0 || count[compare.GateInconclusive] > 0 && level != gates.Off:
 		j.out.Status = compare.GateWarned
 		j.out.Verdict = fmt.Sprintf("The gate passes with warnings: of %s %d pass, %d warn, %d are inconclusive.",
 			several(len(checks), "check"),

@@ -12,11 +12,12 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/compare/gate"
 	"llmparity/internal/figure"
+	"llmparity/internal/gates"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 )
 
-func parse(t *testing.T, text string) *plan.Gate {
+func parse(t *testing.T, text string) *gates.Gate {
 	t.Helper()
 	g, err := plan.ParseGate([]byte(text), "gate.yaml")
 	if err != nil {
@@ -66,32 +67,32 @@ func TestLimitFailsByTheIntervalAlone(t *testing.T) {
 		t.Fatalf("%+v", f)
 	}
 	for _, c := range []struct {
-		limit  plan.GateLimit
+		limit  gates.Limit
 		status compare.GateStatus
 		why    string
 	}{
-		{plan.GateLimit{Max: new(f.Interval.Lo * 0.99)}, compare.GateFailed, "limit at most"},
-		{plan.GateLimit{Max: new(f.Interval.Lo)}, compare.GateInconclusive, "beyond it, but not significantly"},
-		{plan.GateLimit{Max: new((f.Interval.Lo + f.Center()) / 2)}, compare.GateInconclusive,
+		{gates.Limit{Max: new(f.Interval.Lo * 0.99)}, compare.GateFailed, "limit at most"},
+		{gates.Limit{Max: new(f.Interval.Lo)}, compare.GateInconclusive, "beyond it, but not significantly"},
+		{gates.Limit{Max: new((f.Interval.Lo + f.Center()) / 2)}, compare.GateInconclusive,
 			"beyond it, but not significantly"},
-		{plan.GateLimit{Max: new(f.Center())}, compare.GatePassed, "% CI "},
-		{plan.GateLimit{Max: new(f.Interval.Hi)}, compare.GatePassed, "median "},
-		{plan.GateLimit{Min: new(f.Interval.Hi * 1.01)}, compare.GateFailed, "limit at least"},
-		{plan.GateLimit{Min: new((f.Interval.Hi + f.Center()) / 2)}, compare.GateInconclusive, "limit at least"},
-		{plan.GateLimit{Min: new(f.Interval.Lo), Max: new(f.Interval.Hi)}, compare.GatePassed, "limit at least"},
-		{plan.GateLimit{Min: new(0.0), Max: new(f.Interval.Lo * 0.99)}, compare.GateFailed, "and at most"},
-		{plan.GateLimit{Max: new(f.Interval.Lo * 0.99), Level: plan.GateWarn}, compare.GateWarned, "limit at most"},
-		{plan.GateLimit{Max: new(1e9), GateScope: plan.GateScope{Engine: "webllm"}}, compare.GateInconclusive,
+		{gates.Limit{Max: new(f.Center())}, compare.GatePassed, "% CI "},
+		{gates.Limit{Max: new(f.Interval.Hi)}, compare.GatePassed, "median "},
+		{gates.Limit{Min: new(f.Interval.Hi * 1.01)}, compare.GateFailed, "limit at least"},
+		{gates.Limit{Min: new((f.Interval.Hi + f.Center()) / 2)}, compare.GateInconclusive, "limit at least"},
+		{gates.Limit{Min: new(f.Interval.Lo), Max: new(f.Interval.Hi)}, compare.GatePassed, "limit at least"},
+		{gates.Limit{Min: new(0.0), Max: new(f.Interval.Lo * 0.99)}, compare.GateFailed, "and at most"},
+		{gates.Limit{Max: new(f.Interval.Lo * 0.99), Level: gates.Warn}, compare.GateWarned, "limit at most"},
+		{gates.Limit{Max: new(1e9), Scope: gates.Scope{Engine: "webllm"}}, compare.GateInconclusive,
 			`the run has no cell of engine "webllm"; its engines are llamacpp`},
-		{plan.GateLimit{Max: new(1e9), GateScope: plan.GateScope{Engine: "llamacpp", Model: "tiny", Prompt: "1"}},
+		{gates.Limit{Max: new(1e9), Scope: gates.Scope{Engine: "llamacpp", Model: "tiny", Prompt: "1"}},
 			compare.GatePassed, ""},
-		{plan.GateLimit{Max: new(1e9), GateScope: plan.GateScope{Prompt: "Once upon a time"}}, compare.GatePassed, ""},
+		{gates.Limit{Max: new(1e9), Scope: gates.Scope{Prompt: "Once upon a time"}}, compare.GatePassed, ""},
 	} {
 		var err error
 		if c.limit.Figure, err = figure.Find("ttft_ms"); err != nil {
 			t.Fatal(err)
 		}
-		got := gate.Evaluate(&plan.Gate{Limits: []plan.GateLimit{c.limit}}, now, nil)
+		got := gate.Evaluate(&gates.Gate{Limits: []gates.Limit{c.limit}}, now, nil)
 		expect(t, one(t, got, "ttft_ms"), c.status, c.why)
 	}
 	expect(t, one(t, gate.Evaluate(parse(t, "ttft: {max: 100}"), now, nil), "all launches"), compare.GatePassed,
@@ -125,7 +126,7 @@ func TestLimitOfFewLaunchesFailsByAllOfThem(t *testing.T) {
 		{(least + f.Center()) / 2, compare.GateInconclusive, "not significantly"}, {f.Center(), compare.GatePassed,
 			"too few for an interval"},
 		{most, compare.GatePassed, "too few for an interval"}} {
-		got := gate.Evaluate(&plan.Gate{Limits: []plan.GateLimit{{Figure: row, Max: &c.limit}}}, now, nil)
+		got := gate.Evaluate(&gates.Gate{Limits: []gates.Limit{{Figure: row, Max: &c.limit}}}, now, nil)
 		expect(t, one(t, got, "ttft_ms"), c.status, c.why)
 	}
 }
@@ -191,11 +192,11 @@ func TestGateIsInconclusiveWhereLaunchesVary(t *testing.T) {
 			"The gate is inconclusive; to settle it, measure both sides here: llmparity run results/run/plan.yaml --against results/run --repetitions ") {
 		t.Errorf("%d: %s", check.Needed, got.Verdict)
 	}
-	g.Inconclusive = plan.GateWarn
+	g.Inconclusive = gates.Warn
 	if got := gate.Evaluate(g, result(t, worse), result(t, noisy)); got.Status != compare.GateWarned {
 		t.Errorf("%s: %s", got.Status, got.Verdict)
 	}
-	g.Inconclusive, g.Changes[0].Level = "", plan.GateWarn // a check that could not fail the gate does not hold it up
+	g.Inconclusive, g.Changes[0].Level = "", gates.Warn // a check that could not fail the gate does not hold it up
 	if got := gate.Evaluate(g, result(t, worse), result(t, noisy)); got.Status != compare.GateWarned {
 		t.Errorf("%s: %s", got.Status, got.Verdict)
 	}
@@ -405,7 +406,7 @@ func TestCellsThatAreMissingNewOrFailed(t *testing.T) {
 	both, alone := result(t, comparetest.Native(8), comparetest.Browser(8)), result(t, comparetest.Native(8))
 	gone := gate.Evaluate(g, alone, both)
 	expect(t, one(t, gone, "webllm", "cell of the baseline run"), compare.GateFailed, "missing: ")
-	g.Gone = plan.GateOff
+	g.Gone = gates.Off
 	if got := gate.Evaluate(g, alone, both); got.Status != compare.GatePassed {
 		t.Errorf("%s", got.Verdict)
 	}
@@ -414,7 +415,7 @@ func TestCellsThatAreMissingNewOrFailed(t *testing.T) {
 	if fresh.Status != compare.GateInconclusive || fresh.Tests != 3 {
 		t.Errorf("%s, %d", fresh.Verdict, fresh.Tests)
 	}
-	g.NoBaseline = plan.BaselineOptional
+	g.NoBaseline = gates.BaselineOptional
 	if fresh = gate.Evaluate(g, both, alone); fresh.Status != compare.GatePassed || len(fresh.Notes) != 1 ||
 		!strings.Contains(fresh.Notes[0], "webllm is new") {
 		t.Errorf("%s, %q", fresh.Verdict, fresh.Notes)

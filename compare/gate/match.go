@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"llmparity/compare"
-	"llmparity/internal/plan"
+	"llmparity/internal/gates"
 	"llmparity/internal/record"
 )
 
@@ -45,12 +45,12 @@ func (j *judge) match() {
 		j.pairs = append(j.pairs, p)
 	}
 	system := machineChanged(j.base.Runs[0].Environment, j.now.Runs[0].Environment)
-	system.add(plan.TestSystem, "llmparity", j.base.Runs[0].Tool.Version, j.now.Runs[0].Tool.Version)
+	system.add(gates.TestSystem, "llmparity", j.base.Runs[0].Tool.Version, j.now.Runs[0].Tool.Version)
 	for i := range j.pairs {
 		p := &j.pairs[i]
 		if p.now == nil {
 			check := compare.GateCheck{Name: "cell of the baseline run", Kind: compare.GateCell, Cell: p.base.Label}
-			j.add(check, otherwise(j.gate.Gone, plan.GateError), broken,
+			j.add(check, otherwise(j.gate.Gone, gates.Error), broken,
 				"missing: the run has no cell of that engine, prompt and length")
 			continue
 		}

@@ -13,15 +13,15 @@ import (
 	"llmparity/compare"
 	"llmparity/internal/baseline"
 	"llmparity/internal/fault"
-	"llmparity/internal/plan"
+	"llmparity/internal/gates"
 	"llmparity/internal/record"
 )
 
 // File is what a run's folder has of its gate, for reports.
 const File = "gate.json"
 
-// Planned is the gate of a run's plan, as the run's folder has it.
-func Planned(dir string) (*plan.Gate, error) {
+// Planned is the gate of a run's plan, as the run's folder has it and read reads it: package plan's GateIn.
+func Planned(dir string, read func(text []byte, file string) (*gates.Gate, error)) (*gates.Gate, error) {
 	const do = "give limits such as --max peak_pss_mb=900, or a file with --thresholds"
 	path := filepath.Join(dir, "plan.yaml")
 	text, err := os.ReadFile(path)
@@ -31,13 +31,13 @@ func Planned(dir string) (*plan.Gate, error) {
 		}
 		return nil, fault.Wrap(fault.Usage, err, do, "the run's plan can't be read")
 	}
-	g, err := plan.GateIn(text, path)
+	g, err := read(text, path)
 	switch {
 	case err != nil:
 		return nil, err
 	case g == nil:
 		if s, err := record.Scan(dir); err == nil && s.Meta.Against != "" {
-			return &plan.Gate{}, nil // what is held against the other side goes without saying
+			return &gates.Gate{}, nil // what is held against the other side goes without saying
 		}
 		return nil, fault.New(fault.Usage, do, "the plan of %s has no gate", dir)
 	}
@@ -46,7 +46,7 @@ func Planned(dir string) (*plan.Gate, error) {
 
 // Judge holds a run against a gate; name is the baseline run's, empty: the gate's own, or the run whose launches took
 // turns with this one's, or none.
-func Judge(run *record.Run, g *plan.Gate, name, store string) (*compare.Gate, error) {
+func Judge(run *record.Run, g *gates.Gate, name, store string) (*compare.Gate, error) {
 	if name == "" && run.Meta.Against != "" {
 		name = filepath.Join(filepath.Dir(filepath.Clean(run.Dir)), run.Meta.Against)
 		if len(g.Changes) == 0 {
@@ -83,14 +83,14 @@ func Judge(run *record.Run, g *plan.Gate, name, store string) (*compare.Gate, er
 }
 
 // usual are held against the other side of a comparison where a plan's gate says nothing.
-func usual() []plan.GateChange {
-	g := &plan.Gate{}
+func usual() []gates.Change {
+	g := &gates.Gate{}
 	for _, text := range []string{"decode_tps=-5%", "peak_pss=+3%", "ttft=+10%"} {
 		if err := g.ChangeFlag(text); err != nil {
 			panic(fmt.Sprint("a gate of our own: ", err))
 		}
 	}
-	g.Changes[2].Level = plan.GateWarn
+	g.Changes[2].Level = gates.Warn
 	return g.Changes
 }
 
@@ -112,14 +112,14 @@ func Fault(g *compare.Gate) error {
 
 // Ready says before a run, which may take hours, what would keep it from being judged at its end. A baseline run that
 // is not there yet does not: the run may be meant to become it, and the note says what comes of that.
-func Ready(g *plan.Gate, name string) (note string, err error) {
+func Ready(g *gates.Gate, name string) (note string, err error) {
 	name = cmp.Or(name, g.Baseline)
 	if name == "" {
 		return "", nil
 	}
 	dir, _, err := baseline.Store{Dir: baseline.Default}.Find(name)
 	if missing := (*baseline.Missing)(nil); errors.As(err, &missing) {
-		if g.NoBaseline != plan.BaselineOptional {
+		if g.NoBaseline != gates.BaselineOptional {
 			note = fmt.Sprintf("the gate will be inconclusive: %v (--no-baseline ok passes without)", err)
 		}
 		return note, nil

@@ -19,7 +19,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/gate"
-	"llmparity/internal/plan"
+	"llmparity/internal/gates"
 	"llmparity/internal/record"
 )
 
@@ -159,7 +159,7 @@ func (s simulated) changed(n int, seed uint64, change func(*record.Run)) []*comp
 
 // outcomes counts how gates over pairs of runs end. All of one side are held against all of the other: the share is
 // that of independent pairs, only less certain than so many would make it.
-func outcomes(g *plan.Gate, base, now []*compare.Result) map[compare.GateStatus]float64 {
+func outcomes(g *gates.Gate, base, now []*compare.Result) map[compare.GateStatus]float64 {
 	out := map[compare.GateStatus]float64{}
 	for _, b := range base {
 		for _, n := range now {
@@ -188,9 +188,9 @@ func counted(all []*compare.Result) string {
 	return fmt.Sprintf("%d to %d", least, most)
 }
 
-func changes(t testing.TB, texts ...string) *plan.Gate {
+func changes(t testing.TB, texts ...string) *gates.Gate {
 	t.Helper()
-	g := &plan.Gate{}
+	g := &gates.Gate{}
 	for _, text := range texts {
 		if err := g.ChangeFlag(text); err != nil {
 			t.Fatal(err)
@@ -206,7 +206,7 @@ func TestOfEqualsAtMostOneGateInTwentyFails(t *testing.T) {
 	for _, s := range []simulated{{launches: 10, cells: 1, cv: 0.05, memory: 0.015}, {launches: 7, cells: 3, cv: 0.10},
 		{launches: 30, cells: 1, cv: 0.06, memory: 0.02, until: 0.04}} {
 		base, now := s.results(runs, 1), s.results(runs, 2)
-		for name, g := range map[string]*plan.Gate{"no worse at all": strict, "a few percent": usual} {
+		for name, g := range map[string]*gates.Gate{"no worse at all": strict, "a few percent": usual} {
 			got := outcomes(g, base, now)
 			t.Logf("%s launches a side, %d cells, CV %.0f%%, %s: %s", counted(append(base, now...)), s.cells,
 				100*s.cv, name, shares(got))

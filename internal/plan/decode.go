@@ -191,7 +191,7 @@ func (r *reader) value(n ast.Node, into reflect.Value, path string) error {
 		into.Set(made)
 		return nil
 	}
-	if x, ok := into.Addr().Interface().(node); ok {
+	if x := nodeOf(into.Addr().Interface()); x != nil {
 		return x.read(r, n, path)
 	}
 	switch into.Kind() {

@@ -11,6 +11,7 @@ import (
 
 	"llmparity/internal/fault"
 	"llmparity/internal/figure"
+	"llmparity/internal/gates"
 	"llmparity/internal/plan"
 )
 
@@ -48,20 +49,20 @@ func TestAGateIsReadAndWritten(t *testing.T) {
 		}
 		return f
 	}
-	want := &plan.Gate{Level: plan.GateError, Failed: plan.GateWarn, Gone: plan.GateOff,
-		Inconclusive: plan.GateWarn, Baseline: "main",
+	want := &gates.Gate{Level: gates.Error, Failed: gates.Warn, Gone: gates.Off,
+		Inconclusive: gates.Warn, Baseline: "main",
 		NoBaseline: "ok", UnderTest: []string{"engine", "browser", "kernels"}, Detect: 0.125,
-		Limits: []plan.GateLimit{{Figure: row("peak_pss"), Max: new(900.0)},
-			{Figure: row("decode_tps"), Min: new(20.0), GateScope: plan.GateScope{Engine: "webllm"}},
-			{Figure: row("decode_tokens_per_s"), Min: new(50.0), GateScope: plan.GateScope{Engine: "llamacpp"},
-				Level: plan.GateWarn},
+		Limits: []gates.Limit{{Figure: row("peak_pss"), Max: new(900.0)},
+			{Figure: row("decode_tps"), Min: new(20.0), Scope: gates.Scope{Engine: "webllm"}},
+			{Figure: row("decode_tokens_per_s"), Min: new(50.0), Scope: gates.Scope{Engine: "llamacpp"},
+				Level: gates.Warn},
 			{Figure: row("ttft"), Min: new(1.0), Max: new(500.5),
-				GateScope: plan.GateScope{Model: "tiny", Prompt: "2"}}},
-		Changes: []plan.GateChange{{Figure: row("decode_tps"), Change: -0.05},
+				Scope: gates.Scope{Model: "tiny", Prompt: "2"}}},
+		Changes: []gates.Change{{Figure: row("decode_tps"), Change: -0.05},
 			{Figure: row("peak_pss"), Change: 0.03},
 			{Figure: row("ttft"), Change: 0.1, Detect: 0.4,
-				GateScope: plan.GateScope{Engine: "exec:./mine --fast"}, Level: plan.GateWarn}},
-		Parity: &plan.GateParity{MinAgreement: 0.995, FirstDiffers: 32, With: plan.TheBaseline}}
+				Scope: gates.Scope{Engine: "exec:./mine --fast"}, Level: gates.Warn}},
+		Parity: &gates.Parity{MinAgreement: 0.995, FirstDiffers: 32, With: gates.TheBaseline}}
 	if !reflect.DeepEqual(g, want) {
 		t.Errorf("got  %+v\nwant %+v", g, want)
 	}
@@ -139,7 +140,7 @@ func TestAGateIsRefused(t *testing.T) {
 // The old name of inconclusive is read for one release more, and written by the new one.
 func TestGateReadsTheOldNameOfInconclusive(t *testing.T) {
 	g, err := plan.ParseGate([]byte("unknown: warn\npeak_pss: {max: 1}"), "f")
-	if err != nil || g.Inconclusive != plan.GateWarn || !g.OldName {
+	if err != nil || g.Inconclusive != gates.Warn || !g.OldName {
 		t.Fatalf("%v %+v", err, g)
 	}
 	if written, err := yaml.Marshal(g); err != nil || strings.Contains(string(written), "unknown") {
@@ -178,7 +179,7 @@ func TestGateUnderTest(t *testing.T) {
 		"all":     "engine library kernels browser settings system",
 		"library": "library kernels", "kernels": "kernels",
 		"all,model": "engine library kernels browser model settings system", "browser": "browser"} {
-		g := plan.Gate{}
+		g := gates.Gate{}
 		if list != "" {
 			g.UnderTest = strings.Split(list, ",")
 		}
@@ -195,7 +196,7 @@ func TestGateUnderTest(t *testing.T) {
 }
 
 func TestAGateOfFlags(t *testing.T) {
-	g := &plan.Gate{}
+	g := &gates.Gate{}
 	for _, err := range []error{g.MaxFlag("peak_pss_mb=900"), g.MinFlag("decode_tps=20"),
 		g.ChangeFlag("ttft_ms=+10%")} {
 		if err != nil {
@@ -205,7 +206,7 @@ func TestAGateOfFlags(t *testing.T) {
 	if g.Validate() != nil || g.Empty() || len(g.Limits) != 2 || g.Changes[0].Change != 0.1 {
 		t.Errorf("%+v", g)
 	}
-	if !new(plan.Gate).Empty() {
+	if !new(gates.Gate).Empty() {
 		t.Error("a gate without anything is not empty")
 	}
 	for _, err := range []error{g.MaxFlag("peak_pss_mb"), g.MinFlag("nothing=1"), g.MaxFlag("ttft=x"),

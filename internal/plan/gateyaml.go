@@ -9,53 +9,37 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/figure"
+	"llmparity/internal/gates"
 	"llmparity/internal/nearest"
 )
 
 // gateText is a gate as it is written, beside its limits, which have figures' names.
 type gateText struct {
-	Level        GateLevel     `yaml:"level"`
-	Failed       GateLevel     `yaml:"failed"`
-	Gone         GateLevel     `yaml:"gone"`
-	Inconclusive GateLevel     `yaml:"inconclusive"`
-	Unknown      GateLevel     `yaml:"unknown"` // the former name of inconclusive
+	Level        gates.Level   `yaml:"level"`
+	Failed       gates.Level   `yaml:"failed"`
+	Gone         gates.Level   `yaml:"gone"`
+	Inconclusive gates.Level   `yaml:"inconclusive"`
+	Unknown      gates.Level   `yaml:"unknown"` // the former name of inconclusive
 	NoBaseline   string        `yaml:"no_baseline"`
 	UnderTest    []string      `yaml:"under_test"`
 	Detect       string        `yaml:"detect"`
 	Baseline     string        `yaml:"baseline"`
 	Changes      figureChanges `yaml:"vs_baseline"`
-	Parity       *GateParity   `yaml:"parity"`
-}
-
-// changeText and parityText are checks as they are written.
-type changeText struct {
-	Change    string `yaml:"change"`
-	Detect    string `yaml:"detect,omitempty"`
-	GateScope `yaml:",inline"`
-	Level     GateLevel `yaml:"level,omitempty"`
-}
-
-type parityText struct {
-	MinAgreement string `yaml:"min_agreement,omitempty"`
-	FirstDiffers int    `yaml:"first_divergence,omitempty"`
-	With         string `yaml:"with,omitempty"`
-	GateScope    `yaml:",inline"`
-	Level        GateLevel `yaml:"level,omitempty"`
+	Parity       *gates.Parity `yaml:"parity"`
 }
 
 // ParseGate reads a file of thresholds: what stands below `gate:` in a plan, with or without that word. file names it
 // in errors, which carry the line.
-func ParseGate(text []byte, file string) (*Gate, error) { return parseGate(text, file, false) }
+func ParseGate(text []byte, file string) (*gates.Gate, error) { return parseGate(text, file, false) }
 
 // GateIn reads the gate of a plan's text alone, whatever else stands there; nil where it has none.
-func GateIn(text []byte, file string) (*Gate, error) { return parseGate(text, file, true) }
+func GateIn(text []byte, file string) (*gates.Gate, error) { return parseGate(text, file, true) }
 
-func parseGate(text []byte, file string, inPlan bool) (*Gate, error) {
+func parseGate(text []byte, file string, inPlan bool) (*gates.Gate, error) {
 	g, err := decodeGate(text, inPlan)
 	if err != nil {
 		return nil, yamlFault(err, file)
@@ -66,7 +50,7 @@ func parseGate(text []byte, file string, inPlan bool) (*Gate, error) {
 	return g, nil
 }
 
-func decodeGate(text []byte, inPlan bool) (g *Gate, err error) {
+func decodeGate(text []byte, inPlan bool) (g *gates.Gate, err error) {
 	defer survive(&err)
 	r, err := open(text, "gate")
 	if err != nil {
@@ -91,11 +75,39 @@ func decodeGate(text []byte, inPlan bool) (g *Gate, err error) {
 	if body, err = r.follow(body, "gate"); err != nil {
 		return nil, err
 	}
-	g = &Gate{}
-	return g, g.read(r, body, "gate")
+	g = &gates.Gate{}
+	return g, (*gateNode)(g).read(r, body, "gate")
 }
 
-func (g *Gate) read(r *reader, n ast.Node, path string) error {
+// Parts of a gate read themselves, as other nodes do; their types are of a package that knows no YAML nodes.
+type (
+	gateNode   gates.Gate
+	limitNode  gates.Limit
+	changeNode gates.Change
+	parityNode gates.Parity
+	levelNode  gates.Level
+)
+
+// nodeOf is a value that reads itself; nil: it does not.
+func nodeOf(v any) node {
+	switch v := v.(type) {
+	case node:
+		return v
+	case *gates.Gate:
+		return (*gateNode)(v)
+	case *gates.Limit:
+		return (*limitNode)(v)
+	case *gates.Change:
+		return (*changeNode)(v)
+	case *gates.Parity:
+		return (*parityNode)(v)
+	case *gates.Level:
+		return (*levelNode)(v)
+	}
+	return nil
+}
+
+func (g *gateNode) read(r *reader, n ast.Node, path string) error {
 	entries, err := r.entries(n, path)
 	if err != nil {
 		return err
@@ -106,7 +118,7 @@ func (g *Gate) read(r *reader, n ast.Node, path string) error {
 	for _, e := range entries {
 		row, err := figure.Find(e.name)
 		if err == nil {
-			err = g.readLimits(r, row, e.value, join(path, e.name))
+			err = readLimits(r, g, row, e.value, join(path, e.name))
 		} else if fields = append(fields, e); known[e.name] != nil {
 			err = nil
 		} else {
@@ -131,16 +143,16 @@ func (g *Gate) read(r *reader, n ast.Node, path string) error {
 	}
 	if t.Inconclusive != "" && t.Unknown != "" {
 		err = errors.New("unknown: inconclusive says it too; leave it out")
-	} else if g.Detect, err = regression(t.Detect); err != nil {
+	} else if g.Detect, err = gates.ParseRegression(t.Detect); err != nil {
 		err = fmt.Errorf("detect: %w", err)
 	} else {
-		err = g.valid()
+		err = (*gates.Gate)(g).Valid()
 	}
 	return r.placed(n, path, err)
 }
 
-func (g *Gate) readLimits(r *reader, f *figure.Row, n ast.Node, path string) error {
-	var limits []GateLimit
+func readLimits(r *reader, g *gateNode, f *figure.Row, n ast.Node, path string) error {
+	var limits []gates.Limit
 	err := r.value(n, reflect.ValueOf(&limits).Elem(), path)
 	for _, l := range limits {
 		l.Figure = f
@@ -149,28 +161,28 @@ func (g *Gate) readLimits(r *reader, f *figure.Row, n ast.Node, path string) err
 	return err
 }
 
-func (l *GateLimit) read(r *reader, n ast.Node, path string) error {
+func (l *limitNode) read(r *reader, n ast.Node, path string) error {
 	if !grouped(n) {
 		return mistyped(n, path, "a limit such as {max: 900}")
 	}
 	if err := r.group(n, reflect.ValueOf(l).Elem(), path); err != nil {
 		return err
 	}
-	return r.placed(n, path, l.valid())
+	return r.placed(n, path, (*gates.Limit)(l).Valid())
 }
 
-func (l *GateLevel) read(_ *reader, n ast.Node, path string) error {
+func (l *levelNode) read(_ *reader, n ast.Node, path string) error {
 	if err := simple(n, reflect.ValueOf(l).Elem(), path); err != nil {
 		return err
 	}
-	if err := l.valid(); err != nil {
+	if err := gates.Level(*l).Valid(); err != nil {
 		return wrong(n, path, "%s", err)
 	}
 	return nil
 }
 
 // figureChanges are written as a group, by their figures' names.
-type figureChanges []GateChange
+type figureChanges []gates.Change
 
 func (all *figureChanges) read(r *reader, n ast.Node, path string) error {
 	if !grouped(n) {
@@ -185,13 +197,13 @@ func (all *figureChanges) read(r *reader, n ast.Node, path string) error {
 		if err != nil {
 			return wrong(e.key, path, "%s", err)
 		}
-		var list []GateChange
+		var list []gates.Change
 		if err := r.value(e.value, reflect.ValueOf(&list).Elem(), join(path, e.name)); err != nil {
 			return err
 		}
 		for i, c := range list {
 			c.Figure = row
-			if err := c.valid(); err != nil {
+			if err := c.Valid(); err != nil {
 				return r.placed(n, path, fmt.Errorf("%s[%d]: %w", e.name, i, err))
 			}
 			*all = append(*all, c)
@@ -200,8 +212,8 @@ func (all *figureChanges) read(r *reader, n ast.Node, path string) error {
 	return nil
 }
 
-func (c *GateChange) read(r *reader, n ast.Node, path string) error {
-	t := changeText{}
+func (c *changeNode) read(r *reader, n ast.Node, path string) error {
+	t := gates.ChangeText{}
 	if text, ok := single(n); ok {
 		t.Change = text
 	} else if err := r.group(n, reflect.ValueOf(&t).Elem(), path); err != nil {
@@ -210,91 +222,30 @@ func (c *GateChange) read(r *reader, n ast.Node, path string) error {
 	if t.Change == "" {
 		return wrong(begin(n), path, "there is no change: give one such as -5%%")
 	}
-	c.GateScope, c.Level = t.GateScope, t.Level
+	c.Scope, c.Level = t.Scope, t.Level
 	var err error
-	if c.Change, err = ParseShare(t.Change); err != nil {
+	if c.Change, err = gates.ParseShare(t.Change); err != nil {
 		err = fmt.Errorf("change: %w", err)
-	} else if c.Detect, err = regression(t.Detect); err != nil {
+	} else if c.Detect, err = gates.ParseRegression(t.Detect); err != nil {
 		err = fmt.Errorf("detect: %w", err)
 	}
 	return r.placed(n, path, err)
 }
 
-// regression reads one that passing checks must rule out, which has no sign of its own; 0: none is named.
-func regression(text string) (float64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	v, err := ParseShare(text)
-	if err == nil && v == 0 {
-		err = errors.New("no number of launches rules out a change of nothing: give a share such as 15%")
-	}
-	return v, cmp.Or(err, validDetect(v))
-}
-
-func (p *GateParity) read(r *reader, n ast.Node, path string) error {
+func (p *parityNode) read(r *reader, n ast.Node, path string) error {
 	if !grouped(n) {
 		return mistyped(n, path, "what parity must be, such as {min_agreement: 100%}")
 	}
-	t := parityText{}
+	t := gates.ParityText{}
 	if err := r.group(n, reflect.ValueOf(&t).Elem(), path); err != nil {
 		return err
 	}
-	p.FirstDiffers, p.With, p.GateScope, p.Level = t.FirstDiffers, t.With, t.GateScope, t.Level
+	p.FirstDiffers, p.With, p.Scope, p.Level = t.FirstDiffers, t.With, t.Scope, t.Level
 	if t.MinAgreement != "" {
 		var err error
-		if p.MinAgreement, err = ParseShare(t.MinAgreement); err != nil {
+		if p.MinAgreement, err = gates.ParseShare(t.MinAgreement); err != nil {
 			return r.placed(n, path, fmt.Errorf("min_agreement: %w", err))
 		}
 	}
-	return r.placed(n, path, p.valid())
-}
-
-// MarshalYAML writes the section so that it is read again as the same.
-func (g Gate) MarshalYAML() (any, error) {
-	out := yaml.MapSlice{}
-	put := func(name string, value any) {
-		if !reflect.ValueOf(value).IsZero() {
-			out = append(out, yaml.MapItem{Key: name, Value: value})
-		}
-	}
-	put("level", g.Level)
-	put("failed", g.Failed)
-	put("gone", g.Gone)
-	put("inconclusive", g.Inconclusive)
-	put("no_baseline", g.NoBaseline)
-	put("under_test", strings.Join(g.UnderTest, ","))
-	put("detect", shareOrNone(g.Detect))
-	put("baseline", g.Baseline)
-	var limits, changes yaml.MapSlice
-	for _, l := range g.Limits {
-		byFigure(&limits, l.Figure, l)
-	}
-	for _, c := range g.Changes {
-		byFigure(&changes, c.Figure, changeText{signed(c.Change), shareOrNone(c.Detect), c.GateScope, c.Level})
-	}
-	out = append(out, limits...)
-	put("vs_baseline", changes)
-	if p := g.Parity; p != nil {
-		put("parity", parityText{shareOrNone(p.MinAgreement), p.FirstDiffers, p.With, p.GateScope, p.Level})
-	}
-	return out, nil
-}
-
-// byFigure keeps checks of one figure under one name.
-func byFigure(all *yaml.MapSlice, f *figure.Row, check any) {
-	for i, item := range *all {
-		if item.Key == f.Column.Name {
-			(*all)[i].Value = append(item.Value.([]any), check)
-			return
-		}
-	}
-	*all = append(*all, yaml.MapItem{Key: f.Column.Name, Value: []any{check}})
-}
-
-func shareOrNone(v float64) string {
-	if v == 0 {
-		return ""
-	}
-	return share(v)
+	return r.placed(n, path, (*gates.Parity)(p).Valid())
 }

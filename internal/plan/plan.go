@@ -19,6 +19,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/gates"
 )
 
 // Plan is what to run. Every combination of engine and prompt is a cell.
@@ -65,7 +66,7 @@ type Plan struct {
 	Exclude    []Cells  `yaml:"exclude,omitempty"`
 	Traffic    *Traffic `yaml:"traffic,omitempty"`
 	Deployment `yaml:",inline"`
-	Gate       *Gate `yaml:"gate,omitempty"`
+	Gate       *gates.Gate `yaml:"gate,omitempty"`
 
 	// Sections are what it says to engines, by the names of the sections.
 	Sections map[string]engine.Section `yaml:"-"`

@@ -14,6 +14,7 @@ import (
 
 	"llmparity/assets/plans"
 	"llmparity/internal/figure"
+	"llmparity/internal/gates"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 	"llmparity/internal/schematest"
@@ -56,7 +57,7 @@ func planSchema() schematest.Options {
 			Types: map[reflect.Type]string{
 				reflect.TypeFor[plan.Duration](): duration, reflect.TypeFor[plan.Percent](): percent,
 				reflect.TypeFor[plan.Cells](): cellsRef,
-				reflect.TypeFor[plan.Gate]():  gateSchema(), reflect.TypeFor[plan.Group](): groupSchema,
+				reflect.TypeFor[gates.Gate](): gateSchema(), reflect.TypeFor[plan.Group](): groupSchema,
 				reflect.TypeFor[plan.UntilCI](): `{"oneOf": [` + percent + `, ` + schematest.Own + `]}`,
 			},
 			More: map[reflect.Type]string{

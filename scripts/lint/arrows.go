@@ -33,7 +33,7 @@ var importers = map[string]string{
 	"internal/reproduce": "cmd",
 	"internal/resolve":   "cmd internal/dryrun internal/fit",
 	"internal/run":       "cmd internal/progress internal/resolve",
-	"internal/plan":      "cmd internal/doctor internal/reproduce internal/resolve internal/run compare/gate",
+	"internal/plan":      "cmd internal/doctor internal/reproduce internal/resolve internal/run",
 	"internal/engine": "cmd browser examples native internal/doctor internal/dryrun internal/inspect internal/kinds " +
 		"internal/model internal/plan internal/prompts internal/reproduce internal/resolve internal/run",
 	"internal/sample": "cmd browser native internal/doctor internal/engine internal/fit internal/reproduce " +
@@ -52,7 +52,7 @@ var importers = map[string]string{
 // imports has all that a package may import of ours. One without a row may import what importers lets it.
 var imports = map[string]string{
 	"compare":          "internal/accuracy internal/fault internal/figure internal/record",
-	"compare/gate":     "compare internal/baseline internal/fault internal/figure internal/plan internal/record",
+	"compare/gate":     "compare internal/baseline internal/fault internal/figure internal/gates internal/record",
 	"compare/parity":   "internal/figure internal/record",
 	"compare/explain":  "compare/stats internal/record",
 	"compare/evidence": "compare/explain compare/stats internal/figure internal/record",
@@ -63,6 +63,7 @@ var imports = map[string]string{
 	"internal/record":  "internal/fault internal/whole",
 	"internal/figure":  "compare/stats internal/nearest internal/record",
 	"internal/fault":   "",
+	"internal/gates":   "internal/figure",
 }
 
 // againstArrows finds imports that the tables do not have.

@@ -1,6 +1,11 @@
-package plan
+// Package gates is what a gate asks of a run: limits of figures, how much worse than a baseline run they may be, and
+// whether engines must generate the same tokens. It reads flags and writes YAML.
+//
+// It judges nothing: package compare/gate does. It knows no nodes of a YAML file: package plan reads those.
+package gates
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -11,18 +16,18 @@ import (
 	"llmparity/internal/figure"
 )
 
-// GateLevel is what becomes of a check that does not hold.
-type GateLevel string
+// Level is what becomes of a check that does not hold.
+type Level string
 
 // The levels.
 const (
-	GateError GateLevel = "error" // the gate fails
-	GateWarn  GateLevel = "warn"  // it is said
-	GateOff   GateLevel = "off"   // nobody looks
+	Error Level = "error" // the gate fails
+	Warn  Level = "warn"  // it is said
+	Off   Level = "off"   // nobody looks
 )
 
-// GateLevels lists them.
-func GateLevels() []string { return []string{string(GateError), string(GateWarn), string(GateOff)} }
+// Levels lists them.
+func Levels() []string { return []string{string(Error), string(Warn), string(Off)} }
 
 // Gate is what a run must keep to, a plan's section `gate` or a file of its own: limits of figures, how much worse than
 // a baseline they may be, and whether engines must say the same words. A level that is not given is the gate's; the
@@ -34,45 +39,45 @@ func GateLevels() []string { return []string{string(GateError), string(GateWarn)
 //	  vs_baseline: {decode_tps: -5%, peak_pss_mb: +3%, ttft_ms: {change: +10%, level: warn}}
 //	  parity: {min_agreement: 100%}
 type Gate struct {
-	Level  GateLevel // of checks that have none of their own
-	Failed GateLevel // of launches that failed; empty: error
-	Gone   GateLevel // of cells that the baseline has and the run has not; empty: error
+	Level  Level // of checks that have none of their own
+	Failed Level // of launches that failed; empty: error
+	Gone   Level // of cells that the baseline has and the run has not; empty: error
 	// Inconclusive is what becomes of a gate with checks that could not be decided: error makes it inconclusive, warn
 	// lets it pass with a warning, off lets it pass; empty: error.
-	Inconclusive GateLevel
+	Inconclusive Level
 	OldName      bool     // Inconclusive was written as unknown, its name until now
 	NoBaseline   string   // BaselineOptional: pass without one; empty: inconclusive
 	UnderTest    []string // what may differ from the baseline run; empty: everything but the model and the machine
 	Detect       float64  // a share: what passing checks must rule out; 0: the figure's
 	Baseline     string   // by its name in the store, or a run's folder; empty: none
-	Limits       []GateLimit
-	Changes      []GateChange
-	Parity       *GateParity // nil: nobody asks
+	Limits       []Limit
+	Changes      []Change
+	Parity       *Parity // nil: nobody asks
 }
 
-// GateScope restricts a check to some cells; what is empty restricts nothing.
-type GateScope struct {
+// Scope restricts a check to some cells; what is empty restricts nothing.
+type Scope struct {
 	Engine string `yaml:"engine,omitempty"`
 	Model  string `yaml:"model,omitempty"`
 	Prompt string `yaml:"prompt,omitempty"` // its number in the plan, or its text
 }
 
-// GateLimit bounds a figure.
-type GateLimit struct {
-	Figure    *figure.Row `yaml:"-"`
-	Min       *float64    `yaml:"min,omitempty"`
-	Max       *float64    `yaml:"max,omitempty"`
-	GateScope `yaml:",inline"`
-	Level     GateLevel `yaml:"level,omitempty"`
+// Limit bounds a figure.
+type Limit struct {
+	Figure *figure.Row `yaml:"-"`
+	Min    *float64    `yaml:"min,omitempty"`
+	Max    *float64    `yaml:"max,omitempty"`
+	Scope  `yaml:",inline"`
+	Level  Level `yaml:"level,omitempty"`
 }
 
-// GateChange says how much worse than the baseline's a figure may be.
-type GateChange struct {
+// Change says how much worse than the baseline's a figure may be.
+type Change struct {
 	Figure *figure.Row
 	Change float64 // the tolerance, a share: -0.05 lets it fall by 5%, 0.03 lets it rise by 3%
 	Detect float64 // as the gate's, for this figure; 0: the gate's
-	GateScope
-	Level GateLevel
+	Scope
+	Level Level
 }
 
 // What words are held against.
@@ -81,13 +86,13 @@ const (
 	TheBaseline  = "baseline" // the same cell of the baseline
 )
 
-// GateParity says how alike words must be.
-type GateParity struct {
+// Parity says how alike words must be.
+type Parity struct {
 	MinAgreement float64 // the share of tokens before the first difference; 1: all
 	FirstDiffers int     // the first different token, from 1, may not come before this one; 0: any
 	With         string  // OtherEngines, TheBaseline; empty: OtherEngines
-	GateScope
-	Level GateLevel
+	Scope
+	Level Level
 }
 
 // BaselineOptional is the value of no_baseline that lets a gate pass where there is no baseline run yet.
@@ -120,7 +125,7 @@ const (
 
 // DetectOf is the smallest regression, as a signed share of the baseline, that a passing check must rule out: never
 // less than its tolerance.
-func (g *Gate) DetectOf(c GateChange) float64 {
+func (g *Gate) DetectOf(c Change) float64 {
 	size := DetectTime
 	if strings.HasSuffix(c.Figure.Column.Name, "_mb") {
 		size = DetectMemory
@@ -154,14 +159,14 @@ func (g *Gate) Tests(what string) bool {
 func (g *Gate) Empty() bool { return g == nil || len(g.Limits)+len(g.Changes) == 0 && g.Parity == nil }
 
 // LevelOf is a check's own level, else the gate's.
-func (g *Gate) LevelOf(own GateLevel) GateLevel {
+func (g *Gate) LevelOf(own Level) Level {
 	switch {
 	case own != "":
 		return own
 	case g.Level != "":
 		return g.Level
 	}
-	return GateError
+	return Error
 }
 
 // Validate looks at a gate that was read or that flags made. Whoever asks for nothing is told so: a gate that judges
@@ -170,44 +175,45 @@ func (g *Gate) Validate() error {
 	if g == nil {
 		return nil
 	}
-	if err := g.valid(); err != nil {
+	if err := g.Valid(); err != nil {
 		return fmt.Errorf("gate.%w", err)
 	}
 	return nil
 }
 
-// valid gives an error that begins with the field.
-func (g *Gate) valid() error {
+// Valid gives an error that begins with the field.
+func (g *Gate) Valid() error {
 	for _, c := range []struct {
 		field string
 		err   error
-	}{{"level", g.Level.valid()}, {"failed", g.Failed.valid()}, {"gone", g.Gone.valid()},
-		{"inconclusive", g.Inconclusive.valid()}, {"no_baseline", validNoBaseline(g.NoBaseline)},
+	}{{"level", g.Level.Valid()}, {"failed", g.Failed.Valid()}, {"gone", g.Gone.Valid()},
+		{"inconclusive", g.Inconclusive.Valid()}, {"no_baseline", validNoBaseline(g.NoBaseline)},
 		{"under_test", validUnderTest(g.UnderTest)}, {"detect", validDetect(g.Detect)}} {
 		if c.err != nil {
 			return fmt.Errorf("%s: %w", c.field, c.err)
 		}
 	}
 	for _, l := range g.Limits {
-		if err := l.valid(); err != nil {
+		if err := l.Valid(); err != nil {
 			return fmt.Errorf("%s: %w", l.Figure.Column.Name, err)
 		}
 	}
 	for _, c := range g.Changes {
-		if err := c.valid(); err != nil {
+		if err := c.Valid(); err != nil {
 			return fmt.Errorf("vs_baseline.%s: %w", c.Figure.Column.Name, err)
 		}
 	}
 	if g.Parity != nil {
-		if err := g.Parity.valid(); err != nil {
+		if err := g.Parity.Valid(); err != nil {
 			return fmt.Errorf("parity: %w", err)
 		}
 	}
 	return nil
 }
 
-func (l GateLevel) valid() error {
-	if l == "" || slices.Contains(GateLevels(), string(l)) {
+// Valid tells whether it is one of the levels, or none.
+func (l Level) Valid() error {
+	if l == "" || slices.Contains(Levels(), string(l)) {
 		return nil
 	}
 	return fmt.Errorf("%q, use error, warn or off", string(l))
@@ -237,17 +243,19 @@ func validDetect(share float64) error {
 	return nil
 }
 
-func (l GateLimit) valid() error {
+// Valid tells whether there is anything that it allows.
+func (l Limit) Valid() error {
 	switch {
 	case l.Min == nil && l.Max == nil:
 		return errors.New("there is no limit: give max or min")
 	case l.Min != nil && l.Max != nil && *l.Min > *l.Max:
 		return fmt.Errorf("min is %s and max is %s: nothing lies between them", decimal(*l.Min), decimal(*l.Max))
 	}
-	return l.Level.valid()
+	return l.Level.Valid()
 }
 
-func (c GateChange) valid() error {
+// Valid tells whether it lets the figure become worse, and by how much.
+func (c Change) Valid() error {
 	switch {
 	case c.Figure.Better == figure.Neither:
 		return errors.New("more of it is neither better nor worse; give it a min or a max instead")
@@ -261,10 +269,11 @@ func (c GateChange) valid() error {
 	if err := validDetect(c.Detect); err != nil {
 		return fmt.Errorf("detect: %w", err)
 	}
-	return c.Level.valid()
+	return c.Level.Valid()
 }
 
-func (p GateParity) valid() error {
+// Valid tells whether it asks for anything.
+func (p Parity) Valid() error {
 	switch {
 	case p.MinAgreement < 0 || p.MinAgreement > 1:
 		return fmt.Errorf("min_agreement: %s, give a share from 0%% to 100%%", share(p.MinAgreement))
@@ -275,7 +284,7 @@ func (p GateParity) valid() error {
 	case p.With != "" && p.With != OtherEngines && p.With != TheBaseline:
 		return fmt.Errorf("with: %q, use engines or baseline", p.With)
 	}
-	return p.Level.valid()
+	return p.Level.Valid()
 }
 
 // ParseShare reads a change as people write one: -5%, +3%, 0%.
@@ -286,6 +295,18 @@ func ParseShare(text string) (float64, error) {
 		return 0, fmt.Errorf("%q is no share such as -5%%, +3%% or 100%%", text)
 	}
 	return math.Round(v*1e6) / 1e8, nil // as exactly as one is written
+}
+
+// ParseRegression reads one that passing checks must rule out, which has no sign of its own; 0: none is named.
+func ParseRegression(text string) (float64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	v, err := ParseShare(text)
+	if err == nil && v == 0 {
+		err = errors.New("no number of launches rules out a change of nothing: give a share such as 15%")
+	}
+	return v, cmp.Or(err, validDetect(v))
 }
 
 // ParseLimit reads a limit's number.
@@ -299,15 +320,15 @@ func ParseLimit(text string) (float64, error) {
 
 // MaxFlag, MinFlag and ChangeFlag add what flags say: figure=number, figure=share.
 func (g *Gate) MaxFlag(text string) error {
-	return g.limitFlag(text, func(l *GateLimit, v float64) { l.Max = &v })
+	return g.limitFlag(text, func(l *Limit, v float64) { l.Max = &v })
 }
 
 // MinFlag adds a lower limit.
 func (g *Gate) MinFlag(text string) error {
-	return g.limitFlag(text, func(l *GateLimit, v float64) { l.Min = &v })
+	return g.limitFlag(text, func(l *Limit, v float64) { l.Min = &v })
 }
 
-func (g *Gate) limitFlag(text string, set func(*GateLimit, float64)) error {
+func (g *Gate) limitFlag(text string, set func(*Limit, float64)) error {
 	row, value, err := flagFigure(text, "900")
 	if err != nil {
 		return err
@@ -316,7 +337,7 @@ func (g *Gate) limitFlag(text string, set func(*GateLimit, float64)) error {
 	if err != nil {
 		return err
 	}
-	l := GateLimit{Figure: row}
+	l := Limit{Figure: row}
 	set(&l, v)
 	g.Limits = append(g.Limits, l)
 	return nil
@@ -332,8 +353,8 @@ func (g *Gate) ChangeFlag(text string) error {
 	if err != nil {
 		return err
 	}
-	g.Changes = append(g.Changes, GateChange{Figure: row, Change: v})
-	return g.Changes[len(g.Changes)-1].valid()
+	g.Changes = append(g.Changes, Change{Figure: row, Change: v})
+	return g.Changes[len(g.Changes)-1].Valid()
 }
 
 // DetectFlag sets the smallest regression that passing checks must rule out: share, or figure=share for the checks of

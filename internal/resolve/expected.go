@@ -1,50 +1,51 @@
 package resolve
 
 import (
-	_ "embed"
-	"encoding/json"
-	"sync"
-
 	"llmparity/internal/tiny"
+	"llmparity/internal/tiny/reference"
 )
 
-// certain has what the tiny model says after the prompts of the built-in plans, as far as no rounding can change it.
-// A test works it out with the reference implementation, which is not part of the program.
-//
-//go:embed expected.json
-var certain []byte
+// sureMargin is by how much the first logit must lead the second for a token to be expected of every engine: far more
+// than what rounding moves in single precision. In half precision, and where sums are in another order with it, what is
+// said depends on all before.
+const sureMargin = 0.5
 
-// certainty is a prompt, how many tokens it has, and those that follow.
-type certainty struct {
-	Prompt string `json:"prompt"`
-	Tokens int    `json:"tokens"`
-	IDs    []int  `json:"ids"`
-}
+// mostChecked bounds prompts and texts whose tokens are worked out: ours takes its time, which grows with the square of
+// a text's length.
+const mostChecked = 256
 
-var certainties = sync.OnceValues(func() (all []certainty, err error) {
-	err = json.Unmarshal(certain, &all)
-	return all, err
-})
-
-// expected gives what the tiny model says after each prompt of a setup where that is known for certain; nil for other
-// models, and where weights and activations are computed in half precision.
+// expected gives what the tiny model says after each prompt of a setup, as far as no rounding can change it, by a plain
+// implementation of our own; nil for other models, for which that would take too long, and where weights and
+// activations are computed in half precision.
 func expected(s *Setup) (map[string][]int, error) {
 	if s.Model.SHA256 != tiny.SHA256 || s.Plan.DType == "f16" {
 		return nil, nil
 	}
-	all, err := certainties()
+	tokenizer, m, err := reference.Open(s.Model.Path)
 	if err != nil {
 		return nil, err
 	}
+	out := map[string][]int{}
 	longest := map[string]int{}
 	for _, shape := range s.Shapes {
 		longest[shape.Prompt] = max(longest[shape.Prompt], shape.MaxTokens)
 	}
-	out := map[string][]int{}
-	for _, c := range all {
-		if n := longest[c.Prompt]; n > 0 && c.Tokens+n <= s.Plan.Context { // else the engines say what is wrong with it
-			out[c.Prompt] = c.IDs[:min(n, len(c.IDs))]
+	for prompt, n := range longest {
+		ids := tokenizer.Encode(prompt)
+		if len(ids) == 0 || len(ids) > mostChecked || len(ids)+n > s.Plan.Context {
+			continue // the engines say what is wrong with it
 		}
+		greedy, margins, err := m.Greedy(ids, min(n, mostChecked))
+		if err != nil {
+			return nil, err
+		}
+		for i, margin := range margins {
+			if margin < sureMargin {
+				greedy = greedy[:i]
+				break
+			}
+		}
+		out[prompt] = greedy
 	}
 	return out, nil
 }

@@ -1,5 +1,5 @@
-// Package reference is a third opinion: a plain forward pass of a llama or qwen2, written for being read, against which
-// tests hold the real engines. Where two engines differ it shows which one is off.
+// Package reference is a third opinion: a plain forward pass of a llama or qwen2, to be read. Tests, and runs of
+// the tiny model, hold engines against it. Where two engines differ it shows which one is off.
 //
 // It is not an engine: one sequence, greedy only, F32 weights only, everything in memory, no threads.
 package reference

@@ -19,8 +19,9 @@ var Kind = &engine.Kind{
 	New: func(_ string, c engine.Config, s engine.Settings) engine.Engine { return New(*c.(*Config), s) },
 	Shared: []string{"dtype", "watchdog", "webllm-version", "profile-phases", string(engine.HeapSnapshot),
 		string(engine.SamplingProfile), string(engine.Trace), string(engine.CPUProfile)},
-	Axes: []string{engine.AxisVersion}, Version: page.WebLLM,
-	DTypes: []string{browser.F32, browser.F16}, DTypeOf: "weights, activations and KV cache",
+	Version: page.WebLLM, VersionAxis: versionAxis,
+	VersionHelp: "versions of WebLLM, fetched by npm once (default: the one that is built in)",
+	DTypes:      []string{browser.F32, browser.F16}, DTypeOf: "weights, activations and KV cache",
 	KVTypes: func(dtype string) []string {
 		if dtype == browser.F16 {
 			return []string{browser.F16}
@@ -44,6 +45,8 @@ var Kind = &engine.Kind{
 		return "", nil
 	},
 }
+
+const versionAxis = "webllm_version"
 
 // Config is what a user may choose of WebLLM and its browser.
 type Config struct {
@@ -86,7 +89,7 @@ func (c *Config) Fields() []engine.Field {
 			Help: "how much of the probabilities the model library sorts to sample: partial or full"},
 		{To: &c.Library, Flag: "model-lib", Key: "model_lib", Run: true, Instead: []string{"kernels", "sort"},
 			Help: "a model library for WebLLM, by its file or https address, in place of one that is compiled here"},
-		{To: &c.Bundle, Flag: "webllm-bundle", Key: "webllm_bundle", Run: true, Axis: engine.AxisVersion,
+		{To: &c.Bundle, Flag: "webllm-bundle", Key: "webllm_bundle", Run: true, Axis: versionAxis + "s",
 			Help: "a build of WebLLM: an ES module on disk"},
 	}
 }
@@ -112,7 +115,7 @@ func (c *Config) Complete(_ engine.Settings, m engine.Model) {
 // New makes the engine. It starts and fetches nothing.
 func New(c Config, s engine.Settings) *browser.WebLLM {
 	p := maker{Config: c, dtype: s.DType, dir: s.Cache}
-	b := bundle{dir: s.Cache, version: s.Version, file: c.Bundle}
+	b := bundle{dir: s.Cache, version: s.Versions[versionAxis], file: c.Bundle}
 	return browser.New(browser.Config{Chrome: c.Chrome, Launch: c.Launch, Adapter: browser.Adapter(c.Adapter),
 		Kernels: c.Kernels, DType: s.DType, Thread: browser.Thread(c.Thread), Watchdog: s.Watchdog,
 		Lacks: b.lacks(), Find: b.find, Package: p.make, KVDType: s.KVDType, PrefillChunk: prefillChunk})

@@ -9,14 +9,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 )
 
 // axisFlags are lists: every combination of their values is a setup or a cell.
 type axisFlags struct {
-	models, dtypes, kvTypes, versions, starts []string
-	inputs, outputs, batches, clients         []int
-	contexts, threadCounts                    []int
+	models, dtypes, kvTypes, starts   []string
+	inputs, outputs, batches, clients []int
+	contexts, threadCounts            []int
+	versions                          map[string]*[]string // by axis
 }
 
 func (f *axisFlags) register(flags *pflag.FlagSet) {
@@ -32,24 +34,35 @@ func (f *axisFlags) register(flags *pflag.FlagSet) {
 	texts(&f.dtypes, "dtype", dtypesHelp())
 	texts(&f.kvTypes, "kv-cache-dtype", kvTypesHelp())
 	texts(&f.starts, "start", "cold (the model's file is not in the page cache) or warm (it is), or both, as cells of their own")
-	texts(&f.versions, "webllm-version", "versions of WebLLM, fetched by npm once (default: the one that is built in)")
+	f.versions = map[string]*[]string{}
+	for _, k := range kinds.All {
+		if k.VersionAxis != "" {
+			f.versions[k.VersionList()] = new([]string)
+			texts(f.versions[k.VersionList()], axisFlag(k.VersionList()), k.VersionHelp)
+		}
+	}
 }
 
 // change puts into the plan what flags say.
 func (f *axisFlags) change(p *plan.Plan, given func(string) bool) error {
-	for _, axis := range []struct {
+	type axis struct {
 		flag, name string
 		texts      []string
 		numbers    []int
-	}{
+	}
+	all := []axis{
 		{"models", "models", f.models, nil}, {"input-len", "input_lengths", nil, f.inputs},
 		{"output-len", "output_lengths", nil, f.outputs},
 		{"batch-size", "batch_sizes", nil, f.batches}, {"concurrency", "concurrency", nil, f.clients},
 		{"contexts", "contexts", nil, f.contexts},
 		{"thread-counts", "thread_counts", nil, f.threadCounts}, {"dtype", "dtypes", f.dtypes, nil},
 		{"kv-cache-dtype", "kv_cache_dtypes", f.kvTypes, nil},
-		{"start", "starts", f.starts, nil}, {"webllm-version", "webllm_versions", f.versions, nil},
-	} {
+		{"start", "starts", f.starts, nil},
+	}
+	for list, values := range f.versions {
+		all = append(all, axis{axisFlag(list), list, *values, nil})
+	}
+	for _, axis := range all {
 		if !given(axis.flag) {
 			continue
 		}

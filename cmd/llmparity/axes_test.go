@@ -47,7 +47,8 @@ func TestFlagsAreAxes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := plan.Axes{InputLengths: []int{256, 512}, BatchSizes: []int{1, 8}, DTypes: []string{"f32", "f16"},
-		WebLLMVersions: []string{"0.2.86", "0.2.83"}, Contexts: []int{1024, 2048}, ThreadCounts: []int{1, 2},
+		VersionLists: map[string][]string{"webllm_version": {"0.2.86", "0.2.83"}},
+		Contexts:     []int{1024, 2048}, ThreadCounts: []int{1, 2},
 		Starts: []string{"warm", "cold"}}
 	got := p.Axes
 	if got.KVDTypes = nil; !reflect.DeepEqual(got, want) {

@@ -106,8 +106,8 @@ func (f *engineFlags) change(p *plan.Plan, given func(string) bool) {
 			p.Say(k.Section, said)
 		}
 		for _, field := range config.Fields() {
-			if field.Axis == engine.AxisVersion && given(field.Flag) {
-				p.WebLLMVersion, p.WebLLMVersions = "", nil
+			if field.Axis == k.VersionList() && given(field.Flag) {
+				p.Unversion(k.VersionAxis)
 			}
 		}
 	}
@@ -117,7 +117,7 @@ func (f *engineFlags) change(p *plan.Plan, given func(string) bool) {
 func (f *engineFlags) follow(p plan.Plan) {
 	was := f.chosen().Settings
 	f.choice = f.chosen().With(engine.Settings{Cache: was.Cache, Threads: cmp.Or(p.Threads, was.Threads, f.threads),
-		DType: cmp.Or(p.DType, was.DType, f.dtype), KVDType: p.KVDType, Version: p.WebLLMVersion, Slots: p.Slots,
+		DType: cmp.Or(p.DType, was.DType, f.dtype), KVDType: p.KVDType, Versions: p.Versions, Slots: p.Slots,
 		Keep: p.Cache == record.CacheOn, Timeout: time.Duration(p.Timeout), Watchdog: time.Duration(p.Watchdog)},
 		p.Sections)
 }
@@ -125,7 +125,6 @@ func (f *engineFlags) follow(p plan.Plan) {
 // complete writes into the plan what was chosen of engines by default. What is an axis has no one value.
 func (f *engineFlags) complete(p *plan.Plan, m engine.Model) {
 	threads := isAxis(*p, func(x plan.Axes) int { return len(x.ThreadCounts) })
-	versions := isAxis(*p, func(x plan.Axes) int { return len(x.WebLLMVersions) })
 	choice := *f.chosen()
 	if threads {
 		choice.Settings.Threads = 0
@@ -144,8 +143,10 @@ func (f *engineFlags) complete(p *plan.Plan, m engine.Model) {
 		if k.Heeds("watchdog") && p.Watchdog == 0 {
 			p.Watchdog = plan.Duration(engine.Watchdog)
 		}
-		if k.Version != "" && p.WebLLMVersion == "" && !versions && !says(k, p.Sections[k.Section]) {
-			p.WebLLMVersion = k.Version
+		if k.VersionAxis != "" && !p.Says(k.VersionList()) && !says(k, p.Sections[k.Section]) {
+			if err := p.Set(k.VersionList(), k.Version); err != nil {
+				panic(err) // it is an axis
+			}
 		}
 	}
 }
@@ -154,7 +155,7 @@ func (f *engineFlags) complete(p *plan.Plan, m engine.Model) {
 func says(k *engine.Kind, said engine.Section) bool {
 	return slices.ContainsFunc(k.Config().Fields(), func(f engine.Field) bool {
 		_, ok := said[f.Key]
-		return ok && f.Axis == engine.AxisVersion
+		return ok && f.Axis == k.VersionList()
 	})
 }
 

@@ -13,15 +13,18 @@ import (
 func listFlags() map[string]*regexp.Regexp {
 	number := regexp.MustCompile(`^[0-9]+$`)
 	word := regexp.MustCompile(`^[a-z]+[0-9]+(_[0-9a-z]+)?$`)
-	return map[string]*regexp.Regexp{
+	out := map[string]*regexp.Regexp{
 		"input-len": number, "output-len": number, "batch-size": number, "concurrency": number, "contexts": number,
 		"thread-counts": number,
 		"prompt-toks":   number, "gen-toks": number, "seqlens": number,
 		"dtype": word, "kv-cache-dtype": word, "start": regexp.MustCompile(`^(cold|warm)$`),
-		"webllm-version": regexp.MustCompile(`^[0-9]+(\.[0-9]+)+\S*$`),
-		"engines":        regexp.MustCompile(`^(` + strings.Join(kinds.All.Names(), "|") + `)$`),
-		"models":         regexp.MustCompile(`^.+$`),
+		"engines": regexp.MustCompile(`^(` + strings.Join(kinds.All.Names(), "|") + `)$`),
+		"models":  regexp.MustCompile(`^.+$`),
 	}
+	for _, name := range kinds.All.VersionAxes() {
+		out[strings.ReplaceAll(name, "_", "-")] = regexp.MustCompile(`^[0-9]+(\.[0-9]+)+\S*$`)
+	}
+	return out
 }
 
 // planFile is what a plan's file is called: never a value of a list.

@@ -49,8 +49,9 @@ func TestAPlanThatWasRunRepeatsTheRun(t *testing.T) {
 	}
 	first := filepath.Join(cmd.Dir, "results", "latest")
 	p := resolved(t, first)
-	want := plan.Plan{Threads: 2, DType: "f32", WebLLMVersion: page.WebLLM, Context: 1024}
-	got := plan.Plan{Threads: p.Threads, DType: p.DType, WebLLMVersion: p.WebLLMVersion, Context: p.Context}
+	versions := map[string]string{"webllm_version": page.WebLLM}
+	want := plan.Plan{Threads: 2, DType: "f32", Versions: versions, Context: 1024}
+	got := plan.Plan{Threads: p.Threads, DType: p.DType, Versions: p.Versions, Context: p.Context}
 	said := engine.Section{"kernels": "software", "sort": "full", "adapter": "swiftshader", "thread": "worker"}
 	if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(p.Sections["webllm"], said) {
 		t.Errorf("%+v, want %+v", got, want)

@@ -102,7 +102,7 @@ func cellOf(of *resolve.Cell) Cell {
 	c := Cell{Cell: of.ID, Setup: s.ID, Engine: of.Engine, Model: p.Model, Prompt: shape.PromptID,
 		InputTokens: shape.InputTokens, MaxTokens: shape.MaxTokens, Requests: resolve.Requests(shape), AtOnce: 1,
 		Context: max(s.Model.Context, p.Context, 0), DType: p.DType, KVDType: p.KVDType, Start: p.Start,
-		WebLLM: p.WebLLMVersion, Threads: p.Threads, Attempts: resolve.Attempts(*p),
+		WebLLM: p.Versions["webllm_version"], Threads: p.Threads, Attempts: resolve.Attempts(*p),
 		Launches: resolve.Launches(s, shape),
 		MemoryB:  of.Prediction.Best, HighB: of.Prediction.High, Risk: of.Prediction.Risk,
 		Seconds: of.Prediction.Seconds}

@@ -16,10 +16,10 @@ type Settings struct {
 	Cache    string // the program's cache folder
 	Threads  int
 	DType    string
-	KVDType  string // of the KV cache; empty: the engine's own
-	Version  string // of those that can be had; empty: the one that is built in
-	Slots    int    // requests that it must be able to do at once; 0: one
-	Keep     bool   // what a prompt left in a cache may serve the next one
+	KVDType  string            // of the KV cache; empty: the engine's own
+	Versions map[string]string // of engines that have several, by their axis; the one that is built in of others
+	Slots    int               // requests that it must be able to do at once; 0: one
+	Keep     bool              // what a prompt left in a cache may serve the next one
 	Timeout  time.Duration
 	Watchdog time.Duration // how long it may give no sign of life; 0: the engine's own
 }

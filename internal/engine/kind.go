@@ -41,10 +41,11 @@ type Kind struct {
 
 	// Shared are the flags that only some engines heed, this one among them, beside those of its own configuration.
 	Shared []string
-	// Axes are those that only some engines have to do with, this one among them.
+	// Axes are those that only some engines have to do with, this one among them, beside its versions.
 	Axes []string
-	// Version is the one that is built in, of an engine of which there are others.
-	Version string
+	// Version is the one that is built in, of an engine of which there are others. VersionAxis is the axis of plans
+	// that says which, ENGINE_version, and VersionHelp what its flag's help says.
+	Version, VersionAxis, VersionHelp string
 	// DTypes are those that it computes in; nil: not known from here. DTypeOf says what of it has them.
 	DTypes  []string
 	DTypeOf string
@@ -87,9 +88,21 @@ type Unit struct {
 // Axes that only some engines have to do with, or that a field of an engine's own may say too.
 const (
 	AxisThreads = "thread_counts"
-	AxisVersion = "webllm_versions"
 	AxisKV      = "kv_cache_dtypes"
 )
+
+// VersionList names the axis of its versions as lists do; empty: there is one version.
+func (k *Kind) VersionList() string {
+	if k.VersionAxis == "" {
+		return ""
+	}
+	return k.VersionAxis + "s"
+}
+
+// Concerned tells whether an axis, of those that only some engines have to do with, says something to it.
+func (k *Kind) Concerned(list string) bool {
+	return slices.Contains(k.Axes, list) || k.VersionList() == list
+}
 
 // Shown is the kind's name as people would type it.
 func (k *Kind) Shown() string {
@@ -161,6 +174,28 @@ func (ks Kinds) In(preset string) []string {
 	for _, k := range ks {
 		if k.Default || slices.Contains(k.Presets, preset) {
 			out = append(out, k.Name)
+		}
+	}
+	return out
+}
+
+// VersionAxes are the axes of versions, of engines that have several.
+func (ks Kinds) VersionAxes() []string {
+	var out []string
+	for _, k := range ks {
+		if k.VersionAxis != "" {
+			out = append(out, k.VersionAxis)
+		}
+	}
+	return out
+}
+
+// Concerned are the engines that an axis says something to, as people type them.
+func (ks Kinds) Concerned(list string) []string {
+	var out []string
+	for _, k := range ks {
+		if k.Concerned(list) {
+			out = append(out, k.Shown())
 		}
 	}
 	return out

@@ -1,16 +1,23 @@
 package kinds_test
 
 import (
+	"fmt"
 	"go/scanner"
 	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"llmparity/internal/engine"
+	"llmparity/internal/kinds"
+	"llmparity/internal/plan"
 	"llmparity/internal/schematest"
+	"llmparity/native/llamacpp"
 )
 
 // engines are names by which an engine is known, and where its own code is.
@@ -27,13 +34,12 @@ var engines = []struct {
 // elsewhere are the files and folders that may name engines, and why.
 var elsewhere = map[string]string{
 	"internal/kinds/kinds.go": "the registry",
-	"internal/engine/kind.go": "the axis webllm_version",
 	"assets/page/":            "WebLLM's page",
 	"internal/catalogue/":     "WebLLM's catalogue",
 	"internal/model/":         "models out of that catalogue",
 	"internal/mlc/":           "packages that WebLLM loads",
 	"internal/modellib/":      "libraries that WebLLM loads",
-	"internal/plan/":          "the axis webllm_version",
+	"internal/plan/":          "an example in a message",
 	"internal/resolve/":       "the axis webllm_version",
 	"internal/estimate/":      "models of memory, also of engines that llmparity does not run",
 	"internal/fault/":         "the names of exit codes",
@@ -45,14 +51,11 @@ var elsewhere = map[string]string{
 	"native/openai/":          "servers that speak OpenAI's interface",
 	"native/program/":         "where Ollama's libraries lie",
 	"internal/doctor/":        "Python packages, and where servers listen",
-	"internal/dryrun/":        "the axis webllm_version",
+	"internal/dryrun/":        "the field webllm_version of --dry-run --json",
 	"internal/fit/":           "estimates are asked for by engine",
 	"internal/inspect/":       "describes WebLLM packages",
 
-	"cmd/llmparity/engines.go":  "the axis webllm_version",
-	"cmd/llmparity/axes.go":     "the axis webllm_version",
-	"cmd/llmparity/lists.go":    "the axis webllm_version",
-	"cmd/llmparity/plan.go":     "the axis webllm_version",
+	"cmd/llmparity/plan.go":     "packages have dtypes of their own",
 	"cmd/llmparity/convert.go":  "makes WebLLM packages",
 	"cmd/llmparity/model.go":    "makes WebLLM packages",
 	"cmd/llmparity/info.go":     "describes WebLLM packages",
@@ -114,6 +117,67 @@ func TestEnginesAreNamedInTheirOwnPackages(t *testing.T) {
 			t.Errorf("%s names no engine; take it off the list", path)
 		}
 	}
+}
+
+// What a kind has at the top of a plan is no field of plans, and no other kind's.
+func TestKindsTakeNoFieldOfPlans(t *testing.T) {
+	if err := clash(kinds.All); err != nil {
+		t.Error(err)
+	}
+	own := func() engine.Config { return new(llamacpp.Config) }
+	for name, k := range map[string]*engine.Kind{
+		"a section": {Section: "timeout", Config: own}, "another name of a field": {Section: "prompt", Config: own},
+		"a field of another tool": {Section: "model_id", Config: own}, "keys at the top": {Section: "x", Root: true,
+			Config: func() engine.Config { return keyed{} }},
+		"versions": {VersionAxis: "webllm_version"}, "a section of its own": {Section: "ollama", Config: own},
+		"versions that are none": {VersionAxis: "release"},
+	} {
+		if clash(append(slices.Clone(kinds.All), k)) == nil {
+			t.Errorf("%s of another's name is taken", name)
+		}
+	}
+}
+
+// keyed is a configuration with a key that plans have.
+type keyed struct{ engine.Config }
+
+func (keyed) Fields() []engine.Field { return []engine.Field{{To: new(string), Key: "order"}} }
+
+// clash says what kinds have at the top of a plan that is taken.
+func clash(ks engine.Kinds) error {
+	seen := map[string]reflect.Type{} // of whose configuration it is
+	for _, k := range ks {
+		var names []string
+		var config reflect.Type
+		if k.VersionAxis != "" {
+			names = append(names, k.VersionAxis, k.VersionList())
+			if !strings.HasSuffix(k.VersionAxis, "_version") {
+				return fmt.Errorf("%s: an axis of versions is called ENGINE_version", k.VersionAxis)
+			}
+		}
+		if k.Config != nil {
+			config = reflect.TypeOf(k.Config())
+			names = append(names, k.Section)
+		}
+		if k.Root {
+			names = names[:len(names)-1]
+			for _, f := range k.Config().Fields() {
+				if f.Key != "" {
+					names = append(names, f.Key)
+				}
+			}
+		}
+		for _, name := range names {
+			if other, taken := seen[name]; taken && (config == nil || other != config) {
+				return fmt.Errorf("%s is of two kinds", name)
+			}
+			seen[name] = config
+			if _, err := plan.Parse([]byte(name+": x\n"), "p"); !strings.Contains(err.Error(), "unknown field") {
+				return fmt.Errorf("%s is a field of plans: %w", name, err)
+			}
+		}
+	}
+	return nil
 }
 
 // allowed is the entry that a file falls under; empty: there is none.

@@ -3,14 +3,140 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/nearest"
+	"llmparity/internal/record"
+)
+
+// axis is one of those that cells have a value of. Behind these come the versions of engines that have several, in the
+// order of their kinds.
+type axis int
+
+const (
+	ofContext axis = iota // those that need a launch, as versions do
+	ofDType
+	ofKVDType
+	ofThreads
+	ofStart
+	ofBatch
+	ofConcurrency
+	ofPrompt // those that need none; also of input length: a prompt that has yet to be made
+	ofOutput
+	ofEngine
+	axisCount
+)
+
+// axisNames are those of one value, as include and exclude have them.
+var axisNames = [axisCount]string{"context", "dtype", "kv_cache_dtype", "threads", "start", "batch_size", "concurrency",
+	"prompt", "output_length", "engine"}
+
+// axes are those of a plan, in the order in which cells are made: the last one's values change first.
+func axes(kinds engine.Kinds) []axis {
+	out := []axis{ofContext, ofDType, ofKVDType}
+	for i := range kinds.VersionAxes() {
+		out = append(out, axisCount+axis(i))
+	}
+	return append(out, ofThreads, ofStart, ofBatch, ofConcurrency, ofPrompt, ofOutput, ofEngine)
+}
+
+// launches tells whether another value of the axis needs another launch.
+func (a axis) launches() bool { return a < ofPrompt || a >= axisCount }
+
+// name is that of one value.
+func (a axis) name(kinds engine.Kinds) string {
+	if a >= axisCount {
+		return kinds.VersionAxes()[a-axisCount]
+	}
+	return axisNames[a]
+}
+
+// list is the field that has the axis' list.
+func (a axis) list(kinds engine.Kinds) string {
+	if a == ofPrompt {
+		return "input_lengths"
+	}
+	return listOf(a.name(kinds))
+}
+
+// listOf is the list that a field of one value is one of; of any other name it is that name.
+func listOf(name string) string {
+	switch name {
+	case "model", "engine", "prompt", "input_length", "output_length", "batch_size", "dtype", "kv_cache_dtype",
+		"context", "start":
+		return name + "s"
+	case "max_tokens":
+		return "output_lengths"
+	case "threads":
+		return "thread_counts"
+	}
+	if strings.HasSuffix(name, "_version") {
+		return name + "s"
+	}
+	return name
+}
+
+// canonical is the name here of a field that other tools call otherwise.
+func canonical(name string) string {
+	ours, ok := map[string]string{"model_id": "model", "max_model_len": "context", "concurrencies": "concurrency"}[name]
+	if !ok {
+		return name
+	}
+	return ours
+}
+
+// axisOf is the same for all names of an axis.
+func axisOf(name string) string { return listOf(canonical(name)) }
+
+// dtype is a type's name here, of one of those that other tools have. That which an engine chooses is empty.
+func dtype(text string) string {
+	switch strings.ToLower(text) {
+	case "float32", "float", "fp32":
+		return "f32"
+	case "float16", "half", "fp16":
+		return "f16"
+	case "bfloat16":
+		return "bf16"
+	case "auto":
+		return ""
+	}
+	return text
+}
+
+// value of an axis.
+type value struct {
+	text string // as include and exclude name it
+	n    int    // of numbers; of a prompt, which of asked
+}
+
+// shown is a value as messages have it.
+func (v value) shown(a axis) string {
+	if a.texts() {
+		return strconv.Quote(v.text)
+	}
+	return v.text
+}
+
+// texts tells whether values of the axis are no numbers.
+func (a axis) texts() bool {
+	return a >= axisCount || a == ofDType || a == ofKVDType || a == ofStart || a == ofEngine
+}
+
+// DTypes are those that a plan may name; KVDTypes those of the KV cache: of a GGUF's formats those that caches have,
+// and those that other tools name. Engines have not all of them. Starts are what an engine may find of a model file.
+var (
+	DTypes   = []string{"f32", "f16", "bf16"}
+	KVDTypes = []string{"f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl", "fp8", "fp8_e4m3",
+		"fp8_e5m2"}
+	Starts = []string{record.ColdStart, record.WarmStart}
 )
 
 // Axes are lists: every combination of their values is asked of every engine. An empty one is what the plan's field of
@@ -22,13 +148,14 @@ type Axes struct {
 	OutputLengths []int `yaml:"output_lengths,flow,omitempty"` // in tokens; in place of max_tokens
 	BatchSizes    []int `yaml:"batch_sizes,flow,omitempty"`    // requests that are sent in one moment
 	// clients, of which each asks again when it was answered
-	Concurrency    []int    `yaml:"concurrency,flow,omitempty"`
-	DTypes         []string `yaml:"dtypes,flow,omitempty"`          // of dtype
-	KVDTypes       []string `yaml:"kv_cache_dtypes,flow,omitempty"` // of kv_cache_dtype
-	WebLLMVersions []string `yaml:"webllm_versions,flow,omitempty"` // of webllm_version
-	Contexts       []int    `yaml:"contexts,flow,omitempty"`        // of context
-	ThreadCounts   []int    `yaml:"thread_counts,flow,omitempty"`   // of threads
-	Starts         []string `yaml:"starts,flow,omitempty"`          // of start
+	Concurrency  []int    `yaml:"concurrency,flow,omitempty"`
+	DTypes       []string `yaml:"dtypes,flow,omitempty"`          // of dtype
+	KVDTypes     []string `yaml:"kv_cache_dtypes,flow,omitempty"` // of kv_cache_dtype
+	Contexts     []int    `yaml:"contexts,flow,omitempty"`        // of context
+	ThreadCounts []int    `yaml:"thread_counts,flow,omitempty"`   // of threads
+	Starts       []string `yaml:"starts,flow,omitempty"`          // of start
+
+	VersionLists map[string][]string `yaml:"-"` // of engines that have several, by their axis
 }
 
 // Group is a model of `models`, with axes of its own in place of the plan's. It may be written as its name alone.
@@ -55,12 +182,28 @@ func (g *Group) read(r *reader, n ast.Node, path string) error {
 func (g Group) plain() bool { return reflect.DeepEqual(g, Group{Model: g.Model}) }
 
 // MarshalYAML writes the name alone where there is no more.
-func (g Group) MarshalYAML() (any, error) {
+func (g Group) MarshalYAML() ([]byte, error) {
 	if g.plain() {
-		return g.Model, nil
+		return yaml.Marshal(g.Model)
 	}
 	type written Group
-	return written(g), nil
+	return appended(written(g), g.written())
+}
+
+// Deployment is what other tools' plans say of where and how a model is served, and of the model itself. No engine here
+// does otherwise for it: Unserved says what of it asks for something that isn't here, Unheeded what makes no
+// difference.
+type Deployment struct {
+	ContainerName  string  `yaml:"container_name,omitempty"`
+	TensorParallel int     `yaml:"tensor_parallel_size,omitempty"`
+	Quantization   string  `yaml:"quantization,omitempty"`
+	GPUMemory      float64 `yaml:"gpu_memory_utilization,omitempty"`
+	// this and the rest: of the model, for forecasts without its files
+	Params     float64 `yaml:"model_params,omitempty"`
+	Layers     int     `yaml:"num_layers,omitempty"`
+	Heads      int     `yaml:"num_heads,omitempty"`
+	HeadDim    int     `yaml:"head_dim,omitempty"`
+	HiddenSize int     `yaml:"hidden_size,omitempty"`
 }
 
 // numbers and texts are the lists by axis, and number and text the plan's fields of one value.
@@ -70,8 +213,7 @@ func (x *Axes) numbers() map[axis]*[]int {
 }
 
 func (x *Axes) texts() map[axis]*[]string {
-	return map[axis]*[]string{ofDType: &x.DTypes, ofKVDType: &x.KVDTypes, ofVersion: &x.WebLLMVersions,
-		ofStart: &x.Starts}
+	return map[axis]*[]string{ofDType: &x.DTypes, ofKVDType: &x.KVDTypes, ofStart: &x.Starts}
 }
 
 func (p *Plan) number() map[axis]*int {
@@ -79,29 +221,111 @@ func (p *Plan) number() map[axis]*int {
 }
 
 func (p *Plan) text() map[axis]*string {
-	return map[axis]*string{ofDType: &p.DType, ofKVDType: &p.KVDType, ofVersion: &p.WebLLMVersion, ofStart: &p.Start}
+	return map[axis]*string{ofDType: &p.DType, ofKVDType: &p.KVDType, ofStart: &p.Start}
 }
 
-// list is the field that has the axis' list.
-func (a axis) list() string {
-	if a == ofPrompt {
-		return "input_lengths"
+// values are those of an axis' list.
+func (x *Axes) values(a axis, kinds engine.Kinds) (out []value) {
+	if list, ok := x.numbers()[a]; ok {
+		for _, n := range *list {
+			out = append(out, value{strconv.Itoa(n), n})
+		}
+		return out
 	}
-	return listOf(axisNames[a])
+	list := x.VersionLists[a.name(kinds)]
+	if texts, ok := x.texts()[a]; ok {
+		list = *texts
+	}
+	for _, text := range list {
+		out = append(out, value{text: text})
+	}
+	return out
+}
+
+// set gives an axis a list; none takes it away.
+func (x *Axes) set(a axis, kinds engine.Kinds, values []string) error {
+	if to, ok := x.texts()[a]; ok {
+		*to = values
+		x.rename()
+		return nil
+	}
+	if a >= axisCount {
+		x.VersionLists = with(x.VersionLists, a.name(kinds), values, len(values) > 0)
+		return nil
+	}
+	var list []int
+	for _, v := range values {
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			return fmt.Errorf("%s: %q stands where a whole number is wanted", a.list(kinds), v)
+		}
+		list = append(list, n)
+	}
+	if to, ok := x.numbers()[a]; ok {
+		*to = list
+	}
+	return nil
+}
+
+func (x *Axes) rename() {
+	for _, list := range [][]string{x.DTypes, x.KVDTypes} {
+		for i, text := range list {
+			list[i] = dtype(text)
+		}
+	}
+}
+
+// one is what the plan's field of one value of an axis says; ok tells whether there is such a field.
+func (p *Plan) one(a axis) (v value, ok bool) {
+	if n, ok := p.number()[a]; ok {
+		return value{strconv.Itoa(*n), *n}, true
+	}
+	if text, ok := p.text()[a]; ok {
+		return value{text: *text}, true
+	}
+	return value{text: p.Versions[a.name(p.kinds)]}, a >= axisCount
+}
+
+// setOne has that field say a value; the zero one says nothing.
+func (p *Plan) setOne(a axis, v value) {
+	if n, ok := p.number()[a]; ok {
+		*n = v.n
+	} else if text, ok := p.text()[a]; ok {
+		*text = v.text
+	} else if a >= axisCount {
+		p.Versions = with(p.Versions, a.name(p.kinds), v.text, v.text != "")
+	}
+}
+
+// with is a map with a value, or without it; nil where nothing is left. Copies of a plan share maps.
+func with[V any](m map[string]V, name string, v V, there bool) map[string]V {
+	out := maps.Clone(m)
+	if !there {
+		delete(out, name)
+		if len(out) == 0 {
+			return nil
+		}
+		return out
+	}
+	if out == nil {
+		out = map[string]V{}
+	}
+	out[name] = v
+	return out
 }
 
 // Set gives an axis the values that a flag has, in place of all that the plan says of it, in groups, too. Axes are
 // named as lists: models, engines, input_lengths, output_lengths, batch_sizes, concurrency, dtypes, kv_cache_dtypes,
-// webllm_versions, contexts, thread_counts, starts. A single value becomes that of the plan's field of one value,
-// where there is one. Whether values are possible Validate says, afterwards.
+// contexts, thread_counts, starts, and those of engines' versions. A single value becomes that of the plan's field of
+// one value, where there is one. Whether values are possible Validate says, afterwards.
 func (p *Plan) Set(list string, values ...string) error {
 	if list == "models" {
 		p.setModels(values)
 		return nil
 	}
 	known := []string{"models"}
-	for a := range axisCount {
-		if known = append(known, a.list()); a.list() == list {
+	for _, a := range axes(p.kinds) {
+		if known = append(known, a.list(p.kinds)); a.list(p.kinds) == list {
 			return p.setAxis(a, values)
 		}
 	}
@@ -120,52 +344,32 @@ func (p *Plan) setModels(names []string) {
 }
 
 func (p *Plan) setAxis(a axis, values []string) error {
-	if to, ok := p.Axes.numbers()[a]; ok {
-		*to = make([]int, len(values))
-		for i, v := range values {
-			var err error
-			if (*to)[i], err = strconv.Atoi(v); err != nil {
-				return fmt.Errorf("%s: %q stands where a whole number is wanted", a.list(), v)
-			}
-		}
-		if one, ok := p.number()[a]; ok {
-			unsaid := 0
-			if a == ofContext {
-				unsaid = Unsaid
-			}
-			*one = alone(to, unsaid)
-		}
+	if a == ofEngine {
+		p.Engines = values
+	} else if err := p.Axes.set(a, p.kinds, values); err != nil {
+		return err
 	}
-	if to, ok := p.Axes.texts()[a]; ok {
-		*to = values
-		p.Axes.rename()
-		*p.text()[a] = alone(to, "")
+	if _, ok := p.one(a); ok {
+		v := value{}
+		if a == ofContext {
+			v.n = Unsaid
+		}
+		if list := p.Axes.values(a, p.kinds); len(list) == 1 {
+			v = list[0]
+			_ = p.Axes.set(a, p.kinds, nil) // none is no wrong one
+		}
+		p.setOne(a, v)
 	}
-	p.instead(a, values)
-	return nil
-}
-
-// instead takes away what else the plan says of an axis that was set.
-func (p *Plan) instead(a axis, values []string) {
 	for i := range p.Models {
 		g := &p.Models[i]
-		if list, ok := g.numbers()[a]; ok {
-			*list = nil
-		}
-		if list, ok := g.texts()[a]; ok {
-			*list = nil
-		}
 		if a == ofEngine {
 			g.Engines = nil
 		}
+		_ = g.Axes.set(a, p.kinds, nil)
 	}
 	switch a {
-	case ofEngine:
-		p.Engines = values
 	case ofPrompt:
 		p.Prompts, p.Sources = nil, nil
-	case ofVersion:
-		p.unsay(engine.AxisVersion)
 	case ofBatch:
 		p.Concurrency = nil
 	case ofConcurrency:
@@ -176,113 +380,66 @@ func (p *Plan) instead(a axis, values []string) {
 			p.Traffic = &t
 		}
 	}
-}
-
-// alone takes the one value out of a list that has no other.
-func alone[T any](list *[]T, unsaid T) T {
-	if len(*list) != 1 {
-		return unsaid
+	if a >= axisCount {
+		p.unsay(a.list(p.kinds))
 	}
-	one := (*list)[0]
-	*list = nil
-	return one
+	return nil
 }
 
 // validateAxes looks at lists.
 func (p Plan) validateAxes() error {
-	if err := p.Axes.validate(""); err != nil {
+	if err := p.Axes.validate("", p.kinds); err != nil {
 		return err
 	}
 	for i, g := range p.Models {
-		if err := g.Axes.validate(fmt.Sprintf("models[%d].", i)); err != nil {
+		if err := g.Axes.validate(fmt.Sprintf("models[%d].", i), p.kinds); err != nil {
 			return err
 		}
 	}
-	for a := range axisCount {
-		said, listed := false, 0
-		if one, ok := p.number()[a]; ok && a != ofOutput {
-			said, listed = *one != 0 && *one != Unsaid, len(*p.Axes.numbers()[a])
-		}
-		if one, ok := p.text()[a]; ok {
-			said, listed = *one != "", len(*p.Axes.texts()[a])
-		}
-		if said && listed > 0 {
-			return fmt.Errorf("%s: %s says it too; leave one out", a.list(), axisNames[a])
+	for _, a := range axes(p.kinds) {
+		one, ok := p.one(a)
+		said := ok && one != value{} && one != value{text: "0"} && one.n != Unsaid
+		if said && a != ofOutput && len(p.Axes.values(a, p.kinds)) > 0 {
+			return fmt.Errorf("%s: %s says it too; leave one out", a.list(p.kinds), a.name(p.kinds))
 		}
 	}
 	return nil
 }
 
-func (x Axes) validate(at string) error {
-	numbers, texts := x.numbers(), x.texts()
-	for a := range axisCount {
-		var err error
-		if list, ok := numbers[a]; ok {
-			err = sound(at+a.list(), *list, strconv.Itoa, func(n int) error { return knownNumber(a, n) })
-		}
-		if list, ok := texts[a]; ok {
-			err = sound(at+a.list(), *list, strconv.Quote, func(v string) error { return knownText(a, v) })
-		}
-		if err != nil {
-			return err
+// validate refuses those of lists that are wrong, or there already.
+func (x Axes) validate(at string, kinds engine.Kinds) error {
+	for _, a := range axes(kinds) {
+		field, seen := at+a.list(kinds), map[value]bool{}
+		for i, v := range x.values(a, kinds) {
+			if err := a.known(v); err != nil {
+				return fmt.Errorf("%s[%d]: %w", field, i, err)
+			}
+			if seen[v] {
+				return fmt.Errorf("%s[%d]: %s is there already", field, i, v.shown(a))
+			}
+			seen[v] = true
 		}
 	}
 	return nil
 }
 
-// knownNumber refuses a value that a list of numbers can't have, and knownText one of texts.
-func knownNumber(a axis, n int) error {
-	most := mostTokens
+// known refuses a value that a list of the axis can't have.
+func (a axis) known(v value) error {
+	most, texts := mostTokens, map[axis][]string{ofDType: DTypes, ofKVDType: KVDTypes, ofStart: Starts}[a]
 	if a == ofBatch || a == ofConcurrency {
 		most = mostClients
 	}
 	switch {
-	case a == ofContext && badContext(n):
-		return fmt.Errorf("%d, at least 2 is needed, or 0 for the model's own", n)
-	case a != ofContext && (n < 1 || n > most):
-		return fmt.Errorf("%d, from 1 to %d are possible", n, most)
-	}
-	return nil
-}
-
-func knownText(a axis, text string) error {
-	known := map[axis][]string{ofDType: dtypes(), ofKVDType: kvDTypes(), ofStart: starts()}[a]
-	switch {
-	case a == ofVersion && text == "":
+	case a >= axisCount && v.text == "":
 		return errors.New("a version such as 0.2.86 is needed")
-	case known == nil, text == "" && a != ofStart, slices.Contains(known, text):
+	case a >= axisCount, v.text == "" && a != ofStart, slices.Contains(texts, v.text):
 		return nil
-	}
-	return unknown(text, known)
-}
-
-// sound refuses those of a list that are wrong, or there already.
-func sound[T comparable](field string, list []T, show func(T) string, check func(T) error) error {
-	seen := make(map[T]bool, len(list))
-	for i, v := range list {
-		if err := check(v); err != nil {
-			return fmt.Errorf("%s[%d]: %w", field, i, err)
-		}
-		if seen[v] {
-			return fmt.Errorf("%s[%d]: %s is there already", field, i, show(v))
-		}
-		seen[v] = true
+	case texts != nil:
+		return unknown(v.text, texts)
+	case a == ofContext && badContext(v.n):
+		return fmt.Errorf("%d, at least 2 is needed, or 0 for the model's own", v.n)
+	case a != ofContext && (v.n < 1 || v.n > most):
+		return fmt.Errorf("%d, from 1 to %d are possible", v.n, most)
 	}
 	return nil
-}
-
-// Deployment is what other tools' plans say of where and how a model is served, and of the model itself. No engine here
-// does otherwise for it: Unserved says what of it asks for something that isn't here, Unheeded what makes no
-// difference.
-type Deployment struct {
-	ContainerName  string  `yaml:"container_name,omitempty"`
-	TensorParallel int     `yaml:"tensor_parallel_size,omitempty"`
-	Quantization   string  `yaml:"quantization,omitempty"`
-	GPUMemory      float64 `yaml:"gpu_memory_utilization,omitempty"`
-	// this and the rest: of the model, for forecasts without its files
-	Params     float64 `yaml:"model_params,omitempty"`
-	Layers     int     `yaml:"num_layers,omitempty"`
-	Heads      int     `yaml:"num_heads,omitempty"`
-	HeadDim    int     `yaml:"head_dim,omitempty"`
-	HiddenSize int     `yaml:"hidden_size,omitempty"`
 }

@@ -1,8 +1,11 @@
 package plan
 
 import (
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -15,9 +18,9 @@ import (
 type Cells map[string][]string
 
 // cellNames are the fields that there are, in the order in which they are written.
-func cellNames() []string {
-	names := []string{"model", "engine"}
-	return append(append(names, axisNames[:ofEngine]...), "input_length")
+func cellNames(versions []string) []string {
+	return slices.Concat([]string{"model", "engine"}, axisNames[:ofThreads], versions, axisNames[ofThreads:ofEngine],
+		[]string{"input_length"})
 }
 
 // read takes single values and lists of them, by the names of lists, too.
@@ -27,11 +30,12 @@ func (c *Cells) read(r *reader, n ast.Node, path string) error {
 		return err
 	}
 	*c = Cells{}
+	names := cellNames(r.kinds.VersionAxes())
 	for _, e := range entries {
-		name := cellName(e.name)
+		name := cellName(e.name, names)
 		at := join(path, e.name)
 		if name == "" {
-			return wrong(e.key, at, "unknown axis; did you mean %s?", nearest.Of(e.name, cellNames(), 1)[0])
+			return wrong(e.key, at, "unknown axis; did you mean %s?", nearest.Of(e.name, names, 1)[0])
 		}
 		if _, twice := (*c)[name]; twice {
 			return wrong(e.key, at, "it is said twice")
@@ -52,11 +56,11 @@ func (c *Cells) read(r *reader, n ast.Node, path string) error {
 }
 
 // cellName is the axis that a name is for; empty: none.
-func cellName(name string) string {
+func cellName(name string, names []string) string {
 	if name = canonical(name); name == "max_tokens" {
 		name = "output_length"
 	}
-	for _, known := range cellNames() {
+	for _, known := range names {
 		if name == known || name == listOf(known) {
 			return known
 		}
@@ -67,7 +71,9 @@ func cellName(name string) string {
 // MarshalYAML writes the fields in their order, single values as such.
 func (c Cells) MarshalYAML() (any, error) {
 	var out yaml.MapSlice
-	for _, name := range cellNames() {
+	versions := slices.DeleteFunc(slices.Sorted(maps.Keys(c)),
+		func(name string) bool { return !strings.HasSuffix(name, "_version") })
+	for _, name := range cellNames(versions) {
 		values, ok := c[name]
 		if !ok {
 			continue

@@ -382,31 +382,37 @@ func (r *reader) fields(entries []entry, into reflect.Value, path string) error 
 		if path == "" && strings.HasPrefix(e.name, aside) {
 			continue
 		}
-		index, ok := fields[r.field(e, fields)]
-		if !ok && path == "" {
-			if is, err := r.section(e); is && err != nil {
-				return err
-			} else if is {
-				said[axis] = e.name
-				continue
-			}
-		}
-		if !ok {
-			names := slices.Sorted(maps.Keys(fields))
-			if path == "" {
-				names = append(names, top(r.kinds)...)
-			}
-			return wrong(e.key, at, "unknown field; did you mean %s?", nearest.Of(e.name, names, 1)[0])
-		}
 		if before, twice := said[axis]; twice {
 			return wrong(e.key, at, "%s says it too; leave one out", before)
 		}
 		said[axis] = e.name
-		if err := r.value(e.value, into.FieldByIndex(index), at); err != nil {
+		if err := r.entry(e, fields, into, path); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// entry reads one into its field, or what kinds of engines make of it.
+func (r *reader) entry(e entry, fields map[string][]int, into reflect.Value, path string) error {
+	at := join(path, e.name)
+	if index, ok := fields[r.field(e, fields)]; ok {
+		return r.value(e.value, into.FieldByIndex(index), at)
+	}
+	ok, err := r.version(e, into, at)
+	if !ok && path == "" {
+		ok, err = r.section(e)
+	}
+	if ok {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(fields))
+	if path == "" {
+		names = append(names, top(r.kinds)...)
+	} else if _, model := fields["input_lengths"]; model {
+		names = append(names, versions(r.kinds)...)
+	}
+	return wrong(e.key, at, "unknown field; did you mean %s?", nearest.Of(e.name, names, 1)[0])
 }
 
 // field is the name of the field that an entry is for.

@@ -34,7 +34,7 @@ func cells(p plan.Plan) []string {
 				out = append(out, fmt.Sprintf("%d %s %s prompt %d%q in %d out %d ctx %d %s kv %s v%s t%d %s slots %d",
 					s.ID, s.Plan.Model, e, shape.PromptID,
 					shape.Prompt, shape.InputTokens, shape.MaxTokens, s.Plan.Context, s.Plan.DType, s.Plan.KVDType,
-					s.Plan.WebLLMVersion, s.Plan.Threads,
+					s.Plan.Versions["webllm_version"], s.Plan.Threads,
 					s.Plan.Start, s.Plan.Slots))
 			}
 		}
@@ -227,7 +227,7 @@ func TestFlagsTakeTheirAxesPlace(t *testing.T) {
 		}
 	}
 	want := plan.Plan{Name: "p", Models: []plan.Group{{Model: "a"}, {Model: "b"}}, Engines: []string{"llamacpp"},
-		MaxTokens: 5, Context: 64, WebLLMVersion: "0.2.86",
+		MaxTokens: 5, Context: 64, Versions: map[string]string{"webllm_version": "0.2.86"},
 		Axes:   plan.Axes{InputLengths: []int{16, 32}, DTypes: []string{"f16", "f32"}, Concurrency: []int{1, 2}},
 		Warmup: plan.Warmup{Launches: 1, Tokens: 8}, Repetitions: 6, Timeout: p.Timeout, Traffic: &plan.Traffic{}}
 	got, err := p.YAML()

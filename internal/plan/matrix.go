@@ -1,47 +1,14 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
-	"strconv"
-
-	"llmparity/internal/engine"
+	"strings"
 )
 
 // MostCells is how many cells a plan may have. Each is at least one launch: more would not end in weeks.
 const MostCells = 10_000
-
-// axis is one of those that a setup or a shape has a value of, in the order in which cells are made: the last one's
-// values change first.
-type axis int
-
-const (
-	ofContext axis = iota // those that need a launch
-	ofDType
-	ofKVDType
-	ofVersion
-	ofThreads
-	ofStart
-	ofBatch
-	ofConcurrency
-	ofPrompt // those that need none; also of input length: a prompt that has yet to be made
-	ofOutput
-	ofEngine
-	axisCount
-
-	launched = ofPrompt // those before it need a launch
-)
-
-// axisNames are those of one value, as include and exclude have them.
-var axisNames = [axisCount]string{"context", "dtype", "kv_cache_dtype", "webllm_version", "threads", "start",
-	"batch_size", "concurrency", "prompt", "output_length", "engine"}
-
-// value of an axis.
-type value struct {
-	text string // as include and exclude name it
-	n    int    // of numbers; of a prompt, which of asked
-}
 
 // asked is what a prompt may be.
 type asked struct {
@@ -52,37 +19,36 @@ type asked struct {
 }
 
 // combination has an index into a group's values for every axis.
-type combination [axisCount]int
+type combination []int
 
 // launch is the part that setups differ by.
-func (c combination) launch() [launched]int { return [launched]int(c[:launched]) }
+func (c combination) launch() string { return fmt.Sprint(c[:ofPrompt], c[axisCount:]) }
 
 // group is a model with its axes' values, and with its cells.
 type group struct {
-	kinds      engine.Kinds
 	model      string
-	values     [axisCount][]value
+	values     [][]value // by axis
 	deployment Deployment
-	size       float64       // how many cells there are before include and exclude; no product of lists overflows it
 	was, cells []combination // those that there are, as the axes have them, and with what include sets
 }
 
 // matrix is a plan's axes, looked through.
 type matrix struct {
 	plan   Plan
+	axes   []axis
 	asked  []asked
 	tokens map[int]int // lengths' indices in asked
 	groups []*group
-	listed [axisCount]bool // whether a list is given anywhere
+	listed []bool // by axis: whether a list is given anywhere
 }
 
 // newMatrix makes a plan's cells. What it refuses begins with the field.
 func newMatrix(p Plan) (*matrix, error) {
-	m := &matrix{plan: p, tokens: map[int]int{}}
+	m := &matrix{plan: p, axes: axes(p.kinds), tokens: map[int]int{}}
 	m.ask()
 	m.gather()
 	for i, g := range m.groups {
-		if err := m.engines(i, g); err != nil {
+		if err := m.heeded(i, g); err != nil {
 			return nil, err
 		}
 	}
@@ -94,7 +60,7 @@ func newMatrix(p Plan) (*matrix, error) {
 		return nil, err
 	}
 	for _, g := range m.groups {
-		g.combine(exclude)
+		m.combine(g, exclude)
 	}
 	include, err := m.rules("include", p.Include)
 	if err != nil {
@@ -143,116 +109,111 @@ func (m *matrix) gather() {
 	if len(models) == 0 {
 		models = []Group{{Model: p.Model}}
 	}
-	plans, single := m.lists(p.Axes, p.Engines), m.single()
+	m.listed = make([]bool, len(m.axes))
 	for _, of := range models {
-		g := &group{kinds: m.plan.kinds, model: of.Model, deployment: p.Deployment.with(of.Deployment)}
-		own := m.lists(of.Axes, of.Engines)
-		for a := range axisCount {
-			switch {
-			case len(own[a]) > 0:
-				g.values[a], m.listed[a] = own[a], true
-			case len(plans[a]) > 0:
-				g.values[a], m.listed[a] = plans[a], true
-			default:
-				g.values[a] = single[a]
+		g := &group{model: of.Model, values: make([][]value, len(m.axes)), deployment: p.Deployment.with(of.Deployment)}
+		for _, a := range m.axes {
+			g.values[a] = m.list(a, of.Axes, of.Engines)
+			if g.values[a] == nil {
+				g.values[a] = m.list(a, p.Axes, p.Engines)
+			}
+			if m.listed[a] = m.listed[a] || g.values[a] != nil; g.values[a] == nil {
+				g.values[a] = m.single(a)
 			}
 		}
-		m.load(g, single)
-		g.count()
+		m.load(g)
 		m.groups = append(m.groups, g)
 	}
 	m.listed[ofEngine], m.listed[ofPrompt] = true, true
 }
 
 // load settles what of a group's requests is said in two ways.
-func (m *matrix) load(g *group, single [axisCount][]value) {
+func (m *matrix) load(g *group) {
 	mix := slices.IndexFunc(m.asked, func(a asked) bool { return a.mixed })
 	if mix >= 0 && m.asked[g.values[ofPrompt][0].n].tokens > 0 {
 		g.values[ofPrompt] = append([]value{{"", mix}}, g.values[ofPrompt]...)
 	}
-	several := func(v value) bool { return v.n > 1 }
 	if g.values[ofBatch][0].n > 0 && g.values[ofConcurrency][0].n > 0 { // one of the two says only 1
 		idle := ofConcurrency
-		if slices.ContainsFunc(g.values[ofConcurrency], several) {
+		if slices.ContainsFunc(g.values[ofConcurrency], func(v value) bool { return v.n > 1 }) {
 			idle = ofBatch
 		}
-		g.values[idle] = single[idle]
+		g.values[idle] = m.single(idle)
 	}
 }
 
-// lists are the values that axes have lists of.
-func (m *matrix) lists(x Axes, engines []string) (out [axisCount][]value) {
-	for a, list := range x.numbers() {
-		for _, n := range *list {
-			v := value{strconv.Itoa(n), n}
-			if a == ofPrompt {
-				v.n = m.length(n)
+// list are the values that an axis has a list of.
+func (m *matrix) list(a axis, x Axes, engines []string) (out []value) {
+	if a == ofEngine {
+		for _, name := range engines {
+			out = append(out, value{text: name})
+		}
+		return out
+	}
+	out = x.values(a, m.plan.kinds)
+	if a == ofPrompt {
+		for i, v := range out {
+			out[i].n = m.length(v.n)
+		}
+	}
+	return out
+}
+
+// single are the plan's values of an axis where there is no list.
+func (m *matrix) single(a axis) (out []value) {
+	switch a {
+	case ofBatch, ofConcurrency:
+		return []value{{"0", 0}}
+	case ofPrompt:
+		for i := range m.asked {
+			if m.asked[i].tokens == 0 {
+				out = append(out, value{"", i})
 			}
-			out[a] = append(out[a], v)
 		}
+		return out
+	case ofEngine:
+		return nil
 	}
-	texts := x.texts()
-	texts[ofEngine] = &engines
-	for a, list := range texts {
-		for _, text := range *list {
-			out[a] = append(out[a], value{text: text})
-		}
-	}
-	return out
+	one, _ := m.plan.one(a)
+	return []value{one}
 }
 
-// single are the plan's values where there is no list.
-func (m *matrix) single() (out [axisCount][]value) {
-	out[ofBatch], out[ofConcurrency] = []value{{"0", 0}}, []value{{"0", 0}}
-	for a, n := range m.plan.number() {
-		out[a] = []value{{strconv.Itoa(*n), *n}}
-	}
-	for a, text := range m.plan.text() {
-		out[a] = []value{{text: *text}}
-	}
-	for i := range m.asked {
-		if m.asked[i].tokens == 0 {
-			out[ofPrompt] = append(out[ofPrompt], value{"", i})
-		}
-	}
-	return out
-}
-
-// engines refuses lists that none of a group's engines has to do with.
-func (m *matrix) engines(i int, g *group) error {
-	for _, a := range []axis{ofVersion, ofThreads} {
-		heeds := func(v value) bool { return concerns(m.plan.kinds, a, v.text) }
+// heeded refuses lists that none of a group's engines has to do with.
+func (m *matrix) heeded(i int, g *group) error {
+	for _, a := range m.axes {
+		heeds := func(v value) bool { return m.concerns(a, v.text) }
 		if len(g.values[a]) < 2 || slices.ContainsFunc(g.values[ofEngine], heeds) {
 			continue
 		}
-		field := a.list()
-		if len(m.plan.Models) > 0 && len(m.lists(m.plan.Models[i].Axes, nil)[a]) > 0 {
+		field := a.list(m.plan.kinds)
+		of := strings.Join(m.plan.kinds.Concerned(field), " or ")
+		if len(m.plan.Models) > 0 && len(m.plan.Models[i].values(a, m.plan.kinds)) > 0 {
 			field = fmt.Sprintf("models[%d].%s", i, field)
 		}
-		return fmt.Errorf("%s: none of the engines has to do with it; name %s among them", field,
-			concerned(m.plan.kinds, a))
+		return fmt.Errorf("%s: none of the engines has to do with it; name %s among them", field, of)
 	}
 	return nil
 }
 
-// count multiplies the group's lists.
-func (g *group) count() {
-	for _, engine := range g.values[ofEngine] {
+// size is how many cells a group has before include and exclude; no product of lists overflows it.
+func (m *matrix) size(g *group) (all float64) {
+	for _, name := range g.values[ofEngine] {
 		n := 1.0
-		for a := range ofEngine {
-			if concerns(g.kinds, a, engine.text) {
+		for _, a := range m.axes {
+			if a != ofEngine && m.concerns(a, name.text) {
 				n *= float64(len(g.values[a]))
 			}
 		}
-		g.size += n
+		all += n
 	}
+	return all
 }
 
 // fits refuses a plan of too many cells before they are made.
 func (m *matrix) fits(field string) error {
 	all := 0.0
 	for _, g := range m.groups {
-		all += g.size
+		all += m.size(g)
 	}
 	if all <= MostCells {
 		return nil
@@ -273,8 +234,8 @@ func (m *matrix) longest() string {
 	look("engines", len(p.Engines))
 	look("prompts", len(p.Prompts)+len(p.Sources))
 	of := func(prefix string, x Axes) {
-		for a, list := range m.lists(x, nil) {
-			look(prefix+axis(a).list(), len(list))
+		for _, a := range m.axes {
+			look(prefix+a.list(p.kinds), len(x.values(a, p.kinds)))
 		}
 	}
 	of("", p.Axes)
@@ -285,56 +246,53 @@ func (m *matrix) longest() string {
 }
 
 // combine makes the group's combinations that no entry of exclude chooses, in the order of the axes.
-func (g *group) combine(exclude []rule) {
-	var c combination
-	var from func(axis)
-	from = func(a axis) {
-		if a < axisCount {
-			for c[a] = range g.values[a] {
-				from(a + 1)
+func (m *matrix) combine(g *group, exclude []rule) {
+	c := make(combination, len(m.axes))
+	var from func([]axis)
+	from = func(rest []axis) {
+		if len(rest) > 0 {
+			for i := range g.values[rest[0]] {
+				c[rest[0]] = i
+				from(rest[1:])
 			}
 			return
 		}
-		chosen := func(r rule) bool { return r.chooses(g, c) }
-		if g.concerned(c) && !slices.ContainsFunc(exclude, chosen) {
-			g.was = append(g.was, c)
+		chosen := func(r rule) bool { return m.chooses(r, g, c) }
+		if m.concerned(g, c) && !slices.ContainsFunc(exclude, chosen) {
+			g.was = append(g.was, slices.Clone(c))
+			g.cells = append(g.cells, slices.Clone(c))
 		}
 	}
-	from(0)
-	g.cells = slices.Clone(g.was)
+	from(m.axes)
 }
 
 // concerned tells whether the axes beyond their first values say something to the engine.
-func (g *group) concerned(c combination) bool {
-	for a := range ofEngine {
-		if c[a] > 0 && !concerns(g.kinds, a, g.values[ofEngine][c[ofEngine]].text) {
-			return false
-		}
-	}
-	return true
+func (m *matrix) concerned(g *group, c combination) bool {
+	return !slices.ContainsFunc(m.axes, func(a axis) bool {
+		return a != ofEngine && c[a] > 0 && !m.concerns(a, g.values[ofEngine][c[ofEngine]].text)
+	})
 }
 
-// index of a value, which is put behind the others where it is not there.
-func (g *group) index(a axis, v value) int {
-	i := slices.Index(g.values[a], v)
-	if i < 0 {
-		i = len(g.values[a])
-		g.values[a] = append(slices.Clip(g.values[a]), v)
+// concerns tells whether an axis says something to an engine. One that it says nothing to is not asked the same again
+// for each of its values, but for the first.
+func (m *matrix) concerns(a axis, name string) bool {
+	if a != ofThreads && a < axisCount {
+		return true
 	}
-	return i
+	k, _ := m.plan.kinds.Of(name)
+	if k == nil { // one that is not known may have threads
+		return a == ofThreads
+	}
+	return k.Concerned(a.list(m.plan.kinds))
 }
 
 // with is a deployment, and another's values where that has any.
 func (d Deployment) with(own Deployment) Deployment {
-	return Deployment{
-		ContainerName:  cmp.Or(own.ContainerName, d.ContainerName),
-		TensorParallel: cmp.Or(own.TensorParallel, d.TensorParallel),
-		Quantization:   cmp.Or(own.Quantization, d.Quantization),
-		GPUMemory:      cmp.Or(own.GPUMemory, d.GPUMemory),
-		Params:         cmp.Or(own.Params, d.Params),
-		Layers:         cmp.Or(own.Layers, d.Layers),
-		Heads:          cmp.Or(own.Heads, d.Heads),
-		HeadDim:        cmp.Or(own.HeadDim, d.HeadDim),
-		HiddenSize:     cmp.Or(own.HiddenSize, d.HiddenSize),
+	to, from := reflect.ValueOf(&d).Elem(), reflect.ValueOf(own)
+	for i := range from.NumField() {
+		if v := from.Field(i); !v.IsZero() {
+			to.Field(i).Set(v)
+		}
 	}
+	return d
 }

@@ -51,9 +51,10 @@ type Plan struct {
 	Parity    *bool  `yaml:"parity,omitempty"`
 	Reference string `yaml:"reference,omitempty"` // the engine whose text that is; empty: the first native one
 	// How engines compute, and with which parts; empty, or 0: what the program takes of itself.
-	DType         string `yaml:"dtype,omitempty"`
-	WebLLMVersion string `yaml:"webllm_version,omitempty"`
-	Threads       int    `yaml:"threads,omitempty"` // of engines that have them
+	DType   string `yaml:"dtype,omitempty"`
+	Threads int    `yaml:"threads,omitempty"` // of engines that have them
+	// Versions are those of engines that have several, by their axis.
+	Versions map[string]string `yaml:"-"`
 
 	KVDType string `yaml:"kv_cache_dtype,omitempty"` // f32, f16, q8_0 ...; empty: the engine's own
 	Start   string `yaml:"start,omitempty"`          // record.ColdStart, record.WarmStart; empty: as the machine has it
@@ -165,14 +166,6 @@ func (d *document) plan() Plan {
 	return p
 }
 
-func (x *Axes) rename() {
-	for _, list := range [][]string{x.DTypes, x.KVDTypes} {
-		for i, text := range list {
-			list[i] = dtype(text)
-		}
-	}
-}
-
 // fileName makes a plan's name of its file's; empty where that can't be one.
 func fileName(file string) string {
 	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".yaml"), ".yml")
@@ -195,36 +188,34 @@ func yamlFault(err error, file string) error {
 
 // YAML writes the plan as it was resolved.
 func (p Plan) YAML() ([]byte, error) {
+	more, context := p.written(), p.Context
+	if len(p.Sources) > 0 {
+		var asked []any
+		for _, text := range p.Prompts {
+			asked = append(asked, text)
+		}
+		for _, s := range p.Sources {
+			asked = append(asked, s)
+		}
+		p.Prompts, more["prompts"] = nil, asked
+	}
 	comments := yaml.CommentMap{}
 	if p.ContextNote != "" {
 		comments["$.context"] = []*yaml.Comment{yaml.LineComment(" " + p.ContextNote)}
 	}
-	if len(p.Sources) == 0 {
-		return marshal(p, comments)
+	text, err := appended(p, more, yaml.WithComment(comments))
+	if context == Unsaid { // which nobody has said: 0 says something
+		text = bytes.Replace(text, fmt.Appendf(nil, "\ncontext: %d\n", Unsaid), []byte("\n"), 1)
 	}
-	asked := make([]any, 0, len(p.Prompts)+len(p.Sources))
-	for _, text := range p.Prompts {
-		asked = append(asked, text)
-	}
-	for _, s := range p.Sources {
-		asked = append(asked, s)
-	}
-	p.Prompts = nil
-	rest, err := marshal(p, comments)
-	if err != nil {
-		return nil, err
-	}
-	prompts, err := yaml.Marshal(yaml.MapSlice{{Key: "prompts", Value: asked}})
-	return append(rest, prompts...), err
+	return text, err
 }
 
-// marshal leaves out a context that nobody has said: 0 says something.
-func marshal(p Plan, comments yaml.CommentMap) ([]byte, error) {
-	text, err := yaml.MarshalWithOptions(p, yaml.WithComment(comments))
-	if said := p.written(); err == nil && len(said) > 0 {
-		var sections []byte
-		sections, err = yaml.Marshal(said)
-		text = append(text, sections...)
+// appended writes a group of settings, with more of them behind.
+func appended(v any, more map[string]any, options ...yaml.EncodeOption) ([]byte, error) {
+	text, err := yaml.MarshalWithOptions(v, options...)
+	if len(more) == 0 || err != nil {
+		return text, err
 	}
-	return bytes.Replace(text, fmt.Appendf(nil, "\ncontext: %d\n", Unsaid), []byte("\n"), 1), err
+	rest, err := yaml.Marshal(more)
+	return append(text, rest...), err
 }

@@ -24,7 +24,8 @@ func TestDefaultPlanSurvivesARoundTrip(t *testing.T) {
 		t.Errorf("a context of %d that nobody wrote", p.Context)
 	}
 	// As it is when everything is resolved, and each field of use.
-	p.Context, p.DType, p.WebLLMVersion, p.Threads = 512, "f32", "0.2.83", 2
+	p.Context, p.DType, p.Threads = 512, "f32", 2
+	p.Versions = map[string]string{"webllm_version": "0.2.83"}
 	p.Say("webllm", engine.Section{"adapter": "swiftshader", "kernels": "gpu", "sort": "full"})
 	text, err := p.YAML()
 	if err != nil {

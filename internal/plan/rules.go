@@ -14,9 +14,9 @@ const mostRules = 1000
 // rule is an entry of include or exclude.
 type rule struct {
 	path   string
-	models []string // empty: any
-	axes   [axisCount][]value
-	matter [axisCount]bool // by which it chooses cells; an entry of include sets the others
+	models []string         // empty: any
+	axes   map[axis][]value // that it names
+	sets   map[axis]bool    // those of them that an entry of include sets, and does not choose cells by
 }
 
 // rules reads the entries of include or exclude.
@@ -38,34 +38,14 @@ func (m *matrix) rules(field string, list []Cells) ([]rule, error) {
 
 // rule reads an entry's values.
 func (m *matrix) rule(path string, c Cells, include bool) (rule, error) {
-	r := rule{path: path, models: c["model"]}
-	for _, name := range cellNames() {
-		values := c[name]
-		if len(values) == 0 || name == "model" {
-			continue
+	r := rule{path: path, models: c["model"], axes: map[axis][]value{}, sets: map[axis]bool{}}
+	for _, a := range append([]axis{ofEngine}, m.axes[:len(m.axes)-1]...) { // which is the last one
+		if err := m.names(&r, a, a.name(m.plan.kinds), c, include); err != nil {
+			return r, err
 		}
-		a := ofPrompt // of input_length, too
-		if i := slices.Index(axisNames[:], name); i >= 0 {
-			a = axis(i)
-		}
-		if r.axes[a] != nil {
-			return r, fmt.Errorf("%s.input_length: prompt says it too; leave one out", path)
-		}
-		r.matter[a] = !include || m.listed[a]
-		for i, text := range values {
-			v, err := m.named(a, name, text, include)
-			if err != nil {
-				return r, fmt.Errorf("%s.%s: %w", path, name, err)
-			}
-			if !include && !m.has(a, v) {
-				return r, fmt.Errorf("%s.%s: no cell has %s; there are %s", path, name, text, m.those(a, name))
-			}
-			if !r.matter[a] && i > 0 {
-				return r, fmt.Errorf("%s.%s: it is no axis of this plan, so that one value is set; "+
-					"give the plan a list of it to have several", path, name)
-			}
-			r.axes[a] = append(r.axes[a], v)
-		}
+	}
+	if err := m.names(&r, ofPrompt, "input_length", c, include); err != nil {
+		return r, err
 	}
 	for _, model := range r.models {
 		if !include && !slices.ContainsFunc(m.groups, func(g *group) bool { return g.model == model }) {
@@ -75,29 +55,51 @@ func (m *matrix) rule(path string, c Cells, include bool) (rule, error) {
 	return r, nil
 }
 
+// names reads the values that an entry has of an axis.
+func (m *matrix) names(r *rule, a axis, name string, c Cells, include bool) error {
+	if c[name] != nil && r.axes[a] != nil {
+		return fmt.Errorf("%s.input_length: prompt says it too; leave one out", r.path)
+	}
+	for i, text := range c[name] {
+		r.sets[a] = include && !m.listed[a]
+		v, err := m.named(a, name, text, include)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s.%s: %w", r.path, name, err)
+		case !include && !m.has(a, v):
+			return fmt.Errorf("%s.%s: no cell has %s; there are %s", r.path, name, text, m.those(a, name))
+		case r.sets[a] && i > 0:
+			return fmt.Errorf("%s.%s: it is no axis of this plan, so that one value is set; "+
+				"give the plan a list of it to have several", r.path, name)
+		}
+		r.axes[a] = append(r.axes[a], v)
+	}
+	return nil
+}
+
 // named is the value that an entry names.
 func (m *matrix) named(a axis, name, text string, include bool) (value, error) {
-	v := value{text: text}
-	switch a {
-	case ofDType, ofKVDType:
-		v.text = dtype(text)
-		return v, knownText(a, v.text)
-	case ofStart:
-		return v, knownText(a, text)
-	case ofVersion, ofEngine:
-		return v, nil
+	if a.texts() {
+		v := value{text: text}
+		if a == ofDType || a == ofKVDType {
+			v.text = dtype(text)
+		}
+		if a == ofEngine || a >= axisCount {
+			return v, nil
+		}
+		return v, a.known(v)
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		return v, fmt.Errorf("%q stands where a whole number is wanted", text)
+		return value{}, fmt.Errorf("%q stands where a whole number is wanted", text)
 	}
 	if name == "prompt" {
 		prompts := len(m.plan.Prompts) + len(m.plan.Sources)
 		if prompts == 0 {
-			return v, errors.New("there are no prompts but those of input_lengths; name an input_length")
+			return value{}, errors.New("there are no prompts but those of input_lengths; name an input_length")
 		}
 		if n < 1 || n > prompts {
-			return v, fmt.Errorf("%d, there are prompts 1 to %d", n, prompts)
+			return value{}, fmt.Errorf("%d, there are prompts 1 to %d", n, prompts)
 		}
 		return value{"", n - 1}, nil
 	}
@@ -106,9 +108,9 @@ func (m *matrix) named(a axis, name, text string, include bool) (value, error) {
 		least = 0
 	}
 	if n < least || n > mostTokens {
-		return v, fmt.Errorf("%d, from %d to %d are possible", n, least, mostTokens)
+		return value{}, fmt.Errorf("%d, from %d to %d are possible", n, least, mostTokens)
 	}
-	v = value{strconv.Itoa(n), n}
+	v := value{strconv.Itoa(n), n}
 	if name == "input_length" {
 		if _, there := m.tokens[n]; there || include {
 			v.n = m.length(n)
@@ -167,16 +169,13 @@ func few(list []string) string {
 
 // chooses tells whether a cell has what the rule names of every axis. An engine that an axis says nothing to has no
 // value of it.
-func (r rule) chooses(g *group, c combination) bool {
+func (m *matrix) chooses(r rule, g *group, c combination) bool {
 	if len(r.models) > 0 && !slices.Contains(r.models, g.model) {
 		return false
 	}
-	engine := g.values[ofEngine][c[ofEngine]].text
-	for a := range axisCount {
-		if !r.matter[a] || r.axes[a] == nil {
-			continue
-		}
-		if !concerns(g.kinds, a, engine) || !slices.Contains(r.axes[a], g.values[a][c[a]]) {
+	for a, values := range r.axes {
+		if !r.sets[a] && (!slices.Contains(values, g.values[a][c[a]]) ||
+			!m.concerns(a, g.values[ofEngine][c[ofEngine]].text)) {
 			return false
 		}
 	}
@@ -191,9 +190,9 @@ func (m *matrix) include(rules []rule) error {
 		found := false
 		for _, g := range own {
 			for i, was := range g.was {
-				if r.chooses(g, was) {
+				if m.chooses(r, g, was) {
 					found = true
-					r.set(g, &g.cells[i])
+					r.set(g, g.cells[i])
 				}
 			}
 		}
@@ -207,10 +206,15 @@ func (m *matrix) include(rules []rule) error {
 }
 
 // set puts what the rule does not choose by into a cell.
-func (r rule) set(g *group, c *combination) {
-	for a := range axisCount {
-		if r.axes[a] != nil && !r.matter[a] {
-			c[a] = g.index(a, r.axes[a][0])
+func (r rule) set(g *group, c combination) {
+	for a := range r.sets {
+		if !r.sets[a] {
+			continue
+		}
+		v := r.axes[a][0]
+		if c[a] = slices.Index(g.values[a], v); c[a] < 0 { // behind the others
+			c[a] = len(g.values[a])
+			g.values[a] = append(slices.Clip(g.values[a]), v)
 		}
 	}
 }
@@ -227,8 +231,8 @@ func (m *matrix) add(r rule) error {
 		if i := slices.IndexFunc(m.groups, func(g *group) bool { return g.model == model }); i >= 0 {
 			like = m.groups[i]
 		}
-		g := &group{kinds: like.kinds, model: model, deployment: like.deployment}
-		for a := range axisCount {
+		g := &group{model: model, values: make([][]value, len(m.axes)), deployment: like.deployment}
+		for _, a := range m.axes {
 			switch {
 			case r.axes[a] != nil:
 				g.values[a] = r.axes[a]
@@ -241,12 +245,11 @@ func (m *matrix) add(r rule) error {
 				g.values[a] = like.values[a][:1]
 			}
 		}
-		g.count()
 		m.groups = append(m.groups, g)
 		if err := m.fits(r.path); err != nil {
 			return err
 		}
-		g.combine(nil)
+		m.combine(g, nil)
 	}
 	return nil
 }

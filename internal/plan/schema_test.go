@@ -108,14 +108,13 @@ func fieldSchemas() map[string]string {
 		number:             {"Goal.ttft_ms", "Goal.tpot_ms", "Goal.e2e_ms", "Kind.share"},
 		numbers(0, tokens): {"Warmup.launches", "Kind.input_length", "Kind.output_length"},
 		numbers(1, tokens): {"Warmup.tokens"},
-		list(text): {"Plan.engines", "Plan.model", "Plan.webllm_version", "Group.engines",
-			"Axes.webllm_versions"},
-		lengths():  {"Axes.input_lengths", "Axes.output_lengths", "Axes.thread_counts"},
-		loads():    {"Axes.batch_sizes", "Axes.concurrency"},
-		contexts(): {"Plan.context", "Axes.contexts"},
-		dtypes():   {"Plan.dtype", "Axes.dtypes"},
-		kvDTypes(): {"Plan.kv_cache_dtype", "Axes.kv_cache_dtypes"},
-		starts():   {"Plan.start", "Axes.starts"},
+		list(text):         {"Plan.engines", "Plan.model", "Group.engines"},
+		lengths():          {"Axes.input_lengths", "Axes.output_lengths", "Axes.thread_counts"},
+		loads():            {"Axes.batch_sizes", "Axes.concurrency"},
+		contexts():         {"Plan.context", "Axes.contexts"},
+		dtypes():           {"Plan.dtype", "Axes.dtypes"},
+		kvDTypes():         {"Plan.kv_cache_dtype", "Axes.kv_cache_dtypes"},
+		starts():           {"Plan.start", "Axes.starts"},
 		`{"anyOf": [` + cellsRef + `, ` + schematest.Own + `]}`: {"Plan.include", "Plan.exclude"},
 	} {
 		for _, name := range names {
@@ -176,11 +175,16 @@ func otherNames() map[string]string {
 		"Group.model_id": other("model", text), "Group.max_tokens": other("output_lengths", lengths()),
 		"Group.dtype":          other("dtypes", perhaps(dtypes())),
 		"Group.kv_cache_dtype": other("kv_cache_dtypes", perhaps(kvDTypes())),
-		"Group.webllm_version": other("webllm_versions", list(text)),
 		"Group.context":        other("contexts", contexts()), "Group.threads": other("thread_counts", lengths()),
 		"Group.start": other("starts", starts())}
 	maps.Copy(others, sections())
 	for _, of := range []string{"Plan.", "Group."} {
+		for _, k := range kinds.All {
+			if k.VersionAxis != "" {
+				others[of+k.VersionAxis] = other(k.VersionList(), list(text))
+				others[of+k.VersionList()] = other(strings.ReplaceAll(k.VersionHelp, `"`, `'`), list(text))
+			}
+		}
 		others[of+"input_length"], others[of+"output_length"] = other("input_lengths", lengths()),
 			other("output_lengths", lengths())
 		others[of+"batch_size"], others[of+"engine"] = other("batch_sizes", loads()), other("engines", list(text))
@@ -218,10 +222,13 @@ func cellsSchema() string {
 	var fields []string
 	for _, name := range []string{"model", "models", "model_id", "engine", "engines", "context", "contexts",
 		"max_model_len", "dtype", "dtypes", "kv_cache_dtype",
-		"kv_cache_dtypes", "webllm_version", "webllm_versions", "threads", "thread_counts", "start", "starts",
+		"kv_cache_dtypes", "threads", "thread_counts", "start", "starts",
 		"batch_size", "batch_sizes", "concurrency", "prompt",
 		"prompts", "input_length", "input_lengths", "output_length", "output_lengths", "max_tokens"} {
 		fields = append(fields, `"`+name+`": {"$ref": "#/$defs/values"}`)
+	}
+	for _, name := range kinds.All.VersionAxes() {
+		fields = append(fields, `"`+name+`": {"$ref": "#/$defs/values"}`, `"`+name+`s": {"$ref": "#/$defs/values"}`)
 	}
 	return `{"type": "object", "minProperties": 1, "additionalProperties": false, "properties": {` +
 		strings.Join(fields, ", ") + `}}`

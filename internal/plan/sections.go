@@ -14,13 +14,18 @@ import (
 	"llmparity/internal/nearest"
 )
 
+// written are the lists of versions.
+func (x Axes) written() map[string]any {
+	out := map[string]any{}
+	for name, list := range x.VersionLists {
+		out[listOf(name)] = list
+	}
+	return out
+}
+
 // Say puts in what a plan says of an engine, in place of what it said.
 func (p *Plan) Say(section string, said engine.Section) {
-	p.Sections = maps.Clone(p.Sections) // copies of the plan share it
-	if p.Sections == nil {
-		p.Sections = map[string]engine.Section{}
-	}
-	p.Sections[section] = said
+	p.Sections = with(p.Sections, section, said, true)
 }
 
 // Like reads a plan that may have the sections that p may have.
@@ -110,9 +115,9 @@ func keys(k *engine.Kind) []string {
 	return out
 }
 
-// top are the names of sections and of keys that stand at the top of a plan.
+// top are the names that kinds have at the top of a plan: of sections, of keys and of versions.
 func top(kinds engine.Kinds) []string {
-	var out []string
+	out := versions(kinds)
 	for _, k := range kinds.Sections() {
 		if k.Root {
 			out = append(out, keys(k)...)
@@ -123,9 +128,20 @@ func top(kinds engine.Kinds) []string {
 	return out
 }
 
-// written are the sections as they stand at the top of a plan.
+// versions are the names of axes of versions.
+func versions(kinds engine.Kinds) (out []string) {
+	for _, name := range kinds.VersionAxes() {
+		out = append(out, name, listOf(name))
+	}
+	return out
+}
+
+// written are the sections and versions as they stand at the top of a plan.
 func (p Plan) written() map[string]any {
-	out := map[string]any{}
+	out := p.Axes.written()
+	for name, version := range p.Versions {
+		out[name] = version
+	}
 	for name, said := range p.Sections {
 		if k, _ := p.kinds.Of(name); k == nil || !k.Root {
 			out[name] = said
@@ -149,7 +165,7 @@ func (p Plan) validateSections() error {
 			return err
 		}
 		for _, f := range k.Config().Fields() {
-			if _, both := said[f.Key]; both && f.Axis != "" && p.says(f.Axis) {
+			if _, both := said[f.Key]; both && f.Axis != "" && p.Says(f.Axis) {
 				return fmt.Errorf("%s: %s says it too; leave one out", k.Field(f.Key), strings.TrimSuffix(f.Axis, "s"))
 			}
 		}
@@ -157,14 +173,22 @@ func (p Plan) validateSections() error {
 	return nil
 }
 
-// says tells whether a plan has values of an axis.
-func (p Plan) says(list string) bool {
-	one, lists := p.KVDType, func(x Axes) []string { return x.KVDTypes }
-	if list == engine.AxisVersion {
-		one, lists = p.WebLLMVersion, func(x Axes) []string { return x.WebLLMVersions }
+// Unversion takes away what the plan says of versions, for all its models.
+func (p *Plan) Unversion(axis string) {
+	p.Versions, p.VersionLists = with(p.Versions, axis, "", false), with(p.VersionLists, axis, nil, false)
+}
+
+// Says tells whether a plan has values of an axis, by its list.
+func (p Plan) Says(list string) bool {
+	for _, a := range axes(p.kinds) {
+		if a.list(p.kinds) != list {
+			continue
+		}
+		one, _ := p.one(a)
+		return one.text != "" || len(p.Axes.values(a, p.kinds)) > 0 ||
+			slices.ContainsFunc(p.Models, func(g Group) bool { return len(g.values(a, p.kinds)) > 0 })
 	}
-	return one != "" || len(lists(p.Axes)) > 0 ||
-		slices.ContainsFunc(p.Models, func(g Group) bool { return len(lists(g.Axes)) > 0 })
+	return false
 }
 
 // unsay takes away the fields of sections that say the same as an axis.
@@ -180,26 +204,30 @@ func (p *Plan) unsay(list string) {
 	}
 }
 
-// concerns tells whether an axis says something to an engine. One that it says nothing to is not asked the same again
-// for each of its values, but for the first.
-func concerns(kinds engine.Kinds, a axis, name string) bool {
-	if a != ofVersion && a != ofThreads {
-		return true
+// version reads an axis of an engine's versions, if an entry is one. One value that a model of several has is a list of
+// it, as one in the field of lists is.
+func (r *reader) version(e entry, into reflect.Value, path string) (ok bool, err error) {
+	axes := into.FieldByName("Axes")
+	i := slices.IndexFunc(r.kinds.VersionAxes(), func(name string) bool { return listOf(name) == axisOf(e.name) })
+	if !axes.IsValid() || i < 0 {
+		return false, nil
 	}
-	k, _ := kinds.Of(name)
-	if k == nil { // one that is not known may have threads
-		return a == ofThreads
+	name := r.kinds.VersionAxes()[i]
+	value, err := r.follow(e.value, path)
+	if err != nil {
+		return true, err
 	}
-	return slices.Contains(k.Axes, a.list())
-}
-
-// concerned are the engines that an axis says something to, for people.
-func concerned(kinds engine.Kinds, a axis) string {
-	var out []string
-	for _, k := range kinds {
-		if slices.Contains(k.Axes, a.list()) {
-			out = append(out, k.Shown())
-		}
+	plan := into.FieldByName("Versions")
+	if _, list := value.(*ast.SequenceNode); e.name == name && !list && plan.IsValid() {
+		var text string
+		err = r.value(value, reflect.ValueOf(&text).Elem(), path)
+		to := plan.Addr().Interface().(*map[string]string)
+		*to = with(*to, name, text, text != "")
+		return true, err
 	}
-	return strings.Join(out, " or ")
+	var values []string
+	err = r.value(value, reflect.ValueOf(&values).Elem(), path)
+	x := axes.Addr().Interface().(*Axes)
+	x.VersionLists = with(x.VersionLists, name, values, len(values) > 0)
+	return true, err
 }

@@ -12,8 +12,8 @@ import (
 // Setup is a plan whose axes have one value each, but for those that need no launch of their own: its Shapes.
 type Setup struct {
 	ID int // from 1, in the plan's order
-	// its lists of axes are empty: what they said stands in Engines, Model, Context, DType, KVDType, WebLLMVersion,
-	// Threads, Slots, Start
+	// its lists of axes are empty: what they said stands in Engines, Model, Context, DType, KVDType, Versions, Threads,
+	// Slots, Start
 	Plan   Plan
 	Shapes []Shape
 }
@@ -36,13 +36,12 @@ func (s Shape) Asks(engine string) bool {
 }
 
 // Cells is how many a setup has.
-func (s Setup) Cells() int {
-	n := 0
+func (s Setup) Cells() (n int) {
 	for _, shape := range s.Shapes {
-		if shape.Engines == nil {
-			n += len(s.Plan.Engines)
-		} else {
-			n += len(shape.Engines)
+		for _, e := range s.Plan.Engines {
+			if shape.Asks(e) {
+				n++
+			}
 		}
 	}
 	return n
@@ -80,11 +79,10 @@ func (p Plan) expand() ([]Setup, error) {
 	}
 	var out []Setup
 	for _, g := range m.groups {
-		type key struct{ was, is [launched]int }
-		var order []key
-		cells := map[key][]combination{}
+		var order []string
+		cells := map[string][]combination{}
 		for i, c := range g.cells {
-			k := key{g.was[i].launch(), c.launch()}
+			k := g.was[i].launch() + c.launch()
 			if cells[k] == nil {
 				order = append(order, k)
 			}
@@ -102,11 +100,8 @@ func (m *matrix) setup(id int, g *group, cells []combination) Setup {
 	p := m.plan
 	p.Axes, p.Models, p.Include, p.Exclude, p.Traffic, p.Sources = Axes{}, nil, nil, nil, nil, nil
 	p.Model, p.Deployment = g.model, g.deployment
-	for a, n := range p.number() {
-		*n = g.values[a][cells[0][a]].n
-	}
-	for a, text := range p.text() {
-		*text = g.values[a][cells[0][a]].text
+	for _, a := range m.axes {
+		p.setOne(a, g.values[a][cells[0][a]])
 	}
 	p.Engines = g.names(cells)
 	p.Prompts, p.MaxTokens, p.Slots = nil, 0, 0
@@ -137,7 +132,7 @@ func (g *group) names(cells []combination) (out []string) {
 // shapes are what cells ask, with the engines that they ask it of.
 func (m *matrix) shapes(g *group, cells []combination, engines int) (out []Shape) {
 	slices.SortStableFunc(cells, func(x, y combination) int { // what include sets may have parted cells that are alike
-		return slices.Compare(x[ofPrompt:], y[ofPrompt:])
+		return slices.Compare(x[ofPrompt:axisCount], y[ofPrompt:axisCount])
 	})
 	for len(cells) > 0 {
 		first, n := cells[0], 1

@@ -209,9 +209,9 @@ func (p Plan) validateParts() error {
 		{"isolation", p.Isolation, []string{OfLaunch, Reused, Shared}},
 		{"cache", p.Cache, []string{record.CacheOff, record.CacheOn}},
 		{"order", p.Order, []string{Interleaved, Shuffled, Grouped}},
-		{"dtype", p.DType, dtypes()},
-		{"kv_cache_dtype", p.KVDType, kvDTypes()},
-		{"start", p.Start, starts()},
+		{"dtype", p.DType, DTypes},
+		{"kv_cache_dtype", p.KVDType, KVDTypes},
+		{"start", p.Start, Starts},
 	} {
 		if err := oneOf(c.field, c.value, c.known...); err != nil {
 			return err

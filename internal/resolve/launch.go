@@ -56,7 +56,7 @@ func (r *Resolver) launch(ctx context.Context, p plan.Plan) *launch {
 	if len(p.Engines) > 1 {
 		engines = strings.Join(p.Engines, "\x00")
 	}
-	key := launchKey{setKey{p.DType, p.KVDType, p.WebLLMVersion, engines, p.Threads, p.Slots, p.Deployment},
+	key := launchKey{setKey{p.DType, p.KVDType, fmt.Sprint(p.Versions), engines, p.Threads, p.Slots, p.Deployment},
 		p.Model, p.Context}
 	l := r.launches[key]
 	if l != nil {

@@ -290,6 +290,9 @@ func newCell(run int, spec record.Cell, e gathered) Cell {
 	c.Memory = breakdown(e.counted)
 	c.Parts = c.split(e.counted)
 	c.Representative = representative(c.Figure(figure.PeakPSS), e.counted)
+	if why := refusedFor(e.all); why != "" {
+		c.refuse(why)
+	}
 	return c
 }
 
@@ -344,6 +347,8 @@ func (c *Cell) count(a *record.Attempt) {
 		return
 	case a.Status == record.OK:
 		c.Launches.Warmup++
+		return
+	case a.Status == record.Refused:
 		return
 	case a.Status == record.Failed:
 		c.Launches.Failed++

@@ -66,7 +66,7 @@ func (c *Cell) predicted(run *record.Run, e gathered) {
 	if risk, ok := run.Risks[c.Spec.ID]; ok {
 		c.Risk = &risk
 		if risk.Refused && len(e.all) == 0 {
-			c.refuse()
+			c.refuse(wontFit(c.Risk))
 		}
 	}
 	if p, ok := run.Predictions[c.Spec.ID]; ok {

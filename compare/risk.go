@@ -20,9 +20,25 @@ func riskReasons(r *record.Risk) []string {
 		explain.Short(inMiB(p.Free)))}
 }
 
+// wontFit is why a cell was not launched that would run out of memory.
+func wontFit(r *record.Risk) string {
+	return strings.TrimSuffix("would not fit: "+strings.Join(riskReasons(r), "; "), ": ")
+}
+
+// refusedFor is why none of a cell's attempts was launched; empty where one was, or where there is none.
+func refusedFor(all []*record.Attempt) (why string) {
+	for _, a := range all {
+		if a.Status != record.Refused {
+			return ""
+		}
+		why = a.Error
+	}
+	return why
+}
+
 // refuse says of a cell why it was not launched, and in every figure that it was not.
-func (c *Cell) refuse() {
-	c.Refused = strings.TrimSuffix("would not fit: "+strings.Join(riskReasons(c.Risk), "; "), ": ")
+func (c *Cell) refuse(why string) {
+	c.Refused = why
 	for _, list := range [][]evidence.Figure{c.Figures, c.Sampler} {
 		for i := range list {
 			list[i].Absent = "refused"

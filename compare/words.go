@@ -218,10 +218,13 @@ func (r *Result) trustWords() string {
 	classes := []string{}
 	reused := false
 	one, many := "launch", "launches"
-	refused := 0
+	refused, tooLarge := 0, 0
 	for _, c := range r.Cells {
 		if c.Refused != "" {
 			refused++
+			if c.Risk != nil && c.Risk.Refused {
+				tooLarge++
+			}
 			continue
 		}
 		reused = reused || c.Repeated() != one
@@ -242,7 +245,7 @@ func (r *Result) trustWords() string {
 		one, many = "repetition", "repetitions"
 	}
 	var s string
-	without := refusedWords(refused, len(r.Cells))
+	without := refusedWords(refused, tooLarge, len(r.Cells))
 	switch lost := all.Failed + all.Interrupted; {
 	case total == 0 && refused > 0:
 		return without
@@ -271,16 +274,20 @@ func (r *Result) trustWords() string {
 }
 
 // refusedWords counts the cells that were not launched; empty where all were.
-func refusedWords(refused, of int) string {
+func refusedWords(refused, tooLarge, of int) string {
+	it, they := "it would not fit", "they would not fit"
+	if tooLarge < refused {
+		it, they = "it can't run here", "they can't run here"
+	}
 	switch {
 	case refused == 0:
 		return ""
 	case of == 1:
-		return "The cell was refused, because it would not fit."
+		return "The cell was refused, because " + it + "."
 	case refused == of:
-		return fmt.Sprintf("All %d cells were refused, because they would not fit.", of)
+		return fmt.Sprintf("All %d cells were refused, because %s.", of, they)
 	}
-	return fmt.Sprintf("%d of %d cells were refused, because they would not fit.", refused, of)
+	return fmt.Sprintf("%d of %d cells were refused, because %s.", refused, of, they)
 }
 
 func because(classes []string) string {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -193,6 +194,12 @@ func TestTheOthersRun(t *testing.T) {
 			}
 			if err != nil {
 				return
+			}
+			resumed := exec.Command(os.Args[0], "run", "--resume", "results/latest")
+			resumed.Dir, resumed.Env = cmd.Dir, cmd.Env
+			if _, stderr, code := output(t, resumed); code != c.code.ExitCode() ||
+				!strings.Contains(stderr, "1 cell refused, which --retry-failed tries again") {
+				t.Errorf("resumed: exit code %d, want %q: %s", code, c.code, stderr)
 			}
 			counted := 0
 			for _, a := range r.Attempts {

@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
+	"llmparity/internal/words"
 )
 
 // resumeFlags go on with a run.
@@ -94,11 +95,13 @@ func whatIsThere(dir string, p plan.Plan) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	well, failed := 0, 0
+	well, failed, refused := 0, 0, 0
 	for id := range state.Cells() {
 		done := map[int]bool{} // repetitions: what failed may have been made again
 		for _, c := range state.Commits(id) {
-			if c.Scoring == nil && !c.Warmup && c.Status != record.Interrupted {
+			if c.Status == record.Refused {
+				refused++
+			} else if c.Scoring == nil && !c.Warmup && c.Status != record.Interrupted {
 				done[c.Repetition] = done[c.Repetition] || c.Status == record.OK
 			}
 		}
@@ -118,6 +121,9 @@ func whatIsThere(dir string, p plan.Plan) (string, error) {
 		well)
 	if failed > 0 {
 		text += fmt.Sprintf(", %d failed, which --retry-failed makes again", failed)
+	}
+	if refused > 0 {
+		text += fmt.Sprintf(", %s refused, which --retry-failed tries again", words.Count(refused, "cell"))
 	}
 	return text, nil
 }

@@ -43,6 +43,7 @@ type Engine struct {
 	NoPSS        bool                 // nobody may read it
 	Reused       bool                 // repetitions are in one launch, of the first
 	Failing      map[int]record.Class // by repetition
+	Refused      error                // why it can't run here, so that it is not launched
 	Cut          int                  // a repetition that has no end; 0: none
 	Warmup       bool                 // a warm-up launch first
 	Warnings     []record.Warning     // in every launch
@@ -121,6 +122,10 @@ func Write(t testing.TB, root, name string, engines ...Engine) string {
 		}
 		if e.Warmup {
 			g.launch(e, 0)
+		}
+		if e.Refused != nil {
+			w.Refuse(e.Cell, record.SetUp, e.Refused)
+			continue
 		}
 		for n := range e.Cell.Repetitions {
 			g.launch(e, n+1)

@@ -30,7 +30,7 @@ func (j *judge) launches() {
 		}
 		switch {
 		case c.Refused != "":
-			j.add(check, level, broken, "not launched: "+c.Refused)
+			j.add(check, level, inconclusive, "refused: "+c.Refused)
 		case len(lost) > 0:
 			f := lost[0]
 			j.add(check, level, broken, fmt.Sprintf("%d of %d failed, the first: %s", len(lost), len(lost)+l.Counted,

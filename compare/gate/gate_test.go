@@ -11,6 +11,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/gate"
+	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/plan"
@@ -54,6 +55,19 @@ func expect(t *testing.T, c compare.GateCheck, status compare.GateStatus, why st
 	t.Helper()
 	if c.Status != status || !strings.Contains(c.Why, why) {
 		t.Errorf("%s: %s: %s: %q, want %s: %q", c.Cell, c.Name, c.Status, c.Why, status, why)
+	}
+}
+
+// A refused cell is no failed launch: the gate can't be decided, and says why.
+func TestGateSaysThatACellWasRefused(t *testing.T) {
+	refused := comparetest.Browser(2)
+	refused.Refused = fault.New(fault.NoChrome, "", "there is no browser")
+	g := gate.Evaluate(parse(t, "peak_pss_mb: {max: 900}"), result(t, refused, comparetest.Native(8)), nil)
+	expect(t, one(t, g, "webllm", "all launches"), compare.GateInconclusive, "refused: there is no browser")
+	expect(t, one(t, g, "webllm", "peak_pss_mb"), compare.GateInconclusive, "not measured: refused")
+	expect(t, one(t, g, "llamacpp", "all launches"), compare.GatePassed, "8 launches counted")
+	if got := fault.Of(gate.Fault(g)); got != fault.Inconclusive {
+		t.Errorf("class %s", got)
 	}
 }
 

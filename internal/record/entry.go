@@ -1,6 +1,10 @@
 package record
 
-import "time"
+import (
+	"time"
+
+	"llmparity/internal/fault"
+)
 
 // entry is a line of journal.jsonl: exactly one of the pointers is set.
 type entry struct {
@@ -78,7 +82,9 @@ type endEntry struct {
 	Status Status `json:"status"`
 	Class  Class  `json:"class,omitempty"`
 	Error  string `json:"error,omitempty"`
-	Cost   Cost   `json:"cost"`
+	// Fault is the class of the error, by which a refusal has its exit code.
+	Fault fault.Kind `json:"fault,omitempty"`
+	Cost  Cost       `json:"cost"`
 	// Stolen is the processors' time, in seconds, that a hypervisor gave to other machines meanwhile.
 	Stolen *float64 `json:"stolen_seconds,omitempty"`
 	// Tokens is where the attempt's rows of tokens.csv are: the first byte, and how many there are.

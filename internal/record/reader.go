@@ -307,6 +307,7 @@ func (b *builder) add(a *Attempt, e entry) error {
 	case e.End != nil:
 		a.ended = true
 		a.Status, a.Class, a.Error, a.Cost, a.StolenS = e.End.Status, e.End.Class, e.End.Error, e.End.Cost, e.End.Stolen
+		a.Fault = e.End.Fault
 	default:
 		return errors.New("a line of no known kind")
 	}

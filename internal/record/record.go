@@ -41,6 +41,8 @@ type Meta struct {
 	// Against is the folder, beside this one, of the run that this one is held against: their launches took turns.
 	// Absent: it was made alone.
 	Against string `json:"against,omitempty"`
+	// DefaultEngines are those that came from a default list: that one of them can't run fails nothing.
+	DefaultEngines []string `json:"default_engines,omitempty"`
 }
 
 // Tool names the program that wrote the record.
@@ -406,11 +408,13 @@ const (
 // Status is how an attempt ended.
 type Status string
 
-// An attempt without an end in the journal is Interrupted: its rows are kept and never counted.
+// An attempt without an end in the journal is Interrupted: its rows are kept and never counted. Refused is one that was
+// never launched; earlier versions have it as Failed.
 const (
 	OK          Status = "ok"
 	Failed      Status = "failed"
 	Interrupted Status = "interrupted"
+	Refused     Status = "refused"
 )
 
 // Cost is what sampling an attempt took from the machine.

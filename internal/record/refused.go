@@ -1,10 +1,13 @@
 package record
 
-// Refuse records that a cell can't run here: an attempt that failed in no time. Nothing was measured that could be
+import "llmparity/internal/fault"
+
+// Refuse records that a cell can't run here: an attempt that was never launched. Nothing was measured that could be
 // lost, so that the disk is not waited for.
 func (w *Writer) Refuse(c Cell, class Class, err error) {
 	r := w.Begin(c, Beginning{Repetition: 1})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.putLocked(entry{Attempt: r.id, End: &endEntry{Status: Failed, Class: class, Error: err.Error()}})
+	w.putLocked(entry{Attempt: r.id,
+		End: &endEntry{Status: Refused, Class: class, Error: err.Error(), Fault: fault.Of(err)}})
 }

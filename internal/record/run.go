@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"llmparity/internal/fault"
 )
 
 // Run is a run folder as it was read.
@@ -42,6 +44,7 @@ type Attempt struct {
 	Status     Status
 	Class      Class
 	Error      string
+	Fault      fault.Kind // of one that was refused
 	Cost       Cost
 	StolenS    *float64 // of processors' time that a hypervisor gave to other machines meanwhile; nil: nobody told
 

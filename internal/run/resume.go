@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ type past struct {
 	*record.State
 	changed  []record.Difference
 	lost     int             // attempts that failed, and are not made again
+	refused  error           // why a cell that was asked for can't run, and is not tried again
 	reported map[string]bool // engines that are not what they were
 }
 
@@ -36,6 +38,7 @@ func (r *runner) scan() (*past, error) {
 		return nil, err
 	}
 	p := &past{State: s, reported: map[string]bool{}}
+	r.Optional = func(engine string) bool { return slices.Contains(s.Meta.DefaultEngines, engine) }
 	if err := p.samePlan(r); err != nil {
 		return nil, err
 	}
@@ -159,7 +162,7 @@ func (p *past) predicted(cell int) bool { return p != nil && p.Predicted(cell) }
 
 // counts tells whether an attempt that ended need not be made again.
 func (p *past) counts(r *runner, a *record.Attempt) bool {
-	return a.Status == record.OK || a.Status == record.Failed && !r.RetryFailed
+	return a.Status == record.OK || (a.Status == record.Failed || a.Status == record.Refused) && !r.RetryFailed
 }
 
 // made is how many warm-up launches a cell had, which repetitions it had, and whether it was given up. A warm-up that
@@ -289,7 +292,7 @@ func (p *past) over(r *runner, planned plan.Setup, from int) bool {
 	return true
 }
 
-// look counts what failed before and is not made again.
+// look counts what failed before and is not made again, and says what was refused.
 func (p *past) look(r *runner) {
 	if p == nil || r.RetryFailed {
 		return
@@ -299,6 +302,10 @@ func (p *past) look(r *runner) {
 		for _, c := range p.Commits(cell) {
 			if c.Scoring == nil {
 				last[c.Repetition] = c.Status
+			}
+			if of, _ := p.Cell(cell); c.Status == record.Refused && !r.optional(of.Engine) {
+				p.refused = fault.First(p.refused, fault.New(cmp.Or(c.Fault, fault.NotSupported),
+					"--retry-failed tries it again", "%s: %s", of.Engine, c.Error))
 			}
 		}
 		for _, status := range last {
@@ -311,11 +318,14 @@ func (p *past) look(r *runner) {
 
 // failure is what a run that went well from where it was gone on with ends by, if something had failed before.
 func (p *past) failure() error {
-	if p == nil || p.lost == 0 {
+	if p == nil || p.lost == 0 && p.refused == nil {
 		return nil
 	}
-	return fault.New(fault.Run, "--retry-failed makes them again",
-		"attempts that failed before the run was gone on with: %d", p.lost)
+	if p.lost == 0 {
+		return p.refused
+	}
+	return fault.First(p.refused, fault.New(fault.Run, "--retry-failed makes them again",
+		"attempts that failed before the run was gone on with: %d", p.lost))
 }
 
 // unscored tells whether a setup whose launches were all made may not have been scored yet: the run broke off before

@@ -53,6 +53,41 @@ func resumed(t *testing.T, o run.Options, dir string) (*record.Run, error) {
 	return do(t, t.Context(), o)
 }
 
+// An engine that a user named must run, also when the run is resumed; one of a default list need not.
+func TestResumeRemembersWhichEnginesWereNamed(t *testing.T) {
+	for _, c := range []struct {
+		optional, more bool // more: something else is missing of the run
+		want           fault.Kind
+	}{{false, false, fault.NoLlamaServer}, {true, false, ""}, {false, true, fault.NoLlamaServer}, {true, true, ""}} {
+		synctest.Test(t, func(t *testing.T) {
+			b := &telling{scripted: scripted{name: "b"}}
+			o := options(t, &scripted{name: "a"}, b)
+			o.Refused = func(c record.Cell) error {
+				if c.Engine == "a" {
+					return fault.New(fault.NoLlamaServer, "get it", "it is not here")
+				}
+				return nil
+			}
+			if c.optional {
+				o.Optional = func(engine string) bool { return engine == "a" }
+			}
+			var dir string
+			if c.more {
+				dir = brokenOff(t, o, b, 3)
+			} else if r, err := do(t, t.Context(), o); fault.Of(err) != c.want {
+				t.Fatalf("%+v: %v", c, err)
+			} else {
+				dir = r.Dir
+			}
+			o.Optional = nil
+			r, err := resumed(t, o, dir)
+			if fault.Of(err) != c.want || (r.Status == record.OK) != (c.want == "") || len(r.Attempts) != 5 {
+				t.Errorf("%+v: %v, the run is %s, %d attempts", c, err, r.Status, len(r.Attempts))
+			}
+		})
+	}
+}
+
 // made tells of every attempt that counts or failed.
 func made(r *record.Run) (out []string) {
 	for _, a := range r.Attempts {

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -192,8 +193,20 @@ func (r *runner) create(env record.Environment) error {
 		return fmt.Errorf("writing the plan: %w", err)
 	}
 	r.w, err = record.Create(r.Out, record.Meta{Name: r.Plan.Name, Started: time.Now(), Tool: r.Tool,
-		Plan: sumOf(text), Against: r.against}, env, text)
+		Plan: sumOf(text), Against: r.against, DefaultEngines: r.unasked()}, env, text)
 	return err
+}
+
+// unasked are the engines that came from a default list.
+func (r *runner) unasked() (out []string) {
+	for s := range r.Plan.Setups() {
+		for _, e := range s.Plan.Engines {
+			if r.optional(e) && !slices.Contains(out, e) {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
 }
 
 // all carries out every setup. What went wrong first is its error.

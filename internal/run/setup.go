@@ -242,7 +242,7 @@ func (r *runner) lose(planned plan.Setup, from int, err error) error {
 
 func (r *runner) optional(engine string) bool { return r.Optional != nil && r.Optional(engine) }
 
-// fail records that a cell can't run here: an attempt that failed, in no time.
+// fail records that a cell can't run here.
 func (r *runner) fail(c *cell, err error) {
 	c.given, c.recorded = err, true
 	if !r.optional(c.Engine) {
@@ -254,7 +254,7 @@ func (r *runner) fail(c *cell, err error) {
 	r.Progress(Event{Kind: Ended, Setup: c.Setup, Cell: c.ID, Cells: r.count.cells, CellsDone: r.count.cellsDone,
 		Launch:   r.count.launch + 1,
 		Launches: r.count.launches, Engine: c.Engine, Repetition: 1, Repetitions: c.Repetitions,
-		Text: string(record.Failed), Err: err})
+		Text: string(record.Refused), Err: err})
 }
 
 // carryOut makes every attempt of a setup whose engines have prepared, and scores behind them.

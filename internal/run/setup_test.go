@@ -85,7 +85,7 @@ func TestAllCellsAreAnnouncedBeforeTheFirstLaunch(t *testing.T) {
 	})
 }
 
-func TestFailedPreparationFailsItsCells(t *testing.T) {
+func TestFailedPreparationRefusesItsCells(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
 		o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
@@ -102,11 +102,11 @@ func TestFailedPreparationFailsItsCells(t *testing.T) {
 		if fault.Of(err) != fault.BadModel || !strings.Contains(err.Error(), "setup 1") {
 			t.Errorf("the run says %v", err)
 		}
-		if len(r.Attempts) != 6 || r.Status != record.Failed {
+		if len(r.Attempts) != 6 || r.Status != record.Refused {
 			t.Fatalf("%d attempts, %s", len(r.Attempts), r.Status)
 		}
 		for i, a := range r.Attempts {
-			if failed := i < 2; failed != (a.Status == record.Failed) ||
+			if failed := i < 2; failed != (a.Status == record.Refused) ||
 				failed && (a.Class != record.SetUp || a.Cell != i+1 || !strings.Contains(a.Error, "no such model")) {
 				t.Errorf("attempt %d of cell %d: %s %s %s", a.ID, a.Cell, a.Status, a.Class, a.Error)
 			}
@@ -137,7 +137,7 @@ func TestAnEngineThatIsAbsentInOneSetupOfSeveral(t *testing.T) {
 		for _, a := range r.Attempts {
 			status = append(status, a.Status)
 		}
-		if want := []record.Status{record.Failed, record.OK, record.OK, record.OK}; !slices.Equal(status, want) ||
+		if want := []record.Status{record.Refused, record.OK, record.OK, record.OK}; !slices.Equal(status, want) ||
 			fault.Of(err) != fault.NoLlamaServer {
 			t.Errorf("%v; %v, want %v", err, status, want)
 		}
@@ -158,7 +158,7 @@ func TestCellsThatCantRunAreRecordedAndNotTried(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "a: not here") || a.launches != 0 || b.launches != 4 {
 			t.Errorf("%v; %d and %d launches", err, a.launches, b.launches)
 		}
-		if first := r.Attempts[0]; len(r.Attempts) != 5 || first.Cell != 1 || first.Status != record.Failed ||
+		if first := r.Attempts[0]; len(r.Attempts) != 5 || first.Cell != 1 || first.Status != record.Refused ||
 			first.Error != "not here" {
 			t.Errorf("%d attempts, the first: %+v", len(r.Attempts), first)
 		}

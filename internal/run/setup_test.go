@@ -102,7 +102,7 @@ func TestFailedPreparationRefusesItsCells(t *testing.T) {
 		if fault.Of(err) != fault.BadModel || !strings.Contains(err.Error(), "setup 1") {
 			t.Errorf("the run says %v", err)
 		}
-		if len(r.Attempts) != 6 || r.Status != record.Refused {
+		if len(r.Attempts) != 6 || r.Status != record.Failed {
 			t.Fatalf("%d attempts, %s", len(r.Attempts), r.Status)
 		}
 		for i, a := range r.Attempts {

@@ -18,55 +18,52 @@ import (
 	"llmparity/internal/record"
 )
 
-// tool asks AMD's own programs, where the kernel's files are not to be had. Each question starts a Python program: it
-// is asked rarely.
+// program is one of AMD's own, asked where the kernel's files are not to be had, and what it is asked. Each question
+// starts a Python program: it is asked rarely.
+type program struct {
+	name, method              string
+	names, figures, processes []string // no names: they come with the figures
+	blind                     string
+}
+
+var programs = []program{
+	{name: "amd-smi", method: AMDSMI, names: []string{"static", "--json"}, figures: []string{"metric", "--json"},
+		processes: []string{"process", "--json"},
+		blind:     "which device, where the program tells of each what is held of all: that is seen by what the devices have in use"},
+	{name: "rocm-smi", method: ROCmSMI, // amd-smi's predecessor
+		figures: []string{"--showproductname", "--showbus", "--showuse", "--showmemuse", "--showmeminfo", "all",
+			"--showpower", "--showtemp", "--showdriverversion", "--json"},
+		processes: []string{"--showpids", "--json"},
+		blind:     "which device, where there are several"},
+}
+
+// tool is a driver that asks a program.
 type tool struct {
-	smi
-	method string
-	path   string
-	first  []smiDevice
-	roles  []string
+	program
+	path  string
+	named []smiDevice // nil: not asked for yet
+	first []smiDevice
+	roles []string
 
 	ctx  context.Context // of the programs that are asked: none outlives close
 	stop context.CancelFunc
+	ask  func(args ...string) ([]byte, error)
 }
-
-// smi is how one of the programs is asked and what it answers.
-type smi interface {
-	devices(ask func(args ...string) ([]byte, error)) ([]smiDevice, error)
-	processes(ask func(args ...string) ([]byte, error)) ([]smiUse, error)
-	blind() string
-}
-
-// smiDevice is a device as a program tells of it.
-type smiDevice struct {
-	index                  int
-	name, id, driver, slot string
-	figures
-}
-
-// smiUse is what a process holds. device is its index; anywhere: of all devices together.
-type smiUse struct {
-	pid, device int
-	bytes       int64
-}
-
-const anywhere = -1
 
 // openTool finds a program that tells of a device; nil where there is none.
 func openTool(ctx context.Context, o Options, first int) driver {
-	for _, p := range []struct {
-		name, method string
-		smi          smi
-	}{{"amd-smi", AMDSMI, &amdSMI{}}, {"rocm-smi", ROCmSMI, rocmSMI{}}} {
+	for _, p := range programs {
 		path := find(o, p.name)
 		if path == "" {
 			continue
 		}
-		t := &tool{smi: p.smi, method: p.method, path: path}
+		t := &tool{program: p, path: path}
 		t.ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
+		t.ask = t.run
+		opened := context.AfterFunc(ctx, t.stop)
 		var err error
-		if t.first, err = p.smi.devices(t.asker(ctx)); err != nil || len(t.first) == 0 {
+		t.first, err = t.devices()
+		if opened(); err != nil || len(t.first) == 0 {
 			t.stop()
 			continue
 		}
@@ -108,24 +105,45 @@ func find(o Options, name string) string {
 	return ""
 }
 
-// asker runs the program, which goes when we go. What it complains of is on the other output.
-func (t *tool) asker(ctx context.Context) func(args ...string) ([]byte, error) {
-	return func(args ...string) ([]byte, error) {
-		ctx, cancel := context.WithTimeout(ctx, toolPatience*2/3)
-		defer cancel()
-		var out bytes.Buffer
-		cmd := exec.Command(t.path, args...)
-		cmd.Stdout = &out
-		p, err := child.Start(ctx, cmd)
-		if err == nil {
-			<-p.Done()
-			err = cmp.Or(ctx.Err(), p.Err())
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s %s: %w", filepath.Base(t.path), strings.Join(args, " "), err)
-		}
-		return out.Bytes(), nil
+// run runs the program, which goes when we go. What it complains of is on the other output.
+func (t *tool) run(args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(t.ctx, toolPatience*2/3)
+	defer cancel()
+	var out bytes.Buffer
+	cmd := exec.Command(t.path, args...)
+	cmd.Stdout = &out
+	p, err := child.Start(ctx, cmd)
+	if err == nil {
+		<-p.Done()
+		err = cmp.Or(ctx.Err(), p.Err())
 	}
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", filepath.Base(t.path), strings.Join(args, " "), err)
+	}
+	return out.Bytes(), nil
+}
+
+// devices asks for figures, and once for names, which are not worth the figures.
+func (t *tool) devices() ([]smiDevice, error) {
+	if t.names != nil && t.named == nil {
+		t.named = []smiDevice{}
+		if text, err := t.ask(t.names...); err == nil {
+			t.named, _ = parseDevices(text)
+		}
+	}
+	text, err := t.ask(t.figures...)
+	if err != nil {
+		return nil, err
+	}
+	out, err := parseDevices(text)
+	for i, d := range out {
+		for _, n := range t.named {
+			if n.index == d.index {
+				out[i].labels = n.labels
+			}
+		}
+	}
+	return out, err
 }
 
 func (t *tool) units() []unit {
@@ -145,12 +163,12 @@ func (t *tool) describe() about {
 	return about{method: t.method, process: t.method + "_process", every: toolEvery, patience: toolPatience,
 		sees:       "what AMD's program tells: memory, the share of time that the device was busy, power, temperature",
 		blind:      "peaks between two reads, which are far apart: each starts a program",
-		listsBlind: t.blind() + "; peaks between two reads, which are far apart: each starts a program"}
+		listsBlind: t.blind + "; peaks between two reads, which are far apart: each starts a program"}
 }
 
 func (t *tool) read() []state {
 	out := make([]state, len(t.first))
-	now, err := t.devices(t.asker(t.ctx))
+	now, err := t.devices()
 	for i, d := range t.first {
 		at := slices.IndexFunc(now, func(n smiDevice) bool { return n.index == d.index })
 		switch {
@@ -167,7 +185,12 @@ func (t *tool) read() []state {
 
 func (t *tool) list() listing {
 	l := listing{failed: make([]bool, len(t.first))}
-	uses, err := t.processes(t.asker(t.ctx))
+	text, err := t.ask(t.processes...)
+	if err != nil {
+		l.err = err
+		return l
+	}
+	uses, err := parseProcesses(text)
 	if err != nil {
 		l.err = err
 		return l
@@ -193,25 +216,36 @@ func (t *tool) settled(uses []smiUse) []smiUse {
 		return u.device != anywhere && !slices.ContainsFunc(
 			t.first, func(d smiDevice) bool { return d.index == u.device })
 	})
-	if !alike(uses) {
+	alike := func(u smiUse) bool { return everywhere(uses, u.pid) }
+	if !slices.ContainsFunc(uses, alike) {
 		return uses
 	}
 	reported := map[int]float64{}
 	for _, u := range uses {
 		reported[u.device] += float64(max(u.bytes, 0))
 	}
-	devices, err := t.devices(t.asker(t.ctx))
-	known := err == nil
+	devices, err := t.devices()
+	known, sums := err == nil, false
 	for _, d := range devices {
 		known = known && !math.IsNaN(d.used)
-		if reported[d.index] > sumOfAll*d.used {
-			return merged(uses)
+		sums = sums || reported[d.index] > sumOfAll*d.used
+	}
+	if known && !sums {
+		return uses
+	}
+	var out []smiUse
+	for _, u := range uses {
+		switch {
+		case alike(u) && sums:
+			u.device = anywhere
+		case alike(u):
+			u.bytes = hidden
+		}
+		if !slices.Contains(out, u) {
+			out = append(out, u)
 		}
 	}
-	if !known {
-		return unsure(uses)
-	}
-	return uses
+	return out
 }
 
 // sumOfAll is how many times more than is used processes must be told to hold of a device: of the least used of n, sums
@@ -224,68 +258,22 @@ func (t *tool) interrupt() { t.stop() }
 
 func (t *tool) close() { t.stop() }
 
-// amdSMI is amd-smi. Names are asked for once.
-type amdSMI struct{ static []smiDevice }
-
-func (a *amdSMI) blind() string {
-	return "which device, where the program tells of each what is held of all: that is seen by what the devices have in use"
+// smiDevice is a device as a program tells of it.
+type smiDevice struct {
+	index int
+	labels
+	figures
 }
 
-func (a *amdSMI) devices(ask func(...string) ([]byte, error)) ([]smiDevice, error) {
-	if a.static == nil {
-		text, err := ask("static", "--json")
-		if err == nil {
-			a.static, err = parseAMDStatic(text)
-		}
-		if err != nil {
-			a.static = []smiDevice{} // names are not worth the figures
-		}
-	}
-	text, err := ask("metric", "--json")
-	if err != nil {
-		return nil, err
-	}
-	out, err := parseAMDMetric(text)
-	for i := range out {
-		for _, s := range a.static {
-			if s.index == out[i].index {
-				out[i].name, out[i].id, out[i].driver, out[i].slot = s.name, s.id, s.driver, s.slot
-			}
-		}
-	}
-	return out, err
+type labels struct{ name, id, driver, slot string }
+
+// smiUse is what a process holds. device is its index; anywhere: of all devices together.
+type smiUse struct {
+	pid, device int
+	bytes       int64
 }
 
-func (a *amdSMI) processes(ask func(...string) ([]byte, error)) ([]smiUse, error) {
-	text, err := ask("process", "--json")
-	if err != nil {
-		return nil, err
-	}
-	return parseAMDProcesses(text)
-}
-
-// rocmSMI is rocm-smi, amd-smi's predecessor.
-type rocmSMI struct{}
-
-func (rocmSMI) blind() string { return "which device, where there are several" }
-
-func (rocmSMI) devices(ask func(...string) ([]byte, error)) ([]smiDevice, error) {
-	text, err := ask("--showproductname", "--showbus", "--showuse", "--showmemuse", "--showmeminfo", "all",
-		"--showpower", "--showtemp",
-		"--showdriverversion", "--json")
-	if err != nil {
-		return nil, err
-	}
-	return parseROCmDevices(text)
-}
-
-func (rocmSMI) processes(ask func(...string) ([]byte, error)) ([]smiUse, error) {
-	text, err := ask("--showpids", "--json")
-	if err != nil {
-		return nil, err
-	}
-	return parseROCmProcesses(text)
-}
+const anywhere = -1
 
 // answer finds the JSON in what a program printed: warnings may come before it.
 func answer(text []byte, to any) error {
@@ -304,180 +292,138 @@ func answer(text []byte, to any) error {
 	return fmt.Errorf("there is no answer in %.60q", text)
 }
 
-// parseROCmDevices reads rocm-smi's answer: a table a card, of texts.
-func parseROCmDevices(text []byte) ([]smiDevice, error) {
-	var all map[string]map[string]any
-	if err := answer(text, &all); err != nil {
-		return nil, err
+// object is what an answer has of a device.
+type object struct {
+	index int
+	of    any
+}
+
+// objects finds the devices in an answer, in their order, and what is of all. amd-smi's answer is a list, within an
+// object in later versions; rocm-smi's has a name for each device.
+func objects(text []byte) (out []object, system map[string]any, err error) {
+	var whole any
+	if err := answer(text, &whole); err != nil {
+		return nil, nil, err
 	}
-	var out []smiDevice
-	for name, c := range all {
-		index, err := strconv.Atoi(strings.TrimPrefix(name, "card"))
-		if err != nil || index < 0 {
-			continue // what is of all
+	list := whole
+	if named, ok := whole.(map[string]any); ok {
+		list = named["gpu_data"]
+		system, _ = named["system"].(map[string]any)
+		for name, of := range named {
+			number, card := strings.CutPrefix(name, "card")
+			if index, err := strconv.Atoi(number); card && err == nil && index >= 0 {
+				out = append(out, object{index, of})
+			}
 		}
-		first := func(names ...string) float64 {
-			for _, n := range names {
-				if v, _, ok := quantity(c[n]); ok && v >= 0 {
-					return v
+	}
+	entries, _ := list.([]any)
+	for _, of := range entries {
+		if index, _, ok := quantity(at(of, "gpu")); ok {
+			out = append(out, object{int(index), of})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b object) int { return a.index - b.index })
+	return out, system, nil
+}
+
+// smiFigures has where the programs tell a figure: the first that is there counts.
+var smiFigures = []struct {
+	to    func(*figures) *float64
+	read  func(any) (float64, bool)
+	paths []string
+}{
+	{func(f *figures) *float64 { return &f.used }, memory, []string{"mem_usage.used_vram", "VRAM Total Used Memory (B)"}},
+	{func(f *figures) *float64 { return &f.free }, memory, []string{"mem_usage.free_vram"}},
+	{func(f *figures) *float64 { return &f.total }, memory, []string{"mem_usage.total_vram", "VRAM Total Memory (B)"}},
+	{func(f *figures) *float64 { return &f.systemUsed }, memory,
+		[]string{"mem_usage.used_gtt", "GTT Total Used Memory (B)"}},
+	{func(f *figures) *float64 { return &f.systemTotal }, memory,
+		[]string{"mem_usage.total_gtt", "GTT Total Memory (B)"}},
+	{func(f *figures) *float64 { return &f.busy }, number, []string{"usage.gfx_activity", "GPU use (%)"}},
+	{func(f *figures) *float64 { return &f.memoryBusy }, number,
+		[]string{"usage.umc_activity", "GPU Memory Read/Write Activity (%)", "GPU memory use (%)"}},
+	{func(f *figures) *float64 { return &f.watts }, number, []string{"power.socket_power",
+		"Average Graphics Package Power (W)", "Current Socket Graphics Package Power (W)"}},
+	{func(f *figures) *float64 { return &f.celsius }, number, []string{"temperature.edge", "temperature.hotspot",
+		"Temperature (Sensor edge) (C)", "Temperature (Sensor junction) (C)"}},
+	{func(f *figures) *float64 { return &f.joules }, number, []string{"energy.total_energy_consumption"}},
+}
+
+// parseDevices reads an answer about devices.
+func parseDevices(text []byte) ([]smiDevice, error) {
+	all, system, err := objects(text)
+	out := make([]smiDevice, len(all))
+	for i, o := range all {
+		d := smiDevice{index: o.index, figures: unknownFigures()}
+		for _, f := range smiFigures {
+			for _, path := range f.paths {
+				if v, ok := f.read(at(o.of, path)); ok && v >= 0 {
+					*f.to(&d.figures) = v
+					break
 				}
 			}
-			return math.NaN()
 		}
-		words := func(names ...string) string {
-			for _, n := range names {
-				if s, ok := c[n].(string); ok && s != "" && s != "N/A" {
+		if math.IsNaN(d.free) {
+			d.free = d.total - d.used
+		}
+		words := func(paths ...string) string {
+			for _, path := range paths {
+				if s, ok := at(o.of, path).(string); ok && s != "" && s != "N/A" {
 					return s
 				}
 			}
 			return ""
 		}
-		d := smiDevice{index: index, figures: unknownFigures(), id: words("Unique ID"), slot: words("PCI Bus"),
-			name: words("Card Series", "Card series", "Device Name", "Card Model", "Card model")}
-		if v, ok := all["system"]["Driver version"].(string); ok {
+		d.name = words("asic.market_name", "Card Series", "Card series", "Device Name", "Card Model", "Card model")
+		d.id, d.slot = words("asic.asic_serial", "Unique ID"), words("bus.bdf", "PCI Bus")
+		d.driver = strings.TrimSpace(words("driver.name") + " " + words("driver.version"))
+		if v, ok := system["Driver version"].(string); ok {
 			d.driver = "amdgpu " + v
 		}
-		d.used, d.total = first("VRAM Total Used Memory (B)"), first("VRAM Total Memory (B)")
-		d.free = d.total - d.used
-		d.systemUsed, d.systemTotal = first("GTT Total Used Memory (B)"), first("GTT Total Memory (B)")
-		d.busy, d.memoryBusy = first("GPU use (%)"), first("GPU Memory Read/Write Activity (%)", "GPU memory use (%)")
-		d.watts = first("Average Graphics Package Power (W)", "Current Socket Graphics Package Power (W)")
-		d.celsius = first("Temperature (Sensor edge) (C)", "Temperature (Sensor junction) (C)")
-		out = append(out, d)
-	}
-	slices.SortFunc(out, func(a, b smiDevice) int { return a.index - b.index })
-	return out, nil
-}
-
-// parseROCmProcesses reads rocm-smi's list: a text a process with its name, which may have commas, how many devices it
-// is on, its memory …
-func parseROCmProcesses(text []byte) ([]smiUse, error) {
-	var all map[string]map[string]any
-	if err := answer(text, &all); err != nil {
-		return nil, err
-	}
-	var out []smiUse
-	for key, v := range all["system"] {
-		pid, err := strconv.Atoi(strings.TrimPrefix(key, "PID"))
-		line, ok := v.(string)
-		if err != nil || pid <= 0 || !ok || !strings.HasPrefix(key, "PID") {
-			continue
-		}
-		fields := strings.Split(line, ",")
-		if len(fields) < 5 {
-			continue
-		}
-		n, err := strconv.ParseUint(strings.TrimSpace(fields[len(fields)-3]), 10, 64)
-		u := smiUse{pid: pid, device: anywhere, bytes: hidden} // UNKNOWN
-		if err == nil && n <= math.MaxInt64 {
-			u.bytes = int64(n)
-		}
-		out = append(out, u)
-	}
-	slices.SortFunc(out, func(a, b smiUse) int { return a.pid - b.pid })
-	return out, nil
-}
-
-// entries reads amd-smi's answers: a list, within an object in later versions.
-func entries(text []byte) ([]map[string]any, error) {
-	var whole any
-	if err := answer(text, &whole); err != nil {
-		return nil, err
-	}
-	if o, ok := whole.(map[string]any); ok {
-		whole = o["gpu_data"]
-	}
-	list, _ := whole.([]any)
-	var out []map[string]any
-	for _, e := range list {
-		if o, ok := e.(map[string]any); ok {
-			if _, _, ok := quantity(o["gpu"]); ok {
-				out = append(out, o)
-			}
-		}
-	}
-	return out, nil
-}
-
-func indexOf(e map[string]any) int { v, _, _ := quantity(e["gpu"]); return int(v) }
-
-func parseAMDStatic(text []byte) ([]smiDevice, error) {
-	all, err := entries(text)
-	out := []smiDevice{}
-	for _, e := range all {
-		words := func(path ...string) string {
-			s, _ := at(e, path...).(string)
-			if s == "N/A" {
-				return ""
-			}
-			return s
-		}
-		out = append(out, smiDevice{index: indexOf(e), name: words("asic", "market_name"),
-			id:   words("asic", "asic_serial"),
-			slot: words("bus", "bdf"), driver: strings.TrimSpace(
-				words("driver", "name") + " " + words("driver", "version"))})
+		out[i] = d
 	}
 	return out, err
 }
 
-func parseAMDMetric(text []byte) ([]smiDevice, error) {
-	all, err := entries(text)
-	var out []smiDevice
-	for _, e := range all {
-		value := func(path ...string) float64 {
-			if v, _, ok := quantity(at(e, path...)); ok && v >= 0 {
-				return v
-			}
-			return math.NaN()
-		}
-		memory := func(name string) float64 {
-			if v, ok := bytesOf(at(e, "mem_usage", name)); ok {
-				return float64(v)
-			}
-			return math.NaN()
-		}
-		first := func(a, b float64) float64 {
-			if math.IsNaN(a) {
-				return b
-			}
-			return a
-		}
-		d := smiDevice{index: indexOf(e), figures: unknownFigures()}
-		d.used, d.free, d.total = memory("used_vram"), memory("free_vram"), memory("total_vram")
-		d.systemUsed, d.systemTotal = memory("used_gtt"), memory("total_gtt")
-		d.busy, d.memoryBusy = value("usage", "gfx_activity"), value("usage", "umc_activity")
-		d.watts = value("power", "socket_power")
-		d.celsius = first(value("temperature", "edge"), value("temperature", "hotspot"))
-		d.joules = value("energy", "total_energy_consumption")
-		out = append(out, d)
-	}
-	return out, err
-}
-
-// parseAMDProcesses reads amd-smi's list, by device.
-func parseAMDProcesses(text []byte) ([]smiUse, error) {
-	all, err := entries(text)
+// parseProcesses reads an answer about processes: amd-smi's has lists by device. rocm-smi's has a text a process with
+// its name, which may have commas, how many devices it is on, its memory …
+func parseProcesses(text []byte) ([]smiUse, error) {
+	all, system, err := objects(text)
 	var out []smiUse
-	for _, e := range all {
-		list, _ := e["process_list"].([]any)
+	for _, o := range all {
+		list, _ := at(o.of, "process_list").([]any)
 		for _, p := range list {
-			info, ok := at(p, "process_info").(map[string]any)
-			if !ok {
-				continue // none is running
-			}
-			pid, _, ok := quantity(info["pid"])
+			info := at(p, "process_info") // a text where none is running
+			pid, _, ok := quantity(at(info, "pid"))
 			if !ok || pid < 1 || pid > math.MaxInt32 {
 				continue
 			}
-			u := smiUse{pid: int(pid), device: indexOf(e), bytes: hidden}
-			for _, v := range []any{at(info, "memory_usage", "vram_mem"), info["vram_mem"], info["mem_usage"]} {
-				if n, ok := bytesOf(v); ok {
+			u := smiUse{pid: int(pid), device: o.index, bytes: hidden}
+			for _, path := range []string{"memory_usage.vram_mem", "vram_mem", "mem_usage"} {
+				if n, ok := bytesOf(at(info, path)); ok {
 					u.bytes = n
 					break
 				}
 			}
 			out = append(out, u)
 		}
+	}
+	for key, v := range system {
+		digits, is := strings.CutPrefix(key, "PID")
+		pid, err := strconv.Atoi(digits)
+		line, ok := v.(string)
+		fields := strings.Split(line, ",")
+		if !is || err != nil || pid <= 0 || !ok || len(fields) < 5 {
+			continue
+		}
+		u := smiUse{pid: pid, device: anywhere, bytes: hidden} // UNKNOWN
+		if n, err := strconv.ParseUint(strings.TrimSpace(fields[len(fields)-3]), 10, 63); err == nil {
+			u.bytes = int64(n)
+		}
+		out = append(out, u)
+	}
+	if len(all) == 0 {
+		slices.SortFunc(out, func(a, b smiUse) int { return a.pid - b.pid })
 	}
 	return out, err
 }
@@ -512,45 +458,23 @@ func everywhere(uses []smiUse, pid int) bool {
 	return several > 1 && bytes > 0
 }
 
-func alike(uses []smiUse) bool {
-	return slices.ContainsFunc(uses, func(u smiUse) bool { return everywhere(uses, u.pid) })
-}
-
-// merged takes what is told the same of several devices for the sum over all.
-func merged(uses []smiUse) []smiUse {
-	var out []smiUse
-	for _, u := range uses {
-		if everywhere(uses, u.pid) {
-			u.device = anywhere
-		}
-		if !slices.Contains(out, u) {
-			out = append(out, u)
-		}
-	}
-	return out
-}
-
-// unsure takes it for unknown.
-func unsure(uses []smiUse) []smiUse {
-	out := slices.Clone(uses)
-	for i, u := range uses {
-		if everywhere(uses, u.pid) {
-			out[i].bytes = hidden
-		}
-	}
-	return out
-}
-
-// at goes down into objects; nil where there is no way.
-func at(v any, path ...string) any {
-	for _, name := range path {
-		o, ok := v.(map[string]any)
-		if !ok {
-			return nil
-		}
+// at goes down a path, of names with dots between them, into objects; nil where there is no way.
+func at(v any, path string) any {
+	for name := range strings.SplitSeq(path, ".") {
+		o, _ := v.(map[string]any)
 		v = o[name]
 	}
 	return v
+}
+
+func number(v any) (float64, bool) {
+	n, _, ok := quantity(v)
+	return n, ok
+}
+
+func memory(v any) (float64, bool) {
+	n, ok := bytesOf(v)
+	return float64(n), ok
 }
 
 // quantity reads a number, with its unit where it has one: 5, "5", "5 W", {"value": 5, "unit": "W"}; not "N/A".

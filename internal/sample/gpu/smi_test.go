@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -18,7 +19,7 @@ import (
 )
 
 func TestROCmSMI(t *testing.T) {
-	all, err := parseROCmDevices([]byte(
+	all, err := parseDevices([]byte(
 		"WARNING: AMD GPU device(s) is/are in a low-power state. Check power control/runtime_status\n\n" +
 			testdata(t, "rocm_vega10.json")))
 	if err != nil || len(all) != 1 {
@@ -30,16 +31,16 @@ func TestROCmSMI(t *testing.T) {
 		d.driver != "amdgpu 5.9.25" || d.id != "0x2150e7d042a1124" {
 		t.Errorf("%+v", d)
 	}
-	all, err = parseROCmDevices([]byte(testdata(t, "rocm_7900xt.json")))
+	all, err = parseDevices([]byte(testdata(t, "rocm_7900xt.json")))
 	if err != nil || len(all) != 1 || all[0].name != "Radeon RX 7900 XT" || all[0].used != 27856896 ||
 		!math.IsNaN(all[0].watts) || !math.IsNaN(all[0].systemUsed) {
 		t.Errorf("%+v, %v", all, err)
 	}
-	uses, err := parseROCmProcesses([]byte(testdata(t, "rocm_pids.json")))
+	uses, err := parseProcesses([]byte(testdata(t, "rocm_pids.json")))
 	if err != nil || !slices.Equal(uses, []smiUse{{28389, anywhere, 2353860608}}) {
 		t.Errorf("%+v, %v", uses, err)
 	}
-	uses, err = parseROCmProcesses([]byte(
+	uses, err = parseProcesses([]byte(
 		`{"system": {"PID7": "a, b, c, 2, 5, 0, 0", "PID8": "gmx_mpi, 1, UNKNOWN, UNKNOWN, UNKNOWN", "PIDx": "a, 1, 2, 3, 4", "PID9": 5}}`))
 	if err != nil || !slices.Equal(uses, []smiUse{{7, anywhere, 5}, {8, anywhere, hidden}}) {
 		t.Errorf("%+v, %v", uses, err)
@@ -47,7 +48,7 @@ func TestROCmSMI(t *testing.T) {
 }
 
 func TestAMDSMI(t *testing.T) {
-	all, err := parseAMDMetric([]byte(testdata(t, "amd_metric.json")))
+	all, err := parseDevices([]byte(testdata(t, "amd_metric.json")))
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%+v, %v", all, err)
 	}
@@ -57,21 +58,21 @@ func TestAMDSMI(t *testing.T) {
 		d.watts != 246 || d.celsius != 58 || !math.IsNaN(d.joules) {
 		t.Errorf("%+v", d)
 	}
-	all, err = parseAMDMetric([]byte(testdata(t, "amd_power.json")))
+	all, err = parseDevices([]byte(testdata(t, "amd_power.json")))
 	if err != nil || len(all) != 1 || all[0].watts != 10 || !math.IsNaN(all[0].used) {
 		t.Errorf("%+v, %v", all, err)
 	}
-	all, err = parseAMDStatic([]byte(testdata(t, "amd_static.json")))
+	all, err = parseDevices([]byte(testdata(t, "amd_static.json")))
 	if err != nil || len(all) != 2 || all[1].name != "AMD Radeon AI PRO R9700" || all[1].slot != "0000:23:00.0" ||
 		all[1].driver != "amdgpu 6.16.6" {
 		t.Errorf("%+v, %v", all, err)
 	}
-	uses, err := parseAMDProcesses([]byte(testdata(t, "amd_process.json")))
+	uses, err := parseProcesses([]byte(testdata(t, "amd_process.json")))
 	if err != nil || len(uses) != 8 || uses[0] != (smiUse{1882331, 0, 76000}) ||
 		uses[7] != (smiUse{1883505, 3, 29429556000}) {
 		t.Errorf("%+v, %v", uses, err)
 	}
-	uses, err = parseAMDProcesses([]byte(
+	uses, err = parseProcesses([]byte(
 		`[{"gpu": 0, "process_list": [{"process_info": {"pid": 5, "memory_usage": {"vram_mem": {"value": 3, "unit": "MB"}}}},
 		{"process_info": {"pid": "6", "mem_usage": {"value": 2353860608, "unit": "B"}}}, {"process_info": {"pid": 7, "memory_usage": "N/A"}}]},
 		{"gpu": 1, "process_list": [{"process_info": {"pid": 5, "memory_usage": {"vram_mem": 9}}}]},
@@ -80,7 +81,7 @@ func TestAMDSMI(t *testing.T) {
 		t.Errorf("%+v, %v", uses, err)
 	}
 	for _, text := range []string{"", "no GPU", "{", "[1,", "[\n"} {
-		if all, err := parseAMDMetric([]byte(text)); err == nil {
+		if all, err := parseDevices([]byte(text)); err == nil {
 			t.Errorf("%q: %+v", text, all)
 		}
 	}
@@ -93,20 +94,35 @@ type cards struct {
 	asked int // for devices
 }
 
-func (c *cards) devices(func(...string) ([]byte, error)) ([]smiDevice, error) {
-	c.asked++
-	var out []smiDevice
+func (c *cards) ask(args ...string) ([]byte, error) {
+	var of []map[string]any
 	for i, used := range c.used {
-		d := smiDevice{index: i, figures: unknownFigures()}
-		d.used, d.total = used, 32*gib
-		out = append(out, d)
+		memory := map[string]any{"total_vram": 32 * gib}
+		if !math.IsNaN(used) {
+			memory["used_vram"] = used
+		}
+		var list []any
+		for _, u := range c.held {
+			if u.device == i {
+				list = append(list, map[string]any{"process_info": map[string]any{"pid": u.pid, "mem_usage": u.bytes}})
+			}
+		}
+		of = append(of, map[string]any{"gpu": i, "mem_usage": memory, "process_list": list})
 	}
-	return out, nil
+	if !slices.Contains(args, "process") {
+		c.asked++
+	}
+	return json.Marshal(of)
 }
 
-func (c *cards) processes(func(...string) ([]byte, error)) ([]smiUse, error) { return c.held, nil }
-
-func (c *cards) blind() string { return "" }
+// two is a driver of two devices that such a program tells of.
+func (c *cards) two(t *testing.T) *tool {
+	d := &tool{program: programs[0], named: []smiDevice{}, roles: []string{"gpu0", "gpu1"}, ctx: t.Context(),
+		stop: func() {}, ask: c.ask}
+	d.first, _ = d.devices()
+	c.asked = 0
+	return d
+}
 
 // The same told of several devices may be what is held of each, or of all together.
 func TestSharedDeviceFields(t *testing.T) {
@@ -139,12 +155,9 @@ func TestSharedDeviceFields(t *testing.T) {
 		"not told how much of either": {cards{used: []float64{gib, gib},
 			held: []smiUse{{5, 0, hidden}, {5, 1, hidden}}}, absent, false},
 	} {
-		first, _ := c.devices(nil)
 		m := &Monitor{}
-		m.add(&tool{smi: &c.cards, method: AMDSMI, first: first, roles: []string{"gpu0", "gpu1"}, ctx: t.Context(),
-			stop: func() {}})
+		m.add(c.two(t))
 		t.Cleanup(m.Close)
-		c.asked = 0
 		got, err := read(t, running(m.ProcessSources(5, 1, "server")[0]))
 		sum, ok := got["gpu_memory_bytes"]
 		if err != nil || ok != (c.sum != absent) || ok && sum != c.sum || (c.asked > 0) != c.again {
@@ -157,26 +170,25 @@ func TestSharedDeviceFields(t *testing.T) {
 // any more.
 func TestAProgramThatTellsOfAGPUNoMore(t *testing.T) {
 	c := &cards{used: []float64{gib, 2 * gib}}
-	first, _ := c.devices(nil)
+	gone := c.two(t)
 	m := &Monitor{}
-	m.add(&tool{smi: c, method: AMDSMI, first: first, roles: []string{"gpu0", "gpu1"}, ctx: t.Context(),
-		stop: func() {}})
+	m.add(c.two(t))
 	t.Cleanup(m.Close)
 	all := m.Sources()
-	same(t, source(t, all, "gpu1"), map[string]float64{"memory_used_bytes": 2 * gib, "memory_total_bytes": 32 * gib})
+	same(t, source(t, all, "gpu1"), map[string]float64{"memory_used_bytes": 2 * gib, "memory_free_bytes": 30 * gib,
+		"memory_total_bytes": 32 * gib})
 	c.used = c.used[:1]
 	if _, err := read(t, source(t, all, "gpu1")); err == nil || !strings.Contains(err.Error(), "fallen off the bus") {
 		t.Error(err)
 	}
-	same(t, source(t, all, "gpu0"), map[string]float64{"memory_used_bytes": gib, "memory_total_bytes": 32 * gib})
+	same(t, source(t, all, "gpu0"), map[string]float64{"memory_used_bytes": gib, "memory_free_bytes": 31 * gib,
+		"memory_total_bytes": 32 * gib})
 	c.used[0] = 33 * gib
 	if _, err := read(t, source(t, all, "gpu0")); err == nil || !strings.Contains(err.Error(), "negative or wrapped") {
 		t.Error(err)
 	}
 
-	gone := &tool{smi: &amdSMI{}, path: filepath.Join(t.TempDir(), "amd-smi"), method: AMDSMI, first: first,
-		roles: []string{"gpu0", "gpu1"}, ctx: t.Context(),
-		stop: func() {}}
+	gone.path, gone.ask = filepath.Join(t.TempDir(), "amd-smi"), gone.run
 	for _, st := range gone.read() {
 		if st.err == nil || !strings.Contains(st.err.Error(), "amd-smi") {
 			t.Errorf("%+v", st)
@@ -243,19 +255,16 @@ func FuzzSMI(f *testing.F) {
 		f.Add([]byte(testdata(f, name)))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		rocm, _ := parseROCmDevices(text)
-		metric, _ := parseAMDMetric(text)
-		for _, d := range append(rocm, metric...) {
+		devices, _ := parseDevices(text)
+		for _, d := range devices {
 			for _, v := range d.values() {
 				if v.Value < 0 && v.Name != "memory_free_bytes" || math.IsInf(v.Value, 0) {
 					t.Errorf("%s = %v", v.Name, v.Value)
 				}
 			}
 		}
-		_, _ = parseAMDStatic(text)
-		pids, _ := parseROCmProcesses(text)
-		processes, _ := parseAMDProcesses(text)
-		for _, u := range append(pids, processes...) {
+		uses, _ := parseProcesses(text)
+		for _, u := range uses {
 			if u.pid <= 0 || u.bytes < hidden {
 				t.Errorf("%+v", u)
 			}
@@ -263,8 +272,8 @@ func FuzzSMI(f *testing.F) {
 	})
 }
 
-// program is a stand-in for one of AMD's, that prints what the real one was seen to print.
-func program(t *testing.T, name string, answers map[string]string) string {
+// standIn is one for a program of AMD's, that prints what the real one was seen to print.
+func standIn(t *testing.T, name string, answers map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	script := "#!/bin/sh\ncase \"$*\" in\n"
@@ -286,7 +295,7 @@ func TestAMDsProgramsAreAskedWhereSysfsTellsNothing(t *testing.T) {
 	sys := tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(
 		"amdgpu", "1002:7551", "0000:03:00.0"),
 		"class/drm/card0/device/drm/renderD128/dev": "226:128\n"})
-	dir := program(t, "amd-smi", map[string]string{"static": "amd_static.json", "metric": "amd_metric.json",
+	dir := standIn(t, "amd-smi", map[string]string{"static": "amd_static.json", "metric": "amd_metric.json",
 		"process": "amd_process.json"})
 	m := with(t, Options{Sys: sys, Proc: t.TempDir(), Path: []string{t.TempDir(), dir}})
 	if g := m.GPUs(); len(g) != 1 || g[0].Role != "gpu0" || g[0].Name != "AMD Radeon AI PRO R9700" ||
@@ -310,7 +319,7 @@ func TestAMDsProgramsAreAskedWhereSysfsTellsNothing(t *testing.T) {
 		t.Errorf("%v", methods)
 	}
 
-	dir = program(t, "rocm-smi", map[string]string{"--showpids": "rocm_pids.json",
+	dir = standIn(t, "rocm-smi", map[string]string{"--showpids": "rocm_pids.json",
 		"--showmeminfo all": "rocm_vega10.json"})
 	kfd := tree(t, t.TempDir(), map[string]string{"class/kfd/kfd/dev": "510:0\n"})
 	m = with(t, Options{Sys: kfd, Proc: t.TempDir(), Path: []string{dir}})
@@ -322,7 +331,7 @@ func TestAMDsProgramsAreAskedWhereSysfsTellsNothing(t *testing.T) {
 		map[string]float64{"gpu_memory_bytes": 2353860608, "gpu0.gpu_memory_bytes": 2353860608})
 
 	// A program that is there and knows of no GPU is as none.
-	m = with(t, Options{Sys: kfd, Proc: t.TempDir(), Path: []string{program(t, "rocm-smi", nil)}})
+	m = with(t, Options{Sys: kfd, Proc: t.TempDir(), Path: []string{standIn(t, "rocm-smi", nil)}})
 	if w := m.Warnings(); len(m.GPUs()) != 0 || len(w) != 0 || !strings.Contains(m.None(), "no GPU was found") {
 		t.Errorf("%+v, %+v", m.GPUs(), w)
 	}

@@ -29,8 +29,7 @@ import (
 
 // FindTruth has a page take size bytes of every kind of memory, one after the other and repeats times each, and reads
 // all that a run reads before and after. Of the configuration it heeds how the browser comes to run and the adapter.
-func FindTruth(ctx context.Context, c Config, size int64, repeats int, say func(string)) (_ truth.Part, err error) {
-	say("starting the browser")
+func FindTruth(ctx context.Context, c Config, size int64, repeats int) (_ truth.Part, err error) {
 	p, err := openPlain(ctx, c)
 	if err != nil {
 		return truth.Part{}, err
@@ -47,7 +46,7 @@ func FindTruth(ctx context.Context, c Config, size int64, repeats int, say func(
 	if p.tab.chrome.pid == 0 {
 		platform.OS = "" // not on this machine
 	}
-	m, err := truth.Measure(ctx, truth.InBrowser(), p, platform, size, repeats, say)
+	m, err := truth.Measure(ctx, truth.InBrowser(), p, platform, size, repeats)
 	return truth.Part{Matrix: m, Warnings: append(p.reported(), c.Adapter.unmet(device)...), Facts: []truth.Fact{
 		{Name: "browser", Value: p.tab.chrome.version.Product},
 		{Name: "window", Value: p.tab.chrome.policy["window"]},

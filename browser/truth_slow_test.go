@@ -24,7 +24,7 @@ func TestTruthOfThisMachine(t *testing.T) {
 	kernel, _, _ := strings.Cut("kernel "+m.Kernel, "-") // behind it is who built it
 	r := truth.Report{At: time.Now(), Size: took, Repeats: repeats,
 		Machine: fmt.Sprintf("%s (%s), %s, %d cores", m.OS, kernel, m.CPU, m.Cores)}
-	page, err := FindTruth(t.Context(), Config{}, took, repeats, func(string) {})
+	page, err := FindTruth(t.Context(), Config{}, took, repeats)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestTruthOfThisMachine(t *testing.T) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), takesMemory+"=1")
 		return cmd
-	}, took, repeats, func(string) {})
+	}, took, repeats)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,11 +72,11 @@ const took = 64 << 20
 // TestEverySourceSeesWhatItClaims takes memory of each kind, by itself, and holds what every source makes of it to what
 // is expected.
 func TestEverySourceSeesWhatItClaims(t *testing.T) {
-	found, err := FindTruth(watched(t), Config{}, took, 1, func(string) {})
+	found, err := FindTruth(watched(t), Config{}, took, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Log("\n" + found.Matrix.Text())
+	t.Log("\n" + found.Matrix.String())
 	for _, c := range found.Matrix.Contradictions() {
 		t.Error(c)
 	}

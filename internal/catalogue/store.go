@@ -80,8 +80,7 @@ type manifest struct {
 const manifestSchema = 1
 
 // Open gives a stored model. It is fs.ErrNotExist where there is none, or not all of it; Fetch then gets what is
-// missing. That every file has its size is checked here; that its content is still what was fetched, Verify checks, and
-// Fetch of the small ones.
+// missing. That every file has its size is checked here; that the small ones are still what was fetched, Fetch checks.
 func Open(store, id string) (Package, error) {
 	if !plainName.MatchString(id) {
 		return Package{}, fmt.Errorf("model %q: %w", id, fs.ErrNotExist)
@@ -137,9 +136,6 @@ func readWeights(dir string) (Weights, error) {
 	}
 	return ParseWeights(text)
 }
-
-// Verify reads every file and compares it with what was fetched. It takes about a second a GB.
-func (p Package) Verify(ctx context.Context) error { return p.verify(ctx, p.Files) }
 
 // small are the files that are no shards: those whose sums are in no list of the package's own.
 func (p Package) small() []File {

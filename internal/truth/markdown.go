@@ -21,13 +21,14 @@ func (r Report) Markdown() string {
 		if len(p.Facts) > 0 {
 			fmt.Fprintf(&b, " (%s)", p.facts())
 		}
-		fmt.Fprintf(&b, ":\n\n%s", p.Matrix.markdown())
+		fmt.Fprintf(&b, ":\n\n%s", p.Matrix)
 	}
 	fmt.Fprintf(&b, "\n%s.\n%s\n", legend, BlockEnd)
 	return b.String()
 }
 
-func (m Matrix) markdown() string {
+// String is the matrix as a table of Markdown.
+func (m Matrix) String() string {
 	var b strings.Builder
 	row := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
 	head, rule := []string{fmt.Sprintf("MiB for %g MiB of", m.size)}, []string{"---"}
@@ -45,6 +46,23 @@ func (m Matrix) markdown() string {
 	}
 	return b.String()
 }
+
+// words are the verdicts in tables.
+var words = map[Verdict]string{Sees: "yes", Blind: "no", Other: "other"}
+
+// text is a cell for people.
+func (c Cell) text() string {
+	if c.MiB == nil {
+		return "-"
+	}
+	s := strings.Replace(fmt.Sprintf("%.1f %s", *c.MiB, words[c.Verdict]), "-0.0 ", "0.0 ", 1)
+	if c.Wrong {
+		s += " !"
+	}
+	return s
+}
+
+func (l Line) label() string { return l.Who + " " + l.Figure }
 
 // errNoBlock is that a page has no place for what is generated.
 var errNoBlock = errors.New("it has no lines " + BlockBegin + " and " + BlockEnd + ", in this order and once each")

@@ -41,11 +41,10 @@ type Subject interface {
 const disturbed = 20
 
 // Measure takes size bytes of every kind of a table, repeats times each, and judges what its rows made of it.
-func Measure(ctx context.Context, t Table, s Subject, p Platform, size int64, repeats int, say func(string)) (
+func Measure(ctx context.Context, t Table, s Subject, p Platform, size int64, repeats int) (
 	Matrix, error) {
 	moved := map[string]map[string][]float64{}
 	for _, k := range t.Kinds {
-		say(fmt.Sprintf("taking %d MiB: %s", size/MiB, k.Name))
 		moved[k.ID] = map[string][]float64{}
 		// Once for all that grows at the first time.
 		if err := s.Take(ctx, k.ID, size); err != nil {

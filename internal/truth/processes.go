@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"llmparity/internal/child"
-	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
@@ -66,15 +65,13 @@ func Processes() Table {
 // InProcesses has processes take size bytes of every kind of memory, one after the other and repeats times each, and
 // reads all that is read of an engine's processes before and after. command is a program that does nothing but
 // Allocate; its pipes and files are set here.
-func InProcesses(ctx context.Context, command func() *exec.Cmd, size int64, repeats int, say func(string)) (
-	_ Part, err error) {
-	say("starting two processes")
+func InProcesses(ctx context.Context, command func() *exec.Cmd, size int64, repeats int) (_ Part, err error) {
 	p, err := startPair(ctx, command, size)
 	if err != nil {
 		return Part{}, err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	m, err := Measure(ctx, Processes(), p, Platform{OS: runtime.GOOS}, size, repeats, say)
+	m, err := Measure(ctx, Processes(), p, Platform{OS: runtime.GOOS}, size, repeats)
 	return Part{Matrix: m}, err
 }
 
@@ -137,12 +134,7 @@ func fill(ctx context.Context, file *os.File, size int64) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		_, err := file.Write(piece[:min(left, MiB)])
-		if fault.NoSpace(err) {
-			return fault.Wrap(fault.DiskFull, err, "make room there, or set TMPDIR",
-				"a file to map can't be written in %s", os.TempDir())
-		}
-		if err != nil {
+		if _, err := file.Write(piece[:min(left, MiB)]); err != nil {
 			return fmt.Errorf("filling the file to map: %w", err)
 		}
 	}

@@ -9,16 +9,16 @@ package truth
 
 // Kind is a kind of memory, and how it is taken.
 type Kind struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	gpu  bool   // where it lies hangs on what WebGPU computes on
+	ID   string
+	Name string
+	gpu  bool // where it lies hangs on what WebGPU computes on
 }
 
 // Row is a source's figure.
 type Row struct {
-	ID     string `json:"id"`     // readings have it
-	Who    string `json:"who"`    // page, renderer, process …
-	Figure string `json:"figure"` // its name, as records and people call it
+	ID     string // readings have it
+	Who    string // page, renderer, process …
+	Figure string // its name, as records and people call it
 	// wants is what it should see of kinds, nothing of those that are not named; nil: nobody knows.
 	wants map[string]Want
 	where where

@@ -34,11 +34,11 @@ func allocator() *exec.Cmd {
 func TestSourcesOfProcessesSeeWhatTheyClaim(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	part, err := InProcesses(t.Context(), allocator, 64<<20, 1, func(string) {})
+	part, err := InProcesses(t.Context(), allocator, 64<<20, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Log("\n" + part.Matrix.Text())
+	t.Log("\n" + part.Matrix.String())
 	for _, c := range part.Matrix.Contradictions() {
 		t.Error(c)
 	}
@@ -66,7 +66,7 @@ func TestAProcessThatTakesNoMemoryIsAnError(t *testing.T) {
 			`answers "hello"`},
 		"does not start": {func() *exec.Cmd { return exec.Command("/nonexistent") }, "/nonexistent"},
 	} {
-		if _, err := InProcesses(t.Context(), x.command, 32<<20, 1, func(string) {}); err == nil ||
+		if _, err := InProcesses(t.Context(), x.command, 32<<20, 1); err == nil ||
 			!strings.Contains(err.Error(), x.say) || strings.HasSuffix(err.Error(), ": ") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -76,7 +76,7 @@ func TestAProcessThatTakesNoMemoryIsAnError(t *testing.T) {
 // A process that says that it took memory and did not is found out.
 func TestBlindSourcesAreReported(t *testing.T) {
 	liar := func() *exec.Cmd { return exec.Command("sh", "-c", "while read order; do echo '{}'; done") }
-	part, err := InProcesses(t.Context(), liar, 32<<20, 1, func(string) {})
+	part, err := InProcesses(t.Context(), liar, 32<<20, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,32 +53,31 @@ func (w Want) limits(size float64) (least, most float64) {
 
 // Cell is what came of a source and a kind.
 type Cell struct {
-	MiB      *float64  `json:"mib"` // the median of the repeats; nil: absent
-	Runs     []float64 `json:"runs_mib,omitempty"`
-	Verdict  Verdict   `json:"verdict"`
-	Expected *Range    `json:"expected_mib,omitempty"`
-	Wrong    bool      `json:"contradicts,omitempty"` // it is not what was expected
+	MiB      *float64 // the median of the repeats; nil: absent
+	Verdict  Verdict
+	Expected *Range
+	Wrong    bool // it is not what was expected
 }
 
 // Range is what a source should move between, in MiB.
 type Range struct {
-	Least float64 `json:"least"`
-	Most  float64 `json:"most"`
+	Least float64
+	Most  float64
 }
 
 // Matrix is a table with what was measured.
 type Matrix struct {
-	ID    string  `json:"id"`
-	Title string  `json:"title"`
-	Kinds []Kind  `json:"kinds"`
-	Lines []Line  `json:"rows"`
+	ID    string
+	Title string
+	Kinds []Kind
+	Lines []Line
 	size  float64 // MiB
 }
 
 // Line is a row with its cells, in the order of the kinds.
 type Line struct {
 	Row
-	Cells []Cell `json:"cells"`
+	Cells []Cell
 }
 
 // matrix judges what rows moved by: for each kind and row, a figure a repeat.
@@ -95,7 +94,7 @@ func (t Table) matrix(p Platform, size float64, moved map[string]map[string][]fl
 }
 
 func newCell(p Platform, r Row, k Kind, size float64, runs []float64) Cell {
-	c := Cell{Runs: runs, Verdict: Absent}
+	c := Cell{Verdict: Absent}
 	if want, expected := p.want(r, k); expected {
 		least, most := want.limits(size)
 		c.Expected = &Range{least, most}

@@ -1,0 +1,124 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/assets/page"
+	"llmparity/internal/cache"
+	"llmparity/internal/catalogue"
+	"llmparity/internal/fault"
+	"llmparity/internal/mlc"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny"
+)
+
+// id is one of WebLLM's catalogue.
+const id = "SmolLM2-135M-Instruct-q0f32-MLC"
+
+// finder finds in an empty cache, and fetches nothing.
+func finder(t *testing.T) Finder {
+	t.Helper()
+	t.Setenv(cache.Variable, t.TempDir())
+	return Finder{Say: func(string) {}, Features: func(context.Context) ([]string, error) {
+		return nil, errors.New("there is no adapter")
+	}, Catalogue: func() (catalogue.Catalogue, error) {
+		text, err := page.Catalogue()
+		if err != nil {
+			return catalogue.Catalogue{}, err
+		}
+		return catalogue.Parse(text)
+	}}
+}
+
+// models makes a GGUF and a package of the tiny model in a folder.
+func models(t *testing.T) (file, folder string) {
+	t.Helper()
+	dir := t.TempDir()
+	file, folder = filepath.Join(dir, "mine.gguf"), filepath.Join(dir, "mine-webllm")
+	if err := tiny.WriteFile(file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mlc.Write(t.Context(), file, folder, mlc.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return file, folder
+}
+
+func TestFind(t *testing.T) {
+	f := finder(t)
+	file, folder := models(t)
+	for _, c := range []struct {
+		name         string
+		window       int
+		is           string
+		format       string
+		context, max int
+	}{
+		{Tiny, 0, tiny.Name, GGUF, 1024, 1024},
+		{Tiny, 100, tiny.Name, GGUF, 100, 1024},
+		{file, 0, tiny.Name, GGUF, 1024, 1024},
+		{folder, 0, "mine-webllm", WebLLM, 1024, 1024},
+		{folder + "/", 512, "mine-webllm", WebLLM, 512, 1024},
+		{"served:llama3.2:1b", 4096, "llama3.2:1b", record.Served, 4096, 0},
+	} {
+		m, err := f.Find(t.Context(), c.name, c.window)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if m.Name != c.is || m.Format != c.format || m.Context != c.context || m.MaxContext != c.max {
+			t.Errorf("%s: %+v", c.name, m.Model)
+		}
+		if c.format == record.Served {
+			continue
+		}
+		if m.Layers != 2 || m.Vocab != 512 || m.WeightsB != 1706496 || m.Path == "" {
+			t.Errorf("%s: %+v", c.name, m.Model)
+		}
+		if sum, err := SHA256(c.name); err != nil || sum != m.SHA256 {
+			t.Errorf("%s: the sum is %s (%v), want %s", c.name, sum, err, m.SHA256)
+		}
+	}
+	m, fetch, err := f.Look(t.Context(), id, 0)
+	if err != nil || fetch == nil || !strings.Contains(fetch.What, id) || m.Path != "" || m.Format != WebLLM {
+		t.Errorf("%s, of the catalogue: %+v, %+v, %v", id, m.Model, fetch, err)
+	}
+}
+
+func TestFindRefuses(t *testing.T) {
+	f := finder(t)
+	file, folder := models(t)
+	text, empty := filepath.Join(t.TempDir(), "text.gguf"), t.TempDir()
+	if err := os.WriteFile(text, []byte("no model at all, but a text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, mirror string
+		window       int
+		kind         fault.Kind
+		says         string
+	}{
+		{name: "nothing.gguf", kind: fault.BadModel, says: "nothing.gguf"},
+		{name: text, kind: fault.BadModel, says: "not a GGUF"},
+		{name: empty, kind: fault.BadModel, says: "no sound WebLLM package"},
+		{name: SmolLM2, kind: fault.BadModel, says: "scripts/setup smollm2"},
+		{name: "SmolLM2-135M", kind: fault.UnknownModel, says: "the nearest are SmolLM2-135M"},
+		{name: "snowflake-arctic-embed-s-q0f32-MLC-b4", kind: fault.UnknownModel, says: "embedding"},
+		{name: "served:", kind: fault.Usage, says: "served:NAME"},
+		{name: file, window: 2000, kind: fault.Usage, says: "at most 1024"},
+		{name: folder, window: 2000, kind: fault.Usage, says: "at most 1024"},
+		{name: file, mirror: "https://mirror.example", kind: fault.Usage, says: "--mirror"},
+		{name: id, mirror: empty + "/none", kind: fault.Usage, says: "mirror"},
+	} {
+		f.Mirror = c.mirror
+		_, err := f.Find(t.Context(), c.name, c.window)
+		if fault.Of(err) != c.kind || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: class %s: %v, want %s and %q", c.name, fault.Of(err), err, c.kind, c.says)
+		}
+	}
+}

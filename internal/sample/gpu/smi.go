@@ -332,7 +332,8 @@ var smiFigures = []struct {
 	read  func(any) (float64, bool)
 	paths []string
 }{
-	{func(f *figures) *float64 { return &f.used }, memory, []string{"mem_usage.used_vram", "VRAM Total Used Memory (B)"}},
+	{func(f *figures) *float64 { return &f.used }, memory,
+		[]string{"mem_usage.used_vram", "VRAM Total Used Memory (B)"}},
 	{func(f *figures) *float64 { return &f.free }, memory, []string{"mem_usage.free_vram"}},
 	{func(f *figures) *float64 { return &f.total }, memory, []string{"mem_usage.total_vram", "VRAM Total Memory (B)"}},
 	{func(f *figures) *float64 { return &f.systemUsed }, memory,

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/whole"
 )
 
 // Reopen goes on with a run that was interrupted: it locks the folder, cuts what a kill left of lines, and gives what
@@ -19,7 +21,7 @@ import (
 // that were ever used, so that nobody's rows become somebody else's. Time goes on from the record's last line, or from
 // now where that is later.
 //
-// Nothing is written but what is cut, until Resumed is called, which must come first.
+// Until Resumed is called, which must come first, nothing is written but columns that an older version did not have.
 func Reopen(dir string) (*Writer, *State, error) {
 	real, err := filepath.EvalSymlinks(dir) // results/latest may point elsewhere while we write
 	if err != nil {
@@ -113,39 +115,65 @@ func (s *State) tail(a *appender, columns []string) error {
 // reopenAppender cuts a file behind its last whole line and goes on there. A file that older versions did not have is
 // made.
 func reopenAppender(path string, columns []string) (*appender, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0o644)
-	if errors.Is(err, os.ErrNotExist) && columns != nil {
-		return newAppender(path, columns)
+	if columns != nil {
+		if err := widen(path, columns); errors.Is(err, os.ErrNotExist) {
+			return newAppender(path, columns)
+		} else if err != nil {
+			return nil, err
+		}
 	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
 	}
 	a := &appender{file: f, buf: bufio.NewWriterSize(f, bufferSize), synced: -1}
-	if a.size, err = wholeLines(f); err != nil {
-		return a, err
+	if a.size, err = wholeLines(f); err == nil {
+		err = f.Truncate(a.size)
 	}
-	if err := f.Truncate(a.size); err != nil {
-		return a, err
+	if err == nil && a.size == 0 && columns != nil {
+		err = a.header(columns)
 	}
-	if columns == nil {
-		return a, nil
+	return a, err
+}
+
+// widen gives a file that an older version began the columns that came since: empty in its rows, behind its own.
+func widen(path string, columns []string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
 	}
-	header := strings.Join(columns, ",") + "\n"
-	if a.size == 0 {
-		n, err := f.WriteString(header)
-		a.size = int64(n)
-		return a, err
+	defer f.Close()
+	size, err := wholeLines(f)
+	if err != nil {
+		return err
 	}
-	has := make([]byte, min(a.size, int64(len(header))))
-	if _, err := f.ReadAt(has, 0); err != nil {
-		return a, err
+	lines := bufio.NewReader(io.NewSectionReader(f, 0, size))
+	header, err := lines.ReadString('\n')
+	has := strings.Split(strings.TrimSuffix(header, "\n"), ",")
+	switch {
+	case errors.Is(err, io.EOF) || slices.Equal(has, columns): // of an empty one the header is still to come
+		return nil
+	case err != nil:
+		return err
+	case len(has) > len(columns) || !slices.Equal(has, columns[:len(has)]):
+		return fault.New(fault.BadRecord, "begin a new run: `llmparity reproduce` writes its plan",
+			"%s has other columns than this version writes: it can be read, and not gone on with", path)
 	}
-	if string(has) != header {
-		return a, fault.New(fault.BadRecord, "begin a new run: `llmparity reproduce` writes its plan",
-			"%s has other columns than this "+
-				"version writes: it can be read, and not gone on with", path)
-	}
-	return a, nil
+	return whole.Write(path, func(to io.Writer) error {
+		out := bufio.NewWriter(to)
+		out.WriteString(strings.Join(columns, ",") + "\n")
+		for {
+			row, err := lines.ReadBytes('\n')
+			if errors.Is(err, io.EOF) {
+				return out.Flush()
+			}
+			if err != nil {
+				return err
+			}
+			out.Write(bytes.TrimSuffix(row, []byte("\n")))
+			out.WriteString(strings.Repeat(",", len(columns)-len(has)) + "\n")
+		}
+	})
 }
 
 // repoint has latest point at the folder again, where there is a latest beside it.

@@ -358,7 +358,7 @@ func TestFoldersThatAreNotResumed(t *testing.T) {
 		{change(metaFile, replaced(Schema, "llmparity.run/2")), "llmparity.run/2"},
 		{change(metaFile, replaced(Schema, "llmparity.run/1.999")), "was written by a newer llmparity"},
 		{change(metaFile, func(string) string { return "{" }), "is cut or was changed"},
-		{change(samplesFile, replaced(",edge", "")), "has other columns"},
+		{change(samplesFile, replaced(",role", "")), "has other columns"},
 		{change(journalFile, replaced(`"begin"`, `"begins"`)), "never begun"},
 		{change(journalFile, func(s string) string { return "nonsense\n" + s }), "journal.jsonl line 1"},
 	} {
@@ -370,6 +370,47 @@ func TestFoldersThatAreNotResumed(t *testing.T) {
 	}
 	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
 		t.Errorf("a folder that is no run has something of ours: %v %v", left, err)
+	}
+}
+
+// Version 0.1 before its peaks between readings wrote totals without the last three columns.
+func TestResumeAddsColumnsThatCameSince(t *testing.T) {
+	w := made(t)
+	w.Cell(resumed)
+	attempt(w, resumed, 1, OK)
+	if err := w.Close(Interrupted); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(w.dir, totalsFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := strings.Replace(string(text), ",pss_read_mb,pss_low_mb,pss_high_mb\n", "\n", 1)
+	older = strings.ReplaceAll(older, ",,,\n", "\n") + "2026-03-14T09:26:5" // a kill cut it
+	if err := os.WriteFile(path, []byte(older), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	again, _, err := Reopen(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Resumed(Resumed{})
+	attempt(again, resumed, 2, OK)
+	if err := again.Close(OK); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(now), string(text)) {
+		t.Errorf("%v: totals.csv is\n%s\nand does not begin with\n%s", err, now, text)
+	}
+	r, err := Open(w.dir)
+	if err != nil || len(r.Attempts) != 2 {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	for _, a := range r.Attempts {
+		if err := wholeAttempt(a); err != nil {
+			t.Errorf("attempt %d: %v", a.ID, err)
+		}
 	}
 }
 

@@ -322,14 +322,16 @@ func newAppender(path string, columns []string) (*appender, error) {
 	}
 	a := &appender{file: f, buf: bufio.NewWriterSize(f, bufferSize)}
 	if columns != nil {
-		// On disk at once: a file without its header can't be read by anybody.
-		n, err := f.WriteString(strings.Join(columns, ",") + "\n")
-		if err != nil {
-			return nil, err
-		}
-		a.size = int64(n)
+		err = a.header(columns)
 	}
-	return a, nil
+	return a, err
+}
+
+// header is on disk at once: a file without it can't be read by anybody.
+func (a *appender) header(columns []string) error {
+	n, err := a.file.WriteString(strings.Join(columns, ",") + "\n")
+	a.size = int64(n)
+	return err
 }
 
 // diskFault turns what the system says of a folder into a line for the user.

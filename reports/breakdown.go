@@ -66,6 +66,54 @@ const (
 	peaksWords = "Peaks of several processes are no sum: they were not at one moment, and each counts in full what is shared."
 )
 
+// breakdownColumns of the terminal are a figure each.
+func breakdownColumns() []*figure.Row {
+	return figure.Rows(func(r *figure.Row) bool { return r.Inside != nil && r.Inside.Head != "" })
+}
+
+// breakdownSections say where the memory is, where anything is known of that: in the terminal a row a cell and moment.
+func breakdownSections(res *compare.Result) []section {
+	const id, title = "breakdown", "Where the memory is"
+	head := []string{"cell", "when"}
+	for _, col := range breakdownColumns() {
+		head = append(head, col.Inside.Head)
+	}
+	var highestOf []string
+	moment := perCell(res, head, func(c *compare.Cell, add func(...string)) {
+		if c.Memory == nil {
+			return
+		}
+		for _, m := range moments() {
+			row, known := []string{m.name}, false
+			for _, col := range breakdownColumns() {
+				f := evidence.Held(m.of(c.Memory), col.Name)
+				row, known = append(row, held(f, c.Launches)), known || f.Known()
+			}
+			if known {
+				add(row...)
+			}
+		}
+		if words := highest(c.Memory); words != "" {
+			highestOf = append(highestOf, fmt.Sprintf("%s: highest RSS of each process, and in which phase: %s.", c.Label,
+				words))
+		}
+	})
+	short := section{ID: id, Title: title, For: detailed, Grid: moment, Mark: "- "}
+	if moment != nil || len(highestOf) > 0 {
+		short.Words, short.Lines = []string{breakdownWords + " " + peaksWords}, append(breakdownNotes(res),
+			highestOf...)
+	}
+	parts, processes := breakdownGrid(res), processGrid(res)
+	if parts == nil && processes == nil {
+		return []section{short}
+	}
+	return []section{short, {ID: id, Title: title, For: onPage, Words: []string{breakdownWords},
+		Lines: breakdownNotes(res), Draw: []func(*view) []chart{stacks}, Parts: []section{
+			{Title: "Parts", Grid: parts},
+			{Title: "Highest RSS of each process within each phase", Words: []string{peaksWords}, Grid: processes},
+			{Title: "What each of these numbers is, and what it can't see", Folded: true, Grid: methodGrid(res)}}}}
+}
+
 // breakdownNotes are those of every cell, and what nothing looked into.
 func breakdownNotes(res *compare.Result) []string {
 	var out []string
@@ -118,7 +166,7 @@ func stacks(v *view) []chart {
 	if len(shown) == 0 {
 		return nil
 	}
-	out := chart{ID: "breakdown", Section: "breakdown", Title: "By part", Unit: "MiB", Choice: "When",
+	out := chart{ID: "breakdown", Title: "By part", Unit: "MiB", Choice: "When",
 		Table: v.stackTable(shown),
 		Note: "Medians. Two bars a browser: WebGPU by the ledger, and the page's own memory. They come from different " +
 			"methods and lie in different processes. " +
@@ -139,33 +187,27 @@ type layer struct {
 }
 
 func layers() []layer {
-	held := func(name string) func([]evidence.Figure) (float64, bool) {
-		return func(list []evidence.Figure) (float64, bool) {
+	held := func(name string, page bool) layer {
+		return layer{figure.Title(name), partColour[name], 1, page, func(list []evidence.Figure) (float64, bool) {
 			f := evidence.Held(list, name)
 			return f.Center(), f.Known()
-		}
+		}}
 	}
-	free := func(list []evidence.Figure) (float64, bool) {
+	free := held(figure.KVReserved, false)
+	free.title, free.opacity = free.title+" and not filled", .45
+	free.of = func(list []evidence.Figure) (float64, bool) {
 		reserved, used := evidence.Held(list, figure.KVReserved), evidence.Held(list, figure.KVUsed)
 		if !used.Known() {
 			return reserved.Center(), reserved.Known()
 		}
 		return reserved.Center() - used.Center(), reserved.Known()
 	}
-	return []layer{
-		{"weights", "var(--p0)", 1, false, held(figure.Weights)},
-		{"KV cache, filled (calculated)", "var(--p1)", 1, false, held(figure.KVUsed)},
-		{"KV cache, reserved and not filled", "var(--p1)", .45, false, free},
-		{"workspaces", "var(--p2)", 1, false, held(figure.Workspaces)},
-		{"unattributed", "var(--p6)", 1, false, held(figure.Unattributed)},
-		{"JavaScript heap", "var(--p3)", 1, true, held(figure.JSHeap)},
-		{"array buffers", "var(--p5)", 1, true, held(figure.ArrayBuffers)},
-		{"WebAssembly", "var(--p4)", 1, true, held(figure.Wasm)},
-	}
+	return []layer{held(figure.Weights, false), held(figure.KVUsed, false), free, held(figure.Workspaces, false),
+		held(figure.Unattributed, false), held(figure.JSHeap, true), held(figure.ArrayBuffers, true),
+		held(figure.Wasm, true)}
 }
 
 func (v *view) stack(shown []int, m moment) map[string]any {
-	bar := stackedBar()
 	var labels []string
 	for _, i := range shown {
 		c := &v.res.Cells[i]
@@ -176,41 +218,28 @@ func (v *view) stack(shown []int, m moment) map[string]any {
 		ledger := held(evidence.Held(m.of(c.Memory), figure.Ledger), c.Launches)
 		labels = append(labels, line(c.Label)+"\nWebGPU\n"+ledger+" MiB", line(c.Label)+"\npage")
 	}
-	bar.SetXAxis(labels)
+	bar := newBar(labels, true)
 	for _, l := range layers() {
 		var data []opts.BarData
 		for _, i := range shown {
-			both := [2]opts.BarData{{Value: "-"}, {Value: "-"}}
-			if value, known := l.of(m.of(v.res.Cells[i].Memory)); known {
-				both[at01(l.page)].Value = digits(value)
+			ledger, page := opts.BarData{Value: "-"}, opts.BarData{Value: "-"}
+			switch value, known := l.of(m.of(v.res.Cells[i].Memory)); {
+			case known && l.page:
+				page.Value = digits(value)
+			case known:
+				ledger.Value = digits(value)
 			}
-			if data = append(data, both[0]); ledgered(v.res.Cells[i].Memory) {
-				data = append(data, both[1])
+			if data = append(data, ledger); ledgered(v.res.Cells[i].Memory) {
+				data = append(data, page)
 			}
 		}
 		style := opts.ItemStyle{Color: l.colour}
 		if l.opacity < 1 {
 			style.Opacity = opts.Float(l.opacity)
 		}
-		bar.AddSeries(l.title, data, charts.WithBarChartOpts(opts.BarChart{Stack: "memory", BarWidth: "56%"}),
-			charts.WithItemStyleOpts(style))
+		bar.AddSeries(l.title, data, stacked, charts.WithItemStyleOpts(style))
 	}
 	return options(bar)
-}
-
-// stackedBar is a chart for bars that are stacked, without any yet.
-func stackedBar() *charts.Bar {
-	bar := charts.NewBar()
-	bar.SetGlobalOptions(
-		charts.WithAnimation(false),
-		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "item"}),
-		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0",
-			Icon: "roundRect", ItemWidth: 14, ItemHeight: 8}),
-		charts.WithGridOpts(opts.Grid{Left: "4", Right: "12", Top: "14", Bottom: "40", ContainLabel: opts.Bool(true)}),
-		charts.WithXAxisOpts(opts.XAxis{Type: "category"}),
-		charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}),
-	)
-	return bar
 }
 
 // ledgered tells whether there is a page, and a ledger of what it asked WebGPU for.
@@ -218,13 +247,6 @@ func ledgered(b *compare.Breakdown) bool {
 	return slices.ContainsFunc(slices.Concat(b.Load, b.Measure), func(f evidence.Figure) bool {
 		return f.Known() && f.Method != evidence.EngineLog && f.Name != figure.TotalPSS && f.Name != figure.EngineSays
 	})
-}
-
-func at01(second bool) int {
-	if second {
-		return 1
-	}
-	return 0
 }
 
 // stackTable has what is drawn, with its launches.
@@ -246,37 +268,27 @@ func (v *view) stackTable(shown []int) *grid {
 
 // breakdownGrid has every part of every cell, at every moment, with its method.
 func breakdownGrid(res *compare.Result) *grid {
-	t := &grid{Head: []string{"cell", "memory", "end of load (MiB)", "end of measure (MiB)", "retained (MiB)", "from"}}
-	for i := range res.Cells {
-		c := &res.Cells[i]
+	head := []string{"cell", "memory", "end of load (MiB)", "end of measure (MiB)", "retained (MiB)", "from"}
+	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
 		if c.Memory == nil {
-			continue
+			return
 		}
 		for n, f := range c.Memory.Load {
-			row, from := []string{line(c.Label), f.Title}, ""
+			row, from := []string{f.Title}, ""
 			for _, m := range moments() {
 				x := m.of(c.Memory)[n]
 				row, from = append(row, held(x, c.Launches)), cmp.Or(from, x.From())
 			}
 			if from != "" {
-				t.Rows = append(t.Rows, append(row, from))
+				add(append(row, from)...)
 			}
 		}
-	}
-	if len(t.Rows) == 0 {
-		return nil
-	}
-	return t
+	})
 }
 
 // methodGrid says once what each number of the breakdown is, and what its method can't see.
 func methodGrid(res *compare.Result) *grid {
 	t := &grid{Head: []string{"memory", "from", "what it is", "what it can't see"}}
-	add := func(row ...string) {
-		if !slices.ContainsFunc(t.Rows, func(have []string) bool { return slices.Equal(have, row) }) {
-			t.Rows = append(t.Rows, row)
-		}
-	}
 	for i := range res.Cells {
 		b := res.Cells[i].Memory
 		if b == nil {
@@ -284,47 +296,43 @@ func methodGrid(res *compare.Result) *grid {
 		}
 		for n, f := range b.Load {
 			if f.Known() || b.Measure[n].Known() {
-				add(f.Title, cmp.Or(f.From(), b.Measure[n].From()), line(f.How), line(f.Blind))
+				t.once(f.Title, cmp.Or(f.From(), b.Measure[n].From()), line(f.How), line(f.Blind))
 			}
 			if r := b.Retained[n]; r.Known() {
-				add(f.Title+", retained", r.From(), line(r.How), line(r.Blind))
+				t.once(f.Title+", retained", r.From(), line(r.How), line(r.Blind))
 			}
 		}
 		for _, p := range b.Peaks {
 			for _, f := range p.Phases {
 				if f.Known() {
-					add("peak of a process", f.From(), line(f.How), line(f.Blind))
+					t.once("peak of a process", f.From(), line(f.How), line(f.Blind))
 				}
 			}
 		}
 	}
-	if len(t.Rows) == 0 {
-		return nil
-	}
-	return t
+	return t.orNil()
 }
 
 // processGrid has the peaks of every process by phase.
 func processGrid(res *compare.Result) *grid {
-	t := &grid{Head: []string{"cell", "process"}}
-	for i := range res.Cells {
-		c := &res.Cells[i]
+	head := []string{"cell", "process"}
+	t := perCell(res, head, func(c *compare.Cell, add func(...string)) {
 		if c.Memory == nil {
-			continue
+			return
 		}
 		for _, p := range c.Memory.Peaks {
-			row := []string{line(c.Label), line(p.Process)}
+			row := []string{line(p.Process)}
 			for _, f := range p.Phases {
-				if len(t.Rows) == 0 {
-					t.Head = append(t.Head, f.Title+" (MiB)")
+				if len(head) < 2+len(p.Phases) {
+					head = append(head, f.Title+" (MiB)")
 				}
 				row = append(row, held(f, c.Launches))
 			}
-			t.Rows = append(t.Rows, row)
+			add(row...)
 		}
-	}
-	if len(t.Rows) == 0 {
-		return nil
+	})
+	if t != nil {
+		t.Head = head
 	}
 	return t
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
@@ -18,7 +19,6 @@ import (
 // them.
 type chart struct {
 	ID       string
-	Section  string // where in the page it stands
 	Title    string
 	Unit     string
 	Note     string // how to read it
@@ -27,6 +27,7 @@ type chart struct {
 	Choice   string // what tells the drawings apart
 	Chosen   int    // the drawing shown first
 	Table    *grid
+	Wide     bool // on paper it takes both columns
 }
 
 // drawing is a chart's options as the charting library takes them. A colour may be var(--name): the page puts in the
@@ -54,31 +55,6 @@ func (v *view) launchesDrawn() int {
 	return max(least, min(most, together/max(1, len(v.res.Cells))))
 }
 
-// figures lists every chart of the report: a new one is one more function here. Each gives nothing where there is
-// nothing to draw.
-func figures() []func(*view) []chart {
-	out := []func(*view) []chart{
-		memoryOverTime,
-		memoryOverTokens,
-		peaks,
-		partStacks,
-		stacks,
-		kvGrowth,
-	}
-	for _, r := range figure.Columns(func(r *figure.Row) bool { return r.Bar[0] != "" }) {
-		out = append(out, bars(r.Bar[0], r.Name, r.Bar[1]))
-	}
-	return append(out,
-		latencies,
-		latencyOverLength,
-		memoryOverLength,
-		memoryOverConcurrency,
-		speedOverConcurrency,
-		latencyOverConcurrency,
-		mixedLengths,
-	)
-}
-
 // options validates a chart and gives its options.
 func options(c interface {
 	Validate()
@@ -102,6 +78,10 @@ func marshal(v any) ([]byte, error) {
 		return nil, fmt.Errorf("encoding the charts: %w", err)
 	}
 	return text, nil
+}
+
+func peaksSection() section {
+	return section{ID: "peaks", Title: "Peaks", For: onPage, Draw: []func(*view) []chart{peaks}}
 }
 
 func peaks(v *view) []chart {
@@ -140,7 +120,7 @@ func peaks(v *view) []chart {
 			known(c.Figure(figure.PostWarmup)), num(p.Center()),
 			known(c.Figure(figure.Increase)), intervalWords(p), values(p)})
 	}
-	return []chart{{ID: "peaks", Section: "peaks", Title: "Baseline and peak", Unit: "MiB", Table: t,
+	return []chart{{ID: "peaks", Title: "Baseline and peak", Unit: "MiB", Table: t,
 		Note: "Total PSS. Bar: median peak; the muted part: median baseline, before a model is loaded. Dots: launches. " +
 			"Line: 95 % interval, where there are launches enough.",
 		Label:    "Bar chart of baseline and peak memory for each cell; the same figures are in the table below it",
@@ -170,7 +150,7 @@ func bars(id, name, title string) func(*view) []chart {
 		}
 		bar.AddSeries("median", data, charts.WithBarChartOpts(opts.BarChart{BarWidth: "46%"}), interval(v, shown, name))
 		bar.Overlap(v.launches(shown, name))
-		return []chart{{ID: id, Section: "times", Title: title, Unit: unit, Table: t,
+		return []chart{{ID: id, Title: title, Unit: unit, Table: t,
 			Label:    fmt.Sprintf("Bar chart of %s for each cell; the same figures are in the table below it", title),
 			Drawings: []drawing{{Options: options(bar)}}}}
 	}
@@ -182,17 +162,58 @@ func (v *view) barChart(shown []int, name, unit string) *charts.Bar {
 	for _, i := range shown {
 		labels = append(labels, line(v.res.Cells[i].Label)+"\n"+num(v.res.Cells[i].Figure(name).Center())+" "+unit)
 	}
+	return newBar(labels, false)
+}
+
+// newBar is a chart of bars without any yet; with a legend it stands below them.
+func newBar(labels []string, legend bool) *charts.Bar {
 	bar := charts.NewBar()
+	shown, bottom := opts.Legend{Show: opts.Bool(false)}, "4"
+	if legend {
+		shown, bottom = legendBelow(nil), "40"
+	}
 	bar.SetGlobalOptions(
 		charts.WithAnimation(false),
-		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(false)}),
+		charts.WithLegendOpts(shown),
 		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "item"}),
-		charts.WithGridOpts(opts.Grid{Left: "4", Right: "12", Top: "14", Bottom: "4", ContainLabel: opts.Bool(true)}),
+		charts.WithGridOpts(opts.Grid{Left: "4", Right: "12", Top: "14", Bottom: bottom,
+			ContainLabel: opts.Bool(true)}),
 		charts.WithXAxisOpts(opts.XAxis{Type: "category"}),
 		charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}),
 	)
 	bar.SetXAxis(labels)
 	return bar
+}
+
+// stacked puts bars of a chart upon one another.
+var stacked = charts.WithBarChartOpts(opts.BarChart{Stack: "memory", BarWidth: "56%"})
+
+// legendBelow toggles series; those that are selected are shown at first.
+func legendBelow(selected map[string]bool) opts.Legend {
+	return opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0", Icon: "roundRect",
+		ItemWidth: 14, ItemHeight: 8, Selected: selected}
+}
+
+// newLine is a chart over a number, without lines yet.
+func newLine(x string, from any, selected map[string]bool) *charts.Line {
+	l := charts.NewLine()
+	l.SetGlobalOptions(
+		charts.WithAnimation(false),
+		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "axis"}),
+		charts.WithLegendOpts(legendBelow(selected)),
+		charts.WithGridOpts(opts.Grid{Left: "4", Right: "14", Top: "26", Bottom: "58", ContainLabel: opts.Bool(true)}),
+		charts.WithXAxisOpts(opts.XAxis{Type: "value", Name: x, NameLocation: "middle", NameGap: 26, Min: from,
+			Max: "dataMax"}),
+		charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}),
+	)
+	return l
+}
+
+// lineChart is one whose axes do not begin at 0.
+func lineChart(x string) *charts.Line {
+	l := newLine(x, "dataMin", nil)
+	l.YAxisList[0].Scale = opts.Bool(true)
+	return l
 }
 
 // launches is a dot a launch.
@@ -279,12 +300,9 @@ func intervalWords(f evidence.Figure) string {
 }
 
 func values(f evidence.Figure) string {
-	s := ""
-	for i, v := range f.Values {
-		if i > 0 {
-			s += ", "
-		}
-		s += num(v.Value)
+	var all []string
+	for _, v := range f.Values {
+		all = append(all, num(v.Value))
 	}
-	return s
+	return strings.Join(all, ", ")
 }

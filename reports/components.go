@@ -1,16 +1,21 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"llmparity/compare"
 	"llmparity/internal/figure"
+	"llmparity/internal/record"
 )
 
-// Words that say how to read the short table; of errors only where there are such.
+// Words that say how to read the components; of errors only where there are such.
 const (
+	partsWords = "MiB, medians over launches. Weights, KV cache (reserved), activations, multi-GPU overhead, the browser's own and everything else come " +
+		"to the increase from baseline to peak: everything else is what is left by difference, with the errors of all the rest, and may be below zero. What is " +
+		"filled of the KV cache is calculated (tokens × the bytes of one) and lies within what is reserved; total is what was held at the peak, the baseline with it."
 	componentsWords = "MiB, medians over launches. What is left of the increase is everything else, with the errors of all the rest."
 	errorsWords     = " Foretold: before the first launch, by arithmetic alone. Error: the forecast's, in percent of what was found; + is too much, " +
 		"* outside the range that was foretold."
@@ -25,69 +30,88 @@ const fewWords = 6
 
 const errorRow = "error"
 
-// components is where the memory goes, a row a cell, and below it what was foretold and how far that was off.
-func (t *table) components() {
-	columns := componentColumns(t.res)
-	rows, cells := [][]string{{"", ""}, {"cell", ""}}, []int{}
-	for _, col := range columns {
-		rows[0], rows[1] = append(rows[0], col[0]), append(rows[1], col[1])
-	}
-	for i := range t.res.Cells {
-		for _, row := range componentRows(columns, &t.res.Cells[i], len(t.res.Cells) <= manyCells) {
-			rows, cells = append(rows, row), append(cells, i)
-		}
-	}
-	notes := recommendations(t.res)
-	if len(cells)+len(notes) == 0 {
-		return
-	}
-	t.b.WriteString("\nMemory by component\n")
-	if len(cells) > 0 {
+// componentSections are where the memory goes. The terminal sets what was found beside what was predicted.
+func componentSections(res *compare.Result) []section {
+	const id, title = "components", "Memory by component"
+	return []section{componentsInBrief(res, id, title),
+		{ID: id, Title: title, For: detailed, Parts: []section{
+			{Grid: componentGrid(res, true), Words: []string{partsWords}},
+			{Grid: browsersOwn(res)},
+			{Lines: partNotes(res), Mark: "- "}}},
+		{ID: id, Title: title, For: document | onPage, Words: []string{partsWords}, Parts: []section{
+			{Lines: origins(res), Mark: "- "}, {Lines: negative(res)},
+			{Draw: []func(*view) []chart{partStacks}},
+			{Grid: componentGrid(res, false)},
+			{Title: "Each component with where it comes from, confidence and type", For: onPage, Folded: true,
+				Grid: partGrid(res)},
+			{Title: "What each component is, and what its method can't see", For: onPage, Folded: true,
+				Grid: partHow(res)}}}}
+}
+
+// componentsInBrief has found, predicted and the error of each cell below one another.
+func componentsInBrief(res *compare.Result, id, title string) section {
+	s := section{ID: id, Title: title, For: brief, Mark: "- "}
+	columns := componentColumns(res)
+	s.Grid = perCell(res, append([]string{"cell", ""}, headsOf(columns)...), func(c *compare.Cell,
+		add func(...string)) {
+		componentRows(columns, c, len(res.Cells) <= manyCells, add)
+	})
+	if s.Grid != nil {
 		words := componentsWords
-		if slices.ContainsFunc(rows, func(row []string) bool { return row[1] == errorRow }) {
+		if slices.ContainsFunc(s.Grid.Rows, func(row []string) bool { return row[1] == errorRow }) {
 			words += errorsWords
 		}
-		t.print(rows, cells)
-		t.b.WriteString(wrap(words+moreWords, "", "", width))
+		s.Words = []string{words + moreWords}
+	}
+	notes := recommendations(res)
+	if s.Grid == nil && len(notes) == 0 {
+		return section{}
 	}
 	if more := len(notes) - fewWords; more > 0 {
 		notes = append(notes[:fewWords:fewWords],
 			fmt.Sprintf("%d more such sentences are in the details and in the report.", more))
 	}
-	for _, n := range slices.Concat(origins(t.res), negative(t.res), notes) {
-		t.b.WriteString(wrap(n, "- ", "  ", width))
-	}
+	s.Lines = slices.Concat(origins(res), negative(res), notes)
+	return s
 }
 
-// componentColumns leave out what several GPUs take where there are none, and what a browser's own is where no cell has
-// that.
-func componentColumns(res *compare.Result) [][3]string {
-	var out [][3]string
-	for _, col := range partColumns() {
-		some := col[2] != figure.MultiGPUOverhead && col[2] != figure.BrowserShare
-		for i := range res.Cells {
-			c := &res.Cells[i]
-			reported, _ := c.Prediction.Part(col[2])
-			some = some || c.Parts.Component(col[2]).Center() > 0 || reported.Best != nil && *reported.Best > 0
-		}
-		if some {
-			out = append(out, col)
-		}
+// components are those of tables, a browser's own before what is left.
+func components() []*figure.Row {
+	all := figure.Rows(func(r *figure.Row) bool { return r.Component })
+	left := slices.IndexFunc(all, func(r *figure.Row) bool { return r.Name == figure.FrameworkOverhead })
+	return slices.Insert(all, left, figure.New(figure.BrowserShare))
+}
+
+func headsOf(columns []*figure.Row) []string {
+	var out []string
+	for _, col := range columns {
+		out = append(out, col.Part)
 	}
 	return out
 }
 
+// componentColumns leave out what several GPUs take where there are none, and what a browser's own is where no cell has
+// that.
+func componentColumns(res *compare.Result) []*figure.Row {
+	return slices.DeleteFunc(components(), func(col *figure.Row) bool {
+		return (col.Name == figure.MultiGPUOverhead || col.Name == figure.BrowserShare) &&
+			!slices.ContainsFunc(res.Cells, func(c compare.Cell) bool {
+				reported, _ := c.Prediction.Part(col.Name)
+				return c.Parts.Component(col.Name).Center() > 0 || reported.Best != nil && *reported.Best > 0
+			})
+	})
+}
+
 // componentRows are a cell's: found, foretold and the error, as far as there are such; of many cells only what was
 // found and the error.
-func componentRows(columns [][3]string, c *compare.Cell, all bool) [][]string {
-	own, predicted, off := []string{line(c.Label), found}, []string{line(c.Label), "foretold"},
-		[]string{line(c.Label), errorRow}
+func componentRows(columns []*figure.Row, c *compare.Cell, all bool, add func(...string)) {
+	own, predicted, off := []string{found}, []string{"foretold"}, []string{errorRow}
 	reported, compared := false, false
 	for _, col := range columns {
-		f, best := c.Parts.Shown(col[2]).Figure, "-"
-		own = append(own, strings.ReplaceAll(held(f, c.Launches), "–", "-"))
-		p := predictedOf(c, col[2])
-		if p.Measured != nil && *p.Measured != f.Center() && col[2] != figure.BrowserShare {
+		f, best := c.Parts.Shown(col.Name).Figure, "–"
+		own = append(own, held(f, c.Launches))
+		p := predictedOf(c, col.Name)
+		if p.Measured != nil && *p.Measured != f.Center() && col.Name != figure.BrowserShare {
 			p = compare.Predicted{} // foretold of something else than the column's
 		}
 		if p.Best != nil {
@@ -96,17 +120,15 @@ func componentRows(columns [][3]string, c *compare.Cell, all bool) [][]string {
 		predicted, off = append(predicted, best), append(off, errorMark(p))
 		compared = compared || p.Error != nil
 	}
-	var out [][]string
 	if c.Parts != nil {
-		out = append(out, own)
+		add(own...)
 	}
 	if reported && (all || c.Refused != "") {
-		out = append(out, predicted)
+		add(predicted...)
 	}
 	if compared {
-		out = append(out, off)
+		add(off...)
 	}
-	return out
 }
 
 // predictedOf is what was foretold of a column's component. What a browser takes is foretold as a whole, which stands
@@ -125,34 +147,197 @@ func predictedOf(c *compare.Cell, name string) compare.Predicted {
 
 // errorMark is an error, marked where what was measured is outside the range that was foretold.
 func errorMark(p compare.Predicted) string {
-	text := errorText(p, "-")
+	text := errorText(p)
 	if p.Within != nil && !*p.Within {
 		text += "*"
 	}
 	return text
 }
 
-// componentGrid is the page's table, a row a cell.
-func componentGrid(res *compare.Result) *grid {
+// componentGrid has a row a cell; in full it has the columns, too, that no cell has anything in.
+func componentGrid(res *compare.Result, full bool) *grid {
 	columns := componentColumns(res)
-	t := &grid{Head: []string{"cell"}}
-	for _, col := range columns {
-		t.Head = append(t.Head, partName(col[2])+" (MiB)")
+	if full {
+		columns = slices.DeleteFunc(components(),
+			func(col *figure.Row) bool { return col.Name == figure.BrowserShare && !someBeyond(res) })
 	}
-	t.Head = append(t.Head, "confidence")
+	head := append([]string{"cell"}, headsOf(columns)...)
+	if !full {
+		for i := range columns {
+			head[i+1] = oneLine(head[i+1]) + " (MiB)"
+		}
+	}
+	return perCell(res, append(head, "confidence"), func(c *compare.Cell, add func(...string)) {
+		if c.Parts == nil {
+			return
+		}
+		var row []string
+		for _, col := range columns {
+			row = append(row, held(c.Parts.Shown(col.Name).Figure, c.Launches))
+		}
+		add(append(row, c.Parts.Confidence)...)
+	})
+}
+
+// someBeyond tells whether of some cell a browser's own parts are known.
+func someBeyond(res *compare.Result) bool {
+	return slices.ContainsFunc(res.Cells,
+		func(c compare.Cell) bool { return c.Parts.Component(figure.BrowserShare).Known() })
+}
+
+// browsersOwn is of what the browser's own is made.
+func browsersOwn(res *compare.Result) *grid {
+	if !someBeyond(res) {
+		return nil
+	}
+	head := []string{"cell", "part of the browser's own", "MiB"}
+	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
+		if c.Parts == nil {
+			return
+		}
+		for _, p := range c.Parts.Beyond {
+			add(p.Title, held(p.Figure, c.Launches))
+		}
+	})
+}
+
+// partNotes say how each component was obtained, and what else to know, once for all cells of which it holds.
+func partNotes(res *compare.Result) []string {
+	var out grouped
+	for i := range res.Cells {
+		if c := &res.Cells[i]; c.Parts != nil {
+			out.add(methodsOf(c.Parts), c.Label)
+			for _, n := range c.Parts.Notes {
+				out.add(n, c.Label)
+			}
+		}
+	}
+	return out.lines(sentence)
+}
+
+// origins say where each cell's components come from, once for all cells of which it holds.
+func origins(res *compare.Result) []string {
+	var out grouped
 	for i := range res.Cells {
 		c := &res.Cells[i]
 		if c.Parts == nil {
 			continue
 		}
-		row := []string{line(c.Label)}
-		for _, col := range columns {
-			row = append(row, held(c.Parts.Shown(col[2]).Figure, c.Launches))
+		var by grouped
+		for _, p := range c.Parts.Components {
+			if p.Known() && !none(p) {
+				by.add(originWords(p.Origin), partName(p.Name))
+			}
 		}
-		t.Rows = append(t.Rows, append(row, c.Parts.Confidence))
+		if len(by.keys) > 0 {
+			out.add(strings.Join(by.lines(func(origin string, names []string) string {
+				return origin + ": " + strings.Join(names, ", ")
+			}), "; "), c.Label)
+		}
 	}
-	if len(t.Rows) == 0 {
-		return nil
+	return out.lines(sentence)
+}
+
+// originWords are an origin's, behind which nothing says of whom.
+func originWords(o record.Origin) string {
+	if o == record.OriginReported {
+		return "reported by the engine"
 	}
-	return t
+	return string(o)
+}
+
+// none tells a component that goes without saying: one device has no overhead of several.
+func none(c compare.Component) bool { return c.Name == figure.MultiGPUOverhead && c.Center() == 0 }
+
+// methodsOf lists the components by origin, method and confidence, with types, and why those that are absent are.
+func methodsOf(p *compare.Parts) string {
+	var absent []string
+	var by grouped
+	for _, c := range p.Components {
+		name := partName(c.Name)
+		switch {
+		case !c.Known() && c.Name != figure.TotalMemory:
+			absent = append(absent, "no "+name+": "+c.Absent)
+			continue
+		case !c.Known(), none(c):
+			continue
+		}
+		if c.DType != "" {
+			name += " (" + line(c.DType) + ")"
+		}
+		by.add(fmt.Sprintf("%s, confidence %s", c.From(), c.Confidence), name)
+	}
+	out := append(by.lines(func(from string, names []string) string {
+		return strings.Join(names, ", ") + ": " + from
+	}), absent...)
+	if s := p.DTypes.Scales; s != "" {
+		out = append(out, "scales of weights are "+line(s))
+	}
+	return strings.Join(out, "; ")
+}
+
+// partName is a component in a word or two.
+func partName(name string) string {
+	if r := figure.Of(name); r != nil && r.Part != "" {
+		return oneLine(r.Part)
+	}
+	return name
+}
+
+// partGrid has every component of every cell with its method, confidence and type.
+func partGrid(res *compare.Result) *grid {
+	head := []string{"cell", "component", "median (MiB)", "95 % interval", "from", "confidence", "type"}
+	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
+		if c.Parts == nil {
+			return
+		}
+		for _, p := range slices.Concat(c.Parts.Components, c.Parts.Beyond) {
+			add(p.Title, held(p.Figure, c.Launches), intervalWords(p.Figure), orDash(p.From()), orDash(p.Confidence),
+				orDash(line(p.DType)))
+		}
+		if s := c.Parts.DTypes.Scales; s != "" {
+			add("scales, within the weights", "–", "", "–", "–", line(s))
+		}
+	})
+}
+
+// partHow says once what each component is, or why it is absent.
+func partHow(res *compare.Result) *grid {
+	var rows grouped
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		if c.Parts == nil {
+			continue
+		}
+		for _, p := range slices.Concat(c.Parts.Components, c.Parts.Beyond) {
+			words := p.How
+			if !p.Known() {
+				words = p.Absent
+			}
+			rows.add(strings.Join([]string{p.Title, orDash(p.From()), line(words), line(p.Blind)}, "\x00"),
+				line(c.Label))
+		}
+	}
+	t := &grid{Head: []string{"component", "from", "what it is, or why it is absent", "what that can't see", "cells"}}
+	blind := false
+	for _, key := range rows.keys {
+		row := strings.Split(key, "\x00")
+		blind = blind || row[3] != ""
+		t.Rows = append(t.Rows, append(row, strings.Join(rows.of[key], "; ")))
+	}
+	return t.without(func(column int) bool { return column == 3 && !blind }).orNil()
+}
+
+func orDash(s string) string { return cmp.Or(s, "–") }
+
+// negative lists the cells of which something is left below zero.
+func negative(res *compare.Result) []string {
+	var out []string
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		if f := c.Parts.Component(figure.FrameworkOverhead); f.Words != "" {
+			out = append(out, c.Label+": "+f.Words+".")
+		}
+	}
+	return out
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"llmparity/compare"
 	"llmparity/internal/record"
 )
 
@@ -240,13 +239,4 @@ func disks(all []record.Disk) string {
 		out = append(out, d.Role+" "+where)
 	}
 	return strings.Join(out, "; ")
-}
-
-// checklistFact answers what a reader must know before they believe a run, item by item.
-func checklistFact(r compare.Run) fact {
-	f := fact{Name: "Reproducibility of " + line(r.Name)}
-	for _, c := range r.Checklist {
-		f.Rows = append(f.Rows, [2]string{c.Item, line(string(c.Answer) + ": " + c.Why)})
-	}
-	return f
 }

@@ -60,24 +60,37 @@ func Figures(ctx context.Context, draw Draw, all bool, res *compare.Result, runs
 	v := &view{res: res, runs: runs, paper: true}
 	names := map[string]int{}
 	var out []Figure
-	for _, figure := range figures() {
-		for _, c := range figure(v) {
-			for n, d := range c.Drawings {
-				if n != c.Chosen && !all && ofOneLaunch(d) {
-					continue
-				}
-				f := v.figure(&c, n)
-				if names[f.Name]++; names[f.Name] > 1 {
-					f.Name += "-" + strconv.Itoa(names[f.Name])
-				}
-				if err := f.draw(ctx, draw, &c, d); err != nil {
-					return nil, fmt.Errorf("%s: %w", f.Name, err)
-				}
-				out = append(out, f)
+	var err error
+	eachChart(v.drawn(sections(v)), "", func(heading string, c *chart) {
+		for n, d := range c.Drawings {
+			if err != nil || n != c.Chosen && !all && ofOneLaunch(d) {
+				continue
 			}
+			f := v.figure(heading, c, n)
+			if names[f.Name]++; names[f.Name] > 1 {
+				f.Name += "-" + strconv.Itoa(names[f.Name])
+			}
+			if err = f.draw(ctx, draw, c, d); err != nil {
+				err = fmt.Errorf("%s: %w", f.Name, err)
+			}
+			out = append(out, f)
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	return out, nil
+}
+
+// eachChart goes through the charts of sections in order, with the headings above them.
+func eachChart(all []section, heading string, do func(heading string, c *chart)) {
+	for i := range all {
+		above := cmp.Or(all[i].Title, heading)
+		for n := range all[i].Charts {
+			do(above, &all[i].Charts[n])
+		}
+		eachChart(all[i].Parts, above, do)
+	}
 }
 
 // ofOneLaunch tells that a drawing is of one launch, or of what was repeated in place of them; of all of them together
@@ -119,7 +132,7 @@ func prepareFigures(ctx context.Context, draw Draw) error {
 }
 
 // figure is a drawing's words.
-func (v *view) figure(c *chart, n int) Figure {
+func (v *view) figure(heading string, c *chart, n int) Figure {
 	f := Figure{Name: "fig-" + fileName(c.ID), Title: c.Title, Width: oneColumn, Source: sourceOf(c)}
 	if strings.HasPrefix(c.ID, "fig") {
 		f.Name = fileName(c.ID)
@@ -127,7 +140,7 @@ func (v *view) figure(c *chart, n int) Figure {
 	// its title tells it from others
 	if what, numbered := strings.CutSuffix(strings.TrimRight(c.ID, "0123456789"), "-"); numbered {
 		f.Name = "fig-" + fileName(what) + "-" + cmp.Or(fileName(c.Title), c.ID[len(what)+1:])
-		f.Title = heading(c.Section) + ": " + c.Title
+		f.Title = heading + ": " + c.Title
 	}
 	if by, ok := strings.CutPrefix(f.Title, "By "); ok {
 		f.Title = "Memory by " + by
@@ -149,13 +162,13 @@ func (v *view) figure(c *chart, n int) Figure {
 	}
 	f.Title, f.Subtitle = cut(f.Title, 160), models(cells)
 	var words []string
-	for _, s := range []string{c.Note, d.Caption} {
-		if s = line(s); s != "" {
-			words = append(words, s)
+	for _, text := range []string{c.Note, d.Caption} {
+		if text = line(text); text != "" {
+			words = append(words, text)
 		}
 	}
 	f.Caption = cut(strings.Join(words, " "), 2000)
-	if c.Section == "memory" || categories(d.Options) > 4 {
+	if c.Wide || categories(d.Options) > 4 {
 		f.Width = bothColumns
 	}
 	return f
@@ -174,19 +187,6 @@ func (v *view) shownBy(c *chart) []compare.Cell {
 		return v.res.Cells[at : at+1]
 	}
 	return slices.DeleteFunc(slices.Clone(v.res.Cells), func(c compare.Cell) bool { return isForeign(&c) })
-}
-
-// heading is what a section's charts are of that are named by cells.
-func heading(section string) string {
-	switch section {
-	case "memory":
-		return "Memory over time"
-	case "overtokens":
-		return "Memory over tokens"
-	case "growth":
-		return "Growth of memory with tokens"
-	}
-	return strings.ToUpper(section[:1]) + section[1:]
 }
 
 // categories is how many places for bars a drawing has.

@@ -2,10 +2,8 @@ package reports
 
 import (
 	"fmt"
-	"html/template"
 	"math"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
@@ -19,7 +17,7 @@ func isForeign(c *compare.Cell) bool { return c.Spec.Model.Format == record.Fore
 // foreignMemory draws what another program wrote down of a cell.
 func (v *view) foreignMemory(cell, points int) (chart, bool) {
 	c := &v.res.Cells[cell]
-	out := chart{ID: fmt.Sprintf("memory-%d", cell), Section: "memory", Title: line(c.Label), Unit: "MiB",
+	out := chart{ID: fmt.Sprintf("memory-%d", cell), Title: line(c.Label), Unit: "MiB", Wide: true,
 		Choice: "Launch",
 		Label: "Lines of memory over time for " + line(c.Label) +
 			", as another program wrote it down; a table of the highest readings follows"}
@@ -36,25 +34,10 @@ func (v *view) foreignMemory(cell, points int) (chart, bool) {
 
 // foreignTimeline draws the sum of RSS heavy, each process where there are several, and a page's heap.
 func (v *view) foreignTimeline(cell int, a *record.Attempt, points int) map[string]any {
-	l := charts.NewLine()
 	selected := map[string]bool{}
-	l.SetGlobalOptions(
-		charts.WithAnimation(false),
-		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "axis"}),
-		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0",
-			Icon: "roundRect", ItemWidth: 14, ItemHeight: 8, Selected: selected}),
-		charts.WithGridOpts(opts.Grid{Left: "4", Right: "14", Top: "26", Bottom: "58", ContainLabel: opts.Bool(true)}),
-		charts.WithXAxisOpts(opts.XAxis{Type: "value", Name: "seconds", NameLocation: "middle", NameGap: 26, Min: 0,
-			Max: "dataMax"}),
-		charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}),
-	)
+	l := newLine("seconds", 0, selected)
 	add := func(name string, data []xy, colour string, width float32, kind string) {
-		if len(data) > 0 {
-			l.AddSeries(name, nil, bare(pairs(thin(data, points))),
-				charts.WithLineStyleOpts(opts.LineStyle{Color: colour, Width: width, Type: kind}),
-				charts.WithItemStyleOpts(opts.ItemStyle{Color: colour}),
-				charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(len(data) == 1), SymbolSize: 5}))
-		}
+		addSeries(l, name, thin(data, points), opts.LineStyle{Color: colour, Width: width, Type: kind})
 	}
 	zero := a.BeginNS
 	add("RSS sum", totals(a, record.MethodForeign, zero, func(t record.TotalRow) float64 { return t.RSS }),
@@ -100,18 +83,4 @@ func foreignTable(c *compare.Cell, a *record.Attempt) *grid {
 	}
 	t.Rows = append(t.Rows, row)
 	return t
-}
-
-// foreignFact is what is known of a cell that another program wrote down: where it came from.
-func (v *view) foreignFact(cell int) fact {
-	c := &v.res.Cells[cell]
-	f := fact{Name: line(c.Label), Colour: template.CSS(v.colour(cell))}
-	add := func(name, value string) { f.Rows = append(f.Rows, [2]string{line(name), line(value)}) }
-	if e := c.Engine; e != nil {
-		add("rows of", e.Path)
-		add("sha256", e.SHA256)
-		addAll(add, "", e.Parts)
-	}
-	add("model, prompt, device", "not told")
-	return f
 }

@@ -61,7 +61,7 @@ func TestMarkdownIsInert(t *testing.T) {
 		}
 		for element := range seen {
 			if !strings.HasPrefix(element, "row of") &&
-				!slices.Contains([]string{"html", "head", "body", "h2", "h3", "p", "ul", "li", "table", "thead",
+				!slices.Contains([]string{"html", "head", "body", "h2", "h3", "h4", "p", "ul", "li", "table", "thead",
 					"tbody", "tr", "th", "td"}, element) {
 				t.Errorf("%q makes <%s>", name, element)
 			}

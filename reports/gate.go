@@ -8,41 +8,36 @@ import (
 	"llmparity/compare"
 )
 
-// gatePart is what came of a run's gate.
-type gatePart struct {
-	Status  compare.GateStatus
-	Verdict string
-	Words   string
-	Grid    *grid // of what does not simply pass; nil: all does
-	Passed  *grid
-	Notes   []string
-}
-
 const gateWords = "A limit is broken where the 95% interval of the median lies wholly beyond it, or, of launches too few for an interval, every " +
 	"launch. Against the baseline run a check fails where the figure is significantly worse than its tolerance: the p-value, after Holm's " +
 	"correction for all of the gate's questions, is at most 0.05 and the 99% interval of the change lies wholly beyond the tolerance. The null " +
 	"hypothesis of p is that the figure has changed by exactly the tolerance. A check passes where the 90% interval excludes a regression as large as " +
 	"it must detect. All else is inconclusive."
 
-func newGatePart(g *compare.Gate) *gatePart {
+// gateSection is what came of a run's gate: a line a check in a terminal, elsewhere a table of what does not simply
+// pass.
+func gateSection(g *compare.Gate) section {
 	if g == nil {
-		return nil
+		return section{}
 	}
-	p := &gatePart{Status: g.Status, Verdict: line(g.Verdict), Words: gateWords,
-		Notes: append(gateSides(g), lines(g.Notes)...)}
+	head := []string{"cell", "status", "what is wanted", "measured", "baseline run", "change", "why"}
+	checks := &grid{Name: "Checks of the gate that do not simply pass", Head: head}
+	passed := &grid{Name: "Checks of the gate that pass", Head: head}
 	for i := range g.Checks {
-		c := &g.Checks[i]
-		into := &p.Grid
-		if c.Status == compare.GatePassed {
-			into = &p.Passed
+		into := checks
+		if g.Checks[i].Status == compare.GatePassed {
+			into = passed
 		}
-		if *into == nil {
-			*into = &grid{Head: []string{"cell", "status", "what is wanted", "measured", "baseline run", "change",
-				"why"}}
-		}
-		(*into).Rows = append((*into).Rows, gateRow(c))
+		into.Rows = append(into.Rows, gateRow(&g.Checks[i]))
 	}
-	return p
+	notes := append(gateSides(g), lines(g.Notes)...)
+	return section{ID: "gate", Title: "Gate", Sign: gateSign(g.Status), Lines: []string{line(g.Verdict)},
+		Parts: []section{
+			{For: inTerminal, Lines: append(gateLines(g), notes...), Mark: "- "},
+			{For: document | onPage, Grid: checks.orNil()},
+			{Title: fmt.Sprintf("%d checks pass", len(passed.Rows)), For: document | onPage, Folded: true,
+				Grid: passed.orNil()},
+			{For: document | onPage, Words: []string{gateWords}, Lines: notes, Mark: "- "}}}
 }
 
 // gateSides says what was held against what.
@@ -90,10 +85,11 @@ func gateRow(c *compare.GateCheck) []string {
 	return row
 }
 
-// gateLines say a gate's outcome for a terminal, the worst first. What passes is counted where it is much.
+// gateLines are a line a check, the worst first. What passes is counted where it is much.
 func gateLines(g *compare.Gate) []string {
 	const many = 20
-	out, passed := []string{line(g.Verdict)}, 0
+	var out []string
+	passed := 0
 	for _, c := range g.Checks {
 		if c.Status == compare.GatePassed {
 			passed++
@@ -108,7 +104,7 @@ func gateLines(g *compare.Gate) []string {
 	if passed > many {
 		out = append(out, fmt.Sprintf("PASS %d checks; --format json has each", passed))
 	}
-	return append(append(out, gateSides(g)...), lines(g.Notes)...)
+	return out
 }
 
 // gateSubject is what a check is about, where its reason says what is wanted.
@@ -121,16 +117,9 @@ func gateSubject(c *compare.GateCheck) string {
 
 // GateTable writes a gate's outcome for a terminal.
 func GateTable(w io.Writer, g *compare.Gate) error {
-	var b strings.Builder
-	for i, l := range gateLines(g) {
-		mark := "- "
-		if i == 0 {
-			mark = ""
-		}
-		b.WriteString(wrap(l, mark, strings.Repeat(" ", len(mark)), width))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	s := gateSection(g)
+	s.Unseen = true
+	return writeTerminal(w, []section{s}, brief)
 }
 
 // GateJSON writes a gate's outcome as one document.
@@ -139,43 +128,22 @@ func GateJSON(w io.Writer, g *compare.Gate) error { return writeJSON(w, g) }
 // GateMarkdown writes a gate's outcome for a comment, or the summary of a step: short, what fails first, what passes
 // folded.
 func GateMarkdown(w io.Writer, g *compare.Gate) error {
-	m := &markdown{}
-	m.b.WriteString("## Gate: " + inert(line(g.Run.Name)) + "\n")
-	m.gate(g)
-	_, err := io.WriteString(w, m.b.String())
-	return err
+	s := gateSection(g)
+	s.Unseen = true
+	return writeMarkdown(w, "## Gate: "+inert(line(g.Run.Name))+"\n", []section{s})
 }
 
-func (m *markdown) gate(g *compare.Gate) {
-	p := newGatePart(g)
-	m.b.WriteString("\n" + gateMark(g.Status) + " " + inert(p.Verdict) + "\n")
-	if p.Grid != nil {
-		m.b.WriteString("\n")
-		m.grid(p.Grid)
-	}
-	if p.Passed != nil {
-		fmt.Fprintf(&m.b, "\n<details><summary>%d checks pass</summary>\n\n", len(p.Passed.Rows))
-		m.grid(p.Passed)
-		m.b.WriteString("\n</details>\n")
-	}
-	m.b.WriteString("\n")
-	for _, n := range p.Notes {
-		m.b.WriteString("- " + inert(n) + "\n")
-	}
-	m.b.WriteString("\n" + inert(p.Words) + "\n")
-}
-
-// gateMark is a word that is seen at once.
-func gateMark(s compare.GateStatus) string {
+// gateSign is a word that is seen at once.
+func gateSign(s compare.GateStatus) string {
 	switch s {
 	case compare.GateFailed:
-		return "**FAIL.**"
+		return "FAIL"
 	case compare.GateInconclusive:
-		return "**INCONCLUSIVE.**"
+		return "INCONCLUSIVE"
 	case compare.GateWarned:
-		return "**PASS, with warnings.**"
+		return "PASS, with warnings"
 	}
-	return "**PASS.**"
+	return "PASS"
 }
 
 // GateJUnit writes a gate's outcome as test cases.

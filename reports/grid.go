@@ -5,13 +5,54 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"llmparity/compare"
 )
 
 // grid is a table: the words of a chart, or figures of their own. The page sorts and filters it.
 type grid struct {
-	Name string // what it shows, for those who don't see it; empty: told from its columns
-	Head []string
-	Rows [][]string
+	Name    string   // what it shows, for those who don't see it; empty: told from its columns
+	Head    []string // a terminal breaks a title at a line's end, and before a unit in brackets
+	Rows    [][]string
+	Cells   []int // whose each row is, where rows begin with labels of cells
+	Legend  []legend
+	Grouped bool // rows of one name in the first column belong together
+}
+
+// legend says of cells that have it in common what stands behind their names.
+type legend struct {
+	Cells      []int
+	Name, With string
+}
+
+// perCell is a table of each cell's rows, which begin with its label; nil where there are none.
+func perCell(res *compare.Result, head []string, rows func(c *compare.Cell, add func(...string))) *grid {
+	t := &grid{Head: head}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		rows(c, func(fields ...string) {
+			t.Rows, t.Cells = append(t.Rows, append([]string{line(c.Label)}, fields...)), append(t.Cells, i)
+		})
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
+
+// once adds a row that is not there yet.
+func (t *grid) once(row ...string) {
+	if !slices.ContainsFunc(t.Rows, func(have []string) bool { return slices.Equal(have, row) }) {
+		t.Rows = append(t.Rows, row)
+	}
+}
+
+// orNil is the table, unless it is empty.
+func (t *grid) orNil() *grid {
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
 }
 
 // named gives a table a name that has none.
@@ -24,17 +65,25 @@ func named(t *grid, name string) *grid {
 	return &out
 }
 
-// without leaves a column out that no row has anything in.
-func (t *grid) without(title string) *grid {
-	at := slices.Index(t.Head, title)
-	if at < 0 || slices.ContainsFunc(t.Rows, func(row []string) bool { return row[at] != "" }) {
-		return t
+// without leaves columns out of which no row has anything.
+func (t *grid) without(empty func(column int) bool) *grid {
+	out := *t
+	out.Head, out.Rows = nil, make([][]string, len(t.Rows))
+	for i, title := range t.Head {
+		if empty(i) {
+			continue
+		}
+		out.Head = append(out.Head, title)
+		for n, row := range t.Rows {
+			out.Rows[n] = append(out.Rows[n], row[i])
+		}
 	}
-	out := &grid{Name: t.Name, Head: slices.Delete(slices.Clone(t.Head), at, at+1)}
-	for _, row := range t.Rows {
-		out.Rows = append(out.Rows, slices.Delete(slices.Clone(row), at, at+1))
-	}
-	return out
+	return &out
+}
+
+// oneLine is a column's title where there is room for it.
+func oneLine(title string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(title, "-\n", ""), "\n", " ")
 }
 
 // Caption is the table's name, or its columns.
@@ -42,7 +91,7 @@ func (t *grid) Caption() string {
 	if t.Name != "" {
 		return t.Name
 	}
-	return "Table: " + strings.Join(t.Head, ", ")
+	return "Table: " + oneLine(strings.Join(t.Head, ", "))
 }
 
 // LongNames tells that rows are named in more letters than a narrow column has room for.
@@ -64,7 +113,7 @@ type column struct {
 func (t *grid) Columns() []column {
 	out := make([]column, len(t.Head))
 	for i, title := range t.Head {
-		out[i] = column{title, i > 0 && t.numbers(i)}
+		out[i] = column{oneLine(title), i > 0 && t.numbers(i)}
 	}
 	return out
 }

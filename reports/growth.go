@@ -14,54 +14,45 @@ import (
 	"llmparity/internal/figure"
 )
 
-// growthTitle heads what is said of growth, everywhere.
-const growthTitle = "Memory per token"
-
 const growthWords = "Bytes a token. Over cells that differ in the context or the length of the prompt alone: one line through all launches. Within " +
 	"launches: readings while tokens came, the median over launches of each launch's slope. Calculated: what the KV cache takes by arithmetic. " +
 	"Memory of processes holds more than the cache."
 
-// growthPart is what memory grows by; without a grid: nothing is known of it.
-type growthPart struct {
-	Title, Words string
-	Grid, How    *grid
-}
-
-func newGrowthPart(res *compare.Result) growthPart {
-	p := growthPart{Title: growthTitle, Words: growthWords,
-		Grid: &grid{Head: []string{"cells", "over", "memory", "from", "bytes/token", "95 % interval", "launches",
-			"calculated",
-			"× calculated", "what it says"}},
-		How: &grid{Head: []string{"memory", "from", "how", "what it can't see"}}}
-	add := func(who, over string, r compare.Rate, theory *compare.Theory) {
-		if !r.Known() {
-			return
-		}
-		row := []string{line(who), over, line(r.Title), r.From(), rate(r.Center()), rateInterval(r), strconv.Itoa(r.N),
-			"–", "–",
-			r.Verdict}
-		if theory != nil {
-			row[7] = rate(theory.Bytes)
-		}
-		if r.OfTheory != nil {
-			row[8] = num(*r.OfTheory)
-		}
-		p.Grid.Rows = append(p.Grid.Rows, row)
-		p.How.once(line(r.Title), r.From(), line(r.How), line(r.Blind))
-	}
+// growthSection is what memory grows by: on the page every slope, elsewhere a line a sweep and a cell.
+func growthSection(res *compare.Result) section {
+	s := section{ID: "growth", Title: "Memory per token", Parts: []section{
+		{For: inTerminal | document, Lines: growthLines(res), Mark: "- "}}}
+	slopes := &grid{Head: []string{"cells", "over", "memory", "from", "bytes/token", "95 % interval", "launches",
+		"calculated", "× calculated", "what it says"}}
+	how := &grid{Head: []string{"memory", "from", "how", "what it can't see"}}
 	each(res, func(g growing) {
 		for _, r := range g.rates {
-			add(g.who, g.over, r, g.theory)
+			if !r.Known() {
+				continue
+			}
+			row := []string{line(g.who), g.over, line(r.Title), r.From(), rate(r.Center()), rateInterval(r),
+				strconv.Itoa(r.N), "–", "–", r.Verdict}
+			if g.theory != nil {
+				row[7] = rate(g.theory.Bytes)
+			}
+			if r.OfTheory != nil {
+				row[8] = num(*r.OfTheory)
+			}
+			slopes.Rows = append(slopes.Rows, row)
+			how.once(line(r.Title), r.From(), line(r.How), line(r.Blind))
 		}
 		if g.theory != nil {
-			p.How.once("a token in the KV cache", string(g.theory.Origin), line(g.theory.How),
+			how.once("a token in the KV cache", string(g.theory.Origin), line(g.theory.How),
 				"what an engine holds beside it")
 		}
 	})
-	if len(p.Grid.Rows) == 0 {
-		return growthPart{}
+	if slopes.orNil() != nil {
+		s.Parts = append(s.Parts, section{For: onPage, Words: []string{growthWords},
+			Draw:   []func(*view) []chart{kvGrowth},
+			Across: "pair", Grid: slopes, Parts: []section{
+				{Title: "How each slope was found, and what it can't see", Folded: true, Grid: how}}})
 	}
-	return p
+	return s
 }
 
 // growing is one place of a result that says what memory grows by.
@@ -81,16 +72,6 @@ func each(res *compare.Result, do func(growing)) {
 			do(growing{res.Cells[i].Label, "tokens, within launches", g.Theory, g.Rates})
 		}
 	}
-}
-
-// once adds a row that is not there yet.
-func (t *grid) once(row ...string) {
-	for _, have := range t.Rows {
-		if strings.Join(have, "\x00") == strings.Join(row, "\x00") {
-			return
-		}
-	}
-	t.Rows = append(t.Rows, row)
 }
 
 // rate writes bytes a token.
@@ -113,10 +94,9 @@ func shownRates() []string {
 	return []string{figure.Ledger, figure.TotalPSS, compare.SettledPSS, figure.PeakPSS}
 }
 
-// growthLines are a line a sweep and a cell, for the terminal; cells of which the same is said have one together.
+// growthLines are a line a sweep and a cell; cells of which the same is said have one together.
 func growthLines(res *compare.Result) []string {
-	var order []string
-	of := map[string][]string{}
+	var out grouped
 	each(res, func(g growing) {
 		var words []string
 		for _, r := range g.rates {
@@ -136,17 +116,9 @@ func growthLines(res *compare.Result) []string {
 		if g.theory != nil {
 			s += fmt.Sprintf(", %s %s", g.theory.Origin, rate(g.theory.Bytes))
 		}
-		s += ": " + strings.Join(words, "; ") + "."
-		if of[s] == nil {
-			order = append(order, s)
-		}
-		of[s] = append(of[s], g.who)
+		out.add(s+": "+strings.Join(words, "; ")+".", g.who)
 	})
-	var out []string
-	for _, s := range order {
-		out = append(out, strings.Join(of[s], "; ")+", "+s)
-	}
-	return out
+	return out.lines(func(words string, who []string) string { return strings.Join(who, "; ") + ", " + words })
 }
 
 // growthBudget bounds the points of all growth charts together.
@@ -205,7 +177,7 @@ func growthChart(id, title string, rates []compare.Rate) chart {
 				strconv.Itoa(r.N), r.Verdict})
 		}
 	}
-	return chart{ID: id, Section: "growth", Title: title, Unit: "MiB", Choice: "What", Table: t,
+	return chart{ID: id, Title: title, Unit: "MiB", Choice: "What", Table: t,
 		Label: "Points of memory over tokens, the line through them and the calculated one for " + title +
 			"; the slopes are in the table below it"}
 }

@@ -47,37 +47,78 @@ func HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
 		return err
 	}
 	n := newNames(res)
-	d, err := newDocument(&view{res: n.shortened(res), runs: runs})
-	if err != nil {
+	v := &view{res: n.shortened(res), runs: runs}
+	all := shownTo(v.drawn(sections(v)), onPage)
+	d := &htmlPage{Style: template.CSS(style), Scripts: scripts, Schema: res.Schema,
+		Policy: "default-src 'none'; script-src " + strings.Join(hashes, " ") +
+			"; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"}
+	d.Title, d.Subtitle = titles(v.res)
+	if d.Data, err = drawings(v, all); err != nil {
 		return err
 	}
-	d.Policy = "default-src 'none'; script-src " + strings.Join(hashes,
-		" ") + "; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-	d.names = n // of the names as they are
-	d.Style, d.Scripts = template.CSS(style), scripts
-	t, err := template.New("report.html").Funcs(
-		template.FuncMap{"clean": clean, "num": num, "line": n.sentence, "name": n.name, "plain": n.plain,
-			"cell": n.cell, "key": ownKey, "named": named,
-			"numeric": func(columns []column, i int) bool { return i < len(columns) && columns[i].Number },
-			"next":    func(i int) int { return i + 1 }}).ParseFS(page, "page/*.html")
+	t := template.New("report.html")
+	written := func(view string, data any) (template.HTML, error) {
+		var b strings.Builder
+		if err := t.ExecuteTemplate(&b, view, data); err != nil {
+			return "", fmt.Errorf("writing the report's %s: %w", view, err)
+		}
+		return template.HTML(b.String()), nil
+	}
+	_, err = t.Funcs(template.FuncMap{"clean": clean, "num": num, "line": n.sentence, "name": n.name, "plain": n.plain,
+		"cell": n.cell, "key": ownKey, "named": named, "view": written,
+		"numeric": func(columns []column, i int) bool { return i < len(columns) && columns[i].Number },
+		"fails":   func(sign string) bool { return sign == "FAIL" || sign == "INCONCLUSIVE" },
+		"next":    func(i int) int { return i + 1 }}).ParseFS(page, "page/*.html")
 	if err != nil {
 		return fmt.Errorf("reading the report's template: %w", err)
 	}
-	for _, part := range []struct {
-		name string
-		to   *template.HTML
-	}{{"banner", &d.Banner}, {"sections", &d.Sections}, {"whole", &d.Whole}} { // what was cut is known last
-		var b strings.Builder
-		if err := t.ExecuteTemplate(&b, part.name, d); err != nil {
-			return fmt.Errorf("writing the report's %s: %w", part.name, err)
-		}
-		*part.to = template.HTML(b.String())
+	if d.Banner, err = written("banner", d); err != nil {
+		return err
 	}
-	d.Contents = contents(string(d.Sections + d.Whole))
+	for _, s := range all {
+		text, err := written("section", s)
+		if err != nil {
+			return err
+		}
+		d.Sections += text
+		d.Contents = append(d.Contents, entry{s.ID, s.Title})
+	}
+	if d.Whole, err = written("whole", n.whole); err != nil { // what was cut is known last
+		return err
+	}
+	if len(n.whole) > 0 {
+		d.Contents = append(d.Contents, entry{"whole", "Long texts in full"})
+	}
 	if err := t.Execute(w, d); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	return nil
+}
+
+// htmlPage is what the page's template shows.
+type htmlPage struct {
+	Policy  string
+	Style   template.CSS
+	Scripts template.HTML
+	Data    template.HTML // the charts' drawings
+
+	Title, Subtitle, Schema string
+	Banner, Sections, Whole template.HTML
+	Contents                []entry
+}
+
+// entry is a line of the contents.
+type entry struct{ ID, Title string }
+
+// drawings is what the page draws its charts from.
+func drawings(v *view, all []section) (template.HTML, error) {
+	byID := map[string][]drawing{}
+	eachChart(all, "", func(_ string, c *chart) { byID[c.ID] = c.Drawings })
+	text, err := newNames(v.res).drawings(byID)
+	if err != nil {
+		return "", err
+	}
+	return packed("drawings", text)
 }
 
 // packed is a text within the page that only its script reads: DEFLATE in base64, which fflate undoes. Of what charts

@@ -64,7 +64,7 @@ func JUnit(w io.Writer, res *compare.Result) error {
 		doc.add(s)
 	}
 	if len(doc.Suites) > 0 {
-		doc.Suites[0].Out = strings.Join(append(lines(res.Verdict), lines((&table{res: res}).warnings())...), "\n")
+		doc.Suites[0].Out = strings.Join(append(lines(res.Verdict), lines(warningLines(res))...), "\n")
 	}
 	return doc.write(w)
 }
@@ -211,7 +211,7 @@ func predictionSuite(res *compare.Result) junitSuite {
 			case p.Within == nil:
 				test.Skipped = &junitSkipped{line(strings.TrimSpace(p.Verdict + " " + p.Why))}
 			case !*p.Within:
-				row := predictionRow(p, "-")
+				row := predictionRow(p)
 				test.Failure = &junitFailure{Message: line(p.Verdict), Type: "forecast",
 					Text: line(fmt.Sprintf("MiB foretold %s, from to %s, in the run %s (%s), error %s", row[1], row[2],
 						row[3], row[4], row[5]))}

@@ -14,6 +14,11 @@ const latencyWords = "How many of all times are not above one: requests, or gaps
 	"and p99, by nearest rank; of few values the highest ones are one. Intervals go by launches, in the tables: what was measured in one launch " +
 	"shares its luck."
 
+func latencySection() section {
+	return section{ID: "latency", Title: "How times are spread", For: onPage, Words: []string{latencyWords},
+		Draw: []func(*view) []chart{latencies}, Across: "pair"}
+}
+
 // latencies draws a chart a kind of time, a line a cell.
 func latencies(v *view) []chart {
 	var names []string
@@ -29,8 +34,8 @@ func latencies(v *view) []chart {
 	}
 	var out []chart
 	for _, name := range names {
-		out = append(out, chart{ID: "latency-" + name, Section: "latency", Title: title[name], Unit: unit,
-			Table: v.latencyTable(name),
+		out = append(out, chart{ID: "latency-" + name, Title: title[name], Unit: unit,
+			Table: latencyTable(v.res, name),
 			Label: "Curves of the share of times that are not above one, for " + title[name] +
 				", a curve a cell; quantiles are in the table below it",
 			Drawings: []drawing{{Options: v.ecdf(name, unit)}}})
@@ -106,23 +111,21 @@ func levels(wanted bool) charts.SeriesOpts {
 // dash tells lines of one colour apart.
 func dash(n int) string { return []string{"solid", "dashed", "dotted"}[n%3] }
 
-func (v *view) latencyTable(name string) *grid {
-	t := &grid{Head: []string{"cell", "quantile", "over all (ms)", "of", "launches", "median of launches' own (ms)",
-		"its 95 % interval"}}
-	for i := range v.res.Cells {
-		c := &v.res.Cells[i]
+func latencyTable(res *compare.Result, name string) *grid {
+	head := []string{"cell", "quantile", "over all (ms)", "of", "launches", "median of launches' own (ms)",
+		"its 95 % interval"}
+	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
 		d := taken(c, name)
 		if d == nil {
-			continue
+			return
 		}
 		for _, q := range d.Quantiles {
-			row := []string{line(c.Label), "p" + num(100*q.Share), num(q.Value), fmt.Sprintf("%d %s", d.N, d.Of),
-				strconv.Itoa(d.Launches), "–", "launches have too few values for one"}
+			median, interval := "–", "launches have too few values for one"
 			if q.ByLaunch != nil {
-				row[5], row[6] = known(*q.ByLaunch), intervalWords(*q.ByLaunch)
+				median, interval = known(*q.ByLaunch), intervalWords(*q.ByLaunch)
 			}
-			t.Rows = append(t.Rows, row)
+			add("p"+num(100*q.Share), num(q.Value), fmt.Sprintf("%d %s", d.N, d.Of), strconv.Itoa(d.Launches), median,
+				interval)
 		}
-	}
-	return t
+	})
 }

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/go-echarts/go-echarts/v2/charts"
@@ -12,57 +13,77 @@ import (
 	"llmparity/internal/figure"
 )
 
-// ofLength is a figure that is drawn over the length of the prompt, or along another axis.
-type ofLength struct {
-	name string
-	get  func(*compare.Cell) evidence.Figure
+func lengthsSection() section {
+	return section{ID: "lengths", Title: "Over the length of the prompt", For: onPage, Across: "pair",
+		Draw: []func(*view) []chart{func(v *view) []chart {
+			return append(v.over(compare.AxisPrompt, chart{ID: "fig3_latency_vs_seqlen",
+				Title: "Latency over prompt length"},
+				figuresOver(figure.Lengths, "ms", "tokens/s")),
+				v.over(compare.AxisPrompt, chart{ID: "fig4_mem_vs_seqlen", Title: "Memory over prompt length"},
+					figuresOver(figure.Lengths, "MiB"))...)
+		}}}
 }
 
-func overLengths(names ...string) []ofLength {
-	var out []ofLength
-	for _, name := range names {
-		out = append(out, ofLength{name, func(c *compare.Cell) evidence.Figure { return c.Figure(name) }})
+// figuresOver are those of some units that are drawn along an axis; first what concerns all requests together.
+func figuresOver(axis figure.Over, units ...string) []*figure.Row {
+	out := figure.Rows(func(r *figure.Row) bool { return r.Over&axis != 0 && slices.Contains(units, r.Unit) })
+	slices.SortStableFunc(out, func(a, b *figure.Row) int { return int(b.Headline) - int(a.Headline) })
+	return out
+}
+
+// along is a figure of a cell, or what an engine holds at the end of the measurement.
+func along(c *compare.Cell, r *figure.Row) evidence.Figure {
+	switch {
+	case r.Inside == nil:
+		return c.Figure(r.Name)
+	case c.Memory == nil:
+		return evidence.Figure{}
+	}
+	return evidence.Held(c.Memory.Measure, r.Name)
+}
+
+// manyAtOnce are the axes along which more requests come at once, with the ends of charts' names.
+func manyAtOnce() [][3]string {
+	return [][3]string{{compare.AxisClients, "concurrency", "clients at once"},
+		{compare.AxisBatch, "batch_size", "requests in a batch"}}
+}
+
+// memoryOverRequests is memory over how many requests come at once, where a run has several numbers of them.
+func memoryOverRequests(v *view) []chart {
+	return v.overRequests("fig1_mem_vs_", "Memory over ", "MiB")
+}
+
+// speedOverRequests is what all requests yield together, and one of them among the others.
+func speedOverRequests(v *view) []chart {
+	return v.overRequests("fig2_tps_vs_", "Tokens a second over ", "tokens/s", "requests/s")
+}
+
+// latencyOverRequests is what one request waits among the others.
+func latencyOverRequests(v *view) []chart {
+	return v.overRequests("latency_vs_", "Latency over ", "ms")
+}
+
+func (v *view) overRequests(id, title string, units ...string) []chart {
+	var out []chart
+	for _, axis := range manyAtOnce() {
+		out = append(out, v.over(axis[0], chart{ID: id + axis[1], Title: title + axis[2]},
+			figuresOver(figure.Requests, units...))...)
 	}
 	return out
 }
 
-// latencyOverLength is latency over the length of the prompt, where a run has prompts of several lengths.
-func latencyOverLength(v *view) []chart {
-	return v.over(compare.AxisPrompt, chart{ID: "fig3_latency_vs_seqlen", Section: "lengths",
-		Title: "Latency over prompt length"},
-		overLengths(figure.Latency, figure.TTFT, figure.ITL50, figure.PrefillTPS))
-}
-
-// memoryOverLength is memory over the length of the prompt.
-func memoryOverLength(v *view) []chart {
-	return v.over(compare.AxisPrompt, chart{ID: "fig4_mem_vs_seqlen", Section: "lengths",
-		Title: "Memory over prompt length"},
-		append(overLengths(figure.PeakPSS, figure.Increase, figure.PeakRSS), insideOf(figure.KVUsed),
-			insideOf(figure.KVReserved)))
-}
-
-// insideOf is what an engine holds at the end of the measurement.
-func insideOf(name string) ofLength {
-	return ofLength{name, func(c *compare.Cell) evidence.Figure {
-		if c.Memory == nil {
-			return evidence.Figure{}
-		}
-		return evidence.Held(c.Memory.Measure, name)
-	}}
-}
-
 // over draws a line an engine along an axis of sweeps, a drawing a figure: medians with their intervals.
-func (v *view) over(axis string, out chart, figures []ofLength) []chart {
-	along := ""
+func (v *view) over(axis string, out chart, figures []*figure.Row) []chart {
+	title := ""
 	for _, s := range v.res.Sweeps {
 		if s.Axis == axis {
-			along = s.Title
+			title = s.Title
 		}
 	}
 	out.Choice, out.Label = "What", "Lines of "+out.Title+" for each engine; the same figures are in the table below it"
-	out.Table = &grid{Head: []string{"cell", along, "what", "median", "95 % interval", "launches"}}
+	out.Table = &grid{Head: []string{"cell", title, "what", "median", "95 % interval", "launches"}}
 	for _, f := range figures {
-		l := lineChart(along)
+		l := lineChart(title)
 		l.XAxisList[0].MinInterval = 1 // half a client is none
 		dots := charts.NewScatter()
 		name, drawn := "", map[string]int{}
@@ -73,7 +94,7 @@ func (v *view) over(axis string, out chart, figures []ofLength) []chart {
 			var data [][2]any
 			lines := []any{}
 			for n, i := range s.Cells {
-				x := f.get(&v.res.Cells[i])
+				x := along(&v.res.Cells[i], f)
 				if !x.Known() {
 					continue
 				}
@@ -108,11 +129,11 @@ func (v *view) over(axis string, out chart, figures []ofLength) []chart {
 }
 
 // launchesAt is a dot a launch.
-func (v *view) launchesAt(s compare.Sweep, f ofLength) []opts.ScatterData {
+func (v *view) launchesAt(s compare.Sweep, f *figure.Row) []opts.ScatterData {
 	var out []opts.ScatterData
 	for n, i := range s.Cells {
 		c := &v.res.Cells[i]
-		for _, x := range f.get(c).Values {
+		for _, x := range along(c, f).Values {
 			out = append(out, spot(compare.GrowthAt{Tokens: s.At[n], MiB: x.Value},
 				fmt.Sprintf("%s (attempt %d)", c.Repeated(), x.Attempt)))
 		}

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"fmt"
 	"io"
 	"strings"
 	"unicode"
@@ -13,124 +12,90 @@ import (
 // Markdown writes the result for a comment or a document, in GitHub's dialect: what the terminal's table shows, with
 // the same digits. What others named can't format anything, link anywhere or call anybody.
 func Markdown(w io.Writer, res *compare.Result) error {
-	m := &markdown{res: res}
 	title, subtitle := titles(res)
-	m.b.WriteString("## " + inert(title) + "\n\n" + inert(subtitle) + "\n")
-	for _, v := range res.Verdict {
-		m.b.WriteString("\n" + inert(line(v)) + "\n")
+	return writeMarkdown(w, "## "+inert(title)+"\n\n"+inert(subtitle)+"\n", sections(&view{res: res}))
+}
+
+// markdown is the text of a document.
+type markdown struct{ strings.Builder }
+
+func writeMarkdown(w io.Writer, head string, all []section) error {
+	var m markdown
+	m.WriteString(head)
+	for _, s := range shownTo(all, document) {
+		m.section(s, "###")
 	}
-	if res.Gate != nil {
-		m.b.WriteString("\n### Gate\n")
-		m.gate(res.Gate)
-	}
-	m.summary()
-	if g := points(res); g != nil {
-		m.b.WriteString("\n### Memory at three points\n\n")
-		m.grid(g)
-	}
-	if g := componentGrid(res); g != nil {
-		m.b.WriteString("\n### Where the memory goes\n\n")
-		m.grid(g)
-		m.list("Where these figures come from", origins(res))
-	}
-	t := &table{res: res}
-	m.list("Risk of running out of memory", risks(res))
-	m.list("What may be compared", res.Comparability)
-	m.list(growthTitle, growthLines(res))
-	m.list("Parity", t.parity())
-	m.ratios()
-	words := newRatiosPart(res)
-	if words.MoreWords > 0 {
-		words.InWords = append(words.InWords,
-			fmt.Sprintf("And %d more, which the tables have in numbers.", words.MoreWords))
-	}
-	m.list("The same in words", words.InWords)
-	m.list("Warnings", t.warnings())
-	_, err := io.WriteString(w, m.b.String())
+	_, err := io.WriteString(w, strings.TrimPrefix(m.String(), "\n"))
 	return err
 }
 
-type markdown struct {
-	res *compare.Result
-	b   strings.Builder
-}
-
-// summary has the terminal's columns, and the digits of both.
-func (m *markdown) summary() {
-	if len(m.res.Cells) == 0 {
-		return
+func (m *markdown) section(s section, level string) {
+	end := ""
+	switch {
+	case s.Folded:
+		m.WriteString("\n<details><summary>" + inert(line(s.Title)) + "</summary>\n")
+		end = "\n</details>\n"
+	case s.Title != "" && !s.Unseen:
+		m.WriteString("\n" + level + " " + inert(line(s.Title)) + "\n")
 	}
-	g := &grid{Head: []string{"cell", "launches counted"}}
-	for _, c := range columns() {
-		g.Head = append(g.Head, c.Head+" ("+c.Unit+")")
+	if s.Grid != nil {
+		m.grid(s.Grid)
 	}
-	g.Head = append(g.Head, "tokens identical")
-	t := &table{res: m.res}
-	for i := range m.res.Cells {
-		g.Rows = append(g.Rows, t.row(i))
+	for _, words := range s.Words {
+		m.WriteString("\n" + inert(line(words)) + "\n")
 	}
-	m.b.WriteString("\n### Summary\n\n")
-	m.grid(g)
-	m.b.WriteString("\n" + originsWords +
-		" Median over counted launches; ±: the wider side of the median's 95 % interval; (n=…): too few runs for one.\n")
-	if t.marked() {
-		m.b.WriteString("\n!: outliers, a trend, noise (a robust standard deviation above a tenth of the median) or a busy machine; the warnings name them.\n")
-	}
-	for _, e := range m.res.Engines() {
-		if e.With != "" {
-			m.b.WriteString("\n- " + inert(line(e.Name+": "+e.With)))
+	if s.Mark != "" {
+		m.list(s.Lines)
+	} else {
+		sign := s.Sign
+		for _, l := range s.Lines {
+			if sign != "" {
+				sign = "**" + sign + ".** "
+			}
+			m.WriteString("\n" + sign + inert(line(l)) + "\n")
+			sign = ""
 		}
 	}
-	m.b.WriteString("\n")
-}
-
-// ratios are the tables of the page.
-func (m *markdown) ratios() {
-	p := newRatiosPart(m.res)
-	for _, f := range p.Families {
-		m.b.WriteString("\n### " + inert(line(f.Title)) + "\n\n")
-		m.grid(f.Grid)
-		m.b.WriteString("\n" + inert(f.Words) + "\n")
-		if len(f.Notes) > 0 {
-			m.b.WriteString("\n")
-		}
-		for _, n := range f.Notes {
-			m.b.WriteString("- " + inert(line(n)) + "\n")
-		}
+	for _, part := range s.Parts {
+		m.section(part, level+"#")
 	}
-	if p.Groups != nil {
-		m.b.WriteString("\n### Groups of cells\n\n")
-		m.grid(p.Groups)
-	}
-	if len(p.Families) > 0 {
-		m.b.WriteString("\n" + inert(p.Words) + "\n")
-	}
+	m.WriteString(end)
 }
 
 func (m *markdown) grid(g *grid) {
+	m.WriteByte('\n')
 	write := func(row []string) {
 		for _, field := range row {
-			m.b.WriteString("| " + inert(field) + " ")
+			m.WriteString("| " + inert(field) + " ")
 		}
-		m.b.WriteString("|\n")
+		m.WriteString("|\n")
 	}
-	write(g.Head)
-	for _, c := range g.Columns() {
-		m.b.WriteString(map[bool]string{false: "|---", true: "|--:"}[c.Number])
+	columns := g.Columns()
+	var head []string
+	rule := ""
+	for _, c := range columns {
+		head, rule = append(head, c.Title), rule+map[bool]string{false: "|---", true: "|--:"}[c.Number]
 	}
-	m.b.WriteString("|\n")
+	write(head)
+	m.WriteString(rule + "|\n")
 	for _, row := range g.Rows {
 		write(row)
 	}
+	var legend []string
+	for _, l := range g.Legend {
+		if l.With != "" {
+			legend = append(legend, l.Name+": "+l.With)
+		}
+	}
+	m.list(legend)
 }
 
-func (m *markdown) list(title string, lines []string) {
-	if len(lines) == 0 {
-		return
+func (m *markdown) list(lines []string) {
+	if len(lines) > 0 {
+		m.WriteByte('\n')
 	}
-	fmt.Fprintf(&m.b, "\n### %s\n\n", title)
 	for _, l := range lines {
-		m.b.WriteString("- " + inert(line(l)) + "\n")
+		m.WriteString("- " + inert(line(l)) + "\n")
 	}
 }
 

@@ -72,7 +72,7 @@ func TestMarkdownSetsNumbersAloneToTheRight(t *testing.T) {
 			"1 of 3 launches is beyond what is wanted"}, {"2", "pass", "–", "+3.1 %", "-", ""}}}
 	m := &markdown{}
 	m.grid(g)
-	if rule := strings.Split(m.b.String(), "\n")[1]; rule != "|---|---|--:|--:|--:|---|" {
-		t.Errorf("%s in\n%s", rule, m.b.String())
+	if rule := strings.Split(m.String(), "\n")[2]; rule != "|---|---|--:|--:|--:|---|" {
+		t.Errorf("%s in\n%s", rule, m.String())
 	}
 }

@@ -66,50 +66,37 @@ func sameRequest(k record.Kind, spec record.Cell) bool {
 	return k.Prompt == spec.Prompt
 }
 
-// shares are the percentiles that are drawn.
-func shares() []float64 { return []float64{0.5, 0.9, 0.95, 0.99} }
-
 // mixedLengths is the tail of short requests beside long ones: bars of percentiles, a drawing a kind of time.
 func mixedLengths(v *view) []chart {
 	kinds := v.kindsAndAlone()
 	if len(kinds) == 0 {
 		return nil
 	}
-	out := chart{ID: "fig5_mixed_lengths_latency", Section: "traffic", Title: "Short requests beside long ones",
+	out := chart{ID: "fig5_mixed_lengths_latency", Title: "Short requests beside long ones",
 		Choice: "What",
 		Note:   "Percentiles of each launch's requests of a kind; bars are medians over launches. A percentile that a launch has too few requests for is absent.",
 		Label:  "Bars of percentiles of latency for each kind of requests, alone and beside the others; the same figures are in the table below it",
 		Table:  &grid{Head: []string{"requests", "what", "median", "95 % interval", "launches"}}}
-	for _, of := range []struct{ name, title string }{{figure.OfTTFT, "Time to first token"},
-		{figure.E2E, "End to end"}, {figure.TPOT, "Time per output token"},
-		{figure.Queueing, "Queueing"}} {
-		bar := charts.NewBar()
-		bar.SetGlobalOptions(charts.WithAnimation(false),
-			charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll"}),
-			charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "item"}),
-			charts.WithGridOpts(opts.Grid{Left: "4", Right: "12", Top: "40", Bottom: "4",
-				ContainLabel: opts.Bool(true)}),
-			charts.WithXAxisOpts(opts.XAxis{Type: "category"}),
-			charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}))
+	for _, of := range figure.TimesOfTraffic() {
 		var labels []string
 		// what no launch has requests enough for takes no room
-		known := slices.DeleteFunc(shares(), func(share float64) bool {
+		known := slices.DeleteFunc(figure.Quantiles(), func(share float64) bool {
 			return !slices.ContainsFunc(
-				kinds, func(k ofKind) bool { return k.figure(figure.Percentile(of.name, share)).Known() })
+				kinds, func(k ofKind) bool { return k.figure(figure.Percentile(of.Name, share)).Known() })
 		})
 		for _, share := range known {
 			labels = append(labels, fmt.Sprintf("p%g", 100*share))
 		}
-		bar.SetXAxis(labels)
+		bar := newBar(labels, true)
 		for n, k := range kinds {
 			var data []opts.BarData
 			for _, share := range known {
-				f := k.figure(figure.Percentile(of.name, share))
+				f := k.figure(figure.Percentile(of.Name, share))
 				datum := opts.BarData{Value: "-"}
 				if f.Known() {
 					datum.Value = fine(f.Center())
 					out.Table.Rows = append(
-						out.Table.Rows, []string{k.name, fmt.Sprintf("%s, p%g (ms)", of.title, 100*share),
+						out.Table.Rows, []string{k.name, fmt.Sprintf("%s, p%g (ms)", titleCase(of.Title), 100*share),
 							num(f.Center()), intervalWords(f), fmt.Sprint(f.N)})
 				}
 				data = append(data, datum)
@@ -118,7 +105,7 @@ func mixedLengths(v *view) []chart {
 				opts.ItemStyle{Color: v.colour(k.cell), Opacity: opts.Float(fade(n, kinds))}))
 		}
 		if len(known) > 0 {
-			out.Drawings = append(out.Drawings, drawing{Name: of.title + " (ms)", Options: options(bar)})
+			out.Drawings = append(out.Drawings, drawing{Name: titleCase(of.Title) + " (ms)", Options: options(bar)})
 		}
 	}
 	if len(out.Drawings) == 0 {

@@ -55,13 +55,6 @@ func TestNamesAreCutOnceAndKeptApart(t *testing.T) {
 	}
 }
 
-func TestContentsListWhatIsThere(t *testing.T) {
-	got := contents(`<section><h2 id="h-a">Peaks</h2></section><h3>no</h3><section><h2 id="h-b" class="unseen">Ver &amp; dict</h2></section>`)
-	if len(got) != 2 || got[0] != (entry{"h-a", "Peaks"}) || got[1] != (entry{"h-b", "Ver &amp; dict"}) {
-		t.Errorf("%v", got)
-	}
-}
-
 // An engine has its colour whatever else is in the report; no two that fit share one.
 func TestEnginesKeepTheirColours(t *testing.T) {
 	of := func(engines ...string) map[string]int {

@@ -3,6 +3,7 @@ package reports
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -21,6 +22,14 @@ const (
 	pointBudget = 45000
 	lineBudget  = 500
 )
+
+func overTimeSection() section {
+	return section{ID: "memory", Title: "Memory over time", For: onPage, Draw: []func(*view) []chart{memoryOverTime},
+		Across: "pair", Words: []string{"Heavy line: total PSS, the honest sum over processes. Thin lines: each process by " +
+			"itself. Dashed: the sum of RSS, which counts shared pages more than once. Dotted lines, RSS by process, wait in " +
+			"the legend. A band is a phase's own time; the readings that belong to it, in the table too, are those from its " +
+			"begin to the next phase's begin, because the one at its edge is taken just after it."}}
+}
 
 // memoryOverTime draws a chart a cell, a drawing a launch.
 func memoryOverTime(v *view) []chart {
@@ -99,7 +108,7 @@ func (v *view) memoryOf(i, points int, launches []*record.Attempt) (chart, bool)
 	if isForeign(c) {
 		return v.foreignMemory(i, points)
 	}
-	out := chart{ID: fmt.Sprintf("memory-%d", i), Section: "memory", Title: line(c.Label), Unit: "MiB",
+	out := chart{ID: fmt.Sprintf("memory-%d", i), Title: line(c.Label), Unit: "MiB", Wide: true,
 		Choice: strings.ToUpper(c.Repeated()[:1]) + c.Repeated()[1:],
 		Label: "Lines of memory over time for " + line(c.Label) +
 			", with the phases of the launch as bands; a table of " +
@@ -140,24 +149,10 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 	if len(a.Phases) > 0 {
 		zero = a.Phases[0].BeginNS
 	}
-	l := charts.NewLine()
 	selected := map[string]bool{}
-	l.SetGlobalOptions(
-		charts.WithAnimation(false),
-		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "axis"}),
-		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0",
-			Icon: "roundRect", ItemWidth: 14, ItemHeight: 8, Selected: selected}),
-		charts.WithGridOpts(opts.Grid{Left: "4", Right: "14", Top: "26", Bottom: "58", ContainLabel: opts.Bool(true)}),
-		charts.WithXAxisOpts(opts.XAxis{Type: "value", Name: "seconds", NameLocation: "middle", NameGap: 26, Min: 0,
-			Max: "dataMax"}),
-		charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}),
-	)
+	l := newLine("seconds", 0, selected)
 	add := func(name string, data []xy, s opts.LineStyle, more ...charts.SeriesOpts) {
-		if len(data) > 0 {
-			more = append(more, charts.WithLineStyleOpts(s), charts.WithItemStyleOpts(opts.ItemStyle{Color: s.Color}),
-				charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(len(data) == 1), SymbolSize: 5}))
-			l.AddSeries(name, nil, append(more, bare(pairs(thin(data, points))))...)
-		}
+		addSeries(l, name, thin(data, points), s, more...)
 	}
 	add("total PSS", totals(a, anyMethod, zero, func(t record.TotalRow) float64 { return t.PSS }),
 		opts.LineStyle{Color: v.colour(cell), Width: 3}, bands(a, zero))
@@ -184,6 +179,16 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 	return options(l)
 }
 
+// addSeries draws points over time as a line, or a single one as a dot.
+func addSeries(l *charts.Line, name string, points []xy, s opts.LineStyle, more ...charts.SeriesOpts) {
+	if len(points) > 0 {
+		l.AddSeries(name, nil, append(more, charts.WithLineStyleOpts(s),
+			charts.WithItemStyleOpts(opts.ItemStyle{Color: s.Color}),
+			charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(len(points) == 1), SymbolSize: 5}),
+			bare(pairs(points)))...)
+	}
+}
+
 // pairs are to the millisecond and the hundredth of a MiB.
 func pairs(points []xy) [][2]any {
 	out := make([][2]any, len(points))
@@ -206,8 +211,7 @@ func totals(a *record.Attempt, method string, zero int64, pick func(record.Total
 
 func samples(a *record.Attempt, source int, zero int64, pick func(record.SampleRow) float64) []xy {
 	return seriesOf(a.Samples, func(s *record.SampleRow) (int64, float64, bool) {
-		return s.NS, pick(*s),
-			s.Source == source
+		return s.NS, pick(*s), s.Source == source
 	}, zero)
 }
 
@@ -240,12 +244,7 @@ func processes(a *record.Attempt) []process {
 	var pids []int
 	roles := map[string]map[int]bool{}
 	of := map[int]*process{}
-	ids := make([]int, 0, len(a.Sources))
-	for id := range a.Sources {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(a.Sources)) {
 		s := a.Sources[id]
 		if of[s.PID] == nil {
 			of[s.PID] = &process{name: line(s.Role)}
@@ -263,9 +262,9 @@ func processes(a *record.Attempt) []process {
 		if len(roles[a.Sources[p.ids[0]].Role]) > 1 {
 			p.name = fmt.Sprintf("%s %d", p.name, pid)
 		}
-		slices.SortStableFunc(p.ids, func(
-			x, y int) int {
-			return cmp.Compare(a.Sources[x].Method, a.Sources[y].Method)
+		slices.SortStableFunc(p.ids, func(x, y int) int {
+			return cmp.Compare(a.Sources[x].Method,
+				a.Sources[y].Method)
 		})
 		out = append(out, *p)
 	}

@@ -34,7 +34,7 @@ func memoryOverTokens(v *view) []chart {
 		if c.OverTokens == nil || len(c.OverTokens.Lines) == 0 {
 			continue
 		}
-		x := chart{ID: fmt.Sprintf("tokens-%d", i), Section: "overtokens", Title: line(c.Label), Unit: "MiB",
+		x := chart{ID: fmt.Sprintf("tokens-%d", i), Title: line(c.Label), Unit: "MiB",
 			Choice: "What", Table: alignedTable(c.OverTokens, rows),
 			Label: "Lines of memory over the number of tokens for " + line(c.Label) +
 				", a line a launch and their median; a table follows"}
@@ -75,22 +75,6 @@ func intervals(l compare.Aligned) int {
 		}
 	}
 	return n
-}
-
-// lineChart is one over a number, with a legend that toggles.
-func lineChart(x string) *charts.Line {
-	l := charts.NewLine()
-	l.SetGlobalOptions(
-		charts.WithAnimation(false),
-		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "axis"}),
-		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0",
-			Icon: "roundRect", ItemWidth: 14, ItemHeight: 8}),
-		charts.WithGridOpts(opts.Grid{Left: "4", Right: "14", Top: "26", Bottom: "58", ContainLabel: opts.Bool(true)}),
-		charts.WithXAxisOpts(opts.XAxis{Type: "value", Name: x, NameLocation: "middle", NameGap: 26, Min: "dataMin",
-			Max: "dataMax"}),
-		charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4, Scale: opts.Bool(true)}),
-	)
-	return l
 }
 
 func (v *view) alignedLines(cell int, a compare.Aligned, points int) map[string]any {
@@ -248,28 +232,28 @@ func alignedTable(o *compare.OverTokens, rows int) *grid {
 	return t
 }
 
-// alignedPart is what to know of memory over tokens.
-type alignedPart struct {
-	How          string
-	Notes, Clock []string
-}
-
-func newAlignedPart(res *compare.Result) alignedPart {
-	var p alignedPart
+// overTokensSection is memory over tokens, and how well those are timed.
+func overTokensSection(res *compare.Result) section {
+	s := section{ID: "overtokens", Title: "Memory over tokens", For: onPage, Mark: "- ",
+		Draw: []func(*view) []chart{memoryOverTokens}, Across: "pair"}
+	clock := section{Title: "How well tokens are timed", Folded: true, Mark: "- "}
 	for i := range res.Cells {
 		c := &res.Cells[i]
 		if c.OverTokens == nil {
 			continue
 		}
-		p.How = titleCase(c.OverTokens.How) + "."
+		s.Words = []string{titleCase(c.OverTokens.How) + "."}
 		for _, n := range c.OverTokens.Notes {
-			p.Notes = append(p.Notes, c.Label+": "+n+".")
+			s.Lines = append(s.Lines, c.Label+": "+n+".")
 		}
-		if clock := c.OverTokens.Clock; clock != "" {
-			p.Clock = append(p.Clock, c.Label+": "+clock+".")
+		if c.OverTokens.Clock != "" {
+			clock.Lines = append(clock.Lines, c.Label+": "+c.OverTokens.Clock+".")
 		}
 	}
-	return p
+	if len(s.Words) > 0 {
+		s.Parts = []section{clock}
+	}
+	return s
 }
 
 // titleCase makes the first letter of an ASCII text large.

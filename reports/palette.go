@@ -1,6 +1,10 @@
 package reports
 
-import "fmt"
+import (
+	"fmt"
+
+	"llmparity/internal/figure"
+)
 
 // engineColours is how many colours of engines the style sheet has, partColours how many of processes and parts. Within
 // each no two are alike to anybody, which a test computes.
@@ -42,4 +46,14 @@ func (v *view) engineColour() map[string]int {
 		}
 	}
 	return out
+}
+
+// partColour is that of a component's layer, and of what is read inside an engine for it.
+var partColour = map[string]string{
+	figure.ModelWeights: "var(--p0)", figure.Weights: "var(--p0)",
+	figure.KVCache: "var(--p1)", figure.KVReserved: "var(--p1)", figure.KVUsed: "var(--p1)",
+	figure.Activations: "var(--p2)", figure.Workspaces: "var(--p2)",
+	figure.JSHeap: "var(--p3)", figure.Wasm: "var(--p4)", figure.MultiGPUOverhead: "var(--p4)",
+	figure.ArrayBuffers: "var(--p5)", figure.BrowserShare: "var(--p5)",
+	figure.Unattributed: "var(--p6)", figure.FrameworkOverhead: "var(--p6)",
 }

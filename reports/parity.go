@@ -9,6 +9,36 @@ import (
 	"llmparity/compare/parity"
 )
 
+// paritySection has a line a pair and a cell; on the page each pair with its tokens.
+func paritySection(v *view) section {
+	if len(v.res.Cells) == 0 {
+		return section{}
+	}
+	itself := perCell(v.res, []string{"cell", "its own launches"},
+		func(c *compare.Cell, add func(...string)) { add(c.Self.Verdict) })
+	return section{ID: "parity", Title: "Parity", Parts: []section{
+		{For: inTerminal | document, Lines: append(parityLines(v.res), selfLines(v.res)...), Mark: "- "},
+		{For: onPage, View: "parity", Data: newParityPart(v)},
+		{Title: "Each with itself", For: onPage, Grid: itself}}}
+}
+
+// selfLines say how cells agree with themselves, what several have in common once.
+func selfLines(res *compare.Result) []string {
+	var verdicts grouped
+	for i := range res.Cells {
+		verdicts.add(res.Cells[i].Self.Verdict, res.Cells[i].Label)
+	}
+	return verdicts.lines(func(verdict string, cells []string) string {
+		switch len(cells) {
+		case 1:
+			return fmt.Sprintf("%s with itself: %s.", cells[0], verdict)
+		case len(res.Cells):
+			return fmt.Sprintf("Each cell with itself: %s.", verdict)
+		}
+		return fmt.Sprintf("Each of these with itself: %s: %s.", verdict, strings.Join(cells, "; "))
+	})
+}
+
 // parityPart is all cells against each other, and then each pair.
 type parityPart struct {
 	Matrices []matrixTable

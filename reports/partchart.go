@@ -10,19 +10,6 @@ import (
 	"llmparity/internal/figure"
 )
 
-// partLayer is a part of a bar of components.
-type partLayer struct {
-	title, colour, name string
-}
-
-func partLayers() []partLayer {
-	return []partLayer{{"weights", "var(--p0)", figure.ModelWeights},
-		{"KV cache, reserved", "var(--p1)", figure.KVCache},
-		{"activations", "var(--p2)", figure.Activations}, {"browser's own", "var(--p5)", figure.BrowserShare},
-		{"everything else", "var(--p6)", figure.FrameworkOverhead},
-		{"multi-GPU", "var(--p4)", figure.MultiGPUOverhead}}
-}
-
 // partStacks draws, for each cell whose weights are known, its components, and beside them what was foretold.
 func partStacks(v *view) []chart {
 	var labels []string
@@ -47,34 +34,32 @@ func partStacks(v *view) []chart {
 	if len(labels) == 0 {
 		return nil
 	}
-	bar := stackedBar()
-	bar.SetXAxis(labels)
+	bar := newBar(labels, true)
 	t := &grid{Head: []string{"bar"}}
 	for _, label := range labels {
 		t.Rows = append(t.Rows, []string{strings.ReplaceAll(label, "\n", ", ")})
 	}
-	for _, l := range partLayers() {
-		t.Head = append(t.Head, l.title+" (MiB)")
-		var data []opts.BarData
-		some := false
-		if l.name == figure.BrowserShare && !someBeyond(v.res) {
-			t.Head = t.Head[:len(t.Head)-1]
+	for _, col := range components() {
+		colour, inStack := partColour[col.Name]
+		if !inStack || col.Name == figure.BrowserShare && !someBeyond(v.res) {
 			continue
 		}
+		t.Head = append(t.Head, partName(col.Name)+" (MiB)")
+		var data []opts.BarData
+		some := false
 		for n, of := range bars {
 			datum, text := opts.BarData{Value: "-"}, "–"
-			if value := of(l.name); !math.IsNaN(value) {
+			if value := of(col.Name); !math.IsNaN(value) {
 				datum.Value, text, some = digits(value), mib(value), some || value != 0
 			}
 			t.Rows[n] = append(t.Rows[n], text)
 			data = append(data, datum)
 		}
 		if some {
-			bar.AddSeries(l.title, data, charts.WithBarChartOpts(opts.BarChart{Stack: "memory", BarWidth: "56%"}),
-				charts.WithItemStyleOpts(opts.ItemStyle{Color: l.colour}))
+			bar.AddSeries(partName(col.Name), data, stacked, charts.WithItemStyleOpts(opts.ItemStyle{Color: colour}))
 		}
 	}
-	return []chart{{ID: "components", Section: "components", Title: "By component", Unit: "MiB", Table: t,
+	return []chart{{ID: "components", Title: "By component", Unit: "MiB", Table: t,
 		Drawings: []drawing{{Options: options(bar)}},
 		Note:     "Medians. What came on top of the baseline, by component; everything else is what is left by difference, below the line where it is negative.",
 		Label:    "Stacked bars of each cell's memory by component, found and foretold; the same figures are in the tables below it"}}

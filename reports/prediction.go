@@ -17,16 +17,24 @@ const predictionWords = "MiB. Foretold before the first launch, by arithmetic al
 // manyCells is beyond which the terminal shows only what was foretold wrongly.
 const manyCells = 6
 
-// prediction is a table of what was foretold and measured.
-func (t *table) prediction() {
-	rows, cells := [][]string{{"", "", "", "foretold", "", "", "", "in", "ex-"},
-		{"cell", "component", "foretold", "from to", found, "which is", "error", "range", "pected"}}, []int{}
-	notes := recommendations(t.res)
+// predictionSections are what was foretold, beside what was found.
+func predictionSections(res *compare.Result) []section {
+	const id, title = "forecast", "Predictions and the run"
+	return []section{predictionsInDetail(res, id, title),
+		{ID: id, Title: title, For: onPage, Words: []string{predictionWords}, Lines: recommendations(res), Mark: "- ",
+			Grid: predictionGrid(res), Parts: []section{
+				{Title: "How each was predicted, and found in the run", Folded: true, Grid: predictionHow(res)},
+				{Title: "What was said with the forecasts", Folded: true, Lines: predictionNotes(res), Mark: "- "}}}}
+}
+
+// predictionsInDetail are the terminal's: of many cells what was foretold wrongly.
+func predictionsInDetail(res *compare.Result, id, title string) section {
+	s := section{ID: id, Title: title, For: detailed, Lines: recommendations(res), Mark: "- "}
 	shown, right := 0, 0
-	for i := range t.res.Cells {
-		c := &t.res.Cells[i]
+	s.Grid = perCell(res, []string{"cell", "component", "foretold", "foretold\nfrom to", found, "which is", "error",
+		"in\nrange", "ex-\npected"}, func(c *compare.Cell, add func(...string)) {
 		if c.Prediction == nil || c.Prediction.Absent != "" {
-			continue
+			return
 		}
 		shown++
 		for _, p := range distinguished(c.Prediction) {
@@ -34,24 +42,17 @@ func (t *table) prediction() {
 				right++
 				continue
 			}
-			rows, cells = append(rows, append([]string{line(c.Label)}, predictionRow(p, "-")...)), append(cells, i)
+			add(predictionRow(p)...)
 		}
-	}
-	if len(cells)+len(notes) == 0 {
-		return
-	}
-	t.b.WriteString("\nPredictions and the run\n")
-	if len(cells) > 0 {
-		t.print(rows, cells)
-		t.b.WriteString(wrap(predictionWords, "", "", width))
+	})
+	if s.Grid != nil {
+		s.Words = []string{predictionWords}
 	}
 	if right > 0 {
-		notes = append(notes, fmt.Sprintf(
+		s.Lines = append(s.Lines, fmt.Sprintf(
 			"%d further figures were within their ranges or not measured; `llmparity validate` lists all.", right))
 	}
-	for _, n := range notes {
-		t.b.WriteString(wrap(n, "- ", "  ", width))
-	}
+	return s
 }
 
 // distinguished leaves out a total that is the increase again, because there is no baseline.
@@ -64,7 +65,8 @@ func distinguished(f *compare.Prediction) []compare.Predicted {
 }
 
 // predictionRow is a component: title, foretold, range, found, its origin, error, verdict, expected.
-func predictionRow(p compare.Predicted, none string) []string {
+func predictionRow(p compare.Predicted) []string {
+	const none = "–"
 	row := []string{p.Title, compare.NotPredicted, none, none, none, none, none, none}
 	if p.Best != nil {
 		row[1] = mib(*p.Best)
@@ -76,7 +78,7 @@ func predictionRow(p compare.Predicted, none string) []string {
 	if p.Measured != nil {
 		row[3] = mib(*p.Measured)
 	}
-	row[5] = errorText(p, none)
+	row[5] = errorText(p)
 	if p.Within != nil {
 		row[6] = map[bool]string{true: "yes", false: "no"}[*p.Within]
 	}
@@ -86,14 +88,14 @@ func predictionRow(p compare.Predicted, none string) []string {
 	return row
 }
 
-func errorText(p compare.Predicted, none string) string {
+func errorText(p compare.Predicted) string {
 	switch {
 	case p.Percent != nil:
 		return signed(*p.Percent)
 	case p.Error != nil:
 		return plus(*p.Error) + " MiB"
 	}
-	return none
+	return "–"
 }
 
 // signed writes an error in percent. What rounds to nothing has no sign.
@@ -117,7 +119,7 @@ func predictionGrid(res *compare.Result) *grid {
 	head := []string{"foretold (MiB)", "range (MiB)", found + " (MiB)", "which is", "error", "in range",
 		"expected of such"}
 	return predictedGrid(res, head, func(p compare.Predicted) []string {
-		row := predictionRow(p, "–")[1:]
+		row := predictionRow(p)[1:]
 		if p.Interval != nil {
 			row[2] += fmt.Sprintf(" (%s to %s)", mib(p.Interval.Lo), mib(p.Interval.Hi))
 		}
@@ -139,51 +141,42 @@ func predictionHow(res *compare.Result) *grid {
 	})
 }
 
-// predictedGrid has a row a cell and component; nil where nothing was foretold.
+// predictedGrid has a row a cell and component.
 func predictedGrid(res *compare.Result, head []string, row func(compare.Predicted) []string) *grid {
-	t := &grid{Head: append([]string{"cell", "component"}, head...)}
-	for i := range res.Cells {
-		c := &res.Cells[i]
+	head = append([]string{"cell", "component"}, head...)
+	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
 		if c.Prediction == nil {
-			continue
+			return
 		}
 		for _, p := range distinguished(c.Prediction) {
-			t.Rows = append(t.Rows, append([]string{line(c.Label), p.Title}, row(p)...))
+			add(append([]string{p.Title}, row(p)...)...)
 		}
-	}
-	if len(t.Rows) == 0 {
-		return nil
-	}
-	return t
+	})
 }
 
 // recommendations are those of every cell, and why nothing was foretold of one.
 func recommendations(res *compare.Result) []string {
-	var out shared
-	for i := range res.Cells {
-		c := &res.Cells[i]
-		if c.Prediction == nil {
-			continue
+	return ofPredictions(res, func(p *compare.Prediction) []string {
+		if p.Absent != "" {
+			return append([]string{"nothing was foretold: " + p.Absent}, p.Recommendations...)
 		}
-		if c.Prediction.Absent != "" {
-			out.say(c, "nothing was foretold: "+c.Prediction.Absent)
-		}
-		for _, r := range c.Prediction.Recommendations {
-			out.say(c, r)
-		}
-	}
-	return out.lines()
+		return p.Recommendations
+	})
 }
 
 // predictionNotes are what was said with the forecasts.
 func predictionNotes(res *compare.Result) []string {
-	var out shared
+	return ofPredictions(res, func(p *compare.Prediction) []string { return p.Notes })
+}
+
+func ofPredictions(res *compare.Result, said func(*compare.Prediction) []string) []string {
+	var out grouped
 	for i := range res.Cells {
 		if c := &res.Cells[i]; c.Prediction != nil {
-			for _, n := range c.Prediction.Notes {
-				out.say(c, n)
+			for _, words := range said(c.Prediction) {
+				out.add(words, c.Label)
 			}
 		}
 	}
-	return out.lines()
+	return out.lines(sentence)
 }

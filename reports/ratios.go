@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -11,23 +10,6 @@ import (
 	"llmparity/compare/stats"
 )
 
-// ratiosPart is how figures stand to each other: a table a question.
-type ratiosPart struct {
-	Words    string
-	Families []familyPart
-	Groups   *grid
-	InWords  []string // a sentence a ratio
-	// MoreWords is how many ratios have none here: they are in the tables.
-	MoreWords int
-}
-
-// familyPart is one question: does the one side differ from the other?
-type familyPart struct {
-	Title, Words string
-	Grid         *grid
-	Notes        []string
-}
-
 // wordsShown is how many ratios are told of in a sentence, too.
 const wordsShown = 60
 
@@ -35,47 +17,77 @@ const ratiosWords = "Medians over launches, with the wider side of their 95 % in
 	"interval by bootstrap over launches (percentiles). Where the statistics call nothing different there is a ~ in place of a number: that is " +
 	"not to say that there is no difference."
 
-func newRatiosPart(res *compare.Result) ratiosPart {
-	p := ratiosPart{Words: ratiosWords, Groups: groupGrid(res)}
+// ratiosSection is how figures stand to each other: a table a question.
+func ratiosSection(res *compare.Result) section {
+	s := section{ID: "ratios", Title: "Set against each other"}
+	for f := range res.Families {
+		if part := familyPart(res, f); part.Grid != nil {
+			s.Parts = append(s.Parts, part)
+		}
+	}
+	if len(s.Parts) > 0 {
+		s.Words = []string{ratiosWords}
+	}
+	s.Parts = append(s.Parts, section{Title: "Groups of cells", Grid: groupGrid(res)})
+	said := section{Title: "The same in words", For: document | onPage, Mark: "- ", Folded: true}
 	for _, c := range res.Comparisons {
 		for _, r := range c.Ratios {
-			if len(p.InWords) < wordsShown {
-				p.InWords = append(p.InWords, r.Verdict)
-			} else {
-				p.MoreWords++
-			}
+			said.Lines = append(said.Lines, r.Verdict)
 		}
 	}
-	for f := range res.Families {
-		blocks, notes := familyBlocks(res, f)
-		if len(blocks) == 0 {
-			continue
-		}
-		title, words := familyTitle(res, f)
-		g := &grid{Name: title, Head: append([]string{"cells", "figure"}, ratioColumns(res.Families[f])...)}
-		for _, b := range blocks {
-			for _, row := range b.rows {
-				g.Rows = append(g.Rows, append([]string{b.title}, row...))
-			}
-		}
-		p.Families = append(p.Families, familyPart{title, words, g, notes})
+	if more := len(said.Lines) - wordsShown; more > 0 {
+		said.Lines = append(said.Lines[:wordsShown:wordsShown],
+			fmt.Sprintf("And %d more, which the tables have in numbers.", more))
 	}
-	return p
+	s.Parts = append(s.Parts, said)
+	return s
 }
 
-// ratioColumns are those behind the figure's name.
-func ratioColumns(f compare.Family) []string {
-	return []string{line(f.A), line(f.B), "change", "95 % interval", "absolute", "p", "called"}
-}
-
-func familyTitle(res *compare.Result, f int) (title, words string) {
+// familyPart is one question: does the one side differ from the other? Its table has a pair of cells after another,
+// then what several pairs come to in the mean, and below it the notes that marks in it lead to.
+func familyPart(res *compare.Result, f int) section {
 	x := res.Families[f]
-	title = fmt.Sprintf("%s against %s", line(x.B), line(x.A))
+	title := fmt.Sprintf("%s against %s", line(x.B), line(x.A))
 	if x.First {
 		title += ", the baseline"
 	}
-	return title, fmt.Sprintf("p by Mann and Whitney, corrected by Holm for %s; different: p at most %g, and at least %s %% apart.",
-		plural(x.Tests, "test"), res.Statistics.Alpha, percent(res.Statistics.MinEffect))
+	g := &grid{Name: title, Grouped: true, Head: []string{"cells", "figure", line(x.A), line(x.B), "change",
+		"95 % interval", "absolute", "p", "called"}}
+	var notes grouped
+	for _, c := range res.Comparisons {
+		if c.Family != f {
+			continue
+		}
+		pair := line(res.Cells[c.A].Label) + " → " + line(res.Cells[c.B].Label)
+		for _, r := range c.Ratios {
+			g.Rows = append(g.Rows, append([]string{pair}, ratioRow(r, res.Statistics)...))
+			if r.Different != "" {
+				notes.add("≠ not alike: "+r.Different, "")
+			}
+			if r.Note != "" {
+				notes.add("* "+r.Note, r.Title)
+			}
+			for _, w := range r.Warnings {
+				notes.add(fmt.Sprintf("! %s: %s (%s)", w.Where, w.Text, w.Code), r.Title)
+			}
+		}
+	}
+	for _, m := range x.Means {
+		g.Rows = append(g.Rows, append([]string{meanTitle(m)}, meanRow(m, res.Statistics)...))
+		if m.Different != "" {
+			notes.add("≠ not alike: "+m.Different, "")
+		}
+	}
+	return section{Title: title, Grid: g.orNil(), Words: []string{fmt.Sprintf(
+		"p by Mann and Whitney, corrected by Holm for %s; different: p at most %g, and at least %s %% apart.",
+		plural(x.Tests, "test"), res.Statistics.Alpha, percent(res.Statistics.MinEffect))},
+		Mark: noMark, Lines: notes.lines(func(note string, figures []string) string {
+			mark, text, _ := strings.Cut(note, " ")
+			if len(figures) > 0 {
+				text = strings.Join(figures, ", ") + ": " + text
+			}
+			return mark + " " + line(text)
+		})}
 }
 
 func plural(n int, what string) string {
@@ -86,73 +98,6 @@ func plural(n int, what string) string {
 }
 
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 4, 64) }
-
-// ratioBlock is a pair of cells, or what several pairs come to in the mean.
-type ratioBlock struct {
-	title string
-	rows  [][]string
-}
-
-// familyBlocks are the same for every format, with the notes that marks in them lead to.
-func familyBlocks(res *compare.Result, f int) (blocks []ratioBlock, below []string) {
-	said := notes{}
-	for _, c := range res.Comparisons {
-		if c.Family != f || len(c.Ratios) == 0 {
-			continue
-		}
-		b := ratioBlock{title: line(res.Cells[c.A].Label) + " → " + line(res.Cells[c.B].Label)}
-		for _, x := range c.Ratios {
-			b.rows = append(b.rows, ratioRow(x, res.Statistics))
-			if x.Different != "" {
-				said.add("≠", "not alike: "+x.Different, "")
-			}
-			if x.Note != "" {
-				said.add("*", x.Note, x.Title)
-			}
-			for _, w := range x.Warnings {
-				said.add("!", fmt.Sprintf("%s: %s (%s)", w.Where, w.Text, w.Code), x.Title)
-			}
-		}
-		blocks = append(blocks, b)
-	}
-	for _, m := range res.Families[f].Means {
-		title := meanTitle(m)
-		if n := len(blocks); n == 0 || blocks[n-1].title != title {
-			blocks = append(blocks, ratioBlock{title: title})
-		}
-		b := &blocks[len(blocks)-1]
-		b.rows = append(b.rows, meanRow(m, res.Statistics))
-		if m.Different != "" {
-			said.add("≠", "not alike: "+m.Different, "")
-		}
-	}
-	return blocks, said.lines
-}
-
-// notes are what marks lead to: each once, with all that it is said of.
-type notes struct {
-	lines []string
-	at    map[string]int
-	of    map[string][]string
-}
-
-func (n *notes) add(mark, text, figure string) {
-	key := mark + " " + text
-	if n.at == nil {
-		n.at, n.of = map[string]int{}, map[string][]string{}
-	}
-	if _, there := n.at[key]; !there {
-		n.at[key] = len(n.lines)
-		n.lines = append(n.lines, "")
-	}
-	if figure != "" && !slices.Contains(n.of[key], figure) {
-		n.of[key] = append(n.of[key], figure)
-	}
-	if of := strings.Join(n.of[key], ", "); of != "" {
-		text = of + ": " + text
-	}
-	n.lines[n.at[key]] = mark + " " + line(text)
-}
 
 func meanTitle(m compare.Mean) string {
 	title := fmt.Sprintf("geometric mean of %d pairs: %s", m.Cells, line(m.Group))
@@ -257,13 +202,6 @@ func beside(f evidence.Figure) string {
 	return s
 }
 
-// marked tells that some figure of the table has a mark.
-func (t *table) marked() bool {
-	return slices.ContainsFunc(t.res.Cells, func(c compare.Cell) bool {
-		return slices.ContainsFunc(c.Figures, func(f evidence.Figure) bool { return len(f.Warnings) > 0 })
-	})
-}
-
 // groupGrid is what cells come to that were asked to be taken together; nil where nobody asked.
 func groupGrid(res *compare.Result) *grid {
 	g := &grid{Name: "Groups of cells", Head: []string{"group", "run", "cells", "averaged over", "figure",
@@ -297,86 +235,5 @@ func groupGrid(res *compare.Result) *grid {
 				interval})
 		}
 	}
-	if len(g.Rows) == 0 {
-		return nil
-	}
-	return g
-}
-
-// compared writes the same for a terminal.
-func (t *table) compared() {
-	p := newRatiosPart(t.res)
-	for f := range t.res.Families {
-		blocks, notes := familyBlocks(t.res, f)
-		if len(blocks) == 0 {
-			continue
-		}
-		title, words := familyTitle(t.res, f)
-		t.b.WriteString("\n" + wrap(title, "", "  ", width))
-		rows := [][]string{append([]string{""}, ratioColumns(t.res.Families[f])...)}
-		for i := range rows[0] {
-			rows[0][i] = lastOf(rows[0][i], 18)
-		}
-		for _, b := range blocks {
-			rows = append(rows, append([]string{b.title}, make([]string, len(rows[0])-1)...))
-			for _, row := range b.rows {
-				rows = append(rows, append([]string{"  " + row[0]}, row[1:]...))
-			}
-		}
-		t.aligned(rows)
-		t.b.WriteString(wrap(words, "", "", width))
-		for _, n := range notes {
-			mark, text, _ := strings.Cut(n, " ")
-			t.b.WriteString(wrap(text, mark+" ", "  ", width))
-		}
-	}
-	if p.Groups != nil {
-		t.b.WriteString("\nGroups of cells\n")
-		t.aligned(append([][]string{p.Groups.Head}, p.Groups.Rows...))
-	}
-	if len(p.Families) > 0 {
-		t.b.WriteString(wrap(p.Words, "", "", width))
-	}
-}
-
-// lastOf cuts a name where it begins: paths tell runs apart by their ends.
-func lastOf(s string, width int) string {
-	if letters := []rune(s); len(letters) > width {
-		return "…" + string(letters[len(letters)-width+1:])
-	}
-	return s
-}
-
-// aligned writes rows below one header line. A row of a title alone may be as long as it likes.
-func (t *table) aligned(rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	alone := func(row []string) bool { return !slices.ContainsFunc(row[1:], func(s string) bool { return s != "" }) }
-	for i, row := range rows {
-		for k, field := range row {
-			if i == 0 || !alone(row) {
-				widths[k] = max(widths[k], len([]rune(field)))
-			}
-		}
-	}
-	for i, row := range rows {
-		if i > 0 && alone(row) {
-			t.b.WriteString(wrap(row[0], "", "  ", width))
-			continue
-		}
-		var text strings.Builder
-		for k, field := range row {
-			field = strings.ReplaceAll(field, "–", "-")
-			pad := strings.Repeat(" ", widths[k]-len([]rune(field)))
-			switch {
-			case k == 0 || k == len(row)-1:
-				text.WriteString(field + pad + "  ")
-			default:
-				text.WriteString(pad + field + "  ")
-			}
-		}
-		t.b.WriteString(strings.TrimRight(text.String(), " ") + "\n")
-		if i == 0 {
-			t.b.WriteString(strings.Repeat("-", total(widths)) + "\n")
-		}
-	}
+	return g.orNil()
 }

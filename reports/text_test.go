@@ -28,11 +28,10 @@ func TestNum(t *testing.T) {
 func TestNamesAreCutWhereThatMakesRoom(t *testing.T) {
 	wide := strings.Repeat("9", width)
 	for name, want := range map[string]string{"llamacpp": "llamacpp", "llamacpp of another run": "[1] lla…"} {
-		var table table
-		rows := [][]string{{"", ""}, {"cell", "peak"}, {name, wide}}
-		table.fit(rows, []int{0})
-		if rows[2][0] != want || table.numbered != (want != name) {
-			t.Errorf("%q is written %q (numbered: %v), want %q", name, rows[2][0], table.numbered, want)
+		var table terminal
+		table.grid(&grid{Head: []string{"cell", "peak"}, Rows: [][]string{{name, wide}}, Cells: []int{0}})
+		if !strings.Contains(table.String(), "\n"+want+"  9") || table.numbered != (want != name) {
+			t.Errorf("%q is written (numbered: %v), want %q:\n%s", name, table.numbered, want, table.String())
 		}
 	}
 }

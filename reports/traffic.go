@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,112 +15,103 @@ const trafficWords = "Percentiles are those of each launch's requests, by neares
 	"end to end count from when a request was due: what it waited is in them, and is told by itself as queueing. Aggregate figures are of all " +
 	"requests of a launch together."
 
-// trafficPart is what requests that come together came to; without a grid: they came one at a time.
-type trafficPart struct {
-	Words   string
-	Caveats []string
-	Rates   *grid
-	Times   *grid
-	Lacking []string // why percentiles are missing, each reason once
-}
-
-func newTrafficPart(res *compare.Result) trafficPart {
+// trafficSection is what requests that come together came to.
+func trafficSection(res *compare.Result) section {
 	goal := slices.ContainsFunc(res.Cells,
 		func(c compare.Cell) bool { return c.Spec.Traffic != nil && c.Spec.Traffic.Goal != nil })
-	p := trafficPart{Words: trafficWords,
-		Rates: &grid{Head: []string{"cell", "tokens/s of all", "95 % interval", "requests/s"}},
-		Times: &grid{Head: []string{"cell", "requests", "what", "p50 (ms)", "p90 (ms)", "p95 (ms)", "p99 (ms)",
-			"95 % interval of the highest", "launches"}}}
+	words := trafficWords
+	head := []string{"cell", "tokens/s of all", "95 % interval", "requests/s"}
 	if goal {
-		p.Rates.Head = append(p.Rates.Head, "goodput (requests/s)", "kept the goal (%)")
+		head = append(head, "goodput (requests/s)", "kept the goal (%)")
 	} else {
-		p.Words += " There is no goodput: the plan has no goal that requests are to keep."
+		words += " There is no goodput: the plan has no goal that requests are to keep."
 	}
-	p.Rates.Head = append(p.Rates.Head, "launches")
-	var lacking lacks
-	for i := range res.Cells {
-		c := &res.Cells[i]
+	var caveats []string
+	rates := perCell(res, append(head, "launches"), func(c *compare.Cell, add func(...string)) {
 		if c.Load == nil {
-			continue
+			return
 		}
-		label := line(c.Label)
 		for _, caveat := range c.Load.Caveats {
-			p.Caveats = append(p.Caveats, label+": "+line(caveat))
+			caveats = append(caveats, line(c.Label)+": "+line(caveat))
 		}
 		tps := c.Figure(figure.AggregateTPS)
-		row := []string{label, known(tps), intervalWords(tps), known(c.Figure(figure.RequestRate))}
+		row := []string{known(tps), intervalWords(tps), known(c.Figure(figure.RequestRate))}
 		if goal {
 			row = append(row, known(c.Figure(figure.Goodput)), known(c.Figure(figure.GoodShare)))
 		}
-		p.Rates.Rows = append(p.Rates.Rows, append(row, strconv.Itoa(tps.N)))
-		p.times(label, "all", c.Figure, &lacking)
-		for _, k := range c.Load.Kinds {
-			p.times(label, line(k.Kind), k.Figure, &lacking)
-		}
+		add(append(row, strconv.Itoa(tps.N))...)
+	})
+	s := section{ID: "traffic", Title: "Many requests", For: onPage, Parts: []section{
+		{Across: "pair", Draw: []func(*view) []chart{memoryOverRequests, speedOverRequests, latencyOverRequests,
+			mixedLengths}}}}
+	if rates != nil {
+		times, lacking := requestTimes(res)
+		s.Words, s.Lines, s.Mark = []string{words}, caveats, "- "
+		s.Parts = append([]section{{Grid: named(rates, "What all requests of a launch came to")}}, s.Parts...)
+		s.Parts = append(s.Parts, section{Grid: named(times, "What requests took, by percentiles"), Lines: lacking,
+			Mark: "- "})
 	}
-	p.Lacking = lacking.lines(res)
-	if len(p.Rates.Rows) == 0 {
-		return trafficPart{}
-	}
-	return p
+	return s
 }
 
-func (p *trafficPart) times(label, kind string, find func(string) evidence.Figure, lacking *lacks) {
-	for _, of := range []struct{ name, title string }{{figure.OfTTFT, "time to first token"},
-		{figure.Queueing, "queueing"}, {figure.OfITL, "inter-token latency"},
-		{figure.TPOT, "time per output token"}, {figure.E2E, "end to end"}} {
-		row, highest, missing := []string{label, kind, of.title}, evidence.Figure{}, map[float64]string{}
-		for _, share := range shares() {
-			f := find(figure.Percentile(of.name, share))
-			if f.Known() {
-				highest, row = f, append(row, num(f.Center()))
-			} else {
-				missing[share], row = f.Absent, append(row, "–")
+// requestTimes are the percentiles of each cell's requests, of all and of each kind, and why some are missing.
+func requestTimes(res *compare.Result) (times *grid, lacking []string) {
+	head := []string{"cell", "requests", "what"}
+	for _, share := range figure.Quantiles() {
+		head = append(head, fmt.Sprintf("p%g (ms)", 100*share))
+	}
+	var whole, some grouped // cells that lack a percentile of all requests, and cells of which kinds of requests do
+	times = perCell(res, append(head, "95 % interval of the highest", "launches"),
+		func(c *compare.Cell, add func(...string)) {
+			if c.Load == nil {
+				return
 			}
-		}
-		if highest.Known() {
-			for _, share := range shares() {
-				if why := missing[share]; why != "" {
-					lacking.add(fmt.Sprintf("p%g", math.Round(100*share)), why, label, kind)
+			for _, row := range percentileRows("all", c.Figure, func(why string) {
+				whole.add(why, line(c.Label))
+				some.add(why, "")
+			}) {
+				add(row...)
+			}
+			for _, k := range c.Load.Kinds {
+				kind := line(k.Kind)
+				for _, row := range percentileRows(kind, k.Figure, func(why string) {
+					some.add(why, line(c.Label)+", "+kind)
+				}) {
+					add(row...)
 				}
 			}
-			p.Times.Rows = append(p.Times.Rows,
-				append(row, fmt.Sprint(intervalWords(highest)), strconv.Itoa(highest.N)))
+		})
+	return times, some.lines(func(why string, whose []string) string {
+		if cells := whole.of[why]; len(cells) > 0 {
+			whose = append([]string{line(everyCell(res, cells))}, whose...)
 		}
-	}
+		return fmt.Sprintf("No %s (%s).", why, strings.Join(whose, "; "))
+	})
 }
 
-// lacks are percentiles that rows lack, by the reason.
-type lacks struct{ all []*lack }
-
-type lack struct {
-	what, why   string
-	whole, some []string // cells that lack it of all requests, and cells of which kinds of requests do
-}
-
-func (l *lacks) add(what, why, label, kind string) {
-	at := slices.IndexFunc(l.all, func(x *lack) bool { return x.what == what && x.why == why })
-	if at < 0 {
-		at = len(l.all)
-		l.all = append(l.all, &lack{what: what, why: why})
-	}
-	to, name := &l.all[at].whole, label
-	if kind != "all" {
-		to, name = &l.all[at].some, label+", "+kind
-	}
-	if !slices.Contains(*to, name) {
-		*to = append(*to, name)
-	}
-}
-
-func (l *lacks) lines(res *compare.Result) []string {
-	var out []string
-	for _, x := range l.all {
-		whose := x.some
-		if len(x.whole) > 0 {
-			whose = append([]string{line(everyCell(res, x.whole))}, x.some...)
+// percentileRows are a row a time that is taken of requests, where any percentile of it is known.
+func percentileRows(kind string, find func(string) evidence.Figure, lacks func(why string)) [][]string {
+	var out [][]string
+	for _, of := range figure.TimesOfTraffic() {
+		row, highest, missing := []string{kind, of.Title}, evidence.Figure{}, []string(nil)
+		for _, share := range figure.Quantiles() {
+			f := find(figure.Percentile(of.Name, share))
+			if f.Known() {
+				highest, row = f, append(row, num(f.Center()))
+				continue
+			}
+			row = append(row, "–")
+			if f.Absent != "" {
+				missing = append(missing, fmt.Sprintf("p%g: %s", 100*share, f.Absent))
+			}
 		}
-		out = append(out, fmt.Sprintf("No %s: %s (%s).", x.what, x.why, strings.Join(whose, "; ")))
+		if !highest.Known() {
+			continue
+		}
+		for _, why := range missing {
+			lacks(why)
+		}
+		out = append(out, append(row, intervalWords(highest), strconv.Itoa(highest.N)))
 	}
 	return out
 }

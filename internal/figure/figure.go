@@ -31,6 +31,7 @@ type Row struct {
 
 	Component bool    // a part of the memory by component, in predictions too
 	Beyond    bool    // of what a browser takes beyond the model's components
+	Part      string  // over its column in tables of components; a terminal breaks it
 	Inside    *Inside // nil: it is not read inside an engine
 	Ratio     When    // cells are compared in it
 	Headline  When    // the verdict tells of it
@@ -40,17 +41,18 @@ type Row struct {
 	Column  Column    // of summary.csv
 	Bench   string    // its unit in Go's benchmark format, in base units
 	Head    string    // above its column in the terminal's table
-	Summary bool      // it has a column in the report's summary
+	Summary string    // above its column in the report's summary
 	Bar     [2]string // the id and title of its chart of bars
-	Profile string    // its key in the breakdown of profile.json
+	Over    Over      // the axes along which it is drawn
+	Profile string    // its key in profile.json
 }
 
 // Inside says where the record has a part of an engine's memory.
 type Inside struct {
-	Method string    // of its source
-	Value  string    // the name of the metric, which is in bytes
-	Logged string    // how, where an engine's log has the same; empty: none has
-	Head   [2]string // over its column of the terminal's table
+	Method string // of its source
+	Value  string // the name of the metric, which is in bytes
+	Logged string // how, where an engine's log has the same; empty: none has
+	Head   string // over its column of the terminal's table, in a line or two
 }
 
 // Column is a figure's column of summary.csv.
@@ -100,6 +102,15 @@ const (
 	Load                      // a load of the model for each generation
 	Pieces                    // pieces of text, which an engine reports in place of tokens
 	Length                    // how many tokens are generated
+)
+
+// Over is a set of axes.
+type Over int
+
+// Axes along which cells differ in nothing else.
+const (
+	Lengths  Over = 1 << iota // of the prompt
+	Requests                  // that come together
 )
 
 // Has tells whether something is in the set.

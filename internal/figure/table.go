@@ -37,12 +37,14 @@ func join(parts ...[]Row) []Row {
 func memory() []Row {
 	const without = "MiB: where no PSS could be read"
 	out := []Row{
-		{Name: PeakPSS, Title: "peak memory", Absent: noPSS, Ratio: Always, Headline: Always, Moves: Sharing,
+		{Name: PeakPSS, Title: "peak memory", Over: Lengths | Requests, Absent: noPSS, Ratio: Always,
+			Headline: Always, Moves: Sharing,
 			How: "the highest total PSS (proportional set size: a page that n processes share counts 1/n in each) over the " +
 				"launch",
 			Column: Column{1, "peak_pss_mb", "MiB: peak memory, the highest total PSS of a launch"}, Bench: "peak-B",
 			Head: "peak"},
-		{Name: Increase, Title: "memory increase", Absent: noPSS, Ratio: Always, Moves: Sharing,
+		{Name: Increase, Title: "memory increase", Over: Lengths | Requests, Absent: noPSS, Ratio: Always,
+			Moves:  Sharing,
 			How:    "peak memory minus the launch's own baseline",
 			Column: Column{2, "memory_increase_mb", "MiB: peak less the launch's own baseline"}, Bench: "increase-B",
 			Head: "increase"},
@@ -55,8 +57,9 @@ func memory() []Row {
 		{Name: PeakUSS, Title: "peak USS", Absent: noPSS,
 			How:    "the highest total USS (pages that no other process shares) over the launch",
 			Column: Column{6, "peak_uss_mb", "MiB: the highest total USS"}},
-		{Name: PeakRSS, Title: "peak RSS sum", Absent: "no total RSS was read", Bench: "peak-rss-sum-B",
-			How: "the highest sum of the processes' RSS at one tick",
+		{Name: PeakRSS, Title: "peak RSS sum", Over: Lengths | Requests, Absent: "no total RSS was read",
+			Bench: "peak-rss-sum-B",
+			How:   "the highest sum of the processes' RSS at one tick",
 			Column: Column{7, "peak_rss_sum_mb",
 				"MiB: the highest sum of RSS at one tick, shared pages counted once a process"}},
 		{Name: Retained, Title: "retained", Absent: "not read both before the load and after the unload",
@@ -88,7 +91,7 @@ func times() []Row {
 	between := func(name, title, column, what, how string, place int, of func(*record.Request) float64) Row {
 		return Row{Name: name, Title: title, Unit: "ms", Better: Lower, How: how, Request: of,
 			Absent: "no request yielded two chunks whose times are known",
-			Column: Column{place, column, "milliseconds: " + what}, Summary: true}
+			Column: Column{place, column, "milliseconds: " + what}}
 	}
 	itl50 := between(ITL50, "inter-token latency, p50", "itl_p50_ms", "median time between tokens",
 		"the median over a request of ", 13, func(r *record.Request) float64 { return stats.Median(Gaps(r)) })
@@ -96,34 +99,37 @@ func times() []Row {
 		"that which 99 % over a request are not above (nearest rank: of fewer than 100 the longest) of ", 14,
 		func(r *record.Request) float64 { return stats.NearestRank(Gaps(r), 0.99) })
 	itl50.Head, itl50.Bench, itl99.Bench = "ITL p50", "itl-p50-sec", "itl-p99-sec"
+	itl50.Summary, itl99.Summary, itl50.Over = "Inter-token p50", "p99", Lengths
 	return []Row{
 		{Name: LoadTime, Title: "load time", Unit: "ms", Better: Lower, Absent: "no load phase ended",
 			How: "the length of the load phase on the host's clock: from asking for the model until the engine says that it is " +
 				"ready; starting the engine itself is in it where the engine starts with the model",
-			Ratio: Always, Moves: Load, Bench: "load-sec", Head: "load", Summary: true,
+			Ratio: Always, Moves: Load, Bench: "load-sec", Head: "load", Summary: "Load",
 			Bar:    [2]string{"load", "Load time"},
 			Column: Column{11, "load_time_ms", "milliseconds: from asking for the model until it is ready"}},
 		{Name: TTFT, Title: "time to first token", Unit: "ms", Better: Lower, Until: true,
 			Absent:  "no request yielded a token",
 			How:     "the first real token's time minus the time at which the request " + LeftHost,
 			Request: TimeToFirst, Ratio: Always, Headline: Always, Moves: Cache | Load | Pieces, Bench: "ttft-sec",
-			Head: "TTFT", Summary: true, Bar: [2]string{"ttft", "Time to first token"},
+			Head: "TTFT", Over: Lengths, Summary: "First token", Bar: [2]string{"ttft", "Time to first token"},
 			Column: Column{12, "ttft_ms", "milliseconds: from sending the request to its first token"}},
 		{Name: DecodeTPS, Title: "decode", Unit: "tokens/s", Better: Higher, Until: true,
 			Absent:  "no request yielded two tokens",
 			How:     "(N - 1) / (time of the last token - time of the first), N real tokens and not text chunks",
 			Request: DecodeRate, Ratio: Always, Headline: Alone, Moves: Length | Pieces, Bench: "decode-tokens/s",
-			Head: "decode", Summary: true, Bar: [2]string{"decode", "Decode speed"},
+			Head: "decode", Over: Requests, Summary: "Decode", Bar: [2]string{"decode", "Decode speed"},
 			Column: Column{17, "decode_tokens_per_s", "tokens behind the first, a second"}},
 		itl50, itl99,
 		{Name: PrefillTPS, Title: "prefill", Unit: "tokens/s", Better: Higher,
 			Absent: "no prefill span, or no number of prompt tokens, in the record",
 			How:    "prompt tokens that came from no cache / the prefill span", Request: prefillRate, Ratio: Always,
-			Moves: Cache | Pieces, Bench: "prefill-tokens/s", Summary: true, Bar: [2]string{"prefill", "Prefill speed"},
+			Moves: Cache | Pieces, Bench: "prefill-tokens/s", Summary: "Prefill", Over: Lengths,
+			Bar:    [2]string{"prefill", "Prefill speed"},
 			Column: Column{16, "prefill_tokens_per_s", "tokens of the prompt that were computed, a second"}},
-		{Name: Latency, Title: "request latency", Unit: "ms", Better: Lower, Until: true, Absent: noRequest,
-			Bench: "latency-sec",
-			How:   "from the time at which the request " + LeftHost + " until it has returned", Request: EndToEnd,
+		{Name: Latency, Title: "request latency", Over: Lengths, Unit: "ms", Better: Lower, Until: true,
+			Absent: noRequest,
+			Bench:  "latency-sec",
+			How:    "from the time at which the request " + LeftHost + " until it has returned", Request: EndToEnd,
 			Column: Column{15, "latency_ms", "milliseconds: from sending the request until it has returned"}},
 		{Name: Tokens, Title: "tokens generated", Unit: "tokens", Absent: noRequest,
 			How:     "real tokens, counted where the engine samples them",
@@ -191,26 +197,32 @@ func traffic() []Row {
 	for _, t := range TimesOfTraffic() {
 		for _, share := range Quantiles() {
 			percent := math.Round(100 * share)
-			out = append(out, Row{Name: Percentile(t.Name, share), Title: fmt.Sprintf("%s, p%g", t.Title, percent),
+			row := Row{Name: Percentile(t.Name, share), Title: fmt.Sprintf("%s, p%g", t.Title, percent),
 				Unit: "ms", Better: Lower,
 				How: fmt.Sprintf("of a launch, that which %g %% of all are not above (nearest rank): %s", percent, t.How),
 				Column: Column{place, fmt.Sprintf("%s_p%g_ms", t.column, percent),
 					fmt.Sprintf("milliseconds: %s, that which %g %% of a launch's requests are not above, where there are several",
-						t.what, percent)}})
+						t.what, percent)}}
+			if t.Name != OfITL && share != 0.9 {
+				row.Over = Requests
+			}
+			out = append(out, row)
 			place++
 		}
 	}
 	const span, noGoal = "the time from when the first request was due until ", "the plan has no goal that requests are to keep"
 	return append(out,
-		Row{Name: AggregateTPS, Title: "tokens/s of all requests", Unit: "tokens/s", Better: Higher, Ratio: Together,
+		Row{Name: AggregateTPS, Over: Requests, Title: "tokens/s of all requests", Unit: "tokens/s", Better: Higher,
+			Ratio:    Together,
 			Headline: Together, Absent: "no request yielded a token", Bench: "aggregate-tokens/s",
 			How: "all tokens of a launch's requests that were answered / " + span + "the last token",
 			Column: Column{30, AggregateTPS,
 				"tokens a second of all requests of a launch together, where there are several"}},
-		Row{Name: RequestRate, Title: "requests/s", Unit: "requests/s", Better: Higher, Absent: noRequest,
+		Row{Name: RequestRate, Over: Requests, Title: "requests/s", Unit: "requests/s", Better: Higher,
+			Absent: noRequest,
 			How:    "a launch's requests that were answered / " + span + "the last one had returned",
 			Column: Column{31, RequestRate, "requests a second"}},
-		Row{Name: Goodput, Title: "goodput", Unit: "requests/s", Better: Higher, Absent: noGoal,
+		Row{Name: Goodput, Over: Requests, Title: "goodput", Unit: "requests/s", Better: Higher, Absent: noGoal,
 			How:    "requests of a launch that kept the goal (%s) / " + span + "the last one had returned",
 			Column: Column{32, Goodput, "requests a second that kept the plan's goal"}},
 		Row{Name: GoodShare, Title: "requests that kept the goal", Unit: "%", Better: Higher, Absent: noGoal,
@@ -221,20 +233,20 @@ func traffic() []Row {
 // components are what a breakdown and a prediction are of. By which method each was obtained is said there.
 func components() []Row {
 	out := []Row{
-		{Name: ModelWeights, Title: "model weights", Profile: "weights",
+		{Name: ModelWeights, Title: "model weights", Profile: "weights", Part: "weights",
 			Column: Column{21, "model_weights_mb", "MiB: weights, by whatever could read them"}},
-		{Name: KVCache, Title: "KV cache, reserved", Profile: "kv_cache",
+		{Name: KVCache, Title: "KV cache, reserved", Profile: "kv_cache", Part: "KV\nreserved",
 			Column: Column{22, "kv_cache_mb", "MiB: KV cache, reserved"}},
-		{Name: KVCacheUsed, Title: filled, Profile: "kv_cache_used",
+		{Name: KVCacheUsed, Title: filled, Profile: "kv_cache_used", Part: "KV\nfilled",
 			Column: Column{23, "kv_cache_used_mb", "MiB: KV cache, filled: calculated, tokens × the bytes of one"}},
-		{Name: Activations, Title: "activations, workspaces", Profile: "activations",
+		{Name: Activations, Title: "activations, workspaces", Profile: "activations", Part: "acti-\nvations",
 			Column: Column{24, "activations_mb", "MiB: activations, workspaces"}},
-		{Name: FrameworkOverhead, Title: "everything else", Profile: "framework_overhead",
+		{Name: FrameworkOverhead, Title: "everything else", Profile: "framework_overhead", Part: "every-\nthing else",
 			Column: Column{25, "framework_overhead_mb", "MiB: what is left of the increase; may be below zero"}},
-		{Name: MultiGPUOverhead, Title: "multi-GPU overhead", Profile: "multi_gpu_overhead",
+		{Name: MultiGPUOverhead, Title: "multi-GPU overhead", Profile: "multi_gpu_overhead", Part: "multi-GPU",
 			Column: Column{26, "multi_gpu_overhead_mb", "MiB: of several GPUs"}},
-		{Name: MemoryIncrease, Title: "baseline to peak"},
-		{Name: TotalMemory, Title: "total", Profile: "total_measured"},
+		{Name: MemoryIncrease, Title: "baseline to peak", Part: "in-\ncrease"},
+		{Name: TotalMemory, Title: "total", Profile: "total_measured", Part: "total"},
 	}
 	for i := range out {
 		out[i].Component = true
@@ -246,7 +258,7 @@ func components() []Row {
 // behind them. All are growths from the baseline to the highest moment.
 func beyond() []Row {
 	out := []Row{
-		{Name: BrowserShare, Title: "browser's own",
+		{Name: BrowserShare, Title: "browser's own", Part: "browser's\nown",
 			How: "the sum of what the browser's processes took beyond weights, KV cache and activations, by kind of memory"},
 		{Name: PageCopies, Title: "page: copies of weights on their way",
 			How: "anonymous memory of the page's process at the highest moment, less that at the end of the measurement: array " +
@@ -276,39 +288,43 @@ func beyond() []Row {
 
 // inside is what is read within an engine when a phase ends.
 func inside() []Row {
-	ledger := func(name, title, value, how, logged, above, head string) Row {
+	ledger := func(name, title, value, how, logged, head string) Row {
 		return Row{Name: name, Title: title, How: how,
-			Inside: &Inside{"webgpu_ledger", value, logged, [2]string{above, head}}}
+			Inside: &Inside{"webgpu_ledger", value, logged, head}}
 	}
-	of := func(name, title, method, value, how, above, head string) Row {
-		return Row{Name: name, Title: title, How: how, Inside: &Inside{method, value, "", [2]string{above, head}}}
+	of := func(name, title, method, value, how, head string) Row {
+		return Row{Name: name, Title: title, How: how, Inside: &Inside{method, value, "", head}}
 	}
-	return mebibytes([]Row{
-		ledger(Ledger, "WebGPU ledger", "live_bytes", "what WebGPU was asked for and has not been given back", "", "WebGPU",
-			"ledger"),
+	out := mebibytes([]Row{
+		ledger(Ledger, "WebGPU ledger", "live_bytes", "what WebGPU was asked for and has not been given back", "", "WebGPU\nledger"),
 		ledger(Weights, "weights", "weights_bytes",
 			"WebGPU buffers that parameters lie in, known by the load's stage and the package's sizes",
 			"the buffers of the model's weights as the engine's log gives them; those that are a mapped file come into "+
-				"memory as they are used", "", "weights"),
+				"memory as they are used", "weights"),
 		ledger(KVReserved, "KV cache, reserved", "kv_reserved_bytes",
 			"WebGPU buffers of the KV cache, found by their size among those that were made after the weights, all had at "+
-				"the load", "the buffers of the KV cache as the engine's log gives them, all had at the load", "KV", "reserved"),
+				"the load", "the buffers of the KV cache as the engine's log gives them, all had at the load", "KV\nreserved"),
 		ledger(KVUsed, filled, "kv_used_bytes",
 			"the tokens that the page says it holds × the bytes of one in the KV cache's buffers; within what is reserved",
-			"the tokens that the engine says it holds × the KV cache's bytes by the engine's log / its cells", "KV", "filled"),
+			"the tokens that the engine says it holds × the KV cache's bytes by the engine's log / its cells", "KV\nfilled"),
 		ledger(Workspaces, "workspaces", "workspaces_bytes",
 			"WebGPU buffers of the engine's working memory: everything else since its virtual machine was made",
-			"the buffers for computing and for results as the engine's log gives them", "work-", "spaces"),
-		ledger(Unattributed, "unattributed", "unattributed_bytes", "the rest of the ledger", "", "un-", "attributed"),
-		of(JSHeap, "JavaScript heap", "heap_usage", "used_bytes", "JavaScript objects, over the isolates that were read", "JS",
-			"heap"),
+			"the buffers for computing and for results as the engine's log gives them", "work-\nspaces"),
+		ledger(Unattributed, "unattributed", "unattributed_bytes", "the rest of the ledger", "", "un-\nattributed"),
+		of(JSHeap, "JavaScript heap", "heap_usage", "used_bytes", "JavaScript objects, over the isolates that were read", "JS\nheap"),
 		of(ArrayBuffers, "array buffers", "heap_usage", "backing_storage_bytes",
-			"backing stores of array buffers, over the isolates that were read", "array", "buffers"),
-		of(Wasm, "WebAssembly", "wasm_memory", "memory_bytes", "WebAssembly memories by their size, touched or not", "", "WASM"),
+			"backing stores of array buffers, over the isolates that were read", "array\nbuffers"),
+		of(Wasm, "WebAssembly", "wasm_memory", "memory_bytes", "WebAssembly memories by their size, touched or not", "WASM"),
 		of(UserAgent, "user agent's memory", "user_agent_memory", "total_bytes",
-			"what the browser itself counts for the page: heap and array buffers again, with its workers'", "", ""),
+			"what the browser itself counts for the page: heap and array buffers again, with its workers'", ""),
 		of(EngineSays, "Ollama says: size (its own estimate)", "api_ps", "size_bytes",
-			"what Ollama answers to /api/ps, in memory and on GPUs together: its own estimate, made before the load", "", ""),
-		of(TotalPSS, "total PSS", record.MethodSmapsRollup, "", "the sum of the processes' proportional set sizes", "total", "PSS"),
+			"what Ollama answers to /api/ps, in memory and on GPUs together: its own estimate, made before the load", ""),
+		of(TotalPSS, "total PSS", record.MethodSmapsRollup, "", "the sum of the processes' proportional set sizes", "total\nPSS"),
 	})
+	for i := range out {
+		if out[i].Name == KVReserved || out[i].Name == KVUsed {
+			out[i].Over = Lengths | Requests
+		}
+	}
+	return out
 }

@@ -60,7 +60,7 @@ func SameDigits(t testing.TB, res *compare.Result, runs ...*record.Run) {
 		}
 		components := Tables(t, page, "components")
 		want := firstWords(row[2:])
-		got := inDocument["Where the memory goes"].Rows[at]
+		got := inDocument["Memory by component"].Rows[at]
 		same(t, "Markdown's components", firstWords(got[1:len(got)-1]), want)
 		table := components[slices.IndexFunc(
 			components, func(t PageTable) bool { return t.Column("confidence") >= 0 })]
@@ -196,7 +196,7 @@ func dashed(field string) string {
 func documentTables(t testing.TB, document string) map[string]PageTable {
 	t.Helper()
 	out := map[string]PageTable{}
-	for _, part := range strings.Split(document, "\n### ")[1:] {
+	for _, part := range regexp.MustCompile("\n####? ").Split(document, -1)[1:] {
 		title, rest, _ := strings.Cut(part, "\n")
 		tables := Tables(t, `<div id="all">`+AsHTML(t, rest)+"</div>", "all")
 		if len(tables) > 0 {

@@ -1,0 +1,206 @@
+package reports
+
+import (
+	"fmt"
+	"html/template"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"llmparity/compare"
+	"llmparity/internal/record"
+)
+
+// fact is a heading with what is known below it.
+type fact struct {
+	Name   string
+	Colour template.CSS // of the engine; empty: none
+	Rows   [][2]string
+}
+
+// environmentSections say what ran and where.
+func environmentSections(v *view) []section {
+	var runs []fact
+	for _, r := range v.res.Runs {
+		runs = append(runs, runFact(r), checklistFact(r))
+	}
+	return []section{{ID: "identity", Title: "What ran", Parts: factParts(v.engineFacts())},
+		{ID: "environment", Title: "Where it ran", Parts: factParts(runs)}}
+}
+
+func factParts(facts []fact) []section {
+	if len(facts) == 0 {
+		return nil
+	}
+	return []section{{For: onPage, View: "facts", Data: facts}}
+}
+
+// engineFacts say what ran. What all cells of an engine have in common is said once, of the engine: behind it each has
+// what is its own.
+func (v *view) engineFacts() []fact {
+	var out []fact
+	of := map[string][]int{}
+	for i := range v.res.Cells {
+		engine := v.res.Cells[i].Spec.Engine
+		of[engine] = append(of[engine], i)
+	}
+	for i := range v.res.Cells {
+		engine := v.res.Cells[i].Spec.Engine
+		if cells := of[engine]; cells[0] == i {
+			out = append(out, v.sharing(cells)...)
+		}
+	}
+	return out
+}
+
+// sharing are the facts of an engine's cells.
+func (v *view) sharing(cells []int) []fact {
+	var all []fact
+	times := map[[2]string]int{}
+	for _, i := range cells {
+		f := v.engine(i)
+		for _, row := range f.Rows {
+			times[row]++
+		}
+		all = append(all, f)
+	}
+	if len(cells) < 2 {
+		return all
+	}
+	common := fact{Name: fmt.Sprintf("%s, in all of its %d cells", line(v.res.Cells[cells[0]].Spec.Engine), len(cells)),
+		Colour: all[0].Colour}
+	for _, row := range all[0].Rows {
+		if times[row] == len(cells) {
+			common.Rows = append(common.Rows, row)
+		}
+	}
+	if len(common.Rows) == 0 {
+		return all
+	}
+	out := []fact{common}
+	for _, f := range all {
+		f.Rows = slices.DeleteFunc(f.Rows, func(row [2]string) bool { return times[row] == len(cells) })
+		if len(f.Rows) > 0 {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func (v *view) engine(i int) fact {
+	c := &v.res.Cells[i]
+	if isForeign(c) {
+		return v.foreignFact(i)
+	}
+	f := fact{Name: line(c.Label), Colour: template.CSS(v.colour(i))}
+	add := func(name, value string) {
+		if value != "" {
+			f.Rows = append(f.Rows, [2]string{line(name), line(value)})
+		}
+	}
+	if e := c.Engine; e != nil {
+		add("runtime", e.Name+" "+e.Version)
+		add("executable", e.Path)
+		add("sha256", e.SHA256)
+		addAll(add, "", e.Parts)
+		addAll(add, "policy: ", e.Policy)
+		add("arguments", strings.Join(e.Args, " "))
+	} else {
+		add("runtime", "did not say what it is")
+	}
+	if d := c.Device; d != nil {
+		add("device", string(d.Class)+": "+d.Name)
+		addAll(add, "device: ", d.Detail)
+	}
+	m := c.Spec.Model
+	context := strconv.Itoa(m.Context)
+	if m.Format == record.Served {
+		by := "a server"
+		if c.Engine != nil {
+			by = c.Engine.Version
+			if at := c.Engine.Parts["url"]; at != "" {
+				by += " at " + at
+			}
+		}
+		add("model", fmt.Sprintf("%s, served by %s; its weights are not verified", m.Name, by))
+		if m.Context == 0 {
+			context = "the server's own"
+		}
+	} else {
+		add("model", fmt.Sprintf("%s (%s, %s, %s, %d parameters)", m.Name, m.Architecture, m.Format, m.DType,
+			m.Parameters))
+		add("model sha256", m.SHA256)
+		add("model file", fmt.Sprintf("%s MiB, weights %s MiB", num(float64(m.FileB)/record.MiB),
+			num(float64(m.WeightsB)/record.MiB)))
+	}
+	if m.Context > 0 && m.MaxContext > m.Context {
+		context += fmt.Sprintf(" (capped: the model was made for %d)", m.MaxContext)
+	}
+	isolation := c.Spec.Isolation
+	if c.Spec.Reused {
+		isolation = strings.TrimPrefix(isolation+", reused by the repetitions", ", ")
+	}
+	add("request", fmt.Sprintf("%d tokens at temperature %g, context %s, isolation %s, prompt cache %s",
+		c.Spec.MaxTokens, c.Spec.Temperature, context, isolation, c.Spec.PromptCache))
+	for _, lack := range []struct {
+		is   bool
+		what string
+	}{{c.Spec.StopsAtEnd, "stops at the end of a text"}, {c.Spec.NoTokenIDs, "no token ids"}, {c.Spec.Pieces,
+		"tells of pieces of text, and counts tokens itself"}} {
+		if lack.is {
+			add("limits", lack.what)
+		}
+	}
+	add("prompt", c.Spec.Prompt)
+	return f
+}
+
+func addAll(add func(name, value string), prefix string, m map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		add(prefix+strings.ReplaceAll(key, "_", " "), m[key])
+	}
+}
+
+func runFact(r compare.Run) fact {
+	f := fact{Name: line(r.Name)}
+	if r.Tool.GoOS == "" { // another program's rows
+		f.Rows = [][2]string{{"file", line(r.Dir)}, {"first row", r.Started.Format("2006-01-02 15:04:05 MST")}}
+		return f
+	}
+	rows := append([][2]string{{"folder", r.Dir}, {"started", r.Started.Format("2006-01-02 15:04:05 MST")},
+		{"ended", string(r.Status)}},
+		Machine(r.Environment)...)
+	rows = append(rows, [2]string{"llmparity",
+		strings.TrimSpace(r.Tool.Version + " " + r.Tool.GoOS + "/" + r.Tool.GoArch)},
+		[2]string{"llmparity sha256", r.Tool.SHA256})
+	for _, row := range rows {
+		if row[1] != "" {
+			f.Rows = append(f.Rows, [2]string{row[0], line(row[1])})
+		}
+	}
+	return f
+}
+
+// checklistFact answers what a reader must know before they believe a run, item by item.
+func checklistFact(r compare.Run) fact {
+	f := fact{Name: "Reproducibility of " + line(r.Name)}
+	for _, c := range r.Checklist {
+		f.Rows = append(f.Rows, [2]string{c.Item, line(string(c.Answer) + ": " + c.Why)})
+	}
+	return f
+}
+
+// foreignFact is what is known of a cell that another program wrote down: where it came from.
+func (v *view) foreignFact(cell int) fact {
+	c := &v.res.Cells[cell]
+	f := fact{Name: line(c.Label), Colour: template.CSS(v.colour(cell))}
+	add := func(name, value string) { f.Rows = append(f.Rows, [2]string{line(name), line(value)}) }
+	if e := c.Engine; e != nil {
+		add("rows of", e.Path)
+		add("sha256", e.SHA256)
+		addAll(add, "", e.Parts)
+	}
+	add("model, prompt, device", "not told")
+	return f
+}

@@ -1,0 +1,100 @@
+package reports
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"llmparity/compare"
+	"llmparity/internal/figure"
+)
+
+// timesSection has the bars of times and rates, and what engines and servers say of themselves.
+func timesSection(res *compare.Result) section {
+	s := section{ID: "times", Title: "Time and speed", For: onPage, Parts: []section{
+		{Across: "triple", Words: []string{"Bar: median. Dots: launches. Line: 95 % interval of the median, where there are " +
+			"launches enough for one."}},
+		{Title: "What the engines report of themselves", Grid: reported(res),
+			Words: []string{"Reported by the engines, by their own clocks and counts, beside ours."}},
+		{Title: "What the server says of itself", Grid: server(res), Words: []string{
+			"Reported by the server while it worked: peaks, and of what it counts by how much that grew."}}}}
+	for _, r := range figure.Columns(func(r *figure.Row) bool { return r.Bar[0] != "" }) {
+		s.Parts[0].Draw = append(s.Parts[0].Draw, bars(r.Bar[0], r.Name, r.Bar[1]))
+	}
+	return s
+}
+
+func reported(res *compare.Result) *grid {
+	head := []string{"cell", "the engine's own name", "reported by the engine",
+		"measured by the clock, or counted, beside it"}
+	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
+		for _, f := range c.Reported {
+			ours := "–"
+			if o := c.Figure(f.Beside); f.Beside != "" && o.Known() {
+				ours = strings.TrimSpace(num(o.Center()) + " " + o.Unit + " (" + o.Title + ")")
+			}
+			add(line(f.Name), strings.TrimSpace(known(f)+" "+f.Unit), ours)
+		}
+	})
+}
+
+// server is what servers say of themselves, with what that is and what it can't see.
+func server(res *compare.Result) *grid {
+	head := []string{"cell", "figure", "median", "launches", "what it is", "what it can't see"}
+	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
+		for _, f := range c.Server {
+			value := "–"
+			if f.Known() {
+				value = strings.TrimSpace(num(f.Center()) + " " + f.Unit)
+			}
+			add(line(f.Title), value, strconv.Itoa(f.N), line(f.Method+": "+f.How), line(f.Blind))
+		}
+	})
+}
+
+// howSections say how each number was obtained, and what measuring took.
+func howSections(res *compare.Result) []section {
+	if len(res.Cells) == 0 {
+		return nil
+	}
+	head := []string{"cell"}
+	for _, f := range res.Cells[0].Sampler {
+		head = append(head, f.Title+" ("+f.Unit+")")
+	}
+	sampler := perCell(res, head, func(c *compare.Cell, add func(...string)) {
+		var row []string
+		for _, f := range c.Sampler {
+			row = append(row, known(f))
+		}
+		add(row...)
+	})
+	return []section{{ID: "how", Title: "How each number was obtained", For: onPage, View: "how", Data: hows(res)},
+		{ID: "sampler", Title: "What measuring cost", For: onPage, Grid: sampler}}
+}
+
+type howRow struct{ Title, Cells, From, How string }
+
+// hows says once what several cells have in common, in the order of the first cell's figures.
+func hows(res *compare.Result) []howRow {
+	var rows []howRow
+	about := map[howRow][]string{}
+	place := map[string]int{}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		for _, f := range slices.Concat(c.Figures, c.Sampler) {
+			if i == 0 {
+				place[f.Title] = len(place) - len(res.Cells[0].Figures) - len(res.Cells[0].Sampler)
+			}
+			row := howRow{Title: f.Title, From: f.From(), How: f.How}
+			if about[row] == nil {
+				rows = append(rows, row)
+			}
+			about[row] = append(about[row], c.Label)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b howRow) int { return place[a.Title] - place[b.Title] })
+	for i, row := range rows {
+		rows[i].Cells = line(everyCell(res, about[row]))
+	}
+	return rows
+}

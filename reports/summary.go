@@ -1,0 +1,275 @@
+package reports
+
+import (
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+
+	"llmparity/compare"
+	"llmparity/compare/evidence"
+	"llmparity/internal/figure"
+)
+
+// originsWords say what the figures of the first table come from.
+const originsWords = "Memory: measured by the sampler; times and rates: by the clock."
+
+func titles(res *compare.Result) (title, subtitle string) {
+	if len(res.Runs) == 0 {
+		return "No run", "Nothing was given to compare."
+	}
+	const most = 3
+	var names []string
+	times := map[string]int{} // how many runs have a name
+	first, last := res.Runs[0].Started, res.Runs[0].Started
+	for _, r := range res.Runs {
+		if times[r.Name]++; times[r.Name] == 1 {
+			names = append(names, r.Name)
+		}
+		if r.Started.Before(first) {
+			first = r.Started
+		}
+		if r.Started.After(last) {
+			last = r.Started
+		}
+	}
+	more := max(0, len(names)-most)
+	names = names[:len(names)-more]
+	for i, name := range names {
+		names[i] = line(name)
+		if n := times[name]; n > 1 {
+			names[i] += fmt.Sprintf(" (%d runs)", n)
+		}
+	}
+	if more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	const layout = "2 January 2006, 15:04 MST"
+	when := first.Format(layout)
+	if to := last.Format(layout); to != when {
+		when += " to " + to
+	}
+	e := res.Runs[0].Environment
+	return strings.Join(names, " and "), fmt.Sprintf("%s · %s, %d cores, %s GiB · llmparity %s", when, line(e.CPU),
+		e.Cores,
+		num(float64(e.MemoryB)/(1<<30)), line(res.Runs[0].Tool.Version))
+}
+
+// columns of the table are a figure each.
+func columns() []*figure.Row { return figure.Columns(func(r *figure.Row) bool { return r.Head != "" }) }
+
+// summarySection has a row a cell. The page has a table of its own, with more figures and each one's interval.
+func summarySection(v *view) section {
+	res := v.res
+	return section{ID: "summary", Title: "Summary", Parts: []section{
+		{For: inTerminal | document, Grid: summaryGrid(res), Words: summaryWords(res)},
+		summaryView(v),
+		{Title: "Memory at three points", For: inTerminal, Mark: "- ", Lines: missingPoints(res),
+			Grid: points(res, func(c *compare.Cell, f evidence.Figure) string { return held(f, c.Launches) })},
+		{Title: "Memory at three points", For: document | onPage,
+			Grid: named(points(res, func(_ *compare.Cell, f evidence.Figure) string {
+				value, under := figureCell(f)
+				return value + " (" + under + ")"
+			}), "Memory at three points")}}}
+}
+
+func summaryGrid(res *compare.Result) *grid {
+	head := []string{"cell", "launches\ncounted"}
+	for _, col := range columns() {
+		head = append(head, col.Head+" ("+col.Unit+")")
+	}
+	t := perCell(res, append(head, "tokens\nidentical"), func(c *compare.Cell, add func(...string)) {
+		row := []string{fmt.Sprintf("%d/%d", c.Launches.Counted, c.Launches.Planned)}
+		if c.Refused != "" {
+			row[0] = "refused"
+		}
+		for _, col := range columns() {
+			value := "–"
+			if f := c.Figure(col.Name); f.Known() {
+				value = num(f.Center()) + " " + spread(f)
+			}
+			row = append(row, value)
+		}
+		add(append(row, parityOf(res, c))...)
+	})
+	if t != nil {
+		for _, g := range res.Engines() {
+			t.Legend = append(t.Legend, legend{g.Cells, g.Name, g.With})
+		}
+	}
+	return t
+}
+
+// summaryWords say how to read the table, and whose latencies between tokens are not between tokens.
+func summaryWords(res *compare.Result) []string {
+	out := []string{originsWords + " Median over counted launches; ±: the wider side of the median's 95 % interval; " +
+		"(n=…): too few runs for one."}
+	marked, pieces := false, []string(nil)
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		marked = marked || slices.ContainsFunc(c.Figures, func(f evidence.Figure) bool { return len(f.Warnings) > 0 })
+		if c.BetweenPieces() && c.Figure(figure.ITL50).Known() {
+			pieces = append(pieces, c.Label)
+		}
+	}
+	if marked {
+		out = append(out, "!: outliers, a trend, noise (a robust standard deviation above a tenth of the median) or a busy "+
+			"machine; the warnings name them.")
+	}
+	if len(pieces) > 0 {
+		out = append(out, "ITL between pieces of text, not tokens: "+strings.Join(pieces, "; ")+".")
+	}
+	return out
+}
+
+// parityOf is a cell's parity in a word or two; the sentences below say more.
+func parityOf(res *compare.Result, c *compare.Cell) string {
+	best := ""
+	for _, p := range res.Parity {
+		if &res.Cells[p.A] != c && &res.Cells[p.B] != c || !p.Compared {
+			continue
+		}
+		switch {
+		case p.First != nil:
+			return fmt.Sprintf("to token %d", p.Agreed)
+		case p.ByText && !p.Identical && p.Shared == 0:
+			return "no"
+		case p.ByText && !p.Identical:
+			best = fmt.Sprintf("to byte %d", p.Shared)
+		case !p.Identical:
+			best = "in part"
+		case best == "" && p.Tokens > 0:
+			best = fmt.Sprintf("%d of %d", p.Agreed, p.Tokens)
+		case best == "":
+			best = "as text"
+		}
+	}
+	if best == "" {
+		return "–"
+	}
+	return best
+}
+
+// summaryTable is the page's.
+type summaryTable struct {
+	Heads []summaryHead
+	Rows  []summaryRow
+}
+
+type summaryHead struct{ Title, Unit string }
+
+type summaryRow struct {
+	Label, Device, With, Launches string
+	Colour                        template.CSS
+	Figures                       []summaryFigure
+	Parity                        string
+}
+
+type summaryFigure struct{ Value, Unit, Under string }
+
+// Key is what the page sorts by, where that is not what stands there.
+func (f summaryFigure) Key() string { return sortKey(f.Value) }
+
+func summaryView(v *view) section {
+	t := summaryTable{Heads: []summaryHead{{"Peak", "MiB"}, {"Increase", "MiB"}}}
+	for _, r := range inSummary() {
+		t.Heads = append(t.Heads, summaryHead{r.Summary, r.Unit})
+	}
+	for i := range v.res.Cells {
+		t.Rows = append(t.Rows, v.summary(i))
+	}
+	s := section{For: onPage, View: "summary", Data: t, Words: []string{originsWords +
+		" Medians over counted launches; " +
+		"below each the 95 % order-statistic interval of the median. Memory is total PSS, where shared pages count once; " +
+		"the sum of RSS, which counts them more than once, where no PSS could be read."}}
+	if len(t.Rows) == 0 {
+		return section{}
+	}
+	return s
+}
+
+// inSummary are the figures that the page's summary has behind the peak and the increase.
+func inSummary() []*figure.Row {
+	return figure.Columns(func(r *figure.Row) bool { return r.Summary != "" })
+}
+
+func (v *view) summary(i int) summaryRow {
+	c := &v.res.Cells[i]
+	row := summaryRow{Label: line(c.Label), Colour: template.CSS(v.colour(i)), Device: "did not say",
+		With:     line(c.With),
+		Launches: launches(c.Launches), Parity: parityOf(v.res, c)}
+	if c.Refused != "" {
+		row.Device, row.Launches = "not launched", "refused: "+line(c.Refused)
+	}
+	if c.Device != nil {
+		row.Device = strings.TrimSpace(string(c.Device.Class) + " " + line(c.Device.Name))
+	}
+	p := c.Points()
+	shown := []evidence.Figure{p.Peak, p.Increase}
+	for _, r := range inSummary() {
+		shown = append(shown, c.Figure(r.Name))
+	}
+	for _, f := range shown {
+		value, under := figureCell(f)
+		switch cached := c.Figure(figure.Cached); {
+		case f.Name == figure.PrefillTPS && cached.Known() && cached.Center() > 0:
+			under += fmt.Sprintf("; %s of %s prompt tokens from a cache", num(cached.Center()),
+				num(c.Figure(figure.Prompt).Center()))
+		case (f.Name == figure.ITL50 || f.Name == figure.ITL99) && f.Known() && c.BetweenPieces():
+			under += "; between pieces"
+		case f.Name == figure.PeakRSS:
+			under += "; RSS sum"
+		}
+		row.Figures = append(row.Figures, summaryFigure{value, f.Unit, under})
+	}
+	return row
+}
+
+// points is the memory at three points, and by how much it grew.
+func points(res *compare.Result, say func(*compare.Cell, evidence.Figure) string) *grid {
+	head := []string{"cell", "MiB of", "baseline", "after\nwarm-up", "peak", "increase"}
+	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
+		if p := c.Points(); p.Peak.Known() {
+			add(p.Of, say(c, p.Baseline), say(c, p.Warm), say(c, p.Peak), say(c, p.Increase))
+		}
+	})
+}
+
+// missingPoints say why one has no baseline.
+func missingPoints(res *compare.Result) []string {
+	var out grouped
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		p := c.Points()
+		if !p.Peak.Known() {
+			continue
+		}
+		for _, f := range []evidence.Figure{p.Baseline, p.Warm, p.Peak, p.Increase} {
+			if !f.Known() {
+				out.add(f.Title+": "+f.Absent, c.Label)
+			}
+		}
+	}
+	return out.lines(func(why string, cells []string) string {
+		return fmt.Sprintf("%s, %s.", strings.Join(cells, "; "), why)
+	})
+}
+
+func launches(l compare.Launches) string {
+	s := fmt.Sprintf("%d of %d", l.Counted, l.Planned)
+	switch {
+	case l.Opened == 1:
+		s += " in one launch"
+	case l.Opened > 1:
+		s += fmt.Sprintf(" in %d launches", l.Opened)
+	}
+	for _, more := range []struct {
+		n    int
+		what string
+	}{{l.Failed, "failed"}, {l.Interrupted, "interrupted"}, {l.Warmup, "warm-up"}} {
+		if more.n > 0 {
+			s += fmt.Sprintf(", %d %s", more.n, more.what)
+		}
+	}
+	return s
+}

@@ -1,0 +1,130 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"llmparity/compare"
+	"llmparity/internal/record"
+)
+
+func verdictSection(res *compare.Result) section {
+	s := section{ID: "verdict", Title: "Verdict", Unseen: true, Lines: res.Verdict}
+	if n := len(warned(res)); n > 0 {
+		s.Parts = []section{{For: onPage, View: "to-warnings", Data: n}}
+	}
+	return s
+}
+
+// pairRows is how many pairs of cells have a row each.
+const pairRows = 120
+
+// comparabilitySection says what may be compared; of more than two cells the page has a row a pair, too.
+func comparabilitySection(res *compare.Result) section {
+	s := section{ID: "comparability", Title: "What may be compared", Class: "notice", Lines: res.Comparability,
+		Mark: "- "}
+	if len(res.Comparisons) < 3 {
+		return s
+	}
+	pairs := section{Title: "Pair by pair", For: onPage, Folded: true,
+		Grid: &grid{Name: "What may be compared, a row a pair of cells",
+			Head: []string{"cell", "and cell", "a ratio?", "what differs"}}}
+	for _, c := range res.Comparisons[:min(len(res.Comparisons), pairRows)] {
+		ratio := "yes"
+		switch {
+		case c.Refused != "":
+			ratio = "no: " + c.Refused
+		case len(c.Different) > 0:
+			ratio = "asked for, and marked: " + strings.Join(c.Different, "; ")
+		}
+		pairs.Grid.Rows = append(pairs.Grid.Rows, []string{line(res.Cells[c.A].Label), line(res.Cells[c.B].Label),
+			line(ratio), line(strings.Join(c.Caveats, "; "))})
+	}
+	if more := len(res.Comparisons) - pairRows; more > 0 {
+		pairs.Words = []string{fmt.Sprintf("And %d more, which the result has (--json, comparisons).", more)}
+	}
+	s.Parts = []section{pairs}
+	return s
+}
+
+// riskSection says of each cell whether its memory was thought to fit, where that was in doubt, and what would help.
+func riskSection(res *compare.Result) section {
+	s := section{ID: "risk", Title: "Risk of running out of memory", Class: "notice", Mark: "! "}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		r := c.Risk
+		if r == nil || r.Level != record.RiskHigh && r.Level != record.RiskMedium && c.Refused == "" {
+			continue
+		}
+		words := fmt.Sprintf("%s: %s risk of running out of memory", c.Label, r.Level)
+		if c.Refused != "" {
+			words = fmt.Sprintf("%s: refused: %s", c.Label, c.Refused)
+		} else if len(r.Reasons) > 0 {
+			words += ": " + strings.Join(r.Reasons, "; ")
+		}
+		if len(r.Recommendations) > 0 {
+			words += ". What would help: " + strings.Join(r.Recommendations, "; ")
+		}
+		s.Lines = append(s.Lines, strings.TrimSuffix(words, ".")+".")
+	}
+	if len(s.Lines) > 0 {
+		s.Parts = []section{{Title: "What was needed and what was free", For: onPage, Folded: true, Grid: places(res)}}
+	}
+	return s
+}
+
+// places has every place that the cells' memory was to fit into.
+func places(res *compare.Result) *grid {
+	size := func(b int64) string { return mib(float64(b) / record.MiB) }
+	head := []string{"cell", "risk", "where", "needed (MiB)", "at most (MiB)", "free (MiB)", "free by"}
+	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
+		if c.Risk == nil {
+			return
+		}
+		for _, p := range c.Risk.Places {
+			add(string(p.Level), line(p.Name), size(p.Need), size(p.High), size(p.Free), line(p.How))
+		}
+	})
+}
+
+func warningsSection(res *compare.Result) section {
+	return section{ID: "warnings", Title: "Warnings", Parts: []section{
+		{For: inTerminal | document, Lines: warningLines(res), Mark: "! "},
+		{For: onPage, View: "warnings", Data: warned(res)}}}
+}
+
+// warned has every warning once, with all that it is about: what is said of each of thirty cells would bury the rest.
+func warned(res *compare.Result) []compare.Warning {
+	var out []compare.Warning
+	about := map[record.Warning][]string{}
+	for _, w := range res.Warnings {
+		if about[w.Warning] == nil {
+			out = append(out, w)
+		}
+		if !slices.Contains(about[w.Warning], w.Where) {
+			about[w.Warning] = append(about[w.Warning], w.Where)
+		}
+	}
+	for i := range out {
+		out[i].Where = everyCell(res, about[out[i].Warning])
+	}
+	return out
+}
+
+func warningLines(res *compare.Result) []string {
+	var out []string
+	for _, w := range warned(res) {
+		out = append(out, fmt.Sprintf("%s: %s (%s)", w.Where, w.Text, w.Code))
+	}
+	return out
+}
+
+// everyCell says so in place of the names of all cells.
+func everyCell(res *compare.Result, names []string) string {
+	if len(names) > 2 && len(names) == len(res.Cells) &&
+		!slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return !slices.Contains(names, c.Label) }) {
+		return "every cell"
+	}
+	return strings.Join(names, "; ")
+}

@@ -75,9 +75,9 @@ type adapterInfo struct {
 	Limits       map[string]int64 `json:"limits"`
 }
 
-// device asks the page which adapter it has.
-func (p *tab) device(ctx context.Context, asked Adapter) (record.Device, error) {
-	info, err := call[*adapterInfo](ctx, p, "llmparity.adapter()")
+// Device asks the page which adapter it has.
+func (p *Page) Device(ctx context.Context) (record.Device, error) {
+	info, err := Call[*adapterInfo](ctx, p, "llmparity.adapter()")
 	if err != nil {
 		return record.Device{}, fmt.Errorf("asking for the WebGPU adapter: %w", err)
 	}
@@ -86,7 +86,7 @@ func (p *tab) device(ctx context.Context, asked Adapter) (record.Device, error) 
 		switch {
 		case p.chrome.attached:
 			do = "start it with --enable-unsafe-webgpu, and on a machine without a GPU with --use-webgpu-adapter=swiftshader"
-		case asked.Software():
+		case p.config.Adapter.Software():
 			do = "a newer Chrome has SwiftShader for WebGPU built in"
 		}
 		return record.Device{}, fault.New(fault.NoAdapter, do, "%s has no WebGPU adapter here",
@@ -95,14 +95,17 @@ func (p *tab) device(ctx context.Context, asked Adapter) (record.Device, error) 
 	return info.device(), nil
 }
 
-// unmet is a warning where the browser hands out another adapter than the one that was asked for by its kind.
-func (a Adapter) unmet(d record.Device) []record.Warning {
-	if a == GPU && d.Class == record.SoftwareAdapter || a == SwiftShader && d.Class != record.SoftwareAdapter {
+// Unmet is a warning where the browser hands out another adapter than the one that was asked for by its kind.
+func (p *Page) Unmet(d record.Device) []record.Warning {
+	if a := p.config.Adapter; a == GPU && d.Class == record.SoftwareAdapter || a == SwiftShader && d.Class != record.SoftwareAdapter {
 		return []record.Warning{{Code: "other-adapter",
 			Text: fmt.Sprintf("the adapter %s was asked for, and the browser hands out %s (%s)", a, d.Name, d.Class)}}
 	}
 	return nil
 }
+
+// Features are the WebGPU features of an adapter.
+func Features(d record.Device) []string { return strings.Fields(d.Detail["features"]) }
 
 func (a *adapterInfo) device() record.Device {
 	d := record.Device{Class: record.GPU, Name: a.name(), Detail: map[string]string{

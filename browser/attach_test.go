@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -125,13 +126,6 @@ func forward(t *testing.T, to string) string {
 	return l.Addr().String()
 }
 
-func attached(t *testing.T, address string) (*session, *enginetest.Probe) {
-	t.Helper()
-	c, _ := tinyModel(t)
-	c.Launch.Attach = address
-	return fresh(t, c)
-}
-
 func codes(warnings []record.Warning) (list []string) {
 	for _, w := range warnings {
 		list = append(list, w.Code)
@@ -139,11 +133,13 @@ func codes(warnings []record.Warning) (list []string) {
 	return list
 }
 
+// A browser that runs already is measured as far as it is on this machine, and goes on as it was, whatever becomes of
+// our tab.
 func TestAttachedBrowserIsMeasuredAndLeftAsItWas(t *testing.T) {
 	address, chrome := running(t)
 	before := pages(t, address)
 	_, port, _ := net.SplitHostPort(address)
-	s, probe := attached(t, "localhost:"+port)
+	here, probe := fresh(t, Config{Launch: Launch{Attach: "localhost:" + port}})
 	roles := map[string]int{}
 	for _, source := range probe.Attached() {
 		d := source.Describe()
@@ -156,29 +152,27 @@ func TestAttachedBrowserIsMeasuredAndLeftAsItWas(t *testing.T) {
 		}
 	}
 	if roles["renderer"] != 1 || roles["browser"] != 1 || roles["gpu-process"] != 1 ||
-		s.tab.chrome.pid != chrome.PID() {
-		t.Errorf("sampled: %v of browser %d, want that of process %d", roles, s.tab.chrome.pid, chrome.PID())
+		here.chrome.pid != chrome.PID() {
+		t.Errorf("sampled: %v of browser %d, want that of process %d", roles, here.chrome.pid, chrome.PID())
 	}
 	if got := codes(probe.Warnings()); !slices.Contains(got, "attached") || !slices.Contains(got, "attached-flags") {
 		t.Errorf("warnings %v, want what a browser that ran already lacks", got)
 	}
-	for _, e := range probe.Events() {
-		if e.Engine != nil && (e.Engine.Policy["isolation"] != "tab" ||
-			!slices.Contains(e.Engine.Args, "--remote-debugging-port=0")) {
-			t.Errorf("the record has %+v", *e.Engine)
-		}
-		if e.Device != nil && !strings.Contains(e.Device.Name, "swiftshader") {
-			t.Errorf("device %+v", *e.Device)
-		}
+	if info := here.Info(); info.Policy["isolation"] != record.OfTab ||
+		!slices.Contains(info.Args, "--remote-debugging-port=0") {
+		t.Errorf("the record has %+v", info)
+	}
+	if d, err := here.Device(watched(t)); err != nil || !strings.Contains(d.Name, "swiftshader") {
+		t.Errorf("device %+v, %v", d, err)
 	}
 	if during := pages(t, address); len(during) != len(before)+1 {
 		t.Errorf("tabs while attached: %v, before: %v", during, before)
 	}
-	crashAnother(t, s.tab)
-	if _, err := call[int](watched(t), s.tab, "1"); err != nil || s.tab.lost() != nil {
-		t.Errorf("after another tab's crash: %v, %v", err, s.tab.lost())
+	crashAnother(t, here)
+	if _, err := Call[int](watched(t), here, "1"); err != nil || here.lost() != nil {
+		t.Errorf("after another tab's crash: %v, %v", err, here.lost())
 	}
-	if err := s.Close(); err != nil {
+	if err := here.Close(); err != nil {
 		t.Error(err)
 	}
 	if after := pages(t, address); !slices.Equal(after, before) {
@@ -186,41 +180,60 @@ func TestAttachedBrowserIsMeasuredAndLeftAsItWas(t *testing.T) {
 	}
 
 	// By a forwarded port it could be anywhere: then nobody's processes are taken for its own.
-	if got := s.webllm.Caps().Isolation; got != record.OfTab {
-		t.Errorf("a repetition has a %s of its own", got)
-	}
-	far, probe := attached(t, forward(t, address))
+	far, probe := fresh(t, Config{Launch: Launch{Attach: forward(t, address)}})
 	for _, source := range probe.Attached() {
 		if d := source.Describe(); d.Method == record.MethodStatm || d.Method == record.MethodSmapsRollup {
 			t.Errorf("process %d is sampled as %s", d.PID, d.Role)
 		}
 	}
-	if far.tab.chrome.memoryKills != -1 {
-		t.Errorf("the %d kills of this kernel's count for a browser of another machine", far.tab.chrome.memoryKills)
+	if far.chrome.memoryKills != -1 {
+		t.Errorf("the %d kills of this kernel's count for a browser of another machine", far.chrome.memoryKills)
 	}
 	if got := codes(probe.Warnings()); !slices.Contains(got, "attached-elsewhere") {
 		t.Errorf("warnings %v, want that OS memory is absent", got)
 	}
-
 	// A tab that its owner closes is a loss that is noticed at once.
-	r, err := http.Get("http://" + address + "/json/close/" +
-		string(chromedp.FromContext(far.tab.chrome.ctx).Target.TargetID))
+	r, err := http.Get("http://" + address + "/json/close/" + string(far.id))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Body.Close()
-	select {
-	case <-far.tab.chrome.ctx.Done():
-	case <-time.After(20 * time.Second):
-		t.Fatal("a closed tab is not noticed")
+	isLost(t, far, "the page's tab was closed")
+
+	// So is a renderer that is killed; another tab finds a browser that went on.
+	killed, _ := fresh(t, Config{Launch: Launch{Attach: address}})
+	kill(t, killed, "renderer")
+	isLost(t, killed, "renderer process ended (killed)")
+	if err := errors.Join(far.Close(), killed.Close()); err != nil {
+		t.Error(err)
 	}
-	if class := engine.ClassOf(far.tab.lost()); class != record.Crash {
-		t.Errorf("lost as %s: %v", class, far.tab.lost())
+	again, _ := fresh(t, Config{Launch: Launch{Attach: address}})
+	if err := errors.Join(again.lost(), again.Close()); err != nil {
+		t.Error(err)
+	}
+	if after := pages(t, address); !slices.Equal(after, before) {
+		t.Errorf("tabs %v, before: %v", after, before)
+	}
+	if !slices.Contains(child.Group(chrome.PID()), chrome.PID()) {
+		t.Error("the browser has ended")
+	}
+}
+
+// isLost waits for the page to be lost as a crash.
+func isLost(t *testing.T, p *Page, say string) {
+	t.Helper()
+	select {
+	case <-p.chrome.ctx.Done():
+	case <-time.After(20 * time.Second):
+		t.Fatalf("it is not noticed: %s", say)
+	}
+	if err := p.Settle(watched(t)); engine.ClassOf(err) != record.Crash || !strings.Contains(err.Error(), say) {
+		t.Errorf("lost as %s: %v, want a crash: %s", engine.ClassOf(err), err, say)
 	}
 }
 
 // crashAnother opens another tab in the browser, lets it crash and closes it.
-func crashAnother(t *testing.T, p *tab) {
+func crashAnother(t *testing.T, p *Page) {
 	t.Helper()
 	ended := make(chan struct{}, 2)
 	ctx, cancel := chromedp.NewContext(p.chrome.ctx, chromedp.WithListener(func(ev any) {
@@ -241,40 +254,9 @@ func crashAnother(t *testing.T, p *tab) {
 	}
 }
 
-// A launch in a browser that ran already is lost with its renderer; the next one has a tab of its own, and the browser
-// goes on.
-func TestARunInAnAttachedBrowserOutlivesItsRenderer(t *testing.T) {
-	address, chrome := running(t)
-	before := pages(t, address)
-	attach := func(c *Config) { c.Launch.Attach = address }
-	list := []trouble{
-		{name: "renderer killed", class: record.Crash, say: "renderer process ended (killed)", token: kill("renderer"),
-			config: attach},
-		{name: "nothing", config: attach},
-	}
-	r, err := provoke(t, list, time.Minute)
-	if engine.ClassOf(err) != record.Crash {
-		t.Errorf("the run says %v, want the crash", err)
-	}
-	if len(r.Attempts) != len(list) {
-		t.Fatalf("%d launches, want %d", len(r.Attempts), len(list))
-	}
-	for i, x := range list {
-		x.check(t, r.Attempts[i])
-	}
-	if after := pages(t, address); !slices.Equal(after, before) {
-		t.Errorf("tabs %v, before: %v", after, before)
-	}
-	if !slices.Contains(child.Group(chrome.PID()), chrome.PID()) {
-		t.Error("the browser has ended")
-	}
-}
-
 func TestAttachedBrowserCannotReachPage(t *testing.T) {
 	address, _ := running(t, "--proxy-server=127.0.0.1:9", "--proxy-bypass-list=<-loopback>")
-	c, _ := tinyModel(t)
-	c.Launch.Attach = address
-	_, err := New(c).Open(watched(t), &enginetest.Probe{})
+	_, err := Open(watched(t), Config{Launch: Launch{Attach: address}}, stubSite, &enginetest.Probe{})
 	if fault.Of(err) != fault.NoChrome ||
 		!strings.Contains(err.Error(), "run llmparity where the browser runs") {
 		t.Errorf("error %v, want that the page is out of reach", err)

@@ -23,11 +23,11 @@ const trips = 12
 
 // measureClock compares the page's clock with ours. The page's reading lies between our two, so half a round trip
 // bounds the error, whichever way is the slower one.
-func (p *tab) measureClock(ctx context.Context, when string) (record.Clock, error) {
+func (p *Page) measureClock(ctx context.Context, when string) (record.Clock, error) {
 	best := record.Clock{Isolate: string(p.isolate.thread), When: when, ErrorNS: math.MaxInt64}
 	for range trips {
 		begin := time.Now()
-		page, err := call[float64](ctx, p, "llmparity.now()")
+		page, err := Call[float64](ctx, p, "llmparity.now()")
 		trip := time.Since(begin)
 		if err != nil {
 			return best, fmt.Errorf("reading the page's clock: %w", err)
@@ -54,7 +54,9 @@ func (c pageClock) drifted(end record.Clock) (record.Warning, bool) {
 
 func (c pageClock) ours(t time.Time) int64 { return c.anchor.UnixNano() + int64(t.Sub(c.anchor)) }
 
-// at gives the time at which the page's clock showed ms.
+// At gives the time at which the clock of the engine's thread showed ms.
+func (p *Page) At(ms float64) time.Time { return p.clock.at(ms) }
+
 func (c pageClock) at(ms float64) time.Time {
 	return c.anchor.Add(time.Duration(int64(ms*1e6) - c.offset - c.anchor.UnixNano()))
 }

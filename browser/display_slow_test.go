@@ -24,11 +24,9 @@ func screened(t *testing.T) {
 
 func TestBrowserHasAWindowOnAPrivateDisplay(t *testing.T) {
 	screened(t)
-	c, m := tinyModel(t)
-	c.Launch.Headed = true
-	s, probe := fresh(t, c)
-	d := s.tab.chrome.display
-	if headless, err := call[bool](watched(t), s.tab, `navigator.userAgent.includes("Headless")`); err != nil ||
+	p, probe := fresh(t, Config{Launch: Launch{Headed: true}})
+	d := p.chrome.display
+	if headless, err := Call[bool](watched(t), p, `navigator.userAgent.includes("Headless")`); err != nil ||
 		headless {
 		t.Errorf("headless: %t, %v", headless, err)
 	}
@@ -41,10 +39,7 @@ func TestBrowserHasAWindowOnAPrivateDisplay(t *testing.T) {
 			t.Error("the display's memory is taken for the browser's")
 		}
 	}
-	if err := s.Load(watched(t), m); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
+	if err := p.Close(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(socket); !errors.Is(err, os.ErrNotExist) {

@@ -22,7 +22,7 @@ const lossReported = time.Second
 
 // errorOf makes an error of a call mean something: the loss of the browser comes first, since it makes every call fail
 // in some way; then the caller's own context; then what the page threw.
-func (p *tab) errorOf(ctx context.Context, err error) error {
+func (p *Page) errorOf(ctx context.Context, err error) error {
 	if ctx.Err() == nil && errors.Is(err, context.Canceled) {
 		// Nobody but the browser's end cancels a call of a living caller; the call can learn of it a moment before we
 		// do.
@@ -49,10 +49,10 @@ func (p *tab) errorOf(ctx context.Context, err error) error {
 }
 
 // lost says how the page was lost, nil while it is there.
-func (p *tab) lost() error { return p.lostBy(nil) }
+func (p *Page) lost() error { return p.lostBy(nil) }
 
 // lostBy is lost for a call that failed with err, which may know how the browser's process ended.
-func (p *tab) lostBy(err error) error {
+func (p *Page) lostBy(err error) error {
 	if p.chrome.ctx.Err() == nil {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (p *tab) lostBy(err error) error {
 }
 
 // explain adds to an abort what the wasm said before it.
-func (p *tab) explain(f *engine.Failure) error {
+func (p *Page) explain(f *engine.Failure) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f.Class != record.Crash || p.abort == "" {

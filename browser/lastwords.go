@@ -54,7 +54,7 @@ func (c *chrome) listenToWords() *child.Tail {
 // crashed: a renderer that ended may have said why. The wait for that must not hold up the browser's events. Of the two
 // events that tell of the end, the one that doesn't know how it came about may be the first: it lets the other one
 // overtake it.
-func (p *tab) crashed(status string, patience time.Duration) {
+func (p *Page) crashed(status string, patience time.Duration) {
 	go func() {
 		select {
 		case <-p.chrome.ctx.Done():
@@ -67,7 +67,7 @@ func (p *tab) crashed(status string, patience time.Duration) {
 }
 
 // ended is told by calls that their target has gone: nobody but us ends it, and we make no calls then.
-func (p *tab) ended() {
+func (p *Page) ended() {
 	if p.chrome.ctx.Err() != nil {
 		return
 	}

@@ -49,8 +49,8 @@ type chrome struct {
 	talk    *talk
 }
 
-// find gives the browser to start; none is where one is attached to.
-func (c Config) find() (string, error) {
+// Find gives the browser to start; none is where one is attached to.
+func (c Config) Find() (string, error) {
 	if c.Launch.Attach != "" {
 		return "", nil
 	}

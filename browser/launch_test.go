@@ -169,10 +169,7 @@ func TestWindowWithoutADisplayIsOneLine(t *testing.T) {
 	t.Setenv("DISPLAY", "")
 	t.Setenv("WAYLAND_DISPLAY", "")
 	t.Setenv("PATH", t.TempDir())
-	fake := filepath.Join(t.TempDir(), "chrome")
-	if err := os.WriteFile(fake, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fake := script(t, "#!/bin/sh\nexit 1\n")
 	_, err := launch(watched(t), fake, Config{Launch: Launch{Headed: true}}, func(any) {})
 	if fault.Of(err) != fault.NoDisplay || !strings.Contains(err.Error(), "apt install xvfb") {
 		t.Errorf("error %v, want NoDisplay and how to get one", err)
@@ -182,29 +179,21 @@ func TestWindowWithoutADisplayIsOneLine(t *testing.T) {
 // unstarted is the error of a browser that does not start.
 func unstarted(t *testing.T, path string, c Config) error {
 	t.Helper()
-	return starts(watched(t), silent{}, func() error {
+	return starts(watched(t), Silent{}, func() error {
 		_, err := launch(watched(t), path, c, func(any) {})
 		return err
 	})
 }
 
 func TestBrowserThatDoesNotStartIsNamed(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "chrome")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho cannot open display >&2\nexit 1\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	err := unstarted(t, path, Config{})
+	err := unstarted(t, script(t, "#!/bin/sh\necho cannot open display >&2\nexit 1\n"), Config{})
 	if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "cannot open display") {
 		t.Errorf("error %v, want NoChrome with the browser's words", err)
 	}
 }
 
 func TestBrowserThatNeverSpeaksIsNamed(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "chrome")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\nsleep 300\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	err := unstarted(t, path, Config{limits: limits{answer: 100 * time.Millisecond}})
+	err := unstarted(t, script(t, "#!/bin/sh\nsleep 300\n"), Config{limits: limits{answer: 100 * time.Millisecond}})
 	if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "did not answer within 0.1 s") ||
 		strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v, want NoChrome and for how long", err)
@@ -212,18 +201,14 @@ func TestBrowserThatNeverSpeaksIsNamed(t *testing.T) {
 }
 
 func TestBrowserThatDoesNotStartIsQuotedInALine(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "chrome")
-	script := `#!/bin/sh
+	path := script(t, `#!/bin/sh
 cat >&2 <<.
 [1:1:1121/180000.1:ERROR:a.cc:1] first
 [1:1:1121/180000.2:FATAL:b.cc:2] no such luck: $(printf '%01000d' 7)
 [1:1:1121/180000.3:ERROR:c.cc:3] write: Broken pipe (32)
 .
 exit 1
-`
-	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+`)
 	err := unstarted(t, path, Config{})
 	if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "no such luck") ||
 		strings.Contains(err.Error(), "Broken") {

@@ -3,11 +3,12 @@ package browser
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 )
@@ -36,7 +37,7 @@ type ledgerReading struct {
 	Uncertain    int64         `json:"uncertain"` // errors that could be about several objects
 	Usage        []ledgerTally `json:"usage"`
 	Labels       []ledgerTally `json:"labels"`
-	Groups       []ledgerGroup `json:"groups"`
+	Groups       []LedgerGroup `json:"groups"`
 }
 
 type ledgerTally struct {
@@ -45,8 +46,8 @@ type ledgerTally struct {
 	Count int64  `json:"count"`
 }
 
-// ledgerGroup is what is live of one size, made in one stage of the load.
-type ledgerGroup struct {
+// LedgerGroup is what is live of one size, made in one stage of the load.
+type LedgerGroup struct {
 	Stage string `json:"stage"`
 	Kind  string `json:"kind"` // buffer, texture, querySet
 	Usage int64  `json:"usage"`
@@ -54,15 +55,22 @@ type ledgerGroup struct {
 	Count int64  `json:"count"`
 }
 
+// Layout parts what the ledger counts, for an engine that knows what it asked for.
+type Layout interface {
+	// Parts are the figures of a reading, while the KV cache holds so many tokens; less than 0: not known.
+	Parts(groups []LedgerGroup, held int64) []record.Value
+	// Used is what so many tokens take in the KV cache, where that is known by the last reading.
+	Used(held int64) (bytes int64, ok bool)
+}
+
 // ledger is the source that reads the page's ledger. The page also pushes what changes with the tokens that it tells
 // of.
 type ledger struct {
-	tab *tab
+	page *Page
 
-	mu      sync.Mutex
-	layout  *layout // of the model that is loaded; nil: none
-	noCache bool    // a reading found the engine at work, and none of the KV cache's buffers
-	push    func(record.Sample)
+	mu     sync.Mutex
+	layout Layout // of the model that is loaded; nil: not known
+	push   func(record.Sample)
 }
 
 var (
@@ -71,9 +79,9 @@ var (
 )
 
 func (l *ledger) Describe() record.Source {
-	return record.Source{Role: string(l.tab.isolate.thread), Method: MethodLedger,
-		PID: int(l.tab.processes.renderer.Load()), Waits: true,
-		Sees: "WebGPU buffers, textures and query sets of the thread that WebLLM runs on by what was asked for: live, highest, created, given back; parted by " +
+	return record.Source{Role: string(l.page.isolate.thread), Method: MethodLedger,
+		PID: int(l.page.processes.renderer.Load()), Waits: true,
+		Sees: "WebGPU buffers, textures and query sets of the thread that " + l.page.site.Title + " runs on by what was asked for: live, highest, created, given back; parted by " +
 			"load stage and by sizes that the model's package tells into weights, KV cache, workspaces and the rest; read at phase edges, and " +
 			"in few figures with tokens",
 		Blind: "what a driver adds, or frees later; staging memory of mapped buffers; canvas and video textures; pipelines; whether the " +
@@ -82,29 +90,27 @@ func (l *ledger) Describe() record.Source {
 
 func (l *ledger) Read(ctx context.Context, r *record.Sample) error {
 	r.Begin = time.Now()
-	state, err := call[struct {
+	state, err := Call[struct {
 		Ledger ledgerReading `json:"ledger"`
 		Held   int64         `json:"held"`
-	}](ctx, l.tab, "({ ledger: llmparityLedger.read(), held: llmparity.held() })")
+	}](ctx, l.page, "({ ledger: llmparityLedger.read(), held: llmparity.held() })")
 	if err != nil {
-		return l.tab.unread(ctx, err)
+		return l.page.unread(ctx, err)
 	}
 	r.End = time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r.Values = state.Ledger.values()
 	if l.layout != nil {
-		parts := l.layout.attribute(state.Ledger.Groups, state.Held)
-		l.noCache = parts.KVReserved == record.Absent
-		r.Values = append(r.Values, parts.values()...)
+		r.Values = append(r.Values, l.layout.Parts(state.Ledger.Groups, state.Held)...)
 	}
 	return nil
 }
 
 // ResetPeak makes the phase's peak begin anew.
 func (l *ledger) ResetPeak(ctx context.Context) error {
-	_, err := call[any](ctx, l.tab, "llmparityLedger.mark()")
-	return l.tab.unread(ctx, err)
+	_, err := Call[any](ctx, l.page, "llmparityLedger.mark()")
+	return l.page.unread(ctx, err)
 }
 
 func (l *ledger) Pushes(push func(record.Sample)) {
@@ -113,22 +119,11 @@ func (l *ledger) Pushes(push func(record.Sample)) {
 	l.push = push
 }
 
-// knowLayout makes the ledger part what it counts from now on as p's files tell. Where they don't, its figures stay
-// whole.
-func (s *session) knowLayout(p Package) {
-	m, err := layoutOf(p)
-	if err != nil {
-		s.probe.Warn(record.Warning{Code: "no-attribution",
-			Text: "WebGPU memory is not parted into weights, KV cache and workspaces: " + fault.OneLine(err.Error())})
-	}
-	s.tab.ledger.loaded(m)
-}
-
-// loaded tells what is known of the model whose memory the ledger counts from now on; nil: none is loaded.
-func (l *ledger) loaded(m *layout) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.layout, l.noCache = m, false
+// Parted has the ledger part what it counts from now on; nil: its figures stay whole.
+func (p *Page) Parted(by Layout) {
+	p.ledger.mu.Lock()
+	defer p.ledger.mu.Unlock()
+	p.ledger.layout = by
 }
 
 // reported takes what the page sends with tokens, in the order of ledger.js's brief and then the tokens that the KV
@@ -136,37 +131,37 @@ func (l *ledger) loaded(m *layout) {
 func (l *ledger) reported(brief []float64) {
 	l.mu.Lock()
 	push, layout := l.push, l.layout
-	if l.noCache {
-		layout = nil
-	}
 	l.mu.Unlock()
 	if push == nil || len(brief) != 7 {
 		return
 	}
 	s := record.NewSample()
-	s.Begin = l.tab.clock.at(brief[0])
+	s.Begin = l.page.At(brief[0])
 	s.End = s.Begin
 	for i, name := range []string{"live_bytes", "live_count", "peak_bytes", "created_count", "released_count"} {
 		s.Values = append(s.Values, record.Value{Name: name, Value: brief[i+1]})
 	}
 	if held := int64(brief[6]); layout != nil && held >= 0 {
-		s.Values = append(s.Values, record.Value{Name: "kv_used_bytes", Value: float64(layout.kvUsed(held))})
+		if bytes, ok := layout.Used(held); ok {
+			s.Values = append(s.Values, record.Value{Name: "kv_used_bytes", Value: float64(bytes)})
+		}
 	}
 	push(s)
 }
 
-// tellHistory hands over what was live over the load that has ended, as the page noted it: times and bytes in turn.
-func (l *ledger) tellHistory(ctx context.Context) error {
-	history, err := call[[]float64](ctx, l.tab, "llmparityLedger.history()")
+// Loaded hands over what was live over the load that has ended, as the page noted it: times and bytes in turn.
+func (p *Page) Loaded(ctx context.Context) error {
+	history, err := Call[[]float64](ctx, p, "llmparityLedger.history()")
 	if err != nil {
 		return fmt.Errorf("reading the ledger's history: %w", err)
 	}
+	l := p.ledger
 	l.mu.Lock()
 	push := l.push
 	l.mu.Unlock()
 	for i := 0; push != nil && i+1 < len(history); i += 2 {
 		s := record.NewSample()
-		s.Begin = l.tab.clock.at(history[i])
+		s.Begin = l.page.At(history[i])
 		s.End = s.Begin
 		s.Values = []record.Value{{Name: "live_bytes", Value: history[i+1]}}
 		push(s)
@@ -175,7 +170,7 @@ func (l *ledger) tellHistory(ctx context.Context) error {
 }
 
 func (r *ledgerReading) values() []record.Value {
-	v := values(map[string]int64{
+	v := Values(map[string]int64{
 		"live_bytes": r.Bytes, "live_count": r.Count, "page_peak_bytes": r.Peak, "phase_peak_bytes": r.PhasePeak,
 		"buffer_bytes": r.BufferBytes, "buffer_count": r.Buffers, "texture_bytes": r.TextureBytes,
 		"texture_count":   r.Textures,
@@ -199,3 +194,12 @@ func (r *ledgerReading) values() []record.Value {
 
 // maxLabels is how many labels a reading tells of.
 const maxLabels = 32
+
+// Values are figures in the order of their names.
+func Values(all map[string]int64) []record.Value {
+	var out []record.Value
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, record.Value{Name: name, Value: float64(all[name])})
+	}
+	return out
+}

@@ -4,39 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
-	"sync"
+	"syscall"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
-	"llmparity/internal/child"
-	"llmparity/internal/engine"
+	"llmparity/assets/page"
+	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
 	"llmparity/internal/truth"
 )
 
-// shared is the browser that the tests use that don't harm it, with the tiny model loaded.
-var shared struct {
-	once    sync.Once
-	session *session
-	probe   enginetest.Probe
-	err     error
-}
-
-// TestMain gives the tests a temporary folder of their own, which must be empty in the end. Its path is short: a
-// browser's socket has to fit below it.
 func TestMain(m *testing.M) {
-	if address := os.Getenv(bareAddress); address != "" {
-		if err := bareScript(address); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
 	if os.Getenv(takesMemory) != "" {
 		if err := truth.Allocate(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -44,129 +27,57 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	temporary, err := os.MkdirTemp("", "lp")
-	if err == nil {
-		err = os.Setenv("TMPDIR", temporary)
-	}
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	for _, s := range []*session{shared.session, sharedIdle.session} {
-		if s == nil {
-			continue
-		}
-		if err := s.Close(); err != nil {
-			fmt.Println("closing a shared browser:", err)
-			code = 1
-		}
-	}
-	if err := errors.Join(sharedPlain.plain.close(), sharedPlain.plain.complaint()); err != nil {
-		fmt.Println("closing the shared page's browser:", err)
-		code = 1
-	}
-	if err := os.RemoveAll(files.dir); err != nil {
-		fmt.Println(err)
-		code = 1
-	}
-	if left := leftBehind(); len(left) > 0 {
-		fmt.Println("left behind:", left)
-		code = 1
-	}
-	if err := goleak.Find(); err != nil {
-		fmt.Println(err)
-		code = 1
-	}
-	left, err := os.ReadDir(temporary)
-	if err = errors.Join(err, os.RemoveAll(temporary)); err != nil || len(left) > 0 {
-		fmt.Println("left in the temporary folder:", left, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// leftBehind lists folders and processes of ours. It looks at command lines too: Chrome's children overwrite the
-// environment that carries our tag.
-func leftBehind() []string {
-	left := child.Scratches(os.Getpid())
-	for _, pid := range child.Tagged(os.Getpid()) {
-		left = append(left, fmt.Sprintf("/proc/%d", pid))
-	}
-	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is well formed
-	for _, l := range lines {
-		text, err := os.ReadFile(l)
-		if err == nil && strings.Contains(string(text), fmt.Sprintf("llmparity-%d-chrome", os.Getpid())) {
-			left = append(left, filepath.Dir(l))
-		}
-	}
-	return left
-}
-
-func loaded(t *testing.T) *session {
-	t.Helper()
-	c, m := tinyModel(t)
-	shared.once.Do(func() {
-		var s engine.Session
-		// Not the test's own context: the browser outlives it.
-		if s, shared.err = New(c).Open(context.Background(), &shared.probe); shared.err == nil {
-			shared.session = s.(*session)
-			shared.err = s.Load(context.Background(), m)
-		}
+	childtest.Browsers(m, func() error {
+		return errors.Join(sharedPlain.plain.close(), sharedPlain.plain.complaint())
 	})
-	if shared.err != nil {
-		t.Fatal(shared.err)
-	}
-	return shared.session
 }
 
-// sharedIdle is a browser that has no model loaded, for tests that load what they want.
-var sharedIdle struct {
-	once    sync.Once
-	session *session
-	probe   enginetest.Probe
-	err     error
-}
-
-// idle is a session without a model, in a browser that others loaded theirs in before. Its engine packages the tiny
-// model again.
-func idle(t *testing.T) (*session, *enginetest.Probe) {
-	t.Helper()
-	c, _ := tinyModel(t)
-	h := &sharedIdle
-	h.once.Do(func() {
-		var s engine.Session
-		c.Adapter = SwiftShader
-		if s, h.err = New(c).Open(context.Background(), &h.probe); h.err == nil { // the browser outlives the test
-			h.session = s.(*session)
-		}
-	})
-	if h.err != nil {
-		t.Fatal(h.err)
+// stub is the least that an engine's script must be: the tests of this package need no engine.
+const stub = `
+import { ledger } from "./ledger.js";
+import { adapter } from "./adapter.js";
+export async function start() {}
+const now = () => performance.timeOrigin + performance.now();
+const tell = (event) => llmparityEvent(JSON.stringify(event));
+let stopped;
+const generate = async ({ tokens }) => {
+	stopped = false;
+	for (let i = 0; i < tokens && !stopped; i++) {
+		tell({ tokens: [i, now()], ledger: [...ledger.brief(), -1] });
+		await new Promise((done) => setTimeout(done));
 	}
-	s := h.session
-	s.webllm.config.Package = c.Package
-	clear(s.webllm.packages)
-	if err := s.Unload(watched(t)); err != nil { // of what a test that failed has left, too
-		t.Fatal(err)
-	}
-	return s, &h.probe
-}
+	return "said";
+};
+globalThis.llmparity = { adapter, now, held: () => -1, generate, stop() { stopped = true; } };
+`
 
-// fresh opens a browser of the test's own.
-func fresh(t *testing.T, c Config) (*session, *enginetest.Probe) {
+// stubSite is the page with the stub in its engine's place.
+var stubSite = Site{Title: "the stub", Imports: "nothing", Do: "mend it", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/engine.js" {
+		w.Header().Set("Content-Type", "text/javascript")
+		fmt.Fprint(w, stub)
+		return
+	}
+	Files(page.Files()).ServeHTTP(w, r)
+})}
+
+// fresh opens the stub in a browser of the test's own.
+func fresh(t *testing.T, c Config) (*Page, *enginetest.Probe) {
 	t.Helper()
 	probe := &enginetest.Probe{}
-	s, err := New(c).Open(watched(t), probe)
+	p, err := Open(watched(t), c, stubSite, probe)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
+		if err := p.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 	})
-	return s.(*session), probe
+	if err := p.Measure(watched(t), probe); err != nil {
+		t.Fatal(err)
+	}
+	return p, probe
 }
 
 // watched is a context with a watchdog.
@@ -175,3 +86,60 @@ func watched(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+// script is a program of the shell's.
+func script(t *testing.T, text string) string {
+	t.Helper()
+	path := t.TempDir() + "/chrome"
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// sourced is who has sources attached: a test's probe, or a plain page.
+type sourced interface{ Attached() []sample.Source }
+
+// sourceOf finds an attached source by its method and its process's role.
+func sourceOf(t *testing.T, probe sourced, method, role string) sample.Source {
+	t.Helper()
+	for _, s := range probe.Attached() {
+		if d := s.Describe(); d.Method == method && d.Role == role {
+			return s
+		}
+	}
+	t.Fatalf("no source reads the %s by %s", role, method)
+	return nil
+}
+
+// figures reads a source's values by name.
+func figures(t *testing.T, probe sourced, method, role string) map[string]float64 {
+	t.Helper()
+	r := record.NewSample()
+	if err := sourceOf(t, probe, method, role).Read(watched(t), &r); err != nil {
+		t.Fatalf("%s of the %s: %v", method, role, err)
+	}
+	all := map[string]float64{}
+	for _, v := range r.Values {
+		all[v.Name] = v.Value
+	}
+	return all
+}
+
+// kill ends the processes of a role.
+func kill(t *testing.T, p *Page, role string) {
+	t.Helper()
+	roles, err := p.Roles(watched(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pid, r := range roles {
+		if r == role {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func oneLine(err error) bool { return err != nil && !strings.Contains(err.Error(), "\n") }

@@ -44,7 +44,7 @@ const eagerMeasuring = "ForceEagerMeasureMemory"
 // pageSource reads something of the page, or of a worker of its, through the browser's protocol.
 type pageSource struct {
 	record.Source
-	tab  *tab
+	page *Page
 	ctx  context.Context // of the target that is asked
 	end  func()          // lets go of it; nil: it is the page, which stays
 	read func(context.Context) ([]record.Value, error)
@@ -60,7 +60,7 @@ func (s *pageSource) Read(ctx context.Context, r *record.Sample) (err error) {
 		if s.ctx.Err() != nil {
 			return sample.ErrGone
 		}
-		return s.tab.unread(ctx, err)
+		return s.page.unread(ctx, err)
 	}
 	r.End = time.Now()
 	return nil
@@ -74,15 +74,8 @@ func (s *pageSource) Close() error {
 	return nil
 }
 
-// joined is a context for calls to target's target that ends with ctx too.
-func joined(target, ctx context.Context) (context.Context, context.CancelFunc) {
-	both, cancel := context.WithCancel(target)
-	stop := context.AfterFunc(ctx, cancel)
-	return both, func() { stop(); cancel() }
-}
-
 // unread is the error of a read: a page that is lost is no fault of the source's.
-func (p *tab) unread(ctx context.Context, err error) error {
+func (p *Page) unread(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -94,9 +87,9 @@ func (p *tab) unread(ctx context.Context, err error) error {
 	return err
 }
 
-// attachPage samples what is inside the page: after its processes, so that at a phase edge what answers at once is read
+// attachInside samples what is inside the page: after its processes, so that at a phase edge what answers at once is read
 // first, and what may force a garbage collection last.
-func (p *tab) attachPage(ctx context.Context, probe engine.Probe) error {
+func (p *Page) attachInside(ctx context.Context, probe engine.Probe) error {
 	tctx, cancel := p.within(ctx)
 	defer cancel()
 	if _, err := chromedp.Call(tctx, performance.Enable, performance.EnableParams{}); err != nil {
@@ -121,8 +114,8 @@ func (p *tab) attachPage(ctx context.Context, probe engine.Probe) error {
 // ofThePage stands for the page's sources where processes have their number.
 const ofThePage = 0
 
-func (p *tab) source(method, role, sees, blind string, every time.Duration) *pageSource {
-	return &pageSource{tab: p, ctx: p.chrome.ctx,
+func (p *Page) source(method, role, sees, blind string, every time.Duration) *pageSource {
+	return &pageSource{page: p, ctx: p.chrome.ctx,
 		Source: record.Source{Role: role, Method: method, PID: int(p.processes.renderer.Load()),
 			Every: every, Waits: true, Sees: sees, Blind: blind}}
 }
@@ -134,7 +127,7 @@ var performanceNames = map[string]string{
 	"LayoutObjects": "layout_objects_count",
 }
 
-func (p *tab) performance() *pageSource {
+func (p *Page) performance() *pageSource {
 	s := p.source(MethodPerformance, "page",
 		"JavaScript objects of the page's main thread: used and total heap; numbers of DOM objects",
 		"array buffers, WebAssembly memory, GPU memory, workers' heaps; garbage that is not collected yet counts",
@@ -155,7 +148,7 @@ func (p *tab) performance() *pageSource {
 	return s
 }
 
-func (p *tab) dom() *pageSource {
+func (p *Page) dom() *pageSource {
 	s := p.source(MethodDOM, "page", "numbers of documents, nodes and event listeners", "their size", 0)
 	s.read = func(ctx context.Context) ([]record.Value, error) {
 		c, err := chromedp.Call(ctx, memory.GetDOMCounters, cdp.Empty{})
@@ -172,7 +165,7 @@ const (
 	heapBlind = "WebAssembly memory, GPU memory, other isolates; garbage that is not collected yet counts"
 )
 
-func (p *tab) heap() *pageSource {
+func (p *Page) heap() *pageSource {
 	s := p.source(MethodHeap, "page", heapSees, heapBlind, heapEvery)
 	s.read = heapUsage
 	return s
@@ -186,19 +179,19 @@ func heapUsage(ctx context.Context) ([]record.Value, error) {
 }
 
 // wasm asks the script that keeps the ledger.
-func (p *tab) wasm() *pageSource {
+func (p *Page) wasm() *pageSource {
 	s := p.source(MethodWasm, string(p.isolate.thread),
-		"WebAssembly memories of the thread that WebLLM runs on by their size, touched or not",
+		"WebAssembly memories of the thread that "+p.site.Title+" runs on by their size, touched or not",
 		"memories of other threads; compiled code", 0)
 	s.read = func(ctx context.Context) ([]record.Value, error) {
-		m, err := call[struct{ Bytes, Count int64 }](ctx, p, "llmparityLedger.wasm()")
-		return values(map[string]int64{"memory_bytes": m.Bytes, "memory_count": m.Count}), err
+		m, err := Call[struct{ Bytes, Count int64 }](ctx, p, "llmparityLedger.wasm()")
+		return Values(map[string]int64{"memory_bytes": m.Bytes, "memory_count": m.Count}), err
 	}
 	return s
 }
 
 // userAgent asks the page itself; the promise settles when every isolate of its has answered.
-func (p *tab) userAgent() *pageSource {
+func (p *Page) userAgent() *pageSource {
 	s := p.source(MethodUserAgent, "page",
 		"the page's JavaScript heap and array buffers by type, with its workers'; forced to be measured at "+
 			"once, for which the browser may collect garbage", "WebAssembly memory that is not shared, GPU memory", 0)
@@ -234,11 +227,11 @@ func (m *userAgentMemory) values() []record.Value {
 		}
 		all["type."+name+"_bytes"] += b.Bytes
 	}
-	return values(all)
+	return Values(all)
 }
 
 // workers lists the page's dedicated workers: each has an isolate of its own, which the page's figures leave out.
-func (p *tab) workers(ctx context.Context) ([]target.ID, error) {
+func (p *Page) workers(ctx context.Context) ([]target.ID, error) {
 	tctx, cancel := p.within(ctx)
 	defer cancel()
 	targets, err := chromedp.Targets(tctx)
@@ -255,7 +248,7 @@ func (p *tab) workers(ctx context.Context) ([]target.ID, error) {
 }
 
 // heapOf is heap for a worker.
-func (p *tab) heapOf(worker target.ID) *pageSource {
+func (p *Page) heapOf(worker target.ID) *pageSource {
 	s := p.source(MethodHeap, "worker", heapSees, heapBlind, heapEvery)
 	if worker == p.isolate.worker {
 		s.ctx = p.isolate.ctx

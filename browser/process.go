@@ -36,15 +36,15 @@ type processes struct {
 	ended    bool               // nothing may be attached any more
 }
 
-// attach samples every process of the browser that is not sampled yet. The list changes while a browser runs: a killed
+// Attach samples every process of the browser that is not sampled yet. The list changes while a browser runs: a killed
 // GPU process is replaced, services start late.
-func (p *tab) attach(ctx context.Context, probe engine.Probe) error {
+func (p *Page) Attach(ctx context.Context, probe engine.Probe) error {
 	if p.processes.moved.Swap(false) {
 		if err := p.follow(ctx, probe); err != nil {
 			return err
 		}
 	}
-	roles, err := p.roles(ctx)
+	roles, err := p.Roles(ctx)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (p *tab) attach(ctx context.Context, probe engine.Probe) error {
 }
 
 // follow maps the page's process again. What was sampled of the page by its old process is sampled under the new one.
-func (p *tab) follow(ctx context.Context, probe engine.Probe) error {
+func (p *Page) follow(ctx context.Context, probe engine.Probe) error {
 	old := int(p.processes.renderer.Load())
 	if err := p.findRenderer(ctx); err != nil {
 		p.processes.moved.Store(true)
@@ -96,7 +96,7 @@ func (p *tab) follow(ctx context.Context, probe engine.Probe) error {
 	if !p.processes.release(ofThePage) {
 		return nil
 	}
-	return p.attachPage(ctx, probe)
+	return p.attachInside(ctx, probe)
 }
 
 // release ends the sampling of one process, and tells whether there was any.
@@ -121,10 +121,10 @@ const (
 	watchGenerate = proc.ExpensiveEvery
 )
 
-// attachNew samples, until the function returned is called, what is born meanwhile. Looking costs a scan of /proc; the
+// AttachNew samples, until the function returned is called, what is born meanwhile. Looking costs a scan of /proc; the
 // browser itself is asked only when there is somebody unknown, and that one has been there for a while: a process that
 // was just forked does not say yet what it will be.
-func (p *tab) attachNew(outer context.Context, probe engine.Probe, every time.Duration) (stop func()) {
+func (p *Page) AttachNew(outer context.Context, probe engine.Probe, every time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(outer)
 	done := make(chan struct{})
 	go func() {
@@ -151,7 +151,7 @@ func (p *tab) attachNew(outer context.Context, probe engine.Probe, every time.Du
 
 // look samples what is new and was there the last time too. It must not run twice at a time. Where nobody on this
 // machine is new, it has not cost more than a list of them.
-func (p *tab) look(ctx context.Context, probe engine.Probe) {
+func (p *Page) look(ctx context.Context, probe engine.Probe) {
 	ps := &p.processes
 	there, err := proc.All()
 	if err == nil && len(ps.seen) == 0 && slices.Equal(there, ps.there) {
@@ -160,7 +160,7 @@ func (p *tab) look(ctx context.Context, probe engine.Probe) {
 	ps.there = there
 	unknown := ps.unknown(p.chrome.members())
 	if slices.ContainsFunc(unknown, func(pid int) bool { return slices.Contains(ps.seen, pid) }) {
-		_ = p.attach(ctx, probe) // tried again soon, and once more at the end of the load, which tells
+		_ = p.Attach(ctx, probe) // tried again soon, and once more at the end of the load, which tells
 	}
 	ps.seen = unknown
 }
@@ -185,9 +185,9 @@ func (ps *processes) detach() {
 	clear(ps.attached)
 }
 
-// roles says what each process of the browser is. The browser names its main children; the rest, such as zygotes, are
+// Roles says what each process of the browser is. The browser names its main children; the rest, such as zygotes, are
 // found by their process group and called what their command line calls them.
-func (p *tab) roles(ctx context.Context) (map[int]string, error) {
+func (p *Page) Roles(ctx context.Context) (map[int]string, error) {
 	if p.chrome.pid == 0 {
 		return nil, nil // not on this machine
 	}
@@ -228,7 +228,7 @@ func roleOf(kind string) string {
 }
 
 // findRenderer asks a trace which process renders the page: no other interface says so. It must come after navigation.
-func (p *tab) findRenderer(ctx context.Context) error {
+func (p *Page) findRenderer(ctx context.Context) error {
 	p.processes.moved.Store(false)
 	tctx, cancel := p.within(ctx)
 	defer cancel()

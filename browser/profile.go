@@ -46,24 +46,24 @@ type watchedThread struct {
 
 // profiling is what runs between the two ends of a phase.
 type profiling struct {
-	tab     *tab
+	page    *Page
 	kinds   []engine.Profile
 	threads []watchedThread // that are profiled since the beginning
 	tracing bool
 }
 
-var _ engine.Profiler = (*session)(nil)
+var _ engine.Profiler = (*Page)(nil)
 
 // Profile looks into the page and the workers that it has then.
-func (s *session) Profile(ctx context.Context, kinds []engine.Profile) (func(context.Context, string) error, error) {
-	p := &profiling{tab: s.tab, kinds: kinds}
-	return p.finish, p.begin(ctx)
+func (p *Page) Profile(ctx context.Context, kinds []engine.Profile) (func(context.Context, string) error, error) {
+	running := &profiling{page: p, kinds: kinds}
+	return running.finish, running.begin(ctx)
 }
 
 func (p *profiling) wants(k engine.Profile) bool { return slices.Contains(p.kinds, k) }
 
 func (p *profiling) begin(ctx context.Context) error {
-	threads, err := p.tab.watchedThreads(ctx)
+	threads, err := p.page.watchedThreads(ctx)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (p *profiling) begin(ctx context.Context) error {
 	for _, t := range threads {
 		if err := p.beginOn(ctx, t); err != nil {
 			t.end()
-			errs = append(errs, fmt.Errorf("profiling the page%s: %w", t.name, p.tab.unread(ctx, err)))
+			errs = append(errs, fmt.Errorf("profiling the page%s: %w", t.name, p.page.unread(ctx, err)))
 			continue
 		}
 		p.threads = append(p.threads, t)
@@ -85,7 +85,7 @@ func (p *profiling) begin(ctx context.Context) error {
 }
 
 // watchedThreads are the page's main thread and its workers; whoever gets them ends them.
-func (p *tab) watchedThreads(ctx context.Context) ([]watchedThread, error) {
+func (p *Page) watchedThreads(ctx context.Context) ([]watchedThread, error) {
 	workers, err := p.workers(ctx)
 	if err != nil {
 		return nil, err
@@ -138,13 +138,13 @@ func openTarget(ctx, target context.Context) error {
 const threadAnswers = 30 * time.Second
 
 func (p *profiling) beginTrace(ctx context.Context) error {
-	both, cancel := p.tab.within(ctx)
+	both, cancel := p.page.within(ctx)
 	defer cancel()
 	_, err := chromedp.Call(both, tracing.Start,
 		tracing.StartParams{TransferMode: tracing.StartTransferModeReturnAsStream,
 			StreamFormat: tracing.StreamFormatJSON, TraceConfig: &tracing.TraceConfig{IncludedCategories: traced}})
 	if err != nil {
-		return fmt.Errorf("starting a trace: %w", p.tab.errorOf(ctx, err))
+		return fmt.Errorf("starting a trace: %w", p.page.errorOf(ctx, err))
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (p *profiling) write(ctx context.Context, t watchedThread, method, path str
 	}
 	a, err := chromedp.Call(limit, cdp.Command[cdp.Empty, answer]{Method: method}, cdp.Empty{})
 	if err != nil {
-		return fmt.Errorf("%s of the page%s: %w", method, t.name, p.tab.unread(ctx, err))
+		return fmt.Errorf("%s of the page%s: %w", method, t.name, p.page.unread(ctx, err))
 	}
 	return create(path, func(w io.Writer) error {
 		_, err := w.Write(a.Profile)
@@ -191,14 +191,14 @@ func (p *profiling) write(ctx context.Context, t watchedThread, method, path str
 
 // snapshots takes one of each thread that there is now.
 func (p *profiling) snapshots(ctx context.Context, prefix string) error {
-	threads, err := p.tab.watchedThreads(ctx)
+	threads, err := p.page.watchedThreads(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, t := range threads {
 		if err := snapshot(ctx, t, prefix+t.name+snapshotEnding); err != nil {
-			errs = append(errs, fmt.Errorf("a heap snapshot of the page%s: %w", t.name, p.tab.unread(ctx, err)))
+			errs = append(errs, fmt.Errorf("a heap snapshot of the page%s: %w", t.name, p.page.unread(ctx, err)))
 		}
 		t.end()
 	}
@@ -230,18 +230,18 @@ func snapshot(ctx context.Context, t watchedThread, path string) error {
 
 // endTrace ends the trace and copies it, piece by piece, from the browser's own file.
 func (p *profiling) endTrace(ctx context.Context, path string) error {
-	both, cancel := p.tab.within(ctx)
+	both, cancel := p.page.within(ctx)
 	defer cancel()
 	complete := chromedp.Events(both, tracing.TracingComplete)
 	if _, err := chromedp.Call(both, tracing.End, cdp.Empty{}); err != nil {
-		return fmt.Errorf("ending the trace: %w", p.tab.errorOf(ctx, err))
+		return fmt.Errorf("ending the trace: %w", p.page.errorOf(ctx, err))
 	}
 	for done, err := range complete {
 		if err != nil {
-			return fmt.Errorf("ending the trace: %w", p.tab.errorOf(ctx, err))
+			return fmt.Errorf("ending the trace: %w", p.page.errorOf(ctx, err))
 		}
 		if err := create(path, func(w io.Writer) error { return copyStream(both, w, done.Stream) }); err != nil {
-			return fmt.Errorf("reading the trace: %w", p.tab.errorOf(ctx, err))
+			return fmt.Errorf("reading the trace: %w", p.page.errorOf(ctx, err))
 		}
 		if done.DataLossOccurred {
 			return errors.New("the trace is not whole: the browser lost a part of it")

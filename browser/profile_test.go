@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/record"
 )
 
 // read parses a profile.
@@ -25,24 +24,31 @@ func read(t *testing.T, path string, v any) {
 	}
 }
 
+// generated has the stub tell of some tokens.
+func generated(t *testing.T, p *Page) (ids []float64) {
+	t.Helper()
+	said, err := Long[string](watched(t), p, "llmparity.stop()", "llmparity.generate", map[string]any{"tokens": 9},
+		func(told Told) {
+			for i := 0; i < len(told.Tokens); i += 2 {
+				ids = append(ids, told.Tokens[i])
+			}
+		})
+	if err != nil || said != "said" {
+		t.Errorf("it says %q, %v", said, err)
+	}
+	return ids
+}
+
 // profiled runs a generation in a worker with every kind of profile, and gives the prefix of the files and their names.
 func profiled(t *testing.T) (string, []string) {
 	t.Helper()
-	c, m := tinyModel(t)
-	c.Thread = WorkerThread
-	s, _ := fresh(t, c)
-	if err := s.Load(watched(t), m); err != nil {
-		t.Fatal(err)
-	}
-	finish, err := s.Profile(watched(t), []engine.Profile{engine.HeapSnapshot, engine.SamplingProfile, engine.Trace,
+	p, _ := fresh(t, Config{Thread: WorkerThread})
+	finish, err := p.Profile(watched(t), []engine.Profile{engine.HeapSnapshot, engine.SamplingProfile, engine.Trace,
 		engine.CPUProfile})
 	if err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Generate(watched(t), engine.Request{Prompt: "Hello", MaxTokens: 4, IgnoreEOS: true},
-		func(record.Token) {}); err != nil {
-		t.Error(err)
-	}
+	generated(t, p)
 	prefix := filepath.Join(t.TempDir(), "1-measure")
 	if err := finish(watched(t), prefix); err != nil {
 		t.Error(err)
@@ -63,8 +69,8 @@ func TestProfilesAreWhatDevToolsOpens(t *testing.T) {
 		t.Fatalf("files %q, want %q", found, want)
 	}
 	for _, name := range []string{"", "-worker"} {
-		if urls := cpuProfile(t, prefix+name+cpuEnding); name != "" && !strings.Contains(urls, "web-llm.js") {
-			t.Errorf("the worker's CPU profile has none of WebLLM's functions, but those of %q", urls)
+		if urls := cpuProfile(t, prefix+name+cpuEnding); name != "" && !strings.Contains(urls, "engine.js") {
+			t.Errorf("the worker's CPU profile has none of the engine's functions, but those of %q", urls)
 		}
 		heapSnapshot(t, prefix+name+snapshotEnding)
 		var sampling struct {
@@ -149,14 +155,14 @@ func heapSnapshot(t *testing.T, path string) {
 			len(s.Meta.NodeFields),
 			len(h.Edges), s.EdgeCount, len(s.Meta.EdgeFields))
 	}
-	if !slices.Contains(h.Strings, "MLCEngine") && !slices.Contains(h.Strings, "llmparity") {
+	if !slices.Contains(h.Strings, "llmparity") {
 		t.Errorf("%s knows nothing of ours", path)
 	}
 }
 
 func TestProfileThatCannotBeWrittenIsNotLeft(t *testing.T) {
-	s := loaded(t)
-	finish, err := s.Profile(watched(t), []engine.Profile{engine.HeapSnapshot, engine.CPUProfile})
+	p, _ := blank(t)
+	finish, err := p.Profile(watched(t), []engine.Profile{engine.HeapSnapshot, engine.CPUProfile})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +171,7 @@ func TestProfileThatCannotBeWrittenIsNotLeft(t *testing.T) {
 		t.Errorf("error %v, want that the folder is missing", err)
 	}
 	// Nothing goes on: the same can be taken again.
-	finish, err = s.Profile(watched(t), []engine.Profile{engine.CPUProfile})
+	finish, err = p.Profile(watched(t), []engine.Profile{engine.CPUProfile})
 	prefix := filepath.Join(t.TempDir(), "again")
 	if err = errors.Join(err, finish(watched(t), prefix)); err != nil {
 		t.Error(err)

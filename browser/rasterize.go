@@ -27,7 +27,7 @@ func OpenSheet(ctx context.Context, chrome string) (*Sheet, error) {
 		return nil, err
 	}
 	var s *Sheet
-	err = starts(ctx, silent{}, func() error {
+	err = starts(ctx, Silent{}, func() error {
 		s, err = openSheet(ctx, path)
 		return err
 	})

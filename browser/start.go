@@ -35,11 +35,11 @@ func (l limits) orDefault() limits {
 	return limits{cmp.Or(l.answer, time.Minute), cmp.Or(l.tab, 15*time.Second), cmp.Or(l.page, time.Minute)}
 }
 
-// silent is told of starts that fail where nothing is recorded.
-type silent struct{}
+// Silent is told of starts that fail where nothing is recorded.
+type Silent struct{}
 
-func (silent) Log(string) io.WriteCloser { return unwritten{io.Discard} }
-func (silent) Warn(record.Warning)       {}
+func (Silent) Log(string) io.WriteCloser { return unwritten{io.Discard} }
+func (Silent) Warn(record.Warning)       {}
 
 type unwritten struct{ io.Writer }
 

@@ -86,17 +86,15 @@ func TestStartsAreRepeated(t *testing.T) {
 		{name: "zygote stopped", kind: "zygote", signal: syscall.SIGSTOP, say: "(start 1 of 3); trying again"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			c, _ := tinyModel(t)
-			var starts func() []string
-			c.Chrome, starts = unwell(t, x.times, cmp.Or(x.instead, ":"))
-			c.limits = quickly
+			t.Parallel() // most of it is waiting
+			path, starts := unwell(t, x.times, cmp.Or(x.instead, ":"))
 			if x.kind != "" {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				go strike(ctx, starts, x.kind, x.signal)
 				x.times = 1
 			}
-			_, probe := fresh(t, c)
+			_, probe := fresh(t, Config{Chrome: path, limits: quickly})
 			reported := probe.Warnings()
 			if len(reported) != x.times || len(starts()) != x.times+1 {
 				t.Fatalf("%d starts, want %d; told %+v", len(starts()), x.times+1, reported)
@@ -117,11 +115,9 @@ func TestStartsAreRepeated(t *testing.T) {
 }
 
 func TestStartsEnd(t *testing.T) {
-	c, _ := tinyModel(t)
-	var starts func() []string
-	c.Chrome, starts = unwell(t, 99, "exit 1")
+	path, starts := unwell(t, 99, "exit 1")
 	probe := &enginetest.Probe{}
-	_, err := New(c).Open(watched(t), probe)
+	_, err := Open(watched(t), Config{Chrome: path}, stubSite, probe)
 	if engine.ClassOf(err) != record.Start || fault.Of(err) != fault.NoChrome ||
 		!strings.Contains(err.Error(), "(start 3 of 3)") ||
 		strings.Contains(err.Error(), "\n") || len(starts()) != 3 || len(probe.Warnings()) != 2 {
@@ -132,14 +128,8 @@ func TestStartsEnd(t *testing.T) {
 
 // What can't be started at all is not tried again.
 func TestABrowserThatCannotBeExecuted(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "chrome")
-	if err := os.WriteFile(path, []byte("#!/no/such/shell\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	c, _ := tinyModel(t)
-	c.Chrome = path
 	probe := &enginetest.Probe{}
-	_, err := New(c).Open(watched(t), probe)
+	_, err := Open(watched(t), Config{Chrome: script(t, "#!/no/such/shell\n")}, stubSite, probe)
 	if engine.ClassOf(err) == record.Start || fault.Of(err) != fault.NoChrome || len(probe.Warnings()) > 0 {
 		t.Errorf("%v, warnings %v", err, probe.Warnings())
 	}
@@ -148,7 +138,6 @@ func TestABrowserThatCannotBeExecuted(t *testing.T) {
 // BenchmarkStarts opens browser after browser while four processes keep the cores busy. A start that is repeated costs
 // no run; one that fails in the end does.
 func BenchmarkStarts(b *testing.B) {
-	c, _ := tinyModel(b)
 	for range 4 {
 		p, err := child.Start(b.Context(), exec.Command("sh", "-c", "while :; do :; done"))
 		if err != nil {
@@ -161,7 +150,7 @@ func BenchmarkStarts(b *testing.B) {
 	for range b.N {
 		probe := &enginetest.Probe{}
 		begin := time.Now()
-		s, err := New(c).Open(b.Context(), probe)
+		s, err := Open(b.Context(), Config{}, stubSite, probe)
 		slowest = max(slowest, time.Since(begin))
 		for _, w := range probe.Warnings() {
 			if w.Code == "start-repeated" {

@@ -31,7 +31,7 @@ type isolate struct {
 
 // enter finds the thread that the engine runs on, and lets it tell us things while it is busy: a worker tells them by
 // itself, not by way of the page.
-func (p *tab) enter(ctx context.Context) error {
+func (p *Page) enter(ctx context.Context) error {
 	add := command(runtime.AddBinding, runtime.AddBindingParams{Name: binding})
 	if p.isolate.thread != WorkerThread {
 		p.isolate.ctx = p.chrome.ctx
@@ -60,7 +60,7 @@ func (p *tab) enter(ctx context.Context) error {
 // collect makes the engine's thread, and the page's, let go of what nothing refers to: what is read next is what is
 // held, not what nobody has cleared away yet. A library's WebAssembly memory is garbage after an unload, and tens of
 // MiB.
-func (p *tab) collect(ctx context.Context) error {
+func (p *Page) collect(ctx context.Context) error {
 	for _, target := range []context.Context{p.isolate.ctx, p.chrome.ctx} {
 		tctx, cancel := joined(target, ctx)
 		_, err := chromedp.Call(tctx, heapprofiler.CollectGarbage, cdp.Empty{})

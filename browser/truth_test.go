@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/chromedp"
 
+	"llmparity/assets/page"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/truth"
@@ -37,24 +38,24 @@ var sharedPlain struct {
 }
 
 // blank is a plain page that was just opened, in a browser that others had before.
-func blank(t *testing.T) (*tab, *plain) {
+func blank(t *testing.T) (*Page, *plain) {
 	t.Helper()
 	s := &sharedPlain
 	s.once.Do(func() { s.plain, s.err = openPlain(context.Background(), Config{}) }) // the browser outlives the test
 	if s.err != nil {
 		t.Fatal(s.err)
 	}
-	p := s.plain.tab
+	p := s.plain.page
 	ctx, cancel := p.within(watched(t))
 	defer cancel()
-	if err := chromedp.Do(ctx, chromedp.Navigate(p.server.base+"/"+p.page)); err != nil {
+	if err := chromedp.Do(ctx, chromedp.Navigate(p.server.base+"/"+page.Truth)); err != nil {
 		t.Fatal(err)
 	}
 	return p, s.plain
 }
 
 // collect makes the page collect all its garbage.
-func collect(t *testing.T, p *tab) {
+func collect(t *testing.T, p *Page) {
 	t.Helper()
 	ctx, cancel := p.within(watched(t))
 	defer cancel()
@@ -96,7 +97,7 @@ func TestEverySourceSeesWhatItClaims(t *testing.T) {
 func TestAWorkerIsASourceOfItsOwn(t *testing.T) {
 	p, probe := blank(t)
 	before := figures(t, probe, MethodHeap, "page")
-	ledger, err := call[ledgerReading](watched(t), p, fmt.Sprintf(`new Promise((done) => {
+	ledger, err := Call[ledgerReading](watched(t), p, fmt.Sprintf(`new Promise((done) => {
 		globalThis.worker = new Worker("truth-worker.js", { type: "module" });
 		worker.onmessage = ({ data }) => done(data);
 		worker.postMessage({ bytes: %[1]d, onGPU: %[1]d });
@@ -107,10 +108,10 @@ func TestAWorkerIsASourceOfItsOwn(t *testing.T) {
 	if ledger.Bytes != took || ledger.Count != 1 {
 		t.Errorf("the worker's ledger has %d bytes in %d objects, want %d in 1", ledger.Bytes, ledger.Count, took)
 	}
-	if err := p.attach(watched(t), probe); err != nil {
+	if err := p.Attach(watched(t), probe); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.attach(watched(t), probe); err != nil { // no second time
+	if err := p.Attach(watched(t), probe); err != nil { // no second time
 		t.Fatal(err)
 	}
 	workers := 0
@@ -132,7 +133,7 @@ func TestAWorkerIsASourceOfItsOwn(t *testing.T) {
 		t.Errorf("the page's array buffers moved by %.0f bytes", moved)
 	}
 	// A worker that has ended is gone, which is no error.
-	if _, err := call[any](watched(t), p, "worker.terminate()"); err != nil {
+	if _, err := Call[any](watched(t), p, "worker.terminate()"); err != nil {
 		t.Fatal(err)
 	}
 	source := sourceOf(t, probe, MethodHeap, "worker")
@@ -164,8 +165,8 @@ func TestThePagesProcessIsMappedAgain(t *testing.T) {
 		}
 	}
 	visit("chrome://version/") // never in a page's process
-	visit(p.server.base + "/" + p.page)
-	if err := p.attach(watched(t), probe); err != nil {
+	visit(p.server.base + "/" + page.Truth)
+	if err := p.Attach(watched(t), probe); err != nil {
 		t.Fatal(err)
 	}
 	if now := int(p.processes.renderer.Load()); now == old {
@@ -176,7 +177,7 @@ func TestThePagesProcessIsMappedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := call[any](watched(t), p,
+	if _, err := Call[any](watched(t), p,
 		fmt.Sprintf("globalThis.kept = new Uint8Array(%d).fill(7), 0", took)); err != nil {
 		t.Fatal(err)
 	}

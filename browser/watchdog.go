@@ -17,10 +17,10 @@ import (
 // pulse is how often a thread that we wait for is asked for a sign of life. An answer costs it some ten microseconds.
 const pulse = 2 * time.Second
 
-// guard watches over the engine's thread until the function returned is called: where its event loop does not turn for
+// Guard watches over the engine's thread until the function returned is called: where its event loop does not turn for
 // the watchdog's time, the session is lost, and every call with it. A launch's time-out says that something takes long;
 // this says that nothing goes on.
-func (p *tab) guard() (stop func()) {
+func (p *Page) Guard() (stop func()) {
 	ctx, cancel := context.WithCancel(p.isolate.ctx)
 	done := make(chan struct{})
 	go func() {
@@ -49,7 +49,7 @@ const asked = 3
 
 // answers waits for a sign of life. One that can't come because the session has ended is none of the watchdog's
 // business.
-func (p *tab) answers(ctx context.Context) bool {
+func (p *Page) answers(ctx context.Context) bool {
 	for range asked {
 		if alive(ctx, p.watchdog/asked) {
 			return true
@@ -68,7 +68,7 @@ func alive(ctx context.Context, atMost time.Duration) bool {
 
 // browserSays tells a hanging page from a hanging browser, and a hanging worker from one that is gone or whose page
 // hangs too.
-func (p *tab) browserSays(ctx context.Context) string {
+func (p *Page) browserSays(ctx context.Context) string {
 	limit, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	if _, err := chromedp.CallBrowser(limit, browser.GetVersion, cdp.Empty{}); err != nil {

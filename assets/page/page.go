@@ -7,8 +7,12 @@
 package page
 
 import (
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
+	"fmt"
 	"io/fs"
+	"strings"
 
 	"llmparity/internal/fault"
 )
@@ -37,4 +41,23 @@ func Bundle() ([]byte, error) {
 			WebLLM)
 	}
 	return b, nil
+}
+
+// SHA256 is the sum of the page's own files, without WebLLM: their names, lengths and contents in the order of their
+// names.
+func SHA256() (string, error) {
+	h := sha256.New()
+	err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasPrefix(path, "dist/") {
+			return err
+		}
+		text, err := fs.ReadFile(files, path)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%s %d\n", path, len(text))
+		_, err = h.Write(text)
+		return err
+	})
+	return hex.EncodeToString(h.Sum(nil)), err
 }

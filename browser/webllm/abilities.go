@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"llmparity/browser"
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/gguf"
@@ -24,7 +23,7 @@ func Converts(f *gguf.File, context int) error {
 	if _, err := f.Vocabulary(); err != nil {
 		return err
 	}
-	_, err := mlc.Shape(f, Options(context, browser.F32))
+	_, err := mlc.Shape(f, Options(context, F32))
 	return err
 }
 
@@ -38,12 +37,12 @@ func makes(m engine.Model) error {
 	if err := Converts(f, m.Context); err != nil {
 		return err
 	}
-	shape, err := mlc.Shape(f, Options(m.Context, browser.F32))
+	shape, err := mlc.Shape(f, Options(m.Context, F32))
 	if err != nil {
 		return err
 	}
 	return modellib.FindTools(cache.Dir(os.Getenv), os.Getenv).Ready(shape,
-		newConfig().variant(browser.Target{Kernels: browser.SoftwareKernels}))
+		newConfig().variant(Target{Kernels: SoftwareKernels}))
 }
 
 // CanPackage says how WebLLM runs a package, or why it does not.
@@ -85,7 +84,7 @@ func CanPackage(p mlc.Existing, params []mlc.Param) (string, error) {
 
 // needsF16 is what must be added where a model computes in float16.
 func needsF16(quantization string) string {
-	if strings.Contains(quantization, browser.F16) {
+	if strings.Contains(quantization, F16) {
 		return ", where the WebGPU adapter has shader-f16"
 	}
 	return ""
@@ -94,14 +93,14 @@ func needsF16(quantization string) string {
 // CanLibrary says which model runs with a library, or why none does. It goes by the architectures and quantizations of
 // which packages can be made here.
 func CanLibrary(l mlc.Library) (string, error) {
-	dtype := map[string]string{"q0f32": browser.F32, "q0f16": browser.F16}[l.Quantization]
+	dtype := map[string]string{"q0f32": F32, "q0f16": F16}[l.Quantization]
 	if dtype == "" {
 		return "", fmt.Errorf("no package with weights of %s can be made here: q0f32 and q0f16 can", l.Quantization)
 	}
 	if !slices.Contains([]string{gguf.Llama, gguf.Qwen2}, l.ModelType) {
 		return "", fmt.Errorf("no package of the architecture %s can be made here", l.ModelType)
 	}
-	if err := (browser.Bundle{}).Fits(l.Imports); err != nil {
+	if err := (Bundle{}).Fits(l.Imports); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("runs the model that it was compiled for: llmparity run --model GGUF --model-lib FILE --dtype %s%s",

@@ -2,13 +2,17 @@ package webllm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 
 	"llmparity/assets/page"
-	"llmparity/browser"
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/npm"
 )
@@ -19,52 +23,55 @@ const (
 	bundleFile = "lib/index.js"
 )
 
-// bundle says which WebLLM runs: a file, a version that npm has, or, where neither is said, the one that is built in.
-type bundle struct{ dir, version, file string }
-
-// lacks says what must be fetched; empty: nothing.
-func (b bundle) lacks() string {
-	if b.file != "" || b.version == "" || b.version == page.WebLLM ||
-		npm.Kept(b.dir, npmPackage, b.version, bundleFile) {
-		return ""
-	}
-	return "WebLLM " + b.version + " from npm"
+// Bundle is a build of WebLLM; the zero value is the one that is built in.
+type Bundle struct {
+	Path    string // an ES module; empty: the one that is built in
+	Version string // empty beside a Path: it does not say
+	Origin  string // where it came from, in a few words: npm …
 }
 
-// find gives the bundle, and fetches it where it must.
-func (b bundle) find(ctx context.Context, say func(string)) (browser.Bundle, error) {
-	switch {
-	case b.file != "":
-		path, err := filepath.Abs(b.file)
-		if err != nil {
-			return browser.Bundle{}, err
-		}
-		found := browser.Bundle{Path: path, Version: versionBeside(path), Origin: "file " + filepath.Base(path)}
-		if err := found.Readable(); err != nil {
-			return found, err
-		}
-		return found, recognise(path)
-	case b.version == "" || b.version == page.WebLLM:
-		return browser.Bundle{}, nil
+// lacks says which WebLLM must be fetched; empty: none.
+func lacks(c Config, s engine.Settings) string {
+	version := s.Versions[versionAxis]
+	if c.Bundle != "" || version == "" || version == page.WebLLM ||
+		npm.Kept(s.Cache, npmPackage, version, bundleFile) {
+		return ""
 	}
-	path, err := npm.File(ctx, b.dir, npmPackage, b.version, bundleFile, say)
-	return browser.Bundle{Path: path, Version: b.version, Origin: "npm"}, err
+	return "WebLLM " + version + " from npm"
+}
+
+// find gives the WebLLM that runs: a file, a version that npm has and that may have to be fetched, or, where neither is
+// said, the one that is built in.
+func find(ctx context.Context, c Config, s engine.Settings, say func(string)) (Bundle, error) {
+	switch version := s.Versions[versionAxis]; {
+	case c.Bundle != "":
+		path, err := filepath.Abs(c.Bundle)
+		if err != nil {
+			return Bundle{}, err
+		}
+		b := Bundle{Path: path, Version: versionBeside(path), Origin: "file " + filepath.Base(path)}
+		return b, b.recognise()
+	case version == "" || version == page.WebLLM:
+		return Bundle{}, nil
+	default:
+		path, err := npm.File(ctx, s.Cache, npmPackage, version, bundleFile, say)
+		return Bundle{Path: path, Version: version, Origin: "npm"}, err
+	}
 }
 
 // recognise refuses a module that is no WebLLM. By what it exports and by what it gives TVM's runtime any version is
 // known.
-func recognise(path string) error {
-	text, err := os.ReadFile(path)
+func (b Bundle) recognise() error {
+	text, err := b.read()
 	if err != nil {
-		return fault.Wrap(fault.NoBundle, err, "", "%s can't be read", path)
+		return err
 	}
 	for _, name := range []string{"MLCEngine", "TVMFFIWasm", "TVMWasm"} {
 		if bytes.Contains(text, []byte(name)) {
 			return nil
 		}
 	}
-	return fault.New(fault.NoBundle, "name an ES module, as lib/index.js in the npm package "+npmPackage+" is one",
-		"%s is no WebLLM module", path)
+	return fault.New(fault.NoBundle, nameModule, "%s is no WebLLM module", b.Path)
 }
 
 // versionBeside is the version that the package says to which a module belongs; empty where there is none.
@@ -82,4 +89,70 @@ func versionBeside(path string) string {
 			return ""
 		}
 	}
+}
+
+func (b Bundle) version() string {
+	if b.Path == "" {
+		return page.WebLLM
+	}
+	return cmp.Or(b.Version, "of unknown version")
+}
+
+func (b Bundle) origin() string {
+	if b.Path == "" {
+		return "built in"
+	}
+	return b.Origin
+}
+
+func (b Bundle) String() string { return "WebLLM " + b.version() }
+
+// maxBundle is far above the size of any bundle there was: they have 4 to 7 MB.
+const maxBundle = 256 << 20
+
+const nameModule = "name an ES module, as lib/index.js in the npm package " + npmPackage + " is one"
+
+// read gives the module's text: what was read is what is served and hashed, whatever becomes of the file.
+func (b Bundle) read() ([]byte, error) {
+	if b.Path == "" {
+		return page.Bundle()
+	}
+	switch info, err := os.Stat(b.Path); {
+	case err != nil:
+		return nil, fault.Wrap(fault.NoBundle, err, nameModule, "%s can't be read", b)
+	case !info.Mode().IsRegular() || info.Size() > maxBundle:
+		return nil, fault.New(fault.NoBundle, nameModule, "%s is no bundle of WebLLM", b.Path)
+	}
+	text, err := os.ReadFile(b.Path)
+	if err != nil {
+		return nil, fault.Wrap(fault.NoBundle, err, nameModule, "%s can't be read", b)
+	}
+	return text, nil
+}
+
+// Fits says why a model library can't run in this build of WebLLM, given the names that it imports. TVM's runtime is in
+// the library, its other half in WebLLM, and the two speak to each other by functions that have changed over the years.
+func (b Bundle) Fits(imports []string) error {
+	text, err := b.read()
+	if err != nil {
+		return err
+	}
+	missing := slices.DeleteFunc(slices.Clone(imports), func(name string) bool {
+		return !strings.HasPrefix(name, "TVM") || hasWord(text, name)
+	})
+	if len(missing) == 0 {
+		return nil
+	}
+	do := "choose a --webllm-version from 0.2.80 on, or another --model-lib"
+	if strings.HasPrefix(missing[0], "TVMWasmPackedCFunc") {
+		do = "choose a --webllm-version up to 0.2.79, or another --model-lib"
+	}
+	return fault.New(fault.BadLibrary, do,
+		"%s can't run this model library, which is made for another generation of TVM's runtime: it does not offer %s",
+		b, missing[0])
+}
+
+// hasWord tells whether text holds name by itself, not as the beginning of a longer one.
+func hasWord(text []byte, name string) bool {
+	return regexp.MustCompile(regexp.QuoteMeta(name) + `\b`).Match(text)
 }

@@ -34,7 +34,7 @@ func compare(ctx context.Context, was record.EngineInfo, c engine.Config, s engi
 		}
 		to.Unknown("the WebGPU adapter, and what it computes on: it is known when the browser runs (llmparity doctor asks it)")
 	}
-	if sum, err := browser.PageSHA256(); err == nil && was.Parts["page_sha256"] != "" {
+	if sum, err := page.SHA256(); err == nil && was.Parts["page_sha256"] != "" {
 		to.Differ("the page, sha256", was.Parts["page_sha256"], sum)
 	}
 	to.Differ("WebLLM "+was.Version+", sha256", was.Parts["webllm_sha256"], bundleSHA256(s.Cache, was, own.Bundle))

@@ -1,4 +1,8 @@
-// Package webllm makes WebLLM an engine: its settings, which of its versions runs, and models as it wants them.
+// Package webllm makes WebLLM an engine that runs in a browser: its settings, which of its versions runs, models as it
+// wants them, and its page's calls: load, generate, score, unload.
+//
+// It counts tokens where WebLLM samples them. It knows the inside of WebLLM as far as its page needs it, which fails
+// clearly where another version has another; and it compiles model libraries for llama and qwen2 in f32 and f16 alone.
 package webllm
 
 import (
@@ -14,25 +18,25 @@ import (
 
 // Kind is WebLLM, in a browser that is started or attached to.
 var Kind = &engine.Kind{
-	Name: browser.Name, Title: "WebLLM", Default: true, Browser: true,
-	Section: browser.Name, Root: true, Config: func() engine.Config { return newConfig() },
+	Name: Name, Title: "WebLLM", Default: true, Browser: true,
+	Section: Name, Root: true, Config: func() engine.Config { return newConfig() },
 	New: func(_ string, c engine.Config, s engine.Settings) engine.Engine { return New(*c.(*Config), s) },
 	Shared: []string{"dtype", "watchdog", "webllm-version", "profile-phases", string(engine.HeapSnapshot),
 		string(engine.SamplingProfile), string(engine.Trace), string(engine.CPUProfile)},
 	Version: page.WebLLM, VersionAxis: versionAxis,
 	VersionHelp: "versions of WebLLM, fetched by npm once (default: the one that is built in)",
-	DTypes:      []string{browser.F32, browser.F16}, DTypeOf: "weights, activations and KV cache",
+	DTypes:      []string{F32, F16}, DTypeOf: "weights, activations and KV cache",
 	KVTypes: func(dtype string) []string {
-		if dtype == browser.F16 {
-			return []string{browser.F16}
+		if dtype == F16 {
+			return []string{F16}
 		}
-		return []string{browser.F32}
+		return []string{F32}
 	},
 	Runs: func(string) string {
 		return "converts it, compiles a library for it and runs it: in f32, or in f16 where the WebGPU adapter has shader-f16"
 	},
 	Parts: parts, Found: found, Compare: compare,
-	Makes: makes, Memory: browser.Memory, Formats: []string{model.WebLLM}, Colour: 1,
+	Makes: makes, Memory: Memory, Formats: []string{model.WebLLM}, Colour: 1,
 	Units: map[string]engine.Unit{"decode_tokens_per_s": {Unit: "tokens/s", Figure: figure.DecodeTPS},
 		"prefill_tokens_per_s":    {Unit: "tokens/s", Figure: figure.PrefillTPS},
 		"time_to_first_token_s":   {Unit: "s", Figure: figure.TTFT},
@@ -61,7 +65,7 @@ type Config struct {
 }
 
 func newConfig() *Config {
-	return &Config{Adapter: string(browser.Auto), Thread: string(browser.PageThread), Kernels: browser.AutoKernels,
+	return &Config{Adapter: string(browser.Auto), Thread: string(browser.PageThread), Kernels: AutoKernels,
 		Sort: "partial"}
 }
 
@@ -83,7 +87,7 @@ func (c *Config) Fields() []engine.Field {
 			OneOf: []string{string(browser.PageThread), string(browser.WorkerThread)},
 			Help:  "where WebLLM runs: page (the page's own thread) or worker (a dedicated worker)"},
 		{To: &c.Kernels, Flag: "kernels", Key: "kernels", Run: true, Make: true,
-			OneOf: []string{browser.AutoKernels, browser.SoftwareKernels, browser.GPUKernels},
+			OneOf: []string{AutoKernels, SoftwareKernels, GPUKernels},
 			Help:  "the model library's kernels: software, gpu, or auto (by the WebGPU adapter)"},
 		{To: &c.Sort, Flag: "sort", Key: "sort", Run: true, Make: true, OneOf: []string{"partial", "full"},
 			Help: "how much of the probabilities the model library sorts to sample: partial or full"},
@@ -110,13 +114,4 @@ func (c *Config) Complete(_ engine.Settings, m engine.Model) {
 	if c.Library != "" || m.Format == model.WebLLM {
 		c.Kernels, c.Sort = "", ""
 	}
-}
-
-// New makes the engine. It starts and fetches nothing.
-func New(c Config, s engine.Settings) *browser.WebLLM {
-	p := maker{Config: c, dtype: s.DType, dir: s.Cache}
-	b := bundle{dir: s.Cache, version: s.Versions[versionAxis], file: c.Bundle}
-	return browser.New(browser.Config{Chrome: c.Chrome, Launch: c.Launch, Adapter: browser.Adapter(c.Adapter),
-		Kernels: c.Kernels, DType: s.DType, Thread: browser.Thread(c.Thread), Watchdog: s.Watchdog,
-		Lacks: b.lacks(), Find: b.find, Package: p.make, KVDType: s.KVDType, PrefillChunk: prefillChunk})
 }

@@ -15,46 +15,82 @@ import (
 	"strings"
 	"time"
 
-	"llmparity/browser"
 	"llmparity/internal/cache"
 	"llmparity/internal/catalogue"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
+	"llmparity/internal/record"
 	"llmparity/internal/whole"
 )
 
+// Library is a compiled model library: the code beside a model's weights. No figure means anything without knowing
+// which.
+type Library struct {
+	Path   string // the .wasm
+	SHA256 string
+	Bytes  int64
+	Origin string // Ours, MLC or Given
+	Detail string // which one: its variant, or its name
+	Source string // an address, or the path that was given; empty: compiled here
+	// Kernels tells for which kind of adapter it was compiled, as Target does; empty: not known.
+	Kernels string
+}
+
+// The origins of a model library.
+const (
+	Ours  = "ours"
+	MLC   = "MLC's"
+	Given = "given"
+)
+
+func (l Library) String() string {
+	if l.Detail == "" {
+		return l.Origin
+	}
+	return fmt.Sprintf("%s (%s)", l.Origin, l.Detail)
+}
+
+// otherAdapter is a warning where a library was compiled for another kind of adapter than the one that it runs on.
+func (l Library) otherAdapter(d record.Device) []record.Warning {
+	if fit := kernelsFor(d); l.Kernels != "" && l.Kernels != fit {
+		return []record.Warning{{Code: "library-for-another-adapter",
+			Text: fmt.Sprintf("the model library has %s kernels, and the adapter is "+
+				"%s (%s): times and rates are not those of a library made for it", l.Kernels, d.Name, d.Class)}}
+	}
+	return nil
+}
+
 // givenLibrary is the library that a user named by its file or address, if it fits the model and the WebLLM that is to
 // run it.
-func (p maker) givenLibrary(ctx context.Context, f *gguf.File, options mlc.Options, b browser.Bundle,
-	say func(string)) (
-	browser.Library, mlc.Library, error) {
-	lib, file, err := p.open(ctx, p.Library, b, say)
+func (w *WebLLM) givenLibrary(ctx context.Context, f *gguf.File, options mlc.Options, b Bundle, say func(string)) (
+	Library, mlc.Library, error) {
+	lib, file, err := w.openLibrary(ctx, w.config.Library, b, say)
 	if err != nil {
-		return browser.Library{}, lib, err
+		return Library{}, lib, err
 	}
 	shape, err := mlc.Shape(f, options)
 	if err != nil {
-		return browser.Library{}, lib, err
+		return Library{}, lib, err
 	}
 	have, err := mlc.Params(f, options)
 	if err != nil {
-		return browser.Library{}, lib, err
+		return Library{}, lib, err
 	}
 	if err := lib.Matches(have, shape); err != nil {
-		return browser.Library{}, lib, err
+		return Library{}, lib, err
 	}
-	l, err := named(lib, file, p.Library)
+	l, err := named(lib, file, w.config.Library)
 	return l, lib, err
 }
 
-// open reads a library, which is fetched first where it is an address, and looks whether the WebLLM that is to run it
+// openLibrary reads a library, which is fetched first where it is an address, and looks whether the WebLLM that is to run it
 // can.
-func (p maker) open(ctx context.Context, given string, b browser.Bundle, say func(string)) (lib mlc.Library,
+func (w *WebLLM) openLibrary(ctx context.Context, given string, b Bundle, say func(string)) (lib mlc.Library,
 	file string, err error) {
 	file = given
 	if isAddress(given) {
-		if file, err = fetch(ctx, filepath.Join(p.dir, "libraries"), given, say); err != nil {
+		if file, err = fetch(ctx, filepath.Join(w.settings.Cache, "libraries"), given, say); err != nil {
 			return lib, file, err
 		}
 	}
@@ -66,12 +102,12 @@ func (p maker) open(ctx context.Context, given string, b browser.Bundle, say fun
 }
 
 // named is a library as the record names it: source is where it is from.
-func named(lib mlc.Library, file, source string) (browser.Library, error) {
+func named(lib mlc.Library, file, source string) (Library, error) {
 	sum, err := cache.HashFile(file)
 	if err != nil {
-		return browser.Library{}, err
+		return Library{}, err
 	}
-	l := browser.Library{Path: file, SHA256: sum, Bytes: lib.Bytes, Source: source}
+	l := Library{Path: file, SHA256: sum, Bytes: lib.Bytes, Source: source}
 	l.Origin, l.Detail, l.Kernels = OriginOf(source, lib)
 	return l, nil
 }
@@ -79,7 +115,7 @@ func named(lib mlc.Library, file, source string) (browser.Library, error) {
 // OriginOf says whose library it is: its own mark tells ours, its address MLC's.
 func OriginOf(given string, lib mlc.Library) (origin, detail, kernels string) {
 	if v := lib.Own; v != nil {
-		return browser.Ours, v.String(), v.Kernels
+		return Ours, v.String(), v.Kernels
 	}
 	name := path.Base(filepath.ToSlash(given))
 	if u, err := url.Parse(given); err == nil && isAddress(given) {
@@ -87,10 +123,10 @@ func OriginOf(given string, lib mlc.Library) (origin, detail, kernels string) {
 		// github.com/mlc-ai/binary-mlc-llm-libs/raw/main/…, raw.githubusercontent.com/mlc-ai/binary-mlc-llm-libs/main/…
 		if (u.Host == "github.com" || u.Host == "raw.githubusercontent.com") &&
 			strings.HasPrefix(u.Path, "/mlc-ai/binary-mlc-llm-libs/") {
-			return browser.MLC, path.Base(path.Dir(u.Path)) + "/" + name, browser.GPUKernels
+			return MLC, path.Base(path.Dir(u.Path)) + "/" + name, GPUKernels
 		}
 	}
-	return browser.Given, name, ""
+	return Given, name, ""
 }
 
 func isAddress(s string) bool {

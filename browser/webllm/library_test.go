@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/browser"
 	"llmparity/internal/fault"
 	"llmparity/internal/mlc"
 	"llmparity/internal/modellib"
@@ -19,21 +18,21 @@ func TestLibrariesAreKnownByTheirOrigin(t *testing.T) {
 	for _, c := range []struct {
 		given string
 		lib   mlc.Library
-		want  browser.Library
+		want  Library
 	}{
 		{"https://raw.githubusercontent.com/mlc-ai/binary-mlc-llm-libs/main/web-llm-models/v0_2_80/X-webgpu.wasm",
 			mlc.Library{},
-			browser.Library{Origin: browser.MLC, Detail: "v0_2_80/X-webgpu.wasm", Kernels: browser.GPUKernels}},
+			Library{Origin: MLC, Detail: "v0_2_80/X-webgpu.wasm", Kernels: GPUKernels}},
 		{"https://github.com/mlc-ai/binary-mlc-llm-libs/raw/main/web-llm-models/v0_2_80/X-webgpu.wasm?a=b",
 			mlc.Library{},
-			browser.Library{Origin: browser.MLC, Detail: "v0_2_80/X-webgpu.wasm", Kernels: browser.GPUKernels}},
+			Library{Origin: MLC, Detail: "v0_2_80/X-webgpu.wasm", Kernels: GPUKernels}},
 		{"https://example.com/mlc-ai/binary-mlc-llm-libs/v0/X.wasm", mlc.Library{},
-			browser.Library{Origin: browser.Given, Detail: "X.wasm"}},
-		{"libs/mlc-ai/X.wasm", mlc.Library{}, browser.Library{Origin: browser.Given, Detail: "X.wasm"}},
+			Library{Origin: Given, Detail: "X.wasm"}},
+		{"libs/mlc-ai/X.wasm", mlc.Library{}, Library{Origin: Given, Detail: "X.wasm"}},
 		{"https://example.com/lib.wasm", ours,
-			browser.Library{Origin: browser.Ours, Detail: "gpu kernels, full sort", Kernels: "gpu"}},
+			Library{Origin: Ours, Detail: "gpu kernels, full sort", Kernels: "gpu"}},
 	} {
-		var got browser.Library
+		var got Library
 		got.Origin, got.Detail, got.Kernels = OriginOf(c.given, c.lib)
 		if got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.given, got, c.want)

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"llmparity/browser"
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
@@ -20,56 +19,81 @@ import (
 	"llmparity/internal/record"
 )
 
+// Package is a model as WebLLM wants it.
+type Package struct {
+	Dir          string // mlc-chat-config.json, tensor-cache.json, shards, tokenizer
+	ID           string
+	DType        string // F32 or F16: of weights, activations and KV cache
+	Library      Library
+	Policy       map[string]string // what a reader must know of how it was made: kv_dtype …
+	Warnings     []record.Warning  // what a reader of any figure made with it must know
+	Context      int               // tokens
+	PrefillChunk int
+	Overrides    map[string]any // of mlc-chat-config.json
+}
+
+// Target is what a package is made for.
+type Target struct {
+	Kernels string // SoftwareKernels or GPUKernels
+	DType   string // F32 or F16
+}
+
+// Kernels and dtypes that a model library may have.
+const (
+	AutoKernels     = "auto" // by the adapter
+	SoftwareKernels = "software"
+	GPUKernels      = "gpu"
+	F32             = "f32"
+	F16             = "f16"
+)
+
 // prefillChunk is how many prompt tokens the library takes at a time, where the context has room for as many.
 const prefillChunk = 128
 
 // Options are those of a model's package and library.
 func Options(context int, dtype string) mlc.Options {
 	o := mlc.Options{ContextWindow: context, PrefillChunk: min(prefillChunk, context), DType: "float32"}
-	if dtype == browser.F16 {
+	if dtype == F16 {
 		o.DType = "float16"
 	}
 	return o
 }
 
-// maker makes WebLLM packages, with their libraries, in the cache folder dir, unless they are there.
-type maker struct {
-	Config
-	dtype string
-	dir   string
-}
-
 // variant is the library's for a target.
-func (c Config) variant(t browser.Target) modellib.Variant {
+func (c Config) variant(t Target) modellib.Variant {
 	return modellib.Variant{Kernels: t.Kernels, Sort: cmp.Or(c.Sort, "partial")}
 }
 
-func (p maker) make(ctx context.Context, m engine.Model, t browser.Target, say func(string)) (
-	browser.Package, error) {
+// make makes a WebLLM package, with its library, in the cache, unless it is there.
+func (w *WebLLM) make(ctx context.Context, m engine.Model, t Target, say func(string)) (Package, error) {
+	b, err := w.bundle(ctx, say)
+	if err != nil {
+		return Package{}, err
+	}
 	if m.Format == model.WebLLM {
-		return p.packaged(ctx, m, t.Bundle, say)
+		return w.packaged(ctx, m, b, say)
 	}
 	f, err := gguf.OpenReadable(m.Path)
 	if err != nil {
-		return browser.Package{}, err
+		return Package{}, err
 	}
 	defer f.Close()
-	options := Options(m.Context, p.dtype)
-	made := browser.Package{ID: m.Name, DType: t.DType, Context: m.Context, PrefillChunk: options.PrefillChunk,
+	options := Options(m.Context, w.settings.DType)
+	made := Package{ID: m.Name, DType: t.DType, Context: m.Context, PrefillChunk: options.PrefillChunk,
 		Policy: map[string]string{"weights_dtype": t.DType, "kv_dtype": t.DType, "activations_dtype": t.DType}}
 	// The library first: where it can't be had, no package is written in vain.
-	if p.Library == "" {
-		made.Library, err = p.library(ctx, f, options, t, say)
+	if w.config.Library == "" {
+		made.Library, err = w.library(ctx, f, options, b, t, say)
 	} else {
 		var lib mlc.Library
-		made.Library, lib, err = p.givenLibrary(ctx, f, options, t.Bundle, say)
+		made.Library, lib, err = w.givenLibrary(ctx, f, options, b, say)
 		made.PrefillChunk = lib.PrefillChunkSize // WebLLM goes by the library
 	}
 	if err != nil {
-		return browser.Package{}, err
+		return Package{}, err
 	}
 	made.Policy["model_library"] = made.Library.String()
-	made.Dir = filepath.Join(p.dir, "packages", fmt.Sprintf("%s-v%d-c%d-p%d-%s", m.SHA256[:12], mlc.Version, m.Context,
+	made.Dir = filepath.Join(w.settings.Cache, "packages", fmt.Sprintf("%s-v%d-c%d-p%d-%s", m.SHA256[:12], mlc.Version, m.Context,
 		options.PrefillChunk, t.DType))
 	if _, missing := os.Stat(made.Dir); missing != nil {
 		say("converting " + m.Name + " into a WebLLM package, once")
@@ -78,7 +102,7 @@ func (p maker) make(ctx context.Context, m engine.Model, t browser.Target, say f
 		err = stillOf(made, m)
 	}
 	if err != nil {
-		return browser.Package{}, err
+		return Package{}, err
 	}
 	otherArithmetic(&made, m.DType)
 	shape, err := mlc.Shape(f, options)
@@ -90,7 +114,7 @@ func (p maker) make(ctx context.Context, m engine.Model, t browser.Target, say f
 
 // stillOf tells whether a package in the cache and the library that was found or made just now are of one model. They
 // aren't where the model's file was replaced after its sum was taken.
-func stillOf(p browser.Package, m engine.Model) error {
+func stillOf(p Package, m engine.Model) error {
 	existing, err := mlc.OpenPackage(p.Dir)
 	if err != nil {
 		return fault.Wrap(fault.BadModel, err, "delete it: it will be made again",
@@ -108,21 +132,21 @@ func stillOf(p browser.Package, m engine.Model) error {
 }
 
 // library is the one that is compiled for the model, unless the cache has it.
-func (p maker) library(ctx context.Context, f *gguf.File, options mlc.Options, t browser.Target,
-	say func(string)) (browser.Library, error) {
-	if err := t.Bundle.Fits(mlc.OwnImports()); err != nil {
-		return browser.Library{}, err
+func (w *WebLLM) library(ctx context.Context, f *gguf.File, options mlc.Options, b Bundle, t Target,
+	say func(string)) (Library, error) {
+	if err := b.Fits(mlc.OwnImports()); err != nil {
+		return Library{}, err
 	}
-	built, err := Compile(ctx, p.dir, f, options, p.variant(t), say)
+	built, err := Compile(ctx, w.settings.Cache, f, options, w.config.variant(t), say)
 	if err != nil {
-		return browser.Library{}, err
+		return Library{}, err
 	}
 	info, err := os.Stat(built.Path)
 	if err != nil {
-		return browser.Library{}, fmt.Errorf("the model library: %w", err)
+		return Library{}, fmt.Errorf("the model library: %w", err)
 	}
-	return browser.Library{Path: built.Path, SHA256: built.SHA256, Bytes: info.Size(), Origin: browser.Ours,
-		Detail: p.variant(t).String(), Kernels: t.Kernels}, nil
+	return Library{Path: built.Path, SHA256: built.SHA256, Bytes: info.Size(), Origin: Ours,
+		Detail: w.config.variant(t).String(), Kernels: t.Kernels}, nil
 }
 
 // Compile compiles the model's library unless the cache has it.
@@ -137,19 +161,19 @@ func Compile(ctx context.Context, dir string, f *gguf.File, options mlc.Options,
 
 // otherArithmetic notes where a package doesn't compute on the model's weights as they are stored, with sums of
 // float32: another engine, which does, doesn't do the same arithmetic.
-func otherArithmetic(p *browser.Package, stored string) {
+func otherArithmetic(p *Package, stored string) {
 	warn := func(text string) {
 		p.Warnings = append(p.Warnings, record.Warning{Code: "weights-differ", Text: text})
 	}
 	switch {
-	case p.DType == browser.F16:
+	case p.DType == F16:
 		p.Policy["weights"] = "rounded to f16 from " + stored
-		if stored == browser.F16 {
+		if stored == F16 {
 			p.Policy["weights"] = "f16, as stored"
 		}
 		warn(fmt.Sprintf("the model's weights are %s: WebLLM computes with weights, activations and KV cache in f16, a native engine on "+
 			"the stored weights with activations in f32 or rounded in another way, so greedy tokens may part", stored))
-	case stored != browser.F32:
+	case stored != F32:
 		p.Policy["weights"] = "dequantised to f32 from " + stored
 		warn(fmt.Sprintf("the model's weights are %s: WebLLM computes on them dequantised to f32, a native engine on the stored ones "+
 			"with rounded activations, so greedy tokens may part", stored))

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/browser"
 	"llmparity/internal/gguf"
 	"llmparity/internal/model"
 	"llmparity/internal/tiny"
@@ -56,9 +55,9 @@ func TestDifferentComputeDTypesAreReported(t *testing.T) {
 		if m.DType != dtype {
 			t.Errorf("the weights are %s, want %s", m.DType, dtype)
 		}
-		p := browser.Package{DType: browser.F32, Policy: map[string]string{}}
+		p := Package{DType: F32, Policy: map[string]string{}}
 		otherArithmetic(&p, m.DType)
-		if dtype == browser.F32 {
+		if dtype == F32 {
 			if len(p.Warnings)+len(p.Policy) > 0 {
 				t.Errorf("f32 weights: %+v", p)
 			}

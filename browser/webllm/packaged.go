@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"llmparity/browser"
 	"llmparity/internal/catalogue"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
@@ -15,34 +14,33 @@ import (
 
 // packaged makes ready a model that is a package: all it lacks is a library, which lies beside the weights unless one
 // is named.
-func (p maker) packaged(ctx context.Context, m engine.Model, b browser.Bundle, say func(string)) (browser.Package,
-	error) {
+func (w *WebLLM) packaged(ctx context.Context, m engine.Model, b Bundle, say func(string)) (Package, error) {
 	existing, err := mlc.OpenPackage(m.Path)
 	if err != nil {
-		return browser.Package{}, err
+		return Package{}, err
 	}
-	dtype := browser.F32
-	if strings.Contains(existing.Quantization, browser.F16) {
-		dtype = browser.F16
+	dtype := F32
+	if strings.Contains(existing.Quantization, F16) {
+		dtype = F16
 	}
-	if p.dtype == browser.F16 && dtype == browser.F32 {
-		return browser.Package{}, fault.New(fault.Usage, "leave --dtype out",
+	if w.settings.DType == F16 && dtype == F32 {
+		return Package{}, fault.New(fault.Usage, "leave --dtype out",
 			"the package %s has types of its own (%s)", m.Path, existing.Quantization)
 	}
-	given := cmp.Or(p.Library, existing.Library)
+	given := cmp.Or(w.config.Library, existing.Library)
 	if given == "" {
-		return browser.Package{}, noLibrary(existing)
+		return Package{}, noLibrary(existing)
 	}
-	lib, file, err := p.open(ctx, given, b, say)
+	lib, file, err := w.openLibrary(ctx, given, b, say)
 	if err != nil {
-		return browser.Package{}, err
+		return Package{}, err
 	}
 	asked := existing // with the context that it is to have
 	asked.ContextWindowSize = m.Context
 	if err := lib.MatchesPackage(asked, existing.Params()); err != nil {
-		return browser.Package{}, err
+		return Package{}, err
 	}
-	made := browser.Package{
+	made := Package{
 		Dir: m.Path, ID: m.Name, DType: dtype, Context: m.Context, PrefillChunk: lib.PrefillChunkSize,
 		Policy: map[string]string{"weights_dtype": existing.Quantization, "kv_dtype": dtype,
 			"activations_dtype": dtype},
@@ -51,7 +49,7 @@ func (p maker) packaged(ctx context.Context, m engine.Model, b browser.Bundle, s
 	made.Overrides = map[string]any{"context_window_size": m.Context, "sliding_window_size": -1}
 	// A package out of the store knows where it is from.
 	source := given
-	if stored, err := catalogue.Open(filepath.Dir(m.Path), filepath.Base(m.Path)); err == nil && p.Library == "" {
+	if stored, err := catalogue.Open(filepath.Dir(m.Path), filepath.Base(m.Path)); err == nil && w.config.Library == "" {
 		_, origin := stored.Library()
 		source = origin.From
 		made.Policy["model_source"] = cmp.Or(stored.Source, stored.Entry.Model)

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 
 	"llmparity/assets/page"
 	"llmparity/browser"
@@ -51,8 +50,6 @@ func parts(c engine.Config, s engine.Settings) []engine.Search {
 	}
 }
 
-func hasF16(d record.Device) bool { return slices.Contains(browser.Features(d), "shader-f16") }
-
 // browser names the browser, and what a window of its could be opened on.
 func (c Config) browser(ctx context.Context) engine.Part {
 	if c.Launch.Attach != "" {
@@ -76,7 +73,7 @@ func found(here engine.Here) engine.Finding {
 	bundle, haveBundle := here.Parts[bundlePart]
 	chrome, haveChrome := here.Parts[browserPart]
 	adapter := here.Parts[adapterPart].Device
-	e := engine.Finding{Name: browser.Name, Version: bundle.Version, Path: chrome.Path}
+	e := engine.Finding{Name: Name, Version: bundle.Version, Path: chrome.Path}
 	switch {
 	case !haveBundle || !haveChrome:
 		e.Can = "nothing: see what is missing"

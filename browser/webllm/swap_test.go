@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/browser"
 	"llmparity/internal/cache"
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/model"
@@ -15,8 +15,8 @@ import (
 	"llmparity/internal/tiny"
 )
 
-// tinyWith is a maker with a cache of its own, and a library for the tiny model that it need not compile.
-func tinyWith(t *testing.T, context int) (p maker, path string) {
+// tinyWith is an engine with a cache of its own, and a library for the tiny model that it need not compile.
+func tinyWith(t *testing.T, context int) (w *WebLLM, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "tiny.gguf")
 	if err := tiny.WriteFile(path); err != nil {
@@ -27,19 +27,19 @@ func tinyWith(t *testing.T, context int) (p maker, path string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	variant := modellib.Variant{Kernels: browser.SoftwareKernels, Sort: "partial"}
-	lib, err := Compile(t.Context(), cache.Dir(os.Getenv), f, Options(context, browser.F32), variant,
+	variant := modellib.Variant{Kernels: SoftwareKernels, Sort: "partial"}
+	lib, err := Compile(t.Context(), cache.Dir(os.Getenv), f, Options(context, F32), variant,
 		func(s string) { t.Log(s) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	return maker{Config: Config{Library: lib.Path}, dir: t.TempDir()}, path
+	return New(Config{Library: lib.Path}, engine.Settings{Cache: t.TempDir()}), path
 }
 
 // The cache knows a package by its model's sum: a model that was replaced since that was taken is not put there in its
 // name.
 func TestAReplacedModelIsNotCachedAsTheFirst(t *testing.T) {
-	p, path := tinyWith(t, 1024)
+	w, path := tinyWith(t, 1024)
 	m, err := model.Open(path, 1024)
 	if err != nil {
 		t.Fatal(err)
@@ -52,19 +52,19 @@ func TestAReplacedModelIsNotCachedAsTheFirst(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	target := browser.Target{Kernels: browser.SoftwareKernels, DType: browser.F32}
-	if _, err := p.make(t.Context(), m, target, func(string) {}); fault.Of(err) != fault.BadModel ||
+	target := Target{Kernels: SoftwareKernels, DType: F32}
+	if _, err := w.make(t.Context(), m, target, func(string) {}); fault.Of(err) != fault.BadModel ||
 		!strings.Contains(err.Error(), "was replaced") {
 		t.Errorf("got %v", err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(p.dir, "packages", "*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(w.settings.Cache, "packages", "*")); len(left) > 0 {
 		t.Errorf("the cache has %v", left)
 	}
 	again, err := model.Open(path, 1024)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made, err := p.make(t.Context(), again, target, func(string) {}); err != nil ||
+	if made, err := w.make(t.Context(), again, target, func(string) {}); err != nil ||
 		!strings.Contains(made.Dir, again.SHA256[:12]) {
 		t.Errorf("as what it is now it becomes %s: %v", made.Dir, err)
 	}

@@ -3,7 +3,6 @@ package webllm
 import (
 	"context"
 
-	"llmparity/browser"
 	"llmparity/internal/engine"
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
@@ -19,7 +18,7 @@ func Write(ctx context.Context, m engine.Model, target string, c Config, s engin
 	// A package may be made for another machine, so float16 needs no adapter here; what kernels it gets does, unless it
 	// is said.
 	of := s
-	of.DType = browser.F32
+	of.DType = F32
 	t, err := New(c, of).Target(ctx, say)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"llmparity/browser"
+	"llmparity/browser/webllm"
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
@@ -38,7 +38,7 @@ name is replaced.`,
 			if err := f.valid(c.Flags().Changed); err != nil {
 				return err
 			}
-			if f.dtype != browser.F32 && f.dtype != browser.F16 {
+			if f.dtype != webllm.F32 && f.dtype != webllm.F16 {
 				return fault.New(fault.Usage, "choose f32 or f16", "--dtype %q", f.dtype)
 			}
 			if window < 0 || window == 1 {
@@ -65,7 +65,7 @@ name is replaced.`,
 	c.Flags().StringVar(&to, "to", "", "what to write: webllm or gguf")
 	c.Flags().StringVarP(&out, "output", "o", ".", "the folder to write into")
 	f.register(c.Flags(), ofPackages)
-	c.Flags().StringVar(&f.dtype, "dtype", browser.F32,
+	c.Flags().StringVar(&f.dtype, "dtype", webllm.F32,
 		"WebLLM's weights, activations and KV cache: f32, or f16 (the adapter must have shader-f16)")
 	c.Flags().IntVar(&window, "context", 0, "the package's context window in tokens (default, or 0: the model's own)")
 	return c
@@ -74,7 +74,7 @@ name is replaced.`,
 // packageName tells packages of one model apart: what is in it but for the library, where it isn't the usual.
 func packageName(path, dtype string, context int) string {
 	name := stem(path) + "-webllm"
-	if dtype == browser.F16 {
+	if dtype == webllm.F16 {
 		name += "-f16"
 	}
 	if context > 0 {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"llmparity/browser"
 	"llmparity/browser/webllm"
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
@@ -73,7 +72,7 @@ func TestFlagsThatNoEngineHeedsAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 	dtype := func(flag string) bool { return flag == "dtype" }
-	for _, name := range []string{llamacpp.Name, browser.Name} {
+	for _, name := range []string{llamacpp.Name, webllm.Name} {
 		if err := kinds.All.Used([]string{name}, dtype); err != nil {
 			t.Errorf("--dtype for %s: %v", name, err)
 		}
@@ -83,13 +82,13 @@ func TestFlagsThatNoEngineHeedsAreRefused(t *testing.T) {
 func TestAnEngineIsMadeOnce(t *testing.T) {
 	var f engineFlags
 	choice := f.chosen()
-	if all := choice.Engines([]string{browser.Name, llamacpp.Name}); all[0] != choice.Engine(browser.Name) ||
+	if all := choice.Engines([]string{webllm.Name, llamacpp.Name}); all[0] != choice.Engine(webllm.Name) ||
 		all[1] != choice.Engine(llamacpp.Name) {
 		t.Error("another engine for the same name: it would ask the browser for its adapter again")
 	}
 }
 
 // webLLM is a WebLLM that is configured.
-func webLLM(c webllm.Config) *browser.WebLLM {
+func webLLM(c webllm.Config) *webllm.WebLLM {
 	return webllm.New(c, engine.Settings{Cache: cache.Dir(os.Getenv)})
 }

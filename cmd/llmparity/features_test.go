@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/browser"
 	"llmparity/browser/webllm"
 	"llmparity/internal/engine"
 	"llmparity/internal/model"
@@ -22,7 +21,7 @@ import (
 // id. The tests of native hold llama.cpp against the same reference on the same models.
 func TestWebLLMHasEveryFeature(t *testing.T) {
 	const n = 32
-	for _, kernels := range []string{browser.SoftwareKernels, browser.GPUKernels} {
+	for _, kernels := range []string{webllm.SoftwareKernels, webllm.GPUKernels} {
 		for _, feature := range tinytest.Features() {
 			t.Run(kernels+", "+feature.Name, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"llmparity/assets/page"
-	"llmparity/browser"
 	"llmparity/browser/webllm"
 	"llmparity/internal/cache"
 	"llmparity/internal/gguf"
@@ -31,7 +30,7 @@ func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	lib, err := webllm.Compile(t.Context(), cache.Dir(os.Getenv), f, webllm.Options(m.Context, browser.F32),
+	lib, err := webllm.Compile(t.Context(), cache.Dir(os.Getenv), f, webllm.Options(m.Context, webllm.F32),
 		modellib.Variant{Kernels: "software", Sort: "partial"}, func(s string) { t.Log(s) })
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/browser"
+	"llmparity/browser/webllm"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/gguf"
@@ -127,7 +127,7 @@ func withMetadata(t *testing.T, from engine.Model, key string, value any) engine
 
 // bothEngines run a GGUF in f32 with what make setup has installed, and tell ids.
 func bothEngines() []engine.Engine {
-	return new(engineFlags).chosen().Engines([]string{browser.Name, llamacpp.Name})
+	return new(engineFlags).chosen().Engines([]string{webllm.Name, llamacpp.Name})
 }
 
 func load(t testing.TB, ctx context.Context, e engine.Engine, m engine.Model) engine.Session {

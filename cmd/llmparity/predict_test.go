@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/browser"
+	"llmparity/browser/webllm"
 	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -55,7 +55,7 @@ func foreseen(t *testing.T, r *record.Run, a *record.Attempt) {
 		t.Errorf("cell %d: %+v, %+v", a.Cell, p, r.Risks[a.Cell])
 		return
 	}
-	method := map[string]string{browser.Name: "webgpu_ledger",
+	method := map[string]string{webllm.Name: "webgpu_ledger",
 		llamacpp.Name: llamacpp.EngineLog}[r.CellByID(a.Cell).Engine]
 	for name, value := range map[string]string{estimate.Weights: "weights_bytes",
 		estimate.KVReserved: "kv_reserved_bytes", estimate.KVUsed: "kv_used_bytes"} {

@@ -25,7 +25,7 @@ var engines = []struct {
 	name *regexp.Regexp
 	own  string
 }{
-	{regexp.MustCompile(`(?i)webllm|web-llm`), "browser/"},
+	{regexp.MustCompile(`(?i)webllm|web-llm`), "browser/webllm/"},
 	{regexp.MustCompile(`(?i)llama[._-]?cpp|llama-server|llama-completion`), "native/llamacpp/"},
 	{regexp.MustCompile(`(?:^|[^nN])(?i:ollama)`), "native/ollama/"},
 	{regexp.MustCompile(`(?i)openai`), "native/openai/"},
@@ -35,6 +35,7 @@ var engines = []struct {
 var elsewhere = map[string]string{
 	"internal/kinds/kinds.go": "the registry",
 	"assets/page/":            "WebLLM's page",
+	"scripts/lint/arrows.go":  "who may import that page",
 	"internal/catalogue/":     "WebLLM's catalogue",
 	"internal/model/":         "models out of that catalogue",
 	"internal/mlc/":           "packages that WebLLM loads",

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/browser"
+	"llmparity/browser/webllm"
 	"llmparity/internal/engine"
 	"llmparity/internal/estimate"
 	"llmparity/internal/model"
@@ -174,7 +174,7 @@ func TestABrowserIsAskedOnceForItsAdapter(t *testing.T) {
 		}
 		return strings.Count(string(text), "started")
 	}
-	f, w, first := predictorOf(engine.Model{}), browser.New(browser.Config{Chrome: broken}), 0
+	f, w, first := predictorOf(engine.Model{}), webllm.New(webllm.Config{Chrome: broken}, engine.Settings{}), 0
 	cell := estimatedCell{engine: "webllm", device: func(ctx context.Context) (record.Device, error) {
 		return w.Device(ctx, func(string) {})
 	}}

@@ -42,7 +42,7 @@ var importers = map[string]string{
 	"internal/tiny/reference": "examples internal/resolve", // engines are held against it; none computes with it
 
 	// Whoever imports what embeds assets has them in its program.
-	"assets/page":     "cmd browser",
+	"assets/page":     "cmd browser/webllm",
 	"assets/charts":   "cmd internal/doctor reports",
 	"assets/plans":    "cmd internal/doctor",
 	"assets/modellib": "internal/modellib",

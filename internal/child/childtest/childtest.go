@@ -1,11 +1,15 @@
 // Package childtest sees to it that tests of what starts processes leave nothing behind: it is a package's TestMain.
 //
-// It knows what package child started by its mark, and what has got rid of that mark it can't see.
+// It knows what package child started by its mark, and a browser's processes, which overwrite it, by their command
+// lines. What has got rid of both it can't see.
 package childtest
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -14,15 +18,55 @@ import (
 )
 
 // Main runs the tests, and panics where they pass and leave a process, a temporary folder or a goroutine.
-func Main(m *testing.M) {
+func Main(m *testing.M) { os.Exit(leaving(m.Run())) }
+
+// Browsers is Main for tests that share browsers, which end closes. Their temporary folder must be empty in the end, and
+// has a short path: a browser's socket has to fit below it.
+func Browsers(m *testing.M, end func() error) {
+	temporary, err := os.MkdirTemp("", "lp")
+	if err == nil {
+		err = os.Setenv("TMPDIR", temporary)
+	}
+	if err != nil {
+		panic(err)
+	}
 	code := m.Run()
+	if err := end(); err != nil {
+		fmt.Println("closing what tests shared:", err)
+		code = 1
+	}
+	code = leaving(code)
+	left, err := os.ReadDir(temporary)
+	if err = errors.Join(err, os.RemoveAll(temporary)); code == 0 && (err != nil || len(left) > 0) {
+		panic(fmt.Sprintf("left in the temporary folder: %v %v", left, err))
+	}
+	os.Exit(code)
+}
+
+func leaving(code int) int {
 	if code == 0 {
-		if pids, dirs := child.Tagged(os.Getpid()), child.Scratches(os.Getpid()); len(pids)+len(dirs) > 0 {
-			panic(fmt.Sprintf("left behind: processes %v, folders %q", pids, dirs))
+		if left := Left(); len(left) > 0 {
+			panic(fmt.Sprintf("left behind: %q", left))
 		}
 		if err := goleak.Find(); err != nil {
 			panic(err)
 		}
 	}
-	os.Exit(code)
+	return code
+}
+
+// Left lists folders and processes of ours.
+func Left() []string {
+	left := child.Scratches(os.Getpid())
+	for _, pid := range child.Tagged(os.Getpid()) {
+		left = append(left, fmt.Sprintf("/proc/%d", pid))
+	}
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is well formed
+	for _, l := range lines {
+		text, err := os.ReadFile(l)
+		if err == nil && strings.Contains(string(text), fmt.Sprintf("llmparity-%d-chrome", os.Getpid())) {
+			left = append(left, filepath.Dir(l))
+		}
+	}
+	return left
 }

@@ -1,4 +1,4 @@
-package browser
+package webllm
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"llmparity/assets/page"
+	"llmparity/browser"
 	"llmparity/internal/record"
 )
 
@@ -38,9 +40,8 @@ globalThis.first = new Promise((resolve, reject) => {
 // beside it.
 func BenchmarkStart(b *testing.B) {
 	const pairs, atMost = 20, 1.1
-	c, _ := tinyModel(b)
-	plain := bareServer(b, c)
-	program := filepath.Join(shortDir(b), "llmparity")
+	plain := bareServer(b)
+	program := filepath.Join(b.TempDir(), "llmparity")
 	if text, err := exec.Command("go", "build", "-o", program, "llmparity/cmd/llmparity").CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, text)
 	}
@@ -49,7 +50,7 @@ func BenchmarkStart(b *testing.B) {
 		var ratios, withBaseline, whole, theirs []float64
 		all := map[string][]float64{}
 		for i := range pairs {
-			var o parts
+			var o took
 			var t time.Duration
 			if i%2 == 0 {
 				o, t = startOurs(b, program), startBare(b, plain.URL)
@@ -79,17 +80,17 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// parts are how long it took from a process's start to WebLLM's first progress event: until the launch began, until the
+// took is how long it took from a process's start to WebLLM's first progress event: until the launch began, until the
 // page was open and looked at, until a baseline was taken, and from asking for the model on.
-type parts struct{ prepare, open, baseline, load time.Duration }
+type took struct{ prepare, open, baseline, load time.Duration }
 
-func (s parts) sum() time.Duration { return s.prepare + s.open + s.baseline + s.load }
+func (s took) sum() time.Duration { return s.prepare + s.open + s.baseline + s.load }
 
 // startOurs runs the program to its end; the load's stage that WebLLM's first progress event begins tells when that
 // was.
-func startOurs(b *testing.B, program string) parts {
+func startOurs(b *testing.B, program string) took {
 	b.Helper()
-	dir := shortDir(b)
+	dir := b.TempDir()
 	begin := time.Now()
 	text, err := exec.Command(program, "run", "--engines", Name, "--repetitions", "1", "--max-tokens", "1", "--quiet",
 		"--out", dir).CombinedOutput()
@@ -102,7 +103,7 @@ func startOurs(b *testing.B, program string) parts {
 	}
 	first := r.Attempts[0]
 	at := func(ns int64) time.Duration { return r.Meta.Started.Add(time.Duration(ns)).Sub(begin) }
-	s := parts{prepare: at(first.BeginNS)}
+	s := took{prepare: at(first.BeginNS)}
 	for _, p := range first.Phases {
 		if p.Name == record.Baseline {
 			s.open, s.baseline = time.Duration(p.BeginNS-first.BeginNS), time.Duration(p.EndNS-p.BeginNS)
@@ -124,8 +125,13 @@ const bareAddress = "LLMPARITY_BARE_ADDRESS"
 // startBare runs the bare script as a process of its own.
 func startBare(b *testing.B, address string) time.Duration {
 	b.Helper()
+	short, err := os.MkdirTemp("", "") // a browser's socket has to fit below it
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer os.RemoveAll(short)
 	script := exec.Command(os.Args[0])
-	script.Env = append(os.Environ(), bareAddress+"="+address, "TMPDIR="+shortDir(b))
+	script.Env = append(os.Environ(), bareAddress+"="+address, "TMPDIR="+short)
 	script.Stderr = os.Stderr
 	begin := time.Now()
 	text, err := script.Output()
@@ -141,7 +147,7 @@ func startBare(b *testing.B, address string) time.Duration {
 
 // bareScript is one as anybody would write it: it prints when WebLLM's first progress event was.
 func bareScript(address string) error {
-	path, err := FindChrome("")
+	path, err := browser.FindChrome("")
 	if err != nil {
 		return err
 	}
@@ -162,9 +168,10 @@ func bareScript(address string) error {
 	return nil
 }
 
-func bareServer(b *testing.B, c Config) *httptest.Server {
+func bareServer(b *testing.B) *httptest.Server {
 	b.Helper()
-	code, err := c.Bundle.read()
+	tinyModel(b)
+	code, err := page.Bundle()
 	if err != nil {
 		b.Fatal(err)
 	}

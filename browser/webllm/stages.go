@@ -1,8 +1,9 @@
-package browser
+package webllm
 
 import (
 	"time"
 
+	"llmparity/browser"
 	"llmparity/internal/record"
 )
 
@@ -19,17 +20,18 @@ type answer struct {
 
 // generation collects the tokens of a request.
 type generation struct {
-	clock       pageClock
+	at          func(float64) time.Time // which the page clock's number is
 	token       func(record.Token)
 	sent        time.Time // on our clock, just before the page was asked
 	count       int
 	first, last time.Time
 }
 
-// hand passes tokens on: id and page time, in turn.
-func (g *generation) hand(tokens []float64) {
+// take passes tokens on.
+func (g *generation) take(told browser.Told) {
+	tokens := told.Tokens
 	for i := 0; i+1 < len(tokens); i += 2 {
-		t := record.Token{Index: g.count, ID: int(tokens[i]), At: g.clock.at(tokens[i+1])}
+		t := record.Token{Index: g.count, ID: int(tokens[i]), At: g.at(tokens[i+1])}
 		if g.count == 0 {
 			g.first = t.At
 		}
@@ -45,7 +47,7 @@ func (g *generation) usage(a answer) record.Usage {
 		Sent: g.sent}
 	how := "our clock: request handed to the page; page clock: first token sampled"
 	if a.Sent != 0 {
-		u.Sent = g.clock.at(a.Sent)
+		u.Sent = g.at(a.Sent)
 		how = "page clock: request handed to WebLLM, first token sampled"
 	}
 	if g.count > 0 {
@@ -79,7 +81,7 @@ var stageNames = []struct{ name, how string }{
 }
 
 // stages turns the page's marks into spans.
-func stages(marks map[string]float64, clock pageClock) []record.Span {
+func stages(marks map[string]float64, at func(float64) time.Time) []record.Span {
 	var spans []record.Span
 	for _, s := range stageNames {
 		begin, ok := marks[s.name]
@@ -87,10 +89,9 @@ func stages(marks map[string]float64, clock pageClock) []record.Span {
 			continue
 		}
 		if n := len(spans); n > 0 {
-			spans[n-1].End = clock.at(begin)
+			spans[n-1].End = at(begin)
 		}
-		spans = append(spans, record.Span{Name: s.name, Begin: clock.at(begin), End: clock.at(marks["end"]),
-			How: s.how})
+		spans = append(spans, record.Span{Name: s.name, Begin: at(begin), End: at(marks["end"]), How: s.how})
 	}
 	return spans
 }

@@ -1,9 +1,8 @@
 //go:build slow
 
-package browser
+package webllm
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -29,23 +28,23 @@ const (
 // if a sampled load may have less than 95% of its speed, or if sampling takes more than 2% of a core. Both sides serve
 // the weights to the page, so the difference between their CPU times is what sampling takes.
 func BenchmarkLoad(b *testing.B) {
-	c, m := smolLM2(b)
+	p, m := smolLM2(b)
 	w, err := record.Create(b.TempDir(), record.Meta{Name: "load", Started: time.Now()}, record.Environment{}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	loadOnce(b, c, m, &enginetest.Probe{}) // warms the disk cache
+	loadOnce(b, p, m, &enginetest.Probe{}) // warms the disk cache
 	var speeds, shares []float64
 	for n := range mostPairs {
 		var with, without loading
 		for i := range 2 {
 			if i == n%2 {
-				without = loadOnce(b, c, m, &enginetest.Probe{})
+				without = loadOnce(b, p, m, &enginetest.Probe{})
 				continue
 			}
 			rec := w.Begin(record.Cell{ID: 1}, record.Beginning{Repetition: n + 1})
 			sampler := sample.New(b.Context(), rec)
-			with = loadOnce(b, c, m, &samplingProbe{sampler: sampler})
+			with = loadOnce(b, p, m, &samplingProbe{sampler: sampler})
 			rec.End(record.OK, "", nil, sampler.Stop())
 		}
 		speeds = append(speeds, without.took.Seconds()/with.took.Seconds())
@@ -73,7 +72,7 @@ func BenchmarkLoad(b *testing.B) {
 }
 
 // smolLM2 is SmolLM2-135M-Instruct with float32 weights, packaged.
-func smolLM2(b *testing.B) (Config, engine.Model) {
+func smolLM2(b *testing.B) (Package, engine.Model) {
 	b.Helper()
 	paths, err := filepath.Glob(filepath.Join(cache.Dir(os.Getenv), "models", "smollm2", "*.gguf"))
 	if err != nil || len(paths) != 1 {
@@ -83,8 +82,7 @@ func smolLM2(b *testing.B) (Config, engine.Model) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	given := func(context.Context, engine.Model, Target, func(string)) (Package, error) { return p, nil }
-	return Config{Package: given}, engine.Model{Path: paths[0], Model: record.Model{Name: "smollm2", Context: window}}
+	return p, engine.Model{Path: paths[0], Model: record.Model{Name: "smollm2", Context: window}}
 }
 
 // samplingProbe is a probe whose sources are read as those of a run are.
@@ -98,13 +96,14 @@ func (s *samplingProbe) Attach(src sample.Source) func() { return s.sampler.Atta
 // loading is what a load took, and the CPU time of this program meanwhile.
 type loading struct{ took, cpu time.Duration }
 
-func loadOnce(b *testing.B, c Config, m engine.Model, p engine.Probe) loading {
+func loadOnce(b *testing.B, p Package, m engine.Model, probe engine.Probe) loading {
 	b.Helper()
-	w := New(c)
-	if err := w.Prepare(b.Context(), m, func(string) {}); err != nil {
+	w := New(Config{}, engine.Settings{})
+	w.pack = packaged(p)
+	if err := w.Prepare(b.Context(), m, quiet); err != nil {
 		b.Fatal(err)
 	}
-	session, err := w.Open(b.Context(), p)
+	session, err := w.Open(b.Context(), probe)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,15 +1,14 @@
-package browser
+package webllm
 
 import (
 	"context"
 	"fmt"
 	"slices"
 
+	"llmparity/browser"
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 )
-
-var _ engine.Scorer = (*session)(nil)
 
 // Score has the page force a text on WebLLM. It reads raw logits through a LogitProcessor, which is there for that long
 // alone.
@@ -22,15 +21,16 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 		return err
 	}
 	defer free()
-	if err := s.settle(ctx); err != nil {
+	if err := s.Settle(ctx); err != nil {
 		return err
 	}
 	if err := f.Fit(s.context); err != nil {
 		return err
 	}
-	defer s.tab.guard()()
+	defer s.Guard()()
 	g := &scoring{forced: f.IDs, each: each}
-	answer, err := s.score(ctx, f, g)
+	answer, err := browser.Long[scoreAnswer](ctx, s.Page, "llmparity.interrupt()", "llmparity.score",
+		map[string]any{"prompt": f.Prompt, "forced": f.IDs, "top": f.Top}, g.take)
 	switch {
 	case err != nil:
 		return fmt.Errorf("scoring with WebLLM: %w", err)
@@ -50,15 +50,6 @@ type scoreAnswer struct {
 	PromptIDs []int `json:"promptIDs"`
 }
 
-func (s *session) score(ctx context.Context, f engine.Forced, g *scoring) (scoreAnswer, error) {
-	return whileReporting(s, func() (scoreAnswer, error) {
-		return background(ctx, s, "llmparity.interrupt()", func(ctx context.Context) (scoreAnswer, error) {
-			return callWith[scoreAnswer](ctx, s.tab, "llmparity.score",
-				map[string]any{"prompt": f.Prompt, "forced": f.IDs, "top": f.Top})
-		})
-	}, func() { g.hand(s.tab.takeScores()) })
-}
-
 // scoring collects the scores of a text.
 type scoring struct {
 	forced []int
@@ -67,9 +58,9 @@ type scoring struct {
 	err    error // the first
 }
 
-// hand passes scores on. Each is the forced token's log-probability, then ids and log-probabilities in turn.
-func (g *scoring) hand(scores [][]float64) {
-	for _, numbers := range scores {
+// take passes scores on. Each is the forced token's log-probability, then ids and log-probabilities in turn.
+func (g *scoring) take(told browser.Told) {
+	for _, numbers := range told.Scores {
 		if g.err != nil {
 			return
 		}

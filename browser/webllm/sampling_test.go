@@ -1,4 +1,4 @@
-package browser
+package webllm
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"slices"
 	"testing"
 
+	"llmparity/browser"
 	"llmparity/internal/cache"
 	"llmparity/internal/modellib"
 )
@@ -57,7 +58,7 @@ var topPs = []float32{0.1, 0.5, 0.9, 0.95, 0.999, 1}
 // TestSampling asks the functions themselves, in the browser, for what a reference in float64 says of the same logits.
 func TestSampling(t *testing.T) {
 	s := loaded(t) // beside the model's own library, on its device
-	if _, err := call[bool](watched(t), s.tab, samplingPage); err != nil {
+	if _, err := browser.Call[bool](watched(t), s.Page, samplingPage); err != nil {
 		t.Fatal(err)
 	}
 	software := modellib.Variant{Kernels: "software", Sort: "partial"}
@@ -93,11 +94,11 @@ func testSampling(t *testing.T, s *session, vocab int, v modellib.Variant, cases
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, err := s.tab.server.offer(Package{Dir: files.pack.Dir, Library: Library{Path: lib.Path}})
+	offer, err := s.site.offer(Package{Dir: files.pack.Dir, Library: Library{Path: lib.Path}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := callWith[bool](watched(t), s.tab, "sampling.load", base+"/library.wasm"); err != nil {
+	if _, err := browser.CallWith[bool](watched(t), s.Page, "sampling.load", s.Base()+offer+"/library.wasm"); err != nil {
 		t.Fatal(err)
 	}
 	checkEdits(t, s, vocab)
@@ -115,7 +116,7 @@ func testSampling(t *testing.T, s *session, vocab int, v modellib.Variant, cases
 		for i := range logits {
 			logits[i] = float32(c.logit(r, i, vocab))
 		}
-		answer, err := callWith[sampled](watched(t), s.tab, "sampling.run", map[string]any{
+		answer, err := browser.CallWith[sampled](watched(t), s.Page, "sampling.run", map[string]any{
 			"logits": encode(t, logits), "temperature": c.temperature, "topPs": topPs, "uniforms": uniforms})
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
@@ -142,7 +143,7 @@ func checkEdits(t *testing.T, s *session, vocab int) {
 	for i := range bits {
 		bits[i] = int32(r.Uint32())
 	}
-	got, err := callWith[[]float32](watched(t), s.tab, "sampling.edit",
+	got, err := browser.CallWith[[]float32](watched(t), s.Page, "sampling.edit",
 		map[string]any{"logits": logits, "tokens": tokens, "bias": bias,
 			"seen": seen, "penalties": []float32{presence, frequency, repetition}, "bits": bits})
 	if err != nil {

@@ -1,4 +1,4 @@
-package browser
+package webllm
 
 import (
 	"fmt"

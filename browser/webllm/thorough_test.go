@@ -1,6 +1,6 @@
 //go:build !slow
 
-package browser
+package webllm
 
 // thorough asks for what is covered by something quicker too.
 const thorough = false

@@ -1,5 +1,5 @@
 //go:build slow
 
-package browser
+package webllm
 
 const thorough = true

@@ -1,18 +1,16 @@
-package browser
+package webllm
 
 import (
-	"io/fs"
+	"io"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/prometheus/procfs"
 
-	"llmparity/assets/page"
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/record"
@@ -84,8 +82,8 @@ func (s spent) sum() (sum time.Duration) {
 
 // perturbation compares a page with the ledger, and with samplers where it is told so, with one without either.
 func perturbation(b *testing.B, pairs int, samplers bool) interval {
-	c, m := tinyModel(b)
-	on, off := opened(b, c, page.Files()), opened(b, c, without(b, "ledger.js", noLedger))
+	m := tinyModel(b)
+	on, off := opened(b, ""), opened(b, noLedger)
 	w, err := record.Create(b.TempDir(), record.Meta{Name: "perturbation", Started: time.Now()}, record.Environment{},
 		nil)
 	if err != nil {
@@ -149,8 +147,8 @@ func perturbation(b *testing.B, pairs int, samplers bool) interval {
 // BenchmarkReads tells what one reading of each source takes: until it is there, and of the browser's and this
 // program's CPU time.
 func BenchmarkReads(b *testing.B) {
-	c, m := tinyModel(b)
-	o := opened(b, c, page.Files())
+	m := tinyModel(b)
+	o := opened(b, "")
 	if err := o.session.Load(b.Context(), m); err != nil {
 		b.Fatal(err)
 	}
@@ -186,55 +184,28 @@ type open struct {
 	probe   *enginetest.Probe
 }
 
-// opened is a session whose page is served from files.
-func opened(b *testing.B, c Config, files fs.FS) *open {
+// opened is a session whose page has another ledger, where one is given.
+func opened(b *testing.B, ledger string) *open {
 	b.Helper()
-	code, err := c.Bundle.read()
-	if err != nil {
-		b.Fatal(err)
-	}
-	server, err := serve(files, code)
-	if err != nil {
-		b.Fatal(err)
-	}
-	path, err := FindChrome(c.Chrome)
-	if err != nil {
-		b.Fatal(err)
-	}
 	probe := &enginetest.Probe{}
-	p, err := openTab(b.Context(), path, c, server, probe)
+	s, err := packed(b, Config{}).open(b.Context(), probe,
+		answering(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if ledger == "" || r.URL.Path != "/ledger.js" {
+				next.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "text/javascript")
+			_, _ = io.WriteString(w, ledger) // fails if the browser has gone
+		}))
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := &session{webllm: New(c), tab: p, probe: probe, path: path}
 	b.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			b.Error(err)
 		}
 	})
-	if err := s.introduce(b.Context()); err != nil {
-		b.Fatal(err)
-	}
 	return &open{s, probe}
-}
-
-// without is the page's files with one of them replaced.
-func without(b *testing.B, name, text string) fs.FS {
-	b.Helper()
-	files := fstest.MapFS{}
-	names, err := fs.Glob(page.Files(), "*.*")
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, other := range names {
-		data, err := fs.ReadFile(page.Files(), other)
-		if err != nil {
-			b.Fatal(err)
-		}
-		files[other] = &fstest.MapFile{Data: data}
-	}
-	files[name] = &fstest.MapFile{Data: []byte(text)}
-	return files
 }
 
 // decode is one generation, with the CPU time that the browser and this program took for it.
@@ -263,7 +234,12 @@ func (o *open) decode(b *testing.B) generations {
 func (o *open) cpu(b *testing.B) spent {
 	b.Helper()
 	all := spent{}
-	for _, pid := range append(child.Group(o.session.tab.chrome.pid), os.Getpid()) {
+	roles, err := o.session.Roles(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	roles[os.Getpid()] = "llmparity"
+	for pid, role := range roles {
 		p, err := procfs.NewProc(pid)
 		if err != nil {
 			b.Fatal(err)
@@ -272,13 +248,7 @@ func (o *open) cpu(b *testing.B) spent {
 		if err != nil {
 			b.Fatal(err)
 		}
-		role := typeOf(pid)
-		switch pid {
-		case os.Getpid():
-			role = "llmparity"
-		case o.session.tab.chrome.pid:
-			role = "browser"
-		case int(o.session.tab.processes.renderer.Load()):
+		if role == "renderer" {
 			role = "page"
 		}
 		all[role] += time.Duration(stat.CPUTime() * float64(time.Second))

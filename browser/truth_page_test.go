@@ -35,31 +35,30 @@ func FindTruth(ctx context.Context, c Config, size int64, repeats int) (_ truth.
 		return truth.Part{}, err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	device, err := p.tab.device(ctx, c.Adapter)
+	device, err := p.page.Device(ctx)
 	if err != nil {
 		return truth.Part{}, err
 	}
-	if _, err := call[any](ctx, p.tab, "llmparity.prepare()"); err != nil {
+	if _, err := Call[any](ctx, p.page, "llmparity.prepare()"); err != nil {
 		return truth.Part{}, fmt.Errorf("preparing the page: %w", err)
 	}
 	platform := truth.Platform{OS: runtime.GOOS, Software: device.Class == record.SoftwareAdapter}
-	if p.tab.chrome.pid == 0 {
+	if p.page.chrome.pid == 0 {
 		platform.OS = "" // not on this machine
 	}
 	m, err := truth.Measure(ctx, truth.InBrowser(), p, platform, size, repeats)
-	return truth.Part{Matrix: m, Warnings: append(p.reported(), c.Adapter.unmet(device)...), Facts: []truth.Fact{
-		{Name: "browser", Value: p.tab.chrome.version.Product},
-		{Name: "window", Value: p.tab.chrome.policy["window"]},
+	return truth.Part{Matrix: m, Warnings: append(p.reported(), p.page.Unmet(device)...), Facts: []truth.Fact{
+		{Name: "browser", Value: p.page.chrome.version.Product},
+		{Name: "window", Value: p.page.chrome.policy["window"]},
 		{Name: "WebGPU adapter", Value: fmt.Sprintf("%s (%s)", device.Name, device.Class)},
 	}}, err
 }
 
 // plain is a page with the ledger and without WebLLM, in a browser of its own, whose sources are attached.
 type plain struct {
-	tab    *tab
-	server *server
-	gpus   *gpu.Monitor
-	cards  []sample.Source // its devices
+	page  *Page
+	gpus  *gpu.Monitor
+	cards []sample.Source // its devices
 
 	mu       sync.Mutex
 	sources  []sample.Source
@@ -71,10 +70,6 @@ var _ truth.Subject = (*plain)(nil)
 
 // openPlain opens the page that takes memory.
 func openPlain(ctx context.Context, c Config) (_ *plain, err error) {
-	path, err := c.find()
-	if err != nil {
-		return nil, err
-	}
 	p := &plain{gpus: gpu.Open(ctx, gpu.Options{})}
 	for _, s := range p.gpus.Sources() {
 		if s.Describe().Method != gpu.RAPL {
@@ -86,18 +81,16 @@ func openPlain(ctx context.Context, c Config) (_ *plain, err error) {
 			err = errors.Join(err, p.close())
 		}
 	}()
-	if p.server, err = serve(page.Files(), nil); err != nil {
+	c.Thread = PageThread
+	site := Site{Handler: Files(page.Files()), Page: page.Truth}
+	if p.page, err = Open(ctx, c, site, p); err != nil {
 		return nil, err
 	}
-	c.page, c.Thread = page.Truth, PageThread
-	if p.tab, err = openTab(ctx, path, c, p.server, p); err != nil {
+	p.page.clock = pageClock{anchor: time.Now()}
+	if err := p.page.Attach(ctx, p); err != nil {
 		return nil, err
 	}
-	p.tab.clock = pageClock{anchor: time.Now()}
-	if err := p.tab.attach(ctx, p); err != nil {
-		return nil, err
-	}
-	return p, p.tab.attachPage(ctx, p)
+	return p, p.page.attachInside(ctx, p)
 }
 
 // close ends the browser.
@@ -106,15 +99,10 @@ func (p *plain) close() error {
 		return nil
 	}
 	defer p.gpus.Close()
-	var err error
-	if p.tab != nil {
-		p.tab.processes.detach()
-		err = p.tab.chrome.close()
+	if p.page == nil {
+		return nil
 	}
-	if p.server != nil {
-		err = errors.Join(err, p.server.close())
-	}
-	return err
+	return p.page.Close()
 }
 
 // Attach keeps a source until it is detached, and with a process's what GPUs' drivers tell of it.
@@ -163,20 +151,20 @@ func (*plain) Log(string) io.WriteCloser { return nil }
 
 // Take has the page take memory.
 func (p *plain) Take(ctx context.Context, kind string, bytes int64) error {
-	_, err := call[any](ctx, p.tab, fmt.Sprintf("llmparity.take(%q, %d)", kind, bytes))
+	_, err := Call[any](ctx, p.page, fmt.Sprintf("llmparity.take(%q, %d)", kind, bytes))
 	return err
 }
 
 // GiveBack has the page free what it took.
 func (p *plain) GiveBack(ctx context.Context) error {
-	_, err := call[any](ctx, p.tab, "llmparity.giveBack()")
+	_, err := Call[any](ctx, p.page, "llmparity.giveBack()")
 	return err
 }
 
 // Others lists the processes on this machine that run the browser's program: its own code is in files, whose pages are
 // private or shared by whether another browser runs.
 func (p *plain) Others() []int {
-	program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.tab.chrome.pid))
+	program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.page.chrome.pid))
 	if err != nil {
 		return nil // of another machine, or where there is no /proc
 	}
@@ -198,7 +186,7 @@ const pageRest = 70 * time.Millisecond
 // Rest reads every source when the processes have come to rest: what is inside the page comes last, as measuring the
 // user agent's memory collects garbage too.
 func (p *plain) Rest(ctx context.Context) (truth.Reading, error) {
-	if err := p.tab.attach(ctx, p); err != nil { // who has come since
+	if err := p.page.Attach(ctx, p); err != nil { // who has come since
 		return nil, err
 	}
 	reading, err := truth.Rest(ctx, pageRest, func() error { return p.collect(ctx) },
@@ -215,7 +203,7 @@ func (p *plain) Rest(ctx context.Context) (truth.Reading, error) {
 // the next.
 func (p *plain) collect(ctx context.Context) error {
 	for range 2 {
-		if err := p.tab.collect(ctx); err != nil {
+		if err := p.page.collect(ctx); err != nil {
 			return err
 		}
 		for _, s := range p.Attached() {
@@ -230,7 +218,7 @@ func (p *plain) collect(ctx context.Context) error {
 			}
 			cancel()
 			if err != nil {
-				return fmt.Errorf("collecting the worker's garbage: %w", p.tab.errorOf(ctx, err))
+				return fmt.Errorf("collecting the worker's garbage: %w", p.page.errorOf(ctx, err))
 			}
 		}
 	}
@@ -247,7 +235,7 @@ func (p *plain) read(ctx context.Context, some []sample.Source, wanted func(reco
 		}
 		r := record.NewSample()
 		err := s.Read(ctx, &r)
-		if errors.Is(err, sample.ErrGone) && p.tab.lost() == nil {
+		if errors.Is(err, sample.ErrGone) && p.page.lost() == nil {
 			continue
 		}
 		if err != nil {
@@ -284,7 +272,7 @@ func (p *plain) processes(ctx context.Context) (truth.Reading, error) {
 // inside reads what the page and its worker say of themselves.
 func (p *plain) inside(ctx context.Context) (truth.Reading, error) {
 	reading := truth.Reading{}
-	used, err := call[float64](ctx, p.tab, "performance.memory?.usedJSHeapSize ?? -1")
+	used, err := Call[float64](ctx, p.page, "performance.memory?.usedJSHeapSize ?? -1")
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,10 @@
-package browser
+package webllm
 
 import (
 	"context"
 	"crypto/md5"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -35,10 +36,18 @@ func (w *WebLLM) intact(ctx context.Context, p Package) error {
 	var list struct {
 		Records []shard `json:"records"`
 	}
-	if err := readPackageFile(p.Dir, "tensor-cache.json", &list); err != nil {
-		if other := readPackageFile(p.Dir, otherName("tensor-cache.json"), &list); other != nil {
-			return engine.Fail(record.Download, "%w", err)
+	const name = "tensor-cache.json"
+	text, err := os.ReadFile(filepath.Join(p.Dir, name))
+	if err != nil {
+		if older, missing := os.ReadFile(filepath.Join(p.Dir, otherName(name))); missing == nil {
+			text, err = older, nil
 		}
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	if err != nil {
+		return engine.Fail(record.Download, "reading the model package: %s: %w", name, err)
 	}
 	for _, s := range list.Records {
 		if err := ctx.Err(); err != nil {

@@ -1,13 +1,13 @@
-package browser
+package webllm
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
+	"sync/atomic"
 
+	"llmparity/browser"
+	"llmparity/internal/mlc"
 	"llmparity/internal/record"
 )
 
@@ -15,97 +15,55 @@ import (
 type layout struct {
 	params  []int64 // bytes of each, as they are on the device
 	kvToken int64   // bytes of one token in one layer's KV cache
+	kvLayer int64   // the KV cache of one layer: all of it is had at the load
 	layers  int64
-	pages   int64 // of the KV cache, of pageTokens each
+
+	noCache atomic.Bool // a reading found the engine at work, and none of the KV cache's buffers
 }
 
-// pageTokens is how many tokens a page of TVM's KV cache holds, as WebLLM creates it.
-const pageTokens = 16
+var _ browser.Layout = (*layout)(nil)
 
 // layoutOf reads it from the package's own files, which WebLLM reads too.
 func layoutOf(p Package) (*layout, error) {
-	var config struct {
-		Model struct {
-			Layers  int64 `json:"num_hidden_layers"`
-			Heads   int64 `json:"num_attention_heads"`
-			KVHeads int64 `json:"num_key_value_heads"`
-			HeadDim int64 `json:"head_dim"`
-			Hidden  int64 `json:"hidden_size"`
-		} `json:"model_config"`
-		Window int64 `json:"sliding_window_size"`
-	}
-	if err := readPackageFile(p.Dir, "mlc-chat-config.json", &config); err != nil {
-		return nil, err
-	}
-	var cache struct {
-		Records []struct {
-			Records []struct {
-				Name  string  `json:"name"`
-				Shape []int64 `json:"shape"`
-				DType string  `json:"dtype"`
-			} `json:"records"`
-		} `json:"records"`
-	}
-	if err := readPackageFile(p.Dir, "tensor-cache.json", &cache); err != nil {
-		if other := readPackageFile(p.Dir, otherName("tensor-cache.json"), &cache); other != nil {
-			return nil, err
-		}
-	}
-	m := config.Model
-	l := &layout{layers: m.Layers, pages: (int64(p.Context)+pageTokens-1)/pageTokens + 1}
-	if window, ok := p.Overrides["sliding_window_size"].(int); ok {
-		config.Window = int64(window)
-	}
-	if config.Window > 0 {
-		l.pages += 2
-	}
-	if m.KVHeads == 0 {
-		m.KVHeads = m.Heads
-	}
-	if m.HeadDim == 0 && m.Heads > 0 {
-		m.HeadDim = m.Hidden / m.Heads
+	m, err := mlc.OpenPackage(p.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading the model package: %w", err)
 	}
 	width := int64(4)
 	if p.DType == F16 {
 		width = 2
 	}
-	l.kvToken = 2 * m.KVHeads * m.HeadDim * width
-	for _, shard := range cache.Records {
-		for _, r := range shard.Records {
-			n, ok := dtypeBytes[r.DType]
-			if !ok {
-				return nil, fmt.Errorf("tensor-cache.json: %s has numbers of type %q, whose size is not known", r.Name,
-					r.DType)
-			}
-			for _, d := range r.Shape {
-				n *= d
-			}
-			l.params = append(l.params, n)
+	l := &layout{layers: int64(m.Layers), kvToken: 2 * int64(m.KVHeads*m.HeadDim) * width}
+	l.kvLayer = mlc.KVReserved(l.kvToken, p.Context)
+	window := m.SlidingWindowSize
+	if w, ok := p.Overrides["sliding_window_size"].(int); ok {
+		window = w
+	}
+	if window > 0 { // two more pages
+		l.kvLayer += mlc.KVReserved(l.kvToken, 16)
+	}
+	for _, w := range m.Weights {
+		n, err := mlc.StoredBytes(w.DType, "", w.Shape)
+		if err != nil {
+			return nil, fmt.Errorf("reading the model package: %s: %w", w.Name, err)
 		}
+		l.params = append(l.params, n)
 	}
 	return l, nil
 }
 
-var dtypeBytes = map[string]int64{"float32": 4, "float16": 2, "bfloat16": 2, "uint32": 4, "int32": 4, "uint16": 2,
-	"int16": 2, "uint8": 1,
-	"int8": 1, "float8_e4m3fn": 1, "float8_e5m2": 1, "e4m3_float8": 1, "e5m2_float8": 1}
-
-func readPackageFile(dir, name string, into any) error {
-	text, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		return fmt.Errorf("reading the model package: %w", err)
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("reading the model package: %s: %w", name, err)
-	}
-	return nil
-}
-
-// kvLayer is the KV cache of one layer: all of it is had at the load.
-func (l *layout) kvLayer() int64 { return l.kvToken * pageTokens * l.pages }
-
 // kvUsed is the part of the KV cache that tokens lie in.
 func (l *layout) kvUsed(tokens int64) int64 { return l.layers * l.kvToken * tokens }
+
+// Parts are the figures of a reading of the ledger.
+func (l *layout) Parts(groups []browser.LedgerGroup, held int64) []record.Value {
+	a := l.attribute(groups, held)
+	l.noCache.Store(a.KVReserved == record.Absent)
+	return a.values()
+}
+
+// Used is what so many tokens take in the KV cache, unless that is among what can't be told apart.
+func (l *layout) Used(held int64) (int64, bool) { return l.kvUsed(held), !l.noCache.Load() }
 
 // attribution parts the ledger's live bytes: Weights, KVReserved, where it is not absent, Workspaces and Unattributed
 // add up to them.
@@ -121,7 +79,7 @@ type attribution struct {
 	KVLayers     int
 }
 
-// Stages of the load (generation.go) in which things are made; behind them come "end" and all that follows.
+// Stages of the load (stages.go) in which things are made; behind them come "end" and all that follows.
 const (
 	downloadStage = "download" // where WebLLM does not say that it has everything
 	uploadStage   = "upload"
@@ -137,7 +95,7 @@ const bufferAlign = 16
 // was made while the weights were uploaded, of a parameter's size, is that parameter's; one made after them, of the
 // size of a layer's KV cache, is that, as often as there are layers; every other one made from then on is a workspace.
 // What else there is is not attributed.
-func (l *layout) attribute(groups []ledgerGroup, held int64) attribution {
+func (l *layout) attribute(groups []browser.LedgerGroup, held int64) attribution {
 	a := attribution{KVUsed: record.Absent}
 	wanted := map[int64]int64{}
 	for _, n := range l.params {
@@ -162,7 +120,7 @@ func (l *layout) attribute(groups []ledgerGroup, held int64) attribution {
 			}
 			a.Unattributed += left * g.Bytes
 		case pipelineStage, shadersStage, loadedStage:
-			if g.Bytes == l.kvLayer() {
+			if g.Bytes == l.kvLayer {
 				take := min(left, layers)
 				layers -= take
 				left -= take
@@ -207,14 +165,5 @@ func (a attribution) values() []record.Value {
 	if a.KVUsed != record.Absent {
 		all["kv_used_bytes"] = a.KVUsed
 	}
-	return values(all)
-}
-
-// values come in the order of their names.
-func values(all map[string]int64) []record.Value {
-	var out []record.Value
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		out = append(out, record.Value{Name: name, Value: float64(all[name])})
-	}
-	return out
+	return browser.Values(all)
 }

@@ -1,0 +1,110 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// grace is how long a cancelled call waits for the page to stop. A step of a large model on a slow adapter takes
+// longer: the page then goes on alone, and the next call waits for it.
+const grace = 2 * time.Second
+
+// Call evaluates an expression where the engine runs and waits for its promise.
+func Call[T any](ctx context.Context, p *Page, expression string) (T, error) {
+	return callIn[T](ctx, p, p.isolate.ctx, expression)
+}
+
+func callIn[T any](ctx context.Context, p *Page, target context.Context, expression string) (T, error) {
+	both, cancel := joined(target, ctx)
+	defer cancel()
+	v, err := chromedp.Run(both, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		return v, p.errorOf(ctx, err)
+	}
+	return v, nil
+}
+
+// CallWith calls a function of the engine's script with one argument.
+func CallWith[T any](ctx context.Context, p *Page, function string, argument any) (T, error) {
+	text, err := json.Marshal(argument)
+	if err != nil {
+		var none T
+		return none, fmt.Errorf("encoding the argument of %s: %w", function, err)
+	}
+	return Call[T](ctx, p, fmt.Sprintf("%s(%s)", function, text))
+}
+
+// Long is CallWith for what may take long. take gets what the page tells meanwhile, the last of it before Long returns.
+// When ctx ends, the page is told to stop by the expression stop, and the call is waited for a little; if the page is
+// not done by then, the call goes on by itself, and Settle waits for it.
+func Long[T any](ctx context.Context, p *Page, stop, function string, argument any, take func(Told)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done, pending := make(chan result, 1), make(chan struct{})
+	go func() {
+		defer close(pending)
+		v, err := CallWith[T](p.chrome.ctx, p, function, argument)
+		done <- result{v, err}
+	}()
+	for ctx.Err() == nil {
+		select {
+		case <-p.news:
+			take(p.take())
+		case r := <-done:
+			take(p.take())
+			return r.value, r.err
+		case <-ctx.Done():
+		}
+	}
+	p.pending = pending
+	limit, cancel := context.WithTimeout(p.chrome.ctx, grace)
+	defer cancel()
+	var r result
+	if _, err := Call[any](limit, p, stop); err == nil {
+		select {
+		case r = <-done:
+		case <-limit.Done():
+		}
+	}
+	take(p.take())
+	if lost := p.lost(); lost != nil {
+		return r.value, lost
+	}
+	return r.value, ctx.Err()
+}
+
+// Settle waits for a call that was given up, and refuses when the page is gone. What belongs to an earlier call is
+// forgotten.
+func (p *Page) Settle(ctx context.Context) error {
+	if p.pending != nil {
+		select {
+		case <-p.pending:
+			p.pending = nil
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the page to end what was cancelled: %w", ctx.Err())
+		}
+	}
+	p.mu.Lock()
+	p.abort, p.told = "", Told{}
+	p.mu.Unlock()
+	return p.lost()
+}
+
+// within is a context for calls to the page that ends with ctx, and at once when the page is lost: a call to a crashed
+// page is never answered.
+func (p *Page) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return joined(p.chrome.ctx, ctx)
+}
+
+// joined is a context for calls to target's target that ends with ctx too.
+func joined(target, ctx context.Context) (context.Context, context.CancelFunc) {
+	both, cancel := context.WithCancel(target)
+	stop := context.AfterFunc(ctx, cancel)
+	return both, func() { stop(); cancel() }
+}

@@ -1,0 +1,365 @@
+// Package browser starts Chrome, or attaches to one that runs, opens an engine's page in it, and lets both be measured:
+// it finds out which process is which, reads memory from outside and inside, keeps a ledger of WebGPU, compares the
+// page's clock with ours, and tells how a page or a GPU was lost. It also draws reports' pictures, in a Sheet.
+//
+// It knows no engine: each that runs in a browser has a package below, which serves a Site and calls its script. The
+// page is as assets/page has it: llmparityPage.started is a promise, llmparity.now, adapter and held are where the
+// engine runs, ledger.js is imported before all that uses WebGPU, and what comes while a call goes on, such as tokens,
+// is told by the binding llmparityEvent.
+//
+// What it can't do: it drives Chrome and its relatives alone, by the DevTools protocol; what a GPU's driver makes of
+// what WebGPU was asked for it does not see; and off Linux it knows a browser's processes only as far as the browser
+// names them. A browser is started afresh for every launch, with an empty profile: a load always fetches.
+package browser
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/css"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/inspector"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// Config says how a browser comes to run, and where in its page the engine does.
+type Config struct {
+	Chrome  string  // path or name; empty: see FindChrome
+	Launch  Launch  // how the browser comes to run
+	Adapter Adapter // empty: Auto
+	Thread  Thread  // PageThread (or empty), WorkerThread
+	// Watchdog is how long the event loop of the engine's thread may stand still; 0: engine.Watchdog. Whoever waits for
+	// the GPU does not block it; what does block it is short: a large tokenizer takes some seconds on a slow machine.
+	Watchdog time.Duration
+	limits   limits // of the stages of a browser's start
+}
+
+// Site is what an engine has a browser show.
+type Site struct {
+	Handler http.Handler // of the files below the page's address, index.html at "/"; only the page can ask it
+	Page    string       // the page, below the address; empty: the root
+	Title   string       // the engine, for people
+	Imports string       // what the page's script imports, and
+	Do      string       // what to do where it can't
+}
+
+// binding is what an engine's script calls to tell us something while it is busy.
+const binding = "llmparityEvent"
+
+// Page is an engine's page in a browser: what it is asked, and what it tells.
+type Page struct {
+	config    Config
+	site      Site
+	path      string // of the browser
+	chrome    *chrome
+	id        target.ID
+	server    *server
+	clock     pageClock
+	processes processes
+	warn      func(record.Warning)
+	ledger    *ledger
+	isolate   isolate       // where the engine runs
+	watchdog  time.Duration // how long it may give no sign of life
+	pending   chan struct{} // closed when the page is done with a call that was given up; nil when there is none
+
+	mu    sync.Mutex
+	abort string        // what the wasm said last before it aborted
+	told  Told          // that nobody took yet
+	news  chan struct{} // holds one item when there is any
+
+	once     sync.Once
+	closeErr error
+}
+
+// Told is what the page tells while a call goes on.
+type Told struct {
+	Tokens []float64   `json:"tokens"` // id and page time, in turn
+	Scores [][]float64 `json:"scores"` // of a token each
+}
+
+// pageEvent is one thing that the page tells by itself.
+type pageEvent struct {
+	Told
+	Ledger []float64 `json:"ledger"`
+	Lost   *struct{ Reason, Message string }
+	GPU    *struct{ Kind, Message string }
+}
+
+// Open starts the browser, again where it does not come up, and opens the site's page in it.
+func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error) {
+	path, err := c.Find()
+	if err != nil {
+		return nil, err
+	}
+	server, err := serve(s.Handler)
+	if err != nil {
+		return nil, err
+	}
+	var p *Page
+	err = starts(ctx, to, func() error {
+		p, err = openOnce(ctx, path, c, s, server, to.Warn)
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, server.close())
+	}
+	return p, nil
+}
+
+func openOnce(ctx context.Context, path string, config Config, site Site, s *server, warn func(record.Warning)) (
+	*Page, error) {
+	p := &Page{config: config, site: site, path: path, server: s, warn: warn, news: make(chan struct{}, 1),
+		watchdog:  cmp.Or(config.Watchdog, engine.Watchdog),
+		processes: processes{attached: map[int][]func(){}, workers: map[target.ID]bool{}}}
+	p.ledger = &ledger{page: p}
+	p.isolate.thread = cmp.Or(config.Thread, PageThread)
+	ready := make(chan struct{}) // the listener must not run before p.chrome and p.id are set
+	c, err := launch(ctx, path, config, func(ev any) {
+		select {
+		case <-ready:
+			p.listen(ev)
+		default: // what happens on the blank page is of no interest
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.chrome, p.id = c, chromedp.FromContext(c.ctx).Target.TargetID
+	close(ready)
+	if c.hasCrashed() {
+		p.crashed("crashed", wordsCome)
+	}
+	for _, w := range c.warnings {
+		warn(w)
+	}
+	if err := p.begin(ctx, config.limits.orDefault().page); err != nil {
+		var failed *engine.NotStarted
+		if errors.As(err, &failed) {
+			return nil, c.failed(path, failed)
+		}
+		if closing := c.close(); closing != nil {
+			return nil, fmt.Errorf("%w (and closing the browser: %v)", err, closing)
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+// begin opens the page. A browser of ours that is lost meanwhile, or takes too long, has not started.
+func (p *Page) begin(ctx context.Context, limit time.Duration) error {
+	if p.chrome.attached {
+		return p.navigate(ctx)
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := p.navigate(limited)
+	switch lost := p.lost(); {
+	case err == nil || ctx.Err() != nil:
+		return err
+	case engine.ClassOf(lost) == record.Crash:
+		return &engine.NotStarted{What: "Chrome was lost before the page was ready: " + lost.Error(), Err: lost}
+	case limited.Err() != nil:
+		return &engine.NotStarted{What: fmt.Sprintf("Chrome's page was not ready within %g s", limit.Seconds()),
+			Words: p.chrome.telling(), Err: err}
+	}
+	return err
+}
+
+func (p *Page) navigate(ctx context.Context) error {
+	nctx, cancel := p.within(ctx)
+	defer cancel()
+	err := chromedp.Do(nctx,
+		quieten,
+		chromedp.Navigate(fmt.Sprintf("%s/%s?thread=%s", p.server.base, p.site.Page, p.isolate.thread)),
+	)
+	if err != nil {
+		return p.chrome.unreachable(fmt.Errorf("opening the page: %w", p.errorOf(ctx, err)), p.server.base)
+	}
+	// Which process renders the page is found out while the page compiles its engine.
+	found := make(chan error, 1)
+	go func() { found <- p.findRenderer(ctx) }()
+	_, err = callIn[bool](ctx, p, p.chrome.ctx, "llmparityPage.started.then(() => true)")
+	unfound := <-found
+	if err != nil {
+		var thrown *engine.Failure
+		if errors.As(err, &thrown) && (thrown.Class == record.Other || thrown.Class == record.Download) {
+			return fault.Wrap(fault.NoBundle, err, p.site.Do, "%s can't be started", p.site.Imports)
+		}
+		return fmt.Errorf("starting the page: %w", err)
+	}
+	if unfound != nil {
+		return unfound
+	}
+	return p.enter(ctx)
+}
+
+// quieten ends what chromedp subscribes to for clicking and reading, which costs the page: above all, with the network
+// domain on, the browser keeps the bodies of responses, and so a second copy of the weights.
+func quieten(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+	var none chromedp.Void
+	for _, c := range []cdp.Command[cdp.Empty, cdp.Empty]{network.Disable, css.Disable, dom.Disable} {
+		if _, err := cdp.Call(ctx, t, c, cdp.Empty{}); err != nil {
+			return none, err
+		}
+	}
+	return none, nil
+}
+
+func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		var none chromedp.Void
+		_, err := cdp.Call(ctx, t, c, params)
+		return none, err
+	}
+}
+
+// Base is the address of the site's files.
+func (p *Page) Base() string { return p.server.base }
+
+// Info is what is known of an engine that runs here by where it runs; its package adds the rest.
+func (p *Page) Info() *record.EngineInfo {
+	v := p.chrome.version
+	info := &record.EngineInfo{Path: p.path, Args: p.chrome.args,
+		Parts: map[string]string{"browser": v.Product, "user_agent": v.UserAgent, "javascript": v.JsVersion},
+		Policy: map[string]string{"thread": string(p.isolate.thread),
+			"garbage": "collected before the baseline and at the unload"}}
+	maps.Copy(info.Policy, p.chrome.policy)
+	if id := buildOf(p.chrome.pid); id != "" {
+		info.Parts["browser_build_id"] = id
+	}
+	return info
+}
+
+// Measure begins to measure: it compares the clocks, has garbage collected, and samples what there is.
+func (p *Page) Measure(ctx context.Context, probe engine.Probe) error {
+	p.clock = pageClock{anchor: time.Now()}
+	clock, err := p.measureClock(ctx, "start")
+	if err != nil {
+		return err
+	}
+	p.clock.offset = clock.OffsetNS
+	probe.Event(record.Event{At: time.Now(), Clock: &clock})
+	if err := p.collect(ctx); err != nil {
+		return err
+	}
+	if err := p.Attach(ctx, probe); err != nil {
+		return err
+	}
+	return p.attachInside(ctx, probe)
+}
+
+// Unloaded has garbage collected once the engine holds nothing any more, and compares the clocks again.
+func (p *Page) Unloaded(ctx context.Context, probe engine.Probe) error {
+	if err := p.collect(ctx); err != nil {
+		return err
+	}
+	clock, err := p.measureClock(ctx, "end")
+	if err != nil {
+		return err
+	}
+	probe.Event(record.Event{At: time.Now(), Clock: &clock})
+	if w, ok := p.clock.drifted(clock); ok {
+		probe.Warn(w)
+	}
+	return nil
+}
+
+// Close ends the browser, or lets go of it, and removes what it left.
+func (p *Page) Close() error {
+	p.once.Do(func() {
+		p.processes.detach()
+		p.closeErr = errors.Join(p.chrome.close(), p.server.close())
+	})
+	return p.closeErr
+}
+
+// listen sees the tab's events, on the goroutine that reads them: it must be quick. An event that comes before the
+// answer to a call is seen before the call returns.
+func (p *Page) listen(ev any) {
+	switch ev := ev.(type) {
+	case *runtime.EventBindingCalled:
+		if ev.Name == binding {
+			p.reported(ev.Payload)
+		}
+	case *runtime.EventExceptionThrown:
+		e := &chromedp.ExceptionError{ExceptionDetails: ev.ExceptionDetails}
+		p.warn(record.Warning{Code: "page-exception", Text: thrownError(e).Error()})
+	case *runtime.EventConsoleAPICalled:
+		p.said(ev)
+	case *page.EventFrameNavigated:
+		if ev.Frame.ParentID == "" {
+			p.processes.moved.Store(true)
+		}
+	case *target.EventTargetCrashed: // of any target of the browser's
+		if ev.TargetID == p.id {
+			p.crashed(ev.Status, 0)
+		}
+	case *inspector.EventTargetCrashed:
+		p.crashed("crashed", wordsCome)
+	}
+}
+
+// said keeps the console's last error that reads like one of TVM's ("ValueError: …"): the wasm says there why it
+// aborts, and throws a bare exit status.
+func (p *Page) said(ev *runtime.EventConsoleAPICalled) {
+	if ev.Type != runtime.ConsoleAPICalledTypeError || len(ev.Args) == 0 {
+		return
+	}
+	var text string
+	if json.Unmarshal(ev.Args[0].Value, &text) != nil || !tvmError.MatchString(text) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.abort = fault.OneLine(text)
+}
+
+func (p *Page) reported(payload string) {
+	var e pageEvent
+	if err := json.Unmarshal([]byte(payload), &e); err != nil {
+		p.chrome.lose(engine.Fail(record.Other, "the page told %.80q: %w", payload, err))
+		return
+	}
+	switch {
+	case e.Lost != nil:
+		p.chrome.lose(engine.Fail(record.DeviceLost, "the WebGPU device is lost (%s): %s", e.Lost.Reason,
+			fault.OneLine(e.Lost.Message)))
+	case e.GPU != nil:
+		p.chrome.lose(engine.Fail(classify(e.GPU.Kind), "WebGPU: %s: %s", e.GPU.Kind, fault.OneLine(e.GPU.Message)))
+	default:
+		p.ledger.reported(e.Ledger)
+		p.mu.Lock()
+		p.told.Tokens = append(p.told.Tokens, e.Tokens...)
+		p.told.Scores = append(p.told.Scores, e.Scores...)
+		p.mu.Unlock()
+		select {
+		case p.news <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// take gives what was told since the last time.
+func (p *Page) take() Told {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.told
+	p.told = Told{}
+	return t
+}

@@ -1,0 +1,283 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"llmparity/internal/child"
+	"llmparity/internal/child/childtest"
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+func TestProcessesAreMapped(t *testing.T) {
+	p, probe := blank(t)
+	roles, err := p.Roles(watched(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	count, group := map[string]int{}, child.Group(p.chrome.pid)
+	for pid, role := range roles {
+		count[role]++
+		if !slices.Contains(group, pid) {
+			t.Errorf("the %s, process %d, is not in the group that Close kills", role, pid)
+		}
+	}
+	for _, role := range []string{"browser", "renderer", "gpu-process"} {
+		if count[role] != 1 {
+			t.Errorf("%d processes are called %s: %v", count[role], role, roles)
+		}
+	}
+	if n := count["other-renderer"]; n != 0 {
+		t.Errorf("%d renderers beside the page's", n)
+	}
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(int(p.processes.renderer.Load())), "cmdline"))
+	if err != nil || !strings.Contains(string(line), "--type=renderer") {
+		t.Errorf("the page's process is %q (%v)", line, err)
+	}
+	seen := map[string]bool{}
+	for _, source := range probe.Attached() {
+		d := source.Describe()
+		key := strconv.Itoa(d.PID) + d.Method + d.Role
+		if seen[key] {
+			t.Errorf("the %s is read by %s twice", d.Role, d.Method)
+		}
+		seen[key] = true
+	}
+}
+
+// A page in a browser of its own: its clock, what it throws, calls that are given up, processes that come, and its end.
+func TestPage(t *testing.T) {
+	p, probe := fresh(t, Config{})
+	clockIsOurs(t, p, probe)
+	for _, what := range []string{"crossOriginIsolated", "performance.memory.usedJSHeapSize > 0"} {
+		if ok, err := Call[bool](watched(t), p, what); err != nil || !ok {
+			t.Errorf("%s: %v, %v", what, ok, err)
+		}
+	}
+	for expression, want := range map[string]string{
+		`Promise.reject(new TypeError("no\n such thing"))`: "in the page: TypeError: no such thing",
+		`Promise.reject("a bare string")`:                  "in the page: a bare string",
+	} {
+		if _, err := Call[any](watched(t), p, expression); err == nil || err.Error() != want {
+			t.Errorf("%s: error %q, want %q", expression, err, want)
+		}
+	}
+	full := `Promise.reject(new RangeError("Array buffer allocation failed"))`
+	if _, err := Call[any](watched(t), p, full); engine.ClassOf(err) != record.OOM {
+		t.Errorf("class %s of %v, want %s", engine.ClassOf(err), err, record.OOM)
+	}
+	givenUp(t, p)
+	newProcessesAreSampled(t, p, probe)
+	closes(t, p, probe)
+}
+
+func clockIsOurs(t *testing.T, p *Page, probe *enginetest.Probe) {
+	t.Helper()
+	var bound time.Duration
+	for _, e := range probe.Events() {
+		if e.Clock != nil {
+			bound = time.Duration(e.Clock.ErrorNS)
+		}
+	}
+	begin := time.Now()
+	ms, err := Call[float64](watched(t), p, "llmparity.now()")
+	end := time.Now()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := p.At(ms); bound == 0 || at.Before(begin.Add(-bound)) || at.After(end.Add(bound)) {
+		t.Errorf("the page's clock says %v, outside [%v, %v] by more than its error of %v", at, begin, end, bound)
+	}
+}
+
+// givenUp has a long call given up: what was told until then is handed over, and the next call starts anew.
+func givenUp(t *testing.T, p *Page) {
+	t.Helper()
+	want := generated(t, p)
+	ctx, cancel := context.WithCancel(watched(t))
+	tokens := 0
+	_, err := Long[string](ctx, p, "llmparity.stop()", "llmparity.generate", map[string]any{"tokens": 1 << 30},
+		func(told Told) {
+			if tokens += len(told.Tokens) / 2; tokens > 20 {
+				cancel()
+			}
+		})
+	if !errors.Is(err, context.Canceled) || tokens < 20 {
+		t.Errorf("given up after %d tokens: %v", tokens, err)
+	}
+	if err := p.Settle(watched(t)); err != nil {
+		t.Error(err)
+	}
+	if again := generated(t, p); len(want) != 9 || !slices.Equal(again, want) {
+		t.Errorf("it says %v, and before %v", again, want)
+	}
+}
+
+// processesOf gives the processes of a role that were sampled.
+func processesOf(probe *enginetest.Probe, role string) (pids []int) {
+	for _, source := range probe.Attached() {
+		if d := source.Describe(); d.Role == role && !slices.Contains(pids, d.PID) {
+			pids = append(pids, d.PID)
+		}
+	}
+	return pids
+}
+
+// newProcessesAreSampled kills processes in whose place the browser starts others, while something goes on and before
+// it ends.
+func newProcessesAreSampled(t *testing.T, p *Page, probe *enginetest.Probe) {
+	t.Helper()
+	stop := p.AttachNew(watched(t), probe, 100*time.Millisecond)
+	defer stop()
+	for _, role := range []string{"gpu-process", "utility-network"} {
+		old := processesOf(probe, role)
+		if len(old) != 1 {
+			t.Fatalf("processes called %s: %v", role, old)
+		}
+		if err := syscall.Kill(old[0], syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(20 * time.Second); len(processesOf(probe, role)) < 2; {
+			if time.Now().After(deadline) {
+				t.Fatalf("no new %s is sampled", role)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
+
+// closes ends a page, as may be done at any time: while something is attached, and twice.
+func closes(t *testing.T, p *Page, probe *enginetest.Probe) {
+	t.Helper()
+	done := make(chan error)
+	go func() { done <- p.Attach(watched(t), probe) }()
+	p.processes.detach() // before, while or after
+	<-done
+	if err := p.Attach(watched(t), probe); !errors.Is(err, errClosed) {
+		t.Errorf("attaching to a closed session: %v, want %v", err, errClosed)
+	}
+	if n := len(probe.Attached()); n != 0 {
+		t.Errorf("%d sources are attached after Close", n)
+	}
+	if err := errors.Join(p.Close(), p.Close()); err != nil {
+		t.Error(err)
+	}
+	if r, err := http.Get(p.Base() + "/"); err == nil {
+		r.Body.Close()
+		t.Error("the server still answers")
+	}
+	if err := p.Settle(watched(t)); !errors.Is(err, errClosed) {
+		t.Errorf("after Close: %v, want %v", err, errClosed)
+	}
+}
+
+func TestOpenThatIsCancelledLeavesNothing(t *testing.T) {
+	before := childtest.Left() // the shared browser
+	for _, after := range []time.Duration{0, 50 * time.Millisecond, 300 * time.Millisecond} {
+		ctx, cancel := context.WithTimeout(t.Context(), after)
+		p, err := Open(ctx, Config{}, stubSite, &enginetest.Probe{})
+		cancel()
+		switch {
+		case err == nil: // it was faster
+			if err := p.Close(); err != nil {
+				t.Errorf("after %v: Close: %v", after, err)
+			}
+		case !errors.Is(err, context.DeadlineExceeded):
+			t.Errorf("after %v: %v, want a context error", after, err)
+		}
+		for _, left := range childtest.Left() {
+			if !slices.Contains(before, left) {
+				t.Errorf("after %v: left behind: %s", after, left)
+			}
+		}
+	}
+}
+
+// Whatever the engine's thread does to itself, the page is lost, and its loss has a class.
+func TestTroubleOfTheEnginesThread(t *testing.T) {
+	const fillHeap = "(() => { const a = []; for (;;) a.push(new Array(1e5).fill({})); })()"
+	for _, x := range []struct {
+		name       string
+		thread     Thread
+		expression string
+		class      record.Class
+		say, or    string
+	}{
+		{"heap full", PageThread, fillHeap, record.OOM, "memory ran out", ""},
+		// of its process, where the worker is not ended in time
+		{"worker's heap full", WorkerThread, fillHeap, record.OOM, "worker ended unexpectedly", "memory ran out"},
+		{"page hung", PageThread, "for (;;);", record.Hung, "the page hangs", ""},
+		{"worker hung", WorkerThread, "for (;;);", record.Hung, "the worker hangs", ""},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			c := Config{Thread: x.thread, Watchdog: time.Second}
+			if x.class == record.OOM {
+				c.Launch.Flags, c.Watchdog = []string{"js-flags=--max-old-space-size=60"}, time.Minute
+			}
+			p, probe := fresh(t, c)
+			defer p.Guard()()
+			_, err := Call[any](watched(t), p, x.expression)
+			if engine.ClassOf(err) != x.class || !strings.Contains(err.Error(), x.say) &&
+				(x.or == "" || !strings.Contains(err.Error(), x.or)) || !oneLine(err) {
+				t.Errorf("class %s of %v, want %s: %s", engine.ClassOf(err), err, x.class, x.say)
+			}
+			if after := p.Settle(watched(t)); engine.ClassOf(after) != x.class {
+				t.Errorf("afterwards: %v", after)
+			}
+			for _, w := range probe.Warnings() {
+				t.Errorf("warning: %+v", w)
+			}
+		})
+	}
+}
+
+func TestClocksThatMoveApartAreWarnedOf(t *testing.T) {
+	c := pageClock{offset: int64(5 * time.Second)}
+	for by, want := range map[time.Duration]bool{0: false, 90 * time.Millisecond: false, 150 * time.Millisecond: true,
+		-150 * time.Millisecond: true} {
+		w, ok := c.drifted(record.Clock{Isolate: "page", OffsetNS: c.offset + int64(by),
+			ErrorNS: int64(time.Millisecond)})
+		if ok != want || ok && (w.Code != "clock-drift" || !strings.Contains(w.Text, "150ms")) {
+			t.Errorf("moved by %v: %v, %+v", by, ok, w)
+		}
+	}
+	// As far as the second measurement can tell, they may have stayed together.
+	if w, ok := c.drifted(record.Clock{OffsetNS: c.offset + int64(time.Second), ErrorNS: int64(time.Second)}); ok {
+		t.Errorf("%+v", w)
+	}
+}
+
+func TestNoAdapterIsAFault(t *testing.T) {
+	p, _ := blank(t)
+	if _, err := Call[any](watched(t), p, `Object.defineProperty(navigator, "gpu", { value: undefined })`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Device(watched(t)); fault.Of(err) != fault.NoAdapter {
+		t.Errorf("error %v, want NoAdapter", err)
+	}
+}
+
+func TestRendererIn(t *testing.T) {
+	const event = `{"name":"TracingStartedInBrowser","args":{"data":{"frames":[
+		{"url":"http://other/","processId":1},{"url":"http://127.0.0.1:1/token/","processId":42}]}}}`
+	if got := rendererIn([]byte(event), "http://127.0.0.1:1/token"); got != 42 {
+		t.Errorf("process %d, want 42", got)
+	}
+	for _, other := range []string{`{"name":"Layout"}`, `{`, strings.Replace(event, "token", "elsewhere", 1)} {
+		if got := rendererIn([]byte(other), "http://127.0.0.1:1/token"); got != 0 {
+			t.Errorf("%s: process %d, want none", other, got)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package webllm
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"llmparity/browser"
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny/reference"
+)
+
+// TestWebLLM holds the engine against the suite: on the page, and where tests may take long in a worker too.
+func TestWebLLM(t *testing.T) {
+	m := tinyModel(t)
+	tokens, model, err := reference.Open(m.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const prompt = "The third clock had stopped, and nobody asked what time it was."
+	ids := tokens.Encode(prompt)
+	expected, _, err := model.Greedy(ids, 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, thread := range []browser.Thread{browser.PageThread, browser.WorkerThread} {
+		if thread == browser.WorkerThread && !thorough {
+			continue // TestTheWorkerIsMeasuredWhereItIs holds every day what differs there
+		}
+		t.Run(string(thread), func(t *testing.T) {
+			enginetest.Run(t, enginetest.Case{
+				New:   func(t *testing.T) engine.Engine { return packed(t, Config{Thread: string(thread)}) },
+				Model: m, Prompt: prompt, PromptIDs: ids, Expected: expected,
+			})
+		})
+	}
+}
+
+// A second generation is refused at once, and the first one goes on as if nothing had been; so is a second model.
+func TestOneGenerationAtATime(t *testing.T) {
+	s := loaded(t)
+	const prompt, most = "the quick brown fox", 48
+	alone, u := says(t, s, prompt, most, noToken)
+	refused := 0
+	first, _ := says(t, s, prompt, most, func(tok record.Token) {
+		if tok.Index%16 != 2 {
+			return
+		}
+		refused++
+		_, err := s.Generate(watched(t), engine.Request{Prompt: prompt, MaxTokens: 1},
+			func(record.Token) { t.Error("a token of the second generation came") })
+		if !errors.Is(err, engine.ErrBusy) {
+			t.Errorf("a second generation: %v, want %v", err, engine.ErrBusy)
+		}
+	})
+	if refused != 3 || len(first) != most || !slices.Equal(first, alone) {
+		t.Errorf("%d were refused; the first said %v, and alone it says %v", refused, first, alone)
+	}
+	if err := s.Load(watched(t), engine.Model{}); !errors.Is(err, errLoaded) {
+		t.Errorf("a second Load: %v, want %v", err, errLoaded)
+	}
+	if again, _ := says(t, s, prompt, most, noToken); !slices.Equal(again, alone) {
+		t.Errorf("after a Load that was refused it says %v, and before %v", again, alone)
+	}
+	// One token too many for the context.
+	long := engine.Request{Prompt: prompt, MaxTokens: window - len(u.PromptIDs) + 1, IgnoreEOS: true}
+	_, err := s.Generate(watched(t), long, func(record.Token) { t.Error("a token came") })
+	if fault.Of(err) != fault.PromptTooLong {
+		t.Errorf("error %v, want PromptTooLong", err)
+	}
+}
+
+// What is made hangs on the adapter; the browser is asked for it where it can't be known, and once.
+func TestTargetFitsTheAdapter(t *testing.T) {
+	m := tinyModel(t)
+	for _, c := range []struct {
+		name    string
+		config  Config
+		dtype   string
+		device  *record.Device // that is known
+		want    string
+		asked   int
+		kind    fault.Kind
+		refusal string
+	}{
+		{"a software adapter for certain", Config{Adapter: "swiftshader"}, "", nil, SoftwareKernels, 0, "", ""},
+		{"kernels that are given", Config{Adapter: "gpu", Kernels: GPUKernels}, "", nil, GPUKernels, 0, "", ""},
+		// With a GPU this gives GPU kernels; what the adapter is decides, not what was hoped for.
+		{"an adapter to be asked for", Config{Adapter: "gpu"}, "", nil, "", 1, "", ""},
+		{"float16 on SwiftShader", Config{Adapter: "swiftshader"}, F16, &record.Device{Class: record.SoftwareAdapter},
+			"", 0, fault.NoF16, "--dtype f32"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			asked := 0
+			w := New(c.config, engine.Settings{DType: c.dtype})
+			w.device = c.device
+			w.pack = func(_ context.Context, _ engine.Model, got Target, _ func(string)) (Package, error) {
+				if c.want != "" && got.Kernels != c.want || got.DType != F32 {
+					t.Errorf("made for %+v, want %s", got, c.want)
+				}
+				return files.pack, nil
+			}
+			for range 2 {
+				clear(w.packages)
+				err := w.Prepare(watched(t), m, func(string) { asked++ })
+				if fault.Of(err) != c.kind || c.refusal != "" && !strings.Contains(err.Error(), c.refusal) {
+					t.Errorf("error %v, want class %q with %q", err, c.kind, c.refusal)
+				}
+			}
+			if asked != c.asked {
+				t.Errorf("the browser was asked %d times, want %d", asked, c.asked)
+			}
+			if c.asked > 0 {
+				if got, err := w.Target(t.Context(), quiet); err != nil || got.Kernels != kernelsFor(*w.device) {
+					t.Errorf("made for %+v (%v) on %+v", got, err, *w.device)
+				}
+			}
+		})
+	}
+}
+
+// Float16 is not tried where the adapter has none.
+func TestAPackageInF16IsRefused(t *testing.T) {
+	m := tinyModel(t)
+	half := files.pack
+	half.DType = F16
+	m.DType = "q0f16"
+	s, _ := idle(t)
+	if s.device.Class != record.SoftwareAdapter {
+		t.Fatalf("the adapter is a %s", s.device.Class)
+	}
+	w := New(Config{Adapter: "swiftshader"}, engine.Settings{})
+	w.device, w.pack = &s.device, packaged(half)
+	err := w.Prepare(watched(t), m, quiet)
+	if fault.Of(err) != fault.NoF16 || !strings.Contains(err.Error(), "q0f16") ||
+		strings.Contains(err.Error(), "--dtype") {
+		t.Errorf("before a launch: error %v, want NoF16", err)
+	}
+	s.webllm.packages[keyOf(m)] = half
+	if err := s.Load(watched(t), m); fault.Of(err) != fault.NoF16 {
+		t.Errorf("error %v, want NoF16", err)
+	}
+}
+
+func TestWhatIsNoWebLLMIsRefused(t *testing.T) {
+	w := packed(t, Config{})
+	dir := t.TempDir()
+	open := func(name string) error {
+		w.found = &Bundle{Path: filepath.Join(dir, name), Version: "0.0.1"}
+		s, err := w.Open(watched(t), &enginetest.Probe{})
+		if err == nil {
+			s.Close()
+		}
+		return err
+	}
+	for text, want := range map[string]string{
+		"export class Engine {}": "no class MLCEngine",
+		// the page talks to nobody else
+		"import 'https://example.com/other.js'; export class MLCEngine {}": "can't be imported",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "bundle.js"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := open("bundle.js"); fault.Of(err) != fault.NoBundle || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "WebLLM 0.0.1") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v, want a line with %q", text, err, want)
+		}
+	}
+	if err := open("missing.js"); fault.Of(err) != fault.NoBundle || !strings.Contains(err.Error(), "0.0.1") {
+		t.Errorf("error %v, want NoBundle", err)
+	}
+}
+
+func TestBundleFitsALibrary(t *testing.T) {
+	for _, c := range []struct {
+		imports []string
+		missing string
+	}{
+		{[]string{"TVMFFIWasmSafeCall", "TVMFFIWasmFunctionDeleter", "fd_write", "anything"}, ""},
+		// up to WebLLM 0.2.79
+		{[]string{"TVMWasmPackedCFunc", "TVMWasmPackedCFuncFinalizer"}, "TVMWasmPackedCFuncFinalizer"},
+		{[]string{"TVMFFIWasmSafe"}, "TVMFFIWasmSafe"},
+	} {
+		err := Bundle{}.Fits(c.imports)
+		if c.missing == "" && err != nil || c.missing != "" &&
+			(fault.Of(err) != fault.BadLibrary || !strings.Contains(err.Error(), "offer "+c.missing+";")) {
+			t.Errorf("%v: %v", c.imports, err)
+		}
+	}
+}

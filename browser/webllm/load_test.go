@@ -1,0 +1,457 @@
+package webllm
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"llmparity/assets/page"
+	"llmparity/browser"
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+)
+
+// keeping is a probe that keeps what sources tell by themselves, too.
+type keeping struct {
+	enginetest.Probe
+	pushed []record.Sample // by the ledger
+}
+
+func newKeeping() *keeping { return &keeping{} }
+
+func (k *keeping) Attach(s sample.Source) func() {
+	if p, ok := s.(sample.Pusher); ok {
+		p.Pushes(func(r record.Sample) { k.pushed = append(k.pushed, r) })
+	}
+	return k.Probe.Attach(s)
+}
+
+// figures reads a source's values by name.
+func (k *keeping) figures(t *testing.T, method, role string) map[string]float64 {
+	t.Helper()
+	for _, s := range k.Attached() {
+		if d := s.Describe(); d.Method != method || d.Role != role {
+			continue
+		}
+		r := record.NewSample()
+		if err := s.Read(watched(t), &r); err != nil {
+			t.Fatalf("%s of the %s: %v", method, role, err)
+		}
+		all := map[string]float64{}
+		for _, v := range r.Values {
+			all[v.Name] = v.Value
+		}
+		return all
+	}
+	t.Fatalf("no source reads the %s by %s", role, method)
+	return nil
+}
+
+// private reads the memory that a process shares with nobody.
+func (k *keeping) private(t *testing.T, role string) int64 {
+	t.Helper()
+	for _, source := range k.Attached() {
+		sample := record.NewSample()
+		if source.Describe().Role != role {
+			continue
+		}
+		if err := source.Read(t.Context(), &sample); err != nil {
+			t.Fatal(err)
+		}
+		if sample.USS != record.Absent {
+			return sample.USS
+		}
+	}
+	t.Fatalf("no source reads the private memory of the %s", role)
+	return 0
+}
+
+// The tiny model's KV cache: layers, KV heads, their size, bytes of a number.
+const tinyKV = 2 * 2 * 2 * 32 * 4
+
+// WebGPU's memory is parted as the package says, whatever the window; and it is free when Unload returns.
+func TestLedgerPartsTheModelsMemory(t *testing.T) {
+	m := tinyModel(t)
+	s, probe := idle(t)
+	loads(t, s, m)
+	checkParts(t, s, probe, files.pack, window)
+	unloadFrees(t, s, probe)
+
+	// A window that is no whole number of pages, and a library that says of itself that it is for GPUs.
+	p, err := pack(t.TempDir(), 100, func(s string) { t.Log(s) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Library.Kernels = GPUKernels
+	s, _ = idle(t)
+	s.webllm.pack, m.Context = packaged(p), 100
+	warned := len(probe.Warnings())
+	loads(t, s, m)
+	if w := probe.Warnings()[warned:]; len(w) != 1 || w[0].Code != "library-for-another-adapter" ||
+		!strings.Contains(w[0].Text, "gpu kernels") {
+		t.Errorf("warnings %+v", w)
+	}
+	checkParts(t, s, probe, p, 100)
+}
+
+// unloadFrees takes much memory: WebGPU frees a destroyed buffer some time later, and Unload must not return before.
+func unloadFrees(t *testing.T, s *session, probe *keeping) {
+	t.Helper()
+	const size = 200 << 20
+	if _, err := browser.Call[any](watched(t), s.Page, fmt.Sprintf(`navigator.gpu.requestAdapter().then(async (a) => {
+		const d = await a.requestDevice({ requiredLimits: { maxBufferSize: %d } });
+		const b = d.createBuffer({ size: %[1]d, usage: GPUBufferUsage.COPY_DST });
+		const part = new Uint8Array(4 << 20).fill(1);
+		for (let at = 0; at < b.size; at += part.length) d.queue.writeBuffer(b, at, part);
+		await d.queue.onSubmittedWorkDone();
+	})`, size)); err != nil {
+		t.Fatal(err)
+	}
+	full := probe.private(t, "gpu-process")
+	unloaded(t, s, probe)
+	if freed := full - probe.private(t, "gpu-process"); freed < size*9/10 {
+		t.Errorf("of %d MiB, %d are free after Unload", size>>20, freed>>20)
+	}
+}
+
+// unloaded unloads a model, of which the ledger then has nothing.
+func unloaded(t *testing.T, s *session, probe *keeping) {
+	t.Helper()
+	if err := s.Unload(watched(t)); err != nil {
+		t.Fatal(err)
+	}
+	role := s.Info().Policy["thread"]
+	if got := probe.figures(t, browser.MethodLedger, role); got["live_bytes"] != 0 || got["live_count"] != 0 {
+		t.Errorf("after Unload the ledger has %.0f bytes in %.0f objects", got["live_bytes"], got["live_count"])
+	}
+}
+
+// checkParts generates with the model that is loaded, and holds the ledger's parts to what the package says, and what is
+// pushed with tokens to what is known of them.
+func checkParts(t *testing.T, s *session, probe *keeping, p Package, window int) {
+	t.Helper()
+	probe.pushed = nil
+	ids, u := says(t, s, "the quick brown fox", 9, noToken)
+	got := probe.figures(t, browser.MethodLedger, s.Info().Policy["thread"])
+	// The last token that was sampled was never fed back.
+	held := len(u.PromptIDs) + len(ids) - 1
+	for name, want := range map[string]int{
+		"weights_bytes":         paramBytes(t, p.Dir),
+		"weights_padding_bytes": 0,
+		"kv_reserved_bytes":     tinyKV * 16 * ((window+15)/16 + 1),
+		"kv_used_bytes":         tinyKV * held,
+		"unattributed_bytes":    0,
+		"uncertain_count":       0,
+		"refused_count":         0,
+	} {
+		if got[name] != float64(want) {
+			t.Errorf("%s is %.0f, want %d", name, got[name], want)
+		}
+	}
+	if sum := got["weights_bytes"] + got["kv_reserved_bytes"] + got["workspaces_bytes"] +
+		got["unattributed_bytes"]; sum != got["live_bytes"] {
+		t.Errorf("the parts add up to %.0f, the ledger to %.0f", sum, got["live_bytes"])
+	}
+	if got["created_count"]-got["released_count"] != got["live_count"] || got["phase_peak_bytes"] < got["live_bytes"] {
+		t.Errorf("the ledger contradicts itself: %v", got)
+	}
+	var names []string
+	for _, v := range probe.pushed[len(probe.pushed)-1].Values {
+		names = append(names, v.Name)
+		if v.Value <= 0 {
+			t.Errorf("%s is %.0f", v.Name, v.Value)
+		}
+	}
+	if want := []string{"live_bytes", "live_count", "peak_bytes", "created_count", "released_count",
+		"kv_used_bytes"}; !slices.Equal(names, want) {
+		t.Errorf("pushed %v, want %v", names, want)
+	}
+}
+
+// paramBytes is what the package says of its weights.
+func paramBytes(t *testing.T, dir string) int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "tensor-cache.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cache struct {
+		Metadata struct{ ParamBytes int } `json:"metadata"`
+	}
+	if err := json.Unmarshal(text, &cache); err != nil || cache.Metadata.ParamBytes == 0 {
+		t.Fatalf("ParamBytes: %v", err)
+	}
+	return cache.Metadata.ParamBytes
+}
+
+// The first load of a session is held up in several of its stages, each by a time of its own, and tells of all; what
+// WebLLM holds after an unload must not grow with those behind it.
+func TestLoadsOneAfterTheOther(t *testing.T) {
+	const library, weights, upload, shaders = 250 * time.Millisecond, 350 * time.Millisecond, 450 * time.Millisecond,
+		550 * time.Millisecond
+	var over atomic.Bool // the first load
+	w, probe, m := packed(t, Config{Adapter: "swiftshader"}), newKeeping(), tinyModel(t)
+	s, err := w.open(watched(t), probe, answering(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		switch {
+		case over.Load():
+		case strings.HasSuffix(r.URL.Path, "/library.wasm"):
+			time.Sleep(library)
+		case strings.Contains(r.URL.Path, "params_shard_"):
+			time.Sleep(weights)
+		}
+		next.ServeHTTP(w, r)
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	// The first wait for the queue is an upload's; pipelines are what shaders are compiled to.
+	_, err = browser.Call[any](watched(t), s.Page, `(() => {
+		const hold = (prototype, name, ms) => {
+			const original = prototype[name];
+			prototype[name] = async function (...args) {
+				prototype[name] = original;
+				await new Promise((done) => setTimeout(done, ms));
+				return original.apply(this, args);
+			};
+		};
+		hold(GPUQueue.prototype, "onSubmittedWorkDone", 450);
+		hold(GPUDevice.prototype, "createComputePipelineAsync", 550);
+	})()`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loads(t, s, m)
+	over.Store(true)
+	checkStages(t, probe.Spans(), map[string]time.Duration{"fetch": library, "download": weights, "upload": upload,
+		"shaders": shaders})
+	checkHistory(t, probe)
+	retainsNothingMore(t, s, probe, m)
+}
+
+// checkStages looks whether every stage is there, in order, each from the end of the one before, and none shorter than
+// it must be.
+func checkStages(t *testing.T, spans []record.Span, least map[string]time.Duration) {
+	t.Helper()
+	if len(spans) != len(stageNames) {
+		t.Fatalf("%d stages, want %d", len(spans), len(stageNames))
+	}
+	for i, s := range spans {
+		if s.Name != stageNames[i].name {
+			t.Errorf("stage %d is %s, want %s", i, s.Name, stageNames[i].name)
+		}
+		if i > 0 && !s.Begin.Equal(spans[i-1].End) {
+			t.Errorf("stage %s begins %v after the end of the one before", s.Name, s.Begin.Sub(spans[i-1].End))
+		}
+		if took := s.End.Sub(s.Begin); took < least[s.Name] {
+			t.Errorf("%s took %v, and was held up for %v", s.Name, took, least[s.Name])
+		}
+	}
+}
+
+// checkHistory holds what a load told of what WebGPU had live on the way.
+func checkHistory(t *testing.T, probe *keeping) {
+	t.Helper()
+	live := probe.figures(t, browser.MethodLedger, "page")["live_bytes"]
+	history := probe.pushed
+	if len(history) < 3 || history[0].Values[0].Value != 0 || history[len(history)-1].Values[0].Value != live {
+		t.Fatalf("%d moments, from %v to %v; live is %v", len(history), history[0].Values,
+			history[len(history)-1].Values, live)
+	}
+	for i, h := range history[1:] {
+		if h.End.Before(history[i].End) {
+			t.Errorf("moment %d is at %v, behind one at %v", i+1, h.End, history[i].End)
+		}
+	}
+}
+
+// retainsNothingMore goes by what is left after each load. Garbage has been collected then, so that a heap can be held
+// to a few tens of KiB; processes keep caches and have some noise.
+func retainsNothingMore(t *testing.T, s *session, probe *keeping, m engine.Model) {
+	t.Helper()
+	var ids []int
+	var first, last map[string]float64
+	const again = 2
+	for i := range again + 1 { // the first model is loaded
+		if i > 0 {
+			loads(t, s, m)
+		}
+		said, _ := says(t, s, "the quick brown fox", 4, noToken)
+		if ids == nil {
+			ids = said
+		}
+		if len(said) != 4 || !slices.Equal(said, ids) {
+			t.Errorf("load %d: ids %v, and %v at first", i+1, said, ids)
+		}
+		unloaded(t, s, probe)
+		last = map[string]float64{
+			"wasm":        probe.figures(t, browser.MethodWasm, "page")["memory_bytes"],
+			"heap":        probe.figures(t, browser.MethodHeap, "page")["used_bytes"],
+			"arrays":      probe.figures(t, browser.MethodHeap, "page")["backing_storage_bytes"],
+			"renderer":    float64(probe.private(t, "renderer")),
+			"gpu-process": float64(probe.private(t, "gpu-process")),
+		}
+		t.Log(last)
+		if i == 0 {
+			first = last // code is compiled, caches are filled
+		}
+	}
+	for what, most := range map[string]float64{"wasm": 0, "heap": 128 << 10, "arrays": 64 << 10,
+		"renderer": 3 << 20, "gpu-process": 2 << 20} {
+		if slope := (last[what] - first[what]) / again; slope > most {
+			t.Errorf("%s: %.0f bytes more are retained after every load, want %.0f at most", what, slope, most)
+		}
+	}
+	// WebLLM keeps its tokenizer's memory for good, and nothing else of a library's.
+	if got := probe.figures(t, browser.MethodWasm, "page")["memory_count"]; got != 1 {
+		t.Errorf("%.0f WebAssembly memories are left, want the tokenizer's alone", got)
+	}
+	for _, w := range probe.Warnings() {
+		t.Errorf("warning: %s: %s", w.Code, w.Text)
+	}
+}
+
+// A worker has its own clock, heap, ledger and WebGPU; what is counted and said there is what it is on the page.
+func TestTheWorkerIsMeasuredWhereItIs(t *testing.T) {
+	s, probe := fresh(t, Config{Thread: string(browser.WorkerThread)})
+	loads(t, s, tinyModel(t))
+	const prompt = "the quick brown fox"
+	here, _ := says(t, s, prompt, 64, noToken)
+	if page, _ := says(t, loaded(t), prompt, 64, noToken); len(here) != 64 || !slices.Equal(here, page) {
+		t.Errorf("in the worker %v, on the page %v", here, page)
+	}
+	checkParts(t, s, probe, files.pack, window)
+	for role, methods := range map[string][]string{"worker": {browser.MethodHeap, browser.MethodWasm},
+		"page": {browser.MethodHeap, browser.MethodPerformance, browser.MethodUserAgent}} {
+		for _, method := range methods {
+			if len(probe.figures(t, method, role)) == 0 {
+				t.Errorf("the %s is not read by %s", role, method)
+			}
+		}
+	}
+	unloaded(t, s, probe)
+	var clocks []string
+	for _, e := range probe.Events() {
+		if e.Clock != nil {
+			clocks = append(clocks, e.Clock.Isolate+" "+e.Clock.When)
+		}
+	}
+	if want := []string{"worker start", "worker end"}; !slices.Equal(clocks, want) {
+		t.Errorf("clocks %v, want %v", clocks, want)
+	}
+	if thread := probe.Engine().Policy["thread"]; thread != "worker" {
+		t.Errorf("the record says that the thread was %q", thread)
+	}
+	for _, w := range probe.Warnings() {
+		t.Errorf("warning: %s: %s", w.Code, w.Text)
+	}
+	// WebGPU reports such an error to nobody's promise; the call goes on.
+	_, err := browser.Call[any](watched(t), s.Page,
+		`navigator.gpu.requestAdapter().then((a) => a.requestDevice()).then(async (d) => {
+		d.createBuffer({ size: 2 ** 40, usage: GPUBufferUsage.STORAGE });
+		await d.queue.onSubmittedWorkDone();
+		await new Promise(() => {});
+	})`)
+	if err == nil || !strings.Contains(err.Error(), "GPUValidationError") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v, want one line with GPUValidationError", err)
+	}
+}
+
+// Whatever is wrong with a package or its way to the page is said in a line; the same page can load the right one
+// afterwards.
+func TestBrokenPackagesAreExplained(t *testing.T) {
+	m, right := tinyModel(t), files.pack
+	noWasm := right
+	noWasm.Library.Path = filepath.Join(t.TempDir(), "library.wasm")
+	if err := os.WriteFile(noWasm.Library.Path, []byte("this is no wasm"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	noWeights, noName := copyOf(t, right), copyOf(t, right)
+	if err := os.Remove(filepath.Join(noWeights.Dir, "params_shard_0.bin")); err != nil {
+		t.Fatal(err)
+	}
+	rename(t, filepath.Join(noName.Dir, "tensor-cache.json"), "model.norm.weight", "model.form.weight")
+	s, _ := idle(t)
+	defer shards.Store(nil)
+	const another = `import("./dist/web-llm.js").then((m) => {
+		const reload = m.MLCEngine.prototype.reload;
+		globalThis.restore = () => { m.MLCEngine.prototype.reload = reload; };
+		m.MLCEngine.prototype.reload = async function (id) {
+			await reload.call(this, id);
+			this.loadedModelIdToPipeline.get(id).processNextToken = undefined;
+		};
+	})`
+	for _, x := range []struct {
+		pack   Package
+		server answers // for shards of weights
+		script string
+		class  record.Class
+		say    string
+	}{
+		{pack: noWasm, class: record.Other, say: "WebAssembly"},
+		{pack: noWeights, class: record.Download, say: "params_shard_0.bin"},
+		// TVM's words, said before the wasm aborts
+		{pack: noName, class: record.Crash, say: "Cannot find parameter in cache: model.norm.weight"},
+		{pack: right, server: replies(http.StatusNotFound), class: record.Download, say: "Request failed"},
+		{pack: right, server: replies(http.StatusInternalServerError), class: record.Download, say: "Request failed"},
+		{pack: right, server: cut, class: record.Download, say: "network error"},
+		{pack: right, server: changed(func(b []byte) []byte { return b[:len(b)/2] }), class: record.Download,
+			say: "exceeds shard size"},
+		{pack: right, script: another, class: record.Other, say: "processNextToken"},
+	} {
+		s.webllm.packages[keyOf(m)] = x.pack
+		shards.Store(&x.server)
+		if x.script != "" {
+			if _, err := browser.Call[any](watched(t), s.Page, x.script); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := s.Load(watched(t), m)
+		if err == nil || !strings.Contains(err.Error(), x.say) || strings.Contains(err.Error(), "\n") ||
+			!strings.Contains(err.Error(), page.WebLLM) {
+			t.Errorf("error %v, want one line with %s and WebLLM's version", err, x.say)
+		}
+		if engine.ClassOf(err) != x.class {
+			t.Errorf("class %s of %v, want %s", engine.ClassOf(err), err, x.class)
+		}
+	}
+	if _, err := browser.Call[any](watched(t), s.Page, "restore()"); err != nil {
+		t.Error(err)
+	}
+	s.webllm.packages[keyOf(m)] = right
+	shards.Store(nil)
+	loads(t, s, m)
+}
+
+func copyOf(t *testing.T, p Package) Package {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "package")
+	if err := os.CopyFS(dir, os.DirFS(p.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	p.Dir = dir
+	return p
+}
+
+func rename(t *testing.T, path, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), from) {
+		t.Fatalf("%s does not hold %s", path, from)
+	}
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), from, to)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,196 @@
+package webllm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"llmparity/browser"
+	"llmparity/internal/cache"
+	"llmparity/internal/child/childtest"
+	"llmparity/internal/engine"
+	"llmparity/internal/mlc"
+	"llmparity/internal/modellib"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny"
+)
+
+func TestMain(m *testing.M) {
+	if address := os.Getenv(bareAddress); address != "" {
+		if err := bareScript(address); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	childtest.Browsers(m, func() error { return errors.Join(shared.close(), sharedIdle.close(), os.RemoveAll(files.dir)) })
+}
+
+// window is the context that the tests' model is given.
+const window = 512
+
+// files is what the tests' model lies in; TestMain removes the folder.
+var files struct {
+	once sync.Once
+	dir  string
+	pack Package
+	err  error
+}
+
+// tinyModel is the tiny model, packaged once for all tests. Its library comes from the cache, or is compiled.
+func tinyModel(t testing.TB) engine.Model {
+	t.Helper()
+	files.once.Do(func() {
+		if files.dir, files.err = os.MkdirTemp("", "browser-test-*"); files.err == nil {
+			files.pack, files.err = pack(files.dir, window, func(s string) { t.Log(s) })
+		}
+	})
+	if files.err != nil {
+		t.Fatal(files.err)
+	}
+	return engine.Model{Path: filepath.Join(files.dir, "tiny.gguf"),
+		Model: record.Model{Name: tiny.Name, Context: window}}
+}
+
+// packed is the engine with the tests' model.
+func packed(t testing.TB, c Config) *WebLLM {
+	t.Helper()
+	tinyModel(t)
+	w := New(c, engine.Settings{})
+	w.pack = packaged(files.pack)
+	return w
+}
+
+// packaged is a way to a package that is there.
+func packaged(p Package) func(context.Context, engine.Model, Target, func(string)) (Package, error) {
+	return func(context.Context, engine.Model, Target, func(string)) (Package, error) { return p, nil }
+}
+
+func pack(dir string, window int, say func(string)) (Package, error) {
+	path := filepath.Join(dir, "tiny.gguf")
+	if err := tiny.WriteFile(path); err != nil {
+		return Package{}, err
+	}
+	return packFile(path, filepath.Join(dir, "package"), tiny.Name, window, say)
+}
+
+// packFile makes a package of a GGUF, with a library for the software adapter.
+func packFile(path, dir, name string, window int, say func(string)) (Package, error) {
+	ctx := context.Background()
+	p, err := mlc.Write(ctx, path, dir, mlc.Options{ContextWindow: window})
+	if err != nil {
+		return Package{}, err
+	}
+	lib, err := modellib.Build(ctx, modellib.FindTools(cache.Dir(os.Getenv), os.Getenv), p.Shape,
+		modellib.Variant{Kernels: SoftwareKernels, Sort: "partial"}, say)
+	if err != nil {
+		return Package{}, err
+	}
+	return Package{Dir: p.Dir,
+		Library: Library{Path: lib.Path, SHA256: lib.SHA256, Origin: Ours, Kernels: SoftwareKernels},
+		ID:      name, DType: F32,
+		Context: p.Shape.ContextWindowSize, PrefillChunk: p.Shape.PrefillChunkSize}, nil
+}
+
+// lasting is a browser that tests share, which outlives them.
+type lasting struct {
+	once    sync.Once
+	session *session
+	probe   *keeping
+	err     error
+}
+
+func (l *lasting) open(t *testing.T, c Config) *session {
+	t.Helper()
+	w := packed(t, c)
+	l.once.Do(func() {
+		l.probe = newKeeping()
+		l.session, l.err = w.open(context.Background(), l.probe, answering(asServed))
+	})
+	if l.err != nil {
+		t.Fatal(l.err)
+	}
+	return l.session
+}
+
+func (l *lasting) close() error {
+	if l.session == nil {
+		return nil
+	}
+	return l.session.Close()
+}
+
+// shared is for tests that don't harm it, with the tiny model loaded; sharedIdle for those that load what they want.
+var shared, sharedIdle lasting
+
+func loaded(t *testing.T) *session {
+	t.Helper()
+	s, m := shared.open(t, Config{}), tinyModel(t)
+	if !s.loaded {
+		if err := s.Load(watched(t), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// idle is a session without a model, in a browser that others loaded theirs in before. Its engine packages the tiny
+// model again.
+func idle(t *testing.T) (*session, *keeping) {
+	t.Helper()
+	s := sharedIdle.open(t, Config{Adapter: string(browser.SwiftShader)})
+	s.webllm.pack = packaged(files.pack)
+	clear(s.webllm.packages)
+	if err := s.Unload(watched(t)); err != nil { // of what a test that failed has left, too
+		t.Fatal(err)
+	}
+	return s, sharedIdle.probe
+}
+
+// fresh opens a browser of the test's own.
+func fresh(t *testing.T, c Config) (*session, *keeping) {
+	t.Helper()
+	var l lasting
+	s := l.open(t, c)
+	t.Cleanup(func() {
+		if err := l.close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return s, l.probe
+}
+
+// watched is a context with a watchdog.
+func watched(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func loads(t *testing.T, s *session, m engine.Model) {
+	t.Helper()
+	if err := s.Load(watched(t), m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// says generates so many tokens, and gives their ids.
+func says(t *testing.T, s *session, prompt string, tokens int, on func(record.Token)) (ids []int, u record.Usage) {
+	t.Helper()
+	u, err := s.Generate(watched(t), engine.Request{Prompt: prompt, MaxTokens: tokens, IgnoreEOS: true},
+		func(tok record.Token) {
+			ids = append(ids, tok.ID)
+			on(tok)
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids, u
+}
+
+func noToken(record.Token) {}

@@ -1,0 +1,232 @@
+package webllm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"llmparity/assets/page"
+	"llmparity/browser"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/internal/sample/proc"
+)
+
+// session is one browser with one page, which has the engine on its own thread or in a worker.
+type session struct {
+	*browser.Page // which can be profiled
+	webllm        *WebLLM
+	site          *site
+	probe         engine.Probe
+	device        record.Device
+
+	turn    engine.Turn // of generations
+	loaded  bool        // a model is
+	context int         // its window
+}
+
+var (
+	_ engine.Scorer   = (*session)(nil)
+	_ engine.Profiler = (*session)(nil)
+)
+
+// Open starts the browser with the page, which has WebLLM's code but no engine yet.
+func (w *WebLLM) Open(ctx context.Context, probe engine.Probe) (engine.Session, error) {
+	s, err := w.open(ctx, probe, func(site http.Handler) http.Handler { return site })
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// open is Open with something between the page and what it is served.
+func (w *WebLLM) open(ctx context.Context, probe engine.Probe, between func(http.Handler) http.Handler) (*session,
+	error) {
+	b, err := w.bundle(ctx, quiet)
+	if err != nil {
+		return nil, err
+	}
+	site, err := newSite(b)
+	if err != nil {
+		return nil, err
+	}
+	shown := site.page()
+	shown.Handler = between(site)
+	p, err := browser.Open(ctx, w.browser(), shown, probe)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{Page: p, webllm: w, site: site, probe: probe}
+	if err := s.introduce(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// introduce tells the probe what is there before any model: engine, device, clock, processes.
+func (s *session) introduce(ctx context.Context) error {
+	device, err := s.Device(ctx)
+	if err != nil {
+		return err
+	}
+	s.device = device
+	s.webllm.met(device)
+	s.event(record.Event{Engine: s.info(nil)})
+	s.event(record.Event{Device: &device})
+	for _, w := range s.Unmet(device) {
+		s.probe.Warn(w)
+	}
+	return s.Measure(ctx, s.probe)
+}
+
+func (s *session) event(e record.Event) {
+	e.At = time.Now()
+	s.probe.Event(e)
+}
+
+// info describes the engine; the package is nil before the load.
+func (s *session) info(p *Package) *record.EngineInfo {
+	info, bundle := s.Info(), s.site.bundle
+	info.Name, info.Version = Name, bundle.version()
+	maps.Copy(info.Parts, map[string]string{"webllm": bundle.version(), "webllm_origin": bundle.origin(),
+		"webllm_sha256": s.site.sha256})
+	if sum, err := page.SHA256(); err == nil {
+		info.Parts["page_sha256"] = sum
+	}
+	info.Policy["prompt_cache"] = "off"
+	if p == nil {
+		return info
+	}
+	info.Parts["model_library"] = p.Library.String()
+	info.Parts["model_library_sha256"] = p.Library.SHA256
+	info.Parts["model_library_bytes"] = strconv.FormatInt(p.Library.Bytes, 10)
+	if p.Library.Source != "" {
+		info.Parts["model_library_source"] = p.Library.Source
+	}
+	maps.Copy(info.Policy, p.settings())
+	return info
+}
+
+// How often a load and a generation are searched for new processes. Of the latter are the figures that the search must
+// not move.
+const (
+	watchLoad     = 500 * time.Millisecond
+	watchGenerate = proc.ExpensiveEvery
+)
+
+// errLoaded refuses a second model: what it and the first one take could not be told apart.
+var errLoaded = errors.New("a model is loaded already; unload it before another is loaded")
+
+// Load creates WebLLM's engine and loads the model into it.
+func (s *session) Load(ctx context.Context, m engine.Model) error {
+	if err := s.Settle(ctx); err != nil {
+		return err
+	}
+	if s.loaded {
+		return errLoaded
+	}
+	defer s.AttachNew(ctx, s.probe, watchLoad)()
+	defer s.Guard()()
+	p, err := s.webllm.packageOf(ctx, m, quiet)
+	if err != nil {
+		return err
+	}
+	if p.DType == F16 {
+		if err := needF16(s.device); err != nil {
+			return err
+		}
+	}
+	failed := func(err error) error {
+		return fmt.Errorf("loading %s into %s: %w%s", m.Name, s.site.bundle, err, s.site.lacks())
+	}
+	if err := s.webllm.intact(ctx, p); err != nil {
+		return failed(err)
+	}
+	offer, err := s.site.offer(p)
+	if err != nil {
+		return err
+	}
+	s.part(p)
+	marks, err := browser.Long[map[string]float64](ctx, s.Page, "llmparity.giveUp()", "llmparity.load", map[string]any{
+		"model": s.Base() + offer + "/model/", "library": s.Base() + offer + "/library.wasm", "id": p.ID,
+		"window": p.Context, "overrides": p.Overrides,
+	}, func(browser.Told) {})
+	if err != nil {
+		return failed(err)
+	}
+	s.loaded, s.context = true, p.Context
+	for _, span := range stages(marks, s.At) {
+		s.probe.Span(span)
+	}
+	if err := s.Loaded(ctx); err != nil {
+		return err
+	}
+	s.event(record.Event{Engine: s.info(&p)})
+	for _, w := range slices.Concat(p.Warnings, p.Library.otherAdapter(s.device)) {
+		s.probe.Warn(w)
+	}
+	return s.Attach(ctx, s.probe)
+}
+
+// part has WebGPU memory parted as the package's files tell. Where they don't, its figures stay whole.
+func (s *session) part(p Package) {
+	l, err := layoutOf(p)
+	if err != nil {
+		s.probe.Warn(record.Warning{Code: "no-attribution",
+			Text: "WebGPU memory is not parted into weights, KV cache and workspaces: " + fault.OneLine(err.Error())})
+		s.Parted(nil)
+		return
+	}
+	s.Parted(l)
+}
+
+// Generate completes a raw prompt. WebLLM would let a second one wait, and its waiting would be in its figures.
+func (s *session) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+	free, err := s.turn.Take()
+	if err != nil {
+		return record.Usage{}, err
+	}
+	defer free()
+	if err := s.Settle(ctx); err != nil {
+		return record.Usage{}, err
+	}
+	defer s.AttachNew(ctx, s.probe, watchGenerate)()
+	defer s.Guard()()
+	g := generation{at: s.At, token: token, sent: time.Now()}
+	answer, err := browser.Long[answer](ctx, s.Page, "llmparity.interrupt()", "llmparity.generate", map[string]any{
+		"prompt": r.Prompt, "maxTokens": r.MaxTokens, "temperature": r.Temperature, "ignoreEOS": r.IgnoreEOS,
+	}, g.take)
+	if err != nil {
+		return g.usage(answer), fmt.Errorf("generating with WebLLM: %w", err)
+	}
+	if answer.TooLong > 0 {
+		return g.usage(answer), fault.New(
+			fault.PromptTooLong, "shorten the prompt, ask for fewer tokens or give a larger context",
+			"the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", answer.TooLong,
+			r.MaxTokens, answer.Context)
+	}
+	return g.usage(answer), nil
+}
+
+// Unload frees the model and waits until the GPU process has done so too. It also measures the page's clock for the
+// last time.
+func (s *session) Unload(ctx context.Context) error {
+	if err := s.Settle(ctx); err != nil {
+		return err
+	}
+	defer s.Guard()()
+	if _, err := browser.Call[any](ctx, s.Page, "llmparity.unload()"); err != nil {
+		return fmt.Errorf("unloading: %w", err)
+	}
+	s.loaded = false
+	return s.Unloaded(ctx, s.probe)
+}
+
+// Close ends the browser and the server and removes what they left.
+func (s *session) Close() error { return errors.Join(s.Page.Close(), s.site.close()) }

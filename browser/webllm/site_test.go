@@ -1,0 +1,66 @@
+package webllm
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestSite(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "model"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"model/tensor-cache.json": "tensors", "library.wasm": "wasm",
+		"secret": "secret", "bundle.js": "bundle"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("../secret", filepath.Join(dir, "model", "link")); err != nil {
+		t.Fatal(err)
+	}
+	s, err := newSite(Bundle{Path: filepath.Join(dir, "bundle.js")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	get := func(path string) (int, string) {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		return w.Code, w.Body.String()
+	}
+	if code, _ := get("/0/library.wasm"); code != http.StatusNotFound {
+		t.Errorf("the library before there is one: %d", code)
+	}
+	var offers [2]string
+	for i := range offers {
+		p := Package{Dir: filepath.Join(dir, "model"), Library: Library{Path: filepath.Join(dir, "library.wasm")}}
+		if offers[i], err = s.offer(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if offers[0] == offers[1] {
+		t.Error("two offers have one address")
+	}
+	model := offers[1] + "/model/resolve/main/"
+	for path, want := range map[string]string{
+		"/dist/web-llm.js":           "bundle",
+		model + "tensor-cache.json":  "tensors",
+		model + "ndarray-cache.json": "tensors", // what older versions of WebLLM ask for
+		offers[1] + "/library.wasm":  "wasm",
+	} {
+		if code, body := get(path); code != http.StatusOK || body != want {
+			t.Errorf("%s: %d %q, want %q", path, code, body, want)
+		}
+	}
+	for _, path := range []string{offers[0] + "/library.wasm", offers[0] + "/model/resolve/main/tensor-cache.json",
+		offers[1] + "/model/", model, model + "link", model + "..%2fsecret"} {
+		if code, body := get(path); code == http.StatusOK || strings.Contains(body, "secret") {
+			t.Errorf("%s: %d %q, want nothing", path, code, body)
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package webllm
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"llmparity/browser"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/internal/run"
+	"llmparity/internal/tiny/reference"
+)
+
+const troublePrompt = "How long does it take to walk from the house to the station?"
+
+// trouble is what goes wrong in one launch, and what the record must say of it.
+type trouble struct {
+	name   string
+	class  record.Class // empty: the launch succeeds
+	say    string
+	config Config
+	server answers                    // for shards of weights
+	load   func(*testing.T, *session) // just before the load
+	token  func(*testing.T, *session) // at the third token
+}
+
+// Whatever goes wrong in a launch is in the record with its class, and the launches after it are as good as any.
+func TestTroubleIsRecordedWithItsClass(t *testing.T) {
+	list := []trouble{
+		{name: "renderer killed", class: record.Crash, say: "renderer process ended (killed)", token: kill("renderer")},
+		{name: "GPU process killed", class: record.DeviceLost, say: "device is lost", token: kill("gpu-process")},
+		{name: "browser killed", class: record.Crash, say: "browser ended unexpectedly", token: kill("browser")},
+		{name: "wrong bytes on the way", class: record.BadOutput, say: "the model says", server: changed(scrambled)},
+		{name: "nothing"},
+	}
+	if err := provoke(t, list, time.Minute, len(list)); engine.ClassOf(err) != list[0].class {
+		t.Errorf("the run says %v, want the first launch's error", err)
+	}
+	still := trouble{name: "a download that stands still", class: record.Timeout, say: "took longer than 4s",
+		server: func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() }}
+	provoke(t, []trouble{still}, 4*time.Second, 1)
+	none := trouble{name: "no WebGPU", class: record.SetUp, say: "no WebGPU adapter", config: Config{
+		Adapter: "swiftshader", Launch: browser.Launch{Flags: []string{"disable-software-rasterizer"}}}}
+	// no second launch would find one either
+	if err := provoke(t, []trouble{none, none}, time.Minute, 1); fault.Of(err) != fault.NoAdapter {
+		t.Errorf("class %s of %v", fault.Of(err), err)
+	}
+}
+
+// provoke runs a launch for each trouble, until there have been as many as are wanted, and gives the run's error.
+func provoke(t *testing.T, list []trouble, timeout time.Duration, launches int) error {
+	t.Helper()
+	m := tinyModel(t)
+	w := &troubled{WebLLM: packed(t, Config{}), t: t, list: list}
+	// each launch has a time-out of its own
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(list)+1)*time.Minute)
+	defer cancel()
+	dir, failed := run.Do(ctx, run.Options{Out: t.TempDir(),
+		Parts: run.Parts{Engines: []engine.Engine{w}, Model: m, Expected: known(t, m)},
+		Plan: plan.Plan{Name: "trouble", Engines: []string{w.Name()}, Prompts: []string{troublePrompt}, MaxTokens: 24,
+			Context: window, Repetitions: len(list),
+			Warmup: plan.Warmup{Tokens: 1}, Timeout: plan.Duration(timeout)}})
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatalf("%v; the run says %v", err, failed)
+	}
+	if len(r.Attempts) != launches {
+		t.Fatalf("%d launches, want %d: %v", len(r.Attempts), launches, failed)
+	}
+	for i, a := range r.Attempts {
+		list[i].check(t, a)
+	}
+	return failed
+}
+
+func (x trouble) check(t *testing.T, a *record.Attempt) {
+	t.Helper()
+	t.Logf("%s: %s: %s", x.name, a.Class, a.Error)
+	if a.Class != x.class || !strings.Contains(a.Error, x.say) || strings.Contains(a.Error, "\n") {
+		t.Errorf("%s: class %q, error %q, want one line of class %q with %q", x.name, a.Class, a.Error, x.class, x.say)
+	}
+	if ok := x.class == ""; ok != a.Counted() {
+		t.Errorf("%s: counted: %v", x.name, a.Counted())
+	}
+}
+
+// known is what the tiny model says to the prompt.
+func known(t *testing.T, m engine.Model) map[string][]int {
+	tokens, model, err := reference.Open(m.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, _, err := model.Greedy(tokens.Encode(troublePrompt), 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]int{troublePrompt: ids}
+}
+
+// troubled is WebLLM that has another trouble in every launch.
+type troubled struct {
+	*WebLLM
+	t    *testing.T
+	list []trouble
+}
+
+func (w *troubled) Open(ctx context.Context, probe engine.Probe) (engine.Session, error) {
+	x := w.list[0]
+	w.list = w.list[1:]
+	between := answering(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if x.server == nil || !strings.Contains(r.URL.Path, "params_shard_") {
+			next.ServeHTTP(w, r)
+			return
+		}
+		x.server(w, r, next)
+	})
+	s, err := packed(w.t, x.config).open(ctx, probe, between)
+	if err != nil {
+		return nil, err
+	}
+	return &troubledSession{s, w.t, x}, nil
+}
+
+// answers answers a request in the server's place.
+type answers func(w http.ResponseWriter, r *http.Request, next http.Handler)
+
+// answering puts an answer before the server's own.
+func answering(with answers) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { with(w, r, next) })
+	}
+}
+
+// shards answers for shards of weights in sessions that tests share; nil, or what is nil: the server does.
+var shards atomic.Pointer[answers]
+
+func asServed(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if with := shards.Load(); with != nil && *with != nil && strings.Contains(r.URL.Path, "params_shard_") {
+		(*with)(w, r, next)
+		return
+	}
+	next.ServeHTTP(w, r)
+}
+
+type troubledSession struct {
+	*session
+	t *testing.T
+	x trouble
+}
+
+func (s *troubledSession) Load(ctx context.Context, m engine.Model) error {
+	if s.x.load != nil {
+		s.x.load(s.t, s.session)
+	}
+	return s.session.Load(ctx, m)
+}
+
+func (s *troubledSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (
+	record.Usage, error) {
+	u, err := s.session.Generate(ctx, r, func(tok record.Token) {
+		token(tok)
+		if tok.Index == 2 && s.x.token != nil {
+			s.x.token(s.t, s.session)
+		}
+	})
+	if err != nil { // from here on every call fails in the same way, and none waits for an answer
+		if after := s.session.Unload(ctx); engine.ClassOf(after) != s.x.class {
+			s.t.Errorf("%s: Unload: %v, want class %s", s.x.name, after, s.x.class)
+		}
+	}
+	return u, err
+}
+
+// processes are the browser's, each with its role.
+func processes(t *testing.T, s *session) map[int]string {
+	roles, err := s.Roles(t.Context())
+	if err != nil {
+		t.Error(err)
+	}
+	return roles
+}
+
+func kill(role string) func(*testing.T, *session) {
+	return func(t *testing.T, s *session) {
+		for pid, r := range processes(t, s) {
+			if r == role {
+				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
+
+func replies(status int) answers {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(status) }
+}
+
+// cut ends the connection in the middle of a file.
+func cut(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	whole := httptest.NewRecorder()
+	next.ServeHTTP(whole, r)
+	for name, values := range whole.Header() {
+		w.Header()[name] = values
+	}
+	_, _ = w.Write(whole.Body.Bytes()[:whole.Body.Len()/2]) // fails if the browser has gone
+	panic(http.ErrAbortHandler)
+}
+
+// changed sends a file that is not the one on disk, and is whole as far as HTTP knows.
+func changed(change func([]byte) []byte) answers {
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		whole := httptest.NewRecorder()
+		next.ServeHTTP(whole, r)
+		for name, values := range whole.Header() {
+			w.Header()[name] = values
+		}
+		body := change(whole.Body.Bytes())
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		_, _ = io.Copy(w, bytes.NewReader(body)) // fails if the browser has gone
+	}
+}
+
+// scrambled turns the weights round: every number is sound, and none is where it was.
+func scrambled(b []byte) []byte {
+	out := make([]byte, len(b))
+	for i := 0; i+4 <= len(b); i += 4 {
+		copy(out[len(b)-i-4:], b[i:i+4])
+	}
+	return out
+}
+
+// What is on disk is looked at before it is sent: WebLLM itself would take anything.
+func TestWeightsThatHaveChangedOnDiskAreNotLoaded(t *testing.T) {
+	m, w := tinyModel(t), packed(t, Config{})
+	p := copyOf(t, files.pack)
+	w.pack = packaged(p)
+	shard := filepath.Join(p.Dir, "params_shard_0.bin")
+	right, err := os.ReadFile(shard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Prepare(watched(t), m, quiet); err != nil {
+		t.Fatal(err)
+	}
+	for say, b := range map[string][]byte{"has other bytes than its list says": scrambled(right),
+		"bytes, and its list says": right[:len(right)/2]} {
+		if err := os.WriteFile(shard, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := w.intact(watched(t), p)
+		if engine.ClassOf(err) != record.Download || !strings.Contains(err.Error(), say) {
+			t.Errorf("error %v of class %s, want %s: %s", err, engine.ClassOf(err), record.Download, say)
+		}
+		if err := w.Prepare(watched(t), m, quiet); err == nil || !strings.Contains(err.Error(), "again") {
+			t.Errorf("Prepare: %v, want what to do", err)
+		}
+	}
+}

@@ -97,9 +97,10 @@ func (p *Page) Device(ctx context.Context) (record.Device, error) {
 
 // Unmet is a warning where the browser hands out another adapter than the one that was asked for by its kind.
 func (p *Page) Unmet(d record.Device) []record.Warning {
-	if a := p.config.Adapter; a == GPU && d.Class == record.SoftwareAdapter || a == SwiftShader && d.Class != record.SoftwareAdapter {
+	asked := p.config.Adapter
+	if asked == GPU && d.Class == record.SoftwareAdapter || asked == SwiftShader && d.Class != record.SoftwareAdapter {
 		return []record.Warning{{Code: "other-adapter",
-			Text: fmt.Sprintf("the adapter %s was asked for, and the browser hands out %s (%s)", a, d.Name, d.Class)}}
+			Text: fmt.Sprintf("the adapter %s was asked for, and the browser hands out %s (%s)", asked, d.Name, d.Class)}}
 	}
 	return nil
 }

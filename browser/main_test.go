@@ -52,14 +52,15 @@ globalThis.llmparity = { adapter, now, held: () => -1, generate, stop() { stoppe
 `
 
 // stubSite is the page with the stub in its engine's place.
-var stubSite = Site{Title: "the stub", Imports: "nothing", Do: "mend it", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/engine.js" {
-		w.Header().Set("Content-Type", "text/javascript")
-		fmt.Fprint(w, stub)
-		return
-	}
-	Files(page.Files()).ServeHTTP(w, r)
-})}
+var stubSite = Site{Title: "the stub", Imports: "nothing", Do: "mend it", Handler: http.HandlerFunc(
+	func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/engine.js" {
+			w.Header().Set("Content-Type", "text/javascript")
+			fmt.Fprint(w, stub)
+			return
+		}
+		Files(page.Files()).ServeHTTP(w, r)
+	})}
 
 // fresh opens the stub in a browser of the test's own.
 func fresh(t *testing.T, c Config) (*Page, *enginetest.Probe) {

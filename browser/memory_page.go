@@ -87,8 +87,8 @@ func (p *Page) unread(ctx context.Context, err error) error {
 	return err
 }
 
-// attachInside samples what is inside the page: after its processes, so that at a phase edge what answers at once is read
-// first, and what may force a garbage collection last.
+// attachInside samples what is inside the page: after its processes, so that at a phase edge what answers at once is
+// read first, and what may force a garbage collection last.
 func (p *Page) attachInside(ctx context.Context, probe engine.Probe) error {
 	tctx, cancel := p.within(ctx)
 	defer cancel()

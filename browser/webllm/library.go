@@ -84,10 +84,10 @@ func (w *WebLLM) givenLibrary(ctx context.Context, f *gguf.File, options mlc.Opt
 	return l, lib, err
 }
 
-// openLibrary reads a library, which is fetched first where it is an address, and looks whether the WebLLM that is to run it
-// can.
-func (w *WebLLM) openLibrary(ctx context.Context, given string, b Bundle, say func(string)) (lib mlc.Library,
-	file string, err error) {
+// openLibrary reads a library, which is fetched first where it is an address, and looks whether the WebLLM that is to
+// run it can.
+func (w *WebLLM) openLibrary(ctx context.Context, given string, b Bundle, say func(string)) (
+	lib mlc.Library, file string, err error) {
 	file = given
 	if isAddress(given) {
 		if file, err = fetch(ctx, filepath.Join(w.settings.Cache, "libraries"), given, say); err != nil {

@@ -135,8 +135,8 @@ func unloaded(t *testing.T, s *session, probe *keeping) {
 	}
 }
 
-// checkParts generates with the model that is loaded, and holds the ledger's parts to what the package says, and what is
-// pushed with tokens to what is known of them.
+// checkParts generates with the model that is loaded, and holds the ledger's parts to what the package says, and what
+// is pushed with tokens to what is known of them.
 func checkParts(t *testing.T, s *session, probe *keeping, p Package, window int) {
 	t.Helper()
 	probe.pushed = nil

@@ -28,7 +28,9 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	childtest.Browsers(m, func() error { return errors.Join(shared.close(), sharedIdle.close(), os.RemoveAll(files.dir)) })
+	childtest.Browsers(m, func() error {
+		return errors.Join(shared.close(), sharedIdle.close(), os.RemoveAll(files.dir))
+	})
 }
 
 // window is the context that the tests' model is given.

@@ -93,8 +93,8 @@ func (w *WebLLM) make(ctx context.Context, m engine.Model, t Target, say func(st
 		return Package{}, err
 	}
 	made.Policy["model_library"] = made.Library.String()
-	made.Dir = filepath.Join(w.settings.Cache, "packages", fmt.Sprintf("%s-v%d-c%d-p%d-%s", m.SHA256[:12], mlc.Version, m.Context,
-		options.PrefillChunk, t.DType))
+	made.Dir = filepath.Join(w.settings.Cache, "packages", fmt.Sprintf("%s-v%d-c%d-p%d-%s", m.SHA256[:12],
+		mlc.Version, m.Context, options.PrefillChunk, t.DType))
 	if _, missing := os.Stat(made.Dir); missing != nil {
 		say("converting " + m.Name + " into a WebLLM package, once")
 		err = convert(ctx, m, made.Dir, options, say)

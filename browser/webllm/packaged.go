@@ -49,7 +49,8 @@ func (w *WebLLM) packaged(ctx context.Context, m engine.Model, b Bundle, say fun
 	made.Overrides = map[string]any{"context_window_size": m.Context, "sliding_window_size": -1}
 	// A package out of the store knows where it is from.
 	source := given
-	if stored, err := catalogue.Open(filepath.Dir(m.Path), filepath.Base(m.Path)); err == nil && w.config.Library == "" {
+	stored, missing := catalogue.Open(filepath.Dir(m.Path), filepath.Base(m.Path))
+	if missing == nil && w.config.Library == "" {
 		_, origin := stored.Library()
 		source = origin.From
 		made.Policy["model_source"] = cmp.Or(stored.Source, stored.Entry.Model)

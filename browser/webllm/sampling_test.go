@@ -98,7 +98,8 @@ func testSampling(t *testing.T, s *session, vocab int, v modellib.Variant, cases
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := browser.CallWith[bool](watched(t), s.Page, "sampling.load", s.Base()+offer+"/library.wasm"); err != nil {
+	library := s.Base() + offer + "/library.wasm"
+	if _, err := browser.CallWith[bool](watched(t), s.Page, "sampling.load", library); err != nil {
 		t.Fatal(err)
 	}
 	checkEdits(t, s, vocab)

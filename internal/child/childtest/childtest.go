@@ -20,8 +20,8 @@ import (
 // Main runs the tests, and panics where they pass and leave a process, a temporary folder or a goroutine.
 func Main(m *testing.M) { os.Exit(leaving(m.Run())) }
 
-// Browsers is Main for tests that share browsers, which end closes. Their temporary folder must be empty in the end, and
-// has a short path: a browser's socket has to fit below it.
+// Browsers is Main for tests that share browsers, which end closes. Their temporary folder must be empty in the end,
+// and has a short path: a browser's socket has to fit below it.
 func Browsers(m *testing.M, end func() error) {
 	temporary, err := os.MkdirTemp("", "lp")
 	if err == nil {

@@ -57,16 +57,10 @@ func MedianInterval(values []float64, confidence float64) *Interval {
 
 // Median of nothing is NaN.
 func Median(values []float64) float64 {
-	values = slices.Clone(values)
-	slices.Sort(values)
-	n := len(values)
-	switch {
-	case n == 0:
+	if len(values) == 0 {
 		return math.NaN()
-	case n%2 == 1:
-		return values[n/2]
 	}
-	return values[n/2-1]/2 + values[n/2]/2
+	return middle(slices.Sorted(slices.Values(values)))
 }
 
 // Round is to so many digits behind the point.

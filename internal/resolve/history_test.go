@@ -7,14 +7,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"llmparity/internal/record"
 )
 
-// pastJournal is a run's journal with an attempt for each measurement of so many tokens, each of which took two seconds
-// beside it.
-func pastJournal(t *testing.T, attempts ...measured) string {
+// pastRun is a run with an attempt for each measurement of so many tokens, each of which took two seconds beside it.
+func pastRun(t *testing.T, attempts ...measured) string {
 	t.Helper()
 	out := t.TempDir()
 	lines := []string{`{"cell":{"id":1,"engine":"e","model":{"name":"m"}}}`}
+	tokens := []string{"cell,attempt,request,index,id,t_ns"}
 	at := 0.0
 	ns := func(s float64) int64 { return int64(math.Round(s * 1e9)) }
 	for i, m := range attempts {
@@ -23,37 +25,44 @@ func pastJournal(t *testing.T, attempts ...measured) string {
 			fmt.Sprintf(`{"attempt":%d,"phase":{"name":"measure","begin_ns":%d,"end_ns":%d}}`, i+1, ns(at+1),
 				ns(at+1+m.seconds)),
 			fmt.Sprintf(`{"t_ns":%d,"attempt":%d,"end":{"status":"ok"}}`, ns(at+m.seconds+2), i+1))
+		for n := range int(m.generated) {
+			tokens = append(tokens, fmt.Sprintf("1,%d,1,%d,7,%d", i+1, n, ns(at+1)))
+		}
 		at += m.seconds + 2
 	}
-	if err := os.Mkdir(filepath.Join(out, "run"), 0o700); err != nil {
+	dir := filepath.Join(out, "run")
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(out, "run", "journal.jsonl"), []byte(strings.Join(lines, "\n")+"\n"),
-		0o600); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{"run.json": `{"schema":"` + record.Schema + `"}`, "environment.json": "{}",
+		"plan.yaml": "", "journal.jsonl": strings.Join(lines, "\n") + "\n",
+		"tokens.csv": strings.Join(tokens, "\n") + "\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return out
 }
 
-// What a plan takes is foretold of its prompts as well as of what it generates, whatever lengths earlier runs had.
+// What a plan takes is predicted of its prompts as well as of what it generates, whatever lengths earlier runs had.
 func TestTimePredictionIncludesPrompts(t *testing.T) {
 	const perPrompt, perGenerated = 0.02, 0.1
 	of := func(prompt, generated float64) measured {
 		return measured{prompt*perPrompt + generated*perGenerated, prompt, generated}
 	}
-	h := pastRuns(pastJournal(t, of(10, 40), of(500, 10), of(500, 40)))
+	h := pastRuns(pastRun(t, of(10, 40), of(500, 10), of(500, 40)))
 	if got, known := h.of(pastKey{"e", "m"}, 3, 2000, 30); !known ||
 		math.Abs(got-(3*2+2000*perPrompt+30*perGenerated)) > 1e-6 {
 		t.Errorf("%g s", got)
 	}
 	// alike: which of both takes how long can't be told, but all together can
-	h = pastRuns(pastJournal(t, of(100, 10), of(100, 10)))
+	h = pastRuns(pastRun(t, of(100, 10), of(100, 10)))
 	like, _ := h.of(pastKey{"e", "m"}, 1, 100, 10)
 	long, _ := h.of(pastKey{"e", "m"}, 1, 1000, 10)
 	if math.Abs(like-5) > 1e-6 || long < 2*like {
 		t.Errorf("%g s for what was measured, %g s for prompts that are ten times as long", like, long)
 	}
-	h = pastRuns(pastJournal(t, measured{1, 10, 40}, measured{0.5, 500, 20})) // a prompt took less than none
+	h = pastRuns(pastRun(t, measured{1, 10, 40}, measured{0.5, 500, 20})) // a prompt took less than none
 	if got, _ := h.of(pastKey{"e", "m"}, 0, 1000, 0); got != 0 {
 		t.Errorf("%g s for a prompt", got)
 	}

@@ -3,7 +3,8 @@ package truth
 import (
 	"fmt"
 	"math"
-	"slices"
+
+	"llmparity/compare/stats"
 )
 
 // Verdict is what a source makes of a kind of memory.
@@ -102,16 +103,10 @@ func newCell(p Platform, r Row, k Kind, size float64, runs []float64) Cell {
 	if len(runs) == 0 {
 		return c
 	}
-	m := median(runs)
+	m := stats.Median(runs)
 	c.MiB, c.Verdict = &m, judge(m, size)
 	c.Wrong = c.Expected != nil && (m < c.Expected.Least || m > c.Expected.Most)
 	return c
-}
-
-func median(values []float64) float64 {
-	v := slices.Sorted(slices.Values(values))
-	n := len(v)
-	return (v[(n-1)/2] + v[n/2]) / 2
 }
 
 // Contradictions are the cells that are not what was expected, a line each.

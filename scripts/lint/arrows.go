@@ -20,7 +20,7 @@ var importers = map[string]string{
 	"cmd":           "",
 	"reports":       "cmd internal/doctor",
 	"compare":       "cmd reports internal/doctor internal/reproduce",
-	"compare/stats": "cmd compare internal/figure reports",
+	"compare/stats": "cmd compare internal/figure internal/resolve internal/truth reports",
 	"browser":       "cmd internal/fit internal/inspect internal/kinds",
 	"native":        "cmd internal/kinds",
 

@@ -12,7 +12,9 @@ import (
 	"llmparity/assets/page"
 	"llmparity/browser"
 	"llmparity/internal/engine"
+	"llmparity/internal/fault"
 	"llmparity/internal/figure"
+	"llmparity/internal/mlc"
 	"llmparity/internal/model"
 )
 
@@ -100,6 +102,17 @@ func (c *Config) Fields() []engine.Field {
 
 // Check refuses flags of the browser that make no sense together.
 func (c *Config) Check() error { return c.Launch.Check(c.Chrome) }
+
+// CheckFiles refuses a model library's file that is none: what a user named stops a run before anything starts.
+func (c *Config) CheckFiles() error {
+	if c.Library == "" || isAddress(c.Library) {
+		return nil
+	}
+	if _, err := mlc.OpenLibrary(c.Library); err != nil {
+		return fault.Wrap(fault.Usage, err, "", "--model-lib %s", c.Library)
+	}
+	return nil
+}
 
 // CheckPlan refuses to say how a library is compiled that is named.
 func (c *Config) CheckPlan(engine.Settings) error {

@@ -56,8 +56,14 @@ func (f *runFlags) follow(p plan.Plan, given func(string) bool) error {
 	if err := kinds.All.Known(engines); err != nil {
 		return err
 	}
+	if err := kinds.All.Used(engines, given); err != nil {
+		return err
+	}
+	if err := f.files(); err != nil {
+		return err
+	}
 	f.engineFlags.follow(p)
-	return kinds.All.Used(engines, given)
+	return nil
 }
 
 // askedFor tells of an engine whether the user asked for it: by its name, or by a flag that is for it alone.

@@ -153,7 +153,11 @@ func TestTheContextIsTheModelsOwn(t *testing.T) {
 func TestWatchdogIsWrittenForEnginesThatHaveOne(t *testing.T) {
 	for engine, want := range map[string]time.Duration{"exec:./mine": engine.Watchdog, "llamacpp": 0,
 		"webllm": engine.Watchdog} {
-		p := plan.Plan{Engines: []string{engine}}
+		p, err := plan.Parse([]byte("engines: ['"+engine+"']\nmodel: tiny\nprompts: [a]\nmax_tokens: 2\n"), "p.yaml",
+			kinds.All...)
+		if err != nil {
+			t.Fatal(err)
+		}
 		new(runFlags).complete(&p, tinyOf(t))
 		if time.Duration(p.Watchdog) != want {
 			t.Errorf("%s: %v", engine, time.Duration(p.Watchdog))

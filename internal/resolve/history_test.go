@@ -34,8 +34,8 @@ func pastRun(t *testing.T, attempts ...measured) string {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"run.json": `{"schema":"` + record.Schema + `"}`, "environment.json": "{}",
-		"plan.yaml": "", "journal.jsonl": strings.Join(lines, "\n") + "\n",
+	for name, text := range map[string]string{"run.json": `{"schema":"` + record.Schema + `"}`,
+		"environment.json": "{}", "plan.yaml": "", "journal.jsonl": strings.Join(lines, "\n") + "\n",
 		"tokens.csv": strings.Join(tokens, "\n") + "\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

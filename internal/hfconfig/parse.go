@@ -60,16 +60,16 @@ func Parse(file string, text []byte) (Model, error) {
 			notes = append(notes, notText)
 		}
 	}
-	known := families()
-	read, ok := known[kind]
+	rules, ok := families[kind]
 	if !ok {
-		return Model{}, unknown(file, kind, known)
+		return Model{}, unknown(file, kind)
 	}
 	r.family = kind
 	if within {
 		r.textDefaults(kind)
 	}
-	d := read(r)
+	var d decoder
+	d.follow(r, rules)
 	if r.err != nil {
 		return Model{}, r.err
 	}
@@ -108,9 +108,9 @@ func (r *reader) textPart() (*reader, []string) {
 	return r, nil
 }
 
-func unknown(file, kind string, known map[string]family) error {
+func unknown(file, kind string) error {
 	do := "give its sizes by flags: --model-params, --num-layers, --num-heads, --num-kv-heads, --hidden-size, --head-dim"
-	near := nearest.Of(kind, slices.Sorted(maps.Keys(known)), 3)
+	near := nearest.Of(kind, slices.Sorted(maps.Keys(families)), 3)
 	err := fault.New(fault.UnknownArch, do, "%s: %s (the nearest that are known: %s)", file, UnknownType{kind}.Error(),
 		strings.Join(near, ", "))
 	err.Err = UnknownType{kind}

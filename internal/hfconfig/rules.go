@@ -1,0 +1,228 @@
+package hfconfig
+
+import "strconv"
+
+// rule reads something of a config into the decoder that it describes.
+type rule func(*reader, *decoder)
+
+// defaults are what a configuration class takes where a config doesn't say it.
+type defaults map[string]int
+
+func (sizes defaults) rule(r *reader, _ *decoder) {
+	for name, n := range sizes {
+		if _, ok := r.get(name); !ok {
+			r.fields[name] = strconv.AppendInt(nil, int64(n), 10)
+		}
+	}
+}
+
+// textDefaults are those of a text part, of which published configs say no more than what differs from its class.
+func (r *reader) textDefaults(kind string) {
+	switch kind {
+	case "llama":
+		defaults{"hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32,
+			"vocab_size": 32000}.rule(r, nil)
+	case "mistral":
+		defaults{"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
+			"num_key_value_heads": 8, "vocab_size": 32000}.rule(r, nil)
+	}
+}
+
+// field is a trait that a decoder has or lacks.
+type field func(*decoder) *bool
+
+func qkv(d *decoder) *bool       { return &d.qkvBias }
+func out(d *decoder) *bool       { return &d.oBias }
+func mlp(d *decoder) *bool       { return &d.mlpBias }
+func norm(d *decoder) *bool      { return &d.lnBias }
+func head(d *decoder) *bool      { return &d.headBias }
+func plainMLP(d *decoder) *bool  { return &d.plainMLP }
+func bareNorms(d *decoder) *bool { return &d.bareNorms }
+func embedNorm(d *decoder) *bool { return &d.embedNorm }
+
+func set(to bool, fields []field) rule {
+	return func(_ *reader, d *decoder) {
+		for _, f := range fields {
+			*f(d) = to
+		}
+	}
+}
+
+func on(fields ...field) rule  { return set(true, fields) }
+func off(fields ...field) rule { return set(false, fields) }
+
+// reads has a config say it; where it doesn't, all stays as it is.
+func reads(name string, fields ...field) rule {
+	return func(r *reader, d *decoder) {
+		for _, f := range fields {
+			*f(d) = r.flag(*f(d), name)
+		}
+	}
+}
+
+// when follows more rules where a flag is set; def is what it is where the config doesn't say it.
+func when(name string, def bool, rules ...rule) rule {
+	return func(r *reader, d *decoder) {
+		if r.flag(def, name) {
+			d.follow(r, rules)
+		}
+	}
+}
+
+func (d *decoder) follow(r *reader, rules []rule) {
+	for _, rule := range rules {
+		rule(r, d)
+	}
+}
+
+// base reads what every family has, under the names that families have had for it.
+func base(r *reader, d *decoder) {
+	d.layers = r.need("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+	d.hidden = r.need("hidden_size", "n_embd", "d_model", "n_embed")
+	d.heads = r.need("num_attention_heads", "n_head", "n_heads", "num_heads")
+	d.vocab = r.need("vocab_size", "padded_vocab_size")
+	d.tied = r.flag(false, "tie_word_embeddings")
+	d.norms = 2
+	d.kvHeads = r.sizeOr(d.heads, "num_key_value_heads", "num_kv_heads", "n_head_kv")
+	d.headDim = r.sizeOr(0, "head_dim")
+}
+
+// tied takes the embedding for the head unless the config says otherwise.
+func tied(r *reader, d *decoder) { d.tied = r.flag(true, "tie_word_embeddings") }
+
+func intermediate(r *reader, d *decoder) { d.inter = r.need("intermediate_size") }
+
+// maxLayers is beyond any model; what lists something for each layer stays small.
+const maxLayers = 1 << 14
+
+// even works out the head's size, and says what doesn't go together.
+func even(r *reader, d *decoder) {
+	switch {
+	case r.err != nil:
+	case d.layers > maxLayers:
+		r.fail(bad(r.file, "check it", "%d layers; no model has more than %d", d.layers, maxLayers))
+	case d.headDim == 0 && d.hidden%d.heads != 0:
+		r.fail(bad(r.file, "give head_dim, or correct one of them",
+			"a hidden_size of %d is no multiple of %d attention heads, and there is no head_dim", d.hidden, d.heads))
+	case d.heads%d.kvHeads != 0:
+		r.fail(bad(r.file, "correct one of them", "%d attention heads can't share %d key-value heads evenly", d.heads,
+			d.kvHeads))
+	}
+	if d.headDim == 0 && r.err == nil {
+		d.headDim = d.hidden / d.heads
+	}
+}
+
+// llama is the plain decoder: RMS norms, three matrices in the feed-forward part, a head of its own.
+func llama(r *reader, d *decoder) {
+	d.follow(r, []rule{base, intermediate, reads("attention_bias", qkv, out), reads("mlp_bias", mlp), even})
+}
+
+// bare is llama where biases are not asked for.
+func bare(r *reader, d *decoder) { d.follow(r, []rule{llama, off(qkv, out, mlp)}) }
+
+// layerNormed is the older kind of decoder: norms with biases, and two matrices in the feed-forward part.
+func layerNormed(r *reader, d *decoder) {
+	d.follow(r, []rule{base, on(norm, plainMLP), even})
+	d.inter = 4 * d.hidden
+}
+
+// inner is the width of the feed-forward part, where the config says it.
+func inner(names ...string) rule {
+	return func(r *reader, d *decoder) { d.inter = r.sizeOr(d.inter, names...) }
+}
+
+func positions(names ...string) rule {
+	return func(r *reader, d *decoder) { d.positions = r.need(names...) }
+}
+
+func norms(n int) rule { return func(_ *reader, d *decoder) { d.norms = n } }
+
+func oneKVHead(_ *reader, d *decoder) { d.kvHeads = 1 }
+
+// perHead and overHeads normalise queries and keys, by head or over all heads.
+func perHead(_ *reader, d *decoder)   { d.qkNorm += 2 * d.headDim }
+func overHeads(_ *reader, d *decoder) { d.qkNorm = (d.heads + d.kvHeads) * d.headDim }
+
+// window reads the sliding window; where nothing is said of it, def is the family's.
+func (r *reader) window(def int) int {
+	if !r.says("sliding_window") {
+		return def
+	}
+	return r.count(0, "sliding_window")
+}
+
+// slide gives layers their windows: those that layer_types says, or else those that the family's rule says.
+func (r *reader) slide(d *decoder, window int, slides func(layer int) bool) {
+	if r.err != nil || window == 0 {
+		return
+	}
+	types := r.list("layer_types")
+	if len(types) != 0 && len(types) != d.layers {
+		r.fail(bad(r.file, "correct one of them", "%slayer_types has %d entries, the model has %d layers", r.prefix,
+			len(types), d.layers))
+		return
+	}
+	d.windows = make([]int, d.layers)
+	for i := range d.windows {
+		does := slides(i)
+		if len(types) > 0 {
+			does = string(types[i]) == `"sliding_attention"` || string(types[i]) == `"chunked_attention"`
+		}
+		if does {
+			d.windows[i] = window
+		}
+	}
+}
+
+func every(int) bool { return true }
+
+// butEvery is the rule of models in which each nth layer sees all.
+func butEvery(n int) func(int) bool { return func(layer int) bool { return (layer+1)%n != 0 } }
+
+// slides is a window in the layers that a rule picks; where nothing is said of it, def is the family's.
+func slides(def int, which func(layer int) bool) rule {
+	return func(r *reader, d *decoder) { r.slide(d, r.window(def), which) }
+}
+
+// slidesBut is one in all layers but each nth, of which the config may say another number.
+func slidesBut(n int) rule {
+	return func(r *reader, d *decoder) {
+		r.slide(d, r.window(4096), butEvery(r.sizeOr(n, "sliding_window_pattern", "_sliding_window_pattern")))
+	}
+}
+
+// experts makes the feed-forward part a mixture.
+func experts(perToken int, names ...string) rule {
+	return func(r *reader, d *decoder) {
+		d.moe = &mixture{experts: r.need(names...), perToken: r.sizeOr(perToken, "num_experts_per_tok"), inter: d.inter}
+	}
+}
+
+// narrow is that an expert has a width of its own.
+func narrow(r *reader, d *decoder) { d.moe.inter = r.need("moe_intermediate_size") }
+
+// each asks for every layer.
+func (d *decoder) each(r *reader, is func(int) bool) []bool {
+	if r.err != nil {
+		return nil
+	}
+	list := make([]bool, d.layers)
+	for i := range list {
+		list[i] = is(i)
+	}
+	return list
+}
+
+func routerBias(_ *reader, d *decoder) {
+	if d.moe != nil {
+		d.moe.routerBias = true // e_score_correction_bias
+	}
+}
+
+// latentHeads is attention with a latent.
+func latentHeads(r *reader, d *decoder) {
+	d.mla = &latent{qRank: r.count(0, "q_lora_rank"), kvRank: r.need("kv_lora_rank"), rope: r.need("qk_rope_head_dim"),
+		nope: r.need("qk_nope_head_dim"), bias: r.flag(false, "attention_bias")}
+	d.headDim = d.mla.nope + d.mla.rope
+}

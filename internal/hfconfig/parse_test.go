@@ -102,7 +102,7 @@ func TestFaultsNameFileAndField(t *testing.T) {
 // No rule of a family counts on what another config of it lacks.
 func TestEveryFamilyIsRead(t *testing.T) {
 	const sizes = `"hidden_size":64,"num_hidden_layers":4,"num_attention_heads":4,"vocab_size":100`
-	const more = `,"intermediate_size":128,"num_experts":4,"num_local_experts":4,"moe_num_experts":4,"n_routed_experts":4,
+	const more = `,"intermediate_size":128,"num_experts":8,"num_local_experts":8,"moe_num_experts":8,"n_routed_experts":8,
 		"moe_intermediate_size":32,"shared_expert_intermediate_size":32,"kv_lora_rank":16,"qk_rope_head_dim":8,"ffn_dim":128,
 		"qk_nope_head_dim":8,"v_head_dim":8,"n_positions":64,"max_position_embeddings":64,"max_seq_len":64,
 		"ffn_hidden_size":128,"ffn_config":{"ffn_hidden_size":128,"moe_num_experts":4}`

@@ -26,9 +26,9 @@ type session struct {
 	probe         engine.Probe
 	device        record.Device
 
-	turn    engine.Turn // of generations
-	loaded  bool        // a model is
-	context int         // its window
+	turn    engine.Turns // of generations
+	loaded  bool         // a model is
+	context int          // its window
 }
 
 var (

@@ -84,7 +84,7 @@ func (e *Engine) Open(_ context.Context, p engine.Probe) (engine.Session, error)
 
 type session struct {
 	delay time.Duration
-	turn  engine.Turn
+	turn  engine.Turns
 
 	mu        sync.Mutex
 	model     *reference.Model

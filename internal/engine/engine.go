@@ -91,6 +91,14 @@ type Request struct {
 	IgnoreEOS   bool
 }
 
+// Check refuses a generation without a token.
+func (r Request) Check() error {
+	if r.MaxTokens < 1 {
+		return Fail(record.SetUp, "a generation of %d tokens was asked for", r.MaxTokens)
+	}
+	return nil
+}
+
 // Engine is a runtime that can generate; it is built with its own typed configuration.
 type Engine interface {
 	Name() string
@@ -134,6 +142,20 @@ func (f *Failure) Unwrap() error { return f.Err }
 // Fail makes a Failure.
 func Fail(class record.Class, format string, args ...any) *Failure {
 	return &Failure{Class: class, Err: fmt.Errorf(format, args...)}
+}
+
+// SetUp makes a Failure of what a person must mend first.
+func SetUp(err error) error { return &Failure{Class: record.SetUp, Err: err} }
+
+// TooLong makes the Failure of a prompt that does not fit.
+func TooLong(format string, args ...any) error {
+	return SetUp(fault.New(fault.PromptTooLong,
+		"shorten the prompt, ask for fewer tokens or give the model a larger context", format, args...))
+}
+
+// Warn reports what a reader of the figures must know, on one line.
+func Warn(to Teller, code, format string, args ...any) {
+	to.Warn(record.Warning{Code: code, Text: fault.OneLine(fmt.Sprintf(format, args...))})
 }
 
 // ClassOf gives the class of an error: that of a Failure in its chain, else what the error itself tells.

@@ -5,17 +5,6 @@ import (
 	"sync"
 )
 
-// Turn lets one generation go on at a time. The zero value is free.
-type Turn struct{ mu sync.Mutex }
-
-// Take takes the turn, or gives ErrBusy. The function returned gives it back.
-func (t *Turn) Take() (free func(), err error) {
-	if !t.mu.TryLock() {
-		return nil, ErrBusy
-	}
-	return t.mu.Unlock, nil
-}
-
 // Turns lets so many generations go on at a time. Most is set before the first; 0 is one.
 type Turns struct {
 	Most int

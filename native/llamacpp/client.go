@@ -2,8 +2,6 @@ package llamacpp
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -13,74 +11,18 @@ import (
 )
 
 // client speaks to one server.
-type client struct {
-	base string
-	key  string
-	http *http.Client
-}
+type client struct{ wire.Client }
 
 func newClient(port int, key string) *client {
 	// No proxy from the environment between us and the loopback interface.
-	return &client{base: "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), key: key,
-		http: wire.NewClient(nil)}
-}
-
-func (c *client) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
-	req, err := wire.NewRequest(ctx, method, c.base+path, body)
-	if err == nil {
-		req.Header.Set("Authorization", "Bearer "+c.key)
-	}
-	return req, err
-}
-
-// call sends body, if any, and reads the answer into into.
-func (c *client) call(ctx context.Context, method, path string, body, into any) error {
-	req, err := c.request(ctx, method, path, body)
-	if err != nil {
-		return err
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if err := refusal(resp); err != nil {
-		return err
-	}
-	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
-		return fmt.Errorf("llama-server's answer to %s: %w", path, err)
-	}
-	return nil
-}
-
-// refusal is the error in an answer that isn't 200.
-func refusal(resp *http.Response) error {
-	if resp.StatusCode == http.StatusOK {
-		return nil
-	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what could be read of it is said
-	var e struct {
-		Error *serverError `json:"error"`
-	}
-	if json.Unmarshal(body, &e) == nil && e.Error != nil {
-		e.Error.Code = resp.StatusCode
-		return e.Error
-	}
-	return &serverError{Code: resp.StatusCode, Message: fmt.Sprintf("%.200q", body), Type: resp.Status}
+	return &client{wire.Client{Name: "llama-server", Key: key, HTTP: wire.NewClient(nil),
+		Base: "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}}
 }
 
 // health is whether somebody answers, and whether the model is loaded.
 func (c *client) health(ctx context.Context) (answers, ready bool) {
-	req, err := c.request(ctx, http.MethodGet, "/health", nil)
-	if err != nil {
-		return false, false
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return false, false
-	}
-	resp.Body.Close()
-	return true, resp.StatusCode == http.StatusOK
+	err := c.Call(ctx, http.MethodGet, "/health", nil, nil)
+	return err == nil || wire.RefusalOf(err) != nil, err == nil
 }
 
 // properties is what we read of /props.
@@ -95,7 +37,7 @@ type properties struct {
 
 func (c *client) props(ctx context.Context) (properties, error) {
 	var p properties
-	err := c.call(ctx, http.MethodGet, "/props", nil, &p)
+	err := c.Call(ctx, http.MethodGet, "/props", nil, &p)
 	return p, err
 }
 
@@ -104,7 +46,7 @@ func (c *client) tokenize(ctx context.Context, prompt string) ([]int, error) {
 	var answer struct {
 		Tokens []int `json:"tokens"`
 	}
-	err := c.call(ctx, http.MethodPost, "/tokenize",
+	err := c.Call(ctx, http.MethodPost, "/tokenize",
 		map[string]any{"content": prompt, "add_special": true, "parse_special": true}, &answer)
 	return answer.Tokens, err
 }
@@ -114,7 +56,7 @@ func (c *client) busy(ctx context.Context) (n int, err error) {
 	var slots []struct {
 		Busy bool `json:"is_processing"`
 	}
-	if err := c.call(ctx, http.MethodGet, "/slots", nil, &slots); err != nil {
+	if err := c.Call(ctx, http.MethodGet, "/slots", nil, &slots); err != nil {
 		return 0, err
 	}
 	for _, s := range slots {
@@ -153,16 +95,8 @@ func newCompletion(prompt []int, n int, temperature float64, seed uint32) comple
 
 // stream sends a completion and gives its events; the body must be closed.
 func (c *client) stream(ctx context.Context, body completion) (*stream, io.Closer, error) {
-	req, err := c.request(ctx, http.MethodPost, "/completion", body)
+	resp, err := c.Send(ctx, http.MethodPost, "/completion", body)
 	if err != nil {
-		return nil, nil, err
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := refusal(resp); err != nil {
-		resp.Body.Close()
 		return nil, nil, err
 	}
 	return newStream(resp.Body), resp.Body, nil
@@ -172,7 +106,7 @@ func (c *client) stream(ctx context.Context, body completion) (*stream, io.Close
 func (c *client) whole(ctx context.Context, body completion) ([]int, error) {
 	body.Stream = false
 	var e event
-	if err := c.call(ctx, http.MethodPost, "/completion", body, &e); err != nil {
+	if err := c.Call(ctx, http.MethodPost, "/completion", body, &e); err != nil {
 		return nil, err
 	}
 	return e.Tokens, nil

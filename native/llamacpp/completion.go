@@ -34,7 +34,7 @@ type oneShotSession struct {
 	binary identity
 	probe  engine.Probe
 
-	turn    engine.Turn
+	turn    engine.Turns
 	closing context.Context // ends with Close
 	close   context.CancelFunc
 

@@ -22,6 +22,7 @@ import (
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny/reference"
+	"llmparity/native/wire"
 )
 
 func TestMain(m *testing.M) { childtest.Main(m) }
@@ -149,7 +150,7 @@ func TestAnotherLlamaServerAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	mine := &server{proc: srv.proc, client: newClient(0, "another key")}
-	mine.client.base = srv.client.base
+	mine.client.Base = srv.client.Base
 	if _, err := mine.ours(t.Context(), m); !errors.Is(err, child.ErrPortTaken) {
 		t.Errorf("a server with another key gives %v, want %v", err, child.ErrPortTaken)
 	}
@@ -200,13 +201,13 @@ func TestEnvironmentAndArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(line), srv.client.key) ||
-		strings.Contains(strings.Join(p.Engine().Args, " "), srv.client.key) {
+	if strings.Contains(string(line), srv.client.Key) ||
+		strings.Contains(strings.Join(p.Engine().Args, " "), srv.client.Key) {
 		t.Error("the key is among the arguments")
 	}
 	stranger := newClient(0, "")
-	stranger.base = srv.client.base
-	if _, err := stranger.tokenize(t.Context(), "x"); !isRefusal(err) {
+	stranger.Base = srv.client.Base
+	if _, err := stranger.tokenize(t.Context(), "x"); wire.RefusalOf(err) == nil {
 		t.Errorf("without the key: %v, want a refusal", err)
 	}
 	if got := p.Engine().Policy["context"]; got != "256" {

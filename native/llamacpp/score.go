@@ -83,7 +83,7 @@ func (c *client) score(ctx context.Context, text []int, id, top int, cached bool
 	body := probed{completion: newCompletion(text, 1, 0, 0), NProbs: top, LogitBias: [][2]any{{id, forcing}}}
 	body.Stream, body.CachePrompt = false, cached
 	var p probabilities
-	if err := c.call(ctx, http.MethodPost, "/completion", body, &p); err != nil {
+	if err := c.Call(ctx, http.MethodPost, "/completion", body, &p); err != nil {
 		return record.Score{}, err
 	}
 	return p.score(id)

@@ -25,6 +25,7 @@ import (
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
 	"llmparity/native/logs"
+	"llmparity/native/wire"
 )
 
 // server is one llama-server.
@@ -70,7 +71,7 @@ func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe)
 	s.client = newClient(port, hex.EncodeToString(key))
 
 	cmd := exec.Command(b.path, s.args...)
-	cmd.Env = environment(s.client.key)
+	cmd.Env = environment(s.client.Key)
 	s.log = p.Log("llama-server")
 	s.listens = make(chan struct{})
 	s.read = newLogReader(onFirst("listening on ", func() { close(s.listens) }))
@@ -167,9 +168,9 @@ func (s *server) ready(ctx context.Context, m engine.Model, p engine.Probe) (pro
 // both allow it. Only ours knows the key.
 func (s *server) ours(ctx context.Context, m engine.Model) (properties, error) {
 	props, err := s.client.props(ctx)
-	var refused *serverError
+	refused := wire.RefusalOf(err)
 	switch {
-	case errors.As(err, &refused) && (refused.Code == http.StatusUnauthorized || refused.Code == http.StatusNotFound):
+	case refused != nil && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusNotFound):
 		return props, child.ErrPortTaken
 	case err != nil && ctx.Err() == nil && s.proc.Ended(time.Second), s.proc.Ended(0):
 		return props, s.died(m) // if it died for want of the port, somebody else answered

@@ -15,6 +15,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
+	"llmparity/native/wire"
 )
 
 // errClosed is a call whose server was ended under it, or long before it.
@@ -345,7 +346,7 @@ func (s *session) tokens(ctx context.Context, srv *server, prompt string) ([]int
 func (s *session) free(ctx context.Context, srv *server) error {
 	for s.givenUp.Load() {
 		busy, err := srv.client.busy(ctx)
-		if err != nil && !isRefusal(err) {
+		if err != nil && wire.RefusalOf(err) == nil {
 			return fmt.Errorf("waiting for llama-server to be free: %w", err)
 		}
 		if busy <= s.turns.Going()-1 {
@@ -372,7 +373,7 @@ func (s *session) explain(ctx context.Context, srv *server, err error) error {
 		return errClosed
 	case errors.As(err, &failure):
 		return err
-	case isRefusal(err):
+	case wire.RefusalOf(err) != nil:
 		return engine.Fail(record.Other, "%w", err)
 	case srv.proc.Ended(time.Second): // the connection breaks a moment before the process is reaped
 		if srv.proc.Asked() {
@@ -382,9 +383,4 @@ func (s *session) explain(ctx context.Context, srv *server, err error) error {
 		return srv.crashed()
 	}
 	return engine.Fail(record.Other, "generating with llama-server: %w", err)
-}
-
-func isRefusal(err error) bool {
-	var refused *serverError
-	return errors.As(err, &refused)
 }

@@ -33,6 +33,9 @@ func (s *stream) next() (event, time.Time, error) {
 			return event{}, sent.At, fmt.Errorf("an event of llama-server's is not what it should be: %w in %.80q", err,
 				data)
 		}
+		if e.Error != nil {
+			e.Error.Who = "llama-server"
+		}
 		return e, sent.At, nil
 	}
 }

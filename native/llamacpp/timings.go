@@ -18,17 +18,8 @@ type event struct {
 	Stop      bool            `json:"stop"`
 	StopType  string          `json:"stop_type"`
 	Timings   json.RawMessage `json:"timings"`
-	Error     *serverError    `json:"error"`
+	Error     *wire.Refusal   `json:"error"`
 }
-
-// serverError is how llama-server says that it can't, in a body of its own or in an event.
-type serverError struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-	Type    string `json:"type"`
-}
-
-func (e *serverError) Error() string { return fmt.Sprintf("llama-server: %s (%s)", e.Message, e.Type) }
 
 // together adds up what several completions counted and took; of one alone it keeps the rates as well.
 func together(before, now map[string]float64) map[string]float64 {

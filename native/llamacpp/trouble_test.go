@@ -34,7 +34,7 @@ func sends(t *testing.T, status int, body string) (*generation, error) {
 	}))
 	defer srv.Close()
 	c := newClient(0, "")
-	c.base = srv.URL
+	c.Base = srv.URL
 	g := &generation{client: c, token: func(record.Token) {}, body: newCompletion([]int{1}, 4, 0, 0),
 		usage: record.Usage{PromptIDs: []int{1}}}
 	return g, g.run(t.Context())
@@ -110,7 +110,7 @@ func TestASlowServer(t *testing.T) {
 	defer srv.Close()
 	defer close(stuck)
 	c := newClient(0, "")
-	c.base = srv.URL
+	c.Base = srv.URL
 	ctx, cancel := context.WithCancel(t.Context())
 	g := &generation{client: c, token: func(record.Token) { cancel() }, body: newCompletion([]int{1}, 4, 0, 0)}
 	if err := g.run(ctx); !errors.Is(err, context.Canceled) || len(g.ids) != 1 {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -63,91 +62,24 @@ func (a address) port() int {
 }
 
 // client speaks to one server.
-type client struct {
-	base string
-	http *http.Client
-}
+type client struct{ wire.Client }
 
 func newClient(base string, local bool) *client {
 	proxy := http.ProxyFromEnvironment
 	if local {
 		proxy = nil
 	}
-	return &client{base: base, http: wire.NewClient(proxy)}
+	return &client{wire.Client{Name: "Ollama", Base: base, HTTP: wire.NewClient(proxy)}}
 }
 
-// refusal is how Ollama says that it can't, as an answer or as a line of a stream.
-type refusal struct {
-	Code    int // 0: in a stream
-	Message string
-}
-
-func (r *refusal) Error() string {
-	if r.Code == 0 {
-		return "Ollama: " + fault.OneLine(r.Message)
-	}
-	return fmt.Sprintf("Ollama: %s (%d)", fault.OneLine(r.Message), r.Code)
-}
-
-// send gives an answer that is no refusal; its body must be closed.
-func (c *client) send(req *http.Request) (*http.Response, error) {
-	resp, err := c.http.Do(req)
-	if err != nil {
-		if u, ok := errors.AsType[*url.Error](err); ok && req.Context().Err() == nil {
-			err = u.Err // without the address, which the caller says
-		}
-		return nil, err
-	}
-	if resp.StatusCode/100 == 2 {
-		return resp, nil
-	}
-	defer resp.Body.Close()
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what could be read of it is said
-	var said struct {
-		Error string `json:"error"`
-	}
-	r := &refusal{Code: resp.StatusCode, Message: resp.Status}
-	if json.Unmarshal(body, &said) == nil && said.Error != "" {
-		r.Message = said.Error
-	} else if text := fault.OneLine(string(body)); text != "" {
-		r.Message = fmt.Sprintf("%.200q", text)
-	}
-	return nil, r
-}
-
-// maxAnswer bounds an answer that is read whole: /api/show gives a model's vocabulary in some versions.
-const maxAnswer = 64 << 20
-
-// call sends body, if any, and reads the answer into into, if that is not nil.
-func (c *client) call(ctx context.Context, method, path string, body, into any) error {
-	req, err := wire.NewRequest(ctx, method, c.base+path, body)
-	if err != nil {
-		return err
-	}
-	resp, err := c.send(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return fmt.Errorf("reading the answer to %s: %w", path, err)
-	}
-	if into == nil {
-		return nil
-	}
-	if err := json.Unmarshal(answer, into); err != nil {
-		return engine.Fail(record.BadOutput, "the answer to %s is not Ollama's: %w (%.80q)", path, err, answer)
-	}
-	return nil
-}
+func refuses(text string) *wire.Refusal { return &wire.Refusal{Who: "Ollama", Message: text} }
 
 // version is also how we see that it is an Ollama that answers.
 func (c *client) version(ctx context.Context) (string, error) {
 	var v struct {
 		Version string `json:"version"`
 	}
-	if err := c.call(ctx, http.MethodGet, "/api/version", nil, &v); err != nil {
+	if err := c.Call(ctx, http.MethodGet, "/api/version", nil, &v); err != nil {
 		return "", err
 	}
 	if v.Version == "" {
@@ -172,7 +104,7 @@ func (c *client) list(ctx context.Context, path string) ([]listed, error) {
 	var answer struct {
 		Models []listed `json:"models"`
 	}
-	err := c.call(ctx, http.MethodGet, path, nil, &answer)
+	err := c.Call(ctx, http.MethodGet, path, nil, &answer)
 	return answer.Models, err
 }
 
@@ -204,8 +136,8 @@ func (c *client) loaded(ctx context.Context) ([]listed, error) { return c.list(c
 
 // hasBlob tells whether the server has a file already.
 func (c *client) hasBlob(ctx context.Context, sha256 string) (bool, error) {
-	err := c.call(ctx, http.MethodHead, "/api/blobs/sha256:"+sha256, nil, nil)
-	if r, ok := errors.AsType[*refusal](err); ok && r.Code == http.StatusNotFound {
+	err := c.Call(ctx, http.MethodHead, "/api/blobs/sha256:"+sha256, nil, nil)
+	if r := wire.RefusalOf(err); r != nil && r.Status == http.StatusNotFound {
 		return false, nil
 	}
 	return err == nil, err
@@ -222,12 +154,12 @@ func (c *client) upload(ctx context.Context, path, sha256 string) error {
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/api/blobs/sha256:"+sha256, f)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Base+"/api/blobs/sha256:"+sha256, f)
 	if err != nil {
 		return fmt.Errorf("making a request to /api/blobs: %w", err)
 	}
 	req.ContentLength = info.Size()
-	resp, err := c.send(req)
+	resp, err := c.Do(req)
 	if err != nil {
 		return err
 	}
@@ -241,17 +173,17 @@ func (c *client) create(ctx context.Context, name, sha256 string) error {
 		Error  string `json:"error"`
 	}
 	body := map[string]any{"model": name, "files": map[string]string{"model.gguf": "sha256:" + sha256}, "stream": false}
-	if err := c.call(ctx, http.MethodPost, "/api/create", body, &answer); err != nil {
+	if err := c.Call(ctx, http.MethodPost, "/api/create", body, &answer); err != nil {
 		return err
 	}
 	if answer.Error != "" {
-		return &refusal{Message: answer.Error}
+		return refuses(answer.Error)
 	}
 	return nil
 }
 
 func (c *client) remove(ctx context.Context, name string) error {
-	return c.call(ctx, http.MethodDelete, "/api/delete", map[string]any{"model": name}, nil)
+	return c.Call(ctx, http.MethodDelete, "/api/delete", map[string]any{"model": name}, nil)
 }
 
 // generate is the body of a request for a text.
@@ -297,11 +229,11 @@ func (a answer) reported() map[string]float64 {
 func (c *client) whole(ctx context.Context, body generate) (answer, error) {
 	body.Stream = false
 	var a answer
-	if err := c.call(ctx, http.MethodPost, "/api/generate", body, &a); err != nil {
+	if err := c.Call(ctx, http.MethodPost, "/api/generate", body, &a); err != nil {
 		return a, err
 	}
 	if a.Error != "" {
-		return a, &refusal{Message: a.Error}
+		return a, refuses(a.Error)
 	}
 	return a, nil
 }
@@ -312,11 +244,7 @@ type stream struct{ lines *wire.Lines }
 // stream sends a request and gives its lines; the body must be closed.
 func (c *client) stream(ctx context.Context, body generate) (*stream, io.Closer, error) {
 	body.Stream = true
-	req, err := wire.NewRequest(ctx, http.MethodPost, c.base+"/api/generate", body)
-	if err != nil {
-		return nil, nil, err
-	}
-	resp, err := c.send(req)
+	resp, err := c.Send(ctx, http.MethodPost, "/api/generate", body)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -341,7 +269,7 @@ func (s *stream) next() (answer, time.Time, error) {
 				line)
 		}
 		if a.Error != "" {
-			return a, at, &refusal{Message: a.Error}
+			return a, at, refuses(a.Error)
 		}
 		return a, at, nil
 	}

@@ -42,7 +42,7 @@ func TestConformanceOfAServerThatRunsAlready(t *testing.T) {
 	c := enginetest.Tiny(t, 16)[1]
 	c.New = func(t *testing.T) engine.Engine {
 		theirs, _ := opened(t, newEngine(t))
-		return newEngine(t, func(c *Config) { c.URL = theirs.client.base })
+		return newEngine(t, func(c *Config) { c.URL = theirs.client.Base })
 	}
 	enginetest.Run(t, c)
 }

@@ -16,6 +16,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/native/wire"
 )
 
 // depot is what of ours lies in the store of a server that ran already: models that it made of files. Each has a note
@@ -93,14 +94,14 @@ func (d *depot) takeOver(name string) {
 	if d.notes == "" {
 		return
 	}
-	text, err := json.Marshal(note{d.client.base, name, os.Getpid()})
+	text, err := json.Marshal(note{d.client.Base, name, os.Getpid()})
 	if err == nil && os.MkdirAll(d.notes, 0o755) == nil {
 		_ = os.WriteFile(d.place(name), text, 0o600) // without a note it stays behind if we are killed
 	}
 }
 
 func (d *depot) place(name string) string {
-	server := sha256.Sum256([]byte(d.client.base))
+	server := sha256.Sum256([]byte(d.client.Base))
 	return filepath.Join(d.notes, fmt.Sprintf("%s-%x.json", name, server[:6]))
 }
 
@@ -111,7 +112,7 @@ func (d *depot) abandoned(name string) bool {
 	}
 	text, err := os.ReadFile(d.place(name))
 	var n note
-	return err == nil && json.Unmarshal(text, &n) == nil && n.Server == d.client.base && n.Model == name &&
+	return err == nil && json.Unmarshal(text, &n) == nil && n.Server == d.client.Base && n.Model == name &&
 		n.Maker > 0 && !child.Alive(n.Maker)
 }
 
@@ -124,7 +125,7 @@ func (d *depot) clear(ctx context.Context) error {
 	var all []error
 	for _, name := range made {
 		err := d.client.remove(ctx, name)
-		if r := asRefusal(err); r != nil && r.Code == http.StatusNotFound {
+		if r := wire.RefusalOf(err); r != nil && r.Status == http.StatusNotFound {
 			err = nil // somebody was quicker, or it never came to be
 		}
 		if err != nil {
@@ -154,7 +155,7 @@ func (o *Ollama) Prepare(ctx context.Context, m engine.Model, say func(string)) 
 	}
 	say("handing " + m.Name + " to the Ollama server at " + o.config.URL)
 	if _, err := d.put(ctx, m.Path, sum); err != nil {
-		if r := asRefusal(err); r != nil {
+		if r := wire.RefusalOf(err); r != nil {
 			return setUp(fault.New(fault.BadModel, "check the file, or take a newer Ollama",
 				"the Ollama server at %s does not take %s: %s", o.config.URL, m.Path,
 				fault.OneLine(r.Message)))

@@ -29,6 +29,7 @@ import (
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/native/program"
+	"llmparity/native/wire"
 )
 
 // Name is the engine's name in plans and records.
@@ -243,11 +244,11 @@ func reach(ctx context.Context, a address, c *client) (string, error) {
 func unreachable(u *url.URL, soon context.Context, err error) error {
 	do := "start one with `ollama serve`, or leave --ollama-url out and one is started"
 	why := err.Error()
-	refused := asRefusal(err)
+	refused := wire.RefusalOf(err)
 	switch {
 	case soon.Err() != nil:
 		why = fmt.Sprintf("it does not answer within %s", patience)
-	case refused != nil && (refused.Code == http.StatusUnauthorized || refused.Code == http.StatusForbidden):
+	case refused != nil && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden):
 		do = "ask whoever runs it for a way past what guards it: Ollama itself takes no key"
 	case refused != nil, engine.ClassOf(err) == record.BadOutput:
 		do = "give the address of an Ollama server, as in " + DefaultURL

@@ -287,7 +287,7 @@ func TestAContextThatNoMachineHasRoomFor(t *testing.T) {
 func TestAServerThatRunsAlready(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	theirs, _ := opened(t, newEngine(t))
-	o := newEngine(t, func(c *Config) { c.URL = theirs.client.base })
+	o := newEngine(t, func(c *Config) { c.URL = theirs.client.Base })
 	if caps := o.Caps(); caps.Isolation != record.OfServer || !caps.Served {
 		t.Errorf("%+v", caps)
 	}

@@ -19,6 +19,7 @@ import (
 	"llmparity/internal/sample/proc"
 	"llmparity/internal/tokenizer"
 	"llmparity/native/logs"
+	"llmparity/native/wire"
 )
 
 // Generate makes room in the cache, which is not timed, and streams the prompt's continuation.
@@ -151,7 +152,7 @@ func (s *session) flush(ctx context.Context, l *loaded, r engine.Request) error 
 		other = "0"
 	}
 	_, err := s.one(ctx, l, other) // done before its time is taken, its line of the log too
-	if refused := asRefusal(err); refused != nil && strings.Contains(refused.Message, "no input") {
+	if refused := wire.RefusalOf(err); refused != nil && strings.Contains(refused.Message, "no input") {
 		return nil // the vocabulary can't express it: the log tells what came from the cache
 	}
 	return err
@@ -342,20 +343,20 @@ func (s *session) cached(l *loaded, u *record.Usage) {
 // crash tells whether the server or its runner has ended; nil: neither.
 func (s *session) crash(err error) error {
 	text := err.Error()
-	if s.own != nil && s.own.proc.Ended(map[bool]time.Duration{true: 0, false: time.Second}[asRefusal(err) != nil]) {
+	if s.own != nil && s.own.proc.Ended(map[bool]time.Duration{true: 0, false: time.Second}[wire.RefusalOf(err) != nil]) {
 		if s.own.proc.Asked() {
 			return errClosed
 		}
 		words := s.own.lastWords()
 		return engine.Fail(logs.ClassOf(words), "Ollama crashed (%s); its last words: %s", s.own.proc.Exit(), words)
 	}
-	gone := s.gone(asRefusal(err) == nil)
+	gone := s.gone(wire.RefusalOf(err) == nil)
 	says := slices.ContainsFunc([]string{"error was encountered while running the model", "process has terminated",
 		"no longer running", "unexpected EOF",
 		"connection refused", "connection reset", "POST predict"},
 		func(w string) bool { return strings.Contains(text, w) })
 	switch {
-	case !gone && (asRefusal(err) == nil || !says):
+	case !gone && (wire.RefusalOf(err) == nil || !says):
 		return nil
 	case s.own != nil:
 		words := s.own.lastWords()

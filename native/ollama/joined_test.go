@@ -56,7 +56,7 @@ func random(t *testing.T, name string) engine.Model {
 // server kept is noticed.
 func TestAServerWithOthersModelsAndCache(t *testing.T) {
 	theirs := scripted(t, "OLLAMA_MAX_LOADED_MODELS=2 OLLAMA_MULTIUSER_CACHE=1 OLLAMA_NUM_PARALLEL=2")
-	join := newEngine(t, func(c *Config) { c.URL = theirs.client.base })
+	join := newEngine(t, func(c *Config) { c.URL = theirs.client.Base })
 	c := enginetest.Tiny(t, 8)[1]
 	s, p := opened(t, join)
 	load(t, s, c.Model)
@@ -96,7 +96,7 @@ func TestAServerWithOthersModelsAndCache(t *testing.T) {
 func TestContextDefault(t *testing.T) {
 	theirs, _ := opened(t, newEngine(t))
 	m := random(t, "unsaid")
-	s, p := opened(t, newEngine(t, func(c *Config) { c.URL = theirs.client.base }))
+	s, p := opened(t, newEngine(t, func(c *Config) { c.URL = theirs.client.Base }))
 	load(t, s, m)
 	f, err := gguf.Open(m.Path)
 	if err != nil {
@@ -139,7 +139,7 @@ func TestALoadInsideAGeneration(t *testing.T) {
 // A file is handed over once, and no launch has it in its load; it goes with the engine.
 func TestAFileIsHandedOverOnce(t *testing.T) {
 	theirs, _ := opened(t, newEngine(t))
-	target := strings.TrimPrefix(theirs.client.base, "http://")
+	target := strings.TrimPrefix(theirs.client.Base, "http://")
 	var uploads, creates atomic.Int64
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/api/blobs/") && r.Method == http.MethodPost {
@@ -188,7 +188,7 @@ func TestAFileIsHandedOverOnce(t *testing.T) {
 	if err := gone.Run(); err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(note{o.depot.client.base, left()[0].Name, gone.Process.Pid})
+	text, err := json.Marshal(note{o.depot.client.Base, left()[0].Name, gone.Process.Pid})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/native/logs"
+	"llmparity/native/wire"
 )
 
 // provide sees to it that the server has the model, and gives the server's digest of it; of one that is made of a file
@@ -83,7 +84,7 @@ func link(path, place string) error {
 
 // explainLoad tells why a model was not loaded.
 func (s *session) explainLoad(ctx context.Context, m engine.Model, err error) error {
-	r := asRefusal(err)
+	r := wire.RefusalOf(err)
 	if r == nil || ctx.Err() != nil {
 		return s.explain(ctx, err, "loading the model")
 	}
@@ -99,7 +100,7 @@ func (s *session) explainLoad(ctx context.Context, m engine.Model, err error) er
 	switch {
 	case logs.OutOfMemory(text, words):
 		return engine.Fail(record.OOM, "Ollama ran out of memory loading %s: %s%s", name, text, words)
-	case r.Code == http.StatusNotFound:
+	case r.Status == http.StatusNotFound:
 		models, _ := s.client.tags(ctx) // what there is helps, and is not needed
 		return setUp(unknownModel(m.Name, models))
 	case strings.Contains(text, "signal:"):
@@ -116,7 +117,7 @@ func (s *session) explainLoad(ctx context.Context, m engine.Model, err error) er
 // explain tells what lies behind an error of the client's: our own doing, the server's end, or its runner's.
 func (s *session) explain(ctx context.Context, err error, doing string) error {
 	var failure *engine.Failure
-	r := asRefusal(err)
+	r := wire.RefusalOf(err)
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s in Ollama: %w", doing, ctx.Err())
@@ -127,10 +128,10 @@ func (s *session) explain(ctx context.Context, err error, doing string) error {
 	case r != nil && fault.NoSpace(err), r != nil && strings.Contains(r.Message, "no space left"):
 		return setUp(fault.New(fault.DiskFull, "make room, or set TMPDIR to a folder on another disk",
 			"Ollama's store: %s", fault.OneLine(r.Message)))
-	case r != nil && (r.Code == http.StatusUnauthorized || r.Code == http.StatusForbidden):
+	case r != nil && (r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden):
 		return setUp(fault.New(fault.ServerUnreachable, "ask whoever runs it for a way past what guards it", "%s: %v",
 			doing, r))
-	case r != nil && r.Code == http.StatusBadRequest:
+	case r != nil && r.Status == http.StatusBadRequest:
 		return engine.Fail(record.SetUp, "%s: %w", doing, err)
 	}
 	if crash := s.crash(err); crash != nil {
@@ -143,9 +144,4 @@ func (s *session) explain(ctx context.Context, err error, doing string) error {
 		return crash
 	}
 	return engine.Fail(record.Other, "%s: %w", doing, err)
-}
-
-func asRefusal(err error) *refusal {
-	r, _ := errors.AsType[*refusal](err)
-	return r
 }

@@ -19,6 +19,7 @@ import (
 	"llmparity/internal/sample/proc"
 	"llmparity/internal/tokenizer"
 	"llmparity/native/logs"
+	"llmparity/native/wire"
 )
 
 // errClosed is a call whose session was closed under it, or long before it.
@@ -360,9 +361,9 @@ func (s *session) expire(ctx context.Context, l *loaded) error {
 	deadline := time.Now().Add(unloading)
 	for {
 		held, err := s.client.loaded(ctx)
-		r := asRefusal(err)
+		r := wire.RefusalOf(err)
 		// it stumbles over a model that is just going
-		if err != nil && (r == nil || r.Code != http.StatusInternalServerError) {
+		if err != nil && (r == nil || r.Status != http.StatusInternalServerError) {
 			return err
 		}
 		_, there := find(held, l.name)

@@ -20,7 +20,7 @@ type shown struct {
 
 func (c *client) show(ctx context.Context, name string) (shown, error) {
 	var k shown
-	err := c.call(ctx, http.MethodPost, "/api/show", map[string]string{"model": name}, &k)
+	err := c.Call(ctx, http.MethodPost, "/api/show", map[string]string{"model": name}, &k)
 	return k, err
 }
 

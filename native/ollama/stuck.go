@@ -10,6 +10,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
+	"llmparity/native/wire"
 )
 
 // stuck is how long Ollama may take for one token after a generation that was given up. Where it takes longer because a
@@ -56,7 +57,7 @@ func (s *session) lost(ctx context.Context, l *loaded) (string, error) {
 		return "", ctx.Err()
 	case err != nil && soon.Err() != nil:
 		return fmt.Sprintf("did not answer within %v", s.stuck), nil
-	case err != nil && asRefusal(err) == nil: // the vocabulary may have no dot: an answer all the same
+	case err != nil && wire.RefusalOf(err) == nil: // the vocabulary may have no dot: an answer all the same
 		return "", err
 	}
 	if l.slots == 1 {
@@ -102,7 +103,7 @@ func (s *session) together(ctx context.Context, l *loaded) (bool, error) {
 // same.
 func unanswered(texts []*generation, errs []error) error {
 	for i, err := range errs {
-		if err != nil && texts[i].pieces == 0 && asRefusal(err) == nil {
+		if err != nil && texts[i].pieces == 0 && wire.RefusalOf(err) == nil {
 			return err
 		}
 	}
@@ -148,7 +149,7 @@ func (s *session) free(ctx context.Context, l *loaded) error {
 	soon, cancel := context.WithTimeout(ctx, s.stuck)
 	defer cancel()
 	_, err := s.client.whole(soon, s.body(l, engine.Request{Prompt: ".", MaxTokens: 1}))
-	if err == nil || asRefusal(err) != nil {
+	if err == nil || wire.RefusalOf(err) != nil {
 		return nil // a refusal is an answer all the same
 	}
 	if soon.Err() == nil || ctx.Err() != nil {

@@ -104,7 +104,7 @@ func TestAServerThatRunsAlreadyAnswersAfterwards(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	theirs, _ := loadedSession(t, c.Model)
 	for _, stuck := range []time.Duration{10 * time.Second, 1} {
-		s, p := opened(t, newEngine(t, func(c *Config) { c.URL = theirs.client.base }))
+		s, p := opened(t, newEngine(t, func(c *Config) { c.URL = theirs.client.Base }))
 		load(t, s, engine.Model{Model: record.Model{Name: theirs.model.name, Format: record.Served, Context: 1024}})
 		giveUp(t, s, c.Prompt)
 		s.stuck = stuck
@@ -129,7 +129,7 @@ func TestSlotsOfAServerThatRunsAlreadyAreLeftAlone(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	theirs, _ := opened(t, newEngine(t, func(o *Config) { o.Slots = 2 }))
 	load(t, theirs, c.Model)
-	s, p := opened(t, newEngine(t, func(o *Config) { o.URL, o.Slots = theirs.client.base, 2 }))
+	s, p := opened(t, newEngine(t, func(o *Config) { o.URL, o.Slots = theirs.client.Base, 2 }))
 	load(t, s, engine.Model{Model: record.Model{Name: theirs.model.name, Format: record.Served, Context: 1024}})
 	for range 2 {
 		giveUp(t, s, c.Prompt)

@@ -20,7 +20,7 @@ type session struct {
 	engine       *Engine
 	probe        engine.Probe
 	path, sha256 string
-	turn         engine.Turn
+	turn         engine.Turns
 
 	mu     sync.Mutex // guards what Close may meet in use
 	conn   *conn

@@ -163,15 +163,19 @@ func (g Generation) spans(f *faults) {
 	}
 }
 
-// bunched tells that pieces of text came together: an engine that tells of pieces has no decode span then.
+// bunched tells that an engine may leave decode out: tokens were read at a quarter of as many times or fewer, as on a
+// machine that is busy with other things, or pieces of text at half as many.
 func (g Generation) bunched() bool {
-	times := 0
+	times, fewest := 0, 2
 	for i, t := range g.Tokens {
 		if i == 0 || !t.At.Equal(g.Tokens[i-1].At) {
 			times++
 		}
 	}
-	return !g.Caps.Exact && (times < 2 || 2*times <= len(g.Tokens) || g.contradicted())
+	if g.Caps.Exact {
+		fewest = 4
+	}
+	return fewest*times <= len(g.Tokens) || !g.Caps.Exact && (times < 2 || g.contradicted())
 }
 
 // contradicted tells that the engine says by its own clock that it took a time for decoding other than that which its

@@ -90,6 +90,19 @@ func TestACacheNeedNotTell(t *testing.T) {
 	}
 }
 
+// On a busy machine all of an engine's lines may be read at once.
+func TestTokensReadTogetherNeedNoDecode(t *testing.T) {
+	g := sound()
+	g.Usage.Spans, g.MaxTokens = g.Usage.Spans[:1], 4
+	g.Tokens = append(g.Tokens, record.Token{Index: 3, ID: 8})
+	for i := range g.Tokens {
+		g.Tokens[i].At = g.Tokens[0].At
+	}
+	if f := g.Faults(0); len(f) != 0 {
+		t.Errorf("%q", f)
+	}
+}
+
 func TestFaultsOfPiecesAreFound(t *testing.T) {
 	for want, spoil := range map[string]func(*enginetest.Generation){
 		"":                     func(*enginetest.Generation) {},

@@ -24,7 +24,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
-	"llmparity/native/logs"
+	"llmparity/native/launch"
 )
 
 // oneShotSession is one launch of the one-shot program: as many processes as generations, and one before them that
@@ -53,10 +53,10 @@ type oneShotSession struct {
 // Load runs the program for one token: it shows whether it can load the model, how long that takes, and which buffers
 // it makes. Every generation loads the model again.
 func (s *oneShotSession) Load(ctx context.Context, m engine.Model) error {
-	if s.closing.Err() != nil {
+	switch {
+	case s.closing.Err() != nil:
 		return errClosed
-	}
-	if s.loaded() != nil {
+	case s.loaded() != nil:
 		return errors.New("a model is loaded already; unload it first")
 	}
 	if err := m.Same(); err != nil {
@@ -69,7 +69,7 @@ func (s *oneShotSession) Load(ctx context.Context, m engine.Model) error {
 	if err := m.Same(); err != nil {
 		return err
 	}
-	s.probe.Span(record.Span{Name: "model", Begin: run.started, End: run.begun,
+	s.probe.Span(record.Span{Name: "model", Begin: run.Begun, End: run.begun,
 		How: "a process of its own that generates one token: started, to its line that says that it begins to generate"})
 	return s.describe(m, run)
 }
@@ -134,8 +134,8 @@ func (s *oneShotSession) describe(m engine.Model, run *completionRun) error {
 	s.model = &m
 	s.held.Store(0)
 	if len(said.buffers) == 0 {
-		s.probe.Warn(record.Warning{Code: "sizes-untold",
-			Text: s.name() + "'s log does not tell the sizes of its buffers in words that are known"})
+		engine.Warn(s.probe, "sizes-untold", "%s's log does not tell the sizes of its buffers in words that are known",
+			s.name())
 		return nil
 	}
 	s.detach = s.probe.Attach(&logged{role: "completion", said: func() load { return said },
@@ -180,7 +180,7 @@ func (s *oneShotSession) Close() error {
 	run := s.run
 	s.mu.Unlock()
 	if run != nil {
-		<-run.proc.Done()
+		<-run.Done()
 		run.release()
 	}
 	return s.Unload(context.Background())
@@ -203,32 +203,30 @@ func (s *oneShotSession) Generate(ctx context.Context, r engine.Request, token f
 	if err != nil {
 		return record.Usage{}, err
 	}
-	said := &utterance{token: token}
+	said := &launch.Text{Token: token}
 	p := &pieces{mark: run.mark, give: func(c chunk) {
 		if ctx.Err() == nil && !run.full.Load() {
-			said.add(c)
+			said.Piece(string(c.text), c.at)
 		}
 	}}
 	run.wait(p)
-	u := record.Usage{Sent: run.started, Returned: run.concluded, PromptTokens: run.prompted, Reported: run.figures}
+	u := record.Usage{Sent: run.Begun, Returned: run.concluded, PromptTokens: run.prompted, Reported: run.figures}
 	if u.PromptTokens > 0 {
 		u.Reported["prompt_tokens"] = float64(u.PromptTokens)
 	}
 	broken := s.broken(ctx, run, m, r, p.over)
 	if broken == nil {
-		u.Generated, u.Finish = run.generated(r.MaxTokens, said.n+len(p.held))
+		u.Generated, u.Finish = run.generated(r.MaxTokens, said.N+len(p.held))
 	}
 	p.end(u.Finish == "stop")
-	u.Text = printable(said.text.String())
+	u.Text = printable(said.String())
 	if broken != nil {
-		u.Generated = said.n // of one that broke off no more is known
+		u.Generated = said.N // of one that broke off no more is known
 		if ctx.Err() != nil {
 			u.Finish = "cancelled"
 		}
 	}
-	if said.n > 0 {
-		u.Spans = run.spans(said.first, said.last, u.Generated)
-	}
+	u.Spans = run.spans(said, u.Generated)
 	if broken != nil {
 		return u, broken
 	}
@@ -243,25 +241,23 @@ func (s *oneShotSession) ready(r engine.Request) (engine.Model, error) {
 		return engine.Model{}, errClosed
 	case m == nil:
 		return engine.Model{}, errors.New("no model is loaded; load one first")
-	case r.MaxTokens < 1:
-		return engine.Model{}, engine.Fail(record.SetUp, "a generation of %d tokens was asked for", r.MaxTokens)
 	case r.Prompt == "":
 		return engine.Model{}, engine.Fail(record.SetUp, "the prompt has no tokens")
 	// the program would go on until it is full, and may end before it has said so
 	case s.context > 0 && r.MaxTokens >= s.context:
 		return engine.Model{}, tooLong(fmt.Sprintf("a prompt and %d tokens to generate", r.MaxTokens), s.context)
 	}
-	return *m, nil
+	return *m, r.Check()
 }
 
 // whole tells of a generation that did not break off.
-func (s *oneShotSession) whole(u record.Usage, run *completionRun, said *utterance) (record.Usage, error) {
-	if said.n == 0 && u.Finish == "length" {
+func (s *oneShotSession) whole(u record.Usage, run *completionRun, said *launch.Text) (record.Usage, error) {
+	if said.N == 0 && u.Finish == "length" {
 		return u, engine.Fail(record.BadOutput, "%s generated %d tokens and printed no text", s.name(), u.Generated)
 	}
 	rates(u.Reported)
 	if odd := timesDiffer(said, u); odd != "" {
-		s.probe.Warn(record.Warning{Code: "times-differ", Text: s.name() + odd})
+		engine.Warn(s.probe, "times-differ", "%s%s", s.name(), odd)
 	}
 	held := u.PromptTokens + u.Generated
 	if u.Finish == "length" {
@@ -272,30 +268,12 @@ func (s *oneShotSession) whole(u record.Usage, run *completionRun, said *utteran
 	return u, nil
 }
 
-// utterance is a text as it comes.
-type utterance struct {
-	token       func(record.Token)
-	text        strings.Builder
-	first, last time.Time
-	n           int // pieces
-}
-
-func (t *utterance) add(c chunk) {
-	if t.n == 0 {
-		t.first = c.at
-	}
-	t.last = c.at
-	t.text.Write(c.text)
-	t.token(record.Token{Index: t.n, ID: record.NoID, At: c.at})
-	t.n++
-}
-
 // timesDiffer says so where the pieces cannot have come when the program made them: it can't have taken longer to
 // evaluate the tokens than the text took to come. A tenth, and what the clocks of so short a time may be off, are let
 // go.
-func timesDiffer(t *utterance, u record.Usage) string {
-	ours, own := t.last.Sub(t.first), time.Duration(u.Reported["eval_ms"]*float64(time.Millisecond))
-	if t.n < 2 || own <= ours+ours/10+20*time.Millisecond {
+func timesDiffer(t *launch.Text, u record.Usage) string {
+	ours, own := t.Last.Sub(t.First), time.Duration(u.Reported["eval_ms"]*float64(time.Millisecond))
+	if t.N < 2 || own <= ours+ours/10+20*time.Millisecond {
 		return ""
 	}
 	return fmt.Sprintf(" evaluated tokens for %s, and its text came within %s: pieces were read late, and decode looks faster than it is",
@@ -346,22 +324,18 @@ func (s *oneShotSession) broken(ctx context.Context, run *completionRun, m engin
 
 // completionRun is one process.
 type completionRun struct {
-	proc    *child.Process
+	*launch.Program
 	end     context.CancelFunc
 	out     *output
-	tail    *child.Tail
 	read    *logReader
-	log     io.WriteCloser
 	args    []string
 	prompt  string
 	mark    string // what it prints when it waits for input
 	input   io.Closer
 	scratch string
-	tree    *proc.Tree   // the process, and all that it starts where it is only a wrapper
-	reads   chan reading // of their memory
+	reads   chan reading // of the memory of its processes
 	// patience is how long the end waits for that.
 	patience  time.Duration
-	started   time.Time
 	concluded time.Time // when the text had ended, or the process
 
 	released sync.Once
@@ -381,8 +355,7 @@ func (s *oneShotSession) start(ctx context.Context, m engine.Model, r engine.Req
 	}
 	s.mu.Lock() // a Close either prevents it or ends it
 	defer s.mu.Unlock()
-	run := &completionRun{tail: &child.Tail{Max: 16 << 10}, scratch: dir, figures: map[string]float64{},
-		mark:  newMark(),
+	run := &completionRun{scratch: dir, figures: map[string]float64{}, mark: newMark(), prompt: r.Prompt,
 		reads: make(chan reading, 16), patience: s.patience}
 	alive, end := context.WithCancel(ctx)
 	if s.closing.Err() != nil {
@@ -393,19 +366,9 @@ func (s *oneShotSession) start(ctx context.Context, m engine.Model, r engine.Req
 		forget()
 		end()
 	}
-	run.log = s.probe.Log("llama-completion")
 	if err := run.begin(alive, s, m, r); err != nil {
 		run.release()
 		return nil, err
-	}
-	run.tree, err = proc.NewTree(run.proc.PID(), roleOf("completion"),
-		func(src sample.Source) func() { return s.probe.Attach(often(src, run.reads)) },
-		proc.TreeOptions{Ours: true})
-	if err != nil && !errors.Is(err, sample.ErrGone) { // one that has died already is its end's to explain
-		run.end()
-		<-run.proc.Done()
-		run.release()
-		return nil, fmt.Errorf("sampling %s: %w", s.name(), err)
 	}
 	s.run = run
 	return run, nil
@@ -418,7 +381,6 @@ func (run *completionRun) begin(ctx context.Context, s *oneShotSession, m engine
 	if err != nil {
 		return err
 	}
-	run.prompt = r.Prompt
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("running %s: %w", s.name(), err)
 	}
@@ -438,9 +400,10 @@ func (run *completionRun) begin(ctx context.Context, s *oneShotSession, m engine
 	}
 	defer in.Close()
 	cmd.Stdin, run.input = in, hold
-	cmd.Stdout, cmd.Stderr = run.out, logs.Tee{run.log, run.tail, run.read}
-	run.started = time.Now()
-	run.proc, err = child.StartGuarded(ctx, cmd)
+	cmd.Stdout = run.out
+	run.Program, err = launch.Start(ctx, cmd, launch.Options{Name: s.name(), Log: s.probe.Log("llama-completion"),
+		Keep: 16 << 10, Read: run.read, Role: "completion",
+		Attach: func(src sample.Source) func() { return s.probe.Attach(often(src, run.reads)) }})
 	return err
 }
 
@@ -491,7 +454,7 @@ func (run *completionRun) wait(p *pieces) {
 				run.conclude()
 				heedless = time.After(10 * time.Second)
 			}
-		case <-run.proc.Done(): // all of its output was handed on
+		case <-run.Done(): // all of its output was handed on
 			if run.concluded.IsZero() {
 				run.concluded = time.Now()
 			}
@@ -505,10 +468,10 @@ func (run *completionRun) wait(p *pieces) {
 
 // conclude ends a process that waits for input.
 func (run *completionRun) conclude() {
-	if run.patience > 0 && run.tree != nil {
+	if run.patience > 0 && run.Tree != nil {
 		run.readOnce()
 	}
-	run.proc.Interrupt()
+	run.Interrupt()
 }
 
 // readOnce waits until every process has been read since now, or for as long as it is worth.
@@ -516,8 +479,8 @@ func (run *completionRun) readOnce() {
 	since := time.Now()
 	late := time.NewTimer(run.patience)
 	defer late.Stop()
-	run.tree.Look(context.Background())
-	left := run.tree.PIDs()
+	run.Tree.Look(context.Background())
+	left := run.Tree.PIDs()
 	for len(left) > 0 {
 		select {
 		case read := <-run.reads:
@@ -526,7 +489,7 @@ func (run *completionRun) readOnce() {
 			}
 		case <-late.C:
 			return
-		case <-run.proc.Done():
+		case <-run.Done():
 			return
 		}
 	}
@@ -540,13 +503,9 @@ func (run *completionRun) letGo() {
 	if run.input != nil {
 		_ = run.input.Close() // nothing was written to it
 	}
-	if run.tree != nil {
-		run.tree.Close()
+	if run.Program != nil {
+		run.End(0) // also what a wrapper left behind
 	}
-	if run.proc != nil {
-		run.proc.Kill() // what a wrapper left behind
-	}
-	_ = run.log.Close()           // nothing hangs on its last bytes
 	_ = os.RemoveAll(run.scratch) // swept at the next start, if it is still there
 }
 
@@ -577,27 +536,29 @@ func newMark() string {
 
 // spans are those of the text. The line that says that it begins comes through a pipe of its own, and may be read
 // behind the text.
-func (run *completionRun) spans(first, last time.Time, tokens int) []record.Span {
+func (run *completionRun) spans(said *launch.Text, tokens int) []record.Span {
+	if said.N == 0 {
+		return nil
+	}
 	begun, how := run.begun, "the program's line that says that it begins to generate read, to the first piece of text read"
-	if begun.IsZero() || begun.After(first) {
-		begun = first.Add(-time.Duration(run.figures["prompt_eval_ms"] * float64(time.Millisecond)))
+	if begun.IsZero() || begun.After(said.First) {
+		begun = said.First.Add(-time.Duration(run.figures["prompt_eval_ms"] * float64(time.Millisecond)))
 		how = "the program's own time of evaluating the prompt, up to the first piece of text read: its line that says that it begins was read later"
 	}
-	if begun.Before(run.started) {
-		begun = run.started
+	if begun.Before(run.Begun) {
+		begun = run.Begun
 	}
-	spans := []record.Span{
-		{Name: "process", Begin: run.started, End: begun,
-			How: "process started, to its line that says that it begins to generate: the model's load lies within"},
-	}
-	if begun.Before(first) {
-		spans = append(spans, record.Span{Name: record.Prefill, Begin: begun, End: first, How: how})
-	}
+	decode := ""
 	if tokens > 1 {
-		spans = append(spans, record.Span{Name: record.Decode, Begin: first, End: last,
-			How: "first to last piece of text read"})
+		decode = "first to last piece of text read"
 	}
-	return spans
+	process := record.Span{Name: "process", Begin: run.Begun, End: begun,
+		How: "process started, to its line that says that it begins to generate: the model's load lies within"}
+	spans := said.Spans(begun, how, decode)
+	if !begun.Before(said.First) {
+		spans = spans[1:] // no prefill was seen
+	}
+	return append([]record.Span{process}, spans...)
 }
 
 // plainArgs are the arguments, with words in the place of what is made up for each process.

@@ -16,8 +16,9 @@ import (
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
 	"llmparity/internal/record"
+	"llmparity/native/launch"
+	"llmparity/native/program"
 )
 
 // Name is the engine's name in plans and records.
@@ -69,11 +70,7 @@ func checkModel(m engine.Model) error {
 		return fault.New(fault.BadModel, "name its GGUF, which both engines run",
 			"llama.cpp runs GGUF files; the model %s is a %s package", m.Name, m.Format)
 	}
-	f, err := gguf.Open(m.Path)
-	if err != nil {
-		return &engine.Failure{Class: record.SetUp, Err: err}
-	}
-	return f.Close()
+	return program.CheckGGUF(m)
 }
 
 // Open identifies the server and the machine, so that nothing of it falls into a timed phase. It starts nothing that
@@ -84,8 +81,8 @@ func (l *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 		return nil, err
 	}
 	l.config.onCPU(p)
-	return &session{config: l.config, pick: l.pick, binary: b, probe: p, turns: engine.Turns{Most: l.config.slots()}},
-		nil
+	return &session{config: l.config, pick: l.pick, binary: b, probe: p, turns: engine.Turns{Most: l.config.slots()},
+		own: launch.Held[server]{Name: "llama-server", Closed: errClosed}}, nil
 }
 
 func (l *Engine) identify(ctx context.Context) (identity, error) {

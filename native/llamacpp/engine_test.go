@@ -145,11 +145,11 @@ func TestPortTakenMeanwhile(t *testing.T) {
 func TestAnotherLlamaServerAnswers(t *testing.T) {
 	m := randomModel(t, ascii())
 	other, _ := loadedSession(t, m)
-	srv, err := other.current()
+	srv, err := other.own.Now()
 	if err != nil {
 		t.Fatal(err)
 	}
-	mine := &server{proc: srv.proc, client: newClient(0, "another key")}
+	mine := &server{Program: srv.Program, client: newClient(0, "another key")}
 	mine.client.Base = srv.client.Base
 	if _, err := mine.ours(t.Context(), m); !errors.Is(err, child.ErrPortTaken) {
 		t.Errorf("a server with another key gives %v, want %v", err, child.ErrPortTaken)
@@ -193,11 +193,11 @@ func TestEnvironmentAndArguments(t *testing.T) {
 	t.Setenv("LLAMA_ARG_CTX_SIZE", "1024")
 	t.Setenv("LLAMA_ARG_N_PARALLEL", "3")
 	s, p := loadedSession(t, randomModel(t, ascii()))
-	srv, err := s.current()
+	srv, err := s.own.Now()
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(srv.proc.PID()), "cmdline"))
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(srv.PID()), "cmdline"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +311,10 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 	if err := s.Load(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
-	p := s.server.proc
+	p, err := s.own.Now()
+	if err != nil {
+		t.Fatal(err)
+	}
 	_ = syscall.Kill(p.PID(), syscall.SIGKILL) // it is there
 	<-p.Done()
 	if err := s.Unload(t.Context()); engine.ClassOf(err) != record.Crash ||

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
+	"llmparity/native/launch"
 )
 
 // generation is the text that continues a prompt: one streamed completion, or several.
@@ -27,6 +27,7 @@ type generation struct {
 	client *client
 	body   completion
 	token  func(record.Token)
+	launch.Text
 	usage  record.Usage
 	beyond bool // go on behind the end of the text
 
@@ -41,15 +42,12 @@ type generation struct {
 	// next time
 	batched bool
 	parted  bool // the same completion asked for twice is not the same
-	first   time.Time
-	last    time.Time
-	text    strings.Builder
 }
 
 const unknown = record.NoID
 
 func (g *generation) run(ctx context.Context) error {
-	g.usage.Sent = time.Now()
+	g.usage.Sent, g.Token = time.Now(), g.tell
 	defer g.measured()
 	for {
 		err := g.complete(ctx)
@@ -97,7 +95,7 @@ func (g *generation) complete(ctx context.Context) error {
 
 // take counts an event's tokens, and those before it that had none of their own.
 func (g *generation) take(e event, at time.Time) error {
-	g.text.WriteString(e.Content)
+	g.WriteString(e.Content)
 	if e.Predicted > 0 {
 		missing := e.Predicted - len(e.Tokens) - (len(g.ids) - g.base)
 		if missing < 0 || e.Predicted > g.body.NPredict {
@@ -116,17 +114,17 @@ func (g *generation) take(e event, at time.Time) error {
 }
 
 func (g *generation) add(id int, at time.Time) {
-	t := record.Token{Index: len(g.ids), ID: id, At: at}
-	if len(g.ids) == 0 {
-		g.first = at
-	}
-	g.last = at
 	g.ids = append(g.ids, id)
+	g.Tell(id, at)
+}
+
+// tell keeps tokens behind one that the stream lost.
+func (g *generation) tell(t record.Token) {
 	if g.heldBack > 0 {
 		g.kept = append(g.kept, t)
-		return
+	} else {
+		g.token(t)
 	}
-	g.token(t)
 }
 
 // finish reads the last event, which has the server's own figures.
@@ -195,14 +193,42 @@ func (g *generation) resolve(ctx context.Context) error {
 
 // measured fills in what the client saw, also of a generation that broke off.
 func (g *generation) measured() {
-	g.usage.Text = g.text.String()
-	if len(g.ids) == 0 {
-		return
+	g.usage.Text = g.String()
+	decode := ""
+	if g.N > 1 {
+		decode = "at the client: first to last token's event read"
 	}
-	g.usage.Spans = append(g.usage.Spans, record.Span{Name: record.Prefill, Begin: g.usage.Sent, End: g.first,
-		How: "at the client: request handed over, to the first token's event read; without tokenising"})
-	if len(g.ids) > 1 {
-		g.usage.Spans = append(g.usage.Spans, record.Span{Name: record.Decode, Begin: g.first, End: g.last,
-			How: "at the client: first to last token's event read"})
+	g.usage.Spans = g.Spans(g.usage.Sent,
+		"at the client: request handed over, to the first token's event read; without tokenising", decode)
+}
+
+// warn tells what a reader of its figures must know.
+func (g *generation) warn(p engine.Probe) {
+	const heldBack = "llama-server sends no event for a token that ends inside a character"
+	if g.parted {
+		engine.Warn(p, "ids-lost", heldBack+"; asked again for the ids, among other requests or with another part of "+
+			"the prompt in its cache, it said something else: some tokens carry no id")
+	}
+	if g.heldBack > 0 {
+		engine.Warn(p, "held-back-tokens", heldBack+": %d of %d tokens carry the time of the next event "+
+			"and the id of an untimed second generation", g.heldBack, len(g.ids))
+	}
+	if g.resumed > 0 {
+		engine.Warn(p, "behind-end", "the text ended %d time(s) before its length; llama-server was asked to go on "+
+			"behind it, which costs a prefill each: its decode speed is not comparable", g.resumed)
+	}
+}
+
+// counted warns where the server's own counts, which stay in the record, are not what came.
+func (g *generation) counted(p engine.Probe) {
+	own := g.usage.Reported
+	if n, reported := own["predicted_n"]; reported && int(n) != len(g.ids) {
+		engine.Warn(p, "counts-differ", "llama-server counts %.0f tokens generated, and %d came", n, len(g.ids))
+	}
+	if n, reported := own["prompt_n"]; reported && g.resumed == 0 &&
+		int(n)+g.usage.CachedTokens != len(g.usage.PromptIDs) {
+		engine.Warn(p, "counts-differ",
+			"llama-server counts %.0f tokens of the prompt evaluated and %d from a cache, and made %d of it",
+			n, g.usage.CachedTokens, len(g.usage.PromptIDs))
 	}
 }

@@ -108,20 +108,18 @@ func (c Config) oneShot(m engine.Model, prompt, mark string, r engine.Request) [
 
 // tooLong is the error of a prompt that does not fit.
 func tooLong(what string, context int) error {
-	return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.PromptTooLong,
-		"shorten the prompt, ask for fewer tokens or give the model a larger context",
-		"%s do not fit in a context of %d", what, context)}
+	return engine.TooLong("%s do not fit in a context of %d", what, context)
 }
 
 // why says how a process of the one-shot program ended that should not have.
 func (s *oneShotSession) why(ctx context.Context, run *completionRun, m engine.Model) error {
-	words := said(run.tail.Lines(200))
-	how := run.proc.Exit()
+	words := said(run.Tail.Lines(200))
+	how := run.Exit()
 	lacks := missingFlag(words, run.args)
 	failed := func(words []string) bool {
 		return contains(words, "failed to load model") || contains(words, "error loading model")
 	}
-	if lacks == "" && run.proc.Err() != nil && !signalled(run.proc.Err()) && !failed(words) &&
+	if lacks == "" && run.Err() != nil && !signalled(run.Err()) && !failed(words) &&
 		!contains(words, tooLongWords) && !logs.OutOfMemory(words...) {
 		words = s.words(ctx, run, words)
 	}
@@ -132,12 +130,12 @@ func (s *oneShotSession) why(ctx context.Context, run *completionRun, m engine.M
 		return tooLong("the prompt and a token", s.context)
 	case logs.OutOfMemory(words...):
 		return engine.Fail(record.OOM, "%s ran out of memory (%s): %s", s.name(), how, logs.LastWords(words))
-	case signalled(run.proc.Err()):
+	case signalled(run.Err()):
 		return engine.Fail(record.Crash, "%s crashed (%s); its last words: %s", s.name(), how, logs.LastWords(words))
 	case failed(words):
 		return &engine.Failure{Class: record.BadModel, Err: fault.New(fault.BadModel,
 			"check the file, or take a newer llama.cpp", "%s can't load %s: %s", s.name(), m.Path, loadError(words))}
-	case run.proc.Err() != nil:
+	case run.Err() != nil:
 		return engine.Fail(record.Other, "%s failed (%s): %s", s.name(), how, logs.LastWords(words))
 	}
 	return engine.Fail(record.BadOutput, "%s ended early; its last words: %s", s.name(), logs.LastWords(words))

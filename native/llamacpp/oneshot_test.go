@@ -16,6 +16,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
+	"llmparity/native/launch"
 )
 
 func newOneShot() *OneShot { return NewOneShot(Config{Cache: cache.Dir(os.Getenv)}) }
@@ -185,13 +186,14 @@ func TestAPromptJustOverTheContext(t *testing.T) {
 func TestSpansOfALineThatIsReadLate(t *testing.T) {
 	start := time.Now()
 	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
-	run := &completionRun{started: start, begun: at(101), figures: map[string]float64{"prompt_eval_ms": 30}}
-	spans := run.spans(at(100), at(150), 5)
+	run := &completionRun{Program: &launch.Program{Begun: start}, begun: at(101),
+		figures: map[string]float64{"prompt_eval_ms": 30}}
+	spans := run.spans(&launch.Text{First: at(100), Last: at(150), N: 5}, 5)
 	if len(spans) != 3 || spans[1].Name != record.Prefill || spans[1].End.Sub(spans[1].Begin) != 30*time.Millisecond ||
 		!strings.Contains(spans[1].How, "own time") {
 		t.Errorf("%+v", spans)
 	}
-	said := &utterance{first: at(100), last: at(110), n: 5}
+	said := &launch.Text{First: at(100), Last: at(110), N: 5}
 	if timesDiffer(said, record.Usage{Reported: map[string]float64{"eval_ms": 60}}) == "" ||
 		timesDiffer(said, record.Usage{Reported: map[string]float64{"eval_ms": 9}}) != "" {
 		t.Error("times that differ are told wrongly")

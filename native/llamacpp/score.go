@@ -49,7 +49,7 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 		return err
 	}
 	defer free()
-	srv, err := s.current()
+	srv, err := s.own.Now()
 	if err != nil {
 		return err
 	}

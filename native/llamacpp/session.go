@@ -12,9 +12,8 @@ import (
 
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
+	"llmparity/native/launch"
 	"llmparity/native/wire"
 )
 
@@ -31,10 +30,7 @@ type session struct {
 	binary identity
 	probe  engine.Probe
 
-	mu     sync.Mutex // guards what Close may meet in use
-	server *server
-	closed bool
-
+	own     launch.Held[server]
 	turns   engine.Turns
 	held    cached
 	context int         // what a prompt and its continuation may come to
@@ -61,11 +57,13 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 // starts gives what starts a server on a port and has it load the model.
 func (s *session) starts(ctx context.Context, m engine.Model) func(port int) error {
 	return func(port int) error {
-		srv, err := s.launch(m, port)
+		srv, err := s.own.Start(func() (*server, error) {
+			return startServer(s.config, s.binary, m, port, s.probe)
+		})
 		if err != nil {
 			return err
 		}
-		props, err := srv.ready(ctx, m, s.probe)
+		props, err := srv.ready(ctx, s.config, m, s.probe)
 		if err == nil {
 			err = m.Same() // it has been read from the path by now
 		}
@@ -79,28 +77,13 @@ func (s *session) starts(ctx context.Context, m engine.Model) func(port int) err
 	}
 }
 
-// launch starts a server under the lock, so that a Close either prevents it or ends it.
-func (s *session) launch(m engine.Model, port int) (*server, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, errClosed
-	}
-	if s.server != nil {
-		return nil, errors.New("llama-server has a model already; unload it first")
-	}
-	var err error
-	s.server, err = startServer(s.config, s.binary, m, port, s.probe)
-	return s.server, err
-}
-
 // loaded tells what now runs.
 func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props properties) error {
 	said := srv.said(ctx)
 	if err := s.offloaded(said); err != nil {
 		return err
 	}
-	srv.look()
+	srv.Look()
 	if n := s.config.slots(); props.Slots > 0 && props.Slots != n {
 		return engine.Fail(record.SetUp, "llama-server was asked for %d slots and has %d", n, props.Slots)
 	}
@@ -108,8 +91,8 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 	s.givenUp.Store(false)
 	if m.Context > 0 {
 		if s.context != m.Context {
-			s.probe.Warn(record.Warning{Code: "context-differs", Text: fmt.Sprintf(
-				"llama-server was asked for a context of %d tokens and made one of %d", m.Context, s.context)})
+			engine.Warn(s.probe, "context-differs",
+				"llama-server was asked for a context of %d tokens and made one of %d", m.Context, s.context)
 		}
 		s.context = min(s.context, m.Context)
 	}
@@ -126,22 +109,14 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 	s.held.clear(s.config.slots())
 	s.primed.Clear() // another model may have other tokens
 	if len(said.buffers) == 0 {
-		s.probe.Warn(record.Warning{Code: "sizes-untold",
-			Text: "llama-server's log does not tell the sizes of its buffers in words that are known"})
+		engine.Warn(s.probe, "sizes-untold",
+			"llama-server's log does not tell the sizes of its buffers in words that are known")
 		return nil
 	}
-	return s.attach(srv, &logged{role: "server", pid: srv.proc.PID(), said: func() load { return said },
-		held: s.held.tokens})
-}
-
-// attach has a source read for as long as the server is the session's.
-func (s *session) attach(srv *server, src sample.Source) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.server != srv {
+	if !srv.Also(&logged{role: "server", pid: srv.PID(), said: func() load { return said }, held: s.held.tokens},
+		s.probe.Attach) {
 		return errClosed
 	}
-	srv.detach = append(srv.detach, s.probe.Attach(src))
 	return nil
 }
 
@@ -160,29 +135,13 @@ func (s *session) offloaded(said load) error {
 
 // drop ends a server that is still the session's.
 func (s *session) drop(srv *server, grace time.Duration) {
-	srv.stop(grace)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.server == srv {
-		s.server = nil
-	}
-}
-
-func (s *session) current() (*server, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return nil, errClosed
-	case s.server == nil:
-		return nil, errors.New("llama-server has no model; load one first")
-	}
-	return s.server, nil
+	srv.End(grace)
+	s.own.Drop(srv)
 }
 
 // Unload ends the server: the memory is released when its process is gone.
 func (s *session) Unload(ctx context.Context) error {
-	srv, err := s.current()
+	srv, err := s.own.Now()
 	if err != nil {
 		return nil // nothing is loaded
 	}
@@ -190,7 +149,7 @@ func (s *session) Unload(ctx context.Context) error {
 	if ctx.Err() != nil {
 		patience = 0
 	}
-	crashed := srv.proc.Ended(0) && !srv.proc.Asked() // while nothing was asked of it
+	crashed := srv.Ended(0) && !srv.Asked() // while nothing was asked of it
 	s.drop(srv, patience)
 	if crashed && !srv.reported.Load() && ctx.Err() == nil {
 		return srv.crashed()
@@ -200,13 +159,8 @@ func (s *session) Unload(ctx context.Context) error {
 
 // Close ends the server at once, also one that is loading or generating.
 func (s *session) Close() error {
-	s.mu.Lock()
-	s.closed = true
-	srv := s.server
-	s.server = nil
-	s.mu.Unlock()
-	if srv != nil {
-		srv.stop(0)
+	if srv := s.own.Close(); srv != nil {
+		srv.End(0)
 	}
 	return nil
 }
@@ -218,7 +172,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 		return record.Usage{}, err
 	}
 	defer free()
-	srv, err := s.current()
+	srv, err := s.own.Now()
 	if err != nil {
 		return record.Usage{}, err
 	}
@@ -239,23 +193,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	if err == nil {
 		ended = func() { s.held.end(g.slot, g.cached) }
 	}
-	if g.parted {
-		s.probe.Warn(record.Warning{Code: "ids-lost",
-			Text: "llama-server sends no event for a token that ends inside a character; asked again for the ids, " +
-				"among other requests or with another part of the prompt in its cache, it said something else: some tokens carry no id"})
-	}
-	if g.heldBack > 0 {
-		s.probe.Warn(record.Warning{Code: "held-back-tokens", Text: fmt.Sprintf(
-			"llama-server sends no event for a token that ends inside a character: %d of %d tokens carry the time of the next event "+
-				"and the id of an untimed second generation", g.heldBack, len(g.ids))})
-	}
-	if g.resumed > 0 {
-		s.probe.Warn(record.Warning{Code: "behind-end", Text: fmt.Sprintf(
-			"the text ended %d time(s) before its length; llama-server was asked to go on behind it, which costs a prefill each: its decode speed is not comparable", g.resumed)})
-	}
-	if err == nil {
-		s.counted(g)
-	}
+	g.warn(s.probe)
 	if err != nil {
 		s.givenUp.Store(true)
 		if ctx.Err() != nil {
@@ -263,28 +201,14 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 		}
 		return g.usage, s.explain(ctx, srv, err)
 	}
+	g.counted(s.probe)
 	return g.usage, nil
-}
-
-// counted warns where the server's own counts, which stay in the record, are not what came.
-func (s *session) counted(g *generation) {
-	own := g.usage.Reported
-	if n, reported := own["predicted_n"]; reported && int(n) != len(g.ids) {
-		s.probe.Warn(record.Warning{Code: "counts-differ",
-			Text: fmt.Sprintf("llama-server counts %.0f tokens generated, and %d came", n, len(g.ids))})
-	}
-	if n, reported := own["prompt_n"]; reported && g.resumed == 0 &&
-		int(n)+g.usage.CachedTokens != len(g.usage.PromptIDs) {
-		s.probe.Warn(record.Warning{Code: "counts-differ",
-			Text: fmt.Sprintf("llama-server counts %.0f tokens of the prompt evaluated and %d from a cache, and made %d of it",
-				n, g.usage.CachedTokens, len(g.usage.PromptIDs))})
-	}
 }
 
 // prepare gives the prompt's ids, once the slot is free and if there is room for what is asked.
 func (s *session) prepare(ctx context.Context, srv *server, r engine.Request) ([]int, error) {
-	if r.MaxTokens < 1 {
-		return nil, engine.Fail(record.SetUp, "a generation of %d tokens was asked for", r.MaxTokens)
+	if err := r.Check(); err != nil {
+		return nil, err
 	}
 	if err := s.free(ctx, srv); err != nil {
 		return nil, err
@@ -297,10 +221,8 @@ func (s *session) prepare(ctx context.Context, srv *server, r engine.Request) ([
 		return nil, engine.Fail(record.SetUp, "the prompt has no tokens")
 	}
 	if len(ids)+r.MaxTokens > s.context {
-		return ids, &engine.Failure{Class: record.SetUp, Err: fault.New(fault.PromptTooLong,
-			"shorten the prompt, ask for fewer tokens or give the model a larger context",
-			"the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", len(ids), r.MaxTokens,
-			s.context)}
+		return ids, engine.TooLong("the prompt of %d tokens and %d tokens to generate do not fit in a context of %d",
+			len(ids), r.MaxTokens, s.context)
 	}
 	return ids, nil
 }
@@ -312,7 +234,7 @@ var _ engine.Primer = (*session)(nil)
 
 // Prime has the server find the tokens of prompts.
 func (s *session) Prime(ctx context.Context, prompts []string) error {
-	srv, err := s.current()
+	srv, err := s.own.Now()
 	if err != nil {
 		return err
 	}
@@ -369,14 +291,14 @@ func (s *session) explain(ctx context.Context, srv *server, err error) error {
 	case ctx.Err() != nil:
 		srv.reported.Store(true)
 		return fmt.Errorf("generating with llama-server: %w", ctx.Err())
-	case srv.proc.Asked():
+	case srv.Asked():
 		return errClosed
 	case errors.As(err, &failure):
 		return err
 	case wire.RefusalOf(err) != nil:
 		return engine.Fail(record.Other, "%w", err)
-	case srv.proc.Ended(time.Second): // the connection breaks a moment before the process is reaped
-		if srv.proc.Asked() {
+	case srv.Ended(time.Second): // the connection breaks a moment before the process is reaped
+		if srv.Asked() {
 			return errClosed
 		}
 		srv.reported.Store(true)

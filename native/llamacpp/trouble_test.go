@@ -88,7 +88,7 @@ func TestCountsThatDiffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &enginetest.Probe{}
-	(&session{probe: p}).counted(g)
+	g.counted(p)
 	w := p.Warnings()
 	if len(w) != 2 || w[0].Code != "counts-differ" || !strings.Contains(w[0].Text, "counts 3") ||
 		!strings.Contains(w[1].Text, "counts 5") {

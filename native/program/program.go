@@ -15,6 +15,7 @@ import (
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/native/logs"
 )
@@ -96,4 +97,13 @@ func (p Program) Ask(ctx context.Context, path, question string, env []string) (
 		return nil, p.Unfit("%s %s fails (%s): %s", path, question, asked.Exit(), logs.LastWords(lines))
 	}
 	return lines, nil
+}
+
+// CheckGGUF looks at the header of a model's file. Which architectures there are is left to who runs it.
+func CheckGGUF(m engine.Model) error {
+	f, err := gguf.Open(m.Path)
+	if err != nil {
+		return engine.SetUp(err)
+	}
+	return f.Close()
 }

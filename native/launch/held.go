@@ -1,0 +1,62 @@
+package launch
+
+import (
+	"errors"
+	"sync"
+)
+
+// Held is what a session has at a time, such as a server, which Close may meet in use.
+type Held[T any] struct {
+	Name   string // for people
+	Closed error  // of a call whose session was closed under it, or long before it
+
+	mu     sync.Mutex
+	what   *T
+	closed bool
+}
+
+// Start starts what the session is to have, so that a Close either prevents it or ends it.
+func (h *Held[T]) Start(start func() (*T, error)) (*T, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.closed:
+		return nil, h.Closed
+	case h.what != nil:
+		return nil, errors.New(h.Name + " has a model already; unload it first")
+	}
+	var err error
+	h.what, err = start()
+	return h.what, err
+}
+
+// Now gives what the session has.
+func (h *Held[T]) Now() (*T, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.closed:
+		return nil, h.Closed
+	case h.what == nil:
+		return nil, errors.New(h.Name + " has no model; load one first")
+	}
+	return h.what, nil
+}
+
+// Drop forgets what the session has, if it is that.
+func (h *Held[T]) Drop(what *T) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.what == what {
+		h.what = nil
+	}
+}
+
+// Close lets the session have nothing any more, and gives what it had; nil: nothing.
+func (h *Held[T]) Close() *T {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	what := h.what
+	h.what, h.closed = nil, true
+	return what
+}

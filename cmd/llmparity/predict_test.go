@@ -12,6 +12,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/tiny"
 	"llmparity/native/llamacpp"
+	"llmparity/native/logs"
 )
 
 // What is foretold of a run of the real llama.cpp is what its log says of its buffers, and its settings have the same
@@ -56,7 +57,7 @@ func foreseen(t *testing.T, r *record.Run, a *record.Attempt) {
 		return
 	}
 	method := map[string]string{webllm.Name: "webgpu_ledger",
-		llamacpp.Name: llamacpp.EngineLog}[r.CellByID(a.Cell).Engine]
+		llamacpp.Name: logs.Method}[r.CellByID(a.Cell).Engine]
 	for name, value := range map[string]string{estimate.Weights: "weights_bytes",
 		estimate.KVReserved: "kv_reserved_bytes", estimate.KVUsed: "kv_used_bytes"} {
 		part, _ := p.Part(name)

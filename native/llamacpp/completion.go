@@ -25,6 +25,7 @@ import (
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
 	"llmparity/native/launch"
+	"llmparity/native/logs"
 )
 
 // oneShotSession is one launch of the one-shot program: as many processes as generations, and one before them that
@@ -107,7 +108,7 @@ func (s *oneShotSession) over(ctx context.Context) error {
 
 // describe tells what runs, and keeps what the log said for the sampler.
 func (s *oneShotSession) describe(m engine.Model, run *completionRun) error {
-	said := run.read.load()
+	said := run.read.Said()
 	if s.config.GPULayers > 0 {
 		d, err := s.config.device(said)
 		if err != nil {
@@ -115,12 +116,12 @@ func (s *oneShotSession) describe(m engine.Model, run *completionRun) error {
 		}
 		s.probe.Event(record.Event{At: time.Now(), Device: &d})
 	}
-	s.context = said.context
+	s.context = said.Context
 	if m.Context > 0 {
 		s.context = min(m.Context, max(s.context, 1))
 	}
 	policy := s.config.policy(m, said)
-	policy["context"] = strconv.Itoa(said.context)
+	policy["context"] = strconv.Itoa(said.Context)
 	policy["ignore_eos"] = "never chooses a token that ends the text: where it would have, its text may part from other engines'"
 	policy["process"] = "one a generation, which loads the model: that is in the time to the first token"
 	s.info = record.EngineInfo{Name: OneShotName, Version: s.binary.version, Path: s.binary.path,
@@ -133,12 +134,12 @@ func (s *oneShotSession) describe(m engine.Model, run *completionRun) error {
 	}
 	s.model = &m
 	s.held.Store(0)
-	if len(said.buffers) == 0 {
+	if len(said.Buffers) == 0 {
 		engine.Warn(s.probe, "sizes-untold", "%s's log does not tell the sizes of its buffers in words that are known",
 			s.name())
 		return nil
 	}
-	s.detach = s.probe.Attach(&logged{role: "completion", said: func() load { return said },
+	s.detach = s.probe.Attach(&logged{role: "completion", said: said,
 		held: func() int { return int(s.held.Load()) }})
 	return nil
 }
@@ -327,7 +328,7 @@ type completionRun struct {
 	*launch.Program
 	end     context.CancelFunc
 	out     *output
-	read    *logReader
+	read    *logs.Loads
 	args    []string
 	prompt  string
 	mark    string // what it prints when it waits for input
@@ -423,7 +424,7 @@ var (
 // hear reads a line of the log. What can't fit is ended before it generates.
 func (run *completionRun) hear(line string, tokens, context int) {
 	if m := promptLine.FindStringSubmatch(line); m != nil {
-		run.prompted = number(m[1])
+		run.prompted, _ = strconv.Atoi(m[1]) // it has no more tokens than bytes
 		if tokens > 0 && context > 0 && run.prompted+tokens > context {
 			run.full.Store(true)
 			run.end()
@@ -515,7 +516,7 @@ func (run *completionRun) letGo() {
 // generated token. A token that ended the text is none of it.
 func (run *completionRun) generated(most, pieces int) (int, string) {
 	n := int(run.figures["eval_runs"]) + 1
-	if batch := run.read.load().batch; run.prompted == 1 || batch > 0 && run.prompted%batch == 1 {
+	if batch := run.read.Said().Batch; run.prompted == 1 || batch > 0 && run.prompted%batch == 1 {
 		n--
 	}
 	if pieces <= 1 && n == 2 && run.figures["eval_ms"] == 0 {

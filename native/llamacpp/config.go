@@ -9,6 +9,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
+	"llmparity/native/logs"
 )
 
 // Config is what a user may choose of llama.cpp. The zero value is ready. What is chosen is sound: package plan sees to
@@ -134,14 +135,14 @@ func (c Config) whole(m engine.Model) (engine.Model, error) {
 }
 
 // policy is what of the configuration bears on figures or on ids, and what of it the log shows to have been done.
-func (c Config) policy(m engine.Model, said load) map[string]string {
+func (c Config) policy(m engine.Model, said logs.Load) map[string]string {
 	kv := c.cacheK()
 	if v := c.cacheV(); v != kv {
 		kv = fmt.Sprintf("K %s, V %s", kv, v)
 	}
 	flash := c.flashAttention()
-	if said.flash != "" && flash == "auto" {
-		flash = "auto: " + said.flash
+	if said.Flash != "" && flash == "auto" {
+		flash = "auto: " + said.Flash
 	}
 	threads, batch := strconv.Itoa(c.threads()), strconv.Itoa(c.batchThreads())
 	p := map[string]string{
@@ -152,12 +153,12 @@ func (c Config) policy(m engine.Model, said load) map[string]string {
 		"threads_batch":   batch,
 		"prompt_cache":    map[bool]string{false: "off", true: "on"}[c.PromptCache],
 		"mmap":            cmp.Or(c.Mmap, "on"),
-		"gpu_layers":      said.layers(c.GPULayers),
-		"repacking":       said.repacking(),
+		"gpu_layers":      said.Layers(c.GPULayers),
+		"repacking":       repacking(said),
 		"warmup":          "off",
 		"special_tokens":  "parsed in prompts; BOS as the model's own flag says",
 	}
-	for name, n := range map[string]int{"batch": said.batch, "ubatch": said.ubatch} {
+	for name, n := range map[string]int{"batch": said.Batch, "ubatch": said.UBatch} {
 		if n > 0 {
 			p[name] = strconv.Itoa(n)
 		}

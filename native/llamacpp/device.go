@@ -10,6 +10,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/machine"
 	"llmparity/internal/record"
+	"llmparity/native/logs"
 	"llmparity/native/program"
 )
 
@@ -52,14 +53,14 @@ func (c Config) gpu(ctx context.Context, p program.Program, path string) error {
 }
 
 // device is where the layers are that were to lie on a GPU, by the log.
-func (c Config) device(said load) (record.Device, error) {
-	if said.noGPU || said.offloaded == 0 {
+func (c Config) device(said logs.Load) (record.Device, error) {
+	if said.NoGPU || said.Offloaded == 0 {
 		return record.Device{}, noGPU("llama.cpp put none of the model's layers on a GPU")
 	}
-	d := record.Device{Class: record.GPU, Name: strings.Join(said.devices, ", "),
-		Detail: map[string]string{"threads": strconv.Itoa(c.threads()), "gpu_layers": said.layers(c.GPULayers),
+	d := record.Device{Class: record.GPU, Name: strings.Join(said.Devices, ", "),
+		Detail: map[string]string{"threads": strconv.Itoa(c.threads()), "gpu_layers": said.Layers(c.GPULayers),
 			"cpu": machine.CPU()}}
-	if said.offloaded < 0 {
+	if said.Offloaded < 0 {
 		d.Class, d.Name = unknownClass, "unknown: llama.cpp's log does not tell whether layers were put on a GPU"
 	} else if d.Name == "" {
 		d.Name = "unknown: llama.cpp's log names no device"

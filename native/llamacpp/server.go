@@ -29,7 +29,7 @@ import (
 type server struct {
 	*launch.Program
 	client  *client
-	read    *logReader
+	read    *logs.Loads
 	listens chan struct{} // closed when the log says that the server listens: all about the load has been said
 	path    string
 	args    []string
@@ -83,7 +83,7 @@ func onFirst(what string, do func()) func(string) {
 
 // said is what the log told of the load, which the server writes in a thread of its own: what is missing after a second
 // will not come.
-func (s *server) said(ctx context.Context) load {
+func (s *server) said(ctx context.Context) logs.Load {
 	late := time.NewTimer(time.Second)
 	defer late.Stop()
 	select {
@@ -92,7 +92,7 @@ func (s *server) said(ctx context.Context) load {
 	case <-ctx.Done():
 	case <-late.C:
 	}
-	return s.read.load()
+	return s.read.Said()
 }
 
 // ready waits until the model is loaded and reports the stages.

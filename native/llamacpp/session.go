@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
+	"llmparity/native/logs"
 	"llmparity/native/wire"
 )
 
@@ -108,12 +109,12 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 	}})
 	s.held.clear(s.config.slots())
 	s.primed.Clear() // another model may have other tokens
-	if len(said.buffers) == 0 {
+	if len(said.Buffers) == 0 {
 		engine.Warn(s.probe, "sizes-untold",
 			"llama-server's log does not tell the sizes of its buffers in words that are known")
 		return nil
 	}
-	if !srv.Also(&logged{role: "server", pid: srv.PID(), said: func() load { return said }, held: s.held.tokens},
+	if !srv.Also(&logged{role: "server", pid: srv.PID(), said: said, held: s.held.tokens},
 		s.probe.Attach) {
 		return errClosed
 	}
@@ -121,7 +122,7 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 }
 
 // offloaded tells what holds the layers, where a GPU was to.
-func (s *session) offloaded(said load) error {
+func (s *session) offloaded(said logs.Load) error {
 	if s.config.GPULayers == 0 {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"llmparity/internal/engine"
+	"llmparity/native/logs"
 )
 
 var (
@@ -23,7 +24,7 @@ func (l *Engine) Settings(m engine.Model) map[string]string {
 func (o *OneShot) Settings(m engine.Model) map[string]string { return o.config.settings(m) }
 
 func (c Config) settings(m engine.Model) map[string]string {
-	s := c.policy(m, load{offloaded: -1, batch: c.Batch, ubatch: c.UBatch})
+	s := c.policy(m, logs.Load{Offloaded: -1, Batch: c.Batch, UBatch: c.UBatch})
 	delete(s, "repacking")           // known once it is loaded
 	if c.Batch > 0 || c.UBatch > 0 { // no more are computed at a time than are handed over
 		s["ubatch"] = strconv.Itoa(min(cmp.Or(c.Batch, usualBatch), cmp.Or(c.UBatch, usualUBatch)))
@@ -48,14 +49,12 @@ const (
 )
 
 // repacking tells whether weights were laid out anew for the processor, in memory of their own.
-func (l load) repacking() string {
-	if len(l.buffers["model"]) == 0 {
+func repacking(l logs.Load) string {
+	switch {
+	case len(l.Buffers["model"]) == 0:
 		return "not told"
-	}
-	for backend, size := range l.buffers["model"] {
-		if backend == "CPU_REPACK" && size > 0 {
-			return "on"
-		}
+	case l.Buffers["model"]["CPU_REPACK"] > 0:
+		return "on"
 	}
 	return "off"
 }

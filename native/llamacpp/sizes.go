@@ -2,22 +2,18 @@ package llamacpp
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"llmparity/internal/record"
+	"llmparity/native/logs"
 )
-
-// EngineLog is the method of sizes that an engine's log tells.
-const EngineLog = "engine_log"
 
 // logged is the source of the sizes that the log told at the load.
 type logged struct {
 	role string
 	pid  int // of whom the log is; 0: its process may be gone
-	said func() load
+	said logs.Load
 	held func() int // tokens in the KV cache, as the engine counts them; -1: not known
 }
 
@@ -78,7 +74,7 @@ func (h *cached) tokens() int {
 
 // Describe says whose word it is.
 func (s *logged) Describe() record.Source {
-	return record.Source{Role: s.role, Method: EngineLog, PID: s.pid,
+	return record.Source{Role: s.role, Method: logs.Method, PID: s.pid,
 		Sees: "llama.cpp's own word, not measured: the buffers of weights, KV cache and computation by backend, as its log gives them when it makes them, " +
 			"to 0.01 MiB; kv_used_bytes by formula: tokens that it says it holds × kv_reserved_bytes / cells",
 		Blind: "which pages of a buffer were touched: those of a mapped model are page cache, come with use, and may be shared; the program, its stacks, " +
@@ -87,11 +83,6 @@ func (s *logged) Describe() record.Source {
 
 // Read gives what is known by now.
 func (s *logged) Read(_ context.Context, r *record.Sample) error {
-	r.Begin = time.Now()
-	values := s.said().values(s.held())
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		r.Values = append(r.Values, record.Value{Name: name, Value: values[name]})
-	}
-	r.End = time.Now()
+	logs.Sample(r, s.said.Values(s.held()))
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/estimate"
 	"llmparity/internal/record"
+	"llmparity/native/logs"
 )
 
 // loadedWith is a session of a server with a configuration of ours.
@@ -28,7 +29,7 @@ func loadedWith(t testing.TB, c Config, m engine.Model) (*Engine, *session, *eng
 func logSizes(t testing.TB, p *enginetest.Probe) map[string]float64 {
 	t.Helper()
 	for _, s := range p.Attached() {
-		if s.Describe().Method != EngineLog {
+		if s.Describe().Method != logs.Method {
 			continue
 		}
 		sample := record.NewSample()

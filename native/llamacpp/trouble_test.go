@@ -17,6 +17,7 @@ import (
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/native/logs"
 	"llmparity/native/program"
 )
 
@@ -281,17 +282,17 @@ func TestLayersWithoutAGPU(t *testing.T) {
 			t.Errorf("%s: %v", e.Name(), err)
 		}
 	}
-	d, err := c.device(load{offloaded: 2, all: 9, devices: []string{"CUDA0 (NVIDIA H200)"}})
+	d, err := c.device(logs.Load{Offloaded: 2, All: 9, Devices: []string{"CUDA0 (NVIDIA H200)"}})
 	if err != nil || d.Class != record.GPU || d.Name != "CUDA0 (NVIDIA H200)" || d.Detail["gpu_layers"] != "2 of 9" {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if d, err = c.device(load{offloaded: -1}); err != nil || d.Class == record.GPU || d.Class == record.CPU {
+	if d, err = c.device(logs.Load{Offloaded: -1}); err != nil || d.Class == record.GPU || d.Class == record.CPU {
 		t.Errorf("a log that tells nothing: %+v, %v", d, err)
 	}
-	if _, err := c.device(load{offloaded: -1, noGPU: true}); fault.Of(err) != fault.NoLlamaServer {
+	if _, err := c.device(logs.Load{Offloaded: -1, NoGPU: true}); fault.Of(err) != fault.NoLlamaServer {
 		t.Errorf("no GPU was found: %v", err)
 	}
-	if _, err := c.device(load{offloaded: 0, all: 9}); fault.Of(err) != fault.NoLlamaServer {
+	if _, err := c.device(logs.Load{Offloaded: 0, All: 9}); fault.Of(err) != fault.NoLlamaServer {
 		t.Errorf("none was put on a GPU: %v", err)
 	}
 }
@@ -337,7 +338,7 @@ func TestSizesInTheRecord(t *testing.T) {
 func logValues(t *testing.T, p *enginetest.Probe) map[string]float64 {
 	t.Helper()
 	for _, src := range p.Attached() {
-		if src.Describe().Method != EngineLog {
+		if src.Describe().Method != logs.Method {
 			continue
 		}
 		r := record.NewSample()

@@ -156,7 +156,7 @@ func (o *Ollama) Prepare(ctx context.Context, m engine.Model, say func(string)) 
 	say("handing " + m.Name + " to the Ollama server at " + o.config.URL)
 	if _, err := d.put(ctx, m.Path, sum); err != nil {
 		if r := wire.RefusalOf(err); r != nil {
-			return setUp(fault.New(fault.BadModel, "check the file, or take a newer Ollama",
+			return engine.SetUp(fault.New(fault.BadModel, "check the file, or take a newer Ollama",
 				"the Ollama server at %s does not take %s: %s", o.config.URL, m.Path,
 				fault.OneLine(r.Message)))
 		}

@@ -26,7 +26,6 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/native/program"
 	"llmparity/native/wire"
@@ -198,29 +197,23 @@ func (o *Ollama) checkModel(m engine.Model) error {
 	switch m.Format {
 	case record.Served:
 		if o.config.URL == "" {
-			return setUp(fault.New(fault.Usage, "give --ollama-url, or a GGUF file with --model",
+			return engine.SetUp(fault.New(fault.Usage, "give --ollama-url, or a GGUF file with --model",
 				"the model %s is one that a server knows, and the Ollama that is started here knows none", m.Name))
 		}
 		return nil
 	case "", "gguf":
 	default:
-		return setUp(fault.New(fault.BadModel, "name its GGUF", "Ollama runs GGUF files; the model %s is a %s package",
+		return engine.SetUp(fault.New(fault.BadModel, "name its GGUF", "Ollama runs GGUF files; the model %s is a %s package",
 			m.Name, m.Format))
 	}
-	f, err := gguf.Open(m.Path)
-	if err != nil {
-		return setUp(err)
-	}
-	return f.Close()
+	return program.CheckGGUF(m)
 }
-
-func setUp(err error) error { return &engine.Failure{Class: record.SetUp, Err: err} }
 
 // server gives the server that runs already.
 func (o *Ollama) server() (address, *client, error) {
 	u, err := ParseURL(o.config.URL)
 	if err != nil {
-		return address{}, nil, setUp(err)
+		return address{}, nil, engine.SetUp(err)
 	}
 	a := address{u}
 	return a, newClient(u.String(), a.port() != 0), nil
@@ -253,7 +246,7 @@ func unreachable(u *url.URL, soon context.Context, err error) error {
 	case refused != nil, engine.ClassOf(err) == record.BadOutput:
 		do = "give the address of an Ollama server, as in " + DefaultURL
 	}
-	return setUp(fault.New(fault.ServerUnreachable, do, "the Ollama server at %s can't be used: %s", u, why))
+	return engine.SetUp(fault.New(fault.ServerUnreachable, do, "the Ollama server at %s can't be used: %s", u, why))
 }
 
 // known finds a model that the server has; one that it has not is told with those that it has.
@@ -264,7 +257,7 @@ func (c *client) known(ctx context.Context, name string) (listed, error) {
 	}
 	m, ok := find(models, name)
 	if !ok {
-		return listed{}, setUp(unknownModel(name, models))
+		return listed{}, engine.SetUp(unknownModel(name, models))
 	}
 	return m, nil
 }

@@ -231,15 +231,15 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 		want string
 	}{
 		{func() int { return sampled(p, roleRunner)[0] }, "runner crashed while nothing was asked of it"},
-		{func() int { return s.own.proc.PID() }, "Ollama crashed (signal: killed) while nothing was asked of it"},
+		{func() int { return s.own.PID() }, "Ollama crashed (signal: killed) while nothing was asked of it"},
 	} {
 		pid := victim.pid()
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it is there
 		for begin := time.Now(); child.Alive(pid) &&
 			time.Since(begin) < 20*time.Second; time.Sleep(5 * time.Millisecond) {
 		}
-		if pid == s.own.proc.PID() {
-			<-s.own.proc.Done()
+		if pid == s.own.PID() {
+			<-s.own.Done()
 		}
 		if err := s.Unload(t.Context()); engine.ClassOf(err) != record.Crash ||
 			!strings.Contains(err.Error(), victim.want) {
@@ -248,7 +248,7 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 		if err := s.Unload(t.Context()); err != nil {
 			t.Errorf("told twice: %v", err)
 		}
-		if !s.own.proc.Ended(0) {
+		if !s.own.Ended(0) {
 			load(t, s, c.Model)
 		}
 	}
@@ -397,7 +397,7 @@ func TestAPortThatIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer second.stop()
-	if _, err := second.ready(t.Context()); !errors.Is(err, child.ErrPortTaken) {
+	if _, err := second.ready(t.Context(), 0); !errors.Is(err, child.ErrPortTaken) {
 		t.Errorf("got %v, want %v", err, child.ErrPortTaken)
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
 	"llmparity/internal/tokenizer"
+	"llmparity/native/launch"
 	"llmparity/native/logs"
 	"llmparity/native/wire"
 )
@@ -39,7 +39,7 @@ func (s *session) Generate(outer context.Context, r engine.Request, token func(r
 		return record.Usage{}, s.explain(outer, err, "preparing a generation")
 	}
 	defer l.going.Add(-1)
-	g := &generation{client: s.client, token: token, max: r.MaxTokens, body: s.body(l, r)}
+	g := &generation{client: s.client, Text: launch.Text{Token: token}, max: r.MaxTokens, body: s.body(l, r)}
 	s.begin(l)
 	err = g.run(ctx)
 	if err == nil {
@@ -119,8 +119,8 @@ func sampling(options map[string]any, r engine.Request) map[string]any {
 
 // prepare refuses what has no room, and takes the prompt out of the cache.
 func (s *session) prepare(ctx context.Context, l *loaded, r engine.Request) error {
-	if r.MaxTokens < 1 {
-		return engine.Fail(record.SetUp, "a generation of %d tokens was asked for", r.MaxTokens)
+	if err := r.Check(); err != nil {
+		return err
 	}
 	if r.Prompt == "" {
 		return engine.Fail(record.SetUp, "the prompt is empty: Ollama takes that for a load")
@@ -223,10 +223,10 @@ func (s *session) room(ctx context.Context, l *loaded, r engine.Request) error {
 		l.counts[r.Prompt] = n
 	}
 	if n >= l.context {
-		return tooLong("the prompt has more tokens than the context of %d has room for", l.context)
+		return engine.TooLong("the prompt has more tokens than the context of %d has room for", l.context)
 	}
 	if n+r.MaxTokens > l.context {
-		return tooLong("the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", n,
+		return engine.TooLong("the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", n,
 			r.MaxTokens, l.context)
 	}
 	return nil
@@ -263,17 +263,12 @@ func vocabulary(m engine.Model) func() (*tokenizer.Tokenizer, error) {
 	})
 }
 
-func tooLong(format string, args ...any) error {
-	return setUp(fault.New(fault.PromptTooLong,
-		"shorten the prompt, ask for fewer tokens or give the model a larger context", format, args...))
-}
-
 // check looks at what a generation that came to its end says of itself.
 func (s *session) check(ctx context.Context, l *loaded, r engine.Request, g *generation) error {
 	u := &g.usage
 	if s.own != nil {
 		if s.own.said.wasCut() {
-			return tooLong("Ollama cut the prompt, or dropped a part of the text, to fit it in a context of %d tokens",
+			return engine.TooLong("Ollama cut the prompt, or dropped a part of the text, to fit it in a context of %d tokens",
 				l.context)
 		}
 		s.cached(l, u)
@@ -290,7 +285,7 @@ func (s *session) check(ctx context.Context, l *loaded, r engine.Request, g *gen
 		s.took(l, r.Prompt, &ns)
 	}
 	if l.context > 0 && u.PromptTokens+u.Generated > l.context {
-		return tooLong("Ollama counts %d tokens of the prompt and %d behind it, more than its context of %d holds: a part was dropped",
+		return engine.TooLong("Ollama counts %d tokens of the prompt and %d behind it, more than its context of %d holds: a part was dropped",
 			u.PromptTokens, u.Generated, l.context)
 	}
 	l.counts[r.Prompt] = u.PromptTokens
@@ -343,12 +338,11 @@ func (s *session) cached(l *loaded, u *record.Usage) {
 // crash tells whether the server or its runner has ended; nil: neither.
 func (s *session) crash(err error) error {
 	text := err.Error()
-	if s.own != nil && s.own.proc.Ended(map[bool]time.Duration{true: 0, false: time.Second}[wire.RefusalOf(err) != nil]) {
-		if s.own.proc.Asked() {
+	if s.own != nil && s.own.Ended(map[bool]time.Duration{true: 0, false: time.Second}[wire.RefusalOf(err) != nil]) {
+		if s.own.Asked() {
 			return errClosed
 		}
-		words := s.own.lastWords()
-		return engine.Fail(logs.ClassOf(words), "Ollama crashed (%s); its last words: %s", s.own.proc.Exit(), words)
+		return s.own.Crashed(s.own.lastWords())
 	}
 	gone := s.gone(wire.RefusalOf(err) == nil)
 	says := slices.ContainsFunc([]string{"error was encountered while running the model", "process has terminated",
@@ -394,16 +388,13 @@ type generation struct {
 	client *client
 	body   generate
 	max    int
-	token  func(record.Token)
 	usage  record.Usage
 	odd    string // what of the counts can't be right
 
-	pieces      int
-	same        int    // how many pieces in a row were the last one
-	last        string // without blanks
-	first, late time.Time
-	made        [2]string // when the server made the first piece and the last, by its own words
-	text        strings.Builder
+	launch.Text
+	same int       // how many pieces in a row were the last one
+	last string    // without blanks
+	made [2]string // when the server made the first piece and the last, by its own words
 }
 
 func (g *generation) run(ctx context.Context) error {
@@ -426,7 +417,7 @@ func (g *generation) run(ctx context.Context) error {
 			return err
 		}
 		if a.Response != "" {
-			g.made[min(g.pieces, 1)] = a.Created
+			g.made[min(g.N, 1)] = a.Created
 			g.piece(a.Response, at)
 		}
 		if a.Done {
@@ -436,18 +427,12 @@ func (g *generation) run(ctx context.Context) error {
 }
 
 func (g *generation) piece(text string, at time.Time) {
-	if g.pieces == 0 {
-		g.first = at
-	}
-	g.late = at
-	g.text.WriteString(text)
-	if t := strings.TrimSpace(text); g.pieces > 0 && t == g.last {
+	if t := strings.TrimSpace(text); g.N > 0 && t == g.last {
 		g.same++
 	} else {
 		g.last, g.same = t, 0
 	}
-	g.token(record.Token{Index: g.pieces, ID: record.NoID, At: at})
-	g.pieces++
+	g.Piece(text, at)
 }
 
 // tolerated is how often Ollama lets a piece come again in a row; then it ends the text, and its stream without a last
@@ -459,9 +444,9 @@ func (g *generation) endless() error {
 	if g.same >= tolerated {
 		return engine.Fail(record.BadOutput,
 			"Ollama broke the text off after %d pieces, %d of them the same in a row: it lets no text go on so",
-			g.pieces, g.same+1)
+			g.N, g.same+1)
 	}
-	return fmt.Errorf("the stream ended after %d pieces without its last line: %w", g.pieces, io.ErrUnexpectedEOF)
+	return fmt.Errorf("the stream ended after %d pieces without its last line: %w", g.N, io.ErrUnexpectedEOF)
 }
 
 // finish reads the last line, which has the server's own figures.
@@ -476,18 +461,18 @@ func (g *generation) finish(a answer) error {
 		u.Finish = "stop"
 	}
 	u.PromptTokens, u.Generated = count(a.Prompted), count(a.Counted)
-	if g.pieces == 0 {
+	if g.N == 0 {
 		u.Generated = 0
 		return engine.Fail(record.BadOutput, "Ollama ended a generation without a token (%s)", u.Finish)
 	}
 	// The token that ends a text is counted, and is no piece of it.
-	if u.Finish == "stop" && u.Generated > g.pieces {
+	if u.Finish == "stop" && u.Generated > g.N {
 		u.Generated--
 	}
 	switch {
-	case u.Generated < g.pieces || u.Generated > g.max:
-		g.odd = fmt.Sprintf("Ollama counts %d tokens where %d pieces came and %d were asked for; the pieces are taken for the count", count(a.Counted), g.pieces, g.max)
-		u.Generated = min(g.pieces, g.max)
+	case u.Generated < g.N || u.Generated > g.max:
+		g.odd = fmt.Sprintf("Ollama counts %d tokens where %d pieces came and %d were asked for; the pieces are taken for the count", count(a.Counted), g.N, g.max)
+		u.Generated = min(g.N, g.max)
 	case u.PromptTokens == 0:
 		g.odd = "Ollama does not tell how many tokens the prompt has"
 	}
@@ -497,7 +482,7 @@ func (g *generation) finish(a answer) error {
 // burst compares the time of the pieces with Ollama's own: they pass through two processes on their way, and where
 // tokens come faster than they are passed on, several arrive at once.
 func (g *generation) burst() string {
-	its, ours := time.Duration(g.usage.Reported["eval_duration"]), g.late.Sub(g.first)
+	its, ours := time.Duration(g.usage.Reported["eval_duration"]), g.Last.Sub(g.First)
 	if g.usage.Generated < 8 || its <= 0 || (ours-its).Abs() < its/5 {
 		return ""
 	}
@@ -525,17 +510,14 @@ func count(v *float64) int {
 
 // measured fills in what the client saw, also of a generation that broke off.
 func (g *generation) measured() {
-	g.usage.Text = g.text.String()
-	if g.pieces == 0 {
-		return
+	g.usage.Text = g.String()
+	if g.N > 0 && g.usage.Generated == 0 {
+		g.usage.Generated = g.N // broken off: there were as many at least
 	}
-	if g.usage.Generated == 0 {
-		g.usage.Generated = g.pieces // broken off: there were as many at least
+	decode := ""
+	if g.usage.Generated > 1 && g.burst() == "" {
+		decode = "at the client: first to last piece read; a piece may be several tokens"
 	}
-	g.usage.Spans = append(g.usage.Spans, record.Span{Name: record.Prefill, Begin: g.usage.Sent, End: g.first,
-		How: "at the client: request handed over, to the first piece read; Ollama's scheduling and tokenising are in it"})
-	if (g.pieces > 1 || g.usage.Generated > 1) && g.burst() == "" {
-		g.usage.Spans = append(g.usage.Spans, record.Span{Name: record.Decode, Begin: g.first, End: g.late,
-			How: "at the client: first to last piece read; a piece may be several tokens"})
-	}
+	g.usage.Spans = g.Spans(g.usage.Sent,
+		"at the client: request handed over, to the first piece read; Ollama's scheduling and tokenising are in it", decode)
 }

@@ -36,8 +36,8 @@ func scripted(t *testing.T, settings string) *session {
 		t.Fatal(err)
 	}
 	s, p := opened(t, newEngine(t, func(c *Config) { c.Path = path }))
-	if pids := sampled(p, roleServer); len(pids) != 1 || pids[0] == s.own.proc.PID() {
-		t.Errorf("sampled as the server: %v; the script is %d", pids, s.own.proc.PID())
+	if pids := sampled(p, roleServer); len(pids) != 1 || pids[0] == s.own.PID() {
+		t.Errorf("sampled as the server: %v; the script is %d", pids, s.own.PID())
 	}
 	return s
 }

@@ -1,8 +1,6 @@
 package ollama
 
 import (
-	"maps"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,53 +19,30 @@ type slot struct{ prompt, used int }
 // logReader reads the log of a server that we started, as it is written. The log is for people: what it does not say in
 // the words of one of the versions that are known stays unsaid.
 type logReader struct {
+	*logs.Loads // what the runner said
+
 	mu    sync.Mutex
 	slots []slot        // the requests that were told of and not yet asked for
 	more  chan struct{} // closed with each
-	lines logs.Lines
-	sizes map[string]float64 // bytes
-	boxes map[string]float64 // bytes of buffers that are made anew when they must be larger, by kind and backend
-	kv    string             // the element type of the KV cache
-	cells int                // tokens that it has room for: more than were asked for where Ollama rounds up
-	flash string             // off, on
-	cut   bool               // a prompt was cut, or a part of a text dropped, since it was last asked
+	cut   bool          // a prompt was cut, or a part of a text dropped, since it was last asked
 }
 
 func newLogReader() *logReader {
-	r := &logReader{more: make(chan struct{}), sizes: map[string]float64{}, boxes: map[string]float64{}}
-	r.lines = logs.Lines{Max: maxLine, Take: r.take}
+	r := &logReader{more: make(chan struct{})}
+	r.Loads = logs.NewLoads(8192, r.see) // a prompt may be in a line
 	return r
 }
 
-// maxLine is how much of a line is kept: a prompt may be in it.
-const maxLine = 8192
-
-// Write never fails.
-func (r *logReader) Write(b []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.lines.Write(b)
-}
-
-// The lines that are read. Those of llama.cpp, which computes, have had several names over the years.
+// The server's own lines that are read.
 var (
-	slotLine   = regexp.MustCompile(`^time=\S+ level=\S+ source=\S+ msg="loading cache slot" .*\bprompt=(\d+) used=(\d+) `)
-	cutLine    = regexp.MustCompile(`^time=\S+ level=\S+ source=\S+ msg="(?:truncating input prompt|context limit hit - shifting)" `)
-	bufferLine = regexp.MustCompile(`^\w+:\s+(\S.*?)\s+(model|KV|compute|output) buffer size\s*=\s*([0-9.]+) MiB`)
-	cellsLine  = regexp.MustCompile(`^\w*kv_cache\w*: (?:kv_size = (\d+),|size = .* \(\s*(\d+) cells,)`)
-	kvLine     = regexp.MustCompile(`^\w*kv_cache\w*: .*\btype_k = '(\w+)'`)
-	kvSizeLine = regexp.MustCompile(`^\w+: .*\bK \((\w+)\):`)
-	flashLine  = regexp.MustCompile(`^\w+: flash_attn\s*=\s*(0|1)`)
-	loadLine   = regexp.MustCompile(`^load_tensors: loading model tensors`)
+	slotLine = regexp.MustCompile(`^time=\S+ level=\S+ source=\S+ msg="loading cache slot" .*\bprompt=(\d+) used=(\d+) `)
+	cutLine  = regexp.MustCompile(`^time=\S+ level=\S+ source=\S+ msg="(?:truncating input prompt|context limit hit - shifting)" `)
 )
 
-// take reads a line.
-func (r *logReader) take(line string) {
-	if m := cellsLine.FindStringSubmatch(line); m != nil {
-		if n, err := strconv.Atoi(m[1] + m[2]); err == nil {
-			r.cells = max(r.cells, n) // a model with a sliding window has two caches
-		}
-	}
+// see reads a line of the server's own, and hands on those of the runner, which computes.
+func (r *logReader) see(line string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if m := slotLine.FindStringSubmatch(line); m != nil {
 		prompt, err := strconv.Atoi(m[1])
 		used, err2 := strconv.Atoi(m[2])
@@ -77,53 +52,12 @@ func (r *logReader) take(line string) {
 			close(r.more)
 			r.more = make(chan struct{})
 		}
-	} else if cutLine.MatchString(line) {
-		r.cut = true
-	} else if m := bufferLine.FindStringSubmatch(line); m != nil {
-		r.size(m[1], m[2], m[3])
-	} else if m := kvLine.FindStringSubmatch(line); m != nil {
-		r.kv = m[1]
-	} else if m := kvSizeLine.FindStringSubmatch(line); m != nil {
-		r.kv = m[1]
-	} else if m := flashLine.FindStringSubmatch(line); m != nil {
-		r.flash = map[string]string{"0": "off", "1": "on"}[m[1]]
-	} else if loadLine.MatchString(line) { // another load, of another runner
-		r.sizes, r.boxes, r.kv, r.flash, r.cells = map[string]float64{}, map[string]float64{}, "", "", 0
 	}
-}
-
-// size notes a buffer: a model and its KV cache may have several. Of the others a backend has one at a time.
-func (r *logReader) size(backend, kind, text string) {
-	mib, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return
+	r.cut = r.cut || cutLine.MatchString(line)
+	if timed.MatchString(line) || request.MatchString(line) {
+		return ""
 	}
-	name := map[string]string{"model": "weights_bytes", "KV": "kv_reserved_bytes", "compute": "compute_bytes",
-		"output": "output_bytes"}[kind]
-	size := math.Round(mib * record.MiB)
-	if kind == "compute" || kind == "output" {
-		r.sizes[name] -= r.boxes[kind+backend]
-		r.boxes[kind+backend] = size
-	}
-	r.sizes[name] += size
-}
-
-// said is what a log says of a load; zero what it does not.
-type said struct {
-	sizes     map[string]float64 // bytes
-	kv, flash string
-	cells     int
-}
-
-// loaded gives what was said of the last load.
-func (r *logReader) loaded() said {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	sizes := maps.Clone(r.sizes)
-	if c, ok := sizes["compute_bytes"]; ok {
-		sizes["workspaces_bytes"] = c + sizes["output_bytes"]
-	}
-	return said{sizes, r.kv, r.flash, r.cells}
+	return line
 }
 
 // forget empties what was said of requests: the next thing said is of the next request.

@@ -102,7 +102,7 @@ func (s *session) explainLoad(ctx context.Context, m engine.Model, err error) er
 		return engine.Fail(record.OOM, "Ollama ran out of memory loading %s: %s%s", name, text, words)
 	case r.Status == http.StatusNotFound:
 		models, _ := s.client.tags(ctx) // what there is helps, and is not needed
-		return setUp(unknownModel(m.Name, models))
+		return engine.SetUp(unknownModel(m.Name, models))
 	case strings.Contains(text, "signal:"):
 		return engine.Fail(record.Crash, "Ollama's runner crashed loading %s: %s%s", name, text, words)
 	case strings.Contains(text, "unable to load model"), strings.Contains(text, "error loading model"),
@@ -126,10 +126,10 @@ func (s *session) explain(ctx context.Context, err error, doing string) error {
 	case errors.As(err, &failure), fault.Of(err) != fault.Run:
 		return err
 	case r != nil && fault.NoSpace(err), r != nil && strings.Contains(r.Message, "no space left"):
-		return setUp(fault.New(fault.DiskFull, "make room, or set TMPDIR to a folder on another disk",
+		return engine.SetUp(fault.New(fault.DiskFull, "make room, or set TMPDIR to a folder on another disk",
 			"Ollama's store: %s", fault.OneLine(r.Message)))
 	case r != nil && (r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden):
-		return setUp(fault.New(fault.ServerUnreachable, "ask whoever runs it for a way past what guards it", "%s: %v",
+		return engine.SetUp(fault.New(fault.ServerUnreachable, "ask whoever runs it for a way past what guards it", "%s: %v",
 			doing, r))
 	case r != nil && r.Status == http.StatusBadRequest:
 		return engine.Fail(record.SetUp, "%s: %w", doing, err)

@@ -15,6 +15,7 @@ import (
 	"llmparity/internal/child"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/native/launch"
 )
 
 func TestParseURL(t *testing.T) {
@@ -127,11 +128,11 @@ func TestTheLogIsRead(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		l := r.loaded()
+		l := r.Said()
 		want := map[string]float64{"weights_bytes": 1709179, "kv_reserved_bytes": record.MiB / 4,
 			"compute_bytes": 6301942, "output_bytes": record.MiB / 2,
 			"workspaces_bytes": 6301942 + record.MiB/2}
-		if !maps.Equal(l.sizes, want) || l.kv != "f16" || l.flash != "off" || l.cells != 512 {
+		if !maps.Equal(l.Totals(-1), want) || l.KV != "f16" || l.Flash != "disabled" || l.Cells != 512 {
 			t.Errorf("%s: %+v; want %v", way, l, want)
 		}
 		if n := len(r.slots); n != 2 {
@@ -196,7 +197,7 @@ time=x level=INFO source=server.go:5 msg="waiting for server to become available
 time=x level=ERROR source=sched.go:456 msg="error loading llama server"
 [GIN] 2025/05/01 - 10:00:01 | 500
 `)
-	s := &server{tail: tail}
+	s := &server{Program: &launch.Program{Tail: tail}}
 	want := "llama_model_load_from_file_impl: failed to load model | panic: unable to load model: /x | \"error loading llama server\""
 	if got := summary(s.words()); got != want {
 		t.Errorf("%s\nwant %s", got, want)
@@ -262,7 +263,7 @@ func FuzzLog(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := newLogReader()
 		_, _ = r.Write(data) // never fails
-		for name, v := range r.loaded().sizes {
+		for name, v := range r.Said().Totals(7) {
 			if !(v >= 0) {
 				t.Fatalf("%s is %g", name, v)
 			}

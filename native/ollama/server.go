@@ -3,8 +3,7 @@ package ollama
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"io"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -20,20 +19,18 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/sample/proc"
+	"llmparity/native/launch"
 	"llmparity/native/logs"
 )
 
 // server is an Ollama that we started.
 type server struct {
-	proc   *child.Process
+	*launch.Program
 	client *client
 	dir    string // its home and its store; goes with it
 	port   int
 	pid    int // of who answers, once it does: a child where the program is a script
-	tail   *child.Tail
-	log    io.WriteCloser
 	said   *logReader
-	answer time.Duration // how long its first answer may take
 
 	release sync.Once
 }
@@ -94,49 +91,43 @@ func startServer(c Config, b identity, p engine.Probe, port int) (*server, error
 			return nil, err
 		}
 	}
-	s := &server{dir: dir, port: port, tail: &child.Tail{Max: 32 << 10}, said: newLogReader(),
-		answer: cmp.Or(c.answer, time.Minute),
-		client: newClient("http://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), true)}
+	s := &server{dir: dir, port: port, said: newLogReader()}
+	s.client = newClient("http://"+s.address(), true)
 	cmd := exec.Command("sh", "-c", leader, b.path)
 	cmd.Env = slices.Concat(environment(c.GPU), places(dir, port), c.variables())
 	cmd.Dir = dir
-	s.log = p.Log(Name)
-	out := logs.Tee{s.log, s.tail, s.said}
-	cmd.Stdout, cmd.Stderr = out, out
-	if s.proc, err = child.StartLeader(context.Background(), cmd); err != nil { // it outlives the Open that starts it
-		s.free()
+	// it outlives the Open that starts it
+	s.Program, err = launch.Start(context.Background(), cmd, launch.Options{Name: "Ollama", Log: p.Log(Name),
+		Keep: 32 << 10, Read: s.said, Leader: true})
+	if err != nil {
+		removeAll(dir)
 		return nil, err
 	}
 	return s, nil
 }
 
+func (s *server) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
 // ready waits until the server answers, and gives its version.
-func (s *server) ready(ctx context.Context) (string, error) {
-	soon, stop := context.WithTimeout(ctx, s.answer)
-	defer stop()
-	for {
-		version, err := s.client.version(soon)
-		if err == nil {
-			s.pid = s.proc.PID()
-			if pid, err := proc.PIDOfListener(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))); err == nil {
-				if !descends(pid, s.pid) {
-					return "", child.ErrPortTaken
-				}
-				s.pid = pid
-			}
-			return version, nil
-		}
-		select {
-		case <-soon.Done():
-			if ctx.Err() == nil {
-				return "", s.notStarted("Ollama did not answer within %g s", s.answer.Seconds())
-			}
-			return "", fmt.Errorf("waiting for Ollama: %w", ctx.Err())
-		case <-s.proc.Done():
-			return "", s.died()
-		case <-time.After(10 * time.Millisecond):
-		}
+func (s *server) ready(ctx context.Context, within time.Duration) (version string, err error) {
+	_, _, err = s.Await(ctx, cmp.Or(within, launch.Answer), func(ctx context.Context) (answers, ready bool) {
+		version, err = s.client.version(ctx)
+		return err == nil, err == nil
+	})
+	switch {
+	case errors.Is(err, launch.ErrEnded):
+		return "", s.died()
+	case err != nil:
+		return "", err
 	}
+	s.pid = s.PID()
+	if pid, err := proc.PIDOfListener(ctx, s.address()); err == nil {
+		if !descends(pid, s.pid) {
+			return "", child.ErrPortTaken
+		}
+		s.pid = pid
+	}
+	return version, nil
 }
 
 // descends tells whether a process is another, or comes from it: a script may have started the program.
@@ -160,13 +151,7 @@ func (s *server) died() error {
 	if slices.ContainsFunc(words, func(l string) bool { return strings.Contains(l, "address already in use") }) {
 		return child.ErrPortTaken
 	}
-	return s.notStarted("ollama serve ended before it answered (%s): %s", s.proc.Exit(), summary(words))
-}
-
-// notStarted is for a server that is worth another start, with what is seen of it now.
-func (s *server) notStarted(format string, args ...any) error {
-	report := child.Describe(child.Group(s.proc.PID())) + "\nOutput\n" + strings.Join(s.tail.Lines(1000), "\n")
-	return &engine.NotStarted{What: fmt.Sprintf(format, args...), Report: report, Kind: fault.Run}
+	return s.NotStarted("ollama serve ended before it answered (%s): %s", s.Exit(), summary(words))
 }
 
 // lastWords are those that tell why something has just failed. An answer may be there before the runner's last lines,
@@ -188,7 +173,7 @@ func (s *server) lastWords() string {
 func (s *server) words() []string {
 	var out []string
 	dump := false // of a crash: where every thread was, which tells nobody what went wrong
-	for _, l := range s.tail.Lines(1000) {
+	for _, l := range s.Tail.Lines(1000) {
 		if dump = dumpLine.MatchString(l) || dump && !timed.MatchString(l) && !request.MatchString(l); dump {
 			continue
 		}
@@ -206,13 +191,8 @@ var (
 
 // stop ends the server, its runner and all that belongs to them.
 func (s *server) stop() {
-	s.proc.Kill() // it has nothing to save
-	s.free()
-}
-
-func (s *server) free() {
 	s.release.Do(func() {
-		_ = s.log.Close() // nothing hangs on its last bytes
+		s.End(0) // it has nothing to save
 		removeAll(s.dir)
 	})
 }

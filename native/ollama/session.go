@@ -78,7 +78,7 @@ type loaded struct {
 // Open starts the server, or looks who is there. The baseline that comes next is that of a server without our model.
 func (o *Ollama) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
 	if err := o.config.Check(); err != nil {
-		return nil, setUp(err)
+		return nil, engine.SetUp(err)
 	}
 	s := &session{config: o.config, probe: p, stuck: stuck, turns: engine.Turns{Most: o.config.slots()}}
 	s.life, s.end = context.WithCancel(context.Background())
@@ -105,7 +105,7 @@ func (o *Ollama) start(ctx context.Context, s *session) error {
 		if err != nil {
 			return err
 		}
-		version, err := srv.ready(ctx)
+		version, err := srv.ready(ctx, s.config.answer)
 		if err != nil {
 			srv.stop()
 			return err
@@ -139,7 +139,7 @@ func (o *Ollama) join(ctx context.Context, s *session) error {
 	}
 	before, err := c.loaded(ctx)
 	if err != nil {
-		return setUp(fmt.Errorf("asking Ollama what it holds: %w", err))
+		return engine.SetUp(fmt.Errorf("asking Ollama what it holds: %w", err))
 	}
 	holds := "it holds no model"
 	if len(before) > 0 {
@@ -279,9 +279,9 @@ func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
 	s.model, s.crashed = l, nil
 	l.detach = append(l.detach, s.probe.Attach(&apiPS{client: s.client, name: l.name}))
 	if s.own != nil {
-		if said := s.own.said.loaded(); len(said.sizes) > 0 {
-			l.detach = append(l.detach, s.probe.Attach(
-				&engineLog{sizes: said.sizes, cells: cmp.Or(said.cells, l.context), held: &l.held}))
+		if said := s.own.said.Said(); len(said.Buffers) > 0 {
+			said.Cells = cmp.Or(said.Cells, l.context)
+			l.detach = append(l.detach, s.probe.Attach(&engineLog{said: said, held: &l.held}))
 		}
 	}
 	return nil
@@ -322,7 +322,7 @@ func (s *session) Unload(ctx context.Context) error {
 	if !reported && ctx.Err() == nil {
 		crash = s.crashedIdle(l)
 	}
-	if s.own != nil && s.own.proc.Ended(0) {
+	if s.own != nil && s.own.Ended(0) {
 		return crash // what it held is gone with it
 	}
 	ctx, done := s.within(ctx)
@@ -337,12 +337,12 @@ func (s *session) Unload(ctx context.Context) error {
 
 // crashedIdle tells of a server of ours, or its runner, that has ended while nothing was asked of it.
 func (s *session) crashedIdle(l *loaded) error {
-	if s.own == nil || s.own.proc.Asked() {
+	if s.own == nil || s.own.Asked() {
 		return nil
 	}
 	who := ""
-	if s.own.proc.Ended(0) {
-		who = fmt.Sprintf("Ollama crashed (%s)", s.own.proc.Exit())
+	if s.own.Ended(0) {
+		who = fmt.Sprintf("Ollama crashed (%s)", s.own.Exit())
 	} else if _, err := proc.Look(int(l.runner.Load())); l.runner.Load() != 0 && errors.Is(err, sample.ErrGone) {
 		who = "Ollama's runner crashed"
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 )
 
@@ -79,7 +80,7 @@ func (s *session) look(ctx context.Context, l *loaded) error {
 		l.context = k.window()
 	}
 	if l.context == 0 {
-		return setUp(fault.New(fault.Usage, "say how long it is to be, in tokens (run --context, ollama --n-ctx)",
+		return engine.SetUp(fault.New(fault.Usage, "say how long it is to be, in tokens (run --context, ollama --n-ctx)",
 			"the Ollama server does not tell how long a context %s has, and it cuts without a word what does not fit",
 			l.name))
 	}

@@ -3,9 +3,6 @@ package ollama
 import (
 	"cmp"
 	"context"
-	"maps"
-	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -13,6 +10,7 @@ import (
 
 	"llmparity/internal/machine"
 	"llmparity/internal/record"
+	"llmparity/native/logs"
 )
 
 // apiPS is what Ollama says of a model's memory.
@@ -46,28 +44,19 @@ func (a *apiPS) Read(ctx context.Context, r *record.Sample) error {
 
 // engineLog is what the runner's log told of its buffers, and, by formula, how much of the KV cache is in use.
 type engineLog struct {
-	sizes map[string]float64
-	cells int           // tokens that the KV cache has room for, which may be more than the context; 0: not known
-	held  *atomic.Int64 // tokens that it holds; negative: not known
+	said logs.Load
+	held *atomic.Int64 // tokens that the KV cache holds; negative: not known
 }
 
 func (*engineLog) Describe() record.Source {
-	return record.Source{Role: roleRunner, Method: "engine_log",
+	return record.Source{Role: roleRunner, Method: logs.Method,
 		Sees: "the sizes of weights, KV cache and workspaces that the runner printed when it loaded the model: what it asked for; of the KV " +
 			"cache the part in use, by the tokens that Ollama counted",
 		Blind: "what of them is resident; everything else in the process"}
 }
 
 func (e *engineLog) Read(_ context.Context, r *record.Sample) error {
-	r.Begin = time.Now()
-	for _, name := range slices.Sorted(maps.Keys(e.sizes)) {
-		r.Values = append(r.Values, record.Value{Name: name, Value: e.sizes[name]})
-	}
-	if held := e.held.Load(); held >= 0 && e.cells > 0 && e.sizes["kv_reserved_bytes"] > 0 {
-		used := math.Round(e.sizes["kv_reserved_bytes"] * float64(min(held, int64(e.cells))) / float64(e.cells))
-		r.Values = append(r.Values, record.Value{Name: "kv_used_bytes", Value: used})
-	}
-	r.End = time.Now()
+	logs.Sample(r, e.said.Totals(int(max(-1, e.held.Load()))))
 	return nil
 }
 
@@ -94,8 +83,9 @@ func (s *session) device(ctx context.Context, l *loaded) {
 func (s *session) describe(l *loaded, r runner, digest string) *record.EngineInfo {
 	kv, flash := r.kv, r.flash
 	if s.own != nil {
-		said := s.own.said.loaded()
-		kv, flash = cmp.Or(said.kv, kv), cmp.Or(said.flash, flash)
+		said := s.own.said.Said()
+		kv = cmp.Or(said.KV, kv)
+		flash = cmp.Or(map[string]string{"disabled": "off", "enabled": "on"}[said.Flash], flash)
 		if asked := s.config.kvType(); kv != "" && kv != asked {
 			s.warn("kv-type-differs", "Ollama was asked for a KV cache of %s and made one of %s: another takes flash attention, which this version has on some GPUs alone", asked, kv)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
+	"llmparity/native/launch"
 	"llmparity/native/wire"
 )
 
@@ -81,7 +82,8 @@ func (s *session) together(ctx context.Context, l *loaded) (bool, error) {
 		texts, errs := make([]*generation, l.slots), make([]error, l.slots)
 		var all sync.WaitGroup
 		for i := range texts {
-			texts[i] = &generation{client: s.client, token: func(record.Token) {}, max: r.MaxTokens, body: s.body(l, r)}
+			texts[i] = &generation{client: s.client, Text: launch.Text{Token: func(record.Token) {}},
+				max: r.MaxTokens, body: s.body(l, r)}
 			all.Go(func() { errs[i] = texts[i].run(ctx) })
 		}
 		all.Wait()
@@ -103,7 +105,7 @@ func (s *session) together(ctx context.Context, l *loaded) (bool, error) {
 // same.
 func unanswered(texts []*generation, errs []error) error {
 	for i, err := range errs {
-		if err != nil && texts[i].pieces == 0 && wire.RefusalOf(err) == nil {
+		if err != nil && texts[i].N == 0 && wire.RefusalOf(err) == nil {
 			return err
 		}
 	}

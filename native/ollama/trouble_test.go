@@ -17,6 +17,7 @@ import (
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/native/launch"
 )
 
 // fake is a server that answers as Ollama does where a test does not say otherwise. It sends broken bytes: those are
@@ -361,7 +362,7 @@ func FuzzStream(f *testing.F) {
 			if n > len(data) {
 				t.Fatal("more answers than bytes")
 			}
-			g := &generation{max: 3, pieces: 1}
+			g := &generation{max: 3, Text: launch.Text{N: 1}}
 			_ = g.finish(a) // must not panic
 			if g.usage.Generated < 0 || g.usage.PromptTokens < 0 || g.usage.Generated > 3 {
 				t.Fatalf("%+v", g.usage)

@@ -1,4 +1,4 @@
-package llamacpp
+package logs_test
 
 import (
 	"bytes"
@@ -7,25 +7,33 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"llmparity/internal/record"
+	"llmparity/native/logs"
 )
 
+// newLoads reads lines without the time and level before them.
+func newLoads() *logs.Loads {
+	prefix := regexp.MustCompile(`^\d+(\.\d+)+ ([A-Z]) `)
+	return logs.NewLoads(4096, func(line string) string { return prefix.ReplaceAllString(line, "") })
+}
+
 // readLog gives what a real log tells, read in pieces as a pipe may cut it.
-func readLog(t *testing.T, name string, cut func(io.Reader) io.Reader) load {
+func readLog(t *testing.T, name string, cut func(io.Reader) io.Reader) logs.Load {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", "logs", name))
+	data, err := os.ReadFile(filepath.Join("testdata", "loads", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newLogReader(nil)
+	r := newLoads()
 	if _, err := io.Copy(struct{ io.Writer }{r}, cut(bytes.NewReader(data))); err != nil {
 		t.Fatal(err)
 	}
-	return r.load()
+	return r.Said()
 }
 
 func TestLogs(t *testing.T) {
@@ -50,7 +58,7 @@ func TestLogs(t *testing.T) {
 			"bytes": iotest.OneByteReader} {
 			t.Run(c.name+" "+way, func(t *testing.T) {
 				l := readLog(t, c.name, cut)
-				v := l.values(100)
+				v := l.Values(100)
 				for name, want := range map[string]float64{
 					"weights_bytes": c.weights * mib, "weights." + c.backends + "_bytes": c.weights * mib,
 					"kv_reserved_bytes": c.kv * mib,
@@ -62,12 +70,12 @@ func TestLogs(t *testing.T) {
 						t.Errorf("%s is %.0f, want %.0f", name, v[name], want)
 					}
 				}
-				if l.context != c.context || l.ubatch != c.ubatch || l.flash != c.flash ||
-					l.layers(0) != c.offloadedLayer {
-					t.Errorf("context %d, ubatch %d, flash attention %q, layers %s", l.context, l.ubatch, l.flash,
-						l.layers(0))
+				if l.Context != c.context || l.UBatch != c.ubatch || l.Flash != c.flash ||
+					l.Layers(0) != c.offloadedLayer {
+					t.Errorf("context %d, ubatch %d, flash attention %q, layers %s", l.Context, l.UBatch, l.Flash,
+						l.Layers(0))
 				}
-				if _, known := l.values(-1)["kv_used_bytes"]; known {
+				if _, known := l.Values(-1)["kv_used_bytes"]; known {
 					t.Error("without a number of tokens, a part of the KV cache is in use")
 				}
 			})
@@ -108,10 +116,10 @@ llama_new_context_with_model:        CPU compute buffer size =    5.00 MiB
 llama_kv_cache: size =    . MiB (   99999999999999999999 cells,   1 layers
 `, "weights - kv - compute - used - layers 0"},
 	} {
-		r := newLogReader(nil)
+		r := newLoads()
 		_, _ = r.Write([]byte(c.log)) // never fails
-		l := r.load()
-		v := l.values(256)
+		l := r.Said()
+		v := l.Values(256)
 		show := func(name string) string {
 			b, ok := v[name]
 			if !ok {
@@ -121,7 +129,7 @@ llama_kv_cache: size =    . MiB (   99999999999999999999 cells,   1 layers
 		}
 		got := fmt.Sprintf("weights %s kv %s compute %s used %s layers %s", show("weights_bytes"),
 			show("kv_reserved_bytes"), show("compute_bytes"),
-			show("kv_used_bytes"), l.layers(0))
+			show("kv_used_bytes"), l.Layers(0))
 		if got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
@@ -130,25 +138,25 @@ llama_kv_cache: size =    . MiB (   99999999999999999999 cells,   1 layers
 
 // The second load's devices come before its first buffer.
 func TestDevicesOfTheSecondLoad(t *testing.T) {
-	r := newLogReader(nil)
+	r := newLoads()
 	one := `llama_model_load_from_file_impl: using device CUDA0 (NVIDIA H200) (0000:01:00.0) - 143000 MiB free
 load_tensors: offloaded 3/3 layers to GPU
 load_tensors:        CUDA0 model buffer size =   100.00 MiB
 sched_reserve:      CUDA0 compute buffer size =    50.00 MiB
 `
 	_, _ = r.Write([]byte(one + one)) // never fails
-	if l := r.load(); len(l.devices) != 1 || l.devices[0] != "CUDA0 (NVIDIA H200)" ||
-		l.values(0)["weights_bytes"] != 100*record.MiB {
+	if l := r.Said(); len(l.Devices) != 1 || l.Devices[0] != "CUDA0 (NVIDIA H200)" ||
+		l.Values(0)["weights_bytes"] != 100*record.MiB {
 		t.Errorf("%+v", l)
 	}
 }
 
-func FuzzLog(f *testing.F) {
-	logs, err := filepath.Glob(filepath.Join("testdata", "logs", "*.log"))
-	if err != nil || len(logs) == 0 {
+func FuzzLoads(f *testing.F) {
+	paths, err := filepath.Glob(filepath.Join("testdata", "loads", "*.log"))
+	if err != nil || len(paths) == 0 {
 		f.Fatal("no logs", err)
 	}
-	for _, path := range logs {
+	for _, path := range paths {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			f.Fatal(err)
@@ -156,10 +164,10 @@ func FuzzLog(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := newLogReader(nil)
+		r := newLoads()
 		_, _ = r.Write(data)
-		l := r.load()
-		for name, v := range l.values(7) {
+		l := r.Said()
+		for name, v := range l.Values(7) {
 			if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
 				t.Fatalf("%s is %g", name, v)
 			}

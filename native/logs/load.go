@@ -1,0 +1,238 @@
+package logs
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"llmparity/internal/record"
+)
+
+// Load is what the log of a program that computes with ggml tells of a load. The log is for people: what it does not
+// say in the words of one of the versions that are known stays unsaid.
+type Load struct {
+	Buffers   map[string]map[string]float64 // bytes by kind (model, KV, RS, compute, output) and backend
+	Context   int                           // in tokens, as it was made
+	Batch     int
+	UBatch    int
+	Flash     string // flash attention: enabled, disabled
+	KV        string // the element type of the KV cache
+	Cells     int    // tokens that the KV cache has room for, of all slots together; 0: unsaid
+	Offloaded int    // layers on a GPU; -1: unsaid
+	All       int    // layers that a GPU could hold
+	Devices   []string
+	NoGPU     bool // it says that it found none
+
+	caches []kvCache
+}
+
+// kvCache is one of a model's KV caches: most have one, those with a sliding window two.
+type kvCache struct {
+	bytes float64
+	cells int // tokens that it holds, of all slots together
+}
+
+// Layers says how many layers lie on a GPU, of so many that were asked for.
+func (l Load) Layers(asked int) string {
+	if l.Offloaded < 0 || asked == 0 && l.Offloaded == 0 {
+		return strconv.Itoa(asked)
+	}
+	return fmt.Sprintf("%d of %d", l.Offloaded, l.All)
+}
+
+// Loads reads a log as it is written.
+type Loads struct {
+	mu    sync.Mutex
+	lines Lines
+	said  Load
+}
+
+// NewLoads makes one, which keeps so much of a line. See gets each line, and gives what of it is to be read here.
+func NewLoads(most int, see func(line string) string) *Loads {
+	r := &Loads{said: Load{Buffers: map[string]map[string]float64{}, Offloaded: -1}}
+	r.lines = Lines{Max: most, Take: func(line string) { r.said.take(see(line)) }}
+	return r
+}
+
+// Write never fails.
+func (r *Loads) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lines.Write(b)
+}
+
+// Said is what was said so far.
+func (r *Loads) Said() Load {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := r.said
+	l.Buffers = map[string]map[string]float64{}
+	for kind, of := range r.said.Buffers {
+		l.Buffers[kind] = maps.Clone(of)
+	}
+	l.caches, l.Devices = slices.Clone(l.caches), slices.Clone(l.Devices)
+	return l
+}
+
+// The lines that are read. Functions have had several names over the years; what follows them has changed little.
+var (
+	bufferLine  = regexp.MustCompile(`^\s*(\w+):\s+(\S.*?)\s+(?:(model|KV|RS|compute|output) )?buffer size\s*=\s*([0-9.]+) MiB`)
+	cacheLine   = regexp.MustCompile(`^\s*\w+: size\s*=\s*([0-9.]+) MiB \(\s*([0-9]+) cells,(?:.*?/([0-9]+) seqs)?`)
+	cellsLine   = regexp.MustCompile(`^\s*\w+: kv_size = ([0-9]+),`)
+	kvLine      = regexp.MustCompile(`^\s*\w+: .*(?:\btype_k = '(\w+)'|\bK \((\w+)\):)`)
+	numberLine  = regexp.MustCompile(`^\s*\w+: (n_ctx|n_batch|n_ubatch)\s*=\s*([0-9]+)$`)
+	flashLine   = regexp.MustCompile(`(?i)^\s*\w+: (?:flash_attn\s*=\s*|flash attention (?:(?:was auto|not supported), set to )?)(enabled|disabled|0|1)\b`)
+	layersLine  = regexp.MustCompile(`: offloaded ([0-9]+)/([0-9]+) layers to GPU`)
+	devicesLine = regexp.MustCompile(`: using device (\S+ \(.+?\))(?: |$)`)
+)
+
+// take reads a line.
+func (l *Load) take(line string) {
+	if m := kvLine.FindStringSubmatch(line); m != nil {
+		l.KV = m[1] + m[2]
+	}
+	if m := cellsLine.FindStringSubmatch(line); m != nil {
+		l.Cells = number(m[1])
+	}
+	if m := bufferLine.FindStringSubmatch(line); m != nil {
+		kind := m[3]
+		if kind == "" && strings.HasSuffix(m[1], "load_tensors") {
+			kind = "model"
+		}
+		l.buffer(kind, m[2], mebibytes(m[4]))
+	} else if m := cacheLine.FindStringSubmatch(line); m != nil {
+		size, cells, parts := mebibytes(m[1]), number(m[2]), 1
+		if m[3] != "" { // each slot has so many cells of its own
+			parts = number(m[3])
+		}
+		if size > 0 && cells > 0 && parts > 0 && parts < 1<<16 {
+			l.caches = append(l.caches, kvCache{size, cells * parts})
+			l.Cells = max(l.Cells, cells*parts)
+		}
+	} else if m := numberLine.FindStringSubmatch(line); m != nil {
+		*map[string]*int{"n_ctx": &l.Context, "n_batch": &l.Batch, "n_ubatch": &l.UBatch}[m[1]] = number(m[2])
+	} else if m := flashLine.FindStringSubmatch(line); m != nil {
+		l.Flash = cmp.Or(map[string]string{"0": "disabled", "1": "enabled"}[m[1]], m[1])
+	} else if m := layersLine.FindStringSubmatch(line); m != nil {
+		l.Offloaded, l.All = number(m[1]), number(m[2])
+	} else if m := devicesLine.FindStringSubmatch(line); m != nil {
+		l.again()
+		if !slices.Contains(l.Devices, m[1]) {
+			l.Devices = append(l.Devices, m[1])
+		}
+	} else if strings.Contains(line, "no usable GPU found") {
+		l.NoGPU = true
+	}
+}
+
+// again forgets a load behind which another begins: the first was a trial of what fits.
+func (l *Load) again() {
+	if len(l.Buffers["KV"])+len(l.Buffers["RS"])+len(l.Buffers["compute"])+len(l.Buffers["output"]) > 0 {
+		l.Buffers, l.caches, l.Devices, l.Cells = map[string]map[string]float64{}, nil, nil, 0
+	}
+}
+
+// buffer notes a buffer. The device of a load, and its model's buffer, come before all others. The KV caches of one
+// model are several buffers; of the others a backend has one at a time, and makes it anew when it must be larger.
+func (l *Load) buffer(kind, backend string, size float64) {
+	if kind == "" || size < 0 {
+		return
+	}
+	if kind == "model" {
+		l.again()
+	}
+	if l.Buffers[kind] == nil {
+		l.Buffers[kind] = map[string]float64{}
+	}
+	if kind == "compute" || kind == "output" {
+		l.Buffers[kind][backend] = 0
+	}
+	l.Buffers[kind][backend] += size
+}
+
+// mebibytes gives bytes; -1 where that is no number.
+func mebibytes(text string) float64 {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return -1
+	}
+	return math.Round(v * record.MiB)
+}
+
+// number gives -1 for one that is too large.
+func number(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// kvUsed is the part of the KV cache that so many tokens lie in: of each cache as many cells, which are all of one size.
+func (l Load) kvUsed(tokens int) float64 {
+	caches, used := l.caches, 0.0
+	if len(caches) == 0 && l.Cells > 0 { // older ones tell one size for all
+		caches = []kvCache{{cells: l.Cells}}
+		for _, size := range l.Buffers["KV"] {
+			caches[0].bytes += size
+		}
+	}
+	for _, c := range caches {
+		used += c.bytes / float64(c.cells) * float64(min(tokens, c.cells))
+	}
+	return math.Round(used)
+}
+
+// kinds are the names of buffers in records.
+var kinds = map[string]string{"model": "weights", "KV": "kv_reserved", "RS": "recurrent_state", "compute": "compute",
+	"output": "output"}
+
+// Totals are the sizes in bytes. tokens is how many the KV cache holds; -1: not known.
+func (l Load) Totals(tokens int) map[string]float64 {
+	v := map[string]float64{}
+	for kind, name := range kinds {
+		for _, size := range l.Buffers[kind] {
+			v[name+"_bytes"] += size
+		}
+	}
+	if _, ok := v["compute_bytes"]; ok {
+		v["workspaces_bytes"] = v["compute_bytes"] + v["output_bytes"]
+	}
+	if l.Cells > 0 && tokens >= 0 && v["kv_reserved_bytes"] > 0 {
+		v["kv_used_bytes"] = l.kvUsed(tokens)
+	}
+	return v
+}
+
+// Values are the totals, and the sizes by backend.
+func (l Load) Values(tokens int) map[string]float64 {
+	v := l.Totals(tokens)
+	for kind, name := range kinds {
+		for backend, size := range l.Buffers[kind] {
+			v[name+"."+strings.Join(strings.Fields(backend), "-")+"_bytes"] = size
+		}
+	}
+	if l.Cells > 0 {
+		v["kv_cells_count"] = float64(l.Cells)
+	}
+	return v
+}
+
+// Method is that of sizes that an engine's log tells.
+const Method = "engine_log"
+
+// Sample reads sizes, as a source does.
+func Sample(into *record.Sample, sizes map[string]float64) {
+	into.Begin = time.Now()
+	for _, name := range slices.Sorted(maps.Keys(sizes)) {
+		into.Values = append(into.Values, record.Value{Name: name, Value: sizes[name]})
+	}
+	into.End = time.Now()
+}

@@ -19,7 +19,6 @@ import (
 	"llmparity/internal/progress"
 	"llmparity/internal/record"
 	"llmparity/internal/run"
-	"llmparity/internal/sample"
 )
 
 // generateFlags are those of run that say which engine generates what.
@@ -149,21 +148,10 @@ func inSeconds(d time.Duration) string { return fmt.Sprintf("%.4g s", d.Seconds(
 
 // tellingProbe prints warnings at once, and keeps what the engine is. It samples nothing.
 type tellingProbe struct {
+	engine.Nobody
 	out    io.Writer
 	engine record.EngineInfo
 }
-
-// Attach reads nothing: one generation is watched from outside.
-func (p *tellingProbe) Attach(s sample.Source) func() {
-	return func() {
-		if c, ok := s.(io.Closer); ok {
-			_ = c.Close() // it was never read
-		}
-	}
-}
-
-func (*tellingProbe) Span(record.Span)          {}
-func (*tellingProbe) Log(string) io.WriteCloser { return discard{io.Discard} }
 
 func (p *tellingProbe) Warn(w record.Warning) {
 	fmt.Fprintf(p.out, "warning: %s (%s)\n", w.Text, w.Code)

@@ -13,7 +13,7 @@ import (
 // BenchmarkReading tells how long after an engine has taken a token's time its line is read here: what is in the times
 // of an engine that takes none.
 func BenchmarkReading(b *testing.B) {
-	c, err := start("exec:test", []string{os.Args[0], "as-engine", "stream"}, time.Minute, nobody{})
+	c, err := start("exec:test", []string{os.Args[0], "as-engine", "stream"}, time.Minute, engine.Nobody{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func BenchmarkReading(b *testing.B) {
 // BenchmarkLoad is a load that the engine has nothing to do for: what of ours lies within the time of one.
 func BenchmarkLoad(b *testing.B) {
 	e := New(Config{Command: Command{Name: "test", Argv: []string{os.Args[0], "as-engine", "loads"}}})
-	s, err := e.Open(b.Context(), nobody{})
+	s, err := e.Open(b.Context(), engine.Nobody{})
 	if err != nil {
 		b.Fatal(err)
 	}

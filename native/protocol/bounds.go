@@ -1,14 +1,13 @@
 package protocol
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"unicode"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/record"
 )
 
 // What is kept of the names and words that an engine puts into the record: they stand in tables.
@@ -56,7 +55,6 @@ func (s *session) cutShort(where string, left int) {
 		return
 	}
 	s.said[where] = true
-	s.probe.Warn(record.Warning{Code: "too-many-names", Text: fmt.Sprintf(
-		"%s tells more in %q than the %d names that are kept: %d are left out", s.engine.Name(), where, maxNames,
-		left)})
+	engine.Warn(s.probe, "too-many-names", "%s tells more in %q than the %d names that are kept: %d are left out",
+		s.engine.Name(), where, maxNames, left)
 }

@@ -5,16 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"time"
 
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
-	"llmparity/internal/sample/proc"
+	"llmparity/native/launch"
 )
 
 // What an engine may send without being ended for it.
@@ -34,13 +32,9 @@ var errClosed = engine.Fail(record.Cancelled, "the session is closed")
 type conn struct {
 	name    string
 	silence time.Duration
-	proc    *child.Process
+	*launch.Program
 	in, out *os.File
-	tail    *child.Tail
-	log     io.WriteCloser
 	clock   clock
-	tree    *proc.Tree // nil: the engine had ended before it could be looked at
-	looks   sync.WaitGroup
 
 	quit chan struct{} // closed when broken is set
 	gone chan struct{} // closed once nothing comes any more, which is after quit
@@ -70,8 +64,7 @@ type call struct {
 
 type received struct {
 	message
-	at   time.Time // it was read
-	read int       // which of the reads it came with
+	at time.Time // it was read; those that one read brought have the same
 }
 
 // ask sends a request and gives its last message; on gets those before it. An error of on ends the engine: it is a
@@ -97,7 +90,7 @@ func (c *conn) ask(ctx context.Context, op string, max int, request func(id int)
 		case r = <-k.got:
 		case <-quiet.C:
 			c.fail(c.wrong(op, record.Hung, fmt.Sprintf("%s said nothing for %s in answer to %s; its last words: %s",
-				c.name, c.silence, op, lastWords(c.tail.Lines(200)))))
+				c.name, c.silence, op, lastWords(c.Tail.Lines(200)))))
 			<-c.gone
 			return r, k, c.why()
 		case <-c.gone:
@@ -237,11 +230,9 @@ func (c *conn) refused(m message) error {
 	case "oom":
 		return &engine.Failure{Class: record.OOM, Err: errors.New(fault.OneLine(text))}
 	case "bad-model":
-		return &engine.Failure{Class: record.SetUp,
-			Err: fault.New(fault.BadModel, "name another model or engine", "%s", text)}
+		return engine.SetUp(fault.New(fault.BadModel, "name another model or engine", "%s", text))
 	case "prompt-too-long":
-		return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.PromptTooLong,
-			"shorten the prompt, ask for fewer tokens or give the model a larger context", "%s", text)}
+		return engine.TooLong("%s", text)
 	}
 	return &engine.Failure{Class: record.Other, Err: errors.New(fault.OneLine(text))}
 }
@@ -264,7 +255,7 @@ func cut(s string, n int) string {
 // fail ends the engine for a reason; the first one counts.
 func (c *conn) fail(err error) {
 	c.spoil(err)
-	c.proc.Kill()
+	c.Kill()
 }
 
 func (c *conn) spoil(err error) {

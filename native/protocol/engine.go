@@ -20,9 +20,9 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
 	"llmparity/internal/machine"
 	"llmparity/internal/record"
+	"llmparity/native/launch"
 	"llmparity/native/program"
 )
 
@@ -74,7 +74,7 @@ func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 			return err
 		}
 	}
-	s, err := e.Open(ctx, nobody{})
+	s, err := e.Open(ctx, engine.Nobody{})
 	if err != nil {
 		return err
 	}
@@ -118,11 +118,7 @@ func checkFile(m engine.Model) error {
 		}
 		return nil
 	}
-	f, err := gguf.Open(m.Path)
-	if err != nil {
-		return &engine.Failure{Class: record.SetUp, Err: err}
-	}
-	return f.Close()
+	return program.CheckGGUF(m)
 }
 
 // Open starts the program and lets it say what it is.
@@ -131,7 +127,7 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &session{engine: e, probe: p, path: path}
+	s := &session{engine: e, probe: p, path: path, own: launch.Held[conn]{Name: e.Name(), Closed: errClosed}}
 	if s.sha256, err = e.known.Of(path, func(sha256 string) (string, error) { return sha256, nil }); err == nil {
 		err = e.same(s.sha256)
 	}
@@ -145,13 +141,13 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	return s, nil
 }
 
-// find looks for the program where it was named, else on PATH.
 // Found says why the program can't be started, without starting it.
 func (e *Engine) Found() error {
 	_, err := e.find()
 	return err
 }
 
+// find looks for the program where it was named, else on PATH.
 func (e *Engine) find() (string, error) {
 	path, err := exec.LookPath(e.config.Argv[0])
 	if err == nil {
@@ -160,8 +156,8 @@ func (e *Engine) find() (string, error) {
 	if err == nil {
 		return path, nil
 	}
-	return "", &engine.Failure{Class: record.SetUp, Err: fault.Wrap(fault.NoProgram, program.Cause(err),
-		"name an executable, as in exec:./my-engine", "%s can't be run: %s", e.Name(), e.config.Argv[0])}
+	return "", engine.SetUp(fault.Wrap(fault.NoProgram, program.Cause(err),
+		"name an executable, as in exec:./my-engine", "%s can't be run: %s", e.Name(), e.config.Argv[0]))
 }
 
 // same refuses another program under the name of the first one: its figures would be taken together with the other's.

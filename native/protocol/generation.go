@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
+	"llmparity/native/launch"
 )
 
 // Generate asks for the text that continues a prompt.
@@ -23,10 +23,10 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	if err != nil {
 		return record.Usage{}, err
 	}
-	if r.MaxTokens < 1 {
-		return record.Usage{}, engine.Fail(record.SetUp, "a generation of %d tokens was asked for", r.MaxTokens)
+	if err := r.Check(); err != nil {
+		return record.Usage{}, err
 	}
-	g := &generation{conn: c, hello: s.hello, request: r, token: token}
+	g := &generation{conn: c, hello: s.hello, request: r, Text: launch.Text{Token: token}}
 	got, k, err := c.ask(ctx, opGenerate, r.MaxTokens, func(id int) any {
 		return generateRequest{ID: id, Op: opGenerate, Prompt: r.Prompt, MaxTokens: r.MaxTokens,
 			Temperature: r.Temperature,
@@ -57,17 +57,13 @@ type generation struct {
 	conn    *conn
 	hello   message
 	request engine.Request
-	token   func(record.Token)
 	usage   record.Usage
+	launch.Text
 
-	n           int
-	first, last time.Time
-	text        strings.Builder
-	leftOut     int // names of its own figures
-
-	read         int // which read the last token came with
-	reads        int // that tokens came with
-	withTheFirst int // tokens of the first of them
+	leftOut      int       // names of its own figures
+	read         time.Time // when the last token was
+	reads        int       // that tokens came with
+	withTheFirst int       // tokens of the first of them
 }
 
 // take counts a token, or a piece of text.
@@ -75,54 +71,50 @@ func (g *generation) take(k *call, r received) error {
 	if r.Event != evToken {
 		return nil
 	}
-	t := record.Token{Index: g.n, ID: record.NoID, At: r.at}
+	id := record.NoID
 	switch ids := g.hello.Caps.IDs; {
 	case ids && r.Token == nil:
-		return fmt.Errorf(`token %d has no "token", and hello said that ids are told`, g.n)
+		return fmt.Errorf(`token %d has no "token", and hello said that ids are told`, g.N)
 	case !ids && r.Token != nil:
-		return fmt.Errorf(`token %d has the id %d in "token", and hello said that none are told`, g.n, *r.Token)
+		return fmt.Errorf(`token %d has the id %d in "token", and hello said that none are told`, g.N, *r.Token)
 	case ids:
-		t.ID = *r.Token
+		id = *r.Token
 	}
-	if err := g.stamp(&t, k, r); err != nil {
+	at, err := g.stamp(k, r)
+	if err != nil {
 		return err
 	}
-	if g.n == 0 {
-		g.first = t.At
-	}
-	if r.read != g.read {
-		g.read = r.read
+	if !r.at.Equal(g.read) {
+		g.read = r.at
 		g.reads++
 	}
 	if g.reads == 1 {
 		g.withTheFirst++
 	}
-	g.last = t.At
-	g.n++
-	g.text.WriteString(r.Text)
-	g.token(t)
+	g.WriteString(r.Text)
+	g.Tell(id, at)
 	return nil
 }
 
-// stamp takes the engine's own time where it said that it has one.
-func (g *generation) stamp(t *record.Token, k *call, r received) error {
+// stamp is when a token was there: the engine's own time where it said that it has one.
+func (g *generation) stamp(k *call, r received) (time.Time, error) {
 	switch {
 	case g.hello.Clock == "" && r.NS == nil:
-		return nil
+		return r.at, nil
 	case g.hello.Clock == "":
-		return fmt.Errorf(`token %d has "t_ns", and hello named no "clock"`, g.n)
+		return r.at, fmt.Errorf(`token %d has "t_ns", and hello named no "clock"`, g.N)
 	case r.NS == nil:
-		return fmt.Errorf(`token %d has no "t_ns", and hello named a "clock"`, g.n)
+		return r.at, fmt.Errorf(`token %d has no "t_ns", and hello named a "clock"`, g.N)
 	}
 	after := k.sent
-	if g.n > 0 {
-		after = g.last
+	if g.N > 0 {
+		after = g.Last
 	}
-	var err error
-	if t.At, err = g.conn.clock.time(*r.NS, after, r.at); err != nil {
-		return fmt.Errorf("token %d: %w", g.n, err)
+	at, err := g.conn.clock.time(*r.NS, after, r.at)
+	if err != nil {
+		return at, fmt.Errorf("token %d: %w", g.N, err)
 	}
-	return nil
+	return at, nil
 }
 
 // slowly is how long a generation takes in which it was not merely us who were held up, for a moment, while tokens
@@ -133,8 +125,8 @@ const slowly = 50 * time.Millisecond
 // which they were there. Decode begins when the first of them is read, by when more are there: where they are a tenth
 // of all, decode is too fast by as much.
 func (g *generation) atOnce() bool {
-	return g.hello.Clock == "" && g.n > 1 && g.last.Sub(g.usage.Sent) >= slowly && g.reads*4 <= g.n &&
-		g.withTheFirst*10 > g.n
+	return g.hello.Clock == "" && g.N > 1 && g.Last.Sub(g.usage.Sent) >= slowly && g.reads*4 <= g.N &&
+		g.withTheFirst*10 > g.N
 }
 
 // heldUp leaves the decode span out, by which there is no speed either, and says why, once.
@@ -144,28 +136,22 @@ func (s *session) heldUp(g *generation) {
 		return
 	}
 	s.said["tokens-at-once"] = true
-	s.probe.Warn(record.Warning{Code: "tokens-at-once",
-		Text: fmt.Sprintf("%s handed %d tokens over in %d write(s), long after the first one was there: "+
-			"no decode speed can be told, and its time to the first token is that to the first write; let it flush its output after every line, or say t_ns",
-			s.engine.Name(), g.n, g.reads)})
+	engine.Warn(s.probe, "tokens-at-once", "%s handed %d tokens over in %d write(s), long after the first one was there: "+
+		"no decode speed can be told, and its time to the first token is that to the first write; "+
+		"let it flush its output after every line, or say t_ns", s.engine.Name(), g.N, g.reads)
 }
 
 // measured fills in what was seen, also of a generation that broke off.
 func (g *generation) measured() {
-	g.usage.Text = g.text.String()
-	if g.n == 0 {
-		return
-	}
-	to := "token's line read"
+	g.usage.Text = g.String()
+	to, decode := "token's line read", ""
 	if g.hello.Clock != "" {
 		to = "token, by the engine's reading of the clock that both have"
 	}
-	g.usage.Spans = append(g.usage.Spans, record.Span{Name: record.Prefill, Begin: g.usage.Sent, End: g.first,
-		How: "request written, to the first " + to})
-	if g.n > 1 || !g.hello.Caps.Exact {
-		g.usage.Spans = append(g.usage.Spans,
-			record.Span{Name: record.Decode, Begin: g.first, End: g.last, How: "first to last " + to})
+	if g.N > 1 || !g.hello.Caps.Exact {
+		decode = "first to last " + to
 	}
+	g.usage.Spans = g.Spans(g.usage.Sent, "request written, to the first "+to, decode)
 }
 
 // finish reads the last line, which has the engine's own counts.
@@ -197,21 +183,21 @@ func (g *generation) finish(m message, context int, p engine.Probe) error {
 // sound says what can't be.
 func (g *generation) sound(m message, context int) error {
 	ids, exact := g.hello.Caps.IDs, g.hello.Caps.Exact
-	prompt, n := max(len(m.PromptIDs), m.PromptTokens), g.n
+	prompt, n := max(len(m.PromptIDs), m.PromptTokens), g.N
 	if !exact {
 		n = m.Generated
 	}
 	switch {
 	case !slices.Contains([]string{"length", "stop"}, m.Finish):
 		return fmt.Errorf(`"finish" is %.40q: length or stop is right`, m.Finish)
-	case g.n == 0:
+	case g.N == 0:
 		return errors.New("a generation ended without a token")
 	case ids && len(m.PromptIDs) == 0:
 		return errors.New(`"prompt_ids" is missing, and hello said that ids are told`)
 	case prompt == 0:
 		return errors.New(`"prompt_tokens" is missing: without ids their number is needed`)
-	case !exact && (m.Generated < g.n || m.Generated > g.request.MaxTokens):
-		return fmt.Errorf(`"generated" is %d, after %d pieces of a generation of %d tokens`, m.Generated, g.n,
+	case !exact && (m.Generated < g.N || m.Generated > g.request.MaxTokens):
+		return fmt.Errorf(`"generated" is %d, after %d pieces of a generation of %d tokens`, m.Generated, g.N,
 			g.request.MaxTokens)
 	case m.Finish == "length" && n < g.request.MaxTokens:
 		return fmt.Errorf(`"finish" is length after %d tokens of %d`, n, g.request.MaxTokens)
@@ -228,11 +214,11 @@ func (g *generation) contradictions(m message, p engine.Probe) {
 	for _, c := range []struct {
 		what         string
 		counted, own int
-	}{{"tokens", g.n, m.Generated}, {"prompt ids", len(m.PromptIDs), m.PromptTokens}} {
+	}{{"tokens", g.N, m.Generated}, {"prompt ids", len(m.PromptIDs), m.PromptTokens}} {
 		exact := c.what != "tokens" || g.hello.Caps.Exact
 		if exact && c.counted > 0 && c.own > 0 && c.counted != c.own {
-			p.Warn(record.Warning{Code: "counts-differ", Text: fmt.Sprintf("%s says that there were %d %s, and %d came",
-				g.conn.name, c.own, c.what, c.counted)})
+			engine.Warn(p, "counts-differ", "%s says that there were %d %s, and %d came", g.conn.name, c.own, c.what,
+				c.counted)
 		}
 	}
 	if g.hello.Caps.Exact {

@@ -9,11 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
-	"llmparity/internal/sample/proc"
+	"llmparity/native/launch"
 	"llmparity/native/logs"
 )
 
@@ -31,38 +30,19 @@ func start(name string, argv []string, silence time.Duration, p engine.Probe) (*
 	}
 	defer theirOut.Close()
 	c := &conn{name: name, silence: silence, in: in, out: out, clock: readClock(), quit: make(chan struct{}),
-		gone: make(chan struct{}),
-		tail: &child.Tail{Max: 16 << 10}, log: p.Log(strings.ReplaceAll(name, ":", "-"))}
+		gone: make(chan struct{})}
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirIn, theirOut, logs.Tee{&bounded{to: c.log, left: maxLog}, c.tail}
-	if c.proc, err = child.StartGuarded(context.Background(), cmd); err != nil { // it outlives the call that starts it
-		close(c.gone)
-		c.release()
-		return nil, &engine.Failure{Class: record.SetUp, Err: fault.Wrap(fault.NoProgram, err, "", "%s", name)}
+	cmd.Stdin, cmd.Stdout = theirIn, theirOut
+	log := &bounded{WriteCloser: p.Log(strings.ReplaceAll(name, ":", "-")), left: maxLog}
+	// it outlives the call that starts it
+	c.Program, err = launch.Start(context.Background(), cmd,
+		launch.Options{Name: name, Log: log, Keep: 16 << 10, Role: "engine", Attach: p.Attach})
+	if err != nil {
+		_, _ = in.Close(), out.Close()
+		return nil, engine.SetUp(fault.Wrap(fault.NoProgram, err, "", "%s", name))
 	}
-	c.tree, err = proc.NewTree(c.proc.PID(), role, p.Attach, proc.TreeOptions{Ours: true})
 	go c.read()
-	if err == nil {
-		return c, nil
-	}
-	if c.proc.Ended(time.Second) { // one that died already is the next call's to explain
-		return c, nil
-	}
-	c.close(0)
-	return nil, fmt.Errorf("sampling %s: %w", name, err)
-}
-
-// role is that of the program and of all that it starts.
-func role(int, string, []string) string { return "engine" }
-
-// look has what the engine has started meanwhile sampled from now on. It goes through all processes, which takes as
-// long as a small load: it is no part of the call that asks for it.
-func (c *conn) look() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.tree != nil && c.broken == nil { // else nobody waits for it
-		c.looks.Go(func() { c.tree.Look(context.Background()) })
-	}
+	return c, nil
 }
 
 // ended says how an engine came to say nothing more.
@@ -76,16 +56,16 @@ func (c *conn) ended() error {
 	if known != nil {
 		return known
 	}
-	if !c.proc.Ended(time.Second) { // its output ends a moment before it is reaped
+	if !c.Ended(time.Second) { // its output ends a moment before it is reaped
 		return c.wrong(op, record.BadOutput, c.name+" has closed its standard output, by which it answers")
 	}
-	words := c.tail.Lines(200)
+	words := c.Tail.Lines(200)
 	during := "while nothing was asked of it"
 	if op != "" {
 		during = "in answer to " + op
 	}
 	return c.wrong(op, logs.ClassOf(words...),
-		fmt.Sprintf("%s ended %s (%s); its last words: %s", c.name, during, c.proc.Exit(), lastWords(words)))
+		fmt.Sprintf("%s ended %s (%s); its last words: %s", c.name, during, c.Exit(), lastWords(words)))
 }
 
 // lastWords are those of an engine, whose lines may be of any length.
@@ -113,21 +93,12 @@ func (c *conn) close(grace time.Duration) {
 	c.once.Do(func() {
 		c.spoil(errClosed)
 		_ = c.in.Close()
-		c.proc.Ended(grace)
-		c.proc.Kill()
+		c.Ended(grace)
+		c.Kill()
 		<-c.gone
-		c.release()
+		_, _ = c.in.Close(), c.out.Close()
+		c.Release()
 	})
-}
-
-// release lets go of all that belongs to the engine, once it is gone.
-func (c *conn) release() {
-	if c.tree != nil {
-		c.tree.Close()
-	}
-	c.looks.Wait()
-	_, _ = c.in.Close(), c.out.Close()
-	_ = c.log.Close() // nothing hangs on its last bytes
 }
 
 // maxLog is how much of what an engine prints is kept.
@@ -135,7 +106,7 @@ const maxLog = 16 << 20
 
 // bounded drops what is too much.
 type bounded struct {
-	to   io.Writer
+	io.WriteCloser
 	left int
 }
 
@@ -146,8 +117,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	}
 	if b.left -= n; b.left == 0 {
 		p = append(p[:n:n], "\n[no more of it is kept]\n"...)
-		_, err := b.to.Write(p)
+		_, err := b.WriteCloser.Write(p)
 		return n, err
 	}
-	return b.to.Write(p[:n])
+	return b.WriteCloser.Write(p[:n])
 }

@@ -1,58 +1,43 @@
 package protocol
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"llmparity/internal/record"
+	"llmparity/native/wire"
 )
 
 // read takes the engine's lines until none comes.
 func (c *conn) read() {
 	defer close(c.gone)
 	go func() {
-		<-c.proc.Done()
+		<-c.Done()
 		_ = c.out.SetReadDeadline(time.Now().Add(time.Second)) // somebody whom it started may still have the other end
 	}()
-	out := &timed{from: c.out}
-	lines := bufio.NewScanner(out)
-	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
-	lines.Split(wholeLines)
-	for lines.Scan() {
-		if err := c.take(lines.Bytes(), out); err != nil {
+	lines := wire.NewLines(c.out)
+	lines.Max = maxLine
+	for {
+		line, at, err := lines.Next()
+		switch {
+		case errors.Is(err, wire.ErrTooLong):
+			c.lines++
+			c.fail(c.breach(fmt.Sprintf("it is longer than %d MiB", maxLine>>20), nil))
+			return
+		case err != nil: // half a line that it was ended in was not said
+			c.fail(c.ended())
+			return
+		}
+		if err := c.take(line, at); err != nil {
 			c.fail(err)
 			return
 		}
 	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		c.lines++
-		c.fail(c.breach(fmt.Sprintf("it is longer than %d MiB", maxLine>>20), nil))
-		return
-	}
-	c.fail(c.ended())
-}
-
-// timed is a reader that knows when it last read. Lines that came together were read together: only the last one's end
-// is waited for.
-type timed struct {
-	from io.Reader
-	at   time.Time
-	n    int // reads
-}
-
-func (t *timed) Read(p []byte) (int, error) {
-	n, err := t.from.Read(p)
-	t.at = time.Now()
-	t.n++
-	return n, err
 }
 
 // take hands a line to who waits for it.
-func (c *conn) take(line []byte, by *timed) error {
+func (c *conn) take(line []byte, at time.Time) error {
 	c.lines++
 	c.mu.Lock()
 	now := c.call
@@ -67,7 +52,7 @@ func (c *conn) take(line []byte, by *timed) error {
 	select {
 	case <-now.given: // nobody listens
 	case <-c.quit:
-	case now.got <- received{m, by.at, by.n}:
+	case now.got <- received{m, at}:
 	}
 	if m.last() {
 		c.mu.Lock()
@@ -121,12 +106,4 @@ func (c *conn) breach(what string, line []byte) error {
 		text += "; a right answer is such as " + example(op, id, line, c.caps)
 	}
 	return c.wrong(op, record.BadOutput, text+"; what is for people belongs to standard error")
-}
-
-// wholeLines leaves out what comes behind the last line's end: an engine that is ended while it writes has not said it.
-func wholeLines(data []byte, _ bool) (advance int, line []byte, err error) {
-	if i := bytes.IndexByte(data, '\n'); i >= 0 {
-		return i + 1, bytes.TrimSuffix(data[:i], []byte("\r")), nil
-	}
-	return 0, nil, nil
 }

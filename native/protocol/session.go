@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
-	"sync"
 	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/native/launch"
 )
 
 // session is one launch of the program.
@@ -22,9 +22,7 @@ type session struct {
 	path, sha256 string
 	turn         engine.Turns
 
-	mu     sync.Mutex // guards what Close may meet in use
-	conn   *conn
-	closed bool
+	own launch.Held[conn]
 
 	hello    message
 	said     map[string]bool // warnings that are given once
@@ -35,31 +33,22 @@ type session struct {
 
 // running gives the program, started if there is none.
 func (s *session) running(ctx context.Context) (*conn, error) {
-	c, fresh, err := s.launch()
-	if err != nil || !fresh {
-		return c, err
+	if c, err := s.own.Now(); err == nil {
+		return c, nil
+	}
+	argv := append([]string{s.path}, s.engine.config.Argv[1:]...)
+	s.reported = false
+	c, err := s.own.Start(func() (*conn, error) {
+		return start(s.engine.Name(), argv, s.engine.config.Silence, s.probe)
+	})
+	if err != nil {
+		return nil, err
 	}
 	if err := s.greet(ctx, c); err != nil {
 		s.drop(c, 0)
 		return nil, err
 	}
 	return c, nil
-}
-
-// launch starts the program under the lock, so that a Close either prevents it or ends it.
-func (s *session) launch() (c *conn, fresh bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return nil, false, errClosed
-	case s.conn != nil:
-		return s.conn, false, nil
-	}
-	argv := append([]string{s.path}, s.engine.config.Argv[1:]...)
-	s.reported = false
-	s.conn, err = start(s.engine.Name(), argv, s.engine.config.Silence, s.probe)
-	return s.conn, true, err
 }
 
 // greet lets the engine say what it is.
@@ -137,7 +126,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		s.probe.Span(span)
 	}
 	s.isLoaded(m, got.message)
-	c.look()
+	c.Look()
 	return nil
 }
 
@@ -169,8 +158,8 @@ func (s stages) spans(sent, done time.Time) []record.Span {
 func (s *session) isLoaded(m engine.Model, got message) {
 	s.loaded, s.context = true, cmp.Or(got.Context, m.Context)
 	if m.Context > 0 && s.context != m.Context {
-		s.probe.Warn(record.Warning{Code: "context-differs", Text: fmt.Sprintf(
-			"%s was asked for a context of %d tokens and made one of %d", s.engine.Name(), m.Context, s.context)})
+		engine.Warn(s.probe, "context-differs", "%s was asked for a context of %d tokens and made one of %d",
+			s.engine.Name(), m.Context, s.context)
 		s.context = min(s.context, m.Context)
 	}
 	policy := map[string]string{"context": strconv.Itoa(cmp.Or(got.Context, m.Context)),
@@ -193,15 +182,11 @@ func (s *session) isLoaded(m engine.Model, got message) {
 
 // current is the program that has a model.
 func (s *session) current() (*conn, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return nil, errClosed
-	case s.conn == nil || !s.loaded:
-		return nil, errors.New(s.engine.Name() + " has no model; load one first")
+	c, err := s.own.Now()
+	if err == nil && !s.loaded {
+		err = errors.New(s.engine.Name() + " has no model; load one first")
 	}
-	return s.conn, nil
+	return c, err
 }
 
 // tell notes that a call returns an error. Where the program goes on, its end is still news.
@@ -212,21 +197,19 @@ func (s *session) tell(ctx context.Context, c *conn) {
 // Unload asks for the model's memory. A program that is of no use any more, or goes on with what was cancelled, is
 // ended instead; one that ended by itself while nothing was asked of it has not been told of.
 func (s *session) Unload(ctx context.Context) error {
-	s.mu.Lock()
-	c, reported := s.conn, s.reported
-	s.mu.Unlock()
 	s.loaded = false
-	if c == nil {
-		return nil
+	c, err := s.own.Now()
+	if err != nil {
+		return nil // nothing runs
 	}
 	if why := c.why(); why != nil || ctx.Err() != nil || !c.idle(ctx) {
 		s.drop(c, 0)
-		if reported || ctx.Err() != nil || errors.Is(why, errClosed) {
+		if s.reported || ctx.Err() != nil || errors.Is(why, errClosed) {
 			return nil
 		}
 		return why
 	}
-	_, _, err := c.ask(ctx, opUnload, 0, func(id int) any { return plainRequest{ID: id, Op: opUnload} }, nothing)
+	_, _, err = c.ask(ctx, opUnload, 0, func(id int) any { return plainRequest{ID: id, Op: opUnload} }, nothing)
 	if err != nil {
 		s.drop(c, 0)
 		return ended(ctx, "unloading", err)
@@ -237,21 +220,12 @@ func (s *session) Unload(ctx context.Context) error {
 // drop ends a program that is still the session's.
 func (s *session) drop(c *conn, grace time.Duration) {
 	c.close(grace)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.conn == c {
-		s.conn = nil
-	}
+	s.own.Drop(c)
 }
 
 // Close ends the program: at once if it is at work.
 func (s *session) Close() error {
-	s.mu.Lock()
-	s.closed = true
-	c := s.conn
-	s.conn = nil
-	s.mu.Unlock()
-	if c != nil {
+	if c := s.own.Close(); c != nil {
 		c.close(c.patience())
 	}
 	return nil

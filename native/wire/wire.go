@@ -33,8 +33,13 @@ func (c *clocked) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// ErrTooLong is a line that is longer than it may be.
+var ErrTooLong = errors.New("a line of the stream is too long")
+
 // Lines reads lines.
 type Lines struct {
+	Max int // bytes of a line
+
 	r     *bufio.Reader
 	clock *clocked
 }
@@ -42,7 +47,7 @@ type Lines struct {
 // NewLines reads r, which it may read ahead.
 func NewLines(r io.Reader) *Lines {
 	c := &clocked{r: r}
-	return &Lines{bufio.NewReaderSize(c, Buffer), c}
+	return &Lines{MaxLine, bufio.NewReaderSize(c, Buffer), c}
 }
 
 // Next gives a line without its end, valid until the next call, and when it had come: lines that one read brought have
@@ -69,8 +74,8 @@ func (l *Lines) next() ([]byte, error) {
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
 		}
-		if long = append(long, part...); len(long) > MaxLine {
-			return nil, fmt.Errorf("a line of the stream is longer than %d MiB", MaxLine>>20)
+		if long = append(long, part...); len(long) > l.Max {
+			return nil, fmt.Errorf("%w: over %d MiB", ErrTooLong, l.Max>>20)
 		}
 	}
 }

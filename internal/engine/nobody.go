@@ -1,0 +1,36 @@
+package engine
+
+import (
+	"io"
+
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+)
+
+// Nobody is a Probe for where nothing is measured.
+type Nobody struct{}
+
+// Attach reads nothing; the source is closed all the same.
+func (Nobody) Attach(s sample.Source) func() {
+	return func() {
+		if c, ok := s.(io.Closer); ok {
+			_ = c.Close() // it was not even read
+		}
+	}
+}
+
+// Span forgets a stage.
+func (Nobody) Span(record.Span) {}
+
+// Event forgets an event.
+func (Nobody) Event(record.Event) {}
+
+// Warn forgets a warning.
+func (Nobody) Warn(record.Warning) {}
+
+// Log drops what an engine prints.
+func (Nobody) Log(string) io.WriteCloser { return unheard{io.Discard} }
+
+type unheard struct{ io.Writer }
+
+func (unheard) Close() error { return nil }

@@ -175,7 +175,7 @@ func number(text string) int {
 	return n
 }
 
-// kvUsed is the part of the KV cache that so many tokens lie in: of each cache as many cells, which are all of one size.
+// kvUsed is the part of the KV cache that so many tokens lie in: of each cache as many cells, all of one size.
 func (l Load) kvUsed(tokens int) float64 {
 	caches, used := l.caches, 0.0
 	if len(caches) == 0 && l.Cells > 0 { // older ones tell one size for all

@@ -4,11 +4,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"llmparity/browser/webllm"
 	"llmparity/compare/comparetest"
 	"llmparity/internal/estimate"
 	"llmparity/internal/mlc"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny"
+	"llmparity/native/llamacpp"
+	"llmparity/native/ollama"
 )
 
 // shapes are small models, each with another largest tensor.
@@ -29,13 +32,13 @@ func shapes() map[string]tiny.Spec {
 // setups are where a model may run.
 func setups() []estimate.Setup {
 	return []estimate.Setup{
-		{Engine: estimate.WebLLM, Context: 256},
-		{Engine: estimate.WebLLM, Context: 8192}, // of which the KV cache of a layer is more than any tensor
-		{Engine: estimate.WebLLM, Context: 1024, OnGPU: true},
-		{Engine: estimate.LlamaCPP, Context: 512},
-		{Engine: estimate.LlamaCPP, Context: 512, GPULayers: 1},
-		{Engine: estimate.LlamaCPP, Context: 4096, GPULayers: 99},
-		{Engine: estimate.Ollama, Context: 2048},
+		{Engine: webllm.Memory, Context: 256},
+		{Engine: webllm.Memory, Context: 8192}, // of which the KV cache of a layer is more than any tensor
+		{Engine: webllm.Memory, Context: 1024, OnGPU: true},
+		{Engine: llamacpp.Memory, Context: 512},
+		{Engine: llamacpp.Memory, Context: 512, GPULayers: 1},
+		{Engine: llamacpp.Memory, Context: 4096, GPULayers: 99},
+		{Engine: ollama.Memory, Context: 2048},
 	}
 }
 
@@ -53,10 +56,10 @@ func predicted(t *testing.T, id int, m estimate.Model, s estimate.Setup, free in
 		rooms[place] = estimate.Room{Free: free, How: "told"}
 	}
 	out := comparetest.Native(1)
-	if s.Engine == estimate.WebLLM {
+	if s.Engine == webllm.Memory {
 		out = comparetest.Browser(1)
 	}
-	out.Cell.ID, out.Cell.Engine, out.Cell.Setup = id, s.Engine, id
+	out.Cell.ID, out.Cell.Engine, out.Cell.Setup = id, s.Engine.Name, id
 	out.Cell.Model = record.Model{Name: "shape", SHA256: "5a", Format: "gguf", DType: "f32", Parameters: m.Parameters,
 		WeightsB: 4 * m.Parameters, Layers: m.Layers,
 		Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, Hidden: m.Hidden, Vocab: m.Vocab, Context: s.Context}
@@ -92,7 +95,7 @@ func needing(t *testing.T, spec tiny.Spec, free int64) []comparetest.Engine {
 			t.Fatal(err)
 		}
 		for _, s := range setups() {
-			if from == into && s.Engine != estimate.WebLLM {
+			if from == into && s.Engine != webllm.Memory {
 				continue
 			}
 			out = append(out, predicted(t, len(out)+1, m, s, free))

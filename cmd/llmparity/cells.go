@@ -77,14 +77,6 @@ func (f *runFlags) enginesOf(dry bool, say func(engine, text string)) func(conte
 	}
 }
 
-// named is an engine's way with memory as the estimator calls it; empty: it is not known.
-func named(m *engine.Memory) string {
-	if m == nil {
-		return ""
-	}
-	return m.Name
-}
-
 // forResolver is an engine with what the resolver must know of it.
 func forResolver(k *engine.Kind, e engine.Engine, say func(string)) resolve.Engine {
 	out := resolve.Engine{Engine: e, Counts: k.Runs != nil, Browser: k.Browser, Coarse: e.Caps().Rounds,
@@ -92,7 +84,7 @@ func forResolver(k *engine.Kind, e engine.Engine, say func(string)) resolve.Engi
 		Memory: func(m engine.Model) (resolve.Memory, error) {
 			h := k.Holds(e, m)
 			return resolve.Memory{Path: h.Path, Library: h.Library, Device: h.Device,
-				Setup: estimate.Setup{Engine: named(h.As),
+				Setup: estimate.Setup{Engine: h.As,
 					OnGPU: h.OnGPU, DType: h.DType, PrefillChunk: h.PrefillChunk, Repacks: estimate.Repacks()}}, nil
 		}}
 	if c, ok := e.(engine.Confirmer); ok {

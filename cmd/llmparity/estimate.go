@@ -8,6 +8,7 @@ import (
 	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
 	"llmparity/internal/fit"
+	"llmparity/internal/kinds"
 )
 
 // estimateFlags are those of llmparity estimate.
@@ -68,7 +69,12 @@ says, Ollama what has room there.`,
 func (f *estimateFlags) add(c *cobra.Command) {
 	s, n := &f.Setup, &f.Numbers
 	p := c.Flags()
-	p.StringVar(&s.Engine, "engine", "", "whose way with memory: "+strings.Join(estimate.Engines(), ", ")+
+	f.Engines = append(kinds.All.Memories(), estimate.VLLM, estimate.Transformers)
+	var names []string
+	for _, e := range f.Engines {
+		names = append(names, e.Name)
+	}
+	p.StringVar(&f.Engine, "engine", "", "whose way with memory: "+strings.Join(names, ", ")+
 		" (default: by the kind of model)")
 	p.IntVar(&s.Context, "context", 0, "tokens that a sequence has room for (default: the text's, or the model's own up to 4096)")
 	p.IntVar(&s.InputLen, "input-len", 0, "tokens of the prompt")

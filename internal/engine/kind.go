@@ -201,6 +201,17 @@ func (ks Kinds) Concerned(list string) []string {
 	return out
 }
 
+// Memories are how engines have models in memory, each once.
+func (ks Kinds) Memories() []*Memory {
+	var out []*Memory
+	for _, k := range ks {
+		if k.Memory != nil && !slices.Contains(out, k.Memory) {
+			out = append(out, k.Memory)
+		}
+	}
+	return out
+}
+
 // Colours are the engines' own colours, by their names.
 func (ks Kinds) Colours() map[string]int {
 	out := map[string]int{}

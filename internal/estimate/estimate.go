@@ -19,23 +19,12 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/hfconfig"
 	"llmparity/internal/mlc"
 	"llmparity/internal/nearest"
 )
-
-// The engines whose ways with memory are known.
-const (
-	WebLLM       = "webllm"
-	LlamaCPP     = "llamacpp"
-	Ollama       = "ollama"
-	VLLM         = "vllm"
-	Transformers = "transformers"
-)
-
-// Engines lists them.
-func Engines() []string { return []string{WebLLM, LlamaCPP, Ollama, VLLM, Transformers} }
 
 // Confidence is how far a figure can be trusted.
 type Confidence string
@@ -92,8 +81,8 @@ type Model struct {
 
 // Setup is where a model runs and with what. Zeros are the engine's own choices.
 type Setup struct {
-	Engine         string
-	Context        int // tokens that a sequence has room for
+	Engine         *engine.Memory // nil: one that has weights and KV cache as the file has them
+	Context        int            // tokens that a sequence has room for
 	InputLen       int
 	OutputLen      int
 	BatchSize      int // sequences of a request
@@ -185,6 +174,9 @@ const (
 
 // Of foretells what a model takes.
 func Of(m Model, s Setup) (Estimate, error) {
+	if s.Engine == nil {
+		s.Engine = &engine.Memory{Name: "an unknown engine", Runtime: engine.GGML}
+	}
 	if err := s.check(m); err != nil {
 		return Estimate{}, err
 	}
@@ -210,7 +202,7 @@ func Of(m Model, s Setup) (Estimate, error) {
 	e.Components = []Component{weights.whole, cache.reserved, activations}
 	framework := e.framework(weights)
 	several := e.several(weights)
-	if e.Setup.Engine == VLLM {
+	if e.runs(engine.VLLM) {
 		cache.reserved = e.upFront(cache, weights.whole, activations, framework, several)
 	}
 	e.Components = []Component{weights.whole}
@@ -234,11 +226,6 @@ const maxTokens = 1 << 27
 
 // check says what makes no sense.
 func (s Setup) check(m Model) error {
-	if s.Engine != "" && !slices.Contains(Engines(), s.Engine) {
-		return fault.New(fault.UnknownEngine, "there are "+strings.Join(Engines(), ", "),
-			"--engine %s is not known (the nearest: %s)",
-			s.Engine, nearest.Of(s.Engine, Engines(), 1)[0])
-	}
 	for _, f := range []struct {
 		name  string
 		value int
@@ -273,8 +260,8 @@ func (s Setup) check(m Model) error {
 	}
 	if t := s.TensorParallel; t > 1 {
 		switch {
-		case s.EngineFor(m) == WebLLM:
-			return fault.New(fault.Usage, "leave --tensor-parallel-size out", "WebLLM runs on one device")
+		case s.Engine.Runtime == engine.MLC:
+			return fault.New(fault.Usage, "leave --tensor-parallel-size out", "%s runs on one device", s.Engine.Title)
 		case m.Heads > 0 && m.Heads%t != 0:
 			return fault.New(fault.Usage, "choose a divisor of them",
 				"--tensor-parallel-size %d doesn't divide %d attention heads", t, m.Heads)
@@ -286,12 +273,11 @@ func (s Setup) check(m Model) error {
 // choose puts in what wasn't said.
 func (e *Estimate) choose() {
 	s, m := &e.Setup, e.Model
-	s.Engine = s.EngineFor(m)
 	s.BatchSize, s.Concurrency, s.TensorParallel = max(s.BatchSize, 1), max(s.Concurrency, 1), max(s.TensorParallel, 1)
 	e.chooseText()
 	e.Sequences = s.BatchSize * s.Concurrency
-	if s.Engine == WebLLM && e.Sequences > 1 {
-		e.warn("WebLLM has one sequence at a time: %d requests wait for one another", e.Sequences)
+	if e.runs(engine.MLC) && e.Sequences > 1 {
+		e.warn("%s has one sequence at a time: %d requests wait for one another", s.Engine.Title, e.Sequences)
 		e.Sequences = 1
 	}
 	if e.publishedWide() {
@@ -302,19 +288,34 @@ func (e *Estimate) choose() {
 	s.PrefillChunk = cmp.Or(s.PrefillChunk, m.Chunk, min(s.Context, 128))
 }
 
-// EngineFor is the setup's engine, or the one that a model is for.
-func (s Setup) EngineFor(m Model) string {
+// Choose is the engine of a name; of none, the first that has the runtime which a model is for.
+func Choose(engines []*engine.Memory, name string, m Model, s Setup) (*engine.Memory, error) {
+	runtime := engine.Torch
 	switch {
-	case s.Engine != "":
-		return s.Engine
 	case m.Source == "gguf":
-		return LlamaCPP
+		runtime = engine.GGML
 	case m.packaged():
-		return WebLLM
+		runtime = engine.MLC
 	case s.GPUMemoryGiB > 0 || s.GPUUtilization > 0:
-		return VLLM
+		runtime = engine.VLLM
 	}
-	return Transformers
+	var names []string
+	for _, e := range engines {
+		if e.Name == name || name == "" && e.Runtime == runtime {
+			return e, nil
+		}
+		names = append(names, e.Name)
+	}
+	return nil, fault.New(fault.UnknownEngine, "there are "+strings.Join(names, ", "),
+		"--engine %s is not known (the nearest: %s)", name, nearest.Of(name, names, 1)[0])
+}
+
+// told tells whether the engine is llama.cpp as it is told to be, and not one that decides by itself.
+func (e Estimate) told() bool { return e.runs(engine.GGML) && !e.Setup.Engine.Itself }
+
+// runs tells whether the engine's runtime is one of those.
+func (e Estimate) runs(runtimes ...engine.Runtime) bool {
+	return slices.Contains(runtimes, e.Setup.Engine.Runtime)
 }
 
 // unasked is the longest context that a run takes where none is asked for.
@@ -355,7 +356,7 @@ func (e *Estimate) warn(format string, args ...any) {
 func (e *Estimate) publishedWide() bool {
 	n, ok := numberOf(e.Model.DType)
 	wide := ok && n.name == "f32" || e.Model.DType == "" && e.Model.Stored["f32"] > 0
-	return wide && e.Model.Source != "gguf" && e.Setup.Engine == VLLM &&
+	return wide && e.Model.Source != "gguf" && e.runs(engine.VLLM) &&
 		(e.Setup.DType == "" || e.Setup.DType == "auto")
 }
 
@@ -384,7 +385,7 @@ func (e *Estimate) total() {
 		sum.Confidence = Medium // what is uncertain is the smaller part of it
 		used.Confidence = Medium
 	}
-	if e.Setup.Engine == VLLM && e.Setup.GPUMemoryGiB > 0 && e.Component(KVReserved).Best > 0 {
+	if e.runs(engine.VLLM) && e.Setup.GPUMemoryGiB > 0 && e.Component(KVReserved).Best > 0 {
 		sum.Low, sum.High = sum.Best, sum.Best // the KV cache takes what the rest leaves
 	}
 	e.Components = append(e.Components, sum)

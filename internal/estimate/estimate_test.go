@@ -9,9 +9,20 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/mlc"
 	"llmparity/internal/tiny"
+	"llmparity/native/llamacpp"
+	"llmparity/native/ollama"
+)
+
+// The engines that llmparity runs have their constants in packages of their own; WebLLM's imports this one.
+var (
+	WebLLM = &engine.Memory{Name: "webllm", Title: "WebLLM", Runtime: engine.MLC, Before: 370 * mib,
+		FourBits: "q4f32_1"}
+	LlamaCPP, Ollama = llamacpp.Memory, ollama.Memory
+	engines          = []*engine.Memory{WebLLM, LlamaCPP, Ollama, VLLM, Transformers}
 )
 
 const configs = "../hfconfig/testdata"
@@ -27,6 +38,9 @@ func config(t *testing.T, name string) Model {
 
 func of(t *testing.T, m Model, s Setup) Estimate {
 	t.Helper()
+	if s.Engine == nil {
+		s.Engine, _ = Choose(engines, "", m, s)
+	}
 	e, err := Of(m, s)
 	if err != nil {
 		t.Fatal(err)
@@ -250,7 +264,7 @@ func TestTinyModelAsFileAndPackage(t *testing.T) {
 	e := of(t, m, Setup{KVDType: "f32", NoFlash: true})
 	if got := e.Component(Weights).Best; got != 4*426624 || e.Setup.Engine != LlamaCPP ||
 		e.Component(KVReserved).Best != mib {
-		t.Errorf("%d bytes of weights, %s, %d of KV cache", got, e.Setup.Engine, e.Component(KVReserved).Best)
+		t.Errorf("%d bytes of weights, %s, %d of KV cache", got, e.Setup.Engine.Name, e.Component(KVReserved).Best)
 	}
 	if got := float64(e.Component(Activation).Best) / mib; math.Abs(got-11.76) > 0.1 { // its log
 		t.Errorf("a compute buffer of %.2f MiB", got)
@@ -265,7 +279,7 @@ func TestTinyModelAsFileAndPackage(t *testing.T) {
 	e = of(t, p, Setup{})
 	if e.Setup.Engine != WebLLM || e.Component(Weights).Best != 4*426624 ||
 		e.Component(KVReserved).Best != mlc.KVReserved(1024, 1024) || e.DTypes.KVCache != "f32" {
-		t.Errorf("%s: %+v", e.Setup.Engine, e.Components)
+		t.Errorf("%s: %+v", e.Setup.Engine.Name, e.Components)
 	}
 	// The same weights, said by the GGUF: WebLLM gets them as f32.
 	if e = of(t, m, Setup{Engine: WebLLM}); e.Component(Weights).Best != 4*426624 ||
@@ -369,7 +383,7 @@ func TestNumbers(t *testing.T) {
 func TestSetupsThatMakeNoSense(t *testing.T) {
 	m := config(t, "llama-2-7b")
 	for says, s := range map[string]Setup{
-		"--context is -1": {Context: -1}, "--engine vlm": {Engine: "vlm"},
+		"--context is -1":                 {Context: -1},
 		"--gpu-memory-utilization is 1.5": {GPUUtilization: 1.5},
 		"--gpu-memory-utilization is NaN": {GPUUtilization: math.NaN()}, "--gpu-memory-gb is -1": {GPUMemoryGiB: -1},
 		"--tensor-parallel-size 3": {TensorParallel: 3},
@@ -380,11 +394,17 @@ func TestSetupsThatMakeNoSense(t *testing.T) {
 		"--context has room for 10": {Context: 10, InputLen: 8, OutputLen: 8},
 		"would take":                {Context: maxTokens, BatchSize: 1 << 16, Concurrency: 1 << 16},
 	} {
+		if s.Engine == nil {
+			s.Engine = Transformers
+		}
 		_, err := Of(m, s)
-		if c := fault.Of(err); c != fault.Usage && c != fault.UnknownEngine ||
-			!strings.Contains(err.Error(), says) {
+		if fault.Of(err) != fault.Usage || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
+	}
+	if _, err := Choose(engines, "vlm", m, Setup{}); fault.Of(err) != fault.UnknownEngine ||
+		!strings.Contains(err.Error(), "--engine vlm") {
+		t.Error(err)
 	}
 }
 
@@ -433,7 +453,7 @@ func TestEveryFormatForEveryArchitecture(t *testing.T) {
 			}
 			last = n
 		}
-		for _, engine := range Engines() {
+		for _, engine := range engines {
 			of(t, m, Setup{Engine: engine, Context: 300})
 		}
 	}
@@ -461,7 +481,7 @@ func FuzzNumbers(f *testing.F) {
 	f.Add(0.0, 1, 1, 0, 1, 0, 1, 1, 0, 0, 0)
 	f.Fuzz(func(t *testing.T, params float64, layers, heads, kv, hidden, dim, vocab, inter, context, batch, tp int) {
 		m, err := FromNumbers(Numbers{params, layers, heads, kv, hidden, dim, vocab, inter})
-		for _, engine := range Engines() {
+		for _, engine := range engines {
 			if err != nil {
 				break
 			}

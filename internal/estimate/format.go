@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/hfconfig"
 	"llmparity/internal/nearest"
@@ -166,10 +167,10 @@ func (e *Estimate) format() (format, error) {
 		if q, err = named(name, s.GroupSize); err != nil {
 			return format{}, err
 		}
-		if s.Engine == WebLLM {
+		if e.runs(engine.MLC) {
 			return format{}, fault.New(fault.Usage,
 				"MLC's formats are right (q4f16_1 …), or a GGUF's (q4_0 …), which it dequantises",
-				"WebLLM runs no weights in %s", name)
+				"%s runs no weights in %s", s.Engine.Title, name)
 		}
 	}
 	if f, ok := mlcFormat(strings.ToLower(m.DType)); ok && m.packaged() && m.Stored == nil {
@@ -187,7 +188,7 @@ func (e *Estimate) plain() (number, error) {
 	name := e.Setup.DType
 	if name == "" || name == "auto" {
 		name = e.Model.DType
-		if e.Setup.Engine == VLLM && (name == "float32" || name == "f32") {
+		if e.runs(engine.VLLM) && (name == "float32" || name == "f32") {
 			name = "bf16"
 		}
 	}
@@ -195,7 +196,7 @@ func (e *Estimate) plain() (number, error) {
 		return number{"f16", 16}, nil
 	}
 	n, ok := numberOf(name)
-	if n.name == "bf16" && e.Setup.Engine == WebLLM { // WebGPU has none
+	if n.name == "bf16" && e.runs(engine.MLC) { // WebGPU has none
 		n.name = "f16"
 	}
 	if !ok {

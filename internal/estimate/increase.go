@@ -3,6 +3,8 @@ package estimate
 import (
 	"fmt"
 	"strings"
+
+	"llmparity/internal/engine"
 )
 
 // Increase is by how much the processes of an engine grow from what they were before the load to their peak, by PSS:
@@ -21,10 +23,10 @@ func (e *Estimate) increase() (c Component, ok bool) {
 	switch s := e.Setup; {
 	case s.OnGPU || s.GPULayers > 0 || s.TensorParallel > 1:
 		return Component{}, false // it lies in memory of the GPU's, as its driver likes
-	case s.Engine == WebLLM:
+	case e.runs(engine.MLC):
 		how = []string{"weights, KV cache and workspaces in the GPU process of a software adapter, which has WebGPU's buffers in memory and zeroes them",
 			"what the browser takes beside them at the highest moment of the load"}
-	case s.Engine == LlamaCPP || s.Engine == Ollama:
+	case e.runs(engine.GGML):
 		how = append(e.places(), "the KV cache, which is zeroed at the load and so is there in full")
 		var words string
 		touched, words = e.touched()
@@ -37,7 +39,7 @@ func (e *Estimate) increase() (c Component, ok bool) {
 	for _, part := range []Component{weights, cache, touched, framework} {
 		c.Low, c.Best, c.High = c.Low+part.Low, c.Best+part.Best, c.High+part.High
 	}
-	if weights.Confidence == Low || cache.Confidence == Low || e.Setup.Engine == Ollama {
+	if weights.Confidence == Low || cache.Confidence == Low || e.Setup.Engine.Itself {
 		c.Confidence = Low
 	}
 	return c, true

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/hfconfig"
 )
@@ -32,25 +33,22 @@ func (t kvType) bytes(values int64) int64 {
 
 // kvType finds out the type of keys and values.
 func (e *Estimate) kvType(name string) (kvType, error) {
-	s, given := e.Setup, name
+	given := name
 	name = strings.ToLower(name)
 	if name == "" || name == "auto" {
-		switch s.Engine {
-		case LlamaCPP, Ollama:
+		if name = e.DTypes.Activations; e.runs(engine.GGML) {
 			name = "f16"
-		default:
-			name = e.DTypes.Activations
 		}
 	}
 	if n, ok := numberOf(name); ok && n.bits >= 8 && n.bits <= 32 {
 		return kvType{name: n.name, bits: n.bits}, nil
 	}
-	if b, ok := ggufTypes()[name]; ok && b.values == 32 && (s.Engine == LlamaCPP || s.Engine == Ollama) {
+	if b, ok := ggufTypes()[name]; ok && b.values == 32 && e.runs(engine.GGML) {
 		return kvType{name: name, block: b}, nil
 	}
 	return kvType{}, fault.New(fault.Usage,
 		"types are float32, float16, bfloat16, fp8 (e4m3, e5m2), int8, and in llama.cpp and Ollama q8_0, q5_1, q5_0, q4_1, q4_0, iq4_nl",
-		"--kv-cache-dtype %s is not one that %s has", given, s.Engine)
+		"--kv-cache-dtype %s is not one that %s has", given, e.Setup.Engine.Name)
 }
 
 // The units in which engines reserve a cache, in tokens.
@@ -77,10 +75,10 @@ func (e *Estimate) slots(c hfconfig.Cache) (reserved, used int64) {
 	if window > 0 {
 		seen = min(tokens, window)
 	}
-	switch s.Engine {
-	case WebLLM:
+	switch s.Engine.Runtime {
+	case engine.MLC:
 		return (ceil(context, webllmPage) + 1) * webllmPage, tokens
-	case LlamaCPP, Ollama:
+	case engine.GGML:
 		cells := padded(context, llamaPad)
 		if window > 0 && windowed(e.Model.Type) {
 			ubatch := min(int64(s.UBatch), cells)
@@ -88,7 +86,7 @@ func (e *Estimate) slots(c hfconfig.Cache) (reserved, used int64) {
 			return cells, min(seen, cells)
 		}
 		return cells, tokens
-	case VLLM:
+	case engine.VLLM:
 		return padded(seen, vllmBlock), seen
 	}
 	return seen, seen
@@ -97,7 +95,7 @@ func (e *Estimate) slots(c hfconfig.Cache) (reserved, used int64) {
 // perLayer is what a token takes in one layer: keys and values are rows of their own.
 func (e *Estimate) perLayer(c hfconfig.Cache, t, v kvType) int64 {
 	values, keys := c.Values, c.Keys
-	if c.Expanded > 0 && e.Setup.Engine == Transformers {
+	if c.Expanded > 0 && e.runs(engine.Torch) {
 		values, keys = c.Expanded, c.ExpandedKeys
 	}
 	return t.bytes(keys) + v.bytes(values-keys)
@@ -134,7 +132,7 @@ func (e *Estimate) cache() (cached, error) {
 		r, u := e.slots(c)
 		reserved += float64(one) * float64(r) * float64(e.Sequences)
 		used += float64(one) * float64(u) * float64(e.Sequences)
-		if heads := int64(c.Heads); devices > 1 && s.Engine == VLLM || devices > 1 && s.Engine == Transformers {
+		if heads := int64(c.Heads); devices > 1 && e.runs(engine.VLLM, engine.Torch) {
 			extra := one * (devices - 1) // a latent, which each device has whole
 			if heads > 0 {
 				extra = one*ceil(heads, devices)*devices/heads - one
@@ -167,9 +165,9 @@ func (m Model) cacheTrust() Confidence {
 // activationType is what an engine computes in.
 func (e *Estimate) activationType(plain number) string {
 	switch {
-	case e.Setup.Engine == LlamaCPP || e.Setup.Engine == Ollama:
+	case e.runs(engine.GGML):
 		return "f32"
-	case e.Setup.Engine == WebLLM:
+	case e.runs(engine.MLC):
 		name := strings.ToLower(e.Setup.Quantization)
 		if name == "" && e.Model.packaged() {
 			name = e.Model.DType
@@ -180,7 +178,7 @@ func (e *Estimate) activationType(plain number) string {
 		if e.ofGGUF() && e.Setup.DType == "" {
 			return "f32"
 		}
-	case e.Setup.Engine == Transformers && e.ofGGUF() && e.Setup.DType == "":
+	case e.runs(engine.Torch) && e.ofGGUF() && e.Setup.DType == "":
 		return "f32"
 	}
 	if plain.bits < 16 {
@@ -205,12 +203,12 @@ func (e *Estimate) cacheMethod() (reserved, used string) {
 		}
 	}
 	used = fmt.Sprintf("%s × %d tokens × %s", per, e.Tokens, sequences(e.Sequences))
-	switch s.Engine {
-	case WebLLM:
+	switch s.Engine.Runtime {
+	case engine.MLC:
 		return per + fmt.Sprintf(" × %d × (⌈context/%d⌉ + 1), all at load", webllmPage, webllmPage), used
-	case LlamaCPP, Ollama:
+	case engine.GGML:
 		return per + fmt.Sprintf(" × context, padded to %d × %s, all at load", llamaPad, sequences(e.Sequences)), used
-	case VLLM:
+	case engine.VLLM:
 		return per + fmt.Sprintf(" in blocks of %d tokens × %s", vllmBlock, sequences(e.Sequences)), used
 	}
 	return used + "; it grows with the text, nothing is reserved", used

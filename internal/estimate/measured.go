@@ -1,5 +1,7 @@
 package estimate
 
+import "llmparity/internal/engine"
+
 // What a record has beside the components that a run measures, under names that no measurement has.
 const (
 	Program       = "program"        // what is Framework here: the engine's own program
@@ -26,9 +28,7 @@ func (e Estimate) AsMeasured() []Component {
 		}
 		out = append(out, c)
 	}
-	// A browser before a model is in it was seen to take from 190 to 370 MiB on one machine; Ollama's server is like
-	// it, in small.
-	if all := e.Component(Increase); all.Name != "" && beside[e.Setup.Engine] == 0 {
+	if all := e.Component(Increase); all.Name != "" && e.Setup.Engine.Before == 0 {
 		all.Name, all.Method = Total, "the increase: no process is there before the load"
 		out = append(out, all)
 	}
@@ -48,7 +48,7 @@ func (e Estimate) leftOver() (Component, bool) {
 	for _, name := range []string{Weights, KVReserved, Activation} {
 		c.Best -= e.Component(name).Best
 	}
-	if engine := e.Setup.Engine; engine == LlamaCPP || engine == Ollama {
+	if e.runs(engine.GGML) {
 		touched, _ := e.touched()
 		c.Low += min(touched.Low-reserved.High, 0)
 		c.Method += ", less what of the activations is reserved and not touched"

@@ -1,6 +1,10 @@
 package estimate
 
-import "fmt"
+import (
+	"fmt"
+
+	"llmparity/internal/engine"
+)
 
 // Places that memory must fit into.
 const (
@@ -19,18 +23,15 @@ type Need struct {
 	What       string // in words
 }
 
-// beside is what an engine's processes hold before a model is there, by PSS: a browser with its page; Ollama's server.
-var beside = map[string]int64{WebLLM: 370 * mib, Ollama: 30 * mib}
-
 // Needs are what must fit, and where. What an engine takes of a place that is not known is left out.
 func (e Estimate) Needs() []Need {
 	s := e.Setup
-	onGPU := s.OnGPU || s.GPULayers > 0 || s.Engine == VLLM || s.Engine == Transformers && !s.OnCPU
+	onGPU := s.OnGPU || s.GPULayers > 0 || e.runs(engine.VLLM) || e.runs(engine.Torch) && !s.OnCPU
 	var out []Need
 	switch {
 	case onGPU:
 		out = append(out, e.vram())
-		if s.Engine != VLLM && s.Engine != Transformers { // of which nothing is known beside a GPU
+		if !e.runs(engine.VLLM, engine.Torch) { // of which nothing is known beside a GPU
 			out = append(out, e.beyond(1-e.offloaded()))
 		}
 	default:
@@ -38,11 +39,11 @@ func (e Estimate) Needs() []Need {
 		if all.Name == "" {
 			all = e.Component(Total)
 		}
-		b := beside[s.Engine]
+		b := s.Engine.Before
 		out = append(out, Need{Place: RAM, Best: all.Best + b, High: all.High + b,
 			What: "all of the engine's processes"})
 	}
-	if s.Engine == WebLLM {
+	if e.runs(engine.MLC) {
 		out = append(out, e.page()...)
 	}
 	return out
@@ -60,12 +61,12 @@ func (e Estimate) vram() Need {
 		c := e.Component(name)
 		n.Best, n.High = n.Best+c.Best, n.High+c.High
 	}
-	if s.Engine == VLLM && s.GPUMemoryGiB > 0 { // the KV cache gets what is left, and one sequence must fit into it
+	if e.runs(engine.VLLM) && s.GPUMemoryGiB > 0 { // the KV cache gets what is left, and one sequence must fit into it
 		c := e.Component(KVReserved)
 		one := e.Component(KVUsed).Best / int64(max(e.Sequences, 1))
 		n.Best, n.High, n.Hard = n.Best-c.Best+one, n.High-c.High+one, true
 	}
-	if s.Engine == VLLM || s.Engine == Transformers { // a CUDA context and graphs are on the device
+	if e.runs(engine.VLLM, engine.Torch) { // a CUDA context and graphs are on the device
 		c := e.Component(Framework)
 		n.Best, n.High, n.What = n.Best+c.Best, n.High+c.High, "all that it holds of its devices"
 	}
@@ -82,7 +83,7 @@ func (e Estimate) offloaded() float64 {
 
 // beyond is what memory holds of a model of which the other layers are on GPUs.
 func (e Estimate) beyond(part float64) Need {
-	b := beside[e.Setup.Engine]
+	b := e.Setup.Engine.Before
 	n := Need{Place: RAM, Best: b, High: b, What: "the layers that are not on a GPU, and the program"}
 	for _, name := range []string{Weights, KVReserved} {
 		c := e.Component(name)
@@ -112,7 +113,7 @@ func (e Estimate) page() []Need {
 	wasm := int64(49*mib + 72*m.Vocab)
 	staged := e.Component(Framework)
 	out := []Need{{Place: Wasm, Best: wasm, High: wasm + wasm/2, Hard: true,
-		What: "WebLLM's runtime and the tokenizer"},
+		What: e.Setup.Engine.Title + "'s runtime and the tokenizer"},
 		{Place: Renderer, Best: staged.Best, High: staged.High, Hard: true,
 			What: "the page, and copies of weights on their way"}}
 	if largest > 0 {
@@ -151,8 +152,7 @@ func (e *Estimate) parts() string {
 	words := ""
 	for _, name := range []string{Weights, KVReserved, Activation} {
 		c := e.Component(name)
-		if engine := e.Setup.Engine; name == Activation && (engine == LlamaCPP || engine == Ollama) &&
-			e.Component(Increase).Name != "" {
+		if name == Activation && e.runs(engine.GGML) && e.Component(Increase).Name != "" {
 			c, _ = e.touched() // what is reserved and never touched takes nothing
 		}
 		if c.Best > 0 {

@@ -3,6 +3,7 @@ package estimate
 import (
 	"fmt"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/mlc"
 )
 
@@ -22,12 +23,12 @@ func (e *Estimate) activations() Component {
 		return scaled(Activation, float64(m.Parameters)*0.05, 0.2, 3, e.DTypes.Activations,
 			"a rule of thumb: some percent of the weights", Low)
 	}
-	switch e.Setup.Engine {
-	case WebLLM:
-		return e.webllmWorkspaces()
-	case LlamaCPP, Ollama:
-		return e.llamaBuffers()
-	case VLLM:
+	switch e.Setup.Engine.Runtime {
+	case engine.MLC:
+		return e.pageWorkspaces()
+	case engine.GGML:
+		return e.computeBuffer()
+	case engine.VLLM:
 		return e.vllmPeak()
 	}
 	return e.transformersPeak()
@@ -42,9 +43,9 @@ func (m Model) sizes() (hidden, inter, queries, keys float64) {
 	return float64(m.Hidden), inter, float64(m.Heads * m.HeadDim), float64(m.KVHeads * m.HeadDim)
 }
 
-// llamaBuffers follows llama.cpp's compute buffer on a CPU: the larger of what attention and the feed-forward part hold
-// at one time.
-func (e *Estimate) llamaBuffers() Component {
+// computeBuffer follows llama.cpp's compute buffer on a CPU: the larger of what attention and the feed-forward part
+// hold at one time.
+func (e *Estimate) computeBuffer() Component {
 	m, s := e.Model, e.Setup
 	cells := float64(padded(int64(s.Context), llamaPad))
 	ub := min(float64(s.UBatch), cells)
@@ -70,9 +71,9 @@ func (e *Estimate) computed(cells, tokens float64) float64 {
 	return tokens*(4*max(attention, forward)+mask) + 4*float64(m.Vocab)*float64(e.Sequences)
 }
 
-// webllmWorkspaces are what the KV cache has for a chunk of the prompt, and what the library's functions say that they
+// pageWorkspaces are what the KV cache has for a chunk of the prompt, and what the library's functions say that they
 // use.
-func (e *Estimate) webllmWorkspaces() Component {
+func (e *Estimate) pageWorkspaces() Component {
 	m := e.Model
 	h, i, q, kv := m.sizes()
 	chunk, b := float64(e.Setup.PrefillChunk), width(e.DTypes.Activations)
@@ -104,6 +105,16 @@ func usage(l *mlc.Library) (sum, most int64) {
 	return sum, most
 }
 
+// VLLM and Transformers are engines that llmparity does not run.
+var (
+	VLLM = &engine.Memory{Name: "vllm", Title: "vLLM", Runtime: engine.VLLM, FourBits: "awq",
+		Program: engine.Program{Bytes: 0.9 * gib, Devices: true, Low: 0.4, High: 2.5,
+			How: "a CUDA context and captured graphs on each device: a rule of thumb; host memory is not in it"}}
+	Transformers = &engine.Memory{Name: "transformers", Title: "transformers", Runtime: engine.Torch, FourBits: "nf4",
+		Program: engine.Program{Bytes: 0.6 * gib, Devices: true, Low: 0.5, High: 2,
+			How: "a CUDA context, cuBLAS's workspace and PyTorch's rounding on each device: a rule of thumb; on a CPU Python and PyTorch take about as much"}}
+)
+
 // transformersPeak is at the prompt: all its tokens go through a layer at a time.
 func (e *Estimate) transformersPeak() Component {
 	m := e.Model
@@ -132,22 +143,14 @@ func (e *Estimate) vllmPeak() Component {
 
 // framework is what the engine's program takes beside the model.
 func (e *Estimate) framework(w weighed) Component {
-	vocab, t := float64(e.Model.Vocab), float64(e.Setup.TensorParallel)
-	switch e.Setup.Engine {
-	case WebLLM:
+	if e.runs(engine.MLC) {
 		return e.browserOwn(w)
-	case LlamaCPP:
-		return scaled(Framework, 16.6*mib+360*vocab, 0.5, 1.6, "",
-			"llama-server's program, HTTP and the vocabulary, by PSS on Linux with a CPU while no other one shares its libraries; a GPU's context adds to it", Low)
-	case Ollama:
-		return scaled(Framework, 36*mib+360*vocab, 0.5, 2, "",
-			"Ollama's runner beyond its idle server, by PSS on Linux with a CPU; a GPU's context adds to it", Low)
-	case VLLM:
-		return scaled(Framework, 0.9*gib*t, 0.4, 2.5, "",
-			"a CUDA context and captured graphs on each device: a rule of thumb; host memory is not in it", Low)
 	}
-	return scaled(Framework, 0.6*gib*t, 0.5, 2, "",
-		"a CUDA context, cuBLAS's workspace and PyTorch's rounding on each device: a rule of thumb; on a CPU Python and PyTorch take about as much", Low)
+	p, devices := e.Setup.Engine.Program, 1.0
+	if p.Devices {
+		devices = float64(e.Setup.TensorParallel)
+	}
+	return scaled(Framework, p.Bytes*devices+p.Token*float64(e.Model.Vocab), p.Low, p.High, "", p.How, Low)
 }
 
 // several is what more than one device costs.
@@ -158,7 +161,7 @@ func (e *Estimate) several(w weighed) Component {
 	}
 	extra := float64(w.extra)
 	devices := float64(s.TensorParallel)
-	if s.Engine == LlamaCPP || s.Engine == Ollama {
+	if e.runs(engine.GGML) {
 		return scaled(MultiGPU, 0.2*gib*devices, 0.3, 3, "",
 			"llama.cpp gives whole layers to each device: a compute buffer and a context more on each, a rule of thumb",
 			Low)

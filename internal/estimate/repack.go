@@ -46,7 +46,7 @@ func matrices(tensors []gguf.Tensor) map[string]int64 {
 
 // repacked is how much of the weights llama.cpp lays out anew in memory of its own, and in which types.
 func (e *Estimate) repacked() (n int64, types []string) {
-	if e.Setup.Engine != LlamaCPP || e.Setup.GPULayers > 0 {
+	if !e.told() || e.Setup.GPULayers > 0 {
 		return 0, nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Model.Matrices)) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/record"
 )
 
@@ -99,7 +100,7 @@ func (e Estimate) reason(p record.Place) string {
 	text += fmt.Sprintf(", of %s that can be had (%s)", sized(p.Free), p.How)
 	if p.Name == RAM || p.Name == VRAM {
 		text += ": " + e.parts()
-		if e.Setup.Engine == LlamaCPP && !e.Setup.NoMmap && p.Name == RAM && e.Component(Weights).Best > p.Need/4 {
+		if e.told() && !e.Setup.NoMmap && p.Name == RAM && e.Component(Weights).Best > p.Need/4 {
 			text += "; weights that are mapped could be dropped and read again, token by token, from disk"
 		}
 	}
@@ -200,12 +201,11 @@ func (e Estimate) changes() []change {
 		}
 	}
 	wide := strings.HasSuffix(e.DTypes.KVCache, "32") || strings.HasSuffix(e.DTypes.KVCache, "16")
-	llama := s.Engine == LlamaCPP || s.Engine == Ollama
-	if llama && wide {
+	if e.runs(engine.GGML) && wide {
 		add("a KV cache of q8_0 (in llama.cpp with flash attention on)",
 			func(c *Setup) { c.KVDType, c.ValueType, c.NoFlash = "q8_0", "", false })
 	}
-	if s.Engine == LlamaCPP && s.UBatch > 128 {
+	if e.told() && s.UBatch > 128 {
 		add("fewer tokens at a time (--llamacpp-ubatch 128)", func(c *Setup) { c.UBatch = 128 })
 	}
 	if n, _ := e.repacked(); n > 0 && !s.NoMmap {
@@ -214,8 +214,7 @@ func (e Estimate) changes() []change {
 	}
 	if bits := float64(8*e.Component(Weights).Best) / float64(max(e.Model.Parameters, 1)); e.Model.Parameters > 0 &&
 		bits > 6 {
-		quantization := map[string]string{LlamaCPP: "q4_k_m", Ollama: "q4_k_m", WebLLM: "q4f32_1", VLLM: "awq",
-			Transformers: "nf4"}[s.Engine]
+		quantization := s.Engine.FourBits
 		add("the model's weights in "+quantization, func(c *Setup) { c.Quantization, c.DType = quantization, "" })
 	}
 	return out

@@ -99,16 +99,16 @@ func TestRiskOfPlaces(t *testing.T) {
 // What is recommended takes less than what is: a change that doesn't is none.
 func TestRecommendationsTakeLess(t *testing.T) {
 	for _, name := range []string{"llama-2-7b", "gemma-2-9b", "deepseek-v3", "smollm2-135m"} {
-		for _, engine := range Engines() {
+		for _, engine := range engines {
 			e := of(t, config(t, name), Setup{Engine: engine, Context: 8192, InputLen: 100, OutputLen: 10})
 			if r := e.Risk(map[string]Room{RAM: {1, "said"}, VRAM: {1, "said"}}); r.Level != record.RiskHigh ||
 				len(r.Recommendations) == 0 {
-				t.Errorf("%s in %s: %+v", name, engine, r)
+				t.Errorf("%s in %s: %+v", name, engine.Name, r)
 			}
 			for _, advice := range e.Risk(map[string]Room{RAM: {1, "said"}, VRAM: {1, "said"}}).Recommendations {
 				// What is reserved for a text and no more doesn't shrink with the context.
 				if (engine == VLLM || engine == Transformers) && strings.Contains(advice, "--context") {
-					t.Errorf("%s in %s: %s", name, engine, advice)
+					t.Errorf("%s in %s: %s", name, engine.Name, advice)
 				}
 			}
 		}

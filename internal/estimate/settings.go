@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"llmparity/internal/engine"
 )
 
 // Take takes what an engine says of itself before it is opened, under the names that its policy has in records; what
@@ -38,10 +40,10 @@ func (e Estimate) Settings() map[string]string {
 	}
 	out := map[string]string{"context": strconv.Itoa(s.Context), "weights_dtype": e.DTypes.Weights, "kv_dtype": kv,
 		"activations_dtype": e.DTypes.Activations}
-	switch s.Engine {
-	case WebLLM:
+	switch s.Engine.Runtime {
+	case engine.MLC:
 		out["prefill_chunk"] = strconv.Itoa(s.PrefillChunk)
-	case LlamaCPP, Ollama:
+	case engine.GGML:
 		out["ubatch"] = strconv.Itoa(s.UBatch)
 		out["flash_attention"] = map[bool]string{false: "on", true: "off"}[s.NoFlash]
 		out["mmap"] = map[bool]string{false: "on", true: "off"}[s.NoMmap]
@@ -50,7 +52,7 @@ func (e Estimate) Settings() map[string]string {
 		if n, _ := e.repacked(); n > 0 {
 			out["repacking"] = "on"
 		}
-		if s.Engine == Ollama || s.Concurrency > 1 {
+		if s.Engine.Itself || s.Concurrency > 1 {
 			out["parallel"] = strconv.Itoa(s.Concurrency)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/hfconfig"
 	"llmparity/internal/mlc"
@@ -246,8 +247,8 @@ func (s Setup) packageCheck(m Model) error {
 	if !m.packaged() {
 		return nil
 	}
-	if s.Engine != "" && s.Engine != WebLLM {
-		return fault.New(fault.Usage, "leave --engine out", "%s runs no WebLLM packages, and %s is one", s.Engine,
+	if s.Engine.Runtime != engine.MLC {
+		return fault.New(fault.Usage, "leave --engine out", "%s runs no WebLLM packages, and %s is one", s.Engine.Name,
 			m.Name)
 	}
 	for _, f := range []struct{ name, value string }{{"--quantization", s.Quantization}, {"--dtype", s.DType},

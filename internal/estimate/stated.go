@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/record"
 )
 
@@ -68,7 +69,7 @@ func (e *Estimate) label() {
 		case c.Name == Weights && c.Low == c.High && e.asStored():
 			c.Label = fileSize
 		case c.Name == Weights && c.Low == c.High, c.Name == KVUsed,
-			c.Name == KVReserved && (e.Setup.Engine != VLLM || e.Setup.GPUMemoryGiB == 0):
+			c.Name == KVReserved && (!e.runs(engine.VLLM) || e.Setup.GPUMemoryGiB == 0):
 			c.Label = calculated
 		default:
 			c.Label = predicted
@@ -84,7 +85,7 @@ func (e *Estimate) asStored() bool {
 }
 
 // NeedsF16 tells whether the WebGPU adapter must have shader-f16.
-func (e Estimate) NeedsF16() bool { return e.Setup.Engine == WebLLM && e.DTypes.Activations == "f16" }
+func (e Estimate) NeedsF16() bool { return e.runs(engine.MLC) && e.DTypes.Activations == "f16" }
 
 // LayersIn is how many layers surely have room in so much of a GPU's memory beside the workspaces.
 func (e Estimate) LayersIn(free int64) int {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/hfconfig"
 )
@@ -97,7 +98,7 @@ func (e *Estimate) ofGGUF() bool {
 
 // dequantised is the dtype in which an engine has a GGUF's weights that dequantises them; ok tells whether it does.
 func (e *Estimate) dequantised() (as number, how string, ok bool) {
-	if s := e.Setup; !e.ofGGUF() || s.Engine != WebLLM && s.Engine != Transformers {
+	if !e.ofGGUF() || !e.runs(engine.MLC, engine.Torch) {
 		return as, "", false
 	}
 	as = number{"f32", 32}
@@ -110,7 +111,7 @@ func (e *Estimate) dequantised() (as number, how string, ok bool) {
 // loaded is what an engine makes of the files' tensors: vLLM takes those of 32 bits in 16.
 func (e *Estimate) loaded(f format) map[string]int64 {
 	m := e.Model
-	if e.Setup.Engine != VLLM || m.Source == "gguf" || m.Quantized != nil || m.Stored["f32"] == 0 ||
+	if !e.runs(engine.VLLM) || m.Source == "gguf" || m.Quantized != nil || m.Stored["f32"] == 0 ||
 		f.plain.bits != 16 {
 		return m.Stored
 	}
@@ -123,7 +124,7 @@ func (e *Estimate) loaded(f format) map[string]int64 {
 // replicated is what all devices together have beyond one copy.
 func (e *Estimate) replicated(of func(hfconfig.Weight) int64) int64 {
 	t := int64(e.Setup.TensorParallel)
-	if t == 1 || e.Setup.Engine != VLLM && e.Setup.Engine != Transformers {
+	if t == 1 || !e.runs(engine.VLLM, engine.Torch) {
 		return 0
 	}
 	var extra int64

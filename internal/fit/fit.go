@@ -10,6 +10,7 @@ import (
 
 	"llmparity/browser"
 	"llmparity/internal/catalogue"
+	"llmparity/internal/engine"
 	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -20,6 +21,8 @@ import (
 // Question is what is asked of a model, and of a machine where it is not this one.
 type Question struct {
 	Numbers    estimate.Numbers // of a model without a file
+	Engine     string           // by its name; empty: by the kind of model
+	Engines    []*engine.Memory // that there are
 	Setup      estimate.Setup
 	FreeGiB    float64 // of memory, or of a GPU's
 	RAMGiB     float64
@@ -55,47 +58,51 @@ func (q *Question) Ask(ctx context.Context, name string, given func(flag string)
 // place settles where an engine's memory lies, and refuses flags that would change nothing in that engine.
 func (q *Question) place(m estimate.Model, given func(string) bool) error {
 	s := &q.Setup
-	engine := s.EngineFor(m)
 	adapter, err := browser.ParseAdapter(q.Adapter)
+	if err == nil {
+		s.Engine, err = estimate.Choose(q.Engines, q.Engine, m, *s)
+	}
 	if err != nil {
 		return err
 	}
+	runtime := s.Engine.Runtime
 	refuse := func(flag, do, why string, args ...any) error {
 		return fault.New(fault.Usage, do, "--%s changes nothing here: %s", flag, fmt.Sprintf(why, args...))
 	}
 	for _, c := range []struct {
 		flag, why string
-		engines   []string
+		runtimes  []engine.Runtime
 	}{
-		{"adapter", "%s has no WebGPU", []string{estimate.WebLLM}},
-		{"max-buffer-mb", "%s has no WebGPU buffers", []string{estimate.WebLLM}},
-		{"max-binding-mb", "%s has no WebGPU buffers", []string{estimate.WebLLM}},
-		{"no-shader-f16", "%s has no WebGPU", []string{estimate.WebLLM}},
+		{"adapter", "%s has no WebGPU", []engine.Runtime{engine.MLC}},
+		{"max-buffer-mb", "%s has no WebGPU buffers", []engine.Runtime{engine.MLC}},
+		{"max-binding-mb", "%s has no WebGPU buffers", []engine.Runtime{engine.MLC}},
+		{"no-shader-f16", "%s has no WebGPU", []engine.Runtime{engine.MLC}},
 		{"gpu-layers", "%s does not divide a model between a GPU and memory",
-			[]string{estimate.LlamaCPP, estimate.Ollama}},
+			[]engine.Runtime{engine.GGML}},
 		{"ram-gb", "%s holds its model in the GPU's memory, and what it takes of the machine's is not predicted",
-			[]string{estimate.WebLLM, estimate.LlamaCPP, estimate.Ollama, estimate.Transformers}},
+			[]engine.Runtime{engine.MLC, engine.GGML, engine.Torch}},
 	} {
-		if given(c.flag) && !slices.Contains(c.engines, engine) {
-			return refuse(c.flag, "leave it out", c.why, engine)
+		if given(c.flag) && !slices.Contains(c.runtimes, runtime) {
+			return refuse(c.flag, "leave it out", c.why, s.Engine.Name)
 		}
 	}
 	switch vram := s.GPUMemoryGiB > 0; {
 	case q.FreeGiB > 0 && (q.RAMGiB > 0 || vram):
 		return fault.New(fault.Usage, "give --ram-gb and --gpu-memory-gb", "--free-gb stands for both of them")
-	case engine == estimate.WebLLM && vram && adapter == browser.SwiftShader:
+	case runtime == engine.MLC && vram && adapter == browser.SwiftShader:
 		return refuse("gpu-memory-gb", "leave one of them out",
 			"with --adapter swiftshader everything lies in the machine's memory")
-	case engine == estimate.LlamaCPP && vram && s.GPULayers == 0:
-		return refuse("gpu-memory-gb", "give --gpu-layers, or leave it out", "llama.cpp puts no layers on a GPU")
-	case engine == estimate.Transformers && vram && q.RAMGiB > 0:
+	case runtime == engine.GGML && !s.Engine.Itself && vram && s.GPULayers == 0:
+		return refuse("gpu-memory-gb", "give --gpu-layers, or leave it out", "%s puts no layers on a GPU",
+			s.Engine.Title)
+	case runtime == engine.Torch && vram && q.RAMGiB > 0:
 		return refuse("ram-gb", "leave one of them out",
 			"with --gpu-memory-gb transformers holds its model in the GPU's memory")
-	case engine == estimate.WebLLM:
+	case runtime == engine.MLC:
 		s.OnGPU = vram || !adapter.Software()
-	case engine == estimate.Ollama:
+	case s.Engine.Itself:
 		s.OnGPU = vram || s.GPULayers > 0
-	case engine == estimate.Transformers:
+	case runtime == engine.Torch:
 		s.OnCPU = q.RAMGiB > 0 || !vram && q.FreeGiB == 0 && browser.Auto.Software()
 	}
 	return nil
@@ -111,16 +118,16 @@ func (q *Question) estimate(ctx context.Context, m estimate.Model) (Answer, erro
 	var notes []string
 	vram, ok := rooms[estimate.VRAM]
 	switch {
-	case ok && s.Engine == estimate.Ollama && s.GPULayers == 0: // it takes as many as have room
+	case ok && s.Engine.Itself && s.GPULayers == 0: // it takes as many as have room
 		s.GPULayers = e.LayersIn(vram.Free)
 		s.OnGPU = s.GPULayers > 0
 		if e, err = estimate.Of(m, *s); err != nil {
 			return Answer{}, err
 		}
-		notes = append(notes, fmt.Sprintf("Ollama puts %d of %d layers on the GPU: as many as have room", s.GPULayers,
-			m.Layers))
-	case e.Setup.Engine == estimate.LlamaCPP && s.KVDType == "" && !s.NoFlash:
-		notes = append(notes, "KV cache and flash attention are as llama.cpp chooses them; a run sets "+
+		notes = append(notes, fmt.Sprintf("%s puts %d of %d layers on the GPU: as many as have room", s.Engine.Title,
+			s.GPULayers, m.Layers))
+	case s.Engine.Runtime == engine.GGML && !s.Engine.Itself && s.KVDType == "" && !s.NoFlash:
+		notes = append(notes, "KV cache and flash attention are as "+s.Engine.Title+" chooses them; a run sets "+
 			"--kv-cache-dtype f32 and --no-flash-attention unless it is told otherwise")
 	case e.NeedsF16() && s.OnGPU && !q.NoF16:
 		notes = append(notes, "the adapter must have shader-f16, as most GPUs have; --no-shader-f16 says that it has not")
@@ -133,7 +140,7 @@ func (q *Question) estimate(ctx context.Context, m estimate.Model) (Answer, erro
 // refused says why WebLLM would not run the model on the adapter; "" where it would, or in another engine.
 func (q *Question) refused(e estimate.Estimate) string {
 	switch {
-	case e.Setup.Engine != estimate.WebLLM:
+	case e.Setup.Engine.Runtime != engine.MLC:
 		return ""
 	case e.NeedsF16() && q.NoF16:
 		return "needs f16, and the adapter has no shader-f16"
@@ -165,12 +172,12 @@ func (q *Question) rooms(ctx context.Context, e estimate.Estimate) map[string]es
 	set(estimate.VRAM, q.FreeGiB, "--free-gb")
 	set(estimate.RAM, q.RAMGiB, "--ram-gb")
 	vram, how := s.GPUMemoryGiB*float64(max(s.TensorParallel, 1)), "--gpu-memory-gb of all devices"
-	if s.Engine == estimate.VLLM {
+	if s.Engine.Runtime == engine.VLLM {
 		vram *= s.GPUUtilization
 		how = fmt.Sprintf("the %.0f%% of --gpu-memory-gb that vLLM takes up front", 100*s.GPUUtilization)
 	}
 	set(estimate.VRAM, vram, how)
-	if s.Engine == estimate.WebLLM {
+	if s.Engine.Runtime == engine.MLC {
 		rooms[estimate.Buffer] = q.bufferRoom(s.OnGPU)
 	}
 	return rooms

@@ -69,7 +69,7 @@ func (e Answer) JSON() Document {
 	m, s := e.Model, e.Setup
 	j := Document{Schema: "2.0", Kind: "estimate",
 		Units: map[string]string{"gb": "GiB (2^30 bytes)", "bytes": "over all devices"}, DTypes: e.DTypes,
-		Engine: map[string]string{"engine_type": s.Engine}, Components: e.Components, KVPerToken: e.PerToken,
+		Engine: map[string]string{"engine_type": s.Engine.Name}, Components: e.Components, KVPerToken: e.PerToken,
 		Weights: e.ByFormat, Scales: e.ScaleBytes, Risk: &e.Risk, Fits: e.Fit.Fits, Reason: e.Fit.Reason,
 		Warnings: append([]string{}, e.Warnings...), Breakdown: map[string]any{},
 		Model: estimatedModel{Name: m.Name, ModelName: m.Name, Source: m.Source, Architecture: m.Type,

@@ -31,7 +31,7 @@ func (e Answer) Print(w io.Writer) {
 		unit, divisor = "GiB", 1<<30
 	}
 	fmt.Fprintf(w, "%s\n", strings.TrimSuffix(m.Name+": "+parametersOf(m)+shapeOf(m), ": "))
-	fmt.Fprintf(w, "in %s: %s, room for %d tokens each, %d used%s\n", s.Engine, words.Count(e.Sequences, "sequence"),
+	fmt.Fprintf(w, "in %s: %s, room for %d tokens each, %d used%s\n", s.Engine.Name, words.Count(e.Sequences, "sequence"),
 		s.Context, e.Tokens, devicesOf(s))
 	fmt.Fprintf(w, "weights in %s%s, activations in %s, KV cache in %s\n\n", e.DTypes.Weights, scalesOf(e.Estimate),
 		e.DTypes.Activations, cmp.Or(e.DTypes.KVCache, "an unknown type"))

@@ -7,6 +7,7 @@ import (
 
 	"llmparity/internal/estimate"
 	"llmparity/internal/hfconfig"
+	"llmparity/native/llamacpp"
 )
 
 const (
@@ -355,7 +356,7 @@ func checkStored(t *testing.T, model string, s stored) {
 // weights are a model's bytes in a type of numbers, or quantised; "" is the type that its config says.
 func weights(t *testing.T, model, as string) int64 {
 	t.Helper()
-	setup := estimate.Setup{Engine: estimate.LlamaCPP, Context: 128} // which has a GGUF's weights as they are
+	setup := estimate.Setup{Engine: llamacpp.Memory, Context: 128} // which has a GGUF's weights as they are
 	switch as {
 	case "float32", "float16", "bfloat16":
 		setup.DType = as

@@ -20,7 +20,7 @@ import (
 type Memory struct {
 	Path    string // what it loads: a GGUF, or a package's folder; empty: a model of the catalogue that is not here
 	Library string // the model library beside a package; empty: not known
-	// Setup is what the engine does of itself, to which its settings are added. Its Engine is empty where its ways with
+	// Setup is what the engine does of itself, to which its settings are added. Its Engine is nil where its ways with
 	// memory are not known: then weights and KV cache alone are predicted, which are the model's own.
 	Setup estimate.Setup
 	// Device asks for the WebGPU adapter, whose limits bound buffers; nil: there is none.
@@ -101,9 +101,6 @@ func (r *Resolver) how(ctx context.Context, e Engine, m engine.Model) (how Memor
 // estimated is the estimate of a cell that asks for so many tokens.
 func estimated(how Memory, of estimate.Model, input, output int) (estimate.Estimate, error) {
 	s := how.Setup
-	if s.Engine == "" {
-		s.Engine = estimate.LlamaCPP // weights and KV cache are as the model has them, wherever it runs
-	}
 	// the last token is never looked at again, and has no keys and values
 	s.InputLen, s.OutputLen = input, max(output-1, 0)
 	if s.Context > 0 { // what has no room in it is the launch's to refuse
@@ -132,7 +129,7 @@ func (p *predictor) predict(ctx context.Context, c record.Cell) record.Predictio
 	if note != "" {
 		out.Notes = append(out.Notes, note)
 	}
-	if how.Setup.Engine == "" {
+	if how.Setup.Engine == nil {
 		return loosened(out, c.Engine)
 	}
 	p.by[c.ID] = estimatedCell{est, c.Engine, how.Device}

@@ -75,7 +75,7 @@ func (r *Resolver) predictedMemory(ctx context.Context, e Engine, s *Setup, key 
 		h.how, h.of, h.err = r.how(ctx, e, s.Model)
 		r.predictions.hows[key.howKey] = h
 	}
-	if h.err != nil || h.how.Setup.Engine == "" {
+	if h.err != nil || h.how.Setup.Engine == nil {
 		return f
 	}
 	est, err := estimated(h.how, h.of, key.input, key.output)

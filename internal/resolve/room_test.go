@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"llmparity/browser/webllm"
 	"llmparity/internal/estimate"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/gpu"
+	"llmparity/native/llamacpp"
 )
 
 // cards is a machine with AMD GPUs, as the kernel shows it, of so many bytes in all and in use.
@@ -50,13 +52,13 @@ func TestWhatIsFreeOnGPUs(t *testing.T) {
 		free  int64 // -1: nobody tells
 		level record.RiskLevel
 	}{
-		"the adapter is one of them": {estimate.Setup{Engine: estimate.WebLLM, OnGPU: true, DType: "float32"}, two,
+		"the adapter is one of them": {estimate.Setup{Engine: webllm.Memory, OnGPU: true, DType: "float32"}, two,
 			250 * record.MiB, record.RiskLow},
-		"layers lie on all": {estimate.Setup{Engine: estimate.LlamaCPP, GPULayers: 4}, two, 310 * record.MiB,
+		"layers lie on all": {estimate.Setup{Engine: llamacpp.Memory, GPULayers: 4}, two, 310 * record.MiB,
 			record.RiskLow},
-		"it is too small": {estimate.Setup{Engine: estimate.LlamaCPP, GPULayers: 4},
+		"it is too small": {estimate.Setup{Engine: llamacpp.Memory, GPULayers: 4},
 			cards(t, [2]int64{24 * record.MiB, 20 * record.MiB}), 4 * record.MiB, record.RiskHigh},
-		"there is none": {estimate.Setup{Engine: estimate.LlamaCPP, GPULayers: 4}, cards(t), -1,
+		"there is none": {estimate.Setup{Engine: llamacpp.Memory, GPULayers: 4}, cards(t), -1,
 			record.RiskUnknown},
 	} {
 		c.setup.Context = 512

@@ -64,7 +64,7 @@ func TestEachSlotHasItsContext(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		setup := estimate.Setup{Engine: estimate.LlamaCPP, Context: want, InputLen: 8, OutputLen: 8}
+		setup := estimate.Setup{Engine: Memory, Context: want, InputLen: 8, OutputLen: 8}
 		setup.Take(l.Settings(m))
 		e, err := estimate.Of(model, setup)
 		if err != nil {

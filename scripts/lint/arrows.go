@@ -34,8 +34,8 @@ var importers = map[string]string{
 	"internal/resolve":   "cmd internal/dryrun internal/fit",
 	"internal/run":       "cmd internal/progress internal/resolve",
 	"internal/plan":      "cmd internal/doctor internal/reproduce internal/resolve internal/run",
-	"internal/engine": "cmd browser examples native internal/doctor internal/dryrun internal/inspect internal/kinds " +
-		"internal/model internal/plan internal/prompts internal/reproduce internal/resolve internal/run",
+	"internal/engine": "cmd browser examples native internal/doctor internal/dryrun internal/estimate internal/fit " +
+		"internal/inspect internal/kinds internal/model internal/plan internal/prompts internal/reproduce internal/resolve internal/run",
 	"internal/sample": "cmd browser native internal/doctor internal/engine internal/fit internal/reproduce " +
 		"internal/resolve internal/run internal/truth internal/watch",
 

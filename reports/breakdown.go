@@ -126,8 +126,9 @@ func breakdownNotes(res *compare.Result) []string {
 			out = append(out, c.Label+": "+n+".")
 		}
 		if f := evidence.Held(c.Memory.Load, figure.EngineSays); f.Known() {
-			out = append(out, fmt.Sprintf("%s: Ollama says: size %s MiB (its own estimate, reported at /api/ps).",
-				c.Label, held(f, c.Launches)))
+			says, _, _ := strings.Cut(f.Title, " (")
+			out = append(out, fmt.Sprintf("%s: %s %s MiB (its own estimate, reported at /api/ps).", c.Label, says,
+				held(f, c.Launches)))
 		}
 		if !inside(c.Memory) {
 			out = append(out, c.Label+": nothing looks inside; only its processes are seen.")

@@ -41,7 +41,7 @@ func TestBreakdownIsTheSameInTerminalAndPage(t *testing.T) {
 	}
 	res := compare.Runs(runs...)
 	text := rendered(t, func(w io.Writer) error { return reports.Details(w, res) })
-	page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, runs...) })
+	page := rendered(t, func(w io.Writer) error { return colours.HTML(w, res, runs...) })
 	terminal := map[[2]string][]string{} // by cell and moment
 	_, section, _ := strings.Cut(text, "\nWhere the memory is\n")
 	for _, l := range strings.Split(section, "\n") {
@@ -96,7 +96,7 @@ func TestBreakdownIsAbsentWhereNothingLookedInside(t *testing.T) {
 		text, "Where the memory is") {
 		t.Errorf("nothing is known of it:\n%s", text)
 	}
-	if page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, runs...) }); strings.Contains(
+	if page := rendered(t, func(w io.Writer) error { return colours.HTML(w, res, runs...) }); strings.Contains(
 		page, `id="breakdown"`) {
 		t.Error("nothing is known of it")
 	}

@@ -214,7 +214,7 @@ func (p *tab) show(t *testing.T, name string, runs ...*record.Run) {
 	path := filepath.Join(t.TempDir(), name+".html")
 	if err := reports.File(path, "", func(
 		w io.Writer) error {
-		return reports.HTML(w, compare.Runs(runs...), runs...)
+		return colours.HTML(w, compare.Runs(runs...), runs...)
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -42,6 +42,7 @@ type drawing struct {
 type view struct {
 	res   *compare.Result
 	runs  []*record.Run
+	own   Colours
 	paper bool // for figures of their own, which no page's size bounds
 }
 

@@ -94,7 +94,7 @@ func TestThePageShowsMachineAndChecklist(t *testing.T) {
 	run.Environment = desk()
 	res := compare.Runs(run)
 	var page bytes.Buffer
-	if err := reports.HTML(&page, res, run); err != nil {
+	if err := colours.HTML(&page, res, run); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"a container (podman)", "L1 data 4 × 48 KiB", "&lt;b&gt; 0.300", "Example GPU",

@@ -50,14 +50,15 @@ const (
 
 // Figures draws every chart of the report for paper. Of a chart with a drawing a launch it gives the one that the
 // report shows first, or all; where drawings are of different things, each is a figure.
-func Figures(ctx context.Context, draw Draw, all bool, res *compare.Result, runs ...*record.Run) ([]Figure, error) {
+func (own Colours) Figures(ctx context.Context, draw Draw, all bool, res *compare.Result,
+	runs ...*record.Run) ([]Figure, error) {
 	if len(runs) != len(res.Runs) {
 		return nil, fmt.Errorf("the result was made of %d runs, not %d", len(res.Runs), len(runs))
 	}
 	if err := prepareFigures(ctx, draw); err != nil {
 		return nil, err
 	}
-	v := &view{res: res, runs: runs, paper: true}
+	v := &view{res: res, runs: runs, own: own, paper: true}
 	names := map[string]int{}
 	var out []Figure
 	var err error

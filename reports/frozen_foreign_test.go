@@ -13,7 +13,6 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/internal/foreign"
 	"llmparity/internal/record"
-	"llmparity/reports"
 	"llmparity/reports/reportstest"
 )
 
@@ -115,7 +114,7 @@ func TestFrozenRowsOfOtherPrograms(t *testing.T) {
 				return
 			}
 			frozen(t, name, res, "runs", "comparability", "figures", "engine_info", "comparisons", "warnings")
-			page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, runs...) })
+			page := rendered(t, func(w io.Writer) error { return colours.HTML(w, res, runs...) })
 			frozen(t, "foreign-page", reportstest.Tables(t, page, "memory"))
 		})
 	}

@@ -91,7 +91,7 @@ func TestFrozenRenderingsOfAGate(t *testing.T) {
 	t.Parallel()
 	run := comparetest.Run(t, "run", both(8, 0.02, 1.3, 1.3)...)
 	res := judged(t, strict, run, comparetest.Run(t, "baseline", both(7, 0.02, 1, 1)...))
-	page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, run) })
+	page := rendered(t, func(w io.Writer) error { return colours.HTML(w, res, run) })
 	junit := rendered(t, func(w io.Writer) error { return reports.GateJUnit(w, res.Gate) })
 	frozen(t, "gate-renderings", map[string]any{"page": reportstest.Tables(t, page, "gate"),
 		"junit": strings.Split(junit, "\n")})

@@ -45,7 +45,7 @@ func TestEveryRenderingHasTheGate(t *testing.T) {
 	}
 	const failing = "peak_pss_mb at most 9"
 	for name, render := range map[string]func(io.Writer) error{
-		"html":          func(w io.Writer) error { return reports.HTML(w, res, run) },
+		"html":          func(w io.Writer) error { return colours.HTML(w, res, run) },
 		"markdown":      func(w io.Writer) error { return reports.Markdown(w, res) },
 		"junit":         func(w io.Writer) error { return reports.JUnit(w, res) },
 		"table":         func(w io.Writer) error { return reports.Table(w, res) },
@@ -94,7 +94,7 @@ func TestEveryRenderingHasTheGate(t *testing.T) {
 	}
 	res.Gate = nil
 	for name, render := range map[string]func(
-		io.Writer) error{"html": func(w io.Writer) error { return reports.HTML(w, res, run) },
+		io.Writer) error{"html": func(w io.Writer) error { return colours.HTML(w, res, run) },
 		"table":    func(w io.Writer) error { return reports.Table(w, res) },
 		"markdown": func(w io.Writer) error { return reports.Markdown(w, res) },
 		"junit":    func(w io.Writer) error { return reports.JUnit(w, res) }} {

@@ -19,7 +19,7 @@ func renderedThrice(t *testing.T, run *record.Run) (table, page, text string) {
 	if err := reports.Table(&b[0], res); err != nil {
 		t.Fatal(err)
 	}
-	if err := reports.HTML(&b[1], res, run); err != nil {
+	if err := colours.HTML(&b[1], res, run); err != nil {
 		t.Fatal(err)
 	}
 	if err := reports.JSON(&b[2], res); err != nil {

@@ -22,7 +22,7 @@ var page embed.FS
 
 // HTML writes one file with everything in it. Its policy forbids the browser to fetch anything and to run any script
 // but those whose hashes it names, so that a hostile label stays a label.
-func HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
+func (engines Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
 	if len(runs) != len(res.Runs) {
 		return fmt.Errorf("the result was made of %d runs, not %d", len(res.Runs), len(runs))
 	}
@@ -47,7 +47,7 @@ func HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
 		return err
 	}
 	n := newNames(res)
-	v := &view{res: n.shortened(res), runs: runs}
+	v := &view{res: n.shortened(res), runs: runs, own: engines}
 	all := shownTo(v.drawn(sections(v)), onPage)
 	d := &htmlPage{Style: template.CSS(style), Scripts: scripts, Schema: res.Schema,
 		Policy: "default-src 'none'; script-src " + strings.Join(hashes, " ") +

@@ -12,7 +12,6 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/internal/record"
-	"llmparity/reports"
 	"llmparity/reports/reportstest"
 )
 
@@ -64,7 +63,7 @@ func (s sketched) points(t *testing.T, name string) [][2]float64 {
 func drawn(t *testing.T, res *compare.Result, runs ...*record.Run) map[string][]sketched {
 	t.Helper()
 	var b bytes.Buffer
-	if err := reports.HTML(&b, res, runs...); err != nil {
+	if err := colours.HTML(&b, res, runs...); err != nil {
 		t.Fatal(err)
 	}
 	out := map[string][]sketched{}

@@ -10,17 +10,13 @@ import (
 // each no two are alike to anybody, which a test computes.
 const engineColours, partColours = 6, 7
 
-// ownColour is an engine's colour wherever it is told of: in every chart, and in every report.
-func ownColour(engine string) (int, bool) {
-	c, ok := map[string]int{"webllm": 0, "llamacpp": 1, "ollama": 2, "openai": 3, "wllama": 4, "hf": 4,
-		"llamacpp-oneshot": 5}[engine]
-	return c, ok
-}
+// Colours are engines' own colours, by their names: numbers of the style sheet's, from 1. An engine has its own
+// wherever it is told of, in every chart and in every report; one that has none takes what is left.
+type Colours map[string]int
 
-// colour of a cell: one an engine, whichever cell or run it is in. Engines that have none of their own take what is
-// left.
+// colour of a cell: one an engine, whichever cell or run it is in.
 func (v *view) colour(cell int) string {
-	return fmt.Sprintf("var(--c%d)", v.engineColour()[v.res.Cells[cell].Spec.Engine])
+	return fmt.Sprintf("var(--c%d)", v.engineColour()[v.res.Cells[cell].Spec.Engine]-1)
 }
 
 func (v *view) engineColour() map[string]int {
@@ -28,18 +24,15 @@ func (v *view) engineColour() map[string]int {
 	for _, own := range []bool{true, false} {
 		for i := range v.res.Cells {
 			engine := v.res.Cells[i].Spec.Engine
-			if _, done := out[engine]; done {
-				continue
-			}
-			c, ok := ownColour(engine)
-			if own && (!ok || taken[c]) {
+			c := v.own[engine]
+			if out[engine] > 0 || own && (c == 0 || taken[c]) {
 				continue
 			}
 			if !own {
-				for c = 0; taken[c] && c < engineColours; c++ {
+				for c = 1; taken[c] && c <= engineColours; c++ {
 				}
-				if c == engineColours {
-					c = len(out) % engineColours
+				if c > engineColours {
+					c = len(out)%engineColours + 1
 				}
 			}
 			out[engine], taken[c] = c, true

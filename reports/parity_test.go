@@ -51,7 +51,7 @@ func TestParityIsShown(t *testing.T) {
 	run := parted(t, map[int]string{511: " sky", 199: "\n</script><b>x", 3: "\u202eevil"})
 	res := compare.Runs(run)
 	var page, table bytes.Buffer
-	if err := reports.HTML(&page, res, run); err != nil {
+	if err := colours.HTML(&page, res, run); err != nil {
 		t.Fatal(err)
 	}
 	if err := reports.Table(&table, res); err != nil {
@@ -90,7 +90,7 @@ func TestParityWithoutScores(t *testing.T) {
 	web.IDs[6] = 511
 	run := comparetest.Run(t, "plain", web, llama)
 	var page bytes.Buffer
-	if err := reports.HTML(&page, compare.Runs(run), run); err != nil {
+	if err := colours.HTML(&page, compare.Runs(run), run); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{">6 of 64</a>",

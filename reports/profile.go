@@ -22,7 +22,7 @@ type profile struct {
 	Memory          profileMemory   `json:"memory_measurements"`
 	Breakdown       *breakdown      `json:"memory_breakdown,omitempty"`
 	GPUs            *gpuInfo        `json:"gpu_info,omitempty"`
-	Latency         *latencyStats   `json:"latency_stats,omitempty"`
+	Latency         latencyStats    `json:"latency_stats,omitempty"`
 	Engine          profileEngine   `json:"engine_metadata"`
 }
 
@@ -99,14 +99,8 @@ type breakdown struct {
 	Notes   []string                 `json:"notes"`
 }
 
-type latencyStats struct {
-	Mean    *float64 `json:"mean_latency_ms,omitempty"`
-	TPS     *float64 `json:"tokens_per_second,omitempty"`
-	TTFT    *float64 `json:"ttft_ms,omitempty"`
-	Decode  *float64 `json:"decode_tokens_per_second,omitempty"`
-	Prefill *float64 `json:"prefill_tokens_per_second,omitempty"`
-	Load    *float64 `json:"load_time_ms,omitempty"`
-}
+// latencyStats are medians by the figures' keys, and two means.
+type latencyStats map[string]float64
 
 type profileEngine struct {
 	Version string `json:"engine_version,omitempty"`
@@ -200,14 +194,25 @@ func newBreakdown(c *compare.Cell) *breakdown {
 	return b
 }
 
-func newLatency(c *compare.Cell) *latencyStats {
+// inLatency are the figures of which medians are in latencyStats.
+func inLatency() []*figure.Row {
+	return figure.Rows(func(r *figure.Row) bool { return r.Profile != "" && !r.Component })
+}
+
+// Keys of latencyStats that are means over launches.
+const meanLatency, meanRate = "mean_latency_ms", "tokens_per_second"
+
+func newLatency(c *compare.Cell) latencyStats {
 	latency, tokens := c.Figure(figure.Latency), c.Figure(figure.Tokens)
 	if !latency.Known() {
 		return nil
 	}
-	l := &latencyStats{Mean: mean(latency.Values), TTFT: c.Figure(figure.TTFT).Median,
-		Decode:  c.Figure(figure.DecodeTPS).Median,
-		Prefill: c.Figure(figure.PrefillTPS).Median, Load: c.Figure(figure.LoadTime).Median}
+	l := latencyStats{meanLatency: mean(latency.Values)}
+	for _, r := range inLatency() {
+		if f := c.Figure(r.Name); f.Known() {
+			l[r.Profile] = f.Center()
+		}
+	}
 	var rates []evidence.Value
 	for i, v := range latency.Values {
 		if i < len(tokens.Values) && tokens.Values[i].Attempt == v.Attempt && tokens.Values[i].Value > 0 &&
@@ -215,19 +220,18 @@ func newLatency(c *compare.Cell) *latencyStats {
 			rates = append(rates, evidence.Value{Value: tokens.Values[i].Value / v.Value * 1000})
 		}
 	}
-	l.TPS = mean(rates)
+	if len(rates) > 0 {
+		l[meanRate] = mean(rates)
+	}
 	return l
 }
 
-func mean(values []evidence.Value) *float64 {
-	if len(values) == 0 {
-		return nil
-	}
+func mean(values []evidence.Value) float64 {
 	sum := 0.0
 	for _, v := range values {
 		sum += v.Value
 	}
-	return rounded(sum / float64(len(values)))
+	return *rounded(sum / float64(len(values)))
 }
 
 func pointOf(f evidence.Figure) point {

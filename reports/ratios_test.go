@@ -36,7 +36,7 @@ func shown(t *testing.T, res *compare.Result, runs []*record.Run) (terminal, pag
 	if err := reports.Table(&table, res); err != nil {
 		t.Fatal(err)
 	}
-	if err := reports.HTML(&html, res, runs...); err != nil {
+	if err := colours.HTML(&html, res, runs...); err != nil {
 		t.Fatal(err)
 	}
 	return table.String(), html.String()

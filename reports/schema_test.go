@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"encoding/json"
 	"flag"
 	"reflect"
 	"testing"
@@ -25,8 +26,26 @@ func TestPublishedSchemas(t *testing.T) {
 	schematest.Published(t, "profile", profile{},
 		schematest.Options{ID: "llmparity.profile/2.0",
 			Title: "a memory profile of schema 2.0, as report --profile writes one", Open: open,
-			Const: map[string]string{"profile.profiler_version": "2.0", "profile.schema_version": "2.0"}}, update, how)
+			Const: map[string]string{"profile.profiler_version": "2.0", "profile.schema_version": "2.0"},
+			Types: map[reflect.Type]string{reflect.TypeFor[latencyStats](): latencySchema(t)}},
+		update, how)
 	schematest.Published(t, "validation", compare.Validation{},
 		schematest.Options{ID: compare.ValidationSchema, Title: "what validate --json prints", Open: open,
 			Const: map[string]string{"Validation.schema": compare.ValidationSchema}}, update, how)
+}
+
+// latencySchema has the keys of figures.
+func latencySchema(t *testing.T) string {
+	t.Helper()
+	number := map[string]string{"type": "number"}
+	keys := map[string]any{meanLatency: number, meanRate: number}
+	for _, r := range inLatency() {
+		keys[r.Profile] = number
+	}
+	text, err := json.Marshal(map[string]any{"type": "object", "additionalProperties": false,
+		"properties": keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

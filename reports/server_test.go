@@ -16,7 +16,7 @@ func TestWhatAServerSaysOfItselfIsShown(t *testing.T) {
 	render := func() string {
 		var b bytes.Buffer
 		res := compare.Runs(run)
-		if err := reports.HTML(&b, res, run); err != nil {
+		if err := colours.HTML(&b, res, run); err != nil {
 			t.Fatal(err)
 		}
 		if err := reports.JSON(&b, res); err != nil {

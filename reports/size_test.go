@@ -10,7 +10,6 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
-	"llmparity/reports"
 )
 
 // A page that is sent by mail or opened on a phone has an end: what is left out of it stands in the run's folder, and
@@ -61,7 +60,7 @@ func small(t *testing.T, run *record.Run) string {
 	t.Helper()
 	const most = 3 << 20
 	var b bytes.Buffer
-	if err := reports.HTML(&b, compare.Runs(run), run); err != nil {
+	if err := colours.HTML(&b, compare.Runs(run), run); err != nil {
 		t.Fatal(err)
 	}
 	if b.Len() > most {

@@ -10,7 +10,6 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/internal/figure"
-	"llmparity/reports"
 	"llmparity/reports/reportstest"
 )
 
@@ -45,7 +44,7 @@ func TestTrafficInReport(t *testing.T) {
 	if len(tails.Options.Series) != 2 || !strings.Contains(tails.Options.Series[0].Name, ": short beside others") {
 		t.Errorf("%+v", tails.Options.Series)
 	}
-	page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, run) })
+	page := rendered(t, func(w io.Writer) error { return colours.HTML(w, res, run) })
 	text := reportstest.Text(t, page, "traffic")
 	for _, want := range []string{"Many requests", "it had one request at a time",
 		"the plan has no goal that requests are to keep", "queueing"} {
@@ -69,7 +68,7 @@ func TestTrafficShowsNoColumnOfNothing(t *testing.T) {
 	e.Cell.Traffic.Goal = nil
 	run := comparetest.Run(t, "mix", e)
 	res := compare.Runs(run)
-	page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, run) })
+	page := rendered(t, func(w io.Writer) error { return colours.HTML(w, res, run) })
 	text := reportstest.Text(t, page, "traffic")
 	if !strings.Contains(text, "There is no goodput: the plan has no goal that requests are to keep.") ||
 		strings.Contains(text, "goodput (requests/s)") {
@@ -96,7 +95,7 @@ func TestTrafficShowsNoColumnOfNothing(t *testing.T) {
 func TestRunsWithoutTrafficHaveNoSectionOfIt(t *testing.T) {
 	run := comparetest.Run(t, "single", comparetest.Native(2))
 	if page := rendered(t, func(w io.Writer) error {
-		return reports.HTML(
+		return colours.HTML(
 			w, compare.Runs(run), run)
 	}); strings.Contains(page, `id="traffic"`) {
 		t.Error("there is a section of traffic")

@@ -44,7 +44,7 @@ func (f *figureFlags) write(c *cobra.Command, result *compare.Result, runs ...*r
 	if err != nil {
 		return noFigures(err)
 	}
-	figures, err := reports.Figures(c.Context(), sheet.Run, f.all, result, runs...)
+	figures, err := colours().Figures(c.Context(), sheet.Run, f.all, result, runs...)
 	if err = errors.Join(err, sheet.Close()); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/fault"
+	"llmparity/internal/kinds"
 	"llmparity/internal/record"
 	"llmparity/reports"
 	"llmparity/reports/parquet"
@@ -37,12 +38,15 @@ func formats() []format {
 		{name: "markdown", what: "the same as the table, for a comment or a document", text: alone(reports.Markdown)},
 		{name: "benchstat", what: "a line a launch, for benchstat", text: alone(reports.Benchstat)},
 		{name: "junit", what: "test cases: cells, parity, forecasts", text: alone(reports.JUnit)},
-		{name: "html", what: "the report, one file", text: reports.HTML},
+		{name: "html", what: "the report, one file", text: colours().HTML},
 		{name: "csv", what: "summary.csv, a row a cell; with -o a folder also samples, totals, tokens and metrics",
 			text: alone(tables.Summary), file: tables.CSV, suffix: ".csv"},
 		{name: "parquet", what: "the same tables in a folder, with types", file: parquet.Write, suffix: ".parquet"},
 	}
 }
+
+// colours are the engines' own, in what is drawn.
+func colours() reports.Colours { return kinds.All.Colours() }
 
 func formatNames() string {
 	var names []string

@@ -112,7 +112,7 @@ func terminal(details bool) func(io.Writer, *compare.Result) error {
 
 // writeHTML writes the report; where it can't, do is what to do about it.
 func writeHTML(path, do string, result *compare.Result, runs ...*record.Run) error {
-	return reports.File(path, do, func(w io.Writer) error { return reports.HTML(w, result, runs...) })
+	return reports.File(path, do, func(w io.Writer) error { return colours().HTML(w, result, runs...) })
 }
 
 func writeProfiles(c *cobra.Command, dir string, result *compare.Result, r *record.Run) error {

@@ -44,7 +44,7 @@ type Row struct {
 	Summary string    // above its column in the report's summary
 	Bar     [2]string // the id and title of its chart of bars
 	Over    Over      // the axes along which it is drawn
-	Profile string    // its key in profile.json
+	Profile string    // its key in profile.json; of a component before its unit
 }
 
 // Inside says where the record has a part of an engine's memory.

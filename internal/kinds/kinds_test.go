@@ -48,7 +48,7 @@ var elsewhere = map[string]string{
 	"internal/tiny/":          "what llama.cpp does otherwise than the reference",
 	"internal/figure/":        "names in records, of engines that may not be here",
 	"compare/":                "names in records, of engines that may not be here",
-	"reports/":                "colours of engines that may not be here",
+	"reports/tables/":         "an example of a label",
 	"native/openai/":          "servers that speak OpenAI's interface",
 	"native/program/":         "where Ollama's libraries lie",
 	"internal/doctor/":        "Python packages, and where servers listen",

@@ -32,6 +32,8 @@ type Options struct {
 	Const map[string]string
 	// Absent is a field, as Type.json_name, that older versions of documents lack although this one always writes it.
 	Absent []string
+	// Types are schemas of types whose fields don't say what they hold.
+	Types map[reflect.Type]string
 	// Written tells of a document that people write: which fields may be left out, and how else values may stand, no Go
 	// type tells.
 	Written *Written
@@ -159,6 +161,9 @@ func (g *generator) sorted() object {
 }
 
 func (g *generator) schema(t reflect.Type) (object, error) {
+	if text := g.o.Types[t]; text != "" {
+		return raw(text)
+	}
 	if g.o.Written != nil && g.o.Written.Types[t] != "" {
 		return g.written(t, g.o.Written.Types[t], g.reference)
 	}

@@ -26,7 +26,7 @@ import (
 func SameDigits(t testing.TB, res *compare.Result, runs ...*record.Run) {
 	t.Helper()
 	terminal := rendered(t, func(w io.Writer) error { return reports.Table(w, res) })
-	page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, runs...) })
+	page := rendered(t, func(w io.Writer) error { return reports.Colours{}.HTML(w, res, runs...) })
 	document := rendered(t, func(w io.Writer) error { return reports.Markdown(w, res) })
 	sameSentences(t, res, terminal, page, document)
 	if len(res.Cells) == 0 {

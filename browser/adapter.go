@@ -39,13 +39,6 @@ func (a Adapter) Software() bool {
 	return a == SwiftShader || a != GPU && runtime.GOOS == "linux" && !hasGPU()
 }
 
-func (a Adapter) flags() []string {
-	if a.Software() {
-		return []string{"use-webgpu-adapter=swiftshader"}
-	}
-	return nil
-}
-
 // hasGPU looks for the device files of GPU drivers.
 func hasGPU() bool {
 	for _, pattern := range []string{"/dev/dri/renderD*", "/dev/nvidia[0-9]*", "/dev/kfd", "/dev/dxg"} {
@@ -54,14 +47,6 @@ func hasGPU() bool {
 		}
 	}
 	return false
-}
-
-func cutFlag(flag string) (string, any) {
-	name, value, ok := strings.Cut(flag, "=")
-	if !ok {
-		return name, true
-	}
-	return name, value
 }
 
 // adapterInfo is what the page says of its adapter.

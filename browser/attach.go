@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/chromedp/cdproto/systeminfo"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/remote"
+	sockets "github.com/shirou/gopsutil/v3/net"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
@@ -196,7 +198,7 @@ func (c *chrome) meet(tab context.Context, address string, ip net.IP) error {
 	for _, i := range info.ProcessInfo {
 		// A forwarded port, or a container's, is some other program's here, and a process number of there is somebody
 		// else's here.
-		if i.Type == "browser" && slices.Contains(listeners(ip, u.Port()), int(i.ID)) {
+		if i.Type == "browser" && listens(int32(i.ID), ip, u.Port()) {
 			c.pid, c.memoryKills = int(i.ID), machine.MemoryKills()
 		}
 	}
@@ -218,6 +220,21 @@ func (c *chrome) meet(tab context.Context, address string, ip net.IP) error {
 		}
 	}
 	return nil
+}
+
+// listens tells whether a process of this machine listens at an address, as far as we may see that.
+func listens(pid int32, ip net.IP, port string) bool {
+	own, _ := net.InterfaceAddrs() // none: it is not here
+	here := ip.IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		return ok && n.IP.Equal(ip)
+	})
+	open, _ := sockets.ConnectionsPid("tcp", pid) // none that may be seen
+	return here && slices.ContainsFunc(open, func(s sockets.ConnectionStat) bool {
+		at := net.ParseIP(s.Laddr.IP) // nil: every address, as some systems say it
+		return s.Status == "LISTEN" && strconv.Itoa(int(s.Laddr.Port)) == port &&
+			(at == nil || at.IsUnspecified() || at.Equal(ip))
+	})
 }
 
 // letGo closes our tab, and the connection.

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -294,6 +295,26 @@ func TestNoBrowserAtAnAddressIsOneLine(t *testing.T) {
 	for _, address := range []string{"", "9222", "host", "https://host:1", "ftp://host:1", "host:port:1"} {
 		if _, err := parseAddress(address); fault.Of(err) != fault.Usage {
 			t.Errorf("%q: %v, want a usage error", address, err)
+		}
+	}
+}
+
+func TestAListenerIsKnownByItsPort(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:0", "[::1]:0", ":0"} {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		a := l.Addr().(*net.TCPAddr)
+		ip, port := a.IP, strconv.Itoa(a.Port)
+		if ip.IsUnspecified() {
+			ip = net.IPv4(127, 0, 0, 1)
+		}
+		own, parent := int32(os.Getpid()), int32(os.Getppid())
+		if !listens(own, ip, port) || listens(parent, ip, port) || listens(own, ip, "1") ||
+			listens(own, net.IPv4(192, 0, 2, 1), port) {
+			t.Errorf("%s: not we, or others too, listen there", a)
 		}
 	}
 }

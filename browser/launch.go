@@ -74,7 +74,7 @@ func start(ctx context.Context, path string, config Config, listen func(any)) (*
 	if err := socketFits(scratch); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(scratch))
 	}
-	c := &chrome{scratch: scratch, eager: true, talk: &talk{begin: time.Now()},
+	c := &chrome{scratch: scratch, eager: true, talk: newTalk(),
 		policy: map[string]string{"isolation": record.OfLaunch, "profile": "empty", "window": "none"}}
 	options, err := c.options(ctx, path, config)
 	if err != nil {
@@ -97,7 +97,7 @@ func start(ctx context.Context, path string, config Config, listen func(any)) (*
 		}
 		return nil, errors.Join(fmt.Errorf("starting %s: %w", path, err), c.close())
 	}
-	c.talk.end()
+	c.talk.over.Store(true)
 	if config.Launch.Headed {
 		c.watchTab()
 	}
@@ -155,7 +155,7 @@ func (c *chrome) options(ctx context.Context, path string, config Config) ([]chr
 		}
 		env = append(env, variable+"="+dir)
 	}
-	flags, err := flagOptions(config.Adapter.flags(), config.Launch)
+	flags, err := flagOptions(config.Adapter, config.Launch)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (c *chrome) close() error {
 // members are the living processes of the browser, as far as they can be read.
 func (c *chrome) members() []int {
 	if c.attached {
-		return descendants(c.pid)
+		return child.Descendants(c.pid)
 	}
 	return child.Group(c.pid)
 }

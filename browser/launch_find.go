@@ -7,7 +7,6 @@ import (
 	"path"
 	"runtime"
 	"slices"
-	"strings"
 
 	"llmparity/internal/fault"
 )
@@ -42,12 +41,11 @@ func FindChrome(given string) (string, error) {
 		}
 		return "", fault.Wrap(fault.NoChrome, err, get, "the browser %s can't be started", given)
 	}
+	places := []string{}
 	for _, brand := range Brands[:stable] {
-		if found, ok := firstOf(usualPlaces(runtime.GOOS, brand, os.Getenv)); ok {
-			return found, nil
-		}
+		places = append(places, usualPlaces(runtime.GOOS, brand, os.Getenv)...)
 	}
-	if found, ok := firstOf([]string{"chrome"}); ok {
+	if found, ok := firstOf(append(places, "chrome")); ok {
 		return found, nil
 	}
 	return "", fault.New(fault.NoChrome, get, "no Chrome, Chromium or Edge is on PATH or at its usual places")
@@ -62,59 +60,51 @@ func firstOf(places []string) (string, bool) {
 	return "", false
 }
 
-// usualPlaces are the names and paths of a brand on a system, in order; none where the word is no brand.
-func usualPlaces(goos, brand string, getenv func(string) string) []string {
-	switch goos {
-	case "darwin":
-		return onMac(brand, getenv("HOME"))
-	case "windows":
-		return onWindows(brand, getenv)
-	}
-	return onUnix[brand]
-}
-
-// onUnix has names, and the folders of the makers' own packages, which are not on PATH.
-var onUnix = map[string][]string{
-	"chrome":   {"google-chrome", "google-chrome-stable", "/opt/google/chrome/chrome"},
-	"chromium": {"chromium", "chromium-browser", "/snap/bin/chromium"},
-	"edge":     {"microsoft-edge", "microsoft-edge-stable", "msedge", "/opt/microsoft/msedge/msedge"},
-	"beta":     {"google-chrome-beta", "/opt/google/chrome-beta/chrome"},
-	"dev":      {"google-chrome-unstable", "/opt/google/chrome-unstable/chrome"},
-	"canary": {"google-chrome-canary", "/opt/google/chrome-canary/chrome", "google-chrome-unstable",
-		"/opt/google/chrome-unstable/chrome"},
-}
-
-func onMac(brand, home string) []string {
-	name, ok := map[string]string{"chrome": "Google Chrome", "chromium": "Chromium", "edge": "Microsoft Edge",
-		"beta": "Google Chrome Beta",
-		"dev":  "Google Chrome Dev", "canary": "Google Chrome Canary"}[brand]
-	if !ok {
+// usualPlaces are the names and paths of a brand on a system, in order; none where the word is no brand. On Windows they
+// go by the variables that name the installers' folders: for all users, and for one.
+func usualPlaces(goos, brand string, getenv func(string) string) (places []string) {
+	b, ok := brands[brand]
+	switch {
+	case !ok:
 		return nil
+	case goos == "darwin":
+		for _, dir := range []string{"/Applications", path.Join(getenv("HOME"), "Applications")} {
+			places = append(places, fmt.Sprintf("%s/%s.app/Contents/MacOS/%s", dir, b.mac, b.mac))
+		}
+		return places
+	case goos != "windows":
+		return b.unix
 	}
-	var out []string
-	for _, dir := range []string{"/Applications", path.Join(home, "Applications")} {
-		out = append(out, fmt.Sprintf("%s/%s.app/Contents/MacOS/%s", dir, name, name))
+	program := "chrome"
+	if brand == "edge" {
+		program = "msedge"
 	}
-	return out
-}
-
-// onWindows goes by the variables that name the installers' folders: for all users, and for one.
-func onWindows(brand string, getenv func(string) string) []string {
-	below, ok := map[string]string{"chrome": `Google\Chrome`, "chromium": "Chromium", "edge": `Microsoft\Edge`,
-		"beta": `Google\Chrome Beta`,
-		"dev":  `Google\Chrome Dev`, "canary": `Google\Chrome SxS`}[brand]
-	if !ok {
-		return nil
-	}
-	program := map[bool]string{true: "msedge.exe", false: "chrome.exe"}[brand == "edge"]
-	var out []string
 	if brand == "chrome" || brand == "edge" {
-		out = append(out, strings.TrimSuffix(program, ".exe"))
+		places = append(places, program)
 	}
 	for _, variable := range []string{"ProgramFiles", "ProgramFiles(x86)", "LocalAppData"} {
 		if dir := getenv(variable); dir != "" {
-			out = append(out, strings.Join([]string{dir, below, "Application", program}, `\`))
+			places = append(places, dir+`\`+b.windows+`\Application\`+program+".exe")
 		}
 	}
-	return out
+	return places
+}
+
+// brands have names, and the folders of the makers' own packages, which are not on PATH; the application's name on a
+// Mac; and the folder on Windows.
+var brands = map[string]struct {
+	unix         []string
+	mac, windows string
+}{
+	"chrome": {[]string{"google-chrome", "google-chrome-stable", "/opt/google/chrome/chrome"}, "Google Chrome",
+		`Google\Chrome`},
+	"chromium": {[]string{"chromium", "chromium-browser", "/snap/bin/chromium"}, "Chromium", "Chromium"},
+	"edge": {[]string{"microsoft-edge", "microsoft-edge-stable", "msedge", "/opt/microsoft/msedge/msedge"},
+		"Microsoft Edge", `Microsoft\Edge`},
+	"beta": {[]string{"google-chrome-beta", "/opt/google/chrome-beta/chrome"}, "Google Chrome Beta",
+		`Google\Chrome Beta`},
+	"dev": {[]string{"google-chrome-unstable", "/opt/google/chrome-unstable/chrome"}, "Google Chrome Dev",
+		`Google\Chrome Dev`},
+	"canary": {[]string{"google-chrome-canary", "/opt/google/chrome-canary/chrome", "google-chrome-unstable",
+		"/opt/google/chrome-unstable/chrome"}, "Google Chrome Canary", `Google\Chrome SxS`},
 }

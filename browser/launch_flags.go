@@ -31,17 +31,11 @@ func (l Launch) Check(chrome string) error {
 		}
 	}
 	for _, f := range l.Flags {
-		if _, err := parseFlag(f); err != nil {
+		if _, _, err := parseFlag(f); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// flag is one of the browser's.
-type flag struct {
-	name, value string
-	bare        bool // has no value
 }
 
 // refused are the flags that are ours to set, and why.
@@ -55,26 +49,29 @@ var refused = map[string]string{
 	"no-startup-window":        "the page needs one",
 }
 
-// parseFlag reads NAME[=VALUE]; dashes before the name are dropped.
-func parseFlag(text string) (flag, error) {
-	name, value, has := strings.Cut(strings.TrimLeft(text, "-"), "=")
+// parseFlag reads NAME[=VALUE]; dashes before the name are dropped. The value is true where there is none.
+func parseFlag(text string) (name string, value any, err error) {
+	name, said, has := strings.Cut(strings.TrimLeft(text, "-"), "=")
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
-		return flag{}, fault.New(fault.Usage, "write NAME or NAME=VALUE", "--chrome-flag %q is no flag of a browser",
+		return "", nil, fault.New(fault.Usage, "write NAME or NAME=VALUE", "--chrome-flag %q is no flag of a browser",
 			text)
 	}
 	if why, ok := refused[name]; ok {
-		return flag{}, fault.New(fault.Usage, why, "--chrome-flag %s can't be given", name)
+		return "", nil, fault.New(fault.Usage, why, "--chrome-flag %s can't be given", name)
 	}
 	if ours := features[opposite[name]]; ours != nil {
-		for _, f := range strings.Split(value, ",") {
+		for _, f := range strings.Split(said, ",") {
 			if slices.Contains(ours, f) {
-				return flag{}, fault.New(fault.Usage, "measuring needs it as it is",
+				return "", nil, fault.New(fault.Usage, "measuring needs it as it is",
 					"--chrome-flag %s=%s contradicts ours: --%s=%s",
 					name, f, opposite[name], f)
 			}
 		}
 	}
-	return flag{name: name, value: value, bare: !has}, nil
+	if !has && features[name] == nil {
+		return name, true, nil
+	}
+	return name, said, nil
 }
 
 // features are the browser's that we switch, by the flags that do so. Chrome heeds the last of two such flags alone, so
@@ -95,29 +92,25 @@ var opposite = map[string]string{
 	"disable-blink-features": "enable-blink-features",
 }
 
-// flagOptions passes on the adapter's flags and the user's.
-func flagOptions(adapter []string, l Launch) ([]chromedp.ExecAllocatorOption, error) {
-	var o []chromedp.ExecAllocatorOption
+// flagOptions passes on the adapter's flag and the user's.
+func flagOptions(a Adapter, l Launch) (o []chromedp.ExecAllocatorOption, err error) {
+	if a.Software() {
+		o = append(o, chromedp.Flag("use-webgpu-adapter", "swiftshader"))
+	}
 	lists := map[string][]string{}
 	for name, ours := range features {
 		lists[name] = slices.Clone(ours)
 	}
-	for _, text := range adapter {
-		name, value := cutFlag(text)
-		o = append(o, chromedp.Flag(name, value))
-	}
 	for _, text := range l.Flags {
-		f, err := parseFlag(text)
-		switch {
-		case err != nil:
+		name, value, err := parseFlag(text)
+		if err != nil {
 			return nil, err
-		case features[f.name] != nil:
-			lists[f.name] = append(lists[f.name], f.value)
-		case f.bare:
-			o = append(o, chromedp.Flag(f.name, true))
-		default:
-			o = append(o, chromedp.Flag(f.name, f.value))
 		}
+		if features[name] != nil {
+			lists[name] = append(lists[name], value.(string))
+			continue
+		}
+		o = append(o, chromedp.Flag(name, value))
 	}
 	for name, all := range lists {
 		o = append(o, chromedp.Flag(name, strings.Join(all, ",")))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
@@ -43,7 +44,7 @@ func TestFindChrome(t *testing.T) {
 		}
 		got, err := FindChrome("")
 		if err == nil && missing == "" && filepath.IsAbs(got) &&
-			slices.ContainsFunc(Brands, func(b string) bool { return slices.Contains(onUnix[b], got) }) {
+			slices.ContainsFunc(Brands, func(b string) bool { return slices.Contains(brands[b].unix, got) }) {
 			continue // this machine has one that is not on PATH
 		}
 		if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "install") {
@@ -179,7 +180,7 @@ func TestWindowWithoutADisplayIsOneLine(t *testing.T) {
 // unstarted is the error of a browser that does not start.
 func unstarted(t *testing.T, path string, c Config) error {
 	t.Helper()
-	return starts(watched(t), Silent{}, func() error {
+	return engine.Repeat(watched(t), Silent{}, "chrome", func() error {
 		_, err := launch(watched(t), path, c, func(any) {})
 		return err
 	})
@@ -256,7 +257,7 @@ func TestParseAdapter(t *testing.T) {
 	if _, err := ParseAdapter("cpu"); fault.Of(err) != fault.Usage {
 		t.Errorf("cpu: %v, want a usage error", err)
 	}
-	if !SwiftShader.Software() || GPU.Software() || GPU.flags() != nil {
+	if !SwiftShader.Software() || GPU.Software() {
 		t.Error("the adapters' flags are mixed up")
 	}
 }

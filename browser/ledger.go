@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,32 +17,8 @@ const MethodLedger = "webgpu_ledger"
 
 // ledgerReading is what the ledger (assets/page/ledger.js) says.
 type ledgerReading struct {
-	At           float64       `json:"at"` // page clock
-	Bytes        int64         `json:"bytes"`
-	Count        int64         `json:"count"`
-	Peak         int64         `json:"peak"`      // since the page started
-	PhasePeak    int64         `json:"phasePeak"` // since the last phase edge
-	BufferBytes  int64         `json:"bufferBytes"`
-	Buffers      int64         `json:"buffers"`
-	TextureBytes int64         `json:"textureBytes"`
-	Textures     int64         `json:"textures"`
-	QuerySets    int64         `json:"querySets"`
-	Queries      int64         `json:"queries"`
-	Created      int64         `json:"created"`
-	Destroyed    int64         `json:"destroyed"` // by destroy()
-	Dropped      int64         `json:"dropped"`   // by the garbage collector
-	Lost         int64         `json:"lost"`      // with their device
-	Refused      int64         `json:"refused"`   // asked for and never had
-	Uncertain    int64         `json:"uncertain"` // errors that could be about several objects
-	Usage        []ledgerTally `json:"usage"`
-	Labels       []ledgerTally `json:"labels"`
-	Groups       []LedgerGroup `json:"groups"`
-}
-
-type ledgerTally struct {
-	Key   string `json:"key"`
-	Bytes int64  `json:"bytes"`
-	Count int64  `json:"count"`
+	Figures map[string]int64 `json:"figures"`
+	Groups  []LedgerGroup    `json:"groups"`
 }
 
 // LedgerGroup is what is live of one size, made in one stage of the load.
@@ -100,7 +75,7 @@ func (l *ledger) Read(ctx context.Context, r *record.Sample) error {
 	r.End = time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r.Values = state.Ledger.values()
+	r.Values = Values(state.Ledger.Figures)
 	if l.layout != nil {
 		r.Values = append(r.Values, l.layout.Parts(state.Ledger.Groups, state.Held)...)
 	}
@@ -135,9 +110,7 @@ func (l *ledger) reported(brief []float64) {
 	if push == nil || len(brief) != 7 {
 		return
 	}
-	s := record.NewSample()
-	s.Begin = l.page.At(brief[0])
-	s.End = s.Begin
+	s := l.at(brief[0])
 	for i, name := range []string{"live_bytes", "live_count", "peak_bytes", "created_count", "released_count"} {
 		s.Values = append(s.Values, record.Value{Name: name, Value: brief[i+1]})
 	}
@@ -147,6 +120,14 @@ func (l *ledger) reported(brief []float64) {
 		}
 	}
 	push(s)
+}
+
+// at is a sample of a moment on the page's clock.
+func (l *ledger) at(ms float64) record.Sample {
+	s := record.NewSample()
+	s.Begin = l.page.At(ms)
+	s.End = s.Begin
+	return s
 }
 
 // Loaded hands over what was live over the load that has ended, as the page noted it: times and bytes in turn.
@@ -160,43 +141,15 @@ func (p *Page) Loaded(ctx context.Context) error {
 	push := l.push
 	l.mu.Unlock()
 	for i := 0; push != nil && i+1 < len(history); i += 2 {
-		s := record.NewSample()
-		s.Begin = l.page.At(history[i])
-		s.End = s.Begin
+		s := l.at(history[i])
 		s.Values = []record.Value{{Name: "live_bytes", Value: history[i+1]}}
 		push(s)
 	}
 	return nil
 }
 
-func (r *ledgerReading) values() []record.Value {
-	v := Values(map[string]int64{
-		"live_bytes": r.Bytes, "live_count": r.Count, "page_peak_bytes": r.Peak, "phase_peak_bytes": r.PhasePeak,
-		"buffer_bytes": r.BufferBytes, "buffer_count": r.Buffers, "texture_bytes": r.TextureBytes,
-		"texture_count":   r.Textures,
-		"query_set_count": r.QuerySets, "query_count": r.Queries, "created_count": r.Created,
-		"released_count": r.Destroyed + r.Dropped + r.Lost, "destroyed_count": r.Destroyed, "dropped_count": r.Dropped,
-		"lost_count":    r.Lost,
-		"refused_count": r.Refused, "uncertain_count": r.Uncertain,
-	})
-	for _, t := range r.Usage {
-		v = append(v, record.Value{Name: "usage." + t.Key + "_bytes", Value: float64(t.Bytes)},
-			record.Value{Name: "usage." + t.Key + "_count", Value: float64(t.Count)})
-	}
-	for i, t := range r.Labels {
-		if i == maxLabels {
-			break // the page may call every buffer something else
-		}
-		v = append(v, record.Value{Name: "label." + strings.TrimSpace(t.Key) + "_bytes", Value: float64(t.Bytes)})
-	}
-	return v
-}
-
-// maxLabels is how many labels a reading tells of.
-const maxLabels = 32
-
 // Values are figures in the order of their names.
-func Values(all map[string]int64) []record.Value {
+func Values[N int64 | float64](all map[string]N) []record.Value {
 	var out []record.Value
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		out = append(out, record.Value{Name: name, Value: float64(all[name])})

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,22 +48,24 @@ type pageSource struct {
 	page *Page
 	ctx  context.Context // of the target that is asked
 	end  func()          // lets go of it; nil: it is the page, which stays
-	read func(context.Context) ([]record.Value, error)
+	read func(context.Context) (map[string]float64, error)
 }
 
 func (s *pageSource) Describe() record.Source { return s.Source }
 
-func (s *pageSource) Read(ctx context.Context, r *record.Sample) (err error) {
+func (s *pageSource) Read(ctx context.Context, r *record.Sample) error {
 	both, cancel := joined(s.ctx, ctx)
 	defer cancel()
 	r.Begin = time.Now()
-	if r.Values, err = s.read(both); err != nil {
-		if s.ctx.Err() != nil {
+	all, err := s.read(both)
+	if err != nil {
+		if s.ctx.Err() != nil || errors.Is(err, chromedp.ErrTargetDetached) {
 			return sample.ErrGone
 		}
 		return s.page.unread(ctx, err)
 	}
 	r.End = time.Now()
+	r.Values = Values(all)
 	return nil
 }
 
@@ -101,11 +104,7 @@ func (p *Page) attachInside(ctx context.Context, probe engine.Probe) error {
 	if ps.ended {
 		return errClosed
 	}
-	sources := []sample.Source{p.performance(), p.dom(), p.heap(), p.ledger, p.wasm()}
-	if p.chrome.eager { // else it may take many seconds
-		sources = append(sources, p.userAgent())
-	}
-	for _, s := range sources {
+	for _, s := range slices.Insert(p.inside(), 3, sample.Source(p.ledger)) {
 		ps.attached[ofThePage] = append(ps.attached[ofThePage], probe.Attach(s))
 	}
 	return nil
@@ -114,49 +113,39 @@ func (p *Page) attachInside(ctx context.Context, probe engine.Probe) error {
 // ofThePage stands for the page's sources where processes have their number.
 const ofThePage = 0
 
-func (p *Page) source(method, role, sees, blind string, every time.Duration) *pageSource {
-	return &pageSource{page: p, ctx: p.chrome.ctx,
+// inside are the sources of what is inside the page, but for the ledger.
+func (p *Page) inside() (all []sample.Source) {
+	for _, s := range []struct {
+		method, role string
+		every        time.Duration
+		sees, blind  string
+		read         func(context.Context) (map[string]float64, error)
+	}{
+		{MethodPerformance, "page", performanceEvery,
+			"JavaScript objects of the page's main thread: used and total heap; numbers of DOM objects",
+			"array buffers, WebAssembly memory, GPU memory, workers' heaps; garbage that is not collected yet counts",
+			performanceMetrics},
+		{MethodDOM, "page", 0, "numbers of documents, nodes and event listeners", "their size", domCounters},
+		{MethodHeap, "page", heapEvery, heapSees, heapBlind, heapUsage},
+		{MethodWasm, string(p.isolate.thread), 0,
+			"WebAssembly memories of the thread that " + p.site.Title + " runs on by their size, touched or not",
+			"memories of other threads; compiled code", p.wasmMemory},
+		{MethodUserAgent, "page", 0, "the page's JavaScript heap and array buffers by type, with its workers'; forced " +
+			"to be measured at once, for which the browser may collect garbage",
+			"WebAssembly memory that is not shared, GPU memory", userAgentMemory},
+	} {
+		if s.method != MethodUserAgent || p.chrome.eager { // else it may take many seconds
+			all = append(all, p.source(s.method, s.role, s.sees, s.blind, s.every, s.read))
+		}
+	}
+	return all
+}
+
+func (p *Page) source(method, role, sees, blind string, every time.Duration,
+	read func(context.Context) (map[string]float64, error)) *pageSource {
+	return &pageSource{page: p, ctx: p.chrome.ctx, read: read,
 		Source: record.Source{Role: role, Method: method, PID: int(p.processes.renderer.Load()),
 			Every: every, Waits: true, Sees: sees, Blind: blind}}
-}
-
-// Names of Performance.getMetrics that tell of memory, and ours.
-var performanceNames = map[string]string{
-	"JSHeapUsedSize": "js_heap_used_bytes", "JSHeapTotalSize": "js_heap_total_bytes", "Documents": "documents_count",
-	"Frames": "frames_count", "Nodes": "nodes_count", "JSEventListeners": "js_event_listeners_count",
-	"LayoutObjects": "layout_objects_count",
-}
-
-func (p *Page) performance() *pageSource {
-	s := p.source(MethodPerformance, "page",
-		"JavaScript objects of the page's main thread: used and total heap; numbers of DOM objects",
-		"array buffers, WebAssembly memory, GPU memory, workers' heaps; garbage that is not collected yet counts",
-		performanceEvery)
-	s.read = func(ctx context.Context) ([]record.Value, error) {
-		r, err := chromedp.Call(ctx, performance.GetMetrics, cdp.Empty{})
-		if err != nil {
-			return nil, err
-		}
-		var v []record.Value
-		for _, m := range r.Metrics {
-			if name, ok := performanceNames[m.Name]; ok {
-				v = append(v, record.Value{Name: name, Value: m.Value})
-			}
-		}
-		return v, nil
-	}
-	return s
-}
-
-func (p *Page) dom() *pageSource {
-	s := p.source(MethodDOM, "page", "numbers of documents, nodes and event listeners", "their size", 0)
-	s.read = func(ctx context.Context) ([]record.Value, error) {
-		c, err := chromedp.Call(ctx, memory.GetDOMCounters, cdp.Empty{})
-		return []record.Value{{Name: "documents_count", Value: float64(c.Documents)},
-			{Name: "nodes_count", Value: float64(c.Nodes)},
-			{Name: "js_event_listeners_count", Value: float64(c.JsEventListeners)}}, err
-	}
-	return s
 }
 
 const (
@@ -165,69 +154,65 @@ const (
 	heapBlind = "WebAssembly memory, GPU memory, other isolates; garbage that is not collected yet counts"
 )
 
-func (p *Page) heap() *pageSource {
-	s := p.source(MethodHeap, "page", heapSees, heapBlind, heapEvery)
-	s.read = heapUsage
-	return s
+// Names of Performance.getMetrics that tell of memory, and ours.
+var performanceNames = map[string]string{
+	"JSHeapUsedSize": "js_heap_used_bytes", "JSHeapTotalSize": "js_heap_total_bytes", "Documents": "documents_count",
+	"Frames": "frames_count", "Nodes": "nodes_count", "JSEventListeners": "js_event_listeners_count",
+	"LayoutObjects": "layout_objects_count",
 }
 
-func heapUsage(ctx context.Context) ([]record.Value, error) {
+func performanceMetrics(ctx context.Context) (map[string]float64, error) {
+	r, err := chromedp.Call(ctx, performance.GetMetrics, cdp.Empty{})
+	all := map[string]float64{}
+	for _, m := range r.Metrics {
+		if name, ok := performanceNames[m.Name]; ok {
+			all[name] = m.Value
+		}
+	}
+	return all, err
+}
+
+func domCounters(ctx context.Context) (map[string]float64, error) {
+	c, err := chromedp.Call(ctx, memory.GetDOMCounters, cdp.Empty{})
+	return map[string]float64{"documents_count": float64(c.Documents), "nodes_count": float64(c.Nodes),
+		"js_event_listeners_count": float64(c.JsEventListeners)}, err
+}
+
+func heapUsage(ctx context.Context) (map[string]float64, error) {
 	h, err := chromedp.Call(ctx, runtime.GetHeapUsage, cdp.Empty{})
-	return []record.Value{{Name: "used_bytes", Value: h.UsedSize}, {Name: "total_bytes", Value: h.TotalSize},
-		{Name: "embedder_used_bytes", Value: h.EmbedderHeapUsedSize},
-		{Name: "backing_storage_bytes", Value: h.BackingStorageSize}}, err
+	return map[string]float64{"used_bytes": h.UsedSize, "total_bytes": h.TotalSize,
+		"embedder_used_bytes": h.EmbedderHeapUsedSize, "backing_storage_bytes": h.BackingStorageSize}, err
 }
 
-// wasm asks the script that keeps the ledger.
-func (p *Page) wasm() *pageSource {
-	s := p.source(MethodWasm, string(p.isolate.thread),
-		"WebAssembly memories of the thread that "+p.site.Title+" runs on by their size, touched or not",
-		"memories of other threads; compiled code", 0)
-	s.read = func(ctx context.Context) ([]record.Value, error) {
-		m, err := Call[struct{ Bytes, Count int64 }](ctx, p, "llmparityLedger.wasm()")
-		return Values(map[string]int64{"memory_bytes": m.Bytes, "memory_count": m.Count}), err
+// wasmMemory asks the script that keeps the ledger.
+func (p *Page) wasmMemory(ctx context.Context) (map[string]float64, error) {
+	m, err := Call[struct{ Bytes, Count float64 }](ctx, p, "llmparityLedger.wasm()")
+	return map[string]float64{"memory_bytes": m.Bytes, "memory_count": m.Count}, err
+}
+
+// userAgentMemory asks the page itself; the promise settles when every isolate of its has answered. It is the whole and
+// its parts by type; parts of no type are called other.
+func userAgentMemory(ctx context.Context) (map[string]float64, error) {
+	const expression = `globalThis.crossOriginIsolated ? performance.measureUserAgentSpecificMemory() : null`
+	m, err := chromedp.Run(ctx, chromedp.Evaluate[*struct {
+		Bytes     float64 `json:"bytes"`
+		Breakdown []struct {
+			Bytes float64  `json:"bytes"`
+			Types []string `json:"types"`
+		} `json:"breakdown"`
+	}](expression, chromedp.EvalAwaitPromise))
+	switch {
+	case err != nil:
+		return nil, err
+	case m == nil:
+		return nil, errors.New("the page is not cross-origin isolated")
 	}
-	return s
-}
-
-// userAgent asks the page itself; the promise settles when every isolate of its has answered.
-func (p *Page) userAgent() *pageSource {
-	s := p.source(MethodUserAgent, "page",
-		"the page's JavaScript heap and array buffers by type, with its workers'; forced to be measured at "+
-			"once, for which the browser may collect garbage", "WebAssembly memory that is not shared, GPU memory", 0)
-	s.read = func(ctx context.Context) ([]record.Value, error) {
-		const expression = `globalThis.crossOriginIsolated ? performance.measureUserAgentSpecificMemory() : null`
-		m, err := chromedp.Run(ctx, chromedp.Evaluate[*userAgentMemory](expression, chromedp.EvalAwaitPromise))
-		if err != nil {
-			return nil, err
-		}
-		if m == nil {
-			return nil, errors.New("the page is not cross-origin isolated")
-		}
-		return m.values(), nil
-	}
-	return s
-}
-
-type userAgentMemory struct {
-	Bytes     int64 `json:"bytes"`
-	Breakdown []struct {
-		Bytes int64    `json:"bytes"`
-		Types []string `json:"types"`
-	} `json:"breakdown"`
-}
-
-// values are the whole and its parts by type; parts of no type are called other.
-func (m *userAgentMemory) values() []record.Value {
-	all := map[string]int64{"total_bytes": m.Bytes}
+	all := map[string]float64{"total_bytes": m.Bytes}
 	for _, b := range m.Breakdown {
-		name := "other"
-		if len(b.Types) > 0 {
-			name = strings.ToLower(strings.Join(b.Types, "+"))
-		}
+		name := cmp.Or(strings.ToLower(strings.Join(b.Types, "+")), "other")
 		all["type."+name+"_bytes"] += b.Bytes
 	}
-	return Values(all)
+	return all, nil
 }
 
 // workers lists the page's dedicated workers: each has an isolate of its own, which the page's figures leave out.
@@ -249,13 +234,9 @@ func (p *Page) workers(ctx context.Context) ([]target.ID, error) {
 
 // heapOf is heap for a worker.
 func (p *Page) heapOf(worker target.ID) *pageSource {
-	s := p.source(MethodHeap, "worker", heapSees, heapBlind, heapEvery)
-	if worker == p.isolate.worker {
-		s.ctx = p.isolate.ctx
-	} else {
-		s.ctx, s.end = chromedp.NewContext(p.chrome.ctx, chromedp.WithTargetID(worker), chromedp.WithDetachOnCancel())
-	}
-	s.read = func(ctx context.Context) ([]record.Value, error) {
+	var s *pageSource
+	s = p.source(MethodHeap, "worker", heapSees, heapBlind, heapEvery, func(ctx context.Context) (
+		map[string]float64, error) {
 		// The browser does not tell that a worker has ended: a call to it is never answered.
 		there, err := p.workers(ctx)
 		if err == nil && !slices.Contains(there, worker) {
@@ -269,6 +250,11 @@ func (p *Page) heapOf(worker target.ID) *pageSource {
 			return nil, err
 		}
 		return heapUsage(ctx)
+	})
+	if worker == p.isolate.worker {
+		s.ctx = p.isolate.ctx
+	} else {
+		s.ctx, s.end = chromedp.NewContext(p.chrome.ctx, chromedp.WithTargetID(worker), chromedp.WithDetachOnCancel())
 	}
 	return s
 }

@@ -112,7 +112,7 @@ func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error
 		return nil, err
 	}
 	var p *Page
-	err = starts(ctx, to, func() error {
+	err = engine.Repeat(ctx, to, "chrome", func() error {
 		p, err = openOnce(ctx, path, c, s, server, to.Warn)
 		return err
 	})

@@ -114,13 +114,6 @@ func (ps *processes) release(pid int) bool {
 	return len(all) > 0
 }
 
-// How often a load and a generation are searched for new processes. Of the latter are the figures that the search must
-// not move.
-const (
-	watchLoad     = 500 * time.Millisecond
-	watchGenerate = proc.ExpensiveEvery
-)
-
 // AttachNew samples, until the function returned is called, what is born meanwhile. Looking costs a scan of /proc; the
 // browser itself is asked only when there is somebody unknown, and that one has been there for a while: a process that
 // was just forked does not say yet what it will be.

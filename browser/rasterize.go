@@ -8,6 +8,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/chromedp"
+
+	"llmparity/internal/engine"
 )
 
 // Sheet is an empty page in a browser of its own, which scripts draw on. It has no network, is light whatever the
@@ -27,7 +29,7 @@ func OpenSheet(ctx context.Context, chrome string) (*Sheet, error) {
 		return nil, err
 	}
 	var s *Sheet
-	err = starts(ctx, Silent{}, func() error {
+	err = engine.Repeat(ctx, Silent{}, "chrome", func() error {
 		s, err = openSheet(ctx, path)
 		return err
 	})

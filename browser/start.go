@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
@@ -44,11 +45,6 @@ func (Silent) Warn(record.Warning)       {}
 type unwritten struct{ io.Writer }
 
 func (unwritten) Close() error { return nil }
-
-// starts has a browser started by open until what open opens in it is ready.
-func starts(ctx context.Context, to engine.Teller, open func() error) error {
-	return engine.Repeat(ctx, to, "chrome", open)
-}
 
 // overhear passes the tab's events on, and notices that it crashes: calls to it then wait for ever.
 func (c *chrome) overhear(listen func(any)) func(any) {
@@ -127,8 +123,8 @@ func (c *chrome) report() string {
 		fmt.Fprintf(&b, "Targets\n%s\n\n", c.targets())
 	}
 	c.find()
-	fmt.Fprintf(&b, "Processes\n%s\nLast messages\n%s\n\nOutput\n%s\n", child.Describe(child.Group(c.pid)), c.talk,
-		c.printed())
+	fmt.Fprintf(&b, "Processes\n%s\nLast messages\n%s\n\nOutput\n%s\n", child.Describe(child.Group(c.pid)),
+		strings.Join(c.talk.last.Lines(wordsKept), "\n"), c.printed())
 	return b.String()
 }
 
@@ -174,34 +170,18 @@ func (c *chrome) failed(path string, failed *engine.NotStarted) error {
 
 // talk keeps the last messages between us and a browser, for as long as it starts.
 type talk struct {
-	mu    sync.Mutex
 	begin time.Time
-	last  []string
-	over  bool
+	last  child.Tail
+	over  atomic.Bool
 }
+
+func newTalk() *talk { return &talk{begin: time.Now(), last: child.Tail{Max: 16 << 10}} }
 
 // note has the signature that chromedp wants.
 func (t *talk) note(format string, args ...any) {
-	const most, length = 30, 600
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.over {
-		return
+	const length = 600
+	if !t.over.Load() {
+		text := fmt.Sprintf(format, args...)
+		fmt.Fprintf(&t.last, "%.3f s %s\n", time.Since(t.begin).Seconds(), text[:min(len(text), length)])
 	}
-	text := fmt.Sprintf(format, args...)
-	t.last = append(t.last, fmt.Sprintf("%.3f s %s", time.Since(t.begin).Seconds(), text[:min(len(text), length)]))
-	t.last = t.last[max(0, len(t.last)-most):]
-}
-
-// end forgets it: the browser has started.
-func (t *talk) end() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.over, t.last = true, nil
-}
-
-func (t *talk) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.Join(t.last, "\n")
 }

@@ -105,8 +105,8 @@ func TestAWorkerIsASourceOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ledger.Bytes != took || ledger.Count != 1 {
-		t.Errorf("the worker's ledger has %d bytes in %d objects, want %d in 1", ledger.Bytes, ledger.Count, took)
+	if ledger.Figures["live_bytes"] != took || ledger.Figures["live_count"] != 1 {
+		t.Errorf("the worker's ledger has %d bytes in %d objects, want %d in 1", ledger.Figures["live_bytes"], ledger.Figures["live_count"], took)
 	}
 	if err := p.Attach(watched(t), probe); err != nil {
 		t.Fatal(err)

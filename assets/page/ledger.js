@@ -270,26 +270,38 @@ function names(usage) {
   return allUsages.filter(([, bit]) => usage & bit).map(([name]) => name.toLowerCase()).join("+");
 }
 
-// tally groups what is live by a key.
+// tally sums up what is live by a key.
 function tally(keyOf) {
   const groups = new Map();
   for (const entry of live) {
     const key = keyOf(entry);
-    if (key === undefined) continue;
-    const group = groups.get(key);
-    if (group) {
-      group.bytes += entry.bytes;
-      group.count++;
-    } else groups.set(key, { key, bytes: entry.bytes, count: 1 });
+    if (!key) continue;
+    const group = groups.get(key) ?? { bytes: 0, count: 0 };
+    group.bytes += entry.bytes;
+    group.count++;
+    groups.set(key, group);
   }
-  return [...groups.values()];
+  return [...groups];
 }
 
-// read gives everything. What is live is grouped by usage (buffers), by label where there is one, and by what tells it apart from
-// others: load stage, kind, usage and size.
+const mostLabels = 32; // the page may call every buffer something else
+
+// read gives everything: figures by the names that records have for them, by usage (buffers) and by label too, and what is live in
+// groups of one load stage, kind, usage and size.
 function read() {
-  const at = performance.timeOrigin + performance.now();
   peakSinceRead = sums.bytes;
+  const figures = {
+    live_bytes: sums.bytes, live_count: live.size, page_peak_bytes: peak, phase_peak_bytes: peakSinceMark,
+    buffer_bytes: sums.bufferBytes, buffer_count: sums.buffers, texture_bytes: sums.textureBytes, texture_count: sums.textures,
+    query_set_count: sums.querySets, query_count: sums.queries, created_count: sums.created,
+    released_count: sums.destroyed + sums.dropped + sums.lost, destroyed_count: sums.destroyed, dropped_count: sums.dropped,
+    lost_count: sums.lost, refused_count: sums.refused, uncertain_count: sums.uncertain,
+  };
+  for (const [usage, { bytes, count }] of tally((e) => e.kind === "buffer" && names(e.usage))) {
+    figures[`usage.${usage}_bytes`] = bytes;
+    figures[`usage.${usage}_count`] = count;
+  }
+  for (const [label, { bytes }] of tally((e) => e.label.trim()).slice(0, mostLabels)) figures[`label.${label}_bytes`] = bytes;
   const groups = new Map();
   for (const { stage, kind, usage, bytes } of live) {
     const key = `${stage} ${kind} ${usage} ${bytes}`;
@@ -297,12 +309,7 @@ function read() {
     if (group) group.count++;
     else groups.set(key, { stage, kind, usage, bytes, count: 1 });
   }
-  return {
-    at, ...sums, count: live.size, peak, phasePeak: peakSinceMark,
-    usage: tally((e) => (e.kind === "buffer" ? names(e.usage) : undefined)),
-    labels: tally((e) => e.label || undefined),
-    groups: [...groups.values()],
-  };
+  return { figures, groups: [...groups.values()] };
 }
 
 // brief gives what may change from one token to the next, as numbers in a fixed order: time, live bytes, live objects, highest bytes

@@ -25,6 +25,26 @@ func Group(pgid int) []int {
 	return found
 }
 
+// Descendants lists the living processes of a tree with its root; none for 0.
+func Descendants(root int) (tree []int) {
+	if root == 0 {
+		return nil
+	}
+	children := map[int][]int{}
+	for _, pid := range pids() {
+		// state ppid …
+		if f := stat(proc(pid)); len(f) >= 2 && f[0] != "Z" && f[0] != "X" {
+			parent, _ := strconv.Atoi(f[1]) // the kernel's own number
+			children[parent] = append(children[parent], pid)
+		}
+	}
+	tree = []int{root}
+	for i := 0; i < len(tree); i++ {
+		tree = append(tree, children[tree[i]]...)
+	}
+	return tree
+}
+
 // GroupNaming gives the process group of a process whose command line contains a text, such as the path of a folder of
 // its own; 0: none.
 func GroupNaming(text string) int {

@@ -60,8 +60,8 @@ func firstOf(places []string) (string, bool) {
 	return "", false
 }
 
-// usualPlaces are the names and paths of a brand on a system, in order; none where the word is no brand. On Windows they
-// go by the variables that name the installers' folders: for all users, and for one.
+// usualPlaces are the names and paths of a brand on a system, in order; none where the word is no brand. On Windows
+// they go by the variables that name the installers' folders: for all users, and for one.
 func usualPlaces(goos, brand string, getenv func(string) string) (places []string) {
 	b, ok := brands[brand]
 	switch {

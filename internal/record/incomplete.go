@@ -11,10 +11,7 @@ const apart = 1e6
 //
 // Rows of processes and their sums are written for the same moments, so whichever end earlier are not whole. Values of
 // metrics.csv have no such witness: they are known to be cut where a line is.
-func (b *builder) incomplete(samples *stretches[SampleRow], totals *stretches[TotalRow], metrics *stretches[MetricRow],
-	cut map[string]bool) {
-	lastSamples, lastTotals, lastMetrics := samples.last(cut[samplesFile]), totals.last(cut[totalsFile]),
-		metrics.last(cut[metricsFile])
+func (b *builder) incomplete(cut map[string]bool) {
 	for _, a := range b.run.Attempts {
 		if a.Status != OK || !a.readsProcesses() {
 			continue
@@ -26,17 +23,16 @@ func (b *builder) incomplete(samples *stretches[SampleRow], totals *stretches[To
 		if n := len(a.Totals); n > 0 {
 			summed = a.Totals[n-1].NS
 		}
-		if noSamples := summed-sampled > apart || &a.Samples == lastSamples; noSamples || sampled < 0 && summed < 0 &&
-			a.Cost.Reads > 0 {
+		neither := sampled < 0 && summed < 0 && a.Cost.Reads > 0
+		if neither || summed-sampled > apart || cut[samplesFile] && a == b.lastSample {
 			a.Samples = nil
 			a.miss(samplesFile, "what single processes held")
 		}
-		if noTotals := sampled-summed > apart || &a.Totals == lastTotals; noTotals || sampled < 0 && summed < 0 &&
-			a.Cost.Reads > 0 {
+		if neither || sampled-summed > apart || cut[totalsFile] && a == b.lastTotal {
 			a.Totals = nil
 			a.miss(totalsFile, "the launch's memory")
 		}
-		if &a.Metrics == lastMetrics {
+		if cut[metricsFile] && a == b.lastMetric {
 			a.Metrics = nil
 			a.miss(metricsFile, "what else was read")
 		}
@@ -57,12 +53,4 @@ func (a *Attempt) miss(file, what string) {
 	a.Warnings = append(a.Warnings, Warning{Code: "readings-missing", Text: fmt.Sprintf(
 		"%s does not have all of its readings, though it ended well: the file was cut, and %s is not known", file,
 		what)})
-}
-
-// last is whose rows a file ends with; nil where its last line is whole.
-func (s *stretches[T]) last(cut bool) *[]T {
-	if !cut || len(s.of) == 0 {
-		return nil
-	}
-	return s.of[len(s.of)-1].to
 }

@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,36 +92,26 @@ func eachLine(path string, f func(line []byte) error) (cut bool, err error) {
 		return false, notARun(err, filepath.Dir(path))
 	}
 	defer file.Close()
-	in := bufio.NewReaderSize(file, 256<<10)
-	var long []byte
-	for n := 1; ; n++ {
-		var line []byte
-		line, long, err = readLine(in, long)
-		if errors.Is(err, io.EOF) {
-			return len(line) > 0, nil
+	lines := bufio.NewScanner(file)
+	lines.Buffer(make([]byte, 256<<10), math.MaxInt)
+	lines.Split(func(data []byte, atEOF bool) (advance int, line []byte, err error) {
+		if i := bytes.IndexByte(data, '\n'); i >= 0 {
+			return i + 1, data[:i], nil
 		}
-		if err == nil {
-			err = f(line)
-		}
-		if err != nil {
-			return false, fault.Wrap(fault.BadRecord, err, "", "%s line %d", path, n)
-		}
+		cut = atEOF && len(data) > 0
+		return 0, nil, nil
+	})
+	n := 1
+	for ; err == nil && lines.Scan(); n++ {
+		err = f(lines.Bytes())
 	}
-}
-
-// readLine gives a line as it lies in the buffer, or in long where that is too short for it.
-func readLine(in *bufio.Reader, long []byte) (line, kept []byte, err error) {
-	line, err = in.ReadSlice('\n')
-	if errors.Is(err, bufio.ErrBufferFull) {
-		long = long[:0]
-		for errors.Is(err, bufio.ErrBufferFull) {
-			long = append(long, line...)
-			line, err = in.ReadSlice('\n')
-		}
-		long = append(long, line...)
-		line = long
+	if err == nil {
+		err = lines.Err()
 	}
-	return bytes.TrimSuffix(line, []byte("\n")), long, err
+	if err != nil {
+		return false, fault.Wrap(fault.BadRecord, err, "", "%s line %d", path, n-1)
+	}
+	return cut, nil
 }
 
 func (r *Run) warnCut(cut bool, file string) {
@@ -140,7 +130,9 @@ type builder struct {
 	tokens   map[*Request]int // as many as the journal says
 	newer    bool             // than this version
 	left     bool             // lines of kinds that nobody here knows
-	last     struct {         // the highest of these in the journal
+	// whose rows samples.csv, totals.csv and metrics.csv end with; nil: nobody's
+	lastSample, lastTotal, lastMetric *Attempt
+	last                              struct { // the highest of these in the journal
 		ns              int64
 		attempt, source int
 	}

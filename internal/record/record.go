@@ -13,8 +13,8 @@
 //
 // What was not measured is Absent, never zero. The package stores and reads; it judges nothing.
 //
-// Open keeps a whole run in memory: with the totals and values that come with them, a million samples take some 110 MB.
-// Its rows are read without allocating for each, file beside file. A field that holds a line break, which CSV allows
+// Open keeps a whole run in memory: a million samples with their totals take some 160 MB, and up to three times that
+// while they are read. Files are read beside one another. A field that holds a line break, which CSV allows
 // and Writer never writes, is not read.
 package record
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -88,26 +89,21 @@ func (s *State) tail(a *appender, columns []string) error {
 	if _, rest, ok := bytes.Cut(part, []byte("\n")); ok {
 		part = rest // the header, or what is left of a row
 	}
-	attempt, source, at := slices.Index(columns, "attempt"), slices.Index(columns, "source"),
-		slices.Index(columns, "t_ns")
 	var r row
 	for line := range bytes.Lines(part) {
 		if r.split(bytes.TrimSuffix(line, []byte("\n"))) != nil || len(r.fields) != len(columns) {
 			continue // Open names it
 		}
-		for _, f := range []struct {
-			at   int
-			take func(int64)
-		}{{attempt, func(n int64) { s.Attempts = max(s.Attempts, int(n)) }},
-			{source, func(n int64) { s.Sources = max(s.Sources, int(n)) }},
-			{at, func(n int64) { s.LastNS = max(s.LastNS, n) }}} {
-			if f.at < 0 {
-				continue
+		number := func(column string) int64 {
+			i := slices.Index(columns, column)
+			if i < 0 {
+				return 0
 			}
-			if n, ok := digits(r.fields[f.at]); ok {
-				f.take(n)
-			}
+			n, _ := strconv.ParseInt(string(r.fields[i]), 10, 64)
+			return n
 		}
+		s.Attempts, s.Sources = max(s.Attempts, int(number("attempt"))), max(s.Sources, int(number("source")))
+		s.LastNS = max(s.LastNS, number("t_ns"))
 	}
 	return nil
 }

@@ -78,11 +78,9 @@ func (s *State) read() error {
 	if _, err := eachLine(filepath.Join(s.Dir, journalFile), b.journal); err != nil {
 		return err
 	}
-	tokens := &stretches[TokenRow]{}
-	if _, err := eachRow(filepath.Join(s.Dir, tokensFile), b.token(tokens)); err != nil {
+	if _, err := eachRow(filepath.Join(s.Dir, tokensFile), b.token); err != nil {
 		return err
 	}
-	tokens.deal()
 	s.Status, s.Resumes = s.run.Status, len(s.run.Resumes)
 	s.Attempts, s.Sources, s.LastNS = b.last.attempt, b.last.source, b.last.ns
 	s.cells, s.commits, s.engines = map[int]Cell{}, map[int][]*Attempt{}, map[ran]EngineInfo{}

@@ -65,13 +65,7 @@ func writer(t Tool) string {
 }
 
 // known tells whether the line says anything that this version understands.
-func (e *entry) known() bool {
-	return e.Cell != nil || e.Begin != nil || e.Source != nil || e.Phase != nil || e.Span != nil || e.Request != nil ||
-		e.Event != nil ||
-		e.Warning != nil || e.End != nil || e.Prediction != nil || e.Risk != nil || e.Done != nil || e.Resumed != nil ||
-		e.Index != nil ||
-		e.Stop != nil
-}
+func (e *entry) known() bool { return *e != entry{T: e.T, Time: e.Time, Attempt: e.Attempt} }
 
 // unknown tells whether a line is to be left out: of a newer version's kind. The first is warned of.
 func (b *builder) unknown(e *entry) bool {

@@ -119,7 +119,7 @@ func (r *Recording) Score(s Score) {
 }
 
 // score drops rows of attempts that never reached the journal, as those of samples are.
-func (b *builder) score(h header, _ int) func(*row) error {
+func (b *builder) score(h header) func(*row) error {
 	attemptAt, positionAt, rankAt, idAt := h.column("attempt"), h.column("position"), h.column("rank"), h.column("id")
 	logProbAt, forcedAt := h.column("logprob"), h.column("forced")
 	return func(r *row) error {

@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -112,9 +111,7 @@ func FuzzSamples(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		attempts := map[int]*Attempt{1: {Sources: map[int]Source{1: {}, 2: {}}}, 2: {Sources: map[int]Source{1: {}}}}
 		want, wrong, comparable := simple(string(text), attempts)
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		put(t, path, text)
 		b := &builder{attempts: attempts}
 		cut, err := eachRow(path, b.sample)
 		if !comparable {

@@ -11,10 +11,7 @@ import (
 
 // A full disk is had from /dev/full, which takes no byte.
 func TestFullDiskErrorSticks(t *testing.T) {
-	w, err := Create(t.TempDir(), Meta{Name: "full", Started: time.Now()}, Environment{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := made(t)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip("this system has no /dev/full")

@@ -1,55 +1,42 @@
-package record_test
+package record
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"llmparity/internal/record"
 )
 
 // The highest of half of a launch's readings would pass for its peak: a file that was cut leaves no figure of a launch
 // that it has a part of, wherever it was cut.
 func TestALaunchOfWhichAFileHasAPartIsNotKnown(t *testing.T) {
-	root := t.TempDir()
-	w, err := record.Create(root, record.Meta{Name: "cut", Started: time.Now()}, record.Environment{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Cell(record.Cell{ID: 1, Engine: "e", Repetitions: 2})
+	w := made(t, Cell{ID: 1, Engine: "e", Repetitions: 2})
 	begin := time.Now()
 	for repetition := 1; repetition <= 2; repetition++ {
-		r := w.Begin(record.Cell{ID: 1}, record.Beginning{Repetition: repetition})
-		id := r.Source(record.Source{Role: "server", Method: record.MethodSmapsRollup, PID: 7})
+		r := w.Begin(Cell{ID: 1}, Beginning{Repetition: repetition})
+		id := r.Source(Source{Role: "server", Method: MethodSmapsRollup, PID: 7})
 		for i := range 10 {
 			at := begin.Add(time.Duration(repetition)*time.Second + time.Duration(i)*10*time.Millisecond)
-			s := record.NewSample()
-			s.Begin, s.End, s.PSS, s.RSS = at, at.Add(time.Microsecond), int64(i+1)*record.MiB, int64(i+1)*record.MiB
-			s.Values = []record.Value{{Name: "own_bytes", Value: float64(i)}}
+			s := NewSample()
+			s.Begin, s.End, s.PSS, s.RSS = at, at.Add(time.Microsecond), int64(i+1)*MiB, int64(i+1)*MiB
+			s.Values = []Value{{Name: "own_bytes", Value: float64(i)}}
 			r.Sample(id, s)
 			s.Values = nil
-			r.Total(record.Total{Sample: s, Method: record.MethodSmapsRollup, Processes: 1})
+			r.Total(Total{Sample: s, Method: MethodSmapsRollup, Processes: 1})
 		}
-		r.End(record.OK, "", nil, record.Cost{Reads: 10})
+		r.End(OK, "", nil, Cost{Reads: 10})
 	}
-	if err := w.Close(record.OK); err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(root, "latest")
-	has := func(a *record.Attempt, file string) int {
+	closed(t, w, OK)
+	dir := w.dir
+	has := func(a *Attempt, file string) int {
 		return map[string]int{"samples.csv": len(a.Samples), "totals.csv": len(a.Totals),
 			"metrics.csv": len(a.Metrics)}[file]
 	}
 	for _, file := range []string{"samples.csv", "totals.csv", "metrics.csv"} {
 		path := filepath.Join(dir, file)
-		whole, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := contents(t, path)
 		lines := bytes.SplitAfter(whole, []byte("\n"))
 		for name, c := range map[string]struct {
 			text []byte
@@ -64,16 +51,14 @@ func TestALaunchOfWhichAFileHasAPartIsNotKnown(t *testing.T) {
 			if file == "metrics.csv" && name == "between lines" {
 				continue // nothing tells
 			}
-			if err := os.WriteFile(path, c.text, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			r, err := record.Open(dir)
+			put(t, path, c.text)
+			r, err := Open(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i, a := range r.Attempts {
 				reported := slices.ContainsFunc(
-					a.Warnings, func(w record.Warning) bool {
+					a.Warnings, func(w Warning) bool {
 						return w.Code == "readings-missing" &&
 							strings.HasPrefix(w.Text, file)
 					})
@@ -84,8 +69,6 @@ func TestALaunchOfWhichAFileHasAPartIsNotKnown(t *testing.T) {
 				}
 			}
 		}
-		if err := os.WriteFile(path, whole, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		put(t, path, whole)
 	}
 }

@@ -1,4 +1,4 @@
-package record_test
+package record
 
 import (
 	"bufio"
@@ -8,12 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"llmparity/internal/record"
 )
 
 // asResumer makes the test binary carry out a run of repetitions in a folder, or go on with it, and end when all are
@@ -21,107 +18,102 @@ import (
 const asResumer, repetitions = "RECORD_TEST_RESUME", 25
 
 func resumeOrBegin(root string) error {
-	dir := filepath.Join(root, "latest")
-	var done func(int) bool
-	w, s, err := (*record.Writer)(nil), (*record.State)(nil), error(nil)
-	if _, missing := os.Stat(dir); missing == nil {
-		if w, s, err = record.Reopen(dir); err != nil {
+	var w *Writer
+	s, err := &State{}, error(nil)
+	if dir := filepath.Join(root, "latest"); exists(dir) {
+		if w, s, err = Reopen(dir); err != nil {
 			return err
 		}
-		w.Resumed(record.Resumed{})
-		done = func(n int) bool {
-			return slices.ContainsFunc(s.Commits(1), func(a *record.Attempt) bool {
-				return a.Repetition == n && a.Status == record.OK
-			})
-		}
-	} else {
-		if w, err = record.Create(root, record.Meta{Name: "killed", Started: time.Now()}, record.Environment{},
-			nil); err != nil {
-			return err
-		}
-		done = func(int) bool { return false }
+		w.Resumed(Resumed{})
+	} else if w, err = Create(root, Meta{Name: "killed", Started: time.Now()}, Environment{}, nil); err != nil {
+		return err
 	}
-	if s == nil || !s.Announced(1) {
+	if !s.Announced(1) {
 		w.Cell(cell)
 	}
 	for n := 1; n <= repetitions; n++ {
-		if !done(n) {
+		if !slices.ContainsFunc(s.Commits(1), func(a *Attempt) bool { return a.Repetition == n && a.Status == OK }) {
 			write(w, n)
 			fmt.Println(n)
 		}
 	}
-	return w.Close(record.OK)
+	return w.Close(OK)
 }
 
-// A run is killed again and again, and resumed each time: in the end every repetition is there once, with all its rows,
-// and what had been acknowledged was not made again.
-func TestEveryRepetitionOfARunThatIsKilledAndResumedIsThereOnce(t *testing.T) {
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// A run is killed again and again, and resumed each time. What it had acknowledged is in the record after each kill,
+// with all its rows, and is not made again; in the end every repetition is there once.
+func TestKilledRunKeepsWhatItAcknowledged(t *testing.T) {
 	root := t.TempDir()
+	latest := filepath.Join(root, "latest")
 	random := rand.New(rand.NewPCG(7, 8))
-	acknowledged, kills := map[int]int{}, 0
+	acknowledged := map[string]bool{}
+	acknowledge := func(n string) {
+		if acknowledged[n] {
+			t.Errorf("repetition %s was made twice", n)
+		}
+		acknowledged[n] = true
+	}
 	for ended := false; !ended; {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), asResumer+"="+root)
 		var complaints strings.Builder
 		cmd.Stderr = &complaints
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
+		check(t, cmd.Start())
 		lines := bufio.NewScanner(out)
 		for range random.IntN(7) {
 			if !lines.Scan() {
 				break
 			}
-			acknowledge(t, acknowledged, lines.Text())
+			acknowledge(lines.Text())
 		}
 		time.Sleep(time.Duration(random.IntN(8)) * time.Millisecond) // somewhere in the next
 		_ = cmd.Process.Kill()                                       // it may have ended
 		for lines.Scan() {
-			acknowledge(t, acknowledged, lines.Text())
+			acknowledge(lines.Text())
 		}
-		err = cmd.Wait()
-		ended = err == nil
+		ended = cmd.Wait() == nil
 		if complaints.Len() > 0 {
-			t.Fatalf("a resumed run ended with %v: %s", err, &complaints)
+			t.Fatalf("a resumed run ended with %s", &complaints)
 		}
-		kills++
-	}
-	r, err := record.Open(filepath.Join(root, "latest"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Status != record.OK || len(r.Attempts) != repetitions || len(r.Cells) != 1 {
-		t.Errorf("status %s, %d attempts of %d, %d cells, behind %d launches", r.Status, len(r.Attempts), repetitions,
-			len(r.Cells), kills)
-	}
-	seen, at := map[int]bool{}, int64(0)
-	for _, a := range r.Attempts {
-		if !a.Counted() || seen[a.Repetition] || len(a.Samples) != 2 || len(a.Metrics) != 2 || len(a.Totals) != 1 ||
-			len(a.Requests) != 1 ||
-			len(a.Requests[0].Tokens) != 2 || a.BeginNS <= at {
-			t.Errorf("attempt %d of repetition %d: counted %v, %d samples, begun at %d behind %d", a.ID, a.Repetition,
-				a.Counted(), len(a.Samples),
-				a.BeginNS, at)
-		}
-		seen[a.Repetition], at = true, a.EndNS
-	}
-	for n, times := range acknowledged {
-		if times > 1 || !seen[n] {
-			t.Errorf("repetition %d was acknowledged %d times; in the record: %v", n, times, seen[n])
+		if exists(latest) {
+			survived(t, latest, acknowledged, ended)
 		}
 	}
-	t.Logf("%d launches, %d attempts were cut off", kills, len(r.Redone))
 }
 
-func acknowledge(t *testing.T, all map[int]int, line string) {
+// survived holds a record against what was acknowledged; one of a run that has ended has nothing else.
+func survived(t *testing.T, dir string, acknowledged map[string]bool, ended bool) {
 	t.Helper()
-	n, err := strconv.Atoi(line)
-	if err != nil {
-		t.Fatalf("the child said %q", line)
+	r, err := Open(dir)
+	check(t, err)
+	seen, at := map[string]bool{}, int64(0)
+	for _, a := range r.Attempts {
+		n := fmt.Sprint(a.Repetition)
+		if !a.Counted() {
+			if ended {
+				t.Errorf("attempt %d of repetition %s does not count", a.ID, n)
+			}
+			continue
+		}
+		if seen[n] || len(a.Samples) != 2 || len(a.Metrics) != 2 || len(a.Totals) != 1 || len(a.Requests) != 1 ||
+			len(a.Requests[0].Tokens) != 2 || a.BeginNS <= at {
+			t.Errorf("attempt %d of repetition %s, begun at %d behind %d: %+v", a.ID, n, a.BeginNS, at, a)
+		}
+		seen[n], at = true, a.EndNS
 	}
-	all[n]++
+	for n := range acknowledged {
+		if !seen[n] {
+			t.Errorf("repetition %s was acknowledged and is not there", n)
+		}
+	}
+	if ended != (r.Status == OK) || len(r.Cells) > 1 || ended && len(seen) != repetitions {
+		t.Errorf("ended %v: status %s, %d repetitions, %d cells", ended, r.Status, len(seen), len(r.Cells))
+	}
 }

@@ -3,14 +3,10 @@ package record
 import (
 	"reflect"
 	"testing"
-	"time"
 )
 
 func TestPredictionsAndRisksAreOfTheirCells(t *testing.T) {
-	w, err := Create(t.TempDir(), Meta{Name: "p", Started: time.Now()}, Environment{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := made(t)
 	p := Prediction{Cell: 2, Source: "gguf", Setup: map[string]string{"context": "512"}, TokenB: 9,
 		Parts: []Predicted{{Name: "model_weights", Low: 1, Best: 2, High: 3, DType: "f32", Method: "its tensors",
 			Confidence: "high"}}}
@@ -20,13 +16,7 @@ func TestPredictionsAndRisksAreOfTheirCells(t *testing.T) {
 	w.Cell(Cell{ID: 2})
 	w.Predict(p)
 	w.Risk(r)
-	if err := w.Close(OK); err != nil {
-		t.Fatal(err)
-	}
-	got, err := Open(w.Dir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := ended(t, w, OK)
 	if !reflect.DeepEqual(got.Predictions, map[int]Prediction{2: p}) ||
 		!reflect.DeepEqual(got.Risks, map[int]Risk{1: r}) {
 		t.Errorf("read %+v and %+v", got.Predictions, got.Risks)
@@ -37,14 +27,9 @@ func TestPredictionsAndRisksAreOfTheirCells(t *testing.T) {
 }
 
 func TestPredictionOfNoCellIsAnError(t *testing.T) {
-	w, err := Create(t.TempDir(), Meta{Name: "p", Started: time.Now()}, Environment{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := made(t)
 	w.Predict(Prediction{Cell: 7})
-	if err := w.Close(OK); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, w, OK)
 	if _, err := Open(w.Dir()); err == nil {
 		t.Error("a prediction of a cell that was never announced was taken")
 	}

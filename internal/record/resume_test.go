@@ -1,7 +1,6 @@
 package record
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -9,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,15 +32,82 @@ func scratch(t testing.TB) string {
 	return dir
 }
 
-// made is a run folder of a test's own.
-func made(t testing.TB) *Writer {
+// made is a run folder of a test's own, with these cells.
+func made(t testing.TB, cells ...Cell) *Writer {
 	t.Helper()
 	w, err := Create(scratch(t), Meta{Name: "resumed", Started: time.Now()}, Environment{OS: "test", Cores: 2},
 		[]byte("name: resumed\n"))
+	check(t, err)
+	for _, c := range cells {
+		w.Cell(c)
+	}
+	return w
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w
+}
+
+func closed(t testing.TB, w *Writer, status Status) {
+	t.Helper()
+	check(t, w.Close(status))
+}
+
+// ended closes a run and reads it.
+func ended(t testing.TB, w *Writer, status Status) *Run {
+	t.Helper()
+	closed(t, w, status)
+	r, err := Open(w.dir)
+	check(t, err)
+	return r
+}
+
+func reopened(t testing.TB, dir string) (*Writer, *State) {
+	t.Helper()
+	w, s, err := Reopen(dir)
+	check(t, err)
+	return w, s
+}
+
+func contents(t testing.TB, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	check(t, err)
+	return text
+}
+
+func put(t testing.TB, path string, text []byte) {
+	t.Helper()
+	check(t, os.WriteFile(path, text, 0o644))
+}
+
+// copied copies a folder.
+func copied(t testing.TB, to, from string) {
+	t.Helper()
+	check(t, os.CopyFS(to, os.DirFS(from)))
+}
+
+// changed is a copy of a folder of which one file is another.
+func changed(t testing.TB, from, file string, with func(string) string) string {
+	t.Helper()
+	dir := filepath.Join(scratch(t), "changed")
+	copied(t, dir, from)
+	path := filepath.Join(dir, file)
+	was := string(contents(t, path))
+	now := with(was)
+	if now == was {
+		t.Fatalf("nothing was changed in %s:\n%s", file, was)
+	}
+	put(t, path, []byte(now))
+	return dir
+}
+
+// replaced has a text's first old be new.
+func replaced(old, new string) func(string) string {
+	return func(s string) string { return strings.Replace(s, old, new, 1) }
 }
 
 // attempt writes one with rows in every file, whose values tell its number.
@@ -93,8 +160,7 @@ func wholeAttempt(a *Attempt) error {
 // A kill leaves any part of what was written behind the last commit, in each file. What was committed is there when the
 // run is resumed, and no row becomes another attempt's.
 func TestRecordOfKilledRunResumes(t *testing.T) {
-	w := made(t)
-	w.Cell(resumed)
+	w := made(t, resumed)
 	const attempts = 4
 	before := make([]map[string]int64, 0, attempts+1)
 	for n := range attempts {
@@ -106,9 +172,7 @@ func TestRecordOfKilledRunResumes(t *testing.T) {
 	for round := range 60 {
 		committed := random.IntN(attempts)
 		dir := filepath.Join(scratch(t), "cut")
-		if err := os.CopyFS(dir, os.DirFS(w.dir)); err != nil {
-			t.Fatal(err)
-		}
+		copied(t, dir, w.dir)
 		for _, f := range w.files() {
 			low, high := before[committed][f.name], before[committed+1][f.name]
 			if f.name == journalFile {
@@ -128,10 +192,7 @@ func TestRecordOfKilledRunResumes(t *testing.T) {
 // endOf is where the line ends by which an attempt is committed.
 func endOf(t *testing.T, dir string, attempt int) int64 {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, journalFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := contents(t, filepath.Join(dir, journalFile))
 	mark := fmt.Sprintf(`"attempt":%d,"end"`, attempt)
 	i := strings.Index(string(text), mark)
 	return int64(i + strings.Index(string(text[i:]), "\n"))
@@ -139,10 +200,7 @@ func endOf(t *testing.T, dir string, attempt int) int64 {
 
 func resumeFrom(t *testing.T, dir string, committed int) {
 	t.Helper()
-	w, s, err := Reopen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, s := reopened(t, dir)
 	if n := len(s.Commits(1)); n != committed {
 		t.Errorf("%d attempts are committed, %d were", n, committed)
 	}
@@ -152,13 +210,7 @@ func resumeFrom(t *testing.T, dir string, committed int) {
 		w.Cell(resumed)
 	}
 	added := attempt(w, resumed, committed+1, OK)
-	if err := w.Close(OK); err != nil {
-		t.Fatal(err)
-	}
-	r, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := ended(t, w, OK)
 	if r.Status != OK || len(r.Resumes) != 1 || r.Resumes[0].NS <= last || len(r.Cells) != 1 {
 		t.Errorf("status %s, resumed %+v behind %d, %d cells", r.Status, r.Resumes, last, len(r.Cells))
 	}
@@ -181,20 +233,15 @@ func resumeFrom(t *testing.T, dir string, committed int) {
 // Files that are cut anywhere, which no kill does, are gone on with or refused by name; the numbers of what has rows
 // are not given again.
 func TestTruncatedRecordResumes(t *testing.T) {
-	w := made(t)
-	w.Cell(resumed)
+	w := made(t, resumed)
 	for n := range 4 {
 		attempt(w, resumed, n+1, OK)
 	}
-	if err := w.Close(OK); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, w, OK)
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 40 {
 		dir := filepath.Join(scratch(t), "cut")
-		if err := os.CopyFS(dir, os.DirFS(w.dir)); err != nil {
-			t.Fatal(err)
-		}
+		copied(t, dir, w.dir)
 		for name, size := range sizes(t, w) {
 			if err := os.Truncate(filepath.Join(dir, name), random.Int64N(size+1)); err != nil {
 				t.Fatal(err)
@@ -203,22 +250,13 @@ func TestTruncatedRecordResumes(t *testing.T) {
 				zeros(t, filepath.Join(dir, name), random.IntN(100_000))
 			}
 		}
-		again, s, err := Reopen(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again, s := reopened(t, dir)
 		again.Resumed(Resumed{})
 		if !s.Announced(1) {
 			again.Cell(resumed)
 		}
 		id := attempt(again, resumed, 9, OK)
-		if err := again.Close(OK); err != nil {
-			t.Fatal(err)
-		}
-		r, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := ended(t, again, OK)
 		a := r.Attempts[len(r.Attempts)-1]
 		if err := wholeAttempt(a); a.ID != id || err != nil {
 			t.Errorf("attempt %d, not %d: %v", a.ID, id, err)
@@ -239,12 +277,9 @@ func zeros(t *testing.T, path string, n int) {
 }
 
 func TestTimeNeverGoesBackWhenTheClockDoes(t *testing.T) {
-	w := made(t)
-	w.Cell(resumed)
+	w := made(t, resumed)
 	attempt(w, resumed, 1, OK)
-	if err := w.Close(Interrupted); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, w, Interrupted)
 	// As if the clock had been set back by an hour since the run began.
 	path := filepath.Join(w.dir, metaFile)
 	meta := Meta{}
@@ -255,19 +290,10 @@ func TestTimeNeverGoesBackWhenTheClockDoes(t *testing.T) {
 	if err := writeJSON(path, meta); err != nil {
 		t.Fatal(err)
 	}
-	again, s, err := Reopen(w.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again, s := reopened(t, w.dir)
 	again.Resumed(Resumed{Tool: Tool{Version: "2"}, Changed: []Difference{{"kernel", "1", "2"}}})
 	attempt(again, resumed, 2, OK)
-	if err := again.Close(OK); err != nil {
-		t.Fatal(err)
-	}
-	r, err := Open(w.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := ended(t, again, OK)
 	first, second := r.Attempts[0], r.Attempts[1]
 	if second.BeginNS <= first.EndNS || second.BeginNS <= s.LastNS || second.Samples[0].NS <= first.Samples[0].NS {
 		t.Errorf("from %d and %d on to %d", first.EndNS, s.LastNS, second.BeginNS)
@@ -282,10 +308,7 @@ func TestTimeNeverGoesBackWhenTheClockDoes(t *testing.T) {
 	if !slices.Equal(codes, []string{"resumed-elsewhere", "clock-set-back"}) {
 		t.Errorf("warnings %v", r.Warnings)
 	}
-	text, err := os.ReadFile(filepath.Join(w.dir, samplesFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := contents(t, filepath.Join(w.dir, samplesFile))
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	if lines[1] >= lines[2] { // they begin with the time, in one form
 		t.Errorf("a row's wall-clock time goes back:\n%s\n%s", lines[1], lines[2])
@@ -312,45 +335,19 @@ func TestTwoCannotWriteIntoOneFolder(t *testing.T) {
 		fault.Of(err) != fault.Unwritable {
 		t.Errorf("beside its own writer: %v", err)
 	}
-	if err := w.Close(Interrupted); err != nil {
-		t.Fatal(err)
-	}
-	again, _, err := Reopen(w.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	closed(t, w, Interrupted)
+	again, _ := reopened(t, w.dir)
 	if _, _, err := Reopen(w.dir); err == nil {
 		t.Error("reopened twice")
 	}
-	if err := again.Close(OK); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, again, OK)
 }
 
 func TestFoldersThatAreNotResumed(t *testing.T) {
-	w := made(t)
-	w.Cell(resumed)
+	w := made(t, resumed)
 	attempt(w, resumed, 1, OK)
-	if err := w.Close(Interrupted); err != nil {
-		t.Fatal(err)
-	}
-	change := func(file string, with func(string) string) string {
-		dir := filepath.Join(t.TempDir(), "changed")
-		if err := os.CopyFS(dir, os.DirFS(w.dir)); err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(filepath.Join(dir, file))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, file), []byte(with(string(text))), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return dir
-	}
-	replaced := func(old, new string) func(string) string {
-		return func(s string) string { return strings.Replace(s, old, new, 1) }
-	}
+	closed(t, w, Interrupted)
+	change := func(file string, with func(string) string) string { return changed(t, w.dir, file, with) }
 	elsewhere := t.TempDir()
 	for _, c := range []struct{ dir, want string }{
 		{elsewhere, "not a run folder"},
@@ -375,31 +372,18 @@ func TestFoldersThatAreNotResumed(t *testing.T) {
 
 // Version 0.1 before its peaks between readings wrote totals without the last three columns.
 func TestResumeAddsColumnsThatCameSince(t *testing.T) {
-	w := made(t)
-	w.Cell(resumed)
+	w := made(t, resumed)
 	attempt(w, resumed, 1, OK)
-	if err := w.Close(Interrupted); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, w, Interrupted)
 	path := filepath.Join(w.dir, totalsFile)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := contents(t, path)
 	older := strings.Replace(string(text), ",pss_read_mb,pss_low_mb,pss_high_mb\n", "\n", 1)
 	older = strings.ReplaceAll(older, ",,,\n", "\n") + "2026-03-14T09:26:5" // a kill cut it
-	if err := os.WriteFile(path, []byte(older), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	again, _, err := Reopen(w.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	put(t, path, []byte(older))
+	again, _ := reopened(t, w.dir)
 	again.Resumed(Resumed{})
 	attempt(again, resumed, 2, OK)
-	if err := again.Close(OK); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, again, OK)
 	if now, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(now), string(text)) {
 		t.Errorf("%v: totals.csv is\n%s\nand does not begin with\n%s", err, now, text)
 	}
@@ -423,13 +407,8 @@ func TestWhatIsMadeAgainTakesTheOthersPlace(t *testing.T) {
 	attempt(w, resumed, 2, Failed)
 	attempt(w, other, 1, Failed) // and is never tried again
 	w.Begin(resumed, Beginning{Repetition: 3})
-	if err := w.Close(Interrupted); err != nil {
-		t.Fatal(err)
-	}
-	again, s, err := Reopen(w.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	closed(t, w, Interrupted)
+	again, s := reopened(t, w.dir)
 	var committed []Status
 	for _, a := range s.Commits(1) {
 		committed = append(committed, a.Status)
@@ -440,13 +419,7 @@ func TestWhatIsMadeAgainTakesTheOthersPlace(t *testing.T) {
 	again.Resumed(Resumed{})
 	attempt(again, resumed, 2, OK)
 	attempt(again, resumed, 3, OK)
-	if err := again.Close(OK); err != nil {
-		t.Fatal(err)
-	}
-	r, err := Open(w.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := ended(t, again, OK)
 	ids := func(all []*Attempt) (out []int) {
 		for _, a := range all {
 			out = append(out, a.ID)
@@ -461,28 +434,6 @@ func TestWhatIsMadeAgainTakesTheOthersPlace(t *testing.T) {
 	}
 }
 
-func TestCellsOfOneSetupShareALaunch(t *testing.T) {
-	w := made(t)
-	cells := []Cell{{ID: 1, Engine: "a", Setup: 1, Shared: true}, {ID: 2, Engine: "a", Setup: 1, Shared: true},
-		{ID: 3, Engine: "a", Setup: 2, Shared: true}}
-	for _, c := range cells {
-		w.Cell(c)
-	}
-	first := attempt(w, cells[0], 1, OK)
-	w.Begin(cells[1], Beginning{Repetition: 1, OpenedBy: first}).End(OK, "", nil, Cost{})
-	r, err := Open(w.dir)
-	if err != nil || r.Attempts[1].Launch() != r.Attempts[0] {
-		t.Fatalf("%v: %+v", err, r)
-	}
-	w.Begin(cells[2], Beginning{Repetition: 1, OpenedBy: first})
-	if err := w.Close(OK); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(w.dir); err == nil || !strings.Contains(err.Error(), "none of its cell's") {
-		t.Errorf("an attempt in another setup's launch: %v", err)
-	}
-}
-
 func TestARequestKeepsItsPlaceInATraffic(t *testing.T) {
 	w := made(t)
 	c := Cell{ID: 1, Traffic: &Traffic{Loop: ClosedLoop, Concurrency: 2, Requests: 4, Seed: 7}}
@@ -492,13 +443,7 @@ func TestARequestKeepsItsPlaceInATraffic(t *testing.T) {
 	r.RequestIn(Slot{Client: 2, Kind: "short", Turn: 3}, due, Measure, Usage{Sent: due.Add(time.Second)}, nil,
 		due.Add(2*time.Second))
 	r.End(OK, "", nil, Cost{})
-	if err := w.Close(OK); err != nil {
-		t.Fatal(err)
-	}
-	got, err := Open(w.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := ended(t, w, OK)
 	q := got.Attempts[0].Requests[0]
 	if q.Client != 2 || q.Kind != "short" || q.Turn != 3 || q.SentNS-q.Due != int64(time.Second) ||
 		!reflect.DeepEqual(got.Cells[0], c) {
@@ -510,99 +455,57 @@ func TestARequestKeepsItsPlaceInATraffic(t *testing.T) {
 }
 
 // What an older version began says of which version its lines are once a newer one goes on with it, and not before.
-func TestGoingOnWithAnOlderRunNamesTheSchemaOfItsLines(t *testing.T) {
-	w := made(t)
-	w.Cell(resumed)
+func TestResumeNamesTheSchemaOfItsLines(t *testing.T) {
+	w := made(t, resumed)
 	attempt(w, resumed, 1, OK)
-	if err := w.Close(Interrupted); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, w, Interrupted)
 	path := filepath.Join(w.dir, metaFile)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	older := strings.Replace(string(text), `"`+Schema+`"`, `"llmparity.run/1"`, 1)
-	if older == string(text) {
-		t.Fatalf("run.json does not name %s", Schema)
-	}
-	if err := os.WriteFile(path, []byte(older), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	again, _, err := Reopen(w.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if now, err := os.ReadFile(path); err != nil || string(now) != older {
-		t.Errorf("opened, and not gone on with: %v, %s", err, now)
+	text := string(contents(t, path))
+	older := strings.Replace(text, `"`+Schema+`"`, `"llmparity.run/1"`, 1)
+	put(t, path, []byte(older))
+	again, _ := reopened(t, w.dir)
+	if now := string(contents(t, path)); now != older {
+		t.Errorf("opened, and not gone on with: %s", now)
 	}
 	again.Resumed(Resumed{})
-	if err := again.Close(OK); err != nil {
-		t.Fatal(err)
-	}
-	if now, err := os.ReadFile(path); err != nil || string(now) != string(text) {
-		t.Errorf("%v: run.json is\n%s\nand not\n%s", err, now, text)
+	closed(t, again, OK)
+	if now := string(contents(t, path)); now != text {
+		t.Errorf("run.json is\n%s\nand not\n%s", now, text)
 	}
 }
 
 // A kill in the two steps of the link's replacing leaves the first one's.
 func TestALinkThatAKillLeftIsNoHindrance(t *testing.T) {
 	w := made(t)
-	if err := w.Close(Interrupted); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, w, Interrupted)
 	base := filepath.Base(w.dir)
 	if err := os.Symlink(base, filepath.Join(filepath.Dir(w.dir), ".latest-"+base)); err != nil {
 		t.Fatal(err)
 	}
-	again, _, err := Reopen(w.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := again.Close(OK); err != nil {
-		t.Fatal(err)
-	}
+	again, _ := reopened(t, w.dir)
+	closed(t, again, OK)
 }
 
 func TestPiecesOfAResumedRunAreAllThere(t *testing.T) {
 	w := made(t)
 	w.Pieces(map[int]string{1: "a"})
-	if err := w.Close(Interrupted); err != nil {
-		t.Fatal(err)
-	}
-	again, _, err := Reopen(w.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	closed(t, w, Interrupted)
+	again, _ := reopened(t, w.dir)
 	again.Pieces(map[int]string{2: "b"})
-	if err := again.Close(OK); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, again, OK)
 	r, err := Open(w.dir)
 	if err != nil || !reflect.DeepEqual(r.Pieces, map[int]string{1: "a", 2: "b"}) {
 		t.Errorf("%v: %v", r.Pieces, err)
 	}
 }
 
-func TestAFolderOfSomebodyElses(t *testing.T) {
-	w := made(t)
-	if err := w.Close(Interrupted); err != nil {
-		t.Fatal(err)
-	}
-	// the way to it is everybody's
-	for _, dir := range []string{filepath.Dir(w.dir), filepath.Dir(filepath.Dir(w.dir))} {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	asSomebodyElse(t, w.dir, func() {
-		_, _, err := Reopen(w.dir)
-		var f *fault.Error
-		if !errors.As(err, &f) || f.Kind != fault.Unwritable ||
-			!strings.Contains(err.Error(), "not yours to write to") {
+func TestAFolderOfSomebodyElsesIsNotResumed(t *testing.T) {
+	for _, why := range []error{syscall.EACCES, syscall.EROFS} {
+		err := resumeFault(&os.PathError{Op: "open", Path: "results/x/.lock", Err: why}, "results/x")
+		if fault.Of(err) != fault.Unwritable || !strings.Contains(err.Error(), "not yours to write to") {
 			t.Errorf("%v", err)
 		}
-	})
+	}
 }
 
 func TestAnEngineIsWhatItLastSaid(t *testing.T) {
@@ -623,9 +526,7 @@ func TestAnEngineIsWhatItLastSaid(t *testing.T) {
 	say(cells[0], true, "1", "2")
 	say(cells[1], true, "3")
 	say(cells[1], false, "4") // and is killed
-	if err := w.Close(Interrupted); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, w, Interrupted)
 	s, err := Scan(w.dir)
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package record
 import (
 	"bytes"
 	"flag"
-	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -27,29 +26,18 @@ func TestPublishedSchemas(t *testing.T) {
 
 // Every kind of line that resuming writes is as the schema says.
 func TestTheJournalOfAResumedRunIsAsItsSchemaSays(t *testing.T) {
-	w := made(t)
-	w.Cell(resumed)
+	w := made(t, resumed)
 	attempt(w, resumed, 1, OK)
 	w.Begin(resumed, Beginning{Repetition: 2,
 		Machine: &MachineState{Load1: 1, FreeB: 1, AvailableB: 1, SwapUsedB: 1, Governor: "powersave", MHz: 1,
 			MaxMHz: 2, Throttled: new(int64(3)), Pressure: new(4.5)}})
-	if err := w.Close(Interrupted); err != nil {
-		t.Fatal(err)
-	}
-	again, _, err := Reopen(w.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	closed(t, w, Interrupted)
+	again, _ := reopened(t, w.dir)
 	again.Resumed(Resumed{Tool: Tool{Version: "2"}, Changed: []Difference{{"kernel", "1", "2"}}})
 	again.Stop(Stop{Cell: 1, Figure: "decode_tps"})
 	attempt(again, resumed, 2, Failed)
-	if err := again.Close(OK); err != nil {
-		t.Fatal(err)
-	}
-	journal, err := os.ReadFile(filepath.Join(w.dir, journalFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	closed(t, again, OK)
+	journal := contents(t, filepath.Join(w.dir, journalFile))
 	for _, kind := range []string{"resumed", "stop", "begin", "end"} {
 		if !bytes.Contains(journal, []byte(`"`+kind+`":{`)) {
 			t.Errorf("there is no %s", kind)

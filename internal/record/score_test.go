@@ -1,4 +1,4 @@
-package record_test
+package record
 
 import (
 	"math"
@@ -10,50 +10,42 @@ import (
 	"time"
 
 	"llmparity/internal/fault"
-	"llmparity/internal/record"
 )
 
 // scores are of a text of three tokens; the second forced one is none of the likeliest, and too unlikely for its engine
 // to tell.
-func scores() []record.Score {
-	return []record.Score{
-		{Position: 0, Forced: 7, LogProb: -0.25, Top: []record.Candidate{{7, -0.25}, {3, -1.5}}},
-		{Position: 1, Forced: 9, LogProb: math.NaN(), Top: []record.Candidate{{3, -0.125}, {7, -2.5}}},
-		{Position: 2, Forced: 4, LogProb: -9.75, Top: []record.Candidate{{8, -0.5}, {2, -0.5}}},
+func scores() []Score {
+	return []Score{
+		{Position: 0, Forced: 7, LogProb: -0.25, Top: []Candidate{{7, -0.25}, {3, -1.5}}},
+		{Position: 1, Forced: 9, LogProb: math.NaN(), Top: []Candidate{{3, -0.125}, {7, -2.5}}},
+		{Position: 2, Forced: 4, LogProb: -9.75, Top: []Candidate{{8, -0.5}, {2, -0.5}}},
 	}
 }
 
 // scored writes a run with one launch that counts and one attempt that scores.
-func scored(t testing.TB, tokens int, end record.Status) (dir string) {
+func scored(t testing.TB, tokens int, end Status) (dir string) {
 	t.Helper()
-	w, err := record.Create(t.TempDir(), record.Meta{Name: "scored", Started: time.Now()}, record.Environment{},
-		[]byte("name: scored\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := record.Cell{ID: 1, Engine: "one", Repetitions: 1}
-	w.Cell(c)
-	launch := w.Begin(c, record.Beginning{Repetition: 1})
-	launch.Request(record.Measure, record.Usage{PromptIDs: []int{1, 2}, Sent: time.Now()},
-		[]record.Token{{ID: 7, At: time.Now()}}, time.Now())
-	launch.End(record.OK, "", nil, record.Cost{})
-	s := w.Begin(c, record.Beginning{Scoring: &record.Scoring{Reference: 1, Attempt: 1, PromptIDs: []int{1, 2},
+	c := Cell{ID: 1, Engine: "one", Repetitions: 1}
+	w := made(t, c)
+	launch := w.Begin(c, Beginning{Repetition: 1})
+	launch.Request(Measure, Usage{PromptIDs: []int{1, 2}, Sent: time.Now()},
+		[]Token{{ID: 7, At: time.Now()}}, time.Now())
+	launch.End(OK, "", nil, Cost{})
+	s := w.Begin(c, Beginning{Scoring: &Scoring{Reference: 1, Attempt: 1, PromptIDs: []int{1, 2},
 		Tokens: tokens, Top: 2}})
 	for _, sc := range scores() {
 		s.Score(sc)
 	}
-	s.Warn(record.Warning{Code: "slow", Text: "it took its time"})
-	if end != record.Interrupted {
-		s.End(end, "", nil, record.Cost{})
+	s.Warn(Warning{Code: "slow", Text: "it took its time"})
+	if end != Interrupted {
+		s.End(end, "", nil, Cost{})
 	}
-	if err := w.Close(record.OK); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, w, OK)
 	return w.Dir()
 }
 
 func TestScoresComeBack(t *testing.T) {
-	r, err := record.Open(scored(t, 3, record.OK))
+	r, err := Open(scored(t, 3, OK))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,41 +75,30 @@ func TestScoresComeBack(t *testing.T) {
 func TestScoresThatAreNotWholeAreLeftOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		tokens int
-		end    record.Status
+		end    Status
 		change func(string) string
 		warned bool
 	}{
-		"interrupted":     {3, record.Interrupted, nil, false},
-		"failed":          {3, record.Failed, nil, false},
-		"fewer than were": {4, record.OK, nil, true},
-		"a row is gone": {3, record.OK,
-			func(s string) string { return strings.Replace(s, "1,2,2,2,2,-0.500000,0\n", "", 1) }, true},
-		"out of order": {3, record.OK,
-			func(s string) string { return strings.Replace(s, "-2.500000", "-0.012500", 1) }, true},
-		"no forced token": {3, record.OK,
-			func(s string) string { return strings.Replace(s, "1,2,1,0,9,,1\n", "", 1) }, true},
-		"nobody's logits": {3, record.OK,
-			func(s string) string { return strings.Replace(s, "-9.750000", "-1e308", 1) }, true},
-		"likelier than sure": {3, record.OK,
-			func(s string) string { return strings.Replace(s, "-0.125000", "0.125000", 1) }, true},
-		"a last row, cut off": {3, record.OK, func(s string) string { return strings.TrimSuffix(s, ",1\n") }, true},
+		"interrupted":     {3, Interrupted, nil, false},
+		"failed":          {3, Failed, nil, false},
+		"fewer than were": {4, OK, nil, true},
+		"a row is gone": {3, OK,
+			replaced("1,2,2,2,2,-0.500000,0\n", ""), true},
+		"out of order": {3, OK,
+			replaced("-2.500000", "-0.012500"), true},
+		"no forced token": {3, OK,
+			replaced("1,2,1,0,9,,1\n", ""), true},
+		"nobody's logits": {3, OK,
+			replaced("-9.750000", "-1e308"), true},
+		"likelier than sure": {3, OK,
+			replaced("-0.125000", "0.125000"), true},
+		"a last row, cut off": {3, OK, func(s string) string { return strings.TrimSuffix(s, ",1\n") }, true},
 	} {
 		dir := scored(t, c.tokens, c.end)
-		path := filepath.Join(dir, "scores.csv")
 		if c.change != nil {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			changed := c.change(string(text))
-			if changed == string(text) {
-				t.Fatalf("%s: nothing was changed in\n%s", name, text)
-			}
-			if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			dir = changed(t, dir, "scores.csv", c.change)
 		}
-		r, err := record.Open(dir)
+		r, err := Open(dir)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -133,36 +114,29 @@ func TestScoresThatAreNotWholeAreLeftOut(t *testing.T) {
 
 // Runs of before there were scores have none.
 func TestARunWithoutScoresIsRead(t *testing.T) {
-	dir := scored(t, 3, record.OK)
+	dir := scored(t, 3, OK)
 	if err := os.Remove(filepath.Join(dir, "scores.csv")); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := record.Open(dir); err != nil || r.Scorings[0].Scores != nil {
+	if r, err := Open(dir); err != nil || r.Scorings[0].Scores != nil {
 		t.Errorf("%v, %+v", err, r)
 	}
 }
 
 // Whatever stands in the files, the scores that are used are whole, in order, and of two candidates at least.
 func FuzzScores(f *testing.F) {
-	from := scored(f, 3, record.OK)
-	text, err := os.ReadFile(filepath.Join(from, "scores.csv"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	from := scored(f, 3, OK)
+	text := contents(f, filepath.Join(from, "scores.csv"))
 	f.Add(text, []byte(`{"7":" sky"}`))
 	f.Add([]byte("attempt,position,rank,id,logprob,forced\n2,0,1,7,-1e999,1\n"), []byte(`{"7":`))
 	f.Add([]byte("attempt,position,rank,id,logprob,forced\n2,-1,1,7,NaN,1\n"), []byte(`[]`))
 	f.Fuzz(func(t *testing.T, scores, pieces []byte) {
 		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
-			t.Fatal(err)
-		}
+		copied(t, dir, from)
 		for name, text := range map[string][]byte{"scores.csv": scores, "pieces.json": pieces} {
-			if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			put(t, filepath.Join(dir, name), text)
 		}
-		r, err := record.Open(dir)
+		r, err := Open(dir)
 		if err != nil {
 			if fault.Of(err) != fault.BadRecord {
 				t.Errorf("an error that is no BadRecord: %v", err)

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"os"
 	"strings"
+
+	"llmparity/internal/whole"
 )
 
 // sums are a file's size and hashes, as far as it was read.
@@ -46,27 +48,9 @@ func sumFile(ctx context.Context, path string) (sums, error) {
 	return s, copyInto(ctx, &s, f)
 }
 
-// piece is how much is read at a time.
-const piece = 256 << 10
-
 func copyInto(ctx context.Context, to io.Writer, from io.Reader) error {
-	buffer := make([]byte, piece)
-	for {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		n, err := from.Read(buffer)
-		if _, e := to.Write(buffer[:n]); e != nil {
-			return e
-		}
-		switch err {
-		case nil:
-		case io.EOF:
-			return nil
-		default:
-			return err
-		}
-	}
+	_, err := io.CopyBuffer(whole.Until(ctx, to), from, make([]byte, 256<<10))
+	return err
 }
 
 // part is a file that is not whole yet. What the server said of the whole lies beside it, so that another time it can

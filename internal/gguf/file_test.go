@@ -508,10 +508,14 @@ func TestVocabularyFaults(t *testing.T) {
 
 func TestUncovered(t *testing.T) {
 	f := tinyWith(t, nil, nil)
+	v, err := f.Vocabulary()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for prompt, want := range map[string]rune{
 		"plain ASCII\n": 0, "caf\u00e9": 'é', "tab\tand \u4e16": '世', "carriage\r\n": '\r', "bad \xff": '\ufffd', "": 0,
 	} {
-		r, found := gguf.Uncovered(f, prompt)
+		r, found := v.Uncovered(prompt)
 		if found != (want != 0) || r != want {
 			t.Errorf("%q: got %q %v, want %q", prompt, r, found, want)
 		}
@@ -625,6 +629,6 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("%v has class %s", err, c)
 			}
 		}
-		gguf.Uncovered(file, "prompt é")
+		_ = gguf.PromptFault(file, "prompt é")
 	})
 }

@@ -5,7 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"math"
+	"reflect"
+	"slices"
 	"sort"
 	"strings"
 
@@ -200,7 +201,11 @@ func (d *decoder) value(key string) (any, error) {
 		if least(kind) == 0 {
 			return nil, d.f.bad(again, "metadata %q has type %d at byte %d; 0 to 12 are known", key, kind, at)
 		}
-		return d.scalar(kind, key)
+		one, err := d.array(kind, 1, key)
+		if err != nil {
+			return nil, err
+		}
+		return one.Index(0).Interface(), nil
 	}
 	at = d.pos
 	if kind, err = d.u32(); err != nil {
@@ -217,86 +222,41 @@ func (d *decoder) value(key string) (any, error) {
 	if n > uint64(d.left()/least(kind)) {
 		return nil, errEnd
 	}
-	return d.array(kind, int(n), key)
-}
-
-func (d *decoder) scalar(kind uint32, key string) (any, error) {
-	if kind == kindString {
-		return d.text()
-	}
-	at := d.pos
-	b, err := d.bytes(least(kind))
+	list, err := d.array(kind, int(n), key)
 	if err != nil {
 		return nil, err
 	}
-	le := binary.LittleEndian
-	switch kind {
-	case kindUint8:
-		return b[0], nil
-	case kindInt8:
-		return int8(b[0]), nil
-	case kindUint16:
-		return le.Uint16(b), nil
-	case kindInt16:
-		return int16(le.Uint16(b)), nil
-	case kindUint32:
-		return le.Uint32(b), nil
-	case kindInt32:
-		return int32(le.Uint32(b)), nil
-	case kindFloat32:
-		return math.Float32frombits(le.Uint32(b)), nil
-	case kindUint64:
-		return le.Uint64(b), nil
-	case kindInt64:
-		return int64(le.Uint64(b)), nil
-	case kindFloat64:
-		return math.Float64frombits(le.Uint64(b)), nil
-	}
-	if b[0] > 1 {
-		return nil, d.f.bad(again, "metadata %q holds %d at byte %d; a bool is 0 or 1", key, b[0], at)
-	}
-	return b[0] == 1, nil
+	return list.Interface(), nil
 }
 
-func (d *decoder) array(kind uint32, n int, key string) (any, error) {
-	switch kind {
-	case kindUint8:
-		return collect[uint8](d, kind, n, key)
-	case kindInt8:
-		return collect[int8](d, kind, n, key)
-	case kindUint16:
-		return collect[uint16](d, kind, n, key)
-	case kindInt16:
-		return collect[int16](d, kind, n, key)
-	case kindUint32:
-		return collect[uint32](d, kind, n, key)
-	case kindInt32:
-		return collect[int32](d, kind, n, key)
-	case kindFloat32:
-		return collect[float32](d, kind, n, key)
-	case kindUint64:
-		return collect[uint64](d, kind, n, key)
-	case kindInt64:
-		return collect[int64](d, kind, n, key)
-	case kindFloat64:
-		return collect[float64](d, kind, n, key)
-	case kindBool:
-		return collect[bool](d, kind, n, key)
-	}
-	return collect[string](d, kind, n, key)
-}
-
-func collect[T any](d *decoder, kind uint32, n int, key string) (any, error) {
-	// Grown by appending: n is no more than the bytes left allow, but strings may be far fewer than that.
-	out := make([]T, 0, min(n, 4096))
-	for range n {
-		v, err := d.scalar(kind, key)
-		if err != nil {
-			return nil, err
+// array reads n values, of which there is room for the least in what is left of the file.
+func (d *decoder) array(kind uint32, n int, key string) (reflect.Value, error) {
+	if kind == kindString {
+		// Grown by appending: strings may be far fewer than the bytes left allow.
+		list := make([]string, 0, min(n, 4096))
+		for range n {
+			text, err := d.text()
+			if err != nil {
+				return reflect.Value{}, err
+			}
+			list = append(list, text)
 		}
-		out = append(out, v.(T))
+		return reflect.ValueOf(list), nil
 	}
-	return out, nil
+	at := d.pos
+	b, err := d.bytes(int64(n) * least(kind))
+	if err != nil {
+		return reflect.Value{}, err
+	}
+	if kind == kindBool {
+		if i := slices.IndexFunc(b, func(b byte) bool { return b > 1 }); i >= 0 {
+			return reflect.Value{}, d.f.bad(again, "metadata %q holds %d at byte %d; a bool is 0 or 1", key, b[i],
+				at+int64(i))
+		}
+	}
+	list := reflect.MakeSlice(reflect.SliceOf(kinds[kind]), n, n)
+	_, err = binary.Decode(b, binary.LittleEndian, list.Interface())
+	return list, err
 }
 
 func (d *decoder) tensors(count uint64) error {

@@ -1,6 +1,9 @@
 package gguf
 
-import "fmt"
+import (
+	"fmt"
+	"reflect"
+)
 
 // Type is how a tensor's values are stored.
 type Type uint32
@@ -62,18 +65,25 @@ const (
 	kindFloat64
 )
 
+// kinds are the Go types of values, by their kind; an array's is not one of its own.
+var kinds = [...]reflect.Type{
+	kindUint8: reflect.TypeFor[uint8](), kindInt8: reflect.TypeFor[int8](),
+	kindUint16: reflect.TypeFor[uint16](), kindInt16: reflect.TypeFor[int16](),
+	kindUint32: reflect.TypeFor[uint32](), kindInt32: reflect.TypeFor[int32](),
+	kindFloat32: reflect.TypeFor[float32](), kindBool: reflect.TypeFor[bool](),
+	kindString: reflect.TypeFor[string](), kindArray: reflect.TypeFor[struct{}](),
+	kindUint64: reflect.TypeFor[uint64](), kindInt64: reflect.TypeFor[int64](),
+	kindFloat64: reflect.TypeFor[float64](),
+}
+
 // least is the fewest bytes that a value of a kind takes; 0 means that there is no such kind (or that it may not stand
 // in an array).
 func least(kind uint32) int64 {
-	switch kind {
-	case kindUint8, kindInt8, kindBool:
-		return 1
-	case kindUint16, kindInt16:
-		return 2
-	case kindUint32, kindInt32, kindFloat32:
-		return 4
-	case kindUint64, kindInt64, kindFloat64, kindString:
+	switch {
+	case kind == kindString: // its length
 		return 8
+	case kind < uint32(len(kinds)):
+		return int64(kinds[kind].Size())
 	}
 	return 0
 }

@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 )
 
@@ -35,28 +36,13 @@ func (f *File) Uint(key string) (uint64, error) {
 }
 
 func unsigned(v any) (uint64, bool) {
-	var n int64
-	switch v := v.(type) {
-	case uint8:
-		return uint64(v), true
-	case uint16:
-		return uint64(v), true
-	case uint32:
-		return uint64(v), true
-	case uint64:
-		return v, true
-	case int8:
-		n = int64(v)
-	case int16:
-		n = int64(v)
-	case int32:
-		n = int64(v)
-	case int64:
-		n = v
-	default:
-		return 0, false
+	switch r := reflect.ValueOf(v); {
+	case r.CanUint():
+		return r.Uint(), true
+	case r.CanInt():
+		return uint64(r.Int()), r.Int() >= 0
 	}
-	return uint64(n), n >= 0
+	return 0, false
 }
 
 // Float gives a floating-point number.

@@ -250,21 +250,16 @@ func (v Vocabulary) Uncovered(prompt string) (rune, bool) {
 	return 0, false
 }
 
-// Uncovered is Vocabulary.Uncovered for a file; one whose vocabulary can't be read has nothing to say here.
-func Uncovered(f *File, prompt string) (rune, bool) {
+// PromptFault is the one line for a prompt that the vocabulary can't express; nil where it can, or where the vocabulary
+// can't be read.
+func PromptFault(f *File, prompt string) error {
 	v, err := f.Vocabulary()
 	if err != nil {
-		return 0, false
+		return nil
 	}
-	return v.Uncovered(prompt)
-}
-
-// PromptFault is the one line for a prompt that the vocabulary can't express; nil where it can.
-func PromptFault(f *File, prompt string) error {
-	if r, ok := Uncovered(f, prompt); ok {
+	if r, ok := v.Uncovered(prompt); ok {
 		return fault.New(fault.Usage, "leave it out or choose another model",
-			"the prompt has %q, which the vocabulary of %s can't express",
-			r, f.Name)
+			"the prompt has %q, which the vocabulary of %s can't express", r, f.Name)
 	}
 	return nil
 }

@@ -2,11 +2,14 @@ package gguf
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"reflect"
+	"slices"
 )
 
 // Weights is an F32 tensor to be written; Shape is as in Tensor.
@@ -102,15 +105,11 @@ func (e *encoder) raw(b []byte) {
 }
 
 func (e *encoder) u32(v uint32) {
-	var b [4]byte
-	binary.LittleEndian.PutUint32(b[:], v)
-	e.raw(b[:])
+	e.raw(binary.LittleEndian.AppendUint32(nil, v))
 }
 
 func (e *encoder) u64(v uint64) {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], v)
-	e.raw(b[:])
+	e.raw(binary.LittleEndian.AppendUint64(nil, v))
 }
 
 func (e *encoder) text(s string) {
@@ -149,19 +148,22 @@ func (e *encoder) fill() {
 }
 
 func (e *encoder) value(m Entry) {
-	kind, array, count := kindOf(m.Value)
-	switch {
-	case kind < 0:
-		if e.err == nil {
-			e.err = fmt.Errorf("metadata %s has a %T, which GGUF can't hold", m.Key, m.Value)
-		}
+	v, of := reflect.ValueOf(m.Value), reflect.TypeOf(m.Value)
+	array := v.Kind() == reflect.Slice
+	if array {
+		of = of.Elem()
+	}
+	kind := slices.Index(kinds[:], of)
+	if kind < 0 {
+		e.err = cmp.Or(e.err, fmt.Errorf("metadata %s has a %T, which GGUF can't hold", m.Key, m.Value))
 		return
-	case array:
+	}
+	if array {
 		e.u32(kindArray)
-		e.u32(uint32(kind))
-		e.u64(uint64(count))
-	default:
-		e.u32(uint32(kind))
+	}
+	e.u32(uint32(kind))
+	if array {
+		e.u64(uint64(v.Len()))
 	}
 	switch v := m.Value.(type) {
 	case string:
@@ -172,65 +174,9 @@ func (e *encoder) value(m Entry) {
 		}
 	default:
 		b, err := binary.Append(nil, binary.LittleEndian, v)
-		if err != nil && e.err == nil {
-			e.err = err
-		}
+		e.err = cmp.Or(e.err, err)
 		e.raw(b)
 	}
-}
-
-func kindOf(v any) (kind int, array bool, count int) {
-	switch v := v.(type) {
-	case uint8:
-		return kindUint8, false, 0
-	case []uint8:
-		return kindUint8, true, len(v)
-	case int8:
-		return kindInt8, false, 0
-	case []int8:
-		return kindInt8, true, len(v)
-	case uint16:
-		return kindUint16, false, 0
-	case []uint16:
-		return kindUint16, true, len(v)
-	case int16:
-		return kindInt16, false, 0
-	case []int16:
-		return kindInt16, true, len(v)
-	case uint32:
-		return kindUint32, false, 0
-	case []uint32:
-		return kindUint32, true, len(v)
-	case int32:
-		return kindInt32, false, 0
-	case []int32:
-		return kindInt32, true, len(v)
-	case float32:
-		return kindFloat32, false, 0
-	case []float32:
-		return kindFloat32, true, len(v)
-	case bool:
-		return kindBool, false, 0
-	case []bool:
-		return kindBool, true, len(v)
-	case string:
-		return kindString, false, 0
-	case []string:
-		return kindString, true, len(v)
-	case uint64:
-		return kindUint64, false, 0
-	case []uint64:
-		return kindUint64, true, len(v)
-	case int64:
-		return kindInt64, false, 0
-	case []int64:
-		return kindInt64, true, len(v)
-	case float64:
-		return kindFloat64, false, 0
-	case []float64:
-		return kindFloat64, true, len(v)
-	}
-	return -1, false, 0
 }
 
 func (e *encoder) describe(t Weights, offset uint64) {

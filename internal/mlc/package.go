@@ -205,7 +205,10 @@ func Warnings(s modellib.Shape) []string {
 func copyFile(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
-		return fault.Wrap(fault.Unwritable, bare(err), "compile it again", "cannot read the model library %s", from)
+		if p, ok := errors.AsType[*fs.PathError](err); ok {
+			err = p.Err
+		}
+		return fault.Wrap(fault.Unwritable, err, "compile it again", "cannot read the model library %s", from)
 	}
 	defer in.Close()
 	out, err := os.Create(to)
@@ -217,15 +220,6 @@ func copyFile(from, to string) error {
 		return err
 	}
 	return out.Close()
-}
-
-// bare drops the path that os errors repeat.
-func bare(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 func writeJSON(path string, content any) error {

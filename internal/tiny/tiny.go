@@ -3,7 +3,7 @@
 // takes no download, and on which sound engines agree token by token: its greedy text is varied, depends on the whole
 // prompt, and its best logit leads by so much that rounding can't change it, except in the rarest of cases.
 //
-// It knows nothing and its text means nothing. It can't express what isn't ASCII (gguf.Uncovered tells), and figures
+// It knows nothing and its text means nothing. It can't express what isn't ASCII (gguf.PromptFault tells), and figures
 // measured on it say little about models of a useful size.
 //
 // For other shapes there are random models, by a Spec: package tinytest has a table of them with everything

@@ -53,7 +53,7 @@ func (t *Tokenizer) Prompt(text string) []int {
 }
 
 // Encode gives a text's tokens. Special tokens written out in the text become themselves. Bytes that a byte-level
-// vocabulary lacks are left out, as engines do; gguf.Uncovered finds them.
+// vocabulary lacks are left out, as engines do; gguf.PromptFault finds them.
 func (t *Tokenizer) Encode(text string) []int {
 	var ids []int
 	for text != "" {

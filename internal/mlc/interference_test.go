@@ -6,7 +6,9 @@ import (
 	"crypto/md5"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +22,6 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
-	"llmparity/internal/whole"
 )
 
 // asConverter says that this process, a test's own program, is to write packages: from where, and to where.
@@ -92,6 +93,9 @@ func sound(dir string) error {
 		}
 	}
 	entries, err := os.ReadDir(dir)
+	for errors.Is(err, fs.ErrNotExist) { // another package took its place while it was listed
+		entries, err = os.ReadDir(dir)
+	}
 	if err == nil && len(entries) != len(c.Records)+3 {
 		err = fmt.Errorf("%d files", len(entries))
 	}
@@ -139,41 +143,6 @@ func TestConvertersAtOnce(t *testing.T) {
 	alone(t, parent, "package")
 }
 
-// A converter that is killed leaves a folder; the next one in that place removes it, and no folder that is in use.
-func TestLeftoversAreSweptOnceTheirOwnerIsGone(t *testing.T) {
-	path, parent := randomFile(t), t.TempDir()
-	kill, said := converter(t, path, filepath.Join(parent, "package"))
-	left := func() []string {
-		l, _ := filepath.Glob(filepath.Join(parent, ".*-writing-*"))
-		return l
-	}
-	for deadline := time.Now().Add(20 * time.Second); len(left()) == 0; time.Sleep(100 * time.Microsecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no folder was seen: %s", said)
-		}
-	}
-	kill()
-	for len(left()) == 0 { // it was killed between two
-		if err := os.Mkdir(filepath.Join(parent, ".llmparity-writing-1234"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	mine, err := whole.NewFolder(parent) // sweeps
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Write(t.Context(), path, filepath.Join(parent, "another"), Options{}); err != nil { // sweeps too
-		t.Fatal(err)
-	}
-	if l := left(); len(l) != 1 || l[0] != mine.Path {
-		t.Errorf("left are %v, in use is %s", l, mine.Path)
-	}
-	mine.Remove()
-	if l := left(); len(l) != 0 {
-		t.Errorf("left are %v", l)
-	}
-}
-
 func TestAFolderThatAppearsMeanwhileIsLeftAlone(t *testing.T) {
 	parent := t.TempDir()
 	dir, from := filepath.Join(parent, "package"), filepath.Join(parent, ".new")
@@ -185,7 +154,7 @@ func TestAFolderThatAppearsMeanwhileIsLeftAlone(t *testing.T) {
 	if err := publish(from, dir); err != nil { // an empty one is no harm
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "letters.txt"), []byte("dear"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "letters.txt"), []byte("a letter"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := publish(from, dir); fault.Of(err) != fault.Unwritable {

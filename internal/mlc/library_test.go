@@ -141,16 +141,13 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 		"context window is 1024, 2048 is asked": func(_ *Library, s *modellib.Shape) { s.ContextWindowSize = 2048 },
 		"a KV cache of 2 layers":                func(_ *Library, s *modellib.Shape) { s.NumKeyValueHeads = 4 },
 		// What the weights don't show.
-		"its rope_theta is 10000, the model's is 500000": func(
-			_ *Library, s *modellib.Shape) {
+		"its rope_theta is 10000, the model's is 500000": func(_ *Library, s *modellib.Shape) {
 			s.RopeTheta = 500000
 		},
-		"its rms_norm_eps is 1e-05, the model's is 1e-06": func(
-			_ *Library, s *modellib.Shape) {
+		"its rms_norm_eps is 1e-05, the model's is 1e-06": func(_ *Library, s *modellib.Shape) {
 			s.RMSNormEps = 1e-6
 		},
-		"its sliding window is none, the model's is 8 tokens": func(
-			_ *Library, s *modellib.Shape) {
+		"its sliding window is none, the model's is 8 tokens": func(_ *Library, s *modellib.Shape) {
 			s.SlidingWindowSize = 8
 		},
 		"its sliding window is 8 tokens, the model's is none": func(l *Library, _ *modellib.Shape) {
@@ -164,14 +161,8 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 			s.RopeFactors = append([]float64{1, 1}, slices.Repeat([]float64{2}, 14)...)
 		},
 		"its dtype is float32, the model's is float16": func(_ *Library, s *modellib.Shape) { s.DType = "float16" },
-		"an earlier llmparity compiled it": func(
-			l *Library, _ *modellib.Shape) {
-			l.Own = &Own{Variant: l.Own.Variant}
-		},
-		"in pieces of 2048 tokens": func(
-			l *Library, _ *modellib.Shape) {
-			l.PrefillChunkSize = 2048
-		},
+		"an earlier llmparity compiled it":             func(l *Library, _ *modellib.Shape) { l.Own = &Own{Variant: l.Own.Variant} },
+		"in pieces of 2048 tokens":                     func(l *Library, _ *modellib.Shape) { l.PrefillChunkSize = 2048 },
 		// Of one that is not ours its metadata.
 		"its sliding window is 16 tokens": func(l *Library, _ *modellib.Shape) { l.Own, l.SlidingWindowSize = nil, 16 },
 	} {
@@ -238,25 +229,16 @@ func TestALibraryOfAnotherShapeFitsNoPackage(t *testing.T) {
 	}
 	foreign := func(l *Library, p *Existing) { l.Own, l.ContextWindowSize, l.SlidingWindowSize = nil, 256, -1 }
 	for want, change := range map[string]func(l *Library, p *Existing){
-		"its context window is 256, 1024 is asked for":    func(_ *Library, p *Existing) { p.ContextWindowSize = 1024 },
-		"its rope_theta is 10000, the model's is 500000":  func(_ *Library, p *Existing) { p.Shape.RopeTheta = 500000 },
-		"its rms_norm_eps is 1e-05, the model's is 0.001": func(_ *Library, p *Existing) { p.Shape.RMSNormEps = 0.001 },
-		"its sliding window is none, the model's is 8": func(
-			_ *Library, p *Existing) {
-			p.Shape.SlidingWindowSize = 8
-		},
-		"the model has a scaled rotation": func(_ *Library, p *Existing) {
-			p.Shape.RopeFactors = slices.Repeat([]float64{2}, 16)
-		},
-		"a KV cache of 2 layers":                      func(_ *Library, p *Existing) { p.KVHeads = 1 },
-		"weights of q0f32, the package's are q4f16_1": func(_ *Library, p *Existing) { p.Quantization = "q4f16_1" },
-		"in pieces of -1 tokens":                      func(l *Library, _ *Existing) { l.PrefillChunkSize = -1 },
+		"its context window is 256, 1024 is asked for": func(_ *Library, p *Existing) { p.ContextWindowSize = 1024 },
+		"its rope_theta is 10000, the model's is 5":    func(_ *Library, p *Existing) { p.Shape.RopeTheta = 5 },
+		"a KV cache of 2 layers":                       func(_ *Library, p *Existing) { p.KVHeads = 1 },
+		"weights of q0f32, the package's are q4f16_1":  func(_ *Library, p *Existing) { p.Quantization = "q4f16_1" },
+		"in pieces of -1 tokens":                       func(l *Library, _ *Existing) { l.PrefillChunkSize = -1 },
 		"its intermediate_size is 256, the model's is 300": func(l *Library, p *Existing) {
 			p.Whole, p.Shape.IntermediateSize = false, 300
 		},
 		"has a rotation without rope_factors, the model has": func(l *Library, p *Existing) {
-			p.Whole, p.Scaled = false,
-				true
+			p.Whole, p.Scaled = false, true
 		},
 		"window is 256, 300 is": func(l *Library, p *Existing) {
 			foreign(l, p)
@@ -306,17 +288,6 @@ func TestAPackagesTwoWindowsAreKeptApart(t *testing.T) {
 	}
 	if p.ContextWindowSize, p.SlidingWindowSize = -1, 4096; p.Longest() != 4096 {
 		t.Errorf("a rotating window of 4096 is a context of %d", p.Longest())
-	}
-}
-
-func TestWidths(t *testing.T) {
-	for dtype, want := range map[string]int{"float32": 32, "bfloat16": 16, "uint8": 8, "float8_e4m3fn": 8,
-		"e4m3_float8": 8,
-		"int4":        4,
-		"text":        0, "float": 0, "float0": 0, "float99": 0, "": 0} {
-		if got, err := widthOf(dtype); got != want || (err == nil) != (want > 0) {
-			t.Errorf("%q has %d bits (%v), want %d", dtype, got, err, want)
-		}
 	}
 }
 

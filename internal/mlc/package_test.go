@@ -18,7 +18,6 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
-	"llmparity/internal/tokenizer"
 )
 
 // tinyPackage makes a package of the tiny model and opens the model.
@@ -308,60 +307,6 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// golden is what the tokenizers library makes of some texts with our tokenizer.json.
-type golden struct {
-	Text string `json:"text"`
-	IDs  []int  `json:"ids"`
-}
-
-func TestTokenizerFileTokenisesLikeTheReference(t *testing.T) {
-	f, p := tinyPackage(t, Options{})
-	var file struct {
-		Added []struct {
-			ID      int
-			Content string
-			Special bool
-		} `json:"added_tokens"`
-		Model struct {
-			Vocab  map[string]int
-			Merges []string
-		}
-	}
-	readJSON(t, p.Dir, "tokenizer.json", &file)
-	v := gguf.Vocabulary{Pre: gguf.PreGPT2, Merges: file.Model.Merges, Tokens: make([]string, len(file.Model.Vocab)),
-		Types: make([]int32, len(file.Model.Vocab))}
-	for text, id := range file.Model.Vocab {
-		v.Tokens[id], v.Types[id] = text, gguf.TokenNormal
-	}
-	for _, a := range file.Added {
-		if v.Tokens[a.ID] != a.Content || !a.Special || a.ID < len(v.Tokens)-len(file.Added) {
-			t.Errorf("added token %+v; the vocabulary has %q there", a, v.Tokens[a.ID])
-		}
-		v.Types[a.ID] = gguf.TokenControl
-	}
-	original, err := f.Vocabulary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ours, model := tokenizer.New(v), tokenizer.New(original)
-	var texts []golden
-	readJSON(t, "testdata", "tokens.json", &texts)
-	if len(texts) < 20 {
-		t.Fatalf("%d golden texts", len(texts))
-	}
-	for _, g := range texts {
-		for name, ids := range map[string][]int{"tokenizer.json": ours.Encode(g.Text),
-			"the GGUF": model.Encode(g.Text)} {
-			if !slices.Equal(ids, g.IDs) {
-				t.Errorf("%q: %s gives %v, want %v", g.Text, name, ids, g.IDs)
-			}
-		}
-		if back := ours.Decode(g.IDs); back != g.Text {
-			t.Errorf("%q comes back as %q", g.Text, back)
-		}
-	}
-}
-
 func TestWriteTwiceGivesTheSameBytes(t *testing.T) {
 	f, p := tinyPackage(t, Options{})
 	before := contents(t, p)
@@ -403,21 +348,6 @@ func alone(t *testing.T, dir string, names ...string) {
 	}
 	if strings.Join(got, " ") != strings.Join(names, " ") {
 		t.Errorf("%s holds %v, want %v", dir, got, names)
-	}
-}
-
-func TestTiedModelHasNoHead(t *testing.T) {
-	f, _ := tinyPackage(t, Options{})
-	path := rewrite(t, f, func(m []gguf.Entry, w []gguf.Weights) ([]gguf.Entry, []gguf.Weights) {
-		return m, w[:len(w)-1]
-	})
-	p, err := Write(context.Background(), path, filepath.Join(t.TempDir(), "tied"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, _ := weightsOf(t, p.Dir)
-	if _, there := got["lm_head.weight"]; there || !p.Shape.TieWordEmbeddings {
-		t.Errorf("lm_head is there: %v, tied: %v", there, p.Shape.TieWordEmbeddings)
 	}
 }
 
@@ -513,10 +443,7 @@ func TestFaults(t *testing.T) {
 		options          Options
 		kind             fault.Kind
 	}{
-		{"empty", file(nil), "empty file", Options{}, fault.BadModel},
 		{"truncated", file(whole[:len(whole)/2]), "truncated: tensor blk.", Options{}, fault.BadModel},
-		{"header cut", file(whole[:1000]), "truncated: metadata", Options{}, fault.BadModel},
-		{"no GGUF", file([]byte("PK\x03\x04 a zip file it is, and no GGUF")), "not a GGUF", Options{}, fault.BadModel},
 		{"missing", filepath.Join(t.TempDir(), "none.gguf"), "cannot open", Options{}, fault.BadModel},
 		{"foreign", file(foreign), `architecture "mamba" is not supported; supported: llama, qwen2`, Options{},
 			fault.UnknownArch},
@@ -566,7 +493,7 @@ func TestALibraryComesWithItsPackage(t *testing.T) {
 func TestAFolderOfSomethingElseIsLeftAlone(t *testing.T) {
 	f, _ := tinyPackage(t, Options{})
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "letters.txt"), []byte("dear"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "letters.txt"), []byte("a letter"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Write(context.Background(), f.Name, dir, Options{}); fault.Of(err) != fault.Unwritable {

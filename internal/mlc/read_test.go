@@ -112,18 +112,18 @@ func TestUnsoundPackagesAreRefused(t *testing.T) {
 }
 
 // TVM marks weights of every type as stored in half, and halves those of float32 alone.
-func TestHalvedRecords(t *testing.T) {
+func TestStoredBytes(t *testing.T) {
 	for _, c := range []struct {
-		dtype string
-		bytes int64
-	}{{"float32", 70}, {"uint32", 140}, {"float16", 70}} {
-		r := record{Name: "w", Shape: []int64{7, 5}, DType: c.dtype, Format: "f32-to-bf16", Bytes: c.bytes}
-		if err := r.within(shard{Bytes: 1000}); err != nil {
-			t.Errorf("%s: %v", c.dtype, err)
-		}
-		r.Bytes *= 2
-		if err := r.within(shard{Bytes: 1000}); err == nil {
-			t.Errorf("%s: twice the bytes are taken", c.dtype)
+		dtype, format string
+		want          int64 // of 7 × 5 values; 0: the type is not known
+	}{
+		{"float32", "f32-to-bf16", 70}, {"uint32", "f32-to-bf16", 140}, {"float16", "f32-to-bf16", 70},
+		{"float32", "raw", 140}, {"bfloat16", "raw", 70}, {"uint8", "raw", 35}, {"float8_e4m3fn", "raw", 35},
+		{"e4m3_float8", "raw", 35}, {"int4", "raw", 18},
+		{"text", "raw", 0}, {"float", "raw", 0}, {"float0", "raw", 0}, {"float99", "raw", 0}, {"", "raw", 0},
+	} {
+		if got, err := StoredBytes(c.dtype, c.format, []int64{7, 5}); got != c.want || (err == nil) != (c.want > 0) {
+			t.Errorf("%s, %s: %d bytes (%v), want %d", c.dtype, c.format, got, err, c.want)
 		}
 	}
 }

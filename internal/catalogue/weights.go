@@ -18,24 +18,11 @@ type Weights struct {
 	Shards []Shard `json:"records"`
 }
 
-// Shard is a file of weights.
-type Shard struct {
-	File    string   `json:"dataPath"`
-	Format  string   `json:"format"`
-	Bytes   int64    `json:"nbytes"`
-	MD5     string   `json:"md5sum"`
-	Tensors []Tensor `json:"records"`
-}
-
-// Tensor is a weight, and where it lies in its shard.
-type Tensor struct {
-	Name   string  `json:"name"`
-	Shape  []int64 `json:"shape"`
-	DType  string  `json:"dtype"`
-	Format string  `json:"format"` // how it is stored; "f32-to-bf16" halves a float32
-	Bytes  int64   `json:"nbytes"`
-	Offset int64   `json:"byteOffset"`
-}
+// Shard is a file of weights, and Tensor is one of them.
+type (
+	Shard  = mlc.Shard
+	Tensor = mlc.Tensor
+)
 
 // Bytes is the size of all weights.
 func (w Weights) Bytes() int64 {
@@ -64,7 +51,7 @@ func ParseWeights(text []byte) (Weights, error) {
 	files, names := map[string]bool{}, map[string]bool{}
 	var total int64
 	for _, s := range w.Shards {
-		if err := s.check(); err != nil {
+		if err := checkShard(s); err != nil {
 			return Weights{}, err
 		}
 		// Some systems don't tell files apart by capitals.
@@ -94,7 +81,8 @@ func reserved(name string) bool {
 
 var sum = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-func (s Shard) check() error {
+// checkShard holds a shard against its weights.
+func checkShard(s Shard) error {
 	switch {
 	case !plainName.MatchString(s.File):
 		return fmt.Errorf("the shard %q can't be a file's name", s.File)
@@ -109,7 +97,7 @@ func (s Shard) check() error {
 	})
 	var end int64
 	for _, t := range order {
-		want, err := t.size()
+		want, err := sizeOf(t)
 		switch {
 		case err != nil:
 			return fmt.Errorf("the weight %q: %w", t.Name, err)
@@ -133,8 +121,8 @@ func (s Shard) check() error {
 	return nil
 }
 
-// size is how many bytes the weight takes by its sizes and type.
-func (t Tensor) size() (int64, error) {
+// sizeOf is how many bytes the weight takes by its sizes and type.
+func sizeOf(t Tensor) (int64, error) {
 	if t.Name == "" {
 		return 0, errors.New("it has no name")
 	}

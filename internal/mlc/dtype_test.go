@@ -76,7 +76,7 @@ func TestAPackageOfHalves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range c.Records[0].Records {
+	for _, r := range c.Records[0].Tensors {
 		if r.DType != Float16 {
 			t.Errorf("%s is %s", r.Name, r.DType)
 		}

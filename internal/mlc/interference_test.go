@@ -84,12 +84,12 @@ func sound(dir string) error {
 		return err
 	}
 	for _, s := range c.Records {
-		data, err := os.ReadFile(filepath.Join(dir, s.DataPath))
+		data, err := os.ReadFile(filepath.Join(dir, s.File))
 		if err != nil {
 			return err
 		}
 		if sum := md5.Sum(data); hex.EncodeToString(sum[:]) != s.MD5 {
-			return fmt.Errorf("%s has another hash", s.DataPath)
+			return fmt.Errorf("%s has another hash", s.File)
 		}
 	}
 	entries, err := os.ReadDir(dir)

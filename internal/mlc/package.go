@@ -164,7 +164,7 @@ func (m model) write(ctx context.Context, dir string) (Package, error) {
 		return p, err
 	}
 	for _, shard := range cache.Records {
-		p.Files = append(p.Files, shard.DataPath)
+		p.Files = append(p.Files, shard.File)
 	}
 	p.Parameters, p.Bytes = cache.Metadata.ParamSize, cache.Metadata.ParamBytes
 	if m.library != "" {

@@ -58,14 +58,14 @@ func weightsOf(t *testing.T, dir string) (map[string][]float32, []string) {
 	weights := map[string][]float32{}
 	var names []string
 	for _, s := range c.Records {
-		data, err := os.ReadFile(filepath.Join(dir, s.DataPath))
+		data, err := os.ReadFile(filepath.Join(dir, s.File))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if sum := md5.Sum(data); hex.EncodeToString(sum[:]) != s.MD5 || int64(len(data)) != s.Bytes {
-			t.Errorf("%s: %d bytes, md5 %x; tensor-cache.json says %d, %s", s.DataPath, len(data), sum, s.Bytes, s.MD5)
+			t.Errorf("%s: %d bytes, md5 %x; tensor-cache.json says %d, %s", s.File, len(data), sum, s.Bytes, s.MD5)
 		}
-		for _, r := range s.Records {
+		for _, r := range s.Tensors {
 			if r.DType != "float32" || r.Format != "raw" {
 				t.Errorf("%s is %s %s", r.Name, r.DType, r.Format)
 			}

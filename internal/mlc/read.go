@@ -95,14 +95,14 @@ func OpenPackage(dir string) (Existing, error) {
 }
 
 // add takes over what the shards hold, and looks whether they are there.
-func (p *Existing) add(shards []shard) error {
+func (p *Existing) add(shards []Shard) error {
 	for _, s := range shards {
-		info, err := os.Stat(filepath.Join(p.Dir, s.DataPath))
+		info, err := os.Stat(filepath.Join(p.Dir, s.File))
 		switch {
 		case err != nil:
 			return err
 		case !info.Mode().IsRegular() || info.Size() != s.Bytes:
-			return fmt.Errorf("%s has %d bytes, not the %d that are said", s.DataPath, info.Size(), s.Bytes)
+			return fmt.Errorf("%s has %d bytes, not the %d that are said", s.File, info.Size(), s.Bytes)
 		}
 		p.hold(s)
 	}
@@ -115,10 +115,10 @@ func (p *Existing) add(shards []shard) error {
 }
 
 // hold takes over what a shard holds.
-func (p *Existing) hold(s shard) {
+func (p *Existing) hold(s Shard) {
 	p.Shards++
 	p.Bytes += s.Bytes
-	for _, r := range s.Records {
+	for _, r := range s.Tensors {
 		p.Weights = append(p.Weights, Weight{Param{r.Name, r.Shape, r.DType}, r.Bytes})
 	}
 }
@@ -234,7 +234,7 @@ func (p Existing) check() error {
 
 // parseCache reads the list of the weights, and checks that each lies within its shard and is as large as its shape and
 // type are.
-func parseCache(text []byte) ([]shard, error) {
+func parseCache(text []byte) ([]Shard, error) {
 	var c cache
 	if err := decodeOne(text, &c); err != nil {
 		return nil, err
@@ -243,10 +243,10 @@ func parseCache(text []byte) ([]shard, error) {
 		return nil, errors.New("it lists no shards")
 	}
 	for _, s := range c.Records {
-		if s.DataPath == "" || s.DataPath != filepath.Base(s.DataPath) || !filepath.IsLocal(s.DataPath) || s.Bytes < 0 {
-			return nil, fmt.Errorf("a shard %q of %d bytes", s.DataPath, s.Bytes)
+		if s.File == "" || s.File != filepath.Base(s.File) || !filepath.IsLocal(s.File) || s.Bytes < 0 {
+			return nil, fmt.Errorf("a shard %q of %d bytes", s.File, s.Bytes)
 		}
-		for _, r := range s.Records {
+		for _, r := range s.Tensors {
 			if err := r.within(s); err != nil {
 				return nil, fmt.Errorf("weight %q: %w", r.Name, err)
 			}
@@ -255,7 +255,7 @@ func parseCache(text []byte) ([]shard, error) {
 	return c.Records, nil
 }
 
-func (r record) within(s shard) error {
+func (r Tensor) within(s Shard) error {
 	size, err := StoredBytes(r.DType, r.Format, r.Shape)
 	if err != nil {
 		return err

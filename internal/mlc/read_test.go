@@ -167,7 +167,7 @@ func FuzzPackage(f *testing.F) {
 			return
 		}
 		for _, s := range shards {
-			for _, r := range s.Records {
+			for _, r := range s.Tensors {
 				if r.Offset < 0 || r.Bytes < 0 || r.Offset+r.Bytes > s.Bytes {
 					t.Errorf("%+v lies beyond its shard of %d bytes", r, s.Bytes)
 				}

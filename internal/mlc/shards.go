@@ -23,24 +23,26 @@ type cache struct {
 		ParamBytes   int64   `json:"ParamBytes"`
 		BitsPerParam float64 `json:"BitsPerParam"`
 	} `json:"metadata"`
-	Records []shard `json:"records"`
+	Records []Shard `json:"records"`
 }
 
-type shard struct {
-	DataPath string   `json:"dataPath"`
-	Format   string   `json:"format"`
-	Bytes    int64    `json:"nbytes"`
-	Records  []record `json:"records"`
-	MD5      string   `json:"md5sum"`
+// Shard is a file of weights.
+type Shard struct {
+	File    string   `json:"dataPath"`
+	Format  string   `json:"format"`
+	Bytes   int64    `json:"nbytes"`
+	Tensors []Tensor `json:"records"`
+	MD5     string   `json:"md5sum"`
 
-	params []param // those of the records
+	params []param // those of the tensors
 }
 
-type record struct {
+// Tensor is a weight, and where it lies in its shard.
+type Tensor struct {
 	Name   string  `json:"name"`
 	Shape  []int64 `json:"shape"`
 	DType  string  `json:"dtype"`
-	Format string  `json:"format"`
+	Format string  `json:"format"` // how it is stored; "f32-to-bf16" halves a float32
 	Bytes  int64   `json:"nbytes"`
 	Offset int64   `json:"byteOffset"`
 }
@@ -52,10 +54,10 @@ func layOut(list []param, d dtype) cache {
 	for _, p := range list {
 		size := p.values() * d.bytes
 		if n := len(c.Records); n == 0 || c.Records[n-1].Bytes+size > maxShard {
-			c.Records = append(c.Records, shard{DataPath: fmt.Sprintf("params_shard_%d.bin", n), Format: "raw-shard"})
+			c.Records = append(c.Records, Shard{File: fmt.Sprintf("params_shard_%d.bin", n), Format: "raw-shard"})
 		}
 		s := &c.Records[len(c.Records)-1]
-		s.Records = append(s.Records, record{p.name, p.shape, d.name, "raw", size, s.Bytes})
+		s.Tensors = append(s.Tensors, Tensor{p.name, p.shape, d.name, "raw", size, s.Bytes})
 		s.params = append(s.params, p)
 		s.Bytes += size
 		c.Metadata.ParamSize += p.values()
@@ -71,14 +73,14 @@ const most = 16
 // writeShards writes the weights into dir, a shard a core at a time, the largest first. The first error ends it.
 func writeShards(ctx context.Context, f *gguf.File, a gguf.Architecture, d dtype, dir string) (cache, error) {
 	c := layOut(params(a), d)
-	order := make([]*shard, len(c.Records))
+	order := make([]*Shard, len(c.Records))
 	for i := range c.Records {
 		order[i] = &c.Records[i]
 	}
-	slices.SortStableFunc(order, func(a, b *shard) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	slices.SortStableFunc(order, func(a, b *Shard) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	todo := make(chan *shard, len(order))
+	todo := make(chan *Shard, len(order))
 	for _, s := range order {
 		todo <- s
 	}
@@ -116,8 +118,8 @@ func newWriter(f *gguf.File, d dtype, dir string) *writer {
 func (w *writer) end() { w.sum.close() }
 
 // shard writes one shard and notes its hash.
-func (w *writer) shard(ctx context.Context, s *shard) (err error) {
-	out, err := os.Create(filepath.Join(w.dir, s.DataPath))
+func (w *writer) shard(ctx context.Context, s *Shard) (err error) {
+	out, err := os.Create(filepath.Join(w.dir, s.File))
 	if err != nil {
 		return err
 	}

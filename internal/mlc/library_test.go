@@ -161,10 +161,14 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 			s.RopeFactors = append([]float64{1, 1}, slices.Repeat([]float64{2}, 14)...)
 		},
 		"its dtype is float32, the model's is float16": func(_ *Library, s *modellib.Shape) { s.DType = "float16" },
-		"an earlier llmparity compiled it":             func(l *Library, _ *modellib.Shape) { l.Own = &Own{Variant: l.Own.Variant} },
-		"in pieces of 2048 tokens":                     func(l *Library, _ *modellib.Shape) { l.PrefillChunkSize = 2048 },
+		"an earlier llmparity compiled it": func(l *Library, _ *modellib.Shape) {
+			l.Own = &Own{Variant: l.Own.Variant}
+		},
+		"in pieces of 2048 tokens": func(l *Library, _ *modellib.Shape) { l.PrefillChunkSize = 2048 },
 		// Of one that is not ours its metadata.
-		"its sliding window is 16 tokens": func(l *Library, _ *modellib.Shape) { l.Own, l.SlidingWindowSize = nil, 16 },
+		"its sliding window is 16 tokens": func(l *Library, _ *modellib.Shape) {
+			l.Own, l.SlidingWindowSize = nil, 16
+		},
 	} {
 		l, s := lib, shape
 		change(&l, &s)

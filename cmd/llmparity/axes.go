@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
@@ -80,51 +81,44 @@ func (f *axisFlags) change(p *plan.Plan, given func(string) bool) error {
 	return nil
 }
 
-// scheduleFlags say in which order launches come, how many, and how long they may take.
+// scheduleFlags say what a plan says in one value, and until when cells are repeated.
 type scheduleFlags struct {
+	said        plan.Plan
 	untilCI     string
 	untilFigure string
 	most        int
-	order       string
-	seed        uint64
-	coolDown    time.Duration
-	timeout     time.Duration
-	cellTimeout time.Duration
-	runTimeout  time.Duration
 }
 
 func (f *scheduleFlags) register(flags *pflag.FlagSet) {
+	f.said = plan.Plan{Isolation: plan.OfLaunch, Watchdog: plan.Duration(engine.Watchdog),
+		Traffic: &plan.Traffic{Goal: &plan.Goal{}}}
+	for _, field := range f.said.Fields() {
+		if field.Flag == "" {
+			continue
+		}
+		switch to := field.To.(type) {
+		case *string:
+			flags.StringVar(to, field.Flag, *to, field.Help)
+		case *int:
+			flags.IntVar(to, field.Flag, *to, field.Help)
+		case *uint64:
+			flags.Uint64Var(to, field.Flag, *to, field.Help)
+		case *float64:
+			flags.Float64Var(to, field.Flag, *to, field.Help)
+		case *plan.Duration:
+			flags.DurationVar((*time.Duration)(to), field.Flag, time.Duration(*to), field.Help)
+		}
+	}
 	flags.StringVar(&f.untilCI, "until-ci",
 		"", "repeat until the 95 % interval of a figure reaches no further from its median than so much of it, as in 5%: docs/plans.md")
 	flags.StringVar(&f.untilFigure, "until-figure", "", "the figure that --until-ci is of (default: decode_tps)")
 	flags.IntVar(&f.most, "max-repetitions",
 		0, "with --until-ci the most launches of a cell (default: five times --repetitions)")
-	flags.StringVar(&f.order, "order", "", "of launches: "+strings.Join(orders(), ", ")+" (default: "+plan.Interleaved+
-		")")
-	flags.Uint64Var(&f.seed, "seed", 0, "of a shuffled order, of traffic, and of prompts that are made")
-	flags.DurationVar(&f.coolDown, "cool-down", 0, "how long the machine rests before each launch")
-	flags.DurationVar(&f.timeout, "timeout", 0, "how long a launch may take (default: the plan's)")
-	flags.DurationVar(&f.cellTimeout, "cell-timeout", 0, "how long all launches of a cell together may take")
-	flags.DurationVar(&f.runTimeout, "run-timeout", 0,
-		"how long the run may take; what is missing then is made by run --resume")
 }
-
-func orders() []string { return []string{plan.Interleaved, plan.Shuffled, plan.Grouped} }
 
 // change puts into the plan what flags say.
 func (f *scheduleFlags) change(p *plan.Plan, given func(string) bool) error {
-	for flag, set := range map[string]func(){
-		"order":        func() { p.Order = f.order },
-		"seed":         func() { p.Seed = f.seed },
-		"cool-down":    func() { p.CoolDown = plan.Duration(f.coolDown) },
-		"timeout":      func() { p.Timeout = plan.Duration(f.timeout) },
-		"cell-timeout": func() { p.CellTimeout = plan.Duration(f.cellTimeout) },
-		"run-timeout":  func() { p.RunTimeout = plan.Duration(f.runTimeout) },
-	} {
-		if given(flag) {
-			set()
-		}
-	}
+	p.Take(&f.said, given)
 	return f.until(p, given)
 }
 
@@ -157,60 +151,4 @@ func (f *scheduleFlags) until(p *plan.Plan, given func(string) bool) error {
 		p.UntilCI = &until
 	}
 	return nil
-}
-
-// trafficFlags say how requests come where a launch measures more than one.
-type trafficFlags struct {
-	loop       string
-	requests   int
-	arrivals   string
-	rate       float64
-	startDelay time.Duration
-	ramp       time.Duration
-	turns      int
-	goal       plan.Goal
-}
-
-func (f *trafficFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.loop, "loop", "",
-		"how requests come: closed (a client asks again when it was answered), open (at their times, --rate) or batch")
-	flags.IntVar(&f.requests, "requests", 0,
-		"requests of a launch, of all clients together (default: four of each client)")
-	flags.Float64Var(&f.rate, "rate", 0, "requests a second that come whether or not others were answered")
-	flags.StringVar(&f.arrivals, "arrivals", "", "of --rate: poisson or constant (default: poisson)")
-	flags.DurationVar(&f.startDelay, "start-delay", 0, "from one client's first request to the next one's")
-	flags.DurationVar(&f.ramp, "ramp", 0, "in which requests come to their --rate")
-	flags.IntVar(&f.turns, "turns", 0, "of a conversation: each prompt begins with all that was said before")
-	flags.Float64Var(&f.goal.TTFTms, "goal-ttft",
-		0, "ms to the first token that a request must keep to be a good one (goodput)")
-	flags.Float64Var(&f.goal.TPOTms, "goal-tpot", 0, "ms a token that a request must keep to be a good one")
-	flags.Float64Var(&f.goal.E2Ems, "goal-e2e", 0, "ms in all that a request must keep to be a good one")
-}
-
-// change puts into the plan what flags say.
-func (f *trafficFlags) change(p *plan.Plan, given func(string) bool) {
-	said, goal := plan.Traffic{}, plan.Goal{}
-	if p.Traffic != nil {
-		said = *p.Traffic
-	}
-	if said.Goal != nil {
-		goal = *said.Goal
-	}
-	for flag, set := range map[string]func(){
-		"loop":        func() { said.Loop = f.loop },
-		"requests":    func() { said.Requests = f.requests },
-		"rate":        func() { said.Rate = f.rate },
-		"arrivals":    func() { said.Arrivals = f.arrivals },
-		"start-delay": func() { said.StartDelay = plan.Duration(f.startDelay) },
-		"ramp":        func() { said.Ramp = plan.Duration(f.ramp) },
-		"turns":       func() { said.Turns = f.turns },
-		"goal-ttft":   func() { goal.TTFTms, said.Goal = f.goal.TTFTms, &goal },
-		"goal-tpot":   func() { goal.TPOTms, said.Goal = f.goal.TPOTms, &goal },
-		"goal-e2e":    func() { goal.E2Ems, said.Goal = f.goal.E2Ems, &goal },
-	} {
-		if given(flag) {
-			set()
-			p.Traffic = &said
-		}
-	}
 }

@@ -119,12 +119,8 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) error {
 		"prompt":       func() { p.Prompts, p.Sources, p.InputLengths = f.prompts, nil, nil },
 		"context":      func() { p.Context, p.Contexts = f.context, nil },
 		"max-tokens":   func() { p.MaxTokens, p.OutputLengths = f.maxTokens, nil },
-		"repetitions":  func() { p.Repetitions = f.repetitions },
-		"isolation":    func() { p.Isolation = f.isolation },
-		"watchdog":     func() { p.Watchdog = plan.Duration(f.watchdog) },
 		"no-check-oom": func() { p.CheckOOM = new(!f.noCheckOOM) },
 		"parity":       func() { p.Parity = new(f.parity) },
-		"reference":    func() { p.Reference = f.reference },
 		"threads":      func() { p.Threads, p.ThreadCounts = f.threads, nil },
 	} {
 		if given(flag) {
@@ -132,7 +128,6 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) error {
 		}
 	}
 	f.engineFlags.change(p, given)
-	f.trafficFlags.change(p, given)
 	if err := f.scheduleFlags.change(p, given); err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +15,6 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/gate"
 	"llmparity/internal/cache"
-	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
@@ -29,33 +27,28 @@ import (
 
 // runFlags are the flags of run: most of them change a plan.
 type runFlags struct {
-	engines     []string
-	engine      []string // one a flag: a name that has commas in it is one
-	model       string
-	prompts     []string
-	maxTokens   int
-	repetitions int
-	isolation   string
-	out         string
-	quiet       bool
-	json        bool
-	dryRun      bool
-	strict      bool
-	baseline    string
-	against     string
-	other       *otherSide // which the run takes turns with; nil: it is made alone
-	noCheckOOM  bool
-	parity      bool
-	reference   string
-	context     int
-	watchdog    time.Duration
-	mirror      string                   // of the catalogue's addresses
-	byName      func(engine string) bool // whether the user asked for it; nil: for all
+	engines    []string
+	engine     []string // one a flag: a name that has commas in it is one
+	model      string
+	prompts    []string
+	maxTokens  int
+	out        string
+	quiet      bool
+	json       bool
+	dryRun     bool
+	strict     bool
+	baseline   string
+	against    string
+	other      *otherSide // which the run takes turns with; nil: it is made alone
+	noCheckOOM bool
+	parity     bool
+	context    int
+	mirror     string                   // of the catalogue's addresses
+	byName     func(engine string) bool // whether the user asked for it; nil: for all
 	resumeFlags
 	presetFlags
 	axisFlags
 	scheduleFlags
-	trafficFlags
 	engineFlags
 	profileFlags
 	judgeFlags
@@ -117,11 +110,6 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.IntVar(&f.context, "context", 0, contextHelp)
 	flags.StringArrayVar(&f.prompts, "prompt", nil, "the prompt, raw; may be given several times")
 	flags.IntVar(&f.maxTokens, "max-tokens", 0, "tokens to generate")
-	flags.IntVar(&f.repetitions, "repetitions", 0, "launches of each engine that count")
-	flags.StringVar(&f.isolation, "isolation", plan.OfLaunch,
-		"what a repetition has of its own: launch (a fresh process, and the model loaded anew; engines take turns), "+
-			"reused (nothing: it goes on in the launch of the one before it; one engine after the other) or "+
-			"shared (nor has a cell: all of an engine's that need no other launch go on in one)")
 	flags.StringVar(&f.out, "out", "results", "the folder in which the run's folder is made")
 	flags.StringVar(&f.out, "output-dir", "results", "the same as --out")
 	flags.BoolVar(&f.dryRun, "dry-run", false,
@@ -132,9 +120,6 @@ func (f *runFlags) register(c *cobra.Command) {
 		"the run that the plan's gate compares with: a saved name (llmparity baseline list) or a run's folder")
 	f.judgeFlags.register(flags)
 	flags.StringVar(&f.against, "against", "", againstHelp)
-	flags.DurationVar(&f.watchdog, "watchdog", engine.Watchdog,
-		"how long that thread, or an engine of exec:, may give no "+
-			"sign of life")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
 	flags.BoolVar(&f.json, "json", false,
 		"progress and the result as lines of JSON on standard output (llmparity schema events); with --dry-run one document")
@@ -143,14 +128,11 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.BoolVar(&f.parity, "parity", false,
 		"when all is measured, have every engine that can score the reference's text, token by token: what "+
 			"it would have chosen, and how likely that was; --parity=false: never (default: where engines' own texts part)")
-	flags.StringVar(&f.reference, "reference", "",
-		"the engine whose text that is (default: the first native one that tells token ids)")
 	flags.IntVar(&f.threads, "threads", 1, threadsHelp())
 	f.resumeFlags.register(flags)
 	f.presetFlags.register(flags)
 	f.axisFlags.register(flags)
 	f.scheduleFlags.register(flags)
-	f.trafficFlags.register(flags)
 	f.engineFlags.register(flags, ofRuns)
 	f.profileFlags.register(flags)
 }

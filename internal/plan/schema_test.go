@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -94,20 +95,17 @@ func fieldSchemas() map[string]string {
 	fields := map[string]string{"Plan.name": `{"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"}`,
 		"Plan.prompts": prompts,
 		"Plan.models":  `{"anyOf": [` + text + `, ` + schematest.Own + `]}`, "Plan.temperature": `{"const": 0}`,
-		"Plan.max_tokens": lengths(),
-		"Plan.threads":    list(numbers(0, tokens)), "Plan.repetitions": numbers(1, 100_000),
+		"Plan.max_tokens":         lengths(),
+		"Plan.threads":            list(numbers(0, tokens)),
 		"UntilCI.max_repetitions": numbers(0, 100_000),
-		"Traffic.concurrency":     numbers(0, 10_000), "Traffic.requests": numbers(0, 1_000_000),
-		"Traffic.turns": numbers(0, 1000),
-		"Traffic.rate":  `{"type": "number", "minimum": 0, "maximum": 1000000}`, "Kind.name": text,
+		"Traffic.rate":            `{"type": "number", "minimum": 0, "maximum": 1000000}`, "Kind.name": text,
 		"Deployment.gpu_memory_utilization": share, "Deployment.model_params": positive}
 	for schema, names := range map[string][]string{
 		perhaps: {"Deployment.container_name", "Deployment.quantization"},
 		count: {"Deployment.tensor_parallel_size", "Deployment.num_layers", "Deployment.num_heads",
 			"Deployment.head_dim", "Deployment.hidden_size"},
-		number:             {"Goal.ttft_ms", "Goal.tpot_ms", "Goal.e2e_ms", "Kind.share"},
-		numbers(0, tokens): {"Warmup.launches", "Kind.input_length", "Kind.output_length"},
-		numbers(1, tokens): {"Warmup.tokens"},
+		number:             {"Kind.share"},
+		numbers(0, tokens): {"Kind.input_length", "Kind.output_length"},
 		list(text):         {"Plan.engines", "Plan.model", "Group.engines"},
 		lengths():          {"Axes.input_lengths", "Axes.output_lengths", "Axes.thread_counts"},
 		loads():            {"Axes.batch_sizes", "Axes.concurrency"},
@@ -121,13 +119,35 @@ func fieldSchemas() map[string]string {
 			fields[name] = schema
 		}
 	}
-	for name, values := range map[string][]string{"Plan.isolation": {"launch", "reused", "shared"},
-		"Plan.cache": {"off", "on"},
-		"Plan.order": {"interleaved", "shuffled", "grouped"}, "Traffic.loop": {"closed", "open", "batch"},
-		"Traffic.arrivals": {"constant", "poisson"}} {
-		fields[name] = oneOf(append(values, "")...)
+	for _, f := range (&plan.Plan{Traffic: &plan.Traffic{Goal: &plan.Goal{}}}).Fields() {
+		path := strings.Split("Plan."+f.Key, ".")
+		last := len(path) - 1
+		of := strings.ToUpper(path[last-1][:1]) + path[last-1][1:] + "." + path[last]
+		if fields[of] == "" {
+			fields[of] = fieldSchema(f)
+		}
 	}
+	maps.DeleteFunc(fields, func(_, schema string) bool { return schema == "" })
 	return fields
+}
+
+// fieldSchema is what a field's row says of it; empty: no more than its type.
+func fieldSchema(f plan.Field) string {
+	switch f.To.(type) {
+	case *string:
+		if f.OneOf != nil {
+			return oneOf(append(slices.Clone(f.OneOf), "")...)
+		}
+	case *int:
+		least := f.Least
+		if f.None {
+			least = 0
+		}
+		return numbers(least, cmp.Or(f.Most, tokens))
+	case *float64:
+		return `{"type": "number", "minimum": 0}`
+	}
+	return ""
 }
 
 // sections are the schemas of what a plan says to engines.

@@ -159,13 +159,7 @@ func (t *Traffic) validate(p Plan) error {
 	if t == nil {
 		return nil
 	}
-	if err := oneOf("traffic.loop", t.Loop, record.ClosedLoop, record.OpenLoop, record.Batch); err != nil {
-		return err
-	}
-	if err := oneOf("traffic.arrivals", t.Arrivals, record.Constant, record.Poisson); err != nil {
-		return err
-	}
-	for _, check := range []func(Plan) error{t.sizes, t.pace, t.goals, t.mix} {
+	for _, check := range []func(Plan) error{t.sizes, t.pace, t.mix} {
 		if err := check(p); err != nil {
 			return err
 		}
@@ -176,14 +170,10 @@ func (t *Traffic) validate(p Plan) error {
 // sizes looks at how many requests there are, and of how many clients.
 func (t *Traffic) sizes(p Plan) error {
 	switch turns := max(1, t.Turns); {
-	case t.Concurrency < 0 || t.Concurrency > mostClients:
-		return fmt.Errorf("traffic.concurrency: %d, from 1 to %d are possible", t.Concurrency, mostClients)
+	case t.Goal != nil && *t.Goal == (Goal{}):
+		return errors.New("traffic.goal: it asks for nothing; give ttft_ms, tpot_ms or e2e_ms")
 	case t.Concurrency > 0 && len(p.Concurrency) > 0:
 		return errors.New("traffic.concurrency: the axis concurrency says it too; leave one out")
-	case t.Requests < 0 || t.Requests > mostRequests:
-		return fmt.Errorf("traffic.requests: %d, from 1 to %d are possible", t.Requests, mostRequests)
-	case t.Turns < 0 || t.Turns > 1000:
-		return fmt.Errorf("traffic.turns: %d, from 1 to 1000 are possible", t.Turns)
 	case t.Requests%turns != 0:
 		return fmt.Errorf("traffic.requests: %d can't be conversations of %d turns; use a multiple of it", t.Requests,
 			turns)
@@ -202,10 +192,6 @@ func (t *Traffic) pace(p Plan) error {
 	switch {
 	case !(t.Rate >= 0 && t.Rate <= 1e6):
 		return fmt.Errorf("traffic.rate: %g, a number of requests a second up to a million is needed", t.Rate)
-	case t.StartDelay < 0:
-		return fmt.Errorf("traffic.start_delay: %s is less than none", time.Duration(t.StartDelay))
-	case t.Ramp < 0:
-		return fmt.Errorf("traffic.ramp: %s is less than none", time.Duration(t.Ramp))
 	case loop == record.OpenLoop && t.Rate < 1e-6 && !p.traced():
 		return errors.New("traffic.loop: an open loop needs a rate; add rate: 2, in requests a second")
 	case loop == record.OpenLoop && t.StartDelay > 0:
@@ -218,25 +204,6 @@ func (t *Traffic) pace(p Plan) error {
 		return errors.New("traffic.arrivals: only an open loop has them; use loop: open with a rate")
 	case t.Ramp > 0:
 		return errors.New("traffic.ramp: only an open loop comes to a rate; use start_delay")
-	}
-	return nil
-}
-
-// goals looks at what requests must keep.
-func (t *Traffic) goals(Plan) error {
-	if t.Goal == nil {
-		return nil
-	}
-	for _, g := range []struct {
-		name string
-		ms   float64
-	}{{"ttft_ms", t.Goal.TTFTms}, {"tpot_ms", t.Goal.TPOTms}, {"e2e_ms", t.Goal.E2Ems}} {
-		if g.ms < 0 {
-			return fmt.Errorf("traffic.goal.%s: %g, a number of milliseconds is needed", g.name, g.ms)
-		}
-	}
-	if *t.Goal == (Goal{}) {
-		return errors.New("traffic.goal: it asks for nothing; give ttft_ms, tpot_ms or e2e_ms")
 	}
 	return nil
 }

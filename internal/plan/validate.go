@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,8 +25,7 @@ var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 // Validate says which field is wrong and what would be right. An error begins with the field.
 func (p Plan) Validate() error {
 	checks := []func() error{p.validateScalars, p.validateModels, func() error { return p.Traffic.validate(p) },
-		p.validatePrompts,
-		p.validateParts, p.validateSchedule, p.validateAxes, p.validateSections,
+		p.validatePrompts, p.validateSchedule, p.validateAxes, p.validateSections,
 		p.validateLoad, p.Gate.Validate, p.validateReference, p.validateMatrix}
 	for _, check := range checks {
 		if err := check(); err != nil {
@@ -36,38 +36,27 @@ func (p Plan) Validate() error {
 }
 
 func (p Plan) validateScalars() error {
-	for _, c := range []struct {
-		wrong bool
-		text  string
-	}{
-		{p.Name == "", "name: it is missing: it becomes the name of the run's folder"},
-		{!nameForm.MatchString(p.Name),
-			fmt.Sprintf("name: %q becomes a folder's name: up to 100 letters, digits, dots, dashes and underscores",
-				p.Name)},
-		{p.MaxTokens > mostTokens, fmt.Sprintf("max_tokens: %d, at most %d are possible", p.MaxTokens, mostTokens)},
-		{p.Temperature != 0, fmt.Sprintf("temperature: %g, only 0 (greedy) can be compared token by token so far",
-			p.Temperature)},
-		{badContext(p.Context), fmt.Sprintf("context: %d, at least 2 is needed, or 0 for the model's own", p.Context)},
-		{p.Repetitions < 1, fmt.Sprintf("repetitions: %d, at least 1 is needed", p.Repetitions)},
-		{p.Repetitions > mostRepetitions,
-			fmt.Sprintf("repetitions: %d, at most %d are possible", p.Repetitions, mostRepetitions)},
-		{p.Warmup.Launches < 0, fmt.Sprintf("warmup.launches: %d is negative", p.Warmup.Launches)},
-		{p.Warmup.Tokens < 1, fmt.Sprintf("warmup.tokens: %d, at least 1 is needed", p.Warmup.Tokens)},
-		{p.Timeout <= 0, "timeout: a duration such as 3m is needed"},
-		{p.CellTimeout < 0, "cell_timeout: a duration such as 30m is needed, or 0 for none"},
-		{p.CellTimeout > 0 && p.CellTimeout < p.Timeout,
-			fmt.Sprintf("cell_timeout: %s is less than the timeout of one launch, %s",
-				time.Duration(p.CellTimeout), time.Duration(p.Timeout))},
-		{p.RunTimeout < 0, "run_timeout: a duration such as 8h is needed, or 0 for none"},
-		{p.CoolDown < 0, "cool_down: a duration such as 10s is needed, or 0 for none"},
-		{p.Watchdog != 0 && time.Duration(p.Watchdog) < time.Second,
-			fmt.Sprintf("watchdog: %s, at least 1s is needed", time.Duration(p.Watchdog))},
-		{p.Threads < 0, fmt.Sprintf("threads: %d, at least 1 is needed", p.Threads)},
-		{p.Slots < 0, fmt.Sprintf("slots: %d is negative", p.Slots)},
-	} {
-		if c.wrong {
-			return errors.New(c.text)
+	switch {
+	case p.Name == "":
+		return errors.New("name: it is missing: it becomes the name of the run's folder")
+	case !nameForm.MatchString(p.Name):
+		return fmt.Errorf("name: %q becomes a folder's name: up to 100 letters, digits, dots, dashes and underscores", p.Name)
+	case p.Temperature != 0:
+		return fmt.Errorf("temperature: %g, only 0 (greedy) can be compared token by token so far", p.Temperature)
+	case badContext(p.Context):
+		return fmt.Errorf("context: %d, at least 2 is needed, or 0 for the model's own", p.Context)
+	}
+	for _, f := range p.Fields() {
+		if err := f.check(); err != nil {
+			return err
 		}
+	}
+	switch {
+	case p.CellTimeout > 0 && p.CellTimeout < p.Timeout:
+		return fmt.Errorf("cell_timeout: %s is less than the timeout of one launch, %s", time.Duration(p.CellTimeout),
+			time.Duration(p.Timeout))
+	case p.Watchdog != 0 && time.Duration(p.Watchdog) < time.Second:
+		return fmt.Errorf("watchdog: %s, at least 1s is needed", time.Duration(p.Watchdog))
 	}
 	return nil
 }
@@ -127,15 +116,11 @@ func (p Plan) validateModels() error {
 
 // validate looks at what other tools' plans say.
 func (d Deployment) validate(at string) error {
-	for _, c := range []struct {
-		field string
-		n     float64
-	}{{"tensor_parallel_size", float64(d.TensorParallel)}, {"model_params", d.Params},
-		{"num_layers", float64(d.Layers)},
-		{"num_heads", float64(d.Heads)}, {"head_dim", float64(d.HeadDim)}, {"hidden_size", float64(d.HiddenSize)},
-		{"gpu_memory_utilization", d.GPUMemory}} {
-		if c.n < 0 {
-			return fmt.Errorf("%s%s: %g is negative", at, c.field, c.n)
+	v := reflect.ValueOf(d)
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
+		if f := v.Field(i); f.CanInt() && f.Int() < 0 || f.CanFloat() && f.Float() < 0 {
+			return fmt.Errorf("%s%s: %v is negative", at, name, f)
 		}
 	}
 	if d.GPUMemory > 1 {
@@ -182,6 +167,9 @@ func (p Plan) validateOutputs() error {
 		slices.ContainsFunc(p.Models, func(g Group) bool { return len(g.InputLengths) > 0 })
 	said := !alone && p.Traffic.complete() &&
 		!slices.ContainsFunc(p.Traffic.Mix, func(k Kind) bool { return k.MaxTokens == 0 })
+	if p.MaxTokens > mostTokens {
+		return fmt.Errorf("max_tokens: %d, at most %d are possible", p.MaxTokens, mostTokens)
+	}
 	if len(p.OutputLengths) > 0 {
 		if p.MaxTokens != 0 {
 			return errors.New("output_lengths: max_tokens says it too; leave one out")
@@ -198,34 +186,6 @@ func (p Plan) validateOutputs() error {
 		return nil
 	}
 	return fmt.Errorf("max_tokens: %d, at least 1 is needed", p.MaxTokens)
-}
-
-// validateParts looks at what is said of how engines compute.
-func (p Plan) validateParts() error {
-	for _, c := range []struct {
-		field, value string
-		known        []string
-	}{
-		{"isolation", p.Isolation, []string{OfLaunch, Reused, Shared}},
-		{"cache", p.Cache, []string{record.CacheOff, record.CacheOn}},
-		{"order", p.Order, []string{Interleaved, Shuffled, Grouped}},
-		{"dtype", p.DType, DTypes},
-		{"kv_cache_dtype", p.KVDType, KVDTypes},
-		{"start", p.Start, Starts},
-	} {
-		if err := oneOf(c.field, c.value, c.known...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// oneOf refuses a value that is none of those known. Empty is none.
-func oneOf(field, value string, known ...string) error {
-	if value == "" || slices.Contains(known, value) {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", field, unknown(value, known))
 }
 
 func unknown(value string, known []string) error {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"llmparity/compare/evidence"
+	"llmparity/compare/memory"
 	"llmparity/compare/parity"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
@@ -59,7 +60,7 @@ func SetAgainst(base, now *Cell, name string, change float64) (Against, string) 
 // Named finds a figure or a component of the memory by its name; an empty one that says so where there is none.
 func (c *Cell) Named(name string) evidence.Figure {
 	f := c.Figure(name)
-	if f.Title == "" && !f.Known() && isComponent(name) {
+	if f.Title == "" && !f.Known() && memory.IsComponent(name) {
 		if part := c.Parts.Component(name); part.Known() {
 			return part.Figure
 		}
@@ -76,8 +77,8 @@ func title(f evidence.Figure) string {
 
 // unlike says why a figure is not the same thing on both sides.
 func unlike(name string, a, b *Cell) string {
-	if name == figure.Increase &&
-		(a.Figure(figure.Baseline).Absent == NoBaseline) != (b.Figure(figure.Baseline).Absent == NoBaseline) {
+	whole := func(c *Cell) bool { return c.Figure(figure.Baseline).Absent == memory.NoBaseline }
+	if name == figure.Increase && whole(a) != whole(b) {
 		return "one increase is a whole peak, the other what came on top of a baseline"
 	}
 	for _, of := range []struct {

@@ -10,6 +10,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/memory"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -419,7 +420,7 @@ func TestThreePointsGoByRSSWhereThereIsNoPSS(t *testing.T) {
 		t.Errorf("%s: %v, %v, %v, %v", p.Of, p.Baseline.Center(), p.Warm.Center(), p.Peak.Center(), p.Increase.Center())
 	}
 	q := r.Cells[1].Points()
-	if q.Baseline.Known() || q.Baseline.Absent != compare.NoBaseline || !q.Warm.Known() ||
+	if q.Baseline.Known() || q.Baseline.Absent != memory.NoBaseline || !q.Warm.Known() ||
 		q.Increase.Center() != q.Peak.Center() {
 		t.Errorf("without a process before the load: %+v", q)
 	}

@@ -9,11 +9,12 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/evidence"
+	"llmparity/compare/memory"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
-func mappedParts(t *testing.T, change func(*record.Run)) *compare.Parts {
+func mappedParts(t *testing.T, change func(*record.Run)) *memory.Parts {
 	t.Helper()
 	run := comparetest.Run(t, "mapped", comparetest.Mapped(
 		comparetest.Measured(comparetest.Browser(6), comparetest.Page())))

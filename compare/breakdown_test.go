@@ -9,6 +9,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/evidence"
+	"llmparity/compare/memory"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -55,7 +56,7 @@ func TestPartsAddUpToTheLedger(t *testing.T) {
 		}
 		for i := range ledger.Values {
 			sum := 0.0
-			for _, name := range compare.LedgerParts() {
+			for _, name := range memory.LedgerParts() {
 				sum += evidence.Held(list, name).Values[i].Value
 			}
 			if sum != ledger.Values[i].Value {
@@ -63,7 +64,7 @@ func TestPartsAddUpToTheLedger(t *testing.T) {
 			}
 		}
 		sum := 0.0
-		for _, name := range compare.LedgerParts() {
+		for _, name := range memory.LedgerParts() {
 			sum += evidence.Held(list, name).Center()
 		}
 		if sum != ledger.Center() {
@@ -115,7 +116,7 @@ func TestWhatIsRetained(t *testing.T) {
 	}
 	native := compare.Runs(comparetest.Run(
 		t, "server", comparetest.Measured(comparetest.Native(1), nil))).Cells[0].Memory
-	if f := evidence.Held(native.Retained, figure.TotalPSS); f.Known() || f.Absent != compare.NoBaseline {
+	if f := evidence.Held(native.Retained, figure.TotalPSS); f.Known() || f.Absent != memory.NoBaseline {
 		t.Errorf("a process that was not there before can't have a baseline: %+v", f)
 	}
 	if f := evidence.Held(native.Measure, figure.TotalPSS); !f.Known() {

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -145,7 +146,7 @@ func (r *Result) sides(comparison int) pairSides {
 func (s pairSides) same() bool { return s.x.Spec.Engine == s.y.Spec.Engine }
 
 // foreign tells that one is of rows that another program wrote, of which nothing else is known.
-func (s pairSides) foreign() bool { return s.x.foreign() || s.y.foreign() }
+func (s pairSides) foreign() bool { return s.x.Foreign() || s.y.Foreign() }
 
 func (s pairSides) name() string {
 	if s.same() {
@@ -183,7 +184,7 @@ func (r *Result) refusalWords() []string {
 				m.add("no "+why, i, why, remark{whole: c.Refused, begin: "No ratio, ", why: why})
 			} else { // it is of the engines, whatever the pair
 				s := r.sides(i)
-				whole := firstOf(differentDevice(s.x, s.y), c.Refused)
+				whole := cmp.Or(differentDevice(s.x, s.y), c.Refused)
 				if _, why, cut := strings.Cut(whole, s.x.Spec.Engine+" and "+s.y.Spec.Engine+": "); cut {
 					m.add("no "+whole, i, whole, remark{whole: whole, begin: "No ratio, ", why: why})
 				} else {

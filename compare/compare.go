@@ -34,8 +34,11 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
+	"llmparity/compare/growth"
 	"llmparity/compare/hardware"
+	"llmparity/compare/memory"
 	"llmparity/compare/parity"
+	"llmparity/compare/timing"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -57,7 +60,7 @@ type Result struct {
 	Families      []Family        `json:"families"`         // of comparisons
 	Groups        []Group         `json:"groups,omitempty"` // of cells, where they are asked for
 	Statistics    Statistics      `json:"statistics"`
-	Sweeps        []Sweep         `json:"sweeps"` // cells that differ in the length of the prompt or the context alone
+	Sweeps        []growth.Sweep  `json:"sweeps"` // cells that differ in the length of the prompt or the context alone
 	Warnings      []Warning       `json:"warnings"`
 	// what came of the run's gate; nil: nobody held it against one
 	Gate *Gate `json:"gate,omitempty"`
@@ -78,11 +81,9 @@ type Run struct {
 
 // Cell is a point of a plan with what was measured there.
 type Cell struct {
-	Label  string             `json:"label"` // unique in the result: the engine and whatever else tells cells apart
-	Run    int                `json:"run"`   // index into Runs
-	Spec   record.Cell        `json:"spec"`
-	Device *record.Device     `json:"device,omitempty"`
-	Engine *record.EngineInfo `json:"engine_info,omitempty"`
+	Label string `json:"label"` // unique in the result: the engine and whatever else tells cells apart
+	Run   int    `json:"run"`   // index into Runs
+	evidence.Setup
 	// With is what the engine ran with, in a few words: versions, model library, types of numbers. No figure of the
 	// cell means anything without it.
 	With string `json:"with,omitempty"`
@@ -95,32 +96,31 @@ type Cell struct {
 	// why it was not repeated any more, where that hung on what was measured
 	Stop     *record.Stop        `json:"stop,omitempty"`
 	Figures  []evidence.Figure   `json:"figures"`
-	Load     *Load               `json:"load,omitempty"` // of a traffic; nil: requests came one at a time
+	Load     *timing.Load        `json:"load,omitempty"` // of a traffic; nil: requests came one at a time
 	Reported []evidence.Figure   `json:"reported"`
 	Server   []evidence.Figure   `json:"server,omitempty"`   // what a server says of itself while it works
 	Hardware []hardware.Hardware `json:"hardware,omitempty"` // GPUs and energy; nil where nothing was read of them
 	Sampler  []evidence.Figure   `json:"sampler"`
-	Memory   *Breakdown          `json:"memory,omitempty"`           // nil where nothing looked inside
-	Parts    *Parts              `json:"memory_breakdown,omitempty"` // nil where no launch counts
+	Memory   *memory.Breakdown   `json:"memory,omitempty"`           // nil where nothing looked inside
+	Parts    *memory.Parts       `json:"memory_breakdown,omitempty"` // nil where no launch counts
 	// OverTokens is memory over the tokens that came, and Growth what it grows by with each; nil where no launch counts
 	// that has any.
-	OverTokens    *OverTokens    `json:"over_tokens,omitempty"`
-	Growth        *Growth        `json:"kv_growth,omitempty"`
-	Distributions []Distribution `json:"distributions,omitempty"` // of the times that one waits for
+	OverTokens    *growth.OverTokens    `json:"over_tokens,omitempty"`
+	Growth        *growth.Growth        `json:"kv_growth,omitempty"`
+	Distributions []timing.Distribution `json:"distributions,omitempty"` // of the times that one waits for
 	// Prediction is what was foretold of its memory, beside what was measured; nil where nobody foretold anything.
-	Prediction *Prediction  `json:"forecast,omitempty"`
-	Risk       *record.Risk `json:"risk,omitempty"` // whether its memory was thought to fit; nil: nobody judged it
+	Prediction *memory.Prediction `json:"forecast,omitempty"`
+	Risk       *record.Risk       `json:"risk,omitempty"` // whether its memory was thought to fit; nil: nobody judged it
 	// Refused is why it was not launched at all; empty: it was not refused.
 	Refused string            `json:"refused,omitempty"`
 	Self    parity.SelfParity `json:"self_parity"`
 
-	unknownPrefill bool    // a prompt may have come from a cache that does not tell
-	betweenPieces  bool    // latencies are between pieces of text, which are not a token each
-	unverified     bool    // nobody has verified which weights a server has
-	others         float64 // MiB that programs outside share, where PSS leaves out much of them; 0: none
+	unknownPrefill bool // a prompt may have come from a cache that does not tell
+	betweenPieces  bool // latencies are between pieces of text, which are not a token each
+	unverified     bool // nobody has verified which weights a server has
 	// percent of the processors' time that a hypervisor gave to other machines, by launch; nil: nobody told
 	stolen     []float64
-	untouched  []cause        // what of its parts may never have come into memory
+	memory     *memory.Cell
 	inconstant string         // in which way its launches did not run the same; empty: they did
 	launch     map[int]int    // the attempt that opened the launch of each
 	said       *parity.Output // by its first request; nil: no counted launch returned one
@@ -168,21 +168,6 @@ func (c *Cell) Figure(name string) evidence.Figure {
 	return evidence.Figure{Name: name, Absent: "not measured"}
 }
 
-// Repeated names what was repeated: launches, or what went on in one launch or a server that nobody launched.
-func (c *Cell) Repeated() string {
-	if c.Spec.Reused || c.Spec.Isolation == record.OfServer {
-		return "repetition"
-	}
-	return "launch"
-}
-
-func (c *Cell) severalRepeated() string {
-	if c.Repeated() == "launch" {
-		return "launches"
-	}
-	return "repetitions"
-}
-
 // Runs compares what is in these runs, by the default options. It changes none of them.
 func Runs(runs ...*record.Run) *Result { return With(Defaults(), runs...) }
 
@@ -191,25 +176,27 @@ func With(o Options, runs ...*record.Run) *Result {
 	r := &Result{Schema: Schema, Verdict: []string{}, Comparability: []string{}, Runs: []Run{}, Cells: []Cell{},
 		Parity:      []parity.Parity{},
 		Comparisons: []Comparison{}, Families: []Family{}, Statistics: o.statistics(), Warnings: []Warning{}}
-	all := []gathered{}
+	all, of := []gathered{}, []growth.Cell{}
 	for i, run := range runs {
 		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started,
 			Against: run.Meta.Against, Status: run.Status,
 			Tool: run.Meta.Tool, Environment: run.Environment, Checklist: explain.Checklist(run), Pieces: run.Pieces})
 		for _, spec := range run.Cells {
 			e := gather(run, spec.ID)
-			r.Cells = append(r.Cells, newCell(i, spec, e))
-			r.Cells[len(r.Cells)-1].stopped(run.Stops[spec.ID])
-			r.Cells[len(r.Cells)-1].Hardware = hardware.Read(e.counted, run.Environment.GPUs)
-			r.Cells[len(r.Cells)-1].predicted(run, e)
-			r.Cells[len(r.Cells)-1].watch(busy(run))
-			r.Cells[len(r.Cells)-1].stolen = stolenShares(e.counted, run.Environment.Cores)
-			r.Cells[len(r.Cells)-1].follow(run, e.counted)
-			all = append(all, e)
+			cell := newCell(i, spec, e)
+			cell.stopped(run.Stops[spec.ID])
+			cell.Hardware = hardware.Read(e.counted, run.Environment.GPUs)
+			cell.predicted(run, e)
+			cell.watch(busy(run))
+			cell.stolen = stolenShares(e.counted, run.Environment.Cores)
+			cell.OverTokens, cell.Growth = growth.Within(cell.memory, run)
+			cell.Distributions = timing.Distributions(spec, e.counted)
+			r.Cells, all = append(r.Cells, cell), append(all, e)
+			of = append(of, growth.Cell{Cell: cell.memory, Environment: run.Environment, Growth: cell.Growth})
 		}
 	}
 	r.label()
-	r.Sweeps = r.sweeps()
+	r.Sweeps = growth.Sweeps(of)
 	for i := range r.Cells {
 		for j := i + 1; j < len(r.Cells); j++ {
 			if r.related(i, j) {
@@ -260,41 +247,44 @@ func gather(run *record.Run, cell int) gathered {
 }
 
 func newCell(run int, spec record.Cell, e gathered) Cell {
-	c := Cell{Run: run, Spec: spec, Failures: []Failure{}, Self: parity.Itself(e.counted)}
+	c := Cell{Run: run, Setup: evidence.Setup{Spec: spec}, Failures: []Failure{}, Self: parity.Itself(e.counted)}
 	c.Launches.Planned = spec.Repetitions
 	for _, a := range e.all {
 		c.count(a)
 	}
 	c.identify(e)
-	c.unknownPrefill = len(unknownPrefills(spec, e.counted)) > 0
-	c.betweenPieces = uncounted(spec, e.counted)
-	c.others = others(e.counted)
+	c.unknownPrefill = len(timing.UnknownPrefills(spec, e.counted)) > 0
+	c.betweenPieces = evidence.Uncounted(spec, e.counted)
 	c.unverified = unverified(spec, e.all)
 	c.Launches.Opened, c.launch = opened(e.counted), launchOf(e.counted)
 	if all := parity.Outputs(e.counted); len(all) > 0 {
 		c.said = &all[0]
 	}
-	c.With = c.with()
-	c.Figures = evidence.Summarised(
-		append(sampled(memoryFigures(e.counted), e.counted), timingFigures(spec, e.counted)...),
-	)
+	c.With = c.Setup.With()
+	c.Figures = evidence.Summarised(append(memory.Figures(e.counted), timing.Figures(spec, e.counted)...))
 	if len(e.counted) == 0 {
 		for i := range c.Figures {
 			c.Figures[i].Absent = "no launch counts"
 		}
 	}
-	c.Load = load(spec, e.counted)
-	c.Reported = evidence.Summarised(reportedFigures(e.counted))
-	c.Server = evidence.Summarised(serverFigures(e.counted))
-	c.Sampler = evidence.Summarised(samplerFigures(e.counted))
-	c.Memory = breakdown(e.counted)
-	c.Parts = c.split(e.counted)
+	c.Load = timing.Together(spec, e.counted)
+	c.Reported = evidence.Summarised(timing.Reported(e.counted))
+	c.Server = evidence.Summarised(timing.Server(e.counted))
+	c.Sampler = evidence.Summarised(timing.Sampler(e.counted))
+	c.memory = memory.Of(c.Setup, e.counted, c.Figures, c.Server)
+	c.Memory, c.Parts = c.memory.Breakdown, c.memory.Parts
 	c.Representative = representative(c.Figure(figure.PeakPSS), e.counted)
 	if why := refusedFor(e.all); why != "" {
 		c.refuse(why)
 	}
 	return c
 }
+
+// Points are its memory at three points.
+func (c *Cell) Points() memory.Points { return memory.PointsOf(c.Figure) }
+
+// BetweenPieces tells that the cell's latencies are between pieces of text, which are not a token each.
+func (c *Cell) BetweenPieces() bool { return c.betweenPieces }
 
 // identify says what ran, by the attempts that count; by all where none does.
 func (c *Cell) identify(e gathered) {
@@ -360,7 +350,7 @@ func (c *Cell) count(a *record.Attempt) {
 
 // opened is how many launches repetitions were in; 0: each had its own.
 func opened(counted []*record.Attempt) int {
-	if !rejoined(counted) {
+	if !evidence.Rejoined(counted) {
 		return 0
 	}
 	launches := map[*record.Attempt]bool{}

@@ -12,6 +12,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/evidence"
+	"llmparity/compare/memory"
 	"llmparity/compare/parity"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -29,7 +30,7 @@ func TestFiguresOfALaunch(t *testing.T) {
 			t.Errorf("%s: %+v, want %v once, without an interval", name, f, want)
 		}
 	}
-	if f := cell.Figure(figure.Baseline); f.Known() || f.Absent != compare.NoBaseline {
+	if f := cell.Figure(figure.Baseline); f.Known() || f.Absent != memory.NoBaseline {
 		t.Errorf("baseline of an engine without a process before the load: %+v", f)
 	}
 	if peak, inc := cell.Figure(figure.PeakPSS), cell.Figure(figure.Increase); peak.Center() != inc.Center() ||
@@ -66,7 +67,7 @@ func TestPhaseOwnsTheReadingAtItsEdge(t *testing.T) {
 	a := run.Attempts[0]
 	var warm float64
 	for _, name := range record.Phases()[1:] { // the first is the baseline, when there is no process
-		pss, rss := compare.PhasePeaks(a, name)
+		pss, rss := memory.PhasePeaks(a, name)
 		if pss < 30 || rss < pss {
 			t.Errorf("%s: highest total PSS %v, RSS %v", name, pss, rss)
 		}
@@ -80,7 +81,7 @@ func TestPhaseOwnsTheReadingAtItsEdge(t *testing.T) {
 	if got := compare.Runs(run).Cells[0].Figure(figure.PostWarmup).Center(); math.Abs(got-warm) > 1e-6 {
 		t.Errorf("after warm-up %v, want the reading at its edge, %v", got, warm)
 	}
-	if pss, _ := compare.PhasePeaks(a, record.Baseline); !math.IsNaN(pss) {
+	if pss, _ := memory.PhasePeaks(a, record.Baseline); !math.IsNaN(pss) {
 		t.Errorf("nothing was read in the baseline phase: %v", pss)
 	}
 }

@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -100,7 +101,7 @@ func sameTask(a, b *Cell) bool {
 	x, y := &a.Spec, &b.Spec
 	return sameWeights(a, b) && x.Prompt == y.Prompt && x.InputTokens == y.InputTokens && x.KVDType == y.KVDType &&
 		x.Start == y.Start &&
-		sameTraffic(x.Traffic, y.Traffic)
+		reflect.DeepEqual(x.Traffic, y.Traffic)
 }
 
 // apartBy counts in what else two cells of one task differ. Within a run numbers of setups tell; those of another run
@@ -368,7 +369,7 @@ func lengthsDiffer(a, b *Cell) string {
 	if !x.Known() || !y.Known() || x.Center() == y.Center() {
 		return ""
 	}
-	return fmt.Sprintf("lengths differ: %s tokens of %s, %s of %s", count(x), a.Label, count(y), b.Label)
+	return fmt.Sprintf("lengths differ: %s tokens of %s, %s of %s", x.Count(), a.Label, y.Count(), b.Label)
 }
 
 // piecesDiffer says so where one side tells of tokens and the other of pieces of text.
@@ -414,10 +415,20 @@ func cachesDiffer(a, b *Cell) string {
 			return fmt.Sprintf("%s for %s", c.Spec.PromptCache, c.Label)
 		}
 		return fmt.Sprintf("%s for %s, where %s tokens came from it", c.Spec.PromptCache, c.Label,
-			count(c.Figure(figure.Cached)))
+			c.Figure(figure.Cached).Count())
 	}
 	return fmt.Sprintf("the prompt cache is %s, and %s: times to the first token and prefill are not set against each other",
 		side(a), side(b))
+}
+
+// shareOutside says so where a side's memory is not all in its figures.
+func shareOutside(a, b *Cell) string {
+	for _, c := range []*Cell{a, b} {
+		if words := c.memory.OthersWords(); words != "" {
+			return fmt.Sprintf("of %s %s; memory is not set against each other", c.Label, words)
+		}
+	}
+	return ""
 }
 
 // loadsDiffer says so where one side loads the model for every generation.
@@ -505,8 +516,8 @@ func alone(c, other *Cell) []string {
 // parts are those that a reader tells apart by name, and the engine's own version.
 func parts(c *Cell) map[string]string {
 	out := map[string]string{"version": c.Engine.Version}
-	for _, key := range []string{"browser", "webllm_origin"} {
-		if value, ok := c.Engine.Parts[key]; ok {
+	for key, value := range c.Engine.Parts {
+		if key == "browser" || strings.HasSuffix(key, "_origin") {
 			out[key] = value
 		}
 	}

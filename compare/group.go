@@ -7,6 +7,7 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
+	"llmparity/compare/memory"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 )
@@ -121,7 +122,7 @@ func (r *Result) groupValue(cells []int, name string) GroupValue {
 func (r *Result) mixedBaselines(cells []int) bool {
 	none := 0
 	for _, i := range cells {
-		if r.Cells[i].Figure(figure.Baseline).Absent == NoBaseline {
+		if r.Cells[i].Figure(figure.Baseline).Absent == memory.NoBaseline {
 			none++
 		}
 	}

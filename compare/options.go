@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"llmparity/compare/stats"
 	"llmparity/internal/fault"
 	"llmparity/internal/figure"
+	"llmparity/internal/record"
 )
 
 // Options say how runs are compared.
@@ -73,7 +75,7 @@ func (r *Result) field(c *Cell, name string) string {
 			return strconv.Itoa(c.Spec.InputTokens)
 		}
 		if f := c.Figure(figure.Prompt); f.Known() {
-			return count(f)
+			return f.Count()
 		}
 		return "unknown"
 	case "output_len":
@@ -83,34 +85,25 @@ func (r *Result) field(c *Cell, name string) string {
 	case "context":
 		return strconv.Itoa(c.Spec.Model.Context)
 	case "dtype":
-		return firstOf(numbers(c), c.Spec.Model.DType, "unknown")
+		return cmp.Or(c.DTypes(), c.Spec.Model.DType, "unknown")
 	case "kv_cache_dtype":
-		return firstOf(c.Spec.KVDType, c.policy("kv_dtype"), "unknown")
+		return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype"), "unknown")
 	case "concurrency":
-		return strconv.Itoa(clients(c))
+		return strconv.Itoa(c.AtOnce(record.ClosedLoop))
 	case "batch_size":
-		return strconv.Itoa(batch(c))
+		return strconv.Itoa(c.AtOnce(record.Batch))
 	case "traffic":
-		return trafficWords(c.Spec.Traffic)
+		return c.Traffic()
 	case "start":
-		return firstOf(c.Spec.Start, "any")
+		return cmp.Or(c.Spec.Start, "any")
 	case "temperature":
 		return strconv.FormatFloat(c.Spec.Temperature, 'g', -1, 64)
 	case "isolation":
-		return isolation(c)
+		return c.Isolation()
 	case "device":
 		return deviceClass(c)
 	case "run":
 		return r.runName(c.Run)
-	}
-	return ""
-}
-
-func firstOf(words ...string) string {
-	for _, w := range words {
-		if w != "" {
-			return w
-		}
 	}
 	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/evidence"
+	"llmparity/compare/memory"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -72,7 +73,7 @@ func TestEveryFigureSaysHowItWasObtained(t *testing.T) {
 func TestOriginsOfComponents(t *testing.T) {
 	const m, r, c = record.OriginMeasured, record.OriginReported, record.OriginCalculated
 	for name, want := range map[string]struct {
-		parts                                                             *compare.Parts
+		parts                                                             *memory.Parts
 		weights, reserved, filled, activations, framework, increase, peak record.Origin
 	}{
 		"ledger": {partsOf(t, measured(t, 6)), m, m, c, m, c, m, m},

@@ -9,11 +9,12 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/evidence"
+	"llmparity/compare/memory"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
-func partsOf(t *testing.T, run *record.Run) *compare.Parts {
+func partsOf(t *testing.T, run *record.Run) *memory.Parts {
 	t.Helper()
 	res := compare.Runs(run)
 	if _, err := json.Marshal(res); err != nil {
@@ -23,7 +24,7 @@ func partsOf(t *testing.T, run *record.Run) *compare.Parts {
 }
 
 // addsUp holds the parts against the whole, launch by launch.
-func addsUp(t *testing.T, p *compare.Parts) {
+func addsUp(t *testing.T, p *memory.Parts) {
 	t.Helper()
 	whole := p.Component(figure.MemoryIncrease)
 	for i, v := range whole.Values {
@@ -66,7 +67,7 @@ func TestPartsOfALedger(t *testing.T) {
 		f.Confidence != "low" || f.Words != "" {
 		t.Errorf("%+v", f)
 	}
-	if p.Of != "total PSS" || p.Confidence != "medium" || p.DTypes != (compare.DTypes{Weights: "f32", KVCache: "f32"}) {
+	if p.Of != "total PSS" || p.Confidence != "medium" || p.DTypes != (memory.DTypes{Weights: "f32", KVCache: "f32"}) {
 		t.Errorf("%q, %q, %+v", p.Of, p.Confidence, p.DTypes)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/evidence"
+	"llmparity/compare/memory"
 	"llmparity/internal/accuracy"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -27,7 +28,7 @@ func prediction(parts ...record.Predicted) *record.Prediction {
 		Notes: []string{"a note"}}
 }
 
-func predicted(t *testing.T, e comparetest.Engine) *compare.Prediction {
+func predicted(t *testing.T, e comparetest.Engine) *memory.Prediction {
 	t.Helper()
 	res := compare.Runs(logs(comparetest.Run(t, "foretold", e), tells()))
 	if _, err := json.Marshal(res); err != nil {
@@ -52,23 +53,23 @@ func TestPredictedAndMeasured(t *testing.T) {
 	for name, want := range map[string]struct {
 		percent float64
 		verdict string
-	}{figure.ModelWeights: {0, compare.WithinRange}, figure.KVCache: {-50, compare.TooLittle},
-		figure.Activations: {100, compare.WithinRange}} {
+	}{figure.ModelWeights: {0, memory.WithinRange}, figure.KVCache: {-50, memory.TooLittle},
+		figure.Activations: {100, memory.WithinRange}} {
 		p, ok := f.Part(name)
 		if !ok || math.Abs(*p.Percent-want.percent) > 0.01 || p.Verdict != want.verdict ||
-			*p.Within != (want.verdict == compare.WithinRange) || p.N != 6 || p.Interval == nil ||
+			*p.Within != (want.verdict == memory.WithinRange) || p.N != 6 || p.Interval == nil ||
 			p.By != evidence.EngineLog ||
 			p.Origin != record.OriginReported {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
-	if p, _ := f.Part(figure.KVCacheUsed); p.Measured != nil || p.Percent != nil || p.Verdict != compare.NotMeasured ||
+	if p, _ := f.Part(figure.KVCacheUsed); p.Measured != nil || p.Percent != nil || p.Verdict != memory.NotMeasured ||
 		p.Origin != record.OriginCalculated {
 		t.Errorf("tokens × the bytes of one are held against tokens × the bytes of one: %+v", p)
 	}
 	increase, _ := f.Part(figure.MemoryIncrease)
 	total, _ := f.Part(figure.TotalMemory)
-	if *increase.Measured != *total.Measured || *total.Within || total.Verdict != compare.TooLittle ||
+	if *increase.Measured != *total.Measured || *total.Within || total.Verdict != memory.TooLittle ||
 		!*increase.Within {
 		t.Errorf("%+v\n%+v", increase, total)
 	}
@@ -113,7 +114,7 @@ func TestHostMemoryIsNotHeldAgainstAGPUs(t *testing.T) {
 	run := onGPU(comparetest.Run(t, "gpu", e), "gpu-process",
 		map[record.Phase]float64{record.Baseline: 50, record.Measure: 90})
 	f := compare.Runs(run).Cells[0].Prediction
-	if p, _ := f.Part(figure.MemoryIncrease); p.Verdict != compare.NotMeasured || p.Error != nil ||
+	if p, _ := f.Part(figure.MemoryIncrease); p.Verdict != memory.NotMeasured || p.Error != nil ||
 		!strings.Contains(p.Why, "of the GPU's memory") {
 		t.Errorf("%+v", p)
 	}
@@ -144,7 +145,7 @@ func TestPredictionsByOtherDefinitions(t *testing.T) {
 
 // A remainder below zero may be foretold too: it is within its range or not, and has no error in percent.
 func TestARemainderBelowZeroIsJudgedByItsRange(t *testing.T) {
-	v := compare.NewValidation()
+	v := memory.NewValidation()
 	for _, low := range []float64{-100, 1} {
 		e := comparetest.Native(1)
 		e.Prediction = prediction(comparetest.Predict(figure.FrameworkOverhead, low, low+1, 20, ""))
@@ -155,7 +156,7 @@ func TestARemainderBelowZeroIsJudgedByItsRange(t *testing.T) {
 			*p.Within != (low < 0) || p.Percent != nil || p.Error == nil {
 			t.Errorf("%+v", p)
 		}
-		v.Add(run)
+		v.Add(compare.Predictions(run))
 	}
 	v.Close()
 	if e := v.Components[0]; e.Name != figure.FrameworkOverhead || e.Cells != 2 || e.N != 0 || e.Within != 0.5 ||
@@ -211,12 +212,12 @@ func TestUnpredictedCells(t *testing.T) {
 	f := compare.Runs(comparetest.Run(t, "x", e)).Cells[0].Prediction
 	for name, says := range map[string]string{figure.ModelWeights: "file size: it proves nothing",
 		figure.Activations: "no reading tells"} {
-		if p, ok := f.Part(name); !ok || p.Verdict != compare.NotMeasured || p.Measured != nil || p.Within != nil ||
+		if p, ok := f.Part(name); !ok || p.Verdict != memory.NotMeasured || p.Measured != nil || p.Within != nil ||
 			!strings.Contains(p.Why, says) {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
-	if p, ok := f.Part(figure.MemoryIncrease); !ok || p.Verdict != compare.NotPredicted || p.Best != nil ||
+	if p, ok := f.Part(figure.MemoryIncrease); !ok || p.Verdict != memory.NotPredicted || p.Best != nil ||
 		p.Measured == nil {
 		t.Errorf("%+v", p)
 	}
@@ -246,7 +247,7 @@ func TestARefusedCell(t *testing.T) {
 		c.Figure(figure.PeakPSS).Absent != "refused" {
 		t.Errorf("%+v", c)
 	}
-	if p, ok := c.Prediction.Part(figure.ModelWeights); !ok || p.Verdict != compare.NotMeasured {
+	if p, ok := c.Prediction.Part(figure.ModelWeights); !ok || p.Verdict != memory.NotMeasured {
 		t.Errorf("%+v", p)
 	}
 	if !strings.Contains(strings.Join(res.Verdict, " "), "1 of 2 cells were refused") ||
@@ -276,7 +277,7 @@ func TestARefusedCell(t *testing.T) {
 }
 
 func TestValidation(t *testing.T) {
-	v := compare.NewValidation()
+	v := memory.NewValidation()
 	for i, kv := range []float64{4, 5, 3, 6} { // errors of 0, 25, -25 and 50 %
 		e := comparetest.Native(1)
 		e.Cell.Model.Context = 512 << (i % 2)
@@ -287,12 +288,12 @@ func TestValidation(t *testing.T) {
 		e.Prediction = prediction(comparetest.Predict(figure.KVCache, kv, kv, kv, "f32"))
 		run := logs(comparetest.Run(t, "x", e), tells())
 		run.Dir = string(rune('a' + i))
-		v.Add(run)
+		v.Add(compare.Predictions(run))
 	}
-	v.Add(comparetest.Run(t, "none", comparetest.Native(1)))
+	v.Add(compare.Predictions(comparetest.Run(t, "none", comparetest.Native(1))))
 	absent := comparetest.Native(1)
 	absent.Prediction = &record.Prediction{Absent: "no shape"}
-	v.Add(comparetest.Run(t, "absent", absent))
+	v.Add(compare.Predictions(comparetest.Run(t, "absent", absent)))
 	v.Close()
 	if v.Runs != 6 || v.Without != 2 || len(v.Cells) != 4 || len(v.Absent) != 1 ||
 		!strings.Contains(v.Absent[0], "no shape") {
@@ -323,7 +324,7 @@ func round6(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
 // A median outside of a range whose interval reaches into it is no error that anything can be said of.
 func TestWhatAnIntervalReachesIsNotOff(t *testing.T) {
-	of := func(low, high float64, launches int, vary float64) *compare.Prediction {
+	of := func(low, high float64, launches int, vary float64) *memory.Prediction {
 		e := comparetest.Native(launches)
 		e.Vary = vary
 		e.Prediction = &record.Prediction{Source: "gguf",

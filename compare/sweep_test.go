@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/growth"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -36,7 +37,7 @@ func TestMemoryIsFollowedOverPromptsOfSeveralLengths(t *testing.T) {
 		t.Fatalf("%d sweeps, want one an engine: %+v", len(res.Sweeps), res.Sweeps)
 	}
 	for _, s := range res.Sweeps {
-		if s.Axis != compare.AxisPrompt || len(s.Cells) != 3 || s.At[0] != 16 || s.At[2] != 256 || s.Label != s.Engine {
+		if s.Axis != growth.AxisPrompt || len(s.Cells) != 3 || s.At[0] != 16 || s.At[2] != 256 || s.Label != s.Engine {
 			t.Errorf("%+v", s)
 		}
 		want, verdict := float64(bytes), "more than the calculated 1024"
@@ -72,13 +73,13 @@ func TestALineOverCellsGoesThroughManyLaunches(t *testing.T) {
 	}
 }
 
-func rateOf(s compare.Sweep, name string) compare.Rate {
+func rateOf(s growth.Sweep, name string) growth.Rate {
 	for _, r := range s.Rates {
 		if r.Name == name {
 			return r
 		}
 	}
-	return compare.Rate{}
+	return growth.Rate{}
 }
 
 func TestContextsOfSeveralRunsAreOneSweep(t *testing.T) {
@@ -93,7 +94,7 @@ func TestContextsOfSeveralRunsAreOneSweep(t *testing.T) {
 		runs = append(runs, comparetest.Run(t, fmt.Sprint("context-", context), e))
 	}
 	res := compare.Runs(runs...)
-	if len(res.Sweeps) != 1 || res.Sweeps[0].Axis != compare.AxisContext {
+	if len(res.Sweeps) != 1 || res.Sweeps[0].Axis != growth.AxisContext {
 		t.Fatalf("%+v", res.Sweeps)
 	}
 	s := res.Sweeps[0]
@@ -195,7 +196,7 @@ func TestReservedCacheIsFollowedOverContexts(t *testing.T) {
 					r.Interval, r.N, r.Origin, r.OfTheory, r.Verdict)
 			}
 		}
-		settled := rateOf(s, compare.SettledPSS)
+		settled := rateOf(s, growth.SettledPSS)
 		if rateOf(s, figure.KVUsed).Known() || settled.N != 18 || settled.Origin != record.OriginMeasured {
 			t.Errorf("%s: %+v", s.Engine, s.Rates)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/growth"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -216,15 +217,15 @@ func TestSweepsOverWhatPlansVary(t *testing.T) {
 	got := map[string][]float64{}
 	for _, s := range compare.Runs(comparetest.Run(t, "sweeps", all...)).Sweeps {
 		got[s.Axis] = s.At
-		if lines := s.Axis == compare.AxisOutput; (len(s.Rates) > 0) != lines {
+		if lines := s.Axis == growth.AxisOutput; (len(s.Rates) > 0) != lines {
 			t.Errorf("%s: %d lines", s.Axis, len(s.Rates))
 		}
-		if s.Axis == compare.AxisKVType && !slices.Equal(s.Names, []string{"f16", "q8_0"}) {
+		if s.Axis == growth.AxisKVType && !slices.Equal(s.Names, []string{"f16", "q8_0"}) {
 			t.Errorf("%q", s.Names)
 		}
 	}
-	for axis, want := range map[string][]float64{compare.AxisClients: {1, 2, 4}, compare.AxisBatch: {2, 4},
-		compare.AxisOutput: {16, 128}, compare.AxisKVType: {0, 1}} {
+	for axis, want := range map[string][]float64{growth.AxisClients: {1, 2, 4}, growth.AxisBatch: {2, 4},
+		growth.AxisOutput: {16, 128}, growth.AxisKVType: {0, 1}} {
 		if !slices.Equal(got[axis], want) {
 			t.Errorf("%s: cells at %v, want %v", axis, got[axis], want)
 		}

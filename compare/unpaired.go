@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"llmparity/compare/explain"
@@ -17,7 +18,7 @@ func (r *Result) unpairedWords() []string {
 		of := map[string][]string{} // labels by why
 		for i := range r.Cells {
 			c := &r.Cells[i]
-			if c.Run != run || c.foreign() || c.Refused != "" {
+			if c.Run != run || c.Foreign() || c.Refused != "" {
 				continue
 			}
 			all++
@@ -50,7 +51,7 @@ func (r *Result) acrossRuns(cell int) bool {
 func (r *Result) unpaired(c *Cell) string {
 	var like []*Cell
 	for i := range r.Cells {
-		if o := &r.Cells[i]; o.Run == 0 && !o.foreign() && o.Refused == "" {
+		if o := &r.Cells[i]; o.Run == 0 && !o.Foreign() && o.Refused == "" {
 			like = append(like, o)
 		}
 	}
@@ -69,7 +70,7 @@ func (r *Result) unpaired(c *Cell) string {
 			func(o *Cell) bool { return o.Spec.KVDType == c.Spec.KVDType }},
 		{"models' files were not in memory alike (start)", func(o *Cell) bool { return o.Spec.Start == c.Spec.Start }},
 		{"requests did not come in the same way (traffic)",
-			func(o *Cell) bool { return sameTraffic(o.Spec.Traffic, c.Spec.Traffic) }},
+			func(o *Cell) bool { return reflect.DeepEqual(o.Spec.Traffic, c.Spec.Traffic) }},
 	} {
 		like = slices.DeleteFunc(like, func(o *Cell) bool { return !needs.same(o) })
 		if len(like) == 0 {

@@ -4,27 +4,28 @@ import (
 	"context"
 	"fmt"
 
+	"llmparity/compare/memory"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
 
 // Validate reads every run below a folder, one at a time: their samples are many.
-func Validate(ctx context.Context, root string) (*Validation, error) {
+func Validate(ctx context.Context, root string) (*memory.Validation, error) {
 	dirs, err := record.Folders(root)
 	if err != nil {
 		return nil, err
 	}
-	v := NewValidation()
+	v := memory.NewValidation()
 	for _, dir := range dirs {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		run, err := record.Open(dir)
 		if err != nil {
-			v.Broken = append(v.Broken, BrokenRun{Dir: dir, Error: fault.OneLine(err.Error())})
+			v.Broken = append(v.Broken, memory.BrokenRun{Dir: dir, Error: fault.OneLine(err.Error())})
 			continue
 		}
-		v.Add(run)
+		v.Add(Predictions(run))
 	}
 	v.Close()
 	if len(v.Cells) > 0 {
@@ -33,8 +34,21 @@ func Validate(ctx context.Context, root string) (*Validation, error) {
 	return nil, nothingPredicted(root, v)
 }
 
+// Predictions are a run's cells of which there is one.
+func Predictions(run *record.Run) []memory.PredictedCell {
+	res := Runs(run)
+	var out []memory.PredictedCell
+	for i := range res.Cells {
+		if c := &res.Cells[i]; c.Prediction != nil {
+			out = append(out, memory.PredictedCell{Dir: run.Dir, Label: c.Label, Engine: c.Spec.Engine,
+				Model: c.Spec.Model.Name, Context: c.Context(), Prediction: *c.Prediction})
+		}
+	}
+	return out
+}
+
 // nothingPredicted says why there is nothing to hold against anything.
-func nothingPredicted(root string, v *Validation) error {
+func nothingPredicted(root string, v *memory.Validation) error {
 	why := ""
 	if len(v.Absent) > 0 {
 		why = " (" + v.Absent[0] + ")"

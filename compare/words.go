@@ -3,11 +3,11 @@ package compare
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
+	"llmparity/compare/memory"
 	"llmparity/compare/parity"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
@@ -28,7 +28,7 @@ func (r *Result) baselines() (with, without []string) {
 		switch f := c.Figure(figure.Baseline); {
 		case f.Known():
 			with = explain.AppendNew(with, c.Spec.Engine)
-		case f.Absent == NoBaseline:
+		case f.Absent == memory.NoBaseline:
 			without = explain.AppendNew(without, c.Spec.Engine)
 		}
 	}
@@ -39,7 +39,7 @@ func (r *Result) baselines() (with, without []string) {
 func (r *Result) isolated() []string {
 	var out []string
 	for i, c := range r.Cells {
-		if c.Refused == "" && !c.foreign() &&
+		if c.Refused == "" && !c.Foreign() &&
 			!slices.ContainsFunc(r.Comparisons, func(p Comparison) bool { return p.A == i || p.B == i }) {
 			out = append(out, c.Label)
 		}
@@ -322,8 +322,9 @@ func (r *Result) warnings(runs []*record.Run, e []gathered) []Warning {
 	for i, c := range r.Cells {
 		out = append(out, launchWarnings(&c, e[i].all)...)
 		out = append(out, c.ownWarnings()...)
-		out = append(out, c.ledgerWarnings(e[i].counted)...)
-		out = append(out, c.sharingWarnings(e[i].counted)...)
+		for _, w := range c.memory.Warnings() {
+			out = append(out, Warning{w, c.Label})
+		}
 	}
 	return out
 }
@@ -350,7 +351,7 @@ func launchWarnings(c *Cell, attempts []*record.Attempt) []Warning {
 	}
 	var out []Warning
 	for _, g := range groups {
-		where := fmt.Sprintf("%s, %s %s", c.Label, c.severalRepeated(), strings.Join(g.launches, ", "))
+		where := fmt.Sprintf("%s, %s %s", c.Label, c.Several(), strings.Join(g.launches, ", "))
 		if len(g.launches) == 1 {
 			where = fmt.Sprintf("%s, %s %s", c.Label, c.Repeated(), g.launches[0])
 		}
@@ -389,7 +390,7 @@ func (c *Cell) ownWarnings() []Warning {
 		warn("sampler-cost", "reading took %s %% of a core while the engine worked, which it may have missed",
 			explain.Short(busy.Center()))
 	}
-	if words := c.othersWords(); words != "" {
+	if words := c.memory.OthersWords(); words != "" {
 		warn("shared-with-others", "%s", words)
 	}
 	if n := c.Launches.Opened; n > 0 {
@@ -420,8 +421,8 @@ func (c *Cell) ownWarnings() []Warning {
 		warn(
 			"cached-prompt",
 			"%s of %s prompt tokens came from a cache: prefill and the time to the first token are of the rest",
-			count(cached),
-			count(c.Figure(figure.Prompt)),
+			cached.Count(),
+			c.Figure(figure.Prompt).Count(),
 		)
 	} else if c.unknownPrefill {
 		warn("prompt-cache", "its cache of prompts can't be switched off and does not tell what came from it: there is no "+
@@ -464,6 +465,3 @@ func (c *Cell) figuresWarnings() []Warning {
 	}
 	return out
 }
-
-// count writes a number of tokens.
-func count(f evidence.Figure) string { return strconv.FormatFloat(f.Center(), 'f', -1, 64) }

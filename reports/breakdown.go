@@ -13,6 +13,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/compare/memory"
 	"llmparity/internal/figure"
 )
 
@@ -20,15 +21,15 @@ import (
 type moment struct {
 	name string // as the table calls it
 	long string
-	of   func(*compare.Breakdown) []evidence.Figure
+	of   func(*memory.Breakdown) []evidence.Figure
 }
 
 func moments() []moment {
 	return []moment{
-		{"load", "at the end of the load", func(b *compare.Breakdown) []evidence.Figure { return b.Load }},
-		{"measure", "at the end of the measurement", func(b *compare.Breakdown) []evidence.Figure { return b.Measure }},
+		{"load", "at the end of the load", func(b *memory.Breakdown) []evidence.Figure { return b.Load }},
+		{"measure", "at the end of the measurement", func(b *memory.Breakdown) []evidence.Figure { return b.Measure }},
 		{"retained", "after the unload, less the baseline",
-			func(b *compare.Breakdown) []evidence.Figure { return b.Retained }},
+			func(b *memory.Breakdown) []evidence.Figure { return b.Retained }},
 	}
 }
 
@@ -138,7 +139,7 @@ func breakdownNotes(res *compare.Result) []string {
 }
 
 // inside tells whether anything but processes was seen.
-func inside(b *compare.Breakdown) bool {
+func inside(b *memory.Breakdown) bool {
 	return slices.ContainsFunc(slices.Concat(b.Load, b.Measure, b.Retained),
 		func(f evidence.Figure) bool {
 			return f.Known() && f.Name != figure.TotalPSS && f.Name != figure.EngineSays
@@ -146,7 +147,7 @@ func inside(b *compare.Breakdown) bool {
 }
 
 // highest says of each process in which phase it was largest.
-func highest(b *compare.Breakdown) string {
+func highest(b *memory.Breakdown) string {
 	var words []string
 	for _, p := range b.Peaks {
 		if f, ok := p.Highest(); ok {
@@ -244,7 +245,7 @@ func (v *view) stack(shown []int, m moment) map[string]any {
 }
 
 // ledgered tells whether there is a page, and a ledger of what it asked WebGPU for.
-func ledgered(b *compare.Breakdown) bool {
+func ledgered(b *memory.Breakdown) bool {
 	return slices.ContainsFunc(slices.Concat(b.Load, b.Measure), func(f evidence.Figure) bool {
 		return f.Known() && f.Method != evidence.EngineLog && f.Name != figure.TotalPSS && f.Name != figure.EngineSays
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/memory"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -112,7 +113,7 @@ func componentRows(columns []*figure.Row, c *compare.Cell, all bool, add func(..
 		own = append(own, held(f, c.Launches))
 		p := predictedOf(c, col.Name)
 		if p.Measured != nil && *p.Measured != f.Center() && col.Name != figure.BrowserShare {
-			p = compare.Predicted{} // foretold of something else than the column's
+			p = memory.Predicted{} // foretold of something else than the column's
 		}
 		if p.Best != nil {
 			best, reported = mib(*p.Best), true
@@ -133,11 +134,11 @@ func componentRows(columns []*figure.Row, c *compare.Cell, all bool, add func(..
 
 // predictedOf is what was foretold of a column's component. What a browser takes is foretold as a whole, which stands
 // in the column of its own.
-func predictedOf(c *compare.Cell, name string) compare.Predicted {
+func predictedOf(c *compare.Cell, name string) memory.Predicted {
 	own := c.Parts.Component(figure.BrowserShare).Known()
 	switch {
 	case own && name == figure.FrameworkOverhead:
-		return compare.Predicted{}
+		return memory.Predicted{}
 	case own && name == figure.BrowserShare:
 		name = figure.FrameworkOverhead
 	}
@@ -146,7 +147,7 @@ func predictedOf(c *compare.Cell, name string) compare.Predicted {
 }
 
 // errorMark is an error, marked where what was measured is outside the range that was foretold.
-func errorMark(p compare.Predicted) string {
+func errorMark(p memory.Predicted) string {
 	text := errorText(p)
 	if p.Within != nil && !*p.Within {
 		text += "*"
@@ -247,10 +248,10 @@ func originWords(o record.Origin) string {
 }
 
 // none tells a component that goes without saying: one device has no overhead of several.
-func none(c compare.Component) bool { return c.Name == figure.MultiGPUOverhead && c.Center() == 0 }
+func none(c memory.Component) bool { return c.Name == figure.MultiGPUOverhead && c.Center() == 0 }
 
 // methodsOf lists the components by origin, method and confidence, with types, and why those that are absent are.
-func methodsOf(p *compare.Parts) string {
+func methodsOf(p *memory.Parts) string {
 	var absent []string
 	var by grouped
 	for _, c := range p.Components {

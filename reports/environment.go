@@ -15,7 +15,7 @@ func Machine(e record.Environment) [][2]string {
 		{"system", joined(", ", strings.TrimSpace(e.OS+" "+e.Kernel), e.Arch)}, {"runs in", runsIn(e)},
 		{"CPU", fmt.Sprintf("%s, %d cores", e.CPU, e.Cores)}, {"cores", cores(e.Processor)},
 		{"frequency", frequency(e)},
-		{"caches", caches(e.Processor)}, {"SIMD", simd(e.Processor)}, {"memory", memory(e)},
+		{"caches", caches(e.Processor)}, {"SIMD", simd(e.Processor)}, {"memory", ram(e)},
 		{"limits", limits(e.Limits)},
 		{"load before the run", loads(e)}, {"others before the run", background(e)},
 		{"temperature", temperatures(e.Temperatures)},
@@ -115,7 +115,7 @@ func simd(p *record.Processor) string {
 	return strings.Join(p.SIMD, " ")
 }
 
-func memory(e record.Environment) string {
+func ram(e record.Environment) string {
 	parts := []string{gibOf(e.MemoryB)}
 	if m := e.Memory; m != nil {
 		swap := "no swap"

@@ -11,6 +11,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
+	"llmparity/compare/growth"
 	"llmparity/internal/figure"
 )
 
@@ -58,8 +59,8 @@ func growthSection(res *compare.Result) section {
 // growing is one place of a result that says what memory grows by.
 type growing struct {
 	who, over string
-	theory    *compare.Theory
-	rates     []compare.Rate
+	theory    *growth.Theory
+	rates     []growth.Rate
 }
 
 // each goes through sweeps, whose launches are independent, then through what was read within launches.
@@ -82,7 +83,7 @@ func rate(v float64) string {
 	return num(v)
 }
 
-func rateInterval(r compare.Rate) string {
+func rateInterval(r growth.Rate) string {
 	if r.Interval == nil {
 		return r.Note
 	}
@@ -91,7 +92,7 @@ func rateInterval(r compare.Rate) string {
 
 // shownRates are those of memory that the terminal has.
 func shownRates() []string {
-	return []string{figure.Ledger, figure.TotalPSS, compare.SettledPSS, figure.PeakPSS}
+	return []string{figure.Ledger, figure.TotalPSS, growth.SettledPSS, figure.PeakPSS}
 }
 
 // growthLines are a line a sweep and a cell; cells of which the same is said have one together.
@@ -100,7 +101,7 @@ func growthLines(res *compare.Result) []string {
 	each(res, func(g growing) {
 		var words []string
 		for _, r := range g.rates {
-			if !r.Known() || r.Of == compare.OfHeld && (r.Interval == nil || !slices.Contains(shownRates(), r.Name)) {
+			if !r.Known() || r.Of == growth.OfHeld && (r.Interval == nil || !slices.Contains(shownRates(), r.Name)) {
 				continue // the page has all of them
 			}
 			w := fmt.Sprintf("%s %s, %s", r.Title, rate(r.Center()), originWords(r.Origin))
@@ -169,7 +170,7 @@ func kvGrowth(v *view) []chart {
 	return out
 }
 
-func growthChart(id, title string, rates []compare.Rate) chart {
+func growthChart(id, title string, rates []growth.Rate) chart {
 	t := &grid{Head: []string{"memory", "from", "bytes/token", "95 % interval", "launches", "what it says"}}
 	for _, r := range rates {
 		if r.Known() {
@@ -182,7 +183,7 @@ func growthChart(id, title string, rates []compare.Rate) chart {
 			"; the slopes are in the table below it"}
 }
 
-func growthCaption(r compare.Rate, t *compare.Theory) string {
+func growthCaption(r growth.Rate, t *growth.Theory) string {
 	s := fmt.Sprintf("%s bytes/token, %s", rate(r.Center()), originWords(r.Origin))
 	if r.Interval != nil {
 		s += " (95 % interval " + rateInterval(r) + ")"
@@ -194,7 +195,7 @@ func growthCaption(r compare.Rate, t *compare.Theory) string {
 }
 
 // fewerPoints says of how many launches there are points, where not of all.
-func (v *view) fewerPoints(r compare.Rate) string {
+func (v *view) fewerPoints(r growth.Rate) string {
 	if n := v.launchesDrawn(); len(r.Lines) > n {
 		return fmt.Sprintf(" Points of the first %d launches.", n)
 	}
@@ -202,7 +203,7 @@ func (v *view) fewerPoints(r compare.Rate) string {
 }
 
 // withinLaunches draws by how much memory was above what each launch's line has at its first token.
-func (v *view) withinLaunches(cell int, r compare.Rate, points int) map[string]any {
+func (v *view) withinLaunches(cell int, r growth.Rate, points int) map[string]any {
 	l := lineChart("tokens, with the prompt's")
 	l.AddSeries("median slope", nil, fitData(r.Fit.From, r.Fit.To), stroke(v.colour(cell), 3, "solid", false))
 	calculatedLine(l, r.Fit)
@@ -224,7 +225,7 @@ func (v *view) withinLaunches(cell int, r compare.Rate, points int) map[string]a
 }
 
 // overCells draws every launch where its cell is on the axis.
-func (v *view) overCells(s compare.Sweep, r compare.Rate) map[string]any {
+func (v *view) overCells(s growth.Sweep, r growth.Rate) map[string]any {
 	l := lineChart(s.Title)
 	colour := v.colour(s.Cells[0])
 	l.AddSeries("line through all launches", nil, fitData(r.Fit.From, r.Fit.To), stroke(colour, 3, "solid", false))
@@ -240,7 +241,7 @@ func (v *view) overCells(s compare.Sweep, r compare.Rate) map[string]any {
 	return options(l)
 }
 
-func fitData(ends ...compare.GrowthAt) charts.SeriesOpts {
+func fitData(ends ...growth.GrowthAt) charts.SeriesOpts {
 	out := make([][2]any, len(ends))
 	for i, p := range ends {
 		out[i] = datum(p.Tokens, p.MiB)
@@ -250,12 +251,12 @@ func fitData(ends ...compare.GrowthAt) charts.SeriesOpts {
 
 func small(s *charts.SingleSeries) { s.SymbolSize = 5 }
 
-func calculatedLine(l *charts.Line, f *compare.Fit) {
+func calculatedLine(l *charts.Line, f *growth.Fit) {
 	if f.Theory != nil {
 		l.AddSeries("calculated", nil, fitData(f.From, *f.Theory), stroke("var(--muted)", 2, "dashed", false))
 	}
 }
 
-func spot(p compare.GrowthAt, name string) opts.ScatterData {
+func spot(p growth.GrowthAt, name string) opts.ScatterData {
 	return opts.ScatterData{Name: name, Value: []any{digits(p.Tokens), fine(p.MiB)}, Symbol: "circle", SymbolSize: 5}
 }

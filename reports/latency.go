@@ -8,6 +8,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
+	"llmparity/compare/timing"
 )
 
 const latencyWords = "How many of all times are not above one: requests, or gaps between tokens, of all counted launches together. Dots: p50, p90, p95 " +
@@ -44,7 +45,7 @@ func latencies(v *view) []chart {
 }
 
 // taken finds a cell's distribution; nil where it has none.
-func taken(c *compare.Cell, name string) *compare.Distribution {
+func taken(c *compare.Cell, name string) *timing.Distribution {
 	for i := range c.Distributions {
 		if c.Distributions[i].Name == name {
 			return &c.Distributions[i]

@@ -10,16 +10,17 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/compare/growth"
 	"llmparity/internal/figure"
 )
 
 func lengthsSection() section {
 	return section{ID: "lengths", Title: "Over the length of the prompt", For: onPage, Across: "pair",
 		Draw: []func(*view) []chart{func(v *view) []chart {
-			return append(v.over(compare.AxisPrompt, chart{ID: "fig3_latency_vs_seqlen",
+			return append(v.over(growth.AxisPrompt, chart{ID: "fig3_latency_vs_seqlen",
 				Title: "Latency over prompt length"},
 				figuresOver(figure.Lengths, "ms", "tokens/s")),
-				v.over(compare.AxisPrompt, chart{ID: "fig4_mem_vs_seqlen", Title: "Memory over prompt length"},
+				v.over(growth.AxisPrompt, chart{ID: "fig4_mem_vs_seqlen", Title: "Memory over prompt length"},
 					figuresOver(figure.Lengths, "MiB"))...)
 		}}}
 }
@@ -44,8 +45,8 @@ func along(c *compare.Cell, r *figure.Row) evidence.Figure {
 
 // manyAtOnce are the axes along which more requests come at once, with the ends of charts' names.
 func manyAtOnce() [][3]string {
-	return [][3]string{{compare.AxisClients, "concurrency", "clients at once"},
-		{compare.AxisBatch, "batch_size", "requests in a batch"}}
+	return [][3]string{{growth.AxisClients, "concurrency", "clients at once"},
+		{growth.AxisBatch, "batch_size", "requests in a batch"}}
 }
 
 // memoryOverRequests is memory over how many requests come at once, where a run has several numbers of them.
@@ -129,12 +130,12 @@ func (v *view) over(axis string, out chart, figures []*figure.Row) []chart {
 }
 
 // launchesAt is a dot a launch.
-func (v *view) launchesAt(s compare.Sweep, f *figure.Row) []opts.ScatterData {
+func (v *view) launchesAt(s growth.Sweep, f *figure.Row) []opts.ScatterData {
 	var out []opts.ScatterData
 	for n, i := range s.Cells {
 		c := &v.res.Cells[i]
 		for _, x := range along(c, f).Values {
-			out = append(out, spot(compare.GrowthAt{Tokens: s.At[n], MiB: x.Value},
+			out = append(out, spot(growth.GrowthAt{Tokens: s.At[n], MiB: x.Value},
 				fmt.Sprintf("%s (attempt %d)", c.Repeated(), x.Attempt)))
 		}
 	}

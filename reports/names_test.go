@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/internal/record"
 )
 
@@ -34,8 +35,8 @@ func TestColumnsOfNumbers(t *testing.T) {
 
 func TestNamesAreCutOnceAndKeptApart(t *testing.T) {
 	long, hebrew := strings.Repeat("w", 10000), "מנוע"
-	res := &compare.Result{Cells: []compare.Cell{{Label: long, Spec: record.Cell{Engine: long}}, {Label: hebrew},
-		{Label: "plain"}}}
+	res := &compare.Result{Cells: []compare.Cell{{Label: long, Setup: evidence.Setup{Spec: record.Cell{Engine: long}}},
+		{Label: hebrew}, {Label: "plain"}}}
 	n := newNames(res)
 	s := string(n.sentence(long + " beats <b> " + hebrew + " and plain, as " + long + " did"))
 	if strings.Contains(s, strings.Repeat("w", nameLimit)) || strings.Count(s, `href="#whole-1"`) != 2 ||
@@ -60,7 +61,7 @@ func TestEnginesKeepTheirColours(t *testing.T) {
 	of := func(engines ...string) map[string]int {
 		res := &compare.Result{}
 		for _, e := range engines {
-			res.Cells = append(res.Cells, compare.Cell{Spec: record.Cell{Engine: e}})
+			res.Cells = append(res.Cells, compare.Cell{Setup: evidence.Setup{Spec: record.Cell{Engine: e}}})
 		}
 		return (&view{res: res, own: Colours{"webllm": 1, "llamacpp": 2, "ollama": 3, "hf": 5}}).engineColour()
 	}

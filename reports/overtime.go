@@ -13,6 +13,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/compare/memory"
 	"llmparity/internal/record"
 )
 
@@ -322,7 +323,7 @@ func phaseWords(a *record.Attempt) string {
 func phaseTable(a *record.Attempt) *grid {
 	t := &grid{Head: []string{"phase", "begin (s)", "length (s)", "highest total PSS (MiB)", "highest RSS sum (MiB)"}}
 	for _, p := range a.Phases {
-		pss, rss := compare.PhasePeaks(a, p.Name)
+		pss, rss := memory.PhasePeaks(a, p.Name)
 		t.Rows = append(t.Rows, []string{string(p.Name), fmt.Sprintf("%.3f", seconds(p.BeginNS, a.Phases[0].BeginNS)),
 			fmt.Sprintf("%.3f", p.Duration().Seconds()), orNone(pss), orNone(rss)})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
+	"llmparity/compare/growth"
 )
 
 // alignedBudget bounds the points of all lines over tokens together.
@@ -47,7 +48,7 @@ func memoryOverTokens(v *view) []chart {
 	return out
 }
 
-func (v *view) alignedCaption(c *compare.Cell, l compare.Aligned) string {
+func (v *view) alignedCaption(c *compare.Cell, l growth.Aligned) string {
 	s := fmt.Sprintf("%d of %d counted %s. ", l.N, c.Launches.Counted, repeatedMany(c))
 	if n := intervals(l); n > 0 {
 		s += "Band: 95 % interval of the median. "
@@ -67,7 +68,7 @@ func repeatedMany(c *compare.Cell) string {
 	return c.Repeated() + "s"
 }
 
-func intervals(l compare.Aligned) int {
+func intervals(l growth.Aligned) int {
 	n := 0
 	for _, p := range l.Median {
 		if p.Lo != nil {
@@ -77,7 +78,7 @@ func intervals(l compare.Aligned) int {
 	return n
 }
 
-func (v *view) alignedLines(cell int, a compare.Aligned, points int) map[string]any {
+func (v *view) alignedLines(cell int, a growth.Aligned, points int) map[string]any {
 	c := &v.res.Cells[cell]
 	tokens := c.OverTokens.Tokens
 	step := max(1, (len(tokens)+points-1)/points)
@@ -208,7 +209,7 @@ func tokenBands(tokens []int) charts.SeriesOpts {
 }
 
 // alignedTable has some of the places, the first and the last among them: what is exact stands in the record.
-func alignedTable(o *compare.OverTokens, rows int) *grid {
+func alignedTable(o *growth.OverTokens, rows int) *grid {
 	t := &grid{Head: []string{"memory", o.Axis, "median (MiB)", "95 % interval", "launches"}}
 	for _, l := range o.Lines {
 		for i, p := range l.Median {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"llmparity/compare"
+	"llmparity/compare/memory"
 	"llmparity/internal/figure"
 )
 
@@ -56,18 +57,18 @@ func predictionsInDetail(res *compare.Result, id, title string) section {
 }
 
 // distinguished leaves out a total that is the increase again, because there is no baseline.
-func distinguished(f *compare.Prediction) []compare.Predicted {
+func distinguished(f *memory.Prediction) []memory.Predicted {
 	same := func(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 	increase, _ := f.Part(figure.MemoryIncrease)
-	return slices.DeleteFunc(slices.Clone(f.Parts), func(p compare.Predicted) bool {
+	return slices.DeleteFunc(slices.Clone(f.Parts), func(p memory.Predicted) bool {
 		return p.Name == figure.TotalMemory && same(p.Best, increase.Best) && same(p.Measured, increase.Measured)
 	})
 }
 
 // predictionRow is a component: title, foretold, range, found, its origin, error, verdict, expected.
-func predictionRow(p compare.Predicted) []string {
+func predictionRow(p memory.Predicted) []string {
 	const none = "–"
-	row := []string{p.Title, compare.NotPredicted, none, none, none, none, none, none}
+	row := []string{p.Title, memory.NotPredicted, none, none, none, none, none, none}
 	if p.Best != nil {
 		row[1] = mib(*p.Best)
 		if row[2] = mib(*p.Low) + " to " + mib(*p.High); *p.Low == *p.High {
@@ -88,7 +89,7 @@ func predictionRow(p compare.Predicted) []string {
 	return row
 }
 
-func errorText(p compare.Predicted) string {
+func errorText(p memory.Predicted) string {
 	switch {
 	case p.Percent != nil:
 		return signed(*p.Percent)
@@ -118,7 +119,7 @@ func plus(v float64) string {
 func predictionGrid(res *compare.Result) *grid {
 	head := []string{"foretold (MiB)", "range (MiB)", found + " (MiB)", "which is", "error", "in range",
 		"expected of such"}
-	return predictedGrid(res, head, func(p compare.Predicted) []string {
+	return predictedGrid(res, head, func(p memory.Predicted) []string {
 		row := predictionRow(p)[1:]
 		if p.Interval != nil {
 			row[2] += fmt.Sprintf(" (%s to %s)", mib(p.Interval.Lo), mib(p.Interval.Hi))
@@ -129,7 +130,7 @@ func predictionGrid(res *compare.Result) *grid {
 
 // predictionHow says of each by what it was foretold and found, or why it was not.
 func predictionHow(res *compare.Result) *grid {
-	return predictedGrid(res, []string{"foretold by", found + ", by"}, func(p compare.Predicted) []string {
+	return predictedGrid(res, []string{"foretold by", found + ", by"}, func(p memory.Predicted) []string {
 		by, from := orDash(p.Method), fmt.Sprintf("%s (%s)", p.Origin, p.By)
 		if p.Confidence != "" {
 			by += " (" + p.Confidence + ")"
@@ -142,7 +143,7 @@ func predictionHow(res *compare.Result) *grid {
 }
 
 // predictedGrid has a row a cell and component.
-func predictedGrid(res *compare.Result, head []string, row func(compare.Predicted) []string) *grid {
+func predictedGrid(res *compare.Result, head []string, row func(memory.Predicted) []string) *grid {
 	head = append([]string{"cell", "component"}, head...)
 	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
 		if c.Prediction == nil {
@@ -156,7 +157,7 @@ func predictedGrid(res *compare.Result, head []string, row func(compare.Predicte
 
 // recommendations are those of every cell, and why nothing was foretold of one.
 func recommendations(res *compare.Result) []string {
-	return ofPredictions(res, func(p *compare.Prediction) []string {
+	return ofPredictions(res, func(p *memory.Prediction) []string {
 		if p.Absent != "" {
 			return append([]string{"nothing was foretold: " + p.Absent}, p.Recommendations...)
 		}
@@ -166,10 +167,10 @@ func recommendations(res *compare.Result) []string {
 
 // predictionNotes are what was said with the forecasts.
 func predictionNotes(res *compare.Result) []string {
-	return ofPredictions(res, func(p *compare.Prediction) []string { return p.Notes })
+	return ofPredictions(res, func(p *memory.Prediction) []string { return p.Notes })
 }
 
-func ofPredictions(res *compare.Result, said func(*compare.Prediction) []string) []string {
+func ofPredictions(res *compare.Result, said func(*memory.Prediction) []string) []string {
 	var out grouped
 	for i := range res.Cells {
 		if c := &res.Cells[i]; c.Prediction != nil {

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/compare/memory"
 	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -94,7 +95,7 @@ type breakdown struct {
 	Methods     map[string]string `json:"methods"`
 	// Origins say of each whether it was measured, reported by the engine, calculated, or is a file's size.
 	Origins map[string]record.Origin `json:"origins"`
-	DTypes  compare.DTypes           `json:"dtypes"`
+	DTypes  memory.DTypes            `json:"dtypes"`
 	Absent  map[string]string        `json:"absent,omitempty"`
 	Notes   []string                 `json:"notes"`
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"llmparity/compare"
+	"llmparity/compare/memory"
 	"llmparity/internal/record"
 	"llmparity/internal/schematest"
 )
@@ -29,9 +30,9 @@ func TestPublishedSchemas(t *testing.T) {
 			Const: map[string]string{"profile.profiler_version": "2.0", "profile.schema_version": "2.0"},
 			Types: map[reflect.Type]string{reflect.TypeFor[latencyStats](): latencySchema(t)}},
 		update, how)
-	schematest.Published(t, "validation", compare.Validation{},
-		schematest.Options{ID: compare.ValidationSchema, Title: "what validate --json prints", Open: open,
-			Const: map[string]string{"Validation.schema": compare.ValidationSchema}}, update, how)
+	schematest.Published(t, "validation", memory.Validation{},
+		schematest.Options{ID: memory.ValidationSchema, Title: "what validate --json prints", Open: open,
+			Const: map[string]string{"Validation.schema": memory.ValidationSchema}}, update, how)
 }
 
 // latencySchema has the keys of figures.

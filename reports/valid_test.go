@@ -10,6 +10,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/memory"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/internal/schematest"
@@ -25,9 +26,9 @@ func TestDocumentsAreAsTheirSchemasSay(t *testing.T) {
 				t.Fatal(err)
 			}
 			schematest.Valid(t, "result", b.Bytes())
-			v := compare.NewValidation()
+			v := memory.NewValidation()
 			for _, run := range runs {
-				v.Add(run)
+				v.Add(compare.Predictions(run))
 				res := compare.Runs(run)
 				for _, c := range run.Cells {
 					var b bytes.Buffer

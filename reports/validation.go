@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 	"slices"
 
-	"llmparity/compare"
+	"llmparity/compare/memory"
 	"llmparity/internal/figure"
 )
 
 // ValidationTable writes how well memory was foretold for a terminal, in which names that others chose are short.
-func ValidationTable(w io.Writer, v *compare.Validation) error {
+func ValidationTable(w io.Writer, v *memory.Validation) error {
 	all := validationSections(v)
 	for _, s := range all {
 		for _, row := range s.Grid.Rows {
@@ -24,14 +24,14 @@ func ValidationTable(w io.Writer, v *compare.Validation) error {
 }
 
 // ValidationMarkdown writes the same as a document has it.
-func ValidationMarkdown(w io.Writer, v *compare.Validation) error {
+func ValidationMarkdown(w io.Writer, v *memory.Validation) error {
 	return writeMarkdown(w, "", validationSections(v))
 }
 
 // ValidationJSON writes it for machines.
-func ValidationJSON(w io.Writer, v *compare.Validation) error { return writeJSON(w, v) }
+func ValidationJSON(w io.Writer, v *memory.Validation) error { return writeJSON(w, v) }
 
-func validationWords(v *compare.Validation) string {
+func validationWords(v *memory.Validation) string {
 	cells := len(v.Cells)
 	return fmt.Sprintf("%s with a forecast and a measurement, in %s. Errors are the forecast's, in percent of what was measured; bias is their mean with signs: + where "+
 		"too much is foretold. A cell's worst error is the largest in multiples of what is expected of such calculations in general; * is outside the range that was foretold.%s",
@@ -39,14 +39,14 @@ func validationWords(v *compare.Validation) string {
 }
 
 // belowZero says what a number in brackets is, where there is one.
-func belowZero(v *compare.Validation) string {
-	if !slices.ContainsFunc(v.Components, func(e compare.ComponentError) bool { return e.N < e.Cells }) {
+func belowZero(v *memory.Validation) string {
+	if !slices.ContainsFunc(v.Components, func(e memory.ComponentError) bool { return e.N < e.Cells }) {
 		return ""
 	}
 	return " What was measured below zero, as a remainder may be, has no error in percent: in brackets the number of cells that have one."
 }
 
-func remarks(v *compare.Validation) []string {
+func remarks(v *memory.Validation) []string {
 	var out []string
 	if v.Without > 0 {
 		is := "have"
@@ -65,11 +65,11 @@ func remarks(v *compare.Validation) []string {
 	return out
 }
 
-func validationSections(v *compare.Validation) []section {
+func validationSections(v *memory.Validation) []section {
 	out := []section{{Title: "Errors by component" + alone(v), Grid: errorGrid(v.Components)}}
 	for _, by := range []struct {
 		title, name string
-		groups      []compare.ErrorGroup
+		groups      []memory.ErrorGroup
 	}{{"By engine", "engine", v.Engines}, {"By context", "context", v.Contexts}} {
 		if len(by.groups) < 2 {
 			continue // the same as all together
@@ -88,7 +88,7 @@ func validationSections(v *compare.Validation) []section {
 }
 
 // alone names what all cells have in common, which has no table of its own.
-func alone(v *compare.Validation) string {
+func alone(v *memory.Validation) string {
 	words := ""
 	if len(v.Engines) == 1 {
 		words += ", " + line(v.Engines[0].Name)
@@ -103,7 +103,7 @@ func errorHead() []string {
 	return []string{"component", "cells", "median error", "bias", "largest", "in range", "expected"}
 }
 
-func errorGrid(list []compare.ComponentError) *grid {
+func errorGrid(list []memory.ComponentError) *grid {
 	g := &grid{Head: errorHead()}
 	for _, e := range list {
 		row := []string{e.Title, fmt.Sprint(e.Cells), "–", "–", "–", fmt.Sprintf("%.0f%%", 100*e.Within), "–"}
@@ -122,7 +122,7 @@ func errorGrid(list []compare.ComponentError) *grid {
 }
 
 // cellErrors has a row a cell: the error of each component, the worst first.
-func cellErrors(v *compare.Validation) *grid {
+func cellErrors(v *memory.Validation) *grid {
 	columns := slices.DeleteFunc(components(), func(col *figure.Row) bool {
 		return col.Name == figure.KVCacheUsed || col.Name == figure.BrowserShare || col.Name == figure.MultiGPUOverhead
 	})

@@ -9,19 +9,20 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/memory"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/reports"
 )
 
 // sweep is a validation of two runs, one of which has nothing to hold against anything, and a broken folder.
-func sweep(t *testing.T) *compare.Validation {
-	v := compare.NewValidation()
+func sweep(t *testing.T) *memory.Validation {
+	v := memory.NewValidation()
 	for _, run := range []*record.Run{cases(t, "foretold")["foretold"][0],
 		comparetest.Run(t, "before", comparetest.Native(1)), comparetest.Run(t, "hostile", predictedHostile())} {
-		v.Add(run)
+		v.Add(compare.Predictions(run))
 	}
-	v.Broken = append(v.Broken, compare.BrokenRun{Dir: "results/broken",
+	v.Broken = append(v.Broken, memory.BrokenRun{Dir: "results/broken",
 		Error: "results/broken/run.json: unexpected end of JSON input"})
 	v.Close()
 	return v

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/memory"
 	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -55,7 +55,7 @@ func TestValidate(t *testing.T) {
 		}
 	}
 	out, _, code = validate(root, "--json")
-	var v compare.Validation
+	var v memory.Validation
 	if err := json.Unmarshal([]byte(out), &v); err != nil || code != 0 || v.Runs != 3 || v.Without != 1 ||
 		len(v.Cells) != 2 || v.Components[1].Bias != 50 {
 		t.Errorf("code %d, %v, %+v", code, err, v)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"llmparity/compare/explain"
 	"llmparity/compare/stats"
@@ -149,6 +150,9 @@ func (f *Figure) Summarise() {
 	}
 	f.Interval.Confidence = stats.Round(f.Interval.Confidence, 6)
 }
+
+// Count writes the median of a number of tokens.
+func (f Figure) Count() string { return strconv.FormatFloat(f.Center(), 'f', -1, 64) }
 
 // Numbers are the values without their launches.
 func (f Figure) Numbers() []float64 {

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -37,6 +38,45 @@ func Blind(counted []*record.Attempt, method string) string {
 
 // Mebi are bytes in MiB.
 func Mebi(bytes float64) float64 { return bytes / record.MiB }
+
+// MiB are bytes that the record has as a whole number.
+func MiB(bytes int64) float64 { return float64(bytes) / record.MiB }
+
+// Rejoined tells whether repetitions reused a launch.
+func Rejoined(attempts []*record.Attempt) bool {
+	return slices.ContainsFunc(attempts, func(a *record.Attempt) bool { return a.OpenedBy != 0 })
+}
+
+// Uncounted tells that the rows of some request are pieces of text, and not a token each.
+func Uncounted(spec record.Cell, attempts []*record.Attempt) bool {
+	for _, a := range attempts {
+		for _, r := range a.Measured() {
+			if spec.Pieces && len(r.Tokens) > 0 && r.Generated != len(r.Tokens) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// InFlight is the most requests that an engine had at once.
+func InFlight(a *record.Attempt) int {
+	type edge struct {
+		at int64
+		by int
+	}
+	var edges []edge
+	for _, r := range a.Measured() {
+		edges = append(edges, edge{r.SentNS, 1}, edge{r.ReturnedNS, -1})
+	}
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
+	now, most := 0, 0
+	for _, e := range edges {
+		now += e.by
+		most = max(most, now)
+	}
+	return most
+}
 
 // Launch is a session with the counted repetitions that were in it: one of its own, unless launches are reused.
 type Launch struct {

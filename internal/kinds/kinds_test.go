@@ -47,7 +47,7 @@ var elsewhere = map[string]string{
 	"internal/gguf/":          "which program mends a file",
 	"internal/tiny/":          "what llama.cpp does otherwise than the reference",
 	"internal/figure/":        "names in records, of engines that may not be here",
-	"compare/":                "names in records, of engines that may not be here",
+	"compare/comparetest/":    "made-up records of engines",
 	"reports/tables/":         "an example of a label",
 	"native/openai/":          "servers that speak OpenAI's interface",
 	"native/program/":         "where Ollama's libraries lie",

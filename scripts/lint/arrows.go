@@ -51,9 +51,13 @@ var importers = map[string]string{
 
 // imports has all that a package may import of ours. One without a row may import what importers lets it.
 var imports = map[string]string{
-	"compare":          "internal/accuracy internal/fault internal/figure internal/record",
-	"compare/gate":     "compare internal/baseline internal/fault internal/figure internal/gates internal/record",
+	"compare":        "internal/accuracy internal/fault internal/figure internal/record",
+	"compare/gate":   "compare internal/baseline internal/fault internal/figure internal/gates internal/record",
+	"compare/growth": "compare/evidence compare/explain compare/memory compare/stats internal/figure internal/record",
+	"compare/memory": "compare/evidence compare/explain compare/hardware compare/stats internal/accuracy internal/figure " +
+		"internal/record",
 	"compare/parity":   "internal/figure internal/record",
+	"compare/timing":   "compare/evidence compare/explain compare/stats internal/figure internal/record",
 	"compare/explain":  "compare/stats internal/record",
 	"compare/evidence": "compare/explain compare/stats internal/figure internal/record",
 	"compare/hardware": "compare/evidence compare/explain compare/stats internal/record",

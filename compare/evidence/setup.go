@@ -1,0 +1,246 @@
+package evidence
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"llmparity/internal/figure"
+	"llmparity/internal/record"
+)
+
+// Setup is what a cell was asked for, and what it ran on and with.
+type Setup struct {
+	Spec   record.Cell        `json:"spec"`
+	Device *record.Device     `json:"device,omitempty"`
+	Engine *record.EngineInfo `json:"engine_info,omitempty"`
+}
+
+// notReported is an engine's word for what it does not know of itself.
+const notReported = "not told"
+
+// Says is what the engine says of its set-up; empty where it doesn't.
+func (s *Setup) Says(key string) string {
+	if v := s.Policy(key); v != notReported {
+		return v
+	}
+	return ""
+}
+
+// Policy is Says with an engine's word for what it does not know.
+func (s *Setup) Policy(key string) string {
+	if s.Engine == nil {
+		return ""
+	}
+	return s.Engine.Policy[key]
+}
+
+// Part is a part of the engine, by its name in the record; empty where there is none.
+func (s *Setup) Part(name string) string {
+	if s.Engine == nil {
+		return ""
+	}
+	return s.Engine.Parts[name]
+}
+
+// Foreign tells that another program wrote the cell's figures down.
+func (s *Setup) Foreign() bool { return s.Spec.Model.Format == record.Foreign }
+
+// Repeated names what was repeated: launches, or what went on in one launch or a server that nobody launched.
+func (s *Setup) Repeated() string {
+	if s.Spec.Reused || s.Spec.Isolation == record.OfServer {
+		return "repetition"
+	}
+	return "launch"
+}
+
+// Several is the word for several of what was repeated.
+func (s *Setup) Several() string {
+	if s.Repeated() == "launch" {
+		return "launches"
+	}
+	return "repetitions"
+}
+
+// Context is how many tokens there is room for, by the engine's own word where it says.
+func (s *Setup) Context() int {
+	if n, err := strconv.Atoi(s.Says("context")); err == nil && n > 0 {
+		return n
+	}
+	return s.Spec.Model.Context
+}
+
+// Prompt tells prompts apart: by how many tokens were asked for, or by their numbers in the plan.
+func (s *Setup) Prompt() string {
+	if s.Spec.InputTokens > 0 {
+		return fmt.Sprintf("input of %d", s.Spec.InputTokens)
+	}
+	return fmt.Sprintf("prompt %d", s.Spec.PromptID)
+}
+
+// Start is what of a model's files lay in memory, where that was seen to.
+func (s *Setup) Start() string {
+	if s.Spec.Start == "" {
+		return "start as it came"
+	}
+	return s.Spec.Start + " start"
+}
+
+// Isolation is what a repetition has of its own, in a few words.
+func (s *Setup) Isolation() string {
+	if s.Spec.Shared {
+		return s.Spec.Isolation + " shared"
+	}
+	if s.Spec.Reused {
+		return s.Spec.Isolation + " reused"
+	}
+	return s.Spec.Isolation
+}
+
+// With says in a line what the cell's engine ran with.
+func (s *Setup) With() string {
+	words := []string{s.Version(), s.Library(), s.DTypes(), s.Threads(), s.Worker(), s.Browser(), s.On(), s.capped()}
+	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), ", ")
+}
+
+// Version is the engine's name and version; of an engine that is among its own parts also where that came from.
+func (s *Setup) Version() string {
+	if s.Engine == nil {
+		return ""
+	}
+	name, v, origin := figure.Program(s.Engine)
+	if v == "" {
+		return strings.TrimSpace(s.Engine.Name + " " + s.Engine.Version)
+	}
+	if origin == "" {
+		return name + " " + v
+	}
+	return fmt.Sprintf("%s %s (%s)", name, v, origin)
+}
+
+// ShortVersion and ShortLibrary tell as much apart as Version and Library do, in fewer words: they are part of a name.
+func (s *Setup) ShortVersion() string {
+	if s.Engine == nil {
+		return ""
+	}
+	if _, _, origin := figure.Program(s.Engine); origin != "" && origin != "built in" {
+		return s.Engine.Version + " from " + origin
+	}
+	return s.Engine.Version
+}
+
+// Library is the model library that the engine's figures are those of.
+func (s *Setup) Library() string {
+	if l := s.Part("model_library"); l != "" {
+		return "library " + l
+	}
+	return ""
+}
+
+// ShortLibrary is Library in fewer words.
+func (s *Setup) ShortLibrary() string {
+	l := s.Part("model_library")
+	if variant, ours := strings.CutPrefix(l, "ours ("); ours {
+		return strings.TrimSuffix(variant, ")")
+	}
+	return l
+}
+
+// DTypes are those of weights and KV cache.
+func (s *Setup) DTypes() string {
+	weights, kv := s.Policy("weights_dtype"), s.Policy("kv_dtype")
+	if weights == kv || weights == "" || kv == "" {
+		return cmp.Or(weights, kv)
+	}
+	return weights + " with a KV cache of " + kv
+}
+
+// Threads are how many compute.
+func (s *Setup) Threads() string {
+	switch n := s.Policy("threads"); n {
+	case "":
+		return ""
+	case "1":
+		return "1 thread"
+	default:
+		return n + " threads"
+	}
+}
+
+// Worker tells an engine in a page's worker from one on the page's thread, or in no page at all.
+func (s *Setup) Worker() string {
+	if s.Policy("thread") == "worker" {
+		return "in a worker"
+	}
+	return ""
+}
+
+// Browser is the one that it ran in.
+func (s *Setup) Browser() string { return s.Part("browser") }
+
+// On is what it computed on.
+func (s *Setup) On() string {
+	switch d := s.Device; {
+	case d == nil:
+		return ""
+	case d.Class == record.CPU:
+		return "on the CPU"
+	default:
+		return "on " + d.Name
+	}
+}
+
+// capped says so where less of a context was given than the model was made for: a KV cache of all of it takes more.
+func (s *Setup) capped() string {
+	m := s.Spec.Model
+	if m.Context <= 0 || m.MaxContext <= m.Context {
+		return ""
+	}
+	return fmt.Sprintf("context capped at %d of the model's %d tokens", m.Context, m.MaxContext)
+}
+
+// Traffic is how requests come, in a few words.
+func (s *Setup) Traffic() string {
+	t := s.Spec.Traffic
+	if t == nil {
+		return "one request"
+	}
+	words := ""
+	switch t.Loop {
+	case record.Batch:
+		words = fmt.Sprintf("batch %d", t.Concurrency)
+	case record.OpenLoop:
+		if words = "open loop"; t.Rate > 0 {
+			words = fmt.Sprintf("%g requests/s", t.Rate)
+		}
+		if t.Concurrency > 0 {
+			words += fmt.Sprintf(", %d at once", t.Concurrency)
+		}
+	default:
+		words = fmt.Sprintf("concurrency %d", t.Concurrency)
+	}
+	if t.Turns > 1 {
+		words += fmt.Sprintf(", %d turns", t.Turns)
+	}
+	var kinds []string
+	for _, k := range t.Mix {
+		kinds = append(kinds, k.Name)
+	}
+	if len(kinds) > 0 {
+		words += ", " + strings.Join(kinds, " and ")
+	}
+	return words
+}
+
+// AtOnce is how many requests a loop has under way: 1 where there is one request, 0 of another loop.
+func (s *Setup) AtOnce(loop string) int {
+	switch t := s.Spec.Traffic; {
+	case t == nil:
+		return 1
+	case t.Loop == loop:
+		return t.Concurrency
+	}
+	return 0
+}

@@ -1,0 +1,229 @@
+package growth
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
+	"llmparity/compare/stats"
+	"llmparity/internal/record"
+)
+
+// OverTokens is a cell's memory over the tokens that its launches generated: samples laid on the times of tokens.
+type OverTokens struct {
+	Axis   string    `json:"axis"` // what is counted: tokens, or pieces of text
+	Tokens []int     `json:"-"`    // the places: 0 is when the request was sent, 1 the first token
+	Lines  []Aligned `json:"lines"`
+	Notes  []string  `json:"notes"`           // what to know before reading it, launches that are not in it
+	Clock  string    `json:"clock,omitempty"` // how well tokens are timed; empty: by our own clock
+	How    string    `json:"how"`
+}
+
+// Aligned is one quantity over tokens.
+type Aligned struct {
+	Name   string         `json:"name"`
+	Title  string         `json:"title"`
+	Unit   string         `json:"unit"`
+	Method string         `json:"method"`
+	Blind  string         `json:"blind,omitempty"`
+	N      int            `json:"n"` // launches that have a value anywhere
+	Median []AlignedPoint `json:"median"`
+	// Launches have a value at each of the places; NaN in a gap. They are in the record, and so not marshalled.
+	Launches []AlignedLaunch `json:"-"`
+}
+
+// AlignedLaunch is one launch's line.
+type AlignedLaunch struct {
+	Attempt int
+	Values  []float64
+}
+
+// AlignedPoint is the median over launches at one place, where at least half of them have a value. It has no interval
+// where they are too few for one.
+type AlignedPoint struct {
+	Token  int      `json:"token"`
+	N      int      `json:"n"`
+	Median float64  `json:"median"`
+	Lo     *float64 `json:"lo,omitempty"` // of the interval, 95 % at least
+	Hi     *float64 `json:"hi,omitempty"`
+}
+
+// placesAtMost bounds the places on the axis of tokens.
+const placesAtMost = 160
+
+const alignedHow = "a sample's time is the middle of its read; the value at a token is on the straight line between the samples before and " +
+	"behind it, never beyond the first or the last, and there is none where more than 3 sampling intervals lie between the two (of what is " +
+	"told with tokens: 3 times what usually lies between). Median over launches where at least half of them have a value; its interval is " +
+	"by order statistics"
+
+// overTokens aligns a cell's launches; nil where none of them generated a token.
+func overTokens(spec record.Cell, counted []*record.Attempt, followed map[*record.Attempt][]track) *OverTokens {
+	out := &OverTokens{Axis: "tokens generated", Lines: []Aligned{}, Notes: []string{}, How: alignedHow}
+	if evidence.Uncounted(spec, counted) {
+		out.Axis = "pieces of text generated"
+	}
+	out.Tokens = places(counted)
+	if len(out.Tokens) == 0 {
+		return nil
+	}
+	refused := map[string][]string{} // by reason, the launches
+	var reasons []string
+	refuse := func(a *record.Attempt, why string) {
+		name := fmt.Sprint(a.Repetition)
+		if refused[why] == nil {
+			reasons = append(reasons, why)
+		}
+		refused[why] = explain.AppendNew(refused[why], name)
+	}
+	for _, l := range evidence.Launches(counted) {
+		c := clocksOf(l)
+		for _, a := range l.Attempts {
+			if why := untimed(a); why != "" {
+				refuse(a, why)
+				continue
+			}
+			for _, t := range followed[a] {
+				if t.sparse() {
+					continue
+				}
+				if why := t.refused(c); why != "" {
+					refuse(a, why)
+					continue
+				}
+				if line, ok := t.along(a, out.Tokens); ok {
+					out.add(t, line)
+				}
+			}
+		}
+		if c.known && !c.checked {
+			out.Notes = explain.AppendNew(out.Notes,
+				fmt.Sprintf("the clock of tokens (%s) was not compared with ours at the end of every launch: whether it drifted is not known", c.isolate))
+		}
+	}
+	for _, why := range reasons {
+		out.Notes = append(out.Notes, fmt.Sprintf("%s %s: %s", explain.Plural(len(refused[why]), "launch", "launches"),
+			explain.Few(refused[why]), why))
+	}
+	for i := range out.Lines {
+		out.Lines[i].summarise(out.Tokens)
+	}
+	out.Clock = clockNote(counted)
+	return out
+}
+
+// untimed says why a launch's tokens have no places in time.
+func untimed(a *record.Attempt) string {
+	if n := evidence.InFlight(a); n > 1 {
+		return fmt.Sprintf("up to %d requests were under way at once: memory is that of all of them", n)
+	}
+	for _, r := range a.Measured() {
+		if why := tokenTimes(r); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// refused says why a track can't be laid on the times of tokens.
+func (t track) refused(c clocks) string {
+	if why := t.disordered(); why != "" {
+		return why
+	}
+	if why := c.trouble(t.every); why != "" {
+		return t.title + " is not aligned: " + why
+	}
+	return ""
+}
+
+// clockNote tells how well the worst launch's tokens are timed.
+func clockNote(counted []*record.Attempt) string {
+	var worst clocks
+	for _, l := range evidence.Launches(counted) {
+		if c := clocksOf(l); c.known && (!worst.known || c.bound() > worst.bound()) {
+			worst = c
+		}
+	}
+	if !worst.known || worst.bound() == math.MaxInt64 {
+		return ""
+	}
+	return fmt.Sprintf("tokens are timed by a clock of the %s, known to %v at the begin of a launch; by its end it had moved by %v at most", worst.isolate,
+		span(worst.start), span(worst.drift))
+}
+
+// places are the counts at which launches are compared: every one, or as many as are drawn.
+func places(counted []*record.Attempt) []int {
+	most := 0
+	for _, a := range counted {
+		for _, r := range a.Measured() {
+			most = max(most, len(r.Tokens))
+		}
+	}
+	if most == 0 {
+		return nil
+	}
+	n := min(most, placesAtMost)
+	out := make([]int, 0, n+1)
+	for i := range n + 1 {
+		out = append(out, int(math.Round(float64(i)*float64(most)/float64(n))))
+	}
+	return out
+}
+
+// along is a launch's line: the median of its requests at each place. false where no place has a value.
+func (t track) along(a *record.Attempt, places []int) (AlignedLaunch, bool) {
+	line := AlignedLaunch{Attempt: a.ID, Values: make([]float64, len(places))}
+	some := false
+	gap := t.gap()
+	for i, k := range places {
+		var values []float64
+		for _, r := range a.Measured() {
+			if k > len(r.Tokens) {
+				continue
+			}
+			ns := r.SentNS
+			if k > 0 {
+				ns = r.Tokens[k-1].NS
+			}
+			if v := t.at(ns, gap); !math.IsNaN(v) {
+				values = append(values, v)
+			}
+		}
+		line.Values[i] = stats.Median(values)
+		some = some || len(values) > 0
+	}
+	return line, some
+}
+
+func (o *OverTokens) add(t track, line AlignedLaunch) {
+	at := slices.IndexFunc(o.Lines, func(l Aligned) bool { return l.Name == t.name })
+	if at < 0 {
+		at = len(o.Lines)
+		o.Lines = append(o.Lines, Aligned{Name: t.name, Title: t.title, Unit: "MiB", Method: t.method, Blind: t.blind,
+			Median: []AlignedPoint{}})
+	}
+	o.Lines[at].Launches = append(o.Lines[at].Launches, line)
+	o.Lines[at].N++
+}
+
+// summarise takes the launches together at each place.
+func (l *Aligned) summarise(places []int) {
+	for i, k := range places {
+		var values []float64
+		for _, line := range l.Launches {
+			if v := line.Values[i]; !math.IsNaN(v) {
+				values = append(values, v)
+			}
+		}
+		if 2*len(values) < l.N || len(values) == 0 {
+			continue
+		}
+		p := AlignedPoint{Token: k, N: len(values), Median: stats.Round(stats.Median(values), 6)}
+		if i := stats.MedianInterval(values, stats.Confidence); i != nil {
+			lo, hi := stats.Round(i.Lo, 6), stats.Round(i.Hi, 6)
+			p.Lo, p.Hi = &lo, &hi
+		}
+		l.Median = append(l.Median, p)
+	}
+}

@@ -1,0 +1,320 @@
+package growth
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/compare/evidence"
+	"llmparity/internal/figure"
+	"llmparity/internal/record"
+)
+
+// follower makes launches whose memory is known at every time.
+type follower struct {
+	id      int
+	tokens  int
+	every   time.Duration          // between samples
+	took    time.Duration          // of a read
+	at      func(ns int64) float64 // MiB
+	without func(ns int64) bool    // samples that are missing
+	clocks  []record.Clock
+}
+
+const (
+	sentAt    = int64(10e9)
+	firstAt   = sentAt + int64(200*time.Millisecond)
+	tokenStep = int64(37 * time.Millisecond)
+)
+
+func (f follower) attempt() *record.Attempt {
+	q := &record.Request{ID: 1, Phase: record.Measure, SentNS: sentAt, PromptTokens: 20, Finish: "length"}
+	for i := range f.tokens {
+		q.Tokens = append(q.Tokens, record.TokenRow{Index: i, ID: i, NS: firstAt + int64(i)*tokenStep})
+	}
+	last := firstAt + int64(f.tokens-1)*tokenStep
+	q.ReturnedNS = last + 1000
+	q.Spans = []record.NamedSpan{{Name: record.Prefill, BeginNS: sentAt, EndNS: firstAt},
+		{Name: record.Decode, BeginNS: firstAt, EndNS: last}}
+	end := last + int64(5*time.Millisecond)
+	a := &record.Attempt{ID: f.id, Cell: 1, Repetition: f.id, Status: record.OK, BeginNS: 0,
+		EndNS: end + int64(2*time.Second),
+		Phases: []record.PhaseSpan{{Name: record.Load, BeginNS: 1e9, EndNS: 9e9},
+			{Name: record.Measure, BeginNS: sentAt - 1e6, EndNS: end}},
+		Requests: []*record.Request{q},
+		Sources: map[int]record.Source{1: {Role: "server", Method: record.MethodStatm, PID: 7, Every: f.every},
+			2: {Role: "server", Method: record.MethodSmapsRollup, PID: 7, Every: 4 * f.every}}}
+	for i, c := range f.clocks {
+		a.Events = append(a.Events, record.EventAt{NS: int64(i), Event: record.Event{Clock: &c}})
+	}
+	for _, method := range []string{record.MethodStatm, record.MethodSmapsRollup} {
+		step := int64(f.every)
+		if method == record.MethodSmapsRollup {
+			step *= 4
+		}
+		for ns := sentAt - 10*int64(f.every); ns < end+20*int64(f.every); ns += step {
+			if f.without != nil && f.without(ns) {
+				continue
+			}
+			// Stamped when the read has ended; what was read is that of its middle.
+			a.Totals = append(a.Totals, record.TotalRow{Method: method, Processes: 1, NS: ns + int64(f.took)/2,
+				ReadNS: int64(f.took), RSS: f.at(ns), PSS: f.at(ns)})
+		}
+	}
+	return a
+}
+
+func line(ns int64) float64 { return 100 + 8*float64(ns-sentAt)/1e9 }
+
+func alignedOf(t *testing.T, attempts ...*record.Attempt) *OverTokens {
+	t.Helper()
+	followed := map[*record.Attempt][]track{}
+	for _, a := range attempts {
+		followed[a] = tracks(a)
+	}
+	o := overTokens(record.Cell{}, attempts, followed)
+	if o == nil {
+		t.Fatal("nothing was aligned")
+	}
+	return o
+}
+
+func (o *OverTokens) line(name string) *Aligned {
+	for i := range o.Lines {
+		if o.Lines[i].Name == name {
+			return &o.Lines[i]
+		}
+	}
+	return nil
+}
+
+func TestWhatLiesOnALineIsAlignedExactly(t *testing.T) {
+	o := alignedOf(t, follower{id: 1, tokens: 50, every: 100 * time.Millisecond, took: 6 * time.Millisecond,
+		at: line}.attempt())
+	for _, name := range []string{figure.TotalPSS, "rss_sum"} {
+		l := o.line(name)
+		if l == nil || len(l.Median) != 51 {
+			t.Fatalf("%s: %+v", name, l)
+		}
+		for _, p := range l.Median {
+			ns := sentAt
+			if p.Token > 0 {
+				ns = firstAt + int64(p.Token-1)*tokenStep
+			}
+			if math.Abs(p.Median-line(ns)) > 1e-6 || p.N != 1 || p.Lo != nil {
+				t.Errorf("%s at token %d: %+v, want %g", name, p.Token, p, line(ns))
+			}
+		}
+	}
+	if len(o.Notes) != 0 || o.Clock != "" {
+		t.Errorf("notes %q, clock %q", o.Notes, o.Clock)
+	}
+}
+
+func TestNothingIsDrawnBeyondSamplesNorOverGaps(t *testing.T) {
+	const every = 100 * time.Millisecond
+	gapFrom, gapTo := firstAt+10*tokenStep, firstAt+10*tokenStep+int64(350*time.Millisecond)
+	lastSample := firstAt + 40*tokenStep
+	a := follower{id: 1, tokens: 50, every: every, at: line,
+		without: func(ns int64) bool {
+			return ns > gapFrom && ns < gapTo || ns < sentAt+50e6 ||
+				ns > lastSample
+		}}.attempt()
+	l := alignedOf(t, a).line("rss_sum")
+	var times []int64
+	for _, row := range a.Totals {
+		if row.Method == record.MethodStatm {
+			times = append(times, row.NS)
+		}
+	}
+	none := 0
+	for i, v := range l.Launches[0].Values {
+		ns := sentAt
+		if i > 0 {
+			ns = firstAt + int64(i-1)*tokenStep
+		}
+		before, after := int64(-1), int64(-1)
+		for _, at := range times {
+			if at <= ns {
+				before = at
+			}
+			if at >= ns && after < 0 {
+				after = at
+			}
+		}
+		known := before >= 0 && after >= 0 && after-before <= 3*int64(every)
+		if known != !math.IsNaN(v) {
+			t.Errorf("token %d: %g, with samples at %d and %d", i, v, before, after)
+		}
+		if !known {
+			none++
+		}
+	}
+	if none < 12 || none > 40 {
+		t.Errorf("%d places without a value: the test has no gap, or nothing else", none)
+	}
+}
+
+func TestTokensWhoseClockDriftedAreNotAligned(t *testing.T) {
+	page := func(start, end, off time.Duration) []record.Clock {
+		return []record.Clock{{Isolate: "page", When: "start", OffsetNS: 5e6, ErrorNS: int64(start)},
+			{Isolate: "page", When: "end", OffsetNS: 5e6 + int64(off), ErrorNS: int64(end)}}
+	}
+	const ok = 200 * time.Microsecond
+	for name, c := range map[string]struct {
+		clocks   []record.Clock
+		rss, pss bool
+		says     string
+	}{
+		"together": {page(ok, ok, 3*time.Millisecond), true, true, ""},
+		"apart by more than a sample": {page(ok, ok, -150*time.Millisecond), false, true,
+			"moved apart by 150ms (± 400µs) in the launch, more than the 100ms between two samples"},
+		"apart by more than any":      {page(ok, ok, 3*time.Second), false, false, "moved apart by 3s"},
+		"apart, but that is not sure": {page(ok, 80*time.Millisecond, 150*time.Millisecond), true, true, ""},
+		"hardly known": {page(250*time.Millisecond, ok, 0), false, true,
+			"known to 250ms only, more than the 100ms"},
+		"never compared at the end": {page(ok, ok, 0)[:1], true, true, "was not compared with ours at the end"},
+		"a worker drifts, the page not": {append(
+			page(ok, ok, 0), record.Clock{Isolate: "worker", When: "start", ErrorNS: 1e5},
+			record.Clock{Isolate: "worker", When: "end", OffsetNS: 3e8, ErrorNS: 1e5}), false, true, "(worker)"},
+	} {
+		o := alignedOf(t, follower{id: 1, tokens: 50, every: 100 * time.Millisecond, at: line,
+			clocks: c.clocks}.attempt())
+		if (o.line("rss_sum") != nil) != c.rss || (o.line(figure.TotalPSS) != nil) != c.pss {
+			t.Errorf(
+				"%s: RSS aligned %v, PSS aligned %v",
+				name,
+				o.line("rss_sum") != nil,
+				o.line(figure.TotalPSS) != nil,
+			)
+		}
+		if notes := strings.Join(o.Notes, "\n"); !strings.Contains(notes, c.says) || c.says == "" && notes != "" {
+			t.Errorf("%s: notes %q, want %q", name, notes, c.says)
+		}
+	}
+}
+
+// Repetitions in one launch have its clock compared once, before the first and after the last.
+func TestTheClockOfAReusedLaunchIsTheWholeLaunchs(t *testing.T) {
+	start := record.EventAt{Event: record.Event{Clock: &record.Clock{Isolate: "page", OffsetNS: 0, ErrorNS: 1e5}}}
+	end := record.EventAt{Event: record.Event{Clock: &record.Clock{Isolate: "page", OffsetNS: 2e8, ErrorNS: 1e5}}}
+	opener, last := &record.Attempt{ID: 1, Events: []record.EventAt{start}},
+		&record.Attempt{ID: 3, Events: []record.EventAt{end}}
+	c := clocksOf(evidence.Launch{ID: 1, Opener: opener, Attempts: []*record.Attempt{{ID: 2}, last}})
+	if !c.checked || c.drift != 2e8 {
+		t.Errorf("%+v", c)
+	}
+	if c.trouble(int64(100*time.Millisecond)) == "" {
+		t.Error("200 ms of drift is trouble for samples every 100 ms")
+	}
+}
+
+func TestTimesThatGoBackwardsAreSaid(t *testing.T) {
+	tokens := follower{id: 4, tokens: 50, every: 100 * time.Millisecond, at: line}.attempt()
+	tokens.Requests[0].Tokens[7].NS -= int64(80 * time.Millisecond)
+	o := alignedOf(t, tokens, follower{id: 5, tokens: 50, every: 100 * time.Millisecond, at: line}.attempt())
+	if l := o.line("rss_sum"); l == nil || l.N != 1 {
+		t.Errorf("one of two can be aligned: %+v", l)
+	}
+	if want := "launch 4: times go backwards: token 8 was 43ms before token 7"; len(o.Notes) != 1 ||
+		o.Notes[0] != want {
+		t.Errorf("notes %q, want %q", o.Notes, want)
+	}
+	samples := follower{id: 6, tokens: 50, every: 100 * time.Millisecond, at: line}.attempt()
+	for i := range samples.Totals {
+		if i%3 == 0 {
+			samples.Totals[i].NS -= int64(400 * time.Millisecond)
+		}
+	}
+	o = alignedOf(t, samples)
+	if notes := strings.Join(o.Notes, "\n"); o.line("rss_sum") != nil ||
+		!strings.Contains(notes, "readings of RSS sum go backwards") {
+		t.Errorf("notes %q", notes)
+	}
+}
+
+func TestWhatIsNoNumberIsLeftOut(t *testing.T) {
+	a := follower{id: 1, tokens: 50, every: 50 * time.Millisecond, at: line}.attempt()
+	for i := range a.Totals {
+		switch i % 5 {
+		case 0:
+			a.Totals[i].RSS, a.Totals[i].PSS = math.NaN(), math.Inf(1)
+		}
+	}
+	for _, p := range alignedOf(t, a).line("rss_sum").Median {
+		if math.IsNaN(p.Median) || math.Abs(p.Median-line(placeOf(p.Token))) > 1e-6 {
+			t.Errorf("token %d: %g", p.Token, p.Median)
+		}
+	}
+}
+
+func placeOf(token int) int64 {
+	if token == 0 {
+		return sentAt
+	}
+	return firstAt + int64(token-1)*tokenStep
+}
+
+func TestLaunchesAreTakenTogetherWhereHalfHaveAValue(t *testing.T) {
+	var attempts []*record.Attempt
+	for id := 1; id <= 7; id++ {
+		n := 40
+		if id > 3 {
+			n = 20 // these stopped early
+		}
+		above := float64(id)
+		attempts = append(attempts, follower{id: id, tokens: n, every: 100 * time.Millisecond,
+			at: func(ns int64) float64 { return line(ns) + above }}.attempt())
+	}
+	l := alignedOf(t, attempts...).line("rss_sum")
+	if l.N != 7 || len(l.Launches) != 7 {
+		t.Fatalf("%d launches", l.N)
+	}
+	for _, p := range l.Median {
+		switch {
+		case p.Token > 20:
+			t.Errorf("token %d has a median of %d of 7", p.Token, p.N)
+		case p.N != 7 || math.Abs(p.Median-line(placeOf(p.Token))-4) > 1e-6:
+			t.Errorf("token %d: %+v", p.Token, p)
+		case p.Lo == nil || *p.Lo > p.Median-2 || *p.Hi < p.Median+2:
+			t.Errorf("token %d: the interval of 7 launches goes from the second, or further: %+v", p.Token, p)
+		}
+	}
+}
+
+func TestManyTokensHaveFewPlaces(t *testing.T) {
+	o := alignedOf(t, follower{id: 1, tokens: 5000, every: 100 * time.Millisecond, at: line}.attempt())
+	l := o.line("rss_sum")
+	if len(o.Tokens) != placesAtMost+1 || o.Tokens[0] != 0 || o.Tokens[placesAtMost] != 5000 {
+		t.Errorf("%d places from %d to %d", len(o.Tokens), o.Tokens[0], o.Tokens[len(o.Tokens)-1])
+	}
+	for _, p := range l.Median {
+		if math.Abs(p.Median-line(placeOf(p.Token))) > 1e-6 {
+			t.Errorf("token %d: %g", p.Token, p.Median)
+		}
+	}
+}
+
+func TestTokensThatCameAtOnceHaveNoPlaces(t *testing.T) {
+	a := follower{id: 2, tokens: 50, every: 100 * time.Millisecond, at: line}.attempt()
+	a.Requests[0].Spans = a.Requests[0].Spans[:1] // as where an engine answers with the whole text
+	o := alignedOf(t, a)
+	if len(o.Lines) != 0 || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "came at once") {
+		t.Errorf("%d lines, notes %q", len(o.Lines), o.Notes)
+	}
+}
+
+func TestWhatIsNoSizeIsLeftOut(t *testing.T) {
+	a := follower{id: 1, tokens: 50, every: 50 * time.Millisecond, at: line}.attempt()
+	for i := range a.Totals {
+		if i%4 == 1 {
+			a.Totals[i].RSS = 1e308
+		}
+	}
+	for _, p := range alignedOf(t, a).line("rss_sum").Median {
+		if math.Abs(p.Median-line(placeOf(p.Token))) > 1e-6 {
+			t.Errorf("token %d: %g", p.Token, p.Median)
+		}
+	}
+}

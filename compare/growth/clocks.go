@@ -1,0 +1,108 @@
+package growth
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"llmparity/compare/evidence"
+	"llmparity/internal/record"
+)
+
+// clocks is what a launch's record says of the clock that its tokens were timed by: that of a page or a worker. Offsets
+// and errors are in nanoseconds. Engines that are timed by our own clock have none.
+type clocks struct {
+	isolate    string
+	known      bool  // it was compared with ours at all
+	checked    bool  // and once more at the end
+	drift      int64 // by how much the two moved apart, whichever way
+	start, end int64 // errors of the two comparisons
+}
+
+// clocksOf goes by the launch's first comparison and the last one up to the attempt's end, or the next behind it: where
+// repetitions share a launch the end is compared in the last of them. Of several isolates it is the one that is worst
+// known.
+func clocksOf(l evidence.Launch) clocks {
+	first, last := map[string]*record.Clock{}, map[string]*record.Clock{}
+	attempts := l.Attempts
+	if len(attempts) == 0 || attempts[0] != l.Opener {
+		attempts = append([]*record.Attempt{l.Opener}, attempts...)
+	}
+	for _, a := range attempts {
+		for _, e := range a.Events {
+			if c := e.Clock; c != nil {
+				if first[c.Isolate] == nil {
+					first[c.Isolate] = c
+				} else {
+					last[c.Isolate] = c
+				}
+			}
+		}
+	}
+	var worst clocks
+	for isolate, begin := range first {
+		c := clocks{isolate: isolate, known: true, start: begin.ErrorNS}
+		if end := last[isolate]; end != nil {
+			c.checked, c.end, c.drift = true, end.ErrorNS, end.OffsetNS-begin.OffsetNS
+			if c.drift < 0 {
+				c.drift = -c.drift
+			}
+		}
+		if !worst.known || c.bound() > worst.bound() || c.bound() == worst.bound() && c.isolate < worst.isolate {
+			worst = c
+		}
+	}
+	return worst
+}
+
+// bound is how far off a token's time may be.
+func (c clocks) bound() int64 {
+	b := c.drift + c.start
+	if b < c.drift { // absurd numbers
+		return math.MaxInt64
+	}
+	return b
+}
+
+// trouble says why tokens can't be put beside samples of this interval; empty where they can.
+func (c clocks) trouble(every int64) string {
+	errors := c.start + c.end
+	switch {
+	case !c.known || every <= 0:
+		return ""
+	case c.start > every:
+		return fmt.Sprintf("the clock of its tokens (%s) is known to %v only, more than the %v between two samples",
+			c.isolate, span(c.start), span(every))
+	case c.drift-errors > every:
+		return fmt.Sprintf("the clock of its tokens (%s) and ours moved apart by %v (± %v) in the launch, more than the %v between two samples",
+			c.isolate, span(c.drift), span(errors), span(every))
+	}
+	return ""
+}
+
+func span(ns int64) time.Duration {
+	d := time.Duration(ns)
+	switch {
+	case d.Abs() >= time.Second:
+		return d.Round(10 * time.Millisecond)
+	case d.Abs() >= 10*time.Millisecond:
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(10 * time.Microsecond)
+}
+
+// tokenTimes says why a request's tokens have no places on a time axis; empty where they have.
+func tokenTimes(r *record.Request) string {
+	if len(r.Tokens) == 0 {
+		return "a request yielded no token"
+	}
+	if _, reported := r.Span(record.Decode); !reported && len(r.Tokens) > 1 {
+		return fmt.Sprintf("the %d tokens of a request came at once: when each was there is not known", len(r.Tokens))
+	}
+	for i, t := range r.Tokens[1:] {
+		if before := r.Tokens[i].NS; t.NS < before {
+			return fmt.Sprintf("times go backwards: token %d was %v before token %d", i+2, span(before-t.NS), i+1)
+		}
+	}
+	return ""
+}

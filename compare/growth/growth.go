@@ -1,0 +1,386 @@
+// Package growth tells what memory grows by with each token: within launches, by samples that are laid on the times of
+// tokens, and over cells that differ in one length alone, by one line through their launches.
+//
+// It can't tell growth from noise where launches are few, nor what one of several requests at once made memory grow by.
+// Over tokens it knows what samplers read; between two samples it draws a straight line.
+package growth
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
+	"llmparity/compare/memory"
+	"llmparity/compare/stats"
+	"llmparity/internal/figure"
+	"llmparity/internal/record"
+)
+
+// Growth is by how much memory grows with each token, by every source that can be followed, beside what a token takes
+// by arithmetic.
+type Growth struct {
+	Theory  *Theory  `json:"theory,omitempty"` // nil: neither the model's shape nor the type of its KV cache is known
+	Rates   []Rate   `json:"rates"`
+	Verdict []string `json:"verdict"`
+}
+
+// Theory is what a token takes in the KV cache by arithmetic.
+type Theory struct {
+	Bytes  float64       `json:"bytes_per_token"`
+	How    string        `json:"how"`
+	Origin record.Origin `json:"origin"` // calculated, or predicted before the first launch
+}
+
+// What a rate is of. What is filled of a KV cache is calculated, and has none: it would prove the arithmetic by itself.
+const (
+	OfReserved = "kv_reserved"
+	OfHeld     = "memory" // whatever it is for
+)
+
+// Rate is a slope in bytes a token. Within launches it is a figure like others, one value a launch; over cells it is
+// one line through the launches of all.
+type Rate struct {
+	evidence.Figure
+	Of       string   `json:"of"`
+	OfTheory *float64 `json:"of_theory,omitempty"` // the median over what was calculated
+	Verdict  string   `json:"verdict"`
+	Fit      *Fit     `json:"fit,omitempty"`
+	// Points are the launches that a line over cells goes through, in MiB.
+	Points []GrowthPoint `json:"points,omitempty"`
+	// Lines are the readings within launches, as many as are drawn: by how much MiB were above the launch's line at its
+	// first token. What is exact stands in the record.
+	Lines []GrowthLine `json:"-"`
+}
+
+// Fit is the line to draw, from one end to the other, in tokens and MiB.
+type Fit struct {
+	From GrowthAt `json:"from"`
+	To   GrowthAt `json:"to"`
+	// Theory is where the line of theory ends that begins where this one does.
+	Theory *GrowthAt `json:"theory_to,omitempty"`
+}
+
+// GrowthAt is a place.
+type GrowthAt struct {
+	Tokens float64 `json:"tokens"`
+	MiB    float64 `json:"mib"`
+}
+
+// GrowthPoint is a launch of a cell.
+type GrowthPoint struct {
+	Cell    int `json:"cell"`
+	Attempt int `json:"attempt"`
+	GrowthAt
+}
+
+// GrowthLine is a launch's readings.
+type GrowthLine struct {
+	Attempt int
+	Points  []GrowthAt
+}
+
+const growthHow = "within each launch the median slope between all pairs of readings (Theil-Sen) while it generated, tokens counted " +
+	"with the prompt's, a reading between two tokens in proportion; of more than 200 readings in a launch the first of each of about 200 equal stretches. Of several " +
+	"requests in a launch the median. " +
+	"Launches are taken together by their median, with its interval: readings within one are not independent"
+
+const edgesHow = "by readings at the ends of warm-up and measurement, and of the load where they don't suffice, over the tokens of the last " +
+	"prompt and answer before (Theil-Sen); " +
+	"launches are taken together by their median"
+
+// grow finds what memory grows by within launches, or why that is not known; nil where theory is not known either.
+func grow(c *memory.Cell, run *record.Run, followed map[*record.Attempt][]track) *Growth {
+	counted := c.Counted
+	g := &Growth{Theory: theory(c, run), Rates: []Rate{}, Verdict: []string{}}
+	for _, p := range memory.Parted() {
+		if p.Name == figure.KVReserved {
+			g.Rates = append(g.Rates, cacheRate(p.Of(counted), counted, followed))
+		}
+	}
+	var names []string
+	for _, a := range counted {
+		for _, t := range followed[a] {
+			if t.name != figure.KVReserved {
+				names = explain.AppendNew(names, t.name)
+			}
+		}
+	}
+	for _, name := range names {
+		r := Rate{Figure: evidence.Figure{Name: name, How: growthHow}, Of: OfHeld}
+		for _, l := range evidence.Launches(counted) {
+			clock := clocksOf(l)
+			for _, a := range l.Attempts {
+				r.follow(a, followed[a], clock)
+			}
+		}
+		g.Rates = append(g.Rates, r)
+	}
+	g.Rates = slices.DeleteFunc(g.Rates, func(r Rate) bool { return r.Title == "" })
+	known := false
+	for i := range g.Rates {
+		r := &g.Rates[i]
+		r.Unit = "bytes/token"
+		r.Summarise()
+		r.hold(g.Theory)
+		r.fit(g.Theory)
+		known = known || r.Known()
+	}
+	if !known && g.Theory == nil || len(counted) == 0 {
+		return nil
+	}
+	g.judge()
+	return g
+}
+
+// theory goes by what the engine says of its KV cache; by the forecast where that took the same for granted, because it
+// knows more shapes.
+func theory(c *memory.Cell, run *record.Run) *Theory {
+	says := c.Says("kv_dtype")
+	if p, ok := run.Predictions[c.Spec.ID]; ok && p.TokenB > 0 {
+		if was := p.Setup["kv_dtype"]; says == "" || memory.SameDType(was, says) {
+			how := "as predicted: keys and values of all layers in " + was
+			return &Theory{float64(p.TokenB), how, record.OriginPredicted}
+		}
+	}
+	if b := c.TokenBytes(); b > 0 {
+		m := c.Spec.Model
+		how := fmt.Sprintf("2 × %d layers × %d key-value heads × a head of %d × %s", m.Layers, m.KVHeads, m.HeadDim,
+			says)
+		return &Theory{b, how, record.OriginCalculated}
+	}
+	return nil
+}
+
+// follow adds a launch's slope by its readings between the first token and the last.
+func (r *Rate) follow(a *record.Attempt, all []track, clock clocks) {
+	at := slices.IndexFunc(all, func(t track) bool { return t.name == r.Name })
+	if at < 0 {
+		return
+	}
+	t := all[at]
+	r.Title, r.Method, r.Blind = t.title, t.method, t.blind
+	if why := untimed(a); why != "" {
+		r.Absent = why
+		return
+	}
+	if why := t.refused(clock); why != "" {
+		r.Absent = why
+		return
+	}
+	var slopes []float64
+	requests := a.Measured()
+	each := max(minReadings*4, stats.PointsAtMost/len(requests)) // what a launch costs does not go by how many it has
+	for _, q := range requests {
+		points := stats.Bucketed(t.within(q), each)
+		if len(points) < minReadings {
+			r.Absent = fmt.Sprintf("fewer than %d readings while it generated", minReadings)
+			continue
+		}
+		if line, ok := stats.TheilSen(points); ok {
+			if slopes = append(slopes, line.Slope*record.MiB); len(slopes) == 1 {
+				r.line(a.ID, points, line)
+			}
+		}
+	}
+	r.Add(a.ID, stats.Median(slopes))
+}
+
+// within are a request's readings over the tokens that there were by then, those of the prompt among them.
+func (t track) within(q *record.Request) []stats.Point {
+	var out []stats.Point
+	per := float64(q.Tokened()) / float64(len(q.Tokens)) // tokens a piece
+	first, last := q.Tokens[0].NS, q.Tokens[len(q.Tokens)-1].NS
+	begin := sort.Search(len(t.readings), func(i int) bool { return t.readings[i].ns >= first })
+	for _, r := range t.readings[begin:] {
+		if r.ns > last {
+			break
+		}
+		k := sort.Search(len(q.Tokens), func(i int) bool { return q.Tokens[i].NS > r.ns }) // tokens by then
+		n := float64(k)
+		if k < len(q.Tokens) {
+			n += float64(r.ns-q.Tokens[k-1].NS) / float64(q.Tokens[k].NS-q.Tokens[k-1].NS)
+		}
+		out = append(out, stats.Point{X: float64(q.Prompted()) + n*per, Y: r.v})
+	}
+	return out
+}
+
+func (r *Rate) line(attempt int, points []stats.Point, fit stats.Line) {
+	first := fit.Intercept + fit.Slope*points[0].X
+	l := GrowthLine{Attempt: attempt}
+	for _, p := range stats.Bucketed(points, stats.PointsAtMost) {
+		l.Points = append(l.Points, GrowthAt{p.X, p.Y - first})
+	}
+	r.Lines = append(r.Lines, l)
+}
+
+// cacheRate is what the reserved KV cache grows by: by what is told with tokens, else by readings at the ends of
+// phases.
+func cacheRate(p memory.Part, counted []*record.Attempt, followed map[*record.Attempt][]track) Rate {
+	r := Rate{Of: OfReserved, Figure: evidence.Figure{Name: p.Name, Title: p.Title, Method: p.Method,
+		Blind: evidence.Blind(counted, p.Method),
+		How:   growthHow + "; " + p.How}}
+	if !evidence.Has(counted, p.Method) {
+		return Rate{}
+	}
+	for _, l := range evidence.Launches(counted) {
+		clock := clocksOf(l)
+		for _, a := range l.Attempts {
+			before := len(r.Values)
+			if r.follow(a, followed[a], clock); len(r.Values) > before {
+				continue
+			}
+			if evidence.InFlight(a) > 1 {
+				continue // what is held at the end is several requests', and the tokens are the last one's
+			}
+			points := edges(p, a)
+			line, ok := stats.TheilSen(points)
+			if !ok {
+				continue
+			}
+			r.How, r.Method, r.Blind = edgesHow+"; "+p.How, p.Method, evidence.Blind(counted, p.Method)
+			r.Add(a.ID, line.Slope*record.MiB)
+			r.line(a.ID, points, line)
+		}
+	}
+	r.Title = p.Title
+	return r
+}
+
+// edges are what a launch held when phases ended, over the tokens that it held then.
+func edges(p memory.Part, a *record.Attempt) []stats.Point {
+	var out []stats.Point
+	for _, phase := range []record.Phase{record.Warmup, record.Measure, record.Load} {
+		of := a
+		if phase != record.Measure {
+			of = a.Launch()
+		}
+		v := p.At(of, phase)
+		held, ok := heldTokens(of, phase)
+		if ok && size(v) {
+			out = append(out, stats.Point{X: held, Y: v})
+		}
+	}
+	return out
+}
+
+// heldTokens are those of the last request before a phase's end: none at the end of the load.
+func heldTokens(a *record.Attempt, p record.Phase) (float64, bool) {
+	if p == record.Load {
+		return 0, true
+	}
+	for _, q := range slices.Backward(a.Requests) {
+		if q.Phase == p && q.Prompted() > 0 {
+			return float64(q.Prompted() + q.Tokened()), true
+		}
+	}
+	return 0, false
+}
+
+// hold sets the rate beside what was calculated.
+func (r *Rate) hold(t *Theory) {
+	if t == nil || !r.Known() {
+		return
+	}
+	share := stats.Round(r.Center()/t.Bytes, 6)
+	r.OfTheory = &share
+}
+
+// fit is the line to draw within launches: from the first token of any to the last, from 0.
+func (r *Rate) fit(t *Theory) {
+	if !r.Known() || len(r.Lines) == 0 {
+		return
+	}
+	from, to := math.Inf(1), math.Inf(-1)
+	for _, l := range r.Lines {
+		for _, p := range l.Points {
+			from, to = min(from, p.Tokens), max(to, p.Tokens)
+		}
+	}
+	r.Fit = fitOver(from, 0, to, r.Center(), t)
+}
+
+// fitOver is a line of so many bytes a token.
+func fitOver(from, mib, to, rate float64, t *Theory) *Fit {
+	end := func(rate float64) GrowthAt {
+		return GrowthAt{stats.Round(to, 3), stats.Round(mib+rate*(to-from)/record.MiB, 6)}
+	}
+	f := &Fit{From: GrowthAt{stats.Round(from, 3), stats.Round(mib, 6)}, To: end(rate)}
+	if t != nil {
+		theory := end(t.Bytes)
+		f.Theory = &theory
+	}
+	return f
+}
+
+// judge says in words what each rate comes to.
+func (g *Growth) judge() {
+	flat := false
+	for i := range g.Rates {
+		r := &g.Rates[i]
+		if r.N == 0 || slices.ContainsFunc(r.Values, func(v evidence.Value) bool { return v.Value != 0 }) {
+			continue
+		}
+		if r.Verdict = "flat"; r.Of == OfReserved {
+			flat = true
+			r.Verdict = "flat, because it is all reserved at the load"
+		}
+	}
+	for i := range g.Rates {
+		if r := &g.Rates[i]; r.Verdict == "" {
+			r.judge(g.Theory, flat)
+		}
+	}
+	for _, r := range g.Rates {
+		if r.Known() {
+			g.Verdict = append(g.Verdict,
+				fmt.Sprintf("%s: %s bytes/token: %s", r.Title, rateWords(r.Center()), r.Verdict))
+		}
+	}
+}
+
+// judge calls nothing growth that the interval does not.
+func (r *Rate) judge(t *Theory, flat bool) {
+	iv := r.Interval
+	because := ""
+	if flat && r.Of == OfHeld {
+		because = ", as is to be expected: the KV cache is all reserved at the load"
+	}
+	switch {
+	case !r.Known():
+		r.Verdict = r.Absent
+	case t != nil && r.asked() && math.Abs(r.Center()/t.Bytes-1) < 0.005:
+		r.Verdict = "as calculated"
+	case iv == nil:
+		r.Verdict = fmt.Sprintf("%s (%d) to tell growth from noise", evidence.TooFewRuns, r.N)
+	case iv.Lo <= 0 && iv.Hi >= 0:
+		r.Verdict = "no growth shows" + because
+		if because == "" && t != nil && iv.Hi >= t.Bytes {
+			r.Verdict += fmt.Sprintf(", but the calculated %s is not excluded", rateWords(t.Bytes))
+		}
+	case iv.Hi < 0:
+		r.Verdict = "it shrinks while tokens come"
+	case t == nil:
+		r.Verdict = "it grows; what a token takes by arithmetic is not known"
+	case iv.Lo > t.Bytes:
+		r.Verdict = fmt.Sprintf("more than the calculated %s", rateWords(t.Bytes))
+	case iv.Hi < t.Bytes:
+		r.Verdict = fmt.Sprintf("less than the calculated %s", rateWords(t.Bytes))
+	default:
+		r.Verdict = fmt.Sprintf("it grows; the calculated %s is within the interval", rateWords(t.Bytes))
+	}
+}
+
+// asked tells what was asked for to the byte: launches agree, and an interval has no width.
+func (r *Rate) asked() bool { return r.Of == OfReserved || r.Name == figure.Ledger }
+
+// rateWords writes bytes a token.
+func rateWords(v float64) string {
+	if math.Abs(v) < 10 && v != math.Trunc(v) {
+		return explain.Short(v)
+	}
+	return fmt.Sprintf("%.0f", v)
+}

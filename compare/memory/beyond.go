@@ -1,0 +1,223 @@
+package memory
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
+	"llmparity/internal/figure"
+	"llmparity/internal/record"
+)
+
+// beyondParts are the parts between their sum and what is left.
+func beyondParts() []*figure.Row {
+	rows := figure.Rows(func(r *figure.Row) bool { return r.Beyond })
+	return rows[1 : len(rows)-1]
+}
+
+// holdings are the parts of PSS at a moment, in bytes, by role and kind, and what the ledger had live.
+type holdings struct {
+	at   int64
+	held map[[2]string]float64
+	live float64
+}
+
+// sum leaves files out: other programs share them, and change what of them counts here.
+func (h holdings) sum() float64 {
+	return h.of(func(string) bool { return true }, record.PSSAnonymous, record.PSSShared)
+}
+
+// of sums up what of some kinds is held by whom, in MiB.
+func (h holdings) of(who func(role string) bool, kinds ...string) float64 {
+	sum := 0.0
+	for key, v := range h.held {
+		if who(key[0]) && slices.Contains(kinds, key[1]) {
+			sum += v
+		}
+	}
+	return sum / record.MiB
+}
+
+// beyond parts what a browser takes beyond the model, where the parts of PSS were read; increase is the whole, and left
+// is what remains of it when the model's parts are taken off.
+func (c *Cell) beyond(all []evidence.Launch, w whole, left evidence.Figure, model ...evidence.Figure) []Component {
+	if w.method != record.MethodSmapsRollup {
+		return nil
+	}
+	parts := map[string]*evidence.Figure{}
+	for _, row := range beyondParts() {
+		f := evidence.New(row.Name)
+		f.Method = record.MethodSmapsRollup
+		parts[row.Name] = &f
+	}
+	share, rest := evidence.New(figure.BrowserShare), evidence.New(figure.EverythingElse)
+	share.Method, rest.Method = record.MethodSmapsRollup, evidence.ByDifference
+	share.How += stageWords(all)
+	for _, l := range all {
+		sizes, ok := partsBeyond(l, model)
+		if math.IsNaN(left.Value(l.ID)) || !ok {
+			continue
+		}
+		sum := 0.0
+		for _, p := range beyondParts() {
+			parts[p.Name].Exact(l.ID, sizes[p.Name])
+			sum += sizes[p.Name]
+		}
+		share.Exact(l.ID, sum)
+		rest.Exact(l.ID, left.Value(l.ID)-sum)
+	}
+	if len(share.Values) == 0 {
+		return nil
+	}
+	figures := []evidence.Figure{share}
+	for _, p := range beyondParts() {
+		figures = append(figures, *parts[p.Name])
+	}
+	var out []Component
+	for _, f := range append(figures, rest) {
+		f.Summarise()
+		out = append(out, Component{Figure: f, Confidence: confidenceOf(f.Name, f.Method)})
+	}
+	return out
+}
+
+// partsBeyond are a launch's, in MiB; false where the parts of PSS were not read at the baseline, around the peak and
+// behind it.
+func partsBeyond(l evidence.Launch, model []evidence.Figure) (map[string]float64, bool) {
+	edges, peak := mapped(l)
+	base, ok := edges[record.Baseline]
+	after, ended := edges[record.Measure]
+	if !ended {
+		after, ended = edges[record.Load]
+	}
+	if !ok || !ended || len(peak.held) == 0 || math.IsNaN(peak.live) {
+		return nil, false
+	}
+	page := func(role string) bool { return role == "renderer" }
+	gpu := func(role string) bool { return role == "gpu-process" }
+	others := func(role string) bool { return !page(role) && !gpu(role) }
+	everybody := func(string) bool { return true }
+	grown := func(who func(string) bool, kinds ...string) float64 {
+		return peak.of(who, kinds...) - base.of(who, kinds...)
+	}
+	whole := 0.0
+	for _, f := range model {
+		if v := f.Value(l.ID); !math.IsNaN(v) {
+			whole += v
+		}
+	}
+	live := peak.live / record.MiB
+	return map[string]float64{
+		figure.PageCopies:      peak.of(page, record.PSSAnonymous) - after.of(page, record.PSSAnonymous),
+		figure.TransferBuffers: grown(everybody, record.PSSShared),
+		figure.GPUProcess:      grown(gpu, record.PSSAnonymous) - live,
+		figure.PageHeaps:       after.of(page, record.PSSAnonymous) - base.of(page, record.PSSAnonymous),
+		figure.ProgramFiles:    after.of(everybody, record.PSSFiles) - base.of(everybody, record.PSSFiles),
+		figure.OtherProcesses:  grown(others, record.PSSAnonymous),
+		figure.NotYetThere:     live - whole,
+	}, true
+}
+
+// mapped are a launch's readings at phase edges, the latest of several repetitions, and the moment at which most was
+// held.
+func mapped(l evidence.Launch) (edges map[record.Phase]holdings, peak holdings) {
+	edges, between := map[record.Phase]holdings{}, map[int64]holdings{}
+	for _, a := range append([]*record.Attempt{l.Opener}, l.Attempts...) {
+		if a == l.Opener && len(edges) > 0 {
+			continue // it counts too, and was looked at
+		}
+		at := map[record.Phase]holdings{}
+		for _, m := range a.Metrics {
+			if a.Sources[m.Source].Method != record.MethodSmapsRollup {
+				continue
+			}
+			key := [2]string{a.Sources[m.Source].Role, m.Name}
+			if m.Edge != "" {
+				at[m.Edge] = at[m.Edge].with(m.NS, key, m.Value)
+			} else if inPhase(a, record.Load, m.NS) {
+				between[m.NS] = between[m.NS].with(m.NS, key, m.Value)
+			}
+		}
+		for phase, h := range at {
+			h.live = liveAt(a, h.at, phase)
+			edges[phase] = h
+		}
+	}
+	for _, h := range between {
+		h.live = liveAt(l.Opener, h.at, "")
+		peak = higher(peak, h)
+	}
+	for _, phase := range []record.Phase{record.Load, record.Warmup, record.Measure} {
+		peak = higher(peak, edges[phase])
+	}
+	return edges, peak
+}
+
+func (h holdings) with(at int64, key [2]string, v float64) holdings {
+	if h.held == nil {
+		h.held = map[[2]string]float64{}
+	}
+	h.at = max(h.at, at)
+	h.held[key] += v
+	return h
+}
+
+func higher(a, b holdings) holdings {
+	if x, y := a.sum(), b.sum(); y > x || y == x && len(b.held) > 0 && b.at < a.at {
+		return b
+	}
+	return a
+}
+
+func inPhase(a *record.Attempt, p record.Phase, ns int64) bool {
+	begin, end, ok := evidence.Reach(a, p)
+	return ok && ns >= begin && ns < end
+}
+
+// liveAt is what the ledger had live at a moment, or at a phase's edge; NaN where it was never read.
+func liveAt(a *record.Attempt, ns int64, edge record.Phase) float64 {
+	live, at := math.NaN(), int64(math.MinInt64)
+	for _, m := range a.Metrics {
+		if m.Name != "live_bytes" || a.Sources[m.Source].Method != figure.Ledger {
+			continue
+		}
+		if edge != "" && m.Edge == edge {
+			return m.Value
+		}
+		if m.NS <= ns && m.NS >= at {
+			live, at = m.Value, m.NS
+		}
+	}
+	return live
+}
+
+// stageWords say in which stages of the load the highest moments lie.
+func stageWords(all []evidence.Launch) string {
+	var order []string
+	count := map[string]int{}
+	for _, l := range all {
+		_, peak := mapped(l)
+		if len(peak.held) == 0 {
+			continue
+		}
+		stage := "behind the load"
+		for _, s := range l.Opener.Stages {
+			if peak.at >= s.BeginNS && peak.at < s.EndNS {
+				stage = "in the load's stage " + s.Name
+			}
+		}
+		order = explain.AppendNew(order, stage)
+		count[stage]++
+	}
+	if len(order) == 0 {
+		return ""
+	}
+	var words []string
+	for _, stage := range order {
+		words = append(words, fmt.Sprintf("%s (%d of %d launches)", stage, count[stage], len(all)))
+	}
+	return "; the highest moment lies " + strings.Join(words, ", ")
+}

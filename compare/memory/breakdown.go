@@ -1,0 +1,328 @@
+package memory
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
+	"llmparity/internal/figure"
+	"llmparity/internal/record"
+)
+
+// Breakdown is where a cell's memory is. Its lists have the same figures in the same order, whether they were measured
+// or not. Where there is a ledger, weights + kv_reserved + workspaces + unattributed = webgpu_ledger in every launch;
+// nothing else in it may be added up but by somebody who knows what each method sees. Where there is none, an engine's
+// log may tell some parts: the same figures by another method.
+type Breakdown struct {
+	Load     []evidence.Figure `json:"load"`     // when the load had ended
+	Measure  []evidence.Figure `json:"measure"`  // when the measured requests had ended
+	Retained []evidence.Figure `json:"retained"` // when the model was unloaded, less what there was before the load
+	Peaks    []ProcessPeaks    `json:"peaks"`
+	Notes    []string          `json:"notes"` // what to know before reading it
+}
+
+// ProcessPeaks are the highest RSS of a process within each phase. Those of several processes are no sum: they were not
+// at one moment, and each counts in full what is shared.
+type ProcessPeaks struct {
+	Process string            `json:"process"`
+	Phases  []evidence.Figure `json:"phases"` // by the phases' names
+}
+
+// Part is a figure of a breakdown and where the record has it.
+type Part struct {
+	Name, Title   string
+	Method, Value string // of metrics; Value is in bytes
+	How           string
+	logged        string // how, where an engine's log tells the same in place of the method; empty: it doesn't
+}
+
+// Of is the part by the method that a cell's launches have.
+func (p Part) Of(counted []*record.Attempt) Part {
+	if p.logged == "" || evidence.Has(counted, p.Method) || !evidence.Has(counted, evidence.EngineLog) {
+		return p
+	}
+	p.Method, p.How = evidence.EngineLog, p.logged
+	return p
+}
+
+// LedgerParts are the figures that add up to the ledger.
+func LedgerParts() []string {
+	return []string{figure.Weights, figure.KVReserved, figure.Workspaces, figure.Unattributed}
+}
+
+// Parted are those of an engine's own memory, in order.
+func Parted() []Part {
+	var out []Part
+	for _, r := range figure.Rows(func(r *figure.Row) bool { return r.Inside != nil && r.Name != figure.TotalPSS }) {
+		out = append(out, Part{r.Name, r.Title, r.Inside.Method, r.Inside.Value, r.How, r.Inside.Logged})
+	}
+	return out
+}
+
+// breakdown is nothing where no launch looked inside an engine or at its processes' peaks.
+func breakdown(counted []*record.Attempt) *Breakdown {
+	b := &Breakdown{
+		Load:     []evidence.Figure{},
+		Measure:  []evidence.Figure{},
+		Retained: []evidence.Figure{},
+		Peaks:    processPeaks(counted),
+		Notes:    []string{},
+	}
+	known := len(b.Peaks) > 0
+	for _, p := range Parted() {
+		if p.Name == figure.EngineSays && !evidence.Has(counted, p.Method) {
+			continue // it is neither part nor sum of the others
+		}
+		p = p.Of(counted)
+		load, measure, retained := p.figure(counted), p.figure(counted), p.figure(counted)
+		retained.How += ": after the unload, less what there was at the baseline; " + garbage(counted)
+		for _, l := range evidence.Launches(counted) {
+			read := func(phase record.Phase) float64 {
+				return l.Last(phase, func(a *record.Attempt) float64 { return p.At(a, phase) })
+			}
+			load.Exact(l.ID, read(record.Load))
+			measure.Exact(l.ID, read(record.Measure))
+			// the ledger has them only while there is a model
+			if !slices.Contains(append(LedgerParts(), figure.KVUsed, figure.EngineSays), p.Name) {
+				retained.Exact(l.ID, read(record.Unload)-read(record.Baseline))
+			} else {
+				retained.Absent = "there only while a model is"
+			}
+		}
+		b.Load, b.Measure, b.Retained = append(b.Load, load), append(b.Measure, measure), append(b.Retained, retained)
+		known = known || len(load.Values)+len(measure.Values)+len(retained.Values) > 0
+	}
+	if !known {
+		return nil
+	}
+	if evidence.Has(counted, evidence.EngineLog) {
+		b.Notes = append(b.Notes, "weights, KV cache and workspaces: reported by the engine, in its log when it makes "+
+			"them ("+evidence.EngineLog+")")
+	}
+	b.pss(counted)
+	for _, list := range [][]evidence.Figure{b.Load, b.Measure, b.Retained} {
+		evidence.Summarised(list)
+	}
+	if !addUp(b.Load) || !addUp(b.Measure) {
+		b.Notes = append(
+			b.Notes,
+			"in every launch the ledger's parts add up to it; the medians here, of launches that "+
+				"differ, don't",
+		)
+	}
+	return b
+}
+
+// figure is a part without values, described by the sources that read it.
+func (p Part) figure(counted []*record.Attempt) evidence.Figure {
+	f := evidence.Figure{Name: p.Name, Title: p.Title, Unit: "MiB", Method: p.Method, How: p.How}
+	f.Blind = evidence.Blind(counted, p.Method)
+	return f
+}
+
+// At is what a launch held when a phase ended, in MiB; NaN where not all that had been read before was read then.
+func (p Part) At(a *record.Attempt, edge record.Phase) float64 {
+	span, ok := a.Phase(edge)
+	read := a.AtEdge(edge, p.Method, p.Value)
+	if !ok || len(read) == 0 {
+		return math.NaN()
+	}
+	roles := map[string]bool{}
+	for id := range read {
+		roles[a.Sources[id].Role] = true
+	}
+	before, after := map[int]bool{}, map[int]bool{}
+	for _, m := range a.Metrics {
+		if _, there := read[m.Source]; !there && m.Name == p.Value && a.Sources[m.Source].Method == p.Method {
+			before[m.Source] = before[m.Source] || m.NS < span.EndNS
+			after[m.Source] = after[m.Source] || m.NS >= span.EndNS
+		}
+	}
+	for id := range before {
+		if before[id] && (after[id] || !roles[a.Sources[id].Role]) {
+			return math.NaN() // one did not answer: the sum would be too low
+		}
+	}
+	sum := 0.0
+	for _, v := range read {
+		sum += v // whole numbers: in any order the same
+	}
+	return sum / record.MiB
+}
+
+// pss adds the total over the processes beside what is inside them.
+func (b *Breakdown) pss(counted []*record.Attempt) {
+	f := evidence.New(figure.TotalPSS)
+	f.Method, f.Absent = record.MethodSmapsRollup, noPSS
+	f.Blind = evidence.Blind(counted, record.MethodSmapsRollup)
+	load, measure, retained := f, f, f
+	retained.How += ": after the unload, less the launch's baseline; what an allocator keeps for later counts, and files " +
+		"that other programs share now"
+	unborn, all := 0, evidence.Launches(counted)
+	for _, l := range all {
+		of := footprintOf(l.Attempts[0])
+		read := func(phase record.Phase) float64 {
+			return l.Last(phase, func(a *record.Attempt) float64 { return lastPSS(a, phase) })
+		}
+		load.Add(l.ID, read(record.Load))
+		measure.Add(l.ID, read(record.Measure))
+		retained.Add(l.ID, read(record.Unload)-of.baseline)
+		if of.unborn {
+			unborn++
+		}
+	}
+	if unborn == len(all) {
+		retained.Absent = NoBaseline
+	}
+	b.Load, b.Measure, b.Retained = append(b.Load, load), append(b.Measure, measure), append(b.Retained, retained)
+}
+
+// lastPSS is the total PSS that was read when a phase had ended.
+func lastPSS(a *record.Attempt, p record.Phase) float64 {
+	return lastTotal(a, p, record.MethodSmapsRollup, func(t record.TotalRow) float64 { return t.PSS })
+}
+
+// lastTotal is what was read when a phase had ended: the reading at its edge lies behind it. NaN where there is none.
+func lastTotal(a *record.Attempt, p record.Phase, method string, pick func(record.TotalRow) float64) float64 {
+	last := math.NaN()
+	span, ok := a.Phase(p)
+	if !ok {
+		return last
+	}
+	for t := range readings(a, p) {
+		if v := pick(*t); t.Method == method && t.NS >= span.EndNS && !math.IsNaN(v) {
+			last = v
+		}
+	}
+	return last
+}
+
+// garbage says whether what nothing refers to was cleared away before what is left was read.
+func garbage(counted []*record.Attempt) string {
+	for _, a := range counted {
+		for _, e := range a.Events {
+			if e.Engine != nil && e.Engine.Policy["garbage"] != "" {
+				return "garbage is " + e.Engine.Policy["garbage"]
+			}
+		}
+	}
+	return "garbage that was not collected counts"
+}
+
+func addUp(list []evidence.Figure) bool {
+	ledger := evidence.Held(list, figure.Ledger)
+	sum := 0.0
+	for _, name := range LedgerParts() {
+		f := evidence.Held(list, name)
+		if !f.Known() {
+			return true // there is nothing to add
+		}
+		sum += f.Center()
+	}
+	return !ledger.Known() || sum == ledger.Center()
+}
+
+// processPeaks are in the order in which processes were found, one value a launch.
+func processPeaks(counted []*record.Attempt) []ProcessPeaks {
+	out := []ProcessPeaks{}
+	for _, l := range evidence.Launches(counted) {
+		for _, phase := range record.Phases() {
+			highest := map[string]float64{}
+			var order []string
+			for _, a := range l.At(phase) {
+				peaks := a.PeakRSS(phase)
+				several := map[string]int{}
+				for id, v := range peaks {
+					role := a.Sources[id].Role
+					several[role]++
+					highest[role] = max(highest[role], v)
+				}
+				for _, role := range roles(a, peaks) {
+					order = explain.AppendNew(order, role)
+					f := phaseOf(&out, role, phase, evidence.Blind(counted, record.MethodSmapsRollup))
+					if several[role] > 1 && !strings.HasSuffix(f.How, severalProcesses) {
+						f.How += severalProcesses
+					}
+				}
+			}
+			for _, role := range order {
+				phaseOf(&out, role, phase, "").Add(l.ID, highest[role])
+			}
+		}
+	}
+	for i := range out {
+		evidence.Summarised(out[i].Phases)
+	}
+	return out
+}
+
+const severalProcesses = "; of several processes the highest"
+
+// roles are those of sources, in the order of the sources.
+func roles(a *record.Attempt, of map[int]float64) []string {
+	ids := make([]int, 0, len(of))
+	for id := range of {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	var out []string
+	for _, id := range ids {
+		out = explain.AppendNew(out, a.Sources[id].Role)
+	}
+	return out
+}
+
+// phaseOf finds a process's figure for a phase; a process that is new gets one for every phase.
+func phaseOf(all *[]ProcessPeaks, role string, phase record.Phase, blind string) *evidence.Figure {
+	at := slices.IndexFunc(*all, func(p ProcessPeaks) bool { return p.Process == role })
+	if at < 0 {
+		p := ProcessPeaks{Process: role}
+		for _, name := range record.Phases() {
+			p.Phases = append(p.Phases, evidence.Figure{Name: string(name), Title: string(name), Unit: "MiB",
+				Method: record.MethodSmapsRollup, Blind: blind,
+				How: "the highest RSS of the process within the phase, as the kernel keeps it; of a process that others " +
+					"started, since it began"})
+		}
+		at = len(*all)
+		*all = append(*all, p)
+	}
+	return &(*all)[at].Phases[slices.Index(record.Phases(), phase)]
+}
+
+// Highest is the phase in which a process's peak was highest; false where none was read.
+func (p ProcessPeaks) Highest() (evidence.Figure, bool) {
+	var out evidence.Figure
+	for _, f := range p.Phases {
+		if f.Known() && (!out.Known() || f.Center() > out.Center()) {
+			out = f
+		}
+	}
+	return out, out.Known()
+}
+
+// ledgerWarning says where the ledger can't be taken at its word.
+func (c *Cell) ledgerWarning() []record.Warning {
+	uncertain, worst := 0, 0.0
+	for _, a := range c.Counted {
+		most := 0.0
+		for _, m := range a.Metrics {
+			if m.Name == "uncertain_count" && a.Sources[m.Source].Method == figure.Ledger {
+				most = max(most, m.Value)
+			}
+		}
+		if most > 0 {
+			uncertain++
+		}
+		worst = max(worst, most)
+	}
+	if uncertain == 0 {
+		return nil
+	}
+	return []record.Warning{{Code: "ledger-uncertain",
+		Text: fmt.Sprintf("in %d of %d launches WebGPU told of errors that could be about several "+
+			"objects (up to %g): the ledger may hold what was never granted, and be too high", uncertain, len(c.Counted),
+			worst)}}
+}

@@ -1,0 +1,200 @@
+package memory
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
+	"llmparity/compare/hardware"
+	"llmparity/internal/figure"
+	"llmparity/internal/record"
+)
+
+// split puts a cell's parts together, each by the best method that its engine allows.
+func (c *Cell) split(counted []*record.Attempt) *Parts {
+	all := evidence.Launches(counted)
+	if len(all) == 0 || c.Foreign() {
+		return nil
+	}
+	p := &Parts{Notes: []string{}, DTypes: c.dtypes()}
+	whole := c.wholeOf(all)
+	p.Of = whole.of
+	weights, cache, used := c.weights(all), c.cacheReserved(all), c.cacheUsed(all)
+	working, several := c.working(all), c.several(all)
+	framework := c.remainder(all, whole, weights, cache, working, several)
+	for _, f := range []evidence.Figure{weights, cache, used, working, framework, several, whole.increase,
+		whole.total} {
+		p.add(f)
+	}
+	p.Beyond = c.beyond(all, whole, framework, weights, cache, working)
+	p.Confidence = HighConfidence
+	for _, name := range []string{figure.ModelWeights, figure.KVCache, figure.Activations} {
+		level := p.Component(name).Confidence
+		if level == "" {
+			level = LowConfidence
+		}
+		p.Confidence = worseOf(p.Confidence, level)
+	}
+	p.Notes = append(p.Notes, whole.notes...)
+	c.untouched = c.causes(all, p)
+	if f := p.Component(figure.FrameworkOverhead); f.Known() && f.Center() < 0 {
+		words := c.belowZero(f, p)
+		p.Notes = append(p.Notes, words)
+		for i := range p.Components {
+			if p.Components[i].Name == figure.FrameworkOverhead {
+				p.Components[i].Words = words
+			}
+		}
+	}
+	return p
+}
+
+// add takes a figure for a component.
+func (p *Parts) add(f evidence.Figure) {
+	f.Title, f.Unit = figure.Title(f.Name), "MiB"
+	f.Summarise()
+	if !f.Known() {
+		f.Method, f.Blind, f.How = "", "", ""
+	}
+	c := Component{Figure: f}
+	if f.Known() {
+		c.Confidence = confidenceOf(f.Name, f.Method)
+	}
+	c.DType = map[string]string{figure.ModelWeights: p.DTypes.Weights, figure.KVCache: p.DTypes.KVCache,
+		figure.KVCacheUsed: p.DTypes.KVCache,
+		figure.Activations: p.DTypes.Activations}[f.Name]
+	p.Components = append(p.Components, c)
+}
+
+// inside is what was read within the engine: at the end of the measurement, else of the load. The figures have one
+// value a launch.
+func (c *Cell) inside(component, name string) evidence.Figure {
+	f := evidence.Figure{Name: name}
+	if c.Breakdown != nil {
+		f = evidence.Held(c.Breakdown.Measure, name)
+		if !f.Known() {
+			f = evidence.Held(c.Breakdown.Load, name)
+		}
+	}
+	f.Name = component
+	f.How = strings.TrimSuffix(f.How, ".")
+	return f
+}
+
+// always is a component that arithmetic gives: the same in every launch.
+func always(component, method, how string, mib float64, all []evidence.Launch) evidence.Figure {
+	f := evidence.Figure{Name: component, Method: method, How: how}
+	for _, l := range all {
+		f.Exact(l.ID, mib)
+	}
+	return f
+}
+
+func (c *Cell) weights(all []evidence.Launch) evidence.Figure {
+	if f := c.inside(figure.ModelWeights, figure.Weights); f.Known() {
+		return f
+	}
+	m := c.Spec.Model
+	switch {
+	case c.Says("weights_dtype") == "f32" && m.DType != "f32" && m.Parameters > 0:
+		return always(figure.ModelWeights, evidence.ByFormula,
+			"4 bytes a parameter: the file has other types, and the engine computes on f32",
+			4*float64(m.Parameters)/record.MiB, all)
+	case m.WeightsB > 0:
+		return always(
+			figure.ModelWeights,
+			evidence.ByTensors,
+			"the sizes of the tensors in the file, of which the engine tells no other type; no reading of what it holds",
+			float64(m.WeightsB)/record.MiB,
+			all,
+		)
+	}
+	return evidence.Figure{Name: figure.ModelWeights, Absent: "nobody tells: there is neither a file nor a log"}
+}
+
+// TokenBytes are those of a token in the KV cache, by the model's shape; 0 where that or the type is not known.
+func (c *Cell) TokenBytes() float64 {
+	m := c.Spec.Model
+	return 2 * float64(m.Layers) * float64(m.KVHeads) * float64(m.HeadDim) * widthOf(c.Says("kv_dtype"))
+}
+
+func (c *Cell) cacheReserved(all []evidence.Launch) evidence.Figure {
+	if f := c.inside(figure.KVCache, figure.KVReserved); f.Known() {
+		return f
+	}
+	if b, n := c.TokenBytes(), c.Context(); b > 0 && n > 0 {
+		return always(
+			figure.KVCache,
+			evidence.ByFormula,
+			fmt.Sprintf(
+				"2 × layers × key-value heads × head size × bytes of an element × a context of %d: for plain or grouped attention",
+				n,
+			),
+			b*float64(n)/record.MiB,
+			all,
+		)
+	}
+	return evidence.Figure{Name: figure.KVCache, Absent: "nobody tells: the engine says neither its size nor its type"}
+}
+
+func (c *Cell) cacheUsed(all []evidence.Launch) evidence.Figure {
+	if f := c.inside(figure.KVCacheUsed, figure.KVUsed); f.Known() {
+		return f
+	}
+	ratio := evidence.Figure{}
+	for _, f := range c.Server {
+		if f.Name == "kv_cache_usage_ratio" && f.Known() {
+			ratio = f
+		}
+	}
+	b := c.TokenBytes()
+	switch tokens := c.Figure(figure.Tokens).Center() + c.Figure(figure.Prompt).Center(); {
+	case b > 0 && !math.IsNaN(tokens):
+		return always(figure.KVCacheUsed, evidence.ByFormula,
+			"tokens of prompt and answer × 2 × layers × key-value heads × head size × bytes of an element",
+			b*tokens/record.MiB, all)
+	case ratio.Known():
+		return evidence.Figure{Name: figure.KVCacheUsed,
+			Absent: fmt.Sprintf("in bytes nobody tells; by the server's own word at most %s %% of the KV cache",
+				explain.Short(100*ratio.Center()))}
+	}
+	return evidence.Figure{Name: figure.KVCacheUsed, Absent: "nobody tells"}
+}
+
+func (c *Cell) working(all []evidence.Launch) evidence.Figure {
+	f := c.inside(figure.Activations, figure.Workspaces)
+	if !f.Known() {
+		f.Absent = "no reading tells them apart: they lie in everything else"
+	}
+	return f
+}
+
+// several is what several devices take beyond one.
+func (c *Cell) several(all []evidence.Launch) evidence.Figure {
+	f := evidence.Figure{Name: figure.MultiGPUOverhead}
+	devices := map[string]bool{}
+	for _, l := range all {
+		for _, a := range l.Attempts {
+			for _, m := range a.Metrics {
+				if device, ok := strings.CutSuffix(m.Name, "."+hardware.HeldBytes); ok && m.Value > 0 &&
+					a.Sources[m.Source].PID != 0 {
+					devices[device] = true
+				}
+			}
+		}
+	}
+	switch {
+	case len(devices) > 1:
+		f.Absent = fmt.Sprintf("not told apart: %d GPUs hold memory for it, and what one would is not known",
+			len(devices))
+	case c.Device == nil:
+		f.Absent = "nobody tells on how many devices it computes"
+	case len(devices) == 1 || c.Device.Class != record.GPU || c.Browser() != "":
+		return always(figure.MultiGPUOverhead, evidence.ByFormula, "one device computes: there is none", 0, all)
+	default:
+		f.Absent = "nobody tells on how many GPUs it lies"
+	}
+	return f
+}

@@ -1,0 +1,88 @@
+package memory
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"llmparity/compare/evidence"
+	"llmparity/compare/stats"
+	"llmparity/internal/figure"
+	"llmparity/internal/record"
+)
+
+// retained is what a launch's processes held after the unload beyond what they had held before the load, in MiB.
+type retained struct {
+	total float64            // NaN where either was not read
+	roles map[string]float64 // of it, by role
+}
+
+// retainedBy goes by PSS: what a browser keeps of the memory through which weights were uploaded is shared by two
+// processes, so that USS sees none of it. A process that was born in between counts in full.
+func retainedBy(a *record.Attempt) retained {
+	before, after := pssAtEnd(a.Launch(), record.Baseline), pssAtEnd(a, record.Unload)
+	r := retained{total: math.NaN(), roles: map[string]float64{}}
+	if len(before) == 0 || len(after) == 0 {
+		return r
+	}
+	r.total = 0
+	for p, pss := range after {
+		more := pss - before[p] // 0 before it was there
+		r.roles[p.role] += more
+		r.total += more
+	}
+	return r
+}
+
+// process is one, whichever attempt's sources it is among.
+type process struct {
+	role  string
+	pid   int
+	start uint64
+}
+
+// pssAtEnd is the last reading of each process's PSS in a phase, the one at its edge included.
+func pssAtEnd(a *record.Attempt, p record.Phase) map[process]float64 {
+	begin, end, ok := evidence.Reach(a, p)
+	if !ok {
+		return nil
+	}
+	out := map[process]float64{}
+	for _, s := range a.Samples {
+		if s.NS >= begin && s.NS < end && !math.IsNaN(s.PSS) {
+			of := a.Sources[s.Source]
+			out[process{of.Role, of.PID, of.Start}] = s.PSS
+		}
+	}
+	return out
+}
+
+// retainedFigure is over launches; what each process has of it, and whether it grows from launch to launch, stands in
+// How.
+func retainedFigure(attempts []*record.Attempt) evidence.Figure {
+	f := evidence.New(figure.Retained)
+	f.Method = record.MethodSmapsRollup
+	roles := map[string][]float64{}
+	for _, a := range attempts {
+		r := retainedBy(a)
+		f.Add(a.ID, r.total)
+		for role, v := range r.roles {
+			roles[role] = append(roles[role], v)
+		}
+	}
+	if len(f.Values) == 0 {
+		return f
+	}
+	var parts []string
+	for _, role := range slices.Sorted(maps.Keys(roles)) {
+		parts = append(parts, fmt.Sprintf("%s %.1f", role, stats.Median(roles[role])))
+	}
+	f.How += "; by process (medians, MiB): " + strings.Join(parts, ", ")
+	if s := stats.Slope(f.Numbers()); !math.IsNaN(s) {
+		f.How += fmt.Sprintf("; slope over the %d launches, each with processes of its own: %+.2f MiB a launch",
+			len(f.Values), s)
+	}
+	return f
+}

@@ -1,0 +1,95 @@
+package timing
+
+import (
+	"slices"
+	"strings"
+
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
+	"llmparity/internal/record"
+)
+
+// counters are figures that a server counts up since its start. Others go up and down.
+func counters() []string {
+	return []string{"preemptions_count", "prompt_tokens_count", "generated_tokens_count", "cached_prompt_tokens_count"}
+}
+
+// Server is what servers say of themselves, in the order of names: of what is counted, by how much it grew; of
+// the rest, its peak.
+func Server(attempts []*record.Attempt) []evidence.Figure {
+	var out []evidence.Figure
+	var names []string
+	sees := ""
+	for _, a := range attempts {
+		for _, m := range a.Metrics {
+			if s := a.Sources[m.Source]; s.Method == evidence.ServerMethod {
+				names, sees = explain.AppendNew(names, m.Name), s.Sees
+			}
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		out = append(out, serverFigure(attempts, name, sees))
+	}
+	return out
+}
+
+func serverFigure(attempts []*record.Attempt, name, sees string) evidence.Figure {
+	counted := slices.Contains(counters(), name)
+	words, end := name, name[strings.LastIndexByte(name, '_')+1:]
+	units := map[string]string{"bytes": "bytes", "ms": "ms"}
+	if end == "bytes" || end == "ms" || end == "count" || end == "ratio" {
+		words = strings.TrimSuffix(name, "_"+end)
+	}
+	what := ", peak"
+	how := "its highest reading from a repetition's begin to its end"
+	if counted {
+		what, how = ", more by", "its last reading of a repetition minus its first: whatever else was asked of the server counts"
+	}
+	f := evidence.Figure{
+		Name:     name,
+		Title:    strings.ReplaceAll(words, "_", " ") + what,
+		Unit:     units[end],
+		Reported: true,
+		Method:   evidence.ServerMethod,
+		Blind:    evidence.Blind(attempts, evidence.ServerMethod),
+		How:      sees + "; " + how,
+	}
+	if !counted {
+		f.Blind += "; what was higher between two readings"
+	}
+	for _, a := range attempts {
+		if v, ok := reported(a, name, counted); ok {
+			f.Add(a.ID, v)
+		}
+	}
+	if counted {
+		f.Absent = "not read twice, or the server began to count anew"
+	}
+	return f
+}
+
+// reported is a launch's figure, over all sources of it: of peaks the highest, of growth the sum. False where it was
+// not read, and where a count was not read twice or went down, which it does where a server starts anew.
+func reported(a *record.Attempt, name string, counted bool) (float64, bool) {
+	of := map[int][]record.MetricRow{}
+	for _, m := range a.Metrics {
+		if m.Name == name && a.Sources[m.Source].Method == evidence.ServerMethod {
+			of[m.Source] = append(of[m.Source], m)
+		}
+	}
+	sum, highest, ok := 0.0, 0.0, len(of) > 0
+	for _, rows := range of {
+		slices.SortStableFunc(rows, func(a, b record.MetricRow) int { return int(a.NS - b.NS) })
+		for i, m := range rows {
+			highest = max(highest, m.Value)
+			ok = ok && (!counted || i == 0 || m.Value >= rows[i-1].Value)
+		}
+		ok = ok && (!counted || len(rows) > 1)
+		sum += rows[len(rows)-1].Value - rows[0].Value
+	}
+	if counted {
+		return sum, ok
+	}
+	return highest, ok
+}

@@ -1,0 +1,204 @@
+// Package timing tells what a cell's requests took, alone and together, as figures over launches and as distributions;
+// and what engines and servers report of themselves.
+//
+// It can't tell times that nobody recorded: of tokens that come in clumps, or of prompts out of a cache that does not
+// tell, figures are absent and say why.
+package timing
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"llmparity/compare/evidence"
+	"llmparity/internal/figure"
+	"llmparity/internal/record"
+)
+
+const ms = 1e6 // nanoseconds
+
+// Figures are a cell's load time and those of its requests, in the order of the table.
+func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
+	load := evidence.New(figure.LoadTime)
+	if spec.PerGeneration {
+		load.How = "the length of the span “model”: a process that generates one token, started until it says that it begins " +
+			"to generate; every generation loads the model again, within its time to the first token"
+	}
+	for _, a := range attempts {
+		if took, ok := loadTook(spec, a); ok {
+			load.Add(a.ID, float64(took)/ms)
+		}
+	}
+	out := []evidence.Figure{load}
+	for _, row := range figure.Rows(func(r *figure.Row) bool { return r.Request != nil }) {
+		f, of := evidence.New(row.Name), row.Request
+		if f.Unit == "tokens" {
+			f.Method = evidence.ByTokens
+		}
+		switch row.Name {
+		case figure.TTFT, figure.Latency:
+			if spec.Traffic != nil {
+				f.How = strings.Replace(f.How, figure.LeftHost, "was due, whether or not it was sent then", 1)
+			}
+		case figure.DecodeTPS:
+			if spec.Pieces {
+				f.How = "tokens behind the first piece of text / (time of the last piece - time of the first), tokens as the engine " +
+					"counts them, where it does not count those of each piece all pieces taken for alike"
+			}
+			if why := clumped(attempts); why != "" {
+				f.Absent = why
+			}
+		case figure.ITL50, figure.ITL99:
+			betweenTokens(&f, spec, attempts)
+		case figure.PrefillTPS:
+			f.How += " (" + spanHow(attempts) + ")"
+			if unknown := UnknownPrefills(spec, attempts); len(unknown) > 0 {
+				f.Absent = "not known: the prompt may have been in a cache that does not tell"
+				of = func(r *record.Request) float64 {
+					if unknown[r] {
+						return math.NaN()
+					}
+					return row.Request(r)
+				}
+			}
+		case figure.Tokens:
+			if spec.Pieces {
+				f.How = "tokens as the engine counts them; it tells of pieces of text"
+			}
+		case figure.Cached:
+			if unreported(spec, attempts) {
+				f.Absent = "the engine does not tell"
+			}
+			of = func(r *record.Request) float64 {
+				if r.CachedTokens == record.CacheUnknown && spec.PromptCache != record.CacheOn {
+					return 0
+				}
+				return row.Request(r)
+			}
+		}
+		f.How += "; the median of a launch's requests in the measure phase"
+		out = append(out, evidence.PerRequest(attempts, of, f))
+	}
+	return out
+}
+
+// loadTook is how many nanoseconds a load took. Of an engine with a process a generation the phase goes on until its
+// process has been read and ended; that is ours.
+func loadTook(spec record.Cell, a *record.Attempt) (int64, bool) {
+	if spec.PerGeneration {
+		for _, s := range a.Stages {
+			if s.Name == "model" {
+				return s.EndNS - s.BeginNS, true
+			}
+		}
+		return 0, false
+	}
+	p, ok := a.Phase(record.Load)
+	return p.EndNS - p.BeginNS, ok
+}
+
+// clumped says why there is no decode; empty where tokens came one by one, or nearly.
+func clumped(attempts []*record.Attempt) string {
+	for _, a := range attempts {
+		for _, r := range a.Measured() {
+			if figure.Sparse(r) {
+				return fmt.Sprintf("%d tokens came in %d pieces: when each came is not known", r.Generated,
+					len(r.Tokens))
+			}
+			if _, reported := r.Span(record.Decode); !reported && len(r.Tokens) > 1 {
+				return fmt.Sprintf("the %d tokens came at once: when each was there is not known", len(r.Tokens))
+			}
+		}
+	}
+	return ""
+}
+
+// unreported tells whether an engine whose cache is on did not say of every request what came from it.
+func unreported(spec record.Cell, attempts []*record.Attempt) bool {
+	for _, a := range attempts {
+		for _, r := range a.Measured() {
+			if spec.PromptCache == record.CacheOn && r.CachedTokens == record.CacheUnknown {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// UnknownPrefills are the requests whose prompt may have come from a cache, nobody tells how much of it: that server
+// may have been asked for it before. One of our own has not been when it is asked first: it was warmed up with another
+// prompt.
+func UnknownPrefills(spec record.Cell, attempts []*record.Attempt) map[*record.Request]bool {
+	out := map[*record.Request]bool{}
+	for _, a := range attempts {
+		for n, r := range a.Measured() {
+			if spec.PromptCache == record.CacheOn && r.CachedTokens == record.CacheUnknown &&
+				(spec.Isolation != record.OfLaunch || a.OpenedBy != 0 || n > 0) {
+				out[r] = true
+			}
+		}
+	}
+	return out
+}
+
+func spanHow(attempts []*record.Attempt) string {
+	for _, a := range attempts {
+		for _, r := range a.Measured() {
+			if s, ok := r.Span(record.Prefill); ok && s.How != "" {
+				return s.How
+			}
+		}
+	}
+	return "as the engine reports it"
+}
+
+// Sampler is what measuring itself took.
+func Sampler(attempts []*record.Attempt) []evidence.Figure {
+	cpu, read, busy := evidence.New(figure.SamplerCPU), evidence.New(figure.SamplerUS), evidence.New(figure.SamplerBusy)
+	cpu.Method, busy.Method = evidence.ByClock, evidence.ByClock
+	for _, a := range attempts {
+		if share, ok := readShare(a); ok {
+			busy.Add(a.ID, 100*share)
+		}
+		if length := a.EndNS - a.BeginNS; length > 0 && a.Cost.SelfCPUNS > 0 {
+			cpu.Add(a.ID, 100*float64(a.Cost.SelfCPUNS)/float64(length))
+		}
+		if a.Cost.Reads > 0 {
+			read.Add(a.ID, float64(a.Cost.ReadNS)/float64(a.Cost.Reads)/1e3)
+		}
+	}
+	return []evidence.Figure{busy, read, cpu}
+}
+
+// readShare is the share of one core that reading took while the engine had something to do.
+func readShare(a *record.Attempt) (float64, bool) {
+	var length, reading int64
+	for _, p := range []record.Phase{record.Load, record.Warmup, record.Measure} {
+		span, ok := a.Phase(p)
+		if !ok {
+			continue
+		}
+		length += span.EndNS - span.BeginNS
+		for _, s := range a.Samples {
+			if s.NS >= span.BeginNS && s.NS <= span.EndNS {
+				reading += s.ReadNS
+			}
+		}
+	}
+	return float64(reading) / float64(length), length > 0 && reading > 0
+}
+
+// betweenTokens says what a figure of the times between tokens is of: of an engine that reports pieces of text, of
+// those.
+func betweenTokens(f *evidence.Figure, spec record.Cell, attempts []*record.Attempt) {
+	each := "the time between a token and the one before it"
+	if spec.Pieces {
+		each += ", tokens as the engine counts them with every chunk"
+	}
+	if evidence.Uncounted(spec, attempts) {
+		f.Title = strings.Replace(f.Title, "inter-token latency", "between pieces", 1)
+		each = "the time between a piece of text and the one before it; a piece may be several tokens, and how many is not known"
+	}
+	f.How += each + "; those that came at one time, in one chunk, share the time since the chunk before alike (time / their " +
+		"number), and what came with the first chunk is left out"
+}

@@ -1,0 +1,220 @@
+package timing
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
+	"llmparity/compare/stats"
+	"llmparity/internal/figure"
+	"llmparity/internal/record"
+)
+
+// Load is what a launch's requests came to together, where there are several.
+type Load struct {
+	Figures []evidence.Figure `json:"figures"`
+	Kinds   []KindLoad        `json:"kinds,omitempty"` // of a mix, each alone
+	Caveats []string          `json:"caveats,omitempty"`
+}
+
+// KindLoad is what requests of one kind came to, among the others.
+type KindLoad struct {
+	Kind    string            `json:"kind"`
+	Figures []evidence.Figure `json:"figures"`
+}
+
+// Figure finds one of a kind's.
+func (k KindLoad) Figure(name string) evidence.Figure {
+	for _, f := range k.Figures {
+		if f.Name == name {
+			return f
+		}
+	}
+	return evidence.Figure{Name: name, Absent: "not measured"}
+}
+
+// Together gathers the figures of a traffic; nil where requests came one at a time.
+func Together(spec record.Cell, counted []*record.Attempt) *Load {
+	if spec.Traffic == nil || len(counted) == 0 {
+		return nil
+	}
+	all := func(*record.Request) bool { return true }
+	l := &Load{Figures: append(percentiles(counted, all), rates(*spec.Traffic, counted)...),
+		Caveats: trafficCaveats(spec, counted)}
+	var kinds []string
+	for _, a := range counted {
+		for _, r := range a.Measured() {
+			if r.Kind != "" {
+				kinds = explain.AppendNew(kinds, r.Kind)
+			}
+		}
+	}
+	if len(spec.Traffic.Mix) == 0 && len(kinds) < 2 {
+		return l
+	}
+	slices.SortStableFunc(kinds, func(a, b string) int { return cmp.Compare(kindPlace(spec, a), kindPlace(spec, b)) })
+	for _, k := range kinds {
+		l.Kinds = append(l.Kinds, KindLoad{k,
+			percentiles(counted, func(r *record.Request) bool { return r.Kind == k })})
+	}
+	return l
+}
+
+// kindPlace is where a kind stands in the mix; those that it lacks come last.
+func kindPlace(spec record.Cell, kind string) int {
+	at := slices.IndexFunc(spec.Traffic.Mix, func(k record.Kind) bool { return k.Name == kind })
+	if at < 0 {
+		return len(spec.Traffic.Mix)
+	}
+	return at
+}
+
+// percentiles are those of every launch, of requests that are asked for.
+func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []evidence.Figure {
+	var out []evidence.Figure
+	for _, t := range figure.TimesOfTraffic() {
+		what := "requests"
+		if t.Name == figure.OfITL {
+			what = "gaps"
+		}
+		launches := make([][]float64, len(counted))
+		fewest := math.MaxInt
+		for i, a := range counted {
+			for _, r := range a.Measured() {
+				if !of(r) {
+					continue
+				}
+				for _, v := range t.Of(r) {
+					if !math.IsNaN(v) && !math.IsInf(v, 0) {
+						launches[i] = append(launches[i], v)
+					}
+				}
+			}
+			slices.Sort(launches[i])
+			fewest = min(fewest, len(launches[i]))
+		}
+		for _, share := range figure.Quantiles() {
+			f := evidence.New(figure.Percentile(t.Name, share))
+			switch needed := supports(share); {
+			case fewest == 0:
+				f.Absent = "a launch has none"
+			case fewest < needed:
+				f.Absent = fmt.Sprintf("it takes %d %s a launch, and there are %d", needed, what, fewest)
+			default:
+				for i, a := range counted {
+					f.Add(a.ID, stats.Ranked(launches[i], share))
+				}
+			}
+			out = append(out, f)
+		}
+	}
+	return evidence.Summarised(out)
+}
+
+// supports is how many values a percentile takes for one of them to be at or above it: of fewer it is the highest,
+// whichever is asked for.
+func supports(share float64) int {
+	if share <= 0.5 {
+		return 1
+	}
+	return int(math.Ceil(1/(1-share) - 1e-9))
+}
+
+// rates are what all requests of a launch come to.
+func rates(t record.Traffic, counted []*record.Attempt) []evidence.Figure {
+	tps, rate := evidence.New(figure.AggregateTPS), evidence.New(figure.RequestRate)
+	good, share := evidence.New(figure.Goodput), evidence.New(figure.GoodShare)
+	good.How, share.How = fmt.Sprintf(good.How, goalWords(t.Goal)), fmt.Sprintf(share.How, goalWords(t.Goal))
+	share.Method = evidence.ByClock
+	for _, a := range counted {
+		requests := a.Measured()
+		if len(requests) == 0 {
+			continue
+		}
+		first, last, returned, tokens, kept := int64(math.MaxInt64), int64(math.MinInt64), int64(math.MinInt64), 0, 0
+		for _, r := range requests {
+			first, returned, tokens = min(first, figure.Due(r)), max(returned, r.ReturnedNS), tokens+r.Tokened()
+			if n := len(r.Tokens); n > 0 {
+				last = max(last, r.Tokens[n-1].NS)
+			}
+			if keeps(r, t.Goal) {
+				kept++
+			}
+		}
+		if last > first {
+			tps.Add(a.ID, float64(tokens)/(float64(last-first)/1e9))
+		}
+		if returned <= first {
+			continue
+		}
+		seconds := float64(returned-first) / 1e9
+		rate.Add(a.ID, float64(len(requests))/seconds)
+		if t.Goal != nil {
+			good.Add(a.ID, float64(kept)/seconds)
+			share.Add(a.ID, 100*float64(kept)/float64(len(requests)+a.Unanswered()))
+		}
+	}
+	return evidence.Summarised([]evidence.Figure{tps, rate, good, share})
+}
+
+// keeps tells whether a request kept the goal. What it lacks, such as a first token, it did not keep; of one token
+// there is no time per token.
+func keeps(r *record.Request, g *record.Goal) bool {
+	if g == nil {
+		return false
+	}
+	within := func(v, most float64) bool { return most == 0 || v <= most }
+	return within(figure.TimeToFirst(r), g.TTFTms) && within(figure.EndToEnd(r), g.E2Ems) &&
+		(within(figure.PerToken(r), g.TPOTms) || r.Tokened() == 1)
+}
+
+func goalWords(g *record.Goal) string {
+	if g == nil {
+		return "there is none"
+	}
+	words := ""
+	for _, part := range []struct {
+		what string
+		most float64
+	}{{"first token", g.TTFTms}, {"each further token", g.TPOTms}, {"all of it", g.E2Ems}} {
+		if part.most > 0 {
+			words += fmt.Sprintf(", %s within %s ms", part.what, explain.Short(part.most))
+		}
+	}
+	if words == "" {
+		return "anything will do"
+	}
+	return words[2:]
+}
+
+// trafficCaveats say what is in the times of a traffic.
+func trafficCaveats(spec record.Cell, counted []*record.Attempt) []string {
+	most, asked, longest := 0, spec.Traffic.Concurrency, 0.0
+	waited := evidence.Figure{Unit: "ms"}
+	for _, a := range counted {
+		most = max(most, evidence.InFlight(a))
+		var values []float64
+		for _, r := range a.Measured() {
+			values = append(values, figure.Queued(r))
+		}
+		if len(values) > 0 {
+			slices.Sort(values)
+			longest = max(longest, values[len(values)-1])
+			waited.Add(a.ID, stats.Ranked(values, 0.5)) // as Percentile(Queueing, 0.5) is
+		}
+	}
+	waited.Summarise()
+	switch {
+	case asked == 1 || most != 1:
+		return nil
+	case longest < 1:
+		return nil // clients that begin one after another can come when nobody else asks
+	case spec.Traffic.Loop == record.OpenLoop && waited.Center() <= 0:
+		return nil // none came while another was under way
+	}
+	return []string{fmt.Sprintf("it had one request at a time: the others waited with us, half of them %s ms or more, which is in the times to the "+
+		"first token and end to end", explain.Short(waited.Center()))}
+}

@@ -100,17 +100,29 @@ func read(t *testing.T, s sample.Source) (map[string]float64, error) {
 	err := s.Read(t.Context(), &r)
 	out := map[string]float64{}
 	for _, v := range r.Values {
+		if _, twice := out[v.Name]; twice || math.IsNaN(v.Value) {
+			t.Errorf("%s = %v, twice or unknown", v.Name, v.Value)
+		}
 		out[v.Name] = v.Value
+	}
+	if err == nil && (r.Begin.IsZero() || r.End.Before(r.Begin) || r.OfProcess()) {
+		t.Errorf("%s: %+v", s.Describe().Role, r)
 	}
 	return out, err
 }
 
-func same(t *testing.T, s sample.Source, want map[string]float64) {
+func values(t *testing.T, s sample.Source) map[string]float64 {
 	t.Helper()
 	got, err := read(t, s)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v", s.Describe().Role, err)
 	}
+	return got
+}
+
+func same(t *testing.T, s sample.Source, want map[string]float64) {
+	t.Helper()
+	got := values(t, s)
 	for name, v := range want {
 		if g, ok := got[name]; !ok || math.Abs(g-v) > 1e-6 {
 			t.Errorf("%s is %v (%v), want %v", name, g, ok, v)

@@ -30,10 +30,8 @@ func machine() *dgxa100.Server {
 	for i, d := range s.Devices {
 		dev := d.(*dgxa100.Device)
 		dev.MemoryInfo = nvml.Memory{Total: 40 * gib, Used: uint64(i+1) * gib, Free: uint64(39-i) * gib}
-		dev.GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
-			return nvml.Memory_v2{Total: 40 * gib, Used: uint64(i+1) * gib, Free: uint64(38-i) * gib, Reserved: gib},
-				nvml.SUCCESS
-		}
+		dev.GetMemoryInfo_v2Func = memoryOf(nvml.Memory_v2{Total: 40 * gib, Used: uint64(i+1) * gib,
+			Free: uint64(38-i) * gib, Reserved: gib}, nvml.SUCCESS)
 		dev.GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) {
 			return nvml.Utilization{Gpu: uint32(10 * i), Memory: 7}, nvml.SUCCESS
 		}
@@ -54,6 +52,15 @@ func holds(pid int, bytes uint64) nvml.ProcessInfo {
 	return nvml.ProcessInfo{Pid: uint32(pid), UsedGpuMemory: bytes}
 }
 
+// memoryOf answers a question about a device's memory, and lists one about its processes.
+func memoryOf(m nvml.Memory_v2, ret nvml.Return) func() (nvml.Memory_v2, nvml.Return) {
+	return func() (nvml.Memory_v2, nvml.Return) { return m, ret }
+}
+
+func lists(ret nvml.Return) func() ([]nvml.ProcessInfo, nvml.Return) {
+	return func() ([]nvml.ProcessInfo, nvml.Return) { return nil, ret }
+}
+
 func device(s *dgxa100.Server, i int) *dgxa100.Device { return s.Devices[i].(*dgxa100.Device) }
 
 // monitor opens a machine that has this NVML and nothing else.
@@ -64,39 +71,6 @@ func monitor(t testing.TB, lib nvml.Interface) *Monitor {
 	m.open(t.Context(), Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}, d, err)
 	t.Cleanup(m.Close)
 	return m
-}
-
-func values(t *testing.T, s sample.Source) map[string]float64 {
-	t.Helper()
-	r := record.NewSample()
-	if err := s.Read(t.Context(), &r); err != nil {
-		t.Fatalf("%s: %v", s.Describe().Role, err)
-	}
-	if r.Begin.IsZero() || r.End.Before(r.Begin) || r.OfProcess() {
-		t.Errorf("%s: %+v", s.Describe().Role, r)
-	}
-	out := map[string]float64{}
-	for _, v := range r.Values {
-		if _, twice := out[v.Name]; twice || math.IsNaN(v.Value) {
-			t.Errorf("%s = %v, twice or unknown", v.Name, v.Value)
-		}
-		out[v.Name] = v.Value
-	}
-	return out
-}
-
-func expect(t *testing.T, got, want map[string]float64) {
-	t.Helper()
-	for name, v := range want {
-		if g, ok := got[name]; !ok || math.Abs(g-v) > 1e-9*math.Abs(v) {
-			t.Errorf("%s is %v (%v), want %v", name, g, ok, v)
-		}
-	}
-	for name, v := range got {
-		if _, ok := want[name]; !ok {
-			t.Errorf("%s is %v, want it absent", name, v)
-		}
-	}
 }
 
 func fails(t *testing.T, s sample.Source) error {
@@ -122,7 +96,7 @@ func TestDevices(t *testing.T) {
 	if len(all) != 8 {
 		t.Fatalf("%d sources, want one a device", len(all))
 	}
-	expect(t, values(t, source(t, all, "gpu3")), map[string]float64{
+	same(t, source(t, all, "gpu3"), map[string]float64{
 		"memory_used_bytes": 4 * gib, "memory_free_bytes": 35 * gib, "memory_total_bytes": 40 * gib,
 		"memory_reserved_bytes":   gib,
 		"utilization_gpu_percent": 30, "utilization_memory_percent": 7, "power_watts": 51.5, "temperature_celsius": 33,
@@ -136,7 +110,7 @@ func TestAnOldLibraryIsNotAskedWhatItDoesNotKnow(t *testing.T) {
 		dev := d.(*dgxa100.Device)
 		dev.GetMemoryInfo_v2Func, dev.GetTotalEnergyConsumptionFunc, dev.GetMigModeFunc = nil, nil, nil
 	}
-	expect(t, values(t, source(t, monitor(t, s).Sources(), "gpu0")), map[string]float64{
+	same(t, source(t, monitor(t, s).Sources(), "gpu0"), map[string]float64{
 		"memory_used_bytes": gib, "memory_free_bytes": 39 * gib, "memory_total_bytes": 40 * gib,
 		"utilization_gpu_percent":    0,
 		"utilization_memory_percent": 7, "power_watts": 51.5, "temperature_celsius": 33})
@@ -190,25 +164,23 @@ func TestProcesses(t *testing.T) {
 	device(s, 1).GetComputeRunningProcessesFunc = processes(holds(server, 3*gib), holds(worker, 7*gib))
 	device(s, 2).GetGraphicsRunningProcessesFunc = processes(holds(chrome, 50))
 	m := monitor(t, s)
-	expect(t, values(t, process(t, m, server)),
+	same(t, process(t, m, server),
 		map[string]float64{"gpu0.gpu_memory_bytes": 5 * gib, "gpu1.gpu_memory_bytes": 3 * gib,
 			"gpu_memory_bytes": 8 * gib})
-	expect(t, values(t, process(t, m, worker)),
-		map[string]float64{"gpu1.gpu_memory_bytes": 7 * gib, "gpu_memory_bytes": 7 * gib})
-	expect(t, values(t, process(t, m, chrome)),
-		map[string]float64{"gpu0.gpu_memory_bytes": 300, "gpu2.gpu_memory_bytes": 50,
-			"gpu_memory_bytes": 350})
+	same(t, process(t, m, worker), map[string]float64{"gpu1.gpu_memory_bytes": 7 * gib, "gpu_memory_bytes": 7 * gib})
+	same(t, process(t, m, chrome), map[string]float64{"gpu0.gpu_memory_bytes": 300, "gpu2.gpu_memory_bytes": 50,
+		"gpu_memory_bytes": 350})
 }
 
 func TestAProcessIsAbsentUntilItIsListedAndNoughtOnceItHoldsNothing(t *testing.T) {
 	s := machine()
 	m := monitor(t, s)
 	src := process(t, m, server)
-	expect(t, values(t, src), map[string]float64{})
+	same(t, src, map[string]float64{})
 	device(s, 4).GetComputeRunningProcessesFunc = processes(holds(server, gib))
-	expect(t, values(t, src), map[string]float64{"gpu4.gpu_memory_bytes": gib, "gpu_memory_bytes": gib})
+	same(t, src, map[string]float64{"gpu4.gpu_memory_bytes": gib, "gpu_memory_bytes": gib})
 	device(s, 4).GetComputeRunningProcessesFunc = processes()
-	expect(t, values(t, src), map[string]float64{"gpu4.gpu_memory_bytes": 0, "gpu_memory_bytes": 0})
+	same(t, src, map[string]float64{"gpu4.gpu_memory_bytes": 0, "gpu_memory_bytes": 0})
 	src.lives = func() bool { return false }
 	if err := fails(t, src); !errors.Is(err, sample.ErrGone) {
 		t.Error(err)
@@ -221,12 +193,10 @@ func TestWhatADriverDoesNotTellIsNoNumber(t *testing.T) {
 	device(s, 0).GetGraphicsRunningProcessesFunc = processes(holds(chrome, 300))
 	device(s, 1).GetComputeRunningProcessesFunc = processes(holds(server, gib))
 	m := monitor(t, s)
-	expect(t, values(t, process(t, m, server)), map[string]float64{"gpu1.gpu_memory_bytes": gib})
-	expect(t, values(t, process(t, m, chrome)),
-		map[string]float64{"gpu0.gpu_memory_bytes": 300, "gpu_memory_bytes": 300})
-	device(s, 5).GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
-		return nvml.Memory_v2{Total: gib, Used: notReported, Free: notReported}, nvml.SUCCESS
-	}
+	same(t, process(t, m, server), map[string]float64{"gpu1.gpu_memory_bytes": gib})
+	same(t, process(t, m, chrome), map[string]float64{"gpu0.gpu_memory_bytes": 300, "gpu_memory_bytes": 300})
+	device(s, 5).GetMemoryInfo_v2Func = memoryOf(nvml.Memory_v2{Total: gib, Used: notReported, Free: notReported},
+		nvml.SUCCESS)
 	if got := values(t, source(t, m.Sources(), "gpu5")); got["memory_total_bytes"] != gib ||
 		got["memory_used_bytes"] != 0 {
 		t.Errorf("%v", got)
@@ -237,10 +207,7 @@ func TestADeviceThatIsDivided(t *testing.T) {
 	s := machine()
 	whole := device(s, 1)
 	whole.MigMode = nvml.DEVICE_MIG_ENABLE
-	whole.GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
-		return nvml.Memory_v2{},
-			nvml.ERROR_NO_PERMISSION
-	}
+	whole.GetMemoryInfo_v2Func = memoryOf(nvml.Memory_v2{}, nvml.ERROR_NO_PERMISSION)
 	whole.GetComputeRunningProcessesFunc = processes(holds(server, 999)) // its parts' processes once more
 	whole.GetMaxMigDeviceCountFunc = func() (int, nvml.Return) { return 7, nvml.SUCCESS }
 	whole.GetMigDeviceHandleByIndexFunc = func(i int) (nvml.Device, nvml.Return) {
@@ -258,11 +225,8 @@ func TestADeviceThatIsDivided(t *testing.T) {
 			GetMemoryInfo_v2Func: func() (nvml.Memory_v2, nvml.Return) {
 				return nvml.Memory_v2{Total: memory.Total, Used: memory.Used, Free: memory.Free}, nvml.SUCCESS
 			},
-			GetComputeRunningProcessesFunc: processes(holds(server, uint64(i+1)*gib)),
-			GetGraphicsRunningProcessesFunc: func() ([]nvml.ProcessInfo, nvml.Return) {
-				return nil,
-					nvml.ERROR_NOT_SUPPORTED
-			},
+			GetComputeRunningProcessesFunc:  processes(holds(server, uint64(i+1)*gib)),
+			GetGraphicsRunningProcessesFunc: lists(nvml.ERROR_NOT_SUPPORTED),
 		}, nvml.SUCCESS
 	}
 	m := monitor(t, s)
@@ -271,12 +235,10 @@ func TestADeviceThatIsDivided(t *testing.T) {
 		t.Fatalf("%+v", g)
 	}
 	all := m.Sources()
-	expect(t, values(t, source(t, all, "gpu1")),
-		map[string]float64{"utilization_gpu_percent": 10, "utilization_memory_percent": 7,
-			"power_watts": 51.5, "temperature_celsius": 33, "energy_joules": 0})
-	expect(t, values(t, source(t, all, "gpu1.mig3")),
-		map[string]float64{"memory_used_bytes": 4 * gib, "memory_free_bytes": 6 * gib,
-			"memory_total_bytes": 10 * gib, "memory_reserved_bytes": 0})
+	same(t, source(t, all, "gpu1"), map[string]float64{"utilization_gpu_percent": 10, "utilization_memory_percent": 7,
+		"power_watts": 51.5, "temperature_celsius": 33, "energy_joules": 0})
+	same(t, source(t, all, "gpu1.mig3"), map[string]float64{"memory_used_bytes": 4 * gib, "memory_free_bytes": 6 * gib,
+		"memory_total_bytes": 10 * gib, "memory_reserved_bytes": 0})
 	if got := values(t, process(t, m, server)); got["gpu1.mig0.gpu_memory_bytes"] != gib ||
 		got["gpu1.mig3.gpu_memory_bytes"] != 4*gib || got["gpu_memory_bytes"] != 5*gib {
 		t.Errorf("%v", got)
@@ -290,17 +252,14 @@ func TestLostGPULeavesTheOthers(t *testing.T) {
 	m := monitor(t, s)
 	all, src := m.Sources(), process(t, m, server)
 	values(t, src)
-	off := func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.ERROR_GPU_IS_LOST }
-	device(s, 2).GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
-		return nvml.Memory_v2{},
-			nvml.ERROR_GPU_IS_LOST
-	}
+	off := lists(nvml.ERROR_GPU_IS_LOST)
+	device(s, 2).GetMemoryInfo_v2Func = memoryOf(nvml.Memory_v2{}, nvml.ERROR_GPU_IS_LOST)
 	device(s, 2).GetComputeRunningProcessesFunc, device(s, 2).GetGraphicsRunningProcessesFunc = off, off
 	if err := fails(t, source(t, all, "gpu2")); !strings.Contains(err.Error(), "fallen off the bus") {
 		t.Error(err)
 	}
 	values(t, source(t, all, "gpu3"))
-	expect(t, values(t, src), map[string]float64{"gpu0.gpu_memory_bytes": gib}) // and no sum
+	same(t, src, map[string]float64{"gpu0.gpu_memory_bytes": gib}) // and no sum
 }
 
 // What a sampler makes of a driver that vanishes: one warning, and no more readings.
@@ -324,11 +283,8 @@ func TestADriverVanishes(t *testing.T) {
 		t.Fatalf("%d readings", read)
 	}
 	for i := range s.Devices {
-		device(s, i).GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
-			return nvml.Memory_v2{},
-				nvml.ERROR_DRIVER_NOT_LOADED
-		}
-		gone := func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.ERROR_DRIVER_NOT_LOADED }
+		device(s, i).GetMemoryInfo_v2Func = memoryOf(nvml.Memory_v2{}, nvml.ERROR_DRIVER_NOT_LOADED)
+		gone := lists(nvml.ERROR_DRIVER_NOT_LOADED)
 		device(s, i).GetComputeRunningProcessesFunc, device(s, i).GetGraphicsRunningProcessesFunc = gone, gone
 	}
 	sampler.Edge(record.Baseline)
@@ -380,9 +336,7 @@ func TestADriverThatHangsIsGivenUp(t *testing.T) {
 
 func TestNumbersThatCannotBe(t *testing.T) {
 	s := machine()
-	wrapped := func() (nvml.Memory_v2, nvml.Return) {
-		return nvml.Memory_v2{Total: 40 * gib, Used: math.MaxUint64 - 4095, Free: 40 * gib}, nvml.SUCCESS
-	}
+	wrapped := memoryOf(nvml.Memory_v2{Total: 40 * gib, Used: math.MaxUint64 - 4095, Free: 40 * gib}, nvml.SUCCESS)
 	device(s, 0).GetMemoryInfo_v2Func = wrapped
 	energy := uint64(5000)
 	device(s, 1).GetTotalEnergyConsumptionFunc = func() (uint64, nvml.Return) { return energy, nvml.SUCCESS }
@@ -412,15 +366,13 @@ func TestNumbersOfAProcessThatCannotBe(t *testing.T) {
 	device(s, 0).GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) {
 		return nvml.Utilization{Gpu: math.MaxUint32 - 3, Memory: 100}, nvml.SUCCESS
 	}
-	device(s, 1).GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
-		return nvml.Memory_v2{Total: 40 * gib, Used: gib, Free: math.MaxUint64 - 4095}, nvml.SUCCESS
-	}
+	device(s, 1).GetMemoryInfo_v2Func = memoryOf(nvml.Memory_v2{Total: 40 * gib, Used: gib,
+		Free: math.MaxUint64 - 4095}, nvml.SUCCESS)
 	m := monitor(t, s)
 	if err := fails(t, process(t, m, server)); !strings.Contains(err.Error(), "negative or wrapped") {
 		t.Error(err)
 	}
-	expect(t, values(t, process(t, m, worker)),
-		map[string]float64{"gpu0.gpu_memory_bytes": gib, "gpu_memory_bytes": gib})
+	same(t, process(t, m, worker), map[string]float64{"gpu0.gpu_memory_bytes": gib, "gpu_memory_bytes": gib})
 	got := values(t, source(t, m.Sources(), "gpu0"))
 	if _, ok := got["utilization_gpu_percent"]; ok || got["utilization_memory_percent"] != 100 ||
 		got["memory_used_bytes"] != gib {
@@ -441,7 +393,7 @@ func TestLostGPUsAreReported(t *testing.T) {
 		sampler.Attach(src)
 	}
 	for i, edge := range []record.Phase{record.Baseline, record.Load} {
-		off := func() (nvml.Memory_v2, nvml.Return) { return nvml.Memory_v2{}, nvml.ERROR_GPU_IS_LOST }
+		off := memoryOf(nvml.Memory_v2{}, nvml.ERROR_GPU_IS_LOST)
 		device(s, 2+i).GetMemoryInfo_v2Func = off
 		sampler.Edge(edge)
 		if len(out.warnings) != i+1 || !strings.Contains(out.warnings[i].Text,
@@ -455,7 +407,7 @@ func TestLostGPUsAreReported(t *testing.T) {
 func TestWithoutPermission(t *testing.T) {
 	s := machine()
 	for i := range s.Devices {
-		denied := func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.ERROR_NO_PERMISSION }
+		denied := lists(nvml.ERROR_NO_PERMISSION)
 		device(s, i).GetComputeRunningProcessesFunc, device(s, i).GetGraphicsRunningProcessesFunc = denied, denied
 	}
 	m := monitor(t, s)

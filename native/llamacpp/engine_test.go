@@ -1,7 +1,6 @@
 package llamacpp
 
 import (
-	"context"
 	"errors"
 	"net"
 	"os"
@@ -213,6 +212,12 @@ func TestEnvironmentAndArguments(t *testing.T) {
 	if got := p.Engine().Policy["context"]; got != "256" {
 		t.Errorf("the context is %s, want the model's 256", got)
 	}
+	if err := s.Unload(t.Context()); err != nil { // a server that ends by itself writes what it has still to write
+		t.Fatal(err)
+	}
+	if text, closed := p.Logged("llama-server"); !closed || !strings.Contains(text, "model loaded") {
+		t.Errorf("the log (closed: %v): %q", closed, text)
+	}
 }
 
 func TestContextIsRoundedWithAWarning(t *testing.T) {
@@ -229,38 +234,6 @@ func TestContextIsRoundedWithAWarning(t *testing.T) {
 	if _, err := generate(t, s, engine.Request{Prompt: strings.Repeat("x", 90), MaxTokens: 10,
 		IgnoreEOS: true}); err != nil {
 		t.Errorf("90 and 10 tokens in a context of 100: %v", err)
-	}
-}
-
-// A KV cache of f16 is what the server then has, and what the record says of it.
-func TestKVCacheOfAnotherType(t *testing.T) {
-	s, p := opened(t, New(Config{Cache: cache.Dir(os.Getenv), KVType: "f16"}))
-	if err := s.Load(t.Context(), randomModel(t, ascii())); err != nil {
-		t.Fatal(err)
-	}
-	if got := p.Engine().Policy["kv_dtype"]; got != "f16" {
-		t.Errorf("the policy says %s", got)
-	}
-	if args := strings.Join(p.Engine().Args, " "); !strings.Contains(args, "-ctk f16 -ctv f16") {
-		t.Errorf("arguments %s", args)
-	}
-	g, err := generate(t, s, engine.Request{Prompt: "once upon a time", MaxTokens: 8, IgnoreEOS: true})
-	if err != nil || len(g.Tokens) != 8 {
-		t.Errorf("%d tokens, %v", len(g.Tokens), err)
-	}
-}
-
-func TestLogFile(t *testing.T) {
-	l := newEngine(t)
-	s, p := opened(t, l)
-	if err := s.Load(t.Context(), randomModel(t, ascii())); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Unload(t.Context()); err != nil { // a server that ends by itself writes what it has still to write
-		t.Fatal(err)
-	}
-	if text, closed := p.Logged("llama-server"); !closed || !strings.Contains(text, "model loaded") {
-		t.Errorf("the log (closed: %v): %q", closed, text)
 	}
 }
 
@@ -287,20 +260,6 @@ func TestNoMemory(t *testing.T) {
 	}
 	if n := len(p.Attached()); n != 0 {
 		t.Errorf("%d sources are attached after a failed load", n)
-	}
-}
-
-func TestLoadAfterClose(t *testing.T) {
-	s, _ := opened(t, newEngine(t))
-	s.Close()
-	if err := s.Load(t.Context(), randomModel(t, ascii())); err == nil {
-		t.Error("Load after Close gives no error")
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	open, _ := opened(t, newEngine(t))
-	if err := open.Load(ctx, randomModel(t, ascii())); !errors.Is(err, context.Canceled) {
-		t.Errorf("Load with a cancelled context: %v", err)
 	}
 }
 

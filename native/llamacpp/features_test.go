@@ -7,9 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/cache"
 	"llmparity/internal/engine"
-	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny"
@@ -23,33 +21,19 @@ func featureAnswers(t *testing.T, s tiny.Spec) []tinytest.Answer {
 	return tinytest.Answers(t, tinytest.Random(t, s), tinytest.FeaturePrompts(), featureTokens)
 }
 
-// loaded is a llama-server with a model.
-func loaded(t *testing.T, path string) engine.Session {
+// says is what llama-server takes a prompt for, and answers.
+func says(t *testing.T, s *session, prompt string) (in, out []int) {
 	t.Helper()
-	s, err := New(Config{Cache: cache.Dir(os.Getenv)}).Open(t.Context(), &enginetest.Probe{})
+	g, err := generate(t, s, engine.Request{Prompt: prompt, MaxTokens: featureTokens, IgnoreEOS: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := s.Load(t.Context(), engine.Model{Path: path, Model: record.Model{Context: 1024}}); err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return g.Usage.PromptIDs, g.IDs()
 }
 
-// says is what llama-server takes a prompt for, and answers.
-func says(t *testing.T, s engine.Session, prompt string) (in, out []int) {
-	t.Helper()
-	usage, err := s.Generate(t.Context(), engine.Request{Prompt: prompt, MaxTokens: featureTokens, IgnoreEOS: true},
-		func(token record.Token) { out = append(out, token.ID) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return usage.PromptIDs, out
+// at is a model with room for all of the prompts.
+func at(path string) engine.Model {
+	return engine.Model{Path: path, Model: record.Model{Context: 1024}}
 }
 
 func TestFeaturesInLlamaServer(t *testing.T) {
@@ -61,7 +45,7 @@ func TestFeaturesInLlamaServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			all := featureAnswers(t, feature.Spec)
-			s := loaded(t, path)
+			s, _ := loadedSession(t, at(path))
 			for _, a := range all {
 				in, out := says(t, s, a.Text)
 				if !slices.Equal(in, a.In) {
@@ -128,7 +112,7 @@ func TestSlidingWindowInLlamaServer(t *testing.T) {
 		if feature.Spec.Window == 0 {
 			continue
 		}
-		s := loaded(t, windowed(t, feature.Spec))
+		s, _ := loadedSession(t, at(windowed(t, feature.Spec)))
 		for _, a := range featureAnswers(t, feature.Spec) {
 			if _, out := says(t, s, a.Text); !slices.Equal(out, a.Out) {
 				t.Errorf("%s: got %v, llama-server %v", a.Name, a.Out, out)

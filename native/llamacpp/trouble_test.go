@@ -1,8 +1,6 @@
 package llamacpp
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -97,25 +95,6 @@ func TestCountsThatDiffer(t *testing.T) {
 	}
 	if g.usage.Reported["predicted_n"] != 3 || len(g.ids) != 1 {
 		t.Errorf("reported %v, came %d", g.usage.Reported, len(g.ids))
-	}
-}
-
-// A server that never answers is waited for until the context ends.
-func TestASlowServer(t *testing.T) {
-	stuck := make(chan struct{})
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = w.Write([]byte(oneToken))
-		w.(http.Flusher).Flush()
-		<-stuck
-	}))
-	defer srv.Close()
-	defer close(stuck)
-	c := newClient(0, "")
-	c.Base = srv.URL
-	ctx, cancel := context.WithCancel(t.Context())
-	g := &generation{client: c, token: func(record.Token) { cancel() }, body: newCompletion([]int{1}, 4, 0, 0)}
-	if err := g.run(ctx); !errors.Is(err, context.Canceled) || len(g.ids) != 1 {
-		t.Errorf("%d tokens, %v", len(g.ids), err)
 	}
 }
 
@@ -321,7 +300,7 @@ func TestSizesInTheRecord(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			v := logValues(t, c.probe)
+			v := logSizes(t, c.probe)
 			// One layer of 2 heads of 32, keys and values of 4 bytes, 256 cells; the log gives 0.01 MiB.
 			if v["kv_reserved_bytes"] != math.Round(.12*record.MiB) || v["kv_cells_count"] != 256 ||
 				v["weights_bytes"] <= 0 || v["compute_bytes"] <= 0 {
@@ -335,29 +314,9 @@ func TestSizesInTheRecord(t *testing.T) {
 	}
 }
 
-func logValues(t *testing.T, p *enginetest.Probe) map[string]float64 {
-	t.Helper()
-	for _, src := range p.Attached() {
-		if src.Describe().Method != logs.Method {
-			continue
-		}
-		r := record.NewSample()
-		if err := src.Read(t.Context(), &r); err != nil || r.End.Before(r.Begin) || time.Since(r.End) > time.Minute {
-			t.Fatalf("%+v, %v", r, err)
-		}
-		v := map[string]float64{}
-		for _, value := range r.Values {
-			v[value.Name] = value.Value
-		}
-		return v
-	}
-	t.Fatal("nothing reads the log")
-	return nil
-}
-
 func TestLlamaCppOptionsReachTheServer(t *testing.T) {
 	c := newEngine(t).config
-	c.Batch, c.UBatch, c.CacheK, c.CacheV, c.FlashAttention, c.Mmap, c.BatchThreads = 64, 32, "q8_0", "f16", "auto",
+	c.Batch, c.UBatch, c.CacheK, c.KVType, c.FlashAttention, c.Mmap, c.BatchThreads = 64, 32, "q8_0", "f16", "auto",
 		"off", 2
 	s, p := opened(t, New(c))
 	if err := s.Load(t.Context(), randomModel(t, ascii())); err != nil {
@@ -371,7 +330,7 @@ func TestLlamaCppOptionsReachTheServer(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, policy[name], want)
 		}
 	}
-	if v := logValues(t, p); v["weights.CPU_bytes"] <= 0 || v["weights.CPU_Mapped_bytes"] != 0 {
+	if v := logSizes(t, p); v["weights.CPU_bytes"] <= 0 || v["weights.CPU_Mapped_bytes"] != 0 {
 		t.Errorf("without a mapping: %v", v)
 	}
 }

@@ -1,12 +1,12 @@
 package ollama
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
@@ -139,7 +138,12 @@ func TestALoadInsideAGeneration(t *testing.T) {
 // A file is handed over once, and no launch has it in its load; it goes with the engine.
 func TestAFileIsHandedOverOnce(t *testing.T) {
 	theirs, _ := opened(t, newEngine(t))
-	target := strings.TrimPrefix(theirs.client.Base, "http://")
+	target, err := url.Parse(theirs.client.Base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass := httputil.NewSingleHostReverseProxy(target)
+	pass.FlushInterval, pass.Transport = -1, &http.Transport{DisableKeepAlives: true}
 	var uploads, creates atomic.Int64
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/api/blobs/") && r.Method == http.MethodPost {
@@ -148,7 +152,7 @@ func TestAFileIsHandedOverOnce(t *testing.T) {
 		if r.URL.Path == "/api/create" {
 			creates.Add(1)
 		}
-		pass(w, r, target)
+		pass.ServeHTTP(w, r)
 	}))
 	defer proxy.Close()
 	folder := t.TempDir()
@@ -208,102 +212,5 @@ func TestAFileIsHandedOverOnce(t *testing.T) {
 	}
 	if err := o.Close(); err != nil {
 		t.Errorf("who comes too late: %v", err)
-	}
-}
-
-// pass hands a request on to a server.
-func pass(w http.ResponseWriter, r *http.Request, target string) {
-	u := *r.URL
-	u.Scheme, u.Host = "http", target
-	on, err := http.NewRequestWithContext(r.Context(), r.Method, u.String(), r.Body)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
-		return
-	}
-	on.ContentLength = r.ContentLength
-	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(on)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
-		return
-	}
-	defer resp.Body.Close()
-	w.WriteHeader(resp.StatusCode)
-	buf := make([]byte, 4096)
-	for {
-		n, err := resp.Body.Read(buf)
-		if _, werr := w.Write(buf[:n]); err != nil || werr != nil {
-			return
-		}
-		if f, ok := w.(http.Flusher); ok {
-			f.Flush()
-		}
-	}
-}
-
-// A KV cache that Ollama makes larger than the context: a token's share is that of the cells.
-func TestACacheLargerThanTheContext(t *testing.T) {
-	m := enginetest.TinyModel(t)
-	m.Context = 100
-	s, p := loadedSession(t, m)
-	u := say(t, s, "The clock", 8)
-	for _, src := range p.Attached() {
-		if src.Describe().Method != "engine_log" {
-			continue
-		}
-		r := record.NewSample()
-		if err := src.Read(t.Context(), &r); err != nil {
-			t.Fatal(err)
-		}
-		want := float64((u.PromptTokens + u.Generated - 1) * 2 * 2 * 2 * 32 * 2)
-		// the log has hundredths of a MiB
-		if i := slices.IndexFunc(r.Values, func(v record.Value) bool { return v.Name == "kv_used_bytes" }); i < 0 ||
-			math.Abs(r.Values[i].Value-want) > want/20 {
-			t.Errorf("%v; want %g bytes in use", r.Values, want)
-		}
-	}
-}
-
-// Tokens that are parts of characters make fewer pieces than there are tokens: the count is that of tokens.
-func TestTokensAreCountedWherePiecesAreFewer(t *testing.T) {
-	m := random(t, "parts")
-	m.Context = 256
-	s, _ := loadedSession(t, m)
-	pieces := 0
-	u, err := s.Generate(t.Context(), engine.Request{Prompt: "The third clock", MaxTokens: 200, Temperature: 50},
-		func(record.Token) { pieces++ })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if u.Finish == "length" && (u.Generated != 200 || u.Reported["eval_count"] != 200) {
-		t.Errorf("%d tokens in %d pieces, finish %s, eval_count %g", u.Generated, pieces, u.Finish,
-			u.Reported["eval_count"])
-	}
-	if pieces >= u.Generated {
-		t.Errorf("%d pieces of %d tokens: the test sees nothing: %q", pieces, u.Generated, u.Text)
-	}
-}
-
-// Reading who runs while a generation ends is what Close does too.
-func TestCloseInsideAGeneration(t *testing.T) {
-	s, _ := loadedSession(t, enginetest.TinyModel(t))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	started := make(chan struct{})
-	ended := make(chan error, 1)
-	go func() {
-		n := 0
-		_, err := s.Generate(ctx, engine.Request{Prompt: "The clock", MaxTokens: 900}, func(record.Token) {
-			if n++; n == 1 {
-				close(started)
-			}
-		})
-		ended <- err
-	}()
-	<-started
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-ended; err == nil {
-		t.Error("a generation outlives its session")
 	}
 }

@@ -132,6 +132,9 @@ func TestTheLogIsRead(t *testing.T) {
 		want := map[string]float64{"weights_bytes": 1709179, "kv_reserved_bytes": record.MiB / 4,
 			"compute_bytes": 6301942, "output_bytes": record.MiB / 2,
 			"workspaces_bytes": 6301942 + record.MiB/2}
+		if used := l.Totals(128)["kv_used_bytes"]; used != record.MiB/16 {
+			t.Errorf("%s: 128 of 512 cells are %g bytes", way, used)
+		}
 		if !maps.Equal(l.Totals(-1), want) || l.KV != "f16" || l.Flash != "disabled" || l.Cells != 512 {
 			t.Errorf("%s: %+v; want %v", way, l, want)
 		}
@@ -156,13 +159,16 @@ func TestTheLogIsRead(t *testing.T) {
 // Lines of requests that go on side by side come in any order. Those of one length can't be told apart.
 func TestTheLogTellsRequestsApart(t *testing.T) {
 	r := newLogReader()
-	for _, s := range []slot{{10, 9}, {20, 5}, {20, 7}, {30, 0}} {
+	for _, s := range []slot{{10, 9}, {20, 5}, {20, 7}, {30, 0}, {3, 2}} {
 		_, _ = fmt.Fprintf(r, "time=x level=DEBUG source=cache.go:104 msg=\"loading cache slot\" id=0 cache=15 prompt=%d used=%d remaining=1\n", s.prompt, s.used)
 	}
 	for _, want := range []slot{{30, 0}, {20, record.CacheUnknown}, {10, 9}, {20, 7}} {
 		if reported, ok := r.await(want.prompt); !ok || reported != want {
 			t.Errorf("%+v, want %+v", reported, want)
 		}
+	}
+	if reported, ok := r.await(0); !ok || reported != (slot{3, 2}) {
+		t.Errorf("of a prompt whose length nobody tells: %+v, %v", reported, ok)
 	}
 }
 
@@ -204,23 +210,6 @@ time=x level=ERROR source=sched.go:456 msg="error loading llama server"
 	}
 	if got := summary([]string{"a", "b", "c", "d"}); got != "b | c | d" {
 		t.Errorf("where nothing tells: %s", got)
-	}
-}
-
-// A line of another request, told late, is not taken for that which is waited for.
-func TestTheLogsLinesAreThoseOfTheirRequests(t *testing.T) {
-	r := newLogReader()
-	say := func(prompt, used int) {
-		fmt.Fprintf(r, "time=x level=DEBUG source=cache.go:104 msg=\"loading cache slot\" id=0 cache=1 prompt=%d used=%d remaining=1\n", prompt, used)
-	}
-	say(1, 0)
-	say(10, 9)
-	if got, ok := r.await(10); !ok || got != (slot{10, 9}) {
-		t.Errorf("%+v, %v", got, ok)
-	}
-	say(3, 2)
-	if got, ok := r.await(0); !ok || got != (slot{3, 2}) {
-		t.Errorf("of a prompt whose length nobody tells: %+v, %v", got, ok)
 	}
 }
 
@@ -276,52 +265,14 @@ func FuzzLog(f *testing.F) {
 	})
 }
 
-func TestFindInOrder(t *testing.T) {
-	dir := t.TempDir()
-	program := func(parts ...string) string {
-		path := filepath.Join(append([]string{dir}, parts...)...)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("#!/bin/sh\necho something else 1.0\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	t.Setenv(PathVariable, "")
-	t.Setenv("PATH", filepath.Join(dir, "path"))
-	c := Config{Cache: filepath.Join(dir, "cache")}
-	if _, err := Find(c); fault.Of(err) != fault.NoOllama ||
-		!strings.Contains(err.Error(), "scripts/setup ollama") || !strings.Contains(err.Error(), "--ollama-url") {
-		t.Errorf("nothing to be found: %v", err)
-	}
-	built := program("cache", "ollama", "0.6.5-x", "ollama")
-	if err := os.Symlink("0.6.5-x", filepath.Join(dir, "cache", "ollama", "current")); err != nil {
+func TestAnotherProgramIsNoOllama(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ollama")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho something else 1.0\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	expect := func(want string) {
-		t.Helper()
-		if got, err := Find(c); err != nil || got != want {
-			t.Errorf("%s, %v; want %s", got, err, want)
-		}
-	}
-	expect(built)
-	onPath := program("path", "ollama")
-	expect(onPath)
-	named := program("named")
-	t.Setenv(PathVariable, named)
-	expect(named)
-	c.Path = program("given")
-	expect(c.Path)
-	c.Path = filepath.Join(dir, "missing")
-	if _, err := Find(c); fault.Of(err) != fault.NoOllama || !strings.Contains(err.Error(), "--ollama names") {
-		t.Errorf("one that was named and is not there: %v", err)
-	}
-	c.Path = named
-	t.Setenv("PATH", os.Getenv("PATH")+":/usr/bin:/bin")
-	if _, err := New(c).Describe(t.Context()); fault.Of(err) != fault.NoOllama ||
-		!strings.Contains(err.Error(), "is not an ollama") {
-		t.Errorf("something else: %v", err)
+	if _, err := New(Config{Path: path}).Describe(t.Context()); fault.Of(err) != fault.NoOllama ||
+		!strings.Contains(err.Error(), "is not an ollama") || !strings.Contains(err.Error(), "scripts/setup ollama") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -406,60 +405,5 @@ func TestServersThatAreNone(t *testing.T) {
 	err = two.Check(t.Context(), engine.Model{Model: record.Model{Name: "p", Format: "webllm"}})
 	if err == nil || fault.Of(err) != fault.BadModel {
 		t.Errorf("a package: %v", err)
-	}
-}
-
-func TestSessionsAreUsedInOrder(t *testing.T) {
-	p := &enginetest.Probe{}
-	s, err := openai.New(openai.Config{URL: broken(t, says(piece("a"), finish, counts(1, 1), done)).URL}).Open(
-		t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if _, err := generated(t.Context(), s, 1); err == nil {
-		t.Error("a generation without a model")
-	}
-	if err := s.Load(t.Context(), served); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Load(t.Context(), served); err == nil {
-		t.Error("a second model")
-	}
-	if err := s.Unload(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if _, err := generated(t.Context(), s, 1); err == nil {
-		t.Error("a generation after the unload")
-	}
-	if err := errors.Join(s.Load(t.Context(), served), s.Close(), s.Close()); err != nil {
-		t.Error(err)
-	}
-	if _, err := generated(t.Context(), s, 1); engine.ClassOf(err) != record.Cancelled {
-		t.Errorf("a generation after the end: %v", err)
-	}
-}
-
-// A server may close a connection behind its answer without having said so: the next request over it is asked again,
-// over a new one.
-func TestConnectionsThatAreClosedWithoutAWord(t *testing.T) {
-	server := broken(t, func(w http.ResponseWriter, _ *http.Request) {
-		conn, _, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			panic(err)
-		}
-		defer conn.Close()
-		text := piece("a") + "\n\n" + finish + "\n\n" + counts(1, 1) + "\n\n" + done + "\n\n"
-		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(text), text)
-	})
-	s, _ := loaded(t, openai.Config{URL: server.URL}, served)
-	for range 100 {
-		g, err := generated(t.Context(), s, 1)
-		if err != nil || g.Usage.Text != "a" {
-			t.Fatalf("%v: %+v", err, g)
-		}
-		for _, f := range g.BrokenFaults(0) {
-			t.Error(f)
-		}
 	}
 }

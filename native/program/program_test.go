@@ -23,23 +23,42 @@ func a(t *testing.T, text string, parts ...string) string {
 	return path
 }
 
-func TestAnOlderNameComesLast(t *testing.T) {
+func TestFindInOrder(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", filepath.Join(dir, "path"))
-	p := program.Program{Names: []string{"new", "old"}, Build: "x/current", Variable: "LLMPARITY_TEST_PROGRAM",
-		Kind: fault.NoOllama, Do: "build one"}
-	_, err := p.Find("", filepath.Join(dir, "cache"))
-	if fault.Of(err) != fault.NoOllama || engine.ClassOf(err) != record.SetUp ||
-		!strings.Contains(err.Error(), "no new on PATH") {
-		t.Errorf("none: %v", err)
+	t.Setenv("LLMPARITY_TEST_PROGRAM", "")
+	p := program.Program{Names: []string{"new", "old"}, Build: "x/current", Flag: "--x",
+		Variable: "LLMPARITY_TEST_PROGRAM", Kind: fault.NoOllama, Do: "build one"}
+	given, cache := "", filepath.Join(dir, "cache")
+	refused := func(words string) {
+		t.Helper()
+		if path, err := p.Find(given, cache); fault.Of(err) != fault.NoOllama || engine.ClassOf(err) != record.SetUp ||
+			!strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s, %v; want %q", path, err, words)
+		}
 	}
-	// the worst first
-	for _, place := range [][]string{{"path", "old"}, {"cache", "x", "current", "new"}, {"path", "new"}} {
-		want := a(t, "", append([]string{dir}, place...)...)
-		if got, err := p.Find("", filepath.Join(dir, "cache")); err != nil || got != want {
+	a(t, "", cache, "x", "1", "new") // which the set-up's link does not name
+	refused("no new on PATH or in the cache; build one")
+	find := func(want string) {
+		t.Helper()
+		if got, err := p.Find(given, cache); err != nil || got != want {
 			t.Errorf("%s, %v; want %s", got, err, want)
 		}
 	}
+	find(a(t, "", dir, "path", "old")) // the worst first
+	built := a(t, "", cache, "x", "2", "new")
+	if err := os.Symlink("2", filepath.Join(cache, "x", "current")); err != nil {
+		t.Fatal(err)
+	}
+	find(built)
+	find(a(t, "", dir, "path", "new"))
+	named := a(t, "", dir, "named")
+	t.Setenv("LLMPARITY_TEST_PROGRAM", named)
+	find(named)
+	given = a(t, "", dir, "given")
+	find(given)
+	given = filepath.Join(dir, "missing") // one that was named is an error, though others could be found
+	refused("--x names " + given)
 }
 
 func TestAsk(t *testing.T) {

@@ -58,7 +58,7 @@ func TestWhatAProgramWasBuiltFor(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := programs.Backends(filepath.Join(dir, "bin", "llama-server")); !slices.Equal(
+	if got := programs.Backends(filepath.Join(dir, "bin", "llama-server"), "../lib/ollama/*"); !slices.Equal(
 		got, []string{"cuda", "hip"}) {
 		t.Errorf("%q", got)
 	}

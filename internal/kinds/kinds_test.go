@@ -50,7 +50,6 @@ var elsewhere = map[string]string{
 	"compare/comparetest/":    "made-up records of engines",
 	"reports/tables/":         "an example of a label",
 	"native/openai/":          "servers that speak OpenAI's interface",
-	"native/program/":         "where Ollama's libraries lie",
 	"internal/doctor/":        "Python packages, and where servers listen",
 	"internal/dryrun/":        "the field webllm_version of --dry-run --json",
 	"internal/fit/":           "estimates are asked for by engine",

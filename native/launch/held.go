@@ -15,15 +15,29 @@ type Held[T any] struct {
 	closed bool
 }
 
+// Free says why the session can have nothing more.
+func (h *Held[T]) Free() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.free()
+}
+
+func (h *Held[T]) free() error {
+	switch {
+	case h.closed:
+		return h.Closed
+	case h.what != nil:
+		return errors.New(h.Name + " has a model already; unload it first")
+	}
+	return nil
+}
+
 // Start starts what the session is to have, so that a Close either prevents it or ends it.
 func (h *Held[T]) Start(start func() (*T, error)) (*T, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch {
-	case h.closed:
-		return nil, h.Closed
-	case h.what != nil:
-		return nil, errors.New(h.Name + " has a model already; unload it first")
+	if err := h.free(); err != nil {
+		return nil, err
 	}
 	var err error
 	h.what, err = start()
@@ -52,11 +66,19 @@ func (h *Held[T]) Drop(what *T) {
 	}
 }
 
-// Close lets the session have nothing any more, and gives what it had; nil: nothing.
-func (h *Held[T]) Close() *T {
+// Take takes from the session what it has; nil: nothing.
+func (h *Held[T]) Take() *T {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	what := h.what
-	h.what, h.closed = nil, true
+	h.what = nil
 	return what
+}
+
+// Close is Take, and lets the session have nothing any more.
+func (h *Held[T]) Close() *T {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	return h.Take()
 }

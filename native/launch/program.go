@@ -192,7 +192,7 @@ func (p *Program) NotStarted(format string, args ...any) error {
 }
 
 // Crashed is the failure of a program that ended in the middle of its work, by its last lines.
-func (p *Program) Crashed(words ...string) error {
+func (p *Program) Crashed(words ...string) *engine.Failure {
 	return engine.Fail(logs.ClassOf(words...), "%s crashed (%s); its last words: %s", p.name, p.Exit(),
 		logs.LastWords(words))
 }

@@ -49,6 +49,12 @@ func loadedSession(t testing.TB, m engine.Model) (*session, *enginetest.Probe) {
 	return s, p
 }
 
+// now is the model that a session has.
+func now(s *session) *loaded {
+	l, _ := s.model.Now() // there is one
+	return l
+}
+
 // say generates and gives the text with all that was told of it.
 func say(t testing.TB, s *session, prompt string, n int) record.Usage {
 	t.Helper()
@@ -114,7 +120,7 @@ func TestTokensFromTheCacheAreFound(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	s, _ := loadedSession(t, c.Model)
 	say(t, s, c.Prompt, 8)
-	s.model.fresh = true // as if nothing lay in the cache: no other text comes before the next one
+	now(s).fresh = true // as if nothing lay in the cache: no other text comes before the next one
 	u := say(t, s, c.Prompt, 8)
 	if all := len(c.PromptIDs); u.CachedTokens != all-1 || u.PromptTokens != all ||
 		u.Reported["prompt_eval_count"] != float64(all) {
@@ -151,7 +157,7 @@ func TestTheRunnerIsFoundAgain(t *testing.T) {
 		t.Fatalf("sampled: runners %v, servers %v", before, sampled(p, roleServer))
 	}
 	want := say(t, s, "The clock", 8).Text
-	other := generate{Model: s.model.name, Prompt: "x", Raw: true,
+	other := generate{Model: now(s).name, Prompt: "x", Raw: true,
 		Options: map[string]any{"num_ctx": 256, "num_gpu": 0, "num_predict": 1}}
 	if _, err := s.client.whole(t.Context(), other); err != nil {
 		t.Fatal(err)
@@ -312,7 +318,7 @@ func TestAServerThatRunsAlready(t *testing.T) {
 	if len(sampled(p, roleRunner)) != 1 || len(warned(p, "cache-untold")) != 1 {
 		t.Errorf("runners %v, warnings %q", sampled(p, roleRunner), p.Warnings())
 	}
-	name := s.model.name
+	name := now(s).name
 	t.Run("its own models", func(t *testing.T) {
 		served := engine.Model{Model: record.Model{Name: name, Format: record.Served}}
 		if err := o.Check(t.Context(), served); err != nil {
@@ -330,8 +336,8 @@ func TestAServerThatRunsAlready(t *testing.T) {
 		}
 		load(t, other, engine.Model{Model: record.Model{Name: name, Format: record.Served, Context: 1024}})
 		if pids := sampled(p, roleRunner); len(warned(p, "already-loaded")) != 1 || len(pids) != 1 ||
-			pids[0] != int(other.model.runner.Load()) {
-			t.Errorf("warnings: %q; runners %v, ours is %d", p.Warnings(), pids, other.model.runner.Load())
+			pids[0] != int(now(other).runner.Load()) {
+			t.Errorf("warnings: %q; runners %v, ours is %d", p.Warnings(), pids, now(other).runner.Load())
 		}
 		if u := say(t, other, c.Prompt, 8); u.Text != c.Text {
 			t.Errorf("%q, want %q", u.Text, c.Text)

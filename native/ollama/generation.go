@@ -336,7 +336,7 @@ func (s *session) cached(l *loaded, u *record.Usage) {
 }
 
 // crash tells whether the server or its runner has ended; nil: neither.
-func (s *session) crash(err error) error {
+func (s *session) crash(err error) *engine.Failure {
 	text := err.Error()
 	if s.own != nil && s.own.Ended(map[bool]time.Duration{true: 0, false: time.Second}[wire.RefusalOf(err) != nil]) {
 		if s.own.Asked() {
@@ -362,12 +362,10 @@ func (s *session) crash(err error) error {
 // gone tells whether a process that did the model's work has ended. A connection breaks a moment before that is to be
 // seen.
 func (s *session) gone(wait bool) bool {
-	s.mu.Lock()
 	pids := []int{s.family.root}
-	if s.model != nil {
-		pids = append(pids, int(s.model.runner.Load()))
+	if l, err := s.model.Now(); err == nil {
+		pids = append(pids, int(l.runner.Load()))
 	}
-	s.mu.Unlock()
 	for deadline := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
 		for _, pid := range pids {
 			if pid == 0 {

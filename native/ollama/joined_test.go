@@ -59,12 +59,12 @@ func TestAServerWithOthersModelsAndCache(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	s, p := opened(t, join)
 	load(t, s, c.Model)
-	ours := int(s.model.runner.Load())
+	ours := int(now(s).runner.Load())
 	other, p2 := opened(t, join)
 	m := random(t, "other")
 	m.Context = 128
 	load(t, other, m)
-	if second := int(other.model.runner.Load()); ours == 0 || second == 0 || second == ours {
+	if second := int(now(other).runner.Load()); ours == 0 || second == 0 || second == ours {
 		t.Fatalf("runners %d and %d", ours, second)
 	}
 	if got := p.Engine().Policy["context"]; got != "1024" {
@@ -72,15 +72,15 @@ func TestAServerWithOthersModelsAndCache(t *testing.T) {
 	}
 	s.family.look(t.Context())
 	if a, b := sampled(p, roleRunner), sampled(p2, roleRunner); len(a) != 1 || a[0] != ours || len(b) != 1 ||
-		b[0] != int(other.model.runner.Load()) {
+		b[0] != int(now(other).runner.Load()) {
 		t.Errorf("runners %v are sampled for the one and %v for the other; theirs are %d and %d", a, b, ours,
-			other.model.runner.Load())
+			now(other).runner.Load())
 	}
 	long := strings.Repeat("The third clock had stopped. ", 100)
 	for range 2 {
 		say(t, s, long, 4)
 	}
-	if now := s.family.runner(s.model.blobs).pid; now != ours || len(warned(p, "runner-restarted")) != 0 {
+	if now := s.family.runner(now(s).blobs).pid; now != ours || len(warned(p, "runner-restarted")) != 0 {
 		t.Errorf("the runner is %d, then %d: %q", ours, now, p.Warnings())
 	}
 	if len(warned(p, "cache-suspected")) != 1 {
@@ -106,9 +106,9 @@ func TestContextDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := min(arch.ContextLength, maxUnasked); s.model.context != want ||
+	if want := min(arch.ContextLength, maxUnasked); now(s).context != want ||
 		p.Engine().Policy["context"] != fmt.Sprint(want) {
-		t.Errorf("a context of %d, the policy says %s; want %d", s.model.context, p.Engine().Policy["context"], want)
+		t.Errorf("a context of %d, the policy says %s; want %d", now(s).context, p.Engine().Policy["context"], want)
 	}
 	_, err = s.Generate(t.Context(), engine.Request{Prompt: strings.Repeat("The third clock ", 3000), MaxTokens: 4},
 		func(record.Token) {})

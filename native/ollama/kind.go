@@ -119,7 +119,8 @@ func parts(c engine.Config, s engine.Settings) []engine.Search {
 		version, path, _ := strings.Cut(detail, "  ")
 		p := engine.Part{Version: version, Path: path}
 		if own.URL == "" {
-			p.Backends = program.Backends(path)
+			p.Backends = program.Backends(path, "lib/ollama", "lib/ollama/*", "../lib/ollama", "../lib/ollama/*",
+				"build/lib/ollama")
 		}
 		return p
 	}}}

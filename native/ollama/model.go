@@ -135,12 +135,12 @@ func (s *session) explain(ctx context.Context, err error, doing string) error {
 		return engine.Fail(record.SetUp, "%s: %w", doing, err)
 	}
 	if crash := s.crash(err); crash != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.closed {
+		if s.life.Err() != nil {
 			return errClosed
 		}
-		s.crashed = crash
+		if l, err := s.model.Now(); err == nil {
+			l.crashed.Store(crash)
+		}
 		return crash
 	}
 	return engine.Fail(record.Other, "%s: %w", doing, err)

@@ -12,12 +12,12 @@ import (
 
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
 	"llmparity/internal/machine"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
 	"llmparity/internal/tokenizer"
+	"llmparity/native/launch"
 	"llmparity/native/logs"
 	"llmparity/native/wire"
 )
@@ -44,10 +44,7 @@ type session struct {
 
 	family family // the server and its runners, as far as they are seen
 
-	mu      sync.Mutex // guards what Close may meet in use
-	closed  bool
-	model   *loaded
-	crashed error // nothing goes on after it but another load
+	model launch.Held[loaded]
 }
 
 // loaded is a model in memory.
@@ -62,17 +59,25 @@ type loaded struct {
 	runner     atomic.Int64   // the runner's pid; 0: not seen
 	counts     map[string]int // tokens of prompts that are known
 	tokens     func() (*tokenizer.Tokenizer, error)
-	fresh      bool               // nothing lies in its cache
-	held       atomic.Int64       // tokens in the cache; -1: not known
-	slots      int                // how many generations Ollama does at a time, as far as is known
-	going      atomic.Int32       // generations that are being streamed
-	givenUp    atomic.Bool        // a generation did not come to its end, as far as is known
-	unsure     bool               // it was said that a slot may be lost
-	burst      map[string]bool    // of which prompts it was said that its times contradict ours
-	slowest    map[string]float64 // how long Ollama took for a prompt at most, in ns
-	suspected  map[string]bool    // of which prompts it was said that they came from the cache
-	unreported bool               // that nothing is told of the cache was said
+	fresh      bool                           // nothing lies in its cache
+	held       atomic.Int64                   // tokens in the cache; -1: not known
+	slots      int                            // how many generations Ollama does at a time, as far as is known
+	going      atomic.Int32                   // generations that are being streamed
+	givenUp    atomic.Bool                    // a generation did not come to its end, as far as is known
+	unsure     bool                           // it was said that a slot may be lost
+	burst      map[string]bool                // of which prompts it was said that its times contradict ours
+	slowest    map[string]float64             // how long Ollama took for a prompt at most, in ns
+	suspected  map[string]bool                // of which prompts it was said that they came from the cache
+	unreported bool                           // that nothing is told of the cache was said
+	crashed    atomic.Pointer[engine.Failure] // nothing goes on after it but another load
 	detach     []func()
+}
+
+// release ends the sources of what is known of the model.
+func (l *loaded) release() {
+	for _, detach := range l.detach {
+		detach()
+	}
 }
 
 // Open starts the server, or looks who is there. The baseline that comes next is that of a server without our model.
@@ -80,7 +85,8 @@ func (o *Ollama) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	if err := o.config.Check(); err != nil {
 		return nil, engine.SetUp(err)
 	}
-	s := &session{config: o.config, probe: p, stuck: stuck, turns: engine.Turns{Most: o.config.slots()}}
+	s := &session{config: o.config, probe: p, stuck: stuck, turns: engine.Turns{Most: o.config.slots()},
+		model: launch.Held[loaded]{Name: "Ollama", Closed: errClosed}}
 	s.life, s.end = context.WithCancel(context.Background())
 	open := o.start
 	if o.config.URL != "" {
@@ -151,9 +157,7 @@ func (o *Ollama) join(ctx context.Context, s *session) error {
 	return nil
 }
 
-func (s *session) warn(code, format string, args ...any) {
-	s.probe.Warn(record.Warning{Code: code, Text: fault.OneLine(fmt.Sprintf(format, args...))})
-}
+func (s *session) warn(code, format string, args ...any) { engine.Warn(s.probe, code, format, args...) }
 
 // within gives a context that also ends when the session is closed.
 func (s *session) within(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -167,7 +171,7 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	if err := outer.Err(); err != nil {
 		return fmt.Errorf("loading %s: %w", m.Name, err)
 	}
-	if err := s.idle(); err != nil {
+	if err := s.model.Free(); err != nil {
 		return err
 	}
 	if err := m.Same(); err != nil {
@@ -204,19 +208,6 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	s.probe.Span(record.Span{Name: "runner", Begin: begun, End: end,
 		How: "Ollama asked for the model, to its answer that it is there; it looks whether its runner is ready every 250 ms"})
 	return s.loaded(ctx, l, digest)
-}
-
-// idle refuses a second model, and any after Close.
-func (s *session) idle() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return errClosed
-	case s.model != nil:
-		return errors.New("Ollama has a model already; unload it first")
-	}
-	return nil
 }
 
 // already tells whether the model was in memory before we came.
@@ -271,35 +262,30 @@ func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
 	}
 	s.device(ctx, l)
 	s.probe.Event(record.Event{At: time.Now(), Engine: s.describe(l, r, digest)})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return errClosed
-	}
-	s.model, s.crashed = l, nil
-	l.detach = append(l.detach, s.probe.Attach(&apiPS{client: s.client, name: l.name}))
-	if s.own != nil {
+	_, err := s.model.Start(func() (*loaded, error) {
+		l.detach = append(l.detach, s.probe.Attach(&apiPS{client: s.client, name: l.name}))
+		if s.own == nil {
+			return l, nil
+		}
 		if said := s.own.said.Said(); len(said.Buffers) > 0 {
 			said.Cells = cmp.Or(said.Cells, l.context)
 			l.detach = append(l.detach, s.probe.Attach(&engineLog{said: said, held: &l.held}))
 		}
-	}
-	return nil
+		return l, nil
+	})
+	return err
 }
 
 // current gives the model, if one is loaded and its runner has not crashed.
 func (s *session) current() (*loaded, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return nil, errClosed
-	case s.model == nil:
-		return nil, errors.New("Ollama has no model; load one first")
-	case s.crashed != nil:
-		return nil, fmt.Errorf("the model must be loaded again: %w", s.crashed)
+	l, err := s.model.Now()
+	if err != nil {
+		return nil, err
 	}
-	return s.model, nil
+	if crashed := l.crashed.Load(); crashed != nil {
+		return nil, fmt.Errorf("the model must be loaded again: %w", crashed)
+	}
+	return l, nil
 }
 
 // unloading is how long Ollama may take to let go of a model.
@@ -307,19 +293,13 @@ const unloading = time.Minute
 
 // Unload returns when Ollama says that it holds the model no more, and its runner is gone where it can be seen.
 func (s *session) Unload(ctx context.Context) error {
-	s.mu.Lock()
-	l, reported := s.model, s.crashed != nil
-	s.model = nil
-	closed := s.closed
-	s.mu.Unlock()
-	if l == nil || closed {
+	l := s.model.Take()
+	if l == nil {
 		return nil
 	}
-	for _, d := range l.detach {
-		d()
-	}
+	l.release()
 	var crash error
-	if !reported && ctx.Err() == nil {
+	if l.crashed.Load() == nil && ctx.Err() == nil {
 		crash = s.crashedIdle(l)
 	}
 	if s.own != nil && s.own.Ended(0) {
@@ -383,20 +363,10 @@ func (s *session) expire(ctx context.Context, l *loaded) error {
 
 // Close ends a server of ours at once. From another's it takes the models that we had it make.
 func (s *session) Close() error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil
-	}
-	s.closed = true
-	l := s.model
-	s.model = nil
-	s.mu.Unlock()
+	l := s.model.Close()
 	s.end()
 	if l != nil {
-		for _, d := range l.detach {
-			d()
-		}
+		l.release()
 	}
 	s.family.close()
 	if s.own != nil {

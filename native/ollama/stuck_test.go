@@ -49,7 +49,7 @@ func TestAllSlotsAnswerAfterAGenerationThatWasGivenUp(t *testing.T) {
 	for range 20 {
 		giveUp(t, s, c.Prompt)
 		say(t, s, c.Prompt, 8)
-		if together, err := s.together(t.Context(), s.model); err != nil || !together {
+		if together, err := s.together(t.Context(), now(s)); err != nil || !together {
 			t.Fatalf("three generations at once are answered together: %v, %v", together, err)
 		}
 	}
@@ -71,10 +71,10 @@ func TestAGenerationGivenUpBesideOthersIsLookedIntoAfterThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := warned(p, "slot-unsure"); len(said) != 1 || !s.model.givenUp.Load() {
-		t.Errorf("said %q; it is still to be looked into: %v", said, s.model.givenUp.Load())
+	if said := warned(p, "slot-unsure"); len(said) != 1 || !now(s).givenUp.Load() {
+		t.Errorf("said %q; it is still to be looked into: %v", said, now(s).givenUp.Load())
 	}
-	if say(t, s, c.Prompt, 8); s.model.givenUp.Load() {
+	if say(t, s, c.Prompt, 8); now(s).givenUp.Load() {
 		t.Error("nobody looked whether a slot is lost once nothing else went on")
 	}
 }
@@ -89,8 +89,8 @@ func TestARunnerThatDoesNotAnswerIsStartedAnew(t *testing.T) {
 		t.Errorf("%q with %d tokens from the cache, want %q with none", u.Text, u.CachedTokens, c.Text)
 	}
 	after := sampled(p, roleRunner)
-	if len(before) != 1 || len(after) != 1 || before[0] == after[0] || int(s.model.runner.Load()) != after[0] {
-		t.Errorf("runner %v, then %v; %d is taken for it", before, after, s.model.runner.Load())
+	if len(before) != 1 || len(after) != 1 || before[0] == after[0] || int(now(s).runner.Load()) != after[0] {
+		t.Errorf("runner %v, then %v; %d is taken for it", before, after, now(s).runner.Load())
 	}
 	say(t, s, c.Prompt, 8)
 	if renewed, restarted := warned(p, "runner-renewed"), warned(p, "runner-restarted"); len(renewed) != 1 ||
@@ -105,7 +105,7 @@ func TestAServerThatRunsAlreadyAnswersAfterwards(t *testing.T) {
 	theirs, _ := loadedSession(t, c.Model)
 	for _, stuck := range []time.Duration{10 * time.Second, 1} {
 		s, p := opened(t, newEngine(t, func(c *Config) { c.URL = theirs.client.Base }))
-		load(t, s, engine.Model{Model: record.Model{Name: theirs.model.name, Format: record.Served, Context: 1024}})
+		load(t, s, engine.Model{Model: record.Model{Name: now(theirs).name, Format: record.Served, Context: 1024}})
 		giveUp(t, s, c.Prompt)
 		s.stuck = stuck
 		if err := s.Close(); err != nil {
@@ -130,7 +130,7 @@ func TestSlotsOfAServerThatRunsAlreadyAreLeftAlone(t *testing.T) {
 	theirs, _ := opened(t, newEngine(t, func(o *Config) { o.Slots = 2 }))
 	load(t, theirs, c.Model)
 	s, p := opened(t, newEngine(t, func(o *Config) { o.URL, o.Slots = theirs.client.Base, 2 }))
-	load(t, s, engine.Model{Model: record.Model{Name: theirs.model.name, Format: record.Served, Context: 1024}})
+	load(t, s, engine.Model{Model: record.Model{Name: now(theirs).name, Format: record.Served, Context: 1024}})
 	for range 2 {
 		giveUp(t, s, c.Prompt)
 		say(t, s, c.Prompt, 8)

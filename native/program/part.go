@@ -51,8 +51,8 @@ func backendLibraries() [][2]string {
 }
 
 // Backends names the kinds of GPU that a program of the ggml family was built for: by the libraries that it is linked
-// against, and by those that lie where it loads them from. None: it was built for none, or shows it otherwise.
-func Backends(path string) []string {
+// against, and by those that lie where it loads them from: beside it, in ../lib, and in further places. None: it was built for none, or shows it otherwise.
+func Backends(path string, places ...string) []string {
 	var names []string
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -79,8 +79,7 @@ func Backends(path string) []string {
 		}
 	}
 	linked(path)
-	for _, at := range []string{"", "lib/ollama", "lib/ollama/*", "../lib", "../lib/ollama", "../lib/ollama/*",
-		"build/lib/ollama"} {
+	for _, at := range append([]string{"", "../lib"}, places...) {
 		beside, _ := filepath.Glob(filepath.Join(dir, at, "*ggml-*")) // the pattern is well formed
 		names = append(names, beside...)
 	}

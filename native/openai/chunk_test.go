@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"llmparity/internal/record"
+	"llmparity/native/launch"
 )
 
 func FuzzChunk(f *testing.F) {
@@ -40,17 +41,17 @@ func FuzzChunk(f *testing.F) {
 		// of adds up.
 		var reported []record.Token
 		g := &generation{client: c, body: &body{}, most: 4,
-			token: func(k record.Token) { reported = append(reported, k) }}
+			Text: launch.Text{Token: func(k record.Token) { reported = append(reported, k) }}}
 		for n := range 3 {
 			if err := g.take(e, time.Unix(int64(n), 0)); err != nil {
 				return
 			}
 		}
 		g.measured()
-		if len(reported) != g.tokens || g.tokens > max(g.most, g.pieces) || g.tokens < g.pieces ||
+		if len(reported) != g.N || g.N > max(g.most, g.pieces) || g.N < g.pieces ||
 			g.usage.Generated > g.most || g.pieces > 0 != (g.usage.Text != "") {
 			t.Errorf("%q: %d tokens told, %d counted, of %d pieces, %d by the server: %q", data, len(reported),
-				g.tokens,
+				g.N,
 				g.pieces, g.usage.Generated, g.usage.Text)
 		}
 		for i, k := range reported {

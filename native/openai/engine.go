@@ -18,8 +18,9 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
 	"llmparity/internal/record"
+	"llmparity/native/launch"
+	"llmparity/native/program"
 )
 
 // Name is the engine's name in plans and records.
@@ -166,11 +167,7 @@ func checkModel(m engine.Model) error {
 	case record.Served:
 		return nil
 	case "", "gguf":
-		f, err := gguf.Open(m.Path)
-		if err != nil {
-			return &engine.Failure{Class: record.SetUp, Err: err}
-		}
-		return f.Close()
+		return program.CheckGGUF(m)
 	}
 	return fault.New(fault.BadModel, "name its GGUF, or the server's own name for it as served:NAME",
 		"the server of the engine openai has no use for the model %s, which is a %s package", m.Name, m.Format)
@@ -218,7 +215,9 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 		return nil, err
 	}
 	life, end := context.WithCancel(context.Background())
-	s := &session{config: e.config, client: c, server: found, probe: p, life: life, end: end}
+	s := &session{config: e.config, client: c, server: found, probe: p, life: life, end: end,
+		turns: engine.Turns{Most: requests}, own: launch.Held[model]{Name: "the session", Closed: errClosed},
+		refused: map[string]bool{}}
 	p.Event(record.Event{At: time.Now(),
 		Device: &record.Device{Class: "unknown", Name: "an unknown device behind " + c.at.host}})
 	s.watch(ctx)

@@ -7,11 +7,11 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"strings"
 	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
+	"llmparity/native/launch"
 	"llmparity/native/wire"
 )
 
@@ -25,18 +25,16 @@ type generation struct {
 	client *client
 	path   string
 	body   *body
-	fresh  bool // the prompt comes from no cache: the server was asked not to use it, or can't find it there
-	most   int  // tokens asked for
-	token  func(record.Token)
+	fresh  bool                    // the prompt comes from no cache: the server was asked not to use it, or can't find it there
+	most   int                     // tokens asked for
 	refuse func(field, why string) // of a field that the server does not take, and that is left out from here on
 	usage  record.Usage
 
-	pieces      int  // chunks with text
-	tokens      int  // that were told of: as many as the pieces, or those that were counted with them
-	guessed     bool // a piece came without a count that can be true: each is told of as one from there on
-	reads       int  // that brought pieces
-	first, last time.Time
-	text        strings.Builder
+	// Text has as many tokens as there are pieces, or those that were counted with them
+	launch.Text
+	pieces      int    // chunks with text
+	guessed     bool   // a piece came without a count that can be true: each is told of as one from there on
+	reads       int    // that brought pieces
 	serverCount *usage // the server's own count
 	done        bool   // the stream ended as it should
 }
@@ -49,7 +47,7 @@ func (s *session) generation(r engine.Request, token func(record.Token)) *genera
 	}
 	b := s.newBody(r)
 	return &generation{client: s.client, path: path, body: b, fresh: s.server.kind == llamaServer || b.salted,
-		most: r.MaxTokens, token: token, refuse: s.refuse}
+		most: r.MaxTokens, Text: launch.Text{Token: token}, refuse: s.refuse}
 }
 
 func (g *generation) run(ctx context.Context) error {
@@ -145,7 +143,7 @@ func (g *generation) take(e chunk, at time.Time) error {
 		switch so := soFar(e, own); {
 		case text != "":
 			g.piece(text, at, so)
-		case c.Finish != "" && g.pieces > 0 && !g.guessed && so > g.tokens && so <= g.most:
+		case c.Finish != "" && g.pieces > 0 && !g.guessed && so > g.N && so <= g.most:
 			g.tell(so, at) // the token that ends the text, or one whose text is only half a character
 		}
 		if c.Finish != "" {
@@ -176,47 +174,41 @@ func (g *generation) report(figures map[string]float64) {
 // piece takes a chunk's text. Counts that do not rise with every piece, or beyond what was asked for, are not those of
 // the pieces.
 func (g *generation) piece(text string, at time.Time, soFar int) {
-	if g.pieces == 0 || !at.Equal(g.last) {
+	if g.pieces == 0 || !at.Equal(g.Last) {
 		g.reads++
 	}
-	g.text.WriteString(text)
+	g.WriteString(text)
 	g.pieces++
-	if soFar <= g.tokens || soFar > g.most {
+	if soFar <= g.N || soFar > g.most {
 		g.guessed = true
 	}
 	if g.guessed {
-		soFar = g.tokens + 1
+		soFar = g.N + 1
 	}
 	g.tell(soFar, at)
 }
 
 // tell tells of the tokens up to a count: those of one chunk have one time.
 func (g *generation) tell(soFar int, at time.Time) {
-	if g.tokens == 0 {
-		g.first = at
-	}
-	g.last = at
-	for ; g.tokens < soFar; g.tokens++ {
-		g.token(record.Token{Index: g.tokens, ID: record.NoID, At: at})
+	g.Last = at
+	for g.N < soFar {
+		g.Tell(record.NoID, at)
 	}
 }
 
 // measured fills in what was seen, also of a generation that broke off.
 func (g *generation) measured() {
-	g.usage.Text = g.text.String()
+	g.usage.Text = g.String()
 	g.counts()
 	if g.body.seed != 0 {
 		g.report(map[string]float64{"seed": float64(g.body.seed)})
 	}
-	if g.pieces == 0 {
-		return
+	decode := ""
+	if g.N > 1 && !g.burst() {
+		decode = "at the client: first to last chunk with text come"
 	}
-	g.usage.Spans = append(g.usage.Spans, record.Span{Name: record.Prefill, Begin: g.usage.Sent, End: g.first,
-		How: "at the client: request handed to its connection, to the first chunk with text come"})
-	if g.tokens > 1 && !g.burst() {
-		g.usage.Spans = append(g.usage.Spans, record.Span{Name: record.Decode, Begin: g.first, End: g.last,
-			How: "at the client: first to last chunk with text come"})
-	}
+	g.usage.Spans = g.Spans(g.usage.Sent,
+		"at the client: request handed to its connection, to the first chunk with text come", decode)
 }
 
 // burst tells that the pieces came in far fewer reads than they are: something on their way held them up, and their
@@ -251,7 +243,7 @@ func (g *generation) contradiction() string {
 		return ""
 	}
 	switch n := *g.serverCount.Completion; {
-	case n < g.tokens:
+	case n < g.N:
 		return fmt.Sprintf("the server counts %d tokens, and %d pieces of text came", n, g.pieces)
 	case n > g.most:
 		return fmt.Sprintf("the server counts %d tokens, and %d were asked for", n, g.most)
@@ -274,7 +266,7 @@ func (g *generation) warnings() []record.Warning {
 	counted := g.serverCount != nil && g.serverCount.Completion != nil
 	if what := g.contradiction(); what != "" {
 		warn("counts-differ", "%s: both are recorded, and what was counted here is gone by", what)
-	} else if counted && *g.serverCount.Completion > g.tokens {
+	} else if counted && *g.serverCount.Completion > g.N {
 		warn("several-per-piece", "%d tokens came in %d pieces of text, and the server does not say how many in each: "+
 			"how many the first one held, and so decode, is not known exactly", *g.serverCount.Completion, g.pieces)
 	}

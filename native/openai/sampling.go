@@ -24,10 +24,10 @@ type body struct {
 // defaults, or those that it found beside the model (penalties of repetition, top-k, top-p …), are no other engine's.
 func (s *session) newBody(r engine.Request) *body {
 	s.mu.Lock()
-	name, refused := s.model.ID, slices.Collect(maps.Keys(s.refused))
+	refused := slices.Collect(maps.Keys(s.refused))
 	s.mu.Unlock()
 	k := s.server.kind
-	b := &body{fields: map[string]any{"model": name, "max_tokens": r.MaxTokens, "temperature": r.Temperature,
+	b := &body{fields: map[string]any{"model": s.model.ID, "max_tokens": r.MaxTokens, "temperature": r.Temperature,
 		"stream": true}, seed: r.NewSeed()}
 	b.fields["seed"] = b.seed
 	if s.config.api() == Chat {

@@ -15,6 +15,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/proc"
+	"llmparity/native/launch"
 )
 
 // session is one launch's use of a server that goes on behind it.
@@ -26,13 +27,13 @@ type session struct {
 	life   context.Context // until Close
 	end    context.CancelFunc
 
-	mu      sync.Mutex // guards what Close and generations meet
-	closed  bool
-	loaded  bool
-	going   int             // generations
-	refused map[string]bool // fields that this server does not take, of those that can be left out
+	turns   engine.Turns
+	own     launch.Held[model]
 	model   model
 	context int // what a prompt and its continuation may come to; 0: nobody says
+
+	mu      sync.Mutex
+	refused map[string]bool // fields that this server does not take, of those that can be left out
 
 	pid    int  // of the server's first process, where it can be seen
 	asked  bool // for /metrics
@@ -66,43 +67,30 @@ func (s *session) explain(err error) error {
 	var r *refusal
 	if errors.As(err, &r) && r.status == http.StatusNotFound &&
 		strings.Contains(strings.ToLower(r.kind+" "+r.message), "model") {
-		return noModel(s.client.at, s.name(), s.server.ids())
+		return noModel(s.client.at, s.model.ID, s.server.ids())
 	}
 	return s.client.explain(err)
-}
-
-// name is the server's for the model.
-func (s *session) name() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.model.ID
 }
 
 // refuse keeps that the server does not take a field, and says so once.
 func (s *session) refuse(field, why string) {
 	s.mu.Lock()
 	known := s.refused[field]
-	if s.refused == nil {
-		s.refused = map[string]bool{}
-	}
 	s.refused[field] = true
 	s.mu.Unlock()
 	if !known {
-		s.probe.Warn(record.Warning{Code: "field-refused", Text: fmt.Sprintf(
+		engine.Warn(s.probe, "field-refused",
 			"the server at %s does not take %s, which is left out: its own default holds (%s)", s.client.at.host, field,
-			s.client.hide(why))})
+			s.client.hide(why))
 	}
 }
 
 // Load makes sure that the server has the model and answers with it. What it takes says how long the server needed, not
 // how long a load.
 func (s *session) Load(ctx context.Context, m engine.Model) error {
-	if s.life.Err() != nil {
-		return errClosed
-	}
 	inner, release := s.bound(ctx)
 	defer release()
-	if err := s.begin(); err != nil {
+	if _, err := s.own.Start(func() (*model, error) { return &s.model, nil }); err != nil {
 		return err
 	}
 	begin := time.Now()
@@ -121,9 +109,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		s.watchMetrics(inner)
 	}
 	if err != nil {
-		s.mu.Lock()
-		s.loaded = false
-		s.mu.Unlock()
+		s.own.Take()
 		return s.failed(ctx, "waiting for the server", err)
 	}
 	s.span(begin)
@@ -134,20 +120,6 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	return nil
 }
 
-// begin refuses a second model.
-func (s *session) begin() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return errClosed
-	case s.loaded:
-		return errors.New("the session has a model already; unload it first")
-	}
-	s.loaded = true
-	return nil
-}
-
 // ready waits until the server has loaded what it is loading, and chooses the model.
 func (s *session) ready(ctx context.Context, m engine.Model) error {
 	found, err := settled(ctx, s.client)
@@ -155,14 +127,8 @@ func (s *session) ready(ctx context.Context, m engine.Model) error {
 		return err
 	}
 	s.server = found
-	chosen, err := choose(s.client.at, s.server, s.config, m)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.model = chosen
-	return nil
+	s.model, err = choose(s.client.at, s.server, s.config, m)
+	return err
 }
 
 // behind asks a router for what it knows of the server that it has started for the model.
@@ -181,12 +147,10 @@ func (s *session) behind(ctx context.Context) error {
 
 // room is what a prompt and its continuation may come to.
 func (s *session) room(m engine.Model) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.context = s.server.window(s.model)
 	if m.Context > 0 && s.context > 0 && m.Context != s.context {
-		s.probe.Warn(record.Warning{Code: "context-differs", Text: fmt.Sprintf(
-			"a context of %d tokens was asked for, and the server has one of %d", m.Context, s.context)})
+		engine.Warn(s.probe, "context-differs", "a context of %d tokens was asked for, and the server has one of %d",
+			m.Context, s.context)
 	}
 	if m.Context > 0 && (s.context == 0 || m.Context < s.context) {
 		s.context = m.Context
@@ -225,12 +189,11 @@ func (s *session) tell(m engine.Model) {
 	if s.tree == nil {
 		baseline = ""
 	}
-	s.probe.Warn(record.Warning{Code: "already-running", Text: fmt.Sprintf(
-		"the server at %s ran already and goes on: %snothing is unloaded, and what others ask of it meanwhile is in the figures", s.client.at.host, baseline)})
+	engine.Warn(s.probe, "already-running", "the server at %s ran already and goes on: %snothing is unloaded, "+
+		"and what others ask of it meanwhile is in the figures", s.client.at.host, baseline)
 	if !s.verified(m) {
-		s.probe.Warn(record.Warning{Code: "weights-unverified", Text: fmt.Sprintf(
-			"the model is served by %s at %s as %q: its weights are not verified%s", s.server.title(), s.client.at.host,
-			s.model.ID, to(m))})
+		engine.Warn(s.probe, "weights-unverified", "the model is served by %s at %s as %q: its weights are not verified%s",
+			s.server.title(), s.client.at.host, s.model.ID, to(m))
 	}
 }
 
@@ -296,22 +259,14 @@ func (s *session) policy() map[string]string {
 
 // Unload lets go of the model here; the server keeps it, which the warning at the load says.
 func (s *session) Unload(context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.loaded = false
+	s.own.Take()
 	return nil
 }
 
 // Close ends what goes on, the sampling and the connections. The server goes on.
 func (s *session) Close() error {
-	s.mu.Lock()
-	again := s.closed
-	s.closed, s.loaded = true, false
-	s.mu.Unlock()
+	s.own.Close()
 	s.end()
-	if again {
-		return nil
-	}
 	if s.tree != nil {
 		s.tree.Close()
 	}
@@ -322,33 +277,16 @@ func (s *session) Close() error {
 	return nil
 }
 
-// take counts a generation in, where there is a model and room.
-func (s *session) take() (free func(), err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return nil, errClosed
-	case !s.loaded || s.model.ID == "":
-		return nil, errors.New("the session has no model; load one first")
-	case s.going == requests:
-		return nil, fmt.Errorf("%d generations go on: %w", requests, engine.ErrBusy)
-	}
-	s.going++
-	return func() {
-		s.mu.Lock()
-		s.going--
-		s.mu.Unlock()
-	}, nil
-}
-
 // Generate streams a continuation.
 func (s *session) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
-	free, err := s.take()
+	free, err := s.turns.Take()
 	if err != nil {
 		return record.Usage{}, err
 	}
 	defer free()
+	if _, err := s.own.Now(); err != nil {
+		return record.Usage{}, err
+	}
 	inner, release := s.bound(ctx)
 	defer release()
 	ids, err := s.fits(inner, r)
@@ -391,11 +329,14 @@ func (s *session) elsewhere(ctx context.Context, r engine.Request) error {
 	return nil
 }
 
+// larger is what helps where a prompt does not fit.
+const larger = "shorten the prompt, ask for fewer tokens or give the server a larger context"
+
 // fits gives the prompt's ids where the server tells them, and refuses what its context has no room for, as far as that
 // can be told before.
 func (s *session) fits(ctx context.Context, r engine.Request) ([]int, error) {
-	if r.MaxTokens < 1 {
-		return nil, engine.Fail(record.SetUp, "a generation of %d tokens was asked for", r.MaxTokens)
+	if err := r.Check(); err != nil {
+		return nil, err
 	}
 	var answer struct {
 		Tokens []int `json:"tokens"`
@@ -403,21 +344,17 @@ func (s *session) fits(ctx context.Context, r engine.Request) ([]int, error) {
 	if s.server.tokenizer() && s.config.api() == Completions {
 		question := map[string]any{"content": r.Prompt, "add_special": true, "parse_special": true}
 		if s.server.router {
-			question["model"] = s.name()
+			question["model"] = s.model.ID
 		}
 		_, err := s.client.ask(ctx, http.MethodPost, s.client.at.root+"/tokenize", question, &answer)
 		if err != nil {
 			return nil, err
 		}
 	}
-	s.mu.Lock()
-	window := s.context
-	s.mu.Unlock()
-	if n := max(1, len(answer.Tokens)); window > 0 && n+r.MaxTokens > window {
-		return answer.Tokens, &engine.Failure{Class: record.SetUp, Err: fault.New(fault.PromptTooLong,
-			"shorten the prompt, ask for fewer tokens or give the server a larger context",
+	if n := max(1, len(answer.Tokens)); s.context > 0 && n+r.MaxTokens > s.context {
+		return answer.Tokens, engine.SetUp(fault.New(fault.PromptTooLong, larger,
 			"the prompt of %d tokens or more and %d tokens to generate do not fit in a context of %d", n, r.MaxTokens,
-			window)}
+			s.context))
 	}
 	return answer.Tokens, nil
 }

@@ -245,7 +245,7 @@ func (c *client) through() string {
 
 // unreachable is for what a person must mend before anything can be asked.
 func (c *client) unreachable(do, format string, args ...any) error {
-	return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.ServerUnreachable, do, format, args...)}
+	return engine.SetUp(fault.New(fault.ServerUnreachable, do, format, args...))
 }
 
 func (c *client) refusal(r *refusal) error {
@@ -257,9 +257,8 @@ func (c *client) refusal(r *refusal) error {
 		return c.unreachable("see to the proxy, or put the server's host into $NO_PROXY",
 			"the proxy %s lets us not through to %s (%v)", c.through(), c.at.host, r)
 	case r.tooLong():
-		return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.PromptTooLong,
-			"shorten the prompt, ask for fewer tokens or give the server a larger context",
-			"the prompt does not fit, says the server: %s", r.message)}
+		return engine.SetUp(fault.New(fault.PromptTooLong, larger, "the prompt does not fit, says the server: %s",
+			r.message))
 	case r.status == http.StatusUnauthorized, r.status == http.StatusForbidden:
 		do := "name the variable that its key is in with --openai-key-env"
 		if c.key != "" {
@@ -303,7 +302,7 @@ func noModel(at address, name string, have []string) error {
 	case name == "":
 		what = fmt.Sprintf("the server at %s lists no model", at.host)
 	}
-	return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.ServerUnreachable, do, "%s", what)}
+	return engine.SetUp(fault.New(fault.ServerUnreachable, do, "%s", what))
 }
 
 // list names models, not more than a line holds.

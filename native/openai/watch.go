@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/proc"
 )
@@ -23,8 +24,7 @@ var forwarders = []string{"ssh", "sshd", "docker-proxy", "kubectl", "socat", "ro
 // watch begins to sample the server, where that can be done, and says once where it can't.
 func (s *session) watch(ctx context.Context) {
 	if err := s.watchProcesses(ctx); err != nil {
-		s.probe.Warn(record.Warning{Code: "server-not-sampled",
-			Text: fmt.Sprintf("no memory of the server at %s is sampled: %v", s.client.at.host, err)})
+		engine.Warn(s.probe, "server-not-sampled", "no memory of the server at %s is sampled: %v", s.client.at.host, err)
 	}
 	if !s.server.router && !s.server.loading {
 		s.watchMetrics(ctx) // else once it is known what to ask

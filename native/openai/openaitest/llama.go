@@ -13,7 +13,10 @@ import (
 
 	"llmparity/internal/cache"
 	"llmparity/internal/child"
+	"llmparity/internal/engine"
+	"llmparity/native/launch"
 	"llmparity/native/llamacpp"
+	"llmparity/native/wire"
 )
 
 // Server is one that runs until the test's end.
@@ -47,41 +50,27 @@ func run(t testing.TB, args []string) Server {
 		"1",
 		"-ngl", "0", "-dev", "none", "-ctk", "f32", "-ctv", "f32", "-fa", "off", "-fit", "off", "--no-warmup",
 		"--no-webui", "--offline"}, args...)...)
-	tail := &child.Tail{Max: 8 << 10}
-	cmd.Stdout, cmd.Stderr = tail, tail
-	ctx, cancel := context.WithCancel(context.Background())
-	p, err := child.Start(ctx, cmd)
-	if err != nil {
-		cancel()
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		p.Stop(0)
-		cancel()
-	})
-	s := Server{URL: fmt.Sprintf("http://127.0.0.1:%d", port), Port: port, PID: p.PID()}
-	Await(t, s.URL+"/health", p, tail)
-	return s
+	return start(t, cmd, port, "/health")
 }
 
-// Await waits until a server answers with 200.
-func Await(t testing.TB, url string, p *child.Process, tail *child.Tail) {
+// start starts a server and waits until it answers with 200.
+func start(t testing.TB, cmd *exec.Cmd, port int, health string) Server {
 	t.Helper()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if resp, err := client.Get(url); err == nil {
-			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return
-			}
-		}
-		select {
-		case <-p.Done():
-			t.Fatalf("the server ended (%v):\n%s", p.Err(), strings.Join(tail.Lines(30), "\n"))
-		default:
-		}
+	p, err := launch.Start(context.Background(), cmd, launch.Options{Name: cmd.Path, Log: engine.Nobody{}.Log(""),
+		Keep: 8 << 10})
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("no answer of %s:\n%s", url, strings.Join(tail.Lines(30), "\n"))
+	t.Cleanup(func() { p.End(0) })
+	client := wire.Client{Base: fmt.Sprintf("http://127.0.0.1:%d", port), HTTP: wire.NewClient(nil)}
+	_, _, err = p.Await(t.Context(), time.Minute, func(ctx context.Context) (answers, ready bool) {
+		err := client.Call(ctx, http.MethodGet, health, nil, nil)
+		return err == nil || wire.RefusalOf(err) != nil, err == nil
+	})
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, strings.Join(p.Tail.Lines(30), "\n"))
+	}
+	return Server{URL: client.Base, Port: port, PID: p.PID()}
 }
 
 // FreePort gives a port that was free a moment ago.

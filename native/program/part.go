@@ -51,7 +51,8 @@ func backendLibraries() [][2]string {
 }
 
 // Backends names the kinds of GPU that a program of the ggml family was built for: by the libraries that it is linked
-// against, and by those that lie where it loads them from: beside it, in ../lib, and in further places. None: it was built for none, or shows it otherwise.
+// against, and by those that lie where it loads them from: beside it, in ../lib, and in further places. None: it was
+// built for none, or shows it otherwise.
 func Backends(path string, places ...string) []string {
 	var names []string
 	path, err := filepath.EvalSymlinks(path)

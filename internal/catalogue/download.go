@@ -28,14 +28,14 @@ type wanted struct {
 func (w wanted) verify(s sums, path string) error {
 	switch {
 	case w.bytes >= 0 && s.bytes != w.bytes:
-		return &errSize{w.bytes, s.bytes}
+		return wrongSize(w.bytes, s.bytes)
 	case w.md5 != "" && s.md5() != w.md5:
-		return &errSum{w.md5, s.md5()}
+		return &errWrong{fmt.Errorf("it has other bytes than it should: MD5 %s, not %s", s.md5(), w.md5)}
 	case w.check == nil:
 		return nil
 	}
 	if err := w.check(path); err != nil {
-		return &errContent{err}
+		return &errWrong{err}
 	}
 	return nil
 }
@@ -213,13 +213,13 @@ func (f *fetcher) accept(resp *http.Response, w wanted, p *part) error {
 		return statusOf(resp)
 	}
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return &errContent{fmt.Errorf("it is sent as %s, though that wasn't asked for", coding)}
+		return &errWrong{fmt.Errorf("it is sent as %s, though that wasn't asked for", coding)}
 	}
 	switch {
 	case w.bytes >= 0 && total >= 0 && total != w.bytes:
-		return &errSize{w.bytes, total}
+		return wrongSize(w.bytes, total)
 	case total > w.max:
-		return &errContent{fmt.Errorf("it has %s, at most %s can be right", size(total), size(w.max))}
+		return &errWrong{fmt.Errorf("it has %s, at most %s can be right", size(total), size(w.max))}
 	}
 	if err := p.know(resp.Header, total); err != nil {
 		return &errDisk{err}

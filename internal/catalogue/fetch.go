@@ -179,18 +179,7 @@ func (f *fetcher) begin() error {
 
 // forget removes the files of which nothing tells whether they are the right ones.
 func (f *fetcher) forget() error {
-	entries, err := os.ReadDir(f.work)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if name := strings.ToLower(e.Name()); e.Name() != originName && reserved(name) {
-			if err := os.RemoveAll(filepath.Join(f.work, e.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return sweep(f.work, func(name string) bool { return name == originName || !reserved(strings.ToLower(name)) })
 }
 
 const (
@@ -237,7 +226,7 @@ func (f *fetcher) around(ctx context.Context) (files []File, w Weights, err erro
 		return nil, w, err
 	}
 	library, err := f.get(ctx, wanted{name: LibraryName, url: f.from.library(f.entry), bytes: -1, max: maxLibrary,
-		check: isLibrary})
+		check: ofFile(parseLibrary)})
 	return append(files, library), w, err
 }
 
@@ -245,9 +234,8 @@ func (f *fetcher) around(ctx context.Context) (files []File, w Weights, err erro
 // trouble counts.
 func (f *fetcher) eitherList(get func(string, func([]byte) error) error, list func([]byte) error) error {
 	err := get(weightsName, list)
-	var status *errStatus
-	if errors.As(err, &status) && status.code == http.StatusNotFound {
-		if e := get(oldWeightsName, list); !errors.As(e, &status) || status.code != http.StatusNotFound {
+	if missing(err) {
+		if e := get(oldWeightsName, list); !missing(e) {
 			return e
 		}
 	}
@@ -263,17 +251,6 @@ func ofFile(check func([]byte) error) func(path string) error {
 		}
 		return check(text)
 	}
-}
-
-func isLibrary(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	start := make([]byte, 8)
-	n, _ := file.Read(start) // too few bytes are none of a library
-	return parseLibrary(start[:n])
 }
 
 // shards fetches the weights, some shards at a time. The first error ends it.
@@ -347,7 +324,9 @@ func (f *fetcher) finish(files []File) (Package, error) {
 	if err != nil {
 		return Package{}, err
 	}
-	if err := tidy(f.work, files); err != nil {
+	if err := sweep(f.work, func(name string) bool { // what is none of the model's
+		return slices.ContainsFunc(files, func(f File) bool { return f.Name == name })
+	}); err != nil {
 		return Package{}, err
 	}
 	if err := writeFile(filepath.Join(f.work, manifestName), append(text, '\n')); err != nil {

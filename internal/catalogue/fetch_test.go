@@ -390,26 +390,13 @@ func TestAnotherVersionWhileFetching(t *testing.T) {
 }
 
 func TestAPackageThatMakesNoSense(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		change func(*catalogue.Weights)
-		word   string
-	}{
-		{"shape", func(w *catalogue.Weights) { w.Shards[1].Tensors[0].Shape = []int64{7} }, `"a1" is uint32 [7]`},
-		{"overlap", func(w *catalogue.Weights) { w.Shards[1].Tensors[1].Offset -= 4 }, "inside another one"},
-		{"too small a shard", func(w *catalogue.Weights) { w.Shards[1].Bytes -= 4 }, "not inside"},
-		{"one shard twice", func(w *catalogue.Weights) { w.Shards[1] = w.Shards[0] }, "twice"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			dir := randomMirror(t)
-			changeList(t, dir, c.change)
-			s := serve(t, dir)
-			refused(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}, "tensor-cache.json",
-				c.word)
-			if s.shardsSent() != 0 {
-				t.Errorf("weights were fetched all the same")
-			}
-		})
+	dir := randomMirror(t)
+	changeList(t, dir, func(w *catalogue.Weights) { w.Shards[1].Tensors[0].Shape = []int64{7} })
+	s := serve(t, dir)
+	refused(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}, "tensor-cache.json",
+		`"a1" is uint32 [7]`)
+	if s.shardsSent() != 0 {
+		t.Errorf("weights were fetched all the same")
 	}
 }
 

@@ -60,20 +60,26 @@ func Sizes(ctx context.Context, models []Entry, o Options) (map[string]int64, er
 
 // size reads the list of a model's weights.
 func (s *source) size(ctx context.Context, e Entry) (int64, error) {
-	var status *errStatus
-	w, err := s.weights(ctx, s.file(e, weightsName))
-	if errors.As(err, &status) && status.code == http.StatusNotFound {
-		w, err = s.weights(ctx, s.file(e, oldWeightsName))
+	text, err := s.list(ctx, e)
+	if err != nil {
+		return 0, err
 	}
+	w, err := ParseWeights(text)
 	return w.Bytes(), err
 }
 
-func (s *source) weights(ctx context.Context, at *url.URL) (Weights, error) {
-	text, err := s.text(ctx, at)
-	if err != nil {
-		return Weights{}, err
+// list gives the list of a model's weights, under the name that it has.
+func (s *source) list(ctx context.Context, e Entry) ([]byte, error) {
+	text, err := s.text(ctx, s.file(e, weightsName))
+	if missing(err) {
+		return s.text(ctx, s.file(e, oldWeightsName))
 	}
-	return ParseWeights(text)
+	return text, err
+}
+
+func missing(err error) bool {
+	var status *errStatus
+	return errors.As(err, &status) && status.code == http.StatusNotFound
 }
 
 // Lists are a package's settings and the list of its weights, as they were published; nil is what is not there.
@@ -86,29 +92,22 @@ func Published(ctx context.Context, e Entry, o Options) (Lists, error) {
 		return Lists{}, err
 	}
 	defer from.close()
-	var l Lists
-	for _, f := range []struct {
-		name string
-		to   *[]byte
-	}{{ConfigName, &l.Config}, {weightsName, &l.Weights}, {oldWeightsName, &l.Weights}} {
-		if *f.to != nil {
-			continue
-		}
-		at := from.file(e, f.name)
-		text, err := from.text(ctx, at)
-		var status *errStatus
-		switch {
-		case err == nil:
-			*f.to = text
-		case errors.As(err, &status) && status.code == http.StatusNotFound:
-		default:
-			return l, fault.Wrap(fault.Download, cause(err, at), "check the address", "the mirror %s", o.Mirror)
+	at := from.file(e, ConfigName)
+	config, err := from.text(ctx, at)
+	if missing(err) {
+		return Lists{}, fmt.Errorf("the mirror %s has no %s of %s: %w", o.Mirror, ConfigName, e.ID, fs.ErrNotExist)
+	}
+	var list []byte
+	if err == nil {
+		at = from.file(e, weightsName)
+		if list, err = from.list(ctx, e); missing(err) {
+			err = nil
 		}
 	}
-	if l.Config == nil {
-		return l, fmt.Errorf("the mirror %s has no %s of %s: %w", o.Mirror, ConfigName, e.ID, fs.ErrNotExist)
+	if err != nil {
+		return Lists{}, fault.Wrap(fault.Download, cause(err, at), "check the address", "the mirror %s", o.Mirror)
 	}
-	return l, nil
+	return Lists{config, list}, nil
 }
 
 // Kept are the lists of a model that is in the store in part: of a download that was cut, or with files that are gone.
@@ -122,13 +121,11 @@ func Kept(store, id string) (Lists, error) {
 		if err != nil {
 			continue
 		}
-		l := Lists{Config: config}
-		for _, name := range []string{weightsName, oldWeightsName} {
-			if text, err := os.ReadFile(filepath.Join(dir, name)); err == nil && l.Weights == nil {
-				l.Weights = text
-			}
+		list, err := readList(dir)
+		if err != nil { // then the settings are all there is
+			list = nil
 		}
-		return l, nil
+		return Lists{config, list}, nil
 	}
 	return Lists{}, fs.ErrNotExist
 }

@@ -109,7 +109,10 @@ func open(dir, id string) (Package, error) {
 		}
 		has[f.Name] = f.Bytes
 	}
-	if p.Weights, err = readWeights(dir); err != nil {
+	if text, err = readList(dir); err == nil {
+		p.Weights, err = ParseWeights(text)
+	}
+	if err != nil {
 		return incomplete("%v", err)
 	}
 	for _, s := range p.Weights.Shards {
@@ -125,16 +128,13 @@ func open(dir, id string) (Package, error) {
 	return p, nil
 }
 
-// readWeights reads the list of the weights of a package in dir.
-func readWeights(dir string) (Weights, error) {
+// readList reads the list of the weights of a package in dir.
+func readList(dir string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(dir, weightsName))
 	if errors.Is(err, fs.ErrNotExist) {
-		text, err = os.ReadFile(filepath.Join(dir, oldWeightsName))
+		return os.ReadFile(filepath.Join(dir, oldWeightsName))
 	}
-	if err != nil {
-		return Weights{}, err
-	}
-	return ParseWeights(text)
+	return text, err
 }
 
 // small are the files that are no shards: those whose sums are in no list of the package's own.
@@ -186,9 +186,9 @@ func parseConfig(text []byte) (tokenizer string, err error) {
 	return "", fmt.Errorf("WebLLM takes none of its tokenizer files %q", c.Tokenizers)
 }
 
-// parseLibrary tells whether a file is a WebAssembly module at all, by its first bytes.
-func parseLibrary(start []byte) error {
-	if !bytes.HasPrefix(start, []byte("\x00asm\x01\x00\x00\x00")) {
+// parseLibrary tells whether a file is a WebAssembly module at all.
+func parseLibrary(text []byte) error {
+	if !bytes.HasPrefix(text, []byte("\x00asm\x01\x00\x00\x00")) {
 		return errors.New("it is no WebAssembly module")
 	}
 	return nil
@@ -221,14 +221,14 @@ func publish(work, place string) error {
 	return os.RemoveAll(old)
 }
 
-// tidy removes from a work folder what is none of the model's files.
-func tidy(dir string, files []File) error {
+// sweep removes from a folder what is not to be kept.
+func sweep(dir string, keep func(name string) bool) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if !slices.ContainsFunc(files, func(f File) bool { return f.Name == e.Name() }) {
+		if !keep(e.Name()) {
 			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
 				return err
 			}

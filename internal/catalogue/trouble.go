@@ -20,10 +20,8 @@ type (
 		code  int
 		after time.Duration // that the server asks to be left alone for
 	}
-	errSize     struct{ want, got int64 }
-	errSum      struct{ want, got string }
 	errCut      struct{ got, want int64 }
-	errContent  struct{ error }
+	errWrong    struct{ error } // of the bytes that came
 	errDisk     struct{ error }
 	errPatience struct {
 		tries int
@@ -34,17 +32,11 @@ type (
 func (e *errStatus) Error() string {
 	return fmt.Sprintf("the answer is %d %s", e.code, http.StatusText(e.code))
 }
-func (e *errSize) Error() string {
-	return fmt.Sprintf("it should have %d bytes, it has %d", e.want, e.got)
-}
-func (e *errSum) Error() string {
-	return fmt.Sprintf("it has other bytes than it should: MD5 %s, not %s", e.got, e.want)
-}
 func (e *errCut) Error() string {
 	return fmt.Sprintf("the connection was cut after %d of %d bytes", e.got, e.want)
 }
 func (e *errPatience) Error() string { return fmt.Sprintf("%v (tried %d times)", e.error, e.tries) }
-func (e *errContent) Unwrap() error  { return e.error }
+func (e *errWrong) Unwrap() error    { return e.error }
 func (e *errDisk) Unwrap() error     { return e.error }
 func (e *errPatience) Unwrap() error { return e.error }
 
@@ -56,7 +48,7 @@ func (f *fetcher) again(err error) bool {
 		return status.code >= 500 || status.code == http.StatusTooManyRequests ||
 			status.code == http.StatusRequestTimeout
 	}
-	for _, final := range []any{new(*errSize), new(*errSum), new(*errContent), new(*errDisk), new(*errRedirect),
+	for _, final := range []any{new(*errWrong), new(*errDisk), new(*errRedirect),
 		new(*tls.CertificateVerificationError)} {
 		if errors.As(err, final) {
 			return false
@@ -89,11 +81,11 @@ func (f *fetcher) reported(ctx context.Context, w wanted, err error) error {
 }
 
 // wrong tells whether bytes came, but not the right ones.
-func wrong(err error) bool {
-	var sum *errSum
-	var size *errSize
-	var content *errContent
-	return errors.As(err, &sum) || errors.As(err, &size) || errors.As(err, &content)
+func wrong(err error) bool { return errors.As(err, new(*errWrong)) }
+
+// wrongSize is a file that is smaller or larger than it should be.
+func wrongSize(want, got int64) error {
+	return &errWrong{fmt.Errorf("it should have %d bytes, it has %d", want, got)}
 }
 
 // cause is an error without the address, which the fault names already.

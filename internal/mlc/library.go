@@ -21,7 +21,6 @@ type Library struct {
 	File    string
 	Bytes   int64
 	Imports []string // the functions that it wants from whoever runs it
-	Exports []string
 }
 
 // Metadata is the text that a library's function _metadata gives, as far as it is of use here.
@@ -142,7 +141,7 @@ func parseLibrary(file []byte) (Library, error) {
 	if err != nil {
 		return Library{}, err
 	}
-	lib := Library{Bytes: int64(len(file)), Imports: m.imports, Exports: m.exports}
+	lib := Library{Bytes: int64(len(file)), Imports: m.imports}
 	for _, segment := range m.data {
 		if found, ok := metadataIn(segment); ok {
 			lib.Metadata = found

@@ -75,7 +75,10 @@ func Write(ctx context.Context, path, dir string, options Options) (Package, err
 		return Package{}, unwritable(err, dir)
 	}
 	defer aside.Remove()
-	p, err := m.writeKnown(ctx, aside.Path, options.SHA256)
+	if err := sameModel(ctx, f, options.SHA256); err != nil {
+		return Package{}, err
+	}
+	p, err := m.write(ctx, aside.Path)
 	if err != nil {
 		return Package{}, unwritable(err, dir)
 	}
@@ -113,36 +116,14 @@ func newModel(f *gguf.File, options Options) (m model, err error) {
 	return m, f.RequireReadable()
 }
 
-// writeKnown is write where the model must have this sum; it is taken beside the writing, from the same descriptor.
-func (m model) writeKnown(ctx context.Context, dir, sum string) (Package, error) {
-	if sum == "" {
-		return m.write(ctx, dir)
-	}
-	ctx, cancel := context.WithCancelCause(ctx) // the first error ends both
-	defer cancel(nil)
-	same := make(chan error, 1)
-	go func() {
-		err := sameModel(ctx, m.file, sum)
-		if err != nil {
-			cancel(err)
-		}
-		same <- err
-	}()
-	p, err := m.write(ctx, dir)
-	if err != nil {
-		cancel(err)
-	}
-	switch other := <-same; {
-	case errors.Is(err, errReplaced) || err == nil:
-		return p, other
-	}
-	return p, err
-}
-
 // errReplaced is why a model that is another one by now is not converted.
 var errReplaced = errors.New("it is another file than it was when this began")
 
+// sameModel tells whether a model still has a sum, read through the descriptor that its weights are then read through.
 func sameModel(ctx context.Context, f *gguf.File, want string) error {
+	if want == "" {
+		return nil
+	}
 	sum, err := f.SHA256(ctx)
 	if err == nil && sum != want {
 		err = fault.Wrap(fault.BadModel, errReplaced, "let it be while a run goes on, and try again",

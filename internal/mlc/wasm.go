@@ -9,14 +9,12 @@ import (
 // module is what of a WebAssembly module can be told without running it. Its slices are parts of the file's bytes.
 type module struct {
 	imports []string // names of functions, without their modules
-	exports []string
 	data    [][]byte // the data segments
 }
 
 // The sections that are read.
 const (
 	sectionImport = 2
-	sectionExport = 7
 	sectionData   = 11
 )
 
@@ -42,8 +40,6 @@ func readModule(file []byte) (module, error) {
 		switch id {
 		case sectionImport:
 			m.imports, err = section.imports()
-		case sectionExport:
-			m.exports, err = section.exports()
 		case sectionData:
 			m.data, err = section.data()
 		}
@@ -164,25 +160,6 @@ func (w *wasm) limits() error {
 		return err
 	}
 	return w.skipNumbers(1 + int(flags&1))
-}
-
-func (w *wasm) exports() ([]string, error) {
-	var names []string
-	err := w.each(func() error {
-		name, err := w.bytes()
-		if err != nil {
-			return err
-		}
-		kind, err := w.byte()
-		if kind == 0 {
-			names = append(names, string(name))
-		}
-		if err != nil {
-			return err
-		}
-		return w.skipNumbers(1)
-	})
-	return names, err
 }
 
 func (w *wasm) data() ([][]byte, error) {

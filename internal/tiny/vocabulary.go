@@ -1,8 +1,8 @@
 package tiny
 
 import (
+	"cmp"
 	_ "embed"
-	"sort"
 	"strings"
 	"sync"
 
@@ -94,26 +94,15 @@ func merges(text string, n int) [][2]string {
 }
 
 func mostFrequent(pairs map[[2]string]int, made map[string]bool) (best [2]string, ok bool) {
-	var list [][2]string
-	for p := range pairs {
-		if !made[p[0]+p[1]] {
-			list = append(list, p)
+	for p, n := range pairs {
+		if made[p[0]+p[1]] {
+			continue
+		}
+		if !ok || cmp.Or(cmp.Compare(pairs[best], n), cmp.Compare(p[0], best[0]), cmp.Compare(p[1], best[1])) < 0 {
+			best, ok = p, true
 		}
 	}
-	sort.Slice(list, func(a, b int) bool {
-		x, y := list[a], list[b]
-		switch {
-		case pairs[x] != pairs[y]:
-			return pairs[x] > pairs[y]
-		case x[0] != y[0]:
-			return x[0] < y[0]
-		}
-		return x[1] < y[1]
-	})
-	if len(list) == 0 {
-		return best, false
-	}
-	return list[0], true
+	return best, ok
 }
 
 // join merges a pair wherever it stands.

@@ -98,7 +98,7 @@ func endpoint(ctx context.Context, address string) (string, net.IP, error) {
 }
 
 // attach opens a tab in a browser that runs already. Nothing else of it is touched.
-func attach(ctx context.Context, config Config, listen func(any)) (_ *chrome, err error) {
+func attach(ctx context.Context, config Config) (_ *chrome, err error) {
 	address := config.Launch.Attach
 	socket, ip, err := endpoint(ctx, address)
 	if err != nil {
@@ -117,7 +117,7 @@ func attach(ctx context.Context, config Config, listen func(any)) (_ *chrome, er
 			c.calls.Wait()
 		}
 	}()
-	heard := c.overhear(listen)
+	heard := c.overhear()
 	err = c.stage(ctx, config.limits.orDefault().answer, "its tab", func() (err error) {
 		tab, err = c.openIn(alloc, heard)
 		return err
@@ -155,10 +155,8 @@ func (c *chrome) watchTab() {
 
 // openIn opens a tab: in a browser context of its own, with storage of its own, where the browser makes one.
 func (c *chrome) openIn(alloc context.Context, listen func(any)) (context.Context, error) {
-	// What chromedp would log can't be acted upon: an event of a newer Chrome that it doesn't know.
-	quiet := func(string, ...any) {}
-	options := []chromedp.ContextOption{chromedp.WithListener(listen), chromedp.WithLogf(quiet),
-		chromedp.WithErrorf(quiet)}
+	options := []chromedp.ContextOption{chromedp.WithListener(listen), chromedp.WithLogf(unlogged),
+		chromedp.WithErrorf(unlogged)}
 	c.policy["profile"] = "in memory, of the tab's own"
 	tab, _ := chromedp.NewContext(alloc, append(options, chromedp.WithNewBrowserContext())...) // ends with alloc
 	err := chromedp.Do(tab)

@@ -286,7 +286,7 @@ func TestNoBrowserAtAnAddressIsOneLine(t *testing.T) {
 	}
 	for _, address := range []string{host(something), host(empty), nobody.Addr().String(),
 		"ws://" + host(empty) + "/devtools/browser/none"} {
-		_, err := launch(watched(t), "", Config{Launch: Launch{Attach: address}}, func(any) {})
+		_, err := launch(watched(t), "", Config{Launch: Launch{Attach: address}})
 		if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "--remote-debugging-port") ||
 			!strings.Contains(err.Error(), address) {
 			t.Errorf("%s: %v, want NoChrome and how to start one", address, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
 )
 
@@ -94,6 +95,17 @@ func (p *Page) Settle(ctx context.Context) error {
 	p.abort, p.told = "", Told{}
 	p.mu.Unlock()
 	return p.lost()
+}
+
+// ask calls the browser about the page's target; doing says what for.
+func ask[P, R any](ctx context.Context, p *Page, doing string, c cdp.Command[P, R], params P) (R, error) {
+	both, cancel := p.within(ctx)
+	defer cancel()
+	r, err := chromedp.Call(both, c, params)
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", doing, p.errorOf(ctx, err))
+	}
+	return r, nil
 }
 
 // within is a context for calls to the page that ends with ctx, and at once when the page is lost: a call to a crashed

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -44,8 +45,9 @@ type chrome struct {
 	words       *child.Tail // what it printed last; nil: it is not ours
 	memoryKills int         // of the kernel's before it was started or attached to; -1: not known
 
-	crashed chan struct{}  // closed when the tab has crashed
-	calls   sync.WaitGroup // of the start's stages; done when the browser has ended, at the latest
+	crashed chan struct{}             // closed when the tab has crashed
+	told    atomic.Pointer[func(any)] // of the tab's events; nil: nobody
+	calls   sync.WaitGroup            // of the start's stages; done when the browser has ended, at the latest
 	talk    *talk
 }
 
@@ -58,15 +60,11 @@ func (c Config) Find() (string, error) {
 }
 
 // launch starts path with a profile of its own, or attaches to the browser that the configuration names. It lives until
-// close. listen gets the tab's events, on the goroutine that reads them. An engine.NotStarted is worth another try.
-func launch(ctx context.Context, path string, config Config, listen func(any)) (*chrome, error) {
+// close. An engine.NotStarted is worth another try.
+func launch(ctx context.Context, path string, config Config) (*chrome, error) {
 	if config.Launch.Attach != "" {
-		return attach(ctx, config, listen)
+		return attach(ctx, config)
 	}
-	return start(ctx, path, config, listen)
-}
-
-func start(ctx context.Context, path string, config Config, listen func(any)) (*chrome, error) {
 	scratch, err := child.Scratch("chrome")
 	if err != nil {
 		return nil, err
@@ -83,11 +81,8 @@ func start(ctx context.Context, path string, config Config, listen func(any)) (*
 	}
 	base, cancel := context.WithCancel(context.Background())
 	alloc, endAlloc := chromedp.NewExecAllocator(base, options...)
-	// What chromedp would log can't be acted upon: an event of a newer Chrome that it doesn't know.
-	quiet := func(string, ...any) {}
-	tab, endTab := chromedp.NewContext(alloc, chromedp.WithListener(c.overhear(listen)), chromedp.WithLogf(quiet),
-		chromedp.WithErrorf(quiet),
-		chromedp.WithDebugf(c.talk.note))
+	tab, endTab := chromedp.NewContext(alloc, chromedp.WithListener(c.overhear()), chromedp.WithLogf(unlogged),
+		chromedp.WithErrorf(unlogged), chromedp.WithDebugf(c.talk.note))
 	c.ctx, c.lose = context.WithCancelCause(tab)
 	c.end = sync.OnceFunc(func() { cancel(); endTab(); endAlloc() })
 	if err := c.stages(ctx, tab, config.limits); err != nil {
@@ -103,6 +98,9 @@ func start(ctx context.Context, path string, config Config, listen func(any)) (*
 	}
 	return c, nil
 }
+
+// unlogged takes what chromedp would log, which can't be acted upon: an event of a newer Chrome that it doesn't know.
+func unlogged(string, ...any) {}
 
 // socketFits says whether the browser can make the socket by which it finds a running one: the system limits the length
 // of its path. Chromium's name for the folder is the longest.

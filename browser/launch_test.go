@@ -112,7 +112,7 @@ func TestFlagsArePassedOn(t *testing.T) {
 	if err := l.Check(""); err != nil {
 		t.Fatal(err)
 	}
-	c, err := launch(watched(t), path, Config{Launch: l}, func(any) {})
+	c, err := launch(watched(t), path, Config{Launch: l})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestWindowWithoutADisplayIsOneLine(t *testing.T) {
 	t.Setenv("WAYLAND_DISPLAY", "")
 	t.Setenv("PATH", t.TempDir())
 	fake := script(t, "#!/bin/sh\nexit 1\n")
-	_, err := launch(watched(t), fake, Config{Launch: Launch{Headed: true}}, func(any) {})
+	_, err := launch(watched(t), fake, Config{Launch: Launch{Headed: true}})
 	if fault.Of(err) != fault.NoDisplay || !strings.Contains(err.Error(), "apt install xvfb") {
 		t.Errorf("error %v, want NoDisplay and how to get one", err)
 	}
@@ -181,7 +181,7 @@ func TestWindowWithoutADisplayIsOneLine(t *testing.T) {
 func unstarted(t *testing.T, path string, c Config) error {
 	t.Helper()
 	return engine.Repeat(watched(t), Silent{}, "chrome", func() error {
-		_, err := launch(watched(t), path, c, func(any) {})
+		_, err := launch(watched(t), path, c)
 		return err
 	})
 }
@@ -239,7 +239,7 @@ func TestTemporaryFolderMustLeaveRoomForASocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", dir)
-	_, err = launch(watched(t), path, Config{}, func(any) {})
+	_, err = launch(watched(t), path, Config{})
 	if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "set TMPDIR to a shorter one") {
 		t.Errorf("error %v, want NoChrome and what to do", err)
 	}

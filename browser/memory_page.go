@@ -93,10 +93,9 @@ func (p *Page) unread(ctx context.Context, err error) error {
 // attachInside samples what is inside the page: after its processes, so that at a phase edge what answers at once is
 // read first, and what may force a garbage collection last.
 func (p *Page) attachInside(ctx context.Context, probe engine.Probe) error {
-	tctx, cancel := p.within(ctx)
-	defer cancel()
-	if _, err := chromedp.Call(tctx, performance.Enable, performance.EnableParams{}); err != nil {
-		return fmt.Errorf("asking for performance metrics: %w", p.errorOf(ctx, err))
+	_, err := ask(ctx, p, "asking for performance metrics", performance.Enable, performance.EnableParams{})
+	if err != nil {
+		return err
 	}
 	ps := &p.processes
 	ps.mu.Lock()

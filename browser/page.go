@@ -129,22 +129,12 @@ func openOnce(ctx context.Context, path string, config Config, site Site, s *ser
 		processes: processes{attached: map[int][]func(){}, workers: map[target.ID]bool{}}}
 	p.ledger = &ledger{page: p}
 	p.isolate.thread = cmp.Or(config.Thread, PageThread)
-	ready := make(chan struct{}) // the listener must not run before p.chrome and p.id are set
-	c, err := launch(ctx, path, config, func(ev any) {
-		select {
-		case <-ready:
-			p.listen(ev)
-		default: // what happens on the blank page is of no interest
-		}
-	})
+	c, err := launch(ctx, path, config)
 	if err != nil {
 		return nil, err
 	}
 	p.chrome, p.id = c, chromedp.FromContext(c.ctx).Target.TargetID
-	close(ready)
-	if c.hasCrashed() {
-		p.crashed("crashed", wordsCome)
-	}
+	c.listen(p.listen) // what has happened on the blank page is of no interest
 	for _, w := range c.warnings {
 		warn(w)
 	}

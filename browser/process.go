@@ -226,14 +226,14 @@ func (p *Page) findRenderer(ctx context.Context) error {
 	tctx, cancel := p.within(ctx)
 	defer cancel()
 	data := chromedp.Events(tctx, tracing.DataCollected)
-	if _, err := chromedp.Call(tctx, tracing.Start, tracing.StartParams{TraceConfig: &tracing.TraceConfig{
+	if err := p.trace(ctx, tracing.StartParams{TraceConfig: &tracing.TraceConfig{
 		IncludedCategories:  []string{"disabled-by-default-devtools.timeline"},
 		TraceBufferSizeInKb: 1024, // the default takes 200 MB
 	}}); err != nil {
-		return fmt.Errorf("starting a trace: %w", p.errorOf(ctx, err))
+		return err
 	}
-	if _, err := chromedp.Call(tctx, tracing.End, cdp.Empty{}); err != nil {
-		return fmt.Errorf("ending the trace: %w", p.errorOf(ctx, err))
+	if _, err := ask(ctx, p, "ending the trace", tracing.End, cdp.Empty{}); err != nil {
+		return err
 	}
 	for batch, err := range data {
 		if err != nil {

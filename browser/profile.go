@@ -77,7 +77,8 @@ func (p *profiling) begin(ctx context.Context) error {
 		p.threads = append(p.threads, t)
 	}
 	if p.wants(engine.Trace) {
-		err := p.beginTrace(ctx)
+		err := p.page.trace(ctx, tracing.StartParams{TransferMode: tracing.StartTransferModeReturnAsStream,
+			StreamFormat: tracing.StreamFormatJSON, TraceConfig: &tracing.TraceConfig{IncludedCategories: traced}})
 		p.tracing = err == nil
 		errs = append(errs, err)
 	}
@@ -137,16 +138,9 @@ func openTarget(ctx, target context.Context) error {
 // threadAnswers is how long a thread may take to end the task that it is at.
 const threadAnswers = 30 * time.Second
 
-func (p *profiling) beginTrace(ctx context.Context) error {
-	both, cancel := p.page.within(ctx)
-	defer cancel()
-	_, err := chromedp.Call(both, tracing.Start,
-		tracing.StartParams{TransferMode: tracing.StartTransferModeReturnAsStream,
-			StreamFormat: tracing.StreamFormatJSON, TraceConfig: &tracing.TraceConfig{IncludedCategories: traced}})
-	if err != nil {
-		return fmt.Errorf("starting a trace: %w", p.page.errorOf(ctx, err))
-	}
-	return nil
+func (p *Page) trace(ctx context.Context, how tracing.StartParams) error {
+	_, err := ask(ctx, p, "starting a trace", tracing.Start, how)
+	return err
 }
 
 // finish ends in the opposite order, so that nothing tells of the ending of another but the snapshot, which comes last.
@@ -233,8 +227,8 @@ func (p *profiling) endTrace(ctx context.Context, path string) error {
 	both, cancel := p.page.within(ctx)
 	defer cancel()
 	complete := chromedp.Events(both, tracing.TracingComplete)
-	if _, err := chromedp.Call(both, tracing.End, cdp.Empty{}); err != nil {
-		return fmt.Errorf("ending the trace: %w", p.page.errorOf(ctx, err))
+	if _, err := ask(ctx, p.page, "ending the trace", tracing.End, cdp.Empty{}); err != nil {
+		return err
 	}
 	for done, err := range complete {
 		if err != nil {

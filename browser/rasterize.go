@@ -36,27 +36,19 @@ func OpenSheet(ctx context.Context, chrome string) (*Sheet, error) {
 	return s, err
 }
 
-func openSheet(ctx context.Context, path string) (_ *Sheet, err error) {
-	s := &Sheet{}
-	ready := make(chan struct{}) // the listener must not run before s.chrome is set
-	s.chrome, err = start(ctx, path, Config{Launch: Launch{Flags: drawing}}, func(ev any) {
-		select {
-		case <-ready:
-			if _, is := ev.(*inspector.EventTargetCrashed); is {
-				s.chrome.lose(errDrawing)
-			}
-		default:
-		}
-	})
+func openSheet(ctx context.Context, path string) (*Sheet, error) {
+	c, err := launch(ctx, path, Config{Launch: Launch{Flags: drawing}})
 	if err != nil {
 		return nil, err
 	}
-	close(ready)
-	if s.chrome.hasCrashed() {
-		s.chrome.lose(errDrawing)
-	}
+	s := &Sheet{c}
+	c.listen(func(ev any) {
+		if _, is := ev.(*inspector.EventTargetCrashed); is {
+			c.lose(errDrawing)
+		}
+	})
 	light := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}
-	if err := chromedp.Do(s.chrome.ctx, command(emulation.SetEmulatedMedia,
+	if err := chromedp.Do(c.ctx, command(emulation.SetEmulatedMedia,
 		emulation.SetEmulatedMediaParams{Features: light})); err != nil {
 		return nil, errors.Join(fmt.Errorf("preparing the page that draws: %w", err), s.Close())
 	}

@@ -46,25 +46,27 @@ type unwritten struct{ io.Writer }
 
 func (unwritten) Close() error { return nil }
 
-// overhear passes the tab's events on, and notices that it crashes: calls to it then wait for ever.
-func (c *chrome) overhear(listen func(any)) func(any) {
+// overhear gives what sees the tab's events, and notices that it crashes: calls to it then wait for ever.
+func (c *chrome) overhear() func(any) {
 	c.crashed = make(chan struct{})
 	crash := sync.OnceFunc(func() { close(c.crashed) })
 	return func(ev any) {
 		if _, is := ev.(*inspector.EventTargetCrashed); is {
 			crash()
 		}
-		listen(ev)
+		if told := c.told.Load(); told != nil {
+			(*told)(ev)
+		}
 	}
 }
 
-// hasCrashed tells whether the tab did, which a listener that was not ready has missed.
-func (c *chrome) hasCrashed() bool {
+// listen has the tab's events told from now on, on the goroutine that reads them, and a crash that came before.
+func (c *chrome) listen(tell func(any)) {
+	c.told.Store(&tell)
 	select {
 	case <-c.crashed:
-		return true
+		tell(&inspector.EventTargetCrashed{})
 	default:
-		return false
 	}
 }
 

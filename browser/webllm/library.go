@@ -138,10 +138,15 @@ const (
 	maxFetched    = 512 << 20
 )
 
-// fetch gives the file in dir that holds what is at an address, which is fetched once.
+// fetch gives the file in dir that holds what is at an address, which is fetched once. Plain HTTP is refused, which
+// others on the way could change, but for this machine's own.
 func fetch(ctx context.Context, dir, address string, say func(string)) (string, error) {
-	if err := allowed(address); err != nil {
-		return "", err
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return "", fault.New(fault.Usage, "", "--model-lib %q is no address", address)
+	}
+	if err := catalogue.Safe(u); err != nil {
+		return "", fault.Wrap(fault.Usage, err, "use https", "--model-lib %s", address)
 	}
 	sum := sha256.Sum256([]byte(address))
 	kept := filepath.Join(dir, hex.EncodeToString(sum[:])[:16]+".wasm")
@@ -155,7 +160,7 @@ func fetch(ctx context.Context, dir, address string, say func(string)) (string, 
 	ctx, cancel := context.WithTimeoutCause(ctx, fetchPatience,
 		fmt.Errorf("it took longer than %s: %w", fetchPatience, context.DeadlineExceeded))
 	defer cancel()
-	err := whole.Fill(kept, func(file *os.File) error { return fetchInto(ctx, address, file) })
+	err = whole.Fill(kept, func(file *os.File) error { return fetchInto(ctx, address, file) })
 	var known *fault.Error
 	switch {
 	case err == nil:
@@ -187,27 +192,13 @@ func fetchInto(ctx context.Context, address string, file *os.File) error {
 	return nil
 }
 
-// allowed refuses what others on the way could change: plain HTTP, but for this machine's own.
-func allowed(address string) error {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return fault.New(fault.Usage, "", "--model-lib %q is no address", address)
-	}
-	if err := catalogue.Safe(u); err != nil {
-		return fault.Wrap(fault.Usage, err, "use https", "--model-lib %s", address)
-	}
-	return nil
-}
-
 func download(ctx context.Context, address string, to io.Writer) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
-	client := http.Client{Transport: transport, CheckRedirect: catalogue.SafeRedirect}
-	answer, err := client.Do(request)
+	request.Close = true // no connection is kept
+	answer, err := (&http.Client{CheckRedirect: catalogue.SafeRedirect}).Do(request)
 	if err != nil {
 		return err
 	}
@@ -216,11 +207,8 @@ func download(ctx context.Context, address string, to io.Writer) error {
 		return fmt.Errorf("the server says %s", answer.Status)
 	}
 	n, err := io.Copy(to, io.LimitReader(answer.Body, maxFetched+1))
-	switch {
-	case err != nil:
-		return err
-	case n > maxFetched:
+	if err == nil && n > maxFetched {
 		return fmt.Errorf("it is larger than %d MiB", maxFetched>>20)
 	}
-	return nil
+	return err
 }

@@ -3,6 +3,7 @@ package child
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -10,15 +11,9 @@ import (
 )
 
 // Group lists the living processes of a process group. Those that ended and wait for somebody to notice are not alive.
-func Group(pgid int) []int {
-	want := strconv.Itoa(pgid)
-	var found []int
-	if pgid == 0 { // the kernel's own threads
-		return nil
-	}
-	for _, pid := range pids() {
-		// state ppid pgrp …
-		if f := stat(proc(pid)); len(f) >= 3 && f[0] != "Z" && f[0] != "X" && f[2] == want {
+func Group(pgid int) (found []int) {
+	for pid, s := range living() {
+		if pgid != 0 && s.group == pgid { // 0 are the kernel's own threads
 			found = append(found, pid)
 		}
 	}
@@ -31,12 +26,8 @@ func Descendants(root int) (tree []int) {
 		return nil
 	}
 	children := map[int][]int{}
-	for _, pid := range pids() {
-		// state ppid …
-		if f := stat(proc(pid)); len(f) >= 2 && f[0] != "Z" && f[0] != "X" {
-			parent, _ := strconv.Atoi(f[1]) // the kernel's own number
-			children[parent] = append(children[parent], pid)
-		}
+	for pid, s := range living() {
+		children[s.parent] = append(children[s.parent], pid)
 	}
 	tree = []int{root}
 	for i := 0; i < len(tree); i++ {
@@ -48,17 +39,33 @@ func Descendants(root int) (tree []int) {
 // GroupNaming gives the process group of a process whose command line contains a text, such as the path of a folder of
 // its own; 0: none.
 func GroupNaming(text string) int {
-	for _, pid := range pids() {
+	for pid, s := range living() {
 		line, err := os.ReadFile(filepath.Join(proc(pid), "cmdline"))
-		if err != nil || !bytes.Contains(line, []byte(text)) {
-			continue
-		}
-		if f := stat(proc(pid)); len(f) >= 3 && f[0] != "Z" {
-			group, _ := strconv.Atoi(f[2]) // the kernel's own number
-			return group
+		if err == nil && bytes.Contains(line, []byte(text)) {
+			return s.group
 		}
 	}
 	return 0
+}
+
+type status struct{ parent, group int }
+
+// living are all processes but those that ended and were not reaped.
+func living() iter.Seq2[int, status] {
+	return func(yield func(int, status) bool) {
+		for _, pid := range pids() {
+			// state ppid pgrp …
+			f := stat(proc(pid))
+			if len(f) < 3 || f[0] == "Z" || f[0] == "X" {
+				continue
+			}
+			parent, _ := strconv.Atoi(f[1]) // the kernel's own numbers
+			group, _ := strconv.Atoi(f[2])
+			if !yield(pid, status{parent, group}) {
+				return
+			}
+		}
+	}
 }
 
 // Describe tells of processes what may say why they hang: the command line and, of each thread, its state and where in

@@ -1,33 +1,37 @@
 package child
 
 import (
-	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"strconv"
+	"slices"
+	"strings"
 	"syscall"
 )
+
+func own(cmd *exec.Cmd, deathSignal bool) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
+	if deathSignal {
+		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	}
+}
+
+// signalGroup ignores errors: the only one that can come is that nobody is left.
+func signalGroup(p *os.Process, s syscall.Signal) { _ = syscall.Kill(-p.Pid, s) }
 
 // Tagged lists the processes alive that were started by the process pid, or by their children.
 func Tagged(pid int) []int { return carrying(fmt.Sprintf("%s=%d", Tag, pid)) }
 
 // carrying lists the processes alive in whose environment a variable has a value.
-func carrying(variable string) []int {
-	want := []byte(variable)
-	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well formed
-	var found []int
-	for _, f := range files {
-		env, err := os.ReadFile(f)
-		if err != nil {
-			continue // ended meanwhile, or not ours to read
-		}
-		for _, v := range bytes.Split(env, []byte{0}) {
-			if bytes.Equal(v, want) {
-				n, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
-				found = append(found, n)
-				break
-			}
+func carrying(variable string) (found []int) {
+	for _, pid := range pids() {
+		env, err := os.ReadFile(filepath.Join(proc(pid), "environ")) // ended meanwhile, or not ours to read
+		if err == nil && slices.Contains(strings.Split(string(env), "\x00"), variable) {
+			found = append(found, pid)
 		}
 	}
 	return found

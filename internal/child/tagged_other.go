@@ -1,8 +1,0 @@
-//go:build !linux
-
-package child
-
-// Tagged needs /proc and finds nothing elsewhere.
-func Tagged(int) []int { return nil }
-
-func endTagged() int { return 0 }

@@ -10,45 +10,37 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
 
 func TestFindChrome(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"chrome", "chromium", "mine"} {
+	for _, name := range []string{"chrome", "chromium", "mine", "microsoft-edge", "google-chrome-unstable",
+		"google-chrome-beta"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Setenv("PATH", dir)
-	t.Setenv(ChromeVariable, "")
-	if got, err := FindChrome(""); err != nil || got != filepath.Join(dir, "chromium") {
-		t.Errorf("on PATH: %s, %v", got, err)
-	}
-	t.Setenv(ChromeVariable, "mine")
-	if got, err := FindChrome(""); err != nil || got != filepath.Join(dir, "mine") {
-		t.Errorf("by variable: %s, %v", got, err)
-	}
-	given := filepath.Join(dir, "chrome")
-	if got, err := FindChrome(given); err != nil || got != given {
-		t.Errorf("by path: %s, %v", got, err)
-	}
-
-	// One that was asked for and is not there is never replaced by another.
-	for _, missing := range []string{"nosuchbrowser", ""} {
-		t.Setenv(ChromeVariable, missing)
-		if missing == "" {
-			t.Setenv("PATH", t.TempDir())
-		}
-		got, err := FindChrome("")
-		if err == nil && missing == "" && filepath.IsAbs(got) &&
+	for _, c := range []struct{ path, variable, given, want string }{
+		{dir, "", "", "chromium"}, {dir, "mine", "", "mine"}, {dir, "beta", "", "google-chrome-beta"},
+		{dir, "mine", filepath.Join(dir, "chrome"), "chrome"}, {dir, "", "edge", "microsoft-edge"},
+		{dir, "", "dev", "google-chrome-unstable"}, {dir, "", "canary", "google-chrome-unstable"},
+		// One that was asked for and is not there is never replaced by another.
+		{dir, "nosuchbrowser", "", ""}, {dir, "", "nosuchbrowser", ""}, {t.TempDir(), "", "", ""},
+	} {
+		t.Setenv("PATH", c.path)
+		t.Setenv(ChromeVariable, c.variable)
+		got, err := FindChrome(c.given)
+		if c.want == "" && err == nil && c.path != dir && filepath.IsAbs(got) &&
 			slices.ContainsFunc(Brands, func(b string) bool { return slices.Contains(brands[b].unix, got) }) {
 			continue // this machine has one that is not on PATH
 		}
-		if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "install") {
-			t.Errorf("%q: %v, want NoChrome and how to get it", missing, err)
+		if c.want == "" && fault.Of(err) == fault.NoChrome && strings.Contains(err.Error(), "install") {
+			continue
+		}
+		if err != nil || got != filepath.Join(dir, c.want) {
+			t.Errorf("%+v: %s, %v", c, got, err)
 		}
 	}
 }
@@ -79,27 +71,6 @@ func TestUsualPlaces(t *testing.T) {
 		if got := usualPlaces(goos, "netscape", os.Getenv); len(got) > 0 {
 			t.Errorf("netscape on %s: %q", goos, got)
 		}
-	}
-}
-
-func TestBrandsAreFoundByName(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"microsoft-edge", "google-chrome-unstable", "google-chrome-beta"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Setenv("PATH", dir)
-	t.Setenv(ChromeVariable, "")
-	for brand, want := range map[string]string{"edge": "microsoft-edge", "dev": "google-chrome-unstable",
-		"canary": "google-chrome-unstable", "beta": "google-chrome-beta"} {
-		if got, err := FindChrome(brand); err != nil || got != filepath.Join(dir, want) {
-			t.Errorf("%s: %s, %v; want %s", brand, got, err, want)
-		}
-	}
-	t.Setenv(ChromeVariable, "beta")
-	if got, err := FindChrome(""); err != nil || filepath.Base(got) != "google-chrome-beta" {
-		t.Errorf("beta by variable: %s, %v", got, err)
 	}
 }
 
@@ -177,46 +148,30 @@ func TestWindowWithoutADisplayIsOneLine(t *testing.T) {
 	}
 }
 
-// unstarted is the error of a browser that does not start.
-func unstarted(t *testing.T, path string, c Config) error {
-	t.Helper()
-	return engine.Repeat(watched(t), Silent{}, "chrome", func() error {
-		_, err := launch(watched(t), path, c)
-		return err
-	})
-}
-
-func TestBrowserThatDoesNotStartIsNamed(t *testing.T) {
-	err := unstarted(t, script(t, "#!/bin/sh\necho cannot open display >&2\nexit 1\n"), Config{})
-	if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "cannot open display") {
-		t.Errorf("error %v, want NoChrome with the browser's words", err)
-	}
-}
-
-func TestBrowserThatNeverSpeaksIsNamed(t *testing.T) {
-	err := unstarted(t, script(t, "#!/bin/sh\nsleep 300\n"), Config{limits: limits{answer: 100 * time.Millisecond}})
-	if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "did not answer within 0.1 s") ||
-		strings.Contains(err.Error(), "\n") {
-		t.Errorf("error %v, want NoChrome and for how long", err)
-	}
-}
-
 func TestBrowserThatDoesNotStartIsQuotedInALine(t *testing.T) {
-	path := script(t, `#!/bin/sh
-cat >&2 <<.
+	for text, x := range map[string]struct {
+		limits    limits
+		want, not string
+	}{
+		"echo cannot open display >&2; exit 1": {limits{}, "cannot open display", "\n"},
+		"sleep 300":                            {limits{answer: 100 * time.Millisecond}, "did not answer within 0.1 s", "\n"},
+		`cat >&2 <<.
 [1:1:1121/180000.1:ERROR:a.cc:1] first
 [1:1:1121/180000.2:FATAL:b.cc:2] no such luck: $(printf '%01000d' 7)
 [1:1:1121/180000.3:ERROR:c.cc:3] write: Broken pipe (32)
 .
 exit 1
-`)
-	err := unstarted(t, path, Config{})
-	if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "no such luck") ||
-		strings.Contains(err.Error(), "Broken") {
-		t.Errorf("error %v, want NoChrome with the fatal line alone", err)
-	}
-	if n := len(err.Error()) - len(path); n > 300 {
-		t.Errorf("%d characters of error: %v", n, err)
+`: {limits{}, "no such luck", "Broken"},
+	} {
+		path := script(t, "#!/bin/sh\n"+text)
+		_, err := Open(watched(t), Config{Chrome: path, limits: x.limits}, stubSite, Silent{})
+		if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), x.want) ||
+			strings.Contains(err.Error(), x.not) {
+			t.Errorf("error %v, want NoChrome with %s", err, x.want)
+		}
+		if n := len(err.Error()) - len(path); n > 300 {
+			t.Errorf("%d characters of error: %v", n, err)
+		}
 	}
 	for text, want := range map[string]string{
 		"a\n[1:ERROR:x] b\n[1:ERROR:x] c\nd\n\n": "[1:ERROR:x] c",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -20,7 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/assets/page"
-	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/gpu"
@@ -47,25 +45,21 @@ func FindTruth(ctx context.Context, c Config, size int64, repeats int) (_ truth.
 		platform.OS = "" // not on this machine
 	}
 	m, err := truth.Measure(ctx, truth.InBrowser(), p, platform, size, repeats)
-	return truth.Part{Matrix: m, Warnings: append(p.reported(), p.page.Unmet(device)...), Facts: []truth.Fact{
+	return truth.Part{Matrix: m, Warnings: append(p.Warnings(), p.page.Unmet(device)...), Facts: []truth.Fact{
 		{Name: "browser", Value: p.page.chrome.version.Product},
 		{Name: "window", Value: p.page.chrome.policy["window"]},
 		{Name: "WebGPU adapter", Value: fmt.Sprintf("%s (%s)", device.Name, device.Class)},
 	}}, err
 }
 
-// plain is a page with the ledger and without WebLLM, in a browser of its own, whose sources are attached.
+// plain is a page with the ledger and without an engine, in a browser of its own, whose sources are attached.
 type plain struct {
+	enginetest.Probe
 	page  *Page
 	gpus  *gpu.Monitor
 	cards []sample.Source // its devices
-
-	mu       sync.Mutex
-	sources  []sample.Source
-	warnings []record.Warning
 }
 
-var _ engine.Probe = (*plain)(nil)
 var _ truth.Subject = (*plain)(nil)
 
 // openPlain opens the page that takes memory.
@@ -105,49 +99,18 @@ func (p *plain) close() error {
 	return p.page.Close()
 }
 
-// Attach keeps a source until it is detached, and with a process's what GPUs' drivers tell of it.
+// Attach keeps with a process's source what GPUs' drivers tell of it.
 func (p *plain) Attach(s sample.Source) func() {
-	with := append([]sample.Source{s}, p.gpus.Beside(s)...)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.sources = append(p.sources, with...)
-	return sync.OnceFunc(func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.sources = slices.DeleteFunc(p.sources, func(o sample.Source) bool { return slices.Contains(with, o) })
-		for _, s := range with {
-			if c, ok := s.(io.Closer); ok {
-				_ = c.Close() // it was only read
-			}
+	ends := []func(){p.Probe.Attach(s)}
+	for _, beside := range p.gpus.Beside(s) {
+		ends = append(ends, p.Probe.Attach(beside))
+	}
+	return func() {
+		for _, end := range ends {
+			end()
 		}
-	})
+	}
 }
-
-// Attached gives the sources that were attached and not detached since.
-func (p *plain) Attached() []sample.Source {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.sources)
-}
-
-// Warn keeps a warning.
-func (p *plain) Warn(w record.Warning) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.warnings = append(p.warnings, w)
-}
-
-func (p *plain) reported() []record.Warning {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.warnings)
-}
-
-// Nothing of these is needed.
-
-func (*plain) Span(record.Span)          {}
-func (*plain) Event(record.Event)        {}
-func (*plain) Log(string) io.WriteCloser { return nil }
 
 // Take has the page take memory.
 func (p *plain) Take(ctx context.Context, kind string, bytes int64) error {

@@ -23,7 +23,7 @@ import (
 func (p *plain) complaint() error {
 	var err error
 	if p != nil {
-		for _, w := range p.reported() {
+		for _, w := range p.Warnings() {
 			err = errors.Join(err, fmt.Errorf("warning of the plain page: %s: %s", w.Code, w.Text))
 		}
 	}

@@ -36,8 +36,7 @@ globalThis.first = new Promise((resolve, reject) => {
 // BenchmarkStart holds how long it takes from a process's start until WebLLM's first progress event, for the whole
 // program as it is built, against a bare script that does the same with chromedp's own defaults, as a process of its
 // own too: interleaved pairs, the median of their ratios and its 95 % interval. The model's package and library are in
-// the cache. What the runner waits for on purpose in between, until a baseline can be taken, is not in it, and is told
-// beside it.
+// the cache. What the runner waits for on purpose in between, until a baseline can be taken, is not in it.
 func BenchmarkStart(b *testing.B) {
 	const pairs, atMost = 20, 1.1
 	plain := bareServer(b)
@@ -47,48 +46,33 @@ func BenchmarkStart(b *testing.B) {
 	}
 	startOurs(b, program) // fills the caches
 	for range b.N {
-		var ratios, withBaseline, whole, theirs []float64
-		all := map[string][]float64{}
+		var ratios, ours, theirs []float64
 		for i := range pairs {
-			var o took
-			var t time.Duration
+			var whole, baseline, t time.Duration
 			if i%2 == 0 {
-				o, t = startOurs(b, program), startBare(b, plain.URL)
+				whole, baseline = startOurs(b, program)
+				t = startBare(b, plain.URL)
 			} else {
-				t, o = startBare(b, plain.URL), startOurs(b, program)
+				t = startBare(b, plain.URL)
+				whole, baseline = startOurs(b, program)
 			}
-			whole, theirs, ratios = append(whole, o.sum().Seconds()), append(theirs, t.Seconds()),
-				append(ratios, (o.sum()-o.baseline).Seconds()/t.Seconds())
-			withBaseline = append(withBaseline, o.sum().Seconds()/t.Seconds())
-			for name, d := range map[string]time.Duration{"preparing": o.prepare, "opening": o.open,
-				"baseline": o.baseline, "loading": o.load} {
-				all[name] = append(all[name], d.Seconds())
-			}
+			ours, theirs = append(ours, 1000*whole.Seconds()), append(theirs, 1000*t.Seconds())
+			ratios = append(ratios, (whole-baseline).Seconds()/t.Seconds())
 		}
 		ratio := medianOf(ratios)
 		b.ReportMetric(ratio.median, "ratio")
-		b.ReportMetric(medianOf(whole).median*1000, "ms-ours")
-		b.ReportMetric(medianOf(theirs).median*1000, "ms-bare")
-		b.Logf("ratio %v without the baseline, %v with it; ours %.0f ms, bare %.0f ms", ratio, medianOf(withBaseline),
-			medianOf(whole).median*1000, medianOf(theirs).median*1000)
-		for _, name := range []string{"preparing", "opening", "baseline", "loading"} {
-			b.Logf("ours, %s: %.0f ms", name, medianOf(all[name]).median*1000)
-		}
+		b.ReportMetric(medianOf(ours).median, "ms-ours")
+		b.ReportMetric(medianOf(theirs).median, "ms-bare")
+		b.Logf("ratio %v without the baseline", ratio)
 		if ratio.median > atMost {
 			b.Errorf("it takes %.3f times as long as a bare script, want at most %.1f", ratio.median, atMost)
 		}
 	}
 }
 
-// took is how long it took from a process's start to WebLLM's first progress event: until the launch began, until the
-// page was open and looked at, until a baseline was taken, and from asking for the model on.
-type took struct{ prepare, open, baseline, load time.Duration }
-
-func (s took) sum() time.Duration { return s.prepare + s.open + s.baseline + s.load }
-
-// startOurs runs the program to its end; the load's stage that WebLLM's first progress event begins tells when that
-// was.
-func startOurs(b *testing.B, program string) took {
+// startOurs runs the program to its end, and tells how long it took until WebLLM's first progress event, and how much
+// of that was the baseline. The load's stage that the event begins tells when it was.
+func startOurs(b *testing.B, program string) (whole, baseline time.Duration) {
 	b.Helper()
 	dir := b.TempDir()
 	begin := time.Now()
@@ -101,22 +85,18 @@ func startOurs(b *testing.B, program string) took {
 	if err != nil {
 		b.Fatal(err)
 	}
-	first := r.Attempts[0]
-	at := func(ns int64) time.Duration { return r.Meta.Started.Add(time.Duration(ns)).Sub(begin) }
-	s := took{prepare: at(first.BeginNS)}
-	for _, p := range first.Phases {
+	for _, p := range r.Attempts[0].Phases {
 		if p.Name == record.Baseline {
-			s.open, s.baseline = time.Duration(p.BeginNS-first.BeginNS), time.Duration(p.EndNS-p.BeginNS)
+			baseline = time.Duration(p.EndNS - p.BeginNS)
 		}
 	}
-	for _, stage := range first.Stages {
+	for _, stage := range r.Attempts[0].Stages {
 		if stage.Name == "download" {
-			s.load = at(stage.BeginNS) - s.prepare - s.open - s.baseline
-			return s
+			return r.Meta.Started.Add(time.Duration(stage.BeginNS)).Sub(begin), baseline
 		}
 	}
 	b.Fatal("the load has no stage that WebLLM's progress begins")
-	return s
+	return 0, 0
 }
 
 // bareAddress makes the test binary the bare script, of the page at that address.

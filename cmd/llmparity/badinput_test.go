@@ -53,7 +53,7 @@ func TestRunsThatAreSpoiled(t *testing.T) {
 			[]string{"it has no environment.json"}},
 		"the journal is no text": {func(
 			t *testing.T, dir string) {
-			write(t, dir, "journal.jsonl", []byte("\x00\xff\n{}\n"))
+			put(t, dir, "journal.jsonl", "\x00\xff\n{}\n")
 		}, bad, []string{"journal.jsonl line 1"}},
 	}
 	for name, c := range cases {
@@ -71,7 +71,7 @@ func TestRunsThatAreSpoiled(t *testing.T) {
 				t, program(t, "compare", whole, dir, "--html", filepath.Join(dir, "compare.html")))
 			c.check(t, "compare", stdout, stderr, code)
 			for _, page := range []string{"report.html", "compare.html"} {
-				inert(t, page, string(read(t, dir, page)))
+				inert(t, page, readFile(t, filepath.Join(dir, page)))
 			}
 		})
 	}
@@ -126,17 +126,15 @@ func inert(t *testing.T, page, text string) {
 	}
 }
 
-// twoEngines is the folder of a run of two engines, a launch of each.
+// twoEngines is the folder of a run of two engines, of which one tells no ids and is compared by its text.
 func twoEngines(t *testing.T) string {
 	t.Helper()
 	cmd := program(t, "run", "-q", "--engines", "llamacpp", "--engine", "exec:./echo.py", "--max-tokens", "8",
-		"--repetitions", "1")
-	if err := os.WriteFile(filepath.Join(cmd.Dir, "echo.py"), []byte(documentsPython(t)), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if stdout, stderr, code := output(t, cmd); code != 0 {
-		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
-	}
+		"--repetitions", "2")
+	put(t, cmd.Dir, "echo.py", documentsPython(t))
+	stdout, _ := well(t, cmd)
+	mentions(t, stdout, "different text after 0 bytes; exec:echo.py gives no token ids", "gave the same text",
+		"(no-token-ids)")
 	dir, err := filepath.EvalSymlinks(filepath.Join(cmd.Dir, "results", "latest"))
 	if err != nil {
 		t.Fatal(err)
@@ -154,22 +152,6 @@ func copied(t *testing.T, whole string) string {
 	return dir
 }
 
-func read(t *testing.T, dir, name string) []byte {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-func write(t *testing.T, dir, name string, text []byte) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func remove(t *testing.T, dir, name string) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(dir, name)); err != nil {
@@ -179,41 +161,41 @@ func remove(t *testing.T, dir, name string) {
 
 // emptied is a run that was killed before its first cell.
 func emptied(t *testing.T, dir string) {
-	write(t, dir, "journal.jsonl", nil)
+	put(t, dir, "journal.jsonl", "")
 	for _, name := range []string{"samples.csv", "totals.csv", "metrics.csv", "tokens.csv"} {
-		head, _, _ := bytes.Cut(read(t, dir, name), []byte("\n"))
-		write(t, dir, name, append(head, '\n'))
+		head, _, _ := bytes.Cut([]byte(readFile(t, filepath.Join(dir, name))), []byte("\n"))
+		put(t, dir, name, string(head)+"\n")
 	}
 }
 
 // cut is a file that ends in mid-line, in its last third.
 func cut(name string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
-		text := read(t, dir, name)
+		text := []byte(readFile(t, filepath.Join(dir, name)))
 		at := len(text) * 2 / 3
 		at += bytes.IndexByte(text[at:], '\n') + 3
 		if at >= len(text) {
 			t.Fatalf("%s has no line to be cut", name)
 		}
-		write(t, dir, name, text[:at])
+		put(t, dir, name, string(text[:at]))
 	}
 }
 
 func replaced(name, old, with string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
-		text := read(t, dir, name)
+		text := []byte(readFile(t, filepath.Join(dir, name)))
 		changed := regexp.MustCompile(old).ReplaceAllLiteral(text, []byte(with))
 		if bytes.Equal(changed, text) {
 			t.Fatalf("nothing in %s is %s", name, old)
 		}
-		write(t, dir, name, changed)
+		put(t, dir, name, string(changed))
 	}
 }
 
 // column changes every value of a column.
 func column(name, column string, change func(row int, value string) string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
-		rows, err := csv.NewReader(bytes.NewReader(read(t, dir, name))).ReadAll()
+		rows, err := csv.NewReader(bytes.NewReader([]byte(readFile(t, filepath.Join(dir, name))))).ReadAll()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +216,7 @@ func rewriteRows(t *testing.T, dir, name string, rows [][]string) {
 	if err := csv.NewWriter(&b).WriteAll(rows); err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, name, b.Bytes())
+	put(t, dir, name, b.String())
 }
 
 func backwards(_ int, ns string) string {
@@ -250,7 +232,7 @@ func without(cell int) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		left := map[int]bool{} // attempts
 		var out bytes.Buffer
-		for line := range bytes.Lines(read(t, dir, "journal.jsonl")) {
+		for line := range bytes.Lines([]byte(readFile(t, filepath.Join(dir, "journal.jsonl")))) {
 			var l struct {
 				Attempt    int
 				Begin      *struct{ Cell int }
@@ -270,9 +252,9 @@ func without(cell int) func(*testing.T, string) {
 			}
 			out.Write(line)
 		}
-		write(t, dir, "journal.jsonl", out.Bytes())
+		put(t, dir, "journal.jsonl", out.String())
 		for _, name := range []string{"samples.csv", "totals.csv", "metrics.csv", "tokens.csv"} {
-			rows, err := csv.NewReader(bytes.NewReader(read(t, dir, name))).ReadAll()
+			rows, err := csv.NewReader(bytes.NewReader([]byte(readFile(t, filepath.Join(dir, name))))).ReadAll()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -286,7 +268,7 @@ func without(cell int) func(*testing.T, string) {
 // labelled gives the model, an engine and a warning names that end so.
 func labelled(model, engine, warning string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
-		journal := string(read(t, dir, "journal.jsonl"))
+		journal := readFile(t, filepath.Join(dir, "journal.jsonl"))
 		for old, label := range map[string]string{`"name":"tiny-llama-2x128`: model, `"engine":"exec:echo.py`: engine,
 			`"text":"`: warning} {
 			text, err := json.Marshal(label)
@@ -295,7 +277,7 @@ func labelled(model, engine, warning string) func(*testing.T, string) {
 			}
 			journal = strings.ReplaceAll(journal, old, old+string(text[1:len(text)-1]))
 		}
-		write(t, dir, "journal.jsonl", []byte(journal))
+		put(t, dir, "journal.jsonl", journal)
 	}
 }
 

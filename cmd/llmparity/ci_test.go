@@ -19,15 +19,6 @@ import (
 
 const ciFolder = "../../docs/ci"
 
-func readFile(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // commandLines finds the lines of a script that run llmparity, as words.
 func commandLines(script string) [][]string {
 	var out [][]string

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"llmparity/browser"
@@ -18,16 +17,9 @@ func TestCompareARunWithForeignRows(t *testing.T) {
 	run := comparetest.Write(t, root, "mine", comparetest.Native(2))
 	rows := filepath.Join("..", "..", "internal", "foreign", "testdata", "profiler.csv")
 	html := filepath.Join(root, "beside.html")
-	var out, errs strings.Builder
-	if code := execute([]string{"compare", run, rows, "--html", html}, &out, &errs); code != 0 {
-		t.Fatal(code, errs.String())
-	}
-	for _, want := range []string{"llamacpp", "ollama-run1", "webllm-run1", "RSS sum", "1536", "JavaScript heap",
-		"96.5", "rows that another program wrote", "profiler.csv"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the table has no %q:\n%s", want, &out)
-		}
-	}
+	out := good(t, "compare", run, rows, "--html", html)
+	mentions(t, out, "llamacpp", "ollama-run1", "webllm-run1", "RSS sum", "1536", "JavaScript heap",
+		"96.5", "rows that another program wrote", "profiler.csv")
 	text, err := os.ReadFile(html)
 	if err != nil {
 		t.Fatal(err)
@@ -78,10 +70,6 @@ func TestCompareSaysWhatIsNoRunAndNoRows(t *testing.T) {
 		filepath.Join(dir, "none.csv"): "name a run folder or a CSV file",
 		dir:                            "is not a run folder",
 	} {
-		var out, errs strings.Builder
-		if code := execute([]string{"compare", path}, &out, &errs); code != fault.BadRecord.ExitCode() ||
-			!strings.Contains(errs.String(), want) || strings.Count(errs.String(), "\n") != 1 {
-			t.Errorf("%s: exit code %d: %s", path, code, &errs)
-		}
+		refuses(t, fault.BadRecord, want, "compare", path)
 	}
 }

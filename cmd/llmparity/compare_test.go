@@ -2,13 +2,13 @@ package main
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 	"time"
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/stats"
+	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 )
 
@@ -22,23 +22,16 @@ func TestCompareHoldsRunsAgainstTheFirst(t *testing.T) {
 	before, after := comparetest.Write(t, root, "before", a, other), comparetest.Write(t, root, "after", b, other)
 	run := func(args ...string) (string, *compare.Result) {
 		t.Helper()
-		var out, errs strings.Builder
-		if code := execute(append([]string{"compare", before, after}, args...), &out, &errs); code != 0 {
-			t.Fatal(code, errs.String())
-		}
+		out := good(t, append([]string{"compare", before, after}, args...)...)
 		res := &compare.Result{}
-		if err := json.Unmarshal([]byte(out.String()), res); err != nil {
+		if err := json.Unmarshal([]byte(out), res); err != nil {
 			res = nil
 		}
-		return out.String(), res
+		return out, res
 	}
 	text, _ := run("--by", "engine,input_len")
-	for _, want := range []string{"\nafter against before, the baseline\n", "\nGroups of cells\n", "over prompt (2)",
-		" different\n", " chance\n"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
+	mentions(t, text, "\nafter against before, the baseline\n", "\nGroups of cells\n", "over prompt (2)",
+		" different\n", " chance\n")
 	_, res := run("--json", "--min-effect", "50")
 	if res == nil || res.Statistics.MinEffect != 0.5 || len(res.Groups) != 0 || len(res.Families) != 1 ||
 		!res.Families[0].Runs {
@@ -53,11 +46,7 @@ func TestCompareHoldsRunsAgainstTheFirst(t *testing.T) {
 	if _, res = run("--json", "--by", ""); len(res.Groups) != 2 || res.Groups[0].Name != "all cells" {
 		t.Errorf("%+v", res.Groups)
 	}
-	for _, wrong := range [][]string{{"--by", "weather"}, {"--min-effect", "-1"}, {"--min-effect", "NaN"}} {
-		var out, errs strings.Builder
-		if code := execute(append([]string{"compare", before, after}, wrong...), &out, &errs); code == 0 ||
-			strings.Count(errs.String(), "\n") != 1 {
-			t.Errorf("%q: %d, %s", wrong, code, errs.String())
-		}
+	for _, wrong := range [][2]string{{"--by", "weather"}, {"--min-effect", "-1"}, {"--min-effect", "NaN"}} {
+		refuses(t, fault.Usage, wrong[1], "compare", before, after, wrong[0], wrong[1])
 	}
 }

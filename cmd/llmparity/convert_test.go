@@ -64,9 +64,7 @@ func TestConvertMakesAPackageWithItsLibrary(t *testing.T) {
 	if err := tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")); err != nil {
 		t.Fatal(err)
 	}
-	if _, stderr, code := output(t, cmd); code != 0 {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
+	well(t, cmd)
 	for _, name := range []string{"mlc-chat-config.json", "params_shard_0.bin", "lib.wasm"} {
 		if info, err := os.Stat(filepath.Join(cmd.Dir, "in-webllm-c100", name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
@@ -81,9 +79,7 @@ func TestConvertMakesThePackageThatIsAskedFor(t *testing.T) {
 	if err := tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")); err != nil {
 		t.Fatal(err)
 	}
-	if _, stderr, code := output(t, cmd); code != 0 {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
+	well(t, cmd)
 	made, err := mlc.OpenPackage(filepath.Join(cmd.Dir, "in-webllm-f16"))
 	if err != nil {
 		t.Fatal(err)

@@ -87,22 +87,16 @@ func TestDryRun(t *testing.T) {
 		"models:\n  - model: tiny\n  - {model: nowhere.gguf, input_lengths: [8]}\n  - {model: tiny, tensor_parallel_size: 4, quantization: awq, input_lengths: [8]}\n"
 	text = strings.Replace(text, "model: tiny\ninput", "input", 1)
 	write := func(dir string) {
-		if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		put(t, dir, "plan.yaml", text)
 	}
 	write(cmd.Dir)
 	stdout, stderr, code := output(t, cmd)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	for _, want := range []string{"32 cells in 6 setups; nothing was launched", "nowhere.gguf",
+	mentions(t, stdout, "32 cells in 6 setups; nothing was launched", "nowhere.gguf",
 		"tensor_parallel_size: 4", "quantization: awq", "can't run here",
-		"webllm does 1 at a time", "Time: not known", "Memory: "} {
-		if !strings.Contains(stdout, want) {
-			t.Errorf("no %q in\n%s", want, stdout)
-		}
-	}
+		"webllm does 1 at a time", "Time: not known", "Memory: ")
 	if _, err := os.Stat(filepath.Join(cmd.Dir, "results")); err == nil {
 		t.Error("a dry run left a record")
 	}
@@ -137,9 +131,7 @@ func TestDryRunOfACatalogueModel(t *testing.T) {
 	cmd.Env = append(cmd.Env, "LLMPARITY_CACHE="+filepath.Join(cmd.Dir, "cache"))
 	text := "name: fetched\nengines: [webllm]\nmodel: " + id + "\nadapter: swiftshader\nmax_tokens: 8\n" +
 		"prompts: [a]\ntemperature: 0\nwarmup: {launches: 0, tokens: 4}\nrepetitions: 1\ntimeout: 3m\n"
-	if err := os.WriteFile(filepath.Join(cmd.Dir, "plan.yaml"), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	put(t, cmd.Dir, "plan.yaml", text)
 	stdout, stderr, code := output(t, cmd)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)

@@ -23,17 +23,10 @@ func TestEstimateTable(t *testing.T) {
 		{"--model-params", "6.7e9", "--num-layers", "32", "--num-heads", "32", "--hidden-size", "4096", "--head-dim",
 			"128"},
 	} {
-		var out, errs strings.Builder
-		if code := execute(append([]string{"estimate"}, args...), &out, &errs); code != 0 {
-			t.Fatalf("%v: code %d, %s", args, code, errs.String())
-		}
-		for _, says := range []string{"weights", "KV cache, reserved", "of it used", "activations", "framework",
-			"total", "GiB is 2^30 bytes", "high"} {
-			if !strings.Contains(out.String(), says) {
-				t.Errorf("%v: %q isn't said:\n%s", args, says, out.String())
-			}
-		}
-		for line := range strings.Lines(out.String()) {
+		out := good(t, append([]string{"estimate"}, args...)...)
+		mentions(t, out, "weights", "KV cache, reserved", "of it used", "activations", "framework",
+			"total", "GiB is 2^30 bytes", "high")
+		for line := range strings.Lines(out) {
 			if n := len([]rune(line)); n > 160 {
 				t.Errorf("%v: a line of %d columns: %s", args, n, line)
 			}
@@ -48,11 +41,8 @@ func TestEstimateJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, engine := range []string{"webllm", "llamacpp", "ollama", "vllm", "transformers"} {
-		var out, errs strings.Builder
-		if code := execute([]string{"estimate", path, "--engine", engine, "--json"}, &out, &errs); code != 0 {
-			t.Fatalf("code %d, %s", code, errs.String())
-		}
-		schematest.Valid(t, "estimate", []byte(out.String()))
+		out := good(t, "estimate", path, "--engine", engine, "--json")
+		schematest.Valid(t, "estimate", []byte(out))
 		var j struct {
 			Schema    string                  `json:"schema_version"`
 			Breakdown map[string]any          `json:"memory_breakdown"`
@@ -61,7 +51,7 @@ func TestEstimateJSON(t *testing.T) {
 			DTypes    map[string]string       `json:"dtypes"`
 			Parts     []struct{ Name string } `json:"components"`
 		}
-		if err := json.Unmarshal([]byte(out.String()), &j); err != nil {
+		if err := json.Unmarshal([]byte(out), &j); err != nil {
 			t.Fatal(err)
 		}
 		sum := 0.0
@@ -77,7 +67,7 @@ func TestEstimateJSON(t *testing.T) {
 		}
 		if j.Schema != "2.0" || j.Model["num_parameters"] != 426624.0 || j.Engine["engine_type"] != engine ||
 			j.DTypes["weights"] == "" || len(j.Parts) < 6 {
-			t.Errorf("%s: %s", engine, out.String())
+			t.Errorf("%s: %s", engine, out)
 		}
 		levels, _ := j.Breakdown["confidence_levels"].(map[string]any)
 		for _, part := range []string{"overall", "weights", "kv_cache", "activations", "overhead"} {
@@ -111,12 +101,7 @@ func TestEstimateFaults(t *testing.T) {
 		{[]string{"--model-params", "nan"}, fault.Usage, "--model-params is NaN"},
 		{[]string{model, model}, fault.Usage, "at most 1"},
 	} {
-		var out, errs strings.Builder
-		if code := execute(append([]string{"estimate"}, c.args...), &out, &errs); code != c.kind.ExitCode() ||
-			!strings.Contains(errs.String(), c.says) ||
-			strings.Count(errs.String(), "\n") != 1 {
-			t.Errorf("%v: code %d, %q", c.args, code, errs.String())
-		}
+		refuses(t, c.kind, c.says, append([]string{"estimate"}, c.args...)...)
 	}
 }
 
@@ -128,38 +113,21 @@ func TestCompareEstimates(t *testing.T) {
 	}
 	calc := []string{"compare-estimates", path, "--calc-weights", "13.5", "--calc-kv", "0.4", "--calc-activations",
 		"0.9", "--calc-overhead", "0.6"}
-	var out, errs strings.Builder
-	if code := execute(calc, &out, &errs); code != 0 {
-		t.Fatalf("code %d, %s", code, errs.String())
-	}
-	for _, says := range []string{"Model Weights", "13.21", "+0.29", "95-100%", "outside", "within",
-		"Recommendations"} {
-		if !strings.Contains(out.String(), says) {
-			t.Errorf("%q isn't said:\n%s", says, out.String())
-		}
-	}
-	out.Reset()
-	if code := execute(append(calc, "--json", "--calc-unit", "GB"), &out, &errs); code != 0 ||
-		!json.Valid([]byte(out.String())) || !strings.Contains(out.String(), `"calculated_gb": 12.57`) {
-		t.Errorf("code %d, %s", code, out.String())
+	out := good(t, calc...)
+	mentions(t, out, "Model Weights", "13.21", "+0.29", "95-100%", "outside", "within",
+		"Recommendations")
+	if out := good(t, append(calc, "--json", "--calc-unit", "GB")...); !json.Valid([]byte(out)) ||
+		!strings.Contains(out, `"calculated_gb": 12.57`) {
+		t.Error(out)
 	}
 	for says, args := range map[string][]string{
 		"nothing that was calculated": {path}, "--calc-weights is -1": {path, "--calc-weights", "-1"},
 		"--calc-kv is no number": {path, "--calc-kv", "nan"},
 		"--calc-unit MB":         {path, "--calc-kv", "1", "--calc-unit", "MB"},
 	} {
-		errs.Reset()
-		code := execute(append([]string{"compare-estimates"}, args...), &out, &errs)
-		if code != fault.Usage.ExitCode() ||
-			!strings.Contains(errs.String(), says) {
-			t.Errorf("%s: code %d, %q", says, code, errs.String())
-		}
+		refuses(t, fault.Usage, says, append([]string{"compare-estimates"}, args...)...)
 	}
-	errs.Reset()
-	code := execute([]string{"compare-estimates", path + "x", "--calc-kv", "1"}, &out, &errs)
-	if code != fault.BadRecord.ExitCode() {
-		t.Errorf("code %d, %q", code, errs.String())
-	}
+	refuses(t, fault.BadRecord, "", "compare-estimates", path+"x", "--calc-kv", "1")
 }
 
 func TestEstimateJudgesWhetherItFits(t *testing.T) {
@@ -178,20 +146,10 @@ func TestEstimateJudgesWhetherItFits(t *testing.T) {
 			[]string{"memory: high", "> the model's weights in awq"}},
 		{[]string{"--engine", "webllm", "--context", "4096"}, []string{"wasm: 51.2 MiB of 4.00 GiB"}},
 	} {
-		var out, errs strings.Builder
-		if code := execute(append([]string{"estimate", llama}, c.args...), &out, &errs); code != 0 {
-			t.Fatalf("%v: code %d, %s", c.args, code, errs.String())
-		}
-		for _, want := range c.want {
-			if !strings.Contains(out.String(), want) {
-				t.Errorf("%v: no %q in\n%s", c.args, want, out.String())
-			}
-		}
+		out := good(t, append([]string{"estimate", llama}, c.args...)...)
+		mentions(t, out, c.want...)
 	}
 	for _, bad := range []string{"0", "-1", "nan", "much"} {
-		var out, errs strings.Builder
-		if code := execute([]string{"estimate", llama, "--ram-gb", bad}, &out, &errs); code != fault.Usage.ExitCode() {
-			t.Errorf("--ram-gb %s: code %d, %s", bad, code, errs.String())
-		}
+		refuses(t, fault.Usage, "--ram-gb", "estimate", llama, "--ram-gb", bad)
 	}
 }

@@ -20,11 +20,8 @@ import (
 func TestTroubleIsOneLineWithItsClass(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, data, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		return path
+		put(t, dir, name, string(data))
+		return filepath.Join(dir, name)
 	}
 	whole := filepath.Join(dir, "tiny.gguf")
 	if err := tiny.WriteFile(whole); err != nil {

@@ -101,6 +101,16 @@ func called(args ...string) (out, errs string, code int) {
 	return o.String(), e.String(), code
 }
 
+// good is what the program prints of arguments that it must take.
+func good(t *testing.T, args ...string) string {
+	t.Helper()
+	out, errs, code := called(args...)
+	if code != 0 {
+		t.Fatalf("%q: exit code %d, %s", args, code, errs)
+	}
+	return out
+}
+
 func filesIn(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -148,10 +158,7 @@ func TestSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{dir, dir}, {dir, rows}, {dir, dir, "--by", "engine,model", "--allow-different"}} {
-		out, errs, code := called(append([]string{"compare", "--json"}, args...)...)
-		if code != 0 {
-			t.Fatal(errs)
-		}
+		out := good(t, append([]string{"compare", "--json"}, args...)...)
 		schematest.Valid(t, "result", []byte(out))
 	}
 }
@@ -166,10 +173,7 @@ func checkExports(t *testing.T, dir string) {
 	}
 	reportstest.SameDigits(t, compare.Runs(r), r)
 	schematest.RunFolder(t, dir)
-	result, errs, code := called("report", dir, "--json")
-	if code != 0 {
-		t.Fatal(errs)
-	}
+	result := good(t, "report", dir, "--json")
 	schematest.Valid(t, "result", []byte(result))
 	profiles, err := filepath.Glob(filepath.Join(dir, "profile-*.json"))
 	if err != nil || len(profiles) == 0 {

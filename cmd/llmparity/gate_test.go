@@ -19,12 +19,6 @@ import (
 	"llmparity/internal/schematest"
 )
 
-func executed(args ...string) (code int, stdout, stderr string) {
-	var out, err bytes.Buffer
-	code = execute(args, &out, &err)
-	return code, out.String(), err.String()
-}
-
 // A run, a store and a gate on the command line, from the exit code to every format.
 func TestGateAndBaseline(t *testing.T) {
 	root := t.TempDir()
@@ -93,7 +87,7 @@ func TestGateAndBaseline(t *testing.T) {
 		{"baseline remove main", "", "Removed main."},
 		{"baseline remove main", fault.Usage, "there is no baseline main"},
 	} {
-		code, stdout, stderr := executed(strings.Fields(c.args)...)
+		stdout, stderr, code := called(strings.Fields(c.args)...)
 		if said := fault.OneLine(stdout) + fault.OneLine(stderr); code != c.code.ExitCode() ||
 			!strings.Contains(said, fault.OneLine(c.want)) {
 			t.Errorf("llmparity %s: %d\n%s%s\nwant %s: %s", c.args, code, stdout, stderr, c.code, c.want)
@@ -112,7 +106,7 @@ func TestGateFormats(t *testing.T) {
 	}
 	out := func(format string) string {
 		path := filepath.Join(root, format)
-		if code, stdout, stderr := executed("gate", dir, "--thresholds", file, "--format", format, "-o",
+		if stdout, stderr, code := called("gate", dir, "--thresholds", file, "--format", format, "-o",
 			path); code != fault.Gate.ExitCode() || stdout != "" {
 			t.Errorf("%s: %d %s%s", format, code, stdout, stderr)
 		}
@@ -195,7 +189,7 @@ func TestARunIsJudgedAtItsEnd(t *testing.T) {
 	}
 	for format, want := range map[string]string{"table": "FAIL llamacpp: peak_pss_mb: median ",
 		"markdown": "### Gate", "junit": `name="gate"`, "json": `"gate": {`} {
-		code, said, stderr := executed("report", dir, "--format", format)
+		said, stderr, code := called("report", dir, "--format", format)
 		if code != 0 || !strings.Contains(said, want) {
 			t.Errorf("%s: %d, no %q: %s", format, code, want, stderr)
 		}
@@ -212,14 +206,14 @@ func TestARunIsJudgedAtItsEnd(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, gate.File), []byte(other), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, said, _ := executed("report", dir, "--format", "json"); code != 0 || other == string(text) ||
+	if said, _, code := called("report", dir, "--format", "json"); code != 0 || other == string(text) ||
 		strings.Contains(said, `"gate": {`) {
 		t.Errorf("%d: a gate of before is shown", code)
 	}
 	if err := os.WriteFile(filepath.Join(dir, gate.File), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := executed("report", dir, "--format", "json"); code != fault.BadRecord.ExitCode() ||
+	if _, stderr, code := called("report", dir, "--format", "json"); code != fault.BadRecord.ExitCode() ||
 		!strings.Contains(stderr, "remove it") {
 		t.Errorf("%d %s", code, stderr)
 	}
@@ -234,14 +228,14 @@ func TestAPlansGateIsFound(t *testing.T) {
 		0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, stdout, stderr := executed("gate", dir); code != 0 || !strings.Contains(stdout,
+	if stdout, stderr, code := called("gate", dir); code != 0 || !strings.Contains(stdout,
 		"WARN llamacpp: peak_pss_mb: median ") {
 		t.Errorf("%d %s%s", code, stdout, stderr)
 	}
 	if err := os.WriteFile(path, []byte("name: run\ngate:\n  peak_pss_mb: 9\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := executed("gate", dir); code != fault.Usage.ExitCode() || !strings.Contains(stderr,
+	if _, stderr, code := called("gate", dir); code != fault.Usage.ExitCode() || !strings.Contains(stderr,
 		"plan.yaml line 3: gate.peak_pss_mb: \"9\" stands where a limit such as {max: 900} is wanted") {
 		t.Errorf("%d %s", code, stderr)
 	}

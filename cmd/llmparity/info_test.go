@@ -25,9 +25,7 @@ func infoOf(t *testing.T, args ...string) inspect.Info {
 // A GGUF, the package that is made of it and the library that is compiled for it say the same of the model.
 func TestInfoSaysWhatAModelIs(t *testing.T) {
 	cmd := program(t, "model", "tiny", "-o", "model")
-	if _, stderr, code := output(t, cmd); code != 0 {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
+	well(t, cmd)
 	dir := filepath.Join(cmd.Dir, "model")
 	file, folder, library := infoOf(t, filepath.Join(dir, "tiny.gguf")), infoOf(t, filepath.Join(dir, "webllm")),
 		infoOf(t, filepath.Join(dir, "webllm", "lib.wasm"))
@@ -103,9 +101,7 @@ func TestInfoRefusesWhatIsNoModel(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"text": "hello", "empty": "", "some.wasm": "\x00asm\x01\x00\x00\x00",
 		"some.gguf": "GGUF"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		put(t, dir, name, text)
 	}
 	for name, c := range map[string]struct {
 		kind fault.Kind

@@ -25,16 +25,13 @@ func TestRepetitionsReuseOneBrowser(t *testing.T) { reuse(t, "webllm") }
 
 // reuse runs an engine whose repetitions are requests in one launch, and looks whether each stands for itself.
 func reuse(t *testing.T, name string) {
-	run := program(t, "run", "--engines", name, "--isolation", "reused", "--repetitions", "6", "--max-tokens", "12")
+	run := program(t, "run", "--engines", name, "--isolation", "reused", "--repetitions", "3", "--max-tokens", "12")
 	stdout, stderr, code := output(t, run)
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	r, err := record.Open(filepath.Join(run.Dir, "results", "latest"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(r.Attempts) != 7 || !r.Cells[0].Reused || r.Cells[0].Isolation != record.OfLaunch {
+	r := recorded(t, run.Dir)
+	if len(r.Attempts) != 4 || !r.Cells[0].Reused || r.Cells[0].Isolation != record.OfLaunch {
 		t.Fatalf("%d attempts of %+v", len(r.Attempts), r.Cells[0])
 	}
 	first := r.Attempts[1] // after the warm-up launch, which is one of its own
@@ -74,12 +71,8 @@ func reuse(t *testing.T, name string) {
 	if slices.ContainsFunc(pids(r.Attempts[0]), func(pid int) bool { return slices.Contains(pids(first), pid) }) {
 		t.Error("the warm-up launch's processes were reused")
 	}
-	for _, want := range []string{"All 6 repetitions succeeded", "6 repetitions are requests in one launch",
-		"Memory at three points"} {
-		if !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
-			t.Errorf("no %q in\n%s", want, stdout)
-		}
-	}
+	mentions(t, strings.Join(strings.Fields(stdout), " "), "All 3 repetitions succeeded",
+		"3 repetitions are requests in one launch", "Memory at three points")
 }
 
 // A server that dies while it is idle costs one repetition: the next one has a server of its own.

@@ -22,9 +22,7 @@ func TestLlamaCppsProgramsInOneRun(t *testing.T) {
 		"--llamacpp-cache-type-k", "q8_0",
 		"--llamacpp-cache-type-v", "q8_0", "--llamacpp-flash-attention", "on", "--llamacpp-batch", "64",
 		"--llamacpp-mmap", "off")
-	if _, stderr, code := output(t, cmd); code != 0 {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
+	well(t, cmd)
 	dir := filepath.Join(cmd.Dir, "results", "latest")
 	p := resolved(t, dir)
 	if l := p.Sections["llamacpp"]; l == nil || l["batch"] != 64 || l["cache_type_k"] != "q8_0" ||
@@ -90,13 +88,8 @@ func TestLayersOnAGPU(t *testing.T) {
 	run := []string{"run", "-q", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "4",
 		"--llamacpp-gpu-layers", "2", "--llama-server"}
 	cmd := program(t, append(run, onGPU(t, true))...)
-	if _, stderr, code := output(t, cmd); code != 0 {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
-	r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	well(t, cmd)
+	r := recorded(t, cmd.Dir)
 	if d := compare.Runs(r).Cells[0].Device; d == nil || d.Class != record.GPU || d.Name != "CUDA0 (A GPU)" ||
 		d.Detail["gpu_layers"] != "2 of 2" {
 		t.Errorf("device %+v", d)
@@ -122,10 +115,6 @@ func TestWhatIsRefusedOfLlamaCpp(t *testing.T) {
 		{[]string{"run", "--engines", "llamacpp", "--llamacpp-gpu-layers", "2"}, fault.NoLlamaServer,
 			"has no GPU to put 2 layers on"},
 	} {
-		_, stderr, code := output(t, program(t, c.args...))
-		if code != c.code.ExitCode() || !strings.Contains(stderr, c.want) ||
-			strings.Count(strings.TrimSpace(stderr), "\n") != 0 {
-			t.Errorf("%s: exit code %d, want %s\n%s", strings.Join(c.args, " "), code, c.code, stderr)
-		}
+		refusal(t, program(t, c.args...), c.code, c.want)
 	}
 }

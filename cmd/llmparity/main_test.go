@@ -84,9 +84,7 @@ func oneLaunch(t testing.TB, name string, args ...string) *exec.Cmd {
 	cmd := program(t, append([]string{"run", "one.yaml"}, args...)...)
 	plan := "name: one\nengines: [" + name +
 		"]\nmodel: tiny\nprompts: [the quick]\nmax_tokens: 8\nwarmup: {launches: 0, tokens: 1}\nrepetitions: 1\ntimeout: 3m\n"
-	if err := os.WriteFile(filepath.Join(cmd.Dir, "one.yaml"), []byte(plan), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, cmd.Dir, "one.yaml", plan)
 	return cmd
 }
 
@@ -99,6 +97,64 @@ func output(t *testing.T, cmd *exec.Cmd) (stdout, stderr string, code int) {
 		t.Fatal(e)
 	}
 	return out.String(), err.String(), cmd.ProcessState.ExitCode()
+}
+
+// well has a command end well, and gives what it printed.
+func well(t *testing.T, cmd *exec.Cmd) (stdout, stderr string) {
+	t.Helper()
+	stdout, stderr, code := output(t, cmd)
+	if code != 0 {
+		t.Fatalf("%q: exit code %d\n%s%s", cmd.Args[1:], code, stdout, stderr)
+	}
+	return stdout, stderr
+}
+
+// mentions tells that a text has all of some words.
+func mentions(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, want := range words {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
+// refuses tells that the program ends with a class, in one line that has some words, and prints nothing else.
+func refuses(t *testing.T, kind fault.Kind, words string, args ...string) {
+	t.Helper()
+	out, errs, code := called(args...)
+	refused(t, args, kind, words, out, errs, code)
+}
+
+// refusal is refuses of a command in a folder of its own.
+func refusal(t *testing.T, cmd *exec.Cmd, kind fault.Kind, words string) {
+	t.Helper()
+	out, errs, code := output(t, cmd)
+	refused(t, cmd.Args[1:], kind, words, out, errs, code)
+}
+
+func refused(t *testing.T, args []string, kind fault.Kind, words, out, errs string, code int) {
+	t.Helper()
+	if code != kind.ExitCode() || !strings.Contains(errs, words) || strings.Count(errs, "\n") != 1 || out != "" {
+		t.Errorf("%q: exit code %d, want %s and one line with %q:\n%s%s", args, code, kind, words, out, errs)
+	}
+}
+
+// put writes a file, which may be a program.
+func put(t testing.TB, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // lastLine is what the program says when it fails.

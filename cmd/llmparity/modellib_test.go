@@ -57,9 +57,7 @@ func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
 	}
 	for name, text := range map[string]string{"node/lib/mine.js": string(code),
 		"node/package.json": `{"name": "@mlc-ai/web-llm", "version": "0.2.86-mine"}`} {
-		if err := os.WriteFile(filepath.Join(cmd.Dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		put(t, cmd.Dir, name, text)
 	}
 	stdout, stderr, exit := output(t, cmd)
 	if exit != 0 {
@@ -68,10 +66,7 @@ func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
 	if asked != 1 || !strings.Contains(stderr, "fetching the model library "+server.URL) {
 		t.Errorf("asked %d times, want once\n%s", asked, stderr)
 	}
-	r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := recorded(t, cmd.Dir)
 	var said *record.EngineInfo
 	for _, e := range r.Attempts[len(r.Attempts)-1].Events {
 		if e.Engine != nil {

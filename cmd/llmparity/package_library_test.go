@@ -19,9 +19,7 @@ func madePackage(t *testing.T, name string, model func(path string) error, flags
 	if err := model(filepath.Join(cmd.Dir, name+".gguf")); err != nil {
 		t.Fatal(err)
 	}
-	if _, stderr, code := output(t, cmd); code != 0 {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
+	well(t, cmd)
 	made, err := filepath.Glob(filepath.Join(cmd.Dir, name+"-webllm*"))
 	if err != nil || len(made) != 1 {
 		t.Fatalf("%v (%v): one package is wanted", made, err)
@@ -83,13 +81,8 @@ func TestAPackageWithAWindowKeepsToTheContext(t *testing.T) {
 		return tiny.WriteRandomFile(t.Context(), path, tiny.Spec{Window: 8})
 	}, "--context", "128")
 	cmd := oneLaunch(t, "webllm", "-q", "--model", dir, "--context", "64")
-	if _, stderr, code := output(t, cmd); code != 0 {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
-	r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	well(t, cmd)
+	r := recorded(t, cmd.Dir)
 	const pages = 64/16 + 1
 	m := r.Cells[0].Model
 	want := float64(2 * 4 * m.Layers * m.KVHeads * m.HeadDim * 16 * pages)

@@ -10,7 +10,6 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/mlc"
 	"llmparity/internal/model"
-	"llmparity/internal/record"
 	"llmparity/internal/tiny/tinytest"
 )
 
@@ -26,9 +25,7 @@ func TestACatalogueModelRunsFromAMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := program(t, "model", "tiny", "-o", "made")
-	if _, stderr, code := output(t, cmd); code != 0 {
-		t.Fatal(stderr)
-	}
+	well(t, cmd)
 	made, mirror := filepath.Join(cmd.Dir, "made", "webllm"), filepath.Join(cmd.Dir, "mirror")
 	place := func(from, address string) {
 		u, err := url.Parse(address)
@@ -50,13 +47,8 @@ func TestACatalogueModelRunsFromAMirror(t *testing.T) {
 		"--prompt", tinytest.Prompts()[1].Text)
 	// What is stored under that name must not outlive the test.
 	run.Env = append(run.Env, "LLMPARITY_CACHE="+filepath.Join(run.Dir, "cache"))
-	if _, stderr, code := output(t, run); code != 0 {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
-	r, err := record.Open(filepath.Join(run.Dir, "results", "latest"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	well(t, run)
+	r := recorded(t, run.Dir)
 	m := r.Cells[0].Model
 	if m.Name != e.ID || m.Format != model.WebLLM || m.DType != "q0f32" || m.Context != 512 || m.Layers != 2 ||
 		m.Hidden != 128 ||
@@ -114,10 +106,6 @@ func TestModelsThatAreNone(t *testing.T) {
 		{[]string{"--model", empty}, fault.BadModel, "mlc-chat-config.json"},
 		{[]string{"--model", "absent.gguf"}, fault.BadModel, "absent.gguf"},
 	} {
-		_, stderr, code := output(t, program(t, append([]string{"run", "-q", "--engines", "webllm"}, c.args...)...))
-		if line := lastLine(stderr); code != c.code.ExitCode() || !strings.Contains(line, c.says) ||
-			strings.Count(strings.TrimSpace(stderr), "\n") > 0 {
-			t.Errorf("%v: exit code %d, %q", c.args, code, stderr)
-		}
+		refusal(t, program(t, append([]string{"run", "-q", "--engines", "webllm"}, c.args...)...), c.code, c.says)
 	}
 }

@@ -41,12 +41,8 @@ func TestAPlanThatWasRunRepeatsTheRun(t *testing.T) {
 	cmd := program(t, "run", "-q", "plan.yaml", "--kernels", "software", "--sort", "full", "--threads", "2",
 		"--adapter", "swiftshader", "--thread", "worker")
 	text := "name: p\nengines: [webllm, llamacpp]\nkernels: gpu\nmodel: tiny\nprompts: [the]\nmax_tokens: 4\nwarmup: {launches: 0, tokens: 1}\nrepetitions: 1\ntimeout: 3m\n"
-	if err := os.WriteFile(filepath.Join(cmd.Dir, "plan.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, stderr, code := output(t, cmd); code != 0 {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
+	put(t, cmd.Dir, "plan.yaml", text)
+	well(t, cmd)
 	first := filepath.Join(cmd.Dir, "results", "latest")
 	p := resolved(t, first)
 	versions := map[string]string{"webllm_version": page.WebLLM}
@@ -57,9 +53,7 @@ func TestAPlanThatWasRunRepeatsTheRun(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	again := program(t, "run", "-q", filepath.Join(first, "plan.yaml"))
-	if _, stderr, code := output(t, again); code != 0 {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
+	well(t, again)
 	second := filepath.Join(again.Dir, "results", "latest")
 	if q := resolved(t, second); !reflect.DeepEqual(p, q) {
 		t.Errorf("%+v, then %+v", p, q)
@@ -116,9 +110,7 @@ func TestTheContextIsTheModelsOwn(t *testing.T) {
 			}
 			cmd := program(t, args...)
 			text := "name: p\nengines: [llamacpp]\nmodel: tiny\nprompts: [the]\nmax_tokens: 2\nwarmup: {launches: 0, tokens: 1}\nrepetitions: 1\ntimeout: 1m\n" + c.plan
-			if err := os.WriteFile(filepath.Join(cmd.Dir, "plan.yaml"), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			put(t, cmd.Dir, "plan.yaml", text)
 			if err := tiny.WriteRandomFile(t.Context(), filepath.Join(cmd.Dir, "m.gguf"),
 				tiny.Spec{Context: c.own}); err != nil {
 				t.Fatal(err)
@@ -198,13 +190,7 @@ func TestPlansAndFlagsThatMakeNoSense(t *testing.T) {
 		{whole, []string{"--model", "Nobody-1.5B-v1.0-q4f32_1"}, fault.UnknownModel, "Nobody-1.5B-v1.0-q4f32_1"},
 	} {
 		cmd := program(t, append([]string{"run", "-q", "plan.yaml"}, c.args...)...)
-		if err := os.WriteFile(filepath.Join(cmd.Dir, "plan.yaml"), []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		stdout, stderr, code := output(t, cmd)
-		if code != c.kind.ExitCode() || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 ||
-			stdout != "" {
-			t.Errorf("%v: exit code %d, want %s with %q:\n%s%s", c.args, code, c.kind, c.want, stdout, stderr)
-		}
+		put(t, cmd.Dir, "plan.yaml", c.text)
+		refusal(t, cmd, c.kind, c.want)
 	}
 }

@@ -22,13 +22,8 @@ func TestPredictionMatchesLlamaCpp(t *testing.T) {
 		"1024",
 		"--llamacpp-ubatch", "128", "--llamacpp-flash-attention", "on", "--llamacpp-cache-type-v", "f16",
 		"--no-check-oom")
-	if _, stderr, code := output(t, cmd); code != 0 {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
-	r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	well(t, cmd)
+	r := recorded(t, cmd.Dir)
 	if resolved(t, r.Dir).ChecksOOM() {
 		t.Error("the plan doesn't say that nothing is refused")
 	}

@@ -151,10 +151,7 @@ func TestAnArchitectureThatOnlyTheEngineMayKnow(t *testing.T) {
 	if stdout, stderr, code = output(t, cmd); code != fault.BadModel.ExitCode() {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
-	r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := recorded(t, cmd.Dir)
 	attempts := map[string][]*record.Attempt{}
 	for _, a := range r.Attempts {
 		name := r.CellByID(a.Cell).Engine

@@ -115,9 +115,7 @@ func (r recomputed) differences(res *compare.Result) (out []string, compared int
 // What reports say of a real run is what pandas makes of its record, intervals included.
 func TestPandasRecomputesHeadlineFigures(t *testing.T) {
 	run := program(t, "run", "--repetitions", "7", "--max-tokens", "16")
-	if stdout, stderr, code := output(t, run); code != 0 {
-		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
-	}
+	well(t, run)
 	dir := filepath.Join(run.Dir, "results", "latest")
 	recorded, err := record.Open(dir)
 	if err != nil {

@@ -16,12 +16,8 @@ func TestRunMeasuresComparesAndReports(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	for _, want := range []string{"webllm", "llamacpp", "identical: 12 of 12 token ids", "software adapter",
-		"Report: results/"} {
-		if !strings.Contains(stdout, want) {
-			t.Errorf("no %q in\n%s", want, stdout)
-		}
-	}
+	mentions(t, stdout, "webllm", "llamacpp", "identical: 12 of 12 token ids", "software adapter",
+		"Report: results/")
 	if strings.Contains(stdout+stderr, "\x1b") || !strings.Contains(stderr, "[4/4] llamacpp 1 of 1: ok") {
 		t.Errorf("progress that is no terminal's should be plain lines:\n%s", stderr)
 	}

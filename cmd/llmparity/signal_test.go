@@ -31,16 +31,14 @@ var moments = []struct{ name, journal, tokens string }{
 }
 
 func TestSignalsLeaveNothingBehind(t *testing.T) {
-	for _, signal := range []struct {
+	for _, c := range []struct {
 		signal syscall.Signal
 		code   int
-	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}, {syscall.SIGKILL, -1}} {
-		at := moments
-		if signal.signal == syscall.SIGTERM {
-			at = moments[2:3] // it goes the way of SIGINT
-		}
-		for _, moment := range at {
-			t.Run(fmt.Sprintf("%v/%s", signal.signal, moment.name), func(t *testing.T) {
+		at     []int // moments; kills at others has TestKilledRunsResume
+	}{{syscall.SIGINT, 130, []int{0, 1, 2, 3}}, {syscall.SIGTERM, 143, []int{2}}, {syscall.SIGKILL, -1, []int{0, 2}}} {
+		for _, at := range c.at {
+			moment := moments[at]
+			t.Run(fmt.Sprintf("%v/%s", c.signal, moment.name), func(t *testing.T) {
 				cmd := program(t, "run", "--repetitions", "2", "--max-tokens", moment.tokens)
 				var stderr bytes.Buffer
 				cmd.Stderr = &stderr
@@ -53,16 +51,26 @@ func TestSignalsLeaveNothingBehind(t *testing.T) {
 					return strings.Contains(string(text), moment.journal)
 				})
 				groups := groupsOf(t, cmd.Process.Pid)
-				if err := cmd.Process.Signal(signal.signal); err != nil {
+				if err := cmd.Process.Signal(c.signal); err != nil {
 					t.Fatal(err)
 				}
+				if c.signal == syscall.SIGTERM { // `timeout` signals the process and then its group: that is one signal
+					time.Sleep(50 * time.Millisecond)
+					_ = cmd.Process.Signal(c.signal) // it may have ended
+				}
 				_ = cmd.Wait() // its exit code is what counts
-				if code := cmd.ProcessState.ExitCode(); code != signal.code {
-					t.Errorf("exit code %d, want %d\n%s", code, signal.code, &stderr)
+				if code := cmd.ProcessState.ExitCode(); code != c.code ||
+					c.signal == syscall.SIGTERM && !strings.Contains(stderr.String(), "llmparity: terminated") {
+					t.Errorf("exit code %d, want %d\n%s", code, c.code, &stderr)
 				}
 				waitFor(t, "its processes to end",
 					func() bool { return len(child.Tagged(cmd.Process.Pid))+len(members(groups, cmd.Dir)) == 0 })
-				if left := temporary(t, cmd.Dir); signal.signal != syscall.SIGKILL && len(left) > 0 {
+				if c.signal == syscall.SIGKILL { // what it leaves the next start removes
+					next := program(t, "--help")
+					next.Env = cmd.Env
+					well(t, next)
+				}
+				if left := temporary(t, cmd.Dir); len(left) > 0 {
 					t.Errorf("temporary files are left: %v", left)
 				}
 				r, err := record.Open(latest)
@@ -74,29 +82,6 @@ func TestSignalsLeaveNothingBehind(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// `timeout` signals the process and then its group: that is one signal.
-func TestTwoSignalsAtOnceAreOne(t *testing.T) {
-	cmd := program(t, "run", "--engines", "webllm", "--repetitions", "2")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, "a browser's folder", func() bool { return len(temporary(t, cmd.Dir)) > 0 })
-	for range 2 {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // the second may find it ended
-		time.Sleep(50 * time.Millisecond)
-	}
-	_ = cmd.Wait() // its exit code is what counts
-	if code := cmd.ProcessState.ExitCode(); code != fault.Terminated.ExitCode() ||
-		!strings.Contains(stderr.String(), "llmparity: terminated") {
-		t.Errorf("exit code %d\n%s", code, &stderr)
-	}
-	if left := temporary(t, cmd.Dir); len(left) > 0 {
-		t.Errorf("temporary files are left: %v", left)
 	}
 }
 
@@ -178,28 +163,6 @@ func compilers(pid int) []int {
 		}
 	}
 	return found
-}
-
-// What a killed run leaves in the temporary folder, the next command of ours removes.
-func TestTheNextStartSweepsAfterAKill(t *testing.T) {
-	cmd := program(t, "run", "--repetitions", "1")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, "a temporary folder", func() bool { return len(temporary(t, cmd.Dir)) > 0 })
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // killed, as it should be
-	waitFor(t, "its processes to end", func() bool { return len(child.Tagged(cmd.Process.Pid)) == 0 })
-	next := program(t, "--help")
-	next.Env = cmd.Env
-	if _, stderr, code := output(t, next); code != 0 {
-		t.Fatal(stderr)
-	}
-	if left := temporary(t, cmd.Dir); len(left) > 0 {
-		t.Errorf("still there: %v", left)
-	}
 }
 
 // groupsOf gives the process groups of what the process pid has started. A browser's children lose their environment,

@@ -22,9 +22,7 @@ func TestRunAgainstTakesTurnsAndIsResumed(t *testing.T) {
 	cmd := program(t, "run", "plan.yaml", "--repetitions", "6", "--against", "other.yaml --threads 2",
 		"--inconclusive", "warn")
 	for _, name := range []string{"plan.yaml", "other.yaml"} {
-		if err := os.WriteFile(filepath.Join(cmd.Dir, name), []byte(turnsPlan), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		put(t, cmd.Dir, name, turnsPlan)
 	}
 	var stderr child.Tail
 	stderr.Max = 1 << 16
@@ -53,12 +51,9 @@ func TestRunAgainstTakesTurnsAndIsResumed(t *testing.T) {
 	if code != 0 && code != fault.Gate.ExitCode() { // what differs is real: a thread more
 		t.Fatalf("exit code %d\n%s%s", code, stdout, said)
 	}
-	for _, want := range []string{"launches of both runs took turns", "decode_tokens_per_s", "peak_pss_mb",
-		"ttft_ms"} {
-		if !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
-			t.Errorf("no %q in\n%s", want, stdout)
-		}
-	}
+	mentions(t, strings.Join(strings.Fields(stdout), " "), "launches of both runs took turns",
+		"decode_tokens_per_s", "peak_pss_mb",
+		"ttft_ms")
 	now, err := record.Open(latest)
 	if err != nil {
 		t.Fatal(err)
@@ -90,28 +85,16 @@ func TestRunAgainstTakesTurnsAndIsResumed(t *testing.T) {
 }
 
 func TestRunAgainstIsRefused(t *testing.T) {
-	for _, c := range []struct{ args, says string }{
-		{"plan.yaml --against none.yaml", "the plan can't be read"},
-		{"plan.yaml --against plan.yaml --baseline main", "--baseline compares with a run that was made before"},
-		{"plan.yaml --against", "flag needs an argument"},
+	for says, args := range map[string][]string{
+		"the plan can't be read":                              {"--against", "none.yaml"},
+		"--baseline compares with a run that was made before": {"--against", "plan.yaml", "--baseline", "main"},
+		"flag needs an argument":                              {"--against"},
+		"unknown flag":                                        {"--against", "plan.yaml --no-such-flag"},
+		`there is a second "other.yaml"`:                      {"--against", "plan.yaml other.yaml"},
+		"a quote is not closed":                               {"--against", "plan.yaml 'open"},
 	} {
-		cmd := program(t, append([]string{"run"}, strings.Fields(c.args)...)...)
-		if err := os.WriteFile(filepath.Join(cmd.Dir, "plan.yaml"), []byte(turnsPlan), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, stderr, code := output(t, cmd); code != fault.Usage.ExitCode() || !strings.Contains(stderr, c.says) {
-			t.Errorf("%s: exit code %d: %s", c.args, code, stderr)
-		}
-	}
-	for against, says := range map[string]string{"plan.yaml --no-such-flag": "unknown flag",
-		"plan.yaml other.yaml": `there is a second "other.yaml"`,
-		"plan.yaml 'open":      "a quote is not closed"} {
-		cmd := program(t, "run", "plan.yaml", "--against", against)
-		if err := os.WriteFile(filepath.Join(cmd.Dir, "plan.yaml"), []byte(turnsPlan), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, stderr, code := output(t, cmd); code != fault.Usage.ExitCode() || !strings.Contains(stderr, says) {
-			t.Errorf("%s: exit code %d: %s", against, code, stderr)
-		}
+		cmd := program(t, append([]string{"run", "plan.yaml"}, args...)...)
+		put(t, cmd.Dir, "plan.yaml", turnsPlan)
+		refusal(t, cmd, fault.Usage, says)
 	}
 }

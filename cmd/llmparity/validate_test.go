@@ -25,9 +25,7 @@ func predictedRun(t *testing.T, root, name string, kv float64) string {
 }
 
 func validate(args ...string) (stdout, stderr string, code int) {
-	var out, errs strings.Builder
-	code = execute(append([]string{"validate"}, args...), &out, &errs)
-	return out.String(), errs.String(), code
+	return called(append([]string{"validate"}, args...)...)
 }
 
 func TestValidate(t *testing.T) {
@@ -39,13 +37,9 @@ func TestValidate(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("code %d, %s", code, errs)
 	}
-	for _, says := range []string{"Errors by component, webllm, context 256", "Cells, the worst first",
+	mentions(t, out, "Errors by component, webllm, context 256", "Cells, the worst first",
 		"2 cells with a forecast and a measurement, in 2 runs",
-		"1 run has no cell of which memory was both foretold and measured", "+50.0%", "KV cache, reserved, 6.7×"} {
-		if !strings.Contains(out, says) {
-			t.Errorf("%q isn't said:\n%s", says, out)
-		}
-	}
+		"1 run has no cell of which memory was both foretold and measured", "+50.0%", "KV cache, reserved, 6.7×")
 	if bad, right := strings.Index(out, "bad-2026"), strings.Index(out, "good-2026"); bad < 0 || right < bad {
 		t.Errorf("the worst is not first:\n%s", out)
 	}
@@ -87,11 +81,7 @@ func TestValidateBrokenFolders(t *testing.T) {
 		strings.Count(errs, "\n") != 1 {
 		t.Errorf("code %d, %q", code, errs)
 	}
-	for _, says := range []string{"1 cell with a forecast", "headless-2026", "left out, because it can't be read"} {
-		if !strings.Contains(out, says) {
-			t.Errorf("%q isn't said:\n%s", says, out)
-		}
-	}
+	mentions(t, out, "1 cell with a forecast", "headless-2026", "left out, because it can't be read")
 }
 
 func TestValidateWithNothingToSay(t *testing.T) {
@@ -100,9 +90,7 @@ func TestValidateWithNothingToSay(t *testing.T) {
 	refused := comparetest.Native(1)
 	refused.Prediction = &record.Prediction{Absent: "the model's shape is not known"}
 	comparetest.Write(t, before, "absent", refused)
-	if err := os.WriteFile(filepath.Join(broken, "run.json"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, broken, "run.json", "{")
 	file := filepath.Join(broken, "run.json")
 	for says, args := range map[string][]string{
 		"there is no run folder below " + empty: {empty}, "none of the 2 runs below " + before: {before},
@@ -110,11 +98,7 @@ func TestValidateWithNothingToSay(t *testing.T) {
 		"none of the 1 run folders below " + broken: {broken}, "it is no folder": {file}, filepath.Join(empty, "none") +
 			" can't be read": {filepath.Join(empty, "none")},
 	} {
-		out, errs, code := validate(args...)
-		if code != fault.BadRecord.ExitCode() || !strings.Contains(errs, says) || out != "" ||
-			strings.Count(errs, "\n") != 1 {
-			t.Errorf("%s: code %d, %q %q", says, code, errs, out)
-		}
+		refuses(t, fault.BadRecord, says, append([]string{"validate"}, args...)...)
 	}
 	for _, args := range [][]string{{}, {empty, empty}, {empty, "--json", "--markdown"}} {
 		if _, errs, code := validate(args...); code != fault.Usage.ExitCode() {
@@ -126,16 +110,9 @@ func TestValidateWithNothingToSay(t *testing.T) {
 // A profile of ours goes into compare-estimates with all that it holds.
 func TestCompareEstimatesReadsOurProfiles(t *testing.T) {
 	dir := predictedRun(t, t.TempDir(), "own", 0.5)
-	var out, errs strings.Builder
-	if code := execute([]string{"report", dir, "--profile"}, &out, &errs); code != 0 {
-		t.Fatalf("code %d, %s", code, errs.String())
-	}
-	out.Reset()
-	profile := filepath.Join(dir, "profile-1-webllm.json")
-	if code := execute([]string{"compare-estimates", profile, "--json", "--calc-weights", "0.00391", "--calc-kv",
-		"0.000519", "--calc-activations", "0.001", "--calc-overhead", "0.5"}, &out, &errs); code != 0 {
-		t.Fatalf("code %d, %s", code, errs.String())
-	}
+	good(t, "report", dir, "--profile")
+	out := good(t, "compare-estimates", filepath.Join(dir, "profile-1-webllm.json"), "--json", "--calc-weights",
+		"0.00391", "--calc-kv", "0.000519", "--calc-activations", "0.001", "--calc-overhead", "0.5")
 	var got struct {
 		Components []struct {
 			Name     string   `json:"name"`
@@ -143,13 +120,13 @@ func TestCompareEstimatesReadsOurProfiles(t *testing.T) {
 			Verdict  string   `json:"verdict"`
 		} `json:"components"`
 	}
-	if err := json.Unmarshal([]byte(out.String()), &got); err != nil {
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}
 	sum, total := 0.0, 0.0
 	for _, c := range got.Components {
 		if c.Measured == nil {
-			t.Fatalf("%s was not read: %s", c.Name, out.String())
+			t.Fatalf("%s was not read: %s", c.Name, out)
 		}
 		if sum += *c.Measured; c.Name == "total" {
 			total = *c.Measured

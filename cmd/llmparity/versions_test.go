@@ -3,14 +3,12 @@
 package main
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
-	"llmparity/internal/record"
 )
 
 // Every version of WebLLM that docs/webllm.md says runs does, and says what the reference says; the others are refused
@@ -25,10 +23,7 @@ func TestVersionsOfWebLLM(t *testing.T) {
 				!strings.Contains(stdout, "WebLLM "+version+" (npm)") {
 				t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 			}
-			r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := recorded(t, cmd.Dir)
 			for _, a := range r.Attempts {
 				for _, request := range a.Measured() {
 					var ids []int

@@ -32,6 +32,11 @@ func TestTheTinyModelsWordsAreExpected(t *testing.T) {
 	if known, err = expected(setupOf(m, p)); err != nil || len(known[p.Prompts[8]]) != 0 {
 		t.Errorf("a prompt that does not fit: %v, %v", known[p.Prompts[8]], err)
 	}
+	p.DType = "f16"
+	if known, err = expected(setupOf(m, p)); known != nil || err != nil {
+		t.Errorf("in half precision %v is expected (%v)", known, err)
+	}
+	p.DType = ""
 	if known, err = expected(setupOf(engine.Model{}, p)); known != nil || err != nil {
 		t.Errorf("of another model %v is expected (%v)", known, err)
 	}

@@ -12,12 +12,18 @@ import (
 // Calculated is what somebody's calculator says, in the profile's unit; NaN is what it doesn't say.
 type Calculated struct{ Weights, KV, Activation, Overhead, MultiGPU float64 }
 
-// Expected is how near a calculation of a component is to what is measured, in general: the table of which this is the
-// part.
-type Expected = accuracy.Expected
+// calculation is a component of a calculation.
+type calculation struct {
+	name, flag, words string
+	value             float64
+}
 
-// ExpectedAccuracy is the table, by component.
-func ExpectedAccuracy() map[string]Expected { return accuracy.Table() }
+func (c Calculated) parts() []calculation {
+	return []calculation{{Weights, "--calc-weights", "the weights", c.Weights},
+		{KVReserved, "--calc-kv", "the KV cache", c.KV}, {Activation, "--calc-activations", "activations", c.Activation},
+		{Framework, "--calc-overhead", "the framework", c.Overhead},
+		{MultiGPU, "--calc-multi-gpu", "", c.MultiGPU}}
+}
 
 // Compared is a component measured and calculated.
 type Compared struct {
@@ -28,10 +34,10 @@ type Compared struct {
 	// Percent is the calculation's deviation from what was measured, in percent of that.
 	Percent *float64 `json:"difference_percent,omitempty"`
 	// Match is the smaller of both in percent of the larger.
-	Match    *float64  `json:"match_percent,omitempty"`
-	Expected *Expected `json:"expected,omitempty"`
-	Verdict  string    `json:"verdict"` // within, outside, not measured, not calculated
-	Why      string    `json:"why,omitempty"`
+	Match    *float64           `json:"match_percent,omitempty"`
+	Expected *accuracy.Expected `json:"expected,omitempty"` // in general
+	Verdict  string             `json:"verdict"`            // within, outside, not measured, not calculated
+	Why      string             `json:"why,omitempty"`
 }
 
 // Comparison is a profile held against a calculation.
@@ -51,16 +57,12 @@ const (
 // Check says why a calculation makes no sense.
 func (c Calculated) Check() error {
 	said := false
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{{"--calc-weights", c.Weights}, {"--calc-kv", c.KV}, {"--calc-activations", c.Activation},
-		{"--calc-overhead", c.Overhead}, {"--calc-multi-gpu", c.MultiGPU}} {
-		if math.IsNaN(f.value) {
+	for _, p := range c.parts() {
+		if math.IsNaN(p.value) {
 			continue
 		}
-		if said = true; f.value < 0 || f.value > 1<<30 {
-			return fault.New(fault.Usage, "a number of gigabytes is right", "%s is %g", f.name, f.value)
+		if said = true; p.value < 0 || p.value > 1<<30 {
+			return fault.New(fault.Usage, "a number of gigabytes is right", "%s is %g", p.flag, p.value)
 		}
 	}
 	if !said {
@@ -70,65 +72,44 @@ func (c Calculated) Check() error {
 	return nil
 }
 
-// Against holds a profile against a calculation.
+// Against holds a profile against a calculation. Few calculators know an overhead of several devices, and it is small:
+// a sum without it is one.
 func (c Calculated) Against(p Profile) Comparison {
 	var r Comparison
-	table := ExpectedAccuracy()
+	var lacks []string
 	total := 0.0
-	for _, part := range []struct {
-		name                 string
-		measured, calculated float64
-	}{{Weights, p.Weights, c.Weights}, {KVReserved, p.KV, c.KV}, {Activation, p.Activation, c.Activation},
-		{Framework, p.Overhead, c.Overhead}, {MultiGPU, p.MultiGPU, c.MultiGPU}} {
-		if none := math.IsNaN(part.measured) || part.measured == 0; part.name == MultiGPU && none &&
-			math.IsNaN(part.calculated) {
+	for i, measured := range []float64{p.Weights, p.KV, p.Activation, p.Overhead, p.MultiGPU} {
+		part := c.parts()[i]
+		said := !math.IsNaN(part.value)
+		if none := math.IsNaN(measured) || measured == 0; part.name == MultiGPU && none && !said {
 			continue
 		}
-		if !math.IsNaN(part.calculated) {
-			total += part.calculated
+		if said {
+			total += part.value
+		} else if part.words != "" {
+			lacks = append(lacks, part.words)
 		}
 		origin, unmeasured := p.Arithmetic[part.name]
 		if unmeasured {
-			part.measured = math.NaN()
+			measured = math.NaN()
 		}
-		r.add(part.name, part.measured, part.calculated, table)
+		x := r.add(part.name, measured, part.value)
 		if unmeasured {
-			r.Components[len(r.Components)-1].Why = fmt.Sprintf(
-				"%s in the profile, not measured: it proves nothing of a "+
-					"calculation", origin)
+			x.Why = fmt.Sprintf("%s in the profile, not measured: it proves nothing of a calculation", origin)
 		}
 	}
-	missing := c.missing()
-	if missing != "" {
-		total = math.NaN() // a part of it: no sum to judge by
+	if len(lacks) > 0 { // a part of it: no sum to judge by
+		r.add(Total, p.Total, math.NaN()).Why = "the sum of what was calculated lacks " + strings.Join(lacks, ", ")
+	} else {
+		r.add(Total, p.Total, total)
 	}
-	r.add(Total, p.Total, total, table)
-	if last := &r.Components[len(r.Components)-1]; missing != "" {
-		last.Why = "the sum of what was calculated lacks " + missing
-	}
-	r.recommend(p, c)
+	r.recommend(p)
 	return r
 }
 
-// missing names what the sum lacks. Few calculators know an overhead of several devices, and it is small: a sum without
-// it is one.
-func (c Calculated) missing() string {
-	var lacks []string
-	for _, part := range []struct {
-		value float64
-		words string
-	}{{c.Weights, "the weights"}, {c.KV, "the KV cache"}, {c.Activation, "activations"},
-		{c.Overhead, "the framework"}} {
-		if math.IsNaN(part.value) {
-			lacks = append(lacks, part.words)
-		}
-	}
-	return strings.Join(lacks, ", ")
-}
-
-func (r *Comparison) add(name string, measured, calculated float64, table map[string]Expected) {
+func (r *Comparison) add(name string, measured, calculated float64) *Compared {
 	x := Compared{Name: name, Measured: known(measured), Calculated: known(calculated)}
-	if e, ok := table[name]; ok {
+	if e, ok := accuracy.Of(name); ok {
 		x.Expected = &e
 	}
 	switch {
@@ -146,6 +127,7 @@ func (r *Comparison) add(name string, measured, calculated float64, table map[st
 		x.judge(measured, calculated)
 	}
 	r.Components = append(r.Components, x)
+	return &r.Components[len(r.Components)-1]
 }
 
 // judge holds a difference against what is expected.
@@ -177,7 +159,7 @@ func known(v float64) *float64 {
 const decimalShare = 7.374
 
 // recommend says in words what a difference may come from.
-func (r *Comparison) recommend(p Profile, c Calculated) {
+func (r *Comparison) recommend(p Profile) {
 	say := func(format string, args ...any) {
 		r.Recommendations = append(r.Recommendations, fmt.Sprintf(format, args...))
 	}

@@ -55,8 +55,7 @@ func TestCompareNewerProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Model != "m" || p.Engine != "vllm" || p.Unit == "" || p.Total != 48.2 || p.KVUsed != 2 ||
-		p.Confidence["weights"] != "high" {
+	if p.Model != "m" || p.Engine != "vllm" || p.Unit == "" || p.Total != 48.2 || p.KVUsed != 2 {
 		t.Errorf("%+v", p)
 	}
 	nan := math.NaN()
@@ -132,7 +131,7 @@ func TestBadProfiles(t *testing.T) {
 		"memory_breakdown.kv_cache_gb is -1":     `{"memory_breakdown":{"kv_cache_gb":-1}}`,
 		"schema_version 9.0 is not known":        `{"schema_version":"9.0","memory_breakdown":{"total_gb":1}}`,
 		"is 1e+300":                              `{"memory_breakdown":{"total_gb":1e300}}`,
-		"confidence_levels is no object":         `{"memory_breakdown":{"total_gb":1,"confidence_levels":1}}`,
+		"methods is no object":                   `{"memory_breakdown":{"total_gb":1,"methods":1}}`,
 	} {
 		path := filepath.Join(dir, "profile.json")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

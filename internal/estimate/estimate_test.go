@@ -227,7 +227,7 @@ func TestAgainstRecordedLogs(t *testing.T) {
 		"smollm2-f16-auto-fit": {Context: 1024},
 		"smollm2-q8_0-flash":   {Context: 2048, KVDType: "q8_0"},
 	} {
-		text, err := os.ReadFile(filepath.Join("../../native/llamacpp/testdata/logs", name+".log"))
+		text, err := os.ReadFile(filepath.Join("../../native/logs/testdata/loads", name+".log"))
 		if err != nil {
 			t.Fatal(err)
 		}

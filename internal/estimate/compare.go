@@ -20,7 +20,8 @@ type calculation struct {
 
 func (c Calculated) parts() []calculation {
 	return []calculation{{Weights, "--calc-weights", "the weights", c.Weights},
-		{KVReserved, "--calc-kv", "the KV cache", c.KV}, {Activation, "--calc-activations", "activations", c.Activation},
+		{KVReserved, "--calc-kv", "the KV cache", c.KV},
+		{Activation, "--calc-activations", "activations", c.Activation},
 		{Framework, "--calc-overhead", "the framework", c.Overhead},
 		{MultiGPU, "--calc-multi-gpu", "", c.MultiGPU}}
 }

@@ -178,6 +178,21 @@ func (g *Group) read(r *reader, n ast.Node, path string) error {
 	return nil
 }
 
+// scope is a plan, or a model of several, as far as they may say the same; path stands before its fields.
+type scope struct {
+	path string
+	Group
+}
+
+// scopes are the plan and its models.
+func (p *Plan) scopes() []scope {
+	out := []scope{{"", Group{Model: p.Model, Engines: p.Engines, Axes: p.Axes, Deployment: p.Deployment}}}
+	for i, g := range p.Models {
+		out = append(out, scope{fmt.Sprintf("models[%d].", i), g})
+	}
+	return out
+}
+
 // plain tells that a group says no more than its model's name.
 func (g Group) plain() bool { return reflect.DeepEqual(g, Group{Model: g.Model}) }
 
@@ -388,11 +403,8 @@ func (p *Plan) setAxis(a axis, values []string) error {
 
 // validateAxes looks at lists.
 func (p Plan) validateAxes() error {
-	if err := p.Axes.validate("", p.kinds); err != nil {
-		return err
-	}
-	for i, g := range p.Models {
-		if err := g.Axes.validate(fmt.Sprintf("models[%d].", i), p.kinds); err != nil {
+	for _, s := range p.scopes() {
+		if err := s.Axes.validate(s.path, p.kinds); err != nil {
 			return err
 		}
 	}

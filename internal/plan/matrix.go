@@ -81,11 +81,8 @@ func (m *matrix) ask() {
 	if p.Traffic.complete() {
 		m.asked = append(m.asked, asked{mixed: true})
 	}
-	for _, n := range p.InputLengths {
-		m.length(n)
-	}
-	for _, g := range p.Models {
-		for _, n := range g.InputLengths {
+	for _, s := range p.scopes() {
+		for _, n := range s.InputLengths {
 			m.length(n)
 		}
 	}
@@ -233,14 +230,10 @@ func (m *matrix) longest() string {
 	}
 	look("engines", len(p.Engines))
 	look("prompts", len(p.Prompts)+len(p.Sources))
-	of := func(prefix string, x Axes) {
+	for _, s := range p.scopes() {
 		for _, a := range m.axes {
-			look(prefix+a.list(p.kinds), len(x.values(a, p.kinds)))
+			look(s.path+a.list(p.kinds), len(s.values(a, p.kinds)))
 		}
-	}
-	of("", p.Axes)
-	for i, g := range p.Models {
-		of(fmt.Sprintf("models[%d].", i), g.Axes)
 	}
 	return field
 }

@@ -80,6 +80,36 @@ type Plan struct {
 	ContextNote string `yaml:"-"`
 }
 
+// What a repetition has of its own, as a plan says it.
+const (
+	// the engine is launched and the model loaded for each, which is what a plan that says nothing gets
+	OfLaunch = "launch"
+	Reused   = "reused" // one launch for all of a cell's repetitions, with its model
+	Shared   = "shared" // one launch for all cells that an engine has in a setup, with their model
+)
+
+// Whether engines are asked, when all is measured, what they think of one and the same text.
+const (
+	// where their own texts part, which is what a plan that says nothing gets: it tells how near they were
+	ScoreDiffering = iota
+	ScoreAll
+	ScoreNothing
+)
+
+// Scores tells which prompts' texts are scored.
+func (p Plan) Scores() int {
+	switch {
+	case p.Parity == nil:
+		return ScoreDiffering
+	case *p.Parity:
+		return ScoreAll
+	}
+	return ScoreNothing
+}
+
+// ChecksOOM tells whether cells that would run out of memory are refused: they are unless the plan says otherwise.
+func (p Plan) ChecksOOM() bool { return p.CheckOOM == nil || *p.CheckOOM }
+
 // Unsaid is the context of a plan that says none: whoever knows the model chooses.
 const Unsaid = math.MinInt
 

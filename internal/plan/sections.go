@@ -185,8 +185,8 @@ func (p Plan) Says(list string) bool {
 			continue
 		}
 		one, _ := p.one(a)
-		return one.text != "" || len(p.Axes.values(a, p.kinds)) > 0 ||
-			slices.ContainsFunc(p.Models, func(g Group) bool { return len(g.values(a, p.kinds)) > 0 })
+		return one.text != "" || slices.ContainsFunc(p.scopes(),
+			func(s scope) bool { return len(s.values(a, p.kinds)) > 0 })
 	}
 	return false
 }

@@ -119,11 +119,10 @@ func (p Plan) traffic(batch, clients int, s Shape) *record.Traffic {
 
 // single tells that the axes say no more than that there is one request.
 func (p Plan) single() bool {
-	one := func(x Axes) bool {
-		more := func(n int) bool { return n != 1 }
-		return !slices.ContainsFunc(x.BatchSizes, more) && !slices.ContainsFunc(x.Concurrency, more)
-	}
-	return one(p.Axes) && !slices.ContainsFunc(p.Models, func(g Group) bool { return !one(g.Axes) })
+	more := func(n int) bool { return n != 1 }
+	return !slices.ContainsFunc(p.scopes(), func(s scope) bool {
+		return slices.ContainsFunc(s.BatchSizes, more) || slices.ContainsFunc(s.Concurrency, more)
+	})
 }
 
 func seconds(d Duration) float64 { return time.Duration(d).Seconds() }

@@ -71,47 +71,31 @@ func (p Plan) validateModels() error {
 	case len(p.Models) == 0 && p.Model == "":
 		return errors.New("model: none is named; `tiny` needs no file")
 	}
-	lists := []struct {
-		path string
-		list []string
-	}{{"engines", p.Engines}}
 	seen := map[string]bool{}
-	for i, g := range p.Models {
-		at := fmt.Sprintf("models[%d]", i)
-		if g.Model == "" {
+	for _, g := range p.scopes() {
+		at := strings.TrimSuffix(g.path, ".")
+		switch {
+		case at != "" && g.Model == "":
 			return fmt.Errorf("%s.model: none is named; `tiny` needs no file", at)
-		}
-		if g.plain() {
-			if seen[g.Model] {
-				return fmt.Errorf("%s: %s is named twice", at, g.Model)
-			}
-			seen[g.Model] = true
-		}
-		if len(g.Engines) == 0 && len(p.Engines) == 0 {
+		case len(g.Engines)+len(p.Engines) == 0 && (at != "" || len(p.Models) == 0):
 			return errors.New("engines: none is named")
+		case g.plain() && seen[g.Model]:
+			return fmt.Errorf("%s: %s is named twice", at, g.Model)
 		}
-		if err := g.Deployment.validate(at + "."); err != nil {
+		seen[g.Model] = seen[g.Model] || g.plain()
+		for i, e := range g.Engines {
+			if e == "" {
+				return fmt.Errorf("%sengines[%d]: it has no name", g.path, i)
+			}
+			if slices.Contains(g.Engines[:i], e) {
+				return fmt.Errorf("%sengines: %s is named twice", g.path, e)
+			}
+		}
+		if err := g.Deployment.validate(g.path); err != nil {
 			return err
 		}
-		lists = append(lists, struct {
-			path string
-			list []string
-		}{at + ".engines", g.Engines})
 	}
-	if len(p.Models) == 0 && len(p.Engines) == 0 {
-		return errors.New("engines: none is named")
-	}
-	for _, l := range lists {
-		for i, e := range l.list {
-			if e == "" {
-				return fmt.Errorf("%s[%d]: it has no name", l.path, i)
-			}
-			if slices.Contains(l.list[:i], e) {
-				return fmt.Errorf("%s: %s is named twice", l.path, e)
-			}
-		}
-	}
-	return p.Deployment.validate("")
+	return nil
 }
 
 // validate looks at what other tools' plans say.
@@ -163,8 +147,8 @@ func (p Plan) validatePrompts() error {
 
 // validateOutputs looks at how much is to be generated.
 func (p Plan) validateOutputs() error {
-	alone := len(p.Prompts)+len(p.Sources)+len(p.InputLengths) > 0 ||
-		slices.ContainsFunc(p.Models, func(g Group) bool { return len(g.InputLengths) > 0 })
+	alone := len(p.Prompts)+len(p.Sources) > 0 ||
+		slices.ContainsFunc(p.scopes(), func(s scope) bool { return len(s.InputLengths) > 0 })
 	said := !alone && p.Traffic.complete() &&
 		!slices.ContainsFunc(p.Traffic.Mix, func(k Kind) bool { return k.MaxTokens == 0 })
 	if p.MaxTokens > mostTokens {
@@ -200,35 +184,23 @@ func (p Plan) validateSchedule() error {
 			return err
 		}
 	}
-	for _, l := range append([][]string{p.Starts, {p.Start}}, p.groupStarts()...) {
-		if slices.Contains(l, record.ColdStart) && p.Isolation != "" && p.Isolation != OfLaunch {
-			return fmt.Errorf("isolation: %s has one launch for several repetitions, and a cold start is each one's own; use launch", p.Isolation)
-		}
+	cold := slices.ContainsFunc(p.scopes(), func(s scope) bool { return slices.Contains(s.Starts, record.ColdStart) })
+	if (cold || p.Start == record.ColdStart) && p.Isolation != "" && p.Isolation != OfLaunch {
+		return fmt.Errorf("isolation: %s has one launch for several repetitions, and a cold start is each one's own; use launch", p.Isolation)
 	}
 	return nil
 }
 
-func (p Plan) groupStarts() (all [][]string) {
-	for _, g := range p.Models {
-		all = append(all, g.Starts)
-	}
-	return all
-}
-
 // validateLoad refuses loads that contradict one another.
 func (p Plan) validateLoad() error {
-	if err := p.load("", p.Axes); err != nil {
-		return err
-	}
-	for i, g := range p.Models {
-		x := g.Axes
-		if len(x.BatchSizes) == 0 {
-			x.BatchSizes = p.BatchSizes
+	for _, s := range p.scopes() {
+		if len(s.BatchSizes) == 0 {
+			s.BatchSizes = p.BatchSizes
 		}
-		if len(x.Concurrency) == 0 {
-			x.Concurrency = p.Concurrency
+		if len(s.Concurrency) == 0 {
+			s.Concurrency = p.Concurrency
 		}
-		if err := p.load(fmt.Sprintf("models[%d].", i), x); err != nil {
+		if err := p.load(s.path, s.Axes); err != nil {
 			return err
 		}
 	}
@@ -266,8 +238,8 @@ func (p Plan) load(at string, x Axes) error {
 }
 
 func (p Plan) validateReference() error {
-	if p.Reference == "" || slices.Contains(p.Engines, p.Reference) ||
-		slices.ContainsFunc(p.Models, func(g Group) bool { return slices.Contains(g.Engines, p.Reference) }) {
+	if p.Reference == "" ||
+		slices.ContainsFunc(p.scopes(), func(s scope) bool { return slices.Contains(s.Engines, p.Reference) }) {
 		return nil
 	}
 	return fmt.Errorf("reference: %q is none of the engines (%s)", p.Reference, strings.Join(p.Engines, ", "))

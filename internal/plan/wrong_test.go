@@ -62,6 +62,7 @@ var wrong = []struct {
 		`p line 8: until_ci.figure: there is no figure "decode"`, true},
 	{head + body + "until_ci:\n  width: 5%\n  max_repetitions: 2\n",
 		"p line 8: until_ci.max_repetitions: 2 is less than repetitions, which are 6", true},
+	{head + body + "reference: weblm\n", `p line 6: reference: "weblm" is none of the engines (webllm, llamacpp)`, true},
 	{head + body + "exclude: [{engine: weblm}]\n",
 		"p line 6: exclude[0].engine: no cell has weblm; there are webllm, llamacpp", true},
 	{head + body + "exclude:\n- engine: webllm\n- input_length: 9\n",

@@ -1,0 +1,77 @@
+package plan_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/kinds"
+	"llmparity/internal/plan"
+)
+
+// What is said to engines is read, and written and read again as the same.
+func TestSectionsAreRead(t *testing.T) {
+	want := map[string]engine.Section{
+		"llamacpp": {"batch_threads": 2, "batch": 256, "ubatch": 64, "cache_type_k": "q8_0", "cache_type_v": "f16",
+			"flash_attention": "auto", "mmap": "off", "gpu_layers": 3},
+		"ollama": {"url": "http://127.0.0.1:11434", "keep_alive": "10m"},
+		"openai": {"url": "http://127.0.0.1:8080/v1", "model": "mouse", "api": "chat", "key_env": "KEY"},
+		"webllm": {"adapter": "swiftshader", "kernels": "gpu", "sort": "full"},
+	}
+	p := parse(t, head+body+"llamacpp:\n  batch_threads: 2\n  batch: 256\n  ubatch: 64\n  cache_type_k: q8_0\n  cache_type_v: f16\n"+
+		"  flash_attention: auto\n  mmap: off\n  gpu_layers: 3\nollama: {url: http://127.0.0.1:11434, keep_alive: 10m, gpu: false}\n"+
+		"openai: {url: http://127.0.0.1:8080/v1, model: mouse, api: chat, key_env: KEY}\n"+
+		"adapter: swiftshader\nkernels: gpu\nsort: full\n")
+	text, err := p.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []plan.Plan{p, parse(t, string(text))} {
+		if !maps.EqualFunc(p.Sections, want, maps.Equal) {
+			t.Errorf("%+v, want %+v", p.Sections, want)
+		}
+	}
+}
+
+func TestSectionsAreRefused(t *testing.T) {
+	for section, want := range map[string]string{
+		"llamacpp:\n  batch: -1":                      "line 7: llamacpp.batch: -1, use a positive number, or 0: llama.cpp's own",
+		"llamacpp:\n  gpu_layers: -2":                 "line 7: llamacpp.gpu_layers: -2",
+		"llamacpp:\n  cache_type_k: f99":              `line 7: llamacpp.cache_type_k: "f99", use f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl`,
+		"llamacpp:\n  flash_attention: yes":           `line 7: llamacpp.flash_attention: "yes", use off, on or auto`,
+		"llamacpp:\n  mmap: sometimes":                `line 7: llamacpp.mmap: "sometimes", use on or off`,
+		"llamacpp:\n  cache_type_v: q8_0":             "line 7: llamacpp.cache_type_v: q8_0 needs flash attention",
+		"llamacpp:\n  threads: 1":                     "line 7: llamacpp.threads: unknown field",
+		"ollama:\n  kv_type: q8_0\n  gpu: tru":        `line 8: ollama.gpu: "tru" stands where true or false is wanted`,
+		"ollama:\n  keep_alive: 2m59s":                "line 7: ollama.keep_alive: 2m59s is less than the timeout of 3m0s",
+		"ollama:\n  keep_alive: \"179\"":              "line 7: ollama.keep_alive: 179 is less",
+		"ollama:\n  keep_alive: \"-1\"":               "",
+		"ollama:\n  keep_alive: \"180\"":              "",
+		"ollama:\n  kv_type: f32":                     `line 7: ollama.kv_type: "f32", use f16, q8_0 or q4_0`,
+		"ollama:\n  url: http://x\n  kv_type: f16":    "leave one out",
+		"ollama:\n  url: http://x\n  gpu: true":       "leave out gpu or url",
+		"ollama:\n  adress: http://x":                 "line 7: ollama.adress: unknown field; did you mean url?",
+		"openai:\n  api: chat":                        "line 6: openai.url: no server is named",
+		"openai:\n  url: http://x\n  api: chatter":    `line 8: openai.api: "chatter", use completions or chat`,
+		"openai:\n  url: http://x\n  key: sk-secret":  "line 8: openai.key: unknown field",
+		"adapter: dx12":                               `line 6: adapter: "dx12", use auto, gpu or swiftshader`,
+		"kernels: gpu\nmodel_lib: lib.wasm":           "line 7: model_lib: it names a library",
+		"webllm_version: 0.2.86\nwebllm_bundle: x.js": "line 7: webllm_bundle: webllm_version says it too",
+	} {
+		_, err := plan.Parse([]byte(head+body+section+"\n"), "p", kinds.All...)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.HasPrefix(err.Error(), "p line ") || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%s: %v, want %q", section, err, want)
+		}
+	}
+}
+
+func TestAPlanSaysWhatIsScored(t *testing.T) {
+	for text, want := range map[string]int{"parity: true\n": plan.ScoreAll, "parity: false\n": plan.ScoreNothing,
+		"": plan.ScoreDiffering} {
+		if p := parse(t, head+body+text); p.Scores() != want {
+			t.Errorf("%q: %d", text, p.Scores())
+		}
+	}
+}

@@ -434,41 +434,6 @@ func TestSeveralAtOnce(t *testing.T) {
 	}
 }
 
-func TestFetchResumes(t *testing.T) {
-	dir := randomMirror(t)
-	s := serve(t, dir)
-	o := catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}.Impatient()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	mine := errors.New("enough")
-	s.misbehave(func(w http.ResponseWriter, r *http.Request, file string, _ int) bool {
-		if file == "params_shard_4.bin" { // the last one: others are whole
-			s.send(&stopping{ResponseWriter: w, left: 1 << 20, stop: func() { cancel(mine) }}, r)
-			return true
-		}
-		return false
-	})
-	if _, err := catalogue.Fetch(ctx, entry(t), o, nil); !errors.Is(err, mine) {
-		t.Fatal(err)
-	}
-	work := filepath.Join(o.Store, ".fetching-"+id)
-	have := shardsIn(t, work)
-	whole, err := filepath.Glob(filepath.Join(work, "*.bin"))
-	if err != nil || len(whole) == 0 {
-		t.Fatalf("no shard is whole: %v", err)
-	}
-	s.misbehave(nil)
-	s.reset()
-	equal(t, fetch(t, o), dir)
-	for _, file := range append(whole, "mlc-chat-config.json", "tensor-cache.json") {
-		if s.times(filepath.Base(file)) != 0 {
-			t.Errorf("%s was fetched again: %v", filepath.Base(file), s.asked)
-		}
-	}
-	if s.shardsSent() != shards*shardSize-have || have < shardSize {
-		t.Errorf("%d bytes were there, %d were sent then, of %d", have, s.shardsSent(), shards*shardSize)
-	}
-}
-
 // shardsIn is how many bytes of shards are in a folder, whole or not.
 func shardsIn(t *testing.T, dir string) (n int64) {
 	t.Helper()

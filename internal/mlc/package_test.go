@@ -227,58 +227,6 @@ func sizeOf(t *testing.T, dir, name string) int64 {
 	return info.Size()
 }
 
-// Q and K are right when a rotation by halves gives the scores that the interleaved rotation gives with the GGUF's.
-func TestQueriesAndKeysScoreTheSame(t *testing.T) {
-	const dim, hidden, heads, keyHeads = 32, 128, 4, 2
-	f, p := tinyPackage(t, Options{})
-	got, _ := weightsOf(t, p.Dir)
-	r := rand.New(rand.NewSource(1))
-	vector := func() []float64 {
-		x := make([]float64, hidden)
-		for i := range x {
-			x[i] = r.NormFloat64()
-		}
-		return x
-	}
-	row := func(m []float32, row int, x []float64) (sum float64) {
-		for i, v := range x {
-			sum += float64(m[row*hidden+i]) * v
-		}
-		return sum
-	}
-	// score is one head's for a query at one position and a key at another, with the rotated pairs given by pair.
-	score := func(q, k []float32, qRow, kRow int, x, y []float64, at, from int, pair func(j int) (int, int)) (
-		sum float64) {
-		for j := range dim / 2 {
-			a, b := pair(j)
-			angle := float64(at-from) * math.Pow(10000, -2*float64(j)/dim)
-			q0, q1 := row(q, qRow+a, x), row(q, qRow+b, x)
-			k0, k1 := row(k, kRow+a, y), row(k, kRow+b, y)
-			sin, cos := math.Sincos(angle)
-			sum += (q0*cos-q1*sin)*k0 + (q0*sin+q1*cos)*k1
-		}
-		return sum
-	}
-	for layer, name := range []string{"blk.0.", "blk.1."} {
-		q, k := tensor(t, f, name+"attn_q.weight"), tensor(t, f, name+"attn_k.weight")
-		qkv := got[[]string{"model.layers.0.self_attn.qkv_proj.weight",
-			"model.layers.1.self_attn.qkv_proj.weight"}[layer]]
-		if slices.Equal(qkv[:len(q)], q) {
-			t.Error("Q is as it was: nothing was reordered")
-		}
-		for head := range heads {
-			x, y := vector(), vector()
-			key := head / (heads / keyHeads) * dim
-			want := score(q, k, head*dim, key, x, y, 77, 5, func(j int) (int, int) { return 2 * j, 2*j + 1 })
-			have := score(qkv, qkv, head*dim, heads*dim+key, x, y, 77, 5,
-				func(j int) (int, int) { return j, j + dim/2 })
-			if math.Abs(want-have) > 1e-6*(1+math.Abs(want)) {
-				t.Errorf("layer %d head %d: score %v, want %v", layer, head, have, want)
-			}
-		}
-	}
-}
-
 func TestConfig(t *testing.T) {
 	_, p := tinyPackage(t, Options{ContextWindow: 512, PrefillChunk: 64})
 	var c map[string]any

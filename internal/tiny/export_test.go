@@ -6,7 +6,4 @@ const (
 	Specials  = specials
 )
 
-var (
-	Corpus  = corpus
-	Weights = weights
-)
+var Weights = weights

@@ -107,41 +107,6 @@ func TestPromptsGiveVariedTextWithWideMargins(t *testing.T) {
 	}
 }
 
-func TestNoTokenFollowsItselfForEver(t *testing.T) {
-	_, m, _ := model(t)
-	for id := range tiny.VocabSize {
-		ids, _, err := m.Greedy([]int{id}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ids[0] == id {
-			t.Errorf("token %d follows itself", id)
-		}
-	}
-}
-
-func TestTheFirstTokenMatters(t *testing.T) {
-	_, m, tok := model(t)
-	for _, p := range tinytest.Prompts() {
-		ids := tok.Encode(p.Text)
-		if len(ids) < 2 {
-			continue
-		}
-		before, _, err := m.Greedy(ids, length)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids[0] = (ids[0] + 1) % (tiny.VocabSize - tiny.Specials)
-		after, _, err := m.Greedy(ids, length)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if slices.Equal(before, after) {
-			t.Errorf("%s: the text is the same with another first token", p.Name)
-		}
-	}
-}
-
 // Each kind of weight must matter to the text: else a conversion could lose it unnoticed.
 func TestEveryTensorMatters(t *testing.T) {
 	var b bytes.Buffer

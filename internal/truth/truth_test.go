@@ -54,25 +54,6 @@ func TestSourcesOfProcessesSeeWhatTheyClaim(t *testing.T) {
 	}
 }
 
-func TestAProcessThatTakesNoMemoryIsAnError(t *testing.T) {
-	for name, x := range map[string]struct {
-		command func() *exec.Cmd
-		say     string
-	}{
-		"ends": {func() *exec.Cmd { return exec.Command("sh", "-c", "echo no memory for you >&2; exit 3") },
-			"exit status 3: no memory for you"},
-		"ends quietly": {func() *exec.Cmd { return exec.Command("true") }, "ended: "},
-		"says nonsense": {func() *exec.Cmd { return exec.Command("sh", "-c", "read x; echo hello; read x") },
-			`answers "hello"`},
-		"does not start": {func() *exec.Cmd { return exec.Command("/nonexistent") }, "/nonexistent"},
-	} {
-		if _, err := InProcesses(t.Context(), x.command, 32<<20, 1); err == nil ||
-			!strings.Contains(err.Error(), x.say) || strings.HasSuffix(err.Error(), ": ") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // A process that says that it took memory and did not is found out.
 func TestBlindSourcesAreReported(t *testing.T) {
 	liar := func() *exec.Cmd { return exec.Command("sh", "-c", "while read order; do echo '{}'; done") }
@@ -86,21 +67,6 @@ func TestBlindSourcesAreReported(t *testing.T) {
 		return strings.Contains(c, "USS moved by 0.00 MiB for 32 MiB of malloc, untouched")
 	}) {
 		t.Errorf("%q", got)
-	}
-}
-
-func TestAllocateAnswersWhatItCannotDo(t *testing.T) {
-	var answers strings.Builder
-	orders := `{"take":"gold","bytes":4096}` + "\n" + `{"take":"anonymous"}` + "\n" +
-		`{"take":"anonymous","bytes":4096}` + "\n"
-	if err := Allocate(strings.NewReader(orders), &answers); err != nil {
-		t.Fatal(err)
-	}
-	if got := answers.String(); got != `{"error":"there is no memory \"gold\""}`+"\n"+`{"error":"no size"}`+"\n{}\n" {
-		t.Errorf("%s", got)
-	}
-	if err := Allocate(strings.NewReader("take it all\n"), &answers); err == nil {
-		t.Error("nonsense is obeyed")
 	}
 }
 

@@ -15,25 +15,17 @@ import (
 	"llmparity/internal/sample/gpu"
 )
 
-// client is a scripted engine whose process is a client of a GPU.
-type client struct{ scripted }
-
 const clientPID = 4711
 
-func (e *client) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
-	p.Attach(&processSource{})
-	return e.scripted.Open(ctx, p)
-}
-
-// processSource is the quick source of the client's process.
+// processSource is the quick source of a process that is a client of a GPU.
 type processSource struct{}
 
-func (*processSource) Describe() record.Source {
+func (processSource) Describe() record.Source {
 	return record.Source{Role: "server", Method: record.MethodStatm, PID: clientPID, Start: 1, Every: time.Second,
 		Sees: "RSS", Blind: "GPUs"}
 }
 
-func (*processSource) Read(_ context.Context, r *record.Sample) error {
+func (processSource) Read(_ context.Context, r *record.Sample) error {
 	r.Begin, r.End, r.RSS = time.Now(), time.Now(), 100*record.MiB
 	return nil
 }
@@ -68,7 +60,7 @@ func machineWithGPU(t *testing.T) gpu.Options {
 // is left out of the warnings.
 func launched(t *testing.T, g gpu.Options) (r *record.Run) {
 	t.Helper()
-	o := options(t, &client{scripted{name: "a"}})
+	o := options(t, &scripted{name: "a", opened: func(p engine.Probe) { p.Attach(processSource{}) }})
 	o.GPU = g
 	synctest.Test(t, func(t *testing.T) {
 		var err error

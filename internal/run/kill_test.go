@@ -45,39 +45,25 @@ func sweep() run.Options {
 		Isolation: plan.Shared, Seed: 3,
 		Order: plan.Shuffled}
 	p.ThreadCounts = []int{1, 2}
-	return run.Options{Plan: p, Parts: run.Parts{Engines: []engine.Engine{&slow{name: "a"}}, Model: engine.Model{
+	return run.Options{Plan: p, Parts: run.Parts{Engines: []engine.Engine{slow()}, Model: engine.Model{
 		Model: record.Model{Name: "m", SHA256: "abc"}}}}
 }
 
 // slow is an engine that takes real time.
-type slow struct{ name string }
-
-func (e *slow) Name() string                              { return e.name }
-func (e *slow) Caps() engine.Caps                         { return engine.Caps{Isolation: record.OfLaunch} }
-func (e *slow) Check(context.Context, engine.Model) error { return nil }
-
-func (e *slow) Open(_ context.Context, p engine.Probe) (engine.Session, error) {
-	p.Attach(&rssSource{begin: time.Now(), rss: func(time.Duration) int64 { return 100 * record.MiB }})
-	return slowSession{}, nil
-}
-
-type slowSession struct{}
-
-func (slowSession) Load(context.Context, engine.Model) error { return nil }
-func (slowSession) Unload(context.Context) error             { return nil }
-func (slowSession) Close() error                             { return nil }
-
-func (slowSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
-	u := record.Usage{PromptIDs: []int{1}, Sent: time.Now(), Finish: "length"}
-	for i := range r.MaxTokens {
-		select {
-		case <-ctx.Done():
-			return u, ctx.Err()
-		case <-time.After(3 * time.Millisecond):
-		}
-		token(record.Token{Index: i, ID: i, At: time.Now()})
+func slow() *scripted {
+	e := &scripted{name: "a", caps: &engine.Caps{Isolation: record.OfLaunch}, opened: withRSS(still)}
+	e.generate = func(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+		var err error
+		u, _ := e.atOnce(ctx, r, func(t record.Token) {
+			if err == nil {
+				err = passes(ctx, 3*time.Millisecond)
+			}
+			t.At = time.Now()
+			token(t)
+		})
+		return u, err
 	}
-	return u, nil
+	return e
 }
 
 // SIGKILL at any instant costs the attempt that goes on, and nothing else: what is resumed ends as what nobody

@@ -21,10 +21,7 @@ func inOrder(t *testing.T, o run.Options) (out []string, r *record.Run) {
 			out = append(out, fmt.Sprintf("%d.%d", e.Cell, e.Repetition))
 		}
 	}
-	r, err := do(t, t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r = whole(t, o)
 	return out, r
 }
 

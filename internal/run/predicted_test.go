@@ -40,10 +40,7 @@ func TestPredictionIsRecordedAfterPrepare(t *testing.T) {
 			}
 			return predicted(ctx, c)
 		}
-		r, err := do(t, t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := whole(t, o)
 		for id, engine := range map[int]string{1: "a", 2: "b"} {
 			p := r.Predictions[id]
 			part, ok := p.Part("increase")
@@ -91,37 +88,29 @@ func TestCellThatWillNotFitIsRefused(t *testing.T) {
 	})
 }
 
-func TestARefusalIsOfItsPromptAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := &scripted{name: "a"}
-		o := options(t, a)
-		o.Plan.Prompts = []string{"long", "short"}
-		o.Predict = func(_ context.Context, c record.Cell) record.Prediction {
-			return record.Prediction{Setup: map[string]string{"of": c.Prompt},
-				Parts: []record.Predicted{{Name: "total", Best: 1}}}
-		}
-		o.Judge = judged(map[string]record.RiskLevel{"long": record.RiskHigh, "short": record.RiskLow})
-		r, err := do(t, t.Context(), o)
-		if fault.Of(err) != fault.WontFit || a.launches != 4 {
-			t.Errorf("%d launches: %v", a.launches, err)
-		}
-		if i := slices.IndexFunc(r.Attempts, func(a *record.Attempt) bool { return a.Cell == 1 }); i >= 0 {
-			t.Error("the refused cell has an attempt")
-		}
-	})
-}
-
-func TestWhoAsksForItLaunchesWhatWontFit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := &scripted{name: "a"}
-		o := options(t, a)
-		o.Predict, o.Judge = predicted, judged(map[string]record.RiskLevel{"a": record.RiskHigh})
-		o.Plan.CheckOOM = new(false)
-		r, err := do(t, t.Context(), o)
-		if err != nil || a.launches != 4 || r.Risks[1].Refused || r.Risks[1].Level != record.RiskHigh {
-			t.Errorf("%d launches, %+v: %v", a.launches, r.Risks[1], err)
-		}
-	})
+func TestRefusalIsOfItsPromptAndCanBeWaived(t *testing.T) {
+	for checks, launches := range map[bool]int{true: 4, false: 8} {
+		synctest.Test(t, func(t *testing.T) {
+			a := &scripted{name: "a"}
+			o := options(t, a)
+			o.Plan.Prompts, o.Plan.CheckOOM = []string{"long", "short"}, &checks
+			o.Predict = func(_ context.Context, c record.Cell) record.Prediction {
+				return record.Prediction{Setup: map[string]string{"of": c.Prompt},
+					Parts: []record.Predicted{{Name: "total", Best: 1}}}
+			}
+			o.Judge = judged(map[string]record.RiskLevel{"long": record.RiskHigh, "short": record.RiskLow})
+			r, err := do(t, t.Context(), o)
+			refused := fault.Of(err) == fault.WontFit
+			if refused != checks || a.launches != launches || r.Risks[1].Refused != checks ||
+				r.Risks[1].Level != record.RiskHigh {
+				t.Errorf("checked %v: %d launches, %+v: %v", checks, a.launches, r.Risks, err)
+			}
+			tried := slices.ContainsFunc(r.Attempts, func(a *record.Attempt) bool { return a.Cell == 1 })
+			if tried == checks {
+				t.Errorf("checked %v, and the cell was tried: %v", checks, tried)
+			}
+		})
+	}
 }
 
 func TestFailedPredictionDoesNotFailRun(t *testing.T) {

@@ -58,10 +58,7 @@ func TestChosenPhasesAreProfiledAndMarked(t *testing.T) {
 		o.Plan.Repetitions = 1
 		o.Profiles = run.Profiles{Kinds: []engine.Profile{engine.CPUProfile, engine.HeapSnapshot},
 			Phases: []record.Phase{record.Load, record.Measure}}
-		r, err := do(t, t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := whole(t, o)
 		found, err := filepath.Glob(filepath.Join(o.Out, "latest", "profiles", "*"))
 		if err != nil {
 			t.Fatal(err)
@@ -104,10 +101,7 @@ func TestNothingIsProfiledUnasked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &profiled{scripted: scripted{name: "a"}})
 		o.Profiles.Phases = []record.Phase{record.Load}
-		r, err := do(t, t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := whole(t, o)
 		if _, err := os.Stat(filepath.Join(o.Out, "latest", "profiles")); !errors.Is(err, os.ErrNotExist) ||
 			warned(r, 0, "profiled") != 0 {
 			t.Errorf("profiles %v, warnings %+v", err, r.Attempts[0].Warnings)

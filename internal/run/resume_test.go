@@ -20,24 +20,11 @@ import (
 	"llmparity/internal/run"
 )
 
-// interrupted is an engine that cancels the run in a launch.
-func interrupted(cancel context.CancelCauseFunc, in int) func(context.Context, int) error {
-	n := 0
-	return func(ctx context.Context, _ int) error {
-		if n++; n == in {
-			cancel(fault.New(fault.Interrupted, "", "interrupted"))
-			<-ctx.Done()
-			return ctx.Err()
-		}
-		return nil
-	}
-}
-
-// broken off gives a run's folder with the launches before one made.
+// brokenOff gives a run's folder with the launches before one made.
 func brokenOff(t *testing.T, o run.Options, e *telling, in int) string {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	e.do = interrupted(cancel, in)
+	e.do = at(in, interrupts(cancel))
 	dir, err := run.Do(ctx, o)
 	if fault.Of(err) != fault.Interrupted {
 		t.Fatalf("%q, %v", dir, err)
@@ -133,13 +120,7 @@ func TestResume(t *testing.T) {
 
 func TestWhatFailedIsTriedAgainWhereThatIsAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &telling{scripted: scripted{name: "a"}}
-		e.do = func(_ context.Context, launch int) error {
-			if launch == 3 {
-				return engine.Fail(record.Crash, "it crashed")
-			}
-			return nil
-		}
+		e := &telling{scripted: scripted{name: "a", do: at(3, crashes)}}
 		o := options(t, e)
 		r, err := do(t, t.Context(), o)
 		if err == nil {
@@ -229,25 +210,11 @@ func TestResumeRefusesChangedInputs(t *testing.T) {
 	})
 }
 
-// versioned is a telling engine of a version.
-type versioned struct {
-	*telling
-	version string
-}
-
-func (e *versioned) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
-	s, err := e.telling.Open(ctx, p)
-	p.Event(record.Event{At: time.Now(),
-		Engine: &record.EngineInfo{Name: e.name, Version: e.version,
-			Parts: map[string]string{"browser": "C/" + e.version}}})
-	return s, err
-}
-
 func TestResumeRefusesAnotherEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &versioned{&telling{scripted: scripted{name: "a"}}, "1"}
+		e := &telling{scripted: scripted{name: "a"}}
 		o := options(t, e)
-		dir := brokenOff(t, o, e.telling, 3)
+		dir := brokenOff(t, o, e, 3)
 		e.version = "2"
 		r, err := resumed(t, o, dir)
 		if fault.Of(err) != fault.Usage || !strings.Contains(err.Error(), "version: 2, was 1") ||
@@ -340,14 +307,7 @@ func TestARunsTimeIsOver(t *testing.T) {
 func TestACellsTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, quick := &telling{scripted: scripted{name: "slow"}}, &scripted{name: "quick"}
-		n := 0
-		slow.do = func(ctx context.Context, _ int) error {
-			if n++; n == 2 {
-				<-ctx.Done()
-				return ctx.Err()
-			}
-			return nil
-		}
+		slow.do = at(2, hangs)
 		o := options(t, slow, quick)
 		o.Plan.CellTimeout = plan.Duration(20 * time.Second)
 		r, err := do(t, t.Context(), o)
@@ -375,14 +335,10 @@ func TestACellsTimeIsOver(t *testing.T) {
 func TestRepetitionsEndWhenTheIntervalIsNarrow(t *testing.T) {
 	for _, isolation := range []string{plan.OfLaunch, plan.Reused, plan.Shared} {
 		synctest.Test(t, func(t *testing.T) {
-			steady, wild := &paced{scripted: scripted{name: "steady"}},
-				&paced{scripted: scripted{name: "wild"}, wild: true}
+			steady, wild := paced("steady", false), paced("wild", true)
 			o := options(t, steady, wild)
 			o.Plan.Isolation, o.Plan.Repetitions, o.Plan.UntilCI = isolation, 3, &plan.UntilCI{Width: 5, Most: 20}
-			r, err := do(t, t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := whole(t, o)
 			n := map[int]int{}
 			for _, a := range r.Attempts {
 				if a.Counted() {
@@ -416,50 +372,38 @@ func TestRepetitionsEndWhenTheIntervalIsNarrow(t *testing.T) {
 }
 
 // paced is an engine with a rate, which is steady or not.
-type paced struct {
-	scripted
-	wild  bool
-	asked int
-}
-
-func (e *paced) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
-	s, err := e.scripted.Open(ctx, p)
-	return &pacedSession{s.(*scriptedSession), e}, err
-}
-
-type pacedSession struct {
-	*scriptedSession
-	of *paced
-}
-
-func (s *pacedSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
-	step := 10 * time.Millisecond
-	if r.MaxTokens > 1 { // not to warm up
-		s.of.asked++
-	}
-	if s.of.wild && s.of.asked%2 == 0 {
-		step *= 3
-	} else if s.of.wild {
-		step += time.Duration(s.of.asked) * time.Millisecond
-	}
-	var first, last time.Time
-	u, err := s.scriptedSession.Generate(ctx, r, func(t record.Token) {
-		time.Sleep(step)
-		last = time.Now()
-		if t.At = last; first.IsZero() {
-			first = last
+func paced(name string, wild bool) *scripted {
+	e, asked := &scripted{name: name}, 0
+	e.generate = func(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+		step := 10 * time.Millisecond
+		if r.MaxTokens > 1 { // not to warm up
+			asked++
 		}
-		token(t)
-	})
-	u.Spans = []record.Span{{Name: record.Decode, Begin: first, End: last}}
-	return u, err
+		if wild && asked%2 == 0 {
+			step *= 3
+		} else if wild {
+			step += time.Duration(asked) * time.Millisecond
+		}
+		var first, last time.Time
+		u, err := e.atOnce(ctx, r, func(t record.Token) {
+			time.Sleep(step)
+			last = time.Now()
+			if t.At = last; first.IsZero() {
+				first = last
+			}
+			token(t)
+		})
+		u.Spans = []record.Span{{Name: record.Decode, Begin: first, End: last}}
+		return u, err
+	}
+	return e
 }
 
 func TestUntilCIResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		e := &paced{scripted: scripted{name: "steady"}}
-		e.do = interrupted(cancel, 6) // with the warm-up launch's; four repetitions are made
+		e := paced("steady", false)
+		e.do = at(6, interrupts(cancel)) // with the warm-up launch's; four repetitions are made
 		o := options(t, e)
 		o.Plan.Repetitions, o.Plan.UntilCI = 3, &plan.UntilCI{Width: 5, Most: 20}
 		dir, err := run.Do(ctx, o)
@@ -480,11 +424,7 @@ func TestInterruptedScoringResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		a, b := opinionatedEngine("a", 1, 2, 3, 4), opinionatedEngine("b", 1, 2, 4, 8)
-		b.score = func(ctx context.Context, _ engine.Forced) error {
-			cancel(fault.New(fault.Interrupted, "", "interrupted"))
-			<-ctx.Done()
-			return ctx.Err()
-		}
+		b.score = func(ctx context.Context, _ engine.Forced) error { return interrupts(cancel)(ctx) }
 		o := options(t, a, b)
 		o.Reference = named("b")
 		dir, err := run.Do(ctx, o)

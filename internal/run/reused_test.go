@@ -1,8 +1,8 @@
 package run_test
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,8 +22,9 @@ import (
 // telling is a scripted engine with a process, which says what it is, and warns at its start and of every generation.
 type telling struct {
 	scripted
-	others []*telling
-	most   int // sessions that were open at once, those of others among them
+	version string // empty: 1
+	others  []*telling
+	most    int // sessions that were open at once, those of others among them
 }
 
 func (e *telling) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
@@ -33,8 +34,10 @@ func (e *telling) Open(ctx context.Context, p engine.Probe) (engine.Session, err
 		open += int(o.open.Load())
 	}
 	e.most = max(e.most, open)
-	p.Attach(&rssSource{begin: time.Now(), rss: func(time.Duration) int64 { return 100 * record.MiB }})
-	p.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{Name: e.name, Version: "1"}})
+	withRSS(still)(p)
+	version := cmp.Or(e.version, "1")
+	p.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{Name: e.name, Version: version,
+		Parts: map[string]string{"browser": "C/" + version}}})
 	p.Event(record.Event{At: time.Now(), Device: &record.Device{Class: record.CPU, Name: "c"}})
 	p.Event(record.Event{At: time.Now(), Text: "opened"})
 	p.Warn(record.Warning{Code: "stands", Text: "of the session"})
@@ -73,20 +76,17 @@ func phases(a *record.Attempt) string {
 func TestRepetitionsReuseALaunch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &telling{scripted: scripted{name: "a"}}, &telling{scripted: scripted{name: "b"}}
-		r, err := do(t, t.Context(), reused(t, a, b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := whole(t, reused(t, a, b))
 		if a.launches != 2 || b.launches != 2 || a.open.Load()+b.open.Load() != 0 || len(r.Attempts) != 8 {
 			t.Errorf("%d and %d launches, %d sessions open, %d attempts", a.launches, b.launches,
 				a.open.Load()+b.open.Load(), len(r.Attempts))
 		}
-		whole := "baseline load warmup measure idle"
+		all := "baseline load warmup measure idle"
 		for i, want := range []struct {
 			cell, repetition, opener int
 			phases                   string
-		}{{1, 0, 0, whole + " unload"}, {1, 1, 0, whole}, {1, 2, 2, "measure idle"}, {1, 3, 2, "measure idle unload"},
-			{2, 0, 0, whole + " unload"}, {2, 1, 0, whole}, {2, 2, 6, "measure idle"},
+		}{{1, 0, 0, all + " unload"}, {1, 1, 0, all}, {1, 2, 2, "measure idle"}, {1, 3, 2, "measure idle unload"},
+			{2, 0, 0, all + " unload"}, {2, 1, 0, all}, {2, 2, 6, "measure idle"},
 			{2, 3, 6, "measure idle unload"}} {
 			at := r.Attempts[i]
 			if at.Cell != want.cell || at.Repetition != want.repetition || at.OpenedBy != want.opener ||
@@ -103,11 +103,7 @@ func TestRepetitionsReuseALaunch(t *testing.T) {
 
 func TestEveryRepetitionStandsForItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := do(t, t.Context(), reused(t, &telling{scripted: scripted{name: "a"}},
-			&telling{scripted: scripted{name: "b"}}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := whole(t, reused(t, &telling{scripted: scripted{name: "a"}}, &telling{scripted: scripted{name: "b"}}))
 		for _, a := range r.Attempts {
 			info, reported := a.Engine()
 			device, on := a.Device()
@@ -167,34 +163,20 @@ func (l *late) Read(ctx context.Context, r *record.Sample) error {
 	return ctx.Err()
 }
 
-// watched is an engine with such a source.
-type watched struct {
-	*telling
-	source late
-}
-
-func (w *watched) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
-	s, err := w.telling.Open(ctx, p)
-	p.Attach(&w.source)
-	return s, err
-}
-
 func TestWhatASamplerSaysOnceStandsForLaterRepetitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &watched{telling: &telling{scripted: scripted{name: "a"}}}
+		var source late
+		e := &telling{scripted: scripted{name: "a", opened: func(p engine.Probe) { p.Attach(&source) }}}
 		generations := 0
 		e.do = func(context.Context, int) error {
 			if generations++; generations == 2 {
-				e.source.takes.Store(int64(time.Hour))
+				source.takes.Store(int64(time.Hour))
 			}
 			return nil
 		}
 		o := reused(t, e)
 		o.Plan.Warmup.Launches = 0
-		r, err := do(t, t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := whole(t, o)
 		for _, a := range r.Attempts[1:] { // it was first found out in the second
 			n := 0
 			for _, w := range a.Warnings {
@@ -211,8 +193,9 @@ func TestWhatASamplerSaysOnceStandsForLaterRepetitions(t *testing.T) {
 
 func TestReadingsBegunBeforeARepetitionAreNotItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &watched{telling: &telling{scripted: scripted{name: "a"}}}
-		e.source.takes.Store(int64(2500 * time.Millisecond))
+		var source late
+		e := &telling{scripted: scripted{name: "a", opened: func(p engine.Probe) { p.Attach(&source) }}}
+		source.takes.Store(int64(2500 * time.Millisecond))
 		o := reused(t, e)
 		o.Progress = func(e run.Event) {
 			if e.Kind == run.Launched {
@@ -220,10 +203,7 @@ func TestReadingsBegunBeforeARepetitionAreNotItsOwn(t *testing.T) {
 			}
 		}
 		o.Plan.Warmup.Launches, o.Plan.Repetitions = 0, 5
-		r, err := do(t, t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := whole(t, o)
 		kept := 0
 		for _, a := range r.Attempts {
 			kept += len(a.Metrics)
@@ -234,37 +214,52 @@ func TestReadingsBegunBeforeARepetitionAreNotItsOwn(t *testing.T) {
 				}
 			}
 		}
-		if kept == 0 || kept == e.source.reads {
-			t.Errorf("%d of %d readings were kept: no reading lay over a begin", kept, e.source.reads)
+		if kept == 0 || kept == source.reads {
+			t.Errorf("%d of %d readings were kept: no reading lay over a begin", kept, source.reads)
 		}
 	})
 }
 
-func TestAFailedRepetitionEndsTheSessionAndTheNextOpensAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := 0
-		a := &telling{scripted: scripted{name: "a"}}
-		a.do = func(context.Context, int) error {
-			if n++; n == 3 { // the warm-up launch is the first
-				return engine.Fail(record.Crash, "it crashed")
+// Whatever ends an attempt ends the session that it was in, and the next attempt opens another.
+func TestFailureEndsASessionThatIsKept(t *testing.T) {
+	for name, c := range map[string]struct {
+		options func(*testing.T, ...engine.Engine) run.Options
+		ends    func(context.CancelCauseFunc) func(context.Context) error
+		class   record.Class
+		openers []int
+	}{
+		"a crash": {reused, func(context.CancelCauseFunc) func(context.Context) error { return crashes }, record.Crash,
+			[]int{0, 0, 2, 0, 4}},
+		"a timeout": {reused, func(context.CancelCauseFunc) func(context.Context) error { return hangs },
+			record.Timeout, []int{0, 0, 2, 0, 4}},
+		"an interruption": {reused, interrupts, record.Cancelled, []int{0, 0, 2}},
+		"a crash in a launch that cells share": {shared,
+			func(context.CancelCauseFunc) func(context.Context) error { return crashes }, record.Crash,
+			[]int{0, 0, 2, 0, 4, 4, 4}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			a := &telling{scripted: scripted{name: "a", do: at(3, c.ends(cancel))}} // the warm-up launch is the first
+			o := c.options(t, a)
+			if o.Plan.Isolation == plan.Reused {
+				o.Plan.Repetitions = 4
 			}
-			return nil
-		}
-		o := reused(t, a)
-		o.Plan.Repetitions = 4
-		r, err := do(t, t.Context(), o)
-		if err == nil || a.launches != 3 || a.open.Load() != 0 {
-			t.Errorf("%v; %d launches, %d open", err, a.launches, a.open.Load())
-		}
-		var openers []int
-		for _, at := range r.Attempts {
-			openers = append(openers, at.OpenedBy)
-		}
-		if !slices.Equal(openers, []int{0, 0, 2, 0, 4}) || r.Attempts[2].Class != record.Crash ||
-			!r.Attempts[3].Counted() {
-			t.Errorf("opened by %v; the failed one: %+v", openers, r.Attempts[2])
-		}
-	})
+			r, err := do(t, ctx, o)
+			var openers []int
+			launches := 0
+			for _, at := range r.Attempts {
+				if openers = append(openers, at.OpenedBy); at.OpenedBy == 0 {
+					launches++
+				}
+			}
+			if err == nil || a.launches != launches || a.open.Load() != 0 || !slices.Equal(openers, c.openers) ||
+				r.Attempts[2].Class != c.class || len(openers) > 3 && !r.Attempts[3].Counted() {
+				t.Errorf("%s: %v; %d launches, %d open, opened by %v, %+v", name, err, a.launches, a.open.Load(),
+					openers, r.Attempts[2])
+			}
+			cancel(nil)
+		})
+	}
 }
 
 // An idle session would hold pages that others share, and divide their PSS.
@@ -294,16 +289,9 @@ func TestReusedSessionsAreOpenOneAtATime(t *testing.T) {
 	})
 }
 
-// ephemeral is an engine with a process for every generation.
-type ephemeral struct{ *telling }
-
-func (e ephemeral) Caps() engine.Caps {
-	return engine.Caps{PerGeneration: true, Isolation: record.OfLaunch}
-}
-
 func TestWhatHasNoLaunchToReuseIsRefusedBeforeAnythingStarts(t *testing.T) {
-	a := ephemeral{&telling{scripted: scripted{name: "once"}}}
-	b := &telling{scripted: scripted{name: "b"}}
+	a := &scripted{name: "once", caps: &engine.Caps{PerGeneration: true, Isolation: record.OfLaunch}}
+	b := &scripted{name: "b"}
 	dir, err := run.Do(t.Context(), reused(t, b, a))
 	if fault.Of(err) != fault.Usage ||
 		!strings.Contains(err.Error(), "once starts a process for each generation") || dir != "" {
@@ -312,43 +300,4 @@ func TestWhatHasNoLaunchToReuseIsRefusedBeforeAnythingStarts(t *testing.T) {
 	if n := a.launches + b.launches + a.prepared + b.prepared; n != 0 {
 		t.Errorf("%d things were begun", n)
 	}
-}
-
-func TestCancellingClosesSessionsThatAreKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		n := 0
-		a := &telling{scripted: scripted{name: "a"}}
-		a.do = func(ctx context.Context, _ int) error {
-			if n++; n == 3 { // the session is that of the repetition before
-				cancel(fault.New(fault.Interrupted, "", "interrupted"))
-				<-ctx.Done()
-				return ctx.Err()
-			}
-			return nil
-		}
-		_, err := do(t, ctx, reused(t, a, &telling{scripted: scripted{name: "b"}}))
-		if fault.Of(err) != fault.Interrupted || a.launches != 2 || a.open.Load() != 0 {
-			t.Errorf("%v; %d launches, %d sessions open", err, a.launches, a.open.Load())
-		}
-	})
-}
-
-func TestARepetitionThatTimesOutEndsTheSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := 0
-		a := &telling{scripted: scripted{name: "a"}}
-		a.do = func(ctx context.Context, _ int) error {
-			if n++; n == 3 {
-				<-ctx.Done()
-				return ctx.Err()
-			}
-			return nil
-		}
-		r, err := do(t, t.Context(), reused(t, a))
-		if !errors.Is(err, context.DeadlineExceeded) || r.Attempts[2].Class != record.Timeout ||
-			r.Attempts[3].OpenedBy != 0 || !r.Attempts[3].Counted() {
-			t.Errorf("%v; %+v", err, r.Attempts[2:])
-		}
-	})
 }

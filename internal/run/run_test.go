@@ -18,21 +18,31 @@ import (
 	"llmparity/internal/run"
 )
 
-// scripted is an engine that generates at once, but for what do says of a launch. The runner's own rules are tested on
+// scripted is an engine that generates at once, but for what its functions say. The runner's own rules are tested on
 // it; what real engines do is tested where they live.
 type scripted struct {
-	name     string
-	prepared int
-	launches int
-	open     atomic.Int32
-	do       func(ctx context.Context, launch int) error
+	name   string
+	caps   *engine.Caps // nil: those of an engine that is there before the model
+	absent error        // of Check
+	opened func(engine.Probe)
+	// generate takes the place of atOnce.
+	generate func(context.Context, engine.Request, func(record.Token)) (record.Usage, error)
+	do       func(ctx context.Context, launch int) error // behind a generation that is no warm-up
+
+	prepared, launches int
+	open               atomic.Int32
 }
 
 func (e *scripted) Name() string { return e.name }
+
 func (e *scripted) Caps() engine.Caps {
+	if e.caps != nil {
+		return *e.caps
+	}
 	return engine.Caps{Resident: true, Isolation: record.OfLaunch}
 }
-func (e *scripted) Check(context.Context, engine.Model) error { return nil }
+
+func (e *scripted) Check(context.Context, engine.Model) error { return e.absent }
 
 func (e *scripted) Prepare(_ context.Context, _ engine.Model, say func(string)) error {
 	e.prepared++
@@ -40,10 +50,25 @@ func (e *scripted) Prepare(_ context.Context, _ engine.Model, say func(string)) 
 	return nil
 }
 
-func (e *scripted) Open(context.Context, engine.Probe) (engine.Session, error) {
+func (e *scripted) Open(_ context.Context, p engine.Probe) (engine.Session, error) {
 	e.launches++
 	e.open.Add(1)
+	if e.opened != nil {
+		e.opened(p)
+	}
 	return &scriptedSession{engine: e}, nil
+}
+
+// atOnce generates what is asked for in no time.
+func (e *scripted) atOnce(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+	u := record.Usage{PromptIDs: []int{1}, Sent: time.Now(), Finish: "length"}
+	for i := range r.MaxTokens {
+		token(record.Token{Index: i, ID: i, At: time.Now()})
+	}
+	if e.do != nil && r.MaxTokens > 1 { // the warm-up asks for one
+		return u, e.do(ctx, e.launches)
+	}
+	return u, nil
 }
 
 type scriptedSession struct {
@@ -55,14 +80,10 @@ func (s *scriptedSession) Load(context.Context, engine.Model) error { return nil
 
 func (s *scriptedSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (
 	record.Usage, error) {
-	u := record.Usage{PromptIDs: []int{1}, Sent: time.Now(), Finish: "length"}
-	for i := range r.MaxTokens {
-		token(record.Token{Index: i, ID: i, At: time.Now()})
+	if s.engine.generate != nil {
+		return s.engine.generate(ctx, r, token)
 	}
-	if s.engine.do != nil && r.MaxTokens > 1 { // the warm-up asks for one
-		return u, s.engine.do(ctx, s.engine.launches)
-	}
-	return u, nil
+	return s.engine.atOnce(ctx, r, token)
 }
 
 func (s *scriptedSession) Unload(context.Context) error { return nil }
@@ -99,6 +120,43 @@ func do(t *testing.T, ctx context.Context, o run.Options) (*record.Run, error) {
 	return r, err
 }
 
+// whole carries a run out that must go well.
+func whole(t *testing.T, o run.Options) *record.Run {
+	t.Helper()
+	r, err := do(t, t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// at has an engine do something in its nth generation that is no warm-up of a launch, and nothing else.
+func at(nth int, do func(context.Context) error) func(context.Context, int) error {
+	n := 0
+	return func(ctx context.Context, _ int) error {
+		if n++; n == nth {
+			return do(ctx)
+		}
+		return nil
+	}
+}
+
+func crashes(context.Context) error { return engine.Fail(record.Crash, "it crashed") }
+
+// hangs until its time is over.
+func hangs(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// interrupts ends the run by hand.
+func interrupts(cancel context.CancelCauseFunc) func(context.Context) error {
+	return func(ctx context.Context) error {
+		cancel(fault.New(fault.Interrupted, "", "interrupted"))
+		return hangs(ctx)
+	}
+}
+
 func TestLaunchesAreInterleavedAndCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &scripted{name: "a"}, &scripted{name: "b"}
@@ -109,10 +167,7 @@ func TestLaunchesAreInterleavedAndCounted(t *testing.T) {
 				said = append(said, fmt.Sprintf("%s%d", e.Engine, e.Repetition))
 			}
 		}
-		r, err := do(t, t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := whole(t, o)
 		if want := []string{"a0", "b0", "a1", "b1", "a2", "b2", "a3", "b3"}; !slices.Equal(said, want) {
 			t.Errorf("order %v, want %v", said, want)
 		}
@@ -124,10 +179,14 @@ func TestLaunchesAreInterleavedAndCounted(t *testing.T) {
 			if len(at.Requests) != 2 || len(at.Measured()) != 1 || len(at.Measured()[0].Tokens) != 4 {
 				t.Errorf("attempt %d: %+v", at.ID, at.Requests)
 			}
+			end := int64(0)
 			for _, p := range record.Phases() {
-				if _, ok := at.Phase(p); !ok {
-					t.Errorf("attempt %d has no phase %s", at.ID, p)
+				phase, ok := at.Phase(p)
+				if !ok || phase.BeginNS < end {
+					t.Errorf("attempt %d: phase %s is there: %v; it begins at %d, behind %d", at.ID, p, ok,
+						phase.BeginNS, end)
 				}
+				end = phase.EndNS
 			}
 		}
 		if counted != 6 || len(r.Attempts) != 8 || r.Status != record.OK || a.prepared != 1 {
@@ -137,30 +196,9 @@ func TestLaunchesAreInterleavedAndCounted(t *testing.T) {
 	})
 }
 
-func TestPhasesExcludeOneAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, err := do(t, t.Context(), options(t, &scripted{name: "a"}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, at := range r.Attempts {
-			for i, p := range at.Phases[1:] {
-				if p.BeginNS < at.Phases[i].EndNS {
-					t.Errorf("%s begins before %s has ended", p.Name, at.Phases[i].Name)
-				}
-			}
-		}
-	})
-}
-
 func TestFailedLaunchIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &scripted{name: "a", do: func(_ context.Context, launch int) error {
-			if launch == 2 {
-				return engine.Fail(record.DeviceLost, "the device was lost")
-			}
-			return nil
-		}}
+		a := &scripted{name: "a", do: outcomes(nil, engine.Fail(record.DeviceLost, "the device was lost"))}
 		r, err := do(t, t.Context(), options(t, a))
 		if err == nil || fault.Of(err) != fault.Run || !strings.Contains(err.Error(), "the device was lost") {
 			t.Errorf("the run says %v", err)
@@ -176,10 +214,7 @@ func TestFailedLaunchIsRecorded(t *testing.T) {
 
 func TestWhatAPersonMustMendEndsItsCellOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &scripted{name: "a", do: func(
-			context.Context, int) error {
-			return fault.New(fault.NoAdapter, "", "no adapter")
-		}}
+		a := &scripted{name: "a", do: outcomes(fault.New(fault.NoAdapter, "", "no adapter"))}
 		b := &scripted{name: "b"}
 		r, err := do(t, t.Context(), options(t, a, b))
 		if fault.Of(err) != fault.NoAdapter {
@@ -264,14 +299,7 @@ func TestALaunchThatHangsIsATimeout(t *testing.T) {
 func TestCancellingEndsTheRunAndLeavesAReadableRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		a := &scripted{name: "a", do: func(ctx context.Context, launch int) error {
-			if launch == 2 {
-				cancel(fault.New(fault.Interrupted, "", "interrupted"))
-				<-ctx.Done()
-				return ctx.Err()
-			}
-			return nil
-		}}
+		a := &scripted{name: "a", do: at(2, interrupts(cancel))}
 		r, err := do(t, ctx, options(t, a))
 		if fault.Of(err) != fault.Interrupted {
 			t.Errorf("class %s for %v", fault.Of(err), err)
@@ -310,44 +338,22 @@ func TestUnwritableFolderIsSaidBeforeAnythingStarts(t *testing.T) {
 	}
 }
 
-// served is a scripted engine that tells pieces of text, and has a cache of prompts.
-type served struct {
-	scripted
-	prompts []string
-}
-
-func (e *served) Caps() engine.Caps {
-	return engine.Caps{PromptCache: true, Requests: 1, Isolation: record.OfServer}
-}
-
-func (e *served) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
-	s, err := e.scripted.Open(ctx, p)
-	return &servedSession{s.(*scriptedSession), e}, err
-}
-
-type servedSession struct {
-	*scriptedSession
-	engine *served
-}
-
-func (s *servedSession) Generate(_ context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
-	s.engine.prompts = append(s.engine.prompts, r.Prompt)
-	token(record.Token{ID: record.NoID, At: time.Now()})
-	return record.Usage{PromptTokens: 3, Sent: time.Now(), Finish: "stop", Generated: r.MaxTokens - r.MaxTokens/4}, nil
-}
-
 func TestWhatAnEngineCantDoIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &served{scripted: scripted{name: "a"}}
+		var prompts []string
+		e := &scripted{name: "a", caps: &engine.Caps{PromptCache: true, Requests: 1, Isolation: record.OfServer}}
+		e.generate = func(_ context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+			prompts = append(prompts, r.Prompt)
+			token(record.Token{ID: record.NoID, At: time.Now()}) // a piece of text
+			return record.Usage{PromptTokens: 3, Sent: time.Now(), Finish: "stop",
+				Generated: r.MaxTokens - r.MaxTokens/4}, nil
+		}
 		o := options(t, e)
 		o.Plan.Prompts, o.Plan.Repetitions, o.Plan.Warmup.Launches = []string{"one two three", "one"}, 1, 0
 		o.Expected = map[string][]int{"one": {9}}
-		r, err := do(t, t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := []string{"two three one", "one two three", "So one", "one"}; !slices.Equal(e.prompts, want) {
-			t.Errorf("asked %q, want %q: nothing is measured whose prompt lies in the cache", e.prompts, want)
+		r := whole(t, o)
+		if want := []string{"two three one", "one two three", "So one", "one"}; !slices.Equal(prompts, want) {
+			t.Errorf("asked %q, want %q: nothing is measured whose prompt lies in the cache", prompts, want)
 		}
 		if c := r.Cells[0]; !c.StopsAtEnd || !c.NoTokenIDs || !c.Pieces || c.PromptCache != record.CacheOn ||
 			c.Isolation != record.OfServer {

@@ -11,18 +11,12 @@ import (
 	"llmparity/internal/record"
 )
 
-// restless is an engine with a process whose RSS is what rss says of the time since its launch.
-type restless struct {
-	scripted
-	rss func(since time.Duration) int64
+// withRSS has an engine have a process whose RSS is what rss says of the time since its launch.
+func withRSS(rss func(since time.Duration) int64) func(engine.Probe) {
+	return func(p engine.Probe) { p.Attach(&rssSource{begin: time.Now(), rss: rss}) }
 }
 
-func (e *restless) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
-	if e.rss != nil {
-		p.Attach(&rssSource{begin: time.Now(), rss: e.rss})
-	}
-	return e.scripted.Open(ctx, p)
-}
+func still(time.Duration) int64 { return 100 * record.MiB }
 
 type rssSource struct {
 	begin time.Time
@@ -49,35 +43,30 @@ func TestABaselineIsTakenWhenItHasSettled(t *testing.T) {
 		most    time.Duration
 		warned  bool
 	}{
-		{"still", func(time.Duration) int64 { return 100 * record.MiB }, true, 500 * time.Millisecond,
+		{"still", still, true, 500 * time.Millisecond,
 			600 * time.Millisecond, false},
 		{"little noise", func(d time.Duration) int64 {
-			return 100*record.MiB +
-				int64(d/(100*time.Millisecond)%2)*record.MiB
-		}, true,
-			500 * time.Millisecond, 600 * time.Millisecond, false},
+			return 100*record.MiB + int64(d/(100*time.Millisecond)%2)*record.MiB
+		}, true, 500 * time.Millisecond, 600 * time.Millisecond, false},
 		{"one in a hundred", func(d time.Duration) int64 {
-			return 1000*record.MiB +
-				int64(d/(100*time.Millisecond)%2)*9*record.MiB
-		}, true,
-			500 * time.Millisecond, 600 * time.Millisecond, false},
+			return 1000*record.MiB + int64(d/(100*time.Millisecond)%2)*9*record.MiB
+		}, true, 500 * time.Millisecond, 600 * time.Millisecond, false},
 		{"growing for 2 s", func(d time.Duration) int64 {
-			return int64(
-				min(d, 2*time.Second)/time.Millisecond) * record.MiB
-		}, true,
-			2300 * time.Millisecond, 2700 * time.Millisecond, false},
+			return int64(min(d, 2*time.Second)/time.Millisecond) * record.MiB
+		}, true, 2300 * time.Millisecond, 2700 * time.Millisecond, false},
 		{"growing for ever", func(d time.Duration) int64 { return int64(d/time.Millisecond) * record.MiB }, false,
 			5 * time.Second, 5100 * time.Millisecond, true},
 		{"nothing to read", nil, false, 500 * time.Millisecond, 1100 * time.Millisecond, false},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := options(t, &restless{scripted{name: "a"}, x.rss})
-				o.Plan.Repetitions, o.Plan.Warmup.Launches = 1, 0
-				r, err := do(t, t.Context(), o)
-				if err != nil {
-					t.Fatal(err)
+				e := &scripted{name: "a"}
+				if x.rss != nil {
+					e.opened = withRSS(x.rss)
 				}
+				o := options(t, e)
+				o.Plan.Repetitions, o.Plan.Warmup.Launches = 1, 0
+				r := whole(t, o)
 				a := r.Attempts[0]
 				at := slices.IndexFunc(a.Events, func(e record.EventAt) bool { return e.Settling != nil })
 				if at < 0 {
@@ -125,5 +114,3 @@ func TestWhatTheModelDoesNotSayFailsTheLaunch(t *testing.T) {
 		})
 	}
 }
-
-var _ engine.Engine = (*restless)(nil)

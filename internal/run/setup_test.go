@@ -44,10 +44,7 @@ func TestSetupsComeOneAfterTheOther(t *testing.T) {
 		o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
 		o.Plan.ThreadCounts, o.Plan.Repetitions, o.Plan.Warmup.Launches = []int{1, 2}, 1, 0
 		perSetup(&o, &said, func(_ plan.Setup, name string) engine.Engine { return &scripted{name: name} })
-		r, err := do(t, t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := whole(t, o)
 		want := []string{"build 1", "a1 of cell 1", "b1 of cell 2", "end 1", "build 2", "a1 of cell 3", "b1 of cell 4",
 			"end 2"}
 		if !slices.Equal(said, want) {
@@ -114,12 +111,7 @@ func TestFailedPreparationRefusesItsCells(t *testing.T) {
 	})
 }
 
-// absent is an engine that can't run here.
-type absent struct{ scripted }
-
-func (*absent) Check(context.Context, engine.Model) error {
-	return fault.New(fault.NoLlamaServer, "get it", "it is not here")
-}
+var errAbsent = fault.New(fault.NoLlamaServer, "get it", "it is not here")
 
 func TestAnEngineThatIsAbsentInOneSetupOfSeveral(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -128,7 +120,7 @@ func TestAnEngineThatIsAbsentInOneSetupOfSeveral(t *testing.T) {
 		o.Plan.ThreadCounts, o.Plan.Repetitions, o.Plan.Warmup.Launches = []int{1, 2}, 1, 0
 		perSetup(&o, &said, func(s plan.Setup, name string) engine.Engine {
 			if s.ID == 1 && name == "a" {
-				return &absent{scripted{name: name}}
+				return &scripted{name: name, absent: errAbsent}
 			}
 			return &scripted{name: name}
 		})
@@ -146,7 +138,7 @@ func TestAnEngineThatIsAbsentInOneSetupOfSeveral(t *testing.T) {
 
 func TestCellsThatCantRunAreRecordedAndNotTried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := &absent{scripted{name: "a"}}, &scripted{name: "b"}
+		a, b := &scripted{name: "a", absent: errAbsent}, &scripted{name: "b"}
 		o := options(t, a, b)
 		o.Refused = func(c record.Cell) error {
 			if c.Engine == "a" {
@@ -170,10 +162,7 @@ func TestAShapeIsAskedOfItsEnginesAlone(t *testing.T) {
 		o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
 		o.Plan.Prompts = []string{"p", "q"}
 		o.Plan.Exclude = []plan.Cells{{"engine": {"a"}, "prompt": {"2"}}}
-		r, err := do(t, t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := whole(t, o)
 		var cells []string
 		for _, c := range r.Cells {
 			cells = append(cells, fmt.Sprint(c.ID, c.Engine, c.Prompt))

@@ -24,10 +24,7 @@ func TestCellsShareALaunch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &telling{scripted: scripted{name: "a"}}, &telling{scripted: scripted{name: "b"}}
 		a.others, b.others = []*telling{b}, []*telling{a}
-		r, err := do(t, t.Context(), shared(t, a, b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := whole(t, shared(t, a, b))
 		if a.launches != 2 || b.launches != 2 || a.most != 1 || b.most != 1 || len(r.Attempts) != 14 {
 			t.Errorf("%d and %d launches, %d and %d sessions at once, %d attempts", a.launches, b.launches, a.most,
 				b.most, len(r.Attempts))
@@ -48,30 +45,6 @@ func TestCellsShareALaunch(t *testing.T) {
 				len(at.Samples) == 0 || at.Status != record.OK {
 				t.Errorf("attempt %d of %+v: %+v", at.ID, c, at)
 			}
-		}
-	})
-}
-
-func TestACellThatFailsInASharedLaunchCostsNoOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := &telling{scripted: scripted{name: "a"}}
-		n := 0
-		a.do = func(context.Context, int) error {
-			if n++; n == 3 { // the first is the warm-up's
-				return engine.Fail(record.Crash, "it crashed")
-			}
-			return nil
-		}
-		r, err := do(t, t.Context(), shared(t, a))
-		if err == nil || a.launches != 3 || a.open.Load() != 0 || len(r.Attempts) != 7 {
-			t.Fatalf("%v; %d launches, %d open, %d attempts", err, a.launches, a.open.Load(), len(r.Attempts))
-		}
-		var openers []int
-		for _, at := range r.Attempts {
-			openers = append(openers, at.OpenedBy)
-		}
-		if !slices.Equal(openers, []int{0, 0, 2, 0, 4, 4, 4}) || r.Attempts[2].Class != record.Crash {
-			t.Errorf("opened by %v", openers)
 		}
 	})
 }

@@ -20,30 +20,22 @@ import (
 // busy is an engine that does several requests at once, a token in 10 ms each; those whose prompt says so fail.
 type busy struct {
 	scripted
-	slots int
 	mu    sync.Mutex
+	slots int
 	going int
 	most  int
 	asked []string
 	wrong *engine.Failure
 }
 
-func (e *busy) Caps() engine.Caps {
-	return engine.Caps{Isolation: record.OfLaunch, Requests: e.slots, TokenIDs: true, Exact: true, IgnoreEOS: true}
+func newBusy(slots int) *busy {
+	e := &busy{slots: slots}
+	e.name, e.generate = "a", e.answer
+	e.caps = &engine.Caps{Isolation: record.OfLaunch, Requests: slots, TokenIDs: true, Exact: true, IgnoreEOS: true}
+	return e
 }
 
-func (e *busy) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
-	s, err := e.scripted.Open(ctx, p)
-	return &busySession{s.(*scriptedSession), e}, err
-}
-
-type busySession struct {
-	*scriptedSession
-	of *busy
-}
-
-func (s *busySession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
-	e := s.of
+func (e *busy) answer(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
 	e.mu.Lock()
 	if e.going == e.slots {
 		e.mu.Unlock()
@@ -61,10 +53,8 @@ func (s *busySession) Generate(ctx context.Context, r engine.Request, token func
 	u := record.Usage{PromptIDs: make([]int, len(strings.Fields(r.Prompt))), Sent: time.Now(), Finish: "length",
 		Text: " answer"}
 	for i := range r.MaxTokens {
-		select {
-		case <-ctx.Done():
-			return u, ctx.Err()
-		case <-time.After(10 * time.Millisecond):
+		if err := passes(ctx, 10*time.Millisecond); err != nil {
+			return u, err
 		}
 		token(record.Token{Index: i, ID: i, At: time.Now()})
 		if e.wrong != nil && i == 1 && strings.Contains(r.Prompt, "wrong") {
@@ -72,6 +62,16 @@ func (s *busySession) Generate(ctx context.Context, r engine.Request, token func
 		}
 	}
 	return u, nil
+}
+
+// passes waits a while.
+func passes(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }
 
 // loaded is a plan of clients that ask an engine.
@@ -84,11 +84,8 @@ func loaded(t *testing.T, e engine.Engine, clients, requests int) run.Options {
 
 func TestTrafficIsDrivenAndEveryRequestRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &busy{scripted: scripted{name: "a"}, slots: 4}
-		r, err := do(t, t.Context(), loaded(t, e, 4, 12))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := newBusy(4)
+		r := whole(t, loaded(t, e, 4, 12))
 		got := r.Attempts[0].Measured()
 		clients := map[int]int{}
 		for _, q := range got {
@@ -107,11 +104,8 @@ func TestTrafficIsDrivenAndEveryRequestRecorded(t *testing.T) {
 // An engine with one place has requests one after another: what they wait is in the record, and no engine's.
 func TestRequestsQueueWhereAnEngineDoesOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &busy{scripted: scripted{name: "a"}, slots: 1}
-		r, err := do(t, t.Context(), loaded(t, e, 3, 3))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := newBusy(1)
+		r := whole(t, loaded(t, e, 3, 3))
 		for i, q := range r.Attempts[0].Measured() {
 			if waited := time.Duration(q.SentNS - q.Due).Round(time.Millisecond); waited != time.Duration(
 				i)*40*time.Millisecond || q.Late > int64(time.Millisecond) {
@@ -130,7 +124,8 @@ func TestARequestThatFailsLosesNoOther(t *testing.T) {
 		warned int
 	}{record.Other: {record.OK, 1}, record.Crash: {record.Failed, 0}} {
 		synctest.Test(t, func(t *testing.T) {
-			e := &busy{scripted: scripted{name: "a"}, slots: 2, wrong: engine.Fail(class, "it went wrong")}
+			e := newBusy(2)
+			e.wrong = engine.Fail(class, "it went wrong")
 			o := loaded(t, e, 2, 6)
 			o.Ask = func(_ record.Cell, q traffic.Request) engine.Request {
 				r := engine.Request{Prompt: "right", MaxTokens: 4}
@@ -159,16 +154,13 @@ func TestARequestThatFailsLosesNoOther(t *testing.T) {
 
 func TestTurnContinuesConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &busy{scripted: scripted{name: "a"}, slots: 1}
+		e := newBusy(1)
 		o := loaded(t, e, 1, 3)
 		o.Plan.Traffic.Turns = 3
 		o.Ask = func(_ record.Cell, q traffic.Request) engine.Request {
 			return engine.Request{Prompt: q.Before + fmt.Sprint(" turn", q.Turn), MaxTokens: 4}
 		}
-		r, err := do(t, t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := whole(t, o)
 		want := []string{" turn1", " turn1 answer turn2", " turn1 answer turn2 answer turn3"}
 		if got := e.asked[1:]; !slices.Equal(got, want) { // after what warmed up
 			t.Errorf("asked %q, want %q", got, want)
@@ -184,7 +176,7 @@ func TestTurnContinuesConversation(t *testing.T) {
 // A server that keeps prompts must not have that of the first request from what warmed it up.
 func TestWhatWarmsUpIsNoRequestsPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &busy{scripted: scripted{name: "a"}, slots: 1}
+		e := newBusy(1)
 		o := loaded(t, e, 1, 3)
 		o.Ask = func(_ record.Cell, q traffic.Request) engine.Request {
 			return engine.Request{Prompt: fmt.Sprint("prompt ", q.Index), MaxTokens: 4}
@@ -200,7 +192,7 @@ func TestWhatWarmsUpIsNoRequestsPrompt(t *testing.T) {
 
 func TestALengthThatIsNotMetIsFlagged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &busy{scripted: scripted{name: "a"}, slots: 1}
+		e := newBusy(1)
 		o := options(t, e)
 		o.Plan.Prompts, o.Plan.InputLengths, o.Plan.Repetitions, o.Plan.Warmup.Launches = nil, []int{3, 5}, 1, 0
 		o.Plan.Context = 32
@@ -212,10 +204,7 @@ func TestALengthThatIsNotMetIsFlagged(t *testing.T) {
 			}
 			return run.Setup{Setup: s, Parts: parts}, nil, nil
 		}
-		r, err := do(t, t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := whole(t, o)
 		if n, m := warned(r, 0, "input-length"), warned(r, 1, "input-length"); n != 0 || m != 1 ||
 			r.Cells[1].InputTokens != 5 {
 			t.Errorf("%d and %d warnings: %+v", n, m, r.Attempts[1].Warnings)

@@ -85,32 +85,6 @@ func TestIntervalsHoldWhereverRepetitionsStop(t *testing.T) {
 	}
 }
 
-// What the rule is for: each look with an interval of 95 % of its own, and the first that is narrow taken, is wrong
-// oftener than one time in twenty.
-func TestPeekingWithoutCorrectionErrsOftener(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 4))
-	p := plan.Plan{Repetitions: 6, UntilCI: &plan.UntilCI{Width: 3, Most: 60}}
-	const cells = 2000
-	missed := 0
-	for range cells {
-		l := newLooks(p)
-		l.each = untilLevel
-		l.at = nil
-		for n := 6; n <= 60; n++ {
-			l.at = append(l.at, n)
-		}
-		for n := 1; l.stop == nil; n++ {
-			l.keep(100+6*random.NormFloat64(), n)
-		}
-		if 100 < *l.stop.Low || 100 > *l.stop.High {
-			missed++
-		}
-	}
-	if missed <= 129 {
-		t.Errorf("%d of %d intervals miss: this test can't tell a rule that holds from one that doesn't", missed, cells)
-	}
-}
-
 func TestLooksAreFixedBefore(t *testing.T) {
 	for _, c := range []struct {
 		least, most int

@@ -46,20 +46,15 @@ const (
 	Terminated  Kind = "terminated"
 )
 
-// The exit codes of the program.
-const (
-	exitOK           = 0
-	exitFailed       = 1 // a launch or the run failed
-	exitUsage        = 2
-	exitGate         = 3
-	exitMissing      = 4 // something is missing or not supported here
-	exitInconclusive = 5
-	exitInterrupted  = 130
-	exitTerminated   = 143
-)
+// exitCodes has what the program exits with for a class; one that is not here says that something is missing or not
+// supported here.
+var exitCodes = map[Kind]int{"": 0, Run: 1, Usage: 2, UnknownEngine: 2, Gate: 3, Inconclusive: 5, Interrupted: 130,
+	Terminated: 143}
+
+const exitMissing = 4
 
 // order is which exit code a command ends with where several apply.
-var order = []int{exitInterrupted, exitTerminated, exitUsage, exitGate, exitFailed, exitMissing, exitInconclusive}
+var order = []int{130, 143, 2, 3, 1, exitMissing, 5}
 
 // before tells whether the exit code of k is the one that counts of two.
 func (k Kind) before(other Kind) bool {
@@ -68,21 +63,8 @@ func (k Kind) before(other Kind) bool {
 
 // ExitCode is what the program exits with for a fault of this class.
 func (k Kind) ExitCode() int {
-	switch k {
-	case "":
-		return exitOK
-	case Run:
-		return exitFailed
-	case Usage, UnknownEngine:
-		return exitUsage
-	case Gate:
-		return exitGate
-	case Inconclusive:
-		return exitInconclusive
-	case Interrupted:
-		return exitInterrupted
-	case Terminated:
-		return exitTerminated
+	if code, ok := exitCodes[k]; ok {
+		return code
 	}
 	return exitMissing
 }

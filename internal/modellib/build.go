@@ -28,8 +28,6 @@ import (
 type Library struct {
 	Path   string // in the cache
 	SHA256 string
-	Key    string
-	Built  bool // by this call; else it was there
 }
 
 // Key names the library for s: a hash of the compiler's program, of the shape and of the variant.
@@ -52,10 +50,14 @@ func Key(s Shape, v Variant) string {
 
 // Ready tells whether Build would find what it needs: the library itself, or the tools to compile it.
 func (t Tools) Ready(s Shape, v Variant) error {
-	if _, err := os.Stat(filepath.Join(t.Cache, "modellib", Key(s, v)+".wasm")); err == nil {
+	if _, err := os.Stat(t.kept(s, v)); err == nil {
 		return nil
 	}
 	return t.check()
+}
+
+func (t Tools) kept(s Shape, v Variant) string {
+	return filepath.Join(t.Cache, "modellib", Key(s, v)+".wasm")
 }
 
 // Build returns the library for s and v, compiling it when the cache does not hold it yet: some seconds, and most of a
@@ -69,9 +71,8 @@ func Build(ctx context.Context, t Tools, s Shape, v Variant, say func(string)) (
 	if err := v.Validate(); err != nil {
 		return Library{}, err
 	}
-	key := Key(s, v)
-	dir := filepath.Join(t.Cache, "modellib")
-	lib := Library{Path: filepath.Join(dir, key+".wasm"), Key: key}
+	lib := Library{Path: t.kept(s, v)}
+	dir := filepath.Dir(lib.Path)
 	use(ctx, lib.Path)
 	if sum, err := cache.HashFile(lib.Path); err == nil {
 		lib.SHA256 = sum
@@ -93,7 +94,7 @@ func Build(ctx context.Context, t Tools, s Shape, v Variant, say func(string)) (
 	if err != nil {
 		return Library{}, fmt.Errorf("compiled model library: %w", err)
 	}
-	lib.SHA256, lib.Built = sum, true
+	lib.SHA256 = sum
 	return lib, nil
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
+	"github.com/shirou/gopsutil/v3/disk"
 
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
@@ -190,6 +191,12 @@ func (c *chrome) options(ctx context.Context, path string, config Config) ([]chr
 		o = append(o, chromedp.Flag("headless", false), chromedp.Env(screen...))
 	}
 	return append(o, flags...), nil
+}
+
+// smallSharedMemory tells whether /dev/shm is too small for a browser, as in a container with its default of 64 MB.
+func smallSharedMemory() bool {
+	shm, err := disk.Usage("/dev/shm")
+	return runtime.GOOS == "linux" && (err != nil || shm.Total < 1<<29)
 }
 
 // close ends every process of the browser and removes its folders. The profile is worth nothing, so nobody is asked

@@ -1,12 +1,16 @@
 package browser
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -118,24 +122,12 @@ func (ps *processes) release(pid int) bool {
 // browser itself is asked only when there is somebody unknown, and that one has been there for a while: a process that
 // was just forked does not say yet what it will be.
 func (p *Page) AttachNew(outer context.Context, probe engine.Probe, every time.Duration) (stop func()) {
-	ctx, cancel := context.WithCancel(outer)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(every)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				p.look(ctx, probe)
-			}
-		}
-	}()
+	end := repeat(outer, every, func(ctx context.Context) bool {
+		p.look(ctx, probe)
+		return false
+	})
 	return func() {
-		cancel()
-		<-done
+		end()
 		if outer.Err() == nil && p.lost() == nil {
 			p.look(outer, probe) // what is short would never be looked at
 		}
@@ -218,6 +210,22 @@ func roleOf(kind string) string {
 		return "browser-helper"
 	}
 	return kind
+}
+
+// typeOf gives the type that Chrome starts a child with, as its command line tells it where there is /proc: zygote,
+// utility …
+func typeOf(pid int) string {
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	if err != nil {
+		return "browser-helper"
+	}
+	// A renderer forked from a zygote rewrites its command line, with blanks between the arguments.
+	for _, arg := range bytes.FieldsFunc(line, func(r rune) bool { return r == 0 || r == ' ' }) {
+		if kind, ok := bytes.CutPrefix(arg, []byte("--type=")); ok {
+			return roleOf(strings.TrimSuffix(string(kind), "-process"))
+		}
+	}
+	return "browser-helper"
 }
 
 // findRenderer asks a trace which process renders the page: no other interface says so. It must come after navigation.

@@ -21,22 +21,31 @@ const pulse = 2 * time.Second
 // the watchdog's time, the session is lost, and every call with it. A launch's time-out says that something takes long;
 // this says that nothing goes on.
 func (p *Page) Guard() (stop func()) {
-	ctx, cancel := context.WithCancel(p.isolate.ctx)
+	return repeat(p.isolate.ctx, min(pulse, p.watchdog/2), func(ctx context.Context) bool {
+		if p.answers(ctx) {
+			return false
+		}
+		p.chrome.lose(engine.Fail(record.Hung, "the %s hangs: its event loop gave no sign of life for %v (%s)",
+			p.isolate.thread, p.watchdog, p.browserSays(ctx)))
+		return true
+	})
+}
+
+// repeat does something at intervals, until it says that it is over or the function returned is called, which waits for
+// it.
+func repeat(ctx context.Context, every time.Duration, do func(context.Context) (over bool)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(min(pulse, p.watchdog/2))
+		tick := time.NewTicker(every)
 		defer tick.Stop()
-		for {
+		for over := false; !over; {
 			select {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-			}
-			if !p.answers(ctx) {
-				p.chrome.lose(engine.Fail(record.Hung, "the %s hangs: its event loop gave no sign of life for %v (%s)",
-					p.isolate.thread, p.watchdog, p.browserSays(ctx)))
-				return
+				over = do(ctx)
 			}
 		}
 	}()

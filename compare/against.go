@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 
 	"llmparity/compare/evidence"
@@ -27,12 +28,14 @@ type Against struct {
 // that has changed by just that is called different no more often than chance says. Where the two can't be set against
 // each other it says why.
 func SetAgainst(base, now *Cell, name string, change float64) (Against, string) {
-	for _, why := range []string{differentRequest(base, now), unknownDevice(base, now), differentDevice(base, now),
-		differentLife(base, now),
-		unlike(name, base, now)} {
-		if why != "" {
-			return Against{}, why
-		}
+	request, _ := differentRequest(base, now)
+	device, _ := differentDevice(base, now)
+	unknown := unknownDevice(base, now)
+	if unknown != "" {
+		unknown = noRatio(base, now, unknown)
+	}
+	if why := cmp.Or(request, unknown, device, differentLife(base, now), unlike(name, base, now)); why != "" {
+		return Against{}, why
 	}
 	a, b := base.Named(name), now.Named(name)
 	for _, side := range []struct {

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -69,46 +68,40 @@ type remark struct {
 	whole      string // of the first pair
 	begin, why string // around the pairs
 	pairs      []int  // indexes of comparisons
-	texts      int    // how many different ones it stands for
+	texts      map[string]bool
 }
 
 // remarks are in order, each with a key.
 type remarks struct {
 	list []*remark
 	at   map[string]*remark
-	seen map[string]bool
 }
 
 func (m *remarks) add(key string, pair int, text string, x remark) {
 	if m.at == nil {
-		m.at, m.seen = map[string]*remark{}, map[string]bool{}
+		m.at = map[string]*remark{}
 	}
-	at, there := m.at[key]
-	if !there {
-		at = &x
-		m.at[key] = at
-		m.list = append(m.list, at)
+	at := m.at[key]
+	if at == nil {
+		at, x.texts = &x, map[string]bool{}
+		m.at[key], m.list = at, append(m.list, at)
 	}
-	if !slices.Contains(at.pairs, pair) {
+	if at.texts[text] = true; !slices.Contains(at.pairs, pair) {
 		at.pairs = append(at.pairs, pair)
-	}
-	if of := key + "\x00" + text; !m.seen[of] {
-		m.seen[of] = true
-		at.texts++
 	}
 }
 
 func (m *remarks) words(r *Result) []string {
 	var out []string
 	for _, x := range m.list {
-		switch {
-		case len(x.pairs) == 1:
-			out = append(out, x.whole)
-		case x.texts > 1:
-			out = append(out, fmt.Sprintf("%s%s (so, or with other numbers): %s", x.begin, r.whose(x.pairs), x.why))
-		default:
-			out = append(out, fmt.Sprintf("%s%s: %s", x.begin, r.whose(x.pairs), x.why))
+		several := ""
+		if len(x.texts) > 1 {
+			several = " (so, or with other numbers)"
 		}
+		if len(x.pairs) > 1 {
+			x.whole = x.begin + r.whose(x.pairs) + several + ": " + x.why
+		}
+		out = append(out, x.whole)
 	}
 	return out
 }
@@ -170,51 +163,40 @@ func (s pairSides) called() (a, b *Cell) {
 func (r *Result) refusalWords() []string {
 	var m remarks
 	for i, c := range r.Comparisons {
-		a, b := &r.Cells[c.A], &r.Cells[c.B]
-		both := a.Label + " and " + b.Label
+		s := r.sides(i)
 		if c.Refused != "" {
-			if _, is := strings.CutPrefix(c.Refused, both+" are not compared: "); is {
-				what := "max_tokens differs"
-				if a.Spec.MaxTokens == b.Spec.MaxTokens {
-					what = "the temperature differs"
-				}
-				m.add(what, i, what, remark{whole: c.Refused, begin: "Not compared, ", why: what + "."})
-			} else if why, is := strings.CutPrefix(c.Refused, "No ratio for "+both+": "); is &&
-				differentDevice(a, b) != c.Refused {
-				m.add("no "+why, i, why, remark{whole: c.Refused, begin: "No ratio, ", why: why})
-			} else { // it is of the engines, whatever the pair
-				s := r.sides(i)
-				whole := cmp.Or(differentDevice(s.x, s.y), c.Refused)
-				if _, why, cut := strings.Cut(whole, s.x.Spec.Engine+" and "+s.y.Spec.Engine+": "); cut {
-					m.add("no "+whole, i, whole, remark{whole: whole, begin: "No ratio, ", why: why})
-				} else {
-					m.add("no "+whole, i, whole, remark{whole: whole, begin: "No ratio, ", why: whole})
-				}
+			x := remark{whole: c.Refused, begin: "No ratio, ", why: c.because}
+			switch {
+			case c.of == ofRequest:
+				x.begin = "Not compared, "
+			case c.of == ofDevice: // it is of the engines, whatever the pair
+				x.whole, x.why = differentDevice(s.x, s.y)
 			}
+			m.add(x.begin+x.why, i, x.why, x)
 		}
 		if len(c.Different) > 0 {
-			s := r.sides(i)
-			why := strings.Join(c.Different, "; ")
+			all := strings.Join(c.Different, "; ")
+			why := all
 			if !s.foreign() {
-				why = strings.Join(unlikeWords(s.called()), "; ")
+				a, b := s.called()
+				why = strings.Join(unlikeWords(a, b, differentLife(a, b)), "; ")
 			}
-			m.add("unlike "+s.name()+why, i, why,
-				remark{whole: fmt.Sprintf(
-					"%s are not alike, and are set against each other because that was asked for: %s.",
-					both, strings.Join(c.Different, "; ")),
-					begin: "Not alike, and set against each other because that was asked for, ", why: why + "."})
+			m.add("unlike "+s.name()+why, i, why, remark{whole: fmt.Sprintf(
+				"%s and %s are not alike, and are set against each other because that was asked for: %s.",
+				r.Cells[c.A].Label, r.Cells[c.B].Label, all),
+				begin: "Not alike, and set against each other because that was asked for, ", why: why + "."})
 		}
 	}
 	return m.words(r)
 }
 
-// unlikeWords say in which way two cells are not like and like.
-func unlikeWords(a, b *Cell) []string {
+// unlikeWords say in which way two cells are not like and like; life is what differentLife says.
+func unlikeWords(a, b *Cell, life string) []string {
 	var out []string
-	if life := differentLife(a, b); life != "" {
+	if life != "" {
 		out = append(out, life)
 	}
-	if differentDevice(a, b) != "" {
+	if device, _ := differentDevice(a, b); device != "" {
 		out = append(out, fmt.Sprintf("%s computed on %s, %s on %s", a.Label, deviceWords(a.Device), b.Label,
 			deviceWords(b.Device)))
 	}
@@ -262,7 +244,7 @@ func (r *Result) policyWords() []string {
 	all := map[string]*policies{}
 	for i := range r.Comparisons {
 		s := r.sides(i)
-		if s.x.Engine == nil || s.y.Engine == nil || s.foreign() || differentRequest(s.x, s.y) != "" {
+		if s.x.Engine == nil || s.y.Engine == nil || s.foreign() || r.Comparisons[i].of == ofRequest {
 			continue
 		}
 		p := all[s.name()]
@@ -291,27 +273,19 @@ func (r *Result) policyWords() []string {
 
 func (p *policies) add(pair int, s pairSides) {
 	p.pairs = append(p.pairs, pair)
-	each := func(x, y map[string]string) {
-		for _, key := range slices.Sorted(maps.Keys(x)) {
-			if other, both := y[key]; both && other != x[key] {
-				p.unlike(key, x[key], other, s)
-			}
-		}
-	}
 	x, y := s.x.Engine.Policy, s.y.Engine.Policy
-	each(x, y)
+	differ := unlikeSettings(x, y)
 	if s.same() {
-		each(parts(s.x), parts(s.y))
+		differ = append(differ, unlikeSettings(parts(s.x), parts(s.y))...)
 	}
-	for _, side := range []struct {
-		has, lacks map[string]string
-		to         map[string][]string
-	}{{x, y, p.onlyX}, {y, x, p.onlyY}} {
-		for key, value := range side.has {
-			if _, there := side.lacks[key]; !there && len(side.lacks) > 0 {
-				side.to[key] = explain.AppendNew(side.to[key], value)
-			}
-		}
+	for _, d := range differ {
+		p.unlike(d.key, d.x, d.y, s)
+	}
+	for _, only := range onlySettings(x, y) {
+		p.onlyX[only.key] = explain.AppendNew(p.onlyX[only.key], only.x)
+	}
+	for _, only := range onlySettings(y, x) {
+		p.onlyY[only.key] = explain.AppendNew(p.onlyY[only.key], only.x)
 	}
 }
 

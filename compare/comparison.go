@@ -28,6 +28,9 @@ type Comparison struct {
 	sides []stats.Sides // of each ratio
 	tests []stats.Test
 	group string // what its pair has in common with those that it is averaged with
+
+	of      int    // what it is refused for
+	because string // the same of many pairs
 }
 
 // Ratio sets a figure of A against that of B.
@@ -153,30 +156,42 @@ func unverified(spec record.Cell, attempts []*record.Attempt) bool {
 // named tells that there is only a name to go by.
 func named(m record.Model) bool { return m.Format == record.Served && m.SHA256 == "" }
 
+func noRatio(a, b *Cell, why string) string {
+	return fmt.Sprintf("No ratio for %s and %s: %s", a.Label, b.Label, why)
+}
+
+// What a refusal is of.
+const (
+	ofRequest = iota + 1
+	ofPair
+	ofDevice // whatever the pair: of the engines
+)
+
+// refuse says why there are no ratios, and in why what is said of many pairs that are refused alike.
+func (c *Comparison) refuse(of int, why, whole string) { c.of, c.because, c.Refused = of, why, whole }
+
 func (r *Result) pair(i, j int, e []gathered, o Options) {
 	a, b := &r.Cells[i], &r.Cells[j]
 	c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []Ratio{}}
-	if why := differentRequest(a, b); why != "" {
-		c.Refused = fmt.Sprintf("%s and %s are not compared: %s", a.Label, b.Label, why)
+	if why, short := differentRequest(a, b); why != "" {
+		c.refuse(ofRequest, short, fmt.Sprintf("%s and %s are not compared: %s", a.Label, b.Label, why))
 		r.Comparisons = append(r.Comparisons, c)
 		return
 	}
 	r.Parity = append(r.Parity, parity.Of(r.party(i, e[i]), r.party(j, e[j])))
-	life, device := differentLife(a, b), differentDevice(a, b)
-	switch c.Refused = unknownDevice(a, b); {
-	case life != "" && !o.AllowDifferent:
-		c.Refused = fmt.Sprintf("No ratio for %s and %s: %s.", a.Label, b.Label, life)
-	case c.Refused != "":
+	life := differentLife(a, b)
+	device, of := differentDevice(a, b)
+	unknown := unknownDevice(a, b)
+	if life != "" && !o.AllowDifferent {
+		unknown = life + "."
+	}
+	switch {
+	case unknown != "":
+		c.refuse(ofPair, unknown, noRatio(a, b, unknown))
 	case device != "" && !o.AllowDifferent:
-		c.Refused = device
+		c.refuse(ofDevice, of, device)
 	default:
-		if life != "" {
-			c.Different = append(c.Different, life)
-		}
-		if device != "" {
-			c.Different = append(c.Different, fmt.Sprintf("%s computed on %s, %s on %s", a.Label, deviceWords(a.Device),
-				b.Label, deviceWords(b.Device)))
-		}
+		c.Different = unlikeWords(a, b, life)
 		c.fill(a, b, launchOf(e[i].counted), launchOf(e[j].counted))
 		c.Caveats = caveats(a, b)
 	}
@@ -199,15 +214,18 @@ func (r *Result) party(cell int, e gathered) parity.Party {
 	return s
 }
 
-// differentRequest says so where the words can't be the same: neither they nor figures are compared.
-func differentRequest(a, b *Cell) string {
+// differentRequest says so where the words can't be the same, in full and of many pairs: neither they nor figures are
+// compared.
+func differentRequest(a, b *Cell) (why, short string) {
 	switch {
 	case a.Spec.MaxTokens != b.Spec.MaxTokens:
-		return fmt.Sprintf("max_tokens is %d for one and %d for the other", a.Spec.MaxTokens, b.Spec.MaxTokens)
+		return fmt.Sprintf("max_tokens is %d for one and %d for the other", a.Spec.MaxTokens, b.Spec.MaxTokens),
+			"max_tokens differs."
 	case a.Spec.Temperature != b.Spec.Temperature:
-		return fmt.Sprintf("the temperature is %g for one and %g for the other", a.Spec.Temperature, b.Spec.Temperature)
+		return fmt.Sprintf("the temperature is %g for one and %g for the other", a.Spec.Temperature,
+			b.Spec.Temperature), "the temperature differs."
 	}
-	return ""
+	return "", ""
 }
 
 // differentLife refuses a ratio of figures that are of different things though the words may well be the same.
@@ -232,41 +250,38 @@ func differentLife(a, b *Cell) string {
 func unknownDevice(a, b *Cell) string {
 	for _, c := range []*Cell{a, b} {
 		if c.Launches.Counted == 0 {
-			return fmt.Sprintf("No ratio for %s and %s: no launch of %s counts.", a.Label, b.Label, c.Label)
+			return fmt.Sprintf("no launch of %s counts.", c.Label)
 		}
 		if c.Device == nil {
-			return fmt.Sprintf("No ratio for %s and %s: %s did not say what it computed on.", a.Label, b.Label, c.Label)
+			return c.Label + " did not say what it computed on."
 		}
 	}
 	for _, c := range []*Cell{a, b} {
 		if c.inconstant != "" {
-			return fmt.Sprintf("No ratio for %s and %s: the launches of %s did not all run the same: %s.", a.Label,
-				b.Label,
-				c.Label, c.inconstant)
+			return fmt.Sprintf("the launches of %s did not all run the same: %s.", c.Label, c.inconstant)
 		}
 		if !slices.Contains(classes(), c.Device.Class) {
-			return fmt.Sprintf("No ratio for %s and %s: the class of device that %s computed on is not known (%q).",
-				a.Label,
-				b.Label, c.Label, c.Device.Class)
+			return fmt.Sprintf("the class of device that %s computed on is not known (%q).", c.Label, c.Device.Class)
 		}
 	}
 	return ""
 }
 
-// differentDevice refuses a ratio that would say more about the devices than about the engines.
-func differentDevice(a, b *Cell) string {
+// differentDevice refuses a ratio that would say more about the devices than about the engines: in full, and why.
+func differentDevice(a, b *Cell) (whole, why string) {
 	if a.Device == nil || b.Device == nil || a.Device.Class == b.Device.Class {
-		return ""
+		return "", ""
 	}
 	// Of the engines, whatever the prompt: the same words for every pair of their cells.
 	x, y := a.Spec.Engine, b.Spec.Engine
-	what := fmt.Sprintf("No ratio for %s and %s: %s computed on %s, %s on %s.", x, y, x, deviceWords(a.Device), y,
-		deviceWords(b.Device))
+	why = fmt.Sprintf("%s computed on %s, %s on %s.", x, deviceWords(a.Device), y, deviceWords(b.Device))
 	if a.Device.Class == record.SoftwareAdapter || b.Device.Class == record.SoftwareAdapter {
-		return what + " A software adapter is a GPU interface computed on the CPU: this is not “browser against native”, " +
+		why += " A software adapter is a GPU interface computed on the CPU: this is not “browser against native”, " +
 			"and neither figure says anything about a real GPU."
+	} else {
+		why += " Different classes of device are not like and like."
 	}
-	return what + " Different classes of device are not like and like."
+	return fmt.Sprintf("No ratio for %s and %s: %s", x, y, why), why
 }
 
 // classes are those of which it is known what they are like.
@@ -341,8 +356,8 @@ func newRatio(fa, fb evidence.Figure, s stats.Sides) Ratio {
 	}
 	if a > 0 && b > 0 {
 		if ratio := stats.Round(a/b, 6); ratio > 0 { // of less than half a millionth there is no ratio
-			r.Ratio, r.Interval = &ratio, s.Ratio()
-			r.PercentInterval = s.Percent()
+			r.Ratio = &ratio
+			r.Interval, r.PercentInterval = s.Ratio()
 		}
 	}
 	if r.PercentInterval == nil && !s.Few {
@@ -474,6 +489,33 @@ func caveats(a, b *Cell) []string {
 	return out
 }
 
+// setting is one that engines say of themselves, each its own.
+type setting struct{ key, x, y string }
+
+func (s setting) name() string { return strings.ReplaceAll(s.key, "_", " ") }
+
+// unlikeSettings are those of which both say something, and not the same.
+func unlikeSettings(x, y map[string]string) []setting {
+	var out []setting
+	for _, key := range slices.Sorted(maps.Keys(x)) {
+		if other, both := y[key]; both && other != x[key] {
+			out = append(out, setting{key, x[key], other})
+		}
+	}
+	return out
+}
+
+// onlySettings are those of which y says nothing, though it says something of itself.
+func onlySettings(x, y map[string]string) []setting {
+	var out []setting
+	for _, key := range slices.Sorted(maps.Keys(x)) {
+		if _, both := y[key]; !both && len(y) > 0 {
+			out = append(out, setting{key: key, x: x[key]})
+		}
+	}
+	return out
+}
+
 // differences lists what engines said of themselves where they differ: their policies, and of one and the same engine
 // its parts.
 func differences(a, b *Cell) []string {
@@ -481,36 +523,26 @@ func differences(a, b *Cell) []string {
 	if a.Engine == nil || b.Engine == nil {
 		return out
 	}
-	list := func(left, right map[string]string) {
-		for _, key := range slices.Sorted(maps.Keys(left)) {
-			if other, ok := right[key]; ok && other != left[key] {
-				out = append(out, fmt.Sprintf("%s is %s for %s and %s for %s", strings.ReplaceAll(key, "_", " "),
-					left[key],
-					a.Label, other, b.Label))
-			}
+	list := func(all []setting) {
+		for _, s := range all {
+			out = append(out, fmt.Sprintf("%s is %s for %s and %s for %s", s.name(), s.x, a.Label, s.y, b.Label))
 		}
 	}
-	list(a.Engine.Policy, b.Engine.Policy)
-	out = append(out, alone(a, b)...)
-	out = append(out, alone(b, a)...)
+	list(unlikeSettings(a.Engine.Policy, b.Engine.Policy))
+	for _, side := range [][2]*Cell{{a, b}, {b, a}} {
+		var words []string
+		for _, s := range onlySettings(side[0].Engine.Policy, side[1].Engine.Policy) {
+			words = append(words, s.name()+" is "+s.x)
+		}
+		if len(words) > 0 {
+			out = append(out, fmt.Sprintf("%s says, and %s does not: %s", side[0].Label, side[1].Label,
+				strings.Join(words, "; ")))
+		}
+	}
 	if a.Spec.Engine == b.Spec.Engine {
-		list(parts(a), parts(b))
+		list(unlikeSettings(parts(a), parts(b)))
 	}
 	return out
-}
-
-// alone lists what one side says of its policy, and the other nothing.
-func alone(c, other *Cell) []string {
-	var words []string
-	for _, key := range slices.Sorted(maps.Keys(c.Engine.Policy)) {
-		if _, ok := other.Engine.Policy[key]; !ok {
-			words = append(words, fmt.Sprintf("%s is %s", strings.ReplaceAll(key, "_", " "), c.Engine.Policy[key]))
-		}
-	}
-	if len(words) == 0 || len(other.Engine.Policy) == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s says, and %s does not: %s", c.Label, other.Label, strings.Join(words, "; "))}
 }
 
 // parts are those that a reader tells apart by name, and the engine's own version.

@@ -1,17 +1,12 @@
 package compare
 
 import (
-	"fmt"
 	"slices"
 
 	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
-
-// StolenTime is the code of a warning beside a time or rate that differs: of one side's launches a hypervisor gave more
-// of the processors to other machines.
-const StolenTime = "stolen-time"
 
 // stolenP is the p under which stolen time is said to differ: who asks has a difference to explain, and blames an
 // engine for it else.
@@ -44,8 +39,8 @@ func MoreStolen(than, of *Cell) string {
 	if p > stolenP {
 		return ""
 	}
-	return fmt.Sprintf("a hypervisor gave %s %% of the processors to other machines while launches of %s ran, and %s %% while those of %s did (medians, p = %.2g): "+
-		"neighbours slow a machine by more than that", explain.Short(stats.Median(b)), of.Label, explain.Short(stats.Median(a)), than.Label, p)
+	return explain.Warning(explain.StolenTime, explain.Short(stats.Median(b)), of.Label, explain.Short(stats.Median(a)),
+		than.Label, p).Text
 }
 
 // hiding is by how many percent of the processors more must be stolen of one side to make up for a regression of some
@@ -72,6 +67,6 @@ func (x *Ratio) disturbed(a, b *Cell) {
 		slow, quick = b, a
 	}
 	if text := MoreStolen(quick, slow); text != "" {
-		x.Warnings = append(x.Warnings, Warning{record.Warning{Code: StolenTime, Text: text}, slow.Label})
+		x.Warnings = append(x.Warnings, Warning{record.Warning{Code: explain.StolenTime, Text: text}, slow.Label})
 	}
 }

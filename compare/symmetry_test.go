@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -152,7 +153,7 @@ func TestTheOrderOfLaunchesChangesNothingButTheTrend(t *testing.T) {
 // codes are those of a figure's warnings, but for the trend.
 func codes(f evidence.Figure) (out []string) {
 	for _, w := range f.Warnings {
-		if w.Code != evidence.Trend {
+		if w.Code != explain.Trend {
 			out = append(out, w.Code)
 		}
 	}

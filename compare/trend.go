@@ -3,7 +3,6 @@ package compare
 import (
 	"fmt"
 
-	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -22,7 +21,7 @@ func (c *Cell) watch(busy string) {
 			f.Watch(f.Unit)
 		}
 		if busy != "" && f.TimeOrRate() && f.Known() {
-			f.Warnings = append(f.Warnings, record.Warning{Code: evidence.BusyMachine, Text: busy})
+			f.Warnings = append(f.Warnings, record.Warning{Code: explain.BusyMachine, Text: busy})
 		}
 	}
 }

@@ -6,14 +6,10 @@ import (
 
 	"llmparity/compare/explain"
 	"llmparity/compare/stats"
-	"llmparity/internal/record"
 )
 
-// UnevenSpread is the code of a warning beside a difference: one side's launches vary so much more that Mann and
+// spread warns of a difference that may be one of how much launches vary: one side's vary so much more that Mann and
 // Whitney's test, which takes for granted that equals vary alike, calls equal medians different too often.
-const UnevenSpread = "uneven-spread"
-
-// spread warns of a difference that may be one of how much launches vary.
 func (x *Ratio) spread(a, b *Cell, s stats.Sides) {
 	times, right, ok := s.Wider()
 	if !x.Significant || !ok {
@@ -27,7 +23,6 @@ func (x *Ratio) spread(a, b *Cell, s stats.Sides) {
 	if math.IsInf(times, 1) {
 		vary = fmt.Sprintf("launches vary and those of %s do not", than.Label)
 	}
-	x.Warnings = append(x.Warnings, Warning{record.Warning{Code: UnevenSpread, Text: vary +
-		": then equal medians are called different oftener than one time in twenty"}, of.Label})
+	x.Warnings = append(x.Warnings, Warning{explain.Warning(explain.UnevenSpread, vary), of.Label})
 	x.uneven = true
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/memory"
 	"llmparity/compare/parity"
@@ -315,8 +314,7 @@ func (r *Result) warnings(runs []*record.Run, e []gathered) []Warning {
 				Text: "the run did not end well: status " + string(run.Status)}, where})
 		}
 		if words := busy(run); words != "" {
-			out = append(out, Warning{record.Warning{Code: evidence.BusyMachine,
-				Text: "times are those of a machine that was not quiet: " + words}, where})
+			out = append(out, Warning{explain.Warning(explain.BusyMachine, words), where})
 		}
 	}
 	for i, c := range r.Cells {
@@ -362,20 +360,17 @@ func launchWarnings(c *Cell, attempts []*record.Attempt) []Warning {
 
 func (c *Cell) ownWarnings() []Warning {
 	var out []Warning
-	warn := func(code, format string, args ...any) {
-		out = append(out, Warning{record.Warning{Code: code, Text: fmt.Sprintf(format, args...)}, c.Label})
+	add := func(w record.Warning) { out = append(out, Warning{w, c.Label}) }
+	warn := func(when bool, code string, args ...any) {
+		if when {
+			add(explain.Warning(code, args...))
+		}
 	}
 	if c.Refused != "" {
 		return nil // its risk says so, and there is nothing to warn of
 	}
-	if n := c.Launches.Counted; n > 0 && n < stats.MinRuns {
-		warn(
-			"too-few-runs",
-			"%d counted, no interval: a 95 %% interval of the median takes %d launches",
-			n,
-			stats.MinRuns,
-		)
-	}
+	n := c.Launches.Counted
+	warn(n > 0 && n < stats.MinRuns, explain.FewRuns, n, stats.MinRuns)
 	for _, f := range c.Failures {
 		text := fmt.Sprintf("%s %d %s", c.Repeated(), f.Repetition, f.Status)
 		if f.Class != "" {
@@ -384,66 +379,38 @@ func (c *Cell) ownWarnings() []Warning {
 		if f.Error != "" {
 			text += ": " + f.Error
 		}
-		warn("launch-"+string(f.Status), "%s", text)
+		add(record.Warning{Code: "launch-" + string(f.Status), Text: text})
 	}
-	if busy := c.Figure(figure.SamplerBusy); busy.Known() && busy.Center() > 2 {
-		warn("sampler-cost", "reading took %s %% of a core while the engine worked, which it may have missed",
-			explain.Short(busy.Center()))
+	busy := c.Figure(figure.SamplerBusy)
+	warn(busy.Known() && busy.Center() > 2, explain.SamplerCost, explain.Short(busy.Center()))
+	if mib := c.memory.Others(); mib > 0 {
+		warn(true, explain.Others, explain.Short(mib))
 	}
-	if words := c.memory.OthersWords(); words != "" {
-		warn("shared-with-others", "%s", words)
-	}
-	if n := c.Launches.Opened; n > 0 {
-		in := fmt.Sprintf("%d launches", n)
-		if n == 1 {
-			in = "one launch"
+	if opened := c.Launches.Opened; opened > 0 {
+		in := "one launch"
+		if opened > 1 {
+			in = fmt.Sprintf("%d launches", opened)
 		}
-		warn(
-			"reused",
-			"%d repetitions are requests in %s and share its luck: intervals over them say nothing of another "+
-				"launch",
-			c.Launches.Counted,
-			in,
-		)
+		warn(true, explain.Reused, n, in)
 	}
 	if c.Load != nil {
 		for _, caveat := range c.Load.Caveats {
-			warn("one-at-a-time", "%s", caveat)
+			warn(true, explain.OneAtATime, caveat)
 		}
 	}
-	if c.Spec.StopsAtEnd {
-		warn("stops-at-end", "it stops where the model ends a text: lengths may differ")
+	warn(c.Spec.StopsAtEnd, explain.StopsAtEnd)
+	warn(c.Spec.NoTokenIDs, explain.NoIDs)
+	switch cached := c.Figure(figure.Cached); {
+	case cached.Known() && cached.Center() > 0:
+		warn(true, explain.CachedPrompt, cached.Count(), c.Figure(figure.Prompt).Count())
+	case c.unknownPrefill:
+		warn(true, explain.UntoldCache)
+	default:
+		warn(c.Spec.PromptCache == record.CacheOn && n > 0, explain.PromptCache)
 	}
-	if c.Spec.NoTokenIDs {
-		warn("no-token-ids", "no token ids: compared by text")
-	}
-	if cached := c.Figure(figure.Cached); cached.Known() && cached.Center() > 0 {
-		warn(
-			"cached-prompt",
-			"%s of %s prompt tokens came from a cache: prefill and the time to the first token are of the rest",
-			cached.Count(),
-			c.Figure(figure.Prompt).Count(),
-		)
-	} else if c.unknownPrefill {
-		warn("prompt-cache", "its cache of prompts can't be switched off and does not tell what came from it: there is no "+
-			"prefill, and "+
-			"times to the first token may be those of a part of the prompt")
-	} else if c.Spec.PromptCache == record.CacheOn && c.Launches.Counted > 0 {
-		warn("prompt-cache", "its cache of prompts can't be switched off; no token is known to have come from it")
-	}
-	if c.Spec.Pieces {
-		warn(
-			"pieces",
-			"it tells of pieces of text and counts tokens itself: the times of its first and last token are "+
-				"those of pieces",
-		)
-	}
-	if c.inconstant != "" {
-		warn("launches-differ", "its launches did not all run the same: %s", c.inconstant)
-	}
-	if c.Self.Known && !c.Self.Identical {
-		warn("not-deterministic", "%s", c.Self.Verdict)
-	}
+	warn(c.Spec.Pieces, explain.Pieces)
+	warn(c.inconstant != "", explain.Differ, c.inconstant)
+	warn(c.Self.Known && !c.Self.Identical, explain.Random, c.Self.Verdict)
 	return append(out, c.figuresWarnings()...)
 }
 
@@ -455,7 +422,7 @@ func (c *Cell) figuresWarnings() []Warning {
 			at := slices.IndexFunc(out, func(o Warning) bool { return o.Code == w.Code })
 			text := f.Title + ": " + w.Text
 			switch {
-			case w.Code == evidence.BusyMachine: // which is the run's
+			case w.Code == explain.BusyMachine: // which is the run's
 			case at < 0:
 				out = append(out, Warning{record.Warning{Code: w.Code, Text: text}, c.Label})
 			default:

@@ -9,7 +9,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
-	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/reports"
@@ -143,7 +143,7 @@ func TestWarningsStandBesideTheirNumbers(t *testing.T) {
 	}
 	res := compare.Runs(run)
 	f := res.Cells[0].Figure(figure.TTFT)
-	if !slices.ContainsFunc(f.Warnings, func(w record.Warning) bool { return w.Code == evidence.Trend }) {
+	if !slices.ContainsFunc(f.Warnings, func(w record.Warning) bool { return w.Code == explain.Trend }) {
 		t.Fatalf("%+v", f.Warnings)
 	}
 	terminal, page := shown(t, res, []*record.Run{run})

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"llmparity/compare/explain"
 	"llmparity/internal/figure"
 )
 
@@ -24,13 +25,13 @@ func TestWarningsBesideAFigure(t *testing.T) {
 		codes  []string
 	}{
 		"quiet":               {[]float64{100, 101, 99, 100.5, 99.5, 100.2, 99.8}, nil},
-		"rising":              {[]float64{100, 101, 102, 103, 104, 105, 106}, []string{Trend}},
+		"rising":              {[]float64{100, 101, 102, 103, 104, 105, 106}, []string{explain.Trend}},
 		"rising by a trifle":  {[]float64{100, 100.01, 100.02, 100.03, 100.04, 100.05, 100.06}, nil},
-		"falling with ties":   {[]float64{9, 9, 8, 8, 7, 7, 6, 6, 5, 5}, []string{Trend, NoisyFigure}},
-		"one far out":         {[]float64{100, 101, 99, 150, 100.5, 99.5, 100.2}, []string{Outliers}},
-		"one, others equal":   {[]float64{64, 64, 64, 64, 64, 64, 41}, []string{Outliers}},
+		"falling with ties":   {[]float64{9, 9, 8, 8, 7, 7, 6, 6, 5, 5}, []string{explain.Trend, explain.NoisyFigure}},
+		"one far out":         {[]float64{100, 101, 99, 150, 100.5, 99.5, 100.2}, []string{explain.Outliers}},
+		"one, others equal":   {[]float64{64, 64, 64, 64, 64, 64, 41}, []string{explain.Outliers}},
 		"far out by a trifle": {[]float64{64, 64, 64, 64, 64, 64, 64.01}, nil},
-		"varying":             {[]float64{100, 140, 90, 160, 80, 120, 110}, []string{NoisyFigure}},
+		"varying":             {[]float64{100, 140, 90, 160, 80, 120, 110}, []string{explain.NoisyFigure}},
 		"few":                 {[]float64{1, 2, 3, 4, 500}, nil},
 		"constant":            {[]float64{5, 5, 5, 5, 5, 5, 5}, nil},
 		"nothing":             {[]float64{0, 0, 0, 0, 0, 0}, nil},

@@ -1,20 +1,10 @@
 package evidence
 
 import (
-	"fmt"
 	"math"
 
 	"llmparity/compare/explain"
 	"llmparity/compare/stats"
-	"llmparity/internal/record"
-)
-
-// Codes of warnings beside a figure.
-const (
-	Outliers    = "outliers"
-	Trend       = "trend"
-	NoisyFigure = "noisy"
-	BusyMachine = "busy-machine"
 )
 
 const (
@@ -36,9 +26,7 @@ func (f *Figure) Watch(unit string) {
 	if f.N < stats.MinRuns {
 		return
 	}
-	warn := func(code, format string, args ...any) {
-		f.Warnings = append(f.Warnings, record.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
-	}
+	warn := func(code string, args ...any) { f.Warnings = append(f.Warnings, explain.Warning(code, args...)) }
 	values, center := f.Numbers(), math.Abs(f.Center())
 	deviation := stats.RobustDeviation(values)
 	far := 0
@@ -52,14 +40,13 @@ func (f *Figure) Watch(unit string) {
 		}
 	}
 	if far > 0 {
-		warn(Outliers, "%d of %d far from the median, the farthest %s %s (attempt %d)", far, f.N, explain.Short(farthest.Value),
+		warn(explain.Outliers, far, f.N, explain.Short(farthest.Value),
 			unit, farthest.Attempt)
 	}
 	if slope, p := stats.Drift(values); p <= trendAlpha && math.Abs(slope)*float64(f.N-1) > mentioned*center {
-		warn(Trend, "%+.2g %s from each launch to the next (Theil-Sen; Mann-Kendall p = %.2g): launches are not alike",
-			slope, unit, p)
+		warn(explain.Trend, slope, unit, p)
 	}
 	if center > 0 && deviation > noisyShare*center {
-		warn(NoisyFigure, "launches vary by %.0f %%", 100*deviation/center)
+		warn(explain.NoisyFigure, 100*deviation/center)
 	}
 }

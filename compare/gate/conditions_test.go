@@ -102,6 +102,7 @@ func (s simulated) planted(what map[string]float64) simulated {
 // A slowdown of 30% or a peak that is larger by a tenth never passes, whatever else has happened, and what is the
 // same never fails, unless cells or launches are missing.
 func TestGateIsSafeUnderTenConditions(t *testing.T) {
+	t.Parallel()
 	const most = 24 // of each side: there are many conditions
 	for name, c := range conditions() {
 		base := c.base.changed(min(runs/2, most), 11, c.was)
@@ -142,6 +143,7 @@ func TestGateErrorRates(t *testing.T) {
 // A check passes wrongly in one of twenty gates at most: that is what the interval which rules a regression out is
 // for.
 func TestGateRarelyPassesWhatItMustDetect(t *testing.T) {
+	t.Parallel()
 	s := simulated{launches: 10, cells: 1, cv: 0.05, memory: 0.02}
 	const each = 48
 	base := s.results(each, 31)

@@ -201,6 +201,7 @@ func changes(t testing.TB, texts ...string) *gates.Gate {
 
 // Of gates over equal runs at most one in twenty may fail, whatever is let pass and however many cells there are.
 func TestOfEqualsAtMostOneGateInTwentyFails(t *testing.T) {
+	t.Parallel()
 	strict := changes(t, "decode_tps=0%", "peak_pss_mb=0%", "ttft_ms=0%", "load_time_ms=0%")
 	usual := changes(t, "decode_tps=-5%", "peak_pss_mb=+3%", "ttft_ms=+10%", "load_time_ms=+10%")
 	for _, s := range []simulated{{launches: 10, cells: 1, cv: 0.05, memory: 0.015}, {launches: 7, cells: 3, cv: 0.10},
@@ -219,6 +220,7 @@ func TestOfEqualsAtMostOneGateInTwentyFails(t *testing.T) {
 
 // A shift of a tenth in one figure is found: surely where nothing is let pass, and mostly where 3 % are.
 func TestAShiftOfATenthIsFoundByAGate(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		cv    float64
 		least map[string]float64 // the share of gates that fail, by what is let pass
@@ -242,6 +244,7 @@ func TestAShiftOfATenthIsFoundByAGate(t *testing.T) {
 
 // What has become worse by exactly what is let pass keeps to it: few gates may fail.
 func TestOfEqualsButForWhatIsLetPassFewGatesFail(t *testing.T) {
+	t.Parallel()
 	equal := simulated{launches: 10, cells: 1, cv: 0.05, memory: 0.015}
 	worse := equal
 	worse.shift = map[string]float64{"decode": 1 / 0.95, "memory": 1.03, "first": 1.1, "load": 1.1}

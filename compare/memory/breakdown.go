@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -321,8 +320,5 @@ func (c *Cell) ledgerWarning() []record.Warning {
 	if uncertain == 0 {
 		return nil
 	}
-	return []record.Warning{{Code: "ledger-uncertain",
-		Text: fmt.Sprintf("in %d of %d launches WebGPU told of errors that could be about several "+
-			"objects (up to %g): the ledger may hold what was never granted, and be too high", uncertain, len(c.Counted),
-			worst)}}
+	return []record.Warning{explain.Warning(explain.Ledger, uncertain, len(c.Counted), worst)}
 }

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -46,10 +45,7 @@ func (c *Cell) sharingWarning() []record.Warning {
 	if pss-by <= tolerance {
 		return nil
 	}
-	return []record.Warning{{Code: "shared-outside",
-		Text: fmt.Sprintf("total PSS (%s) differs by %s MiB between %s, RSS by %s: "+
-			"programs outside, such as another browser, shared files with some of them, and figures of PSS are off by as much",
-			what, explain.Short(pss), c.Several(), explain.Short(by))}}
+	return []record.Warning{explain.Warning(explain.Outside, what, explain.Short(pss), c.Several(), explain.Short(by))}
 }
 
 // An engine of one process shares with none of its own: what its total PSS is below its RSS, programs outside map too.
@@ -80,13 +76,15 @@ func others(counted []*record.Attempt) float64 {
 	return most
 }
 
+// Others is how much of the memory, in MiB, programs outside share, where PSS leaves out much of it; 0: none.
+func (c *Cell) Others() float64 { return c.others }
+
 // OthersWords says what follows from that; empty where nothing does.
 func (c *Cell) OthersWords() string {
 	if c.others == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s MiB of its resident memory are shared with processes that are not the engine's: PSS counts a part of them",
-		explain.Short(c.others))
+	return explain.Warning(explain.Others, explain.Short(c.others)).Text
 }
 
 func spread(values []float64) float64 { return slices.Max(values) - slices.Min(values) }

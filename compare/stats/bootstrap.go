@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -62,15 +63,7 @@ func medianLaw(sample []float64) law {
 type atom struct{ value, chance float64 }
 
 func newLaw(atoms []atom) law {
-	slices.SortFunc(atoms, func(a, b atom) int {
-		if a.value < b.value {
-			return -1
-		}
-		if a.value > b.value {
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(atoms, func(a, b atom) int { return cmp.Compare(a.value, b.value) })
 	var l law
 	sum := 0.0
 	for _, a := range atoms {
@@ -182,23 +175,19 @@ func NewSides(a, b []float64) Sides {
 	return s
 }
 
-// Ratio is the interval of the median of a over that of b; nil where there are too few launches, or ratios make no
-// sense.
-func (s Sides) Ratio() *Interval {
+// Ratio is the interval of the median of a over that of b, and what it says of the change from A to B in percent; nil
+// where there are too few launches, or ratios make no sense.
+func (s Sides) Ratio() (ratio, percent *Interval) {
 	if s.Few || !s.positive {
-		return nil
+		return nil, nil
 	}
-	lo, hi := s.lawA.logs().difference(s.lawB.logs(), beyond)
-	return &Interval{Lo: Round(math.Exp(lo), 6), Hi: Round(math.Exp(hi), 6), Confidence: Confidence}
+	return ratios(s.lawA.logs().difference(s.lawB.logs(), beyond))
 }
 
-// Percent is what the interval of A over B says of the change from A to B, of what is not rounded.
-func (s Sides) Percent() *Interval {
-	if s.Few || !s.positive {
-		return nil
-	}
-	lo, hi := s.lawA.logs().difference(s.lawB.logs(), beyond)
-	return &Interval{Lo: Round(100*math.Expm1(-hi), 6), Hi: Round(100*math.Expm1(-lo), 6), Confidence: Confidence}
+// ratios are the intervals of a ratio and of the change, by the logarithms of the ratio's ends.
+func ratios(lo, hi float64) (ratio, percent *Interval) {
+	return exponentials(lo, hi), &Interval{Lo: Round(100*math.Expm1(-hi), 6), Hi: Round(100*math.Expm1(-lo), 6),
+		Confidence: Confidence}
 }
 
 // Change is the interval of the median of b less that of a.
@@ -225,9 +214,7 @@ func MeanRatio(cells []Sides) (ratio, percent *Interval) {
 		}
 		all = append(all, [2]law{s.lawA.logs(), s.lawB.logs()})
 	}
-	lo, hi := drawnMean(all)
-	return exponentials(lo, hi), &Interval{Lo: Round(100*math.Expm1(-hi), 6), Hi: Round(100*math.Expm1(-lo), 6),
-		Confidence: Confidence}
+	return ratios(drawnMean(all))
 }
 
 // MeanOf is the same of medians alone.

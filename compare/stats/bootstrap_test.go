@@ -62,7 +62,7 @@ func TestIntervalsOfRatiosCoverTheTruth(t *testing.T) {
 		one, change, mean := 0.0, 0.0, 0.0
 		for range trials {
 			x, y := NewSides(sample(n[0], 25), sample(n[1], 100)), NewSides(sample(n[0], 30), sample(n[1], 30))
-			one += in(x.Ratio(), 0.25)
+			one += in(ratioOnly(x), 0.25)
 			change += in(x.Change(), 75)
 			mean += in(meanOnly(x, y), 0.5)
 		}
@@ -82,15 +82,15 @@ func TestIntervalsAreAlwaysTheSame(t *testing.T) {
 	x := NewSides(a, b)
 	slices.Reverse(a)
 	y := NewSides(a, b)
-	if *x.Ratio() != *y.Ratio() || *x.Change() != *y.Change() || *meanOnly(x, x) != *meanOnly(y, y) {
-		t.Errorf("%v and %v", x.Ratio(), y.Ratio())
+	if *ratioOnly(x) != *ratioOnly(y) || *x.Change() != *y.Change() || *meanOnly(x, x) != *meanOnly(y, y) {
+		t.Errorf("%v and %v", ratioOnly(x), ratioOnly(y))
 	}
-	if few := NewSides(a[:5], b); few.Ratio() != nil || few.Change() != nil || meanOnly(x, few) != nil {
+	if few := NewSides(a[:5], b); ratioOnly(few) != nil || few.Change() != nil || meanOnly(x, few) != nil {
 		t.Error("five launches have an interval")
 	}
-	if same := NewSides([]float64{2, 2, 2, 2, 2, 2}, []float64{4, 4, 4, 4, 4, 4}); same.Ratio().Lo != 0.5 ||
-		same.Ratio().Hi != 0.5 {
-		t.Errorf("of constant values: %+v", same.Ratio())
+	if same := NewSides([]float64{2, 2, 2, 2, 2, 2}, []float64{4, 4, 4, 4, 4, 4}); ratioOnly(same).Lo != 0.5 ||
+		ratioOnly(same).Hi != 0.5 {
+		t.Errorf("of constant values: %+v", ratioOnly(same))
 	}
 }
 
@@ -114,4 +114,9 @@ func TestTheChangeOfAMeanIsOfWhatIsNotRounded(t *testing.T) {
 	if percent.Lo < low || percent.Hi > high {
 		t.Errorf("%v, and no launches are further apart than %g to %g: rounded before", percent, low, high)
 	}
+}
+
+func ratioOnly(s Sides) *Interval {
+	ratio, _ := s.Ratio()
+	return ratio
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
@@ -24,45 +23,26 @@ func (l *launch) atOnce(t *testing.T, known Generation) {
 // refused asks for a second generation at the first one's third token, or first piece, of which there may be more or
 // fewer the next time: it gets ErrBusy at once, and the first goes on.
 func (l *launch) refused(t *testing.T, known Generation) {
-	type answer struct {
-		tokens int
-		err    error
-	}
-	second := make(chan answer, 1)
-	ask := func() {
-		var a answer
-		_, a.err = l.session.Generate(limit(t), l.request(l.MaxTokens), func(record.Token) { a.tokens++ })
-		second <- a
-	}
-	var refusal answer
 	at := 0
 	if l.engine.Caps().Exact {
 		at = min(2, len(known.Tokens)-1)
 	}
+	tokens, refusal := 0, error(nil)
 	first, err := l.generate(limit(t), t, l.request(l.MaxTokens), func(tok record.Token) {
-		if tok.Index != at {
-			return
-		}
-		go ask()
-		select {
-		case refusal = <-second:
-		case <-time.After(patience / 3): // it waits for the first: that one has to go on
-			t.Error("a second generation is not refused while the first goes on")
-			go func() { <-second }()
+		if tok.Index == at { // where it waits for the first, neither ends before the limit
+			_, refusal = l.session.Generate(limit(t), l.request(l.MaxTokens), func(record.Token) { tokens++ })
 		}
 	})
 	if err != nil {
 		t.Fatalf("the first of two generations: %v", err)
 	}
-	if !errors.Is(refusal.err, engine.ErrBusy) || refusal.tokens != 0 {
-		t.Errorf("a second generation while one goes on yields %d tokens and the error %v, want ErrBusy",
-			refusal.tokens,
-			refusal.err)
+	if !errors.Is(refusal, engine.ErrBusy) || tokens != 0 {
+		t.Errorf("a second generation while one goes on yields %d tokens and the error %v, want ErrBusy", tokens,
+			refusal)
 	}
 	report(t, append(first.Faults(l.slack()), l.Faults(first)...))
 	if !first.Same(known) {
-		t.Errorf("a generation that refused another says %v %q, want %v %q", first.IDs(), first.Usage.Text, known.IDs(),
-			known.Usage.Text)
+		t.Errorf("a generation that refused another says %v, want %v", first, known)
 	}
 	l.right(t, l.MaxTokens)
 }
@@ -93,8 +73,7 @@ func (l *launch) sideBySide(t *testing.T) {
 			}
 			report(t, got.Faults(l.slack()))
 			if !got.Same(alone[i]) {
-				t.Errorf("prompt %d beside others gives %v %q, alone %v %q", i+1, got.IDs(), got.Usage.Text,
-					alone[i].IDs(), alone[i].Usage.Text)
+				t.Errorf("prompt %d beside others gives %v, alone %v", i+1, got, alone[i])
 			}
 		}
 		if l.Slots == 0 || interleaved(beside) {
@@ -187,7 +166,7 @@ func (l *launch) restart(t *testing.T, known Generation) {
 	}
 	l.load(t)
 	if again := l.right(t, l.MaxTokens); !again.Same(known) {
-		t.Errorf("loaded again it says %v %q, want %v %q", again.IDs(), again.Usage.Text, known.IDs(), known.Usage.Text)
+		t.Errorf("loaded again it says %v, want %v", again, known)
 	}
 	l.within("Load", func() {
 		if err := l.session.Load(limit(t), l.Model); err == nil || strings.Contains(err.Error(), "\n") {

@@ -27,6 +27,9 @@ func (g Generation) IDs() []int {
 	return ids
 }
 
+// String is what was said, as ids and as text.
+func (g Generation) String() string { return fmt.Sprintf("%v %q", g.IDs(), g.Usage.Text) }
+
 // Count is how many tokens there were: those that came, or, of an engine that tells of pieces, as many as it counted.
 func (g Generation) Count() int {
 	if g.Caps.Exact {

@@ -15,12 +15,31 @@ import (
 
 // Probe keeps what an engine tells the runner. The zero value is ready.
 type Probe struct {
-	mu       sync.Mutex
-	sources  []*attached
-	spans    []record.Span
-	events   []record.Event
-	warnings []record.Warning
-	logs     map[string]*log
+	spans    kept[record.Span]
+	events   kept[record.Event]
+	warnings kept[record.Warning]
+
+	mu      sync.Mutex
+	sources []*attached
+	logs    map[string]*log
+}
+
+// kept is what was told, in order.
+type kept[T any] struct {
+	mu  sync.Mutex
+	all []T
+}
+
+func (k *kept[T]) add(one T) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.all = append(k.all, one)
+}
+
+func (k *kept[T]) list() []T {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.all)
 }
 
 // log keeps what is written to it.
@@ -68,18 +87,10 @@ func (p *Probe) Attach(s sample.Source) func() {
 }
 
 // Span keeps a load stage.
-func (p *Probe) Span(s record.Span) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.spans = append(p.spans, s)
-}
+func (p *Probe) Span(s record.Span) { p.spans.add(s) }
 
 // Event keeps an event.
-func (p *Probe) Event(e record.Event) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.events = append(p.events, e)
-}
+func (p *Probe) Event(e record.Event) { p.events.add(e) }
 
 // Log keeps what an engine prints.
 func (p *Probe) Log(name string) io.WriteCloser {
@@ -117,11 +128,7 @@ func (p *Probe) lastWords() string {
 }
 
 // Warn keeps a warning.
-func (p *Probe) Warn(w record.Warning) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.warnings = append(p.warnings, w)
-}
+func (p *Probe) Warn(w record.Warning) { p.warnings.add(w) }
 
 // Attached gives the sources that were attached and not detached since.
 func (p *Probe) Attached() []sample.Source {
@@ -137,44 +144,29 @@ func (p *Probe) Attached() []sample.Source {
 }
 
 // Spans gives the load stages so far.
-func (p *Probe) Spans() []record.Span {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.spans)
-}
+func (p *Probe) Spans() []record.Span { return p.spans.list() }
 
 // Events gives the events so far.
-func (p *Probe) Events() []record.Event {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.events)
-}
+func (p *Probe) Events() []record.Event { return p.events.list() }
 
 // Warnings gives the warnings so far.
-func (p *Probe) Warnings() []record.Warning {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.warnings)
-}
+func (p *Probe) Warnings() []record.Warning { return p.warnings.list() }
 
 // Engine gives the last description of the engine, nil when there was none.
 func (p *Probe) Engine() *record.EngineInfo {
-	var info *record.EngineInfo
-	for _, e := range p.Events() {
-		if e.Engine != nil {
-			info = e.Engine
-		}
-	}
-	return info
+	return last(p, func(e record.Event) *record.EngineInfo { return e.Engine })
 }
 
 // Device gives the last description of the device, nil when there was none.
 func (p *Probe) Device() *record.Device {
-	var device *record.Device
-	for _, e := range p.Events() {
-		if e.Device != nil {
-			device = e.Device
+	return last(p, func(e record.Event) *record.Device { return e.Device })
+}
+
+func last[T any](p *Probe, of func(record.Event) *T) *T {
+	for _, e := range slices.Backward(p.Events()) {
+		if one := of(e); one != nil {
+			return one
 		}
 	}
-	return device
+	return nil
 }

@@ -29,8 +29,7 @@ func (c Case) session(t *testing.T) {
 	t.Run("generate", func(t *testing.T) { first = l.right(t, l.MaxTokens) })
 	t.Run("again", func(t *testing.T) {
 		if again := l.right(t, l.MaxTokens); !first.Same(again) {
-			t.Errorf("two greedy generations differ:\n%v %q\n%v %q", first.IDs(), first.Usage.Text, again.IDs(),
-				again.Usage.Text)
+			t.Errorf("two greedy generations differ:\n%v\n%v", first, again)
 		}
 	})
 	t.Run("one token", func(t *testing.T) { l.right(t, 1) })

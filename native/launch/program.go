@@ -196,6 +196,3 @@ func (p *Program) Crashed(words ...string) *engine.Failure {
 	return engine.Fail(logs.ClassOf(words...), "%s crashed (%s); its last words: %s", p.name, p.Exit(),
 		logs.LastWords(words))
 }
-
-// Answer is how long a server's first answer may take, unless a test says otherwise.
-const Answer = time.Minute

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
-	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/gguf"
@@ -45,8 +44,6 @@ type Config struct {
 	FlashAttention string // off unless set: on, auto
 	Mmap           string // on unless set; off: read the model into memory in place of mapping its file
 	GPULayers      int    // how many layers a GPU holds
-
-	answer time.Duration // how long llama-server's first answer may take; 0: a minute
 }
 
 func (c Config) threads() int { return max(1, c.Threads) }

@@ -1,7 +1,6 @@
 package llamacpp
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -96,8 +95,8 @@ func (s *server) said(ctx context.Context) logs.Load {
 }
 
 // ready waits until the model is loaded and reports the stages.
-func (s *server) ready(ctx context.Context, c Config, m engine.Model, p engine.Probe) (properties, error) {
-	first, last, err := s.Await(ctx, cmp.Or(c.answer, launch.Answer), s.client.health)
+func (s *server) ready(ctx context.Context, m engine.Model, p engine.Probe) (properties, error) {
+	first, last, err := s.Await(ctx, time.Minute, s.client.health)
 	switch {
 	case errors.Is(err, launch.ErrEnded):
 		return properties{}, s.died(m)

@@ -64,7 +64,7 @@ func (s *session) starts(ctx context.Context, m engine.Model) func(port int) err
 		if err != nil {
 			return err
 		}
-		props, err := srv.ready(ctx, s.config, m, s.probe)
+		props, err := srv.ready(ctx, m, s.probe)
 		if err == nil {
 			err = m.Same() // it has been read from the path by now
 		}

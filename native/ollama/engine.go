@@ -56,8 +56,6 @@ type Config struct {
 	// PromptCache leaves what a prompt put into the cache there for the next that begins alike, as a conversation's
 	// turns do.
 	PromptCache bool
-
-	answer time.Duration // how long the first answer of a server that we start may take; 0: a minute
 }
 
 // Check refuses what makes no sense.

@@ -403,7 +403,7 @@ func TestAPortThatIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer second.stop()
-	if _, err := second.ready(t.Context(), 0); !errors.Is(err, child.ErrPortTaken) {
+	if _, err := second.ready(t.Context()); !errors.Is(err, child.ErrPortTaken) {
 		t.Errorf("got %v, want %v", err, child.ErrPortTaken)
 	}
 }

@@ -1,7 +1,6 @@
 package ollama
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -109,8 +108,8 @@ func startServer(c Config, b identity, p engine.Probe, port int) (*server, error
 func (s *server) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
 // ready waits until the server answers, and gives its version.
-func (s *server) ready(ctx context.Context, within time.Duration) (version string, err error) {
-	_, _, err = s.Await(ctx, cmp.Or(within, launch.Answer), func(ctx context.Context) (answers, ready bool) {
+func (s *server) ready(ctx context.Context) (version string, err error) {
+	_, _, err = s.Await(ctx, time.Minute, func(ctx context.Context) (answers, ready bool) {
 		version, err = s.client.version(ctx)
 		return err == nil, err == nil
 	})

@@ -111,7 +111,7 @@ func (o *Ollama) start(ctx context.Context, s *session) error {
 		if err != nil {
 			return err
 		}
-		version, err := srv.ready(ctx, s.config.answer)
+		version, err := srv.ready(ctx)
 		if err != nil {
 			srv.stop()
 			return err

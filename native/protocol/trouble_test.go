@@ -373,6 +373,9 @@ func TestTroubleIsNamed(t *testing.T) {
 		{"with a child", quick, record.Hung, fault.Run, "said nothing"},
 	} {
 		t.Run(c.script, func(t *testing.T) {
+			if c.silence == quick { // which takes as long
+				t.Parallel()
+			}
 			o := play(t, scripted(c.script, c.silence), m)
 			if o.err == nil {
 				t.Fatal("no error")

@@ -1,0 +1,133 @@
+package launch_test
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/internal/child/childtest"
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/record"
+	"llmparity/native/launch"
+)
+
+func TestMain(m *testing.M) { childtest.Main(m) }
+
+// started is a shell that runs a script, sampled.
+func started(t *testing.T, script string) (*launch.Program, *enginetest.Probe) {
+	t.Helper()
+	probe := &enginetest.Probe{}
+	p, err := launch.Start(t.Context(), exec.Command("sh", "-c", script), launch.Options{Name: "Mouse",
+		Log: probe.Log("mouse"), Keep: 1 << 10, Role: "server", Attach: probe.Attach})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.End(0) })
+	return p, probe
+}
+
+func never(context.Context) (answers, ready bool) { return false, false }
+
+func TestAProgramThatDoesNotAnswerIsWorthAnotherStart(t *testing.T) {
+	p, _ := started(t, "echo loading >&2; sleep 100")
+	_, _, err := p.Await(t.Context(), 300*time.Millisecond, never)
+	var failed *engine.NotStarted
+	if !errors.As(err, &failed) || failed.What != "Mouse did not answer within 0.3 s" ||
+		!strings.Contains(failed.Report, "loading") {
+		t.Errorf("%v: %+v", err, failed)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := p.Await(ctx, time.Minute, never); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
+	}
+}
+
+func TestAProgramThatEndsIsNotWaitedFor(t *testing.T) {
+	p, _ := started(t, "echo 'failed to allocate'; exit 3")
+	_, _, err := p.Await(t.Context(), time.Minute, func(ctx context.Context) (answers, ready bool) {
+		<-ctx.Done() // somebody else takes the connection and says nothing
+		return false, false
+	})
+	if !errors.Is(err, launch.ErrEnded) {
+		t.Errorf("%v", err)
+	}
+	if err := p.Crashed(p.Tail.Lines(3)...); engine.ClassOf(err) != record.OOM ||
+		err.Error() != "Mouse crashed (exit status 3); its last words: failed to allocate" {
+		t.Errorf("%v of class %s", err, engine.ClassOf(err))
+	}
+}
+
+func TestAwaitGivesTheTimesOfAnswers(t *testing.T) {
+	p, probe := started(t, "sleep 100")
+	asked := 0
+	first, ready, err := p.Await(t.Context(), time.Minute, func(context.Context) (bool, bool) {
+		asked++
+		return asked > 1, asked > 2
+	})
+	if err != nil || asked != 3 || !p.Begun.Before(first) || !first.Before(ready) {
+		t.Errorf("begun %v, answered %v, ready %v after %d: %v", p.Begun, first, ready, asked, err)
+	}
+	if len(probe.Attached()) == 0 {
+		t.Error("nothing is sampled")
+	}
+	source := probe.Attached()[0]
+	if !p.Also(source, probe.Attach) {
+		t.Error("a running program has no further source")
+	}
+	p.Look()
+	p.End(0)
+	if _, closed := probe.Logged("mouse"); !closed || len(probe.Attached()) != 0 || p.Also(source, probe.Attach) {
+		t.Errorf("ended: the log is closed: %v; %d sources", closed, len(probe.Attached()))
+	}
+}
+
+func TestWhatASessionHolds(t *testing.T) {
+	closed := errors.New("closed")
+	h := launch.Held[int]{Name: "Mouse", Closed: closed}
+	one := func() (*int, error) { return new(int), nil }
+	if _, err := h.Now(); err == nil || err.Error() != "Mouse has no model; load one first" {
+		t.Errorf("empty: %v", err)
+	}
+	what, err := h.Start(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Start(one); err == nil || err.Error() != "Mouse has a model already; unload it first" {
+		t.Errorf("a second: %v", err)
+	}
+	h.Drop(new(int)) // another
+	if now, err := h.Now(); now != what || err != nil {
+		t.Errorf("%v, %v", now, err)
+	}
+	if h.Close() != what || h.Close() != nil {
+		t.Error("what it had is given once")
+	}
+	if _, err := h.Start(one); !errors.Is(err, closed) || !errors.Is(h.Free(), closed) {
+		t.Errorf("closed: %v", err)
+	}
+}
+
+func TestTextHasTheTimesOfItsPieces(t *testing.T) {
+	zero := time.Now()
+	var tokens []record.Token
+	text := launch.Text{Token: func(k record.Token) { tokens = append(tokens, k) }}
+	if spans := text.Spans(zero, "p", "d"); spans != nil {
+		t.Errorf("of nothing: %v", spans)
+	}
+	text.Piece("a", zero.Add(1))
+	text.WriteString("b")
+	text.Tell(7, zero.Add(3))
+	spans := text.Spans(zero, "p", "d")
+	if text.String() != "ab" || text.N != 2 || tokens[0].ID != record.NoID || tokens[1].ID != 7 || tokens[1].Index != 1 ||
+		len(spans) != 2 || spans[0].End.Sub(zero) != 1 || spans[1].End.Sub(spans[1].Begin) != 2 {
+		t.Errorf("%q: %+v, %+v", text.String(), tokens, spans)
+	}
+	if spans := text.Spans(zero, "p", ""); len(spans) != 1 {
+		t.Errorf("without decode: %+v", spans)
+	}
+}

@@ -226,19 +226,7 @@ func TestKindsOfServers(t *testing.T) {
 					t.Errorf("more than it holds: %v, want %q", err, k.context)
 				}
 			}
-			got := map[string]float64{}
-			for _, source := range p.Attached() {
-				if source.Describe().Method != openai.MethodMetrics {
-					continue
-				}
-				r := record.NewSample()
-				if err := source.Read(t.Context(), &r); err != nil {
-					t.Fatal(err)
-				}
-				for _, v := range r.Values {
-					got[v.Name] = v.Value
-				}
-			}
+			got := metricsOf(t, p)
 			if len(got) != len(k.metrics) || !maps.Equal(got, k.metrics) && k.metrics != nil {
 				t.Errorf("%v, want %v", got, k.metrics)
 			}

@@ -80,21 +80,9 @@ func TestAServerIsSampled(t *testing.T) {
 	if _, err := generated(t.Context(), s, 16); err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]float64{}
-	methods := map[string]int{}
+	got, methods := metricsOf(t, p), map[string]int{}
 	for _, source := range p.Attached() {
-		d := source.Describe()
-		methods[d.Method] = d.PID
-		if d.Method != openai.MethodMetrics {
-			continue
-		}
-		r := record.NewSample()
-		if err := source.Read(t.Context(), &r); err != nil {
-			t.Fatal(err)
-		}
-		for _, v := range r.Values {
-			got[v.Name] = v.Value
-		}
+		methods[source.Describe().Method] = source.Describe().PID
 	}
 	if got["generated_tokens_count"] < 16 || got["prompt_tokens_count"] < 1 || got["requests_waiting_count"] != 0 {
 		t.Errorf("%v", got)

@@ -1,7 +1,9 @@
 package openai_test
 
 import (
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -15,6 +17,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/native/openai"
+	"llmparity/native/openai/openaitest"
 )
 
 // What is no server of language models, or not yet, is told from one in a line.
@@ -37,6 +40,21 @@ func TestAddressesThatAreNotTheServers(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		io.WriteString(w, `{"error":{"message":"Loading model","type":"unavailable_error","code":503}}`)
 	})
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	answer := func(status int, text string) string {
+		return at(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status); io.WriteString(w, text) })
+	}
+	elsewhere := at(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://example.com/v1/models?key=1", http.StatusFound)
+	})
+	echo := at(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "what is "+r.Header.Get("Authorization"), http.StatusUnauthorized)
+	})
+	down := fmt.Sprintf("http://127.0.0.1:%d", openaitest.FreePort(t))
 	for name, c := range map[string]struct {
 		config openai.Config
 		code   fault.Kind
@@ -58,17 +76,40 @@ func TestAddressesThatAreNotTheServers(t *testing.T) {
 		"a key of two lines": {openai.Config{URL: plain.URL, Key: "sk-very\nsecret", KeyFrom: "MY_KEY"}, fault.Usage,
 			[]string{"$MY_KEY"}},
 		"a secret in no URL": {openai.Config{URL: "me:very-secret@host:1"}, fault.Usage, []string{"--openai-url"}},
+		"down":               {openai.Config{URL: down}, fault.ServerUnreachable, []string{"no server answers at 127.0.0.1"}},
+		"mute": {openai.Config{URL: "http://" + mute.Addr().String()}, fault.ServerUnreachable,
+			[]string{"gives no answer within 300ms"}},
+		"no such": {openai.Config{URL: "http://llmparity.invalid:1"},
+			fault.ServerUnreachable, []string{"no server answers at llmparity.invalid:1"}},
+		"a page": {openai.Config{URL: answer(200, "<html>hello</html>")}, fault.ServerUnreachable,
+			[]string{"no server of language models"}},
+		"elsewhere": {openai.Config{URL: elsewhere}, fault.ServerUnreachable,
+			[]string{"(302, https://example.com/v1/models)"}},
+		"401": {openai.Config{URL: answer(401, "")},
+			fault.ServerUnreachable, []string{"name the variable that its key is in with --openai-key-env"}},
+		"a wrong key": {openai.Config{URL: echo, Key: "sk-very-secret", KeyFrom: "MY_KEY"},
+			fault.ServerUnreachable, []string{"what is Bearer [key]); check the key in $MY_KEY"}},
+		"no key": {openai.Config{URL: echo, KeyFrom: "MY_KEY"}, fault.Usage, []string{"MY_KEY is empty or not set"}},
+		"500":    {openai.Config{URL: answer(500, `{"error":"boom"}`)}, fault.Run, []string{"boom"}},
+		"two models": {openai.Config{URL: broken(t, says()).URL, Model: "mous"}, fault.ServerUnreachable,
+			[]string{`no model "mous"; did you mean "mouse"? It has: mouse, moose`}},
+		"no URL":     {openai.Config{}, fault.Usage, []string{"no server is named"}},
+		"a password": {openai.Config{URL: "http://me:secret@127.0.0.1:1"}, fault.Usage, []string{"--openai-key-env"}},
+		"a query": {openai.Config{URL: "http://127.0.0.1:1/v1?key=secret"}, fault.Usage,
+			[]string{"would be written down"}},
+		"a file":  {openai.Config{URL: "file:///etc/passwd"}, fault.Usage, []string{"no URL of a server"}},
+		"no host": {openai.Config{URL: "http://"}, fault.Usage, []string{"no URL of a server"}},
 		"a secret without host": {openai.Config{URL: "http:me:very-secret@h?key=very-secret"}, fault.Usage,
 			[]string{"--openai-url"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := openai.New(c.config)
-			if c.config.URL == loading {
+			if name == "mute" || name == "a model that loads" {
 				openai.Impatient(e, 300*time.Millisecond)
 			}
 			err := e.Check(t.Context(), served)
 			if err == nil || fault.Of(err) != c.code || strings.Contains(err.Error(), "\n") ||
-				strings.Contains(err.Error(), "very") {
+				strings.Contains(err.Error(), "very") || strings.Contains(err.Error(), "secret") {
 				t.Fatalf("%v (class %s), want %s", err, fault.Of(err), c.code)
 			}
 			for _, w := range c.words {
@@ -77,6 +118,21 @@ func TestAddressesThatAreNotTheServers(t *testing.T) {
 				}
 			}
 		})
+	}
+	// A model of a file is chosen where there is no choice.
+	two := openai.New(openai.Config{URL: broken(t, says()).URL})
+	err = two.Check(t.Context(), enginetest.TinyModel(t))
+	oneLine(t, err, record.SetUp, fault.ServerUnreachable,
+		"has 2 models; name one of its models with --openai-model: mouse, moose")
+	err = two.Check(t.Context(), engine.Model{Model: record.Model{Name: "p", Format: "webllm"}})
+	if err == nil || fault.Of(err) != fault.BadModel {
+		t.Errorf("a package: %v", err)
+	}
+	for _, model := range []string{"x", ""} {
+		none := openai.Config{URL: answer(200, `{"data":[]}`), Model: model}
+		if err := openai.New(none).Check(t.Context(), served); err != nil {
+			t.Errorf("a list of no models: %v", err)
+		}
 	}
 	// What is copied from a manual has the interface in it.
 	for _, end := range []string{"/v1/chat/completions", "/v1/completions", "/v1/models", "/v1/"} {

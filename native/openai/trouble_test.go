@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -19,7 +18,6 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/native/openai"
-	"llmparity/native/openai/openaitest"
 )
 
 var served = engine.Model{Model: record.Model{Name: "mouse", Format: record.Served}}
@@ -122,6 +120,25 @@ func codes(p *enginetest.Probe) string {
 		}
 	}
 	return strings.Join(out, " ")
+}
+
+// metricsOf is what the server says of itself.
+func metricsOf(t *testing.T, p *enginetest.Probe) map[string]float64 {
+	t.Helper()
+	got := map[string]float64{}
+	for _, source := range p.Attached() {
+		if source.Describe().Method != openai.MethodMetrics {
+			continue
+		}
+		r := record.NewSample()
+		if err := source.Read(t.Context(), &r); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range r.Values {
+			got[v.Name] = v.Value
+		}
+	}
+	return got
 }
 
 // oneLine checks an error's class, exit code and words.
@@ -321,89 +338,5 @@ func TestAServerThatNeverAnswers(t *testing.T) {
 		if g.Usage.Finish != "cancelled" || len(g.Tokens) != n-3 {
 			t.Errorf("%+v", g)
 		}
-	}
-}
-
-func TestServersThatAreNone(t *testing.T) {
-	mute, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer mute.Close()
-	at := func(f http.HandlerFunc) string {
-		s := httptest.NewServer(f)
-		t.Cleanup(s.Close)
-		return s.URL
-	}
-	answer := func(status int, text string) string {
-		return at(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status); io.WriteString(w, text) })
-	}
-	elsewhere := at(func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "https://example.com/v1/models?key=1", http.StatusFound)
-	})
-	echo := at(func(w http.ResponseWriter, r *http.Request) {
-		http.Error(w, "what is "+r.Header.Get("Authorization"), http.StatusUnauthorized)
-	})
-	down := fmt.Sprintf("http://127.0.0.1:%d", openaitest.FreePort(t))
-	for name, c := range map[string]struct {
-		config openai.Config
-		code   fault.Kind
-		words  string
-	}{
-		"down": {openai.Config{URL: down}, fault.ServerUnreachable, "no server answers at 127.0.0.1"},
-		"mute": {openai.Config{URL: "http://" + mute.Addr().String()}, fault.ServerUnreachable,
-			"gives no answer within 200ms"},
-		"no such": {openai.Config{URL: "http://llmparity.invalid:1"},
-			fault.ServerUnreachable, "no server answers at llmparity.invalid:1"},
-		"a page": {openai.Config{URL: answer(200, "<html>hello</html>")}, fault.ServerUnreachable,
-			"no server of language models"},
-		"elsewhere": {openai.Config{URL: elsewhere}, fault.ServerUnreachable, "(302, https://example.com/v1/models)"},
-		"401": {openai.Config{URL: answer(401, "")},
-			fault.ServerUnreachable, "name the variable that its key is in with --openai-key-env"},
-		"a wrong key": {openai.Config{URL: echo, Key: "sk-very-secret", KeyFrom: "MY_KEY"},
-			fault.ServerUnreachable, "what is Bearer [key]); check the key in $MY_KEY"},
-		"no key":    {openai.Config{URL: echo, KeyFrom: "MY_KEY"}, fault.Usage, "MY_KEY is empty or not set"},
-		"500":       {openai.Config{URL: answer(500, `{"error":"boom"}`)}, fault.Run, "boom"},
-		"no list":   {openai.Config{URL: answer(200, `{"data":[]}`), Model: "x"}, "", ""},
-		"no models": {openai.Config{URL: answer(200, `{"data":[]}`)}, "", ""},
-		"two models": {openai.Config{URL: broken(t, says()).URL, Model: "mous"}, fault.ServerUnreachable,
-			`no model "mous"; did you mean "mouse"? It has: mouse, moose`},
-		"no URL":     {openai.Config{}, fault.Usage, "no server is named"},
-		"a password": {openai.Config{URL: "http://me:secret@127.0.0.1:1"}, fault.Usage, "--openai-key-env"},
-		"a query":    {openai.Config{URL: "http://127.0.0.1:1/v1?key=secret"}, fault.Usage, "would be written down"},
-		"a file":     {openai.Config{URL: "file:///etc/passwd"}, fault.Usage, "no URL of a server"},
-		"no host":    {openai.Config{URL: "http://"}, fault.Usage, "no URL of a server"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			e := openai.New(c.config)
-			openai.Impatient(e, 200*time.Millisecond)
-			err := e.Check(t.Context(), served)
-			if c.code == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if err == nil || fault.Of(err) != c.code || !strings.Contains(err.Error(), c.words) ||
-				strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
-				t.Errorf("%v (class %s), want %s and %q", err, fault.Of(err), c.code, c.words)
-			}
-			s, opened := e.Open(t.Context(), &enginetest.Probe{})
-			if opened == nil {
-				s.Close()
-			}
-			if opened == nil && name != "two models" {
-				t.Error("Open gives no error")
-			}
-		})
-	}
-	// A model of a file is chosen where there is no choice.
-	two := openai.New(openai.Config{URL: broken(t, says()).URL})
-	err = two.Check(t.Context(), enginetest.TinyModel(t))
-	oneLine(t, err, record.SetUp, fault.ServerUnreachable,
-		"has 2 models; name one of its models with --openai-model: mouse, moose")
-	err = two.Check(t.Context(), engine.Model{Model: record.Model{Name: "p", Format: "webllm"}})
-	if err == nil || fault.Of(err) != fault.BadModel {
-		t.Errorf("a package: %v", err)
 	}
 }

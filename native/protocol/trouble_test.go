@@ -79,7 +79,6 @@ var scripts = map[string][]string{
 		strings.Repeat(token+"\n", 4) + strings.Replace(generated, "}", `,"reported":{`+many(`"k%d":7`)+`}}`, 1),
 		`{"id":4,"event":"done"}`},
 
-	"loads":        loads(),
 	"dies idle":    {hello, loaded, strings.Repeat(token+"\n", 4) + generated + "\n<die>"},
 	"closes stdin": {hello + "\n<close stdin>"},
 	"all at once":  {hello, loaded, "<sleep>\n" + strings.Repeat(token+"\n", 32) + generated},
@@ -125,8 +124,6 @@ var scripts = map[string][]string{
 	"bad model":      {hello, `{"id":2,"event":"error","class":"bad-model","message":"no weights"}`},
 	"reads no more":  {hello, loaded + "\n<hang>"},
 	"chatty":         {hello, "<flood the log>\n" + loaded},
-	"stream": {stamped, loaded,
-		"<stream>\n" + `{"id":3,"event":"done","finish":"stop","prompt_tokens":1,"generated":500}`},
 	"too long":       {hello, loaded, `{"id":3,"event":"error","class":"prompt-too-long","message":"9 tokens, 8 fit"}`},
 	"refuses":        {hello, loaded, `{"id":3,"event":"error","message":"not today"}`},
 	"talks":          {hello + "\n" + hello, loaded},
@@ -145,15 +142,6 @@ func many(field string) string {
 		fields = append(fields, fmt.Sprintf(field, i))
 	}
 	return strings.Join(fields, ",")
-}
-
-// loads are two hundred loads and unloads.
-func loads() []string {
-	script := []string{hello}
-	for i := range 200 {
-		script = append(script, fmt.Sprintf(`{"id":%d,"event":"done"}`, i+2))
-	}
-	return script
 }
 
 // misbehave plays a script.
@@ -210,12 +198,6 @@ func act(what string, out *bufio.Writer) {
 	case "<stamps>":
 		stamp(out)
 		stamp(out)
-	case "<stream>":
-		for range 500 {
-			time.Sleep(2 * time.Millisecond)
-			stamp(out)
-			_ = out.Flush()
-		}
 	case "<flood the log>":
 		for range 20 {
 			os.Stderr.WriteString(strings.Repeat(strings.Repeat("x", 99)+"\n", 1<<20/100))
@@ -423,14 +405,25 @@ func TestWhatIsRightIsTaken(t *testing.T) {
 	}
 }
 
-// A log without an end is cut; the engine goes on.
-func TestALogIsBounded(t *testing.T) {
+// loadedScript is an engine that plays a script, with a model.
+func loadedScript(t *testing.T, script string, silence time.Duration) (engine.Session, *enginetest.Probe) {
+	t.Helper()
 	p := &enginetest.Probe{}
-	s, err := scripted("chatty", 20*time.Second).Open(t.Context(), p)
+	s, err := scripted(script, silence).Open(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.Load(t.Context(), enginetest.TinyModel(t)), s.Close()); err != nil {
+	t.Cleanup(func() { s.Close() })
+	if err := s.Load(t.Context(), enginetest.TinyModel(t)); err != nil {
+		t.Fatal(err)
+	}
+	return s, p
+}
+
+// A log without an end is cut; the engine goes on.
+func TestALogIsBounded(t *testing.T) {
+	s, p := loadedScript(t, "chatty", 20*time.Second)
+	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	log, closed := p.Logged("exec-test")
@@ -441,32 +434,17 @@ func TestALogIsBounded(t *testing.T) {
 
 // An engine that has nothing to tell for long says that it is alive.
 func TestSignsOfLifeKeepAnEngineAlive(t *testing.T) {
-	s, err := scripted("alive", 2*time.Second).Open(t.Context(), &enginetest.Probe{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	begin := time.Now()
-	if err := s.Load(t.Context(), enginetest.TinyModel(t)); err != nil {
-		t.Errorf("after %v: %v", time.Since(begin), err)
-	}
+	loadedScript(t, "alive", 2*time.Second)
 }
 
 // threeTokens loads and cancels a generation at its third token.
-func threeTokens(t *testing.T, e engine.Engine) engine.Session {
+func threeTokens(t *testing.T, script string, silence time.Duration) engine.Session {
 	t.Helper()
-	s, err := e.Open(t.Context(), &enginetest.Probe{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	if err := s.Load(t.Context(), enginetest.TinyModel(t)); err != nil {
-		t.Fatal(err)
-	}
+	s, _ := loadedScript(t, script, silence)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	n := 0
-	_, err = s.Generate(ctx, engine.Request{Prompt: "the", MaxTokens: 4}, func(record.Token) {
+	_, err := s.Generate(ctx, engine.Request{Prompt: "the", MaxTokens: 4}, func(record.Token) {
 		if n++; n == 3 {
 			cancel()
 		}
@@ -478,7 +456,7 @@ func threeTokens(t *testing.T, e engine.Engine) engine.Session {
 }
 
 func TestWhatWasCancelledEndsBeforeTheNext(t *testing.T) {
-	s := threeTokens(t, scripted("slow to cancel", 20*time.Second))
+	s := threeTokens(t, "slow to cancel", 20*time.Second)
 	var tokens int
 	usage, err := s.Generate(t.Context(), engine.Request{Prompt: "the", MaxTokens: 4}, func(record.Token) { tokens++ })
 	if err != nil || tokens != 4 || usage.Text != "aaaa" {
@@ -487,7 +465,7 @@ func TestWhatWasCancelledEndsBeforeTheNext(t *testing.T) {
 }
 
 func TestWhoNeverEndsWhatWasCancelledIsEnded(t *testing.T) {
-	s := threeTokens(t, scripted("ignores cancel", 2*time.Second))
+	s := threeTokens(t, "ignores cancel", 2*time.Second)
 	_, err := s.Generate(t.Context(), engine.Request{Prompt: "the", MaxTokens: 4}, func(record.Token) {})
 	if engine.ClassOf(err) != record.Hung ||
 		!strings.Contains(err.Error(), "did not end a generate that was cancelled") {
@@ -511,17 +489,10 @@ func TestAnEngineThatReadsNoMore(t *testing.T) {
 	}{{"silent", 2 * time.Second, time.Minute, record.Hung},
 		{"cancelled", time.Minute, 300 * time.Millisecond, record.Timeout}} {
 		t.Run(c.name, func(t *testing.T) {
-			s, err := scripted("reads no more", c.silence).Open(t.Context(), &enginetest.Probe{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
-			if err := s.Load(t.Context(), enginetest.TinyModel(t)); err != nil {
-				t.Fatal(err)
-			}
+			s, _ := loadedScript(t, "reads no more", c.silence)
 			ctx, cancel := context.WithTimeout(t.Context(), c.cancel)
 			defer cancel()
-			_, err = s.Generate(ctx, engine.Request{Prompt: strings.Repeat("the ", 1<<20), MaxTokens: 4},
+			_, err := s.Generate(ctx, engine.Request{Prompt: strings.Repeat("the ", 1<<20), MaxTokens: 4},
 				func(record.Token) {})
 			if engine.ClassOf(err) != c.want {
 				t.Errorf("%v of class %s, want %s", err, engine.ClassOf(err), c.want)
@@ -557,15 +528,7 @@ func TestTokensThatComeAtOnceAreNoSpeed(t *testing.T) {
 	for script, at := range map[string]bool{"all at once": true, "in three": true, "stutters": false,
 		"one by one": false, "stamped": false} {
 		t.Run(script, func(t *testing.T) {
-			p := &enginetest.Probe{}
-			s, err := scripted(script, 20*time.Second).Open(t.Context(), p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
-			if err := s.Load(t.Context(), enginetest.TinyModel(t)); err != nil {
-				t.Fatal(err)
-			}
+			s, p := loadedScript(t, script, 20*time.Second)
 			usage, err := s.Generate(t.Context(), engine.Request{Prompt: "the", MaxTokens: 32}, func(record.Token) {})
 			decode := slices.ContainsFunc(usage.Spans, func(s record.Span) bool { return s.Name == record.Decode })
 			warned := slices.ContainsFunc(
@@ -662,16 +625,12 @@ func TestACacheThatDoesNotTell(t *testing.T) {
 func TestCrashBetweenRequestsIsReported(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	for _, again := range []bool{false, true} {
-		s, err := scripted("dies idle", 20*time.Second).Open(t.Context(), &enginetest.Probe{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
+		s, _ := loadedScript(t, "dies idle", 20*time.Second)
 		generate := func() error {
 			_, err := s.Generate(t.Context(), engine.Request{Prompt: "the", MaxTokens: 4}, func(record.Token) {})
 			return err
 		}
-		if err := errors.Join(s.Load(t.Context(), m), generate()); err != nil {
+		if err := generate(); err != nil {
 			t.Fatal(err)
 		}
 		for begin := time.Now(); len(child.Tagged(os.Getpid())) > 0 && time.Since(begin) < 20*time.Second; {

@@ -13,7 +13,6 @@ import (
 	"llmparity/browser"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/figure"
 	"llmparity/internal/mlc"
 	"llmparity/internal/model"
 )
@@ -39,11 +38,6 @@ var Kind = &engine.Kind{
 	},
 	Parts: parts, Found: found, Compare: compare,
 	Makes: makes, Memory: Memory, Formats: []string{model.WebLLM}, Colour: 1,
-	Units: map[string]engine.Unit{"decode_tokens_per_s": {Unit: "tokens/s", Figure: figure.DecodeTPS},
-		"prefill_tokens_per_s":    {Unit: "tokens/s", Figure: figure.PrefillTPS},
-		"time_to_first_token_s":   {Unit: "s", Figure: figure.TTFT},
-		"e2e_latency_s":           {Unit: "s", Figure: figure.Latency},
-		"time_per_output_token_s": {Unit: "s"}},
 	Program: func(c engine.Config, _ engine.Settings) (string, error) {
 		if own := c.(*Config); own.Launch.Attach == "" {
 			return browser.FindChrome(own.Chrome)

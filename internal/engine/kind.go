@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -56,8 +55,6 @@ type Kind struct {
 
 	// Memory is how it has models in memory; nil: that is not known.
 	Memory *Memory
-	// Units are the figures that it reports of itself, by their names.
-	Units map[string]Unit
 
 	// Asks says that only a running engine knows which models it can run.
 	Asks bool
@@ -77,12 +74,6 @@ type Kind struct {
 	Libraries func(path string) string
 	// Program finds the program that would be started, with no path if none would; nil: there is none to find.
 	Program func(c Config, s Settings) (path string, err error)
-}
-
-// Unit is what is known of a figure that an engine reports of itself.
-type Unit struct {
-	Unit   string
-	Figure string // the figure of package figure that it stands beside; empty: none
 }
 
 // Axes that only some engines have to do with, or that a field of an engine's own may say too.
@@ -219,15 +210,6 @@ func (ks Kinds) Colours() map[string]int {
 		if k.Colour > 0 {
 			out[k.Name] = k.Colour
 		}
-	}
-	return out
-}
-
-// Units are the figures that engines report of themselves, by their names. A name means the same in all engines.
-func (ks Kinds) Units() map[string]Unit {
-	out := map[string]Unit{}
-	for _, k := range ks {
-		maps.Copy(out, k.Units)
 	}
 	return out
 }

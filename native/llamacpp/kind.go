@@ -10,7 +10,6 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/native/program"
 )
@@ -70,7 +69,7 @@ var OneShotKind = kind(engine.Kind{
 func kind(k engine.Kind) *engine.Kind {
 	k.Section, k.Config = Name, func() engine.Config { return &Config{FlashAttention: "off", Mmap: "on"} }
 	k.Shared, k.Axes, k.DTypeOf = []string{"threads", "dtype"}, []string{engine.AxisThreads}, "KV cache"
-	k.Memory, k.Units, k.Libraries = Memory, units(), LibrariesSHA256
+	k.Memory, k.Libraries = Memory, LibrariesSHA256
 	k.KVTypes = func(string) []string { return cacheTypes() }
 	return &k
 }
@@ -80,23 +79,6 @@ var Memory = &engine.Memory{Name: Name, Title: "llama.cpp", Runtime: engine.GGML
 	Program: engine.Program{Bytes: 16.6 * record.MiB, Token: 360, Low: 0.5, High: 1.6,
 		How: "llama-server's program, HTTP and the vocabulary, by PSS on Linux with a CPU while no other one shares its libraries; " +
 			"a GPU's context adds to it"}}
-
-// units are those of the figures that both programs report.
-func units() map[string]engine.Unit {
-	return map[string]engine.Unit{"predicted_per_second": {Unit: "tokens/s", Figure: figure.DecodeTPS},
-		"prompt_per_second": {Unit: "tokens/s", Figure: figure.PrefillTPS},
-		"predicted_n":       {Unit: "tokens", Figure: figure.Tokens},
-		"prompt_n":          {Unit: "tokens", Figure: figure.Prompt},
-		"tokens_predicted":  {Unit: "tokens", Figure: figure.Tokens},
-		"tokens_evaluated":  {Unit: "tokens", Figure: figure.Prompt},
-		"cache_n":           {Unit: "tokens", Figure: figure.Cached},
-		// of the one-shot program
-		"eval_tokens_per_second":        {Unit: "tokens/s", Figure: figure.DecodeTPS},
-		"prompt_eval_tokens_per_second": {Unit: "tokens/s", Figure: figure.PrefillTPS},
-		"prompt_eval_tokens":            {Unit: "tokens", Figure: figure.Prompt},
-		"load_ms":                       {Unit: "ms", Figure: figure.LoadTime},
-		"total_ms":                      {Unit: "ms", Figure: figure.Latency}}
-}
 
 // cacheTypes are the element types that the KV cache can have.
 func cacheTypes() []string {

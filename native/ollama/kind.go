@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/figure"
 	"llmparity/native/program"
 )
 
@@ -23,10 +22,6 @@ var Kind = &engine.Kind{
 	Shared: []string{"threads"}, Axes: []string{engine.AxisThreads}, DTypes: []string{"f32", "f16"},
 	KVTypes: func(string) []string { return KVTypes() },
 	Memory:  Memory, Presets: []string{"engines"}, Colour: 3,
-	Units: map[string]engine.Unit{"total_duration": {Unit: "ns", Figure: figure.Latency}, "load_duration": {Unit: "ns"},
-		"prompt_eval_duration": {Unit: "ns"}, "eval_duration": {Unit: "ns"},
-		"prompt_eval_count": {Unit: "tokens", Figure: figure.Prompt},
-		"eval_count":        {Unit: "tokens", Figure: figure.Tokens}},
 	Runs: func(dtype string) string { return "runs it as it is stored, in " + dtype + ", with a KV cache of f16" },
 	Program: func(c engine.Config, s engine.Settings) (string, error) {
 		if own := c.(*Config).with(s); own.URL == "" {

@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/figure"
 )
 
 // Kind is a server that runs already and speaks OpenAI's interface.
@@ -14,9 +13,6 @@ var Kind = &engine.Kind{
 	Parts: parts, Found: found,
 	Ask:  func(ctx context.Context, url string) engine.Part { return Config{URL: url}.ask(ctx) },
 	Name: Name, Title: "OpenAI server", Section: Name, Colour: 4,
-	Units: map[string]engine.Unit{"prompt_tokens": {Unit: "tokens", Figure: figure.Prompt},
-		"completion_tokens": {Unit: "tokens", Figure: figure.Tokens},
-		"cached_tokens":     {Unit: "tokens", Figure: figure.Cached}},
 	Config: func() engine.Config { return &Config{API: Completions} },
 	New: func(_ string, c engine.Config, _ engine.Settings) engine.Engine {
 		return New(c.(*Config).WithKey())

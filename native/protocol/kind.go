@@ -5,15 +5,11 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/figure"
 )
 
 // Kind are engines of a user's own: exec:PATH, exec:PATH ARGUMENTS… or exec:NAME=PATH ARGUMENTS….
 var Kind = &engine.Kind{
 	Name: Prefix, Title: "own engine", Shared: []string{"watchdog"}, Axes: []string{engine.AxisThreads}, Asks: true,
-	Units: map[string]engine.Unit{"prompt_tokens": {Unit: "tokens", Figure: figure.Prompt},
-		"generated":     {Unit: "tokens", Figure: figure.Tokens},
-		"cached_tokens": {Unit: "tokens", Figure: figure.Cached}},
 	Found: func(engine.Here) engine.Finding {
 		return engine.Finding{Name: Prefix + "PATH", Can: "whatever a program of your own runs (docs/protocol.md)"}
 	},

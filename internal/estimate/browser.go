@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/mlc"
 )
 
@@ -251,3 +252,131 @@ func tensorsOf(weights []mlc.Weight) []int64 {
 	}
 	return out
 }
+
+// Sizes of WebGPU's buffers.
+const (
+	// GrantedBuffer is WebGPU's own least bound on what a shader is bound to.
+	GrantedBuffer = 1 << 27
+	// SwiftShaderBuffer is how large SwiftShader's buffers and storage bindings may be, in Chromium's of these years.
+	SwiftShaderBuffer = 1 << 30
+
+	wishedBuffer   = 1 << 30 // what WebLLM asks for; where an adapter has less it makes do with the two below
+	fallbackBuffer = 1 << 28
+)
+
+// Grants is what an adapter with these limits, of a buffer and of a storage binding, gives WebLLM.
+func Grants(whole, bound int64) Room {
+	room := Room{Free: wishedBuffer, How: "what WebLLM asks the adapter for"}
+	if whole < wishedBuffer {
+		room.Free = fallbackBuffer
+	}
+	if bound < wishedBuffer {
+		room.Free = min(room.Free, GrantedBuffer)
+	}
+	limits := fmt.Sprintf("the adapter's maxBufferSize is %d and its maxStorageBufferBindingSize %d", whole, bound)
+	switch {
+	case whole < fallbackBuffer || bound < GrantedBuffer:
+		room = Room{How: limits + ", with which WebLLM does not start"}
+	case room.Free < wishedBuffer:
+		room.How = limits + ", and WebLLM asks for less at once then"
+	}
+	return room
+}
+
+// LargestBuffer is what WebLLM has of an adapter that was not asked: SwiftShader's limit, or what it asks a GPU for.
+func LargestBuffer(onGPU bool) Room {
+	if onGPU {
+		return Room{Free: wishedBuffer, How: "what WebLLM asks a GPU for, where the adapter grants it"}
+	}
+	return Room{Free: SwiftShaderBuffer, How: "SwiftShader's limit"}
+}
+
+// page is what a browser bounds: a buffer of WebGPU's, the memory of WebAssembly, and what a renderer may hold.
+func (e Estimate) page() []Need {
+	m := e.Model
+	largest, what := e.largest(), largestTensor
+	layers := 0
+	for _, c := range m.Caches {
+		layers += c.Layers
+	}
+	if layers > 0 {
+		if n := e.Component(KVReserved).Best / int64(layers); n > largest {
+			largest, what = n, "the KV cache of a layer"
+		}
+	}
+	if m.Stated != nil {
+		largest, what = m.Stated.Buffer, "what "+m.Stated.By+" states"
+	}
+	wasm := int64(49*mib + 72*m.Vocab)
+	staged := e.Component(Framework)
+	out := []Need{{Place: Wasm, Best: wasm, High: wasm + wasm/2, Hard: true,
+		What: e.Setup.Engine.Title + "'s runtime and the tokenizer"},
+		{Place: Renderer, Best: staged.Best, High: staged.High, Hard: true,
+			What: "the page, and copies of weights on their way"}}
+	if largest > 0 {
+		out = append(out, Need{Place: Buffer, Best: largest, High: largest, Hard: true, What: what})
+	}
+	return out
+}
+
+const largestTensor = "the largest tensor"
+
+// largest is what WebLLM's largest tensor takes: as the package says, or by the share that it has in its model.
+// Packages have both gates in one tensor, and queries, keys and values in one.
+func (e Estimate) largest() int64 {
+	m := e.Model
+	if m.Largest > 0 {
+		return m.Largest
+	}
+	var all, most float64
+	for _, w := range m.Weights {
+		all += float64(w.Values())
+		if w.Name != allLayers {
+			most = max(most, float64(w.Rows)*float64(w.Cols))
+		}
+	}
+	if h := float64(m.Hidden); m.Active == 0 { // a mixture's experts are more than a token passes
+		most = max(most, 2*h*float64(m.Inter), h*float64((m.Heads+2*m.KVHeads)*m.HeadDim))
+	}
+	if all == 0 {
+		return 0
+	}
+	return int64(float64(e.Component(Weights).Best) * min(most/all, 1))
+}
+
+// pageWorkspaces are what the KV cache has for a chunk of the prompt, and what the library's functions say that they
+// use.
+func (e *Estimate) pageWorkspaces() Component {
+	m := e.Model
+	h, i, q, kv := m.sizes()
+	chunk, b := float64(e.Setup.PrefillChunk), width(e.DTypes.Activations)
+	cache := chunk*((2*q+2*kv)*b+8*float64(m.Heads)) + tables
+	of := fmt.Sprintf("queries, keys, values and output of a chunk of %.0f tokens, the cache's tables, and ", chunk)
+	if l := m.Library; l != nil && len(l.MemoryUsage) > 0 {
+		sum, most := usage(l)
+		c := scaled(Activation, cache+1.05*float64(most), 1, 1, e.DTypes.Activations,
+			of+"the largest function's memory_usage, as the library says it", Medium)
+		c.Low, c.High = int64(cache), int64(cache+float64(sum)+1.1*float64(most))
+		if l.Own == nil { // those of MLC's keep more
+			c.High, c.Confidence = int64(2.5*float64(c.Best)), Low
+		}
+		return c
+	}
+	own := chunk*b*(h+2*i) + 4*float64(m.Vocab)
+	return scaled(Activation, cache+1.05*own, 0.7, 2.5, e.DTypes.Activations,
+		of+"its hidden state, the feed-forward part, and logits (no library tells its memory_usage)", Low)
+}
+
+// tables are what the KV cache of WebLLM has for its own bookkeeping, whatever the model.
+const tables = 548 * kib
+
+func usage(l *mlc.Library) (sum, most int64) {
+	for _, n := range l.MemoryUsage {
+		n = min(max(n, 0), 1<<44)
+		sum, most = sum+n, max(most, n)
+	}
+	return sum, most
+}
+
+// NeedsF16 tells whether the WebGPU adapter must have shader-f16.
+func (e Estimate) NeedsF16() bool { return e.runs(engine.MLC) && e.DTypes.Activations == "f16" }

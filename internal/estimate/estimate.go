@@ -310,9 +310,6 @@ func Choose(engines []*engine.Memory, name string, m Model, s Setup) (*engine.Me
 		"--engine %s is not known (the nearest: %s)", name, nearest.Of(name, names, 1)[0])
 }
 
-// told tells whether the engine is llama.cpp as it is told to be, and not one that decides by itself.
-func (e Estimate) told() bool { return e.runs(engine.GGML) && !e.Setup.Engine.Itself }
-
 // runs tells whether the engine's runtime is one of those.
 func (e Estimate) runs(runtimes ...engine.Runtime) bool {
 	return slices.Contains(runtimes, e.Setup.Engine.Runtime)
@@ -350,14 +347,6 @@ func (e *Estimate) chooseText() {
 
 func (e *Estimate) warn(format string, args ...any) {
 	e.Warnings = append(e.Warnings, fmt.Sprintf(format, args...))
-}
-
-// publishedWide tells whether the weights have 32 bits, of which vLLM makes 16.
-func (e *Estimate) publishedWide() bool {
-	n, ok := numberOf(e.Model.DType)
-	wide := ok && n.name == "f32" || e.Model.DType == "" && e.Model.Stored["f32"] > 0
-	return wide && e.Model.Source != "gguf" && e.runs(engine.VLLM) &&
-		(e.Setup.DType == "" || e.Setup.DType == "auto")
 }
 
 // total sums up what is taken, and what of it is used.

@@ -1,7 +1,6 @@
 package estimate
 
 import (
-	"fmt"
 	"strings"
 
 	"llmparity/internal/engine"
@@ -43,34 +42,4 @@ func (e *Estimate) increase() (c Component, ok bool) {
 		c.Confidence = Low
 	}
 	return c, true
-}
-
-// places says where llama.cpp has the weights.
-func (e *Estimate) places() []string {
-	n, types := e.repacked()
-	again := "repacking off: no type that is laid out anew"
-	if n > 0 {
-		again = fmt.Sprintf("repacking on: %.2f MiB of %s laid out anew", float64(n)/mib, strings.Join(types, ", "))
-	}
-	if e.Setup.NoMmap {
-		return []string{"mmap off: the weights are read into memory", again}
-	}
-	if n > 0 {
-		again += ", beside the file's pages that they were read from"
-	}
-	return []string{"mmap on: the whole file is mapped and read at the load", again}
-}
-
-// touched is what of llama.cpp's compute buffer is ever written to: it is made for as many tokens as are computed at a
-// time, in a full context, and a shorter prompt uses the beginnings of its parts.
-func (e *Estimate) touched() (Component, string) {
-	s := e.Setup
-	cells := padded(int64(s.Context), llamaPad)
-	at := min(int64(s.UBatch), int64(max(s.InputLen, 1)), cells)
-	seen := min(padded(e.Tokens, llamaPad), cells)
-	c := e.Component(Activation)
-	best := min(e.computed(float64(seen), float64(at)), float64(c.Best))
-	c.Low, c.Best = int64(best*0.6), int64(best)
-	c.High = max(min(c.High, int64(best*1.6)+int64(4*at)*int64(e.Model.Vocab)), c.Best)
-	return c, fmt.Sprintf("of the compute buffer what %d tokens at a time touch", at)
 }

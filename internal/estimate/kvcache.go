@@ -3,7 +3,6 @@ package estimate
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"llmparity/internal/engine"
@@ -59,13 +58,6 @@ const (
 )
 
 func padded(n, to int64) int64 { return ceil(n, to) * to }
-
-// windowed are the architectures for which llama.cpp keeps no more of a sliding window's layers than the window.
-func windowed(architecture string) bool {
-	return slices.Contains([]string{"gemma2", "gemma3", "gemma3_text", "gemma3n", "gemma4", "cohere2", "gpt_oss",
-		"gpt-oss", "llama4", "llama4_text", "exaone4", "olmo3",
-		"olmo2", "exaone-moe", "smallthinker", "plamo3", "mimo2", "afmoe", "lfm2"}, architecture)
-}
 
 // slots are how many tokens a group of layers has room for, of one sequence, and how many of them are taken.
 func (e *Estimate) slots(c hfconfig.Cache) (reserved, used int64) {
@@ -212,37 +204,6 @@ func (e *Estimate) cacheMethod() (reserved, used string) {
 		return per + fmt.Sprintf(" in blocks of %d tokens × %s", vllmBlock, sequences(e.Sequences)), used
 	}
 	return used + "; it grows with the text, nothing is reserved", used
-}
-
-// upFront is vLLM's way: what of --gpu-memory-utilization the rest leaves is the KV cache's, whether it is used or not.
-func (e *Estimate) upFront(k cached, weights Component, others ...Component) Component {
-	s := e.Setup
-	if k.reserved.Method == "" {
-		return k.reserved
-	}
-	if s.GPUMemoryGiB == 0 {
-		e.warn("vLLM takes %.0f %% of each device's memory up front; --gpu-memory-gb says how much that is. Here stands what the sequences need", 100*s.GPUUtilization)
-		return k.reserved
-	}
-	budget := s.GPUMemoryGiB * gib * s.GPUUtilization * float64(s.TensorParallel)
-	low, best, high := budget-float64(weights.High), budget-float64(weights.Best), budget-float64(weights.Low)
-	for _, o := range others {
-		low, best, high = low-float64(o.High), best-float64(o.Best), high-float64(o.Low)
-	}
-	c := k.reserved
-	c.Low, c.Best, c.High = atLeast0(low), atLeast0(best), atLeast0(high)
-	c.Method = fmt.Sprintf("%.0f %% of %g GiB on %d devices, less the rest: taken up front", 100*s.GPUUtilization,
-		s.GPUMemoryGiB, s.TensorParallel)
-	c.Confidence = Medium
-	switch need := float64(k.used.Best); {
-	case best <= 0:
-		e.warn("weights, activations and framework take %.2f GiB more than %.2f GiB: the model doesn't fit", -best/gib,
-			budget/gib)
-	case need > best:
-		e.warn("the sequences need %.2f GiB of KV cache, %.2f GiB are left for it: about %d of %d run at a time, the others wait",
-			need/gib, best/gib, int(best/need*float64(e.Sequences)), e.Sequences)
-	}
-	return c
 }
 
 func sequences(n int) string {

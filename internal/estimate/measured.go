@@ -1,6 +1,8 @@
 package estimate
 
-import "llmparity/internal/engine"
+import (
+	"llmparity/internal/engine"
+)
 
 // What a record has beside the components that a run measures, under names that no measurement has.
 const (

@@ -94,59 +94,6 @@ func (e Estimate) beyond(part float64) Need {
 	return n
 }
 
-// page is what a browser bounds: a buffer of WebGPU's, the memory of WebAssembly, and what a renderer may hold.
-func (e Estimate) page() []Need {
-	m := e.Model
-	largest, what := e.largest(), largestTensor
-	layers := 0
-	for _, c := range m.Caches {
-		layers += c.Layers
-	}
-	if layers > 0 {
-		if n := e.Component(KVReserved).Best / int64(layers); n > largest {
-			largest, what = n, "the KV cache of a layer"
-		}
-	}
-	if m.Stated != nil {
-		largest, what = m.Stated.Buffer, "what "+m.Stated.By+" states"
-	}
-	wasm := int64(49*mib + 72*m.Vocab)
-	staged := e.Component(Framework)
-	out := []Need{{Place: Wasm, Best: wasm, High: wasm + wasm/2, Hard: true,
-		What: e.Setup.Engine.Title + "'s runtime and the tokenizer"},
-		{Place: Renderer, Best: staged.Best, High: staged.High, Hard: true,
-			What: "the page, and copies of weights on their way"}}
-	if largest > 0 {
-		out = append(out, Need{Place: Buffer, Best: largest, High: largest, Hard: true, What: what})
-	}
-	return out
-}
-
-const largestTensor = "the largest tensor"
-
-// largest is what WebLLM's largest tensor takes: as the package says, or by the share that it has in its model.
-// Packages have both gates in one tensor, and queries, keys and values in one.
-func (e Estimate) largest() int64 {
-	m := e.Model
-	if m.Largest > 0 {
-		return m.Largest
-	}
-	var all, most float64
-	for _, w := range m.Weights {
-		all += float64(w.Values())
-		if w.Name != allLayers {
-			most = max(most, float64(w.Rows)*float64(w.Cols))
-		}
-	}
-	if h := float64(m.Hidden); m.Active == 0 { // a mixture's experts are more than a token passes
-		most = max(most, 2*h*float64(m.Inter), h*float64((m.Heads+2*m.KVHeads)*m.HeadDim))
-	}
-	if all == 0 {
-		return 0
-	}
-	return int64(float64(e.Component(Weights).Best) * min(most/all, 1))
-}
-
 // parts are what the memory is mostly for, in words.
 func (e *Estimate) parts() string {
 	words := ""

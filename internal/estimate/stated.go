@@ -84,9 +84,6 @@ func (e *Estimate) asStored() bool {
 	return e.Model.Stored != nil && e.Setup.Quantization == "" && e.Setup.DType == "" && !other && n == 0
 }
 
-// NeedsF16 tells whether the WebGPU adapter must have shader-f16.
-func (e Estimate) NeedsF16() bool { return e.runs(engine.MLC) && e.DTypes.Activations == "f16" }
-
 // LayersIn is how many layers surely have room in so much of a GPU's memory beside the workspaces.
 func (e Estimate) LayersIn(free int64) int {
 	for e.Setup.GPULayers = e.Model.Layers; e.Setup.GPULayers > 0; e.Setup.GPULayers-- {

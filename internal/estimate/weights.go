@@ -1,7 +1,6 @@
 package estimate
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -71,22 +70,6 @@ func (e *Estimate) weigh(f format) (weighed, error) {
 	return w, e.possible(sum)
 }
 
-// copies are what llama.cpp has twice: a file that is mapped stays so beside what was laid out anew from it.
-func (e *Estimate) copies(c *Component) {
-	n, types := e.repacked()
-	if n == 0 {
-		return
-	}
-	if e.Setup.NoMmap {
-		c.Method += fmt.Sprintf("; %.2f MiB of %s laid out anew for the processor, in place of the file's",
-			float64(n)/mib, strings.Join(types, ", "))
-		return
-	}
-	c.Low, c.Best, c.High = c.Low+n, c.Best+n, c.High+n
-	c.Method += fmt.Sprintf(", mapped; and %.2f MiB of %s laid out anew for the processor beside them", float64(n)/mib,
-		strings.Join(types, ", "))
-}
-
 // ofGGUF tells whether the weights come out of a GGUF: by the model, or by the name of a format that only GGUFs have.
 func (e *Estimate) ofGGUF() bool {
 	if name := strings.ToLower(e.Setup.Quantization); name != "" {
@@ -106,19 +89,6 @@ func (e *Estimate) dequantised() (as number, how string, ok bool) {
 		as, _ = e.plain() // format has refused what is no dtype
 	}
 	return as, "parameters × bytes: the engine dequantises a GGUF's weights to " + as.name, true
-}
-
-// loaded is what an engine makes of the files' tensors: vLLM takes those of 32 bits in 16.
-func (e *Estimate) loaded(f format) map[string]int64 {
-	m := e.Model
-	if !e.runs(engine.VLLM) || m.Source == "gguf" || m.Quantized != nil || m.Stored["f32"] == 0 ||
-		f.plain.bits != 16 {
-		return m.Stored
-	}
-	types := maps.Clone(m.Stored)
-	types[f.plain.name] += types["f32"] / 2
-	delete(types, "f32")
-	return types
 }
 
 // replicated is what all devices together have beyond one copy.

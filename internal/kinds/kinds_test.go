@@ -41,7 +41,7 @@ var elsewhere = map[string]string{
 	"internal/mlc/":           "packages that WebLLM loads",
 	"internal/modellib/":      "libraries that WebLLM loads",
 	"internal/plan/":          "an example in a message",
-	"internal/resolve/":       "reads packages that WebLLM has",
+	"internal/resolve/":       "an example in a message",
 	"internal/estimate/":      "llama.cpp's formulas, and formats that WebLLM alone has",
 	"internal/fault/":         "the names of exit codes",
 	"internal/gguf/":          "which program mends a file",

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
@@ -183,14 +182,14 @@ func stacks(v *view) []chart {
 // layer is a part of a bar.
 type layer struct {
 	title, colour string
-	opacity       float32
-	page          bool // of the page's bar
+	opacity       float32 // 0: it is opaque
+	page          bool    // of the page's bar
 	of            func([]evidence.Figure) (float64, bool)
 }
 
 func layers() []layer {
 	held := func(name string, page bool) layer {
-		return layer{figure.Title(name), partColour[name], 1, page, func(list []evidence.Figure) (float64, bool) {
+		return layer{figure.Title(name), partColour[name], 0, page, func(list []evidence.Figure) (float64, bool) {
 			f := evidence.Held(list, name)
 			return f.Center(), f.Known()
 		}}
@@ -235,11 +234,7 @@ func (v *view) stack(shown []int, m moment) map[string]any {
 				data = append(data, page)
 			}
 		}
-		style := opts.ItemStyle{Color: l.colour}
-		if l.opacity < 1 {
-			style.Opacity = opts.Float(l.opacity)
-		}
-		bar.AddSeries(l.title, data, stacked, charts.WithItemStyleOpts(style))
+		bar.AddSeries(l.title, data, stacked, inked(l.colour, l.opacity))
 	}
 	return options(bar)
 }

@@ -86,41 +86,28 @@ func peaksSection() section {
 }
 
 func peaks(v *view) []chart {
-	var shown []int
-	for i := range v.res.Cells {
-		if v.res.Cells[i].Figure(figure.PeakPSS).Known() {
-			shown = append(shown, i)
-		}
-	}
+	shown := v.having(figure.PeakPSS)
 	if len(shown) == 0 {
 		return nil
 	}
-	bar := v.barChart(shown, figure.PeakPSS, "MiB")
-	var base, peak []opts.BarData
+	width := charts.WithBarChartOpts(opts.BarChart{BarGap: "-100%", BarWidth: "46%"})
+	bar := v.medians(shown, figure.PeakPSS, "peak", width)
+	var base []opts.BarData
+	t := &grid{Head: []string{"cell", "baseline (MiB)", "after warm-up (MiB)", "peak (MiB)", "increase (MiB)",
+		"peak's 95 % interval", "peaks of launches (MiB)"}}
 	for _, i := range shown {
 		c := &v.res.Cells[i]
-		b := c.Figure(figure.Baseline)
+		b, p := c.Figure(figure.Baseline), c.Figure(figure.PeakPSS)
 		datum := opts.BarData{Value: "-"} // the library's word for no value
 		if b.Known() {
 			datum.Value = digits(b.Center())
 		}
 		base = append(base, datum)
-		peak = append(peak, opts.BarData{Value: digits(c.Figure(figure.PeakPSS).Center()),
-			ItemStyle: &opts.ItemStyle{Color: v.colour(i)}})
-	}
-	width := charts.WithBarChartOpts(opts.BarChart{BarGap: "-100%", BarWidth: "46%"})
-	bar.AddSeries("peak", peak, width, interval(v, shown, figure.PeakPSS))
-	bar.AddSeries("baseline", base, width, charts.WithItemStyleOpts(opts.ItemStyle{Color: "var(--veil)"}))
-	bar.Overlap(v.launches(shown, figure.PeakPSS))
-	t := &grid{Head: []string{"cell", "baseline (MiB)", "after warm-up (MiB)", "peak (MiB)", "increase (MiB)",
-		"peak's 95 % interval", "peaks of launches (MiB)"}}
-	for _, i := range shown {
-		c := &v.res.Cells[i]
-		p := c.Figure(figure.PeakPSS)
-		t.Rows = append(t.Rows, []string{line(c.Label), known(c.Figure(figure.Baseline)),
-			known(c.Figure(figure.PostWarmup)), num(p.Center()),
+		t.Rows = append(t.Rows, []string{line(c.Label), known(b), known(c.Figure(figure.PostWarmup)), num(p.Center()),
 			known(c.Figure(figure.Increase)), intervalWords(p), values(p)})
 	}
+	bar.AddSeries("baseline", base, width, inked("var(--veil)", 0))
+	bar.Overlap(v.launches(shown, figure.PeakPSS))
 	return []chart{{ID: "peaks", Title: "Baseline and peak", Unit: "MiB", Table: t,
 		Note: "Total PSS. Bar: median peak; the muted part: median baseline, before a model is loaded. Dots: launches. " +
 			"Line: 95 % interval, where there are launches enough.",
@@ -131,25 +118,17 @@ func peaks(v *view) []chart {
 // bars draws one figure: the medians, their launches, their intervals.
 func bars(id, name, title string) func(*view) []chart {
 	return func(v *view) []chart {
-		var shown []int
-		unit := ""
-		for i := range v.res.Cells {
-			if f := v.res.Cells[i].Figure(name); f.Known() {
-				shown, unit = append(shown, i), f.Unit
-			}
-		}
+		shown := v.having(name)
 		if len(shown) == 0 {
 			return nil
 		}
-		bar := v.barChart(shown, name, unit)
-		var data []opts.BarData
+		unit := v.res.Cells[shown[0]].Figure(name).Unit
 		t := &grid{Head: []string{"cell", "median (" + unit + ")", "95 % interval", "launches (" + unit + ")"}}
 		for _, i := range shown {
 			f := v.res.Cells[i].Figure(name)
-			data = append(data, opts.BarData{Value: digits(f.Center()), ItemStyle: &opts.ItemStyle{Color: v.colour(i)}})
 			t.Rows = append(t.Rows, []string{line(v.res.Cells[i].Label), num(f.Center()), intervalWords(f), values(f)})
 		}
-		bar.AddSeries("median", data, charts.WithBarChartOpts(opts.BarChart{BarWidth: "46%"}), interval(v, shown, name))
+		bar := v.medians(shown, name, "median", charts.WithBarChartOpts(opts.BarChart{BarWidth: "46%"}))
 		bar.Overlap(v.launches(shown, name))
 		return []chart{{ID: id, Title: title, Unit: unit, Table: t,
 			Label:    fmt.Sprintf("Bar chart of %s for each cell; the same figures are in the table below it", title),
@@ -157,13 +136,42 @@ func bars(id, name, title string) func(*view) []chart {
 	}
 }
 
-// barChart has a category a cell, whose label gives the median too.
-func (v *view) barChart(shown []int, name, unit string) *charts.Bar {
-	var labels []string
-	for _, i := range shown {
-		labels = append(labels, line(v.res.Cells[i].Label)+"\n"+num(v.res.Cells[i].Figure(name).Center())+" "+unit)
+// having are the cells of which a figure is known.
+func (v *view) having(name string) []int {
+	var out []int
+	for i := range v.res.Cells {
+		if v.res.Cells[i].Figure(name).Known() {
+			out = append(out, i)
+		}
 	}
-	return newBar(labels, false)
+	return out
+}
+
+// medians has a bar a cell, with its interval. Its label gives the median too.
+func (v *view) medians(shown []int, name, series string, width charts.SeriesOpts) *charts.Bar {
+	var labels []string
+	var data []opts.BarData
+	var intervals []any
+	for at, i := range shown {
+		f := v.res.Cells[i].Figure(name)
+		labels = append(labels, line(v.res.Cells[i].Label)+"\n"+num(f.Center())+" "+f.Unit)
+		data = append(data, opts.BarData{Value: digits(f.Center()), ItemStyle: &opts.ItemStyle{Color: v.colour(i)}})
+		if iv := f.Interval; iv != nil {
+			intervals = append(intervals, whisker(at, digits(iv.Lo), digits(iv.Hi)))
+		}
+	}
+	bar := newBar(labels, false)
+	bar.AddSeries(series, data, width, whiskers(intervals, 3))
+	return bar
+}
+
+// inked is a series' colour; of an opacity of 0 it is opaque.
+func inked(colour string, opacity float32) charts.SeriesOpts {
+	style := opts.ItemStyle{Color: colour}
+	if opacity > 0 {
+		style.Opacity = opts.Float(opacity)
+	}
+	return charts.WithItemStyleOpts(style)
 }
 
 // newBar is a chart of bars without any yet; with a legend it stands below them.
@@ -261,22 +269,19 @@ func aside(n, of, bars int) float64 {
 	return math.Round(x)
 }
 
-// interval draws a line from the lower to the upper end.
-func interval(v *view, shown []int, name string) charts.SeriesOpts {
+// whisker is a line from the lower to the upper end of an interval.
+func whisker(at any, low, high float64) any {
+	return []any{map[string]any{"coord": []any{at, low}}, map[string]any{"coord": []any{at, high}}}
+}
+
+func whiskers(intervals []any, width float32) charts.SeriesOpts {
 	return func(s *charts.SingleSeries) {
-		lines := []any{}
-		for at, i := range shown {
-			if iv := v.res.Cells[i].Figure(name).Interval; iv != nil {
-				lines = append(lines, []any{map[string]any{"coord": []any{at, digits(iv.Lo)}},
-					map[string]any{"coord": []any{at, digits(iv.Hi)}}})
-			}
+		if len(intervals) > 0 {
+			s.MarkLines = &opts.MarkLines{Data: intervals,
+				MarkLineStyle: opts.MarkLineStyle{Symbol: []string{"none", "none"},
+					Label:     &opts.Label{Show: opts.Bool(false)},
+					LineStyle: &opts.LineStyle{Type: "solid", Width: width, Color: "var(--ink)"}}}
 		}
-		if len(lines) == 0 {
-			return
-		}
-		s.MarkLines = &opts.MarkLines{Data: lines, MarkLineStyle: opts.MarkLineStyle{Symbol: []string{"none", "none"},
-			Label:     &opts.Label{Show: opts.Bool(false)},
-			LineStyle: &opts.LineStyle{Type: "solid", Width: 3, Color: "var(--ink)"}}}
 	}
 }
 

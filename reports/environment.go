@@ -39,6 +39,14 @@ func joined(with string, parts ...string) string {
 	return strings.Join(out, with)
 }
 
+// prefixed is a value behind its name, where there is one.
+func prefixed(name, value string) string {
+	if value == "" {
+		return ""
+	}
+	return name + " " + value
+}
+
 // some is a line about a number that is known.
 func some[T int | int64 | float64](n T, format string) string {
 	if n == 0 {
@@ -67,14 +75,8 @@ func cores(p *record.Processor) string {
 	if p == nil {
 		return ""
 	}
-	smt := ""
-	if p.SMT != "" {
-		smt = "SMT " + p.SMT
-	}
 	return joined(", ", some(p.Physical, "%d physical"), some(p.Logical, "%d logical"), some(p.Sockets, "sockets: %d"),
-		smt,
-		some(p.NUMANodes, "NUMA nodes: %d"), p.Vendor,
-		joined(" ", map[bool]string{true: "microcode"}[p.Microcode != ""], p.Microcode))
+		prefixed("SMT", p.SMT), some(p.NUMANodes, "NUMA nodes: %d"), p.Vendor, prefixed("microcode", p.Microcode))
 }
 
 func frequency(e record.Environment) string {
@@ -87,9 +89,9 @@ func frequency(e record.Environment) string {
 			parts = append(parts, fmt.Sprintf("%.0f to %.0f MHz", p.MinMHz, p.MaxMHz))
 		}
 		parts = append(parts, some(p.MHz, "%.0f MHz when it was read"), p.Driver,
-			joined(" ", map[bool]string{true: "turbo"}[p.Turbo != ""], p.Turbo))
+			prefixed("turbo", p.Turbo))
 	}
-	return joined(", ", append(parts, joined(" ", map[bool]string{true: "governor"}[e.Governor != ""], e.Governor))...)
+	return joined(", ", append(parts, prefixed("governor", e.Governor))...)
 }
 
 func caches(p *record.Processor) string {
@@ -123,8 +125,8 @@ func ram(e record.Environment) string {
 			swap = "swap " + gibOf(m.SwapB) + ", " + gibOf(m.SwapFreeB) + " of it free"
 		}
 		parts = append(parts, gibOf(m.AvailableB)+" available", swap,
-			joined(" ", map[bool]string{true: "huge pages"}[m.HugePages != ""], m.HugePages),
-			map[bool]string{true: "equal pages merged (KSM)"}[m.Merged], map[bool]string{true: "zswap"}[m.Zswap])
+			prefixed("huge pages", m.HugePages), map[bool]string{true: "equal pages merged (KSM)"}[m.Merged],
+			map[bool]string{true: "zswap"}[m.Zswap])
 		for _, r := range m.Reclaimers {
 			parts = append(parts, reclaimed(r))
 		}
@@ -178,7 +180,11 @@ func background(e record.Environment) string {
 	if b == nil {
 		return ""
 	}
-	s := fmt.Sprintf("%s of %d cores busy for %s s", num(b.Cores), max(e.Cores, logical(e)), num(b.Seconds))
+	cores := e.Cores
+	if e.Processor != nil {
+		cores = max(cores, e.Processor.Logical)
+	}
+	s := fmt.Sprintf("%s of %d cores busy for %s s", num(b.Cores), cores, num(b.Seconds))
 	if b.Stolen > 0 {
 		s += ", " + num(b.Stolen) + " taken by the host's other guests"
 	}
@@ -190,13 +196,6 @@ func background(e record.Environment) string {
 		s += ": " + strings.Join(names, ", ")
 	}
 	return s
-}
-
-func logical(e record.Environment) int {
-	if e.Processor == nil {
-		return 0
-	}
-	return e.Processor.Logical
 }
 
 func temperatures(all []record.Temperature) string {
@@ -218,8 +217,7 @@ func gpus(all []record.GPUInfo) string {
 			memory = gibOf(g.MemoryB)
 		}
 		out = append(out, joined(", ", g.Role+": "+joined(" ", g.Name, g.Part), memory,
-			joined(" ", map[bool]string{true: "driver"}[g.Driver != ""], g.Driver),
-			"by "+g.Method))
+			prefixed("driver", g.Driver), prefixed("by", g.Method)))
 	}
 	return strings.Join(out, "; ")
 }

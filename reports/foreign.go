@@ -37,7 +37,7 @@ func (v *view) foreignTimeline(cell int, a *record.Attempt, points int) map[stri
 	selected := map[string]bool{}
 	l := newLine("seconds", 0, selected)
 	add := func(name string, data []xy, colour string, width float32, kind string) {
-		addSeries(l, name, thin(data, points), opts.LineStyle{Color: colour, Width: width, Type: kind})
+		addSeries(l, name, thinned(data, points), opts.LineStyle{Color: colour, Width: width, Type: kind})
 	}
 	zero := a.BeginNS
 	add("RSS sum", totals(a, record.MethodForeign, zero, func(t record.TotalRow) float64 { return t.RSS }),

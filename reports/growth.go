@@ -218,7 +218,7 @@ func (v *view) withinLaunches(cell int, r growth.Rate, points int) map[string]an
 		}
 		s.AddSeries(fmt.Sprintf("%s of attempt %d", v.res.Cells[cell].Repeated(), launch.Attempt), nil, bare(dots),
 			small,
-			charts.WithItemStyleOpts(opts.ItemStyle{Color: v.colour(cell), Opacity: opts.Float(0.5)}))
+			inked(v.colour(cell), 0.5))
 	}
 	l.Overlap(s)
 	return options(l)
@@ -235,8 +235,7 @@ func (v *view) overCells(s growth.Sweep, r growth.Rate) map[string]any {
 		dots[i] = spot(p.GrowthAt, fmt.Sprintf("%s, attempt %d", line(v.res.Cells[p.Cell].Label), p.Attempt))
 	}
 	scatter := charts.NewScatter()
-	scatter.AddSeries("launches", dots, charts.WithItemStyleOpts(
-		opts.ItemStyle{Color: "var(--dot)", Opacity: opts.Float(0.7)}))
+	scatter.AddSeries("launches", dots, inked("var(--dot)", 0.7))
 	l.Overlap(scatter)
 	return options(l)
 }

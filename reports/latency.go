@@ -83,7 +83,7 @@ func (v *view) ecdf(name, unit string) map[string]any {
 			marks = append(marks, opts.ScatterData{Name: "p" + num(100*q.Share),
 				Value: []any{fine(q.Value), 100 * q.Share}, Symbol: "circle", SymbolSize: 7})
 		}
-		dots.AddSeries(line(c.Label), marks, charts.WithItemStyleOpts(opts.ItemStyle{Color: v.colour(i)}))
+		dots.AddSeries(line(c.Label), marks, inked(v.colour(i), 0))
 	}
 	l.Overlap(dots)
 	if least > 0 && most/least > 20 {

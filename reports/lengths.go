@@ -93,7 +93,7 @@ func (v *view) over(axis string, out chart, figures []*figure.Row) []chart {
 				continue
 			}
 			var data [][2]any
-			lines := []any{}
+			var lines []any
 			for n, i := range s.Cells {
 				x := along(&v.res.Cells[i], f)
 				if !x.Known() {
@@ -102,9 +102,7 @@ func (v *view) over(axis string, out chart, figures []*figure.Row) []chart {
 				name = titleCase(x.Title) + " (" + x.Unit + ")"
 				data = append(data, datum(s.At[n], x.Center()))
 				if iv := x.Interval; iv != nil {
-					lines = append(lines,
-						[]any{map[string]any{"coord": []any{s.At[n], fine(iv.Lo)}},
-							map[string]any{"coord": []any{s.At[n], fine(iv.Hi)}}})
+					lines = append(lines, whisker(s.At[n], fine(iv.Lo), fine(iv.Hi)))
 				}
 				out.Table.Rows = append(
 					out.Table.Rows, []string{line(v.res.Cells[i].Label), num(s.At[n]), name, num(x.Center()),
@@ -112,9 +110,9 @@ func (v *view) over(axis string, out chart, figures []*figure.Row) []chart {
 			}
 			if len(data) > 0 {
 				l.AddSeries(line(s.Label), nil, bare(data),
-					stroke(v.colour(s.Cells[0]), 2.4, dash(drawn[s.Engine]), true), whiskers(lines))
+					stroke(v.colour(s.Cells[0]), 2.4, dash(drawn[s.Engine]), true), whiskers(lines, 2))
 				dots.AddSeries(line(s.Label)+", launches", v.launchesAt(s, f),
-					charts.WithItemStyleOpts(opts.ItemStyle{Color: v.colour(s.Cells[0]), Opacity: opts.Float(0.6)}))
+					inked(v.colour(s.Cells[0]), 0.6))
 				drawn[s.Engine]++
 			}
 		}
@@ -140,16 +138,4 @@ func (v *view) launchesAt(s growth.Sweep, f *figure.Row) []opts.ScatterData {
 		}
 	}
 	return out
-}
-
-// whiskers are lines from the lower to the upper ends of intervals.
-func whiskers(lines []any) charts.SeriesOpts {
-	return func(s *charts.SingleSeries) {
-		if len(lines) > 0 {
-			s.MarkLines = &opts.MarkLines{Data: lines,
-				MarkLineStyle: opts.MarkLineStyle{Symbol: []string{"none", "none"},
-					Label:     &opts.Label{Show: opts.Bool(false)},
-					LineStyle: &opts.LineStyle{Type: "solid", Width: 2, Color: "var(--ink)"}}}
-		}
-	}
 }

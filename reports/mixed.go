@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
@@ -101,8 +100,7 @@ func mixedLengths(v *view) []chart {
 				}
 				data = append(data, datum)
 			}
-			bar.AddSeries(k.name, data, charts.WithItemStyleOpts(
-				opts.ItemStyle{Color: v.colour(k.cell), Opacity: opts.Float(fade(n, kinds))}))
+			bar.AddSeries(k.name, data, inked(v.colour(k.cell), fade(n, kinds)))
 		}
 		if len(known) > 0 {
 			out.Drawings = append(out.Drawings, drawing{Name: titleCase(of.Title) + " (ms)", Options: options(bar)})

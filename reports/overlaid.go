@@ -2,12 +2,10 @@ package reports
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
-	"llmparity/compare"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -36,17 +34,14 @@ func (v *view) overlaid(cell, points int) []drawing {
 		if all++; drawn >= v.launchesDrawn() && a.ID != c.Representative {
 			continue
 		}
-		var line [][2]any
-		for _, p := range thin(data, points) {
-			line = append(line, [2]any{math.Round(p.x*1000) / 1000, digits(p.y)})
-		}
-		width := float32(1.2)
+		line := pairs(thinned(data, points))
+		width, behind := float32(1.2), charts.SeriesOpts(unchanged)
 		if a.ID == c.Representative {
-			width = 3
+			width, behind = 3, bands(a, measure.BeginNS)
 		}
 		l.AddSeries(fmt.Sprintf("%s %d", c.Repeated(), a.Repetition), nil, bare(line),
 			stroke(v.colour(cell), width, dash(drawn), len(line) == 1),
-			bandsOf(a, c, measure.BeginNS))
+			behind)
 		if a.ID != c.Representative {
 			faint(&l.MultiSeries[len(l.MultiSeries)-1])
 		}
@@ -61,12 +56,4 @@ func (v *view) overlaid(cell, points int) []drawing {
 		caption += fmt.Sprintf(" %d are drawn.", drawn)
 	}
 	return []drawing{{Name: "all, over each other", Caption: caption, Options: options(l)}}
-}
-
-// bandsOf marks the phases of the launch that stands for all.
-func bandsOf(a *record.Attempt, c *compare.Cell, zero int64) charts.SeriesOpts {
-	if a.ID != c.Representative {
-		return func(*charts.SingleSeries) {}
-	}
-	return bands(a, zero)
 }

@@ -15,6 +15,7 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/memory"
 	"llmparity/internal/record"
+	"llmparity/internal/thin"
 )
 
 // pointBudget bounds the points of all launches of the report together, lineBudget their lines, and so the size of the
@@ -110,7 +111,7 @@ func (v *view) memoryOf(i, points int, launches []*record.Attempt) (chart, bool)
 		return v.foreignMemory(i, points)
 	}
 	out := chart{ID: fmt.Sprintf("memory-%d", i), Title: line(c.Label), Unit: "MiB", Wide: true,
-		Choice: strings.ToUpper(c.Repeated()[:1]) + c.Repeated()[1:],
+		Choice: titleCase(c.Repeated()),
 		Label: "Lines of memory over time for " + line(c.Label) +
 			", with the phases of the launch as bands; a table of " +
 			"the phases follows"}
@@ -153,12 +154,16 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 	selected := map[string]bool{}
 	l := newLine("seconds", 0, selected)
 	add := func(name string, data []xy, s opts.LineStyle, more ...charts.SeriesOpts) {
-		addSeries(l, name, thin(data, points), s, more...)
+		addSeries(l, name, thinned(data, points), s, more...)
 	}
 	add("total PSS", totals(a, anyMethod, zero, func(t record.TotalRow) float64 { return t.PSS }),
 		opts.LineStyle{Color: v.colour(cell), Width: 3}, bands(a, zero))
+	behind := charts.SeriesOpts(unchanged)
+	if len(l.MultiSeries) == 0 { // there is no total PSS
+		behind = bands(a, zero)
+	}
 	add("RSS sum", totals(a, record.MethodStatm, zero, func(t record.TotalRow) float64 { return t.RSS }),
-		opts.LineStyle{Color: "var(--muted)", Width: 1.2, Type: "dashed"}, bandsIfFirst(l, a, zero))
+		opts.LineStyle{Color: "var(--muted)", Width: 1.2, Type: "dashed"}, behind)
 	selected["RSS sum"] = true
 	all := processes(a)
 	for n, s := range all {
@@ -214,6 +219,14 @@ func samples(a *record.Attempt, source int, zero int64, pick func(record.SampleR
 	return seriesOf(a.Samples, func(s *record.SampleRow) (int64, float64, bool) {
 		return s.NS, pick(*s), s.Source == source
 	}, zero)
+}
+
+// xy is a point of a series.
+type xy struct{ x, y float64 }
+
+// thinned keeps at most about n points of a series, and every peak.
+func thinned(points []xy, n int) []xy {
+	return thin.Points(points, n, func(p xy) (x, y float64) { return p.x, p.y })
 }
 
 // seriesOf are the points of the rows that are wanted and known. They are counted first: of a long run's they take as
@@ -274,25 +287,34 @@ func processes(a *record.Attempt) []process {
 
 // bands marks the phases behind a series. A phase too short for its name has none; the caption names all.
 func bands(a *record.Attempt, zero int64) charts.SeriesOpts {
+	var all []band
+	for _, p := range a.Phases {
+		all = append(all, band{string(p.Name), seconds(p.BeginNS, zero), seconds(p.EndNS, zero)})
+	}
+	return banded(all)
+}
+
+// band is a stretch of an axis.
+type band struct {
+	name     string
+	from, to float64
+}
+
+// banded puts stretches behind a series, each second one darker; names stand where there is room.
+func banded(all []band) charts.SeriesOpts {
 	return func(s *charts.SingleSeries) {
-		if len(a.Phases) == 0 {
+		if len(all) == 0 {
 			return
 		}
-		length := float64(a.Phases[len(a.Phases)-1].EndNS - a.Phases[0].BeginNS)
+		length := all[len(all)-1].to - all[0].from
 		data := []any{}
-		for n, p := range a.Phases {
-			name := string(p.Name)
-			if length <= 0 || float64(p.EndNS-p.BeginNS)/length < 0.08 {
-				name = ""
+		for n, b := range all {
+			if length <= 0 || (b.to-b.from)/length < 0.08 {
+				b.name = ""
 			}
-			fill := "transparent"
-			if n%2 == 1 {
-				fill = "var(--band)"
-			}
-			data = append(data, []opts.MarkAreaData{
-				{Name: name, XAxis: seconds(p.BeginNS, zero),
-					MarkAreaStyle: opts.MarkAreaStyle{ItemStyle: &opts.ItemStyle{Color: fill}}},
-				{XAxis: seconds(p.EndNS, zero)}})
+			fill := []string{"transparent", "var(--band)"}[n%2]
+			data = append(data, []opts.MarkAreaData{{Name: b.name, XAxis: b.from,
+				MarkAreaStyle: opts.MarkAreaStyle{ItemStyle: &opts.ItemStyle{Color: fill}}}, {XAxis: b.to}})
 		}
 		s.MarkAreas = &opts.MarkAreas{Data: data,
 			MarkAreaStyle: opts.MarkAreaStyle{Label: &opts.Label{Show: opts.Bool(true),
@@ -300,13 +322,8 @@ func bands(a *record.Attempt, zero int64) charts.SeriesOpts {
 	}
 }
 
-// bandsIfFirst marks the phases behind the RSS sum where there is no total PSS.
-func bandsIfFirst(l *charts.Line, a *record.Attempt, zero int64) charts.SeriesOpts {
-	if len(l.MultiSeries) > 0 {
-		return func(*charts.SingleSeries) {}
-	}
-	return bands(a, zero)
-}
+// unchanged is an option of a series that has none.
+func unchanged(*charts.SingleSeries) {}
 
 func phaseWords(a *record.Attempt) string {
 	if len(a.Phases) == 0 {

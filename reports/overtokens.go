@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,7 +51,7 @@ func memoryOverTokens(v *view) []chart {
 
 func (v *view) alignedCaption(c *compare.Cell, l growth.Aligned) string {
 	s := fmt.Sprintf("%d of %d counted %s. ", l.N, c.Launches.Counted, repeatedMany(c))
-	if n := intervals(l); n > 0 {
+	if slices.ContainsFunc(l.Median, func(p growth.AlignedPoint) bool { return p.Lo != nil }) {
 		s += "Band: 95 % interval of the median. "
 	} else {
 		s += "No interval: too few runs. "
@@ -66,16 +67,6 @@ func repeatedMany(c *compare.Cell) string {
 		return "launches"
 	}
 	return c.Repeated() + "s"
-}
-
-func intervals(l growth.Aligned) int {
-	n := 0
-	for _, p := range l.Median {
-		if p.Lo != nil {
-			n++
-		}
-	}
-	return n
 }
 
 func (v *view) alignedLines(cell int, a growth.Aligned, points int) map[string]any {
@@ -107,7 +98,7 @@ func (v *view) alignedLines(cell int, a growth.Aligned, points int) map[string]a
 		}
 		first := tokenBands(tokens)
 		if n > 0 || len(mid) > 0 {
-			first = func(*charts.SingleSeries) {}
+			first = unchanged
 		}
 		l.AddSeries(fmt.Sprintf("%s of attempt %d", c.Repeated(), launch.Attempt), nil, bare(data),
 			stroke(colour, 1, "solid", isolated(launch.Values)), faint, first)
@@ -192,20 +183,7 @@ func fine(v float64) float64 {
 
 // tokenBands are the phases on an axis of tokens: the prefill up to the first one, and the decode.
 func tokenBands(tokens []int) charts.SeriesOpts {
-	return func(s *charts.SingleSeries) {
-		last := tokens[len(tokens)-1]
-		band := func(name, fill string, from, to int) []opts.MarkAreaData {
-			if (to-from)*12 < last {
-				name = ""
-			}
-			return []opts.MarkAreaData{{Name: name, XAxis: from,
-				MarkAreaStyle: opts.MarkAreaStyle{ItemStyle: &opts.ItemStyle{Color: fill}}}, {XAxis: to}}
-		}
-		s.MarkAreas = &opts.MarkAreas{Data: []any{band("measure: prefill", "transparent", 0, 1),
-			band("measure: decode", "var(--band)", 1, last)},
-			MarkAreaStyle: opts.MarkAreaStyle{Label: &opts.Label{Show: opts.Bool(true), Position: "top", FontSize: 11,
-				Color: "var(--muted)"}}}
-	}
+	return banded([]band{{"measure: prefill", 0, 1}, {"measure: decode", 1, float64(tokens[len(tokens)-1])}})
 }
 
 // alignedTable has some of the places, the first and the last among them: what is exact stands in the record.

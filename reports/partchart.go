@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/internal/figure"
@@ -56,7 +55,7 @@ func partStacks(v *view) []chart {
 			data = append(data, datum)
 		}
 		if some {
-			bar.AddSeries(partName(col.Name), data, stacked, charts.WithItemStyleOpts(opts.ItemStyle{Color: colour}))
+			bar.AddSeries(partName(col.Name), data, stacked, inked(colour, 0))
 		}
 	}
 	return []chart{{ID: "components", Title: "By component", Unit: "MiB", Table: t,

@@ -1,14 +1,9 @@
 package reports_test
 
 import (
-	"bytes"
 	"slices"
-	"strings"
 	"testing"
 
-	"llmparity/compare"
-	"llmparity/compare/comparetest"
-	"llmparity/compare/explain"
 	"llmparity/internal/record"
 	"llmparity/reports"
 )
@@ -86,26 +81,5 @@ func TestAMachineOfWhichLittleIsKnown(t *testing.T) {
 		{"GPUs", "no GPU that can be asked"}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v", got)
-	}
-}
-
-func TestThePageShowsMachineAndChecklist(t *testing.T) {
-	run := comparetest.Run(t, "desk", comparetest.Native(6), comparetest.Browser(6))
-	run.Environment = desk()
-	res := compare.Runs(run)
-	var page bytes.Buffer
-	if err := colours.HTML(&page, res, run); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"a container (podman)", "L1 data 4 × 48 KiB", "&lt;b&gt; 0.300", "Example GPU",
-		explain.QuietMachine, "Reproducibility of desk"} {
-		if !strings.Contains(page.String(), want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
-	for _, c := range res.Runs[0].Checklist {
-		if !strings.Contains(page.String(), c.Item) {
-			t.Errorf("the page lacks %q", c.Item)
-		}
 	}
 }

@@ -1,10 +1,8 @@
 package reports_test
 
 import (
-	"encoding/xml"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -20,12 +18,6 @@ import (
 	"llmparity/reports"
 	"llmparity/reports/reportstest"
 )
-
-func TestMarkdown(t *testing.T) {
-	for name, runs := range cases(t, "mixed", "foretold", "empty", "hostile") {
-		golden(t, "result-"+name+".md", func(w io.Writer) error { return reports.Markdown(w, compare.Runs(runs...)) })
-	}
-}
 
 // asGitHub is Markdown as GitHub shows it.
 func asGitHub(t *testing.T, markdown string) *html.Node {
@@ -138,111 +130,6 @@ func TestBenchstat(t *testing.T) {
 		}
 		if better := read.Units().Get("decode-tokens/s", "better"); better == nil || better.Value != "higher" {
 			t.Errorf("%s: which way is better for decode is not told: %v", name, better)
-		}
-	}
-}
-
-// JUnit is XML that anybody's parser takes, counts what it has, and fails what failed.
-func TestJUnit(t *testing.T) {
-	type suite struct {
-		Name                     string `xml:"name,attr"`
-		Tests, Failures, Skipped int
-		Cases                    []struct {
-			Name    string `xml:"name,attr"`
-			Failure *struct {
-				Type    string `xml:"type,attr"`
-				Message string `xml:"message,attr"`
-				Text    string `xml:",chardata"`
-			} `xml:"failure"`
-			Skipped *struct{} `xml:"skipped"`
-		} `xml:"testcase"`
-	}
-	type suites struct {
-		Tests    int     `xml:"tests,attr"`
-		Failures int     `xml:"failures,attr"`
-		Skipped  int     `xml:"skipped,attr"`
-		Suites   []suite `xml:"testsuite"`
-	}
-	want := map[string][]string{
-		"mixed": {"launches webllm: device-lost", "parity webllm and llamacpp: parity"},
-		"lost":  {"launches webllm: oom"}, "few": nil, "alone": nil, "empty": nil,
-		"foretold": {"launches served: refused"},
-	}
-	for name, runs := range cases(t) {
-		text := rendered(t, func(w io.Writer) error { return reports.JUnit(w, compare.Runs(runs...)) })
-		var doc suites
-		d := xml.NewDecoder(strings.NewReader(text))
-		if err := d.Decode(&doc); err != nil {
-			t.Errorf("%s: %v\n%s", name, err, text)
-			continue
-		}
-		var failures []string
-		tests, skipped := 0, 0
-		for _, s := range doc.Suites {
-			for _, c := range s.Cases {
-				tests++
-				if c.Skipped != nil {
-					skipped++
-				}
-				if c.Failure != nil {
-					failures = append(failures, s.Name+" "+c.Name+": "+c.Failure.Type)
-					if c.Failure.Message == "" || c.Failure.Type == "" {
-						t.Errorf("%s: a failure without words: %+v", name, c)
-					}
-				}
-				if strings.ContainsAny(c.Name, "\x00\x1b\u202e\uFFFD") {
-					t.Errorf("%s: a name that is not spelt out: %q", name, c.Name)
-				}
-			}
-		}
-		if doc.Tests != tests || doc.Failures != len(failures) || doc.Skipped != skipped {
-			t.Errorf("%s: counts %d, %d, %d of %d, %d, %d", name, doc.Tests, doc.Failures, doc.Skipped, tests,
-				len(failures), skipped)
-		}
-		if list, known := want[name]; known {
-			rest := slices.DeleteFunc(slices.Clone(failures),
-				func(s string) bool { return strings.HasPrefix(s, "forecasts ") })
-			if !slices.Equal(rest, list) {
-				t.Errorf("%s fails %q, want %q", name, rest, list)
-			}
-		}
-	}
-}
-
-// Every format has the warnings, in its own way of writing.
-func TestEveryFormatHasEveryWarning(t *testing.T) {
-	res := compare.Runs(cases(t, "mixed")["mixed"]...)
-	if len(res.Warnings) < 4 {
-		t.Fatalf("the made-up run should have warnings: %v", res.Warnings)
-	}
-	texts := map[string]string{
-		"Markdown":  textOf(asGitHub(t, rendered(t, func(w io.Writer) error { return reports.Markdown(w, res) }))),
-		"benchstat": rendered(t, func(w io.Writer) error { return reports.Benchstat(w, res) }),
-		"JUnit":     xmlText(t, rendered(t, func(w io.Writer) error { return reports.JUnit(w, res) })),
-	}
-	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		for _, w := range res.Warnings {
-			if !strings.Contains(words(texts[name]), words(w.Text)) {
-				t.Errorf("%s does not have %q", name, w.Text)
-			}
-		}
-	}
-}
-
-func xmlText(t *testing.T, text string) string {
-	t.Helper()
-	var b strings.Builder
-	d := xml.NewDecoder(strings.NewReader(text))
-	for {
-		token, err := d.Token()
-		if err == io.EOF {
-			return b.String()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if data, ok := token.(xml.CharData); ok {
-			b.Write(data)
 		}
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/reports"
-	"llmparity/reports/reportstest"
 )
 
 // judged is a run's gate, held against a baseline run unless that is nil.
@@ -85,16 +84,6 @@ func TestFrozenGatesOfBusyMachines(t *testing.T) {
 		all[name] = why
 	}
 	frozen(t, "gates-of-busy-machines", all)
-}
-
-func TestFrozenRenderingsOfAGate(t *testing.T) {
-	t.Parallel()
-	run := comparetest.Run(t, "run", both(8, 0.02, 1.3, 1.3)...)
-	res := judged(t, strict, run, comparetest.Run(t, "baseline", both(7, 0.02, 1, 1)...))
-	page := rendered(t, func(w io.Writer) error { return colours.HTML(w, res, run) })
-	junit := rendered(t, func(w io.Writer) error { return reports.GateJUnit(w, res.Gate) })
-	frozen(t, "gate-renderings", map[string]any{"page": reportstest.Tables(t, page, "gate"),
-		"junit": strings.Split(junit, "\n")})
 }
 
 // Two runs, of which others moved one, are warned of.

@@ -163,16 +163,6 @@ func hostile() comparetest.Engine {
 	return e
 }
 
-func TestTable(t *testing.T) {
-	for name, runs := range cases(t) {
-		res := compare.Runs(runs...)
-		golden(t, "table-"+name+".txt", func(w io.Writer) error { return reports.Table(w, res) })
-		if name == "foretold" || name == "inside" || name == "hostile" || name == "served" {
-			golden(t, "details-"+name+".txt", func(w io.Writer) error { return reports.Details(w, res) })
-		}
-	}
-}
-
 // However many cells there are, what they have in common is one line.
 func TestTableSaysOnceWhatCellsHaveInCommon(t *testing.T) {
 	var engines []comparetest.Engine
@@ -225,30 +215,6 @@ func TestTableFitsATerminal(t *testing.T) {
 			}
 			if strings.ContainsAny(l, "\x1b\x00\u202e\u2066") {
 				t.Errorf("a terminal would act on %q", l)
-			}
-		}
-	}
-}
-
-func TestEveryRendererShowsEveryWarning(t *testing.T) {
-	runs := cases(t, "mixed")["mixed"]
-	res := compare.Runs(runs...)
-	if len(res.Warnings) < 4 {
-		t.Fatalf("the made-up run should have warnings: %v", res.Warnings)
-	}
-	for name, render := range map[string]func(io.Writer) error{
-		"table": func(w io.Writer) error { return reports.Table(w, res) },
-		"JSON":  func(w io.Writer) error { return reports.JSON(w, res) },
-		"HTML":  func(w io.Writer) error { return colours.HTML(w, res, runs...) },
-	} {
-		var b bytes.Buffer
-		if err := render(&b); err != nil {
-			t.Fatal(err)
-		}
-		text := strings.Join(strings.Fields(strings.ReplaceAll(b.String(), "&#39;", "'")), " ")
-		for _, w := range res.Warnings {
-			if !strings.Contains(text, w.Text) {
-				t.Errorf("%s doesn't show %q", name, w.Text)
 			}
 		}
 	}

@@ -1,16 +1,11 @@
 package reports_test
 
 import (
-	"io"
-	"math"
-	"slices"
 	"strings"
 	"testing"
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
-	"llmparity/internal/figure"
-	"llmparity/reports/reportstest"
 )
 
 // loaded are two engines at several numbers of clients, one of which takes one request at a time, and both with a mix.
@@ -43,61 +38,5 @@ func TestTrafficInReport(t *testing.T) {
 	tails := named(t, charts, "fig5_mixed_lengths_latency", "Time to first token (ms)")
 	if len(tails.Options.Series) != 2 || !strings.Contains(tails.Options.Series[0].Name, ": short beside others") {
 		t.Errorf("%+v", tails.Options.Series)
-	}
-	page := rendered(t, func(w io.Writer) error { return colours.HTML(w, res, run) })
-	text := reportstest.Text(t, page, "traffic")
-	for _, want := range []string{"Many requests", "it had one request at a time",
-		"the plan has no goal that requests are to keep", "queueing"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page does not say %q", want)
-		}
-	}
-	tables := reportstest.Tables(t, page, "traffic")
-	at := tables[0].Column("tokens/s of all")
-	for i := range res.Cells {
-		if f := res.Cells[i].Figure(figure.AggregateTPS); tables[0].Rows[i][at] != reportstest.Digits(f.Center()) ||
-			math.IsNaN(f.Center()) {
-			t.Errorf("%q of %g", tables[0].Rows[i], f.Center())
-		}
-	}
-}
-
-// What no cell has takes no column, and percentiles that no launch has requests enough for no place in a chart.
-func TestTrafficShowsNoColumnOfNothing(t *testing.T) {
-	e := comparetest.Mixed(comparetest.Native(1), 1, 2, 24, 2)
-	e.Cell.Traffic.Goal = nil
-	run := comparetest.Run(t, "mix", e)
-	res := compare.Runs(run)
-	page := rendered(t, func(w io.Writer) error { return colours.HTML(w, res, run) })
-	text := reportstest.Text(t, page, "traffic")
-	if !strings.Contains(text, "There is no goodput: the plan has no goal that requests are to keep.") ||
-		strings.Contains(text, "goodput (requests/s)") {
-		t.Errorf("goodput without a goal: %s", text)
-	}
-	const why = "it takes 20 requests a launch, and there are 12"
-	tables := reportstest.Tables(t, page, "traffic")
-	times := tables[slices.IndexFunc(tables, func(t reportstest.PageTable) bool { return t.Column("p95 (ms)") >= 0 })]
-	for _, row := range times.Rows {
-		if row[1] != "all" && row[2] == "end to end" && row[times.Column("p95 (ms)")] != "–" ||
-			strings.Contains(strings.Join(row, " "), "it takes") {
-			t.Errorf("why a percentile is missing is for below the table: %q", row)
-		}
-	}
-	if n := strings.Count(text, why); n != 1 {
-		t.Errorf("%d times %q", n, why)
-	}
-	tails := named(t, drawn(t, res, run), "fig5_mixed_lengths_latency", "Time to first token (ms)")
-	if got := len(tails.Options.Series[0].Data); got != 2 {
-		t.Errorf("%d percentiles of twelve requests of each kind, want the two that take no more", got)
-	}
-}
-
-func TestRunsWithoutTrafficHaveNoSectionOfIt(t *testing.T) {
-	run := comparetest.Run(t, "single", comparetest.Native(2))
-	if page := rendered(t, func(w io.Writer) error {
-		return colours.HTML(
-			w, compare.Runs(run), run)
-	}); strings.Contains(page, `id="traffic"`) {
-		t.Error("there is a section of traffic")
 	}
 }

@@ -47,6 +47,51 @@ func Tables(t testing.TB, page, section string) []PageTable {
 	return out
 }
 
+// Lines are what a section of a page says, or all of it, a line a block of text and a row of a table. It fails where
+// there is an element that reports have not, or a link that leads away: a name has become one.
+func Lines(t testing.TB, page, section string) []string {
+	t.Helper()
+	if section == "" {
+		page, section = strings.Replace(page, "<body>", `<body id="all">`, 1), "all"
+	}
+	var out []string
+	add := func(prefix, text string) {
+		if text != "" {
+			out = append(out, prefix+text)
+		}
+	}
+	for n := range sectionOf(t, page, section).Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		switch n.Data {
+		case "img", "iframe", "b":
+			if n.Data != "b" || n.Parent.Data != "li" && n.Parent.Data != "dd" {
+				t.Errorf("a name has become <%s>", n.Data)
+			}
+		case "a":
+			if !strings.HasPrefix(attribute(n, "href"), "#") {
+				t.Errorf("a link leads to %s", attribute(n, "href"))
+			}
+		case "h1", "h2", "h3", "h4":
+			add("\n"+n.Data+" ", wordsOf(n, true))
+		case "p", "li", "dt", "dd", "summary", "figcaption", "blockquote", "option":
+			add("", wordsOf(n, true))
+		case "svg":
+			add("", attribute(n, "aria-label"))
+		case "tr":
+			var fields []string
+			for f := range n.ChildNodes() {
+				if f.Type == html.ElementNode {
+					fields = append(fields, wordsOf(f, true))
+				}
+			}
+			add("| ", strings.Join(fields, " | "))
+		}
+	}
+	return out
+}
+
 // Text is all that a section of a page says, in one line.
 func Text(t testing.TB, page, section string) string {
 	t.Helper()

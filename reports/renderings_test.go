@@ -1,0 +1,234 @@
+package reports_test
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/record"
+	"llmparity/reports"
+	"llmparity/reports/reportstest"
+)
+
+// rendering is a result with something of its own to show.
+type rendering struct {
+	res  *compare.Result
+	runs []*record.Run
+}
+
+// renderings are all cases, and results of what they lack.
+func renderings(t *testing.T) map[string]rendering {
+	t.Helper()
+	of := func(runs ...*record.Run) rendering { return rendering{compare.Runs(runs...), runs} }
+	out := map[string]rendering{}
+	for name, runs := range cases(t) {
+		out[name] = of(runs...)
+	}
+	out["reading-missing"] = of(withoutReading(ownCase(t, "inside")[0]))
+	out["gpus"] = of(onTwoGPUs(t))
+	out["server"] = of(talkative(t))
+	out["gate"] = gatedResult(t)
+	out["scores"] = of(parted(t, map[int]string{511: " sky", 199: "\n</script><b>x", 3: "\u202eevil"}))
+	web := comparetest.Browser(1)
+	web.IDs[6] = 511
+	out["no-scores"] = of(comparetest.Run(t, "plain", web, comparetest.Native(1)))
+	out["traffic"] = of(comparetest.Run(t, "load", loaded(6)...))
+	aimless := comparetest.Mixed(comparetest.Native(1), 1, 2, 24, 2)
+	aimless.Cell.Traffic.Goal = nil
+	out["no-goal"] = of(comparetest.Run(t, "mix", aimless))
+	out["machine"] = of(comparetest.Run(t, "desk", comparetest.Native(6)))
+	out["machine"].runs[0].Environment = desk()
+	out["machine"] = of(out["machine"].runs...)
+	o := compare.Defaults()
+	o.AllowDifferent = true
+	run := comparetest.Run(t, "x", comparetest.Browser(8), comparetest.Native(8))
+	out["not-alike"] = rendering{compare.With(o, run), []*record.Run{run}}
+	o = compare.Defaults()
+	o.By = []string{"engine", "input_len"}
+	res, runs := again(t, o, func(e *comparetest.Engine) { e.Token *= 2 })
+	out["grouped"] = rendering{res, runs}
+	busy := []*record.Run{comparetest.Run(t, "default", comparetest.Native(8)),
+		comparetest.Run(t, "default", comparetest.Native(8))}
+	busy[0].Dir, busy[1].Dir = "/srv/measurements/of/november/first", "/srv/measurements/of/november/second"
+	busy[1].Environment.Background = &record.Background{Seconds: 1, Cores: 1.5}
+	out["busy"] = of(busy...)
+	out["trend"] = of(later(t))
+	return out
+}
+
+func rendered(t *testing.T, render func(io.Writer) error) string {
+	t.Helper()
+	var b strings.Builder
+	if err := render(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// Every format has the warnings, in its own way of writing.
+func TestEveryFormatHasEveryWarning(t *testing.T) {
+	runs := cases(t, "mixed")["mixed"]
+	res := compare.Runs(runs...)
+	if len(res.Warnings) < 4 {
+		t.Fatalf("the made-up run should have warnings: %v", res.Warnings)
+	}
+	for name, render := range map[string]func(io.Writer, *compare.Result) error{"table": reports.Table,
+		"details": reports.Details, "JSON": reports.JSON, "benchstat": reports.Benchstat, "JUnit": reports.JUnit,
+		"Markdown": func(w io.Writer, res *compare.Result) error {
+			_, err := io.WriteString(w, textOf(asGitHub(t,
+				rendered(t, func(w io.Writer) error { return reports.Markdown(w, res) }))))
+			return err
+		},
+		"HTML": func(w io.Writer, res *compare.Result) error { return colours.HTML(w, res, runs...) }} {
+		text := words(html.UnescapeString(rendered(t, func(w io.Writer) error { return render(w, res) })))
+		for _, w := range res.Warnings {
+			if !strings.Contains(text, words(w.Text)) {
+				t.Errorf("%s does not have %q", name, w.Text)
+			}
+		}
+	}
+}
+
+// inGolden are the formats, and of the page the sections, that golden files hold of each result: where it has something
+// of its own to show.
+var inGolden = map[string][]string{
+	"alone": {"terminal"}, "busy": {"terminal", "ratios"}, "empty": {"terminal", "Markdown", "page", "JUnit"},
+	"few": {"terminal", "page"}, "foretold": {"terminal", "details", "Markdown", "risk", "components", "forecast",
+		"JUnit"},
+	"gate":    {"terminal", "Markdown", "gate", "JUnit", "gate terminal", "gate Markdown", "gate JUnit"},
+	"gpus":    {"terminal", "hardware"},
+	"grouped": {"terminal", "Markdown", "ratios"}, "hostile": {"terminal", "details", "Markdown", "page", "JUnit"},
+	"inside": {"terminal", "details"}, "lost": {"terminal", "JUnit"}, "machine": {"identity", "environment"},
+	"mixed":   {"terminal", "Markdown", "verdict", "summary", "memory", "peaks", "warnings", "JUnit"},
+	"no-goal": {"traffic"}, "no-scores": {"parity"}, "not-alike": {"terminal", "ratios"},
+	"reading-missing": {"details", "breakdown"}, "same-device": {"terminal", "times", "latency"},
+	"scores": {"terminal", "parity"}, "served": {"terminal", "details", "summary"}, "server": {"times"},
+	"traffic": {"traffic"}, "trend": {"terminal", "summary"},
+}
+
+// What formats for people say, to the letter. No name of others becomes an element of a page.
+func TestRenderings(t *testing.T) {
+	t.Parallel()
+	all := renderings(t)
+	if len(all) != len(inGolden) {
+		t.Errorf("%d results, and golden files of %d", len(all), len(inGolden))
+	}
+	for name, r := range all {
+		page := rendered(t, func(w io.Writer) error { return colours.HTML(w, r.res, r.runs...) })
+		formats := map[string]func(io.Writer) error{
+			"terminal":      func(w io.Writer) error { return reports.Table(w, r.res) },
+			"details":       func(w io.Writer) error { return reports.Details(w, r.res) },
+			"Markdown":      func(w io.Writer) error { return reports.Markdown(w, r.res) },
+			"JUnit":         func(w io.Writer) error { return reports.JUnit(w, r.res) },
+			"gate terminal": func(w io.Writer) error { return reports.GateTable(w, r.res.Gate) },
+			"gate Markdown": func(w io.Writer) error { return reports.GateMarkdown(w, r.res.Gate) },
+			"gate JUnit":    func(w io.Writer) error { return reports.GateJUnit(w, r.res.Gate) },
+			"page":          func(w io.Writer) error { return printLines(w, reportstest.Lines(t, page, "")) },
+		}
+		golden(t, "renderings/"+name+".txt", func(w io.Writer) error {
+			for _, what := range inGolden[name] {
+				render := formats[what]
+				if render == nil {
+					render = func(w io.Writer) error { return printLines(w, reportstest.Lines(t, page, what)) }
+				}
+				fmt.Fprintf(w, "==== %s\n", what)
+				if err := render(w); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+}
+
+func printLines(w io.Writer, lines []string) error {
+	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+	return err
+}
+
+// withoutReading is a run one of whose launches lacks a figure of the inside.
+func withoutReading(run *record.Run) *record.Run {
+	a := run.Attempts[1]
+	at := slices.IndexFunc(a.Metrics,
+		func(m record.MetricRow) bool { return m.Name == "used_bytes" && m.Edge == record.Load })
+	a.Metrics = slices.Delete(slices.Clone(a.Metrics), at, at+1)
+	return run
+}
+
+// metric adds a reading every 50 ms from the attempt's first phase to its last.
+func metric(a *record.Attempt, source int, name string, value float64) {
+	last := a.Phases[len(a.Phases)-1]
+	for at := a.Phases[0].BeginNS; at <= last.EndNS; at += int64(50 * time.Millisecond) {
+		a.Metrics = append(a.Metrics, record.MetricRow{Source: source, NS: at, Name: name, Value: value})
+	}
+}
+
+// onTwoGPUs has what each holds, what both do, what a process holds of them, and a processor's energy.
+func onTwoGPUs(t *testing.T) *record.Run {
+	t.Helper()
+	run := comparetest.Run(t, "gpu", comparetest.Native(2))
+	run.Environment.GPUs = []record.GPUInfo{{Role: "gpu0", Name: "Example <9000>", Method: "nvml"},
+		{Role: "gpu1", Name: "Example <9000>", Method: "nvml"}}
+	for _, a := range run.Attempts {
+		for i, s := range []record.Source{{Role: "gpu0", Method: "nvml", Blind: "which process"},
+			{Role: "gpu1", Method: "nvml"},
+			{Role: "server", Method: "nvml_process", PID: 4000}, {Role: "cpu0", Method: "rapl"}} {
+			s.Every = 50 * time.Millisecond
+			a.Sources[90+i] = s
+		}
+		for i := range 2 {
+			metric(a, 90+i, "memory_used_bytes", float64(i+1)*1000*record.MiB)
+			metric(a, 90+i, "memory_free_bytes", 5000*record.MiB)
+			metric(a, 90+i, "power_watts", 125)
+		}
+		metric(a, 92, "gpu_memory_bytes", 777*record.MiB)
+		metric(a, 93, "power_watts", 33)
+	}
+	return run
+}
+
+// talkative has a server that says something of itself.
+func talkative(t *testing.T) *record.Run {
+	t.Helper()
+	run := comparetest.Run(t, "served", comparetest.Served(1))
+	a := run.Attempts[0]
+	a.Sources[99] = record.Source{Role: "server", Method: "server_metrics", Sees: "its own word & no more",
+		Blind: "what it is silent about"}
+	for i, v := range []float64{0.125, 0.375, 0.25} {
+		a.Metrics = append(a.Metrics, record.MetricRow{Source: 99, NS: int64(i), Name: "kv_cache_usage_ratio",
+			Value: v})
+	}
+	return run
+}
+
+// gatedResult has a check of each status, and names that are hostile.
+func gatedResult(t *testing.T) rendering {
+	t.Helper()
+	evil := hostile()
+	evil.Cell.Engine = attack + " **b** | [l](http://x.y)"
+	run := comparetest.Run(t, "gated", comparetest.Native(8), evil)
+	res := judged(t, `{"peak_pss_mb": {"max": 9, "engine": "llamacpp"}, "baseline_pss": {"max": 1, "engine": "llamacpp"},
+		"ttft_ms": {"max": 1, "level": "warn"}, "latency": {"max": 1e9}, "failed": "off",
+		"vs_baseline": {"decode_tps": "-5%"}}`, run, run)
+	return rendering{res, []*record.Run{run}}
+}
+
+// later has launches that are each a little slower than the one before, which a trend is.
+func later(t *testing.T) *record.Run {
+	t.Helper()
+	run := comparetest.Run(t, "x", comparetest.Native(8))
+	for n, a := range run.Attempts {
+		for _, q := range a.Requests {
+			for i := range q.Tokens {
+				q.Tokens[i].NS += int64(n) * 3e6
+			}
+		}
+	}
+	return run
+}

@@ -24,15 +24,10 @@ func (w *Writer) Pieces(texts map[int]string) {
 		all = map[int]string{}
 	}
 	maps.Copy(all, texts)
-	err := writeJSON(path+".new", all)
-	if err == nil {
-		err = os.Rename(path+".new", path) // whoever is killed here leaves the old ones
-	}
-	if err != nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.fail(err)
-	}
+	err := replaceJSON(path, all)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fail(err)
 }
 
 // readPieces reads them where they are there.

@@ -64,10 +64,15 @@ func (w *Writer) raiseSchema() error {
 		return nil
 	}
 	w.meta.Schema = Schema
-	return whole.Write(filepath.Join(w.dir, metaFile), func(to io.Writer) error {
+	return replaceJSON(filepath.Join(w.dir, metaFile), w.meta)
+}
+
+// replaceJSON replaces a file in one step: whoever is killed meanwhile leaves the old one.
+func replaceJSON(path string, v any) error {
+	return whole.Write(path, func(to io.Writer) error {
 		e := json.NewEncoder(to)
 		e.SetIndent("", "  ")
-		return e.Encode(w.meta)
+		return e.Encode(v)
 	})
 }
 

@@ -25,7 +25,7 @@ type State struct {
 	Attempts, Sources int
 	LastNS            int64 // the latest time in it
 
-	run     *Run
+	run     Run
 	cells   map[int]Cell
 	commits map[int][]*Attempt // by cell
 	engines map[ran]EngineInfo // what each said last
@@ -73,8 +73,8 @@ func newState(dir string) (*State, error) {
 
 // read goes through the journal and tokens.csv.
 func (s *State) read() error {
-	s.run = newRun(s.Dir)
-	b := newBuilder(s.run)
+	s.run = *newRun(s.Dir)
+	b := newBuilder(&s.run)
 	if _, err := eachLine(filepath.Join(s.Dir, journalFile), b.journal); err != nil {
 		return err
 	}

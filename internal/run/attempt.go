@@ -52,7 +52,7 @@ func (a *attempt) run(parent context.Context) (*live, error) {
 			_ = l.close() // again, for a panic: what we started must go then too
 		}
 	}()
-	cpu, before, stolen := selfCPU(), l.sampler.Cost(), machine.Stolen()
+	cpu, before, stolen := machine.SelfCPU(), l.sampler.Cost(), machine.Stolen()
 	l.totals.begin(a.rec)
 	l.sampler.Resume()
 	err := a.phases(ctx, opens)
@@ -68,7 +68,7 @@ func (a *attempt) run(parent context.Context) (*live, error) {
 		err = errors.Join(err, l.close())
 	}
 	l.totals.end()
-	cost.SelfCPUNS = int64(selfCPU() - cpu)
+	cost.SelfCPUNS = int64(machine.SelfCPU() - cpu)
 	if now := machine.Stolen(); stolen != nil && now != nil {
 		a.rec.Stolen(max(0, *now-*stolen))
 	}

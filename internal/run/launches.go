@@ -30,7 +30,7 @@ func (r *runner) launches(ctx context.Context, s *current) error {
 			if r.w.Err() != nil || ctx.Err() != nil {
 				return context.Cause(ctx) // Close tells of a record that can't be written
 			}
-			if r.past.refuses(err) {
+			if refuses(err) {
 				return err
 			}
 			first = fault.First(first, err)
@@ -102,7 +102,7 @@ func (r *runner) attempts(ctx context.Context, s *current, t turn, rest []turn) 
 		return nil
 	}
 	t.giveUp(err)
-	hopeless := t.given != nil || r.past.refuses(err) || engine.ClassOf(err) == record.BadOutput
+	hopeless := t.given != nil || refuses(err) || engine.ClassOf(err) == record.BadOutput
 	if !t.warmup || hopeless || ctx.Err() != nil || r.w.Err() != nil {
 		return err
 	}

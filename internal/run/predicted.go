@@ -42,7 +42,7 @@ func (r *runner) predict(ctx context.Context, s *current, c *cell) {
 		p.Absent = "nothing is known of its memory"
 	}
 	c.memory = p
-	if !r.past.predicted(c.ID) {
+	if !r.past.Predicted(c.ID) {
 		r.w.Predict(p)
 	}
 }

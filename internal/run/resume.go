@@ -17,7 +17,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// past is what a run that is gone on with has made before. A nil past is that of a new run: it has made nothing.
+// past is what a run that is resumed has made before; that of a new run is nothing.
 type past struct {
 	*record.State
 	changed  []record.Difference
@@ -25,6 +25,8 @@ type past struct {
 	refused  error           // why a cell that was asked for can't run, and is not tried again
 	reported map[string]bool // engines that are not what they were
 }
+
+func noPast() *past { return &past{State: &record.State{Status: record.Interrupted}} }
 
 // refusal is why a run can't be gone on with: nothing is recorded of it, and the run ends.
 type refusal struct{ error }
@@ -131,9 +133,6 @@ func differences(was, is record.Environment) (out []record.Difference) {
 
 // sameModel refuses to go on where a setup's model is not the one that its cells were measured with.
 func (p *past) sameModel(r *runner, s *current) error {
-	if p == nil {
-		return nil
-	}
 	for _, c := range s.cells {
 		was, ok := p.Cell(c.ID)
 		if !ok || was.Isolation == "" { // nothing but the plan was known of it
@@ -150,15 +149,11 @@ func (p *past) sameModel(r *runner, s *current) error {
 	return nil
 }
 
-// refuses tells whether an error is why the run can't be gone on with.
-func (p *past) refuses(err error) bool {
+// refuses tells whether an error is why the run can't be resumed.
+func refuses(err error) bool {
 	var refused *refusal
 	return errors.As(err, &refused)
 }
-
-func (p *past) announced(cell int) bool { return p != nil && p.Announced(cell) }
-
-func (p *past) predicted(cell int) bool { return p != nil && p.Predicted(cell) }
 
 // counts tells whether an attempt that ended need not be made again.
 func (p *past) counts(r *runner, a *record.Attempt) bool {
@@ -169,9 +164,6 @@ func (p *past) counts(r *runner, a *record.Attempt) bool {
 // failed and was not made once more, because the run ended, is to be made.
 func (p *past) made(r *runner, cell int) (warmups int, repetitions map[int]bool, given bool) {
 	repetitions = map[int]bool{}
-	if p == nil {
-		return 0, repetitions, false
-	}
 	again, lame := false, 0 // the last attempt was a warm-up that failed; launches in a row that did not start
 	for _, c := range p.Commits(cell) {
 		if c.Scoring != nil {
@@ -213,9 +205,6 @@ func (p *past) failed(r *runner, cell int) bool {
 func (p *past) mark(r *runner, s *current, order []turn) {
 	for _, c := range s.cells {
 		c.enough = newLooks(s.Plan)
-	}
-	if p == nil {
-		return
 	}
 	warmups, repetitions := map[*cell]int{}, map[*cell]map[int]bool{}
 	for _, c := range s.cells {
@@ -272,9 +261,6 @@ func (c *cell) restore(a *record.Attempt) {
 
 // over tells whether nothing of a setup is missing.
 func (p *past) over(r *runner, planned plan.Setup, from int) bool {
-	if p == nil {
-		return false
-	}
 	for c := range sketches(planned, from) {
 		warmups, repetitions, given := p.made(r, c.ID)
 		if given || p.Stopped(c.ID) {
@@ -294,7 +280,7 @@ func (p *past) over(r *runner, planned plan.Setup, from int) bool {
 
 // look counts what failed before and is not made again, and says what was refused.
 func (p *past) look(r *runner) {
-	if p == nil || r.RetryFailed {
+	if r.RetryFailed {
 		return
 	}
 	for cell := range p.Cells() {
@@ -318,9 +304,6 @@ func (p *past) look(r *runner) {
 
 // failure is what a run that went well from where it was gone on with ends by, if something had failed before.
 func (p *past) failure() error {
-	if p == nil || p.lost == 0 && p.refused == nil {
-		return nil
-	}
 	if p.lost == 0 {
 		return p.refused
 	}
@@ -344,13 +327,13 @@ func (p *past) unscored(planned plan.Setup, from int) bool {
 
 // scored tells whether a cell's engine has scored.
 func (p *past) scored(cell int) bool {
-	return p != nil && slices.ContainsFunc(
-		p.Commits(cell), func(a *record.Attempt) bool { return a.Scoring != nil && a.Status == record.OK })
+	return slices.ContainsFunc(p.Commits(cell),
+		func(a *record.Attempt) bool { return a.Scoring != nil && a.Status == record.OK })
 }
 
 // complete tells whether a setup's cells were announced with all that is known of them.
 func (p *past) complete(s *current) bool {
-	if p == nil || len(s.cells) == 0 {
+	if len(s.cells) == 0 {
 		return false
 	}
 	last := s.cells[len(s.cells)-1].ID // the others stand before it
@@ -360,7 +343,7 @@ func (p *past) complete(s *current) bool {
 
 // whole tells whether nothing of the run is missing.
 func (p *past) whole(r *runner) bool {
-	if p == nil || p.Status == record.Interrupted {
+	if p.Status == record.Interrupted {
 		return false
 	}
 	from := 1
@@ -375,9 +358,6 @@ func (p *past) whole(r *runner) bool {
 
 // sameEngine refuses an engine, or a browser, that is not what it was; where that is allowed the record warns of it.
 func (p *past) sameEngine(r *runner, s *current, name string, is record.EngineInfo) error {
-	if p == nil {
-		return nil
-	}
 	was, known := p.Engine(s.ID, name)
 	if !known || p.reported[fmt.Sprint(s.ID, " ", name)] {
 		return nil
@@ -394,18 +374,18 @@ func (p *past) sameEngine(r *runner, s *current, name string, is record.EngineIn
 }
 
 func engineDifferences(was, is record.EngineInfo) (out []record.Difference) {
-	for _, d := range []record.Difference{{What: "version", Was: was.Version, Is: is.Version},
-		{What: "sum of the program", Was: was.SHA256, Is: is.SHA256}} {
-		if d.Was != d.Is {
-			out = append(out, d)
+	add := func(what, was, is string) {
+		if was != is {
+			out = append(out, record.Difference{What: what, Was: was, Is: is})
 		}
 	}
-	parts := maps.Clone(was.Parts)
+	add("version", was.Version, is.Version)
+	add("sum of the program", was.SHA256, is.SHA256)
+	parts := map[string]string{}
+	maps.Copy(parts, was.Parts)
 	maps.Copy(parts, is.Parts)
 	for _, part := range slices.Sorted(maps.Keys(parts)) {
-		if was.Parts[part] != is.Parts[part] {
-			out = append(out, record.Difference{What: part, Was: was.Parts[part], Is: is.Parts[part]})
-		}
+		add(part, was.Parts[part], is.Parts[part])
 	}
 	return out
 }

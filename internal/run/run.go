@@ -55,7 +55,7 @@ type runner struct {
 	Options
 	w        *record.Writer
 	gpus     *gpu.Monitor
-	past     *past        // nil: the run is new
+	past     *past
 	count    counts       // of the whole run
 	live     *live        // what the next attempt goes on in; nil: it opens a session of its own
 	oneModel bool         // of all setups: ids of tokens mean the same in all
@@ -76,7 +76,7 @@ type counts struct {
 // error is the first of: a part that is missing, a record that can't be written, a cancellation; of launches that
 // failed and cells that were refused it is the one whose exit code goes before the others'.
 func Do(ctx context.Context, o Options) (dir string, err error) {
-	r := &runner{Options: o}
+	r := &runner{Options: o, past: noPast()}
 	if r.Progress == nil {
 		r.Progress = func(Event) {}
 	}
@@ -163,7 +163,7 @@ func (r *runner) describe(ctx context.Context, one *current) (env record.Environ
 }
 
 func (r *runner) writable() error {
-	if r.past != nil {
+	if r.Resume != "" {
 		return nil
 	}
 	return record.Writable(r.Out)
@@ -172,7 +172,7 @@ func (r *runner) writable() error {
 // open makes the run's folder, or goes on with it.
 func (r *runner) open(env record.Environment) error {
 	var err error
-	if r.past != nil {
+	if r.Resume != "" {
 		err = r.reopen(env)
 	} else {
 		err = r.create(env)

@@ -196,7 +196,7 @@ func (r *runner) setup(ctx context.Context, planned plan.Setup, from int, s *cur
 		if err == nil {
 			s, err = built, r.ready(ctx, built)
 		}
-		if err != nil && (ctx.Err() != nil || r.past.refuses(err)) {
+		if err != nil && (ctx.Err() != nil || refuses(err)) {
 			r.cancelled = true
 			return err
 		}
@@ -261,7 +261,7 @@ func (r *runner) fail(c *cell, err error) {
 func (r *runner) carryOut(ctx context.Context, s *current) error {
 	r.predictAll(ctx, s)
 	err := r.launches(ctx, s)
-	r.cancelled, r.failed = ctx.Err() != nil || r.past.refuses(err), r.failed || err != nil
+	r.cancelled, r.failed = ctx.Err() != nil || refuses(err), r.failed || err != nil
 	if !r.cancelled {
 		r.scoreAll(ctx, s)
 		if err == nil && ctx.Err() != nil {
@@ -279,7 +279,7 @@ func (r *runner) carryOut(ctx context.Context, s *current) error {
 func (r *runner) announce(one *current) {
 	if one != nil {
 		for _, c := range one.cells {
-			if !r.past.announced(c.ID) {
+			if !r.past.Announced(c.ID) {
 				r.w.Cell(c.Cell)
 			}
 		}
@@ -288,7 +288,7 @@ func (r *runner) announce(one *current) {
 	from := 1
 	for planned := range r.Plan.Setups() {
 		for c := range sketches(planned, from) {
-			if !r.past.announced(c.ID) {
+			if !r.past.Announced(c.ID) {
 				r.w.Cell(c)
 			}
 		}

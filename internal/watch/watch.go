@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/machine"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/gpu"
@@ -127,7 +128,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	}
 	if !w.began.IsZero() {
 		w.sum.Length = time.Since(w.began)
-		w.sum.CPU = selfCPU() - w.cpu
+		w.sum.CPU = machine.SelfCPU() - w.cpu
 	}
 	if o.Command == nil {
 		return w.sum, err
@@ -334,7 +335,7 @@ func (w *watcher) follow(ctx context.Context) error {
 	tick := time.NewTicker(w.o.Interval)
 	defer tick.Stop()
 	ended := w.o.Command.Done()
-	w.began, w.cpu = time.Now(), selfCPU()
+	w.began, w.cpu = time.Now(), machine.SelfCPU()
 	var limit <-chan time.Time
 	if w.o.Duration > 0 {
 		timer := time.NewTimer(w.o.Duration)

@@ -1,14 +1,14 @@
 //go:build unix
 
-package run
+package machine
 
 import (
 	"syscall"
 	"time"
 )
 
-// selfCPU is the CPU time that this program has used, without its children.
-func selfCPU() time.Duration {
+// SelfCPU is the CPU time that this program has used, without its children.
+func SelfCPU() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0

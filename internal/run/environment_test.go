@@ -34,3 +34,10 @@ func TestWhatOfAMachineIsWarnedOf(t *testing.T) {
 		}
 	}
 }
+
+func TestEngineThatBeginsToNameItsPartsIsAnother(t *testing.T) {
+	got := engineDifferences(record.EngineInfo{}, record.EngineInfo{Parts: map[string]string{"browser": "C/1"}})
+	if len(got) != 1 || got[0] != (record.Difference{What: "browser", Is: "C/1"}) {
+		t.Errorf("%+v", got)
+	}
+}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -46,9 +45,9 @@ func parseAddress(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// endpoint gives the WebSocket of the browser at an address, and the host's number: a browser talks to nobody who calls
-// it by a name.
-func endpoint(ctx context.Context, address string) (string, net.IP, error) {
+// endpoint gives the WebSocket of the browser at an address, and where that is by number: a browser talks to nobody who
+// calls it by a name.
+func endpoint(ctx context.Context, address string) (string, *net.TCPAddr, error) {
 	u, err := parseAddress(address)
 	if err != nil {
 		return "", nil, err
@@ -64,12 +63,12 @@ func endpoint(ctx context.Context, address string) (string, net.IP, error) {
 	if err != nil {
 		return "", nil, unreachable(err)
 	}
-	ip := line.RemoteAddr().(*net.TCPAddr).IP
+	at := line.RemoteAddr().(*net.TCPAddr)
 	_ = line.Close() // nothing was sent
-	u.Host = net.JoinHostPort(ip.String(), u.Port())
+	u.Host = at.String()
 	if strings.HasPrefix(u.Path, "/devtools/browser/") {
 		u.Scheme = "ws"
-		return u.String(), ip, nil
+		return u.String(), at, nil
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // without a proxy
 	u.Scheme, u.Path = "http", "/json/version"
@@ -94,13 +93,13 @@ func endpoint(ctx context.Context, address string) (string, net.IP, error) {
 	}
 	// The port is the one that we came by: a forwarded one has another number at its other end.
 	socket.Scheme, socket.Host = "ws", u.Host
-	return socket.String(), ip, nil
+	return socket.String(), at, nil
 }
 
 // attach opens a tab in a browser that runs already. Nothing else of it is touched.
 func attach(ctx context.Context, config Config) (_ *chrome, err error) {
 	address := config.Launch.Attach
-	socket, ip, err := endpoint(ctx, address)
+	socket, at, err := endpoint(ctx, address)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +134,7 @@ func attach(ctx context.Context, config Config) (_ *chrome, err error) {
 		return nil, fmt.Errorf("asking the browser for its version: %w", err)
 	}
 	c.watchTab()
-	return c, c.meet(tab, address, ip)
+	return c, c.meet(tab, address, at)
 }
 
 // watchTab notices that somebody closes the tab, who can see it: calls to it would wait for ever.
@@ -182,21 +181,17 @@ var needed = []struct{ flag, without string }{
 }
 
 // meet finds out what the browser is: its processes, where they are on this machine, and how it was started.
-func (c *chrome) meet(tab context.Context, address string, ip net.IP) error {
+func (c *chrome) meet(tab context.Context, address string, at *net.TCPAddr) error {
 	ctx, cancel := context.WithTimeout(tab, answers)
 	defer cancel()
 	info, err := chromedp.CallBrowser(ctx, systeminfo.GetProcessInfo, cdp.Empty{})
 	if err != nil {
 		return fmt.Errorf("asking for the browser's processes: %w", err)
 	}
-	u, err := parseAddress(address)
-	if err != nil {
-		return err
-	}
 	for _, i := range info.ProcessInfo {
 		// A forwarded port, or a container's, is some other program's here, and a process number of there is somebody
 		// else's here.
-		if i.Type == "browser" && listens(int32(i.ID), ip, u.Port()) {
+		if i.Type == "browser" && listens(int32(i.ID), at) {
 			c.pid, c.memoryKills = int(i.ID), machine.MemoryKills()
 		}
 	}
@@ -221,17 +216,17 @@ func (c *chrome) meet(tab context.Context, address string, ip net.IP) error {
 }
 
 // listens tells whether a process of this machine listens at an address, as far as we may see that.
-func listens(pid int32, ip net.IP, port string) bool {
+func listens(pid int32, at *net.TCPAddr) bool {
 	own, _ := net.InterfaceAddrs() // none: it is not here
-	here := ip.IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool {
+	here := at.IP.IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool {
 		n, ok := a.(*net.IPNet)
-		return ok && n.IP.Equal(ip)
+		return ok && n.IP.Equal(at.IP)
 	})
 	open, _ := sockets.ConnectionsPid("tcp", pid) // none that may be seen
 	return here && slices.ContainsFunc(open, func(s sockets.ConnectionStat) bool {
-		at := net.ParseIP(s.Laddr.IP) // nil: every address, as some systems say it
-		return s.Status == "LISTEN" && strconv.Itoa(int(s.Laddr.Port)) == port &&
-			(at == nil || at.IsUnspecified() || at.Equal(ip))
+		local := net.ParseIP(s.Laddr.IP) // nil: every address, as some systems say it
+		return s.Status == "LISTEN" && int(s.Laddr.Port) == at.Port &&
+			(local == nil || local.IsUnspecified() || local.Equal(at.IP))
 	})
 }
 

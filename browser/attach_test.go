@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -306,15 +305,14 @@ func TestAListenerIsKnownByItsPort(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		a := l.Addr().(*net.TCPAddr)
-		ip, port := a.IP, strconv.Itoa(a.Port)
-		if ip.IsUnspecified() {
-			ip = net.IPv4(127, 0, 0, 1)
+		at := l.Addr().(*net.TCPAddr)
+		if at.IP.IsUnspecified() {
+			at.IP = net.IPv4(127, 0, 0, 1)
 		}
 		own, parent := int32(os.Getpid()), int32(os.Getppid())
-		if !listens(own, ip, port) || listens(parent, ip, port) || listens(own, ip, "1") ||
-			listens(own, net.IPv4(192, 0, 2, 1), port) {
-			t.Errorf("%s: not we, or others too, listen there", a)
+		if !listens(own, at) || listens(parent, at) || listens(own, &net.TCPAddr{IP: at.IP, Port: 1}) ||
+			listens(own, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: at.Port}) {
+			t.Errorf("%s: not we, or others too, listen there", at)
 		}
 	}
 }

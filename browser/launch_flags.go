@@ -63,8 +63,7 @@ func parseFlag(text string) (name string, value any, err error) {
 		for _, f := range strings.Split(said, ",") {
 			if slices.Contains(ours, f) {
 				return "", nil, fault.New(fault.Usage, "measuring needs it as it is",
-					"--chrome-flag %s=%s contradicts ours: --%s=%s",
-					name, f, opposite[name], f)
+					"--chrome-flag %s=%s contradicts ours: --%s=%s", name, f, opposite[name], f)
 			}
 		}
 	}

@@ -152,8 +152,7 @@ func heapSnapshot(t *testing.T, path string) {
 	if s.NodeCount == 0 || len(h.Nodes) != s.NodeCount*len(s.Meta.NodeFields) ||
 		len(h.Edges) != s.EdgeCount*len(s.Meta.EdgeFields) {
 		t.Errorf("%s: %d numbers for %d nodes of %d fields, %d for %d edges of %d", path, len(h.Nodes), s.NodeCount,
-			len(s.Meta.NodeFields),
-			len(h.Edges), s.EdgeCount, len(s.Meta.EdgeFields))
+			len(s.Meta.NodeFields), len(h.Edges), s.EdgeCount, len(s.Meta.EdgeFields))
 	}
 	if !slices.Contains(h.Strings, "llmparity") {
 		t.Errorf("%s knows nothing of ours", path)

@@ -213,8 +213,7 @@ func (d *distribution) checkOrder(sorted []float32, order []int32) {
 		d.order[i] = int32(i)
 	}
 	slices.SortFunc(d.order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(d.probs[b], d.probs[a]),
-			cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(d.probs[b], d.probs[a]), cmp.Compare(a, b))
 	})
 	d.rank, d.mass = make([]int, len(d.order)), make([]float64, len(d.order)+1)
 	for i, token := range d.order {

@@ -93,8 +93,7 @@ func pack(ctx context.Context, into, name, version string) (string, error) {
 	program, err := exec.LookPath("npm")
 	if err != nil {
 		return "", fault.New(fault.NoBundle, "run `make setup`, or install npm",
-			"npm, which fetches %s %s, is not on PATH", name,
-			version)
+			"npm, which fetches %s %s, is not on PATH", name, version)
 	}
 	cmd := exec.Command(program, "pack", "--json", "--silent", "--ignore-scripts", "--fetch-retries", "1",
 		"--fetch-retry-mintimeout", "1000", "--pack-destination", into, name+"@"+version)
@@ -111,8 +110,7 @@ func pack(ctx context.Context, into, name, version string) (string, error) {
 		return "", fmt.Errorf("fetching %s: %w", name, context.Cause(ctx))
 	case limited.Err() != nil:
 		return "", fault.New(fault.NoBundle, "try again with a better network", "npm did not fetch %s %s within %s",
-			name, version,
-			patience)
+			name, version, patience)
 	case p.Err() != nil:
 		return "", failure(name, version, out.String(), p.Err())
 	}
@@ -132,15 +130,13 @@ func failure(name, version, said string, err error) error {
 	switch e := answer.Error; e.Code {
 	case "ETARGET", "E404":
 		return fault.New(fault.NoBundle, "`npm view "+name+" versions` lists what there is",
-			"npm knows no version %s of %s",
-			version, name)
+			"npm knows no version %s of %s", version, name)
 	case "":
 		return fault.Wrap(fault.NoBundle, err, "run `npm pack "+name+"@"+version+"` to see why",
 			"npm can't fetch %s %s", name, version)
 	default:
 		return fault.New(fault.NoBundle, "it takes a network once", "npm can't fetch %s %s: %s: %s", name, version,
-			e.Code,
-			fault.OneLine(e.Summary))
+			e.Code, fault.OneLine(e.Summary))
 	}
 }
 

@@ -26,7 +26,7 @@ type setKey struct {
 type set struct {
 	plan     plan.Plan
 	engines  []Engine
-	verdicts map[verdictKey]engine.Verdict
+	verdicts memo[verdictKey, engine.Verdict]
 }
 
 // verdictKey is what an engine's verdict depends on. How long a context is none looks at.
@@ -64,7 +64,7 @@ func (r *Resolver) launch(ctx context.Context, p plan.Plan) *launch {
 	}
 	l = &launch{set: r.sets[key.setKey]}
 	if l.set == nil {
-		l.set = &set{plan: p, verdicts: map[verdictKey]engine.Verdict{}}
+		l.set = &set{plan: p}
 		l.set.engines, l.err = r.Engines(ctx, p)
 		r.sets[key.setKey] = l.set
 		for _, e := range l.set.engines {
@@ -84,11 +84,6 @@ type modelKey struct {
 	context int
 }
 
-type foundModel struct {
-	model engine.Model
-	err   error
-}
-
 // model finds a model once, and fetches it where it must; what is found is the same for every context that it has.
 func (r *Resolver) model(ctx context.Context, p plan.Plan) (engine.Model, error) {
 	window := max(p.Context, 0)
@@ -105,19 +100,14 @@ func (r *Resolver) model(ctx context.Context, p plan.Plan) (engine.Model, error)
 }
 
 func (r *Resolver) find(ctx context.Context, key modelKey) (engine.Model, error) {
-	f, known := r.models[key]
-	switch {
-	case known:
-		return f.model, f.err
-	case r.Dry:
-		var fetch *model.Fetch
-		f.model, fetch, f.err = r.Models.Look(ctx, key.name, key.context)
+	return r.models.get(key, func() (engine.Model, error) {
+		if !r.Dry {
+			return r.Models.Find(ctx, key.name, key.context)
+		}
+		m, fetch, err := r.Models.Look(ctx, key.name, key.context)
 		r.fetch(fetch)
-	default:
-		f.model, f.err = r.Models.Find(ctx, key.name, key.context)
-	}
-	r.models[key] = f
-	return f.model, f.err
+		return m, err
+	})
 }
 
 // fetch notes what would be fetched, once.
@@ -165,15 +155,13 @@ func chooseContext(p *plan.Plan, m *engine.Model) error {
 // accepts answers whether an engine runs a model, once for all that ask the same.
 func (r *Resolver) accepts(ctx context.Context, in *set, at int, m engine.Model) engine.Verdict {
 	e, key := in.engines[at], verdictKey{at, m.Name, m.Path, m.Format, m.Context > 0}
-	v, known := in.verdicts[key]
-	if known {
-		return v
-	}
-	v = e.Accepts(ctx, m)
-	if v.Answer == engine.Unknown && !r.Dry && e.Confirm != nil {
-		v = engine.Refuse(e.Confirm(ctx, m))
-	}
-	in.verdicts[key] = v
+	v, _ := in.verdicts.get(key, func() (engine.Verdict, error) {
+		v := e.Accepts(ctx, m)
+		if v.Answer == engine.Unknown && !r.Dry && e.Confirm != nil {
+			v = engine.Refuse(e.Confirm(ctx, m))
+		}
+		return v, nil
+	})
 	return v
 }
 

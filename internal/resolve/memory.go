@@ -30,14 +30,9 @@ type Memory struct {
 // estimates is what was read for the estimator. What the runner gave up may still be at work, so there is a lock.
 type estimates struct {
 	mu     sync.Mutex
-	models map[[2]string]estimate.Model                    // by path, or name, and library
-	tokens map[string]func() (*tokenizer.Tokenizer, error) // by path
-	counts map[textKey]counted
-}
-
-func newEstimates() estimates {
-	return estimates{models: map[[2]string]estimate.Model{}, counts: map[textKey]counted{},
-		tokens: map[string]func() (*tokenizer.Tokenizer, error){}}
+	models map[[2]string]estimate.Model       // by path, or name, and library
+	tokens memo[string, *tokenizer.Tokenizer] // by path
+	counts memo[textKey, counted]
 }
 
 // counted is how many tokens a prompt has; the note says where that is not certain.
@@ -177,12 +172,9 @@ const mostText = 8 << 10
 
 // counted counts a prompt's tokens, once for all engines.
 func (r *Resolver) counted(m engine.Model, text string) (n int, note string) {
-	key := textKey{m.Path, text}
-	c, known := r.estimates.counts[key]
-	if !known {
-		c = r.countPrompt(m, text)
-		r.estimates.counts[key] = c
-	}
+	c, _ := r.estimates.counts.get(textKey{m.Path, text}, func() (counted, error) {
+		return r.countPrompt(m, text), nil
+	})
 	return c.n, c.note
 }
 
@@ -191,12 +183,7 @@ func (r *Resolver) countPrompt(m engine.Model, text string) counted {
 	if len(head) > mostText {
 		head = strings.ToValidUTF8(head[:mostText], "")
 	}
-	tokens := r.estimates.tokens[m.Path]
-	if tokens == nil {
-		tokens = sync.OnceValues(func() (*tokenizer.Tokenizer, error) { return model.Tokenizer(m) })
-		r.estimates.tokens[m.Path] = tokens
-	}
-	t, err := tokens()
+	t, err := r.estimates.tokens.get(m.Path, func() (*tokenizer.Tokenizer, error) { return model.Tokenizer(m) })
 	if err != nil {
 		return counted{max(len(text)/4, 1), "the prompt's tokens are not known here: a quarter of its bytes is assumed"}
 	}

@@ -18,7 +18,7 @@ type Prediction struct {
 	Seconds    *float64 // by earlier runs of the engine with the model; nil: there are none
 }
 
-// memoryKey is what a forecast of memory depends on.
+// memoryKey is what a prediction of memory depends on.
 type memoryKey struct {
 	howKey
 	input, output int
@@ -31,18 +31,18 @@ type howKey struct {
 	context    int
 }
 
+// held is how an engine has a model in memory, and the model as the estimator reads it.
+type held struct {
+	how Memory
+	of  estimate.Model
+}
+
 // predictions are those that were made, by what they depend on. What is free is looked at once.
 type predictions struct {
 	past   history
-	memory map[memoryKey]Prediction
-	hows   map[howKey]howMemory
+	memory memo[memoryKey, Prediction]
+	hows   memo[howKey, held]
 	rooms  map[string]estimate.Room
-}
-
-type howMemory struct {
-	how Memory
-	of  estimate.Model
-	err error
 }
 
 // prediction predicts what a cell takes that can run.
@@ -54,11 +54,9 @@ func (r *Resolver) prediction(ctx context.Context, c *Cell) Prediction {
 	e := s.launch.set.engines[c.at]
 	input, output, _ := r.longest(s.Model, c.Shape.Prompt, c.Shape.InputTokens, c.Shape.MaxTokens, c.Shape.Traffic)
 	key := memoryKey{howKey{s.launch.set, c.at, s.Model.Name, s.Model.Path, s.Model.Context}, input, output}
-	f, known := r.predictions.memory[key]
-	if !known {
-		f = r.predictedMemory(ctx, e, s, key)
-		r.predictions.memory[key] = f
-	}
+	f, _ := r.predictions.memory.get(key, func() (Prediction, error) {
+		return r.predictedMemory(ctx, e, s, key), nil
+	})
 	if past := (pastKey{e.Name(), s.Model.Name}); r.predictions.past[past] != nil {
 		prompt, generated := r.tokens(c.Shape, s)
 		n := Attempts(s.Planned)
@@ -70,12 +68,11 @@ func (r *Resolver) prediction(ctx context.Context, c *Cell) Prediction {
 }
 
 func (r *Resolver) predictedMemory(ctx context.Context, e Engine, s *Setup, key memoryKey) (f Prediction) {
-	h, known := r.predictions.hows[key.howKey]
-	if !known {
-		h.how, h.of, h.err = r.how(ctx, e, s.Model)
-		r.predictions.hows[key.howKey] = h
-	}
-	if h.err != nil || h.how.Setup.Engine == nil {
+	h, err := r.predictions.hows.get(key.howKey, func() (h held, err error) {
+		h.how, h.of, err = r.how(ctx, e, s.Model)
+		return h, err
+	})
+	if err != nil || h.how.Setup.Engine == nil {
 		return f
 	}
 	est, err := estimated(h.how, h.of, key.input, key.output)

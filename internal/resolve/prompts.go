@@ -20,16 +20,11 @@ import (
 // promptCache is what is known of texts: those of files, those that are made, and what a model's vocabulary makes of
 // them.
 type promptCache struct {
-	sources map[sourceKey]sourceText
-	makers  map[string]maker // by the model's path
-	made    map[madeKey]madeText
-	tokens  map[textKey]int
-	faults  map[textKey]error // characters that the vocabulary lacks
-}
-
-func newPromptCache() promptCache {
-	return promptCache{map[sourceKey]sourceText{}, map[string]maker{}, map[madeKey]madeText{}, map[textKey]int{},
-		map[textKey]error{}}
+	sources memo[sourceKey, sourceText]
+	makers  memo[string, maker] // by the model's path
+	made    memo[madeKey, string]
+	tokens  memo[textKey, int]
+	faults  memo[textKey, struct{}] // characters that the vocabulary lacks
 }
 
 // sourceKey is what is read of a file.
@@ -43,13 +38,11 @@ type sourceText struct {
 	text  string
 	items []prompts.Item
 	trace []record.Arrival
-	err   error
 }
 
 type maker struct {
 	*prompts.Maker
 	tokens *tokenizer.Tokenizer
-	err    error
 }
 
 type madeKey struct {
@@ -58,34 +51,25 @@ type madeKey struct {
 	seed uint64
 }
 
-type madeText struct {
-	text string
-	err  error
-}
-
 type textKey struct{ path, text string }
 
 // read reads a file once, whichever cells ask what stands in it.
-func (c *promptCache) read(s *plan.Source) (out sourceText) {
+func (c *promptCache) read(s *plan.Source) (sourceText, error) {
 	if s == nil || s.Conversation != nil {
-		return out
+		return sourceText{}, nil
 	}
-	key := sourceKey{s.File, s.Dataset, s.Trace, s.Field, s.Limit}
-	out, known := c.sources[key]
-	if known {
-		return out
-	}
-	switch {
-	case s.File != "":
-		out.text, out.err = prompts.ReadText(s.File) // the line break that editors put at a file's end is no part of it
-		out.text = strings.TrimSuffix(strings.TrimSuffix(out.text, "\n"), "\r")
-	case s.Dataset != "":
-		out.items, out.err = prompts.ReadData(s.Dataset, s.Field, s.Limit)
-	case s.Trace != "":
-		out.trace, out.err = prompts.ReadTrace(s.Trace, s.Limit)
-	}
-	c.sources[key] = out
-	return out
+	return c.sources.get(sourceKey{s.File, s.Dataset, s.Trace, s.Field, s.Limit}, func() (out sourceText, err error) {
+		switch {
+		case s.File != "":
+			out.text, err = prompts.ReadText(s.File) // the line break that editors put at a file's end is no part of it
+			out.text = strings.TrimSuffix(strings.TrimSuffix(out.text, "\n"), "\r")
+		case s.Dataset != "":
+			out.items, err = prompts.ReadData(s.Dataset, s.Field, s.Limit)
+		case s.Trace != "":
+			out.trace, err = prompts.ReadTrace(s.Trace, s.Limit)
+		}
+		return out, err
+	})
 }
 
 // source puts into a shape what stands in a file, as far as its cells depend on it: what is asked first, how many
@@ -95,10 +79,10 @@ func (c *promptCache) source(shape *plan.Shape) error {
 	if s == nil || shape.Prompt != "" {
 		return nil
 	}
-	read := c.read(s)
+	read, err := c.read(s)
 	switch {
-	case read.err != nil:
-		return read.err
+	case err != nil:
+		return err
 	case s.File != "":
 		shape.Prompt = read.text
 	case s.Conversation != nil:
@@ -154,9 +138,9 @@ func (c *promptCache) write(shape *plan.Shape, m engine.Model, seed uint64) erro
 	if !fresh(shape) {
 		return nil
 	}
-	found := c.maker(m)
-	if found.err != nil {
-		return found.err
+	found, err := c.maker(m)
+	if err != nil {
+		return err
 	}
 	a := prompts.Asker{Maker: found.Maker}
 	return a.Check(record.Cell{InputTokens: shape.InputTokens, Traffic: shape.Traffic})
@@ -165,36 +149,30 @@ func (c *promptCache) write(shape *plan.Shape, m engine.Model, seed uint64) erro
 // writable says why a shape's prompts can't be made, without making them.
 func (c *promptCache) writable(shape *plan.Shape, m engine.Model) error {
 	if shape.Prompt == "" && shape.InputTokens > 0 || shape.Traffic != nil && fresh(shape) {
-		return c.maker(m).err
+		_, err := c.maker(m)
+		return err
 	}
 	return nil
 }
 
 // ofLength is a prompt of exactly so many tokens.
 func (c *promptCache) ofLength(m engine.Model, n int, seed uint64) (string, error) {
-	key := madeKey{m.Path, n, seed}
-	made, known := c.made[key]
-	if !known {
-		if maker := c.maker(m); maker.err != nil {
-			made.err = maker.err
-		} else {
-			made.text, made.err = maker.OfLength(n, seed)
+	return c.made.get(madeKey{m.Path, n, seed}, func() (string, error) {
+		maker, err := c.maker(m)
+		if err != nil {
+			return "", err
 		}
-		c.made[key] = made
-	}
-	return made.text, made.err
+		return maker.OfLength(n, seed)
+	})
 }
 
-func (c *promptCache) maker(m engine.Model) maker {
-	key := cmp.Or(m.Path, m.Name)
-	found, ok := c.makers[key]
-	if !ok {
-		if found.tokens, found.err = model.Tokenizer(m); found.err == nil {
-			found.Maker, found.err = prompts.NewMaker(found.tokens)
+func (c *promptCache) maker(m engine.Model) (maker, error) {
+	return c.makers.get(cmp.Or(m.Path, m.Name), func() (out maker, err error) {
+		if out.tokens, err = model.Tokenizer(m); err == nil {
+			out.Maker, err = prompts.NewMaker(out.tokens)
 		}
-		c.makers[key] = found
-	}
-	return found
+		return out, err
+	})
 }
 
 // question is what a request asks: a text, or so many tokens.
@@ -206,7 +184,7 @@ type question struct {
 // questions are what a shape's requests ask, as far as it is known beforehand: what is answered between the turns of a
 // conversation is not.
 func (c *promptCache) questions(s *plan.Shape) []question {
-	read := c.read(s.Source)
+	read, _ := c.read(s.Source) // source tells why it can't
 	t := s.Traffic
 	var out []question
 	switch {
@@ -286,17 +264,14 @@ func (r *Resolver) asks(s *Setup, shape *plan.Shape) (out asks) {
 }
 
 func (c *promptCache) lacks(m engine.Model, prompt string) error {
-	key := textKey{m.Path, prompt}
-	err, known := c.faults[key]
-	if known {
-		return err
-	}
-	f, err := gguf.Open(m.Path)
-	if err == nil {
-		err = gguf.PromptFault(f, prompt)
-		_ = f.Close() // it was only read
-	}
-	c.faults[key] = err
+	_, err := c.faults.get(textKey{m.Path, prompt}, func() (struct{}, error) {
+		f, err := gguf.Open(m.Path)
+		if err == nil {
+			err = gguf.PromptFault(f, prompt)
+			_ = f.Close() // it was only read
+		}
+		return struct{}{}, err
+	})
 	return err
 }
 
@@ -306,14 +281,13 @@ func (c *promptCache) count(m engine.Model, text string, room int) int {
 	if len(text)+1 <= room { // one may be put before it
 		return 0
 	}
-	key := textKey{m.Path, text}
-	n, known := c.tokens[key]
-	if !known {
-		if found := c.maker(m); found.tokens != nil {
-			n = len(found.tokens.Prompt(text))
+	n, _ := c.tokens.get(textKey{m.Path, text}, func() (int, error) {
+		found, err := c.maker(m)
+		if found.tokens == nil {
+			return 0, err
 		}
-		c.tokens[key] = n
-	}
+		return len(found.tokens.Prompt(text)), nil
+	})
 	return n
 }
 
@@ -336,12 +310,14 @@ func (c *promptCache) ask(shapes []plan.Shape, m engine.Model) func(record.Cell,
 		if shape.Traffic == nil {
 			continue
 		}
-		a := &prompts.Asker{Items: c.read(shape.Source).items}
+		read, _ := c.read(shape.Source) // that it can't be read, or a prompt not be made, was said before
+		a := &prompts.Asker{Items: read.items}
 		if shape.Source != nil {
 			a.Turns = shape.Source.Conversation
 		}
 		if fresh(shape) {
-			a.Maker = c.maker(m).Maker
+			found, _ := c.maker(m)
+			a.Maker = found.Maker
 		}
 		askers[shape.PromptID] = a
 	}

@@ -36,7 +36,7 @@ func TestSourcesSayWhatIsAsked(t *testing.T) {
 		{PromptID: 6, Prompt: "a text", MaxTokens: 8},
 	}
 	m := enginetest.TinyModel(t)
-	r := newPromptCache()
+	r := promptCache{}
 	for i := range shapes {
 		if err := r.source(&shapes[i]); err != nil {
 			t.Fatal(err)
@@ -56,7 +56,11 @@ func TestSourcesSayWhatIsAsked(t *testing.T) {
 		return record.Cell{PromptID: s.PromptID, Prompt: s.Prompt, InputTokens: s.InputTokens, MaxTokens: s.MaxTokens,
 			Traffic: s.Traffic}
 	}
-	length := func(text string) int { return len(r.maker(m).tokens.Prompt(text)) }
+	made, err := r.maker(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	length := func(text string) int { return len(made.tokens.Prompt(text)) }
 	if q := ask(cell(0), traffic.Request{Conversation: 1}); q.Prompt != "another" || q.MaxTokens != 40 {
 		t.Errorf("of a data set: %+v", q)
 	}
@@ -92,7 +96,7 @@ func TestSourcesThatCannotBeRead(t *testing.T) {
 		"the trace none can't be read":    {Trace: "none"},
 	} {
 		shape := plan.Shape{Source: s, Traffic: &record.Traffic{}}
-		c := newPromptCache()
+		c := promptCache{}
 		if err := c.source(&shape); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/words"
 )
 
 // Reason is why some cells can't run, or why it is not known whether they can.
@@ -91,14 +92,7 @@ func (p *Plan) Lines() []string {
 			what = "may run here"
 		}
 		out = append(out, fmt.Sprintf("%s: %d of %s %s: %s", strings.Join(why.Engines, ", "), why.Cells,
-			count(of, "cell"), what, fault.OneLine(why.Err.Error())))
+			words.Count(of, "cell"), what, fault.OneLine(why.Err.Error())))
 	}
 	return append(out, p.Notes...)
-}
-
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }

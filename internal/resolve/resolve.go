@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
 	"llmparity/internal/model"
 	"llmparity/internal/plan"
@@ -62,7 +63,7 @@ type Resolver struct {
 	launches    map[launchKey]*launch
 	sets        map[setKey]*set
 	opened      *set // engines of the setup that is carried out
-	models      map[modelKey]foundModel
+	models      memo[modelKey, engine.Model]
 	fetches     []model.Fetch
 	prompts     promptCache
 	estimates   estimates
@@ -72,9 +73,9 @@ type Resolver struct {
 // New makes a Resolver for one plan.
 func New(o Options) *Resolver {
 	r := &Resolver{Options: o, launches: map[launchKey]*launch{}, sets: map[setKey]*set{},
-		models: map[modelKey]foundModel{}, prompts: newPromptCache(), estimates: newEstimates()}
+		estimates: estimates{models: map[[2]string]estimate.Model{}}}
 	if o.Dry {
-		r.predictions = predictions{pastRuns(o.Results), map[memoryKey]Prediction{}, map[howKey]howMemory{}, nil}
+		r.predictions.past = pastRuns(o.Results)
 	}
 	return r
 }

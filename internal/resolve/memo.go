@@ -1,0 +1,21 @@
+package resolve
+
+// memo keeps what was found out, or why it could not be. Its zero value knows nothing yet.
+type memo[K comparable, V any] struct{ known map[K]found[V] }
+
+type found[V any] struct {
+	value V
+	err   error
+}
+
+// get finds out once.
+func (m *memo[K, V]) get(key K, find func() (V, error)) (V, error) {
+	f, ok := m.known[key]
+	if !ok {
+		if f.value, f.err = find(); m.known == nil {
+			m.known = map[K]found[V]{}
+		}
+		m.known[key] = f
+	}
+	return f.value, f.err
+}

@@ -38,11 +38,10 @@ const (
 )
 
 func worse(a, b Confidence) Confidence {
-	rank := map[Confidence]int{High: 0, Medium: 1, Low: 2}
-	if rank[b] > rank[a] {
-		return b
+	if a == Low || b == High {
+		return a
 	}
-	return a
+	return b
 }
 
 // Model is what an estimate is about.
@@ -226,11 +225,7 @@ const maxTokens = 1 << 27
 
 // check says what makes no sense.
 func (s Setup) check(m Model) error {
-	for _, f := range []struct {
-		name  string
-		value int
-		most  int
-	}{{"--context", s.Context, maxTokens}, {"--input-len", s.InputLen, maxTokens},
+	for _, f := range []bound{{"--context", s.Context, maxTokens}, {"--input-len", s.InputLen, maxTokens},
 		{"--output-len", s.OutputLen, maxTokens},
 		{"--batch-size", s.BatchSize, 1 << 16}, {"--concurrency", s.Concurrency, 1 << 16},
 		{"--tensor-parallel-size", s.TensorParallel, 1 << 10},
@@ -354,19 +349,13 @@ func (e *Estimate) total() {
 	sum := Component{Name: Total, Method: "the sum of what is reserved", Confidence: High}
 	used := Component{Name: TotalUsed, Method: "the same with that part of the KV cache alone that tokens lie in",
 		Confidence: High}
-	add := func(to *Component, c Component) {
-		to.Low, to.Best, to.High, to.Confidence = to.Low+c.Low, to.Best+c.Best, to.High+c.High,
-			worse(to.Confidence, c.Confidence)
-	}
-	known := false
+	known := e.Component(KVUsed).Name != ""
 	for _, c := range e.Components {
 		if c.Name != KVUsed {
-			add(&sum, c)
-		} else {
-			known = true
+			sum.add(c)
 		}
 		if c.Name != KVReserved {
-			add(&used, c)
+			used.add(c)
 		}
 	}
 	if largest := e.Component(Weights).Best; sum.Confidence == Low && sum.Best > 0 &&
@@ -387,6 +376,12 @@ func (e *Estimate) total() {
 	for range t {
 		e.PerDevice = append(e.PerDevice, sum.Best/t)
 	}
+}
+
+// add makes a component a sum.
+func (c *Component) add(o Component) {
+	c.Low, c.Best, c.High = c.Low+o.Low, c.Best+o.Best, c.High+o.High
+	c.Confidence = worse(c.Confidence, o.Confidence)
 }
 
 // scaled is a component around a best guess.

@@ -88,22 +88,21 @@ func (e Estimate) unsure(r record.Risk) string {
 func (e Estimate) tooMuch(p record.Place) string {
 	need, free := pair(p.Need, p.Free)
 	i := slices.IndexFunc(e.Needs(), func(n Need) bool { return n.Place == p.Name })
-	switch what := e.Needs()[i].What; {
-	case p.Name == RAM && p.Need <= p.Free:
-		return fmt.Sprintf("needs about %s of %s, and a run leaves %.0f%% free", need, free, 100*(1-full))
-	case p.Name == VRAM && p.Need <= p.Free:
-		return fmt.Sprintf("needs about %s of %s of GPU memory, and a run leaves %.0f%% free", need, free, 100*(1-full))
-	case p.Name == RAM:
-		return fmt.Sprintf("needs about %s, %s available", need, free)
-	case p.Name == VRAM:
-		return fmt.Sprintf("needs about %s of GPU memory, %s available", need, free)
+	what, gpu := e.Needs()[i].What, ""
+	if p.Name == VRAM {
+		gpu = " of GPU memory"
+	}
+	switch memory := p.Name == RAM || p.Name == VRAM; {
+	case memory && p.Need <= p.Free:
+		return fmt.Sprintf("needs about %s of %s%s, and a run leaves %.0f%% free", need, free, gpu, 100*(1-full))
+	case memory:
+		return fmt.Sprintf("needs about %s%s, %s available", need, gpu, free)
 	case p.Name == Buffer && p.Free == 0:
 		return p.How
 	case p.Name == Buffer:
 		return fmt.Sprintf("%s needs a WebGPU buffer of %s, the largest is %s", what, need, free)
-	default:
-		return fmt.Sprintf("%s need about %s of %s, which ends at %s", what, need, placeWords[p.Name], free)
 	}
+	return fmt.Sprintf("%s need about %s of %s, which ends at %s", what, need, placeWords[p.Name], free)
 }
 
 // String is the answer as a line.

@@ -135,13 +135,12 @@ func (x mixture) part(w hfconfig.Weight, tied, grouped bool) part {
 	case w.Part == hfconfig.Embedding && x.embedding != "":
 		p.name = x.embedding
 	case strings.Contains(w.Name, "v_proj") && grouped && x.valuesGQA.name != "":
-		p = x.valuesGQA
-	case strings.Contains(w.Name, "v_proj") && x.values.name != "":
-		p = x.values
-	case strings.Contains(w.Name, "down_proj") && x.down.name != "":
-		p = x.down
-	case strings.Contains(w.Name, "o_proj") && x.output.name != "":
-		p = x.output
+		return x.valuesGQA
+	}
+	for projection, own := range map[string]part{"v_proj": x.values, "down_proj": x.down, "o_proj": x.output} {
+		if own.name != "" && strings.Contains(w.Name, projection) {
+			return own
+		}
 	}
 	return p
 }

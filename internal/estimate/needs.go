@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"fmt"
+	"strings"
 
 	"llmparity/internal/engine"
 )
@@ -28,20 +29,19 @@ func (e Estimate) Needs() []Need {
 	s := e.Setup
 	onGPU := s.OnGPU || s.GPULayers > 0 || e.runs(engine.VLLM) || e.runs(engine.Torch) && !s.OnCPU
 	var out []Need
-	switch {
-	case onGPU:
+	ram := Need{Place: RAM, Best: s.Engine.Before, High: s.Engine.Before, What: "all of the engine's processes"}
+	if onGPU {
 		out = append(out, e.vram())
-		if !e.runs(engine.VLLM, engine.Torch) { // of which nothing is known beside a GPU
-			out = append(out, e.beyond(1-e.offloaded()))
-		}
-	default:
-		all := e.Component(Increase)
-		if all.Name == "" {
-			all = e.Component(Total)
-		}
-		b := s.Engine.Before
-		out = append(out, Need{Place: RAM, Best: all.Best + b, High: all.High + b,
-			What: "all of the engine's processes"})
+		ram.What = "the layers that are not on a GPU, and the program"
+		ram.add(1-e.offloaded(), e.Component(Weights), e.Component(KVReserved))
+		ram.add(1, e.Component(Framework))
+	} else if all := e.Component(Increase); all.Name != "" {
+		ram.add(1, all)
+	} else {
+		ram.add(1, e.Component(Total))
+	}
+	if !onGPU || !e.runs(engine.VLLM, engine.Torch) { // of which nothing is known beside a GPU
+		out = append(out, ram)
 	}
 	if e.runs(engine.MLC) {
 		out = append(out, e.page()...)
@@ -51,26 +51,26 @@ func (e Estimate) Needs() []Need {
 
 // vram is what lies on GPUs: all that isn't the program itself, or of llama.cpp's layers as many as are put there.
 func (e Estimate) vram() Need {
-	s, part := e.Setup, e.offloaded()
 	n := Need{Place: VRAM, What: "weights, KV cache and workspaces"}
-	for _, name := range []string{Weights, KVReserved} {
-		c := e.Component(name)
-		n.Best, n.High = n.Best+int64(part*float64(c.Best)), n.High+int64(part*float64(c.High))
-	}
-	for _, name := range []string{Activation, MultiGPU, Together} {
-		c := e.Component(name)
-		n.Best, n.High = n.Best+c.Best, n.High+c.High
-	}
-	if e.runs(engine.VLLM) && s.GPUMemoryGiB > 0 { // the KV cache gets what is left, and one sequence must fit into it
+	n.add(e.offloaded(), e.Component(Weights), e.Component(KVReserved))
+	n.add(1, e.Component(Activation), e.Component(MultiGPU), e.Component(Together))
+	if e.runs(engine.VLLM) && e.Setup.GPUMemoryGiB > 0 { // the KV cache gets what is left, and one sequence must fit into it
 		c := e.Component(KVReserved)
 		one := e.Component(KVUsed).Best / int64(max(e.Sequences, 1))
 		n.Best, n.High, n.Hard = n.Best-c.Best+one, n.High-c.High+one, true
 	}
 	if e.runs(engine.VLLM, engine.Torch) { // a CUDA context and graphs are on the device
-		c := e.Component(Framework)
-		n.Best, n.High, n.What = n.Best+c.Best, n.High+c.High, "all that it holds of its devices"
+		n.add(1, e.Component(Framework))
+		n.What = "all that it holds of its devices"
 	}
 	return n
+}
+
+// add puts a part of components into a need.
+func (n *Need) add(part float64, components ...Component) {
+	for _, c := range components {
+		n.Best, n.High = n.Best+int64(part*float64(c.Best)), n.High+int64(part*float64(c.High))
+	}
 }
 
 // offloaded is which part of the layers is on GPUs, where some are.
@@ -81,37 +81,19 @@ func (e Estimate) offloaded() float64 {
 	return 1
 }
 
-// beyond is what memory holds of a model of which the other layers are on GPUs.
-func (e Estimate) beyond(part float64) Need {
-	b := e.Setup.Engine.Before
-	n := Need{Place: RAM, Best: b, High: b, What: "the layers that are not on a GPU, and the program"}
-	for _, name := range []string{Weights, KVReserved} {
-		c := e.Component(name)
-		n.Best, n.High = n.Best+int64(part*float64(c.Best)), n.High+int64(part*float64(c.High))
-	}
-	program := e.Component(Framework)
-	n.Best, n.High = n.Best+program.Best, n.High+program.High
-	return n
-}
-
 // parts are what the memory is mostly for, in words.
 func (e *Estimate) parts() string {
-	words := ""
-	for _, name := range []string{Weights, KVReserved, Activation} {
-		c := e.Component(name)
-		if name == Activation && e.runs(engine.GGML) && e.Component(Increase).Name != "" {
+	var words []string
+	for _, of := range [][2]string{{Weights, "weights"}, {KVReserved, "KV cache"}, {Activation, "workspaces"}} {
+		c := e.Component(of[0])
+		if c.Name == Activation && e.runs(engine.GGML) && e.Component(Increase).Name != "" {
 			c, _ = e.touched() // what is reserved and never touched takes nothing
 		}
 		if c.Best > 0 {
-			if words != "" {
-				words += ", "
-			}
-			words += fmt.Sprintf("%s %s",
-				map[string]string{Weights: "weights", KVReserved: "KV cache", Activation: "workspaces"}[name],
-				sized(c.Best))
+			words = append(words, of[1]+" "+sized(c.Best))
 		}
 	}
-	return words
+	return strings.Join(words, ", ")
 }
 
 // sized is a size for people.

@@ -110,14 +110,18 @@ func (m Model) rough() float64 {
 		float64(m.Layers), 1)
 }
 
+// bound is a flag with the most that it can be.
+type bound struct {
+	name        string
+	value, most int
+}
+
 func (n Numbers) check() error {
 	if p := n.Parameters; math.IsNaN(p) || p < 0 || p > 1<<50 || p > 0 && p < 1 {
 		return fault.New(fault.Usage, "a number as in 6.7e9 is right", "--model-params is %g", p)
 	}
-	for _, f := range []struct {
-		name        string
-		value, most int
-	}{{"--num-layers", n.Layers, 1 << 14}, {"--num-heads", n.Heads, 1 << 16}, {"--num-kv-heads", n.KVHeads, 1 << 16},
+	for _, f := range []bound{{"--num-layers", n.Layers, 1 << 14}, {"--num-heads", n.Heads, 1 << 16},
+		{"--num-kv-heads", n.KVHeads, 1 << 16},
 		{"--hidden-size", n.Hidden, 1 << 24},
 		{"--head-dim", n.HeadDim, 1 << 16}, {"--vocab-size", n.Vocab, 1 << 26},
 		{"--intermediate-size", n.Intermediate, 1 << 24}} {

@@ -133,39 +133,30 @@ func (e Estimate) worst(rooms map[string]Room) record.RiskLevel {
 // recommend says what would take less of a place, with what it would come to: what would fit first, and what wouldn't
 // only where nothing does.
 func (e Estimate) recommend(n Need, rooms map[string]Room) []string {
-	var fits, may, wont []string
+	advice := map[record.RiskLevel][]string{}
 	stepped := map[record.RiskLevel]bool{}
 	for _, c := range e.changes() {
 		other, err := Of(e.Model, c.setup)
 		if err != nil {
 			continue
 		}
-		i := slices.IndexFunc(other.Needs(), func(o Need) bool { return o.Place == n.Place })
-		if i < 0 {
+		needs := other.Needs()
+		i := slices.IndexFunc(needs, func(o Need) bool { return o.Place == n.Place })
+		if i < 0 || n.Best-needs[i].Best < n.Best/20 { // not worth a word
 			continue
 		}
-		less := other.Needs()[i]
-		if saved := n.Best - less.Best; saved < n.Best/20 {
-			continue // not worth a word
-		}
-		text := fmt.Sprintf("%s: %s in place of %s, ", c.say, sized(less.Best), sized(n.Best))
 		level := other.worst(rooms)
 		if c.step && (stepped[level] || stepped[record.RiskLow]) {
 			continue
 		}
 		stepped[level] = stepped[level] || c.step
-		switch level {
-		case record.RiskLow:
-			fits = append(fits, text+"which fits")
-		case record.RiskMedium:
-			may = append(may, text+"which may fit")
-		default:
-			wont = append(wont, text+"which is still too much by itself")
-		}
+		advice[level] = append(advice[level], fmt.Sprintf("%s: %s in place of %s, %s", c.say, sized(needs[i].Best),
+			sized(n.Best), map[record.RiskLevel]string{record.RiskLow: "which fits", record.RiskMedium: "which may fit",
+				record.RiskHigh: "which is still too much by itself"}[level]))
 	}
-	out := append(fits, may...)
+	out := append(advice[record.RiskLow], advice[record.RiskMedium]...)
 	if len(out) == 0 {
-		out = wont
+		out = advice[record.RiskHigh]
 	}
 	switch {
 	case n.Place == RAM:

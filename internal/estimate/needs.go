@@ -54,7 +54,8 @@ func (e Estimate) vram() Need {
 	n := Need{Place: VRAM, What: "weights, KV cache and workspaces"}
 	n.add(e.offloaded(), e.Component(Weights), e.Component(KVReserved))
 	n.add(1, e.Component(Activation), e.Component(MultiGPU), e.Component(Together))
-	if e.runs(engine.VLLM) && e.Setup.GPUMemoryGiB > 0 { // the KV cache gets what is left, and one sequence must fit into it
+	// the KV cache gets what is left, and one sequence must fit into it
+	if e.runs(engine.VLLM) && e.Setup.GPUMemoryGiB > 0 {
 		c := e.Component(KVReserved)
 		one := e.Component(KVUsed).Best / int64(max(e.Sequences, 1))
 		n.Best, n.High, n.Hard = n.Best-c.Best+one, n.High-c.High+one, true

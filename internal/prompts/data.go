@@ -3,6 +3,7 @@ package prompts
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,7 +67,7 @@ func ReadData(path, field string, limit int) ([]Item, error) {
 // ParseData reads the text of a data set; name stands in errors.
 func ParseData(text []byte, name, field string, limit int) ([]Item, error) {
 	var items []Item
-	err := objects(text, func(line int, object map[string]json.RawMessage) (more bool, err error) {
+	err := objects(text, name, func(line int, object map[string]json.RawMessage) (more bool, err error) {
 		item, err := itemOf(object, field)
 		if err != nil {
 			return false, at(name, line, err)
@@ -77,7 +78,7 @@ func ParseData(text []byte, name, field string, limit int) ([]Item, error) {
 			return false, at(name, line, fmt.Errorf("there are more than %d entries", mostItems))
 		}
 		return limit == 0 || len(items) < limit, nil
-	}, func(line int, err error) error { return at(name, line, err) })
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -92,12 +93,17 @@ func at(name string, line int, err error) error {
 	return fault.New(fault.Usage, "", "%s:%d: %v", name, line, err)
 }
 
-// objects goes through the objects of a file, one a line or in an array.
-func objects(text []byte, each func(line int, object map[string]json.RawMessage) (more bool, err error),
-	wrong func(line int, err error) error) error {
+// object takes one of a file; more tells whether the next is wanted.
+type object = func(line int, object map[string]json.RawMessage) (more bool, err error)
+
+// errNoObject is the error of what is JSON, but no object.
+var errNoObject = errors.New(`an object is needed, as in {"prompt": "…"}`)
+
+// objects goes through the objects of a file, one a line or in an array. name stands in errors.
+func objects(text []byte, name string, each object) error {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	if start := bytes.TrimLeft(text, " \t\r\n"); len(start) > 0 && start[0] == '[' {
-		return inArray(text, each, wrong)
+		return inArray(text, name, each)
 	}
 	for line := 1; len(text) > 0; line++ {
 		var one []byte
@@ -107,10 +113,10 @@ func objects(text []byte, each func(line int, object map[string]json.RawMessage)
 		}
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(one, &object); err != nil {
-			return wrong(line, notJSON(err))
+			return at(name, line, notJSON(err))
 		}
 		if object == nil {
-			return wrong(line, fmt.Errorf("an object is needed, as in {\"prompt\": \"…\"}"))
+			return at(name, line, errNoObject)
 		}
 		if more, err := each(line, object); err != nil || !more {
 			return err
@@ -122,16 +128,15 @@ func objects(text []byte, each func(line int, object map[string]json.RawMessage)
 // notJSON says what is wrong in words for somebody who wrote the file.
 func notJSON(err error) error {
 	if _, ok := err.(*json.UnmarshalTypeError); ok {
-		return fmt.Errorf("an object is needed, as in {\"prompt\": \"…\"}")
+		return errNoObject
 	}
 	return fmt.Errorf("it is no JSON: %v", err)
 }
 
-func inArray(text []byte, each func(line int, object map[string]json.RawMessage) (more bool, err error),
-	wrong func(line int, err error) error) error {
+func inArray(text []byte, name string, each object) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	line, counted := 1, 0
-	here := func(offset int64) int { // of what begins at an offset, behind blanks and a comma
+	lineOf := func(offset int64) int { // of what begins at an offset, behind blanks and a comma
 		for int(offset) < len(text) && strings.IndexByte(" \t\r\n,", text[offset]) >= 0 {
 			offset++
 		}
@@ -140,23 +145,23 @@ func inArray(text []byte, each func(line int, object map[string]json.RawMessage)
 		return line
 	}
 	if _, err := d.Token(); err != nil {
-		return wrong(1, notJSON(err))
+		return at(name, 1, notJSON(err))
 	}
 	for d.More() {
-		at := here(d.InputOffset())
+		here := lineOf(d.InputOffset())
 		var object map[string]json.RawMessage
 		if err := d.Decode(&object); err != nil {
-			return wrong(at, notJSON(err))
+			return at(name, here, notJSON(err))
 		}
 		if object == nil {
-			return wrong(at, fmt.Errorf("an object is needed, as in {\"prompt\": \"…\"}"))
+			return at(name, here, errNoObject)
 		}
-		if more, err := each(at, object); err != nil || !more {
+		if more, err := each(here, object); err != nil || !more {
 			return err
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return wrong(here(d.InputOffset()), notJSON(err))
+		return at(name, lineOf(d.InputOffset()), notJSON(err))
 	}
 	return nil
 }

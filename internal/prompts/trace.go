@@ -35,7 +35,7 @@ func ParseTrace(text []byte, name string, limit int) ([]record.Arrival, error) {
 	start := bytes.TrimLeft(text, " \t\r\n")
 	var err error
 	if len(start) > 0 && (start[0] == '{' || start[0] == '[') {
-		err = objects(text, t.object, func(line int, err error) error { return at(name, line, err) })
+		err = objects(text, name, t.object)
 	} else {
 		err = t.table(text)
 	}

@@ -3,6 +3,7 @@ package mlc
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -137,36 +138,33 @@ func OpenLibrary(path string) (Library, error) {
 }
 
 func parseLibrary(file []byte) (Library, error) {
-	m, err := readModule(file)
+	imports, err := importsOf(file)
 	if err != nil {
 		return Library{}, err
 	}
-	lib := Library{Bytes: int64(len(file)), Imports: m.imports}
-	for _, segment := range m.data {
-		if found, ok := metadataIn(segment); ok {
-			lib.Metadata = found
-			return lib, nil
-		}
+	found, ok := metadataIn(file)
+	if !ok {
+		return Library{}, errors.New("no metadata of a model is in it")
 	}
-	return Library{}, fmt.Errorf("no metadata of a model is in it")
+	return Library{Metadata: found, Bytes: int64(len(file)), Imports: imports}, nil
 }
 
-// metadataIn finds the metadata's text among a segment's bytes: an object that has the marker among its own keys. Of
-// the places from which it may begin, the nearest ones before a marker are tried, so that no bytes whatever cost much.
-func metadataIn(segment []byte) (Metadata, bool) {
-	const markers, begins = 4, 8
+// metadataIn finds the metadata's text among a library's bytes: an object that has the marker among its own keys. Of the
+// places from which it may begin, the nearest ones before a marker are tried, so that no bytes whatever cost much.
+func metadataIn(file []byte) (Metadata, bool) {
+	const markers, begins = 8, 8
 	for at, n := 0, 0; n < markers; n++ {
-		i := bytes.Index(segment[at:], []byte(marker))
+		i := bytes.Index(file[at:], []byte(marker))
 		if i < 0 {
 			break
 		}
 		at += i + len(marker)
 		from := at
 		for range begins {
-			if from = bytes.LastIndexByte(segment[:from], '{'); from < 0 {
+			if from = bytes.LastIndexByte(file[:from], '{'); from < 0 {
 				break
 			}
-			if m, ok := decodeMetadata(segment[from:min(len(segment), from+maxMetadata)]); ok {
+			if m, ok := decodeMetadata(file[from:min(len(file), from+maxMetadata)]); ok {
 				return m, true
 			}
 		}

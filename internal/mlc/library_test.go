@@ -25,25 +25,16 @@ func section(id byte, body string) string {
 
 func named(s string) string { return string(binary.AppendUvarint(nil, uint64(len(s)))) + s }
 
-// wasmWith is a module with an import, an export, and these data segments.
+// wasmWith is a module with imports, an export, and these data segments.
 func wasmWith(segments ...string) string {
 	data := string(binary.AppendUvarint(nil, uint64(len(segments))))
-	for i, s := range segments {
-		switch i % 3 {
-		case 0:
-			data += "\x00\x41\x80\x08\x0b" // at i32.const 1024
-		case 1:
-			data += "\x01" // passive
-		case 2:
-			data += "\x02\x00\x23\x01\x41\x08\x6a\x0b" // in memory 0, at global 1 plus 8
-		}
-		data += named(s)
+	for _, s := range segments {
+		data += "\x00\x41\x80\x08\x0b" + named(s) // at i32.const 1024
 	}
 	imports := "\x03" + named("env") + named("TVMFFIWasmSafeCall") + "\x00\x05" + named("env") + named("memory") +
 		"\x02\x01\x01\x80\x02" + named("env") + named("base") + "\x03\x7f\x00"
 	return wasmMagic + section(0, named("name")+"junk") + section(sectionImport, imports) +
-		section(7, "\x02"+named("_start")+"\x00\x07"+named("memory")+"\x02\x00") +
-		section(sectionData, data)
+		section(7, "\x02"+named("_start")+"\x00\x07"+named("memory")+"\x02\x00") + section(11, data)
 }
 
 func TestMetadataIsFoundInAnySegment(t *testing.T) {
@@ -69,7 +60,7 @@ func TestWhatIsNoLibraryIsRefused(t *testing.T) {
 		"empty.wasm": "", "text.wasm": "<!doctype html>", "short.wasm": whole[:len(whole)-10],
 		"other.wasm": wasmWith("a module of something else"),
 		"huge.wasm":  wasmMagic + "\x0b\xff\xff\xff\xff\x0f",
-		"count.wasm": wasmMagic + section(sectionData, "\xff\xff\xff\xff\x0f"),
+		"count.wasm": wasmMagic + section(11, "\xff\xff\xff\xff\x0f"),
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -6,48 +6,32 @@ import (
 	"fmt"
 )
 
-// module is what of a WebAssembly module can be told without running it. Its slices are parts of the file's bytes.
-type module struct {
-	imports []string // names of functions, without their modules
-	data    [][]byte // the data segments
-}
-
-// The sections that are read.
-const (
-	sectionImport = 2
-	sectionData   = 11
-)
+// sectionImport has what a module wants from whoever runs it.
+const sectionImport = 2
 
 // wasmMagic begins every module, with the version of the format.
 const wasmMagic = "\x00asm\x01\x00\x00\x00"
 
-// readModule takes a module apart. It allocates no more than the file is large, whatever the file claims.
-func readModule(file []byte) (module, error) {
-	var m module
+// importsOf gives the names of the functions that a module imports. It allocates no more than the file is large,
+// whatever the file claims.
+func importsOf(file []byte) (names []string, err error) {
 	if !bytes.HasPrefix(file, []byte(wasmMagic)) {
-		return m, errors.New("it is no WebAssembly module")
+		return nil, errors.New("it is no WebAssembly module")
 	}
 	for in := (wasm{file[len(wasmMagic):]}); len(in.rest) > 0; {
 		id, err := in.byte()
 		if err != nil {
-			return m, err
+			return nil, err
 		}
 		body, err := in.bytes()
-		if err != nil {
-			return m, fmt.Errorf("section %d: %w", id, err)
-		}
-		section := wasm{body}
-		switch id {
-		case sectionImport:
-			m.imports, err = section.imports()
-		case sectionData:
-			m.data, err = section.data()
+		if err == nil && id == sectionImport {
+			names, err = (&wasm{body}).imports()
 		}
 		if err != nil {
-			return m, fmt.Errorf("section %d: %w", id, err)
+			return nil, fmt.Errorf("section %d: %w", id, err)
 		}
 	}
-	return m, nil
+	return names, nil
 }
 
 var errShort = errors.New("it ends in mid-air")
@@ -160,52 +144,4 @@ func (w *wasm) limits() error {
 		return err
 	}
 	return w.skipNumbers(1 + int(flags&1))
-}
-
-func (w *wasm) data() ([][]byte, error) {
-	var segments [][]byte
-	err := w.each(func() error {
-		flags, err := w.number()
-		if err != nil {
-			return err
-		}
-		if flags == 2 { // a memory of its own
-			if err := w.skipNumbers(1); err != nil {
-				return err
-			}
-		}
-		if flags != 1 { // not passive: it says where it belongs
-			if err := w.skipOffset(); err != nil {
-				return err
-			}
-		}
-		segment, err := w.bytes()
-		if err != nil {
-			return err
-		}
-		segments = append(segments, segment)
-		return nil
-	})
-	return segments, err
-}
-
-// skipOffset skips the expression by which a segment says its place: constants, and sums of them.
-func (w *wasm) skipOffset() error {
-	for {
-		op, err := w.byte()
-		if err != nil {
-			return err
-		}
-		switch op {
-		case 0x0b: // end
-			return nil
-		case 0x23, 0x41, 0x42: // global.get, i32.const, i64.const
-			if err := w.skipNumbers(1); err != nil {
-				return err
-			}
-		case 0x6a, 0x6b, 0x6c, 0x7c, 0x7d, 0x7e: // add, sub, mul of either size
-		default:
-			return fmt.Errorf("an offset with opcode %#x", op)
-		}
-	}
 }

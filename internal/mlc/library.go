@@ -149,8 +149,8 @@ func parseLibrary(file []byte) (Library, error) {
 	return Library{Metadata: found, Bytes: int64(len(file)), Imports: imports}, nil
 }
 
-// metadataIn finds the metadata's text among a library's bytes: an object that has the marker among its own keys. Of the
-// places from which it may begin, the nearest ones before a marker are tried, so that no bytes whatever cost much.
+// metadataIn finds the metadata's text among a library's bytes: an object that has the marker among its own keys. Of
+// the places from which it may begin, the nearest ones before a marker are tried, so that no bytes whatever cost much.
 func metadataIn(file []byte) (Metadata, bool) {
 	const markers, begins = 8, 8
 	for at, n := 0, 0; n < markers; n++ {

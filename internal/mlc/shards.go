@@ -3,7 +3,10 @@ package mlc
 import (
 	"cmp"
 	"context"
+	"crypto/md5"
+	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -88,8 +91,7 @@ func writeShards(ctx context.Context, f *gguf.File, a gguf.Architecture, d dtype
 	var workers sync.WaitGroup
 	for range min(len(order), runtime.GOMAXPROCS(0), most) {
 		workers.Go(func() {
-			w := newWriter(f, d, dir)
-			defer w.end()
+			w := &writer{file: f, dtype: d, dir: dir}
 			for s := range todo {
 				if err := w.shard(ctx, s); err != nil {
 					cancel(err)
@@ -108,14 +110,8 @@ type writer struct {
 	dtype dtype
 	dir   string
 	rows  gguf.Rows
-	sum   *digest
+	piece []byte // the one at hand
 }
-
-func newWriter(f *gguf.File, d dtype, dir string) *writer {
-	return &writer{file: f, dtype: d, dir: dir, sum: newDigest()}
-}
-
-func (w *writer) end() { w.sum.close() }
 
 // shard writes one shard and notes its hash.
 func (w *writer) shard(ctx context.Context, s *Shard) (err error) {
@@ -123,19 +119,16 @@ func (w *writer) shard(ctx context.Context, s *Shard) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if e := out.Close(); err == nil {
-			err = e
-		}
-		s.MD5 = w.sum.end()
-	}()
+	defer func() { err = cmp.Or(err, out.Close()) }()
+	sum := md5.New()
 	for _, p := range s.params {
 		for _, part := range p.parts {
-			if err := w.part(ctx, out, part); err != nil {
+			if err := w.part(ctx, io.MultiWriter(out, sum), part); err != nil {
 				return err
 			}
 		}
 	}
+	s.MD5 = hex.EncodeToString(sum.Sum(nil))
 	return nil
 }
 
@@ -143,7 +136,7 @@ func (w *writer) shard(ctx context.Context, s *Shard) (err error) {
 const pieceBytes = 1 << 20
 
 // part writes a part's values in the package's order, piece by piece.
-func (w *writer) part(ctx context.Context, out *os.File, p part) error {
+func (w *writer) part(ctx context.Context, out io.Writer, p part) error {
 	t, ok := w.file.Tensor(p.tensor)
 	if !ok {
 		return fmt.Errorf("tensor %s, which was there, is gone", p.tensor)
@@ -164,13 +157,10 @@ func (w *writer) part(ctx context.Context, out *os.File, p part) error {
 		if err != nil {
 			return err
 		}
-		piece, err := w.encode(w.sum.room(), values, width, p.headDim)
-		if err != nil {
-			w.sum.write(piece[:0])
+		if w.piece, err = w.encode(w.piece[:0], values, width, p.headDim); err != nil {
 			return overflow(w.file, p.tensor, err)
 		}
-		w.sum.write(piece)
-		if _, err := out.Write(piece); err != nil {
+		if _, err := out.Write(w.piece); err != nil {
 			return err
 		}
 	}

@@ -1,9 +1,11 @@
 package launch
 
 import (
+	"context"
 	"strings"
 	"time"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/record"
 )
 
@@ -42,4 +44,24 @@ func (t *Text) Spans(begin time.Time, prefill, decode string) []record.Span {
 		spans = append(spans, record.Span{Name: record.Decode, Begin: t.First, End: t.Last, How: decode})
 	}
 	return spans
+}
+
+// Window is what a prompt and its continuation may come to, of a context that was asked for, 0 where none was, and the
+// one that was made. It warns where they differ.
+func Window(to engine.Teller, who string, asked, made int) int {
+	if asked == 0 || asked == made {
+		return made
+	}
+	engine.Warn(to, "context-differs", "%s was asked for a context of %d tokens and made one of %d", who, asked, made)
+	return min(asked, made)
+}
+
+// Within gives a context that also ends with a session's life.
+func Within(ctx, life context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	if life.Err() != nil {
+		cancel() // now, and not soon
+	}
+	stop := context.AfterFunc(life, cancel)
+	return ctx, func() { stop(); cancel() }
 }

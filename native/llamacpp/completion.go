@@ -358,15 +358,8 @@ func (s *oneShotSession) start(ctx context.Context, m engine.Model, r engine.Req
 	defer s.mu.Unlock()
 	run := &completionRun{scratch: dir, figures: map[string]float64{}, mark: newMark(), prompt: r.Prompt,
 		reads: make(chan reading, 16), patience: s.patience}
-	alive, end := context.WithCancel(ctx)
-	if s.closing.Err() != nil {
-		end()
-	}
-	forget := context.AfterFunc(s.closing, end)
-	run.end = func() {
-		forget()
-		end()
-	}
+	alive, end := launch.Within(ctx, s.closing)
+	run.end = end
 	if err := run.begin(alive, s, m, r); err != nil {
 		run.release()
 		return nil, err

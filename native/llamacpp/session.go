@@ -88,15 +88,8 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 	if n := s.config.slots(); props.Slots > 0 && props.Slots != n {
 		return engine.Fail(record.SetUp, "llama-server was asked for %d slots and has %d", n, props.Slots)
 	}
-	s.context = props.Settings.Context
+	s.context = launch.Window(s.probe, "llama-server", m.Context, props.Settings.Context)
 	s.givenUp.Store(false)
-	if m.Context > 0 {
-		if s.context != m.Context {
-			engine.Warn(s.probe, "context-differs",
-				"llama-server was asked for a context of %d tokens and made one of %d", m.Context, s.context)
-		}
-		s.context = min(s.context, m.Context)
-	}
 	policy := s.config.policy(m, said)
 	policy["context"] = strconv.Itoa(props.Settings.Context)
 	s.config.parallel(policy)

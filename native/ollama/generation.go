@@ -33,7 +33,7 @@ func (s *session) Generate(outer context.Context, r engine.Request, token func(r
 	if err != nil {
 		return record.Usage{}, err
 	}
-	ctx, done := s.within(outer)
+	ctx, done := launch.Within(outer, s.life)
 	defer done()
 	if err := s.prepare(ctx, l, r); err != nil {
 		return record.Usage{}, s.explain(outer, err, "preparing a generation")

@@ -159,13 +159,6 @@ func (o *Ollama) join(ctx context.Context, s *session) error {
 
 func (s *session) warn(code, format string, args ...any) { engine.Warn(s.probe, code, format, args...) }
 
-// within gives a context that also ends when the session is closed.
-func (s *session) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(s.life, cancel)
-	return ctx, func() { stop(); cancel() }
-}
-
 // Load has the server make the model, if it has not got it, and waits for its runner.
 func (s *session) Load(outer context.Context, m engine.Model) error {
 	if err := outer.Err(); err != nil {
@@ -177,7 +170,7 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	if err := m.Same(); err != nil {
 		return err
 	}
-	ctx, done := s.within(outer)
+	ctx, done := launch.Within(outer, s.life)
 	defer done()
 	l := &loaded{name: m.Name, context: m.Context, options: s.options(), counts: map[string]int{},
 		burst:   map[string]bool{},
@@ -305,7 +298,7 @@ func (s *session) Unload(ctx context.Context) error {
 	if s.own != nil && s.own.Ended(0) {
 		return crash // what it held is gone with it
 	}
-	ctx, done := s.within(ctx)
+	ctx, done := launch.Within(ctx, s.life)
 	defer done()
 	err := s.expire(ctx, l)
 	s.family.look(ctx)

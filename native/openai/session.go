@@ -41,16 +41,6 @@ type session struct {
 	detach []func()
 }
 
-// bound gives a context that ends with the session too.
-func (s *session) bound(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	release := context.AfterFunc(s.life, func() { cancel(errClosed) })
-	return ctx, func() {
-		release()
-		cancel(nil)
-	}
-}
-
 // failed tells what lies behind an error: the session's end, the caller's doing, or the server.
 func (s *session) failed(ctx context.Context, what string, err error) error {
 	switch {
@@ -88,7 +78,7 @@ func (s *session) refuse(field, why string) {
 // Load makes sure that the server has the model and answers with it. What it takes says how long the server needed, not
 // how long a load.
 func (s *session) Load(ctx context.Context, m engine.Model) error {
-	inner, release := s.bound(ctx)
+	inner, release := launch.Within(ctx, s.life)
 	defer release()
 	if _, err := s.own.Start(func() (*model, error) { return &s.model, nil }); err != nil {
 		return err
@@ -287,7 +277,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	if _, err := s.own.Now(); err != nil {
 		return record.Usage{}, err
 	}
-	inner, release := s.bound(ctx)
+	inner, release := launch.Within(ctx, s.life)
 	defer release()
 	ids, err := s.fits(inner, r)
 	if err != nil {

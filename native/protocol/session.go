@@ -156,12 +156,8 @@ func (s stages) spans(sent, done time.Time) []record.Span {
 
 // isLoaded tells what now runs.
 func (s *session) isLoaded(m engine.Model, got message) {
-	s.loaded, s.context = true, cmp.Or(got.Context, m.Context)
-	if m.Context > 0 && s.context != m.Context {
-		engine.Warn(s.probe, "context-differs", "%s was asked for a context of %d tokens and made one of %d",
-			s.engine.Name(), m.Context, s.context)
-		s.context = min(s.context, m.Context)
-	}
+	s.loaded = true
+	s.context = launch.Window(s.probe, s.engine.Name(), m.Context, cmp.Or(got.Context, m.Context))
 	policy := map[string]string{"context": strconv.Itoa(cmp.Or(got.Context, m.Context)),
 		"token_times": "when its lines are read"}
 	if s.hello.Clock != "" {

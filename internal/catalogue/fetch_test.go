@@ -196,7 +196,7 @@ func redirect(to string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) }
 }
 
-func TestWhatAServerDoesWrong(t *testing.T) {
+func TestServerErrors(t *testing.T) {
 	dir := randomMirror(t)
 	const shard = "params_shard_3.bin"
 	other := bytes.Repeat([]byte("x"), shardSize)
@@ -261,7 +261,7 @@ func TestWhatAServerDoesWrong(t *testing.T) {
 	}
 }
 
-func TestACutConnection(t *testing.T) {
+func TestCutConnection(t *testing.T) {
 	dir := randomMirror(t)
 	const shard = "params_shard_2.bin"
 	bytes := func(after int) func(int) int { return func(int) int { return after } }
@@ -312,7 +312,7 @@ func TestACutConnection(t *testing.T) {
 	}
 }
 
-func TestAServerThatRecovers(t *testing.T) {
+func TestServerRecovers(t *testing.T) {
 	dir := randomMirror(t)
 	s := serve(t, dir)
 	s.misbehave(func(w http.ResponseWriter, r *http.Request, _ string, n int) bool {
@@ -324,7 +324,7 @@ func TestAServerThatRecovers(t *testing.T) {
 	equal(t, fetch(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}), dir)
 }
 
-func TestASlowServer(t *testing.T) {
+func TestSlowServer(t *testing.T) {
 	dir := tinyMirror(t)
 	s := serve(t, dir)
 	s.misbehave(func(w http.ResponseWriter, r *http.Request, file string, n int) bool {
@@ -389,7 +389,7 @@ func TestAnotherVersionWhileFetching(t *testing.T) {
 	}
 }
 
-func TestAPackageThatMakesNoSense(t *testing.T) {
+func TestInvalidPackage(t *testing.T) {
 	dir := randomMirror(t)
 	changeList(t, dir, func(w *catalogue.Weights) { w.Shards[1].Tensors[0].Shape = []int64{7} })
 	s := serve(t, dir)
@@ -471,7 +471,7 @@ func (s *stopping) Write(b []byte) (int, error) {
 
 func (s *stopping) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-func TestADamagedStoreIsMended(t *testing.T) {
+func TestDamagedStoreIsRepaired(t *testing.T) {
 	dir := randomMirror(t)
 	s := serve(t, dir)
 	o := catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}
@@ -525,7 +525,7 @@ func TestAnotherSource(t *testing.T) {
 	}
 }
 
-func TestAFullDisk(t *testing.T) {
+func TestFullDisk(t *testing.T) {
 	dir := randomMirror(t)
 	changeList(t, dir, func(w *catalogue.Weights) {
 		const much = 1 << 41
@@ -542,7 +542,7 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-func TestAStoreThatCantBe(t *testing.T) {
+func TestUnwritableStore(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	put(t, file, nil)
 	_, err := catalogue.Fetch(t.Context(), entry(t),

@@ -92,7 +92,7 @@ func TestAPackageOfHalves(t *testing.T) {
 	}
 }
 
-func TestHalvesThatWouldBeInfinite(t *testing.T) {
+func TestHalfOverflow(t *testing.T) {
 	f, _ := tinyPackage(t, Options{})
 	path := rewrite(t, f, func(m []gguf.Entry, w []gguf.Weights) ([]gguf.Entry, []gguf.Weights) {
 		w[3].Values[5] = -65520

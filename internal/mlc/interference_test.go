@@ -143,7 +143,7 @@ func TestConvertersAtOnce(t *testing.T) {
 	alone(t, parent, "package")
 }
 
-func TestAFolderThatAppearsMeanwhileIsLeftAlone(t *testing.T) {
+func TestPublishLeavesOtherFoldersAlone(t *testing.T) {
 	parent := t.TempDir()
 	dir, from := filepath.Join(parent, "package"), filepath.Join(parent, ".new")
 	for _, d := range []string{dir, from} {
@@ -180,7 +180,7 @@ func TestMovingAside(t *testing.T) {
 	alone(t, parent)
 }
 
-func TestAModelThatChangesWhileItIsRead(t *testing.T) {
+func TestModelChangesWhileRead(t *testing.T) {
 	for name, change := range map[string]func(path string) error{
 		"longer": func(path string) error {
 			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
@@ -234,7 +234,7 @@ func TestAModelThatChangesWhileItIsRead(t *testing.T) {
 }
 
 // A full disk is had from /dev/full, which takes no byte.
-func TestAFullDisk(t *testing.T) {
+func TestFullDisk(t *testing.T) {
 	for _, name := range []string{"params_shard_0.bin", "tensor-cache.json", tokenizerName, configName} {
 		f, err := gguf.Open(randomFile(t))
 		if err != nil {
@@ -258,7 +258,7 @@ func TestAFullDisk(t *testing.T) {
 }
 
 // A model that takes another one's place after it was looked at is not converted in its name.
-func TestAModelThatWasReplacedIsRefused(t *testing.T) {
+func TestRefusesReplacedModel(t *testing.T) {
 	path, parent := randomFile(t), t.TempDir()
 	sum, err := cachedir.HashFile(path)
 	if err != nil {

@@ -37,7 +37,7 @@ func wasmWith(segments ...string) string {
 		section(7, "\x02"+named("_start")+"\x00\x07"+named("memory")+"\x02\x00") + section(11, data)
 }
 
-func TestMetadataIsFoundInAnySegment(t *testing.T) {
+func TestFindsMetadata(t *testing.T) {
 	decoy := `{"model_type": 7, {"model_type": "other"}`
 	for n := range 3 {
 		segments := slices.Repeat([]string{"nothing " + decoy}, n)
@@ -53,7 +53,7 @@ func TestMetadataIsFoundInAnySegment(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoLibraryIsRefused(t *testing.T) {
+func TestRefusesWhatIsNoLibrary(t *testing.T) {
 	whole := wasmWith(mlcMetadata)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -199,7 +199,7 @@ func ownWith(l *Library, change func(*modellib.Shape)) *Own {
 }
 
 // A package is held against a library by all that either says of itself: the first thing that differs is named.
-func TestALibraryOfAnotherShapeFitsNoPackage(t *testing.T) {
+func TestLibraryAgainstPackage(t *testing.T) {
 	dir := smallPackage(t)
 	p, err := OpenPackage(dir)
 	if err != nil {
@@ -263,7 +263,7 @@ func TestALibraryOfAnotherShapeFitsNoPackage(t *testing.T) {
 }
 
 // The window that a model has is not the one that takes the context's place.
-func TestAPackagesTwoWindowsAreKeptApart(t *testing.T) {
+func TestPackageWindows(t *testing.T) {
 	dir := t.TempDir()
 	spec := tiny.Spec{Window: 8}
 	if err := tiny.WriteRandomFile(t.Context(), filepath.Join(dir, "a.gguf"), spec); err != nil {

@@ -410,7 +410,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedPackageIsNoPackage(t *testing.T) {
+func TestInterruptedWriteLeavesNothing(t *testing.T) {
 	f, _ := tinyPackage(t, Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -421,7 +421,7 @@ func TestAnInterruptedPackageIsNoPackage(t *testing.T) {
 	alone(t, parent)
 }
 
-func TestALibraryComesWithItsPackage(t *testing.T) {
+func TestWriteCopiesLibrary(t *testing.T) {
 	lib := filepath.Join(t.TempDir(), "compiled.wasm")
 	if err := os.WriteFile(lib, []byte("\x00asm"), 0o600); err != nil {
 		t.Fatal(err)
@@ -438,7 +438,7 @@ func TestALibraryComesWithItsPackage(t *testing.T) {
 	alone(t, parent)
 }
 
-func TestAFolderOfSomethingElseIsLeftAlone(t *testing.T) {
+func TestWriteLeavesOtherFoldersAlone(t *testing.T) {
 	f, _ := tinyPackage(t, Options{})
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "letters.txt"), []byte("a letter"), 0o644); err != nil {

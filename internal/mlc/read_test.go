@@ -25,7 +25,7 @@ func smallPackage(t testing.TB) string {
 	return p.Dir
 }
 
-func TestPackageIsReadAsItWasWritten(t *testing.T) {
+func TestOpenPackage(t *testing.T) {
 	dir := smallPackage(t)
 	p, err := OpenPackage(dir)
 	if err != nil {

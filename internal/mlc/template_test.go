@@ -46,7 +46,7 @@ var templates = []struct{ name, jinja, plain, system string }{
 
 const chatMLTemplate = `{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}`
 
-func TestChatsAreLaidOutAsTheTemplateHasIt(t *testing.T) {
+func TestChatTemplates(t *testing.T) {
 	v := gguf.Vocabulary{Kind: gguf.SentencePiece, Tokens: []string{"<unk>", "<s>", "</s>"}, Types: []int32{2, 3, 3},
 		BOS: 1, EOS: 2,
 		AddBOS: true}
@@ -73,7 +73,7 @@ func TestChatsAreLaidOutAsTheTemplateHasIt(t *testing.T) {
 	}
 }
 
-func TestOtherTemplatesAreNotKnown(t *testing.T) {
+func TestUnknownTemplates(t *testing.T) {
 	v := gguf.Vocabulary{Tokens: []string{"<s>", "</s>"}, Types: []int32{3, 3}, BOS: 0, EOS: 1}
 	for _, v.ChatTemplate = range []string{"", "{{ message }}", "<|user|>\n{{ message }}<|end|>\n<|assistant|>",
 		"{{ '[INST] ' + message + ' [/INST]' }}",

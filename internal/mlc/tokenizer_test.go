@@ -14,7 +14,7 @@ import (
 )
 
 // The golden tokens of package tokenizertest were made with these very files, by the library that WebLLM uses.
-func TestTokenizerFilesAreThoseThatGaveTheGoldenTokens(t *testing.T) {
+func TestTokenizerFilesMatchGolden(t *testing.T) {
 	for _, k := range tokenizertest.Kinds(t) {
 		path := filepath.Join(t.ArtifactDir(), k.Name+".tokenizer.json")
 		if err := writeJSON(path, tokenizerOf(k.Vocabulary)); err != nil {
@@ -30,7 +30,7 @@ func TestTokenizerFilesAreThoseThatGaveTheGoldenTokens(t *testing.T) {
 	}
 }
 
-func TestPromptsBeginWithBOSWhereTheModelWantsIt(t *testing.T) {
+func TestPromptBOS(t *testing.T) {
 	for _, k := range tokenizertest.Kinds(t) {
 		c, _ := chatConfig(shapeOf(k.Vocabulary), "q0f32", k.Vocabulary)
 		wants := k.Name == "spm" || k.Name == gguf.PreLlama3

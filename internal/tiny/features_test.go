@@ -56,7 +56,7 @@ func TestFeaturesMatter(t *testing.T) {
 	}
 }
 
-func TestFeaturesAreAllThere(t *testing.T) {
+func TestFeaturesAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, feature := range tinytest.Features() {
 		s, err := feature.Spec.Resolved()
@@ -111,7 +111,7 @@ func TestRandomModelsAreTheSameEachTime(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedModelIsNoModel(t *testing.T) {
+func TestInterruptedWriteLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	dir := t.TempDir()

@@ -32,7 +32,7 @@ func model(t *testing.T) (*gguf.File, *reference.Model, *tokenizer.Tokenizer) {
 	return f, m, tok
 }
 
-func TestTheFileIsTheSameOnEveryMachine(t *testing.T) {
+func TestFileIsReproducible(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tiny.gguf")
 	if err := tiny.WriteFile(path); err != nil {
 		t.Fatal(err)

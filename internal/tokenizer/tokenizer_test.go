@@ -13,7 +13,7 @@ import (
 	"llmparity/internal/tokenizer/tokenizertest"
 )
 
-func TestTokensAreThoseOfTheTokenizersLibrary(t *testing.T) {
+func TestTokensMatchGolden(t *testing.T) {
 	texts := tokenizertest.Texts(t)
 	for _, k := range tokenizertest.Kinds(t) {
 		if len(k.IDs) != len(texts) || len(texts) < 300 {

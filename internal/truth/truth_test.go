@@ -31,7 +31,7 @@ func allocator() *exec.Cmd {
 }
 
 // Two processes take memory of every kind, and every source is held to what it should make of it.
-func TestSourcesOfProcessesSeeWhatTheyClaim(t *testing.T) {
+func TestProcessSources(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	part, err := InProcesses(t.Context(), allocator, 64<<20, 1)
@@ -112,7 +112,7 @@ func TestContradictions(t *testing.T) {
 }
 
 // The block in the documentation has the tables, columns and rows that the command prints, whatever the numbers.
-func TestDocumentationHasTheShapeOfWhatIsPrinted(t *testing.T) {
+func TestDocumentedTableIsCurrent(t *testing.T) {
 	const path = "../../docs/memory.md"
 	text, err := os.ReadFile(path)
 	if err != nil {

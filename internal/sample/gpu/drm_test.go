@@ -160,7 +160,7 @@ func TestSysfs(t *testing.T) {
 	same(t, intel, map[string]float64{"energy_joules": 2.5})
 }
 
-func TestWhatSysfsTellsWrong(t *testing.T) {
+func TestSysfsErrors(t *testing.T) {
 	for text, want := range map[string]string{"-4096\n": "negative or wrapped",
 		"18446744073709547520\n": "negative or wrapped",
 		"99999999999999\n":       "negative or wrapped", "\n": "no number", "NaN\n": "no number"} {
@@ -184,7 +184,7 @@ func TestWhatSysfsTellsWrong(t *testing.T) {
 	same(t, source(t, m.Sources(), "gpu1"), map[string]float64{"energy_joules": 0})
 }
 
-func TestAnNVIDIAGPUWithoutItsLibraryIsSaid(t *testing.T) {
+func TestWarnsOfNVIDIAGPUWithoutLibrary(t *testing.T) {
 	sys := tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(
 		"nvidia", "10DE:2204", "0000:01:00.0"),
 		"class/drm/card0/device/drm/renderD128/dev": "226:128\n"})
@@ -266,7 +266,7 @@ func descriptors(t *testing.T, proc string, pid int, all ...[3]string) {
 	tree(t, proc, files)
 }
 
-func TestAProcessesAccounts(t *testing.T) {
+func TestProcessAccounts(t *testing.T) {
 	proc := t.TempDir()
 	m := with(t, Options{Sys: radeon(t), Proc: proc})
 	descriptors(t, proc, 2217)
@@ -309,7 +309,7 @@ func TestAProcessesAccounts(t *testing.T) {
 }
 
 // A number that is given out again is another process's.
-func TestAProcessIsItsNumberAndItsStart(t *testing.T) {
+func TestProcessIdentity(t *testing.T) {
 	start, err := startOf(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
@@ -346,7 +346,7 @@ func TestAProcessIsItsNumberAndItsStart(t *testing.T) {
 	}
 }
 
-func TestBesideGivesAProcessItsSourcesOnce(t *testing.T) {
+func TestBeside(t *testing.T) {
 	m := with(t, Options{Sys: radeon(t), Proc: t.TempDir()})
 	for method, want := range map[string]int{record.MethodStatm: 1, record.MethodSmapsRollup: 0, "heap_usage": 0} {
 		if n := len(m.Beside(described{Method: method, PID: 5, Role: "server"})); n != want {
@@ -367,7 +367,7 @@ func (d described) Describe() record.Source { return record.Source(d) }
 
 func (d described) Read(context.Context, *record.Sample) error { return nil }
 
-func TestEnergyOfProcessors(t *testing.T) {
+func TestRAPL(t *testing.T) {
 	const zone = "class/powercap/intel-rapl:0/"
 	counter := func(uj string) map[string]string { return map[string]string{zone + "energy_uj": uj + "\n"} }
 	sys := tree(t, t.TempDir(), map[string]string{
@@ -413,7 +413,7 @@ func TestEnergyOfProcessors(t *testing.T) {
 }
 
 // Root may read everything: what others are denied is asked of a reader that is denied.
-func TestEnergyWithoutPermissionIsSaidOnce(t *testing.T) {
+func TestRAPLWithoutPermission(t *testing.T) {
 	sys := tree(t, t.TempDir(), map[string]string{"class/powercap/intel-rapl:0/name": "package-0\n",
 		"class/powercap/intel-rapl:1/name": "package-1\n"})
 	for _, n := range []string{"0", "1"} { // reading a folder fails for root too, but not with the same word

@@ -71,7 +71,7 @@ func keep(ctx context.Context, s sample.Source, to map[string]map[string]float64
 }
 
 // No mock, but a library that the real loader finds, and is asked through C.
-func TestTheLibraryIsAskedThroughC(t *testing.T) {
+func TestNVMLThroughC(t *testing.T) {
 	const gib = float64(gib)
 	// what it holds of the other is not told, so there is no sum
 	process := map[string]float64{"gpu0.gpu_memory_bytes": 0.75 * gib}

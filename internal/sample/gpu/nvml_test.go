@@ -103,21 +103,8 @@ func TestDevices(t *testing.T) {
 		"energy_joules": 0})
 }
 
-func TestAnOldLibraryIsNotAskedWhatItDoesNotKnow(t *testing.T) {
-	s := machine()
-	s.LookupSymbolFunc = func(name string) error { return errors.New("undefined symbol: " + name) }
-	for _, d := range s.Devices { // as calling what is not in the library ends the program
-		dev := d.(*dgxa100.Device)
-		dev.GetMemoryInfo_v2Func, dev.GetTotalEnergyConsumptionFunc, dev.GetMigModeFunc = nil, nil, nil
-	}
-	same(t, source(t, monitor(t, s).Sources(), "gpu0"), map[string]float64{
-		"memory_used_bytes": gib, "memory_free_bytes": 39 * gib, "memory_total_bytes": 40 * gib,
-		"utilization_gpu_percent":    0,
-		"utilization_memory_percent": 7, "power_watts": 51.5, "temperature_celsius": 33})
-}
-
 // A device without a sensor is asked for it once; one that can't answer now is asked again.
-func TestSensorsThatAreNotThereAreAbsent(t *testing.T) {
+func TestMissingSensors(t *testing.T) {
 	s := machine()
 	asked, again := 0, 0
 	device(s, 0).GetPowerUsageFunc = func() (uint32, nvml.Return) { asked++; return 0, nvml.ERROR_NOT_SUPPORTED }
@@ -172,7 +159,7 @@ func TestProcesses(t *testing.T) {
 		"gpu_memory_bytes": 350})
 }
 
-func TestAProcessIsAbsentUntilItIsListedAndNoughtOnceItHoldsNothing(t *testing.T) {
+func TestProcessBeforeAndAfterItIsListed(t *testing.T) {
 	s := machine()
 	m := monitor(t, s)
 	src := process(t, m, server)
@@ -187,7 +174,7 @@ func TestAProcessIsAbsentUntilItIsListedAndNoughtOnceItHoldsNothing(t *testing.T
 	}
 }
 
-func TestWhatADriverDoesNotTellIsNoNumber(t *testing.T) {
+func TestUnreportedValuesAreAbsent(t *testing.T) {
 	s := machine()
 	device(s, 0).GetComputeRunningProcessesFunc = processes(holds(server, notReported), holds(chrome, notReported))
 	device(s, 0).GetGraphicsRunningProcessesFunc = processes(holds(chrome, 300))
@@ -203,7 +190,7 @@ func TestWhatADriverDoesNotTellIsNoNumber(t *testing.T) {
 	}
 }
 
-func TestADeviceThatIsDivided(t *testing.T) {
+func TestMIG(t *testing.T) {
 	s := machine()
 	whole := device(s, 1)
 	whole.MigMode = nvml.DEVICE_MIG_ENABLE
@@ -263,7 +250,7 @@ func TestLostGPULeavesTheOthers(t *testing.T) {
 }
 
 // What a sampler makes of a driver that vanishes: one warning, and no more readings.
-func TestADriverVanishes(t *testing.T) {
+func TestDriverVanishes(t *testing.T) {
 	s := machine()
 	for i := range s.Devices {
 		device(s, i).GetComputeRunningProcessesFunc = processes(holds(server, gib), holds(worker, gib))
@@ -306,7 +293,7 @@ func (s *sink) Sample(int, record.Sample) { s.samples++ }
 func (s *sink) Total(record.Total)        {}
 func (s *sink) Warn(w record.Warning)     { s.warnings = append(s.warnings, w) }
 
-func TestADriverThatHangsIsGivenUp(t *testing.T) {
+func TestDriverHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := machine()
 		m := &Monitor{}
@@ -334,7 +321,7 @@ func TestADriverThatHangsIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestNumbersThatCannotBe(t *testing.T) {
+func TestImpossibleDeviceValues(t *testing.T) {
 	s := machine()
 	wrapped := memoryOf(nvml.Memory_v2{Total: 40 * gib, Used: math.MaxUint64 - 4095, Free: 40 * gib}, nvml.SUCCESS)
 	device(s, 0).GetMemoryInfo_v2Func = wrapped
@@ -360,7 +347,7 @@ func TestNumbersThatCannotBe(t *testing.T) {
 }
 
 // A process's memory that can't be is said, and is no figure; a share of time that can't be is left out.
-func TestNumbersOfAProcessThatCannotBe(t *testing.T) {
+func TestImpossibleProcessValues(t *testing.T) {
 	s := machine()
 	device(s, 0).GetComputeRunningProcessesFunc = processes(holds(server, math.MaxUint64-4095), holds(worker, gib))
 	device(s, 0).GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) {
@@ -415,36 +402,44 @@ func TestWithoutPermission(t *testing.T) {
 		t.Error(err)
 	}
 	values(t, source(t, m.Sources(), "gpu0"))
-
-	s = machine()
-	s.InitFunc = func() nvml.Return { return nvml.ERROR_NO_PERMISSION }
-	m = monitor(t, s)
-	if w := m.Warnings(); len(w) != 1 || w[0].Code != "unreadable-gpu" ||
-		!strings.Contains(w[0].Text, "ERROR_NO_PERMISSION") || len(m.Sources()) != 0 {
-		t.Errorf("%+v, %d sources", w, len(m.Sources()))
-	}
 }
 
-// Not a mock: this is what NVML's own loader says where the library is not, or what it finds where it is.
-func TestNoGPUIsNoWarningAndCostsNothing(t *testing.T) {
-	for _, ret := range []nvml.Return{nvml.ERROR_LIBRARY_NOT_FOUND, nvml.ERROR_DRIVER_NOT_LOADED} {
+// A machine without a GPU is not to be warned of; one whose GPU can't be asked is.
+func TestNoGPUIsNoWarning(t *testing.T) {
+	for name, x := range map[string]struct {
+		init nvml.Return
+		none string // why there is no GPU
+		warn string
+	}{
+		"no library":    {init: nvml.ERROR_LIBRARY_NOT_FOUND, none: "libnvidia-ml.so.1 is not there"},
+		"no driver":     {init: nvml.ERROR_DRIVER_NOT_LOADED, none: "driver is not loaded"},
+		"no GPU":        {none: "knows of no GPU"},
+		"no permission": {init: nvml.ERROR_NO_PERMISSION, warn: "ERROR_NO_PERMISSION"},
+	} {
 		s := machine()
-		s.InitFunc = func() nvml.Return { return ret }
+		s.InitFunc = func() nvml.Return { return x.init }
+		s.DeviceGetCountFunc = func() (int, nvml.Return) { return 0, nvml.SUCCESS }
 		m := monitor(t, s)
-		if w := m.Warnings(); len(w) != 0 || m.None() == "" {
-			t.Errorf("%v: %q, %+v", ret, m.None(), w)
+		if w := m.Warnings(); !strings.Contains(m.None(), x.none) || (x.none == "") != (m.None() == "") ||
+			len(w) > 0 != (x.warn != "") || len(w) > 0 &&
+			(w[0].Code != "unreadable-gpu" || !strings.Contains(w[0].Text, x.warn)) {
+			t.Errorf("%s: %q, %+v", name, m.None(), w)
 		}
 		if n := len(m.Sources()) + len(m.ProcessSources(1, 1, "server")) + len(m.GPUs()); n != 0 {
-			t.Errorf("%v: %d sources and GPUs", ret, n)
+			t.Errorf("%s: %d sources and GPUs", name, n)
 		}
 	}
+	if none := monitor(t, machine()).None(); none != "" {
+		t.Errorf("eight GPUs are %q", none)
+	}
+	// Not a mock: this is what NVML's own loader says where the library is not.
 	if _, err := newNVML(nvml.New(nvml.WithLibraryPath("libnvidia-ml-that-is-not-there.so.1"))); !errors.Is(
 		err, errNoLibrary) {
 		t.Errorf("the real loader: %v", err)
 	}
 }
 
-func TestSourcesOfAPassShareAReadingAndThoseOfTheNextDoNot(t *testing.T) {
+func TestSourcesShareAReadingPerPass(t *testing.T) {
 	s := machine()
 	asked := 0
 	device(s, 0).GetPowerUsageFunc = func() (uint32, nvml.Return) { asked++; return 1, nvml.SUCCESS }
@@ -521,20 +516,8 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// A library without a GPU is not one that is missing.
-func TestLibraryWithoutAGPU(t *testing.T) {
-	s := machine()
-	s.DeviceGetCountFunc = func() (int, nvml.Return) { return 0, nvml.SUCCESS }
-	if m := monitor(t, s); len(m.Warnings()) != 0 || !strings.Contains(m.None(), "knows of no GPU") {
-		t.Errorf("%q, %+v", m.None(), m.Warnings())
-	}
-	if none := monitor(t, machine()).None(); none != "" {
-		t.Errorf("eight GPUs are %q", none)
-	}
-}
-
 // A driver that hangs while it is opened is given up, and said to be there.
-func TestDriverThatHangsAtItsOpening(t *testing.T) {
+func TestDriverHangsAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		resume := make(chan struct{})
 		s := machine()
@@ -560,7 +543,7 @@ func TestDriverThatHangsAtItsOpening(t *testing.T) {
 }
 
 // A GPU that can't be asked at the start is told of, and no other gets its role.
-func TestGPUThatCannotBeAskedAtTheStart(t *testing.T) {
+func TestGPUUnreadableAtStart(t *testing.T) {
 	s := machine()
 	handle := s.DeviceGetHandleByIndexFunc
 	s.DeviceGetHandleByIndexFunc = func(i int) (nvml.Device, nvml.Return) {

@@ -168,7 +168,7 @@ func TestSharedDeviceFields(t *testing.T) {
 
 // A GPU of which the program tells no more is lost, and the other goes on; both are where the program can't be started
 // any more.
-func TestAProgramThatTellsOfAGPUNoMore(t *testing.T) {
+func TestAMDGPUVanishes(t *testing.T) {
 	c := &cards{used: []float64{gib, 2 * gib}}
 	gone := c.two(t)
 	m := &Monitor{}
@@ -206,7 +206,7 @@ func running(s sample.Source) sample.Source {
 }
 
 // A program that is being asked ends with us: it is one of our processes, and closing does not wait for its answer.
-func TestAProgramThatIsAskedEndsWithUs(t *testing.T) {
+func TestCloseEndsRunningProgram(t *testing.T) {
 	kfd := tree(t, t.TempDir(), map[string]string{"class/kfd/kfd/dev": "510:0\n"})
 	path, err := filepath.Abs("testdata/rocm_vega10.json")
 	if err != nil {
@@ -291,7 +291,7 @@ func standIn(t *testing.T, name string, answers map[string]string) string {
 	return dir
 }
 
-func TestAMDsProgramsAreAskedWhereSysfsTellsNothing(t *testing.T) {
+func TestAMDProgramsAreAskedWithoutSysfs(t *testing.T) {
 	sys := tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(
 		"amdgpu", "1002:7551", "0000:03:00.0"),
 		"class/drm/card0/device/drm/renderD128/dev": "226:128\n"})

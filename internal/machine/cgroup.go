@@ -71,27 +71,31 @@ func (m mount) folders(group string) []string {
 	}
 }
 
+// groups are the folders of our group that bounds something, such as memory, and of those above it; none where there is
+// no such group.
+func (f files) groups(controller string) (dirs []string, unified bool) {
+	groups := parseGroups(f.text("proc/self/cgroup"))
+	group, v1 := groups[controller] // with both versions each controller is in one of them
+	unifiedGroup, v2 := groups[""]
+	if !v1 {
+		group = unifiedGroup
+	}
+	for _, m := range parseMounts(f.text("proc/self/mountinfo")) {
+		if v1 && slices.Contains(m.controllers, controller) || !v1 && v2 && m.unified {
+			return m.folders(group), m.unified
+		}
+	}
+	return nil, false
+}
+
 // limits are those of our control group and of those above it; nil where there are no groups.
 func (f files) limits() *record.Limits {
-	mounts, groups := parseMounts(f.text("proc/self/mountinfo")), parseGroups(f.text("proc/self/cgroup"))
 	var l record.Limits
 	for _, controller := range []string{"cpu", "memory"} {
-		for _, m := range mounts {
-			name := controller
-			if m.unified {
-				name = ""
-			} else if !slices.Contains(m.controllers, controller) {
-				continue
-			}
-			group, ok := groups[name]
-			if _, old := groups[controller]; !ok || m.unified && old {
-				continue // with both versions each controller is in one of them
-			}
-			l.Version = map[bool]string{true: "v2", false: "v1"}[m.unified]
-			for _, dir := range m.folders(group) {
-				f.limit(&l, controller, dir, m.unified)
-			}
-			break
+		dirs, unified := f.groups(controller)
+		for _, dir := range dirs {
+			l.Version = map[bool]string{true: "v2", false: "v1"}[unified]
+			f.limit(&l, controller, dir, unified)
 		}
 	}
 	if l.Version == "" {

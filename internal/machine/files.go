@@ -44,7 +44,7 @@ func (f files) describe(env *record.Environment, getenv func(string) string) {
 	info := parseCPUInfo(f.text("proc/cpuinfo"))
 	env.CPU = info.name()
 	env.Processor = f.processor(info)
-	env.Governor = f.governors()
+	env.Governor = f.governors(f.policies())
 	env.MemoryB, env.Memory = f.memory()
 	env.Limits = f.limits()
 	env.ContainerKind = f.container(getenv)

@@ -50,10 +50,10 @@ func (f files) topology(p *record.Processor) {
 	}
 }
 
-// governors names who sets the cores' frequencies; several where cores differ.
-func (f files) governors() string {
+// governors names who sets the frequencies of policies; several where they differ.
+func (f files) governors(policies []string) string {
 	found := map[string]bool{}
-	for _, policy := range f.policies() {
+	for _, policy := range policies {
 		found[f.text(policy, "scaling_governor")] = true
 	}
 	delete(found, "")
@@ -75,19 +75,21 @@ func (f files) frequencies(p *record.Processor) {
 	reported := p.MHz > 0
 	for i, policy := range f.policies() {
 		p.Driver = cmp.Or(p.Driver, f.text(policy, "scaling_driver"))
-		if khz, ok := f.number(policy, "cpuinfo_max_freq"); ok {
-			p.MaxMHz = max(p.MaxMHz, float64(khz)/1000)
-		}
-		if khz, ok := f.number(policy, "cpuinfo_min_freq"); ok && (p.MinMHz == 0 || float64(khz)/1000 < p.MinMHz) {
-			p.MinMHz = float64(khz) / 1000
+		p.MaxMHz = max(p.MaxMHz, f.mhz(policy, "cpuinfo_max_freq"))
+		if least := f.mhz(policy, "cpuinfo_min_freq"); least > 0 && (p.MinMHz == 0 || least < p.MinMHz) {
+			p.MinMHz = least
 		}
 		if i < asked && !reported {
-			if khz, ok := f.number(policy, "scaling_cur_freq"); ok {
-				p.MHz = max(p.MHz, float64(khz)/1000)
-			}
+			p.MHz = max(p.MHz, f.mhz(policy, "scaling_cur_freq"))
 		}
 	}
 	p.Turbo = f.turbo()
+}
+
+// mhz is a policy's frequency; 0 where the kernel does not tell.
+func (f files) mhz(policy, name string) float64 {
+	khz, _ := f.number(policy, name)
+	return float64(khz) / 1000
 }
 
 // turbo tells whether the processor may go beyond its nominal frequency.

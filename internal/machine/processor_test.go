@@ -56,7 +56,7 @@ func TestALaptop(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
-	if g := tree(m).governors(); g != "powersave" {
+	if g := tree(m).governors(tree(m).policies()); g != "powersave" {
 		t.Errorf("governor %q", g)
 	}
 	m["sys/devices/system/cpu/smt/active"], m["sys/devices/system/cpu/intel_pstate/no_turbo"] = "0", "1"
@@ -65,7 +65,7 @@ func TestALaptop(t *testing.T) {
 	if got.SMT != "off" || got.Turbo != "off" || got.MHz != 3999.5 {
 		t.Errorf("SMT %s, turbo %s, %g MHz", got.SMT, got.Turbo, got.MHz)
 	}
-	if g := tree(m).governors(); g != "performance, powersave" {
+	if g := tree(m).governors(tree(m).policies()); g != "performance, powersave" {
 		t.Errorf("governors %q", g)
 	}
 }
@@ -93,7 +93,7 @@ func TestBigAndLittleCores(t *testing.T) {
 		!reflect.DeepEqual(got.Caches, want) {
 		t.Errorf("%+v", got)
 	}
-	if g := tree(m).governors(); g != "performance, schedutil" {
+	if g := tree(m).governors(tree(m).policies()); g != "performance, schedutil" {
 		t.Errorf("governors %q", g)
 	}
 }

@@ -14,7 +14,7 @@ func (f files) room() (free int64, how string, ok bool) {
 	if m != nil && m.AvailableB > 0 {
 		free, how, ok = m.AvailableB, "MemAvailable", true
 	}
-	dirs, unified := f.memoryGroups()
+	dirs, unified := f.groups("memory")
 	for _, dir := range dirs {
 		limit, left, reported := f.left(dir, unified)
 		if reported && (!ok || left < free) {
@@ -23,22 +23,6 @@ func (f files) room() (free int64, how string, ok bool) {
 		}
 	}
 	return max(free, 0), how, ok
-}
-
-// memoryGroups are the folders of our group that bounds memory and of those above it; none where there is no such
-// group.
-func (f files) memoryGroups() (dirs []string, unified bool) {
-	mounts, groups := parseMounts(f.text("proc/self/mountinfo")), parseGroups(f.text("proc/self/cgroup"))
-	group, v1 := groups["memory"]
-	if !v1 {
-		group = groups[""]
-	}
-	for _, m := range mounts {
-		if v1 && slices.Contains(m.controllers, "memory") || !v1 && m.unified {
-			return m.folders(group), m.unified
-		}
-	}
-	return nil, false
 }
 
 // left is what a group may still take.

@@ -1,8 +1,6 @@
 package machine
 
 import (
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -18,20 +16,14 @@ func (f files) state() (s record.MachineState) {
 	s.FreeB, s.AvailableB = info["MemFree"], info["MemAvailable"]
 	s.SwapUsedB = max(0, info["SwapTotal"]-info["SwapFree"])
 	s.Pressure = parsePressure(f.text("proc/pressure/cpu"))
-	governors := map[string]bool{}
-	for i, policy := range spreadOver(f.policies()) {
-		governors[f.text(policy, "scaling_governor")] = true
-		if khz, ok := f.number(policy, "scaling_max_freq"); ok {
-			s.MaxMHz = max(s.MaxMHz, float64(khz)/1000)
-		}
+	policies := spreadOver(f.policies())
+	for i, policy := range policies {
+		s.MaxMHz = max(s.MaxMHz, f.mhz(policy, "scaling_max_freq"))
 		if i < asked {
-			if khz, ok := f.number(policy, "scaling_cur_freq"); ok {
-				s.MHz = max(s.MHz, float64(khz)/1000)
-			}
+			s.MHz = max(s.MHz, f.mhz(policy, "scaling_cur_freq"))
 		}
 	}
-	delete(governors, "")
-	s.Governor = strings.Join(slices.Sorted(maps.Keys(governors)), ", ")
+	s.Governor = f.governors(policies)
 	s.Throttled = f.throttled()
 	return s
 }

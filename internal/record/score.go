@@ -91,11 +91,7 @@ func (r *Recording) Score(s Score) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	row := func(rank, id int, logProb float64) {
-		l := integer(w.line[:0], int64(r.cell.ID))
-		l = integer(l, int64(r.id))
-		l = integer(l, int64(s.Position))
-		l = integer(l, int64(rank))
-		l = integer(l, int64(id))
+		l := integers(w.line[:0], int64(r.cell.ID), int64(r.id), int64(s.Position), int64(rank), int64(id))
 		if !math.IsNaN(logProb) {
 			l = strconv.AppendFloat(l, logProb, 'f', 6, 64)
 		}
@@ -104,8 +100,7 @@ func (r *Recording) Score(s Score) {
 		if id == s.Forced {
 			forced = 1
 		}
-		l = integer(l, forced)
-		w.line = end(l)
+		w.line = end(integers(l, forced))
 		w.write(w.scores, w.line)
 	}
 	among := false

@@ -356,19 +356,25 @@ func diskFault(err error, where string) error {
 	return fmt.Errorf("writing the record in %s: %w", where, err)
 }
 
-// mb appends a figure in MiB and a comma; an absent one leaves the field empty.
-func mb(line []byte, bytes int64) []byte {
-	if bytes != Absent {
-		line = strconv.AppendFloat(line, float64(bytes)/MiB, 'f', 4, 64)
+// mb appends figures in MiB, each with a comma; an absent one leaves its field empty.
+func mb(line []byte, figures ...int64) []byte {
+	for _, bytes := range figures {
+		if bytes != Absent {
+			line = strconv.AppendFloat(line, float64(bytes)/MiB, 'f', 4, 64)
+		}
+		line = append(line, ',')
 	}
-	return append(line, ',')
+	return line
+}
+
+func integers(line []byte, all ...int64) []byte {
+	for _, n := range all {
+		line = append(strconv.AppendInt(line, n, 10), ',')
+	}
+	return line
 }
 
 var lineBreaks = strings.NewReplacer("\n", " ", "\r", " ")
-
-func integer(line []byte, n int64) []byte {
-	return append(strconv.AppendInt(line, n, 10), ',')
-}
 
 // text appends a CSV field. Labels and roles are ours, but engines may be named by users: a line break becomes a space,
 // because readers find the last whole row by its newline.

@@ -106,7 +106,9 @@ func TestLedgerSeesWhatIsDropped(t *testing.T) {
 	}
 	settled := map[string]int64{}
 	for range 20 {
-		collect(t, p)
+		if err := p.collect(watched(t)); err != nil {
+			t.Fatal(err)
+		}
 		if _, settled = onDevice(t, p, ""); settled["dropped_count"] == 50 {
 			break
 		}

@@ -205,13 +205,13 @@ func TestOpenThatIsCancelledLeavesNothing(t *testing.T) {
 	}
 }
 
-// Whatever the engine's thread does to itself, the page is lost, and its loss has a class.
-func TestTroubleOfTheEnginesThread(t *testing.T) {
+// Whatever happens to the engine's thread, or to the browser, the page is lost, and its loss has a class.
+func TestAPageIsLostWithAClass(t *testing.T) {
 	const fillHeap = "(() => { const a = []; for (;;) a.push(new Array(1e5).fill({})); })()"
 	for _, x := range []struct {
 		name       string
 		thread     Thread
-		expression string
+		expression string // that is evaluated, or the role of what is killed
 		class      record.Class
 		say, or    string
 	}{
@@ -220,14 +220,19 @@ func TestTroubleOfTheEnginesThread(t *testing.T) {
 		{"worker's heap full", WorkerThread, fillHeap, record.OOM, "worker ended unexpectedly", "memory ran out"},
 		{"page hung", PageThread, "for (;;);", record.Hung, "the page hangs", ""},
 		{"worker hung", WorkerThread, "for (;;);", record.Hung, "the worker hangs", ""},
+		{"browser killed", PageThread, "browser", record.Crash, "browser ended unexpectedly", ""},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			c := Config{Thread: x.thread, Watchdog: time.Second}
-			if x.class == record.OOM {
+			if x.class != record.Hung {
 				c.Launch.Flags, c.Watchdog = []string{"js-flags=--max-old-space-size=60"}, time.Minute
 			}
 			p, probe := fresh(t, c)
 			defer p.Guard()()
+			if x.class == record.Crash {
+				kill(t, p, x.expression)
+				x.expression = "new Promise(() => {})"
+			}
 			_, err := Call[any](watched(t), p, x.expression)
 			if engine.ClassOf(err) != x.class || !strings.Contains(err.Error(), x.say) &&
 				(x.or == "" || !strings.Contains(err.Error(), x.or)) || !oneLine(err) {

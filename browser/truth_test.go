@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/chromedp"
 
 	"llmparity/assets/page"
@@ -52,16 +50,6 @@ func blank(t *testing.T) (*Page, *plain) {
 		t.Fatal(err)
 	}
 	return p, s.plain
-}
-
-// collect makes the page collect all its garbage.
-func collect(t *testing.T, p *Page) {
-	t.Helper()
-	ctx, cancel := p.within(watched(t))
-	defer cancel()
-	if _, err := chromedp.Call(ctx, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // takesMemory makes the test's program the process that takes memory.

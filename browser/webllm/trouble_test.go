@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -42,7 +43,6 @@ func TestTroubleIsRecordedWithItsClass(t *testing.T) {
 	list := []trouble{
 		{name: "renderer killed", class: record.Crash, say: "renderer process ended (killed)", token: kill("renderer")},
 		{name: "GPU process killed", class: record.DeviceLost, say: "device is lost", token: kill("gpu-process")},
-		{name: "browser killed", class: record.Crash, say: "browser ended unexpectedly", token: kill("browser")},
 		{name: "wrong bytes on the way", class: record.BadOutput, say: "the model says", server: changed(scrambled)},
 		{name: "nothing"},
 	}
@@ -209,26 +209,25 @@ func replies(status int) answers {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(status) }
 }
 
-// cut ends the connection in the middle of a file.
-func cut(w http.ResponseWriter, r *http.Request, next http.Handler) {
+// served is what the server would answer, whose headers are set.
+func served(w http.ResponseWriter, r *http.Request, next http.Handler) []byte {
 	whole := httptest.NewRecorder()
 	next.ServeHTTP(whole, r)
-	for name, values := range whole.Header() {
-		w.Header()[name] = values
-	}
-	_, _ = w.Write(whole.Body.Bytes()[:whole.Body.Len()/2]) // fails if the browser has gone
+	maps.Copy(w.Header(), whole.Header())
+	return whole.Body.Bytes()
+}
+
+// cut ends the connection in the middle of a file.
+func cut(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	whole := served(w, r, next)
+	_, _ = w.Write(whole[:len(whole)/2]) // fails if the browser has gone
 	panic(http.ErrAbortHandler)
 }
 
 // changed sends a file that is not the one on disk, and is whole as far as HTTP knows.
 func changed(change func([]byte) []byte) answers {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		whole := httptest.NewRecorder()
-		next.ServeHTTP(whole, r)
-		for name, values := range whole.Header() {
-			w.Header()[name] = values
-		}
-		body := change(whole.Body.Bytes())
+		body := change(served(w, r, next))
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		_, _ = io.Copy(w, bytes.NewReader(body)) // fails if the browser has gone
 	}

@@ -24,9 +24,6 @@ type Outcome struct {
 	Err   error
 }
 
-// Waited is how long a request waited for a place.
-func (o Outcome) Waited() time.Duration { return max(0, o.Sent.Sub(o.Due)-o.Late) }
-
 // Drive sends a schedule's requests, never more than so many at once, nor more than its concurrency allows. Of those
 // that are due and wait, the one that was due first goes first. A request that fails stops none but its conversation's
 // later turns. When ctx ends nothing more is sent, and Drive returns when those that go on have. Outcomes are in the

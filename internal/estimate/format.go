@@ -99,22 +99,6 @@ func groupsOf(cols int64, group int) int64 {
 	return ceil(cols, int64(group))
 }
 
-// intFormat is awq and gptq: whole numbers of so many bits, a 16-bit scale and a packed zero point a group.
-func intFormat(name string, bits, group int, zeros, index bool, plain number) format {
-	b := int64(bits)
-	return format{name: name, scales: "f16", plain: plain, matrix: func(rows, cols int64, _ hfconfig.Weight) stored {
-		groups := groupsOf(cols, group)
-		s := stored{values: bitsOf(rows*cols, b), scales: rows * groups * 2}
-		if zeros {
-			s.scales += bitsOf(rows*groups, b)
-		}
-		if index { // which group each input belongs to
-			s.scales += 4 * cols
-		}
-		return s
-	}}
-}
-
 // mlcName is how MLC calls its formats: q4f16_1 is four bits with scales of float16.
 var mlcName = regexp.MustCompile(`^q([0348])(f16|f32|bf16)(?:_([0-2]|ft))?$`)
 
@@ -179,8 +163,7 @@ func (e *Estimate) format() (format, error) {
 	if q == nil || m.Stored != nil && s.Quantization == "" {
 		return format{name: plain.name, plain: plain}, nil
 	}
-	f := quantizedFormat(q, plain, m.Layers)
-	return f, nil
+	return quantizedFormat(q, plain, m.Layers), nil
 }
 
 // plain is the type of what isn't quantised.
@@ -240,50 +223,59 @@ func named(name string, group int) (*hfconfig.Quantized, error) {
 	return &q, nil
 }
 
+// quantizedFormat is how weights of so many bits lie beside their scales.
 func quantizedFormat(q *hfconfig.Quantized, plain number, layers int) format {
-	f := format{name: q.Method, plain: plain}
+	f := format{name: q.Method, scales: "f32", plain: plain,
+		kept: func(w hfconfig.Weight) int64 { return q.Kept(w, layers) }}
+	bits := int64(q.Bits)
+	var scales func(rows, cols int64) int64
 	switch q.Method {
-	case "awq", "compressed-tensors", "int4":
-		f = intFormat(fmt.Sprintf("%s (int%d)", q.Method, q.Bits), q.Bits, q.Group, !q.Symmetric, false, plain)
-	case "gptq":
-		f = intFormat(fmt.Sprintf("gptq (int%d)", q.Bits), q.Bits, q.Group, true, true, plain)
-	case "bitsandbytes-4bit":
-		f.scales = "f32"
-		f.matrix = func(rows, cols int64, _ hfconfig.Weight) stored {
-			blocks := ceil(rows*cols, 64)
-			if q.Double { // 8 bits a block, and a scale and an offset for every 256 of them
-				return stored{values: bitsOf(rows*cols, 4), scales: blocks + 4*ceil(blocks, 256)}
+	case "awq", "compressed-tensors", "int4", "gptq": // a 16-bit scale and a packed zero point a group
+		f.name, f.scales = fmt.Sprintf("%s (int%d)", q.Method, q.Bits), "f16"
+		scales = func(rows, cols int64) int64 {
+			groups := rows * groupsOf(cols, q.Group)
+			n := 2 * groups
+			if !q.Symmetric || q.Method == "gptq" {
+				n += bitsOf(groups, bits)
 			}
-			return stored{values: bitsOf(rows*cols, 4), scales: 4 * blocks}
+			if q.Method == "gptq" { // which group each input belongs to
+				n += 4 * cols
+			}
+			return n
 		}
-		if q.Double {
+	case "bitsandbytes-4bit":
+		bits = 4
+		scales = func(rows, cols int64) int64 { return 4 * ceil(rows*cols, 64) }
+		if q.Double { // 8 bits a block, and a scale and an offset for every 256 of them
 			f.scales = "int8"
+			scales = func(rows, cols int64) int64 {
+				blocks := ceil(rows*cols, 64)
+				return blocks + 4*ceil(blocks, 256)
+			}
 		}
 	case "bitsandbytes-8bit", "int8":
-		f.scales = "f32"
-		f.matrix = func(rows, cols int64, _ hfconfig.Weight) stored {
-			return stored{values: rows * cols, scales: 4 * rows * groupsOf(cols, q.Group)}
-		}
+		bits = 8
+		scales = func(rows, cols int64) int64 { return 4 * rows * groupsOf(cols, q.Group) }
 	case "fp8":
-		f.scales = "f32"
-		f.matrix = func(rows, cols int64, _ hfconfig.Weight) stored {
+		bits = 8
+		scales = func(rows, cols int64) int64 {
 			if q.Block[0] > 0 && q.Block[1] > 0 {
-				return stored{values: rows * cols,
-					scales: 4 * ceil(rows, int64(q.Block[0])) * ceil(cols, int64(q.Block[1]))}
+				return 4 * ceil(rows, int64(q.Block[0])) * ceil(cols, int64(q.Block[1]))
 			}
-			return stored{values: rows * cols, scales: 4}
+			return 4
 		}
 	case "nvfp4": // a scale of fp8 a group, and two of f32 a matrix
-		f.scales = "fp8"
-		f.matrix = func(rows, cols int64, _ hfconfig.Weight) stored {
-			return stored{values: bitsOf(rows*cols, 4), scales: rows*ceil(cols, 16) + 8}
-		}
+		f.scales, bits = "fp8", 4
+		scales = func(rows, cols int64) int64 { return rows*ceil(cols, 16) + 8 }
 	case "mxfp4":
-		f.scales = "e8m0"
-		f.matrix = func(rows, cols int64, _ hfconfig.Weight) stored {
-			return stored{values: bitsOf(rows*cols, 4), scales: rows * ceil(cols, 32)}
-		}
+		f.scales, bits = "e8m0", 4
+		scales = func(rows, cols int64) int64 { return rows * ceil(cols, 32) }
+	default:
+		f.scales = ""
+		return f
 	}
-	f.kept = func(w hfconfig.Weight) int64 { return q.Kept(w, layers) }
+	f.matrix = func(rows, cols int64, _ hfconfig.Weight) stored {
+		return stored{values: bitsOf(rows*cols, bits), scales: scales(rows, cols)}
+	}
 	return f
 }

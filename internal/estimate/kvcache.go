@@ -2,7 +2,7 @@ package estimate
 
 import (
 	"fmt"
-	"maps"
+	"slices"
 	"strings"
 
 	"llmparity/internal/engine"
@@ -182,17 +182,9 @@ func (e *Estimate) activationType(plain number) string {
 func (e *Estimate) cacheMethod() (reserved, used string) {
 	s := e.Setup
 	per := fmt.Sprintf("%d bytes a token (keys and values of all layers)", e.PerToken)
-	windows := map[int]bool{}
-	for _, c := range e.Model.Caches {
-		if c.Window > 0 {
-			windows[c.Window] = true
-		}
-	}
-	if len(windows) > 0 {
-		for w := range maps.Keys(windows) {
-			per += fmt.Sprintf(", layers with a window of %d tokens", w)
-			break
-		}
+	windowed := func(c hfconfig.Cache) bool { return c.Window > 0 }
+	if i := slices.IndexFunc(e.Model.Caches, windowed); i >= 0 {
+		per += fmt.Sprintf(", layers with a window of %d tokens", e.Model.Caches[i].Window)
 	}
 	used = fmt.Sprintf("%s × %d tokens × %s", per, e.Tokens, sequences(e.Sequences))
 	switch s.Engine.Runtime {

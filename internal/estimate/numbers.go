@@ -44,10 +44,7 @@ func FromNumbers(n Numbers) (Model, error) {
 		}
 		m.HeadDim = m.Hidden / m.Heads
 	}
-	if m.Layers > 0 && m.KVHeads > 0 && m.HeadDim > 0 {
-		one := int64(m.KVHeads) * int64(m.HeadDim)
-		m.Caches = []hfconfig.Cache{{Layers: m.Layers, Values: 2 * one, Keys: one, Heads: m.KVHeads}}
-	}
+	m.paged()
 	guess := m.decoder()
 	if n.Parameters == 0 {
 		if guess == 0 {

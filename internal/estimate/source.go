@@ -308,7 +308,7 @@ func (m *Model) With(library string) error {
 	return nil
 }
 
-// paged is a package's KV cache, by its sizes.
+// paged is a KV cache that is alike in all layers, by its sizes.
 func (m *Model) paged() {
 	if m.Layers > 0 && m.KVHeads > 0 && m.HeadDim > 0 {
 		one := int64(m.KVHeads) * int64(m.HeadDim)

@@ -74,14 +74,7 @@ type keys struct {
 const maxSize = 1 << 24
 
 func (k keys) one(key string) int {
-	if list := k.list(key, 1); len(list) > 0 {
-		most := 0
-		for _, n := range list {
-			most = max(most, n)
-		}
-		return most
-	}
-	return 0
+	return slices.Max(append(k.list(key, 1), 0))
 }
 
 // list gives a size for each layer; nil where it isn't said, or makes no sense.

@@ -118,15 +118,13 @@ func (e *Estimate) possible(n int64) error {
 	return nil
 }
 
+// dominant is the type that most bytes have.
 func dominant(stored map[string]int64) string {
-	names := slices.SortedFunc(maps.Keys(stored), func(a, b string) int {
-		if stored[a] != stored[b] {
-			return int(min(max(stored[b]-stored[a], -1), 1))
+	most := ""
+	for _, name := range slices.Sorted(maps.Keys(stored)) {
+		if most == "" || stored[name] > stored[most] {
+			most = name
 		}
-		return strings.Compare(a, b)
-	})
-	if len(names) == 0 {
-		return ""
 	}
-	return names[0]
+	return most
 }

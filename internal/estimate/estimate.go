@@ -1,4 +1,4 @@
-// Package estimate foretells how much memory a language model takes in an engine, by arithmetic alone: no engine is
+// Package estimate predicts how much memory a language model takes in an engine, by arithmetic alone: no engine is
 // started.
 //
 // A Model comes from a GGUF, a WebLLM package, a Hugging Face config.json, or bare numbers; a Setup says in which
@@ -171,7 +171,7 @@ const (
 	gib = 1 << 30
 )
 
-// Of foretells what a model takes.
+// Of predicts what a model takes.
 func Of(m Model, s Setup) (Estimate, error) {
 	if s.Engine == nil {
 		s.Engine = &engine.Memory{Name: "an unknown engine", Runtime: engine.GGML}

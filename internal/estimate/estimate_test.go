@@ -11,6 +11,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
 	"llmparity/internal/tiny"
 	"llmparity/native/llamacpp"
@@ -106,25 +107,20 @@ func TestWeightsAreAsLargeAsPublished(t *testing.T) {
 	}
 }
 
-// MLC's q4f16_2 leaves embedding and head, of 2 × 32000 × 4096 values, in float16: 2 bytes each, in place of 18 for 32.
-func TestFormatThatLeavesTheEmbedding(t *testing.T) {
-	m := config(t, "llama-2-7b")
-	weights := func(q string) int64 {
-		return of(t, m, Setup{Engine: WebLLM, Quantization: q, Context: 64}).Component(Weights).Best
+// Sizes that follow from what a format is. MLC's q4f16_2 leaves embedding and head, of 2 × 32000 × 4096 values, in
+// float16: 2 bytes each, in place of 18 for 32. NVFP4 of Llama 3.1 8B: the layers' 6979321856 values at half a byte and
+// a byte for 16, two numbers for each of 224 matrices; the rest in 16 bits.
+func TestFormats(t *testing.T) {
+	weights := func(model string, e *engine.Memory, q string) int64 {
+		return of(t, config(t, model), Setup{Engine: e, Quantization: q, Context: 64}).Component(Weights).Best
 	}
-	const both = 2 * 32000 * 4096
-	if d := weights("q4f16_2") - weights("q4f16_1"); d != both*2-both*18/32 {
+	const both, linear, all = 2 * 32000 * 4096, 6979321856, 8030261248
+	d := weights("llama-2-7b", WebLLM, "q4f16_2") - weights("llama-2-7b", WebLLM, "q4f16_1")
+	if d != both*2-both*18/32 {
 		t.Errorf("%d bytes more, %d are right", d, both*2-both*18/32)
 	}
-}
-
-// NVFP4 of Llama 3.1 8B: the layers' 6979321856 values at half a byte and a byte for 16, two numbers for each of 224
-// matrices; the rest in 16 bits.
-func TestNVFP4(t *testing.T) {
-	const linear, all = 6979321856, 8030261248
-	w := of(t, config(t, "llama-3.1-8b"), Setup{Engine: VLLM, Quantization: "nvfp4", Context: 64}).Component(Weights)
-	if want := int64(linear/2 + linear/16 + 224*8 + (all-linear)*2); w.Best != want {
-		t.Errorf("%d bytes, %d are right", w.Best, want)
+	if n, want := weights("llama-3.1-8b", VLLM, "nvfp4"), int64(linear/2+linear/16+224*8+(all-linear)*2); n != want {
+		t.Errorf("%d bytes, %d are right", n, want)
 	}
 }
 
@@ -325,16 +321,12 @@ func TestWorkspacesAreNearTheLedgers(t *testing.T) {
 
 // A file of an architecture that nothing is known of still tells its weights and, by its tensors, its cache.
 func TestUnknownArchitectureByItsTensors(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.gguf")
-	out, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
+	tensors := []gguf.Weights{tensor("token_embd.weight", 64, 100)}
+	for _, layer := range []string{"blk.0.", "blk.1."} {
+		tensors = append(tensors, tensor(layer+"attn_q.weight", 64, 64), tensor(layer+"attn_k.weight", 64, 16),
+			tensor(layer+"attn_v.weight", 64, 16))
 	}
-	if err := writeStrange(out); err != nil {
-		t.Fatal(err)
-	}
-	out.Close()
-	m, err := Open(path)
+	m, err := Open(written(t, "x.gguf", tensors, gguf.Entry{Key: "general.architecture", Value: "strange"}))
 	if err != nil {
 		t.Fatal(err)
 	}

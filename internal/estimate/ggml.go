@@ -13,8 +13,8 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// told tells whether the engine is llama.cpp as it is told to be, and not one that decides by itself.
-func (e Estimate) told() bool { return e.runs(engine.GGML) && !e.Setup.Engine.Itself }
+// settable tells whether the engine is llama.cpp as it is set from here, and not one that decides by itself.
+func (e Estimate) settable() bool { return e.runs(engine.GGML) && !e.Setup.Engine.Itself }
 
 // windowed are the architectures for which llama.cpp keeps no more of a sliding window's layers than the window.
 func windowed(architecture string) bool {
@@ -116,7 +116,7 @@ func matrices(tensors []gguf.Tensor) map[string]int64 {
 
 // repacked is how much of the weights llama.cpp lays out anew in memory of its own, and in which types.
 func (e *Estimate) repacked() (n int64, types []string) {
-	if !e.told() || e.Setup.GPULayers > 0 {
+	if !e.settable() || e.Setup.GPULayers > 0 {
 		return 0, nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Model.Matrices)) {

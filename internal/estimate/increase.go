@@ -11,7 +11,7 @@ import (
 // touched is in no process.
 const Increase = "increase"
 
-// increase foretells it where an engine's ways are known; ok tells whether they are.
+// increase predicts it where an engine's ways are known; ok tells whether they are.
 func (e *Estimate) increase() (c Component, ok bool) {
 	weights, cache := e.Component(Weights), e.Component(KVReserved)
 	if cache.Method == "" || e.Model.Hidden == 0 {

@@ -43,7 +43,7 @@ func TestIncreasesAreNear(t *testing.T) {
 	} {
 		inc := of(t, smollm, c.s).Component(Increase)
 		if got := float64(inc.Best) / mib; math.Abs(got-c.mib) > c.within*c.mib {
-			t.Errorf("%s: %.1f MiB is foretold, %.1f was measured", c.name, got, c.mib)
+			t.Errorf("%s: %.1f MiB is predicted, %.1f was measured", c.name, got, c.mib)
 		}
 		if float64(inc.Low) > c.mib*mib || float64(inc.High) < c.mib*mib {
 			t.Errorf("%s: %.1f MiB is not from %.1f to %.1f", c.name, c.mib, float64(inc.Low)/mib,

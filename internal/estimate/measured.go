@@ -12,7 +12,7 @@ const (
 
 // AsMeasured gives the components under the definitions that a run measures by, so that figures of one name can be held
 // against each other: the framework's overhead is what is left of the increase when the other components are taken off,
-// and the total is the peak. Where the increase is not foretold, or what is there before it isn't, neither is what
+// and the total is the peak. Where the increase is not predicted, or what is there before it isn't, neither is what
 // comes of it.
 func (e Estimate) AsMeasured() []Component {
 	var out []Component

@@ -18,7 +18,7 @@ type Room struct {
 
 // Parts of what is free at which a need becomes doubtful.
 const (
-	// tight: an increase is foretold within 10 to 15 %, and what a system calls available is itself an estimate, so
+	// tight: an increase is predicted within 10 to 15 %, and what a system calls available is itself an estimate, so
 	// that four fifths may turn out to be all.
 	tight = 0.80
 	// full: the last twentieth of what is available is the page cache of programs that run; a system that takes it
@@ -38,8 +38,8 @@ func (n Need) level(free int64) record.RiskLevel {
 	return record.RiskLow
 }
 
-// Risk judges whether what is foretold fits into what is free. A place of which nobody knows how much is free is not
-// judged; where that is the memory itself the risk is unknown, unless another place decides.
+// Risk judges whether what is predicted fits into what is free. A place of which it is not known how much is free is
+// not judged; where that is the memory itself the risk is unknown, unless another place decides.
 func (e Estimate) Risk(rooms map[string]Room) record.Risk {
 	r := record.Risk{Level: record.RiskLow, Places: []record.Place{}}
 	unknown := ""
@@ -79,7 +79,7 @@ func (e Estimate) Risk(rooms map[string]Room) record.Risk {
 	return r
 }
 
-// Unjudged is the risk of what nothing is foretold of.
+// Unjudged is the risk of what is not predicted.
 func Unjudged(why string) record.Risk {
 	return record.Risk{Level: record.RiskUnknown, Places: []record.Place{}, Reasons: []string{why}}
 }
@@ -100,7 +100,7 @@ func (e Estimate) reason(p record.Place) string {
 	text += fmt.Sprintf(", of %s that can be had (%s)", sized(p.Free), p.How)
 	if p.Name == RAM || p.Name == VRAM {
 		text += ": " + e.parts()
-		if e.told() && !e.Setup.NoMmap && p.Name == RAM && e.Component(Weights).Best > p.Need/4 {
+		if e.settable() && !e.Setup.NoMmap && p.Name == RAM && e.Component(Weights).Best > p.Need/4 {
 			text += "; weights that are mapped could be dropped and read again, token by token, from disk"
 		}
 	}
@@ -196,7 +196,7 @@ func (e Estimate) changes() []change {
 		add("a KV cache of q8_0 (in llama.cpp with flash attention on)",
 			func(c *Setup) { c.KVDType, c.ValueType, c.NoFlash = "q8_0", "", false })
 	}
-	if e.told() && s.UBatch > 128 {
+	if e.settable() && s.UBatch > 128 {
 		add("fewer tokens at a time (--llamacpp-ubatch 128)", func(c *Setup) { c.UBatch = 128 })
 	}
 	if n, _ := e.repacked(); n > 0 && !s.NoMmap {

@@ -10,24 +10,38 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// written is a GGUF of one small tensor with the metadata that an architecture has.
-func written(t *testing.T, name, architecture string, sizes map[string]any, more ...gguf.Entry) string {
-	t.Helper()
-	entries := append([]gguf.Entry{{Key: "general.architecture", Value: architecture}}, more...)
-	for key, value := range sizes {
-		entries = append(entries, gguf.Entry{Key: architecture + "." + key, Value: value})
+// tensor is one of zeros.
+func tensor(name string, shape ...uint64) gguf.Weights {
+	n := uint64(1)
+	for _, size := range shape {
+		n *= size
 	}
+	return gguf.Weights{Name: name, Shape: shape, Values: make([]float32, n)}
+}
+
+// written is a GGUF of these tensors and metadata.
+func written(t *testing.T, name string, tensors []gguf.Weights, entries ...gguf.Entry) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	tensor := gguf.Weights{Name: "token_embd.weight", Shape: []uint64{64, 32}, Values: make([]float32, 64*32)}
-	if err := gguf.Write(f, entries, []gguf.Weights{tensor}); err != nil {
+	if err := gguf.Write(f, entries, tensors); err != nil {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// shapedFile is a GGUF of one small tensor with the metadata that an architecture has.
+func shapedFile(t *testing.T, name, architecture string, sizes map[string]any, more ...gguf.Entry) string {
+	t.Helper()
+	entries := append([]gguf.Entry{{Key: "general.architecture", Value: architecture}}, more...)
+	for key, value := range sizes {
+		entries = append(entries, gguf.Entry{Key: architecture + "." + key, Value: value})
+	}
+	return written(t, name, []gguf.Weights{tensor("token_embd.weight", 64, 32)}, entries...)
 }
 
 // Layers without keys and values, with windows, and with other sizes within the window, by architecture.
@@ -72,7 +86,7 @@ func TestCachesByKeys(t *testing.T) {
 		for key, value := range c.more {
 			sizes[key] = value
 		}
-		m, err := Open(written(t, "x.gguf", c.architecture, sizes))
+		m, err := Open(shapedFile(t, "x.gguf", c.architecture, sizes))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +103,7 @@ func TestUnknownArchitecturesAreDoubted(t *testing.T) {
 	sizes := map[string]any{"block_count": uint32(2), "embedding_length": uint32(64), "attention.head_count": uint32(4),
 		"context_length": uint32(1024)}
 	for name, want := range map[string]Confidence{"llama": High, "foooo": Low} {
-		m, err := Open(written(t, "x.gguf", name, sizes))
+		m, err := Open(shapedFile(t, "x.gguf", name, sizes))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +126,7 @@ func TestUnknownArchitecturesAreDoubted(t *testing.T) {
 func TestSplitModels(t *testing.T) {
 	sizes := map[string]any{"block_count": uint32(2), "embedding_length": uint32(64), "attention.head_count": uint32(4)}
 	split := gguf.Entry{Key: "split.count", Value: uint16(2)}
-	first := written(t, "big-00001-of-00002.gguf", "llama", sizes, split)
+	first := shapedFile(t, "big-00001-of-00002.gguf", "llama", sizes, split)
 	m, err := Open(first)
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +136,7 @@ func TestSplitModels(t *testing.T) {
 		t.Errorf("one of two parts: %+v, %v", w, m.Notes)
 	}
 	second := filepath.Join(filepath.Dir(first), "big-00002-of-00002.gguf")
-	if err := os.Rename(written(t, "x.gguf", "llama", nil, split), second); err != nil {
+	if err := os.Rename(shapedFile(t, "x.gguf", "llama", nil, split), second); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{first, second} {

@@ -54,16 +54,6 @@ func TestAContextIsANumberOrTheModelsOwn(t *testing.T) {
 	}
 }
 
-func TestMemoryIsCheckedUnlessAPlanSaysOtherwise(t *testing.T) {
-	for text, want := range map[string]bool{"check_oom: true ": true, "check_oom: false ": false, "": true} {
-		p, err := plan.Parse([]byte(strings.Replace(string(plans.Default), "check_oom: true ", text, 1)), "p.yaml",
-			kinds.All...)
-		if err != nil || p.ChecksOOM() != want {
-			t.Errorf("%q: %v, %v", text, p.ChecksOOM(), err)
-		}
-	}
-}
-
 func TestBadPlansAreNamedWithTheirPlace(t *testing.T) {
 	good := string(plans.Default)
 	for _, c := range []struct{ old, new, want string }{

@@ -67,11 +67,12 @@ func TestSectionsAreRefused(t *testing.T) {
 	}
 }
 
-func TestAPlanSaysWhatIsScored(t *testing.T) {
-	for text, want := range map[string]int{"parity: true\n": plan.ScoreAll, "parity: false\n": plan.ScoreNothing,
-		"": plan.ScoreDiffering} {
-		if p := parse(t, head+body+text); p.Scores() != want {
-			t.Errorf("%q: %d", text, p.Scores())
+// What a plan does not say has a meaning of its own.
+func TestFieldsThatAreLeftOut(t *testing.T) {
+	for text, want := range map[string][2]any{"parity: true\ncheck_oom: false\n": {plan.ScoreAll, false},
+		"parity: false\ncheck_oom: true\n": {plan.ScoreNothing, true}, "": {plan.ScoreDiffering, true}} {
+		if p := parse(t, head+body+text); want != [2]any{p.Scores(), p.ChecksOOM()} {
+			t.Errorf("%q: %d, %v", text, p.Scores(), p.ChecksOOM())
 		}
 	}
 }

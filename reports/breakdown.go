@@ -159,16 +159,20 @@ func highest(b *memory.Breakdown) string {
 // stacks draws, for each cell that was looked into, the ledger by its parts and beside it what the page holds.
 func stacks(v *view) []chart {
 	var shown []int
+	bars := 0
 	for i := range v.res.Cells {
 		if b := v.res.Cells[i].Memory; b != nil && inside(b) {
 			shown = append(shown, i)
+			if bars++; ledgered(b) {
+				bars++
+			}
 		}
 	}
 	if len(shown) == 0 {
 		return nil
 	}
 	out := chart{ID: "breakdown", Title: "By part", Unit: "MiB", Choice: "When",
-		Table: v.stackTable(shown),
+		Table: v.stackTable(shown), Wide: bars > mostNarrow,
 		Note: "Medians. Two bars a browser: WebGPU by the ledger, and the page's own memory. They come from different " +
 			"methods and lie in different processes. " +
 			"One bar of an engine whose log tells its buffers: its own word.",

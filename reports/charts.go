@@ -36,6 +36,8 @@ type drawing struct {
 	Name    string         `json:"name"`
 	Caption string         `json:"caption"`
 	Options map[string]any `json:"options"`
+	// of one launch, or of what was repeated in place of them
+	ofOneLaunch bool
 }
 
 // view is what figures are drawn from.
@@ -108,7 +110,7 @@ func peaks(v *view) []chart {
 	}
 	bar.AddSeries("baseline", base, width, inked("var(--veil)", 0))
 	bar.Overlap(v.launches(shown, figure.PeakPSS))
-	return []chart{{ID: "peaks", Title: "Baseline and peak", Unit: "MiB", Table: t,
+	return []chart{{ID: "peaks", Title: "Baseline and peak", Unit: "MiB", Table: t, Wide: len(shown) > mostNarrow,
 		Note: "Total PSS. Bar: median peak; the muted part: median baseline, before a model is loaded. Dots: launches. " +
 			"Line: 95 % interval, where there are launches enough.",
 		Label:    "Bar chart of baseline and peak memory for each cell; the same figures are in the table below it",
@@ -130,11 +132,14 @@ func bars(id, name, title string) func(*view) []chart {
 		}
 		bar := v.medians(shown, name, "median", charts.WithBarChartOpts(opts.BarChart{BarWidth: "46%"}))
 		bar.Overlap(v.launches(shown, name))
-		return []chart{{ID: id, Title: title, Unit: unit, Table: t,
+		return []chart{{ID: id, Title: title, Unit: unit, Table: t, Wide: len(shown) > mostNarrow,
 			Label:    fmt.Sprintf("Bar chart of %s for each cell; the same figures are in the table below it", title),
 			Drawings: []drawing{{Options: options(bar)}}}}
 	}
 }
+
+// mostNarrow is how many bars one column of paper has room for.
+const mostNarrow = 4
 
 // having are the cells of which a figure is known.
 func (v *view) having(name string) []int {

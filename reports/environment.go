@@ -11,13 +11,14 @@ import (
 // Machine says what a machine is, a line a part: its name and what is known of it. What is not known has no line.
 func Machine(e record.Environment) [][2]string {
 	var out [][2]string
+	p := cmp.Or(e.Processor, &record.Processor{}) // older records have none
 	for _, row := range [][2]string{
 		{"system", joined(", ", strings.TrimSpace(e.OS+" "+e.Kernel), e.Arch)}, {"runs in", runsIn(e)},
-		{"CPU", fmt.Sprintf("%s, %d cores", e.CPU, e.Cores)}, {"cores", cores(e.Processor)},
-		{"frequency", frequency(e)},
-		{"caches", caches(e.Processor)}, {"SIMD", simd(e.Processor)}, {"memory", ram(e)},
+		{"CPU", fmt.Sprintf("%s, %d cores", e.CPU, e.Cores)}, {"cores", cores(p)},
+		{"frequency", frequency(p, e.Governor)},
+		{"caches", caches(p)}, {"SIMD", strings.Join(p.SIMD, " ")}, {"memory", ram(e)},
 		{"limits", limits(e.Limits)},
-		{"load before the run", loads(e)}, {"others before the run", background(e)},
+		{"load before the run", loads(e)}, {"others before the run", background(e.Background, max(e.Cores, p.Logical))},
 		{"temperature", temperatures(e.Temperatures)},
 		{"GPUs", gpus(e.GPUs)}, {"display", e.Display}, {"disk", disks(e.Disks)}, {"built by", e.Go},
 	} {
@@ -72,32 +73,23 @@ func runsIn(e record.Environment) string {
 }
 
 func cores(p *record.Processor) string {
-	if p == nil {
-		return ""
-	}
 	return joined(", ", some(p.Physical, "%d physical"), some(p.Logical, "%d logical"), some(p.Sockets, "sockets: %d"),
 		prefixed("SMT", p.SMT), some(p.NUMANodes, "NUMA nodes: %d"), p.Vendor, prefixed("microcode", p.Microcode))
 }
 
-func frequency(e record.Environment) string {
-	var parts []string
-	if p := e.Processor; p != nil {
-		switch {
-		case p.MinMHz == 0:
-			parts = append(parts, some(p.MaxMHz, "up to %.0f MHz"))
-		case p.MaxMHz > 0:
-			parts = append(parts, fmt.Sprintf("%.0f to %.0f MHz", p.MinMHz, p.MaxMHz))
+func frequency(p *record.Processor, governor string) string {
+	between := some(p.MaxMHz, "up to %.0f MHz")
+	if p.MinMHz > 0 {
+		between = ""
+		if p.MaxMHz > 0 {
+			between = fmt.Sprintf("%.0f to %.0f MHz", p.MinMHz, p.MaxMHz)
 		}
-		parts = append(parts, some(p.MHz, "%.0f MHz when it was read"), p.Driver,
-			prefixed("turbo", p.Turbo))
 	}
-	return joined(", ", append(parts, prefixed("governor", e.Governor))...)
+	return joined(", ", between, some(p.MHz, "%.0f MHz when it was read"), p.Driver, prefixed("turbo", p.Turbo),
+		prefixed("governor", governor))
 }
 
 func caches(p *record.Processor) string {
-	if p == nil {
-		return ""
-	}
 	var out []string
 	for _, c := range p.Caches {
 		size := num(float64(c.B)/1024) + " KiB"
@@ -108,13 +100,6 @@ func caches(p *record.Processor) string {
 			some(c.Instances, "%d ×"), size))
 	}
 	return strings.Join(out, ", ")
-}
-
-func simd(p *record.Processor) string {
-	if p == nil {
-		return ""
-	}
-	return strings.Join(p.SIMD, " ")
 }
 
 func ram(e record.Environment) string {
@@ -175,14 +160,9 @@ func loads(e record.Environment) string {
 	return num(e.Load1) + ", " + num(e.Load5) + " in 5 minutes, " + num(e.Load15) + " in 15"
 }
 
-func background(e record.Environment) string {
-	b := e.Background
+func background(b *record.Background, cores int) string {
 	if b == nil {
 		return ""
-	}
-	cores := e.Cores
-	if e.Processor != nil {
-		cores = max(cores, e.Processor.Logical)
 	}
 	s := fmt.Sprintf("%s of %d cores busy for %s s", num(b.Cores), cores, num(b.Seconds))
 	if b.Stolen > 0 {
@@ -228,7 +208,7 @@ func disks(all []record.Disk) string {
 	roles := map[string]int{}
 	for _, d := range all {
 		where := joined(" ", gibOf(d.FreeB), "of", gibOf(d.TotalB), "free",
-			map[bool]string{true: "(" + d.Filesystem + ")"}[d.Filesystem != ""])
+			strings.TrimSuffix("("+d.Filesystem+")", "()"))
 		if i, ok := roles[where]; ok {
 			out[i] = strings.TrimSuffix(out[i], " "+where) + ", " + d.Role + " " + where
 			continue

@@ -18,7 +18,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"llmparity/assets/charts"
 	"llmparity/compare"
@@ -64,7 +63,7 @@ func (own Colours) Figures(ctx context.Context, draw Draw, all bool, res *compar
 	var err error
 	eachChart(v.drawn(sections(v)), "", func(heading string, c *chart) {
 		for n, d := range c.Drawings {
-			if err != nil || n != c.Chosen && !all && ofOneLaunch(d) {
+			if err != nil || n != c.Chosen && !all && d.ofOneLaunch {
 				continue
 			}
 			f := v.figure(heading, c, n)
@@ -92,17 +91,6 @@ func eachChart(all []section, heading string, do func(heading string, c *chart))
 		}
 		eachChart(all[i].Parts, above, do)
 	}
-}
-
-// ofOneLaunch tells that a drawing is of one launch, or of what was repeated in place of them; of all of them together
-// it is not.
-func ofOneLaunch(d drawing) bool {
-	for _, what := range []string{"launch ", "repetition ", "warm-up launch"} {
-		if strings.HasPrefix(d.Name, what) {
-			return true
-		}
-	}
-	return false
 }
 
 // prepareFigures gives the page what draws.
@@ -161,15 +149,15 @@ func (v *view) figure(heading string, c *chart, n int) Figure {
 		}
 		f.Title += ", " + name
 	}
-	f.Title, f.Subtitle = cut(f.Title, 160), models(cells)
+	f.Title, f.Subtitle = shorten(f.Title, 160), models(cells)
 	var words []string
 	for _, text := range []string{c.Note, d.Caption} {
 		if text = line(text); text != "" {
 			words = append(words, text)
 		}
 	}
-	f.Caption = cut(strings.Join(words, " "), 2000)
-	if c.Wide || categories(d.Options) > 4 {
+	f.Caption = shorten(strings.Join(words, " "), 2000)
+	if c.Wide {
 		f.Width = bothColumns
 	}
 	return f
@@ -188,21 +176,6 @@ func (v *view) shownBy(c *chart) []compare.Cell {
 		return v.res.Cells[at : at+1]
 	}
 	return slices.DeleteFunc(slices.Clone(v.res.Cells), func(c compare.Cell) bool { return isForeign(&c) })
-}
-
-// categories is how many places for bars a drawing has.
-func categories(options map[string]any) int {
-	text, err := json.Marshal(options)
-	var o struct {
-		XAxis []struct {
-			Type string
-			Data []any
-		}
-	}
-	if err != nil || json.Unmarshal(text, &o) != nil || len(o.XAxis) == 0 || o.XAxis[0].Type != "category" {
-		return 0
-	}
-	return len(o.XAxis[0].Data)
 }
 
 // models names the models of cells and the numbers that their weights were in.
@@ -225,7 +198,7 @@ func models(cells []compare.Cell) string {
 		}
 		if key := strings.ToLower(words); !seen[key] {
 			seen[key] = true
-			out = append(out, cut(words, 80))
+			out = append(out, shorten(words, 80))
 		}
 	}
 	if n := len(out); n > 6 {
@@ -241,19 +214,11 @@ func fileName(s string) string {
 	return strings.Trim(fmt.Sprintf("%.60s", strings.Join(words, "-")), "-")
 }
 
-// cut shortens what is longer than a figure can hold.
-func cut(s string, most int) string {
-	if utf8.RuneCountInString(s) <= most {
-		return s
-	}
-	return string([]rune(s)[:most-1]) + "…"
-}
-
 // cutTexts shortens every text of a drawing's options: labels may be of any length.
 func cutTexts(v any) any {
 	switch v := v.(type) {
 	case string:
-		return cut(v, 120)
+		return shorten(v, 120)
 	case []any:
 		for i := range v {
 			v[i] = cutTexts(v[i])

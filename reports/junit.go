@@ -107,12 +107,22 @@ func lines(texts []string) []string {
 	return out
 }
 
+// suiteOf has a case of each of n.
+func suiteOf(name string, n int, of func(i int) junitCase) junitSuite {
+	s := junitSuite{Name: name}
+	for i := range n {
+		test := of(i)
+		test.Class = "llmparity." + name
+		s.Cases = append(s.Cases, test)
+	}
+	return s
+}
+
 // launchSuite has a case a cell: all of its launches came to an end, and as many as were planned.
 func launchSuite(res *compare.Result) junitSuite {
-	s := junitSuite{Name: "launches"}
-	for i := range res.Cells {
+	return suiteOf("launches", len(res.Cells), func(i int) junitCase {
 		c := &res.Cells[i]
-		test := junitCase{Class: "llmparity.launches", Name: line(c.Label), Out: strings.Join(figureLines(c), "\n")}
+		test := junitCase{Name: line(c.Label), Out: strings.Join(figureLines(c), "\n")}
 		switch {
 		case c.Refused != "":
 			test.Failure = &junitFailure{Message: "not launched", Type: "refused", Text: line(c.Refused)}
@@ -122,9 +132,8 @@ func launchSuite(res *compare.Result) junitSuite {
 			test.Failure = &junitFailure{Message: launches(c.Launches), Type: "incomplete",
 				Text: "the run ended before all launches were begun"}
 		}
-		s.Cases = append(s.Cases, test)
-	}
-	return s
+		return test
+	})
 }
 
 // failed has the first failure's class, and all in words.
@@ -156,25 +165,23 @@ func figureLines(c *compare.Cell) []string {
 }
 
 func selfSuite(res *compare.Result) junitSuite {
-	s := junitSuite{Name: "repeatability"}
-	for i := range res.Cells {
+	return suiteOf("repeatability", len(res.Cells), func(i int) junitCase {
 		c := &res.Cells[i]
-		test := junitCase{Class: "llmparity.repeatability", Name: line(c.Label)}
+		test := junitCase{Name: line(c.Label)}
 		switch {
 		case !c.Self.Known || c.Spec.Temperature != 0:
 			test.Skipped = &junitSkipped{line(c.Self.Verdict)}
 		case !c.Self.Identical:
 			test.Failure = &junitFailure{Message: line(c.Self.Verdict), Type: "not-repeatable"}
 		}
-		s.Cases = append(s.Cases, test)
-	}
-	return s
+		return test
+	})
 }
 
 func paritySuite(res *compare.Result) junitSuite {
-	s := junitSuite{Name: "parity"}
-	for _, p := range res.Parity {
-		test := junitCase{Class: "llmparity.parity", Name: line(res.Cells[p.A].Label + " and " + res.Cells[p.B].Label)}
+	return suiteOf("parity", len(res.Parity), func(i int) junitCase {
+		p := res.Parity[i]
+		test := junitCase{Name: line(res.Cells[p.A].Label + " and " + res.Cells[p.B].Label)}
 		switch {
 		case !p.Compared:
 			test.Skipped = &junitSkipped{line(p.Verdict)}
@@ -186,9 +193,8 @@ func paritySuite(res *compare.Result) junitSuite {
 		default:
 			test.Out = line(p.Verdict)
 		}
-		s.Cases = append(s.Cases, test)
-	}
-	return s
+		return test
+	})
 }
 
 // nearTie tells that two cells part, but only where rounding is enough to turn one token into the other: on the same

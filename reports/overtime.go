@@ -121,7 +121,7 @@ func (v *view) memoryOf(i, points int, launches []*record.Attempt) (chart, bool)
 			out.Table = phaseTable(a)
 		}
 		out.Drawings = append(out.Drawings, drawing{Name: launchName(c, a), Caption: phaseWords(a),
-			Options: v.timeline(i, a, points)})
+			Options: v.timeline(i, a, points), ofOneLaunch: true})
 	}
 	out.Drawings = append(out.Drawings, v.overlaid(i, points)...)
 	if len(launches) > 0 && out.Table == nil {

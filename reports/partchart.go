@@ -58,7 +58,7 @@ func partStacks(v *view) []chart {
 			bar.AddSeries(partName(col.Name), data, stacked, inked(colour, 0))
 		}
 	}
-	return []chart{{ID: "components", Title: "By component", Unit: "MiB", Table: t,
+	return []chart{{ID: "components", Title: "By component", Unit: "MiB", Table: t, Wide: len(labels) > mostNarrow,
 		Drawings: []drawing{{Options: options(bar)}},
 		Note:     "Medians. What came on top of the baseline, by component; everything else is what is left by difference, below the line where it is negative.",
 		Label:    "Stacked bars of each cell's memory by component, found and foretold; the same figures are in the tables below it"}}

@@ -2,6 +2,7 @@ package tables
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"llmparity/compare"
@@ -149,21 +150,12 @@ func warningCodes(res *compare.Result, c *compare.Cell) string {
 	var out []string
 	for _, w := range res.Warnings {
 		here := w.Where == c.Label || strings.HasPrefix(w.Where, c.Label+",") || strings.HasPrefix(w.Where, c.Label+" ")
-		if !here && w.Where != "run" && w.Where != "run "+res.Runs[c.Run].Name {
-			continue
+		here = here || w.Where == "run" || w.Where == "run "+res.Runs[c.Run].Name
+		if here && !slices.Contains(out, w.Code) {
+			out = append(out, w.Code)
 		}
-		out = appendOnce(out, w.Code)
 	}
 	return strings.Join(out, ";")
-}
-
-func appendOnce(list []string, s string) []string {
-	for _, have := range list {
-		if have == s {
-			return list
-		}
-	}
-	return append(list, s)
 }
 
 func summaryTable() []Column {

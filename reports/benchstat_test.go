@@ -36,12 +36,16 @@ func TestBenchstatDoesNotMixCells(t *testing.T) {
 		"setups":  {run(cell(1, as), cell(2, func(e *comparetest.Engine) { e.Cell.Setup = 1 }))},
 		"runs":    {run(cell(1, as)), run(cell(1, as))},
 		"prompts": {run(cell(1, as)), another},
+		"hostile": {run(hostile(), cell(2, as))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res := compare.Runs(runs...)
 			text := rendered(t, func(w io.Writer) error { return reports.Benchstat(w, res) })
 			lines, names := map[string]int{}, []string{}
 			for read := benchfmt.NewReader(strings.NewReader(text), name); read.Scan(); {
+				if bad, ok := read.Result().(*benchfmt.SyntaxError); ok {
+					t.Error(bad)
+				}
 				if rec, ok := read.Result().(*benchfmt.Result); ok {
 					lines[rec.GetConfig("run")+" "+rec.Name.String()]++
 					if !slices.Contains(names, rec.Name.String()) {

@@ -8,12 +8,10 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
-	"golang.org/x/perf/benchfmt"
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/parity"
-	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/reports"
 	"llmparity/reports/reportstest"
@@ -81,58 +79,6 @@ func textOf(n *html.Node) string {
 }
 
 // What is written is what benchstat reads: every value of every launch, and which way is better.
-func TestBenchstat(t *testing.T) {
-	for name, runs := range cases(t) {
-		res := compare.Runs(runs...)
-		text := rendered(t, func(w io.Writer) error { return reports.Benchstat(w, res) })
-		read := benchfmt.NewReader(strings.NewReader(text), name)
-		values := map[string][]float64{} // by engine and unit
-		for read.Scan() {
-			switch rec := read.Result().(type) {
-			case *benchfmt.SyntaxError:
-				t.Errorf("%s: %v", name, rec)
-			case *benchfmt.Result:
-				_, parts := rec.Name.Parts()
-				engine := strings.TrimPrefix(string(parts[0]), "/engine=")
-				for _, v := range rec.Values {
-					values[engine+" "+v.Unit] = append(values[engine+" "+v.Unit], v.Value)
-				}
-				for _, key := range []string{"goos", "goarch", "cpu", "device", "model-sha256"} {
-					if at, ok := rec.ConfigIndex(key); !ok || len(rec.Config[at].Value) == 0 {
-						t.Errorf("%s: no %s", name, key)
-					}
-				}
-			}
-		}
-		if err := read.Err(); err != nil {
-			t.Fatal(err)
-		}
-		if name == "hostile" {
-			continue // its engine's name is another there
-		}
-		for i := range res.Cells {
-			for figure, unit := range map[string]struct {
-				name  string
-				scale float64
-			}{figure.PeakPSS: {"peak-B", 1 << 20}, figure.TTFT: {"ttft-sec", 1e-3},
-				figure.DecodeTPS: {"decode-tokens/s", 1}, figure.LoadTime: {"load-sec", 1e-3}} {
-				c := &res.Cells[i]
-				var want []float64
-				for _, v := range c.Figure(figure).Values {
-					want = append(want, v.Value*unit.scale)
-				}
-				got := values[c.Spec.Engine+" "+unit.name]
-				if !slices.EqualFunc(got, want,
-					func(a, b float64) bool { return a == b || (a-b)/b < 1e-12 && (b-a)/b < 1e-12 }) {
-					t.Errorf("%s: %s of %s is %v, want %v", name, unit.name, c.Label, got, want)
-				}
-			}
-		}
-		if better := read.Units().Get("decode-tokens/s", "better"); better == nil || better.Value != "higher" {
-			t.Errorf("%s: which way is better for decode is not told: %v", name, better)
-		}
-	}
-}
 
 // Where two cells part at a tie that rounding turns, nothing is wrong with either; where they part otherwise, something
 // is.

@@ -1,13 +1,11 @@
 package browser
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -20,6 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/whole"
 )
 
 // Endings of the files, by which DevTools knows what to open them with.
@@ -110,15 +109,27 @@ func (p *profiling) beginOn(ctx context.Context, t watchedThread) error {
 	if err := openTarget(ctx, t.ctx); err != nil {
 		return err
 	}
-	var actions []chromedp.Action[chromedp.Void]
-	if p.wants(engine.CPUProfile) {
-		actions = append(actions, command(profiler.Enable, cdp.Empty{}), command(profiler.Start, cdp.Empty{}))
+	for _, s := range sampled {
+		if p.wants(s.kind) {
+			if err := chromedp.Do(both, s.begin...); err != nil {
+				return err
+			}
+		}
 	}
-	if p.wants(engine.SamplingProfile) {
-		actions = append(actions, command(heapprofiler.Enable, cdp.Empty{}),
-			command(heapprofiler.StartSampling, heapprofiler.StartSamplingParams{}))
-	}
-	return chromedp.Do(both, actions...)
+	return nil
+}
+
+// sampled are the profiles that run for the whole of a phase, thread by thread.
+var sampled = []struct {
+	kind        engine.Profile
+	ending, end string // of the file's name, and what ends it
+	begin       []chromedp.Action[chromedp.Void]
+}{
+	{engine.CPUProfile, cpuEnding, "Profiler.stop", []chromedp.Action[chromedp.Void]{
+		command(profiler.Enable, cdp.Empty{}), command(profiler.Start, cdp.Empty{})}},
+	{engine.SamplingProfile, samplingEnding, "HeapProfiler.stopSampling", []chromedp.Action[chromedp.Void]{
+		command(heapprofiler.Enable, cdp.Empty{}),
+		command(heapprofiler.StartSampling, heapprofiler.StartSamplingParams{})}},
 }
 
 // openTarget opens the session of a target. A worker that has just ended never answers.
@@ -150,11 +161,10 @@ func (p *profiling) finish(ctx context.Context, prefix string) error {
 		errs = append(errs, p.endTrace(ctx, prefix+traceEnding))
 	}
 	for _, t := range p.threads {
-		if p.wants(engine.CPUProfile) {
-			errs = append(errs, p.write(ctx, t, "Profiler.stop", prefix+t.name+cpuEnding))
-		}
-		if p.wants(engine.SamplingProfile) {
-			errs = append(errs, p.write(ctx, t, "HeapProfiler.stopSampling", prefix+t.name+samplingEnding))
+		for _, s := range sampled {
+			if p.wants(s.kind) {
+				errs = append(errs, p.write(ctx, t, s.end, prefix+t.name+s.ending))
+			}
 		}
 		t.end()
 	}
@@ -177,7 +187,7 @@ func (p *profiling) write(ctx context.Context, t watchedThread, method, path str
 	if err != nil {
 		return fmt.Errorf("%s of the page%s: %w", method, t.name, p.page.unread(ctx, err))
 	}
-	return create(path, func(w io.Writer) error {
+	return whole.Write(path, func(w io.Writer) error {
 		_, err := w.Write(a.Profile)
 		return err
 	})
@@ -205,7 +215,7 @@ func snapshot(ctx context.Context, t watchedThread, path string) error {
 	if err := openTarget(ctx, t.ctx); err != nil {
 		return err
 	}
-	return create(path, func(w io.Writer) error {
+	return whole.Write(path, func(w io.Writer) error {
 		both, cancel := joined(t.ctx, ctx)
 		defer cancel()
 		var writing error
@@ -234,7 +244,7 @@ func (p *profiling) endTrace(ctx context.Context, path string) error {
 		if err != nil {
 			return fmt.Errorf("ending the trace: %w", p.page.errorOf(ctx, err))
 		}
-		if err := create(path, func(w io.Writer) error { return copyStream(both, w, done.Stream) }); err != nil {
+		if err := whole.Write(path, func(w io.Writer) error { return copyStream(both, w, done.Stream) }); err != nil {
 			return fmt.Errorf("reading the trace: %w", p.page.errorOf(ctx, err))
 		}
 		if done.DataLossOccurred {
@@ -259,17 +269,4 @@ func copyStream(ctx context.Context, w io.Writer, stream cdpio.StreamHandle) err
 			return err
 		}
 	}
-}
-
-// create writes a file; one that could not be written whole is removed.
-func create(path string, write func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	b := bufio.NewWriterSize(f, 1<<18)
-	if err := errors.Join(write(b), b.Flush(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(path))
-	}
-	return nil
 }

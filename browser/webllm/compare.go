@@ -2,8 +2,6 @@ package webllm
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -61,20 +59,18 @@ func libraryHere(dir, want string) bool {
 // bundleSHA256 is the sum of the WebLLM that ran, if it is here: built in, from npm, or in a file. Empty: it is not.
 func bundleSHA256(dir string, was record.EngineInfo, file string) string {
 	path := filepath.Join(dir, "npm", strings.ReplaceAll(npmPackage, "/", "+"), was.Version, filepath.Base(bundleFile))
-	switch origin := was.Parts["webllm_origin"]; {
-	case origin == "built in":
-		text, err := page.Bundle()
-		if err != nil {
-			return ""
-		}
-		sum := sha256.Sum256(text)
-		return hex.EncodeToString(sum[:])
-	case strings.HasPrefix(origin, "file "):
+	origin := was.Parts["webllm_origin"]
+	if strings.HasPrefix(origin, "file ") {
 		path = file
 	}
-	sum, err := cache.HashFile(path)
+	if origin == "built in" {
+		path = ""
+	} else if path == "" {
+		return ""
+	}
+	s, err := newSite(Bundle{Path: path})
 	if err != nil {
 		return ""
 	}
-	return sum
+	return s.sha256
 }

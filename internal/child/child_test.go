@@ -3,6 +3,7 @@ package child_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,23 +31,12 @@ func TestMain(m *testing.M) {
 }
 
 func parent() {
-	p, err := child.Start(context.Background(), exec.Command("sleep", "600"))
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
-	}
-	leader, err := child.StartLeader(context.Background(), exec.Command("sh", "-c", "sleep 600 & cat; kill -KILL 0"))
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
-	}
-	guarded, err := child.StartGuarded(context.Background(), exec.Command("sh", "-c", "sleep 600 & exec sleep 600"))
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
-	}
-	dir, err := child.Scratch("test")
-	if err != nil {
+	ctx := context.Background()
+	p, err := child.Start(ctx, exec.Command("sleep", "600"))
+	leader, err2 := child.StartLeader(ctx, exec.Command("sh", "-c", "sleep 600 & cat; kill -KILL 0"))
+	guarded, err3 := child.StartGuarded(ctx, exec.Command("sh", "-c", "sleep 600 & exec sleep 600"))
+	dir, err4 := child.Scratch("test")
+	if err := errors.Join(err, err2, err3, err4); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
@@ -180,7 +170,7 @@ func TestNothingOutlivesAGuardedProcess(t *testing.T) {
 	}
 }
 
-func TestContextEndsTheProcess(t *testing.T) {
+func TestHowAProcessEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p, err := child.Start(ctx, exec.Command("sleep", "600"))
 	if err != nil {
@@ -194,15 +184,11 @@ func TestContextEndsTheProcess(t *testing.T) {
 	if p.Err() == nil || p.Exit() != "signal: killed" || !p.Asked() || !p.Ended(0) {
 		t.Errorf("a killed process: %v, %s", p.Err(), p.Exit())
 	}
-}
-
-func TestUnexpectedExit(t *testing.T) {
-	p, err := child.Start(t.Context(), exec.Command("true"))
-	if err != nil {
+	if p, err = child.Start(t.Context(), exec.Command("true")); err != nil {
 		t.Fatal(err)
 	}
 	if !p.Ended(time.Minute) || p.Asked() || p.Exit() != "exit status 0" {
-		t.Errorf("ended as %q, asked to: %v", p.Exit(), p.Asked())
+		t.Errorf("ended by itself as %q, asked to: %v", p.Exit(), p.Asked())
 	}
 	p.Kill()
 }

@@ -7,6 +7,7 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/memory"
 	"llmparity/compare/parity"
+	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 )
@@ -14,8 +15,8 @@ import (
 // Against is one figure of two cells that somebody asks about by name: a question of its own, whatever else the cells
 // are compared in.
 type Against struct {
-	Ratio        // of the first, the baseline, over the second; Percent is the change from the first to the second
-	Changed bool // it differs from the baseline's itself, corrected likewise
+	ratio.Ratio      // of the first, the baseline, over the second; Percent is the change from the first to the second
+	Changed     bool // it differs from the baseline's itself, corrected likewise
 	// Usual is the interval of the change with the confidence at which a regression is ruled out; PercentInterval is
 	// that at which one is found.
 	Usual *stats.Interval
@@ -52,7 +53,7 @@ func SetAgainst(base, now *Cell, name string, change float64) (Against, string) 
 		moved[i] = v * (1 + change)
 	}
 	plain, from := stats.NewSides(was, is), stats.NewSides(moved, is)
-	out := Against{Ratio: newRatio(a, b, plain), plain: plain.Chance(), test: from.Chance()}
+	out := Against{Ratio: ratio.New(a, b, plain), plain: plain.Chance(), test: from.Chance()}
 	out.PercentInterval, out.Usual = plain.Shift(stats.Sure, out.Percent), plain.Shift(stats.Usual, out.Percent)
 	out.Note = alikeNote(name, base, now)
 	out.plain.Weight, out.plain.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(plain))
@@ -106,20 +107,15 @@ func moved(name string, by figure.Moves) bool {
 // Correct corrects questions that are asked together for their number, by Holm, all of one weight, and says what they
 // are called. It gives how many of them are told apart.
 func Correct(all []*Against) int {
-	tests, plain := make([]stats.Test, len(all)), make([]stats.Test, len(all))
-	for i, a := range all {
-		tests[i], plain[i] = a.test, a.plain
+	var tests, plain []stats.Test
+	var of []*ratio.Judgement
+	for _, x := range all {
+		tests, plain, of = append(tests, x.test), append(plain, x.plain), append(of, &x.Judgement)
 	}
-	changed := stats.Holm(plain, func(t stats.Test) float64 { return t.P })
-	corrected := stats.Holm(tests, func(t stats.Test) float64 { return t.P })
-	best := stats.Holm(tests, func(t stats.Test) float64 { return t.Least })
-	for i, a := range all {
-		a.Raw, a.P, a.Significant, a.Changed = stats.Round(tests[i].P, 9), stats.Round(corrected[i], 9),
-			corrected[i] <= stats.Alpha,
-			changed[i] <= stats.Alpha
-		a.Call = stats.CallOf(a.Significant, best[i])
+	for i, p := range stats.Holm(plain, func(t stats.Test) float64 { return t.P }) {
+		all[i].Changed = p <= stats.Alpha
 	}
-	return stats.Distinct(tests)
+	return ratio.Judge(tests, of)
 }
 
 // SameWords sets what two cells said against each other, the first request of each; the cells may be of different

@@ -38,6 +38,7 @@ import (
 	"llmparity/compare/hardware"
 	"llmparity/compare/memory"
 	"llmparity/compare/parity"
+	"llmparity/compare/ratio"
 	"llmparity/compare/timing"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -49,19 +50,19 @@ const Schema = "llmparity.result/1"
 // Result is what every renderer shows. It is plain data; figures that are not known are absent, so that it always
 // marshals.
 type Result struct {
-	Schema        string          `json:"schema"`
-	Verdict       []string        `json:"verdict"`       // up to three sentences
-	Comparability []string        `json:"comparability"` // what may be compared with what, in plain words
-	Runs          []Run           `json:"runs"`
-	Cells         []Cell          `json:"cells"`
-	Parity        []parity.Parity `json:"parity"`
-	Matrices      []parity.Matrix `json:"parity_matrices"` // the same pairs, a table a prompt
-	Comparisons   []Comparison    `json:"comparisons"`
-	Families      []Family        `json:"families"`         // of comparisons
-	Groups        []Group         `json:"groups,omitempty"` // of cells, where they are asked for
-	Statistics    Statistics      `json:"statistics"`
-	Sweeps        []growth.Sweep  `json:"sweeps"` // cells that differ in the length of the prompt or the context alone
-	Warnings      []Warning       `json:"warnings"`
+	Schema        string             `json:"schema"`
+	Verdict       []string           `json:"verdict"`       // up to three sentences
+	Comparability []string           `json:"comparability"` // what may be compared with what, in plain words
+	Runs          []Run              `json:"runs"`
+	Cells         []Cell             `json:"cells"`
+	Parity        []parity.Parity    `json:"parity"`
+	Matrices      []parity.Matrix    `json:"parity_matrices"` // the same pairs, a table a prompt
+	Comparisons   []Comparison       `json:"comparisons"`
+	Families      []ratio.Family     `json:"families"`         // of comparisons
+	Groups        []Group            `json:"groups,omitempty"` // of cells, where they are asked for
+	Statistics    Statistics         `json:"statistics"`
+	Sweeps        []growth.Sweep     `json:"sweeps"` // cells that differ in the length of the prompt or the context alone
+	Warnings      []evidence.Warning `json:"warnings"`
 	// what came of the run's gate; nil: nobody held it against one
 	Gate *Gate `json:"gate,omitempty"`
 }
@@ -146,12 +147,6 @@ type Failure struct {
 	Error      string        `json:"error,omitempty"`
 }
 
-// Warning is a record's warning and where it belongs.
-type Warning struct {
-	record.Warning
-	Where string `json:"where"`
-}
-
 // Figure finds one of our figures; an empty one that says so where there is none.
 func (c *Cell) Figure(name string) evidence.Figure {
 	lists := [][]evidence.Figure{c.Figures, c.Sampler}
@@ -174,8 +169,8 @@ func Runs(runs ...*record.Run) *Result { return With(Defaults(), runs...) }
 // With compares what is in these runs; the first is the baseline. It changes none of them.
 func With(o Options, runs ...*record.Run) *Result {
 	r := &Result{Schema: Schema, Verdict: []string{}, Comparability: []string{}, Runs: []Run{}, Cells: []Cell{},
-		Parity:      []parity.Parity{},
-		Comparisons: []Comparison{}, Families: []Family{}, Statistics: o.statistics(), Warnings: []Warning{}}
+		Parity: []parity.Parity{}, Comparisons: []Comparison{}, Families: []ratio.Family{},
+		Statistics: o.statistics(), Warnings: []evidence.Warning{}}
 	all, of := []gathered{}, []growth.Cell{}
 	for i, run := range runs {
 		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started,

@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/parity"
+	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -22,8 +23,8 @@ type Comparison struct {
 	Refused string   `json:"refused,omitempty"` // why there are no ratios
 	Caveats []string `json:"caveats"`           // what differs although it may be compared
 	// Different is what would have refused ratios, had they not been asked for.
-	Different []string `json:"different,omitempty"`
-	Ratios    []Ratio  `json:"ratios"`
+	Different []string      `json:"different,omitempty"`
+	Ratios    []ratio.Ratio `json:"ratios"`
 
 	sides []stats.Sides // of each ratio
 	tests []stats.Test
@@ -31,43 +32,6 @@ type Comparison struct {
 
 	of      int    // what it is refused for
 	because string // the same of many pairs
-}
-
-// Ratio sets a figure of A against that of B.
-type Ratio struct {
-	Figure string `json:"figure"`
-	Title  string `json:"title"`
-	Unit   string `json:"unit"`
-	Left   Side   `json:"left"`  // A's
-	Right  Side   `json:"right"` // B's
-	// Ratio is A's median over B's; nil where one of them is not above zero. Its interval is by bootstrap over launches
-	// (percentiles); nil where launches are too few, or a value is not above zero.
-	Ratio    *float64        `json:"ratio"`
-	Interval *stats.Interval `json:"ratio_interval"`
-	// Delta is B's median less A's; Percent is of A's, nil where that is not above zero.
-	Delta           float64         `json:"delta"`
-	DeltaInterval   *stats.Interval `json:"delta_interval"`
-	Percent         *float64        `json:"delta_percent"`
-	PercentInterval *stats.Interval `json:"delta_percent_interval"`
-	IntervalNote    string          `json:"interval_note,omitempty"` // why there is no interval
-	// Note says in which way the two are not quite alike.
-	Note string `json:"note,omitempty"`
-	// Different says in which way they are not alike at all: such ratios are given on request alone.
-	Different string `json:"different,omitempty"`
-	Judgement        // Mann-Whitney's over launches
-	Verdict   string `json:"verdict"`
-	// Warnings are those beside the figures of either side.
-	Warnings []Warning `json:"warnings,omitempty"`
-
-	headline bool
-	uneven   bool // the launches of one side vary much more than those of the other
-}
-
-// Side is a figure of one of two cells.
-type Side struct {
-	Median   float64         `json:"median"`
-	Interval *stats.Interval `json:"interval"`
-	N        int             `json:"launches"`
 }
 
 // compared lists the figures that ratios are given for, where requests come one at a time or together.
@@ -172,7 +136,7 @@ func (c *Comparison) refuse(of int, why, whole string) { c.of, c.because, c.Refu
 
 func (r *Result) pair(i, j int, e []gathered, o Options) {
 	a, b := &r.Cells[i], &r.Cells[j]
-	c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []Ratio{}}
+	c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []ratio.Ratio{}}
 	if why, short := differentRequest(a, b); why != "" {
 		c.refuse(ofRequest, short, fmt.Sprintf("%s and %s are not compared: %s", a.Label, b.Label, why))
 		r.Comparisons = append(r.Comparisons, c)
@@ -326,44 +290,20 @@ func (c *Comparison) fill(a, b *Cell, launchA, launchB map[int]int) {
 		}
 		s := stats.NewSides(fa.PerLaunch(launchA), fb.PerLaunch(launchB))
 		t := s.Chance()
-		r := newRatio(fa, fb, s)
-		r.headline = headline(name, a.Load != nil)
-		t.Weight, t.Same = stats.Weight(r.headline, t.Least), stats.OrderOf(s)
+		r := ratio.New(fa, fb, s)
+		r.Headline = headline(name, a.Load != nil)
+		t.Weight, t.Same = stats.Weight(r.Headline, t.Least), stats.OrderOf(s)
 		r.Note, r.Different = alikeNote(name, a, b), strings.Join(c.Different, "; ")
 		for _, of := range []struct {
 			c *Cell
 			f evidence.Figure
 		}{{a, fa}, {b, fb}} {
 			for _, w := range of.f.Warnings {
-				r.Warnings = append(r.Warnings, Warning{w, of.c.Label})
+				r.Warnings = append(r.Warnings, evidence.Warning{Warning: w, Where: of.c.Label})
 			}
 		}
 		c.Ratios, c.sides, c.tests = append(c.Ratios, r), append(c.sides, s), append(c.tests, t)
 	}
-}
-
-func newRatio(fa, fb evidence.Figure, s stats.Sides) Ratio {
-	a, b := fa.Center(), fb.Center()
-	r := Ratio{Figure: fa.Name, Title: fa.Title, Unit: fa.Unit, Left: Side{a, fa.Interval, len(s.A)},
-		Right: Side{b, fb.Interval, len(s.B)},
-		Delta: stats.Round(b-a, 6), DeltaInterval: s.Change()}
-	if s.Few {
-		r.IntervalNote = evidence.TooFewRuns
-	}
-	if a > 0 {
-		percent := stats.Round(100*(b-a)/a, 6)
-		r.Percent = &percent
-	}
-	if a > 0 && b > 0 {
-		if ratio := stats.Round(a/b, 6); ratio > 0 { // of less than half a millionth there is no ratio
-			r.Ratio = &ratio
-			r.Interval, r.PercentInterval = s.Ratio()
-		}
-	}
-	if r.PercentInterval == nil && !s.Few {
-		r.IntervalNote = notPositive
-	}
-	return r
 }
 
 // alikeNote says in which way a figure of one cell is not quite that of the other.

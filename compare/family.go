@@ -8,54 +8,10 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
+	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 )
-
-// Family is what one question is answered by: does B differ from A? Its tests are those of every figure in every pair
-// of cells of the two sides, and those of the means over the pairs. Holm corrects for their number, so that of families
-// of equals at most alpha have any difference in them at all.
-type Family struct {
-	A     string `json:"a"` // names of the two sides: runs, or engines of one run
-	B     string `json:"b"`
-	Runs  bool   `json:"of_runs,omitempty"`     // A and B are runs
-	First bool   `json:"of_baseline,omitempty"` // A is the first of the runs
-	Tests int    `json:"tests"`                 // that are told apart: figures that order the launches alike are one
-	Means []Mean `json:"means"`
-	key   string
-}
-
-// Mean is the geometric mean of a figure's ratios over several pairs of cells.
-type Mean struct {
-	Figure string   `json:"figure"`
-	Title  string   `json:"title"`
-	Group  string   `json:"group"` // what the pairs have in common
-	Over   []string `json:"over"`  // what is averaged over: fields of cells, and how many values each has
-	Cells  int      `json:"cells"` // pairs
-	Left   int      `json:"left_out,omitempty"`
-	// Ratio is A's over B's.
-	Ratio           float64         `json:"ratio"`
-	Interval        *stats.Interval `json:"ratio_interval"`
-	Percent         float64         `json:"delta_percent"` // from A to B
-	PercentInterval *stats.Interval `json:"delta_percent_interval"`
-	Note            string          `json:"interval_note,omitempty"`
-	Different       string          `json:"different,omitempty"` // in which way the sides are not alike
-	Judgement
-	Verdict string `json:"verdict"`
-
-	test     stats.Test
-	headline bool
-}
-
-// Judgement is what is to be thought of a difference.
-type Judgement struct {
-	Family int `json:"family"` // index into Families
-	// Raw is the p of the test alone, P is corrected by Holm for the tests of the family.
-	Raw         float64    `json:"p"`
-	P           float64    `json:"p_holm"`
-	Significant bool       `json:"significant"` // P is at most alpha
-	Call        stats.Call `json:"call"`
-}
 
 // headline tells the figures that the verdict is made of.
 func headline(name string, together bool) bool {
@@ -71,27 +27,22 @@ func (r *Result) judge(o Options) {
 	r.means(o)
 	for f := range r.Families {
 		var tests []stats.Test
-		var of []*Judgement
-		each := func(t stats.Test, j *Judgement) { tests, of = append(tests, t), append(of, j) }
+		var of []*ratio.Judgement
 		for i := range r.Comparisons {
 			c := &r.Comparisons[i]
 			for k := range c.Ratios {
 				if c.Ratios[k].Family == f {
-					each(c.tests[k], &c.Ratios[k].Judgement)
+					tests, of = append(tests, c.tests[k]), append(of, &c.Ratios[k].Judgement)
 				}
 			}
 		}
 		for i := range r.Families[f].Means {
 			m := &r.Families[f].Means[i]
-			each(m.test, &m.Judgement)
+			tests, of = append(tests, m.Test), append(of, &m.Judgement)
 		}
-		r.Families[f].Tests = stats.Distinct(tests)
-		corrected := stats.Holm(tests, func(t stats.Test) float64 { return t.P })
-		best := stats.Holm(tests, func(t stats.Test) float64 { return t.Least })
-		for i, j := range of {
-			j.Family, j.Raw, j.P, j.Significant = f, stats.Round(tests[i].P, 9), stats.Round(corrected[i], 9),
-				corrected[i] <= stats.Alpha
-			j.Call = stats.CallOf(j.Significant, best[i])
+		r.Families[f].Tests = ratio.Judge(tests, of)
+		for _, j := range of {
+			j.Family = f
 		}
 	}
 	r.word(o)
@@ -99,7 +50,7 @@ func (r *Result) judge(o Options) {
 
 // word writes the verdicts, when effects that are too small are known.
 func (r *Result) word(o Options) {
-	small := func(ratio float64) bool { return math.Abs(math.Log(ratio)) < math.Log1p(o.MinEffect)*(1-1e-9) }
+	small := func(times float64) bool { return math.Abs(math.Log(times)) < math.Log1p(o.MinEffect)*(1-1e-9) }
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
 		for k := range c.Ratios {
@@ -107,9 +58,10 @@ func (r *Result) word(o Options) {
 			if x.Call == stats.Differs && x.Ratio != nil && small(*x.Ratio) {
 				x.Call = stats.TooSmall
 			}
-			x.spread(&r.Cells[c.A], &r.Cells[c.B], c.sides[k])
-			x.disturbed(&r.Cells[c.A], &r.Cells[c.B])
-			x.Verdict = x.words(&r.Cells[c.A], &r.Cells[c.B], c.tests[k], c.sides[k], o)
+			a, b := &r.Cells[c.A], &r.Cells[c.B]
+			x.Spread(a.Label, b.Label, c.sides[k])
+			disturbed(x, a, b)
+			x.Say(a.Label, b.Label, a.Spec.Reused, c.tests[k], c.sides[k], o.MinEffect)
 		}
 	}
 	for f := range r.Families {
@@ -118,7 +70,7 @@ func (r *Result) word(o Options) {
 			if m.Call == stats.Differs && small(m.Ratio) {
 				m.Call = stats.TooSmall
 			}
-			m.Verdict = m.words(r.Families[f], o)
+			m.Say(&r.Families[f], o.MinEffect)
 		}
 	}
 }
@@ -127,15 +79,15 @@ func (r *Result) word(o Options) {
 func (r *Result) enlist(i int) {
 	c := &r.Comparisons[i]
 	a, b := &r.Cells[c.A], &r.Cells[c.B]
-	family := Family{A: a.Spec.Engine, B: b.Spec.Engine, Means: []Mean{},
-		key: fmt.Sprintf("%d %q %q", a.Run, a.Spec.Engine, b.Spec.Engine)}
+	family := ratio.Family{A: a.Spec.Engine, B: b.Spec.Engine, Means: []ratio.Mean{},
+		Key: fmt.Sprintf("%d %q %q", a.Run, a.Spec.Engine, b.Spec.Engine)}
 	if a.Run != b.Run {
 		family.A, family.B, family.Runs, family.First = r.runName(a.Run), r.runName(b.Run), true, a.Run == 0
-		family.key = fmt.Sprintf("%d %d", a.Run, b.Run)
+		family.Key = fmt.Sprintf("%d %d", a.Run, b.Run)
 	} else if len(r.Runs) > 1 {
 		family.A, family.B = family.A+" in "+r.runName(a.Run), family.B+" in "+r.runName(b.Run)
 	}
-	at := slices.IndexFunc(r.Families, func(f Family) bool { return f.key == family.key })
+	at := slices.IndexFunc(r.Families, func(f ratio.Family) bool { return f.Key == family.Key })
 	if at < 0 {
 		at = len(r.Families)
 		r.Families = append(r.Families, family)
@@ -170,7 +122,7 @@ func (r *Result) means(o Options) {
 			for _, figure := range r.comparedIn(members[g]) {
 				if m, ok := r.mean(members[g], figure, by); ok {
 					m.Group, m.Family = g, f
-					m.test.Same = fmt.Sprint("mean ", g, " ", m.test.Same)
+					m.Test.Same = fmt.Sprint("mean ", g, " ", m.Test.Same)
 					r.Families[f].Means = append(r.Families[f].Means, m)
 				}
 			}
@@ -217,14 +169,14 @@ func (r *Result) common(c *Comparison, by []string) string {
 }
 
 // mean is that of one figure over comparisons; false where fewer than two have a ratio of it.
-func (r *Result) mean(comparisons []int, figure string, by []string) (Mean, bool) {
-	m := Mean{Figure: figure}
+func (r *Result) mean(comparisons []int, figure string, by []string) (ratio.Mean, bool) {
+	m := ratio.Mean{Figure: figure}
 	var all []stats.Sides
 	var cells, others []int // of A, of B
 	sum := 0.0
 	for _, i := range comparisons {
 		c := &r.Comparisons[i]
-		k := slices.IndexFunc(c.Ratios, func(x Ratio) bool { return x.Figure == figure && x.Ratio != nil })
+		k := slices.IndexFunc(c.Ratios, func(x ratio.Ratio) bool { return x.Figure == figure && x.Ratio != nil })
 		// a launch counts once, whatever it is set against
 		if k < 0 || slices.Contains(cells, c.A) || slices.Contains(others, c.B) {
 			m.Left++
@@ -233,7 +185,7 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (Mean, bool
 		x := c.Ratios[k]
 		all, cells, others = append(all, c.sides[k]), append(cells, c.A), append(others, c.B)
 		sum += math.Log(*x.Ratio)
-		m.Title, m.headline = x.Title, m.headline || x.headline
+		m.Title, m.Headline = x.Title, m.Headline || x.Headline
 		if x.Different != "" && !strings.Contains(m.Different, x.Different) {
 			m.Different = strings.TrimPrefix(m.Different+"; "+x.Different, "; ")
 		}
@@ -250,10 +202,10 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (Mean, bool
 	case slices.ContainsFunc(all, func(s stats.Sides) bool { return s.Few }):
 		m.Note = evidence.TooFewRuns
 	default:
-		m.Note = notPositive
+		m.Note = ratio.NotPositive
 	}
-	m.test = stats.OverCells(all)
-	m.test.Weight, m.test.Same = stats.Weight(m.headline, m.test.Least),
+	m.Test = stats.OverCells(all)
+	m.Test.Weight, m.Test.Same = stats.Weight(m.Headline, m.Test.Least),
 		fmt.Sprint(cells, others, stats.OrderOf(all...))
 	return m, true
 }

@@ -3,6 +3,7 @@ package compare
 import (
 	"slices"
 
+	"llmparity/compare/ratio"
 	"llmparity/internal/figure"
 )
 
@@ -34,7 +35,7 @@ func (r *Result) pairForeign(e []gathered, o Options) {
 			if !a.Foreign() && !b.Foreign() {
 				continue
 			}
-			c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []Ratio{}}
+			c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []ratio.Ratio{}}
 			for _, x := range []*Cell{a, b} {
 				if x.Foreign() {
 					c.Different = append(c.Different, "which model, prompt and device "+x.Label+" is about is not told")

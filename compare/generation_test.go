@@ -7,6 +7,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/ratio"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -30,7 +31,7 @@ func TestAProcessForEachGeneration(t *testing.T) {
 	}
 	c := r.Comparisons[0]
 	if len(c.Ratios) == 0 || slices.ContainsFunc(
-		c.Ratios, func(r compare.Ratio) bool { return r.Figure == figure.TTFT || r.Figure == figure.LoadTime }) {
+		c.Ratios, func(r ratio.Ratio) bool { return r.Figure == figure.TTFT || r.Figure == figure.LoadTime }) {
 		t.Errorf("ratios: %+v", c.Ratios)
 	}
 	said := strings.Join(c.Caveats, "\n")

@@ -8,6 +8,7 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/memory"
+	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 )
@@ -100,9 +101,10 @@ func (r *Result) groupValue(cells []int, name string) GroupValue {
 		}
 		values := f.Numbers()
 		if n := r.Cells[i].Launches.Opened; n > 0 && len(values) > n {
-			values, why = nil, shared // several repetitions of one launch are not as many launches
+			// several repetitions of one launch are not as many launches
+			values, why = nil, "repetitions share launches"
 		} else if len(values) >= stats.MinRuns && slices.Min(values) <= 0 && why == evidence.TooFewRuns {
-			why = notPositive
+			why = ratio.NotPositive
 		}
 		samples = append(samples, values)
 		sum += math.Log(f.Center())

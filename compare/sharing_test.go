@@ -7,6 +7,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/ratio"
 	"llmparity/internal/figure"
 )
 
@@ -18,7 +19,7 @@ func TestMemorySharedWithProgramsOutside(t *testing.T) {
 		return compare.Runs(comparetest.Run(t, "shared", a, b))
 	}
 	memory := func(r *compare.Result) bool {
-		return slices.ContainsFunc(r.Comparisons[0].Ratios, func(r compare.Ratio) bool {
+		return slices.ContainsFunc(r.Comparisons[0].Ratios, func(r ratio.Ratio) bool {
 			return r.Figure == figure.PeakPSS || r.Figure == figure.Increase
 		})
 	}

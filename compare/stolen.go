@@ -3,7 +3,9 @@ package compare
 import (
 	"slices"
 
+	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
+	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
@@ -56,7 +58,7 @@ func MuchMoreStolen(than, of *Cell) string {
 }
 
 // disturbed warns of a difference that goes with stolen time.
-func (x *Ratio) disturbed(a, b *Cell) {
+func disturbed(x *ratio.Ratio, a, b *Cell) {
 	f := a.Figure(x.Figure)
 	if !x.Significant || x.Ratio == nil || !f.TimeOrRate() || a.Run == b.Run || a.Spec.Engine != b.Spec.Engine {
 		return // launches of one run take turns
@@ -67,6 +69,7 @@ func (x *Ratio) disturbed(a, b *Cell) {
 		slow, quick = b, a
 	}
 	if text := MoreStolen(quick, slow); text != "" {
-		x.Warnings = append(x.Warnings, Warning{record.Warning{Code: explain.StolenTime, Text: text}, slow.Label})
+		x.Warnings = append(x.Warnings, evidence.Warning{Where: slow.Label,
+			Warning: record.Warning{Code: explain.StolenTime, Text: text}})
 	}
 }

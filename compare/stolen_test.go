@@ -7,6 +7,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/internal/figure"
 )
@@ -27,7 +28,7 @@ func TestStolenTimeStandsBesideADifference(t *testing.T) {
 		quick.Stolen, slow.Stolen = of.quick, of.slow
 		res := compare.Runs(comparetest.Run(t, "quick", quick), comparetest.Run(t, "slow", slow))
 		for _, x := range res.Comparisons[0].Ratios {
-			warned := slices.ContainsFunc(x.Warnings, func(w compare.Warning) bool {
+			warned := slices.ContainsFunc(x.Warnings, func(w evidence.Warning) bool {
 				return w.Code == explain.StolenTime && strings.Contains(w.Text, "a hypervisor gave ") &&
 					strings.Contains(w.Where, "slow")
 			})

@@ -10,6 +10,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
+	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -77,7 +78,7 @@ func TestWhichRunComesFirstTurnsRatiosRound(t *testing.T) {
 }
 
 // judged is what a result says of differences, without the words.
-func judged(r *compare.Result) (ratios []compare.Ratio, means []compare.Mean) {
+func judged(r *compare.Result) (ratios []ratio.Ratio, means []ratio.Mean) {
 	for _, c := range r.Comparisons {
 		ratios = append(ratios, c.Ratios...)
 	}
@@ -207,9 +208,9 @@ func TestOfNothingThereIsNoRatio(t *testing.T) {
 		}
 		return run
 	}
-	increase := func(a, b *record.Run) compare.Ratio {
+	increase := func(a, b *record.Run) ratio.Ratio {
 		ratios := compare.Runs(a, b).Comparisons[0].Ratios
-		at := slices.IndexFunc(ratios, func(x compare.Ratio) bool { return x.Figure == figure.Increase })
+		at := slices.IndexFunc(ratios, func(x ratio.Ratio) bool { return x.Figure == figure.Increase })
 		if at < 0 {
 			t.Fatal("no increase was compared")
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/internal/figure"
 )
@@ -25,7 +26,8 @@ func TestADifferenceThatMayBeOfSpreadSaysSo(t *testing.T) {
 				continue
 			}
 			called++
-			if slices.ContainsFunc(x.Warnings, func(w compare.Warning) bool { return w.Code == explain.UnevenSpread }) {
+			if slices.ContainsFunc(x.Warnings,
+				func(w evidence.Warning) bool { return w.Code == explain.UnevenSpread }) {
 				warned++
 				if !strings.Contains(x.Verdict, "do not vary alike") ||
 					!strings.Contains(x.Warnings[len(x.Warnings)-1].Where, "few") {

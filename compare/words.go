@@ -5,9 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/memory"
 	"llmparity/compare/parity"
+	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -141,7 +143,7 @@ func (r *Result) pairsOf(f int) []pairWords {
 	of := map[string]int{}
 	for i := range family.Means {
 		m := &family.Means[i]
-		if !m.headline {
+		if !m.Headline {
 			continue
 		}
 		if _, ok := of[m.Group]; !ok {
@@ -152,7 +154,7 @@ func (r *Result) pairsOf(f int) []pairWords {
 		p := &out[of[m.Group]]
 		full, short := r.hidden(m, family)
 		p.full, p.short = append(p.full, m.Verdict+full),
-			append(p.short, shortly(m.Title, m.Call, &m.Ratio)+short+notAlike(m.Different))
+			append(p.short, ratio.Shortly(m.Title, m.Call, &m.Ratio)+short+ratio.NotAlike(m.Different))
 	}
 	if len(of) > 1 {
 		for group, at := range of {
@@ -166,9 +168,9 @@ func (r *Result) pairsOf(f int) []pairWords {
 		}
 		p := pairWords{name: r.Cells[c.A].Label + " against " + r.Cells[c.B].Label}
 		for _, x := range c.Ratios {
-			if x.headline {
+			if x.Headline {
 				p.full, p.short = append(p.full, x.Verdict),
-					append(p.short, shortly(x.Title, x.Call, x.Ratio)+notAlike(x.Different))
+					append(p.short, ratio.Shortly(x.Title, x.Call, x.Ratio)+ratio.NotAlike(x.Different))
 			}
 		}
 		if len(p.full) > 0 {
@@ -180,7 +182,7 @@ func (r *Result) pairsOf(f int) []pairWords {
 
 // hidden says which pairs differ by themselves though their mean does not, or the other way round than it: of one
 // engine that gives twice as much for one prompt and half as much for another, a mean says nothing at all.
-func (r *Result) hidden(m *Mean, f *Family) (full, short string) {
+func (r *Result) hidden(m *ratio.Mean, f *ratio.Family) (full, short string) {
 	var ratios []float64
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
@@ -298,8 +300,8 @@ func because(classes []string) string {
 
 // warnings gathers what the records say and what follows from the figures. The same words for several launches become
 // one.
-func (r *Result) warnings(runs []*record.Run, e []gathered) []Warning {
-	var out []Warning
+func (r *Result) warnings(runs []*record.Run, e []gathered) []evidence.Warning {
+	var out []evidence.Warning
 	several := len(runs) > 1
 	for i, run := range runs {
 		where := "run"
@@ -307,27 +309,27 @@ func (r *Result) warnings(runs []*record.Run, e []gathered) []Warning {
 			where = "run " + r.runName(i) // of two runs with one name too
 		}
 		for _, w := range run.Warnings {
-			out = append(out, Warning{w, where})
+			out = append(out, evidence.Warning{Warning: w, Where: where})
 		}
 		if run.Status != record.OK {
-			out = append(out, Warning{record.Warning{Code: "run-" + string(run.Status),
-				Text: "the run did not end well: status " + string(run.Status)}, where})
+			out = append(out, evidence.Warning{Warning: record.Warning{Code: "run-" + string(run.Status),
+				Text: "the run did not end well: status " + string(run.Status)}, Where: where})
 		}
 		if words := busy(run); words != "" {
-			out = append(out, Warning{explain.Warning(explain.BusyMachine, words), where})
+			out = append(out, evidence.Warning{Warning: explain.Warning(explain.BusyMachine, words), Where: where})
 		}
 	}
 	for i, c := range r.Cells {
 		out = append(out, launchWarnings(&c, e[i].all)...)
 		out = append(out, c.ownWarnings()...)
 		for _, w := range c.memory.Warnings() {
-			out = append(out, Warning{w, c.Label})
+			out = append(out, evidence.Warning{Warning: w, Where: c.Label})
 		}
 	}
 	return out
 }
 
-func launchWarnings(c *Cell, attempts []*record.Attempt) []Warning {
+func launchWarnings(c *Cell, attempts []*record.Attempt) []evidence.Warning {
 	type group struct {
 		w        record.Warning
 		launches []string
@@ -347,20 +349,20 @@ func launchWarnings(c *Cell, attempts []*record.Attempt) []Warning {
 			groups[at].launches = explain.AppendNew(groups[at].launches, name)
 		}
 	}
-	var out []Warning
+	var out []evidence.Warning
 	for _, g := range groups {
 		where := fmt.Sprintf("%s, %s %s", c.Label, c.Several(), strings.Join(g.launches, ", "))
 		if len(g.launches) == 1 {
 			where = fmt.Sprintf("%s, %s %s", c.Label, c.Repeated(), g.launches[0])
 		}
-		out = append(out, Warning{g.w, where})
+		out = append(out, evidence.Warning{Warning: g.w, Where: where})
 	}
 	return out
 }
 
-func (c *Cell) ownWarnings() []Warning {
-	var out []Warning
-	add := func(w record.Warning) { out = append(out, Warning{w, c.Label}) }
+func (c *Cell) ownWarnings() []evidence.Warning {
+	var out []evidence.Warning
+	add := func(w record.Warning) { out = append(out, evidence.Warning{Warning: w, Where: c.Label}) }
 	warn := func(when bool, code string, args ...any) {
 		if when {
 			add(explain.Warning(code, args...))
@@ -415,16 +417,16 @@ func (c *Cell) ownWarnings() []Warning {
 }
 
 // figuresWarnings are those that figures carry, one of a kind: what is said of a whole cell must not drown in them.
-func (c *Cell) figuresWarnings() []Warning {
-	var out []Warning
+func (c *Cell) figuresWarnings() []evidence.Warning {
+	var out []evidence.Warning
 	for _, f := range c.Figures {
 		for _, w := range f.Warnings {
-			at := slices.IndexFunc(out, func(o Warning) bool { return o.Code == w.Code })
+			at := slices.IndexFunc(out, func(o evidence.Warning) bool { return o.Code == w.Code })
 			text := f.Title + ": " + w.Text
 			switch {
 			case w.Code == explain.BusyMachine: // which is the run's
 			case at < 0:
-				out = append(out, Warning{record.Warning{Code: w.Code, Text: text}, c.Label})
+				out = append(out, evidence.Warning{Warning: record.Warning{Code: w.Code, Text: text}, Where: c.Label})
 			default:
 				out[at].Text += "; " + text
 			}

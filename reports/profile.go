@@ -28,19 +28,19 @@ type profile struct {
 }
 
 type profileMetadata struct {
-	Timestamp time.Time         `json:"timestamp"`
-	Run       string            `json:"run"`
-	Cell      string            `json:"cell"`
-	Units     map[string]string `json:"units"`
-	Method    map[string]string `json:"method"`
-	Launches  compare.Launches  `json:"launches"`
-	PromptID  int               `json:"prompt_id"`
-	Input     *float64          `json:"input_len,omitempty"`
-	Output    int               `json:"output_len"`
-	BatchSize int               `json:"batch_size"`
-	Machine   machine           `json:"machine"`
-	Device    *record.Device    `json:"device,omitempty"`
-	Warnings  []compare.Warning `json:"warnings"`
+	Timestamp time.Time          `json:"timestamp"`
+	Run       string             `json:"run"`
+	Cell      string             `json:"cell"`
+	Units     map[string]string  `json:"units"`
+	Method    map[string]string  `json:"method"`
+	Launches  compare.Launches   `json:"launches"`
+	PromptID  int                `json:"prompt_id"`
+	Input     *float64           `json:"input_len,omitempty"`
+	Output    int                `json:"output_len"`
+	BatchSize int                `json:"batch_size"`
+	Machine   machine            `json:"machine"`
+	Device    *record.Device     `json:"device,omitempty"`
+	Warnings  []evidence.Warning `json:"warnings"`
 }
 
 type machine struct {

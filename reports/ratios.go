@@ -7,6 +7,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
 )
 
@@ -99,7 +100,7 @@ func plural(n int, what string) string {
 
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 4, 64) }
 
-func meanTitle(m compare.Mean) string {
+func meanTitle(m ratio.Mean) string {
 	title := fmt.Sprintf("geometric mean of %d pairs: %s", m.Cells, line(m.Group))
 	if len(m.Over) > 0 {
 		title += "; over " + strings.Join(m.Over, ", ")
@@ -110,8 +111,8 @@ func meanTitle(m compare.Mean) string {
 	return title
 }
 
-func ratioRow(x compare.Ratio, s compare.Statistics) []string {
-	side := func(s compare.Side) string {
+func ratioRow(x ratio.Ratio, s compare.Statistics) []string {
+	side := func(s ratio.Side) string {
 		return num(s.Median) + " " + spread(evidence.Figure{Median: &s.Median, Interval: s.Interval, N: s.N})
 	}
 	change, absolute := "~", "~"
@@ -130,7 +131,7 @@ func ratioRow(x compare.Ratio, s compare.Statistics) []string {
 		called(x.Judgement, s) + marks(x)}
 }
 
-func meanRow(m compare.Mean, s compare.Statistics) []string {
+func meanRow(m ratio.Mean, s compare.Statistics) []string {
 	change := "~"
 	if m.Significant {
 		change = plusMinus(m.Percent) + "%"
@@ -143,7 +144,7 @@ func meanRow(m compare.Mean, s compare.Statistics) []string {
 }
 
 // marks lead to the notes below a table.
-func marks(x compare.Ratio) string {
+func marks(x ratio.Ratio) string {
 	s := ""
 	for _, m := range []struct {
 		is   bool
@@ -157,7 +158,7 @@ func marks(x compare.Ratio) string {
 }
 
 // called is the verdict in two words.
-func called(j compare.Judgement, s compare.Statistics) string {
+func called(j ratio.Judgement, s compare.Statistics) string {
 	switch j.Call {
 	case stats.Differs:
 		return "different"

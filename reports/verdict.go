@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/internal/record"
 )
 
@@ -95,8 +96,8 @@ func warningsSection(res *compare.Result) section {
 }
 
 // warned has every warning once, with all that it is about: what is said of each of thirty cells would bury the rest.
-func warned(res *compare.Result) []compare.Warning {
-	var out []compare.Warning
+func warned(res *compare.Result) []evidence.Warning {
+	var out []evidence.Warning
 	about := map[record.Warning][]string{}
 	for _, w := range res.Warnings {
 		if about[w.Warning] == nil {

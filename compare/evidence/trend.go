@@ -5,6 +5,7 @@ import (
 
 	"llmparity/compare/explain"
 	"llmparity/compare/stats"
+	"llmparity/internal/record"
 )
 
 const (
@@ -49,4 +50,10 @@ func (f *Figure) Watch(unit string) {
 	if center > 0 && deviation > noisyShare*center {
 		warn(explain.NoisyFigure, 100*deviation/center)
 	}
+}
+
+// Warning is a record's warning and where it belongs.
+type Warning struct {
+	record.Warning
+	Where string `json:"where"`
 }

@@ -57,6 +57,7 @@ var imports = map[string]string{
 	"compare/memory": "compare/evidence compare/explain compare/hardware compare/stats internal/accuracy internal/figure " +
 		"internal/record",
 	"compare/parity":   "internal/figure internal/record",
+	"compare/ratio":    "compare/evidence compare/explain compare/stats",
 	"compare/timing":   "compare/evidence compare/explain compare/stats internal/figure internal/record",
 	"compare/explain":  "compare/stats internal/record",
 	"compare/evidence": "compare/explain compare/stats internal/figure internal/record",

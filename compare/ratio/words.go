@@ -1,4 +1,4 @@
-package compare
+package ratio
 
 import (
 	"fmt"
@@ -8,18 +8,18 @@ import (
 	"llmparity/compare/stats"
 )
 
-// words say what the statistics call the two medians, and no more: which is the larger is said where that is not
-// chance.
-func (x *Ratio) words(a, b *Cell, t stats.Test, s stats.Sides, o Options) string {
+// Say says what the statistics call the two medians, and no more: which is the larger is said where that is not
+// chance. Repetitions of reused launches are not independent; a difference under minEffect, a share, does not matter.
+func (x *Ratio) Say(a, b string, reused bool, t stats.Test, s stats.Sides, minEffect float64) {
 	few := fmt.Sprintf("n = %d and %d", t.Left, t.Right)
-	sides := fmt.Sprintf("%s: %s for %s and %s for %s", x.Title, explain.WithUnit(x.Left.Median, x.Unit), a.Label,
-		explain.WithUnit(x.Right.Median, x.Unit), b.Label)
+	sides := fmt.Sprintf("%s: %s for %s and %s for %s", x.Title, explain.WithUnit(x.Left.Median, x.Unit), a,
+		explain.WithUnit(x.Right.Median, x.Unit), b)
 	var words string
 	switch x.Call {
 	case stats.Differs, stats.TooSmall:
 		words = x.apart(a, b, sides)
 		if x.Call == stats.TooSmall {
-			words += fmt.Sprintf(", which is real but under %s %%", explain.Percent(o.MinEffect))
+			words += tooSmall(minEffect)
 		}
 		words += fmt.Sprintf(" (%s, %s)", pWords(x.P), few)
 		if x.uneven {
@@ -27,7 +27,7 @@ func (x *Ratio) words(a, b *Cell, t stats.Test, s stats.Sides, o Options) string
 		}
 	case stats.TooFewToSay:
 		words = sides + fmt.Sprintf(", but %s are too few runs to tell that from chance", few)
-		if a.Spec.Reused {
+		if reused {
 			words = sides + fmt.Sprintf(
 				", but of %d and %d launches that can't be told from chance: repetitions in one launch share its luck",
 				t.Left, t.Right)
@@ -38,7 +38,7 @@ func (x *Ratio) words(a, b *Cell, t stats.Test, s stats.Sides, o Options) string
 	if x.Note != "" {
 		words += " (" + x.Note + ")"
 	}
-	return words + notAlike(x.Different)
+	x.Verdict = words + NotAlike(x.Different)
 }
 
 // pWords writes a p that is at most alpha. It is never nothing, as what is rounded may be.
@@ -53,29 +53,25 @@ func pWords(p float64) string {
 const leastP = 1e-9
 
 // apart is said of a difference: how many times as much the larger is.
-func (x *Ratio) apart(a, b *Cell, sides string) string {
+func (x *Ratio) apart(a, b, sides string) string {
 	if x.Ratio == nil {
 		return sides + ", which is different"
 	}
-	ratio, interval, left, right := *x.Ratio, x.Interval, a.Label, b.Label
-	if ratio < 1 {
-		ratio, interval, left, right = 1/ratio, inverse(interval), right, left
-	}
-	return fmt.Sprintf(
-		"%s of %s is %s times that of %s%s",
-		x.Title,
-		left,
-		explain.Short(ratio),
-		right,
-		between(interval),
-	)
+	times, interval, left, right := larger(*x.Ratio, x.Interval, a, b)
+	return fmt.Sprintf("%s of %s is %s times that of %s%s", x.Title, left, times, right, interval)
 }
 
-func inverse(i *stats.Interval) *stats.Interval {
-	if i == nil || i.Lo <= 0 {
-		return nil
+// larger turns a ratio of two sides round where it is below 1, and writes it with its interval.
+func larger(ratio float64, i *stats.Interval, a, b string) (times, interval, left, right string) {
+	if ratio >= 1 {
+		return explain.Short(ratio), between(i), a, b
 	}
-	return &stats.Interval{Lo: 1 / i.Hi, Hi: 1 / i.Lo, Confidence: i.Confidence}
+	if i != nil && i.Lo > 0 {
+		i = &stats.Interval{Lo: 1 / i.Hi, Hi: 1 / i.Lo}
+	} else {
+		i = nil
+	}
+	return explain.Short(1 / ratio), between(i), b, a
 }
 
 func between(i *stats.Interval) string {
@@ -85,49 +81,46 @@ func between(i *stats.Interval) string {
 	return fmt.Sprintf(" (95 %% interval: %s to %s)", explain.Short(i.Lo), explain.Short(i.Hi))
 }
 
-// notAlike marks what would have been refused.
-func notAlike(why string) string {
+// NotAlike marks what would have been refused.
+func NotAlike(why string) string {
 	if why == "" {
 		return ""
 	}
 	return " [not alike: " + why + "]"
 }
 
-func (m *Mean) words(f Family, o Options) string {
+// Say says what the statistics call a mean over cells.
+func (m *Mean) Say(f *Family, minEffect float64) {
 	of := fmt.Sprintf("%s over %d pairs of cells (%s)", m.Title, m.Cells, m.Group)
 	if m.Left > 0 {
 		of += fmt.Sprintf(", %d left out", m.Left)
 	}
+	words := ""
 	switch m.Call {
 	case stats.Differs, stats.TooSmall:
-		ratio, interval, left, right := m.Ratio, m.Interval, f.A, f.B
-		if ratio < 1 {
-			ratio, interval, left, right = 1/ratio, inverse(interval), right, left
-		}
-		words := fmt.Sprintf(
-			"%s: that of %s is %s times that of %s in the geometric mean%s",
-			of,
-			left,
-			explain.Short(ratio),
-			right,
-			between(interval),
-		)
+		times, interval, left, right := larger(m.Ratio, m.Interval, f.A, f.B)
+		words = fmt.Sprintf("that of %s is %s times that of %s in the geometric mean%s", left, times, right, interval)
 		if m.Call == stats.TooSmall {
-			words += fmt.Sprintf(", which is real but under %s %%", explain.Percent(o.MinEffect))
+			words += tooSmall(minEffect)
 		}
-		return words + fmt.Sprintf(" (%s)", pWords(m.P)) + notAlike(m.Different)
+		words += fmt.Sprintf(" (%s)", pWords(m.P))
 	case stats.TooFewToSay:
-		return fmt.Sprintf("%s: %s and %s have too few runs to tell them from chance", of, f.A, f.B) +
-			notAlike(m.Different)
+		words = fmt.Sprintf("%s and %s have too few runs to tell them from chance", f.A, f.B)
+	default:
+		words = fmt.Sprintf("%s and %s can't be told from chance (p = %.2g)", f.A, f.B, m.P)
 	}
-	return fmt.Sprintf("%s: %s and %s can't be told from chance (p = %.2g)", of, f.A, f.B, m.P) + notAlike(m.Different)
+	m.Verdict = of + ": " + words + NotAlike(m.Different)
+}
+
+func tooSmall(minEffect float64) string {
+	return fmt.Sprintf(", which is real but under %s %%", explain.Percent(minEffect))
 }
 
 // limit says what these launches could not have shown; empty where a change of a tenth would have been seen, or nobody
 // asked first.
 func (x *Ratio) limit(s stats.Sides) string {
 	vary := s.Vary()
-	if !x.headline || math.IsNaN(vary) {
+	if !x.Headline || math.IsNaN(vary) {
 		return ""
 	}
 	needed, over := 0, ""
@@ -146,8 +139,8 @@ func (x *Ratio) limit(s stats.Sides) string {
 		100*vary, over, needed)
 }
 
-// shortly is what is called of a ratio of A over B, in as few words as there are several pairs.
-func shortly(title string, call stats.Call, ratio *float64) string {
+// Shortly is what is called of a ratio of A over B, in as few words as there are several pairs.
+func Shortly(title string, call stats.Call, ratio *float64) string {
 	switch {
 	case call == stats.Differs && ratio == nil:
 		return title + " different"

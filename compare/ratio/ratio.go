@@ -1,0 +1,158 @@
+// Package ratio sets a figure of one side against that of another: ratio, change and their intervals, what tests call
+// them in a family of questions, and the sentence that says it.
+//
+// It can't tell whether two sides may be compared, nor why they differ: package compare decides the one, and nobody
+// knows the other. Figures and the sides' values by launch are given to it.
+package ratio
+
+import (
+	"fmt"
+	"math"
+
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
+	"llmparity/compare/stats"
+)
+
+// Ratio sets a figure of A against that of B.
+type Ratio struct {
+	Figure string `json:"figure"`
+	Title  string `json:"title"`
+	Unit   string `json:"unit"`
+	Left   Side   `json:"left"`  // A's
+	Right  Side   `json:"right"` // B's
+	// Ratio is A's median over B's; nil where one of them is not above zero. Its interval is by bootstrap over launches
+	// (percentiles); nil where launches are too few, or a value is not above zero.
+	Ratio    *float64        `json:"ratio"`
+	Interval *stats.Interval `json:"ratio_interval"`
+	// Delta is B's median less A's; Percent is of A's, nil where that is not above zero.
+	Delta           float64         `json:"delta"`
+	DeltaInterval   *stats.Interval `json:"delta_interval"`
+	Percent         *float64        `json:"delta_percent"`
+	PercentInterval *stats.Interval `json:"delta_percent_interval"`
+	IntervalNote    string          `json:"interval_note,omitempty"` // why there is no interval
+	// Note says in which way the two are not quite alike.
+	Note string `json:"note,omitempty"`
+	// Different says in which way they are not alike at all: such ratios are given on request alone.
+	Different string `json:"different,omitempty"`
+	Judgement        // Mann-Whitney's over launches
+	Verdict   string `json:"verdict"`
+	// Warnings are those beside the figures of either side.
+	Warnings []evidence.Warning `json:"warnings,omitempty"`
+
+	Headline bool `json:"-"` // the verdict tells of it
+	uneven   bool // the launches of one side vary much more than those of the other
+}
+
+// Side is a figure of one of two cells.
+type Side struct {
+	Median   float64         `json:"median"`
+	Interval *stats.Interval `json:"interval"`
+	N        int             `json:"launches"`
+}
+
+// Family is what one question is answered by: does B differ from A? Its tests are those of every figure in every pair
+// of cells of the two sides, and those of the means over the pairs. Holm corrects for their number, so that of families
+// of equals at most alpha have any difference in them at all.
+type Family struct {
+	A     string `json:"a"` // names of the two sides: runs, or engines of one run
+	B     string `json:"b"`
+	Runs  bool   `json:"of_runs,omitempty"`     // A and B are runs
+	First bool   `json:"of_baseline,omitempty"` // A is the first of the runs
+	Tests int    `json:"tests"`                 // that are told apart: figures that order the launches alike are one
+	Means []Mean `json:"means"`
+	Key   string `json:"-"`
+}
+
+// Mean is the geometric mean of a figure's ratios over several pairs of cells.
+type Mean struct {
+	Figure string   `json:"figure"`
+	Title  string   `json:"title"`
+	Group  string   `json:"group"` // what the pairs have in common
+	Over   []string `json:"over"`  // what is averaged over: fields of cells, and how many values each has
+	Cells  int      `json:"cells"` // pairs
+	Left   int      `json:"left_out,omitempty"`
+	// Ratio is A's over B's.
+	Ratio           float64         `json:"ratio"`
+	Interval        *stats.Interval `json:"ratio_interval"`
+	Percent         float64         `json:"delta_percent"` // from A to B
+	PercentInterval *stats.Interval `json:"delta_percent_interval"`
+	Note            string          `json:"interval_note,omitempty"`
+	Different       string          `json:"different,omitempty"` // in which way the sides are not alike
+	Judgement
+	Verdict string `json:"verdict"`
+
+	Test     stats.Test `json:"-"`
+	Headline bool       `json:"-"` // the verdict tells of it
+}
+
+// Judgement is what is to be thought of a difference.
+type Judgement struct {
+	Family int `json:"family"` // index into Families
+	// Raw is the p of the test alone, P is corrected by Holm for the tests of the family.
+	Raw         float64    `json:"p"`
+	P           float64    `json:"p_holm"`
+	Significant bool       `json:"significant"` // P is at most alpha
+	Call        stats.Call `json:"call"`
+}
+
+// Judge corrects questions that are asked together for their number, by Holm, and says what they are called. It gives
+// how many of them are told apart.
+func Judge(tests []stats.Test, of []*Judgement) int {
+	corrected := stats.Holm(tests, func(t stats.Test) float64 { return t.P })
+	best := stats.Holm(tests, func(t stats.Test) float64 { return t.Least })
+	for i, j := range of {
+		j.Raw, j.P = stats.Round(tests[i].P, 9), stats.Round(corrected[i], 9)
+		j.Significant = corrected[i] <= stats.Alpha
+		j.Call = stats.CallOf(j.Significant, best[i])
+	}
+	return stats.Distinct(tests)
+}
+
+// NotPositive is an interval's note where launches suffice, and a ratio of what some of them have makes no sense.
+const NotPositive = "not all values above 0"
+
+// New sets a figure against another by their launches.
+func New(fa, fb evidence.Figure, s stats.Sides) Ratio {
+	a, b := fa.Center(), fb.Center()
+	r := Ratio{Figure: fa.Name, Title: fa.Title, Unit: fa.Unit, Left: Side{a, fa.Interval, len(s.A)},
+		Right: Side{b, fb.Interval, len(s.B)},
+		Delta: stats.Round(b-a, 6), DeltaInterval: s.Change()}
+	if s.Few {
+		r.IntervalNote = evidence.TooFewRuns
+	}
+	if a > 0 {
+		percent := stats.Round(100*(b-a)/a, 6)
+		r.Percent = &percent
+	}
+	if a > 0 && b > 0 {
+		if ratio := stats.Round(a/b, 6); ratio > 0 { // of less than half a millionth there is no ratio
+			r.Ratio = &ratio
+			r.Interval, r.PercentInterval = s.Ratio()
+		}
+	}
+	if r.PercentInterval == nil && !s.Few {
+		r.IntervalNote = NotPositive
+	}
+	return r
+}
+
+// Spread warns of a difference that may be one of how much launches vary: one side's vary so much more that Mann and
+// Whitney's test, which takes for granted that equals vary alike, calls equal medians different too often.
+func (x *Ratio) Spread(a, b string, s stats.Sides) {
+	times, right, ok := s.Wider()
+	if !x.Significant || !ok {
+		return
+	}
+	of, than := a, b
+	if right {
+		of, than = b, a
+	}
+	vary := fmt.Sprintf("launches vary %s times as much as those of %s", explain.Short(times), than)
+	if math.IsInf(times, 1) {
+		vary = fmt.Sprintf("launches vary and those of %s do not", than)
+	}
+	x.Warnings = append(x.Warnings, evidence.Warning{Warning: explain.Warning(explain.UnevenSpread, vary),
+		Where: of})
+	x.uneven = true
+}

@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
+	"llmparity/internal/sample/proc/proctest"
 )
 
 // asSpiker makes the test binary a program that takes memory and gives it back, as it is told.
@@ -59,25 +60,11 @@ func newSpiked(t testing.TB) *spiked {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asSpiker+"=1")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	said, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p := &spiked{in: in, answers: bufio.NewScanner(said), out: &sink{}}
+	in, said := proctest.Start(t, cmd)
+	p := &spiked{in: in, answers: said, out: &sink{}}
 	p.sampler = sample.New(t.Context(), p.out)
-	t.Cleanup(func() {
-		p.sampler.Stop()
-		_ = in.Close() // which ends it
-		_ = cmd.Wait()
-	})
+	t.Cleanup(func() { p.sampler.Stop() })
 	if !p.answers.Scan() {
 		t.Fatal("the program that takes memory did not start")
 	}

@@ -3,6 +3,9 @@ package watch
 import (
 	"bytes"
 	"context"
+	"io"
+	"io/fs"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -29,14 +32,44 @@ func (m *mortal) Read(_ context.Context, r *record.Sample) error {
 	return nil
 }
 
+// watching is a watcher of nobody yet.
+func watching(t *testing.T, out io.Writer, say func(string)) *watcher {
+	w := &watcher{o: Options{Rows: To(out, "l"), Say: say}, family: proc.NewFamily(), said: map[string]bool{},
+		expensive: newExpensive(time.Nanosecond, time.Nanosecond), pss: record.Absent, began: time.Now()}
+	w.sum.PeakPSS = record.Absent
+	t.Cleanup(w.family.Close)
+	return w
+}
+
+// What may not be read is said once, and the rest goes on.
+func TestWhatMayNotBeReadIsSaidOnce(t *testing.T) {
+	var out bytes.Buffer
+	var said []string
+	w := watching(t, &out, func(line string) { said = append(said, line) })
+	self, err := proc.Look(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		w.welcome(&proc.Member{Process: self, Err: fs.ErrPermission})
+	}
+	w.welcome(&proc.Member{Process: self, Sources: []sample.Source{&mortal{rss: 8 * record.MiB, pss: record.Absent}}})
+	if err := w.sample(); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(strings.Join(said, "\n"), "may not be read by this user"); n != 1 {
+		t.Errorf("said %d times: %q", n, said)
+	}
+	if rows := strings.Count(out.String(), "\n") - 1; rows != 1 || len(w.alive) != 3 || w.sum.Processes != 3 {
+		t.Errorf("%d rows of %d processes, of which %d are there", rows, w.sum.Processes, len(w.alive))
+	}
+}
+
 // Its PSS is read after the last sample that finds it: the peak has it, and no row.
 func TestAProcessThatHasEndedHasNoRow(t *testing.T) {
 	var out bytes.Buffer
 	quick := &mortal{rss: 8 * record.MiB, pss: record.Absent}
-	w := &watcher{o: Options{Rows: To(&out, "l"), Say: func(string) {}}, family: proc.NewFamily(),
-		expensive: newExpensive(time.Nanosecond, time.Nanosecond), pss: record.Absent, began: time.Now()}
-	defer w.family.Close()
-	w.sum.PeakPSS = record.Absent
+	w := watching(t, &out, func(string) {})
 	w.alive = []*process{{Member: &proc.Member{Process: proc.Process{PID: 1 << 30, Name: "mortal"}}, quick: quick,
 		expensive: &mortal{rss: record.Absent, pss: 5 * record.MiB}}}
 	for w.sum.Samples < 9 && !w.expensive.busy {

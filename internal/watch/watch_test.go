@@ -25,8 +25,9 @@ import (
 	"llmparity/internal/watch"
 )
 
-// asWatcher makes the test binary watch the process of that number, as a program of its own.
-const asWatcher = "WATCH_TEST_PID"
+// asWatcher makes the test binary watch the process of that number, as a program of its own, with PSS as often as pssOf
+// says.
+const asWatcher, pssOf = "WATCH_TEST_PID", "WATCH_TEST_PSS"
 
 func TestMain(m *testing.M) {
 	if pid, err := strconv.Atoi(os.Getenv(asWatcher)); err == nil {
@@ -44,7 +45,8 @@ func watcher(pid int) int {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel(io.EOF)
 	}()
-	sum, err := watch.Run(ctx, watch.Options{PIDs: []int{pid}, Interval: interval(), PSS: pssEvery(),
+	pss, _ := time.ParseDuration(os.Getenv(pssOf))
+	sum, err := watch.Run(ctx, watch.Options{PIDs: []int{pid}, Interval: 100 * time.Millisecond, PSS: pss,
 		Rows: watch.To(os.Stdout, "test"), Say: say})
 	if err != nil && !errors.Is(err, io.EOF) {
 		say(err.Error())
@@ -57,22 +59,6 @@ func watcher(pid int) int {
 const costs = "cost:"
 
 func say(line string) { fmt.Fprintln(os.Stderr, line) }
-
-// The rates of a watcher of the tests.
-const (
-	everyOf = "WATCH_TEST_INTERVAL"
-	pssOf   = "WATCH_TEST_PSS"
-)
-
-func interval() time.Duration { return durationOf(everyOf, 100*time.Millisecond) }
-func pssEvery() time.Duration { return durationOf(pssOf, 0) }
-
-func durationOf(name string, otherwise time.Duration) time.Duration {
-	if d, err := time.ParseDuration(os.Getenv(name)); err == nil {
-		return d
-	}
-	return otherwise
-}
 
 // seen is what a watching wrote and said.
 type seen struct {
@@ -165,26 +151,21 @@ func command(t *testing.T, args ...string) *watch.Command {
 	return c
 }
 
-func TestACommandIsCaughtHoweverShortItLives(t *testing.T) {
+func TestACommandIsCaughtHoweverShortItLivesAndItsEndIsPassedOn(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		code int
 	}{{[]string{"sleep", "0.15"}, 0}, {[]string{"true"}, 0}, {[]string{"false"}, 1},
-		{[]string{"sh", "-c", "kill -KILL $$"}, 137}} {
-		s := run(t, watch.Options{Command: command(t, c.args...), Interval: 100 * time.Millisecond})
+		{[]string{"sh", "-c", "exit 7"}, 7}, {[]string{"sh", "-c", "kill -KILL $$"}, 137},
+		{[]string{"sh", "-c", "kill -TERM $$"}, 143}} {
+		cmd := command(t, c.args...)
+		s := run(t, watch.Options{Command: cmd, Interval: 100 * time.Millisecond})
 		if s.err != nil || len(s.rows) == 0 || s.rows[0]["name"] != c.args[0] ||
 			s.rows[0]["label"] != `a "label", with a comma` {
 			t.Errorf("%v: %v, rows %v", c.args, s.err, s.rows)
 		}
-	}
-}
-
-func TestACommandsEndIsPassedOn(t *testing.T) {
-	for want, line := range map[int]string{0: "true", 7: "exit 7", 137: "kill -KILL $$", 143: "kill -TERM $$"} {
-		c := command(t, "sh", "-c", line)
-		run(t, watch.Options{Command: c})
-		if code, how := c.Exit(); code != want || how == "" {
-			t.Errorf("%s: code %d (%s), want %d", line, code, how, want)
+		if code, how := cmd.Exit(); code != c.code || how == "" {
+			t.Errorf("%v: code %d (%s), want %d", c.args, code, how, c.code)
 		}
 	}
 	if _, err := watch.Start([]string{"/nonexistent"}, nil, nil, nil); fault.Of(err) != fault.NothingToWatch {
@@ -300,10 +281,12 @@ func TestLimits(t *testing.T) {
 	for name, o := range map[string]watch.Options{
 		"3 samples were asked for": {MaxSamples: 3},
 		"150ms were asked for":     {Duration: 150 * time.Millisecond},
+		"50ms were asked for":      {Duration: 50 * time.Millisecond, Interval: time.Hour},
 	} {
-		o.PIDs = []int{cmd.Process.Pid}
+		o.PIDs = []int{cmd.Process.Pid, cmd.Process.Pid} // once, however often it is named
 		s := run(t, o)
-		if s.err != nil || s.sum.Why != name || o.MaxSamples > 0 && s.sum.Samples != o.MaxSamples {
+		if s.err != nil || s.sum.Why != name || o.MaxSamples > 0 && s.sum.Samples != o.MaxSamples ||
+			s.sum.Processes != 1 || len(s.rows) != s.sum.Samples {
 			t.Errorf("%s: %+v, %v", name, s.sum, s.err)
 		}
 	}
@@ -374,24 +357,6 @@ func TestAFileThatExistsIsKept(t *testing.T) {
 	}
 	if _, err := os.Stat(fresh); err == nil {
 		t.Error("an empty file is left")
-	}
-}
-
-// A process is watched once, however often it is named.
-func TestAProcessIsNamedTwice(t *testing.T) {
-	cmd, _ := sleeper(t)
-	s := run(t, watch.Options{PIDs: []int{cmd.Process.Pid, cmd.Process.Pid}, MaxSamples: 2})
-	if s.err != nil || len(s.rows) != 2 || s.sum.Processes != 1 {
-		t.Errorf("%v, %+v", s.err, s.sum)
-	}
-}
-
-// The longest time is kept whatever the interval is.
-func TestTheLongestTimeIsNoMatterOfTheInterval(t *testing.T) {
-	cmd, _ := sleeper(t)
-	s := run(t, watch.Options{PIDs: []int{cmd.Process.Pid}, Interval: time.Hour, Duration: 50 * time.Millisecond})
-	if s.err != nil || s.sum.Why != "50ms were asked for" {
-		t.Errorf("%v, %+v", s.err, s.sum)
 	}
 }
 

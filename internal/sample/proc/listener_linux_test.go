@@ -1,7 +1,6 @@
 package proc_test
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"llmparity/internal/sample/proc"
+	"llmparity/internal/sample/proc/proctest"
 )
 
 // asListener makes the test binary listen at an address and say where, until its standard input ends; with inChild it
@@ -53,26 +53,16 @@ func listenAsChild() {
 func listener(t *testing.T, cmd *exec.Cmd, address string, env ...string) (at string, pid int) {
 	t.Helper()
 	cmd.Env = append(append(os.Environ(), asListener+"="+address), env...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := proctest.Start(t, cmd)
 	t.Cleanup(func() {
 		in.Close()
 		if err := cmd.Wait(); err != nil {
 			t.Error(err)
 		}
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if n, _ := fmt.Sscan(line, &at, &pid); err != nil || n != 2 {
-		t.Fatalf("%q: %v", line, err)
+	out.Scan()
+	if n, err := fmt.Sscan(out.Text(), &at, &pid); n != 2 {
+		t.Fatalf("%q: %v", out.Text(), err)
 	}
 	return at, pid
 }

@@ -15,6 +15,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
+	"llmparity/internal/sample/proc/proctest"
 )
 
 // allocate is what the child of the test takes, and touches.
@@ -62,18 +63,7 @@ func TestMain(m *testing.M) {
 func TestSourcesSeeWhatAProcessAllocates(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asChild+"=1")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pipe, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	out := bufio.NewScanner(pipe)
+	in, out := proctest.Start(t, cmd)
 	out.Scan()
 	sources, err := proc.Sources(cmd.Process.Pid, "test")
 	if err != nil {
@@ -123,18 +113,7 @@ func TestSourcesSeeWhatAProcessAllocates(t *testing.T) {
 func TestThePeakBeginsAnew(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asChild+"=1", spike+"=1")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pipe, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	out := bufio.NewScanner(pipe)
+	in, out := proctest.Start(t, cmd)
 	out.Scan()
 	ours, err := proc.SourcesOfOurs(cmd.Process.Pid, "test")
 	if err != nil {

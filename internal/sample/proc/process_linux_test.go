@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"llmparity/internal/sample/proc"
+	"llmparity/internal/sample/proc/proctest"
 )
 
 // withThread starts a thread that waits until it may end.
@@ -94,19 +95,11 @@ func TestWhoTakesASignal(t *testing.T) {
 	if !proc.Takes(os.Getpid(), syscall.SIGINT) {
 		t.Error("this process catches SIGINT")
 	}
-	cmd := exec.Command("cat")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if proc.Takes(cmd.Process.Pid, syscall.SIGINT) {
+	cat := exec.Command("cat")
+	proctest.Start(t, cat)
+	if proc.Takes(cat.Process.Pid, syscall.SIGINT) {
 		t.Error("cat catches nothing")
 	}
-	_ = in.Close()
-	_ = cmd.Wait() // it ends with its input
 	if err := proc.Usable(); err != nil {
 		t.Error(err)
 	}

@@ -4,24 +4,15 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"llmparity/internal/sample/proc/proctest"
 )
 
 // A number that was given out again is another process: an entry of the one before does not stand in its way.
 func TestANumberGivenOutAgainIsAnotherProcess(t *testing.T) {
 	first, second := exec.Command("cat"), exec.Command("cat")
-	for _, cmd := range []*exec.Cmd{first, second} {
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		defer func() {
-			_ = in.Close()
-			_ = cmd.Wait() // ended or killed, as it should be
-		}()
-	}
+	proctest.Start(t, first)
+	proctest.Start(t, second)
 	f := NewFamily()
 	defer f.Close()
 	old, err := f.Add(first.Process.Pid)
@@ -58,17 +49,7 @@ func TestWithoutTheLastPidEverybodyIsListed(t *testing.T) {
 	f.births.close()
 	f.Look()
 	cmd := exec.Command("cat")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = in.Close()
-		_ = cmd.Wait() // it ends with its input
-	}()
+	proctest.Start(t, cmd)
 	f.Joins = func(p Process) bool { return p.PID == cmd.Process.Pid }
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		if found := f.Look(); len(found) == 1 && found[0].PID == cmd.Process.Pid {

@@ -18,6 +18,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
+	"llmparity/internal/sample/proc/proctest"
 )
 
 // shell is a real process that starts others when it is told to.
@@ -31,18 +32,7 @@ type shell struct {
 func newShell(t testing.TB) *shell {
 	s := &shell{t: t, cmd: exec.Command("sh")}
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	var err error
-	if s.in, err = s.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	pipe, err := s.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	s.out = bufio.NewScanner(pipe)
+	s.in, s.out = proctest.Start(t, s.cmd)
 	t.Cleanup(func() {
 		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // the shell and what it started
 		_ = s.cmd.Wait()                                      // killed, as it should be

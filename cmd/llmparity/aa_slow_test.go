@@ -23,9 +23,7 @@ func TestOfTheSameNothingIsCalledDifferent(t *testing.T) {
 	moved(t)
 	const text = "name: same\nengines: [webllm, llamacpp]\nmodel: tiny\nmax_tokens: 32\ntemperature: 0\ncontext: 512\nrepetitions: 20\ntimeout: 3m\n" +
 		"warmup:\n  launches: 1\n  tokens: 8\nprompts:\n  - The clocks were striking\n"
-	if err := os.WriteFile("same.yaml", []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile("same.yaml", []byte(text), 0o644))
 	called := sameOrNot(t)
 	if len(called) == 0 {
 		return
@@ -45,9 +43,7 @@ func sameOrNot(t *testing.T) map[string]string {
 		t.Fatalf("exit code %d\n%s%s", code, &stdout, &stderr)
 	}
 	whole, err := record.Open(filepath.Join("results", "latest"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	res := compare.Runs(dealt(whole, 0), dealt(whole, 1))
 	same, called := 0, map[string]string{}
 	for _, c := range res.Comparisons {

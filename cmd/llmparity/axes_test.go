@@ -43,9 +43,7 @@ func TestFlagsAreAxes(t *testing.T) {
 	p, err := planOf(t, "--models tiny smollm2 --input-len 256,512 --output-len 64 --batch-size 1,8 --dtype f32 f16 --kv-cache-dtype f16 "+
 		"--webllm-version 0.2.86 0.2.83 --contexts 1024 2048 --thread-counts 1 2 --start warm,cold --until-ci 5% --until-figure ttft_ms --max-repetitions 9 "+
 		"--order shuffled --seed 7 --cool-down 2s --timeout 4m --cell-timeout 1h --run-timeout 9h --isolation launch --requests 9 --goal-ttft 500")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	want := plan.Axes{InputLengths: []int{256, 512}, BatchSizes: []int{1, 8}, DTypes: []string{"f32", "f16"},
 		VersionLists: map[string][]string{"webllm_version": {"0.2.86", "0.2.83"}},
 		Contexts:     []int{1024, 2048}, ThreadCounts: []int{1, 2},
@@ -94,16 +92,10 @@ func TestPresets(t *testing.T) {
 func TestFlagsThatMakeNoSense(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "p.yaml")
-	if err := os.WriteFile(file, plans.Init, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "other"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "other", "plan.yaml"), []byte("name: of another tool\n"),
-		0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, plans.Init, 0o644))
+	check(t, os.Mkdir(filepath.Join(dir, "other"), 0o755))
+	check(t, os.WriteFile(filepath.Join(dir, "other", "plan.yaml"), []byte("name: of another tool\n"),
+		0o644))
 	for line, want := range map[string]string{
 		"run --preset smoke --seqlens 3":          "--seqlens is for --preset seqlen, not for smoke",
 		"run --preset compare --short 3":          "it takes --prompt-toks, --gen-toks",
@@ -150,9 +142,7 @@ func TestPresetOfEnginesThatAreHere(t *testing.T) {
 		t.Setenv(name, t.TempDir())
 	}
 	server := filepath.Join(t.TempDir(), "llama-server")
-	if err := os.WriteFile(server, []byte("#!/bin/sh\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(server, []byte("#!/bin/sh\n"), 0o755))
 	for line, want := range map[string]string{
 		"--llama-server " + server:                                 "llamacpp",
 		"--ollama-url http://127.0.0.1:1 --llama-server " + server: "llamacpp ollama",

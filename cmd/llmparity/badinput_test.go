@@ -136,27 +136,21 @@ func twoEngines(t *testing.T) string {
 	mentions(t, stdout, "different text after 0 bytes; exec:echo.py gives no token ids", "gave the same text",
 		"(no-token-ids)")
 	dir, err := filepath.EvalSymlinks(filepath.Join(cmd.Dir, "results", "latest"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return dir
 }
 
 func copied(t *testing.T, whole string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.CopyFS(dir, os.DirFS(whole)))
 	remove(t, dir, "report.html")
 	return dir
 }
 
 func remove(t *testing.T, dir, name string) {
 	t.Helper()
-	if err := os.Remove(filepath.Join(dir, name)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Remove(filepath.Join(dir, name)))
 }
 
 // emptied is a run that was killed before its first cell.
@@ -196,9 +190,7 @@ func replaced(name, old, with string) func(*testing.T, string) {
 func column(name, column string, change func(row int, value string) string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		rows, err := csv.NewReader(bytes.NewReader([]byte(readFile(t, filepath.Join(dir, name))))).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		at := slices.Index(rows[0], column)
 		if at < 0 || len(rows) < 2 {
 			t.Fatalf("%s has no %s: %v", name, column, rows[0])
@@ -213,9 +205,7 @@ func column(name, column string, change func(row int, value string) string) func
 func rewriteRows(t *testing.T, dir, name string, rows [][]string) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := csv.NewWriter(&b).WriteAll(rows); err != nil {
-		t.Fatal(err)
-	}
+	check(t, csv.NewWriter(&b).WriteAll(rows))
 	put(t, dir, name, b.String())
 }
 
@@ -240,9 +230,7 @@ func without(cell int) func(*testing.T, string) {
 				Prediction *struct{ Cell int }
 				Risk       *struct{ Cell int }
 			}
-			if err := json.Unmarshal(line, &l); err != nil {
-				t.Fatal(err)
-			}
+			check(t, json.Unmarshal(line, &l))
 			if l.Begin != nil && l.Begin.Cell == cell {
 				left[l.Attempt] = true
 			}
@@ -255,9 +243,7 @@ func without(cell int) func(*testing.T, string) {
 		put(t, dir, "journal.jsonl", out.String())
 		for _, name := range []string{"samples.csv", "totals.csv", "metrics.csv", "tokens.csv"} {
 			rows, err := csv.NewReader(bytes.NewReader([]byte(readFile(t, filepath.Join(dir, name))))).ReadAll()
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			at := slices.Index(rows[0], "cell")
 			rewriteRows(t, dir, name, slices.DeleteFunc(
 				rows, func(row []string) bool { return row[at] == strconv.Itoa(cell) }))

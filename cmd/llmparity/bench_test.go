@@ -22,16 +22,12 @@ import (
 // both write the same bytes into the same file system, with their sources in memory.
 func BenchmarkConvert(b *testing.B) {
 	path, err := model.Path(model.SmolLM2)
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
 	dir := b.TempDir()
 	var converted, copied []time.Duration
 	for b.Loop() {
 		for _, name := range []string{"package", "copy"} {
-			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-				b.Fatal(err)
-			}
+			check(b, os.RemoveAll(filepath.Join(dir, name)))
 		}
 		converted = append(converted, timed(b, func() error {
 			_, err := mlc.Write(b.Context(), path, filepath.Join(dir, "package"), mlc.Options{ContextWindow: 1024})
@@ -66,14 +62,10 @@ func BenchmarkDecode(b *testing.B) {
 						}
 						last = t.At
 					})
-				if err != nil {
-					b.Fatal(err)
-				}
+				check(b, err)
 			}
 			b.ReportMetric(float64(median(steps).Milliseconds()), "ms/step")
-			if err := session.Close(); err != nil {
-				b.Fatal(err)
-			}
+			check(b, session.Close())
 		})
 	}
 }
@@ -81,9 +73,7 @@ func BenchmarkDecode(b *testing.B) {
 func timed(b *testing.B, do func() error) time.Duration {
 	b.Helper()
 	began := time.Now()
-	if err := do(); err != nil {
-		b.Fatal(err)
-	}
+	check(b, do())
 	return time.Since(began)
 }
 

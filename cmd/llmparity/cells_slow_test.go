@@ -29,9 +29,7 @@ func TestFiftyCellsLeaveNothingBehind(t *testing.T) {
 	for i := range cells / 2 {
 		text += fmt.Sprintf("  - %d clocks, and what they said\n", i+1)
 	}
-	if err := os.WriteFile("fifty.yaml", []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile("fifty.yaml", []byte(text), 0o644))
 	after := &held{}
 	var stdout bytes.Buffer
 	if code := execute([]string{"run", "fifty.yaml"}, &stdout, after); code != 0 {
@@ -41,9 +39,7 @@ func TestFiftyCellsLeaveNothingBehind(t *testing.T) {
 		t.Fatalf("%d launches ended, want %d\n%s", len(after.launches), cells, &after.said)
 	}
 	r, err := record.Open(filepath.Join("results", "latest"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if len(r.Cells) != cells || len(r.Attempts) != cells || r.Status != record.OK {
 		t.Errorf("%d cells, %d launches, status %s", len(r.Cells), len(r.Attempts), r.Status)
 	}

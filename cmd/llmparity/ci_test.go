@@ -85,9 +85,7 @@ func flagsMakeSense(t *testing.T, where string, c *cobra.Command) {
 			return
 		}
 		values, err := c.Flags().GetStringArray(flag)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for _, v := range values {
 			if err := add(v); err != nil && !strings.Contains(v, "FIGURE") {
 				t.Errorf("%s: --%s %s: %v", where, flag, v, err)
@@ -115,10 +113,8 @@ func TestTheExampleWorkflowIsTaken(t *testing.T) {
 			Steps   []step   `yaml:"steps"`
 		} `yaml:"jobs"`
 	}
-	if err := yaml.UnmarshalWithOptions([]byte(readFile(t, filepath.Join(ciFolder, "workflow.yml"))), &w,
-		yaml.Strict()); err != nil {
-		t.Fatal(err)
-	}
+	check(t, yaml.UnmarshalWithOptions([]byte(readFile(t, filepath.Join(ciFolder, "workflow.yml"))), &w,
+		yaml.Strict()))
 	if len(w.Jobs) != 1 || len(w.On) != 2 {
 		t.Fatalf("%+v", w)
 	}

@@ -21,22 +21,16 @@ func TestCompareARunWithForeignRows(t *testing.T) {
 	mentions(t, out, "llamacpp", "ollama-run1", "webllm-run1", "RSS sum", "1536", "JavaScript heap",
 		"96.5", "rows that another program wrote", "profiler.csv")
 	text, err := os.ReadFile(html)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	sheet, err := browser.OpenSheet(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer func() {
 		if err := sheet.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
 	page, err := json.Marshal(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	got, err := sheet.Run(t.Context(), `(async () => {
 		const frame = document.createElement("iframe");
 		frame.width = 1200; frame.height = 900;

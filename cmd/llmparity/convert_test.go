@@ -18,9 +18,7 @@ import (
 
 func TestConvertKeepsTheValues(t *testing.T) {
 	cmd := program(t, "model", "convert", "in.gguf", "--to", "gguf", "-o", "out")
-	if err := tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")))
 	stdout, stderr, code := output(t, cmd)
 	if code != 0 || stderr != "" {
 		t.Fatalf("exit code %d\n%s", code, stderr)
@@ -39,21 +37,14 @@ func TestConvertKeepsTheValues(t *testing.T) {
 func TestConvertedFilesCanBeRead(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in.gguf"), filepath.Join(dir, "out.gguf")
-	if err := tiny.WriteFile(in); err != nil {
-		t.Fatal(err)
-	}
+	check(t, tiny.WriteFile(in))
 	f, err := gguf.Open(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer f.Close()
 	aligned := append(slices.Clone(f.Metadata),
 		gguf.Entry{Key: "general.alignment", Value: uint32(64)},
 		gguf.Entry{Key: "general.quantization_version", Value: uint32(2)})
-	err = whole.Write(out, func(w io.Writer) error { return gguf.Write(w, asFloat32(aligned), f.Unquantised()) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, whole.Write(out, func(w io.Writer) error { return gguf.Write(w, asFloat32(aligned), f.Unquantised()) }))
 	if _, err := model.Open(out, 0); err != nil {
 		t.Error(err)
 	}
@@ -61,9 +52,7 @@ func TestConvertedFilesCanBeRead(t *testing.T) {
 
 func TestConvertMakesAPackageWithItsLibrary(t *testing.T) {
 	cmd := program(t, "model", "convert", "in.gguf", "--to", "webllm", "--context", "100") // less than a prefill chunk
-	if err := tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")))
 	well(t, cmd)
 	for _, name := range []string{"mlc-chat-config.json", "params_shard_0.bin", "lib.wasm"} {
 		if info, err := os.Stat(filepath.Join(cmd.Dir, "in-webllm-c100", name)); err != nil || info.Size() == 0 {
@@ -76,18 +65,12 @@ func TestConvertMakesAPackageWithItsLibrary(t *testing.T) {
 func TestConvertMakesThePackageThatIsAskedFor(t *testing.T) {
 	cmd := program(t, "model", "convert", "in.gguf", "--to", "webllm", "--dtype", "f16", "--kernels", "gpu", "--sort",
 		"full")
-	if err := tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")))
 	well(t, cmd)
 	made, err := mlc.OpenPackage(filepath.Join(cmd.Dir, "in-webllm-f16"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	lib, err := mlc.OpenLibrary(made.Library)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var params []mlc.Param
 	for _, w := range made.Weights {
 		params = append(params, w.Param)
@@ -120,16 +103,11 @@ func TestConvertTrouble(t *testing.T) {
 		{[]string{"model", "convert", "in.gguf", "--to", "webllm", "-o", "/dev/null/x"}, fault.Unwritable, "-o"},
 	} {
 		cmd := program(t, c.args...)
-		if err := tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")); err != nil {
-			t.Fatal(err)
-		}
+		check(t, tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")))
 		// Without a compiler: what is wrong is told before one is looked for.
 		cmd.Env = append(cmd.Env, "LLMPARITY_EMCC=/nonexistent/emcc",
 			"LLMPARITY_CACHE="+filepath.Join(cmd.Dir, "cache"))
-		_, stderr, code := output(t, cmd)
-		if code != c.kind.ExitCode() || !strings.Contains(lastLine(stderr), c.want) {
-			t.Errorf("%v: exit code %d, want %s with %q:\n%s", c.args, code, c.kind, c.want, stderr)
-		}
+		refusal(t, cmd, c.kind, c.want)
 	}
 }
 
@@ -146,10 +124,7 @@ func TestConvertToGGUFRefusesWhatIsNoModelOfItsOwn(t *testing.T) {
 	} {
 		cmd := program(t, "model", "convert", "in.gguf", "--to", "gguf", "-o", "out")
 		changed(t, filepath.Join(cmd.Dir, "in.gguf"), c.change)
-		stdout, stderr, code := output(t, cmd)
-		if code != fault.UnknownArch.ExitCode() || !strings.Contains(lastLine(stderr), c.want) || stdout != "" {
-			t.Errorf("%s: exit code %d\n%s%s", name, code, stdout, stderr)
-		}
+		refusal(t, cmd, fault.UnknownArch, c.want)
 		if _, err := os.Stat(filepath.Join(cmd.Dir, "out")); err == nil {
 			t.Errorf("%s: something was written", name)
 		}
@@ -160,9 +135,7 @@ func TestConvertToGGUFRefusesWhatIsNoModelOfItsOwn(t *testing.T) {
 func changed(t *testing.T, path string, entries []gguf.Entry) {
 	t.Helper()
 	plain := path + ".plain"
-	if err := tiny.WriteFile(plain); err != nil {
-		t.Fatal(err)
-	}
+	check(t, tiny.WriteFile(plain))
 	rewrite(t, plain, path, entries...)
 }
 
@@ -170,9 +143,7 @@ func changed(t *testing.T, path string, entries []gguf.Entry) {
 func rewrite(t *testing.T, from, to string, entries ...gguf.Entry) {
 	t.Helper()
 	f, err := gguf.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer f.Close()
 	metadata := slices.Clone(f.Metadata)
 	for _, e := range entries {
@@ -183,8 +154,5 @@ func rewrite(t *testing.T, from, to string, entries ...gguf.Entry) {
 			metadata[i] = e
 		}
 	}
-	err = whole.Write(to, func(w io.Writer) error { return gguf.Write(w, metadata, f.Unquantised()) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, whole.Write(to, func(w io.Writer) error { return gguf.Write(w, metadata, f.Unquantised()) }))
 }

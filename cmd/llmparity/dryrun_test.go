@@ -42,9 +42,7 @@ func BenchmarkDryRun(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			p, err := plan.Parse([]byte(text), name, kinds.All...)
-			if err != nil {
-				b.Fatal(err)
-			}
+			check(b, err)
 			_, cells, err := p.Count()
 			if err != nil || cells != 10_000 {
 				b.Fatalf("%d cells, %v", cells, err)
@@ -52,14 +50,10 @@ func BenchmarkDryRun(b *testing.B) {
 			var most runtime.MemStats
 			for b.Loop() {
 				f := &runFlags{out: b.TempDir()}
-				if err := f.follow(p, func(string) bool { return false }); err != nil {
-					b.Fatal(err)
-				}
+				check(b, f.follow(p, func(string) bool { return false }))
 				var out bytes.Buffer
 				begin := time.Now()
-				if err := f.dry(b.Context(), p, &out); err != nil {
-					b.Fatal(err)
-				}
+				check(b, f.dry(b.Context(), p, &out))
 				b.ReportMetric(time.Since(begin).Seconds(), "s/plan")
 				runtime.ReadMemStats(&most)
 				if n := bytes.Count(out.Bytes(), []byte("\n")); n < 10_000 {
@@ -132,10 +126,7 @@ func TestDryRunOfACatalogueModel(t *testing.T) {
 	text := "name: fetched\nengines: [webllm]\nmodel: " + id + "\nadapter: swiftshader\nmax_tokens: 8\n" +
 		"prompts: [a]\ntemperature: 0\nwarmup: {launches: 0, tokens: 4}\nrepetitions: 1\ntimeout: 3m\n"
 	put(t, cmd.Dir, "plan.yaml", text)
-	stdout, stderr, code := output(t, cmd)
-	if code != 0 {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
+	stdout, _ := well(t, cmd)
 	// The row's last columns are memory, which is 1128.82 MiB, the page and the browser, and time, which is not known.
 	row := regexp.MustCompile(`(?m)^ *1 .* ([0-9.]+) GiB +\?$`).FindStringSubmatch(stdout)
 	if row == nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"llmparity/browser/webllm"
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
+	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/native/llamacpp"
 )
@@ -61,11 +61,7 @@ func TestFlagsThatNoEngineHeedsAreRefused(t *testing.T) {
 		{"--engines exec:a/x,exec:b/x", "would both be exec:x in the record; give one another name, as in exec:NAME=PATH"},
 		{"--engines lamacpp --threads 2", `unknown engine "lamacpp"`},
 	} {
-		var stdout, stderr bytes.Buffer
-		code := execute(append([]string{"run", "--out", t.TempDir()}, strings.Fields(c.args)...), &stdout, &stderr)
-		if !strings.Contains(stderr.String(), c.want) || strings.Count(stderr.String(), "\n") != 1 || code == 0 {
-			t.Errorf("%s: exit code %d\n%s", c.args, code, stderr.String())
-		}
+		refuses(t, fault.Usage, c.want, append([]string{"run", "--out", t.TempDir()}, strings.Fields(c.args)...)...)
 	}
 	none := func(string) bool { return false }
 	if err := kinds.All.Used([]string{llamacpp.Name}, none); err != nil {

@@ -155,16 +155,10 @@ func TestEstimateRefusesFlagsThatChangeNothing(t *testing.T) {
 // A GGUF that WebLLM cannot convert is refused by a run, however small it is.
 func TestEstimateOfAGGUFThatWebLLMDoesNotRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "strange.gguf")
-	if err := tiny.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
+	check(t, tiny.WriteFile(path))
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), "llama", "alpac")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(text), "llama", "alpac")), 0o600))
 	args := []string{path, "--engine", "webllm", "--adapter", "swiftshader", "--ram-gb", "4"}
 	if line := answerTo(t, args...); !strings.HasPrefix(line, "no: WebLLM does not run it: ") ||
 		!strings.Contains(line, "alpac") {
@@ -178,9 +172,7 @@ func TestEstimateOfACatalogueModelByItsLists(t *testing.T) {
 	t.Setenv("LLMPARITY_CACHE", own)
 	const id = "SmolLM2-135M-Instruct-q0f32-MLC"
 	gguf, mirror := filepath.Join(t.TempDir(), "tiny.gguf"), t.TempDir()
-	if err := tiny.WriteFile(gguf); err != nil {
-		t.Fatal(err)
-	}
+	check(t, tiny.WriteFile(gguf))
 	place := filepath.Join(mirror, "mlc-ai", id, "resolve", "main")
 	if _, err := mlc.Write(t.Context(), gguf, place, mlc.Options{}); err != nil {
 		t.Fatal(err)
@@ -225,17 +217,13 @@ func TestEstimateOfACatalogueModelByItsLists(t *testing.T) {
 	}
 	// A download that was cut has the lists, and perhaps the settings alone.
 	work := filepath.Join(own, "models", "webllm", ".fetching-"+id)
-	if err := os.CopyFS(work, os.DirFS(place)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.CopyFS(work, os.DirFS(place)))
 	cut := estimated("--context", "512")
 	if weights(cut) != 4*426624 {
 		t.Errorf("%+v", cut)
 	}
 	says(cut, "lists in the store")
-	if err := os.Remove(filepath.Join(work, "tensor-cache.json")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Remove(filepath.Join(work, "tensor-cache.json")))
 	if alone := estimated("--context", "512"); weights(alone) != 4*426624 {
 		t.Errorf("by the settings alone: %d bytes", weights(alone))
 	}

@@ -37,9 +37,7 @@ func TestEstimateTable(t *testing.T) {
 // What machines read: the names of memory profiles, and components that come to the total.
 func TestEstimateJSON(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tiny.gguf")
-	if err := tiny.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
+	check(t, tiny.WriteFile(path))
 	for _, engine := range []string{"webllm", "llamacpp", "ollama", "vllm", "transformers"} {
 		out := good(t, "estimate", path, "--engine", engine, "--json")
 		schematest.Valid(t, "estimate", []byte(out))
@@ -51,9 +49,7 @@ func TestEstimateJSON(t *testing.T) {
 			DTypes    map[string]string       `json:"dtypes"`
 			Parts     []struct{ Name string } `json:"components"`
 		}
-		if err := json.Unmarshal([]byte(out), &j); err != nil {
-			t.Fatal(err)
-		}
+		check(t, json.Unmarshal([]byte(out), &j))
 		sum := 0.0
 		for _, name := range []string{"model_weights_gb", "kv_cache_gb", "activations_gb", "framework_overhead_gb"} {
 			v, ok := j.Breakdown[name].(float64)
@@ -81,9 +77,7 @@ func TestEstimateJSON(t *testing.T) {
 func TestEstimateFaults(t *testing.T) {
 	dir := t.TempDir()
 	unknown := filepath.Join(dir, "config.json")
-	if err := os.WriteFile(unknown, []byte(`{"model_type":"mamba9"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(unknown, []byte(`{"model_type":"mamba9"}`), 0o600))
 	model := filepath.Join(configs, "gpt2.json")
 	for _, c := range []struct {
 		args []string
@@ -108,9 +102,7 @@ func TestEstimateFaults(t *testing.T) {
 func TestCompareEstimates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "profile.json")
 	text := `{"memory_breakdown":{"model_weights_gb":13.21,"kv_cache_gb":0.45,"activations_gb":0.89,"framework_overhead_gb":0.62,"total_gb":15.17}}`
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(path, []byte(text), 0o600))
 	calc := []string{"compare-estimates", path, "--calc-weights", "13.5", "--calc-kv", "0.4", "--calc-activations",
 		"0.9", "--calc-overhead", "0.6"}
 	out := good(t, calc...)

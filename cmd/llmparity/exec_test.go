@@ -43,9 +43,7 @@ func TestAnEngineOfOnesOwnIsComparedTokenByToken(t *testing.T) {
 		t.Errorf("report.html: %d bytes, %v", len(page), err)
 	}
 	r, err := record.Open(latest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, a := range r.Attempts {
 		if c := r.Cells[slices.IndexFunc(
 			r.Cells, func(c record.Cell) bool { return c.ID == a.Cell })]; c.Engine != "exec:mine" {
@@ -93,9 +91,7 @@ func TestWorkersOfAnEngineOfOnesOwnEndWithUs(t *testing.T) {
 	workers := strings.Replace(documentsPython(t), "import json, sys, time\n",
 		"import json, subprocess, sys, time\n\nsubprocess.Popen(['sleep', '600'], stdin=subprocess.DEVNULL)\n", 1)
 	put(t, cmd.Dir, "echo.py", workers)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, cmd.Start())
 	latest := filepath.Join(cmd.Dir, "results", "latest")
 	waitFor(t, "a model to be loaded", func() bool {
 		text, _ := os.ReadFile(filepath.Join(latest, "journal.jsonl")) // not there yet: not yet
@@ -154,9 +150,7 @@ func TestAnUnknownEngineMayBeAProgram(t *testing.T) {
 func documentsPython(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/protocol.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	python := regexp.MustCompile("(?s)\n```python\n(.*?)\n```\n").FindSubmatch(text)
 	if python == nil {
 		t.Fatal("docs/protocol.md has no engine in Python")

@@ -24,28 +24,16 @@ func TestTroubleIsOneLineWithItsClass(t *testing.T) {
 		return filepath.Join(dir, name)
 	}
 	whole := filepath.Join(dir, "tiny.gguf")
-	if err := tiny.WriteFile(whole); err != nil {
-		t.Fatal(err)
-	}
+	check(t, tiny.WriteFile(whole))
 	model, err := os.ReadFile(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	foreign, err := os.Create(filepath.Join(dir, "qwen2.gguf"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := gguf.Write(foreign, []gguf.Entry{{Key: "general.architecture", Value: "gemma3"}}, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := foreign.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, gguf.Write(foreign, []gguf.Entry{{Key: "general.architecture", Value: "gemma3"}}, nil))
+	check(t, foreign.Close())
 	python := modellib.FindTools(cache.Dir(os.Getenv), os.Getenv).Python
 	chrome, err := browser.FindChrome("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	noGPU := write("chrome-without-webgpu", []byte(`#!/bin/sh
 for a; do shift; [ "$a" = --enable-unsafe-webgpu ] || set -- "$@" "$a"; done
 exec `+chrome+` --disable-gpu "$@"
@@ -169,18 +157,12 @@ exec `+chrome+` --disable-gpu "$@"
 // A program that was built without npm having run says so. The bundle is taken out of the build, not off the disk.
 func TestMissingBundleIsSaid(t *testing.T) {
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	dir := t.TempDir()
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(
 		root, "assets/page/dist/web-llm.js"): ""}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o644))
 	binary := filepath.Join(dir, "llmparity")
 	if out, err := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary,
 		".").CombinedOutput(); err != nil {

@@ -27,21 +27,15 @@ func TestWebLLMHasEveryFeature(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer cancel()
 				path := filepath.Join(t.TempDir(), "model.gguf")
-				if err := tiny.WriteRandomFile(ctx, path, feature.Spec); err != nil {
-					t.Fatal(err)
-				}
+				check(t, tiny.WriteRandomFile(ctx, path, feature.Spec))
 				m, err := model.Open(path, 512)
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				session := load(t, ctx, webLLM(webllm.Config{Kernels: kernels}), m)
 				tokenizer, expect := oracle(t, path)
 				for _, p := range tinytest.FeaturePrompts() {
 					prompt := tokenizer.Prompt(p.Text)
 					want, _, err := expect.Greedy(prompt, n)
-					if err != nil {
-						t.Fatal(err)
-					}
+					check(t, err)
 					var ids []int
 					usage, err := session.Generate(ctx, engine.Request{Prompt: p.Text, MaxTokens: n, IgnoreEOS: true},
 						func(k record.Token) { ids = append(ids, k.ID) })

@@ -22,14 +22,10 @@ func TestSignalsWhileFiguresAreDrawn(t *testing.T) {
 	cmd := program(t, "report", run, "--figures", dir)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, cmd.Start())
 	waitFor(t, "a browser to run", func() bool { return len(child.Tagged(cmd.Process.Pid)) > 0 })
 	groups := groupsOf(t, cmd.Process.Pid)
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	check(t, cmd.Process.Signal(syscall.SIGINT))
 	_ = cmd.Wait() // its exit code is what counts
 	if code := cmd.ProcessState.ExitCode(); code != fault.Interrupted.ExitCode() {
 		t.Errorf("exit code %d\n%s", code, &stderr)

@@ -32,15 +32,10 @@ func TestFigures(t *testing.T) {
 	hostile := comparetest.Write(t, root, "hostile", e)
 	rows := filepath.Join("..", "..", "internal", "foreign", "testdata", "profiler.csv")
 	rows, err := filepath.Abs(rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	draw := func(name string) map[string][]byte {
 		dir := filepath.Join(root, name)
-		_, errs, code := output(t, program(t, "compare", run, hostile, rows, "--figures", dir))
-		if code != 0 {
-			t.Fatal(code, errs)
-		}
+		well(t, program(t, "compare", run, hostile, rows, "--figures", dir))
 		return contents(t, dir)
 	}
 	first := draw("once")
@@ -92,9 +87,7 @@ var safe = regexp.MustCompile(`^fig[a-z0-9_-]{1,150}\.svg$`)
 func contents(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	out := map[string][]byte{}
 	for _, e := range entries {
 		if out[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {

@@ -43,14 +43,10 @@ func BenchmarkFirstChart(b *testing.B) {
 		b.Fatal(code, errs.String())
 	}
 	chrome, err := browser.FindChrome("")
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
 	// short, as sockets' names are; with the browser's own temporary files
 	home, err := os.MkdirTemp("", "llmparity-home")
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
 	defer func() { _ = os.RemoveAll(home) }()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chrome),
 		chromedp.UserDataDir(b.TempDir()),
@@ -87,15 +83,11 @@ func firstChart(b *testing.B, ctx context.Context, address string) float64 {
 			page.AddScriptToEvaluateOnNewDocumentParams{Source: noticeFirstChart})
 		return none, err
 	}
-	if err := chromedp.Do(tab, notice, chromedp.Navigate(address)); err != nil {
-		b.Fatal(err)
-	}
+	check(b, chromedp.Do(tab, notice, chromedp.Navigate(address)))
 	ms, err := chromedp.Run(tab, chromedp.Evaluate[float64](`(async () => {
 		while (!window.firstChart) await new Promise((later) => setTimeout(later, 20));
 		return window.firstChart;
 	})()`, chromedp.EvalAwaitPromise))
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
 	return ms
 }

@@ -114,9 +114,7 @@ func good(t *testing.T, args ...string) string {
 func filesIn(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var out []string
 	for _, e := range entries {
 		out = append(out, e.Name())
@@ -153,10 +151,8 @@ func TestSchemas(t *testing.T) {
 	}
 	dir := comparetest.Write(t, t.TempDir(), "a", comparetest.Browser(2), comparetest.Native(2))
 	rows := filepath.Join(t.TempDir(), "rows.csv")
-	if err := os.WriteFile(rows, []byte(
-		"timestamp,label,pid,rss_mb,vms_mb\n2026-01-15T10:30:00.1,run1,12,512.34,2048.67\n2026-01-15T10:30:00.2,run1,12,515,2048.67\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(rows, []byte(
+		"timestamp,label,pid,rss_mb,vms_mb\n2026-01-15T10:30:00.1,run1,12,512.34,2048.67\n2026-01-15T10:30:00.2,run1,12,515,2048.67\n"), 0o644))
 	for _, args := range [][]string{{dir, dir}, {dir, rows}, {dir, dir, "--by", "engine,model", "--allow-different"}} {
 		out := good(t, append([]string{"compare", "--json"}, args...)...)
 		schematest.Valid(t, "result", []byte(out))
@@ -168,9 +164,7 @@ func TestSchemas(t *testing.T) {
 func checkExports(t *testing.T, dir string) {
 	t.Helper()
 	r, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	reportstest.SameDigits(t, compare.Runs(r), r)
 	schematest.RunFolder(t, dir)
 	result := good(t, "report", dir, "--json")
@@ -181,9 +175,7 @@ func checkExports(t *testing.T, dir string) {
 	}
 	for _, path := range profiles {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		schematest.Valid(t, "profile", text)
 	}
 	summary, errs, code := called("report", dir, "--format", "csv")

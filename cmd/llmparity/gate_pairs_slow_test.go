@@ -99,9 +99,7 @@ func slowed(t *testing.T, name, path string, percent int) string {
 	if err == nil {
 		err = os.WriteFile(out, []byte(script), 0o755)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return out
 }
 
@@ -140,18 +138,12 @@ func TestGateOfRealPairs(t *testing.T) {
 			fmt.Sprint(number(t, repeatVariable, 10)) +
 			"\ntimeout: 3m\nparity: false\nwarmup: {launches: 1, tokens: 8}\nprompts:\n  - The clocks were striking\n" +
 			"gate:\n  vs_baseline: {decode_tps: -5%, peak_pss_mb: +3%, ttft_ms: {change: +10%, level: warn}}\n"
-		if err := os.WriteFile(name+".yaml", []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(name+".yaml", []byte(text), 0o644))
 	}
 	server, err := llamacpp.Find(llamacpp.Config{Cache: cache.Dir(os.Getenv)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	chrome, err := browser.FindChrome("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	type flags = map[string][]string
 	here := flags{"webllm": {"--chrome", chrome}, "llamacpp": {"--llama-server", server}}
 	// Chrome also waits, and that takes no longer.

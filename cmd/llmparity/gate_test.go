@@ -30,13 +30,9 @@ func TestGateAndBaseline(t *testing.T) {
 	before, after := comparetest.Write(t, root, "before", comparetest.Native(8)),
 		comparetest.Write(t, root, "after", slower)
 	failed := comparetest.Write(t, root, "failed", failing)
-	if err := os.WriteFile("gate.yaml", []byte("vs_baseline:\n  decode_tps: -5%\n  peak_pss_mb: +3%\n"),
-		0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile("bad.yaml", []byte("vs_baseline:\n  decode_tsp: -5%\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile("gate.yaml", []byte("vs_baseline:\n  decode_tps: -5%\n  peak_pss_mb: +3%\n"),
+		0o644))
+	check(t, os.WriteFile("bad.yaml", []byte("vs_baseline:\n  decode_tsp: -5%\n"), 0o644))
 	for _, c := range []struct {
 		args string
 		code fault.Kind
@@ -101,9 +97,7 @@ func TestGateFormats(t *testing.T) {
 	// One fails, one is inconclusive, one warns, one passes.
 	file := filepath.Join(root, "gate.yaml")
 	text := "peak_pss_mb: {max: 100}\nbaseline_pss: {max: 1000, engine: llamacpp}\nttft_ms: {max: 1, engine: llamacpp, level: warn}\n"
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, []byte(text), 0o644))
 	out := func(format string) string {
 		path := filepath.Join(root, format)
 		if stdout, stderr, code := called("gate", dir, "--thresholds", file, "--format", format, "-o",
@@ -111,9 +105,7 @@ func TestGateFormats(t *testing.T) {
 			t.Errorf("%s: %d %s%s", format, code, stdout, stderr)
 		}
 		written, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return string(written)
 	}
 	document := out("json")
@@ -162,13 +154,9 @@ func TestGateFormats(t *testing.T) {
 // What run does at its end: the outcome is in the folder, in the page, and in what is rendered again.
 func TestARunIsJudgedAtItsEnd(t *testing.T) {
 	dir := comparetest.Write(t, t.TempDir(), "run", comparetest.Native(8))
-	if err := conclude(dir, &bytes.Buffer{}); err != nil {
-		t.Fatal(err)
-	}
+	check(t, conclude(dir, &bytes.Buffer{}))
 	g, err := plan.ParseGate([]byte("peak_pss_mb: {max: 9}"), "gate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for name, want := range map[string]string{"main": "the gate will be inconclusive: there is no baseline main",
 		"": ""} {
 		if note, err := gate.Ready(g, name); err != nil || !strings.HasPrefix(note, want) || want == "" && note != "" {
@@ -199,20 +187,14 @@ func TestARunIsJudgedAtItsEnd(t *testing.T) {
 	}
 	// A run that went on since was not judged.
 	text, err := os.ReadFile(filepath.Join(dir, gate.File))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	other := strings.Replace(string(text), `"attempts": 8`, `"attempts": 7`, 1)
-	if err := os.WriteFile(filepath.Join(dir, gate.File), []byte(other), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(filepath.Join(dir, gate.File), []byte(other), 0o644))
 	if said, _, code := called("report", dir, "--format", "json"); code != 0 || other == string(text) ||
 		strings.Contains(said, `"gate": {`) {
 		t.Errorf("%d: a gate of before is shown", code)
 	}
-	if err := os.WriteFile(filepath.Join(dir, gate.File), []byte("{}"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(filepath.Join(dir, gate.File), []byte("{}"), 0o644))
 	if _, stderr, code := called("report", dir, "--format", "json"); code != fault.BadRecord.ExitCode() ||
 		!strings.Contains(stderr, "remove it") {
 		t.Errorf("%d %s", code, stderr)
@@ -224,17 +206,13 @@ func TestAPlansGateIsFound(t *testing.T) {
 	root := t.TempDir()
 	dir := comparetest.Write(t, root, "run", comparetest.Native(8))
 	path := filepath.Join(dir, "plan.yaml")
-	if err := os.WriteFile(path, []byte("name: run\ngate:\n  level: warn\n  peak_pss_mb: {max: 9}\n"),
-		0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(path, []byte("name: run\ngate:\n  level: warn\n  peak_pss_mb: {max: 9}\n"),
+		0o644))
 	if stdout, stderr, code := called("gate", dir); code != 0 || !strings.Contains(stdout,
 		"WARN llamacpp: peak_pss_mb: median ") {
 		t.Errorf("%d %s%s", code, stdout, stderr)
 	}
-	if err := os.WriteFile(path, []byte("name: run\ngate:\n  peak_pss_mb: 9\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(path, []byte("name: run\ngate:\n  peak_pss_mb: 9\n"), 0o644))
 	if _, stderr, code := called("gate", dir); code != fault.Usage.ExitCode() || !strings.Contains(stderr,
 		"plan.yaml line 3: gate.peak_pss_mb: \"9\" stands where a limit such as {max: 900} is wanted") {
 		t.Errorf("%d %s", code, stderr)

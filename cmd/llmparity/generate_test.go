@@ -9,11 +9,8 @@ import (
 
 func TestGenerateInEachEngine(t *testing.T) {
 	for _, engine := range []string{"llamacpp", "llamacpp-oneshot", "ollama", "webllm"} {
-		stdout, stderr, code := output(t, program(t, "generate", "--engine", engine, "--max-tokens", "6", "--prompt",
-			"The clock"))
-		if code != 0 || !strings.Contains(stdout, "generated  6 tokens in ") || !strings.Contains(stdout, "\nload ") {
-			t.Errorf("%s: exit code %d\n%s%s", engine, code, stdout, stderr)
-		}
+		stdout, _ := well(t, program(t, "generate", "--engine", engine, "--max-tokens", "6", "--prompt", "The clock"))
+		mentions(t, stdout, "generated  6 tokens in ", "\nload ")
 	}
 }
 
@@ -35,9 +32,6 @@ func TestGenerateRefuses(t *testing.T) {
 		{"ollama --start", fault.Usage, "generate --engine ollama"},
 		{"truth", fault.Usage, "docs/memory.md"},
 	} {
-		_, stderr, code := output(t, program(t, strings.Fields(c.args)...))
-		if code != c.code.ExitCode() || !strings.Contains(stderr, c.say) {
-			t.Errorf("%s: exit code %d, want %s\n%s", c.args, code, c.code, stderr)
-		}
+		refusal(t, program(t, strings.Fields(c.args)...), c.code, c.say)
 	}
 }

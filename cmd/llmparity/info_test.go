@@ -84,9 +84,7 @@ func TestInfoSaysWhatAModelIs(t *testing.T) {
 	if folder.Engines["llamacpp"].Cannot == "" || library.Engines["llamacpp"].Cannot == "" {
 		t.Error("llama.cpp runs what is no GGUF")
 	}
-	if err := os.WriteFile(filepath.Join(dir, "webllm", "another.wasm"), []byte("\x00asm"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(filepath.Join(dir, "webllm", "another.wasm"), []byte("\x00asm"), 0o600))
 	can := infoOf(t, filepath.Join(dir, "webllm")).Engines["webllm"].Can
 	if !strings.Contains(can, "another.wasm (doesn't), lib.wasm (fits)") {
 		t.Errorf("of two libraries: %s", can)

@@ -105,9 +105,7 @@ func killAfter(t *testing.T, cmd *exec.Cmd, after time.Duration) (ended bool) {
 	t.Helper()
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, cmd.Start())
 	over := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // its exit code is what counts
@@ -169,9 +167,7 @@ func nothingLost(t *testing.T, dir string, before map[int]kept) map[int]kept {
 func repetitions(t *testing.T, dir string) map[string]int {
 	t.Helper()
 	r, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if r.Status != record.OK {
 		t.Errorf("%s: the run is %s", dir, r.Status)
 	}

@@ -23,9 +23,7 @@ func TestListKnowsTheStoreAndTheMirror(t *testing.T) {
 	own := filepath.Join(cmd.Dir, "cache")
 	cmd.Env = append(cmd.Env, "LLMPARITY_CACHE="+own)
 	gguf, mirror := filepath.Join(cmd.Dir, "tiny.gguf"), filepath.Join(cmd.Dir, "mirror")
-	if err := tiny.WriteFile(gguf); err != nil {
-		t.Fatal(err)
-	}
+	check(t, tiny.WriteFile(gguf))
 	if _, err := mlc.Write(t.Context(), gguf, filepath.Join(mirror, "mlc-ai", id, "resolve", "main"),
 		mlc.Options{}); err != nil {
 		t.Fatal(err)
@@ -42,24 +40,14 @@ func TestListKnowsTheStoreAndTheMirror(t *testing.T) {
 	}
 	library := filepath.Join(mirror, "mlc-ai", "binary-mlc-llm-libs", "main", "web-llm-models", "v0_2_86", "base",
 		"SmolLM2-135M-Instruct-q0f32_cs1k-webgpu.wasm")
-	if err := os.MkdirAll(filepath.Dir(library), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(library, []byte("\x00asm\x01\x00\x00\x00"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.MkdirAll(filepath.Dir(library), 0o755))
+	check(t, os.WriteFile(library, []byte("\x00asm\x01\x00\x00\x00"), 0o644))
 	known, err := builtInCatalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	e, err := known.Find(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p, err := catalogue.Fetch(t.Context(), e, catalogue.Options{Store: catalogue.Store(own), Mirror: mirror}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	models = listOf(t, []string{"model", "list", id, "--json"}, cmd.Dir, own)
 	if m := models[0]; len(models) != 1 || !m.Stored || m.StoredB != p.Bytes() || *m.WeightsB != p.Weights.Bytes() ||
 		m.Source != mirror {
@@ -136,10 +124,7 @@ func TestListSaysWhatItCantDo(t *testing.T) {
 		{[]string{"--mirror", "http://192.0.2.1/"}, fault.Usage, "only https"},
 		{[]string{"a", "b"}, fault.Usage, "arg"},
 	} {
-		_, stderr, code := output(t, program(t, append([]string{"model", "list"}, c.args...)...))
-		if code != c.code.ExitCode() || !strings.Contains(lastLine(stderr), c.word) {
-			t.Errorf("%v: exit code %d: %s", c.args, code, stderr)
-		}
+		refuses(t, c.code, c.word, append([]string{"model", "list"}, c.args...)...)
 	}
 	// A mirror that isn't there is no reason not to list.
 	stdout, stderr, code := output(t, program(t, "model", "list", "phi-2", "--mirror", "http://127.0.0.1:1"))

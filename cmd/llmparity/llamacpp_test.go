@@ -37,9 +37,7 @@ func TestLlamaCppsProgramsInOneRun(t *testing.T) {
 		}
 	}
 	r, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	texts := map[string]bool{}
 	for _, a := range r.Attempts {
 		for _, q := range a.Measured() {
@@ -69,17 +67,13 @@ func TestLlamaCppsProgramsInOneRun(t *testing.T) {
 func onGPU(t *testing.T, offloads bool) string {
 	t.Helper()
 	real, err := llamacpp.Find(llamacpp.Config{Cache: cache.Dir(os.Getenv)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	path := filepath.Join(t.TempDir(), "llama-server")
 	text := "#!/bin/sh\n[ \"$1\" != --list-devices ] || { echo 'Available devices:'; echo '  CUDA0: A GPU (9 MiB)'; exit 0; }\n"
 	if offloads {
 		text += "[ \"$1\" != -m ] || echo 'load: using device CUDA0 (A GPU) - 9 MiB free\nload_tensors: offloaded 2/2 layers to GPU'\nfor a; do shift; case $a in -ngl) skip=1; continue ;; esac; [ -n \"$skip\" ] || set -- \"$@\" \"$a\"; skip=; done\n"
 	}
-	if err := os.WriteFile(path, []byte(text+"exec "+real+" \"$@\"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(path, []byte(text+"exec "+real+" \"$@\"\n"), 0o700))
 	return path
 }
 

@@ -51,9 +51,7 @@ func stubborn() {
 func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "lp")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -68,9 +66,7 @@ func program(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	dir := shortDir(t)
 	temp := filepath.Join(dir, "tmp")
-	if err := os.Mkdir(temp, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Mkdir(temp, 0o755))
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), asProgram+"=1", "TMPDIR="+temp, "LLMPARITY_CACHE="+cache.Dir(os.Getenv))
@@ -97,6 +93,14 @@ func output(t *testing.T, cmd *exec.Cmd) (stdout, stderr string, code int) {
 		t.Fatal(e)
 	}
 	return out.String(), err.String(), cmd.ProcessState.ExitCode()
+}
+
+// check ends a test where something that it needs went wrong.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // well has a command end well, and gives what it printed.
@@ -143,17 +147,13 @@ func refused(t *testing.T, args []string, kind fault.Kind, words, out, errs stri
 // put writes a file, which may be a program.
 func put(t testing.TB, dir, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
 }
 
 func readFile(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return string(text)
 }
 
@@ -166,9 +166,7 @@ func lastLine(stderr string) string {
 // Whoever asks for help, or reads the README, finds every exit code; and in the docs what each code of before is now.
 func TestExitCodesAreListed(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, class := range []fault.Kind{"", fault.Run, fault.Usage, fault.Gate, fault.NoChrome, fault.Inconclusive,
 		fault.Interrupted, fault.Terminated} {
 		code := class.ExitCode()
@@ -180,9 +178,7 @@ func TestExitCodesAreListed(t *testing.T) {
 		}
 	}
 	classes, err := os.ReadFile(filepath.Join("..", "..", "docs", "exit-codes.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for class, was := range formerCodes {
 		row := fmt.Sprintf("| `%s` | %d | %d | ", class, class.ExitCode(), was)
 		if !strings.Contains(string(classes), row) {
@@ -205,9 +201,7 @@ func writingTo(t *testing.T, dir string) func(name, text string) string {
 	return func(name, text string) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 }

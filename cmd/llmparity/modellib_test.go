@@ -22,19 +22,13 @@ import (
 // A library and a WebLLM that were given, not built in or compiled, run; and the record says so.
 func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
 	m, err := (model.Finder{}).Find(t.Context(), model.Tiny, 1024)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	f, err := gguf.Open(m.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer f.Close()
 	lib, err := webllm.Compile(t.Context(), cache.Dir(os.Getenv), f, webllm.Options(m.Context, webllm.F32),
 		modellib.Variant{Kernels: "software", Sort: "partial"}, func(s string) { t.Log(s) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked++
@@ -42,19 +36,13 @@ func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
 	}))
 	defer server.Close()
 	code, err := page.Bundle()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	cmd := oneLaunch(t, "webllm", "--model-lib", server.URL+"/v0/any.wasm", "--webllm-bundle", "node/lib/mine.js")
 	// Only what is fetched: the rest of the cache need not be made again.
 	kept := filepath.Join(cmd.Dir, "cache")
-	if err := os.Mkdir(kept, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Mkdir(kept, 0o755))
 	cmd.Env = append(cmd.Env, "LLMPARITY_CACHE="+kept)
-	if err := os.MkdirAll(filepath.Join(cmd.Dir, "node", "lib"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.MkdirAll(filepath.Join(cmd.Dir, "node", "lib"), 0o755))
 	for name, text := range map[string]string{"node/lib/mine.js": string(code),
 		"node/package.json": `{"name": "@mlc-ai/web-llm", "version": "0.2.86-mine"}`} {
 		put(t, cmd.Dir, name, text)
@@ -74,9 +62,7 @@ func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
 		}
 	}
 	read, err := mlc.OpenLibrary(lib.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	origin, detail, _ := webllm.OriginOf(server.URL+"/v0/any.wasm", read)
 	for part, want := range map[string]string{
 		"webllm": "0.2.86-mine", "webllm_origin": "file mine.js",

@@ -18,9 +18,7 @@ import (
 func attemptsOf(t *testing.T, run, engine string) (r *record.Run, all []*record.Attempt) {
 	t.Helper()
 	r, err := record.Open(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, a := range r.Attempts {
 		if r.CellByID(a.Cell).Engine == engine {
 			all = append(all, a)
@@ -95,16 +93,12 @@ func TestWhatOllamaCantDo(t *testing.T) {
 // Ollama's runner outlives its server, unless somebody sees to it.
 func TestAKillLeavesNoRunnerBehind(t *testing.T) {
 	cmd := program(t, "run", "--engines", "ollama", "--repetitions", "50")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, cmd.Start())
 	waitFor(t, "a runner", func() bool {
 		return slices.ContainsFunc(child.Tagged(cmd.Process.Pid),
 			func(pid int) bool { return slices.Contains(proc.CommandLine(pid), "runner") })
 	})
-	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	check(t, cmd.Process.Signal(syscall.SIGKILL))
 	_ = cmd.Wait() // killed, as it should be
 	waitFor(t, "every process to end", func() bool { return len(child.Tagged(cmd.Process.Pid)) == 0 })
 	if _, err := os.Stat(filepath.Join(cmd.Dir, "results", "latest", "journal.jsonl")); err != nil {

@@ -17,9 +17,7 @@ import (
 func recorded(t *testing.T, dir string) *record.Run {
 	t.Helper()
 	r, err := record.Open(filepath.Join(dir, "results", "latest"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return r
 }
 
@@ -31,10 +29,7 @@ func TestAServedModelNeedsNoFile(t *testing.T) {
 		"--model", "served:mouse",
 		"--repetitions", "2", "--max-tokens", "12", "--prompt", "The third clock")
 	run.Env = append(run.Env, "MOUSE_KEY=sk-very-secret")
-	stdout, stderr, code := output(t, run)
-	if code != 0 {
-		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
-	}
+	stdout, _ := well(t, run)
 	mentions(t, strings.Join(strings.Fields(stdout), " "), "openai", "llama-server",
 		"its weights are not verified", "already-running",
 		"all 2 requests gave the same text")
@@ -86,10 +81,7 @@ func TestAServerSaysWhatLlamaCppSays(t *testing.T) {
 	server := openaitest.Llama(t, m.Path, "-np", "1", "-c", "1024")
 	run := program(t, "run", "-q", "--engines", "llamacpp,openai", "--openai-url", server.URL+"/v1", "--model", m.Path,
 		"--repetitions", "1", "--max-tokens", "48", "--prompt", "The third clock", "--prompt", "Once upon a time")
-	stdout, stderr, code := output(t, run)
-	if code != 0 {
-		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
-	}
+	stdout, _ := well(t, run)
 	texts := map[string]map[string]bool{}
 	for _, a := range recorded(t, run.Dir).Attempts {
 		for _, q := range a.Measured() {

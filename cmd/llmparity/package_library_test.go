@@ -16,9 +16,7 @@ func madePackage(t *testing.T, name string, model func(path string) error, flags
 	t.Helper()
 	cmd := program(t, append([]string{"model", "convert", name + ".gguf", "--to", "webllm", "--kernels", "software"},
 		flags...)...)
-	if err := model(filepath.Join(cmd.Dir, name+".gguf")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, model(filepath.Join(cmd.Dir, name+".gguf")))
 	well(t, cmd)
 	made, err := filepath.Glob(filepath.Join(cmd.Dir, name+"-webllm*"))
 	if err != nil || len(made) != 1 {
@@ -57,17 +55,11 @@ func TestAPackageWithAnotherLibraryIsRefused(t *testing.T) {
 	}
 	// Two of them, and then the wrong one alone.
 	text, err := os.ReadFile(lib)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(long, "other.wasm"), text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, os.WriteFile(filepath.Join(long, "other.wasm"), text, 0o644))
 	code, stderr = run(long)
 	refused(code, stderr, fault.BadLibrary, "lib.wasm, other.wasm", "--model-lib")
-	if err := os.Rename(filepath.Join(long, "other.wasm"), filepath.Join(long, "lib.wasm")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Rename(filepath.Join(long, "other.wasm"), filepath.Join(long, "lib.wasm")))
 	code, stderr = run(long)
 	refused(code, stderr, fault.BadLibrary, "its context window is 100, 1024 is asked for")
 	if a := infoOf(t, long).Engines["webllm"]; a.Can != "" || !strings.Contains(a.Cannot, "its context window is 100") {

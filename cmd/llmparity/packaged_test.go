@@ -17,28 +17,18 @@ import (
 // a GGUF.
 func TestACatalogueModelRunsFromAMirror(t *testing.T) {
 	known, err := builtInCatalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	e, err := known.Find("SmolLM2-135M-Instruct-q0f32-MLC")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	cmd := program(t, "model", "tiny", "-o", "made")
 	well(t, cmd)
 	made, mirror := filepath.Join(cmd.Dir, "made", "webllm"), filepath.Join(cmd.Dir, "mirror")
 	place := func(from, address string) {
 		u, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		to := filepath.Join(mirror, filepath.FromSlash(u.Path))
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(from, to); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.MkdirAll(filepath.Dir(to), 0o755))
+		check(t, os.Rename(from, to))
 	}
 	place(filepath.Join(made, mlc.LibraryName), e.Library)
 	place(made, e.Model+"/resolve/main")
@@ -82,14 +72,10 @@ func TestACatalogueModelRunsFromAMirror(t *testing.T) {
 func expectedTiny(t *testing.T, prompt string, n int) []int {
 	t.Helper()
 	m, err := (model.Finder{}).Find(t.Context(), model.Tiny, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	tokenizer, expect := oracle(t, m.Path)
 	ids, _, err := expect.Greedy(tokenizer.Prompt(prompt), n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return ids
 }
 

@@ -85,19 +85,13 @@ func TestEnginesPutTheSameTokenFirst(t *testing.T) {
 	c := enginetest.Tiny(t, n)[1]
 	m := withMetadata(t, c.Model, "tokenizer.ggml.add_bos_token", true)
 	f, err := gguf.Open(m.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer f.Close()
 	bos, err := f.Uint("tokenizer.ggml.bos_token_id")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	prompt := append([]int{int(bos)}, c.PromptIDs...)
 	expected, _, err := reference.Greedy(f, prompt, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for _, e := range bothEngines() {
@@ -119,9 +113,7 @@ func withMetadata(t *testing.T, from engine.Model, key string, value any) engine
 	path := filepath.Join(t.TempDir(), "changed.gguf")
 	rewrite(t, from.Path, path, gguf.Entry{Key: key, Value: value})
 	m, err := model.Open(path, from.Context)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return m
 }
 
@@ -132,26 +124,18 @@ func bothEngines() []engine.Engine {
 
 func load(t testing.TB, ctx context.Context, e engine.Engine, m engine.Model) engine.Session {
 	t.Helper()
-	if err := e.Check(ctx, m); err != nil {
-		t.Fatal(err)
-	}
+	check(t, e.Check(ctx, m))
 	if p, ok := e.(engine.Preparer); ok {
-		if err := p.Prepare(ctx, m, func(s string) { t.Log(s) }); err != nil {
-			t.Fatal(err)
-		}
+		check(t, p.Prepare(ctx, m, func(s string) { t.Log(s) }))
 	}
 	session, err := e.Open(ctx, &enginetest.Probe{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(func() {
 		if err := session.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := session.Load(ctx, m); err != nil {
-		t.Fatal(err)
-	}
+	check(t, session.Load(ctx, m))
 	return session
 }
 
@@ -159,8 +143,6 @@ func load(t testing.TB, ctx context.Context, e engine.Engine, m engine.Model) en
 func oracle(t *testing.T, path string) (*tokenizer.Tokenizer, *reference.Model) {
 	t.Helper()
 	tokens, m, err := reference.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return tokens, m
 }

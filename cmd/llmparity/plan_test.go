@@ -24,9 +24,7 @@ import (
 func resolved(t *testing.T, run string) plan.Plan {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(run, "plan.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p, err := plan.Parse(text, "plan.yaml", kinds.All...)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -70,9 +68,7 @@ func TestAPlanThatWasRunRepeatsTheRun(t *testing.T) {
 func policies(t *testing.T, run string) map[string]map[string]string {
 	t.Helper()
 	r, err := record.Open(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	cells := map[int]string{}
 	for _, c := range r.Cells {
 		cells[c.ID] = c.Engine
@@ -111,10 +107,8 @@ func TestTheContextIsTheModelsOwn(t *testing.T) {
 			cmd := program(t, args...)
 			text := "name: p\nengines: [llamacpp]\nmodel: tiny\nprompts: [the]\nmax_tokens: 2\nwarmup: {launches: 0, tokens: 1}\nrepetitions: 1\ntimeout: 1m\n" + c.plan
 			put(t, cmd.Dir, "plan.yaml", text)
-			if err := tiny.WriteRandomFile(t.Context(), filepath.Join(cmd.Dir, "m.gguf"),
-				tiny.Spec{Context: c.own}); err != nil {
-				t.Fatal(err)
-			}
+			check(t, tiny.WriteRandomFile(t.Context(), filepath.Join(cmd.Dir, "m.gguf"),
+				tiny.Spec{Context: c.own}))
 			_, stderr, code := output(t, cmd)
 			if code != 0 || strings.Contains(stderr, "context: 4096 tokens of the model's 8192") != c.reported {
 				t.Errorf("exit code %d\n%s", code, stderr)
@@ -147,9 +141,7 @@ func TestWatchdogIsWrittenForEnginesThatHaveOne(t *testing.T) {
 		"webllm": engine.Watchdog} {
 		p, err := plan.Parse([]byte("engines: ['"+engine+"']\nmodel: tiny\nprompts: [a]\nmax_tokens: 2\n"), "p.yaml",
 			kinds.All...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		new(runFlags).complete(&p, tinyOf(t))
 		if time.Duration(p.Watchdog) != want {
 			t.Errorf("%s: %v", engine, time.Duration(p.Watchdog))
@@ -160,9 +152,7 @@ func TestWatchdogIsWrittenForEnginesThatHaveOne(t *testing.T) {
 func tinyOf(t *testing.T) engine.Model {
 	t.Helper()
 	m, err := (model.Finder{}).Find(t.Context(), model.Tiny, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return m
 }
 

@@ -83,9 +83,7 @@ func TestWhatWontFitIsRefused(t *testing.T) {
 	// 256 GiB of keys and values
 	spec := tiny.Spec{Layers: 2, Hidden: 64, Heads: 64, KVHeads: 64, HeadDim: 256, FFN: 64, Vocab: 512,
 		Context: 1 << 20}
-	if err := tiny.WriteRandomFile(t.Context(), path, spec); err != nil {
-		t.Fatal(err)
-	}
+	check(t, tiny.WriteRandomFile(t.Context(), path, spec))
 	cmd := program(t, "run", "--engines", "llamacpp", "--model", path, "--context", "0", "--repetitions", "1")
 	out, stderr, code := output(t, cmd)
 	if code != fault.WontFit.ExitCode() || !strings.Contains(
@@ -95,9 +93,7 @@ func TestWhatWontFitIsRefused(t *testing.T) {
 	}
 	latest := filepath.Join(cmd.Dir, "results", "latest")
 	r, err := record.Open(latest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	risk := r.Risks[1]
 	if !risk.Refused || risk.Level != record.RiskHigh || len(r.Attempts) != 0 || len(risk.Recommendations) == 0 ||
 		risk.Places[0].Name != estimate.RAM {

@@ -40,17 +40,11 @@ func TestTheSameCellsAreRefusedEverywhere(t *testing.T) {
 	}
 	want = append(want, prompts...)
 	p, err := plan.Parse([]byte(text), "p.yaml", kinds.All...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	f := &runFlags{out: t.TempDir(), json: true}
-	if err := f.follow(p, func(string) bool { return false }); err != nil {
-		t.Fatal(err)
-	}
+	check(t, f.follow(p, func(string) bool { return false }))
 	var out bytes.Buffer
-	if err := f.dry(t.Context(), p, &out); err != nil {
-		t.Fatal(err)
-	}
+	check(t, f.dry(t.Context(), p, &out))
 	var doc struct {
 		Planned []dryrun.Cell `json:"cells_planned"`
 	}
@@ -60,9 +54,7 @@ func TestTheSameCellsAreRefusedEverywhere(t *testing.T) {
 	r := f.resolver(false, func(string, string) {}, io.Discard)
 	defer r.Close()
 	before, err := r.Resolve(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	id, refused := 0, 0
 	is := func(what, got string) {
 		if want := want[id]; !strings.Contains(got, want) || want == "" && got != "" {
@@ -71,9 +63,7 @@ func TestTheSameCellsAreRefusedEverywhere(t *testing.T) {
 	}
 	for s := range p.Setups() {
 		set, _, err := r.Parts(before)(t.Context(), s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for range set.Shapes {
 			is("dry run", doc.Planned[id].Missing)
 			why := ""
@@ -101,13 +91,9 @@ func TestDryRunLooksAtFiles(t *testing.T) {
 			p, err := plan.Parse([]byte(
 				"name: dry\nengines: [\""+c.engine+"\"]\nmodel: tiny\nmax_tokens: 4\nprompts: ["+c.prompt+"]\n"),
 				"p.yaml", kinds.All...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			f := &runFlags{out: t.TempDir()}
-			if err := f.follow(p, func(string) bool { return false }); err != nil {
-				t.Fatal(err)
-			}
+			check(t, f.follow(p, func(string) bool { return false }))
 			var out bytes.Buffer
 			if err := f.dry(t.Context(), p, &out); err != nil ||
 				!strings.Contains(out.String(), "1 of 1 cell can't run here: ") ||
@@ -122,13 +108,9 @@ func TestDryRunLooksAtFiles(t *testing.T) {
 // that as unknown, and the cell ends at its first launch, with llama.cpp's own words.
 func TestAnArchitectureThatOnlyTheEngineMayKnow(t *testing.T) {
 	path, err := model.Path(model.Tiny)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	path = writingTo(t, t.TempDir())("m.gguf", strings.ReplaceAll(string(whole), "llama", "lhama"))
 	args := []string{"run", "--engines", "llamacpp,webllm", "--model", path, "--repetitions", "3", "--max-tokens", "4"}
 	cmd := program(t, append(args, "--dry-run", "--json")...)

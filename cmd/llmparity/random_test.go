@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 )
 
@@ -20,9 +21,7 @@ func TestRandomModel(t *testing.T) {
 		t.Fatalf("code %d: %s%s", code, stdout, stderr)
 	}
 	f, err := gguf.Open(filepath.Join(cmd.Dir, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer f.Close()
 	if a, err := f.Architecture(); err != nil || a.Name != gguf.Qwen2 || a.BlockCount != 3 || a.HeadCountKV != 1 ||
 		!a.Tied ||
@@ -35,27 +34,18 @@ func TestRandomModel(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &said); err != nil || code != 0 || said.Architecture != gguf.Qwen2 {
 		t.Errorf("info says %s%s, %v", stdout, stderr, err)
 	}
-	refused := program(t, "model", "random", "--heads", "5", "--kv-heads", "2", "--hidden", "160")
-	if _, stderr, code = output(t, refused); code != 2 ||
-		!strings.Contains(stderr, "5 heads can't share 2 key-value heads evenly") {
-		t.Errorf("code %d: %s", code, stderr)
-	}
+	refusal(t, program(t, "model", "random", "--heads", "5", "--kv-heads", "2", "--hidden", "160"), fault.Usage,
+		"5 heads can't share 2 key-value heads evenly")
 	for _, c := range [][]string{
 		{"--rope-factor", "4"}, {"--layers", "0"}, {"--heads", "0"}, {"--seed", "0"}, {"--rope-base", "0"},
 		{"--context", "0"},
 		{"--layers", "-1"},
 	} {
 		cmd := program(t, append([]string{"model", "random"}, c...)...)
-		_, stderr, code = output(t, cmd)
-		if code != 2 || !strings.Contains(stderr, strings.TrimPrefix(c[0], "--")) || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%v: code %d: %s", c, code, stderr)
-		}
+		refusal(t, cmd, fault.Usage, strings.TrimPrefix(c[0], "--"))
 		if _, err := os.Stat(filepath.Join(cmd.Dir, "random.gguf")); err == nil {
 			t.Errorf("%v: a model was written", c)
 		}
 	}
-	scaled := program(t, "model", "random", "--rope-factor", "4", "--rope-scaling", "linear", "--window", "0")
-	if _, stderr, code = output(t, scaled); code != 0 {
-		t.Errorf("code %d: %s", code, stderr)
-	}
+	well(t, program(t, "model", "random", "--rope-factor", "4", "--rope-scaling", "linear", "--window", "0"))
 }

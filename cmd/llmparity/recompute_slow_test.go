@@ -36,9 +36,7 @@ func pandas(t *testing.T, dir string) recomputed {
 	t.Helper()
 	scripts := filepath.Join("..", "..", "scripts", "recompute")
 	text, err := os.ReadFile(filepath.Join(scripts, "requirements.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	python := filepath.Join(
 		cache.Dir(os.Getenv),
 		"python",
@@ -118,9 +116,7 @@ func TestPandasRecomputesHeadlineFigures(t *testing.T) {
 	well(t, run)
 	dir := filepath.Join(run.Dir, "results", "latest")
 	recorded, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	o := compare.Defaults()
 	o.AllowDifferent = true
 	res, again := compare.With(o, recorded), pandas(t, dir)

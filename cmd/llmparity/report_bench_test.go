@@ -37,9 +37,7 @@ func BenchmarkReport(b *testing.B) {
 				c.measure(b, exec.CommandContext(b.Context(), program, "report", dir, "-o", page))
 			}
 			info, err := os.Stat(page)
-			if err != nil {
-				b.Fatal(err)
-			}
+			check(b, err)
 			slices.Sort(c.wall)
 			slices.Sort(c.cpu)
 			b.ReportMetric(c.seconds(), "s")
@@ -75,9 +73,7 @@ func (c *reportCost) measure(b *testing.B, cmd *exec.Cmd) {
 	b.Helper()
 	cmd.Stdout = io.Discard
 	began := time.Now()
-	if err := cmd.Run(); err != nil {
-		b.Fatal(err)
-	}
+	check(b, cmd.Run())
 	c.wall = append(c.wall, time.Since(began).Seconds())
 	c.cpu = append(c.cpu, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds())
 	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
@@ -86,9 +82,7 @@ func (c *reportCost) measure(b *testing.B, cmd *exec.Cmd) {
 	}
 	// The kernel counts what the process was before it became the program: us, in our memory.
 	var own syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
-		b.Fatal(err)
-	}
+	check(b, syscall.Getrusage(syscall.RUSAGE_SELF, &own))
 	if own.Maxrss >= usage.Maxrss && c.samples > 100_000 {
 		b.Fatalf("the benchmark itself took %d MiB: what the program took, at most as much, can't be told",
 			own.Maxrss>>10)

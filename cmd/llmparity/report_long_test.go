@@ -28,9 +28,7 @@ func TestALongRunsReportIsSmallAndKeepsEveryPeak(t *testing.T) {
 		t.Fatal(code, errs.String())
 	}
 	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if len(page) > pageLimit {
 		t.Errorf("the page has %d bytes, %d are allowed", len(page), pageLimit)
 	}
@@ -89,9 +87,7 @@ func highestRecorded(t *testing.T, dir string) map[string]float64 {
 			return
 		}
 		v, err := strconv.ParseFloat(row[column], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		launch := row["label"][strings.LastIndexByte(row["label"], 'r')+1:]
 		name = fmt.Sprintf("cell %s, launch %s, %s", row["cell"], launch, name)
 		out[name] = max(out[name], v)
@@ -120,9 +116,7 @@ func highestRecorded(t *testing.T, dir string) map[string]float64 {
 func eachCSV(t *testing.T, path string, do func(row map[string]string)) {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer file.Close()
 	in := csv.NewReader(file)
 	in.ReuseRecord = true
@@ -133,9 +127,7 @@ func eachCSV(t *testing.T, path string, do func(row map[string]string)) {
 		if len(fields) == 0 {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if header == nil {
 			header = append(header, fields...)
 			continue

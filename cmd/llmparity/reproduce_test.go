@@ -60,9 +60,7 @@ func TestARunIsReproducedWhereItWasMade(t *testing.T) {
 		t.Errorf("%v: the plan is not the run's own:\n%s", err, r.Plan)
 	}
 	was, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	info, _ := was.Attempts[0].Engine()
 	for _, sum := range []string{was.Meta.Tool.SHA256, was.Cells[0].Model.SHA256, info.SHA256, info.Version} {
 		if sum == "" || !strings.Contains(r.Plan, sum) {
@@ -80,26 +78,18 @@ func TestARunIsReproducedWhereItWasMade(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 	text, err := os.ReadFile(again)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if _, err := plan.Parse(text, again, kinds.All...); err != nil {
 		t.Error(err)
 	}
 
 	other := filepath.Join(root, "llama-server")
-	if err := os.WriteFile(other, []byte("#!/bin/sh\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(other, []byte("#!/bin/sh\n"), 0o755))
 	env := filepath.Join(dir, "environment.json")
 	machine, err := os.ReadFile(env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(env, []byte(strings.Replace(string(machine), `"cpu": "`, `"cpu": "Another `, 1)),
-		0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, os.WriteFile(env, []byte(strings.Replace(string(machine), `"cpu": "`, `"cpu": "Another `, 1)),
+		0o644))
 	r, code = reproduced(t, dir, "--llama-server", other)
 	if want := []string{"processor", "llamacpp " + info.Version + ", sha256"}; code != fault.Run.ExitCode() ||
 		!slices.Equal(changing(r), want) {
@@ -113,10 +103,8 @@ func TestWhatCannotBeReproducedIsSaid(t *testing.T) {
 		!strings.Contains(errs, "not one of this version's") {
 		t.Errorf("of a plan that says nothing: exit code %d, %s", code, errs)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"),
-		[]byte("engines: [llamacpp]\nmodel: none.gguf\nprompts: [a]\nmax_tokens: 2\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(filepath.Join(dir, "plan.yaml"),
+		[]byte("engines: [llamacpp]\nmodel: none.gguf\nprompts: [a]\nmax_tokens: 2\n"), 0o644))
 	r, code := reproduced(t, dir)
 	if all := changing(r); code != fault.Run.ExitCode() || !slices.Contains(all, "llmparity") ||
 		!slices.Contains(all, "the model none.gguf, sha256") {

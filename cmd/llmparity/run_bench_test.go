@@ -100,8 +100,6 @@ func ownCost(b *testing.B, e engine.Engine) (mean, most time.Duration) {
 			}
 			ended, worked = now, work
 		}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
 	return all / (cells - 2), most
 }

@@ -12,10 +12,7 @@ import (
 
 func TestRunMeasuresComparesAndReports(t *testing.T) {
 	run := program(t, "run", "--repetitions", "1", "--max-tokens", "12")
-	stdout, stderr, code := output(t, run)
-	if code != 0 {
-		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
-	}
+	stdout, stderr := well(t, run)
 	mentions(t, stdout, "webllm", "llamacpp", "identical: 12 of 12 token ids", "software adapter",
 		"Report: results/")
 	if strings.Contains(stdout+stderr, "\x1b") || !strings.Contains(stderr, "[4/4] llamacpp 1 of 1: ok") {
@@ -24,9 +21,7 @@ func TestRunMeasuresComparesAndReports(t *testing.T) {
 
 	latest := filepath.Join(run.Dir, "results", "latest")
 	r, err := record.Open(latest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, a := range r.Attempts {
 		if len(a.Samples) == 0 || len(a.Totals) == 0 || a.Cost.Reads == 0 {
 			t.Errorf("attempt %d was not sampled: %+v", a.ID, a.Cost)
@@ -68,9 +63,7 @@ func TestRunMeasuresComparesAndReports(t *testing.T) {
 func readJSONFile(t *testing.T, path string, into any) {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if err := json.Unmarshal(text, into); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}

@@ -17,13 +17,9 @@ import (
 func TestQuantisedWeightsPartAtNearTies(t *testing.T) {
 	const n, near, share = 24, 0.6, 0.8
 	path, err := model.Path(model.SmolLM2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	m, err := model.Open(path, 256)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	prompts := []string{"Why is the sky blue? In short,", "The capital of France is"}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
@@ -37,9 +33,7 @@ func TestQuantisedWeightsPartAtNearTies(t *testing.T) {
 	for i, p := range prompts {
 		score := func(s engine.Session) (out []record.Score) {
 			f := engine.Forced{Prompt: texts[i].promptIDs, IDs: texts[i].ids, Top: 20}
-			if err := s.(engine.Scorer).Score(ctx, f, func(sc record.Score) { out = append(out, sc) }); err != nil {
-				t.Fatal(err)
-			}
+			check(t, s.(engine.Scorer).Score(ctx, f, func(sc record.Score) { out = append(out, sc) }))
 			return out
 		}
 		free, a, b := ask(t, ctx, browser, p, n), score(browser), score(native)

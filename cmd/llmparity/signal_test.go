@@ -42,18 +42,14 @@ func TestSignalsLeaveNothingBehind(t *testing.T) {
 				cmd := program(t, "run", "--repetitions", "2", "--max-tokens", moment.tokens)
 				var stderr bytes.Buffer
 				cmd.Stderr = &stderr
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
+				check(t, cmd.Start())
 				latest := filepath.Join(cmd.Dir, "results", "latest")
 				waitFor(t, "the journal to hold "+moment.journal, func() bool {
 					text, _ := os.ReadFile(filepath.Join(latest, "journal.jsonl")) // not there yet: not yet
 					return strings.Contains(string(text), moment.journal)
 				})
 				groups := groupsOf(t, cmd.Process.Pid)
-				if err := cmd.Process.Signal(c.signal); err != nil {
-					t.Fatal(err)
-				}
+				check(t, cmd.Process.Signal(c.signal))
 				if c.signal == syscall.SIGTERM { // `timeout` signals the process and then its group: that is one signal
 					time.Sleep(50 * time.Millisecond)
 					_ = cmd.Process.Signal(c.signal) // it may have ended
@@ -90,12 +86,8 @@ func TestALaterSignalEndsTheProgramAtOnce(t *testing.T) {
 	cmd.Env = append(slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, asProgram+"=") }),
 		asStubborn+"=1")
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, cmd.Start())
 	says := bufio.NewScanner(out)
 	for _, want := range []string{"begun <nil>", "asked"} {
 		if !says.Scan() || says.Text() != want {
@@ -104,9 +96,7 @@ func TestALaterSignalEndsTheProgramAtOnce(t *testing.T) {
 		if want == "asked" {
 			time.Sleep(oneSignal) // since it was asked
 		}
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		check(t, cmd.Process.Signal(syscall.SIGTERM))
 	}
 	_ = cmd.Wait() // its exit code is what counts
 	if code := cmd.ProcessState.ExitCode(); code != fault.Terminated.ExitCode() {
@@ -130,17 +120,13 @@ func TestSignalsWhileALibraryCompiles(t *testing.T) {
 				"LLMPARITY_PYTHON="+tools.Python)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			check(t, cmd.Start())
 			var emcc []int
 			waitFor(t, "a compiler to run", func() bool {
 				emcc = compilers(cmd.Process.Pid)
 				return len(emcc) > 0
 			})
-			if err := cmd.Process.Signal(signal.signal); err != nil {
-				t.Fatal(err)
-			}
+			check(t, cmd.Process.Signal(signal.signal))
 			_ = cmd.Wait() // its exit code is what counts
 			if code := cmd.ProcessState.ExitCode(); code != signal.code {
 				t.Errorf("exit code %d, want %d\n%s", code, signal.code, &stderr)
@@ -203,9 +189,7 @@ func members(groups map[int]bool, dir string) []int {
 func temporary(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, "tmp"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())

@@ -90,14 +90,10 @@ func (a answer) agree(t *testing.T, m engine.Model, b answer) {
 		return
 	}
 	f, err := gguf.Open(m.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer f.Close()
 	_, margins, err := reference.Greedy(f, append(a.promptIDs, a.ids[:at]...), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Logf("%.40q: they part at %d, margin %.4f", a.prompt, at, margins[0])
 	if margins[0] >= rounding {
 		t.Errorf("%.40q: %v and %v part at %d, where the margin is %.4f", a.prompt, a.ids, b.ids, at, margins[0])
@@ -118,16 +114,10 @@ func firstDifference(a, b []int) int {
 func smolLM2(t testing.TB) engine.Model {
 	t.Helper()
 	found, err := model.Path(model.SmolLM2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	path := filepath.Join(t.TempDir(), "smollm2-f32.gguf")
-	if err := writeGGUF(t.Context(), found, path, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	check(t, writeGGUF(t.Context(), found, path, io.Discard))
 	m, err := model.Open(path, 512)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return m
 }

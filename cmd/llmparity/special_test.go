@@ -30,13 +30,9 @@ func TestPipesAndDevicesAreNeitherReadNorReplaced(t *testing.T) {
 	} {
 		cmd := program(t, c.args...)
 		for _, name := range []string{"pipe", "pipe.gguf"} {
-			if err := syscall.Mkfifo(filepath.Join(cmd.Dir, name), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			check(t, syscall.Mkfifo(filepath.Join(cmd.Dir, name), 0o600))
 		}
-		if err := os.Symlink(os.DevNull, filepath.Join(cmd.Dir, "null")); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.Symlink(os.DevNull, filepath.Join(cmd.Dir, "null")))
 		refusal(t, cmd, c.kind, "regular file")
 		if info, err := os.Stat(filepath.Join(cmd.Dir, "pipe.gguf")); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
 			t.Errorf("%v: the pipe is gone: %v", c.args, err)

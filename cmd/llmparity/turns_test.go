@@ -27,17 +27,13 @@ func TestRunAgainstTakesTurnsAndIsResumed(t *testing.T) {
 	var stderr child.Tail
 	stderr.Max = 1 << 16
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, cmd.Start())
 	latest := filepath.Join(cmd.Dir, "results", "latest")
 	waitFor(t, "a launch of each side", func() bool {
 		text, _ := os.ReadFile(filepath.Join(latest, "journal.jsonl")) // not there yet: not yet
 		return strings.Contains(string(text), `"end"`)
 	})
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	check(t, cmd.Process.Signal(syscall.SIGINT))
 	_ = cmd.Wait() // its exit code is what counts
 	if code := cmd.ProcessState.ExitCode(); code != fault.Interrupted.ExitCode() {
 		t.Fatalf("exit code %d\n%s", code, strings.Join(stderr.Lines(20), "\n"))
@@ -55,13 +51,9 @@ func TestRunAgainstTakesTurnsAndIsResumed(t *testing.T) {
 		"decode_tokens_per_s", "peak_pss_mb",
 		"ttft_ms")
 	now, err := record.Open(latest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	base, err := record.Open(filepath.Join(cmd.Dir, "results", now.Meta.Against))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for side, run := range map[string]*record.Run{"1": now, "2": base} {
 		counted, threads := 0, ""
 		for _, a := range run.Attempts {

@@ -69,13 +69,9 @@ func TestValidateBrokenFolders(t *testing.T) {
 	root := t.TempDir()
 	predictedRun(t, root, "good", 0.5)
 	broken := predictedRun(t, root, "broken", 0.5)
-	if err := os.Truncate(filepath.Join(broken, "run.json"), 10); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Truncate(filepath.Join(broken, "run.json"), 10))
 	headless := predictedRun(t, root, "headless", 0.5)
-	if err := os.Remove(filepath.Join(headless, "run.json")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Remove(filepath.Join(headless, "run.json")))
 	out, errs, code := validate(root)
 	if code != fault.BadRecord.ExitCode() || !strings.Contains(errs, "2 of 3 run folders can't be read") ||
 		strings.Count(errs, "\n") != 1 {
@@ -120,9 +116,7 @@ func TestCompareEstimatesReadsOurProfiles(t *testing.T) {
 			Verdict  string   `json:"verdict"`
 		} `json:"components"`
 	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal([]byte(out), &got))
 	sum, total := 0.0, 0.0
 	for _, c := range got.Components {
 		if c.Measured == nil {

@@ -59,13 +59,9 @@ func BenchmarkWatched(b *testing.B) {
 // benchServer is a llama-server with SmolLM2, on one thread.
 func benchServer(b *testing.B) (engine.Session, int) {
 	path, err := model.Path(model.SmolLM2)
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
 	m, err := model.Open(path, 512)
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
 	session := load(b, b.Context(), new(engineFlags).chosen().Engine("llamacpp"), m)
 	for _, pid := range child.Tagged(os.Getpid()) { // its guard is another
 		if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil &&
@@ -79,9 +75,7 @@ func benchServer(b *testing.B) (engine.Session, int) {
 
 func startWatching(b *testing.B, pid int) (stop func()) {
 	cmd := program(b, "watch", "--pid", strconv.Itoa(pid), "--interval", "0.1", "--output", "out.csv")
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	check(b, cmd.Start())
 	time.Sleep(500 * time.Millisecond) // starting is not watching
 	return func() {
 		_ = cmd.Process.Signal(os.Interrupt)

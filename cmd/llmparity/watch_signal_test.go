@@ -26,25 +26,19 @@ func TestSignalsEndWatchingWithWholeRows(t *testing.T) {
 				cmd.Args = append(cmd.Args[:2], "--interval", "0.02", "--output", "out.csv", "--", "sleep", name)
 			} else {
 				sleep := exec.Command("sleep", name)
-				if err := sleep.Start(); err != nil {
-					t.Fatal(err)
-				}
+				check(t, sleep.Start())
 				defer func() {
 					_ = sleep.Process.Kill()
 					_ = sleep.Wait() // killed, as it should be
 				}()
 			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			check(t, cmd.Start())
 			path := filepath.Join(cmd.Dir, "out.csv")
 			waitFor(t, "rows", func() bool {
 				text, _ := os.ReadFile(path) // not there yet: not yet
 				return bytes.Count(text, []byte("\n")) > 5
 			})
-			if err := cmd.Process.Signal(signal); err != nil {
-				t.Fatal(err)
-			}
+			check(t, cmd.Process.Signal(signal))
 			_ = cmd.Wait() // its exit code is what counts
 			want := map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGKILL: -1}[signal]
 			if code := cmd.ProcessState.ExitCode(); code != want {

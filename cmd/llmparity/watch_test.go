@@ -21,16 +21,12 @@ func uniqueName() string { return fmt.Sprintf("6%d%09d", os.Getpid(), time.Now()
 func rowsOf(t *testing.T, path string) [][]string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if !strings.HasPrefix(string(text), watch.Columns+"\n") || !strings.HasSuffix(string(text), "\n") {
 		t.Errorf("%.200s", text)
 	}
 	all, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return all[1:]
 }
 
@@ -56,9 +52,7 @@ func TestWatchACommand(t *testing.T) {
 func TestWatchFindsNeitherItselfNorWhoStartedIt(t *testing.T) {
 	name := uniqueName()
 	other := program(t, "watch", "--name", name, "--wait", "60")
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, other.Start())
 	defer func() {
 		_ = other.Process.Kill()
 		_ = other.Wait() // killed, as it should be
@@ -79,11 +73,7 @@ func TestWatchWhatMakesNoSense(t *testing.T) {
 		{"--name", "a", "--wait", "NaN"},
 		{"--name", "a", "--max-samples", "-1"}, {"--output", "-", "--", "true"},
 	} {
-		_, stderr, code := output(t, program(t, append([]string{"watch"}, args...)...))
-		if code != fault.Usage.ExitCode() ||
-			strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%v: code %d, %s", args, code, stderr)
-		}
+		refusal(t, program(t, append([]string{"watch"}, args...)...), fault.Usage, "")
 	}
 }
 
@@ -91,9 +81,7 @@ func TestWatchWhatMakesNoSense(t *testing.T) {
 func TestWatchLive(t *testing.T) {
 	name := uniqueName()
 	sleep := exec.Command("sleep", name)
-	if err := sleep.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, sleep.Start())
 	defer func() {
 		_ = sleep.Process.Kill()
 		_ = sleep.Wait() // killed, as it should be
@@ -140,9 +128,7 @@ func TestWatchLiveWithACommand(t *testing.T) {
 	cmd := inTerminal(t, 40, watchIt+" > out.txt 2> err.txt")
 	stdout, _, code = output(t, cmd)
 	errs, err := os.ReadFile(filepath.Join(cmd.Dir, "err.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if code != 0 || strings.Count(stdout, "RSS, line") < 2 || strings.Contains(string(errs), "\x1b") ||
 		!strings.Contains(string(errs), "hello") {
 		t.Errorf("nothing in the terminal: code %d, %q, %q", code, stdout, errs)
@@ -167,16 +153,10 @@ func TestAnInterruptIsTheCommands(t *testing.T) {
 		cmd := inTerminal(t, 40, os.Args[0]+` watch -- sh -c 'trap "`+c.trap+
 			`" INT; echo ready; while :; do sleep 0.05; done'`)
 		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
+		check(t, cmd.Start())
 		var text strings.Builder
 		buf := make([]byte, 1000)
 		typed := 0
@@ -207,17 +187,13 @@ func TestAnInterruptIsTheCommands(t *testing.T) {
 func TestWatchByNameDoesNotWaitForWhoReadsIt(t *testing.T) {
 	name := uniqueName()
 	sleep := exec.Command("sleep", "1."+name)
-	if err := sleep.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, sleep.Start())
 	go func() { _ = sleep.Wait() }() // a second long
 	cmd := program(t)
 	script := filepath.Join(cmd.Dir, "script"+name)
 	text := "(sleep 3; :) > /dev/null 2>&1 & " + os.Args[0] + " watch --name " + name + " --interval 0.05 -o - | tee " +
 		name + ".csv; exit 0\n"
-	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(script, []byte(text), 0o600))
 	cmd.Path, cmd.Args = "/bin/sh", []string{"sh", script}
 	stdout, stderr, code := output(t, cmd)
 	if code != 0 || strings.Count(stderr, "watching process") != 1 || strings.Count(stdout, ",sleep\n") < 2 {

@@ -13,6 +13,7 @@ package gguf
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -155,7 +156,9 @@ func (f *File) Data(t Tensor) *io.SectionReader {
 
 // bad is an error about the file's content.
 func (f *File) bad(do, format string, args ...any) error {
-	e := fault.New(fault.BadModel, do, format, args...)
-	e.What = "model " + f.Name + ": " + e.What
-	return e
+	return f.fault(fault.BadModel, do, format, args)
+}
+
+func (f *File) fault(kind fault.Kind, do, format string, args []any) error {
+	return fault.New(kind, do, "model %s: %s", f.Name, fmt.Sprintf(format, args...))
 }

@@ -9,16 +9,12 @@ import (
 
 // unsupported is an error about a sound file that can't be used.
 func (f *File) unsupported(format string, args ...any) error {
-	e := fault.New(fault.UnknownArch, "choose a plain "+Llama+" or "+Qwen2+" model", format, args...)
-	e.What = "model " + f.Name + ": " + e.What
-	return e
+	return f.instead("choose a plain "+Llama+" or "+Qwen2+" model", format, args...)
 }
 
 // instead is unsupported with other advice.
 func (f *File) instead(do, format string, args ...any) error {
-	e := fault.New(fault.UnknownArch, do, format, args...)
-	e.What = "model " + f.Name + ": " + e.What
-	return e
+	return f.fault(fault.UnknownArch, do, format, args)
 }
 
 // isModel refuses files of other kinds and of other architectures, each by its name.
@@ -29,10 +25,11 @@ func (f *File) isModel(name string) error {
 	if name == Llama || name == Qwen2 {
 		return nil
 	}
-	if what := f.traits(name); what != "" {
-		return f.unsupported("architecture %q, %s, is not supported; supported: %s, %s", name, what, Llama, Qwen2)
+	what := f.traits(name)
+	if what != "" {
+		what = ", " + what + ","
 	}
-	return f.unsupported("architecture %q is not supported; supported: %s, %s", name, Llama, Qwen2)
+	return f.unsupported("architecture %q%s is not supported; supported: %s, %s", name, what, Llama, Qwen2)
 }
 
 // Whole refuses files that are no whole model by themselves, which no engine runs.

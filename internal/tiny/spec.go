@@ -3,6 +3,8 @@ package tiny
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
@@ -97,9 +99,10 @@ func (s Spec) check() error {
 		return impossible("rope scaling %q can't be made; %s and %s can", s.RopeScaling, Linear, Llama3)
 	case s.RopeScaling != "" && !(s.RopeFactor > 0 && s.RopeFactor < 1e6):
 		return impossible("rope-factor is %g; a number above 0 is right", s.RopeFactor)
-	case !s.knownTokenizer():
-		return impossible("tokenizer %q can't be made; %s, %s, %s, %s and %s can", s.Tokenizer,
-			gguf.PreGPT2, gguf.PreSmolLM, gguf.PreLlama3, gguf.PreQwen2, SentencePiece)
+	case !slices.Contains(tokenizers, s.Tokenizer):
+		most := len(tokenizers) - 1
+		return impossible("tokenizer %q can't be made; %s and %s can", s.Tokenizer,
+			strings.Join(tokenizers[:most], ", "), tokenizers[most])
 	}
 	return s.checkQwen2()
 }
@@ -120,13 +123,7 @@ func (s Spec) checkQwen2() error {
 	return nil
 }
 
-func (s Spec) knownTokenizer() bool {
-	switch s.Tokenizer {
-	case gguf.PreGPT2, gguf.PreSmolLM, gguf.PreLlama3, gguf.PreQwen2, SentencePiece:
-		return true
-	}
-	return false
-}
+var tokenizers = []string{gguf.PreGPT2, gguf.PreSmolLM, gguf.PreLlama3, gguf.PreQwen2, SentencePiece}
 
 func impossible(format string, args ...any) error {
 	return fault.New(fault.Usage, "choose another shape", format, args...)

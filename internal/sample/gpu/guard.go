@@ -56,18 +56,15 @@ func within[T any](ctx context.Context, g *guard, f func() T) (T, error) {
 
 // opening opens a driver, or gives it up: one that hangs may do so from the start.
 func opening(ctx context.Context, open func() (driver, error)) (driver, error) {
-	type opened struct {
-		driver driver
-		err    error
-	}
-	v, err := within(ctx, &guard{patience: patience}, func() opened {
-		d, err := open()
-		return opened{d, err}
+	var failed error
+	d, err := within(ctx, &guard{patience: patience}, func() (d driver) {
+		d, failed = open()
+		return d
 	})
-	if err != nil {
+	if err != nil { // it may still be opening
 		return nil, err
 	}
-	return v.driver, v.err
+	return d, failed
 }
 
 // shared is read once for all sources that are read in one pass, so that their figures are of one moment: each source

@@ -348,7 +348,7 @@ func (f *fetcher) get(ctx context.Context, w wanted) (File, error) {
 	file, err := f.found(ctx, w, path)
 	if err == nil {
 		f.meter.add(file.Bytes, false)
-		f.meter.finished(w.name)
+		f.meter.finished()
 		return file, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -357,7 +357,7 @@ func (f *fetcher) get(ctx context.Context, w wanted) (File, error) {
 	if file, err = f.download(ctx, w, path); err != nil {
 		return File{}, f.reported(ctx, w, err)
 	}
-	f.meter.finished(w.name)
+	f.meter.finished()
 	return file, nil
 }
 

@@ -9,7 +9,6 @@ import (
 // Progress is how far a fetch is.
 type Progress struct {
 	ID    string
-	File  string  // the one that was whole last; empty: none was
 	Done  int     // files that are whole
 	Files int     // of how many; 0: not known yet
 	Bytes int64   // that are here, those of earlier fetches too
@@ -87,11 +86,10 @@ func (m *meter) add(n int64, loaded bool) {
 	}
 }
 
-func (m *meter) finished(name string) {
+func (m *meter) finished() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.now.Done++
-	m.now.File = name
 	m.report()
 }
 

@@ -34,11 +34,10 @@ const (
 
 // Package is a model in the store: Dir holds what WebLLM asks for by name, and the model library.
 type Package struct {
-	Entry   Entry     // as it was when the model was fetched
-	Dir     string    // the folder
-	Source  string    // the mirror that it is from; empty: the public addresses
-	Fetched time.Time // when
-	Files   []File    // by name
+	Entry   Entry  // as it was when the model was fetched
+	Dir     string // the folder
+	Source  string // the mirror that it is from; empty: the public addresses
+	Files   []File // by name
 	Weights Weights
 }
 
@@ -100,7 +99,7 @@ func open(dir, id string) (Package, error) {
 	if err := json.Unmarshal(text, &m); err != nil || m.Schema != manifestSchema || m.Entry.ID != id {
 		return incomplete("its %s is of another version or model", manifestName)
 	}
-	p := Package{Entry: m.Entry, Dir: dir, Source: m.Source, Fetched: m.Fetched, Files: m.Files}
+	p := Package{Entry: m.Entry, Dir: dir, Source: m.Source, Files: m.Files}
 	has := map[string]int64{}
 	for _, f := range m.Files {
 		info, err := os.Stat(filepath.Join(dir, f.Name))

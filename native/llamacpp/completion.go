@@ -139,8 +139,7 @@ func (s *oneShotSession) describe(m engine.Model, run *completionRun) error {
 			s.name())
 		return nil
 	}
-	s.detach = s.probe.Attach(&logged{role: "completion", said: said,
-		held: func() int { return int(s.held.Load()) }})
+	s.detach = s.probe.Attach(sizes("completion", 0, said, func() int { return int(s.held.Load()) }))
 	return nil
 }
 

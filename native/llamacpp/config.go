@@ -48,12 +48,7 @@ type Config struct {
 
 func (c Config) threads() int { return max(1, c.Threads) }
 
-func (c Config) batchThreads() int {
-	if c.BatchThreads > 0 {
-		return c.BatchThreads
-	}
-	return c.threads()
-}
+func (c Config) batchThreads() int { return cmp.Or(c.BatchThreads, c.threads()) }
 
 func (c Config) slots() int { return max(1, c.Slots) }
 

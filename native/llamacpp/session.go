@@ -107,8 +107,7 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 			"llama-server's log does not tell the sizes of its buffers in words that are known")
 		return nil
 	}
-	if !srv.Also(&logged{role: "server", pid: srv.PID(), said: said, held: s.held.tokens},
-		s.probe.Attach) {
+	if !srv.Also(sizes("server", srv.PID(), said, s.held.tokens), s.probe.Attach) {
 		return errClosed
 	}
 	return nil

@@ -9,14 +9,6 @@ import (
 	"llmparity/native/logs"
 )
 
-// logged is the source of the sizes that the log told at the load.
-type logged struct {
-	role string
-	pid  int // of whom the log is; 0: its process may be gone
-	said logs.Load
-	held func() int // tokens in the KV cache, as the engine counts them; -1: not known
-}
-
 // cached is how many tokens lie in the KV cache, slot by slot, as the server tells at the end of each generation. The
 // zero value knows nothing.
 type cached struct {
@@ -72,17 +64,14 @@ func (h *cached) tokens() int {
 	return sum
 }
 
-// Describe says whose word it is.
-func (s *logged) Describe() record.Source {
-	return record.Source{Role: s.role, Method: logs.Method, PID: s.pid,
-		Sees: "llama.cpp's own word, not measured: the buffers of weights, KV cache and computation by backend, as its log gives them when it makes them, " +
-			"to 0.01 MiB; kv_used_bytes by formula: tokens that it says it holds × kv_reserved_bytes / cells",
-		Blind: "which pages of a buffer were touched: those of a mapped model are page cache, come with use, and may be shared; the program, its stacks, " +
-			"HTTP and tokeniser"}
-}
-
-// Read gives what is known by now.
-func (s *logged) Read(_ context.Context, r *record.Sample) error {
-	logs.Sample(r, s.said.Values(s.held()))
-	return nil
+// sizes is the source of the sizes that the log told at the load. pid is of whom the log is, 0 where its process may be
+// gone; held is how many tokens are in the KV cache, as the engine counts them, -1 where that is not known.
+func sizes(role string, pid int, said logs.Load, held func() int) *logs.Source {
+	return &logs.Source{
+		Values: func(context.Context) (map[string]float64, error) { return said.Values(held()), nil },
+		Is: record.Source{Role: role, Method: logs.Method, PID: pid,
+			Sees: "llama.cpp's own word, not measured: the buffers of weights, KV cache and computation by backend, as its log gives them when it makes them, " +
+				"to 0.01 MiB; kv_used_bytes by formula: tokens that it says it holds × kv_reserved_bytes / cells",
+			Blind: "which pages of a buffer were touched: those of a mapped model are page cache, come with use, and may be shared; the program, its stacks, " +
+				"HTTP and tokeniser"}}
 }

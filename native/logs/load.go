@@ -2,6 +2,7 @@ package logs
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -228,11 +229,22 @@ func (l Load) Values(tokens int) map[string]float64 {
 // Method is that of sizes that an engine's log tells.
 const Method = "engine_log"
 
-// Sample reads sizes, as a source does.
-func Sample(into *record.Sample, sizes map[string]float64) {
-	into.Begin = time.Now()
-	for _, name := range slices.Sorted(maps.Keys(sizes)) {
-		into.Values = append(into.Values, record.Value{Name: name, Value: sizes[name]})
+// Source is one of sizes that an engine tells of itself, or that are calculated of them.
+type Source struct {
+	Is     record.Source
+	Values func(context.Context) (map[string]float64, error)
+}
+
+// Describe says whose word it is.
+func (s *Source) Describe() record.Source { return s.Is }
+
+// Read gives what is known by now.
+func (s *Source) Read(ctx context.Context, r *record.Sample) error {
+	r.Begin = time.Now()
+	values, err := s.Values(ctx)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		r.Values = append(r.Values, record.Value{Name: name, Value: values[name]})
 	}
-	into.End = time.Now()
+	r.End = time.Now()
+	return err
 }

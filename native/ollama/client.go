@@ -169,8 +169,7 @@ func (c *client) upload(ctx context.Context, path, sha256 string) error {
 // create makes a model of a file that the server has.
 func (c *client) create(ctx context.Context, name, sha256 string) error {
 	var answer struct {
-		Status string `json:"status"`
-		Error  string `json:"error"`
+		Error string `json:"error"`
 	}
 	body := map[string]any{"model": name, "files": map[string]string{"model.gguf": "sha256:" + sha256}, "stream": false}
 	if err := c.Call(ctx, http.MethodPost, "/api/create", body, &answer); err != nil {

@@ -14,12 +14,12 @@
 package ollama
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -91,18 +91,13 @@ func (c Config) slots() int { return max(1, c.Slots) }
 // generations that is not possible: their prompts must begin in other ways.
 func (c Config) flushes() bool { return c.slots() == 1 && !c.PromptCache }
 
-func (c Config) kvType() string {
-	if c.KVType == "" {
-		return "f16"
-	}
-	return c.KVType
-}
+func (c Config) kvType() string { return cmp.Or(c.KVType, "f16") }
 
 // KeepAlive is how long a model stays in a server that runs already, where nobody says.
 const KeepAlive = 15 * time.Minute
 
-// keepAlive is what Ollama takes: a number of seconds, or a duration with its unit.
-func (c Config) keepAlive() (any, error) {
+// keepAlive is what Ollama takes: a duration with its unit, for ever where it is less than none.
+func (c Config) keepAlive() (string, error) {
 	text := c.KeepAlive
 	switch {
 	case text == "" && c.URL == "":
@@ -110,13 +105,10 @@ func (c Config) keepAlive() (any, error) {
 	case text == "":
 		text = KeepAlive.String()
 	}
-	if n, err := strconv.Atoi(text); err == nil && n != 0 {
-		return n, nil
+	if d, err := stay(text); err == nil && d != 0 {
+		return d.String(), nil
 	}
-	if d, err := time.ParseDuration(text); err == nil && d != 0 {
-		return text, nil
-	}
-	return nil, fault.New(fault.Usage, "write it as in 10m, or -1 for ever; the model must stay from one request to the next", "--ollama-keep-alive %q", text)
+	return "", fault.New(fault.Usage, "write it as in 10m, or -1 for ever; the model must stay from one request to the next", "--ollama-keep-alive %q", text)
 }
 
 // Ollama is the engine.

@@ -2,6 +2,7 @@ package ollama
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -161,41 +162,44 @@ func parseRunner(pid int, line []string) runner {
 
 // see looks for the processes of a server that ran already.
 func (s *session) see(a address) (path, sha256 string, seen bool) {
-	unseen := func(format string, args ...any) (string, string, bool) {
-		s.warn("memory-unseen", "the memory of the Ollama server at %s is not measured: %s; what Ollama itself says is recorded", a.URL, fmt.Sprintf(format, args...))
+	pid, err := serves(a)
+	if err == nil {
+		err = s.family.follow(pid, false, s.probe)
+	}
+	if err != nil {
+		s.warn("memory-unseen", "the memory of the Ollama server at %s is not measured: %v; what Ollama itself says is recorded", a.URL, err)
 		return "", "", false
 	}
+	if path, err = os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe")); err != nil {
+		return "", "", true // another system, or another user's
+	}
+	sha256, _ = cache.HashFile(path) // empty where it can't be read
+	return path, sha256, true
+}
+
+// serves finds the process that is the server at an address.
+func serves(a address) (int, error) {
 	port := a.port()
 	if port == 0 {
-		return unseen("it is on another machine")
+		return 0, errors.New("it is on another machine")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	pid, err := proc.PIDOfListener(ctx, net.JoinHostPort(a.Hostname(), strconv.Itoa(port)))
 	if err != nil {
-		return unseen("%v", err)
+		return 0, err
 	}
 	if pid == os.Getpid() {
-		return unseen("it is part of this program")
+		return 0, errors.New("it is part of this program")
 	}
 	p, err := proc.Look(pid)
 	if err != nil {
-		return unseen("%v", err)
+		return 0, err
 	}
-	if line := proc.CommandLine(pid); !strings.Contains(
-		strings.ToLower(p.Name+" "+strings.Join(line[:min(1, len(line))], "")), Name) {
-		return unseen("process %d (%s) listens on its port, which is no Ollama: a proxy, or a container's door", pid,
-			p.Name)
+	line := proc.CommandLine(pid)
+	if !strings.Contains(strings.ToLower(p.Name+" "+strings.Join(line[:min(1, len(line))], "")), Name) {
+		return 0, fmt.Errorf("process %d (%s) listens on its port, which is no Ollama: a proxy, or a container's door",
+			pid, p.Name)
 	}
-	if err := s.family.follow(pid, false, s.probe); err != nil {
-		return unseen("%v", err)
-	}
-	if path, err = os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe")); err != nil {
-		return "", "", true // another system, or another user's
-	}
-	sum, err := cache.HashFile(path)
-	if err != nil {
-		return path, "", true
-	}
-	return path, sum, true
+	return pid, nil
 }

@@ -8,15 +8,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
-	"llmparity/internal/tokenizer"
 	"llmparity/native/launch"
 	"llmparity/native/logs"
 	"llmparity/native/wire"
@@ -86,11 +83,8 @@ func (s *session) ended(ctx context.Context, l *loaded, r engine.Request, g *gen
 	return nil
 }
 
-func (s *session) keep() any {
-	keep, err := s.config.keepAlive()
-	if err != nil {
-		return nil // Check refused it
-	}
+func (s *session) keep() string {
+	keep, _ := s.config.keepAlive() // Check refused what is wrong
 	return keep
 }
 
@@ -187,13 +181,14 @@ func (s *session) took(l *loaded, prompt string, ns *float64) {
 	if s.own != nil || ns == nil || !(*ns > 0) {
 		return
 	}
-	most := l.slowest[prompt]
-	if most > suspect*(*ns) && most > 10e6 && !l.suspected[prompt] { // of less than 10 ms much is chance
-		l.suspected[prompt] = true
+	known := l.about(prompt)
+	most := known.slowest
+	if most > suspect*(*ns) && most > 10e6 && !known.suspected { // of less than 10 ms much is chance
+		known.suspected = true
 		s.warn("cache-suspected", "Ollama took %.4g ms for a prompt that took it %.4g ms before: most of it came from its cache (OLLAMA_MULTIUSER_CACHE=1, "+
 			"several slots, or somebody who asks for the same); time to first token and prefill are not those of the whole prompt", *ns/1e6, most/1e6)
 	}
-	l.slowest[prompt] = max(most, *ns)
+	known.slowest = max(most, *ns)
 }
 
 // room refuses a prompt that would be cut, or that would lose its beginning while it is continued. Where its bytes may
@@ -203,64 +198,27 @@ func (s *session) room(ctx context.Context, l *loaded, r engine.Request) error {
 	if l.context == 0 || len(r.Prompt)+2+r.MaxTokens <= l.context {
 		return nil
 	}
-	n, known := l.counts[r.Prompt]
-	if !known && !s.config.flushes() { // what Ollama counted would be in its cache
-		n, known = l.count(r.Prompt)
-		if !known {
-			return nil // found out at the end
+	known := l.about(r.Prompt)
+	if known.tokens == 0 && !s.config.flushes() { // what Ollama counted would be in its cache
+		if t, err := l.tokens(); err == nil {
+			known.tokens = len(t.Prompt(r.Prompt))
 		}
-		l.counts[r.Prompt] = n
-	}
-	if !known {
+	} else if known.tokens == 0 {
 		a, err := s.one(ctx, l, r.Prompt)
 		if err != nil {
 			return err
 		}
-		if a.Prompted == nil {
-			return nil // found out at the end
-		}
-		n = int(*a.Prompted)
-		l.counts[r.Prompt] = n
+		known.tokens = count(a.Prompted)
 	}
-	if n >= l.context {
+	switch n := known.tokens; {
+	case n == 0: // found out at the end
+	case n >= l.context:
 		return engine.TooLong("the prompt has more tokens than the context of %d has room for", l.context)
-	}
-	if n+r.MaxTokens > l.context {
+	case n+r.MaxTokens > l.context:
 		return engine.TooLong("the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", n,
 			r.MaxTokens, l.context)
 	}
 	return nil
-}
-
-// count counts a prompt's tokens by the vocabulary in the model's file; false where that can't be read.
-func (l *loaded) count(prompt string) (int, bool) {
-	if l.tokens == nil {
-		return 0, false
-	}
-	t, err := l.tokens()
-	if err != nil {
-		return 0, false
-	}
-	return len(t.Prompt(prompt)), true
-}
-
-// vocabulary reads a file's, when it is needed first.
-func vocabulary(m engine.Model) func() (*tokenizer.Tokenizer, error) {
-	if m.Format == record.Served {
-		return nil
-	}
-	return sync.OnceValues(func() (*tokenizer.Tokenizer, error) {
-		f, err := gguf.Open(m.Path)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		v, err := f.Vocabulary()
-		if err != nil {
-			return nil, err
-		}
-		return tokenizer.New(v), nil
-	})
 }
 
 // check looks at what a generation that came to its end says of itself.
@@ -272,10 +230,7 @@ func (s *session) check(ctx context.Context, l *loaded, r engine.Request, g *gen
 				l.context)
 		}
 		s.cached(l, u)
-	} else {
-		u.CachedTokens = record.CacheUnknown
-	}
-	if s.own == nil && !l.unreported {
+	} else if u.CachedTokens = record.CacheUnknown; !l.unreported {
 		l.unreported = true
 		s.warn("cache-untold", "how many of a prompt's tokens came from Ollama's cache is not told by a server that ran already; "+
 			"another text is generated before each prompt, which leaves no more than a BOS there under Ollama's default policy; "+
@@ -288,12 +243,13 @@ func (s *session) check(ctx context.Context, l *loaded, r engine.Request, g *gen
 		return engine.TooLong("Ollama counts %d tokens of the prompt and %d behind it, more than its context of %d holds: a part was dropped",
 			u.PromptTokens, u.Generated, l.context)
 	}
-	l.counts[r.Prompt] = u.PromptTokens
+	known := l.about(r.Prompt)
+	known.tokens = u.PromptTokens
 	if g.odd != "" {
 		s.warn("counts-differ", "%s", g.odd)
 	}
-	if odd := g.burst(); odd != "" && !l.burst[r.Prompt] { // a warm-up's is not the measured one's
-		l.burst[r.Prompt] = true
+	if odd := g.burst(); odd != "" && !known.burst { // a warm-up's is not the measured one's
+		known.burst = true
 		s.warn("times-differ", "%s", odd)
 	}
 	s.restarted(ctx, l, time.Duration(u.Reported["load_duration"]))

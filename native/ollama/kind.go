@@ -66,7 +66,7 @@ func (c Config) with(s engine.Settings) Config {
 
 // CheckPlan refuses a model that would go too soon, and what only an Ollama that is started can be told.
 func (c *Config) CheckPlan(s engine.Settings) error {
-	switch keep := stay(c.KeepAlive); {
+	switch keep, _ := stay(c.KeepAlive); { // Check says what is wrong with it
 	case keep > 0 && keep < s.Timeout:
 		return fmt.Errorf("keep_alive: %s is less than the timeout of %s: the model might go within a launch; "+
 			"make it as long, or -1 for ever", c.KeepAlive, s.Timeout)
@@ -78,17 +78,12 @@ func (c *Config) CheckPlan(s engine.Settings) error {
 	return nil
 }
 
-// stay is how long a model stays after a request: a number is one of seconds. 0: as long as it takes, or no duration,
-// which Check says.
-func stay(text string) time.Duration {
+// stay is how long a model stays after a request: a number is one of seconds.
+func stay(text string) (time.Duration, error) {
 	if n, err := strconv.ParseInt(text, 10, 32); err == nil {
-		return time.Duration(n) * time.Second
+		return time.Duration(n) * time.Second, nil
 	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		return 0
-	}
-	return d
+	return time.ParseDuration(text)
 }
 
 // Complete keeps the model for as long as a launch may take, and says which KV cache there is.

@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/machine"
+	"llmparity/internal/model"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
@@ -54,10 +55,10 @@ type loaded struct {
 	context    int      // tokens that a prompt and its continuation may come to; 0: not known
 	longest    int      // that it was made for; 0: not told
 	options    map[string]any
-	dtype      string         // of the weights
-	before     bool           // it was in memory before it was asked for
-	runner     atomic.Int64   // the runner's pid; 0: not seen
-	counts     map[string]int // tokens of prompts that are known
+	dtype      string            // of the weights
+	before     bool              // it was in memory before it was asked for
+	runner     atomic.Int64      // the runner's pid; 0: not seen
+	prompts    map[string]*about // what is known of them
 	tokens     func() (*tokenizer.Tokenizer, error)
 	fresh      bool                           // nothing lies in its cache
 	held       atomic.Int64                   // tokens in the cache; -1: not known
@@ -65,12 +66,24 @@ type loaded struct {
 	going      atomic.Int32                   // generations that are being streamed
 	givenUp    atomic.Bool                    // a generation did not come to its end, as far as is known
 	unsure     bool                           // it was said that a slot may be lost
-	burst      map[string]bool                // of which prompts it was said that its times contradict ours
-	slowest    map[string]float64             // how long Ollama took for a prompt at most, in ns
-	suspected  map[string]bool                // of which prompts it was said that they came from the cache
 	unreported bool                           // that nothing is told of the cache was said
 	crashed    atomic.Pointer[engine.Failure] // nothing goes on after it but another load
 	detach     []func()
+}
+
+// about is what is known of a prompt.
+type about struct {
+	tokens    int     // 0: not known
+	slowest   float64 // how long Ollama took for it at most, in ns
+	burst     bool    // it was said that its times contradict ours
+	suspected bool    // it was said that it came from the cache
+}
+
+func (l *loaded) about(prompt string) *about {
+	if l.prompts[prompt] == nil {
+		l.prompts[prompt] = &about{}
+	}
+	return l.prompts[prompt]
 }
 
 // release ends the sources of what is known of the model.
@@ -172,9 +185,9 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	}
 	ctx, done := launch.Within(outer, s.life)
 	defer done()
-	l := &loaded{name: m.Name, context: m.Context, options: s.options(), counts: map[string]int{},
-		burst:   map[string]bool{},
-		slowest: map[string]float64{}, suspected: map[string]bool{}, fresh: s.own != nil, tokens: vocabulary(m)}
+	l := &loaded{name: m.Name, context: m.Context, options: s.options(), prompts: map[string]*about{},
+		fresh:  s.own != nil,
+		tokens: sync.OnceValues(func() (*tokenizer.Tokenizer, error) { return model.Tokenizer(m) })}
 	begin := time.Now()
 	digest, err := s.provide(ctx, m, l)
 	if err != nil {
@@ -205,10 +218,7 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 
 // already tells whether the model was in memory before we came.
 func (s *session) already(ctx context.Context, name string) bool {
-	models, err := s.client.loaded(ctx)
-	if err != nil {
-		return false // the load that follows says what is wrong
-	}
+	models, _ := s.client.loaded(ctx) // the load that follows says what is wrong
 	_, held := find(models, name)
 	if held {
 		s.warn("already-loaded", "Ollama held %s in memory before it was asked for: the time of the load is none; its runner is not in the baseline, but from here on", name)
@@ -256,13 +266,13 @@ func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
 	s.device(ctx, l)
 	s.probe.Event(record.Event{At: time.Now(), Engine: s.describe(l, r, digest)})
 	_, err := s.model.Start(func() (*loaded, error) {
-		l.detach = append(l.detach, s.probe.Attach(&apiPS{client: s.client, name: l.name}))
+		l.detach = append(l.detach, s.probe.Attach(s.client.apiPS(l.name)))
 		if s.own == nil {
 			return l, nil
 		}
 		if said := s.own.said.Said(); len(said.Buffers) > 0 {
 			said.Cells = cmp.Or(said.Cells, l.context)
-			l.detach = append(l.detach, s.probe.Attach(&engineLog{said: said, held: &l.held}))
+			l.detach = append(l.detach, s.probe.Attach(engineLog(said, &l.held)))
 		}
 		return l, nil
 	})

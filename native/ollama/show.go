@@ -67,12 +67,9 @@ func (k shown) window() int {
 
 // look settles what a model is made of and its context.
 func (s *session) look(ctx context.Context, l *loaded) error {
-	k, err := s.client.show(ctx, l.name)
+	k, _ := s.client.show(ctx, l.name) // a proxy may not pass it on: the load says what is wrong with the model
 	if ctx.Err() != nil {
 		return ctx.Err()
-	}
-	if err != nil {
-		k = shown{} // a proxy may not pass it on: the load says what is wrong with the model
 	}
 	l.blobs = append(l.blobs, k.blobs()...)
 	l.longest = k.longest()

@@ -14,50 +14,29 @@ import (
 )
 
 // apiPS is what Ollama says of a model's memory.
-type apiPS struct {
-	client *client
-	name   string
+func (c *client) apiPS(model string) *logs.Source {
+	return &logs.Source{
+		Values: func(ctx context.Context) (map[string]float64, error) {
+			models, err := c.loaded(ctx)
+			if m, ok := find(models, model); ok {
+				return map[string]float64{"size_bytes": m.Size, "size_vram_bytes": m.VRAM}, err
+			}
+			return nil, err
+		},
+		Is: record.Source{Role: roleServer, Method: "api_ps", Waits: true,
+			Sees:  "what Ollama itself says that the model takes, in all and on GPUs: its own estimate, made before the load",
+			Blind: "what is really taken, by whom, and the server itself"}}
 }
 
-// MethodAPIPS is the name of that source.
-const MethodAPIPS = "api_ps"
-
-func (*apiPS) Describe() record.Source {
-	return record.Source{Role: roleServer, Method: MethodAPIPS, Waits: true,
-		Sees:  "what Ollama itself says that the model takes, in all and on GPUs: its own estimate, made before the load",
-		Blind: "what is really taken, by whom, and the server itself"}
-}
-
-func (a *apiPS) Read(ctx context.Context, r *record.Sample) error {
-	r.Begin = time.Now()
-	models, err := a.client.loaded(ctx)
-	r.End = time.Now()
-	if err != nil {
-		return err
-	}
-	if m, ok := find(models, a.name); ok {
-		r.Values = append(r.Values, record.Value{Name: "size_bytes", Value: m.Size},
-			record.Value{Name: "size_vram_bytes", Value: m.VRAM})
-	}
-	return nil
-}
-
-// engineLog is what the runner's log told of its buffers, and, by formula, how much of the KV cache is in use.
-type engineLog struct {
-	said logs.Load
-	held *atomic.Int64 // tokens that the KV cache holds; negative: not known
-}
-
-func (*engineLog) Describe() record.Source {
-	return record.Source{Role: roleRunner, Method: logs.Method,
-		Sees: "the sizes of weights, KV cache and workspaces that the runner printed when it loaded the model: what it asked for; of the KV " +
-			"cache the part in use, by the tokens that Ollama counted",
-		Blind: "what of them is resident; everything else in the process"}
-}
-
-func (e *engineLog) Read(_ context.Context, r *record.Sample) error {
-	logs.Sample(r, e.said.Totals(int(max(-1, e.held.Load()))))
-	return nil
+// engineLog is what the runner's log told of its buffers, and, by formula, how much of the KV cache is in use. held is
+// how many tokens it holds; negative: not known.
+func engineLog(said logs.Load, held *atomic.Int64) *logs.Source {
+	return &logs.Source{
+		Values: func(context.Context) (map[string]float64, error) { return said.Totals(int(held.Load())), nil },
+		Is: record.Source{Role: roleRunner, Method: logs.Method,
+			Sees: "the sizes of weights, KV cache and workspaces that the runner printed when it loaded the model: what it asked for; of the KV " +
+				"cache the part in use, by the tokens that Ollama counted",
+			Blind: "what of them is resident; everything else in the process"}}
 }
 
 // device tells what computes, where that was not known before the load.

@@ -9,6 +9,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -46,12 +47,7 @@ type Config struct {
 	KeyFrom string
 }
 
-func (c Config) api() string {
-	if c.API == "" {
-		return Completions
-	}
-	return c.API
-}
+func (c Config) api() string { return cmp.Or(c.API, Completions) }
 
 // Secret is not printed.
 type Secret string
@@ -124,10 +120,7 @@ func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 
 // await asks again until the server has loaded its model.
 func (e *Engine) await(ctx context.Context, c *client) (server, error) {
-	patience := e.waiting
-	if patience == 0 {
-		patience = loadPatience
-	}
+	patience := cmp.Or(e.waiting, loadPatience)
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	s, err := settled(waiting, c)

@@ -11,23 +11,10 @@ import (
 
 // Tokenizer reads a model's vocabulary.
 func Tokenizer(m engine.Model) (*tokenizer.Tokenizer, error) {
-	v, err := vocabulary(m)
-	if err != nil {
-		return nil, err
-	}
-	return tokenizer.New(v), nil
-}
-
-func vocabulary(m engine.Model) (v gguf.Vocabulary, err error) {
 	if m.Format != GGUF {
-		return v, fmt.Errorf("no vocabulary of a %s model is read", m.Format)
+		return nil, fmt.Errorf("no vocabulary of a %s model is read", m.Format)
 	}
-	f, err := gguf.Open(m.Path)
-	if err != nil {
-		return v, err
-	}
-	defer f.Close()
-	return f.Vocabulary()
+	return tokenizer.Open(m.Path)
 }
 
 // Pieces gives the texts of a model's tokens by its file's vocabulary; nil where there is no such file.
@@ -36,11 +23,11 @@ func Pieces(m engine.Model) func(ids []int) map[int]string {
 		return nil
 	}
 	return func(ids []int) map[int]string {
-		v, err := vocabulary(m)
+		t, err := Tokenizer(m)
 		if err != nil {
 			return nil
 		}
-		t, out := tokenizer.New(v), map[int]string{}
+		v, out := t.Vocabulary, map[int]string{}
 		for _, id := range ids {
 			switch {
 			case id < 0 || id >= len(v.Tokens):

@@ -20,6 +20,20 @@ type Tokenizer struct {
 	bytes   map[string]byte
 }
 
+// Open makes one of the vocabulary in a GGUF.
+func Open(path string) (*Tokenizer, error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	v, err := f.Vocabulary()
+	if err != nil {
+		return nil, err
+	}
+	return New(v), nil
+}
+
 // New makes a tokenizer of a vocabulary.
 func New(v gguf.Vocabulary) *Tokenizer {
 	t := &Tokenizer{Vocabulary: v, ids: map[string]int{}, ranks: map[string]int{}, bytes: map[string]byte{}}

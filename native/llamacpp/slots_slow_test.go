@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/gguf"
 	"llmparity/internal/prompts"
 	"llmparity/internal/record"
 	"llmparity/internal/tokenizer"
@@ -20,16 +19,11 @@ import (
 // maker makes prompts by a model's own vocabulary.
 func maker(b testing.TB, m engine.Model) *prompts.Maker {
 	b.Helper()
-	f, err := gguf.Open(m.Path)
+	tokens, err := tokenizer.Open(m.Path)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer f.Close()
-	v, err := f.Vocabulary()
-	if err != nil {
-		b.Fatal(err)
-	}
-	texts, err := prompts.NewMaker(tokenizer.New(v))
+	texts, err := prompts.NewMaker(tokens)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/machine"
-	"llmparity/internal/model"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
@@ -187,7 +186,7 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	defer done()
 	l := &loaded{name: m.Name, context: m.Context, options: s.options(), prompts: map[string]*about{},
 		fresh:  s.own != nil,
-		tokens: sync.OnceValues(func() (*tokenizer.Tokenizer, error) { return model.Tokenizer(m) })}
+		tokens: sync.OnceValues(func() (*tokenizer.Tokenizer, error) { return tokenizer.Open(m.Path) })}
 	begin := time.Now()
 	digest, err := s.provide(ctx, m, l)
 	if err != nil {

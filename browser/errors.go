@@ -106,7 +106,7 @@ var (
 	tvmError  = regexp.MustCompile(`^\w+Error: `)
 )
 
-// classify judges an error message of WebLLM, the wasm or WebGPU.
+// classify judges an error message of an engine's script, its wasm or WebGPU.
 func classify(text string) record.Class {
 	switch {
 	case outOfMemory.MatchString(text):

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Thread says where in the page WebLLM runs.
+// Thread says where in the page its engine runs.
 type Thread string
 
 // The choices.
@@ -21,8 +21,8 @@ const (
 	WorkerThread Thread = "worker" // in a dedicated worker of the page's
 )
 
-// isolate is the thread that WebLLM runs on: our page's own, or that of its worker. What is called there is the same on
-// either.
+// isolate is the thread that the engine runs on: our page's own, or that of its worker. What is called there is the
+// same on either.
 type isolate struct {
 	thread Thread
 	ctx    context.Context // of its target; ends with the page's

@@ -2,10 +2,8 @@ package webllm
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -40,40 +38,6 @@ func TestWebLLM(t *testing.T) {
 				Model: m, Prompt: prompt, PromptIDs: ids, Expected: expected,
 			})
 		})
-	}
-}
-
-// A second generation is refused at once, and the first one goes on as if nothing had been; so is a second model.
-func TestOneGenerationAtATime(t *testing.T) {
-	s := loaded(t)
-	const prompt, most = "the quick brown fox", 48
-	alone, u := says(t, s, prompt, most, noToken)
-	refused := 0
-	first, _ := says(t, s, prompt, most, func(tok record.Token) {
-		if tok.Index%16 != 2 {
-			return
-		}
-		refused++
-		_, err := s.Generate(watched(t), engine.Request{Prompt: prompt, MaxTokens: 1},
-			func(record.Token) { t.Error("a token of the second generation came") })
-		if !errors.Is(err, engine.ErrBusy) {
-			t.Errorf("a second generation: %v, want %v", err, engine.ErrBusy)
-		}
-	})
-	if refused != 3 || len(first) != most || !slices.Equal(first, alone) {
-		t.Errorf("%d were refused; the first said %v, and alone it says %v", refused, first, alone)
-	}
-	if err := s.Load(watched(t), engine.Model{}); !errors.Is(err, errLoaded) {
-		t.Errorf("a second Load: %v, want %v", err, errLoaded)
-	}
-	if again, _ := says(t, s, prompt, most, noToken); !slices.Equal(again, alone) {
-		t.Errorf("after a Load that was refused it says %v, and before %v", again, alone)
-	}
-	// One token too many for the context.
-	long := engine.Request{Prompt: prompt, MaxTokens: window - len(u.PromptIDs) + 1, IgnoreEOS: true}
-	_, err := s.Generate(watched(t), long, func(record.Token) { t.Error("a token came") })
-	if fault.Of(err) != fault.PromptTooLong {
-		t.Errorf("error %v, want PromptTooLong", err)
 	}
 }
 

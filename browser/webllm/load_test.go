@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"llmparity/browser"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 )
@@ -23,16 +25,27 @@ import (
 // keeping is a probe that keeps what sources tell by themselves, too.
 type keeping struct {
 	enginetest.Probe
+	mu     sync.Mutex
 	pushed []record.Sample // by the ledger
 }
 
-func newKeeping() *keeping { return &keeping{} }
-
 func (k *keeping) Attach(s sample.Source) func() {
 	if p, ok := s.(sample.Pusher); ok {
-		p.Pushes(func(r record.Sample) { k.pushed = append(k.pushed, r) })
+		p.Pushes(func(r record.Sample) {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.pushed = append(k.pushed, r)
+		})
 	}
 	return k.Probe.Attach(s)
+}
+
+// take gives what the ledger has pushed since the last time.
+func (k *keeping) take() []record.Sample {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	defer func() { k.pushed = nil }()
+	return k.pushed
 }
 
 // figures reads a source's values by name.
@@ -139,8 +152,8 @@ func unloaded(t *testing.T, s *session, probe *keeping) {
 // is pushed with tokens to what is known of them.
 func checkParts(t *testing.T, s *session, probe *keeping, p Package, window int) {
 	t.Helper()
-	probe.pushed = nil
-	ids, u := says(t, s, "the quick brown fox", 9, noToken)
+	probe.take()
+	ids, u := says(t, s, 9)
 	got := probe.figures(t, browser.MethodLedger, s.Info().Policy["thread"])
 	// The last token that was sampled was never fed back.
 	held := len(u.PromptIDs) + len(ids) - 1
@@ -165,7 +178,8 @@ func checkParts(t *testing.T, s *session, probe *keeping, p Package, window int)
 		t.Errorf("the ledger contradicts itself: %v", got)
 	}
 	var names []string
-	for _, v := range probe.pushed[len(probe.pushed)-1].Values {
+	pushed := probe.take()
+	for _, v := range pushed[len(pushed)-1].Values {
 		names = append(names, v.Name)
 		if v.Value <= 0 {
 			t.Errorf("%s is %.0f", v.Name, v.Value)
@@ -174,6 +188,12 @@ func checkParts(t *testing.T, s *session, probe *keeping, p Package, window int)
 	if want := []string{"live_bytes", "live_count", "peak_bytes", "created_count", "released_count",
 		"kv_used_bytes"}; !slices.Equal(names, want) {
 		t.Errorf("pushed %v, want %v", names, want)
+	}
+	// One token too many for the context.
+	long := engine.Request{Prompt: prompt, MaxTokens: window - len(u.PromptIDs) + 1, IgnoreEOS: true}
+	_, err := s.Generate(watched(t), long, func(record.Token) { t.Error("a token came") })
+	if fault.Of(err) != fault.PromptTooLong {
+		t.Errorf("error %v, want PromptTooLong", err)
 	}
 }
 
@@ -199,7 +219,7 @@ func TestLoadsOneAfterTheOther(t *testing.T) {
 	const library, weights, upload, shaders = 250 * time.Millisecond, 350 * time.Millisecond, 450 * time.Millisecond,
 		550 * time.Millisecond
 	var over atomic.Bool // the first load
-	w, probe, m := packed(t, Config{Adapter: "swiftshader"}), newKeeping(), tinyModel(t)
+	w, probe, m := packed(t, Config{Adapter: "swiftshader"}), &keeping{}, tinyModel(t)
 	s, err := w.open(watched(t), probe, answering(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		switch {
 		case over.Load():
@@ -262,7 +282,7 @@ func checkStages(t *testing.T, spans []record.Span, least map[string]time.Durati
 func checkHistory(t *testing.T, probe *keeping) {
 	t.Helper()
 	live := probe.figures(t, browser.MethodLedger, "page")["live_bytes"]
-	history := probe.pushed
+	history := probe.take()
 	if len(history) < 3 || history[0].Values[0].Value != 0 || history[len(history)-1].Values[0].Value != live {
 		t.Fatalf("%d moments, from %v to %v; live is %v", len(history), history[0].Values,
 			history[len(history)-1].Values, live)
@@ -285,7 +305,7 @@ func retainsNothingMore(t *testing.T, s *session, probe *keeping, m engine.Model
 		if i > 0 {
 			loads(t, s, m)
 		}
-		said, _ := says(t, s, "the quick brown fox", 4, noToken)
+		said, _ := says(t, s, 4)
 		if ids == nil {
 			ids = said
 		}
@@ -324,9 +344,8 @@ func retainsNothingMore(t *testing.T, s *session, probe *keeping, m engine.Model
 func TestTheWorkerIsMeasuredWhereItIs(t *testing.T) {
 	s, probe := fresh(t, Config{Thread: string(browser.WorkerThread)})
 	loads(t, s, tinyModel(t))
-	const prompt = "the quick brown fox"
-	here, _ := says(t, s, prompt, 64, noToken)
-	if page, _ := says(t, loaded(t), prompt, 64, noToken); len(here) != 64 || !slices.Equal(here, page) {
+	here, _ := says(t, s, 64)
+	if page, _ := says(t, loaded(t), 64); len(here) != 64 || !slices.Equal(here, page) {
 		t.Errorf("in the worker %v, on the page %v", here, page)
 	}
 	checkParts(t, s, probe, files.pack, window)

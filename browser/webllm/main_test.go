@@ -111,7 +111,7 @@ func (l *lasting) open(t *testing.T, c Config) *session {
 	t.Helper()
 	w := packed(t, c)
 	l.once.Do(func() {
-		l.probe = newKeeping()
+		l.probe = &keeping{}
 		l.session, l.err = w.open(context.Background(), l.probe, answering(asServed))
 	})
 	if l.err != nil {
@@ -182,17 +182,14 @@ func loads(t *testing.T, s *session, m engine.Model) {
 }
 
 // says generates so many tokens, and gives their ids.
-func says(t *testing.T, s *session, prompt string, tokens int, on func(record.Token)) (ids []int, u record.Usage) {
+func says(t *testing.T, s *session, tokens int) (ids []int, u record.Usage) {
 	t.Helper()
 	u, err := s.Generate(watched(t), engine.Request{Prompt: prompt, MaxTokens: tokens, IgnoreEOS: true},
-		func(tok record.Token) {
-			ids = append(ids, tok.ID)
-			on(tok)
-		})
+		func(tok record.Token) { ids = append(ids, tok.ID) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	return ids, u
 }
 
-func noToken(record.Token) {}
+const prompt = "the quick brown fox"

@@ -85,37 +85,30 @@ func (r *runner) turn(ctx context.Context, s *current, t turn, rest []turn) erro
 			Text: fmt.Sprintf("cell %d (%s) took longer than the %s that the plan gives it: %d of its "+
 				"launches were not made; `llmparity run --resume` makes them", t.ID, t.Engine, limit, t.left-1)})
 	}
-	if err != nil {
-		if refused == nil {
-			refused = fmt.Errorf("%s, launch %d: %w", t.Engine, r.count.launch, err)
-		}
+	if err != nil && refused == nil {
+		refused = fmt.Errorf("%s, launch %d: %w", t.Engine, r.count.launch, err)
 	}
 	return refused
 }
 
 // attempts makes an attempt, and a warm-up that failed once more: what was wrong with the first may be over.
 func (r *runner) attempts(ctx context.Context, s *current, t turn, rest []turn) error {
-	r.say(s, t, Event{Kind: Launched})
-	err := r.attempt(ctx, s, t, rest)
-	if err == nil {
-		t.lame = 0
-		return nil
-	}
-	t.giveUp(err)
-	hopeless := t.given != nil || refuses(err) || engine.ClassOf(err) == record.BadOutput
-	if !t.warmup || hopeless || ctx.Err() != nil || r.w.Err() != nil {
-		return err
-	}
-	r.w.Warn(record.Warning{Code: "warmup-repeated",
-		Text: fmt.Sprintf("cell %d (%s): the warm-up launch failed and was made once more: %s", t.ID,
-			t.Engine, fault.OneLine(err.Error()))})
-	r.say(s, t, Event{Kind: Launched})
-	if err = r.attempt(ctx, s, t, rest); err != nil {
+	for again := false; ; again = true {
+		r.say(s, t, Event{Kind: Launched})
+		err := r.attempt(ctx, s, t, rest)
+		if err == nil {
+			t.lame = 0
+			return nil
+		}
 		t.giveUp(err)
-		return err
+		hopeless := t.given != nil || refuses(err) || engine.ClassOf(err) == record.BadOutput
+		if again || !t.warmup || hopeless || ctx.Err() != nil || r.w.Err() != nil {
+			return err
+		}
+		r.w.Warn(record.Warning{Code: "warmup-repeated",
+			Text: fmt.Sprintf("cell %d (%s): the warm-up launch failed and was made once more: %s", t.ID, t.Engine,
+				fault.OneLine(err.Error()))})
 	}
-	t.lame = 0
-	return nil
 }
 
 // say tells of an attempt.

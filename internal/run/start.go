@@ -3,11 +3,13 @@ package run
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
+	"llmparity/internal/whole"
 )
 
 // fromDisk has the model's files lie in memory or not before a launch, as the cell asks. Where that can't be had, the
@@ -89,11 +91,6 @@ func readWhole(ctx context.Context, path string) error {
 		return err
 	}
 	defer f.Close()
-	buffer := make([]byte, 1<<20)
-	for ctx.Err() == nil {
-		if n, err := f.Read(buffer); n == 0 || err != nil {
-			break // its length is proven after it
-		}
-	}
+	_, _ = io.Copy(whole.Until(ctx, io.Discard), f) // its length is proven after it
 	return ctx.Err()
 }

@@ -51,40 +51,14 @@ func TestEnginesGiveTheReferencesTokens(t *testing.T) {
 	}
 }
 
-// A token that ends the text is one like any other when a number of tokens is asked for: engines that forbade it, or
-// stopped, would part from the rest. The tiny model never chooses its own, so a token that it does choose is made one.
-func TestEnginesContinueAfterEnd(t *testing.T) {
+// A token that ends the text is one like any other when a number of tokens is asked for, and a model may want one in
+// front of every text: engines that differ there would part from the rest, or answer different questions. The tiny
+// model never chooses its own end, so a token that it does choose is made one.
+func TestEnginesTreatEndsAndBeginningsAlike(t *testing.T) {
 	const n = 24
 	c := enginetest.Tiny(t, n)[1]
-	m := withMetadata(t, c.Model, "tokenizer.ggml.eos_token_id", uint32(c.Expected[n/2]))
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	for _, e := range bothEngines() {
-		t.Run(e.Name(), func(t *testing.T) {
-			var ids []int
-			session := load(t, ctx, e, m)
-			for _, beyond := range []bool{true, false} {
-				ids = ids[:0]
-				_, err := session.Generate(ctx, engine.Request{Prompt: c.Prompt, MaxTokens: n, IgnoreEOS: beyond},
-					func(k record.Token) { ids = append(ids, k.ID) })
-				want := c.Expected
-				if !beyond {
-					want = want[:slices.Index(want, c.Expected[n/2])+1]
-				}
-				if err != nil || !slices.Equal(ids, want) {
-					t.Errorf("going on %v: %v %v, want %v", beyond, err, ids, want)
-				}
-			}
-		})
-	}
-}
-
-// A model may want a token in front of every text; engines that differ there answer different questions.
-func TestEnginesPutTheSameTokenFirst(t *testing.T) {
-	const n = 24
-	c := enginetest.Tiny(t, n)[1]
-	m := withMetadata(t, c.Model, "tokenizer.ggml.add_bos_token", true)
-	f, err := gguf.Open(m.Path)
+	begins := withMetadata(t, c.Model, gguf.Entry{Key: "tokenizer.ggml.add_bos_token", Value: true})
+	f, err := gguf.Open(begins.Path)
 	check(t, err)
 	defer f.Close()
 	bos, err := f.Uint("tokenizer.ggml.bos_token_id")
@@ -92,26 +66,35 @@ func TestEnginesPutTheSameTokenFirst(t *testing.T) {
 	prompt := append([]int{int(bos)}, c.PromptIDs...)
 	expected, _, err := reference.Greedy(f, prompt, n)
 	check(t, err)
+	end := expected[n/2]
+	m := withMetadata(t, begins, gguf.Entry{Key: "tokenizer.ggml.eos_token_id", Value: uint32(end)})
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for _, e := range bothEngines() {
 		t.Run(e.Name(), func(t *testing.T) {
-			var ids []int
-			usage, err := load(t, ctx, e, m).Generate(
-				ctx, engine.Request{Prompt: c.Prompt, MaxTokens: n, IgnoreEOS: true},
-				func(k record.Token) { ids = append(ids, k.ID) })
-			if err != nil || !slices.Equal(usage.PromptIDs, prompt) || !slices.Equal(ids, expected) {
-				t.Errorf("%v: prompt %v and then %v, want %v and then %v", err, usage.PromptIDs, ids, prompt, expected)
+			session := load(t, ctx, e, m)
+			for _, beyond := range []bool{true, false} {
+				var ids []int
+				usage, err := session.Generate(ctx, engine.Request{Prompt: c.Prompt, MaxTokens: n, IgnoreEOS: beyond},
+					func(k record.Token) { ids = append(ids, k.ID) })
+				want := expected
+				if !beyond {
+					want = want[:slices.Index(want, end)+1]
+				}
+				if err != nil || !slices.Equal(usage.PromptIDs, prompt) || !slices.Equal(ids, want) {
+					t.Errorf("going on %v: %v: prompt %v and then %v, want %v and then %v", beyond, err,
+						usage.PromptIDs, ids, prompt, want)
+				}
 			}
 		})
 	}
 }
 
 // withMetadata copies a model with another value for one key.
-func withMetadata(t *testing.T, from engine.Model, key string, value any) engine.Model {
+func withMetadata(t *testing.T, from engine.Model, entry gguf.Entry) engine.Model {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "changed.gguf")
-	rewrite(t, from.Path, path, gguf.Entry{Key: key, Value: value})
+	rewrite(t, from.Path, path, entry)
 	m, err := model.Open(path, from.Context)
 	check(t, err)
 	return m

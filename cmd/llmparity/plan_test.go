@@ -94,9 +94,7 @@ func TestTheContextIsTheModelsOwn(t *testing.T) {
 	}{
 		{512, "", "", 512, false},
 		{8192, "", "", resolve.MaxUnasked, true},
-		{8192, "", "0", 8192, false},
 		{8192, "context: 0", "", 8192, false},
-		{8192, "context: 256", "", 256, false},
 		{8192, "context: 256", "5120", 5120, false},
 	} {
 		t.Run(fmt.Sprint(c.own, c.plan, c.flag), func(t *testing.T) {

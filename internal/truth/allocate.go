@@ -2,22 +2,11 @@ package truth
 
 import (
 	"bufio"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 )
-
-// order is what the child is told to do, a line each; it answers each with a line.
-type order struct {
-	Take     string `json:"take,omitempty"` // how, in words of the kinds below
-	Bytes    int64  `json:"bytes,omitempty"`
-	GiveBack bool   `json:"give_back,omitempty"`
-}
-
-type answer struct {
-	Error string `json:"error,omitempty"`
-}
 
 // How a child takes memory.
 const (
@@ -33,6 +22,12 @@ const (
 	sharedFile = 4
 )
 
+// What the child is told to do, a line each; it answers each with a line: done, or what went wrong.
+const (
+	giveBack = "give back"
+	done     = "done"
+)
+
 // Allocate is the child that takes memory: it obeys orders until there are none, and gives everything back by ending.
 // It must have been started by InProcesses, whose files it inherits.
 func Allocate(orders io.Reader, answers io.Writer) error {
@@ -40,26 +35,26 @@ func Allocate(orders io.Reader, answers io.Writer) error {
 	defer func() { _ = h.giveBack() }() // the process ends
 	lines := bufio.NewScanner(orders)
 	for lines.Scan() {
-		var o order
-		if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
-			return fmt.Errorf("reading an order: %w", err)
+		answer := done
+		if err := h.obey(lines.Text()); err != nil {
+			answer = err.Error()
 		}
-		var err error
-		switch {
-		case o.GiveBack:
-			err = h.giveBack()
-		case o.Bytes <= 0:
-			err = errors.New("no size")
-		default:
-			err = h.take(o.Take, int(o.Bytes))
-		}
-		var a answer
-		if err != nil {
-			a.Error = err.Error()
-		}
-		if err := json.NewEncoder(answers).Encode(a); err != nil {
+		if _, err := fmt.Fprintln(answers, answer); err != nil {
 			return fmt.Errorf("answering: %w", err)
 		}
 	}
 	return lines.Err()
+}
+
+// obey carries out an order: giveBack, or a kind of memory and how many bytes of it to take.
+func (h *held) obey(order string) error {
+	if order == giveBack {
+		return h.giveBack()
+	}
+	how, size, _ := strings.Cut(order, " ")
+	bytes, err := strconv.Atoi(size)
+	if err != nil {
+		return fmt.Errorf("reading an order: %w", err)
+	}
+	return h.take(how, bytes)
 }

@@ -2,7 +2,7 @@ package truth
 
 // InBrowser is the table of a browser's page. The kinds are those of the page that takes them, assets/page/truth.js.
 func InBrowser() Table {
-	t := Table{ID: "browser", Title: "A page in a browser", Kinds: []Kind{
+	t := Table{Title: "A page in a browser", Kinds: []Kind{
 		{ID: "arrays", Name: "JS arrays"},
 		{ID: "buffers", Name: "ArrayBuffers"},
 		{ID: "worker-buffers", Name: "a worker's ArrayBuffers"},

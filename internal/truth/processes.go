@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +27,7 @@ const inTwo = "-in-two"
 func Processes() Table {
 	type wants = map[string]Want
 	touched := wants{anonymous: all, mapped: all, shared: all}
-	t := Table{ID: "processes", Title: "Processes", Kinds: []Kind{
+	t := Table{Title: "Processes", Kinds: []Kind{
 		{ID: anonymous, Name: "malloc"},
 		{ID: anonymous + untouched, Name: "malloc, untouched"},
 		{ID: mapped, Name: "mapped file, read"},
@@ -157,7 +156,7 @@ func startAllocating(ctx context.Context, cmd *exec.Cmd, files []*os.File) (*all
 		return nil, err
 	}
 	// Who has answered once is the program that it is meant to be, and has grown what it needs for that.
-	if err = a.do(order{GiveBack: true}); err == nil {
+	if err = a.do(giveBack); err == nil {
 		a.sources, err = proc.Sources(a.process.PID(), "process")
 	}
 	if err != nil {
@@ -167,23 +166,15 @@ func startAllocating(ctx context.Context, cmd *exec.Cmd, files []*os.File) (*all
 }
 
 // do has the process carry out an order.
-func (a *allocating) do(o order) error {
-	text, err := json.Marshal(o)
-	if err != nil {
-		return fmt.Errorf("writing an order: %w", err)
-	}
-	if _, err := a.orders.Write(append(text, '\n')); err != nil {
+func (a *allocating) do(order string) error {
+	if _, err := io.WriteString(a.orders, order+"\n"); err != nil {
 		return a.gone(err)
 	}
 	if !a.answers.Scan() {
 		return a.gone(a.answers.Err())
 	}
-	var got answer
-	if err := json.Unmarshal(a.answers.Bytes(), &got); err != nil {
-		return fmt.Errorf("the process that takes memory answers %.80q: %w", a.answers.Text(), err)
-	}
-	if got.Error != "" {
-		return errors.New(got.Error)
+	if answer := a.answers.Text(); answer != done {
+		return fmt.Errorf("the process that takes memory answers %.80q", answer)
 	}
 	return nil
 }
@@ -227,7 +218,7 @@ func (p *pair) close() error {
 // Take has the first process take memory, and the second where the kind is one for two.
 func (p *pair) Take(_ context.Context, kind string, bytes int64) error {
 	how, both := strings.CutSuffix(kind, inTwo)
-	o := order{Take: how, Bytes: bytes}
+	o := fmt.Sprintf("%s %d", how, bytes)
 	if err := p.first.do(o); err != nil || !both {
 		return err
 	}
@@ -236,7 +227,7 @@ func (p *pair) Take(_ context.Context, kind string, bytes int64) error {
 
 // GiveBack has both give back what they took.
 func (p *pair) GiveBack(context.Context) error {
-	return errors.Join(p.first.do(order{GiveBack: true}), p.second.do(order{GiveBack: true}))
+	return errors.Join(p.first.do(giveBack), p.second.do(giveBack))
 }
 
 // Others is nobody: what these processes share, nobody else has.

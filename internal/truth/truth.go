@@ -34,7 +34,6 @@ const (
 
 // Table is the shape of a matrix: what it has, whatever was measured.
 type Table struct {
-	ID    string
 	Title string
 	Kinds []Kind
 	Rows  []Row

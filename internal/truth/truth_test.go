@@ -56,7 +56,7 @@ func TestProcessSources(t *testing.T) {
 
 // A process that says that it took memory and did not is found out.
 func TestBlindSourcesAreReported(t *testing.T) {
-	liar := func() *exec.Cmd { return exec.Command("sh", "-c", "while read order; do echo '{}'; done") }
+	liar := func() *exec.Cmd { return exec.Command("sh", "-c", "while read order; do echo done; done") }
 	part, err := InProcesses(t.Context(), liar, 32<<20, 1)
 	if err != nil {
 		t.Fatal(err)

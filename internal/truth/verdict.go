@@ -68,7 +68,6 @@ type Range struct {
 
 // Matrix is a table with what was measured.
 type Matrix struct {
-	ID    string
 	Title string
 	Kinds []Kind
 	Lines []Line
@@ -83,7 +82,7 @@ type Line struct {
 
 // matrix judges what rows moved by: for each kind and row, a figure a repeat.
 func (t Table) matrix(p Platform, size float64, moved map[string]map[string][]float64) Matrix {
-	m := Matrix{ID: t.ID, Title: t.Title, Kinds: t.Kinds, size: size}
+	m := Matrix{Title: t.Title, Kinds: t.Kinds, size: size}
 	for _, r := range t.Rows {
 		line := Line{Row: r}
 		for _, k := range t.Kinds {

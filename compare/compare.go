@@ -182,7 +182,7 @@ func With(o Options, runs ...*record.Run) *Result {
 			cell.stopped(run.Stops[spec.ID])
 			cell.Hardware = hardware.Read(e.counted, run.Environment.GPUs)
 			cell.predicted(run, e)
-			cell.watch(busy(run))
+			evidence.Watch(cell.Figures, explain.Busy(run))
 			cell.stolen = stolenShares(e.counted, run.Environment.Cores)
 			cell.OverTokens, cell.Growth = growth.Within(cell.memory, run)
 			cell.Distributions = timing.Distributions(spec, e.counted)
@@ -348,11 +348,7 @@ func opened(counted []*record.Attempt) int {
 	if !evidence.Rejoined(counted) {
 		return 0
 	}
-	launches := map[*record.Attempt]bool{}
-	for _, a := range counted {
-		launches[a.Launch()] = true
-	}
-	return len(launches)
+	return len(evidence.Launches(counted))
 }
 
 // representative is the launch to look at: the one nearest to the median, the earlier of two.

@@ -77,12 +77,9 @@ func (r *Result) costWords() string {
 		switch {
 		case len(words) == 3:
 		case peak.Known() && tps.Known():
-			words = append(
-				words,
-				fmt.Sprintf("%s peaked at %s MiB and %s %s tokens/s", c.Label, explain.Short(peak.Center()),
-					did,
-					explain.Short(tps.Center())),
-			)
+			words = append(words,
+				fmt.Sprintf("%s peaked at %s MiB and %s %s tokens/s", c.Label, explain.Short(peak.Center()), did,
+					explain.Short(tps.Center())))
 		case peak.Known():
 			words = append(words, fmt.Sprintf("%s peaked at %s MiB", c.Label, explain.Short(peak.Center())))
 		case tps.Known():
@@ -263,13 +260,8 @@ func (r *Result) trustWords() string {
 		s = fmt.Sprintf("All %d %s succeeded", total, many)
 	}
 	if least < stats.MinRuns {
-		s += fmt.Sprintf(
-			"; %d counted %s of a cell are too few for an interval (it takes %d)",
-			least,
-			many,
-			stats.MinRuns,
-		)
-		s = strings.Replace(s, "1 counted "+many+" of a cell are", "1 counted "+one+" of a cell is", 1)
+		s += fmt.Sprintf("; %d counted %s of a cell %s too few for an interval (it takes %d)", least,
+			explain.Plural(least, one, many), explain.Plural(least, "is", "are"), stats.MinRuns)
 	}
 	return strings.TrimSpace(s + ". " + without)
 }
@@ -315,7 +307,7 @@ func (r *Result) warnings(runs []*record.Run, e []gathered) []evidence.Warning {
 			out = append(out, evidence.Warning{Warning: record.Warning{Code: "run-" + string(run.Status),
 				Text: "the run did not end well: status " + string(run.Status)}, Where: where})
 		}
-		if words := busy(run); words != "" {
+		if words := explain.Busy(run); words != "" {
 			out = append(out, evidence.Warning{Warning: explain.Warning(explain.BusyMachine, words), Where: where})
 		}
 	}

@@ -15,7 +15,7 @@ func figureOf(values ...float64) Figure {
 		f.Add(i+1, v)
 	}
 	f.Summarise()
-	f.Watch("ms")
+	f.watch()
 	return f
 }
 

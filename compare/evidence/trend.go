@@ -5,6 +5,7 @@ import (
 
 	"llmparity/compare/explain"
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -21,9 +22,9 @@ const (
 	mentioned = 0.02
 )
 
-// Watch looks at a figure's launches in the order in which they were: values far from all others, a drift, launches
+// watch looks at a figure's launches in the order in which they were: values far from all others, a drift, launches
 // that vary much. None of it is said of fewer launches than an interval takes.
-func (f *Figure) Watch(unit string) {
+func (f *Figure) watch() {
 	if f.N < stats.MinRuns {
 		return
 	}
@@ -42,13 +43,27 @@ func (f *Figure) Watch(unit string) {
 	}
 	if far > 0 {
 		warn(explain.Outliers, far, f.N, explain.Short(farthest.Value),
-			unit, farthest.Attempt)
+			f.Unit, farthest.Attempt)
 	}
 	if slope, p := stats.Drift(values); p <= trendAlpha && math.Abs(slope)*float64(f.N-1) > mentioned*center {
-		warn(explain.Trend, slope, unit, p)
+		warn(explain.Trend, slope, f.Unit, p)
 	}
 	if center > 0 && deviation > noisyShare*center {
 		warn(explain.NoisyFigure, 100*deviation/center)
+	}
+}
+
+// Watch puts warnings beside a cell's figures; busy says who else used the machine. Those that count tokens are not
+// looked at.
+func Watch(figures []Figure, busy string) {
+	for i := range figures {
+		f := &figures[i]
+		if f.Name != figure.Tokens && f.Name != figure.Prompt && f.Name != figure.Cached {
+			f.watch()
+		}
+		if busy != "" && f.TimeOrRate() && f.Known() {
+			f.Warnings = append(f.Warnings, record.Warning{Code: explain.BusyMachine, Text: busy})
+		}
 	}
 }
 

@@ -200,6 +200,22 @@ func Quiet(e record.Environment) Check {
 	return Check{QuietMachine, yesIf(b.Cores+b.Stolen <= quiet*all), why}
 }
 
+// Busy says who else used a run's machine; empty where nobody did much, or nobody knows. Load averages are those before
+// the run's first launch: later ones have its own engines in them.
+func Busy(run *record.Run) string {
+	if c := Quiet(run.Environment); c.Answer == No {
+		return c.Why
+	}
+	e := run.Environment
+	if e.Background != nil || e.Cores == 0 || len(run.Attempts) == 0 {
+		return ""
+	}
+	if load := run.Attempts[0].Load1; load > 0.5*float64(e.Cores) {
+		return fmt.Sprintf("the load average was %.2f on %d cores before the first launch", load, e.Cores)
+	}
+	return ""
+}
+
 // severalRuns asks for what an interval takes of the cell that has least.
 func severalRuns(run *record.Run) Check {
 	least, counted := -1, map[int]int{}

@@ -30,7 +30,7 @@ type difference struct {
 }
 
 func (d difference) String() string {
-	return fmt.Sprintf("%s %s, baseline run %s", d.what, orNone(d.is), orNone(d.was))
+	return fmt.Sprintf("%s %s, baseline run %s", d.what, cmp.Or(d.is, "not known"), cmp.Or(d.was, "not known"))
 }
 
 // differences collects them. What one side does not tell is no difference, unless nothing at all says something, too.
@@ -99,7 +99,7 @@ func askedChanged(b, n *compare.Cell) (out differences) {
 	out.always(gates.TestSettings, "KV cache dtype", x.KVDType, y.KVDType)
 	out.always(gates.TestSettings, "prompt cache", x.PromptCache, y.PromptCache)
 	out.always(measurement, "temperature", fmt.Sprint(x.Temperature), fmt.Sprint(y.Temperature))
-	out.always(measurement, "isolation", isolation(x), isolation(y))
+	out.always(measurement, "isolation", b.Isolation(), n.Isolation())
 	out.always(measurement, "start", x.Start, y.Start)
 	return out
 }
@@ -218,13 +218,6 @@ func short(sha string) string { return sha[:min(len(sha), 12)] }
 func shortSum(s string) string {
 	if len(s) == 64 && !strings.ContainsAny(s, " .") {
 		return short(s)
-	}
-	return s
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "not known"
 	}
 	return s
 }

@@ -18,7 +18,7 @@ import (
 
 // launches asks of each cell whether all of its launches ended well.
 func (j *judge) launches() {
-	level := otherwise(j.gate.Failed, gates.Error)
+	level := cmp.Or(j.gate.Failed, gates.Error)
 	for i := range j.now.Cells {
 		c := &j.now.Cells[i]
 		l := c.Launches

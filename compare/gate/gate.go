@@ -13,6 +13,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -111,14 +112,6 @@ func (j *judge) note(format string, args ...any) {
 	}
 }
 
-// otherwise is a level that has a default of its own.
-func otherwise(l, other gates.Level) gates.Level {
-	if l == "" {
-		return other
-	}
-	return l
-}
-
 // statuses in the order in which they are shown.
 func statuses() []compare.GateStatus {
 	return []compare.GateStatus{compare.GateFailed, compare.GateInconclusive, compare.GateWarned, compare.GatePassed}
@@ -142,7 +135,7 @@ func (j *judge) conclude() {
 		j.out.Counts = append(j.out.Counts, compare.GateCounted{Status: s, Checks: count[s]})
 	}
 	j.out.Advice = j.advice(open)
-	level := otherwise(j.gate.Inconclusive, gates.Error)
+	level := cmp.Or(j.gate.Inconclusive, gates.Error)
 	of := func(n int, named string) string {
 		return fmt.Sprintf("%d of %s: %s", n, several(len(checks), "check"), named)
 	}

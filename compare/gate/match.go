@@ -8,7 +8,6 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/gates"
-	"llmparity/internal/record"
 )
 
 // pair is a cell of the baseline and what became of it.
@@ -50,7 +49,7 @@ func (j *judge) match() {
 		p := &j.pairs[i]
 		if p.now == nil {
 			check := compare.GateCheck{Name: "cell of the baseline run", Kind: compare.GateCell, Cell: p.base.Label}
-			j.add(check, otherwise(j.gate.Gone, gates.Error), broken,
+			j.add(check, cmp.Or(j.gate.Gone, gates.Error), broken,
 				"missing: the run has no cell of that engine, prompt and length")
 			continue
 		}
@@ -134,14 +133,4 @@ func task(c *compare.Cell) string {
 		prompt = fmt.Sprintf("of %d tokens", s.InputTokens) // made by whoever knows the tokenizer
 	}
 	return fmt.Sprintf("%q %q %d %s", s.Engine, prompt, s.MaxTokens, traffic)
-}
-
-func isolation(c record.Cell) string {
-	switch {
-	case c.Shared:
-		return c.Isolation + " shared"
-	case c.Reused:
-		return c.Isolation + " reused"
-	}
-	return c.Isolation
 }

@@ -182,12 +182,8 @@ func TestTokensWhoseClockDriftedAreNotAligned(t *testing.T) {
 		o := alignedOf(t, follower{id: 1, tokens: 50, every: 100 * time.Millisecond, at: line,
 			clocks: c.clocks}.attempt())
 		if (o.line("rss_sum") != nil) != c.rss || (o.line(figure.TotalPSS) != nil) != c.pss {
-			t.Errorf(
-				"%s: RSS aligned %v, PSS aligned %v",
-				name,
-				o.line("rss_sum") != nil,
-				o.line(figure.TotalPSS) != nil,
-			)
+			t.Errorf("%s: RSS aligned %v, PSS aligned %v", name, o.line("rss_sum") != nil,
+				o.line(figure.TotalPSS) != nil)
 		}
 		if notes := strings.Join(o.Notes, "\n"); !strings.Contains(notes, c.says) || c.says == "" && notes != "" {
 			t.Errorf("%s: notes %q, want %q", name, notes, c.says)

@@ -236,10 +236,8 @@ func sweptFigures(first *Cell) []swept {
 	}
 	for _, p := range first.Breakdown.Peaks {
 		if p.Process == "renderer" || p.Process == "gpu-process" {
-			out = append(
-				out,
-				swept{"peak:" + p.Process, OfHeld, func(c *Cell) evidence.Figure { return peakOf(c, p.Process) }},
-			)
+			out = append(out,
+				swept{"peak:" + p.Process, OfHeld, func(c *Cell) evidence.Figure { return peakOf(c, p.Process) }})
 		}
 	}
 	return out

@@ -106,11 +106,8 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 		evidence.Summarised(list)
 	}
 	if !addUp(b.Load) || !addUp(b.Measure) {
-		b.Notes = append(
-			b.Notes,
-			"in every launch the ledger's parts add up to it; the medians here, of launches that "+
-				"differ, don't",
-		)
+		b.Notes = append(b.Notes,
+			"in every launch the ledger's parts add up to it; the medians here, of launches that differ, don't")
 	}
 	return b
 }

@@ -35,10 +35,8 @@ func (c *Cell) wholeOf(all []evidence.Launch) whole {
 		if c.Spec.Model.Format == record.Foreign {
 			w.method = record.MethodForeign
 		}
-		w.notes = append(
-			w.notes,
-			"the whole is a sum of RSS, which counts pages that several processes share more than once",
-		)
+		w.notes = append(w.notes,
+			"the whole is a sum of RSS, which counts pages that several processes share more than once")
 	}
 	w.named(w.method)
 	return w

@@ -102,11 +102,8 @@ func alikeRequests(requests []*record.Request) []*record.Request {
 		return requests
 	}
 	first := slices.MinFunc(requests, func(a, b *record.Request) int {
-		return cmp.Or(
-			cmp.Compare(figure.Due(a), figure.Due(b)),
-			cmp.Compare(a.Client, b.Client),
-			cmp.Compare(a.ID, b.ID),
-		)
+		return cmp.Or(cmp.Compare(figure.Due(a), figure.Due(b)), cmp.Compare(a.Client, b.Client),
+			cmp.Compare(a.ID, b.ID))
 	})
 	out := []*record.Request{first}
 	for _, r := range requests {

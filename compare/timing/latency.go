@@ -48,11 +48,8 @@ func Distributions(spec record.Cell, counted []*record.Attempt) []Distribution {
 		return func(r *record.Request) []float64 { return []float64{of(r)} }
 	}
 	out := []Distribution{
-		distribution(
-			counted,
-			one(figure.TimeToFirst),
-			Distribution{Name: "ttft", Title: "time to first token", Of: "requests"},
-		),
+		distribution(counted, one(figure.TimeToFirst),
+			Distribution{Name: "ttft", Title: "time to first token", Of: "requests"}),
 		distribution(counted, figure.Gaps, Distribution{Name: "inter_token_latency", Title: gapTitle, Of: gapOf}),
 		distribution(counted, one(figure.EndToEnd),
 			Distribution{Name: "latency", Title: "request latency, end to end", Of: "requests"}),

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -106,7 +105,7 @@ func writeGGUF(ctx context.Context, path, target string, w io.Writer) error {
 		return writeFault(err, target)
 	}
 	err = whole.Write(target, func(out io.Writer) error {
-		return gguf.Write(whole.Until(ctx, out), asFloat32(f.Metadata), f.Unquantised())
+		return gguf.Write(whole.Until(ctx, out), gguf.AsFloat32(f.Metadata), f.Unquantised())
 	})
 	if err != nil {
 		return writeFault(err, target)
@@ -117,19 +116,6 @@ func writeGGUF(ctx context.Context, path, target string, w io.Writer) error {
 	}
 	fmt.Fprintf(w, "%s  %s\n", target, sum)
 	return nil
-}
-
-// asFloat32 is the metadata without what is said of the quantisation and of the file's own layout.
-func asFloat32(metadata []gguf.Entry) []gguf.Entry {
-	out := slices.DeleteFunc(slices.Clone(metadata), func(e gguf.Entry) bool {
-		return e.Key == "general.quantization_version" || e.Key == "general.alignment"
-	})
-	for i, e := range out {
-		if e.Key == "general.file_type" {
-			out[i].Value = uint32(0) // all F32
-		}
-	}
-	return out
 }
 
 func writeFault(err error, target string) error {

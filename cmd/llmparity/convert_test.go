@@ -44,7 +44,9 @@ func TestConvertedFilesCanBeRead(t *testing.T) {
 	aligned := append(slices.Clone(f.Metadata),
 		gguf.Entry{Key: "general.alignment", Value: uint32(64)},
 		gguf.Entry{Key: "general.quantization_version", Value: uint32(2)})
-	check(t, whole.Write(out, func(w io.Writer) error { return gguf.Write(w, asFloat32(aligned), f.Unquantised()) }))
+	check(t, whole.Write(out, func(w io.Writer) error {
+		return gguf.Write(w, gguf.AsFloat32(aligned), f.Unquantised())
+	}))
 	if _, err := model.Open(out, 0); err != nil {
 		t.Error(err)
 	}

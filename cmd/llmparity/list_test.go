@@ -56,7 +56,7 @@ func TestListKnowsTheStoreAndTheMirror(t *testing.T) {
 }
 
 // listOf runs the program in dir with a cache folder of its own.
-func listOf(t *testing.T, args []string, dir, own string) (models []listed) {
+func listOf(t *testing.T, args []string, dir, own string) (models []catalogue.Listed) {
 	t.Helper()
 	cmd := program(t, args...)
 	cmd.Dir = dir
@@ -91,7 +91,7 @@ func TestListIsSortedAndAligned(t *testing.T) {
 
 func TestListOnANarrowTerminal(t *testing.T) {
 	n := int64(513 << 20)
-	models := []listed{{ID: "a-model-of-some-length-q4f16_1", WeightsB: &n, VRAMMB: 1128.8, F16: true},
+	models := []catalogue.Listed{{ID: "a-model-of-some-length-q4f16_1", WeightsB: &n, VRAMMB: 1128.8, F16: true},
 		{ID: "b", VRAMMB: 20, Stored: true}}
 	for width, want := range map[int]string{
 		0: `MODEL                           WEIGHTS     VRAM  F16     STORE

@@ -1,0 +1,75 @@
+package catalogue
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"llmparity/internal/cache"
+	"llmparity/internal/fault"
+)
+
+// Listed is a model of a catalogue, and what is in a store of it.
+type Listed struct {
+	ID string `json:"id"`
+	// WeightsB is what a download takes, but for the library and the tokenizer, which have some MB; absent where it
+	// isn't known.
+	WeightsB *int64   `json:"weights_bytes,omitempty"`
+	VRAMMB   float64  `json:"vram_mb"` // as WebLLM states it
+	F16      bool     `json:"needs_shader_f16"`
+	Features []string `json:"required_features,omitempty"`
+	Type     string   `json:"type"`
+	Context  int      `json:"context,omitempty"`
+	Stored   bool     `json:"stored"`
+	StoredB  int64    `json:"stored_bytes,omitempty"` // all files
+	// the mirror that a stored one is from; absent: the public addresses
+	Source  string `json:"source,omitempty"`
+	Model   string `json:"model"`
+	Library string `json:"library"`
+}
+
+// List gives the models whose ids contain filter, sorted. A mirror that can't be reached is told to warn, once.
+func (c Catalogue) List(ctx context.Context, filter, mirror, store string, warn func(string)) ([]Listed, error) {
+	entries := slices.DeleteFunc(slices.Clone(c.Models), func(e Entry) bool {
+		return !strings.Contains(strings.ToLower(e.ID), strings.ToLower(filter))
+	})
+	if len(entries) == 0 {
+		return nil, c.Unknown("no model of WebLLM's catalogue has %q in its id", filter)
+	}
+	slices.SortFunc(entries, func(a, b Entry) int {
+		return cmp.Or(strings.Compare(strings.ToLower(a.ID), strings.ToLower(b.ID)), strings.Compare(a.ID, b.ID))
+	})
+	var sizes map[string]int64
+	if mirror != "" {
+		var err error
+		if sizes, err = Sizes(ctx, entries, Options{Mirror: mirror}); err != nil {
+			if ctx.Err() != nil || fault.Of(err) == fault.Usage {
+				return nil, err
+			}
+			warn(fault.OneLine(err.Error()))
+		}
+	}
+	out := make([]Listed, len(entries))
+	for i, e := range entries {
+		out[i] = Listed{ID: e.ID, VRAMMB: e.VRAM, F16: e.Needs(ShaderF16), Features: e.Features,
+			Type:    e.Type.String(),
+			Context: max(e.Context(), 0), Model: e.Model, Library: e.Library}
+		p, err := Open(store, e.ID)
+		switch {
+		case err == nil:
+			n := p.Weights.Bytes()
+			out[i].WeightsB, out[i].Stored, out[i].StoredB, out[i].Source = &n, true, p.Bytes(), p.Source
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, fault.Wrap(fault.Unwritable, err, "make it readable, or name another cache folder in "+
+				cache.Variable,
+				"the store of models")
+		}
+		if n, ok := sizes[e.ID]; ok {
+			out[i].WeightsB = &n
+		}
+	}
+	return out, nil
+}

@@ -26,7 +26,7 @@ func opened(t *testing.T, dir string) *record.Run {
 	return run
 }
 
-func TestABaselineIsWhatWasSaved(t *testing.T) {
+func TestBaselineIsTheRunThatWasSaved(t *testing.T) {
 	dir := comparetest.Write(t, t.TempDir(), "first", comparetest.Native(6))
 	for _, name := range []string{"report.html", "summary.csv", "profile-1-llamacpp.json", "gate.json"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("made of the record"), 0o644); err != nil {

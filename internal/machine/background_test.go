@@ -15,7 +15,7 @@ func stat(pid int, name string, parent, user, system, reaped, start int) string 
 		pid, name, parent, user, system, reaped, start)
 }
 
-func TestBackgroundLeavesOutWhatIsOurs(t *testing.T) {
+func TestBackgroundLeavesOutOurProcesses(t *testing.T) {
 	earlier := tree(map[string]string{"proc/stat": "cpu  1000 0 500 90000 7 10 20 5 0 0\ncpu0 1 2 3",
 		"proc/50/stat": stat(50, "llmparity", 1, 10, 0, 100, 5), "proc/51/stat": stat(51, "chrome", 50, 40, 0, 0, 6),
 		"proc/60/stat": stat(60, "cc1plus (x) y", 1, 100, 0, 0, 7),

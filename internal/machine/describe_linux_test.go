@@ -15,7 +15,7 @@ import (
 )
 
 // What is told of this machine is what others read of it.
-func TestThisMachineIsWhatOthersSeeToo(t *testing.T) {
+func TestDescriptionAgreesWithOtherLibraries(t *testing.T) {
 	e := Describe(t.Context(), Options{Disks: []Folder{{"results", "none/such/folder"}, {"root", "/"}}})
 	total, err := mem.VirtualMemoryWithContext(t.Context())
 	if err != nil || e.MemoryB != int64(total.Total) || e.Memory.AvailableB <= 0 || e.Memory.AvailableB > e.MemoryB {

@@ -19,7 +19,7 @@ func pagingOut() map[string]string {
 		of + "/schemes/0/watermarks/metric": "none", of + "/schemes/0/watermarks/mid": "0"}
 }
 
-func TestWhatTakesIdleMemory(t *testing.T) {
+func TestReclaimers(t *testing.T) {
 	const of = damon + "/0/contexts/0"
 	minute := record.Reclaimer{By: record.DAMON, IdleS: 60}
 	for _, c := range []struct {
@@ -62,7 +62,7 @@ func TestWhatTakesIdleMemory(t *testing.T) {
 	}
 }
 
-func TestWhatElseMovesMemory(t *testing.T) {
+func TestMergedPagesAndZswap(t *testing.T) {
 	m := pagingOut()
 	m["proc/meminfo"], m["sys/kernel/mm/ksm/run"],
 		m["sys/module/zswap/parameters/enabled"] = "MemTotal: 4 kB\nMemAvailable: 2 kB", "1", "Y"

@@ -11,7 +11,7 @@ import (
 
 // The highest of half of a launch's readings would pass for its peak: a file that was cut leaves no figure of a launch
 // that it has a part of, wherever it was cut.
-func TestALaunchOfWhichAFileHasAPartIsNotKnown(t *testing.T) {
+func TestPartlyCutLaunchIsNotKnown(t *testing.T) {
 	w := made(t, Cell{ID: 1, Engine: "e", Repetitions: 2})
 	begin := time.Now()
 	for repetition := 1; repetition <= 2; repetition++ {

@@ -1,6 +1,6 @@
 package record
 
-// Prediction is what was foretold of a cell's memory before its first launch, by arithmetic alone.
+// Prediction is what was predicted of a cell's memory before its first launch, by arithmetic alone.
 type Prediction struct {
 	Cell   int    `json:"cell"`
 	Source string `json:"source"` // what it was worked out from: gguf, webllm-package …
@@ -52,7 +52,7 @@ type Risk struct {
 // RiskLevel is how likely a cell is to run out of memory.
 type RiskLevel string
 
-// The levels. Unknown is where nothing was foretold, or nobody knows what is free.
+// The levels. Unknown is where nothing was predicted, or nobody knows what is free.
 const (
 	RiskUnknown RiskLevel = "unknown"
 	RiskLow     RiskLevel = "low"

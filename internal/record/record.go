@@ -226,7 +226,8 @@ type Usage struct {
 	Reported     map[string]float64 // the engine's own counts and timings, under its own names
 }
 
-// Methods of reading a process on Linux: the quick one gives RSS, the dear one PSS. Others have names of their own.
+// Methods of reading a process on Linux: the cheap one gives RSS, the expensive one PSS. Others have names of their
+// own.
 const (
 	MethodStatm       = "statm"
 	MethodSmapsRollup = "smaps_rollup"

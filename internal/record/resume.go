@@ -17,7 +17,7 @@ import (
 	"llmparity/internal/whole"
 )
 
-// Reopen goes on with a run that was interrupted: it locks the folder, cuts what a kill left of lines, and gives what
+// Reopen resumes a run that was interrupted: it locks the folder, cuts what a kill left of lines, and gives what
 // is there. Attempts without an end stay as they are, for readers to see and never to count; numbers go on beyond all
 // that were ever used, so that nobody's rows become somebody else's. Time goes on from the record's last line, or from
 // now where that is later.

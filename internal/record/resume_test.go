@@ -398,7 +398,7 @@ func TestResumeAddsColumnsThatCameSince(t *testing.T) {
 	}
 }
 
-func TestWhatIsMadeAgainTakesTheOthersPlace(t *testing.T) {
+func TestRedoneAttemptsReplaceTheOthers(t *testing.T) {
 	w := made(t)
 	other := Cell{ID: 2, Engine: "llamacpp"}
 	w.Cell(resumed)
@@ -475,7 +475,7 @@ func TestResumeNamesTheSchemaOfItsLines(t *testing.T) {
 }
 
 // A kill in the two steps of the link's replacing leaves the first one's.
-func TestALinkThatAKillLeftIsNoHindrance(t *testing.T) {
+func TestReopenReplacesALeftoverLink(t *testing.T) {
 	w := made(t)
 	closed(t, w, Interrupted)
 	base := filepath.Base(w.dir)
@@ -508,7 +508,7 @@ func TestAFolderOfSomebodyElsesIsNotResumed(t *testing.T) {
 	}
 }
 
-func TestAnEngineIsWhatItLastSaid(t *testing.T) {
+func TestLastEngineInfoCounts(t *testing.T) {
 	w := made(t)
 	cells := []Cell{{ID: 1, Engine: "a", Setup: 1}, {ID: 2, Engine: "a", Setup: 2}}
 	say := func(c Cell, ended bool, versions ...string) {

@@ -10,7 +10,7 @@ import (
 	"llmparity/internal/whole"
 )
 
-// Resumed is a line of the journal: from here on another process has gone on with the run.
+// Resumed is a line of the journal: from here on another process has resumed the run.
 type Resumed struct {
 	Tool    Tool         `json:"tool"`
 	Changed []Difference `json:"changed,omitempty"` // of the machine, and of whatever else is not as it was
@@ -43,7 +43,7 @@ type ResumedAt struct {
 	Resumed
 }
 
-// Resumed says in the record who goes on with it, and warns of what is not as it was. It comes before everything else
+// Resumed says in the record who resumes it, and warns of what is not as it was. It comes before everything else
 // that is written after Reopen.
 func (w *Writer) Resumed(r Resumed) {
 	w.mu.Lock()

@@ -115,7 +115,7 @@ type SampleRow struct {
 	rare          *rareRow // nil: it has none of that
 }
 
-// rareRow is what rows of the dear methods alone have, and those at phase edges.
+// rareRow is what rows of the expensive methods alone have, and those at phase edges.
 type rareRow struct {
 	uss, swap, hwm float64
 	edge           Phase

@@ -12,7 +12,7 @@ import (
 	"llmparity/internal/fault"
 )
 
-// State is what a run folder has of a run, as it was when it was read: what whoever goes on with it must know. Readings
+// State is what a run folder has of a run, as it was when it was read: what whoever resumes it must know. Readings
 // of memory are none of it.
 type State struct {
 	Dir         string

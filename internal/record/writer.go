@@ -155,7 +155,7 @@ func (w *Writer) files() []rowFile {
 // pointLatest replaces the link in one step; a reader sees the old target or the new one.
 func pointLatest(root, dir string) error {
 	tmp := filepath.Join(root, ".latest-"+filepath.Base(dir))
-	_ = os.Remove(tmp) // a kill between the next two steps left it, and whoever goes on with the run comes by again
+	_ = os.Remove(tmp) // a kill between the next two steps left it, and whoever resumes the run comes by again
 	if err := os.Symlink(filepath.Base(dir), tmp); err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (w *Writer) Err() error {
 // Cell announces a cell.
 func (w *Writer) Cell(c Cell) { w.put(entry{Cell: &c}) }
 
-// Predict tells what was foretold of an announced cell.
+// Predict tells what was predicted of an announced cell.
 func (w *Writer) Predict(p Prediction) { w.put(entry{Prediction: &p}) }
 
 // Risk tells whether an announced cell's memory fits.

@@ -7,7 +7,7 @@ import (
 	"llmparity/internal/record"
 )
 
-func TestWhatOfAMachineIsWarnedOf(t *testing.T) {
+func TestUnfitMachineIsWarnedOf(t *testing.T) {
 	minute := record.Reclaimer{By: record.DAMON, IdleS: 60}
 	with := func(r ...record.Reclaimer) record.Environment {
 		return record.Environment{Cores: 4, Load1: 2, Memory: &record.Memory{Reclaimers: r}}

@@ -73,7 +73,7 @@ func launched(t *testing.T, g gpu.Options) (r *record.Run) {
 	return r
 }
 
-func TestEveryAttemptHasTheGPUAndWhatItsProcessHolds(t *testing.T) {
+func TestAttemptsRecordGPUMemory(t *testing.T) {
 	r := launched(t, machineWithGPU(t))
 	if g := r.Environment.GPUs; len(g) != 1 || g[0].Role != "gpu0" || g[0].Driver != "amdgpu" || g[0].MemoryB != 9000 ||
 		len(r.Warnings) != 0 {
@@ -106,7 +106,7 @@ func TestEveryAttemptHasTheGPUAndWhatItsProcessHolds(t *testing.T) {
 	}
 }
 
-func TestThatThereIsNoGPUIsNothingToWarnOf(t *testing.T) {
+func TestNoGPUNoWarning(t *testing.T) {
 	r := launched(t, gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}})
 	if len(r.Warnings) != 0 || r.Environment.GPUs != nil {
 		t.Errorf("%+v, %+v", r.Warnings, r.Environment.GPUs)

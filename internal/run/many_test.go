@@ -12,7 +12,7 @@ import (
 )
 
 // BenchmarkManyCells takes the time of what is ours of a run of some 10,000 cells, none of which can run: to announce
-// all and to record why, and to find out, when it is gone on with, that nothing is missing.
+// all and to record why, and to find out, when it is resumed, that nothing is missing.
 func BenchmarkManyCells(b *testing.B) {
 	p := plan.Plan{Name: "many", Engines: []string{"a"}, Model: "m", Context: 4096, Warmup: plan.Warmup{Tokens: 1},
 		Repetitions: 1,

@@ -11,12 +11,12 @@ import (
 	"llmparity/internal/record"
 )
 
-// patience is how long foretelling may take, of all cells together, and judging a cell: it is arithmetic, and a run
+// patience is how long predicting may take, of all cells together, and judging a cell: it is arithmetic, and a run
 // doesn't hang on it.
 const patience = 30 * time.Second
 
-// predictAll records what the cells' memory is likely to be. Who interrupts that wants no forecast of what will not be
-// launched.
+// predictAll records what the cells' memory is likely to be. Who interrupts that wants no prediction of what will not
+// be launched.
 func (r *runner) predictAll(ctx context.Context, s *current) {
 	soon, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -21,7 +21,7 @@ func predicted(_ context.Context, c record.Cell) record.Prediction {
 		Parts: []record.Predicted{{Name: "increase", Best: 10 << 20, Method: "said"}}}
 }
 
-// judged gives an engine a level, by the setup that was foretold.
+// judged gives an engine a level, by the setup that was predicted.
 func judged(levels map[string]record.RiskLevel) func(context.Context, record.Prediction, *gpu.Monitor) record.Risk {
 	return func(_ context.Context, p record.Prediction, _ *gpu.Monitor) record.Risk {
 		return record.Risk{Level: levels[p.Setup["of"]], Reasons: []string{"it is " + p.Setup["of"]},

@@ -28,12 +28,12 @@ type past struct {
 
 func noPast() *past { return &past{State: &record.State{Status: record.Interrupted}} }
 
-// refusal is why a run can't be gone on with: nothing is recorded of it, and the run ends.
+// refusal is why a run can't be resumed: nothing is recorded of it, and the run ends.
 type refusal struct{ error }
 
 func (r *refusal) Unwrap() error { return r.error }
 
-// scan looks at the run that is to be gone on with.
+// scan looks at the run that is to be resumed.
 func (r *runner) scan() (*past, error) {
 	s, err := record.Scan(r.Resume)
 	if err != nil {
@@ -109,7 +109,7 @@ func firstDifference(was, is []byte) string {
 	return "its blanks"
 }
 
-// reopen goes on with the folder.
+// reopen resumes the run.
 func (r *runner) reopen(env record.Environment) error {
 	w, s, err := record.Reopen(r.Resume)
 	if err != nil {
@@ -302,7 +302,7 @@ func (p *past) look(r *runner) {
 	}
 }
 
-// failure is what a run that went well from where it was gone on with ends by, if something had failed before.
+// failure is what a run that went well from where it was resumed ends by, if something had failed before.
 func (p *past) failure() error {
 	if p.lost == 0 {
 		return p.refused

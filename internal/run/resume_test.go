@@ -118,7 +118,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-func TestWhatFailedIsTriedAgainWhereThatIsAskedFor(t *testing.T) {
+func TestRetryFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &telling{scripted: scripted{name: "a", do: at(3, crashes)}}
 		o := options(t, e)

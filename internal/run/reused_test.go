@@ -163,7 +163,7 @@ func (l *late) Read(ctx context.Context, r *record.Sample) error {
 	return ctx.Err()
 }
 
-func TestWhatASamplerSaysOnceStandsForLaterRepetitions(t *testing.T) {
+func TestSamplerWarningsHoldForLaterRepetitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var source late
 		e := &telling{scripted: scripted{name: "a", opened: func(p engine.Probe) { p.Attach(&source) }}}
@@ -289,7 +289,7 @@ func TestReusedSessionsAreOpenOneAtATime(t *testing.T) {
 	})
 }
 
-func TestWhatHasNoLaunchToReuseIsRefusedBeforeAnythingStarts(t *testing.T) {
+func TestReusedRefusesProcessPerGeneration(t *testing.T) {
 	a := &scripted{name: "once", caps: &engine.Caps{PerGeneration: true, Isolation: record.OfLaunch}}
 	b := &scripted{name: "b"}
 	dir, err := run.Do(t.Context(), reused(t, b, a))

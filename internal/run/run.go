@@ -4,7 +4,7 @@
 // It knows engines by their interface only. Setups are carried out one after the other; each is built when its turn
 // comes, and its cells' launches take turns. A launch that fails is recorded with its class and the rest goes on; what
 // a user must mend first (a missing part, a prompt that doesn't fit) ends its cell, and what is wrong with one setup of
-// several ends that. The run's folder is its state: whatever ends a run, it can be gone on with, and makes what is
+// several ends that. The run's folder is its state: whatever ends a run, it can be resumed, and makes what is
 // missing then and only that.
 package run
 
@@ -40,8 +40,8 @@ type Options struct {
 	Profiles Profiles
 	GPU      gpu.Options // where GPUs are looked for
 
-	Resume       string // a run's folder, which is gone on with: what is missing in it is made, and only that
-	RetryFailed  bool   // of a run that is gone on with, failed attempts are made again
+	Resume       string // a run's folder, which is resumed: what is missing in it is made, and only that
+	RetryFailed  bool   // of a run that is resumed, failed attempts are made again
 	AllowChanged bool   // go on although the program, an engine or a browser is another one than before
 
 	// Turn is called before each launch and returns when that may begin; nil: at once. Its error ends the run as a
@@ -169,7 +169,7 @@ func (r *runner) writable() error {
 	return record.Writable(r.Out)
 }
 
-// open makes the run's folder, or goes on with it.
+// open makes the run's folder, or resumes it.
 func (r *runner) open(env record.Environment) error {
 	var err error
 	if r.Resume != "" {

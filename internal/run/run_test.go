@@ -212,7 +212,7 @@ func TestFailedLaunchIsRecorded(t *testing.T) {
 	})
 }
 
-func TestWhatAPersonMustMendEndsItsCellOnly(t *testing.T) {
+func TestMissingPartEndsItsCellOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &scripted{name: "a", do: outcomes(fault.New(fault.NoAdapter, "", "no adapter"))}
 		b := &scripted{name: "b"}
@@ -338,7 +338,7 @@ func TestUnwritableFolderIsSaidBeforeAnythingStarts(t *testing.T) {
 	}
 }
 
-func TestWhatAnEngineCantDoIsRecorded(t *testing.T) {
+func TestEngineLimitsAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var prompts []string
 		e := &scripted{name: "a", caps: &engine.Caps{PromptCache: true, Requests: 1, Isolation: record.OfServer}}

@@ -93,7 +93,7 @@ func TestABaselineIsTakenWhenItHasSettled(t *testing.T) {
 	}
 }
 
-func TestWhatTheModelDoesNotSayFailsTheLaunch(t *testing.T) {
+func TestUnexpectedTokensFailTheLaunch(t *testing.T) {
 	for _, x := range []struct {
 		expected []int
 		class    record.Class

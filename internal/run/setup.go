@@ -33,9 +33,9 @@ type Parts struct {
 	Reference func() (string, error)
 	// Pieces gives the texts of tokens; nil: they are not known.
 	Pieces func(ids []int) map[int]string
-	// Predict says what a cell's memory will be, once its engine has prepared; nil: nothing is foretold.
+	// Predict says what a cell's memory will be, once its engine has prepared; nil: nothing is predicted.
 	Predict func(context.Context, record.Cell) record.Prediction
-	// Judge says whether what was foretold fits into what is free now, on a machine with these GPUs; nil: it is not
+	// Judge says whether what was predicted fits into what is free now, on a machine with these GPUs; nil: it is not
 	// judged.
 	Judge func(context.Context, record.Prediction, *gpu.Monitor) record.Risk
 	// Refused says why a cell can't run here, as was found before anything was launched: that is recorded, and nothing

@@ -174,7 +174,7 @@ func TestTurnContinuesConversation(t *testing.T) {
 }
 
 // A server that keeps prompts must not have that of the first request from what warmed it up.
-func TestWhatWarmsUpIsNoRequestsPrompt(t *testing.T) {
+func TestWarmupPromptIsNoRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newBusy(1)
 		o := loaded(t, e, 1, 3)

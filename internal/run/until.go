@@ -88,7 +88,7 @@ func (l *looks) of(requests []*record.Request) float64 {
 
 func (l *looks) stopped() bool { return l != nil && l.stop != nil }
 
-// see takes an attempt's figure, before the attempt has ended: whether its session is gone on with depends on it.
+// see takes an attempt's figure, before the attempt has ended: whether its session is kept depends on it.
 func (l *looks) see(v float64, repetition int) {
 	if l == nil {
 		return

@@ -105,7 +105,7 @@ func TestLooksAreFixedBefore(t *testing.T) {
 	}
 }
 
-func TestAFigureThatCantBeHadIsNotWaitedFor(t *testing.T) {
+func TestUnavailableFigureIsNotWaitedFor(t *testing.T) {
 	l := newLooks(plan.Plan{Repetitions: 4, UntilCI: &plan.UntilCI{Width: 5, Most: 40}})
 	for n := 1; n <= 3; n++ {
 		if l.keep(math.NaN(), n); l.stopped() {
@@ -117,7 +117,7 @@ func TestAFigureThatCantBeHadIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestAnAttemptThatFailsTakesBackWhatItSaid(t *testing.T) {
+func TestFailedAttemptTakesBackItsFigure(t *testing.T) {
 	l := newLooks(plan.Plan{Repetitions: 6, UntilCI: &plan.UntilCI{Width: 5, Most: 6}})
 	for n := 1; n <= 5; n++ {
 		l.keep(100, n)

@@ -179,7 +179,7 @@ func TestPhaseBeginsWithoutTheLastOnesPeak(t *testing.T) {
 	}
 }
 
-func TestPhaseTellsWhatWasHeldAtItsHighest(t *testing.T) {
+func TestPhaseReportsMemoryAtItsPeak(t *testing.T) {
 	b := newBrowser(t)
 	b.start()
 	b.phase(func(*member, record.Sample) { t.Error("nothing was higher than at the begin") })
@@ -204,7 +204,7 @@ func TestPhaseTellsWhatWasHeldAtItsHighest(t *testing.T) {
 	b.phase(func(*member, record.Sample) { t.Error("a phase's highest moment is told twice") })
 }
 
-func TestPaceLeavesOutWhatWasMissedAndRests(t *testing.T) {
+func TestPaceSkipsMissedTicksAndRests(t *testing.T) {
 	begin := time.Now()
 	var p pace
 	p.set(begin, time.Second)

@@ -281,7 +281,7 @@ func (s *Sampler) Cost() record.Cost {
 func (s *Sampler) loop(g *group, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	var rest time.Time                                   // until when a dear pass is not repeated
+	var rest time.Time                                   // until when an expensive pass is not repeated
 	before := time.Duration(math.MaxInt64 / atMostOneIn) // the first pass stands for itself
 	for {
 		select {

@@ -146,7 +146,7 @@ func TestExpensiveMethodStaysInBudget(t *testing.T) {
 	})
 }
 
-func TestTotalsSumATickAndKeepWhatIsAbsentAbsent(t *testing.T) {
+func TestTotalsSumATick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}
 		s := sample.New(t.Context(), out)
@@ -267,7 +267,7 @@ func (p *paged) ResetPeak(context.Context) error {
 	return nil
 }
 
-func TestAPageThatHangsHoldsUpNoEdgeAndIsReadAgain(t *testing.T) {
+func TestHangingPageHoldsUpNoEdge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}
 		s := sample.New(t.Context(), out)
@@ -312,7 +312,7 @@ func TestWaitingIsNoCost(t *testing.T) {
 	})
 }
 
-func TestWhatIsReadAtEdgesOnlyAndWhatIsPushed(t *testing.T) {
+func TestEdgeOnlyAndPushedReadings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}
 		s := sample.New(t.Context(), out)

@@ -42,7 +42,7 @@ func watching(t *testing.T, out io.Writer, say func(string)) *watcher {
 }
 
 // What may not be read is said once, and the rest goes on.
-func TestWhatMayNotBeReadIsSaidOnce(t *testing.T) {
+func TestUnreadableProcessIsReportedOnce(t *testing.T) {
 	var out bytes.Buffer
 	var said []string
 	w := watching(t, &out, func(line string) { said = append(said, line) })

@@ -32,7 +32,7 @@ type expensive struct {
 
 const expensiveShare = 100
 
-// reading is one of a dear source.
+// reading is one of an expensive source.
 type reading struct {
 	record.Sample
 	who *process

@@ -38,7 +38,7 @@ func laidOut(t *testing.T, files map[string]string) string {
 }
 
 // The process is a real one; the machine's GPU, and what the process holds of it, are files as the kernel shows them.
-func TestWhatAProcessHoldsOfAGPU(t *testing.T) {
+func TestGPUMemoryOfAProcess(t *testing.T) {
 	sleeper := exec.Command("sleep", "600")
 	if err := sleeper.Start(); err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestWhatAProcessHoldsOfAGPU(t *testing.T) {
 }
 
 // A program of AMD's that is asked meanwhile is none of a command's.
-func TestProgramsThatAreAskedAreNotWatched(t *testing.T) {
+func TestGPUToolsAreNotWatched(t *testing.T) {
 	sys, dir, asked := laidOut(t, map[string]string{"class/kfd/kfd/dev": "510:0\n"}), t.TempDir(),
 		filepath.Join(t.TempDir(), "asked")
 	script := fmt.Sprintf("#!/bin/sh\necho x >>%s\nsleep 0.3\n"+

@@ -20,7 +20,7 @@ import (
 
 // Who is started in the background and loses its parent at once is watched until it ends, whatever it does to its
 // session or environment.
-func TestWhoIsLeftBehindIsWatched(t *testing.T) {
+func TestOrphansAreWatched(t *testing.T) {
 	for _, args := range [][]string{{"sh", "-c", "sleep 0.4 &"}, {"setsid", "-f", "sleep", "0.4"},
 		{"sh", "-c", "env -i setsid -f sleep 0.4; exit 3"}} {
 		c := command(t, args...)
@@ -37,7 +37,7 @@ func TestWhoIsLeftBehindIsWatched(t *testing.T) {
 	}
 }
 
-func TestWhoIsLeftBehindEndsWithTheWatching(t *testing.T) {
+func TestOrphansEndWithTheWatching(t *testing.T) {
 	c := command(t, "setsid", "-f", "sleep", "609")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var said []string

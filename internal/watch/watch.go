@@ -94,7 +94,7 @@ type process struct {
 	*proc.Member
 	quick     sample.Source // nil: may not be read
 	expensive sample.Source // nil: may not be read, or is not had here
-	read      *reading      // of the dear one, not yet written
+	read      *reading      // of the expensive one, not yet written
 	young     time.Time     // until when it may become another program
 
 	double bool // of its parent, perhaps, for the moment before it becomes the program that it was started for
@@ -490,8 +490,8 @@ func (p *process) rename() {
 	}
 }
 
-// take takes in what a pass over the dear sources came to. All who were read in it count for the peak: they were there
-// at once.
+// take takes in what a pass over the expensive sources came to. All who were read in it count for the peak: they were
+// there at once.
 func (w *watcher) take(all []reading) {
 	sum := record.Absent
 	for _, r := range all {

@@ -151,7 +151,7 @@ func command(t *testing.T, args ...string) *watch.Command {
 	return c
 }
 
-func TestACommandIsCaughtHoweverShortItLivesAndItsEndIsPassedOn(t *testing.T) {
+func TestShortCommands(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		code int
@@ -269,7 +269,7 @@ func TestNothingToWatch(t *testing.T) {
 }
 
 // This program has the name in its command line, and is never watched; its own family neither.
-func TestAProgramNeverWatchesItself(t *testing.T) {
+func TestNeverWatchesItself(t *testing.T) {
 	s := run(t, watch.Options{Name: filepath.Base(os.Args[0]), Wait: 0})
 	if fault.Of(s.err) != fault.NothingToWatch {
 		t.Errorf("err = %v, rows of %v", s.err, s.names())
@@ -396,7 +396,7 @@ func TestDoublesAreLeftOut(t *testing.T) {
 }
 
 // A name that is cut off within a letter makes no row that can't be read, and none commands the terminal.
-func TestNamesThatAreNoText(t *testing.T) {
+func TestInvalidNames(t *testing.T) {
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
 		t.Fatal(err)

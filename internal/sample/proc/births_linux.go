@@ -33,7 +33,7 @@ const (
 	underWay = 32
 )
 
-// tooMany pids between two looks are dearer to look at than everybody.
+// tooMany pids between two looks are more expensive to look at than everybody.
 const tooMany = 1000
 
 // So many pids between two looks are looked at at once; of more, each is paid for with a pause. Where a machine starts

@@ -58,7 +58,7 @@ type Member struct {
 }
 
 // youngAtOnce is how many of those who may become another program are looked at again at a time, whoever they are:
-// strangers that start one program after the other must not be dear.
+// strangers that start one program after the other must not be expensive.
 const youngAtOnce = 32
 
 // youth is how long a process is looked at again and again: a shell's child becomes the program that it was started for

@@ -73,7 +73,7 @@ func self(t *testing.T) *exec.Cmd {
 }
 
 // One port of two addresses may be two programs'.
-func TestWhoListensIsOfTheAddress(t *testing.T) {
+func TestListenerIsOfTheAddress(t *testing.T) {
 	four, first := listener(t, self(t), "127.0.0.1:0")
 	_, port, _ := net.SplitHostPort(four)
 	six, second := listener(t, self(t), "[::1]:"+port)
@@ -94,7 +94,7 @@ func TestWhoListensIsOfTheAddress(t *testing.T) {
 
 // A server that is busy takes no connection: then it is who listens. A worker that has the socket too was started
 // later.
-func TestWhoListensWithoutTakingConnections(t *testing.T) {
+func TestListenerThatTakesNoConnections(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
 		l, err := net.Listen("tcp", address)
 		if err != nil {

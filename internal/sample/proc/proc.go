@@ -8,7 +8,7 @@ package proc
 
 import "time"
 
-// The rates of the quick and of the dear sources.
+// The rates of the cheap and of the expensive sources.
 const (
 	FastEvery      = 100 * time.Millisecond
 	ExpensiveEvery = 2 * time.Second

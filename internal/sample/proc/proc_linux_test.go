@@ -60,7 +60,7 @@ func TestMain(m *testing.M) {
 	fmt.Println(block[len(block)-1])
 }
 
-func TestSourcesSeeWhatAProcessAllocates(t *testing.T) {
+func TestSourcesSeeAllocations(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asChild+"=1")
 	in, out := proctest.Start(t, cmd)
@@ -88,7 +88,7 @@ func TestSourcesSeeWhatAProcessAllocates(t *testing.T) {
 			t.Errorf("%s moved by %.1f MiB, want 64", c.name, moved/record.MiB)
 		}
 	}
-	// The dear source and the quick one speak of the same process at nearly the same time.
+	// The expensive source and the quick one speak of the same process at nearly the same time.
 	if s, r := after[record.MethodStatm],
 		after[record.MethodSmapsRollup]; math.Abs(float64(s.RSS-r.RSS)) > 4*record.MiB || s.VMS != r.VMS {
 		t.Errorf("statm and smaps_rollup differ: %+v and %+v", s, r)

@@ -72,7 +72,7 @@ func TestThreadsAreNoProcesses(t *testing.T) {
 }
 
 // Who is excepted never belongs to a family, though its parent does.
-func TestWhoIsExcepted(t *testing.T) {
+func TestExceptedProcessIsNoMember(t *testing.T) {
 	sh := newShell(t)
 	f := proc.NewFamily()
 	defer f.Close()
@@ -88,7 +88,7 @@ func TestWhoIsExcepted(t *testing.T) {
 	}
 }
 
-func TestWhoTakesASignal(t *testing.T) {
+func TestTakesSignal(t *testing.T) {
 	got := make(chan os.Signal, 1)
 	signal.Notify(got, syscall.SIGINT)
 	defer signal.Stop(got)

@@ -9,7 +9,7 @@ import (
 )
 
 // A number that was given out again is another process: an entry of the one before does not stand in its way.
-func TestANumberGivenOutAgainIsAnotherProcess(t *testing.T) {
+func TestReusedPIDIsAnotherProcess(t *testing.T) {
 	first, second := exec.Command("cat"), exec.Command("cat")
 	proctest.Start(t, first)
 	proctest.Start(t, second)

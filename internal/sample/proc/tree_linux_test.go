@@ -127,7 +127,7 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-func TestATreeHasWhoIsThereAndWhoComesLater(t *testing.T) {
+func TestTreeFollowsDescendants(t *testing.T) {
 	sh, out := newShell(t), &seen{}
 	first := sh.start("sleep 601")
 	until(t, "it is a sleep", func() bool { p, err := proc.Look(first); return err == nil && p.Name == "sleep" })
@@ -179,7 +179,7 @@ func TestATreeCatchesAShortLife(t *testing.T) {
 	t.Error("a process that lived for 150 ms was not seen")
 }
 
-func TestNoTreeOfWhoHasEnded(t *testing.T) {
+func TestNoTreeOfAnEndedProcess(t *testing.T) {
 	cmd := exec.Command("true")
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestNoTreeOfWhoHasEnded(t *testing.T) {
 }
 
 // A family takes in who becomes what it looks for, though it was started as something else.
-func TestAFamilyTakesInWhoBecomesOneOfIt(t *testing.T) {
+func TestFamilyTakesInProcessesThatBecomeMembers(t *testing.T) {
 	sh := newShell(t)
 	f := proc.NewFamily()
 	defer f.Close()

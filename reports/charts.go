@@ -28,6 +28,7 @@ type chart struct {
 	Chosen   int    // the drawing shown first
 	Table    *grid
 	Wide     bool // on paper it takes both columns
+	Cell     int  // the number of the one cell that it shows, from 1
 }
 
 // drawing is a chart's options as the charting library takes them. A colour may be var(--name): the page puts in the

@@ -99,21 +99,13 @@ func prepareFigures(ctx context.Context, draw Draw) error {
 	if err != nil {
 		return err
 	}
-	var texts []any
-	for _, name := range []string{"figures.js", "report.css", "marks.js"} {
-		text, err := page.ReadFile("page/" + name)
-		if err != nil {
-			return err
-		}
-		texts = append(texts, string(text))
-	}
-	args, err := json.Marshal([]any{library, texts[1]})
+	args, err := json.Marshal([]any{library, reportCSS})
 	if err != nil {
 		return err
 	}
-	script := strings.TrimSuffix(strings.TrimSpace(texts[0].(string)), ";")
+	script := strings.TrimSuffix(strings.TrimSpace(figuresJS), ";")
 	_, body, _ := strings.Cut(script, `"use strict";`)
-	if _, err = draw(ctx, "(async () => { \"use strict\";\n"+texts[2].(string)+"return (\n"+body+"\n)(..."+string(args)+
+	if _, err = draw(ctx, "(async () => { \"use strict\";\n"+marksJS+"return (\n"+body+"\n)(..."+string(args)+
 		"); })()"); err != nil {
 		return fmt.Errorf("preparing the figures: %w", err)
 	}
@@ -163,17 +155,10 @@ func (v *view) figure(heading string, c *chart, n int) Figure {
 	return f
 }
 
-// shownBy are the cells that a chart shows: the one whose label its title begins with, or all whose models are known.
+// shownBy are the cells that a chart shows: one, or all whose models are known.
 func (v *view) shownBy(c *chart) []compare.Cell {
-	longest, at := 0, -1
-	for i := range v.res.Cells {
-		label := line(v.res.Cells[i].Label)
-		if rest, ok := strings.CutPrefix(c.Title, label); ok && len(label) > longest && (rest == "" || rest[0] == ',') {
-			longest, at = len(label), i
-		}
-	}
-	if at >= 0 {
-		return v.res.Cells[at : at+1]
+	if c.Cell > 0 {
+		return v.res.Cells[c.Cell-1 : c.Cell]
 	}
 	return slices.DeleteFunc(slices.Clone(v.res.Cells), func(c compare.Cell) bool { return isForeign(&c) })
 }
@@ -214,23 +199,6 @@ func fileName(s string) string {
 	return strings.Trim(fmt.Sprintf("%.60s", strings.Join(words, "-")), "-")
 }
 
-// cutTexts shortens every text of a drawing's options: labels may be of any length.
-func cutTexts(v any) any {
-	switch v := v.(type) {
-	case string:
-		return shorten(v, 120)
-	case []any:
-		for i := range v {
-			v[i] = cutTexts(v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = cutTexts(v[k])
-		}
-	}
-	return v
-}
-
 // axis says what stands at the axis of a figure's quantity, with its unit. Where drawings have units of their own,
 // their names do.
 func axis(c *chart, d drawing) string {
@@ -259,7 +227,7 @@ func (f *Figure) draw(ctx context.Context, draw Draw, c *chart, d drawing) error
 	}
 	asked, err := json.Marshal(map[string]any{"title": f.Title, "subtitle": f.Subtitle, "caption": f.Caption,
 		"unit": axis(c, d), "raw": c.Unit, "quantity": c.Title, "width": f.Width, "widest": bothColumns,
-		"plot": plot, "dpi": dpi, "options": cutTexts(own)})
+		"plot": plot, "dpi": dpi, "options": eachText(own, func(s string) string { return shorten(s, 120) })})
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ func isForeign(c *compare.Cell) bool { return c.Spec.Model.Format == record.Fore
 // foreignMemory draws what another program wrote down of a cell.
 func (v *view) foreignMemory(cell, points int) (chart, bool) {
 	c := &v.res.Cells[cell]
-	out := chart{ID: fmt.Sprintf("memory-%d", cell), Title: line(c.Label), Unit: "MiB", Wide: true,
+	out := chart{ID: fmt.Sprintf("memory-%d", cell), Title: line(c.Label), Unit: "MiB", Wide: true, Cell: cell + 1,
 		Choice: "Launch",
 		Label: "Lines of memory over time for " + line(c.Label) +
 			", as another program wrote it down; a table of the highest readings follows"}

@@ -144,6 +144,7 @@ func kvGrowth(v *view) []chart {
 			continue
 		}
 		c := growthChart(fmt.Sprintf("growth-%d", i), line(v.res.Cells[i].Label)+", within launches", g.Rates)
+		c.Cell = i + 1
 		for _, r := range g.Rates {
 			if r.Fit != nil {
 				c.Drawings = append(c.Drawings,

@@ -17,12 +17,26 @@ import (
 	"llmparity/internal/record"
 )
 
-//go:embed page
+//go:embed page/*.html
 var page embed.FS
+
+// What the page and what draws figures are made of.
+var (
+	//go:embed page/report.css
+	reportCSS string
+	//go:embed page/unpack.js
+	unpackJS string
+	//go:embed page/marks.js
+	marksJS string
+	//go:embed page/report.js
+	reportJS string
+	//go:embed page/figures.js
+	figuresJS string
+)
 
 // HTML writes one file with everything in it. Its policy forbids the browser to fetch anything and to run any script
 // but those whose hashes it names, so that a hostile label stays a label.
-func (engines Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
+func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
 	if len(runs) != len(res.Runs) {
 		return fmt.Errorf("the result was made of %d runs, not %d", len(res.Runs), len(runs))
 	}
@@ -30,26 +44,14 @@ func (engines Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Ru
 	if err != nil {
 		return err
 	}
-	own := ""
-	for _, name := range []string{"unpack.js", "marks.js", "report.js"} {
-		text, err := page.ReadFile("page/" + name)
-		if err != nil {
-			return err
-		}
-		own += string(text)
-	}
-	style, err := page.ReadFile("page/report.css")
-	if err != nil {
-		return err
-	}
-	scripts, hashes, err := inline(library, unpacker, own)
+	scripts, hashes, err := inline(library, unpacker, unpackJS+marksJS+reportJS)
 	if err != nil {
 		return err
 	}
 	n := newNames(res)
-	v := &view{res: n.shortened(res), runs: runs, own: engines}
+	v := &view{res: n.shortened(res), runs: runs, own: own}
 	all := shownTo(v.drawn(sections(v)), onPage)
-	d := &htmlPage{Style: template.CSS(style), Scripts: scripts, Schema: res.Schema,
+	d := &htmlPage{Style: template.CSS(reportCSS), Scripts: scripts, Schema: res.Schema,
 		Policy: "default-src 'none'; script-src " + strings.Join(hashes, " ") +
 			"; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"}
 	d.Title, d.Subtitle = titles(v.res)

@@ -176,22 +176,22 @@ func (n *names) drawings(all map[string][]drawing) ([]byte, error) {
 	if err := json.Unmarshal(text, &v); err != nil {
 		return nil, fmt.Errorf("reading the charts again: %w", err)
 	}
-	return marshal(n.every(v))
+	return marshal(eachText(v, n.plain))
 }
 
-// every text in a chart's options, those that are names of values too.
-func (n *names) every(v any) any {
+// eachText replaces every text in a chart's options, those that are names of values too.
+func eachText(v any, by func(string) string) any {
 	switch v := v.(type) {
 	case string:
-		return n.plain(v)
+		return by(v)
 	case []any:
 		for i := range v {
-			v[i] = n.every(v[i])
+			v[i] = eachText(v[i], by)
 		}
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, value := range v {
-			out[n.plain(key)] = n.every(value)
+			out[by(key)] = eachText(value, by)
 		}
 		return out
 	}

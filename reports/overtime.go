@@ -110,7 +110,7 @@ func (v *view) memoryOf(i, points int, launches []*record.Attempt) (chart, bool)
 	if isForeign(c) {
 		return v.foreignMemory(i, points)
 	}
-	out := chart{ID: fmt.Sprintf("memory-%d", i), Title: line(c.Label), Unit: "MiB", Wide: true,
+	out := chart{ID: fmt.Sprintf("memory-%d", i), Title: line(c.Label), Unit: "MiB", Wide: true, Cell: i + 1,
 		Choice: titleCase(c.Repeated()),
 		Label: "Lines of memory over time for " + line(c.Label) +
 			", with the phases of the launch as bands; a table of " +

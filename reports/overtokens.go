@@ -36,7 +36,7 @@ func memoryOverTokens(v *view) []chart {
 		if c.OverTokens == nil || len(c.OverTokens.Lines) == 0 {
 			continue
 		}
-		x := chart{ID: fmt.Sprintf("tokens-%d", i), Title: line(c.Label), Unit: "MiB",
+		x := chart{ID: fmt.Sprintf("tokens-%d", i), Title: line(c.Label), Unit: "MiB", Cell: i + 1,
 			Choice: "What", Table: alignedTable(c.OverTokens, rows),
 			Label: "Lines of memory over the number of tokens for " + line(c.Label) +
 				", a line a launch and their median; a table follows"}

@@ -139,49 +139,45 @@ func kvGrowth(v *view) []chart {
 	points := max(6, growthBudget/lines)
 	var out []chart
 	for i := range v.res.Cells {
-		g := v.res.Cells[i].Growth
-		if g == nil {
-			continue
-		}
-		c := growthChart(fmt.Sprintf("growth-%d", i), line(v.res.Cells[i].Label)+", within launches", g.Rates)
-		c.Cell = i + 1
-		for _, r := range g.Rates {
-			if r.Fit != nil {
-				c.Drawings = append(c.Drawings,
-					drawing{Name: line(r.Title), Caption: growthCaption(r, g.Theory) + v.fewerPoints(r),
-						Options: v.withinLaunches(i, r, points)})
-			}
-		}
-		if len(c.Drawings) > 0 {
-			out = append(out, c)
+		if g := v.res.Cells[i].Growth; g != nil {
+			out = append(out, growthChart(chart{ID: fmt.Sprintf("growth-%d", i), Cell: i + 1,
+				Title: line(v.res.Cells[i].Label) + ", within launches"}, g.Rates, g.Theory,
+				func(r growth.Rate) (string, map[string]any) {
+					return v.fewerPoints(r), v.withinLaunches(i, r,
+						points)
+				})...)
 		}
 	}
 	for n, s := range v.res.Sweeps {
-		c := growthChart(fmt.Sprintf("growth-%s-%d", s.Axis, n), line(s.Label)+", over "+s.Title, s.Rates)
-		for _, r := range s.Rates {
-			if r.Fit != nil {
-				c.Drawings = append(c.Drawings,
-					drawing{Name: line(r.Title), Caption: growthCaption(r, s.Theory), Options: v.overCells(s, r)})
-			}
-		}
-		if len(c.Drawings) > 0 {
-			out = append(out, c)
-		}
+		out = append(out, growthChart(chart{ID: fmt.Sprintf("growth-%s-%d", s.Axis, n),
+			Title: line(s.Label) + ", over " + s.Title}, s.Rates, s.Theory,
+			func(r growth.Rate) (string, map[string]any) { return "", v.overCells(s, r) })...)
 	}
 	return out
 }
 
-func growthChart(id, title string, rates []growth.Rate) chart {
-	t := &grid{Head: []string{"memory", "from", "bytes/token", "95 % interval", "launches", "what it says"}}
+// growthChart has a drawing of each rate that a line was found for; without any there is no chart.
+func growthChart(c chart, rates []growth.Rate, t *growth.Theory,
+	draw func(growth.Rate) (more string, options map[string]any)) []chart {
+	c.Table = &grid{Head: []string{"memory", "from", "bytes/token", "95 % interval", "launches", "what it says"}}
 	for _, r := range rates {
 		if r.Known() {
-			t.Rows = append(t.Rows, []string{line(r.Title), r.From(), rate(r.Center()), rateInterval(r),
+			c.Table.Rows = append(c.Table.Rows, []string{line(r.Title), r.From(), rate(r.Center()), rateInterval(r),
 				strconv.Itoa(r.N), r.Verdict})
 		}
+		if r.Fit != nil {
+			more, options := draw(r)
+			c.Drawings = append(c.Drawings, drawing{Name: line(r.Title), Caption: growthCaption(r, t) + more,
+				Options: options})
+		}
 	}
-	return chart{ID: id, Title: title, Unit: "MiB", Choice: "What", Table: t,
-		Label: "Points of memory over tokens, the line through them and the calculated one for " + title +
-			"; the slopes are in the table below it"}
+	if len(c.Drawings) == 0 {
+		return nil
+	}
+	c.Unit, c.Choice = "MiB", "What"
+	c.Label = "Points of memory over tokens, the line through them and the calculated one for " + c.Title +
+		"; the slopes are in the table below it"
+	return []chart{c}
 }
 
 func growthCaption(r growth.Rate, t *growth.Theory) string {

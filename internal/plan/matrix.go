@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/binary"
 	"fmt"
 	"reflect"
 	"slices"
@@ -22,7 +23,15 @@ type asked struct {
 type combination []int
 
 // launch is the part that setups differ by.
-func (c combination) launch() string { return fmt.Sprint(c[:ofPrompt], c[axisCount:]) }
+func (c combination) launch() string {
+	var key []byte
+	for a, i := range c {
+		if axis(a).launches() {
+			key = binary.AppendUvarint(key, uint64(i))
+		}
+	}
+	return string(key)
+}
 
 // group is a model with its axes' values, and with its cells.
 type group struct {
@@ -39,12 +48,13 @@ type matrix struct {
 	asked  []asked
 	tokens map[int]int // lengths' indices in asked
 	groups []*group
-	listed []bool // by axis: whether a list is given anywhere
+	listed []bool         // by axis: whether a list is given anywhere
+	heeds  map[value]bool // by an engine's name and an axis: what concerns said
 }
 
 // newMatrix makes a plan's cells. What it refuses begins with the field.
 func newMatrix(p Plan) (*matrix, error) {
-	m := &matrix{plan: p, axes: axes(p.kinds), tokens: map[int]int{}}
+	m := &matrix{plan: p, axes: axes(p.kinds), tokens: map[int]int{}, heeds: map[value]bool{}}
 	m.ask()
 	m.gather()
 	for i, g := range m.groups {
@@ -272,11 +282,14 @@ func (m *matrix) concerns(a axis, name string) bool {
 	if a != ofThreads && a < axisCount {
 		return true
 	}
-	k, _ := m.plan.kinds.Of(name)
-	if k == nil { // one that is not known may have threads
-		return a == ofThreads
+	key := value{name, int(a)}
+	heeds, known := m.heeds[key]
+	if !known {
+		k, _ := m.plan.kinds.Of(name)
+		heeds = k == nil && a == ofThreads || k != nil && k.Concerned(a.list(m.plan.kinds))
+		m.heeds[key] = heeds
 	}
-	return k.Concerned(a.list(m.plan.kinds))
+	return heeds // one that is not known may have threads
 }
 
 // with is a deployment, and another's values where that has any.

@@ -67,18 +67,15 @@ func (h *Held[T]) Drop(what *T) {
 }
 
 // Take takes from the session what it has; nil: nothing.
-func (h *Held[T]) Take() *T {
+func (h *Held[T]) Take() *T { return h.take(false) }
+
+// Close is Take, and lets the session have nothing any more.
+func (h *Held[T]) Close() *T { return h.take(true) }
+
+func (h *Held[T]) take(last bool) *T {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	what := h.what
-	h.what = nil
+	h.what, h.closed = nil, h.closed || last
 	return what
-}
-
-// Close is Take, and lets the session have nothing any more.
-func (h *Held[T]) Close() *T {
-	h.mu.Lock()
-	h.closed = true
-	h.mu.Unlock()
-	return h.Take()
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os/exec"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/record"
+	"llmparity/internal/sample"
 	"llmparity/native/launch"
 )
 
@@ -133,4 +136,31 @@ func TestTextHasTheTimesOfItsPieces(t *testing.T) {
 	if spans := text.Spans(zero, "p", ""); len(spans) != 1 {
 		t.Errorf("without decode: %+v", spans)
 	}
+}
+
+// Whoever ends a program beside another finds it released, too.
+func TestEndTwiceWaitsForTheRelease(t *testing.T) {
+	var attached atomic.Int32
+	slow := func(sample.Source) func() {
+		attached.Add(1)
+		return func() {
+			time.Sleep(50 * time.Millisecond)
+			attached.Add(-1)
+		}
+	}
+	p, err := launch.Start(t.Context(), exec.Command("sleep", "100"), launch.Options{Name: "Mouse",
+		Log: engine.Nobody{}.Log(""), Role: "server", Attach: slow})
+	if err != nil || attached.Load() == 0 {
+		t.Fatal(err, attached.Load())
+	}
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			p.End(0)
+			if n := attached.Load(); n != 0 {
+				t.Errorf("%d sources are attached behind the end", n)
+			}
+		})
+	}
+	both.Wait()
 }

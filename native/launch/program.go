@@ -42,12 +42,13 @@ type Program struct {
 	// Tree is the process, and all that it starts; nil where nothing is sampled, or it had ended before.
 	Tree *proc.Tree
 
-	name  string
-	log   io.Closer
-	mu    sync.Mutex
-	over  bool // it was released
-	looks sync.WaitGroup
-	also  []func() // end further sources
+	name    string
+	log     io.Closer
+	release sync.Once
+	looks   sync.WaitGroup
+	mu      sync.Mutex
+	over    bool     // it is being released
+	also    []func() // end further sources
 }
 
 // Start starts a program and has it sampled from its first instant. What it prints goes where the options say, but for
@@ -116,20 +117,18 @@ func (p *Program) End(grace time.Duration) {
 	p.Release()
 }
 
-// Release lets go of what belongs to a program that has ended.
-func (p *Program) Release() {
+// Release lets go of what belongs to a program that has ended. Whoever calls it second waits for the first.
+func (p *Program) Release() { p.release.Do(p.letGo) }
+
+func (p *Program) letGo() {
 	p.mu.Lock()
-	over, also := p.over, p.also
 	p.over = true
 	p.mu.Unlock()
-	if over {
-		return
-	}
 	p.looks.Wait()
 	if p.Tree != nil {
 		p.Tree.Close()
 	}
-	for _, detach := range also {
+	for _, detach := range p.also {
 		detach()
 	}
 	_ = p.log.Close() // nothing hangs on its last bytes

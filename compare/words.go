@@ -398,7 +398,7 @@ func (c *Cell) ownWarnings() []evidence.Warning {
 	case cached.Known() && cached.Center() > 0:
 		warn(true, explain.CachedPrompt, cached.Count(), c.Figure(figure.Prompt).Count())
 	case c.unknownPrefill:
-		warn(true, explain.UntoldCache)
+		warn(true, explain.UnknownCache)
 	default:
 		warn(c.Spec.PromptCache == record.CacheOn && n > 0, explain.PromptCache)
 	}

@@ -25,7 +25,7 @@ const (
 	StolenTime    = "stolen-time"
 	StopsAtEnd    = "stops-at-end"
 	UnevenSpread  = "uneven-spread"
-	UntoldCache   = "untold-cache" // written as PromptCache
+	UnknownCache  = "unknown-cache" // written as PromptCache
 	Outliers      = "outliers"
 	Trend         = "trend"
 	NoisyFigure   = "noisy"
@@ -74,14 +74,14 @@ var sentences = map[string]Sentence{
 		"let the machine warm up, and measure with more repetitions"},
 	UnevenSpread: {"%s: then equal medians are called different oftener than one time in twenty",
 		"measure with more repetitions"},
-	UntoldCache: {"its cache of prompts can't be switched off and does not tell what came from it: there is no " +
+	UnknownCache: {"its cache of prompts can't be switched off and does not tell what came from it: there is no " +
 		"prefill, and times to the first token may be those of a part of the prompt", "let each request have a launch of its own"},
 }
 
 // Warning says the sentence of a code.
 func Warning(code string, args ...any) record.Warning {
 	w := record.Warning{Code: code, Text: fmt.Sprintf(sentences[code].Text, args...)}
-	if code == UntoldCache {
+	if code == UnknownCache {
 		w.Code = PromptCache
 	}
 	return w

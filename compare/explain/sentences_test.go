@@ -22,7 +22,7 @@ func TestWarningsAreDocumented(t *testing.T) {
 		"| code | what it says | what to do |\n|---|---|---|\n")
 	for _, code := range slices.Sorted(maps.Keys(sentences)) {
 		s := sentences[code]
-		if code == UntoldCache {
+		if code == UnknownCache {
 			code = PromptCache
 		}
 		text := strings.ReplaceAll(verb.ReplaceAllString(s.Text, "…"), "%%", "%")

@@ -243,7 +243,7 @@ func TestAShiftOfATenthIsFoundByAGate(t *testing.T) {
 }
 
 // What has become worse by exactly what is let pass keeps to it: few gates may fail.
-func TestOfEqualsButForWhatIsLetPassFewGatesFail(t *testing.T) {
+func TestOfEqualsAtTheToleranceFewGatesFail(t *testing.T) {
 	t.Parallel()
 	equal := simulated{launches: 10, cells: 1, cv: 0.05, memory: 0.015}
 	worse := equal

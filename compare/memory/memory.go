@@ -6,10 +6,9 @@
 package memory
 
 import (
-	"slices"
+	"strings"
 
 	"llmparity/compare/evidence"
-	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -27,7 +26,22 @@ type Cell struct {
 }
 
 // Figures are a cell's totals, one value a launch, in the order in which renderers show them.
-func Figures(counted []*record.Attempt) []evidence.Figure { return sampled(figures(counted), counted) }
+func Figures(counted []*record.Attempt) []evidence.Figure {
+	out, rss := figures(counted), record.MethodStatm
+	if len(counted) > 0 {
+		rss = RSSMethod(counted[0])
+	}
+	for i := range out {
+		switch f := &out[i]; {
+		case f.Method != "":
+		case strings.HasSuffix(f.Name, "_rss_sum"):
+			f.Method = rss
+		default:
+			f.Method = record.MethodSmapsRollup
+		}
+	}
+	return out
+}
 
 // Of works out a cell's memory. figures and server are summarised.
 func Of(s evidence.Setup, counted []*record.Attempt, figures, server []evidence.Figure) *Cell {
@@ -42,22 +56,3 @@ func (c *Cell) Figure(name string) evidence.Figure { return evidence.Held(c.Figu
 
 // Warnings are what to know before believing any of it.
 func (c *Cell) Warnings() []record.Warning { return append(c.ledgerWarning(), c.sharingWarning()...) }
-
-// sampled names what read the figures of memory that do not say so.
-func sampled(figures []evidence.Figure, attempts []*record.Attempt) []evidence.Figure {
-	rss := record.MethodStatm
-	if len(attempts) > 0 {
-		rss = RSSMethod(attempts[0])
-	}
-	for i := range figures {
-		switch f := &figures[i]; {
-		case f.Method != "":
-		case slices.Contains([]string{figure.PeakRSS, figure.BaselineRSS, figure.PostWarmupRSS,
-			figure.IncreaseRSS}, f.Name):
-			f.Method = rss
-		default:
-			f.Method = record.MethodSmapsRollup
-		}
-	}
-	return figures
-}

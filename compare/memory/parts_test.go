@@ -1,4 +1,4 @@
-package compare_test
+package memory_test
 
 import (
 	"encoding/json"
@@ -75,7 +75,7 @@ func TestPartsOfALedger(t *testing.T) {
 func TestPartsOfALogAndOfAFile(t *testing.T) {
 	values := map[string]float64{"weights_bytes": 8 << 20, "kv_reserved_bytes": 4 << 20, "kv_used_bytes": 1 << 20,
 		"workspaces_bytes": 3 << 20}
-	p := partsOf(t, logs(comparetest.Run(t, "server", comparetest.Native(6)), values))
+	p := partsOf(t, comparetest.Logged(comparetest.Run(t, "server", comparetest.Native(6)), values))
 	addsUp(t, p)
 	for name, want := range map[string]float64{figure.ModelWeights: 8, figure.KVCache: 4, figure.KVCacheUsed: 1,
 		figure.Activations: 3} {
@@ -161,7 +161,7 @@ func TestANegativeRemainder(t *testing.T) {
 	} {
 		e := comparetest.Native(2)
 		e.Info.Policy = c.policy
-		p := partsOf(t, logs(comparetest.Run(t, "server", e), c.values))
+		p := partsOf(t, comparetest.Logged(comparetest.Run(t, "server", e), c.values))
 		addsUp(t, p)
 		f := p.Component(figure.FrameworkOverhead)
 		if f.Center() >= 0 || !strings.Contains(f.Words, c.says) || !strings.Contains(f.Words, "is negative") ||
@@ -184,7 +184,7 @@ func TestANegativeRemainderOfALargeCache(t *testing.T) {
 	log := map[string]float64{"weights_bytes": 4 << 20, "kv_reserved_bytes": 200 << 20, "kv_used_bytes": 1 << 20}
 	e := comparetest.Native(2)
 	e.Info.Policy = nil
-	if f := partsOf(t, logs(comparetest.Run(t, "server", e), log)).Component(
+	if f := partsOf(t, comparetest.Logged(comparetest.Run(t, "server", e), log)).Component(
 		figure.FrameworkOverhead); f.Center() >= 0 || strings.Contains(f.Words, "KV cache") {
 		t.Errorf("%v %q", f.Center(), f.Words)
 	}
@@ -266,7 +266,7 @@ func TestPartsInTheHostsMemoryAreNotTakenOffAGPUs(t *testing.T) {
 		"kv_reserved.CUDA0_bytes": 8 << 20, "compute_bytes": 7 << 20, "compute.CUDA0_bytes": 5 << 20,
 		"compute.CUDA_Host_bytes": 2 << 20, "output_bytes": 1 << 20,
 		"output.CUDA_Host_bytes": 1 << 20, "workspaces_bytes": 8 << 20, "recurrent_state.CPU_bytes": 1 << 20}
-	p := partsOf(t, onGPU(logs(comparetest.Run(t, "full", n), log), "server",
+	p := partsOf(t, onGPU(comparetest.Logged(comparetest.Run(t, "full", n), log), "server",
 		map[record.Phase]float64{record.Measure: 80}))
 	if c := p.Component(figure.FrameworkOverhead); c.Center() != 80-20-8-5 ||
 		!strings.Contains(c.How, "is not taken off") ||

@@ -1,4 +1,4 @@
-package compare_test
+package memory_test
 
 import (
 	"reflect"
@@ -14,8 +14,10 @@ import (
 
 // logged is a native engine whose log tells its sizes.
 func logged(t *testing.T) *record.Run {
-	return logs(comparetest.Run(t, "log", comparetest.Measured(comparetest.Native(6), nil)), map[string]float64{
-		"weights_bytes": 8 << 20, "kv_reserved_bytes": 4 << 20, "kv_used_bytes": 1 << 20, "workspaces_bytes": 3 << 20})
+	return comparetest.Logged(comparetest.Run(t, "log", comparetest.Measured(comparetest.Native(6), nil)),
+		map[string]float64{
+			"weights_bytes": 8 << 20, "kv_reserved_bytes": 4 << 20, "kv_used_bytes": 1 << 20,
+			"workspaces_bytes": 3 << 20})
 }
 
 // eachFigure goes through all figures of a value, wherever they are.

@@ -1,4 +1,4 @@
-package compare_test
+package growth_test
 
 import (
 	"encoding/json"
@@ -175,7 +175,7 @@ func TestReservedCacheIsFollowedOverContexts(t *testing.T) {
 			e.Info.Policy = map[string]string{"kv_dtype": "f32", "weights_dtype": "f32", "context": fmt.Sprint(context)}
 		}
 		runs = append(runs, comparetest.Run(t, fmt.Sprint("browser-", context), browser),
-			logs(comparetest.Run(t, fmt.Sprint("native-", context), native),
+			comparetest.Logged(comparetest.Run(t, fmt.Sprint("native-", context), native),
 				map[string]float64{"kv_reserved_bytes": float64(context * planted), "kv_used_bytes": 81 * calculated}))
 	}
 	res := compare.Runs(runs...)

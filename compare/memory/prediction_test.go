@@ -1,4 +1,4 @@
-package compare_test
+package memory_test
 
 import (
 	"encoding/json"
@@ -30,7 +30,7 @@ func prediction(parts ...record.Predicted) *record.Prediction {
 
 func predicted(t *testing.T, e comparetest.Engine) *memory.Prediction {
 	t.Helper()
-	res := compare.Runs(logs(comparetest.Run(t, "foretold", e), tells()))
+	res := compare.Runs(comparetest.Logged(comparetest.Run(t, "foretold", e), tells()))
 	if _, err := json.Marshal(res); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestARemainderBelowZeroIsJudgedByItsRange(t *testing.T) {
 		e.Prediction = prediction(comparetest.Predict(figure.FrameworkOverhead, low, low+1, 20, ""))
 		log := tells()
 		log["workspaces_bytes"] = 60 << 20
-		run := logs(comparetest.Run(t, "below", e), log)
+		run := comparetest.Logged(comparetest.Run(t, "below", e), log)
 		if p, _ := compare.Runs(run).Cells[0].Prediction.Part(figure.FrameworkOverhead); *p.Measured >= 0 ||
 			*p.Within != (low < 0) || p.Percent != nil || p.Error == nil {
 			t.Errorf("%+v", p)
@@ -286,7 +286,7 @@ func TestValidation(t *testing.T) {
 			e.Cell.Engine = "ollama"
 		}
 		e.Prediction = prediction(comparetest.Predict(figure.KVCache, kv, kv, kv, "f32"))
-		run := logs(comparetest.Run(t, "x", e), tells())
+		run := comparetest.Logged(comparetest.Run(t, "x", e), tells())
 		run.Dir = string(rune('a' + i))
 		v.Add(compare.Predictions(run))
 	}

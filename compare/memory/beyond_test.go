@@ -1,4 +1,4 @@
-package compare_test
+package memory_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package compare_test
+package memory_test
 
 import (
 	"math"
@@ -249,29 +249,14 @@ func TestProgramsOutsideThatShareFilesAreAWarning(t *testing.T) {
 	}
 }
 
-// logs gives every launch what an engine's log tells at the ends of load and measurement.
-func logs(run *record.Run, values map[string]float64) *record.Run {
-	for _, a := range run.Attempts {
-		const id = 77
-		a.Sources[id] = record.Source{Role: "server", Method: evidence.EngineLog, Sees: "its own word",
-			Blind: "what was touched"}
-		for _, p := range []record.Phase{record.Load, record.Measure} {
-			span, _ := a.Phase(p)
-			for name, v := range values {
-				a.Metrics = append(a.Metrics,
-					record.MetricRow{Source: id, NS: span.EndNS, Edge: p, Name: name, Value: v})
-			}
-		}
-	}
-	return run
-}
-
 // What an engine's log tells is shown beside what is measured elsewhere, by its own method and with what that can't
 // see.
 func TestSizesThatALogTells(t *testing.T) {
-	run := logs(comparetest.Run(t, "server", comparetest.Measured(comparetest.Native(6), nil)), map[string]float64{
-		"weights_bytes": 8 << 20, "kv_reserved_bytes": 4 << 20, "kv_used_bytes": 1 << 20, "workspaces_bytes": 3 << 20,
-		"compute_bytes": 2 << 20})
+	run := comparetest.Logged(comparetest.Run(t, "server", comparetest.Measured(comparetest.Native(6), nil)),
+		map[string]float64{
+			"weights_bytes": 8 << 20, "kv_reserved_bytes": 4 << 20, "kv_used_bytes": 1 << 20,
+			"workspaces_bytes": 3 << 20,
+			"compute_bytes":    2 << 20})
 	b := compare.Runs(run).Cells[0].Memory
 	for name, want := range map[string]float64{figure.Weights: 8, figure.KVReserved: 4, figure.KVUsed: 1,
 		figure.Workspaces: 3} {
@@ -288,7 +273,7 @@ func TestSizesThatALogTells(t *testing.T) {
 		t.Errorf("%q", b.Notes)
 	}
 	// Who has a ledger is held to it.
-	both := logs(measured(t, 1), map[string]float64{"weights_bytes": 1})
+	both := comparetest.Logged(measured(t, 1), map[string]float64{"weights_bytes": 1})
 	if f := evidence.Held(compare.Runs(both).Cells[0].Memory.Measure, figure.Weights); f.Method != figure.Ledger {
 		t.Errorf("%+v", f)
 	}

@@ -33,7 +33,7 @@ import (
 var shots = flag.String("shots", "", "a folder for pictures of every report that the browser test opens; those of one are always kept in results/report-shots")
 
 // richest is the report that has most in it.
-const richest = "foretold"
+const richest = "predicted"
 
 // TestMain looks for processes that a test left behind.
 func TestMain(m *testing.M) {
@@ -277,7 +277,7 @@ func ask[T any](t *testing.T, p *tab, expression string) T {
 // screen in dark, of the richest, and of all with the slow tests, each in both.
 func TestReportsInABrowser(t *testing.T) {
 	p := newTab(t)
-	names := []string{"mixed", "same-device", "inside", "foretold", "lost", "empty", "hostile"}
+	names := []string{"mixed", "same-device", "inside", "predicted", "lost", "empty", "hostile"}
 	all := cases(t, names...)
 	all["endless"] = []*record.Run{comparetest.Run(t, "endless", endless()...)}
 	for _, name := range append(names, "endless") {
@@ -363,10 +363,10 @@ func check(t *testing.T, name string, width int64, s sheet) {
 		"latency-latency"}
 	two := append([]string{"memory-0", "memory-1", "tokens-0", "tokens-1", "peaks", "components", "growth-0"}, times...)
 	want := map[string][]string{"mixed": two, "same-device": two, "inside": append([]string{"breakdown"}, two...),
-		"foretold": append([]string{"breakdown"}, two...),
-		"endless":  append([]string{"memory-2", "breakdown"}, two...),
-		"hostile":  append([]string{"memory-0", "tokens-0", "peaks", "components", "breakdown", "growth-0"}, times...),
-		"lost":     {"memory-0"}, "empty": nil,
+		"predicted": append([]string{"breakdown"}, two...),
+		"endless":   append([]string{"memory-2", "breakdown"}, two...),
+		"hostile":   append([]string{"memory-0", "tokens-0", "peaks", "components", "breakdown", "growth-0"}, times...),
+		"lost":      {"memory-0"}, "empty": nil,
 		"lengths": append([]string{"memory-5", "growth-input_len-0", "fig3_latency_vs_seqlen", "fig4_mem_vs_seqlen"},
 			two...)}[name]
 	var got []string

@@ -36,7 +36,7 @@ func desk() record.Environment {
 		Temperatures: []record.Temperature{{Chip: "coretemp", Celsius: 61.5}}}
 }
 
-func TestTheMachineInWords(t *testing.T) {
+func TestMachine(t *testing.T) {
 	want := [][2]string{
 		{"system", "debian 12.11 6.12.0, amd64"}, {"runs in", "a container (podman) on a virtual machine (kvm)"},
 		{"CPU", "Example 9, 4 cores"},
@@ -65,7 +65,7 @@ func TestTheMachineInWords(t *testing.T) {
 	}
 }
 
-func TestAFrequencyThatIsBoundAboveAlone(t *testing.T) {
+func TestMachineFrequencyWithoutLowerBound(t *testing.T) {
 	got := reports.Machine(record.Environment{Processor: &record.Processor{MaxMHz: 2900}})
 	if !slices.Contains(got, [2]string{"frequency", "up to 2900 MHz"}) {
 		t.Errorf("%v", got)
@@ -73,7 +73,7 @@ func TestAFrequencyThatIsBoundAboveAlone(t *testing.T) {
 }
 
 // Records of before had less, and what they lack has no line.
-func TestAMachineOfWhichLittleIsKnown(t *testing.T) {
+func TestMachineOfOldRecords(t *testing.T) {
 	got := reports.Machine(record.Environment{OS: "linux", Kernel: "6.1", CPU: "Old", Cores: 2, MemoryB: 1 << 30,
 		Load1: 0.5, Container: true})
 	want := [][2]string{{"system", "linux 6.1"}, {"runs in", "a container"}, {"CPU", "Old, 2 cores"},

@@ -141,7 +141,7 @@ func TestFiguresOverTokensAndLengths(t *testing.T) {
 	}
 }
 
-func TestALaunchIsALineOverTokens(t *testing.T) {
+func TestLaunchesOverTokens(t *testing.T) {
 	run := comparetest.Run(t, "one", comparetest.Browser(6))
 	res := compare.Runs(run)
 	charts := drawn(t, res, run)

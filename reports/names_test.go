@@ -33,7 +33,7 @@ func TestColumnsOfNumbers(t *testing.T) {
 	}
 }
 
-func TestNamesAreCutOnceAndKeptApart(t *testing.T) {
+func TestLongNamesAreCutOnce(t *testing.T) {
 	long, hebrew := strings.Repeat("w", 10000), "מנוע"
 	res := &compare.Result{Cells: []compare.Cell{{Label: long, Setup: evidence.Setup{Spec: record.Cell{Engine: long}}},
 		{Label: hebrew}, {Label: "plain"}}}

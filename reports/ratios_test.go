@@ -43,7 +43,7 @@ func shown(t *testing.T, res *compare.Result, runs []*record.Run) (terminal, pag
 var section = regexp.MustCompile(`(?s)<section id="ratios".*?</section>`)
 
 // Two series of the same launches: whatever is printed of them, no word and no number claims a difference.
-func TestNothingIsSaidToDifferThatDoesNot(t *testing.T) {
+func TestEqualRunsAreNotCalledDifferent(t *testing.T) {
 	res, runs := again(t, compare.Defaults(), func(e *comparetest.Engine) { e.TTFT = comparetest.Native(1).TTFT })
 	terminal, page := shown(t, res, runs)
 	_, terminal, _ = strings.Cut(terminal, "\nafter against before, the baseline\n")

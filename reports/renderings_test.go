@@ -99,7 +99,7 @@ func TestEveryFormatHasEveryWarning(t *testing.T) {
 // of its own to show.
 var inGolden = map[string][]string{
 	"alone": {"terminal"}, "busy": {"terminal", "ratios"}, "empty": {"terminal", "Markdown", "page", "JUnit"},
-	"few": {"terminal", "page", "benchstat"}, "foretold": {"terminal", "details", "Markdown", "risk", "components",
+	"few": {"terminal", "page", "benchstat"}, "predicted": {"terminal", "details", "Markdown", "risk", "components",
 		"forecast",
 		"JUnit"},
 	"gate":    {"terminal", "Markdown", "gate", "JUnit", "gate terminal", "gate Markdown", "gate JUnit"},

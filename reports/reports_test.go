@@ -98,7 +98,7 @@ func cases(t *testing.T, names ...string) map[string][]*record.Run {
 			}
 			return comparetest.Run(t, "served", a, b)
 		},
-		"foretold": func() *record.Run {
+		"predicted": func() *record.Run {
 			a, b, c := comparetest.Measured(comparetest.Browser(6), comparetest.Page()), comparetest.Native(6),
 				comparetest.Served(6)
 			part := comparetest.Predict
@@ -118,7 +118,7 @@ func cases(t *testing.T, names ...string) map[string][]*record.Run {
 			c.Risk = &record.Risk{Level: record.RiskHigh, Refused: true,
 				Reasons:         []string{"32 GiB are needed and 20 free"},
 				Recommendations: []string{"a shorter context", "--no-check-oom, if you know better"}}
-			return comparetest.Run(t, "foretold", a, b, c)
+			return comparetest.Run(t, "predicted", a, b, c)
 		},
 		"alone":   func() *record.Run { return comparetest.Run(t, "alone", comparetest.Native(6)) },
 		"empty":   func() *record.Run { return comparetest.Run(t, "empty") },
@@ -164,7 +164,7 @@ func hostile() comparetest.Engine {
 }
 
 // However many cells there are, what they have in common is one line.
-func TestTableSaysOnceWhatCellsHaveInCommon(t *testing.T) {
+func TestTableSaysOnceWhatCellsShare(t *testing.T) {
 	var engines []comparetest.Engine
 	for n := range 6 {
 		e := comparetest.Native(1)
@@ -301,7 +301,7 @@ func TestFileIsWholeOrUntouched(t *testing.T) {
 	}
 }
 
-func TestHowFarTextsAreTheSameStandsInTheTable(t *testing.T) {
+func TestTableShowsTextParity(t *testing.T) {
 	for text, want := range map[string]string{"": "as text", "the": "no", " the river is": "to byte 11"} {
 		a, b := comparetest.Served(1), comparetest.Served(1)
 		b.Cell.ID, b.Cell.Engine = 4, "other"
@@ -322,7 +322,7 @@ func TestHowFarTextsAreTheSameStandsInTheTable(t *testing.T) {
 }
 
 // What is no file keeps its place: a report for /dev/null must not take the device away from everybody.
-func TestFileWritesToWhatIsNoFile(t *testing.T) {
+func TestFileWritesToDevices(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if out, err := exec.Command("mkfifo", pipe).CombinedOutput(); err != nil {
 		t.Fatalf("mkfifo: %v: %s", err, out)

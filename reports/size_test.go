@@ -14,7 +14,7 @@ import (
 
 // A page that is sent by mail or opened on a phone has an end: what is left out of it stands in the run's folder, and
 // the page says so.
-func TestAReportOfManyLaunchesStaysSmall(t *testing.T) {
+func TestPageOfManyLaunchesStaysSmall(t *testing.T) {
 	var engines []comparetest.Engine
 	for i := range 10 {
 		for _, e := range []comparetest.Engine{comparetest.Measured(comparetest.Browser(20), comparetest.Page()),
@@ -34,7 +34,7 @@ func TestAReportOfManyLaunchesStaysSmall(t *testing.T) {
 }
 
 // Nor does a sweep of many cells, each with all that is measured and foretold of it, make a page that nobody can send.
-func TestAReportOfManyCellsStaysSmall(t *testing.T) {
+func TestPageOfManyCellsStaysSmall(t *testing.T) {
 	var engines []comparetest.Engine
 	for i := range 18 {
 		for _, e := range []comparetest.Engine{comparetest.Measured(comparetest.Browser(6), comparetest.Page()),

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestCleanSpellsOutWhatATerminalWouldObey(t *testing.T) {
+func TestCleanSpellsOutControls(t *testing.T) {
 	for in, want := range map[string]string{"plain, ünïcode שלום": "plain, ünïcode שלום", "a\x1b[2Jb": `a\x1b[2Jb`,
 		"\u202eabc": `\u202eabc`, "a\nb": "a\nb",
 		"bad\xffbyte": `bad\xffbyte`, "kept \ufffd": "kept \ufffd", "c1 \u009b": `c1 \x9b`, "tab\t": `tab\x09`} {
@@ -25,7 +25,7 @@ func TestNum(t *testing.T) {
 }
 
 // Names are cut, and numbered, where a table is too wide for them; those that take no more than a cut one would stay.
-func TestNamesAreCutWhereThatMakesRoom(t *testing.T) {
+func TestTerminalCutsLongNames(t *testing.T) {
 	wide := strings.Repeat("9", width)
 	for name, want := range map[string]string{"llamacpp": "llamacpp", "llamacpp of another run": "[1] lla…"} {
 		var table terminal

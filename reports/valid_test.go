@@ -18,7 +18,7 @@ import (
 )
 
 // What is written is as the published schemas say, whatever was measured and whoever named things.
-func TestDocumentsAreAsTheirSchemasSay(t *testing.T) {
+func TestDocumentsMatchSchemas(t *testing.T) {
 	for name, runs := range cases(t) {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
@@ -48,7 +48,7 @@ func TestDocumentsAreAsTheirSchemasSay(t *testing.T) {
 	}
 }
 
-func TestRunFoldersAreAsTheirSchemasSay(t *testing.T) {
+func TestRunFoldersMatchSchemas(t *testing.T) {
 	mixed := comparetest.Browser(3)
 	mixed.Warmup, mixed.Failing, mixed.Cut = true, map[int]record.Class{2: record.DeviceLost}, 3
 	mixed.Risk = &record.Risk{Level: record.RiskLow,

@@ -18,7 +18,7 @@ import (
 // sweep is a validation of two runs, one of which has nothing to hold against anything, and a broken folder.
 func sweep(t *testing.T) *memory.Validation {
 	v := memory.NewValidation()
-	for _, run := range []*record.Run{cases(t, "foretold")["foretold"][0],
+	for _, run := range []*record.Run{cases(t, "predicted")["predicted"][0],
 		comparetest.Run(t, "before", comparetest.Native(1)), comparetest.Run(t, "hostile", predictedHostile())} {
 		v.Add(compare.Predictions(run))
 	}

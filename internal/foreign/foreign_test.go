@@ -78,7 +78,7 @@ func TestExample(t *testing.T) {
 }
 
 // Whatever way the same rows are written in, they are the same.
-func TestOneShapeInManyWritings(t *testing.T) {
+func TestReadWritingsOfOneTable(t *testing.T) {
 	const plain = "timestamp,label,pid,rss_mb,vms_mb\n2024-01-15T10:30:00.500000,a,7,1.5,3\n2024-01-15T10:30:01,a,7,2.5,3\n"
 	want := read(t, plain).Attempts[0]
 	for name, text := range map[string]string{
@@ -113,7 +113,7 @@ func TestOneShapeInManyWritings(t *testing.T) {
 	}
 }
 
-func TestWhatIsOddIsWarnedOf(t *testing.T) {
+func TestReadWarns(t *testing.T) {
 	const header = "timestamp,label,pid,rss_mb,vms_mb\n"
 	for _, c := range []struct{ name, text, code, words string }{
 		{"cut", header + "1705314600,a,7,1,3\n1705314601,a,7,2", "cut", "last line"},
@@ -153,7 +153,7 @@ func TestWhatIsOddIsWarnedOf(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsNamed(t *testing.T) {
+func TestReadRefuses(t *testing.T) {
 	const header = "timestamp,label,pid,rss_mb,vms_mb\n"
 	for text, want := range map[string]string{
 		"":     "rows.csv is empty",
@@ -234,7 +234,7 @@ func FuzzRead(f *testing.F) {
 }
 
 // Every format writes UTF-8: a label in another code must not make files of all of them that nobody can read.
-func TestLettersThatAreNotUTF8AreReplaced(t *testing.T) {
+func TestReadReplacesInvalidUTF8(t *testing.T) {
 	r := read(t, "timestamp,label,rss_mb\n2024-01-15T10:30:00,caf\xe9,5\n")
 	if got := r.Cells[0].Engine; got != "caf\ufffd" || !slices.Contains(codes(r), "not-utf-8") {
 		t.Errorf("label %q, warnings %q", got, codes(r))

@@ -53,7 +53,7 @@ func TestPeaksSurvive(t *testing.T) {
 	}
 }
 
-func TestWhereXTellsNothing(t *testing.T) {
+func TestOddX(t *testing.T) {
 	same := []point{{1, 5}, {1, 9}, {1, 2}, {1, 3}, {1, 4}, {1, 4}}
 	check(t, same, 4)
 	nan, inf := math.NaN(), math.Inf(1)

@@ -21,7 +21,7 @@ func text(s string) func(io.Writer) error {
 	}
 }
 
-func TestAFileAppearsWholeOrNotAtAll(t *testing.T) {
+func TestFileAppearsWhole(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
 	if err := whole.Write(path, text("one")); err != nil {
@@ -43,7 +43,7 @@ func TestAFileAppearsWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoRegularFileStays(t *testing.T) {
+func TestDevicesStay(t *testing.T) {
 	dir := t.TempDir()
 	fifo, link, folder := filepath.Join(dir, "fifo"), filepath.Join(dir, "link"), filepath.Join(dir, "folder")
 	if err := errors.Join(syscall.Mkfifo(fifo, 0o600), os.Symlink(os.DevNull, link),
@@ -65,7 +65,7 @@ func TestWhatIsNoRegularFileStays(t *testing.T) {
 }
 
 // A leftover has nobody who holds its lock; one that is being written has.
-func TestWhatCanBeWrittenIsKnownBefore(t *testing.T) {
+func TestWritableIsKnownBefore(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
 	if err := whole.Writable(path); err != nil {
@@ -84,7 +84,7 @@ func TestWhatCanBeWrittenIsKnownBefore(t *testing.T) {
 	}
 }
 
-func TestLeftoversAreSweptAndOthersWorkIsNot(t *testing.T) {
+func TestSweepKeepsOthersFiles(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, ".llmparity-writing-left"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestFoldersInUseAreKept(t *testing.T) {
 	}
 }
 
-func TestALockIsWaitedFor(t *testing.T) {
+func TestLockWaits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	unlock, err := whole.Lock(t.Context(), path, func() { t.Error("nobody has it") })
 	if err != nil {

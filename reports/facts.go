@@ -113,8 +113,30 @@ func (v *view) engine(i int) fact {
 		add("device", string(d.Class)+": "+d.Name)
 		addAll(add, "device: ", d.Detail)
 	}
+	context := modelFacts(c, add)
+	isolation := c.Spec.Isolation
+	if c.Spec.Reused {
+		isolation = strings.TrimPrefix(isolation+", reused by the repetitions", ", ")
+	}
+	add("request", fmt.Sprintf("%d tokens at temperature %g, context %s, isolation %s, prompt cache %s",
+		c.Spec.MaxTokens, c.Spec.Temperature, context, isolation, c.Spec.PromptCache))
+	for _, lack := range []struct {
+		is   bool
+		what string
+	}{{c.Spec.StopsAtEnd, "stops at the end of a text"}, {c.Spec.NoTokenIDs, "no token ids"}, {c.Spec.Pieces,
+		"tells of pieces of text, and counts tokens itself"}} {
+		if lack.is {
+			add("limits", lack.what)
+		}
+	}
+	add("prompt", c.Spec.Prompt)
+	return f
+}
+
+// modelFacts adds what the model is, and says how much context it had.
+func modelFacts(c *compare.Cell, add func(name, value string)) (context string) {
 	m := c.Spec.Model
-	context := strconv.Itoa(m.Context)
+	context = strconv.Itoa(m.Context)
 	if m.Format == record.Served {
 		by := "a server"
 		if c.Engine != nil {
@@ -137,23 +159,7 @@ func (v *view) engine(i int) fact {
 	if m.Context > 0 && m.MaxContext > m.Context {
 		context += fmt.Sprintf(" (capped: the model was made for %d)", m.MaxContext)
 	}
-	isolation := c.Spec.Isolation
-	if c.Spec.Reused {
-		isolation = strings.TrimPrefix(isolation+", reused by the repetitions", ", ")
-	}
-	add("request", fmt.Sprintf("%d tokens at temperature %g, context %s, isolation %s, prompt cache %s",
-		c.Spec.MaxTokens, c.Spec.Temperature, context, isolation, c.Spec.PromptCache))
-	for _, lack := range []struct {
-		is   bool
-		what string
-	}{{c.Spec.StopsAtEnd, "stops at the end of a text"}, {c.Spec.NoTokenIDs, "no token ids"}, {c.Spec.Pieces,
-		"tells of pieces of text, and counts tokens itself"}} {
-		if lack.is {
-			add("limits", lack.what)
-		}
-	}
-	add("prompt", c.Spec.Prompt)
-	return f
+	return context
 }
 
 func addAll(add func(name, value string), prefix string, m map[string]string) {

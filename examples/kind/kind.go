@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny/reference"
@@ -71,7 +70,7 @@ func (*Engine) Caps() engine.Caps {
 func (*Engine) Check(_ context.Context, m engine.Model) error {
 	f, err := gguf.OpenReadable(m.Path)
 	if err != nil {
-		return &engine.Failure{Class: record.SetUp, Err: err}
+		return engine.SetUp(err)
 	}
 	return f.Close()
 }
@@ -96,7 +95,7 @@ type session struct {
 func (s *session) Load(_ context.Context, m engine.Model) error {
 	tokenizer, model, err := reference.Open(m.Path)
 	if err != nil {
-		return &engine.Failure{Class: record.SetUp, Err: err}
+		return engine.SetUp(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,8 +118,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	}
 	u := record.Usage{PromptIDs: tokenizer.Prompt(r.Prompt), Finish: "length", Sent: time.Now()}
 	if n := len(u.PromptIDs); n == 0 || n+r.MaxTokens > window {
-		return u, &engine.Failure{Class: record.SetUp, Err: fault.New(fault.PromptTooLong, "ask for less",
-			"%d tokens and %d to generate do not fit in a context of %d", n, r.MaxTokens, window)}
+		return u, engine.TooLong("%d tokens and %d to generate do not fit in a context of %d", n, r.MaxTokens, window)
 	}
 	sequence := model.Start()
 	for _, id := range u.PromptIDs[:len(u.PromptIDs)-1] {

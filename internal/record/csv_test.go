@@ -123,9 +123,7 @@ func FuzzSamples(f *testing.F) {
 			}
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if cut != (len(text) > 0 && !bytes.HasSuffix(text, []byte("\n"))) {
 			t.Errorf("the last line is cut: %v", cut)
 		}

@@ -53,9 +53,7 @@ func TestPartlyCutLaunchIsNotKnown(t *testing.T) {
 			}
 			put(t, path, c.text)
 			r, err := Open(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			for i, a := range r.Attempts {
 				reported := slices.ContainsFunc(
 					a.Warnings, func(w Warning) bool {

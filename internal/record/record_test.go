@@ -166,20 +166,16 @@ func TestOlderRunsAreRead(t *testing.T) {
 	w := made(t, cell)
 	write(w, 1)
 	closed(t, w, OK)
-	if err := os.Remove(filepath.Join(w.Dir(), "metrics.csv")); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(w.Dir(), "samples.csv")
-	text := contents(t, path)
-	var old strings.Builder
-	for line := range strings.Lines(string(text)) {
-		old.WriteString(line[:strings.LastIndex(line, ",")] + "\n")
-	}
-	put(t, path, []byte(old.String()))
-	r, err := Open(w.Dir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := changed(t, w.dir, samplesFile, func(text string) string {
+		var old strings.Builder
+		for line := range strings.Lines(text) {
+			old.WriteString(line[:strings.LastIndex(line, ",")] + "\n")
+		}
+		return old.String()
+	})
+	check(t, os.Remove(filepath.Join(dir, metricsFile)))
+	r, err := Open(dir)
+	check(t, err)
 	if a := r.Attempts[0]; len(a.Samples) != 2 || len(a.Metrics) != 0 || len(a.PeakRSS(Load)) != 0 {
 		t.Errorf("%+v", a)
 	}
@@ -200,18 +196,15 @@ func FuzzOpen(f *testing.F) {
 	w := made(f, cell)
 	write(w, 1)
 	closed(f, w, OK)
-	journal := contents(f, filepath.Join(w.Dir(), "journal.jsonl"))
-	samples := contents(f, filepath.Join(w.Dir(), "samples.csv"))
-	metrics := contents(f, filepath.Join(w.Dir(), "metrics.csv"))
-	f.Add(journal, samples, metrics)
+	of := func(file string) []byte { return contents(f, filepath.Join(w.dir, file)) }
+	f.Add(of(journalFile), of(samplesFile), of(metricsFile))
 	f.Add([]byte(`{"attempt":1,"begin":{"cell":1}}`+"\n"), []byte("a,\"b\"\"\n"), []byte("t_ns,value\n1,1e999\n"))
 	f.Fuzz(func(t *testing.T, journal, samples, metrics []byte) {
 		dir := t.TempDir()
 		copied(t, dir, w.Dir())
-		for name, text := range map[string][]byte{"journal.jsonl": journal, "samples.csv": samples,
-			"metrics.csv": metrics} {
-			put(t, filepath.Join(dir, name), text)
-		}
+		put(t, filepath.Join(dir, journalFile), journal)
+		put(t, filepath.Join(dir, samplesFile), samples)
+		put(t, filepath.Join(dir, metricsFile), metrics)
 		r, err := Open(dir)
 		if err != nil && fault.Of(err) != fault.BadRecord {
 			t.Errorf("an error that is no BadRecord: %v", err)

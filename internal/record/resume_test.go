@@ -134,9 +134,7 @@ func sizes(t testing.TB, w *Writer) map[string]int64 {
 	out := map[string]int64{}
 	for _, f := range w.files() {
 		info, err := os.Stat(filepath.Join(w.dir, f.name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		out[f.name] = info.Size()
 	}
 	return out
@@ -267,9 +265,7 @@ func TestTruncatedRecordResumes(t *testing.T) {
 func zeros(t *testing.T, path string, n int) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer f.Close()
 	if _, err := f.Write(make([]byte, n)); err != nil {
 		t.Fatal(err)
@@ -528,9 +524,7 @@ func TestLastEngineInfoCounts(t *testing.T) {
 	say(cells[1], false, "4") // and is killed
 	closed(t, w, Interrupted)
 	s, err := Scan(w.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for setup, want := range map[int]string{1: "2", 2: "3"} {
 		if info, ok := s.Engine(setup, "a"); !ok || info.Version != want {
 			t.Errorf("setup %d: %+v %v", setup, info, ok)

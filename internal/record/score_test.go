@@ -46,9 +46,7 @@ func scored(t testing.TB, tokens int, end Status) (dir string) {
 
 func TestScoresComeBack(t *testing.T) {
 	r, err := Open(scored(t, 3, OK))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if len(r.Attempts) != 1 || len(r.Scorings) != 1 || len(r.Warnings) != 0 {
 		t.Fatalf("%d attempts, %d scorings, warnings %v", len(r.Attempts), len(r.Scorings), r.Warnings)
 	}

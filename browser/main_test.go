@@ -2,7 +2,6 @@ package browser
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -27,9 +26,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	childtest.Browsers(m, func() error {
-		return errors.Join(sharedPlain.plain.close(), sharedPlain.plain.complaint())
-	})
+	childtest.Browsers(m, endShared)
 }
 
 // stub is the least that an engine's script must be: the tests of this package need no engine.

@@ -35,6 +35,14 @@ var sharedPlain struct {
 	err   error
 }
 
+// endShared ends that browser; whoever asks for it next gets another.
+func endShared() error {
+	s := &sharedPlain
+	err := errors.Join(s.plain.close(), s.plain.complaint())
+	s.once, s.plain = sync.Once{}, nil
+	return err
+}
+
 // blank is a plain page that was just opened, in a browser that others had before.
 func blank(t *testing.T) (*Page, *plain) {
 	t.Helper()

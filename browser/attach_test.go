@@ -135,7 +135,7 @@ func codes(warnings []record.Warning) (list []string) {
 
 // A browser that runs already is measured as far as it is on this machine, and goes on as it was, whatever becomes of
 // our tab.
-func TestAttachedBrowserIsMeasuredAndLeftAsItWas(t *testing.T) {
+func TestAttachedBrowserIsLeftAsItWas(t *testing.T) {
 	address, chrome := running(t)
 	before := pages(t, address)
 	_, port, _ := net.SplitHostPort(address)

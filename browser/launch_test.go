@@ -148,7 +148,7 @@ func TestWindowWithoutADisplayIsOneLine(t *testing.T) {
 	}
 }
 
-func TestBrowserThatDoesNotStartIsQuotedInALine(t *testing.T) {
+func TestBrowserThatDoesNotStartIsQuoted(t *testing.T) {
 	for text, x := range map[string]struct {
 		limits    limits
 		want, not string
@@ -184,7 +184,7 @@ exit 1
 	}
 }
 
-func TestTemporaryFolderMustLeaveRoomForASocket(t *testing.T) {
+func TestTemporaryFolderLeavesRoomForSocket(t *testing.T) {
 	path, err := FindChrome("")
 	if err != nil {
 		t.Fatal(err)

@@ -159,7 +159,7 @@ func heapSnapshot(t *testing.T, path string) {
 	}
 }
 
-func TestProfileThatCannotBeWrittenIsNotLeft(t *testing.T) {
+func TestUnwritableProfileIsNotLeft(t *testing.T) {
 	p, _ := blank(t)
 	finish, err := p.Profile(watched(t), []engine.Profile{engine.HeapSnapshot, engine.CPUProfile})
 	if err != nil {

@@ -67,7 +67,7 @@ func TestRepetitionsInOneLaunch(t *testing.T) {
 }
 
 // The load takes more than what comes after it, and lies in the first repetition alone.
-func TestThePeakOfAReusedLaunchIsThatOfAllItsRepetitions(t *testing.T) {
+func TestPeakOfReusedLaunchSpansRepetitions(t *testing.T) {
 	e := comparetest.Browser(6)
 	e.Reused, e.Cell.Reused, e.Vary = true, true, 0.2
 	run := comparetest.Run(t, "reused", e)
@@ -320,7 +320,7 @@ func TestDifferingLaunchesAreReported(t *testing.T) {
 	}
 }
 
-func TestAWarmUpLaunchDoesNotSayWhatACellRan(t *testing.T) {
+func TestWarmUpDoesNotDescribeCell(t *testing.T) {
 	e := comparetest.Native(6)
 	e.Warmup = true
 	r := comparetest.Run(t, "warm", e)
@@ -409,7 +409,7 @@ func TestCachedPromptsAreNotCompared(t *testing.T) {
 	}
 }
 
-func TestThreePointsGoByRSSWhereThereIsNoPSS(t *testing.T) {
+func TestGrowthFallsBackToRSS(t *testing.T) {
 	e, native := comparetest.Browser(6), comparetest.Native(6)
 	e.NoPSS, native.NoPSS = true, true
 	r := compare.Runs(comparetest.Run(t, "rss", e, native))

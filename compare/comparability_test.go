@@ -45,7 +45,7 @@ func TestWhatHoldsForManyPairsIsSaidOnce(t *testing.T) {
 }
 
 // Cells that have no like are set against all that nearly are, and refused.
-func TestLengthsThatNoOtherEngineHasAreNotCompared(t *testing.T) {
+func TestLengthsOfOneEngineAreNotCompared(t *testing.T) {
 	var engines []comparetest.Engine
 	for i := range 3 {
 		for n, e := range []comparetest.Engine{comparetest.Browser(1), comparetest.Native(1)} {

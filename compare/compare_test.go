@@ -153,7 +153,7 @@ func TestParity(t *testing.T) {
 }
 
 // What a pair's verdict leaves open is in the run's too.
-func TestTheVerdictSaysWhatSamenessLeavesOpen(t *testing.T) {
+func TestVerdictSaysWhatSamenessLeavesOpen(t *testing.T) {
 	llama := comparetest.Native(1)
 	llama.PromptIDs = []int{12, 44, 8}
 	got := compare.Runs(comparetest.Run(t, "p", comparetest.Browser(1), llama)).Verdict[0]
@@ -347,7 +347,7 @@ func TestVariantsOfOneEngineAreLabelled(t *testing.T) {
 }
 
 // Other numbers are not like and like, ratio or not.
-func TestOtherNumbersAreSaidWithoutARatioToo(t *testing.T) {
+func TestOtherDtypesAreNamedWithoutARatio(t *testing.T) {
 	a, b := comparetest.Browser(6), comparetest.Native(6)
 	a.Info.Policy["kv_dtype"], a.Info.Policy["weights_dtype"] = "f16", "f16"
 	res := compare.Runs(comparetest.Run(t, "f16", a, b))

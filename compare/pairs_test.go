@@ -33,7 +33,7 @@ func TestTheVerdictTellsEveryPairOfEngines(t *testing.T) {
 }
 
 // Where six launches that vary much can't tell, the verdict says what it takes to see a tenth.
-func TestTheVerdictSaysWhatLaunchesCouldNotShow(t *testing.T) {
+func TestVerdictNamesWhatLaunchesCouldNotShow(t *testing.T) {
 	a, b := comparetest.Native(6), comparetest.Native(6)
 	a.Cell.ID, b.Cell.ID, a.Cell.Engine, b.Cell.Engine = 1, 2, "a", "b"
 	a.Vary, b.Vary = 0.06, 0.06
@@ -61,7 +61,7 @@ func slowed(run *record.Run, by map[int]float64) *record.Run {
 
 // A mean over cells that differ in opposite directions says nothing; what the verdict makes of it must not pass for no
 // difference.
-func TestTheVerdictDoesNotHideWhatAMeanHides(t *testing.T) {
+func TestVerdictShowsWhatMeanHides(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	s := series{launches: 10, cells: 5, cv: 0.01, engine: "engine"}
 	for _, c := range []struct {

@@ -12,7 +12,7 @@ import (
 )
 
 // What was looked at several times has an interval that holds whichever look was the last.
-func TestIntervalsOfCellsThatWereLookedAtAreWider(t *testing.T) {
+func TestIntervalsAreWiderAfterPeeking(t *testing.T) {
 	run := comparetest.Run(t, "until", comparetest.Native(12), comparetest.Browser(12))
 	plain := compare.Runs(run)
 	run.Stops = map[int]record.Stop{2: {Cell: 2, Figure: figure.DecodeTPS, Repetitions: 12, Looks: 5, Look: 3,

@@ -121,7 +121,7 @@ func TestAnotherUnitChangesNoRatio(t *testing.T) {
 	}
 }
 
-func TestTheOrderOfLaunchesChangesNothingButTheTrend(t *testing.T) {
+func TestOrderOfLaunchesChangesOnlyTrend(t *testing.T) {
 	for name, s := range varied() {
 		r := rand.New(rand.NewPCG(6, 2))
 		a, b := s[0].run(r, "a"), s[1].run(r, "b")

@@ -44,7 +44,7 @@ func TestADifferenceThatMayBeOfSpreadSaysSo(t *testing.T) {
 }
 
 // What is far apart, or varies alike, has no such warning.
-func TestADifferenceThatIsNotOfSpreadSaysNothingOfIt(t *testing.T) {
+func TestDifferenceWithoutSpreadIsSilent(t *testing.T) {
 	const trials = 60
 	called, warned := 0, 0
 	for i := range trials {

@@ -19,7 +19,7 @@ import (
 const roomLeft = 96 << 20
 
 // The kernel ends a renderer for want of memory: the one that is there to be had by it, and by nobody else.
-func TestTheKernelsKillForWantOfMemoryIsRecorded(t *testing.T) {
+func TestOutOfMemoryKillIsRecorded(t *testing.T) {
 	const fillBuffers = "(() => { const a = []; for (;;) a.push(new Uint8Array(1 << 23).fill(7)); })()"
 	provoke(t, []trouble{
 		{name: "killed by the kernel", class: record.OOM, say: "the kernel ended a process for lack of memory",

@@ -38,7 +38,7 @@ func tinyWith(t *testing.T, context int) (w *WebLLM, path string) {
 
 // The cache knows a package by its model's sum: a model that was replaced since that was taken is not put there in its
 // name.
-func TestAReplacedModelIsNotCachedAsTheFirst(t *testing.T) {
+func TestReplacedModelIsNotCached(t *testing.T) {
 	w, path := tinyWith(t, 1024)
 	m, err := model.Open(path, 1024)
 	if err != nil {

@@ -243,7 +243,7 @@ func scrambled(b []byte) []byte {
 }
 
 // What is on disk is looked at before it is sent: WebLLM itself would take anything.
-func TestWeightsThatHaveChangedOnDiskAreNotLoaded(t *testing.T) {
+func TestChangedWeightsAreNotLoaded(t *testing.T) {
 	m, w := tinyModel(t), packed(t, Config{})
 	p := copyOf(t, files.pack)
 	w.pack = packaged(p)

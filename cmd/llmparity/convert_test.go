@@ -64,7 +64,7 @@ func TestConvertMakesAPackageWithItsLibrary(t *testing.T) {
 }
 
 // What is asked of a package's numbers and of its library's kernels is what is written.
-func TestConvertMakesThePackageThatIsAskedFor(t *testing.T) {
+func TestConvertMakesTheRequestedPackage(t *testing.T) {
 	cmd := program(t, "model", "convert", "in.gguf", "--to", "webllm", "--dtype", "f16", "--kernels", "gpu", "--sort",
 		"full")
 	check(t, tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")))
@@ -114,7 +114,7 @@ func TestConvertTrouble(t *testing.T) {
 }
 
 // What is refused as a model is refused here too, and nothing is written.
-func TestConvertToGGUFRefusesWhatIsNoModelOfItsOwn(t *testing.T) {
+func TestConvertToGGUFRefusesAdapters(t *testing.T) {
 	for name, c := range map[string]struct {
 		change []gguf.Entry
 		want   string

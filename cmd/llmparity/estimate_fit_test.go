@@ -153,7 +153,7 @@ func TestEstimateRefusesFlagsThatChangeNothing(t *testing.T) {
 }
 
 // A GGUF that WebLLM cannot convert is refused by a run, however small it is.
-func TestEstimateOfAGGUFThatWebLLMDoesNotRun(t *testing.T) {
+func TestEstimateOfGGUFWithoutWebLLM(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "strange.gguf")
 	check(t, tiny.WriteFile(path))
 	text, err := os.ReadFile(path)
@@ -167,7 +167,7 @@ func TestEstimateOfAGGUFThatWebLLMDoesNotRun(t *testing.T) {
 }
 
 // Of a model of the catalogue the package's own lists say more than the catalogue, wherever they are.
-func TestEstimateOfACatalogueModelByItsLists(t *testing.T) {
+func TestEstimateOfCatalogueModel(t *testing.T) {
 	own := t.TempDir()
 	t.Setenv("LLMPARITY_CACHE", own)
 	const id = "SmolLM2-135M-Instruct-q0f32-MLC"

@@ -26,7 +26,7 @@ func exampleEngine(t *testing.T) string {
 	return path
 }
 
-func TestAnEngineOfOnesOwnIsComparedTokenByToken(t *testing.T) {
+func TestExecEngineIsComparedTokenByToken(t *testing.T) {
 	own := "exec:mine=" + exampleEngine(t)
 	cmd := program(t, "run", "--engines", "llamacpp", "--engine", own, "--max-tokens", "12", "--repetitions", "1",
 		"--parity", "--reference", own)
@@ -86,7 +86,7 @@ func TestWhatIsNoEngineIsSaidBeforeARun(t *testing.T) {
 }
 
 // A program that knows nothing of us leaves no worker behind, though neither it nor we can say goodbye.
-func TestWorkersOfAnEngineOfOnesOwnEndWithUs(t *testing.T) {
+func TestWorkersOfExecEngineEndWithUs(t *testing.T) {
 	cmd := program(t, "run", "-q", "--engine", "exec:./echo.py", "--max-tokens", "900", "--repetitions", "1")
 	workers := strings.Replace(documentsPython(t), "import json, sys, time\n",
 		"import json, subprocess, sys, time\n\nsubprocess.Popen(['sleep', '600'], stdin=subprocess.DEVNULL)\n", 1)

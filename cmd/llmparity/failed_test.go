@@ -9,7 +9,7 @@ import (
 )
 
 // A run whose launches fail ends, is reported, and exits with 1: the record has the classes. Its warm-up is made twice.
-func TestARunWithFailedLaunchesIsReportedAndExitsWithOne(t *testing.T) {
+func TestFailedLaunchesExitWithOne(t *testing.T) {
 	cmd := program(t, "run", "--engines", "webllm", "--repetitions", "1", "--max-tokens", "4", "--chrome-flag",
 		"js-flags=--max-old-space-size=5")
 	stdout, stderr, code := output(t, cmd)

@@ -148,7 +148,7 @@ func inSeconds(d time.Duration) string { return fmt.Sprintf("%.4g s", d.Seconds(
 
 // tellingProbe prints warnings at once, and keeps what the engine is. It samples nothing.
 type tellingProbe struct {
-	engine.Nobody
+	engine.Unmeasured
 	out    io.Writer
 	engine record.EngineInfo
 }

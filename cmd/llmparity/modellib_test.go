@@ -20,7 +20,7 @@ import (
 )
 
 // A library and a WebLLM that were given, not built in or compiled, run; and the record says so.
-func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
+func TestGivenLibraryAndBundleAreNamed(t *testing.T) {
 	m, err := (model.Finder{}).Find(t.Context(), model.Tiny, 1024)
 	check(t, err)
 	f, err := gguf.Open(m.Path)

@@ -27,7 +27,7 @@ func madePackage(t *testing.T, name string, model func(path string) error, flags
 
 // A library that is not the package's is refused before anything starts, whether it is named or lies there; model info
 // says so too.
-func TestAPackageWithAnotherLibraryIsRefused(t *testing.T) {
+func TestPackageWithOtherLibraryIsRefused(t *testing.T) {
 	long, short := madePackage(t, "long", tiny.WriteFile), madePackage(t, "short", tiny.WriteFile, "--context", "100")
 	half := madePackage(t, "half", tiny.WriteFile, "--dtype", "f16")
 	lib := filepath.Join(short, "lib.wasm")
@@ -68,7 +68,7 @@ func TestAPackageWithAnotherLibraryIsRefused(t *testing.T) {
 }
 
 // A package whose model has a window keeps to the context that is asked for.
-func TestAPackageWithAWindowKeepsToTheContext(t *testing.T) {
+func TestPackageWithWindowKeepsToContext(t *testing.T) {
 	dir := madePackage(t, "window", func(path string) error {
 		return tiny.WriteRandomFile(t.Context(), path, tiny.Spec{Window: 8})
 	}, "--context", "128")

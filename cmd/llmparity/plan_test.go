@@ -134,7 +134,7 @@ func TestTheContextIsTheModelsOwn(t *testing.T) {
 }
 
 // A plan is completed with the watchdog if one of its engines has one.
-func TestWatchdogIsWrittenForEnginesThatHaveOne(t *testing.T) {
+func TestWatchdogIsWrittenWhereSupported(t *testing.T) {
 	for engine, want := range map[string]time.Duration{"exec:./mine": engine.Watchdog, "llamacpp": 0,
 		"webllm": engine.Watchdog} {
 		p, err := plan.Parse([]byte("engines: ['"+engine+"']\nmodel: tiny\nprompts: [a]\nmax_tokens: 2\n"), "p.yaml",

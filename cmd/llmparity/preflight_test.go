@@ -106,7 +106,7 @@ func TestDryRunLooksAtFiles(t *testing.T) {
 
 // Whether llama.cpp knows an architecture that is strange to us it says when it loads a model of it: a dry run shows
 // that as unknown, and the cell ends at its first launch, with llama.cpp's own words.
-func TestAnArchitectureThatOnlyTheEngineMayKnow(t *testing.T) {
+func TestArchitectureOnlyTheEngineMayKnow(t *testing.T) {
 	path, err := model.Path(model.Tiny)
 	check(t, err)
 	whole, err := os.ReadFile(path)

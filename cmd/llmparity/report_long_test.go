@@ -20,7 +20,7 @@ const pageLimit = 3_000_000
 
 // A long run's page stays small, and no peak is lost in it: the highest point of every line over time is the highest in
 // the CSV files.
-func TestALongRunsReportIsSmallAndKeepsEveryPeak(t *testing.T) {
+func TestLongReportIsSmallAndKeepsPeaks(t *testing.T) {
 	dir := comparetest.Long(t, t.TempDir(), 100_000, 10_000)
 	path := filepath.Join(t.TempDir(), "report.html")
 	var out, errs strings.Builder

@@ -49,7 +49,7 @@ func TestWatchACommand(t *testing.T) {
 }
 
 // Whoever starts the program has the name in the command line too, and so has another that watches.
-func TestWatchFindsNeitherItselfNorWhoStartedIt(t *testing.T) {
+func TestWatchSkipsItselfAndItsParent(t *testing.T) {
 	name := uniqueName()
 	other := program(t, "watch", "--name", name, "--wait", "60")
 	check(t, other.Start())
@@ -184,7 +184,7 @@ func TestAnInterruptIsTheCommands(t *testing.T) {
 
 // Who reads the rows ends after the watching: it is not waited for. Neither is a part of the script that it is started
 // by.
-func TestWatchByNameDoesNotWaitForWhoReadsIt(t *testing.T) {
+func TestWatchByNameIgnoresItsReader(t *testing.T) {
 	name := uniqueName()
 	sleep := exec.Command("sleep", "1."+name)
 	check(t, sleep.Start())

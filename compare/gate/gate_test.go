@@ -227,7 +227,7 @@ func TestGateIsInconclusiveWhereLaunchesVary(t *testing.T) {
 	}
 }
 
-func TestGateIsInconclusiveWhereTooLittleIsThere(t *testing.T) {
+func TestGateIsInconclusiveWithoutData(t *testing.T) {
 	native := comparetest.Native
 	few := gate.Evaluate(parse(t, "vs_baseline: {decode_tps: -5%}"), result(t, native(3)), result(t, native(3)))
 	expect(t, one(t, few, "decode"), compare.GateInconclusive, "3 and 3 launches are too few: 6 would settle it")

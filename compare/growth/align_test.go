@@ -112,7 +112,7 @@ func TestWhatLiesOnALineIsAlignedExactly(t *testing.T) {
 	}
 }
 
-func TestNothingIsDrawnBeyondSamplesNorOverGaps(t *testing.T) {
+func TestChartsStopAtGaps(t *testing.T) {
 	const every = 100 * time.Millisecond
 	gapFrom, gapTo := firstAt+10*tokenStep, firstAt+10*tokenStep+int64(350*time.Millisecond)
 	lastSample := firstAt + 40*tokenStep
@@ -156,7 +156,7 @@ func TestNothingIsDrawnBeyondSamplesNorOverGaps(t *testing.T) {
 	}
 }
 
-func TestTokensWhoseClockDriftedAreNotAligned(t *testing.T) {
+func TestDriftedTokensAreNotAligned(t *testing.T) {
 	page := func(start, end, off time.Duration) []record.Clock {
 		return []record.Clock{{Isolate: "page", When: "start", OffsetNS: 5e6, ErrorNS: int64(start)},
 			{Isolate: "page", When: "end", OffsetNS: 5e6 + int64(off), ErrorNS: int64(end)}}
@@ -192,7 +192,7 @@ func TestTokensWhoseClockDriftedAreNotAligned(t *testing.T) {
 }
 
 // Repetitions in one launch have its clock compared once, before the first and after the last.
-func TestTheClockOfAReusedLaunchIsTheWholeLaunchs(t *testing.T) {
+func TestClockOfReusedLaunchIsTheLaunchs(t *testing.T) {
 	start := record.EventAt{Event: record.Event{Clock: &record.Clock{Isolate: "page", OffsetNS: 0, ErrorNS: 1e5}}}
 	end := record.EventAt{Event: record.Event{Clock: &record.Clock{Isolate: "page", OffsetNS: 2e8, ErrorNS: 1e5}}}
 	opener, last := &record.Attempt{ID: 1, Events: []record.EventAt{start}},
@@ -252,7 +252,7 @@ func placeOf(token int) int64 {
 	return firstAt + int64(token-1)*tokenStep
 }
 
-func TestLaunchesAreTakenTogetherWhereHalfHaveAValue(t *testing.T) {
+func TestFigureNeedsHalfOfLaunches(t *testing.T) {
 	var attempts []*record.Attempt
 	for id := 1; id <= 7; id++ {
 		n := 40

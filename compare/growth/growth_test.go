@@ -118,7 +118,7 @@ func TestGrowthOfDriftedLaunchIsNotReported(t *testing.T) {
 
 // What is filled of the KV cache is arithmetic: a slope of it would be the arithmetic again. What is reserved is told,
 // and never changes.
-func TestTheReservedCacheIsFollowedFromPhaseToPhase(t *testing.T) {
+func TestReservedCacheByPhase(t *testing.T) {
 	a := follower{id: 1, tokens: 60, every: 40 * time.Millisecond, at: func(int64) float64 { return 300 }}.attempt()
 	const warm, load = int64(9.7e9), int64(9e9)
 	a.Phases = []record.PhaseSpan{{Name: record.Load, BeginNS: 1e9, EndNS: load},

@@ -28,7 +28,7 @@ func lengths(of func(int) comparetest.Engine, launches int, bytes float64, token
 	return out
 }
 
-func TestMemoryIsFollowedOverPromptsOfSeveralLengths(t *testing.T) {
+func TestMemoryOverPromptLengths(t *testing.T) {
 	const bytes = 40_000
 	all := append(lengths(comparetest.Native, 4, bytes, 16, 64, 256),
 		lengths(comparetest.Browser, 4, 0, 16, 64, 256)...)
@@ -62,7 +62,7 @@ func TestMemoryIsFollowedOverPromptsOfSeveralLengths(t *testing.T) {
 }
 
 // However many launches there are, all lengths stay on the line.
-func TestALineOverCellsGoesThroughManyLaunches(t *testing.T) {
+func TestLineOverCellsNeedsManyLaunches(t *testing.T) {
 	const bytes = 40_000
 	one := compare.Runs(comparetest.Run(t, "few", lengths(comparetest.Native, 4, bytes, 16, 64)...)).Sweeps[0]
 	many := compare.Runs(comparetest.Run(t, "many", lengths(comparetest.Native, 120, bytes, 16, 64)...)).Sweeps[0]
@@ -112,7 +112,7 @@ func TestContextsOfSeveralRunsAreOneSweep(t *testing.T) {
 }
 
 // What went on in one launch is not independent, and must not be said to be.
-func TestALineOverRepetitionsIsNotSaidToBeOverLaunches(t *testing.T) {
+func TestLineOverRepetitionsIsNotOverLaunches(t *testing.T) {
 	for _, reused := range []bool{false, true} {
 		all := lengths(comparetest.Native, 4, 40_000, 16, 64, 256)
 		for i := range all {
@@ -137,7 +137,7 @@ func TestOneLengthIsNoSweep(t *testing.T) {
 }
 
 // A spoilt record gives a result that can still be written.
-func TestAbsurdSizesStayOutOfSweepsAndGrowth(t *testing.T) {
+func TestAbsurdSizesStayOutOfGrowth(t *testing.T) {
 	all := lengths(comparetest.Native, 4, 0, 16, 64, 256)
 	for i := range all {
 		all[i] = comparetest.Measured(all[i], nil)

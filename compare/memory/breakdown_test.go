@@ -218,7 +218,7 @@ func TestAnUncertainLedgerIsAWarning(t *testing.T) {
 }
 
 // Another browser on the machine moves PSS and not RSS; a launch that really holds more moves both.
-func TestProgramsOutsideThatShareFilesAreAWarning(t *testing.T) {
+func TestSharedFilesOutsideAreAWarning(t *testing.T) {
 	for name, c := range map[string]struct {
 		from     record.Phase
 		pss, rss float64

@@ -258,7 +258,7 @@ func TestPartsOnAGPU(t *testing.T) {
 
 // With all layers on a GPU llama.cpp keeps the table of embeddings in the host's memory: nothing is taken off the GPU's
 // for it.
-func TestPartsInTheHostsMemoryAreNotTakenOffAGPUs(t *testing.T) {
+func TestHostPartsAreNotSubtractedFromGPU(t *testing.T) {
 	n := comparetest.Native(2)
 	n.Device, n.Info.Policy["gpu_layers"] = record.Device{Class: record.GPU, Name: "CUDA0 (Example)"}, "33 of 33"
 	log := map[string]float64{"weights_bytes": 24 << 20, "weights.CUDA0_bytes": 20 << 20,

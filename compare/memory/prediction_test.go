@@ -144,7 +144,7 @@ func TestPredictionsByOtherDefinitions(t *testing.T) {
 }
 
 // A remainder below zero may be foretold too: it is within its range or not, and has no error in percent.
-func TestARemainderBelowZeroIsJudgedByItsRange(t *testing.T) {
+func TestNegativeRemainderIsJudgedByItsRange(t *testing.T) {
 	v := memory.NewValidation()
 	for _, low := range []float64{-100, 1} {
 		e := comparetest.Native(1)
@@ -180,7 +180,7 @@ func TestPredictedSettingsMatchEngine(t *testing.T) {
 }
 
 // Names of one type are no difference.
-func TestWhatIsTheSameByAnotherNameExplainsNothing(t *testing.T) {
+func TestSameValueByAnotherNameExplainsNothing(t *testing.T) {
 	e := comparetest.Native(1)
 	e.Info.Policy = map[string]string{"context": "256", "ubatch": "512", "kv_dtype": "float32"}
 	e.Prediction = prediction(comparetest.Predict(figure.KVCache, 1, 1, 1, "f32"))

@@ -100,7 +100,7 @@ func meanOnly(of ...Sides) *Interval {
 }
 
 // A ratio of a millionth is rounded; what it says of the change must not be.
-func TestTheChangeOfAMeanIsOfWhatIsNotRounded(t *testing.T) {
+func TestChangeOfMeanIsNotOfRoundedValues(t *testing.T) {
 	var a, b []float64
 	for i := range 8 {
 		a, b = append(a, 1.26e-3+float64(i)*1e-6), append(b, 1000+float64(i))

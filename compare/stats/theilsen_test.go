@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestALineIsFoundThroughNoiseAndOutliers(t *testing.T) {
+func TestLineIsFoundThroughNoise(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var exact, noisy []Point
 	for i := range 60 {

@@ -62,7 +62,7 @@ func TestQuantilesAreValuesThatOccurred(t *testing.T) {
 }
 
 // A request whose first token came before it was sent took no time that is known.
-func TestAClockThatRanBackwardsIsInNoDistribution(t *testing.T) {
+func TestBackwardClockIsInNoDistribution(t *testing.T) {
 	if d := distributionOf(t, "ttft", launched(1, 5, 1), launched(2, -5, 1)); d.N != 1 || d.Launches != 1 ||
 		d.Quantiles[0].Value != 5 {
 		t.Errorf("%+v", d)

@@ -69,7 +69,7 @@ func TestBaselineIsTheRunThatWasSaved(t *testing.T) {
 	}
 }
 
-func TestABaselineTakesAnothersPlaceOnRequestAlone(t *testing.T) {
+func TestBaselineIsReplacedOnRequestOnly(t *testing.T) {
 	root := t.TempDir()
 	first, second := opened(t, comparetest.Write(t, root, "first", comparetest.Native(6))),
 		opened(t, comparetest.Write(t, root, "second", comparetest.Browser(6)))

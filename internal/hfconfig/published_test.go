@@ -285,7 +285,7 @@ func bits(perWeight float64) figure {
 	return f
 }
 
-func TestParametersAndCacheAreThePublishedOnes(t *testing.T) {
+func TestParametersAndCacheAsPublished(t *testing.T) {
 	for _, r := range append(published, remembered...) {
 		m, err := hfconfig.Open(filepath.Join("testdata", r.model+".json"))
 		if err != nil {
@@ -399,7 +399,7 @@ func TestExpandedLatentsAreThePublishedOnes(t *testing.T) {
 }
 
 // Only rounded numbers are published of what a token passes in a mixture.
-func TestActiveParametersAreThePublishedOnes(t *testing.T) {
+func TestActiveParametersAsPublished(t *testing.T) {
 	for _, p := range []struct {
 		model          string
 		billions, half float64 // at the precision of

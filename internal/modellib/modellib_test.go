@@ -327,9 +327,9 @@ exec sleep 600`, note))
 	}
 }
 
-// TestEverythingGoesWhenTheParentIsKilled lets the compiler of a runtime be at work when its great-grandparent is
+// TestEverythingEndsWithTheParent lets the compiler of a runtime be at work when its great-grandparent is
 // killed.
-func TestEverythingGoesWhenTheParentIsKilled(t *testing.T) {
+func TestEverythingEndsWithTheParent(t *testing.T) {
 	tools := realTools(t)
 	var out bytes.Buffer
 	cmd := exec.Command(os.Args[0])

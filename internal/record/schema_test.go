@@ -25,7 +25,7 @@ func TestPublishedSchemas(t *testing.T) {
 }
 
 // Every kind of line that resuming writes is as the schema says.
-func TestTheJournalOfAResumedRunIsAsItsSchemaSays(t *testing.T) {
+func TestResumedJournalMatchesSchema(t *testing.T) {
 	w := made(t, resumed)
 	attempt(w, resumed, 1, OK)
 	w.Begin(resumed, Beginning{Repetition: 2,

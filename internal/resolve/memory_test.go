@@ -189,7 +189,7 @@ func TestABrowserIsAskedOnceForItsAdapter(t *testing.T) {
 	}
 }
 
-func TestMemoryIsPredictedForTheLongestRequest(t *testing.T) {
+func TestMemoryIsPredictedForLongestRequest(t *testing.T) {
 	f := predictorOf(engine.Model{})
 	for name, c := range map[string]struct {
 		traffic       *record.Traffic

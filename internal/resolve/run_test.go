@@ -53,7 +53,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-func TestAModelWithoutAContextNeedsOneAskedFor(t *testing.T) {
+func TestModelWithoutContextNeedsOne(t *testing.T) {
 	m := engine.Model{Model: record.Model{Name: "silent"}}
 	if err := chooseContext(&plan.Plan{Context: plan.Unsaid}, &m); fault.Of(err) != fault.Usage {
 		t.Error(err)

@@ -41,7 +41,7 @@ func resumed(t *testing.T, o run.Options, dir string) (*record.Run, error) {
 }
 
 // An engine that a user named must run, also when the run is resumed; one of a default list need not.
-func TestResumeRemembersWhichEnginesWereNamed(t *testing.T) {
+func TestResumeRemembersNamedEngines(t *testing.T) {
 	for _, c := range []struct {
 		optional, more bool // more: something else is missing of the run
 		want           fault.Kind
@@ -332,7 +332,7 @@ func TestACellsTimeIsOver(t *testing.T) {
 	})
 }
 
-func TestRepetitionsEndWhenTheIntervalIsNarrow(t *testing.T) {
+func TestRepetitionsEndWhenIntervalIsNarrow(t *testing.T) {
 	for _, isolation := range []string{plan.OfLaunch, plan.Reused, plan.Shared} {
 		synctest.Test(t, func(t *testing.T) {
 			steady, wild := paced("steady", false), paced("wild", true)

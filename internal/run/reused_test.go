@@ -191,7 +191,7 @@ func TestSamplerWarningsHoldForLaterRepetitions(t *testing.T) {
 	})
 }
 
-func TestReadingsBegunBeforeARepetitionAreNotItsOwn(t *testing.T) {
+func TestEarlierReadingsAreNotOfRepetition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var source late
 		e := &telling{scripted: scripted{name: "a", opened: func(p engine.Probe) { p.Attach(&source) }}}

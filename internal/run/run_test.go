@@ -296,7 +296,7 @@ func TestALaunchThatHangsIsATimeout(t *testing.T) {
 	})
 }
 
-func TestCancellingEndsTheRunAndLeavesAReadableRecord(t *testing.T) {
+func TestCancelledRunLeavesReadableRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		a := &scripted{name: "a", do: at(2, interrupts(cancel))}
@@ -327,7 +327,7 @@ func TestAPanicClosesTheSession(t *testing.T) {
 	}
 }
 
-func TestUnwritableFolderIsSaidBeforeAnythingStarts(t *testing.T) {
+func TestUnwritableFolderIsRefusedFirst(t *testing.T) {
 	a := &scripted{name: "a"}
 	o := options(t, a)
 	o.Out = "/dev/null/results"

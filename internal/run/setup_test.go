@@ -58,7 +58,7 @@ func TestSetupsComeOneAfterTheOther(t *testing.T) {
 }
 
 // Whoever reads a run's folder sees all of its cells from the first launch on.
-func TestAllCellsAreAnnouncedBeforeTheFirstLaunch(t *testing.T) {
+func TestCellsAreAnnouncedBeforeFirstLaunch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
 		o := options(t, &scripted{name: "a"})
@@ -113,7 +113,7 @@ func TestFailedPreparationRefusesItsCells(t *testing.T) {
 
 var errAbsent = fault.New(fault.NoLlamaServer, "get it", "it is not here")
 
-func TestAnEngineThatIsAbsentInOneSetupOfSeveral(t *testing.T) {
+func TestEngineAbsentInOneSetup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
 		o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
@@ -136,7 +136,7 @@ func TestAnEngineThatIsAbsentInOneSetupOfSeveral(t *testing.T) {
 	})
 }
 
-func TestCellsThatCantRunAreRecordedAndNotTried(t *testing.T) {
+func TestRefusedCellsAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &scripted{name: "a", absent: errAbsent}, &scripted{name: "b"}
 		o := options(t, a, b)

@@ -50,7 +50,7 @@ func TestCellsShareALaunch(t *testing.T) {
 }
 
 // What a session holds already is in what is free no more: all its cells are judged before it opens.
-func TestSharedCellsAreJudgedBeforeTheirLaunch(t *testing.T) {
+func TestSharedCellsAreJudgedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &telling{scripted: scripted{name: "a"}}
 		o := shared(t, a)

@@ -82,7 +82,7 @@ func loaded(t *testing.T, e engine.Engine, clients, requests int) run.Options {
 	return o
 }
 
-func TestTrafficIsDrivenAndEveryRequestRecorded(t *testing.T) {
+func TestTrafficRecordsEveryRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newBusy(4)
 		r := whole(t, loaded(t, e, 4, 12))

@@ -167,7 +167,7 @@ func TestTotalsSumATick(t *testing.T) {
 	})
 }
 
-func TestSourcesThatFailAreDroppedAndSaidOnce(t *testing.T) {
+func TestFailingSourcesAreDroppedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}
 		s := sample.New(t.Context(), out)

@@ -274,7 +274,7 @@ func TestARequestThatDoesNotReturn(t *testing.T) {
 }
 
 // What lies between the later of both, a place that is free and a request that is due, and its sending is ours.
-func TestLatenessIsSinceARequestWasDueAndHadAPlace(t *testing.T) {
+func TestLatenessCountsFromAFreePlace(t *testing.T) {
 	s, err := New(record.Traffic{Loop: record.ClosedLoop, Concurrency: 1, Requests: 2})
 	if err != nil {
 		t.Fatal(err)

@@ -149,7 +149,7 @@ func TestEndTwiceWaitsForTheRelease(t *testing.T) {
 		}
 	}
 	p, err := launch.Start(t.Context(), exec.Command("sleep", "100"), launch.Options{Name: "Mouse",
-		Log: engine.Nobody{}.Log(""), Role: "server", Attach: slow})
+		Log: engine.Unmeasured{}.Log(""), Role: "server", Attach: slow})
 	if err != nil || attached.Load() == 0 {
 		t.Fatal(err, attached.Load())
 	}

@@ -38,7 +38,7 @@ func TestSlotsConformance(t *testing.T) {
 }
 
 // The same of a server that somebody else started: a real one, for every launch.
-func TestConformanceOfAServerThatRunsAlready(t *testing.T) {
+func TestConformanceOfRunningServer(t *testing.T) {
 	c := enginetest.Tiny(t, 16)[1]
 	c.New = func(t *testing.T) engine.Engine {
 		theirs, _ := opened(t, newEngine(t))

@@ -42,7 +42,7 @@ func TestAbandonedGenerationBlocksNoOther(t *testing.T) {
 }
 
 // Where there are several turns, a generation that was given up takes one of them, and the others hide it.
-func TestAllSlotsAnswerAfterAGenerationThatWasGivenUp(t *testing.T) {
+func TestSlotsAnswerAfterAbandonedGeneration(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	s, p := opened(t, newEngine(t, func(o *Config) { o.Slots = 3 }))
 	load(t, s, c.Model)
@@ -57,7 +57,7 @@ func TestAllSlotsAnswerAfterAGenerationThatWasGivenUp(t *testing.T) {
 }
 
 // While others go on, nothing is taken from them to find out; that their times may have a wait in them is said.
-func TestAGenerationGivenUpBesideOthersIsLookedIntoAfterThem(t *testing.T) {
+func TestAbandonedGenerationBesideOthers(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	s, p := opened(t, newEngine(t, func(o *Config) { o.Slots = 3 }))
 	load(t, s, c.Model)
@@ -79,7 +79,7 @@ func TestAGenerationGivenUpBesideOthersIsLookedIntoAfterThem(t *testing.T) {
 	}
 }
 
-func TestARunnerThatDoesNotAnswerIsStartedAnew(t *testing.T) {
+func TestSilentRunnerIsRestarted(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	s, p := loadedSession(t, c.Model)
 	before := sampled(p, roleRunner)
@@ -100,7 +100,7 @@ func TestARunnerThatDoesNotAnswerIsStartedAnew(t *testing.T) {
 }
 
 // A model that was in another's server before must not be left with its turn taken.
-func TestAServerThatRunsAlreadyAnswersAfterwards(t *testing.T) {
+func TestRunningServerAnswersAfterwards(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	theirs, _ := loadedSession(t, c.Model)
 	for _, stuck := range []time.Duration{10 * time.Second, 1} {
@@ -125,7 +125,7 @@ func TestAServerThatRunsAlreadyAnswersAfterwards(t *testing.T) {
 }
 
 // Whether others' generations take its slots is not known: nothing of theirs is ended to find out.
-func TestSlotsOfAServerThatRunsAlreadyAreLeftAlone(t *testing.T) {
+func TestSlotsOfRunningServerAreLeftAlone(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	theirs, _ := opened(t, newEngine(t, func(o *Config) { o.Slots = 2 }))
 	load(t, theirs, c.Model)

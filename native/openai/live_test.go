@@ -15,7 +15,7 @@ import (
 )
 
 // A chat is the prompt in the server's template: the same words come where the templated prompt is completed as it is.
-func TestChatIsThePromptInTheServersTemplate(t *testing.T) {
+func TestChatUsesTheServersTemplate(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	server := openaitest.Llama(t, m.Path, "-np", "1", "-c", "1024", "--api-key", "sk-very-secret")
 	config := openai.Config{URL: server.URL + "/v1", Key: "sk-very-secret", KeyFrom: "KEY"}

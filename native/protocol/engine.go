@@ -74,7 +74,7 @@ func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 			return err
 		}
 	}
-	s, err := e.Open(ctx, engine.Nobody{})
+	s, err := e.Open(ctx, engine.Unmeasured{})
 	if err != nil {
 		return err
 	}

@@ -464,7 +464,7 @@ func TestWhatWasCancelledEndsBeforeTheNext(t *testing.T) {
 	}
 }
 
-func TestWhoNeverEndsWhatWasCancelledIsEnded(t *testing.T) {
+func TestEngineThatIgnoresCancelIsKilled(t *testing.T) {
 	s := threeTokens(t, "ignores cancel", 2*time.Second)
 	_, err := s.Generate(t.Context(), engine.Request{Prompt: "the", MaxTokens: 4}, func(record.Token) {})
 	if engine.ClassOf(err) != record.Hung ||

@@ -56,7 +56,7 @@ func run(t testing.TB, args []string) Server {
 // start starts a server and waits until it answers with 200.
 func start(t testing.TB, cmd *exec.Cmd, port int, health string) Server {
 	t.Helper()
-	p, err := launch.Start(context.Background(), cmd, launch.Options{Name: cmd.Path, Log: engine.Nobody{}.Log(""),
+	p, err := launch.Start(context.Background(), cmd, launch.Options{Name: cmd.Path, Log: engine.Unmeasured{}.Log(""),
 		Keep: 8 << 10})
 	if err != nil {
 		t.Fatal(err)

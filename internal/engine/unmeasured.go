@@ -7,11 +7,11 @@ import (
 	"llmparity/internal/sample"
 )
 
-// Nobody is a Probe for where nothing is measured.
-type Nobody struct{}
+// Unmeasured is a Probe for where nothing is measured.
+type Unmeasured struct{}
 
 // Attach reads nothing; the source is closed all the same.
-func (Nobody) Attach(s sample.Source) func() {
+func (Unmeasured) Attach(s sample.Source) func() {
 	return func() {
 		if c, ok := s.(io.Closer); ok {
 			_ = c.Close() // it was not even read
@@ -20,16 +20,16 @@ func (Nobody) Attach(s sample.Source) func() {
 }
 
 // Span forgets a stage.
-func (Nobody) Span(record.Span) {}
+func (Unmeasured) Span(record.Span) {}
 
 // Event forgets an event.
-func (Nobody) Event(record.Event) {}
+func (Unmeasured) Event(record.Event) {}
 
 // Warn forgets a warning.
-func (Nobody) Warn(record.Warning) {}
+func (Unmeasured) Warn(record.Warning) {}
 
 // Log drops what an engine prints.
-func (Nobody) Log(string) io.WriteCloser { return unheard{io.Discard} }
+func (Unmeasured) Log(string) io.WriteCloser { return unheard{io.Discard} }
 
 type unheard struct{ io.Writer }
 

@@ -162,7 +162,3 @@ func (p *tellingProbe) Event(e record.Event) {
 		p.engine = *e.Engine
 	}
 }
-
-type discard struct{ io.Writer }
-
-func (discard) Close() error { return nil }

@@ -8,7 +8,7 @@ FOLDERS = $(wildcard assets/*/*.go) browser cmd compare docs examples internal n
 
 # Packages whose tests start browsers, servers or compilers run one after the other.
 PACKAGES = $(shell go list ./...)
-HEAVY = llmparity/browser $(filter-out %/logs %/program %/wire,$(filter llmparity/native/%,$(PACKAGES))) llmparity/reports llmparity/cmd/llmparity llmparity/internal/modellib
+HEAVY = $(filter llmparity/browser%,$(PACKAGES)) $(filter-out %/logs %/program %/wire,$(filter llmparity/native/%,$(PACKAGES))) llmparity/reports llmparity/cmd/llmparity llmparity/internal/modellib
 LIGHT = $(filter-out $(HEAVY),$(PACKAGES))
 
 # Simulations: arithmetic that the race detector makes ten times as long, and has nothing to find in.

@@ -166,19 +166,22 @@ func (g Generation) spans(f *faults) {
 	}
 }
 
-// bunched tells that an engine may leave decode out: tokens were read at a quarter of as many times or fewer, as on a
-// machine that is busy with other things, or pieces of text at half as many.
+// bunched tells that an engine may leave decode out. Tokens were read at a quarter of as many times or fewer, as on a
+// busy machine, and more than a tenth of them with the first; or pieces of text at half as many times.
 func (g Generation) bunched() bool {
-	times, fewest := 0, 2
+	times, withFirst := 0, 0
 	for i, t := range g.Tokens {
 		if i == 0 || !t.At.Equal(g.Tokens[i-1].At) {
 			times++
 		}
+		if times == 1 {
+			withFirst++
+		}
 	}
 	if g.Caps.Exact {
-		fewest = 4
+		return 4*times <= len(g.Tokens) && 10*withFirst > len(g.Tokens)
 	}
-	return fewest*times <= len(g.Tokens) || !g.Caps.Exact && (times < 2 || g.contradicted())
+	return times < 2 || 2*times <= len(g.Tokens) || g.contradicted()
 }
 
 // contradicted tells that the engine says by its own clock that it took a time for decoding other than that which its

@@ -95,11 +95,22 @@ func TestTokensReadTogetherNeedNoDecode(t *testing.T) {
 	g := sound()
 	g.Usage.Spans, g.MaxTokens = g.Usage.Spans[:1], 4
 	g.Tokens = append(g.Tokens, record.Token{Index: 3, ID: 8})
+	last := g.Tokens[2].At
 	for i := range g.Tokens {
 		g.Tokens[i].At = g.Tokens[0].At
 	}
 	if f := g.Faults(0); len(f) != 0 {
 		t.Errorf("%q", f)
+	}
+	for len(g.Tokens) < 12 { // of which one comes first, by itself
+		g.Tokens = append(g.Tokens, record.Token{Index: len(g.Tokens), ID: 8})
+	}
+	for i := range g.Tokens[1:] {
+		g.Tokens[1+i].At = last
+	}
+	g.MaxTokens = 12
+	if f := g.Faults(0); !slices.Contains(f, "no decode span") {
+		t.Errorf("%q, want no decode span", f)
 	}
 }
 

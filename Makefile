@@ -83,7 +83,7 @@ bench: build
 	go test -run '^$$' -bench ManyCells -benchtime 1x -timeout 10m ./internal/run
 	go test -run '^$$' -tags slow -bench BenchmarkCells -benchtime 1x -timeout 10m ./cmd/llmparity
 
-# What is foretold of memory against what is measured, into docs/breakdown.md: about six minutes.
+# Compares predicted with measured memory and writes the errors into docs/reference/accuracy.md: about six minutes.
 accuracy: build
 	@scripts/setup system python llamacpp smollm2
 	@scripts/accuracy

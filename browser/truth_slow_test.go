@@ -14,7 +14,7 @@ import (
 	"llmparity/internal/truth"
 )
 
-// updateTruth has the table of docs/memory.md written anew.
+// updateTruth has the table of docs/reference/accuracy.md written anew.
 const updateTruth = "LLMPARITY_UPDATE_TRUTH"
 
 // Which source of memory sees which kind of it, in a page and in processes, three times each.
@@ -43,7 +43,7 @@ func TestTruthOfThisMachine(t *testing.T) {
 	if os.Getenv(updateTruth) == "" || t.Failed() {
 		return
 	}
-	const path = "../docs/memory.md"
+	const path = "../docs/reference/accuracy.md"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

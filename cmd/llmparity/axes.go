@@ -110,7 +110,7 @@ func (f *scheduleFlags) register(flags *pflag.FlagSet) {
 		}
 	}
 	flags.StringVar(&f.untilCI, "until-ci",
-		"", "repeat until the 95 % interval of a figure reaches no further from its median than so much of it, as in 5%: docs/plans.md")
+		"", "repeat until the 95 % interval of a figure reaches no further from its median than so much of it, as in 5%: docs/howto/write-a-plan.md")
 	flags.StringVar(&f.untilFigure, "until-figure", "", "the figure that --until-ci is of (default: decode_tps)")
 	flags.IntVar(&f.most, "max-repetitions",
 		0, "with --until-ci the most launches of a cell (default: five times --repetitions)")

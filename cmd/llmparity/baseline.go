@@ -17,7 +17,7 @@ func baselineCommand() *cobra.Command {
 		Use:   "baseline",
 		Short: "Save, list and remove baseline runs",
 		Long: `Save, list and remove baseline runs. A saved one is a copy of what is read of a run's folder, with the
-hash of its files. It lies in ` + baseline.Default + ` in the current folder, or where --store says. docs/ci.md shows how a CI keeps one.`,
+hash of its files. It lies in ` + baseline.Default + ` in the current folder, or where --store says. docs/howto/gate-in-ci.md shows how a CI keeps one.`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}

@@ -17,7 +17,7 @@ import (
 	"llmparity/internal/plan"
 )
 
-const ciFolder = "../../docs/ci"
+const ciFolder = "../../examples/ci"
 
 // commandLines finds the lines of a script that run llmparity, as words.
 func commandLines(script string) [][]string {
@@ -200,9 +200,9 @@ func TestTheExampleImageIsTaken(t *testing.T) {
 	accepted(t, "Containerfile", slices.Concat(entry[1:], command))
 }
 
-// Every command line of docs/ci.md is one that we take, and every gate that it shows one that we read.
+// Every command line of docs/howto/gate-in-ci.md is one that we take, and every gate that it shows one that we read.
 func TestTheGuideForACIIsRight(t *testing.T) {
-	text := readFile(t, "../../docs/ci.md")
+	text := readFile(t, "../../docs/howto/gate-in-ci.md")
 	commands := commandLines(regexp.MustCompile(`(?m)^    `).ReplaceAllString(text, ""))
 	for _, words := range commands {
 		accepted(t, "ci.md", words)
@@ -217,7 +217,7 @@ func TestTheGuideForACIIsRight(t *testing.T) {
 	}
 	gates := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(text, -1)
 	for _, m := range gates {
-		g, err := plan.ParseGate([]byte(m[1]), "docs/ci.md")
+		g, err := plan.ParseGate([]byte(m[1]), "docs/howto/gate-in-ci.md")
 		if err != nil || len(g.Limits) != 3 || len(g.Changes) != 3 {
 			t.Errorf("%v: %+v", err, g)
 		}
@@ -226,7 +226,7 @@ func TestTheGuideForACIIsRight(t *testing.T) {
 		t.Errorf("%d gates", len(gates))
 	}
 	for _, m := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(text, -1) {
-		if _, err := os.Stat(filepath.Join("../../docs", m[1])); err != nil {
+		if _, err := os.Stat(filepath.Join("../../docs/howto", m[1])); err != nil {
 			t.Error(err)
 		}
 	}

@@ -42,7 +42,7 @@ func doctorCommand() *cobra.Command {
 		},
 	}
 	f.register(c.Flags(), ofParts)
-	c.Flags().BoolVar(&asJSON, "json", false, "print it as JSON, for machines (docs/doctor.md)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print it as JSON, for machines (docs/howto/check-a-machine.md)")
 	c.Flags().BoolVar(&o.Quick, "quick", false, "start no browser: nothing is told of WebGPU then")
 	c.Flags().BoolVar(&o.Servers, "servers", false,
 		"also ask the ports of this machine where servers of models usually listen")

@@ -146,14 +146,14 @@ func TestAnUnknownEngineMayBeAProgram(t *testing.T) {
 	}
 }
 
-// documentsPython is the engine in Python of docs/protocol.md.
+// documentsPython is the engine in Python of docs/howto/add-an-engine.md.
 func documentsPython(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/protocol.md")
+	text, err := os.ReadFile("../../docs/howto/add-an-engine.md")
 	check(t, err)
 	python := regexp.MustCompile("(?s)\n```python\n(.*?)\n```\n").FindSubmatch(text)
 	if python == nil {
-		t.Fatal("docs/protocol.md has no engine in Python")
+		t.Fatal("docs/howto/add-an-engine.md has no engine in Python")
 	}
 	return string(python[1])
 }

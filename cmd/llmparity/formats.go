@@ -64,7 +64,7 @@ type formatFlags struct {
 
 func (f *formatFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.name, "format", "", "how to write the result: "+formatNames()+
-		"; csv and parquet are several files, in the folder that -o names, all others are one text, printed or in the file that -o names (docs/formats.md)")
+		"; csv and parquet are several files, in the folder that -o names, all others are one text, printed or in the file that -o names (docs/reference/formats.md)")
 	c.Flags().BoolVar(&f.json, "json", false, "the same as --format json")
 	c.MarkFlagsMutuallyExclusive("json", "format")
 }

@@ -12,7 +12,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
-	"llmparity/docs/schemas"
+	"llmparity/docs/reference/schemas"
 	"llmparity/internal/doctor"
 	"llmparity/internal/fault"
 	"llmparity/internal/fit"
@@ -25,8 +25,7 @@ import (
 
 var update = flag.Bool("update", false, "write the published schemas anew")
 
-// Every format goes where docs/formats.md says: one text to standard output or into a file, several files into a
-// folder.
+// A format of one text goes to standard output or into a file, one of several files into a folder.
 func TestFormatsGoWhereTheyShould(t *testing.T) {
 	root := t.TempDir()
 	a := comparetest.Write(t, root, "a", comparetest.Browser(2), comparetest.Native(2))

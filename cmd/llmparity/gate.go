@@ -39,7 +39,7 @@ launches failed and nothing else did, 3 where it fails, and 5 where it is inconc
 The checks are the section gate of the run's plan, or --thresholds FILE with the same fields, or flags, which add to a
 file and replace the plan's section. Figures have their names of summary.csv or of results. A check against the baseline
 run fails where the figure is significantly worse than its tolerance, and passes where a regression as large as --detect
-is excluded. All else is inconclusive (docs/ci.md). On machines that others share, measure both sides in turns:
+is excluded. All else is inconclusive (docs/howto/gate-in-ci.md). On machines that others share, measure both sides in turns:
 llmparity run PLAN --against PLAN2.`,
 		Example: `  llmparity gate results/latest --max peak_pss_mb=900 --min decode_tps=20
   llmparity gate results/latest --baseline main --vs-baseline decode_tps=-5% --vs-baseline peak_pss_mb=+3%

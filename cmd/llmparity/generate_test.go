@@ -30,7 +30,7 @@ func TestGenerateRefuses(t *testing.T) {
 		{"generate --engine ollama --ollama-url 127.0.0.1:9 --model served:m", fault.ServerUnreachable, "127.0.0.1:9"},
 		{"llamacpp --model x.gguf", fault.Usage, "generate --engine llamacpp-oneshot"},
 		{"ollama --start", fault.Usage, "generate --engine ollama"},
-		{"truth", fault.Usage, "docs/memory.md"},
+		{"truth", fault.Usage, "docs/reference/accuracy.md"},
 	} {
 		refusal(t, program(t, strings.Fields(c.args)...), c.code, c.say)
 	}

@@ -84,7 +84,7 @@ func root() *cobra.Command {
 
 Exit codes: 0 ok, 1 a launch or the run failed, 2 usage, 3 a gate failed, 4 something is missing or not supported here,
 5 a gate is inconclusive; 130 interrupted, 143 terminated. An error begins with its class, such as no-browser, which --json
-has too. Codes 10 to 32 of earlier versions are 4 now, and 21 for an unknown engine is 2: docs/exit-codes.md.`,
+has too. Codes 10 to 32 of earlier versions are 4 now, and 21 for an unknown engine is 2: docs/reference/exit-codes.md.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          arguments(cobra.NoArgs),

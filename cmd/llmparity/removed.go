@@ -32,7 +32,7 @@ func removedCommands() []*cobra.Command {
 	for name, instead := range map[string]string{
 		"ollama":   "use `llmparity generate --engine ollama`",
 		"llamacpp": "use `llmparity generate --engine llamacpp-oneshot`",
-		"truth":    "its table is in docs/memory.md; `go test -tags slow -run Truth ./browser` measures it here",
+		"truth":    "its table is in docs/reference/accuracy.md; `go test -tags slow -run Truth ./browser` measures it here",
 	} {
 		out = append(out, &cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true,
 			RunE: func(*cobra.Command, []string) error {

@@ -44,7 +44,7 @@ The exit code is 0 where nothing that changes figures differs, else 1.`,
 	}
 	f.register(c.Flags(), ofParts)
 	c.Flags().StringVar(&out, "out", "", "the file that the plan is written to (default: standard output)")
-	c.Flags().BoolVar(&asJSON, "json", false, "print all of it as JSON, for machines (docs/reproducibility.md)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print all of it as JSON, for machines (docs/howto/reproduce-a-run.md)")
 	return c
 }
 

@@ -70,7 +70,7 @@ measured is written to a folder as it happens; at the end there are a table and,
 
 Flags that take lists, with commas or with spaces, are a plan's axes: every combination of their values is measured. --dry-run shows
 them, with what each is likely to take; what can't run here is said before anything is launched. A run that was interrupted
-is resumed by --resume. --against measures another plan in turns with this one, and gates the difference. docs/plans.md has
+is resumed by --resume. --against measures another plan in turns with this one, and gates the difference. docs/howto/write-a-plan.md has
 plans' fields, ` + "`llmparity plan init`" + ` writes one to start from.`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -103,7 +103,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.StringSliceVar(&f.engines, "engines", nil, "engines, separated by commas, in place of the plan's: "+
 		kinds.All.List())
 	flags.StringArrayVar(&f.engine, "engine", nil, "an engine, whatever its name has in it, such as "+
-		"'exec:./my-engine --its-flag', a program of your own that speaks docs/protocol.md; may be given several times. "+
+		"'exec:./my-engine --its-flag', a program of your own that speaks the protocol in docs/howto/add-an-engine.md; may be given several times. "+
 		"It adds to --engines, and with or without those stands for the plan's")
 	flags.StringVar(&f.model, "model", "", modelHelp)
 	flags.StringVar(&f.mirror, "mirror", "", mirrorHelp)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"llmparity/docs/schemas"
+	"llmparity/docs/reference/schemas"
 	"llmparity/internal/fault"
 )
 
@@ -15,7 +15,7 @@ func schemaCommand() *cobra.Command {
 		Short: "Print the JSON Schema of what is written: " + strings.Join(schemas.Names(), ", "),
 		Long: `Print the published JSON Schema (draft 2020-12) of a document: ` + strings.Join(schemas.Names(), ", ") +
 			`.
-docs/formats.md says which command writes which.`,
+docs/reference/formats.md says which command writes which.`,
 		Args:      arguments(cobra.ExactArgs(1)),
 		ValidArgs: schemas.Names(),
 		RunE: func(c *cobra.Command, args []string) error {

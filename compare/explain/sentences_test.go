@@ -13,9 +13,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// docs/warnings.md has a row for each sentence.
+// docs/reference/warnings.md has a row for each sentence.
 func TestWarningsAreDocumented(t *testing.T) {
-	const path = "../../docs/warnings.md"
+	const path = "../../docs/reference/warnings.md"
 	verb := regexp.MustCompile(`%[+.\d]*[a-z]`)
 	var b strings.Builder
 	b.WriteString("# Warnings\n\nWhat a comparison warns of, by code. Engines and runs have warnings of their own beside these.\n\n" +

@@ -82,7 +82,7 @@ func conditions() map[string]condition {
 	}
 }
 
-// usualGate is what docs/ci.md holds against a baseline run.
+// usualGate is what docs/howto/gate-in-ci.md holds against a baseline run.
 func usualGate(t *testing.T) *gates.Gate {
 	return parse(t, "vs_baseline: {decode_tps: -5%, peak_pss_mb: +3%, ttft_ms: {change: +10%, level: warn}}")
 }

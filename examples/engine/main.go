@@ -1,5 +1,5 @@
-// Command engine is an example of an engine of one's own: it speaks the protocol of docs/protocol.md on its standard
-// input and output, and computes with the reference implementation that llmparity's tests hold other engines against.
+// Command engine is an example of an external engine: it speaks the protocol in docs/howto/add-an-engine.md on standard
+// input and output, and computes with the reference implementation of llmparity's tests.
 //
 // It runs GGUF files with F32 weights, greedily, on one core. Start it by `llmparity run --engine exec:./engine`.
 package main

@@ -22,7 +22,7 @@ import (
 // another meaning.
 const Schema = "llmparity.doctor/1"
 
-// Diagnosis is all that is found out; docs/doctor.md describes it.
+// Diagnosis is all that is found out; docs/howto/check-a-machine.md describes it.
 type Diagnosis struct {
 	Schema    string             `json:"schema"`
 	Tool      record.Tool        `json:"tool"`

@@ -2,7 +2,7 @@ package fault
 
 import "slices"
 
-// Kind is a class of trouble, by the word that stands before messages and in --json. docs/exit-codes.md lists them.
+// Kind is the class of an error: the word before its message and in --json. docs/reference/exit-codes.md lists them.
 type Kind string
 
 // The classes. Only what a person must mend before it can work is more than Run.

@@ -11,9 +11,9 @@ import (
 	"llmparity/internal/hfconfig"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/estimate.md anew")
+var update = flag.Bool("update", false, "write the tables of docs/reference/accuracy.md anew")
 
-const page = "../../docs/estimate.md"
+const page = "../../docs/reference/accuracy.md"
 
 // The page's tables are made of what is tested above; -update writes them.
 func TestPageHasThePublishedFigures(t *testing.T) {
@@ -33,7 +33,7 @@ func TestPageHasThePublishedFigures(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatal("docs/estimate.md has other figures than those that are tested: go test ./internal/hfconfig -run Page -update")
+		t.Fatal("docs/reference/accuracy.md has other figures than those that are tested: go test ./internal/hfconfig -run Page -update")
 	}
 	if err := os.WriteFile(page, want, 0o644); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ func TestPlansInTheDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	paths, err := filepath.Glob(filepath.Join(root, "docs", "*", "*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestPlansAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(root, "docs", "plans.md"))
+	text, err := os.ReadFile(filepath.Join(root, "docs", "howto", "write-a-plan.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,18 +61,18 @@ func TestPlansAreDocumented(t *testing.T) {
 		plan.Goal{}} {
 		for _, name := range yamlNames(of) {
 			if !strings.Contains(string(text), name) {
-				t.Errorf("docs/plans.md does not say what %T's %s is", of, name)
+				t.Errorf("docs/howto/write-a-plan.md does not say what %T's %s is", of, name)
 			}
 		}
 	}
 	for of := range sections() {
 		if _, name, _ := strings.Cut(of, "."); !strings.Contains(string(text), name) {
-			t.Errorf("docs/plans.md does not say what %s is", name)
+			t.Errorf("docs/howto/write-a-plan.md does not say what %s is", name)
 		}
 	}
 	for _, name := range plans.Names() {
 		if !strings.Contains(string(text), "| `"+name+"` |") {
-			t.Errorf("docs/plans.md lacks the preset %s", name)
+			t.Errorf("docs/howto/write-a-plan.md lacks the preset %s", name)
 		}
 	}
 }

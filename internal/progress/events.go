@@ -56,7 +56,7 @@ type Line struct {
 
 	Status record.Status `json:"status,omitempty"` // ended, done
 	Error  string        `json:"error,omitempty"`
-	Class  fault.Kind    `json:"class,omitempty"`     // done: of the error, as docs/exit-codes.md has them
+	Class  fault.Kind    `json:"class,omitempty"`     // done: of the error, as docs/reference/exit-codes.md has them
 	Code   *int          `json:"exit_code,omitempty"` // done
 	Record string        `json:"record,omitempty"`    // recording, done: the run's folder
 	Report string        `json:"report,omitempty"`    // done: its report

@@ -27,7 +27,7 @@ import (
 // another meaning.
 const Schema = "llmparity.reproduce/1"
 
-// Reproduction is what must be known to run a run again; docs/reproducibility.md describes it.
+// Reproduction is what must be known to run a run again; docs/howto/reproduce-a-run.md describes it.
 type Reproduction struct {
 	Schema      string               `json:"schema"`
 	Record      string               `json:"record"`

@@ -20,7 +20,7 @@ func path(t testing.TB, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(root, "docs", "schemas", name+".schema.json")
+	return filepath.Join(root, "docs", "reference", "schemas", name+".schema.json")
 }
 
 // Published fails where the published schema of that name is not the one of v's type; how is the command that writes it
@@ -48,7 +48,7 @@ func Published(t testing.TB, name string, v any, o Options, update bool, how str
 		return
 	}
 	for _, line := range differences(got, want) {
-		t.Errorf("docs/schemas/%s.schema.json: %s; write it anew with %s", name, line, how)
+		t.Errorf("docs/reference/schemas/%s.schema.json: %s; write it anew with %s", name, line, how)
 	}
 }
 

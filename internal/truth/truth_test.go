@@ -113,7 +113,7 @@ func TestContradictions(t *testing.T) {
 
 // The block in the documentation has the tables, columns and rows that the command prints, whatever the numbers.
 func TestDocumentedTableIsCurrent(t *testing.T) {
-	const path = "../../docs/memory.md"
+	const path = "../../docs/reference/accuracy.md"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -281,7 +281,7 @@ func (c *client) refusal(r *refusal) error {
 	case r.status == 0, r.status >= 500:
 		return engine.Fail(record.Other, "the server at %s failed (%w); its own log may say why", c.at.host, r)
 	}
-	return c.unreachable("see docs/servers.md for what is sent, or try another --openai-api",
+	return c.unreachable("see docs/howto/measure-a-server.md for what is sent, or try another --openai-api",
 		"the server at %s refuses the request (%v)", c.at.host, r)
 }
 

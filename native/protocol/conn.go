@@ -28,6 +28,9 @@ const grace = 2 * time.Second
 // errClosed is a call whose engine was ended under it, or long before it.
 var errClosed = engine.Fail(record.Cancelled, "the session is closed")
 
+// seeProtocol is what to do about an engine that breaks the protocol.
+const seeProtocol = "see docs/howto/add-an-engine.md"
+
 // conn is a running engine, and what is said to it and by it.
 type conn struct {
 	name    string
@@ -240,7 +243,7 @@ func (c *conn) refused(m message) error {
 // wrong is a failure; in an engine that does not even say hello right its author must mend something first.
 func (c *conn) wrong(op string, class record.Class, text string) error {
 	if op == opHello {
-		return &engine.Failure{Class: class, Err: fault.New(fault.BadProtocol, "see docs/protocol.md", "%s", text)}
+		return &engine.Failure{Class: class, Err: fault.New(fault.BadProtocol, seeProtocol, "%s", text)}
 	}
 	return &engine.Failure{Class: class, Err: errors.New(fault.OneLine(text))}
 }

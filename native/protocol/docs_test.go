@@ -20,13 +20,13 @@ import (
 // block is a block of the document, by its language.
 func block(t testing.TB, language string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/protocol.md")
+	text, err := os.ReadFile("../../docs/howto/add-an-engine.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := regexp.MustCompile("(?s)\n```" + language + "\n(.*?)\n```\n").FindSubmatch(text)
 	if m == nil {
-		t.Fatalf("docs/protocol.md has no %s", language)
+		t.Fatalf("docs/howto/add-an-engine.md has no %s", language)
 	}
 	return string(m[1])
 }

@@ -1,10 +1,10 @@
-// Package protocol drives engines of one's own: executables that speak JSON lines on their standard input and output.
+// Package protocol runs external engines: programs that speak JSON lines on standard input and output, as
+// docs/howto/add-an-engine.md describes.
 //
-// docs/protocol.md has the protocol. The program is started for every launch, before there is a model, and stays for
-// all of it; it is sampled like any other engine. Token times are those at which its lines were read, so they carry its
-// pipe, or, where it says so, those that it read itself from the one clock that both have. What it counts and computes
-// is its own word: ids and texts can be held against another engine's, numbers can't be checked here, only that they
-// aren't impossible. It does one generation at a time.
+// The program is started for every launch, before there is a model, and sampled like any other engine. A token's time
+// is when its line was read, pipe included, unless the engine reports times of the shared monotonic clock. Token ids
+// and texts can be compared with other engines. Counts and times that the engine reports are only checked for being
+// possible. An engine runs one generation at a time.
 package protocol
 
 import (
@@ -192,7 +192,7 @@ func (e *Engine) met(m message) error {
 		{"caps", e.hello.Caps.String(), m.Caps.String()},
 	} {
 		if is.now != is.then {
-			return &engine.Failure{Class: record.BadOutput, Err: fault.New(fault.BadProtocol, "see docs/protocol.md",
+			return &engine.Failure{Class: record.BadOutput, Err: fault.New(fault.BadProtocol, seeProtocol,
 				"%s says now that its %s is %q, and at its first start it said %q", e.Name(), is.what, tidy(is.now),
 				tidy(is.then))}
 		}

@@ -11,7 +11,7 @@ import (
 var Kind = &engine.Kind{
 	Name: Prefix, Title: "own engine", Shared: []string{"watchdog"}, Axes: []string{engine.AxisThreads}, Asks: true,
 	Found: func(engine.Here) engine.Finding {
-		return engine.Finding{Name: Prefix + "PATH", Can: "whatever a program of your own runs (docs/protocol.md)"}
+		return engine.Finding{Name: Prefix + "PATH", Can: "whatever a program of your own runs (docs/howto/add-an-engine.md)"}
 	},
 	Called: func(rest string) (string, error) {
 		c, err := ParseCommand(rest)

@@ -72,7 +72,7 @@ func FuzzParse(f *testing.F) {
 
 // The document's tables have every field that is read or written.
 func TestTheDocumentHasEveryField(t *testing.T) {
-	text, err := os.ReadFile("../../docs/protocol.md")
+	text, err := os.ReadFile("../../docs/howto/add-an-engine.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestTheDocumentHasEveryField(t *testing.T) {
 	fields := reflect.TypeFor[message]()
 	for i := range fields.NumField() {
 		if name := fields.Field(i).Tag.Get("json"); !table[name] {
-			t.Errorf("no row of docs/protocol.md is for %q of the answers", name)
+			t.Errorf("no row of docs/howto/add-an-engine.md is for %q of the answers", name)
 		}
 	}
 	for _, of := range []reflect.Type{reflect.TypeFor[caps](), reflect.TypeFor[device](),
@@ -95,7 +95,7 @@ func TestTheDocumentHasEveryField(t *testing.T) {
 		for i := range of.NumField() {
 			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
 			if name != "op" && !strings.Contains(string(text), "`"+name+"`") {
-				t.Errorf("docs/protocol.md says nothing of %q in %s", name, of.Name())
+				t.Errorf("docs/howto/add-an-engine.md says nothing of %q in %s", name, of.Name())
 			}
 		}
 	}

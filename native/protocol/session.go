@@ -60,7 +60,7 @@ func (s *session) greet(ctx context.Context, c *conn) error {
 		return helloFault(ctx, c, err)
 	}
 	if got.Protocol != Version {
-		do := "see docs/protocol.md"
+		do := seeProtocol
 		if got.Protocol > Version {
 			do = "take a newer llmparity, or let it speak the version it is asked for"
 		}
@@ -68,7 +68,7 @@ func (s *session) greet(ctx context.Context, c *conn) error {
 			"%s speaks version %d of the protocol, and this is version %d", c.name, got.Protocol, Version)}
 	}
 	if err := got.checkHello(clockName); err != nil {
-		return &engine.Failure{Class: record.BadOutput, Err: fault.New(fault.BadProtocol, "see docs/protocol.md",
+		return &engine.Failure{Class: record.BadOutput, Err: fault.New(fault.BadProtocol, seeProtocol,
 			"%s does not say hello right: %v", c.name, err)}
 	}
 	if err := s.engine.met(got.message); err != nil {
@@ -88,7 +88,7 @@ func helloFault(ctx context.Context, c *conn, err error) error {
 	if ctx.Err() != nil || errors.As(err, &known) || errors.Is(err, errClosed) {
 		return err
 	}
-	return &engine.Failure{Class: engine.ClassOf(err), Err: fault.New(fault.BadProtocol, "see docs/protocol.md",
+	return &engine.Failure{Class: engine.ClassOf(err), Err: fault.New(fault.BadProtocol, seeProtocol,
 		"%s does not say hello: %v", c.name, err)}
 }
 

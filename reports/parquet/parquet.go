@@ -3,7 +3,7 @@
 // files has it.
 //
 // Rows are written group by group as they come. The files hold figures and no judgement: units and meanings of columns
-// are in docs/formats.md.
+// are in docs/reference/formats.md.
 package parquet
 
 import (

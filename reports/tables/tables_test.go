@@ -22,7 +22,7 @@ import (
 	"llmparity/reports/tables"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/formats.md anew")
+var update = flag.Bool("update", false, "write the tables of docs/reference/formats.md anew")
 
 func opened(t *testing.T, engines ...comparetest.Engine) (dir string, run *record.Run) {
 	t.Helper()
@@ -205,7 +205,7 @@ func TestColumnsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(root, "docs", "formats.md")
+	path := filepath.Join(root, "docs", "reference", "formats.md")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestColumnsAreDocumented(t *testing.T) {
 		b.WriteString("<!-- end -->")
 		part := regexp.MustCompile(`(?s)<!-- columns of ` + table.Name + ` -->.*?<!-- end -->`)
 		if !part.MatchString(want) {
-			t.Fatalf("docs/formats.md has no place for the columns of %s", table.Name)
+			t.Fatalf("docs/reference/formats.md has no place for the columns of %s", table.Name)
 		}
 		want = part.ReplaceAllLiteralString(want, b.String())
 	}
@@ -235,6 +235,6 @@ func TestColumnsAreDocumented(t *testing.T) {
 		return
 	}
 	if want != string(text) {
-		t.Error("docs/formats.md does not list the columns as they are: go test ./reports/tables -run Documented -update")
+		t.Error("docs/reference/formats.md does not list the columns as they are: go test ./reports/tables -run Documented -update")
 	}
 }

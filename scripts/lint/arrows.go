@@ -42,11 +42,11 @@ var importers = map[string]string{
 	"internal/tiny/reference": "examples internal/resolve", // engines are held against it; none computes with it
 
 	// Whoever imports what embeds assets has them in its program.
-	"assets/page":     "cmd browser/webllm",
-	"assets/charts":   "cmd internal/doctor reports",
-	"assets/plans":    "cmd internal/doctor",
-	"assets/modellib": "internal/modellib",
-	"docs/schemas":    "cmd",
+	"assets/page":            "cmd browser/webllm",
+	"assets/charts":          "cmd internal/doctor reports",
+	"assets/plans":           "cmd internal/doctor",
+	"assets/modellib":        "internal/modellib",
+	"docs/reference/schemas": "cmd",
 }
 
 // imports has all that a package may import of ours. One without a row may import what importers lets it.

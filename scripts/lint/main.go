@@ -13,14 +13,16 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
 func main() {
-	found, err := findings(".")
+	found, packages, err := findings(".")
 	stale, unread := staleNotices()
-	found, err = append(found, stale...), errors.Join(err, unread)
+	missing, unlisted := unlisted(packages)
+	found, err = slices.Concat(found, stale, missing), errors.Join(err, unread, unlisted)
 	for _, line := range found {
 		fmt.Fprintln(os.Stderr, line)
 	}
@@ -32,8 +34,8 @@ func main() {
 	}
 }
 
-// findings looks at every Go file below a folder.
-func findings(root string) (out []string, err error) {
+// findings checks every Go file below a folder, and lists the folders that have some.
+func findings(root string) (out, packages []string, err error) {
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -52,10 +54,11 @@ func findings(root string) (out []string, err error) {
 		if err == nil {
 			out = append(out, tooLong(files.File(file.FileStart), file, text)...)
 			out = append(out, againstArrows(file, filepath.ToSlash(path))...)
+			packages = append(packages, filepath.ToSlash(filepath.Dir(path)))
 		}
 		return err
 	})
-	return out, err
+	return out, slices.Compact(packages), err
 }
 
 // columns is how many a line may have; a tab takes four, and gofmt's padding one. A string of more than so many is not

@@ -16,7 +16,7 @@ import (
 )
 
 func warnedOf(r *compare.Result, code string) (texts []string) {
-	for _, w := range r.Warnings {
+	for _, w := range slices.Concat(r.Warnings, r.Notes) {
 		if w.Code == code {
 			texts = append(texts, w.Where+": "+w.Text)
 		}
@@ -52,7 +52,7 @@ func TestRepetitionsInOneLaunch(t *testing.T) {
 	if held := c.Figure(figure.Retained).Center(); held < 100 {
 		t.Errorf("retained %v, the processes of baseline and unload are the same", held)
 	}
-	if w := warnedOf(r, "reused"); len(w) != 1 || !strings.Contains(w[0], "6 repetitions are requests in one launch") {
+	if w := warnedOf(r, "shared-launch"); len(w) != 1 || !strings.Contains(w[0], "6 repetitions ran in 1 launch") {
 		t.Errorf("warnings %q", w)
 	}
 	fresh := comparetest.Native(6)
@@ -61,7 +61,7 @@ func TestRepetitionsInOneLaunch(t *testing.T) {
 	if got := both.Comparisons[0]; len(got.Ratios) != 0 || !strings.Contains(got.Refused, "isolation") {
 		t.Errorf("cells of different isolation: %+v", got)
 	}
-	if w := warnedOf(compare.Runs(comparetest.Run(t, "fresh", fresh)), "reused"); len(w) != 0 {
+	if w := warnedOf(compare.Runs(comparetest.Run(t, "fresh", fresh)), "shared-launch"); len(w) != 0 {
 		t.Errorf("launches of their own: %q", w)
 	}
 }
@@ -148,7 +148,7 @@ func TestMissingCapabilityIsMarked(t *testing.T) {
 	if !c.Self.Identical || c.Self.Verdict != "all 6 requests gave the same text" {
 		t.Errorf("with itself: %+v", c.Self)
 	}
-	if w := warnedOf(r, "pieces"); len(w) != 1 || !strings.HasPrefix(w[0], "served: ") {
+	if w := warnedOf(r, "token-times"); len(w) != 1 || !strings.HasPrefix(w[0], "served: ") {
 		t.Errorf("pieces: %q", w)
 	}
 	if f := c.Figure(figure.DecodeTPS); f.Known() ||
@@ -257,7 +257,7 @@ func TestPromptsFromACacheThatDoesNotTell(t *testing.T) {
 					g.Known() != c.cached {
 					t.Errorf("prefill %+v, cached %+v", f, g)
 				}
-				if w := append(warnedOf(r, "prompt-cache"), warnedOf(r, "cached-prompt")...); len(w) == 0 {
+				if w := append(warnedOf(r, "prompt-cache"), warnedOf(r, "prompt-cache-on")...); len(w) == 0 {
 					t.Error("no warning")
 				}
 			}
@@ -386,10 +386,10 @@ func TestCachedPromptsAreNotCompared(t *testing.T) {
 	usage := cached.Usage
 	cached.Usage = func(u *record.Usage) { usage(u); u.CachedTokens = 3 }
 	r := compare.Runs(comparetest.Run(t, "cache", comparetest.Native(6), cached))
-	if w := warnedOf(r, "cached-prompt"); len(w) != 1 || !strings.Contains(w[0], "3 of 4 prompt tokens") {
+	if w := warnedOf(r, "prompt-cache"); len(w) != 1 || !strings.Contains(w[0], "3 of 4 prompt tokens") {
 		t.Errorf("warnings %q", w)
 	}
-	if w := warnedOf(r, "prompt-cache"); len(w) != 0 {
+	if w := warnedOf(r, "prompt-cache-on"); len(w) != 0 {
 		t.Errorf("a cache that tells: %q", w)
 	}
 	c := r.Comparisons[0]

@@ -61,8 +61,9 @@ type Result struct {
 	Families      []ratio.Family     `json:"families"`         // of comparisons
 	Groups        []Group            `json:"groups,omitempty"` // of cells, where they are asked for
 	Statistics    Statistics         `json:"statistics"`
-	Sweeps        []growth.Sweep     `json:"sweeps"` // cells that differ in the length of the prompt or the context alone
-	Warnings      []evidence.Warning `json:"warnings"`
+	Sweeps        []growth.Sweep     `json:"sweeps"`   // cells that differ in the length of the prompt or the context alone
+	Warnings      []evidence.Warning `json:"warnings"` // what may change a conclusion, the most serious first
+	Notes         []evidence.Warning `json:"notes"`    // all other remarks
 	// what came of the run's gate; nil: nobody held it against one
 	Gate *Gate `json:"gate,omitempty"`
 }
@@ -170,7 +171,7 @@ func Runs(runs ...*record.Run) *Result { return With(Defaults(), runs...) }
 func With(o Options, runs ...*record.Run) *Result {
 	r := &Result{Schema: Schema, Verdict: []string{}, Comparability: []string{}, Runs: []Run{}, Cells: []Cell{},
 		Parity: []parity.Parity{}, Comparisons: []Comparison{}, Families: []ratio.Family{},
-		Statistics: o.statistics(), Warnings: []evidence.Warning{}}
+		Statistics: o.statistics()}
 	all, of := []gathered{}, []growth.Cell{}
 	for i, run := range runs {
 		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started,
@@ -205,7 +206,7 @@ func With(o Options, runs ...*record.Run) *Result {
 	r.group(o)
 	r.Comparability = r.comparability()
 	r.Verdict = r.verdict()
-	r.Warnings = append(r.Warnings, r.warnings(runs, all)...)
+	r.Warnings, r.Notes = r.remarks(runs, all)
 	return r
 }
 

@@ -377,7 +377,7 @@ func TestWarningsTellRunsApart(t *testing.T) {
 	b.Status = record.Failed
 	var where []string
 	for _, w := range compare.Runs(a, b).Warnings {
-		if w.Code == "run-failed" {
+		if w.Text == "the run's status is failed" {
 			where = append(where, w.Where)
 		}
 	}

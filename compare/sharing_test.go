@@ -24,8 +24,8 @@ func TestMemorySharedWithProgramsOutside(t *testing.T) {
 		})
 	}
 	r := of(comparetest.Process{Role: "server", Before: 300, Loaded: 420, Shared: 250})
-	if w := warnedOf(r, "shared-with-others"); len(w) != 1 || !strings.HasPrefix(w[0], "llamacpp: 250") ||
-		!strings.Contains(w[0], "PSS counts a part of them") {
+	if w := warnedOf(r, "memory-shared"); len(w) != 1 || !strings.HasPrefix(w[0], "llamacpp: 250") ||
+		!strings.Contains(w[0], "PSS counts only a part of it") {
 		t.Errorf("warnings %q", w)
 	}
 	if c := r.Comparisons[0]; memory(r) || len(c.Ratios) == 0 ||
@@ -38,8 +38,8 @@ func TestMemorySharedWithProgramsOutside(t *testing.T) {
 		"several of its own share between": {{Role: "browser", Before: 300, Loaded: 420, Shared: 250},
 			{Role: "renderer", Before: 300, Loaded: 420, Shared: 250}},
 	} {
-		if r := of(processes...); len(warnedOf(r, "shared-with-others")) != 0 || !memory(r) {
-			t.Errorf("%s: %q, memory compared: %v", name, warnedOf(r, "shared-with-others"), memory(r))
+		if r := of(processes...); len(warnedOf(r, "memory-shared")) != 0 || !memory(r) {
+			t.Errorf("%s: %q, memory compared: %v", name, warnedOf(r, "memory-shared"), memory(r))
 		}
 	}
 }

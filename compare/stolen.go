@@ -41,7 +41,7 @@ func MoreStolen(than, of *Cell) string {
 	if p > stolenP {
 		return ""
 	}
-	return explain.Warning(explain.StolenTime, explain.Short(stats.Median(b)), of.Label, explain.Short(stats.Median(a)),
+	return explain.StolenTime.With(explain.Short(stats.Median(b)), of.Label, explain.Short(stats.Median(a)),
 		than.Label, p).Text
 }
 
@@ -70,6 +70,6 @@ func disturbed(x *ratio.Ratio, a, b *Cell) {
 	}
 	if text := MoreStolen(quick, slow); text != "" {
 		x.Warnings = append(x.Warnings, evidence.Warning{Where: slow.Label,
-			Warning: record.Warning{Code: explain.StolenTime, Text: text}})
+			Warning: record.Warning{Code: explain.StolenTime.Code, Text: text}})
 	}
 }

@@ -29,7 +29,7 @@ func TestStolenTimeStandsBesideADifference(t *testing.T) {
 		res := compare.Runs(comparetest.Run(t, "quick", quick), comparetest.Run(t, "slow", slow))
 		for _, x := range res.Comparisons[0].Ratios {
 			warned := slices.ContainsFunc(x.Warnings, func(w evidence.Warning) bool {
-				return w.Code == explain.StolenTime && strings.Contains(w.Text, "a hypervisor gave ") &&
+				return w.Code == explain.StolenTime.Code && strings.Contains(w.Text, "the host gave ") &&
 					strings.Contains(w.Where, "slow")
 			})
 			if want := of.want && (x.Figure == figure.DecodeTPS); warned != want &&

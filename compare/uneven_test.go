@@ -27,7 +27,7 @@ func TestADifferenceThatMayBeOfSpreadSaysSo(t *testing.T) {
 			}
 			called++
 			if slices.ContainsFunc(x.Warnings,
-				func(w evidence.Warning) bool { return w.Code == explain.UnevenSpread }) {
+				func(w evidence.Warning) bool { return w.Code == explain.UnevenSpread.Code }) {
 				warned++
 				if !strings.Contains(x.Verdict, "do not vary alike") ||
 					!strings.Contains(x.Warnings[len(x.Warnings)-1].Where, "few") {

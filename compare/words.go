@@ -5,14 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/memory"
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
-	"llmparity/internal/record"
 )
 
 func (r *Result) engines() []string {
@@ -288,141 +286,4 @@ func because(classes []string) string {
 		return ""
 	}
 	return " (" + strings.Join(classes, ", ") + ")"
-}
-
-// warnings gathers what the records say and what follows from the figures. The same words for several launches become
-// one.
-func (r *Result) warnings(runs []*record.Run, e []gathered) []evidence.Warning {
-	var out []evidence.Warning
-	several := len(runs) > 1
-	for i, run := range runs {
-		where := "run"
-		if several {
-			where = "run " + r.runName(i) // of two runs with one name too
-		}
-		for _, w := range run.Warnings {
-			out = append(out, evidence.Warning{Warning: w, Where: where})
-		}
-		if run.Status != record.OK {
-			out = append(out, evidence.Warning{Warning: record.Warning{Code: "run-" + string(run.Status),
-				Text: "the run did not end well: status " + string(run.Status)}, Where: where})
-		}
-		if words := explain.Busy(run); words != "" {
-			out = append(out, evidence.Warning{Warning: explain.Warning(explain.BusyMachine, words), Where: where})
-		}
-	}
-	for i, c := range r.Cells {
-		out = append(out, launchWarnings(&c, e[i].all)...)
-		out = append(out, c.ownWarnings()...)
-		for _, w := range c.memory.Warnings() {
-			out = append(out, evidence.Warning{Warning: w, Where: c.Label})
-		}
-	}
-	return out
-}
-
-func launchWarnings(c *Cell, attempts []*record.Attempt) []evidence.Warning {
-	type group struct {
-		w        record.Warning
-		launches []string
-	}
-	var groups []*group
-	for _, a := range attempts {
-		for _, w := range a.Warnings {
-			at := slices.IndexFunc(groups, func(g *group) bool { return g.w == w })
-			if at < 0 {
-				groups = append(groups, &group{w: w})
-				at = len(groups) - 1
-			}
-			name := fmt.Sprint(a.Repetition)
-			if a.Warmup {
-				name = "warm-up"
-			}
-			groups[at].launches = explain.AppendNew(groups[at].launches, name)
-		}
-	}
-	var out []evidence.Warning
-	for _, g := range groups {
-		where := fmt.Sprintf("%s, %s %s", c.Label, c.Several(), strings.Join(g.launches, ", "))
-		if len(g.launches) == 1 {
-			where = fmt.Sprintf("%s, %s %s", c.Label, c.Repeated(), g.launches[0])
-		}
-		out = append(out, evidence.Warning{Warning: g.w, Where: where})
-	}
-	return out
-}
-
-func (c *Cell) ownWarnings() []evidence.Warning {
-	var out []evidence.Warning
-	add := func(w record.Warning) { out = append(out, evidence.Warning{Warning: w, Where: c.Label}) }
-	warn := func(when bool, code string, args ...any) {
-		if when {
-			add(explain.Warning(code, args...))
-		}
-	}
-	if c.Refused != "" {
-		return nil // its risk says so, and there is nothing to warn of
-	}
-	n := c.Launches.Counted
-	warn(n > 0 && n < stats.MinRuns, explain.FewRuns, n, stats.MinRuns)
-	for _, f := range c.Failures {
-		text := fmt.Sprintf("%s %d %s", c.Repeated(), f.Repetition, f.Status)
-		if f.Class != "" {
-			text += " (" + string(f.Class) + ")"
-		}
-		if f.Error != "" {
-			text += ": " + f.Error
-		}
-		add(record.Warning{Code: "launch-" + string(f.Status), Text: text})
-	}
-	busy := c.Figure(figure.SamplerBusy)
-	warn(busy.Known() && busy.Center() > 2, explain.SamplerCost, explain.Short(busy.Center()))
-	if mib := c.memory.Others(); mib > 0 {
-		warn(true, explain.Others, explain.Short(mib))
-	}
-	if opened := c.Launches.Opened; opened > 0 {
-		in := "one launch"
-		if opened > 1 {
-			in = fmt.Sprintf("%d launches", opened)
-		}
-		warn(true, explain.Reused, n, in)
-	}
-	if c.Load != nil {
-		for _, caveat := range c.Load.Caveats {
-			warn(true, explain.OneAtATime, caveat)
-		}
-	}
-	warn(c.Spec.StopsAtEnd, explain.StopsAtEnd)
-	warn(c.Spec.NoTokenIDs, explain.NoIDs)
-	switch cached := c.Figure(figure.Cached); {
-	case cached.Known() && cached.Center() > 0:
-		warn(true, explain.CachedPrompt, cached.Count(), c.Figure(figure.Prompt).Count())
-	case c.unknownPrefill:
-		warn(true, explain.UnknownCache)
-	default:
-		warn(c.Spec.PromptCache == record.CacheOn && n > 0, explain.PromptCache)
-	}
-	warn(c.Spec.Pieces, explain.Pieces)
-	warn(c.inconstant != "", explain.Differ, c.inconstant)
-	warn(c.Self.Known && !c.Self.Identical, explain.Random, c.Self.Verdict)
-	return append(out, c.figuresWarnings()...)
-}
-
-// figuresWarnings are those that figures carry, one of a kind: what is said of a whole cell must not drown in them.
-func (c *Cell) figuresWarnings() []evidence.Warning {
-	var out []evidence.Warning
-	for _, f := range c.Figures {
-		for _, w := range f.Warnings {
-			at := slices.IndexFunc(out, func(o evidence.Warning) bool { return o.Code == w.Code })
-			text := f.Title + ": " + w.Text
-			switch {
-			case w.Code == explain.BusyMachine: // which is the run's
-			case at < 0:
-				out = append(out, evidence.Warning{Warning: record.Warning{Code: w.Code, Text: text}, Where: c.Label})
-			default:
-				out[at].Text += "; " + text
-			}
-		}
-	}
-	return out
 }

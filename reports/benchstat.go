@@ -183,7 +183,7 @@ func benchRemarks(res *compare.Result, names []string) []string {
 	for _, e := range res.Engines() {
 		out = append(out, "with: "+e.Name+": "+e.With)
 	}
-	for _, text := range append(warningLines(res), reusedLaunches(res)...) {
+	for _, text := range append(warningLines(res.Warnings, res), reusedLaunches(res)...) {
 		out = append(out, "warning: "+text)
 	}
 	return out

@@ -64,7 +64,7 @@ func JUnit(w io.Writer, res *compare.Result) error {
 		doc.add(s)
 	}
 	if len(doc.Suites) > 0 {
-		doc.Suites[0].Out = strings.Join(append(lines(res.Verdict), lines(warningLines(res))...), "\n")
+		doc.Suites[0].Out = strings.Join(append(lines(res.Verdict), lines(warningLines(res.Warnings, res))...), "\n")
 	}
 	return doc.write(w)
 }

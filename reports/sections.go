@@ -54,7 +54,7 @@ func sections(v *view) []section {
 	all = append(all, timesSection(v.res), latencySection(), lengthsSection(), trafficSection(v.res), paritySection(v))
 	all = append(all, environmentSections(v)...)
 	all = append(all, howSections(v.res)...)
-	return append(all, warningsSection(v.res))
+	return append(all, warningsSection(v.res), notesSection(v.res))
 }
 
 // shownTo leaves what a reader is shown, and no heading over nothing.

@@ -91,15 +91,23 @@ func places(res *compare.Result) *grid {
 
 func warningsSection(res *compare.Result) section {
 	return section{ID: "warnings", Title: "Warnings", Parts: []section{
-		{For: inTerminal | document, Lines: warningLines(res), Mark: "! "},
+		{For: inTerminal | document, Lines: warningLines(res.Warnings, res), Mark: "! "},
 		{For: onPage, View: "warnings", Data: warned(res)}}}
 }
 
+// notesSection has the remarks that change no conclusion.
+func notesSection(res *compare.Result) section {
+	return section{ID: "notes", Title: "Notes", For: detailed | document | onPage, Folded: true, Mark: "- ",
+		Lines: warningLines(res.Notes, res)}
+}
+
 // warned has every warning once, with all that it is about: what is said of each of thirty cells would bury the rest.
-func warned(res *compare.Result) []evidence.Warning {
+func warned(res *compare.Result) []evidence.Warning { return onceEach(res.Warnings, res) }
+
+func onceEach(all []evidence.Warning, res *compare.Result) []evidence.Warning {
 	var out []evidence.Warning
 	about := map[record.Warning][]string{}
-	for _, w := range res.Warnings {
+	for _, w := range all {
 		if about[w.Warning] == nil {
 			out = append(out, w)
 		}
@@ -113,9 +121,9 @@ func warned(res *compare.Result) []evidence.Warning {
 	return out
 }
 
-func warningLines(res *compare.Result) []string {
+func warningLines(all []evidence.Warning, res *compare.Result) []string {
 	var out []string
-	for _, w := range warned(res) {
+	for _, w := range onceEach(all, res) {
 		out = append(out, fmt.Sprintf("%s: %s (%s)", w.Where, w.Text, w.Code))
 	}
 	return out

@@ -69,7 +69,7 @@ func reuse(t *testing.T, name string) {
 		t.Error("the warm-up launch's processes were reused")
 	}
 	mentions(t, strings.Join(strings.Fields(stdout), " "), "All 3 repetitions succeeded",
-		"3 repetitions are requests in one launch", "Memory at three points")
+		"3 repetitions ran in 1 launch", "Memory at three points")
 }
 
 // A server that dies while it is idle costs one repetition: the next one has a server of its own.

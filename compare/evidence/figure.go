@@ -114,7 +114,7 @@ func (f *Figure) Add(attempt int, v float64) {
 	switch {
 	case math.IsNaN(v), math.IsInf(v, 0):
 	case v < 0 && f.Unit == "ms":
-		f.Warnings = append(f.Warnings, explain.Warning(explain.ClockBackward, attempt))
+		f.Warnings = append(f.Warnings, explain.ClockBackward.With(attempt))
 	default:
 		f.Values = append(f.Values, Value{attempt, stats.Round(v, 6)})
 	}

@@ -28,7 +28,7 @@ func (f *Figure) watch() {
 	if f.N < stats.MinRuns {
 		return
 	}
-	warn := func(code string, args ...any) { f.Warnings = append(f.Warnings, explain.Warning(code, args...)) }
+	warn := func(r explain.Remark, args ...any) { f.Warnings = append(f.Warnings, r.With(args...)) }
 	values, center := f.Numbers(), math.Abs(f.Center())
 	deviation := stats.RobustDeviation(values)
 	far := 0
@@ -42,14 +42,13 @@ func (f *Figure) watch() {
 		}
 	}
 	if far > 0 {
-		warn(explain.Outliers, far, f.N, explain.Short(farthest.Value),
-			f.Unit, farthest.Attempt)
+		warn(explain.Outliers, far, f.N, explain.WithUnit(farthest.Value, f.Unit), farthest.Attempt)
 	}
 	if slope, p := stats.Drift(values); p <= trendAlpha && math.Abs(slope)*float64(f.N-1) > mentioned*center {
 		warn(explain.Trend, slope, f.Unit, p)
 	}
 	if center > 0 && deviation > noisyShare*center {
-		warn(explain.NoisyFigure, 100*deviation/center)
+		warn(explain.WideInterval, 100*deviation/center)
 	}
 }
 
@@ -62,13 +61,15 @@ func Watch(figures []Figure, busy string) {
 			f.watch()
 		}
 		if busy != "" && f.TimeOrRate() && f.Known() {
-			f.Warnings = append(f.Warnings, record.Warning{Code: explain.BusyMachine, Text: busy})
+			f.Warnings = append(f.Warnings, record.Warning{Code: explain.BusyMachine.Code, Text: busy})
 		}
 	}
 }
 
-// Warning is a record's warning and where it belongs.
+// Warning is a warning or a note, and where it belongs.
 type Warning struct {
 	record.Warning
 	Where string `json:"where"`
+	// RecordCode is its more detailed code in the record, where that is another one.
+	RecordCode string `json:"record_code,omitempty"`
 }

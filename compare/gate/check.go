@@ -153,7 +153,7 @@ func measured(f evidence.Figure) string {
 // busy says who else used the machine that a time or a rate was measured on; empty: nobody, or nobody knows.
 func busy(f evidence.Figure) string {
 	for _, w := range f.Warnings {
-		if w.Code == explain.BusyMachine {
+		if w.Code == explain.BusyMachine.Code {
 			return w.Text
 		}
 	}

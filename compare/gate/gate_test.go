@@ -389,7 +389,7 @@ func TestGateIsInconclusiveWhereOthersDecide(t *testing.T) {
 	beset.Processes = []comparetest.Process{{Role: "server", Before: 8, Loaded: 60, Shared: 3}}
 	got = gate.Evaluate(g, result(t, beset), result(t, calm))
 	expect(t, one(t, got, "decode", "baseline"), compare.GateInconclusive,
-		"significantly worse, but a hypervisor gave ")
+		"significantly worse, but the host gave ")
 	expect(t, one(t, got, "peak_pss"), compare.GateFailed, "") // memory is nobody's to steal
 	beset.Stolen = calm.Stolen
 	expect(t, one(t, gate.Evaluate(g, result(t, beset), result(t, calm)), "decode", "baseline"), compare.GateFailed,
@@ -401,7 +401,7 @@ func TestGateIsInconclusiveWhereOthersDecide(t *testing.T) {
 	late.Stolen, free.Stolen = func(n int) float64 { return 0.1 + 0.01*float64(n) },
 		func(n int) float64 { return 0.001 * float64(n) }
 	expect(t, one(t, gate.Evaluate(g, result(t, free), result(t, late)), "decode", "baseline"),
-		compare.GateInconclusive, "no regression seen, but a hypervisor gave ")
+		compare.GateInconclusive, "no regression seen, but the host gave ")
 
 	memory := func(loaded, shared float64) *compare.Result {
 		e := comparetest.Native(8)

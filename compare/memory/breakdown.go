@@ -317,5 +317,5 @@ func (c *Cell) ledgerWarning() []record.Warning {
 	if uncertain == 0 {
 		return nil
 	}
-	return []record.Warning{explain.Warning(explain.Ledger, uncertain, len(c.Counted), worst)}
+	return []record.Warning{explain.Ledger.With(uncertain, len(c.Counted), worst)}
 }

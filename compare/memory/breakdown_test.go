@@ -198,7 +198,7 @@ func TestAnUncertainLedgerIsAWarning(t *testing.T) {
 		e := comparetest.Measured(comparetest.Browser(2), in)
 		e.Failing = map[int]record.Class{2: record.OOM} // counts nowhere
 		for _, w := range compare.Runs(comparetest.Run(t, "x", e)).Warnings {
-			if w.Code == "ledger-uncertain" {
+			if w.Code == "memory-uncertain" {
 				n++
 				if !strings.Contains(w.Text, "in 1 of 1 launches") || !strings.Contains(w.Text, "(up to 3)") ||
 					w.Where != "webllm" {
@@ -239,7 +239,7 @@ func TestSharedFilesOutsideAreAWarning(t *testing.T) {
 		}
 		got := ""
 		for _, w := range compare.Runs(run).Warnings {
-			if w.Code == "shared-outside" {
+			if w.Code == "memory-shared" {
 				got += w.Text
 			}
 		}

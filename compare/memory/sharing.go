@@ -45,7 +45,7 @@ func (c *Cell) sharingWarning() []record.Warning {
 	if pss-by <= tolerance {
 		return nil
 	}
-	return []record.Warning{explain.Warning(explain.Outside, what, explain.Short(pss), c.Several(), explain.Short(by))}
+	return []record.Warning{explain.Outside.With(what, explain.Short(pss), c.Several(), explain.Short(by))}
 }
 
 // An engine of one process shares with none of its own: what its total PSS is below its RSS, programs outside map too.
@@ -84,7 +84,7 @@ func (c *Cell) OthersWords() string {
 	if c.others == 0 {
 		return ""
 	}
-	return explain.Warning(explain.Others, explain.Short(c.others)).Text
+	return explain.Others.With(explain.Short(c.others)).Text
 }
 
 func spread(values []float64) float64 { return slices.Max(values) - slices.Min(values) }

@@ -152,7 +152,7 @@ func (x *Ratio) Spread(a, b string, s stats.Sides) {
 	if math.IsInf(times, 1) {
 		vary = fmt.Sprintf("launches vary and those of %s do not", than)
 	}
-	x.Warnings = append(x.Warnings, evidence.Warning{Warning: explain.Warning(explain.UnevenSpread, vary),
+	x.Warnings = append(x.Warnings, evidence.Warning{Warning: explain.UnevenSpread.With(vary),
 		Where: of})
 	x.uneven = true
 }

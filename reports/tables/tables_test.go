@@ -159,8 +159,8 @@ func TestSummary(t *testing.T) {
 			got[2]["launches_counted"] == "0" && got[2]["failures"] == "oom;crash",
 		"a name":      got[2]["engine"] == `lost, "all" of it really`,
 		"no baseline": got[1]["baseline_pss_mb"] == "",
-		"warnings": strings.Contains(got[1]["warnings"], "too-few-runs") &&
-			!strings.Contains(got[0]["warnings"], "too-few-runs"),
+		"warnings": strings.Contains(got[1]["warnings"], "too-few-launches") &&
+			!strings.Contains(got[0]["warnings"], "too-few-launches"),
 	} {
 		if !ok {
 			t.Errorf("%s: %v", what, got)

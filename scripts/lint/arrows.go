@@ -51,7 +51,7 @@ var importers = map[string]string{
 
 // imports has all that a package may import of ours. One without a row may import what importers lets it.
 var imports = map[string]string{
-	"compare":        "internal/accuracy internal/fault internal/figure internal/record",
+	"compare":        "internal/accuracy internal/fault internal/figure internal/record internal/warning",
 	"compare/gate":   "compare internal/baseline internal/fault internal/figure internal/gates internal/record",
 	"compare/growth": "compare/evidence compare/explain compare/memory compare/stats internal/figure internal/record",
 	"compare/memory": "compare/evidence compare/explain compare/hardware compare/stats internal/accuracy internal/figure " +
@@ -59,10 +59,11 @@ var imports = map[string]string{
 	"compare/parity":   "internal/figure internal/record",
 	"compare/ratio":    "compare/evidence compare/explain compare/stats",
 	"compare/timing":   "compare/evidence compare/explain compare/stats internal/figure internal/record",
-	"compare/explain":  "compare/stats internal/record",
+	"compare/explain":  "compare/stats internal/record internal/warning",
 	"compare/evidence": "compare/explain compare/stats internal/figure internal/record",
 	"compare/hardware": "compare/evidence compare/explain compare/stats internal/record",
 	"compare/stats":    "",
+	"internal/warning": "",
 	"reports":          "compare assets/charts internal/fault internal/figure internal/record internal/thin internal/whole",
 	"internal/engine":  "internal/child internal/fault internal/nearest internal/record internal/sample",
 	"internal/record":  "internal/fault internal/whole",

@@ -1,0 +1,164 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
+	"llmparity/compare/stats"
+	"llmparity/internal/figure"
+	"llmparity/internal/record"
+	"llmparity/internal/warning"
+)
+
+// remarks gathers what records and figures remark: warnings, the most serious first, and notes.
+func (r *Result) remarks(runs []*record.Run, e []gathered) (warnings, notes []evidence.Warning) {
+	var all []evidence.Warning
+	for i, run := range runs {
+		where := "run"
+		if len(runs) > 1 {
+			where = "run " + r.runName(i)
+		}
+		add := func(w record.Warning) { all = append(all, evidence.Warning{Warning: w, Where: where}) }
+		for _, w := range run.Warnings {
+			add(w)
+		}
+		if run.Status != record.OK {
+			add(explain.LaunchFailed.With("the run's status is " + string(run.Status)))
+		}
+		if words := explain.Busy(run); words != "" {
+			add(explain.BusyMachine.With(words))
+		}
+	}
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		all = append(all, launchRemarks(c, e[i].all)...)
+		for _, w := range slices.Concat(c.ownRemarks(), c.memory.Warnings()) {
+			all = append(all, evidence.Warning{Warning: w, Where: c.Label})
+		}
+	}
+	warnings, notes = []evidence.Warning{}, []evidence.Warning{}
+	for _, w := range all {
+		row, ok := warning.Of(w.Code)
+		if !ok {
+			notes = append(notes, w)
+			continue
+		}
+		if w.Code != row.Code {
+			w.Code, w.RecordCode = row.Code, w.Code
+		}
+		warnings = append(warnings, w)
+	}
+	table := warning.Table()
+	rank := func(w evidence.Warning) int {
+		return slices.IndexFunc(table, func(r warning.Row) bool { return r.Code == w.Code })
+	}
+	slices.SortStableFunc(warnings, func(a, b evidence.Warning) int { return cmp.Compare(rank(a), rank(b)) })
+	return warnings, notes
+}
+
+// launchRemarks are those of a cell's launches. The same words of several launches are one.
+func launchRemarks(c *Cell, attempts []*record.Attempt) []evidence.Warning {
+	var order []record.Warning
+	launches := map[record.Warning][]string{}
+	for _, a := range attempts {
+		name := fmt.Sprint(a.Repetition)
+		if a.Warmup {
+			name = "warm-up"
+		}
+		for _, w := range a.Warnings {
+			if launches[w] == nil {
+				order = append(order, w)
+			}
+			launches[w] = explain.AppendNew(launches[w], name)
+		}
+	}
+	var out []evidence.Warning
+	for _, w := range order {
+		what := explain.Plural(len(launches[w]), c.Repeated(), c.Several())
+		out = append(out, evidence.Warning{Warning: w,
+			Where: fmt.Sprintf("%s, %s %s", c.Label, what, strings.Join(launches[w], ", "))})
+	}
+	return out
+}
+
+// ownRemarks follow from a cell's figures and settings.
+func (c *Cell) ownRemarks() []record.Warning {
+	var out []record.Warning
+	add := func(when bool, r explain.Remark, args ...any) {
+		if when {
+			out = append(out, r.With(args...))
+		}
+	}
+	if c.Refused != "" {
+		return nil
+	}
+	n := c.Launches.Counted
+	add(n > 0 && n < stats.MinRuns, explain.TooFew, n, stats.MinRuns)
+	for _, f := range c.Failures {
+		text := fmt.Sprintf("%s %d %s", c.Repeated(), f.Repetition, f.Status)
+		if f.Class != "" {
+			text += " (" + string(f.Class) + ")"
+		}
+		if f.Error != "" {
+			text += ": " + f.Error
+		}
+		add(true, explain.LaunchFailed, text)
+	}
+	busy := c.Figure(figure.SamplerBusy)
+	add(busy.Known() && busy.Center() > 2, explain.SamplerCost, explain.Short(busy.Center()))
+	others := c.memory.Others()
+	add(others > 0, explain.Others, explain.Short(others))
+	if opened := c.Launches.Opened; opened > 0 {
+		add(true, explain.SharedLaunch, n, fmt.Sprint(opened, explain.Plural(opened, " launch", " launches")))
+	}
+	if c.Load != nil {
+		for _, caveat := range c.Load.Caveats {
+			add(true, explain.OneAtATime, caveat)
+		}
+	}
+	add(c.Spec.StopsAtEnd, explain.StopsAtEnd)
+	add(c.Spec.NoTokenIDs, explain.NoIDs)
+	switch cached := c.Figure(figure.Cached); {
+	case cached.Known() && cached.Center() > 0:
+		add(true, explain.CachedPrompt, cached.Count(), c.Figure(figure.Prompt).Count())
+	case c.unknownPrefill:
+		add(true, explain.UnknownCache)
+	default:
+		add(c.Spec.PromptCache == record.CacheOn && n > 0, explain.CacheOn)
+	}
+	add(c.Spec.Pieces, explain.Pieces)
+	add(c.inconstant != "", explain.Differ, c.inconstant)
+	add(c.Self.Known && !c.Self.Identical, explain.Random, c.Self.Verdict)
+	return append(out, c.figureRemarks()...)
+}
+
+// figureRemarks takes those of the figures together, one a code.
+func (c *Cell) figureRemarks() []record.Warning {
+	const most = 4
+	var codes []string
+	texts := map[string][]string{}
+	for _, f := range c.Figures {
+		for _, w := range f.Warnings {
+			if w.Code != warning.BusyMachine { // the run has it
+				codes = explain.AppendNew(codes, w.Code)
+				texts[w.Code] = append(texts[w.Code], f.Title+" "+w.Text)
+			}
+		}
+	}
+	var out []record.Warning
+	for _, code := range codes {
+		text := strings.Join(texts[code][:min(most, len(texts[code]))], "; ")
+		if more := len(texts[code]) - most; more > 0 {
+			text += fmt.Sprintf("; and %d more", more)
+		}
+		if code == warning.WideInterval {
+			text += "; --until-ci 5% adds launches"
+		}
+		out = append(out, record.Warning{Code: code, Text: text})
+	}
+	return out
+}

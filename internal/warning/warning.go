@@ -1,0 +1,163 @@
+// Package warning has the table of warnings: what could change a conclusion. Everything else that a program remarks is
+// a note.
+//
+// Records keep the codes that engines, samplers and runs give their remarks, so that old ones stay readable. The table
+// maps those codes to the few that reports show.
+package warning
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The codes of warnings.
+const (
+	LaunchFailed     = "launch-failed"
+	TooFewLaunches   = "too-few-launches"
+	BusyMachine      = "busy-machine"
+	Throttled        = "throttled"
+	WideInterval     = "wide-interval"
+	Unsteady         = "unsteady"
+	UnevenSpread     = "uneven-spread"
+	SharedLaunch     = "shared-launch"
+	NotDeterministic = "not-deterministic"
+	LaunchesDiffer   = "launches-differ"
+	SettingIgnored   = "setting-ignored"
+	WeightsDiffer    = "weights-differ"
+	PromptCache      = "prompt-cache"
+	TokenTimes       = "token-times"
+	OutputLength     = "output-length"
+	Clock            = "clock"
+	MemoryUnread     = "memory-unread"
+	MemoryShared     = "memory-shared"
+	MemoryUncertain  = "memory-uncertain"
+	SamplerCost      = "sampler-cost"
+	AlreadyRunning   = "already-running"
+	Profiled         = "profiled"
+	Traffic          = "traffic"
+	IncompleteRecord = "incomplete-record"
+)
+
+// Row is a warning: its code, what it means, and what to do.
+type Row struct {
+	Code, Means, Do string
+	// Records are the codes in records that are shown as this warning.
+	Records []string
+}
+
+// Table has all warnings. Those that are most likely to change a conclusion come first.
+func Table() []Row {
+	return []Row{
+		{LaunchFailed, "A launch or a request failed, was interrupted or timed out. It enters no statistic, so the " +
+			"figures describe only the launches that succeeded.",
+			"Read the error and the log, then repeat with `--resume --retry-failed`.",
+			[]string{"launch-interrupted", "run-failed", "run-interrupted", "cell-timeout", "request-failed"}},
+		{TooFewLaunches, "A cell has fewer than six counted launches. Its medians have no confidence interval.",
+			"Use `--repetitions 6` or more.", nil},
+		{BusyMachine, "Other programs, or other guests of the host, used the processor. Times are longer and rates are " +
+			"lower than on a quiet machine.",
+			"Close other programs and measure again. On a shared host, alternate both sides with `--against`.",
+			[]string{"noisy-machine"}},
+		{Throttled, "The processor's clock was limited, or its limit or governor changed during the run.",
+			"Let the machine cool down, set the governor to performance, and measure again.",
+			[]string{"governor-changed", "frequency-limit-changed"}},
+		{WideInterval, "A figure varies by more than 10% between launches. Small differences cannot be seen.",
+			"Use more repetitions, or `--until-ci 5%`.", nil},
+		{Unsteady, "A figure drifts from launch to launch, or some launches are far from the others.",
+			"Add warm-up launches, look for what else ran, and measure again.", nil},
+		{UnevenSpread, "One side varies much more than the other. The test then finds a difference between equal medians " +
+			"more often than 1 time in 20.",
+			"Use more repetitions on both sides.", nil},
+		{SharedLaunch, "Repetitions ran in the same launch. Intervals do not show how launches vary.",
+			"Use `--isolation launch`.", nil},
+		{NotDeterministic, "Launches of one cell generated different tokens. A difference to another engine may be chance.",
+			"Use temperature 0 and one thread.", nil},
+		{LaunchesDiffer, "Launches of one cell did not run under the same conditions: another version, device, machine, or " +
+			"a restarted engine.",
+			"Measure again with one version on one device.",
+			[]string{"resumed-elsewhere", "runner-restarted", "runner-renewed"}},
+		{SettingIgnored, "The engine did not run with a setting that was requested, such as the context window, the KV " +
+			"cache dtype, the adapter or a cold start.",
+			"Request what the engine supports, or compare with that setting in mind.",
+			[]string{"context-differs", "kv-type-differs", "slots-differ", "field-refused", "not-cold", "not-warm",
+				"other-adapter", "library-for-another-adapter"}},
+		{WeightsDiffer, "The weights or the arithmetic are not the same on both sides, or the weights could not be verified.",
+			"Use the same model file on both sides.", []string{"weights-unverified", "engines-differ"}},
+		{PromptCache, "Some tokens of the prompt came from a cache, or may have. Prefill and the time to first token then " +
+			"cover only the rest.",
+			"Turn the prompt cache off, or use a launch for each request.",
+			[]string{"cached-prompt", "cache-suspected", "cache-untold", "cache-unknown"}},
+		{TokenTimes, "The engine reports pieces of text, or several tokens at once. Times of single tokens are not exact.",
+			"Compare total times, or use an engine that reports tokens one by one.",
+			[]string{"several-per-piece", "no-usage", "burst", "tokens-at-once", "held-back-tokens", "ids-lost"}},
+		{OutputLength, "The number of tokens is not what was requested, or engine and client count differently.",
+			"Compare rates, not total times.",
+			[]string{"counts-differ", "length", "input-length", "cut-stream", "no-reason"}},
+		{Clock, "Clocks disagree, or one was set during the run.",
+			"Check time synchronization, and measure again.",
+			[]string{"clock-drift", "clock-set-back", "clock-backwards", "times-differ"}},
+		{MemoryUnread, "Memory of some processes could not be read, or not at the same time. Totals may be too low.",
+			"Run as the user who owns the processes.",
+			[]string{"unreadable-source", "memory-unseen", "server-not-sampled", "runner-unseen", "attached-elsewhere",
+				"readings-apart"}},
+		{MemoryShared, "Other programs share files with the engine, or its processes also serve others. PSS counts a " +
+			"share only.",
+			"Close other browsers and servers, and measure again.", []string{"attached"}},
+		{MemoryUncertain, "Memory figures can be off: the WebGPU ledger may count what was never allocated, the baseline had " +
+			"not settled, or the kernel reclaimed idle memory.",
+			"Use total PSS; turn off proactive reclaim.", []string{"baseline-not-settled", "memory-reclaimed"}},
+		{SamplerCost, "Sampling used more than 2% of a core while the engine worked. Speeds may be slightly low.",
+			"Sample less often.", nil},
+		{AlreadyRunning, "The server or browser was running before the launch. Other clients, other models or an earlier " +
+			"load may affect time and memory.",
+			"Let llmparity start the engine, or make sure that nobody else uses it.",
+			[]string{"already-loaded", "left-behind", "slot-unsure", "attached-flags", "attached-profile"}},
+		{Profiled, "A profiler ran. Times and memory are not comparable with launches without one.",
+			"Measure again without profiling.", nil},
+		{Traffic, "Requests were not sent or served as planned: sent late, one at a time, or computed again in each turn.",
+			"Lower the load, or give the engine more slots.", []string{"load-late", "turns-recomputed"}},
+		{IncompleteRecord, "Part of the record is missing or was written by a newer version.",
+			"Read it with the version that wrote it, or measure again.",
+			[]string{"cut", "lines-left-out", "readings-missing", "tokens-missing", "scores-missing", "newer-schema"}},
+	}
+}
+
+// Notes has the codes of notes, what records remark that changes no conclusion. A code in neither table is a note, too.
+func Notes() []string {
+	return []string{"behind-end", "foreign-rows", "library-of-our-own", "made-again", "many-labels", "no-attribution",
+		"no-cpu-energy", "no-log", "no-token-ids", "not-a-number", "not-profiled", "not-scored", "not-utf-8",
+		"page-exception", "peak-not-reset", "pieces", "profile", "prompt-cache-on", "sizes-untold", "start-repeated",
+		"stops-at-end", "too-many-names", "unreadable-gpu", "until-ci", "warmup-repeated"}
+}
+
+// Of finds the warning that a code of a record is shown as; false for a note.
+func Of(code string) (Row, bool) {
+	for _, r := range Table() {
+		if r.Code == code || slices.Contains(r.Records, code) {
+			return r, true
+		}
+	}
+	return Row{}, false
+}
+
+// Markdown is the reference page of warnings.
+func Markdown() string {
+	var b strings.Builder
+	b.WriteString("# Warnings\n\n" +
+		"A warning is a remark that may change a conclusion; everything else is a note.\n" +
+		"Reports count warnings and show them first. Notes are in the details.\n\n" +
+		"| code | what it means | what to do |\n|---|---|---|\n")
+	for _, r := range Table() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.Code, r.Means, r.Do)
+	}
+	b.WriteString("\nRecords keep the more detailed codes of engines and samplers. Reports show them as these warnings:\n\n" +
+		"| warning | codes in records |\n|---|---|\n")
+	for _, r := range Table() {
+		if len(r.Records) > 0 {
+			fmt.Fprintf(&b, "| `%s` | `%s` |\n", r.Code, strings.Join(r.Records, "`, `"))
+		}
+	}
+	fmt.Fprintf(&b, "\nThese codes are notes: `%s`.\n", strings.Join(Notes(), "`, `"))
+	return b.String()
+}

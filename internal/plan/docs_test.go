@@ -4,10 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
-	"llmparity/assets/plans"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 	"llmparity/internal/schematest"
@@ -44,35 +42,5 @@ func TestPlansInTheDocuments(t *testing.T) {
 	}
 	if found < 5 {
 		t.Errorf("%d plans in the documents", found)
-	}
-}
-
-// The document names every field, preset and axis.
-func TestPlansAreDocumented(t *testing.T) {
-	root, err := schematest.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(root, "docs", "howto", "write-a-plan.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, of := range []any{plan.Plan{}, plan.Axes{}, plan.Deployment{}, plan.Source{}, plan.Traffic{}, plan.UntilCI{},
-		plan.Goal{}} {
-		for _, name := range yamlNames(of) {
-			if !strings.Contains(string(text), name) {
-				t.Errorf("docs/howto/write-a-plan.md does not say what %T's %s is", of, name)
-			}
-		}
-	}
-	for of := range sections() {
-		if _, name, _ := strings.Cut(of, "."); !strings.Contains(string(text), name) {
-			t.Errorf("docs/howto/write-a-plan.md does not say what %s is", name)
-		}
-	}
-	for _, name := range plans.Names() {
-		if !strings.Contains(string(text), "| `"+name+"` |") {
-			t.Errorf("docs/howto/write-a-plan.md lacks the preset %s", name)
-		}
 	}
 }

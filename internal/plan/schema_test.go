@@ -328,15 +328,3 @@ func TestShippedPlansAreAsTheSchemaSays(t *testing.T) {
 		}
 	}
 }
-
-// yamlNames are a struct's fields as plans have them.
-func yamlNames(of any) []string {
-	var out []string
-	for i := range reflect.TypeOf(of).NumField() {
-		name, _, _ := strings.Cut(reflect.TypeOf(of).Field(i).Tag.Get("yaml"), ",")
-		if name != "" && name != "-" {
-			out = append(out, name)
-		}
-	}
-	return out
-}

@@ -3,12 +3,9 @@ package tables_test
 import (
 	"bytes"
 	"encoding/csv"
-	"flag"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,11 +15,8 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
-	"llmparity/internal/schematest"
 	"llmparity/reports/tables"
 )
-
-var update = flag.Bool("update", false, "write the tables of docs/reference/formats.md anew")
 
 func opened(t *testing.T, engines ...comparetest.Engine) (dir string, run *record.Run) {
 	t.Helper()
@@ -196,45 +190,5 @@ func TestEveryFigureHasAColumn(t *testing.T) {
 					f.Name)
 			}
 		}
-	}
-}
-
-// The documentation lists every column.
-func TestColumnsAreDocumented(t *testing.T) {
-	root, err := schematest.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(root, "docs", "reference", "formats.md")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := string(text)
-	for _, table := range tables.Of(&compare.Result{}) {
-		var b strings.Builder
-		fmt.Fprintf(&b, "<!-- columns of %s -->\n| column | type | what it is |\n|---|---|---|\n", table.Name)
-		suffixed := regexp.MustCompile(`_(lo|hi|n|from)$`)
-		for _, c := range table.Columns {
-			if table.Name == "summary" && suffixed.MatchString(c.Name) {
-				continue // said once above the table
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", c.Name, c.Kind, strings.ReplaceAll(c.What, "|", `\|`))
-		}
-		b.WriteString("<!-- end -->")
-		part := regexp.MustCompile(`(?s)<!-- columns of ` + table.Name + ` -->.*?<!-- end -->`)
-		if !part.MatchString(want) {
-			t.Fatalf("docs/reference/formats.md has no place for the columns of %s", table.Name)
-		}
-		want = part.ReplaceAllLiteralString(want, b.String())
-	}
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if want != string(text) {
-		t.Error("docs/reference/formats.md does not list the columns as they are: go test ./reports/tables -run Documented -update")
 	}
 }

@@ -18,13 +18,13 @@ const module = "llmparity/"
 // importers has who alone may import a package. One without a row is for all.
 var importers = map[string]string{
 	"cmd":           "",
-	"reports":       "cmd internal/doctor",
-	"compare":       "cmd reports internal/doctor internal/reproduce",
+	"reports":       "cmd internal/doctor scripts/reference",
+	"compare":       "cmd reports internal/doctor internal/reproduce scripts/reference",
 	"compare/stats": "cmd compare internal/figure internal/resolve internal/truth reports",
 	"browser":       "cmd internal/fit internal/inspect internal/kinds",
 	"native":        "cmd internal/kinds",
 
-	"internal/kinds":     "cmd",
+	"internal/kinds":     "cmd scripts/reference",
 	"internal/doctor":    "cmd",
 	"internal/dryrun":    "cmd",
 	"internal/fit":       "cmd",
@@ -33,7 +33,7 @@ var importers = map[string]string{
 	"internal/reproduce": "cmd",
 	"internal/resolve":   "cmd internal/dryrun internal/fit",
 	"internal/run":       "cmd internal/progress internal/resolve",
-	"internal/plan":      "cmd internal/doctor internal/reproduce internal/resolve internal/run",
+	"internal/plan":      "cmd internal/doctor internal/reproduce internal/resolve internal/run scripts/reference",
 	"internal/engine": "cmd browser examples native internal/doctor internal/dryrun internal/estimate internal/fit " +
 		"internal/inspect internal/kinds internal/model internal/plan internal/prompts internal/reproduce internal/resolve internal/run",
 	"internal/sample": "cmd browser native internal/doctor internal/engine internal/fit internal/reproduce " +
@@ -44,9 +44,9 @@ var importers = map[string]string{
 	// Whoever imports what embeds assets has them in its program.
 	"assets/page":            "cmd browser/webllm",
 	"assets/charts":          "cmd internal/doctor reports",
-	"assets/plans":           "cmd internal/doctor",
+	"assets/plans":           "cmd internal/doctor scripts/reference",
 	"assets/modellib":        "internal/modellib",
-	"docs/reference/schemas": "cmd",
+	"docs/reference/schemas": "cmd scripts/reference",
 }
 
 // imports has all that a package may import of ours. One without a row may import what importers lets it.

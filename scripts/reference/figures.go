@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"llmparity/compare"
+	"llmparity/internal/figure"
+	"llmparity/reports/tables"
+)
+
+// figuresPage lists every figure, in the order of results.
+func figuresPage() []byte {
+	var b bytes.Buffer
+	b.WriteString(`# Figures
+
+Every figure that llmparity computes, from the table in ` + "`internal/figure`" + `.
+Reports show the median over launches with its 95% confidence interval.
+Gates, ` + "`--until-figure`" + ` and JSON use the name; summary.csv uses the column.
+` + "`_mb`" + ` columns are in MiB.
+[Memory](../explanation/memory.md) explains the memory figures, [Statistics](../explanation/statistics.md) the intervals.
+
+| name | title | unit | better | column of summary.csv | definition |
+|---|---|---|---|---|---|
+`)
+	for _, r := range figure.Rows(figure.Any) {
+		column, how := "", r.How
+		if strings.HasSuffix(how, " of ") {
+			how += "the time between two tokens"
+		}
+		if r.Column.Name != "" {
+			column = "`" + r.Column.Name + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", r.Name, r.Title, r.Unit, r.Better, column, cell(how))
+	}
+	return b.Bytes()
+}
+
+// cell is a text in a cell of a table.
+func cell(text string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
+}
+
+// formatsPage lists the columns of every exported table.
+func formatsPage() []byte {
+	var b bytes.Buffer
+	b.WriteString(`# Formats
+
+What llmparity writes, column by column. [Read a run's files](../howto/read-a-run.md) has examples.
+
+    llmparity report DIR --format NAME [-o PATH]
+    llmparity compare A B … --format NAME [-o PATH]
+
+| format | content | goes to |
+|---|---|---|
+| ` + "`table`" + ` | the terminal's table | standard output, or the file of ` + "`-o`" + ` |
+| ` + "`json`" + ` | the result; [schema](schemas/result.schema.json) | the same |
+| ` + "`markdown`" + ` | answer, table, ratios, parity and warnings, for GitHub | the same |
+| ` + "`benchstat`" + ` | Go's benchmark format, one line a launch | the same |
+| ` + "`junit`" + ` | test cases: launches, repeatability, parity, predictions | the same |
+| ` + "`html`" + ` | the report, one file | the same |
+| ` + "`csv`" + ` | ` + "`summary.csv`" + `; with ` + "`-o`" + ` all five tables | standard output, or the folder of ` + "`-o`" + ` |
+| ` + "`parquet`" + ` | all five tables, typed | the folder of ` + "`-o`" + ` |
+
+Units: ` + "`_mb`" + ` is MiB, ` + "`_gb`" + ` is GiB, ` + "`_tokens_per_s`" + ` tokens per second, ` +
+		"`_percent`" + ` of processor time is percent of one core.
+A value that was not measured is absent: an empty field in CSV, null in Parquet, no field in JSON. Zero is zero.
+Times are RFC 3339 with microseconds in CSV, and UTC timestamps in Parquet.
+
+## Versions
+
+- The field ` + "`schema`" + ` names a document's layout, such as ` + "`llmparity.run/1.1`" + `.
+- Within a major version, fields and columns are added, never removed, renamed or given another meaning.
+- Ignore fields that you don't know, and find columns by name.
+- llmparity reads run folders of every version it ever wrote. It reads what it knows of a newer minor version, with a
+  warning, and refuses another major version.
+- ` + "`llmparity schema NAME`" + ` prints a strict JSON Schema; ` + "`llmparity schema`" + ` lists the names.
+`)
+	for _, t := range tables.Of(&compare.Result{}) {
+		fmt.Fprintf(&b, "\n## %s: one row a %s\n\n", t.Name, rowOf[t.Name])
+		if t.Name == "summary" {
+			b.WriteString("Each figure has four more columns: `X_lo` and `X_hi`, the 95% confidence interval of the median " +
+				"(absent below six launches);\n`X_n`, the number of launches; " +
+				"and `X_from`, [where it comes from](../explanation/memory.md#where-a-figure-comes-from).\n\n")
+		}
+		b.WriteString("| column | type | meaning |\n|---|---|---|\n")
+		for _, c := range t.Columns {
+			if t.Name == "summary" && suffixed(c.Name) {
+				continue
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", c.Name, c.Kind, cell(c.What))
+		}
+	}
+	return b.Bytes()
+}
+
+var rowOf = map[string]string{"summary": "cell", "samples": "process and reading", "totals": "tick", "tokens": "token",
+	"metrics": "value of any other source"}
+
+// suffixed tells whether a column of the summary goes with the column of a figure.
+func suffixed(name string) bool {
+	for _, s := range []string{"_lo", "_hi", "_n", "_from"} {
+		if strings.HasSuffix(name, s) {
+			return true
+		}
+	}
+	return false
+}

@@ -6,25 +6,24 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"llmparity/internal/estimate"
+	"llmparity/internal/calculator"
 	"llmparity/internal/fault"
-	"llmparity/internal/fit"
 )
 
 func compareEstimatesCommand() *cobra.Command {
-	var c estimate.Calculated
+	var c calculator.Calculated
 	var unit string
 	var asJSON bool
 	names := []string{"calc-weights", "calc-kv", "calc-activations", "calc-overhead", "calc-multi-gpu"}
 	values := []*float64{&c.Weights, &c.KV, &c.Activation, &c.Overhead, &c.MultiGPU}
 	cmd := &cobra.Command{
 		Use:   "compare-estimates PROFILE.json",
-		Short: "Hold what a calculator says of a model's memory against what was measured",
-		Long: `Hold what a calculator says of a model's memory against what was measured: a table of each component measured and calculated, whether the
-difference is within what is expected of it, and what it may come from.
+		Short: "Compare another memory calculator with a measured profile",
+		Long: `Compare the result of another memory calculator with a measured profile: each component measured and calculated,
+whether the difference is usual, and what may cause it.
 
-PROFILE.json is a memory profile of schema 2.0, as ` + "`llmparity report DIR --profile`" + ` writes it, or an older one with the same names. Its gigabytes
-are GiB (2^30 bytes). Numbers of a calculator that counts in GB (10^9 bytes) are given with --calc-unit GB.`,
+PROFILE.json is a memory profile of schema 2.0, as written by ` + "`llmparity report DIR --profile`" + `, or an older one.
+Its sizes are in GiB (2^30 bytes). If the calculator counts in GB (10^9 bytes), add --calc-unit GB.`,
 		Example: `  llmparity compare-estimates profile.json --calc-weights 13.5 --calc-kv 0.4 --calc-activations 0.9 --calc-overhead 0.6`,
 		Args:    arguments(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -32,7 +31,7 @@ are GiB (2^30 bytes). Numbers of a calculator that counts in GB (10^9 bytes) are
 				if !cmd.Flags().Changed(name) {
 					*values[i] = math.NaN()
 				} else if math.IsNaN(*values[i]) {
-					return fault.New(fault.Usage, "a number of gigabytes is right", "--%s is no number", name)
+					return fault.New(fault.Usage, "give a size in gigabytes", "--%s is not a number", name)
 				}
 			}
 			if err := c.Check(); err != nil {
@@ -45,9 +44,9 @@ are GiB (2^30 bytes). Numbers of a calculator that counts in GB (10^9 bytes) are
 					*v *= 1e9 / (1 << 30)
 				}
 			default:
-				return fault.New(fault.Usage, "there are GiB and GB", "--calc-unit %s is not known", unit)
+				return fault.New(fault.Usage, "choose GiB or GB", "--calc-unit %s is unknown", unit)
 			}
-			p, err := estimate.OpenProfile(args[0])
+			p, err := calculator.OpenProfile(args[0])
 			if err != nil {
 				return err
 			}
@@ -57,17 +56,17 @@ are GiB (2^30 bytes). Numbers of a calculator that counts in GB (10^9 bytes) are
 					comparisonJSON{"2.0", "comparison of estimates", map[string]string{"gb": "GiB (2^30 bytes)"},
 						args[0], p.Model, p.Engine, r})
 			}
-			fit.PrintComparison(cmd.OutOrStdout(), p, r)
+			r.Print(cmd.OutOrStdout(), p)
 			return nil
 		},
 	}
-	help := []string{"weights, calculated", "KV cache, calculated", "activations, calculated",
-		"framework overhead, calculated", "overhead of several devices, calculated"}
+	help := []string{"calculated weights", "calculated KV cache", "calculated activations",
+		"calculated framework overhead", "calculated overhead of several devices"}
 	for i, name := range names {
 		cmd.Flags().Float64Var(values[i], name, 0, help[i])
 	}
 	cmd.Flags().StringVar(&unit, "calc-unit", "GiB",
-		"what the calculated numbers are in: GiB (2^30 bytes) or GB (10^9)")
+		"unit of the calculated sizes: GiB (2^30 bytes) or GB (10^9)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON, for machines")
 	return cmd
 }
@@ -79,5 +78,5 @@ type comparisonJSON struct {
 	Profile string            `json:"profile"`
 	Model   string            `json:"model_name,omitempty"`
 	Engine  string            `json:"engine_type,omitempty"`
-	estimate.Comparison
+	calculator.Comparison
 }

@@ -15,7 +15,7 @@ import (
 	"llmparity/internal/tiny"
 )
 
-// answerTo is what estimate says first, of a call that must succeed.
+// answerTo returns the first line of an estimate.
 func answerTo(t *testing.T, args ...string) string {
 	t.Helper()
 	out, errs, code := called(append([]string{"estimate"}, args...)...)
@@ -26,79 +26,88 @@ func answerTo(t *testing.T, args ...string) string {
 	return line
 }
 
-// What WebLLM takes of the machine's memory is a rule that is fitted anew now and then: ~ stands for its digits.
+// ~ stands for a size that follows from fitted rules, which change now and then.
 func TestEstimateAnswersFirst(t *testing.T) {
 	t.Setenv("LLMPARITY_CACHE", t.TempDir())
 	llama := filepath.Join(configs, "llama-3.1-8b.json")
 	const small, half = "Llama-3.2-1B-Instruct-q4f32_1-MLC", "Llama-3.2-1B-Instruct-q4f16_1-MLC"
 	const byHand = "--model-params 8e9 --num-layers 32 --num-heads 32 --num-kv-heads 8 --hidden-size 4096 --head-dim 128 --engine webllm"
 	for _, c := range []struct{ args, want string }{
-		// A model's name, in every engine.
-		{"tiny --ram-gb 1", "fits: yes, 0.98 GiB spare of 1"},
-		{"tiny --engine webllm --adapter swiftshader --ram-gb 1", "fits: yes, ~ GiB spare of 1"},
-		{"tiny --engine webllm --adapter swiftshader --ram-gb 0.25", "no: needs about 4~ MiB, 256 available"},
-		{"tiny --engine ollama --ram-gb 1", "fits: yes, 0.9 GiB spare of 1"},
-		{"tiny --engine transformers --ram-gb 1", "fits: yes, 0.4 GiB spare of 1; tight: it may take up to 1.21 GiB"},
-		{"tiny --engine transformers --ram-gb 4", "fits: yes, 3.4 GiB spare of 4"},
+		// A model by name, in every engine.
+		{"tiny --ram-gb 1", "fits: needs about 22.7 MiB, 1 GiB available"},
+		{"tiny --engine webllm --adapter swiftshader --ram-gb 1", "fits: needs about ~, 1 GiB available"},
+		{"tiny --engine webllm --adapter swiftshader --ram-gb 0.25",
+			"does not fit: needs about 4~, 256 MiB available"},
+		{"tiny --engine ollama --ram-gb 1", "fits: needs about 72.1 MiB, 1 GiB available"},
+		{"tiny --engine transformers --ram-gb 1",
+			"fits: needs about 621 MiB, 1 GiB available; tight: may need up to 1.21 GiB"},
+		{"tiny --engine transformers --ram-gb 4", "fits: needs about 621 MiB, 4 GiB available"},
 		{"tiny --engine vllm --gpu-memory-gb 2",
-			"fits: yes, 0.9 GiB spare of 1.8 (GPU memory); tight: it may take up to 2.29 GiB"},
-		// 8 billion parameters in four bits.
-		{llama + " --engine llamacpp --quantization q4_0 --ram-gb 8", "fits: yes, 3 GiB spare of 8"},
-		{llama + " --engine llamacpp --quantization q4_0 --ram-gb 4", "no: needs about 5 GiB, 4 available"},
+			"fits: needs about 940.7 MiB, 1.8 GiB of GPU memory available; tight: may need up to 2.29 GiB"},
+		// 8 billion parameters, 4 bits.
+		{llama + " --engine llamacpp --quantization q4_0 --ram-gb 8", "fits: needs about 5 GiB, 8 GiB available"},
+		{llama + " --engine llamacpp --quantization q4_0 --ram-gb 4",
+			"does not fit: needs about 5 GiB, 4 GiB available"},
 		{llama + " --engine llamacpp --quantization q4_0 --ram-gb 5.1",
-			"no: needs about 5 GiB of 5.1, and a run leaves 5% free"},
+			"does not fit: needs about 5 GiB, 5.1 GiB available; a run keeps 5% free"},
 		{llama + " --engine llamacpp --quantization q4_0 --ram-gb 4 --gpu-layers 32 --gpu-memory-gb 8",
-			"fits: yes, 3 GiB spare of 8 (GPU memory)"},
+			"fits: needs about 5 GiB, 8 GiB of GPU memory available"},
 		{llama + " --engine llamacpp --quantization q4_0 --ram-gb 4 --gpu-layers 32 --gpu-memory-gb 4",
-			"no: needs about 5 GiB of GPU memory, 4 available"},
+			"does not fit: needs about 5 GiB, 4 GiB of GPU memory available"},
 		{llama + " --engine llamacpp --quantization q4_0 --ram-gb 1 --gpu-layers 16 --gpu-memory-gb 4",
-			"no: needs about 2.5 GiB, 1 available"},
+			"does not fit: needs about 2.5 GiB, 1 GiB available"},
 		{llama + " --engine ollama --quantization q4_0 --ram-gb 4 --gpu-memory-gb 4",
-			"fits: yes, 0.9 GiB spare of 4 (GPU memory)"},
+			"fits: needs about 3.1 GiB, 4 GiB of GPU memory available"},
 		{llama + " --engine ollama --quantization q4_0 --ram-gb 1 --gpu-memory-gb 4",
-			"no: needs about 1.9 GiB, 1 available"},
+			"does not fit: needs about 1.9 GiB, 1 GiB available"},
 		{llama + " --engine ollama --quantization q4_0 --ram-gb 8 --gpu-memory-gb 0.1",
-			"fits: yes, 2.9 GiB spare of 8"},
+			"fits: needs about 5.1 GiB, 8 GiB available"},
 		{llama + " --engine transformers --quantization nf4 --gpu-memory-gb 24",
-			"fits: yes, 16.9 GiB spare of 24 (GPU memory)"},
-		{llama + " --engine vllm --gpu-memory-gb 24", "fits: yes, 4.2 GiB spare of 21.6 (GPU memory)"},
-		{llama + " --engine vllm --gpu-memory-gb 16", "no: needs about 17.4 GiB of GPU memory, 14.4 available"},
+			"fits: needs about 7.1 GiB, 24 GiB of GPU memory available"},
+		{llama + " --engine vllm --gpu-memory-gb 24",
+			"fits: needs about 17.4 GiB, 21.6 GiB of GPU memory available"},
+		{llama + " --engine vllm --gpu-memory-gb 16",
+			"does not fit: needs about 17.4 GiB, 14.4 GiB of GPU memory available"},
 		{llama + " --engine vllm --gpu-memory-gb 16 --tensor-parallel-size 2",
-			"fits: yes, 9.8 GiB spare of 28.8 (GPU memory)"},
-		// WebLLM dequantises a GGUF; an MLC package stays as it is. The embedding is 128256 × 4096.
+			"fits: needs about 19 GiB, 28.8 GiB of GPU memory available"},
+		// WebLLM dequantises a GGUF and keeps an MLC package. The embedding is 128256 × 4096.
 		{llama + " --engine webllm --quantization q4_0 --adapter swiftshader --ram-gb 16",
-			"no: needs about 3~ GiB, 16 available"},
+			"does not fit: needs about 3~, 16 GiB available"},
 		{llama + " --engine webllm --quantization q4_0 --adapter swiftshader --ram-gb 64",
-			"no: the largest tensor needs a WebGPU buffer of 2 GiB, the largest is 1"},
+			"does not fit: the largest tensor needs a WebGPU buffer of 2 GiB; the limit is 1 GiB"},
 		{llama + " --engine webllm --quantization q4_0 --dtype f16 --gpu-memory-gb 24",
-			"fits: yes, 8.5 GiB spare of 24 (GPU memory)"},
+			"fits: needs about 15.5 GiB, 24 GiB of GPU memory available"},
 		{llama + " --engine webllm --quantization q4_0 --dtype f16 --adapter swiftshader --ram-gb 64",
-			"no: needs f16, and SwiftShader has no shader-f16"},
+			"cannot run here: needs f16, and SwiftShader has no shader-f16"},
 		{llama + " --engine webllm --quantization q4f16_1 --gpu-memory-gb 8",
-			"fits: yes, 3.3 GiB spare of 8 (GPU memory)"},
+			"fits: needs about 4.7 GiB, 8 GiB of GPU memory available"},
 		{llama + " --engine webllm --quantization q4f16_1 --gpu-memory-gb 8 --ram-gb 0.5",
-			"no: needs about ~, ~ available"},
+			"does not fit: needs about ~, ~ available"},
 		{llama + " --engine webllm --quantization q4f16_1 --gpu-memory-gb 8 --no-shader-f16",
-			"no: needs f16, and the adapter has no shader-f16"},
+			"cannot run here: needs f16, and the adapter has no shader-f16"},
 		{llama + " --engine webllm --quantization q4f16_1 --gpu-memory-gb 8 --max-binding-mb 256",
-			"no: the largest tensor needs a WebGPU buffer of 281.8 MiB, the largest is 128"},
+			"does not fit: the largest tensor needs a WebGPU buffer of 281.8 MiB; the limit is 128 MiB"},
 		{llama + " --engine webllm --quantization q4f16_1 --gpu-memory-gb 8 --max-buffer-mb 512",
-			"no: the largest tensor needs a WebGPU buffer of 281.8 MiB, the largest is 256"},
+			"does not fit: the largest tensor needs a WebGPU buffer of 281.8 MiB; the limit is 256 MiB"},
 		{llama + " --engine webllm --quantization q4f16_1 --gpu-memory-gb 8 --max-buffer-mb 100",
-			"no: by --max-buffer-mb and --max-binding-mb: the adapter's maxBufferSize is 104857600 and its " +
-				"maxStorageBufferBindingSize 1073741824, with which WebLLM does not start"},
-		// The same by numbers alone, of which no table is known.
-		{byHand + " --quantization q4_0 --adapter swiftshader --ram-gb 16", "no: needs about 3~ GiB, 16 available"},
-		{byHand + " --quantization q4f32_1 --adapter swiftshader --ram-gb 16", "fits: yes, ~ GiB spare of 16"},
-		{byHand + " --quantization q4f32_1 --gpu-memory-gb 8", "fits: yes, 2.3 GiB spare of 8 (GPU memory)"},
-		// The catalogue, by what it states: 1128.82 and 879.04 MB for 4096 tokens.
-		{small + " --adapter swiftshader --ram-gb 4", "fits: yes, ~ GiB spare of 4"},
-		{small + " --adapter swiftshader --ram-gb 1", "no: needs about ~ GiB, 1 available"},
+			"does not fit: with --max-buffer-mb and --max-binding-mb: maxBufferSize is 104857600 and " +
+				"maxStorageBufferBindingSize is 1073741824; WebLLM does not start with these limits"},
+		// The same from sizes only.
+		{byHand + " --quantization q4_0 --adapter swiftshader --ram-gb 16",
+			"does not fit: needs about 3~, 16 GiB available"},
+		{byHand + " --quantization q4f32_1 --adapter swiftshader --ram-gb 16",
+			"fits: needs about ~, 16 GiB available"},
+		{byHand + " --quantization q4f32_1 --gpu-memory-gb 8",
+			"fits: needs about 5.7 GiB, 8 GiB of GPU memory available"},
+		// The catalogue states 1128.82 and 879.04 MB for 4096 tokens.
+		{small + " --adapter swiftshader --ram-gb 4", "fits: needs about ~, 4 GiB available"},
+		{small + " --adapter swiftshader --ram-gb 1", "does not fit: needs about ~, 1 GiB available"},
 		{small + " --adapter swiftshader --ram-gb 4 --context 8192",
-			"unknown: WebLLM's catalogue states 1.10 GiB for a context of 4096 tokens, and 8192 need more"},
-		{half + " --adapter swiftshader --ram-gb 4", "no: needs f16, and SwiftShader has no shader-f16"},
-		{half + " --gpu-memory-gb 4", "fits: yes, 3.1 GiB spare of 4 (GPU memory)"},
-		{half + " --gpu-memory-gb 0.5", "no: needs about 879 MiB of GPU memory, 512 available"},
+			"unknown: WebLLM's catalogue states 1.10 GiB for a context of 4096 tokens; 8192 need more"},
+		{half + " --adapter swiftshader --ram-gb 4",
+			"cannot run here: needs f16, and SwiftShader has no shader-f16"},
+		{half + " --gpu-memory-gb 4", "fits: needs about 879 MiB, 4 GiB of GPU memory available"},
+		{half + " --gpu-memory-gb 0.5", "does not fit: needs about 879 MiB, 512 MiB of GPU memory available"},
 	} {
 		like := strings.ReplaceAll(regexp.QuoteMeta(c.want), "~", "[0-9.]+( [MG]iB)?")
 		if got := answerTo(t, strings.Fields(c.args)...); !regexp.MustCompile("^" + like + "$").MatchString(got) {
@@ -107,21 +116,20 @@ func TestEstimateAnswersFirst(t *testing.T) {
 	}
 }
 
-// A flag that would change nothing in an engine is refused.
-func TestEstimateRefusesFlagsThatChangeNothing(t *testing.T) {
+func TestEstimateRefusesFlagsWithoutEffect(t *testing.T) {
 	model := filepath.Join(configs, "llama-3.1-8b.json")
 	for args, says := range map[string]string{
-		"--engine llamacpp --gpu-memory-gb 8":                       "llama.cpp puts no layers on a GPU; give --gpu-layers",
-		"--engine webllm --gpu-memory-gb 8 --adapter swiftshader":   "everything lies in the machine's memory",
-		"--engine vllm --ram-gb 8":                                  "--ram-gb changes nothing here: vllm",
-		"--engine transformers --ram-gb 8 --gpu-memory-gb 8":        "--ram-gb changes nothing here: with --gpu-memory-gb",
-		"--engine llamacpp --max-buffer-mb 128":                     "llamacpp has no WebGPU buffers",
-		"--engine ollama --max-binding-mb 128":                      "ollama has no WebGPU buffers",
-		"--engine vllm --adapter gpu":                               "vllm has no WebGPU",
+		"--engine llamacpp --gpu-memory-gb 8":                       "llama.cpp puts no layers on a GPU; add --gpu-layers",
+		"--engine webllm --gpu-memory-gb 8 --adapter swiftshader":   "keeps everything in main memory",
+		"--engine vllm --ram-gb 8":                                  "--ram-gb has no effect: vLLM",
+		"--engine transformers --ram-gb 8 --gpu-memory-gb 8":        "--ram-gb has no effect: with --gpu-memory-gb",
+		"--engine llamacpp --max-buffer-mb 128":                     "llama.cpp has no WebGPU buffers",
+		"--engine ollama --max-binding-mb 128":                      "Ollama has no WebGPU buffers",
+		"--engine vllm --adapter gpu":                               "vLLM has no WebGPU",
 		"--engine transformers --no-shader-f16":                     "transformers has no WebGPU",
-		"--engine webllm --gpu-layers 8":                            "webllm does not divide a model",
+		"--engine webllm --gpu-layers 8":                            "WebLLM does not split a model",
 		"--engine webllm --adapter radeon":                          "adapter \"radeon\"",
-		"--engine webllm --quantization awq":                        "WebLLM runs no weights in awq",
+		"--engine webllm --quantization awq":                        "WebLLM does not run awq weights",
 		"--engine llamacpp --ram-gb nan":                            "--ram-gb is NaN",
 		"--engine webllm --max-buffer-mb -1":                        "--max-buffer-mb is -1",
 		"--engine llamacpp --gpu-layers -1":                         "--gpu-layers is -1",
@@ -136,9 +144,9 @@ func TestEstimateRefusesFlagsThatChangeNothing(t *testing.T) {
 		}
 	}
 	for args, says := range map[string]string{
-		"served:llama3": "on a server", "Llama-3.2-1B-Instruct-q4f32_1-MLC --engine llamacpp": "runs no WebLLM packages",
-		"Llama-3.2-1B-Instruct-q4f32_1-MLC --kv-cache-dtype f16": "dtypes of its own",
-		"--model-params 1e9 --mirror . x":                        "leave one of them out",
+		"served:llama3": "on a server", "Llama-3.2-1B-Instruct-q4f32_1-MLC --engine llamacpp": "does not run WebLLM packages",
+		"Llama-3.2-1B-Instruct-q4f32_1-MLC --kv-cache-dtype f16": "fixed dtypes",
+		"--model-params 1e9 --mirror . x":                        "omit one of them",
 	} {
 		_, errs, code := called(append([]string{"estimate"}, strings.Fields(args)...)...)
 		if code != fault.Usage.ExitCode() || !strings.Contains(errs, says) {
@@ -152,21 +160,20 @@ func TestEstimateRefusesFlagsThatChangeNothing(t *testing.T) {
 	}
 }
 
-// A GGUF that WebLLM cannot convert is refused by a run, however small it is.
-func TestEstimateOfGGUFWithoutWebLLM(t *testing.T) {
+func TestEstimateOfUnconvertibleGGUF(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "strange.gguf")
 	check(t, tiny.WriteFile(path))
 	text, err := os.ReadFile(path)
 	check(t, err)
 	check(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(text), "llama", "alpac")), 0o600))
 	args := []string{path, "--engine", "webllm", "--adapter", "swiftshader", "--ram-gb", "4"}
-	if line := answerTo(t, args...); !strings.HasPrefix(line, "no: WebLLM does not run it: ") ||
+	if line := answerTo(t, args...); !strings.HasPrefix(line, "cannot run here: WebLLM cannot run it: ") ||
 		!strings.Contains(line, "alpac") {
 		t.Error(line)
 	}
 }
 
-// Of a model of the catalogue the package's own lists say more than the catalogue, wherever they are.
+// The lists of a package replace what the catalogue states.
 func TestEstimateOfCatalogueModel(t *testing.T) {
 	own := t.TempDir()
 	t.Setenv("LLMPARITY_CACHE", own)
@@ -198,7 +205,7 @@ func TestEstimateOfCatalogueModel(t *testing.T) {
 	says := func(j fit.Document, text string) {
 		t.Helper()
 		if !strings.Contains(strings.Join(j.Warnings, "\n"), text) {
-			t.Errorf("%q is not said: %q", text, j.Warnings)
+			t.Errorf("%q is missing: %q", text, j.Warnings)
 		}
 	}
 	stated := estimated()
@@ -206,16 +213,16 @@ func TestEstimateOfCatalogueModel(t *testing.T) {
 		*stated.Spare <= 0 || stated.Model.Context != 4096 {
 		t.Errorf("%+v", stated)
 	}
-	says(stated, "what WebLLM's catalogue states")
+	says(stated, "WebLLM's catalogue")
 	from := estimated("--mirror", mirror, "--context", "512")
 	if weights(from) != 4*426624 || from.Model.Context != 512 || *from.Spare <= *stated.Spare {
 		t.Errorf("%+v", from)
 	}
 	says(from, "the package's lists at "+mirror)
 	if without := estimated("--mirror", t.TempDir()); *without.Spare != *stated.Spare {
-		t.Errorf("a mirror that has nothing: %+v", without)
+		t.Errorf("empty mirror: %+v", without)
 	}
-	// A download that was cut has the lists, and perhaps the settings alone.
+	// An interrupted download has the lists, or only the configuration.
 	work := filepath.Join(own, "models", "webllm", ".fetching-"+id)
 	check(t, os.CopyFS(work, os.DirFS(place)))
 	cut := estimated("--context", "512")
@@ -225,16 +232,15 @@ func TestEstimateOfCatalogueModel(t *testing.T) {
 	says(cut, "lists in the store")
 	check(t, os.Remove(filepath.Join(work, "tensor-cache.json")))
 	if alone := estimated("--context", "512"); weights(alone) != 4*426624 {
-		t.Errorf("by the settings alone: %d bytes", weights(alone))
+		t.Errorf("from the configuration: %d bytes", weights(alone))
 	}
 }
 
-// The answer in JSON: true, false, or null with the reason.
 func TestEstimateAnswersInJSON(t *testing.T) {
 	model := filepath.Join(configs, "llama-3.1-8b.json")
 	for args, want := range map[string]string{
 		"--engine llamacpp --quantization q4_0 --ram-gb 8":             "true",
-		"--engine llamacpp --quantization q4_0 --ram-gb 4":             "false needs about 5 GiB, 4 available",
+		"--engine llamacpp --quantization q4_0 --ram-gb 4":             "false needs about 5 GiB, 4 GiB available",
 		"--engine webllm --quantization q4f16_1 --adapter swiftshader": "false needs f16, and SwiftShader has no shader-f16",
 	} {
 		out, errs, code := called(append([]string{"estimate", model, "--json"}, strings.Fields(args)...)...)

@@ -11,53 +11,52 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/mlc"
+	"llmparity/internal/words"
 )
 
-// What a browser takes while WebLLM loads a model, step by step. WebLLM reads one shard after another from the
-// browser's cache into an array buffer, and writes its tensors to WebGPU one by one. So there are at the same time,
-// each measured with Chromium 156 and SwiftShader:
-//   - the shard in the page: twice while it is read, once from then on, until garbage is collected, which comes late;
-//   - memory that page and GPU process share, through which a tensor passes: as much as the largest so far, and it
-//     stays;
-//   - WebGPU's buffers: those of less than 4 MiB as large as the next power of two.
+// Memory of a browser while WebLLM loads a model. WebLLM reads the shards one after another from the browser's cache
+// into array buffers and writes their tensors to WebGPU one by one. Measured with Chromium 156 and SwiftShader, these
+// exist at the same time:
+//   - the shard in the page: twice while it is read, then once until garbage collection, which comes late;
+//   - memory shared by page and GPU process, as large as the largest tensor so far;
+//   - WebGPU buffers; those below 4 MiB are rounded up to the next power of two.
 //
 // Sizes are in bytes.
 const (
-	shardLimit = 32 * mib // beyond which a shard gets no further tensor
-	wholeFrom  = 4 * mib  // buffers of that size and more are not rounded up
+	shardLimit = 32 * mib // a shard of this size gets no further tensor
+	wholeFrom  = 4 * mib  // buffers from this size on are not rounded up
 
-	collectAfter = 64 * mib       // array buffers that nobody needs any more before the page begins to collect them,
-	collectFor   = 3              // and shards that come until it has done so
-	rareShard    = 4 * shardLimit // more than this in one shard is one tensor of its kind: embedding or head
+	collectAfter = 64 * mib       // unused array buffers before garbage collection starts
+	collectFor   = 3              // shards that arrive until it has finished
+	rareShard    = 4 * shardLimit // a larger shard holds a single tensor: embedding or head
 
-	pageItself   = 25 * mib // code and heaps, and bytes a token of the vocabulary
-	pageToken    = 240
-	pageLoaded   = 6 * mib  // heaps, once all is loaded
-	mappedFiles  = 12 * mib // of programs and libraries
-	mappedLater  = 4 * mib  // of the driver's, once it compiles
-	otherGrowth  = 4 * mib  // of the browser's other processes, while they fetch
-	driverItself = 20 * mib // compiled kernels, and the driver's own
-	compiling    = 20 * mib // for a moment, and a share of the hidden state's size
+	pageItself   = 25 * mib // code and heaps
+	pageToken    = 240      // per token of the vocabulary
+	pageLoaded   = 6 * mib  // heaps after the load
+	mappedFiles  = 12 * mib // programs and libraries
+	mappedLater  = 4 * mib  // the driver's, when it compiles
+	otherGrowth  = 4 * mib  // other browser processes while fetching
+	driverItself = 20 * mib // compiled kernels and the driver
+	compiling    = 20 * mib // temporarily, plus a share of the hidden size
 	compilingTop = 23 * mib
 )
 
-// loading is a load that is followed.
+// loading is the state of a simulated load.
 type loading struct {
-	page, shared, gpu int64 // what is held now
-	highest           int64 // of all together
-	model             int64 // of the GPU's, at the end: weights, KV cache and workspaces, not rounded
+	page, shared, gpu int64 // held now
+	highest           int64 // highest sum so far
+	model             int64 // weights, KV cache and workspaces on the GPU at the end, not rounded
 }
 
 func (l *loading) look(page int64) { l.highest = max(l.highest, page+l.shared+l.gpu) }
 
-// follow goes through the shards.
+// follow simulates the load of the shards.
 func (e *Estimate) follow(shards [][]int64) loading {
 	m := e.Model
 	var l loading
-	fixed := int64(mappedFiles + otherGrowth)
-	l.page = pageItself + pageToken*int64(m.Vocab) + fixed
-	var read, since, last int64 // bytes of all shards so far, since the latest large one, and of that one
-	var recent []int64          // the latest, without those of rare size
+	l.page = pageItself + pageToken*int64(m.Vocab) + mappedFiles + otherGrowth
+	var read, since, last int64 // bytes of all shards so far; since the latest large shard; of that shard
+	var recent []int64          // the latest shards, without single-tensor ones
 	for _, tensors := range shards {
 		size := sum(tensors)
 		dead := min(read, collectAfter+sum(recent))
@@ -81,13 +80,13 @@ func (e *Estimate) follow(shards [][]int64) loading {
 	e.computes(&l)
 	held := int64(0)
 	if n := len(shards); n > 0 && sum(shards[n-1]) > collectAfter {
-		held = sum(shards[n-1]) // a small one is collected before the last kernel is compiled
+		held = sum(shards[n-1]) // a smaller one is collected before the last kernel is compiled
 	}
 	l.look(l.page - otherGrowth + pageLoaded + mappedLater + held)
 	return l
 }
 
-// computes adds what comes once all weights are there.
+// computes adds the allocations after all weights are loaded.
 func (e *Estimate) computes(l *loading) {
 	layers := int64(0)
 	for _, c := range e.Model.Caches {
@@ -104,7 +103,7 @@ func (e *Estimate) computes(l *loading) {
 	l.model += cache + working
 }
 
-// onDevice is what a buffer takes of the machine's memory: none where a graphics card has its own.
+// onDevice returns the main memory of a WebGPU buffer: none if the adapter is a GPU with its own memory.
 func (e *Estimate) onDevice(n int64) int64 {
 	switch {
 	case e.Setup.OnGPU || n <= 0:
@@ -123,9 +122,9 @@ func sum(sizes []int64) int64 {
 	return total
 }
 
-// browserOwn is what the browser takes beyond the model's own components.
+// browserOwn predicts the browser's memory beyond the model's own components.
 func (e *Estimate) browserOwn(w weighed) Component {
-	shards, words := e.shards(w.whole.Best)
+	shards, count := e.shards(w.whole.Best)
 	l := e.follow(shards)
 	best := l.highest
 	if !e.Setup.OnGPU {
@@ -133,24 +132,22 @@ func (e *Estimate) browserOwn(w weighed) Component {
 	}
 	largest := int64(0)
 	for _, s := range shards {
-		for _, n := range s {
-			largest = max(largest, n)
-		}
+		largest = max(largest, slices.Max(s))
 	}
 	c := Component{Name: Framework, Best: best, Confidence: Medium,
-		Method: fmt.Sprintf("the load, step by step: %s, the largest tensor %s; each shard twice in the page "+
-			"while it is read, %s and %d shards that wait to be collected, the largest tensor in memory shared by page and GPU process, the page, kernels and "+
-			"driver. Rules of Chromium 156 with SwiftShader, beyond the browser's baseline", words, sized(largest),
-			sized(collectAfter), collectFor)}
+		Method: fmt.Sprintf("the load, step by step: %s, largest tensor %s; each shard twice while it is read, "+
+			"%s and %d shards of uncollected garbage, a buffer shared with the GPU process, page, kernels and "+
+			"driver. Fitted to Chromium 156 with SwiftShader; excludes the browser before the load", count,
+			words.Size(largest), words.Size(collectAfter), collectFor)}
 	c.Low, c.High = best*2/3, best*4/3+8*mib
 	return c
 }
 
-// shards are the sizes of the tensors in each: as the package has them, or as a package would be written.
+// shards returns the tensor sizes of each shard: the package's own, or those of a package written from the weights.
 func (e *Estimate) shards(weights int64) ([][]int64, string) {
-	tensors, words := e.Model.Tensors, "%d shards"
+	tensors, count := e.Model.Tensors, "%d shards"
 	if total := sum(tensors); total == 0 || math.Abs(float64(total-weights)) > 0.01*float64(weights) {
-		tensors, words = e.guessed(weights), "%d shards, as a package of these weights would have them"
+		tensors, count = e.guessed(weights), "%d shards (assumed)"
 	}
 	var out [][]int64
 	size := int64(0)
@@ -161,14 +158,14 @@ func (e *Estimate) shards(weights int64) ([][]int64, string) {
 		out[len(out)-1] = append(out[len(out)-1], n)
 		size += n
 	}
-	return out, fmt.Sprintf(words, len(out))
+	return out, fmt.Sprintf(count, len(out))
 }
 
-// mostTensors bounds what is followed one by one; models have some hundred.
+// mostTensors limits the simulation; models have some hundred tensors.
 const mostTensors = 1 << 16
 
-// guessed are the tensors of a package by the architecture's weights. WebLLM's packages have queries, keys and values
-// in one tensor, and so the two projections up.
+// guessed returns the tensors that a package of these weights would have: queries, keys and values are one tensor, and
+// so are gate and up projection.
 func (e *Estimate) guessed(weights int64) []int64 {
 	values, layers := int64(0), int64(max(e.Model.Layers, 1))
 	lumped := false
@@ -200,7 +197,7 @@ func (e *Estimate) guessed(weights int64) []int64 {
 	return out
 }
 
-// unnamed are the tensors where only their sum is known: the embedding, and the rest in whole shards.
+// unnamed returns tensors if only their sum is known: the embedding, and the rest in whole shards.
 func (e *Estimate) unnamed(weights int64) []int64 {
 	var out []int64
 	if m := e.Model; m.Parameters > 0 {
@@ -213,7 +210,7 @@ func (e *Estimate) unnamed(weights int64) []int64 {
 	return out
 }
 
-// place is where in a package a tensor stands; what has one place is one tensor there.
+// place is a tensor's position in a package. Weights with the same place form one tensor.
 type place struct {
 	layer       int64
 	part, which int
@@ -223,7 +220,7 @@ func (p place) compare(o place) int {
 	return cmp.Or(cmp.Compare(p.layer, o.layer), cmp.Compare(p.part, o.part), cmp.Compare(p.which, o.which))
 }
 
-// placeOf goes by the names of a GGUF, and of transformers.
+// placeOf finds the place of a weight by its name in a GGUF or in transformers.
 func placeOf(name string, which int) place {
 	at := place{part: 4, which: which}
 	switch {
@@ -244,7 +241,7 @@ func placeOf(name string, which int) place {
 	return at
 }
 
-// tensorsOf are the sizes of a package's weights, in order.
+// tensorsOf returns the sizes of a package's weights in order.
 func tensorsOf(weights []mlc.Weight) []int64 {
 	out := make([]int64, 0, len(weights))
 	for _, w := range weights {
@@ -253,45 +250,43 @@ func tensorsOf(weights []mlc.Weight) []int64 {
 	return out
 }
 
-// Sizes of WebGPU's buffers.
+// Sizes of WebGPU buffers.
 const (
-	// GrantedBuffer is WebGPU's own least bound on what a shader is bound to.
-	GrantedBuffer = 1 << 27
-	// SwiftShaderBuffer is how large SwiftShader's buffers and storage bindings may be, in Chromium's of these years.
-	SwiftShaderBuffer = 1 << 30
+	GrantedBuffer     = 1 << 27 // storage binding that every adapter has
+	SwiftShaderBuffer = 1 << 30 // SwiftShader's limit in current Chromium
 
-	wishedBuffer   = 1 << 30 // what WebLLM asks for; where an adapter has less it makes do with the two below
+	wishedBuffer   = 1 << 30 // WebLLM asks for this, or else for fallbackBuffer and GrantedBuffer
 	fallbackBuffer = 1 << 28
 )
 
-// Grants is what an adapter with these limits, of a buffer and of a storage binding, gives WebLLM.
+// Grants returns the largest buffer that WebLLM gets from an adapter with these limits.
 func Grants(whole, bound int64) Room {
-	room := Room{Free: wishedBuffer, How: "what WebLLM asks the adapter for"}
+	room := Room{Free: wishedBuffer, How: "WebLLM's request to the adapter"}
 	if whole < wishedBuffer {
 		room.Free = fallbackBuffer
 	}
 	if bound < wishedBuffer {
 		room.Free = min(room.Free, GrantedBuffer)
 	}
-	limits := fmt.Sprintf("the adapter's maxBufferSize is %d and its maxStorageBufferBindingSize %d", whole, bound)
+	limits := fmt.Sprintf("maxBufferSize is %d and maxStorageBufferBindingSize is %d", whole, bound)
 	switch {
 	case whole < fallbackBuffer || bound < GrantedBuffer:
-		room = Room{How: limits + ", with which WebLLM does not start"}
+		room = Room{How: limits + "; WebLLM does not start with these limits"}
 	case room.Free < wishedBuffer:
-		room.How = limits + ", and WebLLM asks for less at once then"
+		room.How = limits + "; WebLLM then requests less"
 	}
 	return room
 }
 
-// LargestBuffer is what WebLLM has of an adapter that was not asked: SwiftShader's limit, or what it asks a GPU for.
+// LargestBuffer is the largest buffer that WebLLM gets from an adapter whose limits are unknown.
 func LargestBuffer(onGPU bool) Room {
 	if onGPU {
-		return Room{Free: wishedBuffer, How: "what WebLLM asks a GPU for, where the adapter grants it"}
+		return Room{Free: wishedBuffer, How: "WebLLM's request to a GPU"}
 	}
 	return Room{Free: SwiftShaderBuffer, How: "SwiftShader's limit"}
 }
 
-// page is what a browser bounds: a buffer of WebGPU's, the memory of WebAssembly, and what a renderer may hold.
+// page returns the needs that a browser limits: the largest WebGPU buffer, WebAssembly memory, and the renderer.
 func (e Estimate) page() []Need {
 	m := e.Model
 	largest, what := e.largest(), largestTensor
@@ -301,18 +296,18 @@ func (e Estimate) page() []Need {
 	}
 	if layers > 0 {
 		if n := e.Component(KVReserved).Best / int64(layers); n > largest {
-			largest, what = n, "the KV cache of a layer"
+			largest, what = n, "the KV cache of one layer"
 		}
 	}
 	if m.Stated != nil {
-		largest, what = m.Stated.Buffer, "what "+m.Stated.By+" states"
+		largest, what = m.Stated.Buffer, "the model, as "+m.Stated.By+" states,"
 	}
 	wasm := int64(49*mib + 72*m.Vocab)
 	staged := e.Component(Framework)
 	out := []Need{{Place: Wasm, Best: wasm, High: wasm + wasm/2, Hard: true,
 		What: e.Setup.Engine.Title + "'s runtime and the tokenizer"},
 		{Place: Renderer, Best: staged.Best, High: staged.High, Hard: true,
-			What: "the page, and copies of weights on their way"}}
+			What: "the page and copies of weights in transit"}}
 	if largest > 0 {
 		out = append(out, Need{Place: Buffer, Best: largest, High: largest, Hard: true, What: what})
 	}
@@ -321,8 +316,8 @@ func (e Estimate) page() []Need {
 
 const largestTensor = "the largest tensor"
 
-// largest is what WebLLM's largest tensor takes: as the package says, or by the share that it has in its model.
-// Packages have both gates in one tensor, and queries, keys and values in one.
+// largest returns the size of WebLLM's largest tensor: the package's, or calculated from the model's shape. Packages
+// store gate and up projection as one tensor, and queries, keys and values as one.
 func (e Estimate) largest() int64 {
 	m := e.Model
 	if m.Largest > 0 {
@@ -335,7 +330,7 @@ func (e Estimate) largest() int64 {
 			most = max(most, float64(w.Rows)*float64(w.Cols))
 		}
 	}
-	if h := float64(m.Hidden); m.Active == 0 { // a mixture's experts are more than a token passes
+	if h := float64(m.Hidden); m.Active == 0 { // experts: Inter spans several tensors
 		most = max(most, 2*h*float64(m.Inter), h*float64((m.Heads+2*m.KVHeads)*m.HeadDim))
 	}
 	if all == 0 {
@@ -344,30 +339,29 @@ func (e Estimate) largest() int64 {
 	return int64(float64(e.Component(Weights).Best) * min(most/all, 1))
 }
 
-// pageWorkspaces are what the KV cache has for a chunk of the prompt, and what the library's functions say that they
-// use.
+// pageWorkspaces predicts WebLLM's workspaces: the KV cache's for a prefill chunk, and the library functions'.
 func (e *Estimate) pageWorkspaces() Component {
 	m := e.Model
 	h, i, q, kv := m.sizes()
 	chunk, b := float64(e.Setup.PrefillChunk), width(e.DTypes.Activations)
 	cache := chunk*((2*q+2*kv)*b+8*float64(m.Heads)) + tables
-	of := fmt.Sprintf("queries, keys, values and output of a chunk of %.0f tokens, the cache's tables, and ", chunk)
+	of := fmt.Sprintf("queries, keys, values and output for a chunk of %.0f tokens, the cache's tables, and ", chunk)
 	if l := m.Library; l != nil && len(l.MemoryUsage) > 0 {
 		sum, most := usage(l)
 		c := scaled(Activation, cache+1.05*float64(most), 1, 1, e.DTypes.Activations,
-			of+"the largest function's memory_usage, as the library says it", Medium)
+			of+"the largest memory_usage that the library reports", Medium)
 		c.Low, c.High = int64(cache), int64(cache+float64(sum)+1.1*float64(most))
-		if l.Own == nil { // those of MLC's keep more
+		if l.Own == nil { // MLC's own libraries keep more
 			c.High, c.Confidence = int64(2.5*float64(c.Best)), Low
 		}
 		return c
 	}
 	own := chunk*b*(h+2*i) + 4*float64(m.Vocab)
 	return scaled(Activation, cache+1.05*own, 0.7, 2.5, e.DTypes.Activations,
-		of+"its hidden state, the feed-forward part, and logits (no library tells its memory_usage)", Low)
+		of+"hidden state, feed-forward part and logits (no library reports its memory_usage)", Low)
 }
 
-// tables are what the KV cache of WebLLM has for its own bookkeeping, whatever the model.
+// tables is the size of the KV cache's bookkeeping in WebLLM, for any model.
 const tables = 548 * kib
 
 func usage(l *mlc.Library) (sum, most int64) {
@@ -378,5 +372,5 @@ func usage(l *mlc.Library) (sum, most int64) {
 	return sum, most
 }
 
-// NeedsF16 tells whether the WebGPU adapter must have shader-f16.
+// NeedsF16 reports whether the WebGPU adapter must have shader-f16.
 func (e Estimate) NeedsF16() bool { return e.runs(engine.MLC) && e.DTypes.Activations == "f16" }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// random is a WebLLM package of float32, as it is written for a random model of a shape.
+// random returns the WebLLM package of a random float32 model.
 func random(layers, hidden, heads, kvHeads, headDim, inter, vocab int, tied bool) Model {
 	h, q, kv := int64(hidden), int64(heads*headDim), int64(kvHeads*headDim)
 	values := []int64{int64(vocab) * h}
@@ -27,10 +27,9 @@ func random(layers, hidden, heads, kvHeads, headDim, inter, vocab int, tied bool
 	return m
 }
 
-// Increases of PSS from the baseline to the peak, by an outside reader of smaps_rollup, 15 to 20 times a second
-// (Chromium 156, SwiftShader, 2 cores). The rules were found with those of the first part in view; those of the last
-// were measured when they stood.
-func TestIncreasesOfABrowserAreNear(t *testing.T) {
+// Increases of PSS from baseline to peak, read from smaps_rollup 15 to 20 times a second (Chromium 156, SwiftShader, 2
+// cores). The rules were fitted to the first part; the last part was measured afterwards.
+func TestBrowserIncreasesMatchMeasurements(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		m       Model
@@ -57,17 +56,17 @@ func TestIncreasesOfABrowserAreNear(t *testing.T) {
 		e := of(t, c.m, Setup{Engine: WebLLM, Context: c.context, InputLen: 8, OutputLen: 2})
 		inc, weights := e.Component(Increase), e.Component(Weights)
 		got := float64(inc.Best) / mib
-		t.Logf("%s: %.0f MiB of weights, %.0f to be had in all, %.0f measured (%+.1f%%)", c.name,
+		t.Logf("%s: %.0f MiB of weights, predicted %.0f MiB, measured %.0f (%+.1f%%)", c.name,
 			float64(weights.Best)/mib, got, c.mib, 100*(got/c.mib-1))
 		if math.Abs(got-c.mib) > 0.07*c.mib || float64(inc.Low) > c.mib*mib || float64(inc.High) < c.mib*mib {
-			t.Errorf("%s: %.1f MiB is foretold (%.1f to %.1f), %.1f was measured", c.name, got, float64(inc.Low)/mib,
+			t.Errorf("%s: predicted %.1f MiB (%.1f to %.1f), measured %.1f", c.name, got, float64(inc.Low)/mib,
 				float64(inc.High)/mib, c.mib)
 		}
 	}
 }
 
-// Without its tensors a package is taken for one that is written of the same architecture.
-func TestShardsAreGuessedAsTheyAreWritten(t *testing.T) {
+// Without its tensors, a package has the shards that we would write.
+func TestGuessedShardsMatchWrittenOnes(t *testing.T) {
 	m := config(t, "smollm2-135m")
 	guessed := of(t, m, Setup{Engine: WebLLM, Context: 512, DType: "float32"})
 	m.Tensors = random(30, 576, 9, 3, 64, 1536, 49152, true).Tensors
@@ -83,8 +82,8 @@ func TestShardsAreGuessedAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-// On a graphics card its own memory holds the buffers, and the page what is on its way all the same.
-func TestABrowserOnAGPUHoldsWhatIsOnItsWay(t *testing.T) {
+// With a GPU, main memory still holds the weights in transit.
+func TestBrowserWithGPUHoldsWeightsInTransit(t *testing.T) {
 	m := random(2, 2048, 32, 8, 64, 8192, 128256, true)
 	c := of(t, m, Setup{Engine: WebLLM, Context: 512, OnGPU: true}).Component(Framework)
 	if largest := float64(128256 * 2048 * 4); float64(c.Best) < 2*largest || float64(c.Best) > 2.5*largest {

@@ -18,7 +18,7 @@ import (
 	"llmparity/native/ollama"
 )
 
-// The engines that llmparity runs have their constants in packages of their own; WebLLM's imports this one.
+// WebLLM is a copy: its package imports this one.
 var (
 	WebLLM = &engine.Memory{Name: "webllm", Title: "WebLLM", Runtime: engine.MLC, Before: 370 * mib,
 		FourBits: "q4f32_1"}
@@ -50,7 +50,7 @@ func of(t *testing.T, m Model, s Setup) Estimate {
 	return e
 }
 
-// sane is what holds of every estimate.
+// sane checks what holds for every estimate.
 func sane(t *testing.T, e Estimate) {
 	t.Helper()
 	var sum int64
@@ -67,16 +67,15 @@ func sane(t *testing.T, e Estimate) {
 	}
 	for _, n := range e.Needs() {
 		if n.Best < 0 || n.High < n.Best || n.What == "" {
-			t.Errorf("of %s %+v is needed", n.Place, n)
+			t.Errorf("need of %s: %+v", n.Place, n)
 		}
 	}
 	if total := e.Component(Total).Best; sum != total {
-		t.Errorf("components come to %d, the total is %d", sum, total)
+		t.Errorf("components add up to %d, the total is %d", sum, total)
 	}
 }
 
-// Sizes of weights as they are published, in the types that they are published in.
-func TestWeightsAreAsLargeAsPublished(t *testing.T) {
+func TestWeightsMatchPublishedSizes(t *testing.T) {
 	for _, c := range []struct {
 		model, quantization, dtype string
 		bytes                      int64
@@ -102,14 +101,14 @@ func TestWeightsAreAsLargeAsPublished(t *testing.T) {
 			Context: 128})
 		got := e.Component(Weights).Best
 		if math.Abs(float64(got-c.bytes)) > c.within*float64(c.bytes) {
-			t.Errorf("%s %s: %d bytes, %d are published (%s)", c.model, c.quantization, got, c.bytes, c.source)
+			t.Errorf("%s %s: %d bytes, want %d (%s)", c.model, c.quantization, got, c.bytes, c.source)
 		}
 	}
 }
 
-// Sizes that follow from what a format is. MLC's q4f16_2 leaves embedding and head, of 2 × 32000 × 4096 values, in
-// float16: 2 bytes each, in place of 18 for 32. NVFP4 of Llama 3.1 8B: the layers' 6979321856 values at half a byte and
-// a byte for 16, two numbers for each of 224 matrices; the rest in 16 bits.
+// Sizes that follow from the definition of a format. MLC's q4f16_2 leaves embedding and head, of 2 × 32000 × 4096
+// values, in float16: 2 bytes each, in place of 18 for 32. NVFP4 of Llama 3.1 8B: the layers' 6979321856 values at half
+// a byte and a byte for 16, two numbers for each of 224 matrices; the rest in 16 bits.
 func TestFormats(t *testing.T) {
 	weights := func(model string, e *engine.Memory, q string) int64 {
 		return of(t, config(t, model), Setup{Engine: e, Quantization: q, Context: 64}).Component(Weights).Best
@@ -117,14 +116,14 @@ func TestFormats(t *testing.T) {
 	const both, linear, all = 2 * 32000 * 4096, 6979321856, 8030261248
 	d := weights("llama-2-7b", WebLLM, "q4f16_2") - weights("llama-2-7b", WebLLM, "q4f16_1")
 	if d != both*2-both*18/32 {
-		t.Errorf("%d bytes more, %d are right", d, both*2-both*18/32)
+		t.Errorf("%d bytes more, want %d", d, both*2-both*18/32)
 	}
 	if n, want := weights("llama-3.1-8b", VLLM, "nvfp4"), int64(linear/2+linear/16+224*8+(all-linear)*2); n != want {
-		t.Errorf("%d bytes, %d are right", n, want)
+		t.Errorf("%d bytes, want %d", n, want)
 	}
 }
 
-// What engines said of their KV caches.
+// Sizes that engines reported.
 func TestReservedCaches(t *testing.T) {
 	smollm, llama := config(t, "smollm2-135m"), config(t, "llama-2-7b")
 	for _, c := range []struct {
@@ -139,6 +138,8 @@ func TestReservedCaches(t *testing.T) {
 		{"llama.cpp, 8192", smollm, Setup{Engine: LlamaCPP, Context: 8192}, 180 * mib},
 		// its log: 23.91 MiB
 		{"llama.cpp, q8_0", smollm, Setup{Engine: LlamaCPP, Context: 2048, KVDType: "q8_0"}, 25067520},
+		{"llama.cpp, keys and values differ", smollm, Setup{Engine: LlamaCPP, Context: 2048, KVDType: "q8_0",
+			ValueType: "f16"}, (25067520 + 45*mib) / 2},
 		{"Ollama, 4 slots", smollm, Setup{Engine: Ollama, Context: 2048, Concurrency: 4}, 180 * mib},
 		{"WebLLM", smollm, Setup{Engine: WebLLM, Context: 512, Quantization: "q0f32"},
 			30 * 2 * 3 * 64 * 4 * 16 * (32 + 1)},
@@ -151,9 +152,9 @@ func TestReservedCaches(t *testing.T) {
 			Setup{Engine: Transformers, Context: 8192, DType: "bfloat16"}, (13*8192 + 13*4096) * 2 * 4 * 256 * 2},
 		{"windows, llama.cpp", config(t, "gemma-3-1b"), Setup{Engine: LlamaCPP, Context: 8192},
 			(4*8192 + 22*1024) * 2 * 256 * 2},
-		{"a window that llama.cpp doesn't keep to", config(t, "mistral-7b"), Setup{Engine: LlamaCPP, Context: 8192},
+		{"window ignored by llama.cpp", config(t, "mistral-7b"), Setup{Engine: LlamaCPP, Context: 8192},
 			8192 * 131072},
-		{"a window that vLLM keeps to", config(t, "mistral-7b"), Setup{Engine: VLLM, Context: 8192}, 4096 * 131072},
+		{"window in vLLM", config(t, "mistral-7b"), Setup{Engine: VLLM, Context: 8192}, 4096 * 131072},
 		{"latent", config(t, "deepseek-v3"), Setup{Engine: VLLM, Context: 16}, 16 * 70272},
 		// 61 × 128 × (192 + 128) × 2
 		{"latent, in full", config(t, "deepseek-v3"), Setup{Engine: Transformers, Context: 1}, 4997120},
@@ -165,20 +166,17 @@ func TestReservedCaches(t *testing.T) {
 			2 * 16 * 327680},
 	} {
 		if got := of(t, c.m, c.s).Component(KVReserved).Best; got != c.bytes {
-			t.Errorf("%s: %d bytes, %d are right", c.name, got, c.bytes)
+			t.Errorf("%s: %d bytes, want %d", c.name, got, c.bytes)
 		}
 	}
-}
-
-func TestUsedIsLessThanReserved(t *testing.T) {
-	e := of(t, config(t, "smollm2-135m"), Setup{Engine: LlamaCPP, Context: 8192, InputLen: 25, OutputLen: 64})
+	e := of(t, smollm, Setup{Engine: LlamaCPP, Context: 8192, InputLen: 25, OutputLen: 64})
 	if used := e.Component(KVUsed).Best; used != 89*23040 {
 		t.Errorf("%d bytes used", used)
 	}
 }
 
-// Compute buffers as llama.cpp's log gave them, of models that say nothing of the formula: SmolLM2 and random ones.
-func TestComputeBuffersAreNear(t *testing.T) {
+// Compute buffers in the log of llama.cpp, for SmolLM2 and random models.
+func TestComputeBuffersMatchLogs(t *testing.T) {
 	smollm := config(t, "smollm2-135m")
 	shaped := func(hidden, heads, kv, dim, inter int) Model {
 		m, err := FromNumbers(Numbers{Layers: 2, Hidden: hidden, Heads: heads, KVHeads: kv, HeadDim: dim,
@@ -207,16 +205,16 @@ func TestComputeBuffersAreNear(t *testing.T) {
 		a := of(t, c.m, Setup{Engine: LlamaCPP, Context: c.context, UBatch: c.ubatch, NoFlash: c.noFlash}).Component(
 			Activation)
 		if got := float64(a.Best) / mib; math.Abs(got-c.mib) > 0.2*c.mib {
-			t.Errorf("%d × %d, %v: %.2f MiB, the log says %.2f", c.context, c.ubatch, c.noFlash, got, c.mib)
+			t.Errorf("%d × %d, %v: %.2f MiB, want %.2f", c.context, c.ubatch, c.noFlash, got, c.mib)
 		}
 		if float64(a.Low) > c.mib*mib || float64(a.High) < c.mib*mib {
-			t.Errorf("%.2f MiB is not from %d to %d", c.mib, a.Low, a.High)
+			t.Errorf("%.2f MiB is outside %d to %d", c.mib, a.Low, a.High)
 		}
 	}
 }
 
-// The logs that the engine's own tests have: weights, KV cache and compute buffer of real runs.
-func TestAgainstRecordedLogs(t *testing.T) {
+// KV cache and compute buffer in the recorded logs of real runs.
+func TestRecordedLogs(t *testing.T) {
 	buffer := regexp.MustCompile(`(KV|compute|model) buffer size =\s*([0-9.]+) MiB`)
 	for name, s := range map[string]Setup{
 		"smollm2-f32":          {Context: 1024, KVDType: "f32", NoFlash: true},
@@ -236,10 +234,10 @@ func TestAgainstRecordedLogs(t *testing.T) {
 		s.Engine = LlamaCPP
 		e := of(t, config(t, "smollm2-135m"), s)
 		if got := float64(e.Component(KVReserved).Best) / mib; math.Abs(got-said["KV"]) > 0.006 {
-			t.Errorf("%s: a KV cache of %.3f MiB, the log says %.2f", name, got, said["KV"])
+			t.Errorf("%s: KV cache of %.3f MiB, want %.2f", name, got, said["KV"])
 		}
 		if got := float64(e.Component(Activation).Best) / mib; math.Abs(got-said["compute"]) > 0.1*said["compute"] {
-			t.Errorf("%s: a compute buffer of %.2f MiB, the log says %.2f", name, got, said["compute"])
+			t.Errorf("%s: compute buffer of %.2f MiB, want %.2f", name, got, said["compute"])
 		}
 	}
 }
@@ -277,15 +275,14 @@ func TestTinyModelAsFileAndPackage(t *testing.T) {
 		e.Component(KVReserved).Best != mlc.KVReserved(1024, 1024) || e.DTypes.KVCache != "f32" {
 		t.Errorf("%s: %+v", e.Setup.Engine.Name, e.Components)
 	}
-	// The same weights, said by the GGUF: WebLLM gets them as f32.
+	// The same weights from the GGUF: WebLLM has them in f32.
 	if e = of(t, m, Setup{Engine: WebLLM}); e.Component(Weights).Best != 4*426624 ||
 		e.Component(KVReserved).Best != mlc.KVReserved(1024, 1024) {
 		t.Errorf("%+v", e.Components)
 	}
 }
 
-// A library's own word goes before the formula.
-func TestLibrarysMemoryUsage(t *testing.T) {
+func TestLibraryMemoryUsageReplacesFormula(t *testing.T) {
 	m := config(t, "smollm2-135m")
 	m.Library = &mlc.Library{Metadata: mlc.Metadata{MemoryUsage: map[string]int64{"prefill": 1000, "decode": 500}}}
 	e := of(t, m, Setup{Engine: WebLLM, Context: 512, Quantization: "q0f32", PrefillChunk: 128})
@@ -300,9 +297,8 @@ func TestLibrarysMemoryUsage(t *testing.T) {
 	}
 }
 
-// Workspaces as the ledger counted them, with libraries compiled here: the tiny model's with what its library says, a
-// qwen2's without.
-func TestWorkspacesAreNearTheLedgers(t *testing.T) {
+// Workspaces that the WebGPU ledger counted with our own libraries.
+func TestWorkspacesMatchLedger(t *testing.T) {
 	m, err := FromNumbers(Numbers{Layers: 2, Hidden: 128, Heads: 4, KVHeads: 2, Intermediate: 256, Vocab: 512})
 	if err != nil {
 		t.Fatal(err)
@@ -314,13 +310,13 @@ func TestWorkspacesAreNearTheLedgers(t *testing.T) {
 		a := of(t, c.m, Setup{Engine: WebLLM, Context: 512, Quantization: "q0f32", PrefillChunk: 128}).Component(
 			Activation)
 		if math.Abs(float64(a.Best)-c.measured) > 0.1*c.measured {
-			t.Errorf("%d bytes, the ledger had %.0f", a.Best, c.measured)
+			t.Errorf("%d bytes, want %.0f", a.Best, c.measured)
 		}
 	}
 }
 
-// A file of an architecture that nothing is known of still tells its weights and, by its tensors, its cache.
-func TestUnknownArchitectureByItsTensors(t *testing.T) {
+// An unknown architecture has weights and, from the shapes of its tensors, a KV cache.
+func TestUnknownArchitectureFromTensors(t *testing.T) {
 	tensors := []gguf.Weights{tensor("token_embd.weight", 64, 100)}
 	for _, layer := range []string{"blk.0.", "blk.1."} {
 		tensors = append(tensors, tensor(layer+"attn_q.weight", 64, 64), tensor(layer+"attn_k.weight", 64, 16),
@@ -354,17 +350,17 @@ func TestNumbers(t *testing.T) {
 		t.Errorf("%d, %v", m.Parameters, err)
 	}
 	m, err = FromNumbers(Numbers{Parameters: 70e9, Layers: 32, Heads: 32, Hidden: 4096})
-	if err != nil || m.Trust != Low || !strings.Contains(strings.Join(m.Notes, " "), "don't go together") {
+	if err != nil || m.Trust != Low || !strings.Contains(strings.Join(m.Notes, " "), "contradicts the other sizes") {
 		t.Errorf("%v, %+v", err, m.Notes)
 	}
 	for name, n := range map[string]Numbers{
 		"--num-layers": {Layers: -1, Parameters: 1e9}, "--model-params is NaN": {Parameters: math.NaN()},
-		"--model-params is -1":             {Parameters: -1},
-		"--model-params is +Inf":           {Parameters: math.Inf(1)},
-		"--hidden-size 100 is no multiple": {Parameters: 1e9, Hidden: 100, Heads: 3, Layers: 1},
-		"can't share":                      {Parameters: 1e9, Heads: 32, KVHeads: 5},
-		"can't be worked out":              {Layers: 3},
-		"--vocab-size is":                  {Parameters: 1e9, Vocab: 1 << 30},
+		"--model-params is -1":                {Parameters: -1},
+		"--model-params is +Inf":              {Parameters: math.Inf(1)},
+		"--hidden-size 100 is not a multiple": {Parameters: 1e9, Hidden: 100, Heads: 3, Layers: 1},
+		"is not a multiple of --num-kv-heads": {Parameters: 1e9, Heads: 32, KVHeads: 5},
+		"the size of the weights is unknown":  {Layers: 3},
+		"--vocab-size is":                     {Parameters: 1e9, Vocab: 1 << 30},
 	} {
 		if _, err := FromNumbers(n); fault.Of(err) != fault.Usage || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
@@ -372,7 +368,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-func TestSetupsThatMakeNoSense(t *testing.T) {
+func TestOfRefusesImpossibleSetups(t *testing.T) {
 	m := config(t, "llama-2-7b")
 	for says, s := range map[string]Setup{
 		"--context is -1":                 {Context: -1},
@@ -380,11 +376,11 @@ func TestSetupsThatMakeNoSense(t *testing.T) {
 		"--gpu-memory-utilization is NaN": {GPUUtilization: math.NaN()}, "--gpu-memory-gb is -1": {GPUMemoryGiB: -1},
 		"--tensor-parallel-size 3": {TensorParallel: 3},
 		"one device":               {Engine: WebLLM, TensorParallel: 2}, "--quantization awk": {Quantization: "awk"},
-		"--dtype f17":               {DType: "f17"},
-		"--kv-cache-dtype q8_0":     {Engine: VLLM, KVDType: "q8_0"},
-		"--kv-cache-dtype q4_k":     {Engine: LlamaCPP, KVDType: "q4_k"},
-		"--context has room for 10": {Context: 10, InputLen: 8, OutputLen: 8},
-		"would take":                {Context: maxTokens, BatchSize: 1 << 16, Concurrency: 1 << 16},
+		"--dtype f17":           {DType: "f17"},
+		"--kv-cache-dtype q8_0": {Engine: VLLM, KVDType: "q8_0"},
+		"--kv-cache-dtype q4_k": {Engine: LlamaCPP, KVDType: "q4_k"},
+		"exceeds --context 10":  {Context: 10, InputLen: 8, OutputLen: 8},
+		"would need":            {Context: maxTokens, BatchSize: 1 << 16, Concurrency: 1 << 16},
 	} {
 		if s.Engine == nil {
 			s.Engine = Transformers
@@ -404,25 +400,25 @@ func TestSetupsThatMakeNoSense(t *testing.T) {
 func TestUpFront(t *testing.T) {
 	e := of(t, config(t, "llama-2-7b"), Setup{Engine: VLLM, Context: 1024, GPUMemoryGiB: 80})
 	if got := e.Component(Total).Best; math.Abs(float64(got)-72*gib) > 1 {
-		t.Errorf("%d bytes in all, 0.9 × 80 GiB are right", got)
+		t.Errorf("%d bytes in total, want 0.9 × 80 GiB", got)
 	}
 	if c := e.Component(Total); c.Low != c.Best || c.High != c.Best {
-		t.Errorf("what is taken up front is from %d to %d", c.Low, c.High)
+		t.Errorf("reserved: from %d to %d", c.Low, c.High)
 	}
 	if used := e.Component(KVUsed).Best; used != 512*mib {
 		t.Errorf("%d bytes used", used)
 	}
 	e = of(t, config(t, "llama-2-70b"), Setup{Engine: VLLM, Context: 1024, GPUMemoryGiB: 80})
-	if e.Component(KVReserved).Best != 0 || !strings.Contains(strings.Join(e.Warnings, " "), "doesn't fit") {
+	if e.Component(KVReserved).Best != 0 || !strings.Contains(strings.Join(e.Warnings, " "), "does not fit") {
 		t.Errorf("%+v %v", e.Component(KVReserved), e.Warnings)
 	}
 	e = of(t, config(t, "llama-2-7b"), Setup{Engine: VLLM, Context: 4096, Concurrency: 256, GPUMemoryGiB: 80})
-	if !strings.Contains(strings.Join(e.Warnings, " "), "the others wait") {
+	if !strings.Contains(strings.Join(e.Warnings, " "), "about 28 of 256 run at a time") {
 		t.Errorf("%v", e.Warnings)
 	}
 }
 
-// Every way of storing weights gives something for every architecture, and fewer bits less.
+// Every format works for every architecture, and fewer bits need less memory.
 func TestEveryFormatForEveryArchitecture(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(configs, "*.json"))
 	if err != nil || len(files) < 12 {
@@ -437,11 +433,11 @@ func TestEveryFormatForEveryArchitecture(t *testing.T) {
 		for _, q := range []string{"q0f32", "q0f16", "int8", "q8_0", "q6_k", "q5_k_m", "q4_k_m", "awq", "q3f16_1"} {
 			e := of(t, m, Setup{Engine: VLLM, Quantization: q, DType: "float16", Context: 64})
 			n := e.Component(Weights).Best
-			if q == "awq" || q == "int8" || q == "q8_0" || q == "q3f16_1" { // those leave other parts as they are
+			if q == "awq" || q == "int8" || q == "q8_0" || q == "q3f16_1" { // these quantise other parts
 				last = int64(math.MaxInt64)
 			}
 			if n >= last || n < m.Parameters*3/8 {
-				t.Errorf("%s %s: %d bytes, more bits have %d", file, q, n, last)
+				t.Errorf("%s %s: %d bytes, not below %d", file, q, n, last)
 			}
 			last = n
 		}
@@ -451,17 +447,17 @@ func TestEveryFormatForEveryArchitecture(t *testing.T) {
 	}
 }
 
-// Several devices have what isn't divided more than once.
+// Weights that are not split exist once per device.
 func TestTensorParallel(t *testing.T) {
 	m := config(t, "llama-3.1-8b")
 	one, four := of(t, m, Setup{Engine: VLLM, Context: 64}),
 		of(t, m, Setup{Engine: VLLM, Context: 64, TensorParallel: 4})
 	if one.Component(Weights) != four.Component(Weights) {
-		t.Error("a copy of the weights differs")
+		t.Error("the weights differ")
 	}
 	norms := int64(65*4096) * 2 * 3
 	if w, err := (&four).weigh(format{name: "bf16", plain: number{"bf16", 16}}); err != nil || w.extra != norms {
-		t.Errorf("%d bytes more than once, the norms of 3 devices have %d (%v)", w.extra, norms, err)
+		t.Errorf("%d bytes of copies, want the norms on 3 devices: %d (%v)", w.extra, norms, err)
 	}
 	if len(four.PerDevice) != 4 {
 		t.Errorf("%v", four.PerDevice)

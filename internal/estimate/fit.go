@@ -7,53 +7,62 @@ import (
 	"strings"
 
 	"llmparity/internal/record"
+	"llmparity/internal/words"
 )
 
 // Fit is the answer to whether a model fits where it would run.
 type Fit struct {
-	Fits      *bool  // nil: not known
-	Available int64  // at the place that decides; 0: not known
-	Spare     int64  // what the model leaves of it; below zero is what is missing
-	Reason    string // why it does not fit, why that is not known, or what makes it tight
-	place     string
+	Fits      *bool  // nil: unknown
+	Available int64  // at the deciding place; 0: unknown
+	Spare     int64  // Available less the need; negative if memory is missing
+	Reason    string // why it does not fit, why that is unknown, or why it is tight
+	answer    string
 }
 
-// Fit answers by a risk. A high risk is a no, because a run refuses the cell then. Refused is why a run refuses the
-// model whatever its size is, or "".
+// Fit answers from a risk. A high risk means no, because a run refuses the cell. refused is the reason, if any, for
+// which a run refuses the model regardless of its size.
 func (e Estimate) Fit(r record.Risk, refused string) Fit {
 	var f Fit
 	p, known := deciding(r)
 	if known {
-		f = Fit{Available: p.Free, Spare: p.Free - p.Need, place: p.Name}
+		f.Available, f.Spare = p.Free, p.Free-p.Need
 	}
 	no, yes := false, true
-	switch why := e.unsure(r); {
+	why := e.unsure(r)
+	switch tooMuch := known && p.Level == record.RiskHigh; {
 	case refused != "":
 		f.Fits, f.Reason = &no, refused
-	case known && p.Level == record.RiskHigh:
+		f.answer = "cannot run here: " + refused
+	case tooMuch:
 		f.Fits, f.Reason = &no, e.tooMuch(p)
+		f.answer = "does not fit: " + f.Reason
 	case why != "":
-		f.Reason = why
+		f.Reason, f.answer = why, "unknown: "+why
 	default:
-		f.Fits = &yes
-		if p.Level == record.RiskMedium && p.High > p.Free {
-			f.Reason = "tight: it may take up to " + sized(p.High)
-		} else if p.Level == record.RiskMedium {
+		f.Fits, f.answer = &yes, "fits: "+needs(p)
+		if p.Level == record.RiskMedium {
 			f.Reason = "tight"
+			if p.High > p.Free {
+				f.Reason = "tight: may need up to " + words.Size(p.High)
+			}
+			f.answer += "; " + f.Reason
 		}
 	}
 	return f
 }
 
-// deciding is the place that settles the answer: the fullest one that is too small, memory first; else memory that is
-// tight; else a GPU's, where the model lies there.
+// String returns the answer as one line.
+func (f Fit) String() string { return f.answer }
+
+// deciding returns the place that decides: the fullest place that is too small, memory first; then memory that is
+// tight; then GPU memory, if the model is there.
 func deciding(r record.Risk) (record.Place, bool) {
-	memory := func(p record.Place) bool { return p.Name == RAM || p.Name == VRAM }
 	high := func(p record.Place) bool { return p.Level == record.RiskHigh }
 	for _, is := range []func(record.Place) bool{
-		func(p record.Place) bool { return high(p) && memory(p) }, high,
-		func(p record.Place) bool { return p.Level == record.RiskMedium && memory(p) },
-		func(p record.Place) bool { return p.Name == VRAM }, memory,
+		func(p record.Place) bool { return high(p) && isMemory(p.Name) }, high,
+		func(p record.Place) bool { return p.Level == record.RiskMedium && isMemory(p.Name) },
+		func(p record.Place) bool { return p.Name == VRAM },
+		func(p record.Place) bool { return isMemory(p.Name) },
 	} {
 		if i := slices.IndexFunc(r.Places, is); i >= 0 {
 			return r.Places[i], true
@@ -62,84 +71,76 @@ func deciding(r record.Risk) (record.Place, bool) {
 	return record.Place{}, false
 }
 
-// unsure says why a sum that is small enough does not prove that the model fits; "" where it does.
+func isMemory(place string) bool { return place == RAM || place == VRAM }
+
+// kvFlags are the flags that give the size of the KV cache.
+const kvFlags = "--num-layers, --num-heads, --num-kv-heads and --head-dim"
+
+// unsure returns why a small enough sum does not prove that the model fits, or "".
 func (e Estimate) unsure(r record.Risk) string {
 	for _, n := range e.Needs() {
 		has := slices.ContainsFunc(r.Places, func(p record.Place) bool { return p.Name == n.Place })
-		if !has && (n.Place == RAM || n.Place == VRAM) {
+		if !has && isMemory(n.Place) {
 			flag := map[string]string{RAM: "--ram-gb", VRAM: "--gpu-memory-gb"}[n.Place]
-			return fmt.Sprintf("needs about %s, and how much is free of %s is not known; give %s",
-				sized(n.Best), placeWords[n.Place], flag)
+			return fmt.Sprintf("needs about %s; free %s is unknown, set %s", words.Size(n.Best), placeWords[n.Place], flag)
 		}
 	}
 	switch m, s := e.Model, e.Setup; {
 	case m.Partial:
-		return "parts of the model are not here, and their weights are not counted"
+		return "parts of the model are missing here and not counted"
 	case m.Stated != nil && s.Context > m.Stated.Context:
-		return fmt.Sprintf("%s states %s for a context of %d tokens, and %d need more",
-			m.Stated.By, sized(m.Stated.Bytes), m.Stated.Context, s.Context)
+		return fmt.Sprintf("%s states %s for a context of %d tokens; %d need more",
+			m.Stated.By, words.Size(m.Stated.Bytes), m.Stated.Context, s.Context)
 	case m.Stated == nil && e.Component(KVReserved).Name == "":
-		return "nothing is known of the KV cache; --num-layers, --num-heads, --num-kv-heads and --head-dim give its size"
+		return "the size of the KV cache is unknown; set " + kvFlags
 	}
 	return ""
 }
 
-// tooMuch says in a few words what does not fit.
+// needs compares a need with the memory of its place.
+func needs(p record.Place) string {
+	need, free := pair(p.Need, p.Free)
+	return fmt.Sprintf("needs about %s, %s %s", need, free,
+		map[bool]string{false: "available", true: "of GPU memory available"}[p.Name == VRAM])
+}
+
+// tooMuch returns in a few words what does not fit.
 func (e Estimate) tooMuch(p record.Place) string {
 	need, free := pair(p.Need, p.Free)
-	i := slices.IndexFunc(e.Needs(), func(n Need) bool { return n.Place == p.Name })
-	what, gpu := e.Needs()[i].What, ""
-	if p.Name == VRAM {
-		gpu = " of GPU memory"
+	what := ""
+	for _, n := range e.Needs() {
+		if n.Place == p.Name {
+			what = n.What
+		}
 	}
-	switch memory := p.Name == RAM || p.Name == VRAM; {
-	case memory && p.Need <= p.Free:
-		return fmt.Sprintf("needs about %s of %s%s, and a run leaves %.0f%% free", need, free, gpu, 100*(1-full))
-	case memory:
-		return fmt.Sprintf("needs about %s%s, %s available", need, gpu, free)
+	switch {
+	case isMemory(p.Name) && p.Need <= p.Free:
+		return fmt.Sprintf("%s; a run keeps %.0f%% free", needs(p), 100*(1-full))
+	case isMemory(p.Name):
+		return needs(p)
 	case p.Name == Buffer && p.Free == 0:
 		return p.How
-	case p.Name == Buffer:
-		return fmt.Sprintf("%s needs a WebGPU buffer of %s, the largest is %s", what, need, free)
 	}
-	return fmt.Sprintf("%s need about %s of %s, which ends at %s", what, need, placeWords[p.Name], free)
+	if p.Name == Buffer {
+		return fmt.Sprintf("%s needs a WebGPU buffer of %s; the limit is %s", what, need, free)
+	}
+	return fmt.Sprintf("%s need about %s of %s; the limit is %s", what, need, placeWords[p.Name], free)
 }
 
-// String is the answer as a line.
-func (f Fit) String() string {
-	switch {
-	case f.Fits == nil:
-		return "unknown: " + f.Reason
-	case !*f.Fits:
-		return "no: " + f.Reason
-	}
-	spare, all := pair(f.Spare, f.Available)
-	text := fmt.Sprintf("fits: yes, %s spare of %s", spare, all)
-	if f.place == VRAM {
-		text += " (GPU memory)"
-	}
-	if f.Reason != "" {
-		text += "; " + f.Reason
-	}
-	return text
-}
-
-// pair are two sizes in one unit, which the first one has, in as few digits as tell them apart. A first one that is
-// far smaller has a unit of its own.
+// pair formats two sizes with as few digits as tell them apart.
 func pair(a, b int64) (string, string) {
-	unit, bytes := "MiB", int64(mib)
-	if max(a, b) >= gib {
-		unit, bytes = "GiB", gib
+	for digits := 1; ; digits++ {
+		if x, y := short(a, digits), short(b, digits); x != y || a == b || digits == 4 {
+			return x, y
+		}
 	}
-	in := func(n int64, digits int) string {
-		text := strconv.FormatFloat(float64(n)/float64(bytes), 'f', digits, 64)
-		return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") // there is a point: digits is above 0
+}
+
+func short(n int64, digits int) string {
+	unit, v := "MiB", float64(n)/mib
+	if n >= gib {
+		unit, v = "GiB", v/kib
 	}
-	if unit == "GiB" && a < gib/10 {
-		return fmt.Sprintf("%.0f MiB", float64(a)/mib), in(b, 1) + " GiB"
-	}
-	digits := 1
-	for ; a != b && digits < 4 && in(a, digits) == in(b, digits); digits++ {
-	}
-	return in(a, digits) + " " + unit, in(b, digits)
+	text := strconv.FormatFloat(v, 'f', digits, 64) // has a point: digits is above 0
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + " " + unit
 }

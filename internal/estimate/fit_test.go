@@ -7,12 +7,14 @@ import (
 	"llmparity/internal/record"
 )
 
-func TestFitSaysSoInALine(t *testing.T) {
+func TestFitAnswersInALine(t *testing.T) {
 	smollm := config(t, "smollm2-135m")
 	partial := smollm
 	partial.Partial = true
 	stated := FromStatement("X-q4f16_1",
 		Stated{By: "a list", Bytes: 800 * mib, Context: 4096, F16: true, Buffer: 200 * mib})
+	ram := func(n int64) map[string]Room { return map[string]Room{RAM: {n, ""}} }
+	plain := Setup{Engine: LlamaCPP, Context: 512}
 	for name, c := range map[string]struct {
 		m       Model
 		s       Setup
@@ -20,46 +22,33 @@ func TestFitSaysSoInALine(t *testing.T) {
 		refused string
 		want    string
 	}{
-		"room": {smollm, Setup{Engine: LlamaCPP, Context: 512}, map[string]Room{RAM: {8 * gib, ""}},
-			"", "fits: yes, 7.7 GiB spare of 8"},
-		"none": {smollm, Setup{Engine: LlamaCPP, Context: 512}, map[string]Room{RAM: {256 * mib, ""}}, "",
-			"no: needs about 316.6 MiB, 256 available"},
-		"refused": {smollm, Setup{Engine: LlamaCPP, Context: 512}, map[string]Room{RAM: {8 * gib, ""}}, "needs f16",
-			"no: needs f16"},
-		"nobody knows how much is free": {smollm, Setup{Engine: LlamaCPP, Context: 512}, nil, "",
-			"unknown: needs about 316.6 MiB, and how much is free of memory is not known; give --ram-gb"},
-		"one of two places is not known": {smollm, Setup{Engine: LlamaCPP, Context: 512, GPULayers: 15},
-			map[string]Room{RAM: {8 * gib, ""}}, "",
-			"unknown: needs about"},
-		"a part that fits proves nothing": {partial, Setup{Engine: LlamaCPP, Context: 512},
-			map[string]Room{RAM: {8 * gib, ""}}, "", "unknown: parts of the model"},
-		"a part that is too much is too much": {partial, Setup{Engine: LlamaCPP, Context: 512},
-			map[string]Room{RAM: {200 * mib, ""}}, "", "no: needs"},
-		"a statement": {stated, Setup{OnGPU: true}, map[string]Room{VRAM: {gib, ""}, RAM: {8 * gib, ""}}, "",
-			"fits: yes, 0.2 GiB spare of 1 (GPU memory)"},
-		"a statement's buffer": {stated, Setup{OnGPU: true},
+		"enough":            {smollm, plain, ram(8 * gib), "", "fits: needs about 316.6 MiB, 8 GiB available"},
+		"not enough":        {smollm, plain, ram(256 * mib), "", "does not fit: needs about 316.6 MiB, 256 MiB available"},
+		"refused":           {smollm, plain, ram(8 * gib), "needs f16", "cannot run here: needs f16"},
+		"unknown memory":    {smollm, plain, nil, "", "unknown: needs about 316.6 MiB; free memory is unknown, set --ram-gb"},
+		"unknown GPU":       {smollm, Setup{Engine: LlamaCPP, GPULayers: 15}, ram(8 * gib), "", "unknown: needs about"},
+		"part that fits":    {partial, plain, ram(8 * gib), "", "unknown: parts of the model"},
+		"part that is much": {partial, plain, ram(200 * mib), "", "does not fit: needs"},
+		"stated": {stated, Setup{OnGPU: true}, map[string]Room{VRAM: {gib, ""}, RAM: {8 * gib, ""}}, "",
+			"fits: needs about 800 MiB, 1 GiB of GPU memory available"},
+		"stated buffer": {stated, Setup{OnGPU: true},
 			map[string]Room{VRAM: {4 * gib, ""}, RAM: {8 * gib, ""}, Buffer: {128 * mib, ""}}, "",
-			"no: what a list states needs a WebGPU buffer of 200 MiB, the largest is 128"},
-		"a statement for fewer tokens": {stated, Setup{OnGPU: true, Context: 8192},
+			"does not fit: the model, as a list states, needs a WebGPU buffer of 200 MiB; the limit is 128 MiB"},
+		"stated for fewer tokens": {stated, Setup{OnGPU: true, Context: 8192},
 			map[string]Room{VRAM: {4 * gib, ""}, RAM: {8 * gib, ""}}, "",
-			"unknown: a list states 800.0 MiB for a context of 4096 tokens, and 8192 need more"},
+			"unknown: a list states 800.0 MiB for a context of 4096 tokens; 8192 need more"},
 	} {
 		e := of(t, c.m, c.s)
-		f := e.Fit(e.Risk(c.rooms), c.refused)
-		if got := f.String(); !strings.HasPrefix(got, c.want) {
+		if got := e.Fit(e.Risk(c.rooms), c.refused).String(); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-}
-
-func TestPairsOfSizes(t *testing.T) {
 	for _, c := range []struct {
 		a, b int64
 		want string
 	}{
-		{9 * gib / 5, 8 * gib, "1.8 GiB/8"}, {52 * mib, 8 * gib, "52 MiB/8 GiB"}, {412 * mib, 900 * mib, "412 MiB/900"},
-		{8*gib + 8*mib, 8 * gib, "8.01 GiB/8"}, {10 * gib, 0, "10 GiB/0"}, {5 * gib, 5 * gib, "5 GiB/5"},
-		{0, 0, "0 MiB/0"},
+		{9 * gib / 5, 8 * gib, "1.8 GiB/8 GiB"}, {52 * mib, 8 * gib, "52 MiB/8 GiB"},
+		{8*gib + 8*mib, 8 * gib, "8.01 GiB/8 GiB"}, {10 * gib, 0, "10 GiB/0 MiB"}, {5 * gib, 5 * gib, "5 GiB/5 GiB"},
 	} {
 		if a, b := pair(c.a, c.b); a+"/"+b != c.want {
 			t.Errorf("%d and %d: %s/%s, want %s", c.a, c.b, a, b, c.want)
@@ -67,8 +56,7 @@ func TestPairsOfSizes(t *testing.T) {
 	}
 }
 
-// A GGUF has four bytes a value in WebLLM, whatever it is stored in, and two where f16 is asked for; an MLC package has
-// its own.
+// In WebLLM, a GGUF has four bytes per value, or two with f16; an MLC package keeps its format.
 func TestWebLLMDequantisesGGUFs(t *testing.T) {
 	m := config(t, "llama-3.1-8b")
 	file := m
@@ -110,8 +98,8 @@ func TestWebLLMDequantisesGGUFs(t *testing.T) {
 	}
 }
 
-// Weights that MLC stores as bfloat16 are float32 in memory.
-func TestPackagesListsTellWhatIsInMemory(t *testing.T) {
+// MLC stores some float32 weights as bfloat16; in memory they are float32.
+func TestFromListsCountsBytesInMemory(t *testing.T) {
 	config := `{"model_type":"llama","quantization":"q0f32","context_window_size":512,"vocab_size":100,"prefill_chunk_size":64,` +
 		`"model_config":{"hidden_size":64,"intermediate_size":128,"num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":2,"tie_word_embeddings":true}}`
 	weights := `{"records":[{"dataPath":"params_shard_0.bin","format":"raw-shard","nbytes":12832,"records":[` +
@@ -140,13 +128,13 @@ func TestPackagesListsTellWhatIsInMemory(t *testing.T) {
 	}
 	for _, bad := range []string{"{", `{"model_type":"llama"}`, strings.Replace(config, "hidden_size", "hidden", 1)} {
 		if _, err := FromLists("X", []byte(bad), nil); err == nil {
-			t.Errorf("%s is taken", bad)
+			t.Errorf("%s is accepted", bad)
 		}
 	}
 }
 
-// The shape of the catalogue's figures is that of the formulas: SmolLM2's q0f32 is stated to take 719.38 MB.
-func TestAStatementIsNearTheFormulas(t *testing.T) {
+// The catalogue states 719.38 MB for SmolLM2 in q0f32; the formulas agree.
+func TestCatalogueAgreesWithFormulas(t *testing.T) {
 	e := of(t, config(t, "smollm2-135m"),
 		Setup{Engine: WebLLM, Context: 4096, Quantization: "q0f32", PrefillChunk: 1024})
 	got := e.Component(Weights).Best + e.Component(KVReserved).Best + e.Component(Activation).Best
@@ -155,7 +143,7 @@ func TestAStatementIsNearTheFormulas(t *testing.T) {
 	}
 }
 
-func TestLayersThatHaveRoom(t *testing.T) {
+func TestLayersIn(t *testing.T) {
 	e := of(t, config(t, "llama-3.1-8b"), Setup{Engine: Ollama, OnGPU: true, Quantization: "q4_0", Context: 4096})
 	last := -1
 	for _, free := range []int64{0, gib, 2 * gib, 4 * gib, 8 * gib, 80 * gib} {
@@ -170,6 +158,6 @@ func TestLayersThatHaveRoom(t *testing.T) {
 		last = n
 	}
 	if e.LayersIn(0) != 0 || last != 32 {
-		t.Errorf("%d layers at last", last)
+		t.Errorf("%d layers in 80 GiB", last)
 	}
 }

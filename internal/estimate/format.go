@@ -15,14 +15,13 @@ import (
 	"llmparity/internal/nearest"
 )
 
-// number is a type whose values stand for themselves.
+// number is a dtype without blocks or scales.
 type number struct {
-	name string // as it is called here
+	name string // canonical name
 	bits int64
 }
 
-// numbers are the types by all the names that engines give them. They are made once: a plan has estimates by the
-// hundred thousand.
+// numbers maps all names that engines use to dtypes. Built once: a plan can have thousands of estimates.
 var numbers = sync.OnceValue(func() map[string]number {
 	m := map[string]number{}
 	for _, n := range []struct {
@@ -52,27 +51,26 @@ func numberOf(name string) (number, bool) {
 	return n, ok
 }
 
-// stored is what a weight takes: its quantised values, the scales and zero points beside them, and those values that
-// stay as they were.
+// stored is the size of a weight in bytes: quantised values, their scales and zero points, and values left unquantised.
 type stored struct{ values, scales, plain int64 }
 
 func (s stored) sum() int64 { return s.values + s.scales + s.plain }
 
-// format is how weights are stored.
+// format is a storage format of weights.
 type format struct {
 	name   string
-	scales string // the type of the scales; "": there are none
-	plain  number // what is not quantised
-	// all says that every matrix is quantised, the embedding and the head too; else those of the layers alone.
+	scales string // dtype of the scales; "": none
+	plain  number // dtype of what is not quantised
+	// all: every matrix is quantised, including embedding and head; otherwise only matrices of the layers.
 	all    bool
 	matrix func(rows, cols int64, w hfconfig.Weight) stored
-	kept   func(hfconfig.Weight) int64 // how many copies stay as they were; nil: none
-	// rough says that the mixture of types is a rule and not what a file says.
+	kept   func(hfconfig.Weight) int64 // how many copies stay unquantised; nil: none
+	// rough: the mixture of types follows a rule instead of a file. The range then is low to high.
 	rough     bool
-	low, high float64 // the range about it then
+	low, high float64
 }
 
-// bytes gives what all copies of a weight take.
+// bytes returns the size of all copies of a weight.
 func (f format) bytes(w hfconfig.Weight) stored {
 	quantised := f.matrix != nil && w.Cols > 1 && w.Part != hfconfig.Router && (w.Linear || f.all) &&
 		w.Part != hfconfig.Positions
@@ -91,7 +89,7 @@ func bitsOf(n, bits int64) int64 { return (n*bits + 7) / 8 }
 
 func ceil(a, b int64) int64 { return (a + b - 1) / b }
 
-// groupsOf is how many groups a row of so many values has; a group of 0 is the row.
+// groupsOf returns the number of groups in a row; a group of 0 is the whole row.
 func groupsOf(cols int64, group int) int64 {
 	if group <= 0 {
 		return 1
@@ -99,11 +97,11 @@ func groupsOf(cols int64, group int) int64 {
 	return ceil(cols, int64(group))
 }
 
-// mlcName is how MLC calls its formats: q4f16_1 is four bits with scales of float16.
+// mlcName matches MLC's names of formats: q4f16_1 has 4 bits and float16 scales.
 var mlcName = regexp.MustCompile(`^q([0348])(f16|f32|bf16)(?:_([0-2]|ft))?$`)
 
-// mlcFormat packs values into words of 32 bits along a row, 32 of 4 bits or 40 of 3 bits a group with a scale. Those
-// that end in 2 leave the embedding and the head as they are.
+// mlcFormat returns one of MLC's formats: values packed into 32-bit words along a row, with a scale for each group of
+// 32 (40 for 3 bits). Names that end in _2 leave embedding and head unquantised.
 func mlcFormat(name string) (format, bool) {
 	m := mlcName.FindStringSubmatch(name)
 	if m == nil {
@@ -128,7 +126,7 @@ func mlcFormat(name string) (format, bool) {
 		}}, true
 }
 
-// format finds out how the weights are stored in the engine.
+// format returns how the engine stores the weights.
 func (e *Estimate) format() (format, error) {
 	s, m := &e.Setup, e.Model
 	plain, err := e.plain()
@@ -152,9 +150,8 @@ func (e *Estimate) format() (format, error) {
 			return format{}, err
 		}
 		if e.runs(engine.MLC) {
-			return format{}, fault.New(fault.Usage,
-				"MLC's formats are right (q4f16_1 …), or a GGUF's (q4_0 …), which it dequantises",
-				"%s runs no weights in %s", s.Engine.Title, name)
+			return format{}, fault.New(fault.Usage, "choose one of MLC's formats (q4f16_1) or a GGUF type (q4_0)",
+				"%s does not run %s weights", s.Engine.Title, name)
 		}
 	}
 	if f, ok := mlcFormat(strings.ToLower(m.DType)); ok && m.packaged() && m.Stored == nil {
@@ -166,7 +163,7 @@ func (e *Estimate) format() (format, error) {
 	return quantizedFormat(q, plain, m.Layers), nil
 }
 
-// plain is the type of what isn't quantised.
+// plain returns the dtype of everything that is not quantised.
 func (e *Estimate) plain() (number, error) {
 	name := e.Setup.DType
 	if name == "" || name == "auto" {
@@ -179,20 +176,19 @@ func (e *Estimate) plain() (number, error) {
 		return number{"f16", 16}, nil
 	}
 	n, ok := numberOf(name)
-	if n.name == "bf16" && e.runs(engine.MLC) { // WebGPU has none
+	if n.name == "bf16" && e.runs(engine.MLC) { // WebGPU has no bf16
 		n.name = "f16"
 	}
+	if !ok && e.Setup.DType == "" {
+		return number{"f16", 16}, nil
+	}
 	if !ok {
-		if e.Setup.DType == "" {
-			return number{"f16", 16}, nil
-		}
-		return n, fault.New(fault.Usage, "types are float32, float16, bfloat16, fp8, int8", "--dtype %s is not known",
-			name)
+		return n, fault.New(fault.Usage, "choose float32, float16, bfloat16, fp8 or int8", "--dtype %s is unknown", name)
 	}
 	return n, nil
 }
 
-// named is a way of quantising by its name alone, as its authors' tools do it by default.
+// named returns a quantisation method by name, with the defaults of its authors' tools.
 func named(name string, group int) (*hfconfig.Quantized, error) {
 	known := map[string]hfconfig.Quantized{
 		"awq": {Method: "awq", Bits: 4, Group: 128}, "awq_marlin": {Method: "awq", Bits: 4, Group: 128},
@@ -214,8 +210,9 @@ func named(name string, group int) (*hfconfig.Quantized, error) {
 		names := slices.Sorted(maps.Keys(known))
 		all := append(slices.Sorted(maps.Keys(mixtures())),
 			append(names, "q4f16_1", "q4f32_1", "q3f16_1", "q0f16", "q0f32")...)
-		return nil, fault.New(fault.Usage, "there are "+strings.Join(names, ", ")+", GGUF's types and MLC's (q4f16_1)",
-			"--quantization %s is not known (the nearest: %s)", name, strings.Join(nearest.Of(name, all, 2), ", "))
+		return nil, fault.New(fault.Usage,
+			"choose one of "+strings.Join(names, ", ")+", a GGUF type (q4_k_m) or an MLC format (q4f16_1)",
+			"--quantization %s is unknown; nearest: %s", name, strings.Join(nearest.Of(name, all, 2), ", "))
 	}
 	if group > 0 && q.Group > 0 {
 		q.Group = group
@@ -223,14 +220,14 @@ func named(name string, group int) (*hfconfig.Quantized, error) {
 	return &q, nil
 }
 
-// quantizedFormat is how weights of so many bits lie beside their scales.
+// quantizedFormat returns the layout of quantised values and their scales.
 func quantizedFormat(q *hfconfig.Quantized, plain number, layers int) format {
 	f := format{name: q.Method, scales: "f32", plain: plain,
 		kept: func(w hfconfig.Weight) int64 { return q.Kept(w, layers) }}
 	bits := int64(q.Bits)
 	var scales func(rows, cols int64) int64
 	switch q.Method {
-	case "awq", "compressed-tensors", "int4", "gptq": // a 16-bit scale and a packed zero point a group
+	case "awq", "compressed-tensors", "int4", "gptq": // per group a 16-bit scale and a packed zero point
 		f.name, f.scales = fmt.Sprintf("%s (int%d)", q.Method, q.Bits), "f16"
 		scales = func(rows, cols int64) int64 {
 			groups := rows * groupsOf(cols, q.Group)
@@ -238,7 +235,7 @@ func quantizedFormat(q *hfconfig.Quantized, plain number, layers int) format {
 			if !q.Symmetric || q.Method == "gptq" {
 				n += bitsOf(groups, bits)
 			}
-			if q.Method == "gptq" { // which group each input belongs to
+			if q.Method == "gptq" { // the group of each input
 				n += 4 * cols
 			}
 			return n
@@ -246,7 +243,7 @@ func quantizedFormat(q *hfconfig.Quantized, plain number, layers int) format {
 	case "bitsandbytes-4bit":
 		bits = 4
 		scales = func(rows, cols int64) int64 { return 4 * ceil(rows*cols, 64) }
-		if q.Double { // 8 bits a block, and a scale and an offset for every 256 of them
+		if q.Double { // 8 bits per block, and a scale and an offset for every 256 blocks
 			f.scales = "int8"
 			scales = func(rows, cols int64) int64 {
 				blocks := ceil(rows*cols, 64)
@@ -264,7 +261,7 @@ func quantizedFormat(q *hfconfig.Quantized, plain number, layers int) format {
 			}
 			return 4
 		}
-	case "nvfp4": // a scale of fp8 a group, and two of f32 a matrix
+	case "nvfp4": // an fp8 scale per group and two f32 per matrix
 		f.scales, bits = "fp8", 4
 		scales = func(rows, cols int64) int64 { return rows*ceil(cols, 16) + 8 }
 	case "mxfp4":

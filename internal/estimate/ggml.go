@@ -13,18 +13,18 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// settable tells whether the engine is llama.cpp as it is set from here, and not one that decides by itself.
+// settable reports whether the engine is llama.cpp with settings from us, not one that decides itself.
 func (e Estimate) settable() bool { return e.runs(engine.GGML) && !e.Setup.Engine.Itself }
 
-// windowed are the architectures for which llama.cpp keeps no more of a sliding window's layers than the window.
+// windowed reports whether llama.cpp limits the KV cache of sliding-window layers to the window.
 func windowed(architecture string) bool {
 	return slices.Contains([]string{"gemma2", "gemma3", "gemma3_text", "gemma3n", "gemma4", "cohere2", "gpt_oss",
 		"gpt-oss", "llama4", "llama4_text", "exaone4", "olmo3",
 		"olmo2", "exaone-moe", "smallthinker", "plamo3", "mimo2", "afmoe", "lfm2"}, architecture)
 }
 
-// computeBuffer follows llama.cpp's compute buffer on a CPU: the larger of what attention and the feed-forward part
-// hold at one time.
+// computeBuffer predicts llama.cpp's compute buffer on a CPU: attention's tensors or the feed-forward part's, whichever
+// are larger.
 func (e *Estimate) computeBuffer() Component {
 	m, s := e.Model, e.Setup
 	cells := float64(padded(int64(s.Context), llamaPad))
@@ -32,15 +32,16 @@ func (e *Estimate) computeBuffer() Component {
 	how := map[bool]string{false: "with flash attention", true: "without flash attention"}[s.NoFlash]
 	best := e.computed(cells, ub)
 	c := scaled(Activation, best, 0.75, 1.35, "f32",
-		fmt.Sprintf("llama.cpp's compute buffer for %.0f tokens at a time, %s: the larger of attention's and the feed-forward part's tensors; and the logits", ub, how), Medium)
-	c.High += int64(4 * ub * float64(m.Vocab)) // builds before mid-2026 reserve the logits of all of these tokens
+		fmt.Sprintf("llama.cpp's compute buffer for %.0f tokens at a time, %s: tensors of attention or the feed-forward "+
+			"part, whichever are larger, and the logits", ub, how), Medium)
+	c.High += int64(4 * ub * float64(m.Vocab)) // builds before mid-2026 reserve the logits of all these tokens
 	if m.Active > 0 && m.Active < m.Parameters || m.Trust == Low || m.CacheTrust == Low {
 		c.Confidence = Low
 	}
 	return c
 }
 
-// computed is what so many tokens at a time take, with so many cells to look at.
+// computed returns the compute buffer for that many tokens at a time and cells of KV cache.
 func (e *Estimate) computed(cells, tokens float64) float64 {
 	m := e.Model
 	h, i, q, kv := m.sizes()
@@ -51,8 +52,8 @@ func (e *Estimate) computed(cells, tokens float64) float64 {
 	return tokens*(4*max(attention, forward)+mask) + 4*float64(m.Vocab)*float64(e.Sequences)
 }
 
-// touched is what of llama.cpp's compute buffer is ever written to: it is made for as many tokens as are computed at a
-// time, in a full context, and a shorter prompt uses the beginnings of its parts.
+// touched predicts the part of llama.cpp's compute buffer that is written to. The buffer is reserved for a full batch
+// in a full context; a shorter prompt uses less.
 func (e *Estimate) touched() (Component, string) {
 	s := e.Setup
 	cells := padded(int64(s.Context), llamaPad)
@@ -62,27 +63,26 @@ func (e *Estimate) touched() (Component, string) {
 	best := min(e.computed(float64(seen), float64(at)), float64(c.Best))
 	c.Low, c.Best = int64(best*0.6), int64(best)
 	c.High = max(min(c.High, int64(best*1.6)+int64(4*at)*int64(e.Model.Vocab)), c.Best)
-	return c, fmt.Sprintf("of the compute buffer what %d tokens at a time touch", at)
+	return c, fmt.Sprintf("the part of the compute buffer that %d tokens at a time touch", at)
 }
 
-// places says where llama.cpp has the weights.
+// places describes where llama.cpp keeps the weights.
 func (e *Estimate) places() []string {
 	n, types := e.repacked()
-	again := "repacking off: no type that is laid out anew"
+	again := "no repacking"
 	if n > 0 {
-		again = fmt.Sprintf("repacking on: %.2f MiB of %s laid out anew", float64(n)/mib, strings.Join(types, ", "))
+		again = fmt.Sprintf("%.2f MiB of %s repacked", float64(n)/mib, strings.Join(types, ", "))
 	}
 	if e.Setup.NoMmap {
-		return []string{"mmap off: the weights are read into memory", again}
+		return []string{"weights read into memory (no mmap)", again}
 	}
 	if n > 0 {
-		again += ", beside the file's pages that they were read from"
+		again += ", in addition to the mapped file"
 	}
-	return []string{"mmap on: the whole file is mapped and read at the load", again}
+	return []string{"the whole file mapped and read", again}
 }
 
-// Repacks are the types of weights that llama.cpp lays out anew for the processor that this runs on, in builds of 2026:
-// on others, and in older builds, they are others.
+// Repacks returns the weight types that llama.cpp repacks for this processor. It holds for builds of 2026.
 func Repacks() []string {
 	switch {
 	case runtime.GOARCH == "amd64" && cpu.X86.HasAVX2:
@@ -97,9 +97,8 @@ func Repacks() []string {
 	return nil
 }
 
-// matrices are the bytes, by type, of what llama.cpp may lay out anew: the matrices that it multiplies by, of which it
-// takes eight rows at a time. An embedding that is the head too is one of them then, though it is looked up in as it
-// was.
+// matrices returns the bytes, by type, that llama.cpp may repack: matrices that it multiplies by, eight rows at a time.
+// This includes an embedding that doubles as the head, although the original is still used for lookups.
 func matrices(tensors []gguf.Tensor) map[string]int64 {
 	head := slices.ContainsFunc(tensors, func(t gguf.Tensor) bool { return t.Name == "output.weight" })
 	out := map[string]int64{}
@@ -114,7 +113,7 @@ func matrices(tensors []gguf.Tensor) map[string]int64 {
 	return out
 }
 
-// repacked is how much of the weights llama.cpp lays out anew in memory of its own, and in which types.
+// repacked returns how many bytes of the weights llama.cpp repacks into memory of its own, and of which types.
 func (e *Estimate) repacked() (n int64, types []string) {
 	if !e.settable() || e.Setup.GPULayers > 0 {
 		return 0, nil
@@ -127,18 +126,18 @@ func (e *Estimate) repacked() (n int64, types []string) {
 	return n, types
 }
 
-// copies are what llama.cpp has twice: a file that is mapped stays so beside what was laid out anew from it.
+// copies adds the repacked weights, which a mapped file does not replace.
 func (e *Estimate) copies(c *Component) {
 	n, types := e.repacked()
 	if n == 0 {
 		return
 	}
 	if e.Setup.NoMmap {
-		c.Method += fmt.Sprintf("; %.2f MiB of %s laid out anew for the processor, in place of the file's",
+		c.Method += fmt.Sprintf("; %.2f MiB of %s repacked for the processor, in place of the original",
 			float64(n)/mib, strings.Join(types, ", "))
 		return
 	}
 	c.Low, c.Best, c.High = c.Low+n, c.Best+n, c.High+n
-	c.Method += fmt.Sprintf(", mapped; and %.2f MiB of %s laid out anew for the processor beside them", float64(n)/mib,
+	c.Method += fmt.Sprintf(", mapped; plus %.2f MiB of %s repacked for the processor", float64(n)/mib,
 		strings.Join(types, ", "))
 }

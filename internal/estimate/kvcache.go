@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,18 +9,19 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/hfconfig"
+	"llmparity/internal/words"
 )
 
-// cached is what the KV cache takes.
+// cached is the size of the KV cache.
 type cached struct {
 	reserved, used Component
-	extra          int64 // that several devices have more than once
+	extra          int64 // copies on several devices
 }
 
-// kvType is a type of keys and values: a plain number, or one of GGUF's blocks.
+// kvType is a dtype of keys and values: a number, or a GGUF type with blocks.
 type kvType struct {
 	name  string
-	bits  int64 // of a value; 0: it has blocks
+	bits  int64 // per value; 0: has blocks
 	block block
 }
 
@@ -30,7 +32,7 @@ func (t kvType) bytes(values int64) int64 {
 	return ceil(values, t.block.values) * t.block.bytes
 }
 
-// kvType finds out the type of keys and values.
+// kvType returns the dtype of keys or values.
 func (e *Estimate) kvType(name string) (kvType, error) {
 	given := name
 	name = strings.ToLower(name)
@@ -42,15 +44,15 @@ func (e *Estimate) kvType(name string) (kvType, error) {
 	if n, ok := numberOf(name); ok && n.bits >= 8 && n.bits <= 32 {
 		return kvType{name: n.name, bits: n.bits}, nil
 	}
-	if b, ok := ggufTypes()[name]; ok && b.values == 32 && e.runs(engine.GGML) {
+	if b := blockOf(name); b.values == 32 && e.runs(engine.GGML) && name != "mxfp4" && name != "q8_1" {
 		return kvType{name: name, block: b}, nil
 	}
 	return kvType{}, fault.New(fault.Usage,
-		"types are float32, float16, bfloat16, fp8 (e4m3, e5m2), int8, and in llama.cpp and Ollama q8_0, q5_1, q5_0, q4_1, q4_0, iq4_nl",
-		"--kv-cache-dtype %s is not one that %s has", given, e.Setup.Engine.Name)
+		"choose float32, float16, bfloat16, fp8 (e4m3, e5m2) or int8; llama.cpp and Ollama also have q8_0, q5_1, q5_0, q4_1, q4_0 and iq4_nl",
+		"--kv-cache-dtype %s is not supported by %s", given, e.Setup.Engine.Name)
 }
 
-// The units in which engines reserve a cache, in tokens.
+// The units, in tokens, in which engines reserve the KV cache.
 const (
 	webllmPage = 16
 	llamaPad   = 256
@@ -59,7 +61,7 @@ const (
 
 func padded(n, to int64) int64 { return ceil(n, to) * to }
 
-// slots are how many tokens a group of layers has room for, of one sequence, and how many of them are taken.
+// slots returns the number of tokens that a group of layers reserves and uses, for one sequence.
 func (e *Estimate) slots(c hfconfig.Cache) (reserved, used int64) {
 	s := e.Setup
 	context, tokens, window := int64(s.Context), e.Tokens, int64(c.Window)
@@ -84,7 +86,7 @@ func (e *Estimate) slots(c hfconfig.Cache) (reserved, used int64) {
 	return seen, seen
 }
 
-// perLayer is what a token takes in one layer: keys and values are rows of their own.
+// perLayer returns the bytes per token in one layer. Keys and values are separate rows.
 func (e *Estimate) perLayer(c hfconfig.Cache, t, v kvType) int64 {
 	values, keys := c.Values, c.Keys
 	if c.Expanded > 0 && e.runs(engine.Torch) {
@@ -93,7 +95,7 @@ func (e *Estimate) perLayer(c hfconfig.Cache, t, v kvType) int64 {
 	return t.bytes(keys) + v.bytes(values-keys)
 }
 
-// cache works out what is reserved for keys and values, and what of it is used at the end of the text.
+// cache predicts the KV cache: reserved, and used at the end of the text.
 func (e *Estimate) cache() (cached, error) {
 	m, s := e.Model, e.Setup
 	plain, err := e.plain()
@@ -125,7 +127,7 @@ func (e *Estimate) cache() (cached, error) {
 		reserved += float64(one) * float64(r) * float64(e.Sequences)
 		used += float64(one) * float64(u) * float64(e.Sequences)
 		if heads := int64(c.Heads); devices > 1 && e.runs(engine.VLLM, engine.Torch) {
-			extra := one * (devices - 1) // a latent, which each device has whole
+			extra := one * (devices - 1) // a latent: each device has all of it
 			if heads > 0 {
 				extra = one*ceil(heads, devices)*devices/heads - one
 			}
@@ -133,12 +135,12 @@ func (e *Estimate) cache() (cached, error) {
 		}
 	}
 	if reserved > 1<<54 {
-		return cached{}, fault.New(fault.Usage, "ask for fewer tokens or sequences",
-			"a KV cache of %d tokens in each of %d sequences would take %.0f bytes", s.Context, e.Sequences, reserved)
+		return cached{}, fault.New(fault.Usage, "lower --context, --batch-size or --concurrency",
+			"KV cache: %d tokens in each of %d sequences would need %.0f bytes", s.Context, e.Sequences, reserved)
 	}
 	how, usedHow := e.cacheMethod()
 	if k.extra > 0 {
-		copies := fmt.Sprintf("; %.2f GiB of it is there more than once, on %d devices that can't share it",
+		copies := fmt.Sprintf("; includes %.2f GiB of copies, because %d devices cannot share it",
 			float64(k.extra)/gib, devices)
 		how, usedHow = how+copies, usedHow+copies
 	}
@@ -147,14 +149,9 @@ func (e *Estimate) cache() (cached, error) {
 	return k, nil
 }
 
-func (m Model) cacheTrust() Confidence {
-	if m.CacheTrust != "" {
-		return m.CacheTrust
-	}
-	return m.Trust
-}
+func (m Model) cacheTrust() Confidence { return cmp.Or(m.CacheTrust, m.Trust) }
 
-// activationType is what an engine computes in.
+// activationType returns the dtype in which the engine computes.
 func (e *Estimate) activationType(plain number) string {
 	switch {
 	case e.runs(engine.GGML):
@@ -181,28 +178,20 @@ func (e *Estimate) activationType(plain number) string {
 
 func (e *Estimate) cacheMethod() (reserved, used string) {
 	s := e.Setup
-	per := fmt.Sprintf("%d bytes a token (keys and values of all layers)", e.PerToken)
+	per := fmt.Sprintf("%d bytes per token (keys and values, all layers)", e.PerToken)
 	windowed := func(c hfconfig.Cache) bool { return c.Window > 0 }
 	if i := slices.IndexFunc(e.Model.Caches, windowed); i >= 0 {
-		per += fmt.Sprintf(", layers with a window of %d tokens", e.Model.Caches[i].Window)
+		per += fmt.Sprintf(", some layers with a window of %d tokens", e.Model.Caches[i].Window)
 	}
-	used = fmt.Sprintf("%s × %d tokens × %s", per, e.Tokens, sequences(e.Sequences))
+	sequences := words.Count(e.Sequences, "sequence")
+	used = fmt.Sprintf("%s × %d tokens × %s", per, e.Tokens, sequences)
 	switch s.Engine.Runtime {
 	case engine.MLC:
-		return per + fmt.Sprintf(" × %d × (⌈context/%d⌉ + 1), all at load", webllmPage, webllmPage), used
+		return per + fmt.Sprintf(" × %d × (⌈context/%d⌉ + 1), reserved at load", webllmPage, webllmPage), used
 	case engine.GGML:
-		return per + fmt.Sprintf(" × context, padded to %d × %s, all at load", llamaPad, sequences(e.Sequences)), used
+		return per + fmt.Sprintf(" × context, rounded up to %d × %s, reserved at load", llamaPad, sequences), used
 	case engine.VLLM:
-		return per + fmt.Sprintf(" in blocks of %d tokens × %s", vllmBlock, sequences(e.Sequences)), used
+		return per + fmt.Sprintf(" in blocks of %d tokens × %s", vllmBlock, sequences), used
 	}
-	return used + "; it grows with the text, nothing is reserved", used
+	return used + "; grows with the text", used
 }
-
-func sequences(n int) string {
-	if n == 1 {
-		return "1 sequence"
-	}
-	return fmt.Sprintf("%d sequences", n)
-}
-
-func atLeast0(v float64) int64 { return int64(max(v, 0)) }

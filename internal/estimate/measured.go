@@ -4,16 +4,15 @@ import (
 	"llmparity/internal/engine"
 )
 
-// What a record has beside the components that a run measures, under names that no measurement has.
+// Components that only predictions have.
 const (
-	Program       = "program"        // what is Framework here: the engine's own program
-	TotalReserved = "total_reserved" // what is Total here: if all that is reserved were touched
+	Program       = "program"        // the engine's own program: Framework in an Estimate
+	TotalReserved = "total_reserved" // Total in an Estimate: if all reserved memory were touched
 )
 
-// AsMeasured gives the components under the definitions that a run measures by, so that figures of one name can be held
-// against each other: the framework's overhead is what is left of the increase when the other components are taken off,
-// and the total is the peak. Where the increase is not predicted, or what is there before it isn't, neither is what
-// comes of it.
+// AsMeasured returns the components as a run defines them, so that equal names can be compared: the framework overhead
+// is the increase less the other components, and the total is the peak. Both are missing if the increase, or the memory
+// before the load, is not predicted.
 func (e Estimate) AsMeasured() []Component {
 	var out []Component
 	for _, c := range e.Components {
@@ -24,21 +23,21 @@ func (e Estimate) AsMeasured() []Component {
 			}
 			c.Name = Program
 		case Total:
-			c.Name, c.Method = TotalReserved, "the sum of what is reserved, and the program: if all of it were touched"
+			c.Name, c.Method = TotalReserved, "sum of all reserved memory and the program"
 		case TotalUsed:
-			continue // of reserved sizes, and beside a peak easily taken for a part of it
+			continue // easily mistaken for a part of the peak
 		}
 		out = append(out, c)
 	}
 	if all := e.Component(Increase); all.Name != "" && e.Setup.Engine.Before == 0 {
-		all.Name, all.Method = Total, "the increase: no process is there before the load"
+		all.Name, all.Method = Total, "the increase: no process exists before the load"
 		out = append(out, all)
 	}
 	return out
 }
 
-// leftOver is what a difference leaves for the framework: the program, less what of the workspaces is reserved and not
-// touched. It can be below zero.
+// leftOver predicts the framework overhead as a difference: the program less the reserved but untouched workspaces. It
+// can be negative.
 func (e Estimate) leftOver() (Component, bool) {
 	all := e.Component(Increase)
 	if all.Name == "" {
@@ -46,14 +45,14 @@ func (e Estimate) leftOver() (Component, bool) {
 	}
 	program, reserved := e.Component(Framework), e.Component(Activation)
 	c := Component{Name: Framework, Confidence: Low, Low: program.Low, Best: all.Best, High: program.High,
-		Method: "by difference: the increase less weights, KV cache (reserved) and activations; that is the program"}
+		Method: "increase less weights, KV cache (reserved) and activations: the program"}
 	for _, name := range []string{Weights, KVReserved, Activation} {
 		c.Best -= e.Component(name).Best
 	}
 	if e.runs(engine.GGML) {
 		touched, _ := e.touched()
 		c.Low += min(touched.Low-reserved.High, 0)
-		c.Method += ", less what of the activations is reserved and not touched"
+		c.Method += ", less untouched workspaces"
 	}
 	c.Method += " (" + program.Method + ")"
 	return c, true

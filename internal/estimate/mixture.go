@@ -4,43 +4,38 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/gguf"
 	"llmparity/internal/hfconfig"
 )
 
-// block is how many values a block of one of GGUF's types has, and its bytes.
+// block is the number of values in a block of a GGUF type, and its size in bytes.
 type block struct{ values, bytes int64 }
 
 func (b block) of(rows, cols int64) int64 { return rows * ceil(cols, b.values) * b.bytes }
 
-// ggufTypes are those of GGUF's types that quantise in blocks.
-func ggufTypes() map[string]block {
-	return map[string]block{
-		"q4_0": {32, 18}, "q4_1": {32, 20}, "q5_0": {32, 22}, "q5_1": {32, 24}, "q8_0": {32, 34},
-		"q2_k": {256, 84}, "q3_k": {256, 110}, "q4_k": {256, 144}, "q5_k": {256, 176}, "q6_k": {256, 210},
-		"iq2_xxs": {256, 66}, "iq2_xs": {256, 74}, "iq2_s": {256, 82}, "iq3_xxs": {256, 98}, "iq3_s": {256, 110},
-		"iq1_s": {256, 50}, "iq1_m": {256, 56},
-		"iq4_nl": {32, 18}, "iq4_xs": {256, 136}, "tq1_0": {256, 54}, "tq2_0": {256, 66},
-	}
+// blockOf returns the block of a GGUF type; zero for an unknown name.
+func blockOf(name string) block {
+	values, bytes := gguf.Block(name)
+	return block{values, bytes}
 }
 
-// part is a type, and the share of the layers in which a matrix has it; the others have the mixture's base.
+// part is a type and the share of the layers whose matrix has it. The other layers have the mixture's base type.
 type part struct {
 	name  string
 	share float64
 }
 
-// mixture is what llama.cpp's quantiser makes of a name: most matrices in one type, some in one of more bits.
+// mixture is llama.cpp's rule for a quantisation name: most matrices in a base type, some with more bits.
 type mixture struct {
 	base, head        string
-	embedding         string // where it isn't the head as well; "": base
-	values, valuesGQA part   // of attention; where four heads or more share one, the latter
-	down, output      part   // projections; without a name: base
-	// the range about the rule, which differs by version and with an importance matrix; 0: the usual one
-	low, high float64
-	wholly    bool // the name is of one type, but for the head
+	embedding         string  // if separate from the head; "": base
+	values, valuesGQA part    // attention values; valuesGQA if four heads or more share one
+	down, output      part    // projections; no name: base
+	low, high         float64 // range of the rule, which varies with version and importance matrix; 0: default
+	wholly            bool    // one type, except for the head
 }
 
-// mixtures are the quantiser's names that stand for more than one type.
+// mixtures maps the quantiser's names to their rules.
 func mixtures() map[string]mixture {
 	all, half := func(name string) part { return part{name, 1} }, part{"q6_k", 0.5}
 	m := map[string]mixture{
@@ -67,7 +62,7 @@ func mixtures() map[string]mixture {
 		m[name] = mixture{base: base, head: "q5_k", embedding: "q2_k", values: all("q2_k"), valuesGQA: all("q4_k"),
 			down: part{"q2_k", 0.125}, low: 0.85, high: 1.2}
 	}
-	// as the quantiser takes them
+	// aliases of the quantiser
 	for alias, name := range map[string]string{"q3_k": "q3_k_m", "q4_k": "q4_k_m", "q5_k": "q5_k_m"} {
 		m[alias] = m[name]
 	}
@@ -81,10 +76,9 @@ func mixtures() map[string]mixture {
 	return m
 }
 
-// fitting is the type that a row of so many values gets in place of one whose blocks don't divide it.
+// fitting returns the block for a row, falling back to another type if the row is no multiple of the block.
 func fitting(name string, cols int64) block {
-	types := ggufTypes()
-	if cols%types[name].values != 0 {
+	if cols%blockOf(name).values != 0 {
 		switch name {
 		case "q4_k":
 			name = "q5_0"
@@ -101,10 +95,10 @@ func fitting(name string, cols int64) block {
 	if cols%32 != 0 {
 		return block{1, 2} // f16
 	}
-	return types[name]
+	return blockOf(name)
 }
 
-// ggufFormat is how llama.cpp's quantiser stores a model under one of its names. Vectors are f32.
+// ggufFormat returns how llama.cpp's quantiser stores a model. Vectors are f32.
 func ggufFormat(name string, m Model) (format, bool) {
 	x, ok := mixtures()[name]
 	if !ok {
@@ -126,7 +120,7 @@ func ggufFormat(name string, m Model) (format, bool) {
 	return f, true
 }
 
-// part says of which type a matrix is. A tied embedding is the head.
+// part returns the type of a matrix. A tied embedding counts as the head.
 func (x mixture) part(w hfconfig.Weight, tied, grouped bool) part {
 	p := part{x.base, 1}
 	switch {

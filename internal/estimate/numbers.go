@@ -1,13 +1,14 @@
 package estimate
 
 import (
+	"fmt"
 	"math"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/hfconfig"
 )
 
-// Numbers are a model's sizes by themselves; 0 is what isn't said.
+// Numbers are the sizes of a model without a file. A zero is not given.
 type Numbers struct {
 	Parameters   float64
 	Layers       int
@@ -19,11 +20,11 @@ type Numbers struct {
 	Intermediate int
 }
 
-// Any tells whether something is said.
+// Any reports whether any size is given.
 func (n Numbers) Any() bool { return n != Numbers{} }
 
-// FromNumbers makes a model of sizes. Parameters that aren't said are those of a decoder with three matrices in its
-// feed-forward part.
+// FromNumbers makes a model from its sizes. Without a number of parameters, it assumes a decoder with three
+// feed-forward matrices.
 func FromNumbers(n Numbers) (Model, error) {
 	if err := n.check(); err != nil {
 		return Model{}, err
@@ -34,12 +35,12 @@ func FromNumbers(n Numbers) (Model, error) {
 	if m.KVHeads == 0 {
 		m.KVHeads, m.CacheTrust = m.Heads, Medium
 		if m.Heads > 0 {
-			m.note("key-value heads are taken to be as many as heads; --num-kv-heads says otherwise")
+			m.note("as many key-value heads as heads are assumed; set --num-kv-heads")
 		}
 	}
 	if m.HeadDim == 0 && m.Heads > 0 && m.Hidden > 0 {
 		if m.Hidden%m.Heads != 0 {
-			return m, fault.New(fault.Usage, "give --head-dim", "--hidden-size %d is no multiple of --num-heads %d",
+			return m, fault.New(fault.Usage, "give --head-dim", "--hidden-size %d is not a multiple of --num-heads %d",
 				m.Hidden, m.Heads)
 		}
 		m.HeadDim = m.Hidden / m.Heads
@@ -50,12 +51,12 @@ func FromNumbers(n Numbers) (Model, error) {
 		if guess == 0 {
 			return m, fault.New(fault.Usage,
 				"give --model-params, or all of --num-layers, --num-heads, --hidden-size, --intermediate-size and --vocab-size",
-				"the weights can't be worked out")
+				"the size of the weights is unknown")
 		}
-		m.note("parameters are those of a decoder with three feed-forward matrices and a head of its own")
+		m.note("parameters assume a decoder with three feed-forward matrices and an untied head")
 		n.Parameters, m.Trust = float64(guess), Medium
 	} else if rough := m.rough(); rough > 0 && (n.Parameters > 4*rough || n.Parameters < rough/4) {
-		m.note("--model-params %.4g and the other sizes don't go together: a decoder of %d layers with a hidden size of %d has some %.2g parameters (a mixture of experts has more)",
+		m.note("--model-params %.4g contradicts the other sizes: a decoder with %d layers and hidden size %d has about %.2g parameters (more with experts)",
 			n.Parameters, m.Layers, m.Hidden, rough)
 		m.Trust, m.CacheTrust = Low, Low
 	}
@@ -67,8 +68,7 @@ func FromNumbers(n Numbers) (Model, error) {
 // allLayers is a weight that stands for all matrices of all layers.
 const allLayers = "layers"
 
-// consist parts the parameters into the embedding and the head, which most ways of quantising leave as they are, and
-// the layers.
+// consist splits the parameters into embedding and head, which most quantisation methods leave as they are, and layers.
 func (m *Model) consist() {
 	rest := m.Parameters
 	if m.Vocab > 0 && m.Hidden > 0 {
@@ -88,7 +88,7 @@ func (m *Model) consist() {
 	m.lump(rest % width)
 }
 
-// decoder counts the parameters of a plain one; 0 where a size is missing.
+// decoder counts the parameters of a plain decoder; 0 if a size is missing.
 func (m Model) decoder() int64 {
 	if m.Layers == 0 || m.Hidden == 0 || m.Heads == 0 || m.HeadDim == 0 || m.Inter == 0 || m.Vocab == 0 {
 		return 0
@@ -101,35 +101,39 @@ func (m Model) decoder() int64 {
 	return int64(n)
 }
 
-// rough is 12 × layers × hidden²; 0 where they aren't said.
+// rough returns 12 × layers × hidden² plus the embeddings; 0 if they are unknown.
 func (m Model) rough() float64 {
 	return 12*float64(m.Layers)*float64(m.Hidden)*float64(m.Hidden) + 2*float64(m.Vocab)*float64(m.Hidden)*min(
 		float64(m.Layers), 1)
 }
 
-// bound is a flag with the most that it can be.
+// bound is a flag with its maximum.
 type bound struct {
 	name        string
 	value, most int
 }
 
-func (n Numbers) check() error {
-	if p := n.Parameters; math.IsNaN(p) || p < 0 || p > 1<<50 || p > 0 && p < 1 {
-		return fault.New(fault.Usage, "a number as in 6.7e9 is right", "--model-params is %g", p)
-	}
-	for _, f := range []bound{{"--num-layers", n.Layers, 1 << 14}, {"--num-heads", n.Heads, 1 << 16},
-		{"--num-kv-heads", n.KVHeads, 1 << 16},
-		{"--hidden-size", n.Hidden, 1 << 24},
-		{"--head-dim", n.HeadDim, 1 << 16}, {"--vocab-size", n.Vocab, 1 << 26},
-		{"--intermediate-size", n.Intermediate, 1 << 24}} {
+func bounds(flags ...bound) error {
+	for _, f := range flags {
 		if f.value < 0 || f.value > f.most {
-			return fault.New(fault.Usage,
-				"a number from 1 is right, and no model has more than some thousands of layers or heads", "%s is %d",
-				f.name, f.value)
+			return fault.New(fault.Usage, fmt.Sprintf("use 1 to %d", f.most), "%s is %d", f.name, f.value)
 		}
 	}
+	return nil
+}
+
+func (n Numbers) check() error {
+	if p := n.Parameters; math.IsNaN(p) || p < 0 || p > 1<<50 || p > 0 && p < 1 {
+		return fault.New(fault.Usage, "use a number such as 6.7e9", "--model-params is %g", p)
+	}
+	if err := bounds(bound{"--num-layers", n.Layers, 1 << 14}, bound{"--num-heads", n.Heads, 1 << 16},
+		bound{"--num-kv-heads", n.KVHeads, 1 << 16}, bound{"--hidden-size", n.Hidden, 1 << 24},
+		bound{"--head-dim", n.HeadDim, 1 << 16}, bound{"--vocab-size", n.Vocab, 1 << 26},
+		bound{"--intermediate-size", n.Intermediate, 1 << 24}); err != nil {
+		return err
+	}
 	if n.Heads > 0 && n.KVHeads > 0 && n.Heads%n.KVHeads != 0 {
-		return fault.New(fault.Usage, "correct one of them", "--num-heads %d can't share --num-kv-heads %d evenly",
+		return fault.New(fault.Usage, "correct one of them", "--num-heads %d is not a multiple of --num-kv-heads %d",
 			n.Heads, n.KVHeads)
 	}
 	return nil

@@ -8,25 +8,25 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
+	"llmparity/internal/words"
 )
 
-// Room is what is free at a place, and how that was found out.
+// Room is the free memory of a place, and where that figure comes from.
 type Room struct {
 	Free int64
 	How  string
 }
 
-// Parts of what is free at which a need becomes doubtful.
+// Shares of the free memory at which a need becomes doubtful.
 const (
-	// tight: an increase is predicted within 10 to 15 %, and what a system calls available is itself an estimate, so
-	// that four fifths may turn out to be all.
+	// tight: predictions are within 10 to 15%, and "available" memory is itself an estimate.
 	tight = 0.80
-	// full: the last twentieth of what is available is the page cache of programs that run; a system that takes it
-	// reads them from disk again and again, or ends processes.
+	// full: the last 5% of the available memory is the page cache of running programs. Without it, a system rereads
+	// them from disk or kills processes.
 	full = 0.95
 )
 
-// level judges a need. Where a place ends at a byte the best guess decides alone.
+// level judges a need. At a hard limit the best value alone decides.
 func (n Need) level(free int64) record.RiskLevel {
 	need, room := float64(n.Best), float64(free)
 	switch {
@@ -38,8 +38,8 @@ func (n Need) level(free int64) record.RiskLevel {
 	return record.RiskLow
 }
 
-// Risk judges whether what is predicted fits into what is free. A place of which it is not known how much is free is
-// not judged; where that is the memory itself the risk is unknown, unless another place decides.
+// Risk judges whether the predicted memory fits into the free memory. A place whose free memory is unknown is not
+// judged; if it is RAM or VRAM, the risk is unknown unless another place decides.
 func (e Estimate) Risk(rooms map[string]Room) record.Risk {
 	r := record.Risk{Level: record.RiskLow, Places: []record.Place{}}
 	unknown := ""
@@ -47,7 +47,7 @@ func (e Estimate) Risk(rooms map[string]Room) record.Risk {
 	for _, n := range e.Needs() {
 		room, ok := rooms[n.Place]
 		if !ok {
-			if n.Place == RAM || n.Place == VRAM {
+			if isMemory(n.Place) {
 				unknown = n.Place
 			}
 			continue
@@ -62,7 +62,7 @@ func (e Estimate) Risk(rooms map[string]Room) record.Risk {
 	}
 	slices.SortStableFunc(r.Places, func(a, b record.Place) int { return cmp.Compare(filled(b), filled(a)) })
 	if unknown != "" {
-		r.Reasons = append(r.Reasons, "how much is free of "+placeWords[unknown]+" is not known")
+		r.Reasons = append(r.Reasons, "free "+placeWords[unknown]+" is unknown")
 		if r.Level == record.RiskLow {
 			r.Level = record.RiskUnknown
 		}
@@ -79,47 +79,46 @@ func (e Estimate) Risk(rooms map[string]Room) record.Risk {
 	return r
 }
 
-// Unjudged is the risk of what is not predicted.
+// Unjudged returns the risk of something that is not predicted.
 func Unjudged(why string) record.Risk {
 	return record.Risk{Level: record.RiskUnknown, Places: []record.Place{}, Reasons: []string{why}}
 }
 
+// grave orders the levels.
 func grave(l record.RiskLevel) int {
-	return map[record.RiskLevel]int{record.RiskUnknown: 0, record.RiskLow: 1, record.RiskMedium: 2,
-		record.RiskHigh: 3}[l]
+	return slices.Index([]record.RiskLevel{record.RiskUnknown, record.RiskLow, record.RiskMedium, record.RiskHigh}, l)
 }
 
 func filled(p record.Place) float64 { return float64(p.Need) / float64(max(p.Free, 1)) }
 
-// reason says in a line why a place is doubtful.
+// reason says in one line why a place is doubtful.
 func (e Estimate) reason(p record.Place) string {
-	text := fmt.Sprintf("%s: %s needed", placeWords[p.Name], sized(p.Need))
+	text := fmt.Sprintf("%s: needs %s", placeWords[p.Name], words.Size(p.Need))
 	if p.High > p.Need {
-		text += fmt.Sprintf(", %s at most", sized(p.High))
+		text += fmt.Sprintf(" (up to %s)", words.Size(p.High))
 	}
-	text += fmt.Sprintf(", of %s that can be had (%s)", sized(p.Free), p.How)
-	if p.Name == RAM || p.Name == VRAM {
+	text += fmt.Sprintf(" of %s available (%s)", words.Size(p.Free), p.How)
+	if isMemory(p.Name) {
 		text += ": " + e.parts()
 		if e.settable() && !e.Setup.NoMmap && p.Name == RAM && e.Component(Weights).Best > p.Need/4 {
-			text += "; weights that are mapped could be dropped and read again, token by token, from disk"
+			text += "; the OS can drop mapped weights and reread them from disk for each token"
 		}
 	}
 	return text
 }
 
-// placeWords are the places' names for sentences.
-var placeWords = map[string]string{RAM: "memory", VRAM: "the GPU's memory", Buffer: "a buffer of WebGPU's",
-	Wasm:     "WebAssembly's memory",
-	Renderer: "the renderer"}
+// placeWords names the places in sentences.
+var placeWords = map[string]string{RAM: "memory", VRAM: "GPU memory", Buffer: "WebGPU buffer",
+	Wasm: "WebAssembly memory", Renderer: "renderer memory"}
 
-// change is something that would take less.
+// change is a setting that would need less memory.
 type change struct {
 	say   string
 	setup Setup
-	step  bool // of several that take ever less: the first that fits is the one to advise
+	step  bool // one of several decreasing values; only the first that fits is recommended
 }
 
-// worst is the level of the place that is the worst off.
+// worst returns the highest level of all places.
 func (e Estimate) worst(rooms map[string]Room) record.RiskLevel {
 	level := record.RiskLow
 	for _, n := range e.Needs() {
@@ -130,8 +129,8 @@ func (e Estimate) worst(rooms map[string]Room) record.RiskLevel {
 	return level
 }
 
-// recommend says what would take less of a place, with what it would come to: what would fit first, and what wouldn't
-// only where nothing does.
+// recommend lists the changes that need less memory of a place, with the result: those that fit, or the others if none
+// does.
 func (e Estimate) recommend(n Need, rooms map[string]Room) []string {
 	advice := map[record.RiskLevel][]string{}
 	stepped := map[record.RiskLevel]bool{}
@@ -142,7 +141,7 @@ func (e Estimate) recommend(n Need, rooms map[string]Room) []string {
 		}
 		needs := other.Needs()
 		i := slices.IndexFunc(needs, func(o Need) bool { return o.Place == n.Place })
-		if i < 0 || n.Best-needs[i].Best < n.Best/20 { // not worth a word
+		if i < 0 || n.Best-needs[i].Best < n.Best/20 { // saves less than 5%
 			continue
 		}
 		level := other.worst(rooms)
@@ -150,9 +149,9 @@ func (e Estimate) recommend(n Need, rooms map[string]Room) []string {
 			continue
 		}
 		stepped[level] = stepped[level] || c.step
-		advice[level] = append(advice[level], fmt.Sprintf("%s: %s in place of %s, %s", c.say, sized(needs[i].Best),
-			sized(n.Best), map[record.RiskLevel]string{record.RiskLow: "which fits", record.RiskMedium: "which may fit",
-				record.RiskHigh: "which is still too much by itself"}[level]))
+		advice[level] = append(advice[level], fmt.Sprintf("%s: %s instead of %s, %s", c.say, words.Size(needs[i].Best),
+			words.Size(n.Best), map[record.RiskLevel]string{record.RiskLow: "fits", record.RiskMedium: "may fit",
+				record.RiskHigh: "still does not fit"}[level]))
 	}
 	out := append(advice[record.RiskLow], advice[record.RiskMedium]...)
 	if len(out) == 0 {
@@ -160,14 +159,14 @@ func (e Estimate) recommend(n Need, rooms map[string]Room) []string {
 	}
 	switch {
 	case n.Place == RAM:
-		out = append(out, "close other programs, or run on a machine with more memory")
+		out = append(out, "close other programs, or use a machine with more memory")
 	case n.Place == Buffer && n.What == largestTensor:
-		out = append(out, "take an adapter with larger buffers (--adapter), or a model with a smaller vocabulary")
+		out = append(out, "use an adapter with larger buffers (--adapter), or a model with a smaller vocabulary")
 	}
 	return out
 }
 
-// changes are what a user could choose otherwise.
+// changes returns the settings that a user could change.
 func (e Estimate) changes() []change {
 	s := e.Setup
 	var out []change
@@ -179,7 +178,7 @@ func (e Estimate) changes() []change {
 	text := s.InputLen + s.OutputLen
 	for n := s.Context / 2; n >= 512; n /= 2 {
 		if most := e.Model.MaxContext; most > 0 && n > most {
-			continue // a run refuses it
+			continue // a run refuses it: see Setup.check
 		}
 		if n >= text || s.OutputLen == 0 {
 			add(fmt.Sprintf("a context of %d tokens (--context %d)", n, n), func(c *Setup) {
@@ -193,20 +192,20 @@ func (e Estimate) changes() []change {
 	}
 	wide := strings.HasSuffix(e.DTypes.KVCache, "32") || strings.HasSuffix(e.DTypes.KVCache, "16")
 	if e.runs(engine.GGML) && wide {
-		add("a KV cache of q8_0 (in llama.cpp with flash attention on)",
+		add("KV cache in q8_0 (llama.cpp needs flash attention for it)",
 			func(c *Setup) { c.KVDType, c.ValueType, c.NoFlash = "q8_0", "", false })
 	}
 	if e.settable() && s.UBatch > 128 {
-		add("fewer tokens at a time (--llamacpp-ubatch 128)", func(c *Setup) { c.UBatch = 128 })
+		add("smaller batches (--llamacpp-ubatch 128)", func(c *Setup) { c.UBatch = 128 })
 	}
 	if n, _ := e.repacked(); n > 0 && !s.NoMmap {
-		add("the file read in place of mapped (--llamacpp-mmap off), so that what is laid out anew is there once",
+		add("without mmap (--llamacpp-mmap off), so that repacked weights exist once",
 			func(c *Setup) { c.NoMmap = true })
 	}
 	if bits := float64(8*e.Component(Weights).Best) / float64(max(e.Model.Parameters, 1)); e.Model.Parameters > 0 &&
 		bits > 6 {
 		quantization := s.Engine.FourBits
-		add("the model's weights in "+quantization, func(c *Setup) { c.Quantization, c.DType = quantization, "" })
+		add("weights in "+quantization, func(c *Setup) { c.Quantization, c.DType = quantization, "" })
 	}
 	return out
 }

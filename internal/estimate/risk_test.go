@@ -20,7 +20,7 @@ func TestLevels(t *testing.T) {
 		{95, 95, 100, false, record.RiskMedium},
 		{96, 96, 100, false, record.RiskHigh},
 		{1, 1, 0, false, record.RiskHigh},
-		{100, 100, 100, true, record.RiskLow}, // a bound is a bound, to the byte
+		{100, 100, 100, true, record.RiskLow}, // a hard limit is exact
 		{101, 101, 100, true, record.RiskHigh},
 		{99, 101, 100, true, record.RiskMedium},
 	} {
@@ -53,30 +53,30 @@ func TestRiskOfPlaces(t *testing.T) {
 		advice string
 	}{
 		"room": {Setup{Engine: LlamaCPP, Context: 8192}, roomy, record.RiskLow, RAM, "", ""},
-		"a context too long": {Setup{Engine: LlamaCPP, DType: "float32", Context: 8192, KVDType: "f32", InputLen: 10,
+		"long context": {Setup{Engine: LlamaCPP, DType: "float32", Context: 8192, KVDType: "f32", InputLen: 10,
 			OutputLen: 10}, with(RAM, 750*mib), record.RiskHigh, RAM,
-			"memory: 907", "--context 2048): 637.1 MiB in place of 907.1 MiB, which may fit"},
+			"memory: needs 907", "--context 2048): 637.1 MiB instead of 907.1 MiB, may fit"},
 		"tight": {Setup{Engine: LlamaCPP, DType: "float32", Context: 512, InputLen: 10, OutputLen: 10},
 			with(RAM, 640*mib), record.RiskMedium, RAM, "KV cache 11.2 MiB", "q4_k_m"},
 		"quantised keys": {Setup{Engine: LlamaCPP, DType: "float16", Context: 8192, InputLen: 8000, OutputLen: 10},
 			with(RAM, 480*mib), record.RiskHigh, RAM,
 			"KV cache 180.0 MiB", "q8_0"},
-		"nobody tells": {Setup{Engine: LlamaCPP, Context: 512}, with(RAM, -1), record.RiskUnknown,
-			"", "is not known", ""},
-		"a browser's whole": {Setup{Engine: WebLLM, DType: "float32", Context: 512},
+		"unknown memory": {Setup{Engine: LlamaCPP, Context: 512}, with(RAM, -1), record.RiskUnknown,
+			"", "is unknown", ""},
+		"browser": {Setup{Engine: WebLLM, DType: "float32", Context: 512},
 			with(RAM, 1000*mib), record.RiskHigh, RAM, "weights 513", "q4f32_1"},
-		"a buffer that an adapter has not": {Setup{Engine: WebLLM, DType: "float32", Context: 512},
-			with(Buffer, 64*mib), record.RiskHigh, Buffer, "a buffer of WebGPU's: 108.0 MiB", "--adapter"},
-		"a buffer, and memory nobody knows": {Setup{Engine: WebLLM, DType: "float32", Context: 512},
-			map[string]Room{Buffer: {64 * mib, "said"}}, record.RiskHigh, Buffer, "is not known", "--adapter"},
+		"small buffer": {Setup{Engine: WebLLM, DType: "float32", Context: 512},
+			with(Buffer, 64*mib), record.RiskHigh, Buffer, "WebGPU buffer: needs 108.0 MiB", "--adapter"},
+		"small buffer, unknown memory": {Setup{Engine: WebLLM, DType: "float32", Context: 512},
+			map[string]Room{Buffer: {64 * mib, "said"}}, record.RiskHigh, Buffer, "is unknown", "--adapter"},
 		"on a GPU": {Setup{Engine: WebLLM, DType: "float32", Context: 512, OnGPU: true},
-			with(VRAM, 256*mib), record.RiskHigh, VRAM, "the GPU's memory: 5", "q4f32_1"},
+			with(VRAM, 256*mib), record.RiskHigh, VRAM, "GPU memory: needs 5", "q4f32_1"},
 		"half on a GPU": {Setup{Engine: LlamaCPP, DType: "float32", Context: 512, GPULayers: 15,
 			InputLen: 10}, with(VRAM, 400*mib), record.RiskLow, VRAM, "", ""},
-		"a few layers on a GPU, and no memory for the others": {Setup{Engine: LlamaCPP, DType: "float32", Context: 512,
+		"few layers on a GPU": {Setup{Engine: LlamaCPP, DType: "float32", Context: 512,
 			GPULayers: 3, InputLen: 10}, with(RAM, 400*mib), record.RiskHigh, RAM,
-			"memory: 505.4", "q4_k_m"},
-		"vLLM": {Setup{Engine: VLLM, Context: 512}, with(VRAM, gib), record.RiskHigh, VRAM, "the GPU's memory: 1", ""},
+			"memory: needs 505.4", "q4_k_m"},
+		"vLLM": {Setup{Engine: VLLM, Context: 512}, with(VRAM, gib), record.RiskHigh, VRAM, "GPU memory: needs 1", ""},
 	} {
 		e := of(t, smollm, c.setup)
 		r := e.Risk(c.rooms)
@@ -87,17 +87,16 @@ func TestRiskOfPlaces(t *testing.T) {
 			t.Errorf("%s: the tightest is %+v, want %s", name, r.Places, c.first)
 		}
 		if text := strings.Join(r.Reasons, "\n"); !strings.Contains(text, c.reason) || c.reason == "" && text != "" {
-			t.Errorf("%s: the reasons are %q, want %q", name, text, c.reason)
+			t.Errorf("%s: reasons are %q, want %q", name, text, c.reason)
 		}
 		if text := strings.Join(r.Recommendations, "\n"); !strings.Contains(text, c.advice) ||
 			c.level == record.RiskLow && text != "" {
-			t.Errorf("%s: the advice is %q, want %q", name, text, c.advice)
+			t.Errorf("%s: advice is %q, want %q", name, text, c.advice)
 		}
 	}
 }
 
-// What is recommended takes less than what is: a change that doesn't is none.
-func TestRecommendationsTakeLess(t *testing.T) {
+func TestRecommendationsNeedLess(t *testing.T) {
 	for _, name := range []string{"llama-2-7b", "gemma-2-9b", "deepseek-v3", "smollm2-135m"} {
 		for _, engine := range engines {
 			e := of(t, config(t, name), Setup{Engine: engine, Context: 8192, InputLen: 100, OutputLen: 10})
@@ -106,7 +105,7 @@ func TestRecommendationsTakeLess(t *testing.T) {
 				t.Errorf("%s in %s: %+v", name, engine.Name, r)
 			}
 			for _, advice := range e.Risk(map[string]Room{RAM: {1, "said"}, VRAM: {1, "said"}}).Recommendations {
-				// What is reserved for a text and no more doesn't shrink with the context.
+				// These reserve for the text, not the context.
 				if (engine == VLLM || engine == Transformers) && strings.Contains(advice, "--context") {
 					t.Errorf("%s in %s: %s", name, engine.Name, advice)
 				}
@@ -115,7 +114,7 @@ func TestRecommendationsTakeLess(t *testing.T) {
 	}
 }
 
-// What is advised fits everywhere, not just where it is tightest.
+// Advice considers all places, not only the tightest.
 func TestAdviceFitsEverywhere(t *testing.T) {
 	m := config(t, "smollm2-135m")
 	m.MaxContext = 1 << 18
@@ -127,7 +126,7 @@ func TestAdviceFitsEverywhere(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	s := e.Setup
-	// the first has room in buffers
+	// the first fits into buffers only
 	for context, want := range map[int]record.RiskLevel{1 << 16: record.RiskHigh, 1 << 14: record.RiskLow} {
 		if s.Context = context; of(t, e.Model, s).Risk(rooms).Level != want {
 			t.Errorf("%d tokens are not %s", context, want)

@@ -2,19 +2,19 @@ package estimate
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
 	"llmparity/internal/engine"
 )
 
-// Take takes what an engine says of itself before it is opened, under the names that its policy has in records; what
-// isn't known of here is left alone. This and Settings are the one place where those names are turned into a setup and
-// back.
+// Take reads the settings that an engine reports before it is opened, under the names that records use. Unknown
+// settings are ignored. Take and Settings are inverse to each other.
 func (s *Setup) Take(settings map[string]string) {
 	for name, to := range map[string]*int{"context": &s.Context, "ubatch": &s.UBatch, "prefill_chunk": &s.PrefillChunk,
 		"parallel": &s.Concurrency, "gpu_layers": &s.GPULayers} {
-		first, _, _ := strings.Cut(settings[name], " ") // as in 3 of 4
+		first, _, _ := strings.Cut(settings[name], " ") // "3 of 4"
 		if n, err := strconv.Atoi(first); err == nil && n > 0 {
 			*to = n
 		}
@@ -28,10 +28,10 @@ func (s *Setup) Take(settings map[string]string) {
 	if settings["repacking"] == "off" {
 		s.Repacks = nil
 	}
-	s.OnGPU = s.OnGPU || settings["gpu"] == "allowed" // where it puts what is then known once it has
+	s.OnGPU = s.OnGPU || settings["gpu"] == "allowed" // the number of layers is known only after the load
 }
 
-// Settings are what was taken for granted, under the names that an engine's policy has in records.
+// Settings returns the assumed settings under the names that records use.
 func (e Estimate) Settings() map[string]string {
 	s := e.Setup
 	kv := e.DTypes.KVCache
@@ -45,21 +45,14 @@ func (e Estimate) Settings() map[string]string {
 		out["prefill_chunk"] = strconv.Itoa(s.PrefillChunk)
 	case engine.GGML:
 		out["ubatch"] = strconv.Itoa(s.UBatch)
-		out["flash_attention"] = map[bool]string{false: "on", true: "off"}[s.NoFlash]
-		out["mmap"] = map[bool]string{false: "on", true: "off"}[s.NoMmap]
+		onOff := map[bool]string{false: "off", true: "on"}
+		n, _ := e.repacked()
+		out["flash_attention"], out["mmap"], out["repacking"] = onOff[!s.NoFlash], onOff[!s.NoMmap], onOff[n > 0]
 		out["gpu_layers"] = strconv.Itoa(s.GPULayers)
-		out["repacking"] = "off"
-		if n, _ := e.repacked(); n > 0 {
-			out["repacking"] = "on"
-		}
 		if s.Engine.Itself || s.Concurrency > 1 {
 			out["parallel"] = strconv.Itoa(s.Concurrency)
 		}
 	}
-	for name, value := range out {
-		if value == "" {
-			delete(out, name)
-		}
-	}
+	maps.DeleteFunc(out, func(_, value string) bool { return value == "" })
 	return out
 }

@@ -14,10 +14,10 @@ import (
 	"llmparity/internal/mlc"
 )
 
-// Open finds out what lies at a path: a GGUF, the folder of a WebLLM package, a config.json or the folder that it is
-// in, or safetensors files.
+// Open reads the model at a path: a GGUF, the folder of a WebLLM package, a config.json or its folder, or safetensors
+// files.
 func Open(path string) (Model, error) {
-	const wanted = "a GGUF file, the folder of a WebLLM package, a config.json or a folder with one is expected; or give the sizes by flags"
+	const wanted = "name a GGUF file, the folder of a WebLLM package, or a config.json or its folder; or give the sizes by flags"
 	info, err := os.Stat(path)
 	var p *fs.PathError
 	switch {
@@ -25,41 +25,40 @@ func Open(path string) (Model, error) {
 		if errors.As(err, &p) {
 			err = p.Err
 		}
-		return Model{}, fault.Wrap(fault.BadModel, err, wanted, "%s can't be read", path)
+		return Model{}, fault.Wrap(fault.BadModel, err, wanted, "cannot read %s", path)
 	case info.IsDir():
 		if _, err := os.Stat(filepath.Join(path, "mlc-chat-config.json")); err == nil {
 			return FromPackage(path)
 		}
 		return fromFolder(path, wanted)
-	case !info.Mode().IsRegular(): // opening a pipe would wait for somebody who writes into it
-		return Model{}, fault.New(fault.BadModel, wanted, "%s is no regular file", path)
+	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
+		return Model{}, fault.New(fault.BadModel, wanted, "%s is not a regular file", path)
 	}
 	switch ext := strings.ToLower(filepath.Ext(path)); {
 	case ext == ".json":
-		return fromFile(path)
+		c, err := hfconfig.Open(path) // ignores other files in its folder
+		if err != nil {
+			return Model{}, err
+		}
+		return FromConfig(c), nil
 	case ext == ".safetensors":
-		return fromTensors(path)
+		tensors, err := hfconfig.Safetensors(path)
+		if err != nil {
+			return Model{}, err
+		}
+		return byTensors(path, tensors, "no config.json: "+shapesOnly)
 	}
 	return openGGUF(path)
 }
 
-// fromFile takes a config.json by itself; what else is in its folder is not looked at.
-func fromFile(path string) (Model, error) {
-	c, err := hfconfig.Open(path)
-	if err != nil {
-		return Model{}, err
-	}
-	return FromConfig(c), nil
-}
-
-// FromConfig takes what a config says.
+// FromConfig takes over a Hugging Face configuration.
 func FromConfig(c hfconfig.Model) Model {
 	m := Model{Name: c.Name, Source: "hf-config", Type: c.Type, Parameters: c.Parameters(),
 		Active: c.ActiveParameters(), Layers: c.Layers, Hidden: c.Hidden,
 		Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, Inter: c.Intermediate, Vocab: c.Vocab,
 		MaxContext: c.MaxPositions, DType: c.DType,
 		Weights: c.Weights, Caches: c.Caches, Quantized: c.Quantized, Latent: c.Latent, Trust: High, Notes: c.Notes}
-	if c.Experts > 0 { // a token passes several
+	if c.Experts > 0 { // a token uses several
 		var wide int64
 		for _, w := range c.Weights {
 			if strings.HasSuffix(w.Name, "experts.*.up_proj.weight") && w.Times > 0 {
@@ -74,7 +73,7 @@ func FromConfig(c hfconfig.Model) Model {
 	return m
 }
 
-// fromFolder takes a config, and the headers of the safetensors files beside it.
+// fromFolder reads a config.json and the headers of the safetensors files beside it.
 func fromFolder(dir, wanted string) (Model, error) {
 	tensors, terr := hfconfig.Safetensors(dir)
 	c, err := hfconfig.Open(dir)
@@ -86,27 +85,29 @@ func fromFolder(dir, wanted string) (Model, error) {
 		return Model{}, terr
 	case hfconfig.IsUnknown(err) || !hfconfig.Exists(dir):
 		if len(tensors) > 0 {
-			return byTensors(dir, tensors,
-				"its architecture is not known: weights are those of its files, and the KV cache is what the projections of keys and values show")
+			why := "no config.json: "
+			if hfconfig.Exists(dir) {
+				why = "unknown architecture: "
+			}
+			return byTensors(dir, tensors, why+shapesOnly)
 		}
 		if total, ierr := hfconfig.IndexTotal(dir); total > 0 || ierr != nil {
 			return byTotal(dir, total), ierr
 		}
 		if !hfconfig.Exists(dir) {
-			return Model{}, fault.New(fault.BadModel, wanted, "%s is a folder without a model", dir)
+			return Model{}, fault.New(fault.BadModel, wanted, "%s contains no model", dir)
 		}
 	}
 	return Model{}, err
 }
 
-// hold compares what the config says with what the files have.
+// hold compares the config with the files.
 func (m *Model) hold(dir string, tensors []hfconfig.Stored) error {
 	if len(tensors) == 0 {
 		total, err := hfconfig.IndexTotal(dir)
 		if plain := m.plainBytes(); err == nil && total > 0 && m.Quantized == nil && plain > 0 &&
 			!near(total, plain, 0.1) {
-			m.note("model.safetensors.index.json says total_size %d, the config's sizes and types come to %d", total,
-				plain)
+			m.note("model.safetensors.index.json has total_size %d, but the config's sizes add up to %d", total, plain)
 			m.Trust = Medium
 		}
 		return err
@@ -118,7 +119,7 @@ func (m *Model) hold(dir string, tensors []hfconfig.Stored) error {
 		values += t.Values()
 	}
 	if m.Quantized == nil && !near(values, m.Parameters, 0.02) {
-		m.note("the safetensors files have %d values, the config's sizes come to %d parameters", values, m.Parameters)
+		m.note("the safetensors files have %d values, but the config's sizes add up to %d", values, m.Parameters)
 		m.Trust = Medium
 	}
 	return nil
@@ -137,14 +138,7 @@ func near(a, b int64, part float64) bool {
 	return max(d, -d) <= part*float64(max(a, b))
 }
 
-// fromTensors takes one safetensors file.
-func fromTensors(path string) (Model, error) {
-	tensors, err := hfconfig.Safetensors(path)
-	if err != nil {
-		return Model{}, err
-	}
-	return byTensors(path, tensors, "there is no config.json: weights are those of the file, and the KV cache is what the projections of keys and values show")
-}
+const shapesOnly = "weights are the tensors of the files, and the KV cache follows from the shapes of the key and value projections"
 
 func byTensors(path string, tensors []hfconfig.Stored, note string) (Model, error) {
 	m := Model{Name: filepath.Base(filepath.Clean(path)), Source: "safetensors", Stored: map[string]int64{}, Trust: Low,
@@ -158,7 +152,7 @@ func byTensors(path string, tensors []hfconfig.Stored, note string) (Model, erro
 		}
 	}
 	if m.Parameters == 0 {
-		return m, fault.New(fault.BadModel, "fetch it again", "%s holds no tensors", path)
+		return m, fault.New(fault.BadModel, "download it again", "%s contains no tensors", path)
 	}
 	for _, c := range m.Caches {
 		m.Layers += c.Layers
@@ -171,11 +165,11 @@ func byTensors(path string, tensors []hfconfig.Stored, note string) (Model, erro
 func byTotal(dir string, total int64) Model {
 	m := Model{Name: filepath.Base(filepath.Clean(dir)), Source: "safetensors",
 		Stored: map[string]int64{"unknown": total}, Parameters: total / 2, Trust: Low}
-	m.note("its architecture is not known: of the weights total_size of its index is all that is, and parameters are half of that, as of 16 bits")
+	m.note("unknown architecture: only the total_size of the index is known; the parameters assume 16 bits each")
 	return m
 }
 
-// lump is a weight of which the number of values alone is known.
+// lump adds a weight of which only the number of values is known.
 func (m *Model) lump(values int64) {
 	if values > 0 {
 		m.Weights = append(m.Weights, hfconfig.Weight{Part: hfconfig.Whole, Name: "weights", Times: 1, Rows: values,
@@ -183,7 +177,7 @@ func (m *Model) lump(values int64) {
 	}
 }
 
-// FromPackage takes a WebLLM package, and the library in its folder.
+// FromPackage reads a WebLLM package and the library in its folder.
 func FromPackage(dir string) (Model, error) {
 	p, err := mlc.OpenPackage(dir)
 	if err != nil {
@@ -196,12 +190,12 @@ func FromPackage(dir string) (Model, error) {
 	return m, err
 }
 
-// FromLists takes what a WebLLM package's settings and the list of its weights say, where its weights are not here.
-// Weights that are nil are worked out from the settings.
+// FromLists reads a WebLLM package's configuration and its list of weights, without the weights themselves. With nil
+// weights, they are calculated from the configuration.
 func FromLists(name string, config, weights []byte) (Model, error) {
 	p, err := mlc.Described(config, weights)
 	if err != nil {
-		return Model{}, fault.Wrap(fault.BadModel, err, "", "the package %s", name)
+		return Model{}, fault.Wrap(fault.BadModel, err, "", "package %s", name)
 	}
 	if weights == nil {
 		return fromSettings(name, p)
@@ -209,7 +203,7 @@ func FromLists(name string, config, weights []byte) (Model, error) {
 	return fromExisting(name, p)
 }
 
-// fromSettings works the weights out of a package's sizes.
+// fromSettings calculates the weights from a package's sizes.
 func fromSettings(name string, p mlc.Existing) (Model, error) {
 	n := Numbers{Layers: p.Layers, Heads: p.Heads, KVHeads: p.KVHeads, Hidden: p.Hidden, HeadDim: p.HeadDim,
 		Vocab: p.Vocab, Intermediate: p.Shape.IntermediateSize}
@@ -223,46 +217,43 @@ func fromSettings(name string, p mlc.Existing) (Model, error) {
 	}
 	m.Name, m.Source, m.Type, m.DType = name, "webllm-package", p.ModelType, p.Quantization
 	m.MaxContext, m.Chunk, m.Trust, m.CacheTrust = p.Longest(), p.PrefillChunkSize, Medium, High
-	m.Notes = []string{"the list of its weights is not here: they are those of a decoder of its sizes"}
+	m.Notes = []string{"no list of weights: they are calculated from the sizes in the configuration"}
 	return m, nil
 }
 
-// packaged tells whether the model is one that WebLLM alone runs.
+// packaged reports whether only WebLLM can run the model.
 func (m Model) packaged() bool { return m.Source == "webllm-package" || m.Stated != nil }
 
-// hasKV tells whether a dtype is that of a package's KV cache, which is that of its activations: q4f16_1 computes in
-// f16.
+// hasKV reports whether a dtype is that of a package's KV cache, which is the dtype of its activations.
 func (m Model) hasKV(dtype string) bool {
 	own := "f32"
 	if strings.Contains(m.DType, "f16") {
 		own = "f16"
 	}
 	given, ok := numberOf(dtype)
-	have, _ := numberOf(own)
-	return ok && given.name == have.name
+	return ok && given.name == own
 }
 
-// packageCheck refuses what a package decides by itself.
+// packageCheck refuses settings that a package fixes.
 func (s Setup) packageCheck(m Model) error {
 	if !m.packaged() {
 		return nil
 	}
 	if s.Engine.Runtime != engine.MLC {
-		return fault.New(fault.Usage, "leave --engine out", "%s runs no WebLLM packages, and %s is one", s.Engine.Name,
+		return fault.New(fault.Usage, "omit --engine", "%s does not run WebLLM packages such as %s", s.Engine.Name,
 			m.Name)
 	}
 	for _, f := range []struct{ name, value string }{{"--quantization", s.Quantization}, {"--dtype", s.DType},
 		{"--kv-cache-dtype", s.KVDType}} {
 		if f.value != "" && !(f.name == "--kv-cache-dtype" && m.hasKV(f.value)) {
-			return fault.New(fault.Usage, "leave it out", "%s %s: the package %s has dtypes of its own (%s)",
+			return fault.New(fault.Usage, "omit it", "%s %s: package %s has fixed dtypes (%s)",
 				f.name, f.value, m.Name, m.DType)
 		}
 	}
 	return nil
 }
 
-// fromExisting takes a package's weights as they are in memory: a float32 that is stored as bfloat16 has four bytes
-// there.
+// fromExisting takes a package's weights as they are in memory: a float32 stored as bfloat16 has four bytes there.
 func fromExisting(name string, p mlc.Existing) (Model, error) {
 	m := Model{Name: name, Source: "webllm-package", Type: p.ModelType, Layers: p.Layers, Hidden: p.Hidden,
 		Heads:   p.Heads,
@@ -272,12 +263,12 @@ func fromExisting(name string, p mlc.Existing) (Model, error) {
 	for _, w := range p.Weights {
 		loaded, err := mlc.StoredBytes(w.DType, "", w.Shape)
 		if err != nil {
-			return m, fault.Wrap(fault.BadModel, err, "", "the package %s: weight %q", name, w.Name)
+			return m, fault.Wrap(fault.BadModel, err, "", "package %s: weight %q", name, w.Name)
 		}
 		m.Stored[strings.ToLower(w.DType)] += loaded
 		m.Largest = max(m.Largest, loaded)
 		if strings.Contains(w.DType, "float") && !strings.HasPrefix(p.Quantization, "q0") {
-			continue // scales, and what isn't quantised
+			continue // scales and unquantised weights
 		}
 		n := int64(1)
 		for _, size := range w.Shape {
@@ -287,13 +278,13 @@ func fromExisting(name string, p mlc.Existing) (Model, error) {
 		m.Parameters += n
 	}
 	if !strings.HasPrefix(p.Quantization, "q0") {
-		m.Parameters = 0 // packed: the shapes don't tell
+		m.Parameters = 0 // unknown: the weights are packed
 	}
 	m.paged()
 	return m, nil
 }
 
-// With takes what a package's library says, in place of one that lies beside the weights.
+// With takes over what a library reports, instead of one beside the weights.
 func (m *Model) With(library string) error {
 	lib, err := mlc.OpenLibrary(library)
 	if err != nil {
@@ -308,7 +299,7 @@ func (m *Model) With(library string) error {
 	return nil
 }
 
-// paged is a KV cache that is alike in all layers, by its sizes.
+// paged sets a KV cache that is the same in all layers.
 func (m *Model) paged() {
 	if m.Layers > 0 && m.KVHeads > 0 && m.HeadDim > 0 {
 		one := int64(m.KVHeads) * int64(m.HeadDim)

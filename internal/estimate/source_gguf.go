@@ -14,8 +14,8 @@ import (
 	"llmparity/internal/hfconfig"
 )
 
-// FromGGUF takes a file's tensors, and of its metadata what llama.cpp's keys say of any architecture. Where they don't
-// say enough, what the tensors show has to do.
+// FromGGUF reads a file's tensors and the metadata that llama.cpp's files have for any architecture. If the metadata is
+// not enough, the shapes of the tensors decide.
 func FromGGUF(f *gguf.File) (Model, error) { return fromGGUF(f, f.Tensors) }
 
 func fromGGUF(f *gguf.File, tensors []gguf.Tensor) (Model, error) {
@@ -35,12 +35,12 @@ func fromGGUF(f *gguf.File, tensors []gguf.Tensor) (Model, error) {
 		m.Weights = append(m.Weights, w)
 	}
 	if m.Parameters <= 0 {
-		return m, fault.New(fault.BadModel, "give a model", "model %s: it has no tensors", f.Name)
+		return m, fault.New(fault.BadModel, "name a file with a model", "%s: no tensors", f.Name)
 	}
 	m.DType, m.Matrices = dominant(m.Stored), matrices(tensors)
 	name, err := f.ArchitectureName()
 	if err != nil {
-		m.note("the file doesn't say its architecture")
+		m.note("the file does not name its architecture")
 	}
 	m.Type = name
 	k := keys{f: f, name: name}
@@ -65,7 +65,7 @@ func (m *Model) note(format string, args ...any) {
 	m.Notes = append(m.Notes, fmt.Sprintf(format, args...))
 }
 
-// keys reads sizes of an architecture, which may differ from layer to layer.
+// keys reads an architecture's sizes, which may differ between layers.
 type keys struct {
 	f    *gguf.File
 	name string
@@ -77,7 +77,7 @@ func (k keys) one(key string) int {
 	return slices.Max(append(k.list(key, 1), 0))
 }
 
-// list gives a size for each layer; nil where it isn't said, or makes no sense.
+// list returns a size for each layer; nil if it is missing or impossible.
 func (k keys) list(key string, layers int) []int {
 	v, ok := k.f.Lookup(k.name + "." + key)
 	if !ok {
@@ -110,7 +110,7 @@ func (k keys) list(key string, layers int) []int {
 	return out
 }
 
-// byKeys works out the KV cache from the metadata.
+// byKeys calculates the KV cache from the metadata.
 func (m *Model) byKeys(k keys) bool {
 	if m.Layers == 0 || m.Layers > 1<<14 || m.Heads == 0 {
 		return false
@@ -122,16 +122,11 @@ func (m *Model) byKeys(k keys) bool {
 		}
 		key = m.Hidden / m.Heads
 	}
-	if value == 0 {
-		value = key
-	}
+	value = cmp.Or(value, key)
 	m.HeadDim = key
 	kv := k.list("attention.head_count_kv", m.Layers)
 	if kv == nil {
-		kv = make([]int, m.Layers)
-		for i := range kv {
-			kv[i] = m.Heads
-		}
+		kv = slices.Repeat([]int{m.Heads}, m.Layers)
 	}
 	if len(kv) < m.Layers {
 		return false
@@ -158,7 +153,7 @@ func (m *Model) byKeys(k keys) bool {
 	m.doubt(k)
 	if !slices.Contains(architectures, k.name) {
 		m.CacheTrust = Low
-		m.note("the architecture %q is not known here: that its keys and values are what the metadata says, in every layer, is assumed", k.name)
+		m.note("unknown architecture %q: keys and values in every layer are assumed, with the sizes in the metadata", k.name)
 	}
 	for c, n := range groups {
 		c.Layers = n
@@ -167,8 +162,7 @@ func (m *Model) byKeys(k keys) bool {
 	return true
 }
 
-// architectures are those whose layers are known to have keys and values as the metadata says. A name that isn't here
-// may be of layers that keep something else, under keys that nobody reads here.
+// architectures are those whose layers keep keys and values as the metadata says. Others may keep something else.
 var architectures = []string{"apertus", "arcee", "arctic", "baichuan", "bailingmoe", "bloom", "chatglm", "codeshell",
 	"cohere2", "command-r", "dbrx",
 	"deci", "deepseek", "deepseek2", "dots1", "ernie4_5", "ernie4_5-moe", "exaone", "exaone4", "falcon", "gemma",
@@ -181,18 +175,17 @@ var architectures = []string{"apertus", "arcee", "arctic", "baichuan", "bailingm
 	"seed_oss", "smollm3", "stablelm",
 	"starcoder", "starcoder2", "xverse"}
 
-// attends tells which layers have keys and values of their own: not those that keep a state instead, nor those that use
-// another layer's.
+// attends returns which layers have keys and values of their own, instead of a state or another layer's cache.
 func (k keys) attends(layers int) func(int) bool {
 	own := layers - k.one("attention.shared_kv_layers")
 	interval := k.one("full_attention_interval")
 	if interval == 0 && (k.name == "qwen3next" || strings.HasPrefix(k.name, "qwen35")) {
-		interval = 4 // llama.cpp's default for these
+		interval = 4 // llama.cpp's default
 	}
 	return func(i int) bool { return i < own && (interval < 2 || (i+1)%interval == 0) }
 }
 
-// window is the one that the metadata says, or else the architecture's own.
+// window returns the sliding window in the metadata, or the architecture's own.
 func (k keys) window() int {
 	if _, ok := k.f.Lookup(k.name + ".attention.sliding_window"); !ok {
 		switch k.name {
@@ -205,7 +198,7 @@ func (k keys) window() int {
 	return k.one("attention.sliding_window")
 }
 
-// doubt looks for what the cache depends on and isn't known here.
+// doubt looks for metadata that changes the KV cache in ways that are not modelled.
 func (m *Model) doubt(k keys) {
 	for _, e := range k.f.Metadata {
 		key, ok := strings.CutPrefix(e.Key, k.name+".")
@@ -213,38 +206,32 @@ func (m *Model) doubt(k keys) {
 		case !ok:
 		case strings.HasPrefix(key, "ssm."):
 			m.CacheTrust = Low
-			m.note("the model has layers that keep a state in place of keys and values (%s): the state is not counted",
-				e.Key)
+			m.note("some layers keep a state instead of keys and values (%s); it is not counted", e.Key)
 			return
 		case strings.HasSuffix(key, "_swa") && !strings.HasPrefix(key, "rope.") && key != "attention.key_length_swa" &&
 			key != "attention.value_length_swa":
 			m.CacheTrust = Low
-			m.note("the layers with a sliding window differ from the others in %s, which is not known here: the KV cache may be another", e.Key)
+			m.note("sliding-window layers differ in %s, which is not modelled: the KV cache may be wrong", e.Key)
 			return
 		}
 	}
 }
 
-// latent is MLA, whose dimensions have keys of their own in newer files.
+// latent handles MLA, whose dimensions have keys of their own in newer files.
 func (m *Model) latent(k keys, rank, key, value int) bool {
 	rope := k.one("rope.dimension_count")
-	if n := k.one("attention.key_length_mla"); n > 0 {
-		key = n
-	}
-	if n := k.one("attention.value_length_mla"); n > 0 {
-		value = n
-	}
+	key = cmp.Or(k.one("attention.key_length_mla"), key)
+	value = cmp.Or(k.one("attention.value_length_mla"), value)
 	m.Latent, m.KVHeads, m.HeadDim = true, 1, key
 	all := int64(rank + rope)
 	m.Caches = []hfconfig.Cache{{Layers: m.Layers, Values: all, Keys: all, Expanded: int64(m.Heads) * int64(key+value),
 		ExpandedKeys: int64(m.Heads) * int64(key)}}
-	m.note("the KV cache is that of builds which cache the latent; where its projection (attn_kv_b) is not split, keys and values are cached in full, %d values a token and layer",
+	m.note("the KV cache assumes a build that caches the latent; files with an unsplit projection (attn_kv_b) cache %d values per token and layer",
 		int64(m.Heads)*int64(key+value))
 	return true
 }
 
-// windows tells which layers have the sliding window: those that a list says, or else those that the architecture's
-// rule says.
+// windows returns which layers have the sliding window: by a list in the metadata, or by the architecture's rule.
 func (k keys) windows(m *Model) func(int) bool {
 	if v, ok := k.f.Lookup(k.name + ".attention.sliding_window_pattern"); ok {
 		if list, ok := v.([]bool); ok {
@@ -271,10 +258,10 @@ func (k keys) windows(m *Model) func(int) bool {
 
 var projection = regexp.MustCompile(`^blk\.(\d+)\.attn_([kv])\.weight$`)
 
-// byShapes takes the rows of the projections of keys and values, where the metadata doesn't do.
+// byShapes takes the KV cache from the shapes of the key and value projections.
 func (m *Model) byShapes(tensors []gguf.Tensor) {
 	m.Trust = Low
-	m.note("the metadata doesn't say the KV cache's sizes: they are what the tensors attn_k and attn_v show")
+	m.note("the metadata lacks the sizes of the KV cache: they follow from the tensors attn_k and attn_v")
 	var keys, values int64
 	layers := map[int]bool{}
 	for _, t := range tensors {
@@ -298,7 +285,7 @@ func (m *Model) byShapes(tensors []gguf.Tensor) {
 	}
 }
 
-// passed is how many parameters a token passes: of the experts' tensors the part that is used.
+// passed counts the parameters used for a token: all, but only the active share of the experts.
 func passed(tensors []gguf.Tensor, used, experts int) int64 {
 	var n int64
 	for _, t := range tensors {

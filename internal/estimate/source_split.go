@@ -9,13 +9,12 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// numbered is how llama.cpp calls the parts of a split file.
+// numbered matches llama.cpp's names of split files.
 var numbered = regexp.MustCompile(`^(.*)-(\d{5})-of-(\d{5})\.gguf$`)
 
-// maxParts is beyond any split file.
 const maxParts = 4096
 
-// openGGUF takes a file, and where it is a part of a model the other parts beside it.
+// openGGUF reads a file, and all parts beside it if the model is split.
 func openGGUF(path string) (Model, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
@@ -39,7 +38,7 @@ func openGGUF(path string) (Model, error) {
 		if err != nil {
 			return Model{}, err
 		}
-		defer part.Close() // all together: the first has the metadata
+		defer part.Close() // until all are read: the first has the metadata
 		if i == 1 {
 			first = part
 		}
@@ -52,10 +51,10 @@ func openGGUF(path string) (Model, error) {
 	return fromGGUF(first, tensors)
 }
 
-// partial is what some parts of a model tell.
+// partial describes a model from some of its parts.
 func partial(f *gguf.File, tensors []gguf.Tensor, count, found int) (Model, error) {
 	m, err := fromGGUF(f, tensors)
-	m.note("the model is split into %d parts, of which %d can be read here: the weights of the others are not counted",
+	m.note("the model is split into %d parts, %d of them here: the weights of the others are not counted",
 		count, found)
 	m.Trust, m.Partial = Low, true
 	return m, err

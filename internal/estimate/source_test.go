@@ -28,7 +28,7 @@ func tensors() string {
 
 const small = `{"model_type":"llama","hidden_size":8,"intermediate_size":16,"num_hidden_layers":1,"num_attention_heads":2,"vocab_size":10,"torch_dtype":"bfloat16"}`
 
-func TestFolders(t *testing.T) {
+func TestOpenFolders(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
 		bytes int64
@@ -40,20 +40,20 @@ func TestFolders(t *testing.T) {
 			64 * 16 * 2, High, ""},
 		"the same weights twice": {map[string]string{"config.json": small, "model.safetensors": tensors(),
 			"consolidated.safetensors": tensors()}, 288, 64 * 16 * 2, Medium, "144 values"},
-		"files beside the index's": {map[string]string{"config.json": small, "model-1.safetensors": tensors(),
+		"files that the index does not name": {map[string]string{"config.json": small, "model-1.safetensors": tensors(),
 			"model-fp8.safetensors":        tensors(),
 			"model.safetensors.index.json": `{"weight_map":{"a":"model-1.safetensors"}}`}, 288, 64 * 16 * 2, Medium,
 			"144 values"},
-		"weights that are others": {map[string]string{"config.json": small, "model.safetensors": tensors()}, 288,
+		"contradicting weights": {map[string]string{"config.json": small, "model.safetensors": tensors()}, 288,
 			64 * 16 * 2, Medium, "144 values"},
-		"an index that is another": {map[string]string{"config.json": small,
+		"a contradicting index": {map[string]string{"config.json": small,
 			"model.safetensors.index.json": `{"metadata":{"total_size":99999}}`}, 2 * (2*80 + 4*64 + 3*128 + 3*8),
 			64 * 16 * 2, Medium, "total_size 99999"},
 		"no config": {map[string]string{"model.safetensors": tensors()}, 288, 64 * 8 * 2,
-			Low, "not known"},
-		"an unknown one": {map[string]string{"config.json": `{"model_type":"new"}`,
-			"model.safetensors": tensors()}, 288, 64 * 8 * 2, Low, "not known"},
-		"an unknown one and its index": {map[string]string{"config.json": `{"model_type":"new"}`,
+			Low, "no config.json"},
+		"unknown architecture": {map[string]string{"config.json": `{"model_type":"new"}`,
+			"model.safetensors": tensors()}, 288, 64 * 8 * 2, Low, "unknown architecture"},
+		"unknown architecture with an index": {map[string]string{"config.json": `{"model_type":"new"}`,
 			"model.safetensors.index.json": `{"metadata":{"total_size":1000}}`}, 1000, 0, Low, "total_size"},
 	} {
 		dir := t.TempDir()
@@ -67,10 +67,10 @@ func TestFolders(t *testing.T) {
 		}
 		e := of(t, m, Setup{Engine: Transformers, Context: 64})
 		if got := e.Component(Weights).Best; got != c.bytes {
-			t.Errorf("%s: %d bytes of weights, %d are right", name, got, c.bytes)
+			t.Errorf("%s: %d bytes of weights, want %d", name, got, c.bytes)
 		}
 		if got := e.Component(KVReserved).Best; got != c.kv {
-			t.Errorf("%s: %d bytes of KV cache, %d are right", name, got, c.kv)
+			t.Errorf("%s: %d bytes of KV cache, want %d", name, got, c.kv)
 		}
 		if m.Trust != c.trust || !strings.Contains(strings.Join(e.Warnings, " "), c.says) {
 			t.Errorf("%s: trust %s, %q", name, m.Trust, e.Warnings)
@@ -78,12 +78,12 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-func TestFoldersThatCannotBeTaken(t *testing.T) {
+func TestOpenRefusesFolders(t *testing.T) {
 	for says, files := range map[string]map[string]string{
-		"folder without a model": {},
-		"model_type \"new\"":     {"config.json": `{"model_type":"new"}`},
-		"not a JSON object":      {"config.json": `{`},
-		"safetensors":            {"config.json": small, "model.safetensors": "x"},
+		"contains no model":  {},
+		"model_type \"new\"": {"config.json": `{"model_type":"new"}`},
+		"not a JSON object":  {"config.json": `{`},
+		"safetensors":        {"config.json": small, "model.safetensors": "x"},
 		"metadata.total_size is -1": {"config.json": small,
 			"model.safetensors.index.json": `{"metadata":{"total_size":-1}}`},
 		"mlc-chat-config.json": {"mlc-chat-config.json": "{"},
@@ -100,8 +100,8 @@ func TestFoldersThatCannotBeTaken(t *testing.T) {
 	}
 }
 
-// vLLM takes weights of 32 bits in 16, by the files as by the config, and that is said once.
-func TestWideWeightsInVLLM(t *testing.T) {
+// vLLM loads 32-bit weights in 16 bits, for files and configs alike, with one warning.
+func TestVLLMNarrowsWideWeights(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "config.json", strings.Replace(small, "bfloat16", "float32", 1))
 	put(t, dir, "model.safetensors", strings.ReplaceAll(tensors(), `"BF16"`, ` "F32"`)) // the header stays as long
@@ -111,7 +111,7 @@ func TestWideWeightsInVLLM(t *testing.T) {
 	}
 	e := of(t, m, Setup{Engine: VLLM, Context: 64})
 	if said := strings.Count(strings.Join(e.Warnings, " "), "published in float32"); said != 1 {
-		t.Errorf("said %d times", said)
+		t.Errorf("%d warnings", said)
 	}
 	if w := e.Component(Weights); w.Best != 144 || w.DType != "bf16" { // half of the file's
 		t.Errorf("%d bytes in %s", w.Best, w.DType)

@@ -8,22 +8,22 @@ import (
 	"llmparity/internal/record"
 )
 
-// Stated is what a list of models says that one takes, where nothing says the model's sizes.
+// Stated is the memory that a catalogue states for a model whose sizes are unknown.
 type Stated struct {
-	By      string // whose statement it is
+	By      string // the catalogue
 	Bytes   int64  // weights, KV cache and workspaces together
-	Context int    // for which it holds; 0: not said
-	Buffer  int64  // the largest buffer that it needs; 0: not said
-	F16     bool   // it computes in float16
+	Context int    // the context that it holds for; 0: not stated
+	Buffer  int64  // largest buffer; 0: not stated
+	F16     bool   // computes in float16
 }
 
-// Together is the component that a statement is about.
+// Together is the name of the component that a catalogue states.
 const Together = "weights_kv_cache_activations"
 
-// quantized is how the id of a model says the format of its weights.
+// quantized finds the format of the weights in a model's id.
 var quantized = regexp.MustCompile(`(?:^|[-_])(q[0348](?:f16|f32|bf16)(?:_(?:[0-2]|ft))?)(?:[-_]|$)`)
 
-// FromStatement is a model of which a list of WebLLM's tells no more than what it takes.
+// FromStatement returns a model of which only the statement of WebLLM's catalogue is known.
 func FromStatement(id string, s Stated) Model {
 	m := Model{Name: id, Source: "webllm-catalogue", Stated: &s, Trust: Low}
 	if name := quantized.FindStringSubmatch(id); name != nil {
@@ -32,7 +32,7 @@ func FromStatement(id string, s Stated) Model {
 	return m
 }
 
-// stated makes the components of a statement.
+// stated builds the components of a statement.
 func (e *Estimate) stated() {
 	m, s := e.Model, *e.Model.Stated
 	compute := "f32"
@@ -41,16 +41,16 @@ func (e *Estimate) stated() {
 	}
 	e.DTypes, e.ByFormat = DTypes{Weights: m.DType, Activations: compute, KVCache: compute}, map[string]int64{}
 	if e.Setup.Context < s.Context {
-		e.warn("%s states its figure for a context of %d tokens: %d take less", s.By, s.Context, e.Setup.Context)
+		e.warn("%s states memory for a context of %d tokens; %d need less", s.By, s.Context, e.Setup.Context)
 	}
 	all := scaled(Together, float64(s.Bytes), 0.8, 1.2, m.DType,
-		fmt.Sprintf("what %s states for a context of %d tokens; how it was found is not said", s.By, s.Context), Low)
+		fmt.Sprintf("stated by %s for a context of %d tokens, without a method", s.By, s.Context), Low)
 	e.Components = []Component{all, e.framework(weighed{whole: all})}
 	e.total()
 	e.label()
 }
 
-// Labels of figures, by where they come from.
+// Origins of figures.
 const (
 	fileSize   = "file size"
 	calculated = "calculated"
@@ -58,8 +58,8 @@ const (
 	reported   = "reported"
 )
 
-// label says of each component where its figure comes from. Sizes of tensors and of keys and values are arithmetic;
-// what an engine takes beside them is a rule that was fitted to measurements.
+// label sets the origin of each component. Sizes of tensors, keys and values are calculated; the rest follows rules
+// that were fitted to measurements.
 func (e *Estimate) label() {
 	for i := range e.Components {
 		c := &e.Components[i]
@@ -77,14 +77,14 @@ func (e *Estimate) label() {
 	}
 }
 
-// asStored tells whether the weights are in memory as the files have them.
+// asStored reports whether the weights are in memory as the files have them.
 func (e *Estimate) asStored() bool {
 	_, _, other := e.dequantised()
 	n, _ := e.repacked()
 	return e.Model.Stored != nil && e.Setup.Quantization == "" && e.Setup.DType == "" && !other && n == 0
 }
 
-// LayersIn is how many layers surely have room in so much of a GPU's memory beside the workspaces.
+// LayersIn returns how many layers fit safely into that much GPU memory, beside the workspaces.
 func (e Estimate) LayersIn(free int64) int {
 	for e.Setup.GPULayers = e.Model.Layers; e.Setup.GPULayers > 0; e.Setup.GPULayers-- {
 		if e.vram().level(free) == record.RiskLow {

@@ -10,13 +10,13 @@ import (
 	"llmparity/internal/hfconfig"
 )
 
-// weighed is what the weights take.
+// weighed is the size of the weights.
 type weighed struct {
 	whole Component
-	extra int64 // that several devices have more than once
+	extra int64 // copies on several devices
 }
 
-// weigh adds up the weights.
+// weigh predicts the weights.
 func (e *Estimate) weigh(f format) (weighed, error) {
 	m, s := e.Model, e.Setup
 	var w weighed
@@ -33,10 +33,9 @@ func (e *Estimate) weigh(f format) (weighed, error) {
 			sum += n
 		}
 		name := dominant(types)
-		w.whole = exact(Weights, sum, name, "the sizes of the tensors in the model's files", High)
+		w.whole = exact(Weights, sum, name, "tensor sizes in the model's files", High)
 		if m.Partial {
-			w.whole.Method, w.whole.Confidence = "the sizes of the tensors in those of the model's files that are here",
-				Low
+			w.whole.Method, w.whole.Confidence = "tensor sizes in the files that are here", Low
 		}
 		e.copies(&w.whole)
 		e.DTypes.Weights, e.ByFormat = name, types
@@ -56,21 +55,21 @@ func (e *Estimate) weigh(f format) (weighed, error) {
 	maps.DeleteFunc(e.ByFormat, func(_ string, n int64) bool { return n == 0 })
 	w.extra = e.replicated(func(v hfconfig.Weight) int64 { return f.bytes(v).sum() })
 	e.DTypes.Weights, e.DTypes.Scales = f.name, f.scales
-	how := "parameters, worked out from the architecture, in the types that they are stored in"
+	how := "calculated from the architecture and the dtype"
 	if m.Source == "numbers" {
-		how = "--model-params, in the type that they are stored in"
+		how = "--model-params × bytes per parameter"
 	}
 	w.whole = exact(Weights, sum, f.name, how, m.Trust)
 	if f.rough {
 		w.whole = scaled(Weights, float64(sum), f.low, f.high, f.name,
-			how+": a mixture, whose parts follow the quantiser's rule", worse(m.Trust, Medium))
+			how+": mixed types by the quantiser's rule", worse(m.Trust, Medium))
 	} else if m.Trust == Low {
 		w.whole = scaled(Weights, float64(sum), 0.95, 1.1, f.name, how, Low)
 	}
 	return w, e.possible(sum)
 }
 
-// ofGGUF tells whether the weights come out of a GGUF: by the model, or by the name of a format that only GGUFs have.
+// ofGGUF reports whether the weights come from a GGUF, by the model or by a format that only GGUFs have.
 func (e *Estimate) ofGGUF() bool {
 	if name := strings.ToLower(e.Setup.Quantization); name != "" {
 		_, ok := mixtures()[name]
@@ -79,19 +78,19 @@ func (e *Estimate) ofGGUF() bool {
 	return e.Model.Source == "gguf"
 }
 
-// dequantised is the dtype in which an engine has a GGUF's weights that dequantises them; ok tells whether it does.
+// dequantised returns the dtype to which an engine dequantises a GGUF's weights; ok is false if it does not.
 func (e *Estimate) dequantised() (as number, how string, ok bool) {
 	if !e.ofGGUF() || !e.runs(engine.MLC, engine.Torch) {
 		return as, "", false
 	}
 	as = number{"f32", 32}
 	if name := e.Setup.DType; name != "" && name != "auto" {
-		as, _ = e.plain() // format has refused what is no dtype
+		as, _ = e.plain() // format has checked it
 	}
-	return as, "parameters × bytes: the engine dequantises a GGUF's weights to " + as.name, true
+	return as, "parameters × bytes: the engine dequantises the GGUF to " + as.name, true
 }
 
-// replicated is what all devices together have beyond one copy.
+// replicated returns the bytes that all devices together have beyond one copy.
 func (e *Estimate) replicated(of func(hfconfig.Weight) int64) int64 {
 	t := int64(e.Setup.TensorParallel)
 	if t == 1 || !e.runs(engine.VLLM, engine.Torch) {
@@ -109,16 +108,15 @@ func (e *Estimate) replicated(of func(hfconfig.Weight) int64) int64 {
 	return extra
 }
 
-// possible refuses sums that are beyond any memory.
+// possible refuses impossible sums.
 func (e *Estimate) possible(n int64) error {
 	if n <= 0 || n > 1<<54 {
-		return fault.New(fault.BadModel, "check the model's sizes", "%s: its weights would take %d bytes", e.Model.Name,
-			n)
+		return fault.New(fault.BadModel, "check the sizes", "%s: weights would need %d bytes", e.Model.Name, n)
 	}
 	return nil
 }
 
-// dominant is the type that most bytes have.
+// dominant returns the type with the most bytes.
 func dominant(stored map[string]int64) string {
 	most := ""
 	for _, name := range slices.Sorted(maps.Keys(stored)) {

@@ -1,5 +1,5 @@
-// Package fit answers whether a model fits: into this machine, or into one that is described. It starts nothing and
-// measures nothing; what it says of memory is arithmetic, and what is free here is what the system says at that moment.
+// Package fit answers whether a model fits into this machine, or into a machine described by flags. It starts and
+// measures nothing: sizes are calculated, and free memory is what the system reports.
 package fit
 
 import (
@@ -18,32 +18,32 @@ import (
 	"llmparity/internal/sample/gpu"
 )
 
-// Question is what is asked of a model, and of a machine where it is not this one.
+// Question names the model, and the machine if it is not this one.
 type Question struct {
-	Numbers    estimate.Numbers // of a model without a file
-	Engine     string           // by its name; empty: by the kind of model
-	Engines    []*engine.Memory // that there are
+	Numbers    estimate.Numbers // sizes of a model without a file
+	Engine     string           // "": by the kind of model
+	Engines    []*engine.Memory // all engines
 	Setup      estimate.Setup
-	FreeGiB    float64 // of memory, or of a GPU's
+	FreeGiB    float64 // free memory, RAM or GPU
 	RAMGiB     float64
 	BufferMiB  float64 // the adapter's largest buffer
-	BindingMiB float64 // and storage binding
+	BindingMiB float64 // the adapter's largest storage binding
 	Adapter    string
 	NoF16      bool
 	Mirror     string
 	Catalogue  func() (catalogue.Catalogue, error)
-	path       string // of the model's file or folder
+	path       string // the model's file or folder
 }
 
-// Answer is what a model takes, and whether it fits.
+// Answer is the predicted memory, and whether it fits.
 type Answer struct {
 	estimate.Estimate
 	Risk record.Risk
 	Fit  estimate.Fit
 }
 
-// Ask answers for a model, by its name, or by the question's numbers where that is empty. given tells which flags were
-// written: one that would change nothing is refused.
+// Ask answers for a model, by name or, without one, by the question's numbers. given reports whether a flag was set:
+// flags without effect are refused.
 func (q *Question) Ask(ctx context.Context, name string, given func(flag string) bool) (Answer, error) {
 	m, err := q.model(ctx, name)
 	if err == nil {
@@ -55,7 +55,7 @@ func (q *Question) Ask(ctx context.Context, name string, given func(flag string)
 	return q.estimate(ctx, m)
 }
 
-// place settles where an engine's memory lies, and refuses flags that would change nothing in that engine.
+// place settles where the engine keeps the model, and refuses flags without effect on that engine.
 func (q *Question) place(m estimate.Model, given func(string) bool) error {
 	s := &q.Setup
 	adapter, err := browser.ParseAdapter(q.Adapter)
@@ -67,7 +67,7 @@ func (q *Question) place(m estimate.Model, given func(string) bool) error {
 	}
 	runtime := s.Engine.Runtime
 	refuse := func(flag, do, why string, args ...any) error {
-		return fault.New(fault.Usage, do, "--%s changes nothing here: %s", flag, fmt.Sprintf(why, args...))
+		return fault.New(fault.Usage, do, "--%s has no effect: %s", flag, fmt.Sprintf(why, args...))
 	}
 	for _, c := range []struct {
 		flag, why string
@@ -77,27 +77,27 @@ func (q *Question) place(m estimate.Model, given func(string) bool) error {
 		{"max-buffer-mb", "%s has no WebGPU buffers", []engine.Runtime{engine.MLC}},
 		{"max-binding-mb", "%s has no WebGPU buffers", []engine.Runtime{engine.MLC}},
 		{"no-shader-f16", "%s has no WebGPU", []engine.Runtime{engine.MLC}},
-		{"gpu-layers", "%s does not divide a model between a GPU and memory",
+		{"gpu-layers", "%s does not split a model between GPU and main memory",
 			[]engine.Runtime{engine.GGML}},
-		{"ram-gb", "%s holds its model in the GPU's memory, and what it takes of the machine's is not predicted",
+		{"ram-gb", "%s keeps the model in GPU memory; its main memory is not predicted",
 			[]engine.Runtime{engine.MLC, engine.GGML, engine.Torch}},
 	} {
 		if given(c.flag) && !slices.Contains(c.runtimes, runtime) {
-			return refuse(c.flag, "leave it out", c.why, s.Engine.Name)
+			return refuse(c.flag, "omit it", c.why, s.Engine.Title)
 		}
 	}
 	switch vram := s.GPUMemoryGiB > 0; {
 	case q.FreeGiB > 0 && (q.RAMGiB > 0 || vram):
-		return fault.New(fault.Usage, "give --ram-gb and --gpu-memory-gb", "--free-gb stands for both of them")
+		return fault.New(fault.Usage, "give --ram-gb and --gpu-memory-gb", "--free-gb already covers both")
 	case runtime == engine.MLC && vram && adapter == browser.SwiftShader:
-		return refuse("gpu-memory-gb", "leave one of them out",
-			"with --adapter swiftshader everything lies in the machine's memory")
+		return refuse("gpu-memory-gb", "omit one of them",
+			"--adapter swiftshader keeps everything in main memory")
 	case runtime == engine.GGML && !s.Engine.Itself && vram && s.GPULayers == 0:
-		return refuse("gpu-memory-gb", "give --gpu-layers, or leave it out", "%s puts no layers on a GPU",
+		return refuse("gpu-memory-gb", "add --gpu-layers, or omit it", "%s puts no layers on a GPU",
 			s.Engine.Title)
 	case runtime == engine.Torch && vram && q.RAMGiB > 0:
-		return refuse("ram-gb", "leave one of them out",
-			"with --gpu-memory-gb transformers holds its model in the GPU's memory")
+		return refuse("ram-gb", "omit one of them",
+			"with --gpu-memory-gb, transformers keeps the model in GPU memory")
 	case runtime == engine.MLC:
 		s.OnGPU = vram || !adapter.Software()
 	case s.Engine.Itself:
@@ -108,7 +108,7 @@ func (q *Question) place(m estimate.Model, given func(string) bool) error {
 	return nil
 }
 
-// estimate predicts, and judges by what there is: here and now, or on the machine that flags describe.
+// estimate predicts the memory and compares it with this machine, or the one that the flags describe.
 func (q *Question) estimate(ctx context.Context, m estimate.Model) (Answer, error) {
 	e, err := estimate.Of(m, q.Setup)
 	if err != nil {
@@ -118,26 +118,26 @@ func (q *Question) estimate(ctx context.Context, m estimate.Model) (Answer, erro
 	var notes []string
 	vram, ok := rooms[estimate.VRAM]
 	switch {
-	case ok && s.Engine.Itself && s.GPULayers == 0: // it takes as many as have room
+	case ok && s.Engine.Itself && s.GPULayers == 0: // it offloads all that fit
 		s.GPULayers = e.LayersIn(vram.Free)
 		s.OnGPU = s.GPULayers > 0
 		if e, err = estimate.Of(m, *s); err != nil {
 			return Answer{}, err
 		}
-		notes = append(notes, fmt.Sprintf("%s puts %d of %d layers on the GPU: as many as have room", s.Engine.Title,
+		notes = append(notes, fmt.Sprintf("%s puts %d of %d layers on the GPU: as many as fit", s.Engine.Title,
 			s.GPULayers, m.Layers))
 	case s.Engine.Runtime == engine.GGML && !s.Engine.Itself && s.KVDType == "" && !s.NoFlash:
-		notes = append(notes, "KV cache and flash attention are as "+s.Engine.Title+" chooses them; a run sets "+
-			"--kv-cache-dtype f32 and --no-flash-attention unless it is told otherwise")
+		notes = append(notes, "KV cache dtype and flash attention are "+s.Engine.Title+"'s defaults; a run by default uses "+
+			"--kv-cache-dtype f32 and --no-flash-attention")
 	case e.NeedsF16() && s.OnGPU && !q.NoF16:
-		notes = append(notes, "the adapter must have shader-f16, as most GPUs have; --no-shader-f16 says that it has not")
+		notes = append(notes, "this assumes an adapter with shader-f16, as most GPUs have; if yours has none, add --no-shader-f16")
 	}
 	e.Warnings = append(e.Warnings, notes...)
 	r := e.Risk(rooms)
 	return Answer{e, r, e.Fit(r, q.refused(e))}, nil
 }
 
-// refused says why WebLLM would not run the model on the adapter; "" where it would, or in another engine.
+// refused returns why WebLLM cannot run the model on the adapter, or "".
 func (q *Question) refused(e estimate.Estimate) string {
 	switch {
 	case e.Setup.Engine.Runtime != engine.MLC:
@@ -152,7 +152,7 @@ func (q *Question) refused(e estimate.Estimate) string {
 	return ""
 }
 
-// rooms are what there is of each place.
+// rooms returns the free memory of each place.
 func (q *Question) rooms(ctx context.Context, e estimate.Estimate) map[string]estimate.Room {
 	s := e.Setup
 	var gpus *gpu.Monitor
@@ -171,10 +171,10 @@ func (q *Question) rooms(ctx context.Context, e estimate.Estimate) map[string]es
 	set(estimate.RAM, q.FreeGiB, "--free-gb")
 	set(estimate.VRAM, q.FreeGiB, "--free-gb")
 	set(estimate.RAM, q.RAMGiB, "--ram-gb")
-	vram, how := s.GPUMemoryGiB*float64(max(s.TensorParallel, 1)), "--gpu-memory-gb of all devices"
+	vram, how := s.GPUMemoryGiB*float64(max(s.TensorParallel, 1)), "--gpu-memory-gb, all devices"
 	if s.Engine.Runtime == engine.VLLM {
 		vram *= s.GPUUtilization
-		how = fmt.Sprintf("the %.0f%% of --gpu-memory-gb that vLLM takes up front", 100*s.GPUUtilization)
+		how = fmt.Sprintf("%.0f%% of --gpu-memory-gb, which vLLM reserves", 100*s.GPUUtilization)
 	}
 	set(estimate.VRAM, vram, how)
 	if s.Engine.Runtime == engine.MLC {
@@ -183,12 +183,12 @@ func (q *Question) rooms(ctx context.Context, e estimate.Estimate) map[string]es
 	return rooms
 }
 
-// bufferRoom is the largest buffer that WebLLM has of the adapter, by the flags.
+// bufferRoom returns the largest buffer that WebLLM gets from the adapter, by the flags.
 func (q *Question) bufferRoom(onGPU bool) estimate.Room {
-	limit := func(said float64) int64 { return cmp.Or(int64(said*(1<<20)), estimate.SwiftShaderBuffer) }
+	limit := func(mib float64) int64 { return cmp.Or(int64(mib*(1<<20)), estimate.SwiftShaderBuffer) }
 	if q.BufferMiB > 0 || q.BindingMiB > 0 {
 		room := estimate.Grants(limit(q.BufferMiB), limit(q.BindingMiB))
-		room.How = "by --max-buffer-mb and --max-binding-mb: " + room.How
+		room.How = "with --max-buffer-mb and --max-binding-mb: " + room.How
 		return room
 	}
 	return estimate.LargestBuffer(onGPU)

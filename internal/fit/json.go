@@ -8,7 +8,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// Document is an answer as JSON. It has the names of memory profiles of schema 2.0 where they have one for it.
+// Document is an answer as JSON. Names follow memory profiles of schema 2.0.
 type Document struct {
 	Schema     string               `json:"schema_version"`
 	Kind       string               `json:"kind"`
@@ -23,13 +23,13 @@ type Document struct {
 	Scales     int64                `json:"weights_scale_bytes"`
 	GPU        *estimatedGPU        `json:"gpu_info,omitempty"`
 	Risk       *record.Risk         `json:"oom_risk,omitempty"`
-	// Fits answers whether it fits; null where that is not known.
+	// Fits says whether the model fits; null if unknown.
 	Fits *bool `json:"fits"`
-	// Available is what there is at the place that decides, and Spare what the model leaves of it. Below zero it is
-	// what is missing.
+	// Available is the memory at the deciding place, and Spare what the model leaves of it. A negative Spare is missing
+	// memory.
 	Available *int64 `json:"available_bytes,omitempty"`
 	Spare     *int64 `json:"spare_bytes,omitempty"`
-	// Reason says why it does not fit, why that is not known, or that it is tight.
+	// Reason says why the model does not fit, why that is unknown, or that it is tight.
 	Reason   string   `json:"reason,omitempty"`
 	Warnings []string `json:"warnings"`
 }
@@ -64,7 +64,7 @@ type estimatedGPU struct {
 	MemoryGB    float64   `json:"gpu_memory_gb,omitempty"`
 }
 
-// JSON is the answer for machines.
+// JSON returns the answer for scripts.
 func (e Answer) JSON() Document {
 	m, s := e.Model, e.Setup
 	j := Document{Schema: "2.0", Kind: "estimate",

@@ -12,18 +12,18 @@ import (
 	"llmparity/internal/resolve"
 )
 
-// model finds what is to be estimated: by a name that --model of a run takes, by a file or folder, or by numbers.
+// model finds the model: by a name as in run --model, by a file or folder, or by sizes.
 func (q *Question) model(ctx context.Context, name string) (estimate.Model, error) {
 	switch {
 	case name != "" && q.Numbers.Any():
-		return estimate.Model{}, fault.New(fault.Usage, "leave one of them out",
-			"a model and its sizes by flags were given: %s", name)
+		return estimate.Model{}, fault.New(fault.Usage, "omit one of them",
+			"both a model (%s) and sizes are given", name)
 	case name != "":
 		return q.named(ctx, name)
 	case !q.Numbers.Any():
 		return estimate.Model{}, fault.New(fault.Usage,
 			"name a model, or give --model-params, --num-layers, --num-heads, --hidden-size and --head-dim",
-			"nothing to estimate was given")
+			"no model is given")
 	}
 	return estimate.FromNumbers(q.Numbers)
 }
@@ -41,8 +41,8 @@ func (q *Question) named(ctx context.Context, name string) (estimate.Model, erro
 		return estimate.Model{}, model.NotMirrored(name)
 	}
 	if strings.HasPrefix(name, model.Served) {
-		return estimate.Model{}, fault.New(fault.Usage, "name a file, or give its sizes by flags",
-			"%s is on a server: no file tells its sizes", name)
+		return estimate.Model{}, fault.New(fault.Usage, "name a file, or give the sizes by flags",
+			"%s is on a server: its sizes are unknown", name)
 	}
 	var err error
 	if q.path, err = model.Path(name); err != nil {
@@ -51,8 +51,8 @@ func (q *Question) named(ctx context.Context, name string) (estimate.Model, erro
 	return estimate.Open(q.path)
 }
 
-// unrunnable says why WebLLM does not run a GGUF, whatever its size is: of an architecture or a tokenizer that cannot
-// be converted. Of what is not a whole GGUF file nothing is said.
+// unrunnable returns why WebLLM cannot run a GGUF of any size, such as an architecture that cannot be converted. It
+// returns "" if the file is not a complete GGUF.
 func unrunnable(path string, context int) string {
 	f, err := gguf.Open(path)
 	if err != nil {
@@ -60,7 +60,7 @@ func unrunnable(path string, context int) string {
 	}
 	defer f.Close()
 	if err := webllm.Converts(f, context); err != nil {
-		return "WebLLM does not run it: " + fault.OneLine(err.Error())
+		return "WebLLM cannot run it: " + fault.OneLine(err.Error())
 	}
 	return ""
 }

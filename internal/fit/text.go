@@ -13,137 +13,142 @@ import (
 	"llmparity/internal/words"
 )
 
-// componentNames are the components' names for people.
-var componentNames = map[string]string{
-	estimate.Weights: "weights", estimate.KVReserved: "KV cache, reserved", estimate.KVUsed: "  of it used",
-	estimate.Activation: "activations, workspaces",
-	estimate.Framework:  "framework", estimate.MultiGPU: "several devices", estimate.Total: "total",
-	estimate.TotalUsed: "total, KV cache as used",
-	estimate.Increase:  "increase of PSS", estimate.Together: "weights, KV cache, workspaces",
+// row is a component's name for people. Details are printed on request only.
+type row struct {
+	name    string
+	details bool
 }
 
-// Print says it for people.
-func (e Answer) Print(w io.Writer) {
-	fmt.Fprintf(w, "%s\n\n", e.Fit)
+var rows = map[string]row{
+	estimate.Weights: {name: "weights"}, estimate.KVReserved: {name: "KV cache"},
+	estimate.KVUsed: {"KV cache, filled", true}, estimate.Activation: {name: "activations"},
+	estimate.Framework: {name: "engine itself"}, estimate.MultiGPU: {name: "several devices"},
+	estimate.Together: {name: "weights, KV cache, activations"}, estimate.Total: {name: "total"},
+	estimate.TotalUsed: {"total, KV cache as filled", true}, estimate.Increase: {"growth of the processes (PSS)", true},
+}
+
+// Print writes the answer for people: whether the model fits, and a table of its components. With details, it adds the
+// method of each figure and the need of each place.
+func (e Answer) Print(w io.Writer, details bool) {
 	m, s := e.Model, e.Setup
+	fmt.Fprintf(w, "%s\n\n%s in %s: context %d tokens, %s%s\n", e.Fit, m.Name, s.Engine.Title, s.Context,
+		words.Count(e.Sequences, "sequence"), devicesOf(s))
+	if shape := shapeOf(m); shape != "" {
+		fmt.Fprintln(w, shape)
+	}
 	unit, divisor := "MiB", float64(record.MiB)
 	if e.Component(estimate.Total).Best >= 4<<30 {
 		unit, divisor = "GiB", 1<<30
 	}
-	fmt.Fprintf(w, "%s\n", strings.TrimSuffix(m.Name+": "+parametersOf(m)+shapeOf(m), ": "))
-	fmt.Fprintf(w, "in %s: %s, room for %d tokens each, %d used%s\n", s.Engine.Name, words.Count(e.Sequences, "sequence"),
-		s.Context, e.Tokens, devicesOf(s))
-	fmt.Fprintf(w, "weights in %s%s, activations in %s, KV cache in %s\n\n", e.DTypes.Weights, scalesOf(e.Estimate),
-		e.DTypes.Activations, cmp.Or(e.DTypes.KVCache, "an unknown type"))
-	fmt.Fprintf(w, "%-29s %10s  %21s  %-10s  %-6s  %s\n", "component", unit, "from … to", "figure", "trust", "dtype")
-	for _, c := range e.Components {
-		if c.Name == estimate.Total {
-			fmt.Fprintln(w)
-		}
+	const line = "%-30s %10s  %-21s  %-8s  %s"
+	table := []string{fmt.Sprintf(line, "", unit, "range", "dtype", "origin")}
+	add := func(name string, c estimate.Component) {
 		span := ""
 		if c.Low != c.High {
-			span = fmt.Sprintf("%s … %s", size(c.Low, divisor), size(c.High, divisor))
+			span = size(c.Low, divisor) + " to " + size(c.High, divisor)
 		}
-		fmt.Fprintf(w, "%-29s %10s  %21s  %-10s  %-6s  %s\n", componentNames[c.Name], size(c.Best, divisor), span,
-			c.Label,
-			c.Confidence, c.DType)
+		table = append(table, fmt.Sprintf(line, name, size(c.Best, divisor), span, c.DType, c.Label))
 	}
-	fmt.Fprint(w, "\nNo figure is measured. Predicted ones lie in the range, calculated ones follow from sizes and dtypes.\n")
-	fmt.Fprintf(w, "\nHow (1 GiB is 2^30 bytes, 1 MiB 2^20; sums over all devices)\n")
+	for _, c := range e.Components {
+		if r := rows[c.Name]; details || !r.details {
+			add(r.name, c)
+		}
+		if before := s.Engine.Before; c.Name == estimate.Total && before > 0 {
+			add(s.Engine.Title+" before the load", estimate.Component{Low: before, Best: before, High: before})
+		}
+	}
+	fmt.Fprintln(w)
+	for _, text := range table {
+		fmt.Fprintln(w, strings.TrimRight(text, " "))
+	}
+	fmt.Fprint(w, "\nNothing was measured. A measurement should lie within the range; sizes without a range are exact.\n")
+	list(w, "", e.Warnings)
+	if e.Risk.Level != record.RiskLow {
+		list(w, "To need less memory:", e.Risk.Recommendations)
+	}
+	if details {
+		e.details(w, unit, divisor)
+	} else {
+		fmt.Fprint(w, "\n--details shows how each size is found, and the need of each place.\n")
+	}
+}
+
+// details lists methods and places.
+func (e Answer) details(w io.Writer, unit string, divisor float64) {
+	var how, types, places []string
 	for _, c := range e.Components {
 		if c.Name != estimate.Total && c.Name != estimate.TotalUsed {
-			fmt.Fprint(w, folded("- "+strings.TrimSpace(componentNames[c.Name])+": "+c.Method))
+			how = append(how, fmt.Sprintf("%s (confidence: %s): %s", rows[c.Name].name, c.Confidence, c.Method))
 		}
 	}
-	if len(e.ByFormat) > 1 {
-		var words []string
-		for _, name := range slices.Sorted(maps.Keys(e.ByFormat)) {
-			words = append(words, name+" "+size(e.ByFormat[name], divisor)+" "+unit)
-		}
-		fmt.Fprint(w, folded("- weights by type: "+strings.Join(words, ", ")))
+	for _, name := range slices.Sorted(maps.Keys(e.ByFormat)) {
+		types = append(types, size(e.ByFormat[name], divisor)+" "+unit+" "+name)
 	}
-	for _, warning := range e.Warnings {
-		fmt.Fprint(w, folded("! "+warning))
+	if e.ScaleBytes > 0 {
+		types = append(types, fmt.Sprintf("of it %s scales in %s", words.Size(e.ScaleBytes), e.DTypes.Scales))
 	}
-	printRisk(w, e.Risk)
+	if len(types) > 1 {
+		how = append(how, "weights by dtype: "+strings.Join(types, ", "))
+	}
+	how = append(how, fmt.Sprintf("activations in %s, KV cache in %s", e.DTypes.Activations,
+		cmp.Or(e.DTypes.KVCache, "an unknown dtype")))
+	list(w, "How each size is found (sums over all devices):", how)
+	for _, p := range e.Risk.Places {
+		places = append(places, fmt.Sprintf("%s: needs %s of %s (%s), risk %s", p.Name, words.Size(p.Need),
+			words.Size(p.Free), p.How, p.Level))
+	}
+	list(w, "Risk of running out of memory: "+string(e.Risk.Level), append(places, e.Risk.Reasons...))
 }
 
-func printRisk(w io.Writer, r record.Risk) {
-	fmt.Fprintf(w, "\nRisk of running out of memory: %s\n", r.Level)
-	for _, p := range r.Places {
-		fmt.Fprint(w, folded(fmt.Sprintf("- %s: %s of %s (%s): %s", p.Name, words.Size(p.Need), words.Size(p.Free),
-			p.How, p.Level)))
+// list writes a heading and bullets, or nothing without bullets.
+func list(w io.Writer, heading string, bullets []string) {
+	if len(bullets) == 0 {
+		return
 	}
-	for _, reason := range r.Reasons {
-		fmt.Fprint(w, folded("! "+reason))
+	fmt.Fprintln(w)
+	if heading != "" {
+		fmt.Fprintln(w, heading)
 	}
-	for _, advice := range r.Recommendations {
-		fmt.Fprint(w, folded("> "+advice))
+	for _, text := range bullets {
+		fmt.Fprint(w, words.Folded("- "+text))
 	}
 }
 
-// folded breaks a line where a terminal of 120 columns would.
-func folded(text string) string {
-	var b strings.Builder
-	column := 0
-	for _, word := range strings.Fields(text) {
-		if n := len([]rune(word)); column > 0 && column+1+n > 118 {
-			b.WriteString("\n  ")
-			column = 2
-		} else if column > 0 {
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += len([]rune(word))
-	}
-	return b.String() + "\n"
-}
-
-// size has three digits at least that say something.
+// size formats with at least two significant digits.
 func size(bytes int64, divisor float64) string {
 	v := float64(bytes) / divisor
-	if v >= 1 || v == 0 {
+	if v >= 0.1 || v == 0 {
 		return fmt.Sprintf("%.2f", v)
 	}
 	return fmt.Sprintf("%.4f", v)
 }
 
-func parametersOf(m estimate.Model) string {
-	if m.Parameters == 0 {
-		return m.Type
+func shapeOf(m estimate.Model) string {
+	var parts []string
+	add := func(is bool, format string, args ...any) {
+		if is {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
 	}
-	text := fmt.Sprintf("%d parameters", m.Parameters)
-	if m.Active > 0 && m.Active < m.Parameters {
-		text += fmt.Sprintf(" (%d that a token passes)", m.Active)
-	}
-	if m.Type != "" {
-		text = m.Type + ", " + text
-	}
-	return text
+	add(m.Type != "", "%s", m.Type)
+	add(m.Parameters > 0, "%s parameters", parameters(m.Parameters))
+	add(m.Active > 0 && m.Active < m.Parameters, "%s active per token", parameters(m.Active))
+	add(m.Layers > 0 && m.Heads > 0, "%d layers, hidden size %d, %d heads (%d for keys and values) of %d", m.Layers,
+		m.Hidden, m.Heads, m.KVHeads, m.HeadDim)
+	return strings.Join(parts, ", ")
 }
 
-func shapeOf(m estimate.Model) string {
-	if m.Layers == 0 || m.Heads == 0 {
-		return ""
+// parameters formats a count: 0.4 M, 46.7 B.
+func parameters(n int64) string {
+	if n >= 1e9 {
+		return fmt.Sprintf("%.1f B", float64(n)/1e9)
 	}
-	return fmt.Sprintf(", %d layers, hidden size %d, %d heads, %d for keys and values, of %d", m.Layers, m.Hidden,
-		m.Heads, m.KVHeads, m.HeadDim)
+	return fmt.Sprintf("%.1f M", float64(n)/1e6)
 }
 
 func devicesOf(s estimate.Setup) string {
 	if s.TensorParallel > 1 {
-		return fmt.Sprintf("; on %d devices", s.TensorParallel)
+		return fmt.Sprintf(", %d devices", s.TensorParallel)
 	}
 	return ""
-}
-
-func scalesOf(e estimate.Estimate) string {
-	switch {
-	case e.DTypes.Scales == "":
-		return ""
-	case e.ScaleBytes > 0:
-		return fmt.Sprintf(" with %.1f MiB of scales in %s", float64(e.ScaleBytes)/record.MiB, e.DTypes.Scales)
-	}
-	return " with scales " + e.DTypes.Scales
 }

@@ -3,6 +3,7 @@ package gguf
 import (
 	"fmt"
 	"reflect"
+	"strings"
 )
 
 // Type is how a tensor's values are stored.
@@ -46,6 +47,16 @@ func (t Type) String() string {
 		return l.name
 	}
 	return fmt.Sprintf("type %d", uint32(t))
+}
+
+// Block returns the values and bytes of a block of the named type; zeros for an unknown name.
+func Block(name string) (values, bytes int64) {
+	for _, l := range layouts {
+		if strings.EqualFold(l.name, name) {
+			return l.values, l.bytes
+		}
+	}
+	return 0, 0
 }
 
 // The kinds of metadata values, by their number in the file.

@@ -1,9 +1,12 @@
-// Package words has amounts as people read them.
+// Package words formats amounts and lines for people.
 package words
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
-// Count is a number of things, whose name takes an s where there are several.
+// Count formats a number of things: "1 layer", "2 layers".
 func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -11,10 +14,28 @@ func Count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Size is a number of bytes.
+// Size formats a number of bytes.
 func Size(n int64) string {
 	if n >= 1<<30 {
 		return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
 	}
 	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
+
+// Folded breaks a line at 100 columns and indents what follows by two spaces.
+func Folded(text string) string {
+	var b strings.Builder
+	column := 0
+	for _, word := range strings.Fields(text) {
+		if n := len([]rune(word)); column > 0 && column+1+n > 100 {
+			b.WriteString("\n  ")
+			column = 2
+		} else if column > 0 {
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += len([]rune(word))
+	}
+	return b.String() + "\n"
 }

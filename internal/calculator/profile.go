@@ -1,4 +1,4 @@
-package estimate
+package calculator
 
 import (
 	"bytes"
@@ -9,12 +9,13 @@ import (
 	"math"
 	"strings"
 
+	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/regular"
 )
 
-// Profile is what was measured, in GiB, as a memory profile says it; NaN is what it doesn't say.
+// Profile is a measured memory profile, in GiB. NaN is a missing value.
 type Profile struct {
 	Model      string
 	Engine     string
@@ -25,25 +26,25 @@ type Profile struct {
 	Overhead   float64
 	MultiGPU   float64
 	Total      float64
-	Unit       string                   // what the file says of its gigabytes; "" where it says nothing
-	Arithmetic map[string]record.Origin // of components that nobody measured: file size, calculated
+	Unit       string                   // the unit that the file names; "": none
+	Arithmetic map[string]record.Origin // components that were not measured: file size, calculated
 	Notes      []string
 }
 
 const maxProfile = 64 << 20
 
-// OpenProfile reads a memory profile: one of schema 2.0, or an older one that has memory_breakdown with total_gb in it.
+// OpenProfile reads a memory profile of schema 2.0, or an older one with memory_breakdown.total_gb.
 func OpenProfile(path string) (Profile, error) {
 	text, err := regular.Read(path, maxProfile)
 	if err != nil {
-		return Profile{}, fault.Wrap(fault.BadRecord, err, wantedProfile, "profile %s can't be read", path)
+		return Profile{}, fault.Wrap(fault.BadRecord, err, wantedProfile, "cannot read profile %s", path)
 	}
 	return ParseProfile(path, text)
 }
 
-const wantedProfile = "name a profile.json, as `llmparity report DIR --profile` writes it"
+const wantedProfile = "name a profile.json, as written by `llmparity report DIR --profile`"
 
-// object is a part of a profile, with where it lies in it. The first mistake in any part is kept.
+// object is a part of a profile, with its path. All parts share the first mistake.
 type object struct {
 	path    string
 	fields  map[string]any
@@ -59,18 +60,18 @@ func (o object) wrong(format string, args ...any) {
 func (o object) in(name string) object {
 	fields, ok := o.fields[name].(map[string]any)
 	if !ok && o.fields[name] != nil {
-		o.wrong("%s%s is no object", o.path, name)
+		o.wrong("%s%s is not an object", o.path, name)
 	}
 	return object{o.path + name + ".", fields, o.mistake}
 }
 
-// number reads the first that is there; NaN where none is. Below zero only what is found by difference may be.
+// number reads the first field that exists; NaN if none does. Only differences may be negative.
 func (o object) number(negative bool, names ...string) float64 {
 	for _, name := range names {
 		if v := o.fields[name]; v != nil {
 			n, ok := v.(float64)
 			if !ok || math.Abs(n) > 1<<30 || n < 0 && !negative {
-				o.wrong("%s%s is %v; a number of gigabytes is right", o.path, name, v)
+				o.wrong("%s%s is %v; want a number of gigabytes", o.path, name, v)
 			}
 			return n
 		}
@@ -87,24 +88,24 @@ func (o object) text(names ...string) string {
 	return ""
 }
 
-// ParseProfile reads a profile's text.
+// ParseProfile parses a profile.
 func ParseProfile(file string, text []byte) (Profile, error) {
 	var mistake error
 	root := object{mistake: &mistake}
 	d := json.NewDecoder(bytes.NewReader(text))
 	if err := d.Decode(&root.fields); err != nil || root.fields == nil {
-		root.wrong("it is not a JSON object")
+		root.wrong("not a JSON object")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		root.wrong("there is more behind its end")
+		root.wrong("text after the end of the JSON object")
 	}
 	if v, _, _ := strings.Cut(root.text("schema_version"), "."); v != "" && v != "1" && v != "2" {
-		root.wrong("schema_version %s is not known; 1 and 2 are", root.text("schema_version"))
+		root.wrong("schema_version %s is unknown; want 1 or 2", root.text("schema_version"))
 	}
 	p := profile(root)
 	if math.IsNaN(p.Weights) && math.IsNaN(p.KV) && math.IsNaN(p.Activation) && math.IsNaN(p.Overhead) &&
 		math.IsNaN(p.Total) {
-		root.wrong("memory_breakdown is missing, or says nothing of what was measured")
+		root.wrong("memory_breakdown is missing or has no measured sizes")
 	}
 	if mistake != nil {
 		return p, fault.New(fault.BadRecord, wantedProfile, "profile %s: %v", file, mistake)
@@ -128,21 +129,21 @@ func profile(root object) Profile {
 	if base := b.number(true, "baseline_gb"); base > 0 && p.Total > base {
 		p.Total -= base
 		p.Notes = append(p.Notes, fmt.Sprintf(
-			"the total is total_measured_gb less baseline_gb (%.3g), what the engine holds without a model", base))
+			"the total is total_measured_gb less baseline_gb (%.3g), the memory before the load", base))
 	}
 	if math.IsNaN(p.Total) {
 		if p.Total = root.in("memory_measurements").number(true, "memory_increase_gb"); !math.IsNaN(p.Total) {
-			p.Notes = append(p.Notes, "the total is memory_increase_gb, from baseline to peak")
+			p.Notes = append(p.Notes, "the total is memory_increase_gb: baseline to peak")
 		}
 	}
 	return p
 }
 
-// arithmetic names the components that a profile has from a file or a formula, by its methods: older ones have no
-// origins.
+// arithmetic returns the components that the profile took from a file or a formula, by its methods.
 func arithmetic(methods object) map[string]record.Origin {
 	out := map[string]record.Origin{}
-	for key, name := range map[string]string{"weights": Weights, "kv_cache": KVReserved, "activations": Activation} {
+	for key, name := range map[string]string{"weights": estimate.Weights, "kv_cache": estimate.KVReserved,
+		"activations": estimate.Activation} {
 		switch methods.text(key) {
 		case "tensors":
 			out[name] = record.OriginFileSize

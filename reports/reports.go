@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 
 	"llmparity/compare"
@@ -41,28 +40,13 @@ func File(path, do string, render func(io.Writer) error) error {
 	if err := render(&b); err != nil {
 		return err
 	}
-	return unwritten(replace(path, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err }), path, do)
+	return fault.WriteError(replace(path, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err }), path, do)
 }
 
 // Stream is File for what is too long to be kept in memory: it goes onto the disk as render makes it, and takes its
 // name when it is whole.
 func Stream(path, do string, render func(io.Writer) error) error {
-	return unwritten(replace(path, render), path, do)
-}
-
-// unwritten says what to do about what the system says of a file; any other error stays as it is.
-func unwritten(err error, path, do string) error {
-	var system *fs.PathError
-	var link *os.LinkError
-	switch {
-	case err == nil:
-		return nil
-	case fault.NoSpace(err):
-		return fault.Wrap(fault.DiskFull, err, "free some space or "+do, "can't write %s", path)
-	case errors.As(err, &system), errors.As(err, &link):
-		return fault.Wrap(fault.Unwritable, err, do, "can't write %s", path)
-	}
-	return err
+	return fault.WriteError(replace(path, render), path, do)
 }
 
 // replace puts a whole file in the place of what is at path. What is no file, such as /dev/null or a pipe, is written

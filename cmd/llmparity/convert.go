@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -119,13 +118,5 @@ func writeGGUF(ctx context.Context, path, target string, w io.Writer) error {
 }
 
 func writeFault(err error, target string) error {
-	var known *fault.Error
-	switch {
-	case errors.As(err, &known), errors.Is(err, context.Canceled):
-		return err
-	case fault.NoSpace(err):
-		return fault.Wrap(fault.DiskFull, err, "free some space or name another folder with -o", "can't write %s",
-			target)
-	}
-	return fault.Wrap(fault.Unwritable, err, "name another folder with -o", "can't write %s", target)
+	return fault.WriteError(err, target, "name another folder with -o")
 }

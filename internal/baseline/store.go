@@ -121,11 +121,7 @@ func (s Store) Save(name string, run *record.Run, replace bool) (Baseline, error
 func folder(b Baseline) string { return b.Name + "-" + b.SHA256[:12] }
 
 func (s Store) unwritten(err error) error {
-	if fault.NoSpace(err) {
-		return fault.Wrap(fault.DiskFull, err, "free some space, or name another folder with --store",
-			"can't write into %s", s.Dir)
-	}
-	return fault.Wrap(fault.Unwritable, err, "name another folder with --store", "can't write into %s", s.Dir)
+	return fault.WriteError(err, s.Dir, "name another folder with --store")
 }
 
 // rendered tells what is made of a record, and can be made again: reports, summaries, profiles.

@@ -236,20 +236,9 @@ func sweep(dir string, keep func(name string) bool) error {
 	return nil
 }
 
-// diskFault turns an error of the file system into one that a user can act on.
+// diskFault makes an error of the file system one that the user can act on.
 func diskFault(err error, store string) error {
-	var known *fault.Error
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &known), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	case fault.NoSpace(err):
-		return fault.Wrap(fault.DiskFull, err, "free some space, or name another cache folder in "+cache.Variable,
-			"the store of models %s", store)
-	}
-	return fault.Wrap(fault.Unwritable, err, "make it writable, or name another cache folder in "+cache.Variable,
-		"the store of models %s", store)
+	return fault.WriteError(err, store, "name another cache folder in "+cache.Variable)
 }
 
 // partial ends the names of files that are not whole yet.

@@ -8,6 +8,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 )
@@ -44,9 +47,33 @@ func Wrap(kind Kind, err error, do, format string, args ...any) *Error {
 	return &Error{Kind: kind, Do: do, What: fmt.Sprintf(format, args...) + ": " + err.Error(), Err: err}
 }
 
-// NoSpace tells whether err comes of a full disk, or of a quota that is used up.
+// NoSpace reports whether err comes from a full disk or an exhausted quota.
 func NoSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// WriteError classifies the error of writing to path: DiskFull where there is no space, Unwritable for any other error
+// of the file system. do names another place to write to: "name another folder with -o". It returns every other error
+// as it is, and one that already has a class.
+func WriteError(err error, path, do string) error {
+	var known *Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	kind, cause := Unwritable, err
+	if file, ok := errors.AsType[*fs.PathError](err); ok {
+		if file.Path == path || strings.HasPrefix(filepath.Base(file.Path), ".") { // the hidden file that becomes path
+			cause = file.Err
+		}
+	} else if link, ok := errors.AsType[*os.LinkError](err); ok {
+		cause = link.Err
+	} else if !NoSpace(err) {
+		return err
+	}
+	if NoSpace(err) {
+		kind, do = DiskFull, "free some space, or "+do
+	}
+	return &Error{Kind: kind, Do: do, What: fmt.Sprintf("can't write %s: %v", path, cause), Err: err}
 }
 
 // Of gives the class of err: empty for nil, Run where nothing in it has one. Of several errors that are joined it is

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"llmparity/internal/fault"
@@ -53,5 +54,33 @@ func TestAnErrorIsOneLineAndKeepsItsCause(t *testing.T) {
 	err := fault.Wrap(fault.BadModel, cause, "", "the model\ncan't be read")
 	if strings.ContainsAny(err.Error(), "\r\n") || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%q", err)
+	}
+}
+
+func TestWriteErrorSaysWhereElseToWrite(t *testing.T) {
+	other, classified := errors.New("not of the file system"), fault.New(fault.Download, "", "gone")
+	for _, c := range []struct {
+		err  error
+		kind fault.Kind
+		want string
+	}{
+		{&fs.PathError{Op: "open", Path: "out", Err: syscall.EACCES}, fault.Unwritable,
+			"can't write out: permission denied; use -o"},
+		{&fs.PathError{Op: "write", Path: "x/.new-1", Err: syscall.ENOSPC}, fault.DiskFull,
+			"can't write out: no space left on device; free some space, or use -o"},
+		{&os.LinkError{Op: "rename", Old: "a", New: "b", Err: syscall.EDQUOT}, fault.DiskFull,
+			"can't write out: disk quota exceeded; free some space, or use -o"},
+		{&fs.PathError{Op: "mkdir", Path: "out/logs", Err: syscall.EROFS}, fault.Unwritable,
+			"can't write out: mkdir out/logs: read-only file system; use -o"},
+		{other, fault.Run, "not of the file system"},
+		{fmt.Errorf("fetching: %w", classified), fault.Download, "fetching: gone"},
+	} {
+		err := fault.WriteError(c.err, "out", "use -o")
+		if err.Error() != c.want || fault.Of(err) != c.kind || !errors.Is(err, c.err) {
+			t.Errorf("%v: %v (%s), want %s (%s)", c.err, err, fault.Of(err), c.want, c.kind)
+		}
+	}
+	if fault.WriteError(nil, "out", "") != nil {
+		t.Error("an error without a cause")
 	}
 }

@@ -228,25 +228,7 @@ func replaceable(dir string) error {
 	return nil
 }
 
-// unwritable turns an error of the file system into one that a user can act on; others stay as they are.
+// unwritable makes an error of the file system one that the user can act on.
 func unwritable(err error, dir string) error {
-	var said *fault.Error
-	var path *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &said):
-		return err
-	case errors.As(err, &path):
-		err = fmt.Errorf("%s %s: %w", path.Op, filepath.Base(path.Path), path.Err)
-	case errors.As(err, &link):
-		err = fmt.Errorf("%s: %w", link.Op, link.Err)
-	default:
-		return err
-	}
-	if fault.NoSpace(err) {
-		return fault.Wrap(fault.DiskFull, err, "free some space or choose another folder",
-			"cannot write the model package %s", dir)
-	}
-	return fault.Wrap(fault.Unwritable, err, "choose a folder that can be written to",
-		"cannot write the model package %s", dir)
+	return fault.WriteError(err, dir, "choose another folder")
 }

@@ -194,5 +194,5 @@ func resumeFault(err error, dir string) error {
 	case errors.Is(err, os.ErrNotExist):
 		return notARun(err, dir)
 	}
-	return diskFault(err, dir)
+	return writeError(err, dir)
 }

@@ -61,7 +61,7 @@ func Writable(root string) error {
 			err = os.Remove(dir)
 		}
 	}
-	return diskFault(err, root)
+	return writeError(err, root)
 }
 
 // Create makes the folder <root>/<name>-<time> with everything that is known before the first cell, and points
@@ -69,11 +69,11 @@ func Writable(root string) error {
 func Create(root string, meta Meta, env Environment, plan []byte) (*Writer, error) {
 	meta.Schema = Schema
 	if err := os.MkdirAll(root, 0o755); err != nil {
-		return nil, diskFault(err, root)
+		return nil, writeError(err, root)
 	}
 	aside, err := os.MkdirTemp(root, ".new-*")
 	if err != nil {
-		return nil, diskFault(err, root)
+		return nil, writeError(err, root)
 	}
 	w := &Writer{dir: aside, clock: clock{meta.Started, meta.Started}, failed: make(chan struct{})}
 	err = w.open(meta, env, plan)
@@ -83,7 +83,7 @@ func Create(root string, meta Meta, env Environment, plan []byte) (*Writer, erro
 	if err != nil {
 		w.closeFiles()
 		_ = os.RemoveAll(w.dir) // nothing is in it that anybody measured
-		return nil, diskFault(err, root)
+		return nil, writeError(err, root)
 	}
 	return w, nil
 }
@@ -270,7 +270,7 @@ func (w *Writer) write(a *appender, line []byte) {
 
 func (w *Writer) fail(err error) {
 	if w.err == nil && err != nil {
-		w.err = diskFault(err, w.dir)
+		w.err = writeError(err, w.dir)
 		close(w.failed)
 	}
 }
@@ -334,26 +334,9 @@ func (a *appender) header(columns []string) error {
 	return err
 }
 
-// diskFault turns what the system says of a folder into a line for the user.
-func diskFault(err error, where string) error {
-	var known *fault.Error
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &known):
-		return err
-	case fault.NoSpace(err):
-		return fault.Wrap(fault.DiskFull, err,
-			"free some space or name another folder with --out; what was measured so "+
-				"far stays readable",
-			"no space left for the record in %s", where)
-	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR),
-		errors.Is(err,
-			os.ErrNotExist):
-		return fault.Wrap(fault.Unwritable, err, "name a folder that you may write to with --out",
-			"can't write the record in %s", where)
-	}
-	return fmt.Errorf("writing the record in %s: %w", where, err)
+// writeError makes an error of the file system one that the user can act on.
+func writeError(err error, dir string) error {
+	return fault.WriteError(err, dir, "name another folder with --out; what was measured so far stays readable")
 }
 
 // mb appends figures in MiB, each with a comma; an absent one leaves its field empty.

@@ -11,11 +11,7 @@
 package tiny
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
@@ -73,27 +69,7 @@ func WriteFile(path string) error { return writeFile(path, Write) }
 
 func writeFile(path string, write func(io.Writer) error) error {
 	if err := whole.Write(path, write); err != nil {
-		return unwritable(err, path)
+		return fault.WriteError(err, path, "choose another name or folder")
 	}
 	return nil
-}
-
-func unwritable(err error, path string) error {
-	var said *fault.Error // why the context ended
-	if errors.As(err, &said) || errors.Is(err, context.Canceled) {
-		return err
-	}
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = fmt.Errorf("%s: %w", p.Op, p.Err)
-	}
-	if fault.NoSpace(err) {
-		return fault.Wrap(fault.DiskFull, err, "free some space or choose another folder", "cannot write the model %s",
-			path)
-	}
-	if errors.Is(err, whole.ErrNotRegular) {
-		return fault.Wrap(fault.Unwritable, err, "choose another name", "cannot write the model %s", path)
-	}
-	return fault.Wrap(fault.Unwritable, err, "choose a folder that can be written to", "cannot write the model %s",
-		path)
 }

@@ -146,8 +146,9 @@ func (r *Rows) flush() (rows int, err error) {
 	if r.file != nil && r.file.Truncate(r.size) != nil {
 		err = fmt.Errorf("%w (and the last row may be cut off)", err)
 	}
-	if fault.NoSpace(err) {
-		return 0, fault.Wrap(fault.DiskFull, err, "make room; the rows until now are whole", "can't write rows")
+	path := "rows"
+	if r.file != nil {
+		path = r.file.Name()
 	}
-	return 0, fault.Wrap(fault.Unwritable, err, "the rows until now are whole", "can't write rows")
+	return 0, fault.WriteError(err, path, "name another file with --output; the rows so far are complete")
 }

@@ -16,10 +16,10 @@ import (
 	"path/filepath"
 )
 
-// ErrNotRegular is that what is at a path, or where it leads to, is a folder, a pipe, a device or a socket.
-var ErrNotRegular = errors.New("it is there, and no regular file")
+// ErrNotRegular says that the path is a folder, a pipe, a device or a socket, or a link to one.
+var ErrNotRegular = errors.New("it is not a regular file")
 
-// Replaceable says why path can't become a file.
+// Replaceable returns an error if path is something other than a regular file.
 func Replaceable(path string) error {
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -27,7 +27,7 @@ func Replaceable(path string) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return ErrNotRegular
+		return &fs.PathError{Op: "write", Path: path, Err: ErrNotRegular}
 	}
 	return nil
 }

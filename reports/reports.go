@@ -40,7 +40,7 @@ func File(path, do string, render func(io.Writer) error) error {
 	if err := render(&b); err != nil {
 		return err
 	}
-	return fault.WriteError(replace(path, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err }), path, do)
+	return Stream(path, do, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err })
 }
 
 // Stream is File for what is too long to be kept in memory: it goes onto the disk as render makes it, and takes its

@@ -89,7 +89,7 @@ func TestValidateWithNothingToSay(t *testing.T) {
 	put(t, broken, "run.json", "{")
 	file := filepath.Join(broken, "run.json")
 	for says, args := range map[string][]string{
-		"there is no run folder below " + empty: {empty}, "none of the 2 runs below " + before: {before},
+		"no run folder in " + empty: {empty}, "none of the 2 runs below " + before: {before},
 		"the model's shape is not known":            {before},
 		"none of the 1 run folders below " + broken: {broken}, "it is no folder": {file}, filepath.Join(empty, "none") +
 			" can't be read": {filepath.Join(empty, "none")},

@@ -1,4 +1,4 @@
-// Package cache names the folder that keeps what is costly to fetch or build: runtimes, Python environments, model
+// Package cache locates the folder for what is expensive to fetch or build: runtimes, Python environments, model
 // libraries. Everything in it can be deleted at any time.
 package cache
 
@@ -9,12 +9,11 @@ import (
 	"llmparity/internal/fault"
 )
 
-// Variable names the folder in the environment.
+// Variable is the environment variable that names the folder.
 const Variable = "LLMPARITY_CACHE"
 
-// Dir is the cache folder: $LLMPARITY_CACHE, else $XDG_CACHE_HOME/llmparity, else ~/.cache/llmparity. The set-up
-// script, written in shell, says the same; so the system's own custom for caches elsewhere than on Linux is not
-// followed.
+// Dir returns the cache folder: $LLMPARITY_CACHE, else $XDG_CACHE_HOME/llmparity, else ~/.cache/llmparity. The setup
+// script does the same, so macOS and Windows have no special folder.
 func Dir(getenv func(string) string) string {
 	if dir := getenv(Variable); dir != "" {
 		return dir
@@ -25,7 +24,7 @@ func Dir(getenv func(string) string) string {
 	return filepath.Join(home(getenv), ".cache", "llmparity")
 }
 
-// home falls back on the temporary folder: a service without a home can still build what it needs.
+// home returns the home folder, or the temporary folder for a service without a home.
 func home(getenv func(string) string) string {
 	for _, name := range []string{"HOME", "USERPROFILE"} {
 		if dir := getenv(name); dir != "" {
@@ -35,7 +34,7 @@ func home(getenv func(string) string) string {
 	return os.TempDir()
 }
 
-// MkdirAll makes dir, in the cache, and what is missing above it.
+// MkdirAll creates dir in the cache, with its parents.
 func MkdirAll(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fault.Wrap(fault.Unwritable, err, "make it writable or name another cache folder in "+Variable,

@@ -25,7 +25,7 @@ func TestDir(t *testing.T) {
 	}
 }
 
-func TestMkdirAllSaysWhatToDo(t *testing.T) {
+func TestMkdirAll(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// HashFile gives the sha256 of a file's content.
+// HashFile returns the SHA-256 of a file.
 func HashFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

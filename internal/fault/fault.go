@@ -1,7 +1,7 @@
-// Package fault holds the errors that a user can act on: one line that says what is wrong and what to do, with a class,
-// which is a word, so that a CI job can tell a missing browser from a missing model, and one of a few exit codes.
+// Package fault holds the errors that a user can act on: one line with what is wrong and what to do. Each has a class,
+// so that a CI job can tell a missing browser from a missing model, and an exit code.
 //
-// It can't say which cell of a run failed and how: that is engine.Failure, a value of the record.
+// It does not describe how a launch failed: see engine.Failure.
 package fault
 
 import (
@@ -15,13 +15,13 @@ import (
 	"syscall"
 )
 
-// Error is one line for the user. Do may be empty where nothing can be advised.
+// Error is one line for the user. Do is empty if there is no advice.
 type Error struct {
 	Kind Kind
-	What string // what is wrong, and where (file, line, field)
+	What string // what is wrong and where: file, line, field
 	Do   string // what to do about it
-	Err  error  // the cause, for errors.Is; What already says what matters of it
-	Exit int    // of a command that the user named, which is passed on in place of the class's; else 0
+	Err  error  // the cause, for errors.Is; What already includes its text
+	Exit int    // exit code of the user's own command, passed on instead of the class's; else 0
 }
 
 func (e *Error) Error() string {
@@ -32,17 +32,17 @@ func (e *Error) Error() string {
 	return OneLine(s)
 }
 
-// OneLine is text without line breaks and runs of blanks.
+// OneLine returns s with each run of white space replaced by one space.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// New makes an Error without a cause.
+// New returns an Error without a cause.
 func New(kind Kind, do, format string, args ...any) *Error {
 	return &Error{Kind: kind, Do: do, What: fmt.Sprintf(format, args...)}
 }
 
-// Wrap makes an Error with a cause, whose text is appended to what.
+// Wrap returns an Error with a cause, whose text follows the message.
 func Wrap(kind Kind, err error, do, format string, args ...any) *Error {
 	return &Error{Kind: kind, Do: do, What: fmt.Sprintf(format, args...) + ": " + err.Error(), Err: err}
 }
@@ -76,14 +76,14 @@ func WriteError(err error, path, do string) error {
 	return &Error{Kind: kind, Do: do, What: fmt.Sprintf("can't write %s: %v", path, cause), Err: err}
 }
 
-// Of gives the class of err: empty for nil, Run where nothing in it has one. Of several errors that are joined it is
-// the class of the one whose exit code goes before the others'.
+// Of returns the class of err: empty for nil, Run if it has none. For joined errors it is the class whose exit code has
+// priority.
 func Of(err error) Kind {
 	kind, _ := judge(err)
 	return kind
 }
 
-// ExitCode gives what the program exits with for err: 0 for nil.
+// ExitCode returns the program's exit code for err: 0 for nil.
 func ExitCode(err error) int {
 	kind, passed := judge(err)
 	if passed != 0 {
@@ -92,7 +92,7 @@ func ExitCode(err error) int {
 	return kind.ExitCode()
 }
 
-// First gives the one of two errors whose exit code goes before the other's, and a where they have the same.
+// First returns the error whose exit code has priority, and a if both have the same.
 func First(a, b error) error {
 	if a == nil || b != nil && Of(b).before(Of(a)) {
 		return b

@@ -23,8 +23,8 @@ func ExampleNew() {
 	// no-browser 4 1 0
 }
 
-// If several exit codes apply, the one that counts is the first of 130 and 143, 2, 3, 1, 4, 5.
-func TestOneExitCodeOfSeveral(t *testing.T) {
+// If several exit codes apply, the program exits with the first of 130, 143, 2, 3, 1, 4, 5.
+func TestExitCodeHasPriority(t *testing.T) {
 	missing, gate := fault.New(fault.NoChrome, "", "none"), fault.New(fault.Gate, "", "fails")
 	usage, open := fault.New(fault.UnknownEngine, "", "which"), fault.New(fault.Inconclusive, "", "no baseline run")
 	ended, launch := fault.New(fault.Interrupted, "", "interrupted"), errors.New("the browser crashed")
@@ -40,7 +40,7 @@ func TestOneExitCodeOfSeveral(t *testing.T) {
 			}
 		}
 		if fault.First(nil, err) != err || fault.First(err, nil) != err {
-			t.Errorf("%v beside nothing is not itself", err)
+			t.Errorf("First(%v, nil) is another error", err)
 		}
 	}
 	passed := fmt.Errorf("watching: %w", &fault.Error{What: "sh ended with 7", Exit: 7})
@@ -49,7 +49,7 @@ func TestOneExitCodeOfSeveral(t *testing.T) {
 	}
 }
 
-func TestAnErrorIsOneLineAndKeepsItsCause(t *testing.T) {
+func TestErrorIsOneLineAndKeepsCause(t *testing.T) {
 	_, cause := os.Open("/nonexistent\nfile")
 	err := fault.Wrap(fault.BadModel, cause, "", "the model\ncan't be read")
 	if strings.ContainsAny(err.Error(), "\r\n") || !errors.Is(err, fs.ErrNotExist) {

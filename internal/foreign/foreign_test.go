@@ -188,7 +188,7 @@ func TestReadRefuses(t *testing.T) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 	if _, err := foreign.Open(os.DevNull); fault.Of(err) != fault.BadRecord ||
-		!strings.Contains(err.Error(), "it is no regular file") {
+		!strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a device: %v", err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestRowsAllocateNothing(t *testing.T) {
+func TestRowsDoNotAllocate(t *testing.T) {
 	w := made(t)
 	defer w.Close(OK)
 	rec := w.Begin(Cell{ID: 1, Engine: "webllm"}, Beginning{Repetition: 1})

@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// changes warns of what the machine itself did between launches: figures of before and after were not made on the same
-// one.
+// changes warns if the state of the machine changed between launches.
 func (r *Run) changes() []Warning {
 	var out []Warning
 	if text := r.differed(func(m *MachineState) string { return m.Governor }); text != "" {
 		out = append(out, Warning{Code: "governor-changed",
-			Text: "the processors' frequency governor was not the same before all launches: " + text})
+			Text: "CPU frequency governor changed during the run: " + text})
 	}
 	frequency := func(m *MachineState) string {
 		if m.MaxMHz == 0 {
@@ -21,14 +20,12 @@ func (r *Run) changes() []Warning {
 	}
 	if text := r.differed(frequency); text != "" {
 		out = append(out, Warning{Code: "frequency-limit-changed",
-			Text: "the processors were not allowed the same frequency before all launches: " +
-				text})
+			Text: "CPU frequency limit changed during the run: " + text})
 	}
 	return append(out, r.throttled()...)
 }
 
-// differed says which value stood before which attempts; empty where there was but one. Only where it changes it is
-// said again.
+// differed lists the values that a setting had, each with the first attempt that had it; empty if it never changed.
 func (r *Run) differed(of func(*MachineState) string) string {
 	const most = 6
 	var parts []string
@@ -39,7 +36,7 @@ func (r *Run) differed(of func(*MachineState) string) string {
 		}
 		last = of(a.Machine)
 		if changes++; changes <= most {
-			parts = append(parts, fmt.Sprintf("%s from attempt %d on", last, a.ID))
+			parts = append(parts, fmt.Sprintf("%s from attempt %d", last, a.ID))
 		}
 	}
 	if changes < 2 {
@@ -51,8 +48,7 @@ func (r *Run) differed(of func(*MachineState) string) string {
 	return strings.Join(parts, ", ")
 }
 
-// throttled tells between which attempts processors were slowed because of heat. What happens behind the last one's
-// begin nobody reads. The count begins anew with the machine.
+// throttled warns of thermal throttling between the starts of attempts. A reboot resets the counter.
 func (r *Run) throttled() []Warning {
 	var before *Attempt
 	times, stretches, first := int64(0), 0, ""
@@ -63,7 +59,7 @@ func (r *Run) throttled() []Warning {
 		if before != nil {
 			if n := *a.Machine.Throttled - *before.Machine.Throttled; n > 0 {
 				if times += n; stretches == 0 {
-					first = fmt.Sprintf("first between the begins of attempts %d and %d", before.ID, a.ID)
+					first = fmt.Sprintf("first between attempts %d and %d", before.ID, a.ID)
 				}
 				stretches++
 			}
@@ -73,8 +69,6 @@ func (r *Run) throttled() []Warning {
 	if times == 0 {
 		return nil
 	}
-	return []Warning{{Code: "throttled",
-		Text: fmt.Sprintf("processors were slowed because they were too hot, between %d launches of the run and the "+
-			"next (%s; %d times by the kernel's counts): times and rates there are the heat's too", stretches, first,
-			times)}}
+	return []Warning{{Code: "throttled", Text: fmt.Sprintf("CPUs throttled because of heat (events: %d; intervals "+
+		"between launches with events: %d, %s); speeds may be too low", times, stretches, first)}}
 }

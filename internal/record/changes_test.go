@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestChangesBetweenLaunchesAreWarnedOf(t *testing.T) {
+func TestChangedMachineStateWarns(t *testing.T) {
 	for name, c := range map[string]struct {
 		states []MachineState
 		want   []string
@@ -14,10 +14,10 @@ func TestChangesBetweenLaunchesAreWarnedOf(t *testing.T) {
 			{Governor: "performance", MaxMHz: 4000, Throttled: new(int64(7))},
 			{Governor: "performance", MaxMHz: 4000, Throttled: new(int64(7))}, {},
 			{Governor: "powersave", MaxMHz: 2000, Throttled: new(int64(10))},
-			{Governor: "powersave", MaxMHz: 2000, Throttled: new(int64(0))}}, // it was started anew
-			[]string{"performance from attempt 1 on, powersave from attempt 4 on",
-				"4000 MHz from attempt 1 on, 2000 MHz from attempt 4 on",
-				"between 1 launches of the run and the next (first between the begins of attempts 2 and 4; 3 times"}},
+			{Governor: "powersave", MaxMHz: 2000, Throttled: new(int64(0))}}, // rebooted
+			[]string{"performance from attempt 1, powersave from attempt 4",
+				"4000 MHz from attempt 1, 2000 MHz from attempt 4",
+				"(events: 3; intervals between launches with events: 1, first between attempts 2 and 4)"}},
 		"a frequency that moves within its limit": {[]MachineState{
 			{Governor: "performance", MHz: 1, Throttled: new(int64(7))},
 			{Governor: "performance", MHz: 2, Throttled: new(int64(7))}}, nil},
@@ -38,7 +38,7 @@ func TestChangesBetweenLaunchesAreWarnedOf(t *testing.T) {
 	}
 }
 
-func TestStolenTimeIsKept(t *testing.T) {
+func TestStolenTimeRoundTrips(t *testing.T) {
 	w := made(t, resumed)
 	all := []*float64{new(0.25), new(0.0), nil}
 	for n, stolen := range all {

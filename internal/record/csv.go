@@ -8,13 +8,13 @@ import (
 	"strconv"
 )
 
-// A record of hours has millions of rows. So a file's columns are found once, and a row's fields are read where they
-// lie in the line: nothing is allocated for a row without quotes.
+// A long run has millions of rows. So columns are located once for each file, and a row without quotes is read without
+// allocating.
 
-// header tells where a CSV file has which column.
+// header maps the columns of a CSV file to their positions.
 type header map[string]int
 
-// column is where a file has a field; below 0: nowhere, which is wrong once it is asked for.
+// column is the position of a field; negative if the file lacks it, which is an error when it is read.
 type column struct {
 	name string
 	at   int
@@ -24,7 +24,7 @@ func newHeader(fields [][]byte) (header, error) {
 	h := make(header, len(fields))
 	for i, name := range fields {
 		if _, twice := h[string(name)]; twice {
-			return nil, fmt.Errorf("there are two columns %q", name)
+			return nil, fmt.Errorf("duplicate column %q", name)
 		}
 		h[string(name)] = i
 	}
@@ -38,10 +38,11 @@ func (h header) column(name string) column {
 	return column{name, -1}
 }
 
-// there tells whether a file has the column; older ones lack some.
+// there reports whether the file has the column; older files lack some.
 func (c column) there() bool { return c.at >= 0 }
 
-// row is a CSV row, valid until the next. Its first fault sticks, so that several fields can be read in a row.
+// row is a CSV row, valid until the next one. It keeps its first error, so that several fields can be read before
+// checking.
 type row struct {
 	fields [][]byte
 	err    error
@@ -53,10 +54,10 @@ func (r *row) fail(format string, a ...any) {
 	}
 }
 
-// split takes the place of the row before.
+// split reads a line into the row.
 func (r *row) split(line []byte) error {
 	r.fields, r.err = r.fields[:0], nil
-	if bytes.IndexByte(line, '"') >= 0 { // which few labels have
+	if bytes.IndexByte(line, '"') >= 0 {
 		fields, err := csv.NewReader(bytes.NewReader(line)).Read()
 		for _, f := range fields {
 			r.fields = append(r.fields, []byte(f))
@@ -71,10 +72,10 @@ func (r *row) split(line []byte) error {
 	return nil
 }
 
-// text is a field as it stands; who keeps it copies it.
+// text returns a field, which is only valid until the next row.
 func (r *row) text(c column) []byte {
 	if c.at < 0 {
-		r.fail("there is no column %q", c.name)
+		r.fail("missing column %q", c.name)
 		return nil
 	}
 	return r.fields[c.at]
@@ -89,7 +90,7 @@ func (r *row) integer(c column) int64 {
 	return n
 }
 
-// size reads MiB; an empty field is NaN.
+// size reads a size in MiB; NaN if the field is empty.
 func (r *row) size(c column) float64 {
 	s := r.text(c)
 	if len(s) == 0 {
@@ -116,7 +117,7 @@ func finite(s []byte) (float64, bool) {
 	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
-// names keeps each of a few texts once.
+// names interns strings.
 type names map[string]string
 
 func (n names) of(s []byte) string {

@@ -8,66 +8,65 @@ import (
 
 // entry is a line of journal.jsonl: exactly one of the pointers is set.
 type entry struct {
-	T       int64       `json:"t_ns"`
-	Time    string      `json:"time"`
-	Attempt int         `json:"attempt,omitempty"`
-	Cell    *Cell       `json:"cell,omitempty"`
-	Begin   *Beginning  `json:"begin,omitempty"`
-	Source  *sourceLine `json:"source,omitempty"`
-	Phase   *phaseLine  `json:"phase,omitempty"`
-	Span    *spanLine   `json:"span,omitempty"`
-	Request *requestRow `json:"request,omitempty"`
-	Event   *Event      `json:"event,omitempty"`
-	Warning *Warning    `json:"warning,omitempty"`
-	End     *endEntry   `json:"end,omitempty"`
-	// Of cells, before their first launch.
+	T          int64       `json:"t_ns"`              // nanoseconds since the start of the run
+	Time       string      `json:"time"`              // the same as wall-clock time
+	Attempt    int         `json:"attempt,omitempty"` // number of the attempt
+	Cell       *Cell       `json:"cell,omitempty"`
+	Begin      *Beginning  `json:"begin,omitempty"`
+	Source     *sourceLine `json:"source,omitempty"`
+	Phase      *phaseLine  `json:"phase,omitempty"`
+	Span       *spanLine   `json:"span,omitempty"`
+	Request    *requestRow `json:"request,omitempty"`
+	Event      *Event      `json:"event,omitempty"`
+	Warning    *Warning    `json:"warning,omitempty"`
+	End        *endEntry   `json:"end,omitempty"`
 	Prediction *Prediction `json:"prediction,omitempty"`
 	Risk       *Risk       `json:"risk,omitempty"`
 	Done       *doneEntry  `json:"done,omitempty"`
 	Resumed    *Resumed    `json:"resumed,omitempty"`
 	Stop       *Stop       `json:"stop,omitempty"`
-	// Index is what earlier versions wrote, of the lines before it. Nothing reads it.
+	// Index was written by earlier versions and is not read any more.
 	Index *map[string]any `json:"index,omitempty"`
 }
 
 type sourceLine struct {
-	ID int `json:"id"`
+	ID int `json:"id"` // number of the source
 	Source
 }
 
 type phaseLine struct {
-	Name  Phase `json:"name"`
-	Begin int64 `json:"begin_ns"`
-	End   int64 `json:"end_ns"`
+	Name  Phase `json:"name"`     // baseline, load, warmup, measure, idle or unload
+	Begin int64 `json:"begin_ns"` // nanoseconds since the start of the run
+	End   int64 `json:"end_ns"`   // nanoseconds since the start of the run
 }
 
 type spanLine struct {
-	Request int    `json:"request,omitempty"` // 0: a stage of the load
-	Name    string `json:"name"`
-	Begin   int64  `json:"begin_ns"`
-	End     int64  `json:"end_ns"`
-	How     string `json:"how,omitempty"`
+	Request int    `json:"request,omitempty"` // number of the request; absent: a load stage
+	Name    string `json:"name"`              // prefill, decode, or the load stage
+	Begin   int64  `json:"begin_ns"`          // nanoseconds since the start of the run
+	End     int64  `json:"end_ns"`            // nanoseconds since the start of the run
+	How     string `json:"how,omitempty"`     // how both ends were obtained
 }
 
 func (s *spanLine) named() NamedSpan { return NamedSpan{s.Name, s.Begin, s.End, s.How} }
 
 type requestRow struct {
-	ID           int                `json:"id"`
-	Phase        Phase              `json:"phase"`
-	Sent         int64              `json:"sent_ns"`
-	Returned     int64              `json:"returned_ns"`
-	PromptIDs    []int              `json:"prompt_ids"`
-	PromptTokens int                `json:"prompt_tokens,omitempty"`
-	Generated    int                `json:"generated,omitempty"`
-	CachedTokens *int               `json:"cached_tokens,omitempty"` // nil: untold
-	Tokens       int                `json:"tokens"`                  // rows of tokens.csv
-	Text         string             `json:"text"`
-	Finish       string             `json:"finish"`
-	Reported     map[string]float64 `json:"reported,omitempty"`
+	ID           int                `json:"id"`                      // number of the request in its attempt, from 1
+	Phase        Phase              `json:"phase"`                   // warmup or measure
+	Sent         int64              `json:"sent_ns"`                 // nanoseconds since the start of the run
+	Returned     int64              `json:"returned_ns"`             // end of the answer, as sent_ns
+	PromptIDs    []int              `json:"prompt_ids"`              // token ids of the prompt
+	PromptTokens int                `json:"prompt_tokens,omitempty"` // number of prompt tokens, if there are no ids
+	Generated    int                `json:"generated,omitempty"`     // generated tokens, if the engine counts them
+	CachedTokens *int               `json:"cached_tokens,omitempty"` // prompt tokens from a cache; absent: unknown
+	Tokens       int                `json:"tokens"`                  // number of rows in tokens.csv
+	Text         string             `json:"text"`                    // generated text
+	Finish       string             `json:"finish"`                  // length, stop, cancelled or failed
+	Reported     map[string]float64 `json:"reported,omitempty"`      // the engine's own counts and timings
 	Slot
 }
 
-// request is what a reader finds of it, but for its tokens and spans.
+// request returns the request as a reader finds it, without tokens and spans.
 func (r *requestRow) request() *Request {
 	cached := CacheUnknown
 	if r.CachedTokens != nil {
@@ -79,32 +78,27 @@ func (r *requestRow) request() *Request {
 }
 
 type endEntry struct {
-	Status Status `json:"status"`
-	Class  Class  `json:"class,omitempty"`
-	Error  string `json:"error,omitempty"`
-	// Fault is the class of the error, by which a refusal has its exit code.
-	Fault fault.Kind `json:"fault,omitempty"`
-	Cost  Cost       `json:"cost"`
-	// Stolen is the processors' time, in seconds, that a hypervisor gave to other machines meanwhile.
-	Stolen *float64 `json:"stolen_seconds,omitempty"`
-	// Tokens is where the attempt's rows of tokens.csv are: the first byte, and how many there are.
-	Tokens []int64 `json:"tokens_rows,omitempty"`
+	Status Status     `json:"status"`                   // ok, failed, interrupted or refused
+	Class  Class      `json:"class,omitempty"`          // class of the failure
+	Error  string     `json:"error,omitempty"`          // error message
+	Fault  fault.Kind `json:"fault,omitempty"`          // class of the error of a refused launch; decides the exit code
+	Cost   Cost       `json:"cost"`                     // cost of sampling
+	Stolen *float64   `json:"stolen_seconds,omitempty"` // CPU time that a hypervisor gave to other machines, in seconds
+	Tokens []int64    `json:"tokens_rows,omitempty"`    // first byte and length of its rows in tokens.csv
 }
 
 type doneEntry struct {
 	Status Status `json:"status"`
 }
 
-// The columns of the CSV files. Readers find columns by name, so that new ones may follow.
+// The columns of the CSV files. Readers find columns by name, so later versions may append some.
 var (
 	sampleColumns = []string{"timestamp", "label", "pid", "rss_mb", "vms_mb", "t_ns", "read_ns", "source", "cell",
-		"attempt",
-		"role", "pss_mb", "uss_mb", "swap_mb", "hwm_mb", "edge"}
+		"attempt", "role", "pss_mb", "uss_mb", "swap_mb", "hwm_mb", "edge"}
 	totalColumns = []string{"timestamp", "label", "method", "processes", "rss_sum_mb", "vms_sum_mb", "pss_mb", "uss_mb",
 		"swap_mb", "t_ns", "read_ns", "cell", "attempt", "pss_read_mb", "pss_low_mb", "pss_high_mb"}
 	metricColumns = []string{"timestamp", "label", "name", "value", "t_ns", "read_ns", "source", "cell", "attempt",
-		"role",
-		"edge"}
+		"role", "edge"}
 	tokenColumns = []string{"cell", "attempt", "request", "index", "id", "t_ns"}
 )
 
@@ -125,17 +119,16 @@ const (
 
 const timestampLayout = "2006-01-02T15:04:05.000000Z07:00"
 
-// clock turns times into nanoseconds since the run's zero. Times that carry a monotonic reading are subtracted by it.
-// A run that was resumed has a zero that this process never saw: its wall-clock time is kept beside it.
+// clock converts times to nanoseconds since the start of the run, by their monotonic reading.
 type clock struct {
-	zero time.Time // by the monotonic clock
-	wall time.Time // what people call it
+	zero time.Time // start of the run on this process's monotonic clock
+	wall time.Time // start of the run by the wall clock
 }
 
 func (c clock) ns(t time.Time) int64 { return int64(t.Sub(c.zero)) }
 
-// stamp is wall-clock time as it was at zero plus the monotonic difference, so that rows never go backwards when
-// somebody sets the machine's clock.
+// stamp returns the wall-clock time at the start plus the monotonic difference, so rows never go backwards when
+// somebody sets the clock.
 func (c clock) stamp(t time.Time) string { return string(c.appendStamp(nil, t)) }
 
 func (c clock) appendStamp(line []byte, t time.Time) []byte {

@@ -8,7 +8,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// A record is written while things happen and read afterwards.
+// A record is written while the run happens and read afterwards.
 func ExampleCreate() {
 	root, err := os.MkdirTemp("", "record")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"llmparity/internal/fault"
 )
 
-// IsRun tells a run folder, whole or not.
+// IsRun reports whether dir is a run folder, complete or not.
 func IsRun(dir string) bool {
 	for _, name := range []string{metaFile, journalFile} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
@@ -20,23 +20,22 @@ func IsRun(dir string) bool {
 	return false
 }
 
-// Folders finds every run below a folder, or the folder itself, in the order of names. Links are not followed: the
-// latest run would count twice.
+// Folders returns every run folder below root, or root itself, ordered by name. It doesn't follow links, so that
+// latest is not counted twice.
 func Folders(root string) ([]string, error) {
-	const do = "name a folder that `llmparity run` wrote, or one with such folders in it"
+	const do = "name a folder that `llmparity run` wrote, or its parent"
 	at, err := filepath.EvalSymlinks(root)
 	if err == nil {
 		var info os.FileInfo
 		if info, err = os.Stat(at); err == nil && !info.IsDir() {
-			err = errors.New("it is no folder")
+			err = errors.New("not a folder")
 		}
 	}
 	if err != nil {
-		var p *fs.PathError
-		if errors.As(err, &p) {
+		if p, ok := errors.AsType[*fs.PathError](err); ok {
 			err = p.Err
 		}
-		return nil, fault.Wrap(fault.BadRecord, err, do, "%s can't be read", root)
+		return nil, fault.Wrap(fault.BadRecord, err, do, "can't read %s", root)
 	}
 	var out []string
 	err = filepath.WalkDir(at, func(path string, entry fs.DirEntry, err error) error {
@@ -44,11 +43,11 @@ func Folders(root string) ([]string, error) {
 		case err != nil && path == at:
 			return err
 		case err != nil:
-			return nil // not ours to read
+			return nil // no permission
 		case !entry.IsDir():
 			return nil
 		case path != at && strings.HasPrefix(entry.Name(), "."):
-			return fs.SkipDir // one that is being made
+			return fs.SkipDir // unfinished
 		case IsRun(path):
 			out = append(out, path)
 			return fs.SkipDir
@@ -56,10 +55,10 @@ func Folders(root string) ([]string, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fault.Wrap(fault.BadRecord, err, do, "%s can't be read", root)
+		return nil, fault.Wrap(fault.BadRecord, err, do, "can't read %s", root)
 	}
 	if len(out) == 0 {
-		return nil, fault.New(fault.BadRecord, do, "there is no run folder below %s", root)
+		return nil, fault.New(fault.BadRecord, do, "no run folder in %s", root)
 	}
 	return out, nil
 }

@@ -9,7 +9,7 @@ import (
 	"llmparity/internal/fault"
 )
 
-// A full disk is had from /dev/full, which takes no byte.
+// /dev/full is a full disk.
 func TestFullDiskErrorSticks(t *testing.T) {
 	w := made(t)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -32,7 +32,7 @@ func TestFullDiskErrorSticks(t *testing.T) {
 	select {
 	case <-w.Failed():
 	case <-time.After(10 * time.Second):
-		t.Fatal("a write that failed was not told")
+		t.Fatal("a failed write is not reported")
 	}
 	err = w.Close(OK)
 	var f *fault.Error
@@ -41,9 +41,9 @@ func TestFullDiskErrorSticks(t *testing.T) {
 	}
 	got, err := Open(w.Dir())
 	if err != nil {
-		t.Fatalf("the folder is not readable any more: %v", err)
+		t.Fatalf("the folder can't be read: %v", err)
 	}
 	if len(got.Attempts) > 0 && got.Attempts[0].Counted() {
-		t.Error("an attempt whose rows could not be written counts")
+		t.Error("an attempt without its rows counts")
 	}
 }

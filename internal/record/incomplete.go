@@ -2,15 +2,14 @@ package record
 
 import "fmt"
 
-// apart is the most nanoseconds between the last rows of one moment: nothing is read that often.
+// apart is the longest time, in nanoseconds, between the last rows of one moment. Nothing is sampled more often.
 const apart = 1e6
 
-// incomplete drops readings of which a launch that ended well has only the first part, and warns of it: rows are on the
-// disk before the journal tells the end, so somebody cut the file, or copied half of it. The highest of half of the
-// readings would pass for a peak.
+// incomplete drops readings of successful attempts whose files were cut later, and warns: the highest of the remaining
+// readings would pass for the peak. Rows reach the disk before the end of their attempt reaches the journal.
 //
-// Rows of processes and their sums are written for the same moments, so whichever end earlier are not whole. Values of
-// metrics.csv have no such witness: they are known to be cut where a line is.
+// samples.csv and totals.csv have rows for the same moments, so the file that ends earlier is cut. metrics.csv has no
+// such counterpart: only a cut line gives it away.
 func (b *builder) incomplete(cut map[string]bool) {
 	for _, a := range b.run.Attempts {
 		if a.Status != OK || !a.readsProcesses() {
@@ -26,20 +25,20 @@ func (b *builder) incomplete(cut map[string]bool) {
 		neither := sampled < 0 && summed < 0 && a.Cost.Reads > 0
 		if neither || summed-sampled > apart || cut[samplesFile] && a == b.lastSample {
 			a.Samples = nil
-			a.miss(samplesFile, "what single processes held")
+			a.miss(samplesFile, "memory of each process")
 		}
 		if neither || sampled-summed > apart || cut[totalsFile] && a == b.lastTotal {
 			a.Totals = nil
-			a.miss(totalsFile, "the launch's memory")
+			a.miss(totalsFile, "total memory")
 		}
 		if cut[metricsFile] && a == b.lastMetric {
 			a.Metrics = nil
-			a.miss(metricsFile, "what else was read")
+			a.miss(metricsFile, "other readings")
 		}
 	}
 }
 
-// readsProcesses tells whether memory of processes was read, as it is of whatever we started.
+// readsProcesses reports whether the attempt reads memory of processes.
 func (a *Attempt) readsProcesses() bool {
 	for _, s := range a.Sources {
 		if s.Method == MethodStatm || s.Method == MethodSmapsRollup {
@@ -50,7 +49,6 @@ func (a *Attempt) readsProcesses() bool {
 }
 
 func (a *Attempt) miss(file, what string) {
-	a.Warnings = append(a.Warnings, Warning{Code: "readings-missing", Text: fmt.Sprintf(
-		"%s does not have all of its readings, though it ended well: the file was cut, and %s is not known", file,
-		what)})
+	a.Warnings = append(a.Warnings, Warning{Code: "readings-missing",
+		Text: fmt.Sprintf("%s: %s not available: the file was cut after the run", file, what)})
 }

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// The highest of half of a launch's readings would pass for its peak: a file that was cut leaves no figure of a launch
-// that it has a part of, wherever it was cut.
-func TestPartlyCutLaunchIsNotKnown(t *testing.T) {
+// The highest of the remaining readings would pass for the peak, so a cut file leaves no figure of a launch.
+func TestOpenDropsIncompleteReadings(t *testing.T) {
 	w := made(t, Cell{ID: 1, Engine: "e", Repetitions: 2})
 	begin := time.Now()
 	for repetition := 1; repetition <= 2; repetition++ {
@@ -46,10 +45,10 @@ func TestPartlyCutLaunchIsNotKnown(t *testing.T) {
 			"within a line":        {bytes.Join(lines[:16], nil)[:len(bytes.Join(lines[:16], nil))-3], []int{10, 0}},
 			"between lines":        {bytes.Join(lines[:16], nil), []int{10, 0}},
 			"between two launches": {bytes.Join(lines[:11], nil), []int{10, 0}},
-			"behind the header":    {lines[0], []int{0, 0}},
+			"after the header":     {lines[0], []int{0, 0}},
 		} {
 			if file == "metrics.csv" && name == "between lines" {
-				continue // nothing tells
+				continue // undetectable
 			}
 			put(t, path, c.text)
 			r, err := Open(dir)
@@ -62,7 +61,7 @@ func TestPartlyCutLaunchIsNotKnown(t *testing.T) {
 					})
 				if want := c.left[i] == 0 &&
 					(file != "metrics.csv" || name == "within a line"); has(a, file) != c.left[i] || reported != want {
-					t.Errorf("%s cut %s: launch %d has %d rows, want %d; warned of: %v", file, name, a.ID, has(a, file),
+					t.Errorf("%s cut %s: launch %d has %d rows, want %d; warning: %v", file, name, a.ID, has(a, file),
 						c.left[i], reported)
 				}
 			}

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// asResumer makes the test binary carry out a run of repetitions in a folder, or go on with it, and end when all are
-// there.
+// asResumer makes the test binary run or resume a run of so many repetitions in a folder.
 const asResumer, repetitions = "RECORD_TEST_RESUME", 25
 
 func resumeOrBegin(root string) error {
@@ -45,8 +44,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// A run is killed again and again, and resumed each time. What it had acknowledged is in the record after each kill,
-// with all its rows, and is not made again; in the end every repetition is there once.
+// A run is killed again and again, and resumed each time. Acknowledged repetitions keep all their rows and are not
+// repeated; in the end every repetition is there once.
 func TestKilledRunKeepsWhatItAcknowledged(t *testing.T) {
 	root := t.TempDir()
 	latest := filepath.Join(root, "latest")
@@ -54,7 +53,7 @@ func TestKilledRunKeepsWhatItAcknowledged(t *testing.T) {
 	acknowledged := map[string]bool{}
 	acknowledge := func(n string) {
 		if acknowledged[n] {
-			t.Errorf("repetition %s was made twice", n)
+			t.Errorf("repetition %s was measured twice", n)
 		}
 		acknowledged[n] = true
 	}
@@ -88,7 +87,7 @@ func TestKilledRunKeepsWhatItAcknowledged(t *testing.T) {
 	}
 }
 
-// survived holds a record against what was acknowledged; one of a run that has ended has nothing else.
+// survived compares a record with what was acknowledged.
 func survived(t *testing.T, dir string, acknowledged map[string]bool, ended bool) {
 	t.Helper()
 	r, err := Open(dir)
@@ -104,13 +103,13 @@ func survived(t *testing.T, dir string, acknowledged map[string]bool, ended bool
 		}
 		if seen[n] || len(a.Samples) != 2 || len(a.Metrics) != 2 || len(a.Totals) != 1 || len(a.Requests) != 1 ||
 			len(a.Requests[0].Tokens) != 2 || a.BeginNS <= at {
-			t.Errorf("attempt %d of repetition %s, begun at %d behind %d: %+v", a.ID, n, a.BeginNS, at, a)
+			t.Errorf("attempt %d of repetition %s, begun at %d after %d: %+v", a.ID, n, a.BeginNS, at, a)
 		}
 		seen[n], at = true, a.EndNS
 	}
 	for n := range acknowledged {
 		if !seen[n] {
-			t.Errorf("repetition %s was acknowledged and is not there", n)
+			t.Errorf("repetition %s was acknowledged and is missing", n)
 		}
 	}
 	if ended != (r.Status == OK) || len(r.Cells) > 1 || ended && len(seen) != repetitions {

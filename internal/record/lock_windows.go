@@ -8,8 +8,8 @@ import (
 	"llmparity/internal/fault"
 )
 
-// lock keeps two runs out of one folder: nobody else may open the file while it is open. The system lets go of it when
-// we end, however we end.
+// lock keeps two runs out of one folder: no other process may open the file. The system releases it when the process
+// ends.
 func lock(path, do string) (*os.File, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {
@@ -19,7 +19,7 @@ func lock(path, do string) (*os.File, error) {
 	h, err := syscall.CreateFile(name, syscall.GENERIC_READ|syscall.GENERIC_WRITE, shared, nil, syscall.OPEN_ALWAYS,
 		syscall.FILE_ATTRIBUTE_NORMAL, 0)
 	if errors.Is(err, sharingViolation) {
-		return nil, fault.New(fault.Unwritable, do, "another run writes into this folder (%s is locked)", path)
+		return nil, fault.New(fault.Unwritable, do, "another run is writing to this folder (%s is locked)", path)
 	}
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}

@@ -9,18 +9,17 @@ import (
 	"path/filepath"
 )
 
-// piecesFile holds the texts of tokens that occur in a run, by id. A record without it is whole: ids are what engines
-// are compared by.
+// piecesFile maps token ids to their texts. It is optional: outputs are compared by ids.
 const piecesFile = "pieces.json"
 
-// Pieces writes what tokens are as text, as the model's file has them.
+// Pieces adds texts of tokens, by id.
 func (w *Writer) Pieces(texts map[int]string) {
 	if len(texts) == 0 || w.Err() != nil {
 		return
 	}
 	path := filepath.Join(w.dir, piecesFile)
 	all := map[int]string{}
-	if readJSON(path, &all) != nil { // a run that was resumed has some
+	if readJSON(path, &all) != nil { // a resumed run has some
 		all = map[int]string{}
 	}
 	maps.Copy(all, texts)
@@ -30,7 +29,7 @@ func (w *Writer) Pieces(texts map[int]string) {
 	w.fail(err)
 }
 
-// readPieces reads them where they are there.
+// readPieces reads the texts of tokens, if there are any.
 func (r *Run) readPieces(path string) {
 	err := readJSON(path, &r.Pieces)
 	if err == nil || errors.Is(err, os.ErrNotExist) {
@@ -42,6 +41,5 @@ func (r *Run) readPieces(path string) {
 		err = fmt.Errorf("%w at byte %d", err, syntax.Offset)
 	}
 	r.Warnings = append(r.Warnings, Warning{Code: "pieces",
-		Text: fmt.Sprintf("the texts of tokens can't be read (%s: %v): tokens are shown by "+
-			"their ids", filepath.Base(path), err)})
+		Text: fmt.Sprintf("can't read the texts of tokens (%s: %v); ids are shown instead", filepath.Base(path), err)})
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestPredictionsAndRisksAreOfTheirCells(t *testing.T) {
+func TestPredictionsAndRisksRoundTrip(t *testing.T) {
 	w := made(t)
 	p := Prediction{Cell: 2, Source: "gguf", Setup: map[string]string{"context": "512"}, TokenB: 9,
 		Parts: []Predicted{{Name: "model_weights", Low: 1, Best: 2, High: 3, DType: "f32", Method: "its tensors",
@@ -22,15 +22,15 @@ func TestPredictionsAndRisksAreOfTheirCells(t *testing.T) {
 		t.Errorf("read %+v and %+v", got.Predictions, got.Risks)
 	}
 	if part, ok := got.Predictions[2].Part("model_weights"); !ok || part.Best != 2 {
-		t.Errorf("the part is %+v", part)
+		t.Errorf("part: %+v", part)
 	}
 }
 
-func TestPredictionOfNoCellIsAnError(t *testing.T) {
+func TestPredictionNeedsCell(t *testing.T) {
 	w := made(t)
 	w.Predict(Prediction{Cell: 7})
 	closed(t, w, OK)
 	if _, err := Open(w.Dir()); err == nil {
-		t.Error("a prediction of a cell that was never announced was taken")
+		t.Error("accepted a prediction for an unknown cell")
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"llmparity/internal/fault"
 )
 
-// Open reads a run folder, also one that is still written to or whose run was killed: a last line that was cut is left
-// out, and an attempt without an end is Interrupted. A line that is wrong elsewhere is an error that names it.
+// Open reads a run folder, even while the run goes on or after it was killed: it ignores an incomplete last line, and
+// attempts without an end are Interrupted. Any other invalid line is an error that names it.
 func Open(dir string) (*Run, error) {
 	r := newRun(dir)
 	if err := readJSON(filepath.Join(dir, metaFile), &r.Meta); err != nil {
@@ -55,19 +55,19 @@ func newRun(dir string) *Run {
 func notARun(err error, dir string) error {
 	var missing *fs.PathError
 	if errors.Is(err, os.ErrNotExist) && errors.As(err, &missing) {
-		return fault.New(fault.BadRecord, "name a folder that `llmparity run` wrote, such as results/latest",
+		return fault.New(fault.BadRecord, "name a run folder, such as results/latest",
 			"%s is not a run folder: it has no %s", dir, filepath.Base(missing.Path))
 	}
 	var cut *brokenJSON
 	if errors.As(err, &cut) {
 		return fault.Wrap(fault.BadRecord, cut.error,
-			"it was whole when it was written: copy it again from where the run was made, or run again",
-			"%s is cut or was changed", filepath.Join(dir, cut.file))
+			"copy the run folder again, or repeat the run",
+			"%s is damaged", filepath.Join(dir, cut.file))
 	}
-	return fault.Wrap(fault.BadRecord, err, "", "%s can't be read", dir)
+	return fault.Wrap(fault.BadRecord, err, "", "can't read %s", dir)
 }
 
-// brokenJSON is a file that can be read, and makes no sense.
+// brokenJSON is the error of a file that is not valid JSON.
 type brokenJSON struct {
 	error
 	file string
@@ -84,8 +84,7 @@ func readJSON(path string, into any) error {
 	return nil
 }
 
-// eachLine calls f for every whole line of a file; the line is f's until it returns. cut tells that a last line had no
-// end.
+// eachLine calls f for every complete line of a file; f must not keep the line. cut says that the last line has no end.
 func eachLine(path string, f func(line []byte) error) (cut bool, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -117,22 +116,22 @@ func eachLine(path string, f func(line []byte) error) (cut bool, err error) {
 func (r *Run) warnCut(cut bool, file string) {
 	if cut {
 		r.Warnings = append(r.Warnings, Warning{Code: "cut",
-			Text: fmt.Sprintf("the last line of %s was cut by the run's end and is left out", file)})
+			Text: fmt.Sprintf("%s: incomplete last line ignored (the run was interrupted while writing it)", file)})
 	}
 }
 
-// builder puts lines together into a Run.
+// builder assembles a Run from lines.
 type builder struct {
 	run      *Run
 	attempts map[int]*Attempt
-	cells    map[int]cellKey // those that were announced
+	cells    map[int]cellKey // announced cells
 	requests map[requestKey]*Request
-	tokens   map[*Request]int // as many as the journal says
-	newer    bool             // than this version
-	left     bool             // lines of kinds that nobody here knows
-	// whose rows samples.csv, totals.csv and metrics.csv end with; nil: nobody's
+	tokens   map[*Request]int // number of tokens according to the journal
+	newer    bool             // the run was written by a newer version
+	left     bool             // some lines were ignored
+	// the attempts that the last rows of samples.csv, totals.csv and metrics.csv belong to
 	lastSample, lastTotal, lastMetric *Attempt
-	last                              struct { // the highest of these in the journal
+	last                              struct { // highest values in the journal
 		ns              int64
 		attempt, source int
 	}
@@ -143,7 +142,7 @@ func newBuilder(r *Run) *builder {
 		tokens: map[*Request]int{}}
 }
 
-// cellKey is what decides whether cells may be in one session.
+// cellKey has what decides whether cells may share a session.
 type cellKey struct {
 	there, shared bool
 	engine        string
@@ -151,19 +150,18 @@ type cellKey struct {
 	at            int // in Run.Cells
 }
 
-// requestKey is by the numbers of an attempt and of a request in it.
+// requestKey identifies a request.
 type requestKey struct{ attempt, request int }
 
 func (b *builder) attempt(id int64) (*Attempt, error) {
 	a, ok := b.attempts[int(id)]
 	if !ok {
-		return nil, fmt.Errorf("attempt %d was never begun", id)
+		return nil, fmt.Errorf("attempt %d has no beginning", id)
 	}
 	return a, nil
 }
 
-// formerlyReused is what older runs have in place of the isolation where repetitions reused launches: that of the
-// launch is not known.
+// formerlyReused is the isolation that older runs have for reused sessions. It hides the isolation of their launches.
 const formerlyReused = "reused"
 
 func (b *builder) journal(line []byte) error {
@@ -200,10 +198,10 @@ func (b *builder) entry(e entry) error {
 		return nil
 	case e.Resumed != nil:
 		b.run.Resumes = append(b.run.Resumes, ResumedAt{e.T, *e.Resumed})
-		b.run.Status = Interrupted // until it says that it has ended
+		b.run.Status = Interrupted // until its end is read
 		return nil
 	case e.Warning != nil && e.Attempt == 0:
-		if !slices.Contains(b.run.Warnings, *e.Warning) { // a run that was resumed says what it said
+		if !slices.Contains(b.run.Warnings, *e.Warning) { // a resumed run repeats its warnings
 			b.run.Warnings = append(b.run.Warnings, *e.Warning)
 		}
 		return nil
@@ -223,7 +221,7 @@ func (b *builder) entry(e entry) error {
 	return b.add(a, e)
 }
 
-// announce adds a cell, or puts one in the place of what was announced of it before more was known.
+// announce adds a cell, or replaces an earlier line about it.
 func (b *builder) announce(c Cell) (at int) {
 	if before := b.cells[c.ID]; before.there {
 		b.run.Cells[before.at] = c
@@ -235,20 +233,20 @@ func (b *builder) announce(c Cell) (at int) {
 
 func (b *builder) announced(cell int) error {
 	if !b.cells[cell].there {
-		return fmt.Errorf("cell %d was never announced", cell)
+		return fmt.Errorf("cell %d is not announced", cell)
 	}
 	return nil
 }
 
 func (b *builder) begin(e entry) error {
 	if _, twice := b.attempts[e.Attempt]; twice || e.Attempt < 1 {
-		return fmt.Errorf("attempt %d is begun twice or has no number", e.Attempt)
+		return fmt.Errorf("attempt %d begins twice or has no number", e.Attempt)
 	}
 	if err := b.announced(e.Begin.Cell); err != nil {
 		return fmt.Errorf("attempt %d: %w", e.Attempt, err)
 	}
 	if of := e.Begin.OpenedBy; of != 0 && (b.attempts[of] == nil || !b.together(b.attempts[of].Cell, e.Begin.Cell)) {
-		return fmt.Errorf("attempt %d goes on in the session of attempt %d, which is none of its cell's", e.Attempt, of)
+		return fmt.Errorf("attempt %d continues in a session of another cell (attempt %d)", e.Attempt, of)
 	}
 	a := &Attempt{ID: e.Attempt, Cell: e.Begin.Cell, Repetition: e.Begin.Repetition, Warmup: e.Begin.Warmup,
 		Load1:    e.Begin.Load1,
@@ -263,7 +261,7 @@ func (b *builder) begin(e entry) error {
 	return nil
 }
 
-// together tells whether attempts of both cells may be in one session.
+// together reports whether attempts of both cells may share a session.
 func (b *builder) together(one, other int) bool {
 	if one == other {
 		return true
@@ -287,7 +285,7 @@ func (b *builder) add(a *Attempt, e entry) error {
 		}
 		r := b.requests[requestKey{a.ID, e.Span.Request}]
 		if r == nil {
-			return fmt.Errorf("span %q belongs to request %d, which is not there", span.Name, e.Span.Request)
+			return fmt.Errorf("span %q belongs to request %d, which is missing", span.Name, e.Span.Request)
 		}
 		r.Spans = append(r.Spans, span)
 	case e.Request != nil:
@@ -301,7 +299,7 @@ func (b *builder) add(a *Attempt, e entry) error {
 		a.Status, a.Class, a.Error, a.Cost, a.StolenS = e.End.Status, e.End.Class, e.End.Error, e.End.Cost, e.End.Stolen
 		a.Fault = e.End.Fault
 	default:
-		return errors.New("a line of no known kind")
+		return errors.New("unknown kind of line")
 	}
 	return nil
 }
@@ -309,19 +307,19 @@ func (b *builder) add(a *Attempt, e entry) error {
 func (b *builder) request(a *Attempt, tokens int, r *Request) {
 	a.Requests = append(a.Requests, r)
 	b.tokens[r] = tokens
-	// of two of one number the first has the spans and tokens
+	// of two requests with the same number, the first has the spans and tokens
 	if key := (requestKey{a.ID, r.ID}); b.requests[key] == nil {
 		b.requests[key] = r
 	}
 }
 
-// missing warns of requests whose tokens are not all here.
+// missing warns if tokens of requests are missing.
 func (b *builder) missing() {
 	for _, a := range b.run.Attempts {
 		for _, q := range a.Requests {
 			if want := b.tokens[q]; want != len(q.Tokens) {
 				a.Warnings = append(a.Warnings, Warning{Code: "tokens-missing", Text: fmt.Sprintf(
-					"request %d has %d tokens, and %d of them are in the record", q.ID, want, len(q.Tokens))})
+					"request %d generated %d tokens; the record has %d", q.ID, want, len(q.Tokens))})
 			}
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 var cell = Cell{ID: 1, Engine: "webllm", Prompt: "hello", MaxTokens: 3, Repetitions: 1}
 
-// write records an attempt with everything in it and gives the times used.
+// write records an attempt with everything in it and returns the time used.
 func write(w *Writer, repetition int) time.Time {
 	at := time.Now()
 	r := w.Begin(cell, Beginning{Repetition: repetition, Warmup: repetition == 0, Load1: 0.5})
@@ -46,7 +46,7 @@ func write(w *Writer, repetition int) time.Time {
 	return at
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestRoundTrip(t *testing.T) {
 	w := made(t, cell)
 	write(w, 0)
 	write(w, 1)
@@ -57,7 +57,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		t.Fatalf("run: %+v", r)
 	}
 	if r.Attempts[0].Counted() || !r.Attempts[1].Counted() {
-		t.Error("a warm-up launch counts, or a repetition does not")
+		t.Error("only repetitions count")
 	}
 	a := r.Attempts[1]
 	if d, ok := a.Device(); !ok || d.Name != "a CPU" {
@@ -77,7 +77,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 	if len(a.Samples) != 2 || a.Samples[1].Edge() != Load || s.Edge() != "" ||
 		a.PeakRSS(Load)[a.Samples[1].Source] != 5 {
-		t.Errorf("samples: %+v; a reading of values alone is none", a.Samples)
+		t.Errorf("samples: %+v", a.Samples)
 	}
 	used := a.AtEdge(Load, "heap", "used_bytes")
 	if len(a.Metrics) != 2 || a.Metrics[1].Name != "delay_ms" || a.Metrics[1].Value != 0.125 ||
@@ -93,7 +93,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-func TestSamplesBeginWithTheKnownColumns(t *testing.T) {
+func TestSamplesStartWithPublishedColumns(t *testing.T) {
 	w := made(t, cell)
 	write(w, 1)
 	closed(t, w, OK)
@@ -122,7 +122,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestCutAnywhereIsReadable(t *testing.T) {
+func TestOpenReadsFilesCutAnywhere(t *testing.T) {
 	w := made(t, cell)
 	write(w, 1)
 	closed(t, w, OK)
@@ -139,7 +139,7 @@ func TestCutAnywhereIsReadable(t *testing.T) {
 	}
 }
 
-func TestBadFoldersAreNamed(t *testing.T) {
+func TestOpenNamesInvalidFiles(t *testing.T) {
 	w := made(t, cell)
 	write(w, 1)
 	closed(t, w, OK)
@@ -161,8 +161,8 @@ func TestBadFoldersAreNamed(t *testing.T) {
 	}
 }
 
-// Runs of before there were values have no metrics.csv, and no column that tells of phase edges.
-func TestOlderRunsAreRead(t *testing.T) {
+// Older runs have no metrics.csv and no column edge.
+func TestOpenReadsOlderRuns(t *testing.T) {
 	w := made(t, cell)
 	write(w, 1)
 	closed(t, w, OK)
@@ -181,7 +181,7 @@ func TestOlderRunsAreRead(t *testing.T) {
 	}
 }
 
-func TestFolderThatCannotBeWritten(t *testing.T) {
+func TestCreateNamesUnwritableFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	put(t, file, nil)
 	_, err := Create(filepath.Join(file, "results"), Meta{Name: "x", Started: time.Now()},
@@ -207,7 +207,7 @@ func FuzzOpen(f *testing.F) {
 		put(t, filepath.Join(dir, metricsFile), metrics)
 		r, err := Open(dir)
 		if err != nil && fault.Of(err) != fault.BadRecord {
-			t.Errorf("an error that is no BadRecord: %v", err)
+			t.Errorf("class is not BadRecord: %v", err)
 		}
 		if err == nil {
 			for _, a := range r.Attempts {
@@ -239,7 +239,7 @@ func TestCachedTokens(t *testing.T) {
 	}
 }
 
-func TestSessionsAreOfTheirCells(t *testing.T) {
+func TestSharedSessionsNeedTheSameSetup(t *testing.T) {
 	own := Cell{ID: 1, Engine: "e", Isolation: OfLaunch, Reused: true, NoTokenIDs: true}
 	other := Cell{ID: 2, Engine: "f"}
 	shared := Cell{ID: 3, Engine: "a", Setup: 1, Shared: true}
@@ -256,7 +256,7 @@ func TestSessionsAreOfTheirCells(t *testing.T) {
 		closed(t, w, OK)
 		r, err := Open(w.Dir())
 		if !c.may {
-			if err == nil || !strings.Contains(err.Error(), "none of its cell's") {
+			if err == nil || !strings.Contains(err.Error(), "continues in a session of another cell") {
 				t.Errorf("cell %d in the session of cell %d: %v", c.goesOn.ID, c.opens.ID, err)
 			}
 			continue

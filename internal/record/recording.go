@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Recording is an attempt while it is written. Its rows count once End has committed them.
+// Recording writes an attempt. Its rows count once End has committed them.
 type Recording struct {
 	w        *Writer
 	id       int
@@ -18,23 +18,22 @@ type Recording struct {
 	label    string
 	requests int
 	source   map[int]Source
-	tokens   int64 // its rows of tokens.csv begin there, or behind it
+	tokens   int64 // offset in tokens.csv where its rows begin
 	stolen   *float64
 }
 
-// Beginning is how an attempt begins.
+// Beginning is the start of an attempt.
 type Beginning struct {
-	Cell       int     `json:"cell"`       // its number; Begin fills it in
-	Repetition int     `json:"repetition"` // from 1; a warm-up launch has 0
-	Warmup     bool    `json:"warmup,omitempty"`
-	Load1      float64 `json:"load1"` // the machine's load average just before
-	// OpenedBy is the attempt whose session this one goes on in; 0: it opens its own. It is one of its cell's, or,
-	// where cells are shared, one of another cell of its engine and setup.
+	Cell       int     `json:"cell"`             // number of the cell
+	Repetition int     `json:"repetition"`       // from 1; 0: a warm-up launch
+	Warmup     bool    `json:"warmup,omitempty"` // a warm-up launch, which no statistic counts
+	Load1      float64 `json:"load1"`            // load average over 1 minute just before
+	// OpenedBy is the attempt that opened the session that this one continues in; absent: it opens its own.
 	OpenedBy int `json:"opened_by,omitempty"`
-	// Scoring is set where nothing is measured: the engine says what it thinks of a text that is given. Such an attempt
-	// is marked as a warm-up too, so that a reader that knows nothing of scoring does not count it.
+	// Scoring is set if the engine only scores a given text. Such an attempt is also marked as a warm-up, so that older
+	// readers don't count it.
 	Scoring *Scoring `json:"scoring,omitempty"`
-	// Machine is what the machine was like just before.
+	// Machine is the state of the machine just before.
 	Machine *MachineState `json:"machine,omitempty"`
 }
 
@@ -59,10 +58,10 @@ func (w *Writer) Begin(c Cell, b Beginning) *Recording {
 	return r
 }
 
-// ID is the attempt's number, unique in the run.
+// ID returns the attempt's number, unique in the run.
 func (r *Recording) ID() int { return r.id }
 
-// Source announces a source and gives it its number.
+// Source announces a source and returns its number.
 func (r *Recording) Source(s Source) int {
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
@@ -73,7 +72,7 @@ func (r *Recording) Source(s Source) int {
 	return id
 }
 
-// Sample writes a reading of a source: its process figures to samples.csv, its values to metrics.csv.
+// Sample writes a reading: process figures to samples.csv, other values to metrics.csv.
 func (r *Recording) Sample(source int, s Sample) {
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
@@ -87,7 +86,7 @@ func (r *Recording) Sample(source int, s Sample) {
 
 func (r *Recording) value(source int, s Sample, v Value) {
 	if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) {
-		return // not measured: absent
+		return // not measured
 	}
 	w := r.w
 	l := append(w.clock.appendStamp(w.line[:0], s.End), ',')
@@ -135,11 +134,11 @@ func (r *Recording) Total(t Total) {
 	w.write(w.totals, w.line)
 }
 
-// Log opens logs/<attempt>-<name>.log. Where that fails, what is written goes nowhere, and a warning says so.
+// Log opens logs/<attempt>-<name>.log. If that fails, it warns and discards the log.
 func (r *Recording) Log(name string) io.WriteCloser {
 	f, err := os.Create(filepath.Join(r.w.dir, logsDir, fmt.Sprintf("%d-%s.log", r.id, name)))
 	if err != nil {
-		r.Warn(Warning{Code: "no-log", Text: fmt.Sprintf("what %s prints is not kept: %v", name, err)})
+		r.Warn(Warning{Code: "no-log", Text: fmt.Sprintf("the output of %s is not kept: %v", name, err)})
 		return nowhere{io.Discard}
 	}
 	return f
@@ -154,24 +153,22 @@ func (r *Recording) Phase(p Phase, begin, end time.Time) {
 	r.put(entry{Phase: &phaseLine{Name: p, Begin: r.w.clock.ns(begin), End: r.w.clock.ns(end)}})
 }
 
-// Span writes a stage of the load.
+// Span writes a load stage.
 func (r *Recording) Span(s Span) { r.put(entry{Span: r.span(0, s)}) }
 
-// Event writes what the engine learned or did.
+// Event writes an event.
 func (r *Recording) Event(e Event) { r.put(entry{Event: &e}) }
 
-// Warn writes what a reader of the attempt's figures must know.
+// Warn writes a warning about the attempt.
 func (r *Recording) Warn(warning Warning) { r.put(entry{Warning: &warning}) }
 
-// Request writes a request that has returned: its tokens first, then what it came to. It gives the request as a reader
-// of the record finds it.
+// Request writes a request that has returned, with its tokens, and returns it as a reader of the record finds it.
 func (r *Recording) Request(p Phase, u Usage, tokens []Token, returned time.Time) *Request {
 	return r.RequestIn(Slot{}, time.Time{}, p, u, tokens, returned)
 }
 
-// RequestIn writes a request of a traffic: where in it it stands, and when it was due, which is the zero time for one
-// that was never kept waiting. Slot.Due is set from that. Requests may return in any order, and are numbered as they
-// do.
+// RequestIn writes a request of a traffic. due is when it was to be sent, and zero if it never waited. Requests are
+// numbered in the order in which they return.
 func (r *Recording) RequestIn(slot Slot, due time.Time, p Phase, u Usage, tokens []Token, returned time.Time) *Request {
 	w := r.w
 	if !due.IsZero() {
@@ -207,11 +204,10 @@ func (r *Recording) RequestIn(slot Slot, due time.Time, p Phase, u Usage, tokens
 	return q
 }
 
-// Stolen says how many seconds of processors' time a hypervisor gave to other machines while the attempt was made, as
-// far as is known at its end.
+// Stolen sets the CPU time in seconds that a hypervisor gave to other machines during the attempt.
 func (r *Recording) Stolen(seconds float64) { r.stolen = &seconds }
 
-// End commits the attempt: from here on its rows count and no kill can lose them.
+// End commits the attempt: from here on its rows count and are safe on disk.
 func (r *Recording) End(status Status, class Class, err error, cost Cost) {
 	w := r.w
 	w.mu.Lock()
@@ -221,7 +217,7 @@ func (r *Recording) End(status Status, class Class, err error, cost Cost) {
 	if err != nil {
 		e.Error = err.Error()
 	}
-	w.sync() // the rows before the line that vouches for them
+	w.sync() // the rows before the line that commits them
 	w.putLocked(entry{Attempt: r.id, End: e})
 	w.sync()
 }

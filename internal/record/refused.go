@@ -2,8 +2,8 @@ package record
 
 import "llmparity/internal/fault"
 
-// Refuse records that a cell can't run here: an attempt that was never launched. Nothing was measured that could be
-// lost, so that the disk is not waited for.
+// Refuse records that a cell can't run here, as an attempt that was never launched. It does not wait for the disk,
+// because no measurement could be lost.
 func (w *Writer) Refuse(c Cell, class Class, err error) {
 	r := w.Begin(c, Beginning{Repetition: 1})
 	w.mu.Lock()

@@ -17,14 +17,12 @@ import (
 	"llmparity/internal/whole"
 )
 
-// Reopen resumes a run that was interrupted: it locks the folder, cuts what a kill left of lines, and gives what
-// is there. Attempts without an end stay as they are, for readers to see and never to count; numbers go on beyond all
-// that were ever used, so that nobody's rows become somebody else's. Time goes on from the record's last line, or from
-// now where that is later.
+// Reopen prepares a run for resuming: it locks the folder and removes incomplete last lines. Attempts without an end
+// stay in the record, uncounted. Numbering continues after the highest numbers ever used, and time after the last line.
 //
-// Until Resumed is called, which must come first, nothing is written but columns that an older version did not have.
+// The caller must call Resumed before anything else. Until then only columns that older versions lack are added.
 func Reopen(dir string) (*Writer, *State, error) {
-	real, err := filepath.EvalSymlinks(dir) // results/latest may point elsewhere while we write
+	real, err := filepath.EvalSymlinks(dir) // results/latest may change
 	if err != nil {
 		return nil, nil, notARun(err, dir)
 	}
@@ -68,10 +66,9 @@ func (w *Writer) reopen(s *State) (err error) {
 	return repoint(w.dir)
 }
 
-// clock goes on with the record's time at this moment, and tells by how much the machine's clock stands before the last
-// line.
+// clock continues the record's time. setBack is how far the machine's clock is behind the last line.
 func (s *State) clock(now time.Time) (c clock, setBack int64) {
-	// by the wall clock: there is no other that a process and its predecessor share
+	// the wall clock is the only one that both processes share
 	elapsed := int64(now.Round(0).Sub(s.Meta.Started))
 	if elapsed <= s.LastNS {
 		elapsed, setBack = s.LastNS+1, s.LastNS-elapsed
@@ -79,20 +76,19 @@ func (s *State) clock(now time.Time) (c clock, setBack int64) {
 	return clock{zero: now.Add(-time.Duration(elapsed)), wall: s.Meta.Started}, setBack
 }
 
-// tail looks at a file's last rows for numbers and times that the journal does not have: rows come to disk before the
-// lines that speak of them.
+// tail looks for higher numbers and times in the last rows of a file: rows reach the disk before the journal does.
 func (s *State) tail(a *appender, columns []string) error {
 	part := make([]byte, min(a.size, block))
 	if _, err := a.file.ReadAt(part, a.size-int64(len(part))); err != nil {
 		return err
 	}
 	if _, rest, ok := bytes.Cut(part, []byte("\n")); ok {
-		part = rest // the header, or what is left of a row
+		part = rest // skip the header or a partial row
 	}
 	var r row
 	for line := range bytes.Lines(part) {
 		if r.split(bytes.TrimSuffix(line, []byte("\n"))) != nil || len(r.fields) != len(columns) {
-			continue // Open names it
+			continue // Open reports it
 		}
 		number := func(column string) int64 {
 			i := slices.Index(columns, column)
@@ -108,8 +104,7 @@ func (s *State) tail(a *appender, columns []string) error {
 	return nil
 }
 
-// reopenAppender cuts a file behind its last whole line and goes on there. A file that older versions did not have is
-// made.
+// reopenAppender cuts a file after its last complete line, to append there. It creates files that older versions lack.
 func reopenAppender(path string, columns []string) (*appender, error) {
 	if columns != nil {
 		if err := widen(path, columns); errors.Is(err, os.ErrNotExist) {
@@ -132,7 +127,7 @@ func reopenAppender(path string, columns []string) (*appender, error) {
 	return a, err
 }
 
-// widen gives a file that an older version began the columns that came since: empty in its rows, behind its own.
+// widen adds columns to a file that an older version wrote; they are empty in its rows.
 func widen(path string, columns []string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -147,13 +142,13 @@ func widen(path string, columns []string) error {
 	header, err := lines.ReadString('\n')
 	has := strings.Split(strings.TrimSuffix(header, "\n"), ",")
 	switch {
-	case errors.Is(err, io.EOF) || slices.Equal(has, columns): // of an empty one the header is still to come
+	case errors.Is(err, io.EOF) || slices.Equal(has, columns): // an empty file gets its header later
 		return nil
 	case err != nil:
 		return err
 	case len(has) > len(columns) || !slices.Equal(has, columns[:len(has)]):
-		return fault.New(fault.BadRecord, "begin a new run: `llmparity reproduce` writes its plan",
-			"%s has other columns than this version writes: it can be read, and not gone on with", path)
+		return fault.New(fault.BadRecord, "start a new run with the plan that `llmparity reproduce` writes",
+			"%s: can't resume: its columns differ from this version's", path)
 	}
 	return whole.Write(path, func(to io.Writer) error {
 		out := bufio.NewWriter(to)
@@ -172,7 +167,7 @@ func widen(path string, columns []string) error {
 	})
 }
 
-// repoint has latest point at the folder again, where there is a latest beside it.
+// repoint updates the link latest, if there is one.
 func repoint(dir string) error {
 	root := filepath.Dir(dir)
 	if info, err := os.Lstat(filepath.Join(root, "latest")); err != nil || info.Mode()&os.ModeSymlink == 0 {
@@ -181,7 +176,7 @@ func repoint(dir string) error {
 	return pointLatest(root, dir)
 }
 
-// resumeFault says what the system's refusal means of a folder that somebody wants to go on with.
+// resumeFault makes an error of reopening dir one that the user can act on.
 func resumeFault(err error, dir string) error {
 	var known *fault.Error
 	switch {
@@ -189,8 +184,8 @@ func resumeFault(err error, dir string) error {
 		return err
 	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fault.Wrap(fault.Unwritable, err,
-			"resume it as the user who began it, or begin one of your own with its plan: `llmparity "+
-				"reproduce`", "the run in %s can't be gone on with: it is not yours to write to", dir)
+			"resume it as the user who started it, or start a new run with the plan that `llmparity reproduce` writes",
+			"can't resume %s", dir)
 	case errors.Is(err, os.ErrNotExist):
 		return notARun(err, dir)
 	}

@@ -17,7 +17,7 @@ import (
 
 var resumed = Cell{ID: 1, Engine: "llamacpp", Prompt: `{"index":{"at":` + "\n", MaxTokens: 2, Repetitions: 3}
 
-// scratch is a folder in memory where there is one: tests write a hundred folders, and each waits for a disk.
+// scratch returns a folder in memory if possible: the tests write a hundred folders and sync each.
 func scratch(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "record")
@@ -32,7 +32,7 @@ func scratch(t testing.TB) string {
 	return dir
 }
 
-// made is a run folder of a test's own, with these cells.
+// made creates a run folder with these cells.
 func made(t testing.TB, cells ...Cell) *Writer {
 	t.Helper()
 	w, err := Create(scratch(t), Meta{Name: "resumed", Started: time.Now()}, Environment{OS: "test", Cores: 2},
@@ -84,13 +84,12 @@ func put(t testing.TB, path string, text []byte) {
 	check(t, os.WriteFile(path, text, 0o644))
 }
 
-// copied copies a folder.
 func copied(t testing.TB, to, from string) {
 	t.Helper()
 	check(t, os.CopyFS(to, os.DirFS(from)))
 }
 
-// changed is a copy of a folder of which one file is another.
+// changed copies a folder and changes one file.
 func changed(t testing.TB, from, file string, with func(string) string) string {
 	t.Helper()
 	dir := filepath.Join(scratch(t), "changed")
@@ -105,12 +104,12 @@ func changed(t testing.TB, from, file string, with func(string) string) string {
 	return dir
 }
 
-// replaced has a text's first old be new.
+// replaced returns a function that replaces the first old by new.
 func replaced(old, new string) func(string) string {
 	return func(s string) string { return strings.Replace(s, old, new, 1) }
 }
 
-// attempt writes one with rows in every file, whose values tell its number.
+// attempt writes an attempt with rows in every file that contain its number.
 func attempt(w *Writer, c Cell, repetition int, status Status) int {
 	r := w.Begin(c, Beginning{Repetition: repetition, Machine: &MachineState{Load1: 0.5}})
 	at := time.Now()
@@ -128,7 +127,7 @@ func attempt(w *Writer, c Cell, repetition int, status Status) int {
 	return r.ID()
 }
 
-// sizes are those of a folder's files.
+// sizes returns the sizes of a folder's files.
 func sizes(t testing.TB, w *Writer) map[string]int64 {
 	t.Helper()
 	out := map[string]int64{}
@@ -140,7 +139,7 @@ func sizes(t testing.TB, w *Writer) map[string]int64 {
 	return out
 }
 
-// wholeAttempt tells what of an attempt's rows is not its own, or not there.
+// wholeAttempt checks that an attempt has all of its own rows and no others.
 func wholeAttempt(a *Attempt) error {
 	switch {
 	case len(a.Samples) != 1 || a.Samples[0].RSS != float64(a.ID):
@@ -155,8 +154,8 @@ func wholeAttempt(a *Attempt) error {
 	return nil
 }
 
-// A kill leaves any part of what was written behind the last commit, in each file. What was committed is there when the
-// run is resumed, and no row becomes another attempt's.
+// A kill leaves any part of what was written after the last commit, in each file. Committed attempts survive, and no
+// row moves to another attempt.
 func TestRecordOfKilledRunResumes(t *testing.T) {
 	w := made(t, resumed)
 	const attempts = 4
@@ -187,7 +186,7 @@ func TestRecordOfKilledRunResumes(t *testing.T) {
 	}
 }
 
-// endOf is where the line ends by which an attempt is committed.
+// endOf returns the end of the line that commits an attempt.
 func endOf(t *testing.T, dir string, attempt int) int64 {
 	t.Helper()
 	text := contents(t, filepath.Join(dir, journalFile))
@@ -215,7 +214,7 @@ func resumeFrom(t *testing.T, dir string, committed int) {
 	counted := 0
 	for _, a := range r.Attempts {
 		if !a.Counted() {
-			t.Errorf("attempt %d of repetition %d is neither whole nor made again", a.ID, a.Repetition)
+			t.Errorf("attempt %d of repetition %d is neither complete nor repeated", a.ID, a.Repetition)
 			continue
 		}
 		counted++
@@ -224,12 +223,11 @@ func resumeFrom(t *testing.T, dir string, committed int) {
 		}
 	}
 	if counted != committed+1 {
-		t.Errorf("%d attempts count, %d were acknowledged", counted, committed+1)
+		t.Errorf("%d attempts count, want %d", counted, committed+1)
 	}
 }
 
-// Files that are cut anywhere, which no kill does, are gone on with or refused by name; the numbers of what has rows
-// are not given again.
+// Numbers of attempts that left rows are not used again, even if files are cut where no kill cuts them.
 func TestTruncatedRecordResumes(t *testing.T) {
 	w := made(t, resumed)
 	for n := range 4 {
@@ -244,7 +242,7 @@ func TestTruncatedRecordResumes(t *testing.T) {
 			if err := os.Truncate(filepath.Join(dir, name), random.Int64N(size+1)); err != nil {
 				t.Fatal(err)
 			}
-			if random.IntN(4) == 0 { // a machine that lost its power leaves zeros
+			if random.IntN(4) == 0 { // a power failure leaves zeros
 				zeros(t, filepath.Join(dir, name), random.IntN(100_000))
 			}
 		}
@@ -272,11 +270,11 @@ func zeros(t *testing.T, path string, n int) {
 	}
 }
 
-func TestTimeNeverGoesBackWhenTheClockDoes(t *testing.T) {
+func TestRecordTimeNeverGoesBack(t *testing.T) {
 	w := made(t, resumed)
 	attempt(w, resumed, 1, OK)
 	closed(t, w, Interrupted)
-	// As if the clock had been set back by an hour since the run began.
+	// as if the clock had been set back by an hour
 	path := filepath.Join(w.dir, metaFile)
 	meta := Meta{}
 	if err := readJSON(path, &meta); err != nil {
@@ -306,12 +304,12 @@ func TestTimeNeverGoesBackWhenTheClockDoes(t *testing.T) {
 	}
 	text := contents(t, filepath.Join(w.dir, samplesFile))
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	if lines[1] >= lines[2] { // they begin with the time, in one form
+	if lines[1] >= lines[2] { // they start with the time
 		t.Errorf("a row's wall-clock time goes back:\n%s\n%s", lines[1], lines[2])
 	}
 }
 
-func TestAClockSetForwardIsFollowed(t *testing.T) {
+func TestRecordTimeFollowsWallClock(t *testing.T) {
 	started := time.Now().Add(-time.Hour).Round(0)
 	s := &State{Meta: Meta{Started: started}, LastNS: int64(time.Minute)}
 	now := time.Now()
@@ -324,10 +322,10 @@ func TestAClockSetForwardIsFollowed(t *testing.T) {
 	}
 }
 
-func TestTwoCannotWriteIntoOneFolder(t *testing.T) {
+func TestReopenRefusesLockedFolder(t *testing.T) {
 	w := made(t)
 	_, _, err := Reopen(w.dir)
-	if err == nil || !strings.Contains(err.Error(), "another run writes into this folder") ||
+	if err == nil || !strings.Contains(err.Error(), "another run is writing to this folder") ||
 		fault.Of(err) != fault.Unwritable {
 		t.Errorf("beside its own writer: %v", err)
 	}
@@ -339,7 +337,7 @@ func TestTwoCannotWriteIntoOneFolder(t *testing.T) {
 	closed(t, again, OK)
 }
 
-func TestFoldersThatAreNotResumed(t *testing.T) {
+func TestReopenRefusesInvalidFolders(t *testing.T) {
 	w := made(t, resumed)
 	attempt(w, resumed, 1, OK)
 	closed(t, w, Interrupted)
@@ -350,9 +348,9 @@ func TestFoldersThatAreNotResumed(t *testing.T) {
 		{filepath.Join(elsewhere, "none"), "none"},
 		{change(metaFile, replaced(Schema, "llmparity.run/2")), "llmparity.run/2"},
 		{change(metaFile, replaced(Schema, "llmparity.run/1.999")), "was written by a newer llmparity"},
-		{change(metaFile, func(string) string { return "{" }), "is cut or was changed"},
-		{change(samplesFile, replaced(",role", "")), "has other columns"},
-		{change(journalFile, replaced(`"begin"`, `"begins"`)), "never begun"},
+		{change(metaFile, func(string) string { return "{" }), "is damaged"},
+		{change(samplesFile, replaced(",role", "")), "can't resume: its columns differ from this version's"},
+		{change(journalFile, replaced(`"begin"`, `"begins"`)), "attempt 1 has no beginning"},
 		{change(journalFile, func(s string) string { return "nonsense\n" + s }), "journal.jsonl line 1"},
 	} {
 		_, _, err := Reopen(c.dir)
@@ -362,12 +360,12 @@ func TestFoldersThatAreNotResumed(t *testing.T) {
 		}
 	}
 	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
-		t.Errorf("a folder that is no run has something of ours: %v %v", left, err)
+		t.Errorf("files left in a folder that is not a run: %v %v", left, err)
 	}
 }
 
-// Version 0.1 before its peaks between readings wrote totals without the last three columns.
-func TestResumeAddsColumnsThatCameSince(t *testing.T) {
+// Early versions wrote totals without the last three columns.
+func TestResumeAddsNewColumns(t *testing.T) {
 	w := made(t, resumed)
 	attempt(w, resumed, 1, OK)
 	closed(t, w, Interrupted)
@@ -394,14 +392,14 @@ func TestResumeAddsColumnsThatCameSince(t *testing.T) {
 	}
 }
 
-func TestRedoneAttemptsReplaceTheOthers(t *testing.T) {
+func TestRepeatedAttemptsReplaceOthers(t *testing.T) {
 	w := made(t)
 	other := Cell{ID: 2, Engine: "llamacpp"}
 	w.Cell(resumed)
 	w.Cell(other)
 	attempt(w, resumed, 1, OK)
 	attempt(w, resumed, 2, Failed)
-	attempt(w, other, 1, Failed) // and is never tried again
+	attempt(w, other, 1, Failed) // never repeated
 	w.Begin(resumed, Beginning{Repetition: 3})
 	closed(t, w, Interrupted)
 	again, s := reopened(t, w.dir)
@@ -410,7 +408,7 @@ func TestRedoneAttemptsReplaceTheOthers(t *testing.T) {
 		committed = append(committed, a.Status)
 	}
 	if !slices.Equal(committed, []Status{OK, Failed}) || s.Attempts != 4 {
-		t.Errorf("%v are committed, of %d attempts", committed, s.Attempts)
+		t.Errorf("committed %v of %d attempts", committed, s.Attempts)
 	}
 	again.Resumed(Resumed{})
 	attempt(again, resumed, 2, OK)
@@ -423,14 +421,14 @@ func TestRedoneAttemptsReplaceTheOthers(t *testing.T) {
 		return out
 	}
 	if !reflect.DeepEqual(ids(r.Attempts), []int{1, 3, 5, 6}) || !reflect.DeepEqual(ids(r.Redone), []int{2, 4}) {
-		t.Errorf("kept %v, made again %v", ids(r.Attempts), ids(r.Redone))
+		t.Errorf("kept %v, repeated %v", ids(r.Attempts), ids(r.Redone))
 	}
 	if len(r.Warnings) != 1 || r.Warnings[0].Code != "made-again" {
 		t.Errorf("warnings %v", r.Warnings)
 	}
 }
 
-func TestARequestKeepsItsPlaceInATraffic(t *testing.T) {
+func TestTrafficSlotRoundTrips(t *testing.T) {
 	w := made(t)
 	c := Cell{ID: 1, Traffic: &Traffic{Loop: ClosedLoop, Concurrency: 2, Requests: 4, Seed: 7}}
 	w.Cell(c)
@@ -446,12 +444,12 @@ func TestARequestKeepsItsPlaceInATraffic(t *testing.T) {
 		t.Errorf("%+v of %+v", q, got.Cells[0])
 	}
 	if m := got.Attempts[0].Machine; m == nil || m.Governor != "powersave" || got.Attempts[0].Load1 != 1 {
-		t.Errorf("the machine was %+v", m)
+		t.Errorf("machine: %+v", m)
 	}
 }
 
-// What an older version began says of which version its lines are once a newer one goes on with it, and not before.
-func TestResumeNamesTheSchemaOfItsLines(t *testing.T) {
+// The first new line of a resumed run needs the new schema; opening alone does not.
+func TestResumeRaisesSchema(t *testing.T) {
 	w := made(t, resumed)
 	attempt(w, resumed, 1, OK)
 	closed(t, w, Interrupted)
@@ -461,7 +459,7 @@ func TestResumeNamesTheSchemaOfItsLines(t *testing.T) {
 	put(t, path, []byte(older))
 	again, _ := reopened(t, w.dir)
 	if now := string(contents(t, path)); now != older {
-		t.Errorf("opened, and not gone on with: %s", now)
+		t.Errorf("opening changed run.json: %s", now)
 	}
 	again.Resumed(Resumed{})
 	closed(t, again, OK)
@@ -470,8 +468,8 @@ func TestResumeNamesTheSchemaOfItsLines(t *testing.T) {
 	}
 }
 
-// A kill in the two steps of the link's replacing leaves the first one's.
-func TestReopenReplacesALeftoverLink(t *testing.T) {
+// A kill while the link is replaced leaves the temporary one.
+func TestReopenReplacesLeftoverLink(t *testing.T) {
 	w := made(t)
 	closed(t, w, Interrupted)
 	base := filepath.Base(w.dir)
@@ -482,7 +480,7 @@ func TestReopenReplacesALeftoverLink(t *testing.T) {
 	closed(t, again, OK)
 }
 
-func TestPiecesOfAResumedRunAreAllThere(t *testing.T) {
+func TestResumeKeepsPieces(t *testing.T) {
 	w := made(t)
 	w.Pieces(map[int]string{1: "a"})
 	closed(t, w, Interrupted)
@@ -495,16 +493,16 @@ func TestPiecesOfAResumedRunAreAllThere(t *testing.T) {
 	}
 }
 
-func TestAFolderOfSomebodyElsesIsNotResumed(t *testing.T) {
+func TestResumeNeedsWritePermission(t *testing.T) {
 	for _, why := range []error{syscall.EACCES, syscall.EROFS} {
 		err := resumeFault(&os.PathError{Op: "open", Path: "results/x/.lock", Err: why}, "results/x")
-		if fault.Of(err) != fault.Unwritable || !strings.Contains(err.Error(), "not yours to write to") {
+		if fault.Of(err) != fault.Unwritable || !strings.Contains(err.Error(), "resume it as the user who started it") {
 			t.Errorf("%v", err)
 		}
 	}
 }
 
-func TestLastEngineInfoCounts(t *testing.T) {
+func TestStateHasLastEngineInfo(t *testing.T) {
 	w := made(t)
 	cells := []Cell{{ID: 1, Engine: "a", Setup: 1}, {ID: 2, Engine: "a", Setup: 2}}
 	say := func(c Cell, ended bool, versions ...string) {
@@ -521,7 +519,7 @@ func TestLastEngineInfoCounts(t *testing.T) {
 	}
 	say(cells[0], true, "1", "2")
 	say(cells[1], true, "3")
-	say(cells[1], false, "4") // and is killed
+	say(cells[1], false, "4") // killed
 	closed(t, w, Interrupted)
 	s, err := Scan(w.dir)
 	check(t, err)
@@ -531,12 +529,12 @@ func TestLastEngineInfoCounts(t *testing.T) {
 		}
 	}
 	if _, ok := s.Engine(1, "b"); ok {
-		t.Error("of an engine that never ran")
+		t.Error("info of an engine that never ran")
 	}
 	if c, ok := s.Cell(2); !ok || c != cells[1] {
 		t.Errorf("%+v %v", c, ok)
 	}
 	if _, ok := s.Cell(3); ok {
-		t.Error("a cell that there is not")
+		t.Error("found an unknown cell")
 	}
 }

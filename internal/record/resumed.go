@@ -10,20 +10,20 @@ import (
 	"llmparity/internal/whole"
 )
 
-// Resumed is a line of the journal: from here on another process has resumed the run.
+// Resumed is a line of the journal: another process resumes the run here.
 type Resumed struct {
-	Tool    Tool         `json:"tool"`
-	Changed []Difference `json:"changed,omitempty"` // of the machine, and of whatever else is not as it was
-	// SetBackNS is by how much the machine's clock stands before the record's last line: somebody has set it back. The
-	// record's own times go on where they were.
+	Tool    Tool         `json:"tool"`              // program that resumes the run
+	Changed []Difference `json:"changed,omitempty"` // differences from the start of the run
+	// SetBackNS is how far the machine's clock was behind the record's last line, in nanoseconds. Times in the record
+	// continue from that line.
 	SetBackNS int64 `json:"clock_set_back_ns,omitempty"`
 }
 
-// Difference is something that is not as it was.
+// Difference is a property that changed.
 type Difference struct {
-	What string `json:"what"`
-	Was  string `json:"was"`
-	Is   string `json:"is"`
+	What string `json:"what"` // the property
+	Was  string `json:"was"`  // at the start of the run
+	Is   string `json:"is"`   // now
 }
 
 func (d Difference) String() string {
@@ -43,12 +43,11 @@ type ResumedAt struct {
 	Resumed
 }
 
-// Resumed says in the record who resumes it, and warns of what is not as it was. It comes before everything else
-// that is written after Reopen.
+// Resumed records that this process resumes the run, with warnings about what changed. It must come first after Reopen.
 func (w *Writer) Resumed(r Resumed) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.fail(w.raiseSchema()) // before the first line that an older reader would not know
+	w.fail(w.raiseSchema()) // before the first line that older readers don't know
 	r.SetBackNS = w.setBack
 	w.putLocked(entry{Resumed: &r})
 	for _, warning := range r.warnings() {
@@ -57,17 +56,16 @@ func (w *Writer) Resumed(r Resumed) {
 	w.sync()
 }
 
-// raiseSchema has run.json name this version's schema where an older one began the run: from now on lines follow that
-// it did not have.
+// raiseSchema puts this version's schema into run.json, because the lines that follow need it.
 func (w *Writer) raiseSchema() error {
-	if was := w.meta.Schema; was == Schema || was == "" { // "": this very process began it
+	if was := w.meta.Schema; was == Schema || was == "" { // "": this process started the run
 		return nil
 	}
 	w.meta.Schema = Schema
 	return replaceJSON(filepath.Join(w.dir, metaFile), w.meta)
 }
 
-// replaceJSON replaces a file in one step: whoever is killed meanwhile leaves the old one.
+// replaceJSON replaces a file atomically.
 func replaceJSON(path string, v any) error {
 	return whole.Write(path, func(to io.Writer) error {
 		e := json.NewEncoder(to)
@@ -84,19 +82,17 @@ func (r Resumed) warnings() []Warning {
 			all = append(all, d.String())
 		}
 		out = append(out, Warning{Code: "resumed-elsewhere",
-			Text: "the run was resumed where not everything is as it was when it began: " +
-				strings.Join(all, "; ")})
+			Text: "changed between the start of the run and its resumption: " + strings.Join(all, "; ")})
 	}
 	if r.SetBackNS > 0 {
 		out = append(out, Warning{Code: "clock-set-back",
-			Text: fmt.Sprintf("when the run was resumed the machine's clock stood %.1f s before "+
-				"the record's last line: times in the record go on from that line and are not the clock's",
-				float64(r.SetBackNS)/1e9)})
+			Text: fmt.Sprintf("the machine's clock was set back: on resuming it was %.1f s behind the last "+
+				"line of the record; times in the record continue from that line", float64(r.SetBackNS)/1e9)})
 	}
 	return out
 }
 
-// attemptKey is what an attempt is for.
+// attemptKey identifies what an attempt is for.
 type attemptKey struct {
 	cell, repetition int
 	warmup, scoring  bool
@@ -106,13 +102,12 @@ func (a *Attempt) key() attemptKey {
 	return attemptKey{a.Cell, a.Repetition, a.Warmup, a.Scoring != nil}
 }
 
-// redone puts aside what a resumed run has made again: attempts that were cut off, and such as failed and were tried
-// again.
+// redone moves attempts that a resumed run repeated, because they were interrupted or failed, to Run.Redone.
 func (b *builder) redone() {
 	if len(b.run.Resumes) == 0 {
 		return
 	}
-	last := map[attemptKey]int64{} // when it was begun for the last time
+	last := map[attemptKey]int64{} // latest beginning
 	for _, all := range [][]*Attempt{b.run.Attempts, b.run.Scorings} {
 		for _, a := range all {
 			last[a.key()] = max(last[a.key()], a.BeginNS)
@@ -148,7 +143,7 @@ func (b *builder) putAside(all []*Attempt, again func(*Attempt) bool) []*Attempt
 	return kept
 }
 
-// madeAgain says what must be known of figures that come of a second try.
+// madeAgain warns of repeated attempts.
 func madeAgain(redone []*Attempt) Warning {
 	failed := 0
 	for _, a := range redone {
@@ -156,9 +151,9 @@ func madeAgain(redone []*Attempt) Warning {
 			failed++
 		}
 	}
-	text := fmt.Sprintf("the run was resumed; attempts that were cut off and made again: %d", len(redone)-failed)
+	text := fmt.Sprintf("the run was resumed; interrupted attempts repeated: %d", len(redone)-failed)
 	if failed > 0 {
-		text += fmt.Sprintf("; that had failed and were tried again: %d, so that what counts was chosen", failed)
+		text += fmt.Sprintf("; failed attempts repeated: %d (a bias: only failures got another try)", failed)
 	}
 	return Warning{Code: "made-again", Text: text}
 }

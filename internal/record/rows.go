@@ -9,16 +9,16 @@ import (
 	"sync"
 )
 
-// taker takes in a file's rows. It is made when the file's columns are known.
+// taker returns a function that reads the rows of a file with the given columns.
 type taker func(header) func(*row) error
 
-// readRows reads the CSV files. Each has its own part of the attempts, so they are read at the same time. Rows of an
-// attempt, source or request that never reached the journal are dropped: rows are flushed before it.
+// readRows reads the CSV files concurrently, which is safe because each fills its own part of the attempts. It drops
+// rows whose attempt, source or request is not in the journal: rows are flushed before it.
 func (b *builder) readRows(dir string) error {
 	files := []struct {
 		name     string
 		take     taker
-		optional bool // older runs have none
+		optional bool // older runs lack it
 		cut      bool
 		err      error
 	}{
@@ -49,7 +49,7 @@ func (b *builder) readRows(dir string) error {
 	return nil
 }
 
-// eachRow reads a CSV file whose rows are single lines: no field that we write holds a newline.
+// eachRow reads a CSV file in which each row is one line.
 func eachRow(path string, take taker) (cut bool, err error) {
 	var r row
 	var add func(*row) error
@@ -67,7 +67,7 @@ func eachRow(path string, take taker) (cut bool, err error) {
 			return nil
 		}
 		if len(r.fields) != columns {
-			return fmt.Errorf("%d fields, the header has %d", len(r.fields), columns)
+			return fmt.Errorf("%d fields, but the header has %d", len(r.fields), columns)
 		}
 		return add(&r)
 	})
@@ -97,7 +97,7 @@ func (b *builder) sample(h header) func(*row) error {
 	}
 }
 
-// source finds the attempt that announced a source.
+// source returns the attempt that announced a source.
 func (b *builder) source(attempt, source int) *Attempt {
 	if a := b.attempts[attempt]; a != nil {
 		if _, ok := a.Sources[source]; ok {
@@ -134,7 +134,7 @@ func (b *builder) total(h header) func(*row) error {
 	attempt, processes, at, took := h.column("attempt"), h.column("processes"), h.column("t_ns"), h.column("read_ns")
 	rss, vms, pss, uss := h.column("rss_sum_mb"), h.column("vms_sum_mb"), h.column("pss_mb"), h.column("uss_mb")
 	swap, method := h.column("swap_mb"), h.column("method")
-	// older runs have none
+	// absent in older runs
 	read, low, high := h.column("pss_read_mb"), h.column("pss_low_mb"), h.column("pss_high_mb")
 	carried := read.there() && low.there() && high.there()
 	methods := names{}

@@ -16,37 +16,36 @@ type Run struct {
 	Cells       []Cell
 	Predictions map[int]Prediction // by cell
 	Risks       map[int]Risk       // by cell
-	Stops       map[int]Stop       // by cell: those that are repeated until a figure is known well enough
-	Attempts    []*Attempt         // in the order in which they were begun
-	Scorings    []*Attempt         // those that only score: none of their figures is a measurement
-	Pieces      map[int]string     // texts of tokens that occur, by id; nil: not known
-	Warnings    []Warning          // about the whole run, and what the reader found
-	// those that were cut off or had failed, and were made again when the run was resumed
-	Redone  []*Attempt
-	Resumes []ResumedAt // each time that somebody went on with it
-	Status  Status      // Interrupted where the run's own end is missing
+	Stops       map[int]Stop       // by cell: those with --until-ci
+	Attempts    []*Attempt         // in order of their beginning
+	Scorings    []*Attempt         // attempts that only score; they measure nothing
+	Pieces      map[int]string     // texts of tokens by id; nil: unknown
+	Warnings    []Warning          // about the whole run, including the reader's
+	Redone      []*Attempt         // interrupted or failed attempts that a resumed run repeated
+	Resumes     []ResumedAt
+	Status      Status // Interrupted if the run's end is missing
 }
 
-// Attempt is one launch as it was read. Times are nanoseconds since the run's zero.
+// Attempt is one try at a launch as it was read. Times are nanoseconds since the start of the run.
 type Attempt struct {
 	ID         int
 	Cell       int
-	Repetition int // from 1; 0 for a warm-up launch
+	Repetition int // from 1; 0: warm-up launch
 	Warmup     bool
 	Load1      float64
-	Machine    *MachineState // just before; nil: an older run's
-	OpenedBy   int           // the attempt that opened the session and loaded the model; 0: this one did
+	Machine    *MachineState // just before; nil in older runs
+	OpenedBy   int           // the attempt that opened the session; 0: this one
 	opener     *Attempt
-	Scoring    *Scoring // what it scores; nil for every attempt in Run.Attempts
+	Scoring    *Scoring // what it scores; nil if it measures
 	BeginNS    int64
 	EndNS      int64
-	ended      bool // it says so; else it was cut off
+	ended      bool // its end is in the journal
 	Status     Status
 	Class      Class
 	Error      string
-	Fault      fault.Kind // of one that was refused
+	Fault      fault.Kind // class of the error of a refused launch
 	Cost       Cost
-	StolenS    *float64 // of processors' time that a hypervisor gave to other machines meanwhile; nil: nobody told
+	StolenS    *float64 // CPU seconds that a hypervisor gave to other machines; nil: unknown
 
 	Phases   []PhaseSpan
 	Stages   []NamedSpan // of the load
@@ -57,10 +56,10 @@ type Attempt struct {
 	Samples  []SampleRow
 	Totals   []TotalRow
 	Metrics  []MetricRow
-	Scores   []Score // of an attempt that scores, when all are there; one a position
+	Scores   []Score // one for each position; empty if some are missing
 }
 
-// PhaseSpan is when a phase was.
+// PhaseSpan is the time of a phase.
 type PhaseSpan struct {
 	Name    Phase
 	BeginNS int64
@@ -88,15 +87,15 @@ type Request struct {
 	SentNS       int64
 	ReturnedNS   int64
 	PromptIDs    []int
-	PromptTokens int // counted by the engine, where it tells no ids
-	Generated    int // counted by the engine, where it told of pieces
-	CachedTokens int // or CacheUntold
+	PromptTokens int // number of prompt tokens, if there are no ids
+	Generated    int // number of generated tokens, if the engine counts them
+	CachedTokens int // or CacheUnknown
 	Text         string
 	Finish       string
 	Reported     map[string]float64
 	Spans        []NamedSpan
 	Tokens       []TokenRow
-	Slot         // in a traffic
+	Slot         // position in a traffic
 }
 
 // TokenRow is a Token as it was read.
@@ -106,31 +105,31 @@ type TokenRow struct {
 	NS    int64
 }
 
-// SampleRow is a row of samples.csv, sizes in MiB as they stand there; what a source does not read is NaN. A long run
-// has a million of them, so what few rows have lies apart.
+// SampleRow is a row of samples.csv. Sizes are in MiB; NaN: not read. Because a long run has millions of rows, rare
+// fields are stored apart.
 type SampleRow struct {
 	Source        int
 	NS, ReadNS    int64
 	RSS, VMS, PSS float64
-	rare          *rareRow // nil: it has none of that
+	rare          *rareRow // nil: none
 }
 
-// rareRow is what rows of the expensive methods alone have, and those at phase edges.
+// rareRow has the fields that only expensive methods and phase edges fill.
 type rareRow struct {
 	uss, swap, hwm float64
 	edge           Phase
 }
 
-// USS is NaN where the source does not read it, as are Swap and HWM.
+// USS is NaN if the source does not read it, like Swap and HWM.
 func (s SampleRow) USS() float64 { return s.others().uss }
 
-// Swap is what of the process lies in swap.
+// Swap is the swapped part of the process.
 func (s SampleRow) Swap() float64 { return s.others().swap }
 
-// HWM is the highest RSS since the last phase edge, or since the process started where that can't be reset.
+// HWM is the highest RSS since the last phase edge, or since the process started if it can't be reset.
 func (s SampleRow) HWM() float64 { return s.others().hwm }
 
-// Edge is the phase that the reading ended, whose peak HWM is then; empty between phase edges.
+// Edge is the phase that the reading ends, and that HWM belongs to; else empty.
 func (s SampleRow) Edge() Phase { return s.others().edge }
 
 func (s SampleRow) others() rareRow {
@@ -146,24 +145,24 @@ type MetricRow struct {
 	NS, ReadNS int64
 	Name       string
 	Value      float64 // in the unit that Name ends in
-	Edge       Phase   // the phase that the reading ended
+	Edge       Phase   // the phase that the reading ends
 }
 
-// TotalRow is a row of totals.csv, sizes in MiB; what the method does not read is NaN.
+// TotalRow is a row of totals.csv. Sizes are in MiB; NaN: not read.
 type TotalRow struct {
 	Method                   string
 	Processes                int
 	NS, ReadNS               int64
 	RSS, VMS, PSS, USS, Swap float64
-	// Read is how much of PSS was read, and Low and High are its bounds; NaN where all of it was read.
+	// Read is the part of PSS that was read, Low and High are its bounds; NaN if all of it was read.
 	Read, Low, High float64
 }
 
-// Counted tells whether the attempt's figures may enter statistics.
+// Counted reports whether the attempt's figures enter statistics.
 func (a *Attempt) Counted() bool { return a.Status == OK && !a.Warmup }
 
-// Launch is the attempt that opened the session: it has the baseline and the load. It is the attempt itself unless
-// sessions are reused.
+// Launch returns the attempt that opened the session and has the baseline and the load: a itself, unless sessions are
+// reused.
 func (a *Attempt) Launch() *Attempt {
 	if a.opener != nil {
 		return a.opener
@@ -171,7 +170,7 @@ func (a *Attempt) Launch() *Attempt {
 	return a
 }
 
-// Phase finds a phase; false where the attempt never reached its end.
+// Phase returns a phase; false if it did not end.
 func (a *Attempt) Phase(p Phase) (PhaseSpan, bool) {
 	for _, s := range a.Phases {
 		if s.Name == p {
@@ -181,7 +180,7 @@ func (a *Attempt) Phase(p Phase) (PhaseSpan, bool) {
 	return PhaseSpan{}, false
 }
 
-// AtEdge gives what a method's sources read under a name when a phase ended, by source; nothing where it was not read.
+// AtEdge returns the values with the given name that a method's sources read at the end of a phase, by source.
 func (a *Attempt) AtEdge(p Phase, method, name string) map[int]float64 {
 	out := map[int]float64{}
 	for _, m := range a.Metrics {
@@ -192,8 +191,7 @@ func (a *Attempt) AtEdge(p Phase, method, name string) map[int]float64 {
 	return out
 }
 
-// PeakRSS gives the highest RSS, in MiB, that each source's process had within a phase, by source; nothing where it was
-// not read.
+// PeakRSS returns the highest RSS of each source's process in a phase, in MiB, by source.
 func (a *Attempt) PeakRSS(p Phase) map[int]float64 {
 	out := map[int]float64{}
 	for _, s := range a.Samples {
@@ -204,11 +202,10 @@ func (a *Attempt) PeakRSS(p Phase) map[int]float64 {
 	return out
 }
 
-// FailedRequest is how a request of a traffic ended that was not answered, where the launch went on: what it took is no
-// answer's time.
+// FailedRequest is the Finish of a request in a traffic that was not answered.
 const FailedRequest = "failed"
 
-// Measured gives the requests of the measure phase that were answered.
+// Measured returns the answered requests of the measure phase.
 func (a *Attempt) Measured() []*Request {
 	var out []*Request
 	for _, r := range a.Requests {
@@ -219,7 +216,7 @@ func (a *Attempt) Measured() []*Request {
 	return out
 }
 
-// Unanswered is how many requests of the measure phase failed while the launch went on.
+// Unanswered counts the requests of the measure phase that failed.
 func (a *Attempt) Unanswered() (n int) {
 	for _, r := range a.Requests {
 		if r.Phase == Measure && r.Finish == FailedRequest {
@@ -229,7 +226,7 @@ func (a *Attempt) Unanswered() (n int) {
 	return n
 }
 
-// Device is what the engine computed on, and whether it said so: the last that it said, when it knew best.
+// Device returns the last device that the engine reported, because later reports know more.
 func (a *Attempt) Device() (Device, bool) {
 	for _, e := range slices.Backward(a.Events) {
 		if e.Device != nil {
@@ -239,7 +236,7 @@ func (a *Attempt) Device() (Device, bool) {
 	return Device{}, false
 }
 
-// Engine is what ran, and whether it said so.
+// Engine returns what ran, if the engine reported it.
 func (a *Attempt) Engine() (EngineInfo, bool) {
 	for _, e := range a.Events {
 		if e.Engine != nil {
@@ -249,10 +246,10 @@ func (a *Attempt) Engine() (EngineInfo, bool) {
 	return EngineInfo{}, false
 }
 
-// Prompted is how many tokens the prompt had; 0: not known.
+// Prompted returns the number of prompt tokens; 0: unknown.
 func (r *Request) Prompted() int { return max(len(r.PromptIDs), r.PromptTokens) }
 
-// Tokened is how many tokens were generated.
+// Tokened returns the number of generated tokens.
 func (r *Request) Tokened() int {
 	if r.Generated > 0 {
 		return r.Generated
@@ -260,7 +257,7 @@ func (r *Request) Tokened() int {
 	return len(r.Tokens)
 }
 
-// Span finds a request's span.
+// Span returns the span with the given name.
 func (r *Request) Span(name string) (NamedSpan, bool) {
 	for _, s := range r.Spans {
 		if s.Name == name {
@@ -270,13 +267,11 @@ func (r *Request) Span(name string) (NamedSpan, bool) {
 	return NamedSpan{}, false
 }
 
-// Duration is the length of the span.
 func (s NamedSpan) Duration() time.Duration { return time.Duration(s.EndNS - s.BeginNS) }
 
-// Duration is the length of the phase.
 func (s PhaseSpan) Duration() time.Duration { return time.Duration(s.EndNS - s.BeginNS) }
 
-// CellByID finds a cell; the zero cell where there is none.
+// CellByID returns a cell, or the zero cell.
 func (r *Run) CellByID(id int) Cell {
 	for _, c := range r.Cells {
 		if c.ID == id {

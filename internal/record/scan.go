@@ -12,32 +12,31 @@ import (
 	"llmparity/internal/fault"
 )
 
-// State is what a run folder has of a run, as it was when it was read: what whoever resumes it must know. Readings
-// of memory are none of it.
+// State is what resuming a run needs to know about it; it has no readings.
 type State struct {
 	Dir         string
 	Meta        Meta
-	Environment Environment // when it was begun
-	Plan        []byte      // plan.yaml, as it was written
-	Status      Status      // how it ended; Interrupted where it does not say
-	Resumes     int         // how often it was resumed before
-	// Attempts and Sources are the highest numbers that were ever used, whether or not they are committed.
+	Environment Environment // at the start of the run
+	Plan        []byte      // content of plan.yaml
+	Status      Status      // Interrupted if the run's end is missing
+	Resumes     int         // number of earlier resumptions
+	// Attempts and Sources are the highest numbers ever used, committed or not.
 	Attempts, Sources int
-	LastNS            int64 // the latest time in it
+	LastNS            int64 // latest time
 
 	run     Run
 	cells   map[int]Cell
 	commits map[int][]*Attempt // by cell
-	engines map[ran]EngineInfo // what each said last
+	engines map[ran]EngineInfo // latest report
 }
 
-// ran is an engine as a setup has it.
+// ran is an engine with its start settings.
 type ran struct {
 	engine string
 	setup  int
 }
 
-// Scan reads what a run folder has, without changing it. A run that goes on can be scanned too.
+// Scan reads a run folder without changing it, even while the run goes on.
 func Scan(dir string) (*State, error) {
 	s, err := newState(dir)
 	if err != nil {
@@ -46,7 +45,7 @@ func Scan(dir string) (*State, error) {
 	return s, s.read()
 }
 
-// newState has what the folder says apart from its journal.
+// newState reads everything but the journal.
 func newState(dir string) (*State, error) {
 	r := &Run{Dir: dir}
 	if err := readJSON(filepath.Join(dir, metaFile), &r.Meta); err != nil {
@@ -57,9 +56,8 @@ func newState(dir string) (*State, error) {
 		return nil, err
 	}
 	if newer {
-		return nil, fault.New(fault.BadRecord, "resume it with llmparity "+writer(r.Meta.Tool)+
-			", which wrote it, or a newer one",
-			"%s was written by a newer llmparity: schema %s, this version writes %s", dir, r.Meta.Schema, Schema)
+		return nil, fault.New(fault.BadRecord, "resume it with llmparity "+writer(r.Meta.Tool)+" or newer",
+			"%s was written by a newer llmparity (schema %s, this version writes %s)", dir, r.Meta.Schema, Schema)
 	}
 	s := &State{Dir: dir, Meta: r.Meta}
 	if err := readJSON(filepath.Join(dir, envFile), &s.Environment); err != nil {
@@ -71,7 +69,7 @@ func newState(dir string) (*State, error) {
 	return s, nil
 }
 
-// read goes through the journal and tokens.csv.
+// read reads the journal and tokens.csv.
 func (s *State) read() error {
 	s.run = *newRun(s.Dir)
 	b := newBuilder(&s.run)
@@ -92,7 +90,7 @@ func (s *State) read() error {
 	for _, a := range ended {
 		s.commits[a.Cell] = append(s.commits[a.Cell], a)
 		for _, e := range a.Events {
-			// one that failed may not have known all of itself
+			// a failed attempt may have reported less
 			if c := s.cells[a.Cell]; e.Engine != nil && a.Status == OK {
 				s.engines[ran{c.Engine, c.Setup}] = *e.Engine
 			}
@@ -101,16 +99,16 @@ func (s *State) read() error {
 	return nil
 }
 
-// Cells gives the numbers of the cells that were announced, in order.
+// Cells returns the numbers of the announced cells, in order.
 func (s *State) Cells() iter.Seq[int] { return slices.Values(slices.Sorted(maps.Keys(s.cells))) }
 
-// Announced tells whether a cell is in the journal.
+// Announced reports whether a cell is in the journal.
 func (s *State) Announced(cell int) bool { return has(s.cells, cell) }
 
-// Predicted tells whether it was said what the cell's memory will be.
+// Predicted reports whether the cell has a prediction.
 func (s *State) Predicted(cell int) bool { return has(s.run.Predictions, cell) }
 
-// Stopped tells whether the cell's figure was known well enough, so that it is not repeated any more.
+// Stopped reports whether --until-ci has stopped the cell.
 func (s *State) Stopped(cell int) bool { return has(s.run.Stops, cell) }
 
 func has[V any](m map[int]V, id int) bool {
@@ -118,27 +116,26 @@ func has[V any](m map[int]V, id int) bool {
 	return ok
 }
 
-// Cell is a cell as it was announced last; false where it was not.
+// Cell returns a cell as it was last announced.
 func (s *State) Cell(id int) (Cell, bool) {
 	c, ok := s.cells[id]
 	return c, ok
 }
 
-// Engine is what an engine last said of itself in an attempt of a setup's that went well; false where it said nothing.
+// Engine returns what an engine last reported in a successful attempt with the given start settings.
 func (s *State) Engine(setup int, engine string) (EngineInfo, bool) {
 	info, ok := s.engines[ran{engine, setup}]
 	return info, ok
 }
 
-// Commits gives the attempts of a cell whose end is in the journal, so that their rows are safe, in the order in
-// which they were begun: warm-up launches, repetitions, and what was tried again.
+// Commits returns the attempts of a cell whose end is in the journal, in order of their beginning. Their rows are safe.
 func (s *State) Commits(cell int) []*Attempt { return s.commits[cell] }
 
-// block is how much of a file is read at once to look at its end.
+// block is how much is read at once to find the end of a file.
 const block = 64 << 10
 
-// wholeLines tells where a file's whole lines end: a kill may have cut the last, and a machine that lost its power may
-// have left zeros.
+// wholeLines returns where the last complete line ends: a kill may have cut a line, and a power failure may leave
+// zeros.
 func wholeLines(f *os.File) (int64, error) {
 	info, err := f.Stat()
 	if err != nil {

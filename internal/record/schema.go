@@ -8,8 +8,8 @@ import (
 	"llmparity/internal/fault"
 )
 
-// version is a schema's: what a major one changes can't be read by readers of another; what a minor one adds can be
-// left out.
+// version is the version of a schema. Another major version can't be read; the additions of a minor version can be
+// ignored.
 type version struct{ major, minor int }
 
 const schemaName = "llmparity.run/"
@@ -33,25 +33,22 @@ func parseSchema(text string) (v version, ok bool) {
 	return v, true
 }
 
-// checkSchema refuses what can't be read. newer tells that the folder may hold more than is read, of which it warns.
+// checkSchema refuses schemas that can't be read. If newer, the folder may hold more than is read, and it warns.
 func (r *Run) checkSchema(path string) (newer bool, err error) {
-	ours, _ := parseSchema(Schema) // our own
+	ours, _ := parseSchema(Schema)
 	theirs, ok := parseSchema(r.Meta.Schema)
 	switch {
 	case !ok:
 		return false, fault.New(fault.BadRecord, "read it with the version that wrote it",
-			"%s: schema %q, this version reads %q",
-			path, r.Meta.Schema, Schema)
+			"%s: unknown schema %q (this version reads %q)", path, r.Meta.Schema, Schema)
 	case theirs.major != ours.major:
-		return false, fault.New(fault.BadRecord, "read it with llmparity "+writer(r.Meta.Tool)+
-			", which wrote it, or a newer one",
-			"%s: schema %q, this version reads %q", path, r.Meta.Schema, Schema)
+		return false, fault.New(fault.BadRecord, "read it with llmparity "+writer(r.Meta.Tool)+" or newer",
+			"%s: unsupported schema %q (this version reads %q)", path, r.Meta.Schema, Schema)
 	case theirs.minor > ours.minor:
 		r.Warnings = append(r.Warnings, Warning{Code: "newer-schema",
-			Text: fmt.Sprintf("the folder was written by a newer llmparity "+
-				"(%s, schema %s; this version reads %s): what it has that this version does not know is left out",
-				writer(r.Meta.Tool),
-				r.Meta.Schema, Schema)})
+			Text: fmt.Sprintf("written by a newer llmparity (%s, schema %s; this version reads %s); "+
+				"unknown data is ignored",
+				writer(r.Meta.Tool), r.Meta.Schema, Schema)})
 		return true, nil
 	}
 	return false, nil
@@ -59,15 +56,15 @@ func (r *Run) checkSchema(path string) (newer bool, err error) {
 
 func writer(t Tool) string {
 	if t.Version == "" {
-		return "of an unknown version"
+		return "(unknown version)"
 	}
 	return t.Version
 }
 
-// known tells whether the line says anything that this version understands.
+// known reports whether this version understands anything in the line.
 func (e *entry) known() bool { return *e != entry{T: e.T, Time: e.Time, Attempt: e.Attempt} }
 
-// unknown tells whether a line is to be left out: of a newer version's kind. The first is warned of.
+// unknown reports whether to ignore a line of a newer version. It warns once.
 func (b *builder) unknown(e *entry) bool {
 	if !b.newer || e.known() {
 		return false
@@ -75,7 +72,7 @@ func (b *builder) unknown(e *entry) bool {
 	if !b.left {
 		b.left = true
 		b.run.Warnings = append(b.run.Warnings, Warning{Code: "lines-left-out",
-			Text: "the journal has lines of kinds that this version does not know; they are left out"})
+			Text: "the journal has lines of unknown kinds, which are ignored"})
 	}
 	return true
 }

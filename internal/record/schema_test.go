@@ -10,7 +10,7 @@ import (
 	"llmparity/internal/schematest"
 )
 
-var update = flag.Bool("update", false, "write the published schemas anew")
+var update = flag.Bool("update", false, "update the published schemas")
 
 func TestPublishedSchemas(t *testing.T) {
 	const how = "go test ./internal/record -run PublishedSchemas -update"
@@ -24,7 +24,6 @@ func TestPublishedSchemas(t *testing.T) {
 			Nullable: []string{"requestRow.prompt_ids", "Risk.places"}}, *update, how)
 }
 
-// Every kind of line that resuming writes is as the schema says.
 func TestResumedJournalMatchesSchema(t *testing.T) {
 	w := made(t, resumed)
 	attempt(w, resumed, 1, OK)

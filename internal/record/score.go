@@ -6,31 +6,29 @@ import (
 	"strconv"
 )
 
-// Score is what an engine thinks of one place in a text that it was given token by token. Log-probabilities are natural
-// logarithms of the softmax, at temperature 1, of the raw logits over the whole vocabulary: nothing that samples has
-// touched them.
+// Score is an engine's opinion of one position in a text that is forced on it token by token. Log-probabilities are
+// natural logarithms of the softmax at temperature 1 of the raw logits over the whole vocabulary, before any sampling.
 type Score struct {
 	Position int     // of the forced token in the text, from 0
 	Forced   int     // its id
-	LogProb  float64 // of the forced token; NaN where the engine can't tell one so small
-	// Top are the likeliest tokens, the likeliest first: that one the engine would have chosen.
+	LogProb  float64 // of the forced token; NaN if too small for the engine to report
+	// Top are the likeliest tokens in order; the engine would have chosen the first.
 	Top []Candidate
 }
 
-// Candidate is a token that might have come.
+// Candidate is a possible token.
 type Candidate struct {
 	ID      int
 	LogProb float64
 }
 
-// Chosen is the id that the engine would have chosen.
+// Chosen returns the id that the engine would have chosen.
 func (s Score) Chosen() int { return s.Top[0].ID }
 
-// Margin is how far the likeliest token lies above the next one, in natural logarithms: it is the difference of their
-// logits.
+// Margin is the difference between the two highest log-probabilities, which is that of their logits.
 func (s Score) Margin() float64 { return s.Top[0].LogProb - s.Top[1].LogProb }
 
-// LogProbOf gives the log-probability of a token where the engine told it.
+// LogProbOf returns the log-probability of a token, if the engine reports it.
 func (s Score) LogProbOf(id int) (float64, bool) {
 	if id == s.Forced {
 		return s.LogProb, !math.IsNaN(s.LogProb)
@@ -43,49 +41,49 @@ func (s Score) LogProbOf(id int) (float64, bool) {
 	return 0, false
 }
 
-// Sound says what is wrong with a score that an engine told: every reader counts on two candidates in order.
+// Sound returns an error unless the score has two candidates in order and plausible log-probabilities.
 func (s Score) Sound() error {
 	if len(s.Top) < 2 {
-		return fmt.Errorf("position %d: %d candidates, at least 2 are needed", s.Position, len(s.Top))
+		return fmt.Errorf("position %d: %d candidates, need at least 2", s.Position, len(s.Top))
 	}
 	for i, c := range s.Top {
 		switch {
 		case math.IsNaN(c.LogProb) || c.LogProb < least || c.LogProb > tolerated:
-			return fmt.Errorf("position %d: the log-probability of token %d is %g", s.Position, c.ID, c.LogProb)
+			return fmt.Errorf("position %d: log-probability of token %d is %g", s.Position, c.ID, c.LogProb)
 		case i > 0 && c.LogProb > s.Top[i-1].LogProb:
 			return fmt.Errorf("position %d: candidate %d is likelier than the one before it", s.Position, i+1)
 		case c.ID < 0:
 			return fmt.Errorf("position %d: candidate %d has the id %d", s.Position, i+1, c.ID)
 		}
 	}
-	if s.LogProb < least || s.LogProb > tolerated { // NaN: it can't be told
-		return fmt.Errorf("position %d: the log-probability of the forced token is %g", s.Position, s.LogProb)
+	if s.LogProb < least || s.LogProb > tolerated { // false for NaN
+		return fmt.Errorf("position %d: log-probability of the forced token is %g", s.Position, s.LogProb)
 	}
 	return nil
 }
 
-// tolerated is how far the logarithm of a probability may lie above 0 by rounding.
+// tolerated is how far rounding may raise a log-probability above 0.
 const tolerated = 1e-4
 
-// least is a log-probability that no model's logits come near: what is below it is no figure.
+// least is a bound that no real log-probability comes near.
 const least = -1e6
 
-// scoreColumns are those of scores.csv: a row a candidate. rank is 0 for a forced token that is none of the likeliest;
-// logprob is empty where the engine can't tell it.
+// scoreColumns returns the columns of scores.csv, which has a row for each candidate. rank is 0 for a forced token that
+// is not among the likeliest; logprob is empty if the engine can't report it.
 func scoreColumns() []string {
 	return []string{"cell", "attempt", "position", "rank", "id", "logprob", "forced"}
 }
 
-// Scoring tells what an attempt scores: the tokens that another cell's engine, or its own, chose when it ran freely.
+// Scoring describes what an attempt scores: tokens that an engine chose when it ran freely.
 type Scoring struct {
-	Reference int   `json:"reference_cell"`
-	Attempt   int   `json:"reference_attempt"`
-	PromptIDs []int `json:"prompt_ids"`
-	Tokens    int   `json:"tokens"` // how many are forced
-	Top       int   `json:"top"`    // candidates a position
+	Reference int   `json:"reference_cell"`    // cell that chose the tokens
+	Attempt   int   `json:"reference_attempt"` // attempt that chose the tokens
+	PromptIDs []int `json:"prompt_ids"`        // token ids of the prompt
+	Tokens    int   `json:"tokens"`            // number of forced tokens
+	Top       int   `json:"top"`               // candidates for each position
 }
 
-// Score writes what an engine thinks of one place.
+// Score writes a score.
 func (r *Recording) Score(s Score) {
 	w := r.w
 	w.mu.Lock()
@@ -113,7 +111,7 @@ func (r *Recording) Score(s Score) {
 	}
 }
 
-// score drops rows of attempts that never reached the journal, as those of samples are.
+// score drops rows of attempts that are not in the journal, as for samples.
 func (b *builder) score(h header) func(*row) error {
 	attemptAt, positionAt, rankAt, idAt := h.column("attempt"), h.column("position"), h.column("rank"), h.column("id")
 	logProbAt, forcedAt := h.column("logprob"), h.column("forced")
@@ -142,8 +140,7 @@ func (b *builder) score(h header) func(*row) error {
 	}
 }
 
-// wholeScores checks the scores of every attempt that says of itself that it scored all: what was cut, or isn't sound,
-// is dropped with a warning, for nobody can tell what is missing.
+// wholeScores drops incomplete or invalid scores of finished attempts and warns.
 func (b *builder) wholeScores() {
 	for _, a := range b.run.Scorings {
 		if a.Status != OK {
@@ -154,21 +151,21 @@ func (b *builder) wholeScores() {
 		if err != nil {
 			a.Scores = nil
 			b.run.Warnings = append(b.run.Warnings, Warning{Code: "scores-missing", Text: fmt.Sprintf(
-				"the scores of attempt %d are not used: %v", a.ID, err)})
+				"scores of attempt %d ignored: %v", a.ID, err)})
 		}
 	}
 }
 
 func (a *Attempt) soundScores() error {
 	if want := a.Scoring.Tokens; len(a.Scores) != want {
-		return fmt.Errorf("%d positions were scored, and %d are in the record", want, len(a.Scores))
+		return fmt.Errorf("%d positions were scored, but the record has %d", want, len(a.Scores))
 	}
 	for i, s := range a.Scores {
 		if s.Position != i {
-			return fmt.Errorf("position %d stands where %d belongs", s.Position, i)
+			return fmt.Errorf("position %d in place of %d", s.Position, i)
 		}
 		if s.Forced == NoID {
-			return fmt.Errorf("position %d: there is no forced token", i)
+			return fmt.Errorf("position %d: no forced token", i)
 		}
 		if err := s.Sound(); err != nil {
 			return err

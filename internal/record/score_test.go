@@ -12,8 +12,8 @@ import (
 	"llmparity/internal/fault"
 )
 
-// scores are of a text of three tokens; the second forced one is none of the likeliest, and too unlikely for its engine
-// to tell.
+// scores are those of a text of three tokens. The second forced token is not among the likeliest, and its
+// log-probability is too small to report.
 func scores() []Score {
 	return []Score{
 		{Position: 0, Forced: 7, LogProb: -0.25, Top: []Candidate{{7, -0.25}, {3, -1.5}}},
@@ -22,7 +22,7 @@ func scores() []Score {
 	}
 }
 
-// scored writes a run with one launch that counts and one attempt that scores.
+// scored writes a run with one counted launch and one attempt that scores.
 func scored(t testing.TB, tokens int, end Status) (dir string) {
 	t.Helper()
 	c := Cell{ID: 1, Engine: "one", Repetitions: 1}
@@ -44,7 +44,7 @@ func scored(t testing.TB, tokens int, end Status) (dir string) {
 	return w.Dir()
 }
 
-func TestScoresComeBack(t *testing.T) {
+func TestScoresRoundTrip(t *testing.T) {
 	r, err := Open(scored(t, 3, OK))
 	check(t, err)
 	if len(r.Attempts) != 1 || len(r.Scorings) != 1 || len(r.Warnings) != 0 {
@@ -69,28 +69,28 @@ func TestScoresComeBack(t *testing.T) {
 	}
 }
 
-// What isn't whole is no evidence: a position that lacks would be compared with another.
-func TestScoresThatAreNotWholeAreLeftOut(t *testing.T) {
+// If a position is missing, later ones would be compared with the wrong position.
+func TestIncompleteScoresAreDropped(t *testing.T) {
 	for name, c := range map[string]struct {
 		tokens int
 		end    Status
 		change func(string) string
 		warned bool
 	}{
-		"interrupted":     {3, Interrupted, nil, false},
-		"failed":          {3, Failed, nil, false},
-		"fewer than were": {4, OK, nil, true},
-		"a row is gone": {3, OK,
+		"interrupted": {3, Interrupted, nil, false},
+		"failed":      {3, Failed, nil, false},
+		"too few":     {4, OK, nil, true},
+		"missing row": {3, OK,
 			replaced("1,2,2,2,2,-0.500000,0\n", ""), true},
 		"out of order": {3, OK,
 			replaced("-2.500000", "-0.012500"), true},
 		"no forced token": {3, OK,
 			replaced("1,2,1,0,9,,1\n", ""), true},
-		"nobody's logits": {3, OK,
+		"implausible logits": {3, OK,
 			replaced("-9.750000", "-1e308"), true},
-		"likelier than sure": {3, OK,
+		"above certainty": {3, OK,
 			replaced("-0.125000", "0.125000"), true},
-		"a last row, cut off": {3, OK, func(s string) string { return strings.TrimSuffix(s, ",1\n") }, true},
+		"last row cut": {3, OK, func(s string) string { return strings.TrimSuffix(s, ",1\n") }, true},
 	} {
 		dir := scored(t, c.tokens, c.end)
 		if c.change != nil {
@@ -110,8 +110,8 @@ func TestScoresThatAreNotWholeAreLeftOut(t *testing.T) {
 	}
 }
 
-// Runs of before there were scores have none.
-func TestARunWithoutScoresIsRead(t *testing.T) {
+// Older runs have no scores.csv.
+func TestOpenReadsRunWithoutScores(t *testing.T) {
 	dir := scored(t, 3, OK)
 	if err := os.Remove(filepath.Join(dir, "scores.csv")); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestARunWithoutScoresIsRead(t *testing.T) {
 	}
 }
 
-// Whatever stands in the files, the scores that are used are whole, in order, and of two candidates at least.
+// FuzzScores checks that all used scores are complete, in order, and have two candidates.
 func FuzzScores(f *testing.F) {
 	from := scored(f, 3, OK)
 	text := contents(f, filepath.Join(from, "scores.csv"))
@@ -137,7 +137,7 @@ func FuzzScores(f *testing.F) {
 		r, err := Open(dir)
 		if err != nil {
 			if fault.Of(err) != fault.BadRecord {
-				t.Errorf("an error that is no BadRecord: %v", err)
+				t.Errorf("class is not BadRecord: %v", err)
 			}
 			return
 		}

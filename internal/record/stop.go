@@ -1,24 +1,23 @@
 package record
 
-// Stop tells why no repetitions were added to a cell that is repeated until a figure is known well enough. Such a
-// figure is looked at several times, at numbers of repetitions that were fixed before; each look has its share of the
-// chance to err, so that the interval at the last one is of a higher level than the one that holds.
+// Stop records why a cell with --until-ci gets no more repetitions. The figure is tested at repetition counts fixed in
+// advance, and the error probability is divided among these looks. So each look uses a higher confidence level than the
+// result.
 type Stop struct {
-	Cell        int    `json:"cell"`
-	Figure      string `json:"figure"`
-	Repetitions int    `json:"repetitions"` // that counted, at the last look
-	// that there would have been, to the most repetitions; 0: none, for the figure can't be had
-	Looks      int     `json:"looks"`
-	Look       int     `json:"look"`       // the last one, from 1
-	Level      float64 `json:"level"`      // that holds whenever it stops: 0.95
-	Confidence float64 `json:"confidence"` // of each look's own interval: 1 − (1 − Level)/Looks, at least
-	Median     float64 `json:"median"`
-	// Low and High are that interval's; nil: there are too few repetitions for one.
+	Cell        int     `json:"cell"`        // number of the cell
+	Figure      string  `json:"figure"`      // name of the figure
+	Repetitions int     `json:"repetitions"` // counted repetitions at the last look
+	Looks       int     `json:"looks"`       // looks up to the most repetitions; 0: figure not available
+	Look        int     `json:"look"`        // the last look, from 1
+	Level       float64 `json:"level"`       // confidence level of the result: 0.95
+	Confidence  float64 `json:"confidence"`  // level of each look: at least 1 − (1 − level)/looks
+	Median      float64 `json:"median"`      // median at the last look
+	// Low and High are the bounds of the interval at the last look; absent: too few repetitions.
 	Low     *float64 `json:"low,omitempty"`
 	High    *float64 `json:"high,omitempty"`
-	Percent float64  `json:"percent"` // asked for: how far the interval may reach from the median
-	Narrow  bool     `json:"narrow"`  // it reaches no further; false: there were as many repetitions as may be
+	Percent float64  `json:"percent"` // requested half-width, in percent of the median
+	Narrow  bool     `json:"narrow"`  // goal reached; false: repetitions exhausted
 }
 
-// Stop records why a cell is not repeated any more.
+// Stop records why a cell gets no more repetitions.
 func (w *Writer) Stop(s Stop) { w.put(entry{Stop: &s}) }

@@ -1,68 +1,66 @@
 package record
 
-// Traffic is how requests come where a launch measures more than one text: all that is needed to send the same ones
-// again.
+// Traffic describes how the requests of a launch arrive, completely enough to send the same ones again.
 type Traffic struct {
-	Loop string `json:"loop"` // ClosedLoop, OpenLoop, Batch
-	// clients of a closed loop; requests of a batch; the most of an open loop that are sent and not yet answered, 0:
-	// any
+	Loop string `json:"loop"` // closed, open or batch
+	// Concurrency is the number of clients of a closed loop, the requests of a batch, or the most requests of an open
+	// loop in flight; 0: no limit.
 	Concurrency int     `json:"concurrency"`
-	Requests    int     `json:"requests"`              // of all clients together
-	Arrivals    string  `json:"arrivals,omitempty"`    // of an open loop: Constant, Poisson, TraceArrivals
-	Rate        float64 `json:"rate,omitempty"`        // of an open loop, in requests a second
-	StartDelay  float64 `json:"start_delay,omitempty"` // in seconds, from one client's first request to the next one's
-	Ramp        float64 `json:"ramp,omitempty"`        // in seconds, in which an open loop comes to its rate
-	Seed        uint64  `json:"seed"`
-	// of a conversation: each prompt begins with all that was said before; 0: there are none
+	Requests    int     `json:"requests"`              // number of requests
+	Arrivals    string  `json:"arrivals,omitempty"`    // of an open loop: constant, poisson or trace
+	Rate        float64 `json:"rate,omitempty"`        // of an open loop, in requests per second
+	StartDelay  float64 `json:"start_delay,omitempty"` // seconds between the starts of two clients
+	Ramp        float64 `json:"ramp,omitempty"`        // seconds until an open loop reaches its rate
+	Seed        uint64  `json:"seed"`                  // seed of the random numbers
+	// Turns is the number of turns of a conversation, in which each prompt begins with all earlier ones; absent: none.
 	Turns int `json:"turns,omitempty"`
-	// Mix is the kinds of requests where they are not all alike; empty: each has the cell's prompt and number of
-	// tokens.
+	// Mix lists the kinds of requests; absent: each has the cell's prompt and number of tokens.
 	Mix   []Kind    `json:"mix,omitempty"`
-	Trace []Arrival `json:"trace,omitempty"` // the requests that a trace says, in order
+	Trace []Arrival `json:"trace,omitempty"` // requests of a trace, in order
 	Goal  *Goal     `json:"goal,omitempty"`
 }
 
 // Arrival is a request of a trace.
 type Arrival struct {
-	At          float64 `json:"at"` // in seconds from the first one's
-	InputTokens int     `json:"input_tokens"`
-	MaxTokens   int     `json:"max_tokens"`
+	At          float64 `json:"at"`           // seconds after the first request
+	InputTokens int     `json:"input_tokens"` // prompt length, in tokens
+	MaxTokens   int     `json:"max_tokens"`   // most tokens to generate
 }
 
-// Loops, and how the requests of an open one come.
+// Values of Traffic.Loop and Traffic.Arrivals.
 const (
-	ClosedLoop = "closed" // a client asks again when it was answered
-	OpenLoop   = "open"   // requests come at their times, whether or not others were answered
-	Batch      = "batch"  // all are sent in the same moment
-	Constant   = "constant"
-	Poisson    = "poisson"
-	// TraceArrivals are those of a trace.
-	TraceArrivals = "trace"
+	ClosedLoop    = "closed" // a client sends its next request after an answer
+	OpenLoop      = "open"   // requests are sent on schedule
+	Batch         = "batch"  // all requests are sent at once
+	Constant      = "constant"
+	Poisson       = "poisson"
+	TraceArrivals = "trace" // as in a trace
 )
 
-// Kind is requests that are alike, among others that are not: short ones beside long ones.
+// Kind is one kind of requests in a mix, such as short ones.
 type Kind struct {
 	Name        string  `json:"name"`
-	Share       float64 `json:"share"` // of all requests
-	Prompt      string  `json:"prompt"`
-	InputTokens int     `json:"input_tokens,omitempty"` // asked for; 0: the prompt is a text that was given
-	MaxTokens   int     `json:"max_tokens"`
+	Share       float64 `json:"share"`                  // share of all requests
+	Prompt      string  `json:"prompt"`                 // text of the prompt
+	InputTokens int     `json:"input_tokens,omitempty"` // requested prompt length in tokens; absent: a given text
+	MaxTokens   int     `json:"max_tokens"`             // most tokens to generate
 }
 
-// Goal is what a request must keep to be counted as a good one; 0: anything will do.
+// Goal has the limits that a good request keeps, in milliseconds; absent: no limit.
 type Goal struct {
-	TTFTms float64 `json:"ttft_ms,omitempty"`
-	TPOTms float64 `json:"tpot_ms,omitempty"`
-	E2Ems  float64 `json:"e2e_ms,omitempty"`
+	TTFTms float64 `json:"ttft_ms,omitempty"` // time to first token
+	TPOTms float64 `json:"tpot_ms,omitempty"` // time per output token
+	E2Ems  float64 `json:"e2e_ms,omitempty"`  // time to the end of the answer
 }
 
-// Slot is where in a traffic a request stands. Its zero value is that of a request that is alone.
+// Slot is the position of a request in a traffic; zero for a single request.
 type Slot struct {
-	// when it was to be sent; what it waited until it was is queueing; 0: when it was sent
+	// Due is when the request was to be sent, in nanoseconds since the start of the run; until it is sent, it queues.
+	// Absent: when it was sent.
 	Due int64 `json:"due_ns,omitempty"`
-	// how long it was sent after it was due and had a place: our own doing, no engine's
+	// Late is how long it was sent after it was due and had a place, in nanoseconds: a delay of ours, not the engine's.
 	Late   int64  `json:"late_ns,omitempty"`
-	Client int    `json:"client,omitempty"` // from 1
-	Kind   string `json:"kind,omitempty"`
-	Turn   int    `json:"turn,omitempty"` // from 1
+	Client int    `json:"client,omitempty"` // number of the client, from 1
+	Kind   string `json:"kind,omitempty"`   // name of its kind
+	Turn   int    `json:"turn,omitempty"`   // number of the turn, from 1
 }

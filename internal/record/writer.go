@@ -16,16 +16,15 @@ import (
 	"llmparity/internal/fault"
 )
 
-// What a kill of the program can lose of an attempt that goes on: rows are handed to the system by the writer that
-// comes flushAfter later, so that sampling, which writes all the time, needs no second wake-up; flushAtLast is for when
-// none comes.
+// A kill loses at most the rows of the last flushAfter of an unfinished attempt. The first write after flushAfter hands
+// rows to the system, so that sampling needs no second wake-up; flushAtLast is for when no write follows.
 const (
 	flushAfter  = 200 * time.Millisecond
 	flushAtLast = time.Second
 )
 
-// Writer writes a run folder while the run happens. The first error sticks, is returned by every later call and closes
-// Failed; the folder stays readable.
+// Writer writes a run folder while the run happens. It keeps its first error, returns it from every later call, and
+// closes Failed; the folder stays readable.
 type Writer struct {
 	dir   string
 	clock clock
@@ -45,14 +44,14 @@ type Writer struct {
 	attempts int
 	sources  int
 
-	meta    Meta  // of a run that was reopened
-	setBack int64 // by how much the clock stands before the record's last line, when it was reopened
+	meta    Meta  // of a reopened run
+	setBack int64 // how far the clock was behind the record's last line when it was reopened
 
-	dirty  time.Time   // when the oldest row that was not handed over was written; zero: none
-	atLast *time.Timer // nil: not set. It is left to run out: to stop and set it wakes a thread of Go's
+	dirty  time.Time   // when the oldest unflushed row was written; zero: none
+	atLast *time.Timer // nil: not set. It is never stopped early: resetting a timer wakes a thread
 }
 
-// Writable tells whether run folders can be made in root, before anybody has waited for one.
+// Writable returns an error if no run folder can be created in root.
 func Writable(root string) error {
 	err := os.MkdirAll(root, 0o755)
 	if err == nil {
@@ -64,8 +63,8 @@ func Writable(root string) error {
 	return writeError(err, root)
 }
 
-// Create makes the folder <root>/<name>-<time> with everything that is known before the first cell, and points
-// <root>/latest at it. The folder appears when all of that is in it.
+// Create makes the folder <root>/<name>-<time> with everything known before the first cell, and points <root>/latest at
+// it. The folder appears complete.
 func Create(root string, meta Meta, env Environment, plan []byte) (*Writer, error) {
 	meta.Schema = Schema
 	if err := os.MkdirAll(root, 0o755); err != nil {
@@ -82,13 +81,13 @@ func Create(root string, meta Meta, env Environment, plan []byte) (*Writer, erro
 	}
 	if err != nil {
 		w.closeFiles()
-		_ = os.RemoveAll(w.dir) // nothing is in it that anybody measured
+		_ = os.RemoveAll(w.dir) // it has no measurements
 		return nil, writeError(err, root)
 	}
 	return w, nil
 }
 
-// publish gives the folder its name, the next free one.
+// publish gives the folder the next free name.
 func (w *Writer) publish(root string, meta Meta) error {
 	if err := os.Chmod(w.dir, 0o755); err != nil {
 		return err
@@ -104,7 +103,7 @@ func (w *Writer) publish(root string, meta Meta) error {
 		}
 		err := os.Rename(w.dir, dir)
 		if errors.Is(err, os.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
-			continue // somebody was quicker
+			continue // another process was faster
 		}
 		if err != nil {
 			return err
@@ -138,7 +137,7 @@ func (w *Writer) open(meta Meta, env Environment, plan []byte) (err error) {
 	return nil
 }
 
-// rowFile is a file that only grows, and what it is written by.
+// rowFile is a file that only grows, and its appender.
 type rowFile struct {
 	to      **appender
 	name    string
@@ -152,10 +151,10 @@ func (w *Writer) files() []rowFile {
 		{&w.scores, scoresFile, scoreColumns()}}
 }
 
-// pointLatest replaces the link in one step; a reader sees the old target or the new one.
+// pointLatest replaces the link atomically.
 func pointLatest(root, dir string) error {
 	tmp := filepath.Join(root, ".latest-"+filepath.Base(dir))
-	_ = os.Remove(tmp) // a kill between the next two steps left it, and whoever resumes the run comes by again
+	_ = os.Remove(tmp) // left over if a run was killed between the next two steps
 	if err := os.Symlink(filepath.Base(dir), tmp); err != nil {
 		return err
 	}
@@ -174,13 +173,13 @@ func writeJSON(path string, v any) error {
 	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
-// Dir is the run folder.
+// Dir returns the run folder.
 func (w *Writer) Dir() string { return w.dir }
 
-// Failed is closed at the first error; Err then tells it.
+// Failed is closed at the first error, which Err then returns.
 func (w *Writer) Failed() <-chan struct{} { return w.failed }
 
-// Err is the first error, or nil.
+// Err returns the first error, or nil.
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -190,16 +189,16 @@ func (w *Writer) Err() error {
 // Cell announces a cell.
 func (w *Writer) Cell(c Cell) { w.put(entry{Cell: &c}) }
 
-// Predict tells what was predicted of an announced cell.
+// Predict records the prediction of an announced cell.
 func (w *Writer) Predict(p Prediction) { w.put(entry{Prediction: &p}) }
 
-// Risk tells whether an announced cell's memory fits.
+// Risk records whether an announced cell's memory fits.
 func (w *Writer) Risk(r Risk) { w.put(entry{Risk: &r}) }
 
 // Warn records a warning about the whole run.
 func (w *Writer) Warn(warning Warning) { w.put(entry{Warning: &warning}) }
 
-// Close writes how the run ended and closes the folder.
+// Close writes the status of the run and closes the folder.
 func (w *Writer) Close(status Status) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -211,7 +210,7 @@ func (w *Writer) Close(status Status) error {
 
 func (w *Writer) closeFiles() {
 	if w.atLast != nil {
-		w.atLast.Stop() // one that has just run out finds nothing to hand over
+		w.atLast.Stop() // a timer that has just fired finds nothing to flush
 	}
 	for _, a := range w.appenders() {
 		if a != nil {
@@ -242,7 +241,7 @@ func (w *Writer) putLocked(e entry) {
 		return
 	}
 	if w.journal.buf.Available() <= len(line) {
-		w.flush() // in order: rows never come to disk after the line that speaks of them
+		w.flush() // in order: rows reach the disk before the lines about them
 	}
 	w.write(w.journal, append(line, '\n'))
 }
@@ -275,7 +274,7 @@ func (w *Writer) fail(err error) {
 	}
 }
 
-// flushAtLast is for rows that no later one takes along.
+// flushAtLast flushes rows after which nothing was written.
 func (w *Writer) flushAtLast() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -285,7 +284,7 @@ func (w *Writer) flushAtLast() {
 	}
 }
 
-// flush hands rows to the system before the journal, whose lines may speak of them.
+// flush hands rows to the system before the journal, whose lines may refer to them.
 func (w *Writer) flush() {
 	w.dirty = time.Time{}
 	for _, a := range w.appenders() {
@@ -309,8 +308,8 @@ func (w *Writer) sync() {
 type appender struct {
 	file   *os.File
 	buf    *bufio.Writer
-	size   int64 // with what the buffer holds
-	synced int64 // so much is on disk, whatever happens to the machine
+	size   int64 // including the buffer
+	synced int64 // size at the last sync
 }
 
 const bufferSize = 64 << 10
@@ -327,7 +326,7 @@ func newAppender(path string, columns []string) (*appender, error) {
 	return a, err
 }
 
-// header is on disk at once: a file without it can't be read by anybody.
+// header writes the header unbuffered, because the file can't be read without it.
 func (a *appender) header(columns []string) error {
 	n, err := a.file.WriteString(strings.Join(columns, ",") + "\n")
 	a.size = int64(n)
@@ -339,7 +338,7 @@ func writeError(err error, dir string) error {
 	return fault.WriteError(err, dir, "name another folder with --out; what was measured so far stays readable")
 }
 
-// mb appends figures in MiB, each with a comma; an absent one leaves its field empty.
+// mb appends sizes in MiB, each followed by a comma; an absent one is an empty field.
 func mb(line []byte, figures ...int64) []byte {
 	for _, bytes := range figures {
 		if bytes != Absent {
@@ -359,8 +358,8 @@ func integers(line []byte, all ...int64) []byte {
 
 var lineBreaks = strings.NewReplacer("\n", " ", "\r", " ")
 
-// text appends a CSV field. Labels and roles are ours, but engines may be named by users: a line break becomes a space,
-// because readers find the last whole row by its newline.
+// text appends a CSV field. It replaces line breaks, which users may put into labels: readers find complete rows by
+// newlines.
 func text(line []byte, s string) []byte {
 	s = lineBreaks.Replace(s)
 	if strings.ContainsAny(s, ",\"") {
@@ -369,7 +368,7 @@ func text(line []byte, s string) []byte {
 	return append(append(line, s...), ',')
 }
 
-// end closes a row: the last comma becomes a newline.
+// end replaces the last comma by a newline.
 func end(line []byte) []byte {
 	line[len(line)-1] = '\n'
 	return line

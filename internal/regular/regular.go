@@ -1,6 +1,4 @@
-// Package regular reads files that others wrote, of which no more is known than how large one of their kind can be.
-//
-// It reads them whole: it is for texts, not for weights.
+// Package regular reads untrusted text files whole, up to a size limit.
 package regular
 
 import (
@@ -11,27 +9,27 @@ import (
 	"os"
 )
 
-// Read gives a regular file's content, of no more than so many bytes. Opening a pipe would wait for somebody who writes
-// into it, and a device has no end: both are refused. Errors are without the file's name, which the caller says.
-func Read(path string, most int64) ([]byte, error) {
+// Read returns the content of a regular file of at most limit bytes. It refuses pipes, which would block, and devices,
+// which have no end. Errors don't contain the file's name.
+func Read(path string, limit int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, cause(err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
+		return nil, errors.New("not a regular file")
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, cause(err)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, most+1)) // it may grow meanwhile
+	text, err := io.ReadAll(io.LimitReader(f, limit+1)) // it may be growing
 	if err != nil {
 		return nil, cause(err)
 	}
-	if int64(len(text)) > most {
-		return nil, fmt.Errorf("it is larger than %d MiB, which no such file is", most>>20)
+	if int64(len(text)) > limit {
+		return nil, fmt.Errorf("larger than %d MiB, the limit for such files", limit>>20)
 	}
 	return text, nil
 }

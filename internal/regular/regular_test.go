@@ -24,7 +24,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("one that is too large: %v", err)
 	}
 	for _, other := range []string{dir, os.DevNull} {
-		if _, err := regular.Read(other, 1<<20); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		if _, err := regular.Read(other, 1<<20); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("%s: %v", other, err)
 		}
 	}

@@ -1,18 +1,14 @@
 // Package thin draws long series with few points and loses no peak.
 //
-// A series is cut into stretches of equal length on the x axis, and of each the first point, the lowest and the highest
-// are kept, and the last point of all: whoever looks at the drawing sees the range that the values had in each stretch.
-// That is on purpose not LTTB (largest triangle three buckets), which keeps one point a stretch, the one that makes the
-// largest triangle with its neighbours: it draws smoother lines, and may leave a peak out.
-//
-// What was between the lowest and the highest point of a stretch is not kept, nor is how often it was there.
+// It cuts a series into stretches of equal length on the x axis and keeps the first, the lowest and the highest point
+// of each, and the very last point. So a drawing shows the range of the values in each stretch. LTTB (largest triangle
+// three buckets) would draw smoother lines, but it keeps one point for each stretch and may omit a peak.
 package thin
 
 import "math"
 
-// Points gives at most about n points of a series, in their order; of a short series all. A point whose y is NaN is a
-// gap: where there is one between two points that are kept, one is kept between them, so that no line is drawn over it;
-// gaps come on top of n.
+// Points returns at most about n points of a series in their order. A point whose y is NaN is a gap. If there are gaps
+// between two kept points, it keeps one of them as well, in addition to n, so that no line is drawn across it.
 func Points[P any](points []P, n int, at func(P) (x, y float64)) []P {
 	if len(points) <= n || n < 4 {
 		return points
@@ -34,14 +30,13 @@ func Points[P any](points []P, n int, at func(P) (x, y float64)) []P {
 type series[P any] struct {
 	points []P
 	at     func(P) (x, y float64)
-	least  float64 // x where stretches begin
-	step   float64 // the length of one; 0: they are of so many points each
-	each   int
-	kept   int // points that were looked at: the next after the last that was kept
+	least  float64 // x where the first stretch begins
+	step   float64 // length of a stretch; 0: each has a fixed number of points
+	each   int     // points in a stretch, if step is 0
+	kept   int     // index after the last kept point
 }
 
-// stretches cuts the series by x. Where x is of no use, because it is one moment, or not finite, it cuts it by numbers
-// of points.
+// stretches cuts the series by x, or by number of points if x is constant or not finite.
 func (s *series[P]) stretches(n int) {
 	least, most := math.Inf(1), math.Inf(-1)
 	for _, p := range s.points {
@@ -54,8 +49,7 @@ func (s *series[P]) stretches(n int) {
 	}
 }
 
-// end is where the stretch that begins at a point ends. A point that lies before it, because x went backwards, is in
-// it.
+// end returns the end of the stretch that starts at begin. Points where x goes backwards belong to it.
 func (s *series[P]) end(begin int) int {
 	if s.step == 0 {
 		return min(begin+s.each, len(s.points))
@@ -66,14 +60,13 @@ func (s *series[P]) end(begin int) int {
 	return i
 }
 
-// stretch is the number of the one that a point's x is in. Where it ends is not computed: that might be rounded to
-// before the point.
+// stretch returns the number of the stretch of a point. Comparing with its computed end would suffer from rounding.
 func (s *series[P]) stretch(i int) float64 {
 	x, _ := s.at(s.points[i])
 	return math.Floor((x - s.least) / s.step)
 }
 
-// extremes are the first lowest and the first highest point of a stretch; its first one where it is all gap.
+// extremes returns the first lowest and the first highest point of a stretch, or its first point if all are gaps.
 func (s *series[P]) extremes(begin, end int) (lo, hi int) {
 	least, most := math.Inf(1), math.Inf(-1)
 	lo, hi = begin, begin
@@ -89,10 +82,10 @@ func (s *series[P]) extremes(begin, end int) (lo, hi int) {
 	return lo, hi
 }
 
-// keep takes a point, and the first gap since the one before it.
+// keep appends a point, and before it the first gap since the last kept point.
 func (s *series[P]) keep(out []P, i int) []P {
 	if i < s.kept {
-		return out // it has been taken
+		return out // already kept
 	}
 	for ; s.kept < i; s.kept++ {
 		if _, y := s.at(s.points[s.kept]); math.IsNaN(y) {

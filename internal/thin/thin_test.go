@@ -15,8 +15,7 @@ type point struct{ x, y float64 }
 
 func at(p point) (float64, float64) { return p.x, p.y }
 
-// series makes one of every kind from random numbers: equal x, x that goes backwards, gaps, plateaus, spikes,
-// infinities.
+// series makes a random series with equal x, x that goes backwards, gaps, plateaus and spikes.
 func series(r *rand.Rand) []point {
 	out := make([]point, r.IntN(3000))
 	x, y := 100*r.NormFloat64(), 0.0
@@ -64,7 +63,7 @@ func TestOddX(t *testing.T) {
 }
 
 // At the end of the axis the edge of a stretch may be rounded to the very x that begins it.
-func TestManyPointsAtTheLastMoment(t *testing.T) {
+func TestManyPointsAtLastX(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 1))
 	for range 3000 {
 		last, points := r.ExpFloat64()*math.Pow(10, float64(r.IntN(40)-20)), []point{}
@@ -95,7 +94,7 @@ func FuzzPoints(f *testing.F) {
 	})
 }
 
-// check holds what came out against what went in, by numbering the points.
+// check compares input and output by the indices of the points.
 func check(t *testing.T, points []point, n int) {
 	t.Helper()
 	numbers := make([]int, len(points))
@@ -110,7 +109,7 @@ func check(t *testing.T, points []point, n int) {
 		return
 	}
 	if kept[0] != 0 || kept[len(kept)-1] != len(points)-1 {
-		t.Errorf("it goes from %d to %d, of %d points", kept[0], kept[len(kept)-1], len(points))
+		t.Errorf("first kept point %d, last %d of %d", kept[0], kept[len(kept)-1], len(points))
 	}
 	gaps := 0
 	for k, i := range kept {
@@ -129,15 +128,14 @@ func check(t *testing.T, points []point, n int) {
 	checkGaps(t, points, kept)
 }
 
-// checkStretches cuts x into equal parts by itself; in a series whose x never goes back the range within each must be
-// kept.
+// checkStretches cuts x into equal parts on its own and checks the range in each, if x never goes backwards.
 func checkStretches(t *testing.T, points []point, kept []int, stretches int) {
 	t.Helper()
 	first, last := points[0].x, points[len(points)-1].x
 	width := last/float64(stretches) - first/float64(stretches)
 	for i, p := range points {
 		if math.IsNaN(p.x) || math.IsInf(p.x, 0) || i > 0 && p.x < points[i-1].x {
-			return // stretches have no begin and end
+			return // stretches are not contiguous
 		}
 	}
 	if !(width > 0) || math.IsInf(width, 0) {
@@ -154,7 +152,7 @@ func checkStretches(t *testing.T, points []point, kept []int, stretches int) {
 	}
 }
 
-// checkRange tells whether the lowest and the highest y of points from begin to end are among those kept from there.
+// checkRange checks that the lowest and highest y between begin and end are kept.
 func checkRange(t *testing.T, points []point, kept []int, begin, end int, what string) {
 	t.Helper()
 	lo, hi := math.Inf(1), math.Inf(-1)
@@ -175,7 +173,7 @@ func checkRange(t *testing.T, points []point, kept []int, begin, end int, what s
 	}
 }
 
-// checkGaps: between two kept points there is a gap exactly where there was one.
+// checkGaps checks that two kept points without a kept gap between them had no gap between them.
 func checkGaps(t *testing.T, points []point, kept []int) {
 	t.Helper()
 	for k := 1; k < len(kept); k++ {
@@ -184,7 +182,7 @@ func checkGaps(t *testing.T, points []point, kept []int) {
 		}
 		for i := kept[k-1] + 1; i < kept[k]; i++ {
 			if math.IsNaN(points[i].y) {
-				t.Errorf("a line goes over the gap at %d, from %d to %d", i, kept[k-1], kept[k])
+				t.Errorf("line across the gap at %d, from %d to %d", i, kept[k-1], kept[k])
 				return
 			}
 		}

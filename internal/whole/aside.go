@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// prefix begins the names of unfinished files and folders; nobody else's begin so.
+// prefix begins the names of unfinished files and folders.
 const prefix = ".llmparity-writing-"
 
-// Folder is one that is being written beside its place, to be renamed and never copied. Its owner holds a lock on it,
-// which goes with the process: one that can be locked was left by a process that was killed.
+// Folder is a folder written beside its final place, to be renamed there. Its owner holds a lock that ends with the
+// process, so a folder that can be locked is left over from a killed process.
 type Folder struct {
 	Path string
 	held *os.File // nil where folders can't be locked
 }
 
-// NewFolder makes a folder in parent, which is made too, and removes what killed ones have left there.
+// NewFolder creates a folder in parent, creating parent if needed, and removes leftovers of killed processes.
 func NewFolder(parent string) (Folder, error) {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return Folder{}, err
@@ -27,13 +27,13 @@ func NewFolder(parent string) (Folder, error) {
 	return Folder{path, held}, err
 }
 
-// Remove removes the folder, or what has taken its place.
+// Remove removes the folder, or whatever has replaced it.
 func (f Folder) Remove() {
-	_ = os.RemoveAll(f.Path) // swept later at the latest
+	_ = os.RemoveAll(f.Path) // if this fails, a later sweep removes it
 	release(f.held)
 }
 
-// newFile makes an empty file in parent.
+// newFile creates an empty file in parent.
 func newFile(parent string) (string, error) {
 	f, err := os.CreateTemp(parent, prefix+"*")
 	if err != nil {
@@ -42,7 +42,7 @@ func newFile(parent string) (string, error) {
 	return f.Name(), f.Close()
 }
 
-// aside has create make a file or a folder in parent, and locks it.
+// aside creates a file or folder in parent and locks it.
 func aside(parent string, create func() (string, error)) (path string, held *os.File, err error) {
 	sweep(parent)
 	for {
@@ -50,7 +50,7 @@ func aside(parent string, create func() (string, error)) (path string, held *os.
 			return "", nil, err
 		}
 		held = lock(path, true)
-		// Between the two steps another one may have taken it for a leftover.
+		// Between creation and locking, another process may have swept it.
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			return path, held, nil
 		}
@@ -64,9 +64,9 @@ func release(held *os.File) {
 	}
 }
 
-// sweep removes what nobody writes any more. Where nothing can be locked it stays, because nobody can tell.
+// sweep removes leftovers that nobody holds a lock on. Without file locks it removes nothing.
 func sweep(parent string) {
-	entries, _ := os.ReadDir(parent) // what can't be read can't be written either, which is told elsewhere
+	entries, _ := os.ReadDir(parent) // an unreadable folder fails when it is written to
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), prefix) || !e.IsDir() && !e.Type().IsRegular() {
 			continue

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// errBusy is a lock that another one has.
+// errBusy says that another process holds the lock.
 var errBusy = errors.New("it is locked")
 
-// lock locks a file or a folder that is there until it is closed or the process ends; nil where that can't be done, or,
-// without wait, where another one has it.
+// lock locks an existing file or folder until it is closed or the process ends. It returns nil if that fails or,
+// without wait, if another process holds the lock.
 func lock(path string, wait bool) *os.File {
 	f, err := os.Open(path)
 	if err != nil {
@@ -24,12 +24,11 @@ func lock(path string, wait bool) *os.File {
 	return f
 }
 
-// look is how often a lock that somebody has is looked at: waiting in the kernel could not be ended.
-const look = 200 * time.Millisecond
+// poll is the interval between two attempts to lock: a wait inside the kernel could not be cancelled.
+const poll = 200 * time.Millisecond
 
-// Lock locks the file at path, which is made, until it is unlocked or the process ends. Waiting for another's lock, it
-// says so once. Where files can't be locked it does nothing: several at once would have to be kept apart by whoever
-// starts them.
+// Lock creates and locks the file at path until unlock or the end of the process. If another process holds the lock, it
+// calls waiting once and waits. On systems without file locks it does nothing.
 func Lock(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -44,7 +43,7 @@ func Lock(ctx context.Context, path string, waiting func()) (unlock func(), err 
 		case <-ctx.Done():
 			_ = f.Close()
 			return nil, context.Cause(ctx)
-		case <-time.After(look):
+		case <-time.After(poll):
 		}
 	}
 	return func() { _ = f.Close() }, nil // which unlocks it

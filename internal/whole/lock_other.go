@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// flock can't lock here.
+// flock is not supported on this system.
 func flock(*os.File, bool) error { return errors.ErrUnsupported }

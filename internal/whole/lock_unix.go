@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// flock locks an open file or folder until it is closed or the process ends. Another's lock it waits for, or it is
-// errBusy; where there are no locks that is another error.
+// flock locks an open file or folder until it is closed or the process ends. Without wait it returns errBusy if another
+// process holds the lock.
 func flock(f *os.File, wait bool) error {
 	how := syscall.LOCK_EX
 	if !wait {

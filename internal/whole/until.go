@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Until gives a writer that writes to out until the context ends.
+// Until returns a writer to out that fails once the context is done.
 func Until(ctx context.Context, out io.Writer) io.Writer { return until{ctx, out} }
 
 type until struct {

@@ -1,10 +1,8 @@
-// Package whole writes files and folders that appear under their names in one step: whoever opens one finds all of it,
-// or what was there before.
+// Package whole writes files and folders atomically: a reader sees the old content or all of the new one.
 //
-// What a killed writer left beside the target is removed by the next one that writes into the same folder; where files
-// can't be locked it stays, because nobody can tell whether it is being written. It can't replace what is no regular
-// file, and refuses to; a folder is put into its place by whoever had it made, and who can tell what may be replaced.
-// What takes more than one step has Lock.
+// The next writer in a folder removes what killed writers left there; without file locks the leftovers stay. It
+// replaces only regular files. Callers of NewFolder rename the folder themselves, because they know what it may
+// replace. Lock protects operations that take several steps.
 package whole
 
 import (
@@ -32,7 +30,7 @@ func Replaceable(path string) error {
 	return nil
 }
 
-// Writable tells, before what takes long, what would hinder a file from being written at path; nothing is left there.
+// Writable returns the error that writing a file at path would end with, and leaves nothing there.
 func Writable(path string) error {
 	if err := Replaceable(path); err != nil {
 		return err
@@ -44,7 +42,7 @@ func Writable(path string) error {
 	return os.Remove(name)
 }
 
-// Write has write make the file at path.
+// Write creates the file at path with what write writes.
 func Write(path string, write func(io.Writer) error) error {
 	return Fill(path, func(file *os.File) error {
 		out := bufio.NewWriterSize(file, 1<<20)
@@ -55,7 +53,7 @@ func Write(path string, write func(io.Writer) error) error {
 	})
 }
 
-// Fill has fill make the file at path: it is given an empty one beside it.
+// Fill creates the file at path: fill gets an empty file beside it, which is then renamed.
 func Fill(path string, fill func(*os.File) error) (err error) {
 	if err := Replaceable(path); err != nil {
 		return err
@@ -65,7 +63,7 @@ func Fill(path string, fill func(*os.File) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer release(held) // after the renaming: until then the lock keeps others from sweeping it
+	defer release(held) // after the rename: until then the lock protects the file from sweep
 	file, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		return errors.Join(err, os.Remove(name))

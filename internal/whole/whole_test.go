@@ -21,7 +21,7 @@ func text(s string) func(io.Writer) error {
 	}
 }
 
-func TestFileAppearsWhole(t *testing.T) {
+func TestWriteIsAtomic(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
 	if err := whole.Write(path, text("one")); err != nil {
@@ -43,7 +43,7 @@ func TestFileAppearsWhole(t *testing.T) {
 	}
 }
 
-func TestDevicesStay(t *testing.T) {
+func TestWriteKeepsDevices(t *testing.T) {
 	dir := t.TempDir()
 	fifo, link, folder := filepath.Join(dir, "fifo"), filepath.Join(dir, "link"), filepath.Join(dir, "folder")
 	if err := errors.Join(syscall.Mkfifo(fifo, 0o600), os.Symlink(os.DevNull, link),
@@ -64,8 +64,7 @@ func TestDevicesStay(t *testing.T) {
 	}
 }
 
-// A leftover has nobody who holds its lock; one that is being written has.
-func TestWritableIsKnownBefore(t *testing.T) {
+func TestWritable(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
 	if err := whole.Writable(path); err != nil {
@@ -79,12 +78,12 @@ func TestWritableIsKnownBefore(t *testing.T) {
 	}
 	for _, other := range []string{path, filepath.Join(dir, "none", "f"), os.DevNull + "/f"} {
 		if whole.Writable(other) == nil {
-			t.Errorf("%s can be written", other)
+			t.Errorf("%s is said to be writable", other)
 		}
 	}
 }
 
-func TestSweepKeepsOthersFiles(t *testing.T) {
+func TestSweepKeepsLockedFiles(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, ".llmparity-writing-left"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -104,7 +103,7 @@ func TestSweepKeepsOthersFiles(t *testing.T) {
 	}
 }
 
-func TestFoldersInUseAreKept(t *testing.T) {
+func TestSweepKeepsLockedFolders(t *testing.T) {
 	parent := filepath.Join(t.TempDir(), "new")
 	mine, err := whole.NewFolder(parent)
 	if err != nil {
@@ -121,7 +120,7 @@ func TestFoldersInUseAreKept(t *testing.T) {
 		t.Errorf("%s was left: %v", left, err)
 	}
 	if info, err := os.Stat(mine.Path); err != nil || !info.IsDir() {
-		t.Errorf("what is in use: %v", err)
+		t.Errorf("folder in use: %v", err)
 	}
 	mine.Remove()
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 1 {
@@ -131,14 +130,14 @@ func TestFoldersInUseAreKept(t *testing.T) {
 
 func TestLockWaits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	unlock, err := whole.Lock(t.Context(), path, func() { t.Error("nobody has it") })
+	unlock, err := whole.Lock(t.Context(), path, func() { t.Error("waits for a lock that is free") })
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended := errors.New("ended")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	if _, err := whole.Lock(ctx, path, func() { cancel(ended) }); !errors.Is(err, ended) {
-		t.Errorf("a wait that is ended: %v", err)
+		t.Errorf("cancelled wait: %v", err)
 	}
 	again, err := whole.Lock(t.Context(), path, unlock)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"llmparity/native/llamacpp"
 )
 
-// A flag of run is for every engine, or it is known for whose: else it would be taken in silence where nobody heeds it.
+// A flag of run is for every engine, or it is known for whose: else it would be taken in silence where nobody heeds
+// it.
 func TestEveryFlagOfRunIsKnownForWhose(t *testing.T) {
 	general := []string{"engines", "engine", "model", "mirror", "context", "prompt", "max-tokens", "repetitions",
 		"isolation", "out", "quiet", "help", "no-check-oom", "parity", "reference",
@@ -49,16 +50,16 @@ func TestFlagsThatNoEngineHeedsAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		args, want string
 	}{
-		{"--engines llamacpp --thread worker", "--thread is for webllm"},
-		{"--engines llamacpp --trace", "--trace is for webllm"},
-		{"--engines llamacpp --model-lib x.wasm", "--model-lib is for webllm"},
-		{"--engines webllm --threads 2", "--threads is for llamacpp"},
+		{"--engines llamacpp --thread worker", "--thread applies only to webllm"},
+		{"--engines llamacpp --trace", "--trace applies only to webllm"},
+		{"--engines llamacpp --model-lib x.wasm", "--model-lib applies only to webllm"},
+		{"--engines webllm --threads 2", "--threads applies only to llamacpp"},
 		{"--engines webllm --thread-counts 1,2", "thread_counts: none of the engines has to do with it"},
-		{"--engine exec:./x --threads 2", "--threads is for llamacpp"},
-		{"--engine llamacpp --watchdog 5s", "--watchdog is for webllm or exec:PATH"},
+		{"--engine exec:./x --threads 2", "--threads applies only to llamacpp"},
+		{"--engine llamacpp --watchdog 5s", "--watchdog applies only to webllm or exec:PATH"},
 		{"--engine exec:", `engine "exec:": no program is named`},
 		{"--engine exec:'x", "a quote is not closed"},
-		{"--engines exec:a/x,exec:b/x", "would both be exec:x in the record; give one another name, as in exec:NAME=PATH"},
+		{"--engines exec:a/x,exec:b/x", "would both be named exec:x in the record; name one of them, as in exec:NAME=PATH"},
 		{"--engines lamacpp --threads 2", `unknown engine "lamacpp"`},
 	} {
 		refuses(t, fault.Usage, c.want, append([]string{"run", "--out", t.TempDir()}, strings.Fields(c.args)...)...)

@@ -133,11 +133,11 @@ func TestAModelThatAnEngineOfOnesOwnServes(t *testing.T) {
 
 func TestAnUnknownEngineMayBeAProgram(t *testing.T) {
 	for name, want := range map[string]string{
-		"exe:./engine": `did you mean "exec:./engine"? There are:`,
-		"./engine":     `did you mean "exec:./engine"? There are:`,
-		"exce":         `did you mean "exec:PATH"? There are:`,
-		"ollama:tiny":  `did you mean "ollama"? There are:`,
-		"opnai":        `did you mean "openai"? There are:`,
+		"exe:./engine": `did you mean "exec:./engine"? Engines:`,
+		"./engine":     `did you mean "exec:./engine"? Engines:`,
+		"exce":         `did you mean "exec:PATH"? Engines:`,
+		"ollama:tiny":  `did you mean "ollama"? Engines:`,
+		"opnai":        `did you mean "openai"? Engines:`,
 	} {
 		if err := kinds.All.Known([]string{name}); fault.Of(err) != fault.UnknownEngine ||
 			!strings.Contains(err.Error(), want) {

@@ -74,7 +74,7 @@ func TestInfoSaysWhatAModelIs(t *testing.T) {
 		want string
 	}{
 		{file.Engines["webllm"], "f16 where the WebGPU adapter has shader-f16"},
-		{file.Engines["llamacpp"], "as it is stored, in f32"},
+		{file.Engines["llamacpp"], "uses the file as it is, in f32"},
 		{folder.Engines["webllm"], "which fits"}, {library.Engines["webllm"], "--dtype f32"},
 	} {
 		if c.got.Cannot != "" || !strings.Contains(c.got.Can, c.want) {

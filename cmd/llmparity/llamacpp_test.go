@@ -105,9 +105,10 @@ func TestWhatIsRefusedOfLlamaCpp(t *testing.T) {
 			"needs flash attention"},
 		{[]string{"run", "--engines", "llamacpp", "--llamacpp-flash-attention", "perhaps"}, fault.Usage,
 			"use off, on or auto"},
-		{[]string{"run", "--engines", "llamacpp", "--llamacpp-cli", "x"}, fault.Usage, "is for llamacpp-oneshot"},
+		{[]string{"run", "--engines", "llamacpp", "--llamacpp-cli", "x"}, fault.Usage,
+			"applies only to llamacpp-oneshot"},
 		{[]string{"run", "--engines", "llamacpp", "--llamacpp-gpu-layers", "2"}, fault.NoLlamaServer,
-			"has no GPU to put 2 layers on"},
+			"no GPU for 2 layers"},
 	} {
 		refusal(t, program(t, c.args...), c.code, c.want)
 	}

@@ -80,7 +80,7 @@ func TestWhatOllamaCantDo(t *testing.T) {
 		{"run --engines ollama --model served:m", fault.NotSupported, []string{"served:m"}},
 		{"run --engines ollama --ollama-kv-type f32", fault.Usage, []string{"use f16, q8_0 or q4_0"}},
 		{"run --engines ollama --ollama-keep-alive 0", fault.Usage, []string{"--ollama-keep-alive"}},
-		{"run --engines llamacpp --ollama-gpu", fault.Usage, []string{"--ollama-gpu is for ollama"}},
+		{"run --engines llamacpp --ollama-gpu", fault.Usage, []string{"--ollama-gpu applies only to ollama"}},
 	} {
 		_, stderr, code := output(t, program(t, strings.Fields(c.args)...))
 		if code != c.code.ExitCode() {

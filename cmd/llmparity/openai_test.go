@@ -124,7 +124,7 @@ func TestUnreachableServerIsOneLine(t *testing.T) {
 		{"--strict --engines openai,llamacpp --model served:mouse --openai-url " + server.URL, fault.NotSupported,
 			"llamacpp runs models from files"},
 		{"--engines webllm --model served:mouse", fault.NotSupported, "webllm runs models from files"},
-		{"--engines llamacpp --openai-url " + server.URL, fault.Usage, "--openai-url is for openai"},
+		{"--engines llamacpp --openai-url " + server.URL, fault.Usage, "--openai-url applies only to openai"},
 		{"--engines openai --model served:mouse --openai-api talk --openai-url " + server.URL, fault.Usage,
 			"use completions or chat"},
 		{"--engines openai --model served:mouse --openai-key-env LLMPARITY_NO_SUCH --openai-url " + server.URL,

@@ -18,12 +18,12 @@ type Setup struct {
 	Engine *record.EngineInfo `json:"engine_info,omitempty"`
 }
 
-// notReported is an engine's word for what it does not know of itself.
+// notReported is what older versions wrote for a setting that the engine did not report; now it is "unknown".
 const notReported = "not told"
 
-// Says is what the engine says of its set-up; empty where it doesn't.
+// Says returns a setting as the engine reports it; empty if unknown.
 func (s *Setup) Says(key string) string {
-	if v := s.Policy(key); v != notReported {
+	if v := s.Policy(key); v != notReported && v != "unknown" {
 		return v
 	}
 	return ""

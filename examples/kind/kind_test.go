@@ -60,7 +60,7 @@ func TestAKindIsBuiltIn(t *testing.T) {
 		{[]string{"generate", "--engine", "example", "--example-delay", "1", "--max-tokens", "4", "--prompt",
 			"The third clock"},
 			true, "generated  4 tokens"},
-		{[]string{"generate", "--engine", "llamacpp", "--example-delay", "1"}, false, "--example-delay is for example"},
+		{[]string{"generate", "--engine", "llamacpp", "--example-delay", "1"}, false, "--example-delay applies only to example"},
 		{[]string{"plan", "check", "p.yaml"}, false, "p.yaml line 6: example.delay: 20000 ms"},
 		{[]string{"run", "--help"}, true, "milliseconds that the example waits"},
 	} {

@@ -8,26 +8,25 @@ import (
 	"llmparity/internal/record"
 )
 
-// Accepter is an engine whose answer to whether it can run a model is more than Check's.
+// Accepter is an engine that can answer "unknown", not only yes or no as Check does.
 type Accepter interface {
 	Accepts(context.Context, Model) Verdict
 }
 
-// Confirmer is an engine that can decide what it leaves unknown, by starting something that ends again. say is told
-// about what takes noticeable time.
+// Confirmer is an engine that can settle an unknown answer by starting something short-lived. say reports slow steps.
 type Confirmer interface {
 	Confirm(ctx context.Context, m Model, say func(string)) error
 }
 
-// Accepts says whether an engine of this kind can run a model here. It starts nothing that stays.
+// Accepts says whether an engine of this kind can run a model here. It starts nothing that outlives the call.
 func (k *Kind) Accepts(ctx context.Context, e Engine, m Model) Verdict {
 	switch {
 	case m.Format == record.Served && !k.Asks && !e.Caps().Served:
 		return Refuse(fault.New(fault.NotSupported, "name a file, or leave the engine out",
-			"%s runs models from files, and served:%s is one that only a server has", e.Name(), m.Name))
-	case m.Path == "" && m.Format != record.Served: // it is not here yet
+			"%s runs models from files; served:%s exists only on a server", e.Name(), m.Name))
+	case m.Path == "" && m.Format != record.Served: // not downloaded yet
 		if !slices.Contains(k.Formats, m.Format) {
-			return Refuse(fault.New(fault.BadModel, "leave the engine out", "%s runs no %s packages, and %s is one",
+			return Refuse(fault.New(fault.BadModel, "leave the engine out", "%s cannot run the %s package %s",
 				e.Name(), m.Format, m.Name))
 		}
 		return Verdict{}
@@ -39,35 +38,35 @@ func (k *Kind) Accepts(ctx context.Context, e Engine, m Model) Verdict {
 		v = Refuse(e.Check(ctx, m))
 	}
 	if m.Unsupported != nil && v.Answer != Refused && v.Answer != Unknown {
-		return Undecided("llmparity does not know the architecture %s; %s decides when it loads the model",
+		return Undecided("architecture %s is unknown to llmparity; %s decides when it loads the model",
 			m.Architecture, e.Name())
 	}
 	return v
 }
 
-// Reader is an engine that reads a model from other files than the model's own.
+// Reader is an engine that loads other files than the model's own, such as a converted package.
 type Reader interface {
 	Files(Model) []string
 }
 
-// Held is how an engine has a model in memory.
+// Held describes a model as an engine holds it in memory.
 type Held struct {
-	As           *Memory // nil: how is not known
-	Path         string  // what it loads: a GGUF, or a package's folder
-	Library      string  // beside a package; empty: not known
+	As           *Memory // nil: unknown
+	Path         string  // the GGUF or package folder that is loaded
+	Library      string  // model library of a package; empty: unknown
 	OnGPU        bool
-	DType        string // of what would be made of a GGUF; empty: its own
+	DType        string // of the package that a GGUF is converted to; empty: the file's own
 	PrefillChunk int
-	// Device asks for the WebGPU adapter, whose limits bound buffers; nil: there is none.
+	// Device asks for the WebGPU adapter, whose limits bound buffer sizes; nil: there is none.
 	Device func(context.Context) (record.Device, error)
 }
 
-// Holder is an engine that has models in memory in another way than its kind, or as another file.
+// Holder is an engine that holds models differently from its Kind, or loads another file.
 type Holder interface {
 	Held(Model) Held
 }
 
-// Holds says how an engine of this kind has a model in memory, as far as it is known by now.
+// Holds describes a model as an engine of this kind holds it, as far as that is known before it is loaded.
 func (k *Kind) Holds(e Engine, m Model) Held {
 	if h, ok := e.(Holder); ok {
 		return h.Held(m)

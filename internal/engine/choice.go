@@ -1,7 +1,7 @@
 package engine
 
-// Choice is engines as flags and a plan choose them. The same name gives the same engine: what it finds out about the
-// machine it finds out once.
+// Choice holds the engines that flags and a plan select. One name always gives the same engine, so that what it finds
+// out about the machine is found out once.
 type Choice struct {
 	Kinds    Kinds
 	Settings Settings
@@ -10,7 +10,7 @@ type Choice struct {
 	made    map[string]Engine
 }
 
-// NewChoice chooses nothing yet: all is as it is by default.
+// NewChoice returns a Choice with each engine's default configuration.
 func NewChoice(kinds Kinds) *Choice {
 	c := &Choice{Kinds: kinds, configs: map[string]Config{}, made: map[string]Engine{}}
 	for _, k := range kinds.Sections() {
@@ -19,10 +19,10 @@ func NewChoice(kinds Kinds) *Choice {
 	return c
 }
 
-// Config is that of a kind; nil: it has none.
+// Config returns the configuration of a kind; nil if it has none.
 func (c *Choice) Config(k *Kind) Config { return c.configs[k.Section] }
 
-// With is the same choice, but for what a plan's settings and sections say. It has engines of its own.
+// With returns a copy with a plan's settings and sections applied. The copy makes engines of its own.
 func (c *Choice) With(s Settings, said map[string]Section) *Choice {
 	out := &Choice{Kinds: c.Kinds, Settings: s, configs: map[string]Config{}, made: map[string]Engine{}}
 	for _, k := range c.Kinds.Sections() {
@@ -33,7 +33,7 @@ func (c *Choice) With(s Settings, said map[string]Section) *Choice {
 	return out
 }
 
-// Complete gives the section of an engine with what is chosen by default; nil: nothing is.
+// Complete returns an engine's section with the defaults for a model filled in; nil if there is nothing to fill in.
 func (c *Choice) Complete(k *Kind, m Model) Section {
 	if k.Config == nil {
 		return nil
@@ -47,20 +47,20 @@ func (c *Choice) Complete(k *Kind, m Model) Section {
 	return Said(config)
 }
 
-// Engine gives the engine of a name that is known: the same one for the same name.
+// Engine returns the engine of a known name, always the same one.
 func (c *Choice) Engine(name string) Engine {
 	if e, ok := c.made[name]; ok {
 		return e
 	}
 	k, _ := c.Kinds.Of(name)
 	if k == nil {
-		panic("an engine that is not known: " + name) // Kinds.Known comes first
+		panic("unknown engine " + name) // Kinds.Known comes first
 	}
 	c.made[name] = k.New(name, c.configs[k.Section], c.Settings)
 	return c.made[name]
 }
 
-// Engines gives those of some names, in their order.
+// Engines returns the engines of several names, in their order.
 func (c *Choice) Engines(names []string) []Engine {
 	var out []Engine
 	for _, name := range names {

@@ -11,59 +11,58 @@ import (
 	"llmparity/internal/fault"
 )
 
-// Settings are what flags and plans say to all engines alike. Each takes what it can heed.
+// Settings apply to all engines. Each engine uses those that it supports.
 type Settings struct {
 	Cache    string // the program's cache folder
 	Threads  int
 	DType    string
-	KVDType  string            // of the KV cache; empty: the engine's own
-	Versions map[string]string // of engines that have several, by their axis; the one that is built in of others
-	Slots    int               // requests that it must be able to do at once; 0: one
-	Keep     bool              // what a prompt left in a cache may serve the next one
+	KVDType  string            // of the KV cache; empty: the engine's default
+	Versions map[string]string // by version axis; missing: the built-in version
+	Slots    int               // requests at a time; 0: one
+	Keep     bool              // a later prompt may reuse the cache of an earlier one
 	Timeout  time.Duration
-	Watchdog time.Duration // how long it may give no sign of life; 0: the engine's own
+	Watchdog time.Duration // longest time without a sign of life; 0: the engine's default
 }
 
-// Config is what a user may choose of an engine. Its fields are flags, keys of a section of plans and properties of
-// that section's schema alike.
+// Config is the configuration of an engine. Its fields are at once flags, keys of a plan's section and properties of
+// the section's JSON Schema.
 type Config interface {
-	// Fields point into it.
+	// Fields point into the Config.
 	Fields() []Field
-	// Check refuses flags that make no sense together.
+	// Check refuses contradictory flags.
 	Check() error
-	// CheckPlan refuses a section that makes no sense. An error begins with the key.
+	// CheckPlan refuses an invalid section. The error begins with the key.
 	CheckPlan(Settings) error
 }
 
-// Completer is a configuration that puts in what is chosen by default for a model, so that a run can be repeated by its
-// plan.
+// Completer is a configuration that can write out its defaults for a model, so that the plan repeats the run exactly.
 type Completer interface {
 	Complete(Settings, Model)
 }
 
 // Field is one setting of an engine.
 type Field struct {
-	To       any      // where it is kept, with its default: *string, *int, *bool or *[]string
-	Flag     string   // empty: it has none
-	Key      string   // in the plan's section; empty: it is no part of a plan
-	Help     string   // what the flag and the schema say of it
-	OneOf    []string // the values that it can have; nil: any
+	To       any      // *string, *int, *bool or *[]string, holding the default
+	Flag     string   // empty: no flag
+	Key      string   // in the plan's section; empty: not in plans
+	Help     string   // text of the flag and of the schema
+	OneOf    []string // allowed values; nil: any
 	Zero     string   // what 0 means
-	Only     string   // the kind that heeds it, of those that share a configuration; empty: all
-	Axis     string   // of plans, which says the same
-	Instead  []string // keys of the section whose place it takes
-	Required bool     // a section without it makes no sense
-	Place    bool     // it says where a part is found, and nothing of what is measured
+	Only     string   // the one kind that uses it, if several share a configuration; empty: all
+	Axis     string   // the plan axis that sets the same thing
+	Instead  []string // keys of the section that it overrides
+	Required bool     // a section without it is invalid
+	Place    bool     // a location on this machine, which does not affect what is measured
 	Run      bool     // only commands that run a model have the flag
-	Make     bool     // and those that make one ready
+	Make     bool     // and commands that prepare one
 }
 
-// Section is what a plan says of an engine: values by their keys, each a string, an int or a bool.
+// Section is an engine's section of a plan: values by key, each a string, an int or a bool.
 type Section map[string]any
 
 func (f Field) value() reflect.Value { return reflect.ValueOf(f.To).Elem() }
 
-// Take has a configuration say what a section does.
+// Take applies a section to a configuration.
 func Take(c Config, said Section) {
 	for _, f := range c.Fields() {
 		if v, ok := said[f.Key]; ok && f.Key != "" {
@@ -72,7 +71,7 @@ func Take(c Config, said Section) {
 	}
 }
 
-// Said is the section that says what a configuration does.
+// Said returns a configuration as a section.
 func Said(c Config) Section {
 	out := Section{}
 	for _, f := range c.Fields() {
@@ -83,7 +82,7 @@ func Said(c Config) Section {
 	return out
 }
 
-// Given is a section, and what the flags that were given say in place of it; nil: neither says anything.
+// Given returns a section overridden by the flags that were given; nil if both are empty.
 func Given(c Config, said Section, given func(flag string) bool) Section {
 	out := maps.Clone(said)
 	for _, f := range c.Fields() {
@@ -101,7 +100,7 @@ func Given(c Config, said Section, given func(flag string) bool) Section {
 	return out
 }
 
-// CheckFlags refuses flags that make no sense, by themselves or together.
+// CheckFlags refuses invalid flags, alone or in combination.
 func CheckFlags(c Config, given func(flag string) bool) error {
 	fields := c.Fields()
 	for _, f := range fields {
@@ -113,19 +112,18 @@ func CheckFlags(c Config, given func(flag string) bool) error {
 		}
 		for _, other := range fields {
 			if slices.Contains(f.Instead, other.Key) && given(other.Flag) {
-				return fault.New(fault.Usage, "give one of them", "--%s and --%s exclude one another", other.Flag,
-					f.Flag)
+				return fault.New(fault.Usage, "give only one", "--%s and --%s exclude each other", other.Flag, f.Flag)
 			}
 		}
 	}
 	return c.Check()
 }
 
-// CheckSection refuses what no engine of a kind can be told. An error begins with the field.
+// CheckSection refuses a section that is invalid for this kind. The error begins with the field.
 func (k *Kind) CheckSection(said Section, s Settings) error {
 	c := k.Config()
 	fields := c.Fields()
-	for _, f := range fields { // what is not said is the engine's own, whatever the flag's default is
+	for _, f := range fields { // a missing key means the engine's default, not the flag's
 		f.value().SetZero()
 	}
 	Take(c, said)
@@ -141,7 +139,7 @@ func (k *Kind) CheckSection(said Section, s Settings) error {
 	return err
 }
 
-// Field names a key of the section as errors do.
+// Field names a key of the section as error messages do.
 func (k *Kind) Field(key string) string {
 	if k.Root {
 		return key
@@ -149,7 +147,7 @@ func (k *Kind) Field(key string) string {
 	return k.Section + "." + key
 }
 
-// check refuses a value that the field can't have.
+// check refuses a value that the field does not allow.
 func (f Field) check() error {
 	switch v := f.value().Interface().(type) {
 	case int:
@@ -164,7 +162,7 @@ func (f Field) check() error {
 	return nil
 }
 
-// clone is a configuration that says the same.
+// clone copies a configuration.
 func clone(k *Kind, c Config) Config {
 	out := k.Config()
 	to := out.Fields()

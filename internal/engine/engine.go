@@ -1,7 +1,7 @@
 // Package engine is the seam between the runner and everything that can generate text.
 //
-// An engine is opened once a launch: Open, Load, Generate (any number), Unload, Close. The package holds no engine
-// itself; enginetest holds the suite that each of them must pass.
+// For each launch an engine goes through Open, Load, Generate (any number of times), Unload and Close. The package
+// contains no engine; package enginetest has the suite that every engine passes.
 package engine
 
 import (
@@ -16,61 +16,60 @@ import (
 	"llmparity/internal/sample"
 )
 
-// Probe is how an engine tells the runner what it sees. The runner implements it; no method blocks.
+// Probe receives what an engine reports to the runner. The runner implements it; no method blocks.
 type Probe interface {
-	// Attach begins to sample a source: a renderer, a server. The function returned ends it.
+	// Attach starts sampling a source, such as a renderer or a server, until detach is called.
 	Attach(sample.Source) (detach func())
 	// Span reports a stage of the load.
 	Span(record.Span)
-	// Event reports versions, device, clock offsets.
+	// Event reports versions, the device and clock offsets.
 	Event(record.Event)
-	// Log takes what the engine prints, under a name such as llama-server; the engine closes it. It never fails: a log
-	// is not worth a measurement. Where the writer has a method Name, that is its file's.
+	// Log opens a log for output of the engine, which must close it. It never fails, because a log is not worth a
+	// measurement. If the writer has a method Name, that is the file's name.
 	Log(name string) io.WriteCloser
 	// Warn reports what a reader of the figures must know.
 	Warn(record.Warning)
 }
 
-// Caps is what an engine can do and another can't.
+// Caps lists the capabilities in which engines differ.
 type Caps struct {
-	IgnoreEOS bool // generates the number of tokens asked for, whatever the model says
-	Resident  bool // the process exists before the model is loaded, so that a baseline can be taken
-	// tells the ids of the prompt and of every token; else tokens carry record.NoID, and texts are what can be compared
+	IgnoreEOS bool // generates the requested number of tokens even if the model ends the text
+	Resident  bool // has a process before the model is loaded, so that a baseline can be taken
+	// TokenIDs: reports the ids of the prompt and of each token. Without it tokens carry record.NoID, and only texts
+	// can be compared.
 	TokenIDs bool
-	Exact    bool // tells of every token when it comes; else of pieces of text, and Usage.Generated counts the tokens
-	// PromptCache tells that tokens of a prompt may come from a cache, which can't be switched off or was not to be;
-	// Usage.CachedTokens says how many did. record.CacheUntold where it can't be known.
+	Exact    bool // reports each token; without it pieces of text, and Usage.Generated counts the tokens
+	// PromptCache: prompt tokens may come from a cache, because it cannot be switched off or was not meant to be.
+	// Usage.CachedTokens counts them, or is record.CacheUnknown.
 	PromptCache bool
-	Served      bool // can run a model that has no file here: one that a server knows by its name
+	Served      bool // can run a model that has no file here but a name on a server
 	Scores      bool // its sessions are Scorers
-	// Rounds says that it computes otherwise than in single precision and one sum after another: where two tokens are
-	// close, it may choose the other one.
+	// Rounds: computes at less than single precision or sums in another order, so it may choose another token where
+	// two are close.
 	Rounds bool
-	// Requests is how many generations may go on at a time in a session; one more is refused with ErrBusy.
+	// Requests is how many generations a session can run at a time. One more is refused with ErrBusy.
 	Requests int
-	// Isolation is what a session has of its own: record.OfLaunch, record.OfTab, record.OfServer.
+	// Isolation is what each session has to itself: record.OfLaunch, record.OfTab or record.OfServer.
 	Isolation string
-	// PerGeneration tells that every generation has a process of its own, which loads the model: no session can be
-	// reused.
+	// PerGeneration: each generation starts a process that loads the model, so sessions cannot be reused.
 	PerGeneration bool
 }
 
-// ErrBusy refuses a generation while as many go on as the engine can do at a time.
-var ErrBusy = errors.New("the engine does no more generations at a time; wait for one that goes on")
+// ErrBusy refuses a generation while the engine is already running as many as it can.
+var ErrBusy = errors.New("the engine cannot run more generations at a time; wait for one to finish")
 
 // Model is what an engine is asked to load.
 type Model struct {
 	record.Model
 	Path string // the GGUF file
-	// Unsupported says why nothing of this program can compute with it; nil: it can. Engines that are programs of their
-	// own may know more architectures.
+	// Unsupported says why llmparity cannot compute with it; nil: it can. Engines that are separate programs may know
+	// more architectures.
 	Unsupported error
-	// File is what it was when its sum was taken; nil: not known.
+	// File describes the file when its hash was taken; nil: unknown.
 	File os.FileInfo
 }
 
-// Same says that the file is another one than it was, as far as its place, size and time can tell: no figure is its
-// model's any more.
+// Same returns an error if the file was replaced or changed since its hash was taken, judging by inode, size and time.
 func (m Model) Same() error {
 	if m.File == nil {
 		return nil
@@ -79,11 +78,11 @@ func (m Model) Same() error {
 	if err == nil && os.SameFile(now, m.File) && now.Size() == m.File.Size() && now.ModTime().Equal(m.File.ModTime()) {
 		return nil
 	}
-	return fault.New(fault.BadModel, "let it be while a run goes on, and try again",
+	return fault.New(fault.BadModel, "leave it unchanged during a run, and try again",
 		"model %s was replaced or changed since the run began", m.Path)
 }
 
-// Request is one generation.
+// Request asks for one generation.
 type Request struct {
 	Prompt      string // raw: no chat template is applied
 	MaxTokens   int
@@ -91,46 +90,46 @@ type Request struct {
 	IgnoreEOS   bool
 }
 
-// Check refuses a generation without a token.
+// Check refuses a request for no tokens.
 func (r Request) Check() error {
 	if r.MaxTokens < 1 {
-		return Fail(record.SetUp, "a generation of %d tokens was asked for", r.MaxTokens)
+		return Fail(record.SetUp, "%d tokens requested; at least 1 is needed", r.MaxTokens)
 	}
 	return nil
 }
 
-// Engine is a runtime that can generate; it is built with its own typed configuration.
+// Engine is a runtime that can generate text. Each is built with its own typed configuration.
 type Engine interface {
 	Name() string
 	Caps() Caps
-	// Check says whether the engine can run this model here. It starts nothing that outlives it.
+	// Check says whether the engine can run this model here. It starts nothing that outlives the call.
 	Check(context.Context, Model) error
-	// Open starts what is needed before a model: the baseline is taken next.
+	// Open starts what runs before a model is loaded; the runner then takes the baseline.
 	Open(context.Context, Probe) (Session, error)
 }
 
-// Preparer is an engine that must make something of a model, once, before it can be loaded: a package, a library. What
-// it makes is cached; say is told about work that takes noticeable time.
+// Preparer is an engine that must make something from a model before it can load it, such as a package or a library.
+// The result is cached; say reports slow steps.
 type Preparer interface {
 	Prepare(ctx context.Context, m Model, say func(string)) error
 }
 
-// Session is an open engine. Its methods are called one at a time, but for Generate, of which Caps.Requests may go on
-// at once; Close may be called at any time, any number of times. After Unload, Load may be called again; before, it is
-// refused. When ctx is cancelled a method stops its work, returns soon, and leaves the session fit for Unload and
-// Close. A context is a call's alone: the session outlives that of Open, and its model that of Load.
+// Session is an open engine. Its methods are called one at a time, with two exceptions: up to Caps.Requests calls of
+// Generate may overlap, and Close may be called at any time and repeatedly. Load is refused until Unload if a model is
+// loaded. If ctx is cancelled, a method returns soon and leaves the session ready for Unload and Close. The session
+// outlives the context of Open, and the model that of Load.
 type Session interface {
 	Load(context.Context, Model) error
-	// Generate calls token for every real token (without Caps.Exact: every piece), in order, from one goroutine, before
-	// it returns.
+	// Generate calls token for each token (without Caps.Exact: each piece), in order, from one goroutine, before it
+	// returns.
 	Generate(ctx context.Context, r Request, token func(record.Token)) (record.Usage, error)
-	// Unload returns when the model's memory is released, or says that it is not.
+	// Unload returns once the model's memory is released, or returns an error.
 	Unload(context.Context) error
 	// Close ends everything that Open and Load started and removes what they left on disk.
 	Close() error
 }
 
-// Failure is an error with its class. A crash fails the pending calls at once with one.
+// Failure is an error with a class for the record. A crash makes pending calls fail at once.
 type Failure struct {
 	Class record.Class
 	Err   error
@@ -144,21 +143,21 @@ func Fail(class record.Class, format string, args ...any) *Failure {
 	return &Failure{Class: class, Err: fmt.Errorf(format, args...)}
 }
 
-// SetUp makes a Failure of what a person must mend first.
+// SetUp makes a Failure that a person must fix before another try.
 func SetUp(err error) error { return &Failure{Class: record.SetUp, Err: err} }
 
-// TooLong makes the Failure of a prompt that does not fit.
+// TooLong makes the Failure for a prompt that does not fit.
 func TooLong(format string, args ...any) error {
 	return SetUp(fault.New(fault.PromptTooLong,
-		"shorten the prompt, ask for fewer tokens or give the model a larger context", format, args...))
+		"shorten the prompt, request fewer tokens, or use a larger context", format, args...))
 }
 
-// Warn reports what a reader of the figures must know, on one line.
+// Warn reports a warning on one line.
 func Warn(to Teller, code, format string, args ...any) {
 	to.Warn(record.Warning{Code: code, Text: fault.OneLine(fmt.Sprintf(format, args...))})
 }
 
-// ClassOf gives the class of an error: that of a Failure in its chain, else what the error itself tells.
+// ClassOf returns the class of an error: that of a Failure in its chain, else one derived from the context error.
 func ClassOf(err error) record.Class {
 	var f *Failure
 	switch {

@@ -12,77 +12,77 @@ import (
 	"llmparity/internal/record"
 )
 
-// Kind is all that the program knows of an engine before one is made. Flags, sections of plans and their schema,
-// --dry-run, doctor, presets and the colours of reports derive from it.
+// Kind is everything that llmparity knows about an engine before one is made. Flags, plan sections and their schema,
+// --dry-run, doctor, presets and colours in reports are derived from it.
 type Kind struct {
-	// Name is what users type. A name that ends in a colon begins names: what follows is the engine's own.
+	// Name is what users type. A name that ends in a colon is a prefix: the engine interprets the rest.
 	Name  string
 	Title string // for people
-	// Default says that it runs where a plan names no engines, and in presets.
+	// Default: runs if a plan names no engines, and in every preset.
 	Default bool
-	// Presets are those that it runs in beside the default engines.
+	// Presets lists further presets that include it.
 	Presets []string
-	// Colour is its colour in reports: a number of the style sheet's, from 1; 0: one that is left.
+	// Colour in reports: a number of the style sheet, from 1; 0: any free one.
 	Colour int
-	// Browser says that it runs in one.
+	// Browser: runs in a browser.
 	Browser bool
 
-	// Section names its section in plans, which kinds may share. If Root, its keys stand at the top of a plan.
+	// Section names its section in plans, which kinds may share. With Root, the keys are at the top level of the plan.
 	Section string
 	Root    bool
-	// Config gives a configuration with its defaults; nil: it has none, and no section.
+	// Config returns a configuration with defaults; nil: no configuration and no section.
 	Config func() Config
-	// New makes an engine of a name of this kind. It starts nothing.
+	// New makes an engine of this kind. It starts nothing.
 	New func(name string, c Config, s Settings) Engine
-	// Called is the name in records of an engine that is typed as Name with rest behind it, or what is wrong with the
-	// rest; nil: Name.
+	// Called returns the name in records for what the user typed after the prefix Name, or an error; nil: Name.
 	Called func(rest string) (string, error)
 
-	// Shared are the flags that only some engines heed, this one among them, beside those of its own configuration.
+	// Shared lists the flags outside its own configuration that it uses and that not all engines use.
 	Shared []string
-	// Axes are those that only some engines have to do with, this one among them, beside its versions.
+	// Axes lists the plan axes that apply to it and not to all engines; its version axis is implied.
 	Axes []string
-	// Version is the one that is built in, of an engine of which there are others. VersionAxis is the axis of plans
-	// that says which, ENGINE_version, and VersionHelp what its flag's help says.
+	// Version is the built-in one if there are several. VersionAxis is the plan axis that selects one, ENGINE_version;
+	// VersionHelp is the help of its flag.
 	Version, VersionAxis, VersionHelp string
-	// DTypes are those that it computes in; nil: not known from here. DTypeOf says what of it has them.
+	// DTypes that it computes in; nil: unknown. DTypeOf says what in it has this dtype.
 	DTypes  []string
 	DTypeOf string
-	// KVTypes are the dtypes that its KV cache can have beside weights of a dtype; nil: it can't be chosen from here.
+	// KVTypes returns the KV cache dtypes that are possible with weights of a dtype; nil: not selectable.
 	KVTypes func(dtype string) []string
-	// Formats are those of models that it runs beside GGUF.
+	// Formats of models that it runs besides GGUF.
 	Formats []string
 
-	// Memory is how it has models in memory; nil: that is not known.
+	// Memory describes how it holds models in memory; nil: unknown.
 	Memory *Memory
 
-	// Asks says that only a running engine knows which models it can run.
+	// Asks: only a running engine knows which models it can run.
 	Asks bool
-	// Runs says what it does with a GGUF whose weights have a dtype; nil: that is a server's or a program's to say.
+	// Runs describes what it does with a GGUF whose weights have a dtype; nil: only the server or program knows.
 	Runs func(dtype string) string
-	// Makes says why what it needs of a GGUF can't be made here; nil: it needs nothing.
+	// Makes returns why the files that it needs cannot be made from a GGUF here; nil: it needs none.
 	Makes func(m Model) error
-	// Parts are what it works with, in the order in which what is missing counts; nil: nothing can be missing.
+	// Parts lists the programs and files that it needs, most important first; nil: none can be missing.
 	Parts func(c Config, s Settings) []Search
-	// Ask finds out what answers at an address; nil: it is no server's engine.
+	// Ask finds out what answers at an address; nil: not a server.
 	Ask func(ctx context.Context, url string) Part
 	// Found says what it could run here.
 	Found func(Here) Finding
-	// Compare compares the parts of an engine that ran with those here; nil: its program is compared by its sum.
+	// Compare compares the parts of a recorded engine with those found here; nil: compare the program's hash.
 	Compare func(ctx context.Context, was record.EngineInfo, c Config, s Settings, to Comparison)
-	// Libraries is the sum of a program's own libraries; nil: it has none.
+	// Libraries returns a hash of the program's own shared libraries; nil: it has none.
 	Libraries func(path string) string
-	// Program finds the program that would be started, with no path if none would; nil: there is none to find.
+	// Program finds the program that would be started, with an empty path if none would; nil: there is none.
 	Program func(c Config, s Settings) (path string, err error)
 }
 
+// Plan axes that not all engines have, and that an engine's own section may also set.
 // Axes that only some engines have to do with, or that a field of an engine's own may say too.
 const (
 	AxisThreads = "thread_counts"
 	AxisKV      = "kv_cache_dtypes"
 )
 
-// VersionList names the axis of its versions as lists do; empty: there is one version.
+// VersionList returns the plural name of its version axis; empty if there is one version.
 func (k *Kind) VersionList() string {
 	if k.VersionAxis == "" {
 		return ""
@@ -90,12 +90,12 @@ func (k *Kind) VersionList() string {
 	return k.VersionAxis + "s"
 }
 
-// Concerned tells whether an axis, of those that only some engines have to do with, says something to it.
+// Concerned reports whether an axis that not all engines have applies to it.
 func (k *Kind) Concerned(list string) bool {
 	return slices.Contains(k.Axes, list) || k.VersionList() == list
 }
 
-// Shown is the kind's name as people would type it.
+// Shown is the name as users type it.
 func (k *Kind) Shown() string {
 	if k.begins() {
 		return k.Name + "PATH"
@@ -103,13 +103,13 @@ func (k *Kind) Shown() string {
 	return k.Name
 }
 
-// begins says that the kind's name only begins names.
+// begins reports whether the name is a prefix.
 func (k *Kind) begins() bool { return strings.HasSuffix(k.Name, ":") }
 
-// Heeds says whether a flag, of those that only some engines heed, makes a difference to it.
+// Heeds reports whether it uses a flag that not all engines use.
 func (k *Kind) Heeds(flag string) bool { return slices.Contains(k.Flags(), flag) }
 
-// Flags are those that it heeds, of those that only some engines do.
+// Flags lists the flags that it uses and that not all engines use.
 func (k *Kind) Flags() []string {
 	out := slices.Clone(k.Shared)
 	if k.Config != nil {
@@ -122,10 +122,10 @@ func (k *Kind) Flags() []string {
 	return out
 }
 
-// Kinds are all that there are, in the order in which they are listed.
+// Kinds is a list of kinds in display order.
 type Kinds []*Kind
 
-// Of finds the kind of a name, and the rest of a name that the kind's only begins; nil: there is none.
+// Of returns the kind of a name, and what follows the prefix; nil if there is none.
 func (ks Kinds) Of(name string) (k *Kind, rest string) {
 	for _, k := range ks {
 		rest, ok := strings.CutPrefix(name, k.Name)
@@ -136,7 +136,7 @@ func (ks Kinds) Of(name string) (k *Kind, rest string) {
 	return nil, ""
 }
 
-// Names are those of the engines that go by one name.
+// Names returns the names of all engines that are not prefixes.
 func (ks Kinds) Names() []string {
 	var out []string
 	for _, k := range ks {
@@ -147,7 +147,7 @@ func (ks Kinds) Names() []string {
 	return out
 }
 
-// List names all engines, for people.
+// List returns all engines, for people.
 func (ks Kinds) List() string {
 	out := make([]string, len(ks))
 	for i, k := range ks {
@@ -156,10 +156,10 @@ func (ks Kinds) List() string {
 	return strings.Join(out, ", ")
 }
 
-// Defaults are the engines that run where none is named.
+// Defaults returns the engines that run if none is named.
 func (ks Kinds) Defaults() []string { return ks.In("") }
 
-// In are the engines that run in a preset.
+// In returns the engines that a preset runs.
 func (ks Kinds) In(preset string) []string {
 	var out []string
 	for _, k := range ks {
@@ -170,7 +170,7 @@ func (ks Kinds) In(preset string) []string {
 	return out
 }
 
-// VersionAxes are the axes of versions, of engines that have several.
+// VersionAxes returns the version axes of engines that have several versions.
 func (ks Kinds) VersionAxes() []string {
 	var out []string
 	for _, k := range ks {
@@ -181,7 +181,7 @@ func (ks Kinds) VersionAxes() []string {
 	return out
 }
 
-// Concerned are the engines that an axis says something to, as people type them.
+// Concerned returns the engines that an axis applies to, as users type them.
 func (ks Kinds) Concerned(list string) []string {
 	var out []string
 	for _, k := range ks {
@@ -192,7 +192,7 @@ func (ks Kinds) Concerned(list string) []string {
 	return out
 }
 
-// Memories are how engines have models in memory, each once.
+// Memories returns the distinct memory models of all kinds.
 func (ks Kinds) Memories() []*Memory {
 	var out []*Memory
 	for _, k := range ks {
@@ -203,7 +203,7 @@ func (ks Kinds) Memories() []*Memory {
 	return out
 }
 
-// Colours are the engines' own colours, by their names.
+// Colours returns the engines' own colours by name.
 func (ks Kinds) Colours() map[string]int {
 	out := map[string]int{}
 	for _, k := range ks {
@@ -214,7 +214,7 @@ func (ks Kinds) Colours() map[string]int {
 	return out
 }
 
-// Sections are the kinds, one for each section of plans.
+// Sections returns one kind for each section of plans.
 func (ks Kinds) Sections() Kinds {
 	var out Kinds
 	for _, k := range ks {
@@ -225,7 +225,7 @@ func (ks Kinds) Sections() Kinds {
 	return out
 }
 
-// Known refuses names of engines that there are not, and two that records could not tell apart.
+// Known refuses unknown engines, and two that would have the same name in records.
 func (ks Kinds) Known(names []string) error {
 	typed := map[string]string{} // by names in records
 	for _, name := range names {
@@ -241,8 +241,8 @@ func (ks Kinds) Known(names []string) error {
 			}
 		}
 		if other, twice := typed[called]; twice && other != name {
-			return fault.New(fault.Usage, "give one another name, as in "+k.Name+"NAME=PATH",
-				"the engines %q and %q would both be %s in the record", other, name, called)
+			return fault.New(fault.Usage, "name one of them, as in "+k.Name+"NAME=PATH",
+				"engines %q and %q would both be named %s in the record", other, name, called)
 		}
 		typed[called] = name
 	}
@@ -250,11 +250,11 @@ func (ks Kinds) Known(names []string) error {
 }
 
 func (ks Kinds) unknown(name string) error {
-	return fault.New(fault.UnknownEngine, fmt.Sprintf("did you mean %q? There are: %s", ks.meant(name), ks.List()),
+	return fault.New(fault.UnknownEngine, fmt.Sprintf("did you mean %q? Engines: %s", ks.meant(name), ks.List()),
 		"unknown engine %q", name)
 }
 
-// meant is the name that somebody may have meant. What lies in a folder is a program.
+// meant guesses the intended name. A path is taken for a program.
 func (ks Kinds) meant(name string) string {
 	head, rest, _ := strings.Cut(name, ":")
 	var likely []string
@@ -271,7 +271,7 @@ func (ks Kinds) meant(name string) string {
 	return nearest
 }
 
-// Heed tells whether one of the engines heeds a flag that not all do.
+// Heed reports whether one of the engines uses a flag.
 func (ks Kinds) Heed(engines []string, flag string) bool {
 	return slices.ContainsFunc(engines, func(name string) bool {
 		k, _ := ks.Of(name)
@@ -279,9 +279,9 @@ func (ks Kinds) Heed(engines []string, flag string) bool {
 	})
 }
 
-// Used refuses flags that none of the engines heeds.
+// Used refuses flags that none of the engines uses.
 func (ks Kinds) Used(engines []string, given func(string) bool) error {
-	heeded := map[string][]string{} // the engines of a flag
+	heeded := map[string][]string{} // engines by flag
 	var flags []string
 	for _, k := range ks {
 		for _, flag := range k.Flags() {
@@ -294,8 +294,7 @@ func (ks Kinds) Used(engines []string, given func(string) bool) error {
 	for _, flag := range flags {
 		if given(flag) && !ks.Heed(engines, flag) {
 			of := strings.Join(heeded[flag], " or ")
-			return fault.New(fault.Usage, "leave it out, or add "+of+" to --engines",
-				"--%s is for %s, which is none of the engines", flag, of)
+			return fault.New(fault.Usage, "omit it, or add "+of+" to --engines", "--%s applies only to %s", flag, of)
 		}
 	}
 	return nil

@@ -1,25 +1,25 @@
 package engine
 
-// Memory is how an engine has a model in memory: what predictions must know of it. Package estimate has the formulas,
-// by runtime. Sizes are in bytes.
+// Memory is what predictions need to know about how an engine holds a model. Package estimate has the formulas, by
+// runtime. Sizes are in bytes.
 type Memory struct {
 	Name    string // of the engine
 	Title   string // for people
 	Runtime Runtime
-	// Program is what the engine's program takes beside the model; zero: its runtime's formula says it.
+	// Program is what the program takes besides the model; zero: the runtime's formula has it.
 	Program Program
-	// Before is what its processes hold before a model is loaded, by PSS.
+	// Before is the PSS of its processes before a model is loaded.
 	Before int64
-	// Itself says that it decides by itself what others are told: layers on a GPU, tokens at a time, slots.
+	// Itself: the engine itself chooses GPU layers, batch size and slots.
 	Itself bool
-	// FourBits is the format of weights to advise where memory is short.
+	// FourBits is the weight format to recommend if memory is short.
 	FourBits string
 }
 
-// Runtime is the library that an engine computes with. Engines of one runtime have models in memory alike.
+// Runtime is the library that an engine computes with. Engines with the same runtime use memory in the same way.
 type Runtime string
 
-// The runtimes whose formulas are known.
+// Runtimes with known formulas.
 const (
 	GGML  Runtime = "ggml"
 	MLC   Runtime = "mlc" // in a browser
@@ -27,10 +27,10 @@ const (
 	Torch Runtime = "torch"
 )
 
-// Program is a size with its range, as parts of it, and how it was found.
+// Program is a size with its range and how it was determined.
 type Program struct {
 	Bytes     float64
-	Token     float64 // more for each token of the vocabulary
+	Token     float64 // added for each token of the vocabulary
 	Devices   bool    // each device has one
 	Low, High float64
 	How       string

@@ -2,9 +2,8 @@ package engine
 
 import "context"
 
-// Primer is a session that can make prompts ready before they are asked for, such as find their tokens: then nothing
-// lies between when a request is due and when it is sent. Nothing of them is computed by the model. Prompts of an
-// earlier call are forgotten.
+// Primer is a session that can prepare prompts, for example tokenise them, so that each request is sent when it is
+// due. The model computes nothing. A second call replaces the prompts of the first.
 type Primer interface {
 	Prime(ctx context.Context, prompts []string) error
 }

@@ -2,17 +2,17 @@ package engine
 
 import "context"
 
-// Settled is an engine that can say, before it is opened, with which settings it will run a model, as far as they bear
-// on memory. They have the names that EngineInfo.Policy has, under which the record tells later what they really were.
-// What it can't know yet is left out. An engine that prepares is asked when it has.
+// Settled is an engine that knows, before it is opened, the settings of a run that affect memory. Names are those of
+// EngineInfo.Policy, which later records the real values. What is not known yet is left out. A Preparer is asked after
+// Prepare.
 type Settled interface {
 	Settings(Model) map[string]string
 }
 
-// Fetcher is an engine that needs a part from elsewhere, which it fetches once.
+// Fetcher is an engine that downloads a part once.
 type Fetcher interface {
-	// Lacks says what must be fetched; empty: nothing.
+	// Lacks says what must be downloaded; empty: nothing.
 	Lacks() string
-	// Fetch fetches it. It is called by what needs the part, too; say is told about what takes noticeable time.
+	// Fetch downloads it. Whatever needs the part calls it, too; say reports slow steps.
 	Fetch(ctx context.Context, say func(string)) error
 }

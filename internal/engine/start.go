@@ -12,15 +12,14 @@ import (
 	"llmparity/internal/record"
 )
 
-// Starts is how often a browser or a server is started, at most, until it is ready.
+// Starts is how often, at most, a browser or a server is started until it is ready.
 const Starts = 3
 
-// NotStarted is a start that failed and that another one may cure: what was started died, or did not answer, before it
-// was ready.
+// NotStarted is a failed start that is worth repeating: the process died, or did not answer, before it was ready.
 type NotStarted struct {
 	What   string // "Chrome did not answer within 60 s"
-	Words  string // the line it printed that says best why; empty: none
-	Report string // what was seen of it before it was ended
+	Words  string // the most telling line of its output; empty: none
+	Report string // everything seen before it was ended
 	Kind   fault.Kind
 	Do     string
 	Err    error // the cause, for errors.Is
@@ -29,15 +28,15 @@ type NotStarted struct {
 func (e *NotStarted) Error() string { return e.What }
 func (e *NotStarted) Unwrap() error { return e.Err }
 
-// Teller is told of starts that fail. Every Probe is one.
+// Teller receives failed starts. Every Probe is one.
 type Teller interface {
 	Log(name string) io.WriteCloser
 	Warn(record.Warning)
 }
 
-// Repeat starts something until it is ready, or has failed too often, or fails in a way that no other start can cure.
-// Of each start that failed the report goes into a log of that name; a warning tells of those that were repeated. The
-// last one's failure is of class Start.
+// Repeat starts something until it is ready, has failed too often, or fails in a way that another start cannot cure.
+// The report of each failed start goes into a log, and a warning says that it was repeated. The last failure has class
+// Start.
 func Repeat(ctx context.Context, to Teller, name string, start func() error) error {
 	for n := 1; ; n++ {
 		err := start()
@@ -60,7 +59,7 @@ func Repeat(ctx context.Context, to Teller, name string, start func() error) err
 	}
 }
 
-// keep writes a report into a log, and names its file, relative to the record; empty: it has none.
+// keep writes a report into a log and returns the file's path relative to the record; empty: no file.
 func keep(to Teller, name, report string) string {
 	log := to.Log(name)
 	_, err := io.WriteString(log, strings.TrimSpace(report)+"\n")

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Turns lets so many generations go on at a time. Most is set before the first; 0 is one.
+// Turns limits how many generations run at a time. Most is set before the first; 0 means one.
 type Turns struct {
 	Most int
 
@@ -13,13 +13,13 @@ type Turns struct {
 	going int
 }
 
-// Take takes a turn, or gives ErrBusy. The function returned gives it back, once.
+// Take takes a turn or returns ErrBusy. free returns the turn; calling it again has no effect.
 func (t *Turns) Take() (free func(), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if most := max(1, t.Most); t.going >= most {
 		if most > 1 {
-			return nil, fmt.Errorf("%d generations go on: %w", t.going, ErrBusy)
+			return nil, fmt.Errorf("%d generations are running: %w", t.going, ErrBusy)
 		}
 		return nil, ErrBusy
 	}
@@ -31,7 +31,7 @@ func (t *Turns) Take() (free func(), err error) {
 	}), nil
 }
 
-// Going is how many generations go on.
+// Going returns how many generations are running.
 func (t *Turns) Going() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

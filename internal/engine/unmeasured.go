@@ -7,30 +7,30 @@ import (
 	"llmparity/internal/sample"
 )
 
-// Unmeasured is a Probe for where nothing is measured.
+// Unmeasured is a Probe that discards everything except that it closes sources.
 type Unmeasured struct{}
 
-// Attach reads nothing; the source is closed all the same.
+// Attach reads nothing, but closes the source.
 func (Unmeasured) Attach(s sample.Source) func() {
 	return func() {
 		if c, ok := s.(io.Closer); ok {
-			_ = c.Close() // it was not even read
+			_ = c.Close() // it was never read
 		}
 	}
 }
 
-// Span forgets a stage.
+// Span discards a stage.
 func (Unmeasured) Span(record.Span) {}
 
-// Event forgets an event.
+// Event discards an event.
 func (Unmeasured) Event(record.Event) {}
 
-// Warn forgets a warning.
+// Warn discards a warning.
 func (Unmeasured) Warn(record.Warning) {}
 
-// Log drops what an engine prints.
-func (Unmeasured) Log(string) io.WriteCloser { return unheard{io.Discard} }
+// Log discards output.
+func (Unmeasured) Log(string) io.WriteCloser { return discard{io.Discard} }
 
-type unheard struct{ io.Writer }
+type discard struct{ io.Writer }
 
-func (unheard) Close() error { return nil }
+func (discard) Close() error { return nil }

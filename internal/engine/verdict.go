@@ -8,18 +8,18 @@ type Answer string
 const (
 	Runs    Answer = "runs"
 	Refused Answer = "refused"
-	// Unknown is the answer where only the engine itself decides, once it has started.
+	// Unknown: only the engine itself can decide, after it has started.
 	Unknown Answer = "unknown"
 )
 
-// Verdict is an answer with its reason. The zero Verdict says that it runs.
+// Verdict is an answer with its reason. The zero Verdict means that it runs.
 type Verdict struct {
 	Answer Answer
-	// Reason says why it is refused, or why it is not known; nil where it runs.
+	// Reason says why it is refused or unknown; nil if it runs.
 	Reason error
 }
 
-// Refuse is the verdict that err gives; nil says that it runs.
+// Refuse returns the verdict for err; nil means that it runs.
 func Refuse(err error) Verdict {
 	if err == nil {
 		return Verdict{Answer: Runs}
@@ -27,12 +27,12 @@ func Refuse(err error) Verdict {
 	return Verdict{Refused, err}
 }
 
-// Undecided is the verdict that something is unknown, and who decides it.
+// Undecided returns the verdict Unknown; the reason says what will decide.
 func Undecided(format string, args ...any) Verdict {
 	return Verdict{Unknown, fmt.Errorf(format, args...)}
 }
 
-// Err is why it can't run; nil where it runs or may run.
+// Err returns why it cannot run; nil if it runs or may run.
 func (v Verdict) Err() error {
 	if v.Answer == Refused {
 		return v.Reason
@@ -40,7 +40,7 @@ func (v Verdict) Err() error {
 	return nil
 }
 
-// And is the verdict on both: refused where one is, else unknown where one is. Of two refusals the first stands.
+// And combines two verdicts: refused if either is, else unknown if either is. The first of two refusals wins.
 func (v Verdict) And(other Verdict) Verdict {
 	if v.Answer == Refused || other.Answer != Refused && v.Answer == Unknown {
 		return v

@@ -2,5 +2,5 @@ package engine
 
 import "time"
 
-// Watchdog is how long an engine at work may give no sign of life, where a user does not say otherwise.
+// Watchdog is how long a working engine may give no sign of life, unless the user sets another limit.
 const Watchdog = time.Minute

@@ -36,7 +36,7 @@ func TestSectionsAreRead(t *testing.T) {
 
 func TestSectionsAreRefused(t *testing.T) {
 	for section, want := range map[string]string{
-		"llamacpp:\n  batch: -1":                      "line 7: llamacpp.batch: -1, use a positive number, or 0: llama.cpp's own",
+		"llamacpp:\n  batch: -1":                      "line 7: llamacpp.batch: -1, use a positive number, or 0: llama.cpp's default",
 		"llamacpp:\n  gpu_layers: -2":                 "line 7: llamacpp.gpu_layers: -2",
 		"llamacpp:\n  cache_type_k: f99":              `line 7: llamacpp.cache_type_k: "f99", use f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl`,
 		"llamacpp:\n  flash_attention: yes":           `line 7: llamacpp.flash_attention: "yes", use off, on or auto`,
@@ -49,8 +49,8 @@ func TestSectionsAreRefused(t *testing.T) {
 		"ollama:\n  keep_alive: \"-1\"":               "",
 		"ollama:\n  keep_alive: \"180\"":              "",
 		"ollama:\n  kv_type: f32":                     `line 7: ollama.kv_type: "f32", use f16, q8_0 or q4_0`,
-		"ollama:\n  url: http://x\n  kv_type: f16":    "leave one out",
-		"ollama:\n  url: http://x\n  gpu: true":       "leave out gpu or url",
+		"ollama:\n  url: http://x\n  kv_type: f16":    "omit one of them",
+		"ollama:\n  url: http://x\n  gpu: true":       "omit one of them",
 		"ollama:\n  adress: http://x":                 "line 7: ollama.adress: unknown field; did you mean url?",
 		"openai:\n  api: chat":                        "line 6: openai.url: no server is named",
 		"openai:\n  url: http://x\n  api: chatter":    `line 8: openai.api: "chatter", use completions or chat`,

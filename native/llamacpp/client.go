@@ -10,22 +10,22 @@ import (
 	"llmparity/native/wire"
 )
 
-// client speaks to one server.
+// client talks to one llama-server.
 type client struct{ wire.Client }
 
 func newClient(port int, key string) *client {
-	// No proxy from the environment between us and the loopback interface.
+	// no proxy from the environment for a loopback connection
 	return &client{wire.Client{Name: "llama-server", Key: key, HTTP: wire.NewClient(nil),
 		Base: "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}}
 }
 
-// health is whether somebody answers, and whether the model is loaded.
+// health reports whether a server answers and whether its model is loaded.
 func (c *client) health(ctx context.Context) (answers, ready bool) {
 	err := c.Call(ctx, http.MethodGet, "/health", nil, nil)
 	return err == nil || wire.RefusalOf(err) != nil, err == nil
 }
 
-// properties is what we read of /props.
+// properties holds the fields of /props that we use.
 type properties struct {
 	Build    string `json:"build_info"`
 	Slots    int    `json:"total_slots"`
@@ -41,7 +41,7 @@ func (c *client) props(ctx context.Context) (properties, error) {
 	return p, err
 }
 
-// tokenize has the server decide on a BOS by the model's own flag.
+// tokenize leaves it to the model's own flag whether a BOS is added.
 func (c *client) tokenize(ctx context.Context, prompt string) ([]int, error) {
 	var answer struct {
 		Tokens []int `json:"tokens"`
@@ -51,7 +51,7 @@ func (c *client) tokenize(ctx context.Context, prompt string) ([]int, error) {
 	return answer.Tokens, err
 }
 
-// busy is how many slots are at work.
+// busy returns how many slots are working.
 func (c *client) busy(ctx context.Context) (n int, err error) {
 	var slots []struct {
 		Busy bool `json:"is_processing"`
@@ -67,7 +67,7 @@ func (c *client) busy(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// completion is the body of a request for one.
+// completion is the body of a /completion request.
 type completion struct {
 	Prompt       []int    `json:"prompt"`
 	NPredict     int      `json:"n_predict"`
@@ -80,8 +80,8 @@ type completion struct {
 	Stream       bool     `json:"stream"`
 }
 
-// newCompletion leaves one sampler: the largest logit at temperature 0, else the whole distribution at the temperature.
-// The server's own defaults (top-k 40, top-p, min-p) are no other engine's.
+// newCompletion uses a single sampler: the largest logit at temperature 0, otherwise the whole distribution at that
+// temperature. The server's defaults (top-k 40, top-p, min-p) match no other engine.
 func newCompletion(prompt []int, n int, temperature float64, seed uint32) completion {
 	c := completion{
 		Prompt: prompt, NPredict: n, Temperature: temperature, Samplers: []string{"temperature"}, Seed: seed,
@@ -93,7 +93,7 @@ func newCompletion(prompt []int, n int, temperature float64, seed uint32) comple
 	return c
 }
 
-// stream sends a completion and gives its events; the body must be closed.
+// stream sends a completion and returns its events; the caller closes the body.
 func (c *client) stream(ctx context.Context, body completion) (*stream, io.Closer, error) {
 	resp, err := c.Send(ctx, http.MethodPost, "/completion", body)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *client) stream(ctx context.Context, body completion) (*stream, io.Close
 	return newStream(resp.Body), resp.Body, nil
 }
 
-// whole runs a completion without a stream and gives every id of it.
+// whole runs a completion without streaming and returns all its ids.
 func (c *client) whole(ctx context.Context, body completion) ([]int, error) {
 	body.Stream = false
 	var e event

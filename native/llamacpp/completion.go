@@ -28,8 +28,8 @@ import (
 	"llmparity/native/logs"
 )
 
-// oneShotSession is one launch of the one-shot program: as many processes as generations, and one before them that
-// shows what the model takes.
+// oneShotSession is a launch of the one-shot program. Each generation is a process, and a first one shows what the
+// model needs.
 type oneShotSession struct {
 	config Config
 	binary identity
@@ -39,20 +39,20 @@ type oneShotSession struct {
 	closing context.Context // ends with Close
 	close   context.CancelFunc
 
-	mu     sync.Mutex     // guards what Close may meet in use
-	run    *completionRun // the last one
+	mu     sync.Mutex     // guards what Close may use at the same time
+	run    *completionRun // the latest
 	model  *engine.Model
-	detach func() // the source of what the log says
+	detach func() // of the source that holds the sizes from the log
 
-	info    record.EngineInfo // as it was told last
+	info    record.EngineInfo // as last reported
 	context int
-	// patience is how long a process is kept at its end for the sampler to read it.
+	// patience is how long a finished process is kept for the sampler to read.
 	patience time.Duration
-	held     atomic.Int64 // tokens in the KV cache of the last process at its end; -1: not known
+	held     atomic.Int64 // tokens in the KV cache at the end of the last process; -1: unknown
 }
 
-// Load runs the program for one token: it shows whether it can load the model, how long that takes, and which buffers
-// it makes. Every generation loads the model again.
+// Load runs the program for one token. That shows whether it can load the model, how long this takes and which buffers
+// it allocates. Each generation loads the model again.
 func (s *oneShotSession) Load(ctx context.Context, m engine.Model) error {
 	switch {
 	case s.closing.Err() != nil:
@@ -71,7 +71,7 @@ func (s *oneShotSession) Load(ctx context.Context, m engine.Model) error {
 		return err
 	}
 	s.probe.Span(record.Span{Name: "model", Begin: run.Begun, End: run.begun,
-		How: "a process of its own that generates one token: started, to its line that says that it begins to generate"})
+		How: "separate process that generates one token: process start to its line that generation begins"})
 	return s.describe(m, run)
 }
 
@@ -95,7 +95,7 @@ func (s *oneShotSession) trial(ctx context.Context, m engine.Model) (*completion
 	return run, nil
 }
 
-// over tells that whoever asked does not wait any more.
+// over returns an error if the caller no longer waits.
 func (s *oneShotSession) over(ctx context.Context) error {
 	switch {
 	case s.closing.Err() != nil:
@@ -106,7 +106,7 @@ func (s *oneShotSession) over(ctx context.Context) error {
 	return nil
 }
 
-// describe tells what runs, and keeps what the log said for the sampler.
+// describe reports what runs, and offers the sizes from the log to the sampler.
 func (s *oneShotSession) describe(m engine.Model, run *completionRun) error {
 	said := run.read.Said()
 	if s.config.GPULayers > 0 {
@@ -122,8 +122,8 @@ func (s *oneShotSession) describe(m engine.Model, run *completionRun) error {
 	}
 	policy := s.config.policy(m, said)
 	policy["context"] = strconv.Itoa(said.Context)
-	policy["ignore_eos"] = "never chooses a token that ends the text: where it would have, its text may part from other engines'"
-	policy["process"] = "one a generation, which loads the model: that is in the time to the first token"
+	policy["ignore_eos"] = "never chooses the end-of-text token; from there its text may differ from other engines'"
+	policy["process"] = "one per generation, which loads the model; time to first token includes the load"
 	s.info = record.EngineInfo{Name: OneShotName, Version: s.binary.version, Path: s.binary.path,
 		SHA256: s.binary.sha256, Parts: s.binary.parts(), Policy: policy}
 	s.describeRun(run)
@@ -135,16 +135,14 @@ func (s *oneShotSession) describe(m engine.Model, run *completionRun) error {
 	s.model = &m
 	s.held.Store(0)
 	if len(said.Buffers) == 0 {
-		engine.Warn(s.probe, "sizes-untold", "%s's log does not tell the sizes of its buffers in words that are known",
-			s.name())
+		engine.Warn(s.probe, "sizes-untold", "%s's log does not report buffer sizes in a known format", s.name())
 		return nil
 	}
 	s.detach = s.probe.Attach(sizes("completion", 0, said, func() int { return int(s.held.Load()) }))
 	return nil
 }
 
-// describeRun tells the arguments of a process where they are others than those that were told last, the names of its
-// own files aside.
+// describeRun reports a process's arguments if they changed, apart from the names of its own files.
 func (s *oneShotSession) describeRun(run *completionRun) {
 	args := run.plainArgs()
 	if s.info.Policy == nil || slices.Equal(args, s.info.Args) {
@@ -161,7 +159,7 @@ func (s *oneShotSession) loaded() *engine.Model {
 	return s.model
 }
 
-// Unload forgets the model: no process holds it.
+// Unload forgets the model; no process holds it.
 func (s *oneShotSession) Unload(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +171,7 @@ func (s *oneShotSession) Unload(context.Context) error {
 	return nil
 }
 
-// Close ends the process that there may be.
+// Close ends the current process, if any.
 func (s *oneShotSession) Close() error {
 	s.close()
 	s.mu.Lock()
@@ -186,7 +184,7 @@ func (s *oneShotSession) Close() error {
 	return s.Unload(context.Background())
 }
 
-// Generate starts a process and waits for its end.
+// Generate starts a process and waits for it to end.
 func (s *oneShotSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (
 	record.Usage, error) {
 	free, err := s.turn.Take()
@@ -221,7 +219,7 @@ func (s *oneShotSession) Generate(ctx context.Context, r engine.Request, token f
 	p.end(u.Finish == "stop")
 	u.Text = printable(said.String())
 	if broken != nil {
-		u.Generated = said.N // of one that broke off no more is known
+		u.Generated = said.N // all that is known if it failed
 		if ctx.Err() != nil {
 			u.Finish = "cancelled"
 		}
@@ -233,7 +231,7 @@ func (s *oneShotSession) Generate(ctx context.Context, r engine.Request, token f
 	return s.whole(u, run, said)
 }
 
-// ready gives the model, if there is one and the request can be done.
+// ready returns the model if one is loaded and the request is possible.
 func (s *oneShotSession) ready(r engine.Request) (engine.Model, error) {
 	m := s.loaded()
 	switch {
@@ -243,14 +241,14 @@ func (s *oneShotSession) ready(r engine.Request) (engine.Model, error) {
 		return engine.Model{}, errors.New("no model is loaded; load one first")
 	case r.Prompt == "":
 		return engine.Model{}, engine.Fail(record.SetUp, "the prompt has no tokens")
-	// the program would go on until it is full, and may end before it has said so
+	// the program would generate until its context is full, and may end before it says so
 	case s.context > 0 && r.MaxTokens >= s.context:
 		return engine.Model{}, tooLong(fmt.Sprintf("a prompt and %d tokens to generate", r.MaxTokens), s.context)
 	}
 	return *m, r.Check()
 }
 
-// whole tells of a generation that did not break off.
+// whole completes the usage of a generation that did not fail.
 func (s *oneShotSession) whole(u record.Usage, run *completionRun, said *launch.Text) (record.Usage, error) {
 	if said.N == 0 && u.Finish == "length" {
 		return u, engine.Fail(record.BadOutput, "%s generated %d tokens and printed no text", s.name(), u.Generated)
@@ -261,27 +259,26 @@ func (s *oneShotSession) whole(u record.Usage, run *completionRun, said *launch.
 	}
 	held := u.PromptTokens + u.Generated
 	if u.Finish == "length" {
-		held-- // the last is not evaluated any more
+		held-- // the last one is never evaluated
 	}
 	s.held.Store(int64(held))
 	s.describeRun(run)
 	return u, nil
 }
 
-// timesDiffer says so where the pieces cannot have come when the program made them: it can't have taken longer to
-// evaluate the tokens than the text took to come. A tenth, and what the clocks of so short a time may be off, are let
-// go.
+// timesDiffer returns a warning if pieces were read too late: evaluating the tokens cannot take longer than receiving
+// the text. It allows for a tenth, plus 20 ms because the clocks are coarse.
 func timesDiffer(t *launch.Text, u record.Usage) string {
 	ours, own := t.Last.Sub(t.First), time.Duration(u.Reported["eval_ms"]*float64(time.Millisecond))
 	if t.N < 2 || own <= ours+ours/10+20*time.Millisecond {
 		return ""
 	}
-	return fmt.Sprintf(" evaluated tokens for %s, and its text came within %s: pieces were read late, and decode looks faster than it is",
+	return fmt.Sprintf(" evaluated tokens for %s, but its text arrived within %s: it was read late, so decode looks too fast",
 		own.Round(time.Millisecond), ours.Round(time.Millisecond))
 }
 
-// printable puts U+FFFD in the place of what is no character, as llama-server does: one for the begin of one that is
-// broken off, one for each other byte.
+// printable replaces invalid UTF-8 by U+FFFD in the same way as llama-server: one for an incomplete character, one for
+// each other byte.
 func printable(text string) string {
 	var b strings.Builder
 	for len(text) > 0 {
@@ -297,7 +294,7 @@ func printable(text string) string {
 	return b.String()
 }
 
-// broken tells why a generation broke off; nil where it did not.
+// broken returns why a generation failed; nil if it did not.
 func (s *oneShotSession) broken(ctx context.Context, run *completionRun, m engine.Model, r engine.Request,
 	whole bool) error {
 	if err := s.over(ctx); err != nil {
@@ -311,13 +308,13 @@ func (s *oneShotSession) broken(ctx context.Context, run *completionRun, m engin
 		return nil
 	}
 	err := s.why(ctx, run, m)
-	// It ends by itself before the text does where its context is full. Its log would say so, but may not be printed
-	// any more. A token has at least a byte.
+	// The program stops before the end of the text if its context is full, but may not get round to logging it. Each
+	// token has at least one byte.
 	if engine.ClassOf(err) == record.BadOutput && s.context > 0 && len(r.Prompt)+1+r.MaxTokens > s.context {
 		err = tooLong(fmt.Sprintf("the prompt and %d tokens to generate", r.MaxTokens), s.context)
 	}
 	if class := engine.ClassOf(err); class == record.Crash || class == record.OOM {
-		_ = s.Unload(ctx) // it never fails; who goes on must load again
+		_ = s.Unload(ctx) // it never fails; the next generation needs another Load
 	}
 	return err
 }
@@ -330,30 +327,30 @@ type completionRun struct {
 	read    *logs.Loads
 	args    []string
 	prompt  string
-	mark    string // what it prints when it waits for input
+	mark    string // printed when it waits for input
 	input   io.Closer
 	scratch string
-	reads   chan reading // of the memory of its processes
-	// patience is how long the end waits for that.
+	reads   chan reading // of its processes' memory
+	// patience is how long to wait for these at the end.
 	patience  time.Duration
-	concluded time.Time // when the text had ended, or the process
+	concluded time.Time // when the text or the process ended
 
 	released sync.Once
 
-	// What the log says, in its goroutine; to be read when the process has ended.
+	// Written by the log's goroutine; read only after the process has ended.
 	begun    time.Time
 	prompted int
 	figures  map[string]float64
-	full     atomic.Bool // prompt and tokens do not fit: it was ended
+	full     atomic.Bool // ended because prompt and tokens do not fit
 }
 
-// start starts a process and has it sampled from its first instant.
+// start starts a process that is sampled from its first moment.
 func (s *oneShotSession) start(ctx context.Context, m engine.Model, r engine.Request) (*completionRun, error) {
 	dir, err := child.Scratch("prompt")
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock() // a Close either prevents it or ends it
+	s.mu.Lock() // so that Close either prevents this process or ends it
 	defer s.mu.Unlock()
 	run := &completionRun{scratch: dir, figures: map[string]float64{}, mark: newMark(), prompt: r.Prompt,
 		reads: make(chan reading, 16), patience: s.patience}
@@ -368,8 +365,8 @@ func (s *oneShotSession) start(ctx context.Context, m engine.Model, r engine.Req
 }
 
 func (run *completionRun) begin(ctx context.Context, s *oneShotSession, m engine.Model, r engine.Request) error {
-	// A file: arguments may be read by everybody on the machine, and are short. One line end behind the prompt is taken
-	// away.
+	// In a file, because arguments are limited in length and visible to all users. The program strips one newline at
+	// its end.
 	prompt, err := promptFile(run.scratch, r.Prompt)
 	if err != nil {
 		return err
@@ -386,7 +383,7 @@ func (run *completionRun) begin(ctx context.Context, s *oneShotSession, m engine
 	run.read = newLogReader(func(line string) { run.hear(line, r.MaxTokens, s.context) })
 	cmd := exec.Command(s.binary.path, run.args...)
 	cmd.Env = environment("")
-	// An input that nothing comes from, and that ends when we do.
+	// An input that stays empty, and closes when we end.
 	in, hold, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", s.name(), err)
@@ -413,10 +410,10 @@ var (
 	beginLine  = regexp.MustCompile(`^\s*generate: n_ctx = `)
 )
 
-// hear reads a line of the log. What can't fit is ended before it generates.
+// hear reads a line of the log. If prompt and tokens cannot fit, it ends the process before it generates.
 func (run *completionRun) hear(line string, tokens, context int) {
 	if m := promptLine.FindStringSubmatch(line); m != nil {
-		run.prompted, _ = strconv.Atoi(m[1]) // it has no more tokens than bytes
+		run.prompted, _ = strconv.Atoi(m[1]) // fits: no more tokens than bytes
 		if tokens > 0 && context > 0 && run.prompted+tokens > context {
 			run.full.Store(true)
 			run.end()
@@ -428,12 +425,12 @@ func (run *completionRun) hear(line string, tokens, context int) {
 	}
 }
 
-// wait gives the pieces as they come, until the process has ended. At the end of the text it waits for input; it is
-// then sampled once more and interrupted, upon which it prints its timings and all else that it has still to print. One
-// that is left to end by itself does not wait for what it has to print.
+// wait hands on pieces until the process has ended. At the end of the text the program waits for input. It is then
+// sampled once more and interrupted, which makes it print its timings and flush its log. If it ended by itself, it
+// would lose output.
 func (run *completionRun) wait(p *pieces) {
 	defer run.release()
-	var heedless <-chan time.Time // one that does not heed the interruption is ended
+	var heedless <-chan time.Time // fires if it ignores the interrupt
 	for {
 		select {
 		case <-heedless:
@@ -447,7 +444,7 @@ func (run *completionRun) wait(p *pieces) {
 				run.conclude()
 				heedless = time.After(10 * time.Second)
 			}
-		case <-run.Done(): // all of its output was handed on
+		case <-run.Done(): // all its output has been queued
 			if run.concluded.IsZero() {
 				run.concluded = time.Now()
 			}
@@ -459,7 +456,7 @@ func (run *completionRun) wait(p *pieces) {
 	}
 }
 
-// conclude ends a process that waits for input.
+// conclude ends a process that is waiting for input.
 func (run *completionRun) conclude() {
 	if run.patience > 0 && run.Tree != nil {
 		run.readOnce()
@@ -467,7 +464,7 @@ func (run *completionRun) conclude() {
 	run.Interrupt()
 }
 
-// readOnce waits until every process has been read since now, or for as long as it is worth.
+// readOnce waits until every process has been sampled since now, up to patience.
 func (run *completionRun) readOnce() {
 	since := time.Now()
 	late := time.NewTimer(run.patience)
@@ -488,24 +485,24 @@ func (run *completionRun) readOnce() {
 	}
 }
 
-// release lets go of what belongs to a process that has ended, or never began.
+// release frees what belongs to a process that has ended or never started.
 func (run *completionRun) release() { run.released.Do(run.letGo) }
 
 func (run *completionRun) letGo() {
 	run.end()
 	if run.input != nil {
-		_ = run.input.Close() // nothing was written to it
+		_ = run.input.Close() // nothing was written
 	}
 	if run.Program != nil {
-		run.End(0) // also what a wrapper left behind
+		run.End(0) // also processes that a wrapper left behind
 	}
-	_ = os.RemoveAll(run.scratch) // swept at the next start, if it is still there
+	_ = os.RemoveAll(run.scratch) // if it stays, the next start removes it
 }
 
-// generated is how many tokens the text has, and how it ended: the first comes of the prompt's evaluation, each other
-// of one of its own, and the evaluation of the last, which the program begins before it waits, does not end. The
-// program says 1 where it evaluated none, and counts an evaluation of a single token of the prompt as one of a
-// generated token. A token that ended the text is none of it.
+// generated returns the number of tokens in the text and how it ended. The first token comes from evaluating the
+// prompt, and each other one from an evaluation of its own. The evaluation of the last token has begun but not ended
+// when the program waits for input. The program reports 1 run if there was none, and counts the evaluation of a single
+// prompt token as a generated one. The token that ends a text is not part of it.
 func (run *completionRun) generated(most, pieces int) (int, string) {
 	n := int(run.figures["eval_runs"]) + 1
 	if batch := run.read.Said().Batch; run.prompted == 1 || batch > 0 && run.prompted%batch == 1 {
@@ -520,23 +517,23 @@ func (run *completionRun) generated(most, pieces int) (int, string) {
 	return most, "length"
 }
 
-// newMark is what no text holds.
+// newMark returns a string that no text contains.
 func newMark() string {
 	var b [12]byte
-	_, _ = rand.Read(b[:]) // never fails
+	_, _ = rand.Read(b[:]) // it never fails
 	return "<" + hex.EncodeToString(b[:]) + ">"
 }
 
-// spans are those of the text. The line that says that it begins comes through a pipe of its own, and may be read
-// behind the text.
+// spans returns the spans of a generation. The line that says that it begins comes through another pipe than the text,
+// and may be read after it.
 func (run *completionRun) spans(said *launch.Text, tokens int) []record.Span {
 	if said.N == 0 {
 		return nil
 	}
-	begun, how := run.begun, "the program's line that says that it begins to generate read, to the first piece of text read"
+	begun, how := run.begun, "the program's line that generation begins, to the first piece of text read"
 	if begun.IsZero() || begun.After(said.First) {
 		begun = said.First.Add(-time.Duration(run.figures["prompt_eval_ms"] * float64(time.Millisecond)))
-		how = "the program's own time of evaluating the prompt, up to the first piece of text read: its line that says that it begins was read later"
+		how = "the program's own prompt evaluation time, up to the first piece of text read; its line that generation begins was read later"
 	}
 	if begun.Before(run.Begun) {
 		begun = run.Begun
@@ -546,15 +543,15 @@ func (run *completionRun) spans(said *launch.Text, tokens int) []record.Span {
 		decode = "first to last piece of text read"
 	}
 	process := record.Span{Name: "process", Begin: run.Begun, End: begun,
-		How: "process started, to its line that says that it begins to generate: the model's load lies within"}
+		How: "process start to its line that generation begins; includes the model's load"}
 	spans := said.Spans(begun, how, decode)
 	if !begun.Before(said.First) {
-		spans = spans[1:] // no prefill was seen
+		spans = spans[1:] // no prefill was observed
 	}
 	return append([]record.Span{process}, spans...)
 }
 
-// plainArgs are the arguments, with words in the place of what is made up for each process.
+// plainArgs returns the arguments with placeholders for what differs in each process.
 func (run *completionRun) plainArgs() []string {
 	args := slices.Clone(run.args)
 	for i, a := range args {
@@ -573,8 +570,8 @@ type reading struct {
 	at  time.Time
 }
 
-// often has the dear source of a process that does not live long read at the quick one's rate; the sampler bounds what
-// that takes. It tells when it was read.
+// often samples the expensive source of a short-lived process as often as the cheap one; the sampler limits what that
+// costs. Each reading is reported to reads.
 func often(src sample.Source, reads chan reading) sample.Source {
 	if p, ok := src.(sample.Peaker); ok {
 		return oftener{p, reads}
@@ -597,7 +594,7 @@ func (o oftener) Read(ctx context.Context, r *record.Sample) error {
 	err := o.Peaker.Read(ctx, r)
 	select {
 	case o.reads <- reading{o.Peaker.Describe().PID, r.Begin}:
-	default: // those before were not asked for
+	default: // nobody waits for these
 	}
 	return err
 }

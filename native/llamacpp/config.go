@@ -11,39 +11,36 @@ import (
 	"llmparity/native/logs"
 )
 
-// Config is what a user may choose of llama.cpp. The zero value is ready. What is chosen is sound: package plan sees to
-// that.
+// Config is the configuration of llama.cpp. The zero value is ready. Package plan has validated the values.
 type Config struct {
-	Path  string // of llama-server; empty: searched for
-	CLI   string // of the one-shot program; empty: searched for
-	Cache string // the cache folder, where a build of our own lies under llamacpp/; empty: not searched
+	Path  string // of llama-server; empty: search for it
+	CLI   string // of the one-shot program; empty: search for it
+	Cache string // cache folder, with our own builds in llamacpp/; empty: not searched
 
-	// Threads is 1 unless set. A second thread on a machine of two cores falls to a tenth of its speed whenever
-	// anything else runs, and in a measurement the sampler always does: threads spin at every layer's barrier while the
-	// late one waits for a core. One thread is also what another engine's software GPU can be held against without a
-	// core count in between.
+	// Threads is 1 unless set. On a machine with two cores a second thread drops to a tenth of its speed whenever
+	// anything else runs, and during a measurement the sampler always does: threads spin at each layer's barrier while
+	// the late one waits for a core. One thread also compares directly with another engine's software GPU.
 	Threads      int
-	BatchThreads int // in prefill; 0: as many as Threads
+	BatchThreads int // for prefill; 0: same as Threads
+
+	// Batch and UBatch are how many prompt tokens are submitted and computed at a time; 0: llama.cpp's default.
 
 	// Batch and UBatch are how many tokens of a prompt are handed over, and computed, at a time; 0: llama.cpp's own.
 	Batch, UBatch int
 
-	// KVType is the element type of both halves of the KV cache, f32 unless set: f16 goes with another engine's cache
-	// of f16. CacheK and CacheV say it of one half.
+	// KVType is the dtype of the KV cache, f32 unless set. CacheK and CacheV override it for keys and values.
 	KVType         string
 	CacheK, CacheV string
 
-	// Slots is how many generations go on at a time in a server, 1 unless set. Each has a whole context of its own, so
-	// that the KV cache is as many times as large. Those that go on together are computed in one batch: each of them is
-	// slower than alone.
+	// Slots is how many requests a server handles at a time, 1 unless set. Each slot has a whole context of its own,
+	// which multiplies the KV cache. Concurrent requests are computed in one batch, so each is slower than alone.
 	Slots int
-	// PromptCache leaves what a generation put into its slot's KV cache there for the next one whose prompt begins
-	// alike, as a conversation's turns do.
+	// PromptCache keeps a request's KV cache for the next prompt with the same beginning, as in a conversation.
 	PromptCache bool
 
 	FlashAttention string // off unless set: on, auto
-	Mmap           string // on unless set; off: read the model into memory in place of mapping its file
-	GPULayers      int    // how many layers a GPU holds
+	Mmap           string // on unless set; off: read the model into memory instead of mapping its file
+	GPULayers      int    // layers on a GPU
 }
 
 func (c Config) threads() int { return max(1, c.Threads) }
@@ -58,7 +55,7 @@ func (c Config) cacheV() string { return cmp.Or(c.CacheV, c.KVType, "f32") }
 
 func (c Config) flashAttention() string { return cmp.Or(c.FlashAttention, "off") }
 
-// common are the options that llama.cpp's programs share.
+// common returns the options that both programs share.
 func (c Config) common(m engine.Model) []flag {
 	flags := []flag{{"-m", m.Path}, {"-t", strconv.Itoa(c.threads())}, {"-tb", strconv.Itoa(c.batchThreads())},
 		{"-ngl", strconv.Itoa(c.GPULayers)}}
@@ -66,8 +63,8 @@ func (c Config) common(m engine.Model) []flag {
 		flags = append(flags, flag{"-dev", "none"})
 	}
 	flags = append(flags,
-		// A KV cache of f16, llama.cpp's default, and flash attention, which sums in another order, both turn close
-		// greedy choices.
+		// llama.cpp's defaults, an f16 KV cache and flash attention (another order of sums), flip close greedy
+		// choices.
 		flag{"-ctk", c.cacheK()}, flag{"-ctv", c.cacheV()}, flag{"-fa", c.flashAttention()})
 	for _, size := range []struct {
 		name  string
@@ -81,30 +78,29 @@ func (c Config) common(m engine.Model) []flag {
 		flags = append(flags, flag{noMmap})
 	}
 	return append(flags,
-		// No guessing, no warm-up of its own (the runner has a phase for it), no network, and buffers' sizes in the
-		// log.
+		// No automatic fitting, no warm-up (the runner has a phase for it), no network; buffer sizes in the log.
 		flag{"-fit", "off"}, flag{"--no-warmup"}, flag{"--offline"}, flag{"--log-colors", "off"}, flag{"-lv", logLevel})
 }
 
-// logLevel is the lowest at which the log tells the sizes of buffers. It has no line a token.
+// logLevel is the lowest level that logs buffer sizes. It logs nothing per token.
 const logLevel = "4"
 
-// noMmap is an option that newer versions have under another name.
+// noMmap was renamed in newer versions.
 const noMmap = "--no-mmap"
 
-// server are llama-server's options; there is no secret in them. Its context is that of all slots together.
+// server returns llama-server's options, without secrets. Its -c is the context of all slots together.
 func (c Config) server(m engine.Model, port int) []flag {
 	m.Context *= c.slots()
 	flags := append(c.common(m), flag{"--host", "127.0.0.1"}, flag{"--port", strconv.Itoa(port)},
 		flag{"-np", strconv.Itoa(c.slots())})
-	if !c.PromptCache { // nothing is kept from one prompt to the next: every prefill is whole
+	if !c.PromptCache { // every prefill starts from nothing
 		flags = append(flags, flag{"--no-cache-prompt"})
 	}
-	// What is kept is kept in the slots alone: copies in memory beside them would be in no forecast. No page.
+	// Only slots keep caches: predictions do not cover further copies in memory. No web page.
 	return append(flags, flag{"-cram", "0"}, flag{"--no-webui"})
 }
 
-// whole is the model with a context, where several slots need one that can be multiplied: the model's own.
+// whole fills in the model's own context length if several slots need a number to multiply.
 func (c Config) whole(m engine.Model) (engine.Model, error) {
 	if c.slots() == 1 || m.Context > 0 {
 		return m, nil
@@ -126,7 +122,7 @@ func (c Config) whole(m engine.Model) (engine.Model, error) {
 	return m, nil
 }
 
-// policy is what of the configuration bears on figures or on ids, and what of it the log shows to have been done.
+// policy lists the settings that affect figures or ids, and what the log says was actually used.
 func (c Config) policy(m engine.Model, said logs.Load) map[string]string {
 	kv := c.cacheK()
 	if v := c.cacheV(); v != kv {
@@ -148,7 +144,7 @@ func (c Config) policy(m engine.Model, said logs.Load) map[string]string {
 		"gpu_layers":      said.Layers(c.GPULayers),
 		"repacking":       repacking(said),
 		"warmup":          "off",
-		"special_tokens":  "parsed in prompts; BOS as the model's own flag says",
+		"special_tokens":  "parsed in prompts; BOS added if the model's flag says so",
 	}
 	for name, n := range map[string]int{"batch": said.Batch, "ubatch": said.UBatch} {
 		if n > 0 {

@@ -1,13 +1,14 @@
-// Package llamacpp drives llama.cpp: as a server, and by its one-shot program.
+// Package llamacpp drives llama.cpp as a server and as its one-shot program.
 //
-// Engine starts a llama-server of its own on the loopback interface for every launch and speaks HTTP to it. Its token
-// times are those at which the client read the token's event, so they carry the server's JSON and the socket; the
-// server's own timings are reported beside them. OneShot starts a process a generation, which prints text and no ids.
-// Both compute on the CPU unless they are told to put layers on a GPU. Two things differ from other engines by
-// llama.cpp's nature, and are in the record's policy: behind the end of a text the server goes on by another
-// completion, the program by never choosing the token that ends it; and both map the model's file, so that the resident
-// weights are page cache that other processes may share. What their logs say of buffers goes into the record as the
-// engine's own word.
+// Engine starts a llama-server on the loopback interface for each launch and talks HTTP to it. A token's time is when
+// the client has read its event, so it includes the server's JSON encoding and the socket; the server's own timings
+// are recorded, too. OneShot starts a process for each generation, which prints text without ids. Both compute on the
+// CPU unless told to put layers on a GPU.
+//
+// Two differences from other engines are noted in the record's policy. To continue after the end of a text, the server
+// needs a second request, and the program never chooses the end token. Both map the model file, so resident weights
+// are page cache that other processes may share. Buffer sizes in the record are what the log reports, not
+// measurements.
 package llamacpp
 
 import (
@@ -27,25 +28,25 @@ const Name = "llamacpp"
 // Engine is llama.cpp through llama-server.
 type Engine struct {
 	config Config
-	pick   func() (int, error) // a port
+	pick   func() (int, error) // picks a port
 
 	known known
 }
 
-// New makes the engine; nothing is looked for yet.
+// New makes the engine without searching for anything.
 func New(c Config) *Engine { return &Engine{config: c, pick: child.FreePort} }
 
-// Name is Name.
+// Name returns Name.
 func (*Engine) Name() string { return Name }
 
-// Caps is what llama-server can do. No process exists before the model is loaded.
+// Caps returns what llama-server can do. It has no process before the model is loaded.
 func (l *Engine) Caps() engine.Caps {
 	return engine.Caps{IgnoreEOS: true, TokenIDs: true, Exact: true, PromptCache: l.config.PromptCache,
 		Requests:  l.config.slots(),
 		Isolation: record.OfLaunch, Scores: true, Rounds: l.config.coarse()}
 }
 
-// Check looks for llama-server and reads the model's header.
+// Check finds llama-server and reads the model's header.
 func (l *Engine) Check(ctx context.Context, m engine.Model) error {
 	if err := checkModel(m); err != nil {
 		return err
@@ -64,17 +65,16 @@ func (l *Engine) Check(ctx context.Context, m engine.Model) error {
 	return l.config.gpu(ctx, serverProgram(), b.path)
 }
 
-// checkModel leaves the architecture to llama-server, which knows more of them than we do.
+// checkModel leaves the architecture to llama-server, which knows more of them than llmparity.
 func checkModel(m engine.Model) error {
 	if m.Format != "" && m.Format != "gguf" {
-		return fault.New(fault.BadModel, "name its GGUF, which both engines run",
-			"llama.cpp runs GGUF files; the model %s is a %s package", m.Name, m.Format)
+		return fault.New(fault.BadModel, "name the model's GGUF, which every engine runs",
+			"llama.cpp needs a GGUF file; model %s is a %s package", m.Name, m.Format)
 	}
 	return program.CheckGGUF(m)
 }
 
-// Open identifies the server and the machine, so that nothing of it falls into a timed phase. It starts nothing that
-// stays.
+// Open identifies the server and the machine before any timed phase. It starts nothing that outlives the call.
 func (l *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
 	b, err := l.identify(ctx)
 	if err != nil {

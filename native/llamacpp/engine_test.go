@@ -31,28 +31,20 @@ func newEngine(t testing.TB) *Engine {
 	return New(Config{Cache: cache.Dir(os.Getenv)})
 }
 
-// opened is a session that is closed at the test's end.
 func opened(t testing.TB, l *Engine) (*session, *enginetest.Probe) {
 	t.Helper()
-	p := &enginetest.Probe{}
-	s, err := l.Open(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
+	s, p := enginetest.Open(t, l)
 	return s.(*session), p
 }
 
 func loadedSession(t testing.TB, m engine.Model) (*session, *enginetest.Probe) {
 	t.Helper()
 	s, p := opened(t, newEngine(t))
-	if err := s.Load(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Load(t, s, m)
 	return s, p
 }
 
-// greedy is what the reference says follows the prompt.
+// greedy returns the reference's continuation of a prompt.
 func greedy(t *testing.T, m engine.Model, prompt []int, n int) []int {
 	t.Helper()
 	f, err := gguf.Open(m.Path)
@@ -76,15 +68,15 @@ func generate(t *testing.T, s *session, r engine.Request) (enginetest.Generation
 	return g, err
 }
 
-// Bytes at random are hardly ever whole characters, so that llama-server holds most events back.
-func TestEveryIDOfTextThatIsNotUTF8(t *testing.T) {
+// Random bytes are hardly ever whole characters, so llama-server holds most events back.
+func TestIDsOfInvalidUTF8(t *testing.T) {
 	all := make([]byte, 256)
 	for i := range all {
 		all[i] = byte(i)
 	}
 	m := randomModel(t, all)
 	s, p := loadedSession(t, m)
-	// Not longer: after 68 tokens the reference chooses the end token, which llama-server was told to forbid.
+	// After 68 tokens the reference chooses the end token, which llama-server may not choose.
 	const n = 64
 	g, err := generate(t, s, engine.Request{Prompt: "once upon a time", MaxTokens: n, IgnoreEOS: true})
 	if err != nil {
@@ -101,7 +93,7 @@ func TestEveryIDOfTextThatIsNotUTF8(t *testing.T) {
 	}
 }
 
-func TestSamplingAtATemperature(t *testing.T) {
+func TestTemperature(t *testing.T) {
 	s, _ := loadedSession(t, randomModel(t, ascii()))
 	r := engine.Request{Prompt: "once upon a time", MaxTokens: 30, IgnoreEOS: true, Temperature: 1}
 	a, err := generate(t, s, r)
@@ -113,11 +105,11 @@ func TestSamplingAtATemperature(t *testing.T) {
 		t.Fatal(err)
 	}
 	if slices.Equal(a.IDs(), b.IDs()) || a.Usage.Reported["seed"] == b.Usage.Reported["seed"] {
-		t.Errorf("two samplings of 30 tokens are the same: %v", a.IDs())
+		t.Errorf("two samples of 30 tokens are equal: %v", a.IDs())
 	}
 }
 
-func TestPortTakenMeanwhile(t *testing.T) {
+func TestPortTaken(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -140,8 +132,8 @@ func TestPortTakenMeanwhile(t *testing.T) {
 	}
 }
 
-// Two servers can listen on one port when both allow it; only ours knows our key.
-func TestAnotherLlamaServerAnswers(t *testing.T) {
+// Two servers can listen on one port if both allow it; only ours knows our key.
+func TestAnotherServerAnswers(t *testing.T) {
 	m := randomModel(t, ascii())
 	other, _ := loadedSession(t, m)
 	srv, err := other.own.Now()
@@ -151,7 +143,7 @@ func TestAnotherLlamaServerAnswers(t *testing.T) {
 	mine := &server{Program: srv.Program, client: newClient(0, "another key")}
 	mine.client.Base = srv.client.Base
 	if _, err := mine.ours(t.Context(), m); !errors.Is(err, child.ErrPortTaken) {
-		t.Errorf("a server with another key gives %v, want %v", err, child.ErrPortTaken)
+		t.Errorf("a server with another key returns %v, want %v", err, child.ErrPortTaken)
 	}
 }
 
@@ -187,7 +179,7 @@ func TestBrokenModels(t *testing.T) {
 	}
 }
 
-// The key must not show where everybody can read it, and the user's own settings for llama-server must not reach ours.
+// The key must not be visible to other users, and the user's own LLAMA_ variables must not reach our server.
 func TestEnvironmentAndArguments(t *testing.T) {
 	t.Setenv("LLAMA_ARG_CTX_SIZE", "1024")
 	t.Setenv("LLAMA_ARG_N_PARALLEL", "3")
@@ -202,7 +194,7 @@ func TestEnvironmentAndArguments(t *testing.T) {
 	}
 	if strings.Contains(string(line), srv.client.Key) ||
 		strings.Contains(strings.Join(p.Engine().Args, " "), srv.client.Key) {
-		t.Error("the key is among the arguments")
+		t.Error("the key is in the arguments")
 	}
 	stranger := newClient(0, "")
 	stranger.Base = srv.client.Base
@@ -212,7 +204,7 @@ func TestEnvironmentAndArguments(t *testing.T) {
 	if got := p.Engine().Policy["context"]; got != "256" {
 		t.Errorf("the context is %s, want the model's 256", got)
 	}
-	if err := s.Unload(t.Context()); err != nil { // a server that ends by itself writes what it has still to write
+	if err := s.Unload(t.Context()); err != nil { // a server that ends by itself flushes its log
 		t.Fatal(err)
 	}
 	if text, closed := p.Logged("llama-server"); !closed || !strings.Contains(text, "model loaded") {
@@ -220,7 +212,7 @@ func TestEnvironmentAndArguments(t *testing.T) {
 	}
 }
 
-func TestContextIsRoundedWithAWarning(t *testing.T) {
+func TestRoundedContextIsReported(t *testing.T) {
 	m := randomModel(t, ascii())
 	m.Context = 100
 	s, p := loadedSession(t, m)
@@ -237,14 +229,14 @@ func TestContextIsRoundedWithAWarning(t *testing.T) {
 	}
 }
 
-func TestNoMemory(t *testing.T) {
+func TestOutOfMemory(t *testing.T) {
 	m := randomModel(t, ascii())
 	l := newEngine(t)
 	b, err := l.identify(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The real server under a limit on its address space that holds the program but not a large KV cache.
+	// The real server, with an address space limit that has room for the program but not for a large KV cache.
 	script := filepath.Join(t.TempDir(), "llama-server")
 	text := "#!/bin/sh\nulimit -v 600000\nexec '" + b.path +
 		"' \"$@\" --override-kv llama.context_length=int:16000000\n"
@@ -259,11 +251,11 @@ func TestNoMemory(t *testing.T) {
 		t.Errorf("error %v of class %s, want %s", err, engine.ClassOf(err), record.OOM)
 	}
 	if n := len(p.Attached()); n != 0 {
-		t.Errorf("%d sources are attached after a failed load", n)
+		t.Errorf("%d sources are still attached after a failed load", n)
 	}
 }
 
-// A server that ended when all was measured has crashed all the same.
+// A server that died after the last request has crashed, too.
 func TestCrashBetweenRequestsIsReported(t *testing.T) {
 	m := randomModel(t, ascii())
 	s, _ := opened(t, newEngine(t))
@@ -274,19 +266,19 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = syscall.Kill(p.PID(), syscall.SIGKILL) // it is there
+	_ = syscall.Kill(p.PID(), syscall.SIGKILL)
 	<-p.Done()
 	if err := s.Unload(t.Context()); engine.ClassOf(err) != record.Crash ||
 		!strings.Contains(err.Error(), "signal: killed") {
 		t.Errorf("Unload: %v", err)
 	}
 	if err := errors.Join(s.Unload(t.Context()), s.Load(t.Context(), m), s.Unload(t.Context())); err != nil {
-		t.Errorf("told twice, or not to be loaded again: %v", err)
+		t.Errorf("reported twice, or cannot be loaded again: %v", err)
 	}
 }
 
-// A server that read another file than the one whose sum is recorded measures nothing.
-func TestAModelThatWasReplacedIsNotLoaded(t *testing.T) {
+// A server that read another file than the one that was hashed must not be measured.
+func TestReplacedModelIsRefused(t *testing.T) {
 	m := randomModel(t, ascii())
 	var err error
 	if m.File, err = os.Stat(m.Path); err != nil {
@@ -303,7 +295,7 @@ func TestAModelThatWasReplacedIsNotLoaded(t *testing.T) {
 	}
 	s, _ := opened(t, newEngine(t))
 	pick := s.pick
-	s.pick = func() (int, error) { // after the first look, before the server reads it
+	s.pick = func() (int, error) { // between our check and the server's start
 		replace()
 		return pick()
 	}
@@ -319,5 +311,61 @@ func TestAModelThatWasReplacedIsNotLoaded(t *testing.T) {
 	}
 	if err := s.Load(t.Context(), m); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestConformance(t *testing.T) {
+	c := enginetest.Tiny(t, 32)[1]
+	c.New = func(t *testing.T) engine.Engine { return newEngine(t) }
+	enginetest.Run(t, c)
+}
+
+func TestSlotsConformance(t *testing.T) {
+	c := enginetest.Tiny(t, 32)[1]
+	c.Slots = 4
+	c.New = func(t *testing.T) engine.Engine { return New(Config{Cache: cache.Dir(os.Getenv), Slots: c.Slots}) }
+	enginetest.Run(t, c)
+}
+
+func TestOneShotConformance(t *testing.T) {
+	c := enginetest.Tiny(t, 32)[1]
+	c.New = func(t *testing.T) engine.Engine { return newOneShot() }
+	enginetest.Run(t, c)
+}
+
+// TestReference compares every prompt with an implementation that shares no code with llama.cpp.
+func TestReference(t *testing.T) {
+	cases := enginetest.Tiny(t, 48)
+	s, _ := loadedSession(t, cases[0].Model)
+	for _, c := range cases {
+		g, err := generate(t, s, engine.Request{Prompt: c.Prompt, MaxTokens: 48, IgnoreEOS: true})
+		if err != nil {
+			t.Fatalf("%q: %v", c.Prompt, err)
+		}
+		for _, f := range append(g.Faults(0), c.Faults(g)...) {
+			t.Errorf("%q: %s", c.Prompt, f)
+		}
+	}
+}
+
+// script writes an executable that is not llama.cpp.
+func script(t *testing.T, parts ...string) string {
+	t.Helper()
+	path := filepath.Join(parts...)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho 'something else 1.0'\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestOtherProgramIsRefused(t *testing.T) {
+	l := New(Config{Path: script(t, t.TempDir(), "llama-server")})
+	err := l.Check(t.Context(), randomModel(t, ascii()))
+	if fault.Of(err) != fault.NoLlamaServer || engine.ClassOf(err) != record.SetUp ||
+		!strings.Contains(err.Error(), "something else") {
+		t.Errorf("another program: %v", err)
 	}
 }

@@ -21,7 +21,7 @@ func featureAnswers(t *testing.T, s tiny.Spec) []tinytest.Answer {
 	return tinytest.Answers(t, tinytest.Random(t, s), tinytest.FeaturePrompts(), featureTokens)
 }
 
-// says is what llama-server takes a prompt for, and answers.
+// says returns the ids of a prompt and of the answer, according to llama-server.
 func says(t *testing.T, s *session, prompt string) (in, out []int) {
 	t.Helper()
 	g, err := generate(t, s, engine.Request{Prompt: prompt, MaxTokens: featureTokens, IgnoreEOS: true})
@@ -31,7 +31,7 @@ func says(t *testing.T, s *session, prompt string) (in, out []int) {
 	return g.Usage.PromptIDs, g.IDs()
 }
 
-// at is a model with room for all of the prompts.
+// at is a model with room for all prompts.
 func at(path string) engine.Model {
 	return engine.Model{Path: path, Model: record.Model{Context: 1024}}
 }
@@ -52,22 +52,22 @@ func TestFeaturesInLlamaServer(t *testing.T) {
 					t.Errorf("%s: the prompt is %v, llama-server has %v", a.Name, a.In, in)
 				}
 				alike := featureTokens
-				if feature.LlamaCppDiffers { // as long as the window is not full
+				if feature.LlamaCppDiffers { // only after the window is full
 					alike = min(featureTokens, max(0, feature.Spec.Window-len(a.In)))
 				}
 				if !slices.Equal(out[:alike], a.Out[:alike]) {
 					t.Errorf("%s: got %v, llama-server %v", a.Name, a.Out, out)
 				}
 				if feature.LlamaCppDiffers && len(a.In) > feature.Spec.Window && slices.Equal(out, a.Out) {
-					t.Errorf("%s: llama-server keeps to the window; Features and docs say that it doesn't", a.Name)
+					t.Errorf("%s: llama-server respects the window, contrary to Features and docs", a.Name)
 				}
 			}
 		})
 	}
 }
 
-// windowed is a llama with a sliding window as an architecture that llama.cpp knows one in: otherwise the same, where
-// its attention sinks draw nothing and its scales are 1.
+// windowed converts a llama with a sliding window to granite_swa, in which llama.cpp supports one. With attention
+// sinks of -1e9 and scales of 1 it computes the same.
 func windowed(t *testing.T, s tiny.Spec) string {
 	t.Helper()
 	const name = "granite_swa"

@@ -8,7 +8,7 @@ import (
 	"llmparity/native/program"
 )
 
-// flag is an option of a program of llama.cpp's, with its value where it has one.
+// flag is a command-line option of llama.cpp, with its value if it has one.
 type flag []string
 
 func arguments(flags []flag) []string {
@@ -19,11 +19,10 @@ func arguments(flags []flag) []string {
 	return args
 }
 
-// options are those that a program lists when it is asked for help, with the rest of their lines; nil: it lists none
-// that can be read.
+// options maps the options in a program's help to the rest of their lines; nil: the help could not be parsed.
 type options map[string]string
 
-// listed reads a program's help: options stand at the beginnings of lines, by all their names.
+// listed parses a program's help. Lines begin with all names of an option.
 func listed(help []string) options {
 	known := options{}
 	for _, line := range help {
@@ -45,17 +44,17 @@ func listed(help []string) options {
 	return known
 }
 
-// harmless options switch off what a program without them does not do.
+// harmless lists options that may be dropped: a program that lacks them does not have what they switch off.
 func harmless() []string {
 	return []string{"-dev", "-fit", "--offline", "--log-colors", "-lv", "--no-cache-prompt", "-cram", "--no-webui",
 		"-no-cnv", "--no-warmup",
 		"--simple-io", "--no-escape"}
 }
 
-// fitted says flags in the words of a version of llama.cpp. The error names one that it needs and lacks.
+// fitted adapts options to a version of llama.cpp. The error names an option that is needed and missing.
 func (k options) fitted(p program.Program, path string, flags []flag) ([]flag, error) {
 	if k == nil {
-		return flags, nil // it will say itself what it does not know
+		return flags, nil // the program itself will refuse unknown ones
 	}
 	var out []flag
 	for _, f := range flags {
@@ -64,7 +63,7 @@ func (k options) fitted(p program.Program, path string, flags []flag) ([]flag, e
 		switch {
 		case f[0] == noMmap && !ok && modes:
 			out = append(out, flag{"--load-mode", "none"})
-		case f[0] == "-fa" && ok && !strings.Contains(rest, "auto"): // a switch, once
+		case f[0] == "-fa" && ok && !strings.Contains(rest, "auto"): // a switch in old versions
 			if f[1] == "on" {
 				out = append(out, f[:1])
 			} else if f[1] != "off" {
@@ -80,5 +79,5 @@ func (k options) fitted(p program.Program, path string, flags []flag) ([]flag, e
 }
 
 func tooOld(p program.Program, path, lacks string) *engine.Failure {
-	return p.Unfit("%s is too old: it does not know %s, and a newer one is needed", path, lacks)
+	return p.Unfit("%s is too old: it does not support %s", path, lacks)
 }

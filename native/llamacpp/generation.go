@@ -12,36 +12,34 @@ import (
 	"llmparity/native/launch"
 )
 
-// generation is the text that continues a prompt: one streamed completion, or several.
+// generation continues a prompt with one streamed completion or several.
 //
-// llama-server ends a completion with the token that ends the text, or never chooses that token (ignore_eos). To go on
-// behind it, as other engines do and as the same ids everywhere demand, what came so far is sent as the next
-// completion's prompt. That costs a prefill, which the record is told of.
+// llama-server either ends a completion at the end-of-text token or never chooses that token (ignore_eos). Other
+// engines continue after it. To get the same ids, the text so far becomes the prompt of another completion. That costs
+// a prefill, which is reported as a warning.
 //
-// llama-server sends one event a token, except that it holds an event back while the text so far ends inside a
-// character; the next event then carries the last id alone, and the ids before it are lost to the stream. The running
-// count in every event shows the gap. From the first gap on, tokens are kept, and at the end the same completion is
-// asked for once more, whole, which gives every id: with the same seed and no cache it must agree wherever the stream
-// told an id.
+// llama-server sends one event per token, but withholds it while the text ends inside a character. The next event then
+// carries only the last id, and those before it are lost. The running count in each event shows the gap. From the
+// first gap on, tokens are kept back; at the end the same completion is requested again without streaming, which
+// returns every id. With the same seed and no cache, it must agree with all ids that were streamed.
 type generation struct {
 	client *client
 	body   completion
 	token  func(record.Token)
 	launch.Text
 	usage  record.Usage
-	beyond bool // go on behind the end of the text
+	beyond bool // continue after the end of the text
 
-	ids      []int          // tokens known so far; unknown where the stream lost one
+	ids      []int          // so far; unknown where the stream lost one
 	base     int            // how many of them belong to earlier completions
-	resumed  int            // how often the text had ended
-	kept     []record.Token // those of this completion that the caller has not seen
+	resumed  int            // how often the text has ended
+	kept     []record.Token // of this completion, not yet handed to the caller
 	heldBack int
-	cached   int // tokens that the server holds in the slot's KV cache afterwards
+	cached   int // tokens that stay in the slot's KV cache
 	slot     int
-	// others go on beside it, or a part of its prompt was computed for another: sums may be taken in another order the
-	// next time
+	// batched: computed together with others, or partly from a cache, so a repetition may sum in another order
 	batched bool
-	parted  bool // the same completion asked for twice is not the same
+	parted  bool // a repeated completion differed
 }
 
 const unknown = record.NoID
@@ -64,7 +62,7 @@ func (g *generation) run(ctx context.Context) error {
 // complete runs one completion.
 func (g *generation) complete(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // the server stops when the connection goes
+	defer cancel() // the server stops when the connection closes
 	events, body, err := g.client.stream(ctx, g.body)
 	if err != nil {
 		return err
@@ -73,10 +71,10 @@ func (g *generation) complete(ctx context.Context) error {
 	for {
 		e, at, err := events.next()
 		if ctx.Err() != nil {
-			return ctx.Err() // what was read ahead is not told any more
+			return ctx.Err() // discard what was read ahead
 		}
 		if errors.Is(err, io.EOF) {
-			return io.ErrUnexpectedEOF // the last event was missing
+			return io.ErrUnexpectedEOF // no last event
 		}
 		if err != nil {
 			return err
@@ -93,13 +91,13 @@ func (g *generation) complete(ctx context.Context) error {
 	}
 }
 
-// take counts an event's tokens, and those before it that had none of their own.
+// take adds an event's tokens, and those before it that had no event of their own.
 func (g *generation) take(e event, at time.Time) error {
 	g.WriteString(e.Content)
 	if e.Predicted > 0 {
 		missing := e.Predicted - len(e.Tokens) - (len(g.ids) - g.base)
 		if missing < 0 || e.Predicted > g.body.NPredict {
-			return engine.Fail(record.BadOutput, "llama-server counts %d tokens where its events held %d", e.Predicted,
+			return engine.Fail(record.BadOutput, "llama-server counts %d tokens, but its events had %d", e.Predicted,
 				len(g.ids)-g.base+len(e.Tokens))
 		}
 		g.heldBack += missing
@@ -118,7 +116,7 @@ func (g *generation) add(id int, at time.Time) {
 	g.Tell(id, at)
 }
 
-// tell keeps tokens behind one that the stream lost.
+// tell keeps back tokens after one whose id was lost.
 func (g *generation) tell(t record.Token) {
 	if g.heldBack > 0 {
 		g.kept = append(g.kept, t)
@@ -134,7 +132,7 @@ func (g *generation) finish(ctx context.Context, e event) error {
 		return engine.Fail(record.BadOutput, "%w", err)
 	}
 	g.usage.Reported = together(g.usage.Reported, figures)
-	if g.resumed == 0 { // what is asked for behind the end of a text has all that came before in the cache
+	if g.resumed == 0 { // a continuation finds everything before it in the cache
 		g.usage.CachedTokens = int(g.usage.Reported["cache_n"])
 	}
 	g.usage.Reported["tokens_predicted"] += float64(e.Predicted)
@@ -144,7 +142,7 @@ func (g *generation) finish(ctx context.Context, e event) error {
 		g.usage.Reported["seed"] = float64(g.body.Seed)
 	}
 	if len(g.ids) == g.base {
-		return engine.Fail(record.BadOutput, "llama-server ended a generation without a token")
+		return engine.Fail(record.BadOutput, "llama-server generated no token")
 	}
 	g.usage.Finish = "stop"
 	if e.StopType == "limit" || len(g.ids)-g.base == g.body.NPredict {
@@ -153,7 +151,7 @@ func (g *generation) finish(ctx context.Context, e event) error {
 	return g.resolve(ctx)
 }
 
-// resolve finds the ids that the stream lost and tells the caller of the tokens that were kept for it.
+// resolve finds the lost ids and hands on the tokens that were kept back.
 func (g *generation) resolve(ctx context.Context) error {
 	if len(g.kept) == 0 {
 		return nil
@@ -165,17 +163,17 @@ func (g *generation) resolve(ctx context.Context) error {
 		return err
 	}
 	if len(ids) != again.NPredict && !g.batched {
-		return engine.Fail(record.BadOutput, "the same completion asked for twice has %d tokens, then %d",
-			again.NPredict, len(ids))
+		return engine.Fail(record.BadOutput, "a repeated completion has %d tokens instead of %d", len(ids),
+			again.NPredict)
 	}
 	for i, t := range g.kept {
 		at := t.Index - g.base
 		parts := at >= len(ids) || t.ID != unknown && t.ID != ids[at]
 		switch {
 		case parts && !g.batched:
-			return engine.Fail(record.BadOutput, "the same completion asked for twice parts at token %d: %d, then %d",
-				t.Index, t.ID, ids[at])
-		case parts || g.parted: // what was lost behind that is not to be had
+			return engine.Fail(record.BadOutput, "a repeated completion differs at token %d: %d instead of %d",
+				t.Index, ids[at], t.ID)
+		case parts || g.parted: // ids lost after this point are unknown
 			g.parted = true
 		default:
 			g.kept[i].ID, g.ids[t.Index] = ids[at], ids[at]
@@ -191,44 +189,44 @@ func (g *generation) resolve(ctx context.Context) error {
 	return nil
 }
 
-// measured fills in what the client saw, also of a generation that broke off.
+// measured records what the client saw, also of a generation that failed.
 func (g *generation) measured() {
 	g.usage.Text = g.String()
 	decode := ""
 	if g.N > 1 {
-		decode = "at the client: first to last token's event read"
+		decode = "client: first token's event read to last one read"
 	}
 	g.usage.Spans = g.Spans(g.usage.Sent,
-		"at the client: request handed over, to the first token's event read; without tokenising", decode)
+		"client: request sent to first token's event read; tokenising excluded", decode)
 }
 
-// warn tells what a reader of its figures must know.
+// warn reports what affects the figures.
 func (g *generation) warn(p engine.Probe) {
 	const heldBack = "llama-server sends no event for a token that ends inside a character"
 	if g.parted {
-		engine.Warn(p, "ids-lost", heldBack+"; asked again for the ids, among other requests or with another part of "+
-			"the prompt in its cache, it said something else: some tokens carry no id")
+		engine.Warn(p, "ids-lost", heldBack+"; a second request for the ids, beside other requests or with part of the "+
+			"prompt cached, gave another text: some tokens have no id")
 	}
 	if g.heldBack > 0 {
-		engine.Warn(p, "held-back-tokens", heldBack+": %d of %d tokens carry the time of the next event "+
-			"and the id of an untimed second generation", g.heldBack, len(g.ids))
+		engine.Warn(p, "held-back-tokens", heldBack+": %d of %d tokens have the time of the next event, and their ids come "+
+			"from an untimed second request", g.heldBack, len(g.ids))
 	}
 	if g.resumed > 0 {
-		engine.Warn(p, "behind-end", "the text ended %d time(s) before its length; llama-server was asked to go on "+
-			"behind it, which costs a prefill each: its decode speed is not comparable", g.resumed)
+		engine.Warn(p, "behind-end", "the text ended early %d time(s), and llama-server needed another request with a prefill "+
+			"to continue: decode speed is not comparable", g.resumed)
 	}
 }
 
-// counted warns where the server's own counts, which stay in the record, are not what came.
+// counted warns if the server's own counts, which are recorded, differ from what was received.
 func (g *generation) counted(p engine.Probe) {
 	own := g.usage.Reported
 	if n, reported := own["predicted_n"]; reported && int(n) != len(g.ids) {
-		engine.Warn(p, "counts-differ", "llama-server counts %.0f tokens generated, and %d came", n, len(g.ids))
+		engine.Warn(p, "counts-differ", "llama-server counts %.0f generated tokens, but sent %d", n, len(g.ids))
 	}
 	if n, reported := own["prompt_n"]; reported && g.resumed == 0 &&
 		int(n)+g.usage.CachedTokens != len(g.usage.PromptIDs) {
 		engine.Warn(p, "counts-differ",
-			"llama-server counts %.0f tokens of the prompt evaluated and %d from a cache, and made %d of it",
+			"llama-server counts %.0f prompt tokens evaluated and %d cached, but the prompt has %d",
 			n, g.usage.CachedTokens, len(g.usage.PromptIDs))
 	}
 }

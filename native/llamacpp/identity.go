@@ -9,14 +9,14 @@ import (
 	"llmparity/native/program"
 )
 
-// identity is a program that was identified.
+// identity describes a program.
 type identity struct {
 	path, version, sha256 string
 	options               options
-	libraries             string // their sum; empty: the program has all within it
+	libraries             string // hash of its shared libraries; empty: it has none
 }
 
-// known keeps an identity, of one program as a rule.
+// known caches the identity of one program.
 type known struct{ program.Known[identity] }
 
 func (k *known) identify(ctx context.Context, p program.Program, path string) (identity, error) {
@@ -31,7 +31,7 @@ func (k *known) identify(ctx context.Context, p program.Program, path string) (i
 	})
 }
 
-// version asks a program for its version, which also shows that it can run here at all.
+// version asks a program for its version, which also shows that it runs here.
 func version(ctx context.Context, p program.Program, path string) (string, error) {
 	lines, err := p.Ask(ctx, path, "--version", environment(""))
 	if err != nil {
@@ -42,5 +42,5 @@ func version(ctx context.Context, p program.Program, path string) (string, error
 			return strings.TrimSpace(v), nil
 		}
 	}
-	return "", p.Unfit("%s is not a %s: --version says %q", filepath.Base(path), p.Names[0], logs.LastWords(lines))
+	return "", p.Unfit("%s is not %s: --version prints %q", filepath.Base(path), p.Names[0], logs.LastWords(lines))
 }

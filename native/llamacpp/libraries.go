@@ -10,9 +10,9 @@ import (
 	"llmparity/internal/cache"
 )
 
-// LibrariesSHA256 is the sum over llama.cpp's own shared libraries that lie beside a program of it, or in lib beside
-// its folder: where there are any, what computes is in them and not in the program. Empty: there are none, or one can't
-// be read. Libraries that lie elsewhere are not seen, nor are others' than llama.cpp's.
+// LibrariesSHA256 hashes llama.cpp's own shared libraries beside a program or in lib beside its folder. If there are
+// any, the computation is in them and not in the program. It returns "" if there are none or one is unreadable.
+// Libraries in other places and of other projects are not covered.
 func LibrariesSHA256(program string) string {
 	program, err := filepath.EvalSymlinks(program)
 	if err != nil {
@@ -21,12 +21,12 @@ func LibrariesSHA256(program string) string {
 	var found []string
 	for _, dir := range []string{filepath.Dir(program), filepath.Join(filepath.Dir(program), "..", "lib")} {
 		for _, pattern := range []string{"lib*.so*", "lib*.dylib", "*.dll"} {
-			some, _ := filepath.Glob(filepath.Join(dir, pattern)) // the patterns are well formed
+			some, _ := filepath.Glob(filepath.Join(dir, pattern)) // the pattern is valid
 			found = append(found, slices.DeleteFunc(
 				some, func(path string) bool { return !itsOwn(filepath.Base(path)) })...)
 		}
 	}
-	sums := map[string]string{} // by file: one has several names
+	sums := map[string]string{} // by file, which may have several names
 	for _, path := range found {
 		file, err := filepath.EvalSymlinks(path)
 		if err != nil {
@@ -42,11 +42,11 @@ func LibrariesSHA256(program string) string {
 	return sumOf(sums)
 }
 
-// itsOwn tells llama.cpp's libraries by their names.
+// itsOwn recognises llama.cpp's libraries by name.
 func itsOwn(name string) bool {
 	for _, part := range []string{"llama*", "ggml*", "mtmd*"} {
 		for _, before := range []string{"", "lib"} {
-			if ok, _ := filepath.Match(before+part, name); ok { // the patterns are well formed
+			if ok, _ := filepath.Match(before+part, name); ok { // the pattern is valid
 				return true
 			}
 		}
@@ -54,7 +54,7 @@ func itsOwn(name string) bool {
 	return false
 }
 
-// sumOf is one sum of several files', whatever folder they are in.
+// sumOf combines the hashes of several files, regardless of their folder.
 func sumOf(sums map[string]string) string {
 	if len(sums) == 0 {
 		return ""
@@ -71,7 +71,7 @@ func sumOf(sums map[string]string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// parts are what else a program is known by.
+// parts returns what else identifies a program.
 func (i identity) parts() map[string]string {
 	parts := map[string]string{}
 	if i.libraries != "" {

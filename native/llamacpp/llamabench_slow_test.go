@@ -20,7 +20,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// smolLM2 is the real model that the set-up fetches.
+// smolLM2 is the real model that scripts/setup downloads.
 func smolLM2(b testing.TB, context int) engine.Model {
 	b.Helper()
 	paths, err := filepath.Glob(filepath.Join(cache.Dir(os.Getenv), "models", "smollm2", "*.gguf"))
@@ -30,20 +30,20 @@ func smolLM2(b testing.TB, context int) engine.Model {
 	return engine.Model{Path: paths[0], Model: record.Model{Name: "smollm2", Format: "gguf", Context: context}}
 }
 
-// speed is of one request, in tokens/s.
+// speed of one request in tokens/s
 type speed struct{ prefill, decode float64 }
 
 func (s speed) over(o speed) speed { return speed{s.prefill / o.prefill, s.decode / o.decode} }
 
-// What both sides compute with. The batch holds the prompt; llama-bench has no cache of f32.
+// Settings of both sides. The prompt fits in one batch; llama-bench has no f32 KV cache.
 const (
 	benchThreads = 1
 	benchBatch   = 512
 	benchTokens  = 65 // 64 evaluations behind the prompt
-	// llama-bench makes its own just as large as prompt and tokens are. Without flash attention values lie in memory a
-	// context apart, and a larger one costs some 4 % of decode.
+	// llama-bench uses the smallest context. Without flash attention the context is the stride of the values in
+	// memory, and a larger one costs about 4% of decode.
 	benchContext = 256
-	// of so many in a row the best counts, on both sides: what else runs on the machine only ever slows one down
+	// the best of this many counts, on both sides: other load can only slow one down
 	benchBest = 3
 )
 
@@ -52,7 +52,7 @@ func benchConfig() Config {
 		KVType: "f16"}
 }
 
-// benchPrompt has some 150 tokens; what follows them does not end early.
+// benchPrompt has about 150 tokens, and its continuation does not end early.
 func benchPrompt() string {
 	return strings.Repeat("Once upon a time, in a village by the sea, there lived a clockmaker who had never been late. ", 6) +
 		"One morning the great clock of the tower stopped, and"
@@ -60,7 +60,7 @@ func benchPrompt() string {
 
 func (s speed) best(o speed) speed { return speed{max(s.prefill, o.prefill), max(s.decode, o.decode)} }
 
-// best is the best of several requests of ours; own are ratios, of each request, to what the server says of it.
+// best returns the best of several requests; own has, for each request, the ratio to what the server reports.
 func best(b *testing.B, s *session) (ours speed, own []speed, prompt int) {
 	for range benchBest {
 		o, itself, n := measured(b, s)
@@ -69,9 +69,8 @@ func best(b *testing.B, s *session) (ours speed, own []speed, prompt int) {
 	return ours, own, prompt
 }
 
-// launched is the best of a server's requests behind one that warms it. Each pair has a server of its own, as it has a
-// llama-bench: where a process's buffers come to lie decides over more of its speed than anything else here, and stays
-// for its life.
+// launched returns the best request of a new server after a warm-up. Each pair gets a new server, as it gets a new
+// llama-bench: where a process's buffers are in memory affects speed more than anything else here, and never changes.
 func launched(b *testing.B, m engine.Model) (ours speed, own []speed, prompt int) {
 	b.Helper()
 	s, _ := opened(b, New(benchConfig()))
@@ -83,7 +82,7 @@ func launched(b *testing.B, m engine.Model) (ours speed, own []speed, prompt int
 	return best(b, s)
 }
 
-// measured is a request of ours: as the client sees it, and as the server says itself.
+// measured runs a request and returns its speed as the client sees it and as the server reports it.
 func measured(b *testing.B, s *session) (ours, own speed, prompt int) {
 	b.Helper()
 	var first, last time.Time
@@ -98,7 +97,7 @@ func measured(b *testing.B, s *session) (ours, own speed, prompt int) {
 	}
 	if n := u.Reported["prompt_n"]; u.CachedTokens != 0 || int(n) != len(u.PromptIDs) ||
 		int(u.Reported["predicted_n"]) != benchTokens {
-		b.Fatalf("%d tokens from a cache, %v of %d evaluated, %v generated", u.CachedTokens, n, len(u.PromptIDs),
+		b.Fatalf("%d tokens cached, %v of %d evaluated, %v generated", u.CachedTokens, n, len(u.PromptIDs),
 			u.Reported["predicted_n"])
 	}
 	prompt = len(u.PromptIDs)
@@ -106,8 +105,8 @@ func measured(b *testing.B, s *session) (ours, own speed, prompt int) {
 	return ours, speed{u.Reported["prompt_per_second"], u.Reported["predicted_per_second"]}, prompt
 }
 
-// llamaBench is the same work in llama-bench: a prompt of that length; as many evaluations of one token each, behind as
-// long a prompt.
+// llamaBench does the same work in llama-bench: a prompt of the same length, then the same number of single tokens
+// after it.
 func llamaBench(b *testing.B, path string, m engine.Model, prompt int) speed {
 	b.Helper()
 	run := func(args ...string) float64 {
@@ -136,9 +135,9 @@ func llamaBench(b *testing.B, path string, m engine.Model, prompt int) speed {
 	}
 }
 
-// BenchmarkAgainstLlamaBench holds the speeds that we report against the server's own timings of the same requests, and
-// against llama-bench with the same threads, batch, attention and cache, in turn, pair by pair. What is held is the
-// interval of the median of the pairs' ratios, that of order statistics; no pair is left out.
+// BenchmarkAgainstLlamaBench compares our speeds with the server's own timings of the same requests, and with
+// llama-bench at the same settings, in alternating pairs. The order-statistic interval of the median ratio must be
+// within bounds.
 func BenchmarkAgainstLlamaBench(b *testing.B) {
 	const pairs = 12
 	path, err := llamaProgram([]string{"llama-bench"}, "PATH", "LLMPARITY_LLAMA_BENCH",
@@ -153,7 +152,7 @@ func BenchmarkAgainstLlamaBench(b *testing.B) {
 		var ours, bench speed
 		var own []speed
 		for turn := range 2 {
-			if (i+turn)%2 == 0 { // by turns first
+			if (i+turn)%2 == 0 { // alternate
 				ours, own, _ = launched(b, m)
 			} else {
 				bench = llamaBench(b, path, m, prompt)
@@ -163,7 +162,7 @@ func BenchmarkAgainstLlamaBench(b *testing.B) {
 			ours.prefill, ours.decode, bench.prefill, bench.decode)
 		toOwn, toBench = append(toOwn, own...), append(toBench, ours.over(bench))
 	}
-	b.ReportMetric(0, "ns/op") // means nothing here
+	b.ReportMetric(0, "ns/op") // meaningless here
 	prefill, decode := func(s speed) float64 { return s.prefill }, func(s speed) float64 { return s.decode }
 	held(b, "decode/own", toOwn, decode, .99, 1.01)
 	held(b, "prefill/own", toOwn, prefill, .99, 1.01)
@@ -171,7 +170,7 @@ func BenchmarkAgainstLlamaBench(b *testing.B) {
 	held(b, "prefill/llama-bench", toBench, prefill, .93, 1.07)
 }
 
-// held fails where the interval of a ratio's median lies not within bounds.
+// held fails if the interval of a ratio's median is not within bounds.
 func held(b *testing.B, name string, pairs []speed, of func(speed) float64, low, high float64) {
 	b.Helper()
 	var ratios []float64
@@ -180,8 +179,8 @@ func held(b *testing.B, name string, pairs []speed, of func(speed) float64, low,
 	}
 	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(ratios, &benchmath.DefaultThresholds), 0.95)
 	b.ReportMetric(s.Center, name)
-	b.Logf("%s: %.4f (95 %%: %.4f to %.4f)", name, s.Center, s.Lo, s.Hi)
+	b.Logf("%s: %.4f (95%% CI %.4f to %.4f)", name, s.Center, s.Lo, s.Hi)
 	if s.Lo < low || s.Hi > high {
-		b.Errorf("%s: %.4f (95 %%: %.4f to %.4f), which is not within %g to %g", name, s.Center, s.Lo, s.Hi, low, high)
+		b.Errorf("%s: %.4f (95%% CI %.4f to %.4f) is not within %g to %g", name, s.Center, s.Lo, s.Hi, low, high)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"llmparity/native/logs"
 )
 
-// newLogReader reads the log of a program of llama.cpp's. on sees every line, without its prefix; nil: nobody does.
+// newLogReader reads the log of a llama.cpp program. on, which may be nil, sees each line without its prefix.
 func newLogReader(on func(line string)) *logs.Loads {
-	return logs.NewLoads(4096, func(line string) string { // the sizes' lines are short
+	return logs.NewLoads(4096, func(line string) string { // lines with sizes are short
 		line = strings.TrimRight(prefix.ReplaceAllString(line, ""), "\r")
 		if on != nil {
 			on(line)

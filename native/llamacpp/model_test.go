@@ -11,8 +11,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// randomModel writes a llama model of one layer whose tokens are the given bytes, each its own, and a begin and an end
-// token.
+// randomModel writes a one-layer llama model with a token for each given byte, plus a BOS and an EOS token.
 func randomModel(t *testing.T, bytes []byte) engine.Model {
 	t.Helper()
 	const hidden, heads, headDim, ff = 64, 2, 32, 64
@@ -80,4 +79,13 @@ func randomModel(t *testing.T, bytes []byte) engine.Model {
 		t.Fatal(err)
 	}
 	return engine.Model{Model: record.Model{Name: "random", Context: 256}, Path: path}
+}
+
+// ascii is printable text: every token is a whole character.
+func ascii() []byte {
+	var out []byte
+	for b := byte(' '); b <= '~'; b++ {
+		out = append(out, b)
+	}
+	return out
 }

@@ -16,34 +16,34 @@ import (
 	"llmparity/native/logs"
 )
 
-// OneShotName is the name in plans and records of llama.cpp's one-shot program as an engine.
+// OneShotName is the name of llama.cpp's one-shot program in plans and records.
 const OneShotName = "llamacpp-oneshot"
 
-// OneShot is llama.cpp through llama-completion, or what that was called before: a process that loads the model,
-// continues one prompt and ends. It prints text, not tokens: pieces have the times at which they were read, and its own
-// timing lines count the tokens. It never chooses the token that ends a text where it is to go on, so that from there
-// on its text may be another than that of an engine that goes on behind the token.
+// OneShot is llama.cpp through llama-completion or its predecessors: a process that loads the model, continues one
+// prompt and ends. It prints text, not tokens. Pieces have the times at which they were read; the program's own timing
+// lines count tokens. To continue a text it never chooses the end token, so from there its text may differ from that
+// of other engines.
 type OneShot struct {
 	config Config
 	known  known
 }
 
-// NewOneShot makes the engine; nothing is looked for yet.
+// NewOneShot makes the engine without searching for anything.
 func NewOneShot(c Config) *OneShot {
-	c.Slots, c.PromptCache = 0, false // a process has one generation, and nothing outlives it
+	c.Slots, c.PromptCache = 0, false // each process does one generation
 	return &OneShot{config: c}
 }
 
-// Name is OneShotName.
+// Name returns OneShotName.
 func (*OneShot) Name() string { return OneShotName }
 
-// Caps is what llama-completion can do. Every generation is a process of its own, also within a launch.
+// Caps returns what llama-completion can do. Each generation is a process, also within a launch.
 func (o *OneShot) Caps() engine.Caps {
 	return engine.Caps{IgnoreEOS: true, Requests: 1, Isolation: record.OfLaunch, PerGeneration: true,
 		Rounds: o.config.coarse()}
 }
 
-// Check looks for the program and reads the model's header.
+// Check finds the program and reads the model's header.
 func (o *OneShot) Check(ctx context.Context, m engine.Model) error {
 	if err := checkModel(m); err != nil {
 		return err
@@ -68,15 +68,15 @@ func (o *OneShot) identify(ctx context.Context) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	// Newer llama-cli talks: it knows no prompt cache, which every one-shot version does.
+	// Newer llama-cli is a chat client: it lacks --prompt-cache, which every one-shot version has.
 	if _, ok := b.options["--prompt-cache"]; !ok && b.options != nil {
 		return identity{}, completionProgram().Unfit(
-			"%s is not llama.cpp's one-shot program: it has no prompt cache (newer llama-cli is a chat client)", path)
+			"%s is not llama.cpp's one-shot program: it lacks --prompt-cache (newer llama-cli is a chat client)", path)
 	}
 	return b, nil
 }
 
-// Open identifies the program and the machine; it starts nothing that stays.
+// Open identifies the program and the machine; it starts nothing that outlives the call.
 func (o *OneShot) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
 	b, err := o.identify(ctx)
 	if err != nil {
@@ -84,34 +84,34 @@ func (o *OneShot) Open(ctx context.Context, p engine.Probe) (engine.Session, err
 	}
 	o.config.onCPU(p)
 	s := &oneShotSession{config: o.config, binary: b, probe: p, patience: 3 * proc.FastEvery}
-	s.closing, s.close = context.WithCancel(context.Background()) // a session outlives the call that opens it
+	s.closing, s.close = context.WithCancel(context.Background()) // a session outlives the Open call
 	return s, nil
 }
 
-// oneShot are the options of a run; prompt is a file with it, and mark what is printed once the text has ended.
+// oneShot returns the options of a run. prompt is a file; mark is printed once the text has ended.
 func (c Config) oneShot(m engine.Model, prompt, mark string, r engine.Request) []flag {
 	flags := append(c.common(m), flag{"-f", prompt}, flag{"-n", strconv.Itoa(r.MaxTokens)},
-		// The text alone, raw, as it comes; how many tokens the prompt has.
+		// print only the raw text as it is generated, and log the number of prompt tokens
 		flag{"-no-cnv"}, flag{"--no-display-prompt"}, flag{"--simple-io"}, flag{"--no-escape"},
 		flag{"--verbose-prompt"},
-		// At the text's end it waits for input, behind a mark.
+		// at the end of the text, print the mark and wait for input
 		flag{"-i"}, flag{"--in-prefix", mark}, flag{"--temp", strconv.FormatFloat(max(0, r.Temperature), 'g', -1, 64)})
 	if r.IgnoreEOS {
 		flags = append(flags, flag{"--ignore-eos"})
 	}
-	// One sampler: the largest logit at temperature 0, else the whole distribution at the temperature.
+	// A single sampler: the largest logit at temperature 0, otherwise the whole distribution at that temperature.
 	if r.Temperature <= 0 {
 		return append(flags, flag{"--top-k", "1"})
 	}
 	return append(flags, flag{"--top-k", "0"}, flag{"--top-p", "1"}, flag{"--min-p", "0"})
 }
 
-// tooLong is the error of a prompt that does not fit.
+// tooLong is the error for a prompt that does not fit.
 func tooLong(what string, context int) error {
 	return engine.TooLong("%s do not fit in a context of %d", what, context)
 }
 
-// why says how a process of the one-shot program ended that should not have.
+// why returns why a process ended unexpectedly.
 func (s *oneShotSession) why(ctx context.Context, run *completionRun, m engine.Model) error {
 	words := said(run.Tail.Lines(200))
 	how := run.Exit()
@@ -131,18 +131,18 @@ func (s *oneShotSession) why(ctx context.Context, run *completionRun, m engine.M
 	case logs.OutOfMemory(words...):
 		return engine.Fail(record.OOM, "%s ran out of memory (%s): %s", s.name(), how, logs.LastWords(words))
 	case signalled(run.Err()):
-		return engine.Fail(record.Crash, "%s crashed (%s); its last words: %s", s.name(), how, logs.LastWords(words))
+		return engine.Fail(record.Crash, "%s crashed (%s); last output: %s", s.name(), how, logs.LastWords(words))
 	case failed(words):
 		return &engine.Failure{Class: record.BadModel, Err: fault.New(fault.BadModel,
-			"check the file, or take a newer llama.cpp", "%s can't load %s: %s", s.name(), m.Path, loadError(words))}
+			"check the file, or use a newer llama.cpp", "%s cannot load %s: %s", s.name(), m.Path, loadError(words))}
 	case run.Err() != nil:
 		return engine.Fail(record.Other, "%s failed (%s): %s", s.name(), how, logs.LastWords(words))
 	}
-	return engine.Fail(record.BadOutput, "%s ended early; its last words: %s", s.name(), logs.LastWords(words))
+	return engine.Fail(record.BadOutput, "%s ended early; last output: %s", s.name(), logs.LastWords(words))
 }
 
-// words asks once more, and with the same prompt, why the program fails: it does not wait for its log to be printed, of
-// which errors alone are the shortest. What it said before is given where nothing comes of that.
+// words runs the program again with the same prompt to see why it fails. It does not flush its log before it ends, and
+// a log of errors alone is most likely to be complete. If that shows nothing, before is returned.
 func (s *oneShotSession) words(ctx context.Context, run *completionRun, before []string) []string {
 	dir, err := child.Scratch("prompt")
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *oneShotSession) words(ctx context.Context, run *completionRun, before [
 	return before
 }
 
-// tooLongWords are the program's own, of a prompt that has no room.
+// tooLongWords is what the program prints if a prompt does not fit.
 const tooLongWords = "prompt is too long"
 
 func (s *oneShotSession) name() string {

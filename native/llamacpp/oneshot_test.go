@@ -21,8 +21,8 @@ import (
 
 func newOneShot() *OneShot { return NewOneShot(Config{Cache: cache.Dir(os.Getenv)}) }
 
-// Both of llama.cpp's programs say the same, and the one-shot one counts its tokens and times.
-func TestOneShotSaysWhatTheServerSays(t *testing.T) {
+// Both programs of llama.cpp generate the same text. The one-shot program reports its own counts and times.
+func TestOneShotAgreesWithServer(t *testing.T) {
 	m := randomModel(t, ascii())
 	server, _ := loadedSession(t, m)
 	r := engine.Request{Prompt: "once upon\n a time\n", MaxTokens: 20}
@@ -44,7 +44,7 @@ func TestOneShotSaysWhatTheServerSays(t *testing.T) {
 		}
 		if u.Reported["eval_runs"] != 19 || u.Reported["prompt_tokens"] != float64(u.PromptTokens) ||
 			u.Reported["eval_ms"] <= 0 {
-			t.Errorf("its own figures: %v", u.Reported)
+			t.Errorf("its own figures are %v", u.Reported)
 		}
 	}
 }
@@ -63,13 +63,13 @@ func loadedOneShot(t *testing.T, o *OneShot, m engine.Model) *oneShotSession {
 	return s
 }
 
-// A model's own end is told from the length, and the line end that the program prints there is none of the text's.
-func TestOneShotEndsWithTheText(t *testing.T) {
+// The end of a text is distinguished from the length limit, and the newline that the program then prints is dropped.
+func TestOneShotStopsAtEndOfText(t *testing.T) {
 	all := make([]byte, 256)
 	for i := range all {
 		all[i] = byte(i)
 	}
-	m := randomModel(t, all) // whose 68th token is the end
+	m := randomModel(t, all) // its 68th token ends the text
 	s := loadedOneShot(t, newOneShot(), m)
 	ends := engine.Request{Prompt: "once upon a time", MaxTokens: 100}
 	u, err := s.Generate(t.Context(), ends, func(record.Token) {})
@@ -88,12 +88,12 @@ func TestOneShotEndsWithTheText(t *testing.T) {
 	ends.IgnoreEOS = true
 	if u, err = s.Generate(t.Context(), ends, func(record.Token) {}); err != nil || u.Finish != "length" ||
 		u.Generated != 100 {
-		t.Errorf("going on: finish %s after %d tokens, %v", u.Finish, u.Generated, err)
+		t.Errorf("ignoring the end: finish %s after %d tokens, %v", u.Finish, u.Generated, err)
 	}
 }
 
-// A program that a script starts is what is sampled, interrupted and ended, with the script.
-func TestAScriptInTheProgramsPlace(t *testing.T) {
+// If a script starts the program, the program is sampled and interrupted, and both are ended.
+func TestWrapperScript(t *testing.T) {
 	m := randomModel(t, ascii())
 	var found []string
 	for _, find := range []func(Config) (string, error){Find, FindCLI} {
@@ -126,15 +126,15 @@ func TestAScriptInTheProgramsPlace(t *testing.T) {
 			t.Error(err)
 		}
 		if p.most() < programLeast {
-			t.Errorf("%s: the most that was read is %.0f bytes: the script's", e.Name(), p.most())
+			t.Errorf("%s: at most %.0f bytes were sampled, which is the script", e.Name(), p.most())
 		}
 	}
 }
 
-// programLeast is what a program of llama.cpp's has at least, and a shell has not.
+// programLeast is less memory than a program of llama.cpp has, and more than a shell has.
 const programLeast = 5 * record.MiB
 
-// peaks is a probe that reads every process until one of them is large.
+// peaks is a probe that samples every process until one is larger than programLeast.
 type peaks struct {
 	enginetest.Probe
 	reading sync.WaitGroup
@@ -167,9 +167,8 @@ func (p *peaks) most() float64 {
 	return p.peak
 }
 
-// A prompt that the program itself finds too long, before its log tells how long it is: the reason is the same each
-// time.
-func TestAPromptJustOverTheContext(t *testing.T) {
+// The program itself refuses such a prompt, before its log says how long it is. The reason must be the same each time.
+func TestPromptSlightlyOverContext(t *testing.T) {
 	m := randomModel(t, ascii())
 	s := loadedOneShot(t, newOneShot(), m)
 	for _, n := range []int{m.Context - 4, m.Context - 3, m.Context - 1, m.Context, m.Context + 1, m.Context + 200} {
@@ -182,21 +181,21 @@ func TestAPromptJustOverTheContext(t *testing.T) {
 	}
 }
 
-// Where the log's line comes late, prefill is told by the program's own time.
-func TestSpansOfALineThatIsReadLate(t *testing.T) {
+// If the line in the log is read late, prefill is the program's own time.
+func TestSpansIfBeginIsReadLate(t *testing.T) {
 	start := time.Now()
 	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
 	run := &completionRun{Program: &launch.Program{Begun: start}, begun: at(101),
 		figures: map[string]float64{"prompt_eval_ms": 30}}
 	spans := run.spans(&launch.Text{First: at(100), Last: at(150), N: 5}, 5)
 	if len(spans) != 3 || spans[1].Name != record.Prefill || spans[1].End.Sub(spans[1].Begin) != 30*time.Millisecond ||
-		!strings.Contains(spans[1].How, "own time") {
+		!strings.Contains(spans[1].How, "own prompt evaluation time") {
 		t.Errorf("%+v", spans)
 	}
 	said := &launch.Text{First: at(100), Last: at(110), N: 5}
 	if timesDiffer(said, record.Usage{Reported: map[string]float64{"eval_ms": 60}}) == "" ||
 		timesDiffer(said, record.Usage{Reported: map[string]float64{"eval_ms": 9}}) != "" {
-		t.Error("times that differ are told wrongly")
+		t.Error("timesDiffer reports a difference where there is none, or the reverse")
 	}
 }
 
@@ -221,9 +220,8 @@ func TestOneShotRefusesOtherPrograms(t *testing.T) {
 	}
 }
 
-// A file with a sound header of which llama.cpp alone finds that it can't be loaded: its own words are shown, by both
-// programs.
-func TestAModelThatLlamaCppCannotLoad(t *testing.T) {
+// The header is valid, but llama.cpp cannot load the model. Both programs' own reason is shown.
+func TestModelThatLlamaCppCannotLoad(t *testing.T) {
 	m := randomModel(t, ascii())
 	text, err := os.ReadFile(m.Path)
 	if err != nil {
@@ -241,7 +239,7 @@ func TestAModelThatLlamaCppCannotLoad(t *testing.T) {
 		err = s.Load(t.Context(), m)
 		if fault.Of(err) != fault.BadModel || engine.ClassOf(err) != record.BadModel ||
 			!strings.Contains(err.Error(), "attn_q") || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v of class %s, want BadModel with llama.cpp's own words", e.Name(), err, engine.ClassOf(err))
+			t.Errorf("%s: %v of class %s, want BadModel with llama.cpp's reason", e.Name(), err, engine.ClassOf(err))
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)

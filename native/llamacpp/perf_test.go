@@ -11,14 +11,14 @@ import (
 	"testing"
 )
 
-// The same figures go by the same names, whichever version printed them. The files hold what real programs printed.
+// Figures have the same names whichever version printed them. The files are output of real programs.
 func TestPerf(t *testing.T) {
 	for name, want := range map[string]map[string]float64{
 		"common_perf_print.txt": {"sampling_ms": 2.15, "samplers_ms": .72, "samplers_tokens": 20, "load_ms": 139.16,
 			"prompt_eval_ms": 32.78, "prompt_eval_tokens": 4,
 			"eval_ms": 206.24, "eval_runs": 15, "prompt_eval_tokens_per_second": 4 / 32.78e-3,
 			"eval_tokens_per_second": 15 / 206.24e-3},
-		// Of a benchmark without timing: the rates are infinite, and none.
+		// A run without timings: rates would be infinite and are omitted.
 		"llama_perf_context_print.txt": {"load_ms": 62, "prompt_eval_ms": 0, "prompt_eval_tokens": 16, "eval_ms": 0,
 			"eval_runs": 17},
 		"llama_print_timings.txt": {"load_ms": 398.02, "sample_ms": 30.98, "sample_runs": 64, "prompt_eval_ms": 919.46,
@@ -68,7 +68,7 @@ func FuzzPerf(f *testing.F) {
 	})
 }
 
-// whole reads what was printed, cut into chunks, and gives the pieces of text.
+// whole feeds chunks of output to pieces and returns the pieces of text.
 func whole(chunks []string, mark string, byModel bool) (text []string, over bool) {
 	p := &pieces{mark: mark, give: func(c chunk) { text = append(text, string(c.text)) }}
 	for _, c := range chunks {
@@ -87,16 +87,16 @@ func TestPieces(t *testing.T) {
 		want    string
 		over    bool
 	}{
-		{"a chunk a piece", "a| b|c|<f00>", false, "a| b|c", true},
+		{"one chunk per piece", "a| b|c|<f00>", false, "a| b|c", true},
 		{"the mark with the last piece", "a| b<f00>", false, "a| b", true},
-		{"the mark in pieces", "a|<f|0|0>", false, "a", true},
-		{"what begins like the mark", "a|<|f01>|b|<f00>", false, "a|<|f01>|b", true},
-		{"line ends of the text", "a\n|\n|<f00>", false, "a\n|\n", true},
-		{"the line end that is the program's", "a|\n<f00>", true, "a", true},
-		{"one of each", "a\n|\n|<f00>", true, "a\n", true},
-		{"what comes behind the mark", "a|<f00>|\nInterrupted by user\n", false, "a", true},
-		{"cut off", "a|b\n", false, "a|b\n", false},
-		{"cut off in what may be the mark", "a|<f0", false, "a|<f0", false},
+		{"the mark in several chunks", "a|<f|0|0>", false, "a", true},
+		{"text like the begin of the mark", "a|<|f01>|b|<f00>", false, "a|<|f01>|b", true},
+		{"newlines of the text", "a\n|\n|<f00>", false, "a\n|\n", true},
+		{"newline of the program", "a|\n<f00>", true, "a", true},
+		{"one newline of each", "a\n|\n|<f00>", true, "a\n", true},
+		{"output after the mark", "a|<f00>|\nInterrupted by user\n", false, "a", true},
+		{"incomplete", "a|b\n", false, "a|b\n", false},
+		{"incomplete, perhaps in the mark", "a|<f0", false, "a|<f0", false},
 		{"nothing", "<f00>", false, "", true},
 	} {
 		got, over := whole(strings.Split(c.in, "|"), mark, c.byModel)

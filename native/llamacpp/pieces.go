@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// chunk is what was read of a program's output at once, and when.
+// chunk is a piece of a program's output and when it was read.
 type chunk struct {
 	text []byte
 	at   time.Time
 }
 
-// output hands on what a program prints, with the time at which it was read.
+// output hands on a program's output with the times at which it was read.
 type output struct {
 	ctx    context.Context
 	chunks chan chunk
@@ -21,7 +21,7 @@ type output struct {
 
 func newOutput(ctx context.Context) *output { return &output{ctx, make(chan chunk, 64)} }
 
-// Write is called by one goroutine. Once nobody listens any more, what comes is dropped.
+// Write is called by one goroutine. Once ctx is done, output is dropped.
 func (o *output) Write(p []byte) (int, error) {
 	select {
 	case o.chunks <- chunk{bytes.Clone(p), time.Now()}:
@@ -30,13 +30,13 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pieces tells a text from the mark that is printed behind it. A chunk is held back while it may belong to the mark, or
-// be the line end that is printed before it where the model ended the text; it keeps its time.
+// pieces separates a text from the mark that is printed after it. A chunk is held back while it may be part of the
+// mark, or the newline that the program prints before the mark if the model ended the text. It keeps its time.
 type pieces struct {
 	mark string
 	give func(chunk)
 	held []chunk
-	over bool // the mark has come
+	over bool // the mark was read
 }
 
 func (p *pieces) add(c chunk) {
@@ -59,8 +59,7 @@ func (p *pieces) add(c chunk) {
 	}
 }
 
-// end gives what is still held. A line end at its end is left out where the model ended the text: then it is the
-// program's.
+// end hands on what is still held. If the model ended the text, a final newline is the program's and is dropped.
 func (p *pieces) end(byModel bool) {
 	if all := p.text(); byModel && strings.HasSuffix(all, "\n") {
 		p.cut(len(all) - 1)
@@ -71,7 +70,7 @@ func (p *pieces) end(byModel bool) {
 	p.held = nil
 }
 
-// cut leaves so many bytes of what is held.
+// cut truncates what is held to a number of bytes.
 func (p *pieces) cut(left int) {
 	var kept []chunk
 	for _, c := range p.held {
@@ -91,7 +90,7 @@ func (p *pieces) text() string {
 	return b.String()
 }
 
-// unfinished is the length of the longest end of text that mark may begin with.
+// unfinished returns the length of the longest suffix of text that is a prefix of mark.
 func unfinished(text, mark string) int {
 	for n := min(len(text), len(mark)); n > 0; n-- {
 		if strings.HasSuffix(text, mark[:n]) {

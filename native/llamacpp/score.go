@@ -10,12 +10,11 @@ import (
 	"llmparity/internal/record"
 )
 
-// forcing is a bias that no logit comes near: it makes the server choose a token. What it tells of probabilities is
-// from before it.
+// forcing is a logit bias that no logit comes near, so the server chooses this token. The probabilities that it
+// reports do not include the bias.
 const forcing = 1e5
 
-// probed is a completion of one token whose probabilities are told: a softmax, at temperature 1, of the model's own
-// logits.
+// probed is a completion of one token with probabilities: a softmax, at temperature 1, of the model's own logits.
 type probed struct {
 	completion
 	NProbs    int      `json:"n_probs"`
@@ -23,7 +22,7 @@ type probed struct {
 	PostProbs bool     `json:"post_sampling_probs"`
 }
 
-// probabilities is what we read of the answer to it.
+// probabilities holds the fields of the answer that we use.
 type probabilities struct {
 	Tokens []int `json:"tokens"`
 	Of     []struct {
@@ -38,8 +37,8 @@ type probabilities struct {
 
 var _ engine.Scorer = (*session)(nil)
 
-// Score asks for one token a place. The text before it lies in the server's cache but for the last token, so that each
-// request computes that one alone, as a step of a generation does.
+// Score requests one token for each position. All of the text before it but the last token is in the server's cache,
+// so each request computes one token, as a step of a generation does.
 func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.Score)) error {
 	if err := f.Validate(); err != nil {
 		return err
@@ -78,7 +77,7 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 	return nil
 }
 
-// score asks what the server thinks of a token behind a text.
+// score asks for the probability of a token after a text.
 func (c *client) score(ctx context.Context, text []int, id, top int, cached bool) (record.Score, error) {
 	body := probed{completion: newCompletion(text, 1, 0, 0), NProbs: top, LogitBias: [][2]any{{id, forcing}}}
 	body.Stream, body.CachePrompt = false, cached
@@ -93,26 +92,25 @@ func (p probabilities) score(forced int) (record.Score, error) {
 	switch {
 	case len(p.Of) == 0 || p.Of[0].ID == nil || p.Of[0].LogProb == nil:
 		return record.Score{}, engine.Fail(
-			record.SetUp, "this llama-server tells no log-probabilities by token ids; a newer one does")
+			record.SetUp, "this llama-server does not report log-probabilities by token id; use a newer one")
 	case *p.Of[0].ID != forced:
-		return record.Score{}, engine.Fail(record.BadOutput, "llama-server chose token %d where %d was forced",
+		return record.Score{}, engine.Fail(record.BadOutput, "llama-server chose token %d instead of the forced %d",
 			*p.Of[0].ID, forced)
 	}
 	s := record.Score{Forced: forced, LogProb: logProbOf(*p.Of[0].LogProb)}
 	for _, c := range p.Of[0].Top {
 		if math.IsNaN(logProbOf(c.LogProb)) {
-			break // they come in order
+			break // sorted by probability
 		}
 		s.Top = append(s.Top, record.Candidate{ID: c.ID, LogProb: c.LogProb})
 	}
 	if len(s.Top) < 2 {
-		return s, fmt.Errorf("llama-server told %d candidates", len(s.Top))
+		return s, fmt.Errorf("llama-server reported %d candidates, at least 2 are needed", len(s.Top))
 	}
 	return s, nil
 }
 
-// logProbOf is a log-probability; NaN where the probability is too small for a float32, for which the server writes
-// that type's lowest.
+// logProbOf returns NaN for the lowest float32, which the server writes if a probability is too small for a float32.
 func logProbOf(logProb float64) float64 {
 	if logProb < -1e30 {
 		return math.NaN()

@@ -24,21 +24,21 @@ import (
 	"llmparity/native/wire"
 )
 
-// server is one llama-server.
+// server is one llama-server process.
 type server struct {
 	*launch.Program
 	client  *client
 	read    *logs.Loads
-	listens chan struct{} // closed when the log says that the server listens: all about the load has been said
+	listens chan struct{} // closed when the log says that the server listens, which is after all lines about the load
 	path    string
 	args    []string
-	kills   int // of the kernel's, for want of memory, before it was started
+	kills   int // out-of-memory kills by the kernel before the start
 
-	reported atomic.Bool // an error of a call has told of its end, or that call was cancelled
+	reported atomic.Bool // a call has reported its end or was cancelled
 }
 
-// environment is ours without llama-server's own variables, each of which sets an option behind our back. The key goes
-// in here because arguments can be read by everybody on the machine, a process's environment by its owner alone.
+// environment is ours without llama-server's variables, each of which would set an option. The key is passed here
+// because arguments are visible to all users, and a process's environment only to its owner.
 func environment(key string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LLAMA_") })
 	if key != "" {
@@ -47,20 +47,20 @@ func environment(key string) []string {
 	return env
 }
 
-// startServer starts the process and has it sampled; nothing answers yet.
+// startServer starts the process and has it sampled; it does not answer yet.
 func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe) (*server, error) {
 	flags, err := b.options.fitted(serverProgram(), b.path, c.server(m, port))
 	if err != nil {
 		return nil, err
 	}
 	key := make([]byte, 16)
-	_, _ = rand.Read(key) // never fails
+	_, _ = rand.Read(key) // it never fails
 	s := &server{path: b.path, args: arguments(flags), kills: machine.MemoryKills(), listens: make(chan struct{}),
 		client: newClient(port, hex.EncodeToString(key))}
 	s.read = newLogReader(onFirst("listening on ", func() { close(s.listens) }))
 	cmd := exec.Command(b.path, s.args...)
 	cmd.Env = environment(s.client.Key)
-	// it outlives the Load that starts it
+	// the process outlives the Load that starts it
 	s.Program, err = launch.Start(context.Background(), cmd, launch.Options{Name: "llama-server",
 		Log: p.Log("llama-server"), Keep: 16 << 10, Read: s.read, Role: "server", Attach: p.Attach})
 	if err != nil {
@@ -80,8 +80,8 @@ func onFirst(what string, do func()) func(string) {
 	}
 }
 
-// said is what the log told of the load, which the server writes in a thread of its own: what is missing after a second
-// will not come.
+// said returns what the log says about the load. A thread of its own writes the log, so said waits for the end of it,
+// up to a second.
 func (s *server) said(ctx context.Context) logs.Load {
 	late := time.NewTimer(time.Second)
 	defer late.Stop()
@@ -94,7 +94,7 @@ func (s *server) said(ctx context.Context) logs.Load {
 	return s.read.Said()
 }
 
-// ready waits until the model is loaded and reports the stages.
+// ready waits until the model is loaded, and reports the stages.
 func (s *server) ready(ctx context.Context, m engine.Model, p engine.Probe) (properties, error) {
 	first, last, err := s.Await(ctx, time.Minute, s.client.health)
 	switch {
@@ -104,16 +104,16 @@ func (s *server) ready(ctx context.Context, m engine.Model, p engine.Probe) (pro
 		return properties{}, err
 	}
 	p.Span(record.Span{Name: "start", Begin: s.Begun, End: first,
-		How: "process started, to the first answer of /health, asked every 1 to 20 ms"})
+		How: "process start to first answer of /health, polled every 1 to 20 ms"})
 	p.Span(record.Span{Name: "model", Begin: first, End: last,
-		How: "first answer of /health to the first that says ready, asked every 1 to 20 ms; part of it may lie before"})
+		How: "first answer of /health to first that reports ready, polled every 1 to 20 ms; loading may begin before"})
 	alive, release := s.Alive(ctx)
 	defer release()
 	return s.ours(alive, m)
 }
 
-// ours makes sure that the server that answers is the one that we started: another one may listen on the same port when
-// both allow it. Only ours knows the key.
+// ours checks, by its key, that the server that answers is the one that we started: two servers can listen on one port
+// if both allow it.
 func (s *server) ours(ctx context.Context, m engine.Model) (properties, error) {
 	props, err := s.client.props(ctx)
 	refused := wire.RefusalOf(err)
@@ -121,14 +121,14 @@ func (s *server) ours(ctx context.Context, m engine.Model) (properties, error) {
 	case refused != nil && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusNotFound):
 		return props, child.ErrPortTaken
 	case err != nil && ctx.Err() == nil && s.Ended(time.Second), s.Ended(0):
-		return props, s.died(m) // if it died for want of the port, somebody else answered
+		return props, s.died(m) // if it died because the port was taken, another server answered
 	case err != nil:
 		return props, fmt.Errorf("asking llama-server for its properties: %w", err)
 	}
 	return props, nil
 }
 
-// died says why the process ended before its model was loaded.
+// died returns why the process ended before its model was loaded.
 func (s *server) died(m engine.Model) error {
 	words := said(s.Tail.Lines(200))
 	how := s.Exit()
@@ -146,10 +146,10 @@ func (s *server) died(m engine.Model) error {
 		return s.NotStarted("llama-server crashed loading %s (%s): %s", m.Path, how, logs.LastWords(words))
 	case contains(words, "failed to load model"):
 		return &engine.Failure{Class: record.BadModel, Err: fault.New(fault.BadModel,
-			"check the file, or take a newer llama-server", "llama-server can't load %s: %s", m.Path, loadError(words))}
+			"check the file, or use a newer llama-server", "llama-server cannot load %s: %s", m.Path, loadError(words))}
 	}
 	return s.NotStarted("llama-server ended while loading %s (%s): %s", m.Path, how, logs.LastWords(words))
 }
 
-// crashed says how the process ended in the middle of its work.
+// crashed returns how the process ended during a request.
 func (s *server) crashed() error { return s.Crashed(said(s.Tail.Lines(200))...) }

@@ -18,10 +18,10 @@ import (
 	"llmparity/native/wire"
 )
 
-// errClosed is a call whose server was ended under it, or long before it.
+// errClosed is returned if the server was ended during a call or before it.
 var errClosed = engine.Fail(record.Cancelled, "the llama-server session is closed")
 
-// grace is how long a server that is asked to end may take. It has nothing to save.
+// grace is how long a server may take to end. It has nothing to save.
 const grace = 2 * time.Second
 
 // session is one launch.
@@ -34,12 +34,12 @@ type session struct {
 	own     launch.Held[server]
 	turns   engine.Turns
 	held    cached
-	context int         // what a prompt and its continuation may come to
-	givenUp atomic.Bool // a slot may still be at work for a request that was given up
-	primed  sync.Map    // the ids of prompts that are about to be asked for
+	context int         // limit for a prompt and its continuation
+	givenUp atomic.Bool // a slot may still be working on a cancelled request
+	primed  sync.Map    // ids by prompt, for coming requests
 }
 
-// Load starts a server and waits for the model.
+// Load starts a server and waits until the model is loaded.
 func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("loading %s: %w", m.Path, err)
@@ -55,7 +55,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		func() error { return child.OnFreePort(s.pick, s.starts(ctx, m)) })
 }
 
-// starts gives what starts a server on a port and has it load the model.
+// starts returns a function that starts a server on a port and loads the model.
 func (s *session) starts(ctx context.Context, m engine.Model) func(port int) error {
 	return func(port int) error {
 		srv, err := s.own.Start(func() (*server, error) {
@@ -66,7 +66,7 @@ func (s *session) starts(ctx context.Context, m engine.Model) func(port int) err
 		}
 		props, err := srv.ready(ctx, m, s.probe)
 		if err == nil {
-			err = m.Same() // it has been read from the path by now
+			err = m.Same() // the server has read the file by now
 		}
 		if err == nil {
 			err = s.loaded(ctx, srv, m, props)
@@ -78,7 +78,7 @@ func (s *session) starts(ctx context.Context, m engine.Model) func(port int) err
 	}
 }
 
-// loaded tells what now runs.
+// loaded reports what is running.
 func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props properties) error {
 	said := srv.said(ctx)
 	if err := s.offloaded(said); err != nil {
@@ -86,14 +86,14 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 	}
 	srv.Look()
 	if n := s.config.slots(); props.Slots > 0 && props.Slots != n {
-		return engine.Fail(record.SetUp, "llama-server was asked for %d slots and has %d", n, props.Slots)
+		return engine.Fail(record.SetUp, "llama-server has %d slots instead of %d", props.Slots, n)
 	}
 	s.context = launch.Window(s.probe, "llama-server", m.Context, props.Settings.Context)
 	s.givenUp.Store(false)
 	policy := s.config.policy(m, said)
 	policy["context"] = strconv.Itoa(props.Settings.Context)
 	s.config.parallel(policy)
-	policy["ignore_eos"] = "goes on behind the end of a text by another completion"
+	policy["ignore_eos"] = "after end of text: continues with a second request"
 	parts := s.binary.parts()
 	parts["build"] = props.Build
 	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{
@@ -101,10 +101,10 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 		Parts: parts, Policy: policy,
 	}})
 	s.held.clear(s.config.slots())
-	s.primed.Clear() // another model may have other tokens
+	s.primed.Clear() // token ids depend on the model
 	if len(said.Buffers) == 0 {
 		engine.Warn(s.probe, "sizes-untold",
-			"llama-server's log does not tell the sizes of its buffers in words that are known")
+			"llama-server's log does not report buffer sizes in a known format")
 		return nil
 	}
 	if !srv.Also(sizes("server", srv.PID(), said, s.held.tokens), s.probe.Attach) {
@@ -113,7 +113,7 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 	return nil
 }
 
-// offloaded tells what holds the layers, where a GPU was to.
+// offloaded reports the device that holds the GPU layers, if there are any.
 func (s *session) offloaded(said logs.Load) error {
 	if s.config.GPULayers == 0 {
 		return nil
@@ -126,13 +126,13 @@ func (s *session) offloaded(said logs.Load) error {
 	return nil
 }
 
-// drop ends a server that is still the session's.
+// drop ends a server that the session still owns.
 func (s *session) drop(srv *server, grace time.Duration) {
 	srv.End(grace)
 	s.own.Drop(srv)
 }
 
-// Unload ends the server: the memory is released when its process is gone.
+// Unload ends the server, which releases its memory.
 func (s *session) Unload(ctx context.Context) error {
 	srv, err := s.own.Now()
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *session) Unload(ctx context.Context) error {
 	if ctx.Err() != nil {
 		patience = 0
 	}
-	crashed := srv.Ended(0) && !srv.Asked() // while nothing was asked of it
+	crashed := srv.Ended(0) && !srv.Asked() // between requests
 	s.drop(srv, patience)
 	if crashed && !srv.reported.Load() && ctx.Err() == nil {
 		return srv.crashed()
@@ -150,7 +150,7 @@ func (s *session) Unload(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the server at once, also one that is loading or generating.
+// Close ends the server at once, even during a load or a request.
 func (s *session) Close() error {
 	if srv := s.own.Close(); srv != nil {
 		srv.End(0)
@@ -158,7 +158,7 @@ func (s *session) Close() error {
 	return nil
 }
 
-// Generate tokenises the prompt, which is not timed, and streams its continuation.
+// Generate tokenises the prompt, untimed, and streams its continuation.
 func (s *session) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
 	free, err := s.turns.Take()
 	if err != nil {
@@ -170,7 +170,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 		return record.Usage{}, err
 	}
 	s.held.begin()
-	ended := s.held.lost // unless the end is told
+	ended := s.held.lost // replaced if the generation completes
 	defer func() { ended() }()
 	ids, err := s.prepare(ctx, srv, r)
 	if err != nil {
@@ -198,7 +198,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	return g.usage, nil
 }
 
-// prepare gives the prompt's ids, once the slot is free and if there is room for what is asked.
+// prepare returns the prompt's ids once a slot is free, if the request fits.
 func (s *session) prepare(ctx context.Context, srv *server, r engine.Request) ([]int, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -220,12 +220,12 @@ func (s *session) prepare(ctx context.Context, srv *server, r engine.Request) ([
 	return ids, nil
 }
 
-// mostPrimed is how many tokens of prompts are kept.
+// mostPrimed limits how many tokens of prompts are kept.
 const mostPrimed = 4 << 20
 
 var _ engine.Primer = (*session)(nil)
 
-// Prime has the server find the tokens of prompts.
+// Prime tokenises prompts in advance.
 func (s *session) Prime(ctx context.Context, prompts []string) error {
 	srv, err := s.own.Now()
 	if err != nil {
@@ -242,7 +242,7 @@ func (s *session) Prime(ctx context.Context, prompts []string) error {
 			return s.explain(ctx, srv, fmt.Errorf("tokenising a prompt: %w", err))
 		}
 		if n += len(ids); n > mostPrimed {
-			break // the others are made when they are asked for
+			break // tokenise the others when they are needed
 		}
 		s.primed.Store(prompt, ids)
 	}
@@ -256,8 +256,8 @@ func (s *session) tokens(ctx context.Context, srv *server, prompt string) ([]int
 	return srv.client.tokenize(ctx, prompt)
 }
 
-// free waits until the server noticed that a request was given up: until no more slots are at work than generations go
-// on beside this one. A server that doesn't tell about its slots queues the next request, which is right too.
+// free waits until the server has noticed that a request was cancelled, that is, until no more slots are busy than
+// there are other generations. If a server does not report its slots, it queues the next request, which is fine, too.
 func (s *session) free(ctx context.Context, srv *server) error {
 	for s.givenUp.Load() {
 		busy, err := srv.client.busy(ctx)
@@ -277,7 +277,7 @@ func (s *session) free(ctx context.Context, srv *server) error {
 	return nil
 }
 
-// explain tells what lies behind an error of the client's: our own doing, or the server's end.
+// explain turns an error of the client into its cause: our own cancellation or the server's end.
 func (s *session) explain(ctx context.Context, srv *server, err error) error {
 	var failure *engine.Failure
 	switch {
@@ -290,7 +290,7 @@ func (s *session) explain(ctx context.Context, srv *server, err error) error {
 		return err
 	case wire.RefusalOf(err) != nil:
 		return engine.Fail(record.Other, "%w", err)
-	case srv.Ended(time.Second): // the connection breaks a moment before the process is reaped
+	case srv.Ended(time.Second): // the connection breaks just before the process is reaped
 		if srv.Asked() {
 			return errClosed
 		}

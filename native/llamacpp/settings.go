@@ -13,20 +13,20 @@ var (
 	_ engine.Settled = (*OneShot)(nil)
 )
 
-// Settings are those of the configuration; what llama.cpp chooses itself is left to it.
+// Settings returns the configured settings; what llama.cpp chooses is not known yet.
 func (l *Engine) Settings(m engine.Model) map[string]string {
 	s := l.config.settings(m)
 	l.config.parallel(s)
 	return s
 }
 
-// Settings are those of the configuration.
+// Settings returns the configured settings.
 func (o *OneShot) Settings(m engine.Model) map[string]string { return o.config.settings(m) }
 
 func (c Config) settings(m engine.Model) map[string]string {
 	s := c.policy(m, logs.Load{Offloaded: -1, Batch: c.Batch, UBatch: c.UBatch})
-	delete(s, "repacking")           // known once it is loaded
-	if c.Batch > 0 || c.UBatch > 0 { // no more are computed at a time than are handed over
+	delete(s, "repacking")           // known after the load
+	if c.Batch > 0 || c.UBatch > 0 { // cannot compute more at a time than is submitted
 		s["ubatch"] = strconv.Itoa(min(cmp.Or(c.Batch, usualBatch), cmp.Or(c.UBatch, usualUBatch)))
 	}
 	if m.Context > 0 {
@@ -35,24 +35,24 @@ func (c Config) settings(m engine.Model) map[string]string {
 	return s
 }
 
-// parallel says how many slots a server has, where it is not one: what is reserved is as many times as much.
+// parallel adds the number of slots if there are several; reserved memory is multiplied by it.
 func (c Config) parallel(policy map[string]string) {
 	if c.slots() > 1 {
 		policy["parallel"] = strconv.Itoa(c.slots())
 	}
 }
 
-// What llama.cpp takes, and computes, at a time where nothing is said.
+// llama.cpp's defaults.
 const (
 	usualBatch  = 2048
 	usualUBatch = 512
 )
 
-// repacking tells whether weights were laid out anew for the processor, in memory of their own.
+// repacking reports whether weights were repacked for the processor into memory of their own.
 func repacking(l logs.Load) string {
 	switch {
 	case len(l.Buffers["model"]) == 0:
-		return "not told"
+		return "unknown"
 	case l.Buffers["model"]["CPU_REPACK"] > 0:
 		return "on"
 	}

@@ -9,22 +9,22 @@ import (
 	"llmparity/native/logs"
 )
 
-// cached is how many tokens lie in the KV cache, slot by slot, as the server tells at the end of each generation. The
+// cached counts the tokens in the KV cache of each slot, as the server reports them at the end of a generation. The
 // zero value knows nothing.
 type cached struct {
 	mu    sync.Mutex
-	slots []int // -1: not known
+	slots []int // -1: unknown
 	going int
 }
 
-// clear is an empty cache.
+// clear empties the cache.
 func (h *cached) clear(slots int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.slots, h.going = make([]int, slots), 0
 }
 
-// begin is a generation's; until its end nothing is known, for no one tells which slot it is in.
+// begin starts a generation. Until its end nothing is known, because the server does not say which slot it uses.
 func (h *cached) begin() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -40,7 +40,7 @@ func (h *cached) end(slot, tokens int) {
 	}
 }
 
-// lost is a generation that did not come to its end: what it left lies in some slot.
+// lost ends a generation that failed; it left tokens in some slot.
 func (h *cached) lost() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -50,7 +50,7 @@ func (h *cached) lost() {
 	}
 }
 
-// tokens are those of all slots; -1: not known.
+// tokens returns the sum over all slots; -1: unknown.
 func (h *cached) tokens() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,14 +64,14 @@ func (h *cached) tokens() int {
 	return sum
 }
 
-// sizes is the source of the sizes that the log told at the load. pid is of whom the log is, 0 where its process may be
-// gone; held is how many tokens are in the KV cache, as the engine counts them, -1 where that is not known.
+// sizes is the source of the sizes that the log reported at the load. pid is the process of the log, 0 if it may be
+// gone. held returns the tokens in the KV cache, -1 if unknown.
 func sizes(role string, pid int, said logs.Load, held func() int) *logs.Source {
 	return &logs.Source{
 		Values: func(context.Context) (map[string]float64, error) { return said.Values(held()), nil },
 		Is: record.Source{Role: role, Method: logs.Method, PID: pid,
-			Sees: "llama.cpp's own word, not measured: the buffers of weights, KV cache and computation by backend, as its log gives them when it makes them, " +
-				"to 0.01 MiB; kv_used_bytes by formula: tokens that it says it holds × kv_reserved_bytes / cells",
-			Blind: "which pages of a buffer were touched: those of a mapped model are page cache, come with use, and may be shared; the program, its stacks, " +
+			Sees: "buffers of weights, KV cache and computation by backend, as llama.cpp's log reports them (not measured), " +
+				"to 0.01 MiB; kv_used_bytes is calculated: tokens in the cache × kv_reserved_bytes / cells",
+			Blind: "which pages of a buffer were touched (those of a mapped model are page cache, loaded on use and possibly shared); code, stacks, " +
 				"HTTP and tokeniser"}}
 }

@@ -9,46 +9,21 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/estimate"
-	"llmparity/internal/record"
 	"llmparity/native/logs"
 )
 
-// loadedWith is a session of a server with a configuration of ours.
+// loadedWith returns a session of a server with this configuration.
 func loadedWith(t testing.TB, c Config, m engine.Model) (*Engine, *session, *enginetest.Probe) {
 	t.Helper()
 	c.Cache = cache.Dir(os.Getenv)
 	l := New(c)
 	s, p := opened(t, l)
-	if err := s.Load(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Load(t, s, m)
 	return l, s, p
 }
 
-// logSizes is what the server's log told of its sizes.
-func logSizes(t testing.TB, p *enginetest.Probe) map[string]float64 {
-	t.Helper()
-	for _, s := range p.Attached() {
-		if s.Describe().Method != logs.Method {
-			continue
-		}
-		sample := record.NewSample()
-		if err := s.Read(t.Context(), &sample); err != nil {
-			t.Fatal(err)
-		}
-		values := map[string]float64{}
-		for _, v := range sample.Values {
-			values[v.Name] = v.Value
-		}
-		return values
-	}
-	t.Fatal("the log's sizes are no source")
-	return nil
-}
-
-// Each slot has the context that was asked for, what is foretold of the KV cache is what the log says, and what is used
-// of it is that of all slots.
-func TestEachSlotHasItsContext(t *testing.T) {
+// Each slot has the requested context. The predicted KV cache is what the log says. Its used part covers all slots.
+func TestEachSlotHasTheWholeContext(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	for _, c := range []struct{ slots, context int }{{1, 512}, {2, 512}, {3, 300}, {4, 0}} {
 		m.Context = c.context
@@ -58,7 +33,7 @@ func TestEachSlotHasItsContext(t *testing.T) {
 			want = 1024 // the model's own
 		}
 		if s.context != want || l.Caps().Requests != c.slots {
-			t.Errorf("%+v: a slot has a context of %d, and %d go on at a time", c, s.context, l.Caps().Requests)
+			t.Errorf("%+v: context %d per slot, %d requests at a time", c, s.context, l.Caps().Requests)
 		}
 		model, err := estimate.Open(m.Path)
 		if err != nil {
@@ -70,28 +45,28 @@ func TestEachSlotHasItsContext(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := logSizes(t, p)
+		got := p.Values(t, logs.Method)
 		if reserved := e.Component(estimate.KVReserved); float64(reserved.Best) != got["kv_reserved_bytes"] {
-			t.Errorf("%+v: a KV cache of %d bytes is foretold, and the log says %.0f", c, reserved.Best,
+			t.Errorf("%+v: predicted KV cache of %d bytes, the log says %.0f", c, reserved.Best,
 				got["kv_reserved_bytes"])
 		}
 		if policy, predicted := p.Engine().Policy["parallel"], e.Settings()["parallel"]; policy != predicted {
-			t.Errorf("%+v: slots are %q, and foretold %q", c, policy, predicted)
+			t.Errorf("%+v: %q slots, predicted %q", c, policy, predicted)
 		}
 		if got["kv_used_bytes"] != 0 {
-			t.Errorf("%+v: %.0f bytes are in use of a cache in which nothing is", c, got["kv_used_bytes"])
+			t.Errorf("%+v: %.0f bytes used of an empty cache", c, got["kv_used_bytes"])
 		}
 		if _, err := generate(t, s, engine.Request{Prompt: "The small model answers", MaxTokens: 20,
 			IgnoreEOS: true}); err != nil {
 			t.Fatal(err)
 		}
-		// One slot's share: the last token is never looked at again.
+		// In one slot; the last token is never evaluated.
 		g, _ := generate(t, s, engine.Request{Prompt: "The small model answers", MaxTokens: 20, IgnoreEOS: true})
 		tokens := float64(g.Prompted() + 19)
-		got = logSizes(t, p)
+		got = p.Values(t, logs.Method)
 		if each := float64(e.PerToken); got["kv_used_bytes"] != each*tokens &&
 			(c.slots == 1 || got["kv_used_bytes"] != 2*each*tokens) {
-			t.Errorf("%+v: %.0f bytes are in use, of %.0f tokens with %.0f bytes each", c, got["kv_used_bytes"], tokens,
+			t.Errorf("%+v: %.0f bytes used by %.0f tokens of %.0f bytes", c, got["kv_used_bytes"], tokens,
 				each)
 		}
 		if err := s.Close(); err != nil {
@@ -100,15 +75,15 @@ func TestEachSlotHasItsContext(t *testing.T) {
 	}
 }
 
-// What was primed is asked as it is otherwise, and forgotten with the next.
-func TestPrimedPrompts(t *testing.T) {
+// Primed prompts give the same answers, and the next Prime replaces them.
+func TestPrime(t *testing.T) {
 	c := enginetest.Tiny(t, 16)[1]
 	s, _ := loadedSession(t, c.Model)
 	if err := s.Prime(t.Context(), []string{c.Prompt, "another", c.Prompt}); err != nil {
 		t.Fatal(err)
 	}
 	if ids, ok := s.primed.Load(c.Prompt); !ok || !slices.Equal(ids.([]int), c.PromptIDs) {
-		t.Errorf("the primed prompt's tokens are %v, want %v", ids, c.PromptIDs)
+		t.Errorf("primed ids are %v, want %v", ids, c.PromptIDs)
 	}
 	for range 2 {
 		g, err := generate(t, s, engine.Request{Prompt: c.Prompt, MaxTokens: 16, IgnoreEOS: true})
@@ -123,26 +98,25 @@ func TestPrimedPrompts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := s.primed.Load(c.Prompt); ok {
-		t.Error("what was primed before is not forgotten")
+		t.Error("an earlier prompt is still primed")
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Prime(t.Context(), nil); err == nil {
-		t.Error("a session that is closed can be primed")
+		t.Error("a closed session can be primed")
 	}
 }
 
-// A prompt that begins as one before it is computed from where they part, if it is allowed to be: what is said is the
-// same.
-func TestATurnTakesWhatWasSaidFromTheCache(t *testing.T) {
+// With a prompt cache, a prompt is computed from where it differs from the one before. The answer is the same.
+func TestPromptCache(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	texts := map[bool]string{}
 	for _, keeps := range []bool{false, true} {
 		l, s, p := loadedWith(t, Config{PromptCache: keeps}, m)
 		if l.Caps().PromptCache != keeps ||
 			p.Engine().Policy["prompt_cache"] != map[bool]string{false: "off", true: "on"}[keeps] {
-			t.Errorf("the cache is kept: %v; caps %+v, policy %v", keeps, l.Caps(), p.Engine().Policy)
+			t.Errorf("prompt cache %v: caps %+v, policy %v", keeps, l.Caps(), p.Engine().Policy)
 		}
 		said, asked := "", 0
 		for turn := range 3 {
@@ -154,10 +128,10 @@ func TestATurnTakesWhatWasSaidFromTheCache(t *testing.T) {
 			for _, f := range g.Faults(0) {
 				t.Errorf("turn %d: %s", turn+1, f)
 			}
-			// The prompt before, at least: what was said behind it may fall into other tokens when it is read again.
+			// At least the previous prompt; the answer may be tokenised differently when it is read again.
 			switch cached := g.Usage.CachedTokens; {
 			case keeps && cached < asked-1, !keeps && cached != 0, cached >= g.Prompted():
-				t.Errorf("the cache is kept: %v; turn %d: %d of %d tokens came from it; the turn before had %d", keeps,
+				t.Errorf("prompt cache %v, turn %d: %d of %d tokens cached; the previous turn had %d", keeps,
 					turn+1, cached, g.Prompted(), asked)
 			}
 			asked = g.Prompted()
@@ -166,6 +140,6 @@ func TestATurnTakesWhatWasSaidFromTheCache(t *testing.T) {
 		texts[keeps] = said
 	}
 	if texts[false] != texts[true] {
-		t.Errorf("with a cache it says\n%q, without\n%q", texts[true], texts[false])
+		t.Errorf("with a cache\n%q, without\n%q", texts[true], texts[false])
 	}
 }

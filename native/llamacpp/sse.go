@@ -9,12 +9,12 @@ import (
 	"llmparity/native/wire"
 )
 
-// stream reads server-sent events, one JSON object each.
+// stream reads server-sent events with one JSON object each.
 type stream struct{ events *wire.Events }
 
 func newStream(r io.Reader) *stream { return &stream{wire.NewEvents(r)} }
 
-// next gives the next event and when its line had been read. io.EOF means that the stream ended between two lines.
+// next returns the next event and when its line was read. io.EOF means that the stream ended between two lines.
 func (s *stream) next() (event, time.Time, error) {
 	for {
 		sent, err := s.events.Next()
@@ -25,13 +25,12 @@ func (s *stream) next() (event, time.Time, error) {
 			continue
 		}
 		data := sent.Data
-		if sent.Field == "error" { // from some versions; from others it is in plain data
+		if sent.Field == "error" { // in some versions; others put it into data
 			data = append(append([]byte(`{"error":`), data...), '}')
 		}
 		var e event
 		if err := json.Unmarshal(data, &e); err != nil {
-			return event{}, sent.At, fmt.Errorf("an event of llama-server's is not what it should be: %w in %.80q", err,
-				data)
+			return event{}, sent.At, fmt.Errorf("llama-server sent an invalid event: %w in %.80q", err, data)
 		}
 		if e.Error != nil {
 			e.Error.Who = "llama-server"

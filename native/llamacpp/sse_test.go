@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// captured reads what a real llama-server sent for a completion.
+// captured reads the events that a real llama-server sent for a completion.
 func captured(t *testing.T, name string) []event {
 	t.Helper()
 	data, err := os.ReadFile("testdata/" + name)
@@ -34,10 +34,10 @@ func captured(t *testing.T, name string) []event {
 func TestStream(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		counts string // ids an event, and the server's count after it
+		counts string // ids in each event / the server's count
 		stop   string
 	}{
-		// The counts skip where a token ended inside a character: those ids are nowhere in the stream.
+		// The counts skip tokens that ended inside a character: their ids are not in the stream.
 		{"completion.sse", "1/1 1/2 1/3 1/4 1/6 0/6", "limit"},
 		{"held-back.sse", "1/4 1/5 1/6 1/7 1/8 1/9 1/10 1/11 1/12 1/13 1/17 1/18 1/19 1/20 1/21 1/22 1/23 1/24 1/25 1/26 1/27 1/28 " +
 			"1/29 1/30 1/31 1/32 1/33 1/34 1/36 1/37 1/38 1/39 1/40 0/40", "limit"},
@@ -71,17 +71,17 @@ func TestReported(t *testing.T) {
 	}
 	got, err = reported([]byte(`{"a": 1, "b": "text", "c": null, "d": [1], "e": true}`))
 	if err != nil || len(got) != 1 || got["a"] != 1 {
-		t.Errorf("figures %v, %v; want a alone", got, err)
+		t.Errorf("figures %v, %v; want only a", got, err)
 	}
 	if _, err := reported([]byte(`[1]`)); err == nil {
-		t.Error("a list passes for timings")
+		t.Error("a list is accepted as timings")
 	}
 }
 
 func TestStreamOddities(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
 		{"end mark", "data: [DONE]\n\n", "EOF"},
-		{"not JSON", "data: {tokens}\n", "not what it should be"},
+		{"not JSON", "data: {tokens}\n", "invalid event"},
 		{"error as data", "data: {\"error\":{\"code\":500,\"message\":\"no\",\"type\":\"server_error\"}}\n",
 			"no (server_error)"},
 		{"error as a field", "error: {\"code\":500,\"message\":\"no\",\"type\":\"server_error\"}\n",

@@ -7,13 +7,13 @@ import (
 	"llmparity/native/wire"
 )
 
-// event is what we read of one server-sent event of /completion. Fields that a server leaves out stay zero.
+// event holds the fields of a /completion event that we use. Missing fields are zero.
 type event struct {
 	Content   string          `json:"content"`
 	Tokens    []int           `json:"tokens"`
-	Predicted int             `json:"tokens_predicted"` // so far, this event's included
+	Predicted int             `json:"tokens_predicted"` // so far, including this event
 	Evaluated int             `json:"tokens_evaluated"`
-	Cached    int             `json:"tokens_cached"` // in its slot's KV cache, once the completion has ended
+	Cached    int             `json:"tokens_cached"` // in the slot's KV cache after the completion
 	Slot      int             `json:"id_slot"`       // from 0
 	Stop      bool            `json:"stop"`
 	StopType  string          `json:"stop_type"`
@@ -21,7 +21,7 @@ type event struct {
 	Error     *wire.Refusal   `json:"error"`
 }
 
-// together adds up what several completions counted and took; of one alone it keeps the rates as well.
+// together adds the counts and times of several completions; those of a single one keep their rates, too.
 func together(before, now map[string]float64) map[string]float64 {
 	if before == nil {
 		return now
@@ -34,7 +34,7 @@ func together(before, now map[string]float64) map[string]float64 {
 	return sum
 }
 
-// reported gives the server's own figures under its own names.
+// reported returns the server's figures under its own names.
 func reported(timings json.RawMessage) (map[string]float64, error) {
 	figures, err := wire.Figures(timings)
 	if err != nil {

@@ -1,6 +1,7 @@
 package llamacpp
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
@@ -23,7 +24,7 @@ const (
 	lastOne  = `data: {"content":"","tokens":[],"tokens_predicted":1,"stop":true,"stop_type":"limit","timings":{"predicted_n":1}}` + "\n\n"
 )
 
-// sends is a server that answers a completion with these bytes, and what a client of ours makes of it.
+// sends runs a generation against a server that answers with these bytes.
 func sends(t *testing.T, status int, body string) (*generation, error) {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -38,8 +39,8 @@ func sends(t *testing.T, status int, body string) (*generation, error) {
 	return g, g.run(t.Context())
 }
 
-// What a server sends that it should not is an error of one line, and what came before it is kept.
-func TestWhatAServerMayDoWrong(t *testing.T) {
+// An invalid answer is an error of one line; tokens received before it are kept.
+func TestServerErrors(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		status int
@@ -54,16 +55,16 @@ func TestWhatAServerMayDoWrong(t *testing.T) {
 		{"fails in mid-stream", 200, oneToken +
 			`data: {"error":{"code":500,"message":"compute error","type":"server_error"}}` + "\n\n", 1, "compute error",
 			record.Other},
-		{"is cut in mid-stream", 200, oneToken, 1, "unexpected EOF", record.Other},
-		{"is cut in mid-line", 200, oneToken + `data: {"content":"b`, 1, "unexpected EOF", record.Other},
-		{"sends no JSON", 200, oneToken + "data: {]\n\n", 1, "not what it should be", record.Other},
+		{"stops in mid-stream", 200, oneToken, 1, "unexpected EOF", record.Other},
+		{"stops in mid-line", 200, oneToken + `data: {"content":"b`, 1, "unexpected EOF", record.Other},
+		{"sends no JSON", 200, oneToken + "data: {]\n\n", 1, "invalid event", record.Other},
 		{"sends no token", 200, `data: {"content":"","tokens":[],"stop":true,"stop_type":"limit"}` + "\n\n",
-			0, "without a token", record.BadOutput},
-		{"counts fewer than it sent", 200, oneToken + oneToken, 1, "counts 1 tokens where its events held 2",
+			0, "generated no token", record.BadOutput},
+		{"counts fewer than it sent", 200, oneToken + oneToken, 1, "counts 1 tokens, but its events had 2",
 			record.BadOutput},
-		{"counts more than were asked for", 200, `data: {"content":"a","tokens":[7],"tokens_predicted":9}` + "\n\n",
+		{"counts more than were requested", 200, `data: {"content":"a","tokens":[7],"tokens_predicted":9}` + "\n\n",
 			0, "counts 9 tokens", record.BadOutput},
-		{"has timings that are none", 200, `data: {"tokens":[7],"tokens_predicted":1,"stop":true,"timings":[]}` +
+		{"sends invalid timings", 200, `data: {"tokens":[7],"tokens_predicted":1,"stop":true,"timings":[]}` +
 			"\n\n", 1, "timings", record.BadOutput},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -79,7 +80,7 @@ func TestWhatAServerMayDoWrong(t *testing.T) {
 	}
 }
 
-// A server that lies about its counts is recorded, and the reader is told.
+// Wrong counts of the server are recorded, with a warning.
 func TestCountsThatDiffer(t *testing.T) {
 	g, err := sends(t, 200, oneToken+strings.Replace(lastOne, `{"predicted_n":1}`, `{"predicted_n":3,"prompt_n":5}`, 1))
 	if err != nil {
@@ -93,12 +94,11 @@ func TestCountsThatDiffer(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 	if g.usage.Reported["predicted_n"] != 3 || len(g.ids) != 1 {
-		t.Errorf("reported %v, came %d", g.usage.Reported, len(g.ids))
+		t.Errorf("reported %v, received %d", g.usage.Reported, len(g.ids))
 	}
 }
 
-// standIn is a script in the place of an old program: it tells its version and what it can do, and refuses what it does
-// not know.
+// standIn is a script that acts as an old program: it prints a version and a help text, and refuses to run.
 func standIn(t *testing.T, help, refusal string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "llama-server")
@@ -122,19 +122,19 @@ const oldHelp = `-h,    --help            print usage
 --port PORT              port
 `
 
-// An old server says by its list of options what it lacks, or by refusing; either way the option is named, and where a
-// newer one comes from.
-func TestAnOldServer(t *testing.T) {
+// An old server lacks an option according to its help, or refuses it. The error names the option and how to get a
+// newer one.
+func TestOldServer(t *testing.T) {
 	m := randomModel(t, ascii())
 	for _, c := range []struct{ name, help, refusal, lacks string }{
-		{"by its list", oldHelp, "", "-ctk f32"},
-		{"by refusing an option", "nothing to be read", "error: invalid argument: --no-cache-prompt",
+		{"not in its help", oldHelp, "", "-ctk f32"},
+		{"refuses an option", "nothing to be read", "error: invalid argument: --no-cache-prompt",
 			"--no-cache-prompt"},
-		{"in other words", "nothing to be read", "error: unknown argument: -cram", "-cram 0"},
-		{"by refusing a value", "nothing to be read",
+		{"refuses an unknown option", "nothing to be read", "error: unknown argument: -cram", "-cram 0"},
+		{"refuses a value", "nothing to be read",
 			`error while handling argument "-ctk": Unsupported cache type: f32`, "-ctk f32"},
-		{"by taking a value for an option", "nothing to be read", "error: invalid argument: off", "-fa off"},
-		{"by refusing one of another name", "nothing to be read", "error: unknown value for --flash-attn: 'off'",
+		{"takes a value for an option", "nothing to be read", "error: invalid argument: off", "-fa off"},
+		{"refuses its long name", "nothing to be read", "error: unknown value for --flash-attn: 'off'",
 			"-fa off"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestAnOldServer(t *testing.T) {
 			}
 			if fault.Of(err) != fault.NoLlamaServer || engine.ClassOf(err) != record.SetUp ||
 				strings.Contains(err.Error(), "\n") ||
-				!strings.Contains(err.Error(), "it does not know "+c.lacks+",") ||
+				!strings.Contains(err.Error(), "it does not support "+c.lacks+";") ||
 				!strings.Contains(err.Error(), "make setup") {
 				t.Errorf("%v, want that it lacks %s", err, c.lacks)
 			}
@@ -157,7 +157,7 @@ func TestAnOldServer(t *testing.T) {
 	}
 }
 
-// Options that newer versions renamed, and those that older ones do without.
+// Newer versions renamed options, and older ones lack some.
 func TestOptionsOfOtherVersions(t *testing.T) {
 	flags := []flag{{"-m", "x"}, {"-fa", "off"}, {noMmap}, {"-cram", "0"}, {"-fit", "off"}}
 	for name, c := range map[string]struct {
@@ -176,7 +176,7 @@ func TestOptionsOfOtherVersions(t *testing.T) {
 			t.Errorf("%s: %s, %v; want %s", name, s, err, c.want)
 		}
 	}
-	// The real ones know every option, or have it under another name.
+	// The real programs know every option, possibly by another name.
 	for _, p := range []struct {
 		of    program.Program
 		flags []flag
@@ -199,8 +199,8 @@ func TestOptionsOfOtherVersions(t *testing.T) {
 	}
 }
 
-// A server that dies or hangs before it is ready is started again; what was seen of it is kept.
-func TestStartsAreRepeated(t *testing.T) {
+// A server that dies or hangs before it is ready is started again, and its output is kept.
+func TestStartIsRepeated(t *testing.T) {
 	path, err := serverProgram().Find("", newEngine(t).config.Cache)
 	if err != nil {
 		t.Fatal(err)
@@ -247,14 +247,14 @@ func TestStartsAreRepeated(t *testing.T) {
 	}
 }
 
-// A number of layers for a GPU that is not there is refused before anything is measured.
-func TestLayersWithoutAGPU(t *testing.T) {
+// GPU layers without a GPU are refused before anything is measured.
+func TestGPULayersWithoutGPU(t *testing.T) {
 	m := randomModel(t, ascii())
 	c := newEngine(t).config
 	c.GPULayers = 3
 	for _, e := range []engine.Engine{New(c), NewOneShot(c)} {
 		if err := e.Check(t.Context(), m); fault.Of(err) != fault.NoLlamaServer ||
-			!strings.Contains(err.Error(), "no GPU to put 3 layers on") ||
+			!strings.Contains(err.Error(), "no GPU for 3 layers") ||
 			!strings.Contains(err.Error(), "--llamacpp-gpu-layers") {
 			t.Errorf("%s: %v", e.Name(), err)
 		}
@@ -264,18 +264,18 @@ func TestLayersWithoutAGPU(t *testing.T) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	if d, err = c.device(logs.Load{Offloaded: -1}); err != nil || d.Class == record.GPU || d.Class == record.CPU {
-		t.Errorf("a log that tells nothing: %+v, %v", d, err)
+		t.Errorf("a log without devices: %+v, %v", d, err)
 	}
 	if _, err := c.device(logs.Load{Offloaded: -1, NoGPU: true}); fault.Of(err) != fault.NoLlamaServer {
 		t.Errorf("no GPU was found: %v", err)
 	}
 	if _, err := c.device(logs.Load{Offloaded: 0, All: 9}); fault.Of(err) != fault.NoLlamaServer {
-		t.Errorf("none was put on a GPU: %v", err)
+		t.Errorf("no layer was put on a GPU: %v", err)
 	}
 }
 
-// The sizes of the load are read at phase edges, and so is the part of the KV cache that is used.
-func TestSizesInTheRecord(t *testing.T) {
+// The sizes from the log and the used part of the KV cache can be sampled.
+func TestSizesAreSampled(t *testing.T) {
 	server, p := loadedSession(t, randomModel(t, ascii()))
 	q := &enginetest.Probe{}
 	one, err := newOneShot().Open(t.Context(), q)
@@ -298,8 +298,8 @@ func TestSizesInTheRecord(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			v := logSizes(t, c.probe)
-			// One layer of 2 heads of 32, keys and values of 4 bytes, 256 cells; the log gives 0.01 MiB.
+			v := c.probe.Values(t, logs.Method)
+			// 1 layer × 2 heads × 32 × (4 + 4) bytes × 256 cells; the log rounds to 0.01 MiB.
 			if v["kv_reserved_bytes"] != math.Round(.12*record.MiB) || v["kv_cells_count"] != 256 ||
 				v["weights_bytes"] <= 0 || v["compute_bytes"] <= 0 {
 				t.Errorf("%v", v)
@@ -312,7 +312,7 @@ func TestSizesInTheRecord(t *testing.T) {
 	}
 }
 
-func TestLlamaCppOptionsReachTheServer(t *testing.T) {
+func TestOptionsReachTheServer(t *testing.T) {
 	c := newEngine(t).config
 	c.Batch, c.UBatch, c.CacheK, c.KVType, c.FlashAttention, c.Mmap, c.BatchThreads = 64, 32, "q8_0", "f16", "auto",
 		"off", 2
@@ -328,7 +328,94 @@ func TestLlamaCppOptionsReachTheServer(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, policy[name], want)
 		}
 	}
-	if v := logSizes(t, p); v["weights.CPU_bytes"] <= 0 || v["weights.CPU_Mapped_bytes"] != 0 {
-		t.Errorf("without a mapping: %v", v)
+	if v := p.Values(t, logs.Method); v["weights.CPU_bytes"] <= 0 || v["weights.CPU_Mapped_bytes"] != 0 {
+		t.Errorf("without mmap: %v", v)
+	}
+}
+
+func TestProbabilities(t *testing.T) {
+	const lowest = "-3.4028234663852886e+38" // stands for a probability of 0 in float32
+	for name, c := range map[string]struct{ text, wrong string }{
+		"complete": {`{"tokens":[7],"completion_probabilities":[{"id":7,"logprob":-3,"top_logprobs":[{"id":2,"logprob":-0.1},{"id":7,"logprob":-3}]}]}`, ""},
+		"small ones": {`{"completion_probabilities":[{"id":7,"logprob":` + lowest +
+			`,"top_logprobs":[{"id":2,"logprob":0},{"id":3,"logprob":-90},{"id":4,"logprob":` + lowest + `}]}]}`, ""},
+		"before ids": {`{"completion_probabilities":[{"content":"a","probs":[{"tok_str":"a","prob":0.5}]}]}`,
+			"use a newer one"},
+		"none":          {`{"tokens":[7]}`, "use a newer one"},
+		"another token": {`{"completion_probabilities":[{"id":8,"logprob":-3,"top_logprobs":[]}]}`, "instead of the forced 7"},
+		"no candidate": {`{"completion_probabilities":[{"id":7,"logprob":-3,"top_logprobs":[{"id":7,"logprob":0}]}]}`,
+			"1 candidates"},
+	} {
+		var p probabilities
+		if err := json.Unmarshal([]byte(c.text), &p); err != nil {
+			t.Fatal(err)
+		}
+		s, err := p.score(7)
+		if c.wrong != "" {
+			if err == nil || !strings.Contains(err.Error(), c.wrong) {
+				t.Errorf("%s: %v, want %q", name, err, c.wrong)
+			}
+			continue
+		}
+		if err != nil || s.Forced != 7 || len(s.Top) != 2 || math.IsNaN(s.LogProb) != (name == "small ones") {
+			t.Errorf("%s: %+v, %v", name, s, err)
+		}
+		if err := s.Sound(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The batch limits the micro-batch, and with it the workspaces.
+func TestBatchLimitsUBatch(t *testing.T) {
+	for _, c := range []struct {
+		batch, ubatch int
+		want          string
+	}{{0, 0, ""}, {64, 0, "64"}, {64, 128, "64"}, {0, 128, "128"}, {1024, 0, "512"}, {0, 4096, "2048"},
+		{4096, 4096, "4096"}} {
+		s := New(Config{Batch: c.batch, UBatch: c.ubatch}).Settings(engine.Model{})
+		if s["ubatch"] != c.want {
+			t.Errorf("ubatch %d, batch %d: %q, want %q", c.ubatch, c.batch, s["ubatch"],
+				c.want)
+		}
+	}
+}
+
+func TestLibrariesSHA256(t *testing.T) {
+	root := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	program := write("bin/llama-server", "a program")
+	write("lib/libstdc++.so.6", "not llama.cpp's")
+	if sum := LibrariesSHA256(program); sum != "" {
+		t.Errorf("%q without libraries", sum)
+	}
+	ggml := write("lib/libggml-cpu.so.0", "one")
+	write("bin/libllama.so", "two")
+	before := LibrariesSHA256(program)
+	if len(before) != 64 {
+		t.Fatalf("%q", before)
+	}
+	if err := os.Symlink(ggml, filepath.Join(root, "lib", "libggml-cpu.so")); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(root, "llama-server")
+	if err := os.Symlink(program, link); err != nil {
+		t.Fatal(err)
+	}
+	if sum := LibrariesSHA256(link); sum != before {
+		t.Errorf("through symlinks: %q, was %q", sum, before)
+	}
+	write("lib/libggml-cpu.so.0", "another")
+	if sum := LibrariesSHA256(program); sum == before || sum == "" {
+		t.Errorf("with another library: %q, was %q", sum, before)
 	}
 }

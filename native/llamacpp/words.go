@@ -21,10 +21,10 @@ func signalled(err error) bool {
 	return ok && status.Signaled()
 }
 
-// prefix is what llama-server writes before a line: time since its start and level.
+// prefix is what llama-server prints before a line: time since its start, and level.
 var prefix = regexp.MustCompile(`^\d+(\.\d+)+ ([A-Z]) `)
 
-// said gives lines without their prefixes.
+// said returns lines without their prefixes.
 func said(lines []string) []string {
 	out := make([]string, 0, len(lines))
 	for _, l := range lines {
@@ -37,7 +37,7 @@ func contains(lines []string, what string) bool {
 	return slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, what) })
 }
 
-// loadError is the line that gives the reason; the lines behind it only pass it on.
+// loadError returns the line with the reason; the lines after it only pass it on.
 func loadError(lines []string) string {
 	const mark = "error loading model: "
 	for _, l := range slices.Backward(lines) {
@@ -48,10 +48,10 @@ func loadError(lines []string) string {
 	return logs.LastWords(lines)
 }
 
-// refusals are how a program of llama.cpp's says that it does not know an option, or not its value.
+// refusals matches how llama.cpp's programs refuse an option or its value.
 var refusals = regexp.MustCompile(`(?:invalid|unknown) argument: (\S+)|error while handling argument "([^"]+)"|unknown value for (-\S+): '([^']*)'`)
 
-// missingFlag is the option that a program refused, with the value it was given; empty where it refused none.
+// missingFlag returns the option that a program refused, with its value; empty if it refused none.
 func missingFlag(words, args []string) string {
 	for _, line := range words {
 		m := refusals.FindStringSubmatch(line)
@@ -60,13 +60,13 @@ func missingFlag(words, args []string) string {
 		}
 		named := m[1] + m[2] + m[3]
 		at := slices.Index(args, named)
-		if m[3] != "" { // it may go by its longer name
+		if m[3] != "" { // the program may use its long name
 			at = slices.Index(args, m[4]) - 1
 		}
 		switch {
 		case at < 0:
 			return named
-		case !strings.HasPrefix(named, "-"): // a value that it takes for an argument of its own
+		case !strings.HasPrefix(named, "-"): // the program took a value for an option
 			at = max(0, at-1)
 		}
 		if at+1 < len(args) && !strings.HasPrefix(args[at+1], "-") {

@@ -21,13 +21,13 @@ import (
 	"llmparity/native/wire"
 )
 
-// DefaultURL is where Ollama listens unless it is told otherwise.
+// DefaultURL is Ollama's default address.
 const DefaultURL = "http://localhost:11434"
 
 // address is a server's base URL.
 type address struct{ *url.URL }
 
-// ParseURL reads a base URL as people write it: the scheme may be missing, and the port.
+// ParseURL parses a base URL; the scheme and the port may be missing.
 func ParseURL(text string) (*url.URL, error) {
 	whole := strings.TrimSpace(text)
 	if !strings.Contains(whole, "://") {
@@ -40,8 +40,8 @@ func ParseURL(text string) (*url.URL, error) {
 		return nil, fault.New(fault.Usage, "write it as in "+DefaultURL, "%q is not the address of an Ollama server",
 			text)
 	case u.User != nil:
-		return nil, fault.New(fault.Usage, "leave them out: they would be in the record",
-			"the address of the Ollama server has a user or a password in it")
+		return nil, fault.New(fault.Usage, "remove them, because the address is recorded",
+			"the Ollama server's address contains a user name or password")
 	}
 	if u.Port() == "" && !strings.Contains(strings.TrimPrefix(whole, u.Scheme+"://"), "/") && u.Scheme == "http" {
 		u.Host = net.JoinHostPort(u.Hostname(), "11434")
@@ -49,7 +49,7 @@ func ParseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// port is the port of a server on this machine; 0 where it is on another one.
+// port returns the port of a server on this machine; 0 if it is on another one.
 func (a address) port() int {
 	port, err := strconv.Atoi(a.Port())
 	if err != nil {
@@ -61,7 +61,7 @@ func (a address) port() int {
 	return port
 }
 
-// client speaks to one server.
+// client talks to one server.
 type client struct{ wire.Client }
 
 func newClient(base string, local bool) *client {
@@ -74,7 +74,7 @@ func newClient(base string, local bool) *client {
 
 func refuses(text string) *wire.Refusal { return &wire.Refusal{Who: "Ollama", Message: text} }
 
-// version is also how we see that it is an Ollama that answers.
+// version returns the server's version. It also shows that the server is an Ollama.
 func (c *client) version(ctx context.Context) (string, error) {
 	var v struct {
 		Version string `json:"version"`
@@ -83,12 +83,12 @@ func (c *client) version(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if v.Version == "" {
-		return "", engine.Fail(record.BadOutput, "the answer to /api/version has no version in it")
+		return "", engine.Fail(record.BadOutput, "the answer to /api/version has no version")
 	}
 	return v.Version, nil
 }
 
-// listed is a model in a list of the server's.
+// listed is a model in one of the server's lists.
 type listed struct {
 	Name   string  `json:"name"`
 	Digest string  `json:"digest"`
@@ -108,7 +108,7 @@ func (c *client) list(ctx context.Context, path string) ([]listed, error) {
 	return answer.Models, err
 }
 
-// find gives a model of a list.
+// find returns a model from a list.
 func find(models []listed, name string) (listed, bool) {
 	i := slices.IndexFunc(models, func(m listed) bool { return sameName(m.Name, name) })
 	if i < 0 {
@@ -117,7 +117,7 @@ func find(models []listed, name string) (listed, bool) {
 	return models[i], true
 }
 
-// sameName knows that a name without a tag has the tag latest.
+// sameName compares names; a name without a tag has the tag latest.
 func sameName(a, b string) bool {
 	tagged := func(s string) string {
 		if !strings.Contains(s[strings.LastIndex(s, "/")+1:], ":") {
@@ -128,13 +128,13 @@ func sameName(a, b string) bool {
 	return tagged(a) == tagged(b)
 }
 
-// tags are the models that the server has.
+// tags returns the models that the server has.
 func (c *client) tags(ctx context.Context) ([]listed, error) { return c.list(ctx, "/api/tags") }
 
-// loaded are those that it holds in memory.
+// loaded returns the models that the server holds in memory.
 func (c *client) loaded(ctx context.Context) ([]listed, error) { return c.list(ctx, "/api/ps") }
 
-// hasBlob tells whether the server has a file already.
+// hasBlob reports whether the server has a file.
 func (c *client) hasBlob(ctx context.Context, sha256 string) (bool, error) {
 	err := c.Call(ctx, http.MethodHead, "/api/blobs/sha256:"+sha256, nil, nil)
 	if r := wire.RefusalOf(err); r != nil && r.Status == http.StatusNotFound {
@@ -143,7 +143,7 @@ func (c *client) hasBlob(ctx context.Context, sha256 string) (bool, error) {
 	return err == nil, err
 }
 
-// upload gives the server a file; it holds it against its sum itself.
+// upload sends a file; the server checks its hash.
 func (c *client) upload(ctx context.Context, path, sha256 string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -166,7 +166,7 @@ func (c *client) upload(ctx context.Context, path, sha256 string) error {
 	return resp.Body.Close()
 }
 
-// create makes a model of a file that the server has.
+// create makes a model from a file that the server has.
 func (c *client) create(ctx context.Context, name, sha256 string) error {
 	var answer struct {
 		Error string `json:"error"`
@@ -185,18 +185,18 @@ func (c *client) remove(ctx context.Context, name string) error {
 	return c.Call(ctx, http.MethodDelete, "/api/delete", map[string]any{"model": name}, nil)
 }
 
-// generate is the body of a request for a text.
+// generate is the body of a request for text.
 type generate struct {
 	Model  string `json:"model"`
 	Prompt string `json:"prompt,omitempty"`
 	Raw    bool   `json:"raw,omitempty"`
 	Stream bool   `json:"stream"`
-	// a number of seconds, or as in 5m; the server's own where it is nil
+	// seconds, or a duration such as 5m; nil: the server's default
 	KeepAlive any            `json:"keep_alive,omitempty"`
 	Options   map[string]any `json:"options,omitempty"`
 }
 
-// answer is a line of a stream, or a whole answer. Fields that a server leaves out stay nil.
+// answer is a line of a stream, or a whole answer. Missing figures are nil.
 type answer struct {
 	Created  string   `json:"created_at"` // by the server's clock
 	Response string   `json:"response"`
@@ -211,7 +211,7 @@ type answer struct {
 	Decode   *float64 `json:"eval_duration"`
 }
 
-// reported gives the server's own figures under its own names, durations in nanoseconds.
+// reported returns the server's figures under its own names, with durations in nanoseconds.
 func (a answer) reported() map[string]float64 {
 	out := map[string]float64{}
 	for name, v := range map[string]*float64{"total_duration": a.Total, "load_duration": a.Load,
@@ -224,7 +224,7 @@ func (a answer) reported() map[string]float64 {
 	return out
 }
 
-// whole runs a request without a stream.
+// whole runs a request without streaming.
 func (c *client) whole(ctx context.Context, body generate) (answer, error) {
 	body.Stream = false
 	var a answer
@@ -237,10 +237,10 @@ func (c *client) whole(ctx context.Context, body generate) (answer, error) {
 	return a, nil
 }
 
-// stream reads the lines of a text that is being generated.
+// stream reads the lines of an answer while it is generated.
 type stream struct{ lines *wire.Lines }
 
-// stream sends a request and gives its lines; the body must be closed.
+// stream sends a request and returns its lines; the caller closes the body.
 func (c *client) stream(ctx context.Context, body generate) (*stream, io.Closer, error) {
 	body.Stream = true
 	resp, err := c.Send(ctx, http.MethodPost, "/api/generate", body)
@@ -252,7 +252,7 @@ func (c *client) stream(ctx context.Context, body generate) (*stream, io.Closer,
 
 func newStream(r io.Reader) *stream { return &stream{wire.NewLines(r)} }
 
-// next gives a line and when it had been read. Empty lines are passed over.
+// next returns a line and when it was read. Empty lines are skipped.
 func (s *stream) next() (answer, time.Time, error) {
 	for {
 		line, at, err := s.lines.Next()
@@ -264,8 +264,7 @@ func (s *stream) next() (answer, time.Time, error) {
 		}
 		var a answer
 		if err := json.Unmarshal(line, &a); err != nil {
-			return a, at, engine.Fail(record.BadOutput, "a line of Ollama's stream is not JSON of its: %w (%.80q)", err,
-				line)
+			return a, at, engine.Fail(record.BadOutput, "Ollama sent an invalid line: %w (%.80q)", err, line)
 		}
 		if a.Error != "" {
 			return a, at, refuses(a.Error)

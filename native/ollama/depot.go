@@ -19,22 +19,21 @@ import (
 	"llmparity/native/wire"
 )
 
-// depot is what of ours lies in the store of a server that ran already: models that it made of files. Each has a note
-// in the cache folder while it lies there, so that a model whose maker was killed is known for one of ours and goes
-// with the next run that makes use of it.
+// depot is the set of models that llmparity created in the store of a server that it did not start. A note in the
+// cache folder marks each one, so that the next run that uses a model removes it if its creator was killed.
 type depot struct {
 	client *client
-	notes  string // the folder; empty: nothing is noted
+	notes  string // folder; empty: no notes
 
 	mu   sync.Mutex
 	made []string
 }
 
-// note is what a file beside tells of a model in a server's store.
+// note marks a model in a server's store.
 type note struct {
 	Server string `json:"server"`
 	Model  string `json:"model"`
-	Maker  int    `json:"maker"` // the process that takes it out again
+	Maker  int    `json:"maker"` // pid of the process that will remove it
 }
 
 func (c Config) depot(client *client) *depot {
@@ -45,10 +44,10 @@ func (c Config) depot(client *client) *depot {
 	return d
 }
 
-// own gives the name of ours for a file.
+// own returns the name of our model of a file.
 func own(sum string) string { return "llmparity-" + sum[:12] }
 
-// sumOf gives a model's sum, which is known as a rule.
+// sumOf returns a model's hash, which is usually known.
 func sumOf(m engine.Model) (string, error) {
 	if m.SHA256 != "" {
 		return m.SHA256, nil
@@ -56,8 +55,7 @@ func sumOf(m engine.Model) (string, error) {
 	return cache.HashFile(m.Path)
 }
 
-// put sees to it that the server has a model of a file, and gives it. One that it has already is taken as it is:
-// nothing is uploaded.
+// put makes sure that the server has a model of a file. If it has one already, nothing is uploaded.
 func (d *depot) put(ctx context.Context, path, sum string) (listed, error) {
 	name := own(sum)
 	models, err := d.client.tags(ctx)
@@ -79,14 +77,14 @@ func (d *depot) put(ctx context.Context, path, sum string) (listed, error) {
 			return listed{}, err
 		}
 	}
-	d.takeOver(name) // before it is made: half of one is to be removed too
+	d.takeOver(name) // before create, so that a partial model is removed, too
 	if err := d.client.create(ctx, name, sum); err != nil {
 		return listed{}, err
 	}
 	return d.client.known(ctx, name)
 }
 
-// takeOver makes it ours to remove.
+// takeOver marks a model for removal by this process.
 func (d *depot) takeOver(name string) {
 	d.mu.Lock()
 	d.made = append(d.made, name)
@@ -96,7 +94,7 @@ func (d *depot) takeOver(name string) {
 	}
 	text, err := json.Marshal(note{d.client.Base, name, os.Getpid()})
 	if err == nil && os.MkdirAll(d.notes, 0o755) == nil {
-		_ = os.WriteFile(d.place(name), text, 0o600) // without a note it stays behind if we are killed
+		_ = os.WriteFile(d.place(name), text, 0o600) // without a note the model stays if we are killed
 	}
 }
 
@@ -105,7 +103,7 @@ func (d *depot) place(name string) string {
 	return filepath.Join(d.notes, fmt.Sprintf("%s-%x.json", name, server[:6]))
 }
 
-// abandoned tells whether one of ours made it who is no more.
+// abandoned reports whether one of our processes created the model and no longer exists.
 func (d *depot) abandoned(name string) bool {
 	if d.notes == "" {
 		return false
@@ -116,7 +114,7 @@ func (d *depot) abandoned(name string) bool {
 		n.Maker > 0 && !child.Alive(n.Maker)
 }
 
-// clear takes out what was made. What stays is told by the error.
+// clear removes what was created. The error names what could not be removed.
 func (d *depot) clear(ctx context.Context) error {
 	d.mu.Lock()
 	made := d.made
@@ -126,21 +124,21 @@ func (d *depot) clear(ctx context.Context) error {
 	for _, name := range made {
 		err := d.client.remove(ctx, name)
 		if r := wire.RefusalOf(err); r != nil && r.Status == http.StatusNotFound {
-			err = nil // somebody was quicker, or it never came to be
+			err = nil // removed by another process, or never created
 		}
 		if err != nil {
 			all = append(all, fmt.Errorf(
-				"the model %s is still in the Ollama server's store (`ollama rm %s` takes it out): %w", name, name,
+				"model %s is still in the Ollama server's store; remove it with `ollama rm %s`: %w", name, name,
 				err))
 		} else if d.notes != "" {
-			_ = os.Remove(d.place(name)) // a note of a model that is not there does no harm
+			_ = os.Remove(d.place(name)) // a note without a model is harmless
 		}
 	}
 	return errors.Join(all...)
 }
 
-// Prepare hands the model's file to a server that runs already, so that neither the upload nor its check is in a
-// launch. The model stays until Close.
+// Prepare uploads the model to a server that is already running, so that no launch includes the upload. The model
+// stays until Close.
 func (o *Ollama) Prepare(ctx context.Context, m engine.Model, say func(string)) error {
 	if o.config.URL == "" || m.Format == record.Served {
 		return nil
@@ -153,19 +151,18 @@ func (o *Ollama) Prepare(ctx context.Context, m engine.Model, say func(string)) 
 	if err != nil {
 		return err
 	}
-	say("handing " + m.Name + " to the Ollama server at " + o.config.URL)
+	say("uploading " + m.Name + " to the Ollama server at " + o.config.URL)
 	if _, err := d.put(ctx, m.Path, sum); err != nil {
 		if r := wire.RefusalOf(err); r != nil {
-			return engine.SetUp(fault.New(fault.BadModel, "check the file, or take a newer Ollama",
-				"the Ollama server at %s does not take %s: %s", o.config.URL, m.Path,
-				fault.OneLine(r.Message)))
+			return engine.SetUp(fault.New(fault.BadModel, "check the file, or use a newer Ollama",
+				"the Ollama server at %s refuses %s: %s", o.config.URL, m.Path, fault.OneLine(r.Message)))
 		}
-		return fmt.Errorf("handing %s to the Ollama server at %s: %w", m.Path, o.config.URL, err)
+		return fmt.Errorf("uploading %s to the Ollama server at %s: %w", m.Path, o.config.URL, err)
 	}
 	return nil
 }
 
-// shared is the depot of all that is done with the engine.
+// shared returns the engine's depot.
 func (o *Ollama) shared() (*depot, error) {
 	_, c, err := o.server()
 	if err != nil {
@@ -179,7 +176,7 @@ func (o *Ollama) shared() (*depot, error) {
 	return o.depot, nil
 }
 
-// Close takes out of a server that runs already what Prepare put there.
+// Close removes what Prepare uploaded.
 func (o *Ollama) Close() error {
 	o.mu.Lock()
 	d := o.depot

@@ -1,16 +1,17 @@
-// Package ollama drives Ollama: a server of its own for every launch, or one that runs already.
+// Package ollama drives Ollama: a new server for each launch, or one that is already running.
 //
-// It speaks Ollama's own interface, raw: no template is applied. A line of its stream is a piece of text, not a token:
-// what ends inside a character is held back, and no ids are told. The counts of tokens are Ollama's. The model lives in
-// a child of the server, the runner, which has another pid whenever Ollama starts it anew, so the server's tree of
-// processes is sampled.
+// It uses Ollama's own API, raw: no template is applied. A line of the stream is a piece of text, not a token, because
+// Ollama withholds text that ends inside a character. There are no token ids, and token counts are Ollama's. The model
+// is held by a child process of the server, the runner, whose pid changes whenever Ollama restarts it. So the server's
+// process tree is sampled.
 //
-// What Ollama can't do, and a reader of figures must know: it can't be told to go on behind the end of a text; its KV
-// cache is f16, or quantised where a GPU has flash attention, never f32; it keeps the last prompt and what came of it
-// in its cache and counts the tokens that it took from there as evaluated; it cuts a prompt that is too long without a
-// word. The third is kept from mattering by another text before each generation, where the cache has its default
-// policy, and of a server that we started its log tells how many tokens came from the cache in spite of that. The
-// fourth is refused before it happens.
+// Readers of figures must know these limits of Ollama:
+//   - It cannot continue after the end of a text.
+//   - Its KV cache is f16, or quantised on a GPU with flash attention, but never f32.
+//   - It keeps the last prompt and answer in its cache, and counts tokens taken from there as evaluated. So another
+//     text is generated before each prompt. For a server that we started, the log says how many tokens still came from
+//     the cache.
+//   - It silently truncates a prompt that is too long. Such a prompt is refused beforehand.
 package ollama
 
 import (
@@ -34,29 +35,30 @@ import (
 // Name is the engine's name in plans and records.
 const Name = "ollama"
 
-// KVTypes are the element types that Ollama's KV cache may have.
+// KVTypes returns the dtypes that Ollama's KV cache can have.
 func KVTypes() []string { return []string{"f16", "q8_0", "q4_0"} }
 
-// Config is what a user may choose of Ollama. The zero value starts a server that computes on the CPU.
+// Config is the configuration of Ollama. The zero value starts a server that computes on the CPU.
 type Config struct {
-	Path  string // of ollama; empty: searched for
-	Cache string // the cache folder, where a build of our own lies under ollama/; empty: not searched
-	URL   string // of a server that runs already; empty: one is started
+	Path  string // of ollama; empty: search for it
+	Cache string // cache folder, with our own build in ollama/; empty: not searched
+	URL   string // of a running server; empty: start one
 
-	Threads int    // 0: as many as Ollama likes
+	Threads int    // 0: Ollama's choice
 	KVType  string // of a server that we start; empty: f16
-	// how long the model stays after a request, as in 10m, or -1 for ever; empty: for ever in a server of ours, else
-	// 15m
+	// KeepAlive is how long the model stays loaded after a request, e.g. 10m, or -1 for always. Empty: always in a
+	// server that we start, otherwise 15m.
 	KeepAlive string
-	GPU       bool // a server that we start may use a GPU; one that runs already does as it likes
+	GPU       bool // a server that we start may use a GPU
 
-	// Slots is how many generations go on at a time, 1 unless set: a server that we start makes a context for each, one
-	// that runs already has as many as its owner gave it, and lets the others wait.
+	// Slots is how many requests run at a time, 1 unless set. A server that we start has a context for each; one that
+	// is already running has its own number, and queues the others.
 	Slots int
-	// PromptCache leaves what a prompt put into the cache there for the next that begins alike, as a conversation's
-	// turns do.
+	// PromptCache keeps a prompt in the cache for the next one with the same beginning, as in a conversation.
 	PromptCache bool
 }
+
+// Check refuses contradictory settings.
 
 // Check refuses what makes no sense.
 func (c Config) Check() error {
@@ -70,15 +72,16 @@ func (c Config) Check() error {
 		flag  string
 	}{{c.Path != "", "ollama"}, {c.KVType != "", "ollama-kv-type"}, {c.GPU, "ollama-gpu"}} {
 		if own.given && c.URL != "" {
-			return fault.New(fault.Usage, "leave one out",
-				"--%s is for an Ollama that llmparity starts, and --ollama-url names one that runs", own.flag)
+			return fault.New(fault.Usage, "omit one of them",
+				"--%s applies to a server that llmparity starts, --ollama-url to one that is running", own.flag)
 		}
 	}
 	switch _, err := c.keepAlive(); {
 	case err != nil:
 		return err
 	case c.KVType != "" && !slices.Contains(KVTypes(), c.KVType):
-		return fault.New(fault.Usage, "use "+strings.Join(KVTypes(), ", "), "--ollama-kv-type %s", c.KVType)
+		return fault.New(fault.Usage, "use "+strings.Join(KVTypes(), ", "), "--ollama-kv-type: unknown dtype %q",
+			c.KVType)
 	case c.Threads < 0:
 		return fault.New(fault.Usage, "", "--threads %d: at least 1 is needed", c.Threads)
 	}
@@ -87,16 +90,16 @@ func (c Config) Check() error {
 
 func (c Config) slots() int { return max(1, c.Slots) }
 
-// flushes tells whether another text goes before each prompt, to take what is like it out of the cache. Beside other
-// generations that is not possible: their prompts must begin in other ways.
+// flushes reports whether another text goes before each prompt to remove it from the cache. With several slots that
+// does not work; there, prompts must begin differently.
 func (c Config) flushes() bool { return c.slots() == 1 && !c.PromptCache }
 
 func (c Config) kvType() string { return cmp.Or(c.KVType, "f16") }
 
-// KeepAlive is how long a model stays in a server that runs already, where nobody says.
+// KeepAlive is how long a model stays in a running server by default.
 const KeepAlive = 15 * time.Minute
 
-// keepAlive is what Ollama takes: a duration with its unit, for ever where it is less than none.
+// keepAlive returns a duration with its unit; negative means always.
 func (c Config) keepAlive() (string, error) {
 	text := c.KeepAlive
 	switch {
@@ -108,7 +111,7 @@ func (c Config) keepAlive() (string, error) {
 	if d, err := stay(text); err == nil && d != 0 {
 		return d.String(), nil
 	}
-	return "", fault.New(fault.Usage, "write it as in 10m, or -1 for ever; the model must stay from one request to the next", "--ollama-keep-alive %q", text)
+	return "", fault.New(fault.Usage, "write it as in 10m, or -1 for always", "--ollama-keep-alive %q: the model must stay loaded between requests", text)
 }
 
 // Ollama is the engine.
@@ -118,26 +121,26 @@ type Ollama struct {
 	known program.Known[identity]
 
 	mu    sync.Mutex
-	depot *depot // what Prepare put into a server that runs already; nil: nothing
+	depot *depot // what Prepare put into a running server; nil: nothing
 }
 
-// New makes the engine; nothing is looked for yet.
+// New makes the engine without searching for anything.
 func New(c Config) *Ollama { return &Ollama{config: c} }
 
-// Name is Name.
+// Name returns Name.
 func (*Ollama) Name() string { return Name }
 
-// Caps is what Ollama can do.
+// Caps returns what Ollama can do.
 func (o *Ollama) Caps() engine.Caps {
 	c := engine.Caps{Resident: true, PromptCache: true, Requests: o.config.slots(), Isolation: record.OfLaunch,
-		Rounds: true} // it has no KV cache of f32
+		Rounds: true} // it has no f32 KV cache
 	if o.config.URL != "" {
 		c.Served, c.Isolation = true, record.OfServer
 	}
 	return c
 }
 
-// Check looks for Ollama and for the model.
+// Check finds Ollama and the model.
 func (o *Ollama) Check(ctx context.Context, m engine.Model) error {
 	if err := o.config.Check(); err != nil {
 		return err
@@ -162,19 +165,19 @@ func (o *Ollama) Check(ctx context.Context, m engine.Model) error {
 	return err
 }
 
-// Accepts refuses to choose the KV cache of a server that runs already, beside what Check refuses.
+// Accepts also refuses to choose the KV cache of a running server.
 func (o *Ollama) Accepts(ctx context.Context, m engine.Model) engine.Verdict {
 	if c := o.config; c.URL != "" && c.KVType != "" {
-		return engine.Refuse(fault.New(fault.NotSupported, "leave it out",
-			"kv_cache_dtype: %s: an Ollama that runs already has its own", c.KVType))
+		return engine.Refuse(fault.New(fault.NotSupported, "omit it",
+			"kv_cache_dtype %s: a running Ollama server has its own KV cache dtype", c.KVType))
 	}
 	return engine.Refuse(o.Check(ctx, m))
 }
 
-// Files is nothing: which file of its store a model is, is not known.
+// Files returns nil: it is not known which file in its store is the model.
 func (*Ollama) Files(engine.Model) []string { return nil }
 
-// Held is not known of a server that runs already.
+// Held returns nothing about memory for a running server, which has its own settings.
 func (o *Ollama) Held(m engine.Model) engine.Held {
 	if o.config.URL != "" {
 		return engine.Held{Path: m.Path}
@@ -187,19 +190,19 @@ func (o *Ollama) checkModel(m engine.Model) error {
 	switch m.Format {
 	case record.Served:
 		if o.config.URL == "" {
-			return engine.SetUp(fault.New(fault.Usage, "give --ollama-url, or a GGUF file with --model",
-				"the model %s is one that a server knows, and the Ollama that is started here knows none", m.Name))
+			return engine.SetUp(fault.New(fault.Usage, "set --ollama-url, or name a GGUF file with --model",
+				"model %s is on a server, but no Ollama server is named", m.Name))
 		}
 		return nil
 	case "", "gguf":
 	default:
-		return engine.SetUp(fault.New(fault.BadModel, "name its GGUF", "Ollama runs GGUF files; the model %s is a %s package",
-			m.Name, m.Format))
+		return engine.SetUp(fault.New(fault.BadModel, "name the model's GGUF",
+			"Ollama needs a GGUF file; model %s is a %s package", m.Name, m.Format))
 	}
 	return program.CheckGGUF(m)
 }
 
-// server gives the server that runs already.
+// server returns the running server.
 func (o *Ollama) server() (address, *client, error) {
 	u, err := ParseURL(o.config.URL)
 	if err != nil {
@@ -209,7 +212,7 @@ func (o *Ollama) server() (address, *client, error) {
 	return a, newClient(u.String(), a.port() != 0), nil
 }
 
-// patience is how long a server that runs already may take for an answer that costs it nothing.
+// patience is how long a running server may take for a trivial answer.
 const patience = 10 * time.Second
 
 // reach asks a server for its version.
@@ -223,23 +226,23 @@ func reach(ctx context.Context, a address, c *client) (string, error) {
 	return "", unreachable(a.URL, soon, err)
 }
 
-// unreachable is for a server that can't be used.
+// unreachable is the error for a server that cannot be used.
 func unreachable(u *url.URL, soon context.Context, err error) error {
-	do := "start one with `ollama serve`, or leave --ollama-url out and one is started"
+	do := "start one with `ollama serve`, or omit --ollama-url to have one started"
 	why := err.Error()
 	refused := wire.RefusalOf(err)
 	switch {
 	case soon.Err() != nil:
-		why = fmt.Sprintf("it does not answer within %s", patience)
+		why = fmt.Sprintf("no answer within %s", patience)
 	case refused != nil && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden):
-		do = "ask whoever runs it for a way past what guards it: Ollama itself takes no key"
+		do = "ask its owner for access; Ollama itself takes no key"
 	case refused != nil, engine.ClassOf(err) == record.BadOutput:
-		do = "give the address of an Ollama server, as in " + DefaultURL
+		do = "use the address of an Ollama server, such as " + DefaultURL
 	}
-	return engine.SetUp(fault.New(fault.ServerUnreachable, do, "the Ollama server at %s can't be used: %s", u, why))
+	return engine.SetUp(fault.New(fault.ServerUnreachable, do, "Ollama server at %s: %s", u, why))
 }
 
-// known finds a model that the server has; one that it has not is told with those that it has.
+// known finds a model on the server. The error for an unknown model lists those that the server has.
 func (c *client) known(ctx context.Context, name string) (listed, error) {
 	models, err := c.tags(ctx)
 	if err != nil {
@@ -265,11 +268,11 @@ func unknownModel(name string, models []listed) error {
 			has += fmt.Sprintf(" and %d more", more)
 		}
 	}
-	return fault.New(fault.ServerUnreachable, "take one of its own, `ollama pull` one, or give a GGUF file",
-		"the Ollama server has no model %q: %s", name, has)
+	return fault.New(fault.ServerUnreachable, "use one of these, `ollama pull` it, or name a GGUF file",
+		"the Ollama server does not have model %q: %s", name, has)
 }
 
-// Describe says which Ollama would be used.
+// Describe returns the version and place of the Ollama that would be used.
 func (o *Ollama) Describe(ctx context.Context) (string, error) {
 	if err := o.config.Check(); err != nil {
 		return "", err

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/cache"
 	"llmparity/internal/child"
 	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine"
@@ -23,39 +24,26 @@ import (
 
 func TestMain(m *testing.M) { childtest.Main(m) }
 
-// opened is a session that is closed at the test's end.
 func opened(t testing.TB, o *Ollama) (*session, *enginetest.Probe) {
 	t.Helper()
-	p := &enginetest.Probe{}
-	s, err := o.Open(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
+	s, p := enginetest.Open(t, o)
 	return s.(*session), p
-}
-
-func load(t testing.TB, s *session, m engine.Model) {
-	t.Helper()
-	if err := s.Load(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func loadedSession(t testing.TB, m engine.Model) (*session, *enginetest.Probe) {
 	t.Helper()
 	s, p := opened(t, newEngine(t))
-	load(t, s, m)
+	enginetest.Load(t, s, m)
 	return s, p
 }
 
-// now is the model that a session has.
+// now returns the model that a session has loaded.
 func now(s *session) *loaded {
-	l, _ := s.model.Now() // there is one
+	l, _ := s.model.Now() // a model is loaded
 	return l
 }
 
-// say generates and gives the text with all that was told of it.
+// say generates a text.
 func say(t testing.TB, s *session, prompt string, n int) record.Usage {
 	t.Helper()
 	u, err := s.Generate(t.Context(), engine.Request{Prompt: prompt, MaxTokens: n}, func(record.Token) {})
@@ -65,7 +53,7 @@ func say(t testing.TB, s *session, prompt string, n int) record.Usage {
 	return u
 }
 
-// sampled gives the processes that are sampled in a role.
+// sampled returns the processes that are sampled in a role.
 func sampled(p *enginetest.Probe, role string) (pids []int) {
 	for _, s := range p.Attached() {
 		if d := s.Describe(); d.Role == role && d.PID != 0 && !slices.Contains(pids, d.PID) {
@@ -75,16 +63,7 @@ func sampled(p *enginetest.Probe, role string) (pids []int) {
 	return pids
 }
 
-func warned(p *enginetest.Probe, code string) (texts []string) {
-	for _, w := range p.Warnings() {
-		if w.Code == code {
-			texts = append(texts, w.Text)
-		}
-	}
-	return texts
-}
-
-// TestReference holds every prompt against an implementation that shares nothing with Ollama.
+// TestReference compares every prompt with an implementation that shares no code with Ollama.
 func TestReference(t *testing.T) {
 	cases := enginetest.Tiny(t, 16)
 	s, p := loadedSession(t, cases[0].Model)
@@ -97,9 +76,8 @@ func TestReference(t *testing.T) {
 				u.Generated, u.Finish, c.Text, len(c.PromptIDs))
 		}
 	}
-	// Tokens of this model come faster than Ollama passes them on.
-	if w := slices.DeleteFunc(p.Warnings(), func(w record.Warning) bool { return w.Code == "times-differ" }); len(
-		w) != 0 {
+	// Ollama generates tokens of this model faster than it delivers them.
+	if w := p.Warnings(); len(w) != len(p.Warned("times-differ")) {
 		t.Errorf("warnings: %v", w)
 	}
 	info := p.Engine()
@@ -115,25 +93,25 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// Ollama counts cached tokens as evaluated; its log does not, and ours don't come from the cache.
-func TestTokensFromTheCacheAreFound(t *testing.T) {
+// Ollama counts cached tokens as evaluated; its log does not. By default no token comes from the cache.
+func TestCachedTokensAreReported(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	s, _ := loadedSession(t, c.Model)
 	say(t, s, c.Prompt, 8)
-	now(s).fresh = true // as if nothing lay in the cache: no other text comes before the next one
+	now(s).fresh = true // as if the cache were empty: no other text is generated first
 	u := say(t, s, c.Prompt, 8)
 	if all := len(c.PromptIDs); u.CachedTokens != all-1 || u.PromptTokens != all ||
 		u.Reported["prompt_eval_count"] != float64(all) {
-		t.Errorf("of %d tokens %d were cached, and Ollama evaluated %g; want all but one, and all", all, u.CachedTokens,
+		t.Errorf("of %d tokens %d were cached, and Ollama counts %g evaluated; want all but one, and all", all, u.CachedTokens,
 			u.Reported["prompt_eval_count"])
 	}
 	if u := say(t, s, c.Prompt, 8); u.CachedTokens != 0 {
-		t.Errorf("%d tokens came from the cache though another text was generated before", u.CachedTokens)
+		t.Errorf("%d tokens came from the cache although another text was generated first", u.CachedTokens)
 	}
 }
 
-// A model whose prompts all begin with the same token keeps that one in the cache.
-func TestABOSStaysInTheCacheAndIsShown(t *testing.T) {
+// A BOS, with which all prompts of a model begin, stays in the cache.
+func TestBOSStaysInCache(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bos.gguf")
 	spec := tiny.Spec{Name: "bos", Tokenizer: gguf.PreLlama3}
 	if err := writeRandom(path, spec); err != nil {
@@ -148,8 +126,8 @@ func TestABOSStaysInTheCacheAndIsShown(t *testing.T) {
 	}
 }
 
-// Other options make Ollama start its runner anew: the new one is sampled, and a generation that waited for it says so.
-func TestTheRunnerIsFoundAgain(t *testing.T) {
+// Other options make Ollama restart its runner. The new one is sampled, and there is a warning.
+func TestRestartedRunnerIsSampled(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	s, p := loadedSession(t, m)
 	before := sampled(p, roleRunner)
@@ -172,12 +150,12 @@ func TestTheRunnerIsFoundAgain(t *testing.T) {
 	if len(after) != 1 || slices.Contains(append(before, middle...), after[0]) || u.Text != want {
 		t.Errorf("runner %v, %v, then %v; %q, want %q", before, middle, after, u.Text, want)
 	}
-	if w := warned(p, "runner-restarted"); len(w) != 1 {
+	if w := p.Warned("runner-restarted"); len(w) != 1 {
 		t.Errorf("warnings: %q", p.Warnings())
 	}
 }
 
-func TestAnotherContextAfterAnUnload(t *testing.T) {
+func TestReloadWithOtherContext(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	s, p := loadedSession(t, m)
 	old := sampled(p, roleRunner)
@@ -185,27 +163,27 @@ func TestAnotherContextAfterAnUnload(t *testing.T) {
 		t.Fatal(err)
 	}
 	if now := sampled(p, roleRunner); len(now) != 0 || child.Alive(old[0]) || len(sampled(p, roleServer)) != 1 {
-		t.Errorf("after the unload: runners %v, servers %v", now, sampled(p, roleServer))
+		t.Errorf("after Unload: runners %v, servers %v", now, sampled(p, roleServer))
 	}
 	m.Context = 128
-	load(t, s, m)
+	enginetest.Load(t, s, m)
 	if now := sampled(p, roleRunner); len(now) != 1 || now[0] == old[0] || p.Engine().Policy["context"] != "128" {
 		t.Errorf("runner %v after %v, context %s", now, old, p.Engine().Policy["context"])
 	}
 	_, err := s.Generate(t.Context(), engine.Request{Prompt: strings.Repeat("The third clock ", 50), MaxTokens: 4},
 		func(record.Token) {})
 	if fault.Of(err) != fault.PromptTooLong {
-		t.Errorf("a prompt too long for the shorter context: %v", err)
+		t.Errorf("a prompt too long for the new context: %v", err)
 	}
 }
 
-func TestACrashOfTheRunnerAlone(t *testing.T) {
+func TestRunnerCrash(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	s, p := loadedSession(t, c.Model)
 	var pieces int
 	u, err := s.Generate(t.Context(), engine.Request{Prompt: c.Prompt, MaxTokens: 500}, func(record.Token) {
 		if pieces++; pieces == 3 {
-			_ = syscall.Kill(sampled(p, roleRunner)[0], syscall.SIGKILL) // it is there
+			_ = syscall.Kill(sampled(p, roleRunner)[0], syscall.SIGKILL)
 		}
 	})
 	if err == nil || engine.ClassOf(err) != record.Crash || strings.Contains(err.Error(), "\n") ||
@@ -213,22 +191,22 @@ func TestACrashOfTheRunnerAlone(t *testing.T) {
 		t.Errorf("class %s: %v", engine.ClassOf(err), err)
 	}
 	if u.Generated < 3 || len(u.Spans) != 2 {
-		t.Errorf("what there was: %+v", u)
+		t.Errorf("usage %+v", u)
 	}
 	if _, err := s.Generate(t.Context(), engine.Request{Prompt: c.Prompt, MaxTokens: 1},
 		func(record.Token) {}); err == nil {
-		t.Error("the next generation gives no error: Ollama would load the model again, unasked and untold")
+		t.Error("the next generation returns no error: Ollama would silently reload the model")
 	}
 	if err := s.Unload(t.Context()); err != nil {
 		t.Errorf("Unload: %v", err)
 	}
-	load(t, s, c.Model)
+	enginetest.Load(t, s, c.Model)
 	if u := say(t, s, c.Prompt, 8); u.Text != c.Text {
 		t.Errorf("after another load: %q, want %q", u.Text, c.Text)
 	}
 }
 
-// Who ended when all was measured has crashed all the same.
+// A process that died after the last request has crashed, too.
 func TestCrashBetweenRequestsIsReported(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	s, p := loadedSession(t, c.Model)
@@ -236,11 +214,11 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 		pid  func() int
 		want string
 	}{
-		{func() int { return sampled(p, roleRunner)[0] }, "runner crashed while nothing was asked of it"},
-		{func() int { return s.own.PID() }, "Ollama crashed (signal: killed) while nothing was asked of it"},
+		{func() int { return sampled(p, roleRunner)[0] }, "runner crashed between requests"},
+		{func() int { return s.own.PID() }, "Ollama crashed (signal: killed) between requests"},
 	} {
 		pid := victim.pid()
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it is there
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 		for begin := time.Now(); child.Alive(pid) &&
 			time.Since(begin) < 20*time.Second; time.Sleep(5 * time.Millisecond) {
 		}
@@ -252,21 +230,21 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 			t.Errorf("Unload: %v, want %s", err, victim.want)
 		}
 		if err := s.Unload(t.Context()); err != nil {
-			t.Errorf("told twice: %v", err)
+			t.Errorf("reported twice: %v", err)
 		}
 		if !s.own.Ended(0) {
-			load(t, s, c.Model)
+			enginetest.Load(t, s, c.Model)
 		}
 	}
 }
 
-func TestAModelThatOllamaCantLoad(t *testing.T) {
+func TestModelThatOllamaCannotLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bad.gguf")
 	whole, err := os.ReadFile(enginetest.TinyModel(t).Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Of an architecture that nobody knows, in as many letters.
+	// an unknown architecture of the same length
 	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(whole), "llama", "lhama")), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -276,12 +254,12 @@ func TestAModelThatOllamaCantLoad(t *testing.T) {
 		strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "lhama") {
 		t.Errorf("class %s, class %s: %v", engine.ClassOf(err), fault.Of(err), err)
 	}
-	load(t, s, enginetest.TinyModel(t)) // the server is as good as it was
+	enginetest.Load(t, s, enginetest.TinyModel(t)) // the server still works
 }
 
-func TestAContextThatNoMachineHasRoomFor(t *testing.T) {
+func TestHugeContext(t *testing.T) {
 	m := enginetest.TinyModel(t)
-	m.Context = 1 << 30 // half a TiB of keys and values
+	m.Context = 1 << 30 // KV cache of half a TiB
 	s, _ := opened(t, newEngine(t))
 	err := s.Load(t.Context(), m)
 	if engine.ClassOf(err) != record.OOM || strings.Contains(err.Error(), "\n") {
@@ -289,8 +267,8 @@ func TestAContextThatNoMachineHasRoomFor(t *testing.T) {
 	}
 }
 
-// A server that runs already is left as it was found.
-func TestAServerThatRunsAlready(t *testing.T) {
+// A running server is left as it was found.
+func TestRunningServer(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	theirs, _ := opened(t, newEngine(t))
 	o := newEngine(t, func(c *Config) { c.URL = theirs.client.Base })
@@ -301,12 +279,12 @@ func TestAServerThatRunsAlready(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, p := opened(t, o)
-	if w := warned(p, "already-running"); len(w) != 1 || len(sampled(p, roleServer)) != 1 {
+	if w := p.Warned("already-running"); len(w) != 1 || len(sampled(p, roleServer)) != 1 {
 		t.Errorf("warnings %q, servers %v", p.Warnings(), sampled(p, roleServer))
 	}
-	load(t, s, c.Model)
+	enginetest.Load(t, s, c.Model)
 	if u := say(t, s, c.Prompt, 8); u.Text != c.Text || u.CachedTokens != record.CacheUnknown {
-		t.Errorf("%q with %d tokens from a cache, want %q and that nobody tells", u.Text, u.CachedTokens, c.Text)
+		t.Errorf("%q with %d cached tokens, want %q with an unknown number", u.Text, u.CachedTokens, c.Text)
 	}
 	if d := p.Device(); d == nil || d.Class != record.CPU {
 		t.Errorf("device %+v", d)
@@ -315,27 +293,27 @@ func TestAServerThatRunsAlready(t *testing.T) {
 		info.Policy["threads"] != "1" || len(info.Args) != 0 {
 		t.Errorf("%+v", info)
 	}
-	if len(sampled(p, roleRunner)) != 1 || len(warned(p, "cache-untold")) != 1 {
+	if len(sampled(p, roleRunner)) != 1 || len(p.Warned("cache-untold")) != 1 {
 		t.Errorf("runners %v, warnings %q", sampled(p, roleRunner), p.Warnings())
 	}
 	name := now(s).name
-	t.Run("its own models", func(t *testing.T) {
+	t.Run("model on the server", func(t *testing.T) {
 		served := engine.Model{Model: record.Model{Name: name, Format: record.Served}}
 		if err := o.Check(t.Context(), served); err != nil {
 			t.Errorf("Check: %v", err)
 		}
-		served.Name = "nobodys:7b"
+		served.Name = "missing:7b"
 		err := o.Check(t.Context(), served)
 		if fault.Of(err) != fault.ServerUnreachable || !strings.Contains(err.Error(), name) ||
 			strings.Contains(err.Error(), "\n") {
-			t.Errorf("a model that it has not: %v", err)
+			t.Errorf("a missing model: %v", err)
 		}
 		other, p := opened(t, o)
 		if pids := sampled(p, roleRunner); len(pids) != 0 {
-			t.Errorf("runners %v are sampled before it is known whose model they hold", pids)
+			t.Errorf("runners %v are sampled before it is known which model they hold", pids)
 		}
-		load(t, other, engine.Model{Model: record.Model{Name: name, Format: record.Served, Context: 1024}})
-		if pids := sampled(p, roleRunner); len(warned(p, "already-loaded")) != 1 || len(pids) != 1 ||
+		enginetest.Load(t, other, engine.Model{Model: record.Model{Name: name, Format: record.Served, Context: 1024}})
+		if pids := sampled(p, roleRunner); len(p.Warned("already-loaded")) != 1 || len(pids) != 1 ||
 			pids[0] != int(now(other).runner.Load()) {
 			t.Errorf("warnings: %q; runners %v, ours is %d", p.Warnings(), pids, now(other).runner.Load())
 		}
@@ -346,7 +324,7 @@ func TestAServerThatRunsAlready(t *testing.T) {
 			t.Error(err)
 		}
 		if held, err := theirs.client.loaded(t.Context()); err != nil || len(held) != 1 {
-			t.Errorf("a model that was in memory before is there no more: %v, %v", held, err)
+			t.Errorf("a model that was loaded before is no longer loaded: %v, %v", held, err)
 		}
 	})
 	soon, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -357,41 +335,30 @@ func TestAServerThatRunsAlready(t *testing.T) {
 	tags, err := theirs.client.tags(soon)
 	held, err2 := theirs.client.loaded(soon)
 	if err != nil || err2 != nil || len(tags) != 0 || len(held) != 0 {
-		t.Errorf("left behind in the server: models %v, in memory %v; %v %v", tags, held, err, err2)
+		t.Errorf("left on the server: models %v, loaded %v; %v %v", tags, held, err, err2)
 	}
 }
 
-func TestWhatALoadTellsOfMemory(t *testing.T) {
+func TestMemorySources(t *testing.T) {
 	s, p := loadedSession(t, enginetest.TinyModel(t))
 	held := say(t, s, "The clock", 8).PromptTokens + 8 - 1
-	values := map[string]float64{}
-	for _, s := range p.Attached() {
-		r := record.NewSample()
-		if err := s.Read(t.Context(), &r); err != nil {
-			t.Fatal(err)
-		}
-		for _, v := range r.Values {
-			values[s.Describe().Method+" "+v.Name] = v.Value
-		}
+	log, api := p.Values(t, "engine_log"), p.Values(t, "api_ps")
+	// 1,024 cells × 2 layers × 2 (K and V) × 2 heads × 32 × 2 bytes; weights as in the file, to 0.01 MiB
+	if kv := log["kv_reserved_bytes"]; kv != 1024*2*2*2*32*2 {
+		t.Errorf("KV cache of %g bytes", kv)
 	}
-	// 1024 places of f16 in two layers of two heads of 32; weights as the file has them, to the log's hundredth of a
-	// MiB.
-	if kv := values["engine_log kv_reserved_bytes"]; kv != 1024*2*2*2*32*2 {
-		t.Errorf("the log tells of a KV cache of %g bytes", kv)
+	if kv := log["kv_used_bytes"]; kv != float64(held*2*2*2*32*2) {
+		t.Errorf("%g bytes of the KV cache are used, want those of %d tokens", kv, held)
 	}
-	if kv := values["engine_log kv_used_bytes"]; kv != float64(held*2*2*2*32*2) {
-		t.Errorf("%g bytes of the KV cache are in use, want those of %d tokens", kv, held)
+	if w := log["weights_bytes"]; w < 1.6*record.MiB || w > 1.7*record.MiB {
+		t.Errorf("weights of %g bytes", w)
 	}
-	if w := values["engine_log weights_bytes"]; w < 1.6*record.MiB || w > 1.7*record.MiB {
-		t.Errorf("the log tells of weights of %g bytes", w)
-	}
-	if size, vram := values["api_ps size_bytes"], values["api_ps size_vram_bytes"]; size < record.MiB || vram != 0 {
-		t.Errorf("/api/ps tells of %g bytes, %g of them on a GPU", size, vram)
+	if size, vram := api["size_bytes"], api["size_vram_bytes"]; size < record.MiB || vram != 0 {
+		t.Errorf("/api/ps reports %g bytes, %g of them on a GPU", size, vram)
 	}
 }
 
-// A port that another has: the server ends, and a second one is tried.
-func TestAPortThatIsTaken(t *testing.T) {
+func TestPortTaken(t *testing.T) {
 	o := newEngine(t)
 	b, err := o.binary(t.Context())
 	if err != nil {
@@ -404,7 +371,7 @@ func TestAPortThatIsTaken(t *testing.T) {
 	}
 	defer second.stop()
 	if _, err := second.ready(t.Context()); !errors.Is(err, child.ErrPortTaken) {
-		t.Errorf("got %v, want %v", err, child.ErrPortTaken)
+		t.Errorf("%v, want %v", err, child.ErrPortTaken)
 	}
 }
 
@@ -419,7 +386,7 @@ func writeRandom(path string, spec tiny.Spec) error {
 	return f.Close()
 }
 
-func TestMemoryThatCantBeSeenIsSaidToBeSo(t *testing.T) {
+func TestInvisibleMemoryIsReported(t *testing.T) {
 	s, p := opened(t, newEngine(t))
 	for text, want := range map[string]string{"http://192.0.2.1:11434": "another machine",
 		"127.0.0.1:9": "nobody listens at 127.0.0.1:9"} {
@@ -431,9 +398,75 @@ func TestMemoryThatCantBeSeenIsSaidToBeSo(t *testing.T) {
 		if _, _, seen := s.see(address{u}); seen || len(p.Attached()) != before {
 			t.Errorf("%s: its processes are sampled", text)
 		}
-		w := warned(p, "memory-unseen")
+		w := p.Warned("memory-unseen")
 		if last := w[len(w)-1]; !strings.Contains(last, want) || !strings.Contains(last, text) {
 			t.Errorf("%s: %q", text, last)
+		}
+	}
+}
+
+func newEngine(t testing.TB, change ...func(*Config)) *Ollama {
+	t.Helper()
+	c := Config{Cache: cache.Dir(os.Getenv), Threads: 1}
+	for _, f := range change {
+		f(&c)
+	}
+	if c.URL != "" && c.Cache == cache.Dir(os.Getenv) {
+		c.Cache = t.TempDir() // for notes about models on that server
+	}
+	return New(c)
+}
+
+// The reference's KV cache is f32, Ollama's f16, so texts differ where two tokens are close. The first 16 do not.
+func TestConformance(t *testing.T) {
+	c := enginetest.Tiny(t, 16)[1]
+	c.New = func(t *testing.T) engine.Engine { return newEngine(t) }
+	enginetest.Run(t, c)
+}
+
+func TestSlotsConformance(t *testing.T) {
+	c := enginetest.Tiny(t, 16)[1]
+	c.Slots = 3
+	c.New = func(t *testing.T) engine.Engine { return newEngine(t, func(o *Config) { o.Slots = c.Slots }) }
+	enginetest.Run(t, c)
+}
+
+// The server is started outside the engine, once per launch.
+func TestConformanceOfRunningServer(t *testing.T) {
+	c := enginetest.Tiny(t, 16)[1]
+	c.New = func(t *testing.T) engine.Engine {
+		theirs, _ := opened(t, newEngine(t))
+		return newEngine(t, func(c *Config) { c.URL = theirs.client.Base })
+	}
+	enginetest.Run(t, c)
+}
+
+// With a prompt cache, earlier turns come from the cache, and the log says how many tokens. Without, they do not.
+func TestPromptCache(t *testing.T) {
+	m := enginetest.TinyModel(t)
+	for _, c := range []struct {
+		keeps bool
+		slots int
+	}{{false, 1}, {true, 1}, {true, 2}} {
+		s, _ := opened(t, newEngine(t, func(o *Config) { o.PromptCache, o.Slots = c.keeps, c.slots }))
+		if err := s.Load(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		said, asked := "", 0
+		for turn := range 3 {
+			prompt := said + "Tell me more of the small model. "
+			u, err := s.Generate(t.Context(), engine.Request{Prompt: prompt, MaxTokens: 12}, func(record.Token) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.keeps && u.CachedTokens < asked-1 || !c.keeps && (u.CachedTokens < 0 || u.CachedTokens > 1) {
+				t.Errorf("%+v: turn %d: %d of %d tokens cached; the previous turn had %d", c, turn+1,
+					u.CachedTokens, u.PromptTokens, asked)
+			}
+			said, asked = prompt+u.Text, u.PromptTokens
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// What processes of Ollama's are to it.
+// Roles of Ollama's processes.
 const (
 	roleServer = "server"
 	roleRunner = "runner"
@@ -36,17 +36,17 @@ func role(_ int, _ string, cmdline []string) string {
 	return ""
 }
 
-// family is a server and its runners, as they come and go.
+// family is a server and its runners, which come and go.
 type family struct {
-	tree   *proc.Tree // nil: they can't be seen
-	root   int        // the server's pid; 0: not seen
-	others *sieve     // of a server that others use too; nil: it is ours alone
+	tree   *proc.Tree // nil: not visible
+	root   int        // the server's pid; 0: not visible
+	others *sieve     // for a server that others use, too; nil: it is ours
 
 	mu      sync.Mutex
-	runners []int // by age
+	runners []int // oldest first
 }
 
-// follow samples a server and what descends from it; of one that is not ours without the runners of other models.
+// follow samples a server and its descendants. If the server is not ours, runners of other models are left out.
 func (f *family) follow(pid int, ours bool, p engine.Probe) error {
 	attach := p.Attach
 	if !ours {
@@ -63,7 +63,7 @@ func (f *family) follow(pid int, ours bool, p engine.Probe) error {
 			f.runners = append(f.runners, pid)
 			text := "Ollama's runner is process %d"
 			if f.others != nil && f.others.keeps(pid) {
-				text = "process %d is Ollama's runner of another model, as far as is known, and not sampled"
+				text = "process %d seems to be Ollama's runner of another model; it is not sampled"
 			}
 			p.Event(record.Event{At: time.Now(), Text: fmt.Sprintf(text, pid)})
 		},
@@ -79,7 +79,7 @@ func (f *family) follow(pid int, ours bool, p engine.Probe) error {
 	return nil
 }
 
-// claim says which files our model is made of.
+// claim says which files our model consists of.
 func (f *family) claim(blobs []string) {
 	if f.others != nil {
 		f.others.claim(blobs)
@@ -98,16 +98,16 @@ func (f *family) close() {
 	}
 }
 
-// runner is what a runner's command line tells; zero and empty what it doesn't.
+// runner is what a runner's command line says; unknown fields are zero.
 type runner struct {
 	pid                        int
-	context, parallel, threads int // the context is that of all that go on at once
+	context, parallel, threads int // context is the sum over all slots
 	mmap, kv, flash            string
 	args                       []string // without the model's path
 }
 
-// runner gives the youngest that has one of the files, by their sums, in its command line: others are of other models,
-// which others asked for. Where none has, none was seen.
+// runner returns the youngest runner whose command line has one of the files. Others belong to models that someone
+// else requested.
 func (f *family) runner(blobs []string) runner {
 	f.mu.Lock()
 	pids := slices.Clone(f.runners)
@@ -120,7 +120,7 @@ func (f *family) runner(blobs []string) runner {
 	return runner{}
 }
 
-// holds tells whether a runner's command line names one of the files.
+// holds reports whether a runner's command line names one of the files.
 func holds(line, blobs []string) bool {
 	return slices.ContainsFunc(line, func(arg string) bool {
 		return slices.ContainsFunc(blobs, func(sum string) bool { return strings.HasSuffix(arg, "sha256-"+sum) })
@@ -130,7 +130,7 @@ func holds(line, blobs []string) bool {
 func parseRunner(pid int, line []string) runner {
 	r := runner{pid: pid}
 	if len(line) < 2 || !slices.Contains(line, "--ctx-size") {
-		return r // newer versions tell their runners in another way
+		return r // newer versions pass settings in another way
 	}
 	r.mmap, r.kv, r.flash = "on", "f16", "off"
 	for i, arg := range line {
@@ -138,7 +138,7 @@ func parseRunner(pid int, line []string) runner {
 		if i+1 < len(line) {
 			value = line[i+1]
 		}
-		n, _ := strconv.Atoi(value) // 0: not told
+		n, _ := strconv.Atoi(value) // 0: unknown
 		switch arg {
 		case "--ctx-size":
 			r.context = n
@@ -160,24 +160,24 @@ func parseRunner(pid int, line []string) runner {
 	return r
 }
 
-// see looks for the processes of a server that ran already.
+// see finds the processes of a running server.
 func (s *session) see(a address) (path, sha256 string, seen bool) {
 	pid, err := serves(a)
 	if err == nil {
 		err = s.family.follow(pid, false, s.probe)
 	}
 	if err != nil {
-		s.warn("memory-unseen", "the memory of the Ollama server at %s is not measured: %v; what Ollama itself says is recorded", a.URL, err)
+		s.warn("memory-unseen", "the memory of the Ollama server at %s is not measured: %v; Ollama's own figures are recorded", a.URL, err)
 		return "", "", false
 	}
 	if path, err = os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe")); err != nil {
-		return "", "", true // another system, or another user's
+		return "", "", true // another operating system or user
 	}
-	sha256, _ = cache.HashFile(path) // empty where it can't be read
+	sha256, _ = cache.HashFile(path) // empty if unreadable
 	return path, sha256, true
 }
 
-// serves finds the process that is the server at an address.
+// serves finds the process that listens at an address.
 func serves(a address) (int, error) {
 	port := a.port()
 	if port == 0 {
@@ -190,7 +190,7 @@ func serves(a address) (int, error) {
 		return 0, err
 	}
 	if pid == os.Getpid() {
-		return 0, errors.New("it is part of this program")
+		return 0, errors.New("the server is part of this program")
 	}
 	p, err := proc.Look(pid)
 	if err != nil {
@@ -198,7 +198,7 @@ func serves(a address) (int, error) {
 	}
 	line := proc.CommandLine(pid)
 	if !strings.Contains(strings.ToLower(p.Name+" "+strings.Join(line[:min(1, len(line))], "")), Name) {
-		return 0, fmt.Errorf("process %d (%s) listens on its port, which is no Ollama: a proxy, or a container's door",
+		return 0, fmt.Errorf("process %d (%s) listens on its port and is not Ollama, but perhaps a proxy or container",
 			pid, p.Name)
 	}
 	return pid, nil

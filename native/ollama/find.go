@@ -13,19 +13,19 @@ import (
 	"llmparity/native/program"
 )
 
-// PathVariable names an ollama in the environment.
+// PathVariable is the environment variable for the path of ollama.
 const PathVariable = "LLMPARITY_OLLAMA"
 
 func ollamaProgram() program.Program {
 	return program.Program{Names: []string{"ollama"}, Build: "ollama/current", Flag: "--ollama", Variable: PathVariable,
 		Kind: fault.NoOllama,
-		Do:   "run `scripts/setup ollama` to build one, put one on PATH, give its path with --ollama, or name a server that runs with --ollama-url"}
+		Do:   "run `scripts/setup ollama`, put it on PATH, set --ollama, or name a running server with --ollama-url"}
 }
 
-// Find looks for ollama where it was named, then on PATH, then in the cache.
+// Find searches for ollama at the given path, then on PATH, then in the cache.
 func Find(c Config) (string, error) { return ollamaProgram().Find(c.Path, c.Cache) }
 
-// identity is an ollama that was identified.
+// identity describes a program.
 type identity struct{ path, version, sha256 string }
 
 // binary identifies the program that would be started.
@@ -40,24 +40,24 @@ func (o *Ollama) binary(ctx context.Context) (identity, error) {
 	})
 }
 
-// versionLine is how ollama tells its own version where no server answers it.
+// versionLine matches the program's own version if no server answers.
 var versionLine = regexp.MustCompile(`^.*(?:client version is|ollama version is) (\S+)`)
 
-// version is what the program itself says. It is kept from asking a server.
+// version returns the version of the program itself, not that of a running server.
 func version(ctx context.Context, path string) (string, error) {
-	home, err := child.Scratch("ollama-version") // it makes itself a key
+	home, err := child.Scratch("ollama-version") // it creates a key
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(home)
-	env := append(environment(false), "HOME="+home, "OLLAMA_HOST=127.0.0.1:9") // nobody answers on the port of discard
+	env := append(environment(false), "HOME="+home, "OLLAMA_HOST=127.0.0.1:9") // no server listens on the discard port
 	lines, err := ollamaProgram().Ask(ctx, path, "--version", env)
 	if err != nil {
 		return "", err
 	}
 	m := versionLine.FindStringSubmatch(strings.Join(lines, " "))
 	if m == nil {
-		return "", ollamaProgram().Unfit("%s is not an ollama: --version says %q", filepath.Base(path),
+		return "", ollamaProgram().Unfit("%s is not ollama: --version prints %q", filepath.Base(path),
 			logs.LastWords(lines))
 	}
 	return m[1], nil

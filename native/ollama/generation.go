@@ -19,7 +19,7 @@ import (
 	"llmparity/native/wire"
 )
 
-// Generate makes room in the cache, which is not timed, and streams the prompt's continuation.
+// Generate clears the prompt from the cache, untimed, and streams its continuation.
 func (s *session) Generate(outer context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
 	free, err := s.turns.Take()
 	if err != nil {
@@ -53,9 +53,9 @@ func (s *session) Generate(outer context.Context, r engine.Request, token func(r
 	return g.usage, s.explain(outer, err, "generating")
 }
 
-// begin is the last before a generation. What the log said of others before it is forgotten, where it is alone.
+// begin prepares a generation. If it is the only one, what the log said of earlier ones is discarded.
 func (s *session) begin(l *loaded) {
-	l.held.Store(-1) // until the end is told
+	l.held.Store(-1) // until the end is known
 	if s.config.slots() > 1 {
 		return
 	}
@@ -63,10 +63,10 @@ func (s *session) begin(l *loaded) {
 	if s.own != nil {
 		s.own.said.forget()
 	}
-	l.givenUp.Store(true) // until it has come to its end
+	l.givenUp.Store(true) // until it has ended
 }
 
-// ended looks at a generation that came to its end.
+// ended checks a generation that has ended.
 func (s *session) ended(ctx context.Context, l *loaded, r engine.Request, g *generation) error {
 	s.book.Lock()
 	defer s.book.Unlock()
@@ -77,24 +77,24 @@ func (s *session) ended(ctx context.Context, l *loaded, r engine.Request, g *gen
 	if err := s.check(ctx, l, r, g); err != nil {
 		return err
 	}
-	if one { // what others left in their slots is not known
+	if one { // with several slots, the contents of the others are unknown
 		l.held.Store(int64(g.held()))
 	}
 	return nil
 }
 
 func (s *session) keep() string {
-	keep, _ := s.config.keepAlive() // Check refused what is wrong
+	keep, _ := s.config.keepAlive() // validated by Check
 	return keep
 }
 
-// body is what Ollama is asked for a text.
+// body returns a request for text.
 func (s *session) body(l *loaded, r engine.Request) generate {
 	return generate{Model: l.name, Prompt: r.Prompt, Raw: true, KeepAlive: s.keep(), Options: sampling(l.options, r)}
 }
 
-// sampling leaves the largest logit at temperature 0, else the whole distribution at the temperature: Ollama's own
-// defaults, a penalty of repetition among them, and those that it found in the model are no other engine's.
+// sampling uses the largest logit at temperature 0, otherwise the whole distribution at that temperature. It overrides
+// Ollama's defaults, such as a repetition penalty, and the model's own parameters, which other engines do not have.
 func sampling(options map[string]any, r engine.Request) map[string]any {
 	o := maps.Clone(options)
 	for name, v := range map[string]any{
@@ -111,13 +111,13 @@ func sampling(options map[string]any, r engine.Request) map[string]any {
 	return o
 }
 
-// prepare refuses what has no room, and takes the prompt out of the cache.
+// prepare refuses a request that does not fit, and clears the prompt from the cache.
 func (s *session) prepare(ctx context.Context, l *loaded, r engine.Request) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
 	if r.Prompt == "" {
-		return engine.Fail(record.SetUp, "the prompt is empty: Ollama takes that for a load")
+		return engine.Fail(record.SetUp, "the prompt is empty, which Ollama takes as a request to load the model")
 	}
 	s.book.Lock()
 	defer s.book.Unlock()
@@ -134,25 +134,25 @@ func (s *session) prepare(ctx context.Context, l *loaded, r engine.Request) erro
 	return nil
 }
 
-// flush takes the prompt out of the cache, where that is wanted.
+// flush clears the prompt from the cache, if that is wanted.
 func (s *session) flush(ctx context.Context, l *loaded, r engine.Request) error {
 	if l.fresh || !s.config.flushes() {
 		return nil
 	}
-	// One token of a text that begins in another way. What it leaves of the prompt in the cache is at most what every
-	// prompt begins with: a BOS.
+	// Generate one token after a text that begins differently. At most a BOS, which all prompts share, then remains in
+	// the cache.
 	other := "."
 	if strings.HasPrefix(r.Prompt, other) {
 		other = "0"
 	}
-	_, err := s.one(ctx, l, other) // done before its time is taken, its line of the log too
+	_, err := s.one(ctx, l, other) // complete, with its line in the log, before timing starts
 	if refused := wire.RefusalOf(err); refused != nil && strings.Contains(refused.Message, "no input") {
-		return nil // the vocabulary can't express it: the log tells what came from the cache
+		return nil // the vocabulary lacks the text; the log says what came from the cache
 	}
 	return err
 }
 
-// one generates one token and gives Ollama's counts, once the log has told of it too.
+// one generates one token and returns Ollama's counts once the log has them, too.
 func (s *session) one(ctx context.Context, l *loaded, prompt string) (answer, error) {
 	l.fresh = false
 	l.held.Store(-1)
@@ -164,42 +164,40 @@ func (s *session) one(ctx context.Context, l *loaded, prompt string) (answer, er
 		return a, err
 	}
 	if s.own != nil && !l.unreported {
-		_, _ = s.own.said.await(count(a.Prompted)) // else it might be taken for that of the request that follows
+		_, _ = s.own.said.await(count(a.Prompted)) // else it could be mistaken for the next request's
 	}
 	s.took(l, prompt, a.Prefill)
 	return a, nil
 }
 
-// suspect is by which factor Ollama must be faster the next time with the same prompt for its cache to have been at
-// work.
+// suspect is by which factor a repeated prompt must be faster to suspect that Ollama's cache was used.
 const suspect = 4
 
-// took compares how long Ollama took for a prompt with the most that it ever took for the same one. It is for servers
-// that don't tell of their cache, which with OLLAMA_MULTIUSER_CACHE=1 or several slots keeps a prompt in spite of
-// another text behind it.
+// took compares the time for a prompt with the longest so far for the same prompt. That is for servers that do not
+// report their cache: with OLLAMA_MULTIUSER_CACHE=1 or several slots they keep a prompt despite another text after it.
 func (s *session) took(l *loaded, prompt string, ns *float64) {
 	if s.own != nil || ns == nil || !(*ns > 0) {
 		return
 	}
 	known := l.about(prompt)
 	most := known.slowest
-	if most > suspect*(*ns) && most > 10e6 && !known.suspected { // of less than 10 ms much is chance
+	if most > suspect*(*ns) && most > 10e6 && !known.suspected { // below 10 ms, chance dominates
 		known.suspected = true
-		s.warn("cache-suspected", "Ollama took %.4g ms for a prompt that took it %.4g ms before: most of it came from its cache (OLLAMA_MULTIUSER_CACHE=1, "+
-			"several slots, or somebody who asks for the same); time to first token and prefill are not those of the whole prompt", *ns/1e6, most/1e6)
+		s.warn("cache-suspected", "Ollama took %.4g ms for a prompt that took %.4g ms before, so most of it probably came from its cache "+
+			"(OLLAMA_MULTIUSER_CACHE=1, several slots, or another user); prefill and time to first token do not cover the whole prompt", *ns/1e6, most/1e6)
 	}
 	known.slowest = max(most, *ns)
 }
 
-// room refuses a prompt that would be cut, or that would lose its beginning while it is continued. Where its bytes may
-// be too many, Ollama counts its tokens first.
+// room refuses a prompt that would be truncated, at once or during its continuation. If its bytes do not show that it
+// fits, Ollama first counts its tokens.
 func (s *session) room(ctx context.Context, l *loaded, r engine.Request) error {
-	// A token has a byte of the prompt at least, but for a BOS and a blank in front.
+	// Each token has at least one byte of the prompt, except for a BOS and a leading space.
 	if l.context == 0 || len(r.Prompt)+2+r.MaxTokens <= l.context {
 		return nil
 	}
 	known := l.about(r.Prompt)
-	if known.tokens == 0 && !s.config.flushes() { // what Ollama counted would be in its cache
+	if known.tokens == 0 && !s.config.flushes() { // if Ollama counted them, they would be in its cache
 		if t, err := l.tokens(); err == nil {
 			known.tokens = len(t.Prompt(r.Prompt))
 		}
@@ -211,9 +209,9 @@ func (s *session) room(ctx context.Context, l *loaded, r engine.Request) error {
 		known.tokens = count(a.Prompted)
 	}
 	switch n := known.tokens; {
-	case n == 0: // found out at the end
+	case n == 0: // noticed at the end
 	case n >= l.context:
-		return engine.TooLong("the prompt has more tokens than the context of %d has room for", l.context)
+		return engine.TooLong("the prompt has more tokens than fit in a context of %d", l.context)
 	case n+r.MaxTokens > l.context:
 		return engine.TooLong("the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", n,
 			r.MaxTokens, l.context)
@@ -221,26 +219,26 @@ func (s *session) room(ctx context.Context, l *loaded, r engine.Request) error {
 	return nil
 }
 
-// check looks at what a generation that came to its end says of itself.
+// check examines the figures of a generation that has ended.
 func (s *session) check(ctx context.Context, l *loaded, r engine.Request, g *generation) error {
 	u := &g.usage
 	if s.own != nil {
 		if s.own.said.wasCut() {
-			return engine.TooLong("Ollama cut the prompt, or dropped a part of the text, to fit it in a context of %d tokens",
+			return engine.TooLong("Ollama truncated the prompt or the text to fit a context of %d tokens",
 				l.context)
 		}
 		s.cached(l, u)
 	} else if u.CachedTokens = record.CacheUnknown; !l.unreported {
 		l.unreported = true
-		s.warn("cache-untold", "how many of a prompt's tokens came from Ollama's cache is not told by a server that ran already; "+
-			"another text is generated before each prompt, which leaves no more than a BOS there under Ollama's default policy; "+
-			"with OLLAMA_MULTIUSER_CACHE=1, or where others ask for the same, prompts may come from the cache")
+		s.warn("cache-untold", "a running Ollama server does not report how many prompt tokens came from its cache; "+
+			"another text is generated before each prompt, after which only a BOS remains there by default; "+
+			"with OLLAMA_MULTIUSER_CACHE=1 or other users, prompts may come from the cache")
 	}
 	if ns, ok := u.Reported["prompt_eval_duration"]; ok {
 		s.took(l, r.Prompt, &ns)
 	}
 	if l.context > 0 && u.PromptTokens+u.Generated > l.context {
-		return engine.TooLong("Ollama counts %d tokens of the prompt and %d behind it, more than its context of %d holds: a part was dropped",
+		return engine.TooLong("Ollama counts %d prompt tokens and %d generated ones, more than its context of %d; it dropped some",
 			u.PromptTokens, u.Generated, l.context)
 	}
 	known := l.about(r.Prompt)
@@ -248,7 +246,7 @@ func (s *session) check(ctx context.Context, l *loaded, r engine.Request, g *gen
 	if g.odd != "" {
 		s.warn("counts-differ", "%s", g.odd)
 	}
-	if odd := g.burst(); odd != "" && !known.burst { // a warm-up's is not the measured one's
+	if odd := g.burst(); odd != "" && !known.burst { // report a prompt once
 		known.burst = true
 		s.warn("times-differ", "%s", odd)
 	}
@@ -256,42 +254,42 @@ func (s *session) check(ctx context.Context, l *loaded, r engine.Request, g *gen
 	return nil
 }
 
-// reload is how long Ollama takes to turn to a request at most whose model is in memory.
+// reload is the longest load time that Ollama reports if the model is already in memory.
 const reload = 50 * time.Millisecond
 
-// restarted tells of a runner that Ollama started for a generation: by its process where it is seen, else by what
-// Ollama says that it spent on a load.
+// restarted warns if Ollama restarted its runner for a generation: its pid changed, or, if that is unknown, Ollama
+// reports a load time.
 func (s *session) restarted(ctx context.Context, l *loaded, load time.Duration) {
 	if load > reload {
 		s.family.look(ctx)
 	}
 	now, was := s.family.runner(l.blobs).pid, int(l.runner.Load())
-	const why = "a load is in the times of a generation; somebody else asked for other options or another model, or the model was kept too short a time"
+	const why = "times of a generation include a load; another client asked for other options or another model, or keep-alive was too short"
 	switch {
 	case was != 0 && now != 0 && now != was:
-		s.warn("runner-restarted", "Ollama started its runner anew (process %d was %d): "+why, now, was)
+		s.warn("runner-restarted", "Ollama restarted its runner (process %d, before %d): "+why, now, was)
 		l.runner.Store(int64(now))
 	case (was == 0 || now == 0) && load > reload:
-		s.warn("runner-restarted", "Ollama spent %.4g ms on loading the model, by its own word: "+why,
+		s.warn("runner-restarted", "Ollama reports %.4g ms for loading the model: "+why,
 			load.Seconds()*1e3)
 	}
 }
 
-// cached takes from the log how many of the prompt's tokens were in the cache: the counts of the answer have them in.
+// cached reads from the log how many prompt tokens came from the cache; the answer's counts include them.
 func (s *session) cached(l *loaded, u *record.Usage) {
 	u.CachedTokens = record.CacheUnknown
 	if l.unreported {
 		return
 	}
 	if counts, ok := s.own.said.await(u.PromptTokens); ok {
-		u.CachedTokens = counts.used // untold, where the log said it of several prompts of this length
+		u.CachedTokens = counts.used // unknown if the log has several prompts of this length
 	} else {
 		l.unreported = true
-		s.warn("cache-untold", "Ollama's log does not tell, in words that are known, how many of a prompt's tokens came from its cache")
+		s.warn("cache-untold", "Ollama's log does not report, in a known format, how many prompt tokens came from its cache")
 	}
 }
 
-// crash tells whether the server or its runner has ended; nil: neither.
+// crash returns an error if the server or its runner has ended; nil otherwise.
 func (s *session) crash(err error) *engine.Failure {
 	text := err.Error()
 	if s.own != nil && s.own.Ended(map[bool]time.Duration{true: 0, false: time.Second}[wire.RefusalOf(err) != nil]) {
@@ -310,13 +308,13 @@ func (s *session) crash(err error) *engine.Failure {
 		return nil
 	case s.own != nil:
 		words := s.own.lastWords()
-		return engine.Fail(logs.ClassOf(text+words), "Ollama's runner crashed: %s; its last words: %s", text, words)
+		return engine.Fail(logs.ClassOf(text+words), "Ollama's runner crashed: %s; last output: %s", text, words)
 	}
 	return engine.Fail(logs.ClassOf(text), "Ollama or its runner crashed: %s", text)
 }
 
-// gone tells whether a process that did the model's work has ended. A connection breaks a moment before that is to be
-// seen.
+// gone reports whether the server or the model's runner has ended. With wait it allows a second, because a connection
+// breaks just before the process ends.
 func (s *session) gone(wait bool) bool {
 	pids := []int{s.family.root}
 	if l, err := s.model.Now(); err == nil {
@@ -343,12 +341,12 @@ type generation struct {
 	body   generate
 	max    int
 	usage  record.Usage
-	odd    string // what of the counts can't be right
+	odd    string // a contradiction in the counts
 
 	launch.Text
-	same int       // how many pieces in a row were the last one
-	last string    // without blanks
-	made [2]string // when the server made the first piece and the last, by its own words
+	same int       // how many times in a row the last piece was repeated
+	last string    // without spaces
+	made [2]string // when the server made the first and the last piece, by its own clock
 }
 
 func (g *generation) run(ctx context.Context) error {
@@ -362,7 +360,7 @@ func (g *generation) run(ctx context.Context) error {
 	for {
 		a, at, err := lines.next()
 		if ctx.Err() != nil {
-			return ctx.Err() // what was read ahead is not told any more
+			return ctx.Err() // discard what was read ahead
 		}
 		if errors.Is(err, io.EOF) {
 			return g.endless()
@@ -389,18 +387,17 @@ func (g *generation) piece(text string, at time.Time) {
 	g.Piece(text, at)
 }
 
-// tolerated is how often Ollama lets a piece come again in a row; then it ends the text, and its stream without a last
-// line.
+// tolerated is how often Ollama lets a piece repeat. Then it ends the text, and its stream without a last line.
 const tolerated = 30
 
-// endless is a stream that ended without its last line.
+// endless returns the error for a stream without its last line.
 func (g *generation) endless() error {
 	if g.same >= tolerated {
 		return engine.Fail(record.BadOutput,
-			"Ollama broke the text off after %d pieces, %d of them the same in a row: it lets no text go on so",
+			"Ollama stopped after %d pieces because the last %d were the same",
 			g.N, g.same+1)
 	}
-	return fmt.Errorf("the stream ended after %d pieces without its last line: %w", g.N, io.ErrUnexpectedEOF)
+	return fmt.Errorf("the stream ended after %d pieces, before its last line: %w", g.N, io.ErrUnexpectedEOF)
 }
 
 // finish reads the last line, which has the server's own figures.
@@ -417,35 +414,35 @@ func (g *generation) finish(a answer) error {
 	u.PromptTokens, u.Generated = count(a.Prompted), count(a.Counted)
 	if g.N == 0 {
 		u.Generated = 0
-		return engine.Fail(record.BadOutput, "Ollama ended a generation without a token (%s)", u.Finish)
+		return engine.Fail(record.BadOutput, "Ollama generated no token (%s)", u.Finish)
 	}
-	// The token that ends a text is counted, and is no piece of it.
+	// The end-of-text token is counted, but is not a piece.
 	if u.Finish == "stop" && u.Generated > g.N {
 		u.Generated--
 	}
 	switch {
 	case u.Generated < g.N || u.Generated > g.max:
-		g.odd = fmt.Sprintf("Ollama counts %d tokens where %d pieces came and %d were asked for; the pieces are taken for the count", count(a.Counted), g.N, g.max)
+		g.odd = fmt.Sprintf("Ollama counts %d tokens, but sent %d pieces of at most %d tokens; the pieces are counted instead", count(a.Counted), g.N, g.max)
 		u.Generated = min(g.N, g.max)
 	case u.PromptTokens == 0:
-		g.odd = "Ollama does not tell how many tokens the prompt has"
+		g.odd = "Ollama does not report the number of prompt tokens"
 	}
 	return nil
 }
 
-// burst compares the time of the pieces with Ollama's own: they pass through two processes on their way, and where
-// tokens come faster than they are passed on, several arrive at once.
+// burst compares the time of the pieces with Ollama's own. Pieces pass through two processes, so several may arrive at
+// once.
 func (g *generation) burst() string {
 	its, ours := time.Duration(g.usage.Reported["eval_duration"]), g.Last.Sub(g.First)
 	if g.usage.Generated < 8 || its <= 0 || (ours-its).Abs() < its/5 {
 		return ""
 	}
-	// Without figures, which are in the record: what all launches say is said once.
-	return "Ollama's pieces came within another time than it decoded their tokens in by its own clock (eval_duration): they were held up on " +
-		"their way; when each token was there is not known, and neither is decode"
+	// No figures in the text, so that all launches have the same warning; the record has them.
+	return "Ollama's pieces did not arrive in the time in which it generated them (eval_duration): " +
+		"they were delayed; token times, and so decode, are unknown"
 }
 
-// held is how many tokens lie in the cache at the end: the last one that was asked for never gets there.
+// held returns how many tokens are in the cache at the end; the last requested token never gets there.
 func (g *generation) held() int {
 	n := g.usage.PromptTokens + g.usage.Generated
 	if g.usage.Finish == "length" {
@@ -454,7 +451,7 @@ func (g *generation) held() int {
 	return n
 }
 
-// count makes a whole number of what may be none.
+// count converts a number that may be missing or invalid.
 func count(v *float64) int {
 	if v == nil || !(*v >= 0 && *v < 1<<31) {
 		return 0
@@ -462,16 +459,16 @@ func count(v *float64) int {
 	return int(*v)
 }
 
-// measured fills in what the client saw, also of a generation that broke off.
+// measured records what the client saw, also of a generation that failed.
 func (g *generation) measured() {
 	g.usage.Text = g.String()
 	if g.N > 0 && g.usage.Generated == 0 {
-		g.usage.Generated = g.N // broken off: there were as many at least
+		g.usage.Generated = g.N // failed: there were at least that many
 	}
 	decode := ""
 	if g.usage.Generated > 1 && g.burst() == "" {
-		decode = "at the client: first to last piece read; a piece may be several tokens"
+		decode = "client: first piece read to last one; a piece may be several tokens"
 	}
 	g.usage.Spans = g.Spans(g.usage.Sent,
-		"at the client: request handed over, to the first piece read; Ollama's scheduling and tokenising are in it", decode)
+		"client: request sent to first piece read; includes Ollama's scheduling and tokenising", decode)
 }

@@ -23,7 +23,7 @@ import (
 	"llmparity/internal/tiny"
 )
 
-// scripted is a server that a script starts as packagers write them: not in its own place.
+// scripted returns a server that is the child of a script, as in some packages.
 func scripted(t *testing.T, settings string) *session {
 	t.Helper()
 	real, err := Find(newEngine(t).config)
@@ -36,12 +36,12 @@ func scripted(t *testing.T, settings string) *session {
 	}
 	s, p := opened(t, newEngine(t, func(c *Config) { c.Path = path }))
 	if pids := sampled(p, roleServer); len(pids) != 1 || pids[0] == s.own.PID() {
-		t.Errorf("sampled as the server: %v; the script is %d", pids, s.own.PID())
+		t.Errorf("sampled as the server: %v; the script is process %d", pids, s.own.PID())
 	}
 	return s
 }
 
-// random is a model of its own file, with a context of its own.
+// random returns another model, with its own context.
 func random(t *testing.T, name string) engine.Model {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name+".gguf")
@@ -51,52 +51,52 @@ func random(t *testing.T, name string) engine.Model {
 	return engine.Model{Path: path, Model: record.Model{Name: name, Format: "gguf"}}
 }
 
-// Another's runner, be it the younger or the older, is not taken for ours, nor is its memory; and a prompt that the
-// server kept is noticed.
-func TestAServerWithOthersModelsAndCache(t *testing.T) {
+// A runner of another client is not sampled as ours, whether it is younger or older. A prompt in the server's cache is
+// noticed.
+func TestServerWithOtherModelsAndCache(t *testing.T) {
 	theirs := scripted(t, "OLLAMA_MAX_LOADED_MODELS=2 OLLAMA_MULTIUSER_CACHE=1 OLLAMA_NUM_PARALLEL=2")
 	join := newEngine(t, func(c *Config) { c.URL = theirs.client.Base })
 	c := enginetest.Tiny(t, 8)[1]
 	s, p := opened(t, join)
-	load(t, s, c.Model)
+	enginetest.Load(t, s, c.Model)
 	ours := int(now(s).runner.Load())
 	other, p2 := opened(t, join)
 	m := random(t, "other")
 	m.Context = 128
-	load(t, other, m)
+	enginetest.Load(t, other, m)
 	if second := int(now(other).runner.Load()); ours == 0 || second == 0 || second == ours {
 		t.Fatalf("runners %d and %d", ours, second)
 	}
 	if got := p.Engine().Policy["context"]; got != "1024" {
-		t.Errorf("a context of %s, want 1024", got)
+		t.Errorf("context %s, want 1024", got)
 	}
 	s.family.look(t.Context())
 	if a, b := sampled(p, roleRunner), sampled(p2, roleRunner); len(a) != 1 || a[0] != ours || len(b) != 1 ||
 		b[0] != int(now(other).runner.Load()) {
-		t.Errorf("runners %v are sampled for the one and %v for the other; theirs are %d and %d", a, b, ours,
+		t.Errorf("sampled runners %v and %v, want %d and %d", a, b, ours,
 			now(other).runner.Load())
 	}
 	long := strings.Repeat("The third clock had stopped. ", 100)
 	for range 2 {
 		say(t, s, long, 4)
 	}
-	if now := s.family.runner(now(s).blobs).pid; now != ours || len(warned(p, "runner-restarted")) != 0 {
+	if now := s.family.runner(now(s).blobs).pid; now != ours || len(p.Warned("runner-restarted")) != 0 {
 		t.Errorf("the runner is %d, then %d: %q", ours, now, p.Warnings())
 	}
-	if len(warned(p, "cache-suspected")) != 1 {
-		t.Errorf("a prompt came from the cache, and the warnings are %q", p.Warnings())
+	if len(p.Warned("cache-suspected")) != 1 {
+		t.Errorf("a prompt came from the cache; warnings %q", p.Warnings())
 	}
 	if err := s.Unload(t.Context()); err != nil {
-		t.Errorf("the other's runner goes on: %v", err)
+		t.Errorf("while another runner is running: %v", err)
 	}
 }
 
-// What Ollama makes of it is a context that is known, whoever names none.
+// Without --context, the context is still known.
 func TestContextDefault(t *testing.T) {
 	theirs, _ := opened(t, newEngine(t))
 	m := random(t, "unsaid")
 	s, p := opened(t, newEngine(t, func(c *Config) { c.URL = theirs.client.Base }))
-	load(t, s, m)
+	enginetest.Load(t, s, m)
 	f, err := gguf.Open(m.Path)
 	if err != nil {
 		t.Fatal(err)
@@ -108,35 +108,35 @@ func TestContextDefault(t *testing.T) {
 	}
 	if want := min(arch.ContextLength, maxUnasked); now(s).context != want ||
 		p.Engine().Policy["context"] != fmt.Sprint(want) {
-		t.Errorf("a context of %d, the policy says %s; want %d", now(s).context, p.Engine().Policy["context"], want)
+		t.Errorf("context %d, policy %s; want %d", now(s).context, p.Engine().Policy["context"], want)
 	}
 	_, err = s.Generate(t.Context(), engine.Request{Prompt: strings.Repeat("The third clock ", 3000), MaxTokens: 4},
 		func(record.Token) {})
 	if fault.Of(err) != fault.PromptTooLong {
-		t.Errorf("a prompt that has no room: %v", err)
+		t.Errorf("a prompt that does not fit: %v", err)
 	}
-	t.Run("and that the server does not tell", func(t *testing.T) {
+	t.Run("unknown to the server", func(t *testing.T) {
 		s, _ := opened(t, serve(t, fake{}))
-		oneLine(t, s.Load(t.Context(), engine.Model{Model: record.Model{Name: "m", Format: record.Served}}),
+		enginetest.OneLine(t, s.Load(t.Context(), engine.Model{Model: record.Model{Name: "m", Format: record.Served}}),
 			fault.Usage, record.SetUp, "--context")
 	})
 }
 
-// A load inside a generation, of which a server that can't be seen tells by its figures alone.
-func TestALoadInsideAGeneration(t *testing.T) {
+// Only the figures of a server on another machine show a load during a generation.
+func TestLoadDuringGeneration(t *testing.T) {
 	for ns, want := range map[string]int{"260e6": 1, "12e6": 0} {
 		s, p := opened(t, serve(t, fake{lines: line("a") +
 			`{"done":true,"done_reason":"length","prompt_eval_count":4,"eval_count":1,"load_duration":` + ns + "}\n"}))
-		load(t, s, served("m"))
+		enginetest.Load(t, s, served("m"))
 		say(t, s, "abcd", 1)
-		if w := warned(p, "runner-restarted"); len(w) != want {
+		if w := p.Warned("runner-restarted"); len(w) != want {
 			t.Errorf("load_duration %s: %q", ns, p.Warnings())
 		}
 	}
 }
 
-// A file is handed over once, and no launch has it in its load; it goes with the engine.
-func TestAFileIsHandedOverOnce(t *testing.T) {
+// A file is uploaded once, outside of loads, and removed when the engine is closed.
+func TestFileIsUploadedOnce(t *testing.T) {
 	theirs, _ := opened(t, newEngine(t))
 	target, err := url.Parse(theirs.client.Base)
 	if err != nil {
@@ -163,19 +163,19 @@ func TestAFileIsHandedOverOnce(t *testing.T) {
 	}
 	for range 2 {
 		s, p := opened(t, o)
-		load(t, s, c.Model)
+		enginetest.Load(t, s, c.Model)
 		if u := say(t, s, c.Prompt, 8); u.Text != c.Text {
 			t.Errorf("%q, want %q", u.Text, c.Text)
 		}
 		if slices.ContainsFunc(p.Spans(), func(s record.Span) bool { return s.Name == "create" }) {
-			t.Errorf("the file's way is in the load: %v", p.Spans())
+			t.Errorf("the load includes the upload: %v", p.Spans())
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if uploads.Load() != 1 || creates.Load() != 1 {
-		t.Errorf("%d uploads, %d models made; want one of each", uploads.Load(), creates.Load())
+		t.Errorf("%d uploads, %d models created; want one of each", uploads.Load(), creates.Load())
 	}
 	left := func() []listed {
 		tags, err := theirs.client.tags(t.Context())
@@ -185,9 +185,9 @@ func TestAFileIsHandedOverOnce(t *testing.T) {
 		return tags
 	}
 	if len(left()) != 1 {
-		t.Errorf("the model did not stay for the run: %v", left())
+		t.Errorf("the model did not stay: %v", left())
 	}
-	// A run that was killed leaves the model and its note: the next one takes both for its own.
+	// A killed run leaves the model and its note; the next run removes both.
 	gone := exec.Command("true")
 	if err := gone.Run(); err != nil {
 		t.Fatal(err)
@@ -211,6 +211,6 @@ func TestAFileIsHandedOverOnce(t *testing.T) {
 		t.Errorf("notes: %v, %v", notes, err)
 	}
 	if err := o.Close(); err != nil {
-		t.Errorf("who comes too late: %v", err)
+		t.Errorf("closing the first engine: %v", err)
 	}
 }

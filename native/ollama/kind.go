@@ -22,7 +22,7 @@ var Kind = &engine.Kind{
 	Shared: []string{"threads"}, Axes: []string{engine.AxisThreads}, DTypes: []string{"f32", "f16"},
 	KVTypes: func(string) []string { return KVTypes() },
 	Memory:  Memory, Presets: []string{"engines"}, Colour: 3,
-	Runs: func(dtype string) string { return "runs it as it is stored, in " + dtype + ", with a KV cache of f16" },
+	Runs: func(dtype string) string { return "uses the file as it is, in " + dtype + ", with an f16 KV cache" },
 	Program: func(c engine.Config, s engine.Settings) (string, error) {
 		if own := c.(*Config).with(s); own.URL == "" {
 			return Find(own)
@@ -31,31 +31,30 @@ var Kind = &engine.Kind{
 	},
 }
 
-// Memory is how Ollama has models in memory. Its server holds some before a model is there.
+// Memory describes how Ollama holds models in memory. Its server uses some before it holds a model.
 var Memory = &engine.Memory{Name: Name, Title: "Ollama", Runtime: engine.GGML, Before: 30 << 20, Itself: true,
 	FourBits: "q4_k_m",
 	Program: engine.Program{Bytes: 36 << 20, Token: 360, Low: 0.5, High: 2,
-		How: "Ollama's runner beyond its idle server, by PSS on Linux with a CPU; a GPU's context adds to it"}}
+		How: "PSS of Ollama's runner minus its idle server, on Linux with a CPU; a GPU context adds to it"}}
 
-// Fields are the settings that users have.
+// Fields returns the settings for users.
 func (c *Config) Fields() []engine.Field {
 	return []engine.Field{
 		{To: &c.Path, Flag: "ollama", Place: true,
-			Help: "the ollama to start (default: $LLMPARITY_OLLAMA, else PATH, else the one that scripts/setup ollama built)"},
+			Help: "path of ollama (default: $LLMPARITY_OLLAMA, then PATH, then the build of scripts/setup ollama)"},
 		{To: &c.URL, Flag: "ollama-url", Key: "url",
-			Help: "an Ollama that runs already, such as " + DefaultURL +
-				" (default: one is started, with a store of its own)"},
+			Help: "URL of a running Ollama server, e.g. " + DefaultURL + " (default: start one with its own model store)"},
 		{To: &c.KVType, Flag: "ollama-kv-type", Key: "kv_type", OneOf: KVTypes(), Axis: engine.AxisKV,
-			Help: "numbers of the KV cache of the Ollama that is started: " + strings.Join(KVTypes(), ", ") +
-				"; quantised ones need a GPU that has flash attention (default: f16)"},
+			Help: "KV cache dtype of a server that llmparity starts: " + strings.Join(KVTypes(), ", ") +
+				"; quantised dtypes need a GPU with flash attention (default: f16)"},
 		{To: &c.KeepAlive, Flag: "ollama-keep-alive", Key: "keep_alive",
-			Help: "how long a model stays in Ollama's memory after a request, as in 10m; -1: for ever " +
-				"(default: for ever, 15m in one that runs already)"},
-		{To: &c.GPU, Flag: "ollama-gpu", Key: "gpu", Help: "let the Ollama that is started use a GPU"},
+			Help: "how long the model stays loaded after a request, e.g. 10m; -1: always " +
+				"(default: always, or 15m in a running server)"},
+		{To: &c.GPU, Flag: "ollama-gpu", Key: "gpu", Help: "let a server that llmparity starts use a GPU"},
 	}
 }
 
-// with is the configuration for what a plan says to all engines.
+// with applies the settings that all engines share.
 func (c Config) with(s engine.Settings) Config {
 	c.Cache, c.Threads, c.Slots, c.PromptCache = s.Cache, s.Threads, s.Slots, s.Keep
 	if s.KVDType != "" {
@@ -64,21 +63,21 @@ func (c Config) with(s engine.Settings) Config {
 	return c
 }
 
-// CheckPlan refuses a model that would go too soon, and what only an Ollama that is started can be told.
+// CheckPlan refuses a keep-alive that is too short, and settings that a running server does not take.
 func (c *Config) CheckPlan(s engine.Settings) error {
-	switch keep, _ := stay(c.KeepAlive); { // Check says what is wrong with it
+	switch keep, _ := stay(c.KeepAlive); { // validated by Check
 	case keep > 0 && keep < s.Timeout:
-		return fmt.Errorf("keep_alive: %s is less than the timeout of %s: the model might go within a launch; "+
-			"make it as long, or -1 for ever", c.KeepAlive, s.Timeout)
+		return fmt.Errorf("keep_alive: %s is less than the timeout of %s, so the model could be unloaded within a launch; "+
+			"use %[2]s or more, or -1 for always", c.KeepAlive, s.Timeout)
 	case c.URL != "" && c.KVType != "":
-		return fmt.Errorf("kv_type: %s is for an Ollama that is started, and ollama.url names one that runs; leave one out", c.KVType)
+		return fmt.Errorf("kv_type: %s applies to a server that llmparity starts, ollama.url to one that is running; omit one of them", c.KVType)
 	case c.URL != "" && c.GPU:
-		return fmt.Errorf("gpu: an Ollama that runs already does as it likes; leave out gpu or url")
+		return fmt.Errorf("gpu: applies to a server that llmparity starts, ollama.url to one that is running; omit one of them")
 	}
 	return nil
 }
 
-// stay is how long a model stays after a request: a number is one of seconds.
+// stay parses a keep-alive; a plain number is in seconds.
 func stay(text string) (time.Duration, error) {
 	if n, err := strconv.ParseInt(text, 10, 32); err == nil {
 		return time.Duration(n) * time.Second, nil
@@ -86,7 +85,7 @@ func stay(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
-// Complete keeps the model for as long as a launch may take, and says which KV cache there is.
+// Complete fills in the KV cache dtype, and a keep-alive that is as long as a launch may take.
 func (c *Config) Complete(s engine.Settings, _ engine.Model) {
 	if c.URL != "" && c.KeepAlive == "" && s.Timeout > KeepAlive {
 		c.KeepAlive = s.Timeout.String()
@@ -98,7 +97,7 @@ func (c *Config) Complete(s engine.Settings, _ engine.Model) {
 
 const part = "Ollama"
 
-// parts is the program, or the server where one is named.
+// parts returns the program, or the server if one is named.
 func parts(c engine.Config, s engine.Settings) []engine.Search {
 	return []engine.Search{{Name: part, Find: func(ctx context.Context) engine.Part {
 		own := c.(*Config).with(s)

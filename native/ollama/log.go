@@ -12,34 +12,34 @@ import (
 	"llmparity/native/logs"
 )
 
-// slot is what the log tells of a request: how many tokens its prompt had once it was cut to the context, and how many
-// of them lay in the cache.
+// slot is what the log says about a request: the number of prompt tokens, after truncation to the context, and how
+// many of them were cached.
 type slot struct{ prompt, used int }
 
-// logReader reads the log of a server that we started, as it is written. The log is for people: what it does not say in
-// the words of one of the versions that are known stays unsaid.
+// logReader reads the log of a server that we started while it is written. The log is meant for people: only formats
+// of known versions are recognised.
 type logReader struct {
-	*logs.Loads // what the runner said
+	*logs.Loads // what the runner prints
 
 	mu    sync.Mutex
-	slots []slot        // the requests that were told of and not yet asked for
+	slots []slot        // reported requests that nobody has asked for
 	more  chan struct{} // closed with each
-	cut   bool          // a prompt was cut, or a part of a text dropped, since it was last asked
+	cut   bool          // a prompt or text was truncated since the last call
 }
 
 func newLogReader() *logReader {
 	r := &logReader{more: make(chan struct{})}
-	r.Loads = logs.NewLoads(8192, r.see) // a prompt may be in a line
+	r.Loads = logs.NewLoads(8192, r.see) // a line may contain a prompt
 	return r
 }
 
-// The server's own lines that are read.
+// Lines of the server.
 var (
 	slotLine = regexp.MustCompile(`^time=\S+ level=\S+ source=\S+ msg="loading cache slot" .*\bprompt=(\d+) used=(\d+) `)
 	cutLine  = regexp.MustCompile(`^time=\S+ level=\S+ source=\S+ msg="(?:truncating input prompt|context limit hit - shifting)" `)
 )
 
-// see reads a line of the server's own, and hands on those of the runner, which computes.
+// see reads a line of the server, and passes on those of the runner.
 func (r *logReader) see(line string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,7 +48,7 @@ func (r *logReader) see(line string) string {
 		used, err2 := strconv.Atoi(m[2])
 		if err == nil && err2 == nil && used <= prompt {
 			r.slots = append(r.slots, slot{prompt, used})
-			r.slots = r.slots[max(0, len(r.slots)-mostSlots):] // nobody has asked for long
+			r.slots = r.slots[max(0, len(r.slots)-mostSlots):]
 			close(r.more)
 			r.more = make(chan struct{})
 		}
@@ -60,22 +60,21 @@ func (r *logReader) see(line string) string {
 	return line
 }
 
-// forget empties what was said of requests: the next thing said is of the next request.
+// forget discards reported requests, so that the next report is about the next request.
 func (r *logReader) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.slots, r.cut = nil, false
 }
 
-// mostSlots is how much of what nobody asks for is kept.
+// mostSlots limits how many reports are kept.
 const mostSlots = 1024
 
-// logLag is how long the log's line of a request may take to reach us once the request has ended.
+// logLag is how long the log line of a request may arrive after the request has ended.
 const logLag = time.Second
 
-// await gives what was said of a request by its prompt's number of tokens; 0: whatever came last. What was said of
-// others is left to them. Of several prompts of one length nobody knows which is which: where they differ, what came
-// from the cache is untold.
+// await returns the report of a request with this number of prompt tokens; 0: the latest report. Other reports stay.
+// If several prompts of this length differ in their cached tokens, the cached tokens are unknown.
 func (r *logReader) await(prompt int) (slot, bool) {
 	late := time.After(logLag)
 	for {
@@ -91,7 +90,7 @@ func (r *logReader) await(prompt int) (slot, bool) {
 	}
 }
 
-// find takes what was said out of the list; more is closed with what is said next.
+// find removes a report from the list; more is closed when the next one arrives.
 func (r *logReader) find(prompt int) (reported slot, ok bool, more <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +115,7 @@ func (r *logReader) find(prompt int) (reported slot, ok bool, more <-chan struct
 	return reported, true, nil
 }
 
-// wasCut tells, once, whether something was left out of a text since forget.
+// wasCut reports, once, whether something was truncated since forget.
 func (r *logReader) wasCut() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,7 +129,7 @@ var (
 	request = regexp.MustCompile(`^\[GIN(-debug)?\]`)
 )
 
-// plain is a line without its time; empty where it says nothing of what went wrong.
+// plain returns a line without its time; empty if it says nothing about a failure.
 func plain(line string) string {
 	if request.MatchString(line) {
 		return ""

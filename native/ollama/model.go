@@ -16,8 +16,8 @@ import (
 	"llmparity/native/wire"
 )
 
-// provide sees to it that the server has the model, and gives the server's digest of it; of one that is made of a file
-// the file's sum: the server's own is another one each time.
+// provide makes sure that the server has the model and returns the server's digest. For a model made from a file it
+// returns the file's hash, since the digest changes each time.
 func (s *session) provide(ctx context.Context, m engine.Model, l *loaded) (digest string, err error) {
 	l.dtype = m.DType
 	if m.Format == record.Served {
@@ -38,7 +38,7 @@ func (s *session) provide(ctx context.Context, m engine.Model, l *loaded) (diges
 	if err != nil {
 		return "", err
 	}
-	if _, ok := find(models, l.name); ok { // of the load before
+	if _, ok := find(models, l.name); ok { // from an earlier load
 		return sum, nil
 	}
 	if err := s.hand(ctx, m.Path, sum); err != nil {
@@ -51,20 +51,20 @@ func (s *session) provide(ctx context.Context, m engine.Model, l *loaded) (diges
 	return sum, err
 }
 
-// hand gives a server of ours the file by a link, so that nothing is copied: its sum is the model's, and Ollama reads
-// what it does not write.
+// hand links the file into the store of a server that we started, so that nothing is copied. Its hash is that of the
+// model, and Ollama only reads it.
 func (s *session) hand(ctx context.Context, path, sum string) error {
 	place := filepath.Join(s.own.dir, "models", "blobs", "sha256-"+sum)
 	if link(path, place) == nil {
 		if has, err := s.client.hasBlob(ctx, sum); err == nil && has {
 			return nil
 		}
-		_ = os.Remove(place) // another layout than we know: Ollama's own way is left
+		_ = os.Remove(place) // unknown store layout: use the API
 	}
 	return s.client.upload(ctx, path, sum)
 }
 
-// link makes a second name for a file: on another disk a symbolic one.
+// link links to a file, symbolically if it is on another disk.
 func link(path, place string) error {
 	if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
 		return err
@@ -82,7 +82,7 @@ func link(path, place string) error {
 	return os.Symlink(whole, place)
 }
 
-// explainLoad tells why a model was not loaded.
+// explainLoad returns why a model was not loaded.
 func (s *session) explainLoad(ctx context.Context, m engine.Model, err error) error {
 	r := wire.RefusalOf(err)
 	if r == nil || ctx.Err() != nil {
@@ -90,7 +90,7 @@ func (s *session) explainLoad(ctx context.Context, m engine.Model, err error) er
 	}
 	words := ""
 	if s.own != nil {
-		words = "; its last words: " + s.own.lastWords()
+		words = "; last output: " + s.own.lastWords()
 	}
 	text := fault.OneLine(r.Message)
 	name := m.Path
@@ -101,7 +101,7 @@ func (s *session) explainLoad(ctx context.Context, m engine.Model, err error) er
 	case logs.OutOfMemory(text, words):
 		return engine.Fail(record.OOM, "Ollama ran out of memory loading %s: %s%s", name, text, words)
 	case r.Status == http.StatusNotFound:
-		models, _ := s.client.tags(ctx) // what there is helps, and is not needed
+		models, _ := s.client.tags(ctx) // optional detail
 		return engine.SetUp(unknownModel(m.Name, models))
 	case strings.Contains(text, "signal:"):
 		return engine.Fail(record.Crash, "Ollama's runner crashed loading %s: %s%s", name, text, words)
@@ -109,12 +109,12 @@ func (s *session) explainLoad(ctx context.Context, m engine.Model, err error) er
 		strings.Contains(text, "failed to load model"),
 		strings.Contains(text, "unsupported"), strings.Contains(text, "invalid file magic"):
 		return &engine.Failure{Class: record.BadModel, Err: fault.New(fault.BadModel,
-			"check the file, or take a newer Ollama", "Ollama can't load %s: %s%s", name, text, words)}
+			"check the file, or use a newer Ollama", "Ollama cannot load %s: %s%s", name, text, words)}
 	}
 	return engine.Fail(record.Other, "Ollama did not load %s: %s%s", name, text, words)
 }
 
-// explain tells what lies behind an error of the client's: our own doing, the server's end, or its runner's.
+// explain turns an error of the client into its cause: our own cancellation, the server's end or the runner's.
 func (s *session) explain(ctx context.Context, err error, doing string) error {
 	var failure *engine.Failure
 	r := wire.RefusalOf(err)
@@ -126,11 +126,10 @@ func (s *session) explain(ctx context.Context, err error, doing string) error {
 	case errors.As(err, &failure), fault.Of(err) != fault.Run:
 		return err
 	case r != nil && fault.NoSpace(err), r != nil && strings.Contains(r.Message, "no space left"):
-		return engine.SetUp(fault.New(fault.DiskFull, "make room, or set TMPDIR to a folder on another disk",
+		return engine.SetUp(fault.New(fault.DiskFull, "free space, or set TMPDIR to a folder on another disk",
 			"Ollama's store: %s", fault.OneLine(r.Message)))
 	case r != nil && (r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden):
-		return engine.SetUp(fault.New(fault.ServerUnreachable, "ask whoever runs it for a way past what guards it", "%s: %v",
-			doing, r))
+		return engine.SetUp(fault.New(fault.ServerUnreachable, "ask its owner for access", "%s: %v", doing, r))
 	case r != nil && r.Status == http.StatusBadRequest:
 		return engine.Fail(record.SetUp, "%s: %w", doing, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing/iotest"
 
 	"llmparity/internal/child"
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
@@ -36,7 +37,7 @@ func TestParseURL(t *testing.T) {
 	}
 }
 
-func TestWhichServersAreOfThisMachine(t *testing.T) {
+func TestLocalPort(t *testing.T) {
 	for text, want := range map[string]int{"localhost": 11434, "http://127.0.0.1:80": 80, "http://[::1]:81": 81,
 		"https://127.0.0.2": 443, "http://192.0.2.1:11434": 0,
 		"http://example.org:11434": 0, "0.0.0.0:5": 5} {
@@ -50,7 +51,7 @@ func TestWhichServersAreOfThisMachine(t *testing.T) {
 	}
 }
 
-func TestNamesWithAndWithoutTags(t *testing.T) {
+func TestSameName(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		same bool
@@ -62,16 +63,16 @@ func TestNamesWithAndWithoutTags(t *testing.T) {
 	}
 }
 
-func TestConfigsThatMakeNoSense(t *testing.T) {
+func TestConfigCheck(t *testing.T) {
 	for _, c := range []struct {
 		Config
-		words string // empty: it does
+		words string // of the error; empty: none
 	}{
 		{Config{}, ""}, {Config{KVType: "q8_0", GPU: true, KeepAlive: "-1", Threads: 4}, ""},
 		{Config{URL: "box", KeepAlive: "1h30m"}, ""},
 		{Config{URL: "ftp://x"}, "is not the address"}, {Config{URL: "box", KVType: "f16"}, "--ollama-kv-type"},
 		{Config{URL: "box", GPU: true}, "--ollama-gpu"},
-		{Config{URL: "box", Path: "ollama"}, "--ollama is for"}, {Config{KVType: "f32"}, "use f16, q8_0, q4_0"},
+		{Config{URL: "box", Path: "ollama"}, "--ollama applies to"}, {Config{KVType: "f32"}, "use f16, q8_0, q4_0"},
 		{Config{KeepAlive: "0"}, "--ollama-keep-alive"},
 		{Config{KeepAlive: "0s"}, "--ollama-keep-alive"}, {Config{KeepAlive: "soon"}, "--ollama-keep-alive"},
 		{Config{Threads: -1}, "--threads"},
@@ -84,7 +85,7 @@ func TestConfigsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-func TestRunnersCommandLines(t *testing.T) {
+func TestParseRunner(t *testing.T) {
 	line := strings.Fields("/x/ollama runner --model /secret/place --ctx-size 8192 --batch-size 512 --flash-attn --kv-cache-type q8_0 --threads 2 --parallel 4 --port 43055")
 	r := parseRunner(7, line)
 	if r.context != 8192 || r.parallel != 4 || r.threads != 2 || r.kv != "q8_0" || r.flash != "on" || r.mmap != "on" ||
@@ -103,7 +104,7 @@ func TestRunnersCommandLines(t *testing.T) {
 	}
 }
 
-// The words of Ollama 0.6.5.
+// Output of Ollama 0.6.5.
 const realLog = `time=2025-05-01T10:00:00.000Z level=INFO source=routes.go:1298 msg="Listening on 127.0.0.1:18434 (version 0.6.5)"
 load_tensors: loading model tensors, this can take a while... (mmap = false)
 load_tensors:          CPU model buffer size =     1.63 MiB
@@ -119,11 +120,11 @@ time=2025-05-01T10:00:01.000Z level=DEBUG source=cache.go:104 msg="loading cache
 [GIN] 2025/05/01 - 10:00:01 | 200 |   13.3ms |       127.0.0.1 | POST     "/api/generate"
 `
 
-func TestTheLogIsRead(t *testing.T) {
+func TestLog(t *testing.T) {
 	for way, cut := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r },
 		"bytes": iotest.OneByteReader} {
 		r := newLogReader()
-		for range 2 { // a second load takes the first one's place
+		for range 2 { // a second load replaces the first
 			if _, err := io.Copy(struct{ io.Writer }{r}, cut(strings.NewReader(realLog))); err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +134,7 @@ func TestTheLogIsRead(t *testing.T) {
 			"compute_bytes": 6301942, "output_bytes": record.MiB / 2,
 			"workspaces_bytes": 6301942 + record.MiB/2}
 		if used := l.Totals(128)["kv_used_bytes"]; used != record.MiB/16 {
-			t.Errorf("%s: 128 of 512 cells are %g bytes", way, used)
+			t.Errorf("%s: 128 of 512 cells use %g bytes", way, used)
 		}
 		if !maps.Equal(l.Totals(-1), want) || l.KV != "f16" || l.Flash != "disabled" || l.Cells != 512 {
 			t.Errorf("%s: %+v; want %v", way, l, want)
@@ -147,17 +148,17 @@ func TestTheLogIsRead(t *testing.T) {
 		for _, said := range []string{`"truncating input prompt" limit=4`, `"context limit hit - shifting" id=0`} {
 			_, _ = fmt.Fprintf(r, "time=x level=WARN source=r.go:1 msg=%s\n", said)
 			if !r.wasCut() {
-				t.Errorf("%s: %s is not understood", way, said)
+				t.Errorf("%s: %s is not recognised", way, said)
 			}
 			if r.forget(); r.wasCut() || len(r.slots) != 0 {
-				t.Error("nothing was forgotten")
+				t.Error("forget has no effect")
 			}
 		}
 	}
 }
 
-// Lines of requests that go on side by side come in any order. Those of one length can't be told apart.
-func TestTheLogTellsRequestsApart(t *testing.T) {
+// Lines of concurrent requests come in any order. Those of equal length cannot be distinguished.
+func TestLogOfConcurrentRequests(t *testing.T) {
 	r := newLogReader()
 	for _, s := range []slot{{10, 9}, {20, 5}, {20, 7}, {30, 0}, {3, 2}} {
 		_, _ = fmt.Fprintf(r, "time=x level=DEBUG source=cache.go:104 msg=\"loading cache slot\" id=0 cache=15 prompt=%d used=%d remaining=1\n", s.prompt, s.used)
@@ -168,24 +169,11 @@ func TestTheLogTellsRequestsApart(t *testing.T) {
 		}
 	}
 	if reported, ok := r.await(0); !ok || reported != (slot{3, 2}) {
-		t.Errorf("of a prompt whose length nobody tells: %+v, %v", reported, ok)
+		t.Errorf("a prompt of unknown length: %+v, %v", reported, ok)
 	}
 }
 
-func TestPlainWords(t *testing.T) {
-	for line, want := range map[string]string{
-		`time=x level=WARN source=server.go:5 msg="runner is gone" sys=9`: `"runner is gone" sys=9`,
-		`time=x level=DEBUG source=s.go:5 msg="all is well"`:              "",
-		"[GIN] 2025/05/01 | 200":                                          "",
-		"SIGSEGV: segmentation violation":                                 "SIGSEGV: segmentation violation",
-	} {
-		if got := plain(line); got != want {
-			t.Errorf("%q: %q, want %q", line, got, want)
-		}
-	}
-}
-
-func TestLastWordsTellWhatWentWrong(t *testing.T) {
+func TestSummaryOfOutput(t *testing.T) {
 	tail := &child.Tail{Max: 32 << 10}
 	fmt.Fprint(tail, `llama_model_load: error loading model: tensor 'output.weight' data is not within the file bounds
 llama_model_load_from_file_impl: failed to load model
@@ -199,6 +187,7 @@ created by github.com/ollama/ollama/runner/llamarunner.Execute in goroutine 1
 goroutine 1 gp=0xc000002380 m=nil [IO wait]:
 runtime.gopark(0x0, 0x0)
 rax    0x0
+time=x level=DEBUG source=s.go:5 msg="no error"
 time=x level=INFO source=server.go:5 msg="waiting for server to become available" status="llm server loading model"
 time=x level=ERROR source=sched.go:456 msg="error loading llama server"
 [GIN] 2025/05/01 - 10:00:01 | 500
@@ -209,23 +198,23 @@ time=x level=ERROR source=sched.go:456 msg="error loading llama server"
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	if got := summary([]string{"a", "b", "c", "d"}); got != "b | c | d" {
-		t.Errorf("where nothing tells: %s", got)
+		t.Errorf("without a failure: %s", got)
 	}
 }
 
-func TestWhatAServerTellsOfAModel(t *testing.T) {
+func TestShow(t *testing.T) {
 	sum := strings.Repeat("0a", 32)
 	for name, c := range map[string]struct {
 		said            string
 		longest, window int
 	}{
-		"a long one": {`{"model_info":{"general.architecture":"llama","llama.context_length":131072}}`, 131072,
+		"long": {`{"model_info":{"general.architecture":"llama","llama.context_length":131072}}`, 131072,
 			4096},
-		"a short one":      {`{"model_info":{"qwen2.context_length":1024}}`, 1024, 1024},
-		"its maker's word": {`{"parameters":"temperature 1\nnum_ctx                        8192\nstop \"num_ctx 7\"","model_info":{"a.context_length":131072}}`, 131072, 8192},
-		"nothing":          {`{}`, 0, 0},
-		"nonsense":         {`{"parameters":"num_ctx x","model_info":{"a.context_length":"long"}}`, 0, 0},
-		"negative":         {`{"model_info":{"a.context_length":-5}}`, 0, 0},
+		"short":             {`{"model_info":{"qwen2.context_length":1024}}`, 1024, 1024},
+		"set by its author": {`{"parameters":"temperature 1\nnum_ctx                        8192\nstop \"num_ctx 7\"","model_info":{"a.context_length":131072}}`, 131072, 8192},
+		"nothing":           {`{}`, 0, 0},
+		"nonsense":          {`{"parameters":"num_ctx x","model_info":{"a.context_length":"long"}}`, 0, 0},
+		"negative":          {`{"model_info":{"a.context_length":-5}}`, 0, 0},
 	} {
 		k := shown{Modelfile: "# FROM m:latest\n\nFROM /x/blobs/sha256-" + sum + "\nTEMPLATE x\n"}
 		if err := json.Unmarshal([]byte(c.said), &k); err != nil {
@@ -238,12 +227,12 @@ func TestWhatAServerTellsOfAModel(t *testing.T) {
 	}
 }
 
-func TestWhichRunnersHoldAModel(t *testing.T) {
+func TestHolds(t *testing.T) {
 	sum := strings.Repeat("0a", 32)
 	line := []string{"/x/ollama", "runner", "--model", "/x/blobs/sha256-" + sum, "--port", "5"}
 	if !holds(line, []string{"ff", sum}) || holds(line, nil) || holds(line, []string{strings.Repeat("0b", 32)}) ||
 		holds(nil, []string{sum}) {
-		t.Error("a runner is known by its model's file alone")
+		t.Error("a runner must be recognised by its model's file")
 	}
 }
 
@@ -265,18 +254,18 @@ func FuzzLog(f *testing.F) {
 	})
 }
 
-func TestAnotherProgramIsNoOllama(t *testing.T) {
+func TestOtherProgramIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ollama")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\necho something else 1.0\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := New(Config{Path: path}).Describe(t.Context()); fault.Of(err) != fault.NoOllama ||
-		!strings.Contains(err.Error(), "is not an ollama") || !strings.Contains(err.Error(), "scripts/setup ollama") {
+		!strings.Contains(err.Error(), "is not ollama") || !strings.Contains(err.Error(), "scripts/setup ollama") {
 		t.Errorf("%v", err)
 	}
 }
 
-func TestTheEnvironmentHasNothingOfOthers(t *testing.T) {
+func TestEnvironment(t *testing.T) {
 	t.Setenv("OLLAMA_NUM_PARALLEL", "9")
 	t.Setenv("CUDA_VISIBLE_DEVICES", "0")
 	if env := environment(false); slices.Contains(env, "OLLAMA_NUM_PARALLEL=9") ||
@@ -284,6 +273,22 @@ func TestTheEnvironmentHasNothingOfOthers(t *testing.T) {
 		t.Errorf("%q", env)
 	}
 	if env := environment(true); !slices.Contains(env, "CUDA_VISIBLE_DEVICES=0") {
-		t.Errorf("a GPU is to be used, and is hidden: %q", env)
+		t.Errorf("the GPU is hidden: %q", env)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	m := engine.Model{Model: record.Model{DType: "q4_0", Context: 512}}
+	plain := map[string]string{"weights_dtype": "q4_0", "kv_dtype": "f16", "parallel": "1", "flash_attention": "off",
+		"mmap": "off", "context": "512"}
+	if got := New(Config{}).Settings(m); !maps.Equal(got, plain) {
+		t.Errorf("%v, want %v", got, plain)
+	}
+	if got := New(Config{KVType: "q8_0", GPU: true}).Settings(m); got["kv_dtype"] != "q8_0" ||
+		got["flash_attention"] != "on" || got["gpu"] != "allowed" {
+		t.Errorf("%v", got)
+	}
+	if got := New(Config{URL: DefaultURL}).Settings(m); len(got) != 1 { // it has its own settings
+		t.Errorf("%v", got)
 	}
 }

@@ -22,27 +22,27 @@ import (
 	"llmparity/native/logs"
 )
 
-// server is an Ollama that we started.
+// server is an Ollama server that we started.
 type server struct {
 	*launch.Program
 	client *client
-	dir    string // its home and its store; goes with it
+	dir    string // its home and model store, removed with it
 	port   int
-	pid    int // of who answers, once it does: a child where the program is a script
+	pid    int // of the process that answers: a child, if the program is a script
 	said   *logReader
 
 	release sync.Once
 }
 
-// leader starts the server in its own place. Its runner would outlive it, and us: what waits beside them for the end of
-// the standard input, which ends when we or the server do, then ends them all. It is nobody's child, so that it is not
-// sampled with them.
+// leader starts the server. The runner would outlive the server and us, so a background process waits for the end of
+// its standard input, which comes when we or the server end, and then kills them all. It has no parent here, so it is
+// not sampled.
 const leader = `exec 3<&0 </dev/null
 ( { cat <&3; kill -KILL 0; } >/dev/null 2>&1 & )
 exec "$0" serve 3<&-`
 
-// environment is ours without Ollama's own variables, each of which sets an option behind our back, and without a GPU
-// unless asked.
+// environment is ours without Ollama's variables, each of which would set an option, and without GPUs unless
+// requested.
 func environment(gpu bool) []string {
 	hidden := []string{"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"}
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
@@ -57,28 +57,28 @@ func environment(gpu bool) []string {
 	return env
 }
 
-// places are the server's own, of which its environment tells.
+// places returns the variables for the server's own folders and port.
 func places(dir string, port int) []string {
 	return []string{"HOME=" + filepath.Join(dir, "home"), "OLLAMA_MODELS=" + filepath.Join(dir, "models"),
 		"OLLAMA_HOST=" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
 }
 
-// variables are the server's settings, of which its environment tells too.
+// variables returns the server's settings.
 func (c Config) variables() []string {
 	s := []string{
-		// A context for each slot, of the length that is asked for, of one model, until it is to go.
+		// one model with a context for each slot, loaded until we unload it
 		"OLLAMA_NUM_PARALLEL=" + strconv.Itoa(c.slots()), "OLLAMA_MAX_LOADED_MODELS=1", "OLLAMA_KEEP_ALIVE=-1",
 		"OLLAMA_NOPRUNE=1",
-		// Its log tells what came from the cache, and how large the buffers are: some lines a request, none a token.
+		// log cached tokens and buffer sizes: a few lines per request, none per token
 		"OLLAMA_DEBUG=1",
 	}
 	if kv := c.kvType(); kv != "f16" {
-		s = append(s, "OLLAMA_FLASH_ATTENTION=1", "OLLAMA_KV_CACHE_TYPE="+kv) // the one needs the other
+		s = append(s, "OLLAMA_FLASH_ATTENTION=1", "OLLAMA_KV_CACHE_TYPE="+kv) // quantised caches need flash attention
 	}
 	return s
 }
 
-// startServer starts the process; nothing answers yet.
+// startServer starts the process; it does not answer yet.
 func startServer(c Config, b identity, p engine.Probe, port int) (*server, error) {
 	dir, err := child.Scratch(Name)
 	if err != nil {
@@ -86,7 +86,7 @@ func startServer(c Config, b identity, p engine.Probe, port int) (*server, error
 	}
 	for _, sub := range []string{"home", "models"} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
-			_ = os.RemoveAll(dir) // the first error is the one to tell
+			_ = os.RemoveAll(dir) // report the first error
 			return nil, err
 		}
 	}
@@ -95,7 +95,7 @@ func startServer(c Config, b identity, p engine.Probe, port int) (*server, error
 	cmd := exec.Command("sh", "-c", leader, b.path)
 	cmd.Env = slices.Concat(environment(c.GPU), places(dir, port), c.variables())
 	cmd.Dir = dir
-	// it outlives the Open that starts it
+	// the process outlives the Open that starts it
 	s.Program, err = launch.Start(context.Background(), cmd, launch.Options{Name: "Ollama", Log: p.Log(Name),
 		Keep: 32 << 10, Read: s.said, Leader: true})
 	if err != nil {
@@ -107,7 +107,7 @@ func startServer(c Config, b identity, p engine.Probe, port int) (*server, error
 
 func (s *server) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// ready waits until the server answers, and gives its version.
+// ready waits until the server answers, and returns its version.
 func (s *server) ready(ctx context.Context) (version string, err error) {
 	_, _, err = s.Await(ctx, time.Minute, func(ctx context.Context) (answers, ready bool) {
 		version, err = s.client.version(ctx)
@@ -129,7 +129,7 @@ func (s *server) ready(ctx context.Context) (version string, err error) {
 	return version, nil
 }
 
-// descends tells whether a process is another, or comes from it: a script may have started the program.
+// descends reports whether a process is another one or its descendant, as if a script starts the program.
 func descends(pid, from int) bool {
 	for seen := map[int]bool{}; pid > 1 && !seen[pid]; {
 		if pid == from {
@@ -153,8 +153,8 @@ func (s *server) died() error {
 	return s.NotStarted("ollama serve ended before it answered (%s): %s", s.Exit(), summary(words))
 }
 
-// lastWords are those that tell why something has just failed. An answer may be there before the runner's last lines,
-// which come by way of the server: they are waited for until nothing more is said.
+// lastWords returns why something has just failed. The runner's last lines come through the server, possibly after the
+// answer, so it waits until there are no new ones.
 func (s *server) lastWords() string {
 	const quiet, atMost = 100 * time.Millisecond, time.Second
 	words := s.words()
@@ -168,10 +168,10 @@ func (s *server) lastWords() string {
 	return summary(words)
 }
 
-// words are the last lines that the server and its runner said, without their times and without the log of requests.
+// words returns the last output of server and runner, without times and without the request log.
 func (s *server) words() []string {
 	var out []string
-	dump := false // of a crash: where every thread was, which tells nobody what went wrong
+	dump := false // goroutine stacks of a crash, which do not say what went wrong
 	for _, l := range s.Tail.Lines(1000) {
 		if dump = dumpLine.MatchString(l) || dump && !timed.MatchString(l) && !request.MatchString(l); dump {
 			continue
@@ -188,7 +188,7 @@ var (
 	telling  = regexp.MustCompile(`(?i)error|fail|fatal|panic|assert|unable|can't|cannot|could not|invalid|unknown|unsupported|missing|out of|signal|sig[a-z]{3,4}:|denied|exception|what\(\)`)
 )
 
-// stop ends the server, its runner and all that belongs to them.
+// stop ends the server, its runner and all other descendants.
 func (s *server) stop() {
 	s.release.Do(func() {
 		s.End(0) // it has nothing to save
@@ -196,7 +196,7 @@ func (s *server) stop() {
 	})
 }
 
-// removeAll tries again for a while: a runner that is being killed may still write.
+// removeAll retries for a second, because a runner that is being killed may still write.
 func removeAll(dir string) {
 	for range 20 {
 		if os.RemoveAll(dir) == nil {
@@ -206,8 +206,7 @@ func removeAll(dir string) {
 	}
 }
 
-// summary is the last three lines that tell of something that went wrong, on one; the last three of all where none
-// does.
+// summary joins the last three lines that mention a failure, or the last three of all if none does.
 func summary(lines []string) string {
 	tell := slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return !telling.MatchString(l) })
 	if len(tell) > 0 {

@@ -22,27 +22,27 @@ import (
 	"llmparity/native/wire"
 )
 
-// errClosed is a call whose session was closed under it, or long before it.
+// errClosed is returned if the session was closed during a call or before it.
 var errClosed = engine.Fail(record.Cancelled, "the Ollama session is closed")
 
-// session is one launch: a server, and at most one model of it.
+// session is one launch: a server and at most one of its models.
 type session struct {
 	config Config
 	probe  engine.Probe
 	client *client
-	own    *server       // nil: it ran already
-	depot  *depot        // what of ours lies in that one's store, of this session alone
-	local  bool          // its processes are this machine's
-	stuck  time.Duration // how long a token may take after a generation that was given up
+	own    *server       // nil: it was already running
+	depot  *depot        // models that this session created on a running server
+	local  bool          // its processes are on this machine
+	stuck  time.Duration // how long a token may take after a cancelled generation
 
 	version, path, sha256 string
 
 	life  context.Context // ends with Close
 	end   context.CancelFunc
 	turns engine.Turns
-	book  sync.Mutex // guards what is noted of prompts, by generations that go on side by side
+	book  sync.Mutex // guards what is known about prompts
 
-	family family // the server and its runners, as far as they are seen
+	family family // visible processes of the server and its runners
 
 	model launch.Held[loaded]
 }
@@ -50,32 +50,32 @@ type session struct {
 // loaded is a model in memory.
 type loaded struct {
 	name       string
-	blobs      []string // the sums of its files
-	context    int      // tokens that a prompt and its continuation may come to; 0: not known
-	longest    int      // that it was made for; 0: not told
+	blobs      []string // hashes of its files
+	context    int      // limit for a prompt and its continuation; 0: unknown
+	longest    int      // context that the model was trained for; 0: unknown
 	options    map[string]any
 	dtype      string            // of the weights
-	before     bool              // it was in memory before it was asked for
-	runner     atomic.Int64      // the runner's pid; 0: not seen
-	prompts    map[string]*about // what is known of them
+	before     bool              // was in memory before the load
+	runner     atomic.Int64      // the runner's pid; 0: not visible
+	prompts    map[string]*about // by prompt
 	tokens     func() (*tokenizer.Tokenizer, error)
-	fresh      bool                           // nothing lies in its cache
-	held       atomic.Int64                   // tokens in the cache; -1: not known
-	slots      int                            // how many generations Ollama does at a time, as far as is known
+	fresh      bool                           // its cache is empty
+	held       atomic.Int64                   // tokens in the cache; -1: unknown
+	slots      int                            // requests that Ollama runs at a time, as far as known
 	going      atomic.Int32                   // generations that are being streamed
-	givenUp    atomic.Bool                    // a generation did not come to its end, as far as is known
-	unsure     bool                           // it was said that a slot may be lost
-	unreported bool                           // that nothing is told of the cache was said
-	crashed    atomic.Pointer[engine.Failure] // nothing goes on after it but another load
+	givenUp    atomic.Bool                    // a generation may still be running
+	unsure     bool                           // warned that a slot may be lost
+	unreported bool                           // warned that cached tokens are unknown
+	crashed    atomic.Pointer[engine.Failure] // only another load can follow
 	detach     []func()
 }
 
-// about is what is known of a prompt.
+// about is what is known about a prompt.
 type about struct {
-	tokens    int     // 0: not known
-	slowest   float64 // how long Ollama took for it at most, in ns
-	burst     bool    // it was said that its times contradict ours
-	suspected bool    // it was said that it came from the cache
+	tokens    int     // 0: unknown
+	slowest   float64 // longest time that Ollama took for it, in ns
+	burst     bool    // warned that its times contradict ours
+	suspected bool    // warned that it came from the cache
 }
 
 func (l *loaded) about(prompt string) *about {
@@ -85,14 +85,14 @@ func (l *loaded) about(prompt string) *about {
 	return l.prompts[prompt]
 }
 
-// release ends the sources of what is known of the model.
+// release detaches the sources of the model.
 func (l *loaded) release() {
 	for _, detach := range l.detach {
 		detach()
 	}
 }
 
-// Open starts the server, or looks who is there. The baseline that comes next is that of a server without our model.
+// Open starts a server or connects to a running one. The baseline that follows does not include our model.
 func (o *Ollama) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
 	if err := o.config.Check(); err != nil {
 		return nil, engine.SetUp(err)
@@ -105,7 +105,7 @@ func (o *Ollama) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 		open = o.join
 	}
 	if err := open(ctx, s); err != nil {
-		_ = s.Close() // the first error is the one to tell
+		_ = s.Close() // report the first error
 		return nil, err
 	}
 	return s, nil
@@ -145,7 +145,7 @@ func (o *Ollama) start(ctx context.Context, s *session) error {
 	return nil
 }
 
-// join makes use of a server that runs already.
+// join connects to a running server.
 func (o *Ollama) join(ctx context.Context, s *session) error {
 	a, c, err := o.server()
 	if err != nil {
@@ -157,21 +157,21 @@ func (o *Ollama) join(ctx context.Context, s *session) error {
 	}
 	before, err := c.loaded(ctx)
 	if err != nil {
-		return engine.SetUp(fmt.Errorf("asking Ollama what it holds: %w", err))
+		return engine.SetUp(fmt.Errorf("asking Ollama for its loaded models: %w", err))
 	}
-	holds := "it holds no model"
+	holds := "it has no model loaded"
 	if len(before) > 0 {
-		holds = fmt.Sprintf("it holds %d model(s), %s among them", len(before), before[0].Name)
+		holds = fmt.Sprintf("it has %d model(s) loaded, including %s", len(before), before[0].Name)
 	}
-	s.warn("already-running", "the Ollama server at %s ran already: %s; runners of other models are not sampled, and what others ask of it meanwhile "+
-		"is in the server's memory and in all times", a.URL, holds)
+	s.warn("already-running", "the Ollama server at %s was already running (%s): runners of other models are not sampled, but other clients "+
+		"affect the server's memory and all times", a.URL, holds)
 	s.path, s.sha256, s.local = s.see(a)
 	return nil
 }
 
 func (s *session) warn(code, format string, args ...any) { engine.Warn(s.probe, code, format, args...) }
 
-// Load has the server make the model, if it has not got it, and waits for its runner.
+// Load creates the model on the server if necessary, and waits for its runner.
 func (s *session) Load(outer context.Context, m engine.Model) error {
 	if err := outer.Err(); err != nil {
 		return fmt.Errorf("loading %s: %w", m.Name, err)
@@ -190,11 +190,11 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	begin := time.Now()
 	digest, err := s.provide(ctx, m, l)
 	if err != nil {
-		return s.explain(outer, err, "making the model of "+m.Path)
+		return s.explain(outer, err, "creating the model of "+m.Path)
 	}
 	made := time.Now()
 	if err := s.look(ctx, l); err != nil {
-		return s.explain(outer, err, "asking for the model")
+		return s.explain(outer, err, "looking up the model")
 	}
 	s.family.claim(l.blobs)
 	begun := time.Now()
@@ -203,30 +203,29 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 		return s.explainLoad(outer, m, err)
 	}
 	end := time.Now()
-	if err := m.Same(); err != nil { // it has been read from the path by now
+	if err := m.Same(); err != nil { // the server has read the file by now
 		return err
 	}
 	if m.Format != record.Served && s.own != nil {
 		s.probe.Span(record.Span{Name: "create", Begin: begin, End: made,
-			How: "the file handed to Ollama, to its answer that the model is made"})
+			How: "file given to Ollama, to its answer that the model is created"})
 	}
 	s.probe.Span(record.Span{Name: "runner", Begin: begun, End: end,
-		How: "Ollama asked for the model, to its answer that it is there; it looks whether its runner is ready every 250 ms"})
+		How: "load request to Ollama's answer; Ollama polls its runner every 250 ms"})
 	return s.loaded(ctx, l, digest)
 }
 
-// already tells whether the model was in memory before we came.
+// already reports whether the model was in memory before the load.
 func (s *session) already(ctx context.Context, name string) bool {
-	models, _ := s.client.loaded(ctx) // the load that follows says what is wrong
+	models, _ := s.client.loaded(ctx) // the load reports errors
 	_, held := find(models, name)
 	if held {
-		s.warn("already-loaded", "Ollama held %s in memory before it was asked for: the time of the load is none; its runner is not in the baseline, but from here on", name)
+		s.warn("already-loaded", "Ollama had already loaded %s: the load time means nothing, and the baseline lacks the runner", name)
 	}
 	return held
 }
 
-// options are what the model is loaded with and computes with; they must be the same in every request, else Ollama
-// loads it anew.
+// options returns the model's options. If they change between requests, Ollama reloads the model.
 func (s *session) options() map[string]any {
 	o := map[string]any{}
 	if s.config.Threads > 0 {
@@ -238,28 +237,28 @@ func (s *session) options() map[string]any {
 	return o
 }
 
-// loaded tells what now runs, and has it sampled.
+// loaded reports what is running, and has it sampled.
 func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
 	s.family.look(ctx)
 	r := s.family.runner(l.blobs)
 	l.runner.Store(int64(r.pid))
 	if s.local && r.pid == 0 {
-		s.warn("runner-unseen", "no runner that names %s was found among Ollama's processes: runners that name other models are not sampled, so what holds it may not be; "+
-			"how it computes is not told", l.name)
+		s.warn("runner-unseen", "found no Ollama runner for %s; runners of other models are not sampled, so the model's memory may be missing, "+
+			"and its settings are unknown", l.name)
 	}
 	room := l.context
 	switch {
 	case r.context > 0:
 		room = r.context / max(1, r.parallel)
 	case l.longest > 0 && l.longest < l.context:
-		room = l.longest // newer versions make no more
+		room = l.longest // newer versions limit it to this
 	}
 	if room != l.context {
-		s.warn("context-differs", "Ollama was asked for a context of %d tokens and made one of %d", l.context, room)
+		s.warn("context-differs", "Ollama made a context of %d tokens instead of %d", room, l.context)
 		l.context = room
 	}
 	if l.slots = s.config.slots(); r.parallel > 0 && r.parallel < l.slots {
-		s.warn("slots-differ", "%d generations were to go on at a time, and Ollama does %d: the others wait in its own queue", l.slots, r.parallel)
+		s.warn("slots-differ", "Ollama runs %d requests at a time instead of %d; it queues the others", r.parallel, l.slots)
 		l.slots = r.parallel
 	}
 	s.device(ctx, l)
@@ -278,7 +277,7 @@ func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
 	return err
 }
 
-// current gives the model, if one is loaded and its runner has not crashed.
+// current returns the model if one is loaded and its runner has not crashed.
 func (s *session) current() (*loaded, error) {
 	l, err := s.model.Now()
 	if err != nil {
@@ -290,10 +289,10 @@ func (s *session) current() (*loaded, error) {
 	return l, nil
 }
 
-// unloading is how long Ollama may take to let go of a model.
+// unloading is how long Ollama may take to unload a model.
 const unloading = time.Minute
 
-// Unload returns when Ollama says that it holds the model no more, and its runner is gone where it can be seen.
+// Unload returns when Ollama no longer lists the model and its runner, if visible, has ended.
 func (s *session) Unload(ctx context.Context) error {
 	l := s.model.Take()
 	if l == nil {
@@ -305,7 +304,7 @@ func (s *session) Unload(ctx context.Context) error {
 		crash = s.crashedIdle(l)
 	}
 	if s.own != nil && s.own.Ended(0) {
-		return crash // what it held is gone with it
+		return crash // the memory went with it
 	}
 	ctx, done := launch.Within(ctx, s.life)
 	defer done()
@@ -317,7 +316,7 @@ func (s *session) Unload(ctx context.Context) error {
 	return crash
 }
 
-// crashedIdle tells of a server of ours, or its runner, that has ended while nothing was asked of it.
+// crashedIdle returns an error if our server or its runner has ended between requests.
 func (s *session) crashedIdle(l *loaded) error {
 	if s.own == nil || s.own.Asked() {
 		return nil
@@ -332,10 +331,10 @@ func (s *session) crashedIdle(l *loaded) error {
 		return nil
 	}
 	words := s.own.lastWords()
-	return engine.Fail(logs.ClassOf(words), "%s while nothing was asked of it; its last words: %s", who, words)
+	return engine.Fail(logs.ClassOf(words), "%s between requests; last output: %s", who, words)
 }
 
-// expire has Ollama let go of a model, and waits for it.
+// expire makes Ollama unload a model, and waits for it.
 func (s *session) expire(ctx context.Context, l *loaded) error {
 	if _, err := s.client.whole(ctx, generate{Model: l.name, KeepAlive: 0}); err != nil {
 		return err
@@ -344,7 +343,7 @@ func (s *session) expire(ctx context.Context, l *loaded) error {
 	for {
 		held, err := s.client.loaded(ctx)
 		r := wire.RefusalOf(err)
-		// it stumbles over a model that is just going
+		// Ollama returns an internal error about a model that is being unloaded
 		if err != nil && (r == nil || r.Status != http.StatusInternalServerError) {
 			return err
 		}
@@ -353,7 +352,7 @@ func (s *session) expire(ctx context.Context, l *loaded) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return engine.Fail(record.Other, "Ollama still holds %s a minute after it was told to let go of it", l.name)
+			return engine.Fail(record.Other, "Ollama still holds %s a minute after the request to unload it", l.name)
 		}
 		select {
 		case <-ctx.Done():
@@ -363,7 +362,7 @@ func (s *session) expire(ctx context.Context, l *loaded) error {
 	}
 }
 
-// Close ends a server of ours at once. From another's it takes the models that we had it make.
+// Close ends our server at once. On a running server it removes the models that we created.
 func (s *session) Close() error {
 	l := s.model.Close()
 	s.end()
@@ -379,7 +378,7 @@ func (s *session) Close() error {
 	return nil
 }
 
-// leave leaves another's server as it was found. What can't be taken back is said: the server may have gone.
+// leave restores a running server as far as possible, and warns about what remains.
 func (s *session) leave(l *loaded) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience+s.stuck)
 	defer cancel()
@@ -387,11 +386,11 @@ func (s *session) leave(l *loaded) {
 	case l == nil:
 	case !l.before:
 		if err := s.expire(ctx, l); err != nil {
-			s.warn("left-behind", "%s may still be in the Ollama server's memory: %v", l.name, err)
+			s.warn("left-behind", "%s may still be loaded in the Ollama server: %v", l.name, err)
 		}
 	default:
 		if err := s.free(ctx, l); err != nil {
-			s.warn("left-behind", "%s may not answer to others: %v", l.name, err)
+			s.warn("left-behind", "%s may not respond to other clients: %v", l.name, err)
 		}
 	}
 	if s.depot == nil {

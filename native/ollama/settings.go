@@ -8,8 +8,7 @@ import (
 
 var _ engine.Settled = (*Ollama)(nil)
 
-// Settings are what a server of ours is asked for. What one that runs already does is known once it has loaded the
-// model.
+// Settings returns what is requested of a server that we start. Those of a running server are known after the load.
 func (o *Ollama) Settings(m engine.Model) map[string]string {
 	if o.config.URL != "" {
 		return map[string]string{"weights_dtype": m.DType}
@@ -17,7 +16,7 @@ func (o *Ollama) Settings(m engine.Model) map[string]string {
 	s := map[string]string{"weights_dtype": m.DType, "kv_dtype": o.config.kvType(),
 		"parallel": strconv.Itoa(o.config.slots()), "flash_attention": "off", "mmap": "off"}
 	if o.config.kvType() != "f16" {
-		s["flash_attention"] = "on" // a quantised cache takes it
+		s["flash_attention"] = "on" // a quantised cache needs it
 	}
 	if o.config.GPU {
 		s["gpu"] = "allowed"

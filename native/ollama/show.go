@@ -12,7 +12,7 @@ import (
 	"llmparity/internal/fault"
 )
 
-// shown is what a server tells of a model that it has. Old versions, and what stands between, may tell less.
+// shown is what a server says about a model. Old versions and proxies may say less.
 type shown struct {
 	Modelfile  string                     `json:"modelfile"`
 	Parameters string                     `json:"parameters"`
@@ -30,7 +30,7 @@ var (
 	windowLine = regexp.MustCompile(`(?m)^num_ctx\s+(\d+)\s*$`)
 )
 
-// blobs are the sums of the files that the model is made of.
+// blobs returns the hashes of the files that the model consists of.
 func (k shown) blobs() (sums []string) {
 	for _, m := range fromLine.FindAllStringSubmatch(k.Modelfile, -1) {
 		sums = append(sums, m[1])
@@ -38,7 +38,7 @@ func (k shown) blobs() (sums []string) {
 	return sums
 }
 
-// longest is the context that the model was made for; 0: not told.
+// longest returns the context that the model was trained for; 0: unknown.
 func (k shown) longest() int {
 	for name, raw := range k.Info {
 		var n float64
@@ -49,12 +49,12 @@ func (k shown) longest() int {
 	return 0
 }
 
-// maxUnasked is the longest context that is taken where nobody asked for one, as of a model that is a file: there is
-// memory for all of it from the load on.
+// maxUnasked is the longest context if the user does not choose one, as for model files. Its memory is reserved at the
+// load.
 const maxUnasked = 4096
 
-// window is the context to ask for where the user asks for none: that which whoever made the model has set, else the
-// model's own. Nothing is left to Ollama, which does not tell how much that is and cuts without a word what does not
+// window returns the context to use if the user does not choose one: the one set by the model's author, else the
+// model's own. Ollama's default is not used because Ollama does not report it and silently truncates what does not
 // fit.
 func (k shown) window() int {
 	if m := windowLine.FindStringSubmatch(k.Parameters); m != nil {
@@ -65,9 +65,9 @@ func (k shown) window() int {
 	return min(k.longest(), maxUnasked)
 }
 
-// look settles what a model is made of and its context.
+// look finds out the model's files and context.
 func (s *session) look(ctx context.Context, l *loaded) error {
-	k, _ := s.client.show(ctx, l.name) // a proxy may not pass it on: the load says what is wrong with the model
+	k, _ := s.client.show(ctx, l.name) // a proxy may not support it; the load reports errors
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -77,8 +77,8 @@ func (s *session) look(ctx context.Context, l *loaded) error {
 		l.context = k.window()
 	}
 	if l.context == 0 {
-		return engine.SetUp(fault.New(fault.Usage, "say how long it is to be, in tokens (run --context, ollama --n-ctx)",
-			"the Ollama server does not tell how long a context %s has, and it cuts without a word what does not fit",
+		return engine.SetUp(fault.New(fault.Usage, "set it with --context",
+			"the Ollama server does not report the context length of %s, and silently truncates what does not fit",
 			l.name))
 	}
 	l.options["num_ctx"] = l.context

@@ -10,24 +10,24 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// sieve keeps the runners of other models, which somebody else asked a server for, out of what is sampled. One whose
-// command line names no file is let through: it may be ours.
+// sieve keeps runners of other models, which other clients use, from being sampled. A runner whose command line names
+// no file is sampled: it may be ours.
 type sieve struct {
 	attach func(sample.Source) (detach func())
 
 	mu   sync.Mutex
-	ours []string // the sums of our model's files, once they are known
+	ours []string // hashes of our model's files, once known
 	kept []*kept
 }
 
-// kept is a source of another model's runner, as far as is known.
+// kept is a source of a runner that seems to belong to another model.
 type kept struct {
 	src    sample.Source
-	line   []string // the runner's
-	detach func()   // nil: it is not read
+	line   []string // command line
+	detach func()   // nil: not sampled
 }
 
-// take has a source read, or keeps it.
+// take samples a source or holds it back.
 func (s *sieve) take(src sample.Source) (detach func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,14 +40,14 @@ func (s *sieve) take(src sample.Source) (detach func()) {
 	return func() { s.drop(k) }
 }
 
-// foreign tells whether a process is the runner of a model that is not ours. The caller holds the lock.
+// foreign reports whether a process is the runner of another model. The caller holds the lock.
 func (s *sieve) foreign(line []string) bool {
 	return role(0, "", line) == roleRunner &&
 		slices.ContainsFunc(line, func(arg string) bool { return strings.Contains(arg, "sha256-") }) &&
 		!holds(line, s.ours)
 }
 
-// claim says which files our model is made of: its runner is sampled from here on.
+// claim says which files our model consists of; its runner is sampled from now on.
 func (s *sieve) claim(blobs []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *sieve) claim(blobs []string) {
 	}
 }
 
-// drop lets go of a source whose process has ended, or is not followed any more.
+// drop forgets a source whose process has ended or is no longer followed.
 func (s *sieve) drop(k *kept) {
 	s.mu.Lock()
 	s.kept = slices.DeleteFunc(s.kept, func(other *kept) bool { return other == k })
@@ -72,7 +72,7 @@ func (s *sieve) drop(k *kept) {
 	}
 }
 
-// keeps tells whether a process is kept out.
+// keeps reports whether a process is held back.
 func (s *sieve) keeps(pid int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,20 +14,19 @@ import (
 	"llmparity/native/wire"
 )
 
-// stuck is how long Ollama may take for one token after a generation that was given up. Where it takes longer because a
-// large batch is still being computed, a load too many does no harm.
+// stuck is how long Ollama may take for one token after a cancelled generation. If it takes longer because a large
+// batch is being computed, an unnecessary reload does no harm.
 const stuck = 10 * time.Second
 
-// unstick sees to it that Ollama answers after a generation that was given up, which may hold up those that come after
-// it, for ever: where its client goes while a piece is on its way, whoever brings the next one waits for somebody to
-// take it, and keeps one of the model's turns (GenerateHandler in 0.6.5). What was asked of another runner waits for
-// nobody.
+// unstick makes sure that Ollama answers after a cancelled generation, which can block later ones for ever: if the
+// client leaves while a piece is on its way, Ollama's goroutine waits for a reader and never frees its slot
+// (GenerateHandler in 0.6.5).
 func (s *session) unstick(ctx context.Context, l *loaded) error {
 	if !l.givenUp.Load() {
 		return nil
 	}
 	if l.going.Load() > 0 {
-		s.unsure(l, "while others went on", "; that is looked into once none goes on")
+		s.unsure(l, "while others were running", "; this is checked when none is running")
 		return nil
 	}
 	why, err := s.lost(ctx, l)
@@ -40,15 +39,15 @@ func (s *session) unstick(ctx context.Context, l *loaded) error {
 	return err
 }
 
-// unsure says, once, that times may have a wait in them.
+// unsure warns, once, that times may include a wait.
 func (s *session) unsure(l *loaded, when, then string) {
 	if !l.unsure {
 		l.unsure = true
-		s.warn("slot-unsure", "a generation was given up %s: Ollama may have kept its slot, and others may have waited for theirs%s", when, then)
+		s.warn("slot-unsure", "a generation was cancelled %s: Ollama may have kept its slot, so others may have waited%s", when, then)
 	}
 }
 
-// lost tells how it shows that a turn is lost; empty: none is.
+// lost returns how it shows that a slot is lost; empty: none is.
 func (s *session) lost(ctx context.Context, l *loaded) (string, error) {
 	soon, cancel := context.WithTimeout(ctx, s.stuck)
 	defer cancel()
@@ -58,14 +57,14 @@ func (s *session) lost(ctx context.Context, l *loaded) (string, error) {
 		return "", ctx.Err()
 	case err != nil && soon.Err() != nil:
 		return fmt.Sprintf("did not answer within %v", s.stuck), nil
-	case err != nil && wire.RefusalOf(err) == nil: // the vocabulary may have no dot: an answer all the same
+	case err != nil && wire.RefusalOf(err) == nil: // a refusal, for example of the dot, is an answer
 		return "", err
 	}
 	if l.slots == 1 {
 		return "", nil
 	}
-	if s.own == nil { // others may be asking it
-		s.unsure(l, "in a server that ran already", "")
+	if s.own == nil { // other clients may be using it
+		s.unsure(l, "in a running server", "")
 		return "", nil
 	}
 	if together, err := s.together(ctx, l); err != nil || together {
@@ -74,8 +73,8 @@ func (s *session) lost(ctx context.Context, l *loaded) (string, error) {
 	return fmt.Sprintf("did not answer %d requests together", l.slots), nil
 }
 
-// together tells whether as many generations as there are slots go on at once: each has begun before any has ended.
-// Short ones may miss each other by chance, and are asked for again, longer. None is given up.
+// together reports whether as many generations as there are slots can overlap: each starts before any ends. Short ones
+// may miss each other by chance, so longer ones follow. None is cancelled.
 func (s *session) together(ctx context.Context, l *loaded) (bool, error) {
 	for _, tokens := range []int{8, 64, 256} {
 		r := engine.Request{Prompt: "1, 2, 3, 4,", MaxTokens: max(1, min(tokens, l.context/2))}
@@ -90,7 +89,7 @@ func (s *session) together(ctx context.Context, l *loaded) (bool, error) {
 		if err := cmp.Or(ctx.Err(), unanswered(texts, errs)); err != nil {
 			return false, err
 		}
-		// else they might be taken for those of the request that follows
+		// else they could be mistaken for the next request's
 		for i := 0; i < len(texts) && !l.unreported; i++ {
 			_, _ = s.own.said.await(texts[i].usage.PromptTokens)
 		}
@@ -101,8 +100,8 @@ func (s *session) together(ctx context.Context, l *loaded) (bool, error) {
 	return false, nil
 }
 
-// unanswered is the error of one that has neither a piece nor a refusal: a text that is broken off is an answer all the
-// same.
+// unanswered returns the error of a request that got neither a piece nor a refusal. A partial text counts as an
+// answer.
 func unanswered(texts []*generation, errs []error) error {
 	for i, err := range errs {
 		if err != nil && texts[i].N == 0 && wire.RefusalOf(err) == nil {
@@ -112,24 +111,24 @@ func unanswered(texts []*generation, errs []error) error {
 	return nil
 }
 
-// overlap tells whether each had begun before any ended, by the server's clock: when pieces are read here tells little
-// of pieces that are fractions of a millisecond apart.
+// overlap reports whether each started before any ended, by the server's clock: pieces are fractions of a millisecond
+// apart, so the times at which they are read say little.
 func overlap(texts []*generation) bool {
 	var begun, ended []time.Time
 	for _, g := range texts {
 		first, err := time.Parse(time.RFC3339, g.made[0])
 		last, err2 := time.Parse(time.RFC3339, g.made[1])
 		if err != nil || err2 != nil {
-			return false // of one piece, or none
+			return false // one piece or none
 		}
 		begun, ended = append(begun, first), append(ended, last)
 	}
 	return slices.MaxFunc(begun, time.Time.Compare).Before(slices.MinFunc(ended, time.Time.Compare))
 }
 
-// renew has Ollama start its runner anew.
+// renew makes Ollama restart its runner.
 func (s *session) renew(ctx context.Context, l *loaded, why string) error {
-	s.warn("runner-renewed", "Ollama %s after a generation that was given up: its runner was started anew, and what was in the old one's cache is gone", why)
+	s.warn("runner-renewed", "Ollama %s after a cancelled generation: its runner was restarted, which emptied its cache", why)
 	if err := s.expire(ctx, l); err != nil {
 		return err
 	}
@@ -142,8 +141,8 @@ func (s *session) renew(ctx context.Context, l *loaded, why string) error {
 	return nil
 }
 
-// free leaves a model that was in memory before us as it was found: whoever asks next gets an answer. Where a
-// generation of ours that was given up holds it up, it goes, and the next request loads it.
+// free makes sure that a model that was loaded before us answers other clients. If a cancelled generation of ours
+// blocks it, the model is unloaded, and the next request loads it again.
 func (s *session) free(ctx context.Context, l *loaded) error {
 	if !l.givenUp.Load() {
 		return nil
@@ -152,11 +151,11 @@ func (s *session) free(ctx context.Context, l *loaded) error {
 	defer cancel()
 	_, err := s.client.whole(soon, s.body(l, engine.Request{Prompt: ".", MaxTokens: 1}))
 	if err == nil || wire.RefusalOf(err) != nil {
-		return nil // a refusal is an answer all the same
+		return nil // a refusal is an answer
 	}
 	if soon.Err() == nil || ctx.Err() != nil {
 		return err
 	}
-	s.warn("runner-renewed", "Ollama did not answer within %v after a generation that was given up: %s was taken out of its memory, and comes back with the next request", s.stuck, l.name)
+	s.warn("runner-renewed", "Ollama did not answer within %v after a cancelled generation: %s was unloaded, and the next request loads it again", s.stuck, l.name)
 	return s.expire(ctx, l)
 }

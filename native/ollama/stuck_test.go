@@ -23,46 +23,51 @@ func giveUp(t *testing.T, s *session, prompt string) {
 		}
 	})
 	if !errors.Is(err, context.Canceled) {
-		t.Fatalf("given up: %v", err)
+		t.Fatalf("cancelled: %v", err)
 	}
 }
 
-// Of fifty generations that are given up one or two take Ollama's turn with them.
-func TestAbandonedGenerationBlocksNoOther(t *testing.T) {
+// theirModel is the model that another session has loaded.
+func theirModel(s *session) engine.Model {
+	return engine.Model{Model: record.Model{Name: now(s).name, Format: record.Served, Context: 1024}}
+}
+
+// About one in 30 cancelled generations blocks Ollama's slot.
+func TestCancelledGenerationBlocksNoOther(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	s, p := loadedSession(t, c.Model)
 	s.stuck = time.Second
 	for range 20 {
 		giveUp(t, s, c.Prompt)
 		if u := say(t, s, c.Prompt, 8); u.Text != c.Text || u.CachedTokens != 0 {
-			t.Fatalf("%q with %d tokens from the cache, want %q with none", u.Text, u.CachedTokens, c.Text)
+			t.Fatalf("%q with %d cached tokens, want %q with none", u.Text, u.CachedTokens, c.Text)
 		}
 	}
-	t.Logf("%d of 20 times the runner had to be started anew", len(warned(p, "runner-renewed")))
+	t.Logf("the runner was restarted %d of 20 times", len(p.Warned("runner-renewed")))
 }
 
-// Where there are several turns, a generation that was given up takes one of them, and the others hide it.
-func TestSlotsAnswerAfterAbandonedGeneration(t *testing.T) {
+// A cancelled generation can block one of several slots, which the others hide.
+func TestSlotsAnswerAfterCancelledGeneration(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	s, p := opened(t, newEngine(t, func(o *Config) { o.Slots = 3 }))
-	load(t, s, c.Model)
+	enginetest.Load(t, s, c.Model)
 	for range 20 {
 		giveUp(t, s, c.Prompt)
 		say(t, s, c.Prompt, 8)
 		if together, err := s.together(t.Context(), now(s)); err != nil || !together {
-			t.Fatalf("three generations at once are answered together: %v, %v", together, err)
+			t.Fatalf("three generations overlap: %v, %v", together, err)
 		}
 	}
-	t.Logf("%d of 20 times the runner had to be started anew", len(warned(p, "runner-renewed")))
+	t.Logf("the runner was restarted %d of 20 times", len(p.Warned("runner-renewed")))
 }
 
-// While others go on, nothing is taken from them to find out; that their times may have a wait in them is said.
-func TestAbandonedGenerationBesideOthers(t *testing.T) {
+// While others are running, no check disturbs them; a warning says that times may include a wait.
+func TestCancelledGenerationBesideOthers(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	s, p := opened(t, newEngine(t, func(o *Config) { o.Slots = 3 }))
-	load(t, s, c.Model)
+	enginetest.Load(t, s, c.Model)
 	_, err := s.Generate(t.Context(), engine.Request{Prompt: c.Prompt, MaxTokens: 500}, func(tok record.Token) {
-		if tok.Index == 2 { // what follows waits in its connection
+		if tok.Index == 2 { // later pieces wait in the connection
 			giveUp(t, s, c.Prompt)
 			say(t, s, c.Prompt, 8)
 			say(t, s, c.Prompt, 8)
@@ -71,11 +76,11 @@ func TestAbandonedGenerationBesideOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := warned(p, "slot-unsure"); len(said) != 1 || !now(s).givenUp.Load() {
-		t.Errorf("said %q; it is still to be looked into: %v", said, now(s).givenUp.Load())
+	if said := p.Warned("slot-unsure"); len(said) != 1 || !now(s).givenUp.Load() {
+		t.Errorf("warnings %q; check pending: %v", said, now(s).givenUp.Load())
 	}
 	if say(t, s, c.Prompt, 8); now(s).givenUp.Load() {
-		t.Error("nobody looked whether a slot is lost once nothing else went on")
+		t.Error("no check for a lost slot after the others ended")
 	}
 }
 
@@ -83,29 +88,29 @@ func TestSilentRunnerIsRestarted(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	s, p := loadedSession(t, c.Model)
 	before := sampled(p, roleRunner)
-	s.stuck = 1 // nothing answers as fast
+	s.stuck = 1 // ns: any answer is too slow
 	giveUp(t, s, c.Prompt)
 	if u := say(t, s, c.Prompt, 8); u.Text != c.Text || u.CachedTokens != 0 {
-		t.Errorf("%q with %d tokens from the cache, want %q with none", u.Text, u.CachedTokens, c.Text)
+		t.Errorf("%q with %d cached tokens, want %q with none", u.Text, u.CachedTokens, c.Text)
 	}
 	after := sampled(p, roleRunner)
 	if len(before) != 1 || len(after) != 1 || before[0] == after[0] || int(now(s).runner.Load()) != after[0] {
-		t.Errorf("runner %v, then %v; %d is taken for it", before, after, now(s).runner.Load())
+		t.Errorf("runner %v, then %v; known as %d", before, after, now(s).runner.Load())
 	}
 	say(t, s, c.Prompt, 8)
-	if renewed, restarted := warned(p, "runner-renewed"), warned(p, "runner-restarted"); len(renewed) != 1 ||
+	if renewed, restarted := p.Warned("runner-renewed"), p.Warned("runner-restarted"); len(renewed) != 1 ||
 		len(restarted) != 0 {
 		t.Errorf("warnings: %q", p.Warnings())
 	}
 }
 
-// A model that was in another's server before must not be left with its turn taken.
+// A model that was loaded before must not be left with a blocked slot.
 func TestRunningServerAnswersAfterwards(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	theirs, _ := loadedSession(t, c.Model)
 	for _, stuck := range []time.Duration{10 * time.Second, 1} {
 		s, p := opened(t, newEngine(t, func(c *Config) { c.URL = theirs.client.Base }))
-		load(t, s, engine.Model{Model: record.Model{Name: now(theirs).name, Format: record.Served, Context: 1024}})
+		enginetest.Load(t, s, theirModel(theirs))
 		giveUp(t, s, c.Prompt)
 		s.stuck = stuck
 		if err := s.Close(); err != nil {
@@ -115,8 +120,8 @@ func TestRunningServerAnswersAfterwards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if renewed := warned(p, "runner-renewed"); len(held)+len(renewed) != 1 || len(warned(p, "left-behind")) != 0 {
-			t.Errorf("an answer within %v: held %v, warnings %q", stuck, held, p.Warnings())
+		if renewed := p.Warned("runner-renewed"); len(held)+len(renewed) != 1 || len(p.Warned("left-behind")) != 0 {
+			t.Errorf("limit %v: loaded %v, warnings %q", stuck, held, p.Warnings())
 		}
 		if u := say(t, theirs, c.Prompt, 8); u.Text != c.Text {
 			t.Errorf("%q, want %q", u.Text, c.Text)
@@ -124,23 +129,23 @@ func TestRunningServerAnswersAfterwards(t *testing.T) {
 	}
 }
 
-// Whether others' generations take its slots is not known: nothing of theirs is ended to find out.
+// Other clients may be using its slots, so nothing is restarted.
 func TestSlotsOfRunningServerAreLeftAlone(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	theirs, _ := opened(t, newEngine(t, func(o *Config) { o.Slots = 2 }))
-	load(t, theirs, c.Model)
+	enginetest.Load(t, theirs, c.Model)
 	s, p := opened(t, newEngine(t, func(o *Config) { o.URL, o.Slots = theirs.client.Base, 2 }))
-	load(t, s, engine.Model{Model: record.Model{Name: now(theirs).name, Format: record.Served, Context: 1024}})
+	enginetest.Load(t, s, theirModel(theirs))
 	for range 2 {
 		giveUp(t, s, c.Prompt)
 		say(t, s, c.Prompt, 8)
 	}
-	if said := warned(p, "slot-unsure"); len(said) != 1 || !strings.Contains(said[0], "ran already") {
-		t.Errorf("said %q", said)
+	if said := p.Warned("slot-unsure"); len(said) != 1 || !strings.Contains(said[0], "in a running server") {
+		t.Errorf("warnings %q", said)
 	}
 }
 
-func TestOverlapIsByTheServersClock(t *testing.T) {
+func TestOverlap(t *testing.T) {
 	made := func(first, last string) *generation {
 		return &generation{made: [2]string{"2026-01-02T03:04:" + first + "Z", "2026-01-02T03:04:" + last + "Z"}}
 	}
@@ -154,7 +159,7 @@ func TestOverlapIsByTheServersClock(t *testing.T) {
 		{[]*generation{made("01", "02"), {}}, false},
 	} {
 		if got := overlap(c.texts); got != c.want {
-			t.Errorf("%v overlap: %v", c.texts, got)
+			t.Errorf("overlap of %v: %v", c.texts, got)
 		}
 	}
 }

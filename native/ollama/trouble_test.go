@@ -20,12 +20,12 @@ import (
 	"llmparity/native/launch"
 )
 
-// fake is a server that answers as Ollama does where a test does not say otherwise. It sends broken bytes: those are
-// the input here.
+// fake is a server that answers like Ollama unless a test says otherwise. It can send broken answers, which are the
+// input here.
 type fake struct {
-	answers map[string]string // by path; a number in front is the status, as in "401 no"
-	lines   string            // of a text that is streamed
-	status  int               // of that
+	answers map[string]string // by path, with an optional status, as in "401 no"
+	lines   string            // of a stream
+	status  int               // of the stream
 }
 
 func (f fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +58,7 @@ func (f fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", fmt.Sprint(len(cut)+100))
 		text = cut
 	}
-	_, _ = io.WriteString(w, text) // who went away needs no answer
+	_, _ = io.WriteString(w, text) // the client may have gone
 }
 
 func serve(t *testing.T, h http.Handler) *Ollama {
@@ -72,23 +72,7 @@ func served(name string) engine.Model {
 	return engine.Model{Model: record.Model{Name: name, Format: record.Served, Context: 64}}
 }
 
-func oneLine(t *testing.T, err error, code fault.Kind, class record.Class, words ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error, want one of class %s", class)
-	}
-	if fault.Of(err) != code || engine.ClassOf(err) != class || strings.Contains(err.Error(), "\n") {
-		t.Errorf("class %s, class %s: %v; want %s and %s, on one line", fault.Of(err), engine.ClassOf(err), err, code,
-			class)
-	}
-	for _, w := range words {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("%v: does not say %q", err, w)
-		}
-	}
-}
-
-func TestServersThatCantBeUsed(t *testing.T) {
+func TestUnusableServers(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers map[string]string
 		words   []string
@@ -96,36 +80,37 @@ func TestServersThatCantBeUsed(t *testing.T) {
 		"guarded": {map[string]string{"/api/version": "401 no"}, []string{"401", "takes no key"}},
 		"forbidden": {map[string]string{"/api/version": `403 {"error":"not you"}`},
 			[]string{"not you", "takes no key"}},
-		"somebody else": {map[string]string{"/api/version": "<html>"},
-			[]string{"is not Ollama's", "give the address of an Ollama server"}},
+		"not Ollama": {map[string]string{"/api/version": "<html>"},
+			[]string{"is not Ollama's", "use the address of an Ollama server"}},
 		"an empty answer": {map[string]string{"/api/version": "{}"}, []string{"no version"}},
 		"another service": {map[string]string{"/api/version": "404 page not found"},
-			[]string{"page not found", "give the address"}},
-		"no such model":   {nil, []string{`no model "nobodys"`, "it has m:latest, other:1b", "ollama pull"}},
+			[]string{"page not found", "use the address"}},
+		"no such model":   {nil, []string{`does not have model "missing"`, "it has m:latest, other:1b", "ollama pull"}},
 		"no model at all": {map[string]string{"/api/tags": `{"models":[]}`}, []string{"it has none"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			oneLine(t, serve(t, fake{answers: c.answers}).Check(t.Context(), served("nobodys")),
+			enginetest.OneLine(t, serve(t, fake{answers: c.answers}).Check(t.Context(), served("missing")),
 				fault.ServerUnreachable, record.SetUp, c.words...)
 		})
 	}
 	t.Run("down", func(t *testing.T) {
 		o := New(Config{URL: "127.0.0.1:9"})
-		oneLine(t, o.Check(t.Context(), served("m")), fault.ServerUnreachable, record.SetUp, "http://127.0.0.1:9",
+		enginetest.OneLine(t, o.Check(t.Context(), served("m")), fault.ServerUnreachable, record.SetUp,
+			"http://127.0.0.1:9",
 			"connection refused", "ollama serve")
 		_, err := o.Open(t.Context(), &enginetest.Probe{})
-		oneLine(t, err, fault.ServerUnreachable, record.SetUp, "connection refused")
+		enginetest.OneLine(t, err, fault.ServerUnreachable, record.SetUp, "connection refused")
 	})
 	t.Run("slow", func(t *testing.T) {
 		o := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		oneLine(t, o.Check(ctx, served("m")), fault.Run, record.Timeout, "deadline")
+		enginetest.OneLine(t, o.Check(ctx, served("m")), fault.Run, record.Timeout, "deadline")
 	})
 }
 
-// A server that dies before it answers is started again, in a folder of its own.
-func TestStartsAreRepeated(t *testing.T) {
+// A server that dies before it answers is started again, in a new folder.
+func TestStartIsRepeated(t *testing.T) {
 	path, err := Find(newEngine(t).config)
 	if err != nil {
 		t.Fatal(err)
@@ -137,14 +122,14 @@ func TestStartsAreRepeated(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, probe := opened(t, newEngine(t, func(c *Config) { c.Path = wrapper }))
-	said := warned(probe, "start-repeated")
+	said := probe.Warned("start-repeated")
 	if report, _ := probe.Logged("ollama-start1"); len(said) != 1 || len(probe.Warnings()) != 1 ||
 		!strings.Contains(said[0], "(start 1 of 3); trying again") || !strings.Contains(report, "Output") {
 		t.Errorf("%+v\n%s", probe.Warnings(), report)
 	}
 }
 
-func TestLoadsThatFail(t *testing.T) {
+func TestFailedLoads(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer string
 		code   fault.Kind
@@ -156,7 +141,7 @@ func TestLoadsThatFail(t *testing.T) {
 		"crash": {`500 {"error":"llama runner process has terminated: signal: segmentation fault"}`, fault.Run,
 			record.Crash, "segmentation fault"},
 		"bad model": {`500 {"error":"unable to load model: /x"}`, fault.BadModel, record.BadModel,
-			"take a newer Ollama"},
+			"use a newer Ollama"},
 		"gone": {`404 {"error":"model 'm' not found"}`, fault.ServerUnreachable, record.SetUp,
 			"it has m:latest"},
 		"busy": {`503 {"error":"server busy, please try again.\n maximum pending requests exceeded"}`, fault.Run,
@@ -166,14 +151,14 @@ func TestLoadsThatFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := opened(t, serve(t, fake{answers: map[string]string{"/api/generate": c.answer}}))
-			oneLine(t, s.Load(t.Context(), served("m")), c.code, c.class, c.words)
+			enginetest.OneLine(t, s.Load(t.Context(), served("m")), c.code, c.class, c.words)
 		})
 	}
 }
 
-// line is a piece of a text; last ends one.
+// line is a piece of text; last is the last line of a stream.
 func line(text string) string {
-	b, _ := json.Marshal(map[string]any{"response": text}) // a string always can be
+	b, _ := json.Marshal(map[string]any{"response": text})
 	return string(b) + "\n"
 }
 
@@ -183,7 +168,7 @@ func last(reason string, prompted, counted any) string {
 	return string(b) + "\n"
 }
 
-func TestTextsThatBreakOff(t *testing.T) {
+func TestBrokenStreams(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines  string
 		status int
@@ -192,31 +177,31 @@ func TestTextsThatBreakOff(t *testing.T) {
 		words  string
 	}{
 		"500 at once":         {`{"error":"no"}`, 500, record.Other, 0, "Ollama: no (500)"},
-		"500 in plain words":  {"internal\nerror", 500, record.Other, 0, "internal error"},
-		"an error in between": {line("a") + `{"error":"something odd"}` + "\n", 0, record.Other, 1, "something odd"},
-		"a crash in between": {line("a") +
+		"500 without JSON":    {"internal\nerror", 500, record.Other, 0, "internal error"},
+		"error in mid-stream": {line("a") + `{"error":"something odd"}` + "\n", 0, record.Other, 1, "something odd"},
+		"crash in mid-stream": {line("a") +
 			`{"error":"an error was encountered while running the model: unexpected EOF"}` + "\n", 0, record.Crash,
 			1, "runner crashed"},
-		"memory in between": {line("a") +
+		"out of memory in mid-stream": {line("a") +
 			`{"error":"an error was encountered while running the model: cudaMalloc failed: out of memory"}` + "\n",
 			0, record.OOM, 1, "out of memory"},
 		"no JSON":              {line("a") + "rubbish\n", 0, record.BadOutput, 1, "rubbish"},
-		"JSON of another kind": {line("a") + `["b"]` + "\n", 0, record.BadOutput, 1, "not JSON of its"},
-		"no last line":         {line("a") + line("b"), 0, record.Other, 2, "after 2 pieces without its last line"},
+		"JSON of another type": {line("a") + `["b"]` + "\n", 0, record.BadOutput, 1, "invalid line"},
+		"no last line":         {line("a") + line("b"), 0, record.Other, 2, "after 2 pieces, before its last line"},
 		"cut inside a line":    {line("a") + `{"respon`, 0, record.Other, 1, "unexpected EOF"},
-		"cut on the way":       {line("a") + "<cut>", 0, record.Other, 1, "unexpected EOF"},
+		"connection closed":    {line("a") + "<cut>", 0, record.Other, 1, "unexpected EOF"},
 		"nothing":              {"", 0, record.Other, 0, "after 0 pieces"},
-		"no token":             {last("stop", 4, 1), 0, record.BadOutput, 0, "without a token (stop)"},
-		"the same all over": {strings.Repeat(line(" x"), 31), 0, record.BadOutput,
-			31, "31 of them the same in a row"},
+		"no token":             {last("stop", 4, 1), 0, record.BadOutput, 0, "no token (stop)"},
+		"repetition": {strings.Repeat(line(" x"), 31), 0, record.BadOutput,
+			31, "after 31 pieces because the last 31 were the same"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := opened(t, serve(t, fake{lines: c.lines, status: c.status}))
-			load(t, s, served("m"))
+			enginetest.Load(t, s, served("m"))
 			pieces := 0
 			u, err := s.Generate(t.Context(), engine.Request{Prompt: "abcd", MaxTokens: 40},
 				func(record.Token) { pieces++ })
-			oneLine(t, err, fault.Run, c.class, c.words)
+			enginetest.OneLine(t, err, fault.Run, c.class, c.words)
 			if pieces != c.pieces || u.Generated != c.pieces || u.Sent.IsZero() ||
 				(len(u.Spans) > 0) != (c.pieces > 0) {
 				t.Errorf("%d pieces, want %d; %+v", pieces, c.pieces, u)
@@ -225,112 +210,112 @@ func TestTextsThatBreakOff(t *testing.T) {
 	}
 }
 
-func TestCountsThatLie(t *testing.T) {
+func TestWrongCounts(t *testing.T) {
 	two := line("a") + "\n" + line("") + line("b")
 	for name, c := range map[string]struct {
 		lines     string
 		generated int
 		prompted  int
 		finish    string
-		warned    string // its beginning; empty: not at all
+		warned    string // prefix of the warning; empty: none
 	}{
-		"right":                        {two + last("length", 4, 2), 2, 4, "length", ""},
-		"more tokens than pieces":      {two + last("length", 4, 5), 5, 4, "length", ""},
-		"the end of a text is a token": {two + last("stop", 4, 3), 2, 4, "stop", ""},
-		"or is none":                   {two + last("stop", 4, 2), 2, 4, "stop", ""},
-		"no reason":                    {two + last("", 4, 2), 2, 4, "stop", ""},
+		"right":                     {two + last("length", 4, 2), 2, 4, "length", ""},
+		"more tokens than pieces":   {two + last("length", 4, 5), 5, 4, "length", ""},
+		"the end counts as a token": {two + last("stop", 4, 3), 2, 4, "stop", ""},
+		"the end does not count":    {two + last("stop", 4, 2), 2, 4, "stop", ""},
+		"no reason":                 {two + last("", 4, 2), 2, 4, "stop", ""},
 		"fewer than pieces": {two + last("length", 4, 1), 2, 4, "length",
-			"Ollama counts 1 tokens where 2 pieces came"},
-		"more than asked for": {two + last("length", 4, 900), 2, 4, "length", "Ollama counts 900 tokens"},
+			"Ollama counts 1 tokens, but sent 2 pieces"},
+		"more than requested": {two + last("length", 4, 900), 2, 4, "length", "Ollama counts 900 tokens"},
 		"negative":            {two + last("length", 4, -7), 2, 4, "length", "Ollama counts 0 tokens"},
-		"beyond all numbers":  {two + last("length", 4, 1e300), 2, 4, "length", "Ollama counts 0 tokens"},
+		"overflow":            {two + last("length", 4, 1e300), 2, 4, "length", "Ollama counts 0 tokens"},
 		"none": {two + `{"done":true,"done_reason":"length"}` + "\n", 2, 0, "length",
 			"Ollama counts 0 tokens"},
 		"no prompt": {two + last("length", nil, 2), 2, 0, "length",
-			"Ollama does not tell how many tokens the prompt"},
-		"lines behind the last": {two + last("length", 4, 2) + "rubbish", 2, 4, "length", ""},
+			"Ollama does not report the number of prompt tokens"},
+		"lines after the last": {two + last("length", 4, 2) + "rubbish", 2, 4, "length", ""},
 		"a piece in the last line": {line("a") +
 			`{"response":"b","done":true,"done_reason":"length","prompt_eval_count":4,"eval_count":2}` + "\n", 2, 4,
 			"length", ""},
-		"thirty of the same are enough": {strings.Repeat(line("x"), 30) + last("length", 4, 30), 30, 4, "length", ""},
+		"thirty repetitions": {strings.Repeat(line("x"), 30) + last("length", 4, 30), 30, 4, "length", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, p := opened(t, serve(t, fake{lines: c.lines}))
-			load(t, s, served("m"))
+			enginetest.Load(t, s, served("m"))
 			u := say(t, s, "abcd", 30)
 			if u.Generated != c.generated || u.PromptTokens != c.prompted || u.Finish != c.finish || u.Reported == nil {
 				t.Errorf("%+v", u)
 			}
-			if w := strings.Join(warned(p, "counts-differ"), "|"); (w != "") != (c.warned != "") ||
+			if w := strings.Join(p.Warned("counts-differ"), "|"); (w != "") != (c.warned != "") ||
 				!strings.HasPrefix(w, c.warned) {
-				t.Errorf("warned of %q, want %q", w, c.warned)
+				t.Errorf("warnings %q, want %q", w, c.warned)
 			}
 		})
 	}
 }
 
-func TestTimesThatContradict(t *testing.T) {
+func TestContradictoryTimes(t *testing.T) {
 	for text, want := range map[string]bool{"5": true, "5e9": true, "0": false, "null": false} {
 		s, p := opened(t, serve(t, fake{lines: strings.Repeat(line("a"), 9) +
 			`{"done":true,"done_reason":"length","prompt_eval_count":4,"eval_count":9,"eval_duration":` + text +
 			"}\n"}))
-		load(t, s, served("m"))
-		for range 2 { // said once
+		enginetest.Load(t, s, served("m"))
+		for range 2 { // warned once
 			say(t, s, "abcd", 9)
 		}
-		if n := len(warned(p, "times-differ")); n != map[bool]int{true: 1}[want] {
-			t.Errorf("decoded in %s ns: %q", text, p.Warnings())
+		if n := len(p.Warned("times-differ")); n != map[bool]int{true: 1}[want] {
+			t.Errorf("eval_duration %s: %q", text, p.Warnings())
 		}
 	}
 }
 
-func TestNoRoom(t *testing.T) {
+func TestTooLong(t *testing.T) {
 	long := strings.Repeat("a b ", 40)
 	for name, c := range map[string]struct {
 		counted, tokens int
 		words           string
 	}{
-		"a prompt as long as the context was cut": {64, 1, "more tokens than the context of 64"},
-		"too many behind it":                      {40, 25, "the prompt of 40 tokens and 25"},
+		"truncated prompt":            {64, 1, "more tokens than fit in a context of 64"},
+		"too many tokens to generate": {40, 25, "the prompt of 40 tokens and 25"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := fake{lines: line("a") + last("length", c.counted, 1),
 				answers: map[string]string{"/api/generate": fmt.Sprintf(
 					`{"done":true,"prompt_eval_count":%d,"eval_count":1}`, c.counted)}}
 			s, _ := opened(t, serve(t, f))
-			load(t, s, served("m"))
-			for range 2 { // asked of the server, then known
+			enginetest.Load(t, s, served("m"))
+			for range 2 { // counted by the server, then known
 				_, err := s.Generate(t.Context(), engine.Request{Prompt: long, MaxTokens: c.tokens},
 					func(record.Token) { t.Error("a piece") })
-				oneLine(t, err, fault.PromptTooLong, record.SetUp, c.words)
+				enginetest.OneLine(t, err, fault.PromptTooLong, record.SetUp, c.words)
 			}
 		})
 	}
-	t.Run("found out at the end", func(t *testing.T) {
+	t.Run("noticed at the end", func(t *testing.T) {
 		s, _ := opened(t, serve(t, fake{lines: line("a") + last("length", 64, 1)}))
-		load(t, s, served("m"))
+		enginetest.Load(t, s, served("m"))
 		_, err := s.Generate(t.Context(), engine.Request{Prompt: "short", MaxTokens: 1}, func(record.Token) {})
-		oneLine(t, err, fault.PromptTooLong, record.SetUp, "a part was dropped")
+		enginetest.OneLine(t, err, fault.PromptTooLong, record.SetUp, "it dropped some")
 	})
 }
 
-func TestRequestsThatMakeNoSense(t *testing.T) {
+func TestInvalidRequests(t *testing.T) {
 	s, _ := opened(t, serve(t, fake{}))
-	load(t, s, served("m"))
+	enginetest.Load(t, s, served("m"))
 	for _, r := range []engine.Request{{Prompt: "", MaxTokens: 1}, {Prompt: "a"}, {Prompt: "a", MaxTokens: -1}} {
 		if _, err := s.Generate(t.Context(), r, func(record.Token) {}); engine.ClassOf(err) != record.SetUp {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}
 	if err := s.Load(t.Context(), served("m")); err == nil {
-		t.Error("a second model is loaded over the first")
+		t.Error("a second Load returns no error")
 	}
 }
 
-// A server whose list of what it holds does not get shorter.
-func TestAModelThatStays(t *testing.T) {
+// The server keeps listing the model.
+func TestModelStaysLoaded(t *testing.T) {
 	s, _ := opened(t, serve(t, fake{answers: map[string]string{"/api/ps": `{"models":[{"name":"m:latest","size":1}]}`}}))
-	load(t, s, served("m"))
+	enginetest.Load(t, s, served("m"))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := s.Unload(ctx); engine.ClassOf(err) != record.Timeout {

@@ -58,8 +58,8 @@ func (m *malformed) Error() string {
 	return fmt.Sprintf("%s is not what it should be: %v in %q", m.what, m.err, m.text)
 }
 
-// snippet is the beginning of a text, enough to recognise it by. The key is taken out before the cut, which might leave
-// a part of it.
+// snippet is the beginning of a text, enough to recognise it by. The key is taken out before the cut, which might
+// leave a part of it.
 func (c *client) snippet(text []byte) string {
 	out := []byte(c.hide(string(text[:min(len(text), 4<<10)])))
 	if len(out) > 120 {

@@ -11,7 +11,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// atOnce asks for a second generation while one goes on.
+// atOnce requests a second generation during the first.
 func (l *launch) atOnce(t *testing.T, known Generation) {
 	if l.engine.Caps().Requests == 1 {
 		l.refused(t, known)
@@ -20,8 +20,8 @@ func (l *launch) atOnce(t *testing.T, known Generation) {
 	l.sideBySide(t)
 }
 
-// refused asks for a second generation at the first one's third token, or first piece, of which there may be more or
-// fewer the next time: it gets ErrBusy at once, and the first goes on.
+// refused requests a second generation at the first one's third token, or first piece, since the number of pieces
+// varies. It must get ErrBusy at once, and the first must continue.
 func (l *launch) refused(t *testing.T, known Generation) {
 	at := 0
 	if l.engine.Caps().Exact {
@@ -29,16 +29,15 @@ func (l *launch) refused(t *testing.T, known Generation) {
 	}
 	tokens, refusal := 0, error(nil)
 	first, err := l.generate(limit(t), t, l.request(l.MaxTokens), func(tok record.Token) {
-		if tok.Index == at { // where it waits for the first, neither ends before the limit
+		if tok.Index == at { // if it waits for the first, neither ends before the limit
 			_, refusal = l.session.Generate(limit(t), l.request(l.MaxTokens), func(record.Token) { tokens++ })
 		}
 	})
 	if err != nil {
-		t.Fatalf("the first of two generations: %v", err)
+		t.Fatalf("first of two generations: %v", err)
 	}
 	if !errors.Is(refusal, engine.ErrBusy) || tokens != 0 {
-		t.Errorf("a second generation while one goes on yields %d tokens and the error %v, want ErrBusy", tokens,
-			refusal)
+		t.Errorf("a second generation during the first yields %d tokens and %v, want ErrBusy", tokens, refusal)
 	}
 	report(t, append(first.Faults(l.slack()), l.Faults(first)...))
 	if !first.Same(known) {
@@ -47,13 +46,13 @@ func (l *launch) refused(t *testing.T, known Generation) {
 	l.right(t, l.MaxTokens)
 }
 
-// sideBySide lets several prompts be answered at once: each as it is alone. Of an engine that says how many it computes
-// together, tokens of each come between those of every other.
+// sideBySide sends several prompts at once: each answer must be the same as alone. If the engine has slots, the tokens
+// of each must come between those of every other.
 func (l *launch) sideBySide(t *testing.T) {
 	n := 2
 	tokens := l.MaxTokens
 	if l.Slots > 0 {
-		n, tokens = l.Slots, l.Model.Context/2 // so long that none is done before another begins
+		n, tokens = l.Slots, l.Model.Context/2 // long enough that none ends before another begins
 	}
 	requests := make([]engine.Request, n)
 	alone, beside := make([]Generation, n), make([]Generation, n)
@@ -79,8 +78,8 @@ func (l *launch) sideBySide(t *testing.T) {
 		if l.Slots == 0 || interleaved(beside) {
 			break
 		}
-		if try == 5 { // where one was held up once, on a busy machine, it is not each time
-			t.Errorf("some of %d prompts that were asked at once were answered one after the other: %d slots were asked for", n, l.Slots)
+		if try == 5 { // on a busy machine one may be held up, but not every time
+			t.Errorf("of %d prompts sent at once some were answered one after the other, despite %d slots", n, l.Slots)
 			break
 		}
 	}
@@ -89,7 +88,7 @@ func (l *launch) sideBySide(t *testing.T) {
 	}
 }
 
-// together asks all at once.
+// together sends all requests at once.
 func (l *launch) together(t *testing.T, requests []engine.Request, answers []Generation) {
 	var all sync.WaitGroup
 	for i, r := range requests {
@@ -103,7 +102,7 @@ func (l *launch) together(t *testing.T, requests []engine.Request, answers []Gen
 	all.Wait()
 }
 
-// interleaved tells whether tokens of each come between those of every other.
+// interleaved reports whether tokens of each generation come between those of every other.
 func interleaved(all []Generation) bool {
 	for i, g := range all {
 		for _, o := range all[:i] {
@@ -115,7 +114,7 @@ func interleaved(all []Generation) bool {
 	return true
 }
 
-// amid tells whether several tokens came between the first and the last of another.
+// amid reports whether at least three tokens came between the first and the last of another generation.
 func (g Generation) amid(o Generation) bool {
 	n := 0
 	for _, t := range g.Tokens {
@@ -126,7 +125,7 @@ func (g Generation) amid(o Generation) bool {
 	return n > 2
 }
 
-// tooMany asks for one more generation than there are slots, while as many go on: it is refused.
+// tooMany requests one more generation than there are slots, while all slots are in use. It must be refused.
 func (l *launch) tooMany(t *testing.T) {
 	ctx, cancel := context.WithCancel(limit(t))
 	defer cancel()
@@ -134,7 +133,7 @@ func (l *launch) tooMany(t *testing.T) {
 	var all sync.WaitGroup
 	for range l.Slots {
 		all.Go(func() {
-			// it is given up, or ends before
+			// cancelled, or complete before that
 			_, _ = l.session.Generate(ctx, l.request(l.Model.Context/2), func(tok record.Token) {
 				if tok.Index == 0 {
 					going <- struct{}{}
@@ -147,30 +146,30 @@ func (l *launch) tooMany(t *testing.T) {
 		select {
 		case <-going:
 		case <-limit(t).Done():
-			t.Error("not as many generations go on as there are slots")
+			t.Error("fewer generations are running than there are slots")
 		}
 	}
 	if _, err := l.session.Generate(ctx, l.request(1), func(record.Token) {}); !errors.Is(err, engine.ErrBusy) {
-		t.Errorf("one more generation than there are slots gives %v, want ErrBusy", err)
+		t.Errorf("one generation more than there are slots returns %v, want ErrBusy", err)
 	}
 	cancel()
 	all.Wait()
 	l.right(t, l.MaxTokens)
 }
 
-// restart unloads the model and loads it again in the same session, and once too often.
+// restart unloads the model, loads it again in the same session, and then once more without an Unload.
 func (l *launch) restart(t *testing.T, known Generation) {
 	l.unload(t)
 	if _, err := l.generate(limit(t), t, l.request(1), nil); err == nil || strings.Contains(err.Error(), "\n") {
-		t.Errorf("Generate after Unload gives the error %v, want one line", err)
+		t.Errorf("Generate after Unload returns %v, want one line", err)
 	}
 	l.load(t)
 	if again := l.right(t, l.MaxTokens); !again.Same(known) {
-		t.Errorf("loaded again it says %v, want %v", again, known)
+		t.Errorf("after loading again it says %v, want %v", again, known)
 	}
 	l.within("Load", func() {
 		if err := l.session.Load(limit(t), l.Model); err == nil || strings.Contains(err.Error(), "\n") {
-			t.Errorf("Load of a session that has its model gives the error %v, want one line", err)
+			t.Errorf("a second Load without Unload returns %v, want one line", err)
 		}
 	})
 	l.right(t, l.MaxTokens)

@@ -17,6 +17,6 @@ func TestInterleaved(t *testing.T) {
 	first, beside, after := of(0, 10, 20, 30, 40), of(15, 25, 35, 45), of(41, 50, 60, 70)
 	if !interleaved([]Generation{first, beside}) || interleaved([]Generation{first, after}) ||
 		interleaved([]Generation{first, beside, after}) {
-		t.Error("what was answered one after the other is taken for what was answered together, or the other way round")
+		t.Error("generations one after the other are taken for interleaved ones, or the reverse")
 	}
 }

@@ -1,9 +1,9 @@
 // Package enginetest is the suite that every engine passes, run on the real engine with a real model.
 //
-// It checks the contract of package engine: counts, ids, times, cancelling, contexts that overflow, requests at once,
-// loading again, crashes, and that nothing is left behind. What engine.Caps says that an engine can't do is not asked
-// of it. It asserts no speed: its time limits are watchdogs. It can't tell whether an engine's figures are right, only
-// that they are consistent; greedy ids from a reference (Case.Expected) are its one check of the arithmetic.
+// It checks the contract of package engine: counts, ids, times, cancellation, prompts that are too long, requests at
+// once, reloading, crashes, and that nothing is left behind. What an engine cannot do according to engine.Caps is not
+// tested. No speed is asserted; the time limits are watchdogs. It cannot tell whether an engine's figures are right,
+// only that they are consistent. Its one check of the arithmetic are greedy ids from a reference (Case.Expected).
 package enginetest
 
 import (
@@ -23,25 +23,24 @@ import (
 	"llmparity/internal/record"
 )
 
-// Case is an engine and a model to run the suite with.
+// Case is an engine and a model to test it with.
 type Case struct {
 	New    func(*testing.T) engine.Engine
 	Model  engine.Model // Context must be set
 	Prompt string
-	// What a reference says, where it is known; nil and "" are not checked. An engine that tells no ids is held to Text
-	// and to the number of PromptIDs. Of one that computes in other numbers than the reference nothing is known, and
-	// none of these is set.
+	// What a reference implementation says; nil and "" are not checked. An engine without token ids is compared by
+	// Text and by the number of PromptIDs. Set none of these for an engine that computes in another precision than the
+	// reference.
 	PromptIDs []int
-	Expected  []int  // the greedy continuation: its length is the number of tokens asked for
+	Expected  []int  // greedy continuation; its length is the number of tokens to generate
 	Text      string // of Expected
-	// MaxTokens is the length of a generation where Expected is nil; 0 means 16.
+	// MaxTokens is the length of a generation if Expected is nil; 0 means 16.
 	MaxTokens int
-	// Slots is how many generations the engine computes together, where it was made so that it does; 0: that isn't
-	// asked of it.
+	// Slots is how many requests the engine was configured to compute together; 0 skips that test.
 	Slots int
 }
 
-// Faults lists where a greedy generation of the case's prompt departs from what is known; it may be shorter than
+// Faults lists where a greedy generation of the case's prompt differs from the reference. It may be shorter than
 // Expected.
 func (c Case) Faults(g Generation) []string {
 	f := &faults{}
@@ -50,7 +49,7 @@ func (c Case) Faults(g Generation) []string {
 	} else if c.PromptIDs != nil && g.Prompted() != len(c.PromptIDs) {
 		f.add("%d prompt tokens, want %d", g.Prompted(), len(c.PromptIDs))
 	}
-	text := strings.TrimRight(g.Usage.Text, "\ufffd") // a character that is not whole yet
+	text := strings.TrimRight(g.Usage.Text, "\ufffd") // an incomplete character
 	switch whole := g.Count() == len(c.Expected); {
 	case c.Text == "":
 	case whole && g.Usage.Text != c.Text:
@@ -70,15 +69,14 @@ func (c Case) ids(f *faults, g Generation) {
 	}
 }
 
-// What takes longer than patience is told to end, and says where it was; what has not ended by the time of the watchdog
-// hangs.
+// After patience a call is cancelled and its test fails; after watchdog the test program ends with all stacks.
 const (
 	patience = 90 * time.Second
 	watchdog = patience + time.Minute
 )
 
-// Run runs the suite: five loads in four launches, one launch whose load is cancelled, and some that are closed while
-// they load.
+// Run runs the suite: five loads in four launches, a launch whose load is cancelled, and launches closed during the
+// load.
 func Run(t *testing.T, c Case) {
 	if c.Expected != nil {
 		c.MaxTokens = len(c.Expected)
@@ -149,7 +147,7 @@ func (l *launch) load(t *testing.T) {
 		f.ordered("load, stage "+s.Name, begin, s.Begin)
 		f.ordered("stage "+s.Name+", end of load", s.End, end)
 		if s.How == "" {
-			f.add("load stage %s does not say how its ends were obtained", s.Name)
+			f.add("load stage %s does not say how its limits were measured", s.Name)
 		}
 	}
 	report(t, f.list)
@@ -176,7 +174,7 @@ func (l *launch) close(t *testing.T) {
 	}
 }
 
-// slack is the error of the engine's clocks, as it gave it.
+// slack is the largest clock error that the engine reported.
 func (l *launch) slack() time.Duration {
 	var worst int64
 	for _, e := range l.probe.Events() {
@@ -191,7 +189,7 @@ func (l *launch) request(n int) engine.Request {
 	return engine.Request{Prompt: l.Prompt, MaxTokens: n, IgnoreEOS: l.engine.Caps().IgnoreEOS}
 }
 
-// generate runs r; on may be nil and sees every token.
+// generate runs r. on, which may be nil, sees every token.
 func (l *launch) generate(ctx context.Context, t *testing.T, r engine.Request, on func(record.Token)) (
 	Generation, error) {
 	t.Helper()
@@ -209,7 +207,7 @@ func (l *launch) generate(ctx context.Context, t *testing.T, r engine.Request, o
 	return g, err
 }
 
-// right generates n tokens and checks all that is known of them.
+// right generates n tokens and checks everything that is known about them.
 func (l *launch) right(t *testing.T, n int) Generation {
 	t.Helper()
 	g, err := l.generate(limit(t), t, l.request(n), nil)
@@ -226,7 +224,7 @@ func limit(t *testing.T) context.Context {
 	return ctx
 }
 
-// within ends the tests, with every goroutine's stack and what the engine's programs said, when f hangs.
+// within ends the test program with all stacks and the engine's output if f hangs.
 func (l *launch) within(what string, f func()) {
 	dog := time.AfterFunc(watchdog, func() { panic("enginetest: " + what + " hangs" + l.probe.lastWords()) })
 	defer dog.Stop()
@@ -240,17 +238,16 @@ func report(t *testing.T, list []string) {
 	}
 }
 
-// leftovers notes what there is now; the function returned checks that nothing was added: processes, folders,
-// goroutines.
+// leftovers notes the processes, folders and goroutines; the function it returns checks that there are no new ones.
 func leftovers(t *testing.T) func() {
 	list := func() []string {
-		profiles, _ := filepath.Glob(filepath.Join(os.TempDir(), "chromedp-runner*")) // the pattern is well formed
+		profiles, _ := filepath.Glob(filepath.Join(os.TempDir(), "chromedp-runner*")) // the pattern is valid
 		return append(profiles, child.Scratches(os.Getpid())...)
 	}
 	dirs, pids, goroutines := list(), child.Tagged(os.Getpid()), goleak.IgnoreCurrent()
 	return func() {
 		t.Helper()
-		deadline := time.Now().Add(15 * time.Second) // a killed browser's children take a moment to go
+		deadline := time.Now().Add(15 * time.Second) // the children of a killed browser take a moment to end
 		for {
 			newDirs, newPIDs := added(list(), dirs), added(child.Tagged(os.Getpid()), pids)
 			if len(newDirs)+len(newPIDs) == 0 {

@@ -9,16 +9,16 @@ import (
 	"llmparity/internal/record"
 )
 
-// Generation is one request and what came of it.
+// Generation is a request and its result.
 type Generation struct {
-	Caps             engine.Caps // of the engine that it is of
+	Caps             engine.Caps // of the engine
 	Called, Returned time.Time
 	MaxTokens        int
 	Tokens           []record.Token
 	Usage            record.Usage
 }
 
-// IDs are the ids of the tokens, in order.
+// IDs returns the token ids in order.
 func (g Generation) IDs() []int {
 	ids := make([]int, 0, len(g.Tokens))
 	for _, t := range g.Tokens {
@@ -27,10 +27,10 @@ func (g Generation) IDs() []int {
 	return ids
 }
 
-// String is what was said, as ids and as text.
+// String returns the ids and the text.
 func (g Generation) String() string { return fmt.Sprintf("%v %q", g.IDs(), g.Usage.Text) }
 
-// Count is how many tokens there were: those that came, or, of an engine that tells of pieces, as many as it counted.
+// Count returns the number of tokens: those received, or, if the engine reports pieces, those it counted.
 func (g Generation) Count() int {
 	if g.Caps.Exact {
 		return len(g.Tokens)
@@ -38,10 +38,10 @@ func (g Generation) Count() int {
 	return g.Usage.Generated
 }
 
-// Prompted is how many tokens the prompt had.
+// Prompted returns the number of prompt tokens.
 func (g Generation) Prompted() int { return max(len(g.Usage.PromptIDs), g.Usage.PromptTokens) }
 
-// Same tells whether two generations said the same: the same ids where the engine tells them, else the same text.
+// Same reports whether two generations have the same ids, or, if the engine reports none, the same text.
 func (g Generation) Same(o Generation) bool {
 	if g.Caps.TokenIDs {
 		return slices.Equal(g.IDs(), o.IDs())
@@ -49,8 +49,8 @@ func (g Generation) Same(o Generation) bool {
 	return g.Usage.Text == o.Usage.Text && g.Count() == o.Count()
 }
 
-// Faults lists what is wrong with a generation that ran to its end. Times of another clock than ours may lie outside by
-// slack, which is the error that the engine itself gave for that clock.
+// Faults lists what is wrong with a complete generation. slack is the clock error that the engine reported: times from
+// another clock may be off by that much.
 func (g Generation) Faults(slack time.Duration) []string {
 	f := &faults{slack: slack}
 	g.length(f)
@@ -64,7 +64,7 @@ func (g Generation) Faults(slack time.Duration) []string {
 	return f.list
 }
 
-// length checks how many tokens there were, and why it ended there.
+// length checks the number of tokens and the reason for the end.
 func (g Generation) length(f *faults) {
 	n := g.Count()
 	stopped := !g.Caps.IgnoreEOS && g.Usage.Finish == "stop" && n > 0
@@ -78,7 +78,7 @@ func (g Generation) length(f *faults) {
 		f.add("%d pieces of %d tokens", pieces, n)
 	}
 	if g.Caps.Exact && g.Usage.Generated != 0 && g.Usage.Generated != n {
-		f.add("%d tokens came, and the engine counts %d", n, g.Usage.Generated)
+		f.add("received %d tokens, but the engine counts %d", n, g.Usage.Generated)
 	}
 }
 
@@ -103,14 +103,14 @@ func (g Generation) prompt(f *faults) {
 func (g Generation) ids(f *faults) {
 	for i, t := range g.Tokens {
 		if g.Caps.TokenIDs != (t.ID >= 0) || t.ID < record.NoID {
-			f.add("token %d has the id %d, and the engine says that it tells ids: %v", i, t.ID, g.Caps.TokenIDs)
+			f.add("token %d has the id %d, although Caps.TokenIDs is %v", i, t.ID, g.Caps.TokenIDs)
 			return
 		}
 	}
 }
 
-// BrokenFaults lists what is wrong with a generation that failed after some tokens: what a record tells of it must be
-// as sound as that of any other. When its prefill began may be told at the end alone by an engine that tells of pieces.
+// BrokenFaults lists what is wrong with a generation that failed after some tokens. Its times must be as consistent as
+// those of any other. An engine that reports pieces may learn the begin of prefill only at the end.
 func (g Generation) BrokenFaults(slack time.Duration) []string {
 	f := &faults{slack: slack}
 	g.times(f)
@@ -161,13 +161,14 @@ func (g Generation) spans(f *faults) {
 		if prefill != nil {
 			f.exactly("prefill's end, decode's begin", prefill.End, decode.Begin)
 		}
-	case g.Count() > 1 && !g.bunched(): // a single token comes from prefill alone
+	case g.Count() > 1 && !g.bunched(): // a single token comes out of prefill
 		f.add("no decode span")
 	}
 }
 
-// bunched tells that an engine may leave decode out. Tokens were read at a quarter of as many times or fewer, as on a
-// busy machine, and more than a tenth of them with the first; or pieces of text at half as many times.
+// bunched reports whether an engine may omit decode because tokens were read in bunches, as on a busy machine: at a
+// quarter as many times as there are tokens or fewer, with over a tenth of them at the first; or pieces at half as
+// many times.
 func (g Generation) bunched() bool {
 	times, withFirst := 0, 0
 	for i, t := range g.Tokens {
@@ -184,8 +185,8 @@ func (g Generation) bunched() bool {
 	return times < 2 || 2*times <= len(g.Tokens) || g.contradicted()
 }
 
-// contradicted tells that the engine says by its own clock that it took a time for decoding other than that which its
-// pieces came in.
+// contradicted reports whether the engine's own decode time differs by a fifth or more from the time between its
+// pieces.
 func (g Generation) contradicted() bool {
 	its, last := time.Duration(g.Usage.Reported["eval_duration"]), len(g.Tokens)-1
 	return its > 0 && last > 0 && (g.Tokens[last].At.Sub(g.Tokens[0].At)-its).Abs() >= its/5
@@ -199,7 +200,7 @@ func (g Generation) span(f *faults, name string) *record.Span {
 	s := g.Usage.Spans[i]
 	f.exactly(name+"'s begin and end", s.Begin, s.End)
 	if s.How == "" {
-		f.add("%s does not say how its ends were obtained", name)
+		f.add("%s does not say how its limits were measured", name)
 	}
 	return &s
 }
@@ -213,16 +214,16 @@ func (f *faults) add(format string, args ...any) {
 	f.list = append(f.list, fmt.Sprintf(format, args...))
 }
 
-// exactly is for two times of one clock.
+// exactly checks the order of two times of one clock.
 func (f *faults) exactly(what string, a, b time.Time) {
 	if b.Before(a) {
-		f.add("%s: the second lies %v before the first", what, a.Sub(b))
+		f.add("%s: the second is %v before the first", what, a.Sub(b))
 	}
 }
 
-// ordered is for times that may come from two clocks.
+// ordered checks the order of times that may come from two clocks.
 func (f *faults) ordered(what string, a, b time.Time) {
 	if b.Before(a.Add(-f.slack)) {
-		f.add("%s: the second lies %v before the first, beyond the clocks' error of %v", what, a.Sub(b), f.slack)
+		f.add("%s: the second is %v before the first, beyond the clock error of %v", what, a.Sub(b), f.slack)
 	}
 }

@@ -65,7 +65,7 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
-// pieces is what comes of an engine that tells neither ids nor of every token, and stops where the text ends.
+// pieces is a generation of an engine that reports neither ids nor single tokens, and stops at the end of the text.
 func pieces() enginetest.Generation {
 	g := sound()
 	g.Caps = engine.Caps{Requests: 1, PromptCache: true}
@@ -78,7 +78,7 @@ func pieces() enginetest.Generation {
 	return g
 }
 
-func TestACacheNeedNotTell(t *testing.T) {
+func TestCacheMayBeUnknown(t *testing.T) {
 	g := pieces()
 	g.Usage.CachedTokens = record.CacheUnknown
 	if faults := g.Faults(0); len(faults) > 0 {
@@ -86,11 +86,11 @@ func TestACacheNeedNotTell(t *testing.T) {
 	}
 	g.Caps.PromptCache = false
 	if faults := g.Faults(0); len(faults) == 0 {
-		t.Error("nobody tells of a cache that is off")
+		t.Error("an unknown number of cached tokens passes although the cache is off")
 	}
 }
 
-// On a busy machine all of an engine's lines may be read at once.
+// On a busy machine all lines of an engine may be read at once.
 func TestTokensReadTogetherNeedNoDecode(t *testing.T) {
 	g := sound()
 	g.Usage.Spans, g.MaxTokens = g.Usage.Spans[:1], 4
@@ -102,7 +102,7 @@ func TestTokensReadTogetherNeedNoDecode(t *testing.T) {
 	if f := g.Faults(0); len(f) != 0 {
 		t.Errorf("%q", f)
 	}
-	for len(g.Tokens) < 12 { // of which one comes first, by itself
+	for len(g.Tokens) < 12 { // one first, the others later and together
 		g.Tokens = append(g.Tokens, record.Token{Index: len(g.Tokens), ID: 8})
 	}
 	for i := range g.Tokens[1:] {
@@ -148,19 +148,19 @@ func TestFaultsOfABrokenGenerationAreFound(t *testing.T) {
 	broken := sound()
 	broken.MaxTokens, broken.Usage.Finish, broken.Usage.PromptIDs, broken.Usage.Reported = 9, "", nil, nil
 	if f := broken.BrokenFaults(0); len(f) != 0 {
-		t.Errorf("a sound one: %q", f)
+		t.Errorf("sound generation: %q", f)
 	}
 	broken.Usage.Sent, broken.Usage.Spans = time.Time{}, nil
 	if f := broken.BrokenFaults(0); len(f) != 3 {
-		t.Errorf("without the time it was sent, prefill and decode: %q", f)
+		t.Errorf("without send time, prefill and decode: %q", f)
 	}
 }
 
-func TestSlackIsForAnotherClockOnly(t *testing.T) {
+func TestSlackAppliesOnlyBetweenClocks(t *testing.T) {
 	g := sound()
 	g.Tokens[0].At = g.Usage.Sent.Add(-time.Millisecond)
 	if f := g.Faults(2 * time.Millisecond); len(f) != 0 {
-		t.Errorf("within the clocks' error: %q", f)
+		t.Errorf("within the clock error: %q", f)
 	}
 	g = sound()
 	g.Tokens[1].At = g.Tokens[0].At.Add(-time.Millisecond)
@@ -174,18 +174,18 @@ func TestCaseFaults(t *testing.T) {
 	g := sound()
 	g.Usage.Text = "abc"
 	if f := c.Faults(g); len(f) != 0 {
-		t.Errorf("as expected, but: %q", f)
+		t.Errorf("matching the reference: %q", f)
 	}
 	g.Tokens[2].ID, g.Usage.Text, g.Usage.PromptIDs = 8, "abd", []int{1}
 	if f := c.Faults(g); len(f) != 3 {
-		t.Errorf("ids, text and prompt ids are wrong, but: %q", f)
+		t.Errorf("wrong ids, text and prompt ids: %q", f)
 	}
 }
 
 func TestCaseFaultsOfPieces(t *testing.T) {
 	c := enginetest.Case{PromptIDs: []int{1, 2}, Expected: []int{5, 6, 7, 8, 9, 10, 11}, Text: "abc"}
 	if f := c.Faults(pieces()); len(f) != 0 {
-		t.Errorf("as expected, but: %q", f)
+		t.Errorf("matching the reference: %q", f)
 	}
 	for want, spoil := range map[string]func(*enginetest.Generation){
 		"3 prompt tokens":   func(g *enginetest.Generation) { g.Usage.PromptTokens = 3 },
@@ -200,8 +200,8 @@ func TestCaseFaultsOfPieces(t *testing.T) {
 		}
 	}
 	short := pieces()
-	short.Usage.Text, short.Usage.Generated = "ab\ufffd", 3 // a character that was cut
+	short.Usage.Text, short.Usage.Generated = "ab\ufffd", 3 // an incomplete character
 	if f := c.Faults(short); len(f) != 0 {
-		t.Errorf("a beginning of what is expected, but: %q", f)
+		t.Errorf("a prefix of the reference: %q", f)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"llmparity/internal/sample"
 )
 
-// Probe keeps what an engine tells the runner. The zero value is ready.
+// Probe keeps what an engine reports. The zero value is ready.
 type Probe struct {
 	spans    kept[record.Span]
 	events   kept[record.Event]
@@ -24,7 +24,7 @@ type Probe struct {
 	logs    map[string]*log
 }
 
-// kept is what was told, in order.
+// kept is a list of reports, in order.
 type kept[T any] struct {
 	mu  sync.Mutex
 	all []T
@@ -70,7 +70,7 @@ type attached struct {
 
 var _ engine.Probe = (*Probe)(nil)
 
-// Attach keeps a source until it is detached; nothing reads it but the suite.
+// Attach keeps a source until it is detached; only the suite reads it.
 func (p *Probe) Attach(s sample.Source) func() {
 	a := &attached{Source: s}
 	p.mu.Lock()
@@ -103,7 +103,7 @@ func (p *Probe) Log(name string) io.WriteCloser {
 	return p.logs[name]
 }
 
-// Logged gives what was written to a log, and whether it was closed.
+// Logged returns the contents of a log and whether it was closed.
 func (p *Probe) Logged(name string) (text string, closed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,7 +114,7 @@ func (p *Probe) Logged(name string) (text string, closed bool) {
 	return string(l.text), l.closed
 }
 
-// lastWords are the ends of all logs, for people who look for what went wrong; empty where there are none.
+// lastWords returns the ends of all logs, to find out what went wrong; empty if there are none.
 func (p *Probe) lastWords() string {
 	const most = 8 << 10 // of each
 	p.mu.Lock()
@@ -130,7 +130,7 @@ func (p *Probe) lastWords() string {
 // Warn keeps a warning.
 func (p *Probe) Warn(w record.Warning) { p.warnings.add(w) }
 
-// Attached gives the sources that were attached and not detached since.
+// Attached returns the sources that are still attached.
 func (p *Probe) Attached() []sample.Source {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,21 +143,21 @@ func (p *Probe) Attached() []sample.Source {
 	return out
 }
 
-// Spans gives the load stages so far.
+// Spans returns the load stages so far.
 func (p *Probe) Spans() []record.Span { return p.spans.list() }
 
-// Events gives the events so far.
+// Events returns the events so far.
 func (p *Probe) Events() []record.Event { return p.events.list() }
 
-// Warnings gives the warnings so far.
+// Warnings returns the warnings so far.
 func (p *Probe) Warnings() []record.Warning { return p.warnings.list() }
 
-// Engine gives the last description of the engine, nil when there was none.
+// Engine returns the latest description of the engine; nil if there is none.
 func (p *Probe) Engine() *record.EngineInfo {
 	return last(p, func(e record.Event) *record.EngineInfo { return e.Engine })
 }
 
-// Device gives the last description of the device, nil when there was none.
+// Device returns the latest description of the device; nil if there is none.
 func (p *Probe) Device() *record.Device {
 	return last(p, func(e record.Event) *record.Device { return e.Device })
 }

@@ -13,24 +13,22 @@ import (
 // top is how many candidates the suite asks for.
 const top = 5
 
-// scores checks an engine that says it can score: with its own greedy tokens forced it would have chosen each of them;
-// with another one in front of them it goes by what is forced and not by what it would have said; and it generates as
-// before afterwards.
+// scores checks scoring. If its own greedy tokens are forced, the engine would have chosen each of them. If another
+// first token is forced, later scores depend on it. Afterwards generation is unchanged.
 func (l *launch) scores(t *testing.T, free Generation) {
 	if !l.engine.Caps().Scores {
 		return
 	}
 	s, ok := l.session.(engine.Scorer)
 	if !ok {
-		t.Fatal("the engine says that it scores, and its session is no engine.Scorer")
+		t.Fatal("Caps.Scores is set, but the session is not an engine.Scorer")
 	}
 	ids := free.IDs()
 	own := l.score(t, s, engine.Forced{Prompt: free.Usage.PromptIDs, IDs: ids, Top: top})
 	for i, sc := range own {
 		if sc.Chosen() != ids[i] || sc.LogProb != sc.Top[0].LogProb {
-			t.Errorf("token %d: it generated %d, and forced to it would have chosen %d (%g, forced %g)", i, ids[i],
-				sc.Chosen(),
-				sc.Top[0].LogProb, sc.LogProb)
+			t.Errorf("token %d: generated %d, but forced to it would choose %d (%g, forced %g)", i, ids[i],
+				sc.Chosen(), sc.Top[0].LogProb, sc.LogProb)
 		}
 	}
 	wrong := slices.Clone(ids)
@@ -38,10 +36,10 @@ func (l *launch) scores(t *testing.T, free Generation) {
 	other := l.score(t, s, engine.Forced{Prompt: free.Usage.PromptIDs, IDs: wrong, Top: top})
 	if first := other[0]; first.Chosen() != ids[0] || first.Forced != wrong[0] ||
 		first.LogProb >= first.Top[0].LogProb {
-		t.Errorf("forced to say %d first, it tells %+v; freely it says %d", wrong[0], first, ids[0])
+		t.Errorf("with %d forced first: %+v; unforced it is %d", wrong[0], first, ids[0])
 	}
 	if len(own) > 1 && own[1].Top[0] == other[1].Top[0] && own[1].Top[1] == other[1].Top[1] {
-		t.Errorf("what was forced first changes nothing behind it: %+v", other[1])
+		t.Errorf("the first forced token does not affect the next score: %+v", other[1])
 	}
 	l.scoreRefused(t, s, free)
 	if again := l.right(t, len(ids)); !slices.Equal(again.IDs(), ids) {
@@ -49,14 +47,14 @@ func (l *launch) scores(t *testing.T, free Generation) {
 	}
 }
 
-// score scores a text and checks what holds for any.
+// score scores a text and checks what must hold for any.
 func (l *launch) score(t *testing.T, s engine.Scorer, f engine.Forced) []record.Score {
 	t.Helper()
 	var got []record.Score
 	var err error
 	l.within("Score", func() { err = s.Score(limit(t), f, func(sc record.Score) { got = append(got, sc) }) })
 	if err != nil || len(got) != len(f.IDs) {
-		t.Fatalf("%d of %d tokens were scored: %v", len(got), len(f.IDs), err)
+		t.Fatalf("scored %d of %d tokens: %v", len(got), len(f.IDs), err)
 	}
 	for i, sc := range got {
 		if err := sc.Sound(); err != nil {
@@ -70,7 +68,7 @@ func (l *launch) score(t *testing.T, s engine.Scorer, f engine.Forced) []record.
 	return got
 }
 
-// scoreRefused asks for what can't be scored, and gives up in the middle.
+// scoreRefused requests impossible scores, and cancels one halfway.
 func (l *launch) scoreRefused(t *testing.T, s engine.Scorer, free Generation) {
 	prompt, ids := free.Usage.PromptIDs, free.IDs()
 	for name, f := range map[string]engine.Forced{
@@ -81,7 +79,7 @@ func (l *launch) scoreRefused(t *testing.T, s engine.Scorer, free Generation) {
 	} {
 		l.within("Score", func() {
 			if err := s.Score(limit(t), f,
-				func(record.Score) { t.Errorf("%s: something is scored", name) }); err == nil {
+				func(record.Score) { t.Errorf("%s: a score is reported", name) }); err == nil {
 				t.Errorf("%s: no error", name)
 			}
 		})
@@ -97,7 +95,7 @@ func (l *launch) scoreRefused(t *testing.T, s engine.Scorer, free Generation) {
 				}
 			})
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("given up at the second token, it says %v after %d", err, n)
+			t.Errorf("cancelled at the second token: %v after %d", err, n)
 		}
 	})
 }

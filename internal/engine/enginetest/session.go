@@ -14,7 +14,7 @@ import (
 	"llmparity/internal/sample"
 )
 
-// session goes through a whole life in one launch.
+// session tests a whole life in one launch.
 func (c Case) session(t *testing.T) {
 	l := c.open(t)
 	l.check(t)
@@ -57,11 +57,11 @@ func (l *launch) check(t *testing.T) {
 		missing.Name, missing.Path = missing.Name+"-missing", ""
 	}
 	if err := l.engine.Check(limit(t), missing); err == nil || strings.Contains(err.Error(), "\n") {
-		t.Errorf("Check says %v of a model that does not exist, want one line", err)
+		t.Errorf("Check of a missing model returns %v, want one line", err)
 	}
 }
 
-// described checks what a reader of the record must know once the model is loaded.
+// described checks the descriptions that a record needs once the model is loaded.
 func (l *launch) described(t *testing.T) {
 	if info := l.probe.Engine(); info == nil {
 		t.Error("no event describes the engine")
@@ -80,7 +80,7 @@ func (l *launch) described(t *testing.T) {
 	}
 }
 
-// readable checks that every source belongs to a living process and yields a figure.
+// readable checks that every source belongs to a living process and returns a figure.
 func (l *launch) readable(t *testing.T) {
 	sources := l.probe.Attached()
 	if len(sources) == 0 {
@@ -88,9 +88,9 @@ func (l *launch) readable(t *testing.T) {
 	}
 	for _, s := range sources {
 		d := s.Describe()
-		// What a server says of itself is no process's.
+		// What a server reports about itself belongs to no process.
 		if d.Role == "" || d.Method == "" || d.Sees == "" || d.Blind == "" || d.PID != 0 && !child.Alive(d.PID) {
-			t.Errorf("a source's description lacks something, or its process is gone: %+v", d)
+			t.Errorf("a source's description is incomplete, or its process is gone: %+v", d)
 		}
 		if err := readOne(t.Context(), s); err != nil {
 			t.Errorf("reading %s by %s: %v", d.Role, d.Method, err)
@@ -104,15 +104,15 @@ func readOne(ctx context.Context, s sample.Source) error {
 		return err
 	}
 	if got.Begin.IsZero() || got.End.Before(got.Begin) {
-		return errors.New("the sample's begin and end are not stamped")
+		return errors.New("the sample has no begin and end")
 	}
 	if max(got.RSS, got.VMS, got.PSS, got.USS, got.HWM) <= 0 && len(got.Values) == 0 {
-		return errors.New("the sample holds no figure")
+		return errors.New("the sample has no figure")
 	}
 	return nil
 }
 
-// most is as long a generation as fits behind the prompt.
+// most is the longest generation that fits after the prompt.
 func (l *launch) most(known Generation) int { return l.Model.Context - known.Prompted() - 1 }
 
 // cancel stops a long generation at its third token.
@@ -129,14 +129,14 @@ func (l *launch) cancel(t *testing.T, known Generation) {
 		t.Errorf("a cancelled Generate returns %v, want a context error", err)
 	}
 	if n := len(g.Tokens); n < 3 || n >= r.MaxTokens {
-		t.Errorf("a generation cancelled at its third token of %d yielded %d", r.MaxTokens, n)
+		t.Errorf("a generation of %d tokens, cancelled at its third, yields %d", r.MaxTokens, n)
 	}
 	l.right(t, l.MaxTokens)
 }
 
 func (l *launch) tooLong(t *testing.T) {
 	r := l.request(1)
-	// No common tokeniser makes one token of sixteen bytes of plain prose over and over.
+	// No common tokeniser makes one token from sixteen bytes of plain prose again and again.
 	r.Prompt = strings.Repeat(l.Prompt+" ", 1+l.Model.Context*16/len(l.Prompt+" "))
 	g, err := l.generate(limit(t), t, r, nil)
 	if !isTooLong(err) {
@@ -145,8 +145,8 @@ func (l *launch) tooLong(t *testing.T) {
 	if len(g.Tokens) != 0 {
 		t.Errorf("a prompt longer than the context yields %d tokens", len(g.Tokens))
 	}
-	// A prompt that fits, with more tokens asked for than there is room. Who can't count the prompt's tokens finds that
-	// out at its end.
+	// A prompt that fits, with more tokens requested than there is room. An engine that cannot count prompt tokens
+	// notices only at the end.
 	g, err = l.generate(limit(t), t, l.request(l.Model.Context), nil)
 	shorter := err == nil && !l.engine.Caps().TokenIDs && g.Usage.Finish != "" && g.Count() < l.Model.Context
 	switch {
@@ -160,7 +160,7 @@ func (l *launch) tooLong(t *testing.T) {
 	l.right(t, l.MaxTokens)
 }
 
-// kill ends a sampled process, which may have gone already: it has several sources.
+// kill ends a sampled process. It may be gone already, because a process has several sources.
 func kill(pid int) {
 	if pid == 0 || pid == os.Getpid() {
 		return
@@ -170,15 +170,15 @@ func kill(pid int) {
 	}
 }
 
-// killed ends every process that is being sampled in mid-generation.
+// killed ends every sampled process during a generation.
 func (c Case) killed(t *testing.T) {
 	l, g, err := c.kill(t)
-	for try := 1; err == nil && try < 5; try++ { // on a busy machine all of it may have been sent before
+	for try := 1; err == nil && try < 5; try++ { // on a busy machine everything may have been sent before the kill
 		l.close(t)
 		l, g, err = c.kill(t)
 	}
 	if class := engine.ClassOf(err); err == nil || (class != record.Crash && class != record.DeviceLost) {
-		t.Errorf("killed in mid-generation: error %v of class %q, want a crash", err, class)
+		t.Errorf("killed during a generation: error %v of class %q, want a crash", err, class)
 	}
 	if len(g.Tokens) < 3 {
 		t.Errorf("%d tokens before the kill at the third", len(g.Tokens))
@@ -194,7 +194,7 @@ func (c Case) killed(t *testing.T) {
 	after.close(t)
 }
 
-// kill begins a generation and ends all processes at its third token.
+// kill starts a generation and ends all processes at its third token.
 func (c Case) kill(t *testing.T) (*launch, Generation, error) {
 	l := c.open(t)
 	l.load(t)
@@ -209,7 +209,7 @@ func (c Case) kill(t *testing.T) (*launch, Generation, error) {
 	return l, g, err
 }
 
-// closed closes the session in mid-generation.
+// closed closes the session during a generation.
 func (c Case) closed(t *testing.T) {
 	l := c.open(t)
 	l.load(t)
@@ -220,25 +220,25 @@ func (c Case) closed(t *testing.T) {
 				defer close(done)
 				l.close(t)
 			}()
-			time.Sleep(50 * time.Millisecond) // give it the chance to interfere; a late Close is right too
+			time.Sleep(50 * time.Millisecond) // let it interfere; a late Close is fine, too
 		}
 	})
 	l.within("Close", func() { <-done })
 	if err == nil {
-		t.Error("Generate gives no error although the session was closed under it")
+		t.Error("Generate returns no error although the session was closed during it")
 	}
 	if _, err := l.generate(limit(t), t, l.request(1), nil); err == nil {
 		t.Error("Generate after Close gives no error")
 	}
 }
 
-// cancelledLoad gives up soon after the load began.
+// cancelledLoad cancels the load soon after its begin.
 func (c Case) cancelledLoad(t *testing.T) {
 	l := c.open(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	l.within("Load", func() {
-		// A load that is done by then is right.
+		// A load that has finished by then is fine.
 		if err := l.session.Load(ctx, l.Model); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a cancelled Load returns %v, want a context error", err)
 		}
@@ -247,7 +247,7 @@ func (c Case) cancelledLoad(t *testing.T) {
 	l.close(t)
 }
 
-// closedLoad closes the session while the load is in progress, or just before, or just after.
+// closedLoad closes the session just before, during or just after the load.
 func (c Case) closedLoad(t *testing.T) {
 	for _, after := range []time.Duration{0, 20 * time.Millisecond, 300 * time.Millisecond} {
 		l := c.open(t)
@@ -261,12 +261,12 @@ func (c Case) closedLoad(t *testing.T) {
 			err := l.session.Load(limit(t), l.Model)
 			t.Logf("closed after %v: Load returns %v", after, err)
 			if err != nil && strings.Contains(err.Error(), "\n") {
-				t.Errorf("Load that is closed returns more than a line: %v", err)
+				t.Errorf("a Load that is closed returns more than a line: %v", err)
 			}
 		})
 		<-done
 		if n := len(l.probe.Attached()); n != 0 {
-			t.Errorf("closed %v into Load: %d sources are attached afterwards", after, n)
+			t.Errorf("closed %v into Load: %d sources are still attached", after, n)
 		}
 		if _, err := l.generate(limit(t), t, l.request(1), nil); err == nil {
 			t.Error("Generate after Close gives no error")

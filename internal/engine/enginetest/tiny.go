@@ -11,10 +11,10 @@ import (
 	"llmparity/internal/tiny/tinytest"
 )
 
-// Context is the window that the tiny model's cases ask for.
+// Context is the context length of the tiny model's cases.
 const Context = 1024
 
-// TinyModel writes the tiny model into the test's folder.
+// TinyModel writes the tiny model to the test's folder.
 func TinyModel(t testing.TB) engine.Model {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), tiny.Name+".gguf")
@@ -25,8 +25,8 @@ func TinyModel(t testing.TB) engine.Model {
 		Architecture: "llama", DType: "f32", Context: Context}}
 }
 
-// Tiny gives a case for each of the tiny model's prompts, with n greedy ids from the reference implementation. New is
-// left to the caller.
+// Tiny returns a case for each of the tiny model's prompts, with n greedy ids from the reference implementation. The
+// caller sets New.
 func Tiny(t *testing.T, n int) []Case {
 	t.Helper()
 	m := TinyModel(t)

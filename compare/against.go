@@ -1,10 +1,10 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 
 	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/memory"
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
@@ -29,22 +29,22 @@ type Against struct {
 // that has changed by just that is called different no more often than chance says. Where the two can't be set against
 // each other it says why.
 func SetAgainst(base, now *Cell, name string, change float64) (Against, string) {
-	request, _ := differentRequest(base, now)
-	device, _ := differentDevice(base, now)
-	unknown := unknownDevice(base, now)
-	if unknown != "" {
-		unknown = noRatio(base, now, unknown)
+	reasons := unlikeReasons(base, now, Limits)
+	for _, d := range []*Reason{requestsDiffer(base, now), unknown(base, now), unlike(name, base, now)} {
+		if d != nil {
+			reasons = append(reasons, *d)
+		}
 	}
-	if why := cmp.Or(request, unknown, device, differentLife(base, now), unlike(name, base, now)); why != "" {
-		return Against{}, why
+	if len(reasons) > 0 {
+		return Against{}, reasons[0].Text
 	}
 	a, b := base.Named(name), now.Named(name)
 	for _, side := range []struct {
 		f    evidence.Figure
 		what string
-	}{{a, "the baseline's"}, {b, "the run's"}} {
+	}{{a, "the baseline run"}, {b, "the run"}} {
 		if !side.f.Known() {
-			return Against{}, fmt.Sprintf("there is no %s of %s: %s", title(side.f), side.what, side.f.Absent)
+			return Against{}, fmt.Sprintf("%s has no %s: %s", side.what, title(side.f), side.f.Absent)
 		}
 	}
 	was, is := a.PerLaunch(base.launch), b.PerLaunch(now.launch)
@@ -80,22 +80,22 @@ func title(f evidence.Figure) string {
 }
 
 // unlike says why a figure is not the same thing on both sides.
-func unlike(name string, a, b *Cell) string {
+func unlike(name string, a, b *Cell) *Reason {
 	whole := func(c *Cell) bool { return c.Figure(figure.Baseline).Absent == memory.NoBaseline }
 	if name == figure.Increase && whole(a) != whole(b) {
-		return "one increase is a whole peak, the other what came on top of a baseline"
+		return new(reason(Limits, explain.BaselinesDiffer))
 	}
 	for _, of := range []struct {
 		what   figure.Moves
-		differ func(a, b *Cell) string
-	}{{figure.Sharing, shareOutside}, {figure.Cache, cachesDiffer}, {figure.Load, loadsDiffer}} {
+		differ func(a, b *Cell) *Reason
+	}{{figure.Sharing, memoryShared}, {figure.Cache, cachesDiffer}, {figure.Load, loadsDiffer}} {
 		if moved(name, of.what) {
-			if why := of.differ(a, b); why != "" {
-				return why
+			if d := of.differ(a, b); d != nil {
+				return d
 			}
 		}
 	}
-	return ""
+	return nil
 }
 
 // moved tells whether something moves a figure.
@@ -131,5 +131,5 @@ func SameWords(base, now *Cell) parity.Parity {
 			Verdict:      "not compared: tokens are drawn at random",
 		}
 	}
-	return parity.Said(base.said, now.said, "the baseline", "the run")
+	return parity.Said(base.said, now.said, "the baseline run", "the run")
 }

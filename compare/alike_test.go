@@ -178,7 +178,7 @@ func TestRatiosOfPiecesAreMarked(t *testing.T) {
 	seen := 0
 	for _, ratio := range r.Comparisons[0].Ratios {
 		lengths := strings.Contains(ratio.Note, "lengths differ: 64")
-		pieces := strings.Contains(ratio.Note, "served tells of pieces of text")
+		pieces := strings.Contains(ratio.Note, "served reports pieces of text")
 		timed := ratio.Figure == figure.DecodeTPS || ratio.Figure == figure.TTFT || ratio.Figure == figure.PrefillTPS
 		if (ratio.Figure == figure.DecodeTPS) != lengths || timed != pieces ||
 			!strings.Contains(ratio.Verdict, ratio.Note) {
@@ -355,7 +355,7 @@ func TestNoRatioOnDevicesOfNoKnownClass(t *testing.T) {
 		a, b := comparetest.Native(6), comparetest.Served(6)
 		a.Device.Class, b.Device.Class = class, class
 		if c := compare.Runs(comparetest.Run(t, "unknown", a, b)).Comparisons[0]; len(c.Ratios) != 0 ||
-			!strings.Contains(c.Refused, "not known") {
+			!strings.Contains(c.Refused, "unknown class of device") {
 			t.Errorf("%s: %+v", class, c)
 		}
 	}
@@ -403,7 +403,7 @@ func TestCachedPromptsAreNotCompared(t *testing.T) {
 	}
 	if !slices.ContainsFunc(c.Caveats, func(
 		s string) bool {
-		return strings.Contains(s, "prompt cache is off for llamacpp")
+		return strings.Contains(s, "prompt cache off for llamacpp, on, 3 tokens from it for served")
 	}) {
 		t.Errorf("caveats %q", c.Caveats)
 	}

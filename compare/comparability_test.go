@@ -34,13 +34,30 @@ func TestWhatHoldsForManyPairsIsSaidOnce(t *testing.T) {
 	if len(res.Comparability) > 12 || len(said) > 4000 {
 		t.Errorf("%d lines, %d letters:\n%s", len(res.Comparability), len(said), said)
 	}
-	for _, want := range []string{"No ratio, webllm against llamacpp in 14 pairs of cells: webllm computed on a software adapter",
-		"No ratio for webllm, 32 tokens and llamacpp, 32 tokens: no launch of llamacpp, 32 tokens counts.",
-		"llamacpp says, and webllm does not: mmap is on; threads is 1.",
-		"webllm against llamacpp in 15 pairs of cells: batch differs in 15 of them (128, 256, 384, 512, 640, 768 and 10 more)"} {
+	for _, want := range []string{"not comparable here: WebGPU ran on the CPU (SwiftShader), so this is not a browser-versus-native " +
+		"comparison (webllm and llamacpp: 14 of 15 pairs of cells)",
+		"not comparable here: no launch of llamacpp counts (webllm, 32 tokens and llamacpp, 32 tokens)"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("no %q in\n%s", want, said)
 		}
+	}
+	row := func(rows []compare.Setting, name string) (out compare.Setting) {
+		for _, s := range rows {
+			if s.Name == name {
+				out = s
+			}
+		}
+		return out
+	}
+	s := res.Settings
+	if batch := row(s.Rows, "batch"); batch.Same || strings.Join(batch.Values, " | ") != "128, 256, 384, 512, 640 and 10 more | 2048" {
+		t.Errorf("%+v", batch)
+	}
+	if kv := row(s.Rows, "kv_dtype"); !kv.Same || kv.Title != "KV cache dtype" {
+		t.Errorf("%+v", kv)
+	}
+	if only := row(s.Only, "mmap"); strings.Join(only.Values, "|") != "|on" || row(s.Rows, "mmap").Name != "" {
+		t.Errorf("%+v", only)
 	}
 }
 
@@ -55,7 +72,7 @@ func TestLengthsOfOneEngineAreNotCompared(t *testing.T) {
 	}
 	res := compare.Runs(comparetest.Run(t, "many", engines...))
 	if said := strings.Join(res.Comparability, "\n"); len(res.Comparisons) != 9 ||
-		!strings.Contains(said, "Not compared, webllm against llamacpp in 9 pairs of cells: max_tokens differs.") {
+		!strings.Contains(said, "not comparable here: max_tokens differs") {
 		t.Errorf("%d pairs: %s", len(res.Comparisons), said)
 	}
 }

@@ -52,7 +52,9 @@ const Schema = "llmparity.result/1"
 type Result struct {
 	Schema        string             `json:"schema"`
 	Verdict       []string           `json:"verdict"`       // up to three sentences
-	Comparability []string           `json:"comparability"` // what may be compared with what, in plain words
+	Comparability []string           `json:"comparability"` // what may be compared with what: the texts of Reasons
+	Reasons       []Reason           `json:"comparability_reasons"`
+	Settings      *Settings          `json:"settings,omitempty"` // what engines report; nil: nothing
 	Runs          []Run              `json:"runs"`
 	Cells         []Cell             `json:"cells"`
 	Parity        []parity.Parity    `json:"parity"`
@@ -204,7 +206,8 @@ func With(o Options, runs ...*record.Run) *Result {
 	r.Matrices = parity.Matrices(r.Parity, tabled{r})
 	r.judge(o)
 	r.group(o)
-	r.Comparability = r.comparability()
+	r.Reasons, r.Settings = r.reasons(), r.settings()
+	r.Comparability = lines(r.Reasons)
 	r.Verdict = r.verdict()
 	r.Warnings, r.Notes = r.remarks(runs, all)
 	return r

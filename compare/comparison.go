@@ -1,8 +1,6 @@
 package compare
 
 import (
-	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -30,8 +28,7 @@ type Comparison struct {
 	tests []stats.Test
 	group string // what its pair has in common with those that it is averaged with
 
-	of      int    // what it is refused for
-	because string // the same of many pairs
+	reasons []Reason
 }
 
 // compared lists the figures that ratios are given for, where requests come one at a time or together.
@@ -120,48 +117,50 @@ func unverified(spec record.Cell, attempts []*record.Attempt) bool {
 // named tells that there is only a name to go by.
 func named(m record.Model) bool { return m.Format == record.Served && m.SHA256 == "" }
 
-func noRatio(a, b *Cell, why string) string {
-	return fmt.Sprintf("No ratio for %s and %s: %s", a.Label, b.Label, why)
-}
-
-// What a refusal is of.
-const (
-	ofRequest = iota + 1
-	ofPair
-	ofDevice // whatever the pair: of the engines
-)
-
-// refuse says why there are no ratios, and in why what is said of many pairs that are refused alike.
-func (c *Comparison) refuse(of int, why, whole string) { c.of, c.because, c.Refused = of, why, whole }
-
 func (r *Result) pair(i, j int, e []gathered, o Options) {
 	a, b := &r.Cells[i], &r.Cells[j]
 	c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []ratio.Ratio{}}
-	if why, short := differentRequest(a, b); why != "" {
-		c.refuse(ofRequest, short, fmt.Sprintf("%s and %s are not compared: %s", a.Label, b.Label, why))
+	if d := requestsDiffer(a, b); d != nil {
+		c.add(*d)
 		r.Comparisons = append(r.Comparisons, c)
 		return
 	}
 	r.Parity = append(r.Parity, parity.Of(r.party(i, e[i]), r.party(j, e[j])))
-	life := differentLife(a, b)
-	device, of := differentDevice(a, b)
-	unknown := unknownDevice(a, b)
-	if life != "" && !o.AllowDifferent {
-		unknown = life + "."
+	effect := Refuses
+	if o.AllowDifferent {
+		effect = Marks
 	}
-	switch {
-	case unknown != "":
-		c.refuse(ofPair, unknown, noRatio(a, b, unknown))
-	case device != "" && !o.AllowDifferent:
-		c.refuse(ofDevice, of, device)
-	default:
-		c.Different = unlikeWords(a, b, life)
+	if d := unknown(a, b); d != nil {
+		c.add(*d)
+	} else {
+		c.add(unlikeReasons(a, b, effect)...)
+	}
+	if c.Refused == "" {
 		c.fill(a, b, launchOf(e[i].counted), launchOf(e[j].counted))
-		c.Caveats = caveats(a, b)
+		c.add(caveats(a, b)...)
 	}
-	// What was computed in other numbers must not pass for the same arithmetic, ratio or not.
-	c.Caveats = append(c.Caveats, differences(a, b)...)
+	// Cells that compute in other dtypes must not look alike, ratio or not.
+	first, rest := settingsDiffer(a, b)
+	c.add(first...)
+	for _, d := range rest {
+		c.Caveats = append(c.Caveats, d.Text)
+	}
 	r.Comparisons = append(r.Comparisons, c)
+}
+
+// add keeps reasons. The first that refuses ratios is the comparison's.
+func (c *Comparison) add(reasons ...Reason) {
+	c.reasons = append(c.reasons, reasons...)
+	for _, d := range reasons {
+		switch {
+		case d.Effect == Refuses && c.Refused == "":
+			c.Refused = d.Text
+		case d.Effect == Marks:
+			c.Different = append(c.Different, d.Text)
+		case d.Effect == Limits:
+			c.Caveats = append(c.Caveats, d.Text)
+		}
+	}
 }
 
 // party is what parity takes of a cell.
@@ -178,97 +177,6 @@ func (r *Result) party(cell int, e gathered) parity.Party {
 	return s
 }
 
-// differentRequest says so where the words can't be the same, in full and of many pairs: neither they nor figures are
-// compared.
-func differentRequest(a, b *Cell) (why, short string) {
-	switch {
-	case a.Spec.MaxTokens != b.Spec.MaxTokens:
-		return fmt.Sprintf("max_tokens is %d for one and %d for the other", a.Spec.MaxTokens, b.Spec.MaxTokens),
-			"max_tokens differs."
-	case a.Spec.Temperature != b.Spec.Temperature:
-		return fmt.Sprintf("the temperature is %g for one and %g for the other", a.Spec.Temperature,
-			b.Spec.Temperature), "the temperature differs."
-	}
-	return "", ""
-}
-
-// differentLife refuses a ratio of figures that are of different things though the words may well be the same.
-func differentLife(a, b *Cell) string {
-	for _, c := range []*Cell{a, b} {
-		if named(c.Spec.Model) {
-			return "the weights of " + c.Label + " are not verified, they are known by a name alone"
-		}
-	}
-	switch {
-	case a.Spec.Isolation != b.Spec.Isolation:
-		return fmt.Sprintf("isolation is %q for one and %q for the other", a.Spec.Isolation, b.Spec.Isolation)
-	case a.Spec.Shared != b.Spec.Shared:
-		return "one goes on in a launch that it shares with other cells (isolation shared), the other has launches of its own"
-	case a.Spec.Reused != b.Spec.Reused:
-		return "the repetitions of one go on in one launch (isolation reused), those of the other have launches of their own"
-	}
-	return ""
-}
-
-// unknownDevice refuses a ratio where it is not known what of.
-func unknownDevice(a, b *Cell) string {
-	for _, c := range []*Cell{a, b} {
-		if c.Launches.Counted == 0 {
-			return fmt.Sprintf("no launch of %s counts.", c.Label)
-		}
-		if c.Device == nil {
-			return c.Label + " did not say what it computed on."
-		}
-	}
-	for _, c := range []*Cell{a, b} {
-		if c.inconstant != "" {
-			return fmt.Sprintf("the launches of %s did not all run the same: %s.", c.Label, c.inconstant)
-		}
-		if !slices.Contains(classes(), c.Device.Class) {
-			return fmt.Sprintf("the class of device that %s computed on is not known (%q).", c.Label, c.Device.Class)
-		}
-	}
-	return ""
-}
-
-// differentDevice refuses a ratio that would say more about the devices than about the engines: in full, and why.
-func differentDevice(a, b *Cell) (whole, why string) {
-	if a.Device == nil || b.Device == nil || a.Device.Class == b.Device.Class {
-		return "", ""
-	}
-	// Of the engines, whatever the prompt: the same words for every pair of their cells.
-	x, y := a.Spec.Engine, b.Spec.Engine
-	why = fmt.Sprintf("%s computed on %s, %s on %s.", x, deviceWords(a.Device), y, deviceWords(b.Device))
-	if a.Device.Class == record.SoftwareAdapter || b.Device.Class == record.SoftwareAdapter {
-		why += " A software adapter is a GPU interface computed on the CPU: this is not “browser against native”, " +
-			"and neither figure says anything about a real GPU."
-	} else {
-		why += " Different classes of device are not like and like."
-	}
-	return fmt.Sprintf("No ratio for %s and %s: %s", x, y, why), why
-}
-
-// classes are those of which it is known what they are like.
-func classes() []record.DeviceClass {
-	return []record.DeviceClass{record.CPU, record.GPU, record.SoftwareAdapter}
-}
-
-func deviceWords(d *record.Device) string {
-	name := d.Name
-	if name != "" {
-		name = " (" + name + ")"
-	}
-	switch d.Class {
-	case record.SoftwareAdapter:
-		return "a software adapter" + name
-	case record.CPU:
-		return "the CPU" + name
-	case record.GPU:
-		return "a GPU" + name
-	}
-	return string(d.Class) + name
-}
-
 // launchOf gives the attempt that opened the launch of each.
 func launchOf(counted []*record.Attempt) map[int]int {
 	out := map[int]int{}
@@ -281,7 +189,7 @@ func launchOf(counted []*record.Attempt) map[int]int {
 // fill sets each figure that both have against the other's.
 func (c *Comparison) fill(a, b *Cell, launchA, launchB map[int]int) {
 	for _, name := range comparedOf(a, b) {
-		if unlike(name, a, b) != "" {
+		if unlike(name, a, b) != nil {
 			continue
 		}
 		fa, fb := a.Figure(name), b.Figure(name)
@@ -309,189 +217,15 @@ func (c *Comparison) fill(a, b *Cell, launchA, launchB map[int]int) {
 // alikeNote says in which way a figure of one cell is not quite that of the other.
 func alikeNote(name string, a, b *Cell) string {
 	var notes []string
-	if moved(name, figure.Length) {
-		notes = append(notes, lengthsDiffer(a, b))
-	}
-	if moved(name, figure.Pieces) {
-		notes = append(notes, piecesDiffer(a, b))
-	}
-	return strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
-}
-
-// lengthsDiffer says so where one side generated more than the other: later tokens cost more.
-func lengthsDiffer(a, b *Cell) string {
-	x, y := a.Figure(figure.Tokens), b.Figure(figure.Tokens)
-	if !x.Known() || !y.Known() || x.Center() == y.Center() {
-		return ""
-	}
-	return fmt.Sprintf("lengths differ: %s tokens of %s, %s of %s", x.Count(), a.Label, y.Count(), b.Label)
-}
-
-// piecesDiffer says so where one side tells of tokens and the other of pieces of text.
-func piecesDiffer(a, b *Cell) string {
-	if a.Spec.Pieces == b.Spec.Pieces {
-		return ""
-	}
-	who := a
-	if b.Spec.Pieces {
-		who = b
-	}
-	return who.Label + " tells of pieces of text, the first of which may hold several tokens"
-}
-
-// bos is how many tokens of a prompt may come from a cache and change nothing: the one that all texts begin with.
-const bos = 1
-
-// cache gives the least and the most tokens of a prompt that came from a cache; false where that is not known.
-func (c *Cell) cache() (least, most float64, known bool) {
-	f := c.Figure(figure.Cached)
-	switch {
-	case c.unknownPrefill:
-		return 0, 0, false
-	case !f.Known():
-		return 0, 0, true // untold, of servers that had not been asked for the prompt before
-	}
-	return slices.Min(f.Numbers()), slices.Max(f.Numbers()), true
-}
-
-// cachesDiffer says so where one side may have had more of its prompt from a cache.
-func cachesDiffer(a, b *Cell) string {
-	leastA, mostA, knownA := a.cache()
-	leastB, mostB, knownB := b.cache()
-	if knownA && knownB && (max(mostA, mostB) <= bos || leastA == leastB && mostA == mostB) {
-		return ""
-	}
-	side := func(c *Cell) string {
-		switch _, most, known := c.cache(); {
-		case !known:
-			return fmt.Sprintf("%s for %s, which does not tell how many tokens came from it", c.Spec.PromptCache,
-				c.Label)
-		case most <= bos:
-			return fmt.Sprintf("%s for %s", c.Spec.PromptCache, c.Label)
-		}
-		return fmt.Sprintf("%s for %s, where %s tokens came from it", c.Spec.PromptCache, c.Label,
-			c.Figure(figure.Cached).Count())
-	}
-	return fmt.Sprintf("the prompt cache is %s, and %s: times to the first token and prefill are not set against each other",
-		side(a), side(b))
-}
-
-// shareOutside says so where a side's memory is not all in its figures.
-func shareOutside(a, b *Cell) string {
-	for _, c := range []*Cell{a, b} {
-		if words := c.memory.OthersWords(); words != "" {
-			return fmt.Sprintf("of %s %s; memory is not set against each other", c.Label, words)
+	for _, of := range []struct {
+		what   figure.Moves
+		differ func(a, b *Cell) *Reason
+	}{{figure.Length, lengthsDiffer}, {figure.Pieces, piecesDiffer}} {
+		if moved(name, of.what) {
+			if d := of.differ(a, b); d != nil {
+				notes = append(notes, d.Text)
+			}
 		}
 	}
-	return ""
-}
-
-// loadsDiffer says so where one side loads the model for every generation.
-func loadsDiffer(a, b *Cell) string {
-	if a.Spec.PerGeneration == b.Spec.PerGeneration {
-		return ""
-	}
-	if b.Spec.PerGeneration {
-		a = b
-	}
-	return fmt.Sprintf("%s starts a process for each generation, which loads the model: that lies within its time to the first token, "+
-		"and load times and times to the first token are not set against each other", a.Label)
-}
-
-// caveats lists what engines said about their policy where they differ: it may be compared, knowing that.
-func caveats(a, b *Cell) []string {
-	out := []string{}
-	if a.Device.Class == record.SoftwareAdapter && b.Device.Class == record.SoftwareAdapter {
-		out = append(out, "both computed on a software adapter, a GPU interface computed on the CPU: the ratio says "+
-			"nothing about a real GPU")
-	}
-	if why := shareOutside(a, b); why != "" {
-		out = append(out, why)
-	}
-	if why := cachesDiffer(a, b); why != "" {
-		out = append(out, why)
-	}
-	if why := loadsDiffer(a, b); why != "" {
-		out = append(out, why)
-	}
-	for _, c := range []*Cell{a, b} {
-		if c.Load != nil {
-			out = append(out, c.Load.Caveats...)
-		}
-	}
-	if why := piecesDiffer(a, b); why != "" {
-		out = append(out, why+": times to the first token, prefill and decode are not quite alike")
-	}
-	if a.Device.Class == b.Device.Class && a.Device.Name != b.Device.Name {
-		out = append(out, fmt.Sprintf("the devices are of one class and have different names: %s and %s", a.Device.Name,
-			b.Device.Name))
-	}
-	return out
-}
-
-// setting is one that engines say of themselves, each its own.
-type setting struct{ key, x, y string }
-
-func (s setting) name() string { return strings.ReplaceAll(s.key, "_", " ") }
-
-// unlikeSettings are those of which both say something, and not the same.
-func unlikeSettings(x, y map[string]string) []setting {
-	var out []setting
-	for _, key := range slices.Sorted(maps.Keys(x)) {
-		if other, both := y[key]; both && other != x[key] {
-			out = append(out, setting{key, x[key], other})
-		}
-	}
-	return out
-}
-
-// onlySettings are those of which y says nothing, though it says something of itself.
-func onlySettings(x, y map[string]string) []setting {
-	var out []setting
-	for _, key := range slices.Sorted(maps.Keys(x)) {
-		if _, both := y[key]; !both && len(y) > 0 {
-			out = append(out, setting{key: key, x: x[key]})
-		}
-	}
-	return out
-}
-
-// differences lists what engines said of themselves where they differ: their policies, and of one and the same engine
-// its parts.
-func differences(a, b *Cell) []string {
-	out := []string{}
-	if a.Engine == nil || b.Engine == nil {
-		return out
-	}
-	list := func(all []setting) {
-		for _, s := range all {
-			out = append(out, fmt.Sprintf("%s is %s for %s and %s for %s", s.name(), s.x, a.Label, s.y, b.Label))
-		}
-	}
-	list(unlikeSettings(a.Engine.Policy, b.Engine.Policy))
-	for _, side := range [][2]*Cell{{a, b}, {b, a}} {
-		var words []string
-		for _, s := range onlySettings(side[0].Engine.Policy, side[1].Engine.Policy) {
-			words = append(words, s.name()+" is "+s.x)
-		}
-		if len(words) > 0 {
-			out = append(out, fmt.Sprintf("%s says, and %s does not: %s", side[0].Label, side[1].Label,
-				strings.Join(words, "; ")))
-		}
-	}
-	if a.Spec.Engine == b.Spec.Engine {
-		list(unlikeSettings(parts(a), parts(b)))
-	}
-	return out
-}
-
-// parts are those that a reader tells apart by name, and the engine's own version.
-func parts(c *Cell) map[string]string {
-	out := map[string]string{"version": c.Engine.Version}
-	for key, value := range c.Engine.Parts {
-		if key == "browser" || strings.HasSuffix(key, "_origin") {
-			out[key] = value
-		}
-	}
-	return out
+	return strings.Join(notes, "; ")
 }

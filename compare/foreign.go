@@ -3,6 +3,7 @@ package compare
 import (
 	"slices"
 
+	"llmparity/compare/explain"
 	"llmparity/compare/ratio"
 	"llmparity/internal/figure"
 )
@@ -38,7 +39,7 @@ func (r *Result) pairForeign(e []gathered, o Options) {
 			c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []ratio.Ratio{}}
 			for _, x := range []*Cell{a, b} {
 				if x.Foreign() {
-					c.Different = append(c.Different, "which model, prompt and device "+x.Label+" is about is not told")
+					c.add(reason(Marks, explain.ForeignUnknown, x.Label))
 				}
 			}
 			c.fill(a, b, launchOf(e[i].counted), launchOf(e[j].counted))

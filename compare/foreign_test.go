@@ -50,7 +50,7 @@ func TestImportedRowsBesideRun(t *testing.T) {
 		}
 	}
 	words := strings.Join(both.Comparability, "\n")
-	if !strings.Contains(words, "ollama-run1; webllm-run1: rows that another program wrote") {
+	if !strings.Contains(words, "ollama-run1; webllm-run1: imported, with unknown model") {
 		t.Errorf("nothing is said of them:\n%s", words)
 	}
 	for _, c := range both.Runs[1].Checklist {
@@ -74,7 +74,7 @@ func TestForeignRowsAgainstARun(t *testing.T) {
 	}
 	got, llamacpp := r.Comparisons[0].Ratios[0], r.Cells[0].Figure(figure.PeakRSS).Center()
 	if got.Figure != figure.PeakRSS || got.Ratio == nil || math.Abs(*got.Ratio-llamacpp/1536.5) > 1e-6 ||
-		!strings.Contains(got.Different, "is not told") {
+		!strings.Contains(got.Different, "model, prompt and device of ollama-run1 are not known") {
 		t.Errorf("%+v", got)
 	}
 }

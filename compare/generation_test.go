@@ -35,8 +35,7 @@ func TestAProcessForEachGeneration(t *testing.T) {
 		t.Errorf("ratios: %+v", c.Ratios)
 	}
 	said := strings.Join(c.Caveats, "\n")
-	if !strings.Contains(said, "starts a process for each generation") ||
-		!strings.Contains(said, "process is one a generation") {
+	if !strings.Contains(said, "served loads the model for each request") {
 		t.Errorf("caveats: %s", said)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"llmparity/compare/evidence"
-	"llmparity/compare/explain"
 )
 
 // label names every cell by its engine and by what else differs between cells, no more.
@@ -116,38 +115,4 @@ type Ran struct {
 	With   string
 	Cells  []int // indexes
 	engine string
-}
-
-// libraryWords says what follows from where model libraries came from.
-func (r *Result) libraryWords() []string {
-	var engines, libraries []string // of each, what several have in common is said once
-	for i := range r.Cells {
-		if l := r.Cells[i].Part("model_library"); l != "" {
-			libraries = explain.AppendNew(libraries, l)
-			engines = explain.AppendNew(engines, r.Cells[i].Spec.Engine)
-		}
-	}
-	var out, ours []string
-	who := strings.Join(engines, ", ")
-	for _, l := range libraries {
-		switch origin, _, _ := strings.Cut(l, " ("); origin {
-		case "ours":
-			ours = append(ours, l)
-		case "given":
-			out = append(out, fmt.Sprintf(
-				"%s ran a model library that was given to it: %s. Nothing is known of its kernels.",
-				who, l))
-		default:
-			out = append(out, fmt.Sprintf("%s ran a model library of %s.", who, l))
-		}
-	}
-	switch len(ours) {
-	case 0:
-		return out
-	case 1:
-		return append(out, fmt.Sprintf("%s ran a model library that llmparity compiled: %s. Its speed is not that of MLC's "+
-			"own libraries.", who, ours[0]))
-	}
-	return append(out, fmt.Sprintf("%s ran model libraries that llmparity compiled: %s. Their speed is not that of MLC's "+
-		"own.", who, strings.Join(ours, "; ")))
 }

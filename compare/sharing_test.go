@@ -29,7 +29,7 @@ func TestMemorySharedWithProgramsOutside(t *testing.T) {
 		t.Errorf("warnings %q", w)
 	}
 	if c := r.Comparisons[0]; memory(r) || len(c.Ratios) == 0 ||
-		!strings.Contains(strings.Join(c.Caveats, "\n"), "memory is not set against each other") {
+		!strings.Contains(strings.Join(c.Caveats, "\n"), "memory is not compared: llamacpp: 250") {
 		t.Errorf("%+v", c)
 	}
 	for name, processes := range map[string][]comparetest.Process{

@@ -8,10 +8,9 @@ import (
 	"llmparity/compare/explain"
 )
 
-// unpairedWords say which cells of later runs are set against none of another run, and why: whoever names two runs
-// wants to know what became of the second.
-func (r *Result) unpairedWords() []string {
-	var out []string
+// unpaired says which cells of later runs are compared with none of another run, and why.
+func (r *Result) unpaired() []Reason {
+	var out []Reason
 	for run := 1; run < len(r.Runs); run++ {
 		all := 0
 		var whys []string
@@ -21,34 +20,32 @@ func (r *Result) unpairedWords() []string {
 			if c.Run != run || c.Foreign() || c.Refused != "" {
 				continue
 			}
-			all++
-			if !r.acrossRuns(i) {
-				why := r.unpaired(c)
+			if all++; !r.acrossRuns(i) {
+				why := r.difference(c)
 				whys = explain.AppendNew(whys, why)
 				of[why] = append(of[why], c.Label)
 			}
 		}
 		for _, why := range whys {
-			who := "Nothing"
+			who := "cells"
 			if n := len(of[why]); n < all {
-				who = fmt.Sprintf("None of %d of the %d cells (%s)", n, all, explain.Some(of[why], 4))
+				who = fmt.Sprintf("%d of %d cells (%s)", n, all, explain.Some(of[why], 4))
 			}
-			out = append(out, fmt.Sprintf("%s of run %s is set against run %s, the baseline: %s.", who, r.runName(run),
-				r.runName(0), why))
+			out = append(out, reason(Informs, explain.Unpaired, who, r.runName(run), r.runName(0), why))
 		}
 	}
 	return out
 }
 
-// acrossRuns tells whether a cell is set against one of another run.
+// acrossRuns tells whether a cell is compared with one of another run.
 func (r *Result) acrossRuns(cell int) bool {
 	return slices.ContainsFunc(r.Comparisons, func(c Comparison) bool {
 		return (c.A == cell || c.B == cell) && r.Cells[c.A].Run != r.Cells[c.B].Run
 	})
 }
 
-// unpaired says in what a cell of a later run differs from all of the first run: in the first thing that leaves none.
-func (r *Result) unpaired(c *Cell) string {
+// difference says in what a cell of a later run differs from all of the first run: in the first thing that leaves none.
+func (r *Result) difference(c *Cell) string {
 	var like []*Cell
 	for i := range r.Cells {
 		if o := &r.Cells[i]; o.Run == 0 && !o.Foreign() && o.Refused == "" {
@@ -56,26 +53,24 @@ func (r *Result) unpaired(c *Cell) string {
 		}
 	}
 	if len(like) == 0 {
-		return "that one has no cell of an engine's"
+		return "it has no measured cell"
 	}
 	for _, needs := range []struct {
 		why  string
 		same func(o *Cell) bool
 	}{
-		{"the models are not the same", func(o *Cell) bool { return sameWeights(o, c) }},
-		{"the prompts are not the same",
+		{"models differ", func(o *Cell) bool { return sameWeights(o, c) }},
+		{"prompts differ",
 			func(o *Cell) bool { return o.Spec.Prompt == c.Spec.Prompt && o.Spec.InputTokens == c.Spec.InputTokens }},
-		{"the engines are not the same", func(o *Cell) bool { return o.Spec.Engine == c.Spec.Engine }},
-		{"the KV caches were asked for in other numbers",
-			func(o *Cell) bool { return o.Spec.KVDType == c.Spec.KVDType }},
-		{"models' files were not in memory alike (start)", func(o *Cell) bool { return o.Spec.Start == c.Spec.Start }},
-		{"requests did not come in the same way (traffic)",
-			func(o *Cell) bool { return reflect.DeepEqual(o.Spec.Traffic, c.Spec.Traffic) }},
+		{"engines differ", func(o *Cell) bool { return o.Spec.Engine == c.Spec.Engine }},
+		{"KV cache dtypes differ", func(o *Cell) bool { return o.Spec.KVDType == c.Spec.KVDType }},
+		{"starts differ (cold or warm)", func(o *Cell) bool { return o.Spec.Start == c.Spec.Start }},
+		{"traffic differs", func(o *Cell) bool { return reflect.DeepEqual(o.Spec.Traffic, c.Spec.Traffic) }},
 	} {
 		like = slices.DeleteFunc(like, func(o *Cell) bool { return !needs.same(o) })
 		if len(like) == 0 {
 			return needs.why
 		}
 	}
-	return "others of the same run are more like it"
+	return "other cells of this run match better"
 }

@@ -33,26 +33,26 @@ func TestRunsThatHaveNothingInCommonSayWhy(t *testing.T) {
 		want string
 	}{
 		"prompts": {run("x/a", as), run("x/b", prompt("another")),
-			"Nothing of run b is set against run a, the baseline: the prompts are not the same."},
+			"cells of run b not compared with run a, the baseline run: prompts differ"},
 		"models": {run("x/a", as), run("x/b",
 			func(e *comparetest.Engine) { e.Cell.Model.SHA256 = strings.Repeat("b", 64) }),
-			"Nothing of run b is set against run a, the baseline: the models are not the same."},
+			"cells of run b not compared with run a, the baseline run: models differ"},
 		"cache": {run("x/a", as), run("x/b", func(e *comparetest.Engine) { e.Cell.KVDType = "q8_0" }),
-			"Nothing of run b is set against run a, the baseline: the KV caches were asked for in other numbers."},
+			"cells of run b not compared with run a, the baseline run: KV cache dtypes differ"},
 		"part": {run("x/a", prompt("1"), prompt("2")), run("x/b", prompt("1"), prompt("3")),
-			"None of 1 of the 2 cells (llamacpp, prompt 2, b) of run b is set against run a, the baseline: the prompts are not the same."},
+			"1 of 2 cells (llamacpp, prompt 2, b) of run b not compared with run a, the baseline run: prompts differ"},
 		"empty": {run("x/a"), run("x/b", as),
-			"Nothing of run b is set against run a, the baseline: that one has no cell of an engine's."},
+			"cells of run b not compared with run a, the baseline run: it has no measured cell"},
 		"same": {run("x/a", as), run("x/b", as), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := compare.Runs(c.a, c.b)
 			of := slices.DeleteFunc(slices.Clone(r.Comparability),
-				func(s string) bool { return !strings.Contains(s, "the baseline: ") })
+				func(s string) bool { return !strings.Contains(s, "the baseline run: ") })
 			if got := strings.Join(of, "\n"); got != c.want {
 				t.Errorf("said %q, want %q", got, c.want)
 			}
-			if all := strings.Join(r.Comparability, "\n"); strings.Contains(all, "nothing to compare it with") {
+			if all := strings.Join(r.Comparability, "\n"); strings.Contains(all, "nothing to compare") {
 				t.Error(all)
 			}
 			for i, cell := range r.Cells {

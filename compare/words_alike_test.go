@@ -23,7 +23,7 @@ func TestWordsAreComparedWhereFiguresAreNot(t *testing.T) {
 		t.Fatalf("parity: %+v", r.Parity)
 	}
 	if c := r.Comparisons[0]; len(c.Ratios) != 0 ||
-		!strings.Contains(c.Refused, `isolation is "launch" for one and "server" for the other`) {
+		!strings.Contains(c.Refused, "not comparable here: isolation differs: launch and server") {
 		t.Errorf("ratios: %+v", c)
 	}
 	warned := of(func(e *comparetest.Engine) {

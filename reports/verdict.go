@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ const pairRows = 120
 // comparabilitySection says what may be compared; of more than two cells the page has a row a pair, too.
 func comparabilitySection(res *compare.Result) section {
 	s := section{ID: "comparability", Title: "What may be compared", Class: "notice", Lines: res.Comparability,
-		Mark: "- "}
+		Mark: "- ", Parts: settingParts(res)}
 	if len(res.Comparisons) < 3 {
 		return s
 	}
@@ -45,7 +46,7 @@ func comparabilitySection(res *compare.Result) section {
 	if more := len(res.Comparisons) - pairRows; more > 0 {
 		pairs.Words = []string{fmt.Sprintf("And %d more, which the result has (--json, comparisons).", more)}
 	}
-	s.Parts = []section{pairs}
+	s.Parts = append([]section{pairs}, s.Parts...)
 	return s
 }
 
@@ -136,4 +137,30 @@ func everyCell(res *compare.Result, names []string) string {
 		return "every cell"
 	}
 	return strings.Join(names, "; ")
+}
+
+// settingParts compare what engines report of their settings.
+func settingParts(res *compare.Result) []section {
+	s := res.Settings
+	if s == nil || len(s.Sides) < 2 {
+		return nil
+	}
+	table := func(title string, rows []compare.Setting, same bool) section {
+		g := &grid{Name: title, Head: append([]string{"setting"}, lines(s.Sides)...)}
+		if same {
+			g.Head = append(g.Head, "same?")
+		}
+		for _, row := range rows {
+			fields := []string{line(row.Title)}
+			for _, v := range row.Values {
+				fields = append(fields, cmp.Or(line(v), "–"))
+			}
+			if same {
+				fields = append(fields, map[bool]string{true: "yes", false: "no"}[row.Same])
+			}
+			g.Rows = append(g.Rows, fields)
+		}
+		return section{Title: title, For: document | onPage, Folded: true, Grid: g.orNil()}
+	}
+	return []section{table("Settings", s.Rows, true), table("Settings that only one engine reports", s.Only, false)}
 }

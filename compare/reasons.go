@@ -1,0 +1,260 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"llmparity/compare/explain"
+	"llmparity/internal/figure"
+	"llmparity/internal/record"
+)
+
+// Effect is what follows from a reason.
+type Effect string
+
+// The effects.
+const (
+	Refuses Effect = "refused" // no ratio
+	Marks   Effect = "marked"  // a ratio on request alone, marked
+	Limits  Effect = "caveat"  // what to know of the ratio
+	Informs Effect = "note"    // about the result
+)
+
+// Reason is why cells are not compared, or what to know when they are.
+type Reason struct {
+	Code   string `json:"code"`
+	Text   string `json:"text"`
+	Effect Effect `json:"effect"`
+	Pairs  []int  `json:"pairs,omitempty"` // indexes into Comparisons
+
+	many string
+}
+
+const notComparable = "not comparable here: "
+
+func reason(effect Effect, of explain.Reason, args ...any) Reason {
+	d := Reason{Code: of.Code, Text: fmt.Sprintf(of.Text, args...), Effect: effect, many: of.Many}
+	if effect == Refuses {
+		d.Text, d.many = notComparable+d.Text, notComparable+cmp.Or(d.many, d.Text)
+	}
+	return d
+}
+
+// names tells two cells apart: by their engines where these differ, so that many pairs share a sentence.
+func names(a, b *Cell) (x, y string) {
+	switch {
+	case a.Spec.Engine != b.Spec.Engine:
+		return a.Spec.Engine, b.Spec.Engine
+	case a.Label != b.Label:
+		return a.Label, b.Label
+	}
+	return "the baseline run", "this run"
+}
+
+// requestsDiffer says why outputs cannot be the same: neither they nor figures are compared.
+func requestsDiffer(a, b *Cell) *Reason {
+	switch {
+	case a.Spec.MaxTokens != b.Spec.MaxTokens:
+		return new(reason(Refuses, explain.MaxTokensDiffer, a.Spec.MaxTokens, b.Spec.MaxTokens))
+	case a.Spec.Temperature != b.Spec.Temperature:
+		return new(reason(Refuses, explain.TemperatureDiffer, a.Spec.Temperature, b.Spec.Temperature))
+	}
+	return nil
+}
+
+// unknown says what is not known that a ratio takes.
+func unknown(a, b *Cell) *Reason {
+	x, y := names(a, b)
+	for _, side := range []struct {
+		c    *Cell
+		name string
+	}{{a, x}, {b, y}} {
+		switch c := side.c; {
+		case c.Launches.Counted == 0:
+			return new(reason(Refuses, explain.NoLaunch, side.name))
+		case c.Device == nil:
+			return new(reason(Refuses, explain.NoDevice, side.name))
+		case c.inconstant != "":
+			return new(reason(Refuses, explain.LaunchesDiffer, side.name, c.inconstant))
+		case !slices.Contains([]record.DeviceClass{record.CPU, record.GPU, record.SoftwareAdapter}, c.Device.Class):
+			return new(reason(Refuses, explain.DeviceUnknown, side.name, c.Device.Class))
+		}
+	}
+	return nil
+}
+
+// unlikeReasons lists why a ratio is given on request alone.
+func unlikeReasons(a, b *Cell, effect Effect) []Reason {
+	var out []Reason
+	x, y := names(a, b)
+	switch {
+	case named(a.Spec.Model):
+		out = append(out, reason(effect, explain.WeightsUnverified, x))
+	case named(b.Spec.Model):
+		out = append(out, reason(effect, explain.WeightsUnverified, y))
+	case a.Isolation() != b.Isolation():
+		out = append(out, reason(effect, explain.IsolationDiffers, a.Isolation(), b.Isolation()))
+	}
+	if d := devicesDiffer(a, b, effect); d != nil {
+		out = append(out, *d)
+	}
+	return out
+}
+
+// devicesDiffer says why a ratio would say more about the devices than about the engines.
+func devicesDiffer(a, b *Cell, effect Effect) *Reason {
+	if a.Device == nil || b.Device == nil || a.Device.Class == b.Device.Class {
+		return nil
+	}
+	for _, d := range []*record.Device{a.Device, b.Device} {
+		if d.Class == record.SoftwareAdapter {
+			return new(reason(effect, explain.SoftwareGPU, cmp.Or(d.Name, "a software adapter")))
+		}
+	}
+	x, y := names(a, b)
+	return new(reason(effect, explain.DevicesDiffer, x, deviceWords(a.Device), y, deviceWords(b.Device)))
+}
+
+func deviceWords(d *record.Device) string {
+	class := map[record.DeviceClass]string{record.SoftwareAdapter: "a software adapter", record.CPU: "the CPU",
+		record.GPU: "a GPU"}[d.Class]
+	if d.Name != "" {
+		return fmt.Sprintf("%s (%s)", cmp.Or(class, string(d.Class)), d.Name)
+	}
+	return cmp.Or(class, string(d.Class))
+}
+
+// caveats lists what to know of the ratios of two cells.
+func caveats(a, b *Cell) []Reason {
+	var out []Reason
+	add := func(r *Reason) {
+		if r != nil {
+			out = append(out, *r)
+		}
+	}
+	if a.Device.Class == record.SoftwareAdapter && b.Device.Class == record.SoftwareAdapter {
+		out = append(out, reason(Limits, explain.BothSoftware))
+	}
+	add(memoryShared(a, b))
+	add(cachesDiffer(a, b))
+	add(loadsDiffer(a, b))
+	x, y := names(a, b)
+	for i, c := range []*Cell{a, b} {
+		if c.Load != nil {
+			for _, text := range c.Load.Caveats {
+				out = append(out, reason(Limits, explain.TrafficCaveat, []string{x, y}[i], text))
+			}
+		}
+	}
+	add(piecesDiffer(a, b))
+	if a.Device.Class == b.Device.Class && a.Device.Name != b.Device.Name {
+		out = append(out, reason(Limits, explain.DeviceNames, a.Device.Name, b.Device.Name))
+	}
+	return out
+}
+
+// settingsDiffer lists settings that both engines report with different values, and of one engine its versions. What
+// concerns all engines alike comes first; the rest is in the table of settings.
+func settingsDiffer(a, b *Cell) (first, rest []Reason) {
+	x, y := settings(a), settings(b)
+	if a.Spec.Engine == b.Spec.Engine {
+		maps.Copy(x, versions(a))
+		maps.Copy(y, versions(b))
+	}
+	for _, name := range slices.Sorted(maps.Keys(x)) {
+		other, both := y[name]
+		if !both || other == x[name] {
+			continue
+		}
+		d := reason(Limits, explain.SettingDiffers, settingTitle(name), x[name], other)
+		d.many = fmt.Sprintf(d.many, settingTitle(name))
+		if d.Code = strings.ReplaceAll(name, "_", "-"); a.Spec.Engine == b.Spec.Engine || rank(name) < len(decisive) {
+			first = append(first, d)
+		} else {
+			rest = append(rest, d)
+		}
+	}
+	return first, rest
+}
+
+// lengthsDiffer says so where one side generated more than the other: later tokens cost more.
+func lengthsDiffer(a, b *Cell) *Reason {
+	x, y := a.Figure(figure.Tokens), b.Figure(figure.Tokens)
+	if !x.Known() || !y.Known() || x.Center() == y.Center() {
+		return nil
+	}
+	return new(reason(Limits, explain.LengthsDiffer, x.Count(), y.Count()))
+}
+
+// piecesDiffer says so where one side reports tokens and the other pieces of text.
+func piecesDiffer(a, b *Cell) *Reason {
+	who, y := names(a, b)
+	if a.Spec.Pieces == b.Spec.Pieces {
+		return nil
+	}
+	if b.Spec.Pieces {
+		who = y
+	}
+	return new(reason(Limits, explain.PiecesDiffer, who))
+}
+
+// bos is how many tokens of a prompt may come from a cache and change nothing: the one that all texts begin with.
+const bos = 1
+
+// cache gives the least and the most tokens of a prompt that came from a cache; false where that is not known.
+func (c *Cell) cache() (least, most float64, known bool) {
+	f := c.Figure(figure.Cached)
+	switch {
+	case c.unknownPrefill:
+		return 0, 0, false
+	case !f.Known():
+		return 0, 0, true // not reported by servers that had not seen the prompt before
+	}
+	return slices.Min(f.Numbers()), slices.Max(f.Numbers()), true
+}
+
+// cachesDiffer says so where one side may have had more of its prompt from a cache.
+func cachesDiffer(a, b *Cell) *Reason {
+	leastA, mostA, knownA := a.cache()
+	leastB, mostB, knownB := b.cache()
+	if knownA && knownB && (max(mostA, mostB) <= bos || leastA == leastB && mostA == mostB) {
+		return nil
+	}
+	side := func(c *Cell) string {
+		switch _, most, known := c.cache(); {
+		case !known:
+			return c.Spec.PromptCache + ", hits not reported"
+		case most <= bos:
+			return c.Spec.PromptCache
+		}
+		return c.Spec.PromptCache + ", " + c.Figure(figure.Cached).Count() + " tokens from it"
+	}
+	x, y := names(a, b)
+	return new(reason(Limits, explain.CachesDiffer, side(a), x, side(b), y))
+}
+
+// memoryShared says so where a side's memory is not all in its figures.
+func memoryShared(a, b *Cell) *Reason {
+	x, y := names(a, b)
+	for i, c := range []*Cell{a, b} {
+		if words := c.memory.OthersWords(); words != "" {
+			return new(reason(Limits, explain.MemoryShared, []string{x, y}[i], words))
+		}
+	}
+	return nil
+}
+
+// loadsDiffer says so where one side loads the model for every request.
+func loadsDiffer(a, b *Cell) *Reason {
+	if a.Spec.PerGeneration == b.Spec.PerGeneration {
+		return nil
+	}
+	who, y := names(a, b)
+	if b.Spec.PerGeneration {
+		who = y
+	}
+	return new(reason(Limits, explain.LoadsDiffer, who))
+}

@@ -47,37 +47,66 @@ const (
 	dpi         = 300
 )
 
-// Figures draws every chart of the report for paper. Of a chart with a drawing a launch it gives the one that the
-// report shows first, or all; where drawings are of different things, each is a figure.
-func (own Colours) Figures(ctx context.Context, draw Draw, all bool, res *compare.Result,
-	runs ...*record.Run) ([]Figure, error) {
+// planned is a figure before it is drawn.
+type planned struct {
+	Figure
+	chart   *chart
+	drawing drawing
+}
+
+// plannedFigures lists the figures of a result. Of a chart with a drawing for each launch it lists the one that the
+// report shows first, or all; other drawings of a chart are figures of their own.
+func (own Colours) plannedFigures(all bool, res *compare.Result, runs ...*record.Run) ([]planned, error) {
 	if len(runs) != len(res.Runs) {
 		return nil, fmt.Errorf("the result was made of %d runs, not %d", len(res.Runs), len(runs))
 	}
-	if err := prepareFigures(ctx, draw); err != nil {
-		return nil, err
-	}
 	v := &view{res: res, runs: runs, own: own, paper: true}
 	names := map[string]int{}
-	var out []Figure
-	var err error
+	var out []planned
 	eachChart(v.drawn(sections(v)), "", func(heading string, c *chart) {
 		for n, d := range c.Drawings {
-			if err != nil || n != c.Chosen && !all && d.ofOneLaunch {
+			if n != c.Chosen && !all && d.ofOneLaunch {
 				continue
 			}
 			f := v.figure(heading, c, n)
 			if names[f.Name]++; names[f.Name] > 1 {
 				f.Name += "-" + strconv.Itoa(names[f.Name])
 			}
-			if err = f.draw(ctx, draw, c, d); err != nil {
-				err = fmt.Errorf("%s: %w", f.Name, err)
-			}
-			out = append(out, f)
+			out = append(out, planned{f, c, d})
 		}
 	})
+	return out, nil
+}
+
+// FigureNames lists the names of the figures that Figures draws.
+func (own Colours) FigureNames(all bool, res *compare.Result, runs ...*record.Run) ([]string, error) {
+	list, err := own.plannedFigures(all, res, runs...)
+	out := make([]string, len(list))
+	for i, f := range list {
+		out[i] = f.Name
+	}
+	return out, err
+}
+
+// Figures draws charts of the report for paper: those whose names are wanted, or each launch of a chart with all.
+func (own Colours) Figures(ctx context.Context, draw Draw, all bool, wanted func(name string) bool,
+	res *compare.Result, runs ...*record.Run) ([]Figure, error) {
+	list, err := own.plannedFigures(all, res, runs...)
 	if err != nil {
 		return nil, err
+	}
+	if err := prepareFigures(ctx, draw); err != nil {
+		return nil, err
+	}
+	var out []Figure
+	for _, f := range list {
+		if !wanted(f.Name) {
+			continue
+		}
+		if err := f.draw(ctx, draw, f.chart, f.drawing); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		out = append(out, f.Figure)
 	}
 	return out, nil
 }
@@ -275,7 +304,7 @@ const FigureIndex = "figures.md"
 // WriteFigures writes the files of figures into a folder, which is made, and last of all the list of them. What else is
 // there stays.
 func WriteFigures(dir string, figures []Figure) error {
-	const do = "name another folder with --figures"
+	const do = "name another folder with --figures-dir"
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fault.Wrap(fault.Unwritable, err, do, "can't make %s", dir)
 	}

@@ -14,7 +14,7 @@ import (
 	"llmparity/internal/plan"
 )
 
-// axisFlags are lists: every combination of their values is a setup or a cell.
+// axisFlags are lists. Every combination of their values is a cell.
 type axisFlags struct {
 	models, dtypes, kvTypes, starts   []string
 	inputs, outputs, batches, clients []int
@@ -25,26 +25,29 @@ type axisFlags struct {
 func (f *axisFlags) register(flags *pflag.FlagSet) {
 	ints := func(to *[]int, name, help string) { flags.IntSliceVar(to, name, nil, help) }
 	texts := func(to *[]string, name, help string) { flags.StringSliceVar(to, name, nil, help) }
-	texts(&f.models, "models", "several models, each as --model has it; lists are separated by commas or spaces")
-	ints(&f.inputs, "input-len", "tokens of prompts, by the model's own count, as in 256,512; the prompts are made")
-	ints(&f.outputs, "output-len", "tokens to generate, as in 64,256")
-	ints(&f.batches, "batch-size", "requests that are sent in the same moment, as in 1,8")
-	ints(&f.clients, "concurrency", "clients, each of which asks again when it was answered, as in 1,2,4,8")
-	ints(&f.contexts, "contexts", "context windows in tokens, as in 1024,4096")
-	ints(&f.threadCounts, "thread-counts", threadsHelp()+", as in 1,2")
+	texts(&f.models, "models", "several models, e.g. tiny,my.gguf")
 	texts(&f.dtypes, "dtype", dtypesHelp())
 	texts(&f.kvTypes, "kv-cache-dtype", kvTypesHelp())
-	texts(&f.starts, "start", "cold (the model's file is not in the page cache) or warm (it is), or both, as cells of their own")
+	ints(&f.threadCounts, "thread-counts", "several numbers of threads, e.g. 1,2")
+	texts(&f.starts, "start", "cold: the model file is not in the page cache; warm: it is; or both")
+	under(flags, "What to run", "models dtype kv-cache-dtype thread-counts start")
+	ints(&f.inputs, "input-len", "prompt lengths in tokens, e.g. 256,512; the prompts are generated")
+	ints(&f.outputs, "output-len", "output lengths in tokens, e.g. 64,256")
+	ints(&f.contexts, "contexts", "several context windows, e.g. 1024,4096")
+	ints(&f.clients, "concurrency", "number of clients, e.g. 1,2,4,8; each sends its next request after an answer")
+	ints(&f.batches, "batch-size", "number of requests sent at once, e.g. 1,8")
+	under(flags, "Request", "input-len output-len contexts concurrency batch-size")
 	f.versions = map[string]*[]string{}
 	for _, k := range kinds.All {
 		if k.VersionAxis != "" {
 			f.versions[k.VersionList()] = new([]string)
 			texts(f.versions[k.VersionList()], axisFlag(k.VersionList()), k.VersionHelp)
+			under(flags, k.Title, axisFlag(k.VersionList()))
 		}
 	}
 }
 
-// change puts into the plan what flags say.
+// change applies the flags to the plan.
 func (f *axisFlags) change(p *plan.Plan, given func(string) bool) error {
 	type axis struct {
 		flag, name string
@@ -72,7 +75,7 @@ func (f *axisFlags) change(p *plan.Plan, given func(string) bool) error {
 			values = append(values, strconv.Itoa(n))
 		}
 		if len(values) == 0 {
-			return fault.New(fault.Usage, "give one or more, with commas between them", "--%s has no value", axis.flag)
+			return fault.New(fault.Usage, "list one or more, separated by commas", "--%s has no value", axis.flag)
 		}
 		if err := p.Set(axis.name, values...); err != nil {
 			return fault.Wrap(fault.Usage, err, "", "--%s", axis.flag)
@@ -81,7 +84,7 @@ func (f *axisFlags) change(p *plan.Plan, given func(string) bool) error {
 	return nil
 }
 
-// scheduleFlags say what a plan says in one value, and until when cells are repeated.
+// scheduleFlags are the plan's fields that have one value, and --until-ci.
 type scheduleFlags struct {
 	said        plan.Plan
 	untilCI     string
@@ -96,6 +99,10 @@ func (f *scheduleFlags) register(flags *pflag.FlagSet) {
 		if field.Flag == "" {
 			continue
 		}
+		title := "Repetitions"
+		if strings.HasPrefix(field.Key, "traffic.") {
+			title = "Load"
+		}
 		switch to := field.To.(type) {
 		case *string:
 			flags.StringVar(to, field.Flag, *to, field.Help)
@@ -108,21 +115,22 @@ func (f *scheduleFlags) register(flags *pflag.FlagSet) {
 		case *plan.Duration:
 			flags.DurationVar((*time.Duration)(to), field.Flag, time.Duration(*to), field.Help)
 		}
+		under(flags, title, field.Flag)
 	}
-	flags.StringVar(&f.untilCI, "until-ci",
-		"", "repeat until the 95 % interval of a figure reaches no further from its median than so much of it, as in 5%: docs/howto/write-a-plan.md")
-	flags.StringVar(&f.untilFigure, "until-figure", "", "the figure that --until-ci is of (default: decode_tps)")
-	flags.IntVar(&f.most, "max-repetitions",
-		0, "with --until-ci the most launches of a cell (default: five times --repetitions)")
+	flags.StringVar(&f.untilCI, "until-ci", "",
+		"repeat until the 95% confidence interval is within this share of the median, e.g. 5%")
+	flags.StringVar(&f.untilFigure, "until-figure", "", "figure that --until-ci looks at (default "+plan.DefaultUntil+")")
+	flags.IntVar(&f.most, "max-repetitions", 0, "with --until-ci: maximum launches of a cell (default 5 times --repetitions)")
+	under(flags, "Repetitions", "until-ci until-figure max-repetitions")
 }
 
-// change puts into the plan what flags say.
+// change applies the flags to the plan.
 func (f *scheduleFlags) change(p *plan.Plan, given func(string) bool) error {
 	p.Take(&f.said, given)
 	return f.until(p, given)
 }
 
-// until is what repetitions end by.
+// until applies --until-ci and the flags that belong to it.
 func (f *scheduleFlags) until(p *plan.Plan, given func(string) bool) error {
 	until := plan.UntilCI{}
 	if p.UntilCI != nil {
@@ -131,7 +139,7 @@ func (f *scheduleFlags) until(p *plan.Plan, given func(string) bool) error {
 	if given("until-ci") {
 		width, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(f.untilCI, "%")), 64)
 		if err != nil || !(width > 0 && width < 100) {
-			return fault.New(fault.Usage, "write percent, as in 5%", "--until-ci %q", f.untilCI)
+			return fault.New(fault.Usage, "use a percentage below 100%, e.g. 5%", "--until-ci %q is invalid", f.untilCI)
 		}
 		until.Width = plan.Percent(width)
 	}
@@ -143,7 +151,7 @@ func (f *scheduleFlags) until(p *plan.Plan, given func(string) bool) error {
 			continue
 		}
 		if until.Width == 0 {
-			return fault.New(fault.Usage, "add --until-ci 5%", "--%s says how --until-ci repeats", flag)
+			return fault.New(fault.Usage, "add it, e.g. --until-ci 5%", "--%s requires --until-ci", flag)
 		}
 		set()
 	}

@@ -13,20 +13,19 @@ import (
 )
 
 func baselineCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "baseline",
-		Short: "Save, list and remove baseline runs",
-		Long: `Save, list and remove baseline runs. A saved one is a copy of what is read of a run's folder, with the
-hash of its files. It lies in ` + baseline.Default + ` in the current folder, or where --store says. docs/howto/gate-in-ci.md shows how a CI keeps one.`,
-		Args: arguments(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(baselineSaveCommand(), baselineListCommand(), baselineRemoveCommand())
+	c := parent("baseline", "Save, list and remove baseline runs", baselineSaveCommand(), baselineListCommand(),
+		baselineRemoveCommand())
+	c.Long = `Save, list and remove baseline runs. A gate compares a run with a baseline run.
+
+A saved baseline run is a copy of the run's data in ` + baseline.Default + `, or in the folder of --store.
+In CI: ` + docsGate
+	c.Example = `  llmparity baseline save main results/latest --replace
+  llmparity baseline list`
 	return c
 }
 
 func storeFlag(c *cobra.Command, store *string) {
-	c.Flags().StringVar(store, "store", baseline.Default, "the folder of baselines")
+	c.Flags().StringVar(store, "store", baseline.Default, "folder of baseline runs")
 }
 
 func baselineSaveCommand() *cobra.Command {
@@ -34,8 +33,8 @@ func baselineSaveCommand() *cobra.Command {
 	var replace bool
 	c := &cobra.Command{
 		Use:     "save NAME DIR",
-		Short:   "Keep a run under a name",
-		Example: "  llmparity baseline save main results/latest --replace",
+		Short:   "Save a run under a name",
+		Example: "  llmparity baseline save main results/latest\n  llmparity baseline save main results/latest --replace",
 		Args:    arguments(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := baseline.CheckName(args[0]); err != nil {
@@ -47,8 +46,7 @@ func baselineSaveCommand() *cobra.Command {
 			}
 			counted, planned := countedIn(run)
 			if counted == 0 {
-				return fault.New(fault.Run, "save one whose launches ended well",
-					"no launch of %s counts: nothing could be held against it", args[1])
+				return fault.New(fault.Run, "save a run with successful launches", "%s has no successful launch", args[1])
 			}
 			b, err := baseline.Store{Dir: store}.Save(args[0], run, replace)
 			if err != nil {
@@ -57,17 +55,17 @@ func baselineSaveCommand() *cobra.Command {
 			fmt.Fprintf(c.OutOrStdout(), "Saved %s: %s, %d launches, %d files, sha256 %.12s\n", b.Name, b.Dir, counted,
 				b.Files, b.SHA256)
 			if counted < planned {
-				fmt.Fprintf(c.ErrOrStderr(), "warning: of %d launches that were planned %d count\n", planned, counted)
+				fmt.Fprintf(c.ErrOrStderr(), "warning: %d of %d launches succeeded\n", counted, planned)
 			}
 			return nil
 		},
 	}
 	storeFlag(c, &store)
-	c.Flags().BoolVar(&replace, "replace", false, "take the place of the baseline that has that name")
+	c.Flags().BoolVar(&replace, "replace", false, "replace a baseline run of that name")
 	return c
 }
 
-// countedIn is how many launches of a run count, and how many were planned.
+// countedIn is the number of successful launches of a run, and of planned ones.
 func countedIn(run *record.Run) (counted, planned int) {
 	for _, cell := range run.Cells {
 		planned += cell.Repetitions
@@ -84,9 +82,10 @@ func baselineListCommand() *cobra.Command {
 	var store string
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "list",
-		Short: "List the baselines",
-		Args:  arguments(cobra.NoArgs),
+		Use:     "list",
+		Short:   "List baseline runs",
+		Example: "  llmparity baseline list\n  llmparity baseline list --json",
+		Args:    arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			all, err := baseline.Store{Dir: store}.List()
 			if err != nil {
@@ -99,13 +98,13 @@ func baselineListCommand() *cobra.Command {
 		},
 	}
 	storeFlag(c, &store)
-	c.Flags().BoolVar(&asJSON, "json", false, "print it as JSON, for machines")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
 func printBaselines(w io.Writer, store string, all []baseline.Baseline) error {
 	if len(all) == 0 {
-		_, err := fmt.Fprintf(w, "There is no baseline in %s.\n", store)
+		_, err := fmt.Fprintf(w, "No baseline runs in %s.\n", store)
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -121,9 +120,10 @@ func printBaselines(w io.Writer, store string, all []baseline.Baseline) error {
 func baselineRemoveCommand() *cobra.Command {
 	var store string
 	c := &cobra.Command{
-		Use:   "remove NAME",
-		Short: "Remove a baseline",
-		Args:  arguments(cobra.ExactArgs(1)),
+		Use:     "remove NAME",
+		Short:   "Remove a baseline run",
+		Example: "  llmparity baseline remove main\n  llmparity baseline remove main --store ci/baselines",
+		Args:    arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := (baseline.Store{Dir: store}).Remove(args[0]); err != nil {
 				return err

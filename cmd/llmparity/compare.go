@@ -19,13 +19,14 @@ func compareCommand() *cobra.Command {
 	var figures figureFlags
 	c := &cobra.Command{
 		Use:   "compare {DIR | FILE.csv}...",
-		Short: "Show runs, and memory that other programs wrote down, beside each other",
-		Long: `Show runs, and memory that other programs wrote down, beside each other.
+		Short: "Compare two or more runs",
+		Long: `Compare runs, and memory logs (CSV) of other programs.
 
-The first run is the baseline: each figure of an engine is set against the same
-engine's figure in the first run, with the same model, prompt and request. What
-the statistics don't call a difference is not called one. Figures of different
-classes of device are not set against each other.`,
+The first run is the baseline run. Each figure of an engine is compared with the same engine, model,
+prompt and request in the first run. "~" means no significant difference. Runs on different classes
+of devices are shown without ratios.`,
+		Example: `  llmparity compare results/monday results/friday
+  llmparity compare results/latest --by engine,context --format csv`,
 		Args: arguments(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := as.check(out); err != nil {
@@ -53,7 +54,7 @@ classes of device are not set against each other.`,
 					return err
 				}
 			}
-			if err := figures.write(c, result, runs...); err != nil {
+			if err := figures.write(c, "", result, runs...); err != nil {
 				return err
 			}
 			if as.given() {
@@ -64,14 +65,14 @@ classes of device are not set against each other.`,
 	}
 	as.register(c)
 	c.Flags().StringVarP(&out, "output", "o", "",
-		"with --format the file or folder to write instead of standard output")
+		"with --format: file or folder to write instead of standard output")
 	c.Flags().StringVar(&html, "html", "", "also write an HTML report to this file")
-	c.Flags().StringSliceVar(&by, "by", nil, "average over cells that have these fields in common: "+
+	c.Flags().StringSliceVar(&by, "by", nil, "average over cells with the same "+
 		strings.Join(compare.Fields(), ", "))
 	c.Flags().Float64Var(&minEffect, "min-effect", 100*options.MinEffect,
-		"percent below which a real difference is not one that matters")
+		"ignore differences below this percentage")
 	c.Flags().BoolVar(&options.AllowDifferent, "allow-different", false,
-		"give ratios of different classes of device and isolations too, each marked")
+		"show ratios between different classes of devices or isolations, marked")
 	figures.register(c)
 	detailsFlag(c, &details)
 	c.MarkFlagsMutuallyExclusive("json", "details")

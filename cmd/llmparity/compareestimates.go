@@ -18,14 +18,14 @@ func compareEstimatesCommand() *cobra.Command {
 	values := []*float64{&c.Weights, &c.KV, &c.Activation, &c.Overhead, &c.MultiGPU}
 	cmd := &cobra.Command{
 		Use:   "compare-estimates PROFILE.json",
-		Short: "Compare another memory calculator with a measured profile",
-		Long: `Compare the result of another memory calculator with a measured profile: each component measured and calculated,
-whether the difference is usual, and what may cause it.
+		Short: "Compare another calculator's numbers with measured ones",
+		Long: `Compare the numbers of another memory calculator with measured ones, component by component.
 
-PROFILE.json is a memory profile of schema 2.0, as written by ` + "`llmparity report DIR --profile`" + `, or an older one.
-Its sizes are in GiB (2^30 bytes). If the calculator counts in GB (10^9 bytes), add --calc-unit GB.`,
-		Example: `  llmparity compare-estimates profile.json --calc-weights 13.5 --calc-kv 0.4 --calc-activations 0.9 --calc-overhead 0.6`,
-		Args:    arguments(cobra.ExactArgs(1)),
+PROFILE.json is a memory profile from "llmparity report DIR --profile". Numbers are in GiB (2^30
+bytes), or in GB (10^9 bytes) with --calc-unit GB. More: ` + docsEstimate,
+		Example: `  llmparity compare-estimates profile.json --calc-weights 13.5 --calc-kv 0.4
+  llmparity compare-estimates profile.json --calc-weights 14.5 --calc-unit GB --json`,
+		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for i, name := range names {
 				if !cmd.Flags().Changed(name) {
@@ -61,13 +61,13 @@ Its sizes are in GiB (2^30 bytes). If the calculator counts in GB (10^9 bytes), 
 		},
 	}
 	help := []string{"calculated weights", "calculated KV cache", "calculated activations",
-		"calculated framework overhead", "calculated overhead of several devices"}
+		"calculated overhead of the runtime", "calculated overhead of several devices"}
 	for i, name := range names {
 		cmd.Flags().Float64Var(values[i], name, 0, help[i])
 	}
 	cmd.Flags().StringVar(&unit, "calc-unit", "GiB",
-		"unit of the calculated sizes: GiB (2^30 bytes) or GB (10^9)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON, for machines")
+		"unit of the calculated numbers: GiB (2^30 bytes) or GB (10^9 bytes)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 

@@ -23,13 +23,16 @@ func convertCommand() *cobra.Command {
 	var f engineFlags
 	c := &cobra.Command{
 		Use:   "convert IN.gguf --to webllm|gguf",
-		Short: "Write a model as a WebLLM package, or as a GGUF of the values that are in it",
-		Long: `Write a GGUF's model as a WebLLM package with its library, or as another GGUF; both have float32 weights, whatever the
-types in the file, unless a package is asked for in float16. A quantised model computes on other values natively (blocks times
-blocks) than in the package; with both made of the same float32 GGUF, engines can be compared token by token.
+		Short: "Convert a GGUF file to a WebLLM package, or to a float32 GGUF file",
+		Long: `Convert a GGUF file to a WebLLM package with its model library, or to a GGUF file with float32 weights.
 
-What is written is IN-f32.gguf, or the folder IN-webllm, with -f16 behind it for --dtype f16 and -cN for --context N. One of that
-name is replaced.`,
+To compare a quantised model token by token, convert it to a float32 GGUF file first, and make the
+package from that file: quantised weights are computed differently in the browser and natively.
+
+Output: IN-f32.gguf, or the folder IN-webllm (-f16 with --dtype f16, -cN with --context N). An existing
+one is replaced. More: ` + docsModels,
+		Example: `  llmparity model convert my.gguf --to webllm
+  llmparity model convert my-q4_0.gguf --to gguf -o models`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			say := func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }
@@ -37,11 +40,10 @@ name is replaced.`,
 				return err
 			}
 			if f.dtype != webllm.F32 && f.dtype != webllm.F16 {
-				return fault.New(fault.Usage, "choose f32 or f16", "--dtype %q", f.dtype)
+				return fault.New(fault.Usage, "use f32 or f16", "--dtype: unknown dtype %q", f.dtype)
 			}
 			if window < 0 || window == 1 {
-				return fault.New(fault.Usage, "",
-					"--context %d: at least 2 tokens are needed, or 0 for the model's own", window)
+				return fault.New(fault.Usage, "", "--context %d: must be at least 2, or 0 for the model's maximum", window)
 			}
 			switch to {
 			case "webllm":
@@ -51,25 +53,24 @@ name is replaced.`,
 			case "gguf":
 				for _, name := range []string{"context", "kernels", "sort", "dtype"} {
 					if c.Flags().Changed(name) {
-						return fault.New(fault.Usage, "",
-							"--%s goes with --to webllm: a GGUF keeps what is the model's own, in float32", name)
+						return fault.New(fault.Usage, "", "--%s requires --to webllm", name)
 					}
 				}
 				return writeGGUF(c.Context(), args[0], filepath.Join(out, stem(args[0])+"-f32.gguf"), c.OutOrStdout())
 			}
-			return fault.New(fault.Usage, "", "--to %q: webllm or gguf is needed", to)
+			return fault.New(fault.Usage, "use webllm or gguf", "--to: unknown format %q", to)
 		},
 	}
-	c.Flags().StringVar(&to, "to", "", "what to write: webllm or gguf")
-	c.Flags().StringVarP(&out, "output", "o", ".", "the folder to write into")
+	c.Flags().StringVar(&to, "to", "", "format to convert to: webllm or gguf")
+	c.Flags().StringVarP(&out, "output", "o", ".", "folder to write into")
 	f.register(c.Flags(), ofPackages)
 	c.Flags().StringVar(&f.dtype, "dtype", webllm.F32,
-		"WebLLM's weights, activations and KV cache: f32, or f16 (the adapter must have shader-f16)")
-	c.Flags().IntVar(&window, "context", 0, "the package's context window in tokens (default, or 0: the model's own)")
+		"dtype of weights, activations and KV cache: f32 or f16 (needs shader-f16)")
+	c.Flags().IntVar(&window, "context", 0, "context window of the package in tokens (default: the model's maximum)")
 	return c
 }
 
-// packageName tells packages of one model apart: what is in it but for the library, where it isn't the usual.
+// packageName distinguishes packages of the same model by dtype and context window.
 func packageName(path, dtype string, context int) string {
 	name := stem(path) + "-webllm"
 	if dtype == webllm.F16 {
@@ -85,15 +86,14 @@ func stem(path string) string {
 	return strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 }
 
-// writeGGUF writes the model's values as float32, aside first: whoever opens target finds a whole model or none.
+// writeGGUF writes the model's values as float32, atomically.
 func writeGGUF(ctx context.Context, path, target string, w io.Writer) error {
 	f, err := gguf.OpenReadable(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	// What is no whole model by itself is refused here as everywhere, and so is a vocabulary that engines would read in
-	// different ways.
+	// Refuse an incomplete model, and a vocabulary that engines would read in different ways.
 	if _, err := f.Architecture(); err != nil {
 		return err
 	}

@@ -19,10 +19,10 @@ func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "doctor",
 		Aliases: []string{"env"},
-		Short:   "Say what is here, what is missing, and how to get it",
-		Long: "Say what this machine is, what of llmparity's parts is here, what is missing, and how to get it. The class of the error is that of " +
-			"the first part that is missing.",
-		Example: "  llmparity doctor\n  llmparity env --quick --json\n  llmparity doctor --openai-url http://127.0.0.1:8000",
+		Short:   "Check what can run here and how to install the rest",
+		Long: `Check what can run here, and how to install what is missing: browsers, WebGPU, llama.cpp, Ollama,
+the compiler of model libraries, GPUs. The exit code is 4 if something is missing. More: ` + docsDoctor,
+		Example: "  llmparity doctor\n  llmparity doctor --openai-url http://127.0.0.1:8000",
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.valid(c.Flags().Changed); err != nil {
@@ -36,20 +36,20 @@ func doctorCommand() *cobra.Command {
 			if !asJSON {
 				d.Print(c.OutOrStdout())
 			} else if err := printJSON(c.OutOrStdout(), d); err != nil {
-				return fmt.Errorf("writing what was found: %w", err)
+				return fmt.Errorf("writing the result: %w", err)
 			}
 			return d.Err()
 		},
 	}
 	f.register(c.Flags(), ofParts)
-	c.Flags().BoolVar(&asJSON, "json", false, "print it as JSON, for machines (docs/howto/check-a-machine.md)")
-	c.Flags().BoolVar(&o.Quick, "quick", false, "start no browser: nothing is told of WebGPU then")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&o.Quick, "quick", false, "start no browser; WebGPU is not checked")
 	c.Flags().BoolVar(&o.Servers, "servers", false,
-		"also ask the ports of this machine where servers of models usually listen")
+		"also look for model servers on the usual local ports")
 	return c
 }
 
-// printJSON prints for machines what people can read too.
+// printJSON prints indented JSON.
 func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

@@ -17,14 +17,14 @@ import (
 	"llmparity/internal/record"
 )
 
-// engineFlags is what a user may say of engines, whichever command starts them.
+// engineFlags are the settings of engines, in every command that starts them.
 type engineFlags struct {
 	threads int
-	dtype   string         // where a plan has none
-	choice  *engine.Choice // as flags have it, and then as a plan has it
+	dtype   string         // if the plan has none
+	choice  *engine.Choice // from the flags, then from a plan
 }
 
-// chosen are the engines, by default until something else is said.
+// chosen returns the engines with the settings known so far.
 func (f *engineFlags) chosen() *engine.Choice {
 	if f.choice == nil {
 		f.choice = engine.NewChoice(kinds.All)
@@ -33,20 +33,21 @@ func (f *engineFlags) chosen() *engine.Choice {
 	return f.choice
 }
 
-// register makes flags of the settings that engines have. Those that only a run or the making of a package heeds are
-// left out unless they are wanted.
+// register defines a flag for each setting of an engine that is wanted.
 func (f *engineFlags) register(flags *pflag.FlagSet, wanted func(engine.Field) bool) {
 	f.dtype = "f32"
 	for _, k := range kinds.All.Sections() {
 		for _, field := range f.chosen().Config(k).Fields() {
 			if field.Flag != "" && wanted(field) {
 				addFlag(flags, field)
+				under(flags, k.Title, field.Flag)
 			}
 		}
 	}
 }
 
-// What commands want of engines' flags: those that run models all, others what says which engine there is.
+// Which settings commands want: those that run models all of them, doctor where programs are, convert how packages are
+// made.
 func ofRuns(engine.Field) bool       { return true }
 func ofParts(f engine.Field) bool    { return !f.Run }
 func ofPackages(f engine.Field) bool { return f.Make }
@@ -64,7 +65,7 @@ func addFlag(flags *pflag.FlagSet, f engine.Field) {
 	}
 }
 
-// isPlace tells whether a flag says where a part of an engine is found, and nothing of what is measured.
+// isPlace reports whether a flag only says where a part of an engine is.
 func isPlace(flag string) bool {
 	for _, k := range kinds.All.Sections() {
 		for _, f := range k.Config().Fields() {
@@ -76,7 +77,7 @@ func isPlace(flag string) bool {
 	return false
 }
 
-// valid refuses what makes no sense, whichever engines there are.
+// valid refuses values that are wrong for any set of engines.
 func (f *engineFlags) valid(given func(string) bool) error {
 	for _, k := range kinds.All.Sections() {
 		config := f.chosen().Config(k)
@@ -85,17 +86,17 @@ func (f *engineFlags) valid(given func(string) bool) error {
 		}
 		for _, field := range config.Fields() {
 			if axis := axisFlag(field.Axis); axis != "" && given(axis) && given(field.Flag) {
-				return fault.New(fault.Usage, "choose one", "--%s and --%s say the same thing", axis, field.Flag)
+				return fault.New(fault.Usage, "use one of them", "--%s and --%s set the same thing", axis, field.Flag)
 			}
 		}
 	}
 	if given("threads") && f.threads < 1 {
-		return fault.New(fault.Usage, "", "--threads %d: at least 1 is needed", f.threads)
+		return fault.New(fault.Usage, "", "--threads %d: must be at least 1", f.threads)
 	}
 	return nil
 }
 
-// files refuses what flags name and is not what it should be; what a plan names is judged where the plan runs.
+// files refuses missing or wrong files that flags name. Files that a plan names are checked when it runs.
 func (f *engineFlags) files() error {
 	for _, k := range kinds.All.Sections() {
 		if c, ok := f.chosen().Config(k).(interface{ CheckFiles() error }); ok {
@@ -110,7 +111,7 @@ func (f *engineFlags) files() error {
 // axisFlag is the flag of an axis of plans.
 func axisFlag(list string) string { return strings.TrimSuffix(strings.ReplaceAll(list, "_", "-"), "s") }
 
-// change puts into the plan what flags say.
+// change applies the flags to the plan.
 func (f *engineFlags) change(p *plan.Plan, given func(string) bool) {
 	for _, k := range kinds.All.Sections() {
 		config := f.chosen().Config(k)
@@ -125,7 +126,7 @@ func (f *engineFlags) change(p *plan.Plan, given func(string) bool) {
 	}
 }
 
-// follow takes from the plan what it says; where it says nothing the flags' own defaults stay.
+// follow applies the plan to the engines' settings; other settings keep the flags' defaults.
 func (f *engineFlags) follow(p plan.Plan) {
 	was := f.chosen().Settings
 	f.choice = f.chosen().With(engine.Settings{Cache: was.Cache, Threads: cmp.Or(p.Threads, was.Threads, f.threads),
@@ -134,7 +135,7 @@ func (f *engineFlags) follow(p plan.Plan) {
 		p.Sections)
 }
 
-// complete writes into the plan what was chosen of engines by default. What is an axis has no one value.
+// complete writes the engines' defaults into the plan. An axis has no single value, and is left out.
 func (f *engineFlags) complete(p *plan.Plan, m engine.Model) {
 	threads := isAxis(*p, func(x plan.Axes) int { return len(x.ThreadCounts) })
 	choice := *f.chosen()
@@ -163,7 +164,7 @@ func (f *engineFlags) complete(p *plan.Plan, m engine.Model) {
 	}
 }
 
-// says tells whether a section says which version runs.
+// says reports whether a section sets the version.
 func says(k *engine.Kind, said engine.Section) bool {
 	return slices.ContainsFunc(k.Config().Fields(), func(f engine.Field) bool {
 		_, ok := said[f.Key]
@@ -171,7 +172,7 @@ func says(k *engine.Kind, said engine.Section) bool {
 	})
 }
 
-// each gives what is said of the kinds, where something is.
+// each collects a text of every kind, unless it is empty.
 func each(of func(*engine.Kind) string) []string {
 	var out []string
 	for _, k := range kinds.All.Sections() {
@@ -184,7 +185,7 @@ func each(of func(*engine.Kind) string) []string {
 
 // threadsHelp names the engines that have threads.
 func threadsHelp() string {
-	return "threads of " + strings.Join(each(func(k *engine.Kind) string {
+	return "number of threads of " + strings.Join(each(func(k *engine.Kind) string {
 		if k.Heeds("threads") {
 			return k.Title
 		}
@@ -192,22 +193,22 @@ func threadsHelp() string {
 	}), " and ")
 }
 
-// dtypesHelp says what of engines has a plan's dtype.
+// dtypesHelp says what --dtype means to each engine.
 func dtypesHelp() string {
-	return strings.Join(each(func(k *engine.Kind) string {
+	return "f32, f16 (needs shader-f16), or both; the dtype of " + strings.Join(each(func(k *engine.Kind) string {
 		if k.DTypeOf == "" {
 			return ""
 		}
 		return k.Title + "'s " + k.DTypeOf
-	}), ", and ") + ": f32, f16 (the adapter must have shader-f16), or both"
+	}), ", and of ")
 }
 
-// kvTypesHelp says which dtypes engines' KV caches can have.
+// kvTypesHelp lists the KV cache dtypes of engines.
 func kvTypesHelp() string {
-	return "numbers of the KV cache: of " + strings.Join(each(func(k *engine.Kind) string {
+	return "KV cache dtypes; " + strings.Join(each(func(k *engine.Kind) string {
 		if k.KVTypes == nil || len(k.KVTypes("")) < 2 {
 			return ""
 		}
-		return k.Title + " " + strings.Join(k.KVTypes(""), ", ")
-	}), "; of ")
+		return k.Title + ": " + strings.Join(k.KVTypes(""), ", ")
+	}), "; ")
 }

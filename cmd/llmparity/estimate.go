@@ -11,7 +11,7 @@ import (
 	"llmparity/internal/kinds"
 )
 
-// estimateFlags are the flags of llmparity estimate.
+// estimateFlags are the flags of estimate.
 type estimateFlags struct {
 	fit.Question
 	asJSON, details bool
@@ -22,17 +22,18 @@ func estimateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "estimate [MODEL]",
 		Short: "Predict how much memory a model needs, before you run it",
-		Long: `Predict how much memory a model needs in an engine, and whether it fits into this machine or into one that
---ram-gb, --gpu-memory-gb and the WebGPU limits describe. The first line answers. A table of the components follows.
-Nothing is started or measured. The exit code is 0 whatever the answer; with --json, read "fits".
+		Long: `Predict how much memory a model needs in an engine, and whether it fits. Nothing is started.
 
-MODEL is a name as in run --model (tiny, smollm2, an id of WebLLM's catalogue), a GGUF file, the folder of a WebLLM
-package, a Hugging Face config.json or its folder, or a .safetensors file. Without MODEL, give the sizes by flags.
+The first line is the answer: "fits: yes", "no" or "unknown", with the reason. A table of weights, KV
+cache, activations and runtime follows. The exit code is 0 whatever the answer is.
 
-WebLLM keeps the model in GPU memory, or in main memory if the adapter is SwiftShader. It dequantises a GGUF to f32, or
-to f16 with --dtype f16. llama.cpp offloads --gpu-layers to the GPU; Ollama offloads what fits.`,
+MODEL is tiny, smollm2, an id of WebLLM's catalogue, a GGUF or .safetensors file, a WebLLM package's
+folder, or a Hugging Face config.json. Without MODEL, describe the model with flags.
+How it is calculated: ` + docsEstimate,
 		Example: `  llmparity estimate my.gguf --engine webllm --ram-gb 8
-  llmparity estimate Llama-3.2-1B-Instruct-q4f16_1-MLC --gpu-memory-gb 6`,
+  llmparity estimate Llama-3.2-1B-Instruct-q4f16_1-MLC --gpu-memory-gb 6
+  llmparity estimate config.json --engine vllm --tensor-parallel-size 4 --concurrency 64
+  llmparity estimate --model-params 6.7e9 --num-layers 32 --num-heads 32 --hidden-size 4096`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.given(c); err != nil {
@@ -66,56 +67,56 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	for _, e := range f.Engines {
 		names = append(names, e.Name)
 	}
-	p.StringVar(&f.Engine, "engine", "", "engine: "+strings.Join(names, ", ")+
-		" (default: by the kind of model)")
-	p.IntVar(&s.Context, "context", 0, "context window in tokens (default: the length of the text, or the model's maximum up to 4096)")
-	p.IntVar(&s.InputLen, "input-len", 0, "length of the prompt in tokens")
-	p.IntVar(&s.OutputLen, "output-len", 0, "tokens to generate")
-	p.IntVar(&s.BatchSize, "batch-size", 0, "sequences per request (default 1)")
-	p.IntVar(&s.Concurrency, "concurrency", 0, "simultaneous requests: the slots of Ollama and llama-server (default 1)")
-	p.StringVar(&s.DType, "dtype", "", "dtype of unquantised weights and activations: float32, float16, bfloat16 (default: the model's)")
-	p.StringVar(&s.KVDType, "kv-cache-dtype", "",
-		"KV cache dtype: float32, float16, bfloat16, fp8, int8, q8_0, q4_0 … (default: the engine's)")
-	p.StringVar(&s.Quantization, "quantization",
-		"", "format of the weights: awq, gptq, fp8, int8, bitsandbytes, mxfp4, q4_0, q4_k_m, q4f16_1 … (default: the model's)")
-	p.IntVar(&s.GroupSize, "group-size", 0, "values per scale in awq and gptq (default 128)")
-	p.IntVar(&s.TensorParallel, "tensor-parallel-size", 0, "number of GPUs (default 1)")
-	p.Float64Var(&s.GPUUtilization, "gpu-memory-utilization",
-		0, "share of the GPU memory that vLLM reserves (default 0.9)")
-	p.Float64Var(&s.GPUMemoryGiB, "gpu-memory-gb", 0, "memory of each GPU in GiB (default: what is free now)")
-	p.Float64Var(&f.RAMGiB, "ram-gb", 0,
-		"main memory for the engine in GiB (default: what is available now)")
-	p.IntVar(&s.GPULayers, "gpu-layers", 0,
-		"layers on the GPU in llama.cpp or Ollama (default: none; in Ollama with --gpu-memory-gb, all that fit)")
-	p.StringVar(&f.Adapter, "adapter", "auto",
-		"WebLLM's WebGPU adapter: auto (a GPU if the machine has one), swiftshader or gpu")
-	p.Float64Var(&f.BufferMiB, "max-buffer-mb", 0,
-		"the adapter's maxBufferSize in MiB (default 1024)")
-	p.Float64Var(&f.BindingMiB, "max-binding-mb", 0,
-		"the adapter's maxStorageBufferBindingSize in MiB (default 1024)")
-	p.BoolVar(&f.NoF16, "no-shader-f16", false, "the adapter lacks shader-f16 (SwiftShader always does)")
-	p.StringVar(&f.Mirror, "mirror", "",
-		"URL or folder of a mirror that has the sizes of models in WebLLM's catalogue")
-	p.IntVar(&s.MaxBatched, "max-num-batched-tokens", 0, "tokens that vLLM computes at a time (default 8192)")
-	p.IntVar(&s.UBatch, "ubatch", 0, "tokens that llama.cpp computes at a time (default 512)")
-	p.BoolVar(&s.NoFlash, "no-flash-attention", false, "llama.cpp without flash attention")
-	p.IntVar(&s.PrefillChunk, "prefill-chunk", 0,
-		"prompt tokens that WebLLM computes at a time (default: the package's, or 128)")
-	p.Float64Var(&n.Parameters, "model-params", 0, "without MODEL: number of parameters, such as 6.7e9")
-	p.IntVar(&n.Layers, "num-layers", 0, "without MODEL: layers")
-	p.IntVar(&n.Heads, "num-heads", 0, "without MODEL: attention heads")
-	p.IntVar(&n.KVHeads, "num-kv-heads", 0, "without MODEL: key-value heads (default: as many as heads)")
-	p.IntVar(&n.Hidden, "hidden-size", 0, "without MODEL: hidden size")
-	p.IntVar(&n.HeadDim, "head-dim", 0, "without MODEL: head size (default: hidden size / heads)")
-	p.IntVar(&n.Vocab, "vocab-size", 0, "without MODEL: vocabulary size")
-	p.IntVar(&n.Intermediate, "intermediate-size", 0, "without MODEL: feed-forward size")
-	p.Float64Var(&f.FreeGiB, "free-gb", 0, "free memory, RAM or GPU, in GiB")
-	_ = p.MarkHidden("free-gb") // replaced by --ram-gb and --gpu-memory-gb, kept for old scripts
-	p.BoolVar(&f.details, "details", false, "show how each size is found, and the need of each place")
+	p.StringVar(&f.Engine, "engine", "", "engine: "+strings.Join(names, ", ")+" (default: by the kind of model)")
+	p.BoolVar(&f.details, "details", false, "show how each size is calculated, and the need of each place")
 	p.BoolVar(&f.asJSON, "json", false, "print JSON")
+	p.StringVar(&f.Mirror, "mirror", "", mirrorHelp)
+
+	p.IntVar(&s.Context, "context", 0, "context window in tokens (default: prompt and output, or the model's maximum up to 4096)")
+	p.IntVar(&s.InputLen, "input-len", 0, "prompt length in tokens")
+	p.IntVar(&s.OutputLen, "output-len", 0, "output length in tokens")
+	p.IntVar(&s.BatchSize, "batch-size", 0, "sequences per request (default 1)")
+	p.IntVar(&s.Concurrency, "concurrency", 0, "concurrent requests (default 1)")
+	under(p, "Request", "context input-len output-len batch-size concurrency")
+
+	p.Float64Var(&f.RAMGiB, "ram-gb", 0, "memory of the machine in GiB (default: what is free here)")
+	p.Float64Var(&s.GPUMemoryGiB, "gpu-memory-gb", 0, "memory of each GPU in GiB (default: what is free here)")
+	p.IntVar(&s.GPULayers, "gpu-layers", 0, "llama.cpp, Ollama: layers on a GPU (default: none; Ollama with --gpu-memory-gb: what fits)")
+	p.IntVar(&s.TensorParallel, "tensor-parallel-size", 0, "number of GPUs (default 1)")
+	p.StringVar(&f.Adapter, "adapter", "auto", "WebLLM's WebGPU adapter: auto, swiftshader or gpu")
+	p.Float64Var(&f.BufferMiB, "max-buffer-mb", 0, "WebGPU limit maxBufferSize in MiB (default: SwiftShader's, or what WebLLM requests)")
+	p.Float64Var(&f.BindingMiB, "max-binding-mb", 0, "WebGPU limit maxStorageBufferBindingSize in MiB")
+	p.BoolVar(&f.NoF16, "no-shader-f16", false, "the adapter has no shader-f16")
+	p.Float64Var(&f.FreeGiB, "free-gb", 0, "free memory, of a GPU or the machine, in GiB")
+	_ = p.MarkHidden("free-gb") // replaced by --ram-gb and --gpu-memory-gb
+	under(p, "Machine", "ram-gb gpu-memory-gb gpu-layers tensor-parallel-size adapter max-buffer-mb max-binding-mb no-shader-f16")
+
+	p.StringVar(&s.DType, "dtype", "", "dtype of activations and unquantised weights: float32, float16 or bfloat16 (default: the model's)")
+	p.StringVar(&s.KVDType, "kv-cache-dtype", "", "KV cache dtype, e.g. float16, fp8, q8_0 (default: the engine's)")
+	p.StringVar(&s.Quantization, "quantization", "", "format of weights, e.g. awq, gptq, fp8, q4_k_m, q4f16_1 (default: the model's)")
+	p.IntVar(&s.GroupSize, "group-size", 0, "awq, gptq: values that share a scale (default 128)")
+	under(p, "Data types", "dtype kv-cache-dtype quantization group-size")
+
+	p.Float64Var(&s.GPUUtilization, "gpu-memory-utilization", 0, "vLLM: share of GPU memory that it reserves (default 0.9)")
+	p.IntVar(&s.MaxBatched, "max-num-batched-tokens", 0, "vLLM: tokens computed at once (default 8192)")
+	p.IntVar(&s.UBatch, "ubatch", 0, "llama.cpp: tokens computed at once (default 512)")
+	p.BoolVar(&s.NoFlash, "no-flash-attention", false, "llama.cpp: without flash attention")
+	p.IntVar(&s.PrefillChunk, "prefill-chunk", 0, "WebLLM: prompt tokens computed at once (default: the package's, or 128)")
+	under(p, "Engine settings", "gpu-memory-utilization max-num-batched-tokens ubatch no-flash-attention prefill-chunk")
+
+	p.Float64Var(&n.Parameters, "model-params", 0, "number of parameters, e.g. 6.7e9")
+	p.IntVar(&n.Layers, "num-layers", 0, "number of layers")
+	p.IntVar(&n.Heads, "num-heads", 0, "number of attention heads")
+	p.IntVar(&n.KVHeads, "num-kv-heads", 0, "number of key-value heads (default: --num-heads)")
+	p.IntVar(&n.Hidden, "hidden-size", 0, "size of the hidden state")
+	p.IntVar(&n.HeadDim, "head-dim", 0, "size of a head (default: hidden size / heads)")
+	p.IntVar(&n.Vocab, "vocab-size", 0, "size of the vocabulary")
+	p.IntVar(&n.Intermediate, "intermediate-size", 0, "size of the feed-forward layer")
+	under(p, "Model without a file",
+		"model-params num-layers num-heads num-kv-heads hidden-size head-dim vocab-size intermediate-size")
 }
 
-// given refuses an explicit zero, which would otherwise mean the default.
+// given refuses an explicit zero, which would mean the default.
 func (f *estimateFlags) given(c *cobra.Command) error {
 	for _, name := range []string{"context", "batch-size", "concurrency", "tensor-parallel-size", "group-size",
 		"gpu-memory-utilization", "gpu-memory-gb", "model-params",

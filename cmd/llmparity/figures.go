@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,40 +14,64 @@ import (
 	"llmparity/browser"
 	"llmparity/compare"
 	"llmparity/internal/fault"
+	"llmparity/internal/nearest"
 	"llmparity/internal/record"
 	"llmparity/reports"
 )
 
-// figureFlags say where figures for a paper go.
+// figureFlags choose the figures to draw for a paper, and their folder.
 type figureFlags struct {
+	names       []string // as they are typed; a value with a slash is the folder
 	dir, chrome string
 	all         bool
 }
 
+// allFigures is the value of --figures without one.
+const allFigures = "all"
+
 func (f *figureFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.dir, "figures",
-		"", "also draw every figure, as SVG and as PNG of 300 dpi, into this folder; takes a Chromium or Chrome")
-	c.Flags().BoolVar(&f.all, "all-launches", false,
-		"with --figures: each launch, not only the one nearest to the median")
-	c.Flags().StringVar(&f.chrome, "chrome", "", "with --figures: the browser to draw with, by its path or as "+
-		strings.Join(browser.Brands, ", ")+
-		" (default: $LLMPARITY_CHROME, else Chrome, Chromium or Edge)")
+	flags := c.Flags()
+	flags.StringSliceVar(&f.names, "figures", nil,
+		"draw these figures, or all, as SVG and 300 dpi PNG, e.g. decode,ttft; needs Chrome or Chromium")
+	flags.StringVar(&f.dir, "figures-dir", "", "folder for figures (default \"figures\" in the run's folder)")
+	flags.BoolVar(&f.all, "all-launches", false, "draw each launch, not only the one nearest to the median")
+	flags.StringVar(&f.chrome, "chrome", "", "browser to draw figures with: a path or "+strings.Join(browser.Brands, ", ")+
+		" (default $LLMPARITY_CHROME, else Chrome, Chromium or Edge)")
+	under(flags, "Figures", "figures figures-dir all-launches chrome")
 }
 
-// write draws the figures that are asked for, in one browser. Nothing is written before all are drawn.
-func (f *figureFlags) write(c *cobra.Command, result *compare.Result, runs ...*record.Run) (err error) {
-	switch {
-	case f.dir == "" && (f.all || f.chrome != ""):
-		return fault.New(fault.Usage, "give --figures DIR", "--all-launches and --chrome are about figures")
-	case f.dir == "":
+// write draws the chosen figures in one browser. It writes nothing unless all can be drawn.
+func (f *figureFlags) write(c *cobra.Command, dir string, result *compare.Result, runs ...*record.Run) (err error) {
+	if f.names == nil {
+		if f.all || f.dir != "" || f.chrome != "" {
+			return fault.New(fault.Usage, "", "--figures-dir, --all-launches and --chrome require --figures")
+		}
 		return nil
 	}
+	chosen := slices.DeleteFunc(slices.Clone(f.names), func(name string) bool {
+		if strings.Contains(name, "/") {
+			f.dir = name
+		}
+		return strings.Contains(name, "/") || name == allFigures
+	})
+	known, err := colours().FigureNames(f.all, result, runs...)
+	if err != nil {
+		return err
+	}
+	for _, name := range chosen {
+		if !slices.ContainsFunc(known, func(of string) bool { return isFigure(of, name) }) {
+			return unknownFigure(name, known)
+		}
+	}
+	f.dir = cmp.Or(f.dir, filepath.Join(dir, "figures"))
 	begin := time.Now()
 	sheet, err := browser.OpenSheet(c.Context(), f.chrome)
 	if err != nil {
 		return noFigures(err)
 	}
-	figures, err := colours().Figures(c.Context(), sheet.Run, f.all, result, runs...)
+	figures, err := colours().Figures(c.Context(), sheet.Run, f.all, func(of string) bool {
+		return len(chosen) == 0 || slices.ContainsFunc(chosen, func(name string) bool { return isFigure(of, name) })
+	}, result, runs...)
 	if err = errors.Join(err, sheet.Close()); err != nil {
 		return err
 	}
@@ -56,12 +83,27 @@ func (f *figureFlags) write(c *cobra.Command, result *compare.Result, runs ...*r
 	return nil
 }
 
-// noFigures says of a missing browser what it is for: who reads records may well have none.
+// isFigure reports whether a name stands for a figure. "memory" stands for fig-memory and fig-memory-webllm.
+func isFigure(figure, name string) bool {
+	short := strings.TrimPrefix(figure, "fig-")
+	return figure == name || short == name || strings.HasPrefix(short, strings.TrimPrefix(name, "fig-")+"-")
+}
+
+func unknownFigure(name string, known []string) error {
+	short := make([]string, len(known))
+	for i := range known {
+		short[i] = strings.TrimPrefix(known[i], "fig-")
+	}
+	do := "the nearest are " + strings.Join(nearest.Of(name, short, 3), ", ")
+	return fault.New(fault.Usage, do+"; name a folder with --figures-dir", "unknown figure %q", name)
+}
+
+// noFigures says of a missing browser that it is needed for figures: a machine that only reads records may have none.
 func noFigures(err error) error {
 	var missing *fault.Error
 	if errors.As(err, &missing) && missing.Kind == fault.NoChrome {
-		return &fault.Error{Kind: fault.NoChrome, Err: err, What: "figures can't be drawn, SVG no more than PNG: " +
-			missing.What, Do: missing.Do}
+		return &fault.Error{Kind: fault.NoChrome, Err: err, What: "figures need a browser: " + missing.What,
+			Do: missing.Do}
 	}
 	return err
 }

@@ -18,8 +18,8 @@ import (
 	"llmparity/reports/tables"
 )
 
-// format is a way to write a result. What is one text goes to standard output, or into the file that -o names; what is
-// several files goes into the folder that -o names.
+// format is a way to write a result. One text goes to standard output or to the file that -o names, several files go
+// into the folder that -o names.
 type format struct {
 	name, what string
 	text       func(io.Writer, *compare.Result, ...*record.Run) error
@@ -45,34 +45,33 @@ func formats() []format {
 	}
 }
 
-// colours are the engines' own, in what is drawn.
+// colours are the engines' colours in charts.
 func colours() reports.Colours { return kinds.All.Colours() }
 
-func formatNames() string {
-	var names []string
+func formatNames() (names []string) {
 	for _, f := range formats() {
 		names = append(names, f.name)
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
-// formatFlags say how a result is written, and where to.
+// formatFlags choose the format of a result.
 type formatFlags struct {
 	name string
 	json bool
 }
 
 func (f *formatFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.name, "format", "", "how to write the result: "+formatNames()+
-		"; csv and parquet are several files, in the folder that -o names, all others are one text, printed or in the file that -o names (docs/reference/formats.md)")
+	c.Flags().StringVar(&f.name, "format", "", "print the result as "+strings.Join(formatNames(), ", ")+
+		"; csv and parquet write several files and need -o DIR ("+docsFormats+")")
 	c.Flags().BoolVar(&f.json, "json", false, "the same as --format json")
 	c.MarkFlagsMutuallyExclusive("json", "format")
 }
 
-// given tells whether a format was asked for; without one a command does what it always does.
+// given reports whether a format was chosen.
 func (f *formatFlags) given() bool { return f.name != "" || f.json }
 
-// check refuses what nobody can write, before anything is read.
+// check refuses an impossible format before anything is read.
 func (f *formatFlags) check(out string) error {
 	if !f.given() {
 		return nil
@@ -82,15 +81,15 @@ func (f *formatFlags) check(out string) error {
 	}
 	at := slices.IndexFunc(formats(), func(known format) bool { return known.name == f.name })
 	if at < 0 {
-		return fault.New(fault.Usage, "there are: "+formatNames(), "there is no format %q", f.name)
+		return fault.New(fault.Usage, didYouMean(f.name, formatNames()), "unknown format %q", f.name)
 	}
 	if known := formats()[at]; known.text == nil && out == "" {
-		return fault.New(fault.Usage, "name a folder with -o", "%s is several files", known.name)
+		return fault.New(fault.Usage, "name a folder with -o", "--format %s writes several files", known.name)
 	}
 	return nil
 }
 
-// write writes the result as was asked for.
+// write writes the result in the chosen format.
 func (f *formatFlags) write(c *cobra.Command, out string, res *compare.Result, runs ...*record.Run) error {
 	at := slices.IndexFunc(formats(), func(known format) bool { return known.name == f.name })
 	how := formats()[at]
@@ -103,8 +102,7 @@ func (f *formatFlags) write(c *cobra.Command, out string, res *compare.Result, r
 	return reports.File(out, "name another file with -o", func(w io.Writer) error { return how.text(w, res, runs...) })
 }
 
-// folder writes a file a table. A table can be long: it goes to the disk as it is made, under another name until it is
-// whole.
+// folder writes a file for each table. A table can be long, so it is streamed to a temporary name.
 func folder(dir string, how format, res *compare.Result, runs ...*record.Run) error {
 	const do = "name another folder with -o"
 	if err := os.MkdirAll(dir, 0o755); err != nil {

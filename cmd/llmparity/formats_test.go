@@ -23,7 +23,7 @@ import (
 	"llmparity/reports/reportstest"
 )
 
-var update = flag.Bool("update", false, "write the published schemas anew")
+var update = flag.Bool("update", false, "write schemas and reference pages")
 
 // A format of one text goes to standard output or into a file, one of several files into a folder.
 func TestFormatsGoWhereTheyShould(t *testing.T) {

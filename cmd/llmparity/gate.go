@@ -19,7 +19,7 @@ import (
 	"llmparity/reports"
 )
 
-// gateFlags say what a run is held against, in place of its plan's gate or on top of a file.
+// gateFlags are the checks of a gate, instead of those in the run's plan.
 type gateFlags struct {
 	baseline, store, thresholds string
 	max, min, changes           []string
@@ -33,34 +33,37 @@ func gateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gate DIR",
 		Short: "Pass or fail a run against limits or a baseline run",
-		Long: `Pass or fail a run against limits or a baseline run, for CI. The exit code is 0 where the gate passes, 1 where
-launches failed and nothing else did, 3 where it fails, and 5 where it is inconclusive.
+		Long: `Pass or fail a run against limits or a baseline run, for CI. Exit code 0: passed; 3: failed;
+5: inconclusive; 1: launches failed.
 
-The checks are the section gate of the run's plan, or --thresholds FILE with the same fields, or flags, which add to a
-file and replace the plan's section. Figures have their names of summary.csv or of results. A check against the baseline
-run fails where the figure is significantly worse than its tolerance, and passes where a regression as large as --detect
-is excluded. All else is inconclusive (docs/howto/gate-in-ci.md). On machines that others share, measure both sides in turns:
-llmparity run PLAN --against PLAN2.`,
+The checks come from "gate" in the run's plan, from --thresholds FILE, or from flags. A check against
+the baseline run fails if the figure is significantly worse than the tolerance. It passes if a
+regression of --detect or more is ruled out. Otherwise it is inconclusive.
+
+On a shared machine, measure both sides at the same time: llmparity run PLAN --against PLAN2.
+More: ` + docsGate,
 		Example: `  llmparity gate results/latest --max peak_pss_mb=900 --min decode_tps=20
-  llmparity gate results/latest --baseline main --vs-baseline decode_tps=-5% --vs-baseline peak_pss_mb=+3%
-  llmparity gate results/latest --thresholds gate.yaml --baseline main --format markdown >> "$GITHUB_STEP_SUMMARY"`,
+  llmparity gate results/latest --baseline main --vs-baseline decode_tps=-5%`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args[0]) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.baseline, "baseline", "",
-		"the baseline run: a saved name, or a run's folder (default: the gate's, or the run that it took turns with)")
-	storeFlag(c, &f.store)
-	flags.StringVar(&f.thresholds, "thresholds", "", "a file with what stands below gate: in a plan")
-	flags.StringArrayVar(&f.max, "max", nil, "figure=NUMBER: its median may not be more; may be given several times")
-	flags.StringArrayVar(&f.min, "min", nil, "figure=NUMBER: its median may not be less; may be given several times")
+	flags.StringArrayVar(&f.max, "max", nil, "limit: the median may not be higher, e.g. peak_pss_mb=900; repeatable")
+	flags.StringArrayVar(&f.min, "min", nil, "limit: the median may not be lower, e.g. decode_tps=20; repeatable")
 	flags.StringArrayVar(&f.changes, "vs-baseline", nil,
-		"figure=SHARE: how much worse than the baseline run it may be, such as decode_tps=-5%; may be given several times")
+		"tolerance: how much worse than the baseline run, e.g. decode_tps=-5%; repeatable")
 	flags.StringVar(&f.agreement, "min-agreement", "",
-		"the share of tokens in which engines must agree before they first differ, such as 100%")
+		"share of the output in which engines generate the same tokens, e.g. 100%")
+	flags.StringVar(&f.thresholds, "thresholds", "", "YAML file with checks, like \"gate\" in a plan")
+	under(flags, "Checks", "max min vs-baseline min-agreement thresholds")
+	flags.StringVar(&f.baseline, "baseline", "",
+		"baseline run: a saved name or a run's folder (default: the gate's, or the other side of --against)")
+	storeFlag(c, &f.store)
+	under(flags, "Gate", "baseline store")
 	f.judgeFlags.register(flags)
 	flags.StringVar(&f.format, "format", "table", "output format: "+strings.Join(gateFormats(), ", "))
-	flags.StringVarP(&f.out, "output", "o", "", "a file to write instead of standard output")
+	flags.StringVarP(&f.out, "output", "o", "", "file to write instead of standard output")
+	under(flags, "Output", "format output")
 	return c
 }
 
@@ -75,8 +78,7 @@ func gateRenderer(format string) func(io.Writer, *compare.Gate) error {
 func (f *gateFlags) run(c *cobra.Command, dir string) error {
 	render := gateRenderer(f.format)
 	if render == nil {
-		return fault.New(fault.Usage, "there are: "+strings.Join(gateFormats(), ", "), "there is no format %q",
-			f.format)
+		return fault.New(fault.Usage, didYouMean(f.format, gateFormats()), "unknown format %q", f.format)
 	}
 	g, err := f.gate(dir)
 	if err == nil {
@@ -104,15 +106,14 @@ func (f *gateFlags) run(c *cobra.Command, dir string) error {
 	return gate.Fault(judged)
 }
 
-// gate is what must hold: of flags and a file, else of the run's plan.
+// gate returns the checks: those of flags and file, else those of the run's plan.
 func (f *gateFlags) gate(dir string) (*gates.Gate, error) {
 	g := &gates.Gate{}
 	given := len(f.max)+len(f.min)+len(f.changes) > 0 || f.agreement != ""
 	if f.thresholds != "" {
 		text, err := os.ReadFile(f.thresholds)
 		if err != nil {
-			return nil, fault.Wrap(fault.Usage, err, "name a file with what stands below gate: in a plan",
-				"the thresholds can't be read")
+			return nil, fault.Wrap(fault.Usage, err, "", "--thresholds")
 		}
 		if g, err = plan.ParseGate(text, f.thresholds); err != nil {
 			return nil, err
@@ -142,14 +143,14 @@ func (f *gateFlags) gate(dir string) (*gates.Gate, error) {
 		g.Parity.MinAgreement = least
 	}
 	if err := g.Validate(); err != nil {
-		return nil, fault.Wrap(fault.Usage, err, "", "the gate, as the flags made it")
+		return nil, fault.Wrap(fault.Usage, err, "", "the checks given by flags")
 	}
 	return g, nil
 }
 
-// gateRun judges a run that has just been recorded and reported, prints what came of it, and writes it into the run's
-// folder, where reports find it: report.html is written anew with it. baseline is a name in the default store or a
-// run's folder; empty: the gate's own, or none. Where the gate does not pass it returns a fault.
+// gateRun judges a run that was just recorded, prints the verdict, saves it in the run's folder, and adds it to
+// report.html. baselineName is a saved name or a run's folder; empty: the gate's own, or none. It returns a fault unless
+// the gate passes.
 func gateRun(dir string, g *gates.Gate, baselineName string, stdout io.Writer, notes ...string) error {
 	run, err := record.Open(dir)
 	if err != nil {
@@ -160,7 +161,7 @@ func gateRun(dir string, g *gates.Gate, baselineName string, stdout io.Writer, n
 		return err
 	}
 	judged.Notes = append(judged.Notes, notes...)
-	const do = "copy the run's folder to where you may write"
+	const do = "copy the run's folder to a writable place"
 	if err := reports.File(filepath.Join(dir, gate.File), do,
 		func(w io.Writer) error { return reports.GateJSON(w, judged) }); err != nil {
 		return err

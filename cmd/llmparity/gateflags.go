@@ -10,7 +10,7 @@ import (
 	"llmparity/internal/gates"
 )
 
-// judgeFlags say how a gate decides. They are no part of a plan: the same run can be judged again in another way.
+// judgeFlags say how a gate decides. They are not part of the plan, so that a run can be judged again.
 type judgeFlags struct {
 	detect       []string
 	underTest    []string
@@ -20,18 +20,18 @@ type judgeFlags struct {
 
 func (f *judgeFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.detect, "detect", nil,
-		"SHARE or figure=SHARE: the smallest regression that passing checks against the baseline run must "+
-			"rule out, never less than the tolerance; may be given several times (default: 15% of times and rates, 5% of memory)")
+		"smallest regression that a pass rules out, e.g. 10% or decode_tps=10%; repeatable "+
+			"(default 15% for times and rates, 5% for memory)")
 	flags.StringSliceVar(&f.underTest, "under-test", nil,
 		"what may differ from the baseline run: "+strings.Join(gates.UnderTests(), ", ")+
-			" (default all: everything but the model and the machine)")
+			" (default all: everything except model and machine)")
 	flags.StringVar(&f.inconclusive, "inconclusive", "",
-		"what an inconclusive gate does: error (exit code 5), warn or off (default: the gate's, else error)")
-	flags.StringVar(&f.noBaseline, "no-baseline", "",
-		"ok: pass where there is no baseline run yet (default: such checks are inconclusive)")
+		"what an inconclusive gate does: error (exit code 5), warn or off (default error)")
+	flags.StringVar(&f.noBaseline, "no-baseline", "", "ok: pass while there is no baseline run (default: inconclusive)")
+	under(flags, "Gate", "detect under-test inconclusive no-baseline")
 }
 
-// over is a gate with what flags say of it; the gate itself stays as it is.
+// over returns a copy of a gate, changed by the flags.
 func (f *judgeFlags) over(g *gates.Gate) (*gates.Gate, error) {
 	if g == nil {
 		g = &gates.Gate{}

@@ -21,7 +21,7 @@ import (
 	"llmparity/internal/run"
 )
 
-// generateFlags are those of run that say which engine generates what.
+// generateFlags are those flags of run that choose engine, model and prompt.
 type generateFlags struct {
 	runFlags
 	temperature float64
@@ -31,22 +31,21 @@ func generateCommand() *cobra.Command {
 	var f generateFlags
 	c := &cobra.Command{
 		Use:   "generate --engine NAME",
-		Short: "Generate one text in an engine",
-		Long: `Generate one text in an engine, and print it with its token counts and times. No template is applied.
-
-This is for a quick look, or to have something to watch (llmparity watch). Use llmparity run to measure.`,
+		Short: "Generate one text with one engine",
+		Long: `Generate one text with one engine, and print it with token counts and times. No template is applied.
+To measure, use llmparity run.`,
 		Example: `  llmparity generate --engine llamacpp --model my.gguf --prompt "Once upon a time" --max-tokens 100
   llmparity generate --engine ollama --ollama-url http://127.0.0.1:11434 --model served:llama3.2:1b`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return f.generate(c) },
 	}
 	flags := c.Flags()
-	flags.StringArrayVar(&f.engine, "engine", nil, "the engine: "+kinds.All.List())
+	flags.StringArrayVar(&f.engine, "engine", nil, "engine: "+kinds.All.List())
 	flags.StringVar(&f.model, "model", "tiny", modelHelp)
 	flags.StringVar(&f.mirror, "mirror", "", mirrorHelp)
-	flags.StringArrayVar(&f.prompts, "prompt", nil, "the prompt, raw")
-	flags.IntVar(&f.maxTokens, "max-tokens", 64, "tokens to generate at most")
-	flags.Float64Var(&f.temperature, "temperature", 0, "0: the likeliest token each time")
+	flags.StringArrayVar(&f.prompts, "prompt", nil, "prompt, passed to the model without a template")
+	flags.IntVar(&f.maxTokens, "max-tokens", 64, "maximum number of tokens to generate")
+	flags.Float64Var(&f.temperature, "temperature", 0, "sampling temperature; 0: always the most likely token")
 	flags.IntVar(&f.context, "context", 0, contextHelp)
 	flags.IntVar(&f.threads, "threads", 1, threadsHelp())
 	f.engineFlags.register(flags, ofRuns)
@@ -56,11 +55,11 @@ This is for a quick look, or to have something to watch (llmparity watch). Use l
 func (f *generateFlags) generate(c *cobra.Command) error {
 	switch {
 	case len(f.engine) != 1:
-		return fault.New(fault.Usage, "give one --engine: "+kinds.All.List(), "%d engines are named", len(f.engine))
+		return fault.New(fault.Usage, "use one of "+kinds.All.List(), "--engine: need one engine, got %d", len(f.engine))
 	case len(f.prompts) > 1:
-		return fault.New(fault.Usage, "give one --prompt", "%d prompts are given", len(f.prompts))
+		return fault.New(fault.Usage, "", "--prompt: need one prompt, got %d", len(f.prompts))
 	case !(f.temperature >= 0 && f.temperature <= 100):
-		return fault.New(fault.Usage, "", "--temperature %g: a number from 0 to 100 is needed", f.temperature)
+		return fault.New(fault.Usage, "", "--temperature %g is out of range; use 0 to 100", f.temperature)
 	}
 	p, err := f.plan(c, nil)
 	if err != nil {
@@ -80,7 +79,7 @@ func (f *generateFlags) generate(c *cobra.Command) error {
 	return f.once(ctx, r.Parts(resolved), resolved.Setups[0].Setup, stdout, stderr)
 }
 
-// once opens the engine of a setup, loads its model, generates one text, and prints it and what it took.
+// once opens the engine of a setup, loads its model, generates one text, and prints it with counts and times.
 func (f *generateFlags) once(ctx context.Context, build func(context.Context, plan.Setup) (run.Setup, func(), error),
 	s plan.Setup, stdout, stderr io.Writer) (err error) {
 	parts, _, err := build(ctx, s)
@@ -115,21 +114,21 @@ func (f *generateFlags) once(ctx context.Context, build func(context.Context, pl
 	return nil
 }
 
-// taken prints what a generation took.
+// taken prints token counts and times of a generation.
 func taken(stdout io.Writer, of record.EngineInfo, u record.Usage, pieces int, load time.Duration) {
 	fmt.Fprintf(stdout, "%s %s\n", of.Name, of.Version)
-	cached := fmt.Sprintf("%d of them from a cache", u.CachedTokens)
+	cached := fmt.Sprintf("%d cached", u.CachedTokens)
 	if u.CachedTokens == record.CacheUnknown {
-		cached = "the engine does not report how many came from a cache"
+		cached = "cached tokens not reported"
 	}
 	fmt.Fprintf(stdout, "prompt     %d tokens, %s\n", max(u.PromptTokens, len(u.PromptIDs)), cached)
 	n := cmp.Or(u.Generated, pieces)
-	fmt.Fprintf(stdout, "generated  %d tokens in %d pieces, finish: %s\n", n, pieces, u.Finish)
+	fmt.Fprintf(stdout, "generated  %d tokens in %d pieces, finish reason: %s\n", n, pieces, u.Finish)
 	fmt.Fprintf(stdout, "load       %s\n", inSeconds(load))
 	for _, span := range u.Spans {
 		took := span.End.Sub(span.Begin)
 		rate := ""
-		// with fewer pieces it is not known when tokens came
+		// with fewer pieces the times of tokens are unknown
 		if span.Name == record.Decode && n > 1 && took > 0 && 10*pieces >= 9*n {
 			rate = fmt.Sprintf(", %.2f tokens/s", float64(n-1)/took.Seconds())
 		}
@@ -146,7 +145,7 @@ func taken(stdout io.Writer, of record.EngineInfo, u record.Usage, pieces int, l
 
 func inSeconds(d time.Duration) string { return fmt.Sprintf("%.4g s", d.Seconds()) }
 
-// tellingProbe prints warnings at once, and keeps what the engine is. It samples nothing.
+// tellingProbe prints warnings, and keeps the engine's name and version. It samples nothing.
 type tellingProbe struct {
 	engine.Unmeasured
 	out    io.Writer

@@ -11,10 +11,11 @@ func infoCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "info MODEL",
-		Short: "Say what a model is, what it takes, and what each engine here can do with it",
-		Long: `Say what a model is, what it takes, and what each engine here can do with it. MODEL is a GGUF file, the folder of a WebLLM
-package, or a compiled model library (.wasm), which is read without running it.`,
-		Args: arguments(cobra.ExactArgs(1)),
+		Short: "Show a model's architecture, size, and which engines here can run it",
+		Long: `Show a model's architecture and size, and which engines here can run it. MODEL is a GGUF file, a WebLLM
+package's folder, or a compiled model library (.wasm), which is not executed.`,
+		Example: "  llmparity model info my.gguf\n  llmparity model info my-webllm --json",
+		Args:    arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			info, err := inspect.Open(c.Context(), args[0], kinds.All, new(engineFlags).chosen())
 			if err != nil {
@@ -27,6 +28,6 @@ package, or a compiled model library (.wasm), which is read without running it.`
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print it as JSON, for machines")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

@@ -20,12 +20,11 @@ func listCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [FILTER]",
 		Short: "List the models of WebLLM's catalogue",
-		Long: `List the models that WebLLM ` + page.WebLLM +
-			` knows, those whose ids contain FILTER if it is given: how large their
-weights are, where that is known (of models in the store, or from a mirror; "-" is not known), what video memory WebLLM says they
-take, and whether the adapter needs shader-f16. Library and tokenizer come on top of the weights, with some MB. Without --mirror
-nothing is asked of a network.`,
-		Args: arguments(cobra.MaximumNArgs(1)),
+		Long: `List the models of WebLLM ` + page.WebLLM + `'s catalogue whose ids contain FILTER: size of the weights, GPU memory
+that WebLLM states, and whether shader-f16 is needed. "-" means unknown: sizes are known for downloaded
+models, or with --mirror. Nothing is downloaded. More: ` + docsModels,
+		Example: "  llmparity model list\n  llmparity model list q4f16_1 --json",
+		Args:    arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			filter := ""
 			if len(args) > 0 {
@@ -46,13 +45,13 @@ nothing is asked of a network.`,
 			return printList(c.OutOrStdout(), models, width(c.OutOrStdout()))
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print it as JSON, for machines")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().StringVar(&mirror, "mirror",
-		"", "an address or a folder with the public addresses' layout, to be asked for sizes")
+		"", "address or folder that has the sizes; the same layout as the public site")
 	return c
 }
 
-// builtInCatalogue is that of the WebLLM that is built in.
+// builtInCatalogue is the catalogue of the embedded WebLLM.
 func builtInCatalogue() (catalogue.Catalogue, error) {
 	text, err := page.Catalogue()
 	if err != nil {
@@ -61,7 +60,7 @@ func builtInCatalogue() (catalogue.Catalogue, error) {
 	return catalogue.Parse(text)
 }
 
-// width is a terminal's; 0 elsewhere, where a line may be as long as it is.
+// width is the terminal's; 0 elsewhere: lines may be long.
 func width(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -74,7 +73,7 @@ func width(w io.Writer) int {
 	return n
 }
 
-// printList prints a table. Where it wouldn't fit the width, each model has a line for its id and one for its figures.
+// printList prints a table. In a narrow terminal, a model has one line for its id and one for the rest.
 func printList(w io.Writer, models []catalogue.Listed, width int) error {
 	head := []string{"MODEL", "WEIGHTS", "VRAM", "F16", "STORE"}
 	rows := [][]string{head}

@@ -6,11 +6,22 @@ import (
 	"strings"
 
 	"llmparity/internal/kinds"
+	"llmparity/internal/record"
 )
 
-// listFlags are the flags of run that take several values, and what one of them looks like: by that a value is told
-// from a plan's file, which may stand behind them.
-func listFlags() map[string]*regexp.Regexp {
+// figureName is what a figure may be called: not a path, as of a run's folder.
+var figureName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+
+// listFlags are the flags of a command that take several values, with the form of a value. It distinguishes a value
+// from the argument that may follow.
+func listFlags(command string) map[string]*regexp.Regexp {
+	switch command {
+	case "report", "compare":
+		return map[string]*regexp.Regexp{"figures": figureName}
+	case "run":
+	default:
+		return nil
+	}
 	number := regexp.MustCompile(`^[0-9]+$`)
 	word := regexp.MustCompile(`^[a-z]+[0-9]+(_[0-9a-z]+)?$`)
 	out := map[string]*regexp.Regexp{
@@ -27,16 +38,19 @@ func listFlags() map[string]*regexp.Regexp {
 	return out
 }
 
-// planFile is what a plan's file is called: never a value of a list.
+// planFile is the name of a plan, which is never a value of a list.
 var planFile = regexp.MustCompile(`(?i)\.ya?ml$`)
 
-// joinLists has lists that are written with spaces, as in --concurrency 1 2 4, written with commas, which is what flags
-// know. A value that doesn't look like one of the list's, or is called as plans are, ends it.
+// joinLists replaces the blanks of lists such as --concurrency 1 2 4 by commas, which the flags understand. An argument
+// that has another form, or the name of a plan, ends a list. --figures without a value gets one.
 func joinLists(args []string) []string {
-	if len(args) == 0 || args[0] != "run" {
+	if len(args) == 0 {
 		return args
 	}
-	lists := listFlags()
+	lists := listFlags(args[0])
+	if lists == nil {
+		return args
+	}
 	var out []string
 	for i := 0; i < len(args); i++ {
 		if args[i] == "--" {
@@ -44,12 +58,19 @@ func joinLists(args []string) []string {
 		}
 		name, assigned, has := strings.Cut(strings.TrimPrefix(args[i], "--"), "=")
 		form := lists[name]
-		if !strings.HasPrefix(args[i], "--") || form == nil || !has && i+1 == len(args) {
+		if !strings.HasPrefix(args[i], "--") {
+			form = nil
+		}
+		if form == figureName && !has && (i+1 == len(args) || strings.HasPrefix(args[i+1], "-") || record.IsRun(args[i+1])) {
+			out = append(out, args[i]+"="+allFigures)
+			continue
+		}
+		if form == nil || !has && i+1 == len(args) {
 			out = append(out, args[i])
 			continue
 		}
 		values := []string{assigned}
-		if !has { // what follows is its value, whatever that looks like
+		if !has { // the next argument is the value, whatever its form
 			i++
 			values[0] = args[i]
 		}
@@ -62,19 +83,19 @@ func joinLists(args []string) []string {
 	return out
 }
 
-// element tells whether an argument is a value, or some with commas, of a list.
+// element reports whether an argument is a value of a list, or several with commas.
 func element(form *regexp.Regexp, arg string) bool {
-	if strings.HasPrefix(arg, "-") || planFile.MatchString(arg) {
+	if strings.HasPrefix(arg, "-") || planFile.MatchString(arg) || form == figureName && record.IsRun(arg) {
 		return false
 	}
 	parts := slices.DeleteFunc(strings.Split(arg, ","), func(s string) bool { return s == "" })
 	return len(parts) > 0 && !slices.ContainsFunc(parts, func(s string) bool { return !form.MatchString(s) })
 }
 
-// joined puts commas between values that may have some at their ends already: people write 1, 2, 4.
+// joined puts commas between values, which may end in one already: 1, 2, 4.
 func joined(values []string) string {
 	if len(values) == 1 {
-		return values[0] // one that is alone is the flag's to judge
+		return values[0]
 	}
 	for i, v := range values {
 		values[i] = strings.Trim(v, ",")

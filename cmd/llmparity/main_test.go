@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -161,28 +160,6 @@ func readFile(t *testing.T, path string) string {
 func lastLine(stderr string) string {
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	return lines[len(lines)-1]
-}
-
-// Help and the reference list every exit code, and the reference its former ones.
-func TestExitCodesAreListed(t *testing.T) {
-	classes, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "exit-codes.md"))
-	check(t, err)
-	for _, class := range []fault.Kind{"", fault.Run, fault.Usage, fault.Gate, fault.NoChrome, fault.Inconclusive,
-		fault.Interrupted, fault.Terminated} {
-		code := class.ExitCode()
-		if !regexp.MustCompile(fmt.Sprintf(`\b%d [a-z]`, code)).MatchString(root().Long) {
-			t.Errorf("llmparity --help has no exit code %d", code)
-		}
-		if !regexp.MustCompile(fmt.Sprintf(`(?m)^\| ([\d, ]+, )?%d[, ]`, code)).Match(classes) {
-			t.Errorf("docs/reference/exit-codes.md has no exit code %d", code)
-		}
-	}
-	for class, was := range formerCodes {
-		row := fmt.Sprintf("| `%s` | %d | %d | ", class, class.ExitCode(), was)
-		if !strings.Contains(string(classes), row) {
-			t.Errorf("docs/reference/exit-codes.md has no row %s", row)
-		}
-	}
 }
 
 func waitFor(t *testing.T, what string, done func() bool) {

@@ -17,13 +17,9 @@ import (
 )
 
 func modelCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "model",
-		Short: "Make, list and inspect models",
-		Args:  arguments(cobra.NoArgs),
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(listCommand(), tinyCommand(), randomCommand(), convertCommand(), infoCommand())
+	c := parent("model", "List, inspect, convert and create models", listCommand(), infoCommand(), convertCommand(),
+		tinyCommand(), randomCommand())
+	c.Example = "  llmparity model list Llama\n  llmparity model convert my.gguf --to webllm"
 	return c
 }
 
@@ -31,15 +27,17 @@ func tinyCommand() *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "tiny",
-		Short: "Write the tiny model: a GGUF, and a WebLLM package of the same weights",
-		Long: `Write the tiny model, the same bytes on every machine: tiny.gguf, and the folder webllm with the same weights as a
-WebLLM package. Its compiled library, webllm/lib.wasm, needs Python and emscripten once (` + "`make setup`" + `).`,
-		Args: arguments(cobra.NoArgs),
+		Short: "Write the built-in tiny model (random weights) as GGUF file and WebLLM package",
+		Long: `Write the built-in tiny model as tiny.gguf and as a WebLLM package (folder webllm) with the same weights.
+Its weights are random, and the files are the same on every machine. Compiling the model library needs
+Python and Emscripten ("make setup").`,
+		Example: "  llmparity model tiny\n  llmparity model tiny -o models",
+		Args:    arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return writeTiny(c.Context(), out, func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }, c.OutOrStdout())
 		},
 	}
-	c.Flags().StringVarP(&out, "output", "o", ".", "the folder to write into")
+	c.Flags().StringVarP(&out, "output", "o", ".", "folder to write into")
 	return c
 }
 
@@ -55,8 +53,7 @@ func writeTiny(ctx context.Context, out string, say func(string), w io.Writer) e
 	return writePackage(ctx, path, filepath.Join(out, "webllm"), 0, new(engineFlags), say, w)
 }
 
-// writePackage writes a model's WebLLM package, and its library as lib.wasm in the same folder. A context of 0 is the
-// model's own.
+// writePackage writes a WebLLM package with its model library, lib.wasm. A context of 0 is the model's maximum.
 func writePackage(ctx context.Context, path, target string, context int, f *engineFlags, say func(string),
 	w io.Writer) error {
 	m, err := model.Open(path, context)
@@ -66,7 +63,7 @@ func writePackage(ctx context.Context, path, target string, context int, f *engi
 	if err != nil {
 		return err
 	}
-	// A folder that can't be written to is told before anything is compiled for it.
+	// Compiling takes minutes: check the folder first.
 	if err := writable(target); err != nil {
 		return err
 	}
@@ -80,10 +77,10 @@ func writePackage(ctx context.Context, path, target string, context int, f *engi
 	return nil
 }
 
-// writable says why a package can't be made at target.
+// writable returns the reason why a package cannot be written to target.
 func writable(target string) error {
 	if info, err := os.Stat(target); err == nil && !info.IsDir() {
-		return writeFault(errors.New("it is there and no folder"), target)
+		return writeFault(errors.New("not a folder"), target)
 	}
 	parent := filepath.Dir(target)
 	err := os.MkdirAll(parent, 0o755)

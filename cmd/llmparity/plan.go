@@ -17,8 +17,7 @@ import (
 	"llmparity/internal/resolve"
 )
 
-// plan reads the plan, or makes a preset's, and lets the flags that were given change it. What it says of engines is in
-// f afterwards.
+// plan reads the plan or preset and applies the flags. Afterwards f has the plan's settings of engines.
 func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
 	given := c.Flags().Changed
 	if err := f.sound(given); err != nil {
@@ -31,7 +30,7 @@ func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
 	if len(args) == 1 {
 		var err error
 		if text, err = os.ReadFile(args[0]); err != nil {
-			return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "the plan can't be read")
+			return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "cannot read the plan")
 		}
 		name = args[0]
 	}
@@ -45,12 +44,12 @@ func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
 	}
 	f.byName = askedFor(p, given)
 	if err := p.Validate(); err != nil {
-		return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "the plan, as the flags changed it")
+		return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "the plan with these flags")
 	}
 	return p, f.follow(p, given)
 }
 
-// follow takes what a plan says of engines.
+// follow checks a plan's engines and takes their settings.
 func (f *runFlags) follow(p plan.Plan, given func(string) bool) error {
 	engines := enginesIn(p)
 	if err := kinds.All.Known(engines); err != nil {
@@ -66,7 +65,7 @@ func (f *runFlags) follow(p plan.Plan, given func(string) bool) error {
 	return nil
 }
 
-// askedFor tells of an engine whether the user asked for it: by its name, or by a flag that is for it alone.
+// askedFor returns whether the user asked for an engine: by its name, or by a flag that only it has.
 func askedFor(p plan.Plan, given func(string) bool) func(engine string) bool {
 	all := !p.DefaultEngines || given("engines") || given("engine")
 	return func(name string) bool {
@@ -83,7 +82,7 @@ func askedFor(p plan.Plan, given func(string) bool) func(engine string) bool {
 	}
 }
 
-// enginesIn are all that a plan names, for all its models or for one.
+// enginesIn are all engines of a plan, including those of single models.
 func enginesIn(p plan.Plan) []string {
 	out := slices.Clone(p.Engines)
 	for _, g := range p.Models {
@@ -96,20 +95,20 @@ func enginesIn(p plan.Plan) []string {
 	return out
 }
 
-// sound refuses flags that make no sense, whatever the plan is.
+// sound refuses flags that contradict each other in any plan.
 func (f *runFlags) sound(given func(string) bool) error {
 	for _, one := range []struct{ flag, list string }{{"model", "models"}, {"max-tokens", "output-len"},
 		{"max-tokens", "gen-toks"},
 		{"context", "contexts"}, {"threads", "thread-counts"}, {"prompt", "input-len"}, {"prompt", "prompt-toks"},
 		{"prompt", "seqlens"}} {
 		if given(one.flag) && given(one.list) {
-			return fault.New(fault.Usage, "give one of them", "--%s and --%s say the same thing", one.flag, one.list)
+			return fault.New(fault.Usage, "use one of them", "--%s and --%s set the same thing", one.flag, one.list)
 		}
 	}
 	return f.valid(given)
 }
 
-// change puts into the plan what flags say. One of two fields that exclude each other takes the other's place.
+// change applies the flags to the plan. A field replaces those that exclude it.
 func (f *runFlags) change(p *plan.Plan, given func(string) bool) error {
 	f.presetFlags.change(p)
 	for flag, set := range map[string]func(){
@@ -135,25 +134,24 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) error {
 	return f.axisFlags.change(p, given)
 }
 
-// complete writes into the plan what was chosen by default, so that the run can be repeated by it.
+// complete writes defaults into the plan, so that it repeats the run.
 func (f *runFlags) complete(p *plan.Plan, m engine.Model) {
 	if p.Isolation == "" {
 		p.Isolation = plan.OfLaunch
 	}
 	f.engineFlags.complete(p, m)
-	packaged := m.Format == model.WebLLM || m.Format == record.Served // it has a dtype of its own
+	packaged := m.Format == model.WebLLM || m.Format == record.Served // these have their own dtype
 	if !packaged && !isAxis(*p, func(x plan.Axes) int { return len(x.DTypes) }) {
 		p.DType = f.chosen().Settings.DType
 	}
 }
 
-// isAxis tells whether a plan has a list of an axis, for all its models or for one: it has no one value then.
+// isAxis reports whether a plan, or a model of it, has a list for an axis.
 func isAxis(p plan.Plan, of func(plan.Axes) int) bool {
 	return of(p.Axes) > 0 || slices.ContainsFunc(p.Models, func(g plan.Group) bool { return of(g.Axes) > 0 })
 }
 
-// completeAll writes into a plan what was chosen by default in its first setup that can run, so that the run can be
-// repeated by it. What is an axis, of all models or of one, has no one value.
+// completeAll writes the defaults of the first setup that can run into the plan. Axes are left out.
 func (f *runFlags) completeAll(of *resolve.Plan, show *progress.Progress) {
 	s := of.First()
 	if s == nil {
@@ -170,5 +168,4 @@ func (f *runFlags) completeAll(of *resolve.Plan, show *progress.Progress) {
 }
 
 var contextHelp = fmt.Sprintf(
-	"the context window in tokens; 0: the model's own (default: the plan's, else the model's own, %d at most)",
-	resolve.MaxUnasked)
+	"context window in tokens; 0: the model's maximum (default %d, or the model's maximum if smaller)", resolve.MaxUnasked)

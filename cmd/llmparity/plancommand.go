@@ -16,16 +16,11 @@ import (
 )
 
 func planCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "plan",
-		Short: "Begin a plan, or look whether one makes sense",
-		Args:  arguments(cobra.NoArgs),
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(&cobra.Command{
-		Use:   "init [FILE]",
-		Short: "Write a commented plan to begin with: into FILE, which must not be there yet, or to standard output",
-		Args:  arguments(cobra.MaximumNArgs(1)),
+	c := parent("plan", "Create or check a plan", &cobra.Command{
+		Use:     "init [FILE]",
+		Short:   "Write a commented plan to a new file, or print it",
+		Example: "  llmparity plan init my-plan.yaml\n  llmparity plan init",
+		Args:    arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				_, err := c.OutOrStdout().Write(plans.Init)
@@ -34,26 +29,28 @@ func planCommand() *cobra.Command {
 			if err := beginPlan(args[0]); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(c.OutOrStdout(), "%s: edit it; llmparity run %s --dry-run shows what comes of it\n",
+			_, err := fmt.Fprintf(c.OutOrStdout(), "Wrote %s. Edit it, then: llmparity run %s --dry-run\n",
 				args[0], args[0])
 			return err
 		},
 	}, &cobra.Command{
 		Use:   "check FILE",
-		Short: "Read a plan and say how many setups and cells it has, or which line is wrong",
-		Long: `Read a plan and say how many setups and cells it has, or which line is wrong. Nothing is looked for on this machine:
-that is what llmparity run FILE --dry-run does.`,
-		Args: arguments(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error { return checkPlan(c, args[0]) },
+		Short: "Check a plan: count its cells, or name the line that is wrong",
+		Long: `Check a plan: count its cells, or name the line that is wrong. To check also what can run on this machine,
+use llmparity run FILE --dry-run. Fields: ` + docsPlans,
+		Example: "  llmparity plan check my-plan.yaml\n  llmparity plan check results/latest/plan.yaml",
+		Args:    arguments(cobra.ExactArgs(1)),
+		RunE:    func(c *cobra.Command, args []string) error { return checkPlan(c, args[0]) },
 	})
+	c.Example = "  llmparity plan init my-plan.yaml\n  llmparity plan check my-plan.yaml"
 	return c
 }
 
-// beginPlan writes a plan where there is no file.
+// beginPlan writes a plan to a new file.
 func beginPlan(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return fault.New(fault.Usage, "name another file", "%s is there already", path)
+		return fault.New(fault.Usage, "choose another name", "%s exists", path)
 	}
 	if err != nil {
 		return writeFault(err, path)
@@ -70,7 +67,7 @@ func beginPlan(path string) error {
 func checkPlan(c *cobra.Command, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return fault.Wrap(fault.Usage, err, "", "the plan can't be read")
+		return fault.Wrap(fault.Usage, err, "", "cannot read the plan")
 	}
 	p, err := plan.Parse(text, path, kinds.All...)
 	if err != nil {
@@ -83,7 +80,7 @@ func checkPlan(c *cobra.Command, path string) error {
 	if err != nil {
 		return fault.Wrap(fault.Usage, err, "", "%s", path)
 	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s in %s\n", p.Name, words.Count(cells, "cell"),
-		words.Count(setups, "setup"))
+	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s, %s\n", p.Name, words.Count(cells, "cell"),
+		words.Count(setups, "start setting"))
 	return err
 }

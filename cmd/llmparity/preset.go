@@ -16,16 +16,16 @@ import (
 	"llmparity/internal/resolve"
 )
 
-// presetFlags choose one of the plans that come with the program, and say its sizes in few words.
+// presetFlags choose a built-in plan and its sizes.
 type presetFlags struct {
 	preset      string
 	prompt, gen []int // tokens
 	lengths     []int
 	short, long int
-	left        string // which of the preset's engines are not here
+	left        string // a note about engines of the preset that are not here
 }
 
-// presetSizes are the flags that say something to presets alone, and to which.
+// presetSizes are the size flags of a preset.
 func presetSizes(name string) []string {
 	switch name {
 	case "":
@@ -39,43 +39,35 @@ func presetSizes(name string) []string {
 }
 
 func (f *presetFlags) register(flags *pflag.FlagSet) {
-	var about []string
-	for _, name := range plans.Names() {
-		what, err := plans.What(name)
-		if err != nil {
-			panic(err) // it is one of those that there are
-		}
-		about = append(about, name+": "+strings.TrimSuffix(what, "."))
-	}
-	flags.StringVar(&f.preset, "preset", "", "a plan that comes with the program, in place of PLAN. "+
-		strings.Join(about, ". "))
-	flags.IntSliceVar(&f.prompt, "prompt-toks", nil, "of a preset: tokens of the prompt")
-	flags.IntSliceVar(&f.gen, "gen-toks", nil, "of a preset: tokens to generate")
-	flags.IntSliceVar(&f.lengths, "seqlens", nil, "of the preset seqlen: tokens of prompts, as in 64,128,256")
-	flags.IntVar(&f.short, "short", 0, "of the preset mixed: tokens of short prompts")
-	flags.IntVar(&f.long, "long", 0, "of the preset mixed: tokens of long prompts")
+	flags.StringVar(&f.preset, "preset", "", "built-in plan to use instead of PLAN: "+strings.Join(plans.Names(), ", "))
+	under(flags, "What to run", "preset")
+	flags.IntSliceVar(&f.prompt, "prompt-toks", nil, "prompt lengths in tokens")
+	flags.IntSliceVar(&f.gen, "gen-toks", nil, "output lengths in tokens")
+	flags.IntSliceVar(&f.lengths, "seqlens", nil, "preset seqlen: prompt lengths in tokens, e.g. 64,128,256")
+	flags.IntVar(&f.short, "short", 0, "preset mixed: length of short prompts in tokens")
+	flags.IntVar(&f.long, "long", 0, "preset mixed: length of long prompts in tokens")
+	under(flags, "Sizes of presets", "prompt-toks gen-toks seqlens short long")
 }
 
-// text is the preset's plan, or the built-in one.
+// text is the preset's plan, or the default one.
 func (f *presetFlags) text() (text []byte, name string) {
 	if f.preset == "" {
-		return plans.Default, "the built-in plan"
+		return plans.Default, "default plan"
 	}
 	text, err := plans.Preset(f.preset)
 	if err != nil {
 		panic(err) // check comes first
 	}
-	return text, "the preset " + f.preset
+	return text, "preset " + f.preset
 }
 
-// check refuses flags that the preset does not heed, or that there is none for.
+// check refuses an unknown preset, and size flags that it does not have.
 func (f *presetFlags) check(given func(string) bool, args []string) error {
 	if given("preset") && len(args) > 0 {
-		return fault.New(fault.Usage, "give one of them", "--preset %s and the plan %s both say what is run", f.preset,
-			args[0])
+		return fault.New(fault.Usage, "use one of them", "--preset %s and the plan %s", f.preset, args[0])
 	}
 	if given("preset") && !slices.Contains(plans.Names(), f.preset) {
-		return fault.New(fault.Usage, "there are: "+strings.Join(plans.Names(), ", "), "--preset %q", f.preset)
+		return fault.New(fault.Usage, didYouMean(f.preset, plans.Names()), "unknown preset %q", f.preset)
 	}
 	takes := presetSizes(f.preset)
 	for _, flag := range []string{"prompt-toks", "gen-toks", "seqlens", "short", "long"} {
@@ -85,12 +77,11 @@ func (f *presetFlags) check(given func(string) bool, args []string) error {
 		of := slices.DeleteFunc(plans.Names(),
 			func(name string) bool { return !slices.Contains(presetSizes(name), flag) })
 		if f.preset == "" {
-			return fault.New(fault.Usage, "add one, or use --input-len and --output-len", "--%s is for --preset %s",
-				flag, strings.Join(of, ", "))
+			return fault.New(fault.Usage, "add one, or use --input-len and --output-len",
+				"--%s requires a preset: %s", flag, strings.Join(of, ", "))
 		}
-		return fault.New(fault.Usage, fmt.Sprintf("it takes --%s", strings.Join(takes, ", --")),
-			"--%s is for --preset %s, not for %s", flag,
-			strings.Join(of, ", "), f.preset)
+		return fault.New(fault.Usage, fmt.Sprintf("it has --%s", strings.Join(takes, ", --")),
+			"preset %s has no --%s", f.preset, flag)
 	}
 	for _, size := range []struct {
 		flag   string
@@ -98,13 +89,13 @@ func (f *presetFlags) check(given func(string) bool, args []string) error {
 	}{{"prompt-toks", f.prompt}, {"gen-toks", f.gen}, {"seqlens", f.lengths}, {"short", []int{f.short}},
 		{"long", []int{f.long}}} {
 		if given(size.flag) && (len(size.values) == 0 || slices.Min(size.values) < 1) {
-			return fault.New(fault.Usage, "", "--%s: at least 1 token is needed", size.flag)
+			return fault.New(fault.Usage, "", "--%s: must be at least 1", size.flag)
 		}
 	}
 	return nil
 }
 
-// change puts into a preset the sizes that were given.
+// change applies the size flags to the preset.
 func (f *presetFlags) change(p *plan.Plan) {
 	if f.preset == "" {
 		return
@@ -122,7 +113,7 @@ func (f *presetFlags) change(p *plan.Plan) {
 			k := &p.Traffic.Mix[i]
 			k.InputTokens = cmp.Or(map[string]int{"short": f.short, "long": f.long}[k.Name], k.InputTokens)
 			if k.Name == "short" {
-				p.InputLengths = []int{k.InputTokens} // which are asked alone, too
+				p.InputLengths = []int{k.InputTokens} // also measured alone
 			}
 			longest = max(longest, k.InputTokens)
 		}
@@ -130,14 +121,13 @@ func (f *presetFlags) change(p *plan.Plan) {
 	for _, n := range p.InputLengths {
 		longest = max(longest, n)
 	}
-	// else the model's own is taken, as ever
 	if need := longest + slices.Max(p.OutputLengths); need > resolve.MaxUnasked {
 		p.Context = need
 	}
 }
 
-// onlyHere leaves out of the preset engines those whose programs are not found, and says which; that one is broken is a
-// run's to say. Where none is found, or a user names engines himself, they stay: the run says what they lack.
+// onlyHere leaves engines whose program is not found out of the preset "engines", with a note. If none is found, or the
+// user names engines, they stay, and the run reports what is missing.
 func (f *runFlags) onlyHere(p *plan.Plan, given func(string) bool) {
 	if f.preset != "engines" || given("engines") || given("engine") {
 		return
@@ -152,12 +142,12 @@ func (f *runFlags) onlyHere(p *plan.Plan, given func(string) bool) {
 	}
 	if len(here) > 0 && len(absent) > 0 {
 		p.Engines = here
-		f.left = fmt.Sprintf("not found here and left out: %s; `llmparity doctor` says how to get them",
+		f.left = fmt.Sprintf("not installed, skipped: %s; \"llmparity doctor\" says how to install them",
 			strings.Join(absent, ", "))
 	}
 }
 
-// isHere tells whether the program of an engine is found, where flags say or where it is searched for.
+// isHere reports whether the program of an engine is found.
 func (f *engineFlags) isHere(name string) bool {
 	k, _ := kinds.All.Of(name)
 	if k == nil || k.Program == nil {
@@ -167,7 +157,7 @@ func (f *engineFlags) isHere(name string) bool {
 	return err == nil
 }
 
-// program is the one of an engine that would be started; empty: none.
+// program is the path of the program that an engine would start; empty: none.
 func (f *engineFlags) program(k *engine.Kind) (string, error) {
 	return k.Program(f.chosen().Config(k), f.chosen().Settings)
 }

@@ -21,16 +21,13 @@ func randomCommand() *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "random -o FILE",
-		Short: "Write a model of any shape with random weights, without a download",
-		Long: `Write a GGUF with random float32 weights in the shape that is asked for, the same file each time and everywhere.
+		Short: "Create a model of any shape with random weights",
+		Long: `Create a GGUF file of any shape with random float32 weights. The same flags give the same file everywhere.
 
-It is for experiments that hang on a model's shape and not on what it says: how memory and speed grow with layers, with
-key-value heads and their size (the KV cache takes 2 × layers × kv-heads × head-dim values a token), with context or with
-the vocabulary, and whether engines agree on a feature. Every engine runs it like any other model; its text is varied and
-means nothing. What is not asked for is small: 2 layers of 4 heads, a hidden size of 128, a context of 1024.`,
-		Example: `  llmparity model random --layers 8 --hidden 512 --heads 8 --kv-heads 2 --context 4096 -o gqa.gguf
-  llmparity model random --arch qwen2 --tied -o qwen2.gguf
-  llmparity model random --head-dim 128 --hidden 256 --rope-scaling llama3 --tokenizer llama-bpe -o llama3.gguf`,
+Use it to measure how memory and speed depend on layers, heads, context window or vocabulary, and
+whether engines agree on a feature of the architecture. The generated text is meaningless.`,
+		Example: `  llmparity model random --layers 8 --hidden 512 --heads 8 --kv-heads 2 -o gqa.gguf
+  llmparity model random --arch qwen2 --tied -o qwen2.gguf`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := asked(c.Flags()); err != nil {
@@ -40,47 +37,46 @@ means nothing. What is not asked for is small: 2 layers of 4 heads, a hidden siz
 		},
 	}
 	f := c.Flags()
-	f.StringVarP(&out, "output", "o", "random.gguf", "the file to write")
-	f.StringVar(&s.Architecture, "arch", "", "llama or qwen2, which rotates otherwise and has biases (default llama)")
-	f.IntVar(&s.Layers, "layers", 0, "layers (default 2)")
-	f.IntVar(&s.Hidden, "hidden", 0, "values of the hidden state (default 128)")
-	f.IntVar(&s.Heads, "heads", 0, "attention heads (default 4, or as many of --head-dim as fill the hidden state)")
-	f.IntVar(&s.KVHeads, "kv-heads", 0, "key-value heads, which divide the heads (default: as many)")
-	f.IntVar(&s.HeadDim, "head-dim", 0, "values of a head (default: the hidden state's, divided by the heads)")
-	f.IntVar(&s.FFN, "ffn", 0, "values of the feed-forward part (default: twice the hidden state's)")
-	f.IntVar(&s.Vocab, "vocab", 0, "tokens, 512 or more (default 640)")
-	f.IntVar(&s.Context, "context", 0, "the longest text in tokens (default 1024)")
-	f.IntVar(&s.Window, "window", 0, "a sliding window in tokens; llama.cpp doesn't keep to it (default: none)")
-	f.BoolVar(&s.Tied, "tied", false, "the head is the embedding")
-	f.BoolVar(&s.Bias, "bias", false, "biases of queries, keys and values in a llama too")
-	f.Float64Var(&s.RopeBase, "rope-base", 0, "base of the rotation's frequencies (default 10000)")
-	f.StringVar(&s.RopeScaling, "rope-scaling", "", "linear or llama3 (default: none)")
-	f.Float64Var(&s.RopeFactor, "rope-factor", 0, "by what --rope-scaling stretches positions (default 8)")
+	f.StringVarP(&out, "output", "o", "random.gguf", "file to write")
+	f.StringVar(&s.Architecture, "arch", "", "architecture: llama or qwen2 (default llama)")
+	f.IntVar(&s.Layers, "layers", 0, "number of layers (default 2)")
+	f.IntVar(&s.Hidden, "hidden", 0, "size of the hidden state (default 128)")
+	f.IntVar(&s.Heads, "heads", 0, "number of attention heads (default 4, or hidden size / --head-dim)")
+	f.IntVar(&s.KVHeads, "kv-heads", 0, "number of key-value heads; must divide --heads (default: --heads)")
+	f.IntVar(&s.HeadDim, "head-dim", 0, "size of a head (default: hidden size / heads)")
+	f.IntVar(&s.FFN, "ffn", 0, "size of the feed-forward layer (default: 2 * hidden size)")
+	f.IntVar(&s.Vocab, "vocab", 0, "size of the vocabulary, at least 512 (default 640)")
+	f.IntVar(&s.Context, "context", 0, "maximum context in tokens (default 1024)")
+	f.IntVar(&s.Window, "window", 0, "sliding window in tokens; llama.cpp ignores it (default none)")
+	f.BoolVar(&s.Tied, "tied", false, "the output head shares the embedding's weights")
+	f.BoolVar(&s.Bias, "bias", false, "add biases to queries, keys and values (qwen2 always has them)")
+	f.Float64Var(&s.RopeBase, "rope-base", 0, "RoPE base frequency (default 10000)")
+	f.StringVar(&s.RopeScaling, "rope-scaling", "", "RoPE scaling: linear or llama3 (default none)")
+	f.Float64Var(&s.RopeFactor, "rope-factor", 0, "factor of --rope-scaling (default 8)")
 	f.StringVar(&s.Tokenizer, "tokenizer",
-		"", "gpt-2, smollm, llama-bpe, qwen2 or sentencepiece (default gpt-2; for qwen2 its own)")
-	f.Uint64Var(&s.Seed, "seed", 0, "another seed gives other weights (default 1)")
+		"", "tokenizer: gpt-2, smollm, llama-bpe, qwen2 or sentencepiece (default gpt-2, or qwen2 with --arch qwen2)")
+	f.Uint64Var(&s.Seed, "seed", 0, "random seed (default 1)")
 	return c
 }
 
-// asked refuses numbers that would be taken for none given, and a factor of nothing.
+// asked refuses an explicit zero, which would mean the default, and a factor without scaling.
 func asked(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		switch kind := f.Value.Type(); {
 		case err != nil || f.Name == "window": // 0 is none
 		case kind != "int" && kind != "uint64" && kind != "float64":
 		case strings.Trim(f.Value.String(), "0.-") == "":
-			err = fault.New(fault.Usage, "leave it out for the default", "--%s %s: it must be more than 0", f.Name,
+			err = fault.New(fault.Usage, "leave it out for the default", "--%s %s: must be more than 0", f.Name,
 				f.Value)
 		}
 	})
 	if err == nil && flags.Changed("rope-factor") && !flags.Changed("rope-scaling") {
-		err = fault.New(fault.Usage, "add --rope-scaling linear or llama3",
-			"--rope-factor says by what --rope-scaling stretches positions, and there is none")
+		err = fault.New(fault.Usage, "", "--rope-factor requires --rope-scaling linear or llama3")
 	}
 	return err
 }
 
-// writeRandom writes the model, and says where it is and what its hash is.
+// writeRandom writes the model and prints its path and hash.
 func writeRandom(ctx context.Context, path string, s tiny.Spec, w io.Writer) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return writeFault(err, path)

@@ -8,7 +8,7 @@ import (
 	"llmparity/internal/fault"
 )
 
-// formerCodes are the exit codes of before 0.1 that went; scripts may still look for them until the release after it.
+// formerCodes are the exit codes of classes before 0.1. They are named until the release after it.
 var formerCodes = map[fault.Kind]int{
 	fault.NoChrome: 10, fault.NoLlamaServer: 11, fault.NoEmscripten: 12, fault.NoPython: 13, fault.NoBundle: 14,
 	fault.NoAdapter: 15, fault.BadModel: 16, fault.UnknownArch: 17, fault.PromptTooLong: 18, fault.Unwritable: 19,
@@ -18,7 +18,7 @@ var formerCodes = map[fault.Kind]int{
 	fault.ServerUnreachable: 29, fault.BadProtocol: 30, fault.NothingToWatch: 31, fault.WontFit: 32,
 }
 
-// formerly names what replaces the exit code that a class had.
+// formerly names the exit code that a class had.
 func formerly(class fault.Kind) string {
 	if was, ok := formerCodes[class]; ok {
 		return fmt.Sprintf(" (exit code %d, formerly %d)", class.ExitCode(), was)
@@ -26,13 +26,13 @@ func formerly(class fault.Kind) string {
 	return ""
 }
 
-// removedCommands name what replaces commands that scripts may still call; they go with the release after 0.1.
+// removedCommands name the replacements of removed commands. They are kept until the release after 0.1.
 func removedCommands() []*cobra.Command {
 	var out []*cobra.Command
 	for name, instead := range map[string]string{
-		"ollama":   "use `llmparity generate --engine ollama`",
-		"llamacpp": "use `llmparity generate --engine llamacpp-oneshot`",
-		"truth":    "its table is in docs/reference/accuracy.md; `go test -tags slow -run Truth ./browser` measures it here",
+		"ollama":   "use \"llmparity generate --engine ollama\"",
+		"llamacpp": "use \"llmparity generate --engine llamacpp-oneshot\"",
+		"truth":    "see docs/reference/accuracy.md, or run \"go test -tags slow -run Truth ./browser\"",
 	} {
 		out = append(out, &cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true,
 			RunE: func(*cobra.Command, []string) error {

@@ -24,8 +24,13 @@ func reportCommand() *cobra.Command {
 	var figures figureFlags
 	c := &cobra.Command{
 		Use:   "report DIR",
-		Short: "Render a run again: the table, report.html, profiles",
-		Args:  arguments(cobra.ExactArgs(1)),
+		Short: "Render a run again: terminal, HTML, CSV, JSON, Parquet",
+		Long: `Print the result of a run and write its report.html again. DIR is the run's folder.
+
+Formats: ` + docsFormats + `. Figures for a paper: ` + docsFigures,
+		Example: `  llmparity report results/latest --details
+  llmparity report results/latest --figures decode,ttft`,
+		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := as.check(out); err != nil {
 				return err
@@ -46,7 +51,7 @@ func reportCommand() *cobra.Command {
 				if err := as.write(c, out, result, r); err != nil {
 					return err
 				}
-				return figures.write(c, result, r)
+				return figures.write(c, args[0], result, r)
 			}
 			if err := terminal(details)(c.OutOrStdout(), result); err != nil {
 				return err
@@ -58,7 +63,7 @@ func reportCommand() *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "\nReport: %s\n", out)
-			if err := figures.write(c, result, r); err != nil {
+			if err := figures.write(c, args[0], result, r); err != nil {
 				return err
 			}
 			if profile {
@@ -68,9 +73,8 @@ func reportCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVarP(&out, "output", "o", "",
-		"the HTML file (default: DIR/report.html); with --format the file or folder to write instead of standard output")
-	c.Flags().BoolVar(&profile, "profile", false,
-		"also write DIR/profile-<cell>-<engine>.json, a file a cell (schema_version 2.0)")
+		"HTML file to write (default DIR/report.html); with --format: file or folder to write")
+	c.Flags().BoolVar(&profile, "profile", false, "also write a memory profile of each cell: DIR/profile-CELL-ENGINE.json")
 	as.register(c)
 	figures.register(c)
 	detailsFlag(c, &details)
@@ -81,28 +85,26 @@ func reportCommand() *cobra.Command {
 	return c
 }
 
-// isFolder turns down a file before it is looked into: of a run's folder any file may be meant, and rows of another
-// program are for compare.
+// isFolder refuses a file, and says what was probably meant: the run's folder, or compare.
 func isFolder(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.IsDir() {
-		return nil // what is not there is the reader's to say
+		return nil // record.Open reports a missing folder
 	}
 	folder := filepath.Dir(path)
 	if record.IsRun(folder) {
-		return fault.New(fault.Usage, "name the folder: llmparity report "+folder, "%s is a file of a run's folder",
-			path)
+		return fault.New(fault.Usage, "use llmparity report "+folder, "%s is a file in a run's folder", path)
 	}
-	return fault.New(fault.Usage, "name a run's folder; for rows of another program there is llmparity compare "+path,
-		"%s is a file, not a run's folder", path)
+	return fault.New(fault.Usage, "name a run's folder; for a CSV file of another program use llmparity compare "+path,
+		"%s is not a run's folder", path)
 }
 
 func detailsFlag(c *cobra.Command, details *bool) {
 	c.Flags().BoolVar(details, "details", false,
-		"print memory in full: methods, ranges of forecasts, where it is by part and process")
+		"print all tables, methods and warnings")
 }
 
-// terminal is what is printed of a result.
+// terminal returns the renderer of a result for the terminal.
 func terminal(details bool) func(io.Writer, *compare.Result) error {
 	if details {
 		return reports.Details
@@ -110,7 +112,7 @@ func terminal(details bool) func(io.Writer, *compare.Result) error {
 	return reports.Table
 }
 
-// writeHTML writes the report; where it can't, do is what to do about it.
+// writeHTML writes the report. do is the advice if it cannot be written.
 func writeHTML(path, do string, result *compare.Result, runs ...*record.Run) error {
 	return reports.File(path, do, func(w io.Writer) error { return colours().HTML(w, result, runs...) })
 }
@@ -118,7 +120,7 @@ func writeHTML(path, do string, result *compare.Result, runs ...*record.Run) err
 func writeProfiles(c *cobra.Command, dir string, result *compare.Result, r *record.Run) error {
 	for _, cell := range r.Cells {
 		path := filepath.Join(dir, profileName(cell))
-		err := reports.File(path, "copy the run's folder to where you may write",
+		err := reports.File(path, "copy the run's folder to a writable place",
 			func(w io.Writer) error { return reports.Profile(w, result, cell.ID) })
 		if err != nil {
 			return err
@@ -128,8 +130,7 @@ func writeProfiles(c *cobra.Command, dir string, result *compare.Result, r *reco
 	return nil
 }
 
-// profileName keeps within the folder, and to what every system takes: a record is made by others, and engines are
-// named as they like.
+// profileName makes a valid file name: a record may come from elsewhere, with any engine name.
 func profileName(cell record.Cell) string {
 	engine := strings.Map(func(r rune) rune {
 		if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("._-", r) {

@@ -20,13 +20,11 @@ func reproduceCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "reproduce DIR",
-		Short: "Write the plan that would run a run again, and say what differs here",
-		Long: `Write the plan that would run the run in a folder again: the plan that it was run by, in which everything is said that was chosen by
-default, below a list of what it was run with (versions, sums, arguments). And say what differs here: the machine, the programs by their
-versions and sums, the model. Nothing is launched or fetched but programs that tell their version.
-
-The exit code is 0 where nothing that changes figures differs, else 1.`,
-		Example: "  llmparity reproduce results/latest --out again.yaml && llmparity run again.yaml",
+		Short: "Write the plan that repeats a run",
+		Long: `Write the plan that repeats a run, with all defaults made explicit, and list what differs here: machine,
+program versions and hashes, model. Nothing is measured. The exit code is 1 if a difference can change
+figures. More: ` + docsRepeat,
+		Example: "  llmparity reproduce results/latest\n  llmparity reproduce results/latest --out again.yaml",
 		Args:    arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.valid(c.Flags().Changed); err != nil {
@@ -43,12 +41,12 @@ The exit code is 0 where nothing that changes figures differs, else 1.`,
 		},
 	}
 	f.register(c.Flags(), ofParts)
-	c.Flags().StringVar(&out, "out", "", "the file that the plan is written to (default: standard output)")
-	c.Flags().BoolVar(&asJSON, "json", false, "print all of it as JSON, for machines (docs/howto/reproduce-a-run.md)")
+	c.Flags().StringVar(&out, "out", "", "file to write the plan to (default: standard output)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
-// reproduction compares the run in a folder with what would run it here.
+// reproduction compares a run with what would run here.
 func (f *engineFlags) reproduction(ctx context.Context, dir string) (*reproduce.Reproduction, error) {
 	was, err := record.Open(dir)
 	if err != nil {
@@ -63,11 +61,11 @@ func (f *engineFlags) reproduction(ctx context.Context, dir string) (*reproduce.
 	return r, context.Cause(ctx)
 }
 
-// writeReproduction gives the plan and what differs to whoever asked.
+// writeReproduction writes the plan and prints what differs.
 func writeReproduction(r *reproduce.Reproduction, out string, asJSON bool, stdout, stderr io.Writer) error {
 	if out != "" {
 		if err := os.WriteFile(out, []byte(r.Plan), 0o644); err != nil {
-			return fault.Wrap(fault.Unwritable, err, "name another file with --out", "the plan can't be written")
+			return fault.Wrap(fault.Unwritable, err, "choose another file with --out", "cannot write the plan")
 		}
 	}
 	if asJSON {

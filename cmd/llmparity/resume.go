@@ -16,7 +16,7 @@ import (
 	"llmparity/internal/words"
 )
 
-// resumeFlags go on with a run.
+// resumeFlags continue an interrupted run.
 type resumeFlags struct {
 	resume       string
 	retryFailed  bool
@@ -24,53 +24,50 @@ type resumeFlags struct {
 }
 
 func (f *resumeFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.resume, "resume", "",
-		"go on with the run in this folder: what is missing of its plan is measured, and only that")
-	flags.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume, measure what failed once more")
+	flags.StringVar(&f.resume, "resume", "", "folder of an interrupted run: measure what is missing")
+	flags.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume: also repeat failed launches")
 	flags.BoolVar(&f.allowChanged, "allow-changed", false,
-		"with --resume, go on although the program, an engine or a browser is not what it was; the record says it")
+		"with --resume: continue even if llmparity, an engine or a browser has changed")
+	under(flags, "Resume", "resume retry-failed allow-changed")
 }
 
-// besides are the flags that go with --resume: they say where parts are found and what is told, and nothing of what is
-// measured.
+// besides are the flags that may be combined with --resume: they change nothing that is measured.
 var besides = []string{"resume", "retry-failed", "allow-changed", "quiet", "json", "strict", "baseline", "detect",
 	"under-test",
 	"inconclusive", "no-baseline", "mirror"}
 
-// resumeRun carries out what is missing of a run that was begun. Its plan is the folder's.
+// resumeRun continues an interrupted run with the plan in its folder.
 func (f *runFlags) resumeRun(c *cobra.Command, args []string) error {
 	var err error
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		switch {
 		case err != nil || slices.Contains(besides, flag.Name) || isPlace(flag.Name):
 		case slices.Contains([]string{"dry-run", "out", "output-dir"}, flag.Name):
-			err = fault.New(fault.Usage, "leave it out",
-				"--%s is for a run that begins, and --resume goes on with the one in %s, where it is", flag.Name,
-				f.resume)
+			err = fault.New(fault.Usage, "leave it out", "--%s cannot be combined with --resume", flag.Name)
 		default:
-			err = fault.New(fault.Usage, "leave it out, or begin another run",
-				"--%s would change the plan of the run in %s, whose plan --resume goes by", flag.Name, f.resume)
+			err = fault.New(fault.Usage, "leave it out, or start a new run",
+				"--%s would change the plan, and --resume uses the plan in %s", flag.Name, f.resume)
 		}
 	})
 	if err == nil && len(args) > 0 {
-		err = fault.New(fault.Usage, "leave it out", "--resume goes by the plan in %s, not by %s", f.resume, args[0])
+		err = fault.New(fault.Usage, "leave out "+args[0], "--resume uses the plan in %s", f.resume)
 	}
 	if err != nil {
 		return err
 	}
-	if f.resume, err = filepath.EvalSymlinks(f.resume); err != nil { // latest may soon point elsewhere
+	if f.resume, err = filepath.EvalSymlinks(f.resume); err != nil { // "latest" may point elsewhere soon
 		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest", "--resume")
 	}
 	path := filepath.Join(f.resume, "plan.yaml")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest",
-			"%s is not a run folder that can be gone on with", f.resume)
+			"%s cannot be resumed", f.resume)
 	}
 	p, err := plan.Parse(text, path, kinds.All...)
-	if err != nil { // nobody's who recorded a run there, or no longer what that had
-		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest",
-			"%s is not a run folder that can be gone on with", f.resume)
+	if err != nil {
+		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest", "%s cannot be resumed",
+			f.resume)
 	}
 	if err := f.valid(func(string) bool { return false }); err != nil {
 		return err
@@ -85,7 +82,7 @@ func (f *runFlags) resumeRun(c *cobra.Command, args []string) error {
 	return f.run(c.Context(), p, c.OutOrStdout(), c.ErrOrStderr())
 }
 
-// whatIsThere says how much of a run that is gone on with is done.
+// whatIsThere says how much of an interrupted run is done.
 func whatIsThere(dir string, p plan.Plan) (string, error) {
 	state, err := record.Scan(dir)
 	if err != nil {
@@ -97,7 +94,7 @@ func whatIsThere(dir string, p plan.Plan) (string, error) {
 	}
 	well, failed, refused := 0, 0, 0
 	for id := range state.Cells() {
-		done := map[int]bool{} // repetitions: what failed may have been made again
+		done := map[int]bool{} // by repetition: a failed one may have been repeated
 		for _, c := range state.Commits(id) {
 			if c.Status == record.Refused {
 				refused++
@@ -117,13 +114,12 @@ func whatIsThere(dir string, p plan.Plan) (string, error) {
 	if p.MostRepetitions() > p.Repetitions {
 		most = "at most "
 	}
-	text := fmt.Sprintf("going on with %s: of %s%d repetitions %d are there", dir, most, cells*p.MostRepetitions(),
-		well)
+	text := fmt.Sprintf("resuming %s: %d of %s%d repetitions done", dir, well, most, cells*p.MostRepetitions())
 	if failed > 0 {
-		text += fmt.Sprintf(", %d failed, which --retry-failed makes again", failed)
+		text += fmt.Sprintf(", %d failed (--retry-failed repeats them)", failed)
 	}
 	if refused > 0 {
-		text += fmt.Sprintf(", %s refused, which --retry-failed tries again", words.Count(refused, "cell"))
+		text += fmt.Sprintf(", %s refused (--retry-failed tries again)", words.Count(refused, "cell"))
 	}
 	return text, nil
 }

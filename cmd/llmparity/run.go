@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"llmparity/assets/charts"
 	"llmparity/compare"
@@ -25,10 +27,10 @@ import (
 	"llmparity/reports"
 )
 
-// runFlags are the flags of run: most of them change a plan.
+// runFlags are the flags of run. Most of them change a plan.
 type runFlags struct {
 	engines    []string
-	engine     []string // one a flag: a name that has commas in it is one
+	engine     []string // from --engine, whose value may contain commas
 	model      string
 	prompts    []string
 	maxTokens  int
@@ -39,12 +41,13 @@ type runFlags struct {
 	strict     bool
 	baseline   string
 	against    string
-	other      *otherSide // which the run takes turns with; nil: it is made alone
+	other      *otherSide // the side that --against measures; nil: none
 	noCheckOOM bool
 	parity     bool
 	context    int
-	mirror     string                   // of the catalogue's addresses
-	byName     func(engine string) bool // whether the user asked for it; nil: for all
+	mirror     string
+	helpAll    bool
+	byName     func(engine string) bool // whether the user asked for the engine; nil: for all
 	resumeFlags
 	presetFlags
 	axisFlags
@@ -55,31 +58,35 @@ type runFlags struct {
 }
 
 const (
-	modelHelp = "a GGUF file, tiny, smollm2, a WebLLM package's folder, an id of WebLLM's catalogue (llmparity model list), or " +
-		"served:NAME of a server"
-	mirrorHelp = "where a model of the catalogue is fetched from: an address or a folder with the public addresses' layout"
+	modelHelp  = "tiny, smollm2, a GGUF file, a WebLLM package's folder, an id of WebLLM's catalogue, or served:NAME"
+	mirrorHelp = "address or folder to fetch catalogue models from; it has the same layout as the public site"
 )
 
 func runCommand() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use:   "run [PLAN]",
-		Short: "Carry out a plan, record it, and report it",
-		Long: `Carry out a plan (a YAML file; without one, the built-in plan: the tiny model in WebLLM and in llama.cpp). Everything that is
-measured is written to a folder as it happens; at the end there are a table and, in that folder, report.html.
+		Short: "Run models in engines, several launches each, and compare them",
+		Long: `Run models in engines, several launches each, and compare them.
 
-Flags that take lists, with commas or with spaces, are a plan's axes: every combination of their values is measured. --dry-run shows
-them, with what each is likely to take; what can't run here is said before anything is launched. A run that was interrupted
-is resumed by --resume. --against measures another plan in turns with this one, and gates the difference. docs/howto/write-a-plan.md has
-plans' fields, ` + "`llmparity plan init`" + ` writes one to start from.`,
+Without PLAN (a YAML file), the built-in tiny model runs in WebLLM and in llama.cpp. Flags override the
+plan. If flags take lists, every combination of their values is measured: each is a cell. The run is
+saved in a folder of its own, with a report at the end.
+
+Plans: ` + docsPlans,
+		Example: `  llmparity run --model my.gguf --prompt "Once upon a time" --max-tokens 100
+  llmparity run plan.yaml --baseline main`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
+			if f.helpAll {
+				helpOf(c, c.OutOrStdout(), func(*pflag.Flag) bool { return true })
+				return nil
+			}
 			if f.resume != "" {
 				return f.resumeRun(c, args)
 			}
 			if c.Flags().Changed("retry-failed") || c.Flags().Changed("allow-changed") {
-				return fault.New(fault.Usage, "add --resume DIR",
-					"--retry-failed and --allow-changed are for runs that are gone on with")
+				return fault.New(fault.Usage, "", "--retry-failed and --allow-changed require --resume DIR")
 			}
 			p, err := f.plan(c, args)
 			if err == nil {
@@ -98,43 +105,52 @@ plans' fields, ` + "`llmparity plan init`" + ` writes one to start from.`,
 	return c
 }
 
+// runCommon are the flags of run that its short help shows.
+const runCommon = "preset model engines engine threads dtype prompt input-len max-tokens context concurrency repetitions " +
+	"until-ci isolation timeout dry-run no-check-oom resume baseline against out quiet json chrome openai-url"
+
 func (f *runFlags) register(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringSliceVar(&f.engines, "engines", nil, "engines, separated by commas, in place of the plan's: "+
-		kinds.All.List())
-	flags.StringArrayVar(&f.engine, "engine", nil, "an engine, whatever its name has in it, such as "+
-		"'exec:./my-engine --its-flag', a program of your own that speaks the protocol in docs/howto/add-an-engine.md; may be given several times. "+
-		"It adds to --engines, and with or without those stands for the plan's")
 	flags.StringVar(&f.model, "model", "", modelHelp)
-	flags.StringVar(&f.mirror, "mirror", "", mirrorHelp)
-	flags.IntVar(&f.context, "context", 0, contextHelp)
-	flags.StringArrayVar(&f.prompts, "prompt", nil, "the prompt, raw; may be given several times")
-	flags.IntVar(&f.maxTokens, "max-tokens", 0, "tokens to generate")
-	flags.StringVar(&f.out, "out", "results", "the folder in which the run's folder is made")
-	flags.StringVar(&f.out, "output-dir", "results", "the same as --out")
-	flags.BoolVar(&f.dryRun, "dry-run", false,
-		"launch nothing: show the cells, what they are likely to take, what would be fetched, and what is missing here")
-	flags.BoolVar(&f.strict, "strict", false,
-		"launch nothing if any cell can't run here")
-	flags.StringVar(&f.baseline, "baseline", "",
-		"the run that the plan's gate compares with: a saved name (llmparity baseline list) or a run's folder")
-	f.judgeFlags.register(flags)
-	flags.StringVar(&f.against, "against", "", againstHelp)
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
-	flags.BoolVar(&f.json, "json", false,
-		"progress and the result as lines of JSON on standard output (llmparity schema events); with --dry-run one document")
-	flags.BoolVar(&f.noCheckOOM, "no-check-oom", false,
-		"launch what would run out of memory, by what is foretold of it and what is free, too")
-	flags.BoolVar(&f.parity, "parity", false,
-		"when all is measured, have every engine that can score the reference's text, token by token: what "+
-			"it would have chosen, and how likely that was; --parity=false: never (default: where engines' own texts part)")
+	flags.StringSliceVar(&f.engines, "engines", nil, "engines to run, e.g. webllm,llamacpp; one of "+kinds.All.List())
+	flags.StringArrayVar(&f.engine, "engine", nil,
+		"one more engine, e.g. 'exec:./my-engine --flag' ("+docsProtocol+"); repeatable")
 	flags.IntVar(&f.threads, "threads", 1, threadsHelp())
-	f.resumeFlags.register(flags)
+	flags.StringVar(&f.mirror, "mirror", "", mirrorHelp)
+	under(flags, "What to run", "model engines engine threads mirror")
+	flags.StringArrayVar(&f.prompts, "prompt", nil, "prompt, passed to the model without a template; repeatable")
+	flags.IntVar(&f.maxTokens, "max-tokens", 0, "number of tokens to generate")
+	flags.IntVar(&f.context, "context", 0, contextHelp)
+	under(flags, "Request", "prompt max-tokens context")
 	f.presetFlags.register(flags)
 	f.axisFlags.register(flags)
 	f.scheduleFlags.register(flags)
-	f.engineFlags.register(flags, ofRuns)
+	flags.BoolVar(&f.dryRun, "dry-run", false, "launch nothing; show the cells, their predicted memory, and what is missing here")
+	flags.BoolVar(&f.strict, "strict", false, "launch nothing if any cell cannot run here")
+	flags.BoolVar(&f.noCheckOOM, "no-check-oom", false, "launch cells even if they are predicted to run out of memory")
+	under(flags, "Before the run", "dry-run strict no-check-oom")
+	f.resumeFlags.register(flags)
+	flags.StringVar(&f.baseline, "baseline", "", "baseline run to compare with: a saved name or a run's folder")
+	flags.StringVar(&f.against, "against", "", againstHelp)
+	under(flags, "Gate", "baseline against")
+	f.judgeFlags.register(flags)
+	flags.StringVar(&f.out, "out", "results", "folder for results; each run gets a folder in it")
+	flags.StringVar(&f.out, "output-dir", "results", "the same as --out")
+	_ = flags.MarkHidden("output-dir")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print only the result, no progress")
+	flags.BoolVar(&f.json, "json", false, "print progress and result as JSON lines; with --dry-run, one JSON document")
+	flags.BoolVar(&f.parity, "parity", false,
+		"after the run, score the reference text token by token in every engine that can; =false: never "+
+			"(default: only where outputs differ)")
+	under(flags, "Output", "out quiet json")
+	under(flags, "Token parity", "parity reference")
 	f.profileFlags.register(flags)
+	f.engineFlags.register(flags, ofRuns)
+	flags.BoolVar(&f.helpAll, "help-all", false, "show all flags")
+	_ = flags.MarkHidden("help-all")
+	for name := range strings.FieldsSeq(runCommon) {
+		annotate(flags, common, name, "")
+	}
 }
 
 // run carries out a plan, or what is missing of one that was begun.
@@ -256,12 +272,18 @@ func conclude(dir string, stdout io.Writer) error {
 	return nil
 }
 
-// tool identifies this program in the record.
-func tool() record.Tool {
+// identity is the program's version and platform.
+func identity() record.Tool {
 	t := record.Tool{Version: "devel", GoOS: runtime.GOOS, GoArch: runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		t.Version = info.Main.Version
 	}
+	return t
+}
+
+// tool identifies the program in the record, by its hash too.
+func tool() record.Tool {
+	t := identity()
 	if path, err := os.Executable(); err == nil {
 		if sum, err := cache.HashFile(path); err == nil {
 			t.SHA256 = sum

@@ -12,16 +12,16 @@ import (
 func schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema NAME",
-		Short: "Print the JSON Schema of what is written: " + strings.Join(schemas.Names(), ", "),
-		Long: `Print the published JSON Schema (draft 2020-12) of a document: ` + strings.Join(schemas.Names(), ", ") +
-			`.
-docs/reference/formats.md says which command writes which.`,
+		Short: "Print the JSON Schema of an output format",
+		Long: "Print the JSON Schema (draft 2020-12) of a plan or an output format. NAME is one of\n" +
+			wrapped(strings.Join(schemas.Names(), ", "), 0) + ".\n\nFormats: " + docsFormats,
+		Example:   "  llmparity schema plan\n  llmparity schema result > result.schema.json",
 		Args:      arguments(cobra.ExactArgs(1)),
 		ValidArgs: schemas.Names(),
 		RunE: func(c *cobra.Command, args []string) error {
 			text, err := schemas.Text(args[0])
 			if err != nil {
-				return fault.Wrap(fault.Usage, err, "name one of those", "no schema")
+				return fault.New(fault.Usage, didYouMean(args[0], schemas.Names()), "unknown schema %q", args[0])
 			}
 			_, err = c.OutOrStdout().Write(text)
 			return err

@@ -31,8 +31,8 @@ type otherSide struct {
 	dir   string // the run's folder that the plan is of; empty: it is a plan's file
 }
 
-const againstHelp = "measure this plan, or the plan of this run's folder or saved baseline run, too, launch by launch in turns, and gate the " +
-	"difference; flags of its own may follow within the quotes, as in --against 'plan.yaml --chrome /opt/chrome-155/chrome'"
+const againstHelp = "also measure another plan, run or saved baseline run, alternating launches, and gate the difference; " +
+	"may have its own flags, e.g. 'plan.yaml --chrome /opt/chrome-155/chrome'"
 
 // everywhere are the flags that both sides of a comparison get: where parts are found, how much is measured and what
 // is printed. All others change PLAN alone.

@@ -12,11 +12,10 @@ func validateCommand() *cobra.Command {
 	var asJSON, markdown bool
 	c := &cobra.Command{
 		Use:   "validate DIR",
-		Short: "Hold what was foretold of memory against what was measured, over all runs below a folder",
-		Long: `Hold what was foretold of memory against what was measured, over all runs below a folder, or of a single one: median error, bias, largest error
-and the share within the range that was foretold, for each component, by engine and by context; then the cells, the worst first.
-
-Runs of before there were forecasts count as runs without. A folder that can't be read is said and left out; the exit code is 22 then.`,
+		Short: "Compare predicted with measured memory over many runs",
+		Long: `Compare predicted with measured memory over all runs below a folder: median error, bias, largest error and
+share within the predicted range, for each component, by engine and by context window. Then the cells,
+the worst first. The exit code is 4 if a run cannot be read. More: ` + docsEstimate,
 		Example: `  llmparity validate results
   llmparity validate results --markdown > table.md`,
 		Args: arguments(cobra.ExactArgs(1)),
@@ -36,13 +35,13 @@ Runs of before there were forecasts count as runs without. A folder that can't b
 			}
 			if n := len(v.Broken); n > 0 {
 				return fault.New(fault.BadRecord, "read them with the version that wrote them, or remove them",
-					"%d of %d run folders can't be read", n, n+v.Runs)
+					"%d of %d run folders cannot be read", n, n+v.Runs)
 			}
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print it as JSON, for machines")
-	c.Flags().BoolVar(&markdown, "markdown", false, "print the tables as Markdown, for a document")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&markdown, "markdown", false, "print the tables as Markdown")
 	c.MarkFlagsMutuallyExclusive("json", "markdown")
 	return c
 }

@@ -30,21 +30,21 @@ type watchFlags struct {
 	command             string // the program; empty: none
 }
 
-// seconds is a flag: a plain number of seconds, or a duration with its unit.
+// seconds is a flag that takes a number of seconds, or a duration with a unit.
 type seconds time.Duration
 
 func (s *seconds) Set(text string) error {
 	if n, err := strconv.ParseFloat(text, 64); err == nil {
 		const century = 100 * 365 * 24 * 3600
 		if !(n >= 0 && n < century) {
-			return fmt.Errorf("%s is no number of seconds", text)
+			return fmt.Errorf("%s is not a number of seconds", text)
 		}
 		*s = seconds(n * float64(time.Second))
 		return nil
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		return fmt.Errorf("%q is no time: write seconds, such as 0.1, or 100ms, 10s, 2m", text)
+		return fmt.Errorf("%q is not a duration; use seconds such as 0.1, or 100ms, 10s, 2m", text)
 	}
 	*s = seconds(d)
 	return nil
@@ -60,13 +60,15 @@ func watchCommand() *cobra.Command {
 		wait: seconds(10 * time.Second)}
 	c := &cobra.Command{
 		Use:   "watch {--name NAME | --pid N | -- COMMAND...}",
-		Short: "Write down the memory of any processes, with all that they start",
-		Example: `  llmparity watch --name ollama --label run1 --interval 0.1 --output out.csv
+		Short: "Record the memory of any process or container",
+		Long: `Record the memory of processes and of all processes that they start, and print a summary at the end.
+Choose them by name, by process id, or start a command. More: ` + docsWatch,
+		Example: `  llmparity watch --name ollama --interval 0.1 --output out.csv
   llmparity watch --output out.csv --live -- llama-cli -m my.gguf -p "Once upon a time" -n 50`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() != 0 && len(args) > 0 {
 				return fault.New(fault.Usage, "write -- before a command: llmparity watch -- "+strings.Join(args, " "),
-					"%s is no flag", args[0])
+					"unexpected argument %q", args[0])
 			}
 			if err := f.check(args); err != nil {
 				return err
@@ -75,25 +77,25 @@ func watchCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&f.name, "name", "",
-		"part of the name or the command line of what is watched; capitals don't count; never this program or who started it")
-	c.Flags().IntSliceVar(&f.pids, "pid", nil, "the process that is watched; several with commas")
-	c.Flags().StringVar(&f.label, "label", "", "what the rows are called (default: the name, the pid, the command)")
+		"part of the process name or command line; case is ignored")
+	c.Flags().IntSliceVar(&f.pids, "pid", nil, "process ids, e.g. 1234,1235")
+	c.Flags().StringVar(&f.label, "label", "", "label of the rows (default: the name, pid or command)")
 	c.Flags().Var(&f.interval, "interval", "time between samples of RSS and VMS")
-	c.Flags().Var(&f.pss, "pss", "time between readings of PSS and USS, at the least; longer where they would take over 1 % of a core; 0: none")
-	c.Flags().StringVarP(&f.output, "output", "o", "", "the CSV file; -: standard output; none: the summary alone")
-	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "write over an output file that exists")
-	c.Flags().Var(&f.duration, "duration", "the longest time to watch (default: until the last process has ended)")
+	c.Flags().Var(&f.pss, "pss", "minimum time between readings of PSS and USS, limited to 1% of a core; 0: none")
+	c.Flags().StringVarP(&f.output, "output", "o", "", "CSV file to write; -: standard output (default: only print the summary)")
+	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "overwrite an existing output file")
+	c.Flags().Var(&f.duration, "duration", "maximum time (default: until the last process ends)")
 	c.Flags().IntVar(&f.maxSamples, "max-samples",
-		0, "the highest number of samples; one has a row a process (default: any)")
-	c.Flags().Var(&f.wait, "wait", "time to wait for the first process with the name")
+		0, "maximum number of samples; a sample has a row per process (default: no limit)")
+	c.Flags().Var(&f.wait, "wait", "maximum time to wait for a process of that name")
 	c.Flags().BoolVar(&f.gpu, "gpu", false,
-		"GPUs too: what the processes hold of their memory, and the devices; rows go to a file of their own (out.csv: out.gpu.csv)")
-	c.Flags().BoolVar(&f.live, "live", false, "a chart in the terminal; elsewhere a line every 2 s")
+		"also record GPU memory of the processes and devices, in a second file (out.gpu.csv)")
+	c.Flags().BoolVar(&f.live, "live", false, "show a live chart; without a terminal, a line every 2 s")
 	c.MarkFlagsMutuallyExclusive("name", "pid")
 	return c
 }
 
-// check finds what makes no sense before anything is started.
+// check refuses wrong flags before anything is started.
 func (f *watchFlags) check(command []string) error {
 	given := 0
 	for _, is := range []bool{f.name != "", len(f.pids) > 0, len(command) > 0} {
@@ -103,17 +105,17 @@ func (f *watchFlags) check(command []string) error {
 	}
 	switch {
 	case given != 1:
-		return fault.New(fault.Usage, "give one of --name NAME, --pid N, -- COMMAND", "there is nobody to watch")
+		return fault.New(fault.Usage, "use one of --name NAME, --pid N or -- COMMAND", "no process to watch")
 	case time.Duration(f.interval) < time.Millisecond:
-		return fault.New(fault.Usage, "give at least 0.001", "--interval %s", f.interval.String())
+		return fault.New(fault.Usage, "use at least 0.001", "--interval %s is too short", f.interval.String())
 	case f.maxSamples < 0:
-		return fault.New(fault.Usage, "give at least 1", "--max-samples %d", f.maxSamples)
+		return fault.New(fault.Usage, "", "--max-samples %d is negative", f.maxSamples)
 	case len(command) > 0 && f.output == "-":
-		return fault.New(fault.Usage, "name a file with --output", "standard output is the command's own")
+		return fault.New(fault.Usage, "name a file", "--output -: the command uses standard output")
 	}
 	for _, pid := range f.pids {
 		if pid <= 0 || pid == os.Getpid() {
-			return fault.New(fault.Usage, "give another process's number", "--pid %d", pid)
+			return fault.New(fault.Usage, "", "--pid %d: not another process", pid)
 		}
 	}
 	return nil
@@ -167,7 +169,7 @@ func (f *watchFlags) run(c *cobra.Command, args []string) error {
 	return err
 }
 
-// rows opens the output; nil where there is to be none.
+// rows opens the output; nil if there is none.
 func (f *watchFlags) rows(stdout io.Writer) (*watch.Rows, error) {
 	switch f.output {
 	case "":
@@ -178,7 +180,7 @@ func (f *watchFlags) rows(stdout io.Writer) (*watch.Rows, error) {
 	return watch.Create(f.output, f.labelled(), f.overwrite)
 }
 
-// labelled is what the rows are called.
+// labelled is the label of the rows.
 func (f *watchFlags) labelled() string {
 	switch {
 	case f.label != "":
@@ -191,7 +193,7 @@ func (f *watchFlags) labelled() string {
 	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(f.pids)), "+"), "[]")
 }
 
-// gpuRows opens the output for GPUs; nil where there is to be none, which is said.
+// gpuRows opens the output for GPUs; nil if there is none.
 func (f *watchFlags) gpuRows(gpus *gpu.Monitor, say func(string), beside *watch.Rows) (*watch.Rows, error) {
 	for _, w := range gpus.Warnings() {
 		if w.Code == "unreadable-gpu" {
@@ -201,11 +203,11 @@ func (f *watchFlags) gpuRows(gpus *gpu.Monitor, say func(string), beside *watch.
 	switch {
 	case len(gpus.GPUs()) == 0:
 		if none := gpus.None(); none != "" {
-			say(none + ": nothing is read of any")
+			say("no GPU memory is recorded: " + none)
 		}
 		return nil, nil
 	case f.output == "-":
-		say("rows about GPUs would stand among the others: they go to a file only, name one with --output")
+		say("--gpu needs a file: use --output FILE")
 		return nil, nil
 	case beside == nil:
 		return nil, nil
@@ -213,7 +215,7 @@ func (f *watchFlags) gpuRows(gpus *gpu.Monitor, say func(string), beside *watch.
 	return watch.CreateGPU(gpuPath(f.output), f.labelled(), f.overwrite)
 }
 
-// gpuPath is where rows about GPUs go beside others.
+// gpuPath is the name of the file for GPUs.
 func gpuPath(output string) string {
 	ext := filepath.Ext(output)
 	return strings.TrimSuffix(output, ext) + ".gpu" + ext

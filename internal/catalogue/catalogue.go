@@ -98,15 +98,20 @@ func (c Catalogue) Find(id string) (Entry, error) {
 	return c.Models[i], nil
 }
 
-// Unknown is the fault that no model is named id, or like it; format has a place for it.
-func (c Catalogue) Unknown(format, id string) error {
+// IDs lists the models.
+func (c Catalogue) IDs() []string {
 	ids := make([]string, len(c.Models))
 	for i, e := range c.Models {
 		ids[i] = e.ID
 	}
+	return ids
+}
+
+// Unknown is the fault that no model is named id, or like it; format has a place for it.
+func (c Catalogue) Unknown(format, id string) error {
 	// What nobody types is not what anybody meant.
 	const most = 200
-	offer := nearest.Of(id[:min(len(id), most)], ids, 3)
+	offer := nearest.Of(id[:min(len(id), most)], c.IDs(), 3)
 	return fault.New(fault.UnknownModel, "the nearest are "+strings.Join(offer, ", ")+"; llmparity model list has all",
 		format, id)
 }

@@ -3,8 +3,12 @@ package fault_test
 import (
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -82,5 +86,37 @@ func TestWriteErrorSaysWhereElseToWrite(t *testing.T) {
 	}
 	if fault.WriteError(nil, "out", "") != nil {
 		t.Error("an error without a cause")
+	}
+}
+
+// Help and reference are made of Classes and Codes: every class that is declared must be there.
+func TestClassesAreComplete(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "kind.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var declared []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if v, ok := n.(*ast.ValueSpec); ok {
+			if of, ok := v.Type.(*ast.Ident); ok && of.Name == "Kind" {
+				declared = append(declared, strings.Trim(v.Values[0].(*ast.BasicLit).Value, `"`))
+			}
+		}
+		return true
+	})
+	var listed []string
+	for _, c := range fault.Classes {
+		listed = append(listed, string(c.Kind))
+		if !slices.ContainsFunc(fault.Codes, func(of fault.Code) bool { return of.Number == c.Kind.ExitCode() }) {
+			t.Errorf("%s: no exit code %d", c.Kind, c.Kind.ExitCode())
+		}
+	}
+	slices.Sort(declared)
+	slices.Sort(listed)
+	if !slices.Equal(declared, listed) || len(declared) < 20 {
+		t.Errorf("declared %q, listed %q", declared, listed)
+	}
+	if got := fault.Precedence(); got != "130, 143, 2, 3, 1, 4, 5" {
+		t.Error(got)
 	}
 }

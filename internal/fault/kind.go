@@ -1,8 +1,12 @@
 package fault
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
-// Kind is the class of an error: the word before its message and in --json. docs/reference/exit-codes.md lists them.
+// Kind is a class of errors: the word that a message begins with, and a field of --json. Classes says what each means.
 type Kind string
 
 // The classes. Errors that the user can't fix before trying again are Run.
@@ -45,21 +49,26 @@ const (
 	Terminated  Kind = "terminated"
 )
 
-// exitCodes maps classes to exit codes. All other classes mean that something is missing or not supported here.
+// exitCodes are the exit codes of classes; all others have exitMissing.
 var exitCodes = map[Kind]int{"": 0, Run: 1, Usage: 2, UnknownEngine: 2, Gate: 3, Inconclusive: 5, Interrupted: 130,
 	Terminated: 143}
 
 const exitMissing = 4
 
-// order lists exit codes by priority: if several apply, the program exits with the first.
+// order is the precedence of exit codes where several apply.
 var order = []int{130, 143, 2, 3, 1, exitMissing, 5}
 
-// before reports whether the exit code of k has priority over that of other.
+// Precedence lists exit codes in the order in which they count where several apply.
+func Precedence() string {
+	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(order)), ", "), "[]")
+}
+
+// before tells whether the exit code of k takes precedence.
 func (k Kind) before(other Kind) bool {
 	return slices.Index(order, k.ExitCode()) < slices.Index(order, other.ExitCode())
 }
 
-// ExitCode returns the program's exit code for an error of this class.
+// ExitCode is the exit code of the class.
 func (k Kind) ExitCode() int {
 	if code, ok := exitCodes[k]; ok {
 		return code

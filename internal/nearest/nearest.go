@@ -1,15 +1,16 @@
-// Package nearest finds the names that somebody may have meant who wrote one that isn't there. It knows letters, not
-// meanings.
+// Package nearest suggests the names that a mistyped name may stand for. It compares letters, not meanings.
 package nearest
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 )
 
-// Of gives up to n of names, the likeliest first: those in which the name, as far as it goes, needs the fewest letters
-// inserted, deleted or changed; of two such, the one that is nearer as a whole. Capitals don't count.
+// Of returns up to n of names, the most similar first. The main criterion is the edit distance to the best matching
+// part of a candidate, so that an incomplete name finds its completion; ties are broken by the distance to the whole.
+// Case is ignored.
 func Of(name string, names []string, n int) []string {
 	type candidate struct {
 		name          string
@@ -31,7 +32,22 @@ func Of(name string, names []string, n int) []string {
 	return out
 }
 
-// distance is the number of letters to insert, delete or change to get from a to b; or, within, to any part of b.
+// Question asks whether the most similar of names was meant: `did you mean "max_tokens"?`. It is empty if no name is
+// similar.
+func Question(name string, names []string) string {
+	best := Of(name, names, 1)
+	if len(best) == 0 {
+		return ""
+	}
+	lower, other := strings.ToLower(name), strings.ToLower(best[0])
+	part := len(lower) > 2 && strings.Contains(other, lower)
+	if limit := max(2, len(name)/3); !part && (len(name) < 3 || distance(lower, other, false) > limit) {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q?", best[0])
+}
+
+// distance is the number of letters to insert, delete or change to get from a to b; with within, to any part of b.
 func distance(a, b string, within bool) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -43,3 +43,16 @@ func TestOfFewNames(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+func TestQuestion(t *testing.T) {
+	names := []string{"max_tokens", "models", "run"}
+	for name, want := range map[string]string{"max_token": `did you mean "max_tokens"?`, "rnu": `did you mean "run"?`,
+		"tokens": `did you mean "max_tokens"?`, "xyzzy": "", "n": ""} {
+		if got := Question(name, names); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if got := Question("x", nil); got != "" {
+		t.Error(got)
+	}
+}

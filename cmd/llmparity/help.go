@@ -1,0 +1,325 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/kinds"
+	"llmparity/internal/nearest"
+)
+
+// Documentation that help refers to.
+const (
+	docsIndex    = "docs/README.md"
+	docsPlans    = "docs/howto/write-a-plan.md"
+	docsFormats  = "docs/reference/formats.md"
+	docsProtocol = "docs/howto/add-an-engine.md"
+	docsGate     = "docs/howto/gate-in-ci.md"
+	docsEstimate = "docs/explanation/prediction.md"
+	docsDoctor   = "docs/howto/check-a-machine.md"
+	docsRepeat   = "docs/howto/reproduce-a-run.md"
+	docsWatch    = "docs/howto/watch-a-process.md"
+	docsModels   = "docs/howto/use-your-own-model.md"
+	docsFigures  = "docs/howto/draw-figures.md"
+)
+
+// helpWidth is the number of columns that help keeps to.
+const helpWidth = 100
+
+// Annotations of flags: the heading that a flag stands under, and whether a short help shows it.
+const heading, common = "heading", "common"
+
+// under puts flags, whose names are separated by blanks, under a heading of the command's help.
+func under(flags *pflag.FlagSet, title, names string) {
+	for name := range strings.FieldsSeq(names) {
+		annotate(flags, heading, name, title)
+	}
+}
+
+// annotate panics for a flag that does not exist: the command's definition contradicts itself.
+func annotate(flags *pflag.FlagSet, key, name, value string) {
+	if err := flags.SetAnnotation(name, key, []string{value}); err != nil {
+		panic(err)
+	}
+}
+
+// headingOf returns the heading that a flag stands under.
+func headingOf(f *pflag.Flag) string {
+	if title := f.Annotations[heading]; title != nil {
+		return title[0]
+	}
+	return "Flags"
+}
+
+// shownAs is a flag's value under another type name.
+type shownAs struct {
+	pflag.Value
+	name string
+}
+
+func (v shownAs) Type() string { return v.name }
+
+// sorted returns the flags that help shows, by heading: the command's own headings in the order in which they were
+// first used, then those of engines.
+func sorted(flags *pflag.FlagSet, only func(*pflag.Flag) bool) (all []*pflag.Flag) {
+	titles := []string{"Flags"}
+	flags.SortFlags = false
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || !only(f) {
+			return
+		}
+		shown := *f
+		if f.Value.Type() == "stringArray" {
+			shown.Value, shown.DefValue = shownAs{f.Value, "string"}, ""
+		}
+		all = append(all, &shown)
+		titles = append(titles, headingOf(f))
+	})
+	ofEngine := func(title string) int {
+		return 1 + slices.IndexFunc(kinds.All.Sections(), func(k *engine.Kind) bool { return k.Title == title })
+	}
+	slices.SortStableFunc(titles, func(a, b string) int { return ofEngine(a) - ofEngine(b) })
+	slices.SortStableFunc(all, func(a, b *pflag.Flag) int {
+		return slices.Index(titles, headingOf(a)) - slices.Index(titles, headingOf(b))
+	})
+	return all
+}
+
+// printFlags prints flags in aligned columns below their headings.
+func printFlags(w io.Writer, all []*pflag.Flag) {
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	set.SortFlags = false
+	for _, f := range all {
+		set.AddFlag(f)
+	}
+	title, n := "", 0
+	for line := range strings.Lines(set.FlagUsagesWrapped(helpWidth)) {
+		if strings.HasPrefix(line, "  -") || strings.HasPrefix(line, "      --") { // a flag begins
+			if next := headingOf(all[n]); next != title {
+				title = next
+				fmt.Fprintf(w, "\n%s:\n", title)
+			}
+			n++
+		}
+		fmt.Fprint(w, line)
+	}
+}
+
+// printHelp is the help of every command.
+func printHelp(c *cobra.Command, _ []string) {
+	helpOf(c, c.OutOrStdout(), func(f *pflag.Flag) bool {
+		return f.Annotations[common] != nil || c.Flags().Lookup("help-all") == nil
+	})
+}
+
+// helpOf prints a command's help with some of its flags.
+func helpOf(c *cobra.Command, w io.Writer, only func(*pflag.Flag) bool) {
+	fmt.Fprintln(w, filled(description(c)))
+	if c.Runnable() && c.HasParent() && !c.HasAvailableSubCommands() {
+		fmt.Fprintf(w, "\nUsage:\n  %s\n", c.UseLine())
+		if c.Flags().Lookup("help-all") != nil {
+			fmt.Fprintf(w, "  %s --help-all    all flags\n", c.CommandPath())
+		}
+	}
+	printCommands(c, w)
+	if c.Example != "" {
+		fmt.Fprintf(w, "\nExamples:\n%s\n", strings.TrimRight(c.Example, "\n"))
+	}
+	if c.HasParent() {
+		printFlags(w, sorted(c.Flags(), func(f *pflag.Flag) bool { return f.Name != "help" && only(f) }))
+		return
+	}
+	fmt.Fprintf(w, "\nTry:  llmparity run\nHelp: llmparity COMMAND --help, llmparity help exit-codes\nDocs: %s\n", docsIndex)
+}
+
+// description is a command's long text, or a sentence of the short one.
+func description(c *cobra.Command) string {
+	if c.Long == "" {
+		return c.Short + "."
+	}
+	return strings.TrimSpace(c.Long)
+}
+
+// filled breaks the lines of paragraphs anew, except where lines are indented.
+func filled(text string) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		if !strings.Contains(p, "\n  ") {
+			paragraphs[i] = wrapped(strings.ReplaceAll(p, "\n", " "), 0)
+		}
+	}
+	return strings.Join(paragraphs, "\n\n")
+}
+
+// printCommands lists subcommands by group.
+func printCommands(c *cobra.Command, w io.Writer) {
+	if !c.HasAvailableSubCommands() {
+		return
+	}
+	group := "?"
+	for _, sub := range c.Commands() {
+		if !sub.IsAvailableCommand() {
+			continue
+		}
+		if sub.GroupID != group {
+			group = sub.GroupID
+			title := "Commands"
+			if at := slices.IndexFunc(c.Groups(), func(g *cobra.Group) bool { return g.ID == group }); at >= 0 {
+				title = c.Groups()[at].Title
+			}
+			fmt.Fprintf(w, "\n%s\n", title)
+		}
+		fmt.Fprintf(w, "  %-*s  %s\n", c.NamePadding()-1, sub.Name(), sub.Short)
+	}
+}
+
+// otherTools maps flags of other tools (llama.cpp, Ollama, vLLM, hyperfine, k6) to ours. Of several the first that the
+// command has is suggested.
+var otherTools = map[string]string{
+	"m": "model models", "model-id": "model", "model-path": "model", "hf": "model", "hf-repo": "model",
+	"p": "prompt", "text": "prompt", "input": "prompt", "file": "prompt", "f": "prompt",
+	"n": "max-tokens", "n-predict": "max-tokens", "predict": "max-tokens", "num-predict": "max-tokens",
+	"max-new-tokens": "max-tokens", "max-length": "max-tokens", "tokens": "max-tokens", "max-output-tokens": "max-tokens",
+	"n-prompt": "input-len", "prompt-len": "input-len", "prompt-length": "input-len", "random-input-len": "input-len",
+	"n-gen": "output-len", "random-output-len": "output-len", "gen-len": "output-len",
+	"c": "context", "ctx-size": "context", "num-ctx": "context", "n-ctx": "context", "ctx": "context",
+	"max-model-len": "context", "context-length": "context", "context-window": "context", "context-size": "context",
+	"t": "threads", "num-thread": "threads", "num-threads": "threads", "n-threads": "threads",
+	"temp": "temperature", "s": "seed", "random-seed": "seed",
+	"ngl": "llamacpp-gpu-layers gpu-layers", "n-gpu-layers": "llamacpp-gpu-layers gpu-layers",
+	"num-gpu": "llamacpp-gpu-layers gpu-layers", "gpu-layers": "llamacpp-gpu-layers",
+	"fa": "llamacpp-flash-attention", "flash-attn": "llamacpp-flash-attention", "b": "llamacpp-batch batch-size",
+	"ub": "llamacpp-ubatch ubatch", "ubatch-size": "llamacpp-ubatch ubatch",
+	"ctk": "llamacpp-cache-type-k", "cache-type-k": "llamacpp-cache-type-k",
+	"ctv": "llamacpp-cache-type-v", "cache-type-v": "llamacpp-cache-type-v",
+	"kv-dtype": "kv-cache-dtype", "cache-dtype": "kv-cache-dtype", "precision": "dtype", "quant": "quantization",
+	"np": "concurrency", "parallel": "concurrency", "max-concurrency": "concurrency", "clients": "concurrency",
+	"vus": "concurrency", "u": "concurrency", "users": "concurrency", "tp": "tensor-parallel-size",
+	"request-rate": "rate", "rps": "rate", "num-prompts": "requests", "num-requests": "requests", "e": "engines",
+	"r": "repetitions", "runs": "repetitions", "repeat": "repetitions", "iterations": "repetitions",
+	"reps": "repetitions", "min-runs": "repetitions", "max-runs": "max-repetitions", "launches": "repetitions",
+	"backend": "engines engine", "backends": "engines engine", "runtime": "engines engine",
+	"o": "out output", "output": "out", "out": "output", "output-dir": "output", "export-json": "format json",
+	"j": "json", "csv": "format", "markdown": "format", "silent": "quiet", "browser": "chrome",
+	"chrome-path": "chrome", "executable-path": "chrome", "headful": "headed", "no-headless": "headed",
+	"base-url": "openai-url", "host": "openai-url ollama-url", "url": "openai-url ollama-url",
+	"api-key": "openai-key-env", "threshold": "thresholds", "fail-on": "max", "confidence": "until-ci",
+	"verbose": "details", "v": "details", "watch": "live", "plan": "preset", "config": "preset",
+}
+
+// meantFlag suggests a flag of a command for one that it does not have.
+func meantFlag(c *cobra.Command, err *pflag.NotExistError) error {
+	name, dashes := err.GetSpecifiedName(), "--"
+	if short := err.GetSpecifiedShortnames(); short != "" {
+		name, dashes = short, "-"
+	}
+	do := fmt.Sprintf("see \"%s --help\"", c.CommandPath())
+	names := []string{}
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	plain := strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	for ours := range strings.FieldsSeq(plain + " " + otherTools[plain]) {
+		if slices.Contains(names, "--"+ours) {
+			return fault.New(fault.Usage, "did you mean --"+ours+"?", "unknown flag %s%s", dashes, name)
+		}
+	}
+	if dashes == "-" && len(name) > 1 { // -abc means -a -b -c
+		name = err.GetSpecifiedName()
+	}
+	if near := nearest.Question("--"+plain, names); near != "" && len(plain) > 1 {
+		do = strings.ReplaceAll(near, `"`, "")
+	}
+	return fault.New(fault.Usage, do, "unknown flag %s%s", dashes, name)
+}
+
+// subcommands refuses arguments of a command that only has subcommands, and suggests one of these.
+func subcommands(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	names := append([]string{}, c.SuggestionsFor(args[0])...)
+	do := ""
+	if len(names) > 0 {
+		do = fmt.Sprintf("did you mean %q?", names[0])
+	} else {
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
+				names = append(names, sub.Name())
+			}
+		}
+		if do = nearest.Question(args[0], names); do == "" {
+			do = fmt.Sprintf("see \"%s --help\"", c.CommandPath())
+		}
+	}
+	return fault.New(fault.Usage, do, "unknown command %q", strings.TrimPrefix(c.CommandPath()+" "+args[0], "llmparity "))
+}
+
+// helpCommand prints the help of a command or of a topic.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND | TOPIC]",
+		Short: "Help about a command; topic: exit-codes",
+		RunE: func(c *cobra.Command, args []string) error {
+			of, rest, err := c.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return subcommands(of, append(rest, args...))
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		},
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) (out []string, _ cobra.ShellCompDirective) {
+			of, _, err := c.Root().Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			for _, sub := range of.Commands() {
+				if sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
+					out = append(out, sub.Name()+"\t"+sub.Short)
+				}
+			}
+			return out, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
+// exitCodesTopic is what `llmparity help exit-codes` prints.
+func exitCodesTopic() *cobra.Command {
+	var b strings.Builder
+	b.WriteString("Exit codes\n")
+	for _, c := range fault.Codes {
+		fmt.Fprintf(&b, "  %-3d  %s\n", c.Number, strings.ReplaceAll(c.Meaning, "`", ""))
+	}
+	fmt.Fprintf(&b, "\nIf several apply, the first of %s counts.\n", fault.Precedence())
+	b.WriteString("llmparity watch -- COMMAND passes the command's own exit code on.\n\n")
+	b.WriteString("An error is one line: its class, what is wrong, and what to do. \"run --json\" and\n" +
+		"\"doctor --json\" have the class in a field of its own.\n\nClass                 Exit code\n")
+	for _, c := range fault.Classes {
+		line := fmt.Sprintf("  %-20s %-3d  %s", c.Kind, c.Kind.ExitCode(), strings.ReplaceAll(c.Meaning, "`", ""))
+		b.WriteString(wrapped(line, 28) + "\n")
+	}
+	return &cobra.Command{Use: "exit-codes", Short: "Exit codes and classes of errors", Long: b.String()}
+}
+
+// wrapped breaks a line at blanks where it is too long for help; what follows is indented.
+func wrapped(line string, indent int) string {
+	if len(line) <= helpWidth {
+		return line
+	}
+	at := strings.LastIndexByte(line[:helpWidth+1], ' ')
+	return line[:at] + "\n" + wrapped(strings.Repeat(" ", indent)+line[at+1:], indent)
+}
+
+// didYouMean suggests one of some names, and lists all.
+func didYouMean(name string, names []string) string {
+	return strings.TrimSpace(nearest.Question(name, names) + " available: " + strings.Join(names, ", "))
+}

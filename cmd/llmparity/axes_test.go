@@ -89,7 +89,7 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-func TestFlagsThatMakeNoSense(t *testing.T) {
+func TestWrongFlagsAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "p.yaml")
 	check(t, os.WriteFile(file, plans.Init, 0o644))
@@ -97,40 +97,40 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 	check(t, os.WriteFile(filepath.Join(dir, "other", "plan.yaml"), []byte("name: of another tool\n"),
 		0o644))
 	for line, want := range map[string]string{
-		"run --preset smoke --seqlens 3":          "--seqlens is for --preset seqlen, not for smoke",
-		"run --preset compare --short 3":          "it takes --prompt-toks, --gen-toks",
+		"run --preset smoke --seqlens 3":          "preset smoke has no --seqlens; it has --prompt-toks",
+		"run --preset compare --short 3":          "preset compare has no --short; it has --prompt-toks, --gen-toks",
 		"run --seqlens 3":                         "--input-len",
-		"run --preset nope":                       "there are: smoke, compare",
-		"run --preset smoke " + file:              "give one of them",
-		"run --preset seqlen --seqlens 0":         "at least 1 token",
-		"run --until-ci abc":                      "as in 5%",
-		"run --until-ci 0%":                       "as in 5%",
+		"run --preset nope":                       "available: smoke, compare",
+		"run --preset smoke " + file:              "use one of them",
+		"run --preset seqlen --seqlens 0":         "--seqlens: must be at least 1",
+		"run --until-ci abc":                      "e.g. 5%",
+		"run --until-ci 0%":                       "e.g. 5%",
 		"run --max-repetitions 3":                 "--until-ci",
-		"run --input-len 4 --prompt x":            "say the same thing",
-		"run --max-tokens 4 --output-len 4":       "say the same thing",
+		"run --input-len 4 --prompt x":            "set the same thing",
+		"run --max-tokens 4 --output-len 4":       "set the same thing",
 		"run --concurrency 0":                     "concurrency",
 		"run --concurrency x":                     "--concurrency",
 		"run --dtype q4":                          "dtype",
 		"run --order random":                      "order",
 		"run --retry-failed":                      "--resume DIR",
 		"run --resume " + dir + " --max-tokens 3": "would change the plan",
-		"run --resume " + dir + " --dry-run":      "is for a run that begins",
-		"run --resume " + dir + " " + file:        "goes by the plan in",
+		"run --resume " + dir + " --dry-run":      "--dry-run cannot be combined with --resume",
+		"run --resume " + dir + " " + file:        "--resume uses the plan in",
 		"run --input-len 1000000000 --dry-run":    "input_lengths",
-		"plan check " + dir + "/nowhere.yaml":     "can't be read",
-		"plan init " + file:                       "there already",
+		"plan check " + dir + "/nowhere.yaml":     "cannot read the plan",
+		"plan init " + file:                       "p.yaml exists; choose another name",
 	} {
 		refuses(t, fault.Usage, want, strings.Fields(line)...)
 	}
 	for line, want := range map[string]string{
-		"run --resume " + dir:                         "not a run folder",
+		"run --resume " + dir:                         "cannot be resumed",
 		"run --resume " + dir + "/nowhere":            "results/latest",
-		"run --resume " + filepath.Join(dir, "other"): "other is not a run folder",
+		"run --resume " + filepath.Join(dir, "other"): "other cannot be resumed",
 	} {
 		refuses(t, fault.BadRecord, want, strings.Fields(line)...)
 	}
 	refuses(t, fault.Unwritable, "where.yaml", "plan", "init", dir+"/no/where.yaml")
-	if out, errs, code := called("plan", "check", file); code != 0 || !strings.Contains(out, "2 cells in 1 setup") {
+	if out, errs, code := called("plan", "check", file); code != 0 || !strings.Contains(out, "2 cells, 1 start setting") {
 		t.Errorf("plan check: %d %s%s", code, out, errs)
 	}
 }

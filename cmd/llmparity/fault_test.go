@@ -91,7 +91,7 @@ exec `+chrome+` --disable-gpu "$@"
 			"--sort", false},
 		{"unknown dtype", []string{"run", "--dtype", "q4"}, nil, fault.Usage, "dtype: \"q4\"", false},
 		{"two ways to say which WebLLM", []string{"run", "--webllm-version", "0.2.80", "--webllm-bundle", "x.js"},
-			nil, fault.Usage, "choose one", false},
+			nil, fault.Usage, "use one of them", false},
 		{"no version of WebLLM", []string{"run", "--strict", "--webllm-version", "newest"}, nil, fault.Usage, "newest",
 			false},
 		{"no bundle there", []string{"run", "--strict", "--webllm-bundle", "/nonexistent.js"}, nil, fault.NoBundle,

@@ -221,7 +221,7 @@ func TestFiguresWithoutABrowser(t *testing.T) {
 	if code := execute([]string{"report", run, "--figures", dir}, &out, &errs); code != fault.NoChrome.ExitCode() {
 		t.Errorf("exit code %d: %s", code, &errs)
 	}
-	if want := "figures can't be drawn, SVG no more than PNG"; !strings.Contains(errs.String(), want) ||
+	if want := "figures need a browser: "; !strings.Contains(errs.String(), want) ||
 		strings.Count(errs.String(), "\n") != 1 {
 		t.Errorf("%q; want a line with %q", errs.String(), want)
 	}

@@ -75,14 +75,14 @@ func TestFormatsGoWhereTheyShould(t *testing.T) {
 func TestFormatFaults(t *testing.T) {
 	dir := comparetest.Write(t, t.TempDir(), "a", comparetest.Native(1))
 	for want, args := range map[string][]string{
-		`there is no format "pdf"; there are: table, json`: {"report", dir, "--format", "pdf"},
-		"parquet is several files; name a folder with -o":  {"report", dir, "--format", "parquet"},
+		`unknown format "pdf"; available: table, json`:                 {"report", dir, "--format", "pdf"},
+		"--format parquet writes several files; name a folder with -o": {"report", dir, "--format", "parquet"},
 		"[format json]": {"report", dir, "--format", "csv", "--json"},
 		"name another folder with -o": {"report", dir, "--format", "csv", "-o",
 			filepath.Join(dir, "run.json")},
 		"name another file with -o": {"compare", dir, "--format", "json", "-o",
 			filepath.Join(dir, "no", "such.json")},
-		"there is no schema \"nothing\", there are: ": {"schema", "nothing"},
+		`unknown schema "nothing"; available: `: {"schema", "nothing"},
 	} {
 		_, errs, code := called(args...)
 		if code == 0 || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {

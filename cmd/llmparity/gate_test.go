@@ -38,7 +38,7 @@ func TestGateAndBaseline(t *testing.T) {
 		code fault.Kind
 		want string // in what is printed
 	}{
-		{"baseline list", "", "There is no baseline in " + baseline.Default},
+		{"baseline list", "", "No baseline runs in " + baseline.Default},
 		{"baseline save main " + before, "", "Saved main"},
 		{"baseline save main " + after, fault.Usage, "--replace"},
 		{"baseline save main " + root, fault.BadRecord, "not a run folder"},
@@ -76,9 +76,9 @@ func TestGateAndBaseline(t *testing.T) {
 			`--max peak_pss=many: "many" stands where a number is wanted`},
 		{"gate " + after + " --vs-baseline decode_tps=5%", fault.Usage, "write -5%"},
 		{"gate " + after + " --thresholds bad.yaml", fault.Usage,
-			"bad.yaml line 2: gate.vs_baseline: there is no figure \"decode_tsp\"; the nearest are decode_tps"},
-		{"gate " + after + " --thresholds none.yaml", fault.Usage, "can't be read"},
-		{"gate " + after + " --max peak_pss=1 --format xml", fault.Usage, `there is no format "xml"`},
+			"bad.yaml:2: gate.vs_baseline: there is no figure \"decode_tsp\"; the nearest are decode_tps"},
+		{"gate " + after + " --thresholds none.yaml", fault.Usage, "--thresholds: open none.yaml"},
+		{"gate " + after + " --max peak_pss=1 --format xml", fault.Usage, `unknown format "xml"; available: table`},
 		{"gate", fault.Usage, "accepts 1 arg"},
 		{"baseline remove main", "", "Removed main."},
 		{"baseline remove main", fault.Usage, "there is no baseline main"},
@@ -214,7 +214,7 @@ func TestAPlansGateIsFound(t *testing.T) {
 	}
 	check(t, os.WriteFile(path, []byte("name: run\ngate:\n  peak_pss_mb: 9\n"), 0o644))
 	if _, stderr, code := called("gate", dir); code != fault.Usage.ExitCode() || !strings.Contains(stderr,
-		"plan.yaml line 3: gate.peak_pss_mb: \"9\" stands where a limit such as {max: 900} is wanted") {
+		`plan.yaml:3: gate.peak_pss_mb: must be a limit such as {max: 900}, not "9"`) {
 		t.Errorf("%d %s", code, stderr)
 	}
 }

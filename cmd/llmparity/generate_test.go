@@ -20,10 +20,10 @@ func TestGenerateRefuses(t *testing.T) {
 		code fault.Kind
 		say  string
 	}{
-		{"generate", fault.Usage, "give one --engine"},
-		{"generate --engine llamacpp --engine ollama", fault.Usage, "2 engines are named"},
+		{"generate", fault.Usage, "--engine: need one engine, got 0"},
+		{"generate --engine llamacpp --engine ollama", fault.Usage, "--engine: need one engine, got 2"},
 		{"generate --engine llamacpp --temperature nan", fault.Usage, "--temperature NaN"},
-		{"generate --engine llamacpp --prompt a --prompt b", fault.Usage, "give one --prompt"},
+		{"generate --engine llamacpp --prompt a --prompt b", fault.Usage, "--prompt: need one prompt, got 2"},
 		{"generate --engine llamacp", fault.UnknownEngine, `did you mean "llamacpp"`},
 		{"generate --engine llamacpp --model missing.gguf", fault.BadModel, "missing.gguf"},
 		{"generate --engine llamacpp --max-tokens 5000", fault.PromptTooLong, "5000"},

@@ -163,7 +163,7 @@ func TestPlansAndFlagsThatMakeNoSense(t *testing.T) {
 		want string
 	}{
 		{strings.Replace(whole, "prompts: [the]\n", "", 1), nil, fault.Usage, "prompts: there is none"},
-		{whole + "kernels: fast\n", nil, fault.Usage, "plan.yaml line 9: kernels"},
+		{whole + "kernels: fast\n", nil, fault.Usage, "plan.yaml:9: kernels"},
 		{whole + "model_lib: x.wasm\n", []string{"--kernels", "gpu"}, fault.Usage, "model_lib"},
 		{whole + "webllm_bundle: none.js\n", nil, fault.NoBundle, "none.js"},
 		{whole + "webllm_bundle: plan.yaml\n", nil, fault.NoBundle, "plan.yaml is no WebLLM module"},

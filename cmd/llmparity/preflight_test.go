@@ -177,7 +177,7 @@ func TestTheOthersRun(t *testing.T) {
 			resumed := exec.Command(os.Args[0], "run", "--resume", "results/latest")
 			resumed.Dir, resumed.Env = cmd.Dir, cmd.Env
 			if _, stderr, code := output(t, resumed); code != c.code.ExitCode() ||
-				!strings.Contains(stderr, "1 cell refused, which --retry-failed tries again") {
+				!strings.Contains(stderr, "1 cell refused (--retry-failed tries again)") {
 				t.Errorf("resumed: exit code %d, want %q: %s", code, c.code, stderr)
 			}
 			counted := 0

@@ -73,7 +73,7 @@ func TestValidateBrokenFolders(t *testing.T) {
 	headless := predictedRun(t, root, "headless", 0.5)
 	check(t, os.Remove(filepath.Join(headless, "run.json")))
 	out, errs, code := validate(root)
-	if code != fault.BadRecord.ExitCode() || !strings.Contains(errs, "2 of 3 run folders can't be read") ||
+	if code != fault.BadRecord.ExitCode() || !strings.Contains(errs, "2 of 3 run folders cannot be read") ||
 		strings.Count(errs, "\n") != 1 {
 		t.Errorf("code %d, %q", code, errs)
 	}

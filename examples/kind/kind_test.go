@@ -61,8 +61,8 @@ func TestAKindIsBuiltIn(t *testing.T) {
 			"The third clock"},
 			true, "generated  4 tokens"},
 		{[]string{"generate", "--engine", "llamacpp", "--example-delay", "1"}, false, "--example-delay applies only to example"},
-		{[]string{"plan", "check", "p.yaml"}, false, "p.yaml line 6: example.delay: 20000 ms"},
-		{[]string{"run", "--help"}, true, "milliseconds that the example waits"},
+		{[]string{"plan", "check", "p.yaml"}, false, "p.yaml:6: example.delay: 20000 ms"},
+		{[]string{"run", "--help-all"}, true, "milliseconds that the example waits"},
 	} {
 		cmd := exec.Command(program, c.args...)
 		cmd.Dir = dir

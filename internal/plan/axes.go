@@ -17,29 +17,29 @@ import (
 	"llmparity/internal/record"
 )
 
-// axis is one of those that cells have a value of. Behind these come the versions of engines that have several, in the
-// order of their kinds.
+// axis is a dimension of cells. The constants are followed by the versions of engines that have several, in the order of
+// their kinds.
 type axis int
 
 const (
-	ofContext axis = iota // those that need a launch, as versions do
+	ofContext axis = iota // the first ones need a launch of their own, as versions do
 	ofDType
 	ofKVDType
 	ofThreads
 	ofStart
 	ofBatch
 	ofConcurrency
-	ofPrompt // those that need none; also of input length: a prompt that has yet to be made
+	ofPrompt // the rest needs none. Input lengths are prompts that are generated.
 	ofOutput
 	ofEngine
 	axisCount
 )
 
-// axisNames are those of one value, as include and exclude have them.
+// axisNames are the names of single values, as in include and exclude.
 var axisNames = [axisCount]string{"context", "dtype", "kv_cache_dtype", "threads", "start", "batch_size", "concurrency",
 	"prompt", "output_length", "engine"}
 
-// axes are those of a plan, in the order in which cells are made: the last one's values change first.
+// axes are the axes of a plan, in the order of cells: values of the last one change first.
 func axes(kinds engine.Kinds) []axis {
 	out := []axis{ofContext, ofDType, ofKVDType}
 	for i := range kinds.VersionAxes() {
@@ -48,10 +48,10 @@ func axes(kinds engine.Kinds) []axis {
 	return append(out, ofThreads, ofStart, ofBatch, ofConcurrency, ofPrompt, ofOutput, ofEngine)
 }
 
-// launches tells whether another value of the axis needs another launch.
+// launches reports whether another value of the axis needs another launch.
 func (a axis) launches() bool { return a < ofPrompt || a >= axisCount }
 
-// name is that of one value.
+// name is the field of a single value.
 func (a axis) name(kinds engine.Kinds) string {
 	if a >= axisCount {
 		return kinds.VersionAxes()[a-axisCount]
@@ -59,7 +59,7 @@ func (a axis) name(kinds engine.Kinds) string {
 	return axisNames[a]
 }
 
-// list is the field that has the axis' list.
+// list is the field of a list.
 func (a axis) list(kinds engine.Kinds) string {
 	if a == ofPrompt {
 		return "input_lengths"
@@ -67,7 +67,7 @@ func (a axis) list(kinds engine.Kinds) string {
 	return listOf(a.name(kinds))
 }
 
-// listOf is the list that a field of one value is one of; of any other name it is that name.
+// listOf is the list that belongs to the field of a single value; other names are returned unchanged.
 func listOf(name string) string {
 	switch name {
 	case "model", "engine", "prompt", "input_length", "output_length", "batch_size", "dtype", "kv_cache_dtype",
@@ -84,7 +84,7 @@ func listOf(name string) string {
 	return name
 }
 
-// canonical is the name here of a field that other tools call otherwise.
+// canonical is our name of a field that other tools call differently.
 func canonical(name string) string {
 	ours, ok := map[string]string{"model_id": "model", "max_model_len": "context", "concurrencies": "concurrency"}[name]
 	if !ok {
@@ -93,10 +93,10 @@ func canonical(name string) string {
 	return ours
 }
 
-// axisOf is the same for all names of an axis.
+// axisOf returns the same for all names of an axis.
 func axisOf(name string) string { return listOf(canonical(name)) }
 
-// dtype is a type's name here, of one of those that other tools have. That which an engine chooses is empty.
+// dtype is our name of a dtype that other tools call differently; empty: the engine's choice.
 func dtype(text string) string {
 	switch strings.ToLower(text) {
 	case "float32", "float", "fp32":
@@ -113,11 +113,11 @@ func dtype(text string) string {
 
 // value of an axis.
 type value struct {
-	text string // as include and exclude name it
-	n    int    // of numbers; of a prompt, which of asked
+	text string // as in include and exclude
+	n    int    // a number, or the index of a prompt
 }
 
-// shown is a value as messages have it.
+// shown is a value in messages.
 func (v value) shown(a axis) string {
 	if a.texts() {
 		return strconv.Quote(v.text)
@@ -125,13 +125,13 @@ func (v value) shown(a axis) string {
 	return v.text
 }
 
-// texts tells whether values of the axis are no numbers.
+// texts reports whether values of the axis are texts.
 func (a axis) texts() bool {
 	return a >= axisCount || a == ofDType || a == ofKVDType || a == ofStart || a == ofEngine
 }
 
-// DTypes are those that a plan may name; KVDTypes those of the KV cache: of a GGUF's formats those that caches have,
-// and those that other tools name. Engines have not all of them. Starts are what an engine may find of a model file.
+// Values that a plan may name: dtypes of weights and activations, of the KV cache, and states of the model file before a
+// launch. An engine may support only some of them.
 var (
 	DTypes   = []string{"f32", "f16", "bf16"}
 	KVDTypes = []string{"f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl", "fp8", "fp8_e4m3",
@@ -139,28 +139,36 @@ var (
 	Starts = []string{record.ColdStart, record.WarmStart}
 )
 
-// Axes are lists: every combination of their values is asked of every engine. An empty one is what the plan's field of
-// one value says, which must be empty where there is a list: DType of DTypes, MaxTokens of OutputLengths, Prompts of
-// InputLengths, and so on.
+// Axes are lists. Every combination of their values is measured. A list replaces the field of a single value: dtypes
+// dtype, output_lengths max_tokens, input_lengths prompts, and so on.
 type Axes struct {
-	// of prompts that are made, in the model's tokens; in place of prompts
-	InputLengths  []int `yaml:"input_lengths,flow,omitempty"`
-	OutputLengths []int `yaml:"output_lengths,flow,omitempty"` // in tokens; in place of max_tokens
-	BatchSizes    []int `yaml:"batch_sizes,flow,omitempty"`    // requests that are sent in one moment
-	// clients, of which each asks again when it was answered
-	Concurrency  []int    `yaml:"concurrency,flow,omitempty"`
-	DTypes       []string `yaml:"dtypes,flow,omitempty"`          // of dtype
-	KVDTypes     []string `yaml:"kv_cache_dtypes,flow,omitempty"` // of kv_cache_dtype
-	Contexts     []int    `yaml:"contexts,flow,omitempty"`        // of context
-	ThreadCounts []int    `yaml:"thread_counts,flow,omitempty"`   // of threads
-	Starts       []string `yaml:"starts,flow,omitempty"`          // of start
+	// Lengths of generated prompts in tokens, e.g. [64, 256], instead of prompts.
+	InputLengths []int `yaml:"input_lengths,flow,omitempty"`
+	// Numbers of tokens to generate, e.g. [32, 128], instead of max_tokens.
+	OutputLengths []int `yaml:"output_lengths,flow,omitempty"`
+	// Numbers of requests that are sent at once, e.g. [1, 8].
+	BatchSizes []int `yaml:"batch_sizes,flow,omitempty"`
+	// Numbers of clients, e.g. [1, 2, 4]. Each sends its next request after an answer.
+	Concurrency []int `yaml:"concurrency,flow,omitempty"`
+	// Several dtypes, e.g. [f32, f16].
+	DTypes []string `yaml:"dtypes,flow,omitempty"`
+	// Several KV cache dtypes, e.g. [f16, q8_0].
+	KVDTypes []string `yaml:"kv_cache_dtypes,flow,omitempty"`
+	// Several context windows in tokens, e.g. [512, 1024].
+	Contexts []int `yaml:"contexts,flow,omitempty"`
+	// Several numbers of threads, e.g. [1, 2].
+	ThreadCounts []int `yaml:"thread_counts,flow,omitempty"`
+	// Both states of the model file: [cold, warm].
+	Starts []string `yaml:"starts,flow,omitempty"`
 
-	VersionLists map[string][]string `yaml:"-"` // of engines that have several, by their axis
+	VersionLists map[string][]string `yaml:"-"` // of engines that have several versions, by axis
 }
 
-// Group is a model of `models`, with axes of its own in place of the plan's. It may be written as its name alone.
+// Group is a model with engines and lists of its own, which replace the plan's. It can be written as the name alone.
 type Group struct {
-	Model      string   `yaml:"model"` // or model_id
+	// Model to run.
+	Model string `yaml:"model"`
+	// Engines for this model. Default: the plan's.
 	Engines    []string `yaml:"engines,flow,omitempty"`
 	Axes       `yaml:",inline"`
 	Deployment `yaml:",inline"`
@@ -172,13 +180,13 @@ func (g *Group) read(r *reader, n ast.Node, path string) error {
 	}
 	text, ok := single(n)
 	if !ok {
-		return mistyped(n, path, "a model's name, or a group with `model`,")
+		return mistyped(n, path, "a model's name or a group with a model")
 	}
 	g.Model = text
 	return nil
 }
 
-// scope is a plan, or a model of several, as far as they may say the same; path stands before its fields.
+// scope is what a plan and a model of models have in common. path is the prefix of its fields.
 type scope struct {
 	path string
 	Group
@@ -193,10 +201,10 @@ func (p *Plan) scopes() []scope {
 	return out
 }
 
-// plain tells that a group says no more than its model's name.
+// plain reports whether a group only has a model's name.
 func (g Group) plain() bool { return reflect.DeepEqual(g, Group{Model: g.Model}) }
 
-// MarshalYAML writes the name alone where there is no more.
+// MarshalYAML writes the name alone if nothing else is set.
 func (g Group) MarshalYAML() ([]byte, error) {
 	if g.plain() {
 		return yaml.Marshal(g.Model)
@@ -205,23 +213,30 @@ func (g Group) MarshalYAML() ([]byte, error) {
 	return appended(written(g), g.written())
 }
 
-// Deployment is what other tools' plans say of where and how a model is served, and of the model itself. No engine here
-// does otherwise for it: Unserved says what of it asks for something that isn't here, Unheeded what makes no
-// difference.
+// Deployment has fields of other tools' plans. No engine here uses them: Unserved refuses cells that would differ,
+// Unheeded reports fields that make no difference.
 type Deployment struct {
-	ContainerName  string  `yaml:"container_name,omitempty"`
-	TensorParallel int     `yaml:"tensor_parallel_size,omitempty"`
-	Quantization   string  `yaml:"quantization,omitempty"`
-	GPUMemory      float64 `yaml:"gpu_memory_utilization,omitempty"`
-	// this and the rest: of the model, for forecasts without its files
-	Params     float64 `yaml:"model_params,omitempty"`
-	Layers     int     `yaml:"num_layers,omitempty"`
-	Heads      int     `yaml:"num_heads,omitempty"`
-	HeadDim    int     `yaml:"head_dim,omitempty"`
-	HiddenSize int     `yaml:"hidden_size,omitempty"`
+	// Accepted and ignored.
+	ContainerName string `yaml:"container_name,omitempty"`
+	// Number of GPUs. Only 1 is supported.
+	TensorParallel int `yaml:"tensor_parallel_size,omitempty"`
+	// Not supported: choose a model file with such weights.
+	Quantization string `yaml:"quantization,omitempty"`
+	// Accepted and ignored.
+	GPUMemory float64 `yaml:"gpu_memory_utilization,omitempty"`
+	// Number of parameters, for predictions without the model's files.
+	Params float64 `yaml:"model_params,omitempty"`
+	// Number of layers, for predictions without the model's files.
+	Layers int `yaml:"num_layers,omitempty"`
+	// Number of attention heads, for predictions without the model's files.
+	Heads int `yaml:"num_heads,omitempty"`
+	// Size of a head, for predictions without the model's files.
+	HeadDim int `yaml:"head_dim,omitempty"`
+	// Size of the hidden state, for predictions without the model's files.
+	HiddenSize int `yaml:"hidden_size,omitempty"`
 }
 
-// numbers and texts are the lists by axis, and number and text the plan's fields of one value.
+// numbers and texts are the lists by axis; number and text the fields of single values.
 func (x *Axes) numbers() map[axis]*[]int {
 	return map[axis]*[]int{ofPrompt: &x.InputLengths, ofOutput: &x.OutputLengths, ofBatch: &x.BatchSizes,
 		ofConcurrency: &x.Concurrency, ofContext: &x.Contexts, ofThreads: &x.ThreadCounts}
@@ -239,7 +254,7 @@ func (p *Plan) text() map[axis]*string {
 	return map[axis]*string{ofDType: &p.DType, ofKVDType: &p.KVDType, ofStart: &p.Start}
 }
 
-// values are those of an axis' list.
+// values are the values of an axis' list.
 func (x *Axes) values(a axis, kinds engine.Kinds) (out []value) {
 	if list, ok := x.numbers()[a]; ok {
 		for _, n := range *list {
@@ -257,7 +272,7 @@ func (x *Axes) values(a axis, kinds engine.Kinds) (out []value) {
 	return out
 }
 
-// set gives an axis a list; none takes it away.
+// set replaces the list of an axis; nil removes it.
 func (x *Axes) set(a axis, kinds engine.Kinds, values []string) error {
 	if to, ok := x.texts()[a]; ok {
 		*to = values
@@ -272,7 +287,7 @@ func (x *Axes) set(a axis, kinds engine.Kinds, values []string) error {
 	for _, v := range values {
 		n, err := strconv.Atoi(v)
 		if err != nil {
-			return fmt.Errorf("%s: %q stands where a whole number is wanted", a.list(kinds), v)
+			return fmt.Errorf("%s: must be a whole number, not %q", a.list(kinds), v)
 		}
 		list = append(list, n)
 	}
@@ -290,7 +305,7 @@ func (x *Axes) rename() {
 	}
 }
 
-// one is what the plan's field of one value of an axis says; ok tells whether there is such a field.
+// one is the single value of an axis; ok is false if the axis has no field for one.
 func (p *Plan) one(a axis) (v value, ok bool) {
 	if n, ok := p.number()[a]; ok {
 		return value{strconv.Itoa(*n), *n}, true
@@ -301,7 +316,7 @@ func (p *Plan) one(a axis) (v value, ok bool) {
 	return value{text: p.Versions[a.name(p.kinds)]}, a >= axisCount
 }
 
-// setOne has that field say a value; the zero one says nothing.
+// setOne sets the field of a single value; the zero value clears it.
 func (p *Plan) setOne(a axis, v value) {
 	if n, ok := p.number()[a]; ok {
 		*n = v.n
@@ -312,7 +327,7 @@ func (p *Plan) setOne(a axis, v value) {
 	}
 }
 
-// with is a map with a value, or without it; nil where nothing is left. Copies of a plan share maps.
+// with returns a copy of a map with a value, or without it; nil if it would be empty. Copies of a plan share maps.
 func with[V any](m map[string]V, name string, v V, there bool) map[string]V {
 	out := maps.Clone(m)
 	if !there {
@@ -329,10 +344,8 @@ func with[V any](m map[string]V, name string, v V, there bool) map[string]V {
 	return out
 }
 
-// Set gives an axis the values that a flag has, in place of all that the plan says of it, in groups, too. Axes are
-// named as lists: models, engines, input_lengths, output_lengths, batch_sizes, concurrency, dtypes, kv_cache_dtypes,
-// contexts, thread_counts, starts, and those of engines' versions. A single value becomes that of the plan's field of
-// one value, where there is one. Whether values are possible Validate says, afterwards.
+// Set replaces the values of an axis, also in models. Axes are named by their lists: models, engines, input_lengths and so
+// on. A single value sets the field of a single value, if there is one. Validate checks the values afterwards.
 func (p *Plan) Set(list string, values ...string) error {
 	if list == "models" {
 		p.setModels(values)
@@ -344,7 +357,7 @@ func (p *Plan) Set(list string, values ...string) error {
 			return p.setAxis(a, values)
 		}
 	}
-	return fmt.Errorf("there is no axis %q, the nearest is %s", list, nearest.Of(list, known, 1)[0])
+	return fmt.Errorf("unknown axis %q; did you mean %q?", list, nearest.Of(list, known, 1)[0])
 }
 
 func (p *Plan) setModels(names []string) {
@@ -371,7 +384,7 @@ func (p *Plan) setAxis(a axis, values []string) error {
 		}
 		if list := p.Axes.values(a, p.kinds); len(list) == 1 {
 			v = list[0]
-			_ = p.Axes.set(a, p.kinds, nil) // none is no wrong one
+			_ = p.Axes.set(a, p.kinds, nil) // nil is always valid
 		}
 		p.setOne(a, v)
 	}
@@ -401,7 +414,6 @@ func (p *Plan) setAxis(a axis, values []string) error {
 	return nil
 }
 
-// validateAxes looks at lists.
 func (p Plan) validateAxes() error {
 	for _, s := range p.scopes() {
 		if err := s.Axes.validate(s.path, p.kinds); err != nil {
@@ -412,13 +424,13 @@ func (p Plan) validateAxes() error {
 		one, ok := p.one(a)
 		said := ok && one != value{} && one != value{text: "0"} && one.n != Unsaid
 		if said && a != ofOutput && len(p.Axes.values(a, p.kinds)) > 0 {
-			return fmt.Errorf("%s: %s says it too; leave one out", a.list(p.kinds), a.name(p.kinds))
+			return fmt.Errorf("%s: cannot be combined with %s; remove one", a.list(p.kinds), a.name(p.kinds))
 		}
 	}
 	return nil
 }
 
-// validate refuses those of lists that are wrong, or there already.
+// validate refuses wrong and duplicate values.
 func (x Axes) validate(at string, kinds engine.Kinds) error {
 	for _, a := range axes(kinds) {
 		field, seen := at+a.list(kinds), map[value]bool{}
@@ -427,7 +439,7 @@ func (x Axes) validate(at string, kinds engine.Kinds) error {
 				return fmt.Errorf("%s[%d]: %w", field, i, err)
 			}
 			if seen[v] {
-				return fmt.Errorf("%s[%d]: %s is there already", field, i, v.shown(a))
+				return fmt.Errorf("%s[%d]: duplicate value %s", field, i, v.shown(a))
 			}
 			seen[v] = true
 		}
@@ -435,7 +447,7 @@ func (x Axes) validate(at string, kinds engine.Kinds) error {
 	return nil
 }
 
-// known refuses a value that a list of the axis can't have.
+// known refuses values that the axis cannot have.
 func (a axis) known(v value) error {
 	most, texts := mostTokens, map[axis][]string{ofDType: DTypes, ofKVDType: KVDTypes, ofStart: Starts}[a]
 	if a == ofBatch || a == ofConcurrency {
@@ -443,15 +455,15 @@ func (a axis) known(v value) error {
 	}
 	switch {
 	case a >= axisCount && v.text == "":
-		return errors.New("a version such as 0.2.86 is needed")
+		return errors.New("must be a version such as 0.2.86")
 	case a >= axisCount, v.text == "" && a != ofStart, slices.Contains(texts, v.text):
 		return nil
 	case texts != nil:
 		return unknown(v.text, texts)
 	case a == ofContext && badContext(v.n):
-		return fmt.Errorf("%d, at least 2 is needed, or 0 for the model's own", v.n)
+		return fmt.Errorf("%d is too small; use at least 2, or 0 for the model's maximum", v.n)
 	case a != ofContext && (v.n < 1 || v.n > most):
-		return fmt.Errorf("%d, from 1 to %d are possible", v.n, most)
+		return fmt.Errorf("%d is out of range; use 1 to %d", v.n, most)
 	}
 	return nil
 }

@@ -9,21 +9,18 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-
-	"llmparity/internal/nearest"
 )
 
-// Cells are values of axes, by the name of one value: of exclude, those of the cells that are left out; of include,
-// what is set or added.
+// Cells names cells by values of axes, e.g. {engine: webllm, context: [1024, 2048]}.
 type Cells map[string][]string
 
-// cellNames are the fields that there are, in the order in which they are written.
+// cellNames are the fields, in the order in which they are written.
 func cellNames(versions []string) []string {
 	return slices.Concat([]string{"model", "engine"}, axisNames[:ofThreads], versions, axisNames[ofThreads:ofEngine],
 		[]string{"input_length"})
 }
 
-// read takes single values and lists of them, by the names of lists, too.
+// read accepts single values and lists, and the names of either.
 func (c *Cells) read(r *reader, n ast.Node, path string) error {
 	entries, err := r.entries(n, path)
 	if err != nil {
@@ -35,27 +32,27 @@ func (c *Cells) read(r *reader, n ast.Node, path string) error {
 		name := cellName(e.name, names)
 		at := join(path, e.name)
 		if name == "" {
-			return wrong(e.key, at, "unknown axis; did you mean %s?", nearest.Of(e.name, names, 1)[0])
+			return unknownField(e, path, names)
 		}
 		if _, twice := (*c)[name]; twice {
-			return wrong(e.key, at, "it is said twice")
+			return wrong(e.key, at, "duplicate field")
 		}
 		var values []string
 		if err := r.value(e.value, reflect.ValueOf(&values).Elem(), at); err != nil {
 			return err
 		}
 		if len(values) == 0 {
-			return wrong(e.key, at, "it has no value")
+			return wrong(e.key, at, "no value")
 		}
 		(*c)[name] = values
 	}
 	if len(*c) == 0 {
-		return wrong(n, path, "it names no axis; leave it out, or give it one such as {engine: webllm}")
+		return wrong(n, path, "empty; name cells, e.g. {engine: webllm}")
 	}
 	return nil
 }
 
-// cellName is the axis that a name is for; empty: none.
+// cellName is the axis that a name stands for; empty: none.
 func cellName(name string, names []string) string {
 	if name = canonical(name); name == "max_tokens" {
 		name = "output_length"
@@ -68,7 +65,7 @@ func cellName(name string, names []string) string {
 	return ""
 }
 
-// MarshalYAML writes the fields in their order, single values as such.
+// MarshalYAML writes the fields in order.
 func (c Cells) MarshalYAML() (any, error) {
 	var out yaml.MapSlice
 	versions := slices.DeleteFunc(slices.Sorted(maps.Keys(c)),

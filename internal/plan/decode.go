@@ -21,47 +21,47 @@ import (
 	"llmparity/internal/nearest"
 )
 
-// Limits of a document. A plan is written by hand or by a small program: what is beyond them would only fill memory.
+// Limits of a document, against using up memory.
 const (
 	maxText   = 1 << 20
-	maxDepth  = 40      // of groups and lists in one another
-	maxValues = 100_000 // with what aliases repeat
+	maxDepth  = 40      // of nested groups and lists
+	maxValues = 100_000 // after expanding aliases
 )
 
-// aside begins the names of fields that are not read: a place for anchors.
+// aside is the prefix of fields that are ignored, for anchors.
 const aside = "x-"
 
-// reader reads a document's tree into Go values. The library's decoder is not used for that, though it is strict about
-// names: it takes 2.5 and "2" for whole numbers, writes the text 0.10 as 0.1, refuses a group that has a field of its
-// own and merges it too, and knows neither a field's other names nor a list that is written as its only value.
+// reader reads a document's tree into Go values. The library's decoder does not fit: it accepts 2.5 and "2" as whole
+// numbers, reads the text 0.10 as 0.1, refuses a group that overrides a merged field, and supports neither aliases of
+// fields nor a single value for a list.
 type reader struct {
 	root     ast.Node
-	kinds    engine.Kinds // whose sections the document may have
+	kinds    engine.Kinds // engines whose sections are allowed
 	sections map[string]engine.Section
 	anchors  map[string]ast.Node
 	values   int // read so far
-	depth    int // of groups that are merged into one another
+	depth    int // of merged groups
 }
 
-// node is what reads itself. path is the field, as it is written.
+// node reads itself. path is the field as written.
 type node interface {
 	read(r *reader, n ast.Node, path string) error
 }
 
-// errUnreadable is the error of a document on which the parser panics: some do that nobody writes by hand.
-var errUnreadable = errors.New("this YAML can't be read: write plain lists and values, without tags")
+// errUnreadable is the error for documents on which the parser panics.
+var errUnreadable = errors.New("cannot parse this YAML; use plain lists and values without tags")
 
-// survive makes that error of a panic.
+// survive turns a panic into errUnreadable.
 func survive(err *error) {
 	if r := recover(); r != nil {
 		*err = errUnreadable
 	}
 }
 
-// open parses a text that has one document; what says what it is to be.
+// open parses a text with one document. what names it in errors.
 func open(text []byte, what string) (*reader, error) {
 	if len(text) > maxText {
-		return nil, fmt.Errorf("it has %d bytes; at most %d are read", len(text), maxText)
+		return nil, fmt.Errorf("too large: %d bytes; the maximum is %d", len(text), maxText)
 	}
 	tokens := lexer.Tokenize(strings.TrimPrefix(string(text), "\ufeff"))
 	if err := shallow(tokens); err != nil {
@@ -77,18 +77,18 @@ func open(text []byte, what string) (*reader, error) {
 			continue
 		}
 		if r.root != nil {
-			return nil, wrong(d.Body, "", "a second document begins; one file is one %s", what)
+			return nil, wrong(d.Body, "", "second document; a file is one %s", what)
 		}
 		r.root = d.Body
 	}
 	if r.root == nil {
-		return nil, fmt.Errorf("it is empty; a %s is wanted", what)
+		return nil, fmt.Errorf("empty; a %s is expected", what)
 	}
 	ast.Walk(r, r.root)
 	return r, nil
 }
 
-// shallow refuses what is nested so deeply that the parser, which calls itself, would not come back.
+// shallow refuses deep nesting, on which the recursive parser would use up the stack.
 func shallow(tokens token.Tokens) error {
 	flow, entries, last := 0, 0, 0
 	for _, t := range tokens {
@@ -106,13 +106,13 @@ func shallow(tokens token.Tokens) error {
 			entries = 0
 		}
 		if flow > maxDepth || entries > maxDepth || t.Position.IndentNum > 20*maxDepth {
-			return &yaml.SyntaxError{Message: fmt.Sprintf("it is nested more than %d deep", maxDepth), Token: t}
+			return &yaml.SyntaxError{Message: fmt.Sprintf("nested more than %d levels deep", maxDepth), Token: t}
 		}
 	}
 	return nil
 }
 
-// Visit gathers anchors.
+// Visit collects anchors.
 func (r *reader) Visit(n ast.Node) ast.Visitor {
 	if a, ok := n.(*ast.AnchorNode); ok {
 		r.anchors[a.Name.GetToken().Value] = a.Value
@@ -120,7 +120,7 @@ func (r *reader) Visit(n ast.Node) ast.Visitor {
 	return r
 }
 
-// wrong is an error at a node. path is the field; empty: the whole.
+// wrong is an error at a node. path is the field; empty: the document.
 func wrong(n ast.Node, path, format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	if path != "" {
@@ -132,29 +132,41 @@ func wrong(n ast.Node, path, format string, args ...any) error {
 	return &yaml.SyntaxError{Message: text, Token: n.GetToken()}
 }
 
-// mistyped is the error of a value that is of another kind than wanted.
+// mistyped is the error for a value of the wrong type.
 func mistyped(n ast.Node, path, wanted string) error {
+	is := ""
 	switch {
 	case grouped(n):
-		return wrong(n, path, "a group of settings stands where %s is wanted", wanted)
+		is = "a group of settings"
 	case n.Type() == ast.SequenceType:
-		return wrong(n, path, "a list stands where %s is wanted", wanted)
+		is = "a list"
 	case n.Type() == ast.NullType:
-		return wrong(n, path, "nothing stands where %s is wanted", wanted)
+		is = "empty"
+	default:
+		value := n.GetToken().Value
+		if len(value) > 60 {
+			value = value[:60] + "…"
+		}
+		is = strconv.Quote(value)
 	}
-	value := n.GetToken().Value
-	if len(value) > 60 {
-		value = value[:60] + "…"
-	}
-	return wrong(n, path, "%q stands where %s is wanted", value, wanted)
+	return wrong(n, path, "must be %s, not %s", wanted, is)
 }
 
-// follow gives what stands for a value, behind anchors and aliases. Every value goes through here, so that aliases
-// which repeat one another, or hold themselves, come to an end.
+// unknownField is the error for a field that does not exist; names are those that do.
+func unknownField(e entry, path string, names []string) error {
+	do := nearest.Question(e.name, names)
+	if do == "" {
+		do = "docs/reference/plan.md lists the fields"
+	}
+	return wrong(e.key, "", "unknown field %q; %s", join(path, e.name), do)
+}
+
+// follow resolves anchors and aliases. Every value passes through here, so that aliases which contain themselves come to
+// an end.
 func (r *reader) follow(n ast.Node, path string) (ast.Node, error) {
 	for {
 		if r.values++; r.values > maxValues {
-			return nil, wrong(n, path, "there are more than %d values, with what aliases repeat", maxValues)
+			return nil, wrong(n, path, "more than %d values after expanding aliases", maxValues)
 		}
 		switch x := n.(type) {
 		case *ast.AnchorNode:
@@ -163,11 +175,11 @@ func (r *reader) follow(n ast.Node, path string) (ast.Node, error) {
 			name := x.Value.GetToken().Value
 			value, ok := r.anchors[name]
 			if !ok {
-				return nil, wrong(n, path, "there is no anchor &%s", name)
+				return nil, wrong(n, path, "unknown anchor &%s", name)
 			}
 			n = value
 		case *ast.TagNode:
-			return nil, wrong(n, path, "write plain lists and values, without tags such as %s", x.Start.Value)
+			return nil, wrong(n, path, "tags such as %s are not supported", x.Start.Value)
 		default:
 			return n, nil
 		}
@@ -200,13 +212,13 @@ func (r *reader) value(n ast.Node, into reflect.Value, path string) error {
 	case reflect.Slice:
 		return r.list(n, into, path)
 	}
-	if n.Type() == ast.NullType && !strings.HasSuffix(path, "]") { // a field that says nothing
+	if n.Type() == ast.NullType && !strings.HasSuffix(path, "]") { // an empty field means its default
 		return nil
 	}
 	return simple(n, into, path)
 }
 
-// list reads a list, or a single value as a list of it.
+// list reads a list, or a single value as a list.
 func (r *reader) list(n ast.Node, into reflect.Value, path string) error {
 	entries, each := []ast.Node{n}, func(int) string { return path }
 	switch x := n.(type) {
@@ -229,12 +241,12 @@ func (r *reader) list(n ast.Node, into reflect.Value, path string) error {
 	return nil
 }
 
-// simple reads a single value. The library converts it, once it is of the right kind.
+// simple reads a single value. The library converts it after its type was checked.
 func simple(n ast.Node, into reflect.Value, path string) error {
 	if into.Kind() == reflect.String {
 		text, ok := single(n)
 		if !ok {
-			return mistyped(n, path, "a text")
+			return mistyped(n, path, "text")
 		}
 		into.SetString(text)
 		return nil
@@ -248,7 +260,7 @@ func simple(n ast.Node, into reflect.Value, path string) error {
 	case reflect.Int, reflect.Int64:
 		wanted, ok = "a whole number", ok && isWhole
 	case reflect.Uint64:
-		wanted, ok = "a whole number, 0 or more,", ok && isWhole && v >= 0
+		wanted, ok = "a whole number of at least 0", ok && isWhole && v >= 0
 	}
 	if !ok || yaml.NodeToValue(n, into.Addr().Interface()) != nil {
 		return mistyped(n, path, wanted)
@@ -256,10 +268,10 @@ func simple(n ast.Node, into reflect.Value, path string) error {
 	return nil
 }
 
-// powers are numbers such as 70e9, which the parser takes for texts.
+// powers are numbers such as 70e9, which the parser reads as text.
 var powers = regexp.MustCompile(`^[+-]?[0-9]+[eE][+-]?[0-9]{1,3}$`)
 
-// number is a finite one, about as large as it is.
+// number is the approximate value of a finite number.
 func number(n ast.Node) (float64, bool) {
 	switch x := n.(type) {
 	case *ast.IntegerNode:
@@ -280,7 +292,7 @@ func number(n ast.Node) (float64, bool) {
 	return 0, false
 }
 
-// single is the text of a single value, as it is written.
+// single is the text of a single value as written.
 func single(n ast.Node) (string, bool) {
 	switch x := n.(type) {
 	case *ast.StringNode:
@@ -293,14 +305,14 @@ func single(n ast.Node) (string, bool) {
 	return "", false
 }
 
-// entry is a field as it is written.
+// entry is a field as written.
 type entry struct {
 	name  string
 	key   ast.Node
 	value ast.Node
 }
 
-// entries are a group's fields, with those that are merged into it.
+// entries are a group's fields, including merged ones.
 func (r *reader) entries(n ast.Node, path string) ([]entry, error) {
 	var values []*ast.MappingValueNode
 	switch x := n.(type) {
@@ -331,10 +343,10 @@ func (r *reader) entries(n ast.Node, path string) ([]entry, error) {
 	return own, nil
 }
 
-// merged are the fields of a group, or of several, that another takes up.
+// merged are the fields of a group, or of several, that are merged into another.
 func (r *reader) merged(n ast.Node, path string) ([]entry, error) {
 	if r.depth++; r.depth > maxDepth {
-		return nil, wrong(n, path, "a group is merged into itself, or through too many others")
+		return nil, wrong(n, path, "group merged into itself, or nested too deeply")
 	}
 	defer func() { r.depth-- }()
 	n, err := r.follow(n, path)
@@ -372,18 +384,20 @@ func (r *reader) group(n ast.Node, into reflect.Value, path string) error {
 	return r.fields(entries, into, path)
 }
 
-// fields reads entries into a struct. A field of one value whose value is a list is that of the axis, and the other way
-// round.
+// fields reads entries into a struct. A list in the field of a single value sets the axis, and the other way round.
 func (r *reader) fields(entries []entry, into reflect.Value, path string) error {
 	fields := fieldsOf(into.Type())
-	said := map[string]string{} // by axis: how it was written
+	said := map[string]string{} // names as written, by axis
 	for _, e := range entries {
 		at, axis := join(path, e.name), axisOf(e.name)
 		if path == "" && strings.HasPrefix(e.name, aside) {
 			continue
 		}
 		if before, twice := said[axis]; twice {
-			return wrong(e.key, at, "%s says it too; leave one out", before)
+			if before == e.name {
+				return wrong(e.key, at, "duplicate field")
+			}
+			return wrong(e.key, at, "cannot be combined with %s; remove one", before)
 		}
 		said[axis] = e.name
 		if err := r.entry(e, fields, into, path); err != nil {
@@ -393,7 +407,7 @@ func (r *reader) fields(entries []entry, into reflect.Value, path string) error 
 	return nil
 }
 
-// entry reads one into its field, or what kinds of engines make of it.
+// entry reads an entry into its field, or into an engine's section.
 func (r *reader) entry(e entry, fields map[string][]int, into reflect.Value, path string) error {
 	at := join(path, e.name)
 	if index, ok := fields[r.field(e, fields)]; ok {
@@ -412,10 +426,10 @@ func (r *reader) entry(e entry, fields map[string][]int, into reflect.Value, pat
 	} else if _, model := fields["input_lengths"]; model {
 		names = append(names, versions(r.kinds)...)
 	}
-	return wrong(e.key, at, "unknown field; did you mean %s?", nearest.Of(e.name, names, 1)[0])
+	return unknownField(e, path, names)
 }
 
-// field is the name of the field that an entry is for.
+// field is the name of an entry's field.
 func (r *reader) field(e entry, fields map[string][]int) string {
 	name := canonical(e.name)
 	_, known := fields[name]
@@ -425,10 +439,10 @@ func (r *reader) field(e entry, fields map[string][]int) string {
 			return listOf(name)
 		}
 	}
-	return name // whoever reads the value says what is wrong with it
+	return name // an error in the value is reported when it is read
 }
 
-// fieldsOf are a struct's fields by their names in YAML, with those of the structs that are inline.
+// fieldsOf are a struct's fields by their names in YAML, including those of inline structs.
 func fieldsOf(t reflect.Type) map[string][]int {
 	out := map[string][]int{}
 	for i := range t.NumField() {
@@ -449,8 +463,8 @@ func fieldsOf(t reflect.Type) map[string][]int {
 // pathPart is a name, or the number of a list's entry.
 var pathPart = regexp.MustCompile(`[^.\[\]]+|\[[0-9]+\]`)
 
-// find gives where the field in a group is that a message begins with, or the nearest field that holds it, and the
-// message with that field's name as it is written; nil: nowhere.
+// find returns the place of the field that a message begins with, or of the group that contains it, and the message
+// with that field's name as written; nil: not found.
 func (r *reader) find(n ast.Node, message string) (at ast.Node, text string) {
 	path, _, _ := strings.Cut(message, ":")
 	known, written := "", ""
@@ -480,10 +494,10 @@ func (r *reader) find(n ast.Node, message string) (at ast.Node, text string) {
 	return at, written + message[len(known):]
 }
 
-// fieldFirst is a message that begins with a field.
+// fieldFirst matches a message that begins with a field.
 var fieldFirst = regexp.MustCompile(`^[a-z_]+(\[[0-9]+\])?: `)
 
-// placed gives an error of a group, which may begin with one of its fields, its place.
+// placed adds the place to an error of a group, which may begin with one of its fields.
 func (r *reader) placed(group ast.Node, path string, err error) error {
 	if err == nil {
 		return nil
@@ -498,19 +512,19 @@ func (r *reader) placed(group ast.Node, path string, err error) error {
 	return wrong(at, path, "%s", text)
 }
 
-// has tells whether a field of the document is written.
+// has reports whether the document has a field.
 func (r *reader) has(field string) bool {
 	at, _ := r.find(r.root, field)
 	return at != nil
 }
 
-// grouped tells whether a value is a group.
+// grouped reports whether a value is a group.
 func grouped(n ast.Node) bool {
 	_, ok := n.(ast.MapNode)
 	return ok
 }
 
-// begin is what stands first in a value: of a group, its first field.
+// begin is the first node of a value: of a group, its first field.
 func begin(n ast.Node) ast.Node {
 	switch x := n.(type) {
 	case *ast.MappingNode:

@@ -200,13 +200,13 @@ func TestWhatAnEngineDoesNot(t *testing.T) {
 	}{
 		{"", "", "webllm", ""},
 		{"f32", "", "webllm", ""},
-		{"f32", "f16", "webllm", "kv_cache_dtype: f32: the KV cache of webllm is f16"},
+		{"f32", "f16", "webllm", `kv_cache_dtype: f32: webllm supports f16`},
 		{"q8_0", "", "llamacpp", ""},
 		{"q8_0", "", "ollama", ""},
-		{"bf16", "", "ollama", "kv_cache_dtype: bf16: the KV cache of ollama is f16, q8_0, q4_0"},
-		{"f16", "", "openai", "kv_cache_dtype: f16: the KV cache of openai can't be chosen from here"},
+		{"bf16", "", "ollama", `kv_cache_dtype: bf16: ollama supports f16, q8_0, q4_0`},
+		{"f16", "", "openai", `kv_cache_dtype: f16: not supported by openai`},
 		{"", "bf16", "openai", ""},
-		{"", "bf16", "llamacpp", "dtype: bf16: llamacpp computes in f32 or f16"},
+		{"", "bf16", "llamacpp", `dtype: bf16: llamacpp supports f32 or f16`},
 	} {
 		p := parse(t, head+"prompts: [a]\nmax_tokens: 4\n")
 		p.KVDType, p.DType = c.kv, c.dtype

@@ -17,7 +17,7 @@ import (
 	"llmparity/internal/nearest"
 )
 
-// gateText is a gate as it is written, beside its limits, which have figures' names.
+// gateText is a gate as written, without its limits, whose fields are figures.
 type gateText struct {
 	Level        gates.Level   `yaml:"level"`
 	Failed       gates.Level   `yaml:"failed"`
@@ -32,11 +32,11 @@ type gateText struct {
 	Parity       *gates.Parity `yaml:"parity"`
 }
 
-// ParseGate reads a file of thresholds: what stands below `gate:` in a plan, with or without that word. file names it
-// in errors, which carry the line.
+// ParseGate reads a file with the contents of "gate" in a plan, with or without that word. Errors begin with file and
+// line.
 func ParseGate(text []byte, file string) (*gates.Gate, error) { return parseGate(text, file, false) }
 
-// GateIn reads the gate of a plan's text alone, whatever else stands there; nil where it has none.
+// GateIn reads the gate of a plan and ignores the rest; nil if it has none.
 func GateIn(text []byte, file string) (*gates.Gate, error) { return parseGate(text, file, true) }
 
 func parseGate(text []byte, file string, inPlan bool) (*gates.Gate, error) {
@@ -57,7 +57,7 @@ func decodeGate(text []byte, inPlan bool) (g *gates.Gate, err error) {
 		return nil, err
 	}
 	if !grouped(r.root) {
-		return nil, mistyped(r.root, "gate", "a group such as `peak_pss_mb: {max: 900}`")
+		return nil, mistyped(r.root, "gate", "a group such as {peak_pss_mb: {max: 900}}")
 	}
 	entries, err := r.entries(r.root, "gate")
 	if err != nil {
@@ -79,7 +79,7 @@ func decodeGate(text []byte, inPlan bool) (g *gates.Gate, err error) {
 	return g, (*gateNode)(g).read(r, body, "gate")
 }
 
-// Parts of a gate read themselves, as other nodes do; their types are of a package that knows no YAML nodes.
+// Types of package gates, which does not depend on YAML, with methods to read them.
 type (
 	gateNode   gates.Gate
 	limitNode  gates.Limit
@@ -88,7 +88,7 @@ type (
 	levelNode  gates.Level
 )
 
-// nodeOf is a value that reads itself; nil: it does not.
+// nodeOf returns a value that reads itself; nil: it does not.
 func nodeOf(v any) node {
 	switch v := v.(type) {
 	case node:
@@ -123,8 +123,8 @@ func (g *gateNode) read(r *reader, n ast.Node, path string) error {
 			err = nil
 		} else {
 			names := slices.Concat(slices.Sorted(maps.Keys(known)), figure.Typed())
-			err = wrong(e.key, join(path, e.name), "there is no figure and no field %q of a gate; the nearest are %s",
-				e.name, strings.Join(nearest.Of(e.name, names, 3), ", "))
+			err = wrong(e.key, "", "unknown figure or field %q; the nearest are %s", join(path, e.name),
+				strings.Join(nearest.Of(e.name, names, 3), ", "))
 		}
 		if err != nil {
 			return err
@@ -142,7 +142,7 @@ func (g *gateNode) read(r *reader, n ast.Node, path string) error {
 		}
 	}
 	if t.Inconclusive != "" && t.Unknown != "" {
-		err = errors.New("unknown: inconclusive says it too; leave it out")
+		err = errors.New("unknown: cannot be combined with inconclusive; remove it")
 	} else if g.Detect, err = gates.ParseRegression(t.Detect); err != nil {
 		err = fmt.Errorf("detect: %w", err)
 	} else {
@@ -181,12 +181,12 @@ func (l *levelNode) read(_ *reader, n ast.Node, path string) error {
 	return nil
 }
 
-// figureChanges are written as a group, by their figures' names.
+// figureChanges are written as a group whose fields are figures.
 type figureChanges []gates.Change
 
 func (all *figureChanges) read(r *reader, n ast.Node, path string) error {
 	if !grouped(n) {
-		return mistyped(n, path, "a figure and a change such as {decode_tps: -5%}")
+		return mistyped(n, path, "a group such as {decode_tps: -5%}")
 	}
 	entries, err := r.entries(n, path)
 	if err != nil {
@@ -220,7 +220,7 @@ func (c *changeNode) read(r *reader, n ast.Node, path string) error {
 		return err
 	}
 	if t.Change == "" {
-		return wrong(begin(n), path, "there is no change: give one such as -5%%")
+		return wrong(begin(n), path, "change missing; use a share such as -5%%")
 	}
 	c.Scope, c.Level = t.Scope, t.Level
 	var err error
@@ -234,7 +234,7 @@ func (c *changeNode) read(r *reader, n ast.Node, path string) error {
 
 func (p *parityNode) read(r *reader, n ast.Node, path string) error {
 	if !grouped(n) {
-		return mistyped(n, path, "what parity must be, such as {min_agreement: 100%}")
+		return mistyped(n, path, "a group such as {min_agreement: 100%}")
 	}
 	t := gates.ParityText{}
 	if err := r.group(n, reflect.ValueOf(&t).Elem(), path); err != nil {

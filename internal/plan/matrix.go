@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// MostCells is how many cells a plan may have. Each is at least one launch: more would not end in weeks.
+// MostCells is the maximum number of cells of a plan. More launches would take weeks.
 const MostCells = 10_000
 
-// asked is what a prompt may be.
+// asked is a prompt.
 type asked struct {
 	text   string
 	source *Source
-	tokens int  // how long it is to be
-	mixed  bool // each request has its own: a mix, beside which other prompts are asked alone
+	tokens int  // length of a generated prompt
+	mixed  bool // the requests of a mix have their own prompts; other prompts are measured alone
 }
 
 // combination has an index into a group's values for every axis.
 type combination []int
 
-// launch is the part that setups differ by.
+// launch identifies the setup of a combination.
 func (c combination) launch() string {
 	var key []byte
 	for a, i := range c {
@@ -38,21 +38,21 @@ type group struct {
 	model      string
 	values     [][]value // by axis
 	deployment Deployment
-	was, cells []combination // those that there are, as the axes have them, and with what include sets
+	was, cells []combination // before and after include
 }
 
-// matrix is a plan's axes, looked through.
+// matrix expands a plan's axes into cells.
 type matrix struct {
 	plan   Plan
 	axes   []axis
 	asked  []asked
-	tokens map[int]int // lengths' indices in asked
+	tokens map[int]int // index in asked by length
 	groups []*group
-	listed []bool         // by axis: whether a list is given anywhere
-	heeds  map[value]bool // by an engine's name and an axis: what concerns said
+	listed []bool         // by axis: whether there is a list
+	heeds  map[value]bool // results of concerns, by engine and axis
 }
 
-// newMatrix makes a plan's cells. What it refuses begins with the field.
+// newMatrix makes a plan's cells. Its errors begin with a field.
 func newMatrix(p Plan) (*matrix, error) {
 	m := &matrix{plan: p, axes: axes(p.kinds), tokens: map[int]int{}, heeds: map[value]bool{}}
 	m.ask()
@@ -79,7 +79,7 @@ func newMatrix(p Plan) (*matrix, error) {
 	return m, m.include(include)
 }
 
-// ask numbers the plan's prompts: texts, what stands in files, and lengths, each once.
+// ask numbers the plan's prompts: texts, sources and lengths.
 func (m *matrix) ask() {
 	p := m.plan
 	for _, text := range p.Prompts {
@@ -98,7 +98,7 @@ func (m *matrix) ask() {
 	}
 }
 
-// length gives the number of the prompt of so many tokens.
+// length returns the index of a generated prompt.
 func (m *matrix) length(tokens int) int {
 	i, ok := m.tokens[tokens]
 	if !ok {
@@ -109,7 +109,7 @@ func (m *matrix) length(tokens int) int {
 	return i
 }
 
-// gather makes a group of each model: with its own lists, else with the plan's, else with the plan's single values.
+// gather makes a group of each model, with its own lists, or the plan's lists, or the plan's single values.
 func (m *matrix) gather() {
 	p := m.plan
 	models := p.Models
@@ -134,13 +134,13 @@ func (m *matrix) gather() {
 	m.listed[ofEngine], m.listed[ofPrompt] = true, true
 }
 
-// load settles what of a group's requests is said in two ways.
+// load combines a mix with other prompts, and batches with clients.
 func (m *matrix) load(g *group) {
 	mix := slices.IndexFunc(m.asked, func(a asked) bool { return a.mixed })
 	if mix >= 0 && m.asked[g.values[ofPrompt][0].n].tokens > 0 {
 		g.values[ofPrompt] = append([]value{{"", mix}}, g.values[ofPrompt]...)
 	}
-	if g.values[ofBatch][0].n > 0 && g.values[ofConcurrency][0].n > 0 { // one of the two says only 1
+	if g.values[ofBatch][0].n > 0 && g.values[ofConcurrency][0].n > 0 { // one of them is 1
 		idle := ofConcurrency
 		if slices.ContainsFunc(g.values[ofConcurrency], func(v value) bool { return v.n > 1 }) {
 			idle = ofBatch
@@ -149,7 +149,7 @@ func (m *matrix) load(g *group) {
 	}
 }
 
-// list are the values that an axis has a list of.
+// list returns the values of an axis' list.
 func (m *matrix) list(a axis, x Axes, engines []string) (out []value) {
 	if a == ofEngine {
 		for _, name := range engines {
@@ -166,7 +166,7 @@ func (m *matrix) list(a axis, x Axes, engines []string) (out []value) {
 	return out
 }
 
-// single are the plan's values of an axis where there is no list.
+// single returns the plan's values of an axis without a list.
 func (m *matrix) single(a axis) (out []value) {
 	switch a {
 	case ofBatch, ofConcurrency:
@@ -185,7 +185,7 @@ func (m *matrix) single(a axis) (out []value) {
 	return []value{one}
 }
 
-// heeded refuses lists that none of a group's engines has to do with.
+// heeded refuses lists that no engine of a group uses.
 func (m *matrix) heeded(i int, g *group) error {
 	for _, a := range m.axes {
 		heeds := func(v value) bool { return m.concerns(a, v.text) }
@@ -197,12 +197,12 @@ func (m *matrix) heeded(i int, g *group) error {
 		if len(m.plan.Models) > 0 && len(m.plan.Models[i].values(a, m.plan.kinds)) > 0 {
 			field = fmt.Sprintf("models[%d].%s", i, field)
 		}
-		return fmt.Errorf("%s: none of the engines has to do with it; name %s among them", field, of)
+		return fmt.Errorf("%s: no engine of the plan uses it; add %s to engines", field, of)
 	}
 	return nil
 }
 
-// size is how many cells a group has before include and exclude; no product of lists overflows it.
+// size is the number of cells of a group before include and exclude, as a float against overflow.
 func (m *matrix) size(g *group) (all float64) {
 	for _, name := range g.values[ofEngine] {
 		n := 1.0
@@ -216,7 +216,7 @@ func (m *matrix) size(g *group) (all float64) {
 	return all
 }
 
-// fits refuses a plan of too many cells before they are made.
+// fits refuses a plan with too many cells before they are made.
 func (m *matrix) fits(field string) error {
 	all := 0.0
 	for _, g := range m.groups {
@@ -225,11 +225,11 @@ func (m *matrix) fits(field string) error {
 	if all <= MostCells {
 		return nil
 	}
-	return fmt.Errorf("%s: %.0f cells are more than %d: leave out values of an axis, or make several plans", field, all,
+	return fmt.Errorf("%s: %.0f cells; the maximum is %d: use fewer values, or several plans", field, all,
 		MostCells)
 }
 
-// longest is the field of the longest list, which is the one to shorten first.
+// longest is the field of the longest list.
 func (m *matrix) longest() string {
 	p := m.plan
 	field, most := "models", len(p.Models)
@@ -248,7 +248,7 @@ func (m *matrix) longest() string {
 	return field
 }
 
-// combine makes the group's combinations that no entry of exclude chooses, in the order of the axes.
+// combine makes the group's combinations that exclude does not choose, in the order of the axes.
 func (m *matrix) combine(g *group, exclude []rule) {
 	c := make(combination, len(m.axes))
 	var from func([]axis)
@@ -269,15 +269,14 @@ func (m *matrix) combine(g *group, exclude []rule) {
 	from(m.axes)
 }
 
-// concerned tells whether the axes beyond their first values say something to the engine.
+// concerned reports whether the engine uses all axes that differ from their first value.
 func (m *matrix) concerned(g *group, c combination) bool {
 	return !slices.ContainsFunc(m.axes, func(a axis) bool {
 		return a != ofEngine && c[a] > 0 && !m.concerns(a, g.values[ofEngine][c[ofEngine]].text)
 	})
 }
 
-// concerns tells whether an axis says something to an engine. One that it says nothing to is not asked the same again
-// for each of its values, but for the first.
+// concerns reports whether an engine uses an axis. If it does not, only the first value makes a cell.
 func (m *matrix) concerns(a axis, name string) bool {
 	if a != ofThreads && a < axisCount {
 		return true
@@ -289,10 +288,10 @@ func (m *matrix) concerns(a axis, name string) bool {
 		heeds = k == nil && a == ofThreads || k != nil && k.Concerned(a.list(m.plan.kinds))
 		m.heeds[key] = heeds
 	}
-	return heeds // one that is not known may have threads
+	return heeds // an unknown engine may have threads
 }
 
-// with is a deployment, and another's values where that has any.
+// with returns a deployment with the non-zero values of another.
 func (d Deployment) with(own Deployment) Deployment {
 	to, from := reflect.ValueOf(&d).Elem(), reflect.ValueOf(own)
 	for i := range from.NumField() {

@@ -1,6 +1,6 @@
-// Package plan reads plans: which engines run which model on which prompts, how often.
+// Package plan reads plans: which engines run which models with which requests, how often and in which order.
 //
-// It knows nothing of engines or model files but their names; whoever builds those says what it can't find.
+// It knows engines and models by name only. Whether they exist here is decided in internal/resolve.
 package plan
 
 import (
@@ -22,81 +22,104 @@ import (
 	"llmparity/internal/gates"
 )
 
-// Plan is what to run. Every combination of engine and prompt is a cell.
+// Plan says what to measure. Every combination of engines, models, prompts and lists is a cell.
 type Plan struct {
-	Name    string   `yaml:"name"`
+	// Name of the run's folder. Letters, digits, dots, dashes and underscores. Default: the plan's file name.
+	Name string `yaml:"name"`
+	// Engines to run, e.g. [webllm, llamacpp]. Default: webllm and llamacpp.
 	Engines []string `yaml:"engines,flow"`
-	// tiny, the path of a GGUF file or of a package, an id of WebLLM's catalogue
-	Model       string   `yaml:"model,omitempty"`
-	Prompts     []string `yaml:"prompts,omitempty"`
-	Sources     []Source `yaml:"-"` // prompts that are not texts; written among prompts, after them
-	MaxTokens   int      `yaml:"max_tokens,omitempty"`
-	Temperature float64  `yaml:"temperature"`
-	Context     int      `yaml:"context"` // in tokens; 0: the model's own; Unsaid where the plan has none
-	Warmup      Warmup   `yaml:"warmup"`
-	Repetitions int      `yaml:"repetitions"`
-	Isolation   string   `yaml:"isolation,omitempty"`    // OfLaunch, Reused, Shared; empty: OfLaunch
-	Cache       string   `yaml:"cache,omitempty"`        // of prompts, in engines: off, on; empty: off
-	Timeout     Duration `yaml:"timeout"`                // of one launch
-	CellTimeout Duration `yaml:"cell_timeout,omitempty"` // of all launches of a cell; 0: none
-	RunTimeout  Duration `yaml:"run_timeout,omitempty"`  // of the run; 0: none
-	Order       string   `yaml:"order,omitempty"`        // Interleaved, Shuffled, Grouped; empty: Interleaved
-	Seed        uint64   `yaml:"seed,omitempty"`         // of an order and of traffic
-	CoolDown    Duration `yaml:"cool_down,omitempty"`    // between launches
-	UntilCI     *UntilCI `yaml:"until_ci,omitempty"`
-	// how long an engine at work may give no sign of life; 0: its own
+	// Model to run: tiny, smollm2, a GGUF file, a WebLLM package's folder, an id of WebLLM's catalogue, or
+	// served:NAME. A list is the same as models.
+	Model string `yaml:"model,omitempty"`
+	// Prompts, passed to the model without a template: texts, or groups such as {file: prompt.txt}.
+	Prompts []string `yaml:"prompts,omitempty"`
+	Sources []Source `yaml:"-"` // prompts that are not texts; written after the texts
+	// Number of tokens to generate, e.g. 64.
+	MaxTokens int `yaml:"max_tokens,omitempty"`
+	// Sampling temperature. Only 0 (greedy) is supported, so that outputs can be compared token by token.
+	Temperature float64 `yaml:"temperature"`
+	// Context window in tokens, e.g. 1024; 0: the model's maximum. Default: 4096, or the model's maximum if smaller.
+	Context int `yaml:"context"` // Unsaid if the plan has none
+	// What happens before the measurement, e.g. {launches: 1, tokens: 8}.
+	Warmup Warmup `yaml:"warmup"`
+	// Measured launches of each cell. Default: 6. Fewer than 6 give no 95% confidence interval.
+	Repetitions int `yaml:"repetitions"`
+	// What repetitions share. launch: nothing, each has its own process; reused: one process per cell; shared: one
+	// process for all cells of an engine with the same start settings. Default: launch.
+	Isolation string `yaml:"isolation,omitempty"`
+	// Whether engines may reuse the KV cache of an earlier prompt: off or on. Default: off.
+	Cache string `yaml:"cache,omitempty"`
+	// Time limit of a launch, e.g. 3m. Default: 3m.
+	Timeout Duration `yaml:"timeout"`
+	// Time limit of all launches of a cell, e.g. 30m. Default: none.
+	CellTimeout Duration `yaml:"cell_timeout,omitempty"`
+	// Time limit of the run, e.g. 8h. Default: none. run --resume measures what is missing.
+	RunTimeout Duration `yaml:"run_timeout,omitempty"`
+	// Order of launches. interleaved: each cell once, then each cell again; shuffled: the same in random order;
+	// grouped: all repetitions of a cell, one after the other. Default: interleaved.
+	Order string `yaml:"order,omitempty"`
+	// Random seed of shuffled order, traffic and generated prompts. Default: 0.
+	Seed uint64 `yaml:"seed,omitempty"`
+	// Pause before each launch, e.g. 10s. Default: none.
+	CoolDown Duration `yaml:"cool_down,omitempty"`
+	// Repeat cells until the 95% confidence interval of a figure is within this share of its median, e.g. 5%.
+	UntilCI *UntilCI `yaml:"until_ci,omitempty"`
+	// Time after which a silent page or exec: engine counts as hung, e.g. 1m. Default: the engine's.
 	Watchdog Duration `yaml:"watchdog,omitempty"`
-	CheckOOM *bool    `yaml:"check_oom,omitempty"` // refuse what would run out of memory; nil: true
-	// have engines score one text, when all is measured; nil: where their own texts part
-	Parity    *bool  `yaml:"parity,omitempty"`
-	Reference string `yaml:"reference,omitempty"` // the engine whose text that is; empty: the first native one
-	// How engines compute, and with which parts; empty, or 0: what the program takes of itself.
-	DType   string `yaml:"dtype,omitempty"`
-	Threads int    `yaml:"threads,omitempty"` // of engines that have them
-	// Versions are those of engines that have several, by their axis.
-	Versions map[string]string `yaml:"-"`
+	// Whether to skip cells that are predicted to run out of memory. Default: true.
+	CheckOOM *bool `yaml:"check_oom,omitempty"`
+	// Whether engines score the reference text token by token after the run. Default: only where outputs differ.
+	Parity *bool `yaml:"parity,omitempty"`
+	// Engine whose output is the reference text. Default: the first native engine that reports token ids.
+	Reference string `yaml:"reference,omitempty"`
+	// Dtype that engines compute in: f32, f16 or bf16. Default: f32.
+	DType string `yaml:"dtype,omitempty"`
+	// Threads of native engines. Default: 1.
+	Threads  int               `yaml:"threads,omitempty"`
+	Versions map[string]string `yaml:"-"` // of engines that have several, by axis
 
-	KVDType string `yaml:"kv_cache_dtype,omitempty"` // f32, f16, q8_0 ...; empty: the engine's own
-	Start   string `yaml:"start,omitempty"`          // record.ColdStart, record.WarmStart; empty: as the machine has it
-	// of a setup: requests that an engine must be able to do at once; 0: one
-	Slots int `yaml:"-"`
+	// KV cache dtype, e.g. f16 or q8_0. Default: the engine's.
+	KVDType string `yaml:"kv_cache_dtype,omitempty"`
+	// Whether the model file is in the page cache before a launch: cold (no) or warm (yes). Default: unchanged.
+	Start string `yaml:"start,omitempty"`
+	Slots int    `yaml:"-"` // of a setup: requests that an engine must handle at once; 0: one
 
-	Models     []Group `yaml:"models,omitempty"` // in place of Model
-	Axes       `yaml:",inline"`
-	Include    []Cells  `yaml:"include,omitempty"`
-	Exclude    []Cells  `yaml:"exclude,omitempty"`
+	// Several models, instead of model: names, or groups with engines and lists of their own.
+	Models []Group `yaml:"models,omitempty"`
+	Axes   `yaml:",inline"`
+	// Cells to change or add, e.g. [{engine: webllm, context: 2048}]. An entry sets values that are not axes in the
+	// cells that it names; if there is no such cell, it adds cells.
+	Include []Cells `yaml:"include,omitempty"`
+	// Cells to leave out, e.g. [{engine: webllm, context: 8192}].
+	Exclude []Cells `yaml:"exclude,omitempty"`
+	// How requests arrive, if a launch measures several.
 	Traffic    *Traffic `yaml:"traffic,omitempty"`
 	Deployment `yaml:",inline"`
-	Gate       *gates.Gate `yaml:"gate,omitempty"`
+	// Limits and tolerances that the run must keep.
+	Gate *gates.Gate `yaml:"gate,omitempty"`
 
-	// Sections are what it says to engines, by the names of the sections.
-	Sections map[string]engine.Section `yaml:"-"`
-	kinds    engine.Kinds              // that it may name
+	Sections map[string]engine.Section `yaml:"-"` // settings of engines, by section
+	kinds    engine.Kinds              // engines that the plan may name
 
-	// DefaultEngines says that the user named none; it is read from nowhere.
-	DefaultEngines bool `yaml:"-"`
-
-	// ContextNote is said beside the context where the plan is written; it is read from nowhere.
-	ContextNote string `yaml:"-"`
+	DefaultEngines bool   `yaml:"-"` // whether the user named no engines
+	ContextNote    string `yaml:"-"` // a comment beside the context in the written plan
 }
 
-// What a repetition has of its own, as a plan says it.
+// What repetitions share. An empty isolation means OfLaunch.
 const (
-	// the engine is launched and the model loaded for each, which is what a plan that says nothing gets
-	OfLaunch = "launch"
-	Reused   = "reused" // one launch for all of a cell's repetitions, with its model
-	Shared   = "shared" // one launch for all cells that an engine has in a setup, with their model
+	OfLaunch = "launch" // nothing: a process per repetition
+	Reused   = "reused" // a process per cell
+	Shared   = "shared" // a process for all cells of an engine in a setup
 )
 
-// Whether engines are asked, when all is measured, what they think of one and the same text.
+// Which outputs engines score after the run.
 const (
-	// where their own texts part, which is what a plan that says nothing gets: it tells how near they were
-	ScoreDiffering = iota
+	ScoreDiffering = iota // those that differ between engines; the default
 	ScoreAll
 	ScoreNothing
 )
 
-// Scores tells which prompts' texts are scored.
+// Scores returns which outputs are scored.
 func (p Plan) Scores() int {
 	switch {
 	case p.Parity == nil:
@@ -107,22 +130,23 @@ func (p Plan) Scores() int {
 	return ScoreNothing
 }
 
-// ChecksOOM tells whether cells that would run out of memory are refused: they are unless the plan says otherwise.
+// ChecksOOM reports whether cells that are predicted to run out of memory are skipped.
 func (p Plan) ChecksOOM() bool { return p.CheckOOM == nil || *p.CheckOOM }
 
-// Unsaid is the context of a plan that says none: whoever knows the model chooses.
+// Unsaid is the context of a plan that has none. It is chosen when the model is known.
 const Unsaid = math.MinInt
 
-// Warmup is what comes before anything is counted.
+// Warmup is what happens before the measurement.
 type Warmup struct {
+	// Launches of each cell that are not counted. Default: 1.
 	Launches int `yaml:"launches"`
-	Tokens   int `yaml:"tokens"`
+	// Tokens generated in each launch before it is measured. Default: 8.
+	Tokens int `yaml:"tokens"`
 }
 
-// Duration is written as in 90s or 3m.
+// Duration is written like 90s or 3m.
 type Duration time.Duration
 
-// read takes a duration with its unit.
 func (d *Duration) read(_ *reader, n ast.Node, path string) error {
 	text, ok := single(n)
 	if !ok {
@@ -136,11 +160,11 @@ func (d *Duration) read(_ *reader, n ast.Node, path string) error {
 	return nil
 }
 
-// MarshalYAML writes the duration with its unit.
+// MarshalYAML writes the duration with a unit.
 func (d Duration) MarshalYAML() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// Parse reads a plan, which may have the sections of these kinds of engines. file names it in errors, which carry the
-// line, and gives it a name where it has none.
+// Parse reads a plan, which may have the sections of these kinds of engines. Errors begin with file and line. The plan's
+// default name comes from file.
 func Parse(text []byte, file string, kinds ...*engine.Kind) (Plan, error) {
 	d := document{Plan: Plan{Context: Unsaid, Warmup: Warmup{Launches: 1, Tokens: 8}, Repetitions: 6,
 		Timeout: Duration(3 * time.Minute)}}
@@ -178,13 +202,13 @@ func parse(text []byte, file string, d *document) (p Plan, err error) {
 	return p, nil
 }
 
-// document is a plan as it is written.
+// document is a plan as written.
 type document struct {
 	Plan    `yaml:",inline"`
 	Prompts prompts `yaml:"prompts"`
 }
 
-// plan is what was meant, in the words of here.
+// plan normalises the document.
 func (d *document) plan() Plan {
 	p := d.Plan
 	p.Prompts, p.Sources = d.Prompts.texts, d.Prompts.sources
@@ -196,7 +220,7 @@ func (d *document) plan() Plan {
 	return p
 }
 
-// fileName makes a plan's name of its file's; empty where that can't be one.
+// fileName makes a plan's name from its file name; empty if that is not possible.
 func fileName(file string) string {
 	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".yaml"), ".yml")
 	if !nameForm.MatchString(name) {
@@ -205,18 +229,18 @@ func fileName(file string) string {
 	return name
 }
 
-// yamlFault makes one line of the parser's answer, which draws the source beneath it.
+// yamlFault makes one line of the parser's error, which quotes the source.
 func yamlFault(err error, file string) error {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
 		what, _, _ := strings.Cut(at.GetMessage(), "\n")
-		return fault.New(fault.Usage, "", "%s line %d: %s", file, at.GetToken().Position.Line, what)
+		return fault.New(fault.Usage, "", "%s:%d: %s", file, at.GetToken().Position.Line, what)
 	}
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	return fault.New(fault.Usage, "", "%s: %s", file, first)
 }
 
-// YAML writes the plan as it was resolved.
+// YAML writes the resolved plan.
 func (p Plan) YAML() ([]byte, error) {
 	more, context := p.written(), p.Context
 	if len(p.Sources) > 0 {
@@ -234,13 +258,13 @@ func (p Plan) YAML() ([]byte, error) {
 		comments["$.context"] = []*yaml.Comment{yaml.LineComment(" " + p.ContextNote)}
 	}
 	text, err := appended(p, more, yaml.WithComment(comments))
-	if context == Unsaid { // which nobody has said: 0 says something
+	if context == Unsaid {
 		text = bytes.Replace(text, fmt.Appendf(nil, "\ncontext: %d\n", Unsaid), []byte("\n"), 1)
 	}
 	return text, err
 }
 
-// appended writes a group of settings, with more of them behind.
+// appended writes a group of settings, followed by more.
 func appended(v any, more map[string]any, options ...yaml.EncodeOption) ([]byte, error) {
 	text, err := yaml.MarshalWithOptions(v, options...)
 	if len(more) == 0 || err != nil {

@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// mostRules is how many entries include and exclude may have each.
+// mostRules is the maximum number of entries of include and of exclude.
 const mostRules = 1000
 
 // rule is an entry of include or exclude.
 type rule struct {
 	path   string
 	models []string         // empty: any
-	axes   map[axis][]value // that it names
-	sets   map[axis]bool    // those of them that an entry of include sets, and does not choose cells by
+	axes   map[axis][]value // values named
+	sets   map[axis]bool    // axes that an entry of include sets instead of choosing cells by them
 }
 
 // rules reads the entries of include or exclude.
 func (m *matrix) rules(field string, list []Cells) ([]rule, error) {
 	if len(list) > mostRules {
-		return nil, fmt.Errorf("%s: %d entries; give at most %d, each of which may name lists", field, len(list),
+		return nil, fmt.Errorf("%s: %d entries; the maximum is %d. An entry may have lists", field, len(list),
 			mostRules)
 	}
 	out := make([]rule, 0, len(list))
@@ -49,16 +49,16 @@ func (m *matrix) rule(path string, c Cells, include bool) (rule, error) {
 	}
 	for _, model := range r.models {
 		if !include && !slices.ContainsFunc(m.groups, func(g *group) bool { return g.model == model }) {
-			return r, fmt.Errorf("%s.model: no cell has %s; there are %s", path, model, m.models())
+			return r, fmt.Errorf("%s.model: no cell has %s; available: %s", path, model, m.models())
 		}
 	}
 	return r, nil
 }
 
-// names reads the values that an entry has of an axis.
+// names reads an entry's values of an axis.
 func (m *matrix) names(r *rule, a axis, name string, c Cells, include bool) error {
 	if c[name] != nil && r.axes[a] != nil {
-		return fmt.Errorf("%s.input_length: prompt says it too; leave one out", r.path)
+		return fmt.Errorf("%s.input_length: cannot be combined with prompt; remove one", r.path)
 	}
 	for i, text := range c[name] {
 		r.sets[a] = include && !m.listed[a]
@@ -67,17 +67,17 @@ func (m *matrix) names(r *rule, a axis, name string, c Cells, include bool) erro
 		case err != nil:
 			return fmt.Errorf("%s.%s: %w", r.path, name, err)
 		case !include && !m.has(a, v):
-			return fmt.Errorf("%s.%s: no cell has %s; there are %s", r.path, name, text, m.those(a, name))
+			return fmt.Errorf("%s.%s: no cell has %s; available: %s", r.path, name, text, m.those(a, name))
 		case r.sets[a] && i > 0:
-			return fmt.Errorf("%s.%s: it is no axis of this plan, so that one value is set; "+
-				"give the plan a list of it to have several", r.path, name)
+			return fmt.Errorf("%s.%s: not an axis of this plan, so only one value can be set; "+
+				"add a list to the plan for several", r.path, name)
 		}
 		r.axes[a] = append(r.axes[a], v)
 	}
 	return nil
 }
 
-// named is the value that an entry names.
+// named parses a value of an entry.
 func (m *matrix) named(a axis, name, text string, include bool) (value, error) {
 	if a.texts() {
 		v := value{text: text}
@@ -91,15 +91,15 @@ func (m *matrix) named(a axis, name, text string, include bool) (value, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		return value{}, fmt.Errorf("%q stands where a whole number is wanted", text)
+		return value{}, fmt.Errorf("must be a whole number, not %q", text)
 	}
 	if name == "prompt" {
 		prompts := len(m.plan.Prompts) + len(m.plan.Sources)
 		if prompts == 0 {
-			return value{}, errors.New("there are no prompts but those of input_lengths; name an input_length")
+			return value{}, errors.New("the plan only has input_lengths; use input_length")
 		}
 		if n < 1 || n > prompts {
-			return value{}, fmt.Errorf("%d, there are prompts 1 to %d", n, prompts)
+			return value{}, fmt.Errorf("%d is out of range; use 1 to %d", n, prompts)
 		}
 		return value{"", n - 1}, nil
 	}
@@ -108,7 +108,7 @@ func (m *matrix) named(a axis, name, text string, include bool) (value, error) {
 		least = 0
 	}
 	if n < least || n > mostTokens {
-		return value{}, fmt.Errorf("%d, from %d to %d are possible", n, least, mostTokens)
+		return value{}, fmt.Errorf("%d is out of range; use %d to %d", n, least, mostTokens)
 	}
 	v := value{strconv.Itoa(n), n}
 	if name == "input_length" {
@@ -121,12 +121,12 @@ func (m *matrix) named(a axis, name, text string, include bool) (value, error) {
 	return v, nil
 }
 
-// has tells whether any cell has a value.
+// has reports whether any cell has a value.
 func (m *matrix) has(a axis, v value) bool {
 	return slices.ContainsFunc(m.groups, func(g *group) bool { return slices.Contains(g.values[a], v) })
 }
 
-// those lists an axis' values for a message.
+// those lists an axis' values in a message.
 func (m *matrix) those(a axis, name string) string {
 	var out []string
 	for _, g := range m.groups {
@@ -136,7 +136,7 @@ func (m *matrix) those(a axis, name string) string {
 			case name == "prompt":
 				text = strconv.Itoa(v.n + 1)
 			case a == ofContext && v.n == Unsaid, text == "", text == "0" && a != ofContext:
-				text = "only one that is not named"
+				text = "only the default"
 			}
 			out = append(out, text)
 		}
@@ -152,7 +152,7 @@ func (m *matrix) models() string {
 	return few(out)
 }
 
-// few writes the first of a list, each once.
+// few lists the first distinct texts.
 func few(list []string) string {
 	var out []string
 	for _, text := range list {
@@ -167,8 +167,7 @@ func few(list []string) string {
 	return strings.Join(out, ", ")
 }
 
-// chooses tells whether a cell has what the rule names of every axis. An engine that an axis says nothing to has no
-// value of it.
+// chooses reports whether a rule names a cell. A cell has no value of an axis that its engine does not use.
 func (m *matrix) chooses(r rule, g *group, c combination) bool {
 	if len(r.models) > 0 && !slices.Contains(r.models, g.model) {
 		return false
@@ -182,8 +181,7 @@ func (m *matrix) chooses(r rule, g *group, c combination) bool {
 	return true
 }
 
-// include sets what entries say in the cells that they choose by the plan's axes; of two entries the later one is
-// right. One that chooses none adds cells: a group of its own.
+// include applies entries to the cells that they choose; the last entry wins. An entry that chooses no cell adds a group.
 func (m *matrix) include(rules []rule) error {
 	own := m.groups
 	for _, r := range rules {
@@ -205,7 +203,7 @@ func (m *matrix) include(rules []rule) error {
 	return nil
 }
 
-// set puts what the rule does not choose by into a cell.
+// set sets a cell's values of the axes that the rule does not choose by.
 func (r rule) set(g *group, c combination) {
 	for a := range r.sets {
 		if !r.sets[a] {
@@ -219,8 +217,8 @@ func (r rule) set(g *group, c combination) {
 	}
 }
 
-// add makes a group of an entry that chooses no cell: what it names, of every engine unless it names those, and of all
-// else the first value.
+// add makes a group of an entry that chooses no cell: the values that it names, all engines unless it names some, and the
+// first value of all other axes.
 func (m *matrix) add(r rule) error {
 	models := r.models
 	if len(models) == 0 {
@@ -239,7 +237,7 @@ func (m *matrix) add(r rule) error {
 			case a == ofEngine:
 				g.values[a] = like.values[a]
 			case len(like.values[a]) == 0:
-				return fmt.Errorf("%s: it chooses no cell and adds one that has nothing to ask: name an input_length",
+				return fmt.Errorf("%s: adds a cell without a prompt; set input_length",
 					r.path)
 			default:
 				g.values[a] = like.values[a][:1]

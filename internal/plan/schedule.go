@@ -11,15 +11,14 @@ import (
 	"llmparity/internal/figure"
 )
 
-// In which order a setup's cells take their turns.
+// Orders of launches.
 const (
-	// every cell once, then every cell again: what drifts meets all alike; a plan that says nothing gets it
-	Interleaved = "interleaved"
-	Shuffled    = "shuffled" // like that, in an order of its own each time, by the plan's seed
-	Grouped     = "grouped"  // a cell's repetitions, one after another
+	Interleaved = "interleaved" // each cell once, then each cell again, so that drift affects all alike; the default
+	Shuffled    = "shuffled"    // the same, each time in a random order
+	Grouped     = "grouped"     // all repetitions of a cell, one after the other
 )
 
-// Percent is written as in 5%.
+// Percent is written like 5%.
 type Percent float64
 
 func (p *Percent) read(_ *reader, n ast.Node, path string) error {
@@ -36,19 +35,21 @@ func (p *Percent) read(_ *reader, n ast.Node, path string) error {
 	return nil
 }
 
-// String writes the sign, too.
+// String writes the number with the sign.
 func (p Percent) String() string { return strconv.FormatFloat(float64(p), 'g', -1, 64) + "%" }
 
 // MarshalYAML writes the percentage with its sign.
 func (p Percent) MarshalYAML() (any, error) { return p.String(), nil }
 
-// UntilCI has cells repeated until a figure is known well enough, beyond the plan's repetitions. It may be written as
-// its width alone.
+// UntilCI repeats cells beyond the plan's repetitions, until the confidence interval of a figure is narrow enough. It can
+// be written as the width alone, e.g. until_ci: 5%.
 type UntilCI struct {
-	// the 95 % interval of the median reaches no further from it than so much of it
-	Width  Percent `yaml:"width"`
-	Figure string  `yaml:"figure,omitempty"`          // empty: decode_tps
-	Most   int     `yaml:"max_repetitions,omitempty"` // 0: five times the plan's repetitions
+	// Maximum distance of the 95% confidence interval from the median, as a share of the median, e.g. 5%.
+	Width Percent `yaml:"width"`
+	// Figure that must be known so well. Default: decode_tps.
+	Figure string `yaml:"figure,omitempty"`
+	// Maximum launches of a cell. Default: 5 times repetitions.
+	Most int `yaml:"max_repetitions,omitempty"`
 }
 
 func (u *UntilCI) read(r *reader, n ast.Node, path string) error {
@@ -58,7 +59,7 @@ func (u *UntilCI) read(r *reader, n ast.Node, path string) error {
 	return u.Width.read(r, n, path)
 }
 
-// MarshalYAML writes the width alone where there is no more.
+// MarshalYAML writes the width alone if nothing else is set.
 func (u UntilCI) MarshalYAML() (any, error) {
 	if u.Figure == "" && u.Most == 0 {
 		return u.Width, nil
@@ -67,10 +68,10 @@ func (u UntilCI) MarshalYAML() (any, error) {
 	return plain(u), nil
 }
 
-// DefaultUntil is the figure that is to be known well where a plan doesn't say which.
+// DefaultUntil is the default figure of UntilCI.
 const DefaultUntil = "decode_tps"
 
-// MostRepetitions is how often a cell may be repeated at most.
+// MostRepetitions is the maximum number of repetitions of a cell.
 func (p Plan) MostRepetitions() int {
 	switch {
 	case p.UntilCI == nil:
@@ -84,11 +85,11 @@ func (p Plan) MostRepetitions() int {
 func (u *UntilCI) validate(p Plan) error {
 	switch {
 	case !(u.Width > 0 && u.Width <= 100):
-		return fmt.Errorf("until_ci: %s, a percentage from more than 0%% to 100%% is needed", u.Width)
+		return fmt.Errorf("until_ci: %s is out of range; use more than 0%% and at most 100%%", u.Width)
 	case u.Most < 0 || u.Most > mostRepetitions:
-		return fmt.Errorf("until_ci.max_repetitions: %d, at most %d are possible", u.Most, mostRepetitions)
+		return fmt.Errorf("until_ci.max_repetitions: %d is out of range; use at most %d", u.Most, mostRepetitions)
 	case u.Most > 0 && u.Most < p.Repetitions:
-		return fmt.Errorf("until_ci.max_repetitions: %d is less than repetitions, which are %d", u.Most, p.Repetitions)
+		return fmt.Errorf("until_ci.max_repetitions: %d is less than repetitions: %d", u.Most, p.Repetitions)
 	}
 	if u.Figure != "" {
 		if _, err := figure.Find(u.Figure); err != nil {

@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write the published schemas anew")
 
-// list is one value, or a list of them.
+// list is a value or a list of values.
 func list(of string) string {
 	return `{"oneOf": [` + of + `, {"type": "array", "items": ` + of + `, "minItems": 1, "uniqueItems": true}]}`
 }
@@ -47,9 +47,9 @@ const (
 	tokens   = 10_000_000
 )
 
-// planSchema is what the Go types don't tell of plans as they are written.
+// planSchema adds what the Go types do not say about written plans.
 func planSchema() schematest.Options {
-	return schematest.Options{ID: "llmparity.plan/1", Title: "a plan, which run carries out",
+	return schematest.Options{ID: "llmparity.plan/1", Title: "A plan: what llmparity run measures",
 		Written: &schematest.Written{
 			Tag: "yaml", Fields: fieldSchemas(), Other: otherNames(),
 			Defs: map[string]string{"prompt": prompt(), "values": list(`{"type": ["string", "integer"]}`),
@@ -62,7 +62,7 @@ func planSchema() schematest.Options {
 				reflect.TypeFor[plan.UntilCI](): `{"oneOf": [` + percent + `, ` + schematest.Own + `]}`,
 			},
 			More: map[reflect.Type]string{
-				reflect.TypeFor[plan.Plan](): `{"patternProperties": {"^x-": {"description": "nobody reads it: a place for anchors"}},
+				reflect.TypeFor[plan.Plan](): `{"patternProperties": {"^x-": {"description": "Ignored; a place for YAML anchors."}},
 				"anyOf": [{"required": ["model"]}, {"required": ["models"]}, {"required": ["model_id"]}]}`,
 				reflect.TypeFor[plan.Group]():   `{"anyOf": [{"required": ["model"]}, {"required": ["model_id"]}]}`,
 				reflect.TypeFor[plan.Kind]():    `{"required": ["name"], "not": {"required": ["prompt", "input_length"]}}`,
@@ -73,7 +73,7 @@ func planSchema() schematest.Options {
 
 const cellsRef = `{"$ref": "#/$defs/cells"}`
 
-// What axes have for values.
+// Values of axes.
 func contexts() string { return list(`{"oneOf": [{"const": 0}, ` + numbers(2, tokens) + `]}`) }
 func lengths() string  { return list(numbers(1, tokens)) }
 func loads() string    { return list(numbers(1, 10_000)) }
@@ -88,7 +88,7 @@ func dtypeNames() []string {
 	return []string{"f32", "f16", "bf16", "float32", "float16", "bfloat16", "fp32", "fp16", "float", "half", "auto", ""}
 }
 
-// fieldSchemas are those of fields whose types say too little of them.
+// fieldSchemas are the schemas of fields whose types are not specific enough.
 func fieldSchemas() map[string]string {
 	const positive, count = `{"type": ["number", "null"], "minimum": 0}`, `{"type": ["integer", "null"], "minimum": 0}`
 	const number, share = `{"type": "number", "minimum": 0}`, `{"type": ["number", "null"], "minimum": 0, "maximum": 1}`
@@ -131,7 +131,7 @@ func fieldSchemas() map[string]string {
 	return fields
 }
 
-// fieldSchema is what a field's row says of it; empty: no more than its type.
+// fieldSchema is the schema from a field's row; empty: only its type.
 func fieldSchema(f plan.Field) string {
 	switch f.To.(type) {
 	case *string:
@@ -150,7 +150,7 @@ func fieldSchema(f plan.Field) string {
 	return ""
 }
 
-// sections are the schemas of what a plan says to engines.
+// sections are the schemas of engines' sections.
 func sections() map[string]string {
 	out := map[string]string{}
 	for _, k := range kinds.All.Sections() {
@@ -169,7 +169,7 @@ func sections() map[string]string {
 			if f.OneOf != nil {
 				of = oneOf(append(f.OneOf, "")...)
 			}
-			if of = other(strings.ReplaceAll(f.Help, `"`, `'`), of); k.Root {
+			if of = described(strings.ReplaceAll(f.Help, `"`, `'`), of); k.Root {
 				out["Plan."+f.Key] = of
 				continue
 			}
@@ -180,15 +180,15 @@ func sections() map[string]string {
 		}
 		if !k.Root {
 			list, _ := json.Marshal(append([]string{}, required...))
-			out["Plan."+k.Section] = `{"description": "what is said to ` + k.Title +
-				`", "type": ["object", "null"], "additionalProperties": false, ` +
+			out["Plan."+k.Section] = `{"description": "Settings of ` + k.Title +
+				`.", "type": ["object", "null"], "additionalProperties": false, ` +
 				`"required": ` + string(list) + `, "properties": {` + strings.Join(fields, ", ") + `}}`
 		}
 	}
 	return out
 }
 
-// otherNames are those of one value, and other tools'.
+// otherNames are aliases: of lists for a single value, and names that other tools use.
 func otherNames() map[string]string {
 	perhaps := func(of string) string { return `{"anyOf": [{"type": "null"}, ` + of + `]}` }
 	others := map[string]string{"Plan.prompt": other("prompts", prompts), "Plan.model_id": other("model", list(text)),
@@ -202,7 +202,7 @@ func otherNames() map[string]string {
 		for _, k := range kinds.All {
 			if k.VersionAxis != "" {
 				others[of+k.VersionAxis] = other(k.VersionList(), list(text))
-				others[of+k.VersionList()] = other(strings.ReplaceAll(k.VersionHelp, `"`, `'`), list(text))
+				others[of+k.VersionList()] = described(strings.ReplaceAll(k.VersionHelp, `"`, `'`), list(text))
 			}
 		}
 		others[of+"input_length"], others[of+"output_length"] = other("input_lengths", lengths()),
@@ -213,15 +213,18 @@ func otherNames() map[string]string {
 	return others
 }
 
-// prompts are one, or a list of them.
+// prompts are a prompt or a list of prompts.
 const prompts = `{"anyOf": [{"$ref": "#/$defs/prompt"}, {"type": "array", "items": {"$ref": "#/$defs/prompt"}, "minItems": 1}]}`
 
-// groupSchema is a model's name, or more of it.
+// groupSchema is a model's name or a group.
 const groupSchema = `{"oneOf": [` + text + `, ` + schematest.Own + `]}`
 
-// other is the schema of a field by another name.
-func other(of, schema string) string {
-	return strings.Replace(schema, "{", `{"description": "`+of+`", `, 1)
+// other is the schema of an alias.
+func other(of, schema string) string { return described("The same as "+of+".", schema) }
+
+// described is a schema with a description.
+func described(text, schema string) string {
+	return strings.Replace(schema, "{", `{"description": "`+text+`", `, 1)
 }
 
 // prompt is an entry of prompts.
@@ -268,14 +271,14 @@ func several(of string) string {
 	return `{"anyOf": [` + of + `, {"type": "array", "items": ` + of + `}]}`
 }
 
-// check is one of a gate's, of some cells alone where it says so.
+// check is a check of a gate, for all cells or some.
 func check(required, fields string) string {
 	return `{"type": "object", "additionalProperties": false, ` + required + `, "properties": {` + fields +
 		`, "engine": {"type": "string"}, ` +
 		`"model": {"type": "string"}, "prompt": {"type": ["string", "integer"]}, "level": ` + levels + `}}`
 }
 
-// gateSchema is that of thresholds, which have figures for fields.
+// gateSchema is the schema of a gate, whose fields include figures.
 func gateSchema() string {
 	var limits, changes []string
 	for _, f := range figure.Columns(figure.Any) {
@@ -290,7 +293,7 @@ func gateSchema() string {
 		`, "with": {"enum": ["engines", "baseline"]}`)
 	return `{"type": "object", "additionalProperties": false, "properties": {"level": ` + levels + `, "failed": ` +
 		levels + `, "gone": ` + levels +
-		`, "inconclusive": ` + levels + `, "unknown": {"description": "the old name of inconclusive", "enum": ["error", "warn", "off"]}` +
+		`, "inconclusive": ` + levels + `, "unknown": {"description": "The former name of inconclusive.", "enum": ["error", "warn", "off"]}` +
 		`, "no_baseline": {"const": "ok"}, "under_test": ` + list(`{"type": "string"}`) + `, "detect": ` + share +
 		`, "baseline": {"type": "string"}, "parity": ` + parity +
 		`, "vs_baseline": {"type": "object", "additionalProperties": false, "properties": {` +
@@ -302,7 +305,7 @@ func TestPublishedSchemas(t *testing.T) {
 		"go test ./internal/plan -run PublishedSchemas -update")
 }
 
-// asJSON is a plan as an editor has it.
+// asJSON is a plan as an editor validates it.
 func asJSON(t *testing.T, text []byte) []byte {
 	t.Helper()
 	out, err := yaml.YAMLToJSON(text)
@@ -312,7 +315,7 @@ func asJSON(t *testing.T, text []byte) []byte {
 	return out
 }
 
-func TestShippedPlansAreAsTheSchemaSays(t *testing.T) {
+func TestBuiltInPlansMatchSchema(t *testing.T) {
 	all := map[string][]byte{"default": plans.Default, "init": plans.Init}
 	for _, name := range plans.Names() {
 		text, err := plans.Preset(name)

@@ -11,10 +11,9 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/nearest"
 )
 
-// written are the lists of versions.
+// written returns the lists of versions.
 func (x Axes) written() map[string]any {
 	out := map[string]any{}
 	for name, list := range x.VersionLists {
@@ -23,15 +22,15 @@ func (x Axes) written() map[string]any {
 	return out
 }
 
-// Say puts in what a plan says of an engine, in place of what it said.
+// Say replaces a plan's section of an engine.
 func (p *Plan) Say(section string, said engine.Section) {
 	p.Sections = with(p.Sections, section, said, true)
 }
 
-// Like reads a plan that may have the sections that p may have.
+// Like reads a plan that may have the same sections as p.
 func (p Plan) Like(text []byte, file string) (Plan, error) { return Parse(text, file, p.kinds...) }
 
-// section reads an entry of a plan that is a section, or a key of one that stands at the top; ok tells whether it is.
+// section reads an engine's section, or a field of one that is written at the top level. ok is false for other entries.
 func (r *reader) section(e entry) (ok bool, err error) {
 	for _, k := range r.kinds.Sections() {
 		switch {
@@ -65,16 +64,16 @@ func (r *reader) settings(k *engine.Kind, e entry) error {
 		case err != nil:
 			return err
 		case !ok:
-			return wrong(of.key, at, "unknown field; did you mean %s?", nearest.Of(of.name, keys(k), 1)[0])
+			return unknownField(of, e.name, keys(k))
 		case written[canonical(of.name)]:
-			return wrong(of.key, at, "it is said twice")
+			return wrong(of.key, at, "duplicate field")
 		}
 		written[canonical(of.name)] = true
 	}
 	return nil
 }
 
-// said is the section of a kind, as far as it was read.
+// said is the section of a kind read so far.
 func (r *reader) said(k *engine.Kind) engine.Section {
 	if r.sections == nil {
 		r.sections = map[string]engine.Section{}
@@ -85,7 +84,7 @@ func (r *reader) said(k *engine.Kind) engine.Section {
 	return r.sections[k.Section]
 }
 
-// setting reads a field of an engine's, if it is one.
+// setting reads a field of an engine, if it is one.
 func (r *reader) setting(k *engine.Kind, e entry, path string) (ok bool, err error) {
 	for _, f := range k.Config().Fields() {
 		if f.Key == "" || f.Key != canonical(e.name) {
@@ -104,7 +103,7 @@ func (r *reader) setting(k *engine.Kind, e entry, path string) (ok bool, err err
 	return false, nil
 }
 
-// keys are those of a kind's section.
+// keys are the fields of a kind's section.
 func keys(k *engine.Kind) []string {
 	var out []string
 	for _, f := range k.Config().Fields() {
@@ -115,7 +114,7 @@ func keys(k *engine.Kind) []string {
 	return out
 }
 
-// top are the names that kinds have at the top of a plan: of sections, of keys and of versions.
+// top are the names of sections, fields and versions at the top level of a plan.
 func top(kinds engine.Kinds) []string {
 	out := versions(kinds)
 	for _, k := range kinds.Sections() {
@@ -136,7 +135,7 @@ func versions(kinds engine.Kinds) (out []string) {
 	return out
 }
 
-// written are the sections and versions as they stand at the top of a plan.
+// written returns sections and versions as written at the top level of a plan.
 func (p Plan) written() map[string]any {
 	out := p.Axes.written()
 	for name, version := range p.Versions {
@@ -154,7 +153,6 @@ func (p Plan) written() map[string]any {
 	return out
 }
 
-// validateSections looks at what is said to engines.
 func (p Plan) validateSections() error {
 	for _, k := range p.kinds.Sections() {
 		said, ok := p.Sections[k.Section]
@@ -166,19 +164,19 @@ func (p Plan) validateSections() error {
 		}
 		for _, f := range k.Config().Fields() {
 			if _, both := said[f.Key]; both && f.Axis != "" && p.Says(f.Axis) {
-				return fmt.Errorf("%s: %s says it too; leave one out", k.Field(f.Key), strings.TrimSuffix(f.Axis, "s"))
+				return fmt.Errorf("%s: cannot be combined with %s; remove one", k.Field(f.Key), strings.TrimSuffix(f.Axis, "s"))
 			}
 		}
 	}
 	return nil
 }
 
-// Unversion takes away what the plan says of versions, for all its models.
+// Unversion removes an axis of versions.
 func (p *Plan) Unversion(axis string) {
 	p.Versions, p.VersionLists = with(p.Versions, axis, "", false), with(p.VersionLists, axis, nil, false)
 }
 
-// Says tells whether a plan has values of an axis, by its list.
+// Says reports whether a plan has values of an axis, named by its list.
 func (p Plan) Says(list string) bool {
 	for _, a := range axes(p.kinds) {
 		if a.list(p.kinds) != list {
@@ -191,7 +189,7 @@ func (p Plan) Says(list string) bool {
 	return false
 }
 
-// unsay takes away the fields of sections that say the same as an axis.
+// unsay removes the fields of sections that set the same as an axis.
 func (p *Plan) unsay(list string) {
 	for _, k := range p.kinds.Sections() {
 		for _, f := range k.Config().Fields() {
@@ -204,8 +202,7 @@ func (p *Plan) unsay(list string) {
 	}
 }
 
-// version reads an axis of an engine's versions, if an entry is one. One value that a model of several has is a list of
-// it, as one in the field of lists is.
+// version reads an axis of an engine's versions, if the entry is one. A single value of a model in models becomes a list.
 func (r *reader) version(e entry, into reflect.Value, path string) (ok bool, err error) {
 	axes := into.FieldByName("Axes")
 	i := slices.IndexFunc(r.kinds.VersionAxes(), func(name string) bool { return listOf(name) == axisOf(e.name) })

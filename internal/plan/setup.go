@@ -12,33 +12,30 @@ import (
 	"llmparity/internal/record"
 )
 
-// Setup is a plan whose axes have one value each, but for those that need no launch of their own: its Shapes.
+// Setup is the part of a plan with the same start settings: model, context window, dtype, versions and so on.
 type Setup struct {
-	ID int // from 1, in the plan's order
-	// its lists of axes are empty: what they said stands in Engines, Model, Context, DType, KVDType, Versions, Threads,
-	// Slots, Start
-	Plan   Plan
+	ID     int  // from 1, in the plan's order
+	Plan   Plan // with single values instead of lists
 	Shapes []Shape
 }
 
-// Shape is what is asked of an engine in a cell.
+// Shape is the request of a cell.
 type Shape struct {
-	// from 1 within the plan; the same text, source or number of tokens has the same number in every setup
-	PromptID    int
-	Prompt      string  // empty where InputTokens says how long it is to be: who knows the model's tokenizer makes it
-	Source      *Source // where the prompt, or those of its requests, stand in a file; nil: nowhere
+	PromptID    int     // from 1; the same prompt has the same number in all setups
+	Prompt      string  // empty if it is generated with InputTokens
+	Source      *Source // nil: Prompt or InputTokens
 	InputTokens int
 	MaxTokens   int
-	Traffic     *record.Traffic // nil: one request.
-	Engines     []string        // of the setup's, those that are asked; nil: all
+	Traffic     *record.Traffic // nil: one request
+	Engines     []string        // engines of the setup that have such a cell; nil: all
 }
 
-// Asks tells whether an engine of the setup is asked this.
+// Asks reports whether an engine of the setup has a cell of this shape.
 func (s Shape) Asks(engine string) bool {
 	return s.Engines == nil || slices.Contains(s.Engines, engine)
 }
 
-// Cells is how many a setup has.
+// Cells is the number of cells of a setup.
 func (s Setup) Cells() (n int) {
 	for _, shape := range s.Shapes {
 		for _, e := range s.Plan.Engines {
@@ -50,31 +47,29 @@ func (s Setup) Cells() (n int) {
 	return n
 }
 
-// Count tells how many setups and cells a plan has, repetitions not counted. It is an error that there is none, or more
-// than MostCells.
+// Count returns the numbers of setups and cells. No cell, or more than MostCells, is an error.
 func (p Plan) Count() (setups, cells int, err error) {
 	all, err := p.expand()
 	for _, s := range all {
 		cells += s.Cells()
 	}
 	if err == nil && cells == 0 {
-		err = errors.New("engines: the plan has no cell")
+		err = errors.New("engines: the plan has no cells")
 		if len(p.Exclude) > 0 {
-			err = errors.New("exclude: it leaves no cell; leave out some of its entries, or name more in them")
+			err = errors.New("exclude: leaves no cells; remove entries or make them more specific")
 		}
 	}
 	return len(all), cells, err
 }
 
-// Setups gives them in order. Of a plan that is not valid there are none.
+// Setups returns the setups in order; none if the plan is not valid.
 func (p Plan) Setups() iter.Seq[Setup] {
 	all, _ := p.expand()
 	return slices.Values(all)
 }
 
-// expand makes the plan's setups: of each group's cells those together that need the same launch, in the order in
-// which the first of them comes. Where include sets what a launch needs in some cells of a setup, those are a setup
-// of their own.
+// expand groups cells with the same start settings into setups, in the order of their first cells. Cells whose start
+// settings include changes are setups of their own.
 func (p Plan) expand() ([]Setup, error) {
 	m, err := newMatrix(p)
 	if err != nil {
@@ -98,7 +93,7 @@ func (p Plan) expand() ([]Setup, error) {
 	return out, nil
 }
 
-// setup makes one of cells that need the same launch.
+// setup makes a setup of cells with the same start settings.
 func (m *matrix) setup(id int, g *group, cells []combination) Setup {
 	p := m.plan
 	p.Axes, p.Models, p.Include, p.Exclude, p.Traffic, p.Sources = Axes{}, nil, nil, nil, nil, nil
@@ -132,9 +127,9 @@ func (g *group) names(cells []combination) (out []string) {
 	return out
 }
 
-// shapes are what cells ask, with the engines that they ask it of.
+// shapes are the requests of cells, with their engines.
 func (m *matrix) shapes(g *group, cells []combination, engines int) (out []Shape) {
-	slices.SortStableFunc(cells, func(x, y combination) int { // what include sets may have parted cells that are alike
+	slices.SortStableFunc(cells, func(x, y combination) int { // include may have changed the order
 		return slices.Compare(x[ofPrompt:axisCount], y[ofPrompt:axisCount])
 	})
 	for len(cells) > 0 {
@@ -151,7 +146,7 @@ func (m *matrix) shapes(g *group, cells []combination, engines int) (out []Shape
 	return out
 }
 
-// shape is what a cell asks.
+// shape is the request of a cell.
 func (m *matrix) shape(g *group, c combination) Shape {
 	at := func(a axis) int { return g.values[a][c[a]].n }
 	a := m.asked[at(ofPrompt)]
@@ -161,7 +156,7 @@ func (m *matrix) shape(g *group, c combination) Shape {
 	if s.Traffic == nil {
 		return s
 	}
-	if !a.mixed && m.plan.Traffic.complete() { // alone, to hold the mix against
+	if !a.mixed && m.plan.Traffic.complete() { // measured alone, for comparison with the mix
 		s.Traffic.Mix = nil
 	}
 	for _, k := range s.Traffic.Mix {
@@ -170,17 +165,16 @@ func (m *matrix) shape(g *group, c combination) Shape {
 	return s
 }
 
-// Unserved tells what a setup's plan asks for that an engine here does not do, so that its cells would be others than
-// those asked for: a line each, the field first. It knows of no file and no version: whoever finds the model and the
-// engine says what those lack.
+// Unserved lists fields of a setup's plan that an engine does not support, so that its cells are refused. Each line begins
+// with the field. Models and versions are not considered.
 func (p Plan) Unserved(name string) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if n := p.TensorParallel; n > 1 {
-		say("tensor_parallel_size: %d: no engine here divides a model among GPUs; use 1, or a server that does", n)
+		say("tensor_parallel_size: %d: no engine here splits a model among GPUs; use 1, or a server that does", n)
 	}
 	if p.Quantization != "" {
-		say("quantization: %s: a model is as its file has it; name a file or a package with such weights",
+		say("quantization: %s: not supported; choose a model file with such weights",
 			p.Quantization)
 	}
 	k, _ := p.kinds.Of(name)
@@ -188,29 +182,29 @@ func (p Plan) Unserved(name string) []string {
 		k = new(engine.Kind)
 	}
 	if p.DType != "" && k.DTypes != nil && !slices.Contains(k.DTypes, p.DType) {
-		say("dtype: %s: %s computes in %s", p.DType, name, strings.Join(k.DTypes, " or "))
+		say("dtype: %s: %s supports %s", p.DType, name, strings.Join(k.DTypes, " or "))
 	}
 	if p.KVDType == "" {
 		return out
 	}
 	switch {
 	case k.KVTypes == nil:
-		say("kv_cache_dtype: %s: the KV cache of %s can't be chosen from here", p.KVDType, name)
+		say("kv_cache_dtype: %s: not supported by %s", p.KVDType, name)
 	case !slices.Contains(k.KVTypes(p.DType), p.KVDType):
-		say("kv_cache_dtype: %s: the KV cache of %s is %s", p.KVDType, name, strings.Join(k.KVTypes(p.DType), ", "))
+		say("kv_cache_dtype: %s: %s supports %s", p.KVDType, name, strings.Join(k.KVTypes(p.DType), ", "))
 	}
 	return out
 }
 
-// Unheeded tells what a setup's plan says that makes no difference here: a line each, the field first.
+// Unheeded lists fields of a setup's plan that are ignored. Each line begins with the field.
 func (p Plan) Unheeded() []string {
 	var out []string
 	if p.ContainerName != "" {
-		out = append(out, fmt.Sprintf("container_name: %s is not heeded: engines run on this machine as they are, and a server that runs in a "+
-			"container is asked by its address", p.ContainerName))
+		out = append(out, fmt.Sprintf("container_name: %s is ignored; use the address of a server in a container",
+			p.ContainerName))
 	}
 	if p.GPUMemory != 0 {
-		out = append(out, fmt.Sprintf("gpu_memory_utilization: %g is not heeded: no engine here takes a share of a GPU's memory in advance", p.GPUMemory))
+		out = append(out, fmt.Sprintf("gpu_memory_utilization: %g is ignored: no engine here reserves GPU memory in advance", p.GPUMemory))
 	}
 	return out
 }

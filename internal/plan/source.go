@@ -8,20 +8,24 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Source is a prompt that is not a text of the plan's own: exactly one of File, Dataset, Trace and Conversation is set.
-// Who carries out the plan reads it: a plan has but names, from the folder in which the program runs.
+// Source is a prompt that is not written in the plan. Exactly one of File, Dataset, Trace and Conversation is set. Paths
+// are relative to the current folder; the files are read when the plan is resolved.
 type Source struct {
-	File string `yaml:"file,omitempty"` // its whole text is the prompt
-	// JSON, an object a line, each of which has a prompt for a request
-	Dataset      string   `yaml:"dataset,omitempty"`
-	Trace        string   `yaml:"trace,omitempty"`        // CSV or JSON of when requests come and how long they are
-	Conversation []string `yaml:"conversation,omitempty"` // what is said to the model, turn by turn
-	// of a data set's entries, with the prompt; empty: a usual one
+	// File whose text is the prompt.
+	File string `yaml:"file,omitempty"`
+	// File of JSON lines, each with the prompt of a request.
+	Dataset string `yaml:"dataset,omitempty"`
+	// CSV or JSON file with arrival times and lengths of requests.
+	Trace string `yaml:"trace,omitempty"`
+	// What the user says in each turn of a conversation.
+	Conversation []string `yaml:"conversation,omitempty"`
+	// Field of a dataset that has the prompt. Default: a usual name such as prompt.
 	Field string `yaml:"field,omitempty"`
-	Limit int    `yaml:"limit,omitempty"` // lines of a data set or a trace that are taken; 0: all
+	// Lines of a dataset or trace to use. Default: all.
+	Limit int `yaml:"limit,omitempty"`
 }
 
-// validate gives an error that begins with the field's last name.
+// validate returns an error that begins with a field.
 func (s Source) validate() error {
 	var kinds []string
 	for _, k := range []struct {
@@ -35,27 +39,27 @@ func (s Source) validate() error {
 	}
 	switch {
 	case len(kinds) == 0:
-		return errors.New("file: it has no prompt: give text, file, dataset, trace or conversation")
+		return errors.New("file: missing; set text, file, dataset, trace or conversation")
 	case len(kinds) > 1:
-		return fmt.Errorf("%s: %s says what is asked, too; leave one out", kinds[1], kinds[0])
+		return fmt.Errorf("%s: cannot be combined with %s; remove one", kinds[1], kinds[0])
 	case s.Field != "" && s.Dataset == "":
-		return fmt.Errorf("field: a %s has none; it is a data set's", kinds[0])
+		return fmt.Errorf("field: requires dataset, not %s", kinds[0])
 	case s.Limit != 0 && s.Dataset == "" && s.Trace == "":
-		return fmt.Errorf("limit: a %s has none; it is a data set's or a trace's", kinds[0])
+		return fmt.Errorf("limit: requires dataset or trace, not %s", kinds[0])
 	case s.Limit < 0 || s.Limit > mostRequests:
-		return fmt.Errorf("limit: %d, from 1 to %d are possible", s.Limit, mostRequests)
+		return fmt.Errorf("limit: %d is out of range; use 1 to %d", s.Limit, mostRequests)
 	case s.Conversation != nil && len(s.Conversation) == 0:
-		return errors.New("conversation: nothing is said in it")
+		return errors.New("conversation: empty")
 	}
 	for i, text := range s.Conversation {
 		if text == "" {
-			return fmt.Errorf("conversation[%d]: it is empty", i)
+			return fmt.Errorf("conversation[%d]: empty", i)
 		}
 	}
 	return nil
 }
 
-// prompts are texts and sources as they are written: among one another.
+// prompts are texts and sources, in any order.
 type prompts struct {
 	texts   []string
 	sources []Source
@@ -75,15 +79,15 @@ func (p *prompt) read(r *reader, n ast.Node, path string) error {
 	} else if text, ok := single(n); ok {
 		p.Text = &text
 	} else {
-		return mistyped(n, path, "a text")
+		return mistyped(n, path, "text")
 	}
 	switch {
 	case p.Text == nil:
 		return r.placed(n, path, p.Source.validate())
 	case *p.Text == "":
-		return wrong(begin(n), path, "it is empty")
+		return wrong(begin(n), path, "empty")
 	case !reflect.DeepEqual(p.Source, Source{}):
-		return wrong(begin(n), path, "text says what is asked; leave out the others, or make another entry of them")
+		return wrong(begin(n), path, "text cannot be combined with other sources; make them separate entries")
 	}
 	return nil
 }

@@ -10,52 +10,68 @@ import (
 	"llmparity/internal/record"
 )
 
-// Traffic is how requests come where cells measure more than one each. Clients of a closed loop, or the requests of a
-// batch, are axes too: concurrency, batch_sizes.
+// Traffic describes how requests arrive. Without it, a launch measures one request. The number of clients or of requests
+// in a batch can also be a list: concurrency, batch_sizes.
 type Traffic struct {
-	// closed, open, batch; empty: open with a rate, batch with batch_sizes, else closed
+	// Kind of load. closed: clients send their next request after an answer; open: requests arrive at a rate; batch:
+	// requests are sent at once. Default: open with rate, batch with batch_sizes, else closed.
 	Loop string `yaml:"loop,omitempty"`
-	// clients; a batch's requests; the most that an open loop sends unanswered; 0: the axis' own
+	// Clients of a closed loop, requests in a batch, or maximum of unanswered requests in an open loop. Default: 1; in
+	// an open loop, no limit.
 	Concurrency int `yaml:"concurrency,omitempty"`
-	// of all clients together; 0: four of each, one in a batch, 20 in an open loop
-	Requests   int      `yaml:"requests,omitempty"`
-	Arrivals   string   `yaml:"arrivals,omitempty"`    // of an open loop: constant, poisson; empty: poisson
-	Rate       float64  `yaml:"rate,omitempty"`        // of an open loop, in requests a second
-	StartDelay Duration `yaml:"start_delay,omitempty"` // from one client's first request to the next one's
-	Ramp       Duration `yaml:"ramp,omitempty"`        // in which an open loop comes to its rate
-	Seed       uint64   `yaml:"seed,omitempty"`        // 0: the plan's
-	// of a conversation, which each client has one of unless requests say otherwise
-	Turns int    `yaml:"turns,omitempty"`
-	Mix   []Kind `yaml:"mix,omitempty"`  // kinds of requests, where they are not all alike
-	Goal  *Goal  `yaml:"goal,omitempty"` // what a request must keep to be counted as a good one
+	// Requests per launch, of all clients together. Default: 4 per client; 1 per client of a batch; 20 in an open loop.
+	Requests int `yaml:"requests,omitempty"`
+	// Arrivals of an open loop: poisson or constant. Default: poisson.
+	Arrivals string `yaml:"arrivals,omitempty"`
+	// Requests per second of an open loop, e.g. 2.
+	Rate float64 `yaml:"rate,omitempty"`
+	// Delay between the first requests of two clients, e.g. 500ms. Default: none.
+	StartDelay Duration `yaml:"start_delay,omitempty"`
+	// Time in which an open loop reaches its rate, e.g. 10s. Default: none.
+	Ramp Duration `yaml:"ramp,omitempty"`
+	// Random seed of arrivals and of the mix. Default: the plan's seed.
+	Seed uint64 `yaml:"seed,omitempty"`
+	// Turns of a conversation. Each prompt contains the turns before it. Default: no conversations.
+	Turns int `yaml:"turns,omitempty"`
+	// Kinds of requests, if they are not all alike.
+	Mix []Kind `yaml:"mix,omitempty"`
+	// Limits that a good request keeps (goodput).
+	Goal *Goal `yaml:"goal,omitempty"`
 }
 
-// Kind is requests that are alike, among others that are not.
+// Kind is a kind of requests in a mix.
 type Kind struct {
-	Name   string  `yaml:"name"`
-	Share  float64 `yaml:"share,omitempty"` // of all requests; 0 in all of them: equal ones
-	Prompt string  `yaml:"prompt,omitempty"`
-	// in tokens, in place of a prompt; without either it is the cell's
+	// Name in results, e.g. short.
+	Name string `yaml:"name"`
+	// Share of all requests, e.g. 0.75. Either all kinds have one, or none; then shares are equal.
+	Share float64 `yaml:"share,omitempty"`
+	// Prompt of these requests. Default: the cell's.
+	Prompt string `yaml:"prompt,omitempty"`
+	// Length of a generated prompt in tokens, instead of prompt.
 	InputTokens int `yaml:"input_length,omitempty"`
-	MaxTokens   int `yaml:"output_length,omitempty"` // in tokens; 0: the cell's
+	// Number of tokens to generate. Default: the cell's.
+	MaxTokens int `yaml:"output_length,omitempty"`
 }
 
-// Goal is what a request must keep to be counted as a good one; what is 0 is not looked at.
+// Goal is the limits that a good request keeps (goodput). A limit of 0 is not checked.
 type Goal struct {
+	// Maximum time to first token in milliseconds.
 	TTFTms float64 `yaml:"ttft_ms,omitempty"`
+	// Maximum time per output token in milliseconds.
 	TPOTms float64 `yaml:"tpot_ms,omitempty"`
-	E2Ems  float64 `yaml:"e2e_ms,omitempty"`
+	// Maximum time of the whole request in milliseconds.
+	E2Ems float64 `yaml:"e2e_ms,omitempty"`
 }
 
-// What is done where a plan doesn't say.
+// Defaults and limits.
 const (
 	eachClient  = 4  // requests
 	inOpenLoop  = 20 // requests
-	openSlots   = 4  // that an engine is launched with where any number of requests may come at once
+	openSlots   = 4  // slots of an engine in an open loop without a maximum
 	mostClients = 10_000
 )
 
-// complete tells whether each kind of requests has a prompt of its own, so that the plan needs none.
+// complete reports whether each kind of the mix has a prompt, so that the plan needs none.
 func (t *Traffic) complete() bool {
 	if t == nil || len(t.Mix) == 0 {
 		return false
@@ -63,7 +79,7 @@ func (t *Traffic) complete() bool {
 	return !slices.ContainsFunc(t.Mix, func(k Kind) bool { return k.Prompt == "" && k.InputTokens == 0 })
 }
 
-// loop is the one of a section that may not say it.
+// loop is the kind of load, or its default.
 func (p Plan) loop(batch, clients int) string {
 	t := p.Traffic
 	switch {
@@ -77,7 +93,7 @@ func (p Plan) loop(batch, clients int) string {
 	return record.ClosedLoop
 }
 
-// traffic is how a shape's requests come; nil: there is one. batch and clients are the axes' values, 0 where there is
+// traffic returns how requests of a shape arrive; nil: one request. batch and clients are the axes' values, 0 if there is
 // no such axis.
 func (p Plan) traffic(batch, clients int, s Shape) *record.Traffic {
 	many := s.Source != nil && s.Source.File == ""
@@ -90,7 +106,7 @@ func (p Plan) traffic(batch, clients int, s Shape) *record.Traffic {
 	}
 	t := &record.Traffic{Loop: p.loop(batch, clients), Turns: said.Turns, StartDelay: seconds(said.StartDelay),
 		Seed: cmp.Or(said.Seed, p.Seed)}
-	if many && s.Source.Trace != "" { // it says itself how requests come
+	if many && s.Source.Trace != "" { // it has the arrival times
 		t.Loop, t.StartDelay = record.OpenLoop, 0
 	}
 	t.Concurrency = cmp.Or(max(batch, clients), said.Concurrency)
@@ -117,7 +133,7 @@ func (p Plan) traffic(batch, clients int, s Shape) *record.Traffic {
 	return t
 }
 
-// single tells that the axes say no more than that there is one request.
+// single reports whether the axes describe a single request.
 func (p Plan) single() bool {
 	more := func(n int) bool { return n != 1 }
 	return !slices.ContainsFunc(p.scopes(), func(s scope) bool {
@@ -127,7 +143,7 @@ func (p Plan) single() bool {
 
 func seconds(d Duration) float64 { return time.Duration(d).Seconds() }
 
-// usual is how many requests are sent where nobody says it.
+// usual is the default number of requests.
 func usual(t *record.Traffic) int {
 	switch turns := max(1, t.Turns); {
 	case t.Loop == record.OpenLoop:
@@ -138,7 +154,7 @@ func usual(t *record.Traffic) int {
 	return t.Concurrency * eachClient
 }
 
-// kinds are those of a mix, with what the cell has where they don't say it.
+// kinds are the kinds of the mix, with the cell's defaults.
 func (t Traffic) kinds(s Shape) []record.Kind {
 	var out []record.Kind
 	for _, k := range t.Mix {
@@ -153,7 +169,6 @@ func (t Traffic) kinds(s Shape) []record.Kind {
 	return out
 }
 
-// validate looks at a section that is there.
 func (t *Traffic) validate(p Plan) error {
 	if t == nil {
 		return nil
@@ -166,65 +181,65 @@ func (t *Traffic) validate(p Plan) error {
 	return nil
 }
 
-// sizes looks at how many requests there are, and of how many clients.
+// sizes checks the numbers of requests and clients.
 func (t *Traffic) sizes(p Plan) error {
 	switch turns := max(1, t.Turns); {
 	case t.Goal != nil && *t.Goal == (Goal{}):
-		return errors.New("traffic.goal: it asks for nothing; give ttft_ms, tpot_ms or e2e_ms")
+		return errors.New("traffic.goal: empty; set ttft_ms, tpot_ms or e2e_ms")
 	case t.Concurrency > 0 && len(p.Concurrency) > 0:
-		return errors.New("traffic.concurrency: the axis concurrency says it too; leave one out")
+		return errors.New("traffic.concurrency: cannot be combined with concurrency; remove one")
 	case t.Requests%turns != 0:
-		return fmt.Errorf("traffic.requests: %d can't be conversations of %d turns; use a multiple of it", t.Requests,
+		return fmt.Errorf("traffic.requests: %d is not a multiple of the %d turns of a conversation", t.Requests,
 			turns)
 	}
 	for _, s := range p.Sources {
 		if n := len(s.Conversation); n > 0 && t.Requests%n != 0 {
-			return fmt.Errorf("traffic.requests: %d can't be the conversation among prompts, which has %d turns; use a multiple of it", t.Requests, n)
+			return fmt.Errorf("traffic.requests: %d is not a multiple of the %d turns of a conversation", t.Requests, n)
 		}
 	}
 	return nil
 }
 
-// pace looks at when requests come.
+// pace checks when requests arrive.
 func (t *Traffic) pace(p Plan) error {
 	loop := p.loop(0, 0)
 	switch {
 	case !(t.Rate >= 0 && t.Rate <= 1e6):
-		return fmt.Errorf("traffic.rate: %g, a number of requests a second up to a million is needed", t.Rate)
+		return fmt.Errorf("traffic.rate: %g is out of range; use up to 1000000 requests per second", t.Rate)
 	case loop == record.OpenLoop && t.Rate < 1e-6 && !p.traced():
-		return errors.New("traffic.loop: an open loop needs a rate; add rate: 2, in requests a second")
+		return errors.New("traffic.loop: an open loop needs a rate in requests per second, e.g. rate: 2")
 	case loop == record.OpenLoop && t.StartDelay > 0:
-		return errors.New("traffic.start_delay: an open loop has no clients to begin one after another; use ramp")
+		return errors.New("traffic.start_delay: not supported in an open loop; use ramp")
 	case loop == record.OpenLoop:
 		return nil
 	case t.Rate > 0:
-		return fmt.Errorf("traffic.rate: a loop that is %s has none: its requests come when others were answered; leave out rate or loop", loop)
+		return fmt.Errorf("traffic.rate: requires loop: open, not %s; remove rate or loop", loop)
 	case t.Arrivals != "":
-		return errors.New("traffic.arrivals: only an open loop has them; use loop: open with a rate")
+		return errors.New("traffic.arrivals: requires loop: open and a rate")
 	case t.Ramp > 0:
-		return errors.New("traffic.ramp: only an open loop comes to a rate; use start_delay")
+		return errors.New("traffic.ramp: requires loop: open; use start_delay")
 	}
 	return nil
 }
 
-// mix looks at the kinds of requests.
+// mix checks the kinds of requests.
 func (t *Traffic) mix(Plan) error {
 	shares := 0
 	for i, k := range t.Mix {
 		at := fmt.Sprintf("traffic.mix[%d]", i)
 		switch {
 		case k.Name == "":
-			return fmt.Errorf("%s.name: it has none: figures are told by it, as in short and long", at)
+			return fmt.Errorf("%s.name: missing; use names such as short and long", at)
 		case slices.ContainsFunc(t.Mix[:i], func(o Kind) bool { return o.Name == k.Name }):
-			return fmt.Errorf("%s.name: %s is there already", at, k.Name)
+			return fmt.Errorf("%s.name: duplicate name %s", at, k.Name)
 		case !(k.Share >= 0 && k.Share <= 1e6):
-			return fmt.Errorf("%s.share: %g, a part of all requests is needed, as in 0.75", at, k.Share)
+			return fmt.Errorf("%s.share: %g is invalid; use a share of all requests, e.g. 0.75", at, k.Share)
 		case k.Prompt != "" && k.InputTokens != 0:
-			return fmt.Errorf("%s.input_length: prompt says what is asked; leave one out", at)
+			return fmt.Errorf("%s.input_length: cannot be combined with prompt; remove one", at)
 		case k.InputTokens < 0 || k.InputTokens > mostTokens:
-			return fmt.Errorf("%s.input_length: %d, from 1 to %d are possible", at, k.InputTokens, mostTokens)
+			return fmt.Errorf("%s.input_length: %d is out of range; use 1 to %d", at, k.InputTokens, mostTokens)
 		case k.MaxTokens < 0 || k.MaxTokens > mostTokens:
-			return fmt.Errorf("%s.output_length: %d, from 1 to %d are possible", at, k.MaxTokens, mostTokens)
+			return fmt.Errorf("%s.output_length: %d is out of range; use 1 to %d", at, k.MaxTokens, mostTokens)
 		}
 		if k.Share > 0 {
 			shares++
@@ -232,12 +247,12 @@ func (t *Traffic) mix(Plan) error {
 	}
 	if shares > 0 && shares < len(t.Mix) {
 		i := slices.IndexFunc(t.Mix, func(k Kind) bool { return k.Share == 0 })
-		return fmt.Errorf("traffic.mix[%d].share: others have one; give each one, or none", i)
+		return fmt.Errorf("traffic.mix[%d].share: missing; set it for all kinds or for none", i)
 	}
 	return nil
 }
 
-// traced tells that some prompts are a trace's.
+// traced reports whether some prompts come from a trace.
 func (p Plan) traced() bool {
 	return slices.ContainsFunc(p.Sources, func(s Source) bool { return s.Trace != "" })
 }

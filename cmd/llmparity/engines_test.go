@@ -54,7 +54,7 @@ func TestFlagsThatNoEngineHeedsAreRefused(t *testing.T) {
 		{"--engines llamacpp --trace", "--trace applies only to webllm"},
 		{"--engines llamacpp --model-lib x.wasm", "--model-lib applies only to webllm"},
 		{"--engines webllm --threads 2", "--threads applies only to llamacpp"},
-		{"--engines webllm --thread-counts 1,2", "thread_counts: none of the engines has to do with it"},
+		{"--engines webllm --thread-counts 1,2", "thread_counts: no engine of the plan uses it"},
 		{"--engine exec:./x --threads 2", "--threads applies only to llamacpp"},
 		{"--engine llamacpp --watchdog 5s", "--watchdog applies only to webllm or exec:PATH"},
 		{"--engine exec:", `engine "exec:": no program is named`},

@@ -162,7 +162,7 @@ func TestPlansAndFlagsThatMakeNoSense(t *testing.T) {
 		kind fault.Kind
 		want string
 	}{
-		{strings.Replace(whole, "prompts: [the]\n", "", 1), nil, fault.Usage, "prompts: there is none"},
+		{strings.Replace(whole, "prompts: [the]\n", "", 1), nil, fault.Usage, "prompts: missing"},
 		{whole + "kernels: fast\n", nil, fault.Usage, "plan.yaml:9: kernels"},
 		{whole + "model_lib: x.wasm\n", []string{"--kernels", "gpu"}, fault.Usage, "model_lib"},
 		{whole + "webllm_bundle: none.js\n", nil, fault.NoBundle, "none.js"},

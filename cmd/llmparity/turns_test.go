@@ -78,7 +78,7 @@ func TestRunAgainstTakesTurnsAndIsResumed(t *testing.T) {
 
 func TestRunAgainstIsRefused(t *testing.T) {
 	for says, args := range map[string][]string{
-		"cannot read the plan":                              {"--against", "none.yaml"},
+		"cannot read the plan":                                {"--against", "none.yaml"},
 		"--baseline compares with a run that was made before": {"--against", "plan.yaml", "--baseline", "main"},
 		"flag needs an argument":                              {"--against"},
 		"unknown flag":                                        {"--against", "plan.yaml --no-such-flag"},

@@ -91,8 +91,8 @@ func TestValidateWithNothingToSay(t *testing.T) {
 	for says, args := range map[string][]string{
 		"no run folder in " + empty: {empty}, "none of the 2 runs below " + before: {before},
 		"the model's shape is not known":            {before},
-		"none of the 1 run folders below " + broken: {broken}, "it is no folder": {file}, filepath.Join(empty, "none") +
-			" can't be read": {filepath.Join(empty, "none")},
+		"none of the 1 run folders below " + broken: {broken}, "run.json: not a folder": {file},
+		"can't read " + filepath.Join(empty, "none"): {filepath.Join(empty, "none")},
 	} {
 		refuses(t, fault.BadRecord, says, append([]string{"validate"}, args...)...)
 	}

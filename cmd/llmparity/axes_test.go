@@ -130,7 +130,8 @@ func TestWrongFlagsAreRefused(t *testing.T) {
 		refuses(t, fault.BadRecord, want, strings.Fields(line)...)
 	}
 	refuses(t, fault.Unwritable, "where.yaml", "plan", "init", dir+"/no/where.yaml")
-	if out, errs, code := called("plan", "check", file); code != 0 || !strings.Contains(out, "2 cells, 1 start setting") {
+	if out, errs, code := called("plan", "check", file); code != 0 || !strings.Contains(out,
+		"2 cells, 1 start setting") {
 		t.Errorf("plan check: %d %s%s", code, out, errs)
 	}
 }

@@ -46,7 +46,8 @@ func baselineSaveCommand() *cobra.Command {
 			}
 			counted, planned := countedIn(run)
 			if counted == 0 {
-				return fault.New(fault.Run, "save a run with successful launches", "%s has no successful launch", args[1])
+				return fault.New(fault.Run, "save a run with successful launches", "%s has no successful launch",
+					args[1])
 			}
 			b, err := baseline.Store{Dir: store}.Save(args[0], run, replace)
 			if err != nil {

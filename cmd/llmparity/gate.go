@@ -149,8 +149,8 @@ func (f *gateFlags) gate(dir string) (*gates.Gate, error) {
 }
 
 // gateRun judges a run that was just recorded, prints the verdict, saves it in the run's folder, and adds it to
-// report.html. baselineName is a saved name or a run's folder; empty: the gate's own, or none. It returns a fault unless
-// the gate passes.
+// report.html. baselineName is a saved name or a run's folder; empty: the gate's own, or none. It returns a fault
+// unless the gate passes.
 func gateRun(dir string, g *gates.Gate, baselineName string, stdout io.Writer, notes ...string) error {
 	run, err := record.Open(dir)
 	if err != nil {

@@ -55,7 +55,8 @@ To measure, use llmparity run.`,
 func (f *generateFlags) generate(c *cobra.Command) error {
 	switch {
 	case len(f.engine) != 1:
-		return fault.New(fault.Usage, "use one of "+kinds.All.List(), "--engine: need one engine, got %d", len(f.engine))
+		return fault.New(fault.Usage, "use one of "+kinds.All.List(), "--engine: need one engine, got %d",
+			len(f.engine))
 	case len(f.prompts) > 1:
 		return fault.New(fault.Usage, "", "--prompt: need one prompt, got %d", len(f.prompts))
 	case !(f.temperature >= 0 && f.temperature <= 100):

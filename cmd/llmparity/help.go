@@ -186,8 +186,9 @@ var otherTools = map[string]string{
 	"m": "model models", "model-id": "model", "model-path": "model", "hf": "model", "hf-repo": "model",
 	"p": "prompt", "text": "prompt", "input": "prompt", "file": "prompt", "f": "prompt",
 	"n": "max-tokens", "n-predict": "max-tokens", "predict": "max-tokens", "num-predict": "max-tokens",
-	"max-new-tokens": "max-tokens", "max-length": "max-tokens", "tokens": "max-tokens", "max-output-tokens": "max-tokens",
-	"n-prompt": "input-len", "prompt-len": "input-len", "prompt-length": "input-len", "random-input-len": "input-len",
+	"max-new-tokens": "max-tokens", "max-length": "max-tokens", "tokens": "max-tokens",
+	"max-output-tokens": "max-tokens",
+	"n-prompt":          "input-len", "prompt-len": "input-len", "prompt-length": "input-len", "random-input-len": "input-len",
 	"n-gen": "output-len", "random-output-len": "output-len", "gen-len": "output-len",
 	"c": "context", "ctx-size": "context", "num-ctx": "context", "n-ctx": "context", "ctx": "context",
 	"max-model-len": "context", "context-length": "context", "context-window": "context", "context-size": "context",
@@ -261,7 +262,8 @@ func subcommands(c *cobra.Command, args []string) error {
 			do = fmt.Sprintf("see \"%s --help\"", c.CommandPath())
 		}
 	}
-	return fault.New(fault.Usage, do, "unknown command %q", strings.TrimPrefix(c.CommandPath()+" "+args[0], "llmparity "))
+	return fault.New(fault.Usage, do, "unknown command %q", strings.TrimPrefix(c.CommandPath()+" "+args[0],
+		"llmparity "))
 }
 
 // helpCommand prints the help of a command or of a topic.

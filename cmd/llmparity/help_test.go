@@ -84,7 +84,8 @@ func TestHelpIsShortAndComplete(t *testing.T) {
 				t.Errorf("%s: example %q: %v", c.CommandPath(), line, err)
 			}
 			for _, m := range typedFlag.FindAllStringSubmatch(args, -1) {
-				if name := strings.TrimLeft(m[1], "-"); of.Flags().Lookup(name) == nil && of.Flags().ShorthandLookup(name[:1]) == nil {
+				if name := strings.TrimLeft(m[1], "-"); of.Flags().Lookup(name) == nil &&
+					of.Flags().ShorthandLookup(name[:1]) == nil {
 					t.Errorf("%s: example %q: no flag %s", c.CommandPath(), line, m[1])
 				}
 			}
@@ -104,8 +105,10 @@ func TestRunHelpShowsCommonFlags(t *testing.T) {
 			t.Errorf("run --help-all has no --%s", f.Name)
 		}
 	})
-	webllm, ollama, gate := strings.Index(all, "\nWebLLM:\n"), strings.Index(all, "\nOllama:\n"), strings.Index(all, "\nGate:\n")
-	if chrome, url := strings.Index(all, "--chrome "), strings.Index(all, "--ollama-url "); !(0 < gate && gate < webllm &&
+	webllm, ollama, gate := strings.Index(all, "\nWebLLM:\n"), strings.Index(all, "\nOllama:\n"), strings.Index(all,
+		"\nGate:\n")
+	if chrome, url := strings.Index(all, "--chrome "), strings.Index(all, "--ollama-url "); !(0 < gate &&
+		gate < webllm &&
 		webllm < chrome && chrome < ollama && ollama < url) {
 		t.Error("engine flags are not under the heading of their engine")
 	}

@@ -61,7 +61,8 @@ func joinLists(args []string) []string {
 		if !strings.HasPrefix(args[i], "--") {
 			form = nil
 		}
-		if form == figureName && !has && (i+1 == len(args) || strings.HasPrefix(args[i+1], "-") || record.IsRun(args[i+1])) {
+		if form == figureName && !has && (i+1 == len(args) || strings.HasPrefix(args[i+1], "-") ||
+			record.IsRun(args[i+1])) {
 			out = append(out, args[i]+"="+allFigures)
 			continue
 		}

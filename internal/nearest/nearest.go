@@ -40,7 +40,8 @@ func Question(name string, names []string) string {
 		return ""
 	}
 	lower, other := strings.ToLower(name), strings.ToLower(best[0])
-	part := len(lower) > 2 && distance(lower, other, true) <= len(lower)/5 || len(other) > 2 && strings.Contains(lower, other)
+	part := len(lower) > 2 && distance(lower, other, true) <= len(lower)/5 || len(other) > 2 &&
+		strings.Contains(lower, other)
 	if limit := max(2, len(name)/3); !part && (len(name) < 3 || distance(lower, other, false) > limit) {
 		return ""
 	}

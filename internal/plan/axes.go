@@ -17,8 +17,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// axis is a dimension of cells. The constants are followed by the versions of engines that have several, in the order of
-// their kinds.
+// axis is a dimension of cells. The constants are followed by the versions of engines that have several, in the order
+// of their kinds.
 type axis int
 
 const (
@@ -130,8 +130,8 @@ func (a axis) texts() bool {
 	return a >= axisCount || a == ofDType || a == ofKVDType || a == ofStart || a == ofEngine
 }
 
-// Values that a plan may name: dtypes of weights and activations, of the KV cache, and states of the model file before a
-// launch. An engine may support only some of them.
+// Values that a plan may name: dtypes of weights and activations, of the KV cache, and states of the model file before
+// a launch. An engine may support only some of them.
 var (
 	DTypes   = []string{"f32", "f16", "bf16"}
 	KVDTypes = []string{"f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl", "fp8", "fp8_e4m3",
@@ -344,8 +344,8 @@ func with[V any](m map[string]V, name string, v V, there bool) map[string]V {
 	return out
 }
 
-// Set replaces the values of an axis, also in models. Axes are named by their lists: models, engines, input_lengths and so
-// on. A single value sets the field of a single value, if there is one. Validate checks the values afterwards.
+// Set replaces the values of an axis, also in models. Axes are named by their lists: models, engines, input_lengths and
+// so on. A single value sets the field of a single value, if there is one. Validate checks the values afterwards.
 func (p *Plan) Set(list string, values ...string) error {
 	if list == "models" {
 		p.setModels(values)

@@ -161,8 +161,8 @@ func unknownField(e entry, path string, names []string) error {
 	return wrong(e.key, "", "unknown field %q; %s", join(path, e.name), do)
 }
 
-// follow resolves anchors and aliases. Every value passes through here, so that aliases which contain themselves come to
-// an end.
+// follow resolves anchors and aliases. Every value passes through here, so that aliases which contain themselves come
+// to an end.
 func (r *reader) follow(n ast.Node, path string) (ast.Node, error) {
 	for {
 		if r.values++; r.values > maxValues {

@@ -44,7 +44,7 @@ func (p *Plan) Fields() []Field {
 			Help: "launch: a process per repetition; reused: one per cell; shared: one per engine and its start settings"},
 		{Key: "cache", To: &p.Cache, OneOf: []string{record.CacheOff, record.CacheOn}},
 		{Key: "order", To: &p.Order, OneOf: []string{Interleaved, Shuffled, Grouped}, Flag: "order",
-			Help: "order of launches: " + Interleaved + ", " + Shuffled + " or " + Grouped + " (default " + Interleaved + ")"},
+			Help: "order of launches: interleaved, shuffled or grouped (default interleaved)"},
 		{Key: "seed", To: &p.Seed, Flag: "seed", Help: "random seed of the shuffled order, traffic and generated prompts"},
 		{Key: "dtype", To: &p.DType, OneOf: DTypes},
 		{Key: "kv_cache_dtype", To: &p.KVDType, OneOf: KVDTypes},

@@ -163,8 +163,8 @@ func (d *Duration) read(_ *reader, n ast.Node, path string) error {
 // MarshalYAML writes the duration with a unit.
 func (d Duration) MarshalYAML() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// Parse reads a plan, which may have the sections of these kinds of engines. Errors begin with file and line. The plan's
-// default name comes from file.
+// Parse reads a plan, which may have the sections of these kinds of engines. Errors begin with file and line. The
+// plan's default name comes from file.
 func Parse(text []byte, file string, kinds ...*engine.Kind) (Plan, error) {
 	d := document{Plan: Plan{Context: Unsaid, Warmup: Warmup{Launches: 1, Tokens: 8}, Repetitions: 6,
 		Timeout: Duration(3 * time.Minute)}}

@@ -181,7 +181,8 @@ func (m *matrix) chooses(r rule, g *group, c combination) bool {
 	return true
 }
 
-// include applies entries to the cells that they choose; the last entry wins. An entry that chooses no cell adds a group.
+// include applies entries to the cells that they choose; the last entry wins. An entry that chooses no cell adds a
+// group.
 func (m *matrix) include(rules []rule) error {
 	own := m.groups
 	for _, r := range rules {
@@ -217,8 +218,8 @@ func (r rule) set(g *group, c combination) {
 	}
 }
 
-// add makes a group of an entry that chooses no cell: the values that it names, all engines unless it names some, and the
-// first value of all other axes.
+// add makes a group of an entry that chooses no cell: the values that it names, all engines unless it names some, and
+// the first value of all other axes.
 func (m *matrix) add(r rule) error {
 	models := r.models
 	if len(models) == 0 {

@@ -202,7 +202,8 @@ func (p *Plan) unsay(list string) {
 	}
 }
 
-// version reads an axis of an engine's versions, if the entry is one. A single value of a model in models becomes a list.
+// version reads an axis of an engine's versions, if the entry is one. A single value of a model in models becomes a
+// list.
 func (r *reader) version(e entry, into reflect.Value, path string) (ok bool, err error) {
 	axes := into.FieldByName("Axes")
 	i := slices.IndexFunc(r.kinds.VersionAxes(), func(name string) bool { return listOf(name) == axisOf(e.name) })

@@ -165,8 +165,8 @@ func (m *matrix) shape(g *group, c combination) Shape {
 	return s
 }
 
-// Unserved lists fields of a setup's plan that an engine does not support, so that its cells are refused. Each line begins
-// with the field. Models and versions are not considered.
+// Unserved lists fields of a setup's plan that an engine does not support, so that its cells are refused. Each line
+// begins with the field. Models and versions are not considered.
 func (p Plan) Unserved(name string) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }

@@ -8,8 +8,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Source is a prompt that is not written in the plan. Exactly one of File, Dataset, Trace and Conversation is set. Paths
-// are relative to the current folder; the files are read when the plan is resolved.
+// Source is a prompt that is not written in the plan. Exactly one of File, Dataset, Trace and Conversation is set.
+// Paths are relative to the current folder; the files are read when the plan is resolved.
 type Source struct {
 	// File whose text is the prompt.
 	File string `yaml:"file,omitempty"`

@@ -10,8 +10,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// Traffic describes how requests arrive. Without it, a launch measures one request. The number of clients or of requests
-// in a batch can also be a list: concurrency, batch_sizes.
+// Traffic describes how requests arrive. Without it, a launch measures one request. The number of clients or of
+// requests in a batch can also be a list: concurrency, batch_sizes.
 type Traffic struct {
 	// Kind of load. closed: clients send their next request after an answer; open: requests arrive at a rate; batch:
 	// requests are sent at once. Default: open with rate, batch with batch_sizes, else closed.
@@ -93,8 +93,8 @@ func (p Plan) loop(batch, clients int) string {
 	return record.ClosedLoop
 }
 
-// traffic returns how requests of a shape arrive; nil: one request. batch and clients are the axes' values, 0 if there is
-// no such axis.
+// traffic returns how requests of a shape arrive; nil: one request. batch and clients are the axes' values, 0 if there
+// is no such axis.
 func (p Plan) traffic(batch, clients int, s Shape) *record.Traffic {
 	many := s.Source != nil && s.Source.File == ""
 	if p.Traffic == nil && !many && p.single() {

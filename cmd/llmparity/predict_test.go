@@ -88,8 +88,8 @@ func TestWhatWontFitIsRefused(t *testing.T) {
 	cmd := program(t, "run", "--engines", "llamacpp", "--model", path, "--context", "0", "--repetitions", "1")
 	out, stderr, code := output(t, cmd)
 	if code != fault.WontFit.ExitCode() || !strings.Contains(
-		stderr, "llamacpp: prompt 1 is refused: it would run out of memory") ||
-		!strings.Contains(lastLine(stderr), "--no-check-oom launches it all the same") {
+		stderr, "llamacpp: prompt 1 skipped: would run out of memory") ||
+		!strings.Contains(lastLine(stderr), "--no-check-oom runs it anyway") {
 		t.Fatalf("exit code %d\n%s%s", code, out, stderr)
 	}
 	latest := filepath.Join(cmd.Dir, "results", "latest")

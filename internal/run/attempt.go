@@ -15,26 +15,27 @@ import (
 	"llmparity/internal/traffic"
 )
 
-const idleFor = 300 * time.Millisecond // what stays when nothing is asked
+const idleFor = 300 * time.Millisecond
 
-// attempt is a repetition: a launch from Open to Close, or further requests in the session of an earlier one.
+// attempt is a repetition or a warm-up: a launch from Open to Close, or further requests in the session of an earlier
+// attempt.
 type attempt struct {
 	*runner
 	setup    *current
 	cell     *cell
 	turn     turn
-	next     []turn // that come after it
+	next     []turn // turns after this one
 	rec      *record.Recording
 	say      func(Event)
-	live     *live             // where an earlier attempt left it open
-	keep     bool              // the next attempt goes on in the session
-	said     *said             // what it generated when it was measured
-	measured []*record.Request // those that were answered
-	figure   float64           // of what was measured, where a plan waits for one
+	live     *live             // session left open by an earlier attempt, or nil
+	keep     bool              // the next attempt continues in the session
+	said     *said             // what it generated in the measure phase
+	measured []*record.Request // answered requests
+	figure   float64           // the figure that --until-ci waits for
 }
 
-// run carries the attempt out and commits it to the record, whatever happens. What the next repetition goes on in is
-// given back; nil where there is nothing.
+// run carries the attempt out and commits it to the record, whatever happens. It returns the session for the next
+// repetition, or nil.
 func (a *attempt) run(parent context.Context) (*live, error) {
 	ctx, cancel := a.limited(parent)
 	defer cancel()
@@ -49,7 +50,7 @@ func (a *attempt) run(parent context.Context) (*live, error) {
 	l, kept := a.live, false
 	defer func() {
 		if !kept {
-			_ = l.close() // again, for a panic: what we started must go then too
+			_ = l.close() // also on a panic: end what we started
 		}
 	}()
 	cpu, before, stolen := machine.SelfCPU(), l.sampler.Cost(), machine.Stolen()
@@ -82,7 +83,7 @@ func (a *attempt) run(parent context.Context) (*live, error) {
 	return l, nil
 }
 
-// rest ends the reading, for now where the session is kept, and tells what it has taken.
+// rest ends sampling, or pauses it if the session is kept, and returns its cost.
 func (a *attempt) rest(kept bool) record.Cost {
 	if !kept {
 		return a.live.sampler.Stop()
@@ -91,15 +92,15 @@ func (a *attempt) rest(kept bool) record.Cost {
 	return a.live.sampler.Cost()
 }
 
-// limited is the time that the attempt has: a launch's, or what is left of the cell's.
+// limited returns a context that ends with the attempt's time: that of a launch, or what is left of the cell's.
 func (a *attempt) limited(parent context.Context) (context.Context, context.CancelFunc) {
 	limit := time.Duration(a.setup.Plan.Timeout)
 	if of := time.Duration(a.setup.Plan.CellTimeout); of > 0 && of-a.cell.spent < limit {
-		over := fmt.Errorf("the cell's launches took longer than %s: %w", of, context.DeadlineExceeded)
+		over := fmt.Errorf("cell exceeded its time limit of %s: %w", of, context.DeadlineExceeded)
 		return context.WithTimeoutCause(parent, of-a.cell.spent, over)
 	}
 	return context.WithTimeoutCause(parent, limit,
-		fmt.Errorf("the launch took longer than %s: %w", limit, context.DeadlineExceeded))
+		fmt.Errorf("launch exceeded its time limit of %s: %w", limit, context.DeadlineExceeded))
 }
 
 func outcome(parent context.Context, err error) (record.Status, record.Class) {
@@ -123,7 +124,7 @@ func outcome(parent context.Context, err error) (record.Status, record.Class) {
 	return record.Failed, class
 }
 
-// phases goes through the attempt.
+// phases runs the phases of the attempt.
 func (a *attempt) phases(ctx context.Context, opens bool) error {
 	if opens {
 		if err := a.open(ctx); err != nil {
@@ -131,7 +132,7 @@ func (a *attempt) phases(ctx context.Context, opens bool) error {
 		}
 	} else {
 		a.markProfiled()
-		a.live.sampler.Edge("") // what lies between the attempts belongs to none
+		a.live.sampler.Edge("") // readings between attempts belong to neither
 	}
 	if err := a.phase(ctx, record.Measure, func() error { return a.measure(ctx) }); err != nil {
 		return err
@@ -146,7 +147,7 @@ func (a *attempt) phases(ctx context.Context, opens bool) error {
 	return a.phase(ctx, record.Unload, func() error { return a.live.session.Unload(ctx) })
 }
 
-// look decides whether the cell has been repeated often enough, if all ends well.
+// look decides for --until-ci whether the cell needs more repetitions after this one.
 func (a *attempt) look() {
 	if a.cell.enough == nil || a.turn.warmup {
 		return
@@ -155,7 +156,7 @@ func (a *attempt) look() {
 	a.cell.enough.see(a.figure, a.turn.repetition)
 }
 
-// open goes from nothing to a model that has answered once.
+// open runs the phases up to a loaded and warm model.
 func (a *attempt) open(ctx context.Context) (err error) {
 	e, l := a.cell.engine, a.live
 	a.fromDisk(ctx)
@@ -192,7 +193,7 @@ func (a *attempt) open(ctx context.Context) (err error) {
 				return err
 			}
 			first := s.Requests()[0]
-			// none's: a server may keep the prompt, and the first that is measured is not to find it
+			// an index of its own: the server must not have the prompt of the first measured request in its cache
 			first.Index = a.cell.Traffic.Requests
 			r, _ = a.ask(s, first)
 		}
@@ -200,7 +201,7 @@ func (a *attempt) open(ctx context.Context) (err error) {
 	})
 }
 
-// measure asks what the attempt is for.
+// measure sends the requests to measure.
 func (a *attempt) measure(ctx context.Context) error {
 	if a.cell.Traffic != nil {
 		return a.drive(ctx)
@@ -208,8 +209,8 @@ func (a *attempt) measure(ctx context.Context) error {
 	return a.generate(ctx, record.Measure, a.cell.Prompt, a.cell.MaxTokens)
 }
 
-// phase does what a phase is for. The reading at its end lies outside the time of a phase whose length is a figure, and
-// within one that only waits: that reading is what the wait was for.
+// phase runs one phase. The reading at its end lies outside the phase if its duration is a figure, and inside if the
+// phase only waits for that reading.
 func (a *attempt) phase(ctx context.Context, p record.Phase, do func() error) error {
 	a.say(Event{Kind: Entered, Phase: p})
 	defer a.profile(ctx, p)()
@@ -250,14 +251,14 @@ func (a *attempt) generate(ctx context.Context, p record.Phase, prompt string, n
 		return err
 	}
 	if p == record.Warmup {
-		asked = 0 // the measured one's is what counts
+		asked = 0 // only measured lengths matter
 	}
 	a.lengths(asked, q, n)
 	a.saw(q)
 	return gibberish(tokens, known)
 }
 
-// known is what the model says after a prompt, where that is certain.
+// known returns the model's answer to a prompt, if it is certain.
 func (a *attempt) known(prompt string) []int {
 	if slices.Contains(a.setup.Unsure, a.cell.Engine) {
 		return nil
@@ -265,19 +266,18 @@ func (a *attempt) known(prompt string) []int {
 	return a.setup.Expected[prompt]
 }
 
-// lengths warns of a request whose lengths are not those asked for.
+// lengths warns if a request has other lengths than requested.
 func (a *attempt) lengths(asked int, q *record.Request, n int) {
 	if came := q.Tokened(); came != n {
-		a.rec.Warn(record.Warning{Code: "length", Text: fmt.Sprintf("%d tokens were asked for and %d came", n, came)})
+		a.rec.Warn(record.Warning{Code: "length", Text: fmt.Sprintf("requested %d tokens, received %d", n, came)})
 	}
 	if had := q.Prompted(); asked > 0 && had > 0 && had != asked {
 		a.rec.Warn(record.Warning{Code: "input-length",
-			Text: fmt.Sprintf("a prompt of %d tokens was asked for, and the engine made %d of it", asked, had)})
+			Text: fmt.Sprintf("requested a prompt of %d tokens; the engine counts %d", asked, had)})
 	}
 }
 
-// turned is a prompt of the same words that begins otherwise: what is asked to warm up must not lie in the cache when
-// the same is measured.
+// turned reorders the words of a prompt, so that the warm-up does not fill the prompt cache for the measured request.
 func turned(prompt string) string {
 	first, rest, several := strings.Cut(strings.TrimSpace(prompt), " ")
 	if !several {
@@ -286,14 +286,12 @@ func turned(prompt string) string {
 	return rest + " " + first
 }
 
-// gibberish is an error where what was generated is not what the model says. Of an engine that tells no ids nothing is
-// known.
+// gibberish returns an error if the generated tokens are not those that the model is known to generate.
 func gibberish(tokens []record.Token, expected []int) error {
 	for i, id := range expected {
 		if i < len(tokens) && tokens[i].ID != record.NoID && tokens[i].ID != id {
 			return engine.Fail(record.BadOutput,
-				"token %d of %d is %d, and the model says %d: what the engine computes is "+
-					"not this model",
+				"token %d of %d is %d instead of %d: the engine does not compute this model correctly",
 				i+1, len(tokens), tokens[i].ID, id)
 		}
 	}

@@ -12,31 +12,32 @@ import (
 	"llmparity/internal/record"
 )
 
-// cell is a cell with the engine that carries it out.
+// cell is a cell of the record with its engine and its progress.
 type cell struct {
 	record.Cell
 	engine   engine.Engine
-	given    error         // why its launches are given up
-	recorded bool          // that it was given up, by an attempt that failed
-	spent    time.Duration // by its attempts, in this process
-	expired  bool          // its time is over
-	lame     int           // launches in a row that did not start
-	enough   *looks        // whether it was repeated often enough; nil: as often as the plan says
-	left     int           // attempts that are to come
+	given    error         // why it gets no more launches
+	recorded bool          // that reason is in the record
+	spent    time.Duration // time of its attempts in this process
+	expired  bool          // its time limit is reached
+	lame     int           // consecutive launches that did not start
+	enough   *looks        // the rule of --until-ci; nil: a fixed number of repetitions
+	left     int           // attempts to come
 	judged   bool
 	memory   record.Prediction
-	likely   []int // tokens that it would have said, or nearly, when it scored
-	said     *said // what its first launch that counts generated; nil: there is none, or no ids are known of it
+	likely   []int // likeliest tokens in its scores
+	said     *said // what its first counted launch generated; nil: none, or token ids unknown
 }
 
-// over tells that no attempt is to be added.
+// over reports that the cell gets no more attempts.
 func (c *cell) over() bool { return c.given != nil || c.expired || c.enough.stopped() }
 
-// cellsOf makes a setup's cells, shape by shape. Their numbers begin at from.
+// cellsOf returns a setup's cells, request shape by request shape, numbered from from.
 func cellsOf(s Setup, planned plan.Setup, from int) []*cell {
 	var out []*cell
-	for c := range sketches(plan.Setup{ID: planned.ID, Plan: withEngines(s.Plan, planned.Plan.Engines),
-		Shapes: s.Shapes}, from) {
+	sketched := plan.Setup{ID: planned.ID, Plan: s.Plan, Shapes: s.Shapes}
+	sketched.Plan.Engines = planned.Plan.Engines
+	for c := range sketches(sketched, from) {
 		e := s.Engines[slices.Index(planned.Plan.Engines, c.Engine)]
 		caps := e.Caps()
 		c.Engine = e.Name()
@@ -53,12 +54,7 @@ func cellsOf(s Setup, planned plan.Setup, from int) []*cell {
 	return out
 }
 
-func withEngines(p plan.Plan, engines []string) plan.Plan {
-	p.Engines = engines
-	return p
-}
-
-// sketches are a setup's cells, in order, as far as the plan alone tells of them.
+// sketches yields a setup's cells in order, as far as the plan alone defines them.
 func sketches(s plan.Setup, from int) iter.Seq[record.Cell] {
 	return func(yield func(record.Cell) bool) {
 		id := from
@@ -86,7 +82,7 @@ func sketch(s plan.Setup, shape plan.Shape, engine string, id int) record.Cell {
 	return c
 }
 
-// giveUp keeps a cell from failing again and again for a reason that a person must remove, or because nothing starts.
+// giveUp ends a cell whose error only a person can fix, or whose launches don't start.
 func (c *cell) giveUp(err error) {
 	var f *fault.Error
 	if engine.ClassOf(err) == record.Start {
@@ -99,5 +95,5 @@ func (c *cell) giveUp(err error) {
 	}
 }
 
-// mostLame is how many launches in a row may not start until their cell is given up.
+// mostLame is how many consecutive launches may fail to start before their cell is given up.
 const mostLame = 2

@@ -7,7 +7,7 @@ import (
 	"llmparity/internal/record"
 )
 
-func TestUnfitMachineIsWarnedOf(t *testing.T) {
+func TestUnfitMachineWarns(t *testing.T) {
 	minute := record.Reclaimer{By: record.DAMON, IdleS: 60}
 	with := func(r ...record.Reclaimer) record.Environment {
 		return record.Environment{Cores: 4, Load1: 2, Memory: &record.Memory{Reclaimers: r}}
@@ -18,14 +18,13 @@ func TestUnfitMachineIsWarnedOf(t *testing.T) {
 		want []string // codes, each with a piece of its text
 	}{
 		{"nothing", with(), nil},
-		{"nothing is known", record.Environment{Cores: 4}, nil},
+		{"unknown", record.Environment{Cores: 4}, nil},
 		{"busy", record.Environment{Cores: 4, Load1: 2.1}, []string{"noisy-machine", "2.1 on 4 cores"}},
-		{"idle memory is taken, in two ways", with(minute, record.Reclaimer{By: record.DAMONReclaim, IdleS: 120}),
-			[]string{"memory-reclaimed",
-				"the kernel takes from processes by itself what has been idle for 60 s (DAMON): "}},
-		{"it may be", with(record.Reclaimer{By: record.DAMON, Hidden: true}),
-			[]string{"memory-reclaimed", "the kernel may take from processes"}},
-		{"of others", with(record.Reclaimer{By: record.DAMON, Some: true, IdleS: 60}), nil},
+		{"two reclaimers", with(minute, record.Reclaimer{By: record.DAMONReclaim, IdleS: 120}),
+			[]string{"memory-reclaimed", "the kernel reclaims idle memory after 60 s (DAMON)"}},
+		{"hidden", with(record.Reclaimer{By: record.DAMON, Hidden: true}),
+			[]string{"memory-reclaimed", "the kernel may reclaim idle memory (DAMON)"}},
+		{"other processes", with(record.Reclaimer{By: record.DAMON, Some: true, IdleS: 60}), nil},
 	} {
 		got := unfit(c.env)
 		if len(got) != len(c.want)/2 || len(got) > 0 &&
@@ -35,7 +34,7 @@ func TestUnfitMachineIsWarnedOf(t *testing.T) {
 	}
 }
 
-func TestEngineThatBeginsToNameItsPartsIsAnother(t *testing.T) {
+func TestEngineWithNewPartsDiffers(t *testing.T) {
 	got := engineDifferences(record.EngineInfo{}, record.EngineInfo{Parts: map[string]string{"browser": "C/1"}})
 	if len(got) != 1 || got[0] != (record.Difference{What: "browser", Is: "C/1"}) {
 		t.Errorf("%+v", got)

@@ -17,7 +17,7 @@ import (
 
 const clientPID = 4711
 
-// processSource is the quick source of a process that is a client of a GPU.
+// processSource is the cheap source of a process that uses a GPU.
 type processSource struct{}
 
 func (processSource) Describe() record.Source {
@@ -30,7 +30,7 @@ func (processSource) Read(_ context.Context, r *record.Sample) error {
 	return nil
 }
 
-// machineWithGPU is one with an AMD GPU, as the kernel shows it, and a process that holds 5 MiB of it.
+// machineWithGPU fakes a machine with an AMD GPU of which a process holds 5 MiB.
 func machineWithGPU(t *testing.T) gpu.Options {
 	t.Helper()
 	o := gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}
@@ -56,8 +56,7 @@ func machineWithGPU(t *testing.T) gpu.Options {
 	return o
 }
 
-// launched runs the engine on a machine. What is said of this one (that it is busy, that its kernel takes idle memory)
-// is left out of the warnings.
+// launched runs the engine on a faked machine, without warnings about the real one.
 func launched(t *testing.T, g gpu.Options) (r *record.Run) {
 	t.Helper()
 	o := options(t, &scripted{name: "a", opened: func(p engine.Probe) { p.Attach(processSource{}) }})

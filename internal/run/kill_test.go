@@ -18,7 +18,7 @@ import (
 	"llmparity/internal/run"
 )
 
-// killedRun is the folder of the run that this program carries out, in place of tests, until somebody kills it.
+// killedRun names the folder of the run that this test binary executes until it is killed.
 const killedRun = "RUN_TEST_KILLED"
 
 func TestMain(m *testing.M) {
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// sweep is a run of two setups, with sources that are read and tokens that take a while.
+// sweep is a run of two setups with sources and slow tokens.
 func sweep() run.Options {
 	p := plan.Plan{Name: "sweep", Model: "m", Engines: []string{"a"}, Prompts: []string{"p", "q", "r"}, MaxTokens: 4,
 		Context: 16,
@@ -66,8 +66,8 @@ func slow() *scripted {
 	return e
 }
 
-// SIGKILL at any instant costs the attempt that goes on, and nothing else: what is resumed ends as what nobody
-// disturbed.
+// SIGKILL at any instant costs only the attempt in progress; the resumed run has the same attempts as an undisturbed
+// one.
 func TestKilledRunResumes(t *testing.T) {
 	undisturbed, err := run.Do(t.Context(), withOut(sweep(), t.TempDir()))
 	if err != nil {
@@ -93,8 +93,7 @@ func TestKilledRunResumes(t *testing.T) {
 	}
 }
 
-// disturbed has a run killed so many times, goes on with it, and gives what it has in the end. What was safe once
-// stays.
+// disturbed kills and resumes a run several times, checks that nothing safe is lost, and returns the final attempts.
 func disturbed(t *testing.T, times int) (safe map[string]rows) {
 	t.Helper()
 	out := t.TempDir()
@@ -110,7 +109,7 @@ func disturbed(t *testing.T, times int) (safe map[string]rows) {
 		now := counted(t, filepath.Join(out, "latest"))
 		for key, was := range safe {
 			if is, there := now[key]; !there || is != was {
-				t.Errorf("%s had %+v when the run was killed after %s, and has %+v", key, was, after, is)
+				t.Errorf("%s had %+v when the run was killed after %s, now %+v", key, was, after, is)
 			}
 		}
 		if safe = now; ended {
@@ -124,7 +123,7 @@ func withOut(o run.Options, out string) run.Options {
 	return o
 }
 
-// killed carries the run out in a process of its own, which is killed after a while; ended tells that it was quicker.
+// killed executes the run in a process and kills it after a while; ended reports that the run ended first.
 func killed(t *testing.T, out string, after time.Duration) (ended bool) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), os.Args[0])
@@ -138,15 +137,15 @@ func killed(t *testing.T, out string, after time.Duration) (ended bool) {
 	}
 	err := c.Wait()
 	if after < 0 && err != nil {
-		t.Fatalf("the run that nobody killed: %v", err)
+		t.Fatalf("run without a kill: %v", err)
 	}
 	return err == nil
 }
 
-// rows is what of an attempt is in the record.
+// rows counts what the record has of an attempt.
 type rows struct{ samples, totals, tokens, attempt int }
 
-// counted gives what a run has of each attempt that counts or warmed up, of which there may be one.
+// counted returns the rows of each successful attempt, and checks that there are no duplicates.
 func counted(t *testing.T, dir string) map[string]rows {
 	t.Helper()
 	r, err := record.Open(dir)
@@ -160,7 +159,7 @@ func counted(t *testing.T, dir string) map[string]rows {
 		}
 		key := fmt.Sprintf("cell %d, repetition %d", a.Cell, a.Repetition)
 		if _, twice := out[key]; twice {
-			t.Errorf("%s is there twice", key)
+			t.Errorf("%s is duplicated", key)
 		}
 		n := rows{samples: len(a.Samples), totals: len(a.Totals), attempt: a.ID}
 		for _, q := range a.Requests {

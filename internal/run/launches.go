@@ -11,7 +11,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// launches makes every attempt of a setup that is missing. Its error is what went wrong first.
+// launches makes every missing attempt of a setup. It returns the error whose exit code has priority.
 func (r *runner) launches(ctx context.Context, s *current) error {
 	defer r.closeLive()
 	order := turns(s.Setup.Setup, s.cells)
@@ -28,7 +28,7 @@ func (r *runner) launches(ctx context.Context, s *current) error {
 				err = r.turn(ctx, s, t, order[i+1:])
 			}
 			if r.w.Err() != nil || ctx.Err() != nil {
-				return context.Cause(ctx) // Close tells of a record that can't be written
+				return context.Cause(ctx) // Close returns the error of a record that can't be written
 			}
 			if refuses(err) {
 				return err
@@ -42,16 +42,16 @@ func (r *runner) launches(ctx context.Context, s *current) error {
 	return first
 }
 
-// await lets another run have its turn before a launch.
+// await waits for this run's turn if two runs alternate.
 func (r *runner) await(ctx context.Context, t turn) error {
 	if r.Turn == nil || r.live != nil && r.live.of == t.session() {
 		return nil
 	}
-	r.closeLive() // nothing of this one goes on meanwhile
+	r.closeLive() // nothing of this run may continue meanwhile
 	return r.Turn(ctx)
 }
 
-// refuse records the cells that can't run here, as was found before anything was launched.
+// refuse records the cells that can't run here, before any launch.
 func (r *runner) refuse(s *current) (first error) {
 	for _, c := range s.cells {
 		if c.given == nil || c.recorded {
@@ -67,7 +67,7 @@ func (r *runner) refuse(s *current) (first error) {
 	return first
 }
 
-// turn makes an attempt, if the cell's memory may do.
+// turn makes an attempt, unless the cell's memory does not fit.
 func (r *runner) turn(ctx context.Context, s *current, t turn, rest []turn) error {
 	refused := r.judgeAll(ctx, s, t)
 	if t.over() {
@@ -82,8 +82,8 @@ func (r *runner) turn(ctx context.Context, s *current, t turn, rest []turn) erro
 	if limit := time.Duration(s.Plan.CellTimeout); limit > 0 && t.spent >= limit && !t.over() && ctx.Err() == nil {
 		t.expired = true
 		r.w.Warn(record.Warning{Code: "cell-timeout",
-			Text: fmt.Sprintf("cell %d (%s) took longer than the %s that the plan gives it: %d of its "+
-				"launches were not made; `llmparity run --resume` makes them", t.ID, t.Engine, limit, t.left-1)})
+			Text: fmt.Sprintf("cell %d (%s) exceeded its time limit of %s; launches left out: %d "+
+				"(`llmparity run --resume` makes them)", t.ID, t.Engine, limit, t.left-1)})
 	}
 	if err != nil && refused == nil {
 		refused = fmt.Errorf("%s, launch %d: %w", t.Engine, r.count.launch, err)
@@ -91,7 +91,7 @@ func (r *runner) turn(ctx context.Context, s *current, t turn, rest []turn) erro
 	return refused
 }
 
-// attempts makes an attempt, and a warm-up that failed once more: what was wrong with the first may be over.
+// attempts makes an attempt, and repeats a failed warm-up once, because the cause may be gone.
 func (r *runner) attempts(ctx context.Context, s *current, t turn, rest []turn) error {
 	for again := false; ; again = true {
 		r.say(s, t, Event{Kind: Launched})
@@ -106,12 +106,12 @@ func (r *runner) attempts(ctx context.Context, s *current, t turn, rest []turn) 
 			return err
 		}
 		r.w.Warn(record.Warning{Code: "warmup-repeated",
-			Text: fmt.Sprintf("cell %d (%s): the warm-up launch failed and was made once more: %s", t.ID, t.Engine,
+			Text: fmt.Sprintf("cell %d (%s): warm-up launch failed and was repeated: %s", t.ID, t.Engine,
 				fault.OneLine(err.Error()))})
 	}
 }
 
-// say tells of an attempt.
+// say reports progress of an attempt.
 func (r *runner) say(s *current, t turn, e Event) {
 	e.Setup, e.Cell, e.Cells, e.CellsDone = s.ID, t.ID, r.count.cells, r.count.cellsDone
 	e.Launch, e.Launches = r.count.launch, r.count.launches
@@ -120,7 +120,7 @@ func (r *runner) say(s *current, t turn, e Event) {
 	r.Progress(e)
 }
 
-// goesOn tells whether a turn's session is one that the next attempt goes on in.
+// goesOn reports whether the next attempt continues in a turn's session.
 func goesOn(t turn, rest []turn) bool {
 	if t.session() == nil {
 		return false
@@ -133,14 +133,14 @@ func goesOn(t turn, rest []turn) bool {
 	return false
 }
 
-// attempt makes one, in the session that is open, if there is one and it is the turn's.
+// attempt makes an attempt, in the open session if it is the turn's.
 func (r *runner) attempt(ctx context.Context, s *current, t turn, rest []turn) (err error) {
 	c := t.cell
 	if r.live != nil && r.live.of != t.session() {
-		r.closeLive() // what was to go on in it is over
+		r.closeLive() // no attempt continues in it
 	}
 	a := attempt{runner: r, setup: s, cell: c, turn: t, say: func(e Event) { r.say(s, t, e) }, live: r.live, next: rest}
-	r.live = nil // the attempt's now, which closes it if it fails
+	r.live = nil // the attempt owns it now, and closes it if it fails
 	before := machine.State(ctx)
 	b := record.Beginning{Repetition: t.repetition, Warmup: t.warmup, Machine: &before}
 	if a.live != nil {
@@ -159,21 +159,21 @@ func (r *runner) attempt(ctx context.Context, s *current, t turn, rest []turn) (
 		r.w.Stop(stop)
 		if c.enough.hopeless() {
 			r.w.Warn(record.Warning{Code: "until-ci",
-				Text: fmt.Sprintf("cell %d (%s): %s can't be had of what it generates, so that no interval could "+
-					"be waited for: it was repeated as often as the plan says", c.ID, c.Engine, stop.Figure)})
+				Text: fmt.Sprintf("cell %d (%s): %s is not available, so --until-ci has no effect; it ran the plan's "+
+					"repetitions", c.ID, c.Engine, stop.Figure)})
 		}
 	}
 	return nil
 }
 
-// coolDown waits between launches.
+// coolDown waits between launches, as the plan says.
 func (r *runner) coolDown(ctx context.Context, s *current, t turn) error {
 	opens := r.live == nil || r.live.of != t.session()
 	if !opens {
 		return nil
 	}
 	if d := time.Duration(s.Plan.CoolDown); d > 0 && r.opened {
-		r.closeLive() // it would not cool beside one
+		r.closeLive() // an open engine would keep the machine warm
 		if err := pause(ctx, d); err != nil {
 			return context.Cause(ctx)
 		}
@@ -182,7 +182,7 @@ func (r *runner) coolDown(ctx context.Context, s *current, t turn) error {
 	return nil
 }
 
-// closeLive ends what is still open: the run ended before the launch's last attempt.
+// closeLive ends an open session that no attempt continues.
 func (r *runner) closeLive() {
 	if r.live != nil {
 		r.live.sampler.Stop()

@@ -10,13 +10,13 @@ import (
 	"llmparity/internal/sample/gpu"
 )
 
-// live is a session with what reads it. It is an attempt's own, or goes on from one repetition to the next.
+// live is a session with its sampler. It belongs to one attempt, or passes from one repetition to the next.
 type live struct {
 	totals  *totals
 	sampler *sample.Sampler
 	session engine.Session // nil until it is open
 	opener  int            // the attempt that opened it
-	of      any            // whose it is, as turns name it
+	of      any            // what shares it, from turn.session
 }
 
 func newLive(ctx context.Context, opener int, of any, memory *atomic.Int64) *live {
@@ -25,7 +25,7 @@ func newLive(ctx context.Context, opener int, of any, memory *atomic.Int64) *liv
 	return &live{totals: t, sampler: sample.New(ctx, t), opener: opener, of: of}
 }
 
-// close ends the session. What it says at its end still reaches the attempt's record.
+// close ends the session. Its last reports still reach the attempt's record.
 func (l *live) close() error {
 	if l.session == nil {
 		return nil
@@ -33,14 +33,14 @@ func (l *live) close() error {
 	return l.session.Close()
 }
 
-// probe hands what an engine tells to the record and the sampler.
+// probe passes what an engine reports to the record and the sampler.
 type probe struct {
 	*relay
 	sampler *sample.Sampler
 	gpus    *gpu.Monitor
 }
 
-// Attach samples a source, and with a process what it holds of GPUs.
+// Attach samples a source, and the GPU memory of its process.
 func (p probe) Attach(s sample.Source) (detach func()) {
 	all := []func(){p.sampler.Attach(s)}
 	for _, g := range p.gpus.Beside(s) {
@@ -53,7 +53,7 @@ func (p probe) Attach(s sample.Source) (detach func()) {
 	}
 }
 
-// less is what was spent since an earlier reading.
+// less returns the cost since an earlier reading.
 func less(now, before record.Cost) record.Cost {
 	return record.Cost{Reads: now.Reads - before.Reads, ReadNS: now.ReadNS - before.ReadNS,
 		Waits: now.Waits - before.Waits, WaitNS: now.WaitNS - before.WaitNS}

@@ -11,8 +11,8 @@ import (
 	"llmparity/internal/run"
 )
 
-// BenchmarkManyCells takes the time of what is ours of a run of some 10,000 cells, none of which can run: to announce
-// all and to record why, and to find out, when it is resumed, that nothing is missing.
+// BenchmarkManyCells measures the runner's own time for about 10,000 cells that can't run: announcing and refusing
+// them, and finding nothing to do when the run is resumed.
 func BenchmarkManyCells(b *testing.B) {
 	p := plan.Plan{Name: "many", Engines: []string{"a"}, Model: "m", Context: 4096, Warmup: plan.Warmup{Tokens: 1},
 		Repetitions: 1,
@@ -39,7 +39,7 @@ func BenchmarkManyCells(b *testing.B) {
 		begin := time.Now()
 		_, err = run.Do(b.Context(), run.Options{Plan: p, Resume: dir, Setups: o.Setups})
 		if fault.Of(err) != fault.Run {
-			b.Fatalf("%v, want that attempts failed before", err)
+			b.Fatalf("%v, want earlier failures", err)
 		}
 		b.ReportMetric(time.Since(begin).Seconds(), "s/resumed")
 	}

@@ -8,15 +8,15 @@ import (
 	"llmparity/internal/plan"
 )
 
-// turn is an attempt that is to be made.
+// turn is a planned attempt.
 type turn struct {
 	*cell
 	warmup     bool
 	repetition int  // 0 for a warm-up launch
-	made       bool // by an earlier part of the run
+	made       bool // made before the run was resumed
 }
 
-// session names what a turn's launch is shared by; nil: it is its own.
+// session identifies what shares the turn's launch; nil: it has its own.
 func (t turn) session() any {
 	switch {
 	case t.warmup:
@@ -29,15 +29,15 @@ func (t turn) session() any {
 	return nil
 }
 
-// over tells that the attempt is not to be made.
+// over reports that the attempt is not to be made.
 func (t turn) over() bool { return t.made || t.cell.over() }
 
-// turns puts a setup's attempts in order. Interleaved, cells take turns, repetition by repetition, so that a machine
-// that slows down slows all engines; shuffled, each round has an order of its own, by the seed and the setup's number
-// alone; grouped, a cell's repetitions come one after another. Where sessions are reused one comes after the other,
-// whatever the order: what another's idle session holds would divide the pages that both share, and so be in PSS.
+// turns puts a setup's attempts in order. Interleaved: cells alternate, so that a machine that slows down affects all
+// engines. Shuffled: each round has its own order, from the seed and the setup's number. Grouped: all repetitions of a
+// cell, then the next. Reused sessions always run one after another, because an idle session would share pages with the
+// next and lower its PSS.
 //
-// Where cells share a launch, the engine's warm-up launches are its first cell's: there is only one launch to come.
+// If cells share a launch, only the first cell of each engine has warm-up launches.
 func turns(s plan.Setup, all []*cell) []turn {
 	p := s.Plan
 	var out []turn
@@ -70,7 +70,7 @@ func turns(s plan.Setup, all []*cell) []turn {
 	return out
 }
 
-// rounds has cells take turns, in an order that is asked for each time.
+// rounds lets cells alternate n times, in the order that order returns each time.
 func rounds(n int, order func() []*cell) (out []turn) {
 	for round := range n {
 		for _, c := range order() {
@@ -80,7 +80,7 @@ func rounds(n int, order func() []*cell) (out []turn) {
 	return out
 }
 
-// groups are the cells that take turns.
+// groups returns the groups of cells that alternate.
 func groups(p plan.Plan, shuffle func([]*cell) []*cell, all []*cell) [][]*cell {
 	switch {
 	case p.Isolation == plan.Shared:
@@ -108,7 +108,7 @@ func byEngine(all []*cell) [][]*cell {
 	return out
 }
 
-// launchesOf is how many attempts a setup may have.
+// launchesOf returns the largest number of attempts of a setup.
 func launchesOf(s plan.Setup) int {
 	cells := s.Cells()
 	warm := cells
@@ -126,5 +126,5 @@ func launchesOf(s plan.Setup) int {
 	return warm*s.Plan.Warmup.Launches + cells*s.Plan.MostRepetitions()
 }
 
-// newSeed is a seed for who gave none. It is short enough to be typed.
+// newSeed returns a random seed that is short enough to type.
 func newSeed() uint64 { return uint64(rand.Uint32()) | 1 }

@@ -13,7 +13,7 @@ import (
 	"llmparity/internal/run"
 )
 
-// inOrder carries a plan out and gives the launches in order, as cell and repetition.
+// inOrder executes a plan and returns its launches in order, as cell.repetition.
 func inOrder(t *testing.T, o run.Options) (out []string, r *record.Run) {
 	t.Helper()
 	o.Progress = func(e run.Event) {
@@ -31,7 +31,7 @@ func manyCells(t *testing.T) run.Options {
 	return o
 }
 
-func TestAShuffledOrderIsItsSeeds(t *testing.T) {
+func TestShuffledOrderDependsOnSeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		of := func(seed uint64, isolation string) []string {
 			o := manyCells(t)
@@ -42,7 +42,7 @@ func TestAShuffledOrderIsItsSeeds(t *testing.T) {
 		for _, isolation := range []string{plan.OfLaunch, plan.Reused, plan.Shared} {
 			one, again, other := of(7, isolation), of(7, isolation), of(8, isolation)
 			if !slices.Equal(one, again) || slices.Equal(one, other) {
-				t.Errorf("%s: of one seed %v and %v, of another %v", isolation, one, again, other)
+				t.Errorf("%s: same seed %v and %v, other seed %v", isolation, one, again, other)
 			}
 		}
 		order := of(7, plan.OfLaunch)
@@ -59,7 +59,7 @@ func TestAShuffledOrderIsItsSeeds(t *testing.T) {
 			}
 		}
 		if slices.Equal(without(order[8:16]), without(order[16:24])) {
-			t.Error("two rounds have one order")
+			t.Error("two rounds have the same order")
 		}
 	})
 }
@@ -88,12 +88,12 @@ func TestDrawnSeedIsRecorded(t *testing.T) {
 		o = manyCells(t)
 		o.Plan.Order, o.Plan.Seed = plan.Shuffled, p.Seed
 		if again, _ := inOrder(t, o); !slices.Equal(first, again) {
-			t.Errorf("%v, and by the recorded seed %v", first, again)
+			t.Errorf("%v, with the recorded seed %v", first, again)
 		}
 	})
 }
 
-func TestRepetitionsOfACellAreGrouped(t *testing.T) {
+func TestGroupedOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
 		o.Plan.Order = plan.Grouped
@@ -110,7 +110,7 @@ func TestRepetitionsOfACellAreGrouped(t *testing.T) {
 	})
 }
 
-func TestAMachineCoolsDownBetweenLaunches(t *testing.T) {
+func TestCoolDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for isolation, launches := range map[string]int{plan.OfLaunch: 8, plan.Reused: 4, plan.Shared: 2} {
 			took := func(cool time.Duration) time.Duration {
@@ -121,7 +121,7 @@ func TestAMachineCoolsDownBetweenLaunches(t *testing.T) {
 				return time.Since(begin)
 			}
 			if more := took(time.Minute) - took(0); more != time.Duration(launches-1)*time.Minute {
-				t.Errorf("%s: %d launches take %s longer", isolation, launches, more)
+				t.Errorf("%s: cooling down between %d launches takes %s", isolation, launches, more)
 			}
 		}
 	})

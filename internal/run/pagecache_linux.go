@@ -8,22 +8,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// evict has the system let go of what it keeps of a file. What was not written yet can't be dropped, so that it is
-// written first.
+// evict removes a file from the page cache. Unwritten data can't be dropped, so it is written first.
 func evict(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	_ = f.Sync() // what it leaves is seen afterwards
+	_ = f.Sync() // the caller checks what is left
 	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }
 
-// resident counts the pages of a file, and those of them that lie in memory. It reads none.
+// resident counts the pages of a file and those in memory, without reading any.
 func resident(path string) (in, all int, err error) {
 	f, err := os.Open(path)
 	if err != nil {

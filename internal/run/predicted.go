@@ -11,12 +11,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// patience is how long predicting may take, of all cells together, and judging a cell: it is arithmetic, and a run
-// doesn't hang on it.
+// patience limits the time for predicting all cells, and for judging one.
 const patience = 30 * time.Second
 
-// predictAll records what the cells' memory is likely to be. Who interrupts that wants no prediction of what will not
-// be launched.
+// predictAll records predictions of the cells' memory, unless the run is interrupted.
 func (r *runner) predictAll(ctx context.Context, s *current) {
 	soon, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -28,7 +26,7 @@ func (r *runner) predictAll(ctx context.Context, s *current) {
 	}
 }
 
-// predict records it of one. Whatever goes wrong with that is no reason to measure nothing.
+// predict records the prediction of one cell. A failure only leaves it out.
 func (r *runner) predict(ctx context.Context, s *current, c *cell) {
 	p, why := within(ctx, func(ctx context.Context) record.Prediction { return s.Predict(ctx, c.Cell) })
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -39,7 +37,7 @@ func (r *runner) predict(ctx context.Context, s *current, c *cell) {
 	}
 	p.Cell = c.ID
 	if p.Absent == "" && len(p.Parts) == 0 {
-		p.Absent = "nothing is known of its memory"
+		p.Absent = "no information about its memory"
 	}
 	c.memory = p
 	if !r.past.Predicted(c.ID) {
@@ -47,8 +45,7 @@ func (r *runner) predict(ctx context.Context, s *current, c *cell) {
 	}
 }
 
-// judgeAll looks, before a launch, at the cells that it is for: what is free once it has begun says nothing of what it
-// takes.
+// judgeAll judges all cells of a launch before it starts, because afterwards free memory no longer tells.
 func (r *runner) judgeAll(ctx context.Context, s *current, t turn) (first error) {
 	of := []*cell{t.cell}
 	if t.Shared && !t.judged {
@@ -66,8 +63,7 @@ func (r *runner) judgeAll(ctx context.Context, s *current, t turn) (first error)
 	return first
 }
 
-// judge looks, before the cell's first launch, whether its memory fits into what is free now. The error refuses the
-// cell.
+// judge checks before a cell's first launch whether its memory fits. An error refuses the cell.
 func (r *runner) judge(ctx context.Context, s *current, c *cell, say func(Event)) error {
 	if c.judged || s.Judge == nil {
 		return nil
@@ -77,7 +73,7 @@ func (r *runner) judge(ctx context.Context, s *current, c *cell, say func(Event)
 	defer cancel()
 	risk, why := within(soon, func(ctx context.Context) record.Risk { return s.Judge(ctx, c.memory, r.gpus) })
 	if ctx.Err() != nil {
-		return nil // the launch will tell
+		return nil
 	}
 	if why != "" {
 		risk = record.Risk{Level: record.RiskUnknown, Places: []record.Place{}, Reasons: []string{why}}
@@ -87,11 +83,11 @@ func (r *runner) judge(ctx context.Context, s *current, c *cell, say func(Event)
 	reasons := strings.Join(risk.Reasons, "; ")
 	switch {
 	case risk.Refused:
-		do := "--no-check-oom launches it all the same"
+		do := "--no-check-oom runs it anyway"
 		if len(risk.Recommendations) > 0 {
 			do = risk.Recommendations[0] + "; " + do
 		}
-		err := fault.New(fault.WontFit, do, "prompt %d is refused: it would run out of memory: %s", c.PromptID, reasons)
+		err := fault.New(fault.WontFit, do, "prompt %d skipped: would run out of memory: %s", c.PromptID, reasons)
 		say(Event{Kind: Judged, Text: err.Error(), Err: err})
 		return err
 	case risk.Level == record.RiskHigh, risk.Level == record.RiskMedium:
@@ -100,10 +96,9 @@ func (r *runner) judge(ctx context.Context, s *current, c *cell, say func(Event)
 	return nil
 }
 
-// within calls what is no part of the measurement, and says why nothing came of it. What doesn't heed that its time is
-// over is left behind.
+// within calls f, and returns why there is no result. If f ignores that its time is over, it is left running.
 func within[T any](ctx context.Context, f func(context.Context) T) (v T, why string) {
-	const late = "it took longer than %s to foretell"
+	const late = "prediction took longer than %s"
 	if ctx.Err() != nil {
 		return v, fmt.Sprintf(late, patience)
 	}
@@ -116,7 +111,7 @@ func within[T any](ctx context.Context, f func(context.Context) T) (v T, why str
 		var a answer
 		defer func() {
 			if r := recover(); r != nil {
-				a.why = fmt.Sprintf("foretelling broke off: %v", r)
+				a.why = fmt.Sprintf("prediction failed: %v", r)
 			}
 			came <- a
 		}()

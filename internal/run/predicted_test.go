@@ -15,13 +15,13 @@ import (
 	"llmparity/internal/sample/gpu"
 )
 
-// predicted says that every cell takes 10 MiB in all.
+// predicted predicts 10 MiB for every cell.
 func predicted(_ context.Context, c record.Cell) record.Prediction {
 	return record.Prediction{Source: "gguf", Setup: map[string]string{"of": c.Engine},
 		Parts: []record.Predicted{{Name: "increase", Best: 10 << 20, Method: "said"}}}
 }
 
-// judged gives an engine a level, by the setup that was predicted.
+// judged returns the level of an engine.
 func judged(levels map[string]record.RiskLevel) func(context.Context, record.Prediction, *gpu.Monitor) record.Risk {
 	return func(_ context.Context, p record.Prediction, _ *gpu.Monitor) record.Risk {
 		return record.Risk{Level: levels[p.Setup["of"]], Reasons: []string{"it is " + p.Setup["of"]},
@@ -35,7 +35,7 @@ func TestPredictionIsRecordedAfterPrepare(t *testing.T) {
 		o := options(t, a, b)
 		o.Predict = func(ctx context.Context, c record.Cell) record.Prediction {
 			if a.prepared != 1 || b.prepared != 1 || a.launches+b.launches != 0 {
-				t.Errorf("%s is foretold when %d and %d have prepared, and %d were launched", c.Engine, a.prepared,
+				t.Errorf("%s: predicted after %d and %d preparations and %d launches", c.Engine, a.prepared,
 					b.prepared, a.launches+b.launches)
 			}
 			return predicted(ctx, c)
@@ -49,7 +49,7 @@ func TestPredictionIsRecordedAfterPrepare(t *testing.T) {
 			}
 		}
 		if len(r.Risks) != 0 {
-			t.Errorf("nobody judged, and there are %+v", r.Risks)
+			t.Errorf("unexpected risks %+v", r.Risks)
 		}
 	})
 }
@@ -74,7 +74,7 @@ func TestCellThatWillNotFitIsRefused(t *testing.T) {
 		if a.launches != 0 || b.launches != 4 || c.launches != 4 || len(r.Attempts) != 8 {
 			t.Errorf("%d, %d and %d launches, %d attempts", a.launches, b.launches, c.launches, len(r.Attempts))
 		}
-		if len(said) != 2 || !strings.HasPrefix(said[0], "a: prompt 1 is refused") ||
+		if len(said) != 2 || !strings.HasPrefix(said[0], "a: prompt 1 skipped") ||
 			!strings.HasPrefix(said[1], "b: medium risk") {
 			t.Errorf("said %q", said)
 		}
@@ -88,7 +88,7 @@ func TestCellThatWillNotFitIsRefused(t *testing.T) {
 	})
 }
 
-func TestRefusalIsOfItsPromptAndCanBeWaived(t *testing.T) {
+func TestNoCheckOOMLaunchesAnyway(t *testing.T) {
 	for checks, launches := range map[bool]int{true: 4, false: 8} {
 		synctest.Test(t, func(t *testing.T) {
 			a := &scripted{name: "a"}
@@ -124,7 +124,7 @@ func TestFailedPredictionDoesNotFailRun(t *testing.T) {
 			return record.Prediction{Absent: "no file"}
 		}, "no file"},
 		"it is empty": {func(context.Context, record.Cell) record.Prediction { return record.Prediction{} },
-			"nothing is known"},
+			"no information"},
 		"it never comes": {func(ctx context.Context, _ record.Cell) record.Prediction {
 			<-ctx.Done()
 			time.Sleep(time.Hour)
@@ -148,14 +148,13 @@ func TestFailedPredictionDoesNotFailRun(t *testing.T) {
 					!strings.Contains(strings.Join(risk.Reasons, ""), "another bug") {
 					t.Errorf("%+v", risk)
 				}
-				time.Sleep(2 * time.Hour) // what never came has gone
+				time.Sleep(2 * time.Hour) // let the abandoned prediction end
 			})
 		})
 	}
 }
 
-// What never comes is waited for once, and not once a cell; who interrupts it gets no forecasts that say that it took
-// too long.
+// A hung prediction is waited for once, not for each cell. An interruption leaves no failed predictions.
 func TestPredictionTimeout(t *testing.T) {
 	for name, interrupted := range map[string]bool{"it never comes": false, "it is interrupted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -163,7 +162,7 @@ func TestPredictionTimeout(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				o := options(t, &scripted{name: "a"})
 				o.Plan.Prompts = []string{"first", "second", "third", "fourth"}
-				var asked atomic.Int32 // by what is left behind, too
+				var asked atomic.Int32 // also by abandoned goroutines
 				o.Predict = func(ctx context.Context, c record.Cell) record.Prediction {
 					if asked.Add(1) == 1 {
 						return predicted(ctx, c)

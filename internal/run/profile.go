@@ -12,24 +12,24 @@ import (
 	"llmparity/internal/record"
 )
 
-// Profiles says which files of an engine's own tools are written, and of which phases. They take time and memory,
-// within the phase and after it, so that figures of a launch that has them are marked.
+// Profiles selects files of an engine's own profiling tools. They cost time and memory, so launches that have them are
+// marked.
 type Profiles struct {
-	Kinds  []engine.Profile // none: nothing is profiled
+	Kinds  []engine.Profile // empty: no profiling
 	Phases []record.Phase
 }
 
-// profilesFolder is that of the files, in a run's folder.
+// profilesFolder is the folder for profiles in the run folder.
 const profilesFolder = "profiles"
 
-// markProfiled says in the record what the profiles do to the figures.
+// markProfiled warns that the attempt is profiled.
 func (a *attempt) markProfiled() {
 	kinds := a.Profiles.Kinds
 	if len(kinds) == 0 {
 		return
 	}
 	if _, ok := a.live.session.(engine.Profiler); !ok {
-		a.rec.Warn(record.Warning{Code: "not-profiled", Text: "the engine can't be profiled: there are no files of it"})
+		a.rec.Warn(record.Warning{Code: "not-profiled", Text: "the engine does not support profiling"})
 		return
 	}
 	var names []string
@@ -40,7 +40,7 @@ func (a *attempt) markProfiled() {
 		strings.Join(names, ", "))})
 }
 
-// profile begins a phase's profiles; the function returned ends them. What goes wrong with them is a warning.
+// profile starts a phase's profiles; finish ends them. Errors are warnings.
 func (a *attempt) profile(ctx context.Context, p record.Phase) (finish func()) {
 	profiler, ok := a.live.session.(engine.Profiler)
 	if !ok || len(a.Profiles.Kinds) == 0 || !slices.Contains(a.Profiles.Phases, p) {
@@ -49,7 +49,7 @@ func (a *attempt) profile(ctx context.Context, p record.Phase) (finish func()) {
 	failed := func(err error) {
 		if err != nil && ctx.Err() == nil {
 			a.rec.Warn(record.Warning{Code: "profile",
-				Text: fmt.Sprintf("%s: not every profile could be taken: %v", p, err)})
+				Text: fmt.Sprintf("%s: profile missing: %v", p, err)})
 		}
 	}
 	end, err := profiler.Profile(ctx, a.Profiles.Kinds)
@@ -57,7 +57,7 @@ func (a *attempt) profile(ctx context.Context, p record.Phase) (finish func()) {
 	return func() {
 		dir := filepath.Join(a.w.Dir(), profilesFolder)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			failed(err) // what was begun is ended all the same
+			failed(err) // the profiler must be ended anyway
 		}
 		failed(end(ctx, filepath.Join(dir, fmt.Sprintf("%d-%s", a.rec.ID(), p))))
 	}

@@ -15,7 +15,7 @@ import (
 	"llmparity/internal/run"
 )
 
-// profiled is a scripted engine whose sessions can be profiled; fail says what goes wrong when a profile ends.
+// profiled is a scripted engine that can be profiled; fail is the error when a profile ends.
 type profiled struct {
 	scripted
 	fail error
@@ -52,7 +52,7 @@ func warned(r *record.Run, attempt int, code string) (n int) {
 	return n
 }
 
-func TestChosenPhasesAreProfiledAndMarked(t *testing.T) {
+func TestProfilesSelectedPhases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &profiled{scripted: scripted{name: "a"}}, &scripted{name: "b"})
 		o.Plan.Repetitions = 1
@@ -66,7 +66,7 @@ func TestChosenPhasesAreProfiledAndMarked(t *testing.T) {
 		for i, f := range found {
 			found[i] = filepath.Base(f)
 		}
-		// Attempts 2 and 4 are of an engine that has no profiles.
+		// The engine of attempts 2 and 4 can't be profiled.
 		want := []string{"1-load.cpu-profile", "1-load.heap-snapshot", "1-measure.cpu-profile",
 			"1-measure.heap-snapshot",
 			"3-load.cpu-profile", "3-load.heap-snapshot", "3-measure.cpu-profile", "3-measure.heap-snapshot"}
@@ -83,28 +83,16 @@ func TestChosenPhasesAreProfiledAndMarked(t *testing.T) {
 	})
 }
 
-func TestProfileThatFailsIsAWarning(t *testing.T) {
+func TestFailedProfileIsWarning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &profiled{scripted: scripted{name: "a"}, fail: errors.New("no such luck")})
 		o.Profiles = run.Profiles{Kinds: []engine.Profile{engine.Trace}, Phases: []record.Phase{record.Load}}
 		r, err := do(t, t.Context(), o)
 		if err != nil || r.Status != record.OK {
-			t.Errorf("a profile that fails ends the run: %v, %s", err, r.Status)
+			t.Errorf("%v, %s", err, r.Status)
 		}
 		if n := warned(r, 0, "profile"); n != 1 || !strings.Contains(r.Attempts[0].Warnings[n].Text, "no such luck") {
 			t.Errorf("warnings %+v", r.Attempts[0].Warnings)
-		}
-	})
-}
-
-func TestNothingIsProfiledUnasked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := options(t, &profiled{scripted: scripted{name: "a"}})
-		o.Profiles.Phases = []record.Phase{record.Load}
-		r := whole(t, o)
-		if _, err := os.Stat(filepath.Join(o.Out, "latest", "profiles")); !errors.Is(err, os.ErrNotExist) ||
-			warned(r, 0, "profiled") != 0 {
-			t.Errorf("profiles %v, warnings %+v", err, r.Attempts[0].Warnings)
 		}
 	})
 }

@@ -2,18 +2,17 @@ package run
 
 import "llmparity/internal/record"
 
-// Event is something that a person who waits wants to know. Kind says which of the other fields are set. Requests of a
-// traffic tell of their tokens from goroutines of their own.
+// Event reports progress. Kind says which other fields are set. Requests of a traffic report tokens concurrently.
 type Event struct {
 	Kind EventKind
-	Text string // Preparing: what is being made; Ended: how, in a few words
+	Text string // Preparing: what is being made; Ended: the status
 
-	Setup       int // its number; 0: of none
-	Cell        int // its number in the record; 0: of none
-	Cells       int // of the run
-	CellsDone   int // to which no attempt will be added
-	Launch      int // from 1, of Launches; those that an earlier part of the run has made are counted too
-	Launches    int // of the run, warm-ups with them
+	Setup       int // number of the setup; 0: none
+	Cell        int // number of the cell; 0: none
+	Cells       int // number of cells in the run
+	CellsDone   int // cells without further attempts
+	Launch      int // from 1, of Launches, including those before a resumption
+	Launches    int // launches in the run, including warm-ups
 	Engine      string
 	Repetition  int
 	Repetitions int
@@ -22,24 +21,24 @@ type Event struct {
 	Phase  record.Phase // Entered
 	Token  int          // Generated: tokens so far, of Tokens
 	Tokens int
-	Memory int64 // of the engine's processes together, RSS, at the last reading, in bytes; 0: not known
+	Memory int64 // total RSS of the engine at the last reading, in bytes; 0: unknown
 	Err    error // Ended
 }
 
 // EventKind is what happened.
 type EventKind int
 
-// The kinds of events, in the order in which a launch goes through them.
+// The kinds of events, in the order of a launch.
 const (
-	Preparing EventKind = iota // something is made that is cached: a package, a library
+	Preparing EventKind = iota // a package or library is being made for the cache
 	Recording                  // the run folder exists; Text is its path
 	Launched
 	Entered
 	Generated
 	Ended
-	Scoring // behind all launches: an engine begins to score a text (Token 0), or has scored so many of its tokens
-	Judged  // before a cell's first launch, where its memory may not do: Text says why, Err is set where it is refused
+	Scoring // after all launches: an engine starts scoring a text (Token 0), or has scored so many tokens
+	Judged  // before a cell's first launch, if its memory may not fit: Text says why; Err is set if it is skipped
 )
 
-// Progress is told what happens. It must return quickly: it is called while things are measured.
+// Progress receives events. It must return quickly, because it is called during measurements.
 type Progress func(Event)

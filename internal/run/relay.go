@@ -9,22 +9,21 @@ import (
 	"llmparity/internal/record"
 )
 
-// relay hands what a session tells, and what is read of it, to the recording of the attempt that goes on. What stands
-// for as long as the session does is told again to each attempt that takes it over, so that every attempt in the record
-// stands for itself. Between attempts readings go nowhere.
+// relay passes what a session reports, and readings of it, to the recording of the current attempt. It repeats what
+// holds for the whole session to each attempt that takes the session over. Between attempts it drops readings.
 type relay struct {
 	mu       sync.Mutex
 	rec      *record.Recording // nil between attempts
-	since    time.Time         // when it began
-	sources  []record.Source   // by the sampler's numbers less one
-	ids      map[int]int       // what the recording calls them
-	serving  bool              // the model is loaded: what is warned of from here on is of the attempt alone
-	events   []record.Event    // that stand
-	warnings []record.Warning  // that stand
-	late     []record.Warning  // that came between attempts
+	since    time.Time         // start of the attempt
+	sources  []record.Source   // by the sampler's number, less one
+	ids      map[int]int       // the recording's number, by the sampler's
+	serving  bool              // the model is loaded: later warnings concern one attempt only
+	events   []record.Event    // that hold for the session
+	warnings []record.Warning  // that hold for the session
+	late     []record.Warning  // received between attempts
 }
 
-// begin turns to the recording of an attempt. What was begun to be read before is none of its.
+// begin switches to the recording of an attempt, which gets no reading that began before.
 func (r *relay) begin(rec *record.Recording) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -38,7 +37,7 @@ func (r *relay) begin(rec *record.Recording) {
 	r.late = nil
 }
 
-// end turns away from it.
+// end detaches the recording.
 func (r *relay) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,7 +62,8 @@ func (r *relay) Source(s record.Source) int {
 	return id
 }
 
-// Sample writes a reading. A source of an earlier attempt is announced once it is read in this one: it may have ended.
+// Sample writes a reading. It announces sources of earlier attempts when they are first read, because they may have
+// ended.
 func (r *relay) Sample(source int, s record.Sample) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,7 +87,7 @@ func (r *relay) Total(t record.Total) {
 	}
 }
 
-// Span writes a stage of the load.
+// Span writes a load stage.
 func (r *relay) Span(s record.Span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,7 +96,7 @@ func (r *relay) Span(s record.Span) {
 	}
 }
 
-// Event writes what the engine learned. What it is, what it computes on and how its clocks go stands.
+// Event writes an event. What the engine, its device and its clocks are holds for the session.
 func (r *relay) Event(e record.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,7 +108,7 @@ func (r *relay) Event(e record.Event) {
 	}
 }
 
-// engine is what the session said last that it is.
+// engine returns the session's last report about its engine.
 func (r *relay) engine() (record.EngineInfo, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +120,7 @@ func (r *relay) engine() (record.EngineInfo, bool) {
 	return record.EngineInfo{}, false
 }
 
-// Warn writes what a reader of the figures must know.
+// Warn writes a warning.
 func (r *relay) Warn(w record.Warning) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,7 +135,7 @@ func (r *relay) Warn(w record.Warning) {
 	}
 }
 
-// stand writes a warning that is said once a session, whenever that is, and holds for all that comes.
+// stand writes a warning that holds for the rest of the session.
 func (r *relay) stand(w record.Warning) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,7 +145,7 @@ func (r *relay) stand(w record.Warning) {
 	}
 }
 
-// Log opens a log, which is the session's and lies with those of the attempt that opened it.
+// Log opens a log of the session, among those of the attempt that opened it.
 func (r *relay) Log(name string) io.WriteCloser {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,23 +17,23 @@ import (
 	"llmparity/internal/record"
 )
 
-// past is what a run that is resumed has made before; that of a new run is nothing.
+// past is what a resumed run has made before; empty for a new run.
 type past struct {
 	*record.State
 	changed  []record.Difference
-	lost     int             // attempts that failed, and are not made again
-	refused  error           // why a cell that was asked for can't run, and is not tried again
-	reported map[string]bool // engines that are not what they were
+	lost     int             // failed attempts that are not repeated
+	refused  error           // why a requested cell was refused
+	reported map[string]bool // changed engines already warned about
 }
 
 func noPast() *past { return &past{State: &record.State{Status: record.Interrupted}} }
 
-// refusal is why a run can't be resumed: nothing is recorded of it, and the run ends.
+// refusal is why a run can't be resumed: it ends the run and is not recorded.
 type refusal struct{ error }
 
 func (r *refusal) Unwrap() error { return r.error }
 
-// scan looks at the run that is to be resumed.
+// scan reads the run to resume.
 func (r *runner) scan() (*past, error) {
 	s, err := record.Scan(r.Resume)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *runner) scan() (*past, error) {
 		d := record.Difference{What: "llmparity", Was: s.Meta.Tool.Version + " " + s.Meta.Tool.SHA256,
 			Is: r.Tool.Version + " " + r.Tool.SHA256}
 		if !r.AllowChanged {
-			return nil, changed("llmparity itself is another one than began the run in %s (%s)", s.Dir, d)
+			return nil, changed("the run in %s was started by another llmparity (%s)", s.Dir, d)
 		}
 		p.changed = append(p.changed, d)
 	}
@@ -57,23 +57,22 @@ func (r *runner) scan() (*past, error) {
 
 func changed(format string, args ...any) error {
 	return &refusal{fault.New(fault.Usage,
-		"use the one that began it, or say --allow-changed: the record then warns of it", format, args...)}
+		"use the original, or --allow-changed, which adds a warning", format, args...)}
 }
 
-// sumOf is how a plan's text is known again.
+// sumOf returns the hash by which a plan is recognised.
 func sumOf(plan []byte) string { return fmt.Sprintf("%x", sha256.Sum256(plan)) }
 
-// samePlan refuses to go on with another plan's run, and with one whose plan.yaml was changed since. The seed of one
-// that gave none is the one that the run was given.
+// samePlan refuses to resume with another plan, or if plan.yaml was changed. The run's seed replaces a missing one.
 func (p *past) samePlan(r *runner) error {
 	if was := p.Meta.Plan; was != "" && was != sumOf(p.Plan) {
-		return fault.New(fault.Usage, "put it back, or begin a new run with it",
-			"plan.yaml in %s is not what it was when the run began", p.Dir)
+		return fault.New(fault.Usage, "restore it, or start a new run with it",
+			"plan.yaml in %s was changed since the run started", p.Dir)
 	}
 	written := p.Plan
 	was, err := r.Plan.Like(p.Plan, "the run's plan")
 	if err == nil {
-		written, err = was.YAML() // another version may have written its fields in another order
+		written, err = was.YAML() // another version may order fields differently
 	}
 	if r.Plan.Order == plan.Shuffled && r.Plan.Seed == 0 {
 		if err != nil {
@@ -88,11 +87,11 @@ func (p *past) samePlan(r *runner) error {
 	if bytes.Equal(text, written) {
 		return nil
 	}
-	return fault.New(fault.Usage, "leave the plan and its flags out, and the run's own is gone on with, or begin a new run",
-		"the plan is not the one of the run in %s: %s", p.Dir, firstDifference(written, text))
+	return fault.New(fault.Usage, "resume it without a plan and flags, or start a new run",
+		"the plan differs from that of the run in %s: %s", p.Dir, firstDifference(written, text))
 }
 
-// firstDifference names the first line that is not as it was.
+// firstDifference describes the first line that differs.
 func firstDifference(was, is []byte) string {
 	a, b := bytes.Split(was, []byte("\n")), bytes.Split(is, []byte("\n"))
 	for i := range max(len(a), len(b)) {
@@ -106,7 +105,7 @@ func firstDifference(was, is []byte) string {
 			return fmt.Sprintf("line %d was %s, is %s", i+1, line(a), line(b))
 		}
 	}
-	return "its blanks"
+	return "white space"
 }
 
 // reopen resumes the run.
@@ -120,7 +119,7 @@ func (r *runner) reopen(env record.Environment) error {
 	return nil
 }
 
-// differences are what of the machine is not as it was and bears on figures.
+// differences returns what changed on the machine and may affect figures.
 func differences(was, is record.Environment) (out []record.Difference) {
 	all, _ := machine.Diff(was, is)
 	for _, d := range all {
@@ -131,17 +130,16 @@ func differences(was, is record.Environment) (out []record.Difference) {
 	return out
 }
 
-// sameModel refuses to go on where a setup's model is not the one that its cells were measured with.
+// sameModel refuses to resume a setup whose model was replaced.
 func (p *past) sameModel(r *runner, s *current) error {
 	for _, c := range s.cells {
 		was, ok := p.Cell(c.ID)
-		if !ok || was.Isolation == "" { // nothing but the plan was known of it
+		if !ok || was.Isolation == "" { // only the plan was known
 			continue
 		}
 		if was.Model.SHA256 != c.Model.SHA256 || was.Model.Name != c.Model.Name || was.Engine != c.Engine {
-			return &refusal{fault.New(fault.Usage, "put back the one that was measured, or begin a new run",
-				"the model of the run in %s is not the one that it began with: %s %.12s, was %s %.12s", p.Dir,
-				c.Model.Name, c.Model.SHA256,
+			return &refusal{fault.New(fault.Usage, "restore the model, or start a new run",
+				"the model of the run in %s changed: it is %s %.12s, was %s %.12s", p.Dir, c.Model.Name, c.Model.SHA256,
 				was.Model.Name, was.Model.SHA256)}
 		}
 		return nil // the setup's cells have one model
@@ -149,29 +147,29 @@ func (p *past) sameModel(r *runner, s *current) error {
 	return nil
 }
 
-// refuses tells whether an error is why the run can't be resumed.
+// refuses reports whether err is a refusal.
 func refuses(err error) bool {
 	var refused *refusal
 	return errors.As(err, &refused)
 }
 
-// counts tells whether an attempt that ended need not be made again.
+// counts reports whether an attempt that ended need not be repeated.
 func (p *past) counts(r *runner, a *record.Attempt) bool {
 	return a.Status == record.OK || (a.Status == record.Failed || a.Status == record.Refused) && !r.RetryFailed
 }
 
-// made is how many warm-up launches a cell had, which repetitions it had, and whether it was given up. A warm-up that
-// failed and was not made once more, because the run ended, is to be made.
+// made returns a cell's number of warm-up launches, its repetitions, and whether it was given up. A failed warm-up
+// counts only if it was repeated.
 func (p *past) made(r *runner, cell int) (warmups int, repetitions map[int]bool, given bool) {
 	repetitions = map[int]bool{}
-	again, lame := false, 0 // the last attempt was a warm-up that failed; launches in a row that did not start
+	again, lame := false, 0 // the last attempt was a failed warm-up; consecutive launches that did not start
 	for _, c := range p.Commits(cell) {
 		if c.Scoring != nil {
 			continue
 		}
 		switch counts := p.counts(r, c); {
 		case !c.Warmup:
-			if again { // it was not to be made once more
+			if again { // it was not to be repeated
 				warmups++
 			}
 			again, repetitions[c.Repetition] = false, counts
@@ -192,10 +190,10 @@ func (p *past) made(r *runner, cell int) (warmups int, repetitions map[int]bool,
 	return warmups, repetitions, given
 }
 
-// hopeless tells of how a launch failed whether the next one would fail in the same way.
+// hopeless reports whether the next launch would fail in the same way.
 func hopeless(class record.Class) bool { return class == record.SetUp || class == record.BadModel }
 
-// failed tells whether a cell was given up, and is not to be tried again.
+// failed reports whether a cell was given up and is not tried again.
 func (p *past) failed(r *runner, cell int) bool {
 	_, _, given := p.made(r, cell)
 	return given
@@ -226,10 +224,10 @@ func (p *past) mark(r *runner, s *current, order []turn) {
 	}
 }
 
-// errGiven stands for the reason that is in the record.
-var errGiven = errors.New("it was given up before the run was gone on with")
+// errGiven stands for a reason that is in the record.
+var errGiven = errors.New("given up before the run was resumed")
 
-// restore gives a cell what its earlier attempts came to, where anything depends on that.
+// restore restores the results of earlier attempts that later decisions depend on.
 func (p *past) restore(s *current, c *cell, repetitions map[int]bool) {
 	scores := s.Reference != nil && s.Plan.Scores() != plan.ScoreNothing
 	if len(repetitions) == 0 || !scores && c.enough == nil {
@@ -259,7 +257,7 @@ func (c *cell) restore(a *record.Attempt) {
 	}
 }
 
-// over tells whether nothing of a setup is missing.
+// over reports whether a setup is complete.
 func (p *past) over(r *runner, planned plan.Setup, from int) bool {
 	for c := range sketches(planned, from) {
 		warmups, repetitions, given := p.made(r, c.ID)
@@ -278,7 +276,7 @@ func (p *past) over(r *runner, planned plan.Setup, from int) bool {
 	return true
 }
 
-// look counts what failed before and is not made again, and says what was refused.
+// look counts failed attempts that are not repeated, and finds the reason of refusals.
 func (p *past) look(r *runner) {
 	if r.RetryFailed {
 		return
@@ -291,7 +289,7 @@ func (p *past) look(r *runner) {
 			}
 			if of, _ := p.Cell(cell); c.Status == record.Refused && !r.optional(of.Engine) {
 				p.refused = fault.First(p.refused, fault.New(cmp.Or(c.Fault, fault.NotSupported),
-					"--retry-failed tries it again", "%s: %s", of.Engine, c.Error))
+					"use --retry-failed to try again", "%s: %s", of.Engine, c.Error))
 			}
 		}
 		for _, status := range last {
@@ -302,17 +300,16 @@ func (p *past) look(r *runner) {
 	}
 }
 
-// failure is what a run that went well from where it was resumed ends by, if something had failed before.
+// failure is the error of a resumed run that itself went well but has earlier failures.
 func (p *past) failure() error {
 	if p.lost == 0 {
 		return p.refused
 	}
-	return fault.First(p.refused, fault.New(fault.Run, "--retry-failed makes them again",
-		"attempts that failed before the run was gone on with: %d", p.lost))
+	return fault.First(p.refused, fault.New(fault.Run, "use --retry-failed to repeat them",
+		"failed attempts before the run was resumed: %d", p.lost))
 }
 
-// unscored tells whether a setup whose launches were all made may not have been scored yet: the run broke off before
-// another one's began.
+// unscored reports whether the run may have been interrupted between a setup's last launch and its scoring.
 func (p *past) unscored(planned plan.Setup, from int) bool {
 	if p.Status != record.Interrupted || planned.Plan.Scores() == plan.ScoreNothing {
 		return false
@@ -325,23 +322,23 @@ func (p *past) unscored(planned plan.Setup, from int) bool {
 	return true
 }
 
-// scored tells whether a cell's engine has scored.
+// scored reports whether a cell's engine has scored.
 func (p *past) scored(cell int) bool {
 	return slices.ContainsFunc(p.Commits(cell),
 		func(a *record.Attempt) bool { return a.Scoring != nil && a.Status == record.OK })
 }
 
-// complete tells whether a setup's cells were announced with all that is known of them.
+// complete reports whether a setup's cells were announced with everything known about them.
 func (p *past) complete(s *current) bool {
 	if len(s.cells) == 0 {
 		return false
 	}
-	last := s.cells[len(s.cells)-1].ID // the others stand before it
+	last := s.cells[len(s.cells)-1].ID // announced after the others
 	was, _ := p.Cell(last)
 	return was.Isolation != ""
 }
 
-// whole tells whether nothing of the run is missing.
+// whole reports whether the run is complete.
 func (p *past) whole(r *runner) bool {
 	if p.Status == record.Interrupted {
 		return false
@@ -356,7 +353,7 @@ func (p *past) whole(r *runner) bool {
 	return true
 }
 
-// sameEngine refuses an engine, or a browser, that is not what it was; where that is allowed the record warns of it.
+// sameEngine refuses an engine or browser that changed; with AllowChanged it warns.
 func (p *past) sameEngine(r *runner, s *current, name string, is record.EngineInfo) error {
 	was, known := p.Engine(s.ID, name)
 	if !known || p.reported[fmt.Sprint(s.ID, " ", name)] {
@@ -364,11 +361,11 @@ func (p *past) sameEngine(r *runner, s *current, name string, is record.EngineIn
 	}
 	for _, d := range engineDifferences(was, is) {
 		if !r.AllowChanged {
-			return changed("%s is not what began the run in %s (%s)", name, p.Dir, d)
+			return changed("%s changed since the run in %s was started (%s)", name, p.Dir, d)
 		}
 		p.reported[fmt.Sprint(s.ID, " ", name)] = true
 		r.w.Warn(record.Warning{Code: "resumed-elsewhere",
-			Text: fmt.Sprintf("when the run was gone on with, %s was not what it was before: %s", name, d)})
+			Text: fmt.Sprintf("%s changed before the run was resumed: %s", name, d)})
 	}
 	return nil
 }
@@ -380,7 +377,7 @@ func engineDifferences(was, is record.EngineInfo) (out []record.Difference) {
 		}
 	}
 	add("version", was.Version, is.Version)
-	add("sum of the program", was.SHA256, is.SHA256)
+	add("program's SHA-256", was.SHA256, is.SHA256)
 	parts := map[string]string{}
 	maps.Copy(parts, was.Parts)
 	maps.Copy(parts, is.Parts)

@@ -19,12 +19,12 @@ import (
 	"llmparity/internal/run"
 )
 
-// telling is a scripted engine with a process, which says what it is, and warns at its start and of every generation.
+// telling is a scripted engine with a process that reports itself, and warns at its start and in every generation.
 type telling struct {
 	scripted
 	version string // empty: 1
 	others  []*telling
-	most    int // sessions that were open at once, those of others among them
+	most    int // most sessions open at once, including those of others
 }
 
 func (e *telling) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
@@ -73,7 +73,7 @@ func phases(a *record.Attempt) string {
 	return strings.Join(names, " ")
 }
 
-func TestRepetitionsReuseALaunch(t *testing.T) {
+func TestRepetitionsReuseLaunch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &telling{scripted: scripted{name: "a"}}, &telling{scripted: scripted{name: "b"}}
 		r := whole(t, reused(t, a, b))
@@ -101,7 +101,7 @@ func TestRepetitionsReuseALaunch(t *testing.T) {
 	})
 }
 
-func TestEveryRepetitionStandsForItself(t *testing.T) {
+func TestReusedRepetitionsAreCompleteRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := whole(t, reused(t, &telling{scripted: scripted{name: "a"}}, &telling{scripted: scripted{name: "b"}}))
 		for _, a := range r.Attempts {
@@ -132,7 +132,7 @@ func TestEveryRepetitionStandsForItself(t *testing.T) {
 			}
 			for _, s := range a.Samples {
 				if s.NS < a.BeginNS || s.NS > a.EndNS {
-					t.Errorf("attempt %d, which lasts from %d to %d, has a reading at %d: an idle session is not read",
+					t.Errorf("attempt %d, from %d to %d, has a reading at %d",
 						a.ID, a.BeginNS, a.EndNS, s.NS)
 				}
 			}
@@ -140,7 +140,7 @@ func TestEveryRepetitionStandsForItself(t *testing.T) {
 	})
 }
 
-// late is a source whose reads take long, and now and then get no answer.
+// late is a source whose reads take long or time out.
 type late struct {
 	takes atomic.Int64 // a time.Duration
 	reads int
@@ -177,7 +177,7 @@ func TestSamplerWarningsHoldForLaterRepetitions(t *testing.T) {
 		o := reused(t, e)
 		o.Plan.Warmup.Launches = 0
 		r := whole(t, o)
-		for _, a := range r.Attempts[1:] { // it was first found out in the second
+		for _, a := range r.Attempts[1:] { // the second attempt noticed it first
 			n := 0
 			for _, w := range a.Warnings {
 				if w.Code == "unanswered-source" {
@@ -191,7 +191,7 @@ func TestSamplerWarningsHoldForLaterRepetitions(t *testing.T) {
 	})
 }
 
-func TestEarlierReadingsAreNotOfRepetition(t *testing.T) {
+func TestRepetitionDropsEarlierReadings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var source late
 		e := &telling{scripted: scripted{name: "a", opened: func(p engine.Probe) { p.Attach(&source) }}}
@@ -209,19 +209,19 @@ func TestEarlierReadingsAreNotOfRepetition(t *testing.T) {
 			kept += len(a.Metrics)
 			for _, m := range a.Metrics {
 				if m.NS-m.ReadNS < a.BeginNS {
-					t.Errorf("attempt %d began at %d, and has a reading from %d to %d", a.ID, a.BeginNS, m.NS-m.ReadNS,
+					t.Errorf("attempt %d began at %d and has a reading from %d to %d", a.ID, a.BeginNS, m.NS-m.ReadNS,
 						m.NS)
 				}
 			}
 		}
 		if kept == 0 || kept == source.reads {
-			t.Errorf("%d of %d readings were kept: no reading lay over a begin", kept, source.reads)
+			t.Errorf("%d of %d readings were kept; want some, but not all", kept, source.reads)
 		}
 	})
 }
 
-// Whatever ends an attempt ends the session that it was in, and the next attempt opens another.
-func TestFailureEndsASessionThatIsKept(t *testing.T) {
+// After any failure the next attempt opens a new session.
+func TestFailureEndsReusedSession(t *testing.T) {
 	for name, c := range map[string]struct {
 		options func(*testing.T, ...engine.Engine) run.Options
 		ends    func(context.CancelCauseFunc) func(context.Context) error
@@ -262,7 +262,7 @@ func TestFailureEndsASessionThatIsKept(t *testing.T) {
 	}
 }
 
-// An idle session would hold pages that others share, and divide their PSS.
+// An idle session would share pages with the next and lower its PSS.
 func TestReusedSessionsAreOpenOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &telling{scripted: scripted{name: "a"}}, &telling{scripted: scripted{name: "b"}}
@@ -281,7 +281,7 @@ func TestReusedSessionsAreOpenOneAtATime(t *testing.T) {
 		}
 		if want := []string{"a1 1/12", "a2 2/12", "a3 3/12", "b1 4/12", "b2 5/12", "b3 6/12", "a1 7/12"}; !slices.Equal(
 			said[:7], want) {
-			t.Errorf("order %v, want it to begin with %v", said, want)
+			t.Errorf("order %v, want %v first", said, want)
 		}
 		if c := r.Cells[r.Attempts[6].Cell-1]; c.Prompt != "q" {
 			t.Errorf("the second prompt is %q", c.Prompt)
@@ -298,6 +298,6 @@ func TestReusedRefusesProcessPerGeneration(t *testing.T) {
 		t.Errorf("%q, %v", dir, err)
 	}
 	if n := a.launches + b.launches + a.prepared + b.prepared; n != 0 {
-		t.Errorf("%d things were begun", n)
+		t.Errorf("%d launches or preparations", n)
 	}
 }

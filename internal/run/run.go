@@ -1,11 +1,10 @@
-// Package run carries out a plan: in which order engines are launched, through which phases a launch goes, what is
-// sampled meanwhile, and that all of it reaches the record.
+// Package run executes a plan: it launches engines in order, takes each launch through its phases, samples meanwhile,
+// and records everything.
 //
-// It knows engines by their interface only. Setups are carried out one after the other; each is built when its turn
-// comes, and its cells' launches take turns. A launch that fails is recorded with its class and the rest goes on; what
-// a user must mend first (a missing part, a prompt that doesn't fit) ends its cell, and what is wrong with one setup of
-// several ends that. The run's folder is its state: whatever ends a run, it can be resumed, and makes what is
-// missing then and only that.
+// It knows engines only by their interface. Setups run one after another, and the launches of a setup's cells
+// alternate. A failed launch is recorded and the run continues. An error that the user must fix, such as a missing
+// program, ends its cell. The run folder holds the whole state: an interrupted run can be resumed and makes only what
+// is missing.
 package run
 
 import (
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/machine"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/gpu"
@@ -25,56 +25,55 @@ import (
 // Options is what a run needs.
 type Options struct {
 	Plan plan.Plan
-	// Setups makes what carries a setup out, when its turn comes; the function that it gives ends that when the setup
-	// is over, and may be nil. What is wrong with one setup of several fails its cells, and the rest goes on.
+	// Setups builds what a setup needs, when its turn comes. The function that it returns releases that, and may be
+	// nil. If a setup of several can't be built, its cells fail and the run continues.
 	Setups func(context.Context, plan.Setup) (Setup, func(), error)
-	Parts  // carry out every setup where Setups is nil
-	// Optional tells of an engine, by its name in records, that it was not asked for by name: that it can't run fails
-	// nothing; nil: none is.
+	Parts  // for every setup, if Setups is nil
+	// Optional reports whether an engine, by its name in records, was not requested by name. If it can't run, the run
+	// still succeeds. nil: all were requested.
 	Optional func(engine string) bool
-	Strict   bool // launch nothing where an engine of the only setup can't run
+	Strict   bool // launch nothing if an engine of the only setup can't run
 
-	Out      string // the folder that holds run folders
+	Out      string // folder for run folders
 	Tool     record.Tool
 	Progress Progress
 	Profiles Profiles
-	GPU      gpu.Options // where GPUs are looked for
+	GPU      gpu.Options // where to look for GPUs
 
-	Resume       string // a run's folder, which is resumed: what is missing in it is made, and only that
-	RetryFailed  bool   // of a run that is resumed, failed attempts are made again
-	AllowChanged bool   // go on although the program, an engine or a browser is another one than before
+	Resume       string // run folder to resume; empty: a new run
+	RetryFailed  bool   // with Resume: repeat failed attempts
+	AllowChanged bool   // with Resume: accept another llmparity, engine or browser
 
-	// Turn is called before each launch and returns when that may begin; nil: at once. Its error ends the run as a
-	// cancellation does.
+	// Turn is called before each launch and returns when it may begin; nil: at once. Its error ends the run.
 	Turn    func(context.Context) error
-	against string // the folder of the run that this one's launches take turns with, and that it is held against
+	against string // folder of the run that this one is interleaved with
 }
 
-// runner carries a run out.
+// runner executes a plan.
 type runner struct {
 	Options
 	w        *record.Writer
 	gpus     *gpu.Monitor
 	past     *past
-	count    counts       // of the whole run
-	live     *live        // what the next attempt goes on in; nil: it opens a session of its own
-	oneModel bool         // of all setups: ids of tokens mean the same in all
-	opened   bool         // there was a launch, after which one cools down
-	memory   atomic.Int64 // of the processes that are read, at the last reading
-	// What became of launches: what only scored is none, and a run is whole without it.
+	count    counts       // for the whole run
+	live     *live        // session that the next attempt continues in, or nil
+	oneModel bool         // all setups have the same model, and so the same token ids
+	opened   bool         // there was a launch to cool down from
+	memory   atomic.Int64 // total RSS at the last reading
+	// The outcome of launches. Scoring does not count.
 	cancelled, failed bool
-	first             error // of what went wrong, by fault.First
+	first             error // the error with priority
 }
 
-// counts is how many there are of what a run makes, and how many of them are behind it.
+// counts holds totals and what is done so far.
 type counts struct {
 	setups, cells, cellsDone int
 	launch, launches         int
 }
 
-// Do carries out the plan and gives the run folder; there is none where an error came before the first launch. The
-// error is the first of: a part that is missing, a record that can't be written, a cancellation; of launches that
-// failed and cells that were refused it is the one whose exit code goes before the others'.
+// Do executes the plan and returns the run folder; it is empty if an error came before the first launch. The error is a
+// missing part, a record that can't be written, or a cancellation; or of failed launches and refused cells, the one
+// whose exit code has priority.
 func Do(ctx context.Context, o Options) (dir string, err error) {
 	r := &runner{Options: o, past: noPast()}
 	if r.Progress == nil {
@@ -91,8 +90,10 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := r.writable(); err != nil {
-		return "", err
+	if r.Resume == "" {
+		if err := record.Writable(r.Out); err != nil {
+			return "", err
+		}
 	}
 	env, err := r.describe(ctx, one)
 	defer r.gpus.Close()
@@ -106,7 +107,7 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 	return r.w.Dir(), errors.Join(r.w.Close(r.status()), err)
 }
 
-// look settles what the plan leaves open, counts what there is to do, and looks at what was done of it.
+// look completes the plan, counts launches, and reads the run to resume.
 func (r *runner) look() (err error) {
 	if r.Resume != "" {
 		if r.past, err = r.scan(); err != nil {
@@ -133,7 +134,7 @@ func (r *runner) look() (err error) {
 	return nil
 }
 
-// only builds the setup of a plan that has but one: what is wrong with it is said before there is a folder.
+// only builds the setup of a plan with a single setup, so that its errors come before there is a run folder.
 func (r *runner) only(ctx context.Context) (s *current, done func(), err error) {
 	if r.count.setups != 1 {
 		return nil, func() {}, nil
@@ -146,30 +147,23 @@ func (r *runner) only(ctx context.Context) (s *current, done func(), err error) 
 	return s, done, err
 }
 
-// describe looks at the machine while the only setup's engines prepare.
+// describe describes the machine while the engines of the only setup prepare.
 func (r *runner) describe(ctx context.Context, one *current) (env record.Environment, err error) {
-	machine := make(chan record.Environment, 1)
-	go func() { machine <- Environment(ctx, r.Out) }() // it listens a while to what else goes on
+	described := make(chan record.Environment, 1)
+	go func() { described <- Environment(ctx, r.Out) }() // observes other processes for a while
 	gpus := make(chan *gpu.Monitor, 1)
-	go func() { gpus <- gpu.Open(ctx, r.GPU) }() // a driver that slept takes seconds to wake
+	go func() { gpus <- gpu.Open(ctx, r.GPU) }() // drivers can take seconds to wake up
 	if one != nil {
 		err = r.alive(one, r.prepare(ctx, one, r.gives(ctx, one)))
 	}
-	env = <-machine
+	env = <-described
 	r.gpus = <-gpus
 	env.GPUs = r.gpus.GPUs()
-	env.Load1 = load1(ctx) // behind what was prepared
+	env.Load1 = machine.Load1(ctx) // after preparing
 	return env, err
 }
 
-func (r *runner) writable() error {
-	if r.Resume != "" {
-		return nil
-	}
-	return record.Writable(r.Out)
-}
-
-// open makes the run's folder, or resumes it.
+// open creates the run folder, or reopens it.
 func (r *runner) open(env record.Environment) error {
 	var err error
 	if r.Resume != "" {
@@ -197,7 +191,7 @@ func (r *runner) create(env record.Environment) error {
 	return err
 }
 
-// unasked are the engines that came from a default list.
+// unasked returns the engines from a default list.
 func (r *runner) unasked() (out []string) {
 	for s := range r.Plan.Setups() {
 		for _, e := range s.Plan.Engines {
@@ -209,7 +203,7 @@ func (r *runner) unasked() (out []string) {
 	return out
 }
 
-// all carries out every setup. What went wrong first is its error.
+// all runs every setup and returns the error with priority.
 func (r *runner) all(ctx context.Context, one *current) error {
 	ctx, cancel := r.within(ctx)
 	defer cancel()
@@ -219,30 +213,26 @@ func (r *runner) all(ctx context.Context, one *current) error {
 		err := r.setup(ctx, planned, from, one)
 		from += planned.Cells()
 		if r.w.Err() != nil {
-			return nil // Close tells it
+			return nil // Close returns it
 		}
 		if r.cancelled {
 			return err
 		}
-		r.note(err)
+		r.first = fault.First(r.first, err)
 	}
 	if err := r.past.failure(); err != nil {
 		r.failed = true
-		r.note(err)
+		r.first = fault.First(r.first, err)
 	}
 	return r.first
 }
 
-func (r *runner) note(err error) {
-	r.first = fault.First(r.first, err)
-}
-
-// within gives the run's time. What can't be recorded need not be measured to its end, either.
+// within limits the run's time, and ends it when the record can't be written.
 func (r *runner) within(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	if limit := time.Duration(r.Plan.RunTimeout); limit > 0 {
-		over := &runTimeout{fault.New(fault.Run, "go on with it: llmparity run --resume "+r.w.Dir(),
-			"the run took longer than the %s that its plan gives it", limit)}
+		over := &runTimeout{fault.New(fault.Run, "continue with: llmparity run --resume "+r.w.Dir(),
+			"the run exceeded its time limit of %s", limit)}
 		limited, free := context.WithTimeoutCause(ctx, limit, over)
 		stop := cancel
 		ctx, cancel = limited, func() { free(); stop() }
@@ -257,7 +247,7 @@ func (r *runner) within(parent context.Context) (context.Context, context.Cancel
 	return ctx, cancel
 }
 
-// runTimeout is why attempts are cut off when the run's time is over.
+// runTimeout is the cause of attempts interrupted by the run's time limit.
 type runTimeout struct{ error }
 
 func (t *runTimeout) Unwrap() error { return t.error }

@@ -18,16 +18,15 @@ import (
 	"llmparity/internal/run"
 )
 
-// scripted is an engine that generates at once, but for what its functions say. The runner's own rules are tested on
-// it; what real engines do is tested where they live.
+// scripted is an engine that generates at once, except for what its functions do. It tests the runner's own rules.
 type scripted struct {
 	name   string
-	caps   *engine.Caps // nil: those of an engine that is there before the model
+	caps   *engine.Caps // nil: those of a resident engine
 	absent error        // of Check
 	opened func(engine.Probe)
-	// generate takes the place of atOnce.
+	// generate replaces atOnce.
 	generate func(context.Context, engine.Request, func(record.Token)) (record.Usage, error)
-	do       func(ctx context.Context, launch int) error // behind a generation that is no warm-up
+	do       func(ctx context.Context, launch int) error // after each measured generation
 
 	prepared, launches int
 	open               atomic.Int32
@@ -59,7 +58,7 @@ func (e *scripted) Open(_ context.Context, p engine.Probe) (engine.Session, erro
 	return &scriptedSession{engine: e}, nil
 }
 
-// atOnce generates what is asked for in no time.
+// atOnce generates what is requested in no time.
 func (e *scripted) atOnce(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
 	u := record.Usage{PromptIDs: []int{1}, Sent: time.Now(), Finish: "length"}
 	for i := range r.MaxTokens {
@@ -120,7 +119,7 @@ func do(t *testing.T, ctx context.Context, o run.Options) (*record.Run, error) {
 	return r, err
 }
 
-// whole carries a run out that must go well.
+// whole executes a run that must succeed.
 func whole(t *testing.T, o run.Options) *record.Run {
 	t.Helper()
 	r, err := do(t, t.Context(), o)
@@ -130,7 +129,7 @@ func whole(t *testing.T, o run.Options) *record.Run {
 	return r
 }
 
-// at has an engine do something in its nth generation that is no warm-up of a launch, and nothing else.
+// at lets an engine do something in its nth measured generation only.
 func at(nth int, do func(context.Context) error) func(context.Context, int) error {
 	n := 0
 	return func(ctx context.Context, _ int) error {
@@ -143,13 +142,13 @@ func at(nth int, do func(context.Context) error) func(context.Context, int) erro
 
 func crashes(context.Context) error { return engine.Fail(record.Crash, "it crashed") }
 
-// hangs until its time is over.
+// hangs until its context is done.
 func hangs(ctx context.Context) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// interrupts ends the run by hand.
+// interrupts ends the run as a user would.
 func interrupts(cancel context.CancelCauseFunc) func(context.Context) error {
 	return func(ctx context.Context) error {
 		cancel(fault.New(fault.Interrupted, "", "interrupted"))
@@ -183,7 +182,7 @@ func TestLaunchesAreInterleavedAndCounted(t *testing.T) {
 			for _, p := range record.Phases() {
 				phase, ok := at.Phase(p)
 				if !ok || phase.BeginNS < end {
-					t.Errorf("attempt %d: phase %s is there: %v; it begins at %d, behind %d", at.ID, p, ok,
+					t.Errorf("attempt %d: phase %s present: %v; begins at %d, want after %d", at.ID, p, ok,
 						phase.BeginNS, end)
 				}
 				end = phase.EndNS
@@ -226,7 +225,7 @@ func TestMissingPartEndsItsCellOnly(t *testing.T) {
 	})
 }
 
-// outcomes gives each launch's error in turn; launches behind the last one succeed.
+// outcomes returns each launch's error in turn; later launches succeed.
 func outcomes(list ...error) func(context.Context, int) error {
 	return func(_ context.Context, launch int) error {
 		if launch > len(list) {
@@ -236,7 +235,7 @@ func outcomes(list ...error) func(context.Context, int) error {
 	}
 }
 
-func TestAFailedWarmupIsRepeatedOnce(t *testing.T) {
+func TestFailedWarmupIsRepeatedOnce(t *testing.T) {
 	unstarted := &engine.Failure{Class: record.Start, Err: fault.New(fault.NoChrome, "", "Chrome did not answer")}
 	crash := engine.Fail(record.Crash, "it crashed")
 	for _, x := range []struct {
@@ -279,7 +278,7 @@ func TestAFailedWarmupIsRepeatedOnce(t *testing.T) {
 	}
 }
 
-func TestALaunchThatHangsIsATimeout(t *testing.T) {
+func TestHungLaunchTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &scripted{name: "a", do: func(ctx context.Context, launch int) error {
 			if launch > 2 {
@@ -311,13 +310,13 @@ func TestCancelledRunLeavesReadableRecord(t *testing.T) {
 	})
 }
 
-func TestAPanicClosesTheSession(t *testing.T) {
+func TestPanicClosesSession(t *testing.T) {
 	a := &scripted{name: "a", do: func(context.Context, int) error { panic("bug") }}
 	o := options(t, a)
 	func() {
 		defer func() {
 			if recover() == nil {
-				t.Error("the panic was swallowed")
+				t.Error("no panic")
 			}
 		}()
 		_, _ = run.Do(t.Context(), o)
@@ -353,13 +352,13 @@ func TestEngineLimitsAreRecorded(t *testing.T) {
 		o.Expected = map[string][]int{"one": {9}}
 		r := whole(t, o)
 		if want := []string{"two three one", "one two three", "So one", "one"}; !slices.Equal(prompts, want) {
-			t.Errorf("asked %q, want %q: nothing is measured whose prompt lies in the cache", prompts, want)
+			t.Errorf("prompts %q, want %q: measured prompts must not be in the cache", prompts, want)
 		}
 		if c := r.Cells[0]; !c.StopsAtEnd || !c.NoTokenIDs || !c.Pieces || c.PromptCache != record.CacheOn ||
 			c.Isolation != record.OfServer {
 			t.Errorf("cell %+v", c)
 		}
-		if n := warned(r, 0, "length"); n != 1 { // of the warm-up's one token none was missing
+		if n := warned(r, 0, "length"); n != 1 { // the warm-up has its one token
 			t.Errorf("%d warnings of the length: %+v", n, r.Attempts[0].Warnings)
 		}
 	})

@@ -10,27 +10,28 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/machine"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 )
 
-// candidates is how many of the likeliest tokens are kept of each place. What lies behind them weighs little where a
-// model is sure of itself; what it weighs where it is not, compare says.
+// candidates is how many of the likeliest tokens are kept for each position. The rest has little weight if the model is
+// confident; compare reports the weight otherwise.
 const candidates = 20
 
-// said is what a cell's engine generated in its first launch that counts.
+// said is what a cell's engine generated in its first counted launch.
 type said struct {
 	attempt         int
 	promptIDs, text []int
 }
 
-// parts tells whether two engines said different things of a prompt that was the same for both.
+// parts reports whether two engines continued the same prompt differently.
 func (s *said) parts(o *said) bool {
 	return slices.Equal(s.promptIDs, o.promptIDs) && !slices.Equal(s.text, o.text)
 }
 
-// saw keeps a request that was answered, for as long as nobody knows whether its launch counts.
+// saw keeps an answered request until it is known whether its launch counts.
 func (a *attempt) saw(q *record.Request) {
 	if q.Phase != record.Measure {
 		return
@@ -41,7 +42,7 @@ func (a *attempt) saw(q *record.Request) {
 	}
 }
 
-// saidIn is what an attempt's request came to; nil where not all of its ids are known.
+// saidIn returns what a request generated; nil if token ids are missing.
 func saidIn(attempt int, q *record.Request) *said {
 	if len(q.PromptIDs) == 0 || len(q.Tokens) == 0 {
 		return nil
@@ -60,11 +61,11 @@ func saidIn(attempt int, q *record.Request) *said {
 type job struct {
 	*cell
 	text      *said
-	reference int // the cell that said it
+	reference int // the cell that generated it
 }
 
-// jobs lists what there is to score, by engines in the plan's order. Every engine scores the same text of a prompt, the
-// reference's own too, so that each can be set against each at every place.
+// jobs lists what to score, by engine. Every engine scores the same text of a prompt, even the reference itself, so
+// that any two can be compared at every position.
 func (s *current) jobs() [][]job {
 	out := make([][]job, len(s.Engines))
 	for _, ref := range s.cells {
@@ -85,7 +86,7 @@ func (s *current) jobs() [][]job {
 	return slices.DeleteFunc(out, func(j []job) bool { return len(j) == 0 })
 }
 
-// seen lists the tokens that anybody may want to read: what was said, and what would have been.
+// seen lists the tokens whose texts a reader may need: those generated and those that scored high.
 func seen(all []*cell) []int {
 	var ids []int
 	for _, c := range all {
@@ -98,11 +99,10 @@ func seen(all []*cell) []int {
 	return slices.Compact(ids)
 }
 
-// able tells whether the cell's engine can score, and has shown that it runs.
+// able reports whether the cell's engine can score and has run.
 func (c *cell) able() bool { return c.engine.Caps().Scores && c.given == nil && c.said != nil }
 
-// scoreAll has engines score, each in one launch of its own, after all that is measured. Nothing of it is measured, and
-// nothing that goes wrong with it spoils what was: it is warned of.
+// scoreAll lets each engine score in a launch of its own, after all measurements. Failures are only warnings.
 func (r *runner) scoreAll(ctx context.Context, s *current) {
 	list := s.jobs()
 	for _, js := range list {
@@ -114,22 +114,21 @@ func (r *runner) scoreAll(ctx context.Context, s *current) {
 	switch {
 	case len(list) > 0 && ctx.Err() != nil:
 		r.w.Warn(record.Warning{Code: "not-scored",
-			Text: "scoring was interrupted, when all launches had been made: what is known of engines' " +
-				"probabilities is not all that was to be"})
+			Text: "scoring was interrupted after all launches: some log-probabilities are missing"})
 	case len(list) == 0 && s.Plan.Scores() == plan.ScoreAll:
 		r.w.Warn(record.Warning{Code: "not-scored",
-			Text: fmt.Sprintf("nothing was scored (--parity): it takes a text of %s with token ids, and an "+
-				"engine that can score it", s.reference)})
+			Text: fmt.Sprintf("nothing was scored: --parity needs a text of %s with token ids, "+
+				"and an engine that can score", s.reference)})
 	}
 }
 
-// scoreWith scores an engine's texts in one launch. Each has an attempt in the record; the first has the load in it.
+// scoreWith scores an engine's texts in one launch. Each text is an attempt in the record; the first includes the load.
 func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
 	q := &unmeasured{relay: &relay{}}
 	var session engine.Session
 	defer func() {
 		if session != nil {
-			_ = session.Close() // nothing of it is measured
+			_ = session.Close()
 		}
 	}()
 	for _, j := range js {
@@ -140,11 +139,12 @@ func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
 			continue
 		}
 		r.Progress(Event{Kind: Scoring, Engine: j.Engine, Tokens: len(j.text.text)})
-		rec := r.w.Begin(j.Cell, record.Beginning{Load1: load1(ctx), Scoring: &record.Scoring{Reference: j.reference,
-			Attempt: j.text.attempt, PromptIDs: j.text.promptIDs, Tokens: len(j.text.text), Top: candidates}})
+		rec := r.w.Begin(j.Cell, record.Beginning{Load1: machine.Load1(ctx),
+			Scoring: &record.Scoring{Reference: j.reference, Attempt: j.text.attempt, PromptIDs: j.text.promptIDs,
+				Tokens: len(j.text.text), Top: candidates}})
 		q.begin(rec)
 		soon, cancel := context.WithTimeoutCause(ctx, time.Duration(s.Plan.Timeout),
-			fmt.Errorf("it took longer than %s: %w", time.Duration(s.Plan.Timeout), context.DeadlineExceeded))
+			fmt.Errorf("scoring took longer than %s: %w", time.Duration(s.Plan.Timeout), context.DeadlineExceeded))
 		var err error
 		if session == nil {
 			session, err = j.open(soon, s, q)
@@ -163,7 +163,7 @@ func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
 			r.w.Warn(record.Warning{Code: "not-scored",
 				Text: fmt.Sprintf("%s could not score the text of prompt %d: %s", j.Engine, j.PromptID,
 					fault.OneLine(err.Error()))})
-			return // what a session is good for after that, nobody knows
+			return // the session may be unusable
 		}
 	}
 }
@@ -181,7 +181,7 @@ func (j job) open(ctx context.Context, of *current, p engine.Probe) (engine.Sess
 func (j job) score(ctx context.Context, r *runner, rec *record.Recording, session engine.Session) error {
 	s, ok := session.(engine.Scorer)
 	if !ok {
-		return errors.New("the engine says that it can score, and its session can't")
+		return errors.New("the engine claims that it can score, but its session can't")
 	}
 	n := 0
 	return s.Score(ctx, engine.Forced{Prompt: j.text.promptIDs, IDs: j.text.text, Top: candidates},
@@ -193,7 +193,7 @@ func (j job) score(ctx context.Context, r *runner, rec *record.Recording, sessio
 		})
 }
 
-// unmeasured is the probe of a session that only scores: what it tells is recorded, and no source is read.
+// unmeasured is the probe of a session that only scores: it records reports and reads no sources.
 type unmeasured struct{ *relay }
 
 // Attach reads nothing.

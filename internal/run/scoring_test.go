@@ -12,8 +12,7 @@ import (
 	"llmparity/internal/run"
 )
 
-// opinionated is a scripted engine that can score. It says what it is told to, and thinks of every text that it would
-// have said that.
+// opinionated is a scripted engine that can score. It generates what it is told to, and scores every text as likely.
 type opinionated struct {
 	*scripted
 	says  []int
@@ -63,18 +62,17 @@ func named(reference string) func() (string, error) {
 	return func() (string, error) { return reference, nil }
 }
 
-// Every engine that can scores the reference's text, once, behind all launches; nothing of that is a launch that
-// anybody counts.
+// Every engine that can score scores the reference's text once, after all launches. Scorings don't count as launches.
 func TestScoring(t *testing.T) {
 	for name, c := range map[string]struct {
 		parity *bool
 		b      []int
 		scored int
 	}{
-		"their texts part":      {nil, []int{1, 2, 4, 8}, 2},
-		"they say the same":     {nil, []int{1, 2, 3, 4}, 0},
-		"the same, asked for":   {new(true), []int{1, 2, 3, 4}, 2},
-		"they part, not wanted": {new(false), []int{1, 2, 4, 8}, 0},
+		"texts differ":                {nil, []int{1, 2, 4, 8}, 2},
+		"texts are equal":             {nil, []int{1, 2, 3, 4}, 0},
+		"equal, with --parity":        {new(true), []int{1, 2, 3, 4}, 2},
+		"differ, with --parity=false": {new(false), []int{1, 2, 4, 8}, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			a, b, mute := opinionatedEngine("a", 1, 2, 3, 4), opinionatedEngine("b", c.b...), &scripted{name: "mute"}
@@ -90,7 +88,7 @@ func TestScoring(t *testing.T) {
 			last := run.Preparing
 			o.Progress = func(e run.Event) {
 				if e.Kind == run.Launched && last == run.Scoring {
-					t.Errorf("%s: a launch behind the scoring", name)
+					t.Errorf("%s: a launch after scoring", name)
 				}
 				last = e.Kind
 			}
@@ -112,13 +110,13 @@ func TestScoring(t *testing.T) {
 				t.Errorf("%s: pieces %v", name, r.Pieces)
 			}
 			if n := a.open.Load() + b.open.Load(); n != 0 {
-				t.Errorf("%s: %d sessions are left open", name, n)
+				t.Errorf("%s: %d open sessions", name, n)
 			}
 		})
 	}
 }
 
-// unscored is what a run warns of its scoring; what it warns of the machine is none of it.
+// unscored returns the run's warnings about scoring.
 func unscored(r *record.Run) []string {
 	var out []string
 	for _, w := range r.Warnings {
@@ -129,8 +127,8 @@ func unscored(r *record.Run) []string {
 	return out
 }
 
-// What goes wrong with scoring is warned of: the run is whole.
-func TestScoringThatFails(t *testing.T) {
+// Failed scoring is a warning; the run is complete.
+func TestFailedScoringIsWarning(t *testing.T) {
 	for name, c := range map[string]struct {
 		score  func(cancel func()) func(context.Context, engine.Forced) error
 		err    error
@@ -142,10 +140,10 @@ func TestScoringThatFails(t *testing.T) {
 		}, nil, "a could not score the text of prompt 1: it crashed", record.Failed},
 		"too long": {func(func()) func(context.Context, engine.Forced) error {
 			return func(ctx context.Context, _ engine.Forced) error { <-ctx.Done(); return ctx.Err() }
-		}, nil, "it took longer than 1m0s", record.Failed},
+		}, nil, "scoring took longer than 1m0s", record.Failed},
 		"interrupted": {func(cancel func()) func(context.Context, engine.Forced) error {
 			return func(ctx context.Context, _ engine.Forced) error { cancel(); <-ctx.Done(); return ctx.Err() }
-		}, context.Canceled, "scoring was interrupted, when all launches had been made", record.Interrupted},
+		}, context.Canceled, "scoring was interrupted after all launches", record.Interrupted},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -169,7 +167,7 @@ func TestScoringThatFails(t *testing.T) {
 	}
 }
 
-func TestNothingCanBeScored(t *testing.T) {
+func TestParityWithoutScorerWarns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &scripted{name: "mute"})
 		o.Plan.Parity, o.Reference = new(true), named("mute")

@@ -10,24 +10,24 @@ import (
 	"llmparity/internal/record"
 )
 
-// A baseline is taken when the engine's processes hold still: when the sum of their RSS has moved by no more than a
-// tolerance over a window. One that does not come to rest in time is taken all the same, and the record says so.
+// The baseline is taken when total RSS has moved by no more than a tolerance within a window, or, with a warning, when
+// the time limit is reached.
 const (
 	settleWindow   = 500 * time.Millisecond
 	settlePatience = 5 * time.Second
-	settleReadings = 4 // within the window, at least
+	settleReadings = 4 // minimum within the window
 	settleLook     = 25 * time.Millisecond
-	settlePercent  = 1              // the tolerance is this part of the sum,
-	settleBytes    = 2 * record.MiB // or this, whichever is larger
+	settlePercent  = 1              // tolerance, in percent of total RSS
+	settleBytes    = 2 * record.MiB // minimum of the tolerance
 )
 
-// totals is a relay whose totals are looked at as they go by.
+// totals is a relay that also evaluates totals.
 type totals struct {
 	*relay
-	memory *atomic.Int64 // the last sum of RSS
+	memory *atomic.Int64 // last total RSS
 
 	mu   sync.Mutex
-	read map[string][]record.Total // by method, while somebody looks; nil: nobody does
+	read map[string][]record.Total // by method, while the baseline settles; else nil
 }
 
 func (s *totals) Total(t record.Total) {
@@ -42,7 +42,7 @@ func (s *totals) Total(t record.Total) {
 	}
 }
 
-// Warn is the sampler's, which says a thing once: it would be said of the first repetition alone.
+// Warn is the sampler's. It warns once for each session, so the warning holds for later attempts too.
 func (s *totals) Warn(w record.Warning) { s.stand(w) }
 
 func (s *totals) look(at bool) {
@@ -54,7 +54,7 @@ func (s *totals) look(at bool) {
 	}
 }
 
-// spread tells how far RSS has moved since a time: false where too little was read, or a process came or went.
+// spread returns the range of RSS since a time; false if too little was read or processes came or went.
 func (s *totals) spread(since time.Time) (spread, highest int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *totals) spread(since time.Time) (spread, highest int64, ok bool) {
 	return 0, 0, false
 }
 
-// any tells whether anything was read of late: of a browser on another machine nothing is.
+// any reports whether anything was read: a browser on another machine is not.
 func (s *totals) any() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +90,7 @@ func (s *totals) any() bool {
 	return false
 }
 
-// settle waits for the engine's processes to come to rest, and records how that went.
+// settle waits until the engine's memory is steady, and records how long that took.
 func (a *attempt) settle(ctx context.Context) error {
 	totals := a.live.totals
 	totals.look(true)
@@ -114,10 +114,9 @@ func (a *attempt) settle(ctx context.Context) error {
 	}
 	a.rec.Event(record.Event{At: time.Now(), Settling: &s})
 	if !s.Settled && s.Spread != record.Absent {
-		totals.stand(record.Warning{Code: "baseline-not-settled", Text: fmt.Sprintf("the baseline was taken after %v "+
-			"although the processes' RSS still "+
-			"moved by %.1f MiB in %v: increases may be off by as much", s.Waited.Round(time.Millisecond),
-			float64(s.Spread)/record.MiB, settleWindow)})
+		totals.stand(record.Warning{Code: "baseline-not-settled", Text: fmt.Sprintf("baseline not "+
+			"steady after %v: RSS still moved by %.1f MiB in %v; increases may be off by as much",
+			s.Waited.Round(time.Millisecond), float64(s.Spread)/record.MiB, settleWindow)})
 	}
 	return nil
 }

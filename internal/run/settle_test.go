@@ -11,7 +11,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// withRSS has an engine have a process whose RSS is what rss says of the time since its launch.
+// withRSS gives an engine a process with the given RSS over time.
 func withRSS(rss func(since time.Duration) int64) func(engine.Probe) {
 	return func(p engine.Probe) { p.Attach(&rssSource{begin: time.Now(), rss: rss}) }
 }
@@ -34,7 +34,7 @@ func (s *rssSource) Read(_ context.Context, r *record.Sample) error {
 	return nil
 }
 
-func TestABaselineIsTakenWhenItHasSettled(t *testing.T) {
+func TestBaselineSettles(t *testing.T) {
 	for _, x := range []struct {
 		name    string
 		rss     func(time.Duration) int64
@@ -48,13 +48,13 @@ func TestABaselineIsTakenWhenItHasSettled(t *testing.T) {
 		{"little noise", func(d time.Duration) int64 {
 			return 100*record.MiB + int64(d/(100*time.Millisecond)%2)*record.MiB
 		}, true, 500 * time.Millisecond, 600 * time.Millisecond, false},
-		{"one in a hundred", func(d time.Duration) int64 {
+		{"noise below 1%", func(d time.Duration) int64 {
 			return 1000*record.MiB + int64(d/(100*time.Millisecond)%2)*9*record.MiB
 		}, true, 500 * time.Millisecond, 600 * time.Millisecond, false},
 		{"growing for 2 s", func(d time.Duration) int64 {
 			return int64(min(d, 2*time.Second)/time.Millisecond) * record.MiB
 		}, true, 2300 * time.Millisecond, 2700 * time.Millisecond, false},
-		{"growing for ever", func(d time.Duration) int64 { return int64(d/time.Millisecond) * record.MiB }, false,
+		{"growing", func(d time.Duration) int64 { return int64(d/time.Millisecond) * record.MiB }, false,
 			5 * time.Second, 5100 * time.Millisecond, true},
 		{"nothing to read", nil, false, 500 * time.Millisecond, 1100 * time.Millisecond, false},
 	} {
@@ -70,7 +70,7 @@ func TestABaselineIsTakenWhenItHasSettled(t *testing.T) {
 				a := r.Attempts[0]
 				at := slices.IndexFunc(a.Events, func(e record.EventAt) bool { return e.Settling != nil })
 				if at < 0 {
-					t.Fatal("the record does not say how the baseline settled")
+					t.Fatal("no settling event")
 				}
 				s := a.Events[at].Settling
 				if s.Settled != x.settled || s.Waited < x.least || s.Waited > x.most || s.Settled &&
@@ -78,10 +78,10 @@ func TestABaselineIsTakenWhenItHasSettled(t *testing.T) {
 					t.Errorf("%+v, want settled %v within %v to %v", *s, x.settled, x.least, x.most)
 				}
 				if (x.rss == nil) != (s.Spread == record.Absent) {
-					t.Errorf("a spread of %d was read", s.Spread)
+					t.Errorf("spread %d", s.Spread)
 				}
 				if phase, _ := a.Phase(record.Baseline); phase.Duration() < s.Waited {
-					t.Errorf("the baseline took %v, and settling %v of it", phase.Duration(), s.Waited)
+					t.Errorf("the baseline took %v, less than settling (%v)", phase.Duration(), s.Waited)
 				}
 				warned := slices.ContainsFunc(
 					a.Warnings, func(w record.Warning) bool { return w.Code == "baseline-not-settled" })

@@ -13,51 +13,48 @@ import (
 	"llmparity/internal/traffic"
 )
 
-// Setup is a setup of the plan, as it was resolved, with what carries it out.
+// Setup is a resolved setup of the plan with what executes it.
 type Setup struct {
 	plan.Setup
 	Parts
 }
 
-// Parts is what carries a setup out: what must be there before an engine can be launched.
+// Parts is what executes a setup.
 type Parts struct {
-	Engines []engine.Engine // in the order of the setup's plan, one for each that it names
+	Engines []engine.Engine // in the order of the setup's plan
 	Model   engine.Model
-	// Expected is what the model says after each prompt, greedily, where that is known for certain; it may be shorter
-	// than what is asked for. A launch that says something else has failed.
+	// Expected maps prompts to the tokens that the model certainly generates; it may cover only the first ones. A
+	// launch that generates others has failed.
 	Expected map[string][]int
-	// Unsure are the engines that nothing is expected of: they compute in other numbers, or in another order.
+	// Unsure lists engines for which Expected does not hold, because they compute with another dtype or in another
+	// order.
 	Unsure []string
-	// Reference names the engine, as records do, whose text all engines that can score are asked about; nil: there is
-	// none. It is called when all engines are checked, for some can't tell before what they can do.
+	// Reference names the engine, as in records, whose text all engines score; nil: none. It is called after all
+	// engines were checked, because some know only then what they can do.
 	Reference func() (string, error)
-	// Pieces gives the texts of tokens; nil: they are not known.
+	// Pieces returns the texts of tokens; nil: unknown.
 	Pieces func(ids []int) map[int]string
-	// Predict says what a cell's memory will be, once its engine has prepared; nil: nothing is predicted.
+	// Predict predicts a cell's memory, after its engine has prepared; nil: no prediction.
 	Predict func(context.Context, record.Cell) record.Prediction
-	// Judge says whether what was predicted fits into what is free now, on a machine with these GPUs; nil: it is not
-	// judged.
+	// Judge reports whether predicted memory fits into free memory and these GPUs; nil: not judged.
 	Judge func(context.Context, record.Prediction, *gpu.Monitor) record.Risk
-	// Refused says why a cell can't run here, as was found before anything was launched: that is recorded, and nothing
-	// is tried; nil: all cells can.
+	// Refused returns why a cell can't run here; nil: all can.
 	Refused func(record.Cell) error
-	// Ask says what a request of a cell's traffic asks, its prompt and how many tokens; nil: what the cell or the
-	// request's kind says. A turn of a conversation that is not its first has in Before all that was said until then.
+	// Ask returns the prompt and length of a request of a cell's traffic; nil: as the cell or the kind of request says.
+	// In a conversation, Before has all earlier turns.
 	Ask func(record.Cell, traffic.Request) engine.Request
-	// Files are those that an engine reads a model from, which lie in memory or not when it is launched; nil: the
-	// model's own.
+	// Files returns the model files that an engine reads, for cold and warm starts; nil: the model's own.
 	Files func(engine.Engine) []string
 }
 
-// current is the setup whose turn it is.
+// current is the setup that is being executed.
 type current struct {
 	Setup
 	cells     []*cell
 	reference string
 }
 
-// build has a setup's parts made, and makes its cells, whose numbers begin at from. The function that it gives ends
-// what was made, and is never nil.
+// build builds a setup's parts and its cells, numbered from from. done releases the parts and is never nil.
 func (r *runner) build(ctx context.Context, planned plan.Setup, from int) (s *current, done func(), err error) {
 	built := Setup{planned, r.Parts}
 	if r.Setups != nil {
@@ -70,19 +67,18 @@ func (r *runner) build(ctx context.Context, planned plan.Setup, from int) (s *cu
 		return nil, done, err
 	}
 	if len(built.Engines) != len(planned.Plan.Engines) || len(built.Shapes) != len(planned.Shapes) {
-		return nil, done, fmt.Errorf("setup %d has %d engines and %d shapes, and %d and %d were built", planned.ID,
-			len(planned.Plan.Engines),
-			len(planned.Shapes), len(built.Engines), len(built.Shapes))
+		return nil, done, fmt.Errorf("setup %d has %d engines and %d shapes, but %d and %d were built", planned.ID,
+			len(planned.Plan.Engines), len(planned.Shapes), len(built.Engines), len(built.Shapes))
 	}
 	s = &current{Setup: built}
 	s.cells = cellsOf(built, planned, from)
 	return s, done, nil
 }
 
-// trouble is told what is wrong with an engine of a setup. Where it gives an error back, the run ends by it.
+// trouble handles an error of an engine in a setup. If it returns an error, the run ends with it.
 type trouble func(engine.Engine, error) error
 
-// gives is for a plan of one setup, before it has a folder: the engine's cells are refused, and the others go on.
+// gives handles errors before the run folder exists: it refuses the engine's cells, and the others continue.
 func (r *runner) gives(ctx context.Context, s *current) trouble {
 	return func(e engine.Engine, err error) error {
 		if r.Strict || ctx.Err() != nil || fault.Of(err) == fault.Usage {
@@ -95,7 +91,7 @@ func (r *runner) gives(ctx context.Context, s *current) trouble {
 	}
 }
 
-// alive is why a setup comes to nothing: err, or that none of its cells can run.
+// alive returns err, or the reason if none of a setup's cells can run.
 func (r *runner) alive(s *current, err error) error {
 	if err != nil || slices.ContainsFunc(s.cells, func(c *cell) bool { return c.given == nil }) {
 		return err
@@ -103,7 +99,7 @@ func (r *runner) alive(s *current, err error) error {
 	return s.cells[0].given
 }
 
-// fails has the engine's cells fail, and the others go on.
+// fails handles errors by recording that the engine's cells failed; the others continue.
 func (r *runner) fails(s *current) trouble {
 	return func(e engine.Engine, err error) error {
 		for _, c := range s.of(e) {
@@ -113,15 +109,15 @@ func (r *runner) fails(s *current) trouble {
 	}
 }
 
-// of lists the cells of an engine that may run.
+// of returns an engine's cells that may run.
 func (s *current) of(e engine.Engine) []*cell {
 	return slices.DeleteFunc(slices.Clone(s.cells), func(c *cell) bool { return c.engine != e || c.given != nil })
 }
 
-// named says of which setup an error is.
+// named adds the setup to an error.
 func (s *current) named(err error) error { return fmt.Errorf("setup %d: %w", s.ID, err) }
 
-// check asks a setup's engines whether they can run, but for those none of whose cells can.
+// check asks a setup's engines whether they can run, unless all cells of the engine are refused.
 func (r *runner) check(ctx context.Context, s *current, wrong trouble) error {
 	for _, c := range s.cells {
 		if s.Refused != nil {
@@ -154,17 +150,17 @@ func (r *runner) check(ctx context.Context, s *current, wrong trouble) error {
 	return nil
 }
 
-// reusable refuses to reuse launches of an engine that has none but a generation's.
+// reusable refuses to share launches of an engine that starts a process for each generation.
 func reusable(e engine.Engine, isolation string) error {
 	if isolation == "" || isolation == plan.OfLaunch || !e.Caps().PerGeneration {
 		return nil
 	}
-	return fault.New(fault.Usage, "leave it out, or use --isolation launch",
-		"%s starts a process for each generation: there is no launch that repetitions could reuse (--isolation %s)",
+	return fault.New(fault.Usage, "leave the engine out, or use --isolation launch",
+		"%s starts a process for each generation, so repetitions can't share a launch (--isolation %s)",
 		e.Name(), isolation)
 }
 
-// prepare makes what is cached, so that no launch is measured while something compiles.
+// prepare fills caches, so that nothing is compiled during a measured launch.
 func (r *runner) prepare(ctx context.Context, s *current, wrong trouble) error {
 	for _, e := range s.Engines {
 		p, ok := e.(engine.Preparer)
@@ -184,7 +180,7 @@ func (r *runner) prepare(ctx context.Context, s *current, wrong trouble) error {
 	return nil
 }
 
-// setup carries out a setup, which was built before where it is the only one.
+// setup executes a setup. s is not nil if it was built before.
 func (r *runner) setup(ctx context.Context, planned plan.Setup, from int, s *current) error {
 	if r.past.over(r, planned, from) && !r.past.unscored(planned, from) {
 		r.pass(planned)
@@ -207,8 +203,7 @@ func (r *runner) setup(ctx context.Context, planned plan.Setup, from int, s *cur
 	return r.carryOut(ctx, s)
 }
 
-// ready checks and prepares the engines of one setup of several, and announces its cells with all that is known of them
-// now.
+// ready checks and prepares the engines of one setup of several, and announces its cells.
 func (r *runner) ready(ctx context.Context, s *current) error {
 	err := r.check(ctx, s, r.fails(s))
 	if err == nil {
@@ -222,7 +217,7 @@ func (r *runner) ready(ctx context.Context, s *current) error {
 	return err
 }
 
-// pass counts what is behind the run already.
+// pass counts a setup as done.
 func (r *runner) pass(planned plan.Setup) {
 	r.count.cellsDone += planned.Cells()
 	r.count.launch += launchesOf(planned)
@@ -247,7 +242,7 @@ func (r *runner) fail(c *cell, err error) {
 	c.given, c.recorded = err, true
 	if !r.optional(c.Engine) {
 		r.failed = true
-		r.note(fmt.Errorf("%s: %w", c.Engine, err))
+		r.first = fault.First(r.first, fmt.Errorf("%s: %w", c.Engine, err))
 	}
 	_, class := outcome(context.Background(), err)
 	r.w.Refuse(c.Cell, class, err)
@@ -257,7 +252,7 @@ func (r *runner) fail(c *cell, err error) {
 		Text: string(record.Refused), Err: err})
 }
 
-// carryOut makes every attempt of a setup whose engines have prepared, and scores behind them.
+// carryOut makes every attempt of a prepared setup, and then scores.
 func (r *runner) carryOut(ctx context.Context, s *current) error {
 	r.predictAll(ctx, s)
 	err := r.launches(ctx, s)
@@ -265,17 +260,16 @@ func (r *runner) carryOut(ctx context.Context, s *current) error {
 	if !r.cancelled {
 		r.scoreAll(ctx, s)
 		if err == nil && ctx.Err() != nil {
-			err = context.Cause(ctx) // the run is whole all the same
+			err = context.Cause(ctx) // the run is complete nevertheless
 		}
 	}
-	if s.Pieces != nil && r.oneModel { // a record has one text for an id
+	if s.Pieces != nil && r.oneModel { // a record has only one text for each id
 		r.w.Pieces(s.Pieces(seen(s.cells)))
 	}
 	return err
 }
 
-// announce tells of all the run's cells: those of the only setup as they are, of several what the plan alone says of
-// them, until each is built.
+// announce announces all cells: completely for a single setup, and as the plan has them for several.
 func (r *runner) announce(one *current) {
 	if one != nil {
 		for _, c := range one.cells {

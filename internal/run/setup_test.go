@@ -17,8 +17,7 @@ import (
 	"llmparity/internal/run"
 )
 
-// perSetup has every setup carried out by engines of its own; what said tells is when each was built, launched and
-// ended.
+// perSetup builds engines for each setup, and logs builds, launches and ends in said.
 func perSetup(o *run.Options, said *[]string, make func(s plan.Setup, name string) engine.Engine) {
 	parts := o.Parts
 	o.Parts = run.Parts{}
@@ -38,7 +37,7 @@ func perSetup(o *run.Options, said *[]string, make func(s plan.Setup, name strin
 	}
 }
 
-func TestSetupsComeOneAfterTheOther(t *testing.T) {
+func TestSetupsRunOneAfterAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
 		o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
@@ -57,7 +56,6 @@ func TestSetupsComeOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// Whoever reads a run's folder sees all of its cells from the first launch on.
 func TestCellsAreAnnouncedBeforeFirstLaunch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
@@ -68,7 +66,7 @@ func TestCellsAreAnnouncedBeforeFirstLaunch(t *testing.T) {
 		perSetup(&o, &said, func(_ plan.Setup, name string) engine.Engine {
 			return &scripted{name: name, do: func(context.Context, int) error {
 				if announced < 0 {
-					time.Sleep(10 * time.Second) // until lines are handed to the system
+					time.Sleep(10 * time.Second) // until the journal is flushed
 					if r, err := record.Open(o.Out + "/latest"); err == nil {
 						announced = len(r.Cells)
 					}
@@ -77,7 +75,7 @@ func TestCellsAreAnnouncedBeforeFirstLaunch(t *testing.T) {
 			}}
 		})
 		if _, err := do(t, t.Context(), o); err != nil || announced != 3 {
-			t.Errorf("%v; %d cells are announced when the first launch goes on", err, announced)
+			t.Errorf("%v; %d cells announced during the first launch", err, announced)
 		}
 	})
 }
@@ -157,7 +155,7 @@ func TestRefusedCellsAreRecorded(t *testing.T) {
 	})
 }
 
-func TestAShapeIsAskedOfItsEnginesAlone(t *testing.T) {
+func TestExcludedCellsAreNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
 		o.Plan.Prompts = []string{"p", "q"}
@@ -165,18 +163,16 @@ func TestAShapeIsAskedOfItsEnginesAlone(t *testing.T) {
 		r := whole(t, o)
 		var cells []string
 		for _, c := range r.Cells {
-			cells = append(cells, fmt.Sprint(c.ID, c.Engine, c.Prompt))
+			cells = append(cells, fmt.Sprint(c.ID, " ", c.Engine, " ", c.Prompt))
 		}
-		if want := []string{"1 a p", "2 b p", "3 b q"}; !slices.Equal(
-			cells, []string{fmt.Sprint(1, "a", "p"), fmt.Sprint(2, "b", "p"), fmt.Sprint(3, "b", "q")}) ||
-			len(r.Attempts) != 12 {
+		if want := []string{"1 a p", "2 b p", "3 b q"}; !slices.Equal(cells, want) || len(r.Attempts) != 12 {
 			t.Errorf("%d attempts of %q, want %q", len(r.Attempts), cells, want)
 		}
 	})
 }
 
-// One id is another token in another model: better no text than a wrong one.
-func TestTextsOfTokensAreThoseOfOneModel(t *testing.T) {
+// A token id means another text in another model.
+func TestPiecesNeedSingleModel(t *testing.T) {
 	for _, models := range [][]string{{"m"}, {"m", "n"}} {
 		synctest.Test(t, func(t *testing.T) {
 			o := options(t, opinionatedEngine("a", 1, 2, 3, 4))

@@ -20,7 +20,7 @@ func shared(t *testing.T, engines ...engine.Engine) run.Options {
 	return o
 }
 
-func TestCellsShareALaunch(t *testing.T) {
+func TestCellsShareLaunch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &telling{scripted: scripted{name: "a"}}, &telling{scripted: scripted{name: "b"}}
 		a.others, b.others = []*telling{b}, []*telling{a}
@@ -49,7 +49,7 @@ func TestCellsShareALaunch(t *testing.T) {
 	})
 }
 
-// What a session holds already is in what is free no more: all its cells are judged before it opens.
+// An open session would lower free memory.
 func TestSharedCellsAreJudgedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &telling{scripted: scripted{name: "a"}}
@@ -58,7 +58,7 @@ func TestSharedCellsAreJudgedFirst(t *testing.T) {
 		judged := 0
 		o.Judge = func(context.Context, record.Prediction, *gpu.Monitor) record.Risk {
 			if judged++; a.open.Load() != 0 {
-				t.Error("a cell is judged beside an open session")
+				t.Error("a cell is judged while a session is open")
 			}
 			if judged == 2 {
 				return record.Risk{Level: record.RiskHigh, Reasons: []string{"too much"}}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,15 +13,15 @@ import (
 	"llmparity/internal/whole"
 )
 
-// fromDisk has the model's files lie in memory or not before a launch, as the cell asks. Where that can't be had, the
-// record says so.
+// fromDisk evicts the model's files from the page cache, or reads them into it, as the cell requests. It warns if that
+// fails.
 func (a *attempt) fromDisk(ctx context.Context) {
 	start := a.cell.Start
 	if start == "" {
 		return
 	}
 	say := func(why error) {
-		a.rec.Warn(record.Warning{Code: "not-" + start, Text: fmt.Sprintf("a %s start was asked for: %v", start, why)})
+		a.rec.Warn(record.Warning{Code: "not-" + start, Text: fmt.Sprintf("no %s start: %v", start, why)})
 	}
 	files, err := filesOf(a.setup, a.cell.engine)
 	if err != nil {
@@ -37,13 +38,13 @@ func (a *attempt) fromDisk(ctx context.Context) {
 			err = proven(path, start == record.WarmStart)
 		}
 		if err != nil {
-			say(err) // of the first: one is enough to spoil it
+			say(err)
 			return
 		}
 	}
 }
 
-// filesOf lists what an engine reads a model from.
+// filesOf lists the files that an engine reads the model from.
 func filesOf(s *current, e engine.Engine) ([]string, error) {
 	paths := []string{s.Model.Path}
 	if s.Files != nil {
@@ -65,21 +66,21 @@ func filesOf(s *current, e engine.Engine) ([]string, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("no file of its model is known here")
+		return nil, errors.New("the model's files are unknown")
 	}
 	return out, nil
 }
 
-// proven tells whether all of a file lies in memory, or nothing of it.
+// proven checks that all pages of a file are in memory, or none.
 func proven(path string, whole bool) error {
 	in, all, err := resident(path)
 	switch {
 	case err != nil:
-		return fmt.Errorf("what of %s lies in memory can't be told: %w", path, err)
+		return fmt.Errorf("can't read the page cache of %s: %w", path, err)
 	case whole && in < all:
-		return fmt.Errorf("%d of %d pages of %s don't lie in memory, although it was just read", all-in, all, path)
+		return fmt.Errorf("%d of %d pages of %s are not in memory after reading it", all-in, all, path)
 	case !whole && in > 0:
-		return fmt.Errorf("%d of %d pages of %s still lie in memory: somebody uses them, or its file system has no disk", in, all, path)
+		return fmt.Errorf("%d of %d pages of %s are still in memory: in use, or not on a disk", in, all, path)
 	}
 	return nil
 }
@@ -91,6 +92,6 @@ func readWhole(ctx context.Context, path string) error {
 		return err
 	}
 	defer f.Close()
-	_, _ = io.Copy(whole.Until(ctx, io.Discard), f) // its length is proven after it
+	_, _ = io.Copy(whole.Until(ctx, io.Discard), f) // the caller checks the result
 	return ctx.Err()
 }

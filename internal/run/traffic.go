@@ -11,15 +11,15 @@ import (
 	"llmparity/internal/traffic"
 )
 
-// drive measures a cell's traffic: its requests go out as they are due, as many at once as the engine can do. What is
-// more than that waits here, and the record has how long.
+// drive measures a cell's traffic: it sends requests when they are due, up to what the engine accepts at once. The rest
+// queues here, and the record has how long.
 func (a *attempt) drive(ctx context.Context) error {
 	s, err := traffic.New(*a.cell.Traffic)
 	if err != nil {
 		return err
 	}
 	a.warnOfTurns()
-	var mu sync.Mutex // over what requests that go on at once tell
+	var mu sync.Mutex // protects what concurrent requests report
 	came, all := 0, a.tokens(s)
 	if p, ok := a.live.session.(engine.Primer); ok {
 		if err := p.Prime(ctx, a.prompts(s)); err != nil {
@@ -64,16 +64,16 @@ func (a *attempt) drive(ctx context.Context) error {
 	return a.failures(ctx, report)
 }
 
-// warnOfTurns tells of an engine that computes again all that was said before, where it was to keep it.
+// warnOfTurns warns if an engine recomputes earlier turns although the cache is on.
 func (a *attempt) warnOfTurns() {
 	if a.cell.Traffic.Turns > 1 && a.setup.Plan.Cache == record.CacheOn && a.cell.PromptCache != record.CacheOn {
 		a.rec.Warn(record.Warning{Code: "turns-recomputed",
-			Text: a.cell.Engine + " keeps nothing from one raw prompt to the next: in each turn of a " +
-				"conversation it computes again all that was said before, and its time to first token grows with that"})
+			Text: a.cell.Engine + " has no cache between raw prompts: it recomputes all earlier turns " +
+				"of a conversation, so its time to first token grows with each turn"})
 	}
 }
 
-// tokens is how many a traffic asks for.
+// tokens returns the number of tokens that a traffic requests.
 func (a *attempt) tokens(s traffic.Schedule) (n int) {
 	for _, q := range s.Requests() {
 		r, _ := a.ask(s, q)
@@ -82,7 +82,7 @@ func (a *attempt) tokens(s traffic.Schedule) (n int) {
 	return n
 }
 
-// prompts are those that are known before anything was answered.
+// prompts returns the prompts that don't depend on answers.
 func (a *attempt) prompts(s traffic.Schedule) (all []string) {
 	for _, q := range s.Requests() {
 		if q.Turn < 2 {
@@ -93,7 +93,7 @@ func (a *attempt) prompts(s traffic.Schedule) (all []string) {
 	return all
 }
 
-// ask says what a request asks, and how long its prompt was to be; 0: nobody said.
+// ask returns a request and the requested length of its prompt; 0: none.
 func (a *attempt) ask(s traffic.Schedule, q traffic.Request) (r engine.Request, asked int) {
 	c := &a.cell.Cell
 	r, asked = engine.Request{Prompt: c.Prompt, MaxTokens: c.MaxTokens}, c.InputTokens
@@ -120,8 +120,8 @@ func (a *attempt) ask(s traffic.Schedule, q traffic.Request) (r engine.Request, 
 	return r, asked
 }
 
-// failures says what requests that were not answered mean for the attempt: where the engine is gone, or none was
-// answered, it failed; else it is warned of, for a request that fails under a load is a figure of that load.
+// failures judges failed requests. The attempt failed if the engine is gone or no request was answered. Otherwise they
+// are a property of the load, and a warning.
 func (a *attempt) failures(ctx context.Context, report traffic.Report) error {
 	err := report.Err()
 	if err == nil {

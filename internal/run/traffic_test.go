@@ -17,7 +17,7 @@ import (
 	"llmparity/internal/traffic"
 )
 
-// busy is an engine that does several requests at once, a token in 10 ms each; those whose prompt says so fail.
+// busy is an engine that serves several requests at once, 10 ms a token; prompts with "wrong" fail.
 type busy struct {
 	scripted
 	mu    sync.Mutex
@@ -64,7 +64,6 @@ func (e *busy) answer(ctx context.Context, r engine.Request, token func(record.T
 	return u, nil
 }
 
-// passes waits a while.
 func passes(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -74,7 +73,7 @@ func passes(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// loaded is a plan of clients that ask an engine.
+// loaded is a plan in which several clients send requests.
 func loaded(t *testing.T, e engine.Engine, clients, requests int) run.Options {
 	o := options(t, e)
 	o.Plan.Repetitions, o.Plan.Warmup.Launches = 1, 0
@@ -101,8 +100,8 @@ func TestTrafficRecordsEveryRequest(t *testing.T) {
 	})
 }
 
-// An engine with one place has requests one after another: what they wait is in the record, and no engine's.
-func TestRequestsQueueWhereAnEngineDoesOne(t *testing.T) {
+// Queueing is in the record and is not the engine's time.
+func TestRequestsQueueForSerialEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newBusy(1)
 		r := whole(t, loaded(t, e, 3, 3))
@@ -113,12 +112,12 @@ func TestRequestsQueueWhereAnEngineDoesOne(t *testing.T) {
 			}
 		}
 		if e.most != 1 {
-			t.Errorf("%d at once", e.most)
+			t.Errorf("%d requests at once", e.most)
 		}
 	})
 }
 
-func TestARequestThatFailsLosesNoOther(t *testing.T) {
+func TestFailedRequestKeepsOthers(t *testing.T) {
 	for class, c := range map[record.Class]struct {
 		status record.Status
 		warned int
@@ -142,7 +141,7 @@ func TestARequestThatFailsLosesNoOther(t *testing.T) {
 			}
 			for _, q := range a.Requests {
 				if q.Finish == record.FailedRequest && len(q.Tokens) != 2 {
-					t.Errorf("of the failed one %d tokens are kept", len(q.Tokens))
+					t.Errorf("%d tokens of the failed request are kept", len(q.Tokens))
 				}
 			}
 			if len(a.Measured()) != 5 || a.Unanswered() != 1 {
@@ -162,7 +161,7 @@ func TestTurnContinuesConversation(t *testing.T) {
 		}
 		r := whole(t, o)
 		want := []string{" turn1", " turn1 answer turn2", " turn1 answer turn2 answer turn3"}
-		if got := e.asked[1:]; !slices.Equal(got, want) { // after what warmed up
+		if got := e.asked[1:]; !slices.Equal(got, want) { // after the warm-up
 			t.Errorf("asked %q, want %q", got, want)
 		}
 		for i, q := range r.Attempts[0].Measured() {
@@ -173,8 +172,8 @@ func TestTurnContinuesConversation(t *testing.T) {
 	})
 }
 
-// A server that keeps prompts must not have that of the first request from what warmed it up.
-func TestWarmupPromptIsNoRequests(t *testing.T) {
+// The warm-up must not put the first request's prompt into a cache.
+func TestWarmupUsesAnotherPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newBusy(1)
 		o := loaded(t, e, 1, 3)
@@ -190,7 +189,7 @@ func TestWarmupPromptIsNoRequests(t *testing.T) {
 	})
 }
 
-func TestALengthThatIsNotMetIsFlagged(t *testing.T) {
+func TestWrongInputLengthWarns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newBusy(1)
 		o := options(t, e)

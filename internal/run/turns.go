@@ -7,10 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// Both carries out two plans, each into a folder of its own, whose launches take turns: a launch of the first, one of
-// the second, and so on, so that what the machine does meanwhile meets both alike. Nothing of one goes on while the
-// other measures. The second's record says that it is held against the first. An error that comes before one of them
-// has a folder ends both. A session that several repetitions share is not parted.
+// Both executes two plans into two folders with alternating launches, so that changes of the machine affect both alike.
+// While one measures, nothing of the other runs. The second record names the first. An error before a folder exists
+// ends both. Repetitions that share a session are not separated.
 func Both(ctx context.Context, first, second Options) (dirs [2]string, errs [2]error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -45,16 +44,16 @@ func Both(ctx context.Context, first, second Options) (dirs [2]string, errs [2]e
 	}
 	dirs[1], errs[1] = Do(ctx, second)
 	if dirs[1] == "" && errs[1] != nil {
-		cancel(fmt.Errorf("the other side can't be measured: %w", errs[1]))
+		cancel(fmt.Errorf("the other run can't start: %w", errs[1]))
 	}
 	b.end()
 	<-done
 	return dirs, errs
 }
 
-// taker is one of two who take turns.
+// taker is one of two runs that alternate.
 type taker struct {
-	mine  chan struct{} // holds a token where it is this one's turn
+	mine  chan struct{} // holds a token if it is this one's turn
 	other *taker
 	over  atomic.Bool
 }
@@ -62,13 +61,13 @@ type taker struct {
 func (t *taker) wait(ctx context.Context) error {
 	select {
 	case <-t.mine:
-		return context.Cause(ctx) // of a first one that came to nothing
+		return context.Cause(ctx) // the first run failed
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// pass lets the other have its turn, and comes back when this one's is there again.
+// pass gives the turn to the other, and returns when it comes back.
 func (t *taker) pass(ctx context.Context) error {
 	if t.other.over.Load() {
 		return nil
@@ -77,7 +76,7 @@ func (t *taker) pass(ctx context.Context) error {
 	return t.wait(ctx)
 }
 
-// end is that no turn of this one will come.
+// end says that this one takes no more turns.
 func (t *taker) end() {
 	t.over.Store(true)
 	t.other.give()
@@ -86,6 +85,6 @@ func (t *taker) end() {
 func (t *taker) give() {
 	select {
 	case t.mine <- struct{}{}:
-	default: // it has it
+	default: // it already has the turn
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"llmparity/internal/run"
 )
 
-// sides are two runs of an engine each that write down in which order launches generate what is measured.
+// sides returns two runs that log in which order launches generate.
 func sides(t *testing.T, said *[]string) (first, second run.Options, engines [2]*scripted) {
 	out := t.TempDir()
 	for i, o := range []*run.Options{&first, &second} {
@@ -21,7 +21,7 @@ func sides(t *testing.T, said *[]string) (first, second run.Options, engines [2]
 		engines[i] = e
 		e.do = func(ctx context.Context, _ int) error {
 			if engines[0].open.Load()+engines[1].open.Load() != 1 {
-				t.Error("both sides have something open")
+				t.Error("both runs have an open session")
 			}
 			*said = append(*said, string('a'+rune(i)))
 			return ctx.Err()
@@ -46,7 +46,7 @@ func launchesIn(t *testing.T, dir string) (n int, r *record.Run) {
 	return n, r
 }
 
-func TestBothTakeTurns(t *testing.T) {
+func TestBothAlternate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
 		first, second, _ := sides(t, &said)
@@ -69,8 +69,8 @@ func TestBothTakeTurns(t *testing.T) {
 	})
 }
 
-// A session that repetitions share is closed before the other side has its turn.
-func TestBothLeaveNothingOpen(t *testing.T) {
+// A shared session is closed before the other run's turn.
+func TestBothCloseSharedSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
 		first, second, engines := sides(t, &said)
@@ -81,13 +81,13 @@ func TestBothLeaveNothingOpen(t *testing.T) {
 		}
 		for _, e := range engines {
 			if e.open.Load() != 0 {
-				t.Error("something is still open")
+				t.Error("open session")
 			}
 		}
 	})
 }
 
-func TestBothEndWhereOneCannotBegin(t *testing.T) {
+func TestBothEndIfOneCannotStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		missing := errors.New("a part is missing")
 		for i := range 2 {
@@ -107,8 +107,7 @@ func TestBothEndWhereOneCannotBegin(t *testing.T) {
 	})
 }
 
-// Both that were ended make what is missing of each, and launches take turns again.
-func TestBothAreResumed(t *testing.T) {
+func TestBothResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
 		first, second, engines := sides(t, &said)

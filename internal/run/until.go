@@ -14,10 +14,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// untilLevel is that of the intervals of cells that are repeated until they are narrow, wherever they stop.
+// untilLevel is the confidence level of results with --until-ci.
 const untilLevel = 0.95
 
-// awaited is the row of the figure that is waited for; the error refuses one that can't be.
+// awaited returns the figure that --until-ci waits for, or refuses it.
 func awaited(u plan.UntilCI) (*figure.Row, error) {
 	row, err := figure.Find(cmp.Or(u.Figure, plan.DefaultUntil))
 	if err == nil && row.Until {
@@ -25,43 +25,41 @@ func awaited(u plan.UntilCI) (*figure.Row, error) {
 	}
 	figures := figure.Names(figure.Rows(func(r *figure.Row) bool { return r.Until }))
 	return nil, fault.New(fault.Usage, "use one of "+strings.Join(figures, ", "),
-		"until_ci.figure: %q can't be waited for", u.Figure)
+		"until_ci.figure: %q is not supported", u.Figure)
 }
 
-// looks is a group-sequential rule: a cell's figure is looked at after numbers of repetitions that are fixed before the
-// first, and its repetitions end at the first look at which the median's interval is narrow enough. Whoever looks often
-// and stops when he likes what he sees errs oftener than his interval says; so each of L looks has an interval of 1 −
-// 0.05/L, and by Bonferroni's inequality all of them hold together in 95 of 100 cells, that of the last look, wherever
-// it is, among them. That assumes nothing of the distribution.
+// looks is a group-sequential rule. A cell's figure is tested ("looked at") after numbers of repetitions fixed in
+// advance, and its repetitions end when the median's interval is narrow enough. Stopping at the first good look would
+// raise the error rate, so each of L looks uses a confidence level of 1 − 0.05/L. By Bonferroni's inequality all
+// intervals together then hold with 95%, whichever look is last. This assumes nothing about the distribution.
 type looks struct {
 	figure *figure.Row
 	width  float64 // in percent
-	at     []int   // repetitions that count, ascending
+	at     []int   // counted repetitions at each look, ascending
 	values []float64
-	each   float64 // confidence of each look's interval
-	given  bool    // the figure can't be had: repetitions are as many as the plan says
+	each   float64 // confidence level of each look
+	given  bool    // the figure is not available: the plan's repetitions apply
 	least  int
-	stop   *record.Stop // nil: it goes on
-	trial  *float64     // of an attempt that has not ended yet
+	stop   *record.Stop // nil: not stopped
+	trial  *float64     // value of an attempt that has not ended yet
 }
 
-// newLooks fixes the looks of a plan; nil where it has no such rule.
+// newLooks returns the looks of a plan; nil without --until-ci.
 func newLooks(p plan.Plan) *looks {
 	if p.UntilCI == nil {
 		return nil
 	}
-	row, _ := awaited(*p.UntilCI) // a plan that is refused is not carried out
+	row, _ := awaited(*p.UntilCI) // checked before
 	l := &looks{figure: row, width: float64(p.UntilCI.Width), least: p.Repetitions}
 	l.at = schedule(p.Repetitions, p.MostRepetitions())
 	l.each = confidenceOf(len(l.at))
 	return l
 }
 
-// schedule gives the looks from the first number of repetitions for which there is an interval to the most, each half
-// as many again as the one before: whoever needs many repetitions makes at most half as many too many, and pays for few
-// looks.
+// schedule returns the repetitions at each look: from the first that allows an interval to the most, growing by half.
+// So a cell makes at most half as many repetitions too many, with few looks.
 func schedule(least, most int) []int {
-	for n := 1; ; n++ { // as many looks as the first one, which depends on their number, leaves room for
+	for n := 1; ; n++ { // the first look depends on the number of looks
 		first := max(least, firstInterval(confidenceOf(n)))
 		at := []int{}
 		for next := first; next < most; next += (next + 1) / 2 {
@@ -74,21 +72,21 @@ func schedule(least, most int) []int {
 	}
 }
 
-// confidenceOf is that of each of n looks' intervals.
+// confidenceOf returns the confidence level of each of n looks.
 func confidenceOf(n int) float64 { return 1 - (1-untilLevel)/float64(n) }
 
-// firstInterval is how many values a median's interval of a confidence takes: the smallest and the largest of them miss
-// it on one side with a chance of 2^(1-n) together.
+// firstInterval returns how many values an interval of the median needs: smallest and largest miss it with probability
+// 2^(1-n).
 func firstInterval(confidence float64) int { return 1 + int(math.Ceil(-math.Log2(1-confidence))) }
 
-// of is the figure of an attempt: the median over its requests; NaN where it can't be had.
+// of returns the figure of an attempt: the median over its requests, or NaN.
 func (l *looks) of(requests []*record.Request) float64 {
 	return figure.OverRequests(l.figure.Request, requests)
 }
 
 func (l *looks) stopped() bool { return l != nil && l.stop != nil }
 
-// see takes an attempt's figure, before the attempt has ended: whether its session is kept depends on it.
+// see takes an attempt's figure before the attempt has ended, because whether its session is kept depends on it.
 func (l *looks) see(v float64, repetition int) {
 	if l == nil {
 		return
@@ -97,7 +95,7 @@ func (l *looks) see(v float64, repetition int) {
 	l.stop = l.decide(repetition)
 }
 
-// keep counts the figure of an attempt that ended well, and says what stopped the cell, if it is stopped by that.
+// keep counts the figure of a successful attempt and returns the stop if that stops the cell.
 func (l *looks) keep(v float64, repetition int) (record.Stop, bool) {
 	if l == nil {
 		return record.Stop{}, false
@@ -115,14 +113,14 @@ func (l *looks) keep(v float64, repetition int) (record.Stop, bool) {
 	return *l.stop, true
 }
 
-// lose forgets the figure of an attempt that failed.
+// lose discards the figure of a failed attempt.
 func (l *looks) lose() {
 	if l != nil {
 		l.trial, l.stop = nil, nil
 	}
 }
 
-// decide looks, where it is time to.
+// decide returns a stop if this is the last look.
 func (l *looks) decide(repetition int) *record.Stop {
 	values := l.values
 	if l.trial != nil && !math.IsNaN(*l.trial) {
@@ -153,7 +151,7 @@ func (l *looks) decide(repetition int) *record.Stop {
 	return nil
 }
 
-// reported is what is known at a look.
+// reported returns what is known at a look.
 func (l *looks) reported(values []float64, look int) *record.Stop {
 	s := &record.Stop{Figure: l.figure.Name, Repetitions: len(values), Looks: len(l.at), Look: look, Level: untilLevel,
 		Confidence: l.each, Percent: l.width}
@@ -168,5 +166,5 @@ func (l *looks) reported(values []float64, look int) *record.Stop {
 	return s
 }
 
-// hopeless tells that nothing could be waited for: the figure can't be had of what the cell generates.
+// hopeless reports that the figure is not available.
 func (l *looks) hopeless() bool { return l.stopped() && l.given }

@@ -9,7 +9,7 @@ import (
 	"llmparity/internal/plan"
 )
 
-// repeat repeats a cell whose figure is drawn until its rule says that it is enough.
+// repeat draws values until the rule stops.
 func repeat(t *testing.T, p plan.Plan, draw func() float64) *looks {
 	t.Helper()
 	l := newLooks(p)
@@ -18,13 +18,13 @@ func repeat(t *testing.T, p plan.Plan, draw func() float64) *looks {
 			return l
 		}
 	}
-	t.Fatalf("it is not stopped after %d repetitions", p.MostRepetitions())
+	t.Fatalf("not stopped after %d repetitions", p.MostRepetitions())
 	return nil
 }
 
-// Whoever stops where he likes what he sees must not be wrong oftener than one who looked once. The figures are drawn
-// as launches' figures are: skewed, with outliers, and in two modes.
-func TestIntervalsHoldWhereverRepetitionsStop(t *testing.T) {
+// Stopping early must not raise the error rate. The values are distributed like real ones: skewed, with outliers, with
+// two modes.
+func TestUntilCIIntervalsHold(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	draws := map[string]struct {
 		draw   func() float64
@@ -47,7 +47,7 @@ func TestIntervalsHoldWhereverRepetitionsStop(t *testing.T) {
 	}
 	for name, d := range draws {
 		truth := d.median
-		if truth == 0 { // by very many draws
+		if truth == 0 { // unknown: estimate it
 			all := make([]float64, 200_000)
 			for i := range all {
 				all[i] = d.draw()
@@ -73,7 +73,7 @@ func TestIntervalsHoldWhereverRepetitionsStop(t *testing.T) {
 					early++
 				}
 			}
-			// With 5 in 100 expected at most, 2000 cells miss more than 129 times in one of a thousand tests.
+			// At an error rate of 5%, 2,000 cells miss more than 129 times with a probability of 0.1%.
 			if missed > 129 {
 				t.Errorf("%s, %s of %d: %d of %d intervals miss the median (%d stopped early)", name, p.UntilCI.Width,
 					p.UntilCI.Most, missed, cells, early)
@@ -85,7 +85,7 @@ func TestIntervalsHoldWhereverRepetitionsStop(t *testing.T) {
 	}
 }
 
-func TestLooksAreFixedBefore(t *testing.T) {
+func TestSchedule(t *testing.T) {
 	for _, c := range []struct {
 		least, most int
 		first       int
@@ -100,12 +100,12 @@ func TestLooksAreFixedBefore(t *testing.T) {
 			}
 		}
 		if c.most >= 8 && at[0] < firstInterval(confidenceOf(len(at))) {
-			t.Errorf("there is no interval at the first look of %v", at)
+			t.Errorf("no interval at the first look of %v", at)
 		}
 	}
 }
 
-func TestUnavailableFigureIsNotWaitedFor(t *testing.T) {
+func TestUntilCIStopsWithoutFigure(t *testing.T) {
 	l := newLooks(plan.Plan{Repetitions: 4, UntilCI: &plan.UntilCI{Width: 5, Most: 40}})
 	for n := 1; n <= 3; n++ {
 		if l.keep(math.NaN(), n); l.stopped() {
@@ -113,17 +113,17 @@ func TestUnavailableFigureIsNotWaitedFor(t *testing.T) {
 		}
 	}
 	if l.keep(math.NaN(), 4); !l.stopped() {
-		t.Error("it goes on after as many as the plan says")
+		t.Error("not stopped after the plan's repetitions")
 	}
 }
 
-func TestFailedAttemptTakesBackItsFigure(t *testing.T) {
+func TestFailedAttemptDiscardsFigure(t *testing.T) {
 	l := newLooks(plan.Plan{Repetitions: 6, UntilCI: &plan.UntilCI{Width: 5, Most: 6}})
 	for n := 1; n <= 5; n++ {
 		l.keep(100, n)
 	}
 	if l.see(100, 6); !l.stopped() {
-		t.Fatal("the sixth is the last")
+		t.Fatal("not stopped after the sixth")
 	}
 	if l.lose(); l.stopped() || len(l.values) != 5 {
 		t.Errorf("%v", l.values)

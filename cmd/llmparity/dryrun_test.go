@@ -90,7 +90,7 @@ func TestDryRun(t *testing.T) {
 	}
 	mentions(t, stdout, "32 cells in 6 setups; nothing was launched", "nowhere.gguf",
 		"tensor_parallel_size: 4", "quantization: awq", "can't run here",
-		"webllm does 1 at a time", "Time: not known", "Memory: ")
+		"webllm serves 1 request at a time", "Time: not known", "Memory: ")
 	if _, err := os.Stat(filepath.Join(cmd.Dir, "results")); err == nil {
 		t.Error("a dry run left a record")
 	}

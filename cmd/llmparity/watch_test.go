@@ -35,7 +35,7 @@ func TestWatchACommand(t *testing.T) {
 		"echo hello; sleep 0.15; exit 5")
 	stdout, stderr, code := output(t, cmd)
 	if code != 5 || stdout != "hello\n" || !strings.Contains(stderr, "exit code 5") ||
-		!strings.Contains(stderr, "own cost") {
+		!strings.Contains(stderr, "cost of watching") {
 		t.Errorf("code %d, stdout %q\n%s", code, stdout, stderr)
 	}
 	rows := rowsOf(t, filepath.Join(cmd.Dir, "out.csv"))
@@ -89,7 +89,7 @@ func TestWatchLive(t *testing.T) {
 	line := fmt.Sprintf("%s watch --live --duration 1 --interval 0.05 --pid %d", os.Args[0], sleep.Process.Pid)
 	stdout, stderr, code := output(t, inTerminal(t, 80, line))
 	if code != 0 || strings.Count(stdout, "RSS, line; PSS, filled") < 2 ||
-		!strings.HasSuffix(strings.TrimSpace(stdout), "a sample") {
+		!strings.HasSuffix(strings.TrimSpace(stdout), "per sample") {
 		t.Errorf("code %d\n%s\n%q", code, stderr, stdout)
 	}
 	if strings.LastIndex(stdout, "\x1b[?25h") < strings.LastIndex(stdout, "\x1b[?25l") {

@@ -5,18 +5,15 @@ import (
 	"llmparity/internal/tiny/reference"
 )
 
-// sureMargin is by how much the first logit must lead the second for a token to be expected of every engine: far more
-// than what rounding moves in single precision. In half precision, and where sums are in another order with it, what is
-// said depends on all before.
+// sureMargin is the lead of the first logit over the second from which every engine is expected to choose that token.
+// Rounding in single precision moves logits far less.
 const sureMargin = 0.5
 
-// mostChecked bounds prompts and texts whose tokens are worked out: ours takes its time, which grows with the square of
-// a text's length.
+// mostChecked limits the length of prompts and texts, because our implementation takes time that grows quadratically.
 const mostChecked = 256
 
-// expected gives what the tiny model says after each prompt of a setup, as far as no rounding can change it, by a plain
-// implementation of our own; nil for other models, for which that would take too long, and where weights and
-// activations are computed in half precision.
+// expected returns what the tiny model generates after each prompt of a setup, as far as rounding can't change it,
+// computed by our own implementation. It returns nil for other models, and for half precision.
 func expected(s *Setup) (map[string][]int, error) {
 	if s.Model.SHA256 != tiny.SHA256 || s.Plan.DType == "f16" {
 		return nil, nil
@@ -33,7 +30,7 @@ func expected(s *Setup) (map[string][]int, error) {
 	for prompt, n := range longest {
 		ids := tokenizer.Encode(prompt)
 		if len(ids) == 0 || len(ids) > mostChecked || len(ids)+n > s.Plan.Context {
-			continue // the engines say what is wrong with it
+			continue // engines report the error
 		}
 		greedy, margins, err := m.Greedy(ids, min(n, mostChecked))
 		if err != nil {

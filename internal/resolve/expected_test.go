@@ -9,8 +9,8 @@ import (
 	"llmparity/internal/tiny/tinytest"
 )
 
-// Of the tiny model's own prompts all of a default run's tokens are certain; other models are not reckoned through.
-func TestTheTinyModelsWordsAreExpected(t *testing.T) {
+// All tokens of a default run are certain for the tiny model's own prompts. Other models are not computed.
+func TestExpectedTokensOfTinyModel(t *testing.T) {
 	m, err := (model.Finder{}).Find(t.Context(), model.Tiny, 1024)
 	if err != nil {
 		t.Fatal(err)
@@ -34,15 +34,15 @@ func TestTheTinyModelsWordsAreExpected(t *testing.T) {
 	}
 	p.DType = "f16"
 	if known, err = expected(setupOf(m, p)); known != nil || err != nil {
-		t.Errorf("in half precision %v is expected (%v)", known, err)
+		t.Errorf("half precision: %v (%v)", known, err)
 	}
 	p.DType = ""
 	if known, err = expected(setupOf(engine.Model{}, p)); known != nil || err != nil {
-		t.Errorf("of another model %v is expected (%v)", known, err)
+		t.Errorf("another model: %v (%v)", known, err)
 	}
 }
 
-// setupOf asks each text of a plan once.
+// setupOf has a shape for each prompt of a plan.
 func setupOf(m engine.Model, p plan.Plan) *Setup {
 	s := &Setup{Setup: plan.Setup{Plan: p}, Model: m}
 	for i, prompt := range p.Prompts {

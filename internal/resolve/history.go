@@ -11,28 +11,27 @@ import (
 	"llmparity/internal/record"
 )
 
-// history is what launches took in earlier runs, by engine and model: what a plan's time is predicted by. It knows
-// nothing of how a machine was then.
+// history has the durations of earlier launches by engine and model. It does not know how busy the machine was.
 type history map[pastKey]*past
 
-type pastKey struct{ engine, model string } // names, as records have them
+type pastKey struct{ engine, model string } // names in records
 
-// past is launches that went well.
+// past is the successful launches.
 type past struct {
-	around   []float64 // seconds of a launch without what is measured
+	around   []float64 // seconds of a launch outside the measure phase
 	measured []measured
 }
 
-// measured is what a measurement took, and of how many tokens: prompts' that were computed, and those that came.
+// measured is the duration of a measure phase with its computed prompt tokens and generated tokens.
 type measured struct{ seconds, prompt, generated float64 }
 
-// mostRuns bounds what is read of earlier runs: the newest ones tell most.
+// mostRuns limits how many earlier runs are read, the newest first.
 const mostRuns = 12
 
-// pastRuns reads what there is in the folder that holds run folders; what can't be read tells nothing.
+// pastRuns reads the runs in a results folder. It ignores what it can't read.
 func pastRuns(out string) history {
 	h := history{}
-	entries, _ := os.ReadDir(out) // none: nothing is known
+	entries, _ := os.ReadDir(out) // no folder: no history
 	type aged struct {
 		dir string
 		at  time.Time
@@ -60,7 +59,7 @@ func pastRuns(out string) history {
 	return h
 }
 
-// take adds an attempt, if it ended well and measured something.
+// take adds an attempt if it succeeded and measured something.
 func (h history) take(key pastKey, a *record.Attempt) {
 	span, ok := a.Phase(record.Measure)
 	if !ok || a.Status != record.OK || a.Scoring != nil {
@@ -85,8 +84,7 @@ func (h history) take(key pastKey, a *record.Attempt) {
 	}
 }
 
-// of predicts how long attempts take of which so many launch the engine, and which all together have prompts of so
-// many tokens and generate so many.
+// of predicts the duration of attempts with the given launches, prompt tokens and generated tokens in total.
 func (h history) of(key pastKey, launches, prompt, generated int) (seconds float64, known bool) {
 	p := h[key]
 	if p == nil || len(p.around) == 0 {
@@ -96,14 +94,13 @@ func (h history) of(key pastKey, launches, prompt, generated int) (seconds float
 	return float64(launches)*stats.Median(p.around) + float64(prompt)*perPrompt + float64(generated)*perGenerated, true
 }
 
-// promptShare is what a prompt's token takes of the time of one that is generated, where earlier runs were too much
-// alike to tell: on processors it was a third to a twentieth.
+// promptShare is the time of a prompt token relative to a generated one, if earlier runs are too similar to tell. On
+// CPUs it was 1/3 to 1/20.
 const promptShare = 1.0 / 8
 
-// perToken is how many seconds a token of a prompt takes, and one that is generated: what is the least wrong, in
-// proportion, about all that was measured.
+// perToken returns the seconds for a prompt token and for a generated token, by least squares of relative errors.
 func (p *past) perToken() (prompt, generated float64) {
-	var pp, pg, gg, p1, g1 float64 // sums of products; what is measured is 1
+	var pp, pg, gg, p1, g1 float64 // sums of products; durations are scaled to 1
 	low, high := math.Inf(1), 0.0
 	for _, m := range p.measured {
 		x, y := m.prompt/m.seconds, m.generated/m.seconds

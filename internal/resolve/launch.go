@@ -15,42 +15,42 @@ import (
 	"llmparity/internal/record"
 )
 
-// setKey is what setups of one plan differ by, as far as the engines' own settings go.
+// setKey identifies the engines' own settings of a setup.
 type setKey struct {
 	dtype, kv, version, engines string
 	threads, slots              int
 	deployment                  plan.Deployment
 }
 
-// set is the engines of setups that say the same of them: what they find out about the machine they find out once.
+// set is the engines of setups with the same settings. What they find out about the machine is found out once.
 type set struct {
 	plan     plan.Plan
 	engines  []Engine
 	verdicts memo[verdictKey, engine.Verdict]
 }
 
-// verdictKey is what an engine's verdict depends on. How long a context is none looks at.
+// verdictKey is what an engine's verdict depends on. Engines ignore the length of the context.
 type verdictKey struct {
 	at                 int
 	name, path, format string
 	hasContext         bool
 }
 
-// launchKey is what setups of one plan differ by, as far as launches go.
+// launchKey identifies the start settings of a setup.
 type launchKey struct {
 	setKey
 	model   string
 	context int
 }
 
-// launch is what setups have in common that differ in nothing that an engine is started with.
+// launch is what setups with the same start settings share.
 type launch struct {
 	set   *set
 	model engine.Model
-	err   error // why none of their cells can run
+	err   error // why none of the cells can run
 }
 
-// launch finds the engines and the model of a setup.
+// launch returns the engines and the model of a setup.
 func (r *Resolver) launch(ctx context.Context, p plan.Plan) *launch {
 	engines := p.Engines[0]
 	if len(p.Engines) > 1 {
@@ -78,13 +78,13 @@ func (r *Resolver) launch(ctx context.Context, p plan.Plan) *launch {
 	return l
 }
 
-// modelKey is what a model is found by.
+// modelKey identifies a model with its context.
 type modelKey struct {
 	name    string
 	context int
 }
 
-// model finds a model once, and fetches it where it must; what is found is the same for every context that it has.
+// model finds a model once, and fetches it if needed. The result is the same for every context that the model supports.
 func (r *Resolver) model(ctx context.Context, p plan.Plan) (engine.Model, error) {
 	window := max(p.Context, 0)
 	m, err := r.find(ctx, modelKey{p.Model, 0})
@@ -96,7 +96,7 @@ func (r *Resolver) model(ctx context.Context, p plan.Plan) (engine.Model, error)
 		m.Context = window
 		return m, nil
 	}
-	return r.find(ctx, modelKey{p.Model, window}) // whose error says what is wrong with that context
+	return r.find(ctx, modelKey{p.Model, window}) // its error explains what is wrong with that context
 }
 
 func (r *Resolver) find(ctx context.Context, key modelKey) (engine.Model, error) {
@@ -110,18 +110,17 @@ func (r *Resolver) find(ctx context.Context, key modelKey) (engine.Model, error)
 	})
 }
 
-// fetch notes what would be fetched, once.
+// fetch notes once what would be fetched.
 func (r *Resolver) fetch(f *model.Fetch) {
 	if f != nil && !slices.ContainsFunc(r.fetches, func(o model.Fetch) bool { return o.What == f.What }) {
 		r.fetches = append(r.fetches, *f)
 	}
 }
 
-// MaxUnasked is the longest context that is taken where nobody asked for one: WebLLM reserves memory for all of it at
-// load.
+// MaxUnasked is the longest default context: WebLLM reserves memory for all of it at load.
 const MaxUnasked = 4096
 
-// choose writes into a setup's plan what it leaves open.
+// choose completes a setup's plan.
 func (r *Resolver) choose(s *Setup) error {
 	if s.launch.err != nil {
 		return s.launch.err
@@ -134,25 +133,24 @@ func (r *Resolver) choose(s *Setup) error {
 	return nil
 }
 
-// chooseContext puts the context that is used into the plan and the model, which has the one that was asked for, or its
-// own.
+// chooseContext sets the context in the plan and the model.
 func chooseContext(p *plan.Plan, m *engine.Model) error {
 	if m.Format == record.Served {
-		p.Context = m.Context // its server's own where it is 0
+		p.Context = m.Context // 0: the server's own
 		return nil
 	}
 	if m.Context < 2 {
-		return fault.New(fault.Usage, "give --context N", "the model %s does not say how long its context is", m.Name)
+		return fault.New(fault.Usage, "give --context N", "model %s: context length unknown", m.Name)
 	}
 	if p.Context == plan.Unsaid && m.Context > MaxUnasked {
-		p.ContextNote = fmt.Sprintf("of the model's %d, because none was asked for; --context 0 takes all", m.Context)
+		p.ContextNote = fmt.Sprintf("of the model's %d; --context 0 uses all", m.Context)
 		m.Context = MaxUnasked
 	}
 	p.Context = m.Context
 	return nil
 }
 
-// accepts answers whether an engine runs a model, once for all that ask the same.
+// accepts asks once whether an engine runs a model.
 func (r *Resolver) accepts(ctx context.Context, in *set, at int, m engine.Model) engine.Verdict {
 	e, key := in.engines[at], verdictKey{at, m.Name, m.Path, m.Format, m.Context > 0}
 	v, _ := in.verdicts.get(key, func() (engine.Verdict, error) {
@@ -165,8 +163,7 @@ func (r *Resolver) accepts(ctx context.Context, in *set, at int, m engine.Model)
 	return v
 }
 
-// open has a set's engines be the ones that are used now. Others of the same kinds, which would keep a server or a
-// store beside them, end.
+// open makes a set's engines the current ones and closes the others, which may keep a server running.
 func (r *Resolver) open(ctx context.Context, next *set) (err error) {
 	if r.opened != nil && r.opened != next {
 		for _, e := range r.opened.engines {
@@ -184,5 +181,5 @@ func (r *Resolver) open(ctx context.Context, next *set) (err error) {
 	return err
 }
 
-// Close ends what engines keep from launch to launch.
+// Close closes the current engines.
 func (r *Resolver) Close() { _ = r.open(context.Background(), nil) }

@@ -1,6 +1,6 @@
 package resolve
 
-// memo keeps what was found out, or why it could not be. Its zero value knows nothing yet.
+// memo caches results and errors. Its zero value is empty.
 type memo[K comparable, V any] struct{ known map[K]found[V] }
 
 type found[V any] struct {
@@ -8,7 +8,7 @@ type found[V any] struct {
 	err   error
 }
 
-// get finds out once.
+// get returns the cached result, or that of find.
 func (m *memo[K, V]) get(key K, find func() (V, error)) (V, error) {
 	f, ok := m.known[key]
 	if !ok {

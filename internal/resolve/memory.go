@@ -16,18 +16,18 @@ import (
 	"llmparity/internal/tokenizer"
 )
 
-// Memory is how an engine has a model in memory, in the estimator's words.
+// Memory describes how an engine holds a model in memory, for the estimator.
 type Memory struct {
-	Path    string // what it loads: a GGUF, or a package's folder; empty: a model of the catalogue that is not here
-	Library string // the model library beside a package; empty: not known
-	// Setup is what the engine does of itself, to which its settings are added. Its Engine is nil where its ways with
-	// memory are not known: then weights and KV cache alone are predicted, which are the model's own.
+	Path    string // GGUF file or package folder; empty: a model of the catalogue that is not here
+	Library string // model library of a package; empty: unknown
+	// Setup has the engine's own properties, to which its settings are added. If Setup.Engine is nil, only weights and
+	// KV cache are predicted, because the rest depends on the engine.
 	Setup estimate.Setup
-	// Device asks for the WebGPU adapter, whose limits bound buffers; nil: there is none.
+	// Device asks for the WebGPU adapter, whose limits bound buffers; nil: no adapter.
 	Device func(context.Context) (record.Device, error)
 }
 
-// estimates is what was read for the estimator. What the runner gave up may still be at work, so there is a lock.
+// estimates caches what the estimator read. It has a lock because a prediction that timed out may still be running.
 type estimates struct {
 	mu     sync.Mutex
 	models map[[2]string]estimate.Model       // by path, or name, and library
@@ -35,18 +35,18 @@ type estimates struct {
 	counts memo[textKey, counted]
 }
 
-// counted is how many tokens a prompt has; the note says where that is not certain.
+// counted is the number of tokens of a prompt, with a note if it is uncertain.
 type counted struct {
 	n    int
 	note string
 }
 
-// predictor predicts the memory of a setup's cells, and judges whether it is there.
+// predictor predicts the memory of a setup's cells and judges whether it fits.
 type predictor struct {
 	r      *Resolver
 	s      *Setup
-	by     map[int]estimatedCell    // those of engines whose ways are known
-	bounds map[string]estimate.Room // of WebGPU's buffers, by engine; with nothing free where it is not known
+	by     map[int]estimatedCell    // estimates of cells, by id, if the engine is known
+	bounds map[string]estimate.Room // limit of WebGPU buffers, by engine; zero: unknown
 }
 
 func newPredictor(r *Resolver, s *Setup) *predictor {
@@ -59,11 +59,10 @@ type estimatedCell struct {
 	device func(context.Context) (record.Device, error)
 }
 
-// how is an engine's memory with the setup's model, as far as it is known by now, and the model as the estimator reads
-// it.
+// how returns how an engine holds the setup's model, and the model for the estimator.
 func (r *Resolver) how(ctx context.Context, e Engine, m engine.Model) (how Memory, of estimate.Model, err error) {
 	if m.Format == record.Served {
-		return how, of, fmt.Errorf("the model %s is one that only its server has: no file tells its sizes", m.Name)
+		return how, of, fmt.Errorf("model %s: sizes unknown, because only its server has the file", m.Name)
 	}
 	if how, err = e.Memory(m); err != nil {
 		return how, of, err
@@ -93,19 +92,19 @@ func (r *Resolver) how(ctx context.Context, e Engine, m engine.Model) (how Memor
 	return how, of, nil
 }
 
-// estimated is the estimate of a cell that asks for so many tokens.
+// estimated estimates a cell with the given prompt and output lengths.
 func estimated(how Memory, of estimate.Model, input, output int) (estimate.Estimate, error) {
 	s := how.Setup
-	// the last token is never looked at again, and has no keys and values
+	// the last token has no keys and values, because nothing attends to it
 	s.InputLen, s.OutputLen = input, max(output-1, 0)
-	if s.Context > 0 { // what has no room in it is the launch's to refuse
+	if s.Context > 0 { // the launch refuses longer ones
 		s.OutputLen = min(s.OutputLen, s.Context-1)
 		s.InputLen = min(input, s.Context-s.OutputLen)
 	}
 	return estimate.Of(of, s)
 }
 
-// predict says what a cell's memory will be, in an engine that has prepared.
+// predict predicts a cell's memory after its engine has prepared.
 func (p *predictor) predict(ctx context.Context, c record.Cell) record.Prediction {
 	p.r.estimates.mu.Lock()
 	defer p.r.estimates.mu.Unlock()
@@ -136,7 +135,7 @@ func (p *predictor) engine(name string) Engine {
 	return p.s.launch.set.engines[i]
 }
 
-// longest gives the tokens of what takes the most room of what a cell asks, prompt and answer.
+// longest returns the lengths of the largest request of a cell.
 func (r *Resolver) longest(m engine.Model, prompt string, in, out int, t *record.Traffic) (
 	input, output int, note string) {
 	count := func(text string, asked int) (int, string) {
@@ -160,17 +159,16 @@ func (r *Resolver) longest(m engine.Model, prompt string, in, out int, t *record
 			input, output = a.InputTokens, a.MaxTokens
 		}
 	}
-	if t.Turns > 1 { // the last prompt has all in it that was said before
+	if t.Turns > 1 { // the last prompt contains all earlier turns
 		input = t.Turns*input + (t.Turns-1)*output
 	}
 	return input, output, note
 }
 
-// mostText is how much of a prompt is looked at: finding tokens takes time that grows with the square of a word's
-// length.
+// mostText limits how much of a prompt is tokenised, because that takes quadratic time in the length of a word.
 const mostText = 8 << 10
 
-// counted counts a prompt's tokens, once for all engines.
+// counted returns the number of tokens of a prompt.
 func (r *Resolver) counted(m engine.Model, text string) (n int, note string) {
 	c, _ := r.estimates.counts.get(textKey{m.Path, text}, func() (counted, error) {
 		return r.countPrompt(m, text), nil
@@ -185,17 +183,17 @@ func (r *Resolver) countPrompt(m engine.Model, text string) counted {
 	}
 	t, err := r.estimates.tokens.get(m.Path, func() (*tokenizer.Tokenizer, error) { return model.Tokenizer(m) })
 	if err != nil {
-		return counted{max(len(text)/4, 1), "the prompt's tokens are not known here: a quarter of its bytes is assumed"}
+		return counted{max(len(text)/4, 1), "no tokenizer: assumes 4 bytes of prompt for each token"}
 	}
 	n := max(len(t.Prompt(head)), 1)
 	if head == text {
 		return counted{n: n}
 	}
 	return counted{int(float64(n) * float64(len(text)) / float64(max(len(head), 1))),
-		fmt.Sprintf("the prompt's tokens are those of its first %d bytes, in proportion", mostText)}
+		fmt.Sprintf("prompt tokens extrapolated from the first %d bytes", mostText)}
 }
 
-// predicted puts an estimate into the record's words, by the definitions of what is measured.
+// predicted converts an estimate to the record's form.
 func predicted(cell int, e estimate.Estimate) record.Prediction {
 	p := record.Prediction{Cell: cell, Source: e.Model.Source, Setup: e.Settings(), TokenB: e.PerToken,
 		Notes: e.Warnings}
@@ -206,7 +204,7 @@ func predicted(cell int, e estimate.Estimate) record.Prediction {
 	return p
 }
 
-// loosened leaves of a prediction what is the model's own, whatever runs it.
+// loosened keeps only the components that don't depend on the engine.
 func loosened(p record.Prediction, name string) record.Prediction {
 	parts := p.Parts
 	p.Parts = nil
@@ -215,7 +213,7 @@ func loosened(p record.Prediction, name string) record.Prediction {
 			continue
 		}
 		c.Confidence = string(estimate.Low)
-		c.Method = "if " + name + " has it as the file or llama.cpp would: " + c.Method
+		c.Method = "if " + name + " stores it as in the file or as llama.cpp does: " + c.Method
 		p.Parts = append(p.Parts, c)
 	}
 	for setting := range p.Setup {
@@ -224,20 +222,20 @@ func loosened(p record.Prediction, name string) record.Prediction {
 		}
 	}
 	p.Notes = append(p.Notes,
-		"how "+name+" has memory is not known: no workspaces, no program and no sum are foretold")
+		"memory use of "+name+" is unknown: only weights and KV cache are predicted")
 	return p
 }
 
-// judge says whether what was predicted of a cell fits into what is free now.
+// judge reports whether a cell's predicted memory fits into free memory.
 func (p *predictor) judge(ctx context.Context, predicted record.Prediction, gpus *gpu.Monitor) record.Risk {
-	if predicted.Absent != "" { // who still looks for it isn't waited for
-		return estimate.Unjudged("nothing is foretold: " + predicted.Absent)
+	if predicted.Absent != "" { // don't wait for a prediction that is still running
+		return estimate.Unjudged("no prediction: " + predicted.Absent)
 	}
 	p.r.estimates.mu.Lock()
 	defer p.r.estimates.mu.Unlock()
 	e, ok := p.by[predicted.Cell]
 	if !ok {
-		return estimate.Unjudged("how much the engine takes in all is not foretold")
+		return estimate.Unjudged("the engine's total memory can't be predicted")
 	}
 	rooms := Rooms(ctx, e.Estimate, gpus)
 	for _, n := range e.Needs() {
@@ -250,15 +248,15 @@ func (p *predictor) judge(ctx context.Context, predicted record.Prediction, gpus
 	return e.Risk(rooms)
 }
 
-// buffer is how large a buffer of WebGPU's may be. The browser is asked for its adapter only where that can matter, and
-// once, whatever comes of it: before the next cell it would fail in the same way, and take as long.
+// buffer returns the size limit of WebGPU buffers. It asks the browser for its adapter only if that matters, and once,
+// even if that fails.
 func (p *predictor) buffer(ctx context.Context, e estimatedCell, need int64) (estimate.Room, bool) {
 	if need <= estimate.GrantedBuffer {
-		return estimate.Room{Free: estimate.GrantedBuffer, How: "every WebGPU adapter has buffers of so much"}, true
+		return estimate.Room{Free: estimate.GrantedBuffer, How: "guaranteed by every WebGPU adapter"}, true
 	}
 	room, asked := p.bounds[e.engine]
 	if !asked && e.device != nil {
-		if d, err := e.device(ctx); err == nil { // an error is the launch's to tell
+		if d, err := e.device(ctx); err == nil { // the launch reports errors
 			room, _ = bufferOf(d)
 		}
 		p.bounds[e.engine] = room
@@ -266,7 +264,7 @@ func (p *predictor) buffer(ctx context.Context, e estimatedCell, need int64) (es
 	return room, room.Free > 0
 }
 
-// bufferOf is what WebLLM will have of an adapter.
+// bufferOf returns the limit that WebLLM will get from an adapter.
 func bufferOf(d record.Device) (estimate.Room, bool) {
 	whole, err := strconv.ParseInt(d.Detail["maxBufferSize"], 10, 64)
 	bound, err2 := strconv.ParseInt(d.Detail["maxStorageBufferBindingSize"], 10, 64)

@@ -16,7 +16,7 @@ import (
 	"llmparity/internal/tiny"
 )
 
-// strange is an engine of which nobody knows how it has memory.
+// strange is an engine whose memory use is unknown.
 type strange struct{ engine.Engine }
 
 func (strange) Name() string { return "exec:strange" }
@@ -26,7 +26,7 @@ func predictorOf(m engine.Model) *predictor {
 	return newPredictor(New(Options{}), &Setup{Model: m, launch: &launch{set: &set{engines: []Engine{e}}}})
 }
 
-func TestWhatIsKnownOfModelsThatOthersHave(t *testing.T) {
+func TestUnknownEngineGetsWeightsAndKVOnly(t *testing.T) {
 	small, err := (model.Finder{}).Find(t.Context(), model.Tiny, 512)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestWhatIsKnownOfModelsThatOthersHave(t *testing.T) {
 		t.Fatal(err)
 	}
 	f = predictorOf(served)
-	if p := f.predict(context.Background(), cell); !strings.Contains(p.Absent, "no file") {
+	if p := f.predict(context.Background(), cell); !strings.Contains(p.Absent, "sizes unknown") {
 		t.Errorf("%+v", p)
 	}
 	gone := small
@@ -65,8 +65,8 @@ func TestWhatIsKnownOfModelsThatOthersHave(t *testing.T) {
 	}
 }
 
-// Weights are laid out anew by llama.cpp, not by whoever else reads the same file.
-func TestOthersLayNothingOutAnew(t *testing.T) {
+// llama.cpp repacks weights; an unknown engine may not.
+func TestUnknownEngineDoesNotRepack(t *testing.T) {
 	f := predictorOf(engine.Model{Path: "q4.gguf", Model: record.Model{Format: "gguf"}})
 	m, err := estimate.FromNumbers(estimate.Numbers{Layers: 4, Hidden: 512, Heads: 8, HeadDim: 64, Intermediate: 1024,
 		Vocab: 1000})
@@ -81,9 +81,8 @@ func TestOthersLayNothingOutAnew(t *testing.T) {
 	}
 }
 
-// Where there is no room for what is asked for, a launch says so in words of its own; what is foretold is of what there
-// is room for.
-func TestPredictionsBeyondFreeMemory(t *testing.T) {
+// A launch refuses what does not fit into the context; the prediction covers what does.
+func TestPredictsRequestsBeyondContext(t *testing.T) {
 	small, err := (model.Finder{}).Find(t.Context(), model.Tiny, 16)
 	if err != nil {
 		t.Fatal(err)
@@ -99,9 +98,8 @@ func TestPredictionsBeyondFreeMemory(t *testing.T) {
 	}
 }
 
-// A prompt's tokens are found once, whatever the engines: the vocabulary of a large model takes a good part of a second
-// to read.
-func TestTokensAreFoundOnce(t *testing.T) {
+// Reading the vocabulary of a large model takes a good part of a second.
+func TestTokensAreCountedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tiny.gguf")
 	if err := tiny.WriteFile(path); err != nil {
 		t.Fatal(err)
@@ -114,11 +112,11 @@ func TestTokensAreFoundOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, said := f.r.counted(small, text); again != n || said != note || note == "" {
-		t.Errorf("%d tokens, %q, and then %d, %q", n, note, again, said)
+		t.Errorf("%d tokens, %q, then %d, %q", n, note, again, said)
 	}
 }
 
-// The tokens of a prompt decide how much of a compute buffer is touched; of a long one a part is looked at.
+// The length of a prompt decides how much of a compute buffer is used. Long prompts are extrapolated.
 func TestPromptsAreCounted(t *testing.T) {
 	small, err := (model.Finder{}).Find(t.Context(), model.Tiny, 512)
 	if err != nil {
@@ -130,7 +128,7 @@ func TestPromptsAreCounted(t *testing.T) {
 		t.Errorf("%d tokens, %q", short, note)
 	}
 	text := strings.Repeat("The quick brown fox jumps over the lazy dog. ", 10000)
-	if n, note := f.r.counted(small, text); n < 200_000 || n > 300_000 || !strings.Contains(note, "in proportion") {
+	if n, note := f.r.counted(small, text); n < 200_000 || n > 300_000 || !strings.Contains(note, "extrapolated") {
 		t.Errorf("%d tokens, %q", n, note)
 	}
 	other := engine.Model{Model: record.Model{Format: model.WebLLM}}
@@ -147,7 +145,7 @@ func TestBuffersOfAdapters(t *testing.T) {
 		{"4294967296", "4294967292", 1 << 30},
 		{"1073741824", "1073741824", 1 << 30},
 		{"268435456", "134217728", 1 << 27},
-		{"1073741824", "536870912", 1 << 27}, // WebLLM asks for a GiB, and where that is too much for little
+		{"1073741824", "536870912", 1 << 27}, // WebLLM requests 1 GiB, and otherwise little
 		{"536870912", "1073741824", 1 << 28},
 		{"", "1073741824", 0}, {"x", "y", 0},
 	} {
@@ -159,8 +157,8 @@ func TestBuffersOfAdapters(t *testing.T) {
 	}
 }
 
-// A browser that doesn't start is not started again before each cell.
-func TestABrowserIsAskedOnceForItsAdapter(t *testing.T) {
+// A browser that does not start is not started again for each cell.
+func TestAdapterIsRequestedOnce(t *testing.T) {
 	dir := t.TempDir()
 	broken := filepath.Join(dir, "chrome")
 	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho started >>"+filepath.Join(dir, "starts")+"\nexit 1\n"),
@@ -184,7 +182,7 @@ func TestABrowserIsAskedOnceForItsAdapter(t *testing.T) {
 		}
 		n := starts()
 		if first = cmp.Or(first, n); n != first {
-			t.Errorf("it was started %d times for the first answer, and %d for more", first, n)
+			t.Errorf("started %d times for the first answer, %d in total", first, n)
 		}
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"llmparity/internal/sample/gpu"
 )
 
-// Prediction is what a cell is likely to take, by what is known before anything is prepared.
+// Prediction is what a cell is likely to need, before anything is prepared.
 type Prediction struct {
-	// Best and High are what the engine's processes take together, of RAM and of GPUs; 0: not known.
+	// Best and High are the memory of the engine's processes in RAM and on GPUs, in bytes; 0: unknown.
 	Best, High int64
 	Risk       record.RiskLevel
-	Seconds    *float64 // by earlier runs of the engine with the model; nil: there are none
+	Seconds    *float64 // from earlier runs of the engine with the model; nil: unknown
 }
 
 // memoryKey is what a prediction of memory depends on.
@@ -31,13 +31,13 @@ type howKey struct {
 	context    int
 }
 
-// held is how an engine has a model in memory, and the model as the estimator reads it.
+// held is how an engine holds a model, and the model for the estimator.
 type held struct {
 	how Memory
 	of  estimate.Model
 }
 
-// predictions are those that were made, by what they depend on. What is free is looked at once.
+// predictions caches predictions. Free memory is read once.
 type predictions struct {
 	past   history
 	memory memo[memoryKey, Prediction]
@@ -45,7 +45,7 @@ type predictions struct {
 	rooms  map[string]estimate.Room
 }
 
-// prediction predicts what a cell takes that can run.
+// prediction predicts what a cell needs.
 func (r *Resolver) prediction(ctx context.Context, c *Cell) Prediction {
 	s := c.Setup
 	if !r.Dry {
@@ -97,7 +97,7 @@ func (r *Resolver) predictedMemory(ctx context.Context, e Engine, s *Setup, key 
 	return f
 }
 
-// tokens are how many the prompts of an attempt's requests have together, and how many they generate.
+// tokens returns the prompt tokens and generated tokens of all requests of an attempt.
 func (r *Resolver) tokens(s *plan.Shape, of *Setup) (prompt, generated int) {
 	requests, asked := Requests(s), r.prompts.questions(s)
 	var shares []float64
@@ -120,7 +120,7 @@ func (r *Resolver) tokens(s *plan.Shape, of *Setup) (prompt, generated int) {
 	return prompt, generated
 }
 
-// Requests is how many a launch measures of a shape.
+// Requests returns how many requests a launch measures.
 func Requests(s *plan.Shape) int {
 	if s.Traffic == nil {
 		return 1
@@ -128,10 +128,10 @@ func Requests(s *plan.Shape) int {
 	return max(s.Traffic.Requests, 1)
 }
 
-// Attempts is how many a setup makes of each cell: warm-up launches and repetitions.
+// Attempts returns the number of attempts for each cell: warm-up launches and repetitions.
 func Attempts(p plan.Plan) int { return p.Warmup.Launches + p.Repetitions }
 
-// Launches is how often an engine is launched for a cell. A launch that cells share is its first cell's.
+// Launches returns how often an engine is launched for a cell. A shared launch belongs to its first cell.
 func Launches(s *Setup, shape *plan.Shape) int {
 	switch {
 	case s.Planned.Isolation == plan.Reused, s.Planned.Isolation == plan.Shared && shape == &s.Shapes[0]:

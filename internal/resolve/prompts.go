@@ -17,8 +17,7 @@ import (
 	"llmparity/internal/traffic"
 )
 
-// promptCache is what is known of texts: those of files, those that are made, and what a model's vocabulary makes of
-// them.
+// promptCache caches texts from files, generated texts, and their tokens.
 type promptCache struct {
 	sources memo[sourceKey, sourceText]
 	makers  memo[string, maker] // by the model's path
@@ -27,13 +26,13 @@ type promptCache struct {
 	faults  memo[textKey, struct{}] // characters that the vocabulary lacks
 }
 
-// sourceKey is what is read of a file.
+// sourceKey identifies what is read from a file.
 type sourceKey struct {
 	file, dataset, trace, field string
 	limit                       int
 }
 
-// sourceText is what a file says.
+// sourceText is the content of a file.
 type sourceText struct {
 	text  string
 	items []prompts.Item
@@ -53,7 +52,7 @@ type madeKey struct {
 
 type textKey struct{ path, text string }
 
-// read reads a file once, whichever cells ask what stands in it.
+// read reads a file once.
 func (c *promptCache) read(s *plan.Source) (sourceText, error) {
 	if s == nil || s.Conversation != nil {
 		return sourceText{}, nil
@@ -61,7 +60,7 @@ func (c *promptCache) read(s *plan.Source) (sourceText, error) {
 	return c.sources.get(sourceKey{s.File, s.Dataset, s.Trace, s.Field, s.Limit}, func() (out sourceText, err error) {
 		switch {
 		case s.File != "":
-			out.text, err = prompts.ReadText(s.File) // the line break that editors put at a file's end is no part of it
+			out.text, err = prompts.ReadText(s.File) // without the line break that editors append
 			out.text = strings.TrimSuffix(strings.TrimSuffix(out.text, "\n"), "\r")
 		case s.Dataset != "":
 			out.items, err = prompts.ReadData(s.Dataset, s.Field, s.Limit)
@@ -72,8 +71,8 @@ func (c *promptCache) read(s *plan.Source) (sourceText, error) {
 	})
 }
 
-// source puts into a shape what stands in a file, as far as its cells depend on it: what is asked first, how many
-// requests there are, and how long the longest is, by which memory is predicted.
+// source completes a shape from a file: its first prompt, its number of requests, and the longest, for predicting
+// memory.
 func (c *promptCache) source(shape *plan.Shape) error {
 	s := shape.Source
 	if s == nil || shape.Prompt != "" {
@@ -93,7 +92,7 @@ func (c *promptCache) source(shape *plan.Shape) error {
 			shape.MaxTokens = max(shape.MaxTokens, item.MaxTokens)
 		}
 	case s.Trace == "" || shape.Traffic == nil:
-		return fault.New(fault.Usage, "", "prompts: of this source nothing is known")
+		return fault.New(fault.Usage, "", "prompts: unknown kind of source")
 	default:
 		t := *shape.Traffic // shapes share it
 		t.Trace, t.Requests = read.trace, len(read.trace)*max(1, t.Turns)
@@ -106,8 +105,7 @@ func (c *promptCache) source(shape *plan.Shape) error {
 	return nil
 }
 
-// write makes the prompts of a shape whose lengths are asked for. The same length has the same text in every setup of a
-// model.
+// write generates the prompts of requested lengths. The same length has the same text in all setups of a model.
 func (c *promptCache) write(shape *plan.Shape, m engine.Model, seed uint64) error {
 	if shape.Prompt == "" && shape.InputTokens > 0 {
 		text, err := c.ofLength(m, shape.InputTokens, seed)
@@ -146,7 +144,7 @@ func (c *promptCache) write(shape *plan.Shape, m engine.Model, seed uint64) erro
 	return a.Check(record.Cell{InputTokens: shape.InputTokens, Traffic: shape.Traffic})
 }
 
-// writable says why a shape's prompts can't be made, without making them.
+// writable returns why a shape's prompts can't be generated.
 func (c *promptCache) writable(shape *plan.Shape, m engine.Model) error {
 	if shape.Prompt == "" && shape.InputTokens > 0 || shape.Traffic != nil && fresh(shape) {
 		_, err := c.maker(m)
@@ -155,7 +153,7 @@ func (c *promptCache) writable(shape *plan.Shape, m engine.Model) error {
 	return nil
 }
 
-// ofLength is a prompt of exactly so many tokens.
+// ofLength returns a prompt of exactly n tokens.
 func (c *promptCache) ofLength(m engine.Model, n int, seed uint64) (string, error) {
 	return c.made.get(madeKey{m.Path, n, seed}, func() (string, error) {
 		maker, err := c.maker(m)
@@ -175,16 +173,15 @@ func (c *promptCache) maker(m engine.Model) (maker, error) {
 	})
 }
 
-// question is what a request asks: a text, or so many tokens.
+// question is the prompt of a request, as a text or a number of tokens, and its output length.
 type question struct {
 	prompt  string
 	in, out int
 }
 
-// questions are what a shape's requests ask, as far as it is known beforehand: what is answered between the turns of a
-// conversation is not.
+// questions returns what a shape's requests ask, as far as known in advance: without the answers in a conversation.
 func (c *promptCache) questions(s *plan.Shape) []question {
-	read, _ := c.read(s.Source) // source tells why it can't
+	read, _ := c.read(s.Source) // source reports errors
 	t := s.Traffic
 	var out []question
 	switch {
@@ -214,15 +211,15 @@ func (c *promptCache) questions(s *plan.Shape) []question {
 	return out
 }
 
-// conversation is what its last turn's prompt has at least.
+// conversation returns the known part of the last turn's prompt.
 func conversation(turns []string, n int) string {
 	return strings.Join(turns[:min(len(turns), max(1, n))], "\n")
 }
 
-// asks is what is wrong with what a shape asks.
+// asks is what is wrong with a shape's requests.
 type asks struct {
-	err     error // whoever is asked
-	tooLong error // where tokens are counted by the model's file
+	err     error // for every engine
+	tooLong error // for engines that tokenise by the model's file
 }
 
 func (a asks) refused(e Engine) error {
@@ -232,8 +229,8 @@ func (a asks) refused(e Engine) error {
 	return a.err
 }
 
-// asks writes a shape's prompts, and looks whether the model can be asked them: its vocabulary may lack characters,
-// which an engine would drop silently, and the context may have no room.
+// asks generates a shape's prompts and checks them: the vocabulary may lack characters, which an engine would drop
+// silently, and the prompt may not fit into the context.
 func (r *Resolver) asks(s *Setup, shape *plan.Shape) (out asks) {
 	c, m := &r.prompts, s.Model
 	if s.err != nil {
@@ -256,8 +253,8 @@ func (r *Resolver) asks(s *Setup, shape *plan.Shape) (out asks) {
 			in = c.count(m, q.prompt, m.Context-q.out)
 		}
 		if m.Context > 0 && in+q.out > m.Context && out.tooLong == nil {
-			out.tooLong = fault.New(fault.PromptTooLong, "ask for less, or give the model a larger context",
-				"a prompt of %d tokens and %d tokens to generate do not fit in a context of %d", in, q.out, m.Context)
+			out.tooLong = fault.New(fault.PromptTooLong, "use shorter lengths or a larger context",
+				"a prompt of %d tokens and %d tokens of output do not fit in a context of %d", in, q.out, m.Context)
 		}
 	}
 	return out
@@ -275,10 +272,9 @@ func (c *promptCache) lacks(m engine.Model, prompt string) error {
 	return err
 }
 
-// count is how many tokens a text has, once; a text that has room however its tokens lie is not looked at, for each has
-// a byte at least.
+// count returns the number of tokens of a text, or 0 if it certainly fits, because each token has at least one byte.
 func (c *promptCache) count(m engine.Model, text string, room int) int {
-	if len(text)+1 <= room { // one may be put before it
+	if len(text)+1 <= room { // a token may be added at the start
 		return 0
 	}
 	n, _ := c.tokens.get(textKey{m.Path, text}, func() (int, error) {
@@ -291,7 +287,7 @@ func (c *promptCache) count(m engine.Model, text string, room int) int {
 	return n
 }
 
-// fresh tells whether each request has a prompt of its own, of a number of tokens.
+// fresh reports whether each request has its own prompt of a given length.
 func fresh(s *plan.Shape) bool {
 	for _, k := range s.Traffic.Mix {
 		if k.InputTokens > 0 {
@@ -301,8 +297,8 @@ func fresh(s *plan.Shape) bool {
 	return s.InputTokens > 0 || len(s.Traffic.Trace) > 0
 }
 
-// ask says what each request of a setup's traffic asks. Prompts of a number of tokens are fresh ones in each request of
-// a launch, so that none is found in a cache; repetitions ask the same again, also where they go on in one launch.
+// ask returns a function that returns each request of a setup's traffic. Each request of a launch has a fresh prompt,
+// so that none is found in a cache; repetitions repeat the same prompts.
 func (c *promptCache) ask(shapes []plan.Shape, m engine.Model) func(record.Cell, traffic.Request) engine.Request {
 	askers := map[int]*prompts.Asker{}
 	for i := range shapes {
@@ -310,7 +306,7 @@ func (c *promptCache) ask(shapes []plan.Shape, m engine.Model) func(record.Cell,
 		if shape.Traffic == nil {
 			continue
 		}
-		read, _ := c.read(shape.Source) // that it can't be read, or a prompt not be made, was said before
+		read, _ := c.read(shape.Source) // errors were reported before
 		a := &prompts.Asker{Items: read.items}
 		if shape.Source != nil {
 			a.Turns = shape.Source.Conversation
@@ -323,7 +319,7 @@ func (c *promptCache) ask(shapes []plan.Shape, m engine.Model) func(record.Cell,
 	}
 	return func(cell record.Cell, q traffic.Request) engine.Request {
 		asked, err := askers[cell.PromptID].Ask(cell, q)
-		// such a length was possible with another text: the cell's own is asked, and its length is reported
+		// no text of this length: use the cell's prompt; its length is reported
 		if err != nil {
 			asked.Prompt = cell.Prompt
 		}

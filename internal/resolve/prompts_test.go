@@ -13,7 +13,7 @@ import (
 	"llmparity/internal/traffic"
 )
 
-func TestSourcesSayWhatIsAsked(t *testing.T) {
+func TestSourcesCompleteShapes(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -84,7 +84,7 @@ func TestSourcesSayWhatIsAsked(t *testing.T) {
 	}
 }
 
-func TestSourcesThatCannotBeRead(t *testing.T) {
+func TestUnreadableSources(t *testing.T) {
 	wrong := filepath.Join(t.TempDir(), "wrong")
 	if err := os.WriteFile(wrong, []byte("{\"prompt\":\"a\"}\n{\"prompt\":7}\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -11,15 +11,15 @@ import (
 	"llmparity/internal/words"
 )
 
-// Reason is why some cells can't run, or why it is not known whether they can.
+// Reason is why some cells can't run, or may not.
 type Reason struct {
 	Answer  engine.Answer
-	Engines []string // by their names in plans
+	Engines []string // names in plans
 	Err     error
 	Cells   int
 }
 
-// Reasons are those of the cells that are refused, in the order of the cells, and then those of the unknown ones.
+// Reasons returns the reasons of refused cells, in the order of the cells, and then those of unknown ones.
 func (p *Plan) Reasons() (out []*Reason) {
 	type key struct {
 		answer engine.Answer
@@ -47,7 +47,7 @@ func (p *Plan) Reasons() (out []*Reason) {
 	return out
 }
 
-// Refused is how many cells can't run here.
+// Refused counts the cells that can't run here.
 func (p *Plan) Refused() (n int) {
 	for i := range p.Cells {
 		if p.Cells[i].Verdict.Answer == engine.Refused {
@@ -57,7 +57,7 @@ func (p *Plan) Refused() (n int) {
 	return n
 }
 
-// Ends says why nothing is to be launched: no cell can run here or, with strict, one can't.
+// Ends returns why nothing is to be launched: no cell can run here or, with strict, one can't.
 func (p *Plan) Ends(strict bool) error {
 	n := p.Refused()
 	if n == 0 || n < len(p.Cells) && !strict {
@@ -66,11 +66,10 @@ func (p *Plan) Ends(strict bool) error {
 	return p.Reasons()[0].Err
 }
 
-// mostReasons is what a screen has room for.
+// mostReasons limits the lines on a screen.
 const mostReasons = 20
 
-// Lines say which cells can't run, a line a reason, of which it is not known, and what else a reader of the figures
-// should know.
+// Lines says which cells can't run or may not, a line for each reason, and adds notes.
 func (p *Plan) Lines() []string {
 	cells := map[string]int{} // by engine
 	for i := range p.Cells {
@@ -80,7 +79,7 @@ func (p *Plan) Lines() []string {
 	reasons := p.Reasons()
 	for i, why := range reasons {
 		if i == mostReasons {
-			out = append(out, fmt.Sprintf("… and for %d more reasons: run --dry-run shows each cell", len(reasons)-i))
+			out = append(out, fmt.Sprintf("… and %d more reasons; --dry-run shows each cell", len(reasons)-i))
 			break
 		}
 		of := 0

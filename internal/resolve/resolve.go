@@ -1,11 +1,9 @@
-// Package resolve answers, for each cell of a plan, whether it can run on this machine: it runs, it is refused with a
-// reason, or only the engine knows once it has started. It finds or fetches models, makes prompts of the lengths that
-// are asked for, and predicts memory and time. A dry run prints the answers, a preflight acts on them, and a run
-// carries out the same values.
+// Package resolve decides for each cell of a plan whether it can run on this machine: it runs, it is refused with a
+// reason, or only the engine knows after it has started. It finds or fetches models, generates prompts of the requested
+// lengths, and predicts memory and time. A dry run prints the answers, and a run uses the same ones.
 //
-// It can't see what shows only at a launch: an engine that breaks off while it loads ends its cell there. What is free
-// is judged again before each launch, for it changes meanwhile. Times are predicted by earlier runs in the results
-// folder, of which nothing tells how busy the machine was.
+// It can't predict errors that appear only in a launch, which end the cell there. Free memory changes, so it is checked
+// again before each launch. Times are predicted from earlier runs in the results folder, however busy the machine was.
 package resolve
 
 import (
@@ -21,48 +19,48 @@ import (
 	"llmparity/internal/model"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
+	"llmparity/internal/words"
 )
 
 // Engine is an engine of a setup, with what its interface does not tell before it has started.
 type Engine struct {
 	engine.Engine
-	Planned string // its name in plans
-	// Accepts says whether it can run a model as the setup's plan wants it. It starts nothing that stays.
+	Planned string // name in plans
+	// Accepts reports whether it can run a model as the setup's plan requests. It leaves nothing running.
 	Accepts func(context.Context, engine.Model) engine.Verdict
-	// Confirm decides what Accepts leaves unknown, by starting something that ends again; nil: the first launch
-	// decides.
+	// Confirm decides what Accepts leaves unknown, by a trial start; nil: the first launch decides.
 	Confirm func(context.Context, engine.Model) error
-	// Memory says how it has a model in memory, as far as that is known by now.
+	// Memory describes how it holds a model in memory, as far as known by now.
 	Memory func(engine.Model) (Memory, error)
-	// Files are those that it reads a model from; nil: the model's own.
+	// Files lists the files that it reads a model from; nil: the model's own.
 	Files   func(engine.Model) []string
-	Fetch   *model.Fetch // what of it would be fetched; nil: nothing
+	Fetch   *model.Fetch // what would be fetched; nil: nothing
 	Browser bool         // it runs in a browser
-	Counts  bool         // it counts a prompt's tokens by the model's file
-	Coarse  bool         // its sums may differ from the reference's by more than rounding in single precision
+	Counts  bool         // it tokenises prompts by the model's file
+	Coarse  bool         // its arithmetic is less exact than single precision
 }
 
-// Options is what a Resolver works with.
+// Options configures a Resolver.
 type Options struct {
-	// Engines gives the engines of a setup's plan, in its order and configured as it says. It starts nothing.
+	// Engines returns the configured engines of a setup's plan, in its order. It starts nothing.
 	Engines func(context.Context, plan.Plan) ([]Engine, error)
-	// Complete writes into a setup's plan what was chosen by default, so that the run can be repeated by it.
+	// Complete writes the chosen defaults into a setup's plan, so that the run can be repeated.
 	Complete func(*plan.Plan, engine.Model)
 	Models   model.Finder
-	// Dry has nothing fetched, made or started; what cells are likely to take is predicted instead.
+	// Dry fetches, generates and starts nothing, and predicts instead.
 	Dry     bool
-	Results string // the folder of earlier runs, by which times are predicted
-	GPU     bool   // the machine seems to have one
-	// Warnings takes what goes wrong when engines end: the run has its record by then.
+	Results string // folder of earlier runs, for predicting times
+	GPU     bool   // the machine seems to have a GPU
+	// Warnings receives errors of closing engines.
 	Warnings io.Writer
 }
 
-// Resolver resolves the setups of one plan. It keeps what it has found out.
+// Resolver resolves the setups of one plan. It caches what it has found out.
 type Resolver struct {
 	Options
 	launches    map[launchKey]*launch
 	sets        map[setKey]*set
-	opened      *set // engines of the setup that is carried out
+	opened      *set // engines of the current setup
 	models      memo[modelKey, engine.Model]
 	fetches     []model.Fetch
 	prompts     promptCache
@@ -70,7 +68,7 @@ type Resolver struct {
 	predictions predictions
 }
 
-// New makes a Resolver for one plan.
+// New returns a Resolver for one plan.
 func New(o Options) *Resolver {
 	r := &Resolver{Options: o, launches: map[launchKey]*launch{}, sets: map[setKey]*set{},
 		estimates: estimates{models: map[[2]string]estimate.Model{}}}
@@ -86,34 +84,32 @@ type Plan struct {
 	Setups  []*Setup
 	Cells   []Cell        // in the record's order
 	Fetches []model.Fetch // what would be fetched
-	Notes   []string      // what a reader of its figures should know
+	Notes   []string      // remarks on the figures
 }
 
-// Setup is a setup as it is carried out: what was chosen by default stands in its plan, and its shapes have their
-// prompts.
+// Setup is a complete setup: its plan has the chosen defaults, and its shapes have their prompts.
 type Setup struct {
 	plan.Setup
 	Planned plan.Plan // as the plan has it
 	Model   engine.Model
 	launch  *launch
 	err     error // why none of its cells can run
-	from    int   // of the plan's cells, its first
+	from    int   // index of its first cell
 }
 
 // Cell is a cell with its answer.
 type Cell struct {
-	ID      int // its number in the record
+	ID      int // number in the record
 	Setup   *Setup
 	Shape   *plan.Shape
-	Engine  string // its name in plans
+	Engine  string // name in plans
 	Verdict engine.Verdict
-	// Prediction is what it is likely to take, where it was asked for a dry run and is not refused.
+	// Prediction is what it is likely to need, in a dry run and unless it is refused.
 	Prediction Prediction
-	at         int // of the setup's engines
+	at         int // index in the setup's engines
 }
 
-// Resolve answers for each cell of a plan. An error says that there are no answers: the plan has no cells, or ctx is
-// over.
+// Resolve decides for each cell of a plan. It returns an error if the plan has no cells, or ctx is done.
 func (r *Resolver) Resolve(ctx context.Context, p plan.Plan) (*Plan, error) {
 	_, cells, err := p.Count()
 	if err != nil {
@@ -130,7 +126,7 @@ func (r *Resolver) Resolve(ctx context.Context, p plan.Plan) (*Plan, error) {
 	return out, context.Cause(ctx)
 }
 
-// setup answers for the cells of a setup.
+// setup decides for the cells of a setup.
 func (r *Resolver) setup(ctx context.Context, out *Plan, planned plan.Setup) {
 	s := &Setup{Setup: planned, Planned: planned.Plan, launch: r.launch(ctx, planned.Plan), from: len(out.Cells)}
 	out.Setups = append(out.Setups, s)
@@ -138,10 +134,10 @@ func (r *Resolver) setup(ctx context.Context, out *Plan, planned plan.Setup) {
 		out.note(line)
 	}
 	s.err = r.choose(s)
-	s.Shapes = slices.Clone(s.Shapes) // other setups' are the same
+	s.Shapes = slices.Clone(s.Shapes) // shared with other setups
 	for i := range s.Shapes {
 		if err := r.prompts.source(&s.Shapes[i]); s.err == nil {
-			s.err = err // a plan whose files are not there is not begun
+			s.err = err
 		}
 	}
 	verdicts := make([]engine.Verdict, len(s.Plan.Engines))
@@ -170,14 +166,14 @@ func (r *Resolver) setup(ctx context.Context, out *Plan, planned plan.Setup) {
 	}
 }
 
-// note adds what was not said before.
+// note adds a note once.
 func (p *Plan) note(text string) {
 	if text != "" && !slices.Contains(p.Notes, text) {
 		p.Notes = append(p.Notes, text)
 	}
 }
 
-// queues notes that an engine can't do at once what is asked of it at once.
+// queues returns a note if an engine can't serve all concurrent requests.
 func queues(e engine.Engine, s *plan.Shape) string {
 	if s.Traffic == nil {
 		return ""
@@ -187,13 +183,13 @@ func queues(e engine.Engine, s *plan.Shape) string {
 		wants = s.Traffic.Requests
 	}
 	if most := e.Caps().Requests; wants > most {
-		return fmt.Sprintf("%s does %d at a time: of more requests than that, some wait for others, and what they wait "+
-			"is in their times", e.Name(), most)
+		return fmt.Sprintf("%s serves %s at a time; times of the others include their wait", e.Name(),
+			words.Count(most, "request"))
 	}
 	return ""
 }
 
-// verdict answers for an engine of a setup.
+// verdict decides for an engine of a setup.
 func (r *Resolver) verdict(ctx context.Context, s *Setup, at int) engine.Verdict {
 	if lines := s.Planned.Unserved(s.Plan.Engines[at]); len(lines) > 0 {
 		return engine.Refuse(fault.New(fault.NotSupported, "leave it out of the plan", "%s", strings.Join(lines, "; ")))
@@ -204,7 +200,7 @@ func (r *Resolver) verdict(ctx context.Context, s *Setup, at int) engine.Verdict
 	return r.accepts(ctx, s.launch.set, at, s.Model)
 }
 
-// First is the first setup that can be carried out; nil: there is none.
+// First returns the first setup that can run, or nil.
 func (p *Plan) First() *Setup {
 	for _, s := range p.Setups {
 		if s.err == nil {

@@ -8,17 +8,17 @@ import (
 	"llmparity/internal/sample/gpu"
 )
 
-// Bounds that hold in every browser of these years, and on every machine.
+// Limits of all current browsers.
 const (
-	wasmBound = 4 << 30 // addresses of 32 bits
-	cage      = 4 << 30 // V8 keeps the objects of a page, and pointers to them, within so much
+	wasmBound = 4 << 30 // 32-bit addresses
+	cage      = 4 << 30 // size of V8's pointer compression cage
 )
 
-// Rooms is what is free on this machine, place by place; what is not known is left out.
+// Rooms returns the available memory of each place; unknown ones are left out.
 func Rooms(ctx context.Context, e estimate.Estimate, gpus *gpu.Monitor) map[string]estimate.Room {
 	rooms := map[string]estimate.Room{
-		estimate.Wasm:     {Free: wasmBound, How: "WebAssembly's addresses have 32 bits"},
-		estimate.Renderer: {Free: cage, How: "V8's cage"},
+		estimate.Wasm:     {Free: wasmBound, How: "limit of 32-bit WebAssembly"},
+		estimate.Renderer: {Free: cage, How: "limit of V8's heap"},
 	}
 	if free, how, ok := machine.Room(ctx); ok {
 		rooms[estimate.RAM] = estimate.Room{Free: free, How: how}
@@ -27,9 +27,9 @@ func Rooms(ctx context.Context, e estimate.Estimate, gpus *gpu.Monitor) map[stri
 		return rooms
 	}
 	if largest, sum, ok := gpus.Free(ctx); ok {
-		rooms[estimate.VRAM] = estimate.Room{Free: largest, How: "free on the GPU that has most"}
+		rooms[estimate.VRAM] = estimate.Room{Free: largest, How: "free on the GPU with the most free memory"}
 		if e.Setup.GPULayers > 0 || e.Setup.TensorParallel > 1 {
-			rooms[estimate.VRAM] = estimate.Room{Free: sum, How: "free on all GPUs, over which the model is spread"}
+			rooms[estimate.VRAM] = estimate.Room{Free: sum, How: "free on all GPUs together"}
 		}
 	}
 	return rooms

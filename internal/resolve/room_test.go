@@ -39,7 +39,7 @@ func cards(t *testing.T, memory ...[2]int64) *gpu.Monitor {
 	return m
 }
 
-func TestWhatIsFreeOnGPUs(t *testing.T) {
+func TestFreeGPUMemory(t *testing.T) {
 	m, err := estimate.FromNumbers(estimate.Numbers{Layers: 4, Hidden: 512, Heads: 8, HeadDim: 64, Intermediate: 1024,
 		Vocab: 1000})
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"llmparity/internal/run"
 )
 
-// Parts gives what carries a setup of the plan out, when its turn comes. Its engines stay until another setup wants
-// others.
+// Parts returns a function that builds what executes a setup. Its engines stay open until another setup needs others.
 func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, func(), error) {
 	return func(ctx context.Context, planned plan.Setup) (run.Setup, func(), error) {
 		s := p.Setups[planned.ID-1]
@@ -50,9 +49,9 @@ func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, 
 	}
 }
 
-// reference names the engine, as records do, whose text engines are asked to score: the plan's, else the first that
-// runs outside a browser, else the first. It must report token ids: a text without them can't be forced on an engine.
-// Some engines say whether they do when they are checked, and not before.
+// reference returns a function that names the reference engine for scoring, as in records: the plan's, else the first
+// outside a browser, else the first. It must report token ids, because a text without them can't be forced on an
+// engine. Some engines know that only after they were checked.
 func (p *Plan) reference(s *Setup) func() (string, error) {
 	return func() (string, error) {
 		of := s.Plan.Reference
@@ -60,7 +59,7 @@ func (p *Plan) reference(s *Setup) func() (string, error) {
 		for at, e := range s.launch.set.engines {
 			if e.Planned == of && !e.Caps().TokenIDs {
 				return e.Name(), fault.New(fault.Usage, "name an engine that does, such as llamacpp or webllm",
-					"--reference %s: it tells no token ids, and so its text can't be put to other engines", of)
+					"--reference %s: it does not report token ids, so other engines can't score its text", of)
 			}
 			if e.Planned == of {
 				return e.Name(), nil
@@ -82,7 +81,7 @@ func (p *Plan) reference(s *Setup) func() (string, error) {
 	}
 }
 
-// runs tells whether a cell of an engine may run.
+// runs reports whether a cell of an engine may run.
 func (p *Plan) runs(s *Setup, at int) bool {
 	for _, c := range p.Cells[s.from:] {
 		if c.Setup != s {

@@ -19,7 +19,7 @@ type named struct {
 func (n named) Name() string      { return n.name }
 func (n named) Caps() engine.Caps { return engine.Caps{TokenIDs: n.ids} }
 
-// The reference is the first native engine that tells ids and runs, unless a plan names one.
+// The reference is the first native engine that reports token ids and runs, unless the plan names one.
 func TestReference(t *testing.T) {
 	const webllm, llamacpp, ollama = "webllm", "llamacpp", "ollama"
 	for _, c := range []struct {
@@ -33,7 +33,7 @@ func TestReference(t *testing.T) {
 		{engines: "webllm ollama", want: webllm},
 		{engines: "ollama", want: ollama},
 		{engines: "webllm llamacpp", asked: webllm, want: webllm},
-		{engines: "webllm ollama", asked: ollama, want: ollama, fault: "it tells no token ids"},
+		{engines: "webllm ollama", asked: ollama, want: ollama, fault: "it does not report token ids"},
 	} {
 		s := &Setup{Setup: plan.Setup{Plan: plan.Plan{Reference: c.asked}}, launch: &launch{set: &set{}}}
 		p := &Plan{Setups: []*Setup{s}}

@@ -7,9 +7,9 @@ import (
 	"llmparity/internal/record"
 )
 
-// A total that exceeds the highest of its phase by one part in rowShare gets a row. PSS is read again if the total
-// exceeds the highest reading by one part in readShare, or, once it has not grown for stillFor passes, by one part in
-// stillShare. After as many passes it is also read if the bounds are further apart than one part in vagueShare.
+// A total that exceeds the highest of its phase by 1/rowShare gets a row. PSS is read again if the total exceeds the
+// highest reading by 1/readShare or, if it has not grown for stillFor passes, by 1/stillShare. Then it is also read if
+// the bounds are further apart than 1/vagueShare.
 const (
 	rowBytes, rowShare = record.MiB, 500
 	readShare          = 5
@@ -18,68 +18,67 @@ const (
 	vagueShare         = 100
 )
 
-// hiddenBytes is by how much the kernel's mark of the highest RSS must pass all that was read, for a peak between two
-// readings to be believed: both counts may be off by some pages a processor.
+// hiddenBytes is how far the kernel's highest RSS must exceed all readings to count as a hidden peak: both may be off
+// by some pages for each CPU.
 const hiddenBytes = 2 * record.MiB
 
 // carrier carries the last reading of PSS forward until the next one.
 //
-// To read PSS takes milliseconds, to read the size of a process microseconds. What a process has gained since PSS was
-// read, and does not share (resident less shared pages), counts in full. Only the gain does: a forked process shares
-// anonymous pages with its parent, and they are in the size of both.
+// Reading PSS takes milliseconds; reading the size of a process takes microseconds. The growth of private memory (RSS
+// without shared pages) since the last reading of PSS counts in full. Only growth counts, because a forked process
+// shares anonymous pages with its parent, and both sizes include them.
 //
-// Shared pages that a process has gained may be new, or pages of others that it maps now too. The kernel's count of
-// shared memory on the machine tells which. It is believed as far as the gains and losses of the processes allow; those
-// are the bounds.
+// New shared pages may be new memory, or pages of other processes. The machine's total of shared memory decides, within
+// the bounds that the growth of the processes sets.
 //
-// The kernel also marks the highest RSS of each process. Where that passes all that was read, there was a peak between
-// two readings. It is added to the total at the moment of the highest RSS that was read.
+// The kernel also records the highest RSS of each process. If that exceeds all readings, there was a peak between two
+// of them. It is added to the total at the moment of the highest RSS that was read.
 type carrier struct {
 	mu        sync.Mutex
 	processes map[identity]*process
 	machine   func() int64 // shared memory on the machine
 
-	shmem   int64     // the machine's shared memory when PSS was last read
-	read    int64     // the highest total of the phase that was read
-	highest int64     // the highest total of the phase, read or carried
-	at      time.Time // of it; zero: at the phase's begin
-	last    estimate  // the last one
-	still   int       // for how many passes over sizes it has not grown
-	unread  bool      // there is a process whose PSS was not read yet
+	shmem   int64     // shared memory on the machine when PSS was last read
+	read    int64     // highest total read in the phase
+	highest int64     // highest total of the phase, read or carried
+	at      time.Time // time of highest; zero: start of the phase
+	last    estimate  // last estimate
+	still   int       // passes without growth
+	unread  bool      // PSS of a process has not been read yet
 }
 
-// identity is a process's: a pid alone may be given out again.
+// identity identifies a process, because pids are reused.
 type identity struct {
 	pid   int
 	start uint64
 }
 
-// process is what is known of a process of which PSS is read too.
+// process is a process whose PSS is read.
 type process struct {
 	quick, expensive *member
-	of               *group // quick's
+	of               *group // group of quick
 
 	known           bool // PSS was read
 	pss, uss        int64
-	forked          int64 // anonymous bytes beyond its share in them: at most so much of a loss is no loss of the total
+	forked          int64 // anonymous bytes beyond its share: freeing them may not lower the total
 	private, shared int64 // when PSS was read
 
-	kinds record.Kinds // of PSS, when it was read
-	held  record.Kinds // at the highest moment of the phase
+	kinds record.Kinds // components of PSS, when it was read
+	held  record.Kinds // components at the highest moment of the phase
 
-	size   record.Sample // as last read
-	inPass bool          // it was read in this pass
-	reset  bool          // the kernel's mark begins anew behind this pass
+	size   record.Sample // last reading
+	inPass bool          // read in this pass
+	reset  bool          // the kernel's highest RSS was reset in this pass
 
-	top   int64    // the highest RSS that was read since the mark began
-	atTop estimate // the total then
-	mark  int64    // as last read
+	top   int64    // highest RSS read since the reset
+	atTop estimate // total at that moment
+	mark  int64    // the kernel's highest RSS, last reading
 }
 
-// estimate is a total that was carried, with its bounds.
+// estimate is a carried total with its bounds.
 type estimate struct{ pss, uss, read, low, high int64 }
 
-// process gives what is known of the process of a source; nil where it is none's.
+// process returns the process of a source; nil if it is not one that PSS is carried for.
 func (c *carrier) process(d record.Source) *process {
 	if d.PID == 0 || !ofProcesses(d.Method) {
 		return nil
@@ -98,7 +97,7 @@ func (c *carrier) process(d record.Source) *process {
 	return p
 }
 
-// joins says that a member reads the process.
+// joins says that m reads the process.
 func (c *carrier) joins(p *process, m *member, g *group) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,14 +108,14 @@ func (c *carrier) joins(p *process, m *member, g *group) {
 	}
 }
 
-// quick gives what reads a process's size; nil where nothing does.
+// quick returns what reads a process's size, or nil.
 func (c *carrier) quick(p *process) (*member, *group) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return p.quick, p.of
 }
 
-// leaves says that a member reads it no more.
+// leaves says that m no longer reads its process.
 func (c *carrier) leaves(m *member) {
 	if m.process == nil {
 		return
@@ -139,7 +138,7 @@ func (c *carrier) leaves(m *member) {
 	}
 }
 
-// begin opens a pass.
+// begin starts a pass.
 func (c *carrier) begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,8 +154,8 @@ func (c *carrier) sized(p *process, size *record.Sample) {
 	p.size, p.inPass = *size, true
 }
 
-// carry ends a pass over sizes: it fills the total in, where PSS was read of every process that has it, and tells
-// whether the total passes the highest of the phase.
+// carry ends a pass over sizes. It completes the total if PSS is known of every process, and reports whether the total
+// exceeds the highest of the phase.
 func (c *carrier) carry(t *record.Total) (higher bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -189,7 +188,7 @@ func (c *carrier) carry(t *record.Total) (higher bool) {
 		shared = min(max(c.machine()-c.shmem, -falls), rises)
 	}
 	e.pss += shared
-	if t.RSS != record.Absent { // which counts shared pages in full
+	if t.RSS != record.Absent { // RSS counts shared pages in full
 		e.pss, e.high = min(e.pss, t.RSS), min(e.high, t.RSS)
 	}
 	e.uss, e.low = min(e.uss, e.pss), min(e.low, e.pss)
@@ -213,8 +212,8 @@ func (c *carrier) carry(t *record.Total) (higher bool) {
 	return false
 }
 
-// hold keeps what each process holds now, as the total was never higher in this phase. Growth of shared memory is
-// attributed to the process that maps most of it.
+// hold keeps the components of each process at a new highest total. Growth of shared memory goes to the process that
+// maps most of it.
 func (c *carrier) hold(at time.Time, shared int64) {
 	c.at = at
 	var sharer *process
@@ -237,7 +236,7 @@ func (c *carrier) hold(at time.Time, shared int64) {
 	}
 }
 
-// wants tells whether a process is new, and whether the total has left what was read behind.
+// wants reports whether a process is new, and whether the total has left the last reading behind.
 func (c *carrier) wants() (unread, surprising bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -246,14 +245,13 @@ func (c *carrier) wants() (unread, surprising bool) {
 	return c.unread, stands || higher > c.read/readShare
 }
 
-// expensive takes a reading of PSS, and the sizes right before and behind it.
+// expensive takes a reading of PSS, and the sizes just before and after it.
 func (c *carrier) expensive(p *process, r, before, behind *record.Sample) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.known, p.inPass = true, true
 	p.pss, p.uss, p.forked, p.kinds = r.PSS, r.USS, r.Forked, r.Kinds
-	// A process may grow while PSS is read. Its RSS, read with PSS, tells how far it had grown then: the mean of the
-	// two sizes would count growth twice, or not at all.
+	// A process may grow during the reading. Its RSS in the same reading shows by how much.
 	part := 0.5
 	if grown := behind.RSS - before.RSS; grown != 0 {
 		part = min(max(float64(r.RSS-before.RSS)/float64(grown), 0), 1)
@@ -264,15 +262,14 @@ func (c *carrier) expensive(p *process, r, before, behind *record.Sample) {
 	p.size = *r
 }
 
-// resets says that the kernel's mark of a process begins anew behind the pass that goes on.
+// resets says that the kernel's highest RSS is reset in this pass.
 func (c *carrier) resets(p *process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.reset = true
 }
 
-// done ends a pass over PSS. Where the kernel's marks say that there was a higher peak since the last one, it gives
-// that too.
+// done ends a pass over PSS. If the kernel's highest RSS shows a hidden peak, it returns that total.
 func (c *carrier) done(t *record.Total) (hidden record.Total, was bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -320,7 +317,7 @@ func (c *carrier) done(t *record.Total) (hidden record.Total, was bool) {
 	return hidden, true
 }
 
-// phase ends a phase: it tells what each process held at its highest moment, and forgets it.
+// phase ends a phase: it reports the components at its highest moment, and resets them.
 func (c *carrier) phase(tell func(*member, record.Sample)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -121,7 +121,7 @@ func TestMemoryOfOtherProgramsDoesNotCount(t *testing.T) {
 	b.want("another program takes shared memory", size(100, 0), size(100, 0), 200, 200, 200)
 }
 
-func TestNothingIsCarriedForAnUnreadProcess(t *testing.T) {
+func TestUnreadProcessIsNotCarried(t *testing.T) {
 	b := newBrowser(t)
 	b.begin()
 	b.read(b.page, 100, 100, 0, 100, 0)
@@ -130,11 +130,11 @@ func TestNothingIsCarriedForAnUnreadProcess(t *testing.T) {
 		t.Errorf("carried %d MiB although the PSS of a process was never read", pss)
 	}
 	if unread, _ := b.wants(); !unread {
-		t.Error("PSS of the new process is not asked for")
+		t.Error("PSS of the new process is not requested")
 	}
 }
 
-func TestKernelMarkShowsAHiddenPeak(t *testing.T) {
+func TestKernelMarkShowsHiddenPeak(t *testing.T) {
 	b := newBrowser(t)
 	b.start()
 	b.want("quiet", size(110, 0), size(100, 0), 210, 210, 210)
@@ -152,11 +152,11 @@ func TestKernelMarkShowsAHiddenPeak(t *testing.T) {
 	b.read(b.page, 100, 100, 0, 400, 0)
 	b.read(b.gpu, 100, 100, 0, 100, 0)
 	if _, again := b.pass(200); again {
-		t.Error("the same mark gives a second peak")
+		t.Error("the same mark yields a second peak")
 	}
 }
 
-func TestPhaseBeginsWithoutTheLastOnesPeak(t *testing.T) {
+func TestPhaseStartsWithoutEarlierPeak(t *testing.T) {
 	b := newBrowser(t)
 	b.start()
 	grown := record.Total{Sample: record.NewSample()}
@@ -164,7 +164,7 @@ func TestPhaseBeginsWithoutTheLastOnesPeak(t *testing.T) {
 	b.sized(b.page, size(300, 0))
 	b.sized(b.gpu, size(100, 0))
 	if !b.carry(&grown) {
-		t.Error("a total above the highest leaves no row")
+		t.Error("no row for a total above the highest")
 	}
 	b.begin()
 	b.read(b.page, 100, 100, 0, 300, 0)
@@ -175,14 +175,14 @@ func TestPhaseBeginsWithoutTheLastOnesPeak(t *testing.T) {
 	b.sized(b.page, size(150, 0))
 	b.sized(b.gpu, size(100, 0))
 	if !b.carry(&record.Total{Sample: record.NewSample()}) {
-		t.Error("the highest total of the next phase leaves no row: the last phase's still counts")
+		t.Error("no row for the highest total of the next phase")
 	}
 }
 
 func TestPhaseReportsMemoryAtItsPeak(t *testing.T) {
 	b := newBrowser(t)
 	b.start()
-	b.phase(func(*member, record.Sample) { t.Error("nothing was higher than at the begin") })
+	b.phase(func(*member, record.Sample) { t.Error("peak at the start of the phase") })
 	b.onTheMachine = 40 * mib
 	b.want("both grow", size(150, 40), size(130, 40), 320, 280, 360)
 	b.onTheMachine = 0
@@ -199,9 +199,9 @@ func TestPhaseReportsMemoryAtItsPeak(t *testing.T) {
 	if page != (record.Kinds{Anonymous: 230}) && page != (record.Kinds{Anonymous: 230, Shared: 40}) ||
 		gpu.Anonymous != 130 ||
 		page.Shared+gpu.Shared != 40 {
-		t.Errorf("at the highest moment the page held %+v and the GPU process %+v", page, gpu)
+		t.Errorf("at the peak the page has %+v, the GPU process %+v", page, gpu)
 	}
-	b.phase(func(*member, record.Sample) { t.Error("a phase's highest moment is told twice") })
+	b.phase(func(*member, record.Sample) { t.Error("peak reported twice") })
 }
 
 func TestPaceSkipsMissedTicksAndRests(t *testing.T) {

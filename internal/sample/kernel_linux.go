@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sharedMemory gives the shared memory on the whole machine, in bytes; 0 where it is not known.
+// sharedMemory returns the shared memory on the machine in bytes; 0 if unknown.
 func sharedMemory() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
@@ -15,7 +15,7 @@ func sharedMemory() int64 {
 	return int64(info.Sharedram) * int64(info.Unit)
 }
 
-// threadCPU is the time that this thread has computed.
+// threadCPU returns the CPU time of this thread.
 func threadCPU() time.Duration {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now) != nil {

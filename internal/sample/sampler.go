@@ -16,7 +16,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// Sink takes what is read. Its methods are called from several goroutines.
+// Sink receives readings. Its methods are called concurrently.
 type Sink interface {
 	Source(record.Source) int
 	Sample(source int, s record.Sample)
@@ -24,9 +24,9 @@ type Sink interface {
 	Warn(record.Warning)
 }
 
-// Sampler reads attached sources at their rate, all sources of one method in one pass, so that the totals of a tick
-// belong together. One thread reads what the kernel tells of processes. Each other method has a goroutine of its own: a
-// slow read never delays a quick one.
+// Sampler reads attached sources at their intervals. All sources of a method are read in one pass, so that the parts of
+// a total belong together. One thread reads what the kernel reports about processes. Every other method has its own
+// goroutine, so a slow read never delays a fast one.
 type Sampler struct {
 	sink   Sink
 	ctx    context.Context
@@ -38,14 +38,14 @@ type Sampler struct {
 
 	mu      sync.Mutex
 	thread  thread
-	groups  []*group // in the order in which they are read at phase edges
-	stopped bool     // Attach comes too late
+	groups  []*group // in their order at phase edges
+	stopped bool     // nothing can be attached any more
 
 	warnings sync.Mutex
-	warned   map[string]bool // what was warned of, and whom of
+	warned   map[string]bool // keys of warnings
 }
 
-// New makes a sampler that reads until Stop.
+// New returns a sampler that reads until Stop.
 func New(ctx context.Context, sink Sink) *Sampler {
 	ctx, cancel := context.WithCancel(ctx)
 	return &Sampler{sink: sink, ctx: ctx, cancel: cancel, warned: map[string]bool{},
@@ -53,12 +53,12 @@ func New(ctx context.Context, sink Sink) *Sampler {
 		carry:  carrier{machine: sharedMemory}}
 }
 
-// atMostOneIn bounds the share of a core that a method's ticks take: reading the mappings of large processes takes
-// long, and is then done more rarely than the method's rate says. Phase edges are always read. An engine that computes
-// on all cores in step loses with each of them what one of them loses.
+// atMostOneIn limits the share of a core that the ticks of a method use. Reading PSS of large processes takes long, and
+// is then done less often than its interval says. Phase edges are always read. An engine that computes on all cores in
+// step is slowed on all of them by a delay on one.
 const atMostOneIn = 200
 
-// A read that gets no answer, from a page that hangs, is given up. Phase edges wait for less: the run must go on.
+// How long to wait for an answer, for example of a page that hangs. Phase edges wait less, because they delay the run.
 const (
 	tickPatience = 10 * time.Second
 	edgePatience = 3 * time.Second
@@ -70,25 +70,25 @@ type group struct {
 	every  time.Duration
 	waits  bool
 
-	busy    chan struct{} // full during a pass: a source is read by one goroutine at a time
-	reading record.Sample // of the pass that goes on: a tick allocates nothing
+	busy    chan struct{} // full during a pass
+	reading record.Sample // of the current pass; reused, so that a tick does not allocate
 
-	mu      sync.Mutex // never held while something is read
+	mu      sync.Mutex // not held during reads
 	members []*member
 	cost    record.Cost // of the passes so far
 }
 
-// member is a source in its group; the group's lock guards the flags.
+// member is a source in its group, whose lock guards the flags.
 type member struct {
 	id      int
 	src     Source
-	process *process // nil: it is none's
-	pushes  *pushes  // nil: it does not push
+	process *process // nil: none
+	pushes  *pushes  // nil: not a Pusher
 	reading bool
 	dropped bool
 }
 
-// pushes lets a source's readings through until it is detached.
+// pushes passes a source's readings on until it is detached.
 type pushes struct {
 	mu    sync.Mutex
 	ended bool
@@ -102,9 +102,9 @@ func (p *pushes) end() {
 	}
 }
 
-// Attach reads a source from its method's next tick or the next Edge on, and not at all once the sampler has stopped.
-// It is not read at once: an engine attaches its processes one after the other, and a total of the first alone would be
-// no total. At phase edges methods are read in the order in which they were first attached.
+// Attach reads a source from its method's next tick or edge. It is not read at once, because a total of the first of
+// several processes would be incomplete. At edges, methods are read in the order of their first attachment. After Stop,
+// Attach does nothing.
 func (s *Sampler) Attach(src Source) (detach func()) {
 	d := src.Describe()
 	s.mu.Lock()
@@ -156,7 +156,7 @@ func (s *Sampler) drop(g *group, m *member) {
 	g.drop(m)
 }
 
-// drop ends the sampling of a source. It waits for no read: one that is going on is for nothing.
+// drop ends the sampling of a source without waiting; a read in progress is discarded.
 func (g *group) drop(m *member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -171,7 +171,7 @@ func (g *group) drop(m *member) {
 	}
 }
 
-// begin tells whether a source is still to be read, and end whether what was read still counts.
+// begin reports whether a source is still to be read, and end whether its reading still counts.
 func (g *group) begin(m *member) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -189,7 +189,7 @@ func (g *group) end(m *member) bool {
 	return !m.dropped
 }
 
-// all gives the members. Nobody changes what it gives: drop makes another slice, add writes behind its end.
+// all returns the members. The slice is not modified: drop replaces it, and add appends.
 func (g *group) all() []*member {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -198,17 +198,16 @@ func (g *group) all() []*member {
 
 func closeSource(src Source) {
 	if c, ok := src.(io.Closer); ok {
-		_ = c.Close() // a descriptor on /proc: nothing can be lost
+		_ = c.Close() // a file descriptor in /proc has no data to lose
 	}
 }
 
-// Edge reads every source now: a phase has ended, or, where it is empty, the first one is about to begin. Peaks begin
-// anew.
+// Edge reads every source now, at the end of a phase, or before the first one if ended is empty, and resets peaks.
 func (s *Sampler) Edge(ended record.Phase) {
 	s.mu.Lock()
 	groups := slices.Clone(s.groups)
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(s.ctx, edgePatience) // for all together: what hangs for one hangs for the next
+	ctx, cancel := context.WithTimeout(s.ctx, edgePatience) // for all together
 	defer cancel()
 	for _, g := range groups {
 		if !g.waits {
@@ -220,8 +219,8 @@ func (s *Sampler) Edge(ended record.Phase) {
 	s.carry.phase(func(m *member, r record.Sample) { s.sink.Sample(m.id, r) })
 }
 
-// Pause ends reading between phase edges until Resume: what is idle must not cost. A pass that goes on is waited for,
-// so that what has been told and what it took agree; not that of a source that waits, which may hang.
+// Pause ends reading between phase edges until Resume, so that an idle session costs nothing. It waits for a pass in
+// progress, so that readings and cost agree, unless its sources wait for answers and may hang.
 func (s *Sampler) Pause() {
 	s.paused.Store(true)
 	s.mu.Lock()
@@ -239,13 +238,13 @@ func (s *Sampler) Pause() {
 	}
 }
 
-// Resume goes on reading.
+// Resume continues reading.
 func (s *Sampler) Resume() {
 	s.paused.Store(false)
 	s.thread.sleeper.wake()
 }
 
-// Stop ends all reading, lets go of the sources, and tells what reading took.
+// Stop ends all reading, closes the sources, and returns the cost of reading.
 func (s *Sampler) Stop() record.Cost {
 	s.mu.Lock()
 	s.stopped = true
@@ -261,7 +260,7 @@ func (s *Sampler) Stop() record.Cost {
 	return s.Cost()
 }
 
-// Cost tells what reading has taken so far.
+// Cost returns the cost of reading so far.
 func (s *Sampler) Cost() record.Cost {
 	s.mu.Lock()
 	groups := slices.Clone(s.groups)
@@ -281,8 +280,8 @@ func (s *Sampler) Cost() record.Cost {
 func (s *Sampler) loop(g *group, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	var rest time.Time                                   // until when an expensive pass is not repeated
-	before := time.Duration(math.MaxInt64 / atMostOneIn) // the first pass stands for itself
+	var rest time.Time                                   // no pass until then
+	before := time.Duration(math.MaxInt64 / atMostOneIn) // the first pass is judged alone
 	for {
 		select {
 		case <-s.ctx.Done():
@@ -295,21 +294,20 @@ func (s *Sampler) loop(g *group, every time.Duration) {
 			spent := s.pass(ctx, g, nil)
 			cancel()
 			if g.waits {
-				continue // what it waited for was not work; a tick that came meanwhile is dropped
+				continue // waiting is not work; ticks that came meanwhile are dropped
 			}
-			// The shorter of two: one that was long because something else had the core says nothing of what reading
-			// takes.
+			// The shorter of two passes: a pass may be long because something else used the core.
 			rest = time.Now().Add(min(spent, before) * atMostOneIn)
 			before = spent
 		}
 	}
 }
 
-// pass reads the sources of a group and gives the time that reading took. edge is nil between phase edges.
+// pass reads the sources of a group and returns the time spent reading. edge is nil between phase edges.
 func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.Duration {
 	select {
 	case g.busy <- struct{}{}:
-	case <-ctx.Done(): // the last pass hangs
+	case <-ctx.Done(): // the previous pass hangs
 		if s.ctx.Err() == nil {
 			s.warn(unanswered+g.method, unanswered, g.method+late)
 		}
@@ -317,7 +315,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 	}
 	defer func() { <-g.busy }()
 	if edge == nil && s.paused.Load() {
-		return 0 // since the tick
+		return 0 // paused since the tick
 	}
 	total := record.Total{Method: g.method, Sample: record.NewSample()}
 	if ofProcesses(g.method) {
@@ -359,8 +357,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 			}
 			if err != nil && s.ctx.Err() == nil && !errors.Is(err, ErrGone) {
 				s.warn("peak-not-reset"+g.method, "peak-not-reset",
-					fmt.Sprintf("the peak that %s reads can't be reset: phases have no peak of "+
-						"their own (%v)", g.method, err))
+					fmt.Sprintf("can't reset the peak of %s, so phases have no peaks of their own (%v)", g.method, err))
 			}
 		}
 	}
@@ -384,14 +381,14 @@ func (g *group) spend(read int, spent time.Duration) {
 
 const (
 	unanswered = "unanswered-source"
-	late       = " did not answer in time, at least once: its figures are absent there"
+	late       = " did not answer in time at least once; some readings are missing"
 )
 
 // loss is a source that can't be read any more.
 type loss struct{ role, who, why string }
 
-// lose drops a source that can't be read any more, and adds it to what is lost unless its process has just ended. One
-// that did not answer in time is read again.
+// lose drops a source that can't be read, and adds it to lost unless its process has ended. A source that did not
+// answer in time is kept.
 func (s *Sampler) lose(ctx context.Context, g *group, m *member, err error, lost []loss) []loss {
 	if s.ctx.Err() != nil {
 		return lost
@@ -410,13 +407,12 @@ func (s *Sampler) lose(ctx context.Context, g *group, m *member, err error, lost
 	case errors.Is(err, ErrGone):
 		return lost
 	case errors.Is(err, fs.ErrPermission):
-		return append(lost, loss{d.Role, who, " may not be read by this user: its figures are absent"})
+		return append(lost, loss{d.Role, who, ": no permission to read; its figures are missing"})
 	}
-	return append(lost, loss{d.Role, who, fmt.Sprintf(" can't be read: %v", err)})
+	return append(lost, loss{d.Role, who, fmt.Sprintf(": can't read: %v", err)})
 }
 
-// tell says what was lost in a pass, once a method and role: what ends several sources at once is one thing, and a role
-// that is lost later another.
+// tell warns of the sources lost in a pass, once for each method and role. Losses with the same reason share a warning.
 func (s *Sampler) tell(g *group, lost []loss) {
 	const code = "unreadable-source"
 	for len(lost) > 0 {
@@ -425,7 +421,7 @@ func (s *Sampler) tell(g *group, lost []loss) {
 		var rest []loss
 		for _, l := range lost {
 			switch key := code + g.method + l.role; {
-			case slices.Contains(keys, key): // of several processes of a role the first is named
+			case slices.Contains(keys, key): // name only the first process of a role
 			case l.why == first.why:
 				who, keys = append(who, l.who), append(keys, key)
 			default:
@@ -440,7 +436,7 @@ func (s *Sampler) tell(g *group, lost []loss) {
 	}
 }
 
-// unsaid keeps those that were not warned of under their keys until now.
+// unsaid returns those whose keys were not warned about before.
 func (s *Sampler) unsaid(who, keys []string) []string {
 	s.warnings.Lock()
 	defer s.warnings.Unlock()
@@ -454,14 +450,14 @@ func (s *Sampler) unsaid(who, keys []string) []string {
 	return out
 }
 
-// warn says a thing once a key.
+// warn warns once for each key.
 func (s *Sampler) warn(key, code, text string) {
 	if len(s.unsaid([]string{text}, []string{key})) > 0 {
 		s.sink.Warn(record.Warning{Code: code, Text: text})
 	}
 }
 
-// add sums a reading into a total; a figure stays absent until a reading has it.
+// add adds a reading to a total; a figure stays absent until a reading has it.
 func add(t *record.Total, r *record.Sample) {
 	if t.Processes == 0 {
 		t.Begin = r.Begin

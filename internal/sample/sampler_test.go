@@ -88,7 +88,7 @@ func (s *source) Close() error {
 	return nil
 }
 
-func TestASlowMethodDoesNotDelayAQuickOne(t *testing.T) {
+func TestSlowMethodDoesNotDelayFastOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}
 		s := sample.New(t.Context(), out)
@@ -104,12 +104,12 @@ func TestASlowMethodDoesNotDelayAQuickOne(t *testing.T) {
 			t.Errorf("cost: %+v for %d samples", cost, len(out.samples))
 		}
 		if !quick.closed {
-			t.Error("a source was not let go of")
+			t.Error("a source was not closed")
 		}
 	})
 }
 
-func TestNothingIsReadInAPause(t *testing.T) {
+func TestPauseStopsReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}
 		s := sample.New(t.Context(), out)
@@ -119,7 +119,7 @@ func TestNothingIsReadInAPause(t *testing.T) {
 		before := s.Cost()
 		time.Sleep(10 * time.Second)
 		if now := s.Cost(); now != before || now.Reads != 10 || out.count(1) != 10 {
-			t.Errorf("in a pause: %+v, before it %+v, %d readings", now, before, out.count(1))
+			t.Errorf("during the pause: %+v, before %+v, %d readings", now, before, out.count(1))
 		}
 		s.Edge(record.Idle)
 		s.Resume()
@@ -146,7 +146,7 @@ func TestExpensiveMethodStaysInBudget(t *testing.T) {
 	})
 }
 
-func TestTotalsSumATick(t *testing.T) {
+func TestTotalsSumOneTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}
 		s := sample.New(t.Context(), out)
@@ -180,12 +180,12 @@ func TestFailingSourcesAreDroppedOnce(t *testing.T) {
 			t.Errorf("warnings: %+v", out.warnings)
 		}
 		if len(out.samples) != 0 || len(out.totals) != 0 {
-			t.Error("a failed read left a sample")
+			t.Error("a failed read has a sample")
 		}
 	})
 }
 
-// What is lost at once for one reason is one thing; another role, later or for another reason, is another.
+// Losses at once for one reason share a warning; another role, time or reason gets its own.
 func TestLostRolesAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}
@@ -205,9 +205,9 @@ func TestLostRolesAreReported(t *testing.T) {
 			texts = append(texts, w.Text)
 		}
 		slices.Sort(texts)
-		if want := []string{"m of the gpu0, of the gpu2 can't be read: gone", "m of the gpu1 can't be read: gone",
-			"m of the gpu3 can't be read: odd",
-			"n of the gpu0 can't be read: gone"}; !slices.Equal(texts, want) {
+		if want := []string{"m of the gpu0, of the gpu2: can't read: gone", "m of the gpu1: can't read: gone",
+			"m of the gpu3: can't read: odd",
+			"n of the gpu0: can't read: gone"}; !slices.Equal(texts, want) {
 			t.Errorf("%q, want %q", texts, want)
 		}
 	})
@@ -267,7 +267,7 @@ func (p *paged) ResetPeak(context.Context) error {
 	return nil
 }
 
-func TestHangingPageHoldsUpNoEdge(t *testing.T) {
+func TestHangingPageDoesNotDelayEdge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}
 		s := sample.New(t.Context(), out)
@@ -292,12 +292,12 @@ func TestHangingPageHoldsUpNoEdge(t *testing.T) {
 		s.Edge(record.Warmup)
 		s.Stop()
 		if out.count(1) != before+1 {
-			t.Error("a page that answers again is not read again")
+			t.Error("a page that answers again is not read")
 		}
 	})
 }
 
-func TestWaitingIsNoCost(t *testing.T) {
+func TestWaitingIsNotCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}
 		s := sample.New(t.Context(), out)
@@ -333,7 +333,7 @@ func TestEdgeOnlyAndPushedReadings(t *testing.T) {
 		page.push(record.NewSample())
 		s.Stop()
 		if out.count(1) != 3 {
-			t.Error("a source that was detached still pushes")
+			t.Error("a detached source still pushes")
 		}
 	})
 }

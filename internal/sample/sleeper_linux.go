@@ -8,19 +8,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sleeper lets one goroutine sleep in the kernel until a time has passed or somebody wakes it: it reads a timer of the
-// kernel's.
+// sleeper lets one goroutine sleep in the kernel until a time or a wake-up, by reading a timerfd.
 //
-// One of Go's timers costs more, since Go wakes a second thread for it. So does a system call that sleeps: it keeps its
-// processor, and a thread of Go's looks again and again whether it is to be taken away.
+// Go's timers cost more, because Go wakes a second thread for them. So does a sleeping system call, because it keeps
+// its P and Go's monitor polls it.
 type sleeper struct {
 	mu    sync.Mutex
 	fd    int
-	file  *os.File // fd's; nil where there is none
+	file  *os.File // of fd; nil: none
 	woken bool
 }
 
-// unwoken is how long it sleeps at most where it can't be woken: there is no descriptor left.
+// unwoken is the longest sleep if there is no file descriptor, and so no wake-up.
 const unwoken = 20 * time.Millisecond
 
 func (s *sleeper) open() {
@@ -39,13 +38,13 @@ func (s *sleeper) sleep(d time.Duration) {
 		return
 	}
 	var count [8]byte
-	_, _ = s.file.Read(count[:]) // how often the time has passed does not matter
+	_, _ = s.file.Read(count[:]) // the number of expirations does not matter
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.woken = false
 }
 
-// set says when the sleep ends; false where there is nothing to sleep on.
+// set sets the end of the sleep; false without a timer.
 func (s *sleeper) set(d time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +58,7 @@ func (s *sleeper) set(d time.Duration) bool {
 	return true
 }
 
-// wake ends the sleep, or the next one.
+// wake ends the current sleep, or the next one.
 func (s *sleeper) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,9 +68,9 @@ func (s *sleeper) wake() {
 	}
 }
 
-// arm is called under the lock.
+// arm requires the lock.
 func (s *sleeper) arm(d time.Duration) {
-	at := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(d, 1)))} // none at all would never end
+	at := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(d, 1)))} // zero would disarm the timer
 	_ = unix.TimerfdSettime(s.fd, 0, &at, nil)                          // the arguments are right
 }
 
@@ -79,7 +78,7 @@ func (s *sleeper) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.file != nil {
-		_ = s.file.Close() // a timer: nothing can be lost
+		_ = s.file.Close() // a timer has no data
 		s.file = nil
 	}
 }

@@ -4,7 +4,7 @@ package sample
 
 import "time"
 
-// sleeper lets one thread sleep until a time has passed or somebody wakes it.
+// sleeper lets one goroutine sleep until a time or a wake-up.
 type sleeper struct{ woken chan struct{} }
 
 func (s *sleeper) open() { s.woken = make(chan struct{}, 1) }
@@ -16,7 +16,7 @@ func (s *sleeper) sleep(d time.Duration) {
 	}
 }
 
-// wake ends the sleep, or the next one.
+// wake ends the current sleep, or the next one.
 func (s *sleeper) wake() {
 	select {
 	case s.woken <- struct{}{}:

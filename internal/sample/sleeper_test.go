@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A wake is never lost, whether it comes before a sleep or in it; an hour's sleep would end the test.
-func TestWakeEndsASleep(t *testing.T) {
+// A wake-up is never lost, before or during a sleep.
+func TestWakeEndsSleep(t *testing.T) {
 	var s sleeper
 	s.open()
 	defer s.close()
@@ -25,7 +25,7 @@ func TestWakeEndsASleep(t *testing.T) {
 		select {
 		case <-slept:
 		case <-time.After(10 * time.Second):
-			t.Fatal("a sleep that was ended goes on")
+			t.Fatal("still sleeping after a wake-up")
 		}
 	}
 	s.sleep(time.Millisecond) // ends by itself

@@ -1,7 +1,5 @@
-// Package sample reads sources at their rate and at phase edges.
-//
-// It knows how to schedule reads and what they cost; where a reading comes from is a Source's business (sample/proc for
-// processes). A source is only ever read by one goroutine at a time.
+// Package sample reads sources at regular intervals and at phase edges, and measures what that costs. Sources are in
+// other packages, such as sample/proc. Each source is read by one goroutine at a time.
 package sample
 
 import (
@@ -11,28 +9,28 @@ import (
 	"llmparity/internal/record"
 )
 
-// ErrGone is returned by a source whose process no longer exists; the sampler then drops it.
-var ErrGone = errors.New("the source is gone")
+// ErrGone is returned by a source whose process has ended; the sampler then drops it.
+var ErrGone = errors.New("process has ended")
 
 // Source is something that can be read.
 type Source interface {
-	// Describe says who is read, by what, and what the figure can't see. It must not change.
+	// Describe returns what is read and how, and what the figures miss. It must not change.
 	Describe() record.Source
-	// Read fills in what the source knows and stamps Begin and End. It gives up when the context ends.
+	// Read fills in a reading with its begin and end. It gives up when the context is done.
 	Read(context.Context, *record.Sample) error
 }
 
-// Pusher is a source that also has readings without being asked: something happened that a tick would miss.
+// Pusher is a source that also reports readings on its own, for events that a tick would miss.
 type Pusher interface {
 	Source
-	// Pushes is called once, when the source is attached. push may be called from any goroutine, at any time; it blocks
-	// for no longer than the record takes to be written, and does nothing once the source is detached.
+	// Pushes is called once, when the source is attached. push may be called from any goroutine; it blocks only while
+	// the record is written, and does nothing after the source is detached.
 	Pushes(push func(record.Sample))
 }
 
-// Peaker is a source that reads the highest of something since a moment.
+// Peaker is a source that reads a peak since some moment.
 type Peaker interface {
 	Source
-	// ResetPeak makes now that moment: the reading of a phase's end is behind it.
+	// ResetPeak restarts the peak. It is called after the reading at the end of a phase.
 	ResetPeak(context.Context) error
 }

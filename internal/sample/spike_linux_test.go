@@ -17,7 +17,6 @@ import (
 	"llmparity/internal/sample/proc/proctest"
 )
 
-// asSpiker makes the test binary a program that takes memory and gives it back, as it is told.
 const asSpiker = "LLMPARITY_TEST_SPIKER"
 
 func TestMain(m *testing.M) {
@@ -28,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// spiker reads "MIB MILLISECONDS" lines: it holds so much for so long, gives it back and answers.
+// spiker reads lines "MIB MILLISECONDS", holds that much memory for that long, frees it and answers.
 func spiker() {
 	fmt.Println("ready")
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); fmt.Println("done") {
@@ -66,7 +65,7 @@ func newSpiked(t testing.TB) *spiked {
 	p.sampler = sample.New(t.Context(), p.out)
 	t.Cleanup(func() { p.sampler.Stop() })
 	if !p.answers.Scan() {
-		t.Fatal("the program that takes memory did not start")
+		t.Fatal("the spiker did not start")
 	}
 	sources, err := proc.SourcesOfOurs(cmd.Process.Pid, "spiker")
 	if err != nil {
@@ -87,7 +86,7 @@ func (p *spiked) spike(t testing.TB, dense bool, mib int, lasts time.Duration) f
 	from := p.out.rows()
 	fmt.Fprintln(p.in, mib, lasts.Milliseconds())
 	if !p.answers.Scan() {
-		t.Fatal("the program that takes memory has ended")
+		t.Fatal("the spiker has ended")
 	}
 	p.sampler.Edge(record.Measure)
 	return p.out.highest(from) - before
@@ -113,7 +112,7 @@ func (s *sink) highest(from int) float64 {
 	return float64(most) / record.MiB
 }
 
-func TestSpikeRaisesThePeakOfItsPhase(t *testing.T) {
+func TestSpikeRaisesPeakOfPhase(t *testing.T) {
 	p := newSpiked(t)
 	for _, dense := range []bool{true, false} {
 		if got := p.spike(t, dense, 100, time.Second); got < 95 || got > 105 {

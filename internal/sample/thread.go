@@ -8,26 +8,25 @@ import (
 	"llmparity/internal/record"
 )
 
-// denseEvery is how often the sizes of processes are read while nothing is timed: a peak of 80 ms is seen three times.
+// denseEvery is the interval of reading sizes while nothing is timed: it sees a peak of 80 ms three times.
 const denseEvery = 25 * time.Millisecond
 
-// While nothing is timed, PSS may be read whenever the total passes the highest so far: for as long as burst at first,
-// then for one part in denseShare of the time.
+// While nothing is timed, PSS may be read whenever the total exceeds the highest so far: first for a total of burst,
+// then for 1/denseShare of the time.
 const (
 	burst      = 60 * time.Millisecond
 	denseShare = 100
 )
 
-// ofProcesses tells the methods whose totals are carried forward.
+// ofProcesses reports whether totals of a method are carried forward.
 func ofProcesses(method string) bool {
 	return method == record.MethodStatm || method == record.MethodSmapsRollup
 }
 
-// thread is one goroutine that sleeps in the kernel and reads whatever is due of processes. The sampler's lock guards
-// it.
+// thread is a goroutine that sleeps in the kernel and reads what is due about processes. The sampler's lock guards it.
 type thread struct {
 	sleeper          sleeper
-	quick, expensive *group        // nil until a source of them is attached
+	quick, expensive *group        // nil: no source yet
 	busy             chan struct{} // full during a pass of either
 
 	dense     bool
@@ -35,8 +34,8 @@ type thread struct {
 	denseCost time.Duration
 }
 
-// Dense tells whether the sizes of processes may be read more often than their rate says, and PSS whenever the total
-// passes the highest so far. It is for phases in which no token is timed.
+// Dense allows reading the sizes of processes more often than their interval, and PSS whenever the total exceeds the
+// highest so far. It is for phases in which no token is timed.
 func (s *Sampler) Dense(dense bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +45,7 @@ func (s *Sampler) Dense(dense bool) {
 	}
 }
 
-// join hands a group of processes to the thread. The sampler's lock is held.
+// join hands a group of processes to the thread. It requires the sampler's lock.
 func (s *Sampler) join(g *group) {
 	first := s.thread.quick == nil && s.thread.expensive == nil
 	if g.method == record.MethodStatm {
@@ -67,7 +66,7 @@ func (s *Sampler) join(g *group) {
 	})
 }
 
-// readProcesses is the thread.
+// readProcesses is the body of the thread.
 func (s *Sampler) readProcesses() {
 	var tick, scan, expensive pace
 	for s.ctx.Err() == nil {
@@ -111,8 +110,8 @@ func every(g *group) time.Duration {
 	return g.every
 }
 
-// wantsPSS tells whether PSS is to be read now: when it is due, when a process is new, or, while nothing is timed, when
-// the total has passed the highest so far or is not known well enough.
+// wantsPSS reports whether to read PSS: when it is due, when a process is new, or, while nothing is timed, when the
+// total exceeds the highest so far or is too uncertain.
 func (s *Sampler) wantsPSS(dense, due bool) bool {
 	unread, surprising := s.carry.wants()
 	if due || unread {
@@ -127,7 +126,7 @@ func (s *Sampler) wantsPSS(dense, due bool) bool {
 }
 
 func (s *Sampler) readPSS(g *group, p *pace, dense bool) {
-	runtime.LockOSThread() // whose time is taken
+	runtime.LockOSThread() // to measure its CPU time
 	defer runtime.UnlockOSThread()
 	before := threadCPU()
 	s.pass(s.ctx, g, nil)
@@ -140,13 +139,13 @@ func (s *Sampler) readPSS(g *group, p *pace, dense bool) {
 	}
 }
 
-// pace says when something is due. Its zero value never is.
+// pace says when something is due. Its zero value is never due.
 type pace struct {
 	every time.Duration
 	at    time.Time
 }
 
-// set gives it a rate, which begins now; zero ends it.
+// set sets the interval, which starts now; zero ends it.
 func (p *pace) set(now time.Time, every time.Duration) {
 	if p.every != every {
 		p.every, p.at = every, now.Add(every)
@@ -155,14 +154,14 @@ func (p *pace) set(now time.Time, every time.Duration) {
 
 func (p *pace) due(now time.Time) bool { return p.every > 0 && !now.Before(p.at) }
 
-// next leaves out what was missed.
+// next schedules the next time and skips missed ones.
 func (p *pace) next(now time.Time) {
 	if p.at = p.at.Add(p.every); !p.at.After(now) {
 		p.at = now.Add(p.every)
 	}
 }
 
-// rest is next for a pass that takes long: it gets no more than its share of a core.
+// rest is next for a long pass: it keeps to its share of a core.
 func (p *pace) rest(now time.Time, spent time.Duration) {
 	p.next(now)
 	if at := now.Add(spent * atMostOneIn); at.After(p.at) {
@@ -170,7 +169,7 @@ func (p *pace) rest(now time.Time, spent time.Duration) {
 	}
 }
 
-// earliest tells how long it is until one of them is due.
+// earliest returns the time until one of them is due.
 func earliest(now time.Time, all ...*pace) time.Duration {
 	wait := time.Hour
 	for _, p := range all {
@@ -181,7 +180,7 @@ func earliest(now time.Time, all ...*pace) time.Duration {
 	return wait
 }
 
-// read reads a source. With PSS it reads the size before and behind it, which it is carried forward from.
+// read reads a source. For PSS it also reads the size before and after, for carrying it forward.
 func (s *Sampler) read(ctx context.Context, g *group, m *member, r *record.Sample) error {
 	if m.process == nil {
 		return m.src.Read(ctx, r)
@@ -204,7 +203,7 @@ func (s *Sampler) read(ctx context.Context, g *group, m *member, r *record.Sampl
 	return nil
 }
 
-// peek reads the size of a process, for nobody's record.
+// peek reads the size of a process without recording it.
 func (s *Sampler) peek(ctx context.Context, p *process, r *record.Sample) bool {
 	m, g := s.carry.quick(p)
 	if m == nil || !g.begin(m) {
@@ -214,7 +213,7 @@ func (s *Sampler) peek(ctx context.Context, p *process, r *record.Sample) bool {
 	return g.end(m) && err == nil && r.Shared != record.Absent
 }
 
-// scan is a pass over sizes that leaves a row only where the total passes the highest of the phase.
+// scan is a pass over sizes that records only a total above the highest of the phase.
 func (s *Sampler) scan(g *group) {
 	select {
 	case g.busy <- struct{}{}:
@@ -234,7 +233,7 @@ func (s *Sampler) scan(g *group) {
 		}
 		g.reading = record.NewSample()
 		err := s.read(s.ctx, g, m, &g.reading)
-		if g.end(m) && err == nil { // what failed is said at the next tick
+		if g.end(m) && err == nil { // the next tick reports errors
 			add(&total, &g.reading)
 		}
 	}
@@ -244,7 +243,7 @@ func (s *Sampler) scan(g *group) {
 	g.spend(0, time.Since(begin))
 }
 
-// sum records the total of a pass, and a peak before it that only the kernel's marks show.
+// sum records the total of a pass, and before it a hidden peak.
 func (s *Sampler) sum(g *group, total *record.Total) {
 	if total.Processes == 0 {
 		return

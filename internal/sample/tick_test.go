@@ -29,7 +29,7 @@ func (nowhere) Sample(int, record.Sample) {}
 func (nowhere) Total(record.Total)        {}
 func (nowhere) Warn(record.Warning)       {}
 
-func TestTickAllocatesNothing(t *testing.T) {
+func TestTickDoesNotAllocate(t *testing.T) {
 	s := New(t.Context(), nowhere{})
 	defer s.Stop()
 	for pid := range 10 {

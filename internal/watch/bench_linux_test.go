@@ -14,7 +14,8 @@ import (
 	"llmparity/internal/sample/proc/proctest"
 )
 
-// What watching fifty processes at ten samples a second may take: of a core, and of psrecord's CPU time for a sample.
+// Limits for watching fifty processes at ten samples per second: share of a core, and of psrecord's CPU time per
+// sample.
 const (
 	fifty       = 50
 	ofACore     = 0.01
@@ -22,9 +23,8 @@ const (
 	benchLength = 5 * time.Second
 )
 
-// BenchmarkFiftyProcesses watches one tree with psrecord and with us, each as a program of its own, pair by pair, ten
-// samples a second. The CPU time of starting up is in neither. Resident and virtual size are what psrecord reads too;
-// with PSS is beside.
+// BenchmarkFiftyProcesses watches one tree with psrecord and with llmparity in turn, ten samples per second, without
+// the CPU time of starting. Both read RSS and VMS; llmparity also runs with PSS.
 func BenchmarkFiftyProcesses(b *testing.B) {
 	psrecord := proctest.Find(b, "../../scripts")
 	pid := proctest.Family(b, fifty)[0]
@@ -35,7 +35,7 @@ func BenchmarkFiftyProcesses(b *testing.B) {
 		their := float64(cpu-start) / float64(n)
 		ours, core := withUs(b, pid, 0)
 		_, withPSS := withUs(b, pid, 2*time.Second)
-		b.Logf("ours %.0f µs a sample, %.2f %% of a core (with PSS %.2f %%); psrecord %.0f µs a sample", ours/1e3,
+		b.Logf("ours %.0f µs a sample, %.2f%% of a core (with PSS %.2f%%); psrecord %.0f µs a sample", ours/1e3,
 			100*core, 100*withPSS, their/1e3)
 		ratios, cores, samples = append(ratios, ours/their), append(cores, core), append(samples, ours/1e3)
 		theirs, expensive = append(theirs, their/1e3), append(expensive, withPSS)
@@ -45,14 +45,14 @@ func BenchmarkFiftyProcesses(b *testing.B) {
 	b.ReportMetric(100*proctest.Median(expensive), "%-of-a-core-with-PSS")
 	b.ReportMetric(proctest.Median(samples), "our-µs/sample")
 	b.ReportMetric(proctest.Median(theirs), "psrecord-µs/sample")
-	b.ReportMetric(0, "ns/op") // means nothing here
+	b.ReportMetric(0, "ns/op") // meaningless here
 	if proctest.Median(cores) > ofACore || proctest.Median(ratios) > ofPsrecord {
-		b.Errorf("%.4f of a core, %.3f of psrecord's CPU time a sample; at most %.2f and %.2f are allowed",
+		b.Errorf("%.4f of a core, %.3f of psrecord's CPU time per sample; limits %.2f and %.2f",
 			proctest.Median(cores), proctest.Median(ratios), ofACore, ofPsrecord)
 	}
 }
 
-// withUs gives the CPU time of a sample, in nanoseconds, and the share of a core.
+// withUs returns the CPU time for a sample, in nanoseconds, and the share of a core.
 func withUs(b *testing.B, pid int, pss time.Duration) (sample, core float64) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asWatcher+"="+strconv.Itoa(pid), pssOf+"="+pss.String())
@@ -60,7 +60,7 @@ func withUs(b *testing.B, pid int, pss time.Duration) (sample, core float64) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer func() { _ = file.Close() }() // what is in it was counted
+	defer func() { _ = file.Close() }() // already counted
 	var errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = file, &errs
 	in, err := cmd.StdinPipe()

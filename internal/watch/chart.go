@@ -8,23 +8,24 @@ import (
 	"llmparity/internal/record"
 )
 
-// Chart draws sums over time in a terminal's characters: RSS as a line, PSS as what is filled below it. It keeps as
-// much as it draws: where there is no more room, two neighbours become one, of which the higher counts.
+// Chart draws total memory over time as text: RSS as a line, PSS filled. When the width is exhausted, it merges
+// neighbouring points and keeps the higher one.
 type Chart struct {
 	width, height int // characters
 	each          time.Duration
-	rss, pss      []int64 // a bin each half character; 0: nothing was read
+	rss, pss      []int64 // two bins for each character; 0: not read
 	last          Point
 }
 
-// NewChart makes a chart of that many characters, without its two lines of text, of samples that come that often.
+// NewChart returns a chart of the given size in characters, without its two lines of text, for samples at the given
+// interval.
 func NewChart(width, height int, each time.Duration) *Chart {
 	c := &Chart{each: max(each, 100*time.Millisecond)}
 	c.Fit(width, height)
 	return c
 }
 
-// Fit gives the chart another size.
+// Fit changes the size of the chart.
 func (c *Chart) Fit(width, height int) {
 	c.width, c.height = max(width, 2), max(height, 1)
 	for len(c.rss) > 2*c.width {
@@ -37,7 +38,7 @@ func (c *Chart) halve() {
 	c.rss, c.pss = halve(c.rss), halve(c.pss)
 }
 
-// Add adds a sample; times don't go back.
+// Add adds a sample; times must not decrease.
 func (c *Chart) Add(p Point) {
 	c.last = p
 	for int(p.At/c.each) >= 2*c.width {
@@ -59,7 +60,7 @@ func halve(v []int64) []int64 {
 	return out
 }
 
-// braille has eight dots a character: two columns of four, numbered from the top, the left ones first.
+// braille has the bits of a braille character's eight dots: two columns of four from the top, the left one first.
 var braille = [2][4]rune{{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}
 
 // Lines draws the chart.
@@ -109,7 +110,7 @@ func (c *Chart) Lines() []string {
 	return append(lines, cut(c.last.String(), c.width))
 }
 
-// cut is as much of a text as there is room for.
+// cut shortens a text to a width.
 func cut(s string, width int) string {
 	runes := []rune(s)
 	return string(runes[:min(len(runes), width)])
@@ -117,7 +118,7 @@ func cut(s string, width int) string {
 
 func level(v, top int64, dots int) int { return int(float64(v) / float64(top) * float64(dots-1)) }
 
-// String is a sample in a line.
+// String describes a sample in a line.
 func (p Point) String() string {
 	return fmt.Sprintf("%.1f s  %s  RSS %s  PSS %s", p.At.Seconds(), count(p.Processes, "process", "processes"),
 		size(p.RSS), size(p.PSS))
@@ -137,28 +138,28 @@ func size(bytes int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/record.MiB)
 }
 
-// Lines is a summary in lines of text.
+// Lines describes the summary.
 func (s Summary) Lines() []string {
-	out := []string{fmt.Sprintf("watched %s for %.1f s: %s, at most %v between two; %s",
+	out := []string{fmt.Sprintf("watched %s for %.1f s: %s, at most %v apart; %s",
 		count(s.Processes, "process", "processes"), s.Length.Seconds(), count(s.Samples, "sample", "samples"),
 		s.Longest.Round(time.Millisecond),
 		strings.TrimSpace(s.Why))}
 	if s.Samples == 0 {
 		return out
 	}
-	out = append(out, fmt.Sprintf("peak RSS %s, peak PSS %s (sums over processes that were there at once; RSS counts shared pages once a process)",
+	out = append(out, fmt.Sprintf("peak RSS %s, peak PSS %s (totals; RSS counts shared pages once for each process)",
 		size(s.PeakRSS), size(s.PeakPSS)))
 	switch {
 	case s.CommandRSS == record.Absent || s.CommandRSS == 0:
 	case s.CommandRSS <= s.CommandFloor:
-		out = append(out, fmt.Sprintf("highest RSS of one process of the command, by the kernel (ru_maxrss): not above %s", size(s.CommandFloor)))
+		out = append(out, fmt.Sprintf("highest RSS of a single process (ru_maxrss): at most %s", size(s.CommandFloor)))
 	default:
-		out = append(out, fmt.Sprintf("highest RSS of one process of the command, by the kernel (ru_maxrss): %s",
+		out = append(out, fmt.Sprintf("highest RSS of a single process (ru_maxrss): %s",
 			size(s.CommandRSS)))
 	}
 	out = append(out, s.GPUs.Lines()...)
 	if s.CPU > 0 {
-		out = append(out, fmt.Sprintf("own cost: %.2f %% of a core, %.0f µs a sample",
+		out = append(out, fmt.Sprintf("cost of watching: %.2f%% of a core, %.0f µs per sample",
 			100*s.CPU.Seconds()/max(s.Length.Seconds(), 1e-9), float64(s.CPU.Microseconds())/float64(s.Samples)))
 	}
 	return out

@@ -18,24 +18,23 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// Command is a program that was started to be watched. It has our process group, and the input and output that it is
-// given: in a terminal it is used as if it had been started there. Where the system can hold it, it does nothing before
-// Release.
+// Command is a program that is started to be watched. It has our process group and the given input and output, so it
+// behaves as if started in the terminal. Where the system supports it, it is held until Release.
 //
-// Where we are killed the kernel ends it (on Linux), but not what it started.
+// If we are killed, the kernel ends it (on Linux), but not what it has started.
 type Command struct {
 	cmd     *exec.Cmd
-	release chan struct{} // closed: it may go on
+	release chan struct{} // closed: it may run
 	once    sync.Once
-	done    chan struct{} // closed: it has ended and was reaped
-	remind  chan struct{} // it was interrupted a while ago
-	asked   atomic.Bool   // it was interrupted by its terminal
-	hurry   chan struct{} // closed: it is killed
+	done    chan struct{} // closed: ended and reaped
+	remind  chan struct{} // signals that an interrupt is to be passed on
+	asked   atomic.Bool   // the terminal has interrupted it
+	hurry   chan struct{} // closed: kill it
 	hurried sync.Once
-	floor   int64 // below which its highest RSS is not known
+	floor   int64 // lower bound for a valid highest RSS
 }
 
-// Start starts a command. Where that fails there is nothing to watch.
+// Start starts a command.
 func Start(args []string, in io.Reader, out, errs io.Writer) (*Command, error) {
 	if err := proc.Usable(); err != nil {
 		return nil, unusable(err)
@@ -47,7 +46,7 @@ func Start(args []string, in io.Reader, out, errs io.Writer) (*Command, error) {
 		cmd := exec.Command(args[0], args[1:]...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errs
 		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", child.Tag, os.Getpid()))
-		cmd.WaitDelay = time.Second // who inherited a pipe of ours must not keep us
+		cmd.WaitDelay = time.Second // don't wait for others that inherited our pipes
 		return cmd
 	}
 	started := make(chan error)
@@ -60,17 +59,17 @@ func Start(args []string, in io.Reader, out, errs io.Writer) (*Command, error) {
 		}
 		<-c.release
 		resume()
-		_ = cmd.Wait() // how it ended is in its state
+		_ = cmd.Wait() // see ProcessState
 		close(c.done)
 	}()
 	if err := <-started; err != nil {
 		adopt(false)
-		do := "give a program and its arguments behind --; a shell's line is `-- sh -c '…'`"
+		do := "give a program and its arguments after --, or a shell command as `-- sh -c '…'`"
 		switch {
 		case errors.Is(err, fs.ErrPermission):
-			do = "make it executable (chmod +x), or start it by what runs it, such as `-- sh " + args[0] + "`"
+			do = "make it executable (chmod +x), or name its interpreter, as in `-- sh " + args[0] + "`"
 		case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-			do = "write the program's whole path, and behind #! one that is there; " + do
+			do = "give the full path of the program, and check the path after #!; " + do
 		}
 		return nil, fault.Wrap(fault.NothingToWatch, err, do, "can't start %s", args[0])
 	}
@@ -83,17 +82,17 @@ func unusable(err error) error {
 		"mount the namespace's own /proc (`unshare --mount-proc`, or mount -t proc proc /proc)", "can't watch")
 }
 
-// PID is the command's process.
+// PID returns the command's process id.
 func (c *Command) PID() int { return c.cmd.Process.Pid }
 
-// Release lets the command go on that Start has held.
+// Release lets the command run that Start has held.
 func (c *Command) Release() {
 	if c != nil {
 		c.once.Do(func() { close(c.release) })
 	}
 }
 
-// Done is closed when the command has ended; nil where there is none.
+// Done is closed when the command has ended; nil without a command.
 func (c *Command) Done() <-chan struct{} {
 	if c == nil {
 		return nil
@@ -113,8 +112,8 @@ func (c *Command) ended() bool {
 	}
 }
 
-// Interrupted says that the terminal has sent SIGINT to all of its group: the command decides what it does about it.
-// Who can't have got it, or does nothing but end by it, gets it from us a while later.
+// Interrupted says that the terminal has sent SIGINT to its process group: the command decides what to do. Processes
+// outside the group, or without a handler, get the signal from us a little later.
 func (c *Command) Interrupted() {
 	c.asked.Store(true)
 	time.AfterFunc(late, func() {
@@ -125,10 +124,10 @@ func (c *Command) Interrupted() {
 	})
 }
 
-// late is longer than a signal takes that the terminal sends.
+// late is longer than the terminal's signal takes.
 const late = time.Second
 
-// reminded tells when to pass an interrupt on; nil where there is no command.
+// reminded signals that an interrupt is to be passed on; nil without a command.
 func (c *Command) reminded() <-chan struct{} {
 	if c == nil {
 		return nil
@@ -136,8 +135,8 @@ func (c *Command) reminded() <-chan struct{} {
 	return c.remind
 }
 
-// passOn interrupts those whom the terminal's SIGINT hasn't reached: who is in another group, and who would have ended
-// by it. A command that lives on with it keeps what it has started.
+// passOn interrupts processes that the terminal's SIGINT has not reached. A command that handles the signal keeps its
+// children.
 func (c *Command) passOn(family *proc.Family) {
 	if !c.ended() && decides(c.PID()) {
 		return
@@ -145,29 +144,29 @@ func (c *Command) passOn(family *proc.Family) {
 	c.signal(family, os.Interrupt, decides)
 }
 
-// Hurry kills the command where it is being waited for after it was asked to end.
+// Hurry kills the command while we wait for it to end.
 func (c *Command) Hurry() { c.hurried.Do(func() { close(c.hurry) }) }
 
-// maxRSS gives the command's highest RSS, and the size below which that is not known; valid once it has ended.
+// maxRSS returns the command's highest RSS and its lower bound, after it has ended.
 func (c *Command) maxRSS() (peak, floor int64) { return maxRSS(c.cmd.ProcessState), c.floor }
 
-// abandon leaves those that go on to the system.
+// abandon stops adopting orphans.
 func (c *Command) abandon() { adopt(false) }
 
-// Exit gives the code that a shell would give for the command's end, and says how it ended; valid once it has.
+// Exit returns the exit code as a shell would, and how the command ended.
 func (c *Command) Exit() (code int, how string) {
 	state := c.cmd.ProcessState
 	if w, ok := state.Sys().(syscall.WaitStatus); ok && w.Signaled() {
-		return 128 + int(w.Signal()), fmt.Sprintf("was ended by a signal (%v)", w.Signal())
+		return 128 + int(w.Signal()), fmt.Sprintf("ended by a signal (%v)", w.Signal())
 	}
 	return state.ExitCode(), fmt.Sprintf("ended with exit code %d", state.ExitCode())
 }
 
-// grace is the time that a command gets to end when it is asked to.
+// grace is how long a command may take to end when asked to.
 const grace = 5 * time.Second
 
-// end ends the command and everybody it has started. They are asked with the signal that we got; where the terminal has
-// sent that one already, with SIGTERM.
+// end ends the command and its descendants: first with the signal that we received, or SIGTERM if the terminal has
+// already sent that one.
 func (c *Command) end(family *proc.Family, cause error, say func(string)) {
 	c.Release()
 	family.LookAtAll()
@@ -178,7 +177,7 @@ func (c *Command) end(family *proc.Family, cause error, say func(string)) {
 	}
 	c.signal(family, ask, nil)
 	if !c.waits(family, moment) {
-		say(fmt.Sprintf("asked the command to end; what has not ended in %v is killed", grace))
+		say(fmt.Sprintf("asked the command to end; killing it in %v", grace))
 		c.waits(family, grace)
 	}
 	family.LookAtAll()
@@ -189,15 +188,15 @@ func (c *Command) end(family *proc.Family, cause error, say func(string)) {
 	case <-time.After(killed):
 	}
 	if err != nil || !c.ended() {
-		say(fmt.Sprintf("what the command has started goes on: %v",
-			cmp.Or(err, errors.New("it does not end when it is killed"))))
+		say(fmt.Sprintf("the command's processes continue: %v",
+			cmp.Or(err, errors.New("it survives being killed"))))
 	}
 }
 
-// moment is what a program takes to end that does so at once.
+// moment is how long a program may take to end at once.
 const moment = 200 * time.Millisecond
 
-// waits waits until nobody lives any more, and tells whether that is so.
+// waits waits until all processes have ended, and reports whether they have.
 func (c *Command) waits(family *proc.Family, most time.Duration) bool {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -223,12 +222,12 @@ func (c *Command) lives(family *proc.Family) bool {
 	return !c.ended()
 }
 
-// signal signals the command and all that it has started but those left out. The error is of who may not be signalled
-// by us.
+// signal signals the command and its descendants, except for those that but excludes. It returns an error for processes
+// that we may not signal.
 func (c *Command) signal(family *proc.Family, s os.Signal, but func(pid int) bool) error {
 	var err error
 	send := func(p *os.Process) {
-		if refused := p.Signal(s); errors.Is(refused, fs.ErrPermission) { // any other has just ended
+		if refused := p.Signal(s); errors.Is(refused, fs.ErrPermission) { // otherwise it has just ended
 			err = fmt.Errorf("process %d: %w", p.Pid, refused)
 		}
 	}
@@ -241,7 +240,7 @@ func (c *Command) signal(family *proc.Family, s os.Signal, but func(pid int) boo
 		}
 		if p, err := os.FindProcess(m.PID); err == nil {
 			send(p)
-			_ = p.Release() // nothing to lose
+			_ = p.Release()
 		}
 	}
 	return err

@@ -13,10 +13,10 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// start starts a command and holds it behind its exec, before its first instruction: as its tracer, for that long. The
-// kernel gives a program that is traced no more rights than its tracer's, so one that is to get others' is not held.
+// start starts a command and holds it as its tracer before its first instruction. Programs with elevated rights are not
+// held, because the kernel withholds their rights while they are traced.
 func start(fresh func() *exec.Cmd) (cmd *exec.Cmd, resume func(), err error) {
-	runtime.LockOSThread() // a tracer is a thread
+	runtime.LockOSThread() // tracers are threads
 	cmd = fresh()
 	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.SysProcAttr = attr
@@ -24,7 +24,7 @@ func start(fresh func() *exec.Cmd) (cmd *exec.Cmd, resume func(), err error) {
 		if err = cmd.Start(); err == nil {
 			return cmd, held(cmd.Process.Pid), nil
 		}
-		// Nobody may trace here, perhaps; sandboxes have many errors for that.
+		// Tracing may be forbidden; sandboxes report that in many ways.
 		cmd = fresh()
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	}
@@ -32,8 +32,7 @@ func start(fresh func() *exec.Cmd) (cmd *exec.Cmd, resume func(), err error) {
 	return cmd, func() {}, cmd.Start()
 }
 
-// held waits until a traced command stands still, and gives what lets it go. What is waited for is left for Wait to
-// see.
+// held waits until a traced command stops, and returns a function that lets it run. It leaves the exit status for Wait.
 func held(pid int) (resume func()) {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
@@ -47,7 +46,7 @@ func held(pid int) (resume func()) {
 	}
 }
 
-// privileged tells whether a program gets rights of its file.
+// privileged reports whether a program runs with elevated rights.
 func privileged(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -60,34 +59,34 @@ func privileged(path string) bool {
 	return err == nil && n > 0
 }
 
-// adopt makes who loses its parent in a command's tree a child of ours, or no more.
+// adopt makes orphans of a command's tree children of ours, or stops that.
 func adopt(is bool) {
 	value := uintptr(0)
 	if is {
 		value = 1
 	}
-	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, value, 0, 0, 0) // kernels before 3.4 can't
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, value, 0, 0, 0) // not before Linux 3.4
 }
 
-// reaped tells whether nothing is left of a process that has ended, as far as that is ours to do.
+// reaped reports whether an ended process is gone, as far as we can reap it.
 func reaped(pid int) bool {
 	n, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
 	return n == pid || errors.Is(err, unix.ECHILD)
 }
 
-// decides tells whether a process has got the terminal's SIGINT and need not end by it.
+// decides reports whether a process received the terminal's SIGINT and handles it.
 func decides(pid int) bool {
 	group, err := unix.Getpgid(pid)
 	return err == nil && group == unix.Getpgrp() && proc.Takes(pid, unix.SIGINT)
 }
 
-// OfTerminal tells whether we are in the foreground of a terminal, which sends its signals to the whole group.
+// OfTerminal reports whether we are in the foreground of a terminal, which sends its signals to the whole group.
 func OfTerminal() bool {
 	tty, err := os.Open("/dev/tty")
 	if err != nil {
 		return false
 	}
-	defer func() { _ = tty.Close() }() // it was only asked
+	defer tty.Close()
 	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
 }

@@ -15,13 +15,13 @@ func start(fresh func() *exec.Cmd) (cmd *exec.Cmd, resume func(), err error) {
 	return cmd, func() {}, cmd.Start()
 }
 
-// adopt does nothing here: who loses its parent becomes the system's child.
+// adopt does nothing: orphans become the system's children.
 func adopt(bool) {}
 
 func reaped(int) bool { return true }
 
-// decides is what a command does here: the second interrupt ends it.
+// decides reports true: only the second interrupt ends a command here.
 func decides(int) bool { return true }
 
-// OfTerminal tells whether we have a terminal, which sends its signals to the whole group.
+// OfTerminal reports whether we have a terminal, which sends its signals to the whole group.
 func OfTerminal() bool { return term.IsTerminal(int(os.Stdin.Fd())) }

@@ -10,8 +10,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// maxRSS gives the highest RSS of a child that was waited for; without one of this program itself; record.Absent where
-// it is not known.
+// maxRSS returns the highest RSS of a reaped child, or of this program for nil; record.Absent if unknown.
 func maxRSS(of *os.ProcessState) int64 {
 	var u syscall.Rusage
 	if of != nil {

@@ -15,7 +15,7 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// mortal is a process's source that can be made to have ended.
+// mortal is a source whose process can end.
 type mortal struct {
 	rss, pss int64
 	ended    bool
@@ -32,7 +32,7 @@ func (m *mortal) Read(_ context.Context, r *record.Sample) error {
 	return nil
 }
 
-// watching is a watcher of nobody yet.
+// watching returns a watcher without processes.
 func watching(t *testing.T, out io.Writer, say func(string)) *watcher {
 	w := &watcher{o: Options{Rows: To(out, "l"), Say: say}, family: proc.NewFamily(), said: map[string]bool{},
 		expensive: newExpensive(time.Nanosecond, time.Nanosecond), pss: record.Absent, began: time.Now()}
@@ -41,7 +41,6 @@ func watching(t *testing.T, out io.Writer, say func(string)) *watcher {
 	return w
 }
 
-// What may not be read is said once, and the rest goes on.
 func TestUnreadableProcessIsReportedOnce(t *testing.T) {
 	var out bytes.Buffer
 	var said []string
@@ -57,16 +56,16 @@ func TestUnreadableProcessIsReportedOnce(t *testing.T) {
 	if err := w.sample(); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(strings.Join(said, "\n"), "may not be read by this user"); n != 1 {
+	if n := strings.Count(strings.Join(said, "\n"), "no permission to read"); n != 1 {
 		t.Errorf("said %d times: %q", n, said)
 	}
 	if rows := strings.Count(out.String(), "\n") - 1; rows != 1 || len(w.alive) != 3 || w.sum.Processes != 3 {
-		t.Errorf("%d rows of %d processes, of which %d are there", rows, w.sum.Processes, len(w.alive))
+		t.Errorf("%d rows of %d processes, %d alive", rows, w.sum.Processes, len(w.alive))
 	}
 }
 
-// Its PSS is read after the last sample that finds it: the peak has it, and no row.
-func TestAProcessThatHasEndedHasNoRow(t *testing.T) {
+// PSS that was read after the last sample counts for the peak, but has no row.
+func TestEndedProcessHasNoRow(t *testing.T) {
 	var out bytes.Buffer
 	quick := &mortal{rss: 8 * record.MiB, pss: record.Absent}
 	w := watching(t, &out, func(string) {})

@@ -9,11 +9,10 @@ import (
 	"llmparity/internal/sample"
 )
 
-// expensive reads the sources that take long, all of them in one pass, in a goroutine of its own: samples go on
-// meanwhile.
+// expensive reads the expensive sources in one pass, in its own goroutine, while sampling continues.
 //
-// Soon after a process has come or gone, or memory has grown, a pass is made, then more and more rarely, until there is
-// one an interval; and more rarely where passes would take over one part in dearShare of a core.
+// A pass follows soon after a process started or ended, or memory grew. Then passes become rarer, down to one for each
+// interval. Together they take at most one part in expensiveShare of a core.
 type expensive struct {
 	every, soon time.Duration
 
@@ -22,9 +21,9 @@ type expensive struct {
 	busy bool
 	gap  time.Duration
 	due  time.Time
-	cost time.Duration // of the pass that has ended last
-	high int64         // the highest RSS at a pass
-	rss  int64         // now
+	cost time.Duration // of the last pass
+	high int64         // highest RSS at any pass
+	rss  int64         // current RSS
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -32,7 +31,7 @@ type expensive struct {
 
 const expensiveShare = 100
 
-// reading is one of an expensive source.
+// reading is a reading of an expensive source.
 type reading struct {
 	record.Sample
 	who *process
@@ -45,7 +44,7 @@ func newExpensive(every, soon time.Duration) *expensive {
 		cancel: cancel}
 }
 
-// changed says that a process has come or gone.
+// changed says that a process started or ended.
 func (d *expensive) changed(now time.Time) {
 	d.gap = d.soon
 	if due := now.Add(max(d.gap, d.cost*expensiveShare)); d.due.IsZero() || due.Before(d.due) {
@@ -53,17 +52,17 @@ func (d *expensive) changed(now time.Time) {
 	}
 }
 
-// byMuch is the growth that is not left for the interval to end.
+// byMuch is the growth that triggers a pass.
 const byMuch = 1.02
 
-// grown says what RSS is: above what it was at any pass there may be a peak of PSS.
+// grown takes the current RSS. Above the RSS of earlier passes there may be a new peak of PSS.
 func (d *expensive) grown(now time.Time, rss int64) {
 	if d.rss = rss; float64(rss) > byMuch*float64(d.high) {
 		d.changed(now)
 	}
 }
 
-// read begins a pass where one is due.
+// read starts a pass if one is due.
 func (d *expensive) read(now time.Time, all []*process) {
 	if d.every <= 0 || d.busy || d.due.IsZero() || now.Before(d.due) {
 		return
@@ -84,7 +83,7 @@ func (d *expensive) read(now time.Time, all []*process) {
 		pass := make([]reading, 0, len(who))
 		for i, p := range who {
 			if d.ctx.Err() != nil {
-				break // what there is counts
+				break // keep what was read
 			}
 			r := reading{Sample: record.NewSample(), who: p}
 			r.err = sources[i].Read(d.ctx, &r.Sample)
@@ -94,7 +93,7 @@ func (d *expensive) read(now time.Time, all []*process) {
 	})
 }
 
-// results gives the readings of a pass that has ended since it was last asked.
+// results returns the readings of a pass that has ended since the last call.
 func (d *expensive) results() []reading {
 	select {
 	case pass := <-d.out:
@@ -113,7 +112,7 @@ func (d *expensive) results() []reading {
 	}
 }
 
-// stop ends what is being read.
+// stop ends a pass in progress.
 func (d *expensive) stop() {
 	d.cancel()
 	d.wg.Wait()

@@ -15,50 +15,48 @@ import (
 	"llmparity/internal/sample/gpu"
 )
 
-// GPUColumns are those of the rows about GPUs: one a value and reading. Of a device pid and start are empty, and role
-// is gpu0 and so on, or cpu0 for a processor's energy; of a process role is its name.
+// GPUColumns are the columns of rows about GPUs, one for each value and reading. role is gpu0 …, or cpu0 for a CPU's
+// energy, with empty pid and start; or the name of a process.
 const GPUColumns = "timestamp,label,pid,start,role,method,name,value"
 
-// GPUs is what was seen of GPUs.
+// GPUs is what was measured on GPUs.
 type GPUs struct {
 	Devices []GPUDevice
 	Held    []GPUHeld
 }
 
-// GPUDevice is a GPU over the watching; NaN: it does not tell.
+// GPUDevice is a GPU over the whole time; NaN: not reported.
 type GPUDevice struct {
 	Role, Name               string
-	Used, Total              float64 // bytes, the highest
+	Used, Total              float64 // highest, in bytes
 	Busy, MeanBusy           float64 // percent
-	Watts, Celsius           float64 // the highest
+	Watts, Celsius           float64 // highest
 	busyReadings, busyPoints float64
 }
 
-// GPUHeld is the highest sum of what the watched processes held of GPUs' memory in one pass over them, as a method
-// tells it.
+// GPUHeld is the highest total GPU memory of the watched processes in one pass, by one method.
 type GPUHeld struct {
 	Method string
 	Bytes  float64
 }
 
-// gpus follows devices and what the watched processes hold of them, at rates of their own. Its methods may be called of
-// nil.
+// gpus samples devices and the GPU memory of the watched processes. Its methods accept nil.
 type gpus struct {
 	monitor *gpu.Monitor
 	sampler *sample.Sampler
-	rows    *Rows // nil: none are written
+	rows    *Rows // nil: no rows
 	say     func(string)
 
 	mu       sync.Mutex
 	sources  []record.Source
 	written  int
-	err      error // of writing
+	err      error // of a write
 	seen     GPUs
-	passes   map[string]map[int]float64 // by method, what sources told in the pass at hand
+	passes   map[string]map[int]float64 // readings of the current pass, by method and source
 	detaches map[*process][]func()
 }
 
-// newGPUs gives nil where there is nothing to follow.
+// newGPUs returns nil if there is nothing to sample.
 func newGPUs(o Options) *gpus {
 	if o.GPU == nil || len(o.GPU.GPUs()) == 0 {
 		return nil
@@ -78,7 +76,7 @@ func newGPUs(o Options) *gpus {
 	return g
 }
 
-// follow begins to read a process.
+// follow starts sampling a process.
 func (g *gpus) follow(p *process) {
 	if g == nil {
 		return
@@ -98,7 +96,7 @@ func (g *gpus) leave(p *process) {
 	delete(g.detaches, p)
 }
 
-// stop ends the reading and gives what was seen.
+// stop ends sampling and returns the result.
 func (g *gpus) stop() *GPUs {
 	if g == nil {
 		return nil
@@ -113,7 +111,7 @@ func (g *gpus) stop() *GPUs {
 	return &g.seen
 }
 
-// failed tells why rows can't be written.
+// failed returns the error of writing rows.
 func (g *gpus) failed() error {
 	if g == nil {
 		return nil
@@ -123,7 +121,7 @@ func (g *gpus) failed() error {
 	return g.err
 }
 
-// Source, Sample, Total and Warn make it a sampler's sink.
+// Source, Sample, Total and Warn implement sample.Sink.
 func (g *gpus) Source(s record.Source) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -131,7 +129,7 @@ func (g *gpus) Source(s record.Source) int {
 	return len(g.sources) - 1
 }
 
-// Sample takes in a reading and writes its rows, if any.
+// Sample evaluates a reading and writes its rows.
 func (g *gpus) Sample(source int, r record.Sample) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -188,7 +186,7 @@ func highest(a, b float64) float64 {
 	return max(a, b)
 }
 
-// held takes in what a process holds; a source that is read again begins another pass.
+// held takes the GPU memory of a process. A source that is read again starts a new pass.
 func (g *gpus) held(method string, source int, bytes float64) {
 	if _, again := g.passes[method][source]; again || g.passes[method] == nil {
 		g.sum(method)
@@ -205,7 +203,7 @@ func (g *gpus) sum(method string) {
 	}
 	sum := 0.0
 	for _, bytes := range pass {
-		sum += bytes // whole numbers: in any order the same
+		sum += bytes // whole numbers: exact in any order
 	}
 	for i := range g.seen.Held {
 		if h := &g.seen.Held[i]; h.Method == method {
@@ -234,17 +232,18 @@ func (r *Rows) addGPU(at time.Time, s record.Source, v record.Value) {
 	r.rows++
 }
 
-// Lines tell it in words.
+// Lines describes the result.
 func (g *GPUs) Lines() []string {
 	if g == nil {
 		return nil
 	}
 	var out []string
 	for _, h := range g.Held {
-		out = append(out, fmt.Sprintf("peak GPU memory of the processes %s (by %s, the sum over those that there were in one pass)", size(int64(h.Bytes)), h.Method))
+		out = append(out, fmt.Sprintf("peak GPU memory of the processes: %s (total, by %s)",
+			size(int64(h.Bytes)), h.Method))
 	}
 	if len(g.Held) == 0 {
-		out = append(out, "no driver told of GPU memory of a watched process: it used none, or the driver lists other numbers, as within a container")
+		out = append(out, "no GPU memory found: none used, or the driver lists other pids, as in a container")
 	}
 	for _, d := range g.Devices {
 		if words := d.words(); words != "" {
@@ -261,10 +260,10 @@ func (d GPUDevice) words() string {
 			out = append(out, fmt.Sprintf(format, values...))
 		}
 	}
-	say(d.Used, "memory used by whomever %s at the most", size(int64(d.Used)))
+	say(d.Used, "memory used by all programs at most %s", size(int64(d.Used)))
 	say(d.Total, "of %s", size(int64(d.Total)))
-	say(d.Busy, "load %.0f %% on average, %.0f %% at the most", d.MeanBusy, d.Busy)
-	say(d.Watts, "%.0f W at the most", d.Watts)
-	say(d.Celsius, "%.0f °C at the most", d.Celsius)
+	say(d.Busy, "load %.0f%% on average, at most %.0f%%", d.MeanBusy, d.Busy)
+	say(d.Watts, "at most %.0f W", d.Watts)
+	say(d.Celsius, "at most %.0f °C", d.Celsius)
 	return strings.Join(out, ", ")
 }

@@ -17,7 +17,7 @@ import (
 	"llmparity/internal/watch"
 )
 
-// laidOut writes files below a folder that stands for /sys or /proc.
+// laidOut writes files into a folder that replaces /sys or /proc.
 func laidOut(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -37,8 +37,8 @@ func laidOut(t *testing.T, files map[string]string) string {
 	return root
 }
 
-// The process is a real one; the machine's GPU, and what the process holds of it, are files as the kernel shows them.
-func TestGPUMemoryOfAProcess(t *testing.T) {
+// The process is real; the GPU and its memory are faked files of the kernel.
+func TestGPUMemoryOfProcess(t *testing.T) {
 	sleeper := exec.Command("sleep", "600")
 	if err := sleeper.Start(); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestGPUMemoryOfAProcess(t *testing.T) {
 	}
 	all, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil || len(all) != sum.GPURows+1 || strings.Join(all[0], ",") != watch.GPUColumns {
-		t.Fatalf("%d rows, %d told, %v", len(all), sum.GPURows, err)
+		t.Fatalf("%d rows, summary %d, %v", len(all), sum.GPURows, err)
 	}
 	for _, want := range [][]string{{"a,b", pid, "", "sleep", "drm_fdinfo", "gpu_memory_bytes", "5242880"},
 		{"a,b", "", "", "gpu0", "drm_sysfs", "memory_used_bytes", "104857600"}} {
@@ -91,18 +91,18 @@ func TestGPUMemoryOfAProcess(t *testing.T) {
 		}
 	}
 	words := strings.Join(sum.Lines(), "\n")
-	for _, want := range []string{"peak GPU memory of the processes 5.0 MiB (by drm_fdinfo", "gpu0 (AMD GPU 1002:744c)",
-		"100.0 MiB", "of 1024.0 MiB", "12 %"} {
+	for _, want := range []string{"GPU memory of the processes: 5.0 MiB (total, by drm_fdinfo)", "gpu0 (AMD GPU 1002:744c)",
+		"100.0 MiB", "of 1024.0 MiB", "load 12% on average"} {
 		if !strings.Contains(words, want) {
 			t.Errorf("the summary lacks %q:\n%s", want, words)
 		}
 	}
 	if strings.Contains(words, "NaN") || strings.Contains(words, " W ") {
-		t.Errorf("what was not read is shown:\n%s", words)
+		t.Errorf("shows what was not read:\n%s", words)
 	}
 }
 
-// A program of AMD's that is asked meanwhile is none of a command's.
+// GPU tools that we run are not part of the command.
 func TestGPUToolsAreNotWatched(t *testing.T) {
 	sys, dir, asked := laidOut(t, map[string]string{"class/kfd/kfd/dev": "510:0\n"}), t.TempDir(),
 		filepath.Join(t.TempDir(), "asked")
@@ -128,7 +128,7 @@ func TestGPUToolsAreNotWatched(t *testing.T) {
 	}
 	text, err := os.ReadFile(asked)
 	if err != nil || bytes.Count(text, []byte("x")) < 2 {
-		t.Fatalf("it was not asked while the command was watched: %q, %v", text, err)
+		t.Fatalf("the tool did not run while the command was watched: %q, %v", text, err)
 	}
 	if sum.Processes != 1 {
 		t.Errorf("%d processes were watched", sum.Processes)

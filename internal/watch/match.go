@@ -14,14 +14,14 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// matcher tells whose name or command line holds a text.
+// matcher matches processes by name or command line.
 //
-// This very program has the text in its command line, and so have those that it was started by: a shell, sudo, timeout,
-// go run. Neither they nor others that watch are meant, nor what was started by `… watch` for them.
+// It excludes this program and the processes that started it (a shell, sudo, timeout, go run), which have the same text
+// in their command lines, and other watching llmparity processes.
 type matcher struct {
 	name      string
 	ancestors map[int]ancestor // by pid
-	watch     string           // what is in the command line of everybody that watches
+	watch     string           // in the command lines of watching processes
 }
 
 type ancestor struct {
@@ -53,7 +53,7 @@ func (m *matcher) matches(p proc.Process) bool {
 		return false
 	}
 	if sameSession(p.PID) {
-		for _, a := range m.ancestors { // a part of a script that it runs beside itself
+		for _, a := range m.ancestors { // a background part of the same script
 			if a.line == line && line != "" {
 				return false
 			}
@@ -67,14 +67,14 @@ func (m *matcher) matches(p proc.Process) bool {
 
 func lineOf(pid int) string { return strings.ToLower(strings.Join(proc.CommandLine(pid), " ")) }
 
-// watches tells whether a process is this program, watching.
+// watches reports whether a process is a watching llmparity.
 func watches(p proc.Process) bool {
 	program := func(path string) string { return strings.TrimSuffix(filepath.Base(path), ".exe") }
 	line := proc.CommandLine(p.PID)
 	return len(line) > 1 && line[1] == "watch" && program(line[0]) == program(os.Args[0])
 }
 
-// printable is text without what would command a terminal.
+// printable replaces control characters, which could command a terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -84,22 +84,22 @@ func printable(s string) string {
 	}, strings.ToValidUTF8(s, string(unicode.ReplacementChar)))
 }
 
-// nothing says that nobody came, and who may have been meant.
+// nothing returns the error that no process matches, with similar names.
 func nothing(name string, waited time.Duration) error {
-	what := fmt.Sprintf("no process has %q in its name or command line", name)
+	what := fmt.Sprintf("no process with %q in its name or command line", name)
 	if waited > 0 {
-		what += fmt.Sprintf(", and none came in %v", waited)
+		what += fmt.Sprintf(", after waiting %v", waited)
 	}
-	do := "start it first, or wait longer with --wait"
+	do := "start it, or wait longer with --wait"
 	if near := near(name); len(near) > 0 {
-		do = "there are " + strings.Join(near, ", ") + "; " + do
+		do = "did you mean " + strings.Join(near, ", ") + "? else " + do
 	}
 	return fault.New(fault.NothingToWatch, do, "%s", what)
 }
 
-// near gives the programs that run and are called alike.
+// near returns similar names of running programs.
 func near(name string) []string {
-	pids, _ := proc.All() // what was listed until an error will do
+	pids, _ := proc.All() // an incomplete list is good enough
 	var names []string
 	for _, pid := range pids {
 		p, err := proc.Look(pid)
@@ -115,7 +115,7 @@ func near(name string) []string {
 	return nearest.Of(name, names, 3)
 }
 
-// alike tells whether two names have as many letters in a row in common as make them look alike.
+// alike reports whether two names share three consecutive letters.
 func alike(a, b string) bool {
 	const letters = 3
 	a, b = strings.ToLower(a), strings.ToLower(b)

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sameSession tells whether a process is of our session.
+// sameSession reports whether a process is in our session.
 func sameSession(pid int) bool {
 	theirs, err := unix.Getsid(pid)
 	ours, err2 := unix.Getsid(0)
 	return err == nil && err2 == nil && theirs == ours
 }
 
-// readsFromUs tells whether a process is behind us in a pipeline, such as `llmparity watch … | tee out.csv`: it ends
-// after us. It is of our group, and reads from a pipe while we write to one. Where there is no /proc nobody is.
+// readsFromUs reports whether a process reads our output in a pipeline, such as `llmparity watch … | tee out.csv`. Then
+// it is in our group and reads from a pipe while we write to one. Without /proc it reports false.
 func readsFromUs(pid int) bool {
 	group, err := unix.Getpgid(pid)
 	if err != nil || group != unix.Getpgrp() {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,8 +17,7 @@ import (
 	"llmparity/internal/watch"
 )
 
-// Who is started in the background and loses its parent at once is watched until it ends, whatever it does to its
-// session or environment.
+// Orphaned background processes are watched until they end, even in another session or environment.
 func TestOrphansAreWatched(t *testing.T) {
 	for _, args := range [][]string{{"sh", "-c", "sleep 0.4 &"}, {"setsid", "-f", "sleep", "0.4"},
 		{"sh", "-c", "env -i setsid -f sleep 0.4; exit 3"}} {
@@ -32,12 +30,12 @@ func TestOrphansAreWatched(t *testing.T) {
 			}
 		}
 		if code, _ := c.Exit(); s.err != nil || n < 2 || code != 3*strings.Count(args[len(args)-1], "exit") {
-			t.Errorf("%v: code %d, %v, names %v, %d rows of it", args, code, s.err, s.names(), n)
+			t.Errorf("%v: code %d, %v, names %v, %d rows of sleep", args, code, s.err, s.names(), n)
 		}
 	}
 }
 
-func TestOrphansEndWithTheWatching(t *testing.T) {
+func TestOrphansEndWithWatching(t *testing.T) {
 	c := command(t, "setsid", "-f", "sleep", "609")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var said []string
@@ -51,13 +49,12 @@ func TestOrphansEndWithTheWatching(t *testing.T) {
 	if fault.Of(err) != fault.Interrupted {
 		t.Errorf("err = %v", err)
 	}
-	n := slices.IndexFunc(said, func(line string) bool { return strings.HasSuffix(line, "(sleep)") })
-	if n < 0 {
-		t.Fatalf("said %q", said)
+	var pid int // of the orphan, which comes last
+	for _, line := range said {
+		_, _ = fmt.Sscanf(line, "watching process %d", &pid)
 	}
-	var pid int
-	if _, err := fmt.Sscanf(said[n], "watching process %d", &pid); err != nil {
-		t.Fatal(err)
+	if pid == c.PID() {
+		t.Fatalf("said %q", said)
 	}
 	if p, err := proc.Look(pid); !errors.Is(err, sample.ErrGone) {
 		t.Errorf("%+v still runs (%v)", p, err)
@@ -65,8 +62,7 @@ func TestOrphansEndWithTheWatching(t *testing.T) {
 	}
 }
 
-// A thread's number is not that of a process; which one it is of is said.
-func TestAThreadsNumber(t *testing.T) {
+func TestThreadIDNamesItsProcess(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	tid := make(chan int)
@@ -77,7 +73,7 @@ func TestAThreadsNumber(t *testing.T) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		if syscall.Gettid() == os.Getpid() {
-			go other() // the first thread has the process's number, and is held here
+			go other() // the first thread has the id of the process, and is held here
 		} else {
 			tid <- syscall.Gettid()
 		}

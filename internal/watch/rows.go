@@ -14,36 +14,35 @@ import (
 	"llmparity/internal/record"
 )
 
-// Columns are those of the rows: one a process and sample. Those that were not read are empty. All rows of a sample
-// have its time; pss_mb, uss_mb, swap_mb and hwm_mb (the highest RSS of the process so far, by the kernel) were read
-// pss_age_ms before it.
+// Columns are the columns of the rows, one for each process and sample; empty: not read. All rows of a sample have its
+// time. pss_mb, uss_mb, swap_mb and hwm_mb (the process's highest RSS so far) were read pss_age_ms earlier.
 const Columns = "timestamp,label,pid,rss_mb,vms_mb,pss_mb,uss_mb,swap_mb,hwm_mb,pss_age_ms,sample,start,name"
 
-// stamp is RFC 3339 with zone, as in the record.
+// stamp is the time format, as in the record.
 const stamp = "2006-01-02T15:04:05.000000Z07:00"
 
-// Rows is a file of rows. They are handed to the system at the end of every sample: a kill loses none that came before.
+// Rows writes rows to a file, sample by sample: a kill loses no complete sample.
 type Rows struct {
 	to    io.Writer
-	file  *os.File // nil: somebody else's
-	fresh bool     // it was made for this
-	old   bool     // it has what is to be overwritten
-	label string   // as a field
+	file  *os.File // nil: not ours
+	fresh bool     // newly created
+	old   bool     // has content to overwrite
+	label string   // quoted
 	buf   []byte
-	size  int64 // whole samples
+	size  int64 // of complete samples
 	rows  int   // in buf
-	lost  bool  // something could not be written
+	lost  bool  // a write failed
 	when  time.Time
-	stamp []byte // of when
+	stamp []byte // when, formatted
 }
 
-// Create makes a file of rows; one that exists is kept unless it is to be overwritten. A pipe or a device is written
+// Create creates a file of rows. It overwrites an existing file only if overwrite is set. Pipes and devices are written
 // to.
 func Create(path, label string, overwrite bool) (*Rows, error) {
 	return create(path, label, Columns, overwrite)
 }
 
-// CreateGPU makes one of rows about GPUs.
+// CreateGPU creates a file of rows about GPUs.
 func CreateGPU(path, label string, overwrite bool) (*Rows, error) {
 	return create(path, label, GPUColumns, overwrite)
 }
@@ -56,26 +55,26 @@ func create(path, label, columns string, overwrite bool) (*Rows, error) {
 		info, gone := os.Stat(path)
 		old = gone == nil && info.Mode().IsRegular()
 		if old && !overwrite {
-			return nil, fault.New(fault.Usage, "name another file, or give --overwrite", "%s exists", path)
+			return nil, fault.New(fault.Usage, "name another file, or use --overwrite", "%s exists", path)
 		}
 		f, err = os.OpenFile(path, os.O_WRONLY, 0)
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Unwritable, err, "name another file with --output", "can't write rows")
+		return nil, fault.WriteError(err, path, "name another file with --output")
 	}
 	r := to(f, label, columns)
 	r.file, r.fresh, r.old = f, fresh, old
 	return r, nil
 }
 
-// To writes rows to what is open already.
+// To writes rows to an open writer.
 func To(w io.Writer, label string) *Rows { return to(w, label, Columns) }
 
 func to(w io.Writer, label, columns string) *Rows {
 	return &Rows{to: w, label: field(label), buf: append(make([]byte, 0, 1<<14), columns+"\n"...)}
 }
 
-// Close closes the file. Without a sample it is as it was, or is not there.
+// Close closes the file. Without samples, a new file is removed and an old one unchanged.
 func (r *Rows) Close() error {
 	if r == nil || r.file == nil {
 		return nil
@@ -108,7 +107,7 @@ func (r *Rows) add(at time.Time, n int, who *process, s *record.Sample) {
 	r.rows++
 }
 
-// mb appends a figure in MiB and a comma; an absent one leaves the field empty.
+// mb appends a size in MiB and a comma; an absent one is an empty field.
 func mb(b []byte, bytes int64) []byte {
 	if bytes != record.Absent {
 		b = strconv.AppendFloat(b, float64(bytes)/record.MiB, 'f', 4, 64)
@@ -116,7 +115,7 @@ func mb(b []byte, bytes int64) []byte {
 	return append(b, ',')
 }
 
-// field is text as a field of CSV. The system cuts names off wherever they are too long.
+// field quotes a CSV field. The kernel cuts long names, even within a character.
 func field(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if !strings.ContainsAny(s, ",\"\r\n") {
@@ -125,14 +124,14 @@ func field(s string) string {
 	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 }
 
-// flush ends a sample, and says how many rows it had. Of one that can't be written whole nothing is left in the file.
+// flush writes a sample and returns its number of rows. An incomplete sample is removed again.
 func (r *Rows) flush() (rows int, err error) {
 	if r.rows == 0 || r.lost {
 		return 0, nil
 	}
 	if r.old {
 		if err := r.file.Truncate(0); err != nil {
-			return 0, fault.Wrap(fault.Unwritable, err, "name another file with --output", "can't overwrite rows")
+			return 0, fault.WriteError(err, r.file.Name(), "name another file with --output")
 		}
 		r.old = false
 	}
@@ -144,7 +143,7 @@ func (r *Rows) flush() (rows int, err error) {
 	}
 	r.lost = true
 	if r.file != nil && r.file.Truncate(r.size) != nil {
-		err = fmt.Errorf("%w (and the last row may be cut off)", err)
+		err = fmt.Errorf("%w (the last row may be incomplete)", err)
 	}
 	path := "rows"
 	if r.file != nil {

@@ -10,20 +10,19 @@ import (
 	"llmparity/internal/fault"
 )
 
-// Signals are those that come while a command runs. In a terminal the command gets SIGINT as we do, and decides what it
-// does about it, as it would without us; a second one ends it, and so does any other signal at once. One more kills it.
-// The same signal again soon after counts as one, unless somebody typed it.
+// Signals handles signals while a command runs. In a terminal the command also gets SIGINT and decides what to do; a
+// second one, or any other signal, ends it. One more kills it. The same signal soon after counts once, unless it was
+// typed.
 type Signals struct {
 	ctx     context.Context
-	one     time.Duration // within which signals count as the same
+	one     time.Duration // time within which equal signals count once
 	cancel  context.CancelCauseFunc
 	come    chan os.Signal
 	started chan *Command
 	done    chan struct{}
 }
 
-// TakeSignals takes the signals from the program, which would end at the second one. Those within a time of each other
-// count as one.
+// TakeSignals takes over signals from the program, which would end at the second one.
 func TakeSignals(ctx context.Context, one time.Duration, say func(string)) *Signals {
 	s := &Signals{one: one, come: make(chan os.Signal, 4), started: make(chan *Command, 1), done: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
@@ -39,7 +38,7 @@ func (s *Signals) Context() context.Context { return s.ctx }
 func (s *Signals) follow(say func(string)) {
 	defer close(s.done)
 	var c *Command
-	reported := false // of it
+	reported := false // c is known
 	var last os.Signal
 	var at time.Time
 	for patient := true; ; {
@@ -48,7 +47,7 @@ func (s *Signals) follow(say func(string)) {
 			reported = true
 			continue
 		case got, open := <-s.come:
-			if open && !reported { // it is just being started: the signal may be for it
+			if open && !reported { // it is just starting: the signal may be for it
 				c, reported = <-s.started, true
 			}
 			typed := got == os.Interrupt && OfTerminal()
@@ -68,7 +67,7 @@ func (s *Signals) follow(say func(string)) {
 				s.cancel(fault.New(fault.Terminated, "", "terminated"))
 			case patient && c != nil && OfTerminal():
 				patient = false
-				say("interrupted: the command does with it what it does, and is watched on; once more ends it")
+				say("interrupted: the command decides what to do; interrupt again to end it")
 				c.Interrupted()
 			default:
 				s.cancel(fault.New(fault.Interrupted, "", "interrupted"))
@@ -77,10 +76,10 @@ func (s *Signals) follow(say func(string)) {
 	}
 }
 
-// Of says which command the signals are for; nil: it could not be started.
+// Of sets the command that the signals are for; nil: it could not be started.
 func (s *Signals) Of(c *Command) { s.started <- c }
 
-// Close gives the signals back.
+// Close restores signal handling.
 func (s *Signals) Close() {
 	signal.Stop(s.come)
 	close(s.come)

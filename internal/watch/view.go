@@ -12,28 +12,27 @@ import (
 	"golang.org/x/term"
 )
 
-// View shows what is watched: a chart that is drawn again in place, or lines. Several may say what happens at once.
+// View shows progress: a chart redrawn in place, or lines. It is safe for concurrent use.
 type View struct {
 	mu    sync.Mutex
 	out   io.Writer     // lines
-	every time.Duration // of what is shown
+	every time.Duration // interval of output
 	next  time.Duration
 
 	chart *Chart   // nil: lines
-	tty   *os.File // the chart's terminal
-	own   bool     // it was opened for it
-	drawn []string // what stands in the terminal
+	tty   *os.File // terminal of the chart
+	own   bool     // we opened it
+	drawn []string // lines on the terminal
 }
 
-// How often there is a line where there can be no chart, and how often a chart is drawn: what drawing takes is taken
-// from the machine that is measured.
+// Intervals of lines, and of redrawing a chart, which costs CPU time.
 const (
 	lineEvery = 2 * time.Second
 	redraw    = 250 * time.Millisecond
 )
 
-// NewView shows nothing but what happens unless live. A command writes through a chart: where it writes to a terminal
-// there are lines.
+// NewView returns a view that shows only messages unless live. A command writes over a chart, so if it writes to the
+// terminal there are lines.
 func NewView(out io.Writer, live, command bool, interval time.Duration) *View {
 	v := &View{out: out}
 	if !live {
@@ -48,7 +47,7 @@ func NewView(out io.Writer, live, command bool, interval time.Duration) *View {
 	case !command:
 		v.tty = f
 	case terminal || term.IsTerminal(int(os.Stdout.Fd())):
-		v.Say("no chart: the command writes to this terminal; send both its output and its errors elsewhere, such as > out.txt 2> err.txt")
+		v.Say("no chart, because the command writes to this terminal; redirect its output: > out.txt 2> err.txt")
 		return v
 	default:
 		tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
@@ -62,7 +61,7 @@ func NewView(out io.Writer, live, command bool, interval time.Duration) *View {
 	return v
 }
 
-// Say tells what happens, above the chart.
+// Say shows a message, above the chart.
 func (v *View) Say(line string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -76,7 +75,7 @@ func (v *View) Say(line string) {
 	v.redraw()
 }
 
-// Draw shows a point, if it is time for that.
+// Draw shows a point, if it is time for output.
 func (v *View) Draw(p Point) {
 	if v.every == 0 {
 		return
@@ -103,7 +102,7 @@ const (
 	eraseBelow = "\x1b[J"
 )
 
-// redraw writes all at once: half a chart is never seen. The terminal may have got another size.
+// redraw draws the chart in one write. The terminal's size may have changed.
 func (v *View) redraw() {
 	back := v.back()
 	if width, height, err := term.GetSize(int(v.tty.Fd())); err == nil {
@@ -113,7 +112,7 @@ func (v *View) redraw() {
 	fmt.Fprint(v.tty, hideCursor+back+strings.Join(v.drawn, "\n")+"\n")
 }
 
-// back is what goes back to where the chart begins, and erases it. Lines that no longer fit stand in several.
+// back returns the escape sequence that erases the chart. Lines wider than the terminal occupy several rows.
 func (v *View) back() string {
 	if len(v.drawn) == 0 {
 		return ""
@@ -129,7 +128,7 @@ func (v *View) back() string {
 	return fmt.Sprintf("\x1b[%dA\r%s", rows, eraseBelow)
 }
 
-// Close leaves the last chart, and the terminal as it was.
+// Close leaves the last chart, and restores the terminal.
 func (v *View) Close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -139,6 +138,6 @@ func (v *View) Close() {
 		v.drawn = nil
 	}
 	if v.own {
-		_ = v.tty.Close() // nothing is buffered
+		_ = v.tty.Close()
 	}
 }

@@ -1,9 +1,8 @@
-// Package watch follows the memory of processes that somebody else runs, or of a command, and writes it down as rows.
+// Package watch records the memory of running processes, or of a command that it starts, as CSV rows.
 //
-// Who is watched is found by name, by pid, or is the command that was started, each with all its descendants, those
-// that come later too. Resident and virtual size are read at every tick; proportional and unique size, which take a
-// thousand times as long, more rarely, in a goroutine of their own, and GPUs, where that is wanted, in others. It sees
-// what packages proc and gpu see, and nobody who comes and goes between two ticks.
+// Processes are selected by name or pid, with all their descendants, including later ones. RSS and VMS are read at
+// every tick. PSS and USS take a thousand times as long, so they are read less often, in a goroutine of their own; GPUs
+// are read in others. It can't see a process that starts and ends between two ticks.
 package watch
 
 import (
@@ -24,54 +23,53 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// Options says who is watched, and how. One of Name, PIDs and Command is given.
+// Options says what is watched, and how. Exactly one of Name, PIDs and Command is set.
 type Options struct {
-	Name    string // part of a name or a command line; capitals don't count
+	Name    string // part of a name or command line, in any case
 	PIDs    []int
 	Command *Command
 
-	Interval   time.Duration // of samples
-	PSS        time.Duration // of reading proportional sizes, at the most often; 0: never
+	Interval   time.Duration // between samples
+	PSS        time.Duration // shortest interval between reads of PSS; 0: never
 	Duration   time.Duration // 0: until the last process has ended
-	MaxSamples int           // 0: any number
-	Wait       time.Duration // for the first process with that name
+	MaxSamples int           // 0: no limit
+	Wait       time.Duration // how long to wait for the first process with Name
 
-	Rows    *Rows             // nil: none are written
-	GPU     *gpu.Monitor      // nil: no GPU is looked at
-	GPURows *Rows             // nil: none are written of them
-	Say     func(line string) // what happens
-	Draw    func(p Point)     // every sample; may be nil
+	Rows    *Rows             // nil: no rows
+	GPU     *gpu.Monitor      // nil: no GPUs
+	GPURows *Rows             // nil: no rows
+	Say     func(line string) // receives messages
+	Draw    func(p Point)     // receives every sample; may be nil
 }
 
-// Point is a sample: the sums over all processes that were there, in bytes.
+// Point is a sample: sums over all processes, in bytes.
 type Point struct {
-	At        time.Duration // since the first
+	At        time.Duration // since the first sample
 	Processes int
-	RSS       int64 // shared pages are counted once a process
-	PSS       int64 // as last read; record.Absent until then
+	RSS       int64 // counts shared pages once for each process
+	PSS       int64 // last reading; record.Absent: none yet
 }
 
-// Summary is what watching came to.
+// Summary is the result of watching.
 type Summary struct {
 	Length    time.Duration
 	Samples   int
 	Rows      int
-	Processes int // that were ever seen
+	Processes int // all processes seen
 	PeakRSS   int64
-	PeakPSS   int64         // record.Absent where it was never read
-	Longest   time.Duration // between two samples
-	CPU       time.Duration // that this program took meanwhile; 0 where that is not known
-	Why       string        // why it ended
-	GPUs      *GPUs         // nil: none were looked at, or there are none
+	PeakPSS   int64         // record.Absent: never read
+	Longest   time.Duration // longest time between two samples
+	CPU       time.Duration // CPU time of this program; 0: unknown
+	Why       string        // why watching ended
+	GPUs      *GPUs         // nil: none
 	GPURows   int
 
-	// CommandRSS is the highest RSS that the kernel knows of the command's process, or of one that it has waited for;
-	// record.Absent where there is none. Only what is above CommandFloor is known: the command begins with what this
-	// program had.
+	// CommandRSS is the kernel's highest RSS of the command or of a process that it waited for; record.Absent: unknown.
+	// It is only valid above CommandFloor, because the command starts with this program's memory.
 	CommandRSS, CommandFloor int64
 }
 
-// watcher is a watching that goes on.
+// watcher is the state of watching.
 type watcher struct {
 	o         Options
 	family    *proc.Family
@@ -82,28 +80,28 @@ type watcher struct {
 
 	began, last time.Time
 	cpu         time.Duration
-	pss         int64         // of the last pass over all
-	reading     record.Sample // of the moment: no allocation at the sampling rate
+	pss         int64         // total of the last pass
+	reading     record.Sample // reused, to avoid allocations
 	said        map[string]bool
-	reported    int   // processes that were told of
-	orphans     []int // that have ended, and may have to be reaped
+	reported    int   // number of processes announced
+	orphans     []int // ended processes that may need reaping
 }
 
-// process is one that is watched.
+// process is a watched process.
 type process struct {
 	*proc.Member
-	quick     sample.Source // nil: may not be read
-	expensive sample.Source // nil: may not be read, or is not had here
-	read      *reading      // of the expensive one, not yet written
-	young     time.Time     // until when it may become another program
+	quick     sample.Source // nil: no permission
+	expensive sample.Source // nil: no permission, or not supported
+	read      *reading      // last expensive reading, not yet written
+	young     time.Time     // until when it may exec another program
 
-	double bool // of its parent, perhaps, for the moment before it becomes the program that it was started for
-	waited bool // a sample has skipped it for that
+	double bool // perhaps a copy of its parent that is about to exec another program
+	waited bool // a sample has skipped it for that reason
 	came   time.Time
 }
 
-// Run watches until the last process has ended, the limits are reached, or the context is done; its cause is then the
-// error. What was seen until then is in the summary in either case.
+// Run watches until the last process ends, a limit is reached, or the context is done, whose cause is then the error.
+// The summary covers everything until then.
 func Run(ctx context.Context, o Options) (Summary, error) {
 	if err := proc.Usable(); err != nil && o.Command == nil {
 		return Summary{}, unusable(err)
@@ -140,8 +138,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	return w.sum, err
 }
 
-// isOurs tells whether a process is this program, watching, or one that we ask of GPUs, which is our double for a
-// moment and nobody for another.
+// isOurs reports whether a process is llmparity itself, or a GPU tool that we run, which briefly looks like us.
 func (w *watcher) isOurs(p proc.Process) bool {
 	if w.o.GPU == nil || p.Parent != os.Getpid() {
 		return watches(p)
@@ -150,7 +147,7 @@ func (w *watcher) isOurs(p proc.Process) bool {
 	return len(line) == 0 || watches(p) || w.o.GPU.Asks(line) || slices.Equal(line, proc.CommandLine(os.Getpid()))
 }
 
-// leave waits for a command that goes on unwatched, and ends one where something went wrong.
+// leave waits for a command that continues unwatched, or ends it after an error.
 func (w *watcher) leave(ctx context.Context, err error) error {
 	c := w.o.Command
 	c.Release()
@@ -158,11 +155,11 @@ func (w *watcher) leave(ctx context.Context, err error) error {
 	var f *fault.Error
 	unwritten := errors.As(err, &f) && (f.Kind == fault.DiskFull || f.Kind == fault.Unwritable)
 	if unwritten {
-		w.sum.Why = "rows can't be written"
+		w.sum.Why = "can't write rows"
 	}
 	if err == nil || unwritten {
 		if !c.ended() {
-			w.o.Say(w.sum.Why + ": the command goes on unwatched; waiting for it to end")
+			w.o.Say(w.sum.Why + ": waiting for the command to end, without watching it")
 		}
 		for !c.ended() {
 			select {
@@ -192,8 +189,7 @@ func (w *watcher) find(ctx context.Context) error {
 	return w.findName(ctx)
 }
 
-// findCommand takes in the command. Who loses its parent in its tree becomes a child of ours: this program has no
-// others.
+// findCommand adds the command. Orphans in its tree become our children, and we have no others.
 func (w *watcher) findCommand() {
 	c := w.o.Command
 	m, err := w.family.Add(c.PID())
@@ -205,9 +201,9 @@ func (w *watcher) findCommand() {
 	c.Release()
 	select {
 	case <-c.Done():
-	case <-time.After(moment): // enough to be seen to have ended, where it was not held
-		w.o.Say(fmt.Sprintf("the command runs, but can't be looked at, and nothing will be recorded of it: %v; is /proc mounted with hidepid, or is "+
-			"it another user's program? run as root", err))
+	case <-time.After(moment): // it may have just ended
+		w.o.Say(fmt.Sprintf("can't read the command's memory, so nothing is recorded: %v; run as root if /proc is "+
+			"mounted with hidepid, or if it is another user's program", err))
 	}
 }
 
@@ -217,7 +213,7 @@ func (w *watcher) findPIDs() error {
 			continue
 		}
 		if of := proc.ProcessOf(pid); of != pid {
-			return fault.New(fault.NothingToWatch, fmt.Sprintf("give --pid %d", of), "%d is a thread of process %d",
+			return fault.New(fault.NothingToWatch, fmt.Sprintf("use --pid %d", of), "%d is a thread of process %d",
 				pid, of)
 		}
 		m, err := w.family.Add(pid)
@@ -225,19 +221,18 @@ func (w *watcher) findPIDs() error {
 		case err == nil:
 			w.welcome(m)
 		case errors.Is(err, sample.ErrGone) && there == nil:
-			return fault.New(fault.NothingToWatch, "give a program's number; `ps ax` lists what runs",
-				"process %d has no memory of its own: "+
-					"it is one of the kernel's", pid)
+			return fault.New(fault.NothingToWatch, "`ps ax` lists programs",
+				"process %d belongs to the kernel and has no memory of its own", pid)
 		case errors.Is(err, sample.ErrGone):
-			return fault.New(fault.NothingToWatch, "`ps ax` lists what runs", "there is no process %d", pid)
+			return fault.New(fault.NothingToWatch, "`ps ax` lists processes", "no process %d", pid)
 		default:
-			return fault.Wrap(fault.NothingToWatch, err, "`ps ax` lists what runs", "can't watch process %d", pid)
+			return fault.Wrap(fault.NothingToWatch, err, "`ps ax` lists processes", "can't watch process %d", pid)
 		}
 	}
 	return nil
 }
 
-// How often a process that is waited for is looked for among who was started, and among all.
+// How often to look for an awaited process: among new processes, and among all.
 const (
 	lookAgain = 50 * time.Millisecond
 	lookAtAll = 500 * time.Millisecond
@@ -252,7 +247,7 @@ func (w *watcher) findName(ctx context.Context) error {
 	for end := last.Add(w.o.Wait); ; {
 		look := w.family.Look
 		if time.Since(last) > lookAtAll {
-			look, last = w.family.LookAtAll, time.Now() // nothing is measured yet that it could disturb
+			look, last = w.family.LookAtAll, time.Now() // nothing is measured yet
 		}
 		found := look()
 		for _, m := range found {
@@ -276,10 +271,10 @@ func (w *watcher) findName(ctx context.Context) error {
 	}
 }
 
-// doubt is how long a young process may look like its parent without being taken for a copy that stays one.
+// doubt is how long a new process may look like a copy of its parent before it counts as one.
 const doubt = 100 * time.Millisecond
 
-// welcome takes in a process that has come.
+// welcome adds a process.
 func (w *watcher) welcome(m *proc.Member) {
 	p := &process{Member: m, came: time.Now()}
 	if m.Young() {
@@ -304,7 +299,7 @@ func (w *watcher) welcome(m *proc.Member) {
 	}
 }
 
-// tell says that a process is watched.
+// tell announces a process.
 func (w *watcher) tell(p *process) {
 	w.gpus.follow(p)
 	const enough = 20 // lines
@@ -312,22 +307,22 @@ func (w *watcher) tell(p *process) {
 	case w.reported < enough:
 		w.o.Say(fmt.Sprintf("watching process %d (%s)", p.PID, p.Name))
 	case w.reported == enough:
-		w.o.Say("watching more processes, which are not told of any more")
+		w.o.Say("watching more processes, not listed")
 	}
 }
 
-// unreadable says once what may not be read.
+// unreadable reports once that something can't be read.
 func (w *watcher) unreadable(p *process, what string, err error) {
 	if w.said[what] {
 		return
 	}
 	w.said[what] = true
 	if errors.Is(err, fs.ErrPermission) {
-		w.o.Say(fmt.Sprintf("%s of process %d (%s) may not be read by this user, and is absent; run as the process's user, or as root, to have it "+
-			"(said once)", what, p.PID, p.Name))
+		w.o.Say(fmt.Sprintf("no permission to read %s of process %d (%s); run as its user, or as root", what, p.PID,
+			p.Name))
 		return
 	}
-	w.o.Say(fmt.Sprintf("%s of process %d (%s) can't be read: %v (said once)", what, p.PID, p.Name, err))
+	w.o.Say(fmt.Sprintf("can't read %s of process %d (%s): %v", what, p.PID, p.Name, err))
 }
 
 // follow samples at every tick.
@@ -364,32 +359,32 @@ func (w *watcher) follow(ctx context.Context) error {
 	}
 }
 
-// over tells why there is nothing more to do; nothing where there is.
+// over returns why watching ends; empty if it continues.
 func (w *watcher) over() string {
 	switch {
 	case w.o.MaxSamples > 0 && w.sum.Samples >= w.o.MaxSamples:
-		return fmt.Sprintf("%d samples were asked for", w.o.MaxSamples)
+		return fmt.Sprintf("limit of %d samples", w.o.MaxSamples)
 	case w.o.Duration > 0 && time.Since(w.began) >= w.o.Duration:
-		return fmt.Sprintf("%v were asked for", w.o.Duration)
+		return fmt.Sprintf("limit of %v", w.o.Duration)
 	case len(w.alive) > 0 || !w.o.Command.ended():
 		return ""
 	}
-	for _, m := range w.family.LookAtAll() { // who came after the last look, and before its parent's end
+	for _, m := range w.family.LookAtAll() { // started after the last look
 		w.welcome(m)
 	}
 	if len(w.alive) > 0 {
 		return ""
 	}
-	return "the last process has ended"
+	return "the last process ended"
 }
 
-// sample reads everybody once.
+// sample reads every process once.
 func (w *watcher) sample() error {
 	for _, m := range w.family.Look() {
 		w.welcome(m)
 	}
 	w.take(w.expensive.results())
-	now := time.Now() // what was read of PSS was read before
+	now := time.Now() // after the readings of PSS
 	p := Point{At: now.Sub(w.began), PSS: w.pss}
 	w.alive = slices.DeleteFunc(w.alive, func(who *process) bool { return !w.read(who, now, &p) })
 	w.orphans = slices.DeleteFunc(w.orphans, reaped)
@@ -419,14 +414,14 @@ func (w *watcher) flush() error {
 	return cmp.Or(err, w.gpus.failed())
 }
 
-// finish takes in the last pass over PSS. It may have the peak, also where the processes have ended since.
+// finish takes the last pass over PSS, which may have the peak.
 func (w *watcher) finish() error {
 	w.expensive.stop()
 	w.take(w.expensive.results())
 	return w.gpus.failed()
 }
 
-// read reads a process into a row and the sums, and tells whether it is still there.
+// read reads a process into a row and the sums, and reports whether it still exists.
 func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 	if who.quick == nil {
 		if !who.Alive() {
@@ -437,7 +432,7 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 		return true
 	}
 	if who.double {
-		// Skip it for at least one sample: on a busy machine, a fork takes tens of milliseconds to start its program.
+		// Skip it for at least one sample: on a busy machine, a fork takes tens of milliseconds until its exec.
 		waited := who.waited && time.Since(who.came) > doubt
 		who.waited = true
 		if !waited && !who.IsItself() && who.Alive() {
@@ -455,7 +450,7 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 	*r = record.NewSample()
 	if err := who.quick.Read(context.Background(), r); err != nil {
 		if errors.Is(err, sample.ErrGone) {
-			w.drop(who) // what was read of its PSS belongs to no row: rows are of living processes
+			w.drop(who) // its last reading of PSS gets no row: rows are of living processes
 			w.expensive.changed(now)
 			return false
 		}
@@ -483,15 +478,14 @@ func (w *watcher) drop(who *process) {
 	}
 }
 
-// rename looks what a process is called now: it may have become another program, and most do so soon.
+// rename updates the name: the process may have executed another program.
 func (p *process) rename() {
 	if now, err := proc.Look(p.PID); err == nil && now.Start == p.Start {
 		p.Name = now.Name
 	}
 }
 
-// take takes in what a pass over the expensive sources came to. All who were read in it count for the peak: they were
-// there at once.
+// take processes a pass over the expensive sources. All its processes count for the peak.
 func (w *watcher) take(all []reading) {
 	sum := record.Absent
 	for _, r := range all {

@@ -25,8 +25,7 @@ import (
 	"llmparity/internal/watch"
 )
 
-// asWatcher makes the test binary watch the process of that number, as a program of its own, with PSS as often as pssOf
-// says.
+// asWatcher makes the test binary watch the process with that pid, with PSS at the interval in pssOf.
 const asWatcher, pssOf = "WATCH_TEST_PID", "WATCH_TEST_PSS"
 
 func TestMain(m *testing.M) {
@@ -36,8 +35,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// watcher watches until its standard input ends, which it needs no signal for. It says on standard error what it says,
-// and then its cost.
+// watcher watches until its standard input ends. It prints messages and its cost on standard error.
 func watcher(pid int) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -60,7 +58,7 @@ const costs = "cost:"
 
 func say(line string) { fmt.Fprintln(os.Stderr, line) }
 
-// seen is what a watching wrote and said.
+// seen is what watching wrote and reported.
 type seen struct {
 	rows []map[string]string
 	mu   sync.Mutex
@@ -75,7 +73,6 @@ func (s *seen) say(line string) {
 	s.said = append(s.said, line)
 }
 
-// names gives the names in the rows, each once.
 func (s *seen) names() []string {
 	var names []string
 	for _, r := range s.rows {
@@ -86,7 +83,7 @@ func (s *seen) names() []string {
 	return names
 }
 
-// run watches, and reads the rows as strictly as can be.
+// run watches and parses the rows strictly.
 func run(t *testing.T, o watch.Options) *seen {
 	t.Helper()
 	s := &seen{}
@@ -109,9 +106,9 @@ func parse(t *testing.T, text string) []map[string]string {
 		return nil
 	}
 	if !strings.HasSuffix(text, "\n") {
-		t.Error("the last row is cut off")
+		t.Error("the last row is incomplete")
 	}
-	in := csv.NewReader(strings.NewReader(text)) // as many fields in each row as in the first
+	in := csv.NewReader(strings.NewReader(text))
 	all, err := in.ReadAll()
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +127,7 @@ func parse(t *testing.T, text string) []map[string]string {
 			t.Error(err)
 		}
 		if age := row["pss_age_ms"]; strings.HasPrefix(age, "-") || (row["pss_mb"] == "") != (age == "") {
-			t.Errorf("PSS %q was read %q ms before", row["pss_mb"], age)
+			t.Errorf("PSS %q, age %q ms", row["pss_mb"], age)
 		}
 		for _, column := range []string{"pid", "rss_mb", "vms_mb", "sample"} {
 			if n, err := strconv.ParseFloat(row[column], 64); err != nil || n <= 0 {
@@ -169,11 +166,11 @@ func TestShortCommands(t *testing.T) {
 		}
 	}
 	if _, err := watch.Start([]string{"/nonexistent"}, nil, nil, nil); fault.Of(err) != fault.NothingToWatch {
-		t.Errorf("a command that isn't there: %v", err)
+		t.Errorf("missing command: %v", err)
 	}
 }
 
-func TestATreeThatComesAndGoes(t *testing.T) {
+func TestFollowsProcessTree(t *testing.T) {
 	s := run(t, watch.Options{Command: command(
 		t, "sh", "-c", "sleep 0.4 & (sleep 0.5; cat /dev/null) & tail -f /dev/null & sleep 0.6; kill $!"),
 		PSS: 50 * time.Millisecond})
@@ -182,7 +179,7 @@ func TestATreeThatComesAndGoes(t *testing.T) {
 			t.Errorf("no rows of %s: %v", want, s.names())
 		}
 	}
-	if s.sum.Processes < 6 || s.sum.Why != "the last process has ended" {
+	if s.sum.Processes < 6 || s.sum.Why != "the last process ended" {
 		t.Errorf("%+v", s.sum)
 	}
 	if s.sum.PeakPSS <= 0 || s.sum.PeakPSS > s.sum.PeakRSS {
@@ -196,7 +193,7 @@ func TestATreeThatComesAndGoes(t *testing.T) {
 	}
 }
 
-// sleeper is a process with a command line that no other has.
+// sleeper starts a process with a unique command line.
 func sleeper(t *testing.T) (cmd *exec.Cmd, name string) {
 	t.Helper()
 	name = fmt.Sprintf("%d.%09d", 600+os.Getpid(), time.Now().Nanosecond())
@@ -206,7 +203,7 @@ func sleeper(t *testing.T) (cmd *exec.Cmd, name string) {
 	}
 	done := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // killed, as it should be
+		_ = cmd.Wait() // killed
 		close(done)
 	}()
 	t.Cleanup(func() {
@@ -216,7 +213,7 @@ func sleeper(t *testing.T) (cmd *exec.Cmd, name string) {
 	return cmd, name
 }
 
-func TestWatchingByNameEndsWithTheLast(t *testing.T) {
+func TestWatchByName(t *testing.T) {
 	cmd, name := sleeper(t)
 	o := watch.Options{Name: "SLEEP " + name, Draw: func(p watch.Point) {
 		if p.At > 200*time.Millisecond {
@@ -229,12 +226,12 @@ func TestWatchingByNameEndsWithTheLast(t *testing.T) {
 	}
 }
 
-func TestWatchingByNameWaits(t *testing.T) {
+func TestWatchByNameWaits(t *testing.T) {
 	name := fmt.Sprintf("0.2%012d", time.Now().UnixNano()%1e12)
 	said := make(chan struct{})
 	go func() {
 		<-said
-		_ = exec.Command("sleep", name).Run() // what came of it is in the rows
+		_ = exec.Command("sleep", name).Run() // it may be killed
 	}()
 	var once sync.Once
 	sum, err := watch.Run(t.Context(), watch.Options{Name: name, Wait: 20 * time.Second,
@@ -250,10 +247,10 @@ func TestNothingToWatch(t *testing.T) {
 	if err := alike.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = alike.Process.Kill(); _ = alike.Wait() }() // killed: it has nothing to say
+	defer func() { _ = alike.Process.Kill(); _ = alike.Wait() }() // killed
 	s := run(t, watch.Options{Name: "sleeper whom nobody knows", Wait: 50 * time.Millisecond})
 	if fault.Of(s.err) != fault.NothingToWatch ||
-		!regexp.MustCompile(`there are ([^;]*, )?sleep[,;]`).MatchString(s.err.Error()) ||
+		!regexp.MustCompile(`did you mean ([^;]*, )?sleep[,?]`).MatchString(s.err.Error()) ||
 		strings.Contains(s.err.Error(), "\n") {
 		t.Errorf("err = %v", s.err)
 	}
@@ -263,12 +260,12 @@ func TestNothingToWatch(t *testing.T) {
 	}
 	s = run(t, watch.Options{PIDs: []int{cmd.Process.Pid}})
 	if fault.Of(s.err) != fault.NothingToWatch ||
-		!strings.HasPrefix(s.err.Error(), fmt.Sprintf("there is no process %d;", cmd.Process.Pid)) {
+		!strings.HasPrefix(s.err.Error(), fmt.Sprintf("no process %d;", cmd.Process.Pid)) {
 		t.Errorf("err = %v", s.err)
 	}
 }
 
-// This program has the name in its command line, and is never watched; its own family neither.
+// This program has the name in its own command line.
 func TestNeverWatchesItself(t *testing.T) {
 	s := run(t, watch.Options{Name: filepath.Base(os.Args[0]), Wait: 0})
 	if fault.Of(s.err) != fault.NothingToWatch {
@@ -279,11 +276,11 @@ func TestNeverWatchesItself(t *testing.T) {
 func TestLimits(t *testing.T) {
 	cmd, _ := sleeper(t)
 	for name, o := range map[string]watch.Options{
-		"3 samples were asked for": {MaxSamples: 3},
-		"150ms were asked for":     {Duration: 150 * time.Millisecond},
-		"50ms were asked for":      {Duration: 50 * time.Millisecond, Interval: time.Hour},
+		"limit of 3 samples": {MaxSamples: 3},
+		"limit of 150ms":     {Duration: 150 * time.Millisecond},
+		"limit of 50ms":      {Duration: 50 * time.Millisecond, Interval: time.Hour},
 	} {
-		o.PIDs = []int{cmd.Process.Pid, cmd.Process.Pid} // once, however often it is named
+		o.PIDs = []int{cmd.Process.Pid, cmd.Process.Pid} // duplicates count once
 		s := run(t, o)
 		if s.err != nil || s.sum.Why != name || o.MaxSamples > 0 && s.sum.Samples != o.MaxSamples ||
 			s.sum.Processes != 1 || len(s.rows) != s.sum.Samples {
@@ -293,11 +290,11 @@ func TestLimits(t *testing.T) {
 	c := command(t, "sleep", "0.3")
 	s := run(t, watch.Options{Command: c, MaxSamples: 1})
 	if code, _ := c.Exit(); code != 0 || s.sum.Samples != 1 {
-		t.Errorf("a command that outlives its watching: code %d, %+v", code, s.sum)
+		t.Errorf("command that outlives watching: code %d, %+v", code, s.sum)
 	}
 }
 
-func TestACommandEndsWithItsWatching(t *testing.T) {
+func TestTerminationEndsCommand(t *testing.T) {
 	c := command(t, "sh", "-c", "trap '' TERM INT; sleep 0.2 & sleep 600; sleep 600")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	_, err := watch.Run(ctx, watch.Options{Command: c, Interval: 20 * time.Millisecond, Say: func(string) {},
@@ -311,7 +308,7 @@ func TestACommandEndsWithItsWatching(t *testing.T) {
 	}
 }
 
-func TestAFileThatExistsIsKept(t *testing.T) {
+func TestExistingFileIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.csv")
 	if err := os.WriteFile(path, []byte("precious"), 0o644); err != nil {
 		t.Fatal(err)
@@ -323,7 +320,7 @@ func TestAFileThatExistsIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := rows.Close(); err != nil { // nobody came
+	if err := rows.Close(); err != nil { // no samples
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != "precious" {
@@ -356,27 +353,27 @@ func TestAFileThatExistsIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(fresh); err == nil {
-		t.Error("an empty file is left")
+		t.Error("left an empty file")
 	}
 }
 
-// The kernel knows how high a command came that ended before the second sample.
-func TestAShortCommandsPeak(t *testing.T) {
+// The kernel knows the peak of a command that ends before the second sample.
+func TestPeakOfShortCommand(t *testing.T) {
 	s := run(t, watch.Options{Command: command(t, "dd", "if=/dev/zero", "of=/dev/null", "bs=100M", "count=1"),
 		Interval: 10 * time.Second})
 	if s.sum.CommandRSS < 100<<20 || s.sum.CommandRSS > 200<<20 ||
-		!strings.Contains(strings.Join(s.sum.Lines(), "\n"), "by the kernel (ru_maxrss): 10") {
+		!strings.Contains(strings.Join(s.sum.Lines(), "\n"), "(ru_maxrss): 10") {
 		t.Errorf("%+v", s.sum)
 	}
 	s = run(t, watch.Options{Command: command(t, "true")})
-	if !strings.Contains(strings.Join(s.sum.Lines(), "\n"), "not above") {
+	if !strings.Contains(strings.Join(s.sum.Lines(), "\n"), "(ru_maxrss): at most ") {
 		t.Errorf("%q", s.sum.Lines())
 	}
 }
 
-// A process that was just forked is its parent's double: it has no row before it is another program. A busy machine may
-// keep some from becoming one for longer than a sample; that it does so three times on end is unlikely.
-func TestDoublesAreLeftOut(t *testing.T) {
+// A newly forked process is a copy of its parent and has no rows until its exec. A busy machine may delay the exec
+// beyond a sample, but hardly three times in a row.
+func TestForkedCopiesHaveNoRows(t *testing.T) {
 	var seen string
 	for range 3 {
 		c := command(t, "sh", "-c", "i=0; while [ $i -lt 400 ]; do i=$((i+1)); /bin/true; done; :")
@@ -390,12 +387,12 @@ func TestDoublesAreLeftOut(t *testing.T) {
 		if doubles <= len(s.rows)/50 {
 			return
 		}
-		seen += fmt.Sprintf("; %d of %d rows are of doubles", doubles, len(s.rows))
+		seen += fmt.Sprintf("; %d of %d rows are of copies", doubles, len(s.rows))
 	}
 	t.Error(seen[2:])
 }
 
-// A name that is cut off within a letter makes no row that can't be read, and none commands the terminal.
+// Invalid UTF-8 and control characters reach neither rows nor the terminal.
 func TestInvalidNames(t *testing.T) {
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
@@ -416,7 +413,7 @@ func TestInvalidNames(t *testing.T) {
 	}
 }
 
-func TestAFullDiskEndsWatching(t *testing.T) {
+func TestFullDiskEndsWatching(t *testing.T) {
 	rows, err := watch.Create("/dev/full", "l", false)
 	if err != nil {
 		t.Fatal(err)
@@ -432,14 +429,14 @@ func TestAFullDiskEndsWatching(t *testing.T) {
 	}
 }
 
-// A chart of any width has lines that fit, and none has bins that nothing can fall into.
-func TestAChartFits(t *testing.T) {
+// The lines of a chart fit its width, and it has no unreachable bins.
+func TestChartFits(t *testing.T) {
 	c := watch.NewChart(100, 10, time.Second)
 	for i := range 30 {
 		c.Add(watch.Point{At: time.Duration(i) * time.Second, Processes: 1, RSS: 100 << 20, PSS: 50 << 20})
 	}
 	if row := []rune(c.Lines()[1]); row[14] == 0x2800 || row[15] != 0x2800 {
-		t.Errorf("30 samples are not next to each other:\n%s", strings.Join(c.Lines(), "\n"))
+		t.Errorf("30 samples are not adjacent:\n%s", strings.Join(c.Lines(), "\n"))
 	}
 	for _, width := range []int{100, 30, 8, 2, 60} {
 		c.Fit(width, 3)
@@ -451,7 +448,7 @@ func TestAChartFits(t *testing.T) {
 	}
 }
 
-func TestAChartKeepsThePeak(t *testing.T) {
+func TestChartKeepsPeak(t *testing.T) {
 	c := watch.NewChart(60, 4, 100*time.Millisecond)
 	for i := range 5000 {
 		p := watch.Point{At: time.Duration(i) * 100 * time.Millisecond, Processes: 1, RSS: 100 << 20, PSS: 50 << 20}

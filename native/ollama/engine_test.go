@@ -389,7 +389,7 @@ func writeRandom(path string, spec tiny.Spec) error {
 func TestInvisibleMemoryIsReported(t *testing.T) {
 	s, p := opened(t, newEngine(t))
 	for text, want := range map[string]string{"http://192.0.2.1:11434": "another machine",
-		"127.0.0.1:9": "nobody listens at 127.0.0.1:9"} {
+		"127.0.0.1:9": "no process found that listens at 127.0.0.1:9"} {
 		u, err := ParseURL(text)
 		if err != nil {
 			t.Fatal(err)

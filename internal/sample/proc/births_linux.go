@@ -11,36 +11,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// births tells which processes may be new since it was last asked.
+// births finds processes that may be new since the last call.
 //
-// The kernel gives out pids one after the other and tells the last one: one small read says whether anything was
-// started at all on the machine, and what was is between that number and the one before. Everybody is looked at only
-// now and then: for what was missed, and because a process may be given another parent or another program.
+// The kernel assigns pids in sequence and reports the last one. So one small read tells whether any process was started
+// on the machine, and which pids to check. All processes are checked only now and then, for missed ones, and because a
+// process can get another parent or program.
 type births struct {
-	file   *os.File // tells the last pid; nil: nothing does
+	file   *os.File // has the last pid; nil: not available
 	last   int      // pid
 	buf    [128]byte
-	rest   time.Time         // until when not everybody is looked at
-	pause  time.Time         // until when nobody is
-	absent map[int]time.Time // pids that nobody had, and since when
-	again  map[int]time.Time // those of them that are being looked at
+	rest   time.Time         // no check of all processes until then
+	pause  time.Time         // no check at all until then
+	absent map[int]time.Time // pids without a process, and since when
+	again  map[int]time.Time // those that are being checked
 }
 
-// birth is longer than a process is under way between being given its pid and being seen, and underWay more than can be
-// at once.
+// birth is longer than a process takes from getting its pid to being visible, and underWay more than can do so at once.
 const (
 	birth    = 100 * time.Millisecond
 	underWay = 32
 )
 
-// tooMany pids between two looks are more expensive to look at than everybody.
+// tooMany pids are more expensive to check than all processes.
 const tooMany = 1000
 
-// So many pids between two looks are looked at at once; of more, each is paid for with a pause. Where a machine starts
-// one program after the other, most are gone by then, and the others are found a little later.
+// Up to atOnce new pids are checked without a pause. If a machine starts programs faster, each costs a pause: most are
+// gone afterwards, and the others are found a little later.
 const (
 	atOnce   = 100
-	pauseFor = 500 * time.Microsecond // about fifty times what a look at one takes
+	pauseFor = 500 * time.Microsecond // about fifty times the cost of checking one
 )
 
 func newBirths() *births {
@@ -61,18 +60,18 @@ func newBirths() *births {
 
 func (b *births) close() {
 	if b.file != nil {
-		_ = b.file.Close() // it was only read
+		_ = b.file.Close() // read-only
 		b.file = nil
 	}
 }
 
-// isProc tells whether a file is the kernel's own: containers put files of their own makers over some of /proc.
+// isProc reports whether a file is the kernel's own: container runtimes mount other files over parts of /proc.
 func isProc(f *os.File) bool {
 	var fs unix.Statfs_t
 	return unix.Fstatfs(int(f.Fd()), &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC
 }
 
-// read gives the pid that was given out last, the last number of either file; 0 where that is not told.
+// read returns the last pid, which is the last number in either file; 0 if unknown.
 func (b *births) read() int {
 	n, err := b.file.ReadAt(b.buf[:], 0)
 	if n == 0 && err != nil {
@@ -86,8 +85,7 @@ func (b *births) read() int {
 	return last
 }
 
-// next gives the pids that may be new, in the order in which they were given out, or everybody's. Not every one of them
-// is a process: there are threads, and such as have ended.
+// next returns the pids that may be new, in order of creation, or all pids. They may be threads, or have ended.
 func (b *births) next(everybody bool) (pids []int, all bool) {
 	at := time.Now()
 	if !everybody && at.Before(b.pause) {
@@ -100,7 +98,7 @@ func (b *births) next(everybody bool) (pids []int, all bool) {
 	b.last, b.again, b.absent = now, b.absent, map[int]time.Time{}
 	switch {
 	case everybody, !at.Before(b.rest), now != 0 && (now < before || now-before > tooMany):
-		pids, _ = All() // what was listed until an error is what can be known
+		pids, _ = All() // on an error, those listed so far
 		for pid := max(1, now-underWay); pid <= now; pid++ {
 			if !slices.Contains(pids, pid) {
 				b.missed(pid, at)
@@ -120,8 +118,7 @@ func (b *births) next(everybody bool) (pids []int, all bool) {
 	return pids, false
 }
 
-// missed says that nobody had a pid: a number is given out a moment before its process can be seen. It is given again
-// for a while, at least once.
+// missed says that a pid had no process yet. It is returned again for a while, at least once.
 func (b *births) missed(pid int, at time.Time) {
 	since, again := b.again[pid]
 	if !again {
@@ -132,11 +129,11 @@ func (b *births) missed(pid int, at time.Time) {
 	}
 }
 
-// scanned says what a look at everybody took. There is to be one that often, and more rarely where it would take over
-// one part in share of a core.
+// scanned takes the duration of a check of all processes. The next follows after every, or later so that checks use at
+// most 1/share of a core.
 func (b *births) scanned(took, every time.Duration, share int) {
 	if b.file == nil {
-		every, share = 0, 100 // nothing else finds anybody
+		every, share = 0, 100 // nothing else finds new processes
 	}
 	b.rest = time.Now().Add(max(every, took*time.Duration(share)))
 }

@@ -14,71 +14,69 @@ import (
 	"llmparity/internal/sample"
 )
 
-// Process is one that was looked at. A pid alone can be given out again: who it is, is pid and start.
+// Process is a process at one moment. PID and Start identify it, because pids are reused.
 type Process struct {
 	PID    int
 	Parent int
-	Start  uint64 // in the system's own unit
-	Name   string // as the system has it, cut off perhaps
+	Start  uint64 // start time in the system's unit
+	Name   string // from the system, perhaps truncated
 
-	thread bool // of a process, and none itself
+	thread bool // a thread, not a process
 }
 
-// Young tells whether a process was started less than a second ago: it may soon become the program that it was started
-// for.
+// Young reports whether a process is less than a second old: it may soon exec another program.
 func (p Process) Young() bool { return isYoung(p) }
 
-// Family follows processes and all their descendants: those there are, and those that come later. Who was once seen
-// stays a member until it ends, also where its parent ends first. A process that was never there at a look is not
-// known, and neither is one whose parent came and went between two looks. This very process is never a member.
+// Family follows processes and all their descendants, present and future. A member stays one until it ends, even if its
+// parent ends first. It can't find a process that ends between two calls of Look, or whose parent does. This process is
+// never a member.
 //
-// Its methods are called by one goroutine at a time.
+// Its methods must not be called concurrently.
 type Family struct {
-	// Joins tells who belongs to the family beside the descendants; nil: nobody. A process is asked about when it is
-	// first seen, for a while after (it may still become another program), and now and then.
+	// Joins reports whether a process belongs to the family besides the descendants; nil: none does. It is called when
+	// a process is first seen, for a while after that because it may exec another program, and now and then.
 	Joins func(Process) bool
-	// Except tells who never belongs to the family, nor so its descendants; nil: nobody.
+	// Except reports whether a process never belongs to the family, nor its descendants; nil: none.
 	Except func(Process) bool
 
 	births    *births
 	members   map[int]*Member
-	young     map[int]time.Time // who was judged a stranger, and since when
-	everybody bool              // are to be looked at, next time
+	young     map[int]time.Time // strangers that may still exec another program, and since when
+	everybody bool              // the next Look checks all processes
 	self      int
 }
 
 // Member is a process of a family.
 type Member struct {
 	Process
-	Sources []sample.Source // without a role; none where they may not be read
+	Sources []sample.Source // without a role; none without permission
 	Err     error           // why there are no sources
 
 	probe   sample.Source
-	reading record.Sample // nobody's
+	reading record.Sample // discarded
 }
 
-// youngAtOnce is how many of those who may become another program are looked at again at a time, whoever they are:
-// strangers that start one program after the other must not be expensive.
+// youngAtOnce limits how many strangers that may exec another program are checked again at a time, so that programs
+// that start many processes cost little.
 const youngAtOnce = 32
 
-// youth is how long a process is looked at again and again: a shell's child becomes the program that it was started for
-// within it.
+// youth is how long a process is checked again: it usually execs its program within that time.
 const youth = time.Second
 
-// Everybody is looked at that often, or more rarely where it would take over one part in so many of a core: somebody
-// may be given another parent, hardly ever, or become another program that joins.
+// Intervals of checking all processes, and limits for its share of a core. A process can, rarely, get another parent,
+// or exec a program that joins.
 const (
 	scanEvery, scanShare = 10 * time.Second, 1000
 	joinEvery, joinShare = 2 * time.Second, 200
 )
 
-// NewFamily makes a family without members.
+// NewFamily returns a family without members.
 func NewFamily() *Family {
 	return &Family{births: newBirths(), members: map[int]*Member{}, young: map[int]time.Time{}, everybody: true,
 		self: os.Getpid()}
 }
 
-// Add makes a process a member; its descendants are found at the next Look.
+// Add adds a process; the next Look finds its descendants.
 func (f *Family) Add(pid int) (*Member, error) {
 	p, err := Look(pid)
 	if err != nil {
@@ -96,7 +94,7 @@ func (f *Family) add(p Process) (*Member, error) {
 	if isGone(err) {
 		return nil, err
 	}
-	if len(sources) > 0 && sources[0].Describe().Start != p.Start { // another has the number now
+	if len(sources) > 0 && sources[0].Describe().Start != p.Start { // the pid was reused
 		closeAll(sources)
 		return nil, fmt.Errorf("process %d: %w", p.PID, sample.ErrGone)
 	}
@@ -104,7 +102,7 @@ func (f *Family) add(p Process) (*Member, error) {
 	if len(sources) > 0 {
 		m.probe = sources[0]
 	}
-	if !m.Alive() { // a thread of the kernel's, which has no memory of its own
+	if !m.Alive() { // a kernel thread, without memory of its own
 		closeAll(sources)
 		return nil, fmt.Errorf("process %d: %w", p.PID, sample.ErrGone)
 	}
@@ -116,12 +114,12 @@ func (f *Family) add(p Process) (*Member, error) {
 func closeAll(sources []sample.Source) {
 	for _, s := range sources {
 		if c, ok := s.(interface{ Close() error }); ok {
-			_ = c.Close() // it was only read
+			_ = c.Close() // read-only
 		}
 	}
 }
 
-// Drop forgets a member, which has ended, and lets go of its sources.
+// Drop removes a member that has ended, and closes its sources.
 func (f *Family) Drop(m *Member) {
 	if f.members[m.PID] == m {
 		delete(f.members, m.PID)
@@ -129,14 +127,14 @@ func (f *Family) Drop(m *Member) {
 	closeAll(m.Sources)
 }
 
-// Members gives the members in the order of their pids.
+// Members returns the members ordered by pid.
 func (f *Family) Members() []*Member {
 	out := slices.Collect(maps.Values(f.members))
 	slices.SortFunc(out, func(a, b *Member) int { return cmp.Compare(a.PID, b.PID) })
 	return out
 }
 
-// Alive tells whether a member still runs.
+// Alive reports whether a member still runs.
 func (m *Member) Alive() bool {
 	if m.probe == nil {
 		now, err := Look(m.PID)
@@ -145,14 +143,13 @@ func (m *Member) Alive() bool {
 	return !isGone(m.probe.Read(context.Background(), &m.reading))
 }
 
-// IsItself tells a process that has become the program it was started for from its parent's double, which it is for a
-// moment.
+// IsItself reports whether a process is not, or no longer, a copy of its parent.
 func (m *Member) IsItself() bool {
 	line := CommandLine(m.PID)
 	return len(line) > 0 && !slices.Equal(line, CommandLine(m.Parent))
 }
 
-// Close lets go of everything.
+// Close drops all members.
 func (f *Family) Close() {
 	for _, m := range f.members {
 		f.Drop(m)
@@ -160,10 +157,10 @@ func (f *Family) Close() {
 	f.births.close()
 }
 
-// Look finds who has come. Where nothing was started on the machine since the last look it costs a few microseconds.
+// Look returns new members. If no process was started on the machine since the last call, it takes a few microseconds.
 func (f *Family) Look() (appeared []*Member) { return f.look(false) }
 
-// LookAtAll is Look without relying on what may have been missed.
+// LookAtAll is Look with a check of all processes.
 func (f *Family) LookAtAll() (appeared []*Member) { return f.look(true) }
 
 func (f *Family) look(everybody bool) (appeared []*Member) {
@@ -194,7 +191,7 @@ func (f *Family) look(everybody bool) (appeared []*Member) {
 			strangers = append(strangers, p)
 		}
 	}
-	// A parent may come behind its child in a list of everybody, so again until nobody joins any more.
+	// A parent may follow its child in the list, so repeat until none joins.
 	for joined := true; joined; {
 		joined = false
 		strangers = slices.DeleteFunc(strangers, func(p Process) bool {
@@ -212,7 +209,7 @@ func (f *Family) look(everybody bool) (appeared []*Member) {
 	return appeared
 }
 
-// belongs tells whether a process is a member's child, or joins in its own right.
+// belongs reports whether a process is a member's child, or joins by itself.
 func (f *Family) belongs(p Process, listed bool) bool {
 	parent := f.members[p.Parent]
 	if !(parent != nil && parent.Start <= p.Start && parent.Alive()) && !(f.Joins != nil && f.Joins(p)) {
@@ -221,7 +218,7 @@ func (f *Family) belongs(p Process, listed bool) bool {
 	return (listed || !isThread(p.PID)) && !(f.Except != nil && f.Except(p))
 }
 
-// stillYoung gives those who may become another program.
+// stillYoung returns strangers that may still exec another program.
 func (f *Family) stillYoung(now time.Time) (pids []int) {
 	for pid, since := range f.young {
 		if now.Sub(since) > youth {
@@ -235,7 +232,7 @@ func (f *Family) stillYoung(now time.Time) (pids []int) {
 	return pids
 }
 
-// meet keeps who is new and may still become another program; without Joins that changes nothing.
+// meet remembers new strangers that may still exec another program, if there is a Joins.
 func (f *Family) meet(strangers []Process, now time.Time) {
 	if f.Joins == nil {
 		return

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// PIDOfListener gives the process on this machine that answers at an address such as 127.0.0.1:8080 or [::1]:8080.
-// Where several hold the socket, such as a server and its workers, it is the one that was started first.
+// PIDOfListener returns the process on this machine that answers at an address such as 127.0.0.1:8080. If several hold
+// the socket, such as a server and its workers, it returns the oldest.
 func PIDOfListener(ctx context.Context, address string) (int, error) {
 	d := net.Dialer{Timeout: time.Second}
 	conn, err := d.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return 0, fmt.Errorf("nobody listens at %s of this machine, as far as can be seen from here: %w", address, err)
+		return 0, fmt.Errorf("no process found that listens at %s on this machine: %w", address, err)
 	}
 	defer conn.Close()
 	ours, err := endOf(conn.LocalAddr())
@@ -37,13 +37,12 @@ func endOf(a net.Addr) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(p.Addr().Unmap().WithZone(""), p.Port()), err
 }
 
-// launchers are programs, scripts and modules that start a server in several processes: the process that listens may be
-// a child whose siblings hold the model.
+// launchers are programs and modules that start a server as several processes. The listening process may be a child
+// whose siblings hold the model.
 var launchers = []string{"text-generation-launcher", "vllm", "sglang"}
 
-// Root climbs from a process of a server to the topmost one that belongs to it: the parent while it runs the same
-// program or is known to start such servers. It stops below a shell, below whoever started us too, and at a session's
-// leader, above whom nobody is of one thing with what is below.
+// Root returns the topmost process of a server: it follows parents that run the same program or are known launchers. It
+// stops at a shell, at an ancestor of this process, and at the leader of a session.
 func Root(pid int) int {
 	above := map[int]bool{}
 	for p := os.Getpid(); p > 1 && !above[p]; {
@@ -65,7 +64,7 @@ func Root(pid int) int {
 	return pid
 }
 
-// started tells whether a parent belongs to the same server as its child.
+// started reports whether a parent belongs to the same server as its child.
 func started(parent, child int) bool {
 	line := CommandLine(parent)
 	if launches(line) {
@@ -78,8 +77,7 @@ func started(parent, child int) bool {
 	return a != nil && b != nil && os.SameFile(a, b)
 }
 
-// launches tells whether a command line is a known launcher's: by its program, by the script that an interpreter runs,
-// or by the module.
+// launches reports whether a command line is that of a known launcher: its program, its script or its module.
 func launches(line []string) bool {
 	if len(line) == 0 {
 		return false
@@ -99,7 +97,7 @@ func launches(line []string) bool {
 	return slices.ContainsFunc(run, func(arg string) bool { return slices.Contains(launchers, filepath.Base(arg)) })
 }
 
-// shell tells whether a program is one that starts all kinds of others.
+// shell reports whether a program starts unrelated programs.
 func shell(name string) bool {
 	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "tmux", "screen",
 		"init", "systemd", "sshd", "login",

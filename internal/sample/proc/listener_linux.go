@@ -27,8 +27,8 @@ type socket struct {
 	state, inode  string
 }
 
-// answering finds who holds the other end of a connection from ours to theirs: it is that process which answers,
-// whoever else listens on the port at another address. Until it has taken the connection, it is who listens there.
+// answering returns the process that holds the other end of a connection, whoever else listens on the port. Until the
+// connection is accepted, it is the listening process.
 func answering(ours, theirs netip.AddrPort) (int, error) {
 	for try := 0; ; try++ {
 		table, err := sockets()
@@ -51,14 +51,13 @@ func answering(ours, theirs netip.AddrPort) (int, error) {
 	}
 }
 
-// A server takes a connection at once, unless it does one thing after the other.
+// How long to wait until a server accepts the connection.
 const (
 	acceptTries = 25
 	acceptPause = 20 * time.Millisecond
 )
 
-// listening gives the sockets that take connections to an address: those of that very address, else those of all
-// addresses.
+// listening returns the sockets that listen on an address: on exactly that one, else on all addresses.
 func listening(table []socket, at netip.AddrPort) map[string]bool {
 	exact, any := map[string]bool{}, map[string]bool{}
 	for _, s := range table {
@@ -76,14 +75,15 @@ func listening(table []socket, at netip.AddrPort) map[string]bool {
 	return any
 }
 
-// holder finds the process that has one of the sockets open, of several the one that was started first.
+// holder returns the oldest process that has one of the sockets open.
 func holder(sockets map[string]bool, at netip.AddrPort) (int, error) {
 	if len(sockets) == 0 {
-		return 0, fmt.Errorf("nobody listens at %v of this machine, as far as can be seen from here (a container has ports of its own)", at)
+		return 0, fmt.Errorf("no process found that listens at %v on this machine (containers have their own ports)",
+			at)
 	}
 	pids, err := All()
 	if err != nil {
-		return 0, fmt.Errorf("who listens at %v: %w", at, err)
+		return 0, fmt.Errorf("finding the listener at %v: %w", at, err)
 	}
 	var first Process
 	hidden := 0
@@ -101,8 +101,8 @@ func holder(sockets map[string]bool, at netip.AddrPort) (int, error) {
 		}
 	}
 	if first.PID == 0 {
-		return 0, fmt.Errorf("who listens at %v can't be seen: %d processes of other users may not be looked into, or it is in another container",
-			at, hidden)
+		return 0, fmt.Errorf("can't find the listener at %v: it belongs to another user (%d processes "+
+			"can't be read) or runs in another container", at, hidden)
 	}
 	return first.PID, nil
 }
@@ -117,7 +117,7 @@ func sockets() ([]socket, error) {
 			continue // no IPv6
 		}
 		if err != nil {
-			return nil, fmt.Errorf("who listens can't be seen: %w", err)
+			return nil, fmt.Errorf("can't read listening sockets: %w", err)
 		}
 		read++
 		for s := bufio.NewScanner(f); s.Scan(); {
@@ -125,10 +125,10 @@ func sockets() ([]socket, error) {
 				out = append(out, row)
 			}
 		}
-		_ = f.Close() // it was only read
+		_ = f.Close() // read-only
 	}
 	if read == 0 {
-		return nil, errors.New("who listens can't be seen: /proc/net/tcp is not there")
+		return nil, errors.New("can't read listening sockets: no /proc/net/tcp")
 	}
 	return out, nil
 }
@@ -146,7 +146,7 @@ func parseSocket(row string) (s socket, ok bool) {
 	return s, local && remote
 }
 
-// parseEnd reads an address of the kernel's table: words of four bytes in this machine's order, and a port.
+// parseEnd reads an address of the kernel's table: 4-byte words in native order, and a port.
 func parseEnd(text string) (netip.AddrPort, bool) {
 	address, port, ok := strings.Cut(text, ":")
 	n, err := strconv.ParseUint(port, 16, 16)
@@ -161,7 +161,7 @@ func parseEnd(text string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(ip.Unmap(), uint16(n)), ok
 }
 
-// holds tells whether a process has one of the sockets open.
+// holds reports whether a process has one of the sockets open.
 func holds(pid int, sockets map[string]bool) (bool, error) {
 	dir := of(pid, "fd")
 	fds, err := os.ReadDir(dir)
@@ -176,7 +176,7 @@ func holds(pid int, sockets map[string]bool) (bool, error) {
 	return false, nil
 }
 
-// program gives the file that a process runs, as one that can be compared; nil where it can't be seen.
+// program returns the file that a process runs; nil if unknown.
 func program(pid int) os.FileInfo {
 	f, err := os.Stat(of(pid, "exe"))
 	if err != nil {

@@ -72,8 +72,8 @@ func self(t *testing.T) *exec.Cmd {
 	return exec.Command(os.Args[0])
 }
 
-// One port of two addresses may be two programs'.
-func TestListenerIsOfTheAddress(t *testing.T) {
+// Two programs may listen on the same port of two addresses.
+func TestListenerByAddress(t *testing.T) {
 	four, first := listener(t, self(t), "127.0.0.1:0")
 	_, port, _ := net.SplitHostPort(four)
 	six, second := listener(t, self(t), "[::1]:"+port)
@@ -92,9 +92,8 @@ func TestListenerIsOfTheAddress(t *testing.T) {
 	}
 }
 
-// A server that is busy takes no connection: then it is who listens. A worker that has the socket too was started
-// later.
-func TestListenerThatTakesNoConnections(t *testing.T) {
+// A busy server does not accept connections. A worker that shares the socket was started later.
+func TestListenerWithoutAccept(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
 		l, err := net.Listen("tcp", address)
 		if err != nil {
@@ -125,9 +124,9 @@ func TestListenerThatTakesNoConnections(t *testing.T) {
 	}
 }
 
-// The root of a server is its topmost process: the same program, or one that is known to start such servers, and
-// neither a shell nor us.
-func TestTheRootOfAServer(t *testing.T) {
+// The root of a server is its topmost process: the same program or a known launcher, and neither a shell nor this
+// process.
+func TestRootOfServer(t *testing.T) {
 	launcher := filepath.Join(t.TempDir(), "text-generation-launcher")
 	if err := os.WriteFile(launcher, []byte("#!/bin/sh\n\"$@\"\n"), 0o755); err != nil {
 		t.Fatal(err)

@@ -11,12 +11,12 @@ import (
 	"github.com/shirou/gopsutil/v3/process"
 )
 
-// answering finds who holds the other end of a connection from ours to theirs, else who listens there, and at all
-// addresses last.
+// answering returns the process that holds the other end of a connection, else one that listens on that address, else
+// one that listens on all addresses.
 func answering(ours, theirs netip.AddrPort) (int, error) {
 	all, err := net.Connections("tcp")
 	if err != nil {
-		return 0, fmt.Errorf("who listens at %v: %w", theirs, err)
+		return 0, fmt.Errorf("finding the listener at %v: %w", theirs, err)
 	}
 	var first Process
 	rank := 0
@@ -39,17 +39,17 @@ func answering(ours, theirs netip.AddrPort) (int, error) {
 		}
 	}
 	if first.PID == 0 {
-		return 0, fmt.Errorf("nobody is seen to listen at %v of this machine", theirs)
+		return 0, fmt.Errorf("no process found that listens at %v on this machine", theirs)
 	}
 	return first.PID, nil
 }
 
 func end(a net.Addr) netip.AddrPort {
-	ip, _ := netip.ParseAddr(a.IP) // "*" is none
+	ip, _ := netip.ParseAddr(a.IP) // "*" is invalid
 	return netip.AddrPortFrom(ip.Unmap(), uint16(a.Port))
 }
 
-// program gives the file that a process runs, as one that can be compared; nil where it can't be seen.
+// program returns the file that a process runs; nil if unknown.
 func program(pid int) os.FileInfo {
 	p, err := process.NewProcess(int32(pid))
 	if err != nil {

@@ -59,7 +59,7 @@ func TestSocketRow(t *testing.T) {
 		"0: 0100007F 0:0 0A 0 0 0 0 0 1 1", "0: 01007F:1 01007F:1 0A 0 0 0 0 0 1 1",
 		"0: 0100007F:10000 0100007F:1 0A 0 0 0 0 0 1 1"} {
 		if got, ok := parseSocket(row); ok {
-			t.Errorf("%q is taken for %+v", row, got)
+			t.Errorf("%q parsed as %+v", row, got)
 		}
 	}
 }
@@ -90,7 +90,7 @@ SwapPss:               0 kB
 Locked:                0 kB
 `
 
-// without leaves out the lines that begin with a name.
+// without removes the lines that begin with a name.
 func without(text, name string) string {
 	var kept []string
 	for line := range strings.Lines(text) {

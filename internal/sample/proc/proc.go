@@ -1,18 +1,17 @@
 // Package proc reads the memory of processes.
 //
-// On Linux statm (resident and virtual size) is read at the sampling rate from a descriptor that stays open, at a few
-// microseconds a read; smaps_rollup (proportional and unique size, swap) and status (the highest resident size so far)
-// cost milliseconds and are read more rarely and at phase edges. Elsewhere gopsutil gives resident and virtual size
-// alone. None of them sees memory that a GPU's driver keeps for the process.
+// On Linux, statm (RSS and VMS) is read at every tick from an open descriptor and takes microseconds. smaps_rollup
+// (PSS, USS, swap) and status (highest RSS) take milliseconds, and are read less often and at phase edges. On other
+// systems gopsutil reads RSS and VMS only. None of them includes memory that a GPU driver allocates for the process.
 package proc
 
 import "time"
 
-// The rates of the cheap and of the expensive sources.
+// Intervals of the cheap and the expensive sources.
 const (
 	FastEvery      = 100 * time.Millisecond
 	ExpensiveEvery = 2 * time.Second
 )
 
-// Portable is the name of the method where there is no /proc; those of Linux are the record's.
+// Portable is the method on systems without /proc.
 const Portable = "gopsutil"

@@ -15,16 +15,16 @@ import (
 	"llmparity/internal/sample"
 )
 
-// quickMethod is what sizes are read by at the sampling rate.
+// quickMethod is the method of the cheap source.
 const quickMethod = record.MethodStatm
 
-// Sources gives the sources of one process. Its role says what it is to its engine: renderer, server …
+// Sources returns the sources of a process. role is what the process is to its engine: renderer, server …
 //
-// Nothing is written to the process: the highest RSS is the one since it started.
+// It does not modify the process: the highest RSS is that since its start.
 func Sources(pid int, role string) ([]sample.Source, error) { return sources(pid, role, false) }
 
-// SourcesOfOurs is Sources for a process that we started, or its children: the highest RSS begins anew at every phase
-// edge. The kernel keeps one such figure a process, so that doing so would disturb others who read it.
+// SourcesOfOurs is Sources for processes that we started: the highest RSS is reset at every phase edge. Other readers
+// of that figure would be disturbed.
 func SourcesOfOurs(pid int, role string) ([]sample.Source, error) { return sources(pid, role, true) }
 
 func sources(pid int, role string, ours bool) ([]sample.Source, error) {
@@ -44,7 +44,7 @@ func sources(pid int, role string, ours bool) ([]sample.Source, error) {
 	return []sample.Source{quick, &expensive}, nil
 }
 
-// gone recognises the errors of a process that has ended: its folder is missing, or an open descriptor finds nobody.
+// gone recognises errors of a process that has ended.
 func gone(pid int, err error) error {
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("process %d: %w", pid, sample.ErrGone)
@@ -52,7 +52,7 @@ func gone(pid int, err error) error {
 	return fmt.Errorf("process %d: %w", pid, err)
 }
 
-// statm keeps its descriptor, which stays bound to the process: a pid that is used again can't be mistaken for it.
+// statm keeps its descriptor open, which stays bound to the process even if the pid is reused.
 type statm struct {
 	pid   int
 	role  string
@@ -73,8 +73,8 @@ func newStatm(pid int, role string, start uint64) (*statm, error) {
 func (s *statm) Describe() record.Source {
 	return record.Source{Role: s.role, Method: record.MethodStatm, PID: s.pid, Start: s.start, Every: FastEvery,
 		Kernel: true,
-		Sees:   "resident and virtual size of the process, shared pages counted in full",
-		Blind:  "sharing between processes; GPU memory; peaks between two reads; up to 64 pages a thread that the kernel has not summed yet"}
+		Sees:   "RSS and VMS of the process; shared pages count in full",
+		Blind:  "sharing between processes; GPU memory; peaks between two reads; up to 64 pages for each thread"}
 }
 
 func (s *statm) Read(_ context.Context, r *record.Sample) error {
@@ -88,16 +88,16 @@ func (s *statm) Read(_ context.Context, r *record.Sample) error {
 	rss, rest := number(rest)
 	shared, _ := number(rest)
 	if vms == 0 {
-		return fmt.Errorf("process %d: %w", s.pid, sample.ErrGone) // a zombie has no memory left
+		return fmt.Errorf("process %d: %w", s.pid, sample.ErrGone) // a zombie has no memory
 	}
 	r.VMS, r.RSS, r.Shared = vms*s.page, rss*s.page, shared*s.page
 	return nil
 }
 
-// Close lets go of the descriptor.
+// Close closes the descriptor.
 func (s *statm) Close() error { return s.file.Close() }
 
-// number reads a decimal number and gives what follows the separator: no allocation at the sampling rate.
+// number reads a decimal number without allocating, and returns the rest after the separator.
 func number(b []byte) (int64, []byte) {
 	var n int64
 	for i, c := range b {
@@ -113,7 +113,7 @@ type rollup struct {
 	pid   int
 	role  string
 	start uint64
-	since string // from when on the highest RSS is
+	since string // start of the highest RSS, in words
 	buf   [4096]byte
 }
 
@@ -121,9 +121,9 @@ func (s *rollup) Describe() record.Source {
 	return record.Source{Role: s.role, Method: record.MethodSmapsRollup, PID: s.pid, Start: s.start,
 		Every:  ExpensiveEvery,
 		Kernel: true,
-		Sees: "proportional (PSS: shared pages divided among their users), unique (USS: private pages) and swapped size, highest RSS " + s.since +
-			"; parts of PSS (anonymous, shared, files) at phase edges and for a phase's highest moment",
-		Blind: "GPU memory; what happened between two reads, but for the highest RSS"}
+		Sees: "PSS (shared pages divided among their users), USS (private pages), swap, and highest RSS " + s.since +
+			"; components of PSS (anonymous, shared, files) at phase edges and at the highest moment of a phase",
+		Blind: "GPU memory; changes between two reads, except for the highest RSS"}
 }
 
 func (s *rollup) Read(_ context.Context, r *record.Sample) error {
@@ -133,7 +133,7 @@ func (s *rollup) Read(_ context.Context, r *record.Sample) error {
 		return err
 	}
 	if now.Start != s.start {
-		return fmt.Errorf("process %d is another one now: %w", s.pid, sample.ErrGone)
+		return fmt.Errorf("process %d: pid reused: %w", s.pid, sample.ErrGone)
 	}
 	n, err := readSmall(of(s.pid, "smaps_rollup"), s.buf[:])
 	if err != nil {
@@ -153,14 +153,14 @@ func (s *rollup) Read(_ context.Context, r *record.Sample) error {
 	return nil
 }
 
-// sizes are what smaps_rollup says, in bytes.
+// sizes are the figures of smaps_rollup, in bytes.
 type sizes struct {
 	rss, pss, unique, swap, anonymous, pssAnonymous int64
 
 	kinds record.Kinds
 }
 
-// parseRollup reads smaps_rollup. Kernels before 5.9 do not say how anonymous pages are shared.
+// parseRollup reads smaps_rollup. Before Linux 5.9 it has no sharing of anonymous pages.
 func parseRollup(text []byte) (m sizes, err error) {
 	clean, dirty := kilobytes(text, "Private_Clean:"), kilobytes(text, "Private_Dirty:")
 	m = sizes{rss: kilobytes(text, "Rss:"), pss: kilobytes(text, "Pss:"), swap: kilobytes(text, "Swap:"),
@@ -169,7 +169,7 @@ func parseRollup(text []byte) (m sizes, err error) {
 	m.kinds = record.Kinds{Anonymous: m.pssAnonymous, Shared: kilobytes(text, "Pss_Shmem:"),
 		Files: kilobytes(text, "Pss_File:")}
 	if m.rss == record.Absent || m.pss == record.Absent || clean == record.Absent || dirty == record.Absent {
-		return m, errors.New("it has no Rss, Pss, Private_Clean and Private_Dirty")
+		return m, errors.New("no Rss, Pss, Private_Clean or Private_Dirty")
 	}
 	if m.kinds.Shared == record.Absent || m.kinds.Files == record.Absent {
 		m.kinds = record.Kinds{Anonymous: record.Absent}
@@ -180,7 +180,7 @@ func parseRollup(text []byte) (m sizes, err error) {
 	return m, nil
 }
 
-// kilobytes gives the value of a line such as "Rss:   12 kB" in bytes; record.Absent where there is none.
+// kilobytes returns the value of a line such as "Rss:   12 kB" in bytes; record.Absent if there is none.
 func kilobytes(text []byte, name string) int64 {
 	for len(text) > 0 {
 		line := text
@@ -211,20 +211,20 @@ type peaking struct {
 func (s *peaking) Read(ctx context.Context, r *record.Sample) error {
 	err := s.rollup.Read(ctx, r)
 	if s.failed {
-		r.HWM = record.Absent // of an earlier phase, perhaps
+		r.HWM = record.Absent // perhaps of an earlier phase
 	}
 	return err
 }
 
-// resetPeak is what the kernel takes as the order to forget the highest RSS; smaller numbers would clear bits of pages.
+// resetPeak is the kernel's command to reset the highest RSS; smaller numbers would clear page bits.
 const resetPeak = "5"
 
-// ResetPeak makes the highest RSS begin anew. Read has just found that the process is still the same.
+// ResetPeak resets the highest RSS. Read has just checked that the pid was not reused.
 func (s *peaking) ResetPeak(context.Context) error {
 	f, err := os.OpenFile(filepath.Join("/proc", strconv.Itoa(s.pid), "clear_refs"), os.O_WRONLY, 0)
 	if err == nil {
 		_, err = f.WriteString(resetPeak)
-		_ = f.Close() // nothing is buffered
+		_ = f.Close()
 	}
 	if err != nil {
 		err = gone(s.pid, err)

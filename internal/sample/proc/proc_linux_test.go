@@ -109,8 +109,8 @@ func TestSourcesSeeAllocations(t *testing.T) {
 	}
 }
 
-// Each phase has a peak of its own, in processes that are ours.
-func TestThePeakBeginsAnew(t *testing.T) {
+// Only processes that we started have a peak for each phase.
+func TestPeakIsReset(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asChild+"=1", spike+"=1")
 	in, out := proctest.Start(t, cmd)

@@ -13,10 +13,10 @@ import (
 	"llmparity/internal/sample"
 )
 
-// quickMethod is what sizes are read by at the sampling rate.
+// quickMethod is the method of the cheap source.
 const quickMethod = Portable
 
-// Sources gives the sources of one process. Its role says what it is to its engine: renderer, server …
+// Sources returns the sources of a process. role is what the process is to its engine: renderer, server …
 func Sources(pid int, role string) ([]sample.Source, error) {
 	p, err := process.NewProcess(int32(pid))
 	if err != nil {
@@ -29,7 +29,7 @@ func Sources(pid int, role string) ([]sample.Source, error) {
 	return []sample.Source{&portable{proc: p, role: role, start: uint64(start)}}, nil
 }
 
-// SourcesOfOurs is the same here: there is no peak that could be reset.
+// SourcesOfOurs is Sources, because no peak can be reset here.
 func SourcesOfOurs(pid int, role string) ([]sample.Source, error) { return Sources(pid, role) }
 
 type portable struct {
@@ -40,8 +40,8 @@ type portable struct {
 
 func (s *portable) Describe() record.Source {
 	return record.Source{Role: s.role, Method: Portable, PID: int(s.proc.Pid), Start: s.start, Every: FastEvery,
-		Sees:  "resident and virtual size as the system reports them",
-		Blind: "proportional and unique size, compression, GPU memory, peaks between two reads"}
+		Sees:  "RSS and VMS as the system reports them",
+		Blind: "PSS and USS, compression, GPU memory, peaks between two reads"}
 }
 
 func (s *portable) Read(ctx context.Context, r *record.Sample) error {
@@ -60,8 +60,8 @@ func (s *portable) Read(ctx context.Context, r *record.Sample) error {
 	return nil
 }
 
-// ended tells whether the process is there no more, or another one has its number, or nothing is left of it but its
-// exit code. What a reading of such a one fails with differs from system to system.
+// ended reports whether the process has ended, is a zombie, or its pid was reused. Reading such a process fails in
+// different ways.
 func (s *portable) ended() bool {
 	now, err := process.NewProcess(s.proc.Pid)
 	if err != nil {

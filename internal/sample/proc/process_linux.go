@@ -14,19 +14,19 @@ import (
 	"llmparity/internal/sample"
 )
 
-// Look gives who the process pid is now; sample.ErrGone where there is none, or none any more but for its exit code.
+// Look returns the current process with a pid; sample.ErrGone if there is none, or a zombie.
 func Look(pid int) (Process, error) {
-	var buf [1024]byte // longer than any
+	var buf [1024]byte // longer than any stat file
 	n, err := readSmall(of(pid, "stat"), buf[:])
 	if err == unix.ENOENT || err == unix.ESRCH {
-		return Process{}, sample.ErrGone // the usual case of a pid that may be new, and cheap
+		return Process{}, sample.ErrGone // the usual case, made cheap
 	}
 	if err != nil {
 		return Process{}, gone(pid, err)
 	}
 	p, state, ok := parseStat(buf[:n])
 	if !ok {
-		return Process{}, gone(pid, errors.New("its stat file is not understood"))
+		return Process{}, gone(pid, errors.New("can't parse its stat file"))
 	}
 	if state == 'Z' || state == 'X' {
 		return Process{}, sample.ErrGone
@@ -34,18 +34,18 @@ func Look(pid int) (Process, error) {
 	return p, nil
 }
 
-// glance is Look for many at once.
+// glance is Look for checking many processes.
 func glance(pid int) (Process, error) { return Look(pid) }
 
 func of(pid int, file string) string { return "/proc/" + strconv.Itoa(pid) + "/" + file }
 
-// readSmall reads a file in as few calls as can be: it is done for everybody on the machine.
+// readSmall reads a file with as few system calls as possible, because it reads all processes of the machine.
 func readSmall(path string, buf []byte) (n int, err error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = unix.Close(fd) }() // it was only read
+	defer unix.Close(fd)
 	for {
 		if n, err = unix.Read(fd, buf); err != unix.EINTR {
 			return n, err
@@ -53,7 +53,7 @@ func readSmall(path string, buf []byte) (n int, err error) {
 	}
 }
 
-// parseStat reads a stat file. The name stands in parentheses and may itself hold any of them, and blanks.
+// parseStat reads a stat file. The name is in parentheses and may contain parentheses and blanks.
 func parseStat(text []byte) (p Process, state byte, ok bool) {
 	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if open < 1 || end < open {
@@ -74,7 +74,7 @@ func parseStat(text []byte) (p Process, state byte, ok bool) {
 		case 22:
 			p.Start, err = strconv.ParseUint(string(field), 10, 64)
 			ok = err == nil
-		case 38: // the signal that its end sends to its parent
+		case 38: // the signal to the parent at its end
 			p.thread = len(field) > 0 && field[0] == '-'
 			return p, state, ok
 		}
@@ -85,7 +85,7 @@ func parseStat(text []byte) (p Process, state byte, ok bool) {
 	return p, state, ok
 }
 
-// CommandLine gives a process's arguments; none where they can't be read, or were given up.
+// CommandLine returns a process's arguments; none if they can't be read.
 func CommandLine(pid int) []string {
 	text, err := os.ReadFile(of(pid, "cmdline"))
 	text = bytes.TrimRight(text, "\x00")
@@ -95,8 +95,7 @@ func CommandLine(pid int) []string {
 	return strings.Split(string(text), "\x00")
 }
 
-// ProcessOf gives the process that a thread is of: /proc has a hidden folder for each thread. It is pid itself where
-// that is a process, or where it can't be told.
+// ProcessOf returns the process of a thread, because /proc also has a hidden folder for each thread; or pid itself.
 func ProcessOf(pid int) int {
 	if group, err := strconv.Atoi(statusLine(pid, "Tgid")); err == nil {
 		return group
@@ -106,7 +105,7 @@ func ProcessOf(pid int) int {
 
 func isThread(pid int) bool { return ProcessOf(pid) != pid }
 
-// Takes tells whether a process catches or ignores a signal; it may then live on with it.
+// Takes reports whether a process handles or ignores a signal.
 func Takes(pid int, signal unix.Signal) bool {
 	for _, set := range []string{"SigCgt", "SigIgn"} {
 		if mask, err := strconv.ParseUint(statusLine(pid, set), 16, 64); err == nil && mask>>(signal-1)&1 != 0 {
@@ -116,7 +115,7 @@ func Takes(pid int, signal unix.Signal) bool {
 	return false
 }
 
-// statusLine gives a line of a process's status; empty where there is none.
+// statusLine returns a field of a process's status; empty if there is none.
 func statusLine(pid int, name string) string {
 	text, err := os.ReadFile(of(pid, "status"))
 	if err != nil {
@@ -127,27 +126,26 @@ func statusLine(pid int, name string) string {
 	return strings.TrimSpace(line)
 }
 
-// Usable tells why processes can't be looked at: /proc is missing, or tells of another namespace's processes, whose
-// numbers are others.
+// Usable returns an error if /proc is missing or belongs to another pid namespace.
 func Usable() error {
 	self, err := os.Readlink("/proc/self")
 	if err != nil {
-		return fmt.Errorf("processes can't be looked at: %w", err)
+		return fmt.Errorf("can't read processes: %w", err)
 	}
 	if self != strconv.Itoa(os.Getpid()) {
-		return fmt.Errorf("/proc tells of another namespace's processes: this one is %s there, and %d here", self,
+		return fmt.Errorf("/proc belongs to another pid namespace: this process is %s there and %d here", self,
 			os.Getpid())
 	}
 	return nil
 }
 
-// All lists the processes there are.
+// All returns all pids.
 func All() ([]int, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = dir.Close() }() // it was only read
+	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	pids := make([]int, 0, len(names))
 	for _, name := range names {
@@ -158,10 +156,9 @@ func All() ([]int, error) {
 	return pids, err
 }
 
-// isGone tells whether an error says that a process has ended.
 func isGone(err error) bool { return errors.Is(err, sample.ErrGone) }
 
-// isYoung tells whether a process was started not long ago.
+// isYoung reports whether a process was started recently.
 func isYoung(p Process) bool {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
@@ -171,5 +168,5 @@ func isYoung(p Process) bool {
 	return time.Duration(now.Nano())-start < youth
 }
 
-// ticks is the unit of start times, in a second: what the kernel tells programs whatever it uses itself.
+// ticks is the unit of start times, per second, in the kernel's interface.
 const ticks = 100

@@ -25,7 +25,7 @@ func withThread() (tid int, end func()) {
 	return <-started, func() { close(ending) }
 }
 
-func TestAThreadIsOfAProcess(t *testing.T) {
+func TestProcessOfThread(t *testing.T) {
 	tid, end := withThread()
 	defer end()
 	if got := proc.ProcessOf(tid); got != os.Getpid() {
@@ -36,8 +36,8 @@ func TestAThreadIsOfAProcess(t *testing.T) {
 	}
 }
 
-// Nobody asks whether a thread belongs to a family: a program may start hundreds in a second.
-func TestThreadsAreNoProcesses(t *testing.T) {
+// Joins is not called for threads, because a program may start hundreds per second.
+func TestThreadsDoNotJoin(t *testing.T) {
 	f := proc.NewFamily()
 	defer f.Close()
 	var asked []int
@@ -71,7 +71,7 @@ func TestThreadsAreNoProcesses(t *testing.T) {
 	}
 }
 
-// Who is excepted never belongs to a family, though its parent does.
+// An excepted process never belongs to a family, even if its parent does.
 func TestExceptedProcessIsNoMember(t *testing.T) {
 	sh := newShell(t)
 	f := proc.NewFamily()

@@ -12,7 +12,7 @@ import (
 	"llmparity/internal/sample"
 )
 
-// Look gives who the process pid is now; sample.ErrGone where there is none, or none any more but for its exit code.
+// Look returns the current process with a pid; sample.ErrGone if there is none, or a zombie.
 func Look(pid int) (Process, error) {
 	who, err := glance(pid)
 	if err != nil {
@@ -24,7 +24,7 @@ func Look(pid int) (Process, error) {
 	return who, nil
 }
 
-// glance is Look for many at once: it does not ask for their state.
+// glance is Look for checking many processes, without their state.
 func glance(pid int) (Process, error) {
 	p, err := process.NewProcess(int32(pid))
 	if err != nil {
@@ -45,14 +45,14 @@ func glance(pid int) (Process, error) {
 	return Process{PID: pid, Parent: int(parent), Start: uint64(start), Name: name}, nil
 }
 
-// isZombie tells whether nothing is left of a process but its exit code. Asking may take a program of the system's: it
-// is done for members alone.
+// isZombie reports whether a process is a zombie. It may start a program of the system, so it is only called for
+// members.
 func isZombie(p *process.Process) bool {
 	status, err := p.Status()
 	return err == nil && len(status) > 0 && status[0] == process.Zombie
 }
 
-// gone recognises the errors of a process that has ended. Systems and calls tell that in many ways, so it is asked for.
+// gone recognises errors of a process that has ended. They differ between systems and calls, so it asks the system.
 func gone(pid int, err error) error {
 	if there, asked := process.PidExists(int32(pid)); asked == nil && !there ||
 		errors.Is(err, process.ErrorProcessNotRunning) {
@@ -61,7 +61,7 @@ func gone(pid int, err error) error {
 	return fmt.Errorf("process %d: %w", pid, err)
 }
 
-// CommandLine gives a process's arguments; none where they can't be read, or were given up.
+// CommandLine returns a process's arguments; none if they can't be read.
 func CommandLine(pid int) []string {
 	p, err := process.NewProcess(int32(pid))
 	if err != nil {
@@ -76,15 +76,15 @@ func CommandLine(pid int) []string {
 
 func isThread(int) bool { return false }
 
-// ProcessOf gives the process that a thread is of; threads have no numbers of that kind here.
+// ProcessOf returns pid: threads have no ids of that kind here.
 func ProcessOf(pid int) int { return pid }
 
-// Usable tells why processes can't be looked at.
+// Usable returns nil here.
 func Usable() error { return nil }
 
 func isGone(err error) bool { return errors.Is(err, sample.ErrGone) }
 
-// All lists the processes there are.
+// All returns all pids.
 func All() ([]int, error) {
 	found, err := process.Pids()
 	pids := make([]int, len(found))
@@ -94,13 +94,13 @@ func All() ([]int, error) {
 	return pids, err
 }
 
-// isYoung tells whether a process was started not long ago.
+// isYoung reports whether a process was started recently.
 func isYoung(p Process) bool { return time.Since(time.UnixMilli(int64(p.Start))) < youth }
 
-// births tells which processes may be new since it was last asked: those that were not listed then.
+// births finds processes that may be new: those that the last call did not list.
 type births struct {
 	known map[int]bool
-	rest  time.Time // until when not everybody is looked at
+	rest  time.Time // no check of all processes until then
 }
 
 func newBirths() *births { return &births{known: map[int]bool{}} }
@@ -126,11 +126,11 @@ func (b *births) next(everybody bool) (pids []int, all bool) {
 	return pids, false
 }
 
-// missed asks for a pid again, which was listed and could not be looked at.
+// missed returns a pid again that was listed and could not be read.
 func (b *births) missed(pid int, _ time.Time) { delete(b.known, pid) }
 
-// scanned says what a look at everybody took. There is to be one that often, and more rarely where it would take over
-// one part in share of a core.
+// scanned takes the duration of a check of all processes. The next follows after every, or later so that checks use at
+// most 1/share of a core.
 func (b *births) scanned(took, every time.Duration, share int) {
 	b.rest = time.Now().Add(max(every, took*time.Duration(share)))
 }

@@ -25,12 +25,11 @@ const (
 	benchLength   = 5 * time.Second
 )
 
-// BenchmarkAgainstPsrecord watches processes with psrecord and with our sampler and record, turn by turn, and compares
-// the CPU time of a sample of resident and virtual size that is read and written down. Start and end are in none of the
-// figures.
+// BenchmarkAgainstPsrecord watches processes with psrecord and with our sampler in turn, and compares the CPU time for
+// reading and writing a sample of RSS and VMS, without start and end.
 //
-// Without a pause between samples, as psrecord does by default, it is the work that is compared. At ten samples a
-// second most of the CPU time is the kernel's, waking a thread: there the limit is a thread that does nothing else.
+// Without a pause between samples, psrecord's default, it compares the work. At ten samples per second most of the CPU
+// time is the kernel's for waking a thread, so the limit there is a thread that does nothing else.
 func BenchmarkAgainstPsrecord(b *testing.B) {
 	psrecord := proctest.Find(b, "../../../scripts")
 	ten := proctest.Family(b, 10)
@@ -80,8 +79,8 @@ func perSample(cpu time.Duration, samples int) float64 {
 	return float64(cpu) / float64(time.Microsecond) / float64(samples)
 }
 
-// sleepingThread gives the CPU time of a thread that sleeps in the kernel for 100 ms and reads one statm, again and
-// again: what no sampler at this rate can do without.
+// sleepingThread returns the CPU time of a thread that sleeps in the kernel for 100 ms and reads one statm, repeatedly:
+// the minimum for any sampler at this rate.
 func sleepingThread(b *testing.B, pid int, d time.Duration) (cpu time.Duration, samples int) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -117,8 +116,8 @@ func (a at) Describe() record.Source {
 	return d
 }
 
-// watchWithSampler gives the CPU time of this process while it samples and records, and the samples of each process. No
-// interval is no pause.
+// watchWithSampler returns the CPU time of this process while it samples and records, and the samples of each process.
+// Interval 0 means no pause.
 func watchWithSampler(b *testing.B, pids []int, interval, d time.Duration) (cpu time.Duration, samples int) {
 	w, err := record.Create(b.TempDir(), record.Meta{Name: "bench", Started: time.Now()}, record.Environment{}, nil)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"llmparity/internal/sample/proc/proctest"
 )
 
-// A number that was given out again is another process: an entry of the one before does not stand in its way.
+// A member whose pid was reused does not hide the new process.
 func TestReusedPIDIsAnotherProcess(t *testing.T) {
 	first, second := exec.Command("cat"), exec.Command("cat")
 	proctest.Start(t, first)
@@ -38,12 +38,12 @@ func TestReusedPIDIsAnotherProcess(t *testing.T) {
 	old.PID = second.Process.Pid
 	f.Drop(old)
 	if f.members[second.Process.Pid] == nil {
-		t.Error("letting go of the old one has lost the new one")
+		t.Error("dropping the old process lost the new one")
 	}
 }
 
-// Where the kernel does not tell the last pid, such as in a sandbox, everybody is listed.
-func TestWithoutTheLastPidEverybodyIsListed(t *testing.T) {
+// In a sandbox the kernel may not report the last pid.
+func TestWithoutLastPIDAllAreListed(t *testing.T) {
 	f := NewFamily()
 	defer f.Close()
 	f.births.close()

@@ -11,16 +11,17 @@ import (
 	"llmparity/internal/sample"
 )
 
-// TreeOptions says how a tree is followed.
+// TreeOptions configures a Tree.
 type TreeOptions struct {
-	Every time.Duration // how often the tree is looked at; 0: FastEvery
-	Ours  bool          // we started it: the highest RSS may begin anew at phase edges
-	// Appeared and Ended are told of every process, in turn, the root too. They must not call the Tree's Look or Close.
+	Every time.Duration // interval of checking for new processes; 0: FastEvery
+	Ours  bool          // we started it: the highest RSS may be reset at phase edges
+	// Appeared and Ended are called for every process, including the root, one at a time. They must not call the Tree's
+	// Look or Close.
 	Appeared, Ended func(pid int, role string)
 }
 
-// Tree samples a process and its descendants: those there are, and those that come later. A process whose parent ends
-// goes on being sampled. One that may not be read is said to be so by the sampler, and the rest goes on.
+// Tree samples a process and its descendants, present and future, even after their parents end. The sampler warns of
+// processes that can't be read.
 type Tree struct {
 	role   func(pid int, name string, cmdline []string) string
 	attach func(sample.Source) func()
@@ -28,16 +29,15 @@ type Tree struct {
 	stop   context.CancelFunc
 	done   chan struct{}
 
-	turn   sync.Mutex // to look
+	turn   sync.Mutex // held while looking
 	family *Family
 	known  []*branch
 
-	mu   sync.Mutex // never held while something is called
+	mu   sync.Mutex // not held during calls
 	pids []int
 }
 
-// branch is a member of a tree. One that was just forked is its parent's double and does not say yet what it will be:
-// it gets its role at the look after.
+// branch is a member of a tree. A newly forked process is a copy of its parent, so it gets its role one look later.
 type branch struct {
 	member   *Member
 	reported bool
@@ -46,8 +46,8 @@ type branch struct {
 	detach   []func()
 }
 
-// NewTree samples the process root and its descendants until Close: what is there is attached when it returns. role
-// says what a process is to its engine; without one, or where it says nothing, the system's name for the process is it.
+// NewTree samples the process root and its descendants until Close. When it returns, all present ones are attached.
+// role names a process for its engine; without one, or if it returns "", the process's name is used.
 func NewTree(root int, role func(pid int, name string, cmdline []string) string,
 	attach func(sample.Source) (detach func()),
 	o TreeOptions) (*Tree, error) {
@@ -57,7 +57,7 @@ func NewTree(root int, role func(pid int, name string, cmdline []string) string,
 	if err != nil {
 		cancel()
 		t.family.Close()
-		return nil, fmt.Errorf("the tree of process %d: %w", root, err)
+		return nil, fmt.Errorf("process tree of %d: %w", root, err)
 	}
 	t.known = append(t.known, &branch{member: m})
 	t.Look(ctx)
@@ -82,7 +82,7 @@ func (t *Tree) loop(ctx context.Context, every time.Duration) {
 	}
 }
 
-// Look looks now, e.g. once a load has ended: all that are there are sampled when it returns.
+// Look checks for new processes now, for example after a load. When it returns, all present ones are attached.
 func (t *Tree) Look(ctx context.Context) { t.look(ctx, true) }
 
 func (t *Tree) look(ctx context.Context, settle bool) {
@@ -116,8 +116,7 @@ func (t *Tree) look(ctx context.Context, settle bool) {
 	t.pids = pids
 }
 
-// becomeItself gives a process that was just forked the moment that it takes to become another program, if it is to be
-// one.
+// becomeItself waits a moment for a newly forked process to exec its program.
 func becomeItself(m *Member) {
 	const patience, step = 20 * time.Millisecond, time.Millisecond
 	for n := 0; n < int(patience/step) && isYoung(m.Process) && !m.IsItself(); n++ {
@@ -156,7 +155,7 @@ func (t *Tree) take(b *branch) {
 	}
 }
 
-// ended lets go of a process that has ended, and tells whether it has.
+// ended releases a process that has ended, and reports whether it has.
 func (t *Tree) ended(b *branch) bool {
 	if b.member.Alive() {
 		return false
@@ -175,14 +174,14 @@ func (t *Tree) release(b *branch) {
 	}
 }
 
-// PIDs gives the processes that were there at the last look, the root too while it runs.
+// PIDs returns the processes at the last look, including the root while it runs.
 func (t *Tree) PIDs() []int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.pids)
 }
 
-// Close ends the sampling of the tree; the processes go on. It may be called more than once.
+// Close ends the sampling; the processes continue. It may be called more than once.
 func (t *Tree) Close() {
 	t.stop()
 	<-t.done
@@ -200,7 +199,7 @@ func (t *Tree) Close() {
 	t.family, t.known = nil, nil
 }
 
-// unreadable is a process that may not be read: its error is what a sampler says of it.
+// unreadable is a process that can't be read; the sampler warns with its error.
 type unreadable struct {
 	process Process
 	role    string
@@ -210,8 +209,8 @@ type unreadable struct {
 func (u *unreadable) Describe() record.Source {
 	return record.Source{Role: u.role, Method: quickMethod, PID: u.process.PID, Start: u.process.Start,
 		Every:  FastEvery,
-		Kernel: true, // or its whole method would be read by a goroutine of its own
-		Sees:   "nothing", Blind: "everything: it may not be read"}
+		Kernel: true, // else all sources of the method would get a goroutine of their own
+		Sees:   "nothing", Blind: "everything: no permission to read it"}
 }
 
 func (u *unreadable) Read(context.Context, *record.Sample) error { return u.err }

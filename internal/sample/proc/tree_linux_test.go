@@ -146,7 +146,7 @@ func TestTreeFollowsDescendants(t *testing.T) {
 	until(t, "the parent has ended", func() bool { return out.hasEnded(nested) })
 	tree.Look(t.Context())
 	if out.of("sleep 602") != 2 {
-		t.Error("an orphan is not followed any more")
+		t.Error("an orphan is not followed")
 	}
 	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestTreeFollowsDescendants(t *testing.T) {
 	if slices.Contains(tree.PIDs(), first) {
 		tree.Look(t.Context())
 		if slices.Contains(tree.PIDs(), first) {
-			t.Error("who has ended is still listed")
+			t.Error("an ended process is still listed")
 		}
 	}
 	tree.Close()
@@ -166,7 +166,7 @@ func TestTreeFollowsDescendants(t *testing.T) {
 	}
 }
 
-func TestATreeCatchesAShortLife(t *testing.T) {
+func TestTreeFindsShortLivedProcess(t *testing.T) {
 	sh, out := newShell(t), &seen{}
 	follow(t, sh.cmd.Process.Pid, out)
 	for range 3 { // others may have the cores for long
@@ -179,7 +179,7 @@ func TestATreeCatchesAShortLife(t *testing.T) {
 	t.Error("a process that lived for 150 ms was not seen")
 }
 
-func TestNoTreeOfAnEndedProcess(t *testing.T) {
+func TestTreeNeedsLivingProcess(t *testing.T) {
 	cmd := exec.Command("true")
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
@@ -190,8 +190,8 @@ func TestNoTreeOfAnEndedProcess(t *testing.T) {
 	}
 }
 
-// A family takes in who becomes what it looks for, though it was started as something else.
-func TestFamilyTakesInProcessesThatBecomeMembers(t *testing.T) {
+// A process may join after it has executed another program.
+func TestFamilyAddsProcessAfterExec(t *testing.T) {
 	sh := newShell(t)
 	f := proc.NewFamily()
 	defer f.Close()
@@ -210,7 +210,7 @@ func TestFamilyTakesInProcessesThatBecomeMembers(t *testing.T) {
 	until(t, "it has ended", func() bool { return !m.Alive() })
 }
 
-// A pid is given out before its process can be seen: looks that come one upon the other must not lose it.
+// A pid is assigned before its process is visible; frequent looks must not lose it.
 func TestNoProcessIsMissedBetweenScans(t *testing.T) {
 	sh := newShell(t)
 	f := proc.NewFamily()
@@ -233,7 +233,7 @@ func TestNoProcessIsMissedBetweenScans(t *testing.T) {
 	until(t, "all are seen", func() bool { f.Look(); return len(f.Members()) == 41 })
 }
 
-func TestTheFamilyOfThisProcessIsWithoutIt(t *testing.T) {
+func TestFamilyExcludesThisProcess(t *testing.T) {
 	f := proc.NewFamily()
 	defer f.Close()
 	f.Joins = func(p proc.Process) bool { return p.PID == os.Getpid() }
@@ -242,7 +242,7 @@ func TestTheFamilyOfThisProcessIsWithoutIt(t *testing.T) {
 	}
 }
 
-// BenchmarkLook is what following a tree of 50 costs, beside the reading of its sizes.
+// BenchmarkLook measures following a tree of 50 processes, without reading their sizes.
 func BenchmarkLook(b *testing.B) {
 	f := fifty(b)
 	for b.Loop() {

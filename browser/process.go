@@ -27,21 +27,21 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// processes are the browser's sampled processes.
+// processes are those of a browser that are being sampled.
 type processes struct {
 	renderer atomic.Int64 // the page's
-	moved    atomic.Bool  // the page has navigated, perhaps to another process
-	there    []int        // all pids at the last look
-	seen     []int        // those of the browser that were not sampled
+	moved    atomic.Bool  // the page has navigated since: it may be in another process
+	there    []int        // everybody on this machine when look was there last
+	seen     []int        // of them, the browser's that were not sampled
 
-	mu       sync.Mutex // because Close can come at any time
+	mu       sync.Mutex // Close may come at any time
 	attached map[int][]func()
-	workers  map[target.ID]bool // sampled heaps
+	workers  map[target.ID]bool // whose heaps are sampled
 	ended    bool               // nothing may be attached any more
 }
 
-// Attach samples every process of the browser that is not sampled yet. Processes come and go: a killed GPU process is
-// replaced, and services start late.
+// Attach samples every process of the browser that is not sampled yet. The list changes while a browser runs: a killed
+// GPU process is replaced, services start late.
 func (p *Page) Attach(ctx context.Context, probe engine.Probe) error {
 	if p.processes.moved.Swap(false) {
 		if err := p.follow(ctx, probe); err != nil {
@@ -77,7 +77,7 @@ func (p *Page) Attach(ctx context.Context, probe engine.Probe) error {
 			ps.attached[pid] = append(ps.attached[pid], probe.Attach(s))
 		}
 	}
-	for _, w := range workers { // last, so that fast sources are read first at a phase edge
+	for _, w := range workers { // last: at a phase edge, what answers at once is read first
 		if !ps.workers[w] {
 			ps.workers[w] = true
 			ps.attached[ofThePage] = append(ps.attached[ofThePage], probe.Attach(p.heapOf(w)))
@@ -86,7 +86,7 @@ func (p *Page) Attach(ctx context.Context, probe engine.Probe) error {
 	return nil
 }
 
-// follow finds the page's process again, and moves the page's sources to it.
+// follow maps the page's process again. What was sampled of the page by its old process is sampled under the new one.
 func (p *Page) follow(ctx context.Context, probe engine.Probe) error {
 	old := int(p.processes.renderer.Load())
 	if err := p.findRenderer(ctx); err != nil {
@@ -96,14 +96,14 @@ func (p *Page) follow(ctx context.Context, probe engine.Probe) error {
 	if int(p.processes.renderer.Load()) == old {
 		return nil
 	}
-	p.processes.release(old) // it may continue in another role
+	p.processes.release(old) // it may live on: as somebody else's then
 	if !p.processes.release(ofThePage) {
 		return nil
 	}
 	return p.attachInside(ctx, probe)
 }
 
-// release detaches the sources of a process, and reports whether there were any.
+// release ends the sampling of one process, and tells whether there was any.
 func (ps *processes) release(pid int) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -118,8 +118,9 @@ func (ps *processes) release(pid int) bool {
 	return len(all) > 0
 }
 
-// AttachNew samples new processes until stop is called. Looking costs a scan of /proc. The browser is only asked if a
-// process is unknown for the second time, because a process that was just forked does not show yet what it will be.
+// AttachNew samples, until the function returned is called, what is born meanwhile. Looking costs a scan of /proc; the
+// browser itself is asked only when there is somebody unknown, and that one has been there for a while: a process that
+// was just forked does not say yet what it will be.
 func (p *Page) AttachNew(outer context.Context, probe engine.Probe, every time.Duration) (stop func()) {
 	end := repeat(outer, every, func(ctx context.Context) bool {
 		p.look(ctx, probe)
@@ -128,13 +129,13 @@ func (p *Page) AttachNew(outer context.Context, probe engine.Probe, every time.D
 	return func() {
 		end()
 		if outer.Err() == nil && p.lost() == nil {
-			p.look(outer, probe) // for what is short-lived
+			p.look(outer, probe) // what is short would never be looked at
 		}
 	}
 }
 
-// look samples new processes that were also there the last time. It must not run concurrently. If nothing on the
-// machine is new, it costs only a list of pids.
+// look samples what is new and was there the last time too. It must not run twice at a time. Where nobody on this
+// machine is new, it has not cost more than a list of them.
 func (p *Page) look(ctx context.Context, probe engine.Probe) {
 	ps := &p.processes
 	there, err := proc.All()
@@ -144,19 +145,19 @@ func (p *Page) look(ctx context.Context, probe engine.Probe) {
 	ps.there = there
 	unknown := ps.unknown(p.chrome.members())
 	if slices.ContainsFunc(unknown, func(pid int) bool { return slices.Contains(ps.seen, pid) }) {
-		_ = p.Attach(ctx, probe) // retried soon; at the end of the load errors are returned
+		_ = p.Attach(ctx, probe) // tried again soon, and once more at the end of the load, which tells
 	}
 	ps.seen = unknown
 }
 
-// unknown returns the pids that are not sampled.
+// unknown gives those of pids that are not sampled.
 func (ps *processes) unknown(pids []int) []int {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	return slices.DeleteFunc(pids, func(pid int) bool { _, known := ps.attached[pid]; return known })
 }
 
-// detach ends all sampling.
+// detach ends all sampling for good.
 func (ps *processes) detach() {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -169,8 +170,8 @@ func (ps *processes) detach() {
 	clear(ps.attached)
 }
 
-// Roles returns the role of each process of the browser. The browser names its main children. Others, such as zygotes,
-// are found by process group and named by their command line.
+// Roles says what each process of the browser is. The browser names its main children; the rest, such as zygotes, are
+// found by their process group and called what their command line calls them.
 func (p *Page) Roles(ctx context.Context) (map[int]string, error) {
 	if p.chrome.pid == 0 {
 		return nil, nil // not on this machine
@@ -196,7 +197,7 @@ func (p *Page) Roles(ctx context.Context) (map[int]string, error) {
 	return roles, nil
 }
 
-// roleOf converts the browser's names to ours; a service such as network.mojom.NetworkService is utility-network.
+// roleOf puts the browser's words into ours; a service such as network.mojom.NetworkService is utility-network.
 func roleOf(kind string) string {
 	kind = strings.ToLower(kind)
 	if service, _, ok := strings.Cut(kind, ".mojom."); ok {
@@ -211,13 +212,14 @@ func roleOf(kind string) string {
 	return kind
 }
 
-// typeOf returns the type of a Chrome child from its command line, such as zygote or utility, if there is /proc.
+// typeOf gives the type that Chrome starts a child with, as its command line tells it where there is /proc: zygote,
+// utility …
 func typeOf(pid int) string {
 	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
 	if err != nil {
 		return "browser-helper"
 	}
-	// A renderer forked from a zygote separates its arguments by spaces.
+	// A renderer forked from a zygote rewrites its command line, with blanks between the arguments.
 	for _, arg := range bytes.FieldsFunc(line, func(r rune) bool { return r == 0 || r == ' ' }) {
 		if kind, ok := bytes.CutPrefix(arg, []byte("--type=")); ok {
 			return roleOf(strings.TrimSuffix(string(kind), "-process"))
@@ -226,7 +228,7 @@ func typeOf(pid int) string {
 	return "browser-helper"
 }
 
-// findRenderer finds the page's process with a trace, because no other interface names it. It must follow navigation.
+// findRenderer asks a trace which process renders the page: no other interface says so. It must come after navigation.
 func (p *Page) findRenderer(ctx context.Context) error {
 	p.processes.moved.Store(false)
 	tctx, cancel := p.within(ctx)
@@ -255,7 +257,7 @@ func (p *Page) findRenderer(ctx context.Context) error {
 	return errors.New("the trace does not name the page's process")
 }
 
-// rendererIn returns the process of the frame whose URL begins with base; 0 if the event does not name it.
+// rendererIn gives the process that renders the frame whose address begins with base; 0 where the event does not say.
 func rendererIn(event []byte, base string) int {
 	var e struct {
 		Name string `json:"name"`

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -20,20 +21,32 @@ import (
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/record"
 )
 
-// limits are the time limits of a start.
+// limits are how long a start may take: its two stages, and then our page.
 type limits struct {
-	answer time.Duration // until the browser's first answer; 0: 1 min
-	tab    time.Duration // then until its first tab answers: 0.2 s, or 6 s at a fifth of a CPU; 0: 15 s
-	page   time.Duration // then until our page is ready; 0: 1 min
+	answer time.Duration // from the browser's start, or from our call to it, to its first answer; 0: a minute
+	// from there to the first tab's answer; 0: 15 s, of which it takes 0.2 s, or 6 s at a fifth of a processor
+	tab  time.Duration
+	page time.Duration // from there until our page is ready; 0: a minute
 }
 
 func (l limits) orDefault() limits {
 	return limits{cmp.Or(l.answer, time.Minute), cmp.Or(l.tab, 15*time.Second), cmp.Or(l.page, time.Minute)}
 }
 
-// overhear returns a listener for the tab's events. It notices a crash, after which calls to the tab wait for ever.
+// Silent is told of starts that fail where nothing is recorded.
+type Silent struct{}
+
+func (Silent) Log(string) io.WriteCloser { return unwritten{io.Discard} }
+func (Silent) Warn(record.Warning)       {}
+
+type unwritten struct{ io.Writer }
+
+func (unwritten) Close() error { return nil }
+
+// overhear gives what sees the tab's events, and notices that it crashes: calls to it then wait for ever.
 func (c *chrome) overhear() func(any) {
 	c.crashed = make(chan struct{})
 	crash := sync.OnceFunc(func() { close(c.crashed) })
@@ -47,8 +60,7 @@ func (c *chrome) overhear() func(any) {
 	}
 }
 
-// listen sets the receiver of the tab's events, called on the goroutine that reads them. It also gets an earlier
-// crash.
+// listen has the tab's events told from now on, on the goroutine that reads them, and a crash that came before.
 func (c *chrome) listen(tell func(any)) {
 	c.told.Store(&tell)
 	select {
@@ -58,8 +70,8 @@ func (c *chrome) listen(tell func(any)) {
 	}
 }
 
-// stage waits for a call that chromedp may never return from, except when the browser ends. who is named if it does
-// not answer.
+// stage waits for a call that chromedp may never return from: only the browser's end ends it then. Who has not answered
+// is named.
 func (c *chrome) stage(ctx context.Context, limit time.Duration, who string, call func() error) error {
 	done := make(chan error, 1)
 	c.calls.Go(func() { done <- call() })
@@ -71,9 +83,9 @@ func (c *chrome) stage(ctx context.Context, limit time.Duration, who string, cal
 			return err
 		}
 		words := telling(strings.TrimPrefix(err.Error(), "chrome failed to start:"))
-		return &engine.NotStarted{What: who + " did not answer: " + cmp.Or(words, "it ended"), Err: err}
+		return &engine.NotStarted{What: who + " gave no answer: " + cmp.Or(words, "it ended"), Err: err}
 	case <-c.crashed:
-		return &engine.NotStarted{What: who + " crashed before answering", Words: c.telling()}
+		return &engine.NotStarted{What: who + " crashed before it answered", Words: c.telling()}
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-timer.C:
@@ -82,7 +94,7 @@ func (c *chrome) stage(ctx context.Context, limit time.Duration, who string, cal
 	}
 }
 
-// stages waits until the browser answers, then its first tab.
+// stages starts the browser: it answers, then its first tab does.
 func (c *chrome) stages(ctx context.Context, tab context.Context, l limits) error {
 	l = l.orDefault()
 	err := c.stage(ctx, l.answer, "Chrome", func() (err error) {
@@ -96,7 +108,7 @@ func (c *chrome) stages(ctx context.Context, tab context.Context, l limits) erro
 	return c.stage(ctx, l.tab, "Chrome's first tab", func() error { return chromedp.Do(tab) })
 }
 
-// printed returns the last output of a browser that we started.
+// printed is what the browser printed last; nothing of one that is not ours.
 func (c *chrome) printed() string {
 	if c.words == nil {
 		return ""
@@ -106,10 +118,10 @@ func (c *chrome) printed() string {
 
 func (c *chrome) telling() string { return telling(c.printed()) }
 
-// report returns what may explain why a browser does not start.
+// report tells what may say why a browser does not start.
 func (c *chrome) report() string {
 	var b strings.Builder
-	if c.pid != 0 { // it has answered before
+	if c.pid != 0 { // it has answered
 		fmt.Fprintf(&b, "Targets\n%s\n\n", c.targets())
 	}
 	c.find()
@@ -118,7 +130,7 @@ func (c *chrome) report() string {
 	return b.String()
 }
 
-// targets lists the targets of a browser that has answered before.
+// targets asks a browser that has answered before what it has.
 func (c *chrome) targets() string {
 	ctx, cancel := context.WithTimeout(c.ctx, time.Second)
 	defer cancel()
@@ -133,7 +145,7 @@ func (c *chrome) targets() string {
 	return strings.Join(lines, "\n")
 }
 
-// kill kills the browser's known processes; close waits for them.
+// kill ends the processes at once, as far as the browser is known; close waits for them.
 func (c *chrome) kill() {
 	c.find()
 	if p, err := os.FindProcess(c.pid); err == nil && c.pid != 0 {
@@ -148,17 +160,17 @@ func (c *chrome) find() {
 	}
 }
 
-// failed ends a browser that did not become ready, with a report about it.
+// failed ends a browser that did not become ready, after a look at it.
 func (c *chrome) failed(path string, failed *engine.NotStarted) error {
 	failed.Report, failed.Kind, failed.Do = c.report(), fault.NoChrome, "start "+path+" by hand to see why"
 	closing := c.close()
-	if c.cmd == nil || c.cmd.Process == nil { // repeating would not help
+	if c.cmd == nil || c.cmd.Process == nil { // no other start would do better
 		return errors.Join(fault.New(failed.Kind, failed.Do, "%s does not start: %s", path, failed.What), closing)
 	}
 	return errors.Join(failed, closing)
 }
 
-// talk keeps the last messages to and from a browser while it starts.
+// talk keeps the last messages between us and a browser, for as long as it starts.
 type talk struct {
 	begin time.Time
 	last  child.Tail
@@ -167,7 +179,7 @@ type talk struct {
 
 func newTalk() *talk { return &talk{begin: time.Now(), last: child.Tail{Max: 16 << 10}} }
 
-// note has the signature of chromedp's debug function.
+// note has the signature that chromedp wants.
 func (t *talk) note(format string, args ...any) {
 	const length = 600
 	if !t.over.Load() {

@@ -105,7 +105,7 @@ func benchNames(res *compare.Result) []string {
 		several[key(i)]++
 	}
 	for i := range res.Cells {
-		if several[key(i)] > 1 { // a name that has got its number is nobody else's
+		if several[key(i)] > 1 { // a numbered name is unique
 			out[i] = fmt.Sprintf("%s%s%d", out[i], cellPart, res.Cells[i].Spec.ID)
 		}
 	}

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-echarts/go-echarts/v2/opts"
-
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/memory"
@@ -59,11 +57,12 @@ func mib(v float64) string {
 
 // Words that the terminal and the page have in common.
 const (
-	breakdownWords = "MiB, medians over counted launches. The ledger is what WebGPU was asked for: weights + KV reserved + " +
-		"workspaces + unattributed, before rounding; what is filled of " +
-		"the KV cache is calculated, and lies within what is reserved. Retained: after the unload, less the baseline. Methods see different " +
-		"things: across them nothing adds up."
-	peaksWords = "Peaks of several processes are no sum: they were not at one moment, and each counts in full what is shared."
+	breakdownWords = "Median memory in MiB by part, at the end of the load, at the end of the measurement, and after the unload. " +
+		"Methods see different things, so their figures do not add up."
+	breakdownMethod = "The WebGPU ledger lists the buffers that the page requested: weights, reserved KV cache, workspaces and " +
+		"unattributed buffers. The filled part of the KV cache is calculated and is part of what is reserved. " +
+		"Retained memory is what remains after the unload, minus the baseline."
+	peaksWords = "Peaks of processes do not add up: they occur at different moments, and each counts shared pages in full."
 )
 
 // breakdownColumns of the terminal are a figure each.
@@ -73,7 +72,7 @@ func breakdownColumns() []*figure.Row {
 
 // breakdownSections say where the memory is, where anything is known of that: in the terminal a row a cell and moment.
 func breakdownSections(res *compare.Result) []section {
-	const id, title = "breakdown", "Where the memory is"
+	const id, title = "breakdown", "Memory by process and part"
 	head := []string{"cell", "when"}
 	for _, col := range breakdownColumns() {
 		head = append(head, col.Inside.Head)
@@ -100,18 +99,20 @@ func breakdownSections(res *compare.Result) []section {
 	})
 	short := section{ID: id, Title: title, For: detailed, Grid: moment, Mark: "- "}
 	if moment != nil || len(highestOf) > 0 {
-		short.Words, short.Lines = []string{breakdownWords + " " + peaksWords}, append(breakdownNotes(res),
-			highestOf...)
+		short.Words, short.Lines = []string{breakdownWords + " " + breakdownMethod + " " + peaksWords},
+			append(breakdownNotes(res),
+				highestOf...)
 	}
 	parts, processes := breakdownGrid(res), processGrid(res)
 	if parts == nil && processes == nil {
 		return []section{short}
 	}
 	return []section{short, {ID: id, Title: title, For: onPage, Words: []string{breakdownWords},
-		Lines: breakdownNotes(res), Draw: []func(*view) []chart{stacks}, Parts: []section{
+		Method: []string{breakdownMethod},
+		Lines:  breakdownNotes(res), Draw: []func(*view) []chart{stacks}, Parts: []section{
 			{Title: "Parts", Grid: parts},
 			{Title: "Highest RSS of each process within each phase", Words: []string{peaksWords}, Grid: processes},
-			{Title: "What each of these numbers is, and what it can't see", Folded: true, Grid: methodGrid(res)}}}}
+			{Title: "What each figure is, and what its method cannot see", Folded: true, Grid: methodGrid(res)}}}}
 }
 
 // breakdownNotes are those of every cell, and what nothing looked into.
@@ -127,11 +128,11 @@ func breakdownNotes(res *compare.Result) []string {
 		}
 		if f := evidence.Held(c.Memory.Load, figure.EngineSays); f.Known() {
 			says, _, _ := strings.Cut(f.Title, " (")
-			out = append(out, fmt.Sprintf("%s: %s %s MiB (its own estimate, reported at /api/ps).", c.Label, says,
+			out = append(out, fmt.Sprintf("%s: %s %s MiB (its own estimate, from /api/ps).", c.Label, says,
 				held(f, c.Launches)))
 		}
 		if !inside(c.Memory) {
-			out = append(out, c.Label+": nothing looks inside; only its processes are seen.")
+			out = append(out, c.Label+": the engine reports no details; only its processes are measured.")
 		}
 	}
 	return out
@@ -172,11 +173,10 @@ func stacks(v *view) []chart {
 		return nil
 	}
 	out := chart{ID: "breakdown", Title: "By part", Unit: "MiB", Choice: "When",
-		Table: v.stackTable(shown), Wide: bars > mostNarrow,
-		Note: "Medians. Two bars a browser: WebGPU by the ledger, and the page's own memory. They come from different " +
-			"methods and lie in different processes. " +
-			"One bar of an engine whose log tells its buffers: its own word.",
-		Label: "Stacked bars of what each cell's memory is for; the same figures are in the table below it"}
+		Table: v.stackTable(shown), Height: rowsHeight(bars, 1),
+		Note: "Medians. A browser has two bars: WebGPU buffers, by the ledger, and the page's own memory. They come from different " +
+			"methods and different processes. A native engine has one bar, from its log.",
+		Label: "Stacked bars of what each cell's memory is used for; the table below has the same figures"}
 	for _, m := range slices.Backward(moments()[:2]) { // the end of the measurement first
 		out.Drawings = append(out.Drawings, drawing{Name: m.long, Options: v.stack(shown, m)})
 	}
@@ -186,7 +186,7 @@ func stacks(v *view) []chart {
 // layer is a part of a bar.
 type layer struct {
 	title, colour string
-	opacity       float32 // 0: it is opaque
+	opacity       float64 // 0: it is opaque
 	page          bool    // of the page's bar
 	of            func([]evidence.Figure) (float64, bool)
 }
@@ -199,7 +199,7 @@ func layers() []layer {
 		}}
 	}
 	free := held(figure.KVReserved, false)
-	free.title, free.opacity = free.title+" and not filled", .45
+	free.title, free.opacity = free.title+", not filled", .45
 	free.of = func(list []evidence.Figure) (float64, bool) {
 		reserved, used := evidence.Held(list, figure.KVReserved), evidence.Held(list, figure.KVUsed)
 		if !used.Known() {
@@ -212,12 +212,12 @@ func layers() []layer {
 		held(figure.Wasm, true)}
 }
 
-func (v *view) stack(shown []int, m moment) map[string]any {
+func (v *view) stack(shown []int, m moment) option {
 	var labels []string
 	for _, i := range shown {
 		c := &v.res.Cells[i]
 		if !ledgered(c.Memory) {
-			labels = append(labels, line(c.Label)+"\nby its log")
+			labels = append(labels, line(c.Label)+"\nfrom its log")
 			continue
 		}
 		ledger := held(evidence.Held(m.of(c.Memory), figure.Ledger), c.Launches)
@@ -225,22 +225,22 @@ func (v *view) stack(shown []int, m moment) map[string]any {
 	}
 	bar := newBar(labels, true)
 	for _, l := range layers() {
-		var data []opts.BarData
+		var data []option
 		for _, i := range shown {
-			ledger, page := opts.BarData{Value: "-"}, opts.BarData{Value: "-"}
+			ledger, page := barData(math.NaN()), barData(math.NaN())
 			switch value, known := l.of(m.of(v.res.Cells[i].Memory)); {
 			case known && l.page:
-				page.Value = digits(value)
+				page = barData(value)
 			case known:
-				ledger.Value = digits(value)
+				ledger = barData(value)
 			}
 			if data = append(data, ledger); ledgered(v.res.Cells[i].Memory) {
 				data = append(data, page)
 			}
 		}
-		bar.AddSeries(l.title, data, stacked, inked(l.colour, l.opacity))
+		bar.add("bar", l.title, data, stacked, inked(l.colour, l.opacity))
 	}
-	return options(bar)
+	return bar.options()
 }
 
 // ledgered tells whether there is a page, and a ledger of what it asked WebGPU for.
@@ -252,7 +252,7 @@ func ledgered(b *memory.Breakdown) bool {
 
 // stackTable has what is drawn, with its launches.
 func (v *view) stackTable(shown []int) *grid {
-	t := &grid{Head: []string{"cell", "part", "when", "median (MiB)", "95 % interval", "launches (MiB)"}}
+	t := &grid{Head: []string{"cell", "part", "when", "median (MiB)", "95% interval", "launches (MiB)"}}
 	for _, i := range shown {
 		c := &v.res.Cells[i]
 		for _, m := range moments() {
@@ -289,7 +289,7 @@ func breakdownGrid(res *compare.Result) *grid {
 
 // methodGrid says once what each number of the breakdown is, and what its method can't see.
 func methodGrid(res *compare.Result) *grid {
-	t := &grid{Head: []string{"memory", "from", "what it is", "what it can't see"}}
+	t := &grid{Head: []string{"memory", "from", "what it is", "what the method cannot see"}}
 	for i := range res.Cells {
 		b := res.Cells[i].Memory
 		if b == nil {

@@ -125,6 +125,7 @@ const look = `(async () => {` + comes + `
 	const instance = (f) => echarts.getInstanceByDom(f.querySelector(".plot"));
 	await frame();
 	const early = figures.filter((f) => instance(f) && f.getBoundingClientRect().top > 2 * innerHeight + 600).length;
+	for (const d of document.querySelectorAll("details")) d.open = true;
 	for (const f of figures) await drawn(f); // by whoever reads it
 	scrollTo(0, 0);
 	await frame();
@@ -135,8 +136,8 @@ const look = `(async () => {` + comes + `
 		Overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
 		Cut: [...document.querySelectorAll("table.grid, table.summary")].filter((t) => t.offsetParent && t.parentElement.scrollWidth > t.parentElement.clientWidth + 1).map((t) => t.caption.textContent),
 		Owned: "owned" in window,
-		Injected: document.querySelectorAll("img").length + document.scripts.length - 4,
-		Unnamed: figures.filter((f) => !f.querySelector(".plot").getAttribute("aria-label") || !f.querySelector("details td")).length +
+		Injected: document.querySelectorAll("img").length + document.scripts.length - 5,
+		Unnamed: figures.filter((f) => !f.querySelector(".plot").getAttribute("aria-label") || !f.closest("section").querySelector("td")).length +
 			[...document.querySelectorAll("table")].filter((t) => !(t.caption && t.caption.textContent) && !t.closest("[aria-label]")).length,
 		Early: early,
 		Charts: figures.map((f) => {
@@ -315,7 +316,8 @@ func TestReportsInABrowser(t *testing.T) {
 	}
 	t.Run("behind another tab", func(t *testing.T) { behindAnother(t, p, all["lost"]) })
 	for name, hand := range map[string]func(*testing.T, *tab, []*record.Run){"by keyboard": byKeyboard,
-		"by touch": byTouch, "on paper": onPaper, "over lengths": overLengthsShown} {
+		"by touch": byTouch, "on paper": onPaper, "by prompt length": overLengthsShown, "copied": copied,
+		"definitions": definitions, "links": links, "sized": sized} {
 		t.Run(name, func(t *testing.T) { hand(t, p, all[richest]) })
 	}
 }
@@ -361,7 +363,8 @@ func check(t *testing.T, name string, width int64, s sheet) {
 	}
 	times := []string{"load", "ttft", "prefill", "decode", "latency-ttft", "latency-inter_token_latency",
 		"latency-latency"}
-	two := append([]string{"memory-0", "memory-1", "tokens-0", "tokens-1", "peaks", "components", "growth-0"}, times...)
+	two := append([]string{"headline-memory", "memory-0", "memory-1", "tokens-0", "tokens-1", "peaks", "components",
+		"growth-0"}, times...)
 	want := map[string][]string{"mixed": two, "same-device": two, "inside": append([]string{"breakdown"}, two...),
 		"predicted": append([]string{"breakdown"}, two...),
 		"endless":   append([]string{"memory-2", "breakdown"}, two...),

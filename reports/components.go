@@ -12,15 +12,16 @@ import (
 	"llmparity/internal/record"
 )
 
-// Words that say how to read the components; of errors only where there are such.
+// How to read the components.
 const (
-	partsWords = "MiB, medians over launches. Weights, KV cache (reserved), activations, multi-GPU overhead, the browser's own and everything else come " +
-		"to the increase from baseline to peak: everything else is what is left by difference, with the errors of all the rest, and may be below zero. What is " +
-		"filled of the KV cache is calculated (tokens × the bytes of one) and lies within what is reserved; total is what was held at the peak, the baseline with it."
-	componentsWords = "MiB, medians over launches. What is left of the increase is everything else, with the errors of all the rest."
-	errorsWords     = " Foretold: before the first launch, by arithmetic alone. Error: the forecast's, in percent of what was found; + is too much, " +
-		"* outside the range that was foretold."
-	moreWords = " `llmparity report DIR --details` has methods, ranges, and where the memory is by process and part; so has the HTML report."
+	partsShort = "Median memory increase from baseline to peak, by component. Everything else is the difference to the whole."
+	partsWords = "Weights, KV cache (reserved), activations, multi-GPU overhead, the browser's own memory and everything else add up to the increase. " +
+		"Everything else is calculated as the difference, so it carries the errors of the other components and can be negative. " +
+		"The filled part of the KV cache is calculated from the number of tokens and is part of what is reserved. The total includes the baseline."
+	componentsWords = "MiB, medians over launches. Everything else is calculated as the difference to the increase."
+	errorsWords     = " Predicted: by calculation before the first launch. Error: of the prediction, relative to the run; + means predicted too high, " +
+		"* outside the predicted range."
+	moreWords = " `llmparity report DIR --details` and the HTML report show methods, ranges, processes and parts."
 )
 
 // found is what a row of a run's own figures is called: not all of them were measured.
@@ -39,14 +40,15 @@ func componentSections(res *compare.Result) []section {
 			{Grid: componentGrid(res, true), Words: []string{partsWords}},
 			{Grid: browsersOwn(res)},
 			{Lines: partNotes(res), Mark: "- "}}},
-		{ID: id, Title: title, For: document | onPage, Words: []string{partsWords}, Parts: []section{
-			{Lines: origins(res), Mark: "- "}, {Lines: negative(res)},
-			{Draw: []func(*view) []chart{partStacks}},
-			{Grid: componentGrid(res, false)},
-			{Title: "Each component with where it comes from, confidence and type", For: onPage, Folded: true,
-				Grid: partGrid(res)},
-			{Title: "What each component is, and what its method can't see", For: onPage, Folded: true,
-				Grid: partHow(res)}}}}
+		{ID: id, Title: title, For: document | onPage, Words: []string{partsShort}, Method: []string{partsWords},
+			Parts: []section{
+				{Lines: origins(res), Mark: "- "}, {Lines: negative(res)},
+				{Draw: []func(*view) []chart{partStacks}},
+				{Grid: componentGrid(res, false)},
+				{Title: "Every component: origin, confidence and dtype", For: onPage, Folded: true,
+					Grid: partGrid(res)},
+				{Title: "What each component is, and what its method cannot see", For: onPage, Folded: true,
+					Grid: partHow(res)}}}}
 }
 
 // componentsInBrief has found, predicted and the error of each cell below one another.
@@ -70,7 +72,7 @@ func componentsInBrief(res *compare.Result, id, title string) section {
 	}
 	if more := len(notes) - fewWords; more > 0 {
 		notes = append(notes[:fewWords:fewWords],
-			fmt.Sprintf("%d more such sentences are in the details and in the report.", more))
+			fmt.Sprintf("%d more are in the details and in the report.", more))
 	}
 	s.Lines = slices.Concat(origins(res), negative(res), notes)
 	return s
@@ -103,17 +105,17 @@ func componentColumns(res *compare.Result) []*figure.Row {
 	})
 }
 
-// componentRows are a cell's: found, foretold and the error, as far as there are such; of many cells only what was
+// componentRows are a cell's: measured, predicted and the error, where known; of many cells only what was
 // found and the error.
 func componentRows(columns []*figure.Row, c *compare.Cell, all bool, add func(...string)) {
-	own, predicted, off := []string{found}, []string{"foretold"}, []string{errorRow}
+	own, predicted, off := []string{found}, []string{"predicted"}, []string{errorRow}
 	reported, compared := false, false
 	for _, col := range columns {
 		f, best := c.Parts.Shown(col.Name).Figure, "–"
 		own = append(own, held(f, c.Launches))
 		p := predictedOf(c, col.Name)
 		if p.Measured != nil && *p.Measured != f.Center() && col.Name != figure.BrowserShare {
-			p = memory.Predicted{} // foretold of something else than the column's
+			p = memory.Predicted{} // predicted for something else than the column's
 		}
 		if p.Best != nil {
 			best, reported = mib(*p.Best), true
@@ -132,7 +134,7 @@ func componentRows(columns []*figure.Row, c *compare.Cell, all bool, add func(..
 	}
 }
 
-// predictedOf is what was foretold of a column's component. What a browser takes is foretold as a whole, which stands
+// predictedOf is the prediction of a column's component. What a browser takes is predicted as a whole, which stands
 // in the column of its own.
 func predictedOf(c *compare.Cell, name string) memory.Predicted {
 	own := c.Parts.Component(figure.BrowserShare).Known()
@@ -146,7 +148,7 @@ func predictedOf(c *compare.Cell, name string) memory.Predicted {
 	return p
 }
 
-// errorMark is an error, marked where what was measured is outside the range that was foretold.
+// errorMark is an error, marked where the measurement is outside the predicted range.
 func errorMark(p memory.Predicted) string {
 	text := errorText(p)
 	if p.Within != nil && !*p.Within {
@@ -287,7 +289,7 @@ func partName(name string) string {
 
 // partGrid has every component of every cell with its method, confidence and type.
 func partGrid(res *compare.Result) *grid {
-	head := []string{"cell", "component", "median (MiB)", "95 % interval", "from", "confidence", "type"}
+	head := []string{"cell", "component", "median (MiB)", "95% interval", "from", "confidence", "dtype"}
 	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
 		if c.Parts == nil {
 			return
@@ -319,7 +321,8 @@ func partHow(res *compare.Result) *grid {
 				line(c.Label))
 		}
 	}
-	t := &grid{Head: []string{"component", "from", "what it is, or why it is absent", "what that can't see", "cells"}}
+	t := &grid{Head: []string{"component", "from", "what it is, or why it is missing", "what the method cannot see",
+		"cells"}}
 	blind := false
 	for _, key := range rows.keys {
 		row := strings.Split(key, "\x00")

@@ -8,7 +8,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// Machine says what a machine is, a line a part: its name and what is known of it. What is not known has no line.
+// Machine describes a machine in rows of name and value. What is not known has no row.
 func Machine(e record.Environment) [][2]string {
 	var out [][2]string
 	p := cmp.Or(e.Processor, &record.Processor{}) // older records have none
@@ -107,10 +107,10 @@ func ram(e record.Environment) string {
 	if m := e.Memory; m != nil {
 		swap := "no swap"
 		if m.SwapB > 0 {
-			swap = "swap " + gibOf(m.SwapB) + ", " + gibOf(m.SwapFreeB) + " of it free"
+			swap = gibOf(m.SwapB) + " swap, " + gibOf(m.SwapFreeB) + " free"
 		}
 		parts = append(parts, gibOf(m.AvailableB)+" available", swap,
-			prefixed("huge pages", m.HugePages), map[bool]string{true: "equal pages merged (KSM)"}[m.Merged],
+			prefixed("huge pages", m.HugePages), map[bool]string{true: "merges equal pages (KSM)"}[m.Merged],
 			map[bool]string{true: "zswap"}[m.Zswap])
 		for _, r := range m.Reclaimers {
 			parts = append(parts, reclaimed(r))
@@ -119,21 +119,20 @@ func ram(e record.Environment) string {
 	return joined(", ", parts...)
 }
 
-// reclaimed says what the kernel takes from processes by itself.
+// reclaimed says which memory the kernel takes from processes.
 func reclaimed(r record.Reclaimer) string {
 	if r.Hidden {
-		return "idle memory perhaps taken out (" + r.By + ", which only root may read)"
+		return "may reclaim idle memory (" + r.By + ", readable only by root)"
 	}
-	s := "idle memory"
+	s := "reclaims idle memory"
 	if r.Some {
 		s += " of some processes"
 	}
-	s += " taken out"
 	if r.IdleS > 0 {
 		s += fmt.Sprintf(" after %s s", num(r.IdleS))
 	}
 	if r.FreeBelow > 0 {
-		s += fmt.Sprintf(" while less than %s %% is free", num(100*r.FreeBelow))
+		s += fmt.Sprintf(" while less than %s%% is free", num(100*r.FreeBelow))
 	}
 	return s + " (" + r.By + ")"
 }
@@ -144,11 +143,11 @@ func limits(l *record.Limits) string {
 	}
 	memory := ""
 	if l.MemoryB > 0 {
-		memory = fmt.Sprintf("%s of memory, %s of it used", gibOf(l.MemoryB), gibOf(l.MemoryUseB))
+		memory = fmt.Sprintf("%s memory, %s used", gibOf(l.MemoryB), gibOf(l.MemoryUseB))
 	}
 	swap := ""
 	if l.SwapB != nil {
-		swap = gibOf(*l.SwapB) + " of swap"
+		swap = gibOf(*l.SwapB) + " swap"
 	}
 	return cmp.Or(joined(", ", some(l.CPUs, "%g cores"), memory, swap), "none") + " (cgroup " + l.Version + ")"
 }
@@ -157,7 +156,7 @@ func loads(e record.Environment) string {
 	if e.Load5 == 0 && e.Load15 == 0 {
 		return num(e.Load1)
 	}
-	return num(e.Load1) + ", " + num(e.Load5) + " in 5 minutes, " + num(e.Load15) + " in 15"
+	return num(e.Load1) + ", " + num(e.Load5) + " over 5 minutes, " + num(e.Load15) + " over 15"
 }
 
 func background(b *record.Background, cores int) string {
@@ -166,7 +165,7 @@ func background(b *record.Background, cores int) string {
 	}
 	s := fmt.Sprintf("%s of %d cores busy for %s s", num(b.Cores), cores, num(b.Seconds))
 	if b.Stolen > 0 {
-		s += ", " + num(b.Stolen) + " taken by the host's other guests"
+		s += ", " + num(b.Stolen) + " used by other guests of the host"
 	}
 	var names []string
 	for _, p := range b.Busiest {
@@ -188,7 +187,7 @@ func temperatures(all []record.Temperature) string {
 
 func gpus(all []record.GPUInfo) string {
 	if len(all) == 0 {
-		return "no GPU that can be asked"
+		return "none detected"
 	}
 	var out []string
 	for _, g := range all {

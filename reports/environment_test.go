@@ -8,7 +8,7 @@ import (
 	"llmparity/reports"
 )
 
-// desk is a machine of which all is known.
+// desk is a machine with every field known.
 func desk() record.Environment {
 	none := int64(0)
 	return record.Environment{OS: "debian 12.11", Kernel: "6.12.0", Arch: "amd64", CPU: "Example 9", Cores: 4,
@@ -43,12 +43,12 @@ func TestMachine(t *testing.T) {
 		{"cores", "4 physical, 8 logical, sockets: 1, SMT on, NUMA nodes: 1, Maker, microcode 0x7"},
 		{"frequency", "400 to 4700 MHz, 3000 MHz when it was read, pstate, turbo on, governor powersave"},
 		{"caches", "L1 data 4 × 48 KiB, L3 1 × 12 MiB"}, {"SIMD", "avx2 f16c"},
-		{"memory", "32 GiB, 20 GiB available, swap 2 GiB, 1 GiB of it free, huge pages madvise, equal pages merged (KSM), zswap, " +
-			"idle memory taken out after 60 s (DAMON), idle memory of some processes taken out (DAMON), " +
-			"idle memory taken out after 120 s while less than 40 % is free (damon_reclaim), idle memory perhaps taken out (DAMON, which only root may read)"},
-		{"limits", "1.5 cores, 4 GiB of memory, 1 GiB of it used, 0 GiB of swap (cgroup v2)"},
-		{"load before the run", "0.500, 0.250 in 5 minutes, 0.125 in 15"},
-		{"others before the run", `0.500 of 8 cores busy for 0.200 s, 0.100 taken by the host's other guests: cron\x1b[2J<b> 0.300`},
+		{"memory", "32 GiB, 20 GiB available, 2 GiB swap, 1 GiB free, huge pages madvise, merges equal pages (KSM), zswap, " +
+			"reclaims idle memory after 60 s (DAMON), reclaims idle memory of some processes (DAMON), " +
+			"reclaims idle memory after 120 s while less than 40% is free (damon_reclaim), may reclaim idle memory (DAMON, readable only by root)"},
+		{"limits", "1.5 cores, 4 GiB memory, 1 GiB used, 0 GiB swap (cgroup v2)"},
+		{"load before the run", "0.500, 0.250 over 5 minutes, 0.125 over 15"},
+		{"others before the run", `0.500 of 8 cores busy for 0.200 s, 0.100 used by other guests of the host: cron\x1b[2J<b> 0.300`},
 		{"temperature", "coretemp 61.50 °C"}, {"GPUs", "gpu0: Example GPU, 24 GiB, driver 555.1, by nvml"},
 		{"display", "wayland"},
 		{"disk", "results, cache 1 GiB of 4 GiB free (xfs); temporary 2 GiB of 2 GiB free (tmpfs)"},
@@ -72,13 +72,13 @@ func TestMachineFrequencyWithoutLowerBound(t *testing.T) {
 	}
 }
 
-// Records of before had less, and what they lack has no line.
+// Older records have fewer fields; what is missing has no row.
 func TestMachineOfOldRecords(t *testing.T) {
 	got := reports.Machine(record.Environment{OS: "linux", Kernel: "6.1", CPU: "Old", Cores: 2, MemoryB: 1 << 30,
 		Load1: 0.5, Container: true})
 	want := [][2]string{{"system", "linux 6.1"}, {"runs in", "a container"}, {"CPU", "Old, 2 cores"},
 		{"memory", "1 GiB"}, {"load before the run", "0.500"},
-		{"GPUs", "no GPU that can be asked"}}
+		{"GPUs", "none detected"}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v", got)
 	}

@@ -25,8 +25,8 @@ func environmentSections(v *view) []section {
 	for _, r := range v.res.Runs {
 		runs = append(runs, runFact(r), checklistFact(r))
 	}
-	return []section{{ID: "identity", Title: "What ran", Parts: factParts(v.engineFacts())},
-		{ID: "environment", Title: "Where it ran", Parts: factParts(runs)}}
+	return []section{{ID: "identity", Title: "Engines, models and requests", Parts: factParts(v.engineFacts())},
+		{ID: "environment", Title: "Machine and reproducibility", Parts: factParts(runs)}}
 }
 
 func factParts(facts []fact) []section {
@@ -68,7 +68,7 @@ func (v *view) sharing(cells []int) []fact {
 	if len(cells) < 2 {
 		return all
 	}
-	common := fact{Name: fmt.Sprintf("%s, in all of its %d cells", line(v.res.Cells[cells[0]].Spec.Engine), len(cells)),
+	common := fact{Name: fmt.Sprintf("%s, in all %d cells", line(v.res.Cells[cells[0]].Spec.Engine), len(cells)),
 		Colour: all[0].Colour}
 	for _, row := range all[0].Rows {
 		if times[row] == len(cells) {
@@ -107,7 +107,7 @@ func (v *view) engine(i int) fact {
 		addAll(add, "policy: ", e.Policy)
 		add("arguments", strings.Join(e.Args, " "))
 	} else {
-		add("runtime", "did not say what it is")
+		add("runtime", "unknown")
 	}
 	if d := c.Device; d != nil {
 		add("device", string(d.Class)+": "+d.Name)
@@ -116,15 +116,15 @@ func (v *view) engine(i int) fact {
 	context := modelFacts(c, add)
 	isolation := c.Spec.Isolation
 	if c.Spec.Reused {
-		isolation = strings.TrimPrefix(isolation+", reused by the repetitions", ", ")
+		isolation = strings.TrimPrefix(isolation+", reused by repetitions", ", ")
 	}
 	add("request", fmt.Sprintf("%d tokens at temperature %g, context %s, isolation %s, prompt cache %s",
 		c.Spec.MaxTokens, c.Spec.Temperature, context, isolation, c.Spec.PromptCache))
 	for _, lack := range []struct {
 		is   bool
 		what string
-	}{{c.Spec.StopsAtEnd, "stops at the end of a text"}, {c.Spec.NoTokenIDs, "no token ids"}, {c.Spec.Pieces,
-		"tells of pieces of text, and counts tokens itself"}} {
+	}{{c.Spec.StopsAtEnd, "stops at the end of the text"}, {c.Spec.NoTokenIDs, "no token ids"}, {c.Spec.Pieces,
+		"reports pieces of text and its own token count"}} {
 		if lack.is {
 			add("limits", lack.what)
 		}
@@ -145,7 +145,7 @@ func modelFacts(c *compare.Cell, add func(name, value string)) (context string) 
 				by += " at " + at
 			}
 		}
-		add("model", fmt.Sprintf("%s, served by %s; its weights are not verified", m.Name, by))
+		add("model", fmt.Sprintf("%s, served by %s; weights not verified", m.Name, by))
 		if m.Context == 0 {
 			context = "the server's own"
 		}
@@ -157,7 +157,7 @@ func modelFacts(c *compare.Cell, add func(name, value string)) (context string) 
 			num(float64(m.WeightsB)/record.MiB)))
 	}
 	if m.Context > 0 && m.MaxContext > m.Context {
-		context += fmt.Sprintf(" (capped: the model was made for %d)", m.MaxContext)
+		context += fmt.Sprintf(" (the model supports %d)", m.MaxContext)
 	}
 	return context
 }
@@ -188,7 +188,7 @@ func runFact(r compare.Run) fact {
 	return f
 }
 
-// checklistFact answers what a reader must know before they believe a run, item by item.
+// checklistFact says, item by item, whether the run can be reproduced.
 func checklistFact(r compare.Run) fact {
 	f := fact{Name: "Reproducibility of " + line(r.Name)}
 	for _, c := range r.Checklist {
@@ -207,6 +207,6 @@ func (v *view) foreignFact(cell int) fact {
 		add("sha256", e.SHA256)
 		addAll(add, "", e.Parts)
 	}
-	add("model, prompt, device", "not told")
+	add("model, prompt, device", "unknown")
 	return f
 }

@@ -254,6 +254,9 @@ func (f *Figure) draw(ctx context.Context, draw Draw, c *chart, d drawing) error
 	if f.Width == bothColumns {
 		plot = 2.4
 	}
+	if c.Height > 0 { // rows of bars
+		plot = max(1, float64(c.Height)/96)
+	}
 	asked, err := json.Marshal(map[string]any{"title": f.Title, "subtitle": f.Subtitle, "caption": f.Caption,
 		"unit": axis(c, d), "raw": c.Unit, "quantity": c.Title, "width": f.Width, "widest": bothColumns,
 		"plot": plot, "dpi": dpi, "options": eachText(own, func(s string) string { return shorten(s, 120) })})

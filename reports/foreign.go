@@ -4,27 +4,25 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/go-echarts/go-echarts/v2/opts"
-
 	"llmparity/compare"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
-// isForeign tells that another program wrote the cell's figures down.
+// isForeign tells that another program recorded the cell.
 func isForeign(c *compare.Cell) bool { return c.Spec.Model.Format == record.Foreign }
 
-// foreignMemory draws what another program wrote down of a cell.
+// foreignMemory draws a cell that another program recorded.
 func (v *view) foreignMemory(cell, points int) (chart, bool) {
 	c := &v.res.Cells[cell]
 	out := chart{ID: fmt.Sprintf("memory-%d", cell), Title: line(c.Label), Unit: "MiB", Wide: true, Cell: cell + 1,
 		Choice: "Launch",
 		Label: "Lines of memory over time for " + line(c.Label) +
-			", as another program wrote it down; a table of the highest readings follows"}
+			", recorded by another program; a table of the highest readings follows"}
 	for _, a := range v.runs[c.Run].Attempts {
 		if a.Cell == c.Spec.ID {
 			out.Drawings = append(out.Drawings,
-				drawing{Name: "rows", Caption: "As another program wrote it down: no phases are known.",
+				drawing{Name: "rows", Caption: "Recorded by another program; it has no phases.",
 					Options: v.foreignTimeline(cell, a, points)})
 			out.Table = foreignTable(c, a)
 		}
@@ -33,11 +31,11 @@ func (v *view) foreignMemory(cell, points int) (chart, bool) {
 }
 
 // foreignTimeline draws the sum of RSS heavy, each process where there are several, and a page's heap.
-func (v *view) foreignTimeline(cell int, a *record.Attempt, points int) map[string]any {
+func (v *view) foreignTimeline(cell int, a *record.Attempt, points int) option {
 	selected := map[string]bool{}
 	l := newLine("seconds", 0, selected)
-	add := func(name string, data []xy, colour string, width float32, kind string) {
-		addSeries(l, name, thinned(data, points), opts.LineStyle{Color: colour, Width: width, Type: kind})
+	add := func(name string, data []xy, colour string, width float64, kind string) {
+		l.line(name, thinned(data, points), colour, width, kind)
 	}
 	zero := a.BeginNS
 	add("RSS sum", totals(a, record.MethodForeign, zero, func(t record.TotalRow) float64 { return t.RSS }),
@@ -53,10 +51,10 @@ func (v *view) foreignTimeline(cell int, a *record.Attempt, points int) map[stri
 			}
 		}
 	}
-	return options(l)
+	return l.options()
 }
 
-// heap is a page's, in MiB, as another program wrote it down.
+// heap is a page's, in MiB.
 func heap(a *record.Attempt, zero int64) []xy {
 	var out []xy
 	for _, m := range a.Metrics {

@@ -115,7 +115,7 @@ func TestFrozenRowsOfOtherPrograms(t *testing.T) {
 			}
 			frozen(t, name, res, "runs", "comparability", "figures", "engine_info", "comparisons", "warnings")
 			page := rendered(t, func(w io.Writer) error { return colours.HTML(w, res, runs...) })
-			frozen(t, "foreign-page", reportstest.Tables(t, page, "memory"))
+			frozen(t, "foreign-page", reportstest.Tables(t, page, "timeline"))
 		})
 	}
 }

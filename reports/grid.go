@@ -11,7 +11,7 @@ import (
 
 // grid is a table: the words of a chart, or figures of their own. The page sorts and filters it.
 type grid struct {
-	Name    string   // what it shows, for those who don't see it; empty: told from its columns
+	Name    string   // accessible name; empty: made of its columns
 	Head    []string // a terminal breaks a title at a line's end, and before a unit in brackets
 	Rows    [][]string
 	Cells   []int // whose each row is, where rows begin with labels of cells
@@ -94,6 +94,9 @@ func (t *grid) Caption() string {
 	return "Table: " + oneLine(strings.Join(t.Head, ", "))
 }
 
+// Long tells that the page folds the table.
+func (t *grid) Long() bool { return len(t.Rows) > 12 }
+
 // LongNames tells that rows are named in more letters than a narrow column has room for.
 func (t *grid) LongNames() bool {
 	return slices.ContainsFunc(t.Rows, func(row []string) bool {
@@ -109,7 +112,7 @@ type column struct {
 }
 
 // Columns of the table. Numbers are in one where every row that has anything there has a short text that begins with a
-// number, words in brackets behind it aside. Dashes stand where there is none, a ~ where it is not told from others.
+// number, words in brackets behind it aside. Dashes stand where there is none, a ~ for no difference.
 func (t *grid) Columns() []column {
 	out := make([]column, len(t.Head))
 	for i, title := range t.Head {

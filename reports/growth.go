@@ -7,25 +7,26 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
-	"github.com/go-echarts/go-echarts/v2/opts"
-
 	"llmparity/compare"
 	"llmparity/compare/growth"
 	"llmparity/internal/figure"
 )
 
-const growthWords = "Bytes a token. Over cells that differ in the context or the length of the prompt alone: one line through all launches. Within " +
-	"launches: readings while tokens came, the median over launches of each launch's slope. Calculated: what the KV cache takes by arithmetic. " +
-	"Memory of processes holds more than the cache."
+// How to read memory per token.
+const (
+	growthWords  = "Bytes per token: the measured slope with its 95% interval, beside what the KV cache needs by calculation."
+	growthMethod = "Over cells that differ only in context or prompt length: one line through all launches. " +
+		"Within launches: the median over launches of each launch's slope while tokens were generated. " +
+		"Process memory includes more than the KV cache."
+)
 
 // growthSection is what memory grows by: on the page every slope, elsewhere a line a sweep and a cell.
 func growthSection(res *compare.Result) section {
 	s := section{ID: "growth", Title: "Memory per token", Parts: []section{
 		{For: inTerminal | document, Lines: growthLines(res), Mark: "- "}}}
-	slopes := &grid{Head: []string{"cells", "over", "memory", "from", "bytes/token", "95 % interval", "launches",
-		"calculated", "× calculated", "what it says"}}
-	how := &grid{Head: []string{"memory", "from", "how", "what it can't see"}}
+	slopes := &grid{Head: []string{"cells", "over", "memory", "from", "bytes/token", "95% interval", "launches",
+		"calculated", "× calculated", "result"}}
+	how := &grid{Head: []string{"memory", "from", "how", "what the method cannot see"}}
 	each(res, func(g growing) {
 		for _, r := range g.rates {
 			if !r.Known() {
@@ -43,15 +44,15 @@ func growthSection(res *compare.Result) section {
 			how.once(line(r.Title), r.From(), line(r.How), line(r.Blind))
 		}
 		if g.theory != nil {
-			how.once("a token in the KV cache", string(g.theory.Origin), line(g.theory.How),
-				"what an engine holds beside it")
+			how.once("one token in the KV cache", string(g.theory.Origin), line(g.theory.How),
+				"what an engine holds besides it")
 		}
 	})
 	if slopes.orNil() != nil {
-		s.Parts = append(s.Parts, section{For: onPage, Words: []string{growthWords},
+		s.Parts = append(s.Parts, section{For: onPage, Words: []string{growthWords}, Method: []string{growthMethod},
 			Draw:   []func(*view) []chart{kvGrowth},
 			Across: "pair", Grid: slopes, Parts: []section{
-				{Title: "How each slope was found, and what it can't see", Folded: true, Grid: how}}})
+				{Title: "How each slope was obtained", Folded: true, Grid: how}}})
 	}
 	return s
 }
@@ -142,7 +143,7 @@ func kvGrowth(v *view) []chart {
 		if g := v.res.Cells[i].Growth; g != nil {
 			out = append(out, growthChart(chart{ID: fmt.Sprintf("growth-%d", i), Cell: i + 1,
 				Title: line(v.res.Cells[i].Label) + ", within launches"}, g.Rates, g.Theory,
-				func(r growth.Rate) (string, map[string]any) {
+				func(r growth.Rate) (string, option) {
 					return v.fewerPoints(r), v.withinLaunches(i, r,
 						points)
 				})...)
@@ -151,15 +152,15 @@ func kvGrowth(v *view) []chart {
 	for n, s := range v.res.Sweeps {
 		out = append(out, growthChart(chart{ID: fmt.Sprintf("growth-%s-%d", s.Axis, n),
 			Title: line(s.Label) + ", over " + s.Title}, s.Rates, s.Theory,
-			func(r growth.Rate) (string, map[string]any) { return "", v.overCells(s, r) })...)
+			func(r growth.Rate) (string, option) { return "", v.overCells(s, r) })...)
 	}
 	return out
 }
 
 // growthChart has a drawing of each rate that a line was found for; without any there is no chart.
 func growthChart(c chart, rates []growth.Rate, t *growth.Theory,
-	draw func(growth.Rate) (more string, options map[string]any)) []chart {
-	c.Table = &grid{Head: []string{"memory", "from", "bytes/token", "95 % interval", "launches", "what it says"}}
+	draw func(growth.Rate) (more string, options option)) []chart {
+	c.Table = &grid{Head: []string{"memory", "from", "bytes/token", "95% interval", "launches", "result"}}
 	for _, r := range rates {
 		if r.Known() {
 			c.Table.Rows = append(c.Table.Rows, []string{line(r.Title), r.From(), rate(r.Center()), rateInterval(r),
@@ -174,16 +175,16 @@ func growthChart(c chart, rates []growth.Rate, t *growth.Theory,
 	if len(c.Drawings) == 0 {
 		return nil
 	}
-	c.Unit, c.Choice = "MiB", "What"
-	c.Label = "Points of memory over tokens, the line through them and the calculated one for " + c.Title +
-		"; the slopes are in the table below it"
+	c.Unit, c.Choice = "MiB", "Memory"
+	c.Label = "Points of memory over tokens, their line and the calculated line for " + c.Title +
+		"; the table below has the slopes"
 	return []chart{c}
 }
 
 func growthCaption(r growth.Rate, t *growth.Theory) string {
 	s := fmt.Sprintf("%s bytes/token, %s", rate(r.Center()), originWords(r.Origin))
 	if r.Interval != nil {
-		s += " (95 % interval " + rateInterval(r) + ")"
+		s += " (95% interval " + rateInterval(r) + ")"
 	}
 	if t != nil {
 		s += fmt.Sprintf("; %s %s", t.Origin, rate(t.Bytes))
@@ -200,11 +201,9 @@ func (v *view) fewerPoints(r growth.Rate) string {
 }
 
 // withinLaunches draws by how much memory was above what each launch's line has at its first token.
-func (v *view) withinLaunches(cell int, r growth.Rate, points int) map[string]any {
-	l := lineChart("tokens, with the prompt's")
-	l.AddSeries("median slope", nil, fitData(r.Fit.From, r.Fit.To), stroke(v.colour(cell), 3, "solid", false))
-	calculatedLine(l, r.Fit)
-	s := charts.NewScatter()
+func (v *view) withinLaunches(cell int, r growth.Rate, points int) option {
+	l := lineChart("tokens, including the prompt")
+	fitLines(l, "median slope", r.Fit, v.colour(cell))
 	for _, launch := range r.Lines[:min(len(r.Lines), v.launchesDrawn())] {
 		step := max(1, (len(launch.Points)+points-1)/points)
 		var dots [][2]any
@@ -213,46 +212,31 @@ func (v *view) withinLaunches(cell int, r growth.Rate, points int) map[string]an
 				dots = append(dots, datum(p.Tokens, p.MiB))
 			}
 		}
-		s.AddSeries(fmt.Sprintf("%s of attempt %d", v.res.Cells[cell].Repeated(), launch.Attempt), nil, bare(dots),
-			small,
-			inked(v.colour(cell), 0.5))
+		l.add("scatter", fmt.Sprintf("%s of attempt %d", v.res.Cells[cell].Repeated(), launch.Attempt), dots,
+			with("symbolSize", 5), inked(v.colour(cell), 0.5))
 	}
-	l.Overlap(s)
-	return options(l)
+	return l.options()
 }
 
 // overCells draws every launch where its cell is on the axis.
-func (v *view) overCells(s growth.Sweep, r growth.Rate) map[string]any {
+func (v *view) overCells(s growth.Sweep, r growth.Rate) option {
 	l := lineChart(s.Title)
-	colour := v.colour(s.Cells[0])
-	l.AddSeries("line through all launches", nil, fitData(r.Fit.From, r.Fit.To), stroke(colour, 3, "solid", false))
-	calculatedLine(l, r.Fit)
-	dots := make([]opts.ScatterData, len(r.Points))
-	for i, p := range r.Points {
-		dots[i] = spot(p.GrowthAt, fmt.Sprintf("%s, attempt %d", line(v.res.Cells[p.Cell].Label), p.Attempt))
+	fitLines(l, "line through all launches", r.Fit, v.colour(s.Cells[0]))
+	var dots []option
+	for _, p := range r.Points {
+		dots = append(dots, spot(fmt.Sprintf("%s, attempt %d", line(v.res.Cells[p.Cell].Label), p.Attempt),
+			digits(p.Tokens), fine(p.MiB), 5))
 	}
-	scatter := charts.NewScatter()
-	scatter.AddSeries("launches", dots, inked("var(--dot)", 0.7))
-	l.Overlap(scatter)
-	return options(l)
+	l.add("scatter", "launches", dots, inked("var(--dot)", 0.7))
+	return l.options()
 }
 
-func fitData(ends ...growth.GrowthAt) charts.SeriesOpts {
-	out := make([][2]any, len(ends))
-	for i, p := range ends {
-		out[i] = datum(p.Tokens, p.MiB)
-	}
-	return bare(out)
-}
-
-func small(s *charts.SingleSeries) { s.SymbolSize = 5 }
-
-func calculatedLine(l *charts.Line, f *growth.Fit) {
+// fitLines adds the fitted line, and the calculated one where there is one.
+func fitLines(l *plot, name string, f *growth.Fit, colour string) {
+	from := datum(f.From.Tokens, f.From.MiB)
+	l.add("line", name, [][2]any{from, datum(f.To.Tokens, f.To.MiB)}, stroke(colour, 3, "solid", false))
 	if f.Theory != nil {
-		l.AddSeries("calculated", nil, fitData(f.From, *f.Theory), stroke("var(--muted)", 2, "dashed", false))
+		l.add("line", "calculated", [][2]any{from, datum(f.Theory.Tokens, f.Theory.MiB)},
+			stroke("var(--muted)", 2, "dashed", false))
 	}
-}
-
-func spot(p growth.GrowthAt, name string) opts.ScatterData {
-	return opts.ScatterData{Name: name, Value: []any{digits(p.Tokens), fine(p.MiB)}, Symbol: "circle", SymbolSize: 5}
 }

@@ -8,9 +8,9 @@ import (
 	"llmparity/compare/hardware"
 )
 
-// hardwareWords say once what the figures are of.
-const hardwareWords = "Medians over counted launches. Peaks and temperature of the whole repetition, whoever held or heated it; load, power and energy " +
-	"of the measure phase. Energy is the whole device's: what else ran, and what it takes when idle, is in it. Of several GPUs together: the sum."
+// hardwareWords say what the figures cover.
+const hardwareWords = "Medians over counted launches. Peaks and temperature cover the whole launch; load, power and energy cover the measure phase. " +
+	"Energy is that of the whole device, including other programs and idle power. Several GPUs are summed."
 
 // hardwareColumn is a column with the figures that may stand in it: a piece of hardware has one of them at most.
 type hardwareColumn struct {
@@ -22,7 +22,7 @@ type hardwareColumn struct {
 func hardwareColumns() []hardwareColumn {
 	return []hardwareColumn{
 		{"memory\npeak MiB", []string{hardware.GPUPeak, hardware.GPUSum, hardware.GPUHeld}},
-		{"free at\nbegin MiB", []string{hardware.GPUFree}},
+		{"free at\nstart MiB", []string{hardware.GPUFree}},
 		{"load\n%", []string{hardware.GPUBusy}}, {"power\nW", []string{hardware.GPUPower}},
 		{"highest\n°C", []string{hardware.GPUHeat}}, {"energy\nJ", []string{hardware.Energy}},
 		{"energy\nJ/token", []string{hardware.EnergyPerToken}},
@@ -32,7 +32,7 @@ func hardwareColumns() []hardwareColumn {
 func pageColumns() []hardwareColumn {
 	return []hardwareColumn{
 		{"memory, peak (MiB)", []string{hardware.GPUPeak, hardware.GPUSum, hardware.GPUHeld}},
-		{"free at begin (MiB)", []string{hardware.GPUFree}}, {"most of one (MiB)", []string{hardware.GPUHighest}},
+		{"free at start (MiB)", []string{hardware.GPUFree}}, {"most on one GPU (MiB)", []string{hardware.GPUHighest}},
 		{"memory, mean (MiB)", []string{hardware.GPUMean}}, {"memory, deviation (MiB)",
 			[]string{hardware.GPUDeviation}},
 		{"load (%)", []string{hardware.GPUBusy}}, {"load, highest (%)", []string{hardware.GPUBusyMax}},
@@ -54,12 +54,13 @@ func (col hardwareColumn) figure(h hardware.Hardware) evidence.Figure {
 	return evidence.Figure{}
 }
 
-// hardwareSections have a row a piece of hardware and role. Where several are told of together the terminal leaves
+// hardwareSections have a row a piece of hardware and role. Where several have a sum the terminal leaves
 // single ones to the page.
 func hardwareSections(res *compare.Result) []section {
 	const id, title = "hardware", "GPUs and energy"
-	words, how := []string{hardwareWords}, &grid{Head: []string{"figure", "from", "what it is", "what it can't see"}}
-	short := hardwareGrid(res, []string{"cell", "of"}, hardwareColumns(), func(c *compare.Cell,
+	words, how := []string{hardwareWords}, &grid{Head: []string{"figure", "from", "what it is",
+		"what the method cannot see"}}
+	short := hardwareGrid(res, []string{"cell", "device"}, hardwareColumns(), func(c *compare.Cell,
 		h hardware.Hardware) []string {
 		has := func(kind hardware.HardwareKind) bool {
 			return slices.ContainsFunc(c.Hardware, func(h hardware.Hardware) bool { return h.Kind == kind })
@@ -73,12 +74,12 @@ func hardwareSections(res *compare.Result) []section {
 		}
 		return []string{line(h.Role)}
 	})
-	full := hardwareGrid(res, []string{"cell", "of", "which is", "read by"}, pageColumns(),
+	full := hardwareGrid(res, []string{"cell", "device", "name", "read by"}, pageColumns(),
 		func(_ *compare.Cell, h hardware.Hardware) []string {
 			for _, f := range h.Figures {
 				words := f.How
 				if !f.Known() {
-					words += "; absent: " + f.Absent
+					words += "; missing: " + f.Absent
 				}
 				how.once(line(f.Title), orDash(f.From()), line(words), line(f.Blind))
 			}
@@ -89,7 +90,7 @@ func hardwareSections(res *compare.Result) []section {
 	}
 	return []section{{ID: id, Title: title, For: inTerminal, Grid: short, Words: words},
 		{ID: id, Title: title, For: onPage, Grid: full, Words: words, Parts: []section{
-			{Title: "What each of these numbers is, and what it can't see", Folded: true, Grid: how}}}}
+			{Title: "What each figure is, and what its method cannot see", Folded: true, Grid: how}}}}
 }
 
 // hardwareGrid has the columns that any row has something in; name says what a row is of, nothing that it has none.

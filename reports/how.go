@@ -9,24 +9,22 @@ import (
 	"llmparity/internal/figure"
 )
 
-// timesSection has the bars of times and rates, and what engines and servers say of themselves.
-func timesSection(res *compare.Result) section {
-	s := section{ID: "times", Title: "Time and speed", For: onPage, Parts: []section{
-		{Across: "triple", Words: []string{"Bar: median. Dots: launches. Line: 95 % interval of the median, where there are " +
-			"launches enough for one."}},
-		{Title: "What the engines report of themselves", Grid: reported(res),
-			Words: []string{"Reported by the engines, by their own clocks and counts, beside ours."}},
-		{Title: "What the server says of itself", Grid: server(res), Words: []string{
-			"Reported by the server while it worked: peaks, and of what it counts by how much that grew."}}}}
+// timesSections have the bars of times and rates, and what engines and servers report of themselves.
+func timesSections(res *compare.Result) []section {
+	s := section{ID: "times", Title: "Time and speed", For: onPage, Across: "quad",
+		Words: []string{"Bar: median. Dots: launches. Line: 95% interval of the median, from six launches on."}}
 	for _, r := range figure.Columns(func(r *figure.Row) bool { return r.Bar[0] != "" }) {
-		s.Parts[0].Draw = append(s.Parts[0].Draw, bars(r.Bar[0], r.Name, r.Bar[1]))
+		s.Draw = append(s.Draw, bars(r.Bar[0], r.Name, r.Bar[1]))
 	}
-	return s
+	return []section{s,
+		{ID: "reported", Title: "What the engines report of themselves", For: onPage, Grid: reported(res),
+			Words: []string{"The engines' own clocks and counts, beside ours."}},
+		{ID: "server", Title: "What the server reports of itself", For: onPage, Grid: server(res), Words: []string{
+			"Reported while the server worked: the highest value, or for a counter its increase."}}}
 }
 
 func reported(res *compare.Result) *grid {
-	head := []string{"cell", "the engine's own name", "reported by the engine",
-		"measured by the clock, or counted, beside it"}
+	head := []string{"cell", "name in the engine", "reported by the engine", "measured by llmparity"}
 	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
 		for _, f := range c.Reported {
 			ours := "–"
@@ -40,7 +38,7 @@ func reported(res *compare.Result) *grid {
 
 // server is what servers say of themselves, with what that is and what it can't see.
 func server(res *compare.Result) *grid {
-	head := []string{"cell", "figure", "median", "launches", "what it is", "what it can't see"}
+	head := []string{"cell", "figure", "median", "launches", "what it is", "what the method cannot see"}
 	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
 		for _, f := range c.Server {
 			value := "–"
@@ -68,8 +66,8 @@ func howSections(res *compare.Result) []section {
 		}
 		add(row...)
 	})
-	return []section{{ID: "how", Title: "How each number was obtained", For: onPage, View: "how", Data: hows(res)},
-		{ID: "sampler", Title: "What measuring cost", For: onPage, Grid: sampler}}
+	return []section{{ID: "how", Title: "How each figure was obtained", For: onPage, View: "how", Data: hows(res)},
+		{ID: "sampler", Title: "Cost of measuring", For: onPage, Grid: sampler}}
 }
 
 type howRow struct{ Title, Cells, From, How string }

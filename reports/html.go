@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"sync"
 
 	"llmparity/assets/charts"
 	"llmparity/compare"
@@ -20,7 +21,6 @@ import (
 //go:embed page/*.html
 var page embed.FS
 
-// What the page and what draws figures are made of.
 var (
 	//go:embed page/report.css
 	reportCSS string
@@ -34,28 +34,27 @@ var (
 	figuresJS string
 )
 
-// HTML writes one file with everything in it. Its policy forbids the browser to fetch anything and to run any script
-// but those whose hashes it names, so that a hostile label stays a label.
+// HTML writes one file with everything in it. Its content security policy forbids the browser to fetch anything and to
+// run any script whose hash it does not list, so a hostile label stays a label.
 func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
 	if len(runs) != len(res.Runs) {
-		return fmt.Errorf("the result was made of %d runs, not %d", len(res.Runs), len(runs))
+		return fmt.Errorf("the result has %d runs, got %d records", len(res.Runs), len(runs))
 	}
 	library, unpacker, err := charts.Libraries()
 	if err != nil {
 		return err
 	}
-	scripts, hashes, err := inline(library, unpacker, unpackJS+marksJS+reportJS)
+	scripts, hashes, err := inline(unpacker+";"+unpackJS, marksJS+reportJS)
 	if err != nil {
 		return err
 	}
 	n := newNames(res)
 	v := &view{res: n.shortened(res), runs: runs, own: own}
-	all := shownTo(v.drawn(sections(v)), onPage)
-	d := &htmlPage{Style: template.CSS(reportCSS), Scripts: scripts, Schema: res.Schema,
-		Policy: "default-src 'none'; script-src " + strings.Join(hashes, " ") +
+	d := &htmlPage{Answer: answerOf(res), Style: template.CSS(reportCSS), Scripts: scripts, Schema: res.Schema,
+		Policy: "default-src 'none'; script-src " + strings.Join(append(hashes, hashOf(library)), " ") +
 			"; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"}
-	d.Title, d.Subtitle = titles(v.res)
-	if d.Data, err = drawings(v, all); err != nil {
+	all := v.chapters(d.Answer)
+	if d.Data, err = data(v, all, library); err != nil {
 		return err
 	}
 	t := template.New("report.html")
@@ -66,8 +65,9 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 		}
 		return template.HTML(b.String()), nil
 	}
+	terms, ids := &terms{other: n.name}, &ids{taken: map[string]bool{}}
 	_, err = t.Funcs(template.FuncMap{"clean": clean, "num": num, "line": n.sentence, "name": n.name, "plain": n.plain,
-		"cell": n.cell, "key": ownKey, "named": named, "view": written,
+		"cell": n.cell, "key": ownKey, "named": named, "view": written, "term": terms.link, "id": ids.of,
 		"numeric": func(columns []column, i int) bool { return i < len(columns) && columns[i].Number },
 		"fails":   func(sign string) bool { return sign == "FAIL" || sign == "INCONCLUSIVE" },
 		"next":    func(i int) int { return i + 1 }}).ParseFS(page, "page/*.html")
@@ -83,14 +83,13 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 			return err
 		}
 		d.Sections += text
-		d.Contents = append(d.Contents, entry{s.ID, s.Title})
+		e := entry{s.ID, s.Title}
+		if n := len(warned(v.res)); s.ID == "warnings" && n > 0 {
+			e.Title = plural(n, "warning")
+		}
+		d.Contents = append(d.Contents, e)
 	}
-	if d.Whole, err = written("whole", n.whole); err != nil { // what was cut is known last
-		return err
-	}
-	if len(n.whole) > 0 {
-		d.Contents = append(d.Contents, entry{"whole", "Long texts in full"})
-	}
+	d.Terms, d.Whole = terms.used, n.whole // complete only now
 	if err := t.Execute(w, d); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
@@ -99,33 +98,70 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 
 // htmlPage is what the page's template shows.
 type htmlPage struct {
-	Policy  string
-	Style   template.CSS
-	Scripts template.HTML
-	Data    template.HTML // the charts' drawings
-
-	Title, Subtitle, Schema string
-	Banner, Sections, Whole template.HTML
-	Contents                []entry
+	Answer           *answer
+	Policy, Schema   string
+	Style            template.CSS
+	Scripts, Data    template.HTML
+	Banner, Sections template.HTML
+	Contents         []entry
+	Terms            []definition
+	Whole            []string // long texts that were cut above
 }
 
-// entry is a line of the contents.
+// entry is a line of the table of contents.
 type entry struct{ ID, Title string }
 
-// drawings is what the page draws its charts from.
-func drawings(v *view, all []section) (template.HTML, error) {
+// chapters are the page's sections in the order in which readers ask. What most readers skip is folded.
+func (v *view) chapters(a *answer) []section {
+	of := map[string]section{}
+	for _, s := range shownTo(v.drawn(append(sections(v), headlineSection(v.res, a))), onPage) {
+		of[s.ID] = s
+	}
+	bare := func(id string) section { s := of[id]; s.Title = ""; return s }
+	folded := func(id string) section { s := of[id]; s.Folded = true; return s }
+	chapter := func(id, title string, parts ...section) section {
+		return section{ID: id, Title: title, Parts: shownTo(parts, onPage)}
+	}
+	grows := folded("growth")
+	grows.Folded = len(v.res.Sweeps) == 0 // one context shows no growth
+	all := []section{chapter("answer", "Summary", of["headline"], bare("summary")), of["gate"], of["risk"],
+		chapter("differences", "Differences", bare("ratios")),
+		chapter("speed", "Speed", bare("times"), of["traffic"], of["lengths"], folded("latency"), folded("reported"),
+			folded("server")),
+		chapter("memory", "Memory", bare("peaks"), bare("points")),
+		chapter("where", "Where memory goes", bare("components"), grows, of["hardware"], folded("forecast"),
+			folded("breakdown")),
+		chapter("tokens", "Tokens", bare("parity")),
+		chapter("over-time", "Over time", bare("timeline"), folded("overtokens")),
+		chapter("measured", "How it was measured", bare("comparability"), folded("identity"), folded("environment"),
+			folded("how"), folded("sampler")),
+		chapter("warnings", "Warnings", bare("warned"), folded("notes"))}
+	return shownTo(all, onPage)
+}
+
+// data is what the page's script reads: the chart library, and what the charts are drawn from.
+func data(v *view, all []section, library string) (template.HTML, error) {
 	byID := map[string][]drawing{}
 	eachChart(all, "", func(_ string, c *chart) { byID[c.ID] = c.Drawings })
 	text, err := newNames(v.res).drawings(byID)
 	if err != nil {
 		return "", err
 	}
-	return packed("drawings", text)
+	drawings, err := packed(text)
+	if err != nil {
+		return "", err
+	}
+	echarts, err := packedLibrary(library)
+	return element("echarts", len(library), echarts) + element("drawings", len(text), drawings), err
 }
 
-// packed is a text within the page that only its script reads: DEFLATE in base64, which fflate undoes. Of what charts
-// are drawn from, that is a seventh.
-func packed(id string, text []byte) (template.HTML, error) {
+func element(id string, size int, text string) template.HTML {
+	return template.HTML(fmt.Sprintf("<script type=\"text/plain\" id=\"%s\" data-bytes=\"%d\">%s</script>\n", id, size,
+		text))
+}
+
+// packed is DEFLATE in base64, which makes a page a third as large.
+func packed(text []byte) (string, error) {
 	var b bytes.Buffer
 	w, err := flate.NewWriter(&b, flate.DefaultCompression)
 	if err != nil {
@@ -137,8 +173,19 @@ func packed(id string, text []byte) (template.HTML, error) {
 	if err := w.Close(); err != nil {
 		return "", err
 	}
-	return template.HTML(fmt.Sprintf(`<script type="text/plain" id="%s" data-bytes="%d">%s</script>`, id, len(text),
-		base64.StdEncoding.EncodeToString(b.Bytes()))), nil
+	return base64.StdEncoding.EncodeToString(b.Bytes()), nil
+}
+
+var library struct {
+	sync.Once
+	packed string
+	err    error
+}
+
+// packedLibrary packs the chart library once a process.
+func packedLibrary(text string) (string, error) {
+	library.Do(func() { library.packed, library.err = packed([]byte(text)) })
+	return library.packed, library.err
 }
 
 // inline makes script elements, and the hashes by which the policy knows them.
@@ -147,11 +194,15 @@ func inline(scripts ...string) (elements template.HTML, hashes []string, err err
 		s = strings.ReplaceAll(s, "\r\n", "\n") // as the browser's parser will
 		if strings.Contains(strings.ToLower(s), "</script") || strings.Contains(s, "<!--") {
 			return "", nil, fault.New(fault.NoBundle, "run make setup and build again",
-				"an embedded library can't be put into a page: it ends a script element")
+				"an embedded library cannot be put into a page: it ends a script element")
 		}
-		sum := sha256.Sum256([]byte(s))
-		hashes = append(hashes, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
+		hashes = append(hashes, hashOf(s))
 		elements += template.HTML("<script>" + s + "</script>\n")
 	}
 	return elements, hashes, nil
+}
+
+func hashOf(script string) string {
+	sum := sha256.Sum256([]byte(script))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }

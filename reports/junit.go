@@ -49,7 +49,7 @@ type junitSkipped struct {
 }
 
 // JUnit writes the result as test cases, for what shows those: each cell's launches, whether each cell agrees with
-// itself, whether each pair agrees, and whether what was foretold of memory held. A case that nothing is known of is
+// itself, whether each pair agrees, and whether memory predictions held. A case without data is
 // skipped, not passed.
 func JUnit(w io.Writer, res *compare.Result) error {
 	doc := junitSuites{Name: "llmparity"}
@@ -203,7 +203,7 @@ func nearTie(p parity.Parity) bool {
 	return p.First != nil && p.First.Rounding && (p.SamePrompt == nil || *p.SamePrompt)
 }
 
-// predictionSuite has a case a component of a cell: what was measured is within the range that was foretold.
+// predictionSuite has a case a component of a cell: whether the measurement is within the predicted range.
 func predictionSuite(res *compare.Result) junitSuite {
 	s := junitSuite{Name: "forecasts"}
 	for i := range res.Cells {
@@ -219,7 +219,7 @@ func predictionSuite(res *compare.Result) junitSuite {
 			case !*p.Within:
 				row := predictionRow(p)
 				test.Failure = &junitFailure{Message: line(p.Verdict), Type: "forecast",
-					Text: line(fmt.Sprintf("MiB foretold %s, from to %s, in the run %s (%s), error %s", row[1], row[2],
+					Text: line(fmt.Sprintf("predicted %s MiB (range %s), %s MiB in the run (%s), error %s", row[1], row[2],
 						row[3], row[4], row[5]))}
 			}
 			s.Cases = append(s.Cases, test)

@@ -4,20 +4,21 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
-	"github.com/go-echarts/go-echarts/v2/opts"
-
 	"llmparity/compare"
 	"llmparity/compare/timing"
 )
 
-const latencyWords = "How many of all times are not above one: requests, or gaps between tokens, of all counted launches together. Dots: p50, p90, p95 " +
-	"and p99, by nearest rank; of few values the highest ones are one. Intervals go by launches, in the tables: what was measured in one launch " +
-	"shares its luck."
+// How to read the distributions.
+const (
+	latencyWords  = "Share of requests, or of gaps between tokens, that took at most this long. Dots: p50, p90, p95 and p99."
+	latencyMethod = "All counted launches together. Percentiles by nearest rank: of few values, the highest ones coincide. " +
+		"The intervals in the tables treat each launch as one observation."
+)
 
 func latencySection() section {
-	return section{ID: "latency", Title: "How times are spread", For: onPage, Words: []string{latencyWords},
-		Draw: []func(*view) []chart{latencies}, Across: "pair"}
+	return section{ID: "latency", Title: "Distribution of times", For: onPage, Words: []string{latencyWords},
+		Method: []string{latencyMethod},
+		Draw:   []func(*view) []chart{latencies}, Across: "pair"}
 }
 
 // latencies draws a chart a kind of time, a line a cell.
@@ -36,9 +37,8 @@ func latencies(v *view) []chart {
 	var out []chart
 	for _, name := range names {
 		out = append(out, chart{ID: "latency-" + name, Title: title[name], Unit: unit,
-			Table: latencyTable(v.res, name),
-			Label: "Curves of the share of times that are not above one, for " + title[name] +
-				", a curve a cell; quantiles are in the table below it",
+			Table:    latencyTable(v.res, name),
+			Label:    "Cumulative distribution of " + title[name] + ", one curve per cell; the table below has the quantiles",
 			Drawings: []drawing{{Options: v.ecdf(name, unit)}}})
 	}
 	return out
@@ -54,11 +54,11 @@ func taken(c *compare.Cell, name string) *timing.Distribution {
 	return nil
 }
 
-func (v *view) ecdf(name, unit string) map[string]any {
+func (v *view) ecdf(name, unit string) option {
 	l := lineChart(unit)
-	l.YAxisList = []opts.YAxis{{Type: "value", SplitNumber: 5, Min: 0, Max: 100, Name: "%", NameLocation: "end"}}
+	l.y = option{"type": "value", "splitNumber": 5, "min": 0, "max": 100, "name": "%", "nameLocation": "end"}
 	least, most := 0.0, 0.0
-	dots := charts.NewScatter()
+	dots := &plot{}
 	drawn := map[string]int{}
 	for i := range v.res.Cells {
 		c := &v.res.Cells[i]
@@ -76,52 +76,49 @@ func (v *view) ecdf(name, unit string) map[string]any {
 		most = max(most, d.Steps[len(d.Steps)-1].Value)
 		kind := dash(drawn[c.Spec.Engine])
 		drawn[c.Spec.Engine]++
-		l.AddSeries(line(c.Label), nil, bare(data), stroke(v.colour(i), 2, kind, false),
-			func(s *charts.SingleSeries) { s.Step = "end" }, levels(len(l.MultiSeries) == 0))
-		var marks []opts.ScatterData
-		for _, q := range d.Quantiles {
-			marks = append(marks, opts.ScatterData{Name: "p" + num(100*q.Share),
-				Value: []any{fine(q.Value), 100 * q.Share}, Symbol: "circle", SymbolSize: 7})
+		looks := []style{stroke(v.colour(i), 2, kind, false), with("step", "end")}
+		if len(l.series) == 0 {
+			looks = append(looks, levels)
 		}
-		dots.AddSeries(line(c.Label), marks, inked(v.colour(i), 0))
+		l.add("line", line(c.Label), data, looks...)
+		var marks []option
+		for _, q := range d.Quantiles {
+			marks = append(marks, spot("p"+num(100*q.Share), fine(q.Value), 100*q.Share, 7))
+		}
+		dots.add("scatter", line(c.Label), marks, inked(v.colour(i), 0))
 	}
-	l.Overlap(dots)
+	l.series = append(l.series, dots.series...)
 	if least > 0 && most/least > 20 {
-		l.XAxisList[0].Type, l.XAxisList[0].Name = "log", unit+", each step ten times the one before"
+		l.x["type"], l.x["name"] = "log", unit+", logarithmic"
 	}
-	return options(l)
+	return l.options()
 }
 
-// levels are lines at the shares that are told of.
-func levels(wanted bool) charts.SeriesOpts {
-	return func(s *charts.SingleSeries) {
-		if !wanted {
-			return
-		}
-		var at []any
-		for _, share := range []float64{50, 90, 99} {
-			at = append(at, map[string]any{"yAxis": share, "name": "p" + num(share)})
-		}
-		s.MarkLines = &opts.MarkLines{Data: at, MarkLineStyle: opts.MarkLineStyle{Symbol: []string{"none", "none"},
-			Label: &opts.Label{Show: opts.Bool(true), Formatter: "{b}", Position: "insideStartTop",
-				Color: "var(--muted)", FontSize: 11},
-			LineStyle: &opts.LineStyle{Type: "dotted", Width: 1, Color: "var(--muted)"}}}
+// levels are lines at p50, p90 and p99.
+func levels(s option) {
+	var at []option
+	for _, share := range []float64{50, 90, 99} {
+		at = append(at, option{"yAxis": share, "name": "p" + num(share)})
 	}
+	s["markLine"] = option{"data": at, "symbol": []string{"none", "none"},
+		"label": option{"show": true, "formatter": "{b}", "position": "insideStartTop", "color": "var(--muted)",
+			"fontSize": 11},
+		"lineStyle": option{"type": "dotted", "width": 1, "color": "var(--muted)"}}
 }
 
 // dash tells lines of one colour apart.
 func dash(n int) string { return []string{"solid", "dashed", "dotted"}[n%3] }
 
 func latencyTable(res *compare.Result, name string) *grid {
-	head := []string{"cell", "quantile", "over all (ms)", "of", "launches", "median of launches' own (ms)",
-		"its 95 % interval"}
+	head := []string{"cell", "quantile", "all values (ms)", "values", "launches", "median over launches (ms)",
+		"95% interval"}
 	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
 		d := taken(c, name)
 		if d == nil {
 			return
 		}
 		for _, q := range d.Quantiles {
-			median, interval := "–", "launches have too few values for one"
+			median, interval := "–", "too few values per launch"
 			if q.ByLaunch != nil {
 				median, interval = known(*q.ByLaunch), intervalWords(*q.ByLaunch)
 			}

@@ -5,9 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
-	"github.com/go-echarts/go-echarts/v2/opts"
-
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/growth"
@@ -15,12 +12,12 @@ import (
 )
 
 func lengthsSection() section {
-	return section{ID: "lengths", Title: "Over the length of the prompt", For: onPage, Across: "pair",
+	return section{ID: "lengths", Title: "By prompt length", For: onPage, Across: "pair",
 		Draw: []func(*view) []chart{func(v *view) []chart {
 			return append(v.over(growth.AxisPrompt, chart{ID: "fig3_latency_vs_seqlen",
-				Title: "Latency over prompt length"},
+				Title: "Latency by prompt length"},
 				figuresOver(figure.Lengths, "ms", "tokens/s")),
-				v.over(growth.AxisPrompt, chart{ID: "fig4_mem_vs_seqlen", Title: "Memory over prompt length"},
+				v.over(growth.AxisPrompt, chart{ID: "fig4_mem_vs_seqlen", Title: "Memory by prompt length"},
 					figuresOver(figure.Lengths, "MiB"))...)
 		}}}
 }
@@ -45,23 +42,23 @@ func along(c *compare.Cell, r *figure.Row) evidence.Figure {
 
 // manyAtOnce are the axes along which more requests come at once, with the ends of charts' names.
 func manyAtOnce() [][3]string {
-	return [][3]string{{growth.AxisClients, "concurrency", "clients at once"},
-		{growth.AxisBatch, "batch_size", "requests in a batch"}}
+	return [][3]string{{growth.AxisClients, "concurrency", "number of clients"},
+		{growth.AxisBatch, "batch_size", "batch size"}}
 }
 
 // memoryOverRequests is memory over how many requests come at once, where a run has several numbers of them.
 func memoryOverRequests(v *view) []chart {
-	return v.overRequests("fig1_mem_vs_", "Memory over ", "MiB")
+	return v.overRequests("fig1_mem_vs_", "Memory by ", "MiB")
 }
 
 // speedOverRequests is what all requests yield together, and one of them among the others.
 func speedOverRequests(v *view) []chart {
-	return v.overRequests("fig2_tps_vs_", "Tokens a second over ", "tokens/s", "requests/s")
+	return v.overRequests("fig2_tps_vs_", "Tokens/s by ", "tokens/s", "requests/s")
 }
 
 // latencyOverRequests is what one request waits among the others.
 func latencyOverRequests(v *view) []chart {
-	return v.overRequests("latency_vs_", "Latency over ", "ms")
+	return v.overRequests("latency_vs_", "Latency by ", "ms")
 }
 
 func (v *view) overRequests(id, title string, units ...string) []chart {
@@ -81,12 +78,12 @@ func (v *view) over(axis string, out chart, figures []*figure.Row) []chart {
 			title = s.Title
 		}
 	}
-	out.Choice, out.Label = "What", "Lines of "+out.Title+" for each engine; the same figures are in the table below it"
-	out.Table = &grid{Head: []string{"cell", title, "what", "median", "95 % interval", "launches"}}
+	out.Choice, out.Label = "Figure", "Lines of "+out.Title+" for each engine; the table below has the same figures"
+	out.Table = &grid{Head: []string{"cell", title, "figure", "median", "95% interval", "launches"}}
 	for _, f := range figures {
 		l := lineChart(title)
-		l.XAxisList[0].MinInterval = 1 // half a client is none
-		dots := charts.NewScatter()
+		l.x["minInterval"] = 1 // half a client is none
+		dots := &plot{}
 		name, drawn := "", map[string]int{}
 		for _, s := range v.res.Sweeps {
 			if s.Axis != axis {
@@ -102,23 +99,23 @@ func (v *view) over(axis string, out chart, figures []*figure.Row) []chart {
 				name = titleCase(x.Title) + " (" + x.Unit + ")"
 				data = append(data, datum(s.At[n], x.Center()))
 				if iv := x.Interval; iv != nil {
-					lines = append(lines, whisker(s.At[n], fine(iv.Lo), fine(iv.Hi)))
+					lines = append(lines, whisker(s.At[n], fine(iv.Lo), s.At[n], fine(iv.Hi)))
 				}
 				out.Table.Rows = append(
 					out.Table.Rows, []string{line(v.res.Cells[i].Label), num(s.At[n]), name, num(x.Center()),
 						intervalWords(x), strconv.Itoa(x.N)})
 			}
 			if len(data) > 0 {
-				l.AddSeries(line(s.Label), nil, bare(data),
-					stroke(v.colour(s.Cells[0]), 2.4, dash(drawn[s.Engine]), true), whiskers(lines, 2))
-				dots.AddSeries(line(s.Label)+", launches", v.launchesAt(s, f),
-					inked(v.colour(s.Cells[0]), 0.6))
+				l.add("line", line(s.Label), data, stroke(v.colour(s.Cells[0]), 2.4, dash(drawn[s.Engine]), true),
+					whiskers(lines, 2))
+				dots.add("scatter", line(s.Label)+", launches", v.launchesAt(s, f), inked(v.colour(s.Cells[0]), 0.6))
 				drawn[s.Engine]++
 			}
 		}
-		if l.Overlap(dots); name != "" {
+		l.series = append(l.series, dots.series...)
+		if name != "" {
 			out.Drawings = append(out.Drawings,
-				drawing{Name: name, Caption: "Lines: medians. Dots: launches. Strokes: 95 % intervals, where there are launches enough.", Options: options(l)})
+				drawing{Name: name, Caption: "Lines: medians. Dots: launches. Vertical lines: 95% intervals, from six launches on.", Options: l.options()})
 		}
 	}
 	if len(out.Drawings) == 0 {
@@ -128,13 +125,13 @@ func (v *view) over(axis string, out chart, figures []*figure.Row) []chart {
 }
 
 // launchesAt is a dot a launch.
-func (v *view) launchesAt(s growth.Sweep, f *figure.Row) []opts.ScatterData {
-	var out []opts.ScatterData
+func (v *view) launchesAt(s growth.Sweep, f *figure.Row) []option {
+	var out []option
 	for n, i := range s.Cells {
 		c := &v.res.Cells[i]
 		for _, x := range along(c, f).Values {
-			out = append(out, spot(growth.GrowthAt{Tokens: s.At[n], MiB: x.Value},
-				fmt.Sprintf("%s (attempt %d)", c.Repeated(), x.Attempt)))
+			out = append(out, spot(fmt.Sprintf("%s (attempt %d)", c.Repeated(), x.Attempt), digits(s.At[n]),
+				fine(x.Value), 5))
 		}
 	}
 	return out

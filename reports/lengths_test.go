@@ -146,7 +146,7 @@ func TestLaunchesOverTokens(t *testing.T) {
 	res := compare.Runs(run)
 	charts := drawn(t, res, run)
 	over := named(t, charts, "tokens-0", "RSS sum")
-	if mid, lo := over.points(t, "median"), over.points(t, "95 % interval"); len(mid) != 65 || mid[64][0] != 64 ||
+	if mid, lo := over.points(t, "median"), over.points(t, "95% interval"); len(mid) != 65 || mid[64][0] != 64 ||
 		len(lo) != 65 || lo[9][1] > mid[9][1] {
 		t.Errorf("%d places up to %v, the interval from %v", len(mid), mid[len(mid)-1], lo[9])
 	}
@@ -163,9 +163,9 @@ func TestLaunchesOverTokens(t *testing.T) {
 	if curve := gaps.points(t, "webllm"); curve[0][1] != 0 || curve[len(curve)-1][1] != 100 {
 		t.Errorf("the curve goes from %v to %v", curve[0], curve[len(curve)-1])
 	}
-	all := named(t, charts, "memory-0", "all, over each other")
+	all := named(t, charts, "memory-0", "all, overlaid")
 	if len(all.Options.Series) != 6 {
-		t.Errorf("%d launches lie over each other", len(all.Options.Series))
+		t.Errorf("%d launches are overlaid", len(all.Options.Series))
 	}
 	first := all.points(t, "launch 1")
 	if first[0][0] >= 0 || first[len(first)-1][0] <= 0 {

@@ -2,9 +2,8 @@ package reports
 
 import (
 	"fmt"
+	"math"
 	"slices"
-
-	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
@@ -35,7 +34,7 @@ func (v *view) kindsAndAlone() []ofKind {
 					out = append(out, ofKind{j, line(o.Label) + ": " + line(k.Kind) + " alone", o.Figure})
 				}
 			}
-			out = append(out, ofKind{i, line(c.Label) + ": " + line(k.Kind) + " beside others", k.Figure})
+			out = append(out, ofKind{i, line(c.Label) + ": " + line(k.Kind) + " with others", k.Figure})
 		}
 	}
 	return out
@@ -71,11 +70,11 @@ func mixedLengths(v *view) []chart {
 	if len(kinds) == 0 {
 		return nil
 	}
-	out := chart{ID: "fig5_mixed_lengths_latency", Title: "Short requests beside long ones",
-		Choice: "What",
-		Note:   "Percentiles of each launch's requests of a kind; bars are medians over launches. A percentile that a launch has too few requests for is absent.",
-		Label:  "Bars of percentiles of latency for each kind of requests, alone and beside the others; the same figures are in the table below it",
-		Table:  &grid{Head: []string{"requests", "what", "median", "95 % interval", "launches"}}}
+	out := chart{ID: "fig5_mixed_lengths_latency", Title: "Short and long requests together",
+		Choice: "Time", Height: rowsHeight(len(figure.Quantiles()), len(kinds)),
+		Note:  "Percentiles of each launch's requests, median over launches. Percentiles with too few requests are missing.",
+		Label: "Bars of latency percentiles for each kind of request, alone and with others; the table below has the same figures",
+		Table: &grid{Head: []string{"requests", "time", "median", "95% interval", "launches"}}}
 	for _, of := range figure.TimesOfTraffic() {
 		var labels []string
 		// what no launch has requests enough for takes no room
@@ -88,22 +87,22 @@ func mixedLengths(v *view) []chart {
 		}
 		bar := newBar(labels, true)
 		for n, k := range kinds {
-			var data []opts.BarData
+			var data []option
 			for _, share := range known {
 				f := k.figure(figure.Percentile(of.Name, share))
-				datum := opts.BarData{Value: "-"}
+				datum := barData(math.NaN())
 				if f.Known() {
-					datum.Value = fine(f.Center())
+					datum["value"] = fine(f.Center())
 					out.Table.Rows = append(
 						out.Table.Rows, []string{k.name, fmt.Sprintf("%s, p%g (ms)", titleCase(of.Title), 100*share),
 							num(f.Center()), intervalWords(f), fmt.Sprint(f.N)})
 				}
 				data = append(data, datum)
 			}
-			bar.AddSeries(k.name, data, inked(v.colour(k.cell), fade(n, kinds)))
+			bar.add("bar", k.name, data, inked(v.colour(k.cell), fade(n, kinds)))
 		}
 		if len(known) > 0 {
-			out.Drawings = append(out.Drawings, drawing{Name: titleCase(of.Title) + " (ms)", Options: options(bar)})
+			out.Drawings = append(out.Drawings, drawing{Name: titleCase(of.Title) + " (ms)", Options: bar.options()})
 		}
 	}
 	if len(out.Drawings) == 0 {
@@ -113,12 +112,12 @@ func mixedLengths(v *view) []chart {
 }
 
 // fade tells kinds of one engine, which has one colour, apart.
-func fade(at int, kinds []ofKind) float32 {
+func fade(at int, kinds []ofKind) float64 {
 	before := 0
 	for _, k := range kinds[:at] {
 		if k.cell == kinds[at].cell {
 			before++
 		}
 	}
-	return []float32{1, 0.55, 0.3}[before%3]
+	return []float64{1, 0.55, 0.3}[before%3]
 }

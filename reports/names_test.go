@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"llmparity/compare"
+	"llmparity/compare/comparetest"
 	"llmparity/compare/evidence"
 	"llmparity/internal/record"
 )
@@ -75,5 +76,26 @@ func TestEnginesKeepTheirColours(t *testing.T) {
 			t.Errorf("%s and %s have colour %d", e, other, c)
 		}
 		seen[c] = e
+	}
+}
+
+// Every section that the page has to show is in one of its chapters, except for what its first screen says.
+func TestChaptersHoldEverySection(t *testing.T) {
+	run := comparetest.Run(t, "all", comparetest.Measured(comparetest.Browser(6), comparetest.Page()),
+		comparetest.Loaded(comparetest.Native(6), 2, 2, 20))
+	res := compare.Runs(run)
+	res.Notes = append(res.Notes, evidence.Warning{Where: "run"})
+	v := &view{res: res, runs: []*record.Run{run}}
+	placed := map[string]bool{"verdict": true}
+	for _, c := range v.chapters(answerOf(res)) {
+		placed[c.ID] = true
+		for _, s := range c.Parts {
+			placed[s.ID] = true
+		}
+	}
+	for _, s := range shownTo(v.drawn(sections(v)), onPage) {
+		if !placed[s.ID] {
+			t.Errorf("no chapter has section %q", s.ID)
+		}
 	}
 }

@@ -3,9 +3,6 @@ package reports
 import (
 	"fmt"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
-	"github.com/go-echarts/go-echarts/v2/opts"
-
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -20,7 +17,7 @@ func (v *view) overlaid(cell, points int) []drawing {
 		method, what, pick = record.MethodStatm, "RSS sum", func(t record.TotalRow) float64 { return t.RSS }
 	}
 	l := lineChart("seconds")
-	l.YAxisList[0].Scale = opts.Bool(false)
+	l.y["scale"] = false
 	drawn, all := 0, 0
 	for _, a := range v.runs[c.Run].Attempts {
 		measure, ok := a.Phase(record.Measure)
@@ -34,26 +31,23 @@ func (v *view) overlaid(cell, points int) []drawing {
 		if all++; drawn >= v.launchesDrawn() && a.ID != c.Representative {
 			continue
 		}
-		line := pairs(thinned(data, points))
-		width, behind := float32(1.2), charts.SeriesOpts(unchanged)
+		looks := []style{faint}
+		width := 1.2
 		if a.ID == c.Representative {
-			width, behind = 3, bands(a, measure.BeginNS)
+			width, looks = 3, []style{bands(a, measure.BeginNS)}
 		}
-		l.AddSeries(fmt.Sprintf("%s %d", c.Repeated(), a.Repetition), nil, bare(line),
-			stroke(v.colour(cell), width, dash(drawn), len(line) == 1),
-			behind)
-		if a.ID != c.Representative {
-			faint(&l.MultiSeries[len(l.MultiSeries)-1])
-		}
+		l.line(fmt.Sprintf("%s %d", c.Repeated(), a.Repetition), thinned(data, points), v.colour(cell), width,
+			dash(drawn),
+			looks...)
 		drawn++
 	}
 	if drawn < 2 {
 		return nil
 	}
-	caption := fmt.Sprintf("%s of %d counted %s. 0 is where the measurement begins; bands and the heavy line are those of the one nearest to the median.",
+	caption := fmt.Sprintf("%s of %d counted %s. The measurement starts at 0. Heavy line and bands: the one closest to the median.",
 		titleCase(what), all, repeatedMany(c))
 	if all > drawn {
 		caption += fmt.Sprintf(" %d are drawn.", drawn)
 	}
-	return []drawing{{Name: "all, over each other", Caption: caption, Options: options(l)}}
+	return []drawing{{Name: "all, overlaid", Caption: caption, Options: l.options()}}
 }

@@ -8,9 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
-	"github.com/go-echarts/go-echarts/v2/opts"
-
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/memory"
@@ -26,11 +23,11 @@ const (
 )
 
 func overTimeSection() section {
-	return section{ID: "memory", Title: "Memory over time", For: onPage, Draw: []func(*view) []chart{memoryOverTime},
-		Across: "pair", Words: []string{"Heavy line: total PSS, the honest sum over processes. Thin lines: each process by " +
-			"itself. Dashed: the sum of RSS, which counts shared pages more than once. Dotted lines, RSS by process, wait in " +
-			"the legend. A band is a phase's own time; the readings that belong to it, in the table too, are those from its " +
-			"begin to the next phase's begin, because the one at its edge is taken just after it."}}
+	return section{ID: "timeline", Title: "Memory over time", For: onPage, Draw: []func(*view) []chart{memoryOverTime},
+		Across: "pair", Words: []string{"Heavy line: total PSS. Thin lines: PSS of each process. Dashed: sum of RSS, which " +
+			"counts shared pages more than once. Click the legend to show RSS by process."},
+		Method: []string{"Bands are phases. The readings of a phase, also in the table, go from its start to the start of the " +
+			"next phase, because the last one is taken just after its end."}}
 }
 
 // memoryOverTime draws a chart a cell, a drawing a launch.
@@ -60,7 +57,7 @@ func memoryOverTime(v *view) []chart {
 		if c, ok := v.memoryOf(i, points, drawn[i]); ok {
 			if n := len(all[i]); n > len(drawn[i]) {
 				c.Note = strings.TrimSpace(
-					fmt.Sprintf("%s %d of %d launches are drawn by themselves, so that the page stays small; the rest are in the run's folder (totals.csv, samples.csv).",
+					fmt.Sprintf("%s %d of %d launches are drawn, to keep the page small; the rest are in totals.csv and samples.csv.",
 						c.Note, len(drawn[i]), n))
 			}
 			out = append(out, c)
@@ -112,9 +109,7 @@ func (v *view) memoryOf(i, points int, launches []*record.Attempt) (chart, bool)
 	}
 	out := chart{ID: fmt.Sprintf("memory-%d", i), Title: line(c.Label), Unit: "MiB", Wide: true, Cell: i + 1,
 		Choice: titleCase(c.Repeated()),
-		Label: "Lines of memory over time for " + line(c.Label) +
-			", with the phases of the launch as bands; a table of " +
-			"the phases follows"}
+		Label:  "Lines of memory over time for " + line(c.Label) + ", with the phases as bands; a table of the phases follows"}
 	for _, a := range launches {
 		if a.ID == c.Representative {
 			out.Chosen = len(out.Drawings)
@@ -140,58 +135,54 @@ func launchName(c *compare.Cell, a *record.Attempt) string {
 	case a.Status != record.OK:
 		name += " (" + string(a.Status) + ")"
 	case a.ID == c.Representative:
-		name += " (nearest to the median)"
+		name += " (closest to the median)"
 	}
 	return name
 }
 
 // timeline draws one launch: the total first and heavy, then each process by each method.
-func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any {
+func (v *view) timeline(cell int, a *record.Attempt, points int) option {
 	zero := a.BeginNS
 	if len(a.Phases) > 0 {
 		zero = a.Phases[0].BeginNS
 	}
 	selected := map[string]bool{}
 	l := newLine("seconds", 0, selected)
-	add := func(name string, data []xy, s opts.LineStyle, more ...charts.SeriesOpts) {
-		addSeries(l, name, thinned(data, points), s, more...)
+	add := func(name string, data []xy, colour string, width float64, kind string) {
+		var behind []style
+		if len(l.series) == 0 {
+			behind = []style{bands(a, zero)}
+		}
+		l.line(name, thinned(data, points), colour, width, kind, behind...)
 	}
-	add("total PSS", totals(a, anyMethod, zero, func(t record.TotalRow) float64 { return t.PSS }),
-		opts.LineStyle{Color: v.colour(cell), Width: 3}, bands(a, zero))
-	behind := charts.SeriesOpts(unchanged)
-	if len(l.MultiSeries) == 0 { // there is no total PSS
-		behind = bands(a, zero)
-	}
+	add("total PSS", totals(a, anyMethod, zero, func(t record.TotalRow) float64 { return t.PSS }), v.colour(cell),
+		3, "solid")
 	add("RSS sum", totals(a, record.MethodStatm, zero, func(t record.TotalRow) float64 { return t.RSS }),
-		opts.LineStyle{Color: "var(--muted)", Width: 1.2, Type: "dashed"}, behind)
+		"var(--muted)", 1.2,
+		"dashed")
 	selected["RSS sum"] = true
 	all := processes(a)
 	for n, s := range all {
-		colour := fmt.Sprintf("var(--p%d)", n%partColours)
 		for _, id := range s.ids {
-			style := opts.LineStyle{Color: colour, Width: 1.4}
-			pick, what := func(r record.SampleRow) float64 { return r.PSS }, "PSS"
+			pick, what, kind := func(r record.SampleRow) float64 { return r.PSS }, "PSS", "solid"
 			if a.Sources[id].Method != record.MethodSmapsRollup {
-				pick, what, style.Type = func(r record.SampleRow) float64 { return r.RSS }, "RSS", "dotted"
+				pick, what, kind = func(r record.SampleRow) float64 { return r.RSS }, "RSS", "dotted"
 			}
 			if len(all) == 1 && what == "PSS" {
 				continue // it is the total
 			}
 			name := fmt.Sprintf("%s %s", s.name, what)
 			selected[name] = what == "PSS"
-			add(name, samples(a, id, zero, pick), style)
+			add(name, samples(a, id, zero, pick), fmt.Sprintf("var(--p%d)", n%partColours), 1.4, kind)
 		}
 	}
-	return options(l)
+	return l.options()
 }
 
-// addSeries draws points over time as a line, or a single one as a dot.
-func addSeries(l *charts.Line, name string, points []xy, s opts.LineStyle, more ...charts.SeriesOpts) {
+// line adds points over time as a line, or a single one as a dot.
+func (p *plot) line(name string, points []xy, colour string, width float64, kind string, more ...style) {
 	if len(points) > 0 {
-		l.AddSeries(name, nil, append(more, charts.WithLineStyleOpts(s),
-			charts.WithItemStyleOpts(opts.ItemStyle{Color: s.Color}),
-			charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(len(points) == 1), SymbolSize: 5}),
-			bare(pairs(points)))...)
+		p.add("line", name, pairs(points), append([]style{stroke(colour, width, kind, len(points) == 1)}, more...)...)
 	}
 }
 
@@ -286,7 +277,7 @@ func processes(a *record.Attempt) []process {
 }
 
 // bands marks the phases behind a series. A phase too short for its name has none; the caption names all.
-func bands(a *record.Attempt, zero int64) charts.SeriesOpts {
+func bands(a *record.Attempt, zero int64) style {
 	var all []band
 	for _, p := range a.Phases {
 		all = append(all, band{string(p.Name), seconds(p.BeginNS, zero), seconds(p.EndNS, zero)})
@@ -294,40 +285,9 @@ func bands(a *record.Attempt, zero int64) charts.SeriesOpts {
 	return banded(all)
 }
 
-// band is a stretch of an axis.
-type band struct {
-	name     string
-	from, to float64
-}
-
-// banded puts stretches behind a series, each second one darker; names stand where there is room.
-func banded(all []band) charts.SeriesOpts {
-	return func(s *charts.SingleSeries) {
-		if len(all) == 0 {
-			return
-		}
-		length := all[len(all)-1].to - all[0].from
-		data := []any{}
-		for n, b := range all {
-			if length <= 0 || (b.to-b.from)/length < 0.08 {
-				b.name = ""
-			}
-			fill := []string{"transparent", "var(--band)"}[n%2]
-			data = append(data, []opts.MarkAreaData{{Name: b.name, XAxis: b.from,
-				MarkAreaStyle: opts.MarkAreaStyle{ItemStyle: &opts.ItemStyle{Color: fill}}}, {XAxis: b.to}})
-		}
-		s.MarkAreas = &opts.MarkAreas{Data: data,
-			MarkAreaStyle: opts.MarkAreaStyle{Label: &opts.Label{Show: opts.Bool(true),
-				Position: "top", FontSize: 11, Color: "var(--muted)"}}}
-	}
-}
-
-// unchanged is an option of a series that has none.
-func unchanged(*charts.SingleSeries) {}
-
 func phaseWords(a *record.Attempt) string {
 	if len(a.Phases) == 0 {
-		return "No phase ended."
+		return "No phase was completed."
 	}
 	zero := a.Phases[0].BeginNS
 	var words []string
@@ -338,7 +298,7 @@ func phaseWords(a *record.Attempt) string {
 }
 
 func phaseTable(a *record.Attempt) *grid {
-	t := &grid{Head: []string{"phase", "begin (s)", "length (s)", "highest total PSS (MiB)", "highest RSS sum (MiB)"}}
+	t := &grid{Head: []string{"phase", "start (s)", "length (s)", "highest total PSS (MiB)", "highest RSS sum (MiB)"}}
 	for _, p := range a.Phases {
 		pss, rss := memory.PhasePeaks(a, p.Name)
 		t.Rows = append(t.Rows, []string{string(p.Name), fmt.Sprintf("%.3f", seconds(p.BeginNS, a.Phases[0].BeginNS)),

@@ -7,9 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
-	"github.com/go-echarts/go-echarts/v2/opts"
-
 	"llmparity/compare"
 	"llmparity/compare/growth"
 )
@@ -37,9 +34,9 @@ func memoryOverTokens(v *view) []chart {
 			continue
 		}
 		x := chart{ID: fmt.Sprintf("tokens-%d", i), Title: line(c.Label), Unit: "MiB", Cell: i + 1,
-			Choice: "What", Table: alignedTable(c.OverTokens, rows),
+			Choice: "Memory", Table: alignedTable(c.OverTokens, rows),
 			Label: "Lines of memory over the number of tokens for " + line(c.Label) +
-				", a line a launch and their median; a table follows"}
+				", one per launch, and their median; a table follows"}
 		for _, l := range c.OverTokens.Lines {
 			x.Drawings = append(x.Drawings,
 				drawing{Name: line(l.Title), Caption: v.alignedCaption(c, l), Options: v.alignedLines(i, l, points)})
@@ -52,14 +49,14 @@ func memoryOverTokens(v *view) []chart {
 func (v *view) alignedCaption(c *compare.Cell, l growth.Aligned) string {
 	s := fmt.Sprintf("%d of %d counted %s. ", l.N, c.Launches.Counted, repeatedMany(c))
 	if slices.ContainsFunc(l.Median, func(p growth.AlignedPoint) bool { return p.Lo != nil }) {
-		s += "Band: 95 % interval of the median. "
+		s += "Band: 95% interval of the median. "
 	} else {
-		s += "No interval: too few runs. "
+		s += "No interval: too few launches. "
 	}
 	if n := v.launchesDrawn(); len(l.Launches) > n {
-		s += fmt.Sprintf("The first %d are drawn thin. ", n)
+		s += fmt.Sprintf("Thin lines: the first %d. ", n)
 	}
-	return s + "The axis of memory does not begin at 0."
+	return s + "The memory axis does not start at 0."
 }
 
 func repeatedMany(c *compare.Cell) string {
@@ -69,67 +66,55 @@ func repeatedMany(c *compare.Cell) string {
 	return c.Repeated() + "s"
 }
 
-func (v *view) alignedLines(cell int, a growth.Aligned, points int) map[string]any {
+func (v *view) alignedLines(cell int, a growth.Aligned, points int) option {
 	c := &v.res.Cells[cell]
 	tokens := c.OverTokens.Tokens
 	step := max(1, (len(tokens)+points-1)/points)
 	l := lineChart(c.OverTokens.Axis)
 	drawn := func(i, of int) bool { return i%step == 0 || i == of-1 }
-	var mid, lo, band [][2]any
+	var mid, lo, hi [][2]any
 	for i, p := range a.Median {
 		if !drawn(i, len(a.Median)) {
 			continue
 		}
 		mid = append(mid, datum(float64(p.Token), p.Median))
 		if p.Lo != nil {
-			lo, band = append(lo, datum(float64(p.Token), *p.Lo)), append(band, datum(float64(p.Token), *p.Hi-*p.Lo))
+			lo, hi = append(lo, datum(float64(p.Token), *p.Lo)), append(hi, datum(float64(p.Token), *p.Hi))
 		}
 	}
 	colour := v.colour(cell)
-	if len(mid) > 0 {
-		l.AddSeries("median", nil, bare(mid), stroke(colour, 3, "solid", len(mid) == 1), tokenBands(tokens))
+	bands := []style{tokenBands(tokens)} // behind the first series
+	add := func(name string, data [][2]any, looks ...style) {
+		l.add("line", name, data, append(looks, bands...)...)
+		bands = nil
 	}
-	for n, launch := range a.Launches[:min(len(a.Launches), v.launchesDrawn())] {
+	if len(mid) > 0 {
+		add("median", mid, stroke(colour, 3, "solid", len(mid) == 1))
+	}
+	for _, launch := range a.Launches[:min(len(a.Launches), v.launchesDrawn())] {
 		var data [][2]any
 		for i, y := range launch.Values {
 			if drawn(i, len(tokens)) {
 				data = append(data, datum(float64(tokens[i]), y))
 			}
 		}
-		first := tokenBands(tokens)
-		if n > 0 || len(mid) > 0 {
-			first = unchanged
+		add(fmt.Sprintf("%s of attempt %d", c.Repeated(), launch.Attempt), data,
+			stroke(colour, 1, "solid", isolated(launch.Values)), faint)
+	}
+	if len(lo) > 0 { // drawn as what lies above its lower end, so its numbers would mislead in a tooltip
+		band, silent := hi, with("tooltip", option{"show": false})
+		for i := range band {
+			band[i][1] = fine(band[i][1].(float64) - lo[i][1].(float64))
 		}
-		l.AddSeries(fmt.Sprintf("%s of attempt %d", c.Repeated(), launch.Attempt), nil, bare(data),
-			stroke(colour, 1, "solid", isolated(launch.Values)), faint, first)
+		dotted := stroke(colour, 1, "dotted", false)
+		add(intervalName, lo, dotted, faint, with("stack", "interval"), silent)
+		add(intervalName, band, dotted, faint, with("stack", "interval"), silent,
+			with("areaStyle", option{"color": colour, "opacity": 0.2}))
 	}
-	if len(lo) > 0 {
-		stack := func(s *charts.SingleSeries) { s.Stack = "interval" }
-		l.AddSeries(intervalName, nil, bare(lo), stroke(colour, 1, "dotted", false), faint, stack)
-		l.AddSeries(intervalName, nil, bare(band), stroke(colour, 1, "dotted", false), faint, stack,
-			charts.WithAreaStyleOpts(opts.AreaStyle{Color: colour, Opacity: opts.Float(0.2)}))
-	}
-	return unreported(options(l), l.MultiSeries, intervalName)
+	return l.options()
 }
 
-const intervalName = "95 % interval"
-
-// unreported keeps series out of the tooltip: where a band is drawn as what lies above its lower end, its numbers are
-// none of the figure's.
-func unreported(o map[string]any, all charts.MultiSeries, name string) map[string]any {
-	type silent struct {
-		charts.SingleSeries
-		Tooltip map[string]any `json:"tooltip"`
-	}
-	list := make([]any, len(all))
-	for i, s := range all {
-		if list[i] = s; s.Name == name {
-			list[i] = silent{s, map[string]any{"show": false}}
-		}
-	}
-	o["series"] = list
-	return o
-}
+const intervalName = "95% interval"
 
 // isolated tells that a value stands between gaps, where no line would show it.
 func isolated(values []float64) bool {
@@ -140,33 +125,6 @@ func isolated(values []float64) bool {
 		}
 	}
 	return false
-}
-
-// stroke is a line's look; symbols only where there would be nothing else to see.
-func stroke(colour string, width float32, kind string, symbols bool) charts.SeriesOpts {
-	return func(s *charts.SingleSeries) {
-		charts.WithLineStyleOpts(opts.LineStyle{Color: colour, Width: width, Type: kind})(s)
-		charts.WithItemStyleOpts(opts.ItemStyle{Color: colour})(s)
-		charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(symbols), SymbolSize: 3})(s)
-	}
-}
-
-func faint(s *charts.SingleSeries) {
-	s.LineStyle.Opacity = opts.Float(0.45)
-	s.ItemStyle.Opacity = opts.Float(0.45)
-}
-
-// datum is a point; what is not a number is a gap.
-func datum(x, y float64) [2]any {
-	if math.IsNaN(y) {
-		return [2]any{digits(x), "-"}
-	}
-	return [2]any{digits(x), fine(y)}
-}
-
-// bare gives a series points without anything else to them: there may be many.
-func bare(points [][2]any) charts.SeriesOpts {
-	return func(s *charts.SingleSeries) { s.Data = points }
 }
 
 // fine rounds for drawing: a thousandth, and of what is small four digits.
@@ -182,19 +140,19 @@ func fine(v float64) float64 {
 }
 
 // tokenBands are the phases on an axis of tokens: the prefill up to the first one, and the decode.
-func tokenBands(tokens []int) charts.SeriesOpts {
+func tokenBands(tokens []int) style {
 	return banded([]band{{"measure: prefill", 0, 1}, {"measure: decode", 1, float64(tokens[len(tokens)-1])}})
 }
 
 // alignedTable has some of the places, the first and the last among them: what is exact stands in the record.
 func alignedTable(o *growth.OverTokens, rows int) *grid {
-	t := &grid{Head: []string{"memory", o.Axis, "median (MiB)", "95 % interval", "launches"}}
+	t := &grid{Head: []string{"memory", o.Axis, "median (MiB)", "95% interval", "launches"}}
 	for _, l := range o.Lines {
 		for i, p := range l.Median {
 			if n := len(l.Median); n > rows && i != 0 && i != n-1 && i*(rows-1)/(n-1) == (i-1)*(rows-1)/(n-1) {
 				continue
 			}
-			between := "too few runs"
+			between := "too few launches"
 			if p.Lo != nil {
 				between = mib(*p.Lo) + " to " + mib(*p.Hi)
 			}
@@ -204,7 +162,7 @@ func alignedTable(o *growth.OverTokens, rows int) *grid {
 	}
 	if len(t.Rows) == 0 {
 		for _, l := range o.Lines {
-			t.Rows = append(t.Rows, []string{line(l.Title), "–", "no median: launches have values at different places",
+			t.Rows = append(t.Rows, []string{line(l.Title), "–", "no median: launches have readings at different tokens",
 				"", strconv.Itoa(l.N)})
 		}
 	}
@@ -215,7 +173,7 @@ func alignedTable(o *growth.OverTokens, rows int) *grid {
 func overTokensSection(res *compare.Result) section {
 	s := section{ID: "overtokens", Title: "Memory over tokens", For: onPage, Mark: "- ",
 		Draw: []func(*view) []chart{memoryOverTokens}, Across: "pair"}
-	clock := section{Title: "How well tokens are timed", Folded: true, Mark: "- "}
+	clock := section{Title: "How precisely tokens are timed", Folded: true, Mark: "- "}
 	for i := range res.Cells {
 		c := &res.Cells[i]
 		if c.OverTokens == nil {

@@ -10,8 +10,8 @@ import (
 // each no two are alike to anybody, which a test computes.
 const engineColours, partColours = 6, 7
 
-// Colours are engines' own colours, by their names: numbers of the style sheet's, from 1. An engine has its own
-// wherever it is told of, in every chart and in every report; one that has none takes what is left.
+// Colours are engines' own colours: numbers of the style sheet's, from 1. An engine has the same one in every chart
+// and report; one without takes what is left.
 type Colours map[string]int
 
 // colour of a cell: one an engine, whichever cell or run it is in.

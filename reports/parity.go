@@ -14,12 +14,12 @@ func paritySection(v *view) section {
 	if len(v.res.Cells) == 0 {
 		return section{}
 	}
-	itself := perCell(v.res, []string{"cell", "its own launches"},
+	itself := perCell(v.res, []string{"cell", "over its launches"},
 		func(c *compare.Cell, add func(...string)) { add(c.Self.Verdict) })
 	return section{ID: "parity", Title: "Parity", Parts: []section{
 		{For: inTerminal | document, Lines: append(parityLines(v.res), selfLines(v.res)...), Mark: "- "},
 		{For: onPage, View: "parity", Data: newParityPart(v)},
-		{Title: "Each with itself", For: onPage, Grid: itself}}}
+		{Title: "Each cell with itself", For: onPage, Grid: itself}}}
 }
 
 // selfLines say how cells agree with themselves, what several have in common once.
@@ -207,10 +207,10 @@ func newTieTable(b parityBlock, d *parity.Divergence, a, c texts) *tieTable {
 
 func newForcedPart(b parityBlock, f *parity.Forced, a, c texts) *forcedPart {
 	out := &forcedPart{Positions: f.Positions,
-		Sentence: fmt.Sprintf("At %d of %d places of the text of %s (%s %%) both would have said the same.", f.Agreed,
+		Sentence: fmt.Sprintf("At %d of %d positions of the text of %s (%s%%), both engines predict the same token.", f.Agreed,
 			f.Positions, line(f.Of),
 			num(100*f.Share)),
-		Own: fmt.Sprintf("%s would have said what stands there at %d of them, %s at %d.", b.A, f.OwnA, b.B, f.OwnB)}
+		Own: fmt.Sprintf("%s predicts the given token at %d of them, %s at %d.", b.A, f.OwnA, b.B, f.OwnB)}
 	var places []string
 	for i, d := range f.Differing {
 		out.Differing = append(out.Differing, d.Index)
@@ -226,12 +226,12 @@ func newForcedPart(b parityBlock, f *parity.Forced, a, c texts) *forcedPart {
 		out.Places += fmt.Sprintf(" and %d more", out.More)
 	}
 	if d := f.Distance; d != nil {
-		out.Distance = fmt.Sprintf("Log-probabilities of the same tokens lie %s apart on average and %s at most, at token %d; those of tokens that "+
-			"either gives 1 %% or more, %s at most. Over %d log-probabilities that both told.", num(d.Mean), num(d.Max),
+		out.Distance = fmt.Sprintf("Log-probabilities of the same tokens differ by %s on average and by at most %s, at token %d; for tokens with "+
+			"a probability of 1%% or more, by at most %s. Based on %d log-probabilities that both engines report.", num(d.Mean), num(d.Max),
 			d.MaxAt+1,
 			num(d.MaxLikely), d.Compared)
-		out.Distance += fmt.Sprintf(" The Kullback-Leibler divergence is at least %s nats a token on average, at least %s at its highest: the likeliest "+
-			"tokens are known one by one, the rest as one sum.", num(d.KLMean), num(d.KLMax))
+		out.Distance += fmt.Sprintf(" The Kullback-Leibler divergence is at least %s nats per token on average and at least %s at its highest; it is a "+
+			"lower bound, because only the most likely tokens are known one by one.", num(d.KLMean), num(d.KLMax))
 	}
 	return out
 }
@@ -275,7 +275,7 @@ func parityLines(res *compare.Result) []string {
 			part := newForcedPart(parityBlock{A: a, B: b}, f, nil, nil)
 			text += " " + part.Sentence
 			if d := f.Distance; d != nil {
-				text += fmt.Sprintf(" Log-probabilities lie up to %s apart, those of tokens of at least 1 %% up to %s.",
+				text += fmt.Sprintf(" Log-probabilities differ by up to %s; for tokens with a probability of 1%% or more, by up to %s.",
 					num(d.Max), num(d.MaxLikely))
 			}
 		}

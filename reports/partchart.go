@@ -2,26 +2,23 @@ package reports
 
 import (
 	"math"
-	"strings"
-
-	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/internal/figure"
 )
 
-// partStacks draws, for each cell whose weights are known, its components, and beside them what was foretold.
+// partStacks draws each cell's components, measured and predicted, where its weights are known.
 func partStacks(v *view) []chart {
-	var labels []string
+	t := &stackTable{}
 	var bars []func(name string) float64
 	for i := range v.res.Cells {
 		c := &v.res.Cells[i]
 		if !c.Parts.Component(figure.ModelWeights).Known() {
 			continue
 		}
-		labels = append(labels, line(c.Label)+"\n"+found)
+		t.bars = append(t.bars, line(c.Label)+"\n"+found)
 		bars = append(bars, func(name string) float64 { return c.Parts.Shown(name).Center() })
 		if p, ok := c.Prediction.Part(figure.ModelWeights); ok && p.Best != nil {
-			labels = append(labels, line(c.Label)+"\nforetold")
+			t.bars = append(t.bars, line(c.Label)+"\npredicted")
 			bars = append(bars, func(name string) float64 {
 				if p := predictedOf(c, name); p.Best != nil {
 					return *p.Best
@@ -30,36 +27,16 @@ func partStacks(v *view) []chart {
 			})
 		}
 	}
-	if len(labels) == 0 {
+	if len(bars) == 0 {
 		return nil
 	}
-	bar := newBar(labels, true)
-	t := &grid{Head: []string{"bar"}}
-	for _, label := range labels {
-		t.Rows = append(t.Rows, []string{strings.ReplaceAll(label, "\n", ", ")})
-	}
 	for _, col := range components() {
-		colour, inStack := partColour[col.Name]
-		if !inStack || col.Name == figure.BrowserShare && !someBeyond(v.res) {
-			continue
-		}
-		t.Head = append(t.Head, partName(col.Name)+" (MiB)")
-		var data []opts.BarData
-		some := false
-		for n, of := range bars {
-			datum, text := opts.BarData{Value: "-"}, "–"
-			if value := of(col.Name); !math.IsNaN(value) {
-				datum.Value, text, some = digits(value), mib(value), some || value != 0
-			}
-			t.Rows[n] = append(t.Rows[n], text)
-			data = append(data, datum)
-		}
-		if some {
-			bar.AddSeries(partName(col.Name), data, stacked, inked(colour, 0))
+		if colour, ok := partColour[col.Name]; ok {
+			t.add(partName(col.Name), colour, func(bar int) float64 { return bars[bar](col.Name) })
 		}
 	}
-	return []chart{{ID: "components", Title: "By component", Unit: "MiB", Table: t, Wide: len(labels) > mostNarrow,
-		Drawings: []drawing{{Options: options(bar)}},
-		Note:     "Medians. What came on top of the baseline, by component; everything else is what is left by difference, below the line where it is negative.",
-		Label:    "Stacked bars of each cell's memory by component, found and foretold; the same figures are in the tables below it"}}
+	return []chart{{ID: "components", Title: "By component", Unit: "MiB", Height: rowsHeight(len(bars), 1),
+		Drawings: []drawing{{Options: t.options()}}, Table: t.grid(),
+		Note:  "Median increase over the baseline. Everything else is the difference to the whole; it can be negative.",
+		Label: "Stacked bars of each cell's memory by component, measured and predicted; the tables have the same figures"}}
 }

@@ -11,29 +11,29 @@ import (
 	"llmparity/internal/figure"
 )
 
-// predictionWords say once how to read what was foretold.
-const predictionWords = "MiB. Foretold before the first launch, by arithmetic alone; in the run: medians over launches. An error is the forecast's, in percent of what " +
-	"was found: + where too much was foretold. Expected: how near such calculations come in general."
+// predictionWords say how to read predictions.
+const predictionWords = "MiB, predicted by calculation before the first launch, beside the median over launches. " +
+	"Error: of the prediction, relative to the run; + means predicted too high. Typical error: how close such calculations usually come."
 
-// manyCells is beyond which the terminal shows only what was foretold wrongly.
+// manyCells is beyond which the terminal shows only wrong predictions.
 const manyCells = 6
 
-// predictionSections are what was foretold, beside what was found.
+// predictionSections are predictions beside measurements.
 func predictionSections(res *compare.Result) []section {
-	const id, title = "forecast", "Predictions and the run"
+	const id, title = "forecast", "Predicted and measured"
 	return []section{predictionsInDetail(res, id, title),
 		{ID: id, Title: title, For: onPage, Words: []string{predictionWords}, Lines: recommendations(res), Mark: "- ",
 			Grid: predictionGrid(res), Parts: []section{
-				{Title: "How each was predicted, and found in the run", Folded: true, Grid: predictionHow(res)},
-				{Title: "What was said with the forecasts", Folded: true, Lines: predictionNotes(res), Mark: "- "}}}}
+				{Title: "How each figure was predicted and measured", Folded: true, Grid: predictionHow(res)},
+				{Title: "Notes on the predictions", Folded: true, Lines: predictionNotes(res), Mark: "- "}}}}
 }
 
-// predictionsInDetail are the terminal's: of many cells what was foretold wrongly.
+// predictionsInDetail are the terminal's: of many cells only what was predicted wrongly.
 func predictionsInDetail(res *compare.Result, id, title string) section {
 	s := section{ID: id, Title: title, For: detailed, Lines: recommendations(res), Mark: "- "}
 	shown, right := 0, 0
-	s.Grid = perCell(res, []string{"cell", "component", "foretold", "foretold\nfrom to", found, "which is", "error",
-		"in\nrange", "ex-\npected"}, func(c *compare.Cell, add func(...string)) {
+	s.Grid = perCell(res, []string{"cell", "component", "predicted", "predicted\nrange", found, "origin", "error",
+		"in\nrange", "typical\nerror"}, func(c *compare.Cell, add func(...string)) {
 		if c.Prediction == nil || c.Prediction.Absent != "" {
 			return
 		}
@@ -51,7 +51,7 @@ func predictionsInDetail(res *compare.Result, id, title string) section {
 	}
 	if right > 0 {
 		s.Lines = append(s.Lines, fmt.Sprintf(
-			"%d further figures were within their ranges or not measured; `llmparity validate` lists all.", right))
+			"%d more figures are within their ranges or were not measured; `llmparity validate` lists all.", right))
 	}
 	return s
 }
@@ -65,7 +65,7 @@ func distinguished(f *memory.Prediction) []memory.Predicted {
 	})
 }
 
-// predictionRow is a component: title, foretold, range, found, its origin, error, verdict, expected.
+// predictionRow is a component: title, predicted, range, measured, its origin, error, whether in range, typical error.
 func predictionRow(p memory.Predicted) []string {
 	const none = "–"
 	row := []string{p.Title, memory.NotPredicted, none, none, none, none, none, none}
@@ -104,7 +104,7 @@ func signed(percent float64) string {
 	return plus(percent) + "%"
 }
 
-// plus writes a number with its sign, of which nothing has none, and briefly where it is nobody's error.
+// plus writes a number with its sign, unless it rounds to 0.
 func plus(v float64) string {
 	switch {
 	case math.Abs(v) < 0.05:
@@ -117,8 +117,8 @@ func plus(v float64) string {
 
 // predictionGrid is the report's table.
 func predictionGrid(res *compare.Result) *grid {
-	head := []string{"foretold (MiB)", "range (MiB)", found + " (MiB)", "which is", "error", "in range",
-		"expected of such"}
+	head := []string{"predicted (MiB)", "range (MiB)", found + " (MiB)", "origin", "error", "in range",
+		"typical error"}
 	return predictedGrid(res, head, func(p memory.Predicted) []string {
 		row := predictionRow(p)[1:]
 		if p.Interval != nil {
@@ -128,9 +128,9 @@ func predictionGrid(res *compare.Result) *grid {
 	})
 }
 
-// predictionHow says of each by what it was foretold and found, or why it was not.
+// predictionHow says how each figure was predicted and obtained, or why not.
 func predictionHow(res *compare.Result) *grid {
-	return predictedGrid(res, []string{"foretold by", found + ", by"}, func(p memory.Predicted) []string {
+	return predictedGrid(res, []string{"predicted by", "obtained by"}, func(p memory.Predicted) []string {
 		by, from := orDash(p.Method), fmt.Sprintf("%s (%s)", p.Origin, p.By)
 		if p.Confidence != "" {
 			by += " (" + p.Confidence + ")"
@@ -155,17 +155,17 @@ func predictedGrid(res *compare.Result, head []string, row func(memory.Predicted
 	})
 }
 
-// recommendations are those of every cell, and why nothing was foretold of one.
+// recommendations are those of every cell, and why one has no prediction.
 func recommendations(res *compare.Result) []string {
 	return ofPredictions(res, func(p *memory.Prediction) []string {
 		if p.Absent != "" {
-			return append([]string{"nothing was foretold: " + p.Absent}, p.Recommendations...)
+			return append([]string{"no prediction: " + p.Absent}, p.Recommendations...)
 		}
 		return p.Recommendations
 	})
 }
 
-// predictionNotes are what was said with the forecasts.
+// predictionNotes are the notes on predictions.
 func predictionNotes(res *compare.Result) []string {
 	return ofPredictions(res, func(p *memory.Prediction) []string { return p.Notes })
 }

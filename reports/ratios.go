@@ -11,26 +11,28 @@ import (
 	"llmparity/compare/stats"
 )
 
-// wordsShown is how many ratios are told of in a sentence, too.
+// wordsShown is how many differences have a sentence.
 const wordsShown = 60
 
-const ratiosWords = "Medians over launches, with the wider side of their 95 % intervals. Change: from the left side to the right one, with its 95 % " +
-	"interval by bootstrap over launches (percentiles). Where the statistics call nothing different there is a ~ in place of a number: that is " +
-	"not to say that there is no difference."
+// How to read differences.
+const (
+	ratiosWords  = "Medians over launches and the change from the left side to the right. ~ means no significant difference, which does not prove that there is none."
+	ratiosMethod = "±: the wider side of the median's 95% interval. The interval of the change is a percentile bootstrap over launches."
+)
 
 // ratiosSection is how figures stand to each other: a table a question.
 func ratiosSection(res *compare.Result) section {
-	s := section{ID: "ratios", Title: "Set against each other"}
+	s := section{ID: "ratios", Title: "Differences"}
 	for f := range res.Families {
 		if part := familyPart(res, f); part.Grid != nil {
 			s.Parts = append(s.Parts, part)
 		}
 	}
 	if len(s.Parts) > 0 {
-		s.Words = []string{ratiosWords}
+		s.Words, s.Method = []string{ratiosWords}, []string{ratiosMethod}
 	}
 	s.Parts = append(s.Parts, section{Title: "Groups of cells", Grid: groupGrid(res)})
-	said := section{Title: "The same in words", For: document | onPage, Mark: "- ", Folded: true}
+	said := section{Title: "The differences in words", For: document | onPage, Mark: "- ", Folded: true}
 	for _, c := range res.Comparisons {
 		for _, r := range c.Ratios {
 			said.Lines = append(said.Lines, r.Verdict)
@@ -38,7 +40,7 @@ func ratiosSection(res *compare.Result) section {
 	}
 	if more := len(said.Lines) - wordsShown; more > 0 {
 		said.Lines = append(said.Lines[:wordsShown:wordsShown],
-			fmt.Sprintf("And %d more, which the tables have in numbers.", more))
+			fmt.Sprintf("%d more are in the tables.", more))
 	}
 	s.Parts = append(s.Parts, said)
 	return s
@@ -48,12 +50,12 @@ func ratiosSection(res *compare.Result) section {
 // then what several pairs come to in the mean, and below it the notes that marks in it lead to.
 func familyPart(res *compare.Result, f int) section {
 	x := res.Families[f]
-	title := fmt.Sprintf("%s against %s", line(x.B), line(x.A))
+	title := fmt.Sprintf("%s compared with %s", line(x.B), line(x.A))
 	if x.First {
-		title += ", the baseline"
+		title += ", the baseline run"
 	}
 	g := &grid{Name: title, Grouped: true, Head: []string{"cells", "figure", line(x.A), line(x.B), "change",
-		"95 % interval", "absolute", "p", "called"}}
+		"95% interval", "absolute", "p", "result"}}
 	var notes grouped
 	for _, c := range res.Comparisons {
 		if c.Family != f {
@@ -80,7 +82,7 @@ func familyPart(res *compare.Result, f int) section {
 		}
 	}
 	return section{Title: title, Grid: g.orNil(), Words: []string{fmt.Sprintf(
-		"p by Mann and Whitney, corrected by Holm for %s; different: p at most %g, and at least %s %% apart.",
+		"p: Mann-Whitney test, corrected by Holm for %s. Different: p at most %g and a change of at least %s%%.",
 		plural(x.Tests, "test"), res.Statistics.Alpha, percent(res.Statistics.MinEffect))},
 		Mark: noMark, Lines: notes.lines(func(note string, figures []string) string {
 			mark, text, _ := strings.Cut(note, " ")
@@ -163,11 +165,11 @@ func called(j ratio.Judgement, s compare.Statistics) string {
 	case stats.Differs:
 		return "different"
 	case stats.TooSmall:
-		return "under " + percent(s.MinEffect) + " %"
+		return "under " + percent(s.MinEffect) + "%"
 	case stats.TooFewToSay:
-		return "too few runs"
+		return "too few launches"
 	}
-	return "chance"
+	return "no difference"
 }
 
 func plusMinus(v float64) string {
@@ -203,10 +205,10 @@ func beside(f evidence.Figure) string {
 	return s
 }
 
-// groupGrid is what cells come to that were asked to be taken together; nil where nobody asked.
+// groupGrid has the means over groups of cells; nil where none were asked for.
 func groupGrid(res *compare.Result) *grid {
 	g := &grid{Name: "Groups of cells", Head: []string{"group", "run", "cells", "averaged over", "figure",
-		"geometric mean", "95 % interval"}}
+		"geometric mean", "95% interval"}}
 	for _, x := range res.Groups {
 		over := strings.Join(x.Over, ", ")
 		if over == "" {

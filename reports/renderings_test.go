@@ -107,10 +107,10 @@ var inGolden = map[string][]string{
 	"grouped": {"terminal", "Markdown", "ratios"}, "hostile": {"terminal", "details", "Markdown", "page", "JUnit",
 		"benchstat"},
 	"inside": {"terminal", "details"}, "lost": {"terminal", "JUnit"}, "machine": {"identity", "environment"},
-	"mixed":   {"terminal", "Markdown", "verdict", "summary", "memory", "peaks", "warnings", "JUnit", "benchstat"},
+	"mixed":   {"terminal", "Markdown", "answer", "timeline", "memory", "warnings", "JUnit", "benchstat"},
 	"no-goal": {"traffic"}, "no-scores": {"parity"}, "not-alike": {"terminal", "ratios"},
-	"reading-missing": {"details", "breakdown"}, "same-device": {"terminal", "times", "latency"},
-	"scores": {"terminal", "parity"}, "served": {"terminal", "details", "summary"}, "server": {"times"},
+	"reading-missing": {"details", "breakdown"}, "same-device": {"terminal", "speed"},
+	"scores": {"terminal", "parity"}, "served": {"terminal", "details", "summary"}, "server": {"server"},
 	"traffic": {"traffic"}, "trend": {"terminal", "summary"},
 }
 

@@ -15,7 +15,8 @@ type section struct {
 	Class  string // how the page looks of it
 
 	Sign   string   // of what passes or fails: a word that is seen at once
-	Words  []string // how to read it, a paragraph each
+	Words  []string // how to read it, in a sentence or two
+	Method []string // how it was obtained; the page folds it
 	Lines  []string // what there is to say, a sentence or two each
 	Mark   string   // before each line in a terminal; empty: lines are paragraphs
 	Grid   *grid
@@ -45,13 +46,15 @@ const (
 // sections are all of a report, in the order of every format. Those that a result has nothing of are empty.
 func sections(v *view) []section {
 	all := []section{verdictSection(v.res), comparabilitySection(v.res), riskSection(v.res), gateSection(v.res.Gate),
-		summarySection(v), ratiosSection(v.res), overTimeSection(), overTokensSection(v.res), peaksSection()}
+		summarySection(v), pointsSection(v.res), ratiosSection(v.res), overTimeSection(), overTokensSection(v.res),
+		peaksSection()}
 	all = append(all, componentSections(v.res)...)
 	all = append(all, predictionSections(v.res)...)
 	all = append(all, breakdownSections(v.res)...)
 	all = append(all, growthSection(v.res))
 	all = append(all, hardwareSections(v.res)...)
-	all = append(all, timesSection(v.res), latencySection(), lengthsSection(), trafficSection(v.res), paritySection(v))
+	all = append(all, timesSections(v.res)...)
+	all = append(all, latencySection(), lengthsSection(), trafficSection(v.res), paritySection(v))
 	all = append(all, environmentSections(v)...)
 	all = append(all, howSections(v.res)...)
 	return append(all, warningsSection(v.res), notesSection(v.res))

@@ -28,12 +28,12 @@ func TestPageOfManyLaunchesStaysSmall(t *testing.T) {
 		t.Fatalf("%d launches", len(run.Attempts))
 	}
 	page := small(t, run)
-	if n := strings.Count(page, " of 20 launches are drawn by themselves, so that the page stays small"); n != 20 {
+	if n := strings.Count(page, " of 20 launches are drawn, to keep the page small"); n != 20 {
 		t.Errorf("%d of 20 charts say how many launches they leave out", n)
 	}
 }
 
-// Nor does a sweep of many cells, each with all that is measured and foretold of it, make a page that nobody can send.
+// Nor does a sweep of many cells, each with all that is measured and predicted, make a page that nobody can send.
 func TestPageOfManyCellsStaysSmall(t *testing.T) {
 	var engines []comparetest.Engine
 	for i := range 18 {

@@ -63,10 +63,14 @@ func summarySection(v *view) section {
 	res := v.res
 	return section{ID: "summary", Title: "Summary", Parts: []section{
 		{For: inTerminal | document, Grid: summaryGrid(res), Words: summaryWords(res)},
-		summaryView(v),
-		{Title: "Memory at three points", For: inTerminal, Mark: "- ", Lines: missingPoints(res),
+		summaryView(v)}}
+}
+
+func pointsSection(res *compare.Result) section {
+	return section{ID: "points", Title: "Memory at three points", Parts: []section{
+		{For: inTerminal, Mark: "- ", Lines: missingPoints(res),
 			Grid: points(res, func(c *compare.Cell, f evidence.Figure) string { return held(f, c.Launches) })},
-		{Title: "Memory at three points", For: document | onPage,
+		{For: document | onPage,
 			Grid: named(points(res, func(_ *compare.Cell, f evidence.Figure) string {
 				value, under := figureCell(f)
 				return value + " (" + under + ")"
@@ -175,13 +179,19 @@ func summaryView(v *view) section {
 	for _, r := range inSummary() {
 		t.Heads = append(t.Heads, summaryHead{r.Summary, r.Unit})
 	}
+	said := map[[3]string]bool{}
 	for i := range v.res.Cells {
-		t.Rows = append(t.Rows, v.summary(i))
+		row := v.summary(i)
+		key := [3]string{v.res.Cells[i].Spec.Engine, row.Device, row.With}
+		if said[key] { // the first row of an engine says it
+			row.Device, row.With = "", ""
+		}
+		said[key] = true
+		t.Rows = append(t.Rows, row)
 	}
-	s := section{For: onPage, View: "summary", Data: t, Words: []string{originsWords +
-		" Medians over counted launches; " +
-		"below each the 95 % order-statistic interval of the median. Memory is total PSS, where shared pages count once; " +
-		"the sum of RSS, which counts them more than once, where no PSS could be read."}}
+	s := section{For: onPage, View: "summary", Data: t, Words: []string{"Medians over launches, with 95% intervals."},
+		Method: []string{originsWords + " Intervals are order-statistic intervals of the median. Memory is total PSS, in which " +
+			"shared pages count once; where PSS cannot be read, it is the sum of RSS, in which they count more than once."}}
 	if len(t.Rows) == 0 {
 		return section{}
 	}

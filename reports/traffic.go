@@ -11,20 +11,24 @@ import (
 	"llmparity/internal/figure"
 )
 
-const trafficWords = "Percentiles are those of each launch's requests, by nearest rank, so that p50 may be a little under a median of the summary; medians and intervals go by launches. Times to the first token and " +
-	"end to end count from when a request was due: what it waited is in them, and is told by itself as queueing. Aggregate figures are of all " +
-	"requests of a launch together."
+// How to read traffic.
+const (
+	trafficWords  = "Requests that run at the same time. Aggregate figures cover all requests of a launch."
+	trafficMethod = "Percentiles are those of each launch's requests, by nearest rank, so p50 can be slightly below the median in the summary. " +
+		"Medians and intervals are over launches. Time to first token and end-to-end time count from when a request was due, " +
+		"so they include queueing, which is also listed by itself."
+)
 
 // trafficSection is what requests that come together came to.
 func trafficSection(res *compare.Result) section {
 	goal := slices.ContainsFunc(res.Cells,
 		func(c compare.Cell) bool { return c.Spec.Traffic != nil && c.Spec.Traffic.Goal != nil })
 	words := trafficWords
-	head := []string{"cell", "tokens/s of all", "95 % interval", "requests/s"}
+	head := []string{"cell", "aggregate tokens/s", "95% interval", "requests/s"}
 	if goal {
-		head = append(head, "goodput (requests/s)", "kept the goal (%)")
+		head = append(head, "goodput (requests/s)", "within the goal (%)")
 	} else {
-		words += " There is no goodput: the plan has no goal that requests are to keep."
+		words += " Goodput needs a goal in the plan."
 	}
 	var caveats []string
 	rates := perCell(res, append(head, "launches"), func(c *compare.Cell, add func(...string)) {
@@ -41,14 +45,14 @@ func trafficSection(res *compare.Result) section {
 		}
 		add(append(row, strconv.Itoa(tps.N))...)
 	})
-	s := section{ID: "traffic", Title: "Many requests", For: onPage, Parts: []section{
+	s := section{ID: "traffic", Title: "Concurrent requests", For: onPage, Parts: []section{
 		{Across: "pair", Draw: []func(*view) []chart{memoryOverRequests, speedOverRequests, latencyOverRequests,
 			mixedLengths}}}}
 	if rates != nil {
 		times, lacking := requestTimes(res)
-		s.Words, s.Lines, s.Mark = []string{words}, caveats, "- "
-		s.Parts = append([]section{{Grid: named(rates, "What all requests of a launch came to")}}, s.Parts...)
-		s.Parts = append(s.Parts, section{Grid: named(times, "What requests took, by percentiles"), Lines: lacking,
+		s.Words, s.Method, s.Lines, s.Mark = []string{words}, []string{trafficMethod}, caveats, "- "
+		s.Parts = append([]section{{Grid: named(rates, "Aggregate figures of each launch")}}, s.Parts...)
+		s.Parts = append(s.Parts, section{Grid: named(times, "Request times by percentile"), Lines: lacking,
 			Mark: "- "})
 	}
 	return s
@@ -56,12 +60,12 @@ func trafficSection(res *compare.Result) section {
 
 // requestTimes are the percentiles of each cell's requests, of all and of each kind, and why some are missing.
 func requestTimes(res *compare.Result) (times *grid, lacking []string) {
-	head := []string{"cell", "requests", "what"}
+	head := []string{"cell", "requests", "time"}
 	for _, share := range figure.Quantiles() {
 		head = append(head, fmt.Sprintf("p%g (ms)", 100*share))
 	}
 	var whole, some grouped // cells that lack a percentile of all requests, and cells of which kinds of requests do
-	times = perCell(res, append(head, "95 % interval of the highest", "launches"),
+	times = perCell(res, append(head, "95% interval of the highest", "launches"),
 		func(c *compare.Cell, add func(...string)) {
 			if c.Load == nil {
 				return

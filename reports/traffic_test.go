@@ -36,7 +36,7 @@ func TestTrafficInReport(t *testing.T) {
 		}
 	}
 	tails := named(t, charts, "fig5_mixed_lengths_latency", "Time to first token (ms)")
-	if len(tails.Options.Series) != 2 || !strings.Contains(tails.Options.Series[0].Name, ": short beside others") {
+	if len(tails.Options.Series) != 2 || !strings.Contains(tails.Options.Series[0].Name, ": short with others") {
 		t.Errorf("%+v", tails.Options.Series)
 	}
 }

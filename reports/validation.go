@@ -10,7 +10,7 @@ import (
 	"llmparity/internal/figure"
 )
 
-// ValidationTable writes how well memory was foretold for a terminal, in which names that others chose are short.
+// ValidationTable writes the errors of memory predictions for a terminal, with names shortened.
 func ValidationTable(w io.Writer, v *memory.Validation) error {
 	all := validationSections(v)
 	for _, s := range all {
@@ -33,8 +33,8 @@ func ValidationJSON(w io.Writer, v *memory.Validation) error { return writeJSON(
 
 func validationWords(v *memory.Validation) string {
 	cells := len(v.Cells)
-	return fmt.Sprintf("%s with a forecast and a measurement, in %s. Errors are the forecast's, in percent of what was measured; bias is their mean with signs: + where "+
-		"too much is foretold. A cell's worst error is the largest in multiples of what is expected of such calculations in general; * is outside the range that was foretold.%s",
+	return fmt.Sprintf("%s with a prediction and a measurement, in %s. Errors are those of the prediction, relative to the measurement; bias is their mean: + means "+
+		"predicted too high. A cell's worst error is the largest as a multiple of the typical error of such calculations; * marks measurements outside the predicted range.%s",
 		plural(cells, "cell"), plural(v.Runs-v.Without, "run"), belowZero(v))
 }
 
@@ -43,7 +43,7 @@ func belowZero(v *memory.Validation) string {
 	if !slices.ContainsFunc(v.Components, func(e memory.ComponentError) bool { return e.N < e.Cells }) {
 		return ""
 	}
-	return " What was measured below zero, as a remainder may be, has no error in percent: in brackets the number of cells that have one."
+	return " Measurements below zero have no error in percent; the number of cells that have one is in brackets."
 }
 
 func remarks(v *memory.Validation) []string {
@@ -53,14 +53,14 @@ func remarks(v *memory.Validation) []string {
 		if v.Without == 1 {
 			is = "has"
 		}
-		out = append(out, fmt.Sprintf("%s %s no cell of which memory was both foretold and measured.",
+		out = append(out, fmt.Sprintf("%s %s no cell with both a prediction and a measurement.",
 			plural(v.Without, "run"), is))
 	}
 	for _, why := range v.Absent {
 		out = append(out, line(why)+".")
 	}
 	for _, b := range v.Broken {
-		out = append(out, "left out, because it can't be read: "+line(b.Error))
+		out = append(out, "left out, because it cannot be read: "+line(b.Error))
 	}
 	return out
 }
@@ -82,7 +82,7 @@ func validationSections(v *memory.Validation) []section {
 		}
 		out = append(out, section{Title: by.title, Grid: g})
 	}
-	return append(out, section{Title: "Cells, the worst first", Grid: cellErrors(v),
+	return append(out, section{Title: "Cells, worst first", Grid: cellErrors(v),
 		Words: []string{validationWords(v)},
 		Lines: remarks(v), Mark: "! "})
 }
@@ -100,7 +100,7 @@ func alone(v *memory.Validation) string {
 }
 
 func errorHead() []string {
-	return []string{"component", "cells", "median error", "bias", "largest", "in range", "expected"}
+	return []string{"component", "cells", "median error", "bias", "largest", "in range", "typical"}
 }
 
 func errorGrid(list []memory.ComponentError) *grid {

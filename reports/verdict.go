@@ -91,7 +91,7 @@ func places(res *compare.Result) *grid {
 }
 
 func warningsSection(res *compare.Result) section {
-	return section{ID: "warnings", Title: "Warnings", Parts: []section{
+	return section{ID: "warned", Title: "Warnings", Parts: []section{
 		{For: inTerminal | document, Lines: warningLines(res.Warnings, res), Mark: "! "},
 		{For: onPage, View: "warnings", Data: warned(res)}}}
 }

@@ -16,12 +16,11 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/assets/page"
-	"llmparity/browser/find"
+	"llmparity/browser"
 	"llmparity/internal/record"
 )
 
-// barePage is the least that a page must have to load a model by WebLLM: it gives the time of the first progress
-// event.
+// barePage is the least that a page must have to load a model by WebLLM: it gives the time of the first progress event.
 const barePage = `<!doctype html><meta charset=utf-8><script type=module>
 import * as webllm from "./web-llm.js";
 globalThis.first = new Promise((resolve, reject) => {
@@ -128,7 +127,7 @@ func startBare(b *testing.B, address string) time.Duration {
 
 // bareScript is one as anybody would write it: it prints when WebLLM's first progress event was.
 func bareScript(address string) error {
-	path, err := find.Chrome("")
+	path, err := browser.FindChrome("")
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func TestCompareHoldsRunsAgainstTheFirst(t *testing.T) {
 		return out, res
 	}
 	text, _ := run("--by", "engine,input_len")
-	mentions(t, text, "\nafter against before, the baseline\n", "\nGroups of cells\n", "over prompt (2)",
+	mentions(t, text, "\nafter compared with before, the baseline run\n", "\nGroups of cells\n", "over prompt (2)",
 		" different\n", " chance\n")
 	_, res := run("--json", "--min-effect", "50")
 	if res == nil || res.Statistics.MinEffect != 0.5 || len(res.Groups) != 0 || len(res.Families) != 1 ||

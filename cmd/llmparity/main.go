@@ -99,7 +99,7 @@ func root() *cobra.Command {
 	}
 	c.SetHelpCommandGroupID("Setup")
 	c.SetCompletionCommandGroupID("Setup")
-	c.AddCommand(exitCodesTopic(), presetsTopic())
+	c.AddCommand(exitCodesTopic())
 	c.AddCommand(removedCommands()...)
 	complete(c)
 	return c

@@ -28,12 +28,12 @@ func TestDetails(t *testing.T) {
 	dir := predictedRun(t, t.TempDir(), "details", 0.53125)
 	for _, command := range []string{"report", "compare"} {
 		short, long := good(t, command, dir), good(t, command, dir, "--details")
-		for _, title := range []string{"\nPredictions and the run\n", "\nWhere the memory is\n"} {
+		for _, title := range []string{"\nPredicted and measured\n", "\nMemory by process and part\n"} {
 			if strings.Contains(short, title) || !strings.Contains(long, title) {
 				t.Errorf("%s: %q is not in the details alone", command, title)
 			}
 		}
-		mentions(t, short, " foretold ", " error ")
+		mentions(t, short, " predicted ", " error ")
 	}
 }
 

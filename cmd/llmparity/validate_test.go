@@ -37,9 +37,9 @@ func TestValidate(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("code %d, %s", code, errs)
 	}
-	mentions(t, out, "Errors by component, webllm, context 256", "Cells, the worst first",
-		"2 cells with a forecast and a measurement, in 2 runs",
-		"1 run has no cell of which memory was both foretold and measured", "+50.0%", "KV cache, reserved, 6.7×")
+	mentions(t, out, "Errors by component, webllm, context 256", "Cells, worst first",
+		"2 cells with a prediction and a measurement, in 2 runs",
+		"1 run has no cell with both a prediction and a measurement", "+50.0%", "KV cache, reserved, 6.7×")
 	if bad, right := strings.Index(out, "bad-2026"), strings.Index(out, "good-2026"); bad < 0 || right < bad {
 		t.Errorf("the worst is not first:\n%s", out)
 	}
@@ -77,7 +77,7 @@ func TestValidateBrokenFolders(t *testing.T) {
 		strings.Count(errs, "\n") != 1 {
 		t.Errorf("code %d, %q", code, errs)
 	}
-	mentions(t, out, "1 cell with a forecast", "headless-2026", "left out, because it can't be read")
+	mentions(t, out, "1 cell with a prediction", "headless-2026", "left out, because it cannot be read")
 }
 
 func TestValidateWithNothingToSay(t *testing.T) {

@@ -12,26 +12,26 @@ import (
 	"llmparity/internal/record"
 )
 
-// Version of the protocol. It changes if existing engines would no longer work.
+// Version is the protocol's. It changes when an engine written for it would no longer work.
 const Version = 1
 
-// Operations of requests.
+// What may be asked.
 const (
 	opHello    = "hello"
 	opLoad     = "load"
 	opGenerate = "generate"
-	opScore    = "score" // only if hello has "scores"
+	opScore    = "score" // only of an engine that says it can
 	opUnload   = "unload"
-	opCancel   = "cancel" // not answered
+	opCancel   = "cancel" // has no answer of its own
 )
 
-// Requests, one per line.
+// The requests, each a line.
 type (
 	helloRequest struct {
 		ID       int    `json:"id"`
 		Op       string `json:"op"`
 		Protocol int    `json:"protocol"`
-		Clock    string `json:"clock,omitempty"` // for t_ns
+		Clock    string `json:"clock,omitempty"` // that t_ns may be of
 	}
 	loadRequest struct {
 		ID    int    `json:"id"`
@@ -57,17 +57,17 @@ type (
 		ID        int    `json:"id"`
 		Op        string `json:"op"`
 		PromptIDs []int  `json:"prompt_ids"`
-		IDs       []int  `json:"ids"` // forced one by one
+		IDs       []int  `json:"ids"` // forced, one after the other
 		Top       int    `json:"top"`
 	}
 	plainRequest struct {
 		ID int    `json:"id"`
 		Op string `json:"op"`
-		Of int    `json:"of,omitempty"` // the cancelled request
+		Of int    `json:"of,omitempty"` // which request is cancelled
 	}
 )
 
-// Events of answers. A request is answered by any number of the first three and one of the last two.
+// What an answer may be. A request is answered by any number of the first three, and one of the last two.
 const (
 	evAlive = "alive"
 	evStage = "stage"
@@ -76,7 +76,7 @@ const (
 	evError = "error"
 )
 
-// message is a line from an engine.
+// message is a line of an engine's.
 type message struct {
 	ID    int    `json:"id"`
 	Event string `json:"event"`
@@ -119,16 +119,16 @@ type message struct {
 	Message string `json:"message"`
 }
 
-// candidate is a token with its probability.
+// candidate is a token that might have come.
 type candidate struct {
 	Token   *int     `json:"token"`
 	LogProb *float64 `json:"logprob"`
 }
 
-// last reports whether the message ends its request.
+// last tells whether the message ends its request.
 func (m message) last() bool { return m.Event == evDone || m.Event == evError }
 
-// cached returns the number of cached prompt tokens; 0 if not reported.
+// cached is how many tokens of the prompt came from a cache, as far as it is told.
 func (m message) cached() int {
 	if m.CachedTokens == nil {
 		return 0
@@ -144,7 +144,7 @@ type caps struct {
 	Scores      bool `json:"scores"`
 }
 
-// String lists the capabilities.
+// String names what can be done, for people.
 func (c caps) String() string {
 	var can []string
 	for _, cap := range []struct {
@@ -165,11 +165,11 @@ type device struct {
 	Detail map[string]string  `json:"detail"`
 }
 
-// parse parses a line. It refuses what is invalid in any answer.
+// parse reads a line. It refuses what no engine may say, whatever it was asked.
 func parse(line []byte) (message, error) {
 	var m message
 	if !utf8.Valid(line) {
-		return m, errors.New("not UTF-8")
+		return m, errors.New("it is not UTF-8")
 	}
 	if err := onlyOnce(line); err != nil {
 		return m, err
@@ -180,11 +180,12 @@ func parse(line []byte) (message, error) {
 	return m, m.check()
 }
 
-// onlyOnce refuses anything but a JSON object, and duplicate names, because readers differ in which one they use.
+// onlyOnce refuses what is no JSON object, and one in which a name stands twice: readers differ in which of the two
+// they take.
 func onlyOnce(line []byte) error {
 	d := json.NewDecoder(bytes.NewReader(line))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.New("not a JSON object")
+		return errors.New("it is no JSON object")
 	}
 	seen := map[string]bool{}
 	for d.More() {
@@ -192,9 +193,9 @@ func onlyOnce(line []byte) error {
 		if err != nil {
 			return plainly(err)
 		}
-		name, _ := t.(string) // always a string in an object
+		name, _ := t.(string) // in an object it is one
 		if seen[name] {
-			return fmt.Errorf("duplicate name %.40q", name)
+			return fmt.Errorf("%.40q stands in it twice", name)
 		}
 		seen[name] = true
 		var skipped json.RawMessage
@@ -205,29 +206,29 @@ func onlyOnce(line []byte) error {
 	return nil
 }
 
-// plainly rewords an error of Go's JSON parser.
+// plainly says in words of JSON what the parser says in words of Go.
 func plainly(err error) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
-		return fmt.Errorf("%q has the wrong type (%s)", kind.Field, kind.Value)
+		return fmt.Errorf("%q is a %s there, which is not what it should be", kind.Field, kind.Value)
 	}
-	return fmt.Errorf("not a JSON object: %s", strings.TrimPrefix(err.Error(), "json: "))
+	return fmt.Errorf("it is no JSON object: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// check refuses invalid values.
+// check looks at what is right or wrong by itself.
 func (m message) check() error {
 	for _, c := range []struct {
 		wrong bool
 		text  string
 	}{
-		{m.ID < 1, `"id" is missing or less than 1`},
+		{m.ID < 1, `"id" is missing, or less than 1`},
 		{!slices.Contains([]string{evAlive, evStage, evToken, evDone, evError}, m.Event),
-			fmt.Sprintf(`"event" is %.40q; use alive, stage, token, done or error`, m.Event)},
+			fmt.Sprintf(`"event" is %.40q: alive, stage, token, done or error is right`, m.Event)},
 		{m.Token != nil && *m.Token < 0, `"token" is negative`},
-		{slices.ContainsFunc(m.PromptIDs, func(id int) bool { return id < 0 }), `"prompt_ids" has a negative id`},
+		{slices.ContainsFunc(m.PromptIDs, func(id int) bool { return id < 0 }), `"prompt_ids" has a negative one`},
 		{min(m.PromptTokens, m.Generated, m.cached(), m.Context) < 0, "a count is negative"},
-		{m.Event == evError && strings.TrimSpace(m.Message) == "", `an error lacks "message"`},
-		{m.Event == evStage && strings.TrimSpace(m.Stage) == "", `a stage lacks its name in "stage"`},
+		{m.Event == evError && strings.TrimSpace(m.Message) == "", `an error without a "message"`},
+		{m.Event == evStage && strings.TrimSpace(m.Stage) == "", `a stage without its name in "stage"`},
 	} {
 		if c.wrong {
 			return errors.New(c.text)
@@ -236,25 +237,26 @@ func (m message) check() error {
 	return nil
 }
 
-// checkHello checks an answer to hello.
+// checkHello looks at an answer to hello, of this version of the protocol.
 func (m message) checkHello(clock string) error {
 	switch {
 	case m.Name == "":
 		return errors.New(`"name" is missing`)
 	case m.Version == "":
-		return errors.New(`"version" is missing; without it figures of different versions would be mixed`)
+		return errors.New(`"version" is missing: figures of another version are other figures`)
 	case m.Device == nil || !slices.Contains([]record.DeviceClass{record.CPU, record.GPU, record.SoftwareAdapter},
 		m.Device.Class):
 		return fmt.Errorf(`"device" needs a "class": %s, %s or %s`, record.CPU, record.GPU, record.SoftwareAdapter)
 	case m.Caps.Scores && !m.Caps.IDs:
-		return errors.New(`"caps" has "scores" without "ids"; scored texts are given as ids`)
+		return errors.New(`"caps" has "scores" without "ids": a text that is scored is one of ids`)
 	case m.Clock != "" && m.Clock != clock:
-		return fmt.Errorf(`"clock" is %.40q, but %q was offered`, m.Clock, clock)
+		return fmt.Errorf(`"clock" is %.40q, and %q was offered`, m.Clock, clock)
 	}
 	return nil
 }
 
-// example returns a valid answer, for the author of an engine. It is a done if the line was meant as one.
+// example is what was expected of an engine that can do such things, for who wrote it; a line that is to be a done is
+// answered by one.
 func example(op string, id int, line []byte, c caps) string {
 	switch done := bytes.Contains(line, []byte(`"done"`)); {
 	case op == opHello:

@@ -118,6 +118,7 @@
   function axes(o, figure, plot) {
     let more = 0;
     const many = (list) => [].concat(list || []);
+    const sideways = many(o.yAxis).some((a) => a.type === "category"); // bars lie
     for (const [axis, vertical] of [...many(o.xAxis).map((a) => [a, false]), ...many(o.yAxis).map((a) => [a, true])]) {
       const label = { color: ink, fontSize: size, fontFamily: family, hideOverlap: true };
       if (axis.name === "seconds") {
@@ -126,18 +127,22 @@
       }
       if (axis.max === "dataMax" && !whole(o, vertical, Math.max)) label.showMaxLabel = false;
       if (axis.min === "dataMin" && !whole(o, vertical, Math.min)) label.showMinLabel = false;
-      const name = (axis.name || "").split(", each step")[0];
+      const name = (axis.name || "").split(", logarithmic")[0];
       if (name && name === figure.raw) axis.name = `${figure.quantity} (${name})`;
       else if (name === "%") axis.name = "Share (%)";
       axis.axisLabel = Object.assign({}, axis.axisLabel, label);
-      axis.axisLine = { show: axis.type !== "value" || !vertical, lineStyle: { color: ink, width: .8 }, onZero: (axis.axisLine || {}).onZero !== false };
-      axis.axisTick = { show: axis.type !== "category" && !vertical, length: 3, lineStyle: { color: ink, width: .8 } };
-      axis.splitLine = { show: vertical && axis.type !== "category", lineStyle: { color: rule, width: .8 } };
+      axis.axisLine = { show: axis.type !== "value" || vertical === sideways, lineStyle: { color: ink, width: .8 }, onZero: (axis.axisLine || {}).onZero !== false };
+      axis.axisTick = { show: axis.type !== "category" && vertical === sideways, length: 3, lineStyle: { color: ink, width: .8 } };
+      axis.splitLine = { show: vertical !== sideways && axis.type !== "category", lineStyle: { color: rule, width: .8 } };
       axis.splitArea = { show: false };
       axis.nameTextStyle = { color: ink, fontSize: size, fontFamily: family };
-      if (vertical && !axis.name && axis.type !== "category") axis.name = figure.unit;
+      if (vertical !== sideways && !axis.name && axis.type !== "category") axis.name = figure.unit;
       if (axis.name) { axis.nameLocation = "middle"; axis.nameGap = vertical ? 8 : 20; }
       if (axis.name && vertical) axis.nameRotate = 90;
+      if (axis.type === "category" && vertical) {
+        const widest = Math.max(...axis.data.flatMap((d) => String((d && d.value) || d).split("\n")).map((l) => width(l, `${size}px`)));
+        Object.assign(axis.axisLabel, { interval: 0, hideOverlap: false, lineHeight, overflow: "truncate", width: Math.min(widest + 2, plot * 0.45) });
+      }
       if (axis.type === "category" && !vertical) {
         const room = plot / axis.data.length - 6;
         Object.assign(axis.axisLabel, { interval: 0, hideOverlap: false, lineHeight, overflow: "break", width: room });

@@ -1,5 +1,5 @@
-// Draws the report's charts from the options in the page, and lets its tables be sorted and filtered. Nothing is fetched; without
-// this script the page still has every figure, in its tables.
+// Draws the report's charts, sorts, filters and copies its tables, and opens what a link leads to. Nothing is fetched. Without this
+// script the page still has every figure, in its tables.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -19,6 +19,28 @@
     return e;
   }
 
+  // copier is a button that copies what make gives, a blob; where the browser allows no copying it saves a file.
+  function copier(text, words, content) {
+    const button = make("button", { type: "button", "aria-label": words, title: words }, text);
+    button.addEventListener("click", async () => {
+      const blob = content();
+      let done = "Copied";
+      try {
+        await navigator.clipboard.write([new ClipboardItem({ [blob.type]: blob })]);
+      } catch {
+        const to = make("a", { href: URL.createObjectURL(blob), download: `llmparity.${text === "Copy CSV" ? "csv" : text.toLowerCase()}` });
+        to.click();
+        URL.revokeObjectURL(to.href);
+        done = "Saved";
+      }
+      button.textContent = done;
+      button.classList.add("copied");
+      say(`${words}: ${done.toLowerCase()}`);
+      setTimeout(() => { button.textContent = text; button.classList.remove("copied"); }, 2000);
+    });
+    return button;
+  }
+
   // --- Light and dark. The style sheet has one rule for dark; which screens it holds for is all that the switch changes.
   const night = [...document.styleSheets].flatMap((s) => [...s.cssRules]).find((r) => r.media && r.media.mediaText.includes("prefers-color-scheme"));
   const asked = night.media.mediaText;
@@ -36,7 +58,14 @@
   });
   dark.addEventListener("change", () => { relabel(); redraw(); });
   relabel();
-  document.querySelector(".banner").append(shade);
+  const everything = make("button", { type: "button", class: "all", "aria-pressed": "false" }, "Open all details");
+  everything.addEventListener("click", () => {
+    const open = everything.getAttribute("aria-pressed") !== "true";
+    for (const d of document.querySelectorAll("details")) d.open = open;
+    everything.setAttribute("aria-pressed", String(open));
+    everything.textContent = open ? "Close all details" : "Open all details";
+  });
+  document.querySelector(".contents").append(make("div", { class: "tools" }, everything, shade));
 
   // --- Charts.
   // coloured replaces var(--name) by the theme's value.
@@ -56,7 +85,7 @@
   const { own, colourOf, hatchings, marked } = llmparityMarks;
 
   // zoomable tells whether a chart has a long axis: values or times, with lines or points along it.
-  const zoomable = (o) => list(o.xAxis).some((a) => /value|time|log/.test(a.type)) && list(o.series).some((s) => /line|scatter/.test(s.type));
+  const zoomable = (o) => list(o.yAxis).every((a) => a.type !== "category") && list(o.xAxis).some((a) => /value|time|log/.test(a.type)) && list(o.series).some((s) => /line|scatter/.test(s.type));
 
   // themed adds what is the same for every chart: the page's type and colours.
   function themed(option, width, state) {
@@ -88,7 +117,12 @@
       axis.axisLine = { lineStyle: { color: line } };
       axis.axisTick = { show: false };
       axis.splitLine = { show: axis.type === "value" && axis.name !== "seconds", lineStyle: { color: line } };
+      if (axis.type === "value" && list(o.yAxis).some((y) => y.type === "category")) axis.splitNumber = width > 420 ? 5 : 3;
       axis.nameTextStyle = { color: muted, fontSize: 12, align: axis.nameLocation === "middle" ? "center" : "left" };
+      if (axis.type === "category" && list(o.yAxis).includes(axis)) {
+        Object.assign(axis.axisLabel, { color: at("--ink"), interval: 0, hideOverlap: false, overflow: "truncate", lineHeight: 15,
+          width: Math.min(width * 0.4, 4 + Math.max(...axis.data.flatMap((d) => String((d && d.value) || d).split("\n")).map(lengthOf))) });
+      }
       if (axis.type === "category" && list(o.xAxis).includes(axis)) {
         const room = Math.max(48, (width - 60) / axis.data.length - 8);
         axis.axisLabel.hideOverlap = false;
@@ -113,6 +147,12 @@
     }
     if (list(o.series)[0] && o.series[0].type === "line") o.series[0].z = 3; // the total lies over its parts
     return o;
+  }
+
+  const brush = document.createElement("canvas").getContext("2d");
+  function lengthOf(text) {
+    brush.font = "12px " + getComputedStyle(document.body).fontFamily;
+    return brush.measureText(text).width;
   }
 
   // fitNames leaves out names of bands that would run into one another; the caption has all of them.
@@ -143,7 +183,32 @@
     forget();
     if (choice) choice.addEventListener("change", () => { forget(); draw(); });
     if (zoomable(drawing().options)) place.querySelector(".head").append(zooms());
+    const title = place.querySelector("h3").textContent.trim();
+    place.querySelector(".head").append(make("div", { class: "copy" }, ...["PNG", "SVG"].map((kind) => copier(kind, `Copy the chart ${title} as ${kind}`, () => picture(kind, title)))));
     return self;
+
+    // picture draws the chart anew, with the title and the legend that the page shows beside it.
+    function picture(kind, title) {
+      const wide = 900, stage = make("div", { style: `position:absolute;left:-9999px;width:${wide}px;height:${Math.max(320, plot.clientHeight + 110)}px` });
+      document.body.append(stage);
+      const chart = echarts.init(stage, null, { renderer: kind === "SVG" ? "svg" : "canvas", devicePixelRatio: 2 });
+      try {
+        const o = themed(drawing().options, wide, state), style = getComputedStyle(root);
+        const named = list(o.series).filter((s) => s.name).length;
+        o.backgroundColor = style.getPropertyValue("--page").trim();
+        o.title = { text: title, left: 8, top: 6, textStyle: { fontSize: 15, color: style.getPropertyValue("--ink").trim() } };
+        o.legend = Object.assign({}, list(o.legend)[0], { show: named > 1, top: 32, left: 8, bottom: undefined, textStyle: { color: style.getPropertyValue("--ink").trim() } });
+        for (const g of list(o.grid)) Object.assign(g, { top: 74, bottom: Math.max(8, Number(g.bottom) || 0), left: 8 });
+        chart.setOption(o);
+        chart.getZr().flush();
+        if (kind === "SVG") return new Blob([chart.renderToSVGString()], { type: "text/plain" });
+        const bytes = atob(chart.getDataURL({ type: "png", pixelRatio: 2 }).split(",")[1]);
+        return new Blob([Uint8Array.from(bytes, (c) => c.charCodeAt(0))], { type: "image/png" });
+      } finally {
+        chart.dispose();
+        stage.remove();
+      }
+    }
 
     function start() {
       if (self.chart) return;
@@ -264,14 +329,11 @@
   }, { rootMargin: "300px" });
   for (const f of figures) sight.observe(f.place);
 
-  // --- Print: everything drawn, everything open, light, as wide as paper.
-  let shut = [];
+  // --- Print: what is open, drawn, in light colours, as wide as paper.
   addEventListener("beforeprint", () => {
     light("light");
-    shut = [...document.querySelectorAll("details:not([open])")];
-    for (const d of shut) d.open = true;
     root.classList.add("print");
-    for (const f of figures) {
+    for (const f of figures.filter((f) => !f.place.closest("details:not([open])"))) {
       f.start();
       f.chart.resize();
       f.draw();
@@ -282,10 +344,47 @@
   addEventListener("afterprint", () => {
     root.classList.remove("print");
     light(chosen);
-    for (const d of shut) d.open = false;
-    for (const f of figures) f.chart.resize();
+    for (const svg of document.querySelectorAll(".plot svg")) svg.removeAttribute("viewBox");
+    for (const f of figures) if (f.chart) f.chart.resize();
     redraw();
   });
+
+  // --- Links open what they lead to.
+  function open() {
+    const to = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!to) return;
+    for (let d = to.closest("details"); d; d = d.parentElement.closest("details")) d.open = true;
+    to.scrollIntoView();
+  }
+  addEventListener("hashchange", open);
+  document.addEventListener("click", (e) => {
+    const link = e.target.closest("a[href^='#']");
+    if (!link) return;
+    if (link.hash === location.hash) open();
+    if (link.classList.contains("anchor") && navigator.clipboard) {
+      navigator.clipboard.writeText(link.href).then(() => say("Link copied"), () => {});
+    }
+  });
+  open();
+
+  // --- A figure's name shows its definition while it is pointed at or has the focus.
+  for (const name of document.querySelectorAll(".def")) {
+    const words = document.getElementById(name.getAttribute("popovertarget"));
+    const show = (on) => {
+      if (words.matches(":popover-open") === on) return;
+      if (!on) { words.hidePopover(); return; }
+      words.showPopover();
+      const at = name.getBoundingClientRect(), high = words.offsetHeight;
+      words.style.left = Math.max(12, Math.min(at.left, innerWidth - words.offsetWidth - 12)) + "px";
+      words.style.top = (at.bottom + high + 12 > innerHeight && at.top > high ? at.top - high - 6 : at.bottom + 6) + "px";
+    };
+    name.setAttribute("aria-describedby", words.id);
+    name.addEventListener("pointerenter", (e) => { if (e.pointerType === "mouse") show(true); });
+    name.addEventListener("pointerleave", (e) => { if (e.pointerType === "mouse" && document.activeElement !== name) show(false); });
+    name.addEventListener("focus", () => show(true));
+    name.addEventListener("blur", () => show(false));
+    name.addEventListener("click", (e) => { e.preventDefault(); show(true); });
+  }
 
   // --- Tables.
   const words = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
@@ -302,7 +401,8 @@
     for (const cell of table.querySelectorAll("tbody th")) cell.setAttribute("role", "rowheader");
     for (const cell of heads) cell.setAttribute("role", "columnheader");
     if (rows.length > 2) heads.forEach((head, i) => {
-      const button = make("button", { type: "button" }, ...head.childNodes);
+      const words = `Sort by ${head.textContent.trim()}`;
+      const button = make("button", { type: "button", class: "sort", "aria-label": words, title: words });
       head.append(button);
       button.addEventListener("click", () => sort(head, i));
     });
@@ -310,6 +410,7 @@
       filter(table, rows);
       fold(table, rows.length);
     }
+    table.parentElement.after(make("div", { class: "copy" }, copier("Copy CSV", `Copy CSV of ${table.caption.textContent}`, () => new Blob([csv(table)], { type: "text/plain" }))));
 
     function sort(head, i) {
       const down = head.getAttribute("aria-sort") === "ascending";
@@ -327,6 +428,17 @@
       body.append(...order);
       say(`Sorted by ${head.textContent}, ${down ? "descending" : "ascending"}`);
     }
+  }
+
+  // csv is what a table shows, in its order.
+  function csv(table) {
+    const field = (cell) => {
+      const own = cell.cloneNode(true);
+      for (const note of own.querySelectorAll("small")) note.prepend(" ");
+      const text = own.textContent.replace(/\s+/g, " ").trim();
+      return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+    };
+    return [...table.rows].filter((row) => !row.hidden).map((row) => [...row.cells].map(field).join(",")).join("\n") + "\n";
   }
 
   // keyOf is the number that a cell is sorted by: its own key, or what stands there.
@@ -377,13 +489,14 @@
 
   // --- Where the reader is: the first section that is in the upper part of the window.
   const links = new Map([...document.querySelectorAll(".contents a")].map((a) => [a.hash.slice(1), a]));
-  const sections = [...document.querySelectorAll("main > section")].filter((s) => links.has(s.getAttribute("aria-labelledby")));
+  const sections = [...document.querySelectorAll("main > section")].filter((s) => links.has(s.id));
   const inSight = new Set();
   const here = new IntersectionObserver((seen) => {
     for (const s of seen) inSight[s.isIntersecting ? "add" : "delete"](s.target);
     const first = sections.find((s) => inSight.has(s));
+    if (!first) return;
     for (const a of links.values()) a.removeAttribute("aria-current");
-    if (first) links.get(first.getAttribute("aria-labelledby")).setAttribute("aria-current", "true");
+    links.get(first.id).setAttribute("aria-current", "true");
   }, { rootMargin: "-5% 0px -60% 0px" });
   for (const s of sections) here.observe(s);
 })();

@@ -1,0 +1,192 @@
+package reports
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"llmparity/compare"
+	"llmparity/compare/evidence"
+	"llmparity/internal/figure"
+)
+
+// headlineSection is the answer with its two charts.
+func headlineSection(res *compare.Result, a *answer) section {
+	return section{ID: "headline", For: onPage, View: "answer", Data: newAnswerPart(res, a), Across: "duo",
+		Draw: []func(*view) []chart{headlines}}
+}
+
+// answer is what a reader asks first.
+type answer struct {
+	Title    string
+	Sub      string
+	Cards    []answerCard
+	Warnings []evidence.Warning // up to three that may change a conclusion
+	More     int
+}
+
+// answerCard is the answer to one question.
+type answerCard struct {
+	Name, Headline, Text string
+	Unknown              bool
+	To                   string // the id of the section that says more
+}
+
+func answerOf(res *compare.Result) *answer {
+	const most = 3
+	all := warned(res)
+	a := &answer{Warnings: all[:min(most, len(all))], More: max(0, len(all)-most)}
+	a.Title, a.Sub = titles(res)
+	for _, s := range res.Verdict {
+		a.Cards = append(a.Cards, answerCard{Text: s})
+	}
+	return a
+}
+
+// answerPart is what the page shows of an answer.
+type answerPart struct {
+	Prompt     string // where all cells have the same
+	Cards      []answerCard
+	Warnings   []evidence.Warning
+	Count, All string
+}
+
+// promptShown is how much of a prompt stands beside the answer; the engines' facts have all of it.
+const promptShown = 240
+
+func newAnswerPart(res *compare.Result, a *answer) answerPart {
+	p := answerPart{Cards: a.Cards, Warnings: a.Warnings, All: "All warnings",
+		Count: "1 warning may change a conclusion."}
+	for i := range res.Cells {
+		if prompt := res.Cells[i].Spec.Prompt; i == 0 {
+			p.Prompt = shorten(prompt, promptShown)
+		} else if prompt != res.Cells[0].Spec.Prompt {
+			p.Prompt = ""
+		}
+	}
+	if n := len(a.Warnings); n > 1 {
+		p.Count = fmt.Sprintf("%d warnings may change a conclusion.", n)
+	}
+	if a.More > 0 {
+		p.All = fmt.Sprintf("What to do, and %s", plural(a.More, "more warning"))
+	}
+	return p
+}
+
+// mostHeadlines is how many cells the charts beside the answer have room for.
+const mostHeadlines = 12
+
+// headlines are the peak by component, and beside it the speed; where speeds are not comparable, what the engine added.
+func headlines(v *view) []chart {
+	if len(v.res.Cells) > mostHeadlines {
+		return nil
+	}
+	out := peakStack(v)
+	refused := slices.ContainsFunc(v.res.Comparisons, func(c compare.Comparison) bool { return c.Refused != "" })
+	if beside := added(v); refused && beside != nil {
+		return append(out, beside...)
+	}
+	name := figure.DecodeTPS
+	if slices.ContainsFunc(v.res.Cells, func(c compare.Cell) bool { return c.Load != nil }) {
+		name = figure.AggregateTPS
+	}
+	speed := bars("headline-speed", name, titleCase(figure.Title(name)))(v)
+	for i := range speed {
+		speed[i].Table = nil
+		speed[i].Note = "Median, launches and 95% interval. Longer is faster."
+	}
+	return append(out, speed...)
+}
+
+const beforeModel = "before the model"
+
+// peakStack draws each cell's peak by component with its interval.
+func peakStack(v *view) []chart {
+	shown := v.having(figure.PeakPSS)
+	if len(shown) == 0 {
+		return nil
+	}
+	t := &stackTable{}
+	for _, i := range shown {
+		c := &v.res.Cells[i]
+		p := c.Figure(figure.PeakPSS)
+		t.bars = append(t.bars, line(c.Label)+"\n"+num(p.Center())+" MiB")
+		t.intervals = append(t.intervals, p.Interval)
+	}
+	t.add(beforeModel, "var(--off)",
+		func(n int) float64 { return v.res.Cells[shown[n]].Figure(figure.Baseline).Center() })
+	whole := func(n int) bool { return v.res.Cells[shown[n]].Parts.Component(figure.ModelWeights).Known() }
+	for _, col := range components() {
+		if colour, ok := partColour[col.Name]; ok {
+			t.add(partName(col.Name), colour, func(n int) float64 {
+				if !whole(n) {
+					return 0
+				}
+				return v.res.Cells[shown[n]].Parts.Shown(col.Name).Center()
+			})
+		}
+	}
+	t.add("not broken down", "var(--p3)", func(n int) float64 {
+		c := &v.res.Cells[shown[n]]
+		rest := c.Figure(figure.PeakPSS).Center()
+		if b := c.Figure(figure.Baseline); b.Known() {
+			rest -= b.Center()
+		}
+		if whole(n) {
+			return 0
+		}
+		return rest
+	})
+	return []chart{{ID: "headline-memory", Title: "Peak memory", Unit: "MiB", Height: rowsHeight(len(shown), 1),
+		Note:     "Total PSS of all processes, median, by component. Line: 95% interval.",
+		Label:    "Stacked bars of each cell's peak memory by component; section Memory has the figures in a table",
+		Drawings: []drawing{{Options: t.options()}}}}
+}
+
+// added draws the components that the engine added to the baseline, cells side by side.
+func added(v *view) []chart {
+	if len(v.res.Cells) > mostNarrow {
+		return nil
+	}
+	var names []string
+	var lowest, highest float64
+	values := make([][]option, len(v.res.Cells))
+	for _, col := range components() {
+		if _, ok := partColour[col.Name]; !ok {
+			continue
+		}
+		row, some := make([]float64, len(v.res.Cells)), false
+		for i := range v.res.Cells {
+			row[i] = math.NaN()
+			f := v.res.Cells[i].Parts.Shown(col.Name)
+			if f.Known() && digits(f.Center()) != 0 {
+				row[i], some = f.Center(), true
+				lowest, highest = min(lowest, row[i]), max(highest, row[i])
+			}
+		}
+		if !some {
+			continue
+		}
+		names = append(names, partName(col.Name))
+		for i, v := range row {
+			values[i] = append(values[i], barData(v))
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	bar := newBar(names, true)
+	if lowest > -0.02*highest {
+		bar.x["min"] = 0
+	}
+	for i := range v.res.Cells {
+		bar.add("bar", line(v.res.Cells[i].Label), values[i], inked(v.colour(i), 0), with("barGap", "10%"),
+			with("barCategoryGap", "30%"),
+			with("label", option{"show": true, "position": "right", "fontSize": 11, "color": "var(--muted)"}))
+	}
+	return []chart{{ID: "headline-added", Title: "What the engine added", Unit: "MiB",
+		Height:   34 + len(names)*(10+12*len(v.res.Cells)),
+		Note:     "Median increase over the baseline, by component.",
+		Label:    "Bars of each component of the memory increase; section Where memory goes has the figures in a table",
+		Drawings: []drawing{{Options: bar.options()}}}}
+}

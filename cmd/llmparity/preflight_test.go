@@ -83,8 +83,8 @@ func TestTheSameCellsAreRefusedEverywhere(t *testing.T) {
 // anything.
 func TestDryRunLooksAtFiles(t *testing.T) {
 	for name, c := range map[string]struct{ engine, prompt, want string }{
-		"file":    {"llamacpp", "{file: nowhere.txt}", "nowhere.txt can't be read"},
-		"dataset": {"llamacpp", "{dataset: nowhere.jsonl}", "nowhere.jsonl can't be read"},
+		"file":    {"llamacpp", "{file: nowhere.txt}", "can't read the prompt nowhere.txt"},
+		"dataset": {"llamacpp", "{dataset: nowhere.jsonl}", "can't read the data set nowhere.jsonl"},
 		"engine":  {"exec:./nowhere", "fine", "./nowhere"},
 	} {
 		t.Run(name, func(t *testing.T) {

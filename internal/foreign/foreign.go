@@ -1,10 +1,9 @@
-// Package foreign reads what other programs wrote about memory: CSV with the columns timestamp, label, pid, rss_mb,
-// vms_mb and heap_used_mb, in any order and with others between them, as profilers of memory and our own watch write
-// it. A file becomes a run as if it had been recorded: a label is a cell with one launch, a pid is a source.
+// Package foreign reads memory figures that other programs wrote: CSV with the columns timestamp, label, pid, rss_mb,
+// vms_mb and heap_used_mb, in any order and among others, as memory profilers and `llmparity watch` write it. A file
+// becomes a run: a label is a cell with one launch, a pid is a source.
 //
-// It can't know what the rows do not say: the model, the prompt, the device, when a model was loaded, how the figures
-// were read. All that is absent in the run, which says so. Sizes are taken as MiB, whatever the program thought; times
-// without a zone as UTC. It holds the whole file in memory.
+// Model, prompt, device, load times and the method of reading are unknown, and the run says so. Sizes are read as MiB,
+// times without a zone as UTC. The whole file is in memory.
 package foreign
 
 import (
@@ -25,7 +24,7 @@ import (
 	"llmparity/internal/regular"
 )
 
-// Columns that are read. A file needs the first and one of the sizes.
+// Columns. A file needs the first and one of the sizes.
 const (
 	timeColumn  = "timestamp"
 	labelColumn = "label"
@@ -33,27 +32,26 @@ const (
 	rssColumn   = "rss_mb"
 	vmsColumn   = "vms_mb"
 	heapColumn  = "heap_used_mb"
-	// What watch writes too: a pid alone can be used again.
+	// Also written by watch, because pids are reused.
 	startColumn = "start"
 	nameColumn  = "name"
 )
 
-// mostLabels bounds what a column that is no label can do.
+// mostLabels limits the damage of a column that is not a label.
 const mostLabels = 200
 
 const shape = "write rows with the columns timestamp, label, pid, rss_mb, vms_mb, as `llmparity watch` does"
 
-// Open reads a file. What is wrong in it is an error that names the line and the column; what is odd becomes a warning
-// of the run.
+// Open reads a file. Errors name the line and the column; oddities become warnings of the run.
 func Open(path string) (*record.Run, error) {
 	text, err := regular.Read(path, 1<<40)
 	if err != nil {
-		return nil, fault.Wrap(fault.BadRecord, err, "name a run folder or a CSV file", "can't read rows from %s", path)
+		return nil, fault.Wrap(fault.BadRecord, err, "name a run folder or a CSV file", "can't read %s", path)
 	}
 	return Read(path, text)
 }
 
-// Read reads a file's text; path is what it is called.
+// Read parses a file's text; path is its name.
 func Read(path string, text []byte) (*record.Run, error) {
 	f := &file{path: path, lines: 1}
 	rows, err := f.rows(text)
@@ -64,18 +62,18 @@ func Read(path string, text []byte) (*record.Run, error) {
 	return f.run(rows, hex.EncodeToString(sum[:])), nil
 }
 
-// file is one while it is read.
+// file is the state of reading a file.
 type file struct {
 	path    string
 	column  map[string]int
 	header  []string
-	lines   int // that were read
+	lines   int // lines read
 	ns      func(string) (int64, error)
-	times   string // how timestamps are written
+	times   string // form of the timestamps
 	notices notices
 }
 
-// row is a line of the file; sizes in MiB, NaN where there is none.
+// row is a line of the file; sizes in MiB, or NaN.
 type row struct {
 	line           int
 	ns             int64 // since 1970
@@ -84,7 +82,7 @@ type row struct {
 	rss, vms, heap float64
 }
 
-// who is a process.
+// who identifies a process.
 type who struct {
 	pid   int
 	start uint64
@@ -99,25 +97,25 @@ func (f *file) fault(line int, column, do, format string, args ...any) error {
 	return fault.New(fault.BadRecord, do, "%s: %s", where, fmt.Sprintf(format, args...))
 }
 
-// rows reads every whole line.
+// rows parses every complete line.
 func (f *file) rows(text []byte) ([]row, error) {
 	switch {
 	case len(bytes.TrimSpace(text)) == 0:
 		return nil, fault.New(fault.BadRecord, shape, "%s is empty", f.path)
 	case bytes.HasPrefix(text, []byte{0xff, 0xfe}), bytes.HasPrefix(text, []byte{0xfe, 0xff}),
 		bytes.IndexByte(text, 0) >= 0:
-		return nil, fault.New(fault.BadRecord, "write it in UTF-8", "%s is no text in UTF-8", f.path)
+		return nil, fault.New(fault.BadRecord, "write it in UTF-8", "%s is not UTF-8 text", f.path)
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	// numbers and times are ASCII in any code: what is lost is a name's letters, which no format could write
+	// numbers and times are ASCII in any encoding, so only letters of names are lost
 	if !utf8.Valid(text) {
 		text = bytes.ToValidUTF8(text, []byte("\ufffd"))
 		f.notices.add("not-utf-8", fmt.Sprintf(
-			"%s is not all UTF-8: what isn't is shown as \ufffd, in labels and names", filepath.Base(f.path)))
+			"%s: invalid UTF-8 in labels and names is replaced by \ufffd", filepath.Base(f.path)))
 	}
 	whole := bytes.LastIndexByte(text, '\n') + 1
 	if rest := bytes.TrimSpace(text[whole:]); len(rest) > 0 {
-		f.notices.add("cut", fmt.Sprintf("the last line of %s has no end and may have been cut: it is left out",
+		f.notices.add("cut", fmt.Sprintf("%s: incomplete last line ignored",
 			filepath.Base(f.path)))
 	}
 	in := csv.NewReader(bytes.NewReader(text[:whole]))
@@ -131,7 +129,7 @@ func (f *file) rows(text []byte) ([]row, error) {
 		if err != nil {
 			var at *csv.ParseError
 			if errors.As(err, &at) {
-				return nil, f.fault(at.Line, "", "mend or remove the line", "%v", at.Err)
+				return nil, f.fault(at.Line, "", "fix or remove the line", "%v", at.Err)
 			}
 			return nil, fmt.Errorf("%s: %w", f.path, err)
 		}
@@ -150,22 +148,22 @@ func (f *file) rows(text []byte) ([]row, error) {
 	}
 	switch {
 	case f.header == nil:
-		return nil, fault.New(fault.BadRecord, shape, "%s has no line that is whole", f.path)
+		return nil, fault.New(fault.BadRecord, shape, "%s has no complete line", f.path)
 	case len(out) == 0:
-		return nil, fault.New(fault.BadRecord, "name a file with rows", "%s has a header and no row that is whole",
+		return nil, fault.New(fault.BadRecord, "name a file with rows", "%s has a header, but no complete row",
 			f.path)
 	}
 	return out, nil
 }
 
-// begin finds the columns by their names.
+// begin finds the columns by name.
 func (f *file) begin(line int, fields []string) error {
 	f.column = map[string]int{}
 	for i, name := range fields {
 		name = strings.ToLower(strings.TrimSpace(name))
 		f.header = append(f.header, name)
 		if _, twice := f.column[name]; twice && name != "" {
-			return f.fault(line, "", "give each column a name of its own", "the column %q is there twice", name)
+			return f.fault(line, "", "give each column its own name", "duplicate column %q", name)
 		}
 		f.column[name] = i
 	}
@@ -173,22 +171,22 @@ func (f *file) begin(line int, fields []string) error {
 	switch {
 	case has(timeColumn) && (has(rssColumn) || has(heapColumn)):
 	case len(fields) == 1 && strings.ContainsAny(fields[0], ";\t|"):
-		return f.fault(line, "", "write it with commas, and with points in numbers",
-			"the columns are not separated by commas")
+		return f.fault(line, "", "use commas between columns, and points in numbers",
+			"columns are not separated by commas")
 	case has(timeColumn):
-		return f.fault(line, "", shape, "there is neither a column %s nor %s among: %s", rssColumn, heapColumn,
+		return f.fault(line, "", shape, "no column %s or %s; columns: %s", rssColumn, heapColumn,
 			f.names())
 	default:
-		return f.fault(line, "", shape, "there is no column %s among: %s", timeColumn, f.names())
+		return f.fault(line, "", shape, "no column %s; columns: %s", timeColumn, f.names())
 	}
 	if has("attempt") && has("source") {
-		return fault.New(fault.BadRecord, "name the folder: "+filepath.Dir(f.path), "%s is a part of a run folder",
+		return fault.New(fault.BadRecord, "name the folder: "+filepath.Dir(f.path), "%s is part of a run folder",
 			f.path)
 	}
 	return nil
 }
 
-// names are the columns, as far as a line can take them.
+// names lists the columns, shortened.
 func (f *file) names() string {
 	names := []rune(fault.OneLine(strings.Join(f.header, ", ")))
 	if len(names) > 120 {
@@ -197,7 +195,7 @@ func (f *file) names() string {
 	return string(names)
 }
 
-// field is a line's in a column; false where there is no such column.
+// field returns the content of a column in a line.
 func (f *file) field(fields []string, column string) (string, bool) {
 	i, ok := f.column[column]
 	if !ok {
@@ -209,11 +207,11 @@ func (f *file) field(fields []string, column string) (string, bool) {
 func (f *file) row(line int, fields []string) (row, error) {
 	r := row{line: line}
 	if len(fields) != len(f.header) {
-		do := "mend or remove the line"
+		do := "fix or remove the line"
 		if len(fields) > len(f.header) {
-			do = "write numbers with a point, not with a comma, and text that holds a comma in quotes"
+			do = "write numbers with a point, and quote text that contains a comma"
 		}
-		return r, f.fault(line, "", do, "%d fields, the header has %d", len(fields), len(f.header))
+		return r, f.fault(line, "", do, "%d fields, but the header has %d", len(fields), len(f.header))
 	}
 	var err error
 	if r.ns, err = f.time(line, fields); err != nil {
@@ -231,7 +229,7 @@ func (f *file) row(line int, fields []string) (row, error) {
 	for _, size := range []struct {
 		column string
 		into   *float64
-	}{{rssColumn, &r.rss}, {vmsColumn, &r.vms}, {heapColumn, &r.heap}} { // in one order: what is odd is told in it
+	}{{rssColumn, &r.rss}, {vmsColumn, &r.vms}, {heapColumn, &r.heap}} { // a fixed order for warnings
 		if *size.into, err = f.size(line, fields, size.column); err != nil {
 			return r, err
 		}
@@ -239,19 +237,19 @@ func (f *file) row(line int, fields []string) (row, error) {
 	return r, nil
 }
 
-// notices are warnings, each once, with what there was of it.
+// notices collects warnings, each once, with counts.
 type notices struct{ list []*notice }
 
 type notice struct {
-	code, text string // text may have %d for the number and %d for the first line
+	code, text string // text may have %d for the count and %d for the first line
 	count      int
 	line       int
 }
 
-// add notes what needs no count.
+// add adds a warning without a count.
 func (n *notices) add(code, text string) { n.list = append(n.list, &notice{code: code, text: text}) }
 
-// count notes one more of what is counted.
+// count counts an occurrence.
 func (n *notices) count(code, format string, line int) {
 	at := slices.IndexFunc(n.list, func(o *notice) bool { return o.code == code && o.text == format })
 	if at < 0 {

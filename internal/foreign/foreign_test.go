@@ -32,7 +32,7 @@ func codes(r *record.Run) []string {
 	return out
 }
 
-// The example is what profilers write: two labels, one of them with two processes and a heap.
+// The example is from a profiler: two labels, one of them with two processes and a heap.
 func TestExample(t *testing.T) {
 	r, err := foreign.Open(filepath.Join("testdata", "profiler.csv"))
 	if err != nil {
@@ -70,19 +70,19 @@ func TestExample(t *testing.T) {
 	}
 	if _, ok := ollama.Device(); ok || len(ollama.Phases) > 0 || len(ollama.Requests) > 0 ||
 		r.Cells[0].Model.Name != "" {
-		t.Error("something is there that no row tells")
+		t.Error("the run has something that no row has")
 	}
 	if got := codes(r); !slices.Equal(got, []string{"foreign-rows"}) {
 		t.Errorf("warnings %v", got)
 	}
 }
 
-// Whatever way the same rows are written in, they are the same.
-func TestReadWritingsOfOneTable(t *testing.T) {
+// The same rows in any notation.
+func TestReadEquivalentFiles(t *testing.T) {
 	const plain = "timestamp,label,pid,rss_mb,vms_mb\n2024-01-15T10:30:00.500000,a,7,1.5,3\n2024-01-15T10:30:01,a,7,2.5,3\n"
 	want := read(t, plain).Attempts[0]
 	for name, text := range map[string]string{
-		"a mark at the beginning": "\ufeff" + plain,
+		"byte order mark":         "\ufeff" + plain,
 		"CRLF":                    strings.ReplaceAll(plain, "\n", "\r\n"),
 		"another order":           "vms_mb,rss_mb,more,label,timestamp,pid\n3,1.5,x,a,2024-01-15T10:30:00.5,7\n3,2.5,\"x, y\",a,2024-01-15T10:30:01,7\n",
 		"capitals and blanks":     "Timestamp, Label, PID, RSS_MB, VMS_MB\n2024-01-15 10:30:00.5, a, 7, 1.5, 3\n2024-01-15 10:30:01, a, 7, 2.5, 3\n",
@@ -116,11 +116,11 @@ func TestReadWritingsOfOneTable(t *testing.T) {
 func TestReadWarns(t *testing.T) {
 	const header = "timestamp,label,pid,rss_mb,vms_mb\n"
 	for _, c := range []struct{ name, text, code, words string }{
-		{"cut", header + "1705314600,a,7,1,3\n1705314601,a,7,2", "cut", "last line"},
+		{"cut", header + "1705314600,a,7,1,3\n1705314601,a,7,2", "cut", "incomplete last line ignored"},
 		{"not a number", header + "1705314600,a,7,NaN,3\n1705314601,a,7,2,3\n1705314602,a,7,n/a,3\n", "not-a-number",
-			"rss_mb: 2 fields hold no number and are left out, the first in line 2"},
+			"rss_mb: fields without a number: 2, ignored, the first in line 2"},
 		{"backwards", header + "1705314602,a,7,1,3\n1705314601,a,7,2,3\n1705314603,a,7,2,3\n", "clock-backwards",
-			"1 rows are earlier than the row before of the same process, the first in line 3"},
+			"rows earlier than the previous row of their process: 1, the first in line 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := read(t, c.text)
@@ -135,7 +135,7 @@ func TestReadWarns(t *testing.T) {
 			}
 		})
 	}
-	// In one order, whatever way the columns are in.
+	// Warnings have a fixed order.
 	for range 20 {
 		r := read(t, "vms_mb,heap_used_mb,rss_mb,timestamp\n-,-,-,1705314600\n1,1,1,1705314601\n")
 		if w := r.Warnings; len(w) < 3 || !strings.HasPrefix(w[0].Text, "rss_mb") ||
@@ -143,7 +143,7 @@ func TestReadWarns(t *testing.T) {
 			t.Fatalf("%+v", w)
 		}
 	}
-	// Processes that were read one after the other: the sum takes of each what it had last.
+	// Processes read one after another: totals use the last reading of each.
 	r := read(t, header+"1705314600,a,7,1,3\n1705314601,a,8,10,3\n1705314602,a,7,2,3\n1705314603,a,8,20,3\n")
 	if w := r.Attempts[0].Warnings; len(w) != 1 || w[0].Code != "readings-apart" {
 		t.Errorf("%+v", w)
@@ -158,24 +158,24 @@ func TestReadRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":     "rows.csv is empty",
 		" \n ": "rows.csv is empty",
-		"timestamp;label;pid;rss_mb;vms_mb\n2024-01-15;a;7;1,5;3\n": "rows.csv line 1: the columns are not separated by commas; write it with commas",
-		"time,label,rss_mb\n1,a,2\n":                                "rows.csv line 1: there is no column timestamp among: time, label, rss_mb",
-		"timestamp,label\n1,a\n":                                    "rows.csv line 1: there is neither a column rss_mb nor heap_used_mb",
-		"timestamp,rss_mb,RSS_MB\n":                                 `the column "rss_mb" is there twice`,
-		header:                                                      "rows.csv has a header and no row",
-		strings.TrimSuffix(header, "\n"):                            "rows.csv has no line that is whole",
-		header + "1705314600,a,7,512,34,3\n":                        "rows.csv line 2: 6 fields, the header has 5; write numbers with a point",
-		header + "1705314600,a,7,\"512,34\",3\n":                    `rows.csv line 2, column rss_mb: "512,34" has a comma in it; write numbers with a point`,
+		"timestamp;label;pid;rss_mb;vms_mb\n2024-01-15;a;7;1,5;3\n": "rows.csv line 1: columns are not separated by commas; use commas",
+		"time,label,rss_mb\n1,a,2\n":                                "rows.csv line 1: no column timestamp; columns: time, label, rss_mb",
+		"timestamp,label\n1,a\n":                                    "rows.csv line 1: no column rss_mb or heap_used_mb; columns: timestamp, label",
+		"timestamp,rss_mb,RSS_MB\n":                                 `duplicate column "rss_mb"`,
+		header:                                                      "rows.csv has a header, but no complete row",
+		strings.TrimSuffix(header, "\n"):                            "rows.csv has no complete line",
+		header + "1705314600,a,7,512,34,3\n":                        "rows.csv line 2: 6 fields, but the header has 5; write numbers with a point",
+		header + "1705314600,a,7,\"512,34\",3\n":                    `rows.csv line 2, column rss_mb: "512,34" contains a comma; write numbers with a point`,
 		header + "1705314600,a,7,1,3\n1705314601,a,7,-5,3\n":        `rows.csv line 3, column rss_mb: "-5" is negative`,
 		header + "1705314600,a,7,inf,3\n":                           `column rss_mb: "inf" is not a size in MiB`,
 		header + "1705314600,a,7,1,many\n":                          `column vms_mb: "many" is not a size in MiB`,
-		header + "1705314600,a,seven,1,3\n":                         `column pid: "seven" is no pid`,
-		header + "0.1,a,7,1,3\n":                                    `column timestamp: "0.1" is no point in time`,
-		header + "yesterday,a,7,1,3\n":                              `column timestamp: "yesterday" is no point in time`,
-		header + "1705314600,a,7,1,3\n1705314600500,a,7,1,3\n":      `line 3, column timestamp: "1705314600500" is no time in seconds since 1970`,
+		header + "1705314600,a,seven,1,3\n":                         `column pid: "seven" is not a pid`,
+		header + "0.1,a,7,1,3\n":                                    `column timestamp: "0.1" is not a time`,
+		header + "yesterday,a,7,1,3\n":                              `column timestamp: "yesterday" is not a time`,
+		header + "1705314600,a,7,1,3\n1705314600500,a,7,1,3\n":      `line 3, column timestamp: "1705314600500" is not in seconds since 1970`,
 		header + "1705314600,\"a,7,1,3\n1705314601,a,7,1,3\n":       "rows.csv line",
-		"\xff\xfet\x00i\x00":                                        "is no text in UTF-8",
-		"timestamp,rss_mb,attempt,source\n1705314600,1,1,1\n":       "rows.csv is a part of a run folder; name the folder: .",
+		"\xff\xfet\x00i\x00":                                        "is not UTF-8 text",
+		"timestamp,rss_mb,attempt,source\n1705314600,1,1,1\n":       "rows.csv is part of a run folder; name the folder: .",
 	} {
 		_, err := foreign.Read("rows.csv", []byte(text))
 		var f *fault.Error
@@ -233,7 +233,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Every format writes UTF-8: a label in another code must not make files of all of them that nobody can read.
+// Every output format is UTF-8, so a label must be valid.
 func TestReadReplacesInvalidUTF8(t *testing.T) {
 	r := read(t, "timestamp,label,rss_mb\n2024-01-15T10:30:00,caf\xe9,5\n")
 	if got := r.Cells[0].Engine; got != "caf\ufffd" || !slices.Contains(codes(r), "not-utf-8") {

@@ -13,10 +13,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// Heap is the name of the values that heap_used_mb gives.
+// Heap is the name of the values in heap_used_mb.
 const Heap = "heap_used_bytes"
 
-// run puts rows together, a cell a label in the order in which labels come.
+// run converts rows to a run, with a cell for each label in order of appearance.
 func (f *file) run(rows []row, sum string) *record.Run {
 	first := slices.MinFunc(rows, func(a, b row) int { return cmp.Compare(a.ns, b.ns) }).ns
 	run := &record.Run{Dir: f.path, Meta: record.Meta{Schema: record.Schema, Name: filepath.Base(f.path),
@@ -33,8 +33,8 @@ func (f *file) run(rows []row, sum string) *record.Run {
 	}
 	if len(labels) > mostLabels {
 		f.notices.add("many-labels", fmt.Sprintf(
-			"%s has %d labels, of which the first %d are shown: a label is a cell, such as an engine "+
-				"with a model", filepath.Base(f.path), len(labels), mostLabels))
+			"%s has %d labels; only the first %d are shown (each label becomes a cell)",
+			filepath.Base(f.path), len(labels), mostLabels))
 		labels = labels[:mostLabels]
 	}
 	for i, label := range labels {
@@ -47,15 +47,13 @@ func (f *file) run(rows []row, sum string) *record.Run {
 		run.Attempts = append(run.Attempts, a)
 	}
 	f.notices.add("foreign-rows", fmt.Sprintf(
-		"%s was written by another program or by watch: sizes are taken as MiB, timestamps are %s; "+
-			"which model, prompt and device they belong to, and when it was loaded, is not in them",
-		filepath.Base(f.path),
-		f.times))
+		"%s was written by another program or by watch: sizes are read as MiB, timestamps are %s; "+
+			"model, prompt, device and load are unknown", filepath.Base(f.path), f.times))
 	run.Warnings = f.notices.warnings()
 	return run
 }
 
-// attempt is a label's rows as a launch: samples by process, and their sum at each time.
+// attempt converts a label's rows to a launch: samples by process, and totals.
 func (f *file) attempt(cell record.Cell, rows []row) *record.Attempt {
 	f.backwards(rows)
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.ns, b.ns) })
@@ -64,7 +62,7 @@ func (f *file) attempt(cell record.Cell, rows []row) *record.Attempt {
 		Sources: map[int]record.Source{}}
 	every := interval(rows)
 	ids := map[who]int{}
-	last := map[int]int64{} // when a source has its last row
+	last := map[int]int64{} // time of a source's last row
 	for _, r := range rows {
 		id, ok := ids[r.who]
 		if !ok {
@@ -72,8 +70,8 @@ func (f *file) attempt(cell record.Cell, rows []row) *record.Attempt {
 			ids[r.who] = id
 			a.Sources[id] = record.Source{Role: cmp.Or(r.who.name, "process"), Method: record.MethodForeign,
 				PID: r.who.pid, Start: r.who.start,
-				Every: every, Sees: "what the program that wrote " + filepath.Base(f.path) + " read",
-				Blind: "how it was read, and what it left out"}
+				Every: every, Sees: "what the program that wrote " + filepath.Base(f.path) + " measured",
+				Blind: "unknown"}
 		}
 		last[id] = r.ns
 		a.Samples = append(a.Samples, record.SampleRow{Source: id, NS: r.ns, RSS: r.rss, VMS: r.vms, PSS: math.NaN()})
@@ -86,20 +84,20 @@ func (f *file) attempt(cell record.Cell, rows []row) *record.Attempt {
 	return a
 }
 
-// backwards warns of rows that are earlier than the one before of the same process.
+// backwards warns of rows earlier than the previous row of the same process.
 func (f *file) backwards(rows []row) {
 	at := map[who]int64{}
 	for _, r := range rows {
 		if before, ok := at[r.who]; ok && r.ns < before {
 			f.notices.count("clock-backwards",
-				"%d rows are earlier than the row before of the same process, the first in line %d: the clock was "+
-					"set back, or the rows are not in order; they are shown in order of time", r.line)
+				"rows earlier than the previous row of their process: %d, the first in line %d (clock set back, "+
+					"or unsorted); they are sorted by time", r.line)
 		}
 		at[r.who] = r.ns
 	}
 }
 
-// interval is the median time between readings, in whole milliseconds.
+// interval returns the median time between readings, in whole milliseconds.
 func interval(rows []row) time.Duration {
 	var gaps []int64
 	for i := 1; i < len(rows); i++ {
@@ -114,8 +112,8 @@ func interval(rows []row) time.Duration {
 	return time.Duration(gaps[len(gaps)/2]).Round(time.Millisecond)
 }
 
-// totals sums the processes that are there at each time: those that have had a row and will have one. Where not all are
-// read at one time the sum takes what each had last, and that is warned of.
+// totals sums the processes present at each time: those between their first and last row. If processes were not read at
+// the same time, it uses the last reading of each, and warns.
 func (f *file) totals(a *record.Attempt, last map[int]int64) {
 	type reading struct{ rss, vms float64 }
 	there := map[int]reading{}
@@ -130,7 +128,7 @@ func (f *file) totals(a *record.Attempt, last map[int]int64) {
 		}
 		total := record.TotalRow{Method: record.MethodForeign, NS: now, PSS: math.NaN(), USS: math.NaN(),
 			Swap: math.NaN()}
-		for _, id := range slices.Sorted(maps.Keys(there)) { // in one order: sums of floats hang on it
+		for _, id := range slices.Sorted(maps.Keys(there)) { // a fixed order, for equal sums of floats
 			apart = apart || !read[id]
 			total.RSS, total.VMS = total.RSS+there[id].rss, total.VMS+there[id].vms
 			total.Processes++
@@ -142,6 +140,6 @@ func (f *file) totals(a *record.Attempt, last map[int]int64) {
 	}
 	if apart {
 		a.Warnings = append(a.Warnings, record.Warning{Code: "readings-apart",
-			Text: "the processes were not read at one time: their sum takes of each what it had last"})
+			Text: "processes were not read at the same time: totals use the last reading of each"})
 	}
 }

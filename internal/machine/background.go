@@ -11,26 +11,26 @@ import (
 	"llmparity/internal/record"
 )
 
-// hertz is the unit of the kernel's processor times, the same on every architecture that programs are told of.
+// hertz is the unit of CPU times in /proc, on every architecture.
 const hertz = 100
 
-// work is what processors and processes have done since they started.
+// work is what CPUs and processes have done since they started.
 type work struct {
 	at           time.Time
 	busy, stolen uint64
 	processes    map[int]process
 }
 
-// process is what /proc/PID/stat says of one.
+// process is a process in /proc/PID/stat.
 type process struct {
 	name   string
 	parent int
 	start  uint64
 	ticks  uint64
-	reaped uint64 // of its children that have ended
+	reaped uint64 // ticks of children that have ended
 }
 
-// work reads what was done until now.
+// work reads the current counters.
 func (f files) work() work {
 	w := work{at: time.Now(), processes: map[int]process{}}
 	w.busy, w.stolen = parseStat(f.text("proc/stat"))
@@ -42,7 +42,7 @@ func (f files) work() work {
 	return w
 }
 
-// parseStat reads the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal.
+// parseStat parses the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal.
 func parseStat(text string) (busy, stolen uint64) {
 	line, _, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(line)
@@ -51,15 +51,15 @@ func parseStat(text string) (busy, stolen uint64) {
 	}
 	number := func(i int) uint64 {
 		if i >= len(fields) {
-			return 0 // steal is younger than the rest
+			return 0 // older kernels lack steal
 		}
-		n, _ := strconv.ParseUint(fields[i], 10, 60) // what is no number has done nothing
+		n, _ := strconv.ParseUint(fields[i], 10, 60) // 0 if it is not a number
 		return n
 	}
 	return number(1) + number(2) + number(3) + number(6) + number(7), number(8)
 }
 
-// parseProcess reads a process's line: its name is in brackets and may have any character.
+// parseProcess parses a process's stat line. The name is in parentheses and may contain any character.
 func parseProcess(text string) (p process, pid int, ok bool) {
 	open, closed := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
 	if open < 1 || closed < open {
@@ -80,16 +80,16 @@ func parseProcess(text string) (p process, pid int, ok bool) {
 		return p, 0, false
 	}
 	name := strings.ToValidUTF8(text[open+1:closed], "?")
-	if parent == 2 { // the kernel's own, by what they are for and not where
+	if parent == 2 { // kernel threads: the purpose without the CPU
 		name, _, _ = strings.Cut(strings.ReplaceAll(name, ":", "/"), "/")
 	}
 	return process{name: name, parent: parent, start: start, ticks: user + system, reaped: childUser + childSystem},
 		pid, true
 }
 
-// ours tells whether a process is the one of this number, or was started by it or what it started.
+// ours reports whether a process is self or its descendant.
 func (w work) ours(pid, self int) bool {
-	for range 64 { // deeper than anybody starts, and an end where numbers go round
+	for range 64 { // a limit, in case of a cycle
 		if pid == self {
 			return true
 		}
@@ -102,7 +102,7 @@ func (w work) ours(pid, self int) bool {
 	return false
 }
 
-// own is what a process of ours has done, and all that it started: who has ended counts with who has waited for it.
+// own returns the ticks of self and its descendants, including reaped ones.
 func (w work) own(self int) (ticks uint64) {
 	for pid, p := range w.processes {
 		if w.ours(pid, self) {
@@ -112,10 +112,10 @@ func (w work) own(self int) (ticks uint64) {
 	return ticks
 }
 
-// heardMost is how many of the busiest programs are named.
+// heardMost limits the list of the busiest programs.
 const heardMost = 5
 
-// since says what others than a process of ours have done since an earlier moment; nil where nothing tells.
+// since returns what other processes than self and its descendants did since an earlier moment; nil if unknown.
 func (w work) since(earlier work, self int) *record.Background {
 	seconds := w.at.Sub(earlier.at).Seconds()
 	if w.busy == 0 || w.busy < earlier.busy || seconds <= 0 {
@@ -145,7 +145,7 @@ func (w work) since(earlier work, self int) *record.Background {
 	for _, did := range ticks {
 		seen += did
 	}
-	b := &record.Background{Seconds: round(seconds), Cores: cores(max(all, seen))} // they are read one behind the other
+	b := &record.Background{Seconds: round(seconds), Cores: cores(max(all, seen))} // they are not read at the same time
 	if w.stolen > earlier.stolen {
 		b.Stolen = cores(w.stolen - earlier.stolen)
 	}
@@ -161,7 +161,7 @@ func (w work) since(earlier work, self int) *record.Background {
 	return b
 }
 
-// round keeps three digits behind the point: the kernel's ticks give no more.
+// round rounds to three digits, the resolution of ticks.
 func round(v float64) float64 {
 	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'f', 3, 64), 64)
 	return r

@@ -9,13 +9,13 @@ import (
 	"llmparity/internal/record"
 )
 
-// stat is a process's line in /proc/PID/stat, with what counts here.
+// stat returns a line of /proc/PID/stat.
 func stat(pid int, name string, parent, user, system, reaped, start int) string {
 	return fmt.Sprintf("%d (%s) S %d 1 1 0 -1 4194560 9 9 9 9 %d %d %d 0 20 0 1 0 %d 999 9 18446744073709551615 1 1 0",
 		pid, name, parent, user, system, reaped, start)
 }
 
-func TestBackgroundLeavesOutOurProcesses(t *testing.T) {
+func TestBackgroundExcludesOurProcesses(t *testing.T) {
 	earlier := tree(map[string]string{"proc/stat": "cpu  1000 0 500 90000 7 10 20 5 0 0\ncpu0 1 2 3",
 		"proc/50/stat": stat(50, "llmparity", 1, 10, 0, 100, 5), "proc/51/stat": stat(51, "chrome", 50, 40, 0, 0, 6),
 		"proc/60/stat": stat(60, "cc1plus (x) y", 1, 100, 0, 0, 7),
@@ -48,7 +48,7 @@ func TestBackgroundLeavesOutOurProcesses(t *testing.T) {
 	}
 }
 
-func TestNumbersThatGoRoundEnd(t *testing.T) {
+func TestCyclicParents(t *testing.T) {
 	w := tree(map[string]string{"proc/5/stat": stat(5, "a", 6, 1, 1, 1, 1),
 		"proc/6/stat": stat(6, "b", 5, 1, 1, 1, 1)}).work()
 	if w.ours(5, 77) || !w.ours(5, 6) {

@@ -6,7 +6,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// systemCaches are the sizes that the kernel gives: on Apple's processors those of the slower cores, and no level 3.
+// systemCaches returns the sizes from sysctl: on Apple silicon those of the slower cores, without level 3.
 func systemCaches() []record.Cache {
 	var out []record.Cache
 	for _, c := range []struct {

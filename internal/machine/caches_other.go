@@ -4,5 +4,5 @@ package machine
 
 import "llmparity/internal/record"
 
-// systemCaches are not told by a call that every such system has.
+// systemCaches are not available here.
 func systemCaches() []record.Cache { return nil }

@@ -9,10 +9,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// mount is a hierarchy of control groups, and where it can be seen.
+// mount is a mounted hierarchy of control groups.
 type mount struct {
 	root, at    string
-	unified     bool     // v2
+	unified     bool     // v2 hierarchy
 	controllers []string // of v1
 }
 
@@ -31,12 +31,12 @@ func parseMounts(text string) []mount {
 	return out
 }
 
-// unescape reads a path as the kernel writes it there: blanks are octal.
+// unescape decodes a path in mountinfo, whose blanks are octal.
 func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// parseGroups reads /proc/self/cgroup: the group of each controller, and of v2 under the empty name.
+// parseGroups parses /proc/self/cgroup: the group of each controller; v2 has the empty name.
 func parseGroups(text string) map[string]string {
 	out := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -51,13 +51,13 @@ func parseGroups(text string) map[string]string {
 	return out
 }
 
-// folders are those of a group and of all above it that can be seen, ours first: the tightest limit of them holds.
+// folders returns the visible folders of a group and its ancestors, the group first. The tightest limit applies.
 func (m mount) folders(group string) []string {
 	below := group
 	if m.root != "/" {
 		rest, ok := strings.CutPrefix(group, m.root)
 		if !ok || rest != "" && rest[0] != '/' {
-			rest = "" // ours can't be seen here; the mount's own is above it, or is it
+			rest = "" // our group is not visible; the mount's root is an ancestor or the same
 		}
 		below = rest
 	}
@@ -71,11 +71,10 @@ func (m mount) folders(group string) []string {
 	}
 }
 
-// groups are the folders of our group that bounds something, such as memory, and of those above it; none where there is
-// no such group.
+// groups returns the folders of our group of a controller and its ancestors; none without groups.
 func (f files) groups(controller string) (dirs []string, unified bool) {
 	groups := parseGroups(f.text("proc/self/cgroup"))
-	group, v1 := groups[controller] // with both versions each controller is in one of them
+	group, v1 := groups[controller] // if both versions are mounted, each controller belongs to one
 	unifiedGroup, v2 := groups[""]
 	if !v1 {
 		group = unifiedGroup
@@ -88,7 +87,7 @@ func (f files) groups(controller string) (dirs []string, unified bool) {
 	return nil, false
 }
 
-// limits are those of our control group and of those above it; nil where there are no groups.
+// limits returns the limits of our control group and its ancestors; nil without groups.
 func (f files) limits() *record.Limits {
 	var l record.Limits
 	for _, controller := range []string{"cpu", "memory"} {
@@ -104,7 +103,7 @@ func (f files) limits() *record.Limits {
 	return &l
 }
 
-// limit takes what a group says where it is tighter.
+// limit takes the limits of one group if they are tighter.
 func (f files) limit(l *record.Limits, controller, dir string, unified bool) {
 	switch {
 	case controller == "cpu" && unified:
@@ -139,7 +138,7 @@ func (files) swap(l *record.Limits, b int64) {
 	}
 }
 
-// tighten takes a limit that is lower; 0 is none.
+// tighten takes a lower limit; 0 means none.
 func tighten[T int64 | float64](limit *T, n T) bool {
 	if n <= 0 || *limit > 0 && *limit <= n {
 		return false
@@ -148,13 +147,13 @@ func tighten[T int64 | float64](limit *T, n T) bool {
 	return true
 }
 
-// parseCPUMax reads a quota of v2, as in 150000 100000, in cores; 0 where there is none.
+// parseCPUMax parses a v2 quota such as 150000 100000, in cores; 0 without a quota.
 func parseCPUMax(text string) float64 {
 	fields := strings.Fields(text)
 	if len(fields) != 2 {
 		return 0
 	}
-	quota, err := strconv.ParseUint(fields[0], 10, 53) // "max" is no number
+	quota, err := strconv.ParseUint(fields[0], 10, 53) // fails for "max"
 	period, err2 := strconv.ParseUint(fields[1], 10, 53)
 	if err != nil || err2 != nil || period == 0 {
 		return 0
@@ -162,12 +161,12 @@ func parseCPUMax(text string) float64 {
 	return float64(quota) / float64(period)
 }
 
-// unlimited is what v1 says in place of no limit, or less than it: the highest number of whole pages.
+// unlimited is below the value that v1 has for no limit, the largest multiple of the page size.
 const unlimited = 1 << 60
 
-// parseLimit reads a limit in bytes; 0 where there is none.
+// parseLimit parses a limit in bytes; 0 without a limit.
 func parseLimit(text string) int64 {
-	n, err := strconv.ParseUint(text, 10, 63) // "max" is no number
+	n, err := strconv.ParseUint(text, 10, 63) // fails for "max"
 	if err != nil || n >= unlimited {
 		return 0
 	}

@@ -10,7 +10,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// Lines of /proc/self/mountinfo as systems have them.
+// Lines of /proc/self/mountinfo from real systems.
 const (
 	unifiedMount = "35 25 0:30 / /sys/fs/cgroup rw,nosuid,nodev,noexec,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate,memory_recursiveprot"
 	oldMounts    = "31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n" +

@@ -4,5 +4,5 @@ package machine
 
 import "time"
 
-// SelfCPU is not known here; the reads' own time is.
+// SelfCPU is unknown here.
 func SelfCPU() time.Duration { return 0 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// SelfCPU is the CPU time that this program has used, without its children.
+// SelfCPU returns the CPU time of this program, without its children.
 func SelfCPU() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

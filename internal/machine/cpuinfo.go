@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// cpuInfo is what /proc/cpuinfo says, whose lines differ from one architecture to the next.
+// cpuInfo is the content of /proc/cpuinfo, which differs between architectures.
 type cpuInfo struct {
 	model, vendor, microcode string
-	board                    string   // of a board that names itself there
-	parts                    []string // names of ARM cores, which are no model's
+	board                    string   // name of the board, if present
+	parts                    []string // names of ARM cores, if there is no model name
 	logical                  int
 	cores                    map[[2]string]bool // by socket and core
-	mhz                      float64            // the highest
+	mhz                      float64            // highest
 	flags                    map[string]bool
 }
 
-// parseCPUInfo reads the file; the first of a kind counts, but for what each processor has of its own.
+// parseCPUInfo parses the file. The first value of a key counts, except for keys of each CPU.
 func parseCPUInfo(text string) cpuInfo {
 	c := cpuInfo{cores: map[[2]string]bool{}, flags: map[string]bool{}}
 	var socket, implementer string
@@ -31,7 +31,7 @@ func parseCPUInfo(text string) cpuInfo {
 			if _, err := strconv.Atoi(value); err == nil {
 				c.logical++
 			} else {
-				first(&c.model, value) // older ARM kernels name it so
+				first(&c.model, value) // on older ARM kernels
 			}
 		case "model name", "cpu model", "cpu", "Processor", "uarch":
 			first(&c.model, value)
@@ -41,7 +41,7 @@ func parseCPUInfo(text string) cpuInfo {
 			first(&c.microcode, value)
 		case "Model", "machine":
 			c.board = value
-		case "Hardware": // the chip's, which says less
+		case "Hardware": // name of the chip, which is less specific
 			first(&c.board, value)
 		case "physical id":
 			socket = value
@@ -74,10 +74,10 @@ func first(s *string, value string) {
 	}
 }
 
-// name is the processor's: its model's, else those of its cores and board. Empty: it has none there.
+// name returns the model, or the names of the cores and the board; empty if unknown.
 func (c cpuInfo) name() string {
 	switch {
-	// of an architecture, not of a model
+	// the model is only an architecture
 	case len(c.parts) > 0 && (c.model == "" || strings.Contains(c.model, "Processor rev")):
 		name := strings.Join(c.parts, " + ")
 		if c.board != "" {
@@ -90,7 +90,7 @@ func (c cpuInfo) name() string {
 	return c.board
 }
 
-// simd are the features that kernels of language models are written for, by Linux's names, in the order of their age.
+// simd lists the instruction sets that kernels of language models use, by their names in Linux, oldest first.
 func simd() []string {
 	return []string{"sse4_2", "avx", "f16c", "fma", "avx2", "avx_vnni", "avx512f", "avx512bw", "avx512vl",
 		"avx512_vnni", "avx512_bf16",
@@ -103,7 +103,7 @@ func (c cpuInfo) simd() []string {
 	return slices.DeleteFunc(simd(), func(name string) bool { return !c.flags[name] })
 }
 
-// armMaker names who made an ARM processor.
+// armMaker returns the vendor of an ARM CPU.
 func armMaker(implementer string) string {
 	names := map[string]string{"0x41": "ARM", "0x42": "Broadcom", "0x43": "Cavium", "0x46": "Fujitsu",
 		"0x48": "HiSilicon", "0x4e": "NVIDIA",
@@ -116,7 +116,7 @@ func armMaker(implementer string) string {
 	return "implementer " + implementer
 }
 
-// armCore names a core, which ARM's kernels give as a number.
+// armCore returns the name of an ARM core.
 func armCore(implementer, part string) string {
 	names := map[string]string{
 		"0x41 0xc07": "Cortex-A7", "0x41 0xc09": "Cortex-A9", "0x41 0xc0f": "Cortex-A15",

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// captured are texts of machines as their kernels gave them, some with fewer processors than they had.
+// captured returns texts from real machines, some with fewer CPUs.
 func captured(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name+".cpuinfo"))
@@ -18,7 +18,7 @@ func captured(t testing.TB, name string) string {
 	return string(text)
 }
 
-func TestProcessorsOfManyKinds(t *testing.T) {
+func TestProcessors(t *testing.T) {
 	for _, c := range []struct {
 		file, name, vendor, simd string
 		logical, cores           int
@@ -51,7 +51,7 @@ func TestProcessorsOfManyKinds(t *testing.T) {
 	}
 }
 
-func TestCoresWithoutAName(t *testing.T) {
+func TestUnknownCores(t *testing.T) {
 	got := parseCPUInfo("processor : 0\nCPU implementer : 0x77\nCPU part : 0x123\n\nprocessor : 1\nCPU implementer : 0x61\nCPU part : 0x999\n")
 	if want := "implementer 0x77 part 0x123 + Apple part 0x999"; got.name() != want {
 		t.Errorf("%q, want %q", got.name(), want)

@@ -14,8 +14,8 @@ func describe(_ context.Context, env *record.Environment) { here().describe(env,
 
 func state(context.Context) record.MachineState { return here().state() }
 
-// Stolen is how many seconds of processors' time a hypervisor has given to other machines since this one started; nil
-// where nobody tells. It is asked around every launch, and is one small file.
+// Stolen returns the CPU seconds that a hypervisor has given to other machines since boot; nil if unknown. It reads one
+// small file, so it can be called around every launch.
 func Stolen() *float64 {
 	busy, stolen := parseStat(here().text("proc/stat"))
 	if busy == 0 {
@@ -26,7 +26,7 @@ func Stolen() *float64 {
 
 func processorName() string { return parseCPUInfo(here().text("proc/cpuinfo")).name() }
 
-// listen begins to listen to others; what it gives waits until that has been long enough.
+// listen starts observing other processes. The function that it returns waits until the time is over.
 func listen(long time.Duration) func(context.Context) *record.Background {
 	if long <= 0 {
 		return func(context.Context) *record.Background { return nil }

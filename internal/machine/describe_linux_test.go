@@ -14,7 +14,6 @@ import (
 	"github.com/shirou/gopsutil/v3/mem"
 )
 
-// What is told of this machine is what others read of it.
 func TestDescriptionAgreesWithOtherLibraries(t *testing.T) {
 	e := Describe(t.Context(), Options{Disks: []Folder{{"results", "none/such/folder"}, {"root", "/"}}})
 	total, err := mem.VirtualMemoryWithContext(t.Context())
@@ -51,7 +50,7 @@ func TestDescriptionAgreesWithOtherLibraries(t *testing.T) {
 	}
 }
 
-func TestOthersAreListenedTo(t *testing.T) {
+func TestBackground(t *testing.T) {
 	e := Describe(t.Context(), Options{Listen: 50 * time.Millisecond})
 	b := e.Background
 	// by ticks, which are coarse
@@ -65,8 +64,7 @@ func TestOthersAreListenedTo(t *testing.T) {
 	}
 }
 
-// A cancelled description ends at once, and tells what it has.
-func TestListeningEndsWithTheContext(t *testing.T) {
+func TestDescribeEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if e := Describe(ctx, Options{Listen: time.Hour}); e.Background != nil || e.Processor == nil {
@@ -80,7 +78,6 @@ func BenchmarkDescribe(b *testing.B) {
 	}
 }
 
-// What it takes to look at every process once.
 func BenchmarkWork(b *testing.B) {
 	f := files{os.DirFS("/")}
 	for b.Loop() {

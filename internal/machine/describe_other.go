@@ -13,10 +13,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// Stolen is nil: only Linux tells.
+// Stolen is only known on Linux.
 func Stolen() *float64 { return nil }
 
-// describe tells what the system's own calls give on every platform.
+// describe fills in what portable system calls report.
 func describe(ctx context.Context, env *record.Environment) {
 	p := &record.Processor{}
 	if c, err := cpu.InfoWithContext(ctx); err == nil && len(c) > 0 {
@@ -62,7 +62,7 @@ func processorName() string {
 	return strings.TrimSpace(c[0].ModelName)
 }
 
-// listen hears nothing here.
+// listen observes nothing here.
 func listen(time.Duration) func(context.Context) *record.Background {
 	return func(context.Context) *record.Background { return nil }
 }

@@ -11,7 +11,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// disks are where folders lie. One that can't be asked is left out.
+// disks returns the file systems of folders, without those that can't be read.
 func disks(ctx context.Context, folders []Folder) []record.Disk {
 	var out []record.Disk
 	for _, f := range folders {
@@ -19,14 +19,14 @@ func disks(ctx context.Context, folders []Folder) []record.Disk {
 		if err != nil || u.Total == 0 {
 			continue
 		}
-		// one number for all of them
+		// ext2, ext3 and ext4 share a number
 		out = append(out, record.Disk{Role: f.Role, FreeB: int64(u.Free), TotalB: int64(u.Total),
 			Filesystem: strings.Replace(u.Fstype, "ext2/ext3", "ext2/3/4", 1)})
 	}
 	return out
 }
 
-// existing is the folder, or the nearest above it that there is.
+// existing returns the folder, or its nearest existing ancestor.
 func existing(path string) string {
 	path, err := filepath.Abs(path)
 	if err != nil {

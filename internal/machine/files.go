@@ -9,10 +9,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// files are a Linux machine's, by their paths without the first slash.
+// files are the files of a Linux machine, by paths without the leading slash.
 type files struct{ fs.FS }
 
-// text is what a file says; empty where there is none, or nobody may read it.
+// text returns the content of a file; empty if it can't be read.
 func (f files) text(name ...string) string {
 	b, err := fs.ReadFile(f, path.Join(name...))
 	if err != nil {
@@ -21,25 +21,25 @@ func (f files) text(name ...string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// number is a file's; ok tells whether it has one.
+// number returns the number in a file.
 func (f files) number(name ...string) (n int64, ok bool) {
 	n, err := strconv.ParseInt(f.text(name...), 10, 64)
 	return n, err == nil
 }
 
-// exists tells whether a file is there.
+// exists reports whether a file exists.
 func (f files) exists(name string) bool {
 	_, err := fs.Stat(f, name)
 	return err == nil
 }
 
-// all are the files of a pattern, in order.
+// all returns the files that match a pattern, in order.
 func (f files) all(pattern string) []string {
-	found, _ := fs.Glob(f, pattern) // the patterns are well formed
+	found, _ := fs.Glob(f, pattern) // the patterns are valid
 	return found
 }
 
-// describe fills in what the files tell.
+// describe fills in what the files contain.
 func (f files) describe(env *record.Environment, getenv func(string) string) {
 	info := parseCPUInfo(f.text("proc/cpuinfo"))
 	env.CPU = info.name()
@@ -54,7 +54,7 @@ func (f files) describe(env *record.Environment, getenv func(string) string) {
 	env.Temperatures = f.temperatures()
 }
 
-// listed counts the numbers of a list of the kernel's, as in 0-3,8; 0 where it is none.
+// listed counts the numbers in a list such as 0-3,8; 0 if it is invalid.
 func listed(text string) int {
 	n := 0
 	for part := range strings.SplitSeq(strings.TrimSpace(text), ",") {
@@ -72,7 +72,7 @@ func listed(text string) int {
 	return n
 }
 
-// chosen is the word in brackets, as in always [madvise] never.
+// chosen returns the word in brackets, as in "always [madvise] never".
 func chosen(text string) string {
 	_, rest, ok := strings.Cut(text, "[")
 	word, _, closed := strings.Cut(rest, "]")

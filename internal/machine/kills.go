@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// MemoryKills is how many processes the kernel has ended since the machine started because memory was short; -1 where
-// it doesn't tell.
+// MemoryKills returns how many processes the kernel's OOM killer has ended since boot; -1 if unknown.
 func MemoryKills() int {
 	for line := range strings.Lines(files{os.DirFS("/")}.text("proc/vmstat")) {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "oom_kill "); ok {

@@ -1,11 +1,9 @@
-// Package machine says what a measurement is made on: system, processor, memory, limits, and what else goes on there.
+// Package machine describes the machine: system, processor, memory, limits, and the load from other programs.
 //
-// On Linux it reads /proc and /sys, and never another program's words; elsewhere it tells what the system's own calls
-// give, which is less. What a machine does not tell is absent. GPUs are not its business but internal/sample/gpu's. Of
-// other programs it reads names and times alone, no command lines.
+// On Linux it reads /proc and /sys and runs no programs; on other systems it has less. What a machine does not report
+// is absent. GPUs are described by internal/sample/gpu. Of other programs it reads names and times, not command lines.
 //
-// A virtual machine shows what its host lets it: frequencies, caches and temperatures may be missing, or be another
-// machine's.
+// On a virtual machine, frequencies, caches and temperatures may be missing or wrong.
 package machine
 
 import (
@@ -21,15 +19,15 @@ import (
 	"llmparity/internal/record"
 )
 
-// Options say what else is to be described; the zero value is the machine alone.
+// Options says what else to describe; the zero value is the machine only.
 type Options struct {
-	// Listen is how long others on the machine are listened to; 0: not at all. Describe takes that long.
+	// Listen is how long to observe other programs; 0: not at all. Describe takes that long.
 	Listen time.Duration
-	// Disks are folders by their role; of one that does not exist yet the folder that it will lie in counts.
+	// Disks are folders by role. For a folder that does not exist yet, its nearest existing ancestor counts.
 	Disks []Folder
 }
 
-// Folder is where something lies or will lie.
+// Folder is a folder that may not exist yet.
 type Folder struct{ Role, Path string }
 
 // Describe describes the machine as it is now.
@@ -51,15 +49,15 @@ func Describe(ctx context.Context, o Options) record.Environment {
 	return env
 }
 
-// State is what the machine is like at this moment, by what changes there. On Linux it reads a few small files, so that
-// it can be asked before every launch; elsewhere it is the load and the memory alone.
+// State returns what changes on the machine. On Linux it reads a few small files, so it can be called before every
+// launch; on other systems it has only load and memory.
 func State(ctx context.Context) record.MachineState {
 	s := state(ctx)
 	s.Load1 = Load1(ctx)
 	return s
 }
 
-// Load1 is the load average over the last minute; 0 where the system keeps none.
+// Load1 returns the load average over the last minute; 0 if unknown.
 func Load1(ctx context.Context) float64 {
 	if l, err := load.AvgWithContext(ctx); err == nil {
 		return l.Load1
@@ -67,11 +65,10 @@ func Load1(ctx context.Context) float64 {
 	return 0
 }
 
-// CPU is the processor's name, else its architecture: what engines outside the browser compute on unless they have a
-// GPU.
+// CPU returns the processor's name, or its architecture.
 func CPU() string { return cmp.Or(processorName(), runtime.GOARCH) }
 
-// display is what a program with a window would open it on.
+// display returns the display server for windows.
 func display(getenv func(string) string) string {
 	switch {
 	case getenv("WAYLAND_DISPLAY") != "":

@@ -7,7 +7,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// memory is the machine's, in all and in detail.
+// memory returns the machine's total memory and details.
 func (f files) memory() (total int64, m *record.Memory) {
 	info := parseMemInfo(f.text("proc/meminfo"))
 	if len(info) == 0 {
@@ -23,7 +23,7 @@ func (f files) memory() (total int64, m *record.Memory) {
 		Merged: f.text("sys/kernel/mm/ksm/run") == "1", Zswap: f.text("sys/module/zswap/parameters/enabled") == "Y"}
 }
 
-// parseMemInfo reads /proc/meminfo into bytes; lines that count something else are left out.
+// parseMemInfo parses the sizes in /proc/meminfo, in bytes.
 func parseMemInfo(text string) map[string]int64 {
 	out := map[string]int64{}
 	for line := range strings.Lines(text) {

@@ -27,7 +27,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-func TestTheWordInBrackets(t *testing.T) {
+func TestChosen(t *testing.T) {
 	for text, want := range map[string]string{"[always] madvise never": "always",
 		"always defer defer+madvise [madvise] never": "madvise", "always": "",
 		"": "", "]x[": "", "[x": "", "a [ b ] c": "b"} {

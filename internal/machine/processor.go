@@ -12,7 +12,7 @@ import (
 
 const cpus = "sys/devices/system/cpu"
 
-// processor is what the kernel shows of the processor.
+// processor describes the processor.
 func (f files) processor(info cpuInfo) *record.Processor {
 	p := &record.Processor{Vendor: info.vendor, Microcode: info.microcode, Logical: info.logical,
 		Physical: len(info.cores),
@@ -27,7 +27,7 @@ func (f files) processor(info cpuInfo) *record.Processor {
 	return p
 }
 
-// topology counts cores and sockets: processors that share a core name the same siblings.
+// topology counts cores and sockets: CPUs that share a core list the same siblings.
 func (f files) topology(p *record.Processor) {
 	cores, sockets := map[string]bool{}, map[string]bool{}
 	for _, dir := range f.all(cpus + "/cpu[0-9]*") {
@@ -46,11 +46,11 @@ func (f files) topology(p *record.Processor) {
 		p.SMT = "not supported"
 	}
 	if active, ok := f.number(cpus, "smt/active"); ok && active == 0 && p.SMT == "on" {
-		p.SMT = "off" // nothing forbids it, and no core has two threads
+		p.SMT = "off" // allowed, but no core has two threads
 	}
 }
 
-// governors names who sets the frequencies of policies; several where they differ.
+// governors returns the frequency governors of policies, separated by commas.
 func (f files) governors(policies []string) string {
 	found := map[string]bool{}
 	for _, policy := range policies {
@@ -60,7 +60,7 @@ func (f files) governors(policies []string) string {
 	return strings.Join(slices.Sorted(maps.Keys(found)), ", ")
 }
 
-// policies are the folders of groups of cores that have their frequency in common.
+// policies returns the folders of groups of cores with a common frequency.
 func (f files) policies() []string {
 	if found := f.all(cpus + "/cpufreq/policy[0-9]*"); len(found) > 0 {
 		return found
@@ -68,7 +68,7 @@ func (f files) policies() []string {
 	return f.all(cpus + "/cpu[0-9]*/cpufreq")
 }
 
-// asked is how many policies are asked for the frequency that they have now: a driver may take its time for each.
+// asked limits how many current frequencies are read, because a driver may be slow.
 const asked = 16
 
 func (f files) frequencies(p *record.Processor) {
@@ -86,13 +86,13 @@ func (f files) frequencies(p *record.Processor) {
 	p.Turbo = f.turbo()
 }
 
-// mhz is a policy's frequency; 0 where the kernel does not tell.
+// mhz returns a frequency of a policy; 0 if unknown.
 func (f files) mhz(policy, name string) float64 {
 	khz, _ := f.number(policy, name)
 	return float64(khz) / 1000
 }
 
-// turbo tells whether the processor may go beyond its nominal frequency.
+// turbo reports whether the processor may exceed its nominal frequency.
 func (f files) turbo() string {
 	if no, ok := f.number(cpus, "intel_pstate/no_turbo"); ok {
 		return onOff(no == 0)
@@ -115,7 +115,7 @@ func onOff(on bool) string {
 	return "off"
 }
 
-// caches counts each kind of cache: processors that share one name the same list of them.
+// caches counts each kind of cache: CPUs that share a cache have the same list.
 func (f files) caches() []record.Cache {
 	var out []record.Cache
 	seen := map[string]bool{}
@@ -141,7 +141,7 @@ func (f files) caches() []record.Cache {
 	return out
 }
 
-// parseSize reads a cache's size, as in 32K; 0 where it is none.
+// parseSize parses a cache's size such as 32K; 0 if it is invalid.
 func parseSize(text string) int64 {
 	unit := int64(1)
 	for suffix, bytes := range map[string]int64{"K": 1 << 10, "M": 1 << 20, "G": 1 << 30} {

@@ -9,7 +9,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// tree is a machine of a few files.
+// tree is a machine with these files.
 func tree(content map[string]string) files {
 	m := fstest.MapFS{}
 	for name, text := range content {
@@ -43,7 +43,7 @@ func laptop() map[string]string {
 	return m
 }
 
-func TestALaptop(t *testing.T) {
+func TestLaptop(t *testing.T) {
 	m := laptop()
 	got := tree(m).processor(parseCPUInfo(""))
 	want := &record.Processor{Sockets: 1, Physical: 4, Logical: 8, SMT: "on", NUMANodes: 1, MHz: 807, MinMHz: 400,
@@ -70,8 +70,7 @@ func TestALaptop(t *testing.T) {
 	}
 }
 
-// Two kinds of cores have caches of two sizes, and policies in the folders of processors: a phone's, or an older
-// kernel's.
+// Two kinds of cores have different caches, and their policies in the folders of CPUs, as on phones and older kernels.
 func TestBigAndLittleCores(t *testing.T) {
 	m := map[string]string{"sys/devices/system/cpu/smt/control": "notimplemented",
 		"sys/devices/system/node/online": "0-1"}
@@ -124,7 +123,7 @@ func FuzzSize(f *testing.F) {
 	})
 }
 
-func TestLists(t *testing.T) {
+func TestListed(t *testing.T) {
 	for text, want := range map[string]int{"0": 1, "0-7": 8, "0-3,8,10-11\n": 7, "": 0, "3-1": 0, "a": 0,
 		"0-99999999999": 0} {
 		if got := listed(text); got != want {

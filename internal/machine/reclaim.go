@@ -11,9 +11,8 @@ const (
 	damonReclaim = "sys/module/damon_reclaim/parameters"
 )
 
-// reclaimers are what in the kernel takes idle memory from processes though nobody may want for it: DAMON's schemes
-// that page out, and the module that is one of them. What a program does by other means (memory.reclaim of a control
-// group, process_madvise) shows nowhere.
+// reclaimers returns what in the kernel evicts idle memory of processes even without memory pressure: DAMON schemes
+// that page out, and the module damon_reclaim. It can't see what programs do by memory.reclaim or process_madvise.
 func (f files) reclaimers() []record.Reclaimer {
 	var out []record.Reclaimer
 	for _, kdamond := range f.all(damon + "/[0-9]*") {
@@ -36,14 +35,14 @@ func (f files) reclaimers() []record.Reclaimer {
 	return out
 }
 
-// schemes are those of a context that page out.
+// schemes returns the schemes of a context that page out.
 func (f files) schemes(context string) []record.Reclaimer {
 	var out []record.Reclaimer
 	for _, scheme := range f.all(context + "/schemes/[0-9]*") {
 		if f.text(scheme, "action") != "pageout" {
 			continue
 		}
-		ages, _ := f.number(scheme, "access_pattern/age/min") // none: at once
+		ages, _ := f.number(scheme, "access_pattern/age/min") // 0: at once
 		r := record.Reclaimer{By: record.DAMON, Some: f.text(context, "operations") != "paddr",
 			IdleS: float64(max(ages, 0)) * f.micro(context, "monitoring_attrs/intervals/aggr_us")}
 		if f.text(scheme, "watermarks/metric") == "free_mem_rate" {
@@ -54,10 +53,10 @@ func (f files) schemes(context string) []record.Reclaimer {
 	return out
 }
 
-// micro is a file's number of microseconds, in seconds; 0 where it has none.
+// micro returns a file's microseconds in seconds; 0 without a number.
 func (f files) micro(name ...string) float64 { return f.positive(name...) / 1e6 }
 
-// perMille is a file's number of thousandths, as a share; 0 where it has none.
+// perMille returns a file's thousandths as a share; 0 without a number.
 func (f files) perMille(name ...string) float64 { return min(f.positive(name...), 1000) / 1000 }
 
 func (f files) positive(name ...string) float64 {

@@ -8,7 +8,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// pagingOut is a machine whose DAMON pages out what nobody has used for a minute.
+// pagingOut is a machine whose DAMON pages out memory after a minute without use.
 func pagingOut() map[string]string {
 	const of = damon + "/0/contexts/0"
 	return map[string]string{damon + "/nr_kdamonds": "1", damon + "/0/state": "on", damon + "/0/pid": "77",

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// room is how much memory can be had now: what the system calls available, or less where a control group allows less.
-// Of what a group uses, the pages of files count as free: they are dropped where memory is wanted. ok is false where
-// nothing is told.
+// room returns the available memory: what the system reports, or less if a control group has a lower limit. File pages
+// of the group count as free, because they can be dropped. ok is false if nothing is known.
 func (f files) room() (free int64, how string, ok bool) {
 	_, m := f.memory()
 	if m != nil && m.AvailableB > 0 {
@@ -19,13 +18,13 @@ func (f files) room() (free int64, how string, ok bool) {
 		limit, left, reported := f.left(dir, unified)
 		if reported && (!ok || left < free) {
 			free, ok = left, true
-			how = fmt.Sprintf("the control group's limit of %.2f GiB, less what it uses", float64(limit)/(1<<30))
+			how = fmt.Sprintf("control group's limit of %.2f GiB, minus its use", float64(limit)/(1<<30))
 		}
 	}
 	return max(free, 0), how, ok
 }
 
-// left is what a group may still take.
+// left returns how much more memory a group may use.
 func (f files) left(dir string, unified bool) (limit, left int64, ok bool) {
 	limits, uses, inactive := "memory.limit_in_bytes", "memory.usage_in_bytes",
 		[]string{"total_inactive_file", "total_active_file"}

@@ -2,5 +2,5 @@ package machine
 
 import "context"
 
-// Room is how much memory can be had now, and how that was found out; ok is false where nothing is told.
+// Room returns the available memory and where that figure comes from; ok is false if it is unknown.
 func Room(context.Context) (free int64, how string, ok bool) { return here().room() }

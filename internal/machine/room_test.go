@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 )
 
-func TestRoomIsTheTightestLimits(t *testing.T) {
+func TestRoomIsTightestLimit(t *testing.T) {
 	const v1 = "30 20 0:25 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 	const v2 = "30 20 0:25 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
 	for name, c := range map[string]struct {

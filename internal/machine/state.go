@@ -7,10 +7,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// spread is how many processors are asked, evenly over all of them, where there are more: a state must be had quickly.
+// spread limits how many CPUs are read, evenly distributed, so that State is fast.
 const spread = 32
 
-// state reads what the machine is like now, but for its load.
+// state reads the current state, except for the load.
 func (f files) state() (s record.MachineState) {
 	info := parseMemInfo(f.text("proc/meminfo"))
 	s.FreeB, s.AvailableB = info["MemFree"], info["MemAvailable"]
@@ -28,8 +28,8 @@ func (f files) state() (s record.MachineState) {
 	return s
 }
 
-// throttled sums up how often processors were slowed because they were too hot; nil where the kernel does not count.
-// What several have in common is counted for each, so that only differences mean something.
+// throttled counts thermal throttling events; nil if unknown. Shared events count once for each CPU, so only
+// differences are meaningful.
 func (f files) throttled() *int64 {
 	sum, counted := int64(0), false
 	for _, dir := range spreadOver(f.all(cpus + "/cpu[0-9]*/thermal_throttle")) {
@@ -45,7 +45,7 @@ func (f files) throttled() *int64 {
 	return &sum
 }
 
-// spreadOver chooses some of many.
+// spreadOver selects evenly distributed elements.
 func spreadOver(all []string) []string {
 	if len(all) <= spread {
 		return all
@@ -57,8 +57,7 @@ func spreadOver(all []string) []string {
 	return out
 }
 
-// parsePressure reads how much of the last ten seconds somebody waited for a processor, in percent; nil where the
-// kernel does not tell.
+// parsePressure returns the share of the last ten seconds in which tasks waited for a CPU, in percent; nil if unknown.
 func parsePressure(text string) *float64 {
 	for line := range strings.Lines(text) {
 		rest, ok := strings.CutPrefix(line, "some avg10=")

@@ -32,7 +32,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-func TestTheStateOfThisMachine(t *testing.T) {
+func TestStateOfThisMachine(t *testing.T) {
 	s := State(t.Context())
 	if e := Describe(t.Context(), Options{}); s.AvailableB <= 0 || s.AvailableB > e.MemoryB || s.FreeB > e.MemoryB ||
 		s.Governor != e.Governor {
@@ -40,7 +40,7 @@ func TestTheStateOfThisMachine(t *testing.T) {
 	}
 }
 
-func TestSomeOfMany(t *testing.T) {
+func TestSpreadOver(t *testing.T) {
 	var all []string
 	for n := range 3*spread + 1 {
 		all = append(all, fmt.Sprint(n))
@@ -66,7 +66,7 @@ func FuzzPressure(f *testing.F) {
 	})
 }
 
-// BenchmarkState is what a launch pays for it.
+// BenchmarkState measures the cost for each launch.
 func BenchmarkState(b *testing.B) {
 	for b.Loop() {
 		State(b.Context())

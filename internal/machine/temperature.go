@@ -8,14 +8,15 @@ import (
 	"llmparity/internal/record"
 )
 
-// sensors is how many are read at most: a big server has hundreds.
+// sensors limits how many sensors are read: large servers have hundreds.
 const sensors = 256
 
-// temperatures are the hottest of each chip. Disks and networks are left out: asking them takes long, and wakes them.
+// temperatures returns the hottest sensor of each chip. It leaves out disks and networks, which are slow and would wake
+// up.
 func (f files) temperatures() []record.Temperature {
 	hottest := map[string]float64{}
 	take := func(chip string, milli int64) {
-		if celsius := float64(milli) / 1000; celsius > -60 && celsius < 200 && celsius != 0 { // others are of no sensor
+		if celsius := float64(milli) / 1000; celsius > -60 && celsius < 200 && celsius != 0 { // else no real sensor
 			if old, ok := hottest[chip]; !ok || celsius > old {
 				hottest[chip] = celsius
 			}

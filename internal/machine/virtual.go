@@ -2,7 +2,7 @@ package machine
 
 import "strings"
 
-// container names what we are in; empty: in none that shows.
+// container returns the kind of container; empty if there is none.
 func (f files) container(getenv func(string) string) string {
 	group := f.text("proc/self/cgroup")
 	switch {
@@ -25,7 +25,7 @@ func (f files) container(getenv func(string) string) string {
 	return ""
 }
 
-// virtual names the virtual machine; empty: it is none that shows.
+// virtual returns the hypervisor; empty if there is none.
 func (f files) virtual(info cpuInfo) string {
 	maker := strings.ToLower(f.text("sys/class/dmi/id/sys_vendor") + " " + f.text("sys/class/dmi/id/product_name"))
 	tree := f.text("proc/device-tree/hypervisor/compatible")
@@ -38,7 +38,7 @@ func (f files) virtual(info cpuInfo) string {
 	case strings.Contains(tree, "kvm"):
 		return "kvm"
 	case !info.flags["hypervisor"] && !strings.Contains(maker, "virtual") && !strings.Contains(maker, "qemu"):
-		return "" // a host may be of a cloud's, and be bare metal
+		return "" // cloud machines may be bare metal
 	}
 	for _, m := range [][2]string{{"qemu", "kvm"}, {"kvm", "kvm"}, {"amazon ec2", "amazon ec2"},
 		{"google", "google compute engine"},
@@ -49,5 +49,5 @@ func (f files) virtual(info cpuInfo) string {
 			return m[1]
 		}
 	}
-	return "of a kind that it does not tell"
+	return "unknown hypervisor"
 }

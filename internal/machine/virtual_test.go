@@ -47,7 +47,7 @@ func TestVirtualMachines(t *testing.T) {
 		{"kvm", "", map[string]string{"proc/device-tree/hypervisor/compatible": "linux,kvm"}},
 		{"apple virtualization", "", map[string]string{vendor: "Apple Inc.",
 			product: "Apple Virtualization Generic Platform"}},
-		{"of a kind that it does not tell", guest, nil},
+		{"unknown hypervisor", guest, nil},
 	} {
 		if got := tree(c.files).virtual(parseCPUInfo(c.cpu)); got != c.want {
 			t.Errorf("%v: %q, want %q", c.files, got, c.want)

@@ -8,12 +8,12 @@ import (
 	"llmparity/internal/traffic"
 )
 
-// Asker says what each request of a cell's traffic asks. What it made once it keeps, so that no request waits for its
-// prompt to be made where all were asked for before the first is due. It may be used by several goroutines at once.
+// Asker returns the prompt of each request of a cell's traffic. It caches generated prompts, so that no request waits
+// for its prompt if all were requested before. It is safe for concurrent use.
 type Asker struct {
-	Maker *Maker   // of prompts of a number of tokens; nil: there are none of those
-	Items []Item   // of a data set: request by request, or conversation by conversation, and again from the beginning
-	Turns []string // of a conversation that all have
+	Maker *Maker   // for prompts of a given length; nil: none
+	Items []Item   // entries of a data set, used in turn
+	Turns []string // turns of the same conversation for all
 
 	mu   sync.Mutex
 	made map[textKey]string
@@ -24,8 +24,8 @@ type textKey struct {
 	seed   uint64
 }
 
-// Ask gives a request's prompt and how many tokens it asks for. A turn's prompt is all that was said before it and, on
-// a new line, what is said now.
+// Ask returns a request's prompt and output length. The prompt of a turn is everything before it and, on a new line,
+// the new text.
 func (a *Asker) Ask(c record.Cell, q traffic.Request) (engine.Request, error) {
 	r := engine.Request{Prompt: c.Prompt, MaxTokens: c.MaxTokens}
 	length := c.InputTokens
@@ -51,8 +51,7 @@ func (a *Asker) Ask(c record.Cell, q traffic.Request) (engine.Request, error) {
 		r.Prompt, length = a.Turns[max(0, q.Turn-1)%len(a.Turns)], 0
 	}
 	if length > 0 && a.Maker != nil {
-		// Engines are asked the same; cells of other concurrency or length, which may go on in the same server,
-		// something else.
+		// All engines get the same prompts. Cells that may share a server get different ones.
 		text, err := a.fresh(length, t.Seed<<48+uint64(t.Concurrency)<<34+uint64(c.MaxTokens)<<20+uint64(q.Index))
 		if err != nil {
 			return r, err
@@ -65,7 +64,7 @@ func (a *Asker) Ask(c record.Cell, q traffic.Request) (engine.Request, error) {
 	return r, nil
 }
 
-// fresh is a text of so many tokens that no other request begins with.
+// fresh returns a text of the given length that no other request begins with.
 func (a *Asker) fresh(length int, seed uint64) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -84,7 +83,7 @@ func (a *Asker) fresh(length int, seed uint64) (string, error) {
 	return text, nil
 }
 
-// Check says why a traffic's prompts can't be made, before anything is launched.
+// Check returns why prompts of a traffic can't be generated.
 func (a *Asker) Check(c record.Cell) error {
 	lengths := map[int]bool{}
 	for _, arrival := range c.Traffic.Trace {

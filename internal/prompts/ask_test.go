@@ -18,7 +18,7 @@ func ask(t *testing.T, a *Asker, c record.Cell, q traffic.Request) (string, int)
 	return r.Prompt, r.MaxTokens
 }
 
-func TestWhatRequestsAsk(t *testing.T) {
+func TestAsk(t *testing.T) {
 	tokens := tokenizer.New(vocabularies(t)["tiny"])
 	m, err := NewMaker(tokens)
 	if err != nil {
@@ -74,7 +74,7 @@ func TestWhatRequestsAsk(t *testing.T) {
 	}
 }
 
-func TestImpossiblePromptsAreRefused(t *testing.T) {
+func TestCheckRefusesImpossibleLengths(t *testing.T) {
 	v := vocabularies(t)["spm"]
 	m, err := NewMaker(tokenizer.New(v))
 	if err != nil {

@@ -13,25 +13,25 @@ import (
 	"llmparity/internal/regular"
 )
 
-// What files may be at most: they are read whole.
+// Limits of files, which are read whole.
 const (
 	mostBytes = 512 << 20
 	mostItems = 1_000_000
 	mostText  = 16 << 20 // bytes of a prompt
 )
 
-// Item is an entry of a data set: what a user says, turn by turn. Most have one turn.
+// Item is an entry of a data set: what a user says, turn by turn, mostly one turn.
 type Item struct {
 	Line      int
 	Turns     []string
-	MaxTokens int // that are to be generated, where the entry says it; 0: it doesn't
+	MaxTokens int // output length; 0: not given
 }
 
-// ReadText reads a file whose whole text is a prompt.
+// ReadText reads a file that contains one prompt.
 func ReadText(path string) (string, error) {
 	text, err := regular.Read(path, mostText)
 	if err != nil {
-		return "", fault.Wrap(fault.Usage, err, "", "the prompt %s can't be read", path)
+		return "", fault.Wrap(fault.Usage, err, "", "can't read the prompt %s", path)
 	}
 	if err := promptable(string(text)); err != nil {
 		return "", fault.New(fault.Usage, "", "%s: %v", path, err)
@@ -39,32 +39,31 @@ func ReadText(path string) (string, error) {
 	return string(text), nil
 }
 
-// promptable says why a text can't be a prompt.
+// promptable returns why a text can't be a prompt.
 func promptable(text string) error {
 	switch {
 	case strings.TrimSpace(text) == "":
-		return fmt.Errorf("the text is empty")
+		return errors.New("the text is empty")
 	case !utf8.ValidString(text):
-		return fmt.Errorf("the text is not UTF-8")
+		return errors.New("the text is not UTF-8")
 	case len(text) > mostText:
-		return fmt.Errorf("a text of %d MiB is longer than any prompt", len(text)>>20)
+		return fmt.Errorf("the text is too long (%d MiB)", len(text)>>20)
 	}
 	return nil
 }
 
-// ReadData reads a data set: an object a line, or an array of objects. The field has the prompt; without one it is the
-// first that is there of prompt, text, question, instruction, or a conversation, of which what the user says are the
-// turns: conversations as ShareGPT has them, messages as a chat has them, or turns, a list of texts. No more than limit
-// entries are taken; 0: all.
+// ReadData reads a data set: JSON lines, or an array of objects. field has the prompt. Without it, the first present of
+// prompt, text, question and instruction counts, or a conversation, whose user messages are the turns: conversations as
+// in ShareGPT, messages as in chats, or turns, a list of texts. limit is the most entries; 0: all.
 func ReadData(path, field string, limit int) ([]Item, error) {
 	text, err := regular.Read(path, mostBytes)
 	if err != nil {
-		return nil, fault.Wrap(fault.Usage, err, "", "the data set %s can't be read", path)
+		return nil, fault.Wrap(fault.Usage, err, "", "can't read the data set %s", path)
 	}
 	return ParseData(text, path, field, limit)
 }
 
-// ParseData reads the text of a data set; name stands in errors.
+// ParseData parses a data set; name is its name in errors.
 func ParseData(text []byte, name, field string, limit int) ([]Item, error) {
 	var items []Item
 	err := objects(text, name, func(line int, object map[string]json.RawMessage) (more bool, err error) {
@@ -75,7 +74,7 @@ func ParseData(text []byte, name, field string, limit int) ([]Item, error) {
 		item.Line = line
 		items = append(items, item)
 		if len(items) > mostItems {
-			return false, at(name, line, fmt.Errorf("there are more than %d entries", mostItems))
+			return false, at(name, line, fmt.Errorf("more than %d entries", mostItems))
 		}
 		return limit == 0 || len(items) < limit, nil
 	})
@@ -83,23 +82,23 @@ func ParseData(text []byte, name, field string, limit int) ([]Item, error) {
 		return nil, err
 	}
 	if len(items) == 0 {
-		return nil, fault.New(fault.Usage, "", "the data set %s has no entries", name)
+		return nil, fault.New(fault.Usage, "", "data set %s: no entries", name)
 	}
 	return items, nil
 }
 
-// at names the line of an error.
+// at adds a line to an error.
 func at(name string, line int, err error) error {
 	return fault.New(fault.Usage, "", "%s:%d: %v", name, line, err)
 }
 
-// object takes one of a file; more tells whether the next is wanted.
+// object takes an object of a file; more reports whether to continue.
 type object = func(line int, object map[string]json.RawMessage) (more bool, err error)
 
-// errNoObject is the error of what is JSON, but no object.
-var errNoObject = errors.New(`an object is needed, as in {"prompt": "…"}`)
+// errNoObject says that a JSON value is not an object.
+var errNoObject = errors.New(`not an object, such as {"prompt": "…"}`)
 
-// objects goes through the objects of a file, one a line or in an array. name stands in errors.
+// objects iterates over the objects of a file; name is its name in errors.
 func objects(text []byte, name string, each object) error {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	if start := bytes.TrimLeft(text, " \t\r\n"); len(start) > 0 && start[0] == '[' {
@@ -125,18 +124,18 @@ func objects(text []byte, name string, each object) error {
 	return nil
 }
 
-// notJSON says what is wrong in words for somebody who wrote the file.
+// notJSON describes a JSON error.
 func notJSON(err error) error {
 	if _, ok := err.(*json.UnmarshalTypeError); ok {
 		return errNoObject
 	}
-	return fmt.Errorf("it is no JSON: %v", err)
+	return fmt.Errorf("invalid JSON: %v", err)
 }
 
 func inArray(text []byte, name string, each object) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	line, counted := 1, 0
-	lineOf := func(offset int64) int { // of what begins at an offset, behind blanks and a comma
+	lineOf := func(offset int64) int { // skips blanks and a comma at offset
 		for int(offset) < len(text) && strings.IndexByte(" \t\r\n,", text[offset]) >= 0 {
 			offset++
 		}
@@ -166,7 +165,7 @@ func inArray(text []byte, name string, each object) error {
 	return nil
 }
 
-// Fields that have a prompt, and those that have a conversation.
+// Fields with a prompt, and with a conversation.
 var (
 	promptFields = []string{"prompt", "text", "question", "instruction"}
 	talkFields   = []string{"conversations", "messages", "turns"}
@@ -185,7 +184,7 @@ func itemOf(object map[string]json.RawMessage, field string) (Item, error) {
 	default:
 		var text string
 		if json.Unmarshal(value, &text) != nil || string(value) == "null" {
-			return item, fmt.Errorf("%s is no text", name)
+			return item, fmt.Errorf("%s is not a text", name)
 		}
 		item.Turns = []string{text}
 	}
@@ -202,18 +201,18 @@ func itemOf(object map[string]json.RawMessage, field string) (Item, error) {
 	if raw, ok := object["max_tokens"]; ok {
 		if err := json.Unmarshal(raw, &item.MaxTokens); err != nil || item.MaxTokens < 1 ||
 			item.MaxTokens > MostTokens {
-			return item, fmt.Errorf("max_tokens is %s: a whole number from 1 to %d is needed", raw, MostTokens)
+			return item, fmt.Errorf("max_tokens is %s, want a whole number from 1 to %d", raw, MostTokens)
 		}
 	}
 	return item, nil
 }
 
-// fieldOf finds the field that has what is asked.
+// fieldOf returns the field that contains the prompt.
 func fieldOf(object map[string]json.RawMessage, field string) (string, error) {
 	has := func(name string) bool { return object[name] != nil }
 	if field != "" {
 		if !has(field) {
-			return "", fmt.Errorf("it has no field %q; it has %s", field, list(object))
+			return "", fmt.Errorf("no field %q; its fields are %s", field, list(object))
 		}
 		return field, nil
 	}
@@ -221,11 +220,11 @@ func fieldOf(object map[string]json.RawMessage, field string) (string, error) {
 	if i := slices.IndexFunc(known, has); i >= 0 {
 		return known[i], nil
 	}
-	return "", fmt.Errorf("it has no field %s; say which of its own has the prompt: %s", strings.Join(known, ", "),
+	return "", fmt.Errorf("no field %s; name the field that has the prompt: %s", strings.Join(known, ", "),
 		list(object))
 }
 
-// list is a few of an object's fields.
+// list returns some of an object's fields.
 func list(object map[string]json.RawMessage) string {
 	var names []string
 	for name := range object {
@@ -240,8 +239,8 @@ func list(object map[string]json.RawMessage) string {
 	return strings.Join(names[:min(8, len(names))], ", ")
 }
 
-// turnsOf are what the user says in a conversation. What a system says comes before his first text; what the model said
-// then is left out: the one that is asked answers itself.
+// turnsOf returns the user's messages of a conversation. System messages go before the next one; answers are left out,
+// because the engine generates its own.
 func turnsOf(value json.RawMessage) ([]string, error) {
 	var texts []string
 	if json.Unmarshal(value, &texts) == nil && len(texts) > 0 {
@@ -249,7 +248,7 @@ func turnsOf(value json.RawMessage) ([]string, error) {
 	}
 	var said []struct{ From, Role, Value, Content string }
 	if err := json.Unmarshal(value, &said); err != nil {
-		return nil, fmt.Errorf("a list of texts, or of messages with from and value or role and content, is needed")
+		return nil, errors.New("not a list of texts, or of messages with from and value or role and content")
 	}
 	var turns []string
 	before := ""
@@ -263,11 +262,11 @@ func turnsOf(value json.RawMessage) ([]string, error) {
 			before += text + "\n"
 		case "gpt", "assistant", "chatgpt", "bard", "bing", "model", "tool", "function":
 		default:
-			return nil, fmt.Errorf("message %d is from %q; human, user, gpt, assistant and system are known", i+1, who)
+			return nil, fmt.Errorf("message %d is from %q, want human, user, gpt, assistant or system", i+1, who)
 		}
 	}
 	if len(turns) == 0 {
-		return nil, fmt.Errorf("nobody asks anything in it")
+		return nil, errors.New("no user message")
 	}
 	return turns, nil
 }

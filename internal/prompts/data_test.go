@@ -37,29 +37,29 @@ func TestDataSets(t *testing.T) {
 	}
 }
 
-func TestDataSetsThatAreWrong(t *testing.T) {
+func TestInvalidDataSets(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                         "the data set d.jsonl has no entries",
-		"[]":                       "the data set d.jsonl has no entries",
-		"{\"prompt\":\"a\"}\n{":    "d.jsonl:2: it is no JSON: unexpected end",
-		"{\"prompt\":\"a\"}\n\n[]": "d.jsonl:3: an object is needed",
-		"\"prompt\"":               "d.jsonl:1: an object is needed",
-		"null":                     "d.jsonl:1: an object is needed",
-		`{"promt":"a"}`:            `d.jsonl:1: it has no field prompt, text, question, instruction, conversations, messages, turns; say which of its own has the prompt: "promt"`,
-		`{}`:                       `say which of its own has the prompt: none`,
-		`{"prompt":3}`:             "d.jsonl:1: prompt is no text",
-		`{"prompt":null}`:          "d.jsonl:1: prompt is no text",
+		"":                         "data set d.jsonl: no entries",
+		"[]":                       "data set d.jsonl: no entries",
+		"{\"prompt\":\"a\"}\n{":    "d.jsonl:2: invalid JSON: unexpected end",
+		"{\"prompt\":\"a\"}\n\n[]": "d.jsonl:3: not an object, such as",
+		"\"prompt\"":               "d.jsonl:1: not an object, such as",
+		"null":                     "d.jsonl:1: not an object, such as",
+		`{"promt":"a"}`:            `d.jsonl:1: no field prompt, text, question, instruction, conversations, messages, turns; name the field that has the prompt: "promt"`,
+		`{}`:                       `name the field that has the prompt: none`,
+		`{"prompt":3}`:             "d.jsonl:1: prompt is not a text",
+		`{"prompt":null}`:          "d.jsonl:1: prompt is not a text",
 		`{"prompt":" "}`:           "d.jsonl:1: prompt: the text is empty",
 		`{"turns":["a",""]}`:       "d.jsonl:1: turns: turn 2: the text is empty",
-		`{"turns":[]}`:             "d.jsonl:1: turns: nobody asks anything in it",
-		`{"turns":[3]}`:            "d.jsonl:1: turns: a list of texts, or of messages",
+		`{"turns":[]}`:             "d.jsonl:1: turns: no user message",
+		`{"turns":[3]}`:            "d.jsonl:1: turns: not a list of texts, or of messages",
 		`{"messages":[{"role":"wizard","content":"a"}]}`: `d.jsonl:1: messages: message 1 is from "wizard"`,
-		`{"prompt":"a","max_tokens":0}`:                  "d.jsonl:1: max_tokens is 0: a whole number from 1",
+		`{"prompt":"a","max_tokens":0}`:                  "d.jsonl:1: max_tokens is 0, want a whole number from 1",
 		`{"prompt":"a","max_tokens":"7"}`:                `d.jsonl:1: max_tokens is "7"`,
-		"[{\"prompt\":\"a\"},\n\n {\"prompt\":]":         "d.jsonl:3: it is no JSON",
-		"[{\"prompt\":\"a\"},\n\n 7]":                    "d.jsonl:3: an object is needed",
-		"[{\"prompt\":\"a\"},\n null]":                   "d.jsonl:2: an object is needed",
-		"[{\"prompt\":\"a\"}":                            "d.jsonl:1: it is no JSON",
+		"[{\"prompt\":\"a\"},\n\n {\"prompt\":]":         "d.jsonl:3: invalid JSON",
+		"[{\"prompt\":\"a\"},\n\n 7]":                    "d.jsonl:3: not an object, such as",
+		"[{\"prompt\":\"a\"},\n null]":                   "d.jsonl:2: not an object, such as",
+		"[{\"prompt\":\"a\"}":                            "d.jsonl:1: invalid JSON",
 	} {
 		if got, err := ParseData([]byte(text), "d.jsonl", "", 0); err == nil || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "\n") {
@@ -67,7 +67,7 @@ func TestDataSetsThatAreWrong(t *testing.T) {
 		}
 	}
 	if _, err := ParseData([]byte(`{"a":"b"}`), "d.jsonl", "c", 0); err == nil ||
-		!strings.Contains(err.Error(), `d.jsonl:1: it has no field "c"; it has "a"`) {
+		!strings.Contains(err.Error(), `d.jsonl:1: no field "c"; its fields are "a"`) {
 		t.Error(err)
 	}
 }
@@ -103,24 +103,24 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-func TestTracesThatAreWrong(t *testing.T) {
+func TestInvalidTraces(t *testing.T) {
 	const head = "time,input_tokens,output_tokens\n"
 	for text, want := range map[string]string{
-		"":                      "t.csv:1: no column time; a header such as time,input_tokens,output_tokens is needed",
+		"":                      "t.csv:1: no column time; want a header such as time,input_tokens,output_tokens",
 		"time,output_tokens\n":  "t.csv:1: no column input_tokens",
-		head:                    "the trace t.csv has no requests",
+		head:                    "trace t.csv: no requests",
 		head + "1,2\n":          "t.csv:2: wrong number of fields",
-		head + "1,2,3\n\nx,2,3": `t.csv:4: the time "x" is neither`,
-		head + "NaN,2,3":        `t.csv:2: the time "NaN" is neither`,
-		head + "1,2,3\n0,2,3":   "t.csv:3: it came before the one above it",
-		head + "1,0,3":          `t.csv:2: its input is "0" tokens: a whole number from 1`,
-		head + "1,2,x":          `t.csv:2: its output is "x" tokens`,
-		head + "1,2,3\n2e9,2,3": "t.csv:3: it came 23148 days after the first one",
+		head + "1,2,3\n\nx,2,3": `t.csv:4: time "x" is neither`,
+		head + "NaN,2,3":        `t.csv:2: time "NaN" is neither`,
+		head + "1,2,3\n0,2,3":   "t.csv:3: earlier than the previous request",
+		head + "1,0,3":          `t.csv:2: input length is "0", want a whole number from 1`,
+		head + "1,2,x":          `t.csv:2: output length is "x", want`,
+		head + "1,2,3\n2e9,2,3": "t.csv:3: 23148 days after the first request",
 		head + "\"1,2,3":        "t.csv:2: extraneous",
 		`{"time":1}`:            "t.csv:1: no field input_tokens",
-		`{"time":1,"at":2}`:     "t.csv:1: it says the time twice",
-		"{\"time\":1,\n":        "t.csv:1: it is no JSON",
-		`{"time":[],"input_tokens":1,"output_tokens":1}`: `t.csv:1: the time "[]" is neither`,
+		`{"time":1,"at":2}`:     "t.csv:1: duplicate time",
+		"{\"time\":1,\n":        "t.csv:1: invalid JSON",
+		`{"time":[],"input_tokens":1,"output_tokens":1}`: `t.csv:1: time "[]" is neither`,
 	} {
 		if got, err := ParseTrace([]byte(text), "t.csv", 0); err == nil || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "\n") {

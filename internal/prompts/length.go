@@ -1,8 +1,7 @@
-// Package prompts makes the texts that engines are asked to go on from: of an exact number of tokens, from data sets,
-// from traces, from conversations.
+// Package prompts makes prompts: of an exact number of tokens, from data sets, from traces, and from conversations.
 //
-// It knows no engine. Texts of a number of tokens are words in no order, which mean nothing: they show what a length
-// costs, not what a model knows. Files are read whole, up to a size, and every error of one says its line.
+// Prompts of a given length are random words: they show what a length costs, not what a model knows. Files are read
+// whole, up to a limit, and errors name the line.
 package prompts
 
 import (
@@ -17,20 +16,20 @@ import (
 // MostTokens is more than any context holds.
 const MostTokens = 1 << 21
 
-// Maker makes texts of exact lengths for one tokenizer. It may be used by several goroutines at once.
+// Maker makes texts of exact lengths for a tokenizer. It is safe for concurrent use.
 type Maker struct {
 	tokens *tokenizer.Tokenizer
-	first  []string // words that are one token at the beginning of a text
-	next   []string // and behind another word; each begins with what parts them
+	first  []string // words that are one token at the start of a text
+	next   []string // words that are one token after another word, with the separator
 }
 
-// mostWords is how many words are looked for: enough for texts that differ, few enough that looking takes no time.
+// mostWords limits the words: enough for different texts, few enough to find quickly.
 const mostWords = 4096
 
-// NewMaker looks for the words that a vocabulary has as one token.
+// NewMaker finds words that are single tokens of a vocabulary.
 func NewMaker(t *tokenizer.Tokenizer) (*Maker, error) {
 	m := &Maker{tokens: t}
-	seen := map[string]bool{} // with a space before it a word is another token
+	seen := map[string]bool{} // a word with a space before it is another token
 	for id := range t.Tokens {
 		word, ok := wordOf(t, id)
 		if !ok || seen[word] {
@@ -44,23 +43,22 @@ func NewMaker(t *tokenizer.Tokenizer) (*Maker, error) {
 			m.next = append(m.next, " "+word)
 		}
 	}
-	if len(m.next) < fewWords { // it has no spaces in its tokens, or hardly any: letters stand side by side
+	if len(m.next) < fewWords { // hardly any tokens with spaces: use single letters
 		m.next = append(m.next, m.letters()...)
 	}
 	if len(m.first) == 0 || len(m.next) == 0 {
-		return nil, fault.New(fault.BadModel, "give texts as prompts",
-			"no prompt of a number of tokens can be made: the model's vocabulary has no tokens that stay apart in a text")
+		return nil, fault.New(fault.BadModel, "use texts as prompts",
+			"can't generate prompts of a given length: the vocabulary has no tokens that stay separate in a text")
 	}
 	return m, nil
 }
 
-// fewWords are too few for texts that differ.
+// fewWords are too few for different texts.
 const fewWords = 8
 
-// OfLength makes a text of exactly n tokens, with what an engine puts before it. Another seed makes another text: those
-// of seeds that lie less than some hundred apart differ in their very first word where the vocabulary has as many, so
-// that no cache of prompts has a beginning of them. Nor is the text of a length the beginning of a longer one's. Of one
-// or two tokens there are only so many texts, and seeds share them.
+// OfLength makes a text of exactly n tokens, including what an engine puts before it. Seeds that differ by less than
+// some hundred differ in the first word, if the vocabulary allows it, so a prompt cache never has the beginning of
+// another text. Nor is a text the beginning of a longer one. Very short texts are shared by seeds.
 func OfLength(t *tokenizer.Tokenizer, n int, seed uint64) (string, error) {
 	m, err := NewMaker(t)
 	if err != nil {
@@ -81,21 +79,20 @@ func (m *Maker) OfLength(n int, seed uint64) (string, error) {
 	text.WriteString(m.first[which%uint64(len(m.first))])
 	which /= uint64(len(m.first))
 	for range n - added - 1 {
-		if which > 0 { // what the seed is beyond the first word
+		if which > 0 { // the rest of the seed
 			text.WriteString(m.next[which%uint64(len(m.next))])
 			which /= uint64(len(m.next))
 			continue
 		}
 		text.WriteString(m.next[random.IntN(len(m.next))])
 	}
-	if got := len(m.tokens.Prompt(text.String())); got != n { // each word was looked at beside one other only
+	if got := len(m.tokens.Prompt(text.String())); got != n { // words were only checked in pairs
 		return m.mended(text.String(), n, got)
 	}
 	return text.String(), nil
 }
 
-// scattered gives neighbours and multiples of one another numbers that have nothing in common: lengths are mostly
-// powers of two.
+// scattered maps related numbers to unrelated ones, because lengths are mostly powers of two.
 func scattered(n uint64) uint64 {
 	n *= 0x9e3779b97f4a7c15
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
@@ -104,11 +101,11 @@ func scattered(n uint64) uint64 {
 }
 
 func (m *Maker) impossible(n int) error {
-	return fault.New(fault.Usage, "", "a prompt of %d tokens can't be made for this model: from %d to %d are possible",
+	return fault.New(fault.Usage, "", "can't generate a prompt of %d tokens for this model: from %d to %d are possible",
 		n, m.added()+1, MostTokens)
 }
 
-// mended leaves words out at the end, or adds some, until the count is right.
+// mended adds or removes words at the end until the count is right.
 func (m *Maker) mended(text string, n, got int) (string, error) {
 	for try := 0; try < 100 && got != n; try++ {
 		for range n - got {
@@ -124,13 +121,13 @@ func (m *Maker) mended(text string, n, got int) (string, error) {
 		got = len(m.tokens.Prompt(text))
 	}
 	if got != n {
-		return "", fault.New(fault.Usage, "take another length, or give texts as prompts",
-			"no text of %d tokens was found for this model", n)
+		return "", fault.New(fault.Usage, "use another length, or texts as prompts",
+			"can't find a text of %d tokens for this model", n)
 	}
 	return text, nil
 }
 
-// added is how many tokens an engine puts before a text.
+// added returns how many tokens an engine puts before a text.
 func (m *Maker) added() int {
 	if m.tokens.AddBOS {
 		return 1
@@ -138,7 +135,7 @@ func (m *Maker) added() int {
 	return 0
 }
 
-// wordOf is the text of a token that is a plain word, without the space that may stand before it.
+// wordOf returns the text of a token that is a plain word, without a leading space.
 func wordOf(t *tokenizer.Tokenizer, id int) (string, bool) {
 	if t.Types[id] != gguf.TokenNormal {
 		return "", false
@@ -150,18 +147,18 @@ func wordOf(t *tokenizer.Tokenizer, id int) (string, bool) {
 	return word, true
 }
 
-// is tells whether a text has so many tokens, which give it back.
+// is reports whether a text has n tokens that decode to it.
 func (m *Maker) is(text string, n int) bool {
 	ids := m.tokens.Encode(text)
 	return len(ids) == n && m.tokens.Decode(ids) == text
 }
 
-// follows tells whether a word is one token behind a word and before one, whatever they are: behind itself, too.
+// follows reports whether a word is one token after and before other words, and after itself.
 func (m *Maker) follows(word string) bool {
 	return m.is(m.first[0]+word, 2) && m.is(m.first[0]+word+word+word, 4)
 }
 
-// letters are characters that never join with one another.
+// letters returns characters that never merge with one another.
 func (m *Maker) letters() []string {
 	const candidates = "0123456789.,;:!?abcdefghijklmnopqrstuvwxyz"
 	if len(m.first) == 0 {

@@ -11,7 +11,7 @@ import (
 	"llmparity/internal/tokenizer/tokenizertest"
 )
 
-// vocabularies are the tiny model's and one of every kind; some with a BOS that others have not.
+// vocabularies returns the tiny model's and one of every kind, with and without BOS.
 func vocabularies(t testing.TB) map[string]gguf.Vocabulary {
 	all := map[string]gguf.Vocabulary{}
 	for _, k := range tokenizertest.Kinds(t) {
@@ -31,7 +31,7 @@ func vocabularies(t testing.TB) map[string]gguf.Vocabulary {
 	return all
 }
 
-func TestTextsHaveTheLengthAskedFor(t *testing.T) {
+func TestOfLength(t *testing.T) {
 	for name, v := range vocabularies(t) {
 		tokens := tokenizer.New(v)
 		m, err := NewMaker(tokens)
@@ -70,8 +70,8 @@ func TestTextsHaveTheLengthAskedFor(t *testing.T) {
 	}
 }
 
-// Neighbouring seeds begin otherwise: a cache of prompts has nothing of them but what the engine puts before each.
-func TestTextsOfOtherSeedsBeginOtherwise(t *testing.T) {
+// A prompt cache must not contain the beginning of another seed's text.
+func TestSeedsDifferInFirstWord(t *testing.T) {
 	m, err := NewMaker(tokenizer.New(vocabularies(t)["tiny"]))
 	if err != nil {
 		t.Fatal(err)
@@ -92,9 +92,8 @@ func TestTextsOfOtherSeedsBeginOtherwise(t *testing.T) {
 	}
 }
 
-// A server may go on from one length to the next: what it keeps of the shorter text's beginning must be of no use for
-// the longer one.
-func TestTextsOfOtherLengthsBeginOtherwise(t *testing.T) {
+// A server that keeps the prompt of one length must not reuse it for another length.
+func TestLengthsShareNoBeginning(t *testing.T) {
 	m, err := NewMaker(tokenizer.New(vocabularies(t)["tiny"]))
 	if err != nil {
 		t.Fatal(err)
@@ -138,8 +137,7 @@ func TestImpossibleLengthsAreRefused(t *testing.T) {
 	}
 }
 
-// A vocabulary of single characters has no words; one of a single token that joins with nothing has one text for each
-// length.
+// A vocabulary may have single characters only, or a single token.
 func TestPoorVocabularies(t *testing.T) {
 	letters := gguf.Vocabulary{Pre: gguf.PreGPT2, BOS: -1, EOS: -1}
 	for c := 'a'; c <= 'z'; c++ {

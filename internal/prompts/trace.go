@@ -18,17 +18,17 @@ import (
 	"llmparity/internal/regular"
 )
 
-// ReadTrace reads a trace: when requests came, how long their prompts were and how much was generated, as CSV with a
-// header or an object a line. Times count from the first. No more than limit requests are taken; 0: all.
+// ReadTrace reads a trace: when requests arrived, their prompt lengths and output lengths, as CSV with a header or JSON
+// lines. Times count from the first request. limit is the most requests; 0: all.
 func ReadTrace(path string, limit int) ([]record.Arrival, error) {
 	text, err := regular.Read(path, mostBytes)
 	if err != nil {
-		return nil, fault.Wrap(fault.Usage, err, "", "the trace %s can't be read", path)
+		return nil, fault.Wrap(fault.Usage, err, "", "can't read the trace %s", path)
 	}
 	return ParseTrace(text, path, limit)
 }
 
-// ParseTrace reads the text of a trace; name stands in errors.
+// ParseTrace parses a trace; name is its name in errors.
 func ParseTrace(text []byte, name string, limit int) ([]record.Arrival, error) {
 	t := &trace{name: name, limit: limit}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
@@ -43,12 +43,12 @@ func ParseTrace(text []byte, name string, limit int) ([]record.Arrival, error) {
 		return nil, err
 	}
 	if len(t.arrivals) == 0 {
-		return nil, fault.New(fault.Usage, "", "the trace %s has no requests", name)
+		return nil, fault.New(fault.Usage, "", "trace %s: no requests", name)
 	}
 	return t.arrivals, nil
 }
 
-// trace is a trace that is being read.
+// trace is the state of parsing a trace.
 type trace struct {
 	name     string
 	limit    int
@@ -56,7 +56,7 @@ type trace struct {
 	arrivals []record.Arrival
 }
 
-// Names of what a trace tells, in small letters; those of published traces among them.
+// Names of columns in lower case, including those of published traces.
 var (
 	timeNames  = []string{"time", "at", "timestamp", "arrival_time", "arrived_at", "time_s"}
 	milliNames = []string{"time_ms", "timestamp_ms"}
@@ -66,7 +66,7 @@ var (
 		"completion_tokens", "num_decode_tokens"}
 )
 
-// column tells which of a trace's three things a name is of, and by how much its times must be divided.
+// column returns which of the three columns a name means, and the divisor of its times.
 func column(name string) (which int, by float64) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	for i, names := range [][]string{timeNames, milliNames, inputNames, outputNames} {
@@ -77,7 +77,7 @@ func column(name string) (which int, by float64) {
 	return -1, 1
 }
 
-// table reads CSV.
+// table parses CSV.
 func (t *trace) table(text []byte) error {
 	r := csv.NewReader(bytes.NewReader(text))
 	r.ReuseRecord, r.TrimLeadingSpace = true, true
@@ -94,7 +94,7 @@ func (t *trace) table(text []byte) error {
 	}
 	for which, i := range at {
 		if i < 0 {
-			return t.wrong(1, fmt.Errorf("no column %s; a header such as time,input_tokens,output_tokens is needed",
+			return t.wrong(1, fmt.Errorf("no column %s; want a header such as time,input_tokens,output_tokens",
 				[3]string{"time", "input_tokens", "output_tokens"}[which]))
 		}
 	}
@@ -113,7 +113,7 @@ func (t *trace) table(text []byte) error {
 	}
 }
 
-// broken names the line of what is no CSV.
+// broken adds the line of a CSV error.
 func (t *trace) broken(err error) error {
 	if p, ok := errors.AsType[*csv.ParseError](err); ok {
 		return t.wrong(p.Line, p.Err)
@@ -123,7 +123,7 @@ func (t *trace) broken(err error) error {
 
 func (t *trace) wrong(line int, err error) error { return at(t.name, line, err) }
 
-// object reads an entry of JSON lines.
+// object parses a JSON object.
 func (t *trace) object(line int, object map[string]json.RawMessage) (more bool, err error) {
 	var said [3]string
 	by := 1.0
@@ -134,12 +134,12 @@ func (t *trace) object(line int, object map[string]json.RawMessage) (more bool, 
 		}
 		if said[which] != "" {
 			return false, t.wrong(line, fmt.Errorf(
-				"it says %s twice", [3]string{"the time", "the length of the prompt", "how much is generated"}[which]))
+				"duplicate %s", [3]string{"time", "prompt length", "output length"}[which]))
 		}
 		said[which] = strings.Trim(string(value), `"`)
 		by *= divided
 	}
-	if object["hash_ids"] != nil { // a published form whose times are in milliseconds
+	if object["hash_ids"] != nil { // a published format with times in milliseconds
 		by = 1e3
 	}
 	for which, text := range said {
@@ -151,7 +151,7 @@ func (t *trace) object(line int, object map[string]json.RawMessage) (more bool, 
 	return t.add(line, said[0], said[1], said[2], by)
 }
 
-// add takes a request.
+// add adds a request.
 func (t *trace) add(line int, when, input, output string, by float64) (more bool, err error) {
 	at, err := moment(when)
 	if err != nil {
@@ -164,10 +164,10 @@ func (t *trace) add(line int, when, input, output string, by float64) (more bool
 	a := record.Arrival{At: at - t.first}
 	if n := len(t.arrivals); n > 0 && a.At < t.arrivals[n-1].At {
 		return false, t.wrong(line, fmt.Errorf(
-			"it came before the one above it: requests must stand in the order of their times"))
+			"earlier than the previous request; sort requests by time"))
 	}
 	if a.At > 1e8 {
-		return false, t.wrong(line, fmt.Errorf("it came %.0f days after the first one", a.At/86400))
+		return false, t.wrong(line, fmt.Errorf("%.0f days after the first request", a.At/86400))
 	}
 	for _, n := range []struct {
 		name, text string
@@ -176,13 +176,13 @@ func (t *trace) add(line int, when, input, output string, by float64) (more bool
 		v, err := strconv.Atoi(strings.TrimSpace(n.text))
 		if err != nil || v < 1 || v > MostTokens {
 			return false, t.wrong(line, fmt.Errorf(
-				"its %s is %q tokens: a whole number from 1 to %d is needed; leave out requests that had none", n.name,
+				"%s length is %q, want a whole number from 1 to %d; leave out requests without tokens", n.name,
 				short(n.text), MostTokens))
 		}
 		*n.to = v
 	}
 	if len(t.arrivals) == mostItems {
-		return false, t.wrong(line, fmt.Errorf("there are more than %d requests", mostItems))
+		return false, t.wrong(line, fmt.Errorf("more than %d requests", mostItems))
 	}
 	t.arrivals = append(t.arrivals, a)
 	return t.limit == 0 || len(t.arrivals) < t.limit, nil
@@ -190,7 +190,7 @@ func (t *trace) add(line int, when, input, output string, by float64) (more bool
 
 func short(text string) string { return text[:min(len(text), 40)] }
 
-// moment is a time in seconds: a number of them, or a date with its time of day.
+// moment parses a time: a number of seconds, or a date with time.
 func moment(text string) (float64, error) {
 	text = strings.TrimSpace(text)
 	if v, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) && math.Abs(v) < 1e16 {
@@ -199,10 +199,10 @@ func moment(text string) (float64, error) {
 	for _, form := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.999999999",
 		"2006-01-02 15:04:05.999999999-07:00"} {
 		if at, err := time.Parse(form, text); err == nil {
-			// Not from 1970: a float would have no more than its microseconds.
+			// not from 1970, because a float64 would only have microseconds
 			return at.Sub(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)).Seconds(), nil
 		}
 	}
-	return 0, fmt.Errorf("the time %q is neither a number of seconds nor a date such as 2026-01-31 12:00:00.5",
+	return 0, fmt.Errorf("time %q is neither a number of seconds nor a date such as 2026-01-31 12:00:00.5",
 		short(text))
 }

@@ -160,13 +160,13 @@ func settled(t *testing.T, s sample.Source, name string, before float64, want in
 	}
 }
 
-func TestCUDAMemoryIsFoundByDevice(t *testing.T) {
+func TestCUDAMemoryByDevice(t *testing.T) {
 	eachGPU(t, func(t *testing.T, m *Monitor, g record.GPUInfo, a *allocator) {
 		grows(t, source(t, m.Sources(), g.Role), "memory_used_bytes", a)
 	})
 }
 
-func TestCUDAMemoryIsFoundByProcess(t *testing.T) {
+func TestCUDAMemoryByProcess(t *testing.T) {
 	eachGPU(t, func(t *testing.T, m *Monitor, g record.GPUInfo, a *allocator) {
 		p, err := proc.Look(a.cmd.Process.Pid)
 		if err != nil {
@@ -215,7 +215,7 @@ func unlisted(m *Monitor, role string, pid int, a *allocator, t *testing.T) stri
 	a.do(t, "alloc %d", n)
 	for other, bytes := range held() {
 		if was, ok := before[other]; ok && near(float64(bytes-was), n) {
-			return fmt.Sprintf("NVML tells of process %d under the number %d, which it has outside of this container; %s", pid, other, do)
+			return fmt.Sprintf("NVML reports process %d as %d, its pid outside this container; %s", pid, other, do)
 		}
 	}
 	return fmt.Sprintf("NVML does not list process %d on %s, but %v (bytes by process; %d: not told); %s", pid, role,
@@ -227,7 +227,7 @@ func value(t *testing.T, s sample.Source, name string) float64 {
 	all := values(t, s)
 	v, ok := all[name]
 	if !ok {
-		t.Fatalf("%s of %s is absent: the driver tells %v", name, s.Describe().Role, all)
+		t.Fatalf("%s of %s is absent, the driver reports %v", name, s.Describe().Role, all)
 	}
 	return v
 }

@@ -16,7 +16,7 @@ import (
 
 const amd = "AMD"
 
-// vendorOf names a vendor by its PCI id.
+// vendorOf returns the name of a PCI vendor id.
 func vendorOf(id string) string {
 	switch id {
 	case "1002":
@@ -29,7 +29,7 @@ func vendorOf(id string) string {
 	return ""
 }
 
-// virtual tells what draws for a machine within another, or for none: it computes nothing and tells nothing.
+// virtual reports whether the card is the display of a virtual machine, which computes nothing.
 func (c card) virtual() bool {
 	return c.vendor == "1AF4" || slices.Contains(
 		[]string{"virtio_gpu", "virtio-gpu", "vgem", "vkms", "vmwgfx", "qxl", "bochs-drm", "cirrus", "hyperv_drm",
@@ -37,18 +37,18 @@ func (c card) virtual() bool {
 			"simple-framebuffer"}, c.driver)
 }
 
-// card is a GPU as the kernel's DRM knows it. One that only shows pictures, which has no render node, is none.
+// card is a GPU in the kernel's DRM. Cards without a render node, which only display, are left out.
 type card struct {
-	dir    string // its device
-	vendor string // PCI id; empty: it is on no PCI bus
+	dir    string // folder of the device
+	vendor string // PCI id; empty: not on a PCI bus
 	model  string // PCI id
 	driver string
-	pci    string // where it is
+	pci    string // PCI address
 }
 
-// findCards lists the GPUs in the order of their numbers; none where there is no DRM.
+// findCards lists the GPUs by number; none without DRM.
 func findCards(sys string) []card {
-	dirs, _ := filepath.Glob(filepath.Join(sys, "class/drm/card*")) // the pattern is sound
+	dirs, _ := filepath.Glob(filepath.Join(sys, "class/drm/card*")) // the pattern is valid
 	number := func(dir string) int {
 		n, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), "card"))
 		if err != nil {
@@ -107,47 +107,47 @@ func firstText(path string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// drm reads the GPUs that are not NVML's: their devices from sysfs, and the accounts of their clients.
+// drm reads GPUs other than NVIDIA's: devices from sysfs, and the memory of their clients.
 type drm struct {
 	proc  string
 	cards []*drmCard
-	roles map[string]string // by PCI slot; a client of another is called by its slot
-	alone string            // the role of a device without a slot, where there is only one
+	roles map[string]string // by PCI slot; other devices are named by their slot
+	alone string            // role of the only device, if it has no slot
 	look  func(pid int) (uint64, error)
 }
 
 type drmCard struct {
 	card
 	unit
-	memory bool // it tells of its memory
+	memory bool // its memory can be read
 	files  []sensor
 }
 
-// sensor is a file with a number.
+// sensor is a file that contains a number.
 type sensor struct {
 	path  string
 	to    func(*figures) *float64
-	unit  float64 // what 1 is
-	must  bool    // without it there are no figures
-	alike string  // another of the same alike is not read
+	unit  float64 // factor
+	must  bool    // required for any figures
+	alike string  // sensors with the same value are alternatives
 }
 
-// newDRM gives nil where there is no such GPU. first is the number of the first role.
+// newDRM returns nil if there is no such GPU. first is the number of the first role.
 func newDRM(o Options, cards []card, first int) *drm {
 	d := &drm{proc: o.Proc, roles: map[string]string{}, look: startOf}
 	if o.Proc != "/proc" {
-		d.look = nil // it is of no processes of this machine
+		d.look = nil // not the processes of this machine
 	}
 	others := 0
 	for _, c := range cards {
 		if c.driver == "nvidia" {
-			continue // NVML's, with or without
+			continue // read with NVML
 		}
 		others++
 		dc := &drmCard{card: c, files: c.sensors()}
 		dc.memory = len(dc.files) > 0 && dc.files[0].must
 		if vendorOf(c.vendor) == amd && !dc.memory {
-			continue // its own programs may tell
+			continue // AMD's programs may read it
 		}
 		role := roleOf(first + len(d.cards))
 		dc.GPUInfo = c.gpu(o.Sys, role)
@@ -171,12 +171,12 @@ func newDRM(o Options, cards []card, first int) *drm {
 	return d
 }
 
-// tellsMemory is false where another way may tell more.
+// tellsMemory reports whether the memory of any card can be read.
 func (d *drm) tellsMemory() bool {
 	return slices.ContainsFunc(d.cards, func(c *drmCard) bool { return c.memory })
 }
 
-// sensors finds what the device can tell.
+// sensors finds the sensors of the device.
 func (c card) sensors() []sensor {
 	hwmon := ""
 	if dirs, _ := filepath.Glob(filepath.Join(c.dir, "hwmon/hwmon*")); len(dirs) > 0 {
@@ -219,10 +219,9 @@ func (d *drm) units() []unit {
 
 func (d *drm) describe() about {
 	return about{method: Sysfs, every: quickEvery, patience: patience,
-		sees: "what the kernel's driver tells in sysfs: memory of the device and of the machine that it holds, the share of time that it was " +
-			"busy, power, temperature",
-		blind: "which process: that is " + Fdinfo +
-			"; peaks between two reads; a device that sleeps tells neither power nor temperature"}
+		sees: "memory of the device, system memory that it uses, load, power and temperature, from sysfs",
+		blind: "which process (see " + Fdinfo +
+			"); peaks between two reads; power and temperature of a sleeping device"}
 }
 
 func (d *drm) read() []state {
@@ -243,15 +242,15 @@ func (d *drm) read() []state {
 	return out
 }
 
-// vanished puts into words that a device's files are not there any more.
+// vanished recognises a device whose files are gone.
 func vanished(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "no such device") {
-		return lost("the GPU has fallen off the bus, or its driver was unloaded (" + err.Error() + ")")
+		return lost("the GPU fell off the bus, or its driver was unloaded (" + err.Error() + ")")
 	}
 	return err
 }
 
-// list is of no use: the kernel keeps accounts with each process.
+// list is empty: the kernel has accounts for each process.
 func (d *drm) list() listing { return listing{} }
 
 func (d *drm) close() {}
@@ -263,13 +262,12 @@ func readNumber(path string) (float64, error) {
 		return math.NaN(), err
 	}
 	word := strings.TrimSpace(string(text))
-	if n, err := strconv.ParseInt(word, 10, 64); err == nil && n >= 0 {
-		return float64(n), nil
+	n, unit, ok := quantity(word)
+	if !ok || unit != "" {
+		return math.NaN(), fmt.Errorf("%s: %.40q is not a number", path, word)
 	}
-	if f, err := strconv.ParseFloat(word, 64); err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-		return math.NaN(), fmt.Errorf("%s holds %.40q, which is no number", path, word)
-	} else if f >= 0 && f < math.MaxInt64 {
-		return f, nil
+	if n < 0 || n >= math.MaxInt64 {
+		return math.NaN(), fmt.Errorf("%s: counter overflow (%.40s)", path, word)
 	}
-	return math.NaN(), fmt.Errorf("%s holds %.40s: its counter has turned negative or wrapped", path, word)
+	return n, nil
 }

@@ -48,7 +48,7 @@ func testdata(t testing.TB, name string) string {
 	return string(text)
 }
 
-// with opens a machine without NVIDIA's library.
+// with opens a machine without NVML.
 func with(t *testing.T, o Options) *Monitor {
 	t.Helper()
 	if o.Path == nil {
@@ -64,7 +64,7 @@ func uevent(driver, id, slot string) string {
 	return "DRIVER=" + driver + "\nPCI_CLASS=30000\nPCI_ID=" + id + "\nPCI_SLOT_NAME=" + slot + "\n"
 }
 
-// radeon is a machine with an AMD GPU, an Intel one that shows the picture, and a card that only shows pictures.
+// radeon is a machine with an AMD GPU, an Intel GPU for the display, and a card that only displays.
 func radeon(t *testing.T) string {
 	const one, two = "class/drm/card1/device/", "class/drm/card10/device/"
 	return tree(t, t.TempDir(), map[string]string{
@@ -161,9 +161,9 @@ func TestSysfs(t *testing.T) {
 }
 
 func TestSysfsErrors(t *testing.T) {
-	for text, want := range map[string]string{"-4096\n": "negative or wrapped",
-		"18446744073709547520\n": "negative or wrapped",
-		"99999999999999\n":       "negative or wrapped", "\n": "no number", "NaN\n": "no number"} {
+	for text, want := range map[string]string{"-4096\n": "counter overflow",
+		"18446744073709547520\n": "counter overflow",
+		"99999999999999\n":       "counter overflow", "\n": "is not a number", "NaN\n": "is not a number"} {
 		sys := radeon(t)
 		m := with(t, Options{Sys: sys, Proc: t.TempDir()})
 		src := source(t, m.Sources(), "gpu0")
@@ -178,7 +178,7 @@ func TestSysfsErrors(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(sys, "class/drm/card1/device")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := read(t, src); err == nil || !strings.Contains(err.Error(), "fallen off the bus") {
+	if _, err := read(t, src); err == nil || !strings.Contains(err.Error(), "fell off the bus") {
 		t.Error(err)
 	}
 	same(t, source(t, m.Sources(), "gpu1"), map[string]float64{"energy_joules": 0})
@@ -308,7 +308,7 @@ func TestProcessAccounts(t *testing.T) {
 	}
 }
 
-// A number that is given out again is another process's.
+// A reused pid is another process.
 func TestProcessIdentity(t *testing.T) {
 	start, err := startOf(os.Getpid())
 	if err != nil {
@@ -396,7 +396,7 @@ func TestRAPL(t *testing.T) {
 		t.Errorf("over the wrap: %v, %v", got, err)
 	}
 	tree(t, sys, counter("-1"))
-	if _, err = read(t, all[0]); err == nil || !strings.Contains(err.Error(), "negative") {
+	if _, err = read(t, all[0]); err == nil || !strings.Contains(err.Error(), "counter overflow") {
 		t.Error(err)
 	}
 
@@ -412,7 +412,7 @@ func TestRAPL(t *testing.T) {
 	}
 }
 
-// Root may read everything: what others are denied is asked of a reader that is denied.
+// Root may read everything, so the test uses a reader that is denied.
 func TestRAPLWithoutPermission(t *testing.T) {
 	sys := tree(t, t.TempDir(), map[string]string{"class/powercap/intel-rapl:0/name": "package-0\n",
 		"class/powercap/intel-rapl:1/name": "package-1\n"})
@@ -431,8 +431,8 @@ func TestRAPLWithoutPermission(t *testing.T) {
 	}
 }
 
-// A machine within another has a card that draws for it, which is no GPU.
-func TestVirtualCardsAreNoGPU(t *testing.T) {
+// The display of a virtual machine is not a GPU.
+func TestVirtualCardsAreIgnored(t *testing.T) {
 	for driver, id := range map[string]string{"virtio_gpu": "", "virtio-pci": "1AF4:1050", "vgem": ""} {
 		sys := tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(driver, id, ""),
 			"class/drm/card0/device/drm/renderD128/dev": "226:128\n"})

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,40 +18,40 @@ import (
 	"llmparity/internal/sample"
 )
 
-// account is what the kernel tells of a client of a GPU: one opening of its device. Its descriptors may be many, and
-// all tell the same.
+// account is the kernel's account of a client of a GPU, which is one opening of its device. All its file descriptors
+// have the same account.
 type account struct {
 	driver  string
-	pci     string // empty: the device is on no PCI bus
+	pci     string // empty: not on a PCI bus
 	client  uint64
 	regions []region
 }
 
-// region is a kind of memory, in the driver's own words.
+// region is a kind of memory, named by the driver.
 type region struct {
 	name                    string
-	resident, total, legacy int64 // bytes; Absent: not told
+	resident, total, legacy int64 // bytes; Absent: not reported
 }
 
-// size is what is really there; where the driver does not tell that, what was asked for.
+// size is the resident size, or if the driver does not report it, the requested one.
 func (r region) size() int64 {
 	switch {
 	case r.resident != record.Absent:
 		return r.resident
-	case r.legacy != record.Absent: // amdgpu's first words for it
+	case r.legacy != record.Absent: // amdgpu's old name for it
 		return r.legacy
 	}
 	return r.total
 }
 
-// isOfMachine tells memory of the machine from the device's own. On devices that have none of their own drivers call
-// all of it theirs.
+// isOfMachine distinguishes system memory from the device's own. Drivers of devices without memory report all of it as
+// the device's.
 func (r region) isOfMachine() bool {
 	name := strings.TrimRight(r.name, "0123456789")
 	return name == "gtt" || name == "system" || name == "cpu"
 }
 
-// parseAccount reads a file of /proc/PID/fdinfo; nil where it is of no GPU. A number that can't be one is an error.
+// parseAccount parses a file in /proc/PID/fdinfo; nil if it does not belong to a GPU.
 func parseAccount(text []byte) (*account, error) {
 	a, known := &account{}, false
 	for line := range bytes.Lines(text) {
@@ -73,7 +73,7 @@ func parseAccount(text []byte) (*account, error) {
 			err = a.take(key, word)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("the account of a client of %s: %s: %w", cmp.Or(a.driver, "a GPU"), key, err)
+			return nil, fmt.Errorf("account of a client of %s: %s: %w", cmp.Or(a.driver, "a GPU"), key, err)
 		}
 	}
 	if !known || a.driver == "" {
@@ -82,7 +82,7 @@ func parseAccount(text []byte) (*account, error) {
 	return a, nil
 }
 
-// take reads a line about memory. Cycles of engines are told under names of the same beginning.
+// take parses a line about memory. Engine cycles have names with the same prefix.
 func (a *account) take(key, word string) error {
 	for _, kind := range []struct {
 		prefix string
@@ -106,40 +106,29 @@ func (a *account) take(key, word string) error {
 }
 
 func (a *account) region(name string) *region {
-	for i := range a.regions {
-		if a.regions[i].name == name {
-			return &a.regions[i]
-		}
+	if i := slices.IndexFunc(a.regions, func(r region) bool { return r.name == name }); i >= 0 {
+		return &a.regions[i]
 	}
 	a.regions = append(a.regions, region{name, record.Absent, record.Absent, record.Absent})
 	return &a.regions[len(a.regions)-1]
 }
 
-// parseSize reads a number with its unit; without one it is of bytes.
 func parseSize(word string) (int64, error) {
-	number, unit, _ := strings.Cut(word, " ")
-	shift, ok := map[string]uint{"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30}[strings.TrimSpace(unit)]
+	n, ok := bytesOf(word)
 	if !ok {
-		return 0, fmt.Errorf("%.40q has a unit that is not known", word)
+		return 0, fmt.Errorf("%.40q is not a size, or its counter overflowed", word)
 	}
-	n, err := strconv.ParseUint(number, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%.40q is no size", word)
-	}
-	if n > math.MaxInt64>>shift {
-		return 0, fmt.Errorf("%.40s: the counter has turned negative or wrapped", word)
-	}
-	return int64(n << shift), nil
+	return n, nil
 }
 
-// fdinfoSource reads what a process holds as a client of GPUs.
+// fdinfoSource reads the GPU memory of a process from its accounts.
 type fdinfoSource struct {
 	drm    *drm
 	pid    int
 	start  uint64
 	role   string
-	client bool     // it was one, once
-	names  []string // of devices, in the order in which they were seen
+	client bool     // it was a client at least once
+	names  []string // of devices, in order of appearance
 }
 
 func (d *drm) process(pid int, start uint64, role string) sample.Source {
@@ -148,13 +137,13 @@ func (d *drm) process(pid int, start uint64, role string) sample.Source {
 
 func (s *fdinfoSource) Describe() record.Source {
 	return record.Source{Role: s.role, Method: Fdinfo, PID: s.pid, Start: s.start, Every: fdEvery,
-		Sees: "what is resident in the GPU's memory, and in the machine's, for the process as a client of the DRM, each client once; where a " +
-			"driver does not tell that, what was asked for",
-		Blind: "memory is counted in every process that a client was handed to, and buffers in every client that shares them; peaks " +
-			"between two reads"}
+		Sees: "resident memory of the process on the GPU and in the system, each DRM client once; requested memory " +
+			"if the driver does not report what is resident",
+		Blind: "sharing: a client counts in every process that has it, a buffer in every client; peaks between " +
+			"two reads"}
 }
 
-// Read gives no values until the process is a client.
+// Read returns no values until the process is a client.
 func (s *fdinfoSource) Read(_ context.Context, r *record.Sample) error {
 	r.Begin = time.Now()
 	accounts, err := s.accounts()
@@ -162,7 +151,7 @@ func (s *fdinfoSource) Read(_ context.Context, r *record.Sample) error {
 	if err != nil {
 		return err
 	}
-	if s.drm.look != nil { // behind what was read: that was the process's then
+	if s.drm.look != nil { // checked after reading
 		if start, err := s.drm.look(s.pid); err != nil || start != s.start {
 			return fmt.Errorf("process %d: %w", s.pid, sample.ErrGone)
 		}
@@ -173,24 +162,23 @@ func (s *fdinfoSource) Read(_ context.Context, r *record.Sample) error {
 	return nil
 }
 
-// accounts reads those of the process, each client's once.
+// accounts reads the accounts of the process, each client once.
 func (s *fdinfoSource) accounts() ([]*account, error) {
 	dir := filepath.Join(s.drm.proc, strconv.Itoa(s.pid))
 	fds, err := os.Open(filepath.Join(dir, "fd"))
 	if err != nil {
 		return nil, s.gone(err)
 	}
-	defer func() { _ = fds.Close() }() // it was only read
+	defer fds.Close()
 	names, err := fds.Readdirnames(-1)
 	if err != nil {
 		return nil, s.gone(err)
 	}
 	var out []*account
-next:
 	for _, name := range names {
 		to, err := os.Readlink(filepath.Join(dir, "fd", name))
 		if err != nil || !strings.HasPrefix(to, "/dev/dri/") && !strings.HasPrefix(to, "/dev/accel/") {
-			continue // a file, a socket, or one that was closed meanwhile
+			continue // another file, or closed meanwhile
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "fdinfo", name))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -206,12 +194,11 @@ next:
 		if a == nil {
 			continue
 		}
-		for _, have := range out {
-			if have.pci == a.pci && have.driver == a.driver && have.client == a.client {
-				continue next
-			}
+		if !slices.ContainsFunc(out, func(have *account) bool {
+			return have.pci == a.pci && have.driver == a.driver && have.client == a.client
+		}) {
+			out = append(out, a)
 		}
-		out = append(out, a)
 	}
 	return out, nil
 }
@@ -223,7 +210,7 @@ func (s *fdinfoSource) gone(err error) error {
 	return err
 }
 
-// values sums clients by device. What the process held and holds no more is nought.
+// values sums clients by device. Memory that the process has freed is 0.
 func (s *fdinfoSource) values(accounts []*account) []record.Value {
 	held, ofMachine := map[string]float64{}, 0.0
 	for _, a := range accounts {
@@ -238,7 +225,9 @@ func (s *fdinfoSource) values(accounts []*account) []record.Value {
 				held[device] += float64(r.size())
 			}
 		}
-		s.see(device)
+		if !slices.Contains(s.names, device) {
+			s.names = append(s.names, device)
+		}
 	}
 	sum := 0.0
 	out := make([]record.Value, 0, len(s.names)+2)
@@ -248,13 +237,4 @@ func (s *fdinfoSource) values(accounts []*account) []record.Value {
 	}
 	return append(out, record.Value{Name: "gpu_memory_bytes", Value: sum},
 		record.Value{Name: "gpu_system_memory_bytes", Value: ofMachine})
-}
-
-func (s *fdinfoSource) see(device string) {
-	for _, have := range s.names {
-		if have == device {
-			return
-		}
-	}
-	s.names = append(s.names, device)
 }

@@ -8,10 +8,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// figures is what is known of a device at a moment. NaN: not known. Energy is the driver's own counter, since whenever.
+// figures is the state of a device; NaN: unknown. Energy is the driver's counter, with any start.
 type figures struct {
 	used, free, total, reserved float64 // bytes
-	systemUsed, systemTotal     float64 // bytes of the machine's memory that the GPU may use
+	systemUsed, systemTotal     float64 // bytes of system memory that the GPU may use
 	busy, memoryBusy            float64 // percent
 	watts, celsius, joules      float64
 }
@@ -21,7 +21,7 @@ func unknownFigures() figures {
 	return figures{n, n, n, n, n, n, n, n, n, n, n}
 }
 
-// values names what is known.
+// values returns the known figures by name.
 func (f figures) values() []record.Value {
 	out := make([]record.Value, 0, 11)
 	for _, v := range [...]record.Value{
@@ -33,7 +33,7 @@ func (f figures) values() []record.Value {
 		{Name: "power_watts", Value: f.watts}, {Name: "temperature_celsius", Value: f.celsius},
 		{Name: "energy_joules", Value: f.joules},
 	} {
-		// nobody is busy for longer than there is time
+		// more than 100% is an error
 		if math.IsNaN(v.Value) || strings.HasSuffix(v.Name, "_percent") && v.Value > 100 {
 			continue
 		}
@@ -42,24 +42,24 @@ func (f figures) values() []record.Value {
 	return out
 }
 
-// sane is an error where memory can't be as it is told: a counter that fell below zero reads as a huge number.
+// sane returns an error for impossible amounts of memory: a counter below zero reads as a huge number.
 func (f figures) sane() error {
 	if !math.IsNaN(f.used) && !math.IsNaN(f.total) && f.used > f.total {
-		return fmt.Errorf("it tells %.0f bytes of memory used, of %.0f that it has: its counter has turned negative or wrapped", f.used, f.total)
+		return fmt.Errorf("counter overflow: %.0f bytes used of %.0f", f.used, f.total)
 	}
-	if f.free > f.total || f.free < 0 { // false where one is not known
-		return fmt.Errorf("it tells %.0f bytes of memory free, of %.0f that it has: its counter has turned negative or wrapped", f.free, f.total)
+	if f.free > f.total || f.free < 0 { // false for unknown ones
+		return fmt.Errorf("counter overflow: %.0f bytes free of %.0f", f.free, f.total)
 	}
 	return nil
 }
 
-// counter makes a counter of energy begin at nought with the first reading.
+// counter makes an energy counter start at 0 with the first reading.
 type counter struct {
 	began       bool
 	first, last float64
 }
 
-// since gives what was added since the first reading; NaN stays it.
+// since returns the increase since the first reading; NaN for NaN.
 func (c *counter) since(now float64) (float64, error) {
 	switch {
 	case math.IsNaN(now):
@@ -67,7 +67,7 @@ func (c *counter) since(now float64) (float64, error) {
 	case !c.began:
 		c.began, c.first, c.last = true, now, now
 	case now < c.last:
-		return 0, fmt.Errorf("its energy counter went back from %.3f to %.3f J: the driver has started anew, or the counter wrapped", c.last, now)
+		return 0, fmt.Errorf("energy counter went back from %.3f to %.3f J (restart or overflow)", c.last, now)
 	}
 	c.last = now
 	return now - c.first, nil

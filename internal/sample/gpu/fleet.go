@@ -16,41 +16,40 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// driver is a way to several devices. Its methods are called one at a time.
+// driver reads several devices. Its methods are not called concurrently.
 type driver interface {
 	units() []unit
 	describe() about
-	read() []state // of all units, in their order
-	list() listing // nothing where there are no lists
+	read() []state // of all units, in order
+	list() listing // empty without lists of processes
 	close()
 }
 
-// stopper is a driver whose answer that is being waited for can be given up.
+// stopper is a driver that can be interrupted.
 type stopper interface{ interrupt() }
 
 // about describes a driver's sources.
 type about struct {
-	method, process string // no process: it has no lists
+	method, process string // process is empty without lists of processes
 	every, patience time.Duration
 	sees, blind     string
 	listsBlind      string
 }
 
-// unit is a device, or a part of a divided one.
+// unit is a device, or a partition of one.
 type unit struct {
 	record.GPUInfo
-	divided bool // its memory is that of its parts, which are units too
-	mute    bool // nothing can be read of it
+	divided bool // its memory is that of its partitions, which are units too
+	mute    bool // nothing can be read
 }
 
-// state is a unit's figures, or why there are none.
+// state is a unit's figures, or an error.
 type state struct {
 	figures
 	err error
 }
 
-// use is what a process holds of a unit's memory; hidden where the driver lists the process and does not tell how much
-// it holds.
+// use is what a process holds of a unit's memory; hidden if the driver lists the process without an amount.
 type use struct {
 	unit, pid int
 	bytes     int64
@@ -58,18 +57,18 @@ type use struct {
 
 const hidden = record.Absent
 
-// total in a unit's place: the use is of all units together, and of which is not told.
+// total as a unit means all units together.
 const total = -1
 
-// listing is who holds what.
+// listing says which process holds what.
 type listing struct {
 	uses   []use
-	failed []bool // by unit: who holds memory of it is not known
-	err    error  // nothing is known
+	failed []bool // by unit: its list can't be read
+	err    error  // nothing can be read
 }
 
-// lost is why there will be no figures any more: a driver that vanished, a GPU that fell off the bus. It is for the
-// sources of the devices to say; those of processes end without a word.
+// lost is the error of a driver or GPU that has vanished for good. Only the sources of devices report it; those of
+// processes end silently.
 type lost string
 
 func (l lost) Error() string { return string(l) }
@@ -114,7 +113,7 @@ func (f *fleet) close() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	// one that hangs is left to the kernel
+	// a hanging driver is left to the kernel
 	_, _ = within(ctx, f.guard, func() struct{} { f.driver.close(); return struct{}{} })
 }
 
@@ -150,7 +149,7 @@ func (s *deviceSource) Read(ctx context.Context, r *record.Sample) error {
 	return nil
 }
 
-// processSource reads what a process holds of the units.
+// processSource reads the GPU memory of a process.
 type processSource struct {
 	fleet   *fleet
 	pid     int
@@ -159,21 +158,21 @@ type processSource struct {
 	about   about
 	names   []string // of the values, by unit
 	had     int
-	listed  bool        // it was, once
-	held    []int64     // by unit, in the reading at hand
-	was     []bool      // by unit: it was listed there, once
-	lives   func() bool // it is the process that it was
+	listed  bool        // it was listed at least once
+	held    []int64     // by unit, in the current reading
+	was     []bool      // by unit: it was listed there at least once
+	lives   func() bool // the pid was not reused
 	release func() error
-	most    []int64 // by unit, what it has; 0: not known
+	most    []int64 // by unit, its memory; 0: unknown
 }
 
 func (s *processSource) Describe() record.Source {
 	return record.Source{Role: s.role, Method: s.about.process, PID: s.pid, Start: s.start, Every: s.about.every,
-		Sees: "memory of GPUs that the driver counts for the process, by device and in all", Blind: s.about.listsBlind}
+		Sees: "GPU memory of the process as the driver counts it, by device and in total", Blind: s.about.listsBlind}
 }
 
-// Read gives no values until the driver has listed the process: one that it hides, as from within a container, is not
-// one that holds nothing. There is no sum where a part of it is not known.
+// Read returns no values until the driver has listed the process, because a hidden process, as in a container, may hold
+// memory. It returns no total if a part is unknown.
 func (s *processSource) Read(ctx context.Context, r *record.Sample) error {
 	l, begin, end, err := s.fleet.uses.get(ctx, s.fleet.guard, &s.had)
 	r.Begin, r.End = begin, end
@@ -186,7 +185,7 @@ func (s *processSource) Read(ctx context.Context, r *record.Sample) error {
 	case l.err != nil:
 		return l.err
 	}
-	if !s.lives() { // asked behind the list: what that has under the number was the process's then
+	if !s.lives() { // checked after reading the list
 		return fmt.Errorf("process %d: %w", s.pid, sample.ErrGone)
 	}
 	clear(s.held)
@@ -198,7 +197,7 @@ func (s *processSource) Read(ctx context.Context, r *record.Sample) error {
 		case u.unit == total:
 			sum = u.bytes
 		case s.most[u.unit] > 0 && u.bytes > s.most[u.unit]:
-			return fmt.Errorf("it tells %d bytes held of the %d that there are: its counter has turned negative or wrapped", u.bytes, s.most[u.unit])
+			return fmt.Errorf("counter overflow: %d bytes held of %d", u.bytes, s.most[u.unit])
 		default:
 			s.held[u.unit], s.was[u.unit] = u.bytes, true
 		}
@@ -231,7 +230,7 @@ func (s *processSource) values(failed []bool) []record.Value {
 	return append(out, record.Value{Name: "gpu_memory_bytes", Value: sum})
 }
 
-// Close lets go of the process.
+// Close closes the source.
 func (s *processSource) Close() error {
 	if s.release == nil {
 		return nil
@@ -244,12 +243,12 @@ func startOf(pid int) (uint64, error) {
 	return p.Start, err
 }
 
-// identity knows a process again, whatever its number is given to later. Its descriptor stays bound to the process:
-// that is one read, where looking for its start takes five times as long.
+// identity detects that a pid was reused. Its open file stays bound to the process; comparing start times would take
+// five times as long.
 type identity struct {
 	pid   int
 	start uint64
-	file  *os.File // nil until it is first asked for
+	file  *os.File // nil: not open yet
 	buf   [64]byte
 }
 
@@ -259,15 +258,15 @@ func (i *identity) holds() bool {
 		if err != nil {
 			return false
 		}
-		// of who has the number now that the file is open
+		// check the process that the file is bound to
 		if start, err := startOf(i.pid); err != nil || start != i.start {
-			_ = f.Close() // it was not read
+			_ = f.Close()
 			return false
 		}
 		i.file = f
 	}
 	n, _ := i.file.ReadAt(i.buf[:], 0)
-	return n > 0 && !bytes.HasPrefix(i.buf[:n], []byte("0 ")) // one that has ended and was not waited for has no memory
+	return n > 0 && !bytes.HasPrefix(i.buf[:n], []byte("0 ")) // a zombie has no memory
 }
 
 func (i *identity) close() error {

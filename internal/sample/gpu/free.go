@@ -7,9 +7,9 @@ import (
 	"llmparity/internal/record"
 )
 
-// Free is the memory that is free on the GPU that has most, and on all together; ok tells whether any reports it.
+// Free returns the free memory of the GPU that has most, and of all GPUs together; ok reports whether it is known.
 func (m *Monitor) Free(ctx context.Context) (largest, sum int64, ok bool) {
-	parts := map[string]bool{} // GPUs that are divided: their parts have the memory
+	parts := map[string]bool{} // divided GPUs: their partitions have the memory
 	for _, g := range m.GPUs() {
 		if whole, _, part := strings.Cut(g.Role, "."); part {
 			parts[whole] = true
@@ -19,7 +19,7 @@ func (m *Monitor) Free(ctx context.Context) (largest, sum int64, ok bool) {
 		d := s.Describe()
 		if number, ok := strings.CutPrefix(d.Role, "gpu"); !ok || number == "" || number[0] < '0' || number[0] > '9' ||
 			parts[d.Role] {
-			continue // processors' energy, sums over GPUs
+			continue // CPU energy, sums over GPUs
 		}
 		r := record.NewSample()
 		if err := s.Read(ctx, &r); err != nil {

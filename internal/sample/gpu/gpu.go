@@ -1,16 +1,14 @@
-// Package gpu reads the memory, load, power and temperature of GPUs, and what of their memory single processes hold.
+// Package gpu reads memory, load, power and temperature of GPUs, and the GPU memory of processes.
 //
-// NVIDIA's are read by NVML, AMD's by sysfs and by the DRM's per-client accounts in /proc/PID/fdinfo, or by amd-smi or
-// rocm-smi where sysfs does not tell; those of others (Intel, and phones' and boards' GPUs) by fdinfo alone. The energy
-// of processors comes from RAPL's counters. Cgo is confined to this package and to Linux: built without it, there is no
-// NVML.
+// It reads NVIDIA GPUs with NVML, AMD GPUs from sysfs and the DRM accounts in /proc/PID/fdinfo, or with amd-smi or
+// rocm-smi where sysfs lacks figures, and other GPUs from fdinfo only. The energy of CPUs comes from RAPL. Only this
+// package uses cgo, and only on Linux; without cgo there is no NVML.
 //
-// A GPU that is not there costs nothing: there are then no sources. No figure is made up: what a driver does not tell
-// is absent, and a process that a driver does not list has no figures at all until it is listed, because a container
-// may hide it.
+// On a machine without a GPU there are no sources, and no cost. What a driver does not report is absent. A process has
+// no figures until a driver lists it, because a container may hide it.
 //
-// It can't see which memory a framework has reserved and not used, nor what a process in another container holds, where
-// the driver does not list it.
+// It can't tell reserved from used memory of a framework, or see processes that the driver does not list, as in another
+// container.
 package gpu
 
 import (
@@ -38,7 +36,7 @@ const (
 	RAPL        = "rapl"
 )
 
-// The rates of sources, in the order of their cost.
+// Intervals of sources, by cost.
 const (
 	quickEvery = 250 * time.Millisecond
 	fdEvery    = 500 * time.Millisecond
@@ -46,25 +44,24 @@ const (
 	toolEvery  = 5 * time.Second
 )
 
-// Options say where to look; the zero value is the machine. One with another Sys is another machine, of which NVML
-// knows nothing.
+// Options says where to look; the zero value is this machine. With another Sys, NVML is not used.
 type Options struct {
-	Sys  string   // in place of /sys
-	Proc string   // in place of /proc
-	Path []string // folders to find amd-smi and rocm-smi in, in place of PATH
+	Sys  string   // instead of /sys
+	Proc string   // instead of /proc
+	Path []string // folders with amd-smi and rocm-smi, instead of PATH
 }
 
-// Monitor knows the GPUs of a machine. It may be shared by any number of samplers, one after the other or at once.
+// Monitor knows the GPUs of a machine. Several samplers may share it.
 type Monitor struct {
 	gpus     []record.GPUInfo
 	fleets   []*fleet
-	drm      *drm // nil: no process has accounts
+	drm      *drm // nil: no DRM accounts
 	rapl     []*zone
 	none     string // why there is no GPU
 	warnings []record.Warning
 }
 
-// Open looks for GPUs. It never fails: what hinders it is among the Warnings.
+// Open looks for GPUs. It never fails: problems are Warnings.
 func Open(ctx context.Context, o Options) *Monitor {
 	var nvidia driver
 	err := errNoLibrary
@@ -77,12 +74,12 @@ func Open(ctx context.Context, o Options) *Monitor {
 	return m
 }
 
-// open is Open behind the search for NVIDIA's GPUs.
+// open is Open after the search for NVIDIA GPUs.
 func (m *Monitor) open(ctx context.Context, o Options, nvidia driver, err error) {
 	if nvidia != nil {
 		m.add(nvidia)
 		if err != nil {
-			m.warn("unreadable-gpu", "not every NVIDIA GPU can be asked: "+err.Error()+"; it has no figures")
+			m.warn("unreadable-gpu", "can't read an NVIDIA GPU: "+err.Error())
 		}
 	}
 	cards := findCards(o.Sys)
@@ -99,23 +96,22 @@ func (m *Monitor) open(ctx context.Context, o Options, nvidia driver, err error)
 	}
 	var denied error
 	if m.rapl, denied = findZones(o.Sys); denied != nil {
-		m.warn("no-cpu-energy", "the energy of the processor may not be read by this user ("+denied.Error()+
-			"): its figures are absent")
+		m.warn("no-cpu-energy", "no permission to read the CPU's energy: "+denied.Error())
 	}
 }
 
-// next is the number of the next role: NVML's have gaps where a GPU can't be asked.
+// next returns the number of the next role. NVML's roles have gaps for GPUs that can't be read.
 func (m *Monitor) next() int {
 	next := 0
 	for _, g := range m.gpus {
-		if n, err := strconv.Atoi(strings.TrimPrefix(g.Role, "gpu")); err == nil { // a part has more behind it
+		if n, err := strconv.Atoi(strings.TrimPrefix(g.Role, "gpu")); err == nil { // partitions have a suffix
 			next = max(next, n+1)
 		}
 	}
 	return next
 }
 
-// add takes a driver's devices.
+// add adds a driver's devices.
 func (m *Monitor) add(d driver) {
 	f := &fleet{driver: d, guard: &guard{patience: d.describe().patience}}
 	f.states.read, f.uses.read = d.read, d.list
@@ -125,17 +121,16 @@ func (m *Monitor) add(d driver) {
 	m.fleets = append(m.fleets, f)
 }
 
-// explain says why there are no figures of an NVIDIA GPU that is there, or of any. That its library is missing is as it
-// should be where it is not.
+// explain says why there are no figures of an NVIDIA GPU, or no GPU at all. A missing library is normal without a GPU.
 func (m *Monitor) explain(err error, cards []card) {
 	var l lost
 	there := slices.ContainsFunc(cards, func(c card) bool { return c.driver == "nvidia" })
-	absent := errors.Is(err, errNoLibrary) || errors.As(err, &l) // the library may come with an image that has no GPU
+	absent := errors.Is(err, errNoLibrary) || errors.As(err, &l) // container images may have the library without a GPU
 	switch {
 	case there || !absent:
-		m.warn("unreadable-gpu", "the NVIDIA driver can't be asked: "+err.Error()+"; its GPUs have no figures")
+		m.warn("unreadable-gpu", "can't read NVIDIA GPUs: "+err.Error())
 	case len(m.gpus) == 0:
-		m.none = "no GPU was found on this machine (" + err.Error() + ")"
+		m.none = "no GPU found (" + err.Error() + ")"
 	}
 }
 
@@ -143,11 +138,10 @@ func (m *Monitor) warn(code, text string) {
 	m.warnings = append(m.warnings, record.Warning{Code: code, Text: text})
 }
 
-// GPUs lists the devices, parts of divided ones behind them.
+// GPUs lists the devices, each followed by its partitions.
 func (m *Monitor) GPUs() []record.GPUInfo { return slices.Clone(m.gpus) }
 
-// Asks tells whether a command line is that of a program of AMD's that is asked: it is a child of ours, as others may
-// be.
+// Asks reports whether a command line is that of an AMD program that the monitor runs.
 func (m *Monitor) Asks(line []string) bool {
 	for _, f := range m.fleets {
 		if t, ok := f.driver.(*tool); ok && slices.Contains(line, t.path) {
@@ -157,13 +151,13 @@ func (m *Monitor) Asks(line []string) bool {
 	return false
 }
 
-// None says why there is no GPU, which is nothing to warn of; empty where there is one, or one that can't be asked.
+// None says why there is no GPU; empty if there is one, even if it can't be read.
 func (m *Monitor) None() string { return m.none }
 
-// Warnings say what a reader of a run's figures must know; each is to be told once a run.
+// Warnings returns warnings, each to be shown once for a run.
 func (m *Monitor) Warnings() []record.Warning { return slices.Clone(m.warnings) }
 
-// Sources gives new sources of all devices, for one sampler.
+// Sources returns new sources of all devices, for one sampler.
 func (m *Monitor) Sources() []sample.Source {
 	var out []sample.Source
 	for _, f := range m.fleets {
@@ -175,8 +169,7 @@ func (m *Monitor) Sources() []sample.Source {
 	return out
 }
 
-// ProcessSources gives new sources of what a process holds of GPUs' memory. start is the process's start time, as in
-// record.Source.
+// ProcessSources returns new sources of the GPU memory of a process. start is its start time, as in record.Source.
 func (m *Monitor) ProcessSources(pid int, start uint64, role string) []sample.Source {
 	var out []sample.Source
 	for _, f := range m.fleets {
@@ -190,7 +183,7 @@ func (m *Monitor) ProcessSources(pid int, start uint64, role string) []sample.So
 	return out
 }
 
-// Beside gives new sources that go with a source of a process; none with any other, and none with a process's second.
+// Beside returns new GPU sources for the process of a cheap source; none for other sources.
 func (m *Monitor) Beside(s sample.Source) []sample.Source {
 	if len(m.fleets) == 0 {
 		return nil
@@ -202,7 +195,7 @@ func (m *Monitor) Beside(s sample.Source) []sample.Source {
 	return m.ProcessSources(d.PID, d.Start, d.Role)
 }
 
-// Close lets go of the drivers. Sources give no figures any more.
+// Close closes the drivers. Sources then have no figures.
 func (m *Monitor) Close() {
 	for _, f := range m.fleets {
 		f.close()

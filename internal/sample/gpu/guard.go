@@ -11,29 +11,27 @@ import (
 	"llmparity/internal/sample"
 )
 
-// patience is how long a driver may take to answer: one whose GPU fell off the bus may never do. A program may need
-// longer.
+// Time limits for answers: a driver whose GPU fell off the bus may never answer.
 const (
 	patience     = 3 * time.Second
 	toolPatience = 15 * time.Second
 )
 
-var errHung = errors.New("the driver does not answer any more")
+var errHung = errors.New("the driver does not answer")
 
-// guard keeps calls of a driver that hangs from hanging us. It lets one call in at a time.
+// guard protects us from drivers that hang. It allows one call at a time.
 type guard struct {
 	patience time.Duration
 
-	driver sync.Mutex // held while it is asked
+	driver sync.Mutex // held during a call
 	hung   atomic.Bool
 }
 
-// within gives what f gives, or gives it up. A driver that has hung once is not asked again: what it was asked then
-// still goes on.
+// within returns f's result or gives up. A driver that hung once is not called again; its last call continues.
 func within[T any](ctx context.Context, g *guard, f func() T) (T, error) {
 	var none T
 	if g.hung.Load() {
-		return none, fmt.Errorf("%w: %w", errHung, sample.ErrGone) // it was said
+		return none, fmt.Errorf("%w: %w", errHung, sample.ErrGone) // reported before
 	}
 	done := make(chan T, 1)
 	go func() {
@@ -54,35 +52,34 @@ func within[T any](ctx context.Context, g *guard, f func() T) (T, error) {
 	}
 }
 
-// opening opens a driver, or gives it up: one that hangs may do so from the start.
+// opening opens a driver with a time limit.
 func opening(ctx context.Context, open func() (driver, error)) (driver, error) {
 	var failed error
 	d, err := within(ctx, &guard{patience: patience}, func() (d driver) {
 		d, failed = open()
 		return d
 	})
-	if err != nil { // it may still be opening
+	if err != nil { // it may still be running
 		return nil, err
 	}
 	return d, failed
 }
 
-// shared is read once for all sources that are read in one pass, so that their figures are of one moment: each source
-// is given a reading once, and the first that comes again has a new one made.
+// shared is a reading shared by all sources of a pass, so that their figures belong together. Each source gets a
+// reading once; a source that comes again causes a new one.
 type shared[T any] struct {
 	read func() T
 
 	mu         sync.Mutex
 	last       T
-	number     int // of the last reading
+	number     int // number of the last reading
 	begin, end time.Time
 }
 
-// stale is the age at which a reading is of no use to a source that has not had it.
+// stale is the age from which a reading is not shared any more.
 const stale = 50 * time.Millisecond
 
-// get gives a reading that the caller has not had; had is kept by the caller. Who is given another's reading is not
-// charged its time.
+// get returns a reading that the caller has not had; the caller keeps had. A shared reading costs the caller nothing.
 func (s *shared[T]) get(ctx context.Context, g *guard, had *int) (v T, begin, end time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

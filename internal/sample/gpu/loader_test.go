@@ -70,7 +70,7 @@ func keep(ctx context.Context, s sample.Source, to map[string]map[string]float64
 	return nil
 }
 
-// No mock, but a library that the real loader finds, and is asked through C.
+// The loader finds a real library here, called through cgo.
 func TestNVMLThroughC(t *testing.T) {
 	const gib = float64(gib)
 	// what it holds of the other is not told, so there is no sum

@@ -14,16 +14,16 @@ import (
 	"llmparity/internal/record"
 )
 
-var errNoLibrary = errors.New("libnvidia-ml.so.1 is not there")
+var errNoLibrary = errors.New("libnvidia-ml.so.1 not found")
 
-// openNVML asks NVIDIA's library; no driver and errNoLibrary on a machine without it.
+// openNVML opens NVML; errNoLibrary on a machine without it.
 func openNVML() (driver, error) { return newNVML(nvml.New()) }
 
-// nvmlDriver asks NVML. Where the library is older than a question, which then must not be asked, the answer is absent.
+// nvmlDriver reads NVML. Functions that an older library lacks must not be called; their figures are absent.
 type nvmlDriver struct {
 	lib    nvml.Interface
 	all    []*nvmlUnit
-	v2     bool // tells what the driver itself has reserved apart from what is used
+	v2     bool // reports memory reserved by the driver separately
 	energy bool
 }
 
@@ -31,8 +31,8 @@ type nvmlDriver struct {
 type nvmlUnit struct {
 	unit
 	dev   nvml.Device
-	lists bool    // processes are listed here
-	never [5]bool // the device has no such sensor
+	lists bool    // it lists processes
+	never [5]bool // sensors that the device lacks
 }
 
 // The sensors that a device may lack.
@@ -63,14 +63,14 @@ func newNVML(lib nvml.Interface) (driver, error) {
 	return d, err
 }
 
-// enumerate finds the devices. One that can't be asked for is left out; why, of the first, is the error.
+// enumerate finds the devices. It leaves out those that can't be read, and returns the first error.
 func (d *nvmlDriver) enumerate(mig bool) error {
 	n, ret := d.lib.DeviceGetCount()
 	if ret != nvml.SUCCESS {
 		return explained(ret)
 	}
 	if n == 0 {
-		return lost("NVIDIA's library is there, and knows of no GPU")
+		return lost("NVML finds no GPU")
 	}
 	version, _ := d.lib.SystemGetDriverVersion()
 	var first error
@@ -102,8 +102,8 @@ func (d *nvmlDriver) unit(dev nvml.Device, role, version string) *nvmlUnit {
 	return u
 }
 
-// addParts finds the instances that a device is divided into. Its processes and its memory are theirs then; power,
-// temperature and load stay the whole device's.
+// addParts finds the MIG instances of a device. They have its processes and memory; power, temperature and load remain
+// the device's.
 func (d *nvmlDriver) addParts(whole *nvmlUnit) {
 	if mode, _, ret := whole.dev.GetMigMode(); ret != nvml.SUCCESS || mode != nvml.DEVICE_MIG_ENABLE {
 		return
@@ -115,7 +115,7 @@ func (d *nvmlDriver) addParts(whole *nvmlUnit) {
 	for i := range n {
 		dev, ret := whole.dev.GetMigDeviceHandleByIndex(i)
 		if ret != nvml.SUCCESS {
-			continue // indices need not be in use
+			continue // unused index
 		}
 		part := fmt.Sprintf("mig%d", i)
 		u := d.unit(dev, whole.Role+"."+part, whole.Driver)
@@ -135,16 +135,15 @@ func (d *nvmlDriver) units() []unit {
 }
 
 func (d *nvmlDriver) describe() about {
-	used := "memory (used includes what the driver reserves)"
+	used := "memory (used includes memory reserved by the driver)"
 	if d.v2 {
-		used = "memory (what the driver reserves for itself is apart)"
+		used = "memory (without memory reserved by the driver)"
 	}
 	return about{method: NVML, process: NVMLProcess, every: quickEvery, patience: patience,
-		sees: used + ", share of the last sampling period, 1/6 to 1 s, in which kernels ran or memory was accessed, power, temperature, " +
-			"energy since the first reading",
-		blind: "which process: that is " + NVMLProcess +
-			"; peaks between two reads; a MIG instance's load, power and temperature",
-		listsBlind: "memory that is shared with other processes; processes of other containers or, in one, under other pids; clients of MPS; " +
+		sees: used + ", load over the last 1/6 to 1 s, power, temperature, energy since the first reading",
+		blind: "which process (see " + NVMLProcess +
+			"); peaks between two reads; load, power and temperature of a MIG instance",
+		listsBlind: "sharing between processes; processes of other containers or with other pids; clients of MPS; " +
 			"peaks between two reads"}
 }
 
@@ -179,7 +178,7 @@ func (d *nvmlDriver) figures(u *nvmlUnit, f *figures) error {
 	return nil
 }
 
-// memory must be had, but for a divided device's, which only an administrator may ask for.
+// memory is required, except for a divided device, whose memory only an administrator may read.
 func (d *nvmlDriver) memory(u *nvmlUnit, f *figures) error {
 	var ret nvml.Return
 	if d.v2 {
@@ -199,7 +198,7 @@ func (d *nvmlDriver) memory(u *nvmlUnit, f *figures) error {
 	return explained(ret)
 }
 
-// size of what the driver tells; the largest number there is means that it is not told.
+// size converts an amount; the largest number means unknown.
 func size(b uint64) float64 {
 	if b == notReported {
 		return math.NaN()
@@ -210,7 +209,7 @@ func size(b uint64) float64 {
 // notReported is NVML_VALUE_NOT_AVAILABLE in 64 bits.
 const notReported = math.MaxUint64
 
-// ask asks for what a device may not have, and never again once it has said so.
+// ask reads a sensor that the device may lack, and not again once it has said so.
 func ask[T any](u *nvmlUnit, sensor int, question func() (T, nvml.Return)) (v T, ret nvml.Return) {
 	if u.never[sensor] {
 		return v, nvml.ERROR_NOT_SUPPORTED
@@ -220,7 +219,7 @@ func ask[T any](u *nvmlUnit, sensor int, question func() (T, nvml.Return)) (v T,
 	return v, ret
 }
 
-// list asks for those that compute and those that draw: a browser's GPU process may be in either list or in both.
+// list reads the lists of compute and graphics processes; a browser's GPU process may be in either or both.
 func (d *nvmlDriver) list() listing {
 	l := listing{failed: make([]bool, len(d.all))}
 	var lists, failed int
@@ -236,7 +235,7 @@ func (d *nvmlDriver) list() listing {
 		if ret == nvml.SUCCESS {
 			var graphics []nvml.ProcessInfo
 			if graphics, ret = ask(u, ofGraphics, u.dev.GetGraphicsRunningProcesses); ret == nvml.ERROR_NOT_SUPPORTED {
-				ret = nvml.SUCCESS // it draws nothing
+				ret = nvml.SUCCESS // no graphics
 			}
 			l.take(begin, i, graphics)
 		}
@@ -254,8 +253,7 @@ func (d *nvmlDriver) list() listing {
 	return l
 }
 
-// take merges a list into what is known of a unit, which begins at begin: a process that is in two lists is told of
-// twice the same.
+// take merges a list into the uses of a unit from index begin. A process in two lists has the same amount in both.
 func (l *listing) take(begin, unit int, infos []nvml.ProcessInfo) {
 next:
 	for _, p := range infos {
@@ -273,9 +271,9 @@ next:
 	}
 }
 
-func (d *nvmlDriver) close() { _ = d.lib.Shutdown() } // nothing can be lost
+func (d *nvmlDriver) close() { _ = d.lib.Shutdown() } // no data can be lost
 
-// fatal tells what ends a device's figures for good.
+// fatal reports whether a device has no more figures for good.
 func fatal(ret nvml.Return) bool {
 	switch ret {
 	case nvml.ERROR_GPU_IS_LOST, nvml.ERROR_DRIVER_NOT_LOADED, nvml.ERROR_UNINITIALIZED, nvml.ERROR_RESET_REQUIRED,
@@ -285,18 +283,18 @@ func fatal(ret nvml.Return) bool {
 	return false
 }
 
-// explained puts an answer of NVML's into words.
+// explained describes an NVML error.
 func explained(ret nvml.Return) error {
 	name := strings.TrimSpace(ret.Error())
 	switch ret {
 	case nvml.ERROR_GPU_IS_LOST:
-		return lost("the GPU has fallen off the bus (" + name + ")")
+		return lost("the GPU fell off the bus (" + name + ")")
 	case nvml.ERROR_DRIVER_NOT_LOADED, nvml.ERROR_UNINITIALIZED:
-		return lost("NVIDIA's driver is not loaded, or not any more (" + name + ")")
+		return lost("the NVIDIA driver is not loaded (" + name + ")")
 	case nvml.ERROR_LIB_RM_VERSION_MISMATCH:
-		return lost("NVIDIA's driver is of another version than its library: restart the machine (" + name + ")")
+		return lost("the NVIDIA driver and its library have different versions; restart the machine (" + name + ")")
 	case nvml.ERROR_RESET_REQUIRED:
-		return lost("the GPU must be reset before it can be used again (" + name + ")")
+		return lost("the GPU must be reset (" + name + ")")
 	case nvml.ERROR_NO_PERMISSION:
 		return fmt.Errorf("%w (%s)", fs.ErrPermission, name)
 	}

@@ -4,6 +4,6 @@ package gpu
 
 import "errors"
 
-var errNoLibrary = errors.New("this program was built without NVML")
+var errNoLibrary = errors.New("built without NVML")
 
 func openNVML() (driver, error) { return nil, errNoLibrary }

@@ -103,7 +103,7 @@ func TestDevices(t *testing.T) {
 		"energy_joules": 0})
 }
 
-// A device without a sensor is asked for it once; one that can't answer now is asked again.
+// A missing sensor is read once; one that fails is read again.
 func TestMissingSensors(t *testing.T) {
 	s := machine()
 	asked, again := 0, 0
@@ -159,7 +159,7 @@ func TestProcesses(t *testing.T) {
 		"gpu_memory_bytes": 350})
 }
 
-func TestProcessBeforeAndAfterItIsListed(t *testing.T) {
+func TestProcessHasNoFiguresUntilListed(t *testing.T) {
 	s := machine()
 	m := monitor(t, s)
 	src := process(t, m, server)
@@ -232,7 +232,7 @@ func TestMIG(t *testing.T) {
 	}
 }
 
-func TestLostGPULeavesTheOthers(t *testing.T) {
+func TestLostGPULeavesOthers(t *testing.T) {
 	s := machine()
 	device(s, 0).GetComputeRunningProcessesFunc = processes(holds(server, gib))
 	device(s, 2).GetComputeRunningProcessesFunc = processes(holds(server, gib))
@@ -242,14 +242,14 @@ func TestLostGPULeavesTheOthers(t *testing.T) {
 	off := lists(nvml.ERROR_GPU_IS_LOST)
 	device(s, 2).GetMemoryInfo_v2Func = memoryOf(nvml.Memory_v2{}, nvml.ERROR_GPU_IS_LOST)
 	device(s, 2).GetComputeRunningProcessesFunc, device(s, 2).GetGraphicsRunningProcessesFunc = off, off
-	if err := fails(t, source(t, all, "gpu2")); !strings.Contains(err.Error(), "fallen off the bus") {
+	if err := fails(t, source(t, all, "gpu2")); !strings.Contains(err.Error(), "fell off the bus") {
 		t.Error(err)
 	}
 	values(t, source(t, all, "gpu3"))
 	same(t, src, map[string]float64{"gpu0.gpu_memory_bytes": gib}) // and no sum
 }
 
-// What a sampler makes of a driver that vanishes: one warning, and no more readings.
+// A sampler warns once and stops reading.
 func TestDriverVanishes(t *testing.T) {
 	s := machine()
 	for i := range s.Devices {
@@ -277,7 +277,7 @@ func TestDriverVanishes(t *testing.T) {
 	sampler.Edge(record.Baseline)
 	sampler.Edge(record.Load)
 	sampler.Stop()
-	if len(out.warnings) != 1 || !strings.Contains(out.warnings[0].Text, "driver is not loaded, or not any more") ||
+	if len(out.warnings) != 1 || !strings.Contains(out.warnings[0].Text, "driver is not loaded") ||
 		out.samples != read {
 		t.Errorf("%d readings more, %+v", out.samples-read, out.warnings)
 	}
@@ -328,7 +328,7 @@ func TestImpossibleDeviceValues(t *testing.T) {
 	energy := uint64(5000)
 	device(s, 1).GetTotalEnergyConsumptionFunc = func() (uint64, nvml.Return) { return energy, nvml.SUCCESS }
 	all := monitor(t, s).Sources()
-	if err := fails(t, source(t, all, "gpu0")); !strings.Contains(err.Error(), "negative or wrapped") {
+	if err := fails(t, source(t, all, "gpu0")); !strings.Contains(err.Error(), "counter overflow") {
 		t.Error(err)
 	}
 	for _, step := range []struct {
@@ -346,7 +346,7 @@ func TestImpossibleDeviceValues(t *testing.T) {
 	}
 }
 
-// A process's memory that can't be is said, and is no figure; a share of time that can't be is left out.
+// Impossible memory is an error; an impossible load is left out.
 func TestImpossibleProcessValues(t *testing.T) {
 	s := machine()
 	device(s, 0).GetComputeRunningProcessesFunc = processes(holds(server, math.MaxUint64-4095), holds(worker, gib))
@@ -356,7 +356,7 @@ func TestImpossibleProcessValues(t *testing.T) {
 	device(s, 1).GetMemoryInfo_v2Func = memoryOf(nvml.Memory_v2{Total: 40 * gib, Used: gib,
 		Free: math.MaxUint64 - 4095}, nvml.SUCCESS)
 	m := monitor(t, s)
-	if err := fails(t, process(t, m, server)); !strings.Contains(err.Error(), "negative or wrapped") {
+	if err := fails(t, process(t, m, server)); !strings.Contains(err.Error(), "counter overflow") {
 		t.Error(err)
 	}
 	same(t, process(t, m, worker), map[string]float64{"gpu0.gpu_memory_bytes": gib, "gpu_memory_bytes": gib})
@@ -365,12 +365,12 @@ func TestImpossibleProcessValues(t *testing.T) {
 		got["memory_used_bytes"] != gib {
 		t.Errorf("%v", got)
 	}
-	if err := fails(t, source(t, m.Sources(), "gpu1")); !strings.Contains(err.Error(), "bytes of memory free") {
+	if err := fails(t, source(t, m.Sources(), "gpu1")); !strings.Contains(err.Error(), "bytes free of") {
 		t.Error(err)
 	}
 }
 
-// Of two GPUs that are lost one after the other each is told of; what ends all at once is told of once.
+// Two GPUs lost one after another each get a warning; losing all at once is one warning.
 func TestLostGPUsAreReported(t *testing.T) {
 	s := machine()
 	m := monitor(t, s)
@@ -384,7 +384,7 @@ func TestLostGPUsAreReported(t *testing.T) {
 		device(s, 2+i).GetMemoryInfo_v2Func = off
 		sampler.Edge(edge)
 		if len(out.warnings) != i+1 || !strings.Contains(out.warnings[i].Text,
-			fmt.Sprintf("gpu%d can't be read: the GPU has fallen off the bus", 2+i)) {
+			fmt.Sprintf("gpu%d: can't read: the GPU fell off the bus", 2+i)) {
 			t.Errorf("%+v", out.warnings)
 		}
 	}
@@ -404,16 +404,16 @@ func TestWithoutPermission(t *testing.T) {
 	values(t, source(t, m.Sources(), "gpu0"))
 }
 
-// A machine without a GPU is not to be warned of; one whose GPU can't be asked is.
-func TestNoGPUIsNoWarning(t *testing.T) {
+// A missing GPU is no warning; an unreadable one is.
+func TestNoGPUDoesNotWarn(t *testing.T) {
 	for name, x := range map[string]struct {
 		init nvml.Return
 		none string // why there is no GPU
 		warn string
 	}{
-		"no library":    {init: nvml.ERROR_LIBRARY_NOT_FOUND, none: "libnvidia-ml.so.1 is not there"},
+		"no library":    {init: nvml.ERROR_LIBRARY_NOT_FOUND, none: "libnvidia-ml.so.1 not found"},
 		"no driver":     {init: nvml.ERROR_DRIVER_NOT_LOADED, none: "driver is not loaded"},
-		"no GPU":        {none: "knows of no GPU"},
+		"no GPU":        {none: "NVML finds no GPU"},
 		"no permission": {init: nvml.ERROR_NO_PERMISSION, warn: "ERROR_NO_PERMISSION"},
 	} {
 		s := machine()
@@ -439,7 +439,7 @@ func TestNoGPUIsNoWarning(t *testing.T) {
 	}
 }
 
-func TestSourcesShareAReadingPerPass(t *testing.T) {
+func TestSourcesOfPassShareReading(t *testing.T) {
 	s := machine()
 	asked := 0
 	device(s, 0).GetPowerUsageFunc = func() (uint32, nvml.Return) { asked++; return 1, nvml.SUCCESS }
@@ -516,7 +516,7 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// A driver that hangs while it is opened is given up, and said to be there.
+// A driver that hangs while it is opened causes a warning.
 func TestDriverHangsAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		resume := make(chan struct{})
@@ -542,7 +542,7 @@ func TestDriverHangsAtStart(t *testing.T) {
 	})
 }
 
-// A GPU that can't be asked at the start is told of, and no other gets its role.
+// An unreadable GPU causes a warning, and its role is not reused.
 func TestGPUUnreadableAtStart(t *testing.T) {
 	s := machine()
 	handle := s.DeviceGetHandleByIndexFunc
@@ -557,7 +557,7 @@ func TestGPUUnreadableAtStart(t *testing.T) {
 	m.open(t.Context(), Options{Sys: radeon(t), Proc: t.TempDir(), Path: []string{}}, d, err)
 	t.Cleanup(m.Close)
 	if w := m.Warnings(); len(w) != 1 || w[0].Code != "unreadable-gpu" ||
-		!strings.Contains(w[0].Text, "gpu1: the GPU has fallen off the bus") {
+		!strings.Contains(w[0].Text, "gpu1: the GPU fell off the bus") {
 		t.Errorf("%+v", w)
 	}
 	seen := map[string]bool{}

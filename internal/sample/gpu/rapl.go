@@ -14,20 +14,20 @@ import (
 	"llmparity/internal/sample"
 )
 
-// zone is a part of a processor whose energy the kernel counts.
+// zone is a part of a CPU whose energy the kernel counts.
 type zone struct {
 	role  string // cpu0, cpu0.dram
-	path  string // of the counter
+	path  string // path of the counter
 	limit float64
 }
 
-// findZones lists packages and their memory; cores are within their package. Where the counters may not be read, which
-// is so for all but root on most systems, it says why.
+// findZones lists CPU packages, which include their cores, and their memory. denied says why counters can't be read,
+// which on most systems only root can.
 func findZones(sys string) (out []*zone, denied error) { return zonesBy(sys, readNumber) }
 
 func zonesBy(sys string, read func(path string) (float64, error)) (out []*zone, denied error) {
 	root := filepath.Join(sys, "class/powercap")
-	// AMD's processors have the same name; the pattern is sound
+	// AMD CPUs have the same name; the pattern is valid
 	dirs, _ := filepath.Glob(filepath.Join(root, "intel-rapl:*"))
 	slices.Sort(dirs)
 	packages := map[string]string{} // role by folder
@@ -58,7 +58,7 @@ func zonesBy(sys string, read func(path string) (float64, error)) (out []*zone, 
 
 func (z *zone) source() sample.Source { return &raplSource{zone: z} }
 
-// raplSource adds up what a zone's counter grew by.
+// raplSource sums the increases of a zone's counter.
 type raplSource struct {
 	zone   *zone
 	last   float64 // µJ
@@ -68,11 +68,11 @@ type raplSource struct {
 
 func (s *raplSource) Describe() record.Source {
 	return record.Source{Role: s.zone.role, Method: RAPL, Every: raplEvery,
-		Sees:  "energy that the processor says the zone took since the first reading, and the mean power since the last one",
+		Sees:  "energy of the zone since the first reading, and mean power since the last one",
 		Blind: "which process; GPUs; a counter that wraps more than once between two reads"}
 }
 
-// Read tells energy from the first reading on, power from the second.
+// Read returns energy from the first reading on, and power from the second.
 func (s *raplSource) Read(_ context.Context, r *record.Sample) error {
 	r.Begin = time.Now()
 	now, err := readNumber(s.zone.path)
@@ -88,9 +88,9 @@ func (s *raplSource) Read(_ context.Context, r *record.Sample) error {
 	grown := now - s.last
 	if grown < 0 {
 		if !(s.zone.limit >= s.last) {
-			return fmt.Errorf("its counter went back from %.0f to %.0f µJ, and where it wraps is not told", s.last, now)
+			return fmt.Errorf("energy counter went back from %.0f to %.0f µJ; its range is unknown", s.last, now)
 		}
-		grown += s.zone.limit + 1 // the limit is the highest number that it tells
+		grown += s.zone.limit + 1 // the limit is the highest count
 	}
 	s.joules += grown / 1e6
 	r.Values = []record.Value{{Name: "energy_joules", Value: s.joules}}

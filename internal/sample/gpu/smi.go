@@ -18,39 +18,39 @@ import (
 	"llmparity/internal/record"
 )
 
-// program is one of AMD's own, asked where the kernel's files are not to be had, and what it is asked. Each question
-// starts a Python program: it is asked rarely.
+// program is an AMD program that reports what sysfs does not. Each call starts a Python program, so it is called
+// rarely.
 type program struct {
 	name, method              string
-	names, figures, processes []string // no names: they come with the figures
+	names, figures, processes []string // names is empty if the figures include them
 	blind                     string
 }
 
 var programs = []program{
 	{name: "amd-smi", method: AMDSMI, names: []string{"static", "--json"}, figures: []string{"metric", "--json"},
 		processes: []string{"process", "--json"},
-		blind:     "which device, where the program tells of each what is held of all: that is seen by what the devices have in use"},
+		blind:     "which device, if the program reports the total of all devices for each"},
 	{name: "rocm-smi", method: ROCmSMI, // amd-smi's predecessor
 		figures: []string{"--showproductname", "--showbus", "--showuse", "--showmemuse", "--showmeminfo", "all",
 			"--showpower", "--showtemp", "--showdriverversion", "--json"},
 		processes: []string{"--showpids", "--json"},
-		blind:     "which device, where there are several"},
+		blind:     "which device, if there are several"},
 }
 
-// tool is a driver that asks a program.
+// tool is a driver that calls a program.
 type tool struct {
 	program
 	path  string
-	named []smiDevice // nil: not asked for yet
+	named []smiDevice // nil: not read yet
 	first []smiDevice
 	roles []string
 
-	ctx  context.Context // of the programs that are asked: none outlives close
+	ctx  context.Context // of the program: it does not outlive close
 	stop context.CancelFunc
 	ask  func(args ...string) ([]byte, error)
 }
 
-// openTool finds a program that tells of a device; nil where there is none.
+// openTool finds a program that reports a device, or nil.
 func openTool(ctx context.Context, o Options, first int) driver {
 	for _, p := range programs {
 		path := find(o, p.name)
@@ -75,8 +75,8 @@ func openTool(ctx context.Context, o Options, first int) driver {
 	return nil
 }
 
-// amdIsHere tells whether it is worth a second to start the programs: images bring them along to machines without a
-// GPU.
+// amdIsHere reports whether to start the programs, which takes a second: container images have them on machines without
+// a GPU.
 func amdIsHere(sys string, cards []card) bool {
 	if slices.ContainsFunc(cards, func(c card) bool { return vendorOf(c.vendor) == amd }) {
 		return true
@@ -105,7 +105,7 @@ func find(o Options, name string) string {
 	return ""
 }
 
-// run runs the program, which goes when we go. What it complains of is on the other output.
+// run runs the program, which ends with this process. It ignores its error output.
 func (t *tool) run(args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(t.ctx, toolPatience*2/3)
 	defer cancel()
@@ -123,7 +123,7 @@ func (t *tool) run(args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// devices asks for figures, and once for names, which are not worth the figures.
+// devices reads figures, and the first time names. Missing names are no error.
 func (t *tool) devices() ([]smiDevice, error) {
 	if t.names != nil && t.named == nil {
 		t.named = []smiDevice{}
@@ -161,9 +161,9 @@ func (t *tool) units() []unit {
 
 func (t *tool) describe() about {
 	return about{method: t.method, process: t.method + "_process", every: toolEvery, patience: toolPatience,
-		sees:       "what AMD's program tells: memory, the share of time that the device was busy, power, temperature",
-		blind:      "peaks between two reads, which are far apart: each starts a program",
-		listsBlind: t.blind + "; peaks between two reads, which are far apart: each starts a program"}
+		sees:       "memory, load, power and temperature, as AMD's program reports them",
+		blind:      "peaks between two reads, which are seconds apart",
+		listsBlind: t.blind + "; peaks between two reads, which are seconds apart"}
 }
 
 func (t *tool) read() []state {
@@ -175,7 +175,7 @@ func (t *tool) read() []state {
 		case err != nil:
 			out[i].err = err
 		case at < 0:
-			out[i].err = lost("the program tells of this GPU no more: it has fallen off the bus, or its driver was unloaded")
+			out[i].err = lost("the program no longer reports this GPU: it fell off the bus, or its driver was unloaded")
 		default:
 			out[i].figures = now[at].figures
 		}
@@ -208,9 +208,9 @@ func (t *tool) list() listing {
 	return l
 }
 
-// settled decides what it means that a process is told to hold the same of several devices: so much of each, as where a
-// model is divided evenly, or, in some versions of the program, so much of all together. The devices know how much of
-// each is held: what does not fit is of all. Where they do not tell, it is not known.
+// settled interprets the same amount reported for several devices. It is either the amount on each, as for an evenly
+// divided model, or, in some versions of the program, the total of all devices. It is the total if it exceeds what the
+// devices have in use, and unknown if they don't report that.
 func (t *tool) settled(uses []smiUse) []smiUse {
 	uses = slices.DeleteFunc(onceEach(uses), func(u smiUse) bool {
 		return u.device != anywhere && !slices.ContainsFunc(
@@ -248,17 +248,17 @@ func (t *tool) settled(uses []smiUse) []smiUse {
 	return out
 }
 
-// sumOfAll is how many times more than is used processes must be told to hold of a device: of the least used of n, sums
-// over all are n times more. Something of the device is held by no process, and amounts change from one question to the
-// next.
+// sumOfAll is by how much the reported amounts of processes must exceed the used memory of a device to be totals. If n
+// devices are used, totals exceed the least used one at least n times. The margin is for amounts that change between
+// two calls.
 const sumOfAll = 1.5
 
-// interrupt ends the program that is being asked: it must not outlive us.
+// interrupt ends a running program.
 func (t *tool) interrupt() { t.stop() }
 
 func (t *tool) close() { t.stop() }
 
-// smiDevice is a device as a program tells of it.
+// smiDevice is a device as reported by a program.
 type smiDevice struct {
 	index int
 	labels
@@ -267,7 +267,7 @@ type smiDevice struct {
 
 type labels struct{ name, id, driver, slot string }
 
-// smiUse is what a process holds. device is its index; anywhere: of all devices together.
+// smiUse is what a process holds. device is its index, or anywhere for the total of all devices.
 type smiUse struct {
 	pid, device int
 	bytes       int64
@@ -275,7 +275,7 @@ type smiUse struct {
 
 const anywhere = -1
 
-// answer finds the JSON in what a program printed: warnings may come before it.
+// answer finds the JSON in a program's output, after possible warnings.
 func answer(text []byte, to any) error {
 	for line, rest := []byte(nil), text; len(rest) > 0; rest = rest[len(line):] {
 		line = rest
@@ -284,22 +284,22 @@ func answer(text []byte, to any) error {
 		}
 		if begin := bytes.TrimSpace(line); len(begin) > 0 && (begin[0] == '{' || begin[0] == '[') {
 			if err := json.NewDecoder(bytes.NewReader(rest)).Decode(to); err != nil {
-				return fmt.Errorf("the answer is not understood: %w", err)
+				return fmt.Errorf("can't parse the answer: %w", err)
 			}
 			return nil
 		}
 	}
-	return fmt.Errorf("there is no answer in %.60q", text)
+	return fmt.Errorf("no JSON in %.60q", text)
 }
 
-// object is what an answer has of a device.
+// object is the part of an answer about a device.
 type object struct {
 	index int
 	of    any
 }
 
-// objects finds the devices in an answer, in their order, and what is of all. amd-smi's answer is a list, within an
-// object in later versions; rocm-smi's has a name for each device.
+// objects returns the devices in an answer, in order, and its part about the whole system. amd-smi prints a list, later
+// versions an object with a list; rocm-smi prints an object with a key for each device.
 func objects(text []byte) (out []object, system map[string]any, err error) {
 	var whole any
 	if err := answer(text, &whole); err != nil {
@@ -326,7 +326,7 @@ func objects(text []byte) (out []object, system map[string]any, err error) {
 	return out, system, nil
 }
 
-// smiFigures has where the programs tell a figure: the first that is there counts.
+// smiFigures has the paths of each figure; the first one present counts.
 var smiFigures = []struct {
 	to    func(*figures) *float64
 	read  func(any) (float64, bool)
@@ -350,7 +350,7 @@ var smiFigures = []struct {
 	{func(f *figures) *float64 { return &f.joules }, number, []string{"energy.total_energy_consumption"}},
 }
 
-// parseDevices reads an answer about devices.
+// parseDevices parses an answer about devices.
 func parseDevices(text []byte) ([]smiDevice, error) {
 	all, system, err := objects(text)
 	out := make([]smiDevice, len(all))
@@ -386,15 +386,15 @@ func parseDevices(text []byte) ([]smiDevice, error) {
 	return out, err
 }
 
-// parseProcesses reads an answer about processes: amd-smi's has lists by device. rocm-smi's has a text a process with
-// its name, which may have commas, how many devices it is on, its memory …
+// parseProcesses parses an answer about processes. amd-smi prints lists by device. rocm-smi prints a text for each
+// process: its name, which may contain commas, number of devices, memory …
 func parseProcesses(text []byte) ([]smiUse, error) {
 	all, system, err := objects(text)
 	var out []smiUse
 	for _, o := range all {
 		list, _ := at(o.of, "process_list").([]any)
 		for _, p := range list {
-			info := at(p, "process_info") // a text where none is running
+			info := at(p, "process_info") // a text if none is running
 			pid, _, ok := quantity(at(info, "pid"))
 			if !ok || pid < 1 || pid > math.MaxInt32 {
 				continue
@@ -429,7 +429,7 @@ func parseProcesses(text []byte) ([]smiUse, error) {
 	return out, err
 }
 
-// onceEach keeps the highest of what is told twice of a process and a device.
+// onceEach keeps the highest amount of each process and device.
 func onceEach(uses []smiUse) []smiUse {
 	var out []smiUse
 	for _, u := range uses {
@@ -443,7 +443,7 @@ func onceEach(uses []smiUse) []smiUse {
 	return out
 }
 
-// everywhere tells whether a process is told to hold the same, and something, of several devices.
+// everywhere reports whether a process has the same positive amount on several devices.
 func everywhere(uses []smiUse, pid int) bool {
 	several := 0
 	bytes := int64(hidden)
@@ -459,7 +459,7 @@ func everywhere(uses []smiUse, pid int) bool {
 	return several > 1 && bytes > 0
 }
 
-// at goes down a path, of names with dots between them, into objects; nil where there is no way.
+// at follows a path of names separated by dots; nil if there is nothing.
 func at(v any, path string) any {
 	for name := range strings.SplitSeq(path, ".") {
 		o, _ := v.(map[string]any)
@@ -478,7 +478,7 @@ func memory(v any) (float64, bool) {
 	return float64(n), ok
 }
 
-// quantity reads a number, with its unit where it has one: 5, "5", "5 W", {"value": 5, "unit": "W"}; not "N/A".
+// quantity parses a number with an optional unit: 5, "5", "5 W", {"value": 5, "unit": "W"}; not "N/A".
 func quantity(v any) (n float64, unit string, ok bool) {
 	switch v := v.(type) {
 	case float64:
@@ -510,7 +510,7 @@ func notNested(v any) any {
 	return v
 }
 
-// bytesOf reads an amount of memory. AMD's MB are MiB.
+// bytesOf parses an amount of memory. AMD's MB are MiB.
 func bytesOf(v any) (int64, bool) {
 	n, unit, ok := quantity(v)
 	factor, known := map[string]float64{"": 1, "B": 1, "KB": 1 << 10, "KiB": 1 << 10, "MB": 1 << 20, "MiB": 1 << 20,

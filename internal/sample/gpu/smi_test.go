@@ -124,7 +124,7 @@ func (c *cards) two(t *testing.T) *tool {
 	return d
 }
 
-// The same told of several devices may be what is held of each, or of all together.
+// The same amount for several devices may be that of each, or their total.
 func TestSharedDeviceFields(t *testing.T) {
 	const absent = -1.0
 	nan := math.NaN()
@@ -166,8 +166,7 @@ func TestSharedDeviceFields(t *testing.T) {
 	}
 }
 
-// A GPU of which the program tells no more is lost, and the other goes on; both are where the program can't be started
-// any more.
+// A GPU that the program no longer reports is lost, and the other is still read; without the program both are lost.
 func TestAMDGPUVanishes(t *testing.T) {
 	c := &cards{used: []float64{gib, 2 * gib}}
 	gone := c.two(t)
@@ -178,13 +177,13 @@ func TestAMDGPUVanishes(t *testing.T) {
 	same(t, source(t, all, "gpu1"), map[string]float64{"memory_used_bytes": 2 * gib, "memory_free_bytes": 30 * gib,
 		"memory_total_bytes": 32 * gib})
 	c.used = c.used[:1]
-	if _, err := read(t, source(t, all, "gpu1")); err == nil || !strings.Contains(err.Error(), "fallen off the bus") {
+	if _, err := read(t, source(t, all, "gpu1")); err == nil || !strings.Contains(err.Error(), "fell off the bus") {
 		t.Error(err)
 	}
 	same(t, source(t, all, "gpu0"), map[string]float64{"memory_used_bytes": gib, "memory_free_bytes": 31 * gib,
 		"memory_total_bytes": 32 * gib})
 	c.used[0] = 33 * gib
-	if _, err := read(t, source(t, all, "gpu0")); err == nil || !strings.Contains(err.Error(), "negative or wrapped") {
+	if _, err := read(t, source(t, all, "gpu0")); err == nil || !strings.Contains(err.Error(), "counter overflow") {
 		t.Error(err)
 	}
 
@@ -205,7 +204,7 @@ func running(s sample.Source) sample.Source {
 	return s
 }
 
-// A program that is being asked ends with us: it is one of our processes, and closing does not wait for its answer.
+// Close ends a running program without waiting for its answer.
 func TestCloseEndsRunningProgram(t *testing.T) {
 	kfd := tree(t, t.TempDir(), map[string]string{"class/kfd/kfd/dev": "510:0\n"})
 	path, err := filepath.Abs("testdata/rocm_vega10.json")
@@ -291,7 +290,7 @@ func standIn(t *testing.T, name string, answers map[string]string) string {
 	return dir
 }
 
-func TestAMDProgramsAreAskedWithoutSysfs(t *testing.T) {
+func TestAMDProgramsReplaceSysfs(t *testing.T) {
 	sys := tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(
 		"amdgpu", "1002:7551", "0000:03:00.0"),
 		"class/drm/card0/device/drm/renderD128/dev": "226:128\n"})
@@ -330,9 +329,9 @@ func TestAMDProgramsAreAskedWithoutSysfs(t *testing.T) {
 	same(t, running(m.ProcessSources(28389, 1, "server")[0]),
 		map[string]float64{"gpu_memory_bytes": 2353860608, "gpu0.gpu_memory_bytes": 2353860608})
 
-	// A program that is there and knows of no GPU is as none.
+	// A program that is there and NVML finds no GPU is as none.
 	m = with(t, Options{Sys: kfd, Proc: t.TempDir(), Path: []string{standIn(t, "rocm-smi", nil)}})
-	if w := m.Warnings(); len(m.GPUs()) != 0 || len(w) != 0 || !strings.Contains(m.None(), "no GPU was found") {
+	if w := m.Warnings(); len(m.GPUs()) != 0 || len(w) != 0 || !strings.Contains(m.None(), "no GPU found") {
 		t.Errorf("%+v, %+v", m.GPUs(), w)
 	}
 	// Nor is one asked where there is nothing of AMD's.

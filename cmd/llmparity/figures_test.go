@@ -21,8 +21,8 @@ import (
 	"llmparity/internal/fault"
 )
 
-// Two browsers draw the same bytes of the same data: a run, one whose engine is named to do harm, and another program's
-// rows.
+// Two browsers draw the same bytes from the same data: a run, one with a hostile engine name, and a memory log of another
+// program. The second draws named figures only.
 func TestFigures(t *testing.T) {
 	root := t.TempDir()
 	run := comparetest.Write(t, root, "two", comparetest.Native(2),
@@ -33,12 +33,12 @@ func TestFigures(t *testing.T) {
 	rows := filepath.Join("..", "..", "internal", "foreign", "testdata", "profiler.csv")
 	rows, err := filepath.Abs(rows)
 	check(t, err)
-	draw := func(name string) map[string][]byte {
-		dir := filepath.Join(root, name)
-		well(t, program(t, "compare", run, hostile, rows, "--figures", dir))
+	draw := func(dir string, figures ...string) map[string][]byte {
+		well(t, program(t, slices.Concat([]string{"compare", run, hostile, rows, "--figures"}, figures)...))
 		return contents(t, dir)
 	}
-	first := draw("once")
+	once := filepath.Join(root, "once")
+	first := draw(once, once)
 	for _, name := range []string{"fig-memory-webllm-run1", "fig-memory-llamacpp", "fig-peaks", "fig-load", "fig-ttft",
 		"fig-decode"} {
 		if !slices.ContainsFunc(keys(first), func(file string) bool { return strings.HasPrefix(file, name) }) {
@@ -68,13 +68,22 @@ func TestFigures(t *testing.T) {
 	if strings.Contains(index, "as the report says") {
 		t.Errorf("a figure does not say which columns it is drawn from:\n%s", index)
 	}
-	again := draw("again")
-	if !slices.Equal(keys(first), keys(again)) {
-		t.Fatalf("%q and then %q", keys(first), keys(again))
-	}
+	var names, files []string
 	for name := range first {
+		if figure := strings.TrimSuffix(name, ".svg"); figure != name && figure != "fig-load" {
+			names, files = append(names, figure), append(files, name, figure+".png")
+		}
+	}
+	twice := filepath.Join(root, "twice")
+	again := draw(twice, append(names, "--figures-dir", twice)...)
+	slices.Sort(files)
+	if got := slices.DeleteFunc(keys(again), func(name string) bool { return name == "figures.md" }); !slices.Equal(got,
+		files) {
+		t.Fatalf("%q, want %q", got, files)
+	}
+	for _, name := range files {
 		if !bytes.Equal(first[name], again[name]) {
-			t.Errorf("%s came out otherwise", name)
+			t.Errorf("%s differs", name)
 		}
 	}
 }
@@ -211,7 +220,7 @@ func checkPNG(t *testing.T, name string, text []byte, inches [2]float64) {
 	}
 }
 
-// Without a browser there are no figures, which is one line; the report itself takes none.
+// Figures need a browser, the report does not. Wrong names are refused before the browser is needed.
 func TestFiguresWithoutABrowser(t *testing.T) {
 	root := t.TempDir()
 	run := comparetest.Write(t, root, "one", comparetest.Native(1))
@@ -231,9 +240,11 @@ func TestFiguresWithoutABrowser(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(run, "report.html")); err != nil {
 		t.Error(err)
 	}
-	errs.Reset()
-	if code := execute([]string{"report", run, "--all-launches"}, &out, &errs); code != fault.Usage.ExitCode() ||
-		!strings.Contains(errs.String(), "--figures") {
-		t.Errorf("exit code %d: %s", code, &errs)
+	for want, args := range map[string][]string{"require --figures": {"--all-launches"},
+		`unknown figure "decod"; the nearest are decode`: {"--figures", "ttft", "decod"}} {
+		if _, errs, code := called(append([]string{"report", run}, args...)...); code != fault.Usage.ExitCode() ||
+			!strings.Contains(errs, want) {
+			t.Errorf("%q: exit code %d, %s", args, code, errs)
+		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // figureName is what a figure may be called: not a path, as of a run's folder.
-var figureName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+var figureName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 
 // listFlags are the flags of a command that take several values, with the form of a value. It distinguishes a value
 // from the argument that may follow.

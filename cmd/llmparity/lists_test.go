@@ -28,6 +28,11 @@ func TestListsWithSpaces(t *testing.T) {
 		{"run -q --concurrency 1 -- --concurrency 2 3", "run -q --concurrency=1 -- --concurrency 2 3"},
 		{"run --prompt --concurrency 1 2", "run --prompt --concurrency=1,2"},
 		{"watch --concurrency 1 2", "watch --concurrency 1 2"},
+		{"report run --figures", "report run --figures=all"},
+		{"report run --figures --details", "report run --figures=all --details"},
+		{"report run --figures decode ttft -o x.html", "report run --figures=decode,ttft -o x.html"},
+		{"report --figures decode results/latest", "report --figures=decode results/latest"},
+		{"report run --figures ./out", "report run --figures=./out"},
 		{"", ""},
 	} {
 		if got := joinLists(strings.Fields(c.in)); !slices.Equal(got, strings.Fields(c.want)) {

@@ -19,7 +19,7 @@ import (
 // both sides are taken in turns, as a comparison of two builds should be run: those of one plan are dealt out to two
 // records, so that whatever the machine does meanwhile falls on both. One family of equals in twenty may be called
 // different, which is what is promised; so what is called different is measured once more, and must not be again.
-func TestOfTheSameNothingIsCalledDifferent(t *testing.T) {
+func TestEqualRunsDoNotDiffer(t *testing.T) {
 	moved(t)
 	const text = "name: same\nengines: [webllm, llamacpp]\nmodel: tiny\nmax_tokens: 32\ntemperature: 0\ncontext: 512\nrepetitions: 20\ntimeout: 3m\n" +
 		"warmup:\n  launches: 1\n  tokens: 8\nprompts:\n  - The clocks were striking\n"

@@ -138,7 +138,7 @@ func TestWrongFlagsAreRefused(t *testing.T) {
 
 // What the preset engines can't find it leaves out, and says so; what a flag names is found there, and what a user
 // names stays.
-func TestPresetOfEnginesThatAreHere(t *testing.T) {
+func TestPresetEnginesSkipsMissingOnes(t *testing.T) {
 	for _, name := range []string{"PATH", "HOME", "XDG_CACHE_HOME", "LLMPARITY_CACHE"} {
 		t.Setenv(name, t.TempDir())
 	}

@@ -28,7 +28,7 @@ const script, controls, turned = `</script><script>alert(1)</script>"'&<img src=
 
 var long = strings.Repeat("x", 10<<10)
 
-func TestRunsThatAreSpoiled(t *testing.T) {
+func TestReportOfDamagedRuns(t *testing.T) {
 	whole := twoEngines(t)
 	bad := fault.BadRecord.ExitCode()
 	cases := map[string]spoiled{

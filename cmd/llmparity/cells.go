@@ -14,26 +14,26 @@ import (
 	"llmparity/internal/resolve"
 )
 
-// resolver resolves the plan that the flags are for. With dry, nothing is fetched, made or started.
+// resolver resolves the plan. With dry, nothing is downloaded, compiled or started.
 func (f *runFlags) resolver(dry bool, say func(engine, text string), stderr io.Writer) *resolve.Resolver {
 	return resolve.New(resolve.Options{Dry: dry, Results: f.out, GPU: !browser.Auto.Software(), Warnings: stderr,
 		Models: f.finder(func(text string) { say("model", text) }), Complete: f.settle, Engines: f.enginesOf(dry, say)})
 }
 
-// settle writes into a setup's plan what was chosen by default.
+// settle writes defaults into a setup's plan.
 func (f *runFlags) settle(p *plan.Plan, m engine.Model) {
 	own := f.following(*p)
 	own.complete(p, m)
 }
 
-// following are the flags as a setup's plan changes them.
+// following returns the flags with the settings of a setup's plan.
 func (f *runFlags) following(p plan.Plan) *runFlags {
 	own := *f
 	own.engineFlags.follow(p)
 	return &own
 }
 
-// finder finds models as the flags say. One of the catalogue may need what an engine's WebGPU adapter must have.
+// finder finds models. Some models of the catalogue need features of the WebGPU adapter.
 func (f *runFlags) finder(say func(string)) model.Finder {
 	return model.Finder{Catalogue: builtInCatalogue, Mirror: f.mirror, Say: say,
 		Features: func(ctx context.Context) ([]string, error) {
@@ -50,7 +50,7 @@ func (f *runFlags) finder(say func(string)) model.Finder {
 		}}
 }
 
-// enginesOf makes the engines of setups' plans. A part that can't be fetched is asked for once.
+// enginesOf makes the engines of setups. A failed download is not repeated.
 func (f *runFlags) enginesOf(dry bool, say func(engine, text string)) func(context.Context, plan.Plan) (
 	[]resolve.Engine, error) {
 	failed := map[string]error{}
@@ -77,7 +77,7 @@ func (f *runFlags) enginesOf(dry bool, say func(engine, text string)) func(conte
 	}
 }
 
-// forResolver is an engine with what the resolver must know of it.
+// forResolver describes an engine to the resolver.
 func forResolver(k *engine.Kind, e engine.Engine, say func(string)) resolve.Engine {
 	out := resolve.Engine{Engine: e, Counts: k.Runs != nil, Browser: k.Browser, Coarse: e.Caps().Rounds,
 		Accepts: func(ctx context.Context, m engine.Model) engine.Verdict { return k.Accepts(ctx, e, m) },

@@ -96,7 +96,7 @@ func flagsMakeSense(t *testing.T, where string, c *cobra.Command) {
 
 // The example workflow is one that GitHub Actions would read, as far as that can be told here, and our own parser takes
 // its commands.
-func TestTheExampleWorkflowIsTaken(t *testing.T) {
+func TestExampleWorkflowIsValid(t *testing.T) {
 	type step struct {
 		Name string            `yaml:"name"`
 		If   string            `yaml:"if"`
@@ -141,7 +141,7 @@ func TestTheExampleWorkflowIsTaken(t *testing.T) {
 }
 
 // The example image is made by instructions that there are, of files that there are; our own parser takes what it runs.
-func TestTheExampleImageIsTaken(t *testing.T) {
+func TestExampleImageIsValid(t *testing.T) {
 	text := regexp.MustCompile(`(?m)^\s*#.*\n`).ReplaceAllString(readFile(t, filepath.Join(ciFolder, "Containerfile")),
 		"")
 	targets := readFile(t, "../../Makefile")
@@ -201,7 +201,7 @@ func TestTheExampleImageIsTaken(t *testing.T) {
 }
 
 // Every command line of docs/howto/gate-in-ci.md is one that we take, and every gate that it shows one that we read.
-func TestTheGuideForACIIsRight(t *testing.T) {
+func TestGuideForCIIsValid(t *testing.T) {
 	text := readFile(t, "../../docs/howto/gate-in-ci.md")
 	commands := commandLines(regexp.MustCompile(`(?m)^    `).ReplaceAllString(text, ""))
 	for _, words := range commands {

@@ -12,7 +12,7 @@ import (
 )
 
 // A run beside a CSV file of another program's: a table, and a page that a browser opens and draws.
-func TestCompareARunWithForeignRows(t *testing.T) {
+func TestCompareRunWithMemoryLog(t *testing.T) {
 	root := t.TempDir()
 	run := comparetest.Write(t, root, "mine", comparetest.Native(2))
 	rows := filepath.Join("..", "..", "internal", "foreign", "testdata", "profiler.csv")
@@ -53,7 +53,7 @@ func TestCompareARunWithForeignRows(t *testing.T) {
 	}
 }
 
-func TestCompareSaysWhatIsNoRunAndNoRows(t *testing.T) {
+func TestCompareRefusesOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	wrong := filepath.Join(dir, "wrong.csv")
 	if err := os.WriteFile(wrong, []byte("timestamp;label;rss_mb\n1705314600;a;1,5\n"), 0o644); err != nil {

@@ -12,7 +12,7 @@ import (
 	"llmparity/internal/figure"
 )
 
-func TestCompareHoldsRunsAgainstTheFirst(t *testing.T) {
+func TestCompareUsesFirstRunAsBaseline(t *testing.T) {
 	root := t.TempDir()
 	a := comparetest.Native(8)
 	b := a

@@ -16,7 +16,7 @@ import (
 	"llmparity/internal/whole"
 )
 
-func TestConvertKeepsTheValues(t *testing.T) {
+func TestConvertKeepsValues(t *testing.T) {
 	cmd := program(t, "model", "convert", "in.gguf", "--to", "gguf", "-o", "out")
 	check(t, tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")))
 	stdout, stderr, code := output(t, cmd)
@@ -34,7 +34,7 @@ func TestConvertKeepsTheValues(t *testing.T) {
 }
 
 // A file's own alignment is no property of the model: what is written has another.
-func TestConvertedFilesCanBeRead(t *testing.T) {
+func TestConvertedFilesAreReadable(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in.gguf"), filepath.Join(dir, "out.gguf")
 	check(t, tiny.WriteFile(in))
@@ -52,7 +52,7 @@ func TestConvertedFilesCanBeRead(t *testing.T) {
 	}
 }
 
-func TestConvertMakesAPackageWithItsLibrary(t *testing.T) {
+func TestConvertWritesPackageWithLibrary(t *testing.T) {
 	cmd := program(t, "model", "convert", "in.gguf", "--to", "webllm", "--context", "100") // less than a prefill chunk
 	check(t, tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")))
 	well(t, cmd)
@@ -64,7 +64,7 @@ func TestConvertMakesAPackageWithItsLibrary(t *testing.T) {
 }
 
 // What is asked of a package's numbers and of its library's kernels is what is written.
-func TestConvertMakesTheRequestedPackage(t *testing.T) {
+func TestConvertWritesRequestedPackage(t *testing.T) {
 	cmd := program(t, "model", "convert", "in.gguf", "--to", "webllm", "--dtype", "f16", "--kernels", "gpu", "--sort",
 		"full")
 	check(t, tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")))
@@ -90,7 +90,7 @@ func TestConvertMakesTheRequestedPackage(t *testing.T) {
 	}
 }
 
-func TestConvertTrouble(t *testing.T) {
+func TestConvertErrors(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		kind fault.Kind

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -33,10 +32,8 @@ the compiler of model libraries, GPUs. The exit code is 4 if something is missin
 			if err := context.Cause(c.Context()); err != nil {
 				return err
 			}
-			if !asJSON {
-				d.Print(c.OutOrStdout())
-			} else if err := printJSON(c.OutOrStdout(), d); err != nil {
-				return fmt.Errorf("writing the result: %w", err)
+			if err := show(c.OutOrStdout(), d, asJSON); err != nil {
+				return err
 			}
 			return d.Err()
 		},
@@ -47,6 +44,15 @@ the compiler of model libraries, GPUs. The exit code is 4 if something is missin
 	c.Flags().BoolVar(&o.Servers, "servers", false,
 		"also look for model servers on the usual local ports")
 	return c
+}
+
+// show prints a result as text or as JSON.
+func show(w io.Writer, v interface{ Print(io.Writer) }, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, v)
+	}
+	v.Print(w)
+	return nil
 }
 
 // printJSON prints indented JSON.

@@ -60,7 +60,7 @@ func engineOf(d doctor.Diagnosis, name string) engine.Finding {
 	return engine.Finding{}
 }
 
-func TestDoctorTellsOfThisMachine(t *testing.T) {
+func TestDoctorDescribesMachine(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/v1/models") {
 			fmt.Fprint(w, `{"object":"list","data":[{"id":"mouse","object":"model"}]}`)
@@ -145,7 +145,7 @@ func checkAdapter(t *testing.T, d doctor.Diagnosis) {
 	}
 }
 
-func TestDoctorInWords(t *testing.T) {
+func TestDoctorText(t *testing.T) {
 	rule := strings.Repeat("=", 60)
 	stdout, _ := well(t, program(t, "env", "--quick"))
 	lines := strings.Split(stdout, "\n")
@@ -164,7 +164,7 @@ func TestDoctorInWords(t *testing.T) {
 	}
 }
 
-func TestDoctorNamesWhatIsMissingFirst(t *testing.T) {
+func TestDoctorExitCodeIsFirstMissingPart(t *testing.T) {
 	bare := t.TempDir()
 	d, stderr, code := reported(t, []string{"PATH=" + bare, "LLMPARITY_CHROME=",
 		"LLMPARITY_LLAMA_SERVER=/nowhere/llama-server"}, "--chrome", "/nowhere/chrome",

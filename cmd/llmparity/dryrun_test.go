@@ -119,7 +119,7 @@ func TestDryRun(t *testing.T) {
 }
 
 // A model of the catalogue that is not fetched has memory in a dry run: what the catalogue states, and a browser.
-func TestDryRunOfACatalogueModel(t *testing.T) {
+func TestDryRunOfCatalogueModel(t *testing.T) {
 	const id = "Llama-3.2-1B-Instruct-q4f32_1-MLC"
 	cmd := program(t, "run", "plan.yaml", "--dry-run")
 	cmd.Env = append(cmd.Env, "LLMPARITY_CACHE="+filepath.Join(cmd.Dir, "cache"))

@@ -18,7 +18,7 @@ import (
 
 // A flag of run is for every engine, or it is known for whose: else it would be taken in silence where nobody heeds
 // it.
-func TestEveryFlagOfRunIsKnownForWhose(t *testing.T) {
+func TestEveryRunFlagBelongsToEnginesOrAll(t *testing.T) {
 	general := []string{"engines", "engine", "model", "mirror", "context", "prompt", "max-tokens", "repetitions",
 		"isolation", "out", "quiet", "help", "help-all", "no-check-oom", "parity", "reference",
 		"against", "allow-changed", "arrivals", "baseline", "detect", "inconclusive", "no-baseline", "under-test",
@@ -46,7 +46,7 @@ func TestEveryFlagOfRunIsKnownForWhose(t *testing.T) {
 	})
 }
 
-func TestFlagsThatNoEngineHeedsAreRefused(t *testing.T) {
+func TestFlagsOfOtherEnginesAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		args, want string
 	}{
@@ -76,7 +76,7 @@ func TestFlagsThatNoEngineHeedsAreRefused(t *testing.T) {
 	}
 }
 
-func TestAnEngineIsMadeOnce(t *testing.T) {
+func TestEngineIsMadeOnce(t *testing.T) {
 	var f engineFlags
 	choice := f.chosen()
 	if all := choice.Engines([]string{webllm.Name, llamacpp.Name}); all[0] != choice.Engine(webllm.Name) ||

@@ -116,16 +116,10 @@ func (f *estimateFlags) add(c *cobra.Command) {
 		"model-params num-layers num-heads num-kv-heads hidden-size head-dim vocab-size intermediate-size")
 }
 
-// given refuses an explicit zero, which would mean the default.
+// given refuses numbers that are out of range.
 func (f *estimateFlags) given(c *cobra.Command) error {
-	for _, name := range []string{"context", "batch-size", "concurrency", "tensor-parallel-size", "group-size",
-		"gpu-memory-utilization", "gpu-memory-gb", "model-params",
-		"num-layers", "num-heads", "num-kv-heads", "hidden-size", "head-dim", "vocab-size", "intermediate-size",
-		"ubatch", "prefill-chunk", "max-num-batched-tokens", "free-gb", "ram-gb", "gpu-layers", "max-buffer-mb",
-		"max-binding-mb"} {
-		if p := c.Flags().Lookup(name); p.Changed && p.Value.String() == "0" {
-			return fault.New(fault.Usage, "omit it, or give a number above 0", "--%s is 0", name)
-		}
+	if err := refuseZeros(c.Flags(), "input-len", "output-len"); err != nil {
+		return err
 	}
 	for name, value := range map[string]float64{"free-gb": f.FreeGiB, "ram-gb": f.RAMGiB,
 		"max-buffer-mb": f.BufferMiB, "max-binding-mb": f.BindingMiB} {

@@ -14,7 +14,7 @@ import (
 
 // A real run's events are as the schema says, tell all that a program which waits wants to know, and end with where the
 // report is.
-func TestEventsOfARun(t *testing.T) {
+func TestEventsOfRun(t *testing.T) {
 	cmd := program(t, "run", "--json", "--engines", "llamacpp", "--input-len", "8", "16", "--output-len", "24",
 		"--repetitions", "2")
 	stdout, stderr, code := output(t, cmd)
@@ -53,7 +53,7 @@ func TestEventsOfARun(t *testing.T) {
 }
 
 // A run that fails before it begins ends with an event too.
-func TestEventsOfARunThatCantBe(t *testing.T) {
+func TestEventsOfRunThatCannotStart(t *testing.T) {
 	stdout, _, code := output(t, program(t, "run", "--json", "--engines", "llamacpp", "--llama-server", "/nonexistent"))
 	schematest.Valid(t, "events", []byte(stdout))
 	var e progress.Line

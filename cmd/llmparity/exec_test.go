@@ -64,7 +64,7 @@ func TestExecEngineIsComparedTokenByToken(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoEngineIsSaidBeforeARun(t *testing.T) {
+func TestBadExecEngineIsReportedBeforeRun(t *testing.T) {
 	for _, c := range []struct {
 		engine string
 		code   fault.Kind
@@ -86,7 +86,7 @@ func TestWhatIsNoEngineIsSaidBeforeARun(t *testing.T) {
 }
 
 // A program that knows nothing of us leaves no worker behind, though neither it nor we can say goodbye.
-func TestWorkersOfExecEngineEndWithUs(t *testing.T) {
+func TestWorkersOfExecEngineEndWithRun(t *testing.T) {
 	cmd := program(t, "run", "-q", "--engine", "exec:./echo.py", "--max-tokens", "900", "--repetitions", "1")
 	workers := strings.Replace(documentsPython(t), "import json, sys, time\n",
 		"import json, subprocess, sys, time\n\nsubprocess.Popen(['sleep', '600'], stdin=subprocess.DEVNULL)\n", 1)
@@ -107,7 +107,7 @@ func TestWorkersOfExecEngineEndWithUs(t *testing.T) {
 }
 
 // An engine of one's own may know models by their names; whether it does only it can say.
-func TestAModelThatAnEngineOfOnesOwnServes(t *testing.T) {
+func TestExecEngineServesItsOwnModel(t *testing.T) {
 	cmd := program(t, "run", "-q", "--engine", "exec:./echo.py", "--model", "served:parrot", "--max-tokens",
 		"8", "--repetitions", "1")
 	files := documentsPython(t)
@@ -131,7 +131,7 @@ func TestAModelThatAnEngineOfOnesOwnServes(t *testing.T) {
 	}
 }
 
-func TestAnUnknownEngineMayBeAProgram(t *testing.T) {
+func TestUnknownEngineMayBeProgram(t *testing.T) {
 	for name, want := range map[string]string{
 		"exe:./engine": `did you mean "exec:./engine"? Engines:`,
 		"./engine":     `did you mean "exec:./engine"? Engines:`,

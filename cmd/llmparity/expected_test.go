@@ -10,7 +10,7 @@ import (
 )
 
 // Options that change what is computed must not make a run fail for what it says: it says what it does.
-func TestNothingIsExpectedOfOtherNumbers(t *testing.T) {
+func TestOtherDtypesMayChangeTokens(t *testing.T) {
 	args := []string{"run", "-q", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "64",
 		"--llamacpp-flash-attention", "on", "--llamacpp-cache-type-k", "f16", "--llamacpp-cache-type-v", "f16"}
 	for _, prompt := range tinytest.Prompts()[:2] {

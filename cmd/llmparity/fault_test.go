@@ -17,7 +17,7 @@ import (
 )
 
 // Each trouble gives one line that says what is wrong and what to do, and begins with its class.
-func TestTroubleIsOneLineWithItsClass(t *testing.T) {
+func TestErrorsAreOneLineWithClass(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {
 		put(t, dir, name, string(data))
@@ -155,7 +155,7 @@ exec `+chrome+` --disable-gpu "$@"
 }
 
 // A program that was built without npm having run says so. The bundle is taken out of the build, not off the disk.
-func TestMissingBundleIsSaid(t *testing.T) {
+func TestMissingBundleIsReported(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	check(t, err)
 	dir := t.TempDir()

@@ -15,7 +15,7 @@ import (
 )
 
 // Whoever breaks off the drawing finds no figure, no browser and no profile.
-func TestSignalsWhileFiguresAreDrawn(t *testing.T) {
+func TestSignalWhileDrawingFigures(t *testing.T) {
 	root := t.TempDir()
 	run := comparetest.Write(t, root, "one", comparetest.Native(1))
 	dir := filepath.Join(root, "figures")

@@ -21,8 +21,8 @@ import (
 	"llmparity/internal/fault"
 )
 
-// Two browsers draw the same bytes from the same data: a run, one with a hostile engine name, and a memory log of another
-// program. The second draws named figures only.
+// Two browsers draw the same bytes from the same data: a run, one with a hostile engine name, and a memory log of
+// another program. The second draws named figures only.
 func TestFigures(t *testing.T) {
 	root := t.TempDir()
 	run := comparetest.Write(t, root, "two", comparetest.Native(2),

@@ -26,7 +26,7 @@ import (
 var update = flag.Bool("update", false, "write schemas and reference pages")
 
 // A format of one text goes to standard output or into a file, one of several files into a folder.
-func TestFormatsGoWhereTheyShould(t *testing.T) {
+func TestFormatsWriteToTheRightPlace(t *testing.T) {
 	root := t.TempDir()
 	a := comparetest.Write(t, root, "a", comparetest.Browser(2), comparetest.Native(2))
 	b := comparetest.Write(t, root, "b", comparetest.Native(2))
@@ -72,7 +72,7 @@ func TestFormatsGoWhereTheyShould(t *testing.T) {
 	}
 }
 
-func TestFormatFaults(t *testing.T) {
+func TestFormatErrors(t *testing.T) {
 	dir := comparetest.Write(t, t.TempDir(), "a", comparetest.Native(1))
 	for want, args := range map[string][]string{
 		`unknown format "pdf"; available: table, json`:                 {"report", dir, "--format", "pdf"},

@@ -6,12 +6,11 @@ import (
 	"runtime/debug"
 )
 
-// Where runs take more than this, garbage is collected earlier than Go does by itself.
+// frugalAbove is the heap size above which garbage is collected more often.
 const frugalAbove = 48 << 20
 
-// frugal has the rows of long runs, which stay in memory until the end, not doubled by garbage: Go by itself lets so
-// much gather as is in use. A collection is cheap here, because rows hold next to no pointers. Whoever sets GOGC has
-// their way. The function that it gives puts everything back.
+// frugal reduces peak memory after a long run was read. By default, Go lets garbage grow to the size of live data.
+// Collections are cheap here because rows hold few pointers. GOGC takes precedence. restore undoes it.
 func frugal() (restore func()) {
 	var m runtime.MemStats
 	if runtime.ReadMemStats(&m); m.HeapAlloc < frugalAbove || os.Getenv("GOGC") != "" {

@@ -61,24 +61,21 @@ More: ` + docsGate,
 	storeFlag(c, &f.store)
 	under(flags, "Gate", "baseline store")
 	f.judgeFlags.register(flags)
-	flags.StringVar(&f.format, "format", "table", "output format: "+strings.Join(gateFormats(), ", "))
+	flags.StringVar(&f.format, "format", "table", "output format: "+strings.Join(gateFormats, ", "))
 	flags.StringVarP(&f.out, "output", "o", "", "file to write instead of standard output")
 	under(flags, "Output", "format output")
 	return c
 }
 
-func gateFormats() []string { return []string{"table", "json", "markdown", "junit"} }
+var gateFormats = []string{"table", "json", "markdown", "junit"}
 
-func gateRenderer(format string) func(io.Writer, *compare.Gate) error {
-	return map[string]func(io.Writer, *compare.Gate) error{"table": reports.GateTable, "json": reports.GateJSON,
-		"markdown": reports.GateMarkdown,
-		"junit":    reports.GateJUnit}[format]
-}
+var gateRenderers = map[string]func(io.Writer, *compare.Gate) error{"table": reports.GateTable,
+	"json": reports.GateJSON, "markdown": reports.GateMarkdown, "junit": reports.GateJUnit}
 
 func (f *gateFlags) run(c *cobra.Command, dir string) error {
-	render := gateRenderer(f.format)
+	render := gateRenderers[f.format]
 	if render == nil {
-		return fault.New(fault.Usage, didYouMean(f.format, gateFormats()), "unknown format %q", f.format)
+		return fault.New(fault.Usage, didYouMean(f.format, gateFormats), "unknown format %q", f.format)
 	}
 	g, err := f.gate(dir)
 	if err == nil {

@@ -152,7 +152,7 @@ func TestGateFormats(t *testing.T) {
 }
 
 // What run does at its end: the outcome is in the folder, in the page, and in what is rendered again.
-func TestARunIsJudgedAtItsEnd(t *testing.T) {
+func TestRunIsGatedAtEnd(t *testing.T) {
 	dir := comparetest.Write(t, t.TempDir(), "run", comparetest.Native(8))
 	check(t, conclude(dir, &bytes.Buffer{}))
 	g, err := plan.ParseGate([]byte("peak_pss_mb: {max: 9}"), "gate")
@@ -202,7 +202,7 @@ func TestARunIsJudgedAtItsEnd(t *testing.T) {
 }
 
 // The gate of a run's plan is judged where nothing else is given.
-func TestAPlansGateIsFound(t *testing.T) {
+func TestGateOfPlanIsFound(t *testing.T) {
 	root := t.TempDir()
 	dir := comparetest.Write(t, root, "run", comparetest.Native(8))
 	path := filepath.Join(dir, "plan.yaml")

@@ -21,11 +21,7 @@ package's folder, or a compiled model library (.wasm), which is not executed.`,
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return printJSON(c.OutOrStdout(), info)
-			}
-			info.Print(c.OutOrStdout())
-			return nil
+			return show(c.OutOrStdout(), info, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

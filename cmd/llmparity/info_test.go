@@ -23,7 +23,7 @@ func infoOf(t *testing.T, args ...string) inspect.Info {
 }
 
 // A GGUF, the package that is made of it and the library that is compiled for it say the same of the model.
-func TestInfoSaysWhatAModelIs(t *testing.T) {
+func TestInfoDescribesModel(t *testing.T) {
 	cmd := program(t, "model", "tiny", "-o", "model")
 	well(t, cmd)
 	dir := filepath.Join(cmd.Dir, "model")

@@ -73,7 +73,7 @@ func reuse(t *testing.T, name string) {
 }
 
 // A server that dies while it is idle costs one repetition: the next one has a server of its own.
-func TestAServerThatDiesBetweenRepetitions(t *testing.T) {
+func TestServerThatDiesBetweenRepetitions(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	killed := 0
 	dir, err := run.Do(t.Context(), run.Options{

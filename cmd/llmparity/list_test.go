@@ -15,9 +15,9 @@ import (
 	"llmparity/internal/tiny"
 )
 
-// TestListKnowsTheStoreAndTheMirror puts the tiny model's package where the catalogue has another, as a mirror and as a
+// TestListKnowsStoreAndMirror puts the tiny model's package where the catalogue has another, as a mirror and as a
 // store have it.
-func TestListKnowsTheStoreAndTheMirror(t *testing.T) {
+func TestListKnowsStoreAndMirror(t *testing.T) {
 	const id = "SmolLM2-135M-Instruct-q0f32-MLC"
 	cmd := program(t, "model", "list", "SMOLLM2-135M", "--json", "--mirror", "mirror")
 	own := filepath.Join(cmd.Dir, "cache")
@@ -89,7 +89,7 @@ func TestListIsSortedAndAligned(t *testing.T) {
 	}
 }
 
-func TestListOnANarrowTerminal(t *testing.T) {
+func TestListOnNarrowTerminal(t *testing.T) {
 	n := int64(513 << 20)
 	models := []catalogue.Listed{{ID: "a-model-of-some-length-q4f16_1", WeightsB: &n, VRAMMB: 1128.8, F16: true},
 		{ID: "b", VRAMMB: 20, Stored: true}}
@@ -113,7 +113,7 @@ b
 	}
 }
 
-func TestListSaysWhatItCantDo(t *testing.T) {
+func TestListErrors(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		code fault.Kind

@@ -17,7 +17,7 @@ import (
 
 // Both of llama.cpp's programs in one run, with the options of a user: what they computed with is in the record, they
 // say the same, and their logs' sizes stand where a browser's ledger does.
-func TestLlamaCppsProgramsInOneRun(t *testing.T) {
+func TestLlamaCppProgramsInOneRun(t *testing.T) {
 	cmd := program(t, "run", "-q", "--engines", "llamacpp,llamacpp-oneshot", "--repetitions", "1", "--max-tokens", "48",
 		"--llamacpp-cache-type-k", "q8_0",
 		"--llamacpp-cache-type-v", "q8_0", "--llamacpp-flash-attention", "on", "--llamacpp-batch", "64",
@@ -78,7 +78,7 @@ func onGPU(t *testing.T, offloads bool) string {
 }
 
 // What computes on a GPU is not said to compute on the CPU, nor the other way round.
-func TestLayersOnAGPU(t *testing.T) {
+func TestLayersOnGPU(t *testing.T) {
 	run := []string{"run", "-q", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "4",
 		"--llamacpp-gpu-layers", "2", "--llama-server"}
 	cmd := program(t, append(run, onGPU(t, true))...)
@@ -95,7 +95,7 @@ func TestLayersOnAGPU(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedOfLlamaCpp(t *testing.T) {
+func TestLlamaCppErrors(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		code fault.Kind

@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -141,6 +142,17 @@ func usage(c *cobra.Command, err error) error {
 // arguments makes usage errors of cobra's errors about arguments.
 func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error { return usage(c, check(c, args)) }
+}
+
+// refuseZeros refuses an explicit zero, which would mean the default, except of some flags.
+func refuseZeros(flags *pflag.FlagSet, except ...string) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		number := slices.Contains([]string{"int", "uint64", "float64"}, f.Value.Type())
+		if number && strings.Trim(f.Value.String(), "0.-") == "" && !slices.Contains(except, f.Name) {
+			err = fault.New(fault.Usage, "omit it, or give a number above 0", "--%s is 0", f.Name)
+		}
+	})
+	return err
 }
 
 // oneSignal is how long further signals count as the same one: `timeout` signals both the process and its group.

@@ -7,7 +7,7 @@ import (
 	"llmparity/internal/model"
 )
 
-func TestIDsOfTheCatalogueAreNoPaths(t *testing.T) {
+func TestCatalogueIDsAreNotPaths(t *testing.T) {
 	known, err := builtInCatalogue()
 	check(t, err)
 	for _, e := range known.Models {

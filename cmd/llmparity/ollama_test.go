@@ -67,7 +67,7 @@ func TestLlamaCppAndOllamaFromEndToEnd(t *testing.T) {
 	}
 }
 
-func TestWhatOllamaCantDo(t *testing.T) {
+func TestOllamaErrors(t *testing.T) {
 	for _, c := range []struct {
 		args  string
 		code  fault.Kind
@@ -91,7 +91,7 @@ func TestWhatOllamaCantDo(t *testing.T) {
 }
 
 // Ollama's runner outlives its server, unless somebody sees to it.
-func TestAKillLeavesNoRunnerBehind(t *testing.T) {
+func TestKillLeavesNoRunner(t *testing.T) {
 	cmd := program(t, "run", "--engines", "ollama", "--repetitions", "50")
 	check(t, cmd.Start())
 	waitFor(t, "a runner", func() bool {

@@ -21,7 +21,7 @@ func recorded(t *testing.T, dir string) *record.Run {
 	return r
 }
 
-func TestAServedModelNeedsNoFile(t *testing.T) {
+func TestServedModelNeedsNoFile(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	server := openaitest.Llama(t, m.Path, "-np", "1", "-c", "512", "--alias", "mouse", "--metrics", "--api-key",
 		"sk-very-secret")
@@ -76,7 +76,7 @@ func TestAServedModelNeedsNoFile(t *testing.T) {
 }
 
 // Two engines, one file, one way of computing: the server that was there and the one that is started say the same.
-func TestAServerSaysWhatLlamaCppSays(t *testing.T) {
+func TestServerAgreesWithLlamaCpp(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	server := openaitest.Llama(t, m.Path, "-np", "1", "-c", "1024")
 	run := program(t, "run", "-q", "--engines", "llamacpp,openai", "--openai-url", server.URL+"/v1", "--model", m.Path,

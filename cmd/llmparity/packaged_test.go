@@ -15,7 +15,7 @@ import (
 
 // A model of the catalogue comes from a mirror with the public addresses' layout, and says what the same weights say as
 // a GGUF.
-func TestACatalogueModelRunsFromAMirror(t *testing.T) {
+func TestCatalogueModelRunsFromMirror(t *testing.T) {
 	known, err := builtInCatalogue()
 	check(t, err)
 	e, err := known.Find("SmolLM2-135M-Instruct-q0f32-MLC")
@@ -79,7 +79,7 @@ func expectedTiny(t *testing.T, prompt string, n int) []int {
 	return ids
 }
 
-func TestModelsThatAreNone(t *testing.T) {
+func TestBadModelsAreRefused(t *testing.T) {
 	empty := t.TempDir()
 	for _, c := range []struct {
 		args []string

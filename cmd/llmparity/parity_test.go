@@ -20,7 +20,7 @@ import (
 
 // Every engine says what the reference says, id by id, on every prompt of the tiny model: the one promise that all
 // comparing rests on.
-func TestEnginesGiveTheReferencesTokens(t *testing.T) {
+func TestEnginesGenerateReferenceTokens(t *testing.T) {
 	const n = 64
 	cases := enginetest.Tiny(t, n)
 	if len(cases) < 8 {
@@ -54,7 +54,7 @@ func TestEnginesGiveTheReferencesTokens(t *testing.T) {
 // A token that ends the text is one like any other when a number of tokens is asked for, and a model may want one in
 // front of every text: engines that differ there would part from the rest, or answer different questions. The tiny
 // model never chooses its own end, so a token that it does choose is made one.
-func TestEnginesTreatEndsAndBeginningsAlike(t *testing.T) {
+func TestEnginesTreatSpecialTokensAlike(t *testing.T) {
 	const n = 24
 	c := enginetest.Tiny(t, n)[1]
 	begins := withMetadata(t, c.Model, gguf.Entry{Key: "tokenizer.ggml.add_bos_token", Value: true})

@@ -34,7 +34,7 @@ func resolved(t *testing.T, run string) plan.Plan {
 
 // What was chosen, by flags, by a plan or by default, is in the plan that the record has: a run of that one is the same
 // run.
-func TestAPlanThatWasRunRepeatsTheRun(t *testing.T) {
+func TestResolvedPlanRepeatsRun(t *testing.T) {
 	// The plan's own kernels would take SwiftShader ten seconds to compile; the flag overrules them.
 	cmd := program(t, "run", "-q", "plan.yaml", "--kernels", "software", "--sort", "full", "--threads", "2",
 		"--adapter", "swiftshader", "--thread", "worker")
@@ -84,8 +84,8 @@ func policies(t *testing.T, run string) map[string]map[string]string {
 	return out
 }
 
-// Where nobody asks for a context it is the model's own, up to a limit that is told.
-func TestTheContextIsTheModelsOwn(t *testing.T) {
+// The default context window is the model's maximum, up to a limit that is reported.
+func TestDefaultContextIsModelsMaximum(t *testing.T) {
 	for _, c := range []struct {
 		own        int
 		plan, flag string
@@ -115,7 +115,7 @@ func TestTheContextIsTheModelsOwn(t *testing.T) {
 			p := resolved(t, latest)
 			written, err := os.ReadFile(filepath.Join(latest, "plan.yaml"))
 			if err != nil || p.Context != c.want ||
-				strings.Contains(string(written), "none was asked for") != c.reported {
+				strings.Contains(string(written), "# of the model's 8192; --context 0 uses all") != c.reported {
 				t.Errorf("context %d, want %d (%v)\n%s", p.Context, c.want, err, written)
 			}
 			r, err := record.Open(latest)
@@ -134,7 +134,7 @@ func TestTheContextIsTheModelsOwn(t *testing.T) {
 }
 
 // A plan is completed with the watchdog if one of its engines has one.
-func TestWatchdogIsWrittenWhereSupported(t *testing.T) {
+func TestWatchdogIsWrittenIfSupported(t *testing.T) {
 	for engine, want := range map[string]time.Duration{"exec:./mine": engine.Watchdog, "llamacpp": 0,
 		"webllm": engine.Watchdog} {
 		p, err := plan.Parse([]byte("engines: ['"+engine+"']\nmodel: tiny\nprompts: [a]\nmax_tokens: 2\n"), "p.yaml",
@@ -154,7 +154,7 @@ func tinyOf(t *testing.T) engine.Model {
 	return m
 }
 
-func TestPlansAndFlagsThatMakeNoSense(t *testing.T) {
+func TestWrongPlansAreRefused(t *testing.T) {
 	const whole = "name: p\nengines: [webllm]\nmodel: tiny\nprompts: [the]\nmax_tokens: 2\nwarmup: {launches: 0, tokens: 1}\nrepetitions: 1\ntimeout: 1m\n"
 	for _, c := range []struct {
 		text string

@@ -79,7 +79,7 @@ func foreseen(t *testing.T, r *record.Run, a *record.Attempt) {
 }
 
 // What won't fit on any machine is not launched, and the run says so; its record can be read and reported.
-func TestWhatWontFitIsRefused(t *testing.T) {
+func TestOutOfMemoryIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "wide.gguf")
 	// 256 GiB of keys and values
 	spec := tiny.Spec{Layers: 2, Hidden: 64, Heads: 64, KVHeads: 64, HeadDim: 256, FFN: 64, Vocab: 512,

@@ -21,7 +21,7 @@ import (
 
 // What is said to be impossible before a run is what its setups refuse and what a dry run shows, cell by cell: a cell
 // that was called impossible and is measured all the same has a figure of something else than was asked for.
-func TestTheSameCellsAreRefusedEverywhere(t *testing.T) {
+func TestDryRunAndRunRefuseTheSameCells(t *testing.T) {
 	write := writingTo(t, t.TempDir())
 	long := strings.Repeat("word ", 400)
 	data := write("d.jsonl", "{\"prompt\":\"short\"}\n{\"prompt\":\""+long+"\"}\n")
@@ -81,7 +81,7 @@ func TestTheSameCellsAreRefusedEverywhere(t *testing.T) {
 
 // A dry run says what is wrong with a plan's files and engines of one's own, which are looked at without starting
 // anything.
-func TestDryRunLooksAtFiles(t *testing.T) {
+func TestDryRunChecksFiles(t *testing.T) {
 	for name, c := range map[string]struct{ engine, prompt, want string }{
 		"file":    {"llamacpp", "{file: nowhere.txt}", "can't read the prompt nowhere.txt"},
 		"dataset": {"llamacpp", "{dataset: nowhere.jsonl}", "can't read the data set nowhere.jsonl"},
@@ -106,7 +106,7 @@ func TestDryRunLooksAtFiles(t *testing.T) {
 
 // Whether llama.cpp knows an architecture that is strange to us it says when it loads a model of it: a dry run shows
 // that as unknown, and the cell ends at its first launch, with llama.cpp's own words.
-func TestArchitectureOnlyTheEngineMayKnow(t *testing.T) {
+func TestUnknownArchitectureMayRun(t *testing.T) {
 	path, err := model.Path(model.Tiny)
 	check(t, err)
 	whole, err := os.ReadFile(path)
@@ -149,7 +149,7 @@ func TestArchitectureOnlyTheEngineMayKnow(t *testing.T) {
 }
 
 // Engines that can't run here are refused, and the others run. That fails nothing where a user did not ask for them.
-func TestTheOthersRun(t *testing.T) {
+func TestOtherEnginesRunIfOneCannot(t *testing.T) {
 	for _, c := range []struct {
 		args     string
 		launches int

@@ -6,10 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
@@ -30,8 +28,11 @@ whether engines agree on a feature of the architecture. The generated text is me
   llmparity model random --arch qwen2 --tied -o qwen2.gguf`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := asked(c.Flags()); err != nil {
+			if err := refuseZeros(c.Flags(), "window"); err != nil {
 				return err
+			}
+			if c.Flags().Changed("rope-factor") && !c.Flags().Changed("rope-scaling") {
+				return fault.New(fault.Usage, "", "--rope-factor requires --rope-scaling linear or llama3")
 			}
 			return writeRandom(c.Context(), out, s, c.OutOrStdout())
 		},
@@ -57,23 +58,6 @@ whether engines agree on a feature of the architecture. The generated text is me
 		"", "tokenizer: gpt-2, smollm, llama-bpe, qwen2 or sentencepiece (default gpt-2, or qwen2 with --arch qwen2)")
 	f.Uint64Var(&s.Seed, "seed", 0, "random seed (default 1)")
 	return c
-}
-
-// asked refuses an explicit zero, which would mean the default, and a factor without scaling.
-func asked(flags *pflag.FlagSet) (err error) {
-	flags.Visit(func(f *pflag.Flag) {
-		switch kind := f.Value.Type(); {
-		case err != nil || f.Name == "window": // 0 is none
-		case kind != "int" && kind != "uint64" && kind != "float64":
-		case strings.Trim(f.Value.String(), "0.-") == "":
-			err = fault.New(fault.Usage, "leave it out for the default", "--%s %s: must be more than 0", f.Name,
-				f.Value)
-		}
-	})
-	if err == nil && flags.Changed("rope-factor") && !flags.Changed("rope-scaling") {
-		err = fault.New(fault.Usage, "", "--rope-factor requires --rope-scaling linear or llama3")
-	}
-	return err
 }
 
 // writeRandom writes the model and prints its path and hash.

@@ -11,7 +11,7 @@ import (
 )
 
 // A record that somebody else made writes nothing outside its folder.
-func TestProfilesStayInTheRunsFolder(t *testing.T) {
+func TestProfilesStayInRunFolder(t *testing.T) {
 	root := t.TempDir()
 	e := comparetest.Native(1)
 	e.Cell.Engine = "exec:x/../../../out|\x00é"
@@ -38,7 +38,7 @@ func TestDetails(t *testing.T) {
 }
 
 // Who names a file in a run's folder is told which folder to name.
-func TestAFileOfARunsFolder(t *testing.T) {
+func TestFileInRunFolderIsRefused(t *testing.T) {
 	dir := comparetest.Write(t, t.TempDir(), "run", comparetest.Native(1))
 	for _, c := range []struct{ command, file string }{{"report", "totals.csv"}, {"report", "samples.csv"},
 		{"report", "run.json"}, {"compare", "totals.csv"}, {"compare", "tokens.csv"}} {

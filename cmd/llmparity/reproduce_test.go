@@ -44,7 +44,7 @@ func changing(r reproduce.Reproduction) (out []string) {
 
 // A run of this machine has nothing that differs here, and its plan runs again as it is; whatever is changed of it is
 // named.
-func TestARunIsReproducedWhereItWasMade(t *testing.T) {
+func TestReproduceOnSameMachine(t *testing.T) {
 	root := t.TempDir()
 	if out, errs, code := called("run", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "2", "--quiet",
 		"--out", root); code != 0 {
@@ -97,7 +97,7 @@ func TestARunIsReproducedWhereItWasMade(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReproducedIsSaid(t *testing.T) {
+func TestReproduceErrors(t *testing.T) {
 	dir := comparetest.Write(t, t.TempDir(), "a", comparetest.Native(1))
 	if _, errs, code := called("reproduce", dir); code != fault.BadRecord.ExitCode() ||
 		!strings.Contains(errs, "not one of this version's") {

@@ -153,14 +153,14 @@ func (f *runFlags) register(c *cobra.Command) {
 	}
 }
 
-// run carries out a plan, or what is missing of one that was begun.
+// run carries out a plan, or the rest of an interrupted run.
 func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Writer) (err error) {
 	profiles, err := f.profiles()
 	if err != nil {
 		return err
 	}
 	identity := make(chan record.Tool, 1)
-	go func() { identity <- tool() }() // it reads the whole program
+	go func() { identity <- tool() }() // hashes the program
 	show := progress.New(stderr, f.quiet)
 	defer show.Close()
 	result := progress.Line{}
@@ -174,7 +174,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 		show.Note(f.left)
 	}
 	if f.resume != "" && !f.quiet {
-		if text, err := whatIsThere(f.resume, p); err == nil { // what is wrong with the folder the runner says
+		if text, err := whatIsThere(f.resume, p); err == nil { // the runner reports an error
 			show.Note(text)
 		}
 	}
@@ -183,7 +183,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 		return err
 	}
 	p = resolved.Plan
-	// What the report needs is looked for before the run, not after it.
+	// Check what the report needs before the run.
 	if _, _, err := charts.Libraries(); err != nil {
 		return err
 	}
@@ -205,10 +205,10 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 		return err
 	}
 	if ctx.Err() != nil {
-		fmt.Fprintf(stderr, "what is missing is measured by: llmparity run --resume %s\n", dir)
+		fmt.Fprintf(stderr, "to continue: llmparity run --resume %s\n", dir)
 	}
 	result.Record = dir
-	// Whatever happened, what was recorded is shown; the run's own error is the one to tell.
+	// Show the record even if the run failed.
 	say := stdout
 	if f.json {
 		say = io.Discard
@@ -228,10 +228,10 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	return fault.First(err, judged)
 }
 
-// optional tells of an engine that the user did not ask for it: that it can't run fails nothing.
+// optional reports whether the user did not ask for an engine, so that the run does not fail without it.
 func (f *runFlags) optional(engine string) bool { return f.byName != nil && !f.byName(engine) }
 
-// ready resolves a plan, says what can't run, and has the plan say what was chosen.
+// ready resolves a plan, reports what cannot run, and writes defaults into the plan.
 func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, p plan.Plan, show *progress.Progress) (
 	*resolve.Plan, error) {
 	resolved, err := r.Resolve(ctx, p)
@@ -239,7 +239,7 @@ func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, p plan.Plan, 
 		return nil, err
 	}
 	err = resolved.Ends(f.strict)
-	if err == nil || len(resolved.Reasons()) > 1 { // one reason is the error itself
+	if err == nil || len(resolved.Reasons()) > 1 { // a single reason is the error
 		for _, line := range resolved.Lines() {
 			show.Note(line)
 		}
@@ -251,7 +251,7 @@ func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, p plan.Plan, 
 	return resolved, nil
 }
 
-// conclude shows a run that has just ended: the table, and report.html in its folder.
+// conclude prints the result of a run and writes its report.
 func conclude(dir string, stdout io.Writer) error {
 	r, err := record.Open(dir)
 	if err != nil {

@@ -81,7 +81,7 @@ func TestSignalsLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-func TestALaterSignalEndsTheProgramAtOnce(t *testing.T) {
+func TestSecondSignalEndsAtOnce(t *testing.T) {
 	cmd := program(t)
 	cmd.Env = append(slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, asProgram+"=") }),
 		asStubborn+"=1")
@@ -108,7 +108,7 @@ func TestALaterSignalEndsTheProgramAtOnce(t *testing.T) {
 }
 
 // A first run compiles for a minute before anything is recorded; it can be ended there too.
-func TestSignalsWhileALibraryCompiles(t *testing.T) {
+func TestSignalWhileCompiling(t *testing.T) {
 	tools := modellib.FindTools(cache.Dir(os.Getenv), os.Getenv)
 	for _, signal := range []struct {
 		signal syscall.Signal

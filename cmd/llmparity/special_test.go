@@ -12,7 +12,7 @@ import (
 )
 
 // A pipe that nobody writes into would be waited for without end, and what is at a device's name must stay a device.
-func TestPipesAndDevicesAreLeftAlone(t *testing.T) {
+func TestPipesAndDevicesAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		kind fault.Kind

@@ -24,29 +24,28 @@ import (
 	"llmparity/native/protocol"
 )
 
-// otherSide is what a run takes turns with, launch by launch, and is held against.
+// otherSide is the side of --against. Its launches alternate with the run's, and the gate compares the run with it.
 type otherSide struct {
 	flags *runFlags
 	plan  plan.Plan
-	dir   string // the run's folder that the plan is of; empty: it is a plan's file
+	dir   string // the run's folder that the plan comes from; empty: a plan's file
 }
 
 const againstHelp = "also measure another plan, run or saved baseline run, alternating launches, and gate the difference; " +
 	"may have its own flags, e.g. 'plan.yaml --chrome /opt/chrome-155/chrome'"
 
-// everywhere are the flags that both sides of a comparison get: where parts are found, how much is measured and what
-// is printed. All others change PLAN alone.
+// everywhere are the flags that apply to both sides: where parts are, how much is measured and what is printed. All
+// other flags only change PLAN.
 var everywhere = []string{"quiet", "json", "strict", "mirror", "chrome-flag",
 	"repetitions", "out", "output-dir"}
 
-// opposite reads what --against names, with its own flags.
+// opposite reads the plan that --against names, with its own flags.
 func (f *runFlags) opposite(c *cobra.Command) (*otherSide, error) {
 	if f.against == "" {
 		return nil, nil
 	}
 	if f.baseline != "" {
-		return nil, fault.New(fault.Usage, "give one of them",
-			"--baseline compares with a run that was made before, --against with one that is made now")
+		return nil, fault.New(fault.Usage, "use one of them", "--baseline and --against both name a baseline run")
 	}
 	words := []string{f.against}
 	if !there(f.against) {
@@ -69,7 +68,7 @@ func (f *runFlags) opposite(c *cobra.Command) (*otherSide, error) {
 		err = own.ParseFlags(joinLists(words[1:]))
 	}
 	if err == nil && own.Flags().NArg() > 0 {
-		err = fault.New(fault.Usage, "put one plan or folder first, then flags", "there is a second %q",
+		err = fault.New(fault.Usage, "name one plan or folder, then flags", "unexpected argument %q",
 			own.Flags().Arg(0))
 	}
 	if err != nil {
@@ -90,7 +89,7 @@ func (f *runFlags) opposite(c *cobra.Command) (*otherSide, error) {
 	return o, nil
 }
 
-// sameFlag gives a flag the value of another.
+// sameFlag copies the value of a flag.
 func sameFlag(to, from *pflag.Flag) error {
 	to.Changed = true
 	if list, ok := from.Value.(pflag.SliceValue); ok {
@@ -99,7 +98,7 @@ func sameFlag(to, from *pflag.Flag) error {
 	return to.Value.Set(from.Value.String())
 }
 
-// resumedWith is the other side of a run that is resumed; nil: it was made alone.
+// resumedWith is the other side of a resumed run; nil: there is none.
 func (f *runFlags) resumedWith() (*otherSide, error) {
 	s, err := record.Scan(f.resume)
 	if err != nil || s.Meta.Against == "" {
@@ -113,13 +112,13 @@ func (f *runFlags) resumedWith() (*otherSide, error) {
 		o.plan, err = plan.Parse(text, path, kinds.All...)
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.BadRecord, err, "put it back", "the run in %s takes turns with that in %s",
+		return nil, fault.Wrap(fault.BadRecord, err, "", "the other side of %s (--against) is in %s",
 			f.resume, o.flags.resume)
 	}
 	return o, o.flags.follow(o.plan, func(string) bool { return false })
 }
 
-// measure carries out a run, alone or in turns with the other side, whose report is written too.
+// measure carries out a run, alone or alternating with the other side, whose report is written too.
 func (f *runFlags) measure(ctx context.Context, o run.Options, show *progress.Progress, stderr io.Writer) (
 	string, error) {
 	if f.other == nil {
@@ -146,8 +145,8 @@ func (f *runFlags) measure(ctx context.Context, o run.Options, show *progress.Pr
 	return dirs[1], errs[1]
 }
 
-// untested notes what of a run's folder measuring its plan again does not bring back: parts that are others here now,
-// in both sides alike.
+// untested notes differences between the run that --against names and this machine: both sides ran what is here now, so
+// they were not tested.
 func (o *otherSide) untested(dir string) ([]string, error) {
 	if o == nil || o.dir == "" {
 		return nil, nil
@@ -167,7 +166,7 @@ func (o *otherSide) untested(dir string) ([]string, error) {
 	return out, nil
 }
 
-// dry shows what a plan would do, and launches nothing.
+// dry prints what a plan would do.
 func (f *runFlags) dry(ctx context.Context, p plan.Plan, stdout io.Writer) error {
 	resolved, err := f.resolver(true, func(string, string) {}, io.Discard).Resolve(ctx, p)
 	if err != nil {
@@ -184,11 +183,10 @@ func (f *runFlags) dry(ctx context.Context, p plan.Plan, stdout io.Writer) error
 	return would.Print(stdout)
 }
 
-// dryBoth shows what both sides would do.
+// dryBoth prints what both sides would do.
 func (f *runFlags) dryBoth(ctx context.Context, p plan.Plan, stdout io.Writer) error {
 	if f.other != nil && f.json {
-		return fault.New(fault.Usage, "rehearse each plan by itself",
-			"--dry-run --json prints one document, and --against has two plans")
+		return fault.New(fault.Usage, "leave out one of them", "--dry-run --json does not support --against")
 	}
 	err := f.dry(ctx, p, stdout)
 	if err != nil || f.other == nil {

@@ -18,7 +18,7 @@ const turnsPlan = "name: turns\nengines: [llamacpp]\nmodel: tiny\nprompts: [the 
 
 // Both sides are measured in turns into folders of their own, are interrupted and resumed together, and the second is
 // held against the first.
-func TestRunAgainstTakesTurnsAndIsResumed(t *testing.T) {
+func TestRunAgainstAlternatesAndResumes(t *testing.T) {
 	cmd := program(t, "run", "plan.yaml", "--repetitions", "6", "--against", "other.yaml --threads 2",
 		"--inconclusive", "warn")
 	for _, name := range []string{"plan.yaml", "other.yaml"} {
@@ -78,12 +78,12 @@ func TestRunAgainstTakesTurnsAndIsResumed(t *testing.T) {
 
 func TestRunAgainstIsRefused(t *testing.T) {
 	for says, args := range map[string][]string{
-		"cannot read the plan":                                {"--against", "none.yaml"},
-		"--baseline compares with a run that was made before": {"--against", "plan.yaml", "--baseline", "main"},
-		"flag needs an argument":                              {"--against"},
-		"unknown flag":                                        {"--against", "plan.yaml --no-such-flag"},
-		`there is a second "other.yaml"`:                      {"--against", "plan.yaml other.yaml"},
-		"a quote is not closed":                               {"--against", "plan.yaml 'open"},
+		"cannot read the plan":                              {"--against", "none.yaml"},
+		"--baseline and --against both name a baseline run": {"--against", "plan.yaml", "--baseline", "main"},
+		"flag needs an argument":                            {"--against"},
+		"unknown flag":                                      {"--against", "plan.yaml --no-such-flag"},
+		`unexpected argument "other.yaml"`:                  {"--against", "plan.yaml other.yaml"},
+		"a quote is not closed":                             {"--against", "plan.yaml 'open"},
 	} {
 		cmd := program(t, append([]string{"run", "plan.yaml"}, args...)...)
 		put(t, cmd.Dir, "plan.yaml", turnsPlan)

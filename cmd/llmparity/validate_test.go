@@ -80,7 +80,7 @@ func TestValidateBrokenFolders(t *testing.T) {
 	mentions(t, out, "1 cell with a prediction", "headless-2026", "left out, because it cannot be read")
 }
 
-func TestValidateWithNothingToSay(t *testing.T) {
+func TestValidateErrors(t *testing.T) {
 	empty, before, broken := t.TempDir(), t.TempDir(), t.TempDir()
 	comparetest.Write(t, before, "before", comparetest.Native(1))
 	refused := comparetest.Native(1)

@@ -30,7 +30,7 @@ func rowsOf(t *testing.T, path string) [][]string {
 	return all[1:]
 }
 
-func TestWatchACommand(t *testing.T) {
+func TestWatchCommand(t *testing.T) {
 	cmd := program(t, "watch", "--label", "run1", "--interval", "0.05", "--output", "out.csv", "--", "sh", "-c",
 		"echo hello; sleep 0.15; exit 5")
 	stdout, stderr, code := output(t, cmd)
@@ -49,7 +49,7 @@ func TestWatchACommand(t *testing.T) {
 }
 
 // Whoever starts the program has the name in the command line too, and so has another that watches.
-func TestWatchSkipsItselfAndItsParent(t *testing.T) {
+func TestWatchSkipsItselfAndParent(t *testing.T) {
 	name := uniqueName()
 	other := program(t, "watch", "--name", name, "--wait", "60")
 	check(t, other.Start())
@@ -66,7 +66,7 @@ func TestWatchSkipsItselfAndItsParent(t *testing.T) {
 	}
 }
 
-func TestWatchWhatMakesNoSense(t *testing.T) {
+func TestWatchErrors(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"ollama"}, {"--name", "a", "--pid", "1"}, {"--name", "a", "--", "true"}, {"--pid", "0"}, {"--pid", "x"},
 		{"--name", "a", "--interval", "0"}, {"--name", "a", "--interval", "-1"}, {"--name", "a", "--duration", "soon"},
@@ -144,7 +144,7 @@ func TestWatchLiveWithACommand(t *testing.T) {
 }
 
 // In a terminal a command decides what an interrupt does, as it would without us; the second one ends it.
-func TestAnInterruptIsTheCommands(t *testing.T) {
+func TestInterruptGoesToWatchedCommand(t *testing.T) {
 	for _, c := range []struct {
 		trap  string
 		times int
@@ -184,7 +184,7 @@ func TestAnInterruptIsTheCommands(t *testing.T) {
 
 // Who reads the rows ends after the watching: it is not waited for. Neither is a part of the script that it is started
 // by.
-func TestWatchByNameIgnoresItsReader(t *testing.T) {
+func TestWatchByNameIgnoresReader(t *testing.T) {
 	name := uniqueName()
 	sleep := exec.Command("sleep", "1."+name)
 	check(t, sleep.Start())

@@ -42,7 +42,7 @@ func cells(p plan.Plan) []string {
 	return out
 }
 
-func TestCountIsWhatIsExpanded(t *testing.T) {
+func TestCountMatchesSetups(t *testing.T) {
 	for text, want := range map[string][2]int{
 		"prompts: [a, b]\nmax_tokens: 4\n":                                                         {1, 4},
 		"input_lengths: [8, 16, 32]\noutput_lengths: [4, 8]\n":                                     {1, 12},
@@ -70,7 +70,7 @@ func TestCountIsWhatIsExpanded(t *testing.T) {
 	}
 }
 
-func TestCellsOfAPlan(t *testing.T) {
+func TestCells(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		want []string
@@ -120,7 +120,7 @@ func TestCellsOfAPlan(t *testing.T) {
 	}
 }
 
-func TestAPlanWithoutListsIsItsOnlySetup(t *testing.T) {
+func TestPlanWithoutListsIsOneSetup(t *testing.T) {
 	p := parse(t, head+"prompts: [a, b]\nmax_tokens: 4\nthreads: 2\ndtype: f16\nllamacpp: {batch: 64}\n")
 	var all []plan.Setup
 	for s := range p.Setups() {
@@ -134,7 +134,7 @@ func TestAPlanWithoutListsIsItsOnlySetup(t *testing.T) {
 }
 
 // Whoever comes with another tool's file has all of its fields understood, and is told what has no counterpart here.
-func TestAnotherToolsConfiguration(t *testing.T) {
+func TestPlanOfAnotherTool(t *testing.T) {
 	p := parse(t, `models:
   - model_id: "meta-llama/Llama-2-7b-hf"
     container_name: "vllm-inference"
@@ -193,7 +193,7 @@ func TestAnotherToolsConfiguration(t *testing.T) {
 	}
 }
 
-func TestWhatAnEngineDoesNot(t *testing.T) {
+func TestUnserved(t *testing.T) {
 	for _, c := range []struct {
 		kv, dtype    string
 		engine, want string
@@ -216,7 +216,7 @@ func TestWhatAnEngineDoesNot(t *testing.T) {
 	}
 }
 
-func TestFlagsTakeTheirAxesPlace(t *testing.T) {
+func TestSetReplacesAxis(t *testing.T) {
 	p := parse(t, "name: p\nmodels:\n  - {model: a, input_lengths: [8], dtype: f32, engines: [webllm]}\n  - b\nprompts: [x]\nmax_tokens: 4\nwebllm_bundle: x.js\n"+
 		"traffic: {concurrency: 2}\n")
 	for _, c := range [][]string{{"input_lengths", "16", "32"}, {"output_lengths", "5"}, {"dtypes", "float16", "f32"},

@@ -37,7 +37,7 @@ vs_baseline:
 parity: {min_agreement: 99.5%, first_divergence: 32, with: baseline}
 `
 
-func TestAGateIsReadAndWritten(t *testing.T) {
+func TestGateIsReadAndWritten(t *testing.T) {
 	g, err := plan.ParseGate([]byte(thresholds), "gate.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestAGateIsReadAndWritten(t *testing.T) {
 	}
 }
 
-func TestAGateIsRefused(t *testing.T) {
+func TestWrongGatesAreRefused(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"level: error\npeak_pss: {max: many}", `f:2: gate.peak_pss.max: must be a number, not "many"`},
 		{"peak_pss: {max: 900MB}", `f:1: gate.peak_pss.max: must be a number, not "900MB"`},
@@ -138,7 +138,7 @@ func TestAGateIsRefused(t *testing.T) {
 }
 
 // The old name of inconclusive is read for one release more, and written by the new one.
-func TestGateReadsTheOldNameOfInconclusive(t *testing.T) {
+func TestGateReadsFormerNameOfInconclusive(t *testing.T) {
 	g, err := plan.ParseGate([]byte("unknown: warn\npeak_pss: {max: 1}"), "f")
 	if err != nil || g.Inconclusive != gates.Warn || !g.OldName {
 		t.Fatalf("%v %+v", err, g)
@@ -195,7 +195,7 @@ func TestGateUnderTest(t *testing.T) {
 	}
 }
 
-func TestAGateOfFlags(t *testing.T) {
+func TestGateOfFlags(t *testing.T) {
 	g := &gates.Gate{}
 	for _, err := range []error{g.MaxFlag("peak_pss_mb=900"), g.MinFlag("decode_tps=20"),
 		g.ChangeFlag("ttft_ms=+10%")} {

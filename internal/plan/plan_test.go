@@ -12,7 +12,7 @@ import (
 	"llmparity/internal/plan"
 )
 
-func TestDefaultPlanSurvivesARoundTrip(t *testing.T) {
+func TestDefaultPlanRoundTrip(t *testing.T) {
 	p, err := plan.Parse(plans.Default, "default.yaml", kinds.All...)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestDefaultPlanSurvivesARoundTrip(t *testing.T) {
 	}
 }
 
-func TestAContextIsANumberOrTheModelsOwn(t *testing.T) {
+func TestContextValues(t *testing.T) {
 	for old, want := range map[string]int{"# context: 1024 ": plan.Unsaid, "context: 0 ": 0, "context: 64 ": 64} {
 		p, err := plan.Parse([]byte(strings.Replace(string(plans.Default), "# context: 1024 ", old, 1)), "p.yaml",
 			kinds.All...)
@@ -54,7 +54,7 @@ func TestAContextIsANumberOrTheModelsOwn(t *testing.T) {
 	}
 }
 
-func TestBadPlansAreNamedWithTheirPlace(t *testing.T) {
+func TestErrorsNameFileAndLine(t *testing.T) {
 	good := string(plans.Default)
 	for _, c := range []struct{ old, new, want string }{
 		{"max_tokens: 64", "max_token: 64", `p.yaml:7: unknown field "max_token"; did you mean "max_tokens"?`},

@@ -10,7 +10,7 @@ import (
 	"llmparity/internal/record"
 )
 
-func TestHowRequestsCome(t *testing.T) {
+func TestTraffic(t *testing.T) {
 	const one = "prompts: [a]\nmax_tokens: 4\n"
 	for _, c := range []struct {
 		text  string
@@ -72,7 +72,7 @@ func TestHowRequestsCome(t *testing.T) {
 	}
 }
 
-func TestLoadsThatContradictOneAnother(t *testing.T) {
+func TestContradictingLoadsAreRefused(t *testing.T) {
 	const one = "prompts: [a]\nmax_tokens: 4\n"
 	for text, want := range map[string]string{
 		"batch_sizes: [1, 2]\nconcurrency: [1, 4]\n":                   "p:6: batch_sizes: cannot be combined with concurrency; remove one, or set it to 1",
@@ -114,7 +114,7 @@ func TestLoadsThatContradictOneAnother(t *testing.T) {
 
 // A mix whose kinds each say what they ask is a prompt of its own; what else is asked is asked alone, with the same
 // clients, in the same setup.
-func TestAloneBesideAMix(t *testing.T) {
+func TestPromptsBesideMixAreMeasuredAlone(t *testing.T) {
 	const mix = "traffic: {concurrency: 4, requests: 20, mix: [{name: short, input_length: 8}, {name: long, input_length: 64}]}\n"
 	for text, want := range map[string][]record.Cell{
 		"max_tokens: 4\n":                                           {{}},

@@ -125,7 +125,7 @@ var wrong = []struct {
 	{head + body + "---\nname: q\n", "p:7: second document; a file is one plan", true},
 }
 
-func TestWrongPlans(t *testing.T) {
+func TestWrongPlansAreRefused(t *testing.T) {
 	validate := schematest.Validator(t, "plan")
 	for _, c := range wrong {
 		_, err := plan.Parse([]byte(c.text), "p", kinds.All...)
@@ -159,7 +159,7 @@ var right = []string{
 }
 
 // What editors and other systems put into files makes no difference.
-func TestFilesOfOtherSystems(t *testing.T) {
+func TestLineEndingsAndEncodings(t *testing.T) {
 	want := parse(t, head+body)
 	for _, text := range []string{"\ufeff" + head + body, strings.ReplaceAll(head+body, "\n", "\r\n"),
 		"%YAML 1.2\n---\n" + head + body + "...\n",

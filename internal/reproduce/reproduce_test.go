@@ -9,7 +9,7 @@ import (
 )
 
 // A sweep launches an engine in several ways: the first is not all that it was run with.
-func TestEachSetupsArgumentsAreInThePlan(t *testing.T) {
+func TestPlanListsArgumentsOfSetups(t *testing.T) {
 	was := &record.Run{}
 	for setup := 1; setup <= mostArguments+2; setup++ {
 		was.Cells = append(was.Cells, record.Cell{ID: setup, Engine: "e", Setup: setup})

@@ -157,90 +157,68 @@ func highest(b *memory.Breakdown) string {
 	return strings.Join(words, ", ")
 }
 
-// stacks draws, for each cell that was looked into, the ledger by its parts and beside it what the page holds.
+// stacks draws each cell's parts: buffers of the engine, and beside them what a browser's page holds.
 func stacks(v *view) []chart {
-	var shown []int
-	bars := 0
+	type bar struct {
+		*compare.Cell
+		page bool
+	}
+	var bars []bar
 	for i := range v.res.Cells {
-		if b := v.res.Cells[i].Memory; b != nil && inside(b) {
-			shown = append(shown, i)
-			if bars++; ledgered(b) {
-				bars++
+		if c := &v.res.Cells[i]; c.Memory != nil && inside(c.Memory) {
+			if bars = append(bars, bar{c, false}); ledgered(c.Memory) {
+				bars = append(bars, bar{c, true})
 			}
 		}
 	}
-	if len(shown) == 0 {
+	if len(bars) == 0 {
 		return nil
 	}
-	out := chart{ID: "breakdown", Title: "By part", Unit: "MiB", Choice: "When",
-		Table: v.stackTable(shown), Height: rowsHeight(bars, 1),
-		Note: "Medians. A browser has two bars: WebGPU buffers, by the ledger, and the page's own memory. They come from different " +
-			"methods and different processes. A native engine has one bar, from its log.",
+	out := chart{ID: "breakdown", Title: "By part", Unit: "MiB", Choice: "When", Height: rowsHeight(len(bars), 1),
+		Note: "Medians. A browser has two bars: WebGPU buffers, by the ledger, and the page's own memory. They come from " +
+			"different methods and different processes. A native engine has one bar, from its log.",
 		Label: "Stacked bars of what each cell's memory is used for; the table below has the same figures"}
 	for _, m := range slices.Backward(moments()[:2]) { // the end of the measurement first
-		out.Drawings = append(out.Drawings, drawing{Name: m.long, Options: v.stack(shown, m)})
+		t := &stackTable{}
+		for _, b := range bars {
+			what := "from its log"
+			if b.page {
+				what = "page"
+			} else if ledgered(b.Memory) {
+				what = "WebGPU\n" + held(evidence.Held(m.of(b.Memory), figure.Ledger), b.Launches) + " MiB"
+			}
+			t.bars = append(t.bars, line(b.Label)+"\n"+what)
+		}
+		part := func(name string, page bool) {
+			t.add(figure.Title(name), partColour[name], func(n int) float64 {
+				if bars[n].page != page {
+					return math.NaN()
+				}
+				return evidence.Held(m.of(bars[n].Memory), name).Center()
+			})
+		}
+		part(figure.Weights, false)
+		part(figure.KVUsed, false)
+		t.add(figure.Title(figure.KVReserved)+", not filled", "var(--off)", func(n int) float64 {
+			list := m.of(bars[n].Memory)
+			reserved, used := evidence.Held(list, figure.KVReserved).Center(), evidence.Held(list, figure.KVUsed)
+			switch {
+			case bars[n].page:
+				return math.NaN()
+			case used.Known():
+				reserved -= used.Center()
+			}
+			return reserved
+		})
+		part(figure.Workspaces, false)
+		part(figure.Unattributed, false)
+		for _, name := range []string{figure.JSHeap, figure.ArrayBuffers, figure.Wasm} {
+			part(name, true)
+		}
+		out.Drawings = append(out.Drawings, drawing{Name: m.long, Options: t.options()})
+		out.Table = cmp.Or(out.Table, t.grid())
 	}
 	return []chart{out}
-}
-
-// layer is a part of a bar.
-type layer struct {
-	title, colour string
-	opacity       float64 // 0: it is opaque
-	page          bool    // of the page's bar
-	of            func([]evidence.Figure) (float64, bool)
-}
-
-func layers() []layer {
-	held := func(name string, page bool) layer {
-		return layer{figure.Title(name), partColour[name], 0, page, func(list []evidence.Figure) (float64, bool) {
-			f := evidence.Held(list, name)
-			return f.Center(), f.Known()
-		}}
-	}
-	free := held(figure.KVReserved, false)
-	free.title, free.opacity = free.title+", not filled", .45
-	free.of = func(list []evidence.Figure) (float64, bool) {
-		reserved, used := evidence.Held(list, figure.KVReserved), evidence.Held(list, figure.KVUsed)
-		if !used.Known() {
-			return reserved.Center(), reserved.Known()
-		}
-		return reserved.Center() - used.Center(), reserved.Known()
-	}
-	return []layer{held(figure.Weights, false), held(figure.KVUsed, false), free, held(figure.Workspaces, false),
-		held(figure.Unattributed, false), held(figure.JSHeap, true), held(figure.ArrayBuffers, true),
-		held(figure.Wasm, true)}
-}
-
-func (v *view) stack(shown []int, m moment) option {
-	var labels []string
-	for _, i := range shown {
-		c := &v.res.Cells[i]
-		if !ledgered(c.Memory) {
-			labels = append(labels, line(c.Label)+"\nfrom its log")
-			continue
-		}
-		ledger := held(evidence.Held(m.of(c.Memory), figure.Ledger), c.Launches)
-		labels = append(labels, line(c.Label)+"\nWebGPU\n"+ledger+" MiB", line(c.Label)+"\npage")
-	}
-	bar := newBar(labels, true)
-	for _, l := range layers() {
-		var data []option
-		for _, i := range shown {
-			ledger, page := barData(math.NaN()), barData(math.NaN())
-			switch value, known := l.of(m.of(v.res.Cells[i].Memory)); {
-			case known && l.page:
-				page = barData(value)
-			case known:
-				ledger = barData(value)
-			}
-			if data = append(data, ledger); ledgered(v.res.Cells[i].Memory) {
-				data = append(data, page)
-			}
-		}
-		bar.add("bar", l.title, data, stacked, inked(l.colour, l.opacity))
-	}
-	return bar.options()
 }
 
 // ledgered tells whether there is a page, and a ledger of what it asked WebGPU for.
@@ -248,23 +226,6 @@ func ledgered(b *memory.Breakdown) bool {
 	return slices.ContainsFunc(slices.Concat(b.Load, b.Measure), func(f evidence.Figure) bool {
 		return f.Known() && f.Method != evidence.EngineLog && f.Name != figure.TotalPSS && f.Name != figure.EngineSays
 	})
-}
-
-// stackTable has what is drawn, with its launches.
-func (v *view) stackTable(shown []int) *grid {
-	t := &grid{Head: []string{"cell", "part", "when", "median (MiB)", "95% interval", "launches (MiB)"}}
-	for _, i := range shown {
-		c := &v.res.Cells[i]
-		for _, m := range moments() {
-			for _, f := range m.of(c.Memory) {
-				if f.Known() {
-					t.Rows = append(t.Rows, []string{line(c.Label), f.Title, m.long, mib(f.Center()), intervalWords(f),
-						values(f)})
-				}
-			}
-		}
-	}
-	return t
 }
 
 // breakdownGrid has every part of every cell, at every moment, with its method.

@@ -6,6 +6,9 @@ import (
 	"math"
 	"strings"
 
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/stats"
@@ -32,9 +35,9 @@ type chart struct {
 
 // drawing is one of a chart's drawings.
 type drawing struct {
-	Name    string `json:"name"`
-	Caption string `json:"caption"`
-	Options option `json:"options"`
+	Name    string         `json:"name"`
+	Caption string         `json:"caption"`
+	Options map[string]any `json:"options"`
 	// of one launch, or of what was repeated in place of them
 	ofOneLaunch bool
 }
@@ -76,7 +79,7 @@ func peaks(v *view) []chart {
 		return nil
 	}
 	bar := v.medians(shown, figure.PeakPSS, "peak")
-	var base []option
+	var base []opts.BarData
 	t := &grid{Head: []string{"cell", "baseline (MiB)", "after warm-up (MiB)", "peak (MiB)", "increase (MiB)",
 		"95% interval of the peak", "peak of each launch (MiB)"}}
 	for _, i := range shown {
@@ -86,7 +89,8 @@ func peaks(v *view) []chart {
 		t.Rows = append(t.Rows, []string{line(c.Label), known(b), known(c.Figure(figure.PostWarmup)), num(p.Center()),
 			known(c.Figure(figure.Increase)), intervalWords(p), values(p)})
 	}
-	bar.add("bar", "baseline", base, with("barGap", "-100%"), with("barWidth", "46%"), inked("var(--veil)", 0))
+	bar.add("bar", "baseline", base, charts.WithBarChartOpts(opts.BarChart{BarGap: "-100%", BarWidth: "46%"}),
+		inked("var(--veil)", 0))
 	v.launches(bar, shown, figure.PeakPSS)
 	return []chart{{ID: "peaks", Title: "Baseline and peak", Unit: "MiB", Table: t, Height: rowsHeight(len(shown), 1),
 		Note: "Total PSS. Bar: median peak; muted part: median baseline, before the model is loaded. Dots: launches. " +
@@ -134,20 +138,20 @@ func (v *view) having(name string) []int {
 }
 
 // medians has a bar a cell, with its interval. Its label gives the median too.
-func (v *view) medians(shown []int, name, series string) *plot {
+func (v *view) medians(shown []int, name, series string) plot {
 	var labels []string
-	var data []option
+	var data []opts.BarData
 	var intervals []any
 	for at, i := range shown {
 		f := v.res.Cells[i].Figure(name)
 		labels = append(labels, line(v.res.Cells[i].Label)+"\n"+num(f.Center())+" "+f.Unit)
-		data = append(data, option{"value": digits(f.Center()), "itemStyle": option{"color": v.colour(i)}})
+		data = append(data, opts.BarData{Value: digits(f.Center()), ItemStyle: &opts.ItemStyle{Color: v.colour(i)}})
 		if iv := f.Interval; iv != nil {
 			intervals = append(intervals, whisker(digits(iv.Lo), at, digits(iv.Hi), at))
 		}
 	}
 	bar := newBar(labels, false)
-	bar.add("bar", series, data, with("barWidth", "46%"), whiskers(intervals, 3))
+	bar.add("bar", series, data, charts.WithBarChartOpts(opts.BarChart{BarWidth: "46%"}), whiskers(intervals, 3))
 	return bar
 }
 
@@ -207,13 +211,13 @@ func (t *stackTable) grid() *grid {
 	return g
 }
 
-func (t *stackTable) options() option {
+func (t *stackTable) options() map[string]any {
 	bar := newBar(t.bars, true)
 	if t.lowest() > -0.02*t.highest() { // a remainder just below 0 needs no axis of its own
-		bar.x["min"] = 0
+		bar.XAxisList[0].Min = 0
 	}
 	for n, name := range t.series {
-		var data []option
+		var data []opts.BarData
 		for _, v := range t.values[n] {
 			data = append(data, barData(v))
 		}
@@ -225,26 +229,31 @@ func (t *stackTable) options() option {
 			intervals = append(intervals, whisker(digits(iv.Lo), n, digits(iv.Hi), n))
 		}
 	}
-	if n := len(bar.series); n > 0 {
-		whiskers(intervals, 3)(bar.series[n-1])
+	if n := len(bar.MultiSeries); n > 0 {
+		whiskers(intervals, 3)(&bar.MultiSeries[n-1])
 	}
 	return bar.options()
 }
 
 // launches adds a dot for each launch.
-func (v *view) launches(bar *plot, shown []int, name string) {
-	var dots []option
-	for at, i := range shown {
+func (v *view) launches(bar plot, shown []int, name string) {
+	var dots []dot
+	for row, i := range shown {
 		values := v.res.Cells[i].Figure(name).Values
 		for n, x := range values {
-			dot := spot(fmt.Sprintf("%s (attempt %d)", v.res.Cells[i].Repeated(), x.Attempt), digits(x.Value),
-				float64(at), 5)
-			dot["symbolOffset"] = [2]float64{0, aside(n, len(values))}
-			dots = append(dots, dot)
+			at := spot(fmt.Sprintf("%s (attempt %d)", v.res.Cells[i].Repeated(), x.Attempt), digits(x.Value),
+				float64(row), 5)
+			dots = append(dots, dot{at, [2]float64{0, aside(n, len(values))}})
 		}
 	}
 	bar.add("scatter", "launches", dots,
-		with("itemStyle", option{"color": "var(--dot)", "borderColor": "var(--page)", "borderWidth": 1}))
+		charts.WithItemStyleOpts(opts.ItemStyle{Color: "var(--dot)", BorderColor: "var(--page)", BorderWidth: 1}))
+}
+
+// dot is a point that can stand beside its place.
+type dot struct {
+	opts.ScatterData
+	SymbolOffset [2]float64 `json:"symbolOffset"`
 }
 
 // aside is by how many pixels dot n of so many is moved from the interval's line, up and down in turn.

@@ -31,10 +31,10 @@ func (v *view) foreignMemory(cell, points int) (chart, bool) {
 }
 
 // foreignTimeline draws the sum of RSS heavy, each process where there are several, and a page's heap.
-func (v *view) foreignTimeline(cell int, a *record.Attempt, points int) option {
+func (v *view) foreignTimeline(cell int, a *record.Attempt, points int) map[string]any {
 	selected := map[string]bool{}
 	l := newLine("seconds", 0, selected)
-	add := func(name string, data []xy, colour string, width float64, kind string) {
+	add := func(name string, data []xy, colour string, width float32, kind string) {
 		l.line(name, thinned(data, points), colour, width, kind)
 	}
 	zero := a.BeginNS

@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
 	"llmparity/compare"
 	"llmparity/compare/growth"
 	"llmparity/internal/figure"
@@ -139,27 +142,27 @@ func kvGrowth(v *view) []chart {
 	}
 	points := max(6, growthBudget/lines)
 	var out []chart
+	for n, s := range v.res.Sweeps {
+		out = append(out, growthChart(chart{ID: fmt.Sprintf("growth-%s-%d", s.Axis, n),
+			Title: line(s.Label) + ", over " + s.Title}, s.Rates, s.Theory,
+			func(r growth.Rate) (string, map[string]any) { return "", v.overCells(s, r) })...)
+	}
 	for i := range v.res.Cells {
 		if g := v.res.Cells[i].Growth; g != nil {
 			out = append(out, growthChart(chart{ID: fmt.Sprintf("growth-%d", i), Cell: i + 1,
 				Title: line(v.res.Cells[i].Label) + ", within launches"}, g.Rates, g.Theory,
-				func(r growth.Rate) (string, option) {
+				func(r growth.Rate) (string, map[string]any) {
 					return v.fewerPoints(r), v.withinLaunches(i, r,
 						points)
 				})...)
 		}
-	}
-	for n, s := range v.res.Sweeps {
-		out = append(out, growthChart(chart{ID: fmt.Sprintf("growth-%s-%d", s.Axis, n),
-			Title: line(s.Label) + ", over " + s.Title}, s.Rates, s.Theory,
-			func(r growth.Rate) (string, option) { return "", v.overCells(s, r) })...)
 	}
 	return out
 }
 
 // growthChart has a drawing of each rate that a line was found for; without any there is no chart.
 func growthChart(c chart, rates []growth.Rate, t *growth.Theory,
-	draw func(growth.Rate) (more string, options option)) []chart {
+	draw func(growth.Rate) (more string, options map[string]any)) []chart {
 	c.Table = &grid{Head: []string{"memory", "from", "bytes/token", "95% interval", "launches", "result"}}
 	for _, r := range rates {
 		if r.Known() {
@@ -201,7 +204,7 @@ func (v *view) fewerPoints(r growth.Rate) string {
 }
 
 // withinLaunches draws by how much memory was above what each launch's line has at its first token.
-func (v *view) withinLaunches(cell int, r growth.Rate, points int) option {
+func (v *view) withinLaunches(cell int, r growth.Rate, points int) map[string]any {
 	l := lineChart("tokens, including the prompt")
 	fitLines(l, "median slope", r.Fit, v.colour(cell))
 	for _, launch := range r.Lines[:min(len(r.Lines), v.launchesDrawn())] {
@@ -213,16 +216,16 @@ func (v *view) withinLaunches(cell int, r growth.Rate, points int) option {
 			}
 		}
 		l.add("scatter", fmt.Sprintf("%s of attempt %d", v.res.Cells[cell].Repeated(), launch.Attempt), dots,
-			with("symbolSize", 5), inked(v.colour(cell), 0.5))
+			small, inked(v.colour(cell), 0.5))
 	}
 	return l.options()
 }
 
 // overCells draws every launch where its cell is on the axis.
-func (v *view) overCells(s growth.Sweep, r growth.Rate) option {
+func (v *view) overCells(s growth.Sweep, r growth.Rate) map[string]any {
 	l := lineChart(s.Title)
 	fitLines(l, "line through all launches", r.Fit, v.colour(s.Cells[0]))
-	var dots []option
+	var dots []opts.ScatterData
 	for _, p := range r.Points {
 		dots = append(dots, spot(fmt.Sprintf("%s, attempt %d", line(v.res.Cells[p.Cell].Label), p.Attempt),
 			digits(p.Tokens), fine(p.MiB), 5))
@@ -232,7 +235,7 @@ func (v *view) overCells(s growth.Sweep, r growth.Rate) option {
 }
 
 // fitLines adds the fitted line, and the calculated one where there is one.
-func fitLines(l *plot, name string, f *growth.Fit, colour string) {
+func fitLines(l plot, name string, f *growth.Fit, colour string) {
 	from := datum(f.From.Tokens, f.From.MiB)
 	l.add("line", name, [][2]any{from, datum(f.To.Tokens, f.To.MiB)}, stroke(colour, 3, "solid", false))
 	if f.Theory != nil {
@@ -240,3 +243,5 @@ func fitLines(l *plot, name string, f *growth.Fit, colour string) {
 			stroke("var(--muted)", 2, "dashed", false))
 	}
 }
+
+func small(s *charts.SingleSeries) { s.SymbolSize = 5 }

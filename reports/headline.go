@@ -5,6 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
@@ -150,7 +153,7 @@ func added(v *view) []chart {
 	}
 	var names []string
 	var lowest, highest float64
-	values := make([][]option, len(v.res.Cells))
+	values := make([][]opts.BarData, len(v.res.Cells))
 	for _, col := range components() {
 		if _, ok := partColour[col.Name]; !ok {
 			continue
@@ -177,12 +180,13 @@ func added(v *view) []chart {
 	}
 	bar := newBar(names, true)
 	if lowest > -0.02*highest {
-		bar.x["min"] = 0
+		bar.XAxisList[0].Min = 0
 	}
 	for i := range v.res.Cells {
-		bar.add("bar", line(v.res.Cells[i].Label), values[i], inked(v.colour(i), 0), with("barGap", "10%"),
-			with("barCategoryGap", "30%"),
-			with("label", option{"show": true, "position": "right", "fontSize": 11, "color": "var(--muted)"}))
+		bar.add("bar", line(v.res.Cells[i].Label), values[i], inked(v.colour(i), 0),
+			charts.WithBarChartOpts(opts.BarChart{BarGap: "10%", BarCategoryGap: "30%"}),
+			charts.WithLabelOpts(opts.Label{Show: opts.Bool(true), Position: "right", FontSize: 11,
+				Color: "var(--muted)"}))
 	}
 	return []chart{{ID: "headline-added", Title: "What the engine added", Unit: "MiB",
 		Height:   34 + len(names)*(10+12*len(v.res.Cells)),

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
 	"llmparity/compare"
 	"llmparity/compare/timing"
 )
@@ -54,11 +57,11 @@ func taken(c *compare.Cell, name string) *timing.Distribution {
 	return nil
 }
 
-func (v *view) ecdf(name, unit string) option {
+func (v *view) ecdf(name, unit string) map[string]any {
 	l := lineChart(unit)
-	l.y = option{"type": "value", "splitNumber": 5, "min": 0, "max": 100, "name": "%", "nameLocation": "end"}
+	l.YAxisList = []opts.YAxis{{Type: "value", SplitNumber: 5, Min: 0, Max: 100, Name: "%", NameLocation: "end"}}
 	least, most := 0.0, 0.0
-	dots := &plot{}
+	dots := plot{charts.NewLine()}
 	drawn := map[string]int{}
 	for i := range v.res.Cells {
 		c := &v.res.Cells[i]
@@ -76,34 +79,34 @@ func (v *view) ecdf(name, unit string) option {
 		most = max(most, d.Steps[len(d.Steps)-1].Value)
 		kind := dash(drawn[c.Spec.Engine])
 		drawn[c.Spec.Engine]++
-		looks := []style{stroke(v.colour(i), 2, kind, false), with("step", "end")}
-		if len(l.series) == 0 {
+		looks := []style{stroke(v.colour(i), 2, kind, false), func(s *charts.SingleSeries) { s.Step = "end" }}
+		if len(l.MultiSeries) == 0 {
 			looks = append(looks, levels)
 		}
 		l.add("line", line(c.Label), data, looks...)
-		var marks []option
+		var marks []opts.ScatterData
 		for _, q := range d.Quantiles {
 			marks = append(marks, spot("p"+num(100*q.Share), fine(q.Value), 100*q.Share, 7))
 		}
 		dots.add("scatter", line(c.Label), marks, inked(v.colour(i), 0))
 	}
-	l.series = append(l.series, dots.series...)
+	l.MultiSeries = append(l.MultiSeries, dots.MultiSeries...)
 	if least > 0 && most/least > 20 {
-		l.x["type"], l.x["name"] = "log", unit+", logarithmic"
+		l.XAxisList[0].Type, l.XAxisList[0].Name = "log", unit+", logarithmic"
 	}
 	return l.options()
 }
 
 // levels are lines at p50, p90 and p99.
-func levels(s option) {
-	var at []option
+func levels(s *charts.SingleSeries) {
+	var at []any
 	for _, share := range []float64{50, 90, 99} {
-		at = append(at, option{"yAxis": share, "name": "p" + num(share)})
+		at = append(at, map[string]any{"yAxis": share, "name": "p" + num(share)})
 	}
-	s["markLine"] = option{"data": at, "symbol": []string{"none", "none"},
-		"label": option{"show": true, "formatter": "{b}", "position": "insideStartTop", "color": "var(--muted)",
-			"fontSize": 11},
-		"lineStyle": option{"type": "dotted", "width": 1, "color": "var(--muted)"}}
+	s.MarkLines = &opts.MarkLines{Data: at, MarkLineStyle: opts.MarkLineStyle{Symbol: []string{"none", "none"},
+		Label: &opts.Label{Show: opts.Bool(true), Formatter: "{b}", Position: "insideStartTop", Color: "var(--muted)",
+			FontSize: 11},
+		LineStyle: &opts.LineStyle{Type: "dotted", Width: 1, Color: "var(--muted)"}}}
 }
 
 // dash tells lines of one colour apart.

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/growth"
@@ -82,8 +85,8 @@ func (v *view) over(axis string, out chart, figures []*figure.Row) []chart {
 	out.Table = &grid{Head: []string{"cell", title, "figure", "median", "95% interval", "launches"}}
 	for _, f := range figures {
 		l := lineChart(title)
-		l.x["minInterval"] = 1 // half a client is none
-		dots := &plot{}
+		l.XAxisList[0].MinInterval = 1 // half a client is none
+		dots := plot{charts.NewLine()}
 		name, drawn := "", map[string]int{}
 		for _, s := range v.res.Sweeps {
 			if s.Axis != axis {
@@ -112,7 +115,7 @@ func (v *view) over(axis string, out chart, figures []*figure.Row) []chart {
 				drawn[s.Engine]++
 			}
 		}
-		l.series = append(l.series, dots.series...)
+		l.MultiSeries = append(l.MultiSeries, dots.MultiSeries...)
 		if name != "" {
 			out.Drawings = append(out.Drawings,
 				drawing{Name: name, Caption: "Lines: medians. Dots: launches. Vertical lines: 95% intervals, from six launches on.", Options: l.options()})
@@ -125,8 +128,8 @@ func (v *view) over(axis string, out chart, figures []*figure.Row) []chart {
 }
 
 // launchesAt is a dot a launch.
-func (v *view) launchesAt(s growth.Sweep, f *figure.Row) []option {
-	var out []option
+func (v *view) launchesAt(s growth.Sweep, f *figure.Row) []opts.ScatterData {
+	var out []opts.ScatterData
 	for n, i := range s.Cells {
 		c := &v.res.Cells[i]
 		for _, x := range along(c, f).Values {

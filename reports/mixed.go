@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-echarts/go-echarts/v2/opts"
+
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
@@ -87,12 +89,12 @@ func mixedLengths(v *view) []chart {
 		}
 		bar := newBar(labels, true)
 		for n, k := range kinds {
-			var data []option
+			var data []opts.BarData
 			for _, share := range known {
 				f := k.figure(figure.Percentile(of.Name, share))
 				datum := barData(math.NaN())
 				if f.Known() {
-					datum["value"] = fine(f.Center())
+					datum.Value = fine(f.Center())
 					out.Table.Rows = append(
 						out.Table.Rows, []string{k.name, fmt.Sprintf("%s, p%g (ms)", titleCase(of.Title), 100*share),
 							num(f.Center()), intervalWords(f), fmt.Sprint(f.N)})
@@ -112,12 +114,12 @@ func mixedLengths(v *view) []chart {
 }
 
 // fade tells kinds of one engine, which has one colour, apart.
-func fade(at int, kinds []ofKind) float64 {
+func fade(at int, kinds []ofKind) float32 {
 	before := 0
 	for _, k := range kinds[:at] {
 		if k.cell == kinds[at].cell {
 			before++
 		}
 	}
-	return []float64{1, 0.55, 0.3}[before%3]
+	return []float32{1, 0.55, 0.3}[before%3]
 }

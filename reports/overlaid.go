@@ -3,6 +3,8 @@ package reports
 import (
 	"fmt"
 
+	"github.com/go-echarts/go-echarts/v2/opts"
+
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -17,7 +19,7 @@ func (v *view) overlaid(cell, points int) []drawing {
 		method, what, pick = record.MethodStatm, "RSS sum", func(t record.TotalRow) float64 { return t.RSS }
 	}
 	l := lineChart("seconds")
-	l.y["scale"] = false
+	l.YAxisList[0].Scale = opts.Bool(false)
 	drawn, all := 0, 0
 	for _, a := range v.runs[c.Run].Attempts {
 		measure, ok := a.Phase(record.Measure)
@@ -32,7 +34,7 @@ func (v *view) overlaid(cell, points int) []drawing {
 			continue
 		}
 		looks := []style{faint}
-		width := 1.2
+		width := float32(1.2)
 		if a.ID == c.Representative {
 			width, looks = 3, []style{bands(a, measure.BeginNS)}
 		}

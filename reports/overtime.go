@@ -141,16 +141,16 @@ func launchName(c *compare.Cell, a *record.Attempt) string {
 }
 
 // timeline draws one launch: the total first and heavy, then each process by each method.
-func (v *view) timeline(cell int, a *record.Attempt, points int) option {
+func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any {
 	zero := a.BeginNS
 	if len(a.Phases) > 0 {
 		zero = a.Phases[0].BeginNS
 	}
 	selected := map[string]bool{}
 	l := newLine("seconds", 0, selected)
-	add := func(name string, data []xy, colour string, width float64, kind string) {
+	add := func(name string, data []xy, colour string, width float32, kind string) {
 		var behind []style
-		if len(l.series) == 0 {
+		if len(l.MultiSeries) == 0 {
 			behind = []style{bands(a, zero)}
 		}
 		l.line(name, thinned(data, points), colour, width, kind, behind...)
@@ -180,7 +180,7 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) option {
 }
 
 // line adds points over time as a line, or a single one as a dot.
-func (p *plot) line(name string, points []xy, colour string, width float64, kind string, more ...style) {
+func (p plot) line(name string, points []xy, colour string, width float32, kind string, more ...style) {
 	if len(points) > 0 {
 		p.add("line", name, pairs(points), append([]style{stroke(colour, width, kind, len(points) == 1)}, more...)...)
 	}

@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
 	"llmparity/compare"
 	"llmparity/compare/growth"
 )
@@ -66,7 +69,7 @@ func repeatedMany(c *compare.Cell) string {
 	return c.Repeated() + "s"
 }
 
-func (v *view) alignedLines(cell int, a growth.Aligned, points int) option {
+func (v *view) alignedLines(cell int, a growth.Aligned, points int) map[string]any {
 	c := &v.res.Cells[cell]
 	tokens := c.OverTokens.Tokens
 	step := max(1, (len(tokens)+points-1)/points)
@@ -101,15 +104,16 @@ func (v *view) alignedLines(cell int, a growth.Aligned, points int) option {
 		add(fmt.Sprintf("%s of attempt %d", c.Repeated(), launch.Attempt), data,
 			stroke(colour, 1, "solid", isolated(launch.Values)), faint)
 	}
-	if len(lo) > 0 { // drawn as what lies above its lower end, so its numbers would mislead in a tooltip
-		band, silent := hi, with("tooltip", option{"show": false})
+	if len(lo) > 0 { // drawn as what lies above its lower end; the page keeps it out of tooltips
+		band := hi
 		for i := range band {
 			band[i][1] = fine(band[i][1].(float64) - lo[i][1].(float64))
 		}
+		interval := func(s *charts.SingleSeries) { s.Stack = "interval" }
 		dotted := stroke(colour, 1, "dotted", false)
-		add(intervalName, lo, dotted, faint, with("stack", "interval"), silent)
-		add(intervalName, band, dotted, faint, with("stack", "interval"), silent,
-			with("areaStyle", option{"color": colour, "opacity": 0.2}))
+		add(intervalName, lo, dotted, faint, interval)
+		add(intervalName, band, dotted, faint, interval,
+			charts.WithAreaStyleOpts(opts.AreaStyle{Color: colour, Opacity: opts.Float(0.2)}))
 	}
 	return l.options()
 }

@@ -1,113 +1,119 @@
 package reports
 
-import "math"
+import (
+	"encoding/json"
+	"math"
 
-// option is a part of a chart's options, as echarts takes them. A colour may be var(--name): the page puts in the
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+)
+
+// plot is a chart while it is made; its series may be of any kind. A colour may be var(--name): the page puts in the
 // theme's.
-type option = map[string]any
-
-// plot is a chart's options while it is made.
-type plot struct {
-	x, y, grid, legend option
-	tooltip            string // what shows one: item or axis
-	series             []option
-}
+type plot struct{ *charts.Line }
 
 // style sets options of a series.
-type style func(option)
+type style = charts.SeriesOpts
 
-func (p *plot) add(kind, name string, data any, styles ...style) {
-	s := option{"type": kind, "name": name, "data": data}
-	for _, set := range styles {
-		set(s)
-	}
-	p.series = append(p.series, s)
-}
-
-func (p *plot) options() option {
-	return option{"animation": false, "tooltip": option{"show": true, "trigger": p.tooltip}, "legend": p.legend,
-		"grid": []option{p.grid}, "xAxis": []option{p.x}, "yAxis": []option{p.y}, "series": p.series}
-}
-
-// newBar is a chart of horizontal bars: names of cells need the room to the left.
-func newBar(labels []string, legend bool) *plot {
-	p := &plot{tooltip: "item", legend: option{"show": false}, x: option{"type": "value", "splitNumber": 4},
-		y:    option{"type": "category", "inverse": true, "data": labels},
-		grid: option{"left": "4", "right": "20", "top": "2", "bottom": "4", "containLabel": true}}
-	if legend {
-		p.legend = legendBelow(nil)
-	}
+func newPlot(tooltip string, legend opts.Legend, grid opts.Grid, x opts.XAxis, y opts.YAxis) plot {
+	p := plot{charts.NewLine()}
+	grid.ContainLabel = opts.Bool(true)
+	p.SetGlobalOptions(charts.WithAnimation(false), charts.WithLegendOpts(legend), charts.WithGridOpts(grid),
+		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: tooltip}), charts.WithXAxisOpts(x),
+		charts.WithYAxisOpts(y))
 	return p
 }
 
-// legendBelow toggles series; those that are selected are shown at first.
-func legendBelow(selected map[string]bool) option {
-	o := option{"show": true, "type": "scroll", "bottom": "0", "left": "0", "right": "0", "icon": "roundRect",
-		"itemWidth": 14, "itemHeight": 8}
-	if selected != nil {
-		o["selected"] = selected
+// add adds a series: a bar, line or scatter.
+func (p plot) add(kind, name string, data any, looks ...style) {
+	s := charts.SingleSeries{Name: name, Type: kind, Data: data}
+	s.ConfigureSeriesOpts(looks...)
+	p.MultiSeries = append(p.MultiSeries, s)
+}
+
+func (p plot) options() map[string]any {
+	p.Validate()
+	o := p.JSON()
+	delete(o, "color") // the page has its own
+	for _, part := range []string{"title", "toolbox"} {
+		if text, err := json.Marshal(o[part]); err == nil && string(text) == "{}" {
+			delete(o, part)
+		}
 	}
 	return o
 }
 
+// newBar is a chart of horizontal bars: names of cells need the room to the left.
+func newBar(labels []string, legend bool) plot {
+	l := opts.Legend{Show: opts.Bool(false)}
+	if legend {
+		l = legendBelow(nil)
+	}
+	return newPlot("item", l, opts.Grid{Left: "4", Right: "20", Top: "2", Bottom: "4"},
+		opts.XAxis{Type: "value", SplitNumber: 4}, opts.YAxis{Type: "category", Inverse: opts.Bool(true), Data: labels})
+}
+
+// legendBelow toggles series; those that are selected are shown at first.
+func legendBelow(selected map[string]bool) opts.Legend {
+	return opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0", Icon: "roundRect",
+		ItemWidth: 14, ItemHeight: 8, Selected: selected}
+}
+
 // newLine is a chart over a number.
-func newLine(x string, from any, selected map[string]bool) *plot {
-	return &plot{tooltip: "axis", legend: legendBelow(selected), y: option{"type": "value", "splitNumber": 4},
-		x:    option{"type": "value", "name": x, "nameLocation": "middle", "nameGap": 26, "min": from, "max": "dataMax"},
-		grid: option{"left": "4", "right": "14", "top": "26", "bottom": "58", "containLabel": true}}
+func newLine(x string, from any, selected map[string]bool) plot {
+	return newPlot("axis", legendBelow(selected), opts.Grid{Left: "4", Right: "14", Top: "26", Bottom: "58"},
+		opts.XAxis{Type: "value", Name: x, NameLocation: "middle", NameGap: 26, Min: from, Max: "dataMax"},
+		opts.YAxis{Type: "value", SplitNumber: 4})
 }
 
 // lineChart is one whose axes do not start at 0.
-func lineChart(x string) *plot {
+func lineChart(x string) plot {
 	p := newLine(x, "dataMin", nil)
-	p.y["scale"] = true
+	p.YAxisList[0].Scale = opts.Bool(true)
 	return p
 }
 
-// with sets one option.
-func with(name string, value any) style { return func(s option) { s[name] = value } }
-
 // inked is a series' colour; with an opacity of 0 it is opaque.
-func inked(colour string, opacity float64) style {
-	o := option{"color": colour}
+func inked(colour string, opacity float32) style {
+	o := opts.ItemStyle{Color: colour}
 	if opacity > 0 {
-		o["opacity"] = opacity
+		o.Opacity = opts.Float(opacity)
 	}
-	return with("itemStyle", o)
+	return charts.WithItemStyleOpts(o)
 }
 
 // stroke is a line's look; symbols only where there would be nothing else to see.
-func stroke(colour string, width float64, kind string, symbols bool) style {
-	return func(s option) {
-		s["lineStyle"] = option{"color": colour, "width": width, "type": kind}
-		s["itemStyle"] = option{"color": colour}
-		s["showSymbol"], s["symbolSize"] = symbols, 4
+func stroke(colour string, width float32, kind string, symbols bool) style {
+	return func(s *charts.SingleSeries) {
+		s.LineStyle = &opts.LineStyle{Color: colour, Width: width, Type: kind}
+		s.ItemStyle = &opts.ItemStyle{Color: colour}
+		s.ShowSymbol, s.SymbolSize = opts.Bool(symbols), 4
 	}
 }
 
-func faint(s option) {
-	for _, part := range []string{"lineStyle", "itemStyle"} {
-		s[part].(option)["opacity"] = 0.45
-	}
+func faint(s *charts.SingleSeries) {
+	s.LineStyle.Opacity = opts.Float(0.45)
+	s.ItemStyle.Opacity = opts.Float(0.45)
 }
 
 // stacked puts bars of a chart upon one another.
-func stacked(s option) { s["stack"], s["barWidth"] = "memory", "56%" }
+var stacked = charts.WithBarChartOpts(opts.BarChart{Stack: "memory", BarWidth: "56%"})
 
 // whiskers draws intervals.
-func whiskers(intervals []any, width float64) style {
-	return func(s option) {
+func whiskers(intervals []any, width float32) style {
+	return func(s *charts.SingleSeries) {
 		if len(intervals) > 0 {
-			s["markLine"] = option{"data": intervals, "symbol": []string{"none", "none"},
-				"label":     option{"show": false},
-				"lineStyle": option{"type": "solid", "width": width, "color": "var(--ink)"}}
+			s.MarkLines = &opts.MarkLines{Data: intervals,
+				MarkLineStyle: opts.MarkLineStyle{Symbol: []string{"none", "none"},
+					Label:     &opts.Label{Show: opts.Bool(false)},
+					LineStyle: &opts.LineStyle{Type: "solid", Width: width, Color: "var(--ink)"}}}
 		}
 	}
 }
 
 // whisker is a line from one point to another.
 func whisker(x1, y1, x2, y2 any) any {
-	return []option{{"coord": []any{x1, y1}}, {"coord": []any{x2, y2}}}
+	return []any{map[string]any{"coord": []any{x1, y1}}, map[string]any{"coord": []any{x2, y2}}}
 }
 
 // band is a stretch of an axis.
@@ -118,30 +124,31 @@ type band struct {
 
 // banded puts stretches behind a series, each second one darker; names stand where there is room.
 func banded(all []band) style {
-	return func(s option) {
+	return func(s *charts.SingleSeries) {
 		if len(all) == 0 {
 			return
 		}
 		length := all[len(all)-1].to - all[0].from
-		data := [][2]option{}
+		data := []any{}
 		for n, b := range all {
-			from := option{"xAxis": b.from, "itemStyle": option{"color": []string{"transparent", "var(--band)"}[n%2]}}
-			if length > 0 && (b.to-b.from)/length >= 0.08 {
-				from["name"] = b.name
+			if length <= 0 || (b.to-b.from)/length < 0.08 {
+				b.name = ""
 			}
-			data = append(data, [2]option{from, {"xAxis": b.to}})
+			fill := []string{"transparent", "var(--band)"}[n%2]
+			data = append(data, []opts.MarkAreaData{{Name: b.name, XAxis: b.from,
+				MarkAreaStyle: opts.MarkAreaStyle{ItemStyle: &opts.ItemStyle{Color: fill}}}, {XAxis: b.to}})
 		}
-		s["markArea"] = option{"data": data,
-			"label": option{"show": true, "position": "top", "fontSize": 11, "color": "var(--muted)"}}
+		s.MarkAreas = &opts.MarkAreas{Data: data, MarkAreaStyle: opts.MarkAreaStyle{Label: &opts.Label{
+			Show: opts.Bool(true), Position: "top", FontSize: 11, Color: "var(--muted)"}}}
 	}
 }
 
 // barData is a value of a bar; the library's word for none is "-".
-func barData(v float64) option {
+func barData(v float64) opts.BarData {
 	if math.IsNaN(v) {
-		return option{"value": "-"}
+		return opts.BarData{Value: "-"}
 	}
-	return option{"value": digits(v)}
+	return opts.BarData{Value: digits(v)}
 }
 
 // datum is a point; a missing value is a gap.
@@ -153,8 +160,8 @@ func datum(x, y float64) [2]any {
 }
 
 // spot is a named dot.
-func spot(name string, x, y float64, size int) option {
-	return option{"name": name, "value": []any{x, y}, "symbol": "circle", "symbolSize": size}
+func spot(name string, x, y float64, size int) opts.ScatterData {
+	return opts.ScatterData{Name: name, Value: []any{x, y}, Symbol: "circle", SymbolSize: size}
 }
 
 // digits rounds for drawing: a hundredth of a MiB, of a millisecond.

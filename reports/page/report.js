@@ -145,6 +145,7 @@
         preventDefaultMouseMove: true,
       });
     }
+    for (const s of list(o.series)) if (s.stack === "interval") s.tooltip = { show: false }; // it is drawn as what lies above its lower end
     if (list(o.series)[0] && o.series[0].type === "line") o.series[0].z = 3; // the total lies over its parts
     return o;
   }

@@ -59,15 +59,6 @@ const fewWords = 8
 // OfLength makes a text of exactly n tokens, including what an engine puts before it. Seeds that differ by less than
 // some hundred differ in the first word, if the vocabulary allows it, so a prompt cache never has the beginning of
 // another text. Nor is a text the beginning of a longer one. Very short texts are shared by seeds.
-func OfLength(t *tokenizer.Tokenizer, n int, seed uint64) (string, error) {
-	m, err := NewMaker(t)
-	if err != nil {
-		return "", err
-	}
-	return m.OfLength(n, seed)
-}
-
-// OfLength makes a text of exactly n tokens.
 func (m *Maker) OfLength(n int, seed uint64) (string, error) {
 	added := m.added()
 	if n <= added || n > MostTokens {

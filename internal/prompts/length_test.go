@@ -118,6 +118,14 @@ func TestLengthsShareNoBeginning(t *testing.T) {
 	}
 }
 
+func ofLength(t *tokenizer.Tokenizer, n int, seed uint64) (string, error) {
+	m, err := NewMaker(t)
+	if err != nil {
+		return "", err
+	}
+	return m.OfLength(n, seed)
+}
+
 func TestImpossibleLengthsAreRefused(t *testing.T) {
 	for name, v := range vocabularies(t) {
 		tokens := tokenizer.New(v)
@@ -127,11 +135,11 @@ func TestImpossibleLengthsAreRefused(t *testing.T) {
 		}
 		for _, n := range []int{-1, 0, least - 1, MostTokens + 1} {
 			want := fmt.Sprintf("from %d to %d are possible", least, MostTokens)
-			if _, err := OfLength(tokens, n, 1); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := ofLength(tokens, n, 1); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %d tokens: %v", name, n, err)
 			}
 		}
-		if text, err := OfLength(tokens, least, 1); err != nil || len(tokens.Prompt(text)) != least {
+		if text, err := ofLength(tokens, least, 1); err != nil || len(tokens.Prompt(text)) != least {
 			t.Errorf("%s: the least, %d tokens: %q, %v", name, least, text, err)
 		}
 	}
@@ -144,13 +152,13 @@ func TestPoorVocabularies(t *testing.T) {
 		letters.Tokens, letters.Types = append(letters.Tokens, string(c)), append(letters.Types, gguf.TokenNormal)
 	}
 	tokens := tokenizer.New(letters)
-	text, err := OfLength(tokens, 100, 7)
+	text, err := ofLength(tokens, 100, 7)
 	if err != nil || len(tokens.Prompt(text)) != 100 {
 		t.Errorf("letters: %q, %v", text, err)
 	}
 	none := gguf.Vocabulary{Pre: gguf.PreGPT2, BOS: -1, EOS: -1, Tokens: []string{"Å"},
 		Types: []int32{gguf.TokenNormal}}
-	if text, err := OfLength(tokenizer.New(none), 100, 7); err == nil || strings.Contains(err.Error(), "\n") {
+	if text, err := ofLength(tokenizer.New(none), 100, 7); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("no letters: %q, %v", text, err)
 	}
 }
@@ -160,7 +168,7 @@ func BenchmarkOfLength(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			tokens := tokenizer.New(v)
 			for seed := uint64(0); b.Loop(); seed++ {
-				if _, err := OfLength(tokens, 32768, seed); err != nil {
+				if _, err := ofLength(tokens, 32768, seed); err != nil {
 					b.Fatal(err)
 				}
 			}

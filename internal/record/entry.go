@@ -14,7 +14,7 @@ type entry struct {
 	Cell       *Cell       `json:"cell,omitempty"`
 	Begin      *Beginning  `json:"begin,omitempty"`
 	Source     *sourceLine `json:"source,omitempty"`
-	Phase      *phaseLine  `json:"phase,omitempty"`
+	Phase      *PhaseSpan  `json:"phase,omitempty"`
 	Span       *spanLine   `json:"span,omitempty"`
 	Request    *requestRow `json:"request,omitempty"`
 	Event      *Event      `json:"event,omitempty"`
@@ -34,47 +34,24 @@ type sourceLine struct {
 	Source
 }
 
-type phaseLine struct {
-	Name  Phase `json:"name"`     // baseline, load, warmup, measure, idle or unload
-	Begin int64 `json:"begin_ns"` // nanoseconds since the start of the run
-	End   int64 `json:"end_ns"`   // nanoseconds since the start of the run
-}
-
 type spanLine struct {
-	Request int    `json:"request,omitempty"` // number of the request; absent: a load stage
-	Name    string `json:"name"`              // prefill, decode, or the load stage
-	Begin   int64  `json:"begin_ns"`          // nanoseconds since the start of the run
-	End     int64  `json:"end_ns"`            // nanoseconds since the start of the run
-	How     string `json:"how,omitempty"`     // how both ends were obtained
+	Request int `json:"request,omitempty"` // number of the request; absent: a load stage
+	NamedSpan
 }
-
-func (s *spanLine) named() NamedSpan { return NamedSpan{s.Name, s.Begin, s.End, s.How} }
 
 type requestRow struct {
-	ID           int                `json:"id"`                      // number of the request in its attempt, from 1
-	Phase        Phase              `json:"phase"`                   // warmup or measure
-	Sent         int64              `json:"sent_ns"`                 // nanoseconds since the start of the run
-	Returned     int64              `json:"returned_ns"`             // end of the answer, as sent_ns
-	PromptIDs    []int              `json:"prompt_ids"`              // token ids of the prompt
-	PromptTokens int                `json:"prompt_tokens,omitempty"` // number of prompt tokens, if there are no ids
-	Generated    int                `json:"generated,omitempty"`     // generated tokens, if the engine counts them
-	CachedTokens *int               `json:"cached_tokens,omitempty"` // prompt tokens from a cache; absent: unknown
-	Tokens       int                `json:"tokens"`                  // number of rows in tokens.csv
-	Text         string             `json:"text"`                    // generated text
-	Finish       string             `json:"finish"`                  // length, stop, cancelled or failed
-	Reported     map[string]float64 `json:"reported,omitempty"`      // the engine's own counts and timings
-	Slot
+	Request
+	CachedTokens *int `json:"cached_tokens,omitempty"` // prompt tokens from a cache; absent: unknown
+	Tokens       int  `json:"tokens"`                  // number of rows in tokens.csv
 }
 
 // request returns the request as a reader finds it, without tokens and spans.
 func (r *requestRow) request() *Request {
-	cached := CacheUnknown
-	if r.CachedTokens != nil {
-		cached = *r.CachedTokens
+	q := r.Request
+	if q.CachedTokens = CacheUnknown; r.CachedTokens != nil {
+		q.CachedTokens = *r.CachedTokens
 	}
-	return &Request{ID: r.ID, Phase: r.Phase, SentNS: r.Sent, ReturnedNS: r.Returned, PromptIDs: r.PromptIDs,
-		PromptTokens: r.PromptTokens, Generated: r.Generated, CachedTokens: cached, Text: r.Text, Finish: r.Finish,
-		Reported: r.Reported, Slot: r.Slot}
+	return &q
 }
 
 type endEntry struct {

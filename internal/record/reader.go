@@ -276,9 +276,9 @@ func (b *builder) add(a *Attempt, e entry) error {
 	case e.Source != nil:
 		a.Sources[e.Source.ID] = e.Source.Source
 	case e.Phase != nil:
-		a.Phases = append(a.Phases, PhaseSpan{e.Phase.Name, e.Phase.Begin, e.Phase.End})
+		a.Phases = append(a.Phases, *e.Phase)
 	case e.Span != nil:
-		span := e.Span.named()
+		span := e.Span.NamedSpan
 		if e.Span.Request == 0 {
 			a.Stages = append(a.Stages, span)
 			return nil

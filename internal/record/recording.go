@@ -150,7 +150,7 @@ func (nowhere) Close() error { return nil }
 
 // Phase writes a phase that has ended.
 func (r *Recording) Phase(p Phase, begin, end time.Time) {
-	r.put(entry{Phase: &phaseLine{Name: p, Begin: r.w.clock.ns(begin), End: r.w.clock.ns(end)}})
+	r.put(entry{Phase: &PhaseSpan{p, r.w.clock.ns(begin), r.w.clock.ns(end)}})
 }
 
 // Span writes a load stage.
@@ -180,9 +180,9 @@ func (r *Recording) RequestIn(slot Slot, due time.Time, p Phase, u Usage, tokens
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r.requests++
-	row := &requestRow{ID: r.requests, Phase: p, Sent: w.clock.ns(u.Sent), Returned: w.clock.ns(returned),
-		PromptIDs: u.PromptIDs, PromptTokens: u.PromptTokens, Generated: u.Generated, Tokens: len(tokens), Text: u.Text,
-		Finish: u.Finish, Reported: u.Reported, Slot: slot}
+	row := &requestRow{Tokens: len(tokens), Request: Request{ID: r.requests, Phase: p, SentNS: w.clock.ns(u.Sent),
+		ReturnedNS: w.clock.ns(returned), PromptIDs: u.PromptIDs, PromptTokens: u.PromptTokens, Generated: u.Generated,
+		Text: u.Text, Finish: u.Finish, Reported: u.Reported, Slot: slot}}
 	if u.CachedTokens != CacheUnknown {
 		row.CachedTokens = &u.CachedTokens
 	}
@@ -199,7 +199,7 @@ func (r *Recording) RequestIn(slot Slot, due time.Time, p Phase, u Usage, tokens
 	for _, s := range u.Spans {
 		line := r.span(q.ID, s)
 		w.putLocked(entry{Attempt: r.id, Span: line})
-		q.Spans = append(q.Spans, line.named())
+		q.Spans = append(q.Spans, line.NamedSpan)
 	}
 	return q
 }
@@ -229,5 +229,5 @@ func (r *Recording) put(e entry) {
 
 func (r *Recording) span(request int, s Span) *spanLine {
 	c := r.w.clock
-	return &spanLine{Request: request, Name: s.Name, Begin: c.ns(s.Begin), End: c.ns(s.End), How: s.How}
+	return &spanLine{request, NamedSpan{s.Name, c.ns(s.Begin), c.ns(s.End), s.How}}
 }

@@ -61,17 +61,17 @@ type Attempt struct {
 
 // PhaseSpan is the time of a phase.
 type PhaseSpan struct {
-	Name    Phase
-	BeginNS int64
-	EndNS   int64
+	Name    Phase `json:"name"`     // baseline, load, warmup, measure, idle or unload
+	BeginNS int64 `json:"begin_ns"` // nanoseconds since the start of the run
+	EndNS   int64 `json:"end_ns"`   // nanoseconds since the start of the run
 }
 
 // NamedSpan is a Span as it was read.
 type NamedSpan struct {
-	Name    string
-	BeginNS int64
-	EndNS   int64
-	How     string
+	Name    string `json:"name"`          // prefill, decode, or the load stage
+	BeginNS int64  `json:"begin_ns"`      // nanoseconds since the start of the run
+	EndNS   int64  `json:"end_ns"`        // nanoseconds since the start of the run
+	How     string `json:"how,omitempty"` // how both ends were obtained
 }
 
 // EventAt is an Event as it was read.
@@ -82,20 +82,20 @@ type EventAt struct {
 
 // Request is a request as it was read.
 type Request struct {
-	ID           int
-	Phase        Phase // Warmup or Measure
-	SentNS       int64
-	ReturnedNS   int64
-	PromptIDs    []int
-	PromptTokens int // number of prompt tokens, if there are no ids
-	Generated    int // number of generated tokens, if the engine counts them
-	CachedTokens int // or CacheUnknown
-	Text         string
-	Finish       string
-	Reported     map[string]float64
-	Spans        []NamedSpan
-	Tokens       []TokenRow
-	Slot         // position in a traffic
+	ID           int                `json:"id"`                      // number of the request in its attempt, from 1
+	Phase        Phase              `json:"phase"`                   // warmup or measure
+	SentNS       int64              `json:"sent_ns"`                 // nanoseconds since the start of the run
+	ReturnedNS   int64              `json:"returned_ns"`             // end of the answer, as sent_ns
+	PromptIDs    []int              `json:"prompt_ids"`              // token ids of the prompt
+	PromptTokens int                `json:"prompt_tokens,omitempty"` // number of prompt tokens, if there are no ids
+	Generated    int                `json:"generated,omitempty"`     // generated tokens, if the engine counts them
+	CachedTokens int                `json:"-"`                       // or CacheUnknown
+	Text         string             `json:"text"`                    // generated text
+	Finish       string             `json:"finish"`                  // length, stop, cancelled or failed
+	Reported     map[string]float64 `json:"reported,omitempty"`      // the engine's own counts and timings
+	Spans        []NamedSpan        `json:"-"`
+	Tokens       []TokenRow         `json:"-"`
+	Slot                            // position in a traffic
 }
 
 // TokenRow is a Token as it was read.

@@ -21,7 +21,7 @@ func TestPublishedSchemas(t *testing.T) {
 	schematest.Published(t, "journal", entry{},
 		schematest.Options{ID: "llmparity.journal/1", Title: "a line of journal.jsonl of a run folder",
 			Open: []reflect.Type{reflect.TypeFor[DeviceClass]()}, OneOf: []reflect.Type{reflect.TypeFor[entry]()},
-			Nullable: []string{"requestRow.prompt_ids", "Risk.places"}}, *update, how)
+			Nullable: []string{"Request.prompt_ids", "Risk.places"}}, *update, how)
 }
 
 func TestResumedJournalMatchesSchema(t *testing.T) {

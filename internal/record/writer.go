@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/whole"
 )
 
 // A kill loses at most the rows of the last flushAfter of an unfinished attempt. The first write after flushAfter hands
@@ -135,6 +136,15 @@ func (w *Writer) open(meta Meta, env Environment, plan []byte) (err error) {
 		}
 	}
 	return nil
+}
+
+// lock keeps two runs out of one folder.
+func lock(path, do string) (*os.File, error) {
+	f, err := whole.TryLock(path)
+	if errors.Is(err, whole.ErrBusy) {
+		return nil, fault.New(fault.Unwritable, do, "another run is writing to this folder (%s is locked)", path)
+	}
+	return f, err
 }
 
 // rowFile is a file that only grows, and its appender.

@@ -1,8 +1,8 @@
-// Package schematest makes JSON Schemas of Go types and holds documents against them, for tests: the published schemas
-// are these, word for word, so that a field that somebody adds fails a test until its schema says it too.
+// Package schematest generates JSON Schemas from Go types for tests, and validates documents against them. Published
+// schemas must be equal to the generated ones, so a new field fails a test until its schema is updated.
 //
-// Descriptions are the comments of the Go fields. Values of named text types are those of their constants. It knows
-// what encoding/json does with plain structs; a type that marshals itself must be told of.
+// Descriptions are the comments of Go fields; enums are the constants of named string types. It follows encoding/json
+// for plain structs. A type with its own MarshalJSON needs an entry in Options.
 package schematest
 
 import (
@@ -18,39 +18,38 @@ import (
 	"time"
 )
 
-// Options is what the Go types don't tell.
+// Options has what the Go types lack.
 type Options struct {
-	ID    string // what identifies the documents, as in their own schema field
+	ID    string // id of the documents, as in their schema field
 	Title string
-	// Open are named text types whose values others choose: their constants are not all.
+	// Open are named string types with values beyond their constants.
 	Open []reflect.Type
-	// Nullable are fields, as Type.json_name, of lists and maps that are null where there is nothing.
+	// Nullable are fields, as Type.json_name, whose lists and maps may be null.
 	Nullable []string
 	// OneOf are structs of which exactly one of the pointers is set.
 	OneOf []reflect.Type
-	// Const are fields, as Type.json_name, that have one value.
+	// Const are fields, as Type.json_name, with a single value.
 	Const map[string]string
-	// Absent is a field, as Type.json_name, that older versions of documents lack although this one always writes it.
+	// Absent are fields, as Type.json_name, that older documents lack although they are always written.
 	Absent []string
-	// Types are schemas of types whose fields don't say what they hold.
+	// Types are schemas of types whose fields don't tell.
 	Types map[reflect.Type]string
-	// Written tells of a document that people write: which fields may be left out, and how else values may stand, no Go
-	// type tells.
+	// Written describes documents that people write, with optional fields and other notations of values.
 	Written *Written
 }
 
-// Written is what is said of documents that people write, as JSON.
+// Written describes documents that people write, in JSON.
 type Written struct {
-	Tag    string                  // of fields' names, in place of json
-	Types  map[reflect.Type]string // schemas of types that read themselves, with Own where their fields stand
-	Fields map[string]string       // and of fields, as Type.name, likewise; their descriptions stay
-	// fields, as Type.name, that the Go type hasn't: other names of its own, and what nobody reads
+	Tag    string                  // tag with the fields' names, instead of json
+	Types  map[reflect.Type]string // schemas of types that unmarshal themselves; Own stands for the generated schema
+	Fields map[string]string       // likewise of fields, as Type.name
+	// further fields, as Type.name, that the Go type lacks
 	Other map[string]string
 	More  map[reflect.Type]string // members of a struct's schema
-	Defs  map[string]string       // what those refer to, as #/$defs/name
+	Defs  map[string]string       // definitions that those refer to, as #/$defs/name
 }
 
-// Of makes the schema of v's type.
+// Of generates the schema of v's type.
 func Of(v any, o Options) ([]byte, error) {
 	g := &generator{o: o, defs: map[string]object{}, names: map[reflect.Type]string{}, sources: map[string]source{}}
 	t := reflect.TypeOf(v)
@@ -74,7 +73,7 @@ func Of(v any, o Options) ([]byte, error) {
 	}
 	for _, path := range named {
 		if !slices.Contains(g.used, path) {
-			return nil, fmt.Errorf("there is no field %s", path)
+			return nil, fmt.Errorf("no field %s", path)
 		}
 	}
 	var b bytes.Buffer
@@ -84,7 +83,7 @@ func Of(v any, o Options) ([]byte, error) {
 	if err := e.Encode(root); err != nil {
 		return nil, err
 	}
-	if o.Written != nil { // its parts came in one line each
+	if o.Written != nil { // parts of it are on one line
 		var even bytes.Buffer
 		err := json.Indent(&even, b.Bytes(), "", "  ")
 		return even.Bytes(), err
@@ -92,14 +91,14 @@ func Of(v any, o Options) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// define puts in the definitions that were written down.
+// define adds the definitions of Written.
 func (g *generator) define() error {
 	if g.o.Written == nil {
 		return nil
 	}
 	for name, text := range g.o.Written.Defs {
 		if _, taken := g.defs[name]; taken {
-			return fmt.Errorf("there is a type %s", name)
+			return fmt.Errorf("duplicate definition %s", name)
 		}
 		var err error
 		if g.defs[name], err = raw(text); err != nil {
@@ -109,7 +108,7 @@ func (g *generator) define() error {
 	return nil
 }
 
-// object keeps the order of its members.
+// object is a JSON object that keeps the order of its members.
 type object []member
 
 type member struct {
@@ -144,7 +143,7 @@ type generator struct {
 	defs    map[string]object
 	names   map[reflect.Type]string
 	sources map[string]source // by package
-	used    []string          // fields that the options name
+	used    []string          // fields named in options
 }
 
 func (g *generator) sorted() object {
@@ -171,7 +170,7 @@ func (g *generator) schema(t reflect.Type) (object, error) {
 		return object{{"type", "string"}, {"format", "date-time"}}, nil
 	}
 	if marshals(t) {
-		return nil, fmt.Errorf("%s marshals itself: its schema can't be told from its fields", t)
+		return nil, fmt.Errorf("%s marshals itself; add its schema to Options", t)
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -199,10 +198,10 @@ func (g *generator) schema(t reflect.Type) (object, error) {
 	return nil, fmt.Errorf("no schema for %s", t)
 }
 
-// Own stands in a schema for the one that a type would have by itself.
+// Own stands in a schema for the generated schema of the type.
 const Own = `{"own": true}`
 
-// written is a schema that was written down, with the type's own one in it.
+// written returns a schema from Written, with the generated one for Own.
 func (g *generator) written(t reflect.Type, text string, schema func(reflect.Type) (object, error)) (object, error) {
 	if strings.Contains(text, Own) {
 		own, err := schema(t)
@@ -218,7 +217,7 @@ func (g *generator) written(t reflect.Type, text string, schema func(reflect.Typ
 	return raw(text)
 }
 
-// raw is a schema that was written down.
+// raw parses a schema.
 func raw(text string) (object, error) {
 	var out object
 	d := json.NewDecoder(strings.NewReader(text))
@@ -272,13 +271,13 @@ func (g *generator) list(t reflect.Type) (object, error) {
 	return s, err
 }
 
-// reference describes a struct once.
+// reference generates a struct's definition once.
 func (g *generator) reference(t reflect.Type) (object, error) {
 	name, known := g.names[t]
 	if !known {
 		name = g.free(t)
 		g.names[t] = name
-		g.defs[name] = nil // taken, lest a type that holds itself goes on for ever
+		g.defs[name] = nil // reserved, in case the type contains itself
 		def, err := g.structure(t)
 		if err != nil {
 			return nil, err
@@ -288,7 +287,7 @@ func (g *generator) reference(t reflect.Type) (object, error) {
 	return object{{"$ref", "#/$defs/" + name}}, nil
 }
 
-// free is the type's name, with its package before it where two have that name.
+// free returns the type's name, with its package if the name is taken.
 func (g *generator) free(t reflect.Type) string {
 	if t.Name() == "" {
 		return fmt.Sprintf("anonymous%d", len(g.defs))
@@ -329,7 +328,7 @@ func (g *generator) structure(t reflect.Type) (object, error) {
 	return s, nil
 }
 
-// others puts in the fields that a Go type hasn't.
+// others adds fields that the Go type lacks.
 func (g *generator) others(t reflect.Type, properties object) (object, error) {
 	if g.o.Written == nil {
 		return properties, nil
@@ -348,7 +347,7 @@ func (g *generator) others(t reflect.Type, properties object) (object, error) {
 	return properties, nil
 }
 
-// tag is what a field is called.
+// tag returns the name of a field.
 func (g *generator) tag(f reflect.StructField) (name, rest string) {
 	name, rest, _ = strings.Cut(f.Tag.Get("json"), ",")
 	if g.o.Written != nil {
@@ -367,7 +366,7 @@ func (g *generator) fields(t reflect.Type, properties *object, required, pointer
 		if f.Anonymous && name == "" {
 			of, into := f.Type, required
 			if of.Kind() == reflect.Pointer {
-				of, into = of.Elem(), new([]string) // where it is nil they are absent
+				of, into = of.Elem(), new([]string) // absent if it is nil
 			}
 			if err := g.fields(of, properties, into, pointers); err != nil {
 				return err
@@ -400,7 +399,7 @@ func (g *generator) fields(t reflect.Type, properties *object, required, pointer
 	return nil
 }
 
-// field is what a field holds, by its type or by what the options say of it.
+// field returns the schema of a field, from its type or the options.
 func (g *generator) field(path string, t reflect.Type) (object, error) {
 	if g.o.Written != nil && g.o.Written.Fields[path] != "" {
 		g.used = append(g.used, path)
@@ -409,7 +408,7 @@ func (g *generator) field(path string, t reflect.Type) (object, error) {
 	return g.schema(t)
 }
 
-// adapted puts in what the options say of a field, and that a pointer that is always written may be null.
+// adapted applies the options to a field's schema. Pointers without omitempty may be null.
 func (g *generator) adapted(path string, t reflect.Type, s object, optional bool) object {
 	if value, ok := g.o.Const[path]; ok {
 		return object{{"const", value}}

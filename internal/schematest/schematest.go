@@ -13,7 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// path of a published schema.
+// path returns the path of a published schema.
 func path(t testing.TB, name string) string {
 	t.Helper()
 	root, err := Root()
@@ -23,8 +23,8 @@ func path(t testing.TB, name string) string {
 	return filepath.Join(root, "docs", "reference", "schemas", name+".schema.json")
 }
 
-// Published fails where the published schema of that name is not the one of v's type; how is the command that writes it
-// anew, and with update it is written.
+// Published fails if the published schema is not that of v's type. how is the command that updates it; with update it
+// is written.
 func Published(t testing.TB, name string, v any, o Options, update bool, how string) {
 	t.Helper()
 	want, err := Of(v, o)
@@ -32,7 +32,7 @@ func Published(t testing.TB, name string, v any, o Options, update bool, how str
 		t.Fatal(err)
 	}
 	if _, err := compiled(want); err != nil {
-		t.Fatalf("what is made for %s is no schema: %v", name, err)
+		t.Fatalf("the generated schema %s is invalid: %v", name, err)
 	}
 	if update {
 		if err := os.WriteFile(path(t, name), want, 0o644); err != nil {
@@ -48,11 +48,11 @@ func Published(t testing.TB, name string, v any, o Options, update bool, how str
 		return
 	}
 	for _, line := range differences(got, want) {
-		t.Errorf("docs/reference/schemas/%s.schema.json: %s; write it anew with %s", name, line, how)
+		t.Errorf("docs/reference/schemas/%s.schema.json: %s; update it with %s", name, line, how)
 	}
 }
 
-// differences are in words: fields that one of the two lacks, and what else is not the same.
+// differences lists missing and different fields.
 func differences(published, made []byte) []string {
 	var a, b any
 	if err := json.Unmarshal(published, &a); err != nil {
@@ -63,7 +63,7 @@ func differences(published, made []byte) []string {
 	}
 	out := differing("", a, b)
 	if len(out) == 0 {
-		return []string{"the order of fields is not that of the Go type"}
+		return []string{"the fields are in another order than in the Go type"}
 	}
 	return out
 }
@@ -77,25 +77,25 @@ func differing(at string, published, made any) []string {
 		if bytes.Equal(x, y) {
 			return nil
 		}
-		return []string{fmt.Sprintf("%s is %.120s and should be %.120s", at, x, y)}
+		return []string{fmt.Sprintf("%s is %.120s, want %.120s", at, x, y)}
 	}
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(b)) {
 		if _, ok := a[key]; !ok {
-			out = append(out, fmt.Sprintf("%s/%s is missing, the Go type has it", at, key))
+			out = append(out, fmt.Sprintf("%s/%s is missing", at, key))
 			continue
 		}
 		out = append(out, differing(at+"/"+key, a[key], b[key])...)
 	}
 	for _, key := range slices.Sorted(maps.Keys(a)) {
 		if _, ok := b[key]; !ok {
-			out = append(out, fmt.Sprintf("%s/%s is there, the Go type has it no more", at, key))
+			out = append(out, fmt.Sprintf("%s/%s is not in the Go type", at, key))
 		}
 	}
 	return out
 }
 
-// Valid fails where a document is not as the published schema of that name says.
+// Valid fails if a document does not match a published schema.
 func Valid(t testing.TB, name string, document []byte) {
 	t.Helper()
 	if err := Validate(t, name, document); err != nil {
@@ -103,7 +103,7 @@ func Valid(t testing.TB, name string, document []byte) {
 	}
 }
 
-// Validate tells what is wrong with a document by the published schema of that name.
+// Validate returns why a document does not match a published schema.
 func Validate(t testing.TB, name string, document []byte) error {
 	t.Helper()
 	return Validator(t, name)(document)
@@ -151,7 +151,7 @@ func compiled(text []byte) (*jsonschema.Schema, error) {
 	return c.Compile("schema.json")
 }
 
-// RunFolder fails where a run folder's JSON is not as the published schemas say.
+// RunFolder fails if JSON files of a run folder do not match the published schemas.
 func RunFolder(t testing.TB, dir string) {
 	t.Helper()
 	for file, name := range map[string]string{"run.json": "run", "environment.json": "environment"} {

@@ -1,6 +1,7 @@
 package schematest
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -16,11 +17,11 @@ import (
 
 const module = "llmparity"
 
-// source is what a package's files say beyond its types.
+// source is what a package's files have beyond its types.
 type source struct {
 	types     map[string]string   // comments
 	fields    map[string]string   // comments, by Type.Field
-	constants map[string][]string // values of text constants, by their type
+	constants map[string][]string // values of string constants, by type
 }
 
 func (g *generator) comment(t reflect.Type) string {
@@ -106,7 +107,7 @@ func (s *source) declaration(d *ast.GenDecl) {
 	}
 }
 
-// words is the first comment that there is, in one line.
+// words returns the first comment, in one line.
 func words(comments ...*ast.CommentGroup) string {
 	for _, c := range comments {
 		if text := strings.Join(strings.Fields(c.Text()), " "); text != "" {
@@ -116,7 +117,7 @@ func words(comments ...*ast.CommentGroup) string {
 	return ""
 }
 
-// Root is the module's folder, found from the test's own.
+// Root returns the module's folder, starting from the test's.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -128,7 +129,7 @@ func Root() (string, error) {
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
-			return "", fmt.Errorf("no go.mod above the test's folder")
+			return "", errors.New("no go.mod above the test's folder")
 		}
 		dir = up
 	}

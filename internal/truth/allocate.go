@@ -8,31 +8,30 @@ import (
 	"strings"
 )
 
-// How a child takes memory.
+// How a child allocates memory.
 const (
-	anonymous = "anonymous" // of its own, as malloc has the system give large pieces
-	mapped    = "mapped"    // a file's, read
-	shared    = "shared"    // of a file that has no name, written
+	anonymous = "anonymous" // anonymous pages, as malloc uses for large blocks
+	mapped    = "mapped"    // a mapped file, read
+	shared    = "shared"    // a file without a name, written
 	untouched = "-untouched"
 )
 
-// The child's files, which it inherits.
+// File descriptors that the child inherits.
 const (
 	mappedFile = 3
 	sharedFile = 4
 )
 
-// What the child is told to do, a line each; it answers each with a line: done, or what went wrong.
+// The child reads orders, a line each, and answers each with done or an error.
 const (
 	giveBack = "give back"
 	done     = "done"
 )
 
-// Allocate is the child that takes memory: it obeys orders until there are none, and gives everything back by ending.
-// It must have been started by InProcesses, whose files it inherits.
+// Allocate is the child process: it follows orders until the input ends. It must be started by InProcesses.
 func Allocate(orders io.Reader, answers io.Writer) error {
 	var h held
-	defer func() { _ = h.giveBack() }() // the process ends
+	defer h.giveBack()
 	lines := bufio.NewScanner(orders)
 	for lines.Scan() {
 		answer := done
@@ -46,7 +45,7 @@ func Allocate(orders io.Reader, answers io.Writer) error {
 	return lines.Err()
 }
 
-// obey carries out an order: giveBack, or a kind of memory and how many bytes of it to take.
+// obey executes an order: giveBack, or a kind of memory and a number of bytes.
 func (h *held) obey(order string) error {
 	if order == giveBack {
 		return h.giveBack()

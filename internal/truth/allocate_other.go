@@ -4,8 +4,8 @@ package truth
 
 import "errors"
 
-// held is nothing: how memory is taken here nobody has written down.
+// held is not implemented on this system.
 type held struct{}
 
-func (*held) take(string, int) error { return errors.New("memory can't be taken on this system") }
+func (*held) take(string, int) error { return errors.New("not supported on this system") }
 func (*held) giveBack() error        { return nil }

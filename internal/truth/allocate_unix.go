@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// held is the memory that the child has taken.
+// held is the memory that the child has allocated.
 type held struct{ maps [][]byte }
 
-// take maps memory and touches every page of it, unless it shall not be touched.
+// take maps memory and touches every page of it, unless how ends in -untouched.
 func (h *held) take(how string, bytes int) error {
 	how, hold := strings.CutSuffix(how, untouched)
 	file, protection, flags := -1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON
@@ -25,7 +25,7 @@ func (h *held) take(how string, bytes int) error {
 	case shared:
 		file, flags = sharedFile, unix.MAP_SHARED
 	default:
-		return fmt.Errorf("there is no memory %q", how)
+		return fmt.Errorf("unknown kind of memory %q", how)
 	}
 	m, err := unix.Mmap(file, 0, bytes, protection, flags)
 	if err != nil {
@@ -43,8 +43,8 @@ func (h *held) take(how string, bytes int) error {
 			m[at] = 7
 		}
 	}
-	if how == mapped && read == 0 { // also keeps the reads from being left out
-		return errors.New("the file that is mapped is empty")
+	if how == mapped && read == 0 { // also keeps the compiler from removing the reads
+		return errors.New("the mapped file is empty")
 	}
 	return nil
 }

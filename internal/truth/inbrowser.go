@@ -1,6 +1,6 @@
 package truth
 
-// InBrowser is the table of a browser's page. The kinds are those of the page that takes them, assets/page/truth.js.
+// InBrowser is the table of a browser page. assets/page/truth.js allocates its kinds.
 func InBrowser() Table {
 	t := Table{Title: "A page in a browser", Kinds: []Kind{
 		{ID: "arrays", Name: "JS arrays"},
@@ -32,12 +32,12 @@ func InBrowser() Table {
 		{ID: "page/webgpu_ledger.live_bytes", Who: "page", Figure: "webgpu_ledger live_bytes", wants: onGPU},
 	}
 	inRenderer := wants{"arrays": all, "buffers": all, "worker-buffers": all, "wasm": all}
-	// which computes in the GPU process
+	// in the GPU process, which computes on the CPU
 	onSoftware := wants{"gpu-buffers": all, "gpu-buffers-untouched": all, "gpu-textures": all}
 	everything := wants{}
 	for _, of := range []wants{inRenderer, onSoftware} {
 		for kind := range of {
-			everything[kind] = between(0.97, 1.03) // what a page did not take moves too, in one process or another
+			everything[kind] = between(0.97, 1.03) // other memory moves, too
 		}
 	}
 	for _, p := range []struct {
@@ -48,23 +48,22 @@ func InBrowser() Table {
 			t.Rows = append(t.Rows, Row{ID: p.who + "/" + figure, Who: p.who, Figure: figure, wants: p.wants,
 				where: onLinux})
 		}
-		// What is reserved once is kept, and more is reserved than is used: whether it moves is no matter of what is
-		// taken.
+		// No expectation: browsers reserve more than they use, and keep it.
 		t.Rows = append(t.Rows, Row{ID: p.who + "/VMS", Who: p.who, Figure: "VMS"})
 	}
-	// What a driver says of a GPU's memory, where there is one.
+	// GPU memory as the driver reports it, if there is a GPU.
 	t.Rows = append(t.Rows,
 		Row{ID: "gpu-process/" + GPUMemory, Who: "gpu-process", Figure: GPUMemory},
 		Row{ID: EveryGPU + "/" + DeviceMemory, Who: EveryGPU, Figure: DeviceMemory})
 	return t
 }
 
-// What drivers of GPUs tell, of a process and of devices.
+// Names of GPU figures.
 const (
 	GPUMemory    = "gpu_memory_bytes"
 	DeviceMemory = "memory_used_bytes"
 	EveryGPU     = "all GPUs"
 )
 
-// EveryProcess stands for all processes of a browser, whose figures are summed.
+// EveryProcess is the sum over all processes of a browser.
 const EveryProcess = "all processes"

@@ -14,10 +14,10 @@ import (
 // MiB is the unit of readings.
 const MiB = 1 << 20
 
-// Reading is what sources say at a moment, in MiB, by the ids of rows. What could not be read is not in it.
+// Reading has the figures of sources at one moment, in MiB, by row id. Figures that could not be read are missing.
 type Reading map[string]float64
 
-// Add adds a value of a sample, in bytes, to the figure of somebody; nothing where the sample has none.
+// Add adds a value of a sample, in bytes, to a figure.
 func (r Reading) Add(who, name string, s record.Sample) {
 	for _, v := range s.Values {
 		if v.Name == name {
@@ -26,32 +26,32 @@ func (r Reading) Add(who, name string, s record.Sample) {
 	}
 }
 
-// Subject takes memory, and has sources.
+// Subject allocates memory, and has sources.
 type Subject interface {
-	// Take takes memory of a kind; it is there when Take returns.
+	// Take allocates memory of a kind before it returns.
 	Take(ctx context.Context, kind string, bytes int64) error
 	GiveBack(ctx context.Context) error
-	// Rest reads every source when the subject has come to rest.
+	// Rest waits until the subject is at rest, and reads every source.
 	Rest(context.Context) (Reading, error)
-	// Others lists who shares memory with the subject: while they come and go, figures move by themselves.
+	// Others lists other processes that share memory with the subject. If they change, figures are disturbed.
 	Others() []int
 }
 
-// disturbed is how often a measurement is tried while others come and go.
+// disturbed is how often to repeat a disturbed measurement.
 const disturbed = 20
 
-// Measure takes size bytes of every kind of a table, repeats times each, and judges what its rows made of it.
+// Measure allocates size bytes of every kind of a table, repeats times each, and judges the changes of all figures.
 func Measure(ctx context.Context, t Table, s Subject, p Platform, size int64, repeats int) (
 	Matrix, error) {
 	moved := map[string]map[string][]float64{}
 	for _, k := range t.Kinds {
 		moved[k.ID] = map[string][]float64{}
-		// Once for all that grows at the first time.
+		// Once without measuring, for what grows only the first time.
 		if err := s.Take(ctx, k.ID, size); err != nil {
-			return Matrix{}, fmt.Errorf("taking %d MiB of %s: %w", size/MiB, k.Name, err)
+			return Matrix{}, fmt.Errorf("allocating %d MiB of %s: %w", size/MiB, k.Name, err)
 		}
 		if err := s.GiveBack(ctx); err != nil {
-			return Matrix{}, fmt.Errorf("giving back %s: %w", k.Name, err)
+			return Matrix{}, fmt.Errorf("freeing %s: %w", k.Name, err)
 		}
 		for range repeats {
 			by, err := once(ctx, s, k, size)
@@ -66,7 +66,7 @@ func Measure(ctx context.Context, t Table, s Subject, p Platform, size int64, re
 	return t.matrix(p, float64(size)/MiB, moved), nil
 }
 
-// once gives what each source moved by.
+// once returns the changes of all figures.
 func once(ctx context.Context, s Subject, k Kind, size int64) (Reading, error) {
 	for range disturbed {
 		others := s.Others()
@@ -75,14 +75,14 @@ func once(ctx context.Context, s Subject, k Kind, size int64) (Reading, error) {
 			return nil, fmt.Errorf("reading before %s: %w", k.Name, err)
 		}
 		if err := s.Take(ctx, k.ID, size); err != nil {
-			return nil, fmt.Errorf("taking %d MiB of %s: %w", size/MiB, k.Name, err)
+			return nil, fmt.Errorf("allocating %d MiB of %s: %w", size/MiB, k.Name, err)
 		}
 		after, err := s.Rest(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("reading after %s: %w", k.Name, err)
 		}
 		if err := s.GiveBack(ctx); err != nil {
-			return nil, fmt.Errorf("giving back %s: %w", k.Name, err)
+			return nil, fmt.Errorf("freeing %s: %w", k.Name, err)
 		}
 		if !slices.Equal(others, s.Others()) {
 			continue
@@ -96,18 +96,17 @@ func once(ctx context.Context, s Subject, k Kind, size int64) (Reading, error) {
 		return by, nil
 	}
 	return nil, fault.New(fault.Run, "end them and try again",
-		"other processes of the same program come and go, which changes what memory is shared: %s could not be measured", k.Name)
+		"can't measure %s: other processes of the same program start and end, which changes shared memory", k.Name)
 }
 
-// What it is to be at rest: so many readings in a row that differ by less than a little.
+// Rest means so many consecutive readings that differ by less than restWithin.
 const (
 	restReadings = 3
 	restTries    = 40
 	restWithin   = 0.25 // MiB
 )
 
-// Rest reads every so often until the readings stay as they are, or it has been tried often enough. settle is called
-// whenever they moved.
+// Rest reads at intervals until the readings are stable, or for restTries. It calls settle whenever they moved.
 func Rest(ctx context.Context, every time.Duration, settle func() error, read func() (Reading, error)) (
 	Reading, error) {
 	var last Reading

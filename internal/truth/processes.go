@@ -20,10 +20,10 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// inTwo is the kinds that two processes take.
+// inTwo is the suffix of kinds that two processes allocate.
 const inTwo = "-in-two"
 
-// Processes is the table of processes that take memory by themselves.
+// Processes is the table of processes that allocate memory.
 func Processes() Table {
 	type wants = map[string]Want
 	touched := wants{anonymous: all, mapped: all, shared: all}
@@ -61,9 +61,8 @@ func Processes() Table {
 	return t
 }
 
-// InProcesses has processes take size bytes of every kind of memory, one after the other and repeats times each, and
-// reads all that is read of an engine's processes before and after. command is a program that does nothing but
-// Allocate; its pipes and files are set here.
+// InProcesses lets processes allocate size bytes of every kind, repeats times each, and reads all figures of engine
+// processes before and after. command starts a program that only calls Allocate; its pipes and files are set here.
 func InProcesses(ctx context.Context, command func() *exec.Cmd, size int64, repeats int) (_ Part, err error) {
 	p, err := startPair(ctx, command, size)
 	if err != nil {
@@ -74,7 +73,7 @@ func InProcesses(ctx context.Context, command func() *exec.Cmd, size int64, repe
 	return Part{Matrix: m}, err
 }
 
-// pair is two processes, of which the second takes only what is shared.
+// pair is two processes. The second allocates only shared memory.
 type pair struct {
 	dir    string
 	files  []*os.File
@@ -84,12 +83,12 @@ type pair struct {
 
 var _ Subject = (*pair)(nil)
 
-// allocating is a process that takes memory as it is told.
+// allocating is a process that allocates memory on request.
 type allocating struct {
 	process *child.Process
 	orders  io.WriteCloser
 	answers *bufio.Scanner
-	words   bytes.Buffer // of its standard error, once it has ended
+	words   bytes.Buffer // standard error
 	sources []sample.Source
 }
 
@@ -126,7 +125,7 @@ func startPair(ctx context.Context, command func() *exec.Cmd, size int64) (_ *pa
 	return p, err
 }
 
-// fill writes a file: holes would be read as memory that all files share on some systems.
+// fill fills a file. On some systems all holes share memory.
 func fill(ctx context.Context, file *os.File, size int64) error {
 	piece := bytes.Repeat([]byte{7}, MiB)
 	for left := size; left > 0; left -= MiB {
@@ -155,7 +154,7 @@ func startAllocating(ctx context.Context, cmd *exec.Cmd, files []*os.File) (*all
 	if a.process, err = child.Start(ctx, cmd); err != nil {
 		return nil, err
 	}
-	// Who has answered once is the program that it is meant to be, and has grown what it needs for that.
+	// After one answer it has executed its program, and has the memory for answering.
 	if err = a.do(giveBack); err == nil {
 		a.sources, err = proc.Sources(a.process.PID(), "process")
 	}
@@ -165,7 +164,7 @@ func startAllocating(ctx context.Context, cmd *exec.Cmd, files []*os.File) (*all
 	return a, nil
 }
 
-// do has the process carry out an order.
+// do sends an order and waits for the answer.
 func (a *allocating) do(order string) error {
 	if _, err := io.WriteString(a.orders, order+"\n"); err != nil {
 		return a.gone(err)
@@ -174,15 +173,15 @@ func (a *allocating) do(order string) error {
 		return a.gone(a.answers.Err())
 	}
 	if answer := a.answers.Text(); answer != done {
-		return fmt.Errorf("the process that takes memory answers %.80q", answer)
+		return fmt.Errorf("unexpected answer %.80q of the allocating process", answer)
 	}
 	return nil
 }
 
-// gone is the error of a process that does not answer.
+// gone returns the error of a process that does not answer.
 func (a *allocating) gone(err error) error {
 	a.process.Kill()
-	err = fmt.Errorf("the process that takes memory ended: %w", cmp.Or(a.process.Err(), err, io.ErrUnexpectedEOF))
+	err = fmt.Errorf("the allocating process ended: %w", cmp.Or(a.process.Err(), err, io.ErrUnexpectedEOF))
 	if words := strings.TrimSpace(a.words.String()); words != "" {
 		err = fmt.Errorf("%w: %s", err, words)
 	}
@@ -196,10 +195,10 @@ func (a *allocating) close() error {
 	}
 	for _, s := range a.sources {
 		if c, ok := s.(io.Closer); ok {
-			_ = c.Close() // it was only read
+			_ = c.Close() // read-only
 		}
 	}
-	_ = a.orders.Close() // it ends then
+	_ = a.orders.Close() // ends the process
 	a.process.Stop(time.Second)
 	return nil
 }
@@ -207,7 +206,7 @@ func (a *allocating) close() error {
 func (p *pair) close() error {
 	err := errors.Join(p.first.close(), p.second.close())
 	for _, f := range p.files {
-		_ = f.Close() // it is removed
+		_ = f.Close() // removed below
 	}
 	if p.dir != "" {
 		err = errors.Join(err, os.RemoveAll(p.dir))
@@ -215,7 +214,7 @@ func (p *pair) close() error {
 	return err
 }
 
-// Take has the first process take memory, and the second where the kind is one for two.
+// Take lets the first process allocate memory, and the second if the kind is for two.
 func (p *pair) Take(_ context.Context, kind string, bytes int64) error {
 	how, both := strings.CutSuffix(kind, inTwo)
 	o := fmt.Sprintf("%s %d", how, bytes)
@@ -225,15 +224,15 @@ func (p *pair) Take(_ context.Context, kind string, bytes int64) error {
 	return p.second.do(o)
 }
 
-// GiveBack has both give back what they took.
+// GiveBack frees all memory.
 func (p *pair) GiveBack(context.Context) error {
 	return errors.Join(p.first.do(giveBack), p.second.do(giveBack))
 }
 
-// Others is nobody: what these processes share, nobody else has.
+// Others is empty: no other process shares this memory.
 func (p *pair) Others() []int { return nil }
 
-// pairRest is short: these processes do nothing by themselves.
+// pairRest is short, because the processes are idle.
 const pairRest = 20 * time.Millisecond
 
 // Rest reads both processes until they are at rest.

@@ -8,7 +8,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// Report is what was found out on a machine, and where that was.
+// Report is the result of a measurement on a machine.
 type Report struct {
 	At      time.Time
 	Machine string
@@ -17,17 +17,17 @@ type Report struct {
 	Parts   []Part
 }
 
-// Part is a matrix, and what it is true of.
+// Part is a matrix with its circumstances.
 type Part struct {
 	Matrix   Matrix
 	Facts    []Fact
 	Warnings []record.Warning
 }
 
-// Fact is something of a part's surroundings.
+// Fact is a circumstance, such as a version.
 type Fact struct{ Name, Value string }
 
-// Contradictions are the cells that are not what the documentation leads to expect of this platform.
+// Contradictions lists cells that differ from the expectation for this platform.
 func (r Report) Contradictions() []string {
 	var all []string
 	for _, p := range r.Parts {
@@ -36,9 +36,9 @@ func (r Report) Contradictions() []string {
 	return all
 }
 
-// legend says how cells are read.
-const legend = "yes: it moved by the size, within 3 %; no: by less than 3 MiB; other: by something else; -: it can't be read here; " +
-	"!: not what is expected of this platform"
+// legend explains the cells.
+const legend = "yes: moved by the size, within 3%; no: moved by less than 3 MiB; other: moved by another amount; " +
+	"-: not available here; !: not as expected for this platform"
 
 func (r Report) how() string {
 	times := "once"

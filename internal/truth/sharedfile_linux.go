@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newShared makes a file without a name, in memory: /dev/shm is too small in many containers. dir is not needed.
+// newShared creates a file in memory. /dev/shm is too small in many containers.
 func newShared(string) (*os.File, error) {
 	fd, err := unix.MemfdCreate("llmparity-truth", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -4,5 +4,5 @@ package truth
 
 import "os"
 
-// newShared makes a file in a folder that is removed later.
+// newShared creates a file in a folder that is removed later.
 func newShared(dir string) (*os.File, error) { return os.CreateTemp(dir, "shared") }

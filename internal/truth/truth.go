@@ -1,45 +1,44 @@
-// Package truth finds out which source of memory sees which kind of it: memory of a known size is taken, one kind after
-// the other, and every source is read before and after. What came of it is a matrix with a verdict a cell, beside what
-// is expected of this platform.
+// Package truth measures which source of figures includes which kind of memory. It allocates memory of a known size,
+// one kind after another, and reads every source before and after. The result is a matrix with a verdict for each cell,
+// compared with the expectation for this platform.
 //
-// It measures sources, not programs. What it can't say is what a source sees of memory that nobody took here: of a
-// driver's own, of memory that is shared in another way, or of sizes at which a program changes its mind about where
-// memory comes from.
+// It can't say what a source sees of other memory, such as a driver's own, memory shared in another way, or sizes for
+// which a program uses another allocator.
 package truth
 
-// Kind is a kind of memory, and how it is taken.
+// Kind is a kind of memory.
 type Kind struct {
 	ID   string
 	Name string
-	gpu  bool // where it lies hangs on what WebGPU computes on
+	gpu  bool // its location depends on the WebGPU adapter
 }
 
-// Row is a source's figure.
+// Row is a figure of a source.
 type Row struct {
-	ID     string // readings have it
+	ID     string // key in readings
 	Who    string // page, renderer, process …
-	Figure string // its name, as records and people call it
-	// wants is what it should see of kinds, nothing of those that are not named; nil: nobody knows.
+	Figure string // name of the figure
+	// wants has the expected change for each kind; missing kinds: none; nil: unknown.
 	wants map[string]Want
 	where where
 }
 
-// where is the platforms that a row's wants are true of.
+// where is the platforms that a row's wants apply to.
 type where int
 
 const (
-	everywhere where = iota // what a browser says of itself
-	onLinux                 // what the kernel says, and of WebGPU where it is computed on the CPU
+	everywhere where = iota // figures of the browser
+	onLinux                 // figures of the kernel; for WebGPU only on the CPU
 )
 
-// Table is the shape of a matrix: what it has, whatever was measured.
+// Table is a matrix without measurements.
 type Table struct {
 	Title string
 	Kinds []Kind
 	Rows  []Row
 }
 
-// Want is between what shares of a size a source should move, by the tolerances of the verdicts.
+// Want is the expected change as a share of the size, before tolerances.
 type Want struct {
 	least, most float64
 	exact       bool // to the byte
@@ -53,16 +52,16 @@ var (
 
 func between(least, most float64) Want { return Want{least: least, most: most} }
 
-// Platform is what expectations hang on.
+// Platform is what expectations depend on.
 type Platform struct {
-	OS       string // runtime.GOOS of where the processes are; empty: of another machine
-	Software bool   // WebGPU is computed on the CPU
+	OS       string // runtime.GOOS; empty: the processes are on another machine
+	Software bool   // WebGPU computes on the CPU
 }
 
-// want gives what is expected of a cell; false where nothing is.
+// want returns the expectation for a cell; false if there is none.
 func (p Platform) want(r Row, k Kind) (Want, bool) {
 	if r.wants == nil || r.where == onLinux && (p.OS != "linux" || k.gpu && !p.Software) {
 		return Want{}, false
 	}
-	return r.wants[k.ID], true // none where it isn't named
+	return r.wants[k.ID], true
 }

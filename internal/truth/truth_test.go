@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// asChild makes the test binary the child that takes memory.
+// asChild makes the test binary the allocating child.
 const asChild = "LLMPARITY_TRUTH_CHILD"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,6 @@ func allocator() *exec.Cmd {
 	return cmd
 }
 
-// Two processes take memory of every kind, and every source is held to what it should make of it.
 func TestProcessSources(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
@@ -45,7 +44,7 @@ func TestProcessSources(t *testing.T) {
 	for _, l := range part.Matrix.Lines {
 		for i, c := range l.Cells {
 			if c.Expected != nil && c.Verdict == Absent {
-				t.Errorf("%s %s can't be read for %s", l.Who, l.Figure, part.Matrix.Kinds[i].Name)
+				t.Errorf("%s %s: not available for %s", l.Who, l.Figure, part.Matrix.Kinds[i].Name)
 			}
 		}
 	}
@@ -54,7 +53,7 @@ func TestProcessSources(t *testing.T) {
 	}
 }
 
-// A process that says that it took memory and did not is found out.
+// A process that claims to allocate memory and does not contradicts the expectation.
 func TestBlindSourcesAreReported(t *testing.T) {
 	liar := func() *exec.Cmd { return exec.Command("sh", "-c", "while read order; do echo done; done") }
 	part, err := InProcesses(t.Context(), liar, 32<<20, 1)
@@ -62,7 +61,7 @@ func TestBlindSourcesAreReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := part.Matrix.Contradictions()
-	const want = "process USS moved by 0.00 MiB for 32 MiB of malloc, and 31.04 to 32.96 were expected"
+	const want = "process USS moved by 0.00 MiB for 32 MiB of malloc, want 31.04 to 32.96"
 	if !slices.Contains(got, want) || slices.ContainsFunc(got, func(c string) bool {
 		return strings.Contains(c, "USS moved by 0.00 MiB for 32 MiB of malloc, untouched")
 	}) {
@@ -78,11 +77,11 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 	if got := judge(math.NaN(), 64); got != Absent {
-		t.Errorf("what is not known: %s", got)
+		t.Errorf("unknown: %s", got)
 	}
 }
 
-// A cell that is not what is expected is told of, on the platform that it is expected of.
+// Expectations apply only to their platforms.
 func TestContradictions(t *testing.T) {
 	table := Table{Kinds: []Kind{{ID: "cpu", Name: "pages"}, {ID: "gpu", Name: "buffers", gpu: true}}, Rows: []Row{
 		{ID: "a", Who: "process", Figure: "RSS", where: onLinux,
@@ -92,9 +91,9 @@ func TestContradictions(t *testing.T) {
 	}}
 	moved := map[string]map[string][]float64{"cpu": {"a": {10, 60, 30}, "b": {0.5}},
 		"gpu": {"a": {36}, "b": {64.0001}, "c": {1000}}}
-	aRSS := "process RSS moved by 30.00 MiB for 64 MiB of pages, and 62.08 to 65.92 were expected"
-	aBuffers := "process RSS moved by 36.00 MiB for 64 MiB of buffers, and -3.00 to 33.92 were expected"
-	bBuffers := "page ledger moved by 64.00 MiB for 64 MiB of buffers, and 64.00 to 64.00 were expected"
+	aRSS := "process RSS moved by 30.00 MiB for 64 MiB of pages, want 62.08 to 65.92"
+	aBuffers := "process RSS moved by 36.00 MiB for 64 MiB of buffers, want -3.00 to 33.92"
+	bBuffers := "page ledger moved by 64.00 MiB for 64 MiB of buffers, want 64.00 to 64.00"
 	for p, want := range map[Platform][]string{
 		{OS: "linux", Software: true}: {aRSS, aBuffers, bBuffers},
 		{OS: "linux"}:                 {aRSS, bBuffers},
@@ -111,7 +110,7 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// The block in the documentation has the tables, columns and rows that the command prints, whatever the numbers.
+// The block in the documentation has the same tables, columns and rows, whatever the numbers.
 func TestDocumentedTableIsCurrent(t *testing.T) {
 	const path = "../../docs/reference/accuracy.md"
 	text, err := os.ReadFile(path)
@@ -141,7 +140,7 @@ func TestReplace(t *testing.T) {
 		t.Errorf("%v: %q", err, got)
 	}
 	if again, err := Replace(got, block); err != nil || again != got {
-		t.Errorf("replaced by itself it changes: %v", err)
+		t.Errorf("replacing it by itself changes it: %v", err)
 	}
 	for _, page := range []string{"", BlockBegin, BlockEnd, BlockEnd + BlockBegin, page + page} {
 		if got, err := Replace(page, block); err == nil {

@@ -7,24 +7,24 @@ import (
 	"llmparity/compare/stats"
 )
 
-// Verdict is what a source makes of a kind of memory.
+// Verdict is whether a source sees a kind of memory.
 type Verdict string
 
 // The verdicts.
 const (
-	Sees   Verdict = "sees"   // it moved by the size, within 3 %
-	Blind  Verdict = "blind"  // it moved by less than 3 MiB
-	Other  Verdict = "other"  // it moved by something else: the number says it
-	Absent Verdict = "absent" // it could not be read
+	Sees   Verdict = "sees"   // moved by the size, within 3%
+	Blind  Verdict = "blind"  // moved by less than 3 MiB
+	Other  Verdict = "other"  // moved by another amount
+	Absent Verdict = "absent" // not available
 )
 
-// What counts as seen, in share of the size, and as not seen, in MiB.
+// Tolerances: of Sees as a share of the size, of Blind in MiB.
 const (
 	near  = 0.03
 	still = 3.0
 )
 
-// judge is the verdict on a source that moved by so many MiB, for size MiB.
+// judge returns the verdict for a change of moved MiB by allocating size MiB.
 func judge(moved, size float64) Verdict {
 	switch {
 	case math.IsNaN(moved):
@@ -37,7 +37,7 @@ func judge(moved, size float64) Verdict {
 	return Other
 }
 
-// limits are what a source should move between, in MiB.
+// limits returns the expected range in MiB.
 func (w Want) limits(size float64) (least, most float64) {
 	least, most = w.least*size, w.most*size
 	if w.exact {
@@ -52,21 +52,21 @@ func (w Want) limits(size float64) (least, most float64) {
 	return least - slack(w.least), most + slack(w.most)
 }
 
-// Cell is what came of a source and a kind.
+// Cell is the result for a source and a kind.
 type Cell struct {
-	MiB      *float64 // the median of the repeats; nil: absent
+	MiB      *float64 // median change; nil: not available
 	Verdict  Verdict
 	Expected *Range
-	Wrong    bool // it is not what was expected
+	Wrong    bool // outside the expected range
 }
 
-// Range is what a source should move between, in MiB.
+// Range is an expected range in MiB.
 type Range struct {
 	Least float64
 	Most  float64
 }
 
-// Matrix is a table with what was measured.
+// Matrix is a table with measurements.
 type Matrix struct {
 	Title string
 	Kinds []Kind
@@ -80,7 +80,7 @@ type Line struct {
 	Cells []Cell
 }
 
-// matrix judges what rows moved by: for each kind and row, a figure a repeat.
+// matrix judges the changes: for each kind and row, one for each repeat.
 func (t Table) matrix(p Platform, size float64, moved map[string]map[string][]float64) Matrix {
 	m := Matrix{Title: t.Title, Kinds: t.Kinds, size: size}
 	for _, r := range t.Rows {
@@ -108,14 +108,14 @@ func newCell(p Platform, r Row, k Kind, size float64, runs []float64) Cell {
 	return c
 }
 
-// Contradictions are the cells that are not what was expected, a line each.
+// Contradictions lists unexpected cells, a line each.
 func (m Matrix) Contradictions() []string {
 	var out []string
 	for _, l := range m.Lines {
 		for i, c := range l.Cells {
 			if c.Wrong {
 				out = append(out, fmt.Sprintf(
-					"%s %s moved by %.2f MiB for %g MiB of %s, and %.2f to %.2f were expected",
+					"%s %s moved by %.2f MiB for %g MiB of %s, want %.2f to %.2f",
 					l.Who, l.Figure, *c.MiB, m.size, m.Kinds[i].Name, c.Expected.Least, c.Expected.Most))
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// errBusy says that another process holds the lock.
-var errBusy = errors.New("it is locked")
+// ErrBusy says that another process holds the lock.
+var ErrBusy = errors.New("locked by another process")
 
 // lock locks an existing file or folder until it is closed or the process ends. It returns nil if that fails or,
 // without wait, if another process holds the lock.
@@ -34,7 +34,7 @@ func Lock(ctx context.Context, path string, waiting func()) (unlock func(), err 
 	if err != nil {
 		return nil, err
 	}
-	for reported := false; errors.Is(flock(f, false), errBusy); {
+	for reported := false; errors.Is(flock(f, false), ErrBusy); {
 		if !reported {
 			reported = true
 			waiting()
@@ -47,4 +47,18 @@ func Lock(ctx context.Context, path string, waiting func()) (unlock func(), err 
 		}
 	}
 	return func() { _ = f.Close() }, nil // which unlocks it
+}
+
+// TryLock creates and locks the file at path until it is closed or the process ends. It returns ErrBusy if another
+// process holds the lock. On systems without file locks it only opens the file.
+func TryLock(path string) (*os.File, error) {
+	f, err := openExclusive(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(f, false); errors.Is(err, ErrBusy) {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
 }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// flock locks an open file or folder until it is closed or the process ends. Without wait it returns errBusy if another
+// flock locks an open file or folder until it is closed or the process ends. Without wait it returns ErrBusy if another
 // process holds the lock.
 func flock(f *os.File, wait bool) error {
 	how := syscall.LOCK_EX
@@ -19,7 +19,7 @@ func flock(f *os.File, wait bool) error {
 		switch err := syscall.Flock(int(f.Fd()), how); {
 		case errors.Is(err, syscall.EINTR):
 		case errors.Is(err, syscall.EWOULDBLOCK):
-			return errBusy
+			return ErrBusy
 		default:
 			return err
 		}

@@ -30,18 +30,6 @@ func Replaceable(path string) error {
 	return nil
 }
 
-// Writable returns the error that writing a file at path would end with, and leaves nothing there.
-func Writable(path string) error {
-	if err := Replaceable(path); err != nil {
-		return err
-	}
-	name, err := newFile(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return os.Remove(name)
-}
-
 // Write creates the file at path with what write writes.
 func Write(path string, write func(io.Writer) error) error {
 	return Fill(path, func(file *os.File) error {

@@ -64,25 +64,6 @@ func TestWriteKeepsDevices(t *testing.T) {
 	}
 }
 
-func TestWritable(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "f")
-	if err := whole.Writable(path); err != nil {
-		t.Error(err)
-	}
-	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
-		t.Errorf("left behind: %v", entries)
-	}
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, other := range []string{path, filepath.Join(dir, "none", "f"), os.DevNull + "/f"} {
-		if whole.Writable(other) == nil {
-			t.Errorf("%s is said to be writable", other)
-		}
-	}
-}
-
 func TestSweepKeepsLockedFiles(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, ".llmparity-writing-left"), nil, 0o600); err != nil {
@@ -144,4 +125,23 @@ func TestLockWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	again()
+}
+
+func TestTryLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	held, err := whole.TryLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := whole.TryLock(path); !errors.Is(err, whole.ErrBusy) {
+		t.Errorf("locked twice: %v", err)
+	}
+	_ = held.Close()
+	if held, err = whole.TryLock(path); err != nil {
+		t.Fatal(err)
+	}
+	_ = held.Close()
+	if _, err := whole.TryLock(filepath.Join(path, "none")); err == nil || errors.Is(err, whole.ErrBusy) {
+		t.Errorf("below a file: %v", err)
+	}
 }

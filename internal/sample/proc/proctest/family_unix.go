@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Family is a shell and what it has started, so many in all; the shell comes first.
+// Family starts a shell that starts n-1 processes, and returns all pids, the shell's first.
 func Family(b testing.TB, n int) (pids []int) {
 	b.Helper()
 	cmd := exec.Command("sh", "-c", fmt.Sprintf("for i in $(seq %d); do sleep 600 & echo $!; done; wait", n-1))
@@ -23,7 +23,7 @@ func Family(b testing.TB, n int) (pids []int) {
 	}
 	b.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the shell and what it started
-		_ = cmd.Wait()                                      // killed, as it should be
+		_ = cmd.Wait()                                      // killed
 	})
 	pids = append(pids, cmd.Process.Pid)
 	for range n - 1 {

@@ -1,5 +1,4 @@
-// Package proctest has what benchmarks hold the sampling of processes against: psrecord, as `scripts/setup bench`
-// installs it. It can't install it itself.
+// Package proctest runs psrecord, which benchmarks compare with. `scripts/setup bench` installs it.
 package proctest
 
 import (
@@ -19,7 +18,7 @@ import (
 // Psrecord is an installed psrecord.
 type Psrecord string
 
-// Find finds psrecord; scripts is the folder of the scripts that install it.
+// Find finds psrecord; scripts is the folder of the setup script.
 func Find(b testing.TB, scripts string) Psrecord {
 	b.Helper()
 	text, err := os.ReadFile(filepath.Join(scripts, "bench", "requirements.txt"))
@@ -34,7 +33,7 @@ func Find(b testing.TB, scripts string) Psrecord {
 	return Psrecord(path)
 }
 
-// Watch gives the CPU time of a whole run of psrecord on a process, and its samples. More arguments say how it watches.
+// Watch returns the CPU time of a whole run of psrecord on a process, and its samples. more are further arguments.
 func (p Psrecord) Watch(b testing.TB, pid int, d time.Duration, more ...string) (cpu time.Duration, samples int) {
 	b.Helper()
 	log := filepath.Join(b.TempDir(), "log")
@@ -50,7 +49,7 @@ func (p Psrecord) Watch(b testing.TB, pid int, d time.Duration, more ...string) 
 	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), max(1, strings.Count(string(text), "\n")-1)
 }
 
-// Median is the middle one of the values, which it sorts.
+// Median returns the median of the values, which it sorts.
 func Median(v []float64) float64 {
 	slices.Sort(v)
 	return v[len(v)/2]

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Start starts a command that a test talks to. Whoever does not wait for it has it killed at the test's end.
+// Start starts a command that a test communicates with, and kills it at the test's end.
 func Start(t testing.TB, cmd *exec.Cmd) (in io.WriteCloser, out *bufio.Scanner) {
 	t.Helper()
 	in, err := cmd.StdinPipe()
@@ -24,7 +24,7 @@ func Start(t testing.TB, cmd *exec.Cmd) (in io.WriteCloser, out *bufio.Scanner) 
 	t.Cleanup(func() {
 		if cmd.ProcessState == nil {
 			_ = cmd.Process.Kill()
-			_ = cmd.Wait() // killed, as it should be
+			_ = cmd.Wait() // killed
 		}
 	})
 	return in, bufio.NewScanner(pipe)

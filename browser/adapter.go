@@ -12,17 +12,17 @@ import (
 	"llmparity/internal/record"
 )
 
-// Adapter says what WebGPU shall compute on.
+// Adapter selects what WebGPU computes on.
 type Adapter string
 
-// The choices. Auto takes SwiftShader where the machine shows no GPU, else what the browser chooses.
+// Auto is SwiftShader if the machine has no GPU, else the browser's choice.
 const (
 	Auto        Adapter = "auto"
 	SwiftShader Adapter = "swiftshader"
 	GPU         Adapter = "gpu"
 )
 
-// ParseAdapter checks a user's choice; empty is Auto.
+// ParseAdapter parses a user's choice; empty is Auto.
 func ParseAdapter(s string) (Adapter, error) {
 	switch a := Adapter(s); a {
 	case "":
@@ -30,11 +30,11 @@ func ParseAdapter(s string) (Adapter, error) {
 	case Auto, SwiftShader, GPU:
 		return a, nil
 	}
-	return "", fault.New(fault.Usage, "use auto, swiftshader or gpu", "there is no adapter %q", s)
+	return "", fault.New(fault.Usage, "use auto, swiftshader or gpu", "unknown adapter %q", s)
 }
 
-// Software tells whether the adapter will be SwiftShader, as far as that can be known before the browser runs: the
-// record has what it really was. A model library may be compiled for either.
+// Software predicts whether the adapter is SwiftShader, before the browser runs, because a model library is compiled
+// for one kind of adapter. The record has the real adapter.
 func (a Adapter) Software() bool {
 	return a == SwiftShader || a != GPU && runtime.GOOS == "linux" && !hasGPU()
 }
@@ -42,14 +42,14 @@ func (a Adapter) Software() bool {
 // hasGPU looks for the device files of GPU drivers.
 func hasGPU() bool {
 	for _, pattern := range []string{"/dev/dri/renderD*", "/dev/nvidia[0-9]*", "/dev/kfd", "/dev/dxg"} {
-		if found, _ := filepath.Glob(pattern); len(found) > 0 { // the patterns are well formed
+		if found, _ := filepath.Glob(pattern); len(found) > 0 { // the pattern is valid
 			return true
 		}
 	}
 	return false
 }
 
-// adapterInfo is what the page says of its adapter.
+// adapterInfo is what the page reports about its adapter.
 type adapterInfo struct {
 	Vendor       string           `json:"vendor"`
 	Architecture string           `json:"architecture"`
@@ -60,19 +60,19 @@ type adapterInfo struct {
 	Limits       map[string]int64 `json:"limits"`
 }
 
-// Device asks the page which adapter it has.
+// Device asks the page for its adapter.
 func (p *Page) Device(ctx context.Context) (record.Device, error) {
 	info, err := Call[*adapterInfo](ctx, p, "llmparity.adapter()")
 	if err != nil {
 		return record.Device{}, fmt.Errorf("asking for the WebGPU adapter: %w", err)
 	}
 	if info == nil {
-		do := "choose another with --adapter swiftshader"
+		do := "try --adapter swiftshader"
 		switch {
 		case p.chrome.attached:
 			do = "start it with --enable-unsafe-webgpu, and on a machine without a GPU with --use-webgpu-adapter=swiftshader"
 		case p.config.Adapter.Software():
-			do = "a newer Chrome has SwiftShader for WebGPU built in"
+			do = "use a newer Chrome, which includes SwiftShader for WebGPU"
 		}
 		return record.Device{}, fault.New(fault.NoAdapter, do, "%s has no WebGPU adapter here",
 			p.chrome.version.Product)
@@ -80,17 +80,17 @@ func (p *Page) Device(ctx context.Context) (record.Device, error) {
 	return info.device(), nil
 }
 
-// Unmet is a warning where the browser hands out another adapter than the one that was asked for by its kind.
+// Unmet warns if the adapter is not of the requested kind.
 func (p *Page) Unmet(d record.Device) []record.Warning {
 	asked := p.config.Adapter
 	if asked == GPU && d.Class == record.SoftwareAdapter || asked == SwiftShader && d.Class != record.SoftwareAdapter {
 		return []record.Warning{{Code: "other-adapter",
-			Text: fmt.Sprintf("the adapter %s was asked for, and the browser hands out %s (%s)", asked, d.Name, d.Class)}}
+			Text: fmt.Sprintf("requested the adapter %s, but the browser uses %s (%s)", asked, d.Name, d.Class)}}
 	}
 	return nil
 }
 
-// Features are the WebGPU features of an adapter.
+// Features returns an adapter's WebGPU features.
 func Features(d record.Device) []string { return strings.Fields(d.Detail["features"]) }
 
 func (a *adapterInfo) device() record.Device {
@@ -107,7 +107,7 @@ func (a *adapterInfo) device() record.Device {
 	return d
 }
 
-// software goes by the names too: a browser may hand out a software adapter without calling it a fallback.
+// software also checks names, because a browser may not call a software adapter a fallback.
 func (a *adapterInfo) software() bool {
 	names := strings.ToLower(a.name())
 	for _, s := range []string{"swiftshader", "llvmpipe", "lavapipe", "basic render", "warp"} {

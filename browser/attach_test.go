@@ -21,6 +21,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
+	"llmparity/browser/find"
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
@@ -31,7 +32,7 @@ import (
 // running is a browser that is none of ours: started by hand, as a user does.
 func running(t *testing.T, flags ...string) (address string, p *child.Process) {
 	t.Helper()
-	path, err := FindChrome("")
+	path, err := find.Chrome("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,10 +11,10 @@ import (
 )
 
 // grace is how long a cancelled call waits for the page to stop. A step of a large model on a slow adapter takes
-// longer: the page then goes on alone, and the next call waits for it.
+// longer; then the call ends later, and the next one waits for it.
 const grace = 2 * time.Second
 
-// Call evaluates an expression where the engine runs and waits for its promise.
+// Call evaluates an expression in the engine's thread and waits for its promise.
 func Call[T any](ctx context.Context, p *Page, expression string) (T, error) {
 	return callIn[T](ctx, p, p.isolate.ctx, expression)
 }
@@ -39,9 +39,9 @@ func CallWith[T any](ctx context.Context, p *Page, function string, argument any
 	return Call[T](ctx, p, fmt.Sprintf("%s(%s)", function, text))
 }
 
-// Long is CallWith for what may take long. take gets what the page tells meanwhile, the last of it before Long returns.
-// When ctx ends, the page is told to stop by the expression stop, and the call is waited for a little; if the page is
-// not done by then, the call goes on by itself, and Settle waits for it.
+// Long is CallWith for long calls. take receives what the page reports meanwhile, all of it before Long returns. If
+// ctx ends, the expression stop tells the page to stop, and Long waits for up to grace. If the call is not done by
+// then, it continues, and Settle waits for it.
 func Long[T any](ctx context.Context, p *Page, stop, function string, argument any, take func(Told)) (T, error) {
 	type result struct {
 		value T
@@ -80,15 +80,14 @@ func Long[T any](ctx context.Context, p *Page, stop, function string, argument a
 	return r.value, ctx.Err()
 }
 
-// Settle waits for a call that was given up, and refuses when the page is gone. What belongs to an earlier call is
-// forgotten.
+// Settle waits for a cancelled call, and returns an error if the page is lost. Reports of earlier calls are discarded.
 func (p *Page) Settle(ctx context.Context) error {
 	if p.pending != nil {
 		select {
 		case <-p.pending:
 			p.pending = nil
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the page to end what was cancelled: %w", ctx.Err())
+			return fmt.Errorf("waiting for the page to end a cancelled call: %w", ctx.Err())
 		}
 	}
 	p.mu.Lock()
@@ -97,7 +96,7 @@ func (p *Page) Settle(ctx context.Context) error {
 	return p.lost()
 }
 
-// ask calls the browser about the page's target; doing says what for.
+// ask sends the browser a command about the page; doing is for error messages.
 func ask[P, R any](ctx context.Context, p *Page, doing string, c cdp.Command[P, R], params P) (R, error) {
 	both, cancel := p.within(ctx)
 	defer cancel()
@@ -108,13 +107,13 @@ func ask[P, R any](ctx context.Context, p *Page, doing string, c cdp.Command[P, 
 	return r, nil
 }
 
-// within is a context for calls to the page that ends with ctx, and at once when the page is lost: a call to a crashed
-// page is never answered.
+// within returns a context for calls to the page. It ends with ctx, and when the page is lost, because a crashed page
+// never answers.
 func (p *Page) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return joined(p.chrome.ctx, ctx)
 }
 
-// joined is a context for calls to target's target that ends with ctx too.
+// joined returns a context for calls to a target that also ends with ctx.
 func joined(target, ctx context.Context) (context.Context, context.CancelFunc) {
 	both, cancel := context.WithCancel(target)
 	stop := context.AfterFunc(ctx, cancel)

@@ -10,19 +10,18 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// pageClock converts the times of the engine's thread to ours. A page's clock, and each worker's, counts milliseconds
-// since the Unix epoch from a wall-clock reading at its start, and then runs on monotonically; ours is anchored in the
-// same way.
+// pageClock converts times of the engine's thread to ours. The clock of a page or worker counts milliseconds since the
+// Unix epoch from a wall-clock reading at its start, and then runs monotonically; ours is anchored in the same way.
 type pageClock struct {
 	anchor time.Time
 	offset int64 // page's ns minus ours
 }
 
-// trips is how many round trips a measurement takes; the shortest one counts.
+// trips is how many round trips measureClock makes; the shortest counts.
 const trips = 12
 
-// measureClock compares the page's clock with ours. The page's reading lies between our two, so half a round trip
-// bounds the error, whichever way is the slower one.
+// measureClock compares the page's clock with ours. The page's reading is between our two, so half a round trip bounds
+// the error.
 func (p *Page) measureClock(ctx context.Context, when string) (record.Clock, error) {
 	best := record.Clock{Isolate: string(p.isolate.thread), When: when, ErrorNS: math.MaxInt64}
 	for range trips {
@@ -40,21 +39,21 @@ func (p *Page) measureClock(ctx context.Context, when string) (record.Clock, err
 	return best, nil
 }
 
-// drifted is a warning where the clocks have surely moved apart by more than the time between two samples since they
-// were compared first: tokens and phases are then put beside the wrong samples.
+// drifted warns if the clocks have certainly drifted apart by more than the time between two samples, so that tokens
+// and phases no longer match samples.
 func (c pageClock) drifted(end record.Clock) (record.Warning, bool) {
 	by := time.Duration(end.OffsetNS - c.offset).Abs()
 	if by-time.Duration(end.ErrorNS) <= proc.FastEvery {
 		return record.Warning{}, false
 	}
 	return record.Warning{Code: "clock-drift",
-		Text: fmt.Sprintf("the clock of the engine's thread (%s) and ours moved apart by %v in this launch: "+
-			"its times are off by up to that", end.Isolate, by.Round(time.Millisecond))}, true
+		Text: fmt.Sprintf("the clock of the engine's thread (%s) and ours drifted apart by %v during the launch: "+
+			"its times can be off by that much", end.Isolate, by.Round(time.Millisecond))}, true
 }
 
 func (c pageClock) ours(t time.Time) int64 { return c.anchor.UnixNano() + int64(t.Sub(c.anchor)) }
 
-// At gives the time at which the clock of the engine's thread showed ms.
+// At returns the time at which the clock of the engine's thread showed ms.
 func (p *Page) At(ms float64) time.Time { return p.clock.at(ms) }
 
 func (c pageClock) at(ms float64) time.Time {

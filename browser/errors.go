@@ -17,15 +17,14 @@ import (
 
 var errClosed = errors.New("the browser session is closed")
 
-// lossReported is how long after a call chromedp takes at most to tell that the browser is gone.
+// lossReported is how long chromedp may take to report that the browser is gone.
 const lossReported = time.Second
 
-// errorOf makes an error of a call mean something: the loss of the browser comes first, since it makes every call fail
-// in some way; then the caller's own context; then what the page threw.
+// errorOf returns the meaning of a failed call: first the loss of the browser, which makes all calls fail, then the
+// caller's context, then what the page threw.
 func (p *Page) errorOf(ctx context.Context, err error) error {
 	if ctx.Err() == nil && errors.Is(err, context.Canceled) {
-		// Nobody but the browser's end cancels a call of a living caller; the call can learn of it a moment before we
-		// do.
+		// Only the end of the browser cancels a call whose caller is still waiting, but the call may notice it first.
 		select {
 		case <-p.chrome.ctx.Done():
 		case <-time.After(lossReported):
@@ -48,10 +47,10 @@ func (p *Page) errorOf(ctx context.Context, err error) error {
 	return err
 }
 
-// lost says how the page was lost, nil while it is there.
+// lost returns how the page was lost; nil if it was not.
 func (p *Page) lost() error { return p.lostBy(nil) }
 
-// lostBy is lost for a call that failed with err, which may know how the browser's process ended.
+// lostBy is lost for a call that failed with err, which may contain the browser's exit status.
 func (p *Page) lostBy(err error) error {
 	if p.chrome.ctx.Err() == nil {
 		return nil
@@ -61,8 +60,8 @@ func (p *Page) lostBy(err error) error {
 	if errors.As(cause, &f) || errors.Is(cause, errClosed) {
 		return cause
 	}
-	// chromedp noticed first: it only cancels.
-	how := "no exit status is known"
+	// chromedp noticed first, and only cancels.
+	how := "exit status unknown"
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		how = exit.String()
@@ -70,7 +69,7 @@ func (p *Page) lostBy(err error) error {
 	return engine.Fail(record.Crash, "the browser ended unexpectedly (%s)", how)
 }
 
-// explain adds to an abort what the wasm said before it.
+// explain adds the wasm's last message to an abort.
 func (p *Page) explain(f *engine.Failure) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,13 +82,13 @@ func (p *Page) explain(f *engine.Failure) error {
 	return engine.Fail(f.Class, "%w: the model library aborted: %s", f.Err, p.abort)
 }
 
-// thrownError is one line of what the page threw: the message without its stack.
+// thrownError returns the message of what the page threw, on one line and without the stack.
 func thrownError(e *chromedp.ExceptionError) *engine.Failure {
 	text := e.Text
 	if o := e.Exception; o != nil && o.Description != "" {
 		text = o.Description
 	} else if o != nil && len(o.Value) > 0 {
-		text = strings.Trim(string(o.Value), `"`) // thrown as a bare string
+		text = strings.Trim(string(o.Value), `"`) // a bare string was thrown
 	}
 	text, _, _ = strings.Cut(text, "\n    at ")
 	text = fault.OneLine(text)
@@ -101,12 +100,12 @@ var (
 		`invalid array buffer length|(cannot|could not) allocate|allocation failed`)
 	deviceLost  = regexp.MustCompile(`(?i)device (was|is) lost|DeviceLost|lost device`)
 	fetchFailed = regexp.MustCompile(`(?i)failed to fetch|cannot fetch|'Cache': Request failed|networkerror|net::ERR_|exceeds shard size`)
-	// A TVM error can't be thrown through wasm built without exceptions: it aborts.
+	// Without wasm exceptions a TVM error cannot be thrown, but aborts.
 	wasmAbort = regexp.MustCompile(`^ExitStatus|RuntimeError: (unreachable|memory access|Aborted|table index)|^Aborted\(`)
 	tvmError  = regexp.MustCompile(`^\w+Error: `)
 )
 
-// classify judges an error message of an engine's script, its wasm or WebGPU.
+// classify classifies an error message of an engine's script, its wasm or WebGPU.
 func classify(text string) record.Class {
 	switch {
 	case outOfMemory.MatchString(text):

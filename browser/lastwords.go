@@ -11,23 +11,22 @@ import (
 	"llmparity/internal/record"
 )
 
-// wordsKept is how much of what the browser printed last is kept.
+// wordsKept is how much of the browser's output is kept.
 const wordsKept = 16 << 10
 
-// wordsCome is how long what a process printed may take to reach us, after the browser told that the process has ended.
+// wordsCome is how long output of a process may arrive after the browser has reported the end of the process.
 const wordsCome = 300 * time.Millisecond
 
-// heapFull is what V8 prints before it ends a renderer, or a worker, whose heap is full: the browser calls both a
-// crash.
+// heapFull matches what V8 prints before it ends a renderer or worker whose heap is full; the browser reports a crash.
 var heapFull = regexp.MustCompile(`V8 javascript OOM \([^)]*\)|Last few GCs|(?i:out of memory)`)
 
-// endedFor tells whether something of the browser's ended for want of memory, and how that is known.
+// endedFor returns whether a process ended because memory ran out, and how that is known.
 func (c *chrome) endedFor(status string) (class record.Class, how string) {
 	if strings.Contains(strings.ToLower(status), "oom") {
-		return record.OOM, status // the browser knows, on some systems
+		return record.OOM, status // reported by the browser, on some systems
 	}
 	if kills := machine.MemoryKills(); status == killed && c.memoryKills >= 0 && kills > c.memoryKills {
-		return record.OOM, "the kernel ended a process for lack of memory meanwhile"
+		return record.OOM, "the kernel killed a process because memory ran out"
 	}
 	if status == killed || c.words == nil {
 		return record.Crash, status
@@ -35,25 +34,24 @@ func (c *chrome) endedFor(status string) (class record.Class, how string) {
 	for deadline := time.Now().Add(wordsCome); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		for _, line := range c.words.Lines(wordsKept) {
 			if heapFull.MatchString(line) {
-				return record.OOM, status + ", and the browser printed that memory ran out"
+				return record.OOM, status + "; the browser printed that memory ran out"
 			}
 		}
 	}
 	return record.Crash, status
 }
 
-// killed is what the browser says of a renderer that got SIGKILL.
+// killed is what the browser reports for a renderer that got SIGKILL.
 const killed = "killed"
 
-// listenToWords begins to keep what the browser prints.
+// listenToWords starts keeping the browser's output.
 func (c *chrome) listenToWords() *child.Tail {
 	c.words, c.memoryKills = &child.Tail{Max: wordsKept}, machine.MemoryKills()
 	return c.words
 }
 
-// crashed: a renderer that ended may have said why. The wait for that must not hold up the browser's events. Of the two
-// events that tell of the end, the one that doesn't know how it came about may be the first: it lets the other one
-// overtake it.
+// crashed reports that the renderer ended, without blocking the browser's events, after waiting for output that may
+// say why. The browser sends two events; the one that does not know the reason waits so that the other comes first.
 func (p *Page) crashed(status string, patience time.Duration) {
 	go func() {
 		select {
@@ -66,7 +64,7 @@ func (p *Page) crashed(status string, patience time.Duration) {
 	}()
 }
 
-// ended is told by calls that their target has gone: nobody but us ends it, and we make no calls then.
+// ended is called if a call's target has gone, which we do not cause ourselves.
 func (p *Page) ended() {
 	if p.chrome.ctx.Err() != nil {
 		return

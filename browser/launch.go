@@ -19,6 +19,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/shirou/gopsutil/v3/disk"
 
+	"llmparity/browser/display"
+	"llmparity/browser/find"
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
@@ -31,37 +33,36 @@ import (
 type chrome struct {
 	ctx      context.Context // of the tab; ends with its cause when the browser or the page is lost
 	lose     context.CancelCauseFunc
-	end      func() // ends the browser, or lets go of it, and waits for chromedp
+	end      func() // ends the browser or detaches, and waits for chromedp
 	cmd      *exec.Cmd
-	pid      int // 0: of a browser whose processes can't be read from here
+	pid      int // 0: its processes are not visible from here
 	attached bool
 	eager    bool // has eagerMeasuring
 	scratch  string
-	display  *display
+	display  *display.Display
 	version  browser.GetVersionResult
-	args     []string // the same for every launch: the temporary folder is called SCRATCH
+	args     []string // with SCRATCH for the temporary folder, so that they are the same in each launch
 	policy   map[string]string
 	warnings []record.Warning
 
-	words       *child.Tail // what it printed last; nil: it is not ours
-	memoryKills int         // of the kernel's before it was started or attached to; -1: not known
+	words       *child.Tail // its last output; nil: not started by us
+	memoryKills int         // out-of-memory kills by the kernel before the start; -1: unknown
 
 	crashed chan struct{}             // closed when the tab has crashed
-	told    atomic.Pointer[func(any)] // of the tab's events; nil: nobody
-	calls   sync.WaitGroup            // of the start's stages; done when the browser has ended, at the latest
+	told    atomic.Pointer[func(any)] // receives the tab's events; nil: none
+	calls   sync.WaitGroup            // stages of the start, which end with the browser at the latest
 	talk    *talk
 }
 
-// Find gives the browser to start; none is where one is attached to.
+// Find returns the browser to start; empty if one is attached.
 func (c Config) Find() (string, error) {
 	if c.Launch.Attach != "" {
 		return "", nil
 	}
-	return FindChrome(c.Chrome)
+	return find.Chrome(c.Chrome)
 }
 
-// launch starts path with a profile of its own, or attaches to the browser that the configuration names. It lives until
-// close. An engine.NotStarted is worth another try.
+// launch starts path with a new profile, or attaches to a running browser. An engine.NotStarted is worth repeating.
 func launch(ctx context.Context, path string, config Config) (*chrome, error) {
 	if config.Launch.Attach != "" {
 		return attach(ctx, config)
@@ -77,7 +78,7 @@ func launch(ctx context.Context, path string, config Config) (*chrome, error) {
 		policy: map[string]string{"isolation": record.OfLaunch, "profile": "empty", "window": "none"}}
 	options, err := c.options(ctx, path, config)
 	if err != nil {
-		c.display.close()
+		c.display.Close()
 		return nil, errors.Join(err, os.RemoveAll(scratch))
 	}
 	base, cancel := context.WithCancel(context.Background())
@@ -100,23 +101,23 @@ func launch(ctx context.Context, path string, config Config) (*chrome, error) {
 	return c, nil
 }
 
-// unlogged takes what chromedp would log, which can't be acted upon: an event of a newer Chrome that it doesn't know.
+// unlogged discards chromedp's log, such as unknown events of a newer Chrome.
 func unlogged(string, ...any) {}
 
-// socketFits says whether the browser can make the socket by which it finds a running one: the system limits the length
-// of its path. Chromium's name for the folder is the longest.
+// socketFits checks the length of the path of the browser's singleton socket, which the system limits. Chromium's
+// folder name is the longest.
 func socketFits(scratch string) error {
 	socket := filepath.Join(scratch, temporary, "org.chromium.Chromium.XXXXXX", "SingletonSocket")
-	// Elsewhere browsers have other places for it.
+	// only on Linux the socket is there
 	if most := len(syscall.RawSockaddrUnix{}.Path) - 1; runtime.GOOS == "linux" && len(socket) > most {
-		return fault.New(fault.NoChrome, "set TMPDIR to a shorter one",
-			"the temporary folder's path is too long for the browser's socket "+
-				"(%s would have %d characters, at most %d are possible)", socket, len(socket), most)
+		return fault.New(fault.NoChrome, "set TMPDIR to a shorter path",
+			"the path of the temporary folder is too long for the browser's socket "+
+				"(%s has %d characters, the limit is %d)", socket, len(socket), most)
 	}
 	return nil
 }
 
-// telling is the line of what a browser wrote that says best why it ended: a FATAL one, else the last ERROR, else the
+// telling returns the most telling line of a browser's output: the first FATAL one, else the last ERROR, else the
 // last.
 func telling(text string) string {
 	var fatal, failed, last string
@@ -142,7 +143,7 @@ func telling(text string) string {
 // temporary is the browser's own folder for temporary files.
 const temporary = "tmp"
 
-// options are chromedp's defaults, which follow those of other automation tools, and what measuring needs.
+// options returns chromedp's defaults, which resemble those of other automation tools, and what measuring needs.
 func (c *chrome) options(ctx context.Context, path string, config Config) ([]chromedp.ExecAllocatorOption, error) {
 	env := []string{}
 	for variable, name := range map[string]string{
@@ -160,7 +161,7 @@ func (c *chrome) options(ctx context.Context, path string, config Config) ([]chr
 	}
 	o := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
-		// Not chromedp's own temporary profile: it would stay if we were killed, ours is swept at the next start.
+		// chromedp's own temporary profile would stay if we were killed; ours is removed at the next start.
 		chromedp.UserDataDir(filepath.Join(c.scratch, "profile")),
 		chromedp.Env(env...),
 		chromedp.ModifyCmdFunc(func(cmd *exec.Cmd) {
@@ -174,12 +175,12 @@ func (c *chrome) options(ctx context.Context, path string, config Config) ([]chr
 		chromedp.Flag("headless", "new"),
 		chromedp.Flag("enable-precise-memory-info", true),
 		chromedp.Flag("enable-unsafe-webgpu", true),
-		// Shared memory in /dev/shm is what a browser does; in files it would be other memory. Small ones crash it.
+		// Browsers use shared memory in /dev/shm; files would be other memory. A small /dev/shm crashes them.
 		chromedp.Flag("disable-dev-shm-usage", smallSharedMemory()),
 		chromedp.Flag("disable-component-update", true),
 	)
 	if config.Launch.Headed {
-		screen, d, err := displayed(ctx, c.scratch)
+		screen, d, err := display.Env(ctx, c.scratch)
 		if err != nil {
 			return nil, err
 		}
@@ -193,14 +194,14 @@ func (c *chrome) options(ctx context.Context, path string, config Config) ([]chr
 	return append(o, flags...), nil
 }
 
-// smallSharedMemory tells whether /dev/shm is too small for a browser, as in a container with its default of 64 MB.
+// smallSharedMemory reports whether /dev/shm is too small for a browser, such as a container's default of 64 MB.
 func smallSharedMemory() bool {
 	shm, err := disk.Usage("/dev/shm")
 	return runtime.GOOS == "linux" && (err != nil || shm.Total < 1<<29)
 }
 
-// close ends every process of the browser and removes its folders. The profile is worth nothing, so nobody is asked
-// politely. A browser that was attached to loses our tab alone.
+// close kills every process of the browser, since the profile need not be saved, and removes its folders. An attached
+// browser only loses our tab.
 func (c *chrome) close() error {
 	if c.attached {
 		return c.letGo()
@@ -210,15 +211,15 @@ func (c *chrome) close() error {
 	c.end()
 	c.calls.Wait()
 	var err error
-	// The command's process, not chromedp's browser: a launch that is cancelled half-way has the former alone.
+	// Not chromedp's browser, which does not exist yet if a launch is cancelled half-way.
 	if c.cmd != nil && c.cmd.Process != nil {
 		err = awaitGroup(c.cmd.Process)
 	}
-	c.display.close()
+	c.display.Close()
 	return errors.Join(err, os.RemoveAll(c.scratch))
 }
 
-// members are the living processes of the browser, as far as they can be read.
+// members returns the browser's visible processes.
 func (c *chrome) members() []int {
 	if c.attached {
 		return child.Descendants(c.pid)
@@ -226,7 +227,7 @@ func (c *chrome) members() []int {
 	return child.Group(c.pid)
 }
 
-// sources samples a process of the browser. In one that we did not start nothing is reset.
+// sources returns the sources for a process of the browser. Peaks of a browser that we did not start are not reset.
 func (c *chrome) sources(pid int, role string) ([]sample.Source, error) {
 	if c.attached {
 		return proc.Sources(pid, role)
@@ -234,7 +235,7 @@ func (c *chrome) sources(pid int, role string) ([]sample.Source, error) {
 	return proc.SourcesOfOurs(pid, role)
 }
 
-// awaitGroup waits for the browser's children, which end in their own time.
+// awaitGroup waits for the browser's processes to end.
 func awaitGroup(p *os.Process) error {
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
 		left := child.Group(p.Pid)
@@ -242,8 +243,8 @@ func awaitGroup(p *os.Process) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("the browser's processes %v outlive it", left)
+			return fmt.Errorf("the browser's processes %v are still running", left)
 		}
-		child.KillGroup(p) // one may have been forked meanwhile
+		child.KillGroup(p) // one may just have been forked
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"llmparity/internal/fault"
 )
 
-// Launch says how the browser comes to run.
+// Launch says which browser is used and how.
 type Launch struct {
-	Headed bool     // with a window; where there is no display, on a private one
-	Attach string   // HOST:PORT or ws://… of a browser that runs already; nothing is started then
-	Flags  []string // NAME[=VALUE]: what is passed on to the browser beside our own flags
+	Headed bool     // with a window, on a private display if there is none
+	Attach string   // HOST:PORT or ws://… of a running browser; nothing is started
+	Flags  []string // NAME[=VALUE]: flags in addition to ours
 }
 
-// Check refuses what makes no sense; chrome is what was given as the browser to start.
+// Check refuses contradictory settings; chrome is the browser that the user chose.
 func (l Launch) Check(chrome string) error {
 	if l.Attach != "" {
 		if _, err := parseAddress(l.Attach); err != nil {
@@ -25,8 +25,8 @@ func (l Launch) Check(chrome string) error {
 		for flag, given := range map[string]bool{"chrome": chrome != "", "headed": l.Headed,
 			"chrome-flag": len(l.Flags) > 0} {
 			if given {
-				return fault.New(fault.Usage, "give one of them",
-					"--%s says how a browser is started, and --attach takes one that runs", flag)
+				return fault.New(fault.Usage, "give only one",
+					"--%s applies to a browser that llmparity starts, --attach to one that is running", flag)
 			}
 		}
 	}
@@ -38,32 +38,31 @@ func (l Launch) Check(chrome string) error {
 	return nil
 }
 
-// refused are the flags that are ours to set, and why.
+// refused are flags that users cannot set, with the reason.
 var refused = map[string]string{
-	"user-data-dir":            "every launch has a profile of its own, which is removed",
-	"remote-debugging-port":    "the browser is talked to by a pipe; to use one that listens, start it and give --attach",
-	"remote-debugging-address": "the browser is talked to by a pipe; to use one that listens, start it and give --attach",
-	"remote-debugging-pipe":    "the browser is talked to by a pipe already",
-	"headless":                 "it is the default; for a window give --headed",
-	"use-webgpu-adapter":       "give --adapter",
-	"no-startup-window":        "the page needs one",
+	"user-data-dir":            "each launch has its own temporary profile",
+	"remote-debugging-port":    "llmparity uses a pipe; to use a running browser, give --attach",
+	"remote-debugging-address": "llmparity uses a pipe; to use a running browser, give --attach",
+	"remote-debugging-pipe":    "llmparity uses a pipe already",
+	"headless":                 "it is the default; for a window, give --headed",
+	"use-webgpu-adapter":       "give --adapter instead",
+	"no-startup-window":        "the page needs a window",
 }
 
-// parseFlag reads NAME[=VALUE]; dashes before the name are dropped. The value is true where there is none.
+// parseFlag parses NAME[=VALUE], with or without dashes. Without =VALUE, the value is true.
 func parseFlag(text string) (name string, value any, err error) {
 	name, said, has := strings.Cut(strings.TrimLeft(text, "-"), "=")
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
-		return "", nil, fault.New(fault.Usage, "write NAME or NAME=VALUE", "--chrome-flag %q is no flag of a browser",
-			text)
+		return "", nil, fault.New(fault.Usage, "write NAME or NAME=VALUE", "invalid --chrome-flag %q", text)
 	}
 	if why, ok := refused[name]; ok {
-		return "", nil, fault.New(fault.Usage, why, "--chrome-flag %s can't be given", name)
+		return "", nil, fault.New(fault.Usage, why, "--chrome-flag %s is not allowed", name)
 	}
 	if ours := features[opposite[name]]; ours != nil {
 		for _, f := range strings.Split(said, ",") {
 			if slices.Contains(ours, f) {
-				return "", nil, fault.New(fault.Usage, "measuring needs it as it is",
-					"--chrome-flag %s=%s contradicts ours: --%s=%s", name, f, opposite[name], f)
+				return "", nil, fault.New(fault.Usage, "omit it; measuring needs this setting",
+					"--chrome-flag %s=%s contradicts llmparity's --%s=%s", name, f, opposite[name], f)
 			}
 		}
 	}
@@ -73,25 +72,25 @@ func parseFlag(text string) (name string, value any, err error) {
 	return name, said, nil
 }
 
-// features are the browser's that we switch, by the flags that do so. Chrome heeds the last of two such flags alone, so
-// that what a user adds goes into one list with ours.
+// features are the features that we switch, by flag. Chrome only uses the last flag of a name, so users' features are
+// added to our list.
 var features = map[string][]string{
-	// The trace that finds the page's process would leave a service's process behind.
+	// Otherwise the trace that finds the page's process leaves a service process behind.
 	"enable-features": {"NetworkService", "NetworkServiceInProcess", "TracingServiceInProcess"},
-	// What takes memory, or processes, without the page's doing: spare renderers, pages that could be gone back to, the
-	// address bar's own page. The first two are chromedp's.
+	// These take memory or processes independently of the page: spare renderers, cached pages, the address bar's own
+	// page. The first two are chromedp's.
 	"disable-features": {"Translate", "BlinkGenPropertyTrees", "SpareRendererForSitePerProcess", "BackForwardCache",
 		"WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "OptimizationHints", "MediaRouter"},
 	"enable-blink-features": {eagerMeasuring},
 }
 
-// opposite names the list that undoes what another does.
+// opposite maps a list of features to the one that undoes it.
 var opposite = map[string]string{
 	"enable-features": "disable-features", "disable-features": "enable-features",
 	"disable-blink-features": "enable-blink-features",
 }
 
-// flagOptions passes on the adapter's flag and the user's.
+// flagOptions returns the adapter's flag and the user's.
 func flagOptions(a Adapter, l Launch) (o []chromedp.ExecAllocatorOption, err error) {
 	if a.Software() {
 		o = append(o, chromedp.Flag("use-webgpu-adapter", "swiftshader"))

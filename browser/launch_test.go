@@ -10,72 +10,14 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"llmparity/browser/find"
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
 
-func TestFindChrome(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"chrome", "chromium", "mine", "microsoft-edge", "google-chrome-unstable",
-		"google-chrome-beta"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, c := range []struct{ path, variable, given, want string }{
-		{dir, "", "", "chromium"}, {dir, "mine", "", "mine"}, {dir, "beta", "", "google-chrome-beta"},
-		{dir, "mine", filepath.Join(dir, "chrome"), "chrome"}, {dir, "", "edge", "microsoft-edge"},
-		{dir, "", "dev", "google-chrome-unstable"}, {dir, "", "canary", "google-chrome-unstable"},
-		// One that was asked for and is not there is never replaced by another.
-		{dir, "nosuchbrowser", "", ""}, {dir, "", "nosuchbrowser", ""}, {t.TempDir(), "", "", ""},
-	} {
-		t.Setenv("PATH", c.path)
-		t.Setenv(ChromeVariable, c.variable)
-		got, err := FindChrome(c.given)
-		if c.want == "" && err == nil && c.path != dir && filepath.IsAbs(got) &&
-			slices.ContainsFunc(Brands, func(b string) bool { return slices.Contains(brands[b].unix, got) }) {
-			continue // this machine has one that is not on PATH
-		}
-		if c.want == "" && fault.Of(err) == fault.NoChrome && strings.Contains(err.Error(), "install") {
-			continue
-		}
-		if err != nil || got != filepath.Join(dir, c.want) {
-			t.Errorf("%+v: %s, %v", c, got, err)
-		}
-	}
-}
-
-func TestUsualPlaces(t *testing.T) {
-	env := map[string]string{"HOME": "/Users/me", "ProgramFiles": `C:\Program Files`,
-		"LocalAppData": `C:\Users\me\AppData\Local`}
-	for _, c := range []struct{ goos, brand, want string }{
-		{"linux", "edge", "microsoft-edge"},
-		{"linux", "dev", "/opt/google/chrome-unstable/chrome"},
-		{"darwin", "canary", "/Applications/Google Chrome Canary.app/Contents/MacOS/Google Chrome Canary"},
-		{"darwin", "edge", "/Users/me/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge"},
-		{"windows", "chrome", `C:\Program Files\Google\Chrome\Application\chrome.exe`},
-		{"windows", "edge", "msedge"},
-		{"windows", "canary", `C:\Users\me\AppData\Local\Google\Chrome SxS\Application\chrome.exe`},
-	} {
-		if got := usualPlaces(c.goos, c.brand, func(name string) string { return env[name] }); !slices.Contains(
-			got, c.want) {
-			t.Errorf("%s on %s: %q lack %s", c.brand, c.goos, got, c.want)
-		}
-	}
-	for _, goos := range []string{"linux", "darwin", "windows"} {
-		for _, brand := range Brands {
-			if len(usualPlaces(goos, brand, func(string) string { return "x" })) == 0 {
-				t.Errorf("%s is nowhere on %s", brand, goos)
-			}
-		}
-		if got := usualPlaces(goos, "netscape", os.Getenv); len(got) > 0 {
-			t.Errorf("netscape on %s: %q", goos, got)
-		}
-	}
-}
-
 func TestFlagsArePassedOn(t *testing.T) {
-	path, err := FindChrome("")
+	path, err := find.Chrome("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +106,7 @@ exit 1
 `: {limits{}, "no such luck", "Broken"},
 	} {
 		path := script(t, "#!/bin/sh\n"+text)
-		_, err := Open(watched(t), Config{Chrome: path, limits: x.limits}, stubSite, Silent{})
+		_, err := Open(watched(t), Config{Chrome: path, limits: x.limits}, stubSite, engine.Unmeasured{})
 		if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), x.want) ||
 			strings.Contains(err.Error(), x.not) {
 			t.Errorf("error %v, want NoChrome with %s", err, x.want)
@@ -185,7 +127,7 @@ exit 1
 }
 
 func TestTemporaryFolderLeavesRoomForSocket(t *testing.T) {
-	path, err := FindChrome("")
+	path, err := find.Chrome("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +137,7 @@ func TestTemporaryFolderLeavesRoomForSocket(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", dir)
 	_, err = launch(watched(t), path, Config{})
-	if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "set TMPDIR to a shorter one") {
+	if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "set TMPDIR to a shorter path") {
 		t.Errorf("error %v, want NoChrome and what to do", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {

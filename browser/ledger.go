@@ -12,16 +12,16 @@ import (
 	"llmparity/internal/sample"
 )
 
-// MethodLedger names the page's ledger of WebGPU in records.
+// MethodLedger is the method of the page's WebGPU ledger in records.
 const MethodLedger = "webgpu_ledger"
 
-// ledgerReading is what the ledger (assets/page/ledger.js) says.
+// ledgerReading is a reading of the ledger (assets/page/ledger.js).
 type ledgerReading struct {
 	Figures map[string]int64 `json:"figures"`
 	Groups  []LedgerGroup    `json:"groups"`
 }
 
-// LedgerGroup is what is live of one size, made in one stage of the load.
+// LedgerGroup is the set of live objects of one kind and size, created in one stage of the load.
 type LedgerGroup struct {
 	Stage string `json:"stage"`
 	Kind  string `json:"kind"` // buffer, texture, querySet
@@ -30,21 +30,20 @@ type LedgerGroup struct {
 	Count int64  `json:"count"`
 }
 
-// Layout parts what the ledger counts, for an engine that knows what it asked for.
+// Layout splits the ledger into components. The engine implements it, because it knows what it allocated.
 type Layout interface {
-	// Parts are the figures of a reading, while the KV cache holds so many tokens; less than 0: not known.
+	// Parts returns the components of a reading while the KV cache has held tokens; negative: unknown.
 	Parts(groups []LedgerGroup, held int64) []record.Value
-	// Used is what so many tokens take in the KV cache, where that is known by the last reading.
+	// Used returns the bytes of that many tokens in the KV cache, if known since the last reading.
 	Used(held int64) (bytes int64, ok bool)
 }
 
-// ledger is the source that reads the page's ledger. The page also pushes what changes with the tokens that it tells
-// of.
+// ledger is the source for the page's ledger. The page also pushes readings together with tokens.
 type ledger struct {
 	page *Page
 
 	mu     sync.Mutex
-	layout Layout // of the model that is loaded; nil: not known
+	layout Layout // of the loaded model; nil: unknown
 	push   func(record.Sample)
 }
 
@@ -56,10 +55,10 @@ var (
 func (l *ledger) Describe() record.Source {
 	return record.Source{Role: string(l.page.isolate.thread), Method: MethodLedger,
 		PID: int(l.page.processes.renderer.Load()), Waits: true,
-		Sees: "WebGPU buffers, textures and query sets of the thread that " + l.page.site.Title + " runs on by what was asked for: live, highest, created, given back; parted by " +
-			"load stage and by sizes that the model's package tells into weights, KV cache, workspaces and the rest; read at phase edges, and " +
-			"in few figures with tokens",
-		Blind: "what a driver adds, or frees later; staging memory of mapped buffers; canvas and video textures; pipelines; whether the " +
+		Sees: "WebGPU buffers, textures and query sets of the thread of " + l.page.site.Title + ", by requested size: live, peak, created, released; split by " +
+			"load stage, and by sizes in the model's package, into weights, KV cache, workspaces and the rest; read at phase edges, and " +
+			"a few figures with tokens",
+		Blind: "what a driver adds or frees later; staging memory of mapped buffers; canvas and video textures; pipelines; whether " +
 			"memory is in a GPU or in the GPU process"}
 }
 
@@ -82,7 +81,7 @@ func (l *ledger) Read(ctx context.Context, r *record.Sample) error {
 	return nil
 }
 
-// ResetPeak makes the phase's peak begin anew.
+// ResetPeak restarts the peak for a phase.
 func (l *ledger) ResetPeak(ctx context.Context) error {
 	_, err := Call[any](ctx, l.page, "llmparityLedger.mark()")
 	return l.page.unread(ctx, err)
@@ -94,15 +93,15 @@ func (l *ledger) Pushes(push func(record.Sample)) {
 	l.push = push
 }
 
-// Parted has the ledger part what it counts from now on; nil: its figures stay whole.
+// Parted sets how the ledger is split from now on; nil: not at all.
 func (p *Page) Parted(by Layout) {
 	p.ledger.mu.Lock()
 	defer p.ledger.mu.Unlock()
 	p.ledger.layout = by
 }
 
-// reported takes what the page sends with tokens, in the order of ledger.js's brief and then the tokens that the KV
-// cache holds.
+// reported processes what the page pushes with tokens: the values of ledger.js's brief, then the number of tokens in
+// the KV cache.
 func (l *ledger) reported(brief []float64) {
 	l.mu.Lock()
 	push, layout := l.push, l.layout
@@ -122,7 +121,7 @@ func (l *ledger) reported(brief []float64) {
 	push(s)
 }
 
-// at is a sample of a moment on the page's clock.
+// at returns a sample at a time of the page's clock.
 func (l *ledger) at(ms float64) record.Sample {
 	s := record.NewSample()
 	s.Begin = l.page.At(ms)
@@ -130,7 +129,7 @@ func (l *ledger) at(ms float64) record.Sample {
 	return s
 }
 
-// Loaded hands over what was live over the load that has ended, as the page noted it: times and bytes in turn.
+// Loaded pushes the ledger's history of the load: times and live bytes in turn.
 func (p *Page) Loaded(ctx context.Context) error {
 	history, err := Call[[]float64](ctx, p, "llmparityLedger.history()")
 	if err != nil {
@@ -148,7 +147,7 @@ func (p *Page) Loaded(ctx context.Context) error {
 	return nil
 }
 
-// Values are figures in the order of their names.
+// Values returns figures sorted by name.
 func Values[N int64 | float64](all map[string]N) []record.Value {
 	var out []record.Value
 	for _, name := range slices.Sorted(maps.Keys(all)) {

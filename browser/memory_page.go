@@ -21,7 +21,7 @@ import (
 	"llmparity/internal/sample"
 )
 
-// Methods of reading what is inside the page, as records name them.
+// Methods for what is inside the page, as in records.
 const (
 	MethodPerformance = "performance_metrics" // Performance.getMetrics
 	MethodHeap        = "heap_usage"          // Runtime.getHeapUsage
@@ -30,24 +30,24 @@ const (
 	MethodUserAgent   = "user_agent_memory"   // performance.measureUserAgentSpecificMemory
 )
 
-// The rates of what can be read while the page goes on. Performance.getMetrics answers within milliseconds, whatever
-// the page does, and takes half a millisecond of CPU time, in the browser and the page most of it: it is read at less
-// than the rate of what is read from outside. Runtime.getHeapUsage waits for its task to end.
+// Sampling rates inside a busy page. Performance.getMetrics always answers within milliseconds and takes half a
+// millisecond of CPU time, so it is read less often than outside figures. Runtime.getHeapUsage waits for the page's
+// task to end.
 const (
 	performanceEvery = 250 * time.Millisecond
 	heapEvery        = time.Second
 )
 
-// eagerMeasuring is the browser's feature without which measureUserAgentSpecificMemory waits for a garbage collection
-// to happen by itself, for many seconds.
+// eagerMeasuring is the browser feature without which measureUserAgentSpecificMemory waits many seconds for a garbage
+// collection.
 const eagerMeasuring = "ForceEagerMeasureMemory"
 
-// pageSource reads something of the page, or of a worker of its, through the browser's protocol.
+// pageSource reads figures of the page or one of its workers through DevTools.
 type pageSource struct {
 	record.Source
 	page *Page
-	ctx  context.Context // of the target that is asked
-	end  func()          // lets go of it; nil: it is the page, which stays
+	ctx  context.Context // of the target
+	end  func()          // detaches from the target; nil: the page itself
 	read func(context.Context) (map[string]float64, error)
 }
 
@@ -69,7 +69,7 @@ func (s *pageSource) Read(ctx context.Context, r *record.Sample) error {
 	return nil
 }
 
-// Close lets go of a worker.
+// Close detaches from a worker.
 func (s *pageSource) Close() error {
 	if s.end != nil {
 		s.end()
@@ -77,7 +77,7 @@ func (s *pageSource) Close() error {
 	return nil
 }
 
-// unread is the error of a read: a page that is lost is no fault of the source's.
+// unread returns the error of a read. If the page is lost, the source is gone.
 func (p *Page) unread(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -90,7 +90,7 @@ func (p *Page) unread(ctx context.Context, err error) error {
 	return err
 }
 
-// attachInside samples what is inside the page: after its processes, so that at a phase edge what answers at once is
+// attachInside samples the inside of the page. It comes after the processes, so that at a phase edge fast sources are
 // read first, and what may force a garbage collection last.
 func (p *Page) attachInside(ctx context.Context, probe engine.Probe) error {
 	_, err := ask(ctx, p, "asking for performance metrics", performance.Enable, performance.EnableParams{})
@@ -109,10 +109,10 @@ func (p *Page) attachInside(ctx context.Context, probe engine.Probe) error {
 	return nil
 }
 
-// ofThePage stands for the page's sources where processes have their number.
+// ofThePage is the key of the page's sources; processes have their pid.
 const ofThePage = 0
 
-// inside are the sources of what is inside the page, but for the ledger.
+// inside returns the sources inside the page, except the ledger.
 func (p *Page) inside() (all []sample.Source) {
 	for _, s := range []struct {
 		method, role string
@@ -121,19 +121,19 @@ func (p *Page) inside() (all []sample.Source) {
 		read         func(context.Context) (map[string]float64, error)
 	}{
 		{MethodPerformance, "page", performanceEvery,
-			"JavaScript objects of the page's main thread: used and total heap; numbers of DOM objects",
-			"array buffers, WebAssembly memory, GPU memory, workers' heaps; garbage that is not collected yet counts",
+			"JavaScript heap of the page's main thread, used and total; counts of DOM objects",
+			"array buffers, WebAssembly memory, GPU memory, workers' heaps; uncollected garbage is included",
 			performanceMetrics},
-		{MethodDOM, "page", 0, "numbers of documents, nodes and event listeners", "their size", domCounters},
+		{MethodDOM, "page", 0, "counts of documents, nodes and event listeners", "their size", domCounters},
 		{MethodHeap, "page", heapEvery, heapSees, heapBlind, heapUsage},
 		{MethodWasm, string(p.isolate.thread), 0,
-			"WebAssembly memories of the thread that " + p.site.Title + " runs on by their size, touched or not",
+			"WebAssembly memories of the thread of " + p.site.Title + " by size, touched or not",
 			"memories of other threads; compiled code", p.wasmMemory},
-		{MethodUserAgent, "page", 0, "the page's JavaScript heap and array buffers by type, with its workers'; forced " +
-			"to be measured at once, for which the browser may collect garbage",
+		{MethodUserAgent, "page", 0, "JavaScript heap and array buffers of the page and its workers, by type; measured at " +
+			"once, for which the browser may collect garbage",
 			"WebAssembly memory that is not shared, GPU memory", userAgentMemory},
 	} {
-		if s.method != MethodUserAgent || p.chrome.eager { // else it may take many seconds
+		if s.method != MethodUserAgent || p.chrome.eager { // otherwise it may take many seconds
 			all = append(all, p.source(s.method, s.role, s.sees, s.blind, s.every, s.read))
 		}
 	}
@@ -149,11 +149,11 @@ func (p *Page) source(method, role, sees, blind string, every time.Duration,
 
 const (
 	heapSees = "JavaScript heap of one isolate, used and total; backing stores of array buffers; objects of the browser's own heap. A read " +
-		"waits for the thread's task to end: read_ns is that delay"
-	heapBlind = "WebAssembly memory, GPU memory, other isolates; garbage that is not collected yet counts"
+		"waits for the thread's task to end: read_ns includes that delay"
+	heapBlind = "WebAssembly memory, GPU memory, other isolates; uncollected garbage is included"
 )
 
-// Names of Performance.getMetrics that tell of memory, and ours.
+// performanceNames maps the memory metrics of Performance.getMetrics to our names.
 var performanceNames = map[string]string{
 	"JSHeapUsedSize": "js_heap_used_bytes", "JSHeapTotalSize": "js_heap_total_bytes", "Documents": "documents_count",
 	"Frames": "frames_count", "Nodes": "nodes_count", "JSEventListeners": "js_event_listeners_count",
@@ -183,14 +183,14 @@ func heapUsage(ctx context.Context) (map[string]float64, error) {
 		"embedder_used_bytes": h.EmbedderHeapUsedSize, "backing_storage_bytes": h.BackingStorageSize}, err
 }
 
-// wasmMemory asks the script that keeps the ledger.
+// wasmMemory asks the ledger's script.
 func (p *Page) wasmMemory(ctx context.Context) (map[string]float64, error) {
 	m, err := Call[struct{ Bytes, Count float64 }](ctx, p, "llmparityLedger.wasm()")
 	return map[string]float64{"memory_bytes": m.Bytes, "memory_count": m.Count}, err
 }
 
-// userAgentMemory asks the page itself; the promise settles when every isolate of its has answered. It is the whole and
-// its parts by type; parts of no type are called other.
+// userAgentMemory returns the total and its parts by type; parts without a type are called other. The promise settles
+// when every isolate of the page has answered.
 func userAgentMemory(ctx context.Context) (map[string]float64, error) {
 	const expression = `globalThis.crossOriginIsolated ? performance.measureUserAgentSpecificMemory() : null`
 	m, err := chromedp.Run(ctx, chromedp.Evaluate[*struct {
@@ -214,7 +214,7 @@ func userAgentMemory(ctx context.Context) (map[string]float64, error) {
 	return all, nil
 }
 
-// workers lists the page's dedicated workers: each has an isolate of its own, which the page's figures leave out.
+// workers lists the page's dedicated workers. Each has its own isolate, which the page's figures do not include.
 func (p *Page) workers(ctx context.Context) ([]target.ID, error) {
 	tctx, cancel := p.within(ctx)
 	defer cancel()
@@ -231,12 +231,12 @@ func (p *Page) workers(ctx context.Context) ([]target.ID, error) {
 	return ids, nil
 }
 
-// heapOf is heap for a worker.
+// heapOf is the source for a worker's heap.
 func (p *Page) heapOf(worker target.ID) *pageSource {
 	var s *pageSource
 	s = p.source(MethodHeap, "worker", heapSees, heapBlind, heapEvery, func(ctx context.Context) (
 		map[string]float64, error) {
-		// The browser does not tell that a worker has ended: a call to it is never answered.
+		// The browser does not report that a worker has ended, and a call to it is never answered.
 		there, err := p.workers(ctx)
 		if err == nil && !slices.Contains(there, worker) {
 			err = sample.ErrGone
@@ -244,7 +244,7 @@ func (p *Page) heapOf(worker target.ID) *pageSource {
 		if err != nil {
 			return nil, err
 		}
-		// The session must live as long as the source, not as long as its first read.
+		// The session must outlive the first read.
 		if err := openTarget(ctx, s.ctx); err != nil {
 			return nil, err
 		}

@@ -1,15 +1,15 @@
-// Package browser starts Chrome, or attaches to one that runs, opens an engine's page in it, and lets both be measured:
-// it finds out which process is which, reads memory from outside and inside, keeps a ledger of WebGPU, compares the
-// page's clock with ours, and tells how a page or a GPU was lost. It also draws reports' pictures, in a Sheet.
+// Package browser starts Chrome or attaches to a running one, opens an engine's page, and measures both. It maps
+// processes, reads memory from outside and inside, keeps a WebGPU ledger, compares the page's clock with ours, and
+// reports how a page or GPU was lost. A Sheet draws pictures for reports.
 //
-// It knows no engine: each that runs in a browser has a package below, which serves a Site and calls its script. The
-// page is as assets/page has it: llmparityPage.started is a promise, llmparity.now, adapter and held are where the
-// engine runs, ledger.js is imported before all that uses WebGPU, and what comes while a call goes on, such as tokens,
-// is told by the binding llmparityEvent.
+// It knows no engine. Each engine in a browser has a package that serves a Site and calls its script. The page's
+// interface is in assets/page: llmparityPage.started is a promise; llmparity.now, adapter and held exist where the
+// engine runs; ledger.js is imported before anything that uses WebGPU; the binding llmparityEvent reports what happens
+// during a call, such as tokens.
 //
-// What it can't do: it drives Chrome and its relatives alone, by the DevTools protocol; what a GPU's driver makes of
-// what WebGPU was asked for it does not see; and off Linux it knows a browser's processes only as far as the browser
-// names them. A browser is started afresh for every launch, with an empty profile: a load always fetches.
+// Limits: it only drives Chrome and its relatives, through DevTools. It does not see what a GPU driver allocates for
+// WebGPU. Outside Linux it only knows the processes that the browser names. Each launch starts a browser with an empty
+// profile, so a load always fetches the model.
 package browser
 
 import (
@@ -33,36 +33,37 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
+	"llmparity/browser/find"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
 
-// Config says how a browser comes to run, and where in its page the engine does.
+// Config configures the browser, and where in the page the engine runs.
 type Config struct {
-	Chrome  string  // path or name; empty: see FindChrome
+	Chrome  string  // path or name; empty: see find.Chrome
 	Launch  Launch  // how the browser comes to run
 	Adapter Adapter // empty: Auto
 	Thread  Thread  // PageThread (or empty), WorkerThread
-	// Watchdog is how long the event loop of the engine's thread may stand still; 0: engine.Watchdog. Whoever waits for
-	// the GPU does not block it; what does block it is short: a large tokenizer takes some seconds on a slow machine.
+	// Watchdog is how long the event loop of the engine's thread may be blocked; 0: engine.Watchdog. Waiting for the
+	// GPU does not block it, and other blocking work is short: a large tokenizer takes some seconds on a slow machine.
 	Watchdog time.Duration
-	limits   limits // of the stages of a browser's start
+	limits   limits // for the stages of a start
 }
 
-// Site is what an engine has a browser show.
+// Site is an engine's page.
 type Site struct {
-	Handler http.Handler // of the files below the page's address, index.html at "/"; only the page can ask it
-	Page    string       // the page, below the address; empty: the root
-	Title   string       // the engine, for people
-	Imports string       // what the page's script imports, and
-	Do      string       // what to do where it can't
+	Handler http.Handler // serves the files, index.html at "/", only to the page
+	Page    string       // path of the page; empty: the root
+	Title   string       // of the engine, for people
+	Imports string       // what the page's script imports
+	Do      string       // advice if that fails
 }
 
-// binding is what an engine's script calls to tell us something while it is busy.
+// binding is the function with which an engine's script reports events during a call.
 const binding = "llmparityEvent"
 
-// Page is an engine's page in a browser: what it is asked, and what it tells.
+// Page is an engine's page in a browser.
 type Page struct {
 	config    Config
 	site      Site
@@ -75,25 +76,25 @@ type Page struct {
 	warn      func(record.Warning)
 	ledger    *ledger
 	isolate   isolate       // where the engine runs
-	watchdog  time.Duration // how long it may give no sign of life
-	pending   chan struct{} // closed when the page is done with a call that was given up; nil when there is none
+	watchdog  time.Duration // how long the engine's thread may be blocked
+	pending   chan struct{} // closed when a cancelled call has ended; nil: none
 
 	mu    sync.Mutex
-	abort string        // what the wasm said last before it aborted
-	told  Told          // that nobody took yet
-	news  chan struct{} // holds one item when there is any
+	abort string        // last message of the wasm
+	told  Told          // reports not yet taken
+	news  chan struct{} // has an item if there are reports
 
 	once     sync.Once
 	closeErr error
 }
 
-// Told is what the page tells while a call goes on.
+// Told is what the page reports during a call.
 type Told struct {
-	Tokens []float64   `json:"tokens"` // id and page time, in turn
-	Scores [][]float64 `json:"scores"` // of a token each
+	Tokens []float64   `json:"tokens"` // id and page time in turn
+	Scores [][]float64 `json:"scores"` // one per token
 }
 
-// pageEvent is one thing that the page tells by itself.
+// pageEvent is a report from the page.
 type pageEvent struct {
 	Told
 	Ledger []float64 `json:"ledger"`
@@ -101,7 +102,7 @@ type pageEvent struct {
 	GPU    *struct{ Kind, Message string }
 }
 
-// Open starts the browser, again where it does not come up, and opens the site's page in it.
+// Open starts the browser, repeatedly if it does not come up, and opens the site's page.
 func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error) {
 	path, err := c.Find()
 	if err != nil {
@@ -134,7 +135,7 @@ func openOnce(ctx context.Context, path string, config Config, site Site, s *ser
 		return nil, err
 	}
 	p.chrome, p.id = c, chromedp.FromContext(c.ctx).Target.TargetID
-	c.listen(p.listen) // what has happened on the blank page is of no interest
+	c.listen(p.listen) // events of the blank page do not matter
 	for _, w := range c.warnings {
 		warn(w)
 	}
@@ -151,7 +152,7 @@ func openOnce(ctx context.Context, path string, config Config, site Site, s *ser
 	return p, nil
 }
 
-// begin opens the page. A browser of ours that is lost meanwhile, or takes too long, has not started.
+// begin opens the page. If a browser that we started is lost or too slow meanwhile, the start is worth repeating.
 func (p *Page) begin(ctx context.Context, limit time.Duration) error {
 	if p.chrome.attached {
 		return p.navigate(ctx)
@@ -163,7 +164,7 @@ func (p *Page) begin(ctx context.Context, limit time.Duration) error {
 	case err == nil || ctx.Err() != nil:
 		return err
 	case engine.ClassOf(lost) == record.Crash:
-		return &engine.NotStarted{What: "Chrome was lost before the page was ready: " + lost.Error(), Err: lost}
+		return &engine.NotStarted{What: "Chrome failed before the page was ready: " + lost.Error(), Err: lost}
 	case limited.Err() != nil:
 		return &engine.NotStarted{What: fmt.Sprintf("Chrome's page was not ready within %g s", limit.Seconds()),
 			Words: p.chrome.telling(), Err: err}
@@ -181,7 +182,7 @@ func (p *Page) navigate(ctx context.Context) error {
 	if err != nil {
 		return p.chrome.unreachable(fmt.Errorf("opening the page: %w", p.errorOf(ctx, err)), p.server.base)
 	}
-	// Which process renders the page is found out while the page compiles its engine.
+	// Find the page's process while the page compiles its engine.
 	found := make(chan error, 1)
 	go func() { found <- p.findRenderer(ctx) }()
 	_, err = callIn[bool](ctx, p, p.chrome.ctx, "llmparityPage.started.then(() => true)")
@@ -189,7 +190,7 @@ func (p *Page) navigate(ctx context.Context) error {
 	if err != nil {
 		var thrown *engine.Failure
 		if errors.As(err, &thrown) && (thrown.Class == record.Other || thrown.Class == record.Download) {
-			return fault.Wrap(fault.NoBundle, err, p.site.Do, "%s can't be started", p.site.Imports)
+			return fault.Wrap(fault.NoBundle, err, p.site.Do, "%s cannot be started", p.site.Imports)
 		}
 		return fmt.Errorf("starting the page: %w", err)
 	}
@@ -199,8 +200,8 @@ func (p *Page) navigate(ctx context.Context) error {
 	return p.enter(ctx)
 }
 
-// quieten ends what chromedp subscribes to for clicking and reading, which costs the page: above all, with the network
-// domain on, the browser keeps the bodies of responses, and so a second copy of the weights.
+// quieten ends chromedp's subscriptions for clicking and reading. Above all, with the network domain enabled the
+// browser keeps response bodies, and so a second copy of the weights.
 func quieten(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 	var none chromedp.Void
 	for _, c := range []cdp.Command[cdp.Empty, cdp.Empty]{network.Disable, css.Disable, dom.Disable} {
@@ -222,21 +223,21 @@ func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.V
 // Base is the address of the site's files.
 func (p *Page) Base() string { return p.server.base }
 
-// Info is what is known of an engine that runs here by where it runs; its package adds the rest.
+// Info returns the browser's part of an engine's description.
 func (p *Page) Info() *record.EngineInfo {
 	v := p.chrome.version
 	info := &record.EngineInfo{Path: p.path, Args: p.chrome.args,
 		Parts: map[string]string{"browser": v.Product, "user_agent": v.UserAgent, "javascript": v.JsVersion},
 		Policy: map[string]string{"thread": string(p.isolate.thread),
-			"garbage": "collected before the baseline and at the unload"}}
+			"garbage": "collected before the baseline and after the unload"}}
 	maps.Copy(info.Policy, p.chrome.policy)
-	if id := buildOf(p.chrome.pid); id != "" {
+	if id := find.BuildOf(p.chrome.pid); id != "" {
 		info.Parts["browser_build_id"] = id
 	}
 	return info
 }
 
-// Measure begins to measure: it compares the clocks, has garbage collected, and samples what there is.
+// Measure starts measuring: it compares the clocks, collects garbage, and attaches all sources.
 func (p *Page) Measure(ctx context.Context, probe engine.Probe) error {
 	p.clock = pageClock{anchor: time.Now()}
 	clock, err := p.measureClock(ctx, "start")
@@ -254,7 +255,7 @@ func (p *Page) Measure(ctx context.Context, probe engine.Probe) error {
 	return p.attachInside(ctx, probe)
 }
 
-// Unloaded has garbage collected once the engine holds nothing any more, and compares the clocks again.
+// Unloaded collects garbage after the engine has released its memory, and compares the clocks again.
 func (p *Page) Unloaded(ctx context.Context, probe engine.Probe) error {
 	if err := p.collect(ctx); err != nil {
 		return err
@@ -270,7 +271,7 @@ func (p *Page) Unloaded(ctx context.Context, probe engine.Probe) error {
 	return nil
 }
 
-// Close ends the browser, or lets go of it, and removes what it left.
+// Close ends the browser or detaches from it, and removes its files.
 func (p *Page) Close() error {
 	p.once.Do(func() {
 		p.processes.detach()
@@ -279,8 +280,8 @@ func (p *Page) Close() error {
 	return p.closeErr
 }
 
-// listen sees the tab's events, on the goroutine that reads them: it must be quick. An event that comes before the
-// answer to a call is seen before the call returns.
+// listen handles the tab's events on the goroutine that reads them, so it must be fast. An event that precedes the
+// answer to a call is handled before the call returns.
 func (p *Page) listen(ev any) {
 	switch ev := ev.(type) {
 	case *runtime.EventBindingCalled:
@@ -296,7 +297,7 @@ func (p *Page) listen(ev any) {
 		if ev.Frame.ParentID == "" {
 			p.processes.moved.Store(true)
 		}
-	case *target.EventTargetCrashed: // of any target of the browser's
+	case *target.EventTargetCrashed: // of any target of the browser
 		if ev.TargetID == p.id {
 			p.crashed(ev.Status, 0)
 		}
@@ -305,8 +306,8 @@ func (p *Page) listen(ev any) {
 	}
 }
 
-// said keeps the console's last error that reads like one of TVM's ("ValueError: …"): the wasm says there why it
-// aborts, and throws a bare exit status.
+// said keeps the console's last error that looks like one of TVM ("ValueError: …"): the wasm prints why it aborts
+// there, and then throws a bare exit status.
 func (p *Page) said(ev *runtime.EventConsoleAPICalled) {
 	if ev.Type != runtime.ConsoleAPICalledTypeError || len(ev.Args) == 0 {
 		return
@@ -323,12 +324,12 @@ func (p *Page) said(ev *runtime.EventConsoleAPICalled) {
 func (p *Page) reported(payload string) {
 	var e pageEvent
 	if err := json.Unmarshal([]byte(payload), &e); err != nil {
-		p.chrome.lose(engine.Fail(record.Other, "the page told %.80q: %w", payload, err))
+		p.chrome.lose(engine.Fail(record.Other, "the page sent an invalid report %.80q: %w", payload, err))
 		return
 	}
 	switch {
 	case e.Lost != nil:
-		p.chrome.lose(engine.Fail(record.DeviceLost, "the WebGPU device is lost (%s): %s", e.Lost.Reason,
+		p.chrome.lose(engine.Fail(record.DeviceLost, "the WebGPU device was lost (%s): %s", e.Lost.Reason,
 			fault.OneLine(e.Lost.Message)))
 	case e.GPU != nil:
 		p.chrome.lose(engine.Fail(classify(e.GPU.Kind), "WebGPU: %s: %s", e.GPU.Kind, fault.OneLine(e.GPU.Message)))
@@ -345,7 +346,7 @@ func (p *Page) reported(payload string) {
 	}
 }
 
-// take gives what was told since the last time.
+// take returns and clears what was reported.
 func (p *Page) take() Told {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -27,21 +27,21 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// processes are those of a browser that are being sampled.
+// processes are the browser's sampled processes.
 type processes struct {
 	renderer atomic.Int64 // the page's
-	moved    atomic.Bool  // the page has navigated since: it may be in another process
-	there    []int        // everybody on this machine when look was there last
-	seen     []int        // of them, the browser's that were not sampled
+	moved    atomic.Bool  // the page has navigated, perhaps to another process
+	there    []int        // all pids at the last look
+	seen     []int        // those of the browser that were not sampled
 
-	mu       sync.Mutex // Close may come at any time
+	mu       sync.Mutex // because Close can come at any time
 	attached map[int][]func()
-	workers  map[target.ID]bool // whose heaps are sampled
+	workers  map[target.ID]bool // sampled heaps
 	ended    bool               // nothing may be attached any more
 }
 
-// Attach samples every process of the browser that is not sampled yet. The list changes while a browser runs: a killed
-// GPU process is replaced, services start late.
+// Attach samples every process of the browser that is not sampled yet. Processes come and go: a killed GPU process is
+// replaced, and services start late.
 func (p *Page) Attach(ctx context.Context, probe engine.Probe) error {
 	if p.processes.moved.Swap(false) {
 		if err := p.follow(ctx, probe); err != nil {
@@ -77,7 +77,7 @@ func (p *Page) Attach(ctx context.Context, probe engine.Probe) error {
 			ps.attached[pid] = append(ps.attached[pid], probe.Attach(s))
 		}
 	}
-	for _, w := range workers { // last: at a phase edge, what answers at once is read first
+	for _, w := range workers { // last, so that fast sources are read first at a phase edge
 		if !ps.workers[w] {
 			ps.workers[w] = true
 			ps.attached[ofThePage] = append(ps.attached[ofThePage], probe.Attach(p.heapOf(w)))
@@ -86,7 +86,7 @@ func (p *Page) Attach(ctx context.Context, probe engine.Probe) error {
 	return nil
 }
 
-// follow maps the page's process again. What was sampled of the page by its old process is sampled under the new one.
+// follow finds the page's process again, and moves the page's sources to it.
 func (p *Page) follow(ctx context.Context, probe engine.Probe) error {
 	old := int(p.processes.renderer.Load())
 	if err := p.findRenderer(ctx); err != nil {
@@ -96,14 +96,14 @@ func (p *Page) follow(ctx context.Context, probe engine.Probe) error {
 	if int(p.processes.renderer.Load()) == old {
 		return nil
 	}
-	p.processes.release(old) // it may live on: as somebody else's then
+	p.processes.release(old) // it may continue in another role
 	if !p.processes.release(ofThePage) {
 		return nil
 	}
 	return p.attachInside(ctx, probe)
 }
 
-// release ends the sampling of one process, and tells whether there was any.
+// release detaches the sources of a process, and reports whether there were any.
 func (ps *processes) release(pid int) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -118,9 +118,8 @@ func (ps *processes) release(pid int) bool {
 	return len(all) > 0
 }
 
-// AttachNew samples, until the function returned is called, what is born meanwhile. Looking costs a scan of /proc; the
-// browser itself is asked only when there is somebody unknown, and that one has been there for a while: a process that
-// was just forked does not say yet what it will be.
+// AttachNew samples new processes until stop is called. Looking costs a scan of /proc. The browser is only asked if a
+// process is unknown for the second time, because a process that was just forked does not show yet what it will be.
 func (p *Page) AttachNew(outer context.Context, probe engine.Probe, every time.Duration) (stop func()) {
 	end := repeat(outer, every, func(ctx context.Context) bool {
 		p.look(ctx, probe)
@@ -129,13 +128,13 @@ func (p *Page) AttachNew(outer context.Context, probe engine.Probe, every time.D
 	return func() {
 		end()
 		if outer.Err() == nil && p.lost() == nil {
-			p.look(outer, probe) // what is short would never be looked at
+			p.look(outer, probe) // for what is short-lived
 		}
 	}
 }
 
-// look samples what is new and was there the last time too. It must not run twice at a time. Where nobody on this
-// machine is new, it has not cost more than a list of them.
+// look samples new processes that were also there the last time. It must not run concurrently. If nothing on the
+// machine is new, it costs only a list of pids.
 func (p *Page) look(ctx context.Context, probe engine.Probe) {
 	ps := &p.processes
 	there, err := proc.All()
@@ -145,19 +144,19 @@ func (p *Page) look(ctx context.Context, probe engine.Probe) {
 	ps.there = there
 	unknown := ps.unknown(p.chrome.members())
 	if slices.ContainsFunc(unknown, func(pid int) bool { return slices.Contains(ps.seen, pid) }) {
-		_ = p.Attach(ctx, probe) // tried again soon, and once more at the end of the load, which tells
+		_ = p.Attach(ctx, probe) // retried soon; at the end of the load errors are returned
 	}
 	ps.seen = unknown
 }
 
-// unknown gives those of pids that are not sampled.
+// unknown returns the pids that are not sampled.
 func (ps *processes) unknown(pids []int) []int {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	return slices.DeleteFunc(pids, func(pid int) bool { _, known := ps.attached[pid]; return known })
 }
 
-// detach ends all sampling for good.
+// detach ends all sampling.
 func (ps *processes) detach() {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -170,8 +169,8 @@ func (ps *processes) detach() {
 	clear(ps.attached)
 }
 
-// Roles says what each process of the browser is. The browser names its main children; the rest, such as zygotes, are
-// found by their process group and called what their command line calls them.
+// Roles returns the role of each process of the browser. The browser names its main children. Others, such as zygotes,
+// are found by process group and named by their command line.
 func (p *Page) Roles(ctx context.Context) (map[int]string, error) {
 	if p.chrome.pid == 0 {
 		return nil, nil // not on this machine
@@ -197,7 +196,7 @@ func (p *Page) Roles(ctx context.Context) (map[int]string, error) {
 	return roles, nil
 }
 
-// roleOf puts the browser's words into ours; a service such as network.mojom.NetworkService is utility-network.
+// roleOf converts the browser's names to ours; a service such as network.mojom.NetworkService is utility-network.
 func roleOf(kind string) string {
 	kind = strings.ToLower(kind)
 	if service, _, ok := strings.Cut(kind, ".mojom."); ok {
@@ -212,14 +211,13 @@ func roleOf(kind string) string {
 	return kind
 }
 
-// typeOf gives the type that Chrome starts a child with, as its command line tells it where there is /proc: zygote,
-// utility …
+// typeOf returns the type of a Chrome child from its command line, such as zygote or utility, if there is /proc.
 func typeOf(pid int) string {
 	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
 	if err != nil {
 		return "browser-helper"
 	}
-	// A renderer forked from a zygote rewrites its command line, with blanks between the arguments.
+	// A renderer forked from a zygote separates its arguments by spaces.
 	for _, arg := range bytes.FieldsFunc(line, func(r rune) bool { return r == 0 || r == ' ' }) {
 		if kind, ok := bytes.CutPrefix(arg, []byte("--type=")); ok {
 			return roleOf(strings.TrimSuffix(string(kind), "-process"))
@@ -228,7 +226,7 @@ func typeOf(pid int) string {
 	return "browser-helper"
 }
 
-// findRenderer asks a trace which process renders the page: no other interface says so. It must come after navigation.
+// findRenderer finds the page's process with a trace, because no other interface names it. It must follow navigation.
 func (p *Page) findRenderer(ctx context.Context) error {
 	p.processes.moved.Store(false)
 	tctx, cancel := p.within(ctx)
@@ -257,7 +255,7 @@ func (p *Page) findRenderer(ctx context.Context) error {
 	return errors.New("the trace does not name the page's process")
 }
 
-// rendererIn gives the process that renders the frame whose address begins with base; 0 where the event does not say.
+// rendererIn returns the process of the frame whose URL begins with base; 0 if the event does not name it.
 func rendererIn(event []byte, base string) int {
 	var e struct {
 		Name string `json:"name"`

@@ -21,7 +21,7 @@ import (
 	"llmparity/internal/whole"
 )
 
-// Endings of the files, by which DevTools knows what to open them with.
+// File endings by which DevTools recognises profiles.
 const (
 	snapshotEnding = ".heapsnapshot"
 	samplingEnding = ".heapprofile"
@@ -29,31 +29,31 @@ const (
 	traceEnding    = ".trace.json"
 )
 
-// traced are the categories of a trace: those that DevTools' performance panel asks for, and the GPU's.
+// traced are the categories of a trace: those of DevTools' performance panel and the GPU's.
 var traced = []string{"-*", "devtools.timeline", "disabled-by-default-devtools.timeline",
 	"disabled-by-default-devtools.timeline.frame",
 	"disabled-by-default-devtools.timeline.stack", "disabled-by-default-v8.gc", "v8.execute", "blink.console",
 	"blink.user_timing",
 	"loading", "toplevel", "gpu", "gpu.dawn"}
 
-// watchedThread is a thread of the page that is profiled. The page's name is empty.
+// watchedThread is a thread of the page that is profiled. The main thread has no name.
 type watchedThread struct {
 	name string
 	ctx  context.Context
 	end  func()
 }
 
-// profiling is what runs between the two ends of a phase.
+// profiling is a set of profiles that are being recorded.
 type profiling struct {
 	page    *Page
 	kinds   []engine.Profile
-	threads []watchedThread // that are profiled since the beginning
+	threads []watchedThread // profiled since the begin
 	tracing bool
 }
 
 var _ engine.Profiler = (*Page)(nil)
 
-// Profile looks into the page and the workers that it has then.
+// Profile profiles the page and its current workers.
 func (p *Page) Profile(ctx context.Context, kinds []engine.Profile) (func(context.Context, string) error, error) {
 	running := &profiling{page: p, kinds: kinds}
 	return running.finish, running.begin(ctx)
@@ -84,7 +84,7 @@ func (p *profiling) begin(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// watchedThreads are the page's main thread and its workers; whoever gets them ends them.
+// watchedThreads returns the page's main thread and its workers; the caller ends them.
 func (p *Page) watchedThreads(ctx context.Context) ([]watchedThread, error) {
 	workers, err := p.workers(ctx)
 	if err != nil {
@@ -105,7 +105,7 @@ func (p *Page) watchedThreads(ctx context.Context) ([]watchedThread, error) {
 func (p *profiling) beginOn(ctx context.Context, t watchedThread) error {
 	both, cancel := joined(t.ctx, ctx)
 	defer cancel()
-	// The first call to a worker opens its session, which ends with the context of that call.
+	// The first call to a worker opens its session, which ends with that call's context.
 	if err := openTarget(ctx, t.ctx); err != nil {
 		return err
 	}
@@ -119,10 +119,10 @@ func (p *profiling) beginOn(ctx context.Context, t watchedThread) error {
 	return nil
 }
 
-// sampled are the profiles that run for the whole of a phase, thread by thread.
+// sampled are the profiles that cover a phase, per thread.
 var sampled = []struct {
 	kind        engine.Profile
-	ending, end string // of the file's name, and what ends it
+	ending, end string // file ending and command that ends it
 	begin       []chromedp.Action[chromedp.Void]
 }{
 	{engine.CPUProfile, cpuEnding, "Profiler.stop", []chromedp.Action[chromedp.Void]{
@@ -132,7 +132,7 @@ var sampled = []struct {
 		command(heapprofiler.StartSampling, heapprofiler.StartSamplingParams{})}},
 }
 
-// openTarget opens the session of a target. A worker that has just ended never answers.
+// openTarget opens the session of a target. A worker that has just ended does not answer.
 func openTarget(ctx, target context.Context) error {
 	done := make(chan error, 1)
 	go func() { done <- chromedp.Do(target) }()
@@ -142,11 +142,11 @@ func openTarget(ctx, target context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(threadAnswers):
-		return errors.New("it does not answer")
+		return errors.New("no answer")
 	}
 }
 
-// threadAnswers is how long a thread may take to end the task that it is at.
+// threadAnswers is how long a thread's current task may take.
 const threadAnswers = 30 * time.Second
 
 func (p *Page) trace(ctx context.Context, how tracing.StartParams) error {
@@ -154,7 +154,8 @@ func (p *Page) trace(ctx context.Context, how tracing.StartParams) error {
 	return err
 }
 
-// finish ends in the opposite order, so that nothing tells of the ending of another but the snapshot, which comes last.
+// finish ends profiles in the opposite order, so that only the snapshot, which comes last, can include the ending of
+// another.
 func (p *profiling) finish(ctx context.Context, prefix string) error {
 	var errs []error
 	if p.tracing {
@@ -174,7 +175,7 @@ func (p *profiling) finish(ctx context.Context, prefix string) error {
 	return errors.Join(errs...)
 }
 
-// write ends a profile of a thread and writes it as the browser gave it.
+// write ends a thread's profile and writes it as the browser returned it.
 func (p *profiling) write(ctx context.Context, t watchedThread, method, path string) error {
 	both, cancel := joined(t.ctx, ctx)
 	defer cancel()
@@ -185,7 +186,7 @@ func (p *profiling) write(ctx context.Context, t watchedThread, method, path str
 	}
 	a, err := chromedp.Call(limit, cdp.Command[cdp.Empty, answer]{Method: method}, cdp.Empty{})
 	if err != nil {
-		return fmt.Errorf("%s of the page%s: %w", method, t.name, p.page.unread(ctx, err))
+		return fmt.Errorf("%s in the page%s: %w", method, t.name, p.page.unread(ctx, err))
 	}
 	return whole.Write(path, func(w io.Writer) error {
 		_, err := w.Write(a.Profile)
@@ -193,7 +194,7 @@ func (p *profiling) write(ctx context.Context, t watchedThread, method, path str
 	})
 }
 
-// snapshots takes one of each thread that there is now.
+// snapshots takes a snapshot of each current thread.
 func (p *profiling) snapshots(ctx context.Context, prefix string) error {
 	threads, err := p.page.watchedThreads(ctx)
 	if err != nil {
@@ -202,15 +203,15 @@ func (p *profiling) snapshots(ctx context.Context, prefix string) error {
 	var errs []error
 	for _, t := range threads {
 		if err := snapshot(ctx, t, prefix+t.name+snapshotEnding); err != nil {
-			errs = append(errs, fmt.Errorf("a heap snapshot of the page%s: %w", t.name, p.page.unread(ctx, err)))
+			errs = append(errs, fmt.Errorf("heap snapshot of the page%s: %w", t.name, p.page.unread(ctx, err)))
 		}
 		t.end()
 	}
 	return errors.Join(errs...)
 }
 
-// snapshot writes the pieces as they come, on the goroutine that reads them: the browser then sends no faster than they
-// can be written, and no more than a piece is in memory. The answer comes after the last of them.
+// snapshot writes pieces as they arrive, on the goroutine that reads them, so that the browser sends no faster than
+// they can be written, and memory holds only one. The answer follows the last piece.
 func snapshot(ctx context.Context, t watchedThread, path string) error {
 	if err := openTarget(ctx, t.ctx); err != nil {
 		return err
@@ -232,7 +233,7 @@ func snapshot(ctx context.Context, t watchedThread, path string) error {
 	})
 }
 
-// endTrace ends the trace and copies it, piece by piece, from the browser's own file.
+// endTrace ends the trace and copies it piece by piece.
 func (p *profiling) endTrace(ctx context.Context, path string) error {
 	both, cancel := p.page.within(ctx)
 	defer cancel()
@@ -248,7 +249,7 @@ func (p *profiling) endTrace(ctx context.Context, path string) error {
 			return fmt.Errorf("reading the trace: %w", p.page.errorOf(ctx, err))
 		}
 		if done.DataLossOccurred {
-			return errors.New("the trace is not whole: the browser lost a part of it")
+			return errors.New("the trace is incomplete: the browser lost a part of it")
 		}
 		break
 	}

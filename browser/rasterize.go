@@ -9,27 +9,27 @@ import (
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/chromedp"
 
+	"llmparity/browser/find"
 	"llmparity/internal/engine"
 )
 
-// Sheet is an empty page in a browser of its own, which scripts draw on. It has no network, is light whatever the
-// desktop is, and its text is drawn in the same way on every screen; which fonts there are is the machine's.
+// Sheet is an empty page in its own browser, for scripts that draw. It has no network, uses the light colour scheme,
+// and renders text in the same way on every screen; fonts are the machine's.
 type Sheet struct{ chrome *chrome }
 
-// drawing are flags for a browser that only draws: no graphics processor, one colour space, no fitting of letters to a
-// screen's dots.
+// drawing are flags for a browser that only draws: no GPU, one colour space, no font hinting.
 var drawing = []string{"disable-gpu", "force-color-profile=srgb", "font-render-hinting=none", "disable-lcd-text",
 	"force-device-scale-factor=1",
 	"host-resolver-rules=MAP * ~NOTFOUND"}
 
-// OpenSheet starts a browser: the one that is named as in Config.Chrome.
+// OpenSheet starts a browser, chosen as in Config.Chrome.
 func OpenSheet(ctx context.Context, chrome string) (*Sheet, error) {
-	path, err := FindChrome(chrome)
+	path, err := find.Chrome(chrome)
 	if err != nil {
 		return nil, err
 	}
 	var s *Sheet
-	err = engine.Repeat(ctx, Silent{}, "chrome", func() error {
+	err = engine.Repeat(ctx, engine.Unmeasured{}, "chrome", func() error {
 		s, err = openSheet(ctx, path)
 		return err
 	})
@@ -50,14 +50,14 @@ func openSheet(ctx context.Context, path string) (*Sheet, error) {
 	light := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}
 	if err := chromedp.Do(c.ctx, command(emulation.SetEmulatedMedia,
 		emulation.SetEmulatedMediaParams{Features: light})); err != nil {
-		return nil, errors.Join(fmt.Errorf("preparing the page that draws: %w", err), s.Close())
+		return nil, errors.Join(fmt.Errorf("preparing the page for drawing: %w", err), s.Close())
 	}
 	return s, nil
 }
 
-var errDrawing = errors.New("the page that draws has crashed")
+var errDrawing = errors.New("the page for drawing crashed")
 
-// Run evaluates a script in the page and gives the text that its promise comes to.
+// Run evaluates a script in the page and returns the text of its promise.
 func (s *Sheet) Run(ctx context.Context, script string) (string, error) {
 	both, cancel := joined(s.chrome.ctx, ctx)
 	defer cancel()

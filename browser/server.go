@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// server serves a site on loopback, to whoever knows the token in the path: nobody else on the machine.
+// server serves a site on loopback, only to those who know the token in the path.
 type server struct {
 	base string // http://127.0.0.1:port/token
 	http *http.Server
@@ -27,7 +27,7 @@ func serve(site http.Handler) (*server, error) {
 		return nil, fmt.Errorf("listening on loopback: %w", err)
 	}
 	var b [16]byte
-	rand.Read(b[:]) // never fails
+	rand.Read(b[:]) // it never fails
 	token := "/" + hex.EncodeToString(b[:])
 	s := &server{base: "http://" + l.Addr().String() + token, done: make(chan error, 1)}
 	mux := http.NewServeMux()
@@ -37,10 +37,10 @@ func serve(site http.Handler) (*server, error) {
 	return s, nil
 }
 
-// offline is what the page may do: run what we serve, compile wasm, and talk to nobody else.
+// offline restricts the page to running what we serve, compiling wasm, and talking to us.
 const offline = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self' data:; img-src data:; style-src 'self'"
 
-// isolated sets the headers that make the page cross-origin isolated: its clock is then precise to microseconds.
+// isolated makes the page cross-origin isolated, which gives its clock microsecond precision.
 func isolated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -55,7 +55,7 @@ func isolated(next http.Handler) http.Handler {
 	})
 }
 
-// Files serves files, and index.html for the root; it lists nothing.
+// Files serves files, with index.html for the root, and no listings.
 func Files(files fs.FS) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"sync"
@@ -21,32 +20,20 @@ import (
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/record"
 )
 
-// limits are how long a start may take: its two stages, and then our page.
+// limits are the time limits of a start.
 type limits struct {
-	answer time.Duration // from the browser's start, or from our call to it, to its first answer; 0: a minute
-	// from there to the first tab's answer; 0: 15 s, of which it takes 0.2 s, or 6 s at a fifth of a processor
-	tab  time.Duration
-	page time.Duration // from there until our page is ready; 0: a minute
+	answer time.Duration // until the browser's first answer; 0: 1 min
+	tab    time.Duration // then until its first tab answers: 0.2 s, or 6 s at a fifth of a CPU; 0: 15 s
+	page   time.Duration // then until our page is ready; 0: 1 min
 }
 
 func (l limits) orDefault() limits {
 	return limits{cmp.Or(l.answer, time.Minute), cmp.Or(l.tab, 15*time.Second), cmp.Or(l.page, time.Minute)}
 }
 
-// Silent is told of starts that fail where nothing is recorded.
-type Silent struct{}
-
-func (Silent) Log(string) io.WriteCloser { return unwritten{io.Discard} }
-func (Silent) Warn(record.Warning)       {}
-
-type unwritten struct{ io.Writer }
-
-func (unwritten) Close() error { return nil }
-
-// overhear gives what sees the tab's events, and notices that it crashes: calls to it then wait for ever.
+// overhear returns a listener for the tab's events. It notices a crash, after which calls to the tab wait for ever.
 func (c *chrome) overhear() func(any) {
 	c.crashed = make(chan struct{})
 	crash := sync.OnceFunc(func() { close(c.crashed) })
@@ -60,7 +47,8 @@ func (c *chrome) overhear() func(any) {
 	}
 }
 
-// listen has the tab's events told from now on, on the goroutine that reads them, and a crash that came before.
+// listen sets the receiver of the tab's events, called on the goroutine that reads them. It also gets an earlier
+// crash.
 func (c *chrome) listen(tell func(any)) {
 	c.told.Store(&tell)
 	select {
@@ -70,8 +58,8 @@ func (c *chrome) listen(tell func(any)) {
 	}
 }
 
-// stage waits for a call that chromedp may never return from: only the browser's end ends it then. Who has not answered
-// is named.
+// stage waits for a call that chromedp may never return from, except when the browser ends. who is named if it does
+// not answer.
 func (c *chrome) stage(ctx context.Context, limit time.Duration, who string, call func() error) error {
 	done := make(chan error, 1)
 	c.calls.Go(func() { done <- call() })
@@ -83,9 +71,9 @@ func (c *chrome) stage(ctx context.Context, limit time.Duration, who string, cal
 			return err
 		}
 		words := telling(strings.TrimPrefix(err.Error(), "chrome failed to start:"))
-		return &engine.NotStarted{What: who + " gave no answer: " + cmp.Or(words, "it ended"), Err: err}
+		return &engine.NotStarted{What: who + " did not answer: " + cmp.Or(words, "it ended"), Err: err}
 	case <-c.crashed:
-		return &engine.NotStarted{What: who + " crashed before it answered", Words: c.telling()}
+		return &engine.NotStarted{What: who + " crashed before answering", Words: c.telling()}
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-timer.C:
@@ -94,7 +82,7 @@ func (c *chrome) stage(ctx context.Context, limit time.Duration, who string, cal
 	}
 }
 
-// stages starts the browser: it answers, then its first tab does.
+// stages waits until the browser answers, then its first tab.
 func (c *chrome) stages(ctx context.Context, tab context.Context, l limits) error {
 	l = l.orDefault()
 	err := c.stage(ctx, l.answer, "Chrome", func() (err error) {
@@ -108,7 +96,7 @@ func (c *chrome) stages(ctx context.Context, tab context.Context, l limits) erro
 	return c.stage(ctx, l.tab, "Chrome's first tab", func() error { return chromedp.Do(tab) })
 }
 
-// printed is what the browser printed last; nothing of one that is not ours.
+// printed returns the last output of a browser that we started.
 func (c *chrome) printed() string {
 	if c.words == nil {
 		return ""
@@ -118,10 +106,10 @@ func (c *chrome) printed() string {
 
 func (c *chrome) telling() string { return telling(c.printed()) }
 
-// report tells what may say why a browser does not start.
+// report returns what may explain why a browser does not start.
 func (c *chrome) report() string {
 	var b strings.Builder
-	if c.pid != 0 { // it has answered
+	if c.pid != 0 { // it has answered before
 		fmt.Fprintf(&b, "Targets\n%s\n\n", c.targets())
 	}
 	c.find()
@@ -130,7 +118,7 @@ func (c *chrome) report() string {
 	return b.String()
 }
 
-// targets asks a browser that has answered before what it has.
+// targets lists the targets of a browser that has answered before.
 func (c *chrome) targets() string {
 	ctx, cancel := context.WithTimeout(c.ctx, time.Second)
 	defer cancel()
@@ -145,7 +133,7 @@ func (c *chrome) targets() string {
 	return strings.Join(lines, "\n")
 }
 
-// kill ends the processes at once, as far as the browser is known; close waits for them.
+// kill kills the browser's known processes; close waits for them.
 func (c *chrome) kill() {
 	c.find()
 	if p, err := os.FindProcess(c.pid); err == nil && c.pid != 0 {
@@ -160,17 +148,17 @@ func (c *chrome) find() {
 	}
 }
 
-// failed ends a browser that did not become ready, after a look at it.
+// failed ends a browser that did not become ready, with a report about it.
 func (c *chrome) failed(path string, failed *engine.NotStarted) error {
 	failed.Report, failed.Kind, failed.Do = c.report(), fault.NoChrome, "start "+path+" by hand to see why"
 	closing := c.close()
-	if c.cmd == nil || c.cmd.Process == nil { // no other start would do better
+	if c.cmd == nil || c.cmd.Process == nil { // repeating would not help
 		return errors.Join(fault.New(failed.Kind, failed.Do, "%s does not start: %s", path, failed.What), closing)
 	}
 	return errors.Join(failed, closing)
 }
 
-// talk keeps the last messages between us and a browser, for as long as it starts.
+// talk keeps the last messages to and from a browser while it starts.
 type talk struct {
 	begin time.Time
 	last  child.Tail
@@ -179,7 +167,7 @@ type talk struct {
 
 func newTalk() *talk { return &talk{begin: time.Now(), last: child.Tail{Max: 16 << 10}} }
 
-// note has the signature that chromedp wants.
+// note has the signature of chromedp's debug function.
 func (t *talk) note(format string, args ...any) {
 	const length = 600
 	if !t.over.Load() {

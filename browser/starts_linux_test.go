@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/browser/find"
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
@@ -23,11 +24,11 @@ import (
 // quickly is long enough for a healthy start on a busy machine.
 var quickly = limits{answer: 10 * time.Second, tab: 10 * time.Second, page: 20 * time.Second}
 
-// unwell is a program that does something else the first times that it is started in place of the browser. starts gives
-// the pid of each start.
+// unwell is a program that does something else the first times that it is started in place of the browser. starts
+// gives the pid of each start.
 func unwell(t *testing.T, times int, instead string) (path string, starts func() []string) {
 	t.Helper()
-	chrome, err := FindChrome("")
+	chrome, err := find.Chrome("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func TestStartsAreRepeated(t *testing.T) {
 	}{
 		{name: "sleeps", times: 1, instead: "sleep 100",
 			say: "Chrome did not answer within 10 s (start 1 of 3); trying again"},
-		{name: "crashes twice", times: 2, instead: "kill -SEGV $$", say: "Chrome gave no answer"},
+		{name: "crashes twice", times: 2, instead: "kill -SEGV $$", say: "Chrome did not answer"},
 		{name: "exits twice", times: 2, instead: "echo out of luck >&2; exit 1", say: "out of luck"},
 		{name: "renderer killed", kind: "renderer", signal: syscall.SIGKILL, say: "(start 1 of 3); trying again"},
 		{name: "renderer stopped", kind: "renderer", signal: syscall.SIGSTOP, say: "(start 1 of 3); trying again"},

@@ -12,25 +12,24 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Thread says where in the page its engine runs.
+// Thread says where in the page the engine runs.
 type Thread string
 
-// The choices.
+// Possible threads.
 const (
-	PageThread   Thread = "page"   // on the page's main thread
-	WorkerThread Thread = "worker" // in a dedicated worker of the page's
+	PageThread   Thread = "page"   // the page's main thread
+	WorkerThread Thread = "worker" // a dedicated worker
 )
 
-// isolate is the thread that the engine runs on: our page's own, or that of its worker. What is called there is the
-// same on either.
+// isolate is the engine's thread: the page's or that of its worker. Calls to either look the same.
 type isolate struct {
 	thread Thread
 	ctx    context.Context // of its target; ends with the page's
-	worker target.ID       // empty: it is the page
+	worker target.ID       // empty: the page
 }
 
-// enter finds the thread that the engine runs on, and lets it tell us things while it is busy: a worker tells them by
-// itself, not by way of the page.
+// enter finds the engine's thread and gives it the binding for reports. A worker reports directly, not through the
+// page.
 func (p *Page) enter(ctx context.Context) error {
 	add := command(runtime.AddBinding, runtime.AddBindingParams{Name: binding})
 	if p.isolate.thread != WorkerThread {
@@ -44,7 +43,7 @@ func (p *Page) enter(ctx context.Context) error {
 		return err
 	}
 	if len(workers) != 1 {
-		return fmt.Errorf("the page has %d workers, and one was expected", len(workers))
+		return fmt.Errorf("the page has %d workers instead of 1", len(workers))
 	}
 	p.isolate.worker = workers[0]
 	wctx, end := chromedp.NewContext(p.chrome.ctx, chromedp.WithTargetID(workers[0]), chromedp.WithDetachOnCancel(),
@@ -57,9 +56,8 @@ func (p *Page) enter(ctx context.Context) error {
 	return nil
 }
 
-// collect makes the engine's thread, and the page's, let go of what nothing refers to: what is read next is what is
-// held, not what nobody has cleared away yet. A library's WebAssembly memory is garbage after an unload, and tens of
-// MiB.
+// collect collects garbage in the engine's thread and the page's, so that the next readings only include what is held.
+// After an unload a library's WebAssembly memory is garbage of tens of MiB.
 func (p *Page) collect(ctx context.Context) error {
 	for _, target := range []context.Context{p.isolate.ctx, p.chrome.ctx} {
 		tctx, cancel := joined(target, ctx)
@@ -69,7 +67,7 @@ func (p *Page) collect(ctx context.Context) error {
 			return fmt.Errorf("collecting the page's garbage: %w", p.errorOf(ctx, err))
 		}
 		if p.isolate.worker == "" {
-			break // they are the same
+			break // the same thread
 		}
 	}
 	return nil

@@ -14,25 +14,23 @@ import (
 	"llmparity/internal/record"
 )
 
-// pulse is how often a thread that we wait for is asked for a sign of life. An answer costs it some ten microseconds.
+// pulse is how often the engine's thread is asked for a sign of life, which costs it about 10 µs.
 const pulse = 2 * time.Second
 
-// Guard watches over the engine's thread until the function returned is called: where its event loop does not turn for
-// the watchdog's time, the session is lost, and every call with it. A launch's time-out says that something takes long;
-// this says that nothing goes on.
+// Guard watches the engine's thread until stop is called. If its event loop is blocked for the watchdog's time, the
+// session is lost, and every call fails. A launch's timeout limits slow work; this detects that nothing happens.
 func (p *Page) Guard() (stop func()) {
 	return repeat(p.isolate.ctx, min(pulse, p.watchdog/2), func(ctx context.Context) bool {
 		if p.answers(ctx) {
 			return false
 		}
-		p.chrome.lose(engine.Fail(record.Hung, "the %s hangs: its event loop gave no sign of life for %v (%s)",
+		p.chrome.lose(engine.Fail(record.Hung, "the %s hangs: its event loop was blocked for %v (%s)",
 			p.isolate.thread, p.watchdog, p.browserSays(ctx)))
 		return true
 	})
 }
 
-// repeat does something at intervals, until it says that it is over or the function returned is called, which waits for
-// it.
+// repeat calls do at intervals until it returns true or stop is called. stop waits for do to return.
 func repeat(ctx context.Context, every time.Duration, do func(context.Context) (over bool)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -52,12 +50,10 @@ func repeat(ctx context.Context, every time.Duration, do func(context.Context) (
 	return func() { cancel(); <-done }
 }
 
-// asked is how often a thread is asked before it is said to hang: a question or its answer may get lost between us and
-// it.
+// asked is how often a thread is asked before it counts as hanging, because a question or its answer may get lost.
 const asked = 3
 
-// answers waits for a sign of life. One that can't come because the session has ended is none of the watchdog's
-// business.
+// answers waits for a sign of life. If the session has ended, it returns true.
 func (p *Page) answers(ctx context.Context) bool {
 	for range asked {
 		if alive(ctx, p.watchdog/asked) {
@@ -67,7 +63,7 @@ func (p *Page) answers(ctx context.Context) bool {
 	return false
 }
 
-// alive waits so long for a thread's event loop to turn; it may if that can't be told.
+// alive waits for a thread's event loop to turn. If that cannot be told, it returns true.
 func alive(ctx context.Context, atMost time.Duration) bool {
 	limit, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
@@ -75,8 +71,8 @@ func alive(ctx context.Context, atMost time.Duration) bool {
 	return err == nil || ctx.Err() != nil || !errors.Is(limit.Err(), context.DeadlineExceeded)
 }
 
-// browserSays tells a hanging page from a hanging browser, and a hanging worker from one that is gone or whose page
-// hangs too.
+// browserSays distinguishes a hanging page from a hanging browser, and a hanging worker from one that has ended or
+// whose page hangs, too.
 func (p *Page) browserSays(ctx context.Context) string {
 	limit, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
@@ -90,7 +86,7 @@ func (p *Page) browserSays(ctx context.Context) string {
 		return "the browser answers, its page does not"
 	}
 	if there, err := p.workers(ctx); err == nil && !slices.Contains(there, p.isolate.worker) {
-		return "the browser and its page answer, and the worker has ended"
+		return "the browser and its page answer; the worker has ended"
 	}
 	return "the browser and its page answer"
 }

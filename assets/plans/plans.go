@@ -1,5 +1,5 @@
-// Package plans embeds the plans that come with the program: the one that runs when none is named, the presets, and the
-// one that a new plan is begun with. It holds their text; package plan reads it.
+// Package plans embeds the built-in plans: the default, the presets, and the template of plan init. Package plan reads
+// them.
 package plans
 
 import (
@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// Default is what runs when no plan is named.
+// Default is the plan of a run without a plan.
 //
 //go:embed default.yaml
 var Default []byte
 
-// Init is what a new plan is begun with: all that a plan can say, most of it commented out.
+// Init is the template of a new plan, with optional fields in comments.
 //
 //go:embed init.yaml
 var Init []byte
@@ -22,20 +22,20 @@ var Init []byte
 //go:embed *.yaml
 var files embed.FS
 
-// Names are the presets, in the order in which one meets them.
+// Names are the presets.
 func Names() []string {
 	return []string{"smoke", "compare", "kv-growth", "concurrency", "seqlen", "mixed", "engines"}
 }
 
-// Preset is a preset's text, without engines: which run in it their kinds say.
+// Preset is a preset's text. It names no engines: those whose kind belongs to the preset run.
 func Preset(name string) ([]byte, error) {
 	if !slices.Contains(Names(), name) {
-		return nil, fmt.Errorf("there is no preset %q, there are: %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("unknown preset %q; available: %s", name, strings.Join(Names(), ", "))
 	}
 	return files.ReadFile(name + ".yaml")
 }
 
-// What says what a preset is for: the comment that it begins with, in one line.
+// What describes a preset: its first comment, in one line.
 func What(name string) (string, error) {
 	text, err := Preset(name)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"llmparity/internal/plan"
 )
 
-// shipped are all plans that come with the program.
+// shipped are all built-in plans.
 func shipped(t *testing.T) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{"default": plans.Default, "init": plans.Init}
@@ -24,7 +24,7 @@ func shipped(t *testing.T) map[string][]byte {
 	return all
 }
 
-func TestShippedPlansAreExpanded(t *testing.T) {
+func TestBuiltInPlansExpand(t *testing.T) {
 	cells := map[string]int{"default": 2, "init": 2, "smoke": 2, "compare": 2, "kv-growth": 6, "concurrency": 8,
 		"seqlen": 8, "mixed": 4, "engines": 4}
 	for name, text := range shipped(t) {
@@ -43,18 +43,17 @@ func TestShippedPlansAreExpanded(t *testing.T) {
 		for s := range p.Setups() {
 			for _, shape := range s.Shapes {
 				if shape.MaxTokens < 1 || shape.Prompt == "" && shape.InputTokens == 0 && len(shape.Traffic.Mix) == 0 {
-					t.Errorf("%s asks nothing: %+v", name, shape)
+					t.Errorf("%s has an empty request: %+v", name, shape)
 				}
 			}
 		}
 		if !bytes.HasPrefix(text, []byte("# ")) {
-			t.Errorf("%s does not say what it is for", name)
+			t.Errorf("%s has no description", name)
 		}
 	}
 }
 
-// What stands in the comments of the plan to begin with can be put in: each line by itself, and those that exclude each
-// other one at a time.
+// Each commented line of the template can be used, alone or instead of the one that it excludes.
 func TestCommentedLinesArePlans(t *testing.T) {
 	for _, c := range []struct{ in, out string }{
 		{`models: .*`, `model: .*`}, {` - \{file.*`, ""}, {` - \{dataset.*`, ""}, {` - \{trace.*`, ""},
@@ -71,7 +70,7 @@ func TestCommentedLinesArePlans(t *testing.T) {
 	} {
 		at := regexp.MustCompile(`(?m)^#\s?` + c.in).FindIndex(plans.Init)
 		if at == nil {
-			t.Errorf("%s is not there", c.in)
+			t.Errorf("%s not found", c.in)
 			continue
 		}
 		in := regexp.MustCompile(`(?m)^#( ?)`).ReplaceAll(plans.Init[at[0]:at[1]], []byte("$1"))
@@ -90,10 +89,10 @@ func TestCommentedLinesArePlans(t *testing.T) {
 
 func TestUnknownPresets(t *testing.T) {
 	if _, err := plans.Preset("default"); err == nil {
-		t.Error("the default plan is no preset")
+		t.Error("the default plan is a preset")
 	}
 	if what, err := plans.What("seqlen"); err != nil ||
-		what != "Times and memory against the length of the prompt (fig3, fig4)." {
+		what != "Measure speed and memory with different prompt lengths (fig3, fig4)." {
 		t.Errorf("%q, %v", what, err)
 	}
 }

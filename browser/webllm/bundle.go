@@ -40,9 +40,9 @@ func lacks(c Config, s engine.Settings) string {
 	return "WebLLM " + version + " from npm"
 }
 
-// find gives the WebLLM that runs: a file, a version that npm has and that may have to be fetched, or, where neither is
-// said, the one that is built in.
-func find(ctx context.Context, c Config, s engine.Settings, say func(string)) (Bundle, error) {
+// findBundle returns the WebLLM to run: a file, a version from npm, which may have to be downloaded, or the built-in
+// one.
+func findBundle(ctx context.Context, c Config, s engine.Settings, say func(string)) (Bundle, error) {
 	switch version := s.Versions[versionAxis]; {
 	case c.Bundle != "":
 		path, err := filepath.Abs(c.Bundle)
@@ -130,8 +130,9 @@ func (b Bundle) read() ([]byte, error) {
 	return text, nil
 }
 
-// Fits says why a model library can't run in this build of WebLLM, given the names that it imports. TVM's runtime is in
-// the library, its other half in WebLLM, and the two speak to each other by functions that have changed over the years.
+// Fits says why a model library can't run in this build of WebLLM, given the names that it imports. TVM's runtime is
+// in the library, its other half in WebLLM, and the two speak to each other by functions that have changed over the
+// years.
 func (b Bundle) Fits(imports []string) error {
 	text, err := b.read()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"llmparity/assets/page"
-	"llmparity/browser"
+	"llmparity/browser/find"
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
@@ -25,7 +25,7 @@ func compare(ctx context.Context, was record.EngineInfo, c engine.Config, s engi
 	} else {
 		here := own.browser(ctx)
 		to.Differ("browser", dotted.FindString(was.Parts["browser"]), dotted.FindString(here.Version))
-		if id := browser.BuildID(here.Path); id != "" && was.Parts["browser_build_id"] != "" {
+		if id := find.BuildID(here.Path); id != "" && was.Parts["browser_build_id"] != "" {
 			to.Differ("the browser's build", was.Parts["browser_build_id"], id)
 		} else if here.Err == nil {
 			to.Unknown("the browser's build: %s is not the program itself; versions are compared", here.Path)

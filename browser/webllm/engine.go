@@ -95,7 +95,7 @@ func (w *WebLLM) bundle(ctx context.Context, say func(string)) (Bundle, error) {
 	w.fetching.Lock()
 	defer w.fetching.Unlock()
 	if w.found == nil {
-		b, err := find(ctx, w.config, w.settings, say)
+		b, err := findBundle(ctx, w.config, w.settings, say)
 		if err != nil {
 			return b, err
 		}
@@ -245,8 +245,8 @@ func (w *WebLLM) Held(m engine.Model) engine.Held {
 	return out
 }
 
-// software tells whether the adapter computes on the CPU: as the browser told it, or, where it was not asked yet, as it
-// is expected.
+// software tells whether the adapter computes on the CPU: as the browser told it, or, where it was not asked yet, as
+// it is expected.
 func (w *WebLLM) software() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -318,7 +318,7 @@ func (w *WebLLM) deviceHere(ctx context.Context, say func(string)) (record.Devic
 	if err != nil {
 		return record.Device{}, err
 	}
-	p, err := browser.Open(ctx, w.browser(), s.page(), browser.Silent{})
+	p, err := browser.Open(ctx, w.browser(), s.page(), engine.Unmeasured{})
 	if err != nil {
 		return record.Device{}, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"llmparity/assets/page"
 	"llmparity/browser"
+	"llmparity/browser/find"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/mlc"
@@ -40,7 +41,7 @@ var Kind = &engine.Kind{
 	Makes: makes, Memory: Memory, Formats: []string{model.WebLLM}, Colour: 1,
 	Program: func(c engine.Config, _ engine.Settings) (string, error) {
 		if own := c.(*Config); own.Launch.Attach == "" {
-			return browser.FindChrome(own.Chrome)
+			return find.Chrome(own.Chrome)
 		}
 		return "", nil
 	},
@@ -69,7 +70,7 @@ func newConfig() *Config {
 func (c *Config) Fields() []engine.Field {
 	return []engine.Field{
 		{To: &c.Chrome, Flag: "chrome", Place: true, Help: "the browser to start, by its path or as " +
-			strings.Join(browser.Brands, ", ") + " (default: $LLMPARITY_CHROME, else Chrome, Chromium or Edge)"},
+			strings.Join(find.Brands, ", ") + " (default: $LLMPARITY_CHROME, else Chrome, Chromium or Edge)"},
 		{To: &c.Launch.Headed, Flag: "headed", Place: true,
 			Help: "let the browser have a window: on a private Xvfb where there is no display"},
 		{To: &c.Launch.Attach, Flag: "attach", Place: true,

@@ -7,7 +7,7 @@ import (
 	"runtime"
 
 	"llmparity/assets/page"
-	"llmparity/browser"
+	"llmparity/browser/find"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/modellib"
@@ -55,7 +55,7 @@ func (c Config) browser(ctx context.Context) engine.Part {
 	if c.Launch.Attach != "" {
 		return engine.Part{Path: c.Launch.Attach, Detail: "one that runs already"}
 	}
-	path, err := browser.FindChrome(c.Chrome)
+	path, err := find.Chrome(c.Chrome)
 	if err != nil {
 		return engine.Part{Err: err}
 	}

@@ -16,11 +16,12 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/assets/page"
-	"llmparity/browser"
+	"llmparity/browser/find"
 	"llmparity/internal/record"
 )
 
-// barePage is the least that a page must have to load a model by WebLLM: it gives the time of the first progress event.
+// barePage is the least that a page must have to load a model by WebLLM: it gives the time of the first progress
+// event.
 const barePage = `<!doctype html><meta charset=utf-8><script type=module>
 import * as webllm from "./web-llm.js";
 globalThis.first = new Promise((resolve, reject) => {
@@ -127,7 +128,7 @@ func startBare(b *testing.B, address string) time.Duration {
 
 // bareScript is one as anybody would write it: it prints when WebLLM's first progress event was.
 func bareScript(address string) error {
-	path, err := browser.FindChrome("")
+	path, err := find.Chrome("")
 	if err != nil {
 		return err
 	}

@@ -154,12 +154,12 @@ func TestDoctorText(t *testing.T) {
 		!strings.HasPrefix(lines[4], "Python: ") || !strings.HasPrefix(lines[5], "CUDA: ") {
 		t.Errorf("the banner:\n%s", stdout)
 	}
-	mentions(t, stdout, "\nMachine\n", "\nGPUs\n", "\nParts\n", "llama-server", "Free for a model: ",
+	mentions(t, stdout, "\nMachine\n", "\nGPUs\n", "\nParts\n", "llama-server", "Free memory: ",
 		"llmparity estimate")
 	if strings.Contains(stdout, "maxBufferSize") {
 		t.Errorf("a browser was started:\n%s", stdout)
 	}
-	if strings.Count(stdout, "no GPU was found")+strings.Count(stdout, "read by") == 0 {
+	if strings.Count(stdout, "no supported GPU found")+strings.Count(stdout, "read by") == 0 {
 		t.Errorf("nothing of GPUs:\n%s", stdout)
 	}
 }

@@ -88,9 +88,9 @@ func TestDryRun(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	mentions(t, stdout, "32 cells in 6 setups; nothing was launched", "nowhere.gguf",
-		"tensor_parallel_size: 4", "quantization: awq", "can't run here",
-		"webllm serves 1 request at a time", "Time: not known", "Memory: ")
+	mentions(t, stdout, "32 cells, 6 start settings. Nothing was launched.", "nowhere.gguf",
+		"tensor_parallel_size: 4", "quantization: awq", "cannot run here",
+		"webllm serves 1 request at a time", "Time: unknown", "Memory: ")
 	if _, err := os.Stat(filepath.Join(cmd.Dir, "results")); err == nil {
 		t.Error("a dry run left a record")
 	}

@@ -57,8 +57,8 @@ func TestFlagsOfOtherEnginesAreRefused(t *testing.T) {
 		{"--engines webllm --thread-counts 1,2", "thread_counts: no engine of the plan uses it"},
 		{"--engine exec:./x --threads 2", "--threads applies only to llamacpp"},
 		{"--engine llamacpp --watchdog 5s", "--watchdog applies only to webllm or exec:PATH"},
-		{"--engine exec:", `engine "exec:": no program is named`},
-		{"--engine exec:'x", "a quote is not closed"},
+		{"--engine exec:", `engine "exec:": no program named`},
+		{"--engine exec:'x", "unclosed quote"},
 		{"--engines exec:a/x,exec:b/x", "would both be named exec:x in the record; name one of them, as in exec:NAME=PATH"},
 		{"--engines lamacpp --threads 2", `unknown engine "lamacpp"`},
 	} {

@@ -70,11 +70,11 @@ func TestBadExecEngineIsReportedBeforeRun(t *testing.T) {
 		code   fault.Kind
 		want   string
 	}{
-		{"exec:cat", fault.BadProtocol, `breaks the protocol in line 1 of its output: "event" is "": alive, stage, token, done or error is right; it says "{\"id\":1`},
+		{"exec:cat", fault.BadProtocol, `violates the protocol in line 1 of its output: "event" is ""; use alive, stage, token, done or error; the line is "{\"id\":1`},
 		{"exec:true", fault.BadProtocol,
-			"exec:true ended in answer to hello (exit status 0); its last words: it said nothing"},
+			"exec:true ended during hello (exit status 0); last output: (no output)"},
 		{"exec:ls /nonexistent", fault.BadProtocol, "/nonexistent"},
-		{"exec:sleep 60", fault.BadProtocol, "exec:sleep said nothing for 1s in answer to hello"},
+		{"exec:sleep 60", fault.BadProtocol, "exec:sleep was silent for 1s after hello"},
 		{"exec:./nonexistent", fault.NoProgram, "name an executable"},
 	} {
 		cmd := program(t, "run", "-q", "--engine", c.engine, "--watchdog", "1s")
@@ -125,7 +125,7 @@ func TestExecEngineServesItsOwnModel(t *testing.T) {
 	cmd = program(t, cmd.Args[1:]...)
 	put(t, cmd.Dir, "echo.py", files)
 	stdout, stderr, code = output(t, cmd)
-	if want := "exec:echo.py runs models of the format gguf; parrot is served"; code != fault.BadModel.ExitCode() ||
+	if want := "exec:echo.py runs models in the format gguf, but parrot is served"; code != fault.BadModel.ExitCode() ||
 		!strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, want %s with %q:\n%s%s", code, fault.BadModel, want, stdout, stderr)
 	}

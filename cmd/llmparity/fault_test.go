@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/browser"
+	"llmparity/browser/find"
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
@@ -32,7 +32,7 @@ func TestErrorsAreOneLineWithClass(t *testing.T) {
 	check(t, gguf.Write(foreign, []gguf.Entry{{Key: "general.architecture", Value: "gemma3"}}, nil))
 	check(t, foreign.Close())
 	python := modellib.FindTools(cache.Dir(os.Getenv), os.Getenv).Python
-	chrome, err := browser.FindChrome("")
+	chrome, err := find.Chrome("")
 	check(t, err)
 	noGPU := write("chrome-without-webgpu", []byte(`#!/bin/sh
 for a; do shift; [ "$a" = --enable-unsafe-webgpu ] || set -- "$@" "$a"; done

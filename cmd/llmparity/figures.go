@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"llmparity/browser"
+	"llmparity/browser/find"
 	"llmparity/compare"
 	"llmparity/internal/fault"
 	"llmparity/internal/nearest"
@@ -35,7 +36,7 @@ func (f *figureFlags) register(c *cobra.Command) {
 		"draw these figures, or all, as SVG and 300 dpi PNG, e.g. decode,ttft; needs Chrome or Chromium")
 	flags.StringVar(&f.dir, "figures-dir", "", "folder for figures (default \"figures\" in the run's folder)")
 	flags.BoolVar(&f.all, "all-launches", false, "draw each launch, not only the one nearest to the median")
-	flags.StringVar(&f.chrome, "chrome", "", "browser to draw figures with: a path or "+strings.Join(browser.Brands, ", ")+
+	flags.StringVar(&f.chrome, "chrome", "", "browser to draw figures with: a path or "+strings.Join(find.Brands, ", ")+
 		" (default $LLMPARITY_CHROME, else Chrome, Chromium or Edge)")
 	under(flags, "Figures", "figures figures-dir all-launches chrome")
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
-	"llmparity/browser"
+	"llmparity/browser/find"
 	"llmparity/compare/comparetest"
 	"llmparity/internal/child"
 )
@@ -42,7 +42,7 @@ func BenchmarkFirstChart(b *testing.B) {
 	if code := execute([]string{"report", dir, "-o", path}, &out, &errs); code != 0 {
 		b.Fatal(code, errs.String())
 	}
-	chrome, err := browser.FindChrome("")
+	chrome, err := find.Chrome("")
 	check(b, err)
 	// short, as sockets' names are; with the browser's own temporary files
 	home, err := os.MkdirTemp("", "llmparity-home")

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/browser"
+	"llmparity/browser/find"
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/native/llamacpp"
@@ -117,8 +117,8 @@ func number(t *testing.T, variable string, otherwise int) int {
 }
 
 // Pairs of real runs, ten launches a side, of the tiny model in WebLLM and of a larger one in llama.cpp by turns. Of
-// unchanged ones none fails and nine in ten pass; of those in which one side is slowed down by 30% none passes and nine
-// in ten fail. It takes a quiet machine:
+// unchanged ones none fails and nine in ten pass; of those in which one side is slowed down by 30% none passes and
+// nine in ten fail. It takes a quiet machine:
 //
 //	LLMPARITY_PAIRS=30 LLMPARITY_SLOW_PAIRS=20 go test -tags slow ./cmd/llmparity -run GateOfRealPairs -v -timeout 6h
 func TestGateOfRealPairs(t *testing.T) {
@@ -142,7 +142,7 @@ func TestGateOfRealPairs(t *testing.T) {
 	}
 	server, err := llamacpp.Find(llamacpp.Config{Cache: cache.Dir(os.Getenv)})
 	check(t, err)
-	chrome, err := browser.FindChrome("")
+	chrome, err := find.Chrome("")
 	check(t, err)
 	type flags = map[string][]string
 	here := flags{"webllm": {"--chrome", chrome}, "llamacpp": {"--llama-server", server}}

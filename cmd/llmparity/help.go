@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"llmparity/assets/plans"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
@@ -136,7 +137,7 @@ func helpOf(c *cobra.Command, w io.Writer, only func(*pflag.Flag) bool) {
 		printFlags(w, sorted(c.Flags(), func(f *pflag.Flag) bool { return f.Name != "help" && only(f) }))
 		return
 	}
-	fmt.Fprintf(w, "\nTry:  llmparity run\nHelp: llmparity COMMAND --help, llmparity help exit-codes\nDocs: %s\n", docsIndex)
+	fmt.Fprintf(w, "\nTry:  llmparity run\nHelp: llmparity COMMAND --help, llmparity help exit-codes|presets\nDocs: %s\n", docsIndex)
 }
 
 // description is a command's long text, or a sentence of the short one.
@@ -270,7 +271,7 @@ func subcommands(c *cobra.Command, args []string) error {
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND | TOPIC]",
-		Short: "Help about a command; topic: exit-codes",
+		Short: "Help about a command; topics: exit-codes, presets",
 		RunE: func(c *cobra.Command, args []string) error {
 			of, rest, err := c.Root().Find(args)
 			if err != nil || len(rest) > 0 {
@@ -292,6 +293,19 @@ func helpCommand() *cobra.Command {
 			return out, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
+}
+
+// presetsTopic is what `llmparity help presets` prints.
+func presetsTopic() *cobra.Command {
+	text := "Presets: built-in plans for llmparity run --preset NAME\n"
+	for _, name := range plans.Names() {
+		what, err := plans.What(name)
+		if err != nil {
+			panic(err) // it is in Names
+		}
+		text += wrapped(fmt.Sprintf("  %-12s  %s", name, what), 16) + "\n"
+	}
+	return &cobra.Command{Use: "presets", Short: "Built-in plans", Long: text}
 }
 
 // exitCodesTopic is what `llmparity help exit-codes` prints.

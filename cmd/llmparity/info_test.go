@@ -95,7 +95,7 @@ func TestInfoDescribesModel(t *testing.T) {
 	}
 }
 
-func TestInfoRefusesWhatIsNoModel(t *testing.T) {
+func TestInfoRefusesOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"text": "hello", "empty": "", "some.wasm": "\x00asm\x01\x00\x00\x00",
 		"some.gguf": "GGUF"} {
@@ -105,9 +105,10 @@ func TestInfoRefusesWhatIsNoModel(t *testing.T) {
 		kind fault.Kind
 		want string
 	}{
-		"text": {fault.BadModel, "is expected"}, "empty": {fault.BadModel, "is expected"},
-		".":         {fault.BadModel, "is expected"},
-		"missing":   {fault.BadModel, "is expected"},
+		"text":      {fault.BadModel, "text is not a model; name a GGUF file"},
+		"empty":     {fault.BadModel, "empty is not a model"},
+		".":         {fault.BadModel, "is a folder without a model"},
+		"missing":   {fault.BadModel, "cannot read the model"},
 		"some.wasm": {fault.BadLibrary, "no model library"}, "some.gguf": {fault.BadModel, "some.gguf"},
 	} {
 		stdout, stderr, code := output(t, program(t, "model", "info", filepath.Join(dir, name)))

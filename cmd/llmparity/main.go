@@ -100,7 +100,7 @@ func root() *cobra.Command {
 	}
 	c.SetHelpCommandGroupID("Setup")
 	c.SetCompletionCommandGroupID("Setup")
-	c.AddCommand(exitCodesTopic())
+	c.AddCommand(exitCodesTopic(), presetsTopic())
 	c.AddCommand(removedCommands()...)
 	complete(c)
 	return c

@@ -31,7 +31,7 @@ func TestServedModelNeedsNoFile(t *testing.T) {
 	run.Env = append(run.Env, "MOUSE_KEY=sk-very-secret")
 	stdout, _ := well(t, run)
 	mentions(t, strings.Join(strings.Fields(stdout), " "), "openai", "llama-server",
-		"its weights are not verified", "already-running",
+		"is not verified", "already-running",
 		"all 2 requests gave the same text")
 	r := recorded(t, run.Dir)
 	if c := r.Cells[0]; c.Model.Name != "mouse" || c.Model.Format != "served" || c.Model.SHA256 != "" ||
@@ -114,12 +114,12 @@ func TestUnreachableServerIsOneLine(t *testing.T) {
 		code  fault.Kind
 		words string
 	}{
-		{"--engines openai --model served:mouse", fault.Usage, "no server is named"},
-		{"--engines openai --model served:mouse --openai-url " + down, fault.ServerUnreachable, "no server answers"},
+		{"--engines openai --model served:mouse", fault.Usage, "--openai-url: missing"},
+		{"--engines openai --model served:mouse --openai-url " + down, fault.ServerUnreachable, "no server at"},
 		{"--engines openai --model served:moose --openai-url " + server.URL, fault.ServerUnreachable,
 			`did you mean "mouse"`},
 		{"--engines openai --model served:mouse --openai-model moose --openai-url " + server.URL,
-			fault.ServerUnreachable, `no model "moose"`},
+			fault.ServerUnreachable, `does not have model "moose"`},
 		{"--engines openai --model served: --openai-url " + server.URL, fault.Usage, "served:NAME"},
 		{"--strict --engines openai,llamacpp --model served:mouse --openai-url " + server.URL, fault.NotSupported,
 			"llamacpp runs models from files"},

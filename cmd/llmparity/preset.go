@@ -39,7 +39,8 @@ func presetSizes(name string) []string {
 }
 
 func (f *presetFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.preset, "preset", "", "built-in plan to use instead of PLAN: "+strings.Join(plans.Names(), ", "))
+	flags.StringVar(&f.preset, "preset", "",
+		"built-in plan instead of PLAN: "+strings.Join(plans.Names(), ", ")+" (see llmparity help presets)")
 	under(flags, "What to run", "preset")
 	flags.IntSliceVar(&f.prompt, "prompt-toks", nil, "prompt lengths in tokens")
 	flags.IntSliceVar(&f.gen, "gen-toks", nil, "output lengths in tokens")

@@ -74,7 +74,7 @@ func TestReproduceOnSameMachine(t *testing.T) {
 
 	again := filepath.Join(root, "again.yaml")
 	out, errs, code := called("reproduce", dir, "--out", again)
-	if code != 0 || out != "" || !strings.Contains(errs, "Whether that run can be repeated") {
+	if code != 0 || out != "" || !strings.Contains(errs, "Is the run reproducible?") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 	text, err := os.ReadFile(again)
@@ -100,14 +100,14 @@ func TestReproduceOnSameMachine(t *testing.T) {
 func TestReproduceErrors(t *testing.T) {
 	dir := comparetest.Write(t, t.TempDir(), "a", comparetest.Native(1))
 	if _, errs, code := called("reproduce", dir); code != fault.BadRecord.ExitCode() ||
-		!strings.Contains(errs, "not one of this version's") {
+		!strings.Contains(errs, "this version cannot read the plan") {
 		t.Errorf("of a plan that says nothing: exit code %d, %s", code, errs)
 	}
 	check(t, os.WriteFile(filepath.Join(dir, "plan.yaml"),
 		[]byte("engines: [llamacpp]\nmodel: none.gguf\nprompts: [a]\nmax_tokens: 2\n"), 0o644))
 	r, code := reproduced(t, dir)
 	if all := changing(r); code != fault.Run.ExitCode() || !slices.Contains(all, "llmparity") ||
-		!slices.Contains(all, "the model none.gguf, sha256") {
+		!slices.Contains(all, "model none.gguf, sha256") {
 		t.Errorf("exit code %d, %v", code, all)
 	}
 	if _, errs, code := called("reproduce", t.TempDir()); code != fault.BadRecord.ExitCode() ||

@@ -83,7 +83,7 @@ func TestRunAgainstIsRefused(t *testing.T) {
 		"flag needs an argument":                            {"--against"},
 		"unknown flag":                                      {"--against", "plan.yaml --no-such-flag"},
 		`unexpected argument "other.yaml"`:                  {"--against", "plan.yaml other.yaml"},
-		"a quote is not closed":                             {"--against", "plan.yaml 'open"},
+		"unclosed quote":                                    {"--against", "plan.yaml 'open"},
 	} {
 		cmd := program(t, append([]string{"run", "plan.yaml"}, args...)...)
 		put(t, cmd.Dir, "plan.yaml", turnsPlan)

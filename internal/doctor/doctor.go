@@ -1,5 +1,5 @@
-// Package doctor finds out what a machine is, what of the program's parts and engines is on it, and what is missing.
-// What it tells of programs is what they say of themselves: a version is no proof that they run a model.
+// Package doctor describes a machine: hardware, engines and the parts they need, and what is missing. It asks programs
+// for their version, which does not prove that they can run a model.
 package doctor
 
 import (
@@ -18,11 +18,10 @@ import (
 	"llmparity/internal/sample/gpu"
 )
 
-// Schema names the shape of a Diagnosis as JSON. Fields are added under the same name; none is taken away or given
-// another meaning.
+// Schema names the JSON format of a Diagnosis. Fields may be added to a format, not removed or changed.
 const Schema = "llmparity.doctor/1"
 
-// Diagnosis is all that is found out; docs/howto/check-a-machine.md describes it.
+// Diagnosis is the result; docs/howto/check-a-machine.md describes it.
 type Diagnosis struct {
 	Schema    string             `json:"schema"`
 	Tool      record.Tool        `json:"tool"`
@@ -30,8 +29,8 @@ type Diagnosis struct {
 	Machine   record.Environment `json:"machine"`
 	GPUs      []GPU              `json:"gpus"`
 	GPUNotes  []string           `json:"gpu_notes"`
-	Libraries map[string]string  `json:"libraries"` // of GPUs' makers, by the path where the linker finds them
-	WebGPU    *WebGPU            `json:"webgpu"`    // null: no browser was asked, or it has none
+	Libraries map[string]string  `json:"libraries"` // paths of GPU libraries that the linker finds
+	WebGPU    *WebGPU            `json:"webgpu"`    // null: not checked, or no adapter
 	Engines   []engine.Finding   `json:"engines"`
 	Parts     []engine.Part      `json:"parts"`
 	Missing   []engine.Part      `json:"missing"`
@@ -43,28 +42,28 @@ type Diagnosis struct {
 	first error // of what is missing
 }
 
-// Fits is the memory that a model could be put into.
+// Fits is the free memory for a model.
 type Fits struct {
 	RAMB   int64  `json:"ram_bytes"`
 	VRAMB  int64  `json:"vram_bytes"`
-	Within string `json:"ram_method"` // how that was found out, and what bounds it
+	Within string `json:"ram_method"` // source of the figure, and its limit
 	Judge  string `json:"judge"`      // the command that says what fits
 }
 
-// Options says what is looked for.
+// Options says what to check.
 type Options struct {
 	Kinds   engine.Kinds
-	Choice  *engine.Choice // of what is known of engines' settings
+	Choice  *engine.Choice // settings of engines
 	Tool    record.Tool
-	Cache   string // the folder
+	Cache   string // folder
 	Quick   bool   // start no browser
-	Servers bool   // ask the ports where servers of models usually listen
+	Servers bool   // look for model servers on their usual ports
 }
 
-// listened is how long others on the machine are listened to while programs are asked.
+// listened is how long the load of other processes is measured.
 const listened = 500 * time.Millisecond
 
-// Examine asks everything at once: what takes long is waiting for other programs.
+// Examine checks everything concurrently: most time is spent waiting for other programs.
 func Examine(ctx context.Context, o Options) *Diagnosis {
 	d := &Diagnosis{Schema: Schema, Tool: o.Tool, Missing: []engine.Part{}, Servers: []engine.Part{}}
 	var all sync.WaitGroup
@@ -102,15 +101,15 @@ func Examine(ctx context.Context, o Options) *Diagnosis {
 	return d
 }
 
-// Err is what is wrong with the first part that is missing and needed; nil: all are here.
+// Err is the error of the first missing part that is needed; nil: none is missing.
 func (d *Diagnosis) Err() error {
 	if d.first == nil {
 		return nil
 	}
-	return fmt.Errorf("not everything is here: %w", d.first)
+	return fmt.Errorf("something is missing: %w", d.first)
 }
 
-// sort keeps what is missing apart. The first that is needed gives the exit code.
+// sort separates missing parts. The first one decides the exit code.
 func (d *Diagnosis) sort(parts []engine.Part) {
 	for _, p := range parts {
 		if p.Err == nil {
@@ -128,23 +127,22 @@ func (d *Diagnosis) sort(parts []engine.Part) {
 	}
 }
 
-// newFits is what is free now, within the limits that we are under.
+// newFits returns the free memory within the limits of this process.
 func newFits(ctx context.Context, gpus []GPU) Fits {
 	out := Fits{Judge: "llmparity estimate MODEL"}
 	out.RAMB, out.Within, _ = machine.Room(ctx)
 	for _, g := range gpus {
-		if g.Part == "" && g.FreeB != nil { // the parts of a divided one have their share of its
+		if g.Part == "" && g.FreeB != nil { // parts of a divided GPU share its memory
 			out.VRAMB += *g.FreeB
 		}
 	}
 	return out
 }
 
-// usualPorts are where servers of models listen unless told otherwise: Ollama, llama-server, vLLM, SGLang, TGI, LM
-// Studio, text-generation-webui.
+// usualPorts are default ports of Ollama, llama-server, vLLM, SGLang, TGI, LM Studio and text-generation-webui.
 var usualPorts = []string{"11434", "8080", "8000", "30000", "3000", "1234", "5000"}
 
-// findServers asks those who listen on ports of this machine. Who does not answer as a server of models is not there.
+// findServers returns the model servers that answer on ports of this machine.
 func findServers(ctx context.Context, kinds engine.Kinds, ports []string) []engine.Part {
 	at := slices.IndexFunc(kinds, func(k *engine.Kind) bool { return k.Ask != nil })
 	found := make([]engine.Part, len(ports))

@@ -15,7 +15,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// searches are in the order in which what is missing counts.
+// searches returns the parts to look for; the first missing one decides the exit code.
 func (o Options) searches() []engine.Search {
 	var out []engine.Search
 	for _, k := range o.Kinds {
@@ -30,13 +30,13 @@ func (o Options) searches() []engine.Search {
 	}
 	return append(out, engine.Search{Name: "echarts", Find: func(context.Context) engine.Part {
 		_, _, err := charts.Libraries()
-		return engine.Part{Detail: "inlined in reports", Err: err}
+		return engine.Part{Detail: "charts in reports", Err: err}
 	}}, engine.Search{Name: "cache", Find: func(context.Context) engine.Part { return engine.Part{Path: o.Cache} }},
-		spare("node", "npm fetches what pages and reports need for make setup", "--version"),
-		spare("go", "builds llmparity and engines", "version"))
+		spare("node", "needed by make setup", "--version"),
+		spare("go", "needed to build llmparity", "version"))
 }
 
-// spare looks for a program that is not needed once llmparity is set up.
+// spare looks for a program that is not needed after the setup.
 func spare(name, use string, question string) engine.Search {
 	return engine.Search{Name: name, Find: func(ctx context.Context) engine.Part {
 		path, err := exec.LookPath(name)
@@ -45,13 +45,13 @@ func spare(name, use string, question string) engine.Search {
 		}
 		p := engine.Version(ctx, fault.Run, path, question)
 		if p.Err != nil {
-			return engine.Part{Absent: true, Path: path, Detail: "says nothing; " + use}
+			return engine.Part{Absent: true, Path: path, Detail: "does not answer; " + use}
 		}
 		return p
 	}}
 }
 
-// engines tells of each engine by the parts that it needs.
+// engines describes each engine by the parts that it needs.
 func (o Options) engines(d *Diagnosis) []engine.Finding {
 	here := engine.Here{Parts: map[string]engine.Part{}, Quick: o.Quick,
 		GPU: func(backends []string) string { return reached(backends, d.GPUs) }}
@@ -67,7 +67,7 @@ func (o Options) engines(d *Diagnosis) []engine.Finding {
 	return out
 }
 
-// reached is a GPU that one of the backends is for.
+// reached returns a GPU that one of the backends can use.
 func reached(backends []string, gpus []GPU) string {
 	for _, g := range gpus {
 		vendor := strings.ToLower(g.Vendor + " " + g.Driver)
@@ -83,9 +83,9 @@ func reached(backends []string, gpus []GPU) string {
 	return ""
 }
 
-// promised answers the checklist of a reproducible run for one of the built-in plan that would begin now.
+// promised answers the checklist of a reproducible run for a run of the default plan now.
 func promised(e record.Environment, kinds engine.Kinds) []explain.Check {
-	p, err := plan.Parse(plans.Default, "the built-in plan", kinds...)
+	p, err := plan.Parse(plans.Default, "default plan", kinds...)
 	if err != nil {
 		panic(err) // a test parses it
 	}
@@ -97,16 +97,16 @@ func promised(e record.Environment, kinds engine.Kinds) []explain.Check {
 	}
 	return []explain.Check{
 		{Item: explain.SameModel, Answer: explain.Yes,
-			Why: "every engine is given the same file, told by its SHA-256; where one holds its weights in other numbers a warning says so"},
-		{Item: explain.SamePrompt, Answer: explain.Yes, Why: "every engine is given every prompt of the plan, raw"},
+			Why: "every engine gets the same file, identified by its SHA-256; a warning says if dtypes of weights differ"},
+		{Item: explain.SamePrompt, Answer: explain.Yes, Why: "every engine gets the same prompts, without a template"},
 		{Item: explain.SameMaxTokens, Answer: yes(p.MaxTokens > 0),
-			Why: "max_tokens of the plan holds for all engines, which go on behind an end of text where they can"},
+			Why: "max_tokens applies to all engines, which continue after end of text if they can"},
 		{Item: explain.Deterministic, Answer: yes(p.Temperature == 0),
-			Why: "temperature of the plan is 0, which is greedy"},
+			Why: "temperature is 0 (greedy)"},
 		explain.Quiet(e),
 		{Item: explain.SeveralRuns, Answer: yes(p.Repetitions >= explain.Enough),
-			Why: "repetitions of the plan: as many launches of each engine as a 95 % interval takes, after a warm-up launch"},
+			Why: "6 launches of each engine, enough for a 95% confidence interval, after a warm-up launch"},
 		{Item: explain.SystemState, Answer: yes(e.OS != "" && e.Kernel != ""),
-			Why: "environment.json has the machine, the journal each engine's version, path, hash and arguments"},
+			Why: "environment.json has the machine; the journal has each engine's version, path, hash and arguments"},
 	}
 }

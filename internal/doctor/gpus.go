@@ -12,14 +12,14 @@ import (
 	"llmparity/internal/sample/gpu"
 )
 
-// GPU is a GPU as it is now.
+// GPU is a GPU with its current memory.
 type GPU struct {
 	record.GPUInfo
 	FreeB *int64 `json:"free_bytes,omitempty"`
 	UsedB *int64 `json:"used_bytes,omitempty"`
 }
 
-// findGPUs lists the GPUs, each with what it says of its memory, and what hinders being told more.
+// findGPUs lists the GPUs with their memory, and notes about what could not be read.
 func findGPUs(ctx context.Context, o gpu.Options) (infos []record.GPUInfo, found []GPU, notes []string) {
 	m := gpu.Open(ctx, o)
 	defer m.Close()
@@ -35,7 +35,7 @@ func findGPUs(ctx context.Context, o gpu.Options) (infos []record.GPUInfo, found
 		err := s.Read(limited, &r)
 		cancel()
 		if err != nil {
-			continue // it may answer a run that asks again
+			continue
 		}
 		if memory[role] == nil {
 			memory[role] = map[string]float64{}
@@ -66,15 +66,15 @@ func bytesOf(values map[string]float64, name string) *int64 {
 	return &b
 }
 
-// wanted are the libraries by which programs reach GPUs.
+// wanted are libraries that programs need to use GPUs.
 var wanted = []string{"libcuda.so.1", "libnvidia-ml.so.1", "libamdhip64.so", "librocm_smi64.so", "libvulkan.so.1",
 	"libOpenCL.so.1", "libze_loader.so.1"}
 
-// findLibraries asks the linker where they are; on a system without its kind of linker nothing is known.
+// findLibraries asks ldconfig for their paths; empty on systems without it.
 func findLibraries(ctx context.Context) map[string]string {
 	path, err := exec.LookPath("ldconfig")
 	if err != nil {
-		path = "/sbin/ldconfig" // not everybody's PATH has it
+		path = "/sbin/ldconfig" // not on every PATH
 	}
 	words, err := child.Says(ctx, path, "-p")
 	if err != nil {
@@ -83,7 +83,7 @@ func findLibraries(ctx context.Context) map[string]string {
 	return parseLinker(words)
 }
 
-// parseLinker reads the linker's list: a name, what it is for, an arrow, its path.
+// parseLinker reads lines of ldconfig -p: name, kind, arrow, path.
 func parseLinker(words string) map[string]string {
 	out := map[string]string{}
 	for line := range strings.Lines(words) {
@@ -102,10 +102,10 @@ func parseLinker(words string) map[string]string {
 	return out
 }
 
-// cudaLine is how nvidia-smi names the newest CUDA that the driver can do.
+// cudaLine matches the newest CUDA version that the driver supports, as printed by nvidia-smi.
 var cudaLine = regexp.MustCompile(`CUDA (?:UMD )?(?:Version|version)\s*:\s*(\d+\.\d+)`)
 
-// cudaVersion is that version; empty: it is not known.
+// cudaVersion returns that version; empty: unknown.
 func cudaVersion(ctx context.Context) string {
 	path, err := exec.LookPath("nvidia-smi")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// pythonFound is the Python that a user's own scripts would run in, with the packages that run language models.
+// pythonFound is the Python on PATH, with its packages that run language models.
 type pythonFound struct {
 	Version  string            `json:"version"`
 	Path     string            `json:"path"`
@@ -25,7 +25,7 @@ type pythonFound struct {
 // pythonPackages run language models.
 var pythonPackages = []string{"torch", "transformers", "accelerate", "vllm", "llama-cpp-python", "onnxruntime"}
 
-// pythonQuestion asks for versions as packages declare them: importing torch takes seconds.
+// pythonQuestion reads versions from metadata: importing torch takes seconds.
 const pythonQuestion = `import json, platform, sys
 from importlib import metadata
 found = {}
@@ -34,7 +34,7 @@ for name in sys.argv[1:]:
     except Exception: pass
 print(json.dumps({"version": platform.python_version(), "path": sys.executable, "libc": "".join(platform.libc_ver()), "packages": found}))`
 
-// findPython asks the python3 on PATH; an empty one where there is none.
+// findPython asks the Python on PATH; empty if there is none.
 func findPython(ctx context.Context) pythonFound {
 	for _, name := range []string{"python3", "python"} {
 		path, err := exec.LookPath(name)
@@ -58,14 +58,14 @@ func (p pythonFound) part() engine.Part {
 			names = append(names, name+" "+v)
 		}
 	}
-	out.Detail = "none of torch, transformers, vllm"
+	out.Detail = "without torch, transformers and vllm"
 	if len(names) > 0 {
 		out.Detail = "with " + strings.Join(names, ", ")
 	}
 	return out
 }
 
-// Banner is what stands above all: the same lines that a Python tool of this field prints.
+// Banner has the same lines as common Python tools for language models.
 type Banner struct {
 	Platform     string   `json:"platform"`
 	Python       string   `json:"python"`
@@ -90,19 +90,19 @@ func newBanner(e record.Environment, p pythonFound, cuda string, gpus []GPU) Ban
 		if strings.EqualFold(g.Vendor, "nvidia") && g.Part == "" {
 			nvidia++
 		}
-		size := "memory not known"
+		size := "memory unknown"
 		if g.MemoryB > 0 {
 			size = fmt.Sprintf("%.1f GB", float64(g.MemoryB)/(1<<30))
 		}
 		b.Devices = append(b.Devices, g.Name+": "+size)
 	}
 	if nvidia > 0 {
-		b.CUDA = fmt.Sprintf("%s (%d device(s))", cmp.Or(cuda, "version not known"), nvidia)
+		b.CUDA = fmt.Sprintf("%s (%d device(s))", cmp.Or(cuda, "version unknown"), nvidia)
 	}
 	return b
 }
 
-// platformOf is as Python's platform.platform() would say it.
+// platformOf formats the platform like Python's platform.platform().
 func platformOf(e record.Environment, libc string) string {
 	system := map[string]string{"linux": "Linux", "darwin": "macOS", "windows": "Windows"}[runtime.GOOS]
 	arch := cmp.Or(map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[e.Arch], e.Arch)

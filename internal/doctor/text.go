@@ -14,7 +14,7 @@ import (
 // rule is the Banner's.
 var rule = strings.Repeat("=", 60)
 
-// Print shows what was found, for people. That it can't be written is the terminal's own trouble.
+// Print prints the diagnosis.
 func (d *Diagnosis) Print(w io.Writer) {
 	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	d.printBanner(say)
@@ -34,7 +34,7 @@ func (d *Diagnosis) Print(w io.Writer) {
 	section("Machine", slices.DeleteFunc(reports.Machine(d.Machine), func(r [2]string) bool { return r[0] == "GPUs" }))
 	section("GPUs", d.gpuRows())
 	section("WebGPU", d.WebGPU.rows())
-	section("Engines, and what they could run here", d.engineRows())
+	section("Engines and what they can run here", d.engineRows())
 	say("\nParts")
 	for _, p := range d.Parts {
 		mark := "ok"
@@ -55,12 +55,12 @@ func (d *Diagnosis) Print(w io.Writer) {
 	for _, c := range d.Checklist {
 		checks = append(checks, [2]string{string(c.Answer), c.Item + ": " + c.Why})
 	}
-	section("A run of the built-in plan, begun now", checks)
+	section("Would a run of the default plan be reproducible now?", checks)
 	vram := "no GPU memory"
 	if d.Fits.VRAMB > 0 {
 		vram = fmt.Sprintf("%.1f GiB of GPU memory", float64(d.Fits.VRAMB)/(1<<30))
 	}
-	say("\nFree for a model: %.1f GiB of RAM (%s), %s. What fits says `%s`.", float64(d.Fits.RAMB)/(1<<30),
+	say("\nFree memory: %.1f GiB of RAM (%s), %s. To check whether a model fits: %s", float64(d.Fits.RAMB)/(1<<30),
 		d.Fits.Within, vram, d.Fits.Judge)
 }
 
@@ -74,7 +74,7 @@ func (d *Diagnosis) printBanner(say func(string, ...any)) {
 	say("PyTorch: %s\nTransformers: %s\n%s", b.PyTorch, b.Transformers, rule)
 }
 
-// gpuRows are the GPUs with what they are read by, and what is to be said once.
+// gpuRows are the GPUs, notes about them, and libraries.
 func (d *Diagnosis) gpuRows() [][2]string {
 	var rows [][2]string
 	for _, g := range d.GPUs {
@@ -91,7 +91,7 @@ func (d *Diagnosis) gpuRows() [][2]string {
 		rows = append(rows, [2]string{g.Role, text + ", read by " + g.Method})
 	}
 	if len(d.GPUs) == 0 {
-		rows = append(rows, [2]string{"none", "no GPU was found that can be asked"})
+		rows = append(rows, [2]string{"none", "no supported GPU found"})
 	}
 	for _, note := range d.GPUNotes {
 		rows = append(rows, [2]string{"note", note})
@@ -102,14 +102,14 @@ func (d *Diagnosis) gpuRows() [][2]string {
 	return rows
 }
 
-// rows are the adapter's; none where there is none.
+// rows describe the adapter; none without one.
 func (g *WebGPU) rows() [][2]string {
 	if g == nil {
 		return nil
 	}
 	class := string(g.Class)
 	if g.Fallback {
-		class += ", a fallback by its own account"
+		class += ", fallback adapter"
 	}
 	rows := [][2]string{{"adapter", g.Name}, {"class", class}, {"features", strings.Join(g.Features, " ")}}
 	for _, name := range slices.Sorted(maps.Keys(g.Limits)) {
@@ -134,7 +134,7 @@ func (d *Diagnosis) engineRows() [][2]string {
 	return rows
 }
 
-// line is what was found, in one.
+// line describes a part.
 func line(p engine.Part) string {
 	empty := func(s string) bool { return s == "" }
 	return strings.Join(slices.DeleteFunc([]string{p.Version, p.Path, p.Detail}, empty), "  ")

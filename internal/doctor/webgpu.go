@@ -8,7 +8,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// WebGPU is the adapter that the browser hands out.
+// WebGPU is the browser's adapter.
 type WebGPU struct {
 	Name         string             `json:"name"`
 	Class        record.DeviceClass `json:"class"`
@@ -22,7 +22,7 @@ type WebGPU struct {
 	Limits       map[string]int64   `json:"limits"`
 }
 
-// newWebGPU reads a device's details, where limits are those that begin with max.
+// newWebGPU reads a device's details; limits begin with max.
 func newWebGPU(d record.Device) *WebGPU {
 	w := &WebGPU{Name: d.Name, Class: d.Class, Vendor: d.Detail["vendor"], Architecture: d.Detail["architecture"],
 		Device:      d.Detail["device"],

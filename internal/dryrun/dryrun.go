@@ -1,5 +1,5 @@
-// Package dryrun shows what a plan would do that was resolved: each cell with its memory and time, what would be
-// fetched, and what is missing here. Memory and time are predictions, and no run has confirmed them.
+// Package dryrun shows what a resolved plan would do: each cell with its predicted memory and time, what would be
+// downloaded, and what is missing here.
 package dryrun
 
 import (
@@ -19,45 +19,45 @@ import (
 	"llmparity/internal/words"
 )
 
-// Cell is a cell of a plan that is not carried out.
+// Cell is a planned cell.
 type Cell struct {
-	Cell        int    `json:"cell"` // its number in the record
+	Cell        int    `json:"cell"` // number in the record
 	Setup       int    `json:"setup"`
 	Engine      string `json:"engine"`
 	Model       string `json:"model"`
-	Prompt      int    `json:"prompt"` // its number in the plan
+	Prompt      int    `json:"prompt"` // number in the plan
 	InputTokens int    `json:"input_tokens,omitempty"`
 	MaxTokens   int    `json:"output_tokens"`
 	Requests    int    `json:"requests"`
-	AtOnce      int    `json:"at_once"` // requests that are sent at a time, at the most
+	AtOnce      int    `json:"at_once"` // maximum of simultaneous requests
 	Context     int    `json:"context,omitempty"`
 	DType       string `json:"dtype,omitempty"`
 	KVDType     string `json:"kv_cache_dtype,omitempty"`
 	Start       string `json:"start,omitempty"`
 	WebLLM      string `json:"webllm_version,omitempty"`
 	Threads     int    `json:"threads,omitempty"`
-	Launches    int    `json:"launches"` // of the engine
+	Launches    int    `json:"launches"`
 	Attempts    int    `json:"attempts"` // warm-up launches and repetitions
-	// MemoryB is what the engine's processes are likely to take together, of RAM and of GPUs; absent: not predicted.
+	// MemoryB is the predicted memory of the engine's processes, RAM and GPUs; absent: not predicted.
 	MemoryB int64            `json:"memory_bytes,omitempty"`
 	HighB   int64            `json:"memory_high_bytes,omitempty"`
 	Risk    record.RiskLevel `json:"oom_risk,omitempty"`
-	// by earlier runs of the engine with the model; absent: there are none
+	// predicted from earlier runs of the engine with the model; absent: there are none
 	Seconds *float64 `json:"seconds,omitempty"`
-	Missing string   `json:"missing,omitempty"` // why it can't run here
-	Unknown string   `json:"unknown,omitempty"` // why it is not known whether it can
-	open    bool     // its requests come at their times
+	Missing string   `json:"missing,omitempty"` // why it cannot run here
+	Unknown string   `json:"unknown,omitempty"` // why it is unknown whether it can run
+	open    bool     // open loop
 }
 
-// Summary is what comes of all cells.
+// Summary is about all cells.
 type Summary struct {
 	Schema      string        `json:"schema"`
 	Name        string        `json:"name"`
 	Setups      int           `json:"setups"`
 	Cells       int           `json:"cells"`
 	CantRun     int           `json:"cells_that_cannot_run"`
-	MayRun      int           `json:"cells_that_may_run"` // of which it is not known
-	Seconds     *float64      `json:"seconds,omitempty"`  // of the cells of which it is known
+	MayRun      int           `json:"cells_that_may_run"` // unknown
+	Seconds     *float64      `json:"seconds,omitempty"`  // of cells whose time is known
 	UnknownTime int           `json:"cells_of_unknown_time"`
 	MostB       int64         `json:"most_memory_bytes,omitempty"`
 	Fetches     []model.Fetch `json:"fetches"`
@@ -65,16 +65,16 @@ type Summary struct {
 	Notes       []string      `json:"notes"`
 }
 
-// Schema names the shape of a dry run as JSON.
+// Schema names the JSON format of a dry run.
 const Schema = "llmparity.dry-run/1"
 
-// Run is what a plan would do: its cells, and what comes of all.
+// Run is what a plan would do.
 type Run struct {
 	Cells   []Cell
 	Summary Summary
 }
 
-// Of is what a plan would do that was resolved; notes are what else a reader should know.
+// Of returns what a resolved plan would do. notes are printed below.
 func Of(p *resolve.Plan, notes ...string) Run {
 	out := Run{make([]Cell, len(p.Cells)), Summary{Schema: Schema, Name: p.Name, Setups: len(p.Setups),
 		Cells: len(p.Cells), CantRun: p.Refused(), Fetches: append([]model.Fetch{}, p.Fetches...),
@@ -96,7 +96,6 @@ func Of(p *resolve.Plan, notes ...string) Run {
 	return out
 }
 
-// cellOf is a cell for people and machines.
 func cellOf(of *resolve.Cell) Cell {
 	s, shape, p := of.Setup, of.Shape, &of.Setup.Planned
 	c := Cell{Cell: of.ID, Setup: s.ID, Engine: of.Engine, Model: p.Model, Prompt: shape.PromptID,
@@ -123,7 +122,7 @@ func cellOf(of *resolve.Cell) Cell {
 	return c
 }
 
-// JSON writes one document: the cells first, a line each, for they are many.
+// JSON writes one document: the cells, a line each, then the summary.
 func (r Run) JSON(to io.Writer) error {
 	w := bufio.NewWriterSize(to, 1<<16)
 	e := json.NewEncoder(w)
@@ -133,7 +132,7 @@ func (r Run) JSON(to io.Writer) error {
 		if i > 0 {
 			fmt.Fprint(w, ",")
 		}
-		_ = e.Encode(&r.Cells[i]) // Flush tells
+		_ = e.Encode(&r.Cells[i]) // Flush reports the error
 	}
 	if text, err := json.Marshal(r.Summary); err == nil {
 		fmt.Fprintf(w, "],%s\n", text[1:])
@@ -141,10 +140,10 @@ func (r Run) JSON(to io.Writer) error {
 	return w.Flush()
 }
 
-// widths are those of the table's columns, of which those below zero begin at the left.
+// widths are the widths of columns; negative: aligned left.
 var widths = []any{6, -16, -16, 9, 6, 7, -22, 10, 8}
 
-// Print prints a table, a line a cell, and what comes of all.
+// Print prints a table with a line per cell, and the summary.
 func (r Run) Print(to io.Writer) error {
 	w := bufio.NewWriterSize(to, 1<<16)
 	r.table(w)
@@ -175,44 +174,44 @@ func (r Run) table(w io.Writer) {
 		}
 		switch {
 		case c.Missing != "":
-			memory, time, note = "-", "-", "can't run here"
+			memory, time, note = "-", "-", "cannot run here"
 		case c.Risk == record.RiskHigh:
-			note = "would run out of memory"
+			note = "predicted to run out of memory"
 		case c.Unknown != "":
-			note = "unknown"
+			note = "unknown until launched"
 		}
 		row(c.Cell, c.Engine, c.Model, in, c.MaxTokens, c.Context, c.how(), memory, time, note)
 	}
 }
 
 func (sum Summary) print(w io.Writer) {
-	fmt.Fprintf(w, "\n%s: %s in %s; nothing was launched.\n", sum.Name, words.Count(sum.Cells, "cell"),
-		words.Count(sum.Setups, "setup"))
+	fmt.Fprintf(w, "\n%s: %s, %s. Nothing was launched.\n", sum.Name, words.Count(sum.Cells, "cell"),
+		words.Count(sum.Setups, "start setting"))
 	switch {
 	case sum.Seconds == nil:
-		fmt.Fprintf(w, "Time: not known: the results folder has no earlier run of these engines with these models.\n")
+		fmt.Fprintf(w, "Time: unknown, because the results folder has no run of these engines with these models.\n")
 	case sum.UnknownTime > 0:
-		fmt.Fprintf(w, "Time: about %s, by earlier runs, and that of %s of which there is none.\n", took(*sum.Seconds),
+		fmt.Fprintf(w, "Time: about %s, judging by earlier runs, plus %s whose time is unknown.\n", took(*sum.Seconds),
 			words.Count(sum.UnknownTime, "cell"))
 	default:
-		fmt.Fprintf(w, "Time: about %s, by earlier runs.\n", took(*sum.Seconds))
+		fmt.Fprintf(w, "Time: about %s, judging by earlier runs.\n", took(*sum.Seconds))
 	}
 	if sum.MostB > 0 {
-		fmt.Fprintf(w, "Memory: %s at most, as far as it is predicted; an engine's processes together.\n",
+		fmt.Fprintf(w, "Memory: at most %s (predicted).\n",
 			words.Size(sum.MostB))
 	}
 	for _, f := range sum.Fetches {
-		size := "of a size that is not known without asking"
+		size := "size unknown"
 		if f.Bytes != nil {
 			size = words.Size(*f.Bytes)
 		}
-		fmt.Fprintf(w, "To fetch: %s, %s\n", f.What, size)
+		fmt.Fprintf(w, "To download: %s, %s\n", f.What, size)
 	}
 	if len(sum.Fetches) == 0 {
-		fmt.Fprintln(w, "To fetch: nothing.")
+		fmt.Fprintln(w, "To download: nothing.")
 	}
 	if len(sum.Missing) == 0 {
-		fmt.Fprintln(w, "Missing here: nothing that is known without launching.")
+		fmt.Fprintln(w, "Missing here: nothing found.")
 	}
 	for _, text := range sum.Missing {
 		fmt.Fprintf(w, "! %s\n", text)
@@ -222,7 +221,7 @@ func (sum Summary) print(w io.Writer) {
 	}
 }
 
-// how is what else is said of a cell.
+// how describes dtypes, start and load of a cell.
 func (c *Cell) how() string {
 	kv := c.KVDType
 	if kv != "" {

@@ -1,5 +1,5 @@
-// Package inspect says what a model's file or folder is, what it takes, and what each engine here can do with it. It
-// reads headers and lists, and starts nothing.
+// Package inspect describes a model's file or folder: its architecture, its size, and which engines here can run it. It
+// starts nothing.
 package inspect
 
 import (
@@ -22,74 +22,73 @@ import (
 	"llmparity/internal/record"
 )
 
-// Info is what a model's file or folder says of itself, and what can be done with it here.
+// Info describes a model.
 type Info struct {
 	Kind string `json:"kind"` // gguf, webllm-package, model-library
 	record.Model
-	Quantization string `json:"quantization,omitempty"` // MLC's name of how weights are stored, as in q0f32
-	// BytesByType is the weights' size by the type in which they are stored, BytesByComponent by the part of the model
-	// as well.
+	Quantization string `json:"quantization,omitempty"` // MLC's name of the format of weights, e.g. q0f32
+	// BytesByType is the size of weights by stored type, BytesByComponent also by part of the model.
 	BytesByType      map[string]int64            `json:"bytes_by_type,omitempty"`
 	BytesByComponent map[string]map[string]int64 `json:"bytes_by_component,omitempty"`
 	KV               *KV                         `json:"kv_cache,omitempty"`
 	Tokenizer        string                      `json:"tokenizer,omitempty"`
 	ChatTemplate     string                      `json:"chat_template,omitempty"`
 	Library          *Library                    `json:"library,omitempty"`
-	// Engines says of each engine what it can do with it here.
+	// Engines says what each engine can do with the model.
 	Engines map[string]Ability `json:"engines"`
 }
 
-// KV is what a KV cache takes.
+// KV is the size of a KV cache.
 type KV struct {
 	PerTokenF32 int64 `json:"bytes_per_token_f32"`
 	PerTokenF16 int64 `json:"bytes_per_token_f16"`
-	// ReservedF32 and ReservedF16 are what WebLLM reserves at load for the whole context.
+	// ReservedF32 and ReservedF16 are what WebLLM reserves for the context window when it loads the model.
 	ReservedF32 int64 `json:"webllm_reserved_bytes_f32"`
 	ReservedF16 int64 `json:"webllm_reserved_bytes_f16"`
 }
 
-// Library is what a compiled model library says of itself beyond its model.
+// Library describes a compiled model library.
 type Library struct {
 	Origin       string           `json:"origin"`
 	PrefillChunk int              `json:"prefill_chunk"`
 	Sliding      int              `json:"sliding_window"`
-	MemoryUsage  map[string]int64 `json:"memory_usage_bytes"` // of each function's own buffers
+	MemoryUsage  map[string]int64 `json:"memory_usage_bytes"` // buffers of each function
 }
 
-// Ability is what an engine can do, or what keeps it from that.
+// Ability says what an engine can do, or why it cannot.
 type Ability struct {
 	Can    string `json:"can,omitempty"`
 	Cannot string `json:"cannot,omitempty"`
 }
 
-// Open describes what is at a path, by what is in it, and by its name where that says nothing. What engines can do with
-// it is of kinds as they are chosen; none is started.
+// Open describes the model at a path. The type is found from the contents, or else from the name. Engines are as
+// chosen.
 func Open(ctx context.Context, path string, kinds engine.Kinds, choice *engine.Choice) (Info, error) {
-	const wanted = "a GGUF file, the folder of a WebLLM package (with mlc-chat-config.json) or a model library (.wasm) is expected"
+	const wanted = "name a GGUF file, a WebLLM package's folder (with mlc-chat-config.json) or a model library (.wasm)"
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return Info{}, fault.Wrap(fault.BadModel, err, wanted, "the model can't be read")
+		return Info{}, fault.Wrap(fault.BadModel, err, wanted, "cannot read the model")
 	case info.IsDir():
 		if _, err := os.Stat(filepath.Join(path, "mlc-chat-config.json")); err != nil {
 			return Info{}, fault.New(fault.BadModel, wanted, "%s is a folder without a model", path)
 		}
 		return describePackage(path, kinds)
-	case !info.Mode().IsRegular(): // opening a pipe would wait for somebody who writes into it
-		return Info{}, fault.New(fault.BadModel, wanted, "%s is no regular file", path)
+	case !info.Mode().IsRegular(): // opening a pipe would block
+		return Info{}, fault.New(fault.BadModel, wanted, "%s is not a regular file", path)
 	}
 	switch begin, err := beginning(path); {
 	case err != nil:
-		return Info{}, fault.Wrap(fault.BadModel, err, wanted, "the model can't be read")
+		return Info{}, fault.Wrap(fault.BadModel, err, wanted, "cannot read the model")
 	case begin == "GGUF" || strings.EqualFold(filepath.Ext(path), ".gguf"):
 		return describeGGUF(ctx, path, kinds, choice)
 	case begin == "\x00asm" || strings.EqualFold(filepath.Ext(path), ".wasm"):
 		return describeLibrary(path, kinds)
 	}
-	return Info{}, fault.New(fault.BadModel, wanted, "%s is no model", path)
+	return Info{}, fault.New(fault.BadModel, wanted, "%s is not a model", path)
 }
 
-// beginning is a file's first bytes, four of them or fewer.
+// beginning returns up to four bytes of a file.
 func beginning(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -128,7 +127,7 @@ func describeGGUF(ctx context.Context, path string, kinds engine.Kinds, choice *
 		if name, known := mlc.ChatTemplate(v); known {
 			i.ChatTemplate = name
 		} else if name != "" {
-			i.ChatTemplate = "one that is not known; a package gets " + name
+			i.ChatTemplate = "unknown; packages use " + name
 		}
 	}
 	i.Engines = map[string]Ability{}
@@ -149,14 +148,14 @@ func describeGGUF(ctx context.Context, path string, kinds engine.Kinds, choice *
 	return i, nil
 }
 
-// abilities say what engines can do with what is no GGUF: the one that it is for, as it says, others nothing.
+// abilities says what engines can do with a package or a library: can or err, if they are for WebLLM.
 func abilities(kinds engine.Kinds, can string, err error) map[string]Ability {
 	out := map[string]Ability{}
 	for _, k := range kinds {
 		switch {
 		case k.Runs == nil:
 		case !slices.Contains(k.Formats, model.WebLLM):
-			out[k.Name] = Ability{Cannot: k.Title + " reads GGUF files alone"}
+			out[k.Name] = Ability{Cannot: k.Title + " only runs GGUF files"}
 		case err != nil:
 			out[k.Name] = Ability{Cannot: err.Error()}
 		default:
@@ -213,7 +212,7 @@ func describeLibrary(path string, kinds engine.Kinds) (Info, error) {
 	return i, nil
 }
 
-// weight adds one to the sums.
+// weight adds a tensor to the sums.
 func (i *Info) weight(name, dtype string, bytes int64) {
 	if i.BytesByType == nil {
 		i.BytesByType, i.BytesByComponent = map[string]int64{}, map[string]map[string]int64{}
@@ -226,8 +225,7 @@ func (i *Info) weight(name, dtype string, bytes int64) {
 	i.BytesByComponent[part][dtype] += bytes
 }
 
-// values counts a model's parameters; 0 where weights are packed, so that their shapes don't tell, or a size is left
-// open.
+// values counts a model's parameters; 0 if weights are packed or a shape is open.
 func values(params []mlc.Param) int64 {
 	var n int64
 	for _, p := range params {
@@ -255,7 +253,7 @@ func kvOf(valuesPerToken int64, context int) *KV {
 	return kv
 }
 
-// Print says it for people.
+// Print prints the description.
 func (i Info) Print(w io.Writer) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-14s %s\n", name, fmt.Sprintf(format, args...))
@@ -274,7 +272,7 @@ func (i Info) Print(w io.Writer) {
 		row("parameters", "%d", i.Parameters)
 	}
 	if i.WeightsB > 0 {
-		row("weights", "%s in files of %s", mib(i.WeightsB), mib(i.FileB))
+		row("weights", "%s, in files of %s", mib(i.WeightsB), mib(i.FileB))
 	}
 	for _, part := range slices.Sorted(maps.Keys(i.BytesByComponent)) {
 		var words []string
@@ -284,11 +282,11 @@ func (i Info) Print(w io.Writer) {
 		row("  "+part, "%s", strings.Join(words, ", "))
 	}
 	if i.Kind == "gguf" {
-		row("in a browser", "%s of weights as f32, %s as f16", mib(4*i.Parameters), mib(2*i.Parameters))
+		row("in a browser", "weights take %s as f32, %s as f16", mib(4*i.Parameters), mib(2*i.Parameters))
 	}
 	row("context", "%d tokens", i.Context)
 	if kv := i.KV; kv != nil {
-		row("KV cache", "f32: %d bytes a token, of which WebLLM reserves %s for the whole context; f16: %d and %s",
+		row("KV cache", "f32: %d bytes per token, WebLLM reserves %s; f16: %d bytes per token, WebLLM reserves %s",
 			kv.PerTokenF32, mib(kv.ReservedF32), kv.PerTokenF16, mib(kv.ReservedF16))
 	}
 	if i.Tokenizer != "" {
@@ -298,15 +296,15 @@ func (i Info) Print(w io.Writer) {
 		row("chat template", "%s", i.ChatTemplate)
 	}
 	if l := i.Library; l != nil {
-		row("library", "%s, %s, prompts in pieces of %d tokens", l.Origin, mib(i.FileB), l.PrefillChunk)
+		row("library", "%s, %s, prefill in chunks of %d tokens", l.Origin, mib(i.FileB), l.PrefillChunk)
 		for _, function := range slices.Sorted(maps.Keys(l.MemoryUsage)) {
-			row("  "+function, "%d bytes of its own", l.MemoryUsage[function])
+			row("  "+function, "%d bytes of buffers", l.MemoryUsage[function])
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(i.Engines)) {
 		a := i.Engines[name]
 		if a.Cannot != "" {
-			row(name, "can't: %s", a.Cannot)
+			row(name, "cannot: %s", a.Cannot)
 			continue
 		}
 		row(name, "%s", a.Can)
@@ -321,7 +319,7 @@ func (i Info) architecture() string {
 	if i.Hidden > 0 {
 		words += fmt.Sprintf(", hidden size %d", i.Hidden)
 	}
-	return words + fmt.Sprintf(", %d heads, %d for keys and values, of %d", i.Heads, i.KVHeads, i.HeadDim)
+	return words + fmt.Sprintf(", %d heads, %d key-value heads, head size %d", i.Heads, i.KVHeads, i.HeadDim)
 }
 
 func mib(bytes int64) string { return fmt.Sprintf("%.2f MiB", float64(bytes)/record.MiB) }

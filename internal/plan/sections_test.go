@@ -52,7 +52,7 @@ func TestSectionsAreRefused(t *testing.T) {
 		"ollama:\n  url: http://x\n  kv_type: f16":    "omit one of them",
 		"ollama:\n  url: http://x\n  gpu: true":       "omit one of them",
 		"ollama:\n  adress: http://x":                 `p:7: unknown field "ollama.adress"; docs/reference/plan.md lists the fields`,
-		"openai:\n  api: chat":                        "p:6: openai.url: no server is named",
+		"openai:\n  api: chat":                        "p:6: openai.url: missing",
 		"openai:\n  url: http://x\n  api: chatter":    `p:8: openai.api: "chatter", use completions or chat`,
 		"openai:\n  url: http://x\n  key: sk-secret":  `p:8: unknown field "openai.key"; did you mean "key_env"?`,
 		"adapter: dx12":                               `p:6: adapter: "dx12", use auto, gpu or swiftshader`,

@@ -15,10 +15,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// notHere is what stands for a part that could not be found.
-const notHere = "not here"
+// notHere stands for a part that was not found.
+const notHere = "not found"
 
-// ranEngine is an engine that ran, as it was in the first launch of each setup that counts.
+// ranEngine is an engine that ran, with what it reported in the first counted launch of each setup.
 type ranEngine struct {
 	record.EngineInfo
 	setups []setupInfo
@@ -29,7 +29,7 @@ type setupInfo struct {
 	info  *record.EngineInfo
 }
 
-// enginesOf are the engines that ran, each as it was when it knew most of itself, and as often as it was another one.
+// enginesOf are the engines that ran, by name, version, hash and parts.
 func enginesOf(was *record.Run) []ranEngine {
 	setups := map[int]int{} // of cells
 	for _, c := range was.Cells {
@@ -61,7 +61,7 @@ func enginesOf(was *record.Run) []ranEngine {
 	return out
 }
 
-// policies are what an engine was told to do, each with all that it was in one setup or another.
+// policies are an engine's settings, each with its values in all setups.
 func (e *ranEngine) policies() (out [][2]string) {
 	names := map[string]string{}
 	for _, s := range e.setups {
@@ -70,7 +70,7 @@ func (e *ranEngine) policies() (out [][2]string) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		var values []string
 		for _, s := range e.setups {
-			if v := cmp.Or(s.info.Policy[name], "not said"); !slices.Contains(values, v) {
+			if v := cmp.Or(s.info.Policy[name], "not reported"); !slices.Contains(values, v) {
 				values = append(values, v)
 			}
 		}
@@ -79,7 +79,7 @@ func (e *ranEngine) policies() (out [][2]string) {
 	return out
 }
 
-// mostArguments is for how many setups arguments are listed: a sweep may have thousands, and the record has them all.
+// mostArguments is the maximum number of setups whose arguments are listed. The record has all.
 const mostArguments = 16
 
 // arguments are an engine's, setup by setup where there are several.
@@ -90,7 +90,7 @@ func (e *ranEngine) arguments() (out []string) {
 		case len(e.setups) == 1:
 			out = append(out, "arguments: "+text)
 		case len(out) == mostArguments:
-			return append(out, fmt.Sprintf("arguments in %d more setups are in the record", len(e.setups)-i))
+			return append(out, fmt.Sprintf("the record has the arguments of %d more setups", len(e.setups)-i))
 		default:
 			out = append(out, fmt.Sprintf("arguments in setup %d: %s", s.setup, text))
 		}
@@ -105,7 +105,7 @@ func partsOf(info *record.EngineInfo) (out []string) {
 	return out
 }
 
-// modelsOf are the models that cells have.
+// modelsOf are the models of all cells.
 func modelsOf(was *record.Run) []record.Model {
 	var out []record.Model
 	for _, c := range was.Cells {
@@ -117,14 +117,14 @@ func modelsOf(was *record.Run) []record.Model {
 	return out
 }
 
-// program compares this program with those that wrote the record.
+// program compares this program with the ones that wrote the record.
 func (r *Reproduction) program(was *record.Run, is record.Tool) {
 	wrote := []record.Tool{was.Meta.Tool}
 	for _, resumed := range was.Resumes {
 		wrote = append(wrote, resumed.Tool)
 	}
 	identity := func(t record.Tool) string {
-		return fmt.Sprintf("%s, sha256 %s, %s/%s", cmp.Or(t.Version, "unknown"), cmp.Or(t.SHA256, "not taken"), t.GoOS,
+		return fmt.Sprintf("%s, sha256 %s, %s/%s", cmp.Or(t.Version, "unknown"), cmp.Or(t.SHA256, "unknown"), t.GoOS,
 			t.GoArch)
 	}
 	for _, t := range wrote {
@@ -132,11 +132,11 @@ func (r *Reproduction) program(was *record.Run, is record.Tool) {
 	}
 }
 
-// engines compares the engines that ran with those that would.
+// engines compares the engines that ran with those here.
 func (r *Reproduction) engines(ctx context.Context, here Here, was *record.Run) {
 	all := enginesOf(was)
 	if len(all) == 0 {
-		r.unknown("engines: none has run")
+		r.unknown("engines: none ran")
 	}
 	for _, ran := range all {
 		info := ran.EngineInfo
@@ -153,18 +153,18 @@ func (r *Reproduction) engines(ctx context.Context, here Here, was *record.Run) 
 		path, err := info.Path, error(nil)
 		if k != nil && k.Program != nil {
 			if path, err = k.Program(config, here.Choice.Settings); err == nil && path == "" {
-				r.unknown("%s: a server that runs already tells its version when it is asked", info.Name)
+				r.unknown("%s: version of the running server", info.Name)
 				continue
 			}
 		} else if info.SHA256 == "" || path == "" {
-			r.unknown("%s: it tells what it is when it runs", info.Name)
+			r.unknown("%s: reports its version only while it runs", info.Name)
 			continue
 		}
 		r.binary(k, info, path, err)
 	}
 }
 
-// binary compares a program by its sum.
+// binary compares a program by its hash.
 func (r *Reproduction) binary(k *engine.Kind, was record.EngineInfo, path string, err error) {
 	is := notHere
 	if err == nil {
@@ -174,25 +174,25 @@ func (r *Reproduction) binary(k *engine.Kind, was record.EngineInfo, path string
 	}
 	what := fmt.Sprintf("%s %s, sha256", was.Name, was.Version)
 	if was.SHA256 == "" {
-		r.unknown("%s: no sum of it was taken", was.Name)
+		r.unknown("%s: its hash was not recorded", was.Name)
 		return
 	}
 	r.differ(what, was.SHA256, is, true)
 	if sum := was.Parts["libraries_sha256"]; sum != "" && is != notHere && k != nil && k.Libraries != nil {
-		r.differ(was.Name+"'s own libraries, sha256", sum, cmp.Or(k.Libraries(path), notHere), true)
+		r.differ(was.Name+"'s libraries, sha256", sum, cmp.Or(k.Libraries(path), notHere), true)
 	}
 	if is == was.SHA256 && was.Path != path {
-		r.differ(was.Name+", its place", was.Path, path, false)
+		r.differ(was.Name+", path", was.Path, path, false)
 	}
 }
 
-// models compares the models that the plan names with those that were measured.
+// models compares the plan's models with the measured ones.
 func (r *Reproduction) models(was *record.Run, p plan.Plan) {
 	if _, _, err := p.Count(); err != nil {
-		r.unknown("the models: %v", err)
+		r.unknown("models: %v", err)
 		return
 	}
-	measured := map[int]record.Model{} // by setup; older runs have but one, 0
+	measured := map[int]record.Model{} // by setup; older runs only have 0
 	for _, c := range was.Cells {
 		if c.Model.Name != "" {
 			measured[c.Setup] = c.Model
@@ -215,12 +215,12 @@ func (r *Reproduction) models(was *record.Run, p plan.Plan) {
 
 func (r *Reproduction) model(name string, was record.Model) {
 	if was.Format == record.Served {
-		r.unknown("the model %s: only its server has it, and nobody has verified its weights", was.Name)
+		r.unknown("model %s: only its server has it, so its weights cannot be verified", was.Name)
 		return
 	}
 	is, err := model.SHA256(name)
 	if err != nil {
 		is = notHere
 	}
-	r.differ(fmt.Sprintf("the model %s, sha256", cmp.Or(name, was.Name)), was.SHA256, is, true)
+	r.differ(fmt.Sprintf("model %s, sha256", cmp.Or(name, was.Name)), was.SHA256, is, true)
 }

@@ -1,6 +1,5 @@
-// Package reproduce says what must be known to run a recorded run again: the plan that it was run by, what it was run
-// with, and what differs here. It launches nothing but programs that tell their version, so what an engine says of
-// itself only when it runs stays unknown, and is named.
+// Package reproduce prepares the repetition of a recorded run: its plan, what it was run with, and what differs here.
+// It starts programs only to ask for their version. What an engine reports only while it runs is listed as not checked.
 package reproduce
 
 import (
@@ -21,31 +20,31 @@ import (
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/gpu"
+	"llmparity/internal/words"
 )
 
-// Schema names the shape of a Reproduction as JSON. Fields are added under the same name; none is taken away or given
-// another meaning.
+// Schema names the JSON format of a Reproduction. Fields may be added to a format, not removed or changed.
 const Schema = "llmparity.reproduce/1"
 
-// Reproduction is what must be known to run a run again; docs/howto/reproduce-a-run.md describes it.
+// Reproduction is the result; docs/howto/reproduce-a-run.md describes it.
 type Reproduction struct {
 	Schema      string               `json:"schema"`
 	Record      string               `json:"record"`
-	Plan        string               `json:"plan"` // a plan's text
+	Plan        string               `json:"plan"` // YAML text
 	Differences []machine.Difference `json:"differences"`
-	Unknown     []string             `json:"not_looked_at"` // what may differ too, and shows only when it runs
+	Unknown     []string             `json:"not_looked_at"` // not checked: may differ too
 	Checklist   []explain.Check      `json:"checklist"`
 	ExitCode    int                  `json:"exit_code"`
 }
 
-// Here is what a run would be made with on this machine.
+// Here is this program and the engines on this machine.
 type Here struct {
 	Tool   record.Tool
 	Kinds  engine.Kinds
-	Choice *engine.Choice // of engines, as the run's plan and flags have it
+	Choice *engine.Choice // settings from the run's plan and from flags
 }
 
-// Plan is the plan of a run as it was written, and as it is understood.
+// Plan returns the plan of a run, as text and parsed.
 func Plan(was *record.Run, kinds engine.Kinds) ([]byte, plan.Plan, error) {
 	s, err := record.Scan(was.Dir)
 	if err != nil {
@@ -53,13 +52,13 @@ func Plan(was *record.Run, kinds engine.Kinds) ([]byte, plan.Plan, error) {
 	}
 	p, err := plan.Parse(s.Plan, "plan.yaml", kinds...)
 	if err != nil {
-		return nil, p, fault.Wrap(fault.BadRecord, err, "run it with llmparity "+was.Meta.Tool.Version+
-			", which wrote it", "the plan of %s is not one of this version's", was.Dir)
+		return nil, p, fault.Wrap(fault.BadRecord, err, "use llmparity "+was.Meta.Tool.Version+
+			", which wrote it", "this version cannot read the plan of %s", was.Dir)
 	}
 	return s.Plan, p, nil
 }
 
-// Of compares a run, whose plan is p, written as planned, with what would run it here.
+// Of compares a run with what would run here. Its plan is p, planned is the text.
 func Of(ctx context.Context, was *record.Run, planned []byte, p plan.Plan, here Here) *Reproduction {
 	r := &Reproduction{Schema: Schema, Record: was.Dir, Plan: again(was, planned), Unknown: []string{},
 		Checklist: explain.Checklist(was)}
@@ -79,43 +78,43 @@ func Of(ctx context.Context, was *record.Run, planned []byte, p plan.Plan, here 
 	return r
 }
 
-// Err says how many things differ that change figures; nil: none does.
+// Err counts the differences that can change figures; nil: none.
 func (r *Reproduction) Err() error {
 	n := r.changing()
 	if n == 0 {
 		return nil
 	}
-	return fault.New(fault.Run, "a run here will be another measurement",
-		"what changes figures is not as it was: %d things", n)
+	return fault.New(fault.Run, "do not expect the same figures here", "%s can change figures",
+		words.Count(n, "difference"))
 }
 
-// Print says for people what differs. That it can't be written is the terminal's own trouble.
+// Print lists what differs.
 func (r *Reproduction) Print(w io.Writer) {
-	fmt.Fprintf(w, "What differs here from %s\n", r.Record)
+	fmt.Fprintf(w, "Differences between %s and this machine\n", r.Record)
 	if len(r.Differences) == 0 {
-		fmt.Fprintln(w, "  nothing that was looked at")
+		fmt.Fprintln(w, "  none found")
 	}
 	for _, d := range r.Differences {
 		mark := "state  "
 		if d.Figures {
 			mark = "FIGURES"
 		}
-		fmt.Fprintf(w, "  %s  %s: it was %s, here %s\n", mark, d.What, cmp.Or(d.Was, "unknown"),
+		fmt.Fprintf(w, "  %s  %s: %s then, %s now\n", mark, d.What, cmp.Or(d.Was, "unknown"),
 			cmp.Or(d.Is, "unknown"))
 	}
 	if len(r.Unknown) > 0 {
-		fmt.Fprintln(w, "\nNot looked at")
+		fmt.Fprintln(w, "\nNot checked")
 	}
 	for _, u := range r.Unknown {
 		fmt.Fprintf(w, "  %s\n", u)
 	}
-	fmt.Fprintln(w, "\nWhether that run can be repeated and believed")
+	fmt.Fprintln(w, "\nIs the run reproducible?")
 	for _, c := range r.Checklist {
 		fmt.Fprintf(w, "  %-7s  %s: %s\n", c.Answer, c.Item, c.Why)
 	}
 }
 
-// differ notes what is not as it was.
+// differ adds a difference, if there is one.
 func (r *Reproduction) differ(what, was, is string, figures bool) {
 	if was != is {
 		d := record.Difference{What: what, Was: was, Is: is}
@@ -129,7 +128,7 @@ func (r *Reproduction) unknown(format string, args ...any) {
 	}
 }
 
-// sort puts first what changes figures, and says each once.
+// sort puts differences that can change figures first, and removes duplicates.
 func (r *Reproduction) sort() {
 	order := map[bool]int{true: 0, false: 1}
 	slices.SortStableFunc(r.Differences, func(a, b machine.Difference) int {
@@ -153,7 +152,7 @@ func (r *Reproduction) changing() (n int) {
 	return n
 }
 
-// printable keeps out of a comment what YAML does not allow in one.
+// printable replaces characters that YAML does not allow in comments.
 func printable(r rune) rune {
 	if !unicode.IsPrint(r) {
 		return '?'
@@ -161,7 +160,7 @@ func printable(r rune) rune {
 	return r
 }
 
-// again is the plan with what it was run with above it.
+// again is the plan below a comment with what it was run with.
 func again(was *record.Run, planned []byte) string {
 	var out bytes.Buffer
 	line := func(begin, format string, args ...any) {
@@ -170,7 +169,7 @@ func again(was *record.Run, planned []byte) string {
 	}
 	say := func(format string, args ...any) { line("# ", format, args...) }
 	part := func(format string, args ...any) { line("#   ", format, args...) }
-	say("The plan of the run %q of %s, with what was chosen by default.", was.Meta.Name,
+	say("Plan of the run %q of %s, with defaults made explicit.", was.Meta.Name,
 		was.Meta.Started.Format("2006-01-02 15:04:05 MST"))
 	say("llmparity %s, sha256 %s, %s/%s", was.Meta.Tool.Version, was.Meta.Tool.SHA256, was.Meta.Tool.GoOS,
 		was.Meta.Tool.GoArch)
@@ -181,7 +180,7 @@ func again(was *record.Run, planned []byte) string {
 	}
 	for _, info := range enginesOf(was) {
 		say("Engine: %s %s at %s, sha256 %s", info.Name, info.Version, cmp.Or(info.Path, "no path"),
-			cmp.Or(info.SHA256, "not taken"))
+			cmp.Or(info.SHA256, "unknown"))
 		for _, name := range slices.Sorted(maps.Keys(info.Parts)) {
 			part("%s: %s", name, info.Parts[name])
 		}

@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// Held is what a session has at a time, such as a server, which Close may meet in use.
+// Held is the one thing that a session has at a time, such as a server. Close may be called while it is in use.
 type Held[T any] struct {
 	Name   string // for people
-	Closed error  // of a call whose session was closed under it, or long before it
+	Closed error  // returned after the session was closed
 
 	mu     sync.Mutex
 	what   *T
 	closed bool
 }
 
-// Free says why the session can have nothing more.
+// Free returns why the session cannot have anything more.
 func (h *Held[T]) Free() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -27,12 +27,12 @@ func (h *Held[T]) free() error {
 	case h.closed:
 		return h.Closed
 	case h.what != nil:
-		return errors.New(h.Name + " has a model already; unload it first")
+		return errors.New(h.Name + " already has a model; unload it first")
 	}
 	return nil
 }
 
-// Start starts what the session is to have, so that a Close either prevents it or ends it.
+// Start starts what the session is to have. A concurrent Close either prevents it or ends it.
 func (h *Held[T]) Start(start func() (*T, error)) (*T, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -44,7 +44,7 @@ func (h *Held[T]) Start(start func() (*T, error)) (*T, error) {
 	return h.what, err
 }
 
-// Now gives what the session has.
+// Now returns what the session has.
 func (h *Held[T]) Now() (*T, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -52,12 +52,12 @@ func (h *Held[T]) Now() (*T, error) {
 	case h.closed:
 		return nil, h.Closed
 	case h.what == nil:
-		return nil, errors.New(h.Name + " has no model; load one first")
+		return nil, errors.New(h.Name + " has no model loaded; load one first")
 	}
 	return h.what, nil
 }
 
-// Drop forgets what the session has, if it is that.
+// Drop forgets what the session has, if it is what.
 func (h *Held[T]) Drop(what *T) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,10 +66,10 @@ func (h *Held[T]) Drop(what *T) {
 	}
 }
 
-// Take takes from the session what it has; nil: nothing.
+// Take returns what the session has, and forgets it; nil: nothing.
 func (h *Held[T]) Take() *T { return h.take(false) }
 
-// Close is Take, and lets the session have nothing any more.
+// Close is Take, after which the session can have nothing more.
 func (h *Held[T]) Close() *T { return h.take(true) }
 
 func (h *Held[T]) take(last bool) *T {

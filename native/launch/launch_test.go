@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { childtest.Main(m) }
 
-// started is a shell that runs a script, sampled.
+// started runs a shell script, sampled.
 func started(t *testing.T, script string) (*launch.Program, *enginetest.Probe) {
 	t.Helper()
 	probe := &enginetest.Probe{}
@@ -35,7 +35,7 @@ func started(t *testing.T, script string) (*launch.Program, *enginetest.Probe) {
 
 func never(context.Context) (answers, ready bool) { return false, false }
 
-func TestAProgramThatDoesNotAnswerIsWorthAnotherStart(t *testing.T) {
+func TestSilentProgramIsWorthAnotherStart(t *testing.T) {
 	p, _ := started(t, "echo loading >&2; sleep 100")
 	_, _, err := p.Await(t.Context(), 300*time.Millisecond, never)
 	var failed *engine.NotStarted
@@ -46,26 +46,26 @@ func TestAProgramThatDoesNotAnswerIsWorthAnotherStart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := p.Await(ctx, time.Minute, never); !errors.Is(err, context.Canceled) {
-		t.Errorf("given up: %v", err)
+		t.Errorf("cancelled: %v", err)
 	}
 }
 
-func TestAProgramThatEndsIsNotWaitedFor(t *testing.T) {
+func TestAwaitEndsWithProgram(t *testing.T) {
 	p, _ := started(t, "echo 'failed to allocate'; exit 3")
 	_, _, err := p.Await(t.Context(), time.Minute, func(ctx context.Context) (answers, ready bool) {
-		<-ctx.Done() // somebody else takes the connection and says nothing
+		<-ctx.Done() // another process accepts the connection and does not answer
 		return false, false
 	})
 	if !errors.Is(err, launch.ErrEnded) {
 		t.Errorf("%v", err)
 	}
 	if err := p.Crashed(p.Tail.Lines(3)...); engine.ClassOf(err) != record.OOM ||
-		err.Error() != "Mouse crashed (exit status 3); its last words: failed to allocate" {
+		err.Error() != "Mouse crashed (exit status 3); last output: failed to allocate" {
 		t.Errorf("%v of class %s", err, engine.ClassOf(err))
 	}
 }
 
-func TestAwaitGivesTheTimesOfAnswers(t *testing.T) {
+func TestAwaitReturnsTimesOfAnswers(t *testing.T) {
 	p, probe := started(t, "sleep 100")
 	asked := 0
 	first, ready, err := p.Await(t.Context(), time.Minute, func(context.Context) (bool, bool) {
@@ -80,47 +80,47 @@ func TestAwaitGivesTheTimesOfAnswers(t *testing.T) {
 	}
 	source := probe.Attached()[0]
 	if !p.Also(source, probe.Attach) {
-		t.Error("a running program has no further source")
+		t.Error("a running program refuses another source")
 	}
 	p.Look()
 	p.End(0)
 	if _, closed := probe.Logged("mouse"); !closed || len(probe.Attached()) != 0 || p.Also(source, probe.Attach) {
-		t.Errorf("ended: the log is closed: %v; %d sources", closed, len(probe.Attached()))
+		t.Errorf("after End: log closed: %v; %d sources", closed, len(probe.Attached()))
 	}
 }
 
-func TestWhatASessionHolds(t *testing.T) {
+func TestHeld(t *testing.T) {
 	closed := errors.New("closed")
 	h := launch.Held[int]{Name: "Mouse", Closed: closed}
 	one := func() (*int, error) { return new(int), nil }
-	if _, err := h.Now(); err == nil || err.Error() != "Mouse has no model; load one first" {
+	if _, err := h.Now(); err == nil || err.Error() != "Mouse has no model loaded; load one first" {
 		t.Errorf("empty: %v", err)
 	}
 	what, err := h.Start(one)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Start(one); err == nil || err.Error() != "Mouse has a model already; unload it first" {
+	if _, err := h.Start(one); err == nil || err.Error() != "Mouse already has a model; unload it first" {
 		t.Errorf("a second: %v", err)
 	}
-	h.Drop(new(int)) // another
+	h.Drop(new(int)) // something else
 	if now, err := h.Now(); now != what || err != nil {
 		t.Errorf("%v, %v", now, err)
 	}
 	if h.Close() != what || h.Close() != nil {
-		t.Error("what it had is given once")
+		t.Error("Close must return what it had once")
 	}
 	if _, err := h.Start(one); !errors.Is(err, closed) || !errors.Is(h.Free(), closed) {
 		t.Errorf("closed: %v", err)
 	}
 }
 
-func TestTextHasTheTimesOfItsPieces(t *testing.T) {
+func TestTextSpans(t *testing.T) {
 	zero := time.Now()
 	var tokens []record.Token
 	text := launch.Text{Token: func(k record.Token) { tokens = append(tokens, k) }}
 	if spans := text.Spans(zero, "p", "d"); spans != nil {
-		t.Errorf("of nothing: %v", spans)
+		t.Errorf("without text: %v", spans)
 	}
 	text.Piece("a", zero.Add(1))
 	text.WriteString("b")
@@ -138,8 +138,8 @@ func TestTextHasTheTimesOfItsPieces(t *testing.T) {
 	}
 }
 
-// Whoever ends a program beside another finds it released, too.
-func TestEndTwiceWaitsForTheRelease(t *testing.T) {
+// A concurrent second End also returns after the release.
+func TestSecondEndWaitsForRelease(t *testing.T) {
 	var attached atomic.Int32
 	slow := func(sample.Source) func() {
 		attached.Add(1)
@@ -158,7 +158,7 @@ func TestEndTwiceWaitsForTheRelease(t *testing.T) {
 		both.Go(func() {
 			p.End(0)
 			if n := attached.Load(); n != 0 {
-				t.Errorf("%d sources are attached behind the end", n)
+				t.Errorf("%d sources are attached after End", n)
 			}
 		})
 	}

@@ -1,7 +1,7 @@
-// Package launch is what engines of native programs share: a program that is started, sampled and waited for, what a
-// session has of it, and the text that comes of it.
+// Package launch has what engines of native programs share: starting a program, sampling it, waiting for it, what a
+// session holds, and the text that it generates.
 //
-// It knows no engine. What a program is asked, and what its words mean, is the engine's to know.
+// It knows no engine: what to ask a program, and what its output means, is up to the engine.
 package launch
 
 import (
@@ -22,24 +22,24 @@ import (
 	"llmparity/native/logs"
 )
 
-// Options says how a program is started.
+// Options for starting a program.
 type Options struct {
 	Name   string         // for people
-	Log    io.WriteCloser // takes what it prints; closed with the program
-	Keep   int            // how much of that is kept for its last words, in bytes
-	Read   io.Writer      // reads along; nil: nobody does
-	Leader bool           // it is started by child.StartLeader
-	// Role is that of the program and of all that it starts, in what is sampled by Attach; empty: nothing is.
+	Log    io.WriteCloser // of its output; closed with the program
+	Keep   int            // how many bytes at the end of its output are kept in memory
+	Read   io.Writer      // also gets the output; nil: none
+	Leader bool           // use child.StartLeader
+	// Role of the program and its descendants, which Attach samples; empty: not sampled.
 	Role   string
 	Attach func(sample.Source) (detach func())
 }
 
-// Program is one that runs, with what it prints and what is sampled of it.
+// Program is a running program with its output and its sources.
 type Program struct {
 	*child.Process
 	Tail  *child.Tail
 	Begun time.Time
-	// Tree is the process, and all that it starts; nil where nothing is sampled, or it had ended before.
+	// Tree is the process with its descendants; nil: not sampled, or already ended.
 	Tree *proc.Tree
 
 	name    string
@@ -47,12 +47,12 @@ type Program struct {
 	release sync.Once
 	looks   sync.WaitGroup
 	mu      sync.Mutex
-	over    bool     // it is being released
-	also    []func() // end further sources
+	over    bool     // released
+	also    []func() // detach further sources
 }
 
-// Start starts a program and has it sampled from its first instant. What it prints goes where the options say, but for
-// a standard output that cmd has already. It ends when ctx is done, at the latest.
+// Start starts a program, sampled from its first moment. Its output goes where the options say, unless cmd has a
+// standard output already. The program ends with ctx at the latest.
 func Start(ctx context.Context, cmd *exec.Cmd, o Options) (*Program, error) {
 	p := &Program{Tail: &child.Tail{Max: o.Keep}, name: o.Name, log: o.Log}
 	out := logs.Tee{o.Log, p.Tail}
@@ -78,7 +78,7 @@ func Start(ctx context.Context, cmd *exec.Cmd, o Options) (*Program, error) {
 	}
 	role := func(int, string, []string) string { return o.Role }
 	p.Tree, err = proc.NewTree(p.PID(), role, o.Attach, proc.TreeOptions{Ours: true})
-	// Why one died already is to be found out by whoever asks it something.
+	// If it died already, the caller finds out why when it asks the program something.
 	if err != nil && !errors.Is(err, sample.ErrGone) && !p.Ended(time.Second) {
 		p.End(0)
 		return nil, fmt.Errorf("sampling %s: %w", o.Name, err)
@@ -86,8 +86,8 @@ func Start(ctx context.Context, cmd *exec.Cmd, o Options) (*Program, error) {
 	return p, nil
 }
 
-// Look has what the program has started meanwhile sampled from now on. It goes through all processes, and is no part of
-// the load.
+// Look starts sampling the processes that the program has started meanwhile. It scans all processes in the background,
+// so it is not part of a load.
 func (p *Program) Look() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,7 +96,7 @@ func (p *Program) Look() {
 	}
 }
 
-// Also has a further source read until the program is released; false: it is by now.
+// Also samples a further source until the program is released; false: it is released already.
 func (p *Program) Also(src sample.Source, attach func(sample.Source) (detach func())) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +107,7 @@ func (p *Program) Also(src sample.Source, attach func(sample.Source) (detach fun
 	return true
 }
 
-// End ends the program, by force once grace is over, and releases it.
+// End ends the program, by force after grace, and releases it.
 func (p *Program) End(grace time.Duration) {
 	if grace > 0 {
 		p.Stop(grace)
@@ -117,7 +117,7 @@ func (p *Program) End(grace time.Duration) {
 	p.Release()
 }
 
-// Release lets go of what belongs to a program that has ended. Whoever calls it second waits for the first.
+// Release releases a program that has ended. A second caller waits for the first.
 func (p *Program) Release() { p.release.Do(p.letGo) }
 
 func (p *Program) letGo() {
@@ -131,11 +131,11 @@ func (p *Program) letGo() {
 	for _, detach := range p.also {
 		detach()
 	}
-	_ = p.log.Close() // nothing hangs on its last bytes
+	_ = p.log.Close() // losing its last bytes is harmless
 }
 
-// Alive gives a context that also ends with the program: on a port that was taken a stranger may accept and never
-// answer.
+// Alive returns a context that also ends with the program: if another process has its port, a request might never be
+// answered.
 func (p *Program) Alive(ctx context.Context) (context.Context, context.CancelFunc) {
 	alive, cancel := context.WithCancel(ctx)
 	go func() {
@@ -148,20 +148,20 @@ func (p *Program) Alive(ctx context.Context) (context.Context, context.CancelFun
 	return alive, cancel
 }
 
-// ErrEnded is a program that ended while it was waited for.
+// ErrEnded is returned if the program ended while it was waited for.
 var ErrEnded = errors.New("the program ended")
 
-// Await asks the program until it is ready, and gives the times of its first answer and of the one that said so. Its
-// first answer may take so long and no longer; then it is worth another start.
+// Await polls the program until it is ready, and returns the times of its first answer and of the one that reported
+// ready. If the first answer takes too long, the start is worth repeating.
 func (p *Program) Await(ctx context.Context, within time.Duration,
 	ask func(context.Context) (answers, ready bool)) (first, ready time.Time, err error) {
 	alive, release := p.Alive(ctx)
 	defer release()
 	soon, stop := context.WithTimeout(alive, within)
 	defer stop()
-	waits := soon // for the first answer
+	waits := soon // until the first answer
 	for {
-		// Often enough for a twentieth of what the load takes, seldom enough not to slow it down.
+		// accurate to a twentieth of the load time, and rare enough not to slow it down
 		pause := min(max(time.Since(p.Begun)/20, time.Millisecond), 20*time.Millisecond)
 		answers, isReady := ask(waits)
 		now := time.Now()
@@ -184,14 +184,14 @@ func (p *Program) Await(ctx context.Context, within time.Duration,
 	}
 }
 
-// NotStarted is the failure of a program that is worth another start, with what is seen of it now.
+// NotStarted is a failed start that is worth repeating, with a report of the program's state.
 func (p *Program) NotStarted(format string, args ...any) error {
 	report := child.Describe(child.Group(p.PID())) + "\nOutput\n" + strings.Join(p.Tail.Lines(1000), "\n")
 	return &engine.NotStarted{What: fmt.Sprintf(format, args...), Report: report, Kind: fault.Run}
 }
 
-// Crashed is the failure of a program that ended in the middle of its work, by its last lines.
+// Crashed is the failure of a program that ended during its work, classified by its last output.
 func (p *Program) Crashed(words ...string) *engine.Failure {
-	return engine.Fail(logs.ClassOf(words...), "%s crashed (%s); its last words: %s", p.name, p.Exit(),
+	return engine.Fail(logs.ClassOf(words...), "%s crashed (%s); last output: %s", p.name, p.Exit(),
 		logs.LastWords(words))
 }

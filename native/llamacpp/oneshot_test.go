@@ -209,7 +209,7 @@ func TestOneShotRefusesOtherPrograms(t *testing.T) {
 	for path, want := range map[string]string{
 		script(t, dir, "llama-completion"): "something else",
 		server:                             "not llama.cpp's one-shot program",
-		filepath.Join(dir, "missing"):      "can't be run",
+		filepath.Join(dir, "missing"):      "cannot be run",
 	} {
 		err := NewOneShot(Config{CLI: path}).Check(t.Context(), m)
 		if fault.Of(err) != fault.NoLlamaServer || engine.ClassOf(err) != record.SetUp ||

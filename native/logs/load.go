@@ -16,31 +16,31 @@ import (
 	"llmparity/internal/record"
 )
 
-// Load is what the log of a program that computes with ggml tells of a load. The log is for people: what it does not
-// say in the words of one of the versions that are known stays unsaid.
+// Load is what the log of a ggml program says about a load. The log is meant for people: only formats of known
+// versions are recognised.
 type Load struct {
 	Buffers   map[string]map[string]float64 // bytes by kind (model, KV, RS, compute, output) and backend
-	Context   int                           // in tokens, as it was made
+	Context   int                           // in tokens
 	Batch     int
 	UBatch    int
 	Flash     string // flash attention: enabled, disabled
-	KV        string // the element type of the KV cache
-	Cells     int    // tokens that the KV cache has room for, of all slots together; 0: unsaid
-	Offloaded int    // layers on a GPU; -1: unsaid
+	KV        string // dtype of the KV cache
+	Cells     int    // tokens that fit in the KV cache, over all slots; 0: unknown
+	Offloaded int    // layers on a GPU; -1: unknown
 	All       int    // layers that a GPU could hold
 	Devices   []string
-	NoGPU     bool // it says that it found none
+	NoGPU     bool // the log says that there is no usable GPU
 
 	caches []kvCache
 }
 
-// kvCache is one of a model's KV caches: most have one, those with a sliding window two.
+// kvCache is one of a model's KV caches. Most models have one; those with a sliding window have two.
 type kvCache struct {
 	bytes float64
-	cells int // tokens that it holds, of all slots together
+	cells int // tokens that fit, over all slots
 }
 
-// Layers says how many layers lie on a GPU, of so many that were asked for.
+// Layers says how many layers are on a GPU.
 func (l Load) Layers(asked int) string {
 	if l.Offloaded < 0 || asked == 0 && l.Offloaded == 0 {
 		return strconv.Itoa(asked)
@@ -48,14 +48,14 @@ func (l Load) Layers(asked int) string {
 	return fmt.Sprintf("%d of %d", l.Offloaded, l.All)
 }
 
-// Loads reads a log as it is written.
+// Loads reads a log while it is written.
 type Loads struct {
 	mu    sync.Mutex
 	lines Lines
 	said  Load
 }
 
-// NewLoads makes one, which keeps so much of a line. See gets each line, and gives what of it is to be read here.
+// NewLoads keeps up to most bytes of a line. see gets each line and returns what is to be parsed here.
 func NewLoads(most int, see func(line string) string) *Loads {
 	r := &Loads{said: Load{Buffers: map[string]map[string]float64{}, Offloaded: -1}}
 	r.lines = Lines{Max: most, Take: func(line string) { r.said.take(see(line)) }}
@@ -69,7 +69,7 @@ func (r *Loads) Write(b []byte) (int, error) {
 	return r.lines.Write(b)
 }
 
-// Said is what was said so far.
+// Said returns what the log has said so far.
 func (r *Loads) Said() Load {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,7 +82,7 @@ func (r *Loads) Said() Load {
 	return l
 }
 
-// The lines that are read. Functions have had several names over the years; what follows them has changed little.
+// Functions have been renamed over the years, but the rest of these lines has changed little.
 var (
 	bufferLine  = regexp.MustCompile(`^\s*(\w+):\s+(\S.*?)\s+(?:(model|KV|RS|compute|output) )?buffer size\s*=\s*([0-9.]+) MiB`)
 	cacheLine   = regexp.MustCompile(`^\s*\w+: size\s*=\s*([0-9.]+) MiB \(\s*([0-9]+) cells,(?:.*?/([0-9]+) seqs)?`)
@@ -94,7 +94,7 @@ var (
 	devicesLine = regexp.MustCompile(`: using device (\S+ \(.+?\))(?: |$)`)
 )
 
-// take reads a line.
+// take parses a line.
 func (l *Load) take(line string) {
 	if m := kvLine.FindStringSubmatch(line); m != nil {
 		l.KV = m[1] + m[2]
@@ -110,7 +110,7 @@ func (l *Load) take(line string) {
 		l.buffer(kind, m[2], mebibytes(m[4]))
 	} else if m := cacheLine.FindStringSubmatch(line); m != nil {
 		size, cells, parts := mebibytes(m[1]), number(m[2]), 1
-		if m[3] != "" { // each slot has so many cells of its own
+		if m[3] != "" { // each slot has this many cells
 			parts = number(m[3])
 		}
 		if size > 0 && cells > 0 && parts > 0 && parts < 1<<16 {
@@ -133,15 +133,15 @@ func (l *Load) take(line string) {
 	}
 }
 
-// again forgets a load behind which another begins: the first was a trial of what fits.
+// again forgets the first of two loads, which was a trial of what fits.
 func (l *Load) again() {
 	if len(l.Buffers["KV"])+len(l.Buffers["RS"])+len(l.Buffers["compute"])+len(l.Buffers["output"]) > 0 {
 		l.Buffers, l.caches, l.Devices, l.Cells = map[string]map[string]float64{}, nil, nil, 0
 	}
 }
 
-// buffer notes a buffer. The device of a load, and its model's buffer, come before all others. The KV caches of one
-// model are several buffers; of the others a backend has one at a time, and makes it anew when it must be larger.
+// buffer notes a buffer. A load's device and model buffer come first. A model's KV caches are several buffers; of the
+// others a backend has one at a time, which it reallocates to grow.
 func (l *Load) buffer(kind, backend string, size float64) {
 	if kind == "" || size < 0 {
 		return
@@ -158,7 +158,7 @@ func (l *Load) buffer(kind, backend string, size float64) {
 	l.Buffers[kind][backend] += size
 }
 
-// mebibytes gives bytes; -1 where that is no number.
+// mebibytes returns bytes; -1 for an invalid number.
 func mebibytes(text string) float64 {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -167,7 +167,7 @@ func mebibytes(text string) float64 {
 	return math.Round(v * record.MiB)
 }
 
-// number gives -1 for one that is too large.
+// number returns -1 if the number is too large.
 func number(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -176,10 +176,10 @@ func number(text string) int {
 	return n
 }
 
-// kvUsed is the part of the KV cache that so many tokens lie in: of each cache as many cells, all of one size.
+// kvUsed returns the size of the cells that a number of tokens uses in each cache.
 func (l Load) kvUsed(tokens int) float64 {
 	caches, used := l.caches, 0.0
-	if len(caches) == 0 && l.Cells > 0 { // older ones tell one size for all
+	if len(caches) == 0 && l.Cells > 0 { // older versions report only the total
 		caches = []kvCache{{cells: l.Cells}}
 		for _, size := range l.Buffers["KV"] {
 			caches[0].bytes += size
@@ -191,11 +191,11 @@ func (l Load) kvUsed(tokens int) float64 {
 	return math.Round(used)
 }
 
-// kinds are the names of buffers in records.
+// kinds maps buffers to their names in records.
 var kinds = map[string]string{"model": "weights", "KV": "kv_reserved", "RS": "recurrent_state", "compute": "compute",
 	"output": "output"}
 
-// Totals are the sizes in bytes. tokens is how many the KV cache holds; -1: not known.
+// Totals returns the sizes in bytes. tokens is how many are in the KV cache; -1: unknown.
 func (l Load) Totals(tokens int) map[string]float64 {
 	v := map[string]float64{}
 	for kind, name := range kinds {
@@ -212,7 +212,7 @@ func (l Load) Totals(tokens int) map[string]float64 {
 	return v
 }
 
-// Values are the totals, and the sizes by backend.
+// Values returns the totals and the sizes by backend.
 func (l Load) Values(tokens int) map[string]float64 {
 	v := l.Totals(tokens)
 	for kind, name := range kinds {
@@ -226,19 +226,19 @@ func (l Load) Values(tokens int) map[string]float64 {
 	return v
 }
 
-// Method is that of sizes that an engine's log tells.
+// Method is the method of sizes from an engine's log.
 const Method = "engine_log"
 
-// Source is one of sizes that an engine tells of itself, or that are calculated of them.
+// Source is a source of sizes that an engine reports, or that are calculated from those.
 type Source struct {
 	Is     record.Source
 	Values func(context.Context) (map[string]float64, error)
 }
 
-// Describe says whose word it is.
+// Describe describes the source.
 func (s *Source) Describe() record.Source { return s.Is }
 
-// Read gives what is known by now.
+// Read returns the current values.
 func (s *Source) Read(ctx context.Context, r *record.Sample) error {
 	r.Begin = time.Now()
 	values, err := s.Values(ctx)

@@ -2,12 +2,14 @@ package logs_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -16,13 +18,13 @@ import (
 	"llmparity/native/logs"
 )
 
-// newLoads reads lines without the time and level before them.
+// newLoads strips time and level from lines.
 func newLoads() *logs.Loads {
 	prefix := regexp.MustCompile(`^\d+(\.\d+)+ ([A-Z]) `)
 	return logs.NewLoads(4096, func(line string) string { return prefix.ReplaceAllString(line, "") })
 }
 
-// readLog gives what a real log tells, read in pieces as a pipe may cut it.
+// readLog parses a real log, cut as a pipe may cut it.
 func readLog(t *testing.T, name string, cut func(io.Reader) io.Reader) logs.Load {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "loads", name))
@@ -76,14 +78,14 @@ func TestLogs(t *testing.T) {
 						l.Layers(0))
 				}
 				if _, known := l.Values(-1)["kv_used_bytes"]; known {
-					t.Error("without a number of tokens, a part of the KV cache is in use")
+					t.Error("kv_used_bytes is set without a number of tokens")
 				}
 			})
 		}
 	}
 }
 
-// What other versions and other backends print, in the words of llama.cpp's sources.
+// Output of other versions and backends, according to llama.cpp's sources.
 func TestLogLinesOfOtherVersions(t *testing.T) {
 	for _, c := range []struct{ name, log, want string }{
 		{"the first set is a trial", `load_tensors:   CPU_Mapped model buffer size =    10.00 MiB
@@ -95,7 +97,7 @@ llama_kv_cache:        CPU KV buffer size =    4.00 MiB
 llama_kv_cache: size =    4.00 MiB (   256 cells,   1 layers,  1/1 seqs), K (f32):    2.00 MiB, V (f32):    2.00 MiB
 sched_reserve:        CPU compute buffer size =    7.00 MiB
 `, "weights 10 kv 4 compute 7 used 4 layers 0"},
-		{"several backends, a window, a reserve made anew", `load_tensors: offloaded 29/33 layers to GPU
+		{"several backends, a sliding window, a reallocated reserve", `load_tensors: offloaded 29/33 layers to GPU
 load_tensors:        CUDA0 model buffer size =   100.00 MiB
 load_tensors:   CPU_Mapped model buffer size =    20.00 MiB
 llama_kv_cache:      CUDA0 KV buffer size =    6.00 MiB
@@ -117,7 +119,7 @@ llama_kv_cache: size =    . MiB (   99999999999999999999 cells,   1 layers
 `, "weights - kv - compute - used - layers 0"},
 	} {
 		r := newLoads()
-		_, _ = r.Write([]byte(c.log)) // never fails
+		_, _ = r.Write([]byte(c.log)) // it never fails
 		l := r.Said()
 		v := l.Values(256)
 		show := func(name string) string {
@@ -136,7 +138,7 @@ llama_kv_cache: size =    . MiB (   99999999999999999999 cells,   1 layers
 	}
 }
 
-// The second load's devices come before its first buffer.
+// A second load's devices come before its first buffer.
 func TestDevicesOfTheSecondLoad(t *testing.T) {
 	r := newLoads()
 	one := `llama_model_load_from_file_impl: using device CUDA0 (NVIDIA H200) (0000:01:00.0) - 143000 MiB free
@@ -176,4 +178,57 @@ func FuzzLoads(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestLines(t *testing.T) {
+	const text = "one\n\nthree is longer\r\nfour\nfive"
+	want := []string{"one", "", "three is", "four"}
+	for size := range len(text) {
+		var got []string
+		l := logs.Lines{Max: 8, Take: func(line string) { got = append(got, line) }}
+		for part := range slices.Chunk([]byte(text), size+1) {
+			if n, err := l.Write(part); n != len(part) || err != nil {
+				t.Fatalf("Write = %d, %v", n, err)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d bytes at a time: %q, want %q", size+1, got, want)
+		}
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestTeeContinuesWhenOneWriterFails(t *testing.T) {
+	var a, b strings.Builder
+	if n, err := (logs.Tee{&a, full{}, &b}).Write([]byte("text")); n != 4 || err != nil || a.String() != "text" ||
+		b.String() != "text" {
+		t.Errorf("%d, %v: %q and %q", n, err, a.String(), b.String())
+	}
+}
+
+func TestLastWords(t *testing.T) {
+	for want, lines := range map[string][]string{"(no output)": nil, "a | b": {"a", "b"},
+		"b | c | d": {"a", "b", "c", "d"}} {
+		if got := logs.LastWords(lines); got != want {
+			t.Errorf("%q: %q, want %q", lines, got, want)
+		}
+	}
+}
+
+func TestClassOf(t *testing.T) {
+	for line, want := range map[string]record.Class{
+		"CUDA error: out of memory":                                       record.OOM,
+		"terminate called after throwing an instance of 'std::bad_alloc'": record.OOM, "MemoryError": record.OOM,
+		"ggml_aligned_malloc: insufficient memory (attempted to allocate 9 MB) failed to allocate": record.OOM,
+		"Cannot allocate memory": record.OOM,
+		"model requires more system memory (9 GiB) than is available": record.OOM, "Segmentation fault": record.Crash,
+		"": record.Crash,
+	} {
+		if got := logs.ClassOf("loading", line); got != want {
+			t.Errorf("%q: %s, want %s", line, got, want)
+		}
+	}
 }

@@ -1,8 +1,7 @@
-// Package logs reads what the programs of engines print for people: its lines as they come, and, once a program has
-// ended, why.
+// Package logs reads what engines' programs print for people: lines as they come, and why a program ended.
 //
-// It knows the words of no program but those for memory that ran out, which many share; what else a line means is its
-// engine's to know.
+// The only messages that it knows are those for running out of memory, which many programs share. All others are up to
+// the engine.
 package logs
 
 import (
@@ -14,23 +13,22 @@ import (
 	"llmparity/internal/record"
 )
 
-// Tee hands on what a program prints to all of them. It never fails: a full disk must not end the program by a closed
-// pipe.
+// Tee writes to several writers. It never fails, because a full disk must not end the program with a closed pipe.
 type Tee []io.Writer
 
 func (t Tee) Write(p []byte) (int, error) {
 	for _, w := range t {
-		_, _ = w.Write(p) // what matters goes to more than one
+		_, _ = w.Write(p) // one writer may fail
 	}
 	return len(p), nil
 }
 
-// Lines gives every line that is written to it to Take, without its end, once it is whole.
+// Lines calls Take for each complete line that is written to it, without the line end.
 type Lines struct {
-	Max  int // how much of a line is kept, in bytes
+	Max  int // bytes of a line that are kept
 	Take func(line string)
 
-	part []byte // a line that is not whole yet
+	part []byte // incomplete line
 }
 
 // Write never fails.
@@ -50,21 +48,21 @@ func (l *Lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// LastWords are the last three lines on one.
+// LastWords joins the last three lines.
 func LastWords(lines []string) string {
 	if len(lines) == 0 {
-		return "it said nothing"
+		return "(no output)"
 	}
 	return strings.Join(lines[max(0, len(lines)-3):], " | ")
 }
 
-// scarce are words for memory that ran out: of C++, CUDA, Go, Python, the system, and of servers that look before they
-// ask for it.
+// scarce are messages about running out of memory: of C++, CUDA, Go, Python, the system, and of servers that check
+// beforehand.
 var scarce = []string{"out of memory", "failed to allocate", "unable to allocate", "cannot allocate memory",
 	"bad_alloc", "memoryerror",
 	"cudamalloc failed", "requires more memory", "more system memory"}
 
-// OutOfMemory tells whether one of the lines says that memory ran out.
+// OutOfMemory reports whether a line says that memory ran out.
 func OutOfMemory(lines ...string) bool {
 	return slices.ContainsFunc(lines, func(line string) bool {
 		line = strings.ToLower(line)
@@ -72,7 +70,7 @@ func OutOfMemory(lines ...string) bool {
 	})
 }
 
-// ClassOf is how a program failed that ended by itself, by its last words.
+// ClassOf classifies the failure of a program that ended by itself, by its last output.
 func ClassOf(lines ...string) record.Class {
 	if OutOfMemory(lines...) {
 		return record.OOM

@@ -13,40 +13,39 @@ import (
 	"llmparity/native/wire"
 )
 
-// address is where a server is.
+// address is the address of a server.
 type address struct {
-	root string // what its own paths, such as /metrics, are appended to
-	api  string // what /models and the rest are appended to; ends in /v1 unless the URL has a path of its own
-	host string // with its port
-	port int
-	// local: on this machine, by its address or by what its name stands for.
-	local bool
+	root  string // prefix of the server's own paths, such as /metrics
+	api   string // prefix of /models and the like; ends in /v1 unless the URL has a path
+	host  string // with its port
+	port  int
+	local bool // on this machine
 }
 
-// interfaces are the ends of URLs that are copied from a server's manual; ours are appended to what stands before them.
+// interfaces are ends of URLs that users copy from manuals; they are removed.
 var interfaces = []string{"/chat/completions", "/completions", "/models"}
 
-// parseAddress reads a server's URL. A key in it would be written down with it, and is refused; what is wrong with it
-// is said without repeating it.
+// parseAddress parses a server's URL. A key in it would be recorded, so it is refused, and errors never repeat the
+// URL.
 func parseAddress(raw string) (address, error) {
 	wrong := func(what string) (address, error) {
-		return address{}, fault.New(fault.Usage, "give one such as http://127.0.0.1:8080", "--openai-url: %s", what)
+		return address{}, fault.New(fault.Usage, "use one such as http://127.0.0.1:8080", "--openai-url: %s", what)
 	}
 	if raw == "" {
-		return wrong("no server is named")
+		return wrong("missing")
 	}
 	u, err := url.Parse(raw)
 	switch {
-	case err != nil: // its text may have a password in it
-		return wrong("it is no URL")
+	case err != nil: // its text may contain a password
+		return wrong("not a URL")
 	case u.User != nil:
 		return address{}, fault.New(fault.Usage, "put the key into a variable and name it with --openai-key-env",
-			"--openai-url: it has a user or a password in it, which would be written down")
+			"--openai-url contains a user name or password, which would be recorded")
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return wrong("it is no URL of a server, which begins with http:// or https:// and a host")
+		return wrong("must begin with http:// or https:// and a host")
 	case u.RawQuery != "" || u.Fragment != "":
-		return address{}, fault.New(fault.Usage, "leave it out",
-			"--openai-url: it has a query or a fragment, which would be written down")
+		return address{}, fault.New(fault.Usage, "remove it",
+			"--openai-url contains a query or a fragment, which would be recorded")
 	}
 	port := u.Port()
 	if port == "" {
@@ -54,7 +53,7 @@ func parseAddress(raw string) (address, error) {
 	}
 	a := address{host: net.JoinHostPort(u.Hostname(), port), local: wire.IsHere(u.Hostname())}
 	if a.port, err = strconv.Atoi(port); err != nil || a.port < 1 || a.port > 65535 {
-		return wrong("port " + port + " is none")
+		return wrong("invalid port " + port)
 	}
 	path := strings.TrimRight(u.Path, "/")
 	for _, end := range interfaces {
@@ -68,7 +67,7 @@ func parseAddress(raw string) (address, error) {
 	return a, nil
 }
 
-// resolved says of a name whether it stands for this machine.
+// resolved looks up whether a host name refers to this machine.
 func (a address) resolved(ctx context.Context) address {
 	host, _, err := net.SplitHostPort(a.host)
 	if err != nil || a.local {

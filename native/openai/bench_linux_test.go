@@ -22,25 +22,24 @@ import (
 
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
-	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/record"
 	"llmparity/native/openai"
 )
 
-// asStamper makes the test binary the server of BenchmarkClient, in a process of its own: it shares neither our
-// scheduler nor our collector.
+// asStamper makes the test binary act as the server of BenchmarkClient, in a separate process that shares neither our
+// scheduler nor our garbage collector.
 const asStamper = "LLMPARITY_TEST_STAMPER"
 
 const (
 	streams = 64
 	between = 20 * time.Millisecond // 50 chunks a second
-	chunks  = 50                    // of a stream in a round
+	chunks  = 50                    // per stream and round
 	rounds  = 20
-	alone   = 4   // rounds of each reader alone, for what it takes of the CPU
-	allowed = 1.0 // ms that ours may be behind the bare reader, at the 99th percentile
+	alone   = 4   // rounds of each reader alone, for its CPU time
+	allowed = 1.0 // ms: limit of our delay over the bare reader, at the 99th percentile
 )
 
-// now is the system's monotonic clock, which all processes share.
+// now reads the system's monotonic clock, which all processes share.
 func now() int64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
@@ -49,8 +48,7 @@ func now() int64 {
 	return t.Nano()
 }
 
-// stamper streams chunks whose text is the time at which each was handed to the kernel, and says on its standard output
-// where it is.
+// stamper serves streams in which each chunk's text is its send time. It prints its address.
 func stamper() {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -75,7 +73,7 @@ func stamper() {
 			return
 		}
 		mu.Lock()
-		time.Sleep(between / streams) // so that they don't all speak at once
+		time.Sleep(between / streams) // spread them
 		mu.Unlock()
 		w.Header().Set("Content-Type", "text/event-stream")
 		flush := w.(http.Flusher)
@@ -96,7 +94,6 @@ func stamper() {
 	})))
 }
 
-// startStamper starts the server.
 func startStamper(b *testing.B) string {
 	b.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -117,13 +114,13 @@ func startStamper(b *testing.B) string {
 	return "http://" + strings.TrimSpace(at)
 }
 
-// clocks turns our times into the system's clock.
+// clocks converts our times to the system's clock.
 type clocks struct {
 	at   time.Time
 	same int64
 }
 
-// align takes the closest of some pairs of readings.
+// align uses the closest of 100 pairs of readings.
 func align() clocks {
 	var best clocks
 	narrow := int64(1 << 62)
@@ -139,7 +136,7 @@ func align() clocks {
 
 func (c clocks) ns(t time.Time) int64 { return c.same + int64(t.Sub(c.at)) }
 
-// bare reads a stream as little as can be: lines, and when each had been read.
+// bare reads a stream with minimal work: lines and when each was read.
 func bare(b *testing.B, client *http.Client, url string) (sent, read []int64) {
 	c := align()
 	resp, err := client.Post(url+"/v1/completions", "application/json",
@@ -164,7 +161,7 @@ func bare(b *testing.B, client *http.Client, url string) (sent, read []int64) {
 	}
 }
 
-// ours reads a stream as it is measured.
+// ours reads a stream with the engine.
 func ours(b *testing.B, s engine.Session) (sent, read []int64) {
 	c := align()
 	usage, err := s.Generate(b.Context(), engine.Request{Prompt: "p", MaxTokens: chunks},
@@ -182,7 +179,7 @@ func ours(b *testing.B, s engine.Session) (sent, read []int64) {
 	return sent, read
 }
 
-// atOnce lets all streams go on and gives the delays of their chunks in milliseconds, in order.
+// atOnce runs all streams and returns the sorted delays of their chunks in milliseconds.
 func atOnce(b *testing.B, stream func() (sent, read []int64)) []float64 {
 	var mu sync.Mutex
 	var delays []float64
@@ -191,7 +188,7 @@ func atOnce(b *testing.B, stream func() (sent, read []int64)) []float64 {
 		wg.Go(func() {
 			sent, read := stream()
 			if len(sent) != chunks || len(read) != chunks {
-				b.Errorf("%d chunks were sent and %d read of %d", len(sent), len(read), chunks)
+				b.Errorf("sent %d chunks and read %d, want %d", len(sent), len(read), chunks)
 				return
 			}
 			mu.Lock()
@@ -213,16 +210,14 @@ func percentile(sorted []float64, p float64) float64 {
 	return sorted[min(len(sorted)-1, int(p*float64(len(sorted))))]
 }
 
-// BenchmarkClient holds the times that are measured of 64 streams of 50 chunks a second against those of a bare reader
-// of as many at the same server: how much later than it was sent a chunk is seen, at the 99th percentile, may be a
-// millisecond more. No chunk may be lost. Both read at the same time, because what else the machine does, which moves
-// that percentile by far more than a millisecond, then falls on both; what ours takes of the CPU, which delays the
-// other too, is told apart by rounds of each alone.
+// BenchmarkClient compares the engine with a bare reader, each with 64 streams of 50 chunks per second. At the 99th
+// percentile the engine may see a chunk at most 1 ms later, and no chunk may be lost. Both run at the same time,
+// because other load moves that percentile by more than 1 ms. CPU time is measured in rounds of each alone.
 func BenchmarkClient(b *testing.B) {
 	url := startStamper(b)
 	plain := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: streams, DisableCompression: true}}
 	defer plain.CloseIdleConnections()
-	s := session(b, url)
+	s, _ := loaded(b, openai.Config{URL: url}, engine.Model{Model: record.Model{Name: "m", Format: record.Served}})
 	for b.Loop() {
 		var behind, p99ours, p99bare []float64
 		for round := range rounds {
@@ -256,13 +251,12 @@ func BenchmarkClient(b *testing.B) {
 		b.ReportMetric(d.Lo, "behind-lo-ms")
 		b.ReportMetric(d.Hi, "behind-hi-ms")
 		if d.Hi > allowed {
-			b.Errorf("%.3f ms behind a bare reader (95 %% interval %.3f to %.3f), the interval may reach %g", d.Center,
+			b.Errorf("%.3f ms behind a bare reader (95%% CI %.3f to %.3f), limit %g", d.Center,
 				d.Lo, d.Hi, allowed)
 		}
 	}
 }
 
-// cpuTime is what this process has taken.
 func cpuTime(b *testing.B) time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
@@ -273,18 +267,4 @@ func cpuTime(b *testing.B) time.Duration {
 
 func summary(values []float64) benchmath.Summary {
 	return benchmath.AssumeNothing.Summary(benchmath.NewSample(values, &benchmath.DefaultThresholds), 0.95)
-}
-
-// session is an open one with the server's only model.
-func session(b *testing.B, url string) engine.Session {
-	b.Helper()
-	s, err := openai.New(openai.Config{URL: url}).Open(b.Context(), &enginetest.Probe{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { s.Close() })
-	if err := s.Load(b.Context(), engine.Model{Model: record.Model{Name: "m", Format: record.Served}}); err != nil {
-		b.Fatal(err)
-	}
-	return s
 }

@@ -2,13 +2,13 @@ package openai
 
 import "encoding/json"
 
-// chunk is an event of a stream, of either interface.
+// chunk is an event of a stream, in either API.
 type chunk struct {
 	Choices []choice        `json:"choices"`
 	Usage   *usage          `json:"usage"`
 	Timings json.RawMessage `json:"timings"` // llama-server's own
 	Error   json.RawMessage `json:"error"`
-	Object  string          `json:"object"` // "error" where a server has no field for one
+	Object  string          `json:"object"` // "error" in servers without an error field
 }
 
 type choice struct {
@@ -16,16 +16,16 @@ type choice struct {
 	Text  string `json:"text"` // of completions
 	Delta struct {
 		Content   string `json:"content"`
-		Thinks    string `json:"reasoning_content"` // what comes before the answer is generated like it
-		Reasoning string `json:"reasoning"`         // by its other name
+		Thinks    string `json:"reasoning_content"` // generated before the answer
+		Reasoning string `json:"reasoning"`         // the same, by another name
 	} `json:"delta"` // of chats
 	Finish string `json:"finish_reason"`
 }
 
-// piece is the text that a choice brings; empty for one that only says who speaks, or why it ends.
+// piece returns the text of a choice; empty if it only has a role or a finish reason.
 func (c choice) piece() string { return c.Text + c.Delta.Thinks + c.Delta.Reasoning + c.Delta.Content }
 
-// usage is the server's own count.
+// usage is the server's count.
 type usage struct {
 	Prompt     *int `json:"prompt_tokens"`
 	Completion *int `json:"completion_tokens"`
@@ -42,7 +42,7 @@ func (u usage) cached() *int {
 	return u.Details.Cached
 }
 
-// reported gives the counts under the server's own names.
+// reported returns the counts under the server's own names.
 func (u usage) reported() map[string]float64 {
 	out := map[string]float64{}
 	for name, n := range map[string]*int{
@@ -56,7 +56,7 @@ func (u usage) reported() map[string]float64 {
 	return out
 }
 
-// parseChunk reads an event's data. An error that the server sends in it is a refusal.
+// parseChunk parses an event. An error in it becomes a refusal.
 func (c *client) parseChunk(data []byte) (chunk, error) {
 	var e chunk
 	if err := json.Unmarshal(data, &e); err != nil {

@@ -37,8 +37,7 @@ func FuzzChunk(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// Whatever a chunk says, no more is told of than was asked for, but for a piece each of text; and what is told
-		// of adds up.
+		// Whatever a chunk says, no more tokens are reported than were requested, except one for each piece of text.
 		var reported []record.Token
 		g := &generation{client: c, body: &body{}, most: 4,
 			Text: launch.Text{Token: func(k record.Token) { reported = append(reported, k) }}}
@@ -50,13 +49,13 @@ func FuzzChunk(f *testing.F) {
 		g.measured()
 		if len(reported) != g.N || g.N > max(g.most, g.pieces) || g.N < g.pieces ||
 			g.usage.Generated > g.most || g.pieces > 0 != (g.usage.Text != "") {
-			t.Errorf("%q: %d tokens told, %d counted, of %d pieces, %d by the server: %q", data, len(reported),
+			t.Errorf("%q: %d tokens reported, %d counted, %d pieces, %d by the server: %q", data, len(reported),
 				g.N,
 				g.pieces, g.usage.Generated, g.usage.Text)
 		}
 		for i, k := range reported {
 			if k.Index != i {
-				t.Errorf("%q: token %d is told of as %d", data, i, k.Index)
+				t.Errorf("%q: token %d has index %d", data, i, k.Index)
 			}
 		}
 	})
@@ -89,7 +88,7 @@ func TestAddresses(t *testing.T) {
 	for _, raw := range []string{"", "127.0.0.1:8080", "localhost:80", "http://127.0.0.1:0", "http://127.0.0.1:99999",
 		"ftp://x", "http://x y", "http://u@x", "http://x#y"} {
 		if a, err := parseAddress(raw); err == nil {
-			t.Errorf("%q is taken for %+v", raw, a)
+			t.Errorf("%q is parsed as %+v", raw, a)
 		}
 	}
 }

@@ -17,23 +17,22 @@ import (
 const (
 	connectPatience = 5 * time.Second
 	askPatience     = 10 * time.Second
-	// idleFor is how long a connection is kept for the next request: less than the five seconds after which
-	// llama-server and uvicorn close one, so that no request meets a connection that is just being closed.
+	// idleFor is how long a connection is kept. llama-server and uvicorn close idle ones after 5 s, and no request
+	// should meet a connection that is just being closed.
 	idleFor = 2 * time.Second
-	// maxAnswer bounds an answer that is no stream.
+	// maxAnswer limits an answer that is not a stream.
 	maxAnswer = 16 << 20
 )
 
-// client speaks to one server.
+// client talks to one server.
 type client struct {
 	at      address
 	key     Secret
 	keyFrom string
-	// patience is for questions that a server answers from what it knows. Generations wait as long as their context
-	// lets them.
+	// patience is for questions that a server can answer at once. Generations wait until their context ends.
 	patience time.Duration
-	http     *http.Client // of questions
-	alone    *http.Client // of generations
+	http     *http.Client // for questions
+	alone    *http.Client // for generations
 	proxies  func(*http.Request) (*url.URL, error)
 }
 
@@ -44,7 +43,7 @@ func newClient(at address, key Secret, keyFrom string) *client {
 	return c
 }
 
-// over makes what carries requests.
+// over makes an HTTP client.
 func (c *client) over() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -55,12 +54,12 @@ func (c *client) over() *http.Client {
 			ReadBufferSize:      wire.Buffer,
 			DisableCompression:  true,
 		},
-		// A request that goes elsewhere would be measured there, and a POST would become a GET.
+		// A redirected request would measure another server, and a POST would become a GET.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-// proxy is none for a server on this machine: it would be measured too.
+// proxy returns no proxy for a server on this machine, because it would be measured, too.
 func (c *client) proxy(r *http.Request) (*url.URL, error) {
 	if c.at.local {
 		return nil, nil
@@ -73,17 +72,17 @@ func (c *client) close() {
 	c.alone.CloseIdleConnections()
 }
 
-// request is what is asked.
+// request is an HTTP request.
 type request struct {
 	method, address string
 	body            any // nil: none
-	// alone gives the request a connection of its own. One that was kept may break before the answer's head, and
-	// whether the server has begun to generate is not known then: asked again, it would do so twice.
+	// alone: use a new connection. A kept one may break before the answer's header; then it is unknown whether the
+	// server has begun to generate, and a second try would make it generate twice.
 	alone bool
 }
 
-// send gives the answer where it is 200, and when the request was handed to a connection; the answer's body must be
-// closed. Errors are refusals or those of the connection.
+// send returns an answer with status 200, whose body the caller closes, and when the request was sent. Other answers
+// are refusals.
 func (c *client) send(ctx context.Context, r request) (*http.Response, time.Time, error) {
 	for try := 1; ; try++ {
 		resp, sent, reused, err := c.once(ctx, r)
@@ -94,7 +93,7 @@ func (c *client) send(ctx context.Context, r request) (*http.Response, time.Time
 			defer resp.Body.Close()
 			return nil, sent, c.refused(resp)
 		}
-		// A connection that was kept may have been closed by the server just now: that says nothing of the server.
+		// The server may just have closed a kept connection: try once more.
 		if !reused || try > 1 || ctx.Err() != nil {
 			return nil, sent, err
 		}
@@ -102,8 +101,7 @@ func (c *client) send(ctx context.Context, r request) (*http.Response, time.Time
 	}
 }
 
-// once sends a request over a connection of its own, or over any: a new one or one that was kept. Connecting is not in
-// its time.
+// once sends a request over a new or a kept connection. The time excludes connecting.
 func (c *client) once(ctx context.Context, r request) (resp *http.Response, sent time.Time, reused bool, err error) {
 	sent = time.Now()
 	ctx = httptrace.WithClientTrace(ctx,
@@ -122,12 +120,12 @@ func (c *client) once(ctx context.Context, r request) (resp *http.Response, sent
 	resp, err = by.Do(req)
 	var e *url.Error
 	if errors.As(err, &e) {
-		err = e.Err // we say ourselves where it was
+		err = e.Err // callers add the address
 	}
 	return resp, sent, reused, err
 }
 
-// ask reads a JSON answer into into. The header is that of the answer.
+// ask sends a request and parses the JSON answer. It returns the answer's header.
 func (c *client) ask(ctx context.Context, method, address string, body, into any) (http.Header, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.patience, errSilent)
 	defer cancel()
@@ -141,12 +139,12 @@ func (c *client) ask(ctx context.Context, method, address string, body, into any
 		return nil, cause(ctx, err)
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return nil, &malformed{what: "its answer to " + address, text: c.snippet(text), err: err}
+		return nil, &malformed{what: "the answer to " + address, text: c.snippet(text), err: err}
 	}
 	return resp.Header, nil
 }
 
-// cause tells our own patience's end from that of whoever called.
+// cause distinguishes the end of our own patience from the caller's.
 func cause(ctx context.Context, err error) error {
 	if context.Cause(ctx) == errSilent {
 		return errSilent

@@ -13,10 +13,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// kind is what a server is.
+// kind is the software of a server.
 type kind string
 
-// The kinds that are told apart. Anything else speaks the common interface, and is sent nothing beyond it.
+// Known kinds. Other servers get only what the common API has.
 const (
 	llamaServer kind = "llama-server"
 	vllm        kind = "vLLM"
@@ -27,28 +27,28 @@ const (
 	unknown     kind = "unknown"
 )
 
-// ignoresEOS tells whether the server can be asked to go on behind the end of a text.
+// ignoresEOS reports whether the server can continue after the end of a text.
 func (k kind) ignoresEOS() bool { return k == llamaServer || k == vllm || k == sglang }
 
-// onDemand tells whether a server may load the model only when it is asked something.
+// onDemand reports whether the server may load a model only at the first request.
 func (s server) onDemand() bool {
 	return s.router || s.kind == ollama || s.kind == lmStudio || s.kind == unknown
 }
 
-// server is what was found out about one.
+// server is what is known about a server.
 type server struct {
 	kind    kind
-	version string // empty: it does not say
+	version string // empty: unknown
 	models  []model
-	listed  bool // it has a list of models, which may be empty
-	loading bool // it is there, and its model is not yet
-	context int  // the window; 0: it does not say
+	listed  bool // has a list of models, possibly empty
+	loading bool // is still loading its model
+	context int  // 0: unknown
 	file    string
 	named   string // its Server header
-	router  bool   // a llama-server that passes on to others, one a model: it wants to be told of which it is asked
+	router  bool   // a llama-server that starts another one per model and needs the model's name in each request
 }
 
-// model is one that a server lists.
+// model is a model in a server's list.
 type model struct {
 	ID      string   `json:"id"`
 	Owner   string   `json:"owned_by"`
@@ -56,8 +56,8 @@ type model struct {
 	Longest int      `json:"max_model_len"` // vLLM's and SGLang's
 }
 
-// detect asks for the list of models, which every server has, and then what only one kind answers. It fails where no
-// server answers, or none that lets us in, or one that is no server of language models as far as can be seen.
+// detect asks for the list of models, which every server has, and then what only one kind answers. It fails if no
+// server answers, access is denied, or it seems not to serve language models.
 func detect(ctx context.Context, c *client) (server, error) {
 	s := server{kind: unknown}
 	var answer struct {
@@ -76,12 +76,11 @@ func detect(ctx context.Context, c *client) (server, error) {
 	case errors.As(err, &r) && (r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed ||
 		r.status == http.StatusNotImplemented):
 	case errors.As(err, &odd):
-		return s, c.unreachable("check --openai-url", "what answers at %s is no server of language models (%v)",
-			c.at.host, odd)
+		return s, c.unreachable("check --openai-url", "%s is not a language model server: %v", c.at.host, odd)
 	default:
 		return s, c.explain(err)
 	}
-	if s.owned("llamacpp") { // whose list is open to all; what follows is not
+	if s.owned("llamacpp") { // its list needs no key, but the rest does
 		if _, err := c.ask(ctx, http.MethodGet, c.at.root+"/props", nil, new(json.RawMessage)); errors.As(err, &r) &&
 			(r.status == 401 || r.status == 403) {
 			return s, c.explain(err)
@@ -96,12 +95,11 @@ func detect(ctx context.Context, c *client) (server, error) {
 	if err := ctx.Err(); err != nil || s.listed || s.kind != unknown {
 		return s, err
 	}
-	return s, c.unreachable("check --openai-url: its path is what /models and the rest are appended to",
-		"what answers at %s has no list of models and is no server that is known", c.at.api)
+	return s, c.unreachable("check --openai-url: /models is appended to its path",
+		"%s has no list of models and is not a known server", c.at.api)
 }
 
-// loading tells whether a llama-server says that it is not ready yet. The 503 of others, a proxy's for one, may be for
-// good.
+// loading reports whether a llama-server is still loading. A 503 of others, such as a proxy, may be permanent.
 func (r *refusal) loading() bool {
 	return r.status == http.StatusServiceUnavailable && strings.Contains(strings.ToLower(r.message), "loading model")
 }
@@ -110,13 +108,13 @@ func (s *server) owned(by string) bool {
 	return slices.ContainsFunc(s.models, func(m model) bool { return m.Owner == by })
 }
 
-// has tells whether the server answers a question of its own kind.
+// has reports whether the server answers a question that only one kind answers.
 func has(ctx context.Context, c *client, path string, into any) bool {
 	_, err := c.ask(ctx, http.MethodGet, c.at.root+path, nil, into)
 	return err == nil
 }
 
-// properties is what we read of a llama-server's /props.
+// properties holds the fields of llama-server's /props that we use.
 type properties struct {
 	Build    string `json:"build_info"`
 	Path     string `json:"model_path"`
@@ -135,13 +133,13 @@ func (s *server) isLlamaServer(ctx context.Context, c *client) bool {
 		return false
 	}
 	s.kind, s.version, s.router = llamaServer, p.Build, p.Role == "router"
-	if !s.router { // whose own say nothing of a model
+	if !s.router { // a router has no model of its own
 		s.file, s.context = p.Path, p.Settings.Context
 	}
 	return true
 }
 
-// of is what is appended to a path for the server to know of which of its models is asked.
+// of returns the query that tells a router which model is meant.
 func (s server) of(m model) string {
 	if !s.router {
 		return ""
@@ -149,7 +147,7 @@ func (s server) of(m model) string {
 	return "?model=" + url.QueryEscape(m.ID)
 }
 
-// versioned is what servers say of themselves, each some of it.
+// versioned holds what servers say about themselves, each only some of it.
 type versioned struct {
 	Version string `json:"version"`
 	Router  string `json:"router"`
@@ -162,7 +160,7 @@ func (s *server) isVLLM(ctx context.Context, c *client) bool {
 		return false
 	}
 	var v versioned
-	has(ctx, c, "/version", &v) // older ones have none
+	has(ctx, c, "/version", &v) // missing in old versions
 	s.kind, s.version = vllm, v.Version
 	return true
 }
@@ -171,7 +169,7 @@ func (s *server) isSGLang(ctx context.Context, c *client) bool {
 	if !s.owned("sglang") {
 		return false
 	}
-	// The answer has the server's key in it, if there is one: nothing but the version is read of it.
+	// The answer may contain the server's key, so only the version is read.
 	var v versioned
 	if !has(ctx, c, "/server_info", &v) || v.Version == "" {
 		has(ctx, c, "/get_server_info", &v)
@@ -198,7 +196,7 @@ func (s *server) isOllama(ctx context.Context, c *client) bool {
 	return true
 }
 
-// isLMStudio goes by what its own list has and no other's.
+// isLMStudio recognises LM Studio by a field of its list.
 func (s *server) isLMStudio(ctx context.Context, c *client) bool {
 	var answer struct {
 		Data []struct {
@@ -212,7 +210,7 @@ func (s *server) isLMStudio(ctx context.Context, c *client) bool {
 	return true
 }
 
-// choose gives the server's name for the model that is asked for.
+// choose returns the server's model for the requested one.
 func choose(at address, s server, c Config, m engine.Model) (model, error) {
 	name := c.Model
 	if name == "" && m.Format == record.Served {
@@ -226,14 +224,14 @@ func choose(at address, s server, c Config, m engine.Model) (model, error) {
 		return model{}, noModel(at, "", have)
 	}
 	if !s.listed || len(s.models) == 0 {
-		return model{ID: name}, nil // it will say itself what it doesn't have
+		return model{ID: name}, nil // the server refuses unknown models
 	}
 	for _, l := range s.models {
 		if l.ID == name || slices.Contains(l.Aliases, name) {
 			return l, nil
 		}
 	}
-	// Ollama's names have a tag that may be left out.
+	// Ollama's tag is optional.
 	for _, l := range s.models {
 		if s.kind == ollama && l.ID == name+":latest" {
 			return l, nil
@@ -242,7 +240,7 @@ func choose(at address, s server, c Config, m engine.Model) (model, error) {
 	return model{}, noModel(at, name, have)
 }
 
-// ids are the names of the server's models.
+// ids returns the names of the server's models.
 func (s server) ids() []string {
 	var out []string
 	for _, l := range s.models {
@@ -251,7 +249,7 @@ func (s server) ids() []string {
 	return out
 }
 
-// window is how many tokens a prompt and its continuation may come to; 0: the server does not say.
+// window returns the context; 0: unknown.
 func (s server) window(m model) int {
 	if s.context > 0 {
 		return s.context
@@ -259,10 +257,10 @@ func (s server) window(m model) int {
 	return m.Longest
 }
 
-// tokenizer tells where the prompt can be had as ids, as the server makes them.
+// tokenizer reports whether the server can tokenise a prompt.
 func (s server) tokenizer() bool { return s.kind == llamaServer }
 
-// title is the server and its version, as far as it says.
+// title returns the server's name and version.
 func (s server) title() string {
 	switch {
 	case s.kind == unknown && s.named != "":
@@ -270,7 +268,7 @@ func (s server) title() string {
 	case s.kind == unknown:
 		return "unknown server"
 	case s.version == "":
-		return string(s.kind) + " of an unknown version"
+		return string(s.kind) + " (unknown version)"
 	}
 	return string(s.kind) + " " + s.version
 }

@@ -15,19 +15,19 @@ import (
 	"llmparity/native/openai"
 )
 
-// neutral are the fields that put vLLM's and SGLang's own defaults of sampling out of action.
+// neutral lists the fields that disable the sampling defaults of vLLM and SGLang.
 var neutral = []string{"frequency_penalty", "min_p", "presence_penalty", "repetition_penalty", "top_k", "top_p"}
 
-// What servers answer that can't be run here, after their own documentation and sources: vLLM's docs.vllm.ai
-// (usage/metrics, OpenAI-compatible server) and vllm/v1/metrics/loggers.py, SGLang's docs.sglang.io (native API,
-// production metrics) and its metrics_collector.py, TGI's huggingface.co/docs/text-generation-inference (API, metrics),
-// LM Studio's lmstudio.ai/docs (REST API v0). llama-server and Ollama are run for real in other tests.
+// Answers of servers that cannot run here, from their documentation and sources: vLLM's docs.vllm.ai (usage/metrics,
+// OpenAI-compatible server) and vllm/v1/metrics/loggers.py, SGLang's docs.sglang.io (native API, production metrics)
+// and its metrics_collector.py, TGI's huggingface.co/docs/text-generation-inference (API, metrics), LM Studio's
+// lmstudio.ai/docs (REST API v0). Other tests run the real llama-server and Ollama.
 var kinds = []struct {
 	title   string
 	paths   map[string]string
 	eos     bool
-	beyond  []string // fields that are sent to it and not to others
-	context string   // of 9000 tokens asked for: the words of its refusal
+	beyond  []string // fields that only it gets
+	context string   // words of the refusal of 9000 tokens
 	metrics map[string]float64
 }{
 	{
@@ -62,7 +62,7 @@ vllm:iteration_tokens_total_bucket{le="+Inf",model_name="m"} 3.0
 			"prompt_tokens_count": 123456, "generated_tokens_count": 98765, "cached_prompt_tokens_count": 5},
 	},
 	{
-		title: "vLLM of an unknown version", eos: true, beyond: neutral, // an old one
+		title: "vLLM (unknown version)", eos: true, beyond: neutral, // an old one
 		paths: map[string]string{
 			"/v1/models": `{"object":"list","data":[{"id":"m","owned_by":"vllm"}]}`,
 			"/metrics":   "vllm:gpu_cache_usage_perc{model_name=\"m\"} 0.4217\nvllm:gpu_prefix_cache_hits_total{engine=\"0\",model_name=\"m\"} 11.0\nvllm:num_requests_running{model_name=\"m\"} 3.0\n",
@@ -135,7 +135,7 @@ tgi_request_input_length_count 109
 			"prompt_tokens_count": 662, "generated_tokens_count": 8123},
 	},
 	{
-		title:  "LM Studio of an unknown version",
+		title:  "LM Studio (unknown version)",
 		beyond: []string{"frequency_penalty", "presence_penalty", "repeat_penalty", "top_p"},
 		paths: map[string]string{
 			"/v1/models":     `{"data":[{"id":"m","object":"model","owned_by":"organization_owner"}],"object":"list"}`,
@@ -146,7 +146,7 @@ tgi_request_input_length_count 109
 		paths: map[string]string{"/v1/models": `{"data":[{"id":"m"}]}`}},
 }
 
-// strict is a server that refuses every field it doesn't know, and keeps what it was asked.
+// strict is a server that refuses unknown fields and notes those of the last request.
 func strict(t *testing.T, paths map[string]string, known []string) (url string, asked *[]string) {
 	asked = &[]string{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -208,25 +208,25 @@ func TestKindsOfServers(t *testing.T) {
 				t.Errorf("%q, want %q", info.Version, k.title)
 			}
 			if text, err := json.Marshal(info); err != nil || strings.Contains(string(text), "server-secret") {
-				t.Error("a server's key is in the record")
+				t.Error("the server's key is in the record")
 			}
 			if _, err := s.Generate(t.Context(), engine.Request{Prompt: "p", MaxTokens: 1, IgnoreEOS: k.eos},
 				func(record.Token) {}); err != nil {
 				t.Error(err)
 			}
 			if !slices.Equal(*asked, known) {
-				t.Errorf("asked with %v, want %v", *asked, known)
+				t.Errorf("fields %v, want %v", *asked, known)
 			}
 			if strings.Contains(codes(p), "field-refused") {
-				t.Error("fields are sent that it does not know")
+				t.Error("unknown fields are sent")
 			}
 			if k.context != "" {
 				_, err := generated(t.Context(), s, 9000)
 				if err == nil || !strings.Contains(err.Error(), k.context) {
-					t.Errorf("more than it holds: %v, want %q", err, k.context)
+					t.Errorf("more than the context: %v, want %q", err, k.context)
 				}
 			}
-			got := metricsOf(t, p)
+			got := p.Values(t, openai.MethodMetrics)
 			if len(got) != len(k.metrics) || !maps.Equal(got, k.metrics) && k.metrics != nil {
 				t.Errorf("%v, want %v", got, k.metrics)
 			}

@@ -1,11 +1,11 @@
-// Package openai drives any server that speaks OpenAI's HTTP interface: llama-server, vLLM, SGLang, TGI, Ollama, LM
-// Studio and the rest.
+// Package openai uses any server with OpenAI's HTTP API: llama-server, vLLM, SGLang, TGI, Ollama, LM Studio and
+// others.
 //
-// The server runs already, with its model, and goes on: nothing here starts, loads or ends one. Times are those at
-// which the client had read a chunk of the stream that has text in it; a chunk is a piece of text and no token, so that
-// tokens are counted by the server's own usage, with every chunk where it can be asked for that. No ids are told. What
-// a server is, is found out from what it answers; fields that only some servers know are sent to those alone. Of a
-// server on another machine nothing is measured but its answers.
+// The server is already running with its model; nothing is started, loaded or ended here. Times are when the client
+// has read a chunk with text. A chunk is a piece of text and not a token, so tokens are counted by the server's usage,
+// with every chunk if the server supports that. There are no token ids. The kind of server is detected from its
+// answers, and only known kinds get fields beyond the common API. Of a server on another machine only its answers are
+// measured.
 package openai
 
 import (
@@ -27,29 +27,29 @@ import (
 // Name is the engine's name in plans and records.
 const Name = "openai"
 
-// The interfaces: prompts as they are, or as a user's message in a chat.
+// APIs: the prompt as it is, or as a user message in a chat.
 const (
 	Completions = "completions"
 	Chat        = "chat"
 )
 
-// requests is how many streams may go on at a time: enough for any load that one client can time.
+// requests is how many streams can run at a time; more cannot be timed by one client.
 const requests = 256
 
-// Config is what a user may choose. A URL is needed.
+// Config is the configuration. URL is required.
 type Config struct {
 	URL string // http://host:port, with or without /v1
-	// by the server's name for it; empty: the model's own where it is a served one, else the only one that there is
+	// Model is the server's name for the model; empty: the name of a served model, else the only one on the server.
 	Model string
 	API   string // Completions, unless set
 	Key   Secret
-	// KeyFrom names the variable that the key is from, for advice.
+	// KeyFrom is the environment variable that holds the key.
 	KeyFrom string
 }
 
 func (c Config) api() string { return cmp.Or(c.API, Completions) }
 
-// Secret is not printed.
+// Secret is a string that is never printed.
 type Secret string
 
 // String hides it.
@@ -60,46 +60,46 @@ func (s Secret) String() string {
 	return "[key]"
 }
 
-// GoString hides it too.
+// GoString hides it.
 func (s Secret) GoString() string { return s.String() }
 
-// MarshalText hides it as well.
+// MarshalText hides it.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Engine is a server.
+// Engine is a server with OpenAI's API.
 type Engine struct {
 	config Config
 
-	patience time.Duration                         // with questions; 0: askPatience
-	proxies  func(*http.Request) (*url.URL, error) // nil: the environment's
-	waiting  time.Duration                         // for a model that is being loaded; 0: loadPatience
+	patience time.Duration                         // for questions; 0: askPatience
+	proxies  func(*http.Request) (*url.URL, error) // nil: from the environment
+	waiting  time.Duration                         // for a model to be loaded; 0: loadPatience
 
 	mu    sync.Mutex
-	kind  kind // as it was found out last
+	kind  kind // as last detected
 	local bool
 }
 
-// loadPatience bounds the wait for a server that loads its model: what it can do is known no sooner.
+// loadPatience is how long a server may load its model. Before that its kind is unknown.
 const loadPatience = 5 * time.Minute
 
-// New makes the engine; nothing is asked of the server yet.
+// New makes the engine without contacting the server.
 func New(c Config) *Engine { return &Engine{config: c} }
 
-// Name is Name.
+// Name returns Name.
 func (*Engine) Name() string { return Name }
 
-// Caps is what can be had of such a server. Whether it goes on behind the end of a text, and
-// whether its prompt cache can be switched off, is known once it was asked what it is.
+// Caps returns what the server can do. Whether it continues after the end of a text, and whether its prompt cache can
+// be switched off, is known after it was contacted.
 func (e *Engine) Caps() engine.Caps {
-	at, _ := parseAddress(e.config.URL) // what is wrong with it Check says; what its name stands for, too
+	at, _ := parseAddress(e.config.URL) // Check reports errors
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return engine.Caps{IgnoreEOS: e.kind.ignoresEOS(), PromptCache: e.kind != llamaServer, Resident: at.local ||
 		e.local, Served: true, Requests: requests,
-		Isolation: record.OfServer, Rounds: true} // what it has is not known
+		Isolation: record.OfServer, Rounds: true} // its precision is unknown
 }
 
-// Check asks the server what it is and whether it has the model. One that loads it is waited for.
+// Check finds out what the server is and whether it has the model. It waits for a server that is loading.
 func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 	if err := checkModel(m); err != nil {
 		return err
@@ -118,21 +118,21 @@ func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 	return err
 }
 
-// await asks again until the server has loaded its model.
+// await asks until the server has loaded its model.
 func (e *Engine) await(ctx context.Context, c *client) (server, error) {
 	patience := cmp.Or(e.waiting, loadPatience)
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	s, err := settled(waiting, c)
 	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
-		return s, c.unreachable("wait until it has, and see its own log",
+		return s, c.unreachable("wait, or check its log",
 			"the server at %s has not loaded its model within %v", c.at.host, patience)
 	}
 	e.found(c, s)
 	return s, err
 }
 
-// settled is what a server is once it has loaded what it is loading.
+// settled returns the server after it has loaded its model.
 func settled(ctx context.Context, c *client) (server, error) {
 	for {
 		s, err := detect(ctx, c)
@@ -147,7 +147,7 @@ func settled(ctx context.Context, c *client) (server, error) {
 	}
 }
 
-// found keeps what Caps tells.
+// found keeps what Caps needs.
 func (e *Engine) found(c *client, s server) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -162,23 +162,23 @@ func checkModel(m engine.Model) error {
 	case "", "gguf":
 		return program.CheckGGUF(m)
 	}
-	return fault.New(fault.BadModel, "name its GGUF, or the server's own name for it as served:NAME",
-		"the server of the engine openai has no use for the model %s, which is a %s package", m.Name, m.Format)
+	return fault.New(fault.BadModel, "name the model's GGUF, or use served:NAME with the server's name for it",
+		"openai needs a GGUF file or a model on the server; model %s is a %s package", m.Name, m.Format)
 }
 
-// reach finds out what the server is.
+// reach connects to the server and finds out what it is.
 func (e *Engine) reach(ctx context.Context) (*client, server, error) {
 	at, err := parseAddress(e.config.URL)
 	if err != nil {
 		return nil, server{}, err
 	}
 	if e.config.KeyFrom != "" && e.config.Key == "" {
-		return nil, server{}, fault.New(fault.Usage, "export it, or leave the flag out",
-			"--openai-key-env: the variable %s is empty or not set", e.config.KeyFrom)
+		return nil, server{}, fault.New(fault.Usage, "set it, or omit the flag",
+			"--openai-key-env: variable %s is empty or not set", e.config.KeyFrom)
 	}
 	if !sendable(string(e.config.Key)) {
-		return nil, server{}, fault.New(fault.Usage, "export it without line breaks, blanks and quotes",
-			"--openai-key-env: what $%s holds has characters that no key can have", e.config.KeyFrom)
+		return nil, server{}, fault.New(fault.Usage, "set it without line breaks, spaces and quotes",
+			"--openai-key-env: variable %s contains characters that a key cannot have", e.config.KeyFrom)
 	}
 	c := newClient(at.resolved(ctx), e.config.Key, e.config.KeyFrom)
 	if e.patience > 0 {
@@ -196,12 +196,12 @@ func (e *Engine) reach(ctx context.Context) (*client, server, error) {
 	return c, s, nil
 }
 
-// sendable tells whether a key can stand in a header.
+// sendable reports whether a key can be sent in a header.
 func sendable(key string) bool {
 	return !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// Open finds out what the server is, and begins to sample it where it can be seen.
+// Open finds out what the server is, and starts sampling it if it is visible.
 func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
 	c, found, err := e.reach(ctx)
 	if err != nil {
@@ -212,12 +212,12 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 		turns: engine.Turns{Most: requests}, own: launch.Held[model]{Name: "the session", Closed: errClosed},
 		refused: map[string]bool{}}
 	p.Event(record.Event{At: time.Now(),
-		Device: &record.Device{Class: "unknown", Name: "an unknown device behind " + c.at.host}})
+		Device: &record.Device{Class: "unknown", Name: "unknown device of " + c.at.host}})
 	s.watch(ctx)
 	return s, nil
 }
 
-// Describe says in a line what the server is and which models it has.
+// Describe returns the server and its models on one line.
 func (e *Engine) Describe(ctx context.Context) (string, error) {
 	c, s, err := e.reach(ctx)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"llmparity/internal/engine"
 )
 
-// Impatient makes an engine wait for no longer with questions that should be answered at once.
+// Impatient limits how long an engine waits.
 func Impatient(e *Engine, patience time.Duration) { e.patience, e.waiting = patience, patience }
 
-// CheckThrough is Check where the environment names a proxy. The environment itself is read once in a process's life.
+// CheckThrough is Check through a proxy, as if the environment named it; net/http reads the environment only once.
 func CheckThrough(ctx context.Context, e *Engine, proxy string, m engine.Model) error {
 	at, err := url.Parse(proxy)
 	if err != nil {
@@ -22,7 +22,7 @@ func CheckThrough(ctx context.Context, e *Engine, proxy string, m engine.Model) 
 	return e.Check(ctx, m)
 }
 
-// Verified tells whether a session takes a model for the file that a server has read.
+// Verified calls verified on a session.
 func Verified(local bool, file string, m engine.Model) bool {
 	s := &session{client: &client{at: address{local: local}}, server: server{file: file}}
 	return s.verified(m)

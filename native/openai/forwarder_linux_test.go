@@ -13,13 +13,13 @@ import (
 	"llmparity/native/openai"
 )
 
-// Who passes on to another is not the server: its memory is nothing of the model's.
-func TestAForwarderIsNotSampled(t *testing.T) {
+// A forwarder is not the server, and its memory has nothing to do with the model.
+func TestForwarderIsNotSampled(t *testing.T) {
 	binary, err := os.ReadFile(os.Args[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"docker-proxy": "passes on to another", "mouse-server": ""} {
+	for name, want := range map[string]string{"docker-proxy": "forwards to another process", "mouse-server": ""} {
 		path := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(path, binary, 0o755); err != nil {
 			t.Fatal(err)
@@ -35,30 +35,21 @@ func TestAForwarderIsNotSampled(t *testing.T) {
 		}
 		defer func() {
 			_ = cmd.Process.Kill()
-			_ = cmd.Wait() // killed, as it should be
+			_ = cmd.Wait()
 		}()
 		at, err := bufio.NewReader(out).ReadString('\n')
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &enginetest.Probe{}
-		s, err := openai.New(openai.Config{URL: "http://" + strings.TrimSpace(at)}).Open(t.Context(), p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		said := ""
-		for _, w := range p.Warnings() {
-			if w.Code == "server-not-sampled" {
-				said = w.Text
-			}
-		}
+		s, p := enginetest.Open(t, openai.New(openai.Config{URL: "http://" + strings.TrimSpace(at)}))
+		said := strings.Join(p.Warned("server-not-sampled"), " ")
 		sampled := false
 		for _, source := range p.Attached() {
 			sampled = sampled || source.Describe().Method == record.MethodStatm &&
 				source.Describe().PID == cmd.Process.Pid
 		}
 		if !strings.Contains(said, want) || sampled != (want == "") {
-			t.Errorf("%s: sampled %v, said %q", name, sampled, said)
+			t.Errorf("%s: sampled %v, warnings %q", name, sampled, said)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -15,28 +15,28 @@ import (
 	"llmparity/native/wire"
 )
 
-// errNothing is a generation of which no text came.
+// errNothing is a generation without text.
 var errNothing = errors.New("the generation ended without any text")
 
-// generation is one stream. What a chunk with text brings is told when it comes: one piece of text, or as many tokens
-// as the server counts by then, where it counts them with every chunk. A chunk without text (who speaks, why it ends,
-// usage) is none.
+// generation is one stream. Each chunk with text is reported when it is read: as one piece of text, or as the tokens
+// that the server has counted since the last one, if it counts with each chunk. Chunks without text (role, finish
+// reason, usage) are not reported.
 type generation struct {
 	client *client
 	path   string
 	body   *body
-	fresh  bool                    // the prompt comes from no cache: the server was asked not to use it, or can't find it there
-	most   int                     // tokens asked for
-	refuse func(field, why string) // of a field that the server does not take, and that is left out from here on
+	fresh  bool                    // no cached prompt: the server was asked not to use its cache, or cannot find it
+	most   int                     // requested tokens
+	refuse func(field, why string) // reports an optional field that the server refuses; it is omitted from then on
 	usage  record.Usage
 
-	// Text has as many tokens as there are pieces, or those that were counted with them
+	// Text counts pieces, or the tokens counted with them
 	launch.Text
 	pieces      int    // chunks with text
-	guessed     bool   // a piece came without a count that can be true: each is told of as one from there on
-	reads       int    // that brought pieces
+	guessed     bool   // a piece had no plausible count, so each one counts as a token from then on
+	reads       int    // reads that returned pieces
 	serverCount *usage // the server's own count
-	done        bool   // the stream ended as it should
+	done        bool   // the stream ended properly
 }
 
 // generation makes a request.
@@ -52,14 +52,14 @@ func (s *session) generation(r engine.Request, token func(record.Token)) *genera
 
 func (g *generation) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // the server stops when the connection goes
+	defer cancel() // the server stops when the connection closes
 	g.usage.Sent = time.Now()
 	defer g.measured()
 	resp, err := g.send(ctx)
 	if err != nil {
 		return err
 	}
-	// What follows the mark is the end of the answer, for which nobody waits: the connection is not used again.
+	// Nothing after the end mark matters: the connection is not reused.
 	defer resp.Body.Close()
 	if err := g.read(ctx, resp.Body); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (g *generation) run(ctx context.Context) error {
 	return nil
 }
 
-// send asks for the stream; again where the server refuses a field that can be left out.
+// send starts the stream, omitting optional fields that the server refuses.
 func (g *generation) send(ctx context.Context) (*http.Response, error) {
 	for {
 		resp, sent, err := g.client.send(
@@ -90,15 +90,14 @@ func (g *generation) send(ctx context.Context) (*http.Response, error) {
 	}
 }
 
-// read takes the stream to its end. One that breaks off behind the reason why it ends is whole, but for what was to
-// follow.
+// read reads the stream to its end. If it breaks after the finish reason, only figures after that are missing.
 func (g *generation) read(ctx context.Context, body io.Reader) error {
 	events := wire.NewEvents(body)
 	for {
 		sent, err := events.Next()
 		switch {
 		case ctx.Err() != nil:
-			return ctx.Err() // what was read ahead is not told any more
+			return ctx.Err() // discard what was read ahead
 		case err != nil && g.usage.Finish != "":
 			return nil
 		case errors.Is(err, io.EOF):
@@ -123,7 +122,7 @@ func (g *generation) read(ctx context.Context, body io.Reader) error {
 	}
 }
 
-// take counts what a chunk brings.
+// take processes a chunk.
 func (g *generation) take(e chunk, at time.Time) error {
 	own, err := wire.Figures(e.Timings)
 	if err != nil {
@@ -131,20 +130,20 @@ func (g *generation) take(e chunk, at time.Time) error {
 			err: fmt.Errorf("the server's timings: %w", err)}
 	}
 	if e.Usage != nil {
-		g.serverCount = e.Usage // where every chunk has one, the last is the whole
+		g.serverCount = e.Usage // if each chunk has one, the last is the total
 		g.report(e.Usage.reported())
 	}
 	g.report(own)
 	for _, c := range e.Choices {
 		if c.Index != 0 {
-			continue // one was asked for
+			continue // only one was requested
 		}
 		text := c.piece()
 		switch so := soFar(e, own); {
 		case text != "":
 			g.piece(text, at, so)
 		case c.Finish != "" && g.pieces > 0 && !g.guessed && so > g.N && so <= g.most:
-			g.tell(so, at) // the token that ends the text, or one whose text is only half a character
+			g.tell(so, at) // the end token, or one with only part of a character
 		}
 		if c.Finish != "" {
 			g.usage.Finish = c.Finish
@@ -153,7 +152,7 @@ func (g *generation) take(e chunk, at time.Time) error {
 	return nil
 }
 
-// soFar is how many tokens there were by the server's count in a chunk; 0: it has none.
+// soFar returns the number of tokens according to a chunk; 0: unknown.
 func soFar(e chunk, own map[string]float64) int {
 	if e.Usage != nil && e.Usage.Completion != nil {
 		return *e.Usage.Completion
@@ -171,8 +170,7 @@ func (g *generation) report(figures map[string]float64) {
 	maps.Copy(g.usage.Reported, figures)
 }
 
-// piece takes a chunk's text. Counts that do not rise with every piece, or beyond what was asked for, are not those of
-// the pieces.
+// piece reports a chunk's text. A count that does not rise with each piece, or exceeds the request, is not used.
 func (g *generation) piece(text string, at time.Time, soFar int) {
 	if g.pieces == 0 || !at.Equal(g.Last) {
 		g.reads++
@@ -188,7 +186,7 @@ func (g *generation) piece(text string, at time.Time, soFar int) {
 	g.tell(soFar, at)
 }
 
-// tell tells of the tokens up to a count: those of one chunk have one time.
+// tell reports tokens up to a count; those of one chunk have the same time.
 func (g *generation) tell(soFar int, at time.Time) {
 	g.Last = at
 	for g.N < soFar {
@@ -196,7 +194,7 @@ func (g *generation) tell(soFar int, at time.Time) {
 	}
 }
 
-// measured fills in what was seen, also of a generation that broke off.
+// measured records what the client saw, also of a generation that failed.
 func (g *generation) measured() {
 	g.usage.Text = g.String()
 	g.counts()
@@ -205,17 +203,17 @@ func (g *generation) measured() {
 	}
 	decode := ""
 	if g.N > 1 && !g.burst() {
-		decode = "at the client: first to last chunk with text come"
+		decode = "client: first chunk with text read to last one"
 	}
 	g.usage.Spans = g.Spans(g.usage.Sent,
-		"at the client: request handed to its connection, to the first chunk with text come", decode)
+		"client: request sent to first chunk with text read", decode)
 }
 
-// burst tells that the pieces came in far fewer reads than they are: something on their way held them up, and their
-// times are not those at which they were made. There is no decode span then.
+// burst reports whether pieces were read in far fewer reads, so something delayed them and token times are unknown.
+// Then there is no decode span.
 func (g *generation) burst() bool { return g.pieces > 1 && 2*g.reads <= g.pieces }
 
-// counts takes the server's counts where they can be true; what it said is reported in any case.
+// counts uses the server's counts if they are plausible; they are recorded in any case.
 func (g *generation) counts() {
 	if !g.fresh {
 		g.usage.CachedTokens = record.CacheUnknown
@@ -234,27 +232,27 @@ func (g *generation) counts() {
 	}
 }
 
-// contradiction says where the server's count can't be true; empty where it can, or where there is none.
+// contradiction says why the server's count is wrong; empty if it is plausible or missing.
 func (g *generation) contradiction() string {
 	if g.serverCount == nil || g.serverCount.Completion == nil {
 		if g.pieces > g.most {
-			return fmt.Sprintf("%d tokens were asked for and %d pieces of text came", g.most, g.pieces)
+			return fmt.Sprintf("%d tokens requested, but %d pieces of text received", g.most, g.pieces)
 		}
 		return ""
 	}
 	switch n := *g.serverCount.Completion; {
 	case n < g.N:
-		return fmt.Sprintf("the server counts %d tokens, and %d pieces of text came", n, g.pieces)
+		return fmt.Sprintf("the server counts %d tokens, but sent %d pieces of text", n, g.pieces)
 	case n > g.most:
-		return fmt.Sprintf("the server counts %d tokens, and %d were asked for", n, g.most)
+		return fmt.Sprintf("the server counts %d tokens, but %d were requested", n, g.most)
 	}
 	if n, ids := g.serverCount.Prompt, len(g.usage.PromptIDs); n != nil && ids > 0 && *n != ids {
-		return fmt.Sprintf("the server counts %d tokens of the prompt, and its tokenizer makes %d", *n, ids)
+		return fmt.Sprintf("the server counts %d prompt tokens, but its tokeniser returns %d", *n, ids)
 	}
 	return ""
 }
 
-// warnings are what a reader of this generation's figures must know.
+// warnings returns what affects the figures of this generation.
 func (g *generation) warnings() []record.Warning {
 	if g.pieces == 0 || g.usage.Finish == "" && !g.done {
 		return nil // it failed
@@ -265,46 +263,46 @@ func (g *generation) warnings() []record.Warning {
 	}
 	counted := g.serverCount != nil && g.serverCount.Completion != nil
 	if what := g.contradiction(); what != "" {
-		warn("counts-differ", "%s: both are recorded, and what was counted here is gone by", what)
+		warn("counts-differ", "%s; both are recorded, and our own count is used", what)
 	} else if counted && *g.serverCount.Completion > g.N {
-		warn("several-per-piece", "%d tokens came in %d pieces of text, and the server does not say how many in each: "+
-			"how many the first one held, and so decode, is not known exactly", *g.serverCount.Completion, g.pieces)
+		warn("several-per-piece", "%d tokens arrived in %d pieces of text, and the server does not say how many in each: "+
+			"the tokens in the first piece, and so decode, are only estimated", *g.serverCount.Completion, g.pieces)
 	}
 	if !counted {
-		warn("no-usage", "the server does not say how many tokens it generated: %d pieces of text were counted, and a piece may be several tokens", g.pieces)
+		warn("no-usage", "the server does not report the number of tokens; %d pieces of text were counted instead, each of which may be several tokens", g.pieces)
 	}
 	if g.burst() {
-		warn("burst", "%d pieces of text came in %d reads: they were held up on their way, by a proxy or by the network; decode is not known, "+
-			"and the time to the first token may be longer than it was there", g.pieces, g.reads)
+		warn("burst", "%d pieces of text arrived in %d reads, delayed by a proxy or the network: decode is unknown, "+
+			"and the time to first token may include the delay", g.pieces, g.reads)
 	}
 	if g.usage.Finish == "" {
-		warn("no-reason", "the server does not say why the text ends (finish_reason): whether it is whole is not known")
+		warn("no-reason", "the server does not say why the text ended (finish_reason), so it may be incomplete")
 	}
 	if !g.done {
-		warn("cut-stream", "the stream broke off without its last mark, behind the reason why the text ends: what was to follow, such as usage, may be missing")
+		warn("cut-stream", "the stream broke after the finish reason; figures after it, such as usage, may be missing")
 	}
 	if n := g.usage.CachedTokens; n > 0 {
-		warn("cached-prompt", "%d of %d tokens of a prompt came from the server's cache: the time to the first token is not that of a whole prefill", n, g.usage.PromptTokens)
+		warn("cached-prompt", "%d of %d prompt tokens came from the server's cache: the time to first token excludes their prefill", n, g.usage.PromptTokens)
 	}
 	if g.usage.CachedTokens == record.CacheUnknown {
-		warn("cache-unknown", "the server does not say whether tokens of the prompt came from a cache: the time to the first token may not be that of a whole prefill")
+		warn("cache-unknown", "the server does not say whether prompt tokens came from a cache: the time to first token may exclude some of the prefill")
 	}
 	return out
 }
 
-// nothing is the error of a generation without text.
+// nothing returns the error of a generation without text.
 func (g *generation) nothing() error {
 	if g.serverCount != nil && g.serverCount.Completion != nil && *g.serverCount.Completion > 0 {
-		return engine.Fail(record.BadOutput, "%w: the server counts %d tokens, of which none could be timed",
+		return engine.Fail(record.BadOutput, "%w: the server counts %d tokens, which cannot be timed",
 			errNothing, *g.serverCount.Completion)
 	}
 	return engine.Fail(record.BadOutput, "%w (finish reason %q)", errNothing, g.usage.Finish)
 }
 
-// awaited says what had not come yet.
+// awaited says what is still missing.
 func (g *generation) awaited() string {
 	if g.pieces == 0 {
 		return "the first piece of text"
 	}
-	return fmt.Sprintf("what follows the first %d pieces of text", g.pieces)
+	return fmt.Sprintf("more after %d pieces of text", g.pieces)
 }

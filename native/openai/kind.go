@@ -8,7 +8,7 @@ import (
 	"llmparity/internal/engine"
 )
 
-// Kind is a server that runs already and speaks OpenAI's interface.
+// Kind is a running server with OpenAI's API.
 var Kind = &engine.Kind{
 	Parts: parts, Found: found,
 	Ask:  func(ctx context.Context, url string) engine.Part { return Config{URL: url}.ask(ctx) },
@@ -19,7 +19,7 @@ var Kind = &engine.Kind{
 	},
 }
 
-// WithKey is the configuration with the key, which goes no further than the engine.
+// WithKey returns the configuration with the key, which only the engine sees.
 func (c Config) WithKey() Config {
 	if c.KeyFrom != "" {
 		c.Key = Secret(os.Getenv(c.KeyFrom))
@@ -27,27 +27,27 @@ func (c Config) WithKey() Config {
 	return c
 }
 
-// Fields are the settings that users have.
+// Fields returns the settings for users.
 func (c *Config) Fields() []engine.Field {
 	return []engine.Field{
 		{To: &c.URL, Flag: "openai-url", Key: "url", Required: true,
-			Help: "a server that speaks OpenAI's interface, such as http://127.0.0.1:8080: llama-server, vLLM, SGLang, TGI …"},
+			Help: "URL of a server with OpenAI's API (llama-server, vLLM, SGLang, TGI …), e.g. http://127.0.0.1:8080"},
 		{To: &c.Model, Flag: "openai-model", Key: "model",
-			Help: "the server's name for the model (default: NAME of --model served:NAME, else the only one it has)"},
+			Help: "the server's name for the model (default: NAME of --model served:NAME, else the server's only model)"},
 		{To: &c.API, Flag: "openai-api", Key: "api", OneOf: []string{Completions, Chat},
-			Help: "the server's interface: completions (the prompt as it is) or chat (in the server's template)"},
+			Help: "API: completions (raw prompt) or chat (prompt in the server's chat template)"},
 		{To: &c.KeyFrom, Flag: "openai-key-env", Key: "key_env",
-			Help: "the environment variable that holds the server's key, such as OPENAI_API_KEY (default: no key is sent)"},
+			Help: "environment variable with the server's API key, e.g. OPENAI_API_KEY (default: no key)"},
 	}
 }
 
-// Check is for the server to do.
+// Check leaves everything to the server.
 func (*Config) Check() error { return nil }
 
-// CheckPlan wants a server.
+// CheckPlan requires a server.
 func (c *Config) CheckPlan(engine.Settings) error {
 	if c.URL == "" {
-		return errors.New("url: no server is named; give one such as http://127.0.0.1:8080")
+		return errors.New("url: missing; use one such as http://127.0.0.1:8080")
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func parts(c engine.Config, _ engine.Settings) []engine.Search {
 	return []engine.Search{{Name: part, Find: own.ask}}
 }
 
-// ask asks a server that is named what it is.
+// ask finds out what a server is.
 func (c Config) ask(ctx context.Context) engine.Part {
 	detail, err := New(c).Describe(ctx)
 	return engine.Part{Name: "server", Path: c.URL, Detail: detail, Err: err}
@@ -72,5 +72,5 @@ func found(h engine.Here) engine.Finding {
 	if p, ok := h.Parts[part]; ok {
 		return engine.Finding{Name: Name, Ready: true, Path: p.Path, Can: p.Detail}
 	}
-	return engine.Finding{Name: Name, Can: "whatever a server runs that is named with --openai-url"}
+	return engine.Finding{Name: Name, Can: "use any server that --openai-url names"}
 }

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -14,17 +15,16 @@ import (
 	"llmparity/native/wire"
 )
 
-// MethodMetrics is what a server says of itself at /metrics.
+// MethodMetrics is the method of figures from a server's /metrics.
 const MethodMetrics = "server_metrics"
 
 const (
 	metricsEvery = time.Second
-	// metricsPatience is for an answer of /metrics, which some servers give between two steps of the model.
+	// metricsPatience limits an answer of /metrics, which some servers give only between two steps of the model.
 	metricsPatience = 5 * time.Second
 )
 
-// vocabulary gives our names to what servers say, by their series. Of several names for one thing, older ones come
-// last.
+// vocabulary maps series of servers to our names. Of several series for one name, older ones come last.
 var vocabulary = []struct {
 	name string
 	from []string
@@ -46,7 +46,7 @@ var vocabulary = []struct {
 	{"cache_hit_ratio", []string{"sglang:cache_hit_rate"}},
 }
 
-// wanted tells whether a series says something that there is a name for.
+// wanted reports whether there is a name for a series.
 func wanted(series string) bool {
 	for _, v := range vocabulary {
 		if slices.Contains(v.from, series) {
@@ -56,7 +56,7 @@ func wanted(series string) bool {
 	return false
 }
 
-// values names what a page of metrics says. What it does not say is absent.
+// values returns the known values of a metrics page.
 func values(page []wire.Metric) []record.Value {
 	var out []record.Value
 	for _, v := range vocabulary {
@@ -70,12 +70,12 @@ func values(page []wire.Metric) []record.Value {
 	return out
 }
 
-// ranks are labels of processes that compute the same requests together, each of which counts them all.
+// ranks are labels of processes that compute the same requests together; each counts all of them.
 var ranks = []string{"tp_rank", "pp_rank", "moe_ep_rank", "moe_tp_rank", "moe_dp_rank", "pid"}
 
-// together makes one value of a series' several: of ranks that compute the same requests together, the highest; of
-// whatever else shares the work (engines, replicas, streams and not, kinds of caches), the sum, and of a ratio the
-// highest. Where there is a series of all priorities beside those of each, it alone is taken.
+// together combines the values of a series: the highest of ranks that compute together; the sum of everything else
+// that shares the work (engines, replicas, streaming or not, cache kinds), or for a ratio the highest. If one value
+// covers all priorities, those of single priorities are ignored.
 func together(page []wire.Metric, series string, ratio bool) (float64, bool) {
 	page = slices.DeleteFunc(slices.Clone(page), func(m wire.Metric) bool {
 		return m.Name != series || math.IsNaN(m.Value) || math.IsInf(m.Value, 0)
@@ -108,19 +108,19 @@ func together(page []wire.Metric, series string, ratio bool) (float64, bool) {
 	return total, len(shares) > 0
 }
 
-// metrics is a server's word about itself.
+// metrics is the source for a server's /metrics.
 type metrics struct {
 	client *client
 	pid    int
 	who    string
-	query  string // which of a router's servers is asked
+	query  string // selects a router's model
 }
 
 func (m *metrics) Describe() record.Source {
 	return record.Source{Role: "server", Method: MethodMetrics, PID: m.pid, Every: metricsEvery, Waits: true,
-		Sees: fmt.Sprintf("what %s says of itself at /metrics, which is its own word and not measured: requests, KV cache, preemptions, tokens since its start "+
-			"(of several replicas the sum, of a ratio the highest)", m.who),
-		Blind: "everything that it does not say; what happened between two of its own updates"}
+		Sees: fmt.Sprintf("what %s reports at /metrics (not measured): requests, KV cache, preemptions, tokens since its start "+
+			"(the sum over replicas; for ratios the highest)", m.who),
+		Blind: "everything else; changes between two of its updates"}
 }
 
 func (m *metrics) Read(ctx context.Context, r *record.Sample) error {
@@ -148,4 +148,4 @@ func (m *metrics) Read(ctx context.Context, r *record.Sample) error {
 	return nil
 }
 
-var errNoMetrics = fmt.Errorf("no series of /metrics is known")
+var errNoMetrics = errors.New("/metrics has no known series")

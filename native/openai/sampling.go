@@ -11,17 +11,18 @@ import (
 	"llmparity/internal/engine"
 )
 
-// body is what a server is asked for: what every server knows, and what this one knows beyond it. Of fields beyond,
-// optional are those that may be left out where a version refuses them, because the figures can then still be had.
+// body is a generation request: fields that every server knows and those that this one knows. Optional fields may be
+// dropped if a version refuses them, because the figures remain valid.
 type body struct {
 	fields   map[string]any
 	optional []string
-	salted   bool // the prompt can't be found in a cache
+	salted   bool // the prompt cannot be found in a cache
 	seed     uint32
 }
 
-// newBody has the most probable token chosen at temperature 0, else from the whole distribution: a server's own
-// defaults, or those that it found beside the model (penalties of repetition, top-k, top-p …), are no other engine's.
+// newBody selects the most probable token at temperature 0, otherwise samples from the whole distribution. It
+// overrides the server's defaults and the model's own (repetition penalty, top-k, top-p …), which other engines do not
+// have.
 func (s *session) newBody(r engine.Request) *body {
 	s.mu.Lock()
 	refused := slices.Collect(maps.Keys(s.refused))
@@ -40,7 +41,7 @@ func (s *session) newBody(r engine.Request) *body {
 	}
 	options := map[string]bool{"include_usage": true}
 	if k == vllm || k == sglang {
-		options[perChunk] = true // how many tokens there were at each chunk
+		options[perChunk] = true // token counts with each chunk
 		b.optional = append(b.optional, perChunk)
 	}
 	b.fields["stream_options"] = options
@@ -60,10 +61,10 @@ func (s *session) newBody(r engine.Request) *body {
 	return b
 }
 
-// perChunk asks for the counts so far with every chunk.
+// perChunk requests token counts with each chunk.
 const perChunk = "continuous_usage_stats"
 
-// sampling are the fields that put a server's own defaults out of action, as far as it has such fields.
+// sampling returns the fields that disable a server's own defaults.
 func (k kind) sampling(temperature float64) map[string]any {
 	f := map[string]any{"top_p": 1}
 	switch k {
@@ -72,14 +73,14 @@ func (k kind) sampling(temperature float64) map[string]any {
 		if temperature > 0 {
 			f["samplers"], f["top_k"] = []string{"temperature"}, 0
 		}
-		f["mirostat"] = 0             // which would go before the samplers
-		f["timings_per_token"] = true // how many tokens there were at each chunk
+		f["mirostat"] = 0             // it would precede the samplers
+		f["timings_per_token"] = true // token counts with each chunk
 	case vllm, sglang:
 		f["top_k"], f["min_p"], f["repetition_penalty"], f["presence_penalty"], f["frequency_penalty"] = -1, 0, 1, 0, 0
 	case lmStudio:
 		f["repeat_penalty"], f["presence_penalty"], f["frequency_penalty"] = 1, 0, 0
 	case tgi:
-		delete(f, "top_p") // it has no defaults, and refuses one of 1
+		delete(f, "top_p") // there is no default, and 1 is refused
 	}
 	return f
 }
@@ -89,7 +90,7 @@ func (b *body) add(field string, v any) {
 	b.optional = append(b.optional, field)
 }
 
-// drop leaves a field out.
+// drop omits an optional field.
 func (b *body) drop(field string) {
 	i := slices.Index(b.optional, field)
 	if i < 0 {
@@ -105,7 +106,7 @@ func (b *body) drop(field string) {
 	}
 }
 
-// refuses finds the field that a refusal is of; empty where it is of none that could be left out.
+// refuses returns the optional field that a refusal mentions; empty if there is none.
 func (b *body) refuses(r *refusal) string {
 	if r.status != 400 && r.status != 422 {
 		return ""
@@ -118,7 +119,7 @@ func (b *body) refuses(r *refusal) string {
 	return ""
 }
 
-// atLeast tells whether a version such as 0.11.2rc1 is that one, or a later one; one that is not understood is not.
+// atLeast compares a version such as 0.11.2rc1; false if it cannot be parsed.
 func atLeast(version string, major, minor int) bool {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {
@@ -131,6 +132,6 @@ func atLeast(version string, major, minor int) bool {
 
 func salt() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
+	_, _ = rand.Read(b[:]) // it never fails
 	return hex.EncodeToString(b[:])
 }

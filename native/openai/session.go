@@ -18,7 +18,7 @@ import (
 	"llmparity/native/launch"
 )
 
-// session is one launch's use of a server that goes on behind it.
+// session is one launch on a running server.
 type session struct {
 	config Config
 	client *client
@@ -30,18 +30,18 @@ type session struct {
 	turns   engine.Turns
 	own     launch.Held[model]
 	model   model
-	context int // what a prompt and its continuation may come to; 0: nobody says
+	context int // limit for a prompt and its continuation; 0: unknown
 
 	mu      sync.Mutex
-	refused map[string]bool // fields that this server does not take, of those that can be left out
+	refused map[string]bool // optional fields that this server refuses
 
-	pid    int  // of the server's first process, where it can be seen
-	asked  bool // for /metrics
+	pid    int  // of the server's first process, if visible
+	asked  bool // /metrics was requested
 	tree   *proc.Tree
 	detach []func()
 }
 
-// failed tells what lies behind an error: the session's end, the caller's doing, or the server.
+// failed turns an error into its cause: the end of the session, a cancelled call, or the server.
 func (s *session) failed(ctx context.Context, what string, err error) error {
 	switch {
 	case s.life.Err() != nil:
@@ -52,7 +52,7 @@ func (s *session) failed(ctx context.Context, what string, err error) error {
 	return s.explain(err)
 }
 
-// explain adds to what the client makes of an error what is known of the model.
+// explain adds what is known about the model to an error of the client.
 func (s *session) explain(err error) error {
 	var r *refusal
 	if errors.As(err, &r) && r.status == http.StatusNotFound &&
@@ -62,7 +62,7 @@ func (s *session) explain(err error) error {
 	return s.client.explain(err)
 }
 
-// refuse keeps that the server does not take a field, and says so once.
+// refuse notes that the server refuses a field, and warns once.
 func (s *session) refuse(field, why string) {
 	s.mu.Lock()
 	known := s.refused[field]
@@ -70,13 +70,13 @@ func (s *session) refuse(field, why string) {
 	s.mu.Unlock()
 	if !known {
 		engine.Warn(s.probe, "field-refused",
-			"the server at %s does not take %s, which is left out: its own default holds (%s)", s.client.at.host, field,
-			s.client.hide(why))
+			"the server at %s refuses the field %s; it is omitted, so the server's default applies (%s)", s.client.at.host,
+			field, s.client.hide(why))
 	}
 }
 
-// Load makes sure that the server has the model and answers with it. What it takes says how long the server needed, not
-// how long a load.
+// Load checks that the server has the model and answers. The duration says how long the server took to answer, not how
+// long a load takes.
 func (s *session) Load(ctx context.Context, m engine.Model) error {
 	inner, release := launch.Within(ctx, s.life)
 	defer release()
@@ -105,12 +105,12 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	s.span(begin)
 	s.tell(m)
 	if s.tree != nil {
-		s.tree.Look(inner) // whatever process the load has started is sampled from here on
+		s.tree.Look(inner) // sample processes that the load has started
 	}
 	return nil
 }
 
-// ready waits until the server has loaded what it is loading, and chooses the model.
+// ready waits until the server has loaded its model, and chooses the model.
 func (s *session) ready(ctx context.Context, m engine.Model) error {
 	found, err := settled(ctx, s.client)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *session) ready(ctx context.Context, m engine.Model) error {
 	return err
 }
 
-// behind asks a router for what it knows of the server that it has started for the model.
+// behind asks a router about the server that it has started for the model.
 func (s *session) behind(ctx context.Context) error {
 	var p properties
 	if _, err := s.client.ask(ctx, http.MethodGet, s.client.at.root+"/props"+s.server.of(s.model), nil,
@@ -135,11 +135,11 @@ func (s *session) behind(ctx context.Context) error {
 	return nil
 }
 
-// room is what a prompt and its continuation may come to.
+// room sets the limit for a prompt and its continuation.
 func (s *session) room(m engine.Model) {
 	s.context = s.server.window(s.model)
 	if m.Context > 0 && s.context > 0 && m.Context != s.context {
-		engine.Warn(s.probe, "context-differs", "a context of %d tokens was asked for, and the server has one of %d",
+		engine.Warn(s.probe, "context-differs", "the server has a context of %[2]d tokens instead of %[1]d",
 			m.Context, s.context)
 	}
 	if m.Context > 0 && (s.context == 0 || m.Context < s.context) {
@@ -147,7 +147,7 @@ func (s *session) room(m engine.Model) {
 	}
 }
 
-// firstAnswer has the server load the model where it does so when it is asked first.
+// firstAnswer makes a server that loads on demand load the model.
 func (s *session) firstAnswer(ctx context.Context) error {
 	g := s.generation(engine.Request{Prompt: "Hello", MaxTokens: 1}, func(record.Token) {})
 	err := g.run(ctx)
@@ -157,16 +157,16 @@ func (s *session) firstAnswer(ctx context.Context) error {
 	return err
 }
 
-// span tells of the load.
+// span reports the load.
 func (s *session) span(begin time.Time) {
-	how := "asked what it is and for its list of models, to the answer: it had the model before"
+	how := "questions about the server and its models, to the answer; the model was loaded before"
 	if s.server.onDemand() {
-		how = "asked what it is, for its list of models and for one token, to the answer: it may have loaded the model meanwhile"
+		how = "questions about the server and its models and a request for one token, to the answer; may include loading the model"
 	}
 	s.probe.Span(record.Span{Name: "answer", Begin: begin, End: time.Now(), How: how})
 }
 
-// tell says what now answers, and what a reader of the figures must know of it.
+// tell reports the server and what affects the figures.
 func (s *session) tell(m engine.Model) {
 	parts := map[string]string{"server": string(s.server.kind), "url": s.client.at.api, "model": s.model.ID}
 	if s.server.version != "" {
@@ -175,27 +175,28 @@ func (s *session) tell(m engine.Model) {
 	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{
 		Name: Name, Version: s.server.title(), Parts: parts, Policy: s.policy(),
 	}})
-	baseline := "the baseline holds its model where it was loaded, "
+	baseline := "; the baseline includes its model if it was loaded"
 	if s.tree == nil {
 		baseline = ""
 	}
-	engine.Warn(s.probe, "already-running", "the server at %s ran already and goes on: %snothing is unloaded, "+
-		"and what others ask of it meanwhile is in the figures", s.client.at.host, baseline)
+	engine.Warn(s.probe, "already-running", "the server at %s was already running: nothing is unloaded, and other clients affect "+
+		"the figures%s", s.client.at.host, baseline)
 	if !s.verified(m) {
-		engine.Warn(s.probe, "weights-unverified", "the model is served by %s at %s as %q: its weights are not verified%s",
+		engine.Warn(s.probe, "weights-unverified", "%s at %s serves the model as %q; whether it has the same weights%s is not verified",
 			s.server.title(), s.client.at.host, s.model.ID, to(m))
 	}
 }
 
-// to says what weights would have to be verified against.
+// to names the model that the weights would be compared with.
 func to(m engine.Model) string {
 	if m.Format == record.Served {
 		return ""
 	}
-	return fmt.Sprintf(" to be those of %q", m.Name)
+	return fmt.Sprintf(" as %q", m.Name)
 }
 
-// verified tells whether the server has read the very file. Only a llama-server on this machine says which it has read.
+// verified reports whether the server has loaded the same file. Only a llama-server on this machine says which one it
+// has.
 func (s *session) verified(m engine.Model) bool {
 	if m.Path == "" || s.server.file == "" || !s.client.at.local {
 		return false
@@ -208,52 +209,52 @@ func (s *session) verified(m engine.Model) bool {
 	return err == nil && os.SameFile(ours, theirs)
 }
 
-// policy is what bears on figures or on words, as far as it is known.
+// policy returns known settings that affect figures or texts.
 func (s *session) policy() map[string]string {
 	p := map[string]string{
 		"api":          s.config.api(),
-		"prompt":       "as it is",
-		"prompt_cache": "the server's own; cached tokens are those it tells",
-		"ignore_eos":   "not asked for: the text may end before its length",
-		"counting":     "pieces of text as they came; tokens by the server's usage",
-		"sampling":     "temperature as asked, seed 0 (a fresh one above temperature 0), top_p 1; all else is the server's default",
-		"connection":   "a new one for every generation, whose making is not in its time",
+		"prompt":       "raw",
+		"prompt_cache": "the server's; cached tokens as it reports them",
+		"ignore_eos":   "off: may stop at end of text",
+		"counting":     "pieces of text; tokens by the server's usage",
+		"sampling":     "temperature as requested, seed 0 (random above temperature 0), top_p 1; otherwise the server's defaults",
+		"connection":   "new for each generation; connecting is not timed",
 	}
 	switch {
 	case s.config.api() == Chat:
-		p["prompt"] = "a user's message, in the server's chat template"
+		p["prompt"] = "user message in the server's chat template"
 	case s.server.kind == ollama:
-		p["prompt"] = "in the model's template, which Ollama applies; one of a plain GGUF has none"
+		p["prompt"] = "in the model's template, which Ollama applies; a plain GGUF has none"
 	}
 	switch s.server.kind {
 	case llamaServer:
 		p["prompt_cache"] = "off"
-		p["counting"] = "tokens by the server's timings, with every chunk of text"
-		p["ignore_eos"] = "the token that ends the text is never chosen"
-		p["sampling"] = "the most probable token; above temperature 0 the whole distribution, with a fresh seed: the server's own samplers are off"
+		p["counting"] = "tokens by the server's timings, with each chunk of text"
+		p["ignore_eos"] = "never chooses the end-of-text token"
+		p["sampling"] = "most probable token; above temperature 0 the whole distribution with a random seed; the server's samplers are off"
 	case vllm, sglang:
-		p["ignore_eos"] = "goes on behind the token that ends the text"
-		p["sampling"] = "temperature as asked, seed 0 (a fresh one above temperature 0); top-k, top-p, min-p and penalties are put out of action"
-		p["counting"] = "tokens by the server's usage, with every chunk of text"
+		p["ignore_eos"] = "continues after the end-of-text token"
+		p["sampling"] = "temperature as requested, seed 0 (random above temperature 0); top-k, top-p, min-p and penalties are off"
+		p["counting"] = "tokens by the server's usage, with each chunk of text"
 	case ollama:
 		p["prompt_cache"] = "on; one token of another text is generated before each prompt, untimed"
-		p["sampling"] = "temperature as asked, seed 0 (a fresh one above temperature 0), top_p 1; a repeat_penalty that the model has cannot be put out of action here"
+		p["sampling"] = "temperature as requested, seed 0 (random above temperature 0), top_p 1; the model's repeat_penalty cannot be switched off here"
 	case tgi:
-		p["sampling"] = "temperature as asked, seed 0 (a fresh one above temperature 0); nothing else, which is the server's default"
+		p["sampling"] = "temperature as requested, seed 0 (random above temperature 0); otherwise the server's defaults"
 	}
 	if s.server.kind == vllm && atLeast(s.server.version, 0, 9) {
-		p["prompt_cache"] = "on; every request has a cache_salt of its own, so that nothing is found in it"
+		p["prompt_cache"] = "on; each request has its own cache_salt, so nothing is found in it"
 	}
 	return p
 }
 
-// Unload lets go of the model here; the server keeps it, which the warning at the load says.
+// Unload forgets the model; the server keeps it, as a warning says.
 func (s *session) Unload(context.Context) error {
 	s.own.Take()
 	return nil
 }
 
-// Close ends what goes on, the sampling and the connections. The server goes on.
+// Close ends generations, sampling and connections. The server keeps running.
 func (s *session) Close() error {
 	s.own.Close()
 	s.end()
@@ -284,7 +285,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 		return record.Usage{PromptIDs: ids}, s.failed(ctx, "tokenising the prompt", err)
 	}
 	if err := s.elsewhere(inner, r); err != nil {
-		return record.Usage{PromptIDs: ids}, s.failed(ctx, "taking the prompt out of the cache", err)
+		return record.Usage{PromptIDs: ids}, s.failed(ctx, "clearing the prompt from the cache", err)
 	}
 	g := s.generation(r, token)
 	g.usage.PromptIDs = ids
@@ -302,8 +303,8 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	return g.usage, s.broken(inner, g, err)
 }
 
-// elsewhere has a server that keeps the last text in its one slot, and can't be asked not to, generate one token of
-// another text: of the prompt no more than what every prompt begins with can then come from the cache.
+// elsewhere generates one token of another text on a server that caches the last text and cannot be asked not to. At
+// most the common begin of all prompts is then cached.
 func (s *session) elsewhere(ctx context.Context, r engine.Request) error {
 	if s.server.kind != ollama {
 		return nil
@@ -319,11 +320,11 @@ func (s *session) elsewhere(ctx context.Context, r engine.Request) error {
 	return nil
 }
 
-// larger is what helps where a prompt does not fit.
-const larger = "shorten the prompt, ask for fewer tokens or give the server a larger context"
+// larger is the advice for a prompt that does not fit.
+const larger = "shorten the prompt, request fewer tokens, or give the server a larger context"
 
-// fits gives the prompt's ids where the server tells them, and refuses what its context has no room for, as far as that
-// can be told before.
+// fits returns the prompt's ids if the server reports them, and refuses what does not fit, if that can be known
+// beforehand.
 func (s *session) fits(ctx context.Context, r engine.Request) ([]int, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -349,7 +350,7 @@ func (s *session) fits(ctx context.Context, r engine.Request) ([]int, error) {
 	return answer.Tokens, nil
 }
 
-// broken tells a server that ended from one that is there and does not answer as it should.
+// broken distinguishes a server that has ended from one that gave a wrong answer.
 func (s *session) broken(ctx context.Context, g *generation, err error) error {
 	var r *refusal
 	var odd *malformed
@@ -365,10 +366,10 @@ func (s *session) broken(ctx context.Context, g *generation, err error) error {
 		return engine.Fail(record.Crash, "the server at %s ended after %d pieces of text (%w)", s.client.at.host,
 			g.pieces, err)
 	}
-	return engine.Fail(record.Other, "the server at %s broke off after %d pieces of text, and did not say why it ends (%w)", s.client.at.host, g.pieces, err)
+	return engine.Fail(record.Other, "the server at %s ended the stream after %d pieces of text, without a finish reason (%w)", s.client.at.host, g.pieces, err)
 }
 
-// ended waits a moment for the server's end: its connections break before its process has gone.
+// ended allows the server a second to end, because its connections break before its process has gone.
 func (s *session) ended(ctx context.Context) bool {
 	for range 20 {
 		if s.pid != 0 && !child.Alive(s.pid) || !s.client.listens(ctx) {

@@ -20,8 +20,8 @@ import (
 	"llmparity/native/openai/openaitest"
 )
 
-// What is no server of language models, or not yet, is told from one in a line.
-func TestAddressesThatAreNotTheServers(t *testing.T) {
+// Addresses without a usable server give an error of one line.
+func TestUnusableServers(t *testing.T) {
 	at := func(f http.HandlerFunc) string {
 		s := httptest.NewServer(f)
 		t.Cleanup(s.Close)
@@ -60,51 +60,52 @@ func TestAddressesThatAreNotTheServers(t *testing.T) {
 		code   fault.Kind
 		words  []string
 	}{
-		"a path that is none": {openai.Config{URL: plain.URL + "/foo"}, fault.ServerUnreachable,
+		"an unknown path": {openai.Config{URL: plain.URL + "/foo"}, fault.ServerUnreachable,
 			[]string{"no list of models", "/foo"}},
 		"files":      {openai.Config{URL: files}, fault.ServerUnreachable, []string{"no list of models"}},
 		"other JSON": {openai.Config{URL: other}, fault.ServerUnreachable, []string{"no list of models"}},
 		"a gateway":  {openai.Config{URL: gateway}, fault.Run, []string{"503", "no healthy upstream"}},
-		"a model that loads": {openai.Config{URL: loading}, fault.ServerUnreachable,
+		"loading": {openai.Config{URL: loading}, fault.ServerUnreachable,
 			[]string{"has not loaded its model within"}},
 		"HTTP to HTTPS": {openai.Config{URL: strings.Replace(secure.URL, "https", "http", 1)},
-			fault.ServerUnreachable, []string{"HTTPS only", "https://"}},
+			fault.ServerUnreachable, []string{"requires HTTPS", "https://"}},
 		"HTTPS to HTTP": {openai.Config{URL: strings.Replace(plain.URL, "http", "https", 1)}, fault.ServerUnreachable,
-			[]string{"does not speak HTTPS", "http://"}},
+			[]string{"does not use HTTPS", "http://"}},
 		"an unknown signature": {openai.Config{URL: secure.URL}, fault.ServerUnreachable,
 			[]string{"certificate", "SSL_CERT_FILE"}},
 		"a key of two lines": {openai.Config{URL: plain.URL, Key: "sk-very\nsecret", KeyFrom: "MY_KEY"}, fault.Usage,
-			[]string{"$MY_KEY"}},
-		"a secret in no URL": {openai.Config{URL: "me:very-secret@host:1"}, fault.Usage, []string{"--openai-url"}},
-		"down":               {openai.Config{URL: down}, fault.ServerUnreachable, []string{"no server answers at 127.0.0.1"}},
+			[]string{"MY_KEY"}},
+		"a secret in an invalid URL": {openai.Config{URL: "me:very-secret@host:1"}, fault.Usage,
+			[]string{"--openai-url"}},
+		"down": {openai.Config{URL: down}, fault.ServerUnreachable, []string{"no server at 127.0.0.1"}},
 		"mute": {openai.Config{URL: "http://" + mute.Addr().String()}, fault.ServerUnreachable,
-			[]string{"gives no answer within 300ms"}},
+			[]string{"does not answer within 300ms"}},
 		"no such": {openai.Config{URL: "http://llmparity.invalid:1"},
-			fault.ServerUnreachable, []string{"no server answers at llmparity.invalid:1"}},
+			fault.ServerUnreachable, []string{"no server at llmparity.invalid:1"}},
 		"a page": {openai.Config{URL: answer(200, "<html>hello</html>")}, fault.ServerUnreachable,
-			[]string{"no server of language models"}},
+			[]string{"not a language model server"}},
 		"elsewhere": {openai.Config{URL: elsewhere}, fault.ServerUnreachable,
 			[]string{"(302, https://example.com/v1/models)"}},
 		"401": {openai.Config{URL: answer(401, "")},
-			fault.ServerUnreachable, []string{"name the variable that its key is in with --openai-key-env"}},
+			fault.ServerUnreachable, []string{"name the environment variable that holds its key with --openai-key-env"}},
 		"a wrong key": {openai.Config{URL: echo, Key: "sk-very-secret", KeyFrom: "MY_KEY"},
 			fault.ServerUnreachable, []string{"what is Bearer [key]); check the key in $MY_KEY"}},
 		"no key": {openai.Config{URL: echo, KeyFrom: "MY_KEY"}, fault.Usage, []string{"MY_KEY is empty or not set"}},
 		"500":    {openai.Config{URL: answer(500, `{"error":"boom"}`)}, fault.Run, []string{"boom"}},
 		"two models": {openai.Config{URL: broken(t, says()).URL, Model: "mous"}, fault.ServerUnreachable,
-			[]string{`no model "mous"; did you mean "mouse"? It has: mouse, moose`}},
-		"no URL":     {openai.Config{}, fault.Usage, []string{"no server is named"}},
+			[]string{`does not have model "mous"; did you mean "mouse"? Its models: mouse, moose`}},
+		"no URL":     {openai.Config{}, fault.Usage, []string{"--openai-url: missing"}},
 		"a password": {openai.Config{URL: "http://me:secret@127.0.0.1:1"}, fault.Usage, []string{"--openai-key-env"}},
 		"a query": {openai.Config{URL: "http://127.0.0.1:1/v1?key=secret"}, fault.Usage,
-			[]string{"would be written down"}},
-		"a file":  {openai.Config{URL: "file:///etc/passwd"}, fault.Usage, []string{"no URL of a server"}},
-		"no host": {openai.Config{URL: "http://"}, fault.Usage, []string{"no URL of a server"}},
+			[]string{"would be recorded"}},
+		"a file":  {openai.Config{URL: "file:///etc/passwd"}, fault.Usage, []string{"must begin with http:// or https:// and a host"}},
+		"no host": {openai.Config{URL: "http://"}, fault.Usage, []string{"must begin with http:// or https:// and a host"}},
 		"a secret without host": {openai.Config{URL: "http:me:very-secret@h?key=very-secret"}, fault.Usage,
 			[]string{"--openai-url"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := openai.New(c.config)
-			if name == "mute" || name == "a model that loads" {
+			if name == "mute" || name == "loading" {
 				openai.Impatient(e, 300*time.Millisecond)
 			}
 			err := e.Check(t.Context(), served)
@@ -114,15 +115,15 @@ func TestAddressesThatAreNotTheServers(t *testing.T) {
 			}
 			for _, w := range c.words {
 				if !strings.Contains(err.Error(), w) {
-					t.Errorf("%q says nothing of %q", err, w)
+					t.Errorf("%q lacks %q", err, w)
 				}
 			}
 		})
 	}
-	// A model of a file is chosen where there is no choice.
+	// With a model file, the server's model is chosen only if there is just one.
 	two := openai.New(openai.Config{URL: broken(t, says()).URL})
 	err = two.Check(t.Context(), enginetest.TinyModel(t))
-	oneLine(t, err, record.SetUp, fault.ServerUnreachable,
+	enginetest.OneLine(t, err, fault.ServerUnreachable, record.SetUp,
 		"has 2 models; name one of its models with --openai-model: mouse, moose")
 	err = two.Check(t.Context(), engine.Model{Model: record.Model{Name: "p", Format: "webllm"}})
 	if err == nil || fault.Of(err) != fault.BadModel {
@@ -131,10 +132,10 @@ func TestAddressesThatAreNotTheServers(t *testing.T) {
 	for _, model := range []string{"x", ""} {
 		none := openai.Config{URL: answer(200, `{"data":[]}`), Model: model}
 		if err := openai.New(none).Check(t.Context(), served); err != nil {
-			t.Errorf("a list of no models: %v", err)
+			t.Errorf("an empty list of models: %v", err)
 		}
 	}
-	// What is copied from a manual has the interface in it.
+	// URLs copied from a manual end in an API path.
 	for _, end := range []string{"/v1/chat/completions", "/v1/completions", "/v1/models", "/v1/"} {
 		if err := openai.New(openai.Config{URL: plain.URL + end}).Check(t.Context(), served); err != nil {
 			t.Errorf("%s: %v", end, err)
@@ -142,8 +143,8 @@ func TestAddressesThatAreNotTheServers(t *testing.T) {
 	}
 }
 
-// A server that loads its model is waited for: what it can do is known no sooner, and is part of the cell.
-func TestAServerThatLoadsIsWaitedFor(t *testing.T) {
+// Check waits for a server that is loading, because its capabilities are part of the cell.
+func TestCheckWaitsForLoadingServer(t *testing.T) {
 	var asked atomic.Int32
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -164,12 +165,12 @@ func TestAServerThatLoadsIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c := e.Caps(); !c.IgnoreEOS || c.PromptCache {
-		t.Errorf("%+v: it is a llama-server", c)
+		t.Errorf("%+v, want those of llama-server", c)
 	}
 }
 
-// No part of the key is in what is said, however a server repeats it and wherever that is cut.
-func TestAKeyThatIsRepeated(t *testing.T) {
+// No part of the key is in an error, however the server repeats it and wherever the text is cut.
+func TestKeyIsHidden(t *testing.T) {
 	const key = `sk-Zq7"/&<93xYw\aB`
 	forms := map[string]string{
 		"as it is": key, "in JSON": `sk-Zq7\"/&<93xYw\\aB`, "in HTML's JSON": `sk-Zq7\"/\u0026\u003c93xYw\\aB`,
@@ -189,15 +190,14 @@ func TestAKeyThatIsRepeated(t *testing.T) {
 				s.Close()
 				if err == nil || strings.Contains(err.Error(), "sk-Z") ||
 					strings.Contains(err.Error(), `\u0073\u006b\u002d\u005a`) {
-					t.Fatalf("%s behind %d: %v", name, pad, err)
+					t.Fatalf("%s after %d bytes: %v", name, pad, err)
 				}
 			}
 		}
 	}
 }
 
-// A server on this machine is asked directly, by whatever name; one elsewhere through the environment's proxy, whose
-// refusals are told.
+// A server on this machine is contacted directly, by any name; others through the environment's proxy.
 func TestProxies(t *testing.T) {
 	var through atomic.Int32
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -209,22 +209,22 @@ func TestProxies(t *testing.T) {
 		local bool
 		words string
 	}{
-		"http://127.0.0.1:1": {true, "no server answers"}, "http://0.0.0.0:1": {true, "no server answers"},
-		"http://[::1]:1":           {true, "no server answers"},
-		"http://server.invalid:1":  {false, "lets us not through"},
-		"https://server.invalid:1": {false, "gives no way"},
+		"http://127.0.0.1:1": {true, "no server at"}, "http://0.0.0.0:1": {true, "no server at"},
+		"http://[::1]:1":           {true, "no server at"},
+		"http://server.invalid:1":  {false, "denies access"},
+		"https://server.invalid:1": {false, "cannot reach"},
 	} {
 		before := through.Load()
 		err := openai.CheckThrough(t.Context(), openai.New(openai.Config{URL: at}), proxy.URL, served)
-		oneLine(t, err, record.SetUp, fault.ServerUnreachable, c.words)
+		enginetest.OneLine(t, err, fault.ServerUnreachable, record.SetUp, c.words)
 		if went := through.Load() > before; went == c.local {
 			t.Errorf("%s: through the proxy: %v", at, went)
 		}
 	}
 }
 
-// What a server on another machine says of a path is not looked for here.
-func TestAFileElsewhereIsNotOurs(t *testing.T) {
+// A path on another machine is not looked up here.
+func TestRemoteFileIsNotVerified(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	for local, want := range map[bool]bool{true: true, false: false} {
 		if got := openai.Verified(local, m.Path, engine.Model{Path: m.Path}); got != want {

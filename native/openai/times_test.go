@@ -16,7 +16,7 @@ import (
 	"llmparity/native/openai"
 )
 
-// vllmish is a server that says it is vLLM.
+// vllmish is a server that claims to be vLLM.
 func vllmish(t *testing.T, version string, answer func(w http.ResponseWriter, body map[string]any)) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -44,32 +44,32 @@ func running(text string, soFar int) string {
 	return fmt.Sprintf(`data: {"choices":[{"index":0,"text":%q,"finish_reason":null}],"usage":{"prompt_tokens":3,"completion_tokens":%d}}`, text, soFar)
 }
 
-// Where the server counts with every chunk, each token has its chunk's time; where the counts can't be those of the
-// pieces, each piece is one.
-func TestTokensOfAChunk(t *testing.T) {
+// If the server counts with each chunk, a token has the time of its chunk. If the counts are implausible, each piece
+// is a token.
+func TestTokensOfChunks(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines  []string
 		tokens int
-		first  int // with the first one
+		first  int // at the time of the first
 		warned string
 	}{
 		"eight at a time": {[]string{running("a", 8), running("b", 16), finish, counts(3, 16), done},
 			16, 8, ""},
 		"some without text": {[]string{running("", 1), running("a", 3), running("", 4), running("b", 5),
 			finish, counts(3, 5), done}, 5, 3, ""},
-		"one behind the text": {[]string{running("a", 1), running("b", 2),
+		"one after the text": {[]string{running("a", 1), running("b", 2),
 			strings.Replace(finish, `}]}`, `}],"usage":{"completion_tokens":3}}`, 1), counts(3, 3), done}, 3, 1, ""},
 		"counts that stand still": {[]string{running("a", 1), running("b", 1), finish, counts(3, 2), done},
 			2, 1, ""},
-		"counts beyond what was asked for": {[]string{running("a", 1<<30), running("b", 1<<30), finish, counts(3, 2),
+		"counts above the request": {[]string{running("a", 1<<30), running("b", 1<<30), finish, counts(3, 2),
 			done}, 2, 1, ""},
-		"counts with the last alone": {[]string{piece("a"), piece("b"), running("c", 16), finish, counts(3, 16),
+		"count only with the last": {[]string{piece("a"), piece("b"), running("c", 16), finish, counts(3, 16),
 			done}, 3, 1, "several-per-piece"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := vllmish(t, "0.11.0", func(w http.ResponseWriter, body map[string]any) {
 				if options, _ := body["stream_options"].(map[string]any); options["continuous_usage_stats"] != true {
-					http.Error(w, "not asked for", http.StatusBadRequest)
+					http.Error(w, "not requested", http.StatusBadRequest)
 					return
 				}
 				for _, l := range c.lines {
@@ -90,15 +90,15 @@ func TestTokensOfAChunk(t *testing.T) {
 				}
 			}
 			if len(g.Tokens) != c.tokens || first < c.first || codes(p) != c.warned {
-				t.Errorf("%d tokens, %d of them with the first, warned of %q; want %d, %d, %q", len(g.Tokens), first,
+				t.Errorf("%d tokens, %d with the first, warnings %q; want %d, %d, %q", len(g.Tokens), first,
 					codes(p), c.tokens, c.first, c.warned)
 			}
 		})
 	}
 }
 
-// Pieces that are held up on their way and come at once have no speed.
-func TestABurst(t *testing.T) {
+// Pieces that arrive all at once give no decode speed.
+func TestBurst(t *testing.T) {
 	s, p := loaded(t, openai.Config{URL: broken(t, func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, strings.Join([]string{piece("a"), piece("b"), piece("c"), piece("d"), finish, counts(3, 4),
 			done, ""}, "\n\n"))
@@ -108,25 +108,25 @@ func TestABurst(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(g.Tokens) != 4 || !g.Tokens[0].At.Equal(g.Tokens[3].At) {
-		t.Errorf("%v: they came in one read", g.Tokens)
+		t.Errorf("%v: want one read", g.Tokens)
 	}
 	if slices.ContainsFunc(g.Usage.Spans, func(s record.Span) bool { return s.Name == record.Decode }) {
-		t.Error("a decode span of what came at once")
+		t.Error("there is a decode span")
 	}
 	if w := p.Warnings(); !slices.ContainsFunc(w, func(w record.Warning) bool { return w.Code == "burst" }) {
 		t.Errorf("%v", w)
 	}
 }
 
-// The mark ends a generation, however long the server holds the connection behind it.
-func TestTheMarkIsTheEnd(t *testing.T) {
+// The end mark ends a generation even if the server keeps the connection open.
+func TestDoneEndsGeneration(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	s, _ := loaded(t, openai.Config{URL: broken(t, func(w http.ResponseWriter, r *http.Request) {
 		says(piece("a"), finish, counts(3, 1), done)(w, r)
 		select {
 		case <-release:
-		case <-r.Context().Done(): // we have gone
+		case <-r.Context().Done(): // the client has gone
 		}
 	}).URL}, served)
 	if g, err := generated(t.Context(), s, 1); err != nil || g.Usage.Text != "a" {
@@ -134,8 +134,8 @@ func TestTheMarkIsTheEnd(t *testing.T) {
 	}
 }
 
-// A generation is asked for once: a connection that breaks before the answer's head may have begun it.
-func TestAGenerationIsNotAskedForTwice(t *testing.T) {
+// A generation is requested once: if the connection breaks before the answer's header, the server may have begun.
+func TestGenerationIsNotRepeated(t *testing.T) {
 	var asked atomic.Int32
 	s, _ := loaded(t, openai.Config{URL: broken(t, func(w http.ResponseWriter, r *http.Request) {
 		if asked.Add(1) == 1 {
@@ -156,9 +156,8 @@ func TestAGenerationIsNotAskedForTwice(t *testing.T) {
 	}
 }
 
-// A field that a version does not take is left out from then on, said once; the time is that of the request that was
-// answered.
-func TestAFieldThatIsRefused(t *testing.T) {
+// A refused optional field is omitted from then on, with one warning. The send time is that of the answered request.
+func TestRefusedField(t *testing.T) {
 	var refused, salts []string
 	var answered time.Time
 	url := vllmish(t, "0.9.1", func(w http.ResponseWriter, body map[string]any) {
@@ -178,7 +177,7 @@ func TestAFieldThatIsRefused(t *testing.T) {
 	for range 2 {
 		g, err := generated(t.Context(), s, 1)
 		if err != nil || g.Usage.CachedTokens != record.CacheUnknown {
-			t.Fatalf("%v: %d tokens from a cache", err, g.Usage.CachedTokens)
+			t.Fatalf("%v: %d cached tokens", err, g.Usage.CachedTokens)
 		}
 		if len(refused) != 2 || refused[0] != "cache_salt" || len(salts[0]) < 16 {
 			t.Errorf("refused %v (%v), want each once", refused, salts)
@@ -188,12 +187,12 @@ func TestAFieldThatIsRefused(t *testing.T) {
 		}
 	}
 	if got := codes(p); got != "field-refused field-refused cache-unknown cache-unknown" {
-		t.Errorf("warned of %q", got)
+		t.Errorf("warnings %q", got)
 	}
 }
 
-// Every request to a vLLM has a salt of its own, so that no prompt is found in its cache.
-func TestPromptsAreNotFoundInACache(t *testing.T) {
+// Each request to vLLM has its own salt, so its cache finds nothing.
+func TestCacheSalt(t *testing.T) {
 	salts := map[any]bool{}
 	url := vllmish(t, "0.11.0", func(w http.ResponseWriter, body map[string]any) {
 		salts[body["cache_salt"]] = true
@@ -206,9 +205,9 @@ func TestPromptsAreNotFoundInACache(t *testing.T) {
 		}
 	}
 	if len(salts) != 3 || salts[nil] || codes(p) != "" {
-		t.Errorf("%d salts in 3 requests, warned of %q", len(salts), codes(p))
+		t.Errorf("%d salts in 3 requests, warnings %q", len(salts), codes(p))
 	}
-	// Above temperature 0 each has a seed of its own, which is in the record.
+	// Above temperature 0 each request has its own seed, which is recorded.
 	seeds := map[float64]bool{}
 	for range 3 {
 		r := request("Once", 1)

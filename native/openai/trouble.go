@@ -22,25 +22,25 @@ import (
 )
 
 var (
-	// errSilent is a question that a server should have answered at once.
+	// errSilent is the end of our own patience.
 	errSilent = errors.New("no answer in time")
-	// errClosed is a call whose session was ended under it, or long before it.
+	// errClosed is returned if the session was closed during a call or before it.
 	errClosed = engine.Fail(record.Cancelled, "the session with the server is closed")
 )
 
-// refusal is an answer that is not 200, or an error that a stream carries.
+// refusal is an answer with another status than 200, or an error in a stream.
 type refusal struct {
-	status  int    // 0: within a stream
-	message string // the server's own
-	kind    string // type or code, as far as it says
+	status  int    // 0: in a stream
+	message string // the server's
+	kind    string // type or code
 	after   string // when to try again
-	place   string // where a redirect points to
+	place   string // target of a redirect
 }
 
 func (r *refusal) Error() string {
 	words := r.message
 	if words == "" {
-		words = "it does not say why"
+		words = "no reason given"
 	}
 	if r.status == 0 {
 		return words
@@ -48,18 +48,18 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("%d %s: %s", r.status, http.StatusText(r.status), words)
 }
 
-// malformed is what is no JSON, or not as it should be.
+// malformed is an answer that is not JSON or has the wrong fields.
 type malformed struct {
 	what, text string
 	err        error
 }
 
 func (m *malformed) Error() string {
-	return fmt.Sprintf("%s is not what it should be: %v in %q", m.what, m.err, m.text)
+	return fmt.Sprintf("%s is invalid: %v in %q", m.what, m.err, m.text)
 }
 
-// snippet is the beginning of a text, enough to recognise it by. The key is taken out before the cut, which might
-// leave a part of it.
+// snippet returns the begin of a text. The key is hidden before the text is cut, because a cut might leave a part of
+// it.
 func (c *client) snippet(text []byte) string {
 	out := []byte(c.hide(string(text[:min(len(text), 4<<10)])))
 	if len(out) > 120 {
@@ -68,11 +68,10 @@ func (c *client) snippet(text []byte) string {
 	return strings.ToValidUTF8(string(out), "?")
 }
 
-// telling is how many of a key's first bytes tell something of it.
+// telling is how many bytes of a key's begin reveal something.
 const telling = 4
 
-// hide keeps the key out of what a server says: as it is, as it stands in JSON and in addresses, and the beginning of
-// one that was cut.
+// hide removes the key from a server's text: as it is, as escaped in JSON and URLs, and prefixes of it.
 func (c *client) hide(text string) string {
 	key := string(c.key)
 	if len(key) < telling {
@@ -86,7 +85,7 @@ func (c *client) hide(text string) string {
 	return text
 }
 
-// escaped gives the key as others may write it.
+// escaped returns the ways in which a server may escape the key.
 func escaped(key string) []string {
 	var out []string
 	for _, html := range []bool{true, false} {
@@ -107,9 +106,9 @@ func escaped(key string) []string {
 	return slices.DeleteFunc(out, func(form string) bool { return form == key })
 }
 
-// refused reads an answer that is not 200.
+// refused reads an answer with another status than 200.
 func (c *client) refused(resp *http.Response) *refusal {
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what could be read of it is said
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // as much as can be read
 	r := c.complaint(text)
 	r.status, r.after = resp.StatusCode, resp.Header.Get("Retry-After")
 	if at, err := resp.Location(); err == nil {
@@ -119,7 +118,7 @@ func (c *client) refused(resp *http.Response) *refusal {
 	return r
 }
 
-// complaint finds the message in an error's body; servers agree on little more than that it is JSON.
+// complaint finds the message in an error's body. Servers agree on little more than JSON.
 func (c *client) complaint(text []byte) *refusal {
 	var e struct {
 		Error   json.RawMessage `json:"error"`
@@ -154,7 +153,7 @@ func (c *client) complaint(text []byte) *refusal {
 	return r
 }
 
-// tooLong tells whether a server refuses a prompt for its length. There is no status of its own for that.
+// tooLong reports whether a server refuses a prompt for its length, which has no status of its own.
 func (r *refusal) tooLong() bool {
 	if r.status != http.StatusBadRequest && r.status != http.StatusRequestEntityTooLarge &&
 		r.status != http.StatusUnprocessableEntity {
@@ -163,13 +162,13 @@ func (r *refusal) tooLong() bool {
 	text := strings.ToLower(r.kind + " " + r.message)
 	return slices.ContainsFunc([]string{
 		"context_length_exceeded", "exceed_context_size", // by OpenAI and llama-server
-		// in words, by vLLM, SGLang and others
+		// vLLM, SGLang and others, in words
 		"maximum context length", "context size", "context length", "context window",
 		"max_total_tokens", "`max_new_tokens` must be", // by TGI
 	}, func(words string) bool { return strings.Contains(text, words) })
 }
 
-// explain makes of an error what a user can act on.
+// explain turns an error into one that a user can act on.
 func (c *client) explain(err error) error {
 	var (
 		r       *refusal
@@ -183,28 +182,27 @@ func (c *client) explain(err error) error {
 	case errors.As(err, &r):
 		return c.refusal(r)
 	case errors.Is(err, errSilent):
-		return c.unreachable("see what it is busy with, or check --openai-url",
-			"the server at %s takes connections and gives no answer within %v", c.at.host, c.patience)
+		return c.unreachable("check what it is doing, or check --openai-url",
+			"the server at %s accepts connections, but does not answer within %v", c.at.host, c.patience)
 	}
 	if reported := c.secured(err); reported != nil {
 		return reported
 	}
 	if at := c.through(); at != "" {
-		return c.unreachable("see to the proxy, or put the server's host into $NO_PROXY",
-			"the proxy %s gives no way to the server at %s (%s)",
-			at, c.at.host, c.hide(fault.OneLine(err.Error())))
+		return c.unreachable("check the proxy, or add the server's host to $NO_PROXY",
+			"the proxy %s cannot reach the server at %s (%s)", at, c.at.host, c.hide(fault.OneLine(err.Error())))
 	}
 	if errors.As(err, &dial) && dial.Op == "dial" {
 		what := dial.Err.Error()
 		if dial.Timeout() {
 			what = fmt.Sprintf("no connection within %v", connectPatience)
 		}
-		return c.unreachable("start it, or check --openai-url", "no server answers at %s (%s)", c.at.host, what)
+		return c.unreachable("start it, or check --openai-url", "no server at %s (%s)", c.at.host, what)
 	}
 	return engine.Fail(engine.ClassOf(err), "asking the server at %s: %w", c.at.host, err)
 }
 
-// secured tells of what is wrong with TLS, or with its being there or not; nil: nothing.
+// secured explains TLS errors; nil for others.
 func (c *client) secured(err error) error {
 	var (
 		certificate *tls.CertificateVerificationError
@@ -214,23 +212,22 @@ func (c *client) secured(err error) error {
 	)
 	switch text := err.Error(); {
 	case strings.Contains(text, "server gave HTTP response to HTTPS client"), errors.As(err, &record):
-		return c.unreachable("give it with http:// in --openai-url", "the server at %s does not speak HTTPS", c.at.host)
+		return c.unreachable("use http:// in --openai-url", "the server at %s does not use HTTPS", c.at.host)
 	case strings.Contains(text, "malformed HTTP"):
-		return c.unreachable("give it with https:// if it wants that, or check --openai-url",
-			"what answers at %s does not speak HTTP", c.at.host)
+		return c.unreachable("try https://, or check --openai-url", "the server at %s does not use HTTP", c.at.host)
 	case errors.As(err, &certificate):
-		return c.unreachable("name it as its certificate does, or have this machine trust who signed that (SSL_CERT_FILE)",
+		return c.unreachable("use the host name of the certificate, or make this machine trust its issuer (SSL_CERT_FILE)",
 			"the certificate of the server at %s is not trusted (%s)", c.at.host,
 			fault.OneLine(certificate.Err.Error()))
 	case errors.As(err, &alert), errors.As(err, &remote) && remote.Op == "remote error",
 		strings.Contains(text, "TLS handshake timeout"):
-		return c.unreachable("see what it wants of its clients, or check --openai-url",
+		return c.unreachable("check what it requires of clients, or check --openai-url",
 			"the server at %s refuses the TLS connection (%s)", c.at.host, fault.OneLine(text))
 	}
 	return nil
 }
 
-// through is the proxy that requests go through, without what may be secret in its address; empty: none.
+// through returns the proxy of our requests without any secret in its address; empty: none.
 func (c *client) through() string {
 	r, err := http.NewRequest(http.MethodGet, c.at.api, nil)
 	if err != nil {
@@ -243,7 +240,7 @@ func (c *client) through() string {
 	return at.Host
 }
 
-// unreachable is for what a person must mend before anything can be asked.
+// unreachable is an error that a person must fix before the server can be used.
 func (c *client) unreachable(do, format string, args ...any) error {
 	return engine.SetUp(fault.New(fault.ServerUnreachable, do, format, args...))
 }
@@ -252,50 +249,50 @@ func (c *client) refusal(r *refusal) error {
 	switch {
 	case r.status == http.StatusBadRequest && strings.Contains(strings.ToLower(r.message), "plain http request") ||
 		strings.Contains(r.message, "HTTP request to an HTTPS server"):
-		return c.unreachable("give it with https:// in --openai-url", "the server at %s speaks HTTPS only", c.at.host)
+		return c.unreachable("use https:// in --openai-url", "the server at %s requires HTTPS", c.at.host)
 	case r.status == http.StatusProxyAuthRequired:
-		return c.unreachable("see to the proxy, or put the server's host into $NO_PROXY",
-			"the proxy %s lets us not through to %s (%v)", c.through(), c.at.host, r)
+		return c.unreachable("check the proxy, or add the server's host to $NO_PROXY",
+			"the proxy %s denies access to %s (%v)", c.through(), c.at.host, r)
 	case r.tooLong():
-		return engine.SetUp(fault.New(fault.PromptTooLong, larger, "the prompt does not fit, says the server: %s",
+		return engine.SetUp(fault.New(fault.PromptTooLong, larger, "the server refuses the prompt as too long: %s",
 			r.message))
 	case r.status == http.StatusUnauthorized, r.status == http.StatusForbidden:
-		do := "name the variable that its key is in with --openai-key-env"
+		do := "name the environment variable that holds its key with --openai-key-env"
 		if c.key != "" {
 			do = "check the key in $" + c.keyFrom
 		}
-		return c.unreachable(do, "the server at %s lets us not in (%v)", c.at.host, r)
+		return c.unreachable(do, "access to the server at %s is denied (%v)", c.at.host, r)
 	case r.status >= 300 && r.status < 400:
-		return c.unreachable("give that address with --openai-url", "the server at %s sends us elsewhere (%d, %s)",
+		return c.unreachable("use that address in --openai-url", "the server at %s redirects (%d, %s)",
 			c.at.host, r.status, r.place)
 	case r.status == http.StatusNotFound, r.status == http.StatusMethodNotAllowed:
 		return c.unreachable("check --openai-url, or try another --openai-api",
-			"the server at %s has no such interface (%v)", c.at.host, r)
+			"the server at %s lacks this API (%v)", c.at.host, r)
 	case r.status == http.StatusTooManyRequests:
 		again := ""
 		if r.after != "" {
 			again = "; it says to try again in " + r.after + " s"
 		}
 		return engine.Fail(record.Other,
-			"the server at %s has too many requests (%w)%s: ask for fewer at a time, or later", c.at.host, r, again)
+			"the server at %s has too many requests (%w)%s: send fewer at a time, or try later", c.at.host, r, again)
 	case r.status == 0, r.status >= 500:
-		return engine.Fail(record.Other, "the server at %s failed (%w); its own log may say why", c.at.host, r)
+		return engine.Fail(record.Other, "the server at %s failed (%w); check its log", c.at.host, r)
 	}
 	return c.unreachable("see docs/howto/measure-a-server.md for what is sent, or try another --openai-api",
 		"the server at %s refuses the request (%v)", c.at.host, r)
 }
 
-// noModel says that a server has no such model, and which it has.
+// noModel is the error for a model that the server does not have. It lists those that it has.
 func noModel(at address, name string, have []string) error {
-	have = slices.DeleteFunc(have, func(other string) bool { return other == name }) // it lists what it doesn't have
+	have = slices.DeleteFunc(have, func(other string) bool { return other == name }) // listed, but refused
 	do := "name one of its models with --openai-model"
 	switch {
 	case len(have) > 0 && name != "":
-		do = fmt.Sprintf("did you mean %q? It has: %s", nearest.Of(name, have, 1)[0], list(have))
+		do = fmt.Sprintf("did you mean %q? Its models: %s", nearest.Of(name, have, 1)[0], list(have))
 	case len(have) > 0:
 		do += ": " + list(have)
 	}
-	what := fmt.Sprintf("the server at %s has no model %q", at.host, name)
+	what := fmt.Sprintf("the server at %s does not have model %q", at.host, name)
 	switch {
 	case name == "" && len(have) > 0:
 		what = fmt.Sprintf("the server at %s has %d models", at.host, len(have))
@@ -305,7 +302,7 @@ func noModel(at address, name string, have []string) error {
 	return engine.SetUp(fault.New(fault.ServerUnreachable, do, "%s", what))
 }
 
-// list names models, not more than a line holds.
+// list joins names, at most twelve.
 func list(names []string) string {
 	const most = 12
 	if len(names) > most {

@@ -22,7 +22,7 @@ import (
 
 var served = engine.Model{Model: record.Model{Name: "mouse", Format: record.Served}}
 
-// broken is a server whose completions are as they are given; it lists the models mouse and moose.
+// broken is a server with given completions; it lists the models mouse and moose.
 func broken(t *testing.T, answer http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +33,7 @@ func broken(t *testing.T, answer http.HandlerFunc) *httptest.Server {
 			body, err := io.ReadAll(r.Body)
 			if err != nil || !json.Valid(body) || r.Header.Get("Content-Type") != "application/json" {
 				http.Error(w, "no JSON", http.StatusUnsupportedMediaType)
-			} else if strings.Contains(string(body), `"Hello"`) { // which asks it to load its model
+			} else if strings.Contains(string(body), `"Hello"`) { // the request that makes it load its model
 				io.WriteString(w, piece("x")+"\n\n"+finish+"\n\n"+done+"\n\n")
 			} else {
 				r.Body = io.NopCloser(bytes.NewReader(body))
@@ -47,7 +47,7 @@ func broken(t *testing.T, answer http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-// says streams lines, then ends the answer as HTTP wants it.
+// says streams lines, then ends the answer properly.
 func says(lines ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -81,27 +81,19 @@ func counts(prompt, completion int) string {
 		prompt, completion, prompt+completion)
 }
 
-// loaded is a session with a model.
-func loaded(t *testing.T, c openai.Config, m engine.Model) (engine.Session, *enginetest.Probe) {
+// loaded returns a session with a model.
+func loaded(t testing.TB, c openai.Config, m engine.Model) (engine.Session, *enginetest.Probe) {
 	t.Helper()
-	p := &enginetest.Probe{}
-	s, err := openai.New(c).Open(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	if err := s.Load(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	s, p := enginetest.Open(t, openai.New(c))
+	enginetest.Load(t, s, m)
 	return s, p
 }
 
-// request is for a prompt of one's own.
 func request(prompt string, n int) engine.Request {
 	return engine.Request{Prompt: prompt, MaxTokens: n}
 }
 
-// generated asks for n tokens.
+// generated generates n tokens.
 func generated(ctx context.Context, s engine.Session, n int) (enginetest.Generation, error) {
 	g := enginetest.Generation{MaxTokens: n, Called: time.Now()}
 	var err error
@@ -114,7 +106,7 @@ func generated(ctx context.Context, s engine.Session, n int) (enginetest.Generat
 func codes(p *enginetest.Probe) string {
 	var out []string
 	for _, w := range p.Warnings() {
-		// How pieces come together is the machine's doing, but where a test has them do so.
+		// How many pieces are read at once depends on the machine, unless a test forces it.
 		if !slices.Contains([]string{"already-running", "weights-unverified", "server-not-sampled", "burst"}, w.Code) {
 			out = append(out, w.Code)
 		}
@@ -122,52 +114,16 @@ func codes(p *enginetest.Probe) string {
 	return strings.Join(out, " ")
 }
 
-// metricsOf is what the server says of itself.
-func metricsOf(t *testing.T, p *enginetest.Probe) map[string]float64 {
-	t.Helper()
-	got := map[string]float64{}
-	for _, source := range p.Attached() {
-		if source.Describe().Method != openai.MethodMetrics {
-			continue
-		}
-		r := record.NewSample()
-		if err := source.Read(t.Context(), &r); err != nil {
-			t.Fatal(err)
-		}
-		for _, v := range r.Values {
-			got[v.Name] = v.Value
-		}
-	}
-	return got
-}
-
-// oneLine checks an error's class, exit code and words.
-func oneLine(t *testing.T, err error, class record.Class, code fault.Kind, words ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatal("no error")
-	}
-	if engine.ClassOf(err) != class || fault.Of(err) != code || strings.Contains(err.Error(), "\n") {
-		t.Errorf("%q of class %q and class %s, want one line of %q and %s", err, engine.ClassOf(err), fault.Of(err),
-			class, code)
-	}
-	for _, w := range words {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("%q says nothing of %q", err, w)
-		}
-	}
-}
-
 func TestStreams(t *testing.T) {
 	lie := counts(3, 1)
 	for _, c := range []struct {
 		name   string
 		answer http.HandlerFunc
-		class  record.Class // empty: it works
+		class  record.Class // empty: no error
 		code   fault.Kind
 		words  string
 		pieces int
-		tokens int // as the usage has them; 0: it has none that is believed
+		tokens int // according to usage; 0: no plausible count
 		warned string
 	}{
 		{name: "sound", answer: says(piece("a"), ": ping", piece("b"), finish, counts(3, 2), done), pieces: 2,
@@ -176,18 +132,18 @@ func TestStreams(t *testing.T) {
 			warned: "several-per-piece"},
 		{name: "no usage", answer: says(piece("a"), piece("b"), finish, done), pieces: 2,
 			warned: "no-usage cache-unknown"},
-		{name: "usage with less than came", answer: says(piece("a"), piece("b"), finish, lie, done), pieces: 2,
+		{name: "usage below the pieces", answer: says(piece("a"), piece("b"), finish, lie, done), pieces: 2,
 			warned: "counts-differ"},
-		{name: "usage with more than was asked for", answer: says(piece("a"), finish, counts(3, 99), done), pieces: 1,
+		{name: "usage above the request", answer: says(piece("a"), finish, counts(3, 99), done), pieces: 1,
 			warned: "counts-differ"},
-		{name: "more pieces than were asked for",
+		{name: "more pieces than requested",
 			answer: says(piece("a"), piece("b"), piece("c"), piece("d"), piece("e"), finish, done), pieces: 5,
 			warned: "counts-differ no-usage cache-unknown"},
-		{name: "cut behind its reason", answer: says(piece("a"), finish), pieces: 1,
+		{name: "cut after its reason", answer: says(piece("a"), finish), pieces: 1,
 			warned: "no-usage cut-stream cache-unknown"},
 		{name: "cut before its reason", answer: says(piece("a"), piece("b")), class: record.Other, code: fault.Run,
-			words: "broke off after 2 pieces", pieces: 2},
-		{name: "no word of a cache", answer: says(
+			words: "ended the stream after 2 pieces", pieces: 2},
+		{name: "no cached tokens reported", answer: says(
 			piece("a"), finish, `data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}`, done),
 			pieces: 1, tokens: 1,
 			warned: "cache-unknown"},
@@ -197,27 +153,29 @@ func TestStreams(t *testing.T) {
 			warned: "cached-prompt"},
 		{name: "done without a reason", answer: says(piece("a"), done), pieces: 1,
 			warned: "no-usage no-reason cache-unknown"},
-		{name: "nothing", answer: says(), class: record.Other, code: fault.Run, words: "broke off after 0 pieces"},
+		{name: "nothing", answer: says(), class: record.Other, code: fault.Run,
+			words: "ended the stream after 0 pieces"},
 		{name: "no text", answer: says(finish, counts(3, 0), done), class: record.BadOutput, code: fault.Run,
 			words: "without any text"},
-		{name: "no text and yet tokens", answer: says(finish, counts(3, 2), done),
+		{name: "tokens without text", answer: says(finish, counts(3, 2), done),
 			class: record.BadOutput, code: fault.Run, words: "counts 2 tokens", tokens: 2},
 		{name: "error in mid-stream", answer: says(
 			piece("a"), `data: {"error":{"message":"out of\nblocks","type":"server_error","code":500}}`, done),
 			class: record.Other, code: fault.Run, words: "out of blocks", pieces: 1},
-		{name: "error of a name of its own", answer: says(piece("a"), `error: {"message":"slot lost","code":500}`),
+		{name: "error event", answer: says(piece("a"), `error: {"message":"slot lost","code":500}`),
 			class: record.Other, code: fault.Run, words: "slot lost", pieces: 1},
 		{name: "error as an object", answer: says(
 			piece("a"), `data: {"object":"error","message":"EngineDeadError","code":500}`), class: record.Other,
 			code: fault.Run, words: "EngineDeadError", pieces: 1},
-		{name: "error that is text", answer: says(`data: {"error":"no memory"}`), class: record.Other, code: fault.Run,
+		{name: "error as text", answer: says(`data: {"error":"no memory"}`), class: record.Other, code: fault.Run,
 			words: "no memory"},
 		{name: "half a JSON", answer: says(piece("a"), `data: {"choices":[{"te`),
 			class: record.BadOutput, code: fault.Run, words: `"{\"choices\":[{\"te"`, pieces: 1},
 		{name: "other JSON", answer: says(`data: {"choices":"many"}`), class: record.BadOutput, code: fault.Run,
 			words: "after 0 pieces"},
-		{name: "no events", answer: says("<html>", "hello"), class: record.Other, code: fault.Run, words: "broke off"},
-		{name: "who speaks and empty deltas",
+		{name: "no events", answer: says("<html>", "hello"), class: record.Other, code: fault.Run,
+			words: "ended the stream"},
+		{name: "role and empty deltas",
 			answer: says(`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":null}}]}`,
 				`data: {"choices":[{"index":0,"delta":{"content":""}}]}`,
 				`data: {"choices":[{"index":0,"delta":{"content":"a"}}]}`,
@@ -234,7 +192,7 @@ func TestStreams(t *testing.T) {
 			class: record.SetUp, code: fault.ServerUnreachable, words: "403"},
 		{name: "404 of a model", answer: refuses(
 			404, `{"error":{"message":"The model mouse does not exist.","type":"NotFoundError","code":404}}`),
-			class: record.SetUp, code: fault.ServerUnreachable, words: `no model "mouse"; did you mean "moose"`},
+			class: record.SetUp, code: fault.ServerUnreachable, words: `does not have model "mouse"; did you mean "moose"`},
 		{name: "404 of a path", answer: refuses(404, `{"detail":"Not Found"}`),
 			class: record.SetUp, code: fault.ServerUnreachable, words: "--openai-api"},
 		{name: "400", answer: refuses(400, `{"detail":[{"loc":["body","seed"],"msg":"extra fields not permitted"}]}`),
@@ -256,7 +214,7 @@ func TestStreams(t *testing.T) {
 			class: record.SetUp, code: fault.PromptTooLong, words: "2048"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel() // where a stream breaks off its server's end is waited for
+			t.Parallel() // a broken stream waits for its server to end
 			s, p := loaded(t, openai.Config{URL: broken(t, c.answer).URL}, served)
 			known := len(p.Warnings())
 			g, err := generated(t.Context(), s, 4)
@@ -264,7 +222,7 @@ func TestStreams(t *testing.T) {
 				t.Error(f)
 			}
 			if c.class != "" {
-				oneLine(t, err, c.class, c.code, c.words)
+				enginetest.OneLine(t, err, c.code, c.class, c.words)
 			} else if err != nil {
 				t.Fatal(err)
 			}
@@ -274,7 +232,7 @@ func TestStreams(t *testing.T) {
 			}
 			if unreported := g.Usage.CachedTokens == record.CacheUnknown; c.class == "" && c.warned != "" &&
 				unreported != strings.Contains(c.warned, "cache-unknown") {
-				t.Errorf("%d tokens from a cache, and warned of %q", g.Usage.CachedTokens, c.warned)
+				t.Errorf("%d cached tokens, warnings %q", g.Usage.CachedTokens, c.warned)
 			}
 			for _, w := range p.Warnings()[known:] {
 				if strings.Contains(w.Text, "\n") {
@@ -282,11 +240,11 @@ func TestStreams(t *testing.T) {
 				}
 			}
 			if got := codes(p); c.class == "" && got != c.warned {
-				t.Errorf("warned of %q, want %q", got, c.warned)
+				t.Errorf("warnings %q, want %q", got, c.warned)
 			}
 		})
 	}
-	// What a lying server says is kept beside what was counted.
+	// A wrong count is recorded beside ours.
 	s, _ := loaded(t, openai.Config{URL: broken(t, says(piece("a"), piece("b"), finish, lie, done)).URL}, served)
 	if g, err := generated(t.Context(), s, 4); err != nil || g.Usage.Reported["completion_tokens"] != 1 ||
 		len(g.Tokens) != 2 {
@@ -294,7 +252,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatBreaks(t *testing.T) {
+func TestBrokenConnection(t *testing.T) {
 	server := broken(t, func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()
 		if err != nil {
@@ -305,17 +263,17 @@ func TestAConnectionThatBreaks(t *testing.T) {
 	})
 	s, _ := loaded(t, openai.Config{URL: server.URL}, served)
 	g, err := generated(t.Context(), s, 4)
-	oneLine(t, err, record.Other, fault.Run, "broke off after 1 pieces")
+	enginetest.OneLine(t, err, fault.Run, record.Other, "ended the stream after 1 pieces")
 	if len(g.Tokens) != 1 || g.Usage.Text != "a" {
 		t.Errorf("%+v", g)
 	}
 	server.CloseClientConnections()
 	server.Listener.Close()
 	_, err = generated(t.Context(), s, 4)
-	oneLine(t, err, record.Crash, fault.Run, "ended after 0 pieces")
+	enginetest.OneLine(t, err, fault.Run, record.Crash, "ended after 0 pieces")
 }
 
-func TestAServerThatNeverAnswers(t *testing.T) {
+func TestSilentServer(t *testing.T) {
 	release := make(chan struct{})
 	server := broken(t, func(w http.ResponseWriter, r *http.Request) {
 		if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), `"max_tokens":4`) {
@@ -330,11 +288,11 @@ func TestAServerThatNeverAnswers(t *testing.T) {
 	defer close(release)
 	s, _ := loaded(t, openai.Config{URL: server.URL}, served)
 	for n, words := range map[int]string{3: "waiting for the first piece of text",
-		4: "waiting for what follows the first 1 pieces"} {
+		4: "waiting for more after 1 pieces"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // enough for a first piece on a busy machine
 		g, err := generated(ctx, s, n)
 		cancel()
-		oneLine(t, err, record.Timeout, fault.Run, words)
+		enginetest.OneLine(t, err, fault.Run, record.Timeout, words)
 		if g.Usage.Finish != "cancelled" || len(g.Tokens) != n-3 {
 			t.Errorf("%+v", g)
 		}

@@ -17,21 +17,21 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// forwarders pass on what another process answers, here or elsewhere: their memory is not the server's.
+// forwarders only pass on answers of another process; their memory is not the server's.
 var forwarders = []string{"ssh", "sshd", "docker-proxy", "kubectl", "socat", "rootlesskit", "slirp4netns", "nginx",
 	"haproxy", "caddy", "envoy"}
 
-// watch begins to sample the server, where that can be done, and says once where it can't.
+// watch starts sampling the server if that is possible, and warns if not.
 func (s *session) watch(ctx context.Context) {
 	if err := s.watchProcesses(ctx); err != nil {
-		engine.Warn(s.probe, "server-not-sampled", "no memory of the server at %s is sampled: %v", s.client.at.host, err)
+		engine.Warn(s.probe, "server-not-sampled", "the memory of the server at %s is not sampled: %v", s.client.at.host, err)
 	}
 	if !s.server.router && !s.server.loading {
-		s.watchMetrics(ctx) // else once it is known what to ask
+		s.watchMetrics(ctx) // otherwise later, when the model is known
 	}
 }
 
-// watchMetrics begins to read what the server says of itself.
+// watchMetrics starts reading /metrics.
 func (s *session) watchMetrics(ctx context.Context) {
 	if s.asked {
 		return
@@ -46,20 +46,20 @@ func (s *session) watchMetrics(ctx context.Context) {
 	}
 	var r *refusal
 	switch {
-	// it has none
+	// it has no /metrics
 	case ctx.Err() != nil, errors.As(err, &r) && r.status == http.StatusNotFound && s.server.kind != llamaServer:
 	case s.server.kind == llamaServer && errors.As(err, &r):
 		s.probe.Event(record.Event{At: time.Now(),
-			Text: "the server has no /metrics: a llama-server that is started with --metrics has"})
+			Text: "the server has no /metrics; start llama-server with --metrics"})
 	default:
-		s.probe.Event(record.Event{At: time.Now(), Text: "/metrics can't be read: " + s.client.hide(err.Error())})
+		s.probe.Event(record.Event{At: time.Now(), Text: "/metrics cannot be read: " + s.client.hide(err.Error())})
 	}
 }
 
-// watchProcesses samples the tree of who answers at the server's address.
+// watchProcesses samples the process tree that listens at the server's address.
 func (s *session) watchProcesses(ctx context.Context) error {
 	if !s.client.at.local {
-		return errors.New("its address is none of this machine's")
+		return errors.New("it is on another machine")
 	}
 	pid, err := proc.PIDOfListener(ctx, s.client.at.host)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *session) watchProcesses(ctx context.Context) error {
 	}
 	name, _ := role(pid, proc.CommandLine(pid))
 	if slices.Contains(forwarders, name) {
-		return fmt.Errorf("%s (process %d) listens there, which passes on to another", name, pid)
+		return fmt.Errorf("process %d (%s) listens there and forwards to another process", pid, name)
 	}
 	root := proc.Root(pid)
 	s.tree, err = proc.NewTree(root, func(pid int, _ string, line []string) string {
@@ -86,16 +86,16 @@ func (s *session) watchProcesses(ctx context.Context) error {
 	return nil
 }
 
-// above says which process was taken for the server's first, where it is not the one that listens.
+// above describes the root of the sampled process tree.
 func above(root, pid int) string {
 	if root == pid {
 		return ", and is sampled with its descendants"
 	}
 	name, _ := role(root, proc.CommandLine(root))
-	return fmt.Sprintf("; it belongs to process %d (%s), which is sampled with its descendants", root, name)
+	return fmt.Sprintf("; its ancestor, process %d (%s), is sampled with its descendants", root, name)
 }
 
-// role gives a process's program, and what it is to a server: its parts do different things in processes of their own.
+// role returns a process's program and its role in a server that consists of several processes.
 func role(pid int, line []string) (program, role string) {
 	role = "server"
 	if len(line) == 0 {
@@ -114,13 +114,13 @@ func role(pid int, line []string) (program, role string) {
 	return program, role
 }
 
-// listens tells whether anybody takes connections at the server's address. Through a proxy that can't be told.
+// listens reports whether anything accepts connections at the server's address. Through a proxy that is unknown.
 func (c *client) listens(ctx context.Context) bool {
 	d := net.Dialer{Timeout: time.Second}
 	conn, err := d.DialContext(ctx, "tcp", c.at.host)
 	if err != nil {
 		return ctx.Err() != nil
 	}
-	_ = conn.Close() // it was only to be seen
+	_ = conn.Close() // only a probe
 	return true
 }

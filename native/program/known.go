@@ -8,7 +8,7 @@ import (
 	"llmparity/internal/cache"
 )
 
-// Known keeps what was found out about a program for as long as its file is the same: hashing takes a while.
+// Known caches what was found out about a program until its file changes, because hashing takes time.
 type Known[T any] struct {
 	mu   sync.Mutex
 	path string
@@ -16,13 +16,13 @@ type Known[T any] struct {
 	what T
 }
 
-// Of gives what is known of the program at a path; look finds it out, of a file with such a sum. A script's
-// interpreter, and what a program loads, are not in the sum.
+// Of returns what is known about a program; look finds it out, given the hash. The hash does not cover a script's
+// interpreter or libraries.
 func (k *Known[T]) Of(path string, look func(sha256 string) (T, error)) (T, error) {
 	var none T
 	now, err := os.Stat(path)
 	if err != nil {
-		return none, fmt.Errorf("looking at a program: %w", err)
+		return none, fmt.Errorf("checking a program: %w", err)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -13,35 +13,34 @@ import (
 	"llmparity/internal/record"
 )
 
-// Part is a program of the ggml family, with the GPUs that it was built for.
+// Part describes a ggml program with the GPUs that it was built for.
 func Part(ctx context.Context, kind fault.Kind, path string) engine.Part {
 	p := engine.Version(ctx, kind, path, "--version")
 	p.Version, p.Backends = strings.TrimPrefix(p.Version, "version: "), Backends(path)
 	return p
 }
 
-// Found is what an engine could run whose program is a part.
+// Found says what an engine with this program could run.
 func Found(name string, p engine.Part, here engine.Here) engine.Finding {
 	if p.Path == "" {
-		return engine.Finding{Name: name, Can: "nothing: it is not here"}
+		return engine.Finding{Name: name, Can: "not installed"}
 	}
-	yes := true // ggml's types have float16 on every processor
+	yes := true // ggml supports float16 on every processor
 	e := engine.Finding{Name: name, Ready: true, Version: p.Version, Path: p.Path, Device: string(record.CPU),
 		F16:      &yes,
 		Backends: p.Backends}
 	switch reach := here.GPU(p.Backends); {
 	case len(p.Backends) == 0:
-		e.Can = "GGUF files on the processor: it was not built for a GPU, as far as its libraries show"
+		e.Can = "run GGUF files on the CPU (no GPU backend found in its libraries)"
 	case reach == "":
-		e.Can = "GGUF files on the processor: it was built for " + strings.Join(p.Backends, ", ") +
-			", and there is no such GPU"
+		e.Can = "run GGUF files on the CPU (built for " + strings.Join(p.Backends, ", ") + ", but no such GPU here)"
 	default:
-		e.Can = "GGUF files on the processor, and on " + reach + " where it is asked for"
+		e.Can = "run GGUF files on the CPU, or on " + reach + " on request"
 	}
 	return e
 }
 
-// backendLibraries tell by their names which GPUs a program was built for.
+// backendLibraries maps parts of library names to GPU backends.
 func backendLibraries() [][2]string {
 	return [][2]string{{"ggml-cuda", "cuda"}, {"libcuda.so", "cuda"}, {"libcudart", "cuda"}, {"libcublas", "cuda"},
 		{"ggml-hip", "hip"},
@@ -50,9 +49,8 @@ func backendLibraries() [][2]string {
 		{"ggml-opencl", "opencl"}, {"libOpenCL", "opencl"}, {"ggml-metal", "metal"}, {"Metal.framework", "metal"}}
 }
 
-// Backends names the kinds of GPU that a program of the ggml family was built for: by the libraries that it is linked
-// against, and by those that lie where it loads them from: beside it, in ../lib, and in further places. None: it was
-// built for none, or shows it otherwise.
+// Backends returns the GPU backends that a ggml program was built for, judging by the libraries that it is linked
+// against and those in the places from which it loads some: its own folder, ../lib, and others.
 func Backends(path string, places ...string) []string {
 	var names []string
 	path, err := filepath.EvalSymlinks(path)
@@ -65,9 +63,9 @@ func Backends(path string, places ...string) []string {
 	linked = func(file string) {
 		f, err := elf.Open(file)
 		if err != nil {
-			return // of another system
+			return // not ELF
 		}
-		libraries, _ := f.ImportedLibraries() // one that is linked against none names none
+		libraries, _ := f.ImportedLibraries() // none if statically linked
 		f.Close()
 		for _, name := range libraries {
 			names = append(names, name)
@@ -81,7 +79,7 @@ func Backends(path string, places ...string) []string {
 	}
 	linked(path)
 	for _, at := range append([]string{"", "../lib"}, places...) {
-		beside, _ := filepath.Glob(filepath.Join(dir, at, "*ggml-*")) // the pattern is well formed
+		beside, _ := filepath.Glob(filepath.Join(dir, at, "*ggml-*")) // the pattern is valid
 		names = append(names, beside...)
 	}
 	out := []string{}

@@ -1,7 +1,6 @@
-// Package program finds the programs that engines start, identifies them, and asks them what they are.
+// Package program finds the programs that engines start, identifies them, and asks for their versions.
 //
-// It looks in places and takes what bears the right name: whether that is the program that it seems to be is its
-// engine's to find out.
+// It goes by names and places. Whether a program is what it seems to be is up to the engine to check.
 package program
 
 import (
@@ -20,20 +19,20 @@ import (
 	"llmparity/native/logs"
 )
 
-// Program is one that engines start.
+// Program is a program that an engine starts.
 type Program struct {
-	Names    []string // on PATH, the first of them also in a build of our own
-	Build    string   // where that lies in the cache folder
-	Flag     string   // by which a user names another
-	Variable string   // of the environment, by which too
+	Names    []string // on PATH; the first is also that of our own build
+	Build    string   // folder of our own build in the cache
+	Flag     string   // with which a user names another one
+	Variable string   // the same as an environment variable
 
-	Kind fault.Kind // of its being missing or of no use
-	Do   string     // what helps then
+	Kind fault.Kind // of errors about it
+	Do   string     // advice in errors about it
 }
 
-// Find looks for the program where it was named, then on PATH by its first name, then in the cache folder, if that is
-// given, then on PATH by other names. One that was named is taken or is an error: another one in its place would be
-// measured without anybody's knowing.
+// Find searches for the program where the user named it, then on PATH by its first name, in the cache folder, and on
+// PATH by its other names. If the user's choice cannot be run, that is an error: another program would be measured
+// unnoticed.
 func (p Program) Find(given, cache string) (string, error) {
 	for _, named := range []struct{ path, by string }{{given, p.Flag}, {os.Getenv(p.Variable), p.Variable}} {
 		if named.path == "" {
@@ -41,7 +40,7 @@ func (p Program) Find(given, cache string) (string, error) {
 		}
 		path, err := exec.LookPath(named.path)
 		if err != nil {
-			return "", p.Unfit("%s names %s, which can't be run (%v)", named.by, named.path, Cause(err))
+			return "", p.Unfit("%s: %s cannot be run (%v)", named.by, named.path, Cause(err))
 		}
 		return filepath.Abs(path)
 	}
@@ -49,7 +48,7 @@ func (p Program) Find(given, cache string) (string, error) {
 		return filepath.Abs(path)
 	}
 	if cache != "" {
-		// Resolved, so that a record names the build and not the set-up's link to it.
+		// Resolve the link, so that the record names the build.
 		if path, err := filepath.EvalSymlinks(filepath.Join(cache, p.Build, p.Names[0])); err == nil {
 			return path, nil
 		}
@@ -59,10 +58,10 @@ func (p Program) Find(given, cache string) (string, error) {
 			return filepath.Abs(path)
 		}
 	}
-	return "", p.Unfit("no %s on PATH or in the cache", p.Names[0])
+	return "", p.Unfit("%s not found on PATH or in the cache", p.Names[0])
 }
 
-// Cause is why a program can't be run, without its name.
+// Cause returns why a program cannot be run, without its name.
 func Cause(err error) error {
 	if e, ok := errors.AsType[*exec.Error](err); ok {
 		return e.Err
@@ -70,13 +69,13 @@ func Cause(err error) error {
 	return err
 }
 
-// Unfit is for one that is missing, or was found and is of no use.
+// Unfit is the error for a program that is missing or unusable.
 func (p Program) Unfit(format string, args ...any) *engine.Failure {
 	return &engine.Failure{Class: record.SetUp, Err: fault.New(p.Kind, p.Do, format, args...)}
 }
 
-// Ask runs the program with one argument, upon which it says something and ends, and gives its lines. That also shows
-// whether it can run here at all. env is all of its environment.
+// Ask runs the program with one argument and returns what it prints. That also shows whether it runs here. env is its
+// whole environment.
 func (p Program) Ask(ctx context.Context, path, question string, env []string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -94,12 +93,12 @@ func (p Program) Ask(ctx context.Context, path, question string, env []string) (
 	}
 	lines := tail.Lines(1 << 16)
 	if asked.Err() != nil {
-		return nil, p.Unfit("%s %s fails (%s): %s", path, question, asked.Exit(), logs.LastWords(lines))
+		return nil, p.Unfit("%s %s failed (%s): %s", path, question, asked.Exit(), logs.LastWords(lines))
 	}
 	return lines, nil
 }
 
-// CheckGGUF looks at the header of a model's file. Which architectures there are is left to who runs it.
+// CheckGGUF checks the header of a model file, but not its architecture.
 func CheckGGUF(m engine.Model) error {
 	f, err := gguf.Open(m.Path)
 	if err != nil {

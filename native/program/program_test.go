@@ -13,6 +13,7 @@ import (
 	"llmparity/native/program"
 )
 
+// a writes a shell script.
 func a(t *testing.T, text string, parts ...string) string {
 	t.Helper()
 	path := filepath.Join(parts...)
@@ -37,15 +38,15 @@ func TestFindInOrder(t *testing.T) {
 			t.Errorf("%s, %v; want %q", path, err, words)
 		}
 	}
-	a(t, "", cache, "x", "1", "new") // which the set-up's link does not name
-	refused("no new on PATH or in the cache; build one")
+	a(t, "", cache, "x", "1", "new") // the link to the current build does not name it
+	refused("new not found on PATH or in the cache; build one")
 	find := func(want string) {
 		t.Helper()
 		if got, err := p.Find(given, cache); err != nil || got != want {
 			t.Errorf("%s, %v; want %s", got, err, want)
 		}
 	}
-	find(a(t, "", dir, "path", "old")) // the worst first
+	find(a(t, "", dir, "path", "old")) // least preferred first
 	built := a(t, "", cache, "x", "2", "new")
 	if err := os.Symlink("2", filepath.Join(cache, "x", "current")); err != nil {
 		t.Fatal(err)
@@ -57,8 +58,8 @@ func TestFindInOrder(t *testing.T) {
 	find(named)
 	given = a(t, "", dir, "given")
 	find(given)
-	given = filepath.Join(dir, "missing") // one that was named is an error, though others could be found
-	refused("--x names " + given)
+	given = filepath.Join(dir, "missing") // the user's choice is an error even if others could be found
+	refused("--x: " + given + " cannot be run")
 }
 
 func TestAsk(t *testing.T) {
@@ -68,7 +69,7 @@ func TestAsk(t *testing.T) {
 	if got := strings.Join(lines, "|"); err != nil || got != "--version word|more" && got != "more|--version word" {
 		t.Errorf("%q, %v", got, err)
 	}
-	for want, path := range map[string]string{"fails (exit status 3): no such | option": a(
+	for want, path := range map[string]string{"failed (exit status 3): no such | option": a(
 		t, "echo no such; echo option; exit 3", t.TempDir(), "x"), "does not start": "/none"} {
 		if _, err := p.Ask(t.Context(), path, "--version", nil); fault.Of(err) != fault.NoOllama ||
 			!strings.Contains(err.Error(), want) {
@@ -77,7 +78,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-func TestKnownUntilTheFileIsAnother(t *testing.T) {
+func TestKnownUntilFileChanges(t *testing.T) {
 	path := a(t, "one", t.TempDir(), "x")
 	var k program.Known[string]
 	looks := 0
@@ -92,12 +93,12 @@ func TestKnownUntilTheFileIsAnother(t *testing.T) {
 	}
 	failure := errors.New("it says nothing")
 	if _, err := k.Of(path, func(string) (string, error) { return "", failure }); !errors.Is(err, failure) {
-		t.Errorf("of a changed file: %v", err)
+		t.Errorf("changed file: %v", err)
 	}
 	if other, err := k.Of(path, look); err != nil || other == first || looks != 2 {
-		t.Errorf("of a changed file: %q after %d looks, %v", other, looks, err)
+		t.Errorf("changed file: %q after %d looks, %v", other, looks, err)
 	}
 	if _, err := k.Of(path+"x", look); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("of none: %v", err)
+		t.Errorf("missing file: %v", err)
 	}
 }

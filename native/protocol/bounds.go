@@ -10,13 +10,13 @@ import (
 	"llmparity/internal/fault"
 )
 
-// What is kept of the names and words that an engine puts into the record: they stand in tables.
+// Limits for names and words that an engine puts into the record, because they appear in tables.
 const (
 	maxNames = 64
 	maxWord  = 80 // characters
 )
 
-// tidy is an engine's word, as long as fits into a table, without line breaks and what else a terminal would obey.
+// tidy shortens a word to what fits in a table and removes control characters.
 func tidy(s string) string {
 	return cut(fault.OneLine(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -26,7 +26,7 @@ func tidy(s string) string {
 	}, s)), maxWord)
 }
 
-// bound keeps the first names of a table, by the alphabet, and tells how many were left out.
+// bound keeps the first names of a table in alphabetical order, and returns how many were dropped.
 func bound[V any](m map[string]V, value func(V) V) (kept map[string]V, left int) {
 	if m == nil {
 		return nil, 0
@@ -41,20 +41,20 @@ func bound[V any](m map[string]V, value func(V) V) (kept map[string]V, left int)
 	return kept, 0
 }
 
-// words bounds a table of words.
+// words limits a table of words.
 func words(m map[string]string) (map[string]string, int) { return bound(m, tidy) }
 
-// numbers bounds a table of numbers.
+// numbers limits a table of numbers.
 func numbers(m map[string]float64) (map[string]float64, int) {
 	return bound(m, func(v float64) float64 { return v })
 }
 
-// cutShort says, once a launch, that an engine told more than is kept.
+// cutShort warns, once per launch, that names were dropped.
 func (s *session) cutShort(where string, left int) {
 	if left == 0 || s.said[where] {
 		return
 	}
 	s.said[where] = true
-	engine.Warn(s.probe, "too-many-names", "%s tells more in %q than the %d names that are kept: %d are left out",
+	engine.Warn(s.probe, "too-many-names", "%s reports more than %[3]d names in %[2]q: %[4]d are dropped",
 		s.engine.Name(), where, maxNames, left)
 }

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// time gives an engine's reading as a time of ours, which must lie between two others.
+// time converts an engine's clock reading to our time, which must be between two others.
 func (c clock) time(ns int64, after, before time.Time) (time.Time, error) {
 	at := c.at.Add(time.Duration(ns - c.ns))
 	switch {
 	case at.Before(after.Add(-c.off)):
-		return at, errors.New(`"t_ns" lies before the request, or before the token before it: it is CLOCK_MONOTONIC's time when the token was there`)
+		return at, errors.New(`"t_ns" is before the request or the previous token; it must be the time of the token by CLOCK_MONOTONIC`)
 	case at.After(before.Add(c.off)):
-		return at, errors.New(`"t_ns" lies in the future: it is CLOCK_MONOTONIC's time when the token was there`)
+		return at, errors.New(`"t_ns" is in the future; it must be the time of the token by CLOCK_MONOTONIC`)
 	case at.Before(after):
 		return after, nil
 	case at.After(before):

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clockName is the clock that Go's monotonic times and an engine's t_ns have in common.
+// clockName is the clock that Go's monotonic times and an engine's t_ns share.
 const clockName = "monotonic"
 
-// clock turns readings of CLOCK_MONOTONIC into times of ours. It is one clock: all that may be off is where they were
-// put together.
+// clock converts readings of CLOCK_MONOTONIC to Go times. It is the same clock, so off is only the error of aligning
+// the two.
 type clock struct {
 	at  time.Time
 	ns  int64
@@ -23,7 +23,7 @@ func readClock() clock {
 		before := time.Now()
 		var t unix.Timespec
 		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
-			return clock{at: before, off: -1} // there is no Linux without it; nothing is inside
+			return clock{at: before, off: -1} // never on Linux; an empty range
 		}
 		if off := time.Since(before); i == 0 || off < best.off {
 			best = clock{at: before, ns: t.Nano(), off: off}

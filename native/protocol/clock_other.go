@@ -4,7 +4,7 @@ package protocol
 
 import "time"
 
-// clockName: there is none that Go's times and another program's surely have in common.
+// clockName is empty: no clock is certain to be shared by Go and another program.
 const clockName = ""
 
 type clock struct {

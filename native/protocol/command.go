@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// Prefix is what names of such engines begin with, in plans and in records.
+// Prefix begins the names of external engines, in plans and in records.
 const Prefix = "exec:"
 
-// Command is an engine as a user names it behind Prefix: a program with its arguments, which a name may stand before.
+// Command is an external engine as a user types it after Prefix: a program with arguments, optionally with a name.
 type Command struct {
-	Name string   // in records, behind Prefix: the one that was given, else the program's own
+	Name string   // in records, after Prefix: as given, else that of the program
 	Argv []string // the program and its arguments
 }
 
-// named is a name with its equals sign: no path, and no program that has such a sign in its name.
+// named matches a name with its equals sign, but no path.
 var named = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]{0,63})=`)
 
-// notNames are what names have a dash for: some of a record's files are called after engines.
+// notNames matches what is replaced by a dash, because names are part of file names in records.
 var notNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// ParseCommand reads PATH, PATH ARGUMENTS… or NAME=PATH ARGUMENTS…. Words are parted by blanks; quotes and a backslash
-// work as in a shell, nothing else does.
+// ParseCommand parses PATH, PATH ARGUMENTS… or NAME=PATH ARGUMENTS…. Spaces separate words; quotes and backslashes
+// work as in a shell, and nothing else does.
 func ParseCommand(text string) (Command, error) {
 	var c Command
 	if m := named.FindStringSubmatch(text); m != nil {
@@ -34,7 +34,7 @@ func ParseCommand(text string) (Command, error) {
 		return c, err
 	}
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
-		return c, errors.New("no program is named")
+		return c, errors.New("no program named")
 	}
 	if c.Name == "" {
 		c.Name = strings.Trim(notNames.ReplaceAllString(filepath.Base(c.Argv[0]), "-"), "-")
@@ -45,13 +45,13 @@ func ParseCommand(text string) (Command, error) {
 	return c, nil
 }
 
-// split parts a text into words.
+// split splits a text into words.
 func split(text string) ([]string, error) {
 	var (
 		words  []string
 		word   strings.Builder
-		within bool // a word, though it may be empty
-		quote  rune // that is open
+		within bool // in a word, which may be empty
+		quote  rune // open quote
 		escape bool
 	)
 	for _, r := range text {
@@ -80,9 +80,9 @@ func split(text string) ([]string, error) {
 	}
 	switch {
 	case quote != 0:
-		return nil, errors.New("a quote is not closed")
+		return nil, errors.New("unclosed quote")
 	case escape:
-		return nil, errors.New("a backslash is its last character")
+		return nil, errors.New("backslash at the end")
 	case within:
 		words = append(words, word.String())
 	}

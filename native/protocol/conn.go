@@ -15,23 +15,23 @@ import (
 	"llmparity/native/launch"
 )
 
-// What an engine may send without being ended for it.
+// Limits of what an engine may send.
 const (
 	maxLine   = 4 << 20
 	maxStages = 100      // of a load
 	maxText   = 16 << 20 // of a generation
 )
 
-// grace is how long an engine may take to end once its input has, or to end a request that was given up.
+// grace is how long an engine may take to end after its input has ended, or to end a cancelled request.
 const grace = 2 * time.Second
 
-// errClosed is a call whose engine was ended under it, or long before it.
+// errClosed is returned if the engine was ended during a call or before it.
 var errClosed = engine.Fail(record.Cancelled, "the session is closed")
 
-// seeProtocol is what to do about an engine that breaks the protocol.
+// seeProtocol is the advice for an engine that violates the protocol.
 const seeProtocol = "see docs/howto/add-an-engine.md"
 
-// conn is a running engine, and what is said to it and by it.
+// conn is a running engine and the conversation with it.
 type conn struct {
 	name    string
 	silence time.Duration
@@ -40,19 +40,19 @@ type conn struct {
 	clock   clock
 
 	quit chan struct{} // closed when broken is set
-	gone chan struct{} // closed once nothing comes any more, which is after quit
+	gone chan struct{} // closed when no more lines come, after quit
 
 	mu     sync.Mutex
-	call   *call // that goes on, or was given up and has not ended
-	id     int   // of the last request
-	caps   caps  // that it has told of
-	broken error // why nothing can be asked any more
+	call   *call // current request, or a cancelled one that has not ended
+	id     int   // of the latest request
+	caps   caps  // as reported
+	broken error // why no more requests are possible
 
-	lines int // read so far; the reader's own
+	lines int // read so far, by the reader
 	once  sync.Once
 }
 
-// call is a request that the engine was given.
+// call is a request to the engine.
 type call struct {
 	id    int
 	op    string
@@ -60,18 +60,18 @@ type call struct {
 	sent  time.Time
 	got   chan received
 	ended chan struct{} // closed with its last line
-	given chan struct{} // closed when it is given up
+	given chan struct{} // closed when it is cancelled
 
-	tokens, stages, text int // that came
+	tokens, stages, text int // received
 }
 
 type received struct {
 	message
-	at time.Time // it was read; those that one read brought have the same
+	at time.Time // when it was read; the same for all lines of one read
 }
 
-// ask sends a request and gives its last message; on gets those before it. An error of on ends the engine: it is a
-// breach.
+// ask sends a request and returns its last message; on receives those before it. An error of on is a protocol
+// violation and ends the engine.
 func (c *conn) ask(ctx context.Context, op string, max int, request func(id int) any, on func(*call, received) error) (
 	received, *call, error) {
 	k, err := c.begin(ctx, op, max)
@@ -92,20 +92,20 @@ func (c *conn) ask(ctx context.Context, op string, max int, request func(id int)
 			return r, k, ctx.Err()
 		case r = <-k.got:
 		case <-quiet.C:
-			c.fail(c.wrong(op, record.Hung, fmt.Sprintf("%s said nothing for %s in answer to %s; its last words: %s",
+			c.fail(c.wrong(op, record.Hung, fmt.Sprintf("%s was silent for %s after %s; last output: %s",
 				c.name, c.silence, op, lastWords(c.Tail.Lines(200)))))
 			<-c.gone
 			return r, k, c.why()
 		case <-c.gone:
 			select {
-			case r = <-k.got: // what it said before
+			case r = <-k.got: // received before the end
 			default:
 				return r, k, c.why()
 			}
 		}
 		quiet.Reset(c.silence)
 		switch {
-		case ctx.Err() != nil: // what was read ahead is not told any more
+		case ctx.Err() != nil: // discard what was read ahead
 			c.giveUp(k)
 			return r, k, ctx.Err()
 		case r.Event == evError:
@@ -114,14 +114,14 @@ func (c *conn) ask(ctx context.Context, op string, max int, request func(id int)
 			return r, k, nil
 		}
 		if err := on(k, r); err != nil {
-			err = c.wrong(op, record.BadOutput, fmt.Sprintf("%s breaks the protocol: %v", c.name, err))
+			err = c.wrong(op, record.BadOutput, fmt.Sprintf("%s violates the protocol: %v", c.name, err))
 			c.fail(err)
 			return r, k, err
 		}
 	}
 }
 
-// begin waits for a request that was given up, and makes another.
+// begin waits for a cancelled request to end, and starts another.
 func (c *conn) begin(ctx context.Context, op string, max int) (*call, error) {
 	limit := time.NewTimer(c.silence)
 	defer limit.Stop()
@@ -147,7 +147,7 @@ func (c *conn) begin(ctx context.Context, op string, max int) (*call, error) {
 			return nil, ctx.Err()
 		case <-limit.C:
 			c.fail(c.wrong(op, record.Hung,
-				fmt.Sprintf("%s did not end a %s that was cancelled, %s ago; it must read its input meanwhile",
+				fmt.Sprintf("%s did not end a cancelled %s within %s; it must read its input during a request",
 					c.name, before.op, c.silence)))
 		}
 	}
@@ -159,7 +159,7 @@ func (c *conn) send(ctx context.Context, request any, within time.Duration) erro
 	if err != nil {
 		return err
 	}
-	_ = c.in.SetWriteDeadline(time.Now().Add(within)) // a pipe has deadlines
+	_ = c.in.SetWriteDeadline(time.Now().Add(within)) // pipes support deadlines
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
@@ -167,15 +167,15 @@ func (c *conn) send(ctx context.Context, request any, within time.Duration) erro
 	})
 	_, err = c.in.Write(append(line, '\n'))
 	if !stop() {
-		<-stopped // its deadline must not become that of the next line
+		<-stopped // so that its deadline does not apply to the next line
 	}
 	return err
 }
 
-// unsent says why a request could not be handed over. Half a line is no request: the engine is of no use after it.
+// unsent returns why a request could not be sent. After half a line the engine is unusable.
 func (c *conn) unsent(ctx context.Context, err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = c.wrong("", record.Hung, fmt.Sprintf("%s has not read its input for %s", c.name, c.silence))
+		err = c.wrong("", record.Hung, fmt.Sprintf("%s did not read its input for %s", c.name, c.silence))
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
@@ -183,26 +183,26 @@ func (c *conn) unsent(ctx context.Context, err error) error {
 		return err
 	}
 	select {
-	case <-c.gone: // it ended
+	case <-c.gone: // the engine ended
 	case <-time.After(grace):
-		c.fail(c.wrong("", record.BadOutput, c.name+" has closed its standard input, by which it is asked"))
+		c.fail(c.wrong("", record.BadOutput, c.name+" closed its standard input, where requests arrive"))
 		<-c.gone
 	}
 	return c.why()
 }
 
-// giveUp cancels a call. The engine may go on with it for a while, which nobody hears.
+// giveUp cancels a call. Further answers to it are ignored.
 func (c *conn) giveUp(k *call) {
 	close(k.given)
 	c.mu.Lock()
 	c.id++
 	id := c.id
 	c.mu.Unlock()
-	// whoever asks next waits for the call's end
+	// the next call waits until this one has ended
 	_ = c.send(context.Background(), plainRequest{ID: id, Op: opCancel, Of: k.id}, grace)
 }
 
-// idle waits for a call that was given up, for a while; false tells that it still goes on.
+// idle waits, up to grace, for a cancelled call to end; false means that it has not.
 func (c *conn) idle(ctx context.Context) bool {
 	c.mu.Lock()
 	k := c.call
@@ -226,7 +226,7 @@ func (c *conn) why() error {
 	return c.broken
 }
 
-// refused is an error that the engine told.
+// refused is an error that the engine reported.
 func (c *conn) refused(m message) error {
 	text := fmt.Sprintf("%s: %s", c.name, cut(m.Message, 400))
 	switch m.Class {
@@ -240,7 +240,7 @@ func (c *conn) refused(m message) error {
 	return &engine.Failure{Class: record.Other, Err: errors.New(fault.OneLine(text))}
 }
 
-// wrong is a failure; in an engine that does not even say hello right its author must mend something first.
+// wrong makes a failure. If hello fails, the engine's author must fix it first.
 func (c *conn) wrong(op string, class record.Class, text string) error {
 	if op == opHello {
 		return &engine.Failure{Class: class, Err: fault.New(fault.BadProtocol, seeProtocol, "%s", text)}
@@ -255,7 +255,7 @@ func cut(s string, n int) string {
 	return s
 }
 
-// fail ends the engine for a reason; the first one counts.
+// fail ends the engine for a reason; the first reason counts.
 func (c *conn) fail(err error) {
 	c.spoil(err)
 	c.Kill()

@@ -11,13 +11,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/record"
 	"llmparity/native/protocol"
 )
 
-// block is a block of the document, by its language.
+// block returns a code block of the documentation by its language.
 func block(t testing.TB, language string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/howto/add-an-engine.md")
@@ -31,7 +33,7 @@ func block(t testing.TB, language string) string {
 	return string(m[1])
 }
 
-// inPython is the document's engine in Python.
+// inPython writes the documentation's Python engine.
 func inPython(t testing.TB) protocol.Command {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "echo.py")
@@ -44,29 +46,29 @@ func inPython(t testing.TB) protocol.Command {
 	return protocol.Command{Name: "echo.py", Argv: []string{path}}
 }
 
-func TestConformanceOfTheDocumentsPython(t *testing.T) {
+func TestConformanceOfDocumentedPython(t *testing.T) {
 	command := inPython(t)
 	m := enginetest.TinyModel(t)
 	enginetest.Run(t, enginetest.Case{Model: m, Prompt: "the quick", MaxTokens: 24, Text: "",
 		New: func(*testing.T) engine.Engine { return protocol.New(protocol.Config{Command: command}) }})
 }
 
-func TestTheDocumentsPythonEchoes(t *testing.T) {
+func TestDocumentedPythonEchoes(t *testing.T) {
 	o := play(t, protocol.New(protocol.Config{Command: inPython(t)}), enginetest.TinyModel(t))
 	if o.err != nil || o.usage.Text != "thet" || o.usage.PromptTokens != 3 {
 		t.Errorf("%+v, %v", o.usage, o.err)
 	}
 	if log, closed := o.probe.Logged("exec-echo.py"); !closed || !strings.HasPrefix(log, "loading ") {
-		t.Errorf("its log: %q, closed: %v", log, closed)
+		t.Errorf("log %q, closed: %v", log, closed)
 	}
-	if info := o.probe.Engine(); info.Policy["token_times"] != "its own, of CLOCK_MONOTONIC" ||
+	if info := o.probe.Engine(); info.Policy["token_times"] != "by the engine, CLOCK_MONOTONIC" ||
 		info.Parts["engine"] != "echo" {
 		t.Errorf("%+v", info)
 	}
 }
 
-// The session in the document is what the example engine says.
-func TestTheDocumentsSessionIsReal(t *testing.T) {
+// The documented session is that of the example engine.
+func TestDocumentedSession(t *testing.T) {
 	cmd := exec.Command(example(t))
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -91,13 +93,13 @@ func TestTheDocumentsSessionIsReal(t *testing.T) {
 		}
 		want, ok := strings.CutPrefix(line, "< ")
 		if !ok {
-			t.Fatalf("neither sent nor answered: %s", line)
+			t.Fatalf("neither request nor answer: %s", line)
 		}
 		if n++; !answers.Scan() {
 			t.Fatalf("no answer: %v, want %s", answers.Err(), want)
 		}
 		if got := answers.Text(); !reflect.DeepEqual(without(t, got, "reported"), without(t, want, "reported")) {
-			t.Errorf("%s\nthe document has %s", got, want)
+			t.Errorf("%s\nthe documentation has %s", got, want)
 		}
 	}
 	if in.Close(); answers.Scan() || n < 8 {
@@ -108,7 +110,7 @@ func TestTheDocumentsSessionIsReal(t *testing.T) {
 	}
 }
 
-// without is a JSON object but for a field whose values differ from time to time.
+// without returns a JSON object without a field that always differs.
 func without(t *testing.T, line, field string) map[string]any {
 	t.Helper()
 	var m map[string]any
@@ -117,4 +119,53 @@ func without(t *testing.T, line, field string) map[string]any {
 	}
 	delete(m, field)
 	return m
+}
+
+// example builds the example engine.
+func example(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "engine")
+	if out, err := exec.Command("go", "build", "-o", path, "../../examples/engine").CombinedOutput(); err != nil {
+		t.Fatalf("building the example: %v\n%s", err, out)
+	}
+	return path
+}
+
+func TestConformanceOfExample(t *testing.T) {
+	path := example(t)
+	c := enginetest.Tiny(t, 32)[1]
+	c.New = func(t *testing.T) engine.Engine {
+		return protocol.New(protocol.Config{Command: protocol.Command{Name: "engine", Argv: []string{path}}})
+	}
+	enginetest.Run(t, c)
+}
+
+func TestExampleRefusesEmptyPrompt(t *testing.T) {
+	s, _ := enginetest.Open(t,
+		protocol.New(protocol.Config{Command: protocol.Command{Name: "engine", Argv: []string{example(t)}}}))
+	enginetest.Load(t, s, enginetest.TinyModel(t))
+	if _, err := s.Generate(t.Context(), engine.Request{MaxTokens: 4}, func(record.Token) {}); err == nil ||
+		err.Error() != "exec:engine: the prompt has no tokens" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestCheckClosesAllFiles(t *testing.T) {
+	e, m := scripted("right", time.Minute), enginetest.TinyModel(t)
+	check := func() int {
+		if err := e.Check(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		open, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(open)
+	}
+	before := check() // files that are opened only once are open now
+	for range 3 {
+		if now := check(); now > before {
+			t.Fatalf("%d open files, before %d", now, before)
+		}
+	}
 }

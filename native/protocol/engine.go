@@ -26,33 +26,33 @@ import (
 	"llmparity/native/program"
 )
 
-// Config is what a user may choose.
+// Config is the configuration of an external engine.
 type Config struct {
 	Command
-	Silence time.Duration // that an engine which was asked something may keep; 0: engine.Watchdog
+	Silence time.Duration // longest silence during a request; 0: engine.Watchdog
 }
 
-// Engine is a program of somebody's.
+// Engine is an external program.
 type Engine struct {
 	config Config
 
-	known program.Known[string] // its sum
+	known program.Known[string] // its hash
 
 	mu    sync.Mutex
-	hello message // what it said at first, by which Caps go
-	sum   string  // of the program that was started first
+	hello message // its first answer to hello
+	sum   string  // hash of the program at its first start
 }
 
-// New makes the engine; nothing is started yet.
+// New makes the engine without starting anything.
 func New(c Config) *Engine {
 	c.Silence = cmp.Or(c.Silence, engine.Watchdog)
 	return &Engine{config: c}
 }
 
-// Name is Prefix with the command's name.
+// Name returns Prefix and the command's name.
 func (e *Engine) Name() string { return Prefix + e.config.Name }
 
-// Caps is what the engine said of itself, at Check or Open; before that, the least.
+// Caps returns what the engine reported at Check or Open; before that, as little as possible.
 func (e *Engine) Caps() engine.Caps {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -63,11 +63,10 @@ func (e *Engine) Caps() engine.Caps {
 		Scores: c.Scores}
 }
 
-// ggufFormat is that of models where nobody says another.
+// ggufFormat is the default model format.
 const ggufFormat = "gguf"
 
-// Check starts the program, lets it say what it is, and ends it. What its models must be it says, and the file is
-// looked at here.
+// Check starts the program to learn which models it runs, and ends it.
 func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 	if m.Path != "" {
 		if err := checkFile(m); err != nil {
@@ -85,21 +84,21 @@ func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 	formats := e.formats()
 	e.mu.Unlock()
 	if format := cmp.Or(m.Format, ggufFormat); !slices.Contains(formats, format) {
-		return fault.New(fault.BadModel, "name another model or engine", "%s runs models of the format %s; %s is %s",
+		return fault.New(fault.BadModel, "name another model or engine", "%s runs models in the format %s, but %s is %s",
 			e.Name(), cut(strings.Join(formats, ", "), maxWord), m.Name, format)
 	}
 	return nil
 }
 
-// Accepts leaves to the program what it runs, which it says when it has started.
+// Accepts leaves the decision to the program, which is not started here.
 func (e *Engine) Accepts(context.Context, engine.Model) engine.Verdict {
 	if err := e.Found(); err != nil {
 		return engine.Refuse(err)
 	}
-	return engine.Undecided("%s says what it runs when it has started", e.Name())
+	return engine.Undecided("%s reports which models it runs when it starts", e.Name())
 }
 
-// Confirm starts it, and ends it again.
+// Confirm starts the program and ends it again.
 func (e *Engine) Confirm(ctx context.Context, m engine.Model, _ func(string)) error {
 	return e.Check(ctx, m)
 }
@@ -114,14 +113,14 @@ func (e *Engine) formats() []string {
 func checkFile(m engine.Model) error {
 	if m.Format != "" && m.Format != ggufFormat {
 		if _, err := os.Stat(m.Path); err != nil {
-			return fault.Wrap(fault.BadModel, err, "", "the model %s can't be read", m.Name)
+			return fault.Wrap(fault.BadModel, err, "", "model %s cannot be read", m.Name)
 		}
 		return nil
 	}
 	return program.CheckGGUF(m)
 }
 
-// Open starts the program and lets it say what it is.
+// Open starts the program and reads what it is.
 func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
 	path, err := e.find()
 	if err != nil {
@@ -135,19 +134,19 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 		return nil, err
 	}
 	if _, err := s.running(ctx); err != nil {
-		_ = s.Close() // the first error is the one to tell
+		_ = s.Close() // report the first error
 		return nil, err
 	}
 	return s, nil
 }
 
-// Found says why the program can't be started, without starting it.
+// Found returns why the program cannot be started, without starting it.
 func (e *Engine) Found() error {
 	_, err := e.find()
 	return err
 }
 
-// find looks for the program where it was named, else on PATH.
+// find searches for the program at the given path, else on PATH.
 func (e *Engine) find() (string, error) {
 	path, err := exec.LookPath(e.config.Argv[0])
 	if err == nil {
@@ -157,10 +156,10 @@ func (e *Engine) find() (string, error) {
 		return path, nil
 	}
 	return "", engine.SetUp(fault.Wrap(fault.NoProgram, program.Cause(err),
-		"name an executable, as in exec:./my-engine", "%s can't be run: %s", e.Name(), e.config.Argv[0]))
+		"name an executable, as in exec:./my-engine", "%s: %s cannot be run", e.Name(), e.config.Argv[0]))
 }
 
-// same refuses another program under the name of the first one: its figures would be taken together with the other's.
+// same refuses a program that has changed since its first start: its figures would be mixed with those of the first.
 func (e *Engine) same(sum string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -169,12 +168,12 @@ func (e *Engine) same(sum string) error {
 		return nil
 	}
 	return &engine.Failure{Class: record.SetUp,
-		Err: fault.New(fault.NoProgram, "let it be while a run goes on, and try again",
+		Err: fault.New(fault.NoProgram, "leave it unchanged during a run, and try again",
 			"%s: the program %s was replaced or changed since its first start", e.Name(), e.config.Argv[0])}
 }
 
-// met keeps what the engine said of itself at first. One that is something else at another start can't be planned for,
-// and what it would measure then can't be put together with what it has.
+// met keeps the first answer to hello. It refuses an engine that reports something else at a later start, because its
+// figures could not be combined.
 func (e *Engine) met(m message) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -193,18 +192,18 @@ func (e *Engine) met(m message) error {
 	} {
 		if is.now != is.then {
 			return &engine.Failure{Class: record.BadOutput, Err: fault.New(fault.BadProtocol, seeProtocol,
-				"%s says now that its %s is %q, and at its first start it said %q", e.Name(), is.what, tidy(is.now),
+				"%s now reports the %s %q, at its first start %q", e.Name(), is.what, tidy(is.now),
 				tidy(is.then))}
 		}
 	}
 	return nil
 }
 
-// deviceOf is what the engine computes on; where it names no processor, this machine's is meant.
+// deviceOf returns the engine's device; for a CPU without a name, this machine's.
 func deviceOf(d device) *record.Device {
 	if d.Name == "" && d.Class == record.CPU {
 		d.Name = machine.CPU()
 	}
-	detail, _ := words(d.Detail) // the first ones tell enough
-	return &record.Device{Class: d.Class, Name: cmp.Or(tidy(d.Name), "not named"), Detail: detail}
+	detail, _ := words(d.Detail) // the first ones suffice
+	return &record.Device{Class: d.Class, Name: cmp.Or(tidy(d.Name), "unknown"), Detail: detail}
 }

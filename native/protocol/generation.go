@@ -12,7 +12,7 @@ import (
 	"llmparity/native/launch"
 )
 
-// Generate asks for the text that continues a prompt.
+// Generate requests a continuation.
 func (s *session) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
 	free, err := s.turn.Take()
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	return g.usage, ended(ctx, "generating", err)
 }
 
-// generation is what comes of a request.
+// generation is a request and its result.
 type generation struct {
 	conn    *conn
 	hello   message
@@ -60,13 +60,13 @@ type generation struct {
 	usage   record.Usage
 	launch.Text
 
-	leftOut      int       // names of its own figures
-	read         time.Time // when the last token was
-	reads        int       // that tokens came with
-	withTheFirst int       // tokens of the first of them
+	leftOut      int       // dropped names of reported figures
+	read         time.Time // when the last token was read
+	reads        int       // reads that returned tokens
+	withTheFirst int       // tokens in the first of them
 }
 
-// take counts a token, or a piece of text.
+// take processes a token or a piece of text.
 func (g *generation) take(k *call, r received) error {
 	if r.Event != evToken {
 		return nil
@@ -74,9 +74,9 @@ func (g *generation) take(k *call, r received) error {
 	id := record.NoID
 	switch ids := g.hello.Caps.IDs; {
 	case ids && r.Token == nil:
-		return fmt.Errorf(`token %d has no "token", and hello said that ids are told`, g.N)
+		return fmt.Errorf(`token %d lacks "token", although hello has "ids"`, g.N)
 	case !ids && r.Token != nil:
-		return fmt.Errorf(`token %d has the id %d in "token", and hello said that none are told`, g.N, *r.Token)
+		return fmt.Errorf(`token %d has %d in "token", although hello lacks "ids"`, g.N, *r.Token)
 	case ids:
 		id = *r.Token
 	}
@@ -96,15 +96,15 @@ func (g *generation) take(k *call, r received) error {
 	return nil
 }
 
-// stamp is when a token was there: the engine's own time where it said that it has one.
+// stamp returns the time of a token: the engine's own time if it announced a clock.
 func (g *generation) stamp(k *call, r received) (time.Time, error) {
 	switch {
 	case g.hello.Clock == "" && r.NS == nil:
 		return r.at, nil
 	case g.hello.Clock == "":
-		return r.at, fmt.Errorf(`token %d has "t_ns", and hello named no "clock"`, g.N)
+		return r.at, fmt.Errorf(`token %d has "t_ns", although hello has no "clock"`, g.N)
 	case r.NS == nil:
-		return r.at, fmt.Errorf(`token %d has no "t_ns", and hello named a "clock"`, g.N)
+		return r.at, fmt.Errorf(`token %d lacks "t_ns", although hello has a "clock"`, g.N)
 	}
 	after := k.sent
 	if g.N > 0 {
@@ -117,44 +117,43 @@ func (g *generation) stamp(k *call, r received) (time.Time, error) {
 	return at, nil
 }
 
-// slowly is how long a generation takes in which it was not merely us who were held up, for a moment, while tokens
-// came.
+// slowly is the duration above which tokens read together mean that the engine buffers its output; below it, our own
+// reading may have been delayed.
 const slowly = 50 * time.Millisecond
 
-// atOnce tells whether tokens lay in a buffer of the engine's, which then was written: their times are not those at
-// which they were there. Decode begins when the first of them is read, by when more are there: where they are a tenth
-// of all, decode is too fast by as much.
+// atOnce reports whether tokens were buffered by the engine, so that their times are wrong. Decode begins when the
+// first token is read. If a tenth of all tokens are read with it, decode is a tenth too fast.
 func (g *generation) atOnce() bool {
 	return g.hello.Clock == "" && g.N > 1 && g.Last.Sub(g.usage.Sent) >= slowly && g.reads*4 <= g.N &&
 		g.withTheFirst*10 > g.N
 }
 
-// heldUp leaves the decode span out, by which there is no speed either, and says why, once.
+// heldUp removes the decode span and warns once.
 func (s *session) heldUp(g *generation) {
 	g.usage.Spans = slices.DeleteFunc(g.usage.Spans, func(s record.Span) bool { return s.Name == record.Decode })
 	if s.said["tokens-at-once"] {
 		return
 	}
 	s.said["tokens-at-once"] = true
-	engine.Warn(s.probe, "tokens-at-once", "%s handed %d tokens over in %d write(s), long after the first one was there: "+
-		"no decode speed can be told, and its time to the first token is that to the first write; "+
-		"let it flush its output after every line, or say t_ns", s.engine.Name(), g.N, g.reads)
+	engine.Warn(s.probe, "tokens-at-once", "%s delivered %d tokens in %d write(s), long after the first was generated: decode is unknown, "+
+		"and the time to first token is that of the first write; the engine should flush its output after each line, or send t_ns",
+		s.engine.Name(), g.N, g.reads)
 }
 
-// measured fills in what was seen, also of a generation that broke off.
+// measured records what was observed, also of a generation that failed.
 func (g *generation) measured() {
 	g.usage.Text = g.String()
 	to, decode := "token's line read", ""
 	if g.hello.Clock != "" {
-		to = "token, by the engine's reading of the clock that both have"
+		to = "token by the engine's reading of the shared clock"
 	}
 	if g.N > 1 || !g.hello.Caps.Exact {
 		decode = "first to last " + to
 	}
-	g.usage.Spans = g.Spans(g.usage.Sent, "request written, to the first "+to, decode)
+	g.usage.Spans = g.Spans(g.usage.Sent, "request written to first "+to, decode)
 }
 
-// finish reads the last line, which has the engine's own counts.
+// finish reads the last line, which has the engine's counts.
 func (g *generation) finish(m message, context int, p engine.Probe) error {
 	g.usage.Finish, g.usage.PromptIDs, g.usage.PromptTokens = m.Finish, m.PromptIDs, m.PromptTokens
 	g.usage.CachedTokens, g.usage.Generated = m.cached(), m.Generated
@@ -172,7 +171,7 @@ func (g *generation) finish(m message, context int, p engine.Probe) error {
 	}
 	err := g.sound(m, context)
 	if err != nil {
-		err = g.conn.wrong(opGenerate, record.BadOutput, g.conn.name+" breaks the protocol: "+err.Error())
+		err = g.conn.wrong(opGenerate, record.BadOutput, g.conn.name+" violates the protocol: "+err.Error())
 		g.conn.fail(err)
 		return err
 	}
@@ -180,7 +179,7 @@ func (g *generation) finish(m message, context int, p engine.Probe) error {
 	return nil
 }
 
-// sound says what can't be.
+// sound returns an error for impossible counts.
 func (g *generation) sound(m message, context int) error {
 	ids, exact := g.hello.Caps.IDs, g.hello.Caps.Exact
 	prompt, n := max(len(m.PromptIDs), m.PromptTokens), g.N
@@ -189,27 +188,27 @@ func (g *generation) sound(m message, context int) error {
 	}
 	switch {
 	case !slices.Contains([]string{"length", "stop"}, m.Finish):
-		return fmt.Errorf(`"finish" is %.40q: length or stop is right`, m.Finish)
+		return fmt.Errorf(`"finish" is %.40q; use length or stop`, m.Finish)
 	case g.N == 0:
 		return errors.New("a generation ended without a token")
 	case ids && len(m.PromptIDs) == 0:
-		return errors.New(`"prompt_ids" is missing, and hello said that ids are told`)
+		return errors.New(`"prompt_ids" is missing, although hello has "ids"`)
 	case prompt == 0:
-		return errors.New(`"prompt_tokens" is missing: without ids their number is needed`)
+		return errors.New(`"prompt_tokens" is missing; it is required without "ids"`)
 	case !exact && (m.Generated < g.N || m.Generated > g.request.MaxTokens):
-		return fmt.Errorf(`"generated" is %d, after %d pieces of a generation of %d tokens`, m.Generated, g.N,
+		return fmt.Errorf(`"generated" is %d after %d pieces of a generation of %d tokens`, m.Generated, g.N,
 			g.request.MaxTokens)
 	case m.Finish == "length" && n < g.request.MaxTokens:
-		return fmt.Errorf(`"finish" is length after %d tokens of %d`, n, g.request.MaxTokens)
+		return fmt.Errorf(`"finish" is length after %d of %d tokens`, n, g.request.MaxTokens)
 	case m.cached() > prompt:
-		return fmt.Errorf(`"cached_tokens" is %d, of a prompt of %d`, m.cached(), prompt)
+		return fmt.Errorf(`"cached_tokens" is %d, but the prompt has %d`, m.cached(), prompt)
 	case context > 0 && prompt+n > context:
-		return fmt.Errorf("it went beyond the context of %d tokens: %d of the prompt and %d more", context, prompt, n)
+		return fmt.Errorf("%d prompt tokens and %d generated ones exceed the context of %d", prompt, n, context)
 	}
 	return nil
 }
 
-// contradictions tells of counts that are not what came. Both are in the record.
+// contradictions warns about counts that differ from what was received. Both are recorded.
 func (g *generation) contradictions(m message, p engine.Probe) {
 	for _, c := range []struct {
 		what         string
@@ -217,11 +216,11 @@ func (g *generation) contradictions(m message, p engine.Probe) {
 	}{{"tokens", g.N, m.Generated}, {"prompt ids", len(m.PromptIDs), m.PromptTokens}} {
 		exact := c.what != "tokens" || g.hello.Caps.Exact
 		if exact && c.counted > 0 && c.own > 0 && c.counted != c.own {
-			engine.Warn(p, "counts-differ", "%s says that there were %d %s, and %d came", g.conn.name, c.own, c.what,
+			engine.Warn(p, "counts-differ", "%s counts %d %s, but sent %d", g.conn.name, c.own, c.what,
 				c.counted)
 		}
 	}
 	if g.hello.Caps.Exact {
-		g.usage.Generated = 0 // counted, not told
+		g.usage.Generated = 0 // counted here
 	}
 }

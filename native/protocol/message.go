@@ -12,26 +12,26 @@ import (
 	"llmparity/internal/record"
 )
 
-// Version is the protocol's. It changes when an engine written for it would no longer work.
+// Version of the protocol. It changes if existing engines would no longer work.
 const Version = 1
 
-// What may be asked.
+// Operations of requests.
 const (
 	opHello    = "hello"
 	opLoad     = "load"
 	opGenerate = "generate"
-	opScore    = "score" // only of an engine that says it can
+	opScore    = "score" // only if hello has "scores"
 	opUnload   = "unload"
-	opCancel   = "cancel" // has no answer of its own
+	opCancel   = "cancel" // not answered
 )
 
-// The requests, each a line.
+// Requests, one per line.
 type (
 	helloRequest struct {
 		ID       int    `json:"id"`
 		Op       string `json:"op"`
 		Protocol int    `json:"protocol"`
-		Clock    string `json:"clock,omitempty"` // that t_ns may be of
+		Clock    string `json:"clock,omitempty"` // for t_ns
 	}
 	loadRequest struct {
 		ID    int    `json:"id"`
@@ -57,17 +57,17 @@ type (
 		ID        int    `json:"id"`
 		Op        string `json:"op"`
 		PromptIDs []int  `json:"prompt_ids"`
-		IDs       []int  `json:"ids"` // forced, one after the other
+		IDs       []int  `json:"ids"` // forced one by one
 		Top       int    `json:"top"`
 	}
 	plainRequest struct {
 		ID int    `json:"id"`
 		Op string `json:"op"`
-		Of int    `json:"of,omitempty"` // which request is cancelled
+		Of int    `json:"of,omitempty"` // the cancelled request
 	}
 )
 
-// What an answer may be. A request is answered by any number of the first three, and one of the last two.
+// Events of answers. A request is answered by any number of the first three and one of the last two.
 const (
 	evAlive = "alive"
 	evStage = "stage"
@@ -76,7 +76,7 @@ const (
 	evError = "error"
 )
 
-// message is a line of an engine's.
+// message is a line from an engine.
 type message struct {
 	ID    int    `json:"id"`
 	Event string `json:"event"`
@@ -119,16 +119,16 @@ type message struct {
 	Message string `json:"message"`
 }
 
-// candidate is a token that might have come.
+// candidate is a token with its probability.
 type candidate struct {
 	Token   *int     `json:"token"`
 	LogProb *float64 `json:"logprob"`
 }
 
-// last tells whether the message ends its request.
+// last reports whether the message ends its request.
 func (m message) last() bool { return m.Event == evDone || m.Event == evError }
 
-// cached is how many tokens of the prompt came from a cache, as far as it is told.
+// cached returns the number of cached prompt tokens; 0 if not reported.
 func (m message) cached() int {
 	if m.CachedTokens == nil {
 		return 0
@@ -144,7 +144,7 @@ type caps struct {
 	Scores      bool `json:"scores"`
 }
 
-// String names what can be done, for people.
+// String lists the capabilities.
 func (c caps) String() string {
 	var can []string
 	for _, cap := range []struct {
@@ -165,11 +165,11 @@ type device struct {
 	Detail map[string]string  `json:"detail"`
 }
 
-// parse reads a line. It refuses what no engine may say, whatever it was asked.
+// parse parses a line. It refuses what is invalid in any answer.
 func parse(line []byte) (message, error) {
 	var m message
 	if !utf8.Valid(line) {
-		return m, errors.New("it is not UTF-8")
+		return m, errors.New("not UTF-8")
 	}
 	if err := onlyOnce(line); err != nil {
 		return m, err
@@ -180,12 +180,11 @@ func parse(line []byte) (message, error) {
 	return m, m.check()
 }
 
-// onlyOnce refuses what is no JSON object, and one in which a name stands twice: readers differ in which of the two
-// they take.
+// onlyOnce refuses anything but a JSON object, and duplicate names, because readers differ in which one they use.
 func onlyOnce(line []byte) error {
 	d := json.NewDecoder(bytes.NewReader(line))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.New("it is no JSON object")
+		return errors.New("not a JSON object")
 	}
 	seen := map[string]bool{}
 	for d.More() {
@@ -193,9 +192,9 @@ func onlyOnce(line []byte) error {
 		if err != nil {
 			return plainly(err)
 		}
-		name, _ := t.(string) // in an object it is one
+		name, _ := t.(string) // always a string in an object
 		if seen[name] {
-			return fmt.Errorf("%.40q stands in it twice", name)
+			return fmt.Errorf("duplicate name %.40q", name)
 		}
 		seen[name] = true
 		var skipped json.RawMessage
@@ -206,29 +205,29 @@ func onlyOnce(line []byte) error {
 	return nil
 }
 
-// plainly says in words of JSON what the parser says in words of Go.
+// plainly rewords an error of Go's JSON parser.
 func plainly(err error) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
-		return fmt.Errorf("%q is a %s there, which is not what it should be", kind.Field, kind.Value)
+		return fmt.Errorf("%q has the wrong type (%s)", kind.Field, kind.Value)
 	}
-	return fmt.Errorf("it is no JSON object: %s", strings.TrimPrefix(err.Error(), "json: "))
+	return fmt.Errorf("not a JSON object: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// check looks at what is right or wrong by itself.
+// check refuses invalid values.
 func (m message) check() error {
 	for _, c := range []struct {
 		wrong bool
 		text  string
 	}{
-		{m.ID < 1, `"id" is missing, or less than 1`},
+		{m.ID < 1, `"id" is missing or less than 1`},
 		{!slices.Contains([]string{evAlive, evStage, evToken, evDone, evError}, m.Event),
-			fmt.Sprintf(`"event" is %.40q: alive, stage, token, done or error is right`, m.Event)},
+			fmt.Sprintf(`"event" is %.40q; use alive, stage, token, done or error`, m.Event)},
 		{m.Token != nil && *m.Token < 0, `"token" is negative`},
-		{slices.ContainsFunc(m.PromptIDs, func(id int) bool { return id < 0 }), `"prompt_ids" has a negative one`},
+		{slices.ContainsFunc(m.PromptIDs, func(id int) bool { return id < 0 }), `"prompt_ids" has a negative id`},
 		{min(m.PromptTokens, m.Generated, m.cached(), m.Context) < 0, "a count is negative"},
-		{m.Event == evError && strings.TrimSpace(m.Message) == "", `an error without a "message"`},
-		{m.Event == evStage && strings.TrimSpace(m.Stage) == "", `a stage without its name in "stage"`},
+		{m.Event == evError && strings.TrimSpace(m.Message) == "", `an error lacks "message"`},
+		{m.Event == evStage && strings.TrimSpace(m.Stage) == "", `a stage lacks its name in "stage"`},
 	} {
 		if c.wrong {
 			return errors.New(c.text)
@@ -237,26 +236,25 @@ func (m message) check() error {
 	return nil
 }
 
-// checkHello looks at an answer to hello, of this version of the protocol.
+// checkHello checks an answer to hello.
 func (m message) checkHello(clock string) error {
 	switch {
 	case m.Name == "":
 		return errors.New(`"name" is missing`)
 	case m.Version == "":
-		return errors.New(`"version" is missing: figures of another version are other figures`)
+		return errors.New(`"version" is missing; without it figures of different versions would be mixed`)
 	case m.Device == nil || !slices.Contains([]record.DeviceClass{record.CPU, record.GPU, record.SoftwareAdapter},
 		m.Device.Class):
 		return fmt.Errorf(`"device" needs a "class": %s, %s or %s`, record.CPU, record.GPU, record.SoftwareAdapter)
 	case m.Caps.Scores && !m.Caps.IDs:
-		return errors.New(`"caps" has "scores" without "ids": a text that is scored is one of ids`)
+		return errors.New(`"caps" has "scores" without "ids"; scored texts are given as ids`)
 	case m.Clock != "" && m.Clock != clock:
-		return fmt.Errorf(`"clock" is %.40q, and %q was offered`, m.Clock, clock)
+		return fmt.Errorf(`"clock" is %.40q, but %q was offered`, m.Clock, clock)
 	}
 	return nil
 }
 
-// example is what was expected of an engine that can do such things, for who wrote it; a line that is to be a done is
-// answered by one.
+// example returns a valid answer, for the author of an engine. It is a done if the line was meant as one.
 func example(op string, id int, line []byte, c caps) string {
 	switch done := bytes.Contains(line, []byte(`"done"`)); {
 	case op == opHello:

@@ -1,11 +1,15 @@
 package protocol
 
 import (
+	"context"
 	"encoding/json"
+	"io"
+	"math"
 	"os"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestParse(t *testing.T) {
@@ -13,29 +17,29 @@ func TestParse(t *testing.T) {
 		`{"id":1,"event":"done"}`: "",
 		`{"id":1,"event":"token","token":5,"text":"\u00e9","more":[1,{}]}`:  "",
 		` {"id":1,"event":"done","reported":{"ms":1e3},"prompt_ids":null} `: "",
-		`Loading model…`:                                   "no JSON object",
-		``:                                                 "no JSON object",
-		`[1]`:                                              "no JSON object",
-		`{"id":1,"event":"done"`:                           "no JSON object",
-		`{"id":1,"event":"done"} {}`:                       "no JSON object",
+		`Loading model…`:                                   "not a JSON object",
+		``:                                                 "not a JSON object",
+		`[1]`:                                              "not a JSON object",
+		`{"id":1,"event":"done"`:                           "not a JSON object",
+		`{"id":1,"event":"done"} {}`:                       "not a JSON object",
 		"{\"id\":1,\"event\":\"\xff\"}":                    "UTF-8",
-		`{"id":1,"event":"done","id":2}`:                   `"id" stands in it twice`,
+		`{"id":1,"event":"done","id":2}`:                   `duplicate name "id"`,
 		`{"event":"done"}`:                                 `"id" is missing`,
 		`{"id":-1,"event":"done"}`:                         `"id" is missing`,
-		`{"id":"1","event":"done"}`:                        `"id" is a string there`,
-		`{"id":1.5,"event":"done"}`:                        `"id" is a number 1.5 there`,
+		`{"id":"1","event":"done"}`:                        `"id" has the wrong type (string)`,
+		`{"id":1.5,"event":"done"}`:                        `"id" has the wrong type (number 1.5)`,
 		`{"id":1}`:                                         `"event"`,
 		`{"id":1,"event":"finished"}`:                      `"event" is "finished"`,
 		`{"id":1,"event":"token","token":-1}`:              `"token" is negative`,
-		`{"id":1,"event":"token","text":7}`:                `"text" is a number there`,
+		`{"id":1,"event":"token","text":7}`:                `"text" has the wrong type (number)`,
 		`{"id":1,"event":"done","generated":-3}`:           "a count is negative",
 		`{"id":1,"event":"done","prompt_ids":[1,-2]}`:      `"prompt_ids"`,
-		`{"id":1,"event":"done","reported":{"ms":NaN}}`:    "no JSON object",
-		`{"id":1,"event":"done","reported":{"ms":1e999}}`:  `"reported" is a number 1e999 there`,
-		`{"id":1,"event":"done","reported":{"ms":"fast"}}`: `"reported" is a string there`,
-		`{"id":1,"event":"error"}`:                         "without a \"message\"",
-		`{"id":1,"event":"stage"}`:                         "without its name",
-		`{"id":99999999999999999999,"event":"x"}`:          `"id" is a number`,
+		`{"id":1,"event":"done","reported":{"ms":NaN}}`:    "not a JSON object",
+		`{"id":1,"event":"done","reported":{"ms":1e999}}`:  `"reported" has the wrong type (number 1e999)`,
+		`{"id":1,"event":"done","reported":{"ms":"fast"}}`: `"reported" has the wrong type (string)`,
+		`{"id":1,"event":"error"}`:                         "lacks \"message\"",
+		`{"id":1,"event":"stage"}`:                         "lacks its name",
+		`{"id":99999999999999999999,"event":"x"}`:          `"id" has the wrong type (number`,
 	} {
 		_, err := parse([]byte(line))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -56,7 +60,7 @@ func FuzzParse(f *testing.F) {
 		m, err := parse(line)
 		if err != nil {
 			if strings.TrimSpace(err.Error()) == "" {
-				t.Fatal("an error that says nothing")
+				t.Fatal("an empty error")
 			}
 			return
 		}
@@ -65,13 +69,13 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%s: %+v", line, m)
 		}
 		if !json.Valid(line) {
-			t.Fatalf("%q is no JSON and was taken", line)
+			t.Fatalf("%q is not JSON but was accepted", line)
 		}
 	})
 }
 
-// The document's tables have every field that is read or written.
-func TestTheDocumentHasEveryField(t *testing.T) {
+// The tables of the documentation have every field.
+func TestEveryFieldIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/howto/add-an-engine.md")
 	if err != nil {
 		t.Fatal(err)
@@ -99,4 +103,113 @@ func TestTheDocumentHasEveryField(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestScoreLines(t *testing.T) {
+	for name, c := range map[string]struct{ line, wrong string }{
+		"right":         {`{"id":3,"event":"token","token":7,"logprob":-2.5,"top":[{"token":5,"logprob":-0.5},{"token":7,"logprob":-2.5}]}`, ""},
+		"too small":     {`{"id":3,"event":"token","token":7,"top":[{"token":5,"logprob":-0.5},{"token":8,"logprob":-2.5}]}`, ""},
+		"another token": {`{"id":3,"event":"token","token":8,"logprob":-2.5,"top":[]}`, `must have the forced "token" 7`},
+		"no token":      {`{"id":3,"event":"token","logprob":-2.5,"top":[]}`, `must have the forced "token" 7`},
+		"one candidate": {`{"id":3,"event":"token","token":7,"logprob":-2.5,"top":[{"token":5,"logprob":-0.5}]}`,
+			"at least 2"},
+		"no candidates": {`{"id":3,"event":"token","token":7,"logprob":-2.5}`, "at least 2"},
+		"incomplete candidate": {`{"id":3,"event":"token","token":7,"top":[{"token":5},{"token":7,"logprob":-2.5}]}`,
+			`lacks "token" or "logprob"`},
+		"out of order":   {`{"id":3,"event":"token","token":7,"top":[{"token":5,"logprob":-3},{"token":7,"logprob":-2.5}]}`, "likelier than the one before it"},
+		"no probability": {`{"id":3,"event":"token","token":7,"logprob":0.5,"top":[{"token":5,"logprob":-1},{"token":7,"logprob":-2.5}]}`, "forced token is 0.5"},
+	} {
+		m, err := parse([]byte(c.line))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		sc, err := m.score(4, 7)
+		if c.wrong != "" {
+			if err == nil || !strings.Contains(err.Error(), c.wrong) {
+				t.Errorf("%s: %v, want %q", name, err, c.wrong)
+			}
+			continue
+		}
+		if err != nil || sc.Position != 4 || sc.Forced != 7 || sc.Chosen() != 5 || len(sc.Top) != 2 ||
+			math.IsNaN(sc.LogProb) != (name == "too small") {
+			t.Errorf("%s: %+v, %v", name, sc, err)
+		}
+	}
+	hello := message{Name: "a", Version: "1", Device: &device{Class: "cpu"}, Caps: caps{Scores: true}}
+	if err := hello.checkHello(""); err == nil || !strings.Contains(err.Error(), `"scores" without "ids"`) {
+		t.Errorf("scores without ids: %v", err)
+	}
+}
+
+// The deadline of a cancelled write must not apply to the next line.
+func TestDeadlineEndsWithItsLine(t *testing.T) {
+	theirs, ours, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	go func() {
+		defer theirs.Close()
+		_, _ = io.Copy(io.Discard, theirs) // until the write end is closed
+	}()
+	c := &conn{in: ours}
+	for i := range 5000 {
+		ctx, cancel := context.WithCancel(t.Context())
+		go cancel()
+		_ = c.send(ctx, plainRequest{ID: i, Op: opGenerate}, time.Minute) // it may be cancelled
+		if err := c.send(context.Background(), plainRequest{ID: i, Op: opCancel}, time.Minute); err != nil {
+			t.Fatalf("request %d is not cancelled: %v", i, err)
+		}
+		cancel()
+	}
+}
+
+func TestParseCommand(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want Command
+		err  string
+	}{
+		{"./my-engine", Command{"my-engine", []string{"./my-engine"}}, ""},
+		{"my-engine --fast  -n 2 ", Command{"my-engine", []string{"my-engine", "--fast", "-n", "2"}}, ""},
+		{`fast=./e "two words" a\ b 'it''s' ""`, Command{"fast", []string{"./e", "two words", "a b", "its", ""}}, ""},
+		{`'C:\x y' "a\"b" '\'`, Command{"C-x-y", []string{`C:\x y`, `a"b`, `\`}}, ""},
+		{"/opt/e=1/engine", Command{"engine", []string{"/opt/e=1/engine"}}, ""},
+		{"./größe.py", Command{"gr-e.py", []string{"./größe.py"}}, ""},
+		{"./…", Command{"engine", []string{"./…"}}, ""},
+		{"", Command{}, "no program"},
+		{"x=", Command{Name: "x"}, "no program"},
+		{`""`, Command{Argv: []string{""}}, "no program"},
+		{"./e 'a", Command{}, "quote"},
+		{`./e \`, Command{}, "backslash"},
+	} {
+		got, err := ParseCommand(c.text)
+		if c.err == "" && (err != nil || !reflect.DeepEqual(got, c.want)) || c.err != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%q: %q, %v; want %q, %q", c.text, got, err, c.want, c.err)
+		}
+	}
+}
+
+func FuzzParseCommand(f *testing.F) {
+	for _, s := range []string{"./e --flag", `n=./e 'a b' "c\"" \ `, "=", "a=", "'"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := ParseCommand(text)
+		if err != nil {
+			return
+		}
+		if len(c.Argv) == 0 || c.Argv[0] == "" || c.Name == "" || notNames.MatchString(c.Name) {
+			t.Fatalf("%q: %q", text, c)
+		}
+		// Quoting the words and splitting them again gives the same words.
+		var quoted []string
+		for _, w := range c.Argv {
+			quoted = append(quoted, "'"+strings.ReplaceAll(w, "'", `'\''`)+"'")
+		}
+		if again, err := split(strings.Join(quoted, " ")); err != nil || !reflect.DeepEqual(again, c.Argv) {
+			t.Fatalf("%q: %q, then %q, %v", text, c.Argv, again, err)
+		}
+	})
 }

@@ -16,7 +16,7 @@ import (
 	"llmparity/native/logs"
 )
 
-// start starts the engine and has it sampled.
+// start starts the engine, sampled from its first moment.
 func start(name string, argv []string, silence time.Duration, p engine.Probe) (*conn, error) {
 	theirIn, in, err := os.Pipe()
 	if err != nil {
@@ -34,7 +34,7 @@ func start(name string, argv []string, silence time.Duration, p engine.Probe) (*
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout = theirIn, theirOut
 	log := &bounded{WriteCloser: p.Log(strings.ReplaceAll(name, ":", "-")), left: maxLog}
-	// it outlives the call that starts it
+	// the process outlives the call that starts it
 	c.Program, err = launch.Start(context.Background(), cmd,
 		launch.Options{Name: name, Log: log, Keep: 16 << 10, Role: "engine", Attach: p.Attach})
 	if err != nil {
@@ -45,7 +45,7 @@ func start(name string, argv []string, silence time.Duration, p engine.Probe) (*
 	return c, nil
 }
 
-// ended says how an engine came to say nothing more.
+// ended returns why an engine sends no more lines.
 func (c *conn) ended() error {
 	c.mu.Lock()
 	op, known := "", c.broken
@@ -56,19 +56,19 @@ func (c *conn) ended() error {
 	if known != nil {
 		return known
 	}
-	if !c.Ended(time.Second) { // its output ends a moment before it is reaped
-		return c.wrong(op, record.BadOutput, c.name+" has closed its standard output, by which it answers")
+	if !c.Ended(time.Second) { // its output ends just before it is reaped
+		return c.wrong(op, record.BadOutput, c.name+" closed its standard output, where it must answer")
 	}
 	words := c.Tail.Lines(200)
-	during := "while nothing was asked of it"
+	during := "between requests"
 	if op != "" {
-		during = "in answer to " + op
+		during = "during " + op
 	}
 	return c.wrong(op, logs.ClassOf(words...),
-		fmt.Sprintf("%s ended %s (%s); its last words: %s", c.name, during, c.Exit(), lastWords(words)))
+		fmt.Sprintf("%s ended %s (%s); last output: %s", c.name, during, c.Exit(), lastWords(words)))
 }
 
-// lastWords are those of an engine, whose lines may be of any length.
+// lastWords shortens an engine's lines and joins the last ones.
 func lastWords(lines []string) string {
 	var short []string
 	for _, l := range lines {
@@ -77,7 +77,7 @@ func lastWords(lines []string) string {
 	return logs.LastWords(short)
 }
 
-// patience is how long the engine may take to end: none where it is at work or of no use.
+// patience returns how long the engine may take to end: 0 if it is busy or broken.
 func (c *conn) patience() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,8 +87,7 @@ func (c *conn) patience() time.Duration {
 	return grace
 }
 
-// close ends the engine: by the end of its input, and by force once its grace is over. What it started ends with it, by
-// force.
+// close ends the engine: first its input, then, after grace, by force. Its descendants are killed.
 func (c *conn) close(grace time.Duration) {
 	c.once.Do(func() {
 		c.spoil(errClosed)
@@ -101,10 +100,10 @@ func (c *conn) close(grace time.Duration) {
 	})
 }
 
-// maxLog is how much of what an engine prints is kept.
+// maxLog limits what is kept of an engine's output.
 const maxLog = 16 << 20
 
-// bounded drops what is too much.
+// bounded is a writer with a limit.
 type bounded struct {
 	io.WriteCloser
 	left int
@@ -116,7 +115,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	if b.left -= n; b.left == 0 {
-		p = append(p[:n:n], "\n[no more of it is kept]\n"...)
+		p = append(p[:n:n], "\n[truncated]\n"...)
 		_, err := b.WriteCloser.Write(p)
 		return n, err
 	}

@@ -9,12 +9,12 @@ import (
 	"llmparity/native/wire"
 )
 
-// read takes the engine's lines until none comes.
+// read reads the engine's lines until the end.
 func (c *conn) read() {
 	defer close(c.gone)
 	go func() {
 		<-c.Done()
-		_ = c.out.SetReadDeadline(time.Now().Add(time.Second)) // somebody whom it started may still have the other end
+		_ = c.out.SetReadDeadline(time.Now().Add(time.Second)) // a descendant may still have the other end
 	}()
 	lines := wire.NewLines(c.out)
 	lines.Max = maxLine
@@ -23,9 +23,9 @@ func (c *conn) read() {
 		switch {
 		case errors.Is(err, wire.ErrTooLong):
 			c.lines++
-			c.fail(c.breach(fmt.Sprintf("it is longer than %d MiB", maxLine>>20), nil))
+			c.fail(c.breach(fmt.Sprintf("longer than %d MiB", maxLine>>20), nil))
 			return
-		case err != nil: // half a line that it was ended in was not said
+		case err != nil: // ignores an incomplete last line
 			c.fail(c.ended())
 			return
 		}
@@ -36,7 +36,7 @@ func (c *conn) read() {
 	}
 }
 
-// take hands a line to who waits for it.
+// take passes a line to the call that waits for it.
 func (c *conn) take(line []byte, at time.Time) error {
 	c.lines++
 	c.mu.Lock()
@@ -50,7 +50,7 @@ func (c *conn) take(line []byte, at time.Time) error {
 		return c.breach(err.Error(), line)
 	}
 	select {
-	case <-now.given: // nobody listens
+	case <-now.given: // cancelled
 	case <-c.quit:
 	case now.got <- received{m, at}:
 	}
@@ -63,15 +63,15 @@ func (c *conn) take(line []byte, at time.Time) error {
 	return nil
 }
 
-// fits says why a message is no answer to the call, which may be none.
+// fits returns why a message does not answer the call, which may be nil.
 func (k *call) fits(m message) error {
 	switch {
 	case k == nil:
-		return fmt.Errorf("it answers request %d, and none goes on", m.ID)
+		return fmt.Errorf("answer to request %d, but none is running", m.ID)
 	case m.ID != k.id:
-		return fmt.Errorf("it answers request %d, and request %d (%s) goes on", m.ID, k.id, k.op)
+		return fmt.Errorf("answer to request %d, but request %d (%s) is running", m.ID, k.id, k.op)
 	case m.Event == evToken && k.op != opGenerate && k.op != opScore, m.Event == evStage && k.op != opLoad:
-		return fmt.Errorf("a %s is no answer to %s", m.Event, k.op)
+		return fmt.Errorf("%s in answer to %s", m.Event, k.op)
 	case m.Event == evToken:
 		k.tokens++
 		k.text += len(m.Text)
@@ -80,16 +80,16 @@ func (k *call) fits(m message) error {
 	}
 	switch {
 	case k.tokens > k.max:
-		return fmt.Errorf("it is token %d of a generation of %d", k.tokens, k.max)
+		return fmt.Errorf("token %d of a generation of %d", k.tokens, k.max)
 	case k.text > maxText:
-		return fmt.Errorf("the text of a generation is longer than %d MiB", maxText>>20)
+		return fmt.Errorf("text longer than %d MiB", maxText>>20)
 	case k.stages > maxStages:
-		return fmt.Errorf("a load has more than %d stages", maxStages)
+		return fmt.Errorf("more than %d stages", maxStages)
 	}
 	return nil
 }
 
-// breach is a line that the protocol doesn't have.
+// breach is the error for an invalid line.
 func (c *conn) breach(what string, line []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,11 +99,11 @@ func (c *conn) breach(what string, line []byte) error {
 	}
 	said := ""
 	if line != nil {
-		said = fmt.Sprintf("; it says %q", cut(string(line), 80))
+		said = fmt.Sprintf("; the line is %q", cut(string(line), 80))
 	}
-	text := fmt.Sprintf("%s breaks the protocol in line %d of its output: %s%s", c.name, c.lines, what, said)
+	text := fmt.Sprintf("%s violates the protocol in line %d of its output: %s%s", c.name, c.lines, what, said)
 	if op != "" {
-		text += "; a right answer is such as " + example(op, id, line, c.caps)
+		text += "; a valid answer is " + example(op, id, line, c.caps)
 	}
-	return c.wrong(op, record.BadOutput, text+"; what is for people belongs to standard error")
+	return c.wrong(op, record.BadOutput, text+"; messages for people belong on standard error")
 }

@@ -11,7 +11,7 @@ import (
 
 var _ engine.Scorer = (*session)(nil)
 
-// Score asks what the engine thinks of a text. Each of its tokens is answered by a line, as in a generation.
+// Score requests scores. The engine sends a line for each token, as in a generation.
 func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.Score)) error {
 	if err := f.Validate(); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 		if r.Event != evToken {
 			return nil
 		}
-		sc, err := r.score(n, f.IDs[n]) // no more than those come
+		sc, err := r.score(n, f.IDs[n]) // fits limits their number
 		if err == nil {
 			n++
 			each(sc)
@@ -46,7 +46,7 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 	})
 	if err == nil && n < len(f.IDs) {
 		err = c.wrong(opScore, record.BadOutput,
-			fmt.Sprintf("%s breaks the protocol: it scored %d of %d tokens", c.name, n, len(f.IDs)))
+			fmt.Sprintf("%s violates the protocol: it scored %d of %d tokens", c.name, n, len(f.IDs)))
 		c.fail(err)
 	}
 	if err != nil {
@@ -55,10 +55,10 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 	return ended(ctx, "scoring", err)
 }
 
-// score reads what is told of a token.
+// score parses the score of a token.
 func (m message) score(position, forced int) (record.Score, error) {
 	if m.Token == nil || *m.Token != forced {
-		return record.Score{}, fmt.Errorf(`score %d is not of "token" %d, which is forced there`, position, forced)
+		return record.Score{}, fmt.Errorf(`score %d must have the forced "token" %d`, position, forced)
 	}
 	sc := record.Score{Position: position, Forced: forced, LogProb: math.NaN()}
 	if m.LogProb != nil {
@@ -66,7 +66,7 @@ func (m message) score(position, forced int) (record.Score, error) {
 	}
 	for _, c := range m.Top {
 		if c.Token == nil || c.LogProb == nil {
-			return sc, fmt.Errorf(`score %d: one of "top" lacks its "token" or "logprob"`, position)
+			return sc, fmt.Errorf(`score %d: an entry of "top" lacks "token" or "logprob"`, position)
 		}
 		sc.Top = append(sc.Top, record.Candidate{ID: *c.Token, LogProb: *c.LogProb})
 	}

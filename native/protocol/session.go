@@ -25,13 +25,13 @@ type session struct {
 	own launch.Held[conn]
 
 	hello    message
-	said     map[string]bool // warnings that are given once
-	reported bool            // an error of a call has told why the program is of no use, or that call was cancelled
+	said     map[string]bool // warnings already given
+	reported bool            // a call has returned why the program is broken, or was cancelled
 	loaded   bool
-	context  int // what a prompt and its continuation may come to; 0: not known
+	context  int // limit for a prompt and its continuation; 0: unknown
 }
 
-// running gives the program, started if there is none.
+// running returns the program, and starts it if necessary.
 func (s *session) running(ctx context.Context) (*conn, error) {
 	if c, err := s.own.Now(); err == nil {
 		return c, nil
@@ -51,7 +51,7 @@ func (s *session) running(ctx context.Context) (*conn, error) {
 	return c, nil
 }
 
-// greet lets the engine say what it is.
+// greet sends hello and checks the answer.
 func (s *session) greet(ctx context.Context, c *conn) error {
 	got, _, err := c.ask(ctx, opHello, 0, func(id int) any {
 		return helloRequest{ID: id, Op: opHello, Protocol: Version, Clock: clockName}
@@ -62,14 +62,14 @@ func (s *session) greet(ctx context.Context, c *conn) error {
 	if got.Protocol != Version {
 		do := seeProtocol
 		if got.Protocol > Version {
-			do = "take a newer llmparity, or let it speak the version it is asked for"
+			do = "use a newer llmparity, or make the engine speak the requested version"
 		}
 		return &engine.Failure{Class: record.BadOutput, Err: fault.New(fault.BadProtocol, do,
-			"%s speaks version %d of the protocol, and this is version %d", c.name, got.Protocol, Version)}
+			"%s speaks version %d of the protocol, llmparity speaks version %d", c.name, got.Protocol, Version)}
 	}
 	if err := got.checkHello(clockName); err != nil {
 		return &engine.Failure{Class: record.BadOutput, Err: fault.New(fault.BadProtocol, seeProtocol,
-			"%s does not say hello right: %v", c.name, err)}
+			"%s: invalid answer to hello: %v", c.name, err)}
 	}
 	if err := s.engine.met(got.message); err != nil {
 		return err
@@ -82,19 +82,19 @@ func (s *session) greet(ctx context.Context, c *conn) error {
 	return nil
 }
 
-// helloFault is for an engine that answers hello with an error: its own reason is told.
+// helloFault adds the engine's own reason if hello fails.
 func helloFault(ctx context.Context, c *conn, err error) error {
 	var known *fault.Error
 	if ctx.Err() != nil || errors.As(err, &known) || errors.Is(err, errClosed) {
 		return err
 	}
 	return &engine.Failure{Class: engine.ClassOf(err), Err: fault.New(fault.BadProtocol, seeProtocol,
-		"%s does not say hello: %v", c.name, err)}
+		"%s: hello failed: %v", c.name, err)}
 }
 
 func nothing(*call, received) error { return nil }
 
-// Load asks for the model, of a program that was started by Open, or, after one that had to be ended, by now.
+// Load requests the model, from the program that Open started, or from a new one if that had to be ended.
 func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("loading %s: %w", cmp.Or(m.Path, m.Name), err)
@@ -103,7 +103,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		return err
 	}
 	if s.loaded {
-		return errors.New(s.engine.Name() + " has a model already; unload it first")
+		return errors.New(s.engine.Name() + " already has a model; unload it first")
 	}
 	c, err := s.running(ctx)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 				SHA256: m.SHA256, Context: m.Context}}
 	}, stages.add)
 	if err == nil {
-		err = m.Same() // it has been read from the path by now
+		err = m.Same() // the engine has read the file by now
 	}
 	if err != nil {
 		s.tell(ctx, c)
@@ -130,7 +130,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	return nil
 }
 
-// stages are what a load went through, by the lines that tell of them.
+// stages are the stages of a load, as the engine reports them.
 type stages []record.Span
 
 func (s *stages) add(_ *call, r received) error {
@@ -143,10 +143,10 @@ func (s *stages) add(_ *call, r received) error {
 func (s stages) spans(sent, done time.Time) []record.Span {
 	if len(s) == 0 {
 		return []record.Span{{Name: "model", Begin: sent, End: done,
-			How: "request written, to the line that says done read"}}
+			How: "request written to done read"}}
 	}
 	for i := range s {
-		s[i].End, s[i].How = done, "its line read, to the next stage's or the one that says done"
+		s[i].End, s[i].How = done, "stage read to next stage or done read"
 		if i+1 < len(s) {
 			s[i].End = s[i+1].Begin
 		}
@@ -154,14 +154,14 @@ func (s stages) spans(sent, done time.Time) []record.Span {
 	return s
 }
 
-// isLoaded tells what now runs.
+// isLoaded reports what is running.
 func (s *session) isLoaded(m engine.Model, got message) {
 	s.loaded = true
 	s.context = launch.Window(s.probe, s.engine.Name(), m.Context, cmp.Or(got.Context, m.Context))
 	policy := map[string]string{"context": strconv.Itoa(cmp.Or(got.Context, m.Context)),
-		"token_times": "when its lines are read"}
+		"token_times": "when lines are read"}
 	if s.hello.Clock != "" {
-		policy["token_times"] = "its own, of CLOCK_MONOTONIC"
+		policy["token_times"] = "by the engine, CLOCK_MONOTONIC"
 	}
 	for _, said := range []map[string]string{s.hello.Policy, got.Policy} {
 		kept, left := words(said)
@@ -176,27 +176,27 @@ func (s *session) isLoaded(m engine.Model, got message) {
 	}})
 }
 
-// current is the program that has a model.
+// current returns the program if it has a model.
 func (s *session) current() (*conn, error) {
 	c, err := s.own.Now()
 	if err == nil && !s.loaded {
-		err = errors.New(s.engine.Name() + " has no model; load one first")
+		err = errors.New(s.engine.Name() + " has no model loaded; load one first")
 	}
 	return c, err
 }
 
-// tell notes that a call returns an error. Where the program goes on, its end is still news.
+// tell notes that a call has returned an error, so that Unload does not repeat it.
 func (s *session) tell(ctx context.Context, c *conn) {
 	s.reported = s.reported || c.why() != nil || ctx.Err() != nil
 }
 
-// Unload asks for the model's memory. A program that is of no use any more, or goes on with what was cancelled, is
-// ended instead; one that ended by itself while nothing was asked of it has not been told of.
+// Unload requests that the model be released. A program that is broken, or still working on a cancelled request, is
+// ended instead. If it ended by itself between requests, Unload returns that error.
 func (s *session) Unload(ctx context.Context) error {
 	s.loaded = false
 	c, err := s.own.Now()
 	if err != nil {
-		return nil // nothing runs
+		return nil // nothing is running
 	}
 	if why := c.why(); why != nil || ctx.Err() != nil || !c.idle(ctx) {
 		s.drop(c, 0)
@@ -213,13 +213,13 @@ func (s *session) Unload(ctx context.Context) error {
 	return nil
 }
 
-// drop ends a program that is still the session's.
+// drop ends a program that the session still owns.
 func (s *session) drop(c *conn, grace time.Duration) {
 	c.close(grace)
 	s.own.Drop(c)
 }
 
-// Close ends the program: at once if it is at work.
+// Close ends the program, at once if it is busy.
 func (s *session) Close() error {
 	if c := s.own.Close(); c != nil {
 		c.close(c.patience())
@@ -227,7 +227,7 @@ func (s *session) Close() error {
 	return nil
 }
 
-// ended tells what lies behind an error: our own doing, or the engine's.
+// ended turns an error into our own cancellation if there was one.
 func ended(ctx context.Context, doing string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", doing, ctx.Err())

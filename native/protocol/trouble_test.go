@@ -26,7 +26,7 @@ import (
 	"llmparity/native/protocol"
 )
 
-// asEngine makes the test binary an engine; its next argument says of which kind.
+// asEngine makes the test binary act as an engine; the next argument is a script.
 const asEngine = "as-engine"
 
 func TestMain(m *testing.M) {
@@ -49,8 +49,7 @@ const (
 	pieced    = `{"id":3,"event":"done","finish":"length","prompt_tokens":1,"generated":4}`
 )
 
-// script is what an engine says: each answer when its request has come. A line in angle brackets is something that it
-// does.
+// scripts have the answers of an engine, one for each request. A line in angle brackets is an action.
 var scripts = map[string][]string{
 	"right":  {hello, loaded, strings.Repeat(token+"\n", 4) + generated, `{"id":4,"event":"done"}`},
 	"pieces": {pieces, loaded, piece + "\n" + piece + "\n" + pieced, `{"id":4,"event":"done"}`},
@@ -135,7 +134,7 @@ var scripts = map[string][]string{
 		`{"id":4,"event":"done"}`},
 }
 
-// many are a thousand fields of an object.
+// many returns a thousand fields of an object.
 func many(field string) string {
 	var fields []string
 	for i := range 1000 {
@@ -162,7 +161,7 @@ func misbehave(name string) {
 		for line := range strings.Lines(script[i]) {
 			line = strings.TrimSuffix(line, "\n")
 			if strings.HasPrefix(line, "<") {
-				_ = out.Flush() // who reads it has gone
+				_ = out.Flush() // the reader may have gone
 				act(line, out)
 			} else if line != "" {
 				fmt.Fprintln(out, line)
@@ -190,7 +189,7 @@ func act(what string, out *bufio.Writer) {
 		fmt.Fprint(os.Stdout, `{"id":3,"ev`)
 	case "<close stdin>":
 		os.Stdin.Close()
-		fmt.Fprintln(os.Stderr, "hears no more")
+		fmt.Fprintln(os.Stderr, "stops listening")
 		time.Sleep(time.Hour)
 	case "<close stdout>":
 		os.Stdout.Close()
@@ -202,13 +201,13 @@ func act(what string, out *bufio.Writer) {
 		for range 20 {
 			os.Stderr.WriteString(strings.Repeat(strings.Repeat("x", 99)+"\n", 1<<20/100))
 		}
-	case "<daemon>": // that lives on by itself
+	case "<daemon>": // survives its parent
 		cmd := exec.Command("sleep", "600")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := cmd.Start(); err != nil {
 			panic(err)
 		}
-	case "<child>": // that holds our output
+	case "<child>": // keeps our output open
 		p, err := os.StartProcess(os.Args[0], []string{os.Args[0], asEngine, "mute"},
 			&os.ProcAttr{Files: []*os.File{nil, os.Stdout, os.Stderr}})
 		if err != nil {
@@ -230,7 +229,7 @@ func act(what string, out *bufio.Writer) {
 	}
 }
 
-// stamp says a token with its time.
+// stamp prints a token with its time.
 func stamp(out *bufio.Writer) {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
@@ -244,7 +243,7 @@ func scripted(name string, silence time.Duration) *protocol.Engine {
 		Command: protocol.Command{Name: "test", Argv: []string{os.Args[0], asEngine, name}}})
 }
 
-// outcome is how far an engine came.
+// outcome is the result of play.
 type outcome struct {
 	usage  record.Usage
 	tokens []record.Token
@@ -278,10 +277,10 @@ func play(t *testing.T, e engine.Engine, m engine.Model) (o outcome) {
 		func(k record.Token) { o.tokens = append(o.tokens, k) })
 	if o.err != nil {
 		if class := engine.ClassOf(o.err); class == record.Other || class == record.SetUp {
-			return o // it goes on
+			return o // the engine is still running
 		}
 		if _, err := s.Generate(ctx, engine.Request{Prompt: "the", MaxTokens: 4}, func(record.Token) {}); err == nil {
-			t.Error("an engine that was ended generates")
+			t.Error("an engine that was ended still generates")
 		}
 		return o
 	}
@@ -289,8 +288,8 @@ func play(t *testing.T, e engine.Engine, m engine.Model) (o outcome) {
 	return o
 }
 
-func TestTroubleIsNamed(t *testing.T) {
-	const quick, slow = 2 * time.Second, 20 * time.Second // quick leaves time for a start on a busy machine
+func TestViolationsAreNamed(t *testing.T) {
+	const quick, slow = 2 * time.Second, 20 * time.Second // quick is long enough for a start on a busy machine
 	m := enginetest.TinyModel(t)
 	for _, c := range []struct {
 		script  string
@@ -300,62 +299,62 @@ func TestTroubleIsNamed(t *testing.T) {
 		want    string
 	}{
 		{"rubbish", slow, record.BadOutput, fault.BadProtocol,
-			`line 1 of its output: it is no JSON object; it says "Loading very very very very very very very very very very very very very very ve…"; a right answer is such as {"id":1,"event":"done","protocol":1,`},
+			`line 1 of its output: not a JSON object; the line is "Loading very very very very very very very very very very very very very very ve…"; a valid answer is {"id":1,"event":"done","protocol":1,`},
 		{"newer", slow, record.BadOutput, fault.BadProtocol,
-			"speaks version 2 of the protocol, and this is version 1; take a newer llmparity"},
+			"speaks version 2 of the protocol, llmparity speaks version 1; use a newer llmparity"},
 		{"no protocol", slow, record.BadOutput, fault.BadProtocol, "speaks version 0"},
 		{"no version", slow, record.BadOutput, fault.BadProtocol, `"version" is missing`},
 		{"no device", slow, record.BadOutput, fault.BadProtocol, `"class": cpu, gpu or software-adapter`},
 		{"another clock", slow, record.BadOutput, fault.BadProtocol, "sundial"},
 		{"no hello", slow, record.Other, fault.BadProtocol, "no licence"},
 		{"mute", quick, record.Hung, fault.BadProtocol,
-			"said nothing for 2s in answer to hello; its last words: warming up"},
+			"was silent for 2s after hello; last output: warming up"},
 		{"dead", slow, record.Crash, fault.BadProtocol,
-			"ended in answer to hello (exit status 3); its last words: warming up | fatal: the cat sat on it"},
-		{"talks", slow, record.BadOutput, fault.Run, "line 2 of its output: it answers request 1, and "},
-		{"gagged", slow, record.BadOutput, fault.Run, "has closed its standard output"},
-		{"ends unheard", quick, record.Hung, fault.Run, "said nothing for 2s in answer to load"},
-		{"line of 5 MiB", slow, record.BadOutput, fault.Run, "line 2 of its output: it is longer than 4 MiB"},
-		{"another id", slow, record.BadOutput, fault.Run, "it answers request 7, and request 2 (load) goes on"},
-		{"twice", slow, record.BadOutput, fault.Run, "it answers request 2, and "},
-		{"token in load", slow, record.BadOutput, fault.Run, "a token is no answer to load"},
+			"ended during hello (exit status 3); last output: warming up | fatal: the cat sat on it"},
+		{"talks", slow, record.BadOutput, fault.Run, "line 2 of its output: answer to request 1, but "},
+		{"gagged", slow, record.BadOutput, fault.Run, "closed its standard output"},
+		{"ends unheard", quick, record.Hung, fault.Run, "was silent for 2s after load"},
+		{"line of 5 MiB", slow, record.BadOutput, fault.Run, "line 2 of its output: longer than 4 MiB"},
+		{"another id", slow, record.BadOutput, fault.Run, "answer to request 7, but request 2 (load) is running"},
+		{"twice", slow, record.BadOutput, fault.Run, "answer to request 2, but "},
+		{"token in load", slow, record.BadOutput, fault.Run, "token in answer to load"},
 		{"stages", slow, record.BadOutput, fault.Run, "more than 100 stages"},
 		{"says oom", slow, record.OOM, fault.Run, "exec:test: 16 GiB are needed"},
 		{"bad model", slow, record.SetUp, fault.BadModel, "no weights"},
 		{"negative", slow, record.BadOutput, fault.Run,
-			`a right answer is such as {"id":3,"event":"done","finish":"length","prompt_ids":[1,7],"generated":4}`},
+			`a valid answer is {"id":3,"event":"done","finish":"length","prompt_ids":[1,7],"generated":4}`},
 		{"negative piece", slow, record.BadOutput, fault.Run,
-			`such as {"id":3,"event":"done","finish":"length","prompt_tokens":2,"generated":4}`},
+			`a valid answer is {"id":3,"event":"done","finish":"length","prompt_tokens":2,"generated":4}`},
 		{"negative id", slow, record.BadOutput, fault.Run,
-			`a right answer is such as {"id":3,"event":"token","token":5,"text":"a"}`},
-		{"no id", slow, record.BadOutput, fault.Run, `token 0 has no "token"`},
-		{"unexpected id", slow, record.BadOutput, fault.Run, "hello said that none are told"},
+			`a valid answer is {"id":3,"event":"token","token":5,"text":"a"}`},
+		{"no id", slow, record.BadOutput, fault.Run, `token 0 lacks "token"`},
+		{"unexpected id", slow, record.BadOutput, fault.Run, `hello lacks "ids"`},
 		{"no prompt ids", slow, record.BadOutput, fault.Run, `"prompt_ids" is missing`},
 		{"no finish", slow, record.BadOutput, fault.Run, `"finish"`},
-		{"no count", slow, record.BadOutput, fault.Run, `"generated" is 0, after 1 pieces`},
+		{"no count", slow, record.BadOutput, fault.Run, `"generated" is 0 after 1 pieces`},
 		{"counts too many", slow, record.BadOutput, fault.Run,
-			`"generated" is 5, after 1 pieces of a generation of 4 tokens`},
+			`"generated" is 5 after 1 pieces of a generation of 4 tokens`},
 		{"no token", slow, record.BadOutput, fault.Run, "ended without a token"},
-		{"too short", slow, record.BadOutput, fault.Run, "length after 1 tokens of 4"},
-		{"too many", slow, record.BadOutput, fault.Run, "it is token 5 of a generation of 4"},
-		{"no stamp", slow, record.BadOutput, fault.Run, `no "t_ns"`},
+		{"too short", slow, record.BadOutput, fault.Run, "length after 1 of 4 tokens"},
+		{"too many", slow, record.BadOutput, fault.Run, "token 5 of a generation of 4"},
+		{"no stamp", slow, record.BadOutput, fault.Run, `lacks "t_ns"`},
 		{"old stamp", slow, record.BadOutput, fault.Run, "before the request"},
 		{"future stamp", slow, record.BadOutput, fault.Run, "in the future"},
-		{"unasked stamp", slow, record.BadOutput, fault.Run, `hello named no "clock"`},
-		{"cached", slow, record.BadOutput, fault.Run, `"cached_tokens" is 2, of a prompt of 1`},
+		{"unasked stamp", slow, record.BadOutput, fault.Run, `hello has no "clock"`},
+		{"cached", slow, record.BadOutput, fault.Run, `"cached_tokens" is 2, but the prompt has 1`},
 		{"beyond context", slow, record.BadOutput, fault.Run,
-			"went beyond the context of 4 tokens: 1 of the prompt and 4 more"},
-		{"hangs", quick, record.Hung, fault.Run, "said nothing for 2s in answer to generate"},
+			"1 prompt tokens and 4 generated ones exceed the context of 4"},
+		{"hangs", quick, record.Hung, fault.Run, "was silent for 2s after generate"},
 		{"dies", slow, record.Crash, fault.Run,
-			"ended in answer to generate (exit status 3); its last words: warming up | fatal: the cat sat on it"},
-		{"half a line", slow, record.Crash, fault.Run, "ended in answer to generate (exit status 3)"},
+			"ended during generate (exit status 3); last output: warming up | fatal: the cat sat on it"},
+		{"half a line", slow, record.Crash, fault.Run, "ended during generate (exit status 3)"},
 		{"out of memory", slow, record.OOM, fault.Run, "bad_alloc"},
 		{"too long", slow, record.SetUp, fault.PromptTooLong, "9 tokens, 8 fit"},
 		{"refuses", slow, record.Other, fault.Run, "exec:test: not today"},
-		{"with a child", quick, record.Hung, fault.Run, "said nothing"},
+		{"with a child", quick, record.Hung, fault.Run, "was silent"},
 	} {
 		t.Run(c.script, func(t *testing.T) {
-			if c.silence == quick { // which takes as long
+			if c.silence == quick { // waits that long
 				t.Parallel()
 			}
 			o := play(t, scripted(c.script, c.silence), m)
@@ -373,7 +372,7 @@ func TestTroubleIsNamed(t *testing.T) {
 	}
 }
 
-func TestWhatIsRightIsTaken(t *testing.T) {
+func TestValidAnswers(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	for _, c := range []struct {
 		script, ids, text string
@@ -387,7 +386,7 @@ func TestWhatIsRightIsTaken(t *testing.T) {
 	} {
 		o := play(t, scripted(c.script, 20*time.Second), m)
 		if left := child.Tagged(os.Getpid()); len(left) > 0 {
-			t.Errorf("%s: left behind: %v", c.script, left)
+			t.Errorf("%s: processes left behind: %v", c.script, left)
 		}
 		if o.err != nil {
 			t.Errorf("%s: %v", c.script, o.err)
@@ -395,7 +394,7 @@ func TestWhatIsRightIsTaken(t *testing.T) {
 		var ids []int
 		for i, k := range o.tokens {
 			if ids = append(ids, k.ID); i > 0 && k.At.Before(o.tokens[i-1].At) {
-				t.Errorf("%s: token %d is older than the one before it", c.script, i)
+				t.Errorf("%s: token %d is before the previous one", c.script, i)
 			}
 		}
 		if fmt.Sprint(ids) != c.ids || o.usage.Text != c.text || len(o.probe.Warnings()) != c.warnings {
@@ -405,35 +404,28 @@ func TestWhatIsRightIsTaken(t *testing.T) {
 	}
 }
 
-// loadedScript is an engine that plays a script, with a model.
+// loadedScript returns an engine that plays a script, with a model loaded.
 func loadedScript(t *testing.T, script string, silence time.Duration) (engine.Session, *enginetest.Probe) {
 	t.Helper()
-	p := &enginetest.Probe{}
-	s, err := scripted(script, silence).Open(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	if err := s.Load(t.Context(), enginetest.TinyModel(t)); err != nil {
-		t.Fatal(err)
-	}
+	s, p := enginetest.Open(t, scripted(script, silence))
+	enginetest.Load(t, s, enginetest.TinyModel(t))
 	return s, p
 }
 
-// A log without an end is cut; the engine goes on.
-func TestALogIsBounded(t *testing.T) {
+// A huge log is truncated, and the engine keeps running.
+func TestLogIsBounded(t *testing.T) {
 	s, p := loadedScript(t, "chatty", 20*time.Second)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	log, closed := p.Logged("exec-test")
-	if mib := len(log) >> 20; mib != 16 || !closed || !strings.HasSuffix(log, "[no more of it is kept]\n") {
+	if mib := len(log) >> 20; mib != 16 || !closed || !strings.HasSuffix(log, "[truncated]\n") {
 		t.Errorf("%d MiB, closed: %v, at its end %q", mib, closed, log[max(0, len(log)-40):])
 	}
 }
 
-// An engine that has nothing to tell for long says that it is alive.
-func TestSignsOfLifeKeepAnEngineAlive(t *testing.T) {
+// An engine may send signs of life during a long load.
+func TestAliveKeepsEngineRunning(t *testing.T) {
 	loadedScript(t, "alive", 2*time.Second)
 }
 
@@ -450,12 +442,12 @@ func threeTokens(t *testing.T, script string, silence time.Duration) engine.Sess
 		}
 	})
 	if n != 3 || !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled at its third token: %d came, %v", n, err)
+		t.Errorf("cancelled at the third token: %d received, %v", n, err)
 	}
 	return s
 }
 
-func TestWhatWasCancelledEndsBeforeTheNext(t *testing.T) {
+func TestCancelledRequestEndsBeforeNext(t *testing.T) {
 	s := threeTokens(t, "slow to cancel", 20*time.Second)
 	var tokens int
 	usage, err := s.Generate(t.Context(), engine.Request{Prompt: "the", MaxTokens: 4}, func(record.Token) { tokens++ })
@@ -468,10 +460,10 @@ func TestEngineThatIgnoresCancelIsKilled(t *testing.T) {
 	s := threeTokens(t, "ignores cancel", 2*time.Second)
 	_, err := s.Generate(t.Context(), engine.Request{Prompt: "the", MaxTokens: 4}, func(record.Token) {})
 	if engine.ClassOf(err) != record.Hung ||
-		!strings.Contains(err.Error(), "did not end a generate that was cancelled") {
+		!strings.Contains(err.Error(), "did not end a cancelled generate") {
 		t.Errorf("%v", err)
 	}
-	// After an unload there is another.
+	// Unload ends the engine, and Load starts another.
 	if err := s.Unload(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -480,8 +472,8 @@ func TestEngineThatIgnoresCancelIsKilled(t *testing.T) {
 	}
 }
 
-// A prompt that the pipe doesn't hold, to an engine that doesn't read.
-func TestAnEngineThatReadsNoMore(t *testing.T) {
+// The prompt is larger than the pipe's buffer, and the engine does not read it.
+func TestEngineThatStopsReading(t *testing.T) {
 	for _, c := range []struct {
 		name            string
 		silence, cancel time.Duration
@@ -509,11 +501,11 @@ func TestCheck(t *testing.T) {
 	other := m
 	other.Format, other.Path = "served", ""
 	if err := scripted("right", time.Minute).Check(t.Context(), other); fault.Of(err) != fault.BadModel {
-		t.Errorf("a model that a server knows: %v", err)
+		t.Errorf("a served model: %v", err)
 	}
 	none := protocol.New(protocol.Config{Command: protocol.Command{Name: "x", Argv: []string{"/nonexistent/engine"}}})
 	if err := none.Check(t.Context(), m); fault.Of(err) != fault.NoProgram ||
-		!strings.Contains(err.Error(), "exec:x can't be run: /nonexistent/engine") {
+		!strings.Contains(err.Error(), "exec:x: /nonexistent/engine cannot be run") {
 		t.Errorf("no program: %v", err)
 	}
 	folder := protocol.New(protocol.Config{Command: protocol.Command{Name: "x", Argv: []string{t.TempDir()}}})
@@ -522,26 +514,24 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Tokens that lay in a buffer tell nothing of the speed at which they were made, whether they come in one write or in a
-// few.
-func TestTokensThatComeAtOnceAreNoSpeed(t *testing.T) {
+// Buffered tokens, whether in one write or in a few, give no decode speed.
+func TestBufferedTokensGiveNoSpeed(t *testing.T) {
 	for script, at := range map[string]bool{"all at once": true, "in three": true, "stutters": false,
 		"one by one": false, "stamped": false} {
 		t.Run(script, func(t *testing.T) {
 			s, p := loadedScript(t, script, 20*time.Second)
 			usage, err := s.Generate(t.Context(), engine.Request{Prompt: "the", MaxTokens: 32}, func(record.Token) {})
 			decode := slices.ContainsFunc(usage.Spans, func(s record.Span) bool { return s.Name == record.Decode })
-			warned := slices.ContainsFunc(
-				p.Warnings(), func(w record.Warning) bool { return w.Code == "tokens-at-once" })
+			warned := len(p.Warned("tokens-at-once")) > 0
 			if err != nil || decode == at || warned != at {
-				t.Errorf("%v, a decode span: %v, warnings %v", err, decode, p.Warnings())
+				t.Errorf("%v, decode span: %v, warnings %v", err, decode, p.Warnings())
 			}
 		})
 	}
 }
 
-// What an engine tells of itself stands in tables.
-func TestWhatAnEngineTellsIsBounded(t *testing.T) {
+// Names and words of an engine are bounded, because they appear in tables.
+func TestReportedNamesAreBounded(t *testing.T) {
 	o := play(t, scripted("endless words", 20*time.Second), enginetest.TinyModel(t))
 	if o.err != nil {
 		t.Fatal(o.err)
@@ -554,20 +544,15 @@ func TestWhatAnEngineTellsIsBounded(t *testing.T) {
 		}
 	}
 	if n, m := len(policy), len(o.usage.Reported); n < 64 || n > 66 || m != 64 || o.usage.Reported["k0"] != 7 {
-		t.Errorf("%d names of a policy and %d of figures are kept", n, m)
+		t.Errorf("%d names of settings and %d of figures are kept", n, m)
 	}
-	codes := ""
-	for _, w := range o.probe.Warnings() {
-		codes += w.Code + " "
-	}
-	if codes != "too-many-names too-many-names " {
+	if len(o.probe.Warnings()) != 2 || len(o.probe.Warned("too-many-names")) != 2 {
 		t.Errorf("warnings %v", o.probe.Warnings())
 	}
 }
 
-// An engine whose program is another one at the next start, or says so, is refused: figures of two would be taken for
-// one's.
-func TestAnEngineStaysTheSame(t *testing.T) {
+// An engine that changes between starts is refused, because figures of two engines would be combined.
+func TestChangedEngineIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "engine")
 	install := func(hello, more string) {
 		script := "#!/bin/sh\nread -r _\n" + more + "cat <<'END'\n" + hello + "\nEND\nread -r _\n"
@@ -581,15 +566,15 @@ func TestAnEngineStaysTheSame(t *testing.T) {
 			strings.Replace(hello, from, to, 1) + "\nEND\ntouch " + path + ".once\n"
 	}
 	for _, c := range []struct{ name, more, want string }{
-		{"version", flips(`"version":"1"`, `"version":"2"`), `its version is "2", and at its first start it said "1"`},
+		{"version", flips(`"version":"1"`, `"version":"2"`), `now reports the version "2", at its first start "1"`},
 		{"device", flips(`"class":"cpu"`, `"class":"gpu","name":"G"`),
-			`its device is "gpu G", and at its first start it said "cpu"`},
+			`now reports the device "gpu G", at its first start "cpu"`},
 		{"caps", flips(`"exact":true`, `"exact":false`),
-			`its caps is "ids", and at its first start it said "ids exact"`},
-		{"program", "", "was replaced or changed since its first start; let it be"},
+			`now reports the caps "ids", at its first start "ids exact"`},
+		{"program", "", "was replaced or changed since its first start; leave it unchanged"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_ = os.Remove(path + ".once") // the last one's
+			_ = os.Remove(path + ".once") // of the previous case
 			install(hello, c.more)
 			e := protocol.New(protocol.Config{Command: protocol.Command{Name: "test", Argv: []string{path}}})
 			open := func() error {
@@ -612,16 +597,16 @@ func TestAnEngineStaysTheSame(t *testing.T) {
 	}
 }
 
-func TestACacheThatDoesNotTell(t *testing.T) {
+func TestCachedTokens(t *testing.T) {
 	for script, want := range map[string]int{"right": 0, "a cache": 1, "an old cache": record.CacheUnknown} {
 		if o := play(t, scripted(script, 20*time.Second), enginetest.TinyModel(t)); o.err != nil ||
 			o.usage.CachedTokens != want {
-			t.Errorf("%s: %d tokens came from a cache, want %d; %v", script, o.usage.CachedTokens, want, o.err)
+			t.Errorf("%s: %d cached tokens, want %d; %v", script, o.usage.CachedTokens, want, o.err)
 		}
 	}
 }
 
-// An engine that ends when all is measured, and nothing goes on, has crashed all the same. It is told once.
+// An engine that ends after the last request has crashed, too. The error is reported once.
 func TestCrashBetweenRequestsIsReported(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	for _, again := range []bool{false, true} {
@@ -645,7 +630,7 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 			t.Errorf("%v of class %s", err, engine.ClassOf(err))
 		}
 		if err := s.Unload(t.Context()); err != nil {
-			t.Errorf("told twice: %v", err)
+			t.Errorf("reported twice: %v", err)
 		}
 		if err := s.Load(t.Context(), m); err != nil {
 			t.Errorf("loading again: %v", err)
@@ -656,19 +641,11 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 	}
 }
 
-func TestAnEngineThatClosesItsInput(t *testing.T) {
-	p := &enginetest.Probe{}
-	s, err := scripted("closes stdin", 20*time.Second).Open(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	for log := ""; !strings.Contains(log, "hears no more"); log, _ = p.Logged("exec-test") {
+func TestEngineThatClosesItsInput(t *testing.T) {
+	s, p := enginetest.Open(t, scripted("closes stdin", 20*time.Second))
+	for log := ""; !strings.Contains(log, "stops listening"); log, _ = p.Logged("exec-test") {
 		time.Sleep(5 * time.Millisecond)
 	}
-	err = s.Load(t.Context(), enginetest.TinyModel(t))
-	if engine.ClassOf(err) != record.BadOutput ||
-		!strings.Contains(err.Error(), "exec:test has closed its standard input, by which it is asked") {
-		t.Errorf("%v of class %s", err, engine.ClassOf(err))
-	}
+	enginetest.OneLine(t, s.Load(t.Context(), enginetest.TinyModel(t)), fault.Run, record.BadOutput,
+		"exec:test closed its standard input, where requests arrive")
 }

@@ -16,20 +16,20 @@ import (
 	"llmparity/internal/record"
 )
 
-// Client asks one server that is an engine's own.
+// Client talks to one of an engine's own servers.
 type Client struct {
 	Name string // of the server, for people
-	Base string // its URL, which paths are appended to
-	Key  string // sent as a bearer's; empty: none
+	Base string // base URL
+	Key  string // bearer token; empty: none
 	HTTP *http.Client
 }
 
-// Refusal is how a server says that it can't, as an answer or within a stream.
+// Refusal is an error that a server reports, as an answer or in a stream.
 type Refusal struct {
 	Who     string `json:"-"`
-	Status  int    `json:"-"` // 0: within a stream
+	Status  int    `json:"-"` // 0: in a stream
 	Message string `json:"message"`
-	Kind    string `json:"type"` // empty: it does not say
+	Kind    string `json:"type"`
 }
 
 func (r *Refusal) Error() string {
@@ -43,13 +43,13 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("%s: %s (%s)", r.Who, fault.OneLine(r.Message), kind)
 }
 
-// RefusalOf is the refusal in an error's chain; nil: there is none.
+// RefusalOf returns the refusal in an error's chain; nil: none.
 func RefusalOf(err error) *Refusal {
 	r, _ := errors.AsType[*Refusal](err)
 	return r
 }
 
-// Do gives an answer that is no refusal; its body must be closed.
+// Do sends a request. Answers with another status than 2xx become refusals. The caller closes the body.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	if c.Key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.Key)
@@ -57,7 +57,7 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	resp, err := c.HTTP.Do(req)
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok && req.Context().Err() == nil {
-			err = u.Err // without the address, which the caller says
+			err = u.Err // callers add the address
 		}
 		return nil, err
 	}
@@ -68,9 +68,9 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	return nil, c.refused(resp)
 }
 
-// refused reads an error's body, in which the error is a text or an object.
+// refused reads an error's body, in which the error is a string or an object.
 func (c *Client) refused(resp *http.Response) *Refusal {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what could be read of it is said
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // as much as can be read
 	var said struct {
 		Error json.RawMessage `json:"error"`
 	}
@@ -79,14 +79,14 @@ func (c *Client) refused(resp *http.Response) *Refusal {
 		(json.Unmarshal(said.Error, r) == nil || json.Unmarshal(said.Error, &r.Message) == nil) && r.Message != "" {
 		return r
 	}
-	r.Message, r.Kind = "it does not say why", resp.Status
+	r.Message, r.Kind = "no reason given", resp.Status
 	if text := fault.OneLine(string(body)); text != "" {
 		r.Message = fmt.Sprintf("%.200q", text)
 	}
 	return r
 }
 
-// Send sends body, if any, and gives an answer that is no refusal; its body must be closed.
+// Send sends body, if any. The caller closes the answer's body.
 func (c *Client) Send(ctx context.Context, method, path string, body any) (*http.Response, error) {
 	req, err := NewRequest(ctx, method, c.Base+path, body)
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *Client) Send(ctx context.Context, method, path string, body any) (*http
 	return c.Do(req)
 }
 
-// Call sends body, if any, and reads the whole answer into into, if that is not nil.
+// Call sends body, if any, and parses the answer into into, unless that is nil.
 func (c *Client) Call(ctx context.Context, method, path string, body, into any) error {
 	resp, err := c.Send(ctx, method, path, body)
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *Client) Call(ctx context.Context, method, path string, body, into any) 
 		return nil
 	}
 	if err := json.Unmarshal(answer, into); err != nil {
-		return engine.Fail(record.BadOutput, "the answer to %s is not %s's: %w (%.80q)", path, c.Name, err, answer)
+		return engine.Fail(record.BadOutput, "invalid answer of %s to %s: %w (%.80q)", c.Name, path, err, answer)
 	}
 	return nil
 }

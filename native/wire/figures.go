@@ -2,8 +2,7 @@ package wire
 
 import "encoding/json"
 
-// Figures gives those fields of a JSON object that are numbers, under their own names; of nothing, or null, none. What
-// is no number is left out, so that a new field of another kind does no harm.
+// Figures returns the numeric fields of a JSON object by name. Other fields are ignored, so new ones do no harm.
 func Figures(object json.RawMessage) (map[string]float64, error) {
 	figures := map[string]float64{}
 	if len(object) == 0 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// IsHere tells whether a host is this machine, as far as that can be told without asking what a name stands for.
+// IsHere reports whether a host is this machine, without looking up names.
 func IsHere(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
@@ -16,7 +16,7 @@ func IsHere(host string) bool {
 	return err == nil && IsOurs(ip)
 }
 
-// IsOurs tells whether an address is one of this machine's own.
+// IsOurs reports whether an address belongs to this machine.
 func IsOurs(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
 	if ip.IsLoopback() || ip.IsUnspecified() {

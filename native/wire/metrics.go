@@ -9,20 +9,20 @@ import (
 	"strconv"
 )
 
-// maxMetrics bounds a page of metrics: servers with many histograms write some hundred KB.
+// maxMetrics limits a page of metrics; servers with many histograms write some hundred KB.
 const maxMetrics = 16 << 20
 
-// Metric is a series of a page of metrics.
+// Metric is a series on a metrics page.
 type Metric struct {
 	Name   string
-	Labels []Label // as they stand there
+	Labels []Label // in their order
 	Value  float64 // may be NaN or infinite
 }
 
 // Label is one of a series' labels.
 type Label struct{ Name, Value string }
 
-// Label gives the value of a label; empty where the series has none of that name.
+// Label returns the value of a label; empty if there is none.
 func (m Metric) Label(name string) string {
 	for _, l := range m.Labels {
 		if l.Name == name {
@@ -32,15 +32,16 @@ func (m Metric) Label(name string) string {
 	return ""
 }
 
-// Metrics reads a page in Prometheus' text format, and in OpenMetrics as far as it is the same, and gives every series
-// that want likes; nil likes all. Help, types, timestamps and exemplars are passed over. An error names the line.
+// Metrics parses a page in Prometheus' text format, and in OpenMetrics where that is the same. It returns the series
+// that want accepts; a nil want accepts all. Help, types, timestamps and exemplars are ignored. An error names the
+// line.
 func Metrics(r io.Reader, want func(name string) bool) ([]Metric, error) {
 	page, err := io.ReadAll(io.LimitReader(r, maxMetrics+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(page) > maxMetrics {
-		return nil, fmt.Errorf("the page of metrics is longer than %d MiB", maxMetrics>>20)
+		return nil, fmt.Errorf("metrics page longer than %d MiB", maxMetrics>>20)
 	}
 	var out []Metric
 	n := 0
@@ -60,7 +61,7 @@ func Metrics(r io.Reader, want func(name string) bool) ([]Metric, error) {
 	return out, nil
 }
 
-// metric reads a line such as name{label="value"} 1.5 1700000000.
+// metric parses a line such as name{label="value"} 1.5 1700000000.
 func metric(line []byte, want func(string) bool) (m Metric, wanted bool, err error) {
 	end := bytes.IndexAny(line, "{ \t")
 	if end <= 0 {
@@ -68,7 +69,7 @@ func metric(line []byte, want func(string) bool) (m Metric, wanted bool, err err
 	}
 	name, rest := line[:end], bytes.TrimLeft(line[end:], " \t")
 	if !named(name, true) {
-		return m, false, errors.New("a name that is none")
+		return m, false, errors.New("invalid name")
 	}
 	m.Name = string(name)
 	if wanted = want == nil || want(m.Name); !wanted {
@@ -84,12 +85,12 @@ func metric(line []byte, want func(string) bool) (m Metric, wanted bool, err err
 		return m, false, errors.New("no value")
 	}
 	if m.Value, err = strconv.ParseFloat(string(fields[0]), 64); err != nil && !math.IsInf(m.Value, 0) {
-		return m, false, errors.New("a value that is no number")
+		return m, false, errors.New("invalid value")
 	}
 	return m, true, nil
 }
 
-// labels reads what stands between the braces and gives what is behind them.
+// labels parses labels up to the closing brace, and returns the rest.
 func labels(text []byte) ([]Label, []byte, error) {
 	var out []Label
 	for {
@@ -100,18 +101,18 @@ func labels(text []byte) ([]Label, []byte, error) {
 		name, rest, ok := bytes.Cut(text, []byte("="))
 		name, rest = bytes.TrimSpace(name), bytes.TrimSpace(rest)
 		if !ok || !named(name, false) || len(rest) == 0 || rest[0] != '"' {
-			return nil, nil, errors.New("labels that are none")
+			return nil, nil, errors.New("invalid labels")
 		}
 		value, rest, ok := quoted(rest[1:])
 		if !ok {
-			return nil, nil, errors.New("a label's value that does not end")
+			return nil, nil, errors.New("unterminated label value")
 		}
 		out = append(out, Label{string(name), value})
 		text = rest
 	}
 }
 
-// quoted reads a value up to its closing quote, which is read over.
+// quoted parses a value up to its closing quote.
 func quoted(text []byte) (value string, rest []byte, ok bool) {
 	var b []byte
 	for i := 0; i < len(text); i++ {
@@ -132,7 +133,7 @@ func quoted(text []byte) (value string, rest []byte, ok bool) {
 	return "", nil, false
 }
 
-// named tells whether it can be the name of a metric, which may have colons, or of a label.
+// named reports whether a name is valid for a metric, which may have colons, or for a label.
 func named(name []byte, colons bool) bool {
 	for i, c := range name {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || colons && c == ':'

@@ -51,27 +51,27 @@ unwanted{broken 9
 	}
 }
 
-func TestMetricsThatAreNoneNameTheirLine(t *testing.T) {
+func TestInvalidMetrics(t *testing.T) {
 	for text, want := range map[string]string{
 		"a 1\nb":                   "line 2: no name and value",
 		"a 1\n\n{x=\"1\"} 2":       "line 3: no name",
-		"a{x=\"1\" 2":              "line 1: labels that are none",
-		"a{x=1} 2":                 "line 1: labels that are none",
-		"a{x=\"1":                  "line 1: a label's value that does not end",
+		"a{x=\"1\" 2":              "line 1: invalid labels",
+		"a{x=1} 2":                 "line 1: invalid labels",
+		"a{x=\"1":                  "line 1: unterminated label value",
 		"a{x=\"1\"}":               "line 1: no value",
-		"a one":                    "line 1: a value that is no number",
-		"<html><body>404</body> 1": "line 1: a name that is none",
+		"a one":                    "line 1: invalid value",
+		"<html><body>404</body> 1": "line 1: invalid name",
 	} {
 		if _, err := wire.Metrics(strings.NewReader(text), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 	if _, err := wire.Metrics(iotest.ErrReader(fmt.Errorf("cut")), nil); err == nil || err.Error() != "cut" {
-		t.Errorf("a page that can't be read: %v", err)
+		t.Errorf("a read error: %v", err)
 	}
 	if _, err := wire.Metrics(bytes.NewReader(make([]byte, 17<<20)), nil); err == nil ||
 		!strings.Contains(err.Error(), "16 MiB") {
-		t.Errorf("a page without an end: %v", err)
+		t.Errorf("a huge page: %v", err)
 	}
 }
 
@@ -83,7 +83,7 @@ func FuzzMetrics(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What was read can be written, and is read the same again.
+		// Writing the series and parsing them again gives the same series.
 		var again strings.Builder
 		for _, m := range series {
 			again.WriteString(m.Name + "{")

@@ -10,14 +10,13 @@ import (
 	"net/url"
 )
 
-// NewClient makes one of whose requests each has a connection of its own: a server closes idle ones when it likes, and
-// a request that meets one just then fails or is sent twice. proxy is nil where there is to be none between us and the
-// server.
+// NewClient makes a client that uses a new connection for each request: servers close idle ones at any time, and a
+// request at that moment fails or is sent twice. A nil proxy means none.
 func NewClient(proxy func(*http.Request) (*url.URL, error)) *http.Client {
 	return &http.Client{Transport: &http.Transport{Proxy: proxy, DisableKeepAlives: true, DisableCompression: true}}
 }
 
-// NewRequest makes a request with a body of JSON; nil: without one.
+// NewRequest makes a request with a JSON body, or without one if body is nil.
 func NewRequest(ctx context.Context, method, address string, body any) (*http.Request, error) {
 	var r io.Reader
 	if body != nil {

@@ -1,9 +1,9 @@
-// Package wire asks servers and reads what they send: lines, and server-sent events of one line each, with the time at
-// which each had come; and the pages of metrics that they offer to Prometheus.
+// Package wire sends requests to servers and reads what they stream: lines and one-line server-sent events, each with
+// its time, and Prometheus metrics.
 //
-// It knows no server. The time of a line is that at which the read returned that brought its last byte: parsing is our
-// time, not the server's, and lines that came together have one time. How they were held up on their way can't be seen
-// from here. An event whose data goes over several lines is not put together: no server of language models sends one.
+// It knows no server. A line's time is when the read that brought its last byte returned: parsing is our time, not the
+// server's, and lines of one read have the same time. Delays on the way are not visible here. Events with several data
+// lines are not combined, because no language model server sends them.
 package wire
 
 import (
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// MaxLine bounds one line of a stream. Some servers' last event repeats the prompt and its settings, so lines are long.
+// MaxLine limits a line of a stream. Some servers' last event repeats the prompt and its settings, so lines are long.
 const MaxLine = 64 << 20
 
 // Buffer is the size of a read. If the connection's own buffer is as large, a read does not split a server's chunk.
@@ -33,7 +33,7 @@ func (c *clocked) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ErrTooLong is a line that is longer than it may be.
+// ErrTooLong is returned for a line that is too long.
 var ErrTooLong = errors.New("a line of the stream is too long")
 
 // Lines reads lines.
@@ -50,12 +50,10 @@ func NewLines(r io.Reader) *Lines {
 	return &Lines{MaxLine, bufio.NewReaderSize(c, Buffer), c}
 }
 
-// Next gives a line without its end, valid until the next call, and when it had come: lines that one read brought have
-// the same time. io.EOF means that the stream ended between two lines; one that breaks off inside a line is cut short:
-// io.ErrUnexpectedEOF.
+// Next returns a line without its end, valid until the next call, and when it was read. Lines of one read have the
+// same time. io.EOF means that the stream ended between two lines, io.ErrUnexpectedEOF within one.
 func (l *Lines) Next() (line []byte, at time.Time, err error) {
-	// Nothing is read while the buffer holds a whole line, so that whatever is in it behind a line's end came with the
-	// last read.
+	// There is no read while the buffer has a complete line, so everything in it came with the last read.
 	line, err = l.next()
 	return line, l.clock.at, err
 }
@@ -82,12 +80,12 @@ func (l *Lines) next() ([]byte, error) {
 
 // Event is a server-sent event of one line.
 type Event struct {
-	Field string // data, or error where a server sends its error under that name
+	Field string // data, or error for servers that use that
 	Data  []byte // valid until the next call
 	At    time.Time
 }
 
-// Done tells that the event is the mark by which servers end a stream.
+// Done reports whether the event marks the end of a stream.
 func (e Event) Done() bool { return bytes.Equal(e.Data, []byte("[DONE]")) }
 
 // Events reads server-sent events.
@@ -96,8 +94,8 @@ type Events struct{ lines *Lines }
 // NewEvents reads r, which it may read ahead.
 func NewEvents(r io.Reader) *Events { return &Events{NewLines(r)} }
 
-// Next gives the next event. Lines that carry nothing are passed over: comments (a server's pings), empty ones, other
-// fields. Errors are those of Lines.
+// Next returns the next event. It skips comments, such as pings, empty lines and other fields. Errors are those of
+// Lines.
 func (s *Events) Next() (Event, error) {
 	for {
 		line, at, err := s.lines.Next()

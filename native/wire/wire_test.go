@@ -2,10 +2,16 @@ package wire_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -33,9 +39,9 @@ func TestEvents(t *testing.T) {
 	}{
 		{"comments and other fields", ": ping\nevent: x\nid: 1\n\ndata: {\"a\":1}\n\n", `data {"a":1}`, io.EOF},
 		{"carriage returns, no space", "data:1\r\n\r\ndata:2\r\n", "data 1|data 2", io.EOF},
-		{"an error of its own", "error: {}\n", "error {}", io.EOF},
+		{"error field", "error: {}\n", "error {}", io.EOF},
 		{"no data", "data:\ndata: \ndatum: 1\n", "", io.EOF},
-		{"cut short", "data: 1\ndata: {\"a", "data 1", io.ErrUnexpectedEOF},
+		{"incomplete", "data: 1\ndata: {\"a", "data 1", io.ErrUnexpectedEOF},
 		{"a long line", "data: " + long + "\n", "data " + long, io.EOF},
 	} {
 		for way, cut := range map[string]func(io.Reader) io.Reader{
@@ -52,7 +58,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-func TestALineHasItsTimeEvenWhenItFails(t *testing.T) {
+func TestNextReturnsTimeWithErrors(t *testing.T) {
 	l := wire.NewLines(strings.NewReader("a\nb"))
 	for _, want := range []error{nil, io.ErrUnexpectedEOF} {
 		if _, at, err := l.Next(); at.IsZero() || !errors.Is(err, want) {
@@ -61,8 +67,8 @@ func TestALineHasItsTimeEvenWhenItFails(t *testing.T) {
 	}
 }
 
-// Lines that come together have one time, that of their arrival, however long it takes to go through them.
-func TestLinesThatOneReadBringsHaveOneTime(t *testing.T) {
+// Lines of one read have the time of the read, however long processing them takes.
+func TestLinesOfOneReadHaveOneTime(t *testing.T) {
 	r, w := io.Pipe()
 	defer r.Close()
 	go func() {
@@ -86,7 +92,7 @@ func TestLinesThatOneReadBringsHaveOneTime(t *testing.T) {
 	}
 	if len(times) != 5 || !times[0].Equal(times[1]) || !times[1].Before(times[2]) || !times[2].Equal(times[3]) ||
 		!times[3].Before(times[4]) {
-		t.Errorf("1 and 2 came together, then 3 and 4, then 5: %v", times)
+		t.Errorf("1 and 2 were read together, then 3 and 4, then 5: %v", times)
 	}
 }
 
@@ -95,14 +101,13 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte("data: \r\n\ndata:  1 \ndata: cut"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		events, end := all(bytes.NewReader(data))
-		// Nothing but the lines with something in them, in their order: what was read can be written, and is read the
-		// same again.
+		// Writing the events and reading them again gives the same events.
 		var again strings.Builder
 		for _, e := range events {
 			field, rest, ok := strings.Cut(e, " ")
 			if !ok || rest == "" || field != "data" && field != "error" || strings.TrimSpace(rest) != rest ||
 				strings.Contains(rest, "\n") {
-				t.Fatalf("%q is no event", e)
+				t.Fatalf("%q is not an event", e)
 			}
 			again.WriteString(field + ":" + rest + "\n\n")
 		}
@@ -114,4 +119,91 @@ func FuzzEvents(f *testing.F) {
 			t.Fatalf("%q ends with %v", data, end)
 		}
 	})
+}
+
+func TestRequestsUseNewConnections(t *testing.T) {
+	var connections atomic.Int64
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = w.Write([]byte(r.Header.Get("Content-Type") + " " + string(body))) // the client may have gone
+	}))
+	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	srv.Start()
+	defer srv.Close()
+	client := wire.NewClient(nil)
+	for _, c := range []struct {
+		body any
+		want string
+	}{{nil, " "}, {map[string]int{"n": 1}, `application/json {"n":1}`}} {
+		req, err := wire.NewRequest(t.Context(), http.MethodPost, srv.URL, c.body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || string(got) != c.want {
+			t.Errorf("%q, %v; want %q", got, err, c.want)
+		}
+	}
+	if n := connections.Load(); n != 2 {
+		t.Errorf("%d connections for 2 requests", n)
+	}
+}
+
+func TestInvalidRequests(t *testing.T) {
+	for _, c := range []struct {
+		address string
+		body    any
+	}{{"http://x", func() {}}, {":", nil}} {
+		if _, err := wire.NewRequest(t.Context(), http.MethodGet, c.address, c.body); err == nil {
+			t.Errorf("%s: no error", c.address)
+		}
+	}
+}
+
+func TestFigures(t *testing.T) {
+	for text, want := range map[string]map[string]float64{
+		``: {}, `null`: {}, `{}`: {},
+		`{"n":4,"ms":0.5,"cache":null,"name":"x","list":[1],"yes":true}`: {"n": 4, "ms": 0.5},
+	} {
+		if got, err := wire.Figures(json.RawMessage(text)); err != nil || !maps.Equal(got, want) {
+			t.Errorf("%s: %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{`[1]`, `7`, `{"n":`, `"n"`} {
+		if got, err := wire.Figures(json.RawMessage(text)); err == nil {
+			t.Errorf("%s is parsed as %v", text, got)
+		}
+	}
+}
+
+func TestIsHere(t *testing.T) {
+	hosts := map[string]bool{"localhost": true, "a.localhost": true, "127.0.0.2": true, "::1": true,
+		"::ffff:127.0.0.1": true, "0.0.0.0": true,
+		"192.0.2.1": false, "example.org": false, "127.0.0.1.example.org": false, "": false}
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range own {
+		if n, ok := a.(*net.IPNet); ok {
+			hosts[n.IP.String()] = true
+		}
+	}
+	for host, want := range hosts {
+		if got := wire.IsHere(host); got != want {
+			t.Errorf("%q: %v, want %v", host, got, want)
+		}
+	}
 }

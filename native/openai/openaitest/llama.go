@@ -1,4 +1,4 @@
-// Package openaitest starts real servers for tests: a llama-server, as a user would have it running.
+// Package openaitest starts real servers for tests.
 package openaitest
 
 import (
@@ -19,21 +19,21 @@ import (
 	"llmparity/native/wire"
 )
 
-// Server is one that runs until the test's end.
+// Server is a server that runs until the end of the test.
 type Server struct {
 	URL  string // without a path
 	Port int
 	PID  int
 }
 
-// Llama starts a llama-server with a model, computing as exactly as the project's own, with further arguments; flags in
-// them override.
+// Llama starts a llama-server with a model. It computes as precisely as that of package llamacpp; args can override
+// its flags.
 func Llama(t testing.TB, path string, args ...string) Server {
 	t.Helper()
 	return run(t, append([]string{"-m", path}, args...))
 }
 
-// Router starts a llama-server that starts others, one for each model of a folder that is asked for.
+// Router starts a llama-server that starts another one for each requested model of a folder.
 func Router(t testing.TB, dir string, args ...string) Server {
 	t.Helper()
 	return run(t, append([]string{"--models-dir", dir}, args...))
@@ -53,7 +53,7 @@ func run(t testing.TB, args []string) Server {
 	return start(t, cmd, port, "/health")
 }
 
-// start starts a server and waits until it answers with 200.
+// start starts a server and waits until it is healthy.
 func start(t testing.TB, cmd *exec.Cmd, port int, health string) Server {
 	t.Helper()
 	p, err := launch.Start(context.Background(), cmd, launch.Options{Name: cmd.Path, Log: engine.Unmeasured{}.Log(""),
@@ -73,7 +73,7 @@ func start(t testing.TB, cmd *exec.Cmd, port int, health string) Server {
 	return Server{URL: client.Base, Port: port, PID: p.PID()}
 }
 
-// FreePort gives a port that was free a moment ago.
+// FreePort returns a port that was free a moment ago.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	port, err := child.FreePort()

@@ -15,7 +15,7 @@ import (
 	"llmparity/native/wire"
 )
 
-// Ollama starts an Ollama whose store has nothing in it but the GGUF, under a name, with a template.
+// Ollama starts an Ollama with a single model, made from a GGUF file and a template.
 func Ollama(t testing.TB, path, name, template string) Server {
 	t.Helper()
 	binary, err := ollama.Find(ollama.Config{Cache: cache.Dir(os.Getenv)})

@@ -1,4 +1,4 @@
-package browser
+package find
 
 import (
 	"debug/elf"
@@ -7,14 +7,13 @@ import (
 	"strconv"
 )
 
-// buildOf is the build's number of the program that a process runs. A browser's program has hundreds of MB, and a
-// script may start it: of the one that runs the number is read, which the linker makes of all that is in it. It is
-// empty where there is none, or it is not ours to read: then the version has to do.
-func buildOf(pid int) string {
+// BuildOf returns the build id of the program that a process runs. Hashing would be slow, as a browser's program has
+// hundreds of MB. It is empty if there is none or it is unreadable; then the version must do.
+func BuildOf(pid int) string {
 	return BuildID(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
 }
 
-// BuildID is the number that the linker gave a program for Linux; empty where it has none, or is none.
+// BuildID returns the linker's build id of a Linux program; empty if there is none.
 func BuildID(path string) string {
 	f, err := elf.Open(path)
 	if err != nil {

@@ -1,4 +1,5 @@
-package browser
+// Package find finds installed browsers and identifies their builds. It starts none.
+package find
 
 import (
 	"fmt"
@@ -11,21 +12,21 @@ import (
 	"llmparity/internal/fault"
 )
 
-// ChromeVariable names the environment variable that says which Chrome to start.
-const ChromeVariable = "LLMPARITY_CHROME"
+// Variable is the environment variable for the browser to start.
+const Variable = "LLMPARITY_CHROME"
 
-// Brands are the browsers that can be asked for by name, those first that are taken where none is asked for.
+// Brands are the names of browsers; the first ones are used by default.
 var Brands = []string{"chrome", "chromium", "edge", "beta", "dev", "canary"}
 
-// stable is how many of the brands are taken unasked: a test channel is nobody's browser unless they say so.
+// stable is how many brands are used by default; test channels only on request.
 const stable = 3
 
-// FindChrome gives the browser to start: the brand or the path that is given, else what $LLMPARITY_CHROME gives in the
-// same way, else Chrome, Chromium or Edge, on PATH or where the system's installers put them.
-func FindChrome(given string) (string, error) {
+// Chrome returns the browser to start: the given name or path, else that in $LLMPARITY_CHROME, else Chrome,
+// Chromium or Edge, on PATH or in the usual place.
+func Chrome(given string) (string, error) {
 	const get = "install Chromium or Chrome (Debian: apt install chromium), or name one with --chrome or $" +
-		ChromeVariable
-	for _, given := range []string{given, os.Getenv(ChromeVariable)} {
+		Variable
+	for _, given := range []string{given, os.Getenv(Variable)} {
 		if given == "" {
 			continue
 		}
@@ -37,9 +38,9 @@ func FindChrome(given string) (string, error) {
 			return found, nil
 		}
 		if slices.Contains(Brands, given) {
-			return "", fault.Wrap(fault.NoChrome, err, get, "no browser %s is on PATH or at its usual places", given)
+			return "", fault.Wrap(fault.NoChrome, err, get, "%s not found on PATH or in the usual places", given)
 		}
-		return "", fault.Wrap(fault.NoChrome, err, get, "the browser %s can't be started", given)
+		return "", fault.Wrap(fault.NoChrome, err, get, "browser %s cannot be started", given)
 	}
 	places := []string{}
 	for _, brand := range Brands[:stable] {
@@ -48,7 +49,7 @@ func FindChrome(given string) (string, error) {
 	if found, ok := firstOf(append(places, "chrome")); ok {
 		return found, nil
 	}
-	return "", fault.New(fault.NoChrome, get, "no Chrome, Chromium or Edge is on PATH or at its usual places")
+	return "", fault.New(fault.NoChrome, get, "Chrome, Chromium and Edge not found on PATH or in the usual places")
 }
 
 func firstOf(places []string) (string, bool) {
@@ -60,8 +61,8 @@ func firstOf(places []string) (string, bool) {
 	return "", false
 }
 
-// usualPlaces are the names and paths of a brand on a system, in order; none where the word is no brand. On Windows
-// they go by the variables that name the installers' folders: for all users, and for one.
+// usualPlaces returns the names and paths of a brand, in order; none if it is not a brand. On Windows they depend on
+// the variables for the installers' folders.
 func usualPlaces(goos, brand string, getenv func(string) string) (places []string) {
 	b, ok := brands[brand]
 	switch {
@@ -90,8 +91,8 @@ func usualPlaces(goos, brand string, getenv func(string) string) (places []strin
 	return places
 }
 
-// brands have names, and the folders of the makers' own packages, which are not on PATH; the application's name on a
-// Mac; and the folder on Windows.
+// brands have names and package folders that are not on PATH, the application's name on a Mac, and the folder on
+// Windows.
 var brands = map[string]struct {
 	unix         []string
 	mac, windows string

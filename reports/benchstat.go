@@ -15,14 +15,14 @@ import (
 	"llmparity/internal/figure"
 )
 
-// benched are the figures that benchstat has, in base units.
+// benched are the figures that benchstat reads, in base units.
 func benched() []*figure.Row {
 	return figure.Columns(func(r *figure.Row) bool { return r.Bench != "" })
 }
 
-// Benchstat writes the result in Go's benchmark format, a line a counted launch, for benchstat: `benchstat -col /engine
-// FILE`, or one file against another. Repetitions that share a launch are lines of their own there too; it takes them
-// for independent, and the file says so.
+// Benchstat writes the result in Go's benchmark format, one line per counted launch. Use `benchstat -col /engine
+// FILE`, or compare two files. Repetitions that share a launch are separate lines; benchstat takes them as
+// independent, and the file says so.
 func Benchstat(w io.Writer, res *compare.Result) error {
 	to := benchfmt.NewWriter(w)
 	for _, b := range benched() {
@@ -48,7 +48,7 @@ func Benchstat(w io.Writer, res *compare.Result) error {
 	return nil
 }
 
-// reusedLaunches says of which cells lines are not independent.
+// reusedLaunches lists the cells whose lines are not independent.
 func reusedLaunches(res *compare.Result) []string {
 	var out []string
 	for i := range res.Cells {
@@ -61,7 +61,7 @@ func reusedLaunches(res *compare.Result) []string {
 	return out
 }
 
-// benchResults are a cell's launches in order, each with what is known of it.
+// benchResults are a cell's launches in order, with the known values of each.
 func benchResults(res *compare.Result, c *compare.Cell, name string) []*benchfmt.Result {
 	var attempts []int
 	values := map[int][]benchfmt.Value{}
@@ -83,7 +83,7 @@ func benchResults(res *compare.Result, c *compare.Cell, name string) []*benchfmt
 	return out
 }
 
-// scaled has no digits that come of the scaling alone: figures have six decimals.
+// scaled converts without adding digits: figures have six decimals.
 func scaled(v, factor float64) float64 {
 	if factor < 1 {
 		return math.Round(v*1e6) / math.Round(1e6/factor)
@@ -91,11 +91,11 @@ func scaled(v, factor float64) float64 {
 	return v * factor
 }
 
-// cellPart tells cells apart whose names have nothing else that does, such as those of two setups.
+// cellPart tells cells apart that nothing else in their names does, such as two with different start settings.
 const cellPart = "/cell="
 
-// benchNames are cells' names. What has one name benchstat takes for launches of the same: cells of a run that are not
-// must not share it.
+// benchNames are the names of cells. benchstat takes equal names as launches of the same, so different cells of a run
+// must not share one.
 func benchNames(res *compare.Result) []string {
 	var out []string
 	several := map[string]int{} // cells of a run that have a name
@@ -112,8 +112,8 @@ func benchNames(res *compare.Result) []string {
 	return out
 }
 
-// benchName has what tells cells apart as parts that benchstat can project: /engine=…/model=… Of the prompt it has a
-// part of its hash too: prompts of two plans have one number.
+// benchName has what tells cells apart as parts that benchstat can project: /engine=…/model=… It includes a part of the
+// prompt's hash, because prompts of different plans can have the same number.
 func benchName(c *compare.Cell) string {
 	s := &c.Spec
 	sum := sha256.Sum256([]byte(s.Prompt))
@@ -138,7 +138,7 @@ func benchName(c *compare.Cell) string {
 
 var notInAWord = regexp.MustCompile(`[^A-Za-z0-9._:+-]+`)
 
-// word is a text without what ends a part of a benchmark's name.
+// word replaces what would end a part of a benchmark's name.
 func word(s string) string {
 	if s = strings.Trim(notInAWord.ReplaceAllString(s, "_"), "_"); s == "" {
 		return "unnamed"
@@ -146,9 +146,9 @@ func word(s string) string {
 	return s
 }
 
-// benchConfig is what benchstat makes tables by: it sets nothing against what differs in it. So other weights and other
-// devices are in it, and what one wants to compare, such as versions, is not. Runs are where there are several:
-// benchstat -col run sets them against each other.
+// benchConfig are the keys that benchstat groups tables by: it does not compare lines that differ in them. Weights and
+// devices are included; versions, which readers want to compare, are not. With several runs the run is a key:
+// benchstat -col run compares them.
 func benchConfig(res *compare.Result, c *compare.Cell) []benchfmt.Config {
 	run := res.Runs[c.Run]
 	var out []benchfmt.Config
@@ -167,7 +167,7 @@ func benchConfig(res *compare.Result, c *compare.Cell) []benchfmt.Config {
 	return out
 }
 
-// benchRemarks are what a reader must know and benchstat need not.
+// benchRemarks are comments for readers.
 func benchRemarks(res *compare.Result, names []string) []string {
 	var out []string
 	for _, r := range res.Runs {

@@ -14,7 +14,7 @@ import (
 	"llmparity/internal/figure"
 )
 
-// moment is one of the times of a breakdown.
+// moment is a time at which memory is broken down.
 type moment struct {
 	name string // as the table calls it
 	long string
@@ -30,8 +30,8 @@ func moments() []moment {
 	}
 }
 
-// held writes a figure of a breakdown, in the terminal as on the page. Where not every counted launch has it, it says
-// how many do. What repetitions in one launch can only have once is not missing.
+// held writes a size, with the number of launches if fewer than counted have it. Repetitions in one launch have some
+// sizes only once.
 func held(f evidence.Figure, l compare.Launches) string {
 	switch {
 	case !f.Known():
@@ -42,7 +42,7 @@ func held(f evidence.Figure, l compare.Launches) string {
 	return mib(f.Center())
 }
 
-// mib writes a size to a thousandth at most: there are parts of some bytes.
+// mib writes a size with at least a thousandth, because some parts are a few bytes.
 func mib(v float64) string {
 	switch a := math.Abs(v); {
 	case v < 0 && a < 0.0005:
@@ -55,7 +55,7 @@ func mib(v float64) string {
 	return num(v)
 }
 
-// Words that the terminal and the page have in common.
+// How to read memory by process and part.
 const (
 	breakdownWords = "Median memory in MiB by part, at the end of the load, at the end of the measurement, and after the unload. " +
 		"Methods see different things, so their figures do not add up."
@@ -65,12 +65,12 @@ const (
 	peaksWords = "Peaks of processes do not add up: they occur at different moments, and each counts shared pages in full."
 )
 
-// breakdownColumns of the terminal are a figure each.
+// breakdownColumns are the figures in the terminal's table.
 func breakdownColumns() []*figure.Row {
 	return figure.Rows(func(r *figure.Row) bool { return r.Inside != nil && r.Inside.Head != "" })
 }
 
-// breakdownSections say where the memory is, where anything is known of that: in the terminal a row a cell and moment.
+// breakdownSections show memory by process and part.
 func breakdownSections(res *compare.Result) []section {
 	const id, title = "breakdown", "Memory by process and part"
 	head := []string{"cell", "when"}
@@ -115,7 +115,7 @@ func breakdownSections(res *compare.Result) []section {
 			{Title: "What each figure is, and what its method cannot see", Folded: true, Grid: methodGrid(res)}}}}
 }
 
-// breakdownNotes are those of every cell, and what nothing looked into.
+// breakdownNotes are the notes on each cell's memory.
 func breakdownNotes(res *compare.Result) []string {
 	var out []string
 	for i := range res.Cells {
@@ -138,7 +138,7 @@ func breakdownNotes(res *compare.Result) []string {
 	return out
 }
 
-// inside tells whether anything but processes was seen.
+// inside tells whether anything besides processes was measured.
 func inside(b *memory.Breakdown) bool {
 	return slices.ContainsFunc(slices.Concat(b.Load, b.Measure, b.Retained),
 		func(f evidence.Figure) bool {
@@ -146,7 +146,7 @@ func inside(b *memory.Breakdown) bool {
 		})
 }
 
-// highest says of each process in which phase it was largest.
+// highest lists each process's highest RSS with its phase.
 func highest(b *memory.Breakdown) string {
 	var words []string
 	for _, p := range b.Peaks {
@@ -221,14 +221,14 @@ func stacks(v *view) []chart {
 	return []chart{out}
 }
 
-// ledgered tells whether there is a page, and a ledger of what it asked WebGPU for.
+// ledgered tells whether there is a page with a WebGPU ledger.
 func ledgered(b *memory.Breakdown) bool {
 	return slices.ContainsFunc(slices.Concat(b.Load, b.Measure), func(f evidence.Figure) bool {
 		return f.Known() && f.Method != evidence.EngineLog && f.Name != figure.TotalPSS && f.Name != figure.EngineSays
 	})
 }
 
-// breakdownGrid has every part of every cell, at every moment, with its method.
+// breakdownGrid has every part of every cell at each moment, with its method.
 func breakdownGrid(res *compare.Result) *grid {
 	head := []string{"cell", "memory", "end of load (MiB)", "end of measure (MiB)", "retained (MiB)", "from"}
 	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
@@ -248,7 +248,7 @@ func breakdownGrid(res *compare.Result) *grid {
 	})
 }
 
-// methodGrid says once what each number of the breakdown is, and what its method can't see.
+// methodGrid explains each figure once, with what its method cannot see.
 func methodGrid(res *compare.Result) *grid {
 	t := &grid{Head: []string{"memory", "from", "what it is", "what the method cannot see"}}
 	for i := range res.Cells {
@@ -275,7 +275,7 @@ func methodGrid(res *compare.Result) *grid {
 	return t.orNil()
 }
 
-// processGrid has the peaks of every process by phase.
+// processGrid has the peak of each process by phase.
 func processGrid(res *compare.Result) *grid {
 	head := []string{"cell", "process"}
 	t := perCell(res, head, func(c *compare.Cell, add func(...string)) {

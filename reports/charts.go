@@ -16,8 +16,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// chart is a figure of the report: one or more drawings that a reader chooses from, and words for those who don't see
-// them.
+// chart is a figure of the report: one or more drawings to choose from, with an accessible name and a table.
 type chart struct {
 	ID       string
 	Title    string
@@ -50,8 +49,7 @@ type view struct {
 	paper bool // for figures of their own, which no page's size bounds
 }
 
-// launchesDrawn is the most lines of launches in a drawing of many: with many cells fewer, so that the page stays
-// small.
+// launchesDrawn is how many launches a drawing shows at most: fewer with many cells, to keep the page small.
 func (v *view) launchesDrawn() int {
 	const most, least, together = 20, 4, 80
 	if v.paper {
@@ -60,7 +58,7 @@ func (v *view) launchesDrawn() int {
 	return max(least, min(most, together/max(1, len(v.res.Cells))))
 }
 
-// marshal escapes what could end a script element.
+// marshal encodes JSON so that it cannot end a script element.
 func marshal(v any) ([]byte, error) {
 	text, err := json.Marshal(v) // encoding/json writes <, > and & as \u003c …
 	if err != nil {
@@ -99,10 +97,10 @@ func peaks(v *view) []chart {
 		Drawings: []drawing{{Options: bar.options()}}}}
 }
 
-// rowsHeight is how many pixels a chart of so many rows takes, with some bars each.
+// rowsHeight is the height in pixels of a chart with so many rows of so many bars.
 func rowsHeight(rows, bars int) int { return 34 + rows*max(38, 14+bars*14) }
 
-// bars draws one figure: the medians, their launches, their intervals.
+// bars draws one figure: medians, launches and intervals.
 func bars(id, name, title string) func(*view) []chart {
 	return func(v *view) []chart {
 		shown := v.having(name)
@@ -123,7 +121,7 @@ func bars(id, name, title string) func(*view) []chart {
 	}
 }
 
-// mostNarrow is how many bars one column of paper has room for.
+// mostNarrow is how many cells the chart of components has room for.
 const mostNarrow = 4
 
 // having are the cells that have a figure.
@@ -137,7 +135,7 @@ func (v *view) having(name string) []int {
 	return out
 }
 
-// medians has a bar a cell, with its interval. Its label gives the median too.
+// medians has one bar per cell, with its interval. Labels include the median.
 func (v *view) medians(shown []int, name, series string) plot {
 	var labels []string
 	var data []opts.BarData
@@ -155,7 +153,7 @@ func (v *view) medians(shown []int, name, series string) plot {
 	return bar
 }
 
-// stackTable is bars made of parts, by name.
+// stackTable is stacked bars: for each series, a value per bar.
 type stackTable struct {
 	bars      []string
 	intervals []*stats.Interval // of each bar's end
@@ -164,7 +162,7 @@ type stackTable struct {
 	values    [][]float64
 }
 
-// add adds a part that any bar has.
+// add adds a series unless all its values are missing or 0.
 func (t *stackTable) add(name, colour string, of func(bar int) float64) {
 	var values []float64
 	some := false
@@ -177,7 +175,7 @@ func (t *stackTable) add(name, colour string, of func(bar int) float64) {
 	}
 }
 
-// lowest is where the lowest bar begins, and highest where the highest ends.
+// lowest is the lower end of the lowest bar, and highest the upper end of the highest.
 func (t *stackTable) lowest() float64  { return t.sum(math.Min) }
 func (t *stackTable) highest() float64 { return t.sum(math.Max) }
 
@@ -195,7 +193,7 @@ func (t *stackTable) sum(end func(x, y float64) float64) float64 {
 	return out
 }
 
-// grid has the same figures, a row for each bar.
+// grid has the same figures, one row per bar.
 func (t *stackTable) grid() *grid {
 	g := &grid{Head: []string{"bar"}}
 	for n, bar := range t.bars {
@@ -250,13 +248,13 @@ func (v *view) launches(bar plot, shown []int, name string) {
 		charts.WithItemStyleOpts(opts.ItemStyle{Color: "var(--dot)", BorderColor: "var(--page)", BorderWidth: 1}))
 }
 
-// dot is a point that can stand beside its place.
+// dot is a point beside its place.
 type dot struct {
 	opts.ScatterData
 	SymbolOffset [2]float64 `json:"symbolOffset"`
 }
 
-// aside is by how many pixels dot n of so many is moved from the interval's line, up and down in turn.
+// aside is how many pixels dot n of so many lies above or below the line of the interval.
 func aside(n, of int) float64 {
 	if of == 1 {
 		return 0

@@ -24,15 +24,15 @@ const (
 	moreWords = " `llmparity report DIR --details` and the HTML report show methods, ranges, processes and parts."
 )
 
-// found is what a row of a run's own figures is called: not all of them were measured.
+// found labels a run's own figures; not all of them are measured.
 const found = "in the run"
 
-// fewWords is how many sentences on forecasts the short table has below it.
+// fewWords is how many notes on predictions stand below the short table.
 const fewWords = 6
 
 const errorRow = "error"
 
-// componentSections are where the memory goes. The terminal sets what was found beside what was predicted.
+// componentSections show memory by component.
 func componentSections(res *compare.Result) []section {
 	const id, title = "components", "Memory by component"
 	return []section{componentsInBrief(res, id, title),
@@ -51,7 +51,7 @@ func componentSections(res *compare.Result) []section {
 					Grid: partHow(res)}}}}
 }
 
-// componentsInBrief has found, predicted and the error of each cell below one another.
+// componentsInBrief has what was measured, predicted and the error of each cell.
 func componentsInBrief(res *compare.Result, id, title string) section {
 	s := section{ID: id, Title: title, For: brief, Mark: "- "}
 	columns := componentColumns(res)
@@ -78,7 +78,7 @@ func componentsInBrief(res *compare.Result, id, title string) section {
 	return s
 }
 
-// components are those of tables, a browser's own before what is left.
+// components are the columns of tables, the browser's own before everything else.
 func components() []*figure.Row {
 	all := figure.Rows(func(r *figure.Row) bool { return r.Component })
 	left := slices.IndexFunc(all, func(r *figure.Row) bool { return r.Name == figure.FrameworkOverhead })
@@ -93,8 +93,7 @@ func headsOf(columns []*figure.Row) []string {
 	return out
 }
 
-// componentColumns leave out what several GPUs take where there are none, and what a browser's own is where no cell has
-// that.
+// componentColumns leaves out the columns for several GPUs and for a browser if no cell has them.
 func componentColumns(res *compare.Result) []*figure.Row {
 	return slices.DeleteFunc(components(), func(col *figure.Row) bool {
 		return (col.Name == figure.MultiGPUOverhead || col.Name == figure.BrowserShare) &&
@@ -105,8 +104,8 @@ func componentColumns(res *compare.Result) []*figure.Row {
 	})
 }
 
-// componentRows are a cell's: measured, predicted and the error, where known; of many cells only what was
-// found and the error.
+// componentRows are a cell's rows: measured, predicted and the error, where known. With many cells there is no row of
+// predictions.
 func componentRows(columns []*figure.Row, c *compare.Cell, all bool, add func(...string)) {
 	own, predicted, off := []string{found}, []string{"predicted"}, []string{errorRow}
 	reported, compared := false, false
@@ -134,8 +133,8 @@ func componentRows(columns []*figure.Row, c *compare.Cell, all bool, add func(..
 	}
 }
 
-// predictedOf is the prediction of a column's component. What a browser takes is predicted as a whole, which stands
-// in the column of its own.
+// predictedOf is the prediction for a column. A browser's memory is predicted as a whole and stands in a column of its
+// own.
 func predictedOf(c *compare.Cell, name string) memory.Predicted {
 	own := c.Parts.Component(figure.BrowserShare).Known()
 	switch {
@@ -157,7 +156,7 @@ func errorMark(p memory.Predicted) string {
 	return text
 }
 
-// componentGrid has a row a cell; in full it has the columns, too, that no cell has anything in.
+// componentGrid has one row per cell. In full it also has empty columns.
 func componentGrid(res *compare.Result, full bool) *grid {
 	columns := componentColumns(res)
 	if full {
@@ -182,13 +181,13 @@ func componentGrid(res *compare.Result, full bool) *grid {
 	})
 }
 
-// someBeyond tells whether of some cell a browser's own parts are known.
+// someBeyond tells whether any cell has a browser's own parts.
 func someBeyond(res *compare.Result) bool {
 	return slices.ContainsFunc(res.Cells,
 		func(c compare.Cell) bool { return c.Parts.Component(figure.BrowserShare).Known() })
 }
 
-// browsersOwn is of what the browser's own is made.
+// browsersOwn lists the parts of the browser's own memory.
 func browsersOwn(res *compare.Result) *grid {
 	if !someBeyond(res) {
 		return nil
@@ -204,7 +203,7 @@ func browsersOwn(res *compare.Result) *grid {
 	})
 }
 
-// partNotes say how each component was obtained, and what else to know, once for all cells of which it holds.
+// partNotes say how components were obtained, once for all cells with the same answer.
 func partNotes(res *compare.Result) []string {
 	var out grouped
 	for i := range res.Cells {
@@ -218,7 +217,7 @@ func partNotes(res *compare.Result) []string {
 	return out.lines(sentence)
 }
 
-// origins say where each cell's components come from, once for all cells of which it holds.
+// origins say where components come from, once for all cells with the same answer.
 func origins(res *compare.Result) []string {
 	var out grouped
 	for i := range res.Cells {
@@ -241,7 +240,7 @@ func origins(res *compare.Result) []string {
 	return out.lines(sentence)
 }
 
-// originWords are an origin's, behind which nothing says of whom.
+// originWords spells out an origin.
 func originWords(o record.Origin) string {
 	if o == record.OriginReported {
 		return "reported by the engine"
@@ -249,10 +248,10 @@ func originWords(o record.Origin) string {
 	return string(o)
 }
 
-// none tells a component that goes without saying: one device has no overhead of several.
+// none tells that a component needs no mention: one device has no overhead of several.
 func none(c memory.Component) bool { return c.Name == figure.MultiGPUOverhead && c.Center() == 0 }
 
-// methodsOf lists the components by origin, method and confidence, with types, and why those that are absent are.
+// methodsOf lists the components by origin, method and confidence, with dtypes, and why some are missing.
 func methodsOf(p *memory.Parts) string {
 	var absent []string
 	var by grouped
@@ -287,7 +286,7 @@ func partName(name string) string {
 	return name
 }
 
-// partGrid has every component of every cell with its method, confidence and type.
+// partGrid has every component of every cell with origin, confidence and dtype.
 func partGrid(res *compare.Result) *grid {
 	head := []string{"cell", "component", "median (MiB)", "95% interval", "from", "confidence", "dtype"}
 	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
@@ -304,7 +303,7 @@ func partGrid(res *compare.Result) *grid {
 	})
 }
 
-// partHow says once what each component is, or why it is absent.
+// partHow explains each component once, or why it is missing.
 func partHow(res *compare.Result) *grid {
 	var rows grouped
 	for i := range res.Cells {
@@ -334,7 +333,7 @@ func partHow(res *compare.Result) *grid {
 
 func orDash(s string) string { return cmp.Or(s, "–") }
 
-// negative lists the cells of which something is left below zero.
+// negative lists the cells whose remainder is negative.
 func negative(res *compare.Result) []string {
 	var out []string
 	for i := range res.Cells {

@@ -29,7 +29,7 @@ func Machine(e record.Environment) [][2]string {
 	return out
 }
 
-// joined leaves out what is empty.
+// joined joins the parts that are not empty.
 func joined(with string, parts ...string) string {
 	var out []string
 	for _, p := range parts {
@@ -40,7 +40,7 @@ func joined(with string, parts ...string) string {
 	return strings.Join(out, with)
 }
 
-// prefixed is a value behind its name, where there is one.
+// prefixed puts a name before a value that is not empty.
 func prefixed(name, value string) string {
 	if value == "" {
 		return ""
@@ -48,7 +48,7 @@ func prefixed(name, value string) string {
 	return name + " " + value
 }
 
-// some is a line about a number that is known.
+// some formats a number that is not 0.
 func some[T int | int64 | float64](n T, format string) string {
 	if n == 0 {
 		return ""
@@ -201,7 +201,7 @@ func gpus(all []record.GPUInfo) string {
 	return strings.Join(out, "; ")
 }
 
-// disks names in one what lies on the same.
+// disks lists disks, joining roles on the same one.
 func disks(all []record.Disk) string {
 	var out []string
 	roles := map[string]int{}

@@ -12,14 +12,14 @@ import (
 	"llmparity/internal/record"
 )
 
-// fact is a heading with what is known below it.
+// fact is a heading with rows of name and value.
 type fact struct {
 	Name   string
 	Colour template.CSS // of the engine; empty: none
 	Rows   [][2]string
 }
 
-// environmentSections say what ran and where.
+// environmentSections list engines, models and machines.
 func environmentSections(v *view) []section {
 	var runs []fact
 	for _, r := range v.res.Runs {
@@ -36,8 +36,7 @@ func factParts(facts []fact) []section {
 	return []section{{For: onPage, View: "facts", Data: facts}}
 }
 
-// engineFacts say what ran. What all cells of an engine have in common is said once, of the engine: behind it each has
-// what is its own.
+// engineFacts list what ran. What all cells of an engine share comes first, then what differs.
 func (v *view) engineFacts() []fact {
 	var out []fact
 	of := map[string][]int{}
@@ -54,7 +53,7 @@ func (v *view) engineFacts() []fact {
 	return out
 }
 
-// sharing are the facts of an engine's cells.
+// sharing are the facts of one engine's cells.
 func (v *view) sharing(cells []int) []fact {
 	var all []fact
 	times := map[[2]string]int{}
@@ -133,7 +132,7 @@ func (v *view) engine(i int) fact {
 	return f
 }
 
-// modelFacts adds what the model is, and says how much context it had.
+// modelFacts adds the model's rows and returns a description of its context.
 func modelFacts(c *compare.Cell, add func(name, value string)) (context string) {
 	m := c.Spec.Model
 	context = strconv.Itoa(m.Context)
@@ -197,7 +196,7 @@ func checklistFact(r compare.Run) fact {
 	return f
 }
 
-// foreignFact is what is known of a cell that another program wrote down: where it came from.
+// foreignFact says where a cell that another program recorded comes from.
 func (v *view) foreignFact(cell int) fact {
 	c := &v.res.Cells[cell]
 	f := fact{Name: line(c.Label), Colour: template.CSS(v.colour(cell))}

@@ -6,7 +6,7 @@ import (
 	"llmparity/compare"
 )
 
-// sources are the files and columns of a record that charts are drawn from, by what their ids begin with.
+// sources are the files and columns of a record that charts are drawn from, by the prefix of their ids.
 var sources = []struct{ id, from string }{
 	{"memory-", "totals.csv: t_ns, method, pss_mb, rss_sum_mb; samples.csv: t_ns, source, pss_mb, rss_mb; journal.jsonl: source, phase"},
 	{"peaks", "totals.csv: t_ns, method, pss_mb; journal.jsonl: phase, end"},
@@ -27,7 +27,7 @@ var sources = []struct{ id, from string }{
 	{"tokens-", "tokens.csv: index, t_ns; totals.csv, samples.csv, metrics.csv: t_ns and the quantity's column; journal.jsonl: source, event (clocks)"},
 }
 
-// foreignSource says it of rows that another program wrote.
+// foreignSource names the file and columns of another program.
 func foreignSource(c *compare.Cell) string {
 	if c.Engine == nil {
 		return ""

@@ -30,7 +30,7 @@ func (v *view) foreignMemory(cell, points int) (chart, bool) {
 	return out, len(out.Drawings) > 0
 }
 
-// foreignTimeline draws the sum of RSS heavy, each process where there are several, and a page's heap.
+// foreignTimeline draws the sum of RSS, processes if there are several, and a page's heap.
 func (v *view) foreignTimeline(cell int, a *record.Attempt, points int) map[string]any {
 	selected := map[string]bool{}
 	l := newLine("seconds", 0, selected)

@@ -9,7 +9,7 @@ import (
 	"llmparity/compare"
 )
 
-// grid is a table: the words of a chart, or figures of their own. The page sorts and filters it.
+// grid is a table. The page sorts and filters it.
 type grid struct {
 	Name    string   // accessible name; empty: made of its columns
 	Head    []string // a terminal breaks a title at a line's end, and before a unit in brackets
@@ -19,13 +19,13 @@ type grid struct {
 	Grouped bool // rows of one name in the first column belong together
 }
 
-// legend says of cells that have it in common what stands behind their names.
+// legend is what cells have in common.
 type legend struct {
 	Cells      []int
 	Name, With string
 }
 
-// perCell is a table of each cell's rows, which begin with its label; nil where there are none.
+// perCell is a table of each cell's rows, which begin with its label; nil without rows.
 func perCell(res *compare.Result, head []string, rows func(c *compare.Cell, add func(...string))) *grid {
 	t := &grid{Head: head}
 	for i := range res.Cells {
@@ -40,14 +40,14 @@ func perCell(res *compare.Result, head []string, rows func(c *compare.Cell, add 
 	return t
 }
 
-// once adds a row that is not there yet.
+// once adds a row unless it is there.
 func (t *grid) once(row ...string) {
 	if !slices.ContainsFunc(t.Rows, func(have []string) bool { return slices.Equal(have, row) }) {
 		t.Rows = append(t.Rows, row)
 	}
 }
 
-// orNil is the table, unless it is empty.
+// orNil is the table, or nil if it is empty.
 func (t *grid) orNil() *grid {
 	if len(t.Rows) == 0 {
 		return nil
@@ -55,7 +55,7 @@ func (t *grid) orNil() *grid {
 	return t
 }
 
-// named gives a table a name that has none.
+// named gives a name to a table without one.
 func named(t *grid, name string) *grid {
 	if t == nil || t.Name != "" {
 		return t
@@ -65,7 +65,7 @@ func named(t *grid, name string) *grid {
 	return &out
 }
 
-// without leaves columns out of which no row has anything.
+// without leaves out empty columns.
 func (t *grid) without(empty func(column int) bool) *grid {
 	out := *t
 	out.Head, out.Rows = nil, make([][]string, len(t.Rows))
@@ -81,7 +81,7 @@ func (t *grid) without(empty func(column int) bool) *grid {
 	return &out
 }
 
-// oneLine is a column's title where there is room for it.
+// oneLine is a column's title without line breaks.
 func oneLine(title string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(title, "-\n", ""), "\n", " ")
 }
@@ -97,7 +97,7 @@ func (t *grid) Caption() string {
 // Long tells that the page folds the table.
 func (t *grid) Long() bool { return len(t.Rows) > 12 }
 
-// LongNames tells that rows are named in more letters than a narrow column has room for.
+// LongNames tells that a row's name is too long for a narrow column.
 func (t *grid) LongNames() bool {
 	return slices.ContainsFunc(t.Rows, func(row []string) bool {
 		return len(row) > 0 &&
@@ -105,14 +105,14 @@ func (t *grid) LongNames() bool {
 	})
 }
 
-// column is a table's column: one of numbers stands to the right.
+// column is a table's column; numbers are aligned right.
 type column struct {
 	Title  string
 	Number bool
 }
 
-// Columns of the table. Numbers are in one where every row that has anything there has a short text that begins with a
-// number, words in brackets behind it aside. Dashes stand where there is none, a ~ for no difference.
+// Columns of the table. A column has numbers if all its fields are short and begin with one; remarks in brackets,
+// dashes and ~ do not count.
 func (t *grid) Columns() []column {
 	out := make([]column, len(t.Head))
 	for i, title := range t.Head {
@@ -135,14 +135,13 @@ func (t *grid) numbers(col int) bool {
 	return some
 }
 
-// leading is a number at the begin of a text, alone or before a blank, a unit in brackets, a percent sign, a comma
-// between several.
+// leading is a number at the start of a text.
 var leading = regexp.MustCompile(`^[<>±+]?(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?:[\s%,;*)]|$)`)
 
-// plainNumber is one that JavaScript reads as it stands.
+// plainNumber is one that JavaScript reads as it is.
 var plainNumber = regexp.MustCompile(`^-?\d+(?:\.\d+)?$`)
 
-// ownKey is the key where the text is not the number itself.
+// ownKey is the sort key if the text is not itself a number.
 func ownKey(text string) string {
 	if plainNumber.MatchString(text) {
 		return ""
@@ -150,7 +149,7 @@ func ownKey(text string) string {
 	return sortKey(text)
 }
 
-// sortKey is the number by which the page sorts a text, as JavaScript reads one; empty: it is sorted as a text.
+// sortKey is the number that the page sorts a text by; empty for other texts.
 func sortKey(text string) string {
 	m := leading.FindStringSubmatch(text)
 	if m == nil {

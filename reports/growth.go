@@ -23,7 +23,7 @@ const (
 		"Process memory includes more than the KV cache."
 )
 
-// growthSection is what memory grows by: on the page every slope, elsewhere a line a sweep and a cell.
+// growthSection shows memory per token: every slope on the page, elsewhere one line per sweep and cell.
 func growthSection(res *compare.Result) section {
 	s := section{ID: "growth", Title: "Memory per token", Parts: []section{
 		{For: inTerminal | document, Lines: growthLines(res), Mark: "- "}}}
@@ -60,14 +60,14 @@ func growthSection(res *compare.Result) section {
 	return s
 }
 
-// growing is one place of a result that says what memory grows by.
+// growing is a sweep, or a cell, with its slopes.
 type growing struct {
 	who, over string
 	theory    *growth.Theory
 	rates     []growth.Rate
 }
 
-// each goes through sweeps, whose launches are independent, then through what was read within launches.
+// each visits sweeps, whose launches are independent, then slopes within launches.
 func each(res *compare.Result, do func(growing)) {
 	for _, s := range res.Sweeps {
 		do(growing{s.Label, s.Title + ", over cells", s.Theory, s.Rates})
@@ -79,7 +79,7 @@ func each(res *compare.Result, do func(growing)) {
 	}
 }
 
-// rate writes bytes a token.
+// rate writes bytes per token.
 func rate(v float64) string {
 	if math.Abs(v) >= 10 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
@@ -94,12 +94,12 @@ func rateInterval(r growth.Rate) string {
 	return rate(r.Interval.Lo) + " to " + rate(r.Interval.Hi)
 }
 
-// shownRates are those of memory that the terminal has.
+// shownRates are the slopes that the terminal shows.
 func shownRates() []string {
 	return []string{figure.Ledger, figure.TotalPSS, growth.SettledPSS, figure.PeakPSS}
 }
 
-// growthLines are a line a sweep and a cell; cells of which the same is said have one together.
+// growthLines has one line per sweep and cell; cells with the same text share one.
 func growthLines(res *compare.Result) []string {
 	var out grouped
 	each(res, func(g growing) {
@@ -129,8 +129,7 @@ func growthLines(res *compare.Result) []string {
 // growthBudget bounds the points of all growth charts together.
 const growthBudget = 20000
 
-// kvGrowth draws a chart a cell and a chart a sweep, a drawing a source: points, the line through them, and the
-// calculated one.
+// kvGrowth draws one chart per sweep and cell, one drawing per source: points, their line and the calculated line.
 func kvGrowth(v *view) []chart {
 	lines := 1
 	for i := range v.res.Cells {
@@ -160,7 +159,7 @@ func kvGrowth(v *view) []chart {
 	return out
 }
 
-// growthChart has a drawing of each rate that a line was found for; without any there is no chart.
+// growthChart has one drawing per slope; no chart without any.
 func growthChart(c chart, rates []growth.Rate, t *growth.Theory,
 	draw func(growth.Rate) (more string, options map[string]any)) []chart {
 	c.Table = &grid{Head: []string{"memory", "from", "bytes/token", "95% interval", "launches", "result"}}
@@ -195,7 +194,7 @@ func growthCaption(r growth.Rate, t *growth.Theory) string {
 	return s + ". " + titleCase(r.Verdict) + "."
 }
 
-// fewerPoints says of how many launches there are points, where not of all.
+// fewerPoints says if only some launches are drawn.
 func (v *view) fewerPoints(r growth.Rate) string {
 	if n := v.launchesDrawn(); len(r.Lines) > n {
 		return fmt.Sprintf(" Points of the first %d launches.", n)
@@ -203,7 +202,7 @@ func (v *view) fewerPoints(r growth.Rate) string {
 	return ""
 }
 
-// withinLaunches draws by how much memory was above what each launch's line has at its first token.
+// withinLaunches draws memory relative to each launch's line at its first token.
 func (v *view) withinLaunches(cell int, r growth.Rate, points int) map[string]any {
 	l := lineChart("tokens, including the prompt")
 	fitLines(l, "median slope", r.Fit, v.colour(cell))
@@ -221,7 +220,7 @@ func (v *view) withinLaunches(cell int, r growth.Rate, points int) map[string]an
 	return l.options()
 }
 
-// overCells draws every launch where its cell is on the axis.
+// overCells draws every launch at its cell's place on the axis.
 func (v *view) overCells(s growth.Sweep, r growth.Rate) map[string]any {
 	l := lineChart(s.Title)
 	fitLines(l, "line through all launches", r.Fit, v.colour(s.Cells[0]))
@@ -234,7 +233,7 @@ func (v *view) overCells(s growth.Sweep, r growth.Rate) map[string]any {
 	return l.options()
 }
 
-// fitLines adds the fitted line, and the calculated one where there is one.
+// fitLines adds the fitted line and, if there is one, the calculated line.
 func fitLines(l plot, name string, f *growth.Fit, colour string) {
 	from := datum(f.From.Tokens, f.From.MiB)
 	l.add("line", name, [][2]any{from, datum(f.To.Tokens, f.To.MiB)}, stroke(colour, 3, "solid", false))

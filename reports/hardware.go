@@ -12,13 +12,13 @@ import (
 const hardwareWords = "Medians over counted launches. Peaks and temperature cover the whole launch; load, power and energy cover the measure phase. " +
 	"Energy is that of the whole device, including other programs and idle power. Several GPUs are summed."
 
-// hardwareColumn is a column with the figures that may stand in it: a piece of hardware has one of them at most.
+// hardwareColumn is a column with the figures that can stand in it; a device has at most one of them.
 type hardwareColumn struct {
 	head  string
 	names []string
 }
 
-// hardwareColumns of the terminal; the page has more.
+// hardwareColumns are those of the terminal.
 func hardwareColumns() []hardwareColumn {
 	return []hardwareColumn{
 		{"memory\npeak MiB", []string{hardware.GPUPeak, hardware.GPUSum, hardware.GPUHeld}},
@@ -44,7 +44,7 @@ func pageColumns() []hardwareColumn {
 	}
 }
 
-// figure is the one that belongs in a column.
+// figure is the device's figure for the column.
 func (col hardwareColumn) figure(h hardware.Hardware) evidence.Figure {
 	for _, name := range col.names {
 		if f := h.Figure(name); f.Known() {
@@ -54,8 +54,8 @@ func (col hardwareColumn) figure(h hardware.Hardware) evidence.Figure {
 	return evidence.Figure{}
 }
 
-// hardwareSections have a row a piece of hardware and role. Where several have a sum the terminal leaves
-// single ones to the page.
+// hardwareSections have one row per device and role. Where several devices have a sum the terminal leaves single ones
+// to the page.
 func hardwareSections(res *compare.Result) []section {
 	const id, title = "hardware", "GPUs and energy"
 	words, how := []string{hardwareWords}, &grid{Head: []string{"figure", "from", "what it is",
@@ -93,7 +93,7 @@ func hardwareSections(res *compare.Result) []section {
 			{Title: "What each figure is, and what its method cannot see", Folded: true, Grid: how}}}}
 }
 
-// hardwareGrid has the columns that any row has something in; name says what a row is of, nothing that it has none.
+// hardwareGrid leaves out empty columns. name gives the first fields of a row, nil for no row.
 func hardwareGrid(res *compare.Result, head []string, columns []hardwareColumn,
 	name func(*compare.Cell, hardware.Hardware) []string) *grid {
 	named := len(head)

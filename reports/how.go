@@ -36,7 +36,7 @@ func reported(res *compare.Result) *grid {
 	})
 }
 
-// server is what servers say of themselves, with what that is and what it can't see.
+// server lists what servers report of themselves.
 func server(res *compare.Result) *grid {
 	head := []string{"cell", "figure", "median", "launches", "what it is", "what the method cannot see"}
 	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
@@ -50,7 +50,7 @@ func server(res *compare.Result) *grid {
 	})
 }
 
-// howSections say how each number was obtained, and what measuring took.
+// howSections say how each figure was obtained and what measuring cost.
 func howSections(res *compare.Result) []section {
 	if len(res.Cells) == 0 {
 		return nil
@@ -72,7 +72,7 @@ func howSections(res *compare.Result) []section {
 
 type howRow struct{ Title, Cells, From, How string }
 
-// hows says once what several cells have in common, in the order of the first cell's figures.
+// hows merges equal explanations, in the order of the first cell's figures.
 func hows(res *compare.Result) []howRow {
 	var rows []howRow
 	about := map[howRow][]string{}

@@ -48,9 +48,8 @@ type junitSkipped struct {
 	Message string `xml:"message,attr"`
 }
 
-// JUnit writes the result as test cases, for what shows those: each cell's launches, whether each cell agrees with
-// itself, whether each pair agrees, and whether memory predictions held. A case without data is
-// skipped, not passed.
+// JUnit writes the result as test cases: each cell's launches, whether each cell agrees with itself, whether each pair
+// agrees, and whether memory predictions held. A case without data is skipped, not passed.
 func JUnit(w io.Writer, res *compare.Result) error {
 	doc := junitSuites{Name: "llmparity"}
 	for _, s := range []junitSuite{launchSuite(res), selfSuite(res), paritySuite(res), predictionSuite(res),
@@ -83,7 +82,7 @@ func (d junitSuites) write(w io.Writer) error {
 	return err
 }
 
-// add puts a suite with its counts behind the others.
+// add adds a suite and its counts.
 func (d *junitSuites) add(s junitSuite) {
 	for _, c := range s.Cases {
 		if c.Failure != nil {
@@ -98,7 +97,7 @@ func (d *junitSuites) add(s junitSuite) {
 	d.Suites = append(d.Suites, s)
 }
 
-// lines spells out what XML can't hold.
+// lines spells out characters that XML does not allow.
 func lines(texts []string) []string {
 	var out []string
 	for _, s := range texts {
@@ -107,7 +106,7 @@ func lines(texts []string) []string {
 	return out
 }
 
-// suiteOf has a case of each of n.
+// suiteOf has n cases.
 func suiteOf(name string, n int, of func(i int) junitCase) junitSuite {
 	s := junitSuite{Name: name}
 	for i := range n {
@@ -118,7 +117,7 @@ func suiteOf(name string, n int, of func(i int) junitCase) junitSuite {
 	return s
 }
 
-// launchSuite has a case a cell: all of its launches came to an end, and as many as were planned.
+// launchSuite has one case per cell: all planned launches succeeded.
 func launchSuite(res *compare.Result) junitSuite {
 	return suiteOf("launches", len(res.Cells), func(i int) junitCase {
 		c := &res.Cells[i]
@@ -136,7 +135,7 @@ func launchSuite(res *compare.Result) junitSuite {
 	})
 }
 
-// failed has the first failure's class, and all in words.
+// failed has the class of the first failure and describes all of them.
 func failed(c *compare.Cell) *junitFailure {
 	f := &junitFailure{Message: launches(c.Launches), Type: string(c.Failures[0].Class)}
 	if f.Type == "" {
@@ -153,7 +152,7 @@ func failed(c *compare.Cell) *junitFailure {
 	return f
 }
 
-// figureLines are the table's figures, in the table's words.
+// figureLines are the figures of the terminal's table.
 func figureLines(c *compare.Cell) []string {
 	var out []string
 	for _, col := range columns() {
@@ -197,13 +196,13 @@ func paritySuite(res *compare.Result) junitSuite {
 	})
 }
 
-// nearTie tells that two cells part, but only where rounding is enough to turn one token into the other: on the same
-// prompt, by margins that were asked for, and with no place of one text where they differ by more than that.
+// nearTie tells that two cells differ only where rounding can change the token: with the same prompt, by the margins in
+// the record.
 func nearTie(p parity.Parity) bool {
 	return p.First != nil && p.First.Rounding && (p.SamePrompt == nil || *p.SamePrompt)
 }
 
-// predictionSuite has a case a component of a cell: whether the measurement is within the predicted range.
+// predictionSuite has one case per component of a cell: the measurement is within the predicted range.
 func predictionSuite(res *compare.Result) junitSuite {
 	s := junitSuite{Name: "forecasts"}
 	for i := range res.Cells {

@@ -24,7 +24,7 @@ func latencySection() section {
 		Draw:   []func(*view) []chart{latencies}, Across: "pair"}
 }
 
-// latencies draws a chart a kind of time, a line a cell.
+// latencies draws one chart per kind of time, with one line per cell.
 func latencies(v *view) []chart {
 	var names []string
 	title, unit := map[string]string{}, "ms"
@@ -47,7 +47,7 @@ func latencies(v *view) []chart {
 	return out
 }
 
-// taken finds a cell's distribution; nil where it has none.
+// taken finds a cell's distribution; nil without one.
 func taken(c *compare.Cell, name string) *timing.Distribution {
 	for i := range c.Distributions {
 		if c.Distributions[i].Name == name {
@@ -109,7 +109,7 @@ func levels(s *charts.SingleSeries) {
 		LineStyle: &opts.LineStyle{Type: "dotted", Width: 1, Color: "var(--muted)"}}}
 }
 
-// dash tells lines of one colour apart.
+// dash distinguishes lines of one colour.
 func dash(n int) string { return []string{"solid", "dashed", "dotted"}[n%3] }
 
 func latencyTable(res *compare.Result, name string) *grid {

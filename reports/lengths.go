@@ -25,14 +25,14 @@ func lengthsSection() section {
 		}}}
 }
 
-// figuresOver are those of some units that are drawn along an axis; first what concerns all requests together.
+// figuresOver are the figures with some units that are drawn along an axis, aggregate ones first.
 func figuresOver(axis figure.Over, units ...string) []*figure.Row {
 	out := figure.Rows(func(r *figure.Row) bool { return r.Over&axis != 0 && slices.Contains(units, r.Unit) })
 	slices.SortStableFunc(out, func(a, b *figure.Row) int { return int(b.Headline) - int(a.Headline) })
 	return out
 }
 
-// along is a figure of a cell, or what an engine holds at the end of the measurement.
+// along is a cell's figure, or what its engine holds at the end of the measurement.
 func along(c *compare.Cell, r *figure.Row) evidence.Figure {
 	switch {
 	case r.Inside == nil:
@@ -43,23 +43,23 @@ func along(c *compare.Cell, r *figure.Row) evidence.Figure {
 	return evidence.Held(c.Memory.Measure, r.Name)
 }
 
-// manyAtOnce are the axes along which more requests come at once, with the ends of charts' names.
+// manyAtOnce are the axes of concurrent requests, with the ends of chart ids and titles.
 func manyAtOnce() [][3]string {
 	return [][3]string{{growth.AxisClients, "concurrency", "number of clients"},
 		{growth.AxisBatch, "batch_size", "batch size"}}
 }
 
-// memoryOverRequests is memory over how many requests come at once, where a run has several numbers of them.
+// memoryOverRequests draws memory by the number of concurrent requests.
 func memoryOverRequests(v *view) []chart {
 	return v.overRequests("fig1_mem_vs_", "Memory by ", "MiB")
 }
 
-// speedOverRequests is what all requests yield together, and one of them among the others.
+// speedOverRequests draws aggregate speed and that of single requests.
 func speedOverRequests(v *view) []chart {
 	return v.overRequests("fig2_tps_vs_", "Tokens/s by ", "tokens/s", "requests/s")
 }
 
-// latencyOverRequests is what one request waits among the others.
+// latencyOverRequests draws the latency of single requests.
 func latencyOverRequests(v *view) []chart {
 	return v.overRequests("latency_vs_", "Latency by ", "ms")
 }
@@ -73,7 +73,7 @@ func (v *view) overRequests(id, title string, units ...string) []chart {
 	return out
 }
 
-// over draws a line an engine along an axis of sweeps, a drawing a figure: medians with their intervals.
+// over draws one line per engine along an axis of sweeps, one drawing per figure: medians with intervals.
 func (v *view) over(axis string, out chart, figures []*figure.Row) []chart {
 	title := ""
 	for _, s := range v.res.Sweeps {
@@ -127,7 +127,7 @@ func (v *view) over(axis string, out chart, figures []*figure.Row) []chart {
 	return []chart{out}
 }
 
-// launchesAt is a dot a launch.
+// launchesAt has one dot per launch.
 func (v *view) launchesAt(s growth.Sweep, f *figure.Row) []opts.ScatterData {
 	var out []opts.ScatterData
 	for n, i := range s.Cells {

@@ -13,14 +13,14 @@ import (
 	"llmparity/internal/record"
 )
 
-// ofKind is requests of one kind: beside others in a mix, or alone in a cell of their own.
+// ofKind is requests of one kind, in a mix or in a cell of their own.
 type ofKind struct {
 	cell   int
 	name   string
 	figure func(name string) evidence.Figure
 }
 
-// kindsAndAlone lists the kinds of all mixes, each behind the cell of its engine that has it alone, where there is one.
+// kindsAndAlone lists the kinds of all mixes, each after the cell that has it alone, if there is one.
 func (v *view) kindsAndAlone() []ofKind {
 	var out []ofKind
 	seen := map[int]bool{}
@@ -42,7 +42,7 @@ func (v *view) kindsAndAlone() []ofKind {
 	return out
 }
 
-// byItself tells that a cell's requests are all of a kind that another's mix has.
+// byItself tells that a cell has only requests of one kind of another cell's mix.
 func byItself(o, mixed *compare.Cell, kind string) bool {
 	if o.Load == nil || len(o.Load.Kinds) > 0 || o.Run != mixed.Run || o.Spec.Engine != mixed.Spec.Engine ||
 		o.Spec.Model.SHA256 != mixed.Spec.Model.SHA256 {
@@ -66,7 +66,7 @@ func sameRequest(k record.Kind, spec record.Cell) bool {
 	return k.Prompt == spec.Prompt
 }
 
-// mixedLengths is the tail of short requests beside long ones: bars of percentiles, a drawing a kind of time.
+// mixedLengths draws latency percentiles of short and long requests, one drawing per kind of time.
 func mixedLengths(v *view) []chart {
 	kinds := v.kindsAndAlone()
 	if len(kinds) == 0 {
@@ -113,7 +113,7 @@ func mixedLengths(v *view) []chart {
 	return []chart{out}
 }
 
-// fade tells kinds of one engine, which has one colour, apart.
+// fade distinguishes kinds of one engine, which have the same colour.
 func fade(at int, kinds []ofKind) float32 {
 	before := 0
 	for _, k := range kinds[:at] {

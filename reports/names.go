@@ -13,19 +13,19 @@ import (
 	"llmparity/compare"
 )
 
-// Names and texts of others may be of any length and in any script. One that is longer than this is cut where it
-// stands; a number behind it leads to the whole of it, once, at the report's end.
+// Names and texts of others can be of any length and in any script. A longer one is cut, and a number links to the
+// whole text at the end of the report.
 const (
 	nameLimit = 80  // of a name: a cell's label, a heading
 	textLimit = 600 // of anything else in a table
 )
 
-// names are the texts that were cut, in order.
+// names are long texts that were cut, in order.
 type names struct {
 	whole  []string
 	at     map[string]int
 	cuts   map[string]int // names that were cut already, with their numbers
-	labels []string       // those within sentences that need care, the longest first
+	labels []string       // labels that need care within sentences, the longest first
 }
 
 func newNames(res *compare.Result) *names {
@@ -42,15 +42,14 @@ func newNames(res *compare.Result) *names {
 	return n
 }
 
-// rightToLeft tells whether any letter of a text is written from right to left: such a text would turn what stands
-// beside it.
+// rightToLeft tells whether a text has letters that are written from right to left, which would turn their neighbours.
 func rightToLeft(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Adlam)
 	})
 }
 
-// number of a text that is cut, from 1.
+// number numbers a text that is cut, from 1.
 func (n *names) number(s string) int {
 	at, ok := n.at[s]
 	if !ok {
@@ -61,7 +60,7 @@ func (n *names) number(s string) int {
 	return at
 }
 
-// short is a name for where nothing can be linked: a chart, the title of the window.
+// short is a name for a place without links, such as a chart.
 func (n *names) short(s string) string {
 	if s = line(s); utf8.RuneCountInString(s) <= nameLimit {
 		return s
@@ -71,7 +70,7 @@ func (n *names) short(s string) string {
 	return cut
 }
 
-// shortened is a result whose cells have names that a page can bear. What its sentences say is as it was.
+// shortened is a result with short labels. Its sentences keep the long ones.
 func (n *names) shortened(res *compare.Result) *compare.Result {
 	out := *res
 	out.Cells = slices.Clone(res.Cells)
@@ -84,11 +83,11 @@ func (n *names) shortened(res *compare.Result) *compare.Result {
 	return &out
 }
 
-// name shows a name by itself.
+// name shows a name.
 func (n *names) name(s string) template.HTML { return n.cut(s, nameLimit) }
 
 func (n *names) cut(s string, limit int) template.HTML {
-	if short(s, limit) { // most of a page is: no direction to keep apart, nothing to cut
+	if short(s, limit) { // like most texts
 		return template.HTML(template.HTMLEscapeString(s))
 	}
 	s = line(s)
@@ -103,9 +102,9 @@ func (n *names) cut(s string, limit int) template.HTML {
 	return template.HTML("<bdi>"+template.HTMLEscapeString(shorten(s, min(limit, 2*nameLimit)))+"</bdi>") + inFull(at)
 }
 
-// short tells that a text is of one line of letters that are written from left to right, so that it needs no care.
+// short tells that a text is one short line of ASCII, which needs no care.
 func short(s string, limit int) bool {
-	if len(s) > limit || strings.HasSuffix(s, "]") { // which a number of a text that was cut ends with
+	if len(s) > limit || strings.HasSuffix(s, "]") { // it may be the number of a text that was cut
 		return false
 	}
 	for i := range len(s) {
@@ -116,13 +115,13 @@ func short(s string, limit int) bool {
 	return true
 }
 
-// inFull leads to a text in full.
+// inFull links to the whole text.
 func inFull(at int) template.HTML {
 	return template.HTML(fmt.Sprintf(`<a class="whole" href="#whole-%d" aria-label="[%d], the whole text">[%d]</a>`, at,
 		at, at))
 }
 
-// cell shows what stands in a table: the names of a row are names, the rest may be sentences.
+// cell shows a field of a table: a name in the first column, else perhaps a sentence.
 func (n *names) cell(column int, s string) template.HTML {
 	if column == 0 {
 		return n.name(s)
@@ -137,15 +136,15 @@ func (n *names) cell(column int, s string) template.HTML {
 	return n.cut(s, textLimit)
 }
 
-// remarked is a number, or that there is none, with words in brackets behind it, which stand below it.
+// remarked is a number, or a dash, with a remark in brackets, which the page puts below it.
 var remarked = regexp.MustCompile(`^([-+<>±]?[\d.]+|–) (\([^()]{10,80}\))$`)
 
-// within tells whether a text has a label in it that needs care.
+// within tells whether a text contains a label that needs care.
 func (n *names) within(s string) bool {
 	return slices.ContainsFunc(n.labels, func(l string) bool { return strings.Contains(s, l) })
 }
 
-// sentence shows words in one line. Labels within it that are long are cut, those from right to left are kept apart.
+// sentence shows text in one line. Long labels in it are cut, and those from right to left are isolated.
 func (n *names) sentence(s string) template.HTML {
 	for _, l := range n.labels {
 		if before, after, found := strings.Cut(s, l); found {
@@ -155,7 +154,7 @@ func (n *names) sentence(s string) template.HTML {
 	return template.HTML(template.HTMLEscapeString(line(s)))
 }
 
-// plain is a text for where there is no markup: a label within it is cut like a name.
+// plain is a text for a place without markup; long labels in it are cut.
 func (n *names) plain(s string) string {
 	for _, l := range n.labels {
 		if utf8.RuneCountInString(l) > nameLimit {
@@ -165,7 +164,7 @@ func (n *names) plain(s string) string {
 	return s
 }
 
-// drawings encodes what the page draws, its names cut.
+// drawings encodes what the page draws, with long labels cut.
 func (n *names) drawings(all map[string][]drawing) ([]byte, error) {
 	text, err := marshal(all)
 	if err != nil || !slices.ContainsFunc(
@@ -179,7 +178,7 @@ func (n *names) drawings(all map[string][]drawing) ([]byte, error) {
 	return marshal(eachText(v, n.plain))
 }
 
-// eachText replaces every text in a chart's options, those that are names of values too.
+// eachText replaces every text in a chart's options, keys included.
 func eachText(v any, by func(string) string) any {
 	switch v := v.(type) {
 	case string:

@@ -9,8 +9,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// overlaid draws all counted launches of a cell over each other, each by its total: time begins with the measurement,
-// because loads take longer or shorter. Nothing where there is one launch.
+// overlaid draws the totals of all counted launches of a cell over one another. Time starts with the measurement,
+// because loads take different times. nil for a single launch.
 func (v *view) overlaid(cell, points int) []drawing {
 	c := &v.res.Cells[cell]
 	method, what := anyMethod, "total PSS"

@@ -30,7 +30,7 @@ func overTimeSection() section {
 			"next phase, because the last one is taken just after its end."}}
 }
 
-// memoryOverTime draws a chart a cell, a drawing a launch.
+// memoryOverTime draws one chart per cell, with one drawing per launch.
 func memoryOverTime(v *view) []chart {
 	all := make([][]*record.Attempt, len(v.res.Cells))
 	lines := 0
@@ -66,7 +66,7 @@ func memoryOverTime(v *view) []chart {
 	return out
 }
 
-// launchesOf are a cell's launches of which there is something to draw.
+// launchesOf are the launches of a cell that have something to draw.
 func (v *view) launchesOf(cell int) []*record.Attempt {
 	c := &v.res.Cells[cell]
 	var out []*record.Attempt
@@ -78,8 +78,8 @@ func (v *view) launchesOf(cell int) []*record.Attempt {
 	return out
 }
 
-// fewer leaves so many launches that they have about so many lines: the one that stands for all, then those that did
-// not end well, then the others in their order.
+// fewer keeps launches with about so many lines in all: first the representative one, then those that failed, then the
+// others in order.
 func fewer(c *compare.Cell, all []*record.Attempt, lines int) []*record.Attempt {
 	rank := func(a *record.Attempt) int {
 		switch {
@@ -140,7 +140,7 @@ func launchName(c *compare.Cell, a *record.Attempt) string {
 	return name
 }
 
-// timeline draws one launch: the total first and heavy, then each process by each method.
+// timeline draws one launch: the total first, then each process by each method.
 func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any {
 	zero := a.BeginNS
 	if len(a.Phases) > 0 {
@@ -186,7 +186,7 @@ func (p plot) line(name string, points []xy, colour string, width float32, kind 
 	}
 }
 
-// pairs are to the millisecond and the hundredth of a MiB.
+// pairs round to milliseconds and hundredths of a MiB.
 func pairs(points []xy) [][2]any {
 	out := make([][2]any, len(points))
 	for i, p := range points {
@@ -197,7 +197,7 @@ func pairs(points []xy) [][2]any {
 
 func seconds(ns, zero int64) float64 { return float64(ns-zero) / 1e9 }
 
-// anyMethod is for PSS, which was read, or carried forward with sizes.
+// anyMethod accepts PSS that was read or carried forward.
 const anyMethod = ""
 
 func totals(a *record.Attempt, method string, zero int64, pick func(record.TotalRow) float64) []xy {
@@ -220,8 +220,7 @@ func thinned(points []xy, n int) []xy {
 	return thin.Points(points, n, func(p xy) (x, y float64) { return p.x, p.y })
 }
 
-// seriesOf are the points of the rows that are wanted and known. They are counted first: of a long run's they take as
-// much memory as all else.
+// seriesOf are the points of wanted rows with a value. It counts them first, because a long run's take much memory.
 func seriesOf[Row any](rows []Row, of func(*Row) (ns int64, y float64, wanted bool), zero int64) []xy {
 	n := 0
 	for i := range rows {
@@ -244,7 +243,7 @@ type process struct {
 	ids  []int
 }
 
-// processes are in the order in which they were attached; roles that come twice carry their pid.
+// processes are in the order of attachment; roles that occur twice include the pid.
 func processes(a *record.Attempt) []process {
 	var pids []int
 	roles := map[string]map[int]bool{}
@@ -276,7 +275,7 @@ func processes(a *record.Attempt) []process {
 	return out
 }
 
-// bands marks the phases behind a series. A phase too short for its name has none; the caption names all.
+// bands marks the phases behind a series. A short phase has no name there; the caption names all.
 func bands(a *record.Attempt, zero int64) style {
 	var all []band
 	for _, p := range a.Phases {

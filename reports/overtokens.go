@@ -17,8 +17,7 @@ import (
 // alignedBudget bounds the points of all lines over tokens together.
 const alignedBudget = 20000
 
-// memoryOverTokens draws a chart a cell, a drawing a quantity: every launch thin, their median heavy, its interval as a
-// band.
+// memoryOverTokens draws one chart per cell, with one drawing per quantity: launches, their median and its interval.
 func memoryOverTokens(v *view) []chart {
 	lines := 1
 	for i := range v.res.Cells {
@@ -120,7 +119,7 @@ func (v *view) alignedLines(cell int, a growth.Aligned, points int) map[string]a
 
 const intervalName = "95% interval"
 
-// isolated tells that a value stands between gaps, where no line would show it.
+// isolated tells that a value has gaps on both sides, so that no line would show it.
 func isolated(values []float64) bool {
 	there := func(i int) bool { return i >= 0 && i < len(values) && !math.IsNaN(values[i]) }
 	for i := range values {
@@ -131,7 +130,7 @@ func isolated(values []float64) bool {
 	return false
 }
 
-// fine rounds for drawing: a thousandth, and of what is small four digits.
+// fine rounds for drawing: to a thousandth, or small values to four digits.
 func fine(v float64) float64 {
 	if a := math.Abs(v); a >= 1 || a == 0 {
 		return math.Round(v*1000) / 1000
@@ -143,12 +142,12 @@ func fine(v float64) float64 {
 	return r
 }
 
-// tokenBands are the phases on an axis of tokens: the prefill up to the first one, and the decode.
+// tokenBands are the phases on an axis of tokens: prefill up to the first one, then decode.
 func tokenBands(tokens []int) style {
 	return banded([]band{{"measure: prefill", 0, 1}, {"measure: decode", 1, float64(tokens[len(tokens)-1])}})
 }
 
-// alignedTable has some of the places, the first and the last among them: what is exact stands in the record.
+// alignedTable has some of the tokens, including the first and last; the record has all.
 func alignedTable(o *growth.OverTokens, rows int) *grid {
 	t := &grid{Head: []string{"memory", o.Axis, "median (MiB)", "95% interval", "launches"}}
 	for _, l := range o.Lines {
@@ -173,7 +172,7 @@ func alignedTable(o *growth.OverTokens, rows int) *grid {
 	return t
 }
 
-// overTokensSection is memory over tokens, and how well those are timed.
+// overTokensSection shows memory over tokens and how precisely those are timed.
 func overTokensSection(res *compare.Result) section {
 	s := section{ID: "overtokens", Title: "Memory over tokens", For: onPage, Mark: "- ",
 		Draw: []func(*view) []chart{memoryOverTokens}, Across: "pair"}
@@ -197,7 +196,7 @@ func overTokensSection(res *compare.Result) section {
 	return s
 }
 
-// titleCase makes the first letter of an ASCII text large.
+// titleCase capitalises an ASCII text.
 func titleCase(s string) string {
 	if s == "" {
 		return s

@@ -6,15 +6,15 @@ import (
 	"llmparity/internal/figure"
 )
 
-// engineColours is how many colours of engines the style sheet has, partColours how many of processes and parts. Within
-// each no two are alike to anybody, which a test computes.
+// engineColours and partColours are how many colours the style sheet has for engines and for parts. A test computes
+// that no two look alike to anyone.
 const engineColours, partColours = 6, 7
 
 // Colours are engines' own colours: numbers of the style sheet's, from 1. An engine has the same one in every chart
 // and report; one without takes what is left.
 type Colours map[string]int
 
-// colour of a cell: one an engine, whichever cell or run it is in.
+// colour of a cell is its engine's.
 func (v *view) colour(cell int) string {
 	return fmt.Sprintf("var(--c%d)", v.engineColour()[v.res.Cells[cell].Spec.Engine]-1)
 }
@@ -41,7 +41,7 @@ func (v *view) engineColour() map[string]int {
 	return out
 }
 
-// partColour is that of a component's layer, and of what is read inside an engine for it.
+// partColour is the colour of a component, also where it is measured inside an engine.
 var partColour = map[string]string{
 	figure.ModelWeights: "var(--p0)", figure.Weights: "var(--p0)",
 	figure.KVCache: "var(--p1)", figure.KVReserved: "var(--p1)", figure.KVUsed: "var(--p1)",

@@ -9,7 +9,7 @@ import (
 	"llmparity/compare/parity"
 )
 
-// paritySection has a line a pair and a cell; on the page each pair with its tokens.
+// paritySection has one line per pair and cell; the page shows the tokens of each pair.
 func paritySection(v *view) section {
 	if len(v.res.Cells) == 0 {
 		return section{}
@@ -22,7 +22,7 @@ func paritySection(v *view) section {
 		{Title: "Each cell with itself", For: onPage, Grid: itself}}}
 }
 
-// selfLines say how cells agree with themselves, what several have in common once.
+// selfLines say how cells agree with themselves, once for all cells with the same answer.
 func selfLines(res *compare.Result) []string {
 	var verdicts grouped
 	for i := range res.Cells {
@@ -39,7 +39,7 @@ func selfLines(res *compare.Result) []string {
 	})
 }
 
-// parityPart is all cells against each other, and then each pair.
+// parityPart has the matrix of all cells, then each pair.
 type parityPart struct {
 	Matrices []matrixTable
 	Pairs    []parityBlock
@@ -56,7 +56,7 @@ func newParityPart(v *view) parityPart {
 	return p
 }
 
-// matrixTable is a matrix for reading: what is said of a pair leads to where it is said in full.
+// matrixTable is a matrix whose fields link to the pairs.
 type matrixTable struct {
 	Title string
 	Head  []headCell
@@ -93,7 +93,7 @@ func newMatrixTable(v *view, m parity.Matrix) matrixTable {
 	return t
 }
 
-// parityBlock is a pair with its tokens. Around holds the columns next to the first difference, or the first ones.
+// parityBlock is a pair. Around has the tokens next to the first difference, or the first ones.
 type parityBlock struct {
 	Number           int // from 1
 	A, B             string
@@ -122,7 +122,7 @@ type tokenPair struct {
 	Differs      bool
 }
 
-// tieTable is what either side thought of the place where texts part.
+// tieTable is how close each engine's choice was at the first difference.
 type tieTable struct {
 	Place int // from 1
 	Rows  []tieRow
@@ -130,7 +130,7 @@ type tieTable struct {
 
 type tieRow struct{ Cell, Says, Next, Apart string }
 
-// forcedPart is what both would have said of one text.
+// forcedPart is what both engines predict at each position of one text.
 type forcedPart struct {
 	Sentence, Own, Distance string
 	Positions               int
@@ -236,14 +236,14 @@ func newForcedPart(b parityBlock, f *parity.Forced, a, c texts) *forcedPart {
 	return out
 }
 
-// texts are those of tokens in a run; nil where they are not known.
+// texts are those of tokens in a run; nil if unknown.
 type texts map[int]string
 
 func textsOf(res *compare.Result, cell int) texts { return res.Runs[res.Cells[cell].Run].Pieces }
 
 var spaces = strings.NewReplacer(" ", "␣", "\n", "⏎", "\t", "⇥")
 
-// text is a token as it can be seen; empty where it is not known.
+// text is a token with its spaces made visible; empty if unknown.
 func (t texts) text(id int) string { return shorten(line(spaces.Replace(t[id])), 24) }
 
 // token is a token by its text and id.
@@ -265,7 +265,7 @@ func join(ids []int) string {
 	return strings.Trim(fmt.Sprint(ids), "[]")
 }
 
-// parityLines says of each pair what there is to say, for a terminal.
+// parityLines has one line per pair for the terminal.
 func parityLines(res *compare.Result) []string {
 	var out []string
 	for _, p := range res.Parity {

@@ -56,7 +56,7 @@ func predictionsInDetail(res *compare.Result, id, title string) section {
 	return s
 }
 
-// distinguished leaves out a total that is the increase again, because there is no baseline.
+// distinguished leaves out a total that equals the increase, because there is no baseline.
 func distinguished(f *memory.Prediction) []memory.Predicted {
 	same := func(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 	increase, _ := f.Part(figure.MemoryIncrease)
@@ -99,7 +99,7 @@ func errorText(p memory.Predicted) string {
 	return "–"
 }
 
-// signed writes an error in percent. What rounds to nothing has no sign.
+// signed writes an error in percent.
 func signed(percent float64) string {
 	return plus(percent) + "%"
 }
@@ -142,7 +142,7 @@ func predictionHow(res *compare.Result) *grid {
 	})
 }
 
-// predictedGrid has a row a cell and component.
+// predictedGrid has one row per cell and component.
 func predictedGrid(res *compare.Result, head []string, row func(memory.Predicted) []string) *grid {
 	head = append([]string{"cell", "component"}, head...)
 	return perCell(res, head, func(c *compare.Cell, add func(...string)) {

@@ -14,7 +14,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// profile is a cell as tools that read memory profiles of schema 2.0 expect it. Absent is what was not measured.
+// profile is a cell as a memory profile of schema 2.0. What was not measured is absent.
 type profile struct {
 	ProfilerVersion string          `json:"profiler_version"`
 	SchemaVersion   string          `json:"schema_version"`
@@ -81,7 +81,7 @@ type point struct {
 	GPUs   *gpuDetails   `json:"per_gpu_details,omitempty"`
 }
 
-// breakdown has the components under their names of schema 2.0. What is not known is absent, and Absent then says why.
+// breakdown has the components under their names of schema 2.0. Absent says why one is missing.
 type breakdown struct {
 	Total       *float64          `json:"total_measured_gb,omitempty"`
 	Baseline    *float64          `json:"baseline_gb,omitempty"`
@@ -168,7 +168,7 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 	return md
 }
 
-// newBreakdown has every component as far as it is known; nil where no launch counts.
+// newBreakdown has every known component; nil if no launch counts.
 func newBreakdown(c *compare.Cell) *breakdown {
 	if c.Parts == nil {
 		return nil
@@ -195,7 +195,7 @@ func newBreakdown(c *compare.Cell) *breakdown {
 	return b
 }
 
-// inLatency are the figures of which medians are in latencyStats.
+// inLatency are the figures whose medians are in latencyStats.
 func inLatency() []*figure.Row {
 	return figure.Rows(func(r *figure.Row) bool { return r.Profile != "" && !r.Component })
 }

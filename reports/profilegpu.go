@@ -8,7 +8,7 @@ import (
 	"llmparity/internal/figure"
 )
 
-// gpuInfo is what was read of GPUs, whoever held their memory: nil where nothing was.
+// gpuInfo is what was read of GPUs, whichever process held their memory.
 type gpuInfo struct {
 	Number   int         `json:"num_gpus"`
 	Devices  []gpuMemory `json:"gpu_memory_per_device"`
@@ -25,7 +25,7 @@ type gpuMemory struct {
 	Method string   `json:"method"`
 }
 
-// gpuDetails are the statistics over the devices at the moment at which all together held most, and each device's peak.
+// gpuDetails are statistics over the devices at the moment of their highest sum, and each device's peak.
 type gpuDetails struct {
 	Sum     *float64    `json:"sum_gb,omitempty"`
 	Max     *float64    `json:"max_gb,omitempty"`
@@ -62,7 +62,7 @@ func gpuDevices(c *compare.Cell) []gpuMemory {
 	return out
 }
 
-// newGPUDetails has the sum, the highest, mean and deviation over several devices; of one they are its peak.
+// newGPUDetails has the sum, maximum, mean and deviation over devices; for a single one they are its peak.
 func newGPUDetails(c *compare.Cell) *gpuDetails {
 	devices := gpuDevices(c)
 	if len(devices) == 0 {

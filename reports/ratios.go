@@ -20,7 +20,7 @@ const (
 	ratiosMethod = "±: the wider side of the median's 95% interval. The interval of the change is a percentile bootstrap over launches."
 )
 
-// ratiosSection is how figures stand to each other: a table a question.
+// ratiosSection has one table per question.
 func ratiosSection(res *compare.Result) section {
 	s := section{ID: "ratios", Title: "Differences"}
 	for f := range res.Families {
@@ -46,8 +46,8 @@ func ratiosSection(res *compare.Result) section {
 	return s
 }
 
-// familyPart is one question: does the one side differ from the other? Its table has a pair of cells after another,
-// then what several pairs come to in the mean, and below it the notes that marks in it lead to.
+// familyPart answers one question: does one side differ from the other? Its table has the pairs of cells, then means
+// over pairs; the notes explain the marks.
 func familyPart(res *compare.Result, f int) section {
 	x := res.Families[f]
 	title := fmt.Sprintf("%s compared with %s", line(x.B), line(x.A))
@@ -145,7 +145,7 @@ func meanRow(m ratio.Mean, s compare.Statistics) []string {
 	return []string{line(m.Title), "–", "–", change, percents(m.PercentInterval, m.Note), "–", probability(m.P), end}
 }
 
-// marks lead to the notes below a table.
+// marks refer to the notes below a table.
 func marks(x ratio.Ratio) string {
 	s := ""
 	for _, m := range []struct {
@@ -159,7 +159,7 @@ func marks(x ratio.Ratio) string {
 	return s
 }
 
-// called is the verdict in two words.
+// called is the result in two words.
 func called(j ratio.Judgement, s compare.Statistics) string {
 	switch j.Call {
 	case stats.Differs:
@@ -196,7 +196,7 @@ func probability(p float64) string {
 	return strconv.FormatFloat(p, 'f', 3, 64)
 }
 
-// beside names what is to know of a figure's launches; the warnings say it in full.
+// beside names the warnings on a figure's launches.
 func beside(f evidence.Figure) string {
 	s := ""
 	for _, w := range f.Warnings {

@@ -1,9 +1,8 @@
 // Package reports renders a compare.Result: a table for the terminal, JSON, profile documents, and one HTML file that
-// opens without a network. A renderer is a function from a result to bytes; none of them computes a figure, so that all
-// show the same, and each shows every warning.
+// opens without a network. A renderer is a function from a result to bytes. None computes a figure, so all show the
+// same, and each shows every warning.
 //
-// It can't tell more than the records hold, it loads nothing when a report is opened, and it draws long series thinned:
-// peaks survive that, single samples between them may not. What is exact stands in the run folder's CSV files.
+// Charts of long series keep the peaks and drop samples between them. The run folder's CSV files have every sample.
 package reports
 
 import (
@@ -43,14 +42,12 @@ func File(path, do string, render func(io.Writer) error) error {
 	return Stream(path, do, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err })
 }
 
-// Stream is File for what is too long to be kept in memory: it goes onto the disk as render makes it, and takes its
-// name when it is whole.
+// Stream is File for output that is too large for memory.
 func Stream(path, do string, render func(io.Writer) error) error {
 	return fault.WriteError(replace(path, render), path, do)
 }
 
-// replace puts a whole file in the place of what is at path. What is no file, such as /dev/null or a pipe, is written
-// to as it is: renaming would take it away from everybody.
+// replace writes to a device or pipe directly: renaming would replace it for everyone.
 func replace(path string, render func(io.Writer) error) error {
 	err := whole.Write(path, render)
 	if !errors.Is(err, whole.ErrNotRegular) {

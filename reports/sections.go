@@ -5,34 +5,34 @@ import (
 	"strings"
 )
 
-// section is a heading of a report with what stands below it. A result becomes sections once; each format for people
-// is a writer that walks them and knows nothing of what they are about.
+// section is a heading with what stands below it. A result becomes sections once, and each format for people writes
+// them without knowing what they are about.
 type section struct {
-	ID     string // of the page's element; empty: it is a part of another
-	Title  string // empty: it goes on below what is before it
-	Unseen bool   // the place says what the heading would
-	For    reader // who is shown it; 0: everybody
-	Class  string // how the page looks of it
+	ID     string // of the page's element
+	Title  string // empty: no heading
+	Unseen bool   // the heading is not shown
+	For    reader // formats that show it; 0: all
+	Class  string // of the page's element
 
-	Sign   string   // of what passes or fails: a word that is seen at once
+	Sign   string   // PASS or FAIL
 	Words  []string // how to read it, in a sentence or two
 	Method []string // how it was obtained; the page folds it
-	Lines  []string // what there is to say, a sentence or two each
+	Lines  []string // a sentence or two each
 	Mark   string   // before each line in a terminal; empty: lines are paragraphs
 	Grid   *grid
 	Draw   []func(*view) []chart
-	Charts []chart // what Draw gives, for formats that can show it
-	Across string  // how the page lays charts out: pair, triple; empty: one below the other
-	View   string  // the template of what only the page has
+	Charts []chart // what Draw gives, on the page
+	Across string  // how the page lays out charts: duo, pair or quad; empty: one below another
+	View   string  // the template of a part that only the page has
 	Data   any     // that template's
-	Folded bool    // the page shows it below its title when that is clicked
+	Folded bool    // the page folds it
 	Parts  []section
 }
 
-// noMark is for lines of a list that bear marks of their own.
+// noMark is for lines that have marks of their own.
 const noMark = " "
 
-// reader is a set of formats for people.
+// reader is a set of formats.
 type reader uint8
 
 const (
@@ -43,7 +43,7 @@ const (
 	inTerminal = brief | detailed
 )
 
-// sections are all of a report, in the order of every format. Those that a result has nothing of are empty.
+// sections are all of a report in the order of the terminal; empty ones are left out later.
 func sections(v *view) []section {
 	all := []section{verdictSection(v.res), comparabilitySection(v.res), riskSection(v.res), gateSection(v.res.Gate),
 		summarySection(v), pointsSection(v.res), ratiosSection(v.res), overTimeSection(), overTokensSection(v.res),
@@ -60,7 +60,7 @@ func sections(v *view) []section {
 	return append(all, warningsSection(v.res), notesSection(v.res))
 }
 
-// shownTo leaves what a reader is shown, and no heading over nothing.
+// shownTo keeps what a format shows, without headings over nothing.
 func shownTo(all []section, r reader) []section {
 	var out []section
 	for _, s := range all {
@@ -87,13 +87,13 @@ func (v *view) drawn(all []section) []section {
 	return all
 }
 
-// grouped are names by what they have in common, in the order in which that came first.
+// grouped are names by key, in the order of the keys.
 type grouped struct {
 	keys []string
 	of   map[string][]string
 }
 
-// add puts a name to a key's, once.
+// add adds a name to a key, once.
 func (g *grouped) add(key, name string) {
 	if g.of == nil {
 		g.of = map[string][]string{}
@@ -107,7 +107,7 @@ func (g *grouped) add(key, name string) {
 	}
 }
 
-// lines are a line a key.
+// lines has one line per key.
 func (g *grouped) lines(say func(key string, names []string) string) []string {
 	var out []string
 	for _, key := range g.keys {
@@ -116,7 +116,7 @@ func (g *grouped) lines(say func(key string, names []string) string) []string {
 	return out
 }
 
-// sentence is what is said of some cells.
+// sentence is a remark on some cells.
 func sentence(words string, cells []string) string {
 	return strings.Join(cells, "; ") + ": " + strings.TrimSuffix(words, ".") + "."
 }

@@ -19,7 +19,7 @@ const (
 		"so they include queueing, which is also listed by itself."
 )
 
-// trafficSection is what requests that come together came to.
+// trafficSection shows concurrent requests.
 func trafficSection(res *compare.Result) section {
 	goal := slices.ContainsFunc(res.Cells,
 		func(c compare.Cell) bool { return c.Spec.Traffic != nil && c.Spec.Traffic.Goal != nil })
@@ -58,7 +58,7 @@ func trafficSection(res *compare.Result) section {
 	return s
 }
 
-// requestTimes are the percentiles of each cell's requests, of all and of each kind, and why some are missing.
+// requestTimes are the percentiles of each cell's requests, and why some are missing.
 func requestTimes(res *compare.Result) (times *grid, lacking []string) {
 	head := []string{"cell", "requests", "time"}
 	for _, share := range figure.Quantiles() {
@@ -93,7 +93,7 @@ func requestTimes(res *compare.Result) (times *grid, lacking []string) {
 	})
 }
 
-// percentileRows are a row a time that is taken of requests, where any percentile of it is known.
+// percentileRows has one row per kind of time with a known percentile.
 func percentileRows(kind string, find func(string) evidence.Figure, lacks func(why string)) [][]string {
 	var out [][]string
 	for _, of := range figure.TimesOfTraffic() {

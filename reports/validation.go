@@ -23,12 +23,12 @@ func ValidationTable(w io.Writer, v *memory.Validation) error {
 	return writeTerminal(w, all, brief)
 }
 
-// ValidationMarkdown writes the same as a document has it.
+// ValidationMarkdown writes the errors of memory predictions as a document.
 func ValidationMarkdown(w io.Writer, v *memory.Validation) error {
 	return writeMarkdown(w, "", validationSections(v))
 }
 
-// ValidationJSON writes it for machines.
+// ValidationJSON writes the validation as JSON.
 func ValidationJSON(w io.Writer, v *memory.Validation) error { return writeJSON(w, v) }
 
 func validationWords(v *memory.Validation) string {
@@ -38,7 +38,7 @@ func validationWords(v *memory.Validation) string {
 		plural(cells, "cell"), plural(v.Runs-v.Without, "run"), belowZero(v))
 }
 
-// belowZero says what a number in brackets is, where there is one.
+// belowZero explains a number in brackets, if there is one.
 func belowZero(v *memory.Validation) string {
 	if !slices.ContainsFunc(v.Components, func(e memory.ComponentError) bool { return e.N < e.Cells }) {
 		return ""
@@ -87,7 +87,7 @@ func validationSections(v *memory.Validation) []section {
 		Lines: remarks(v), Mark: "! "})
 }
 
-// alone names what all cells have in common, which has no table of its own.
+// alone names what all cells share, which has no table of its own.
 func alone(v *memory.Validation) string {
 	words := ""
 	if len(v.Engines) == 1 {
@@ -121,7 +121,7 @@ func errorGrid(list []memory.ComponentError) *grid {
 	return g
 }
 
-// cellErrors has a row a cell: the error of each component, the worst first.
+// cellErrors has one row per cell with the error of each component, worst first.
 func cellErrors(v *memory.Validation) *grid {
 	columns := slices.DeleteFunc(components(), func(col *figure.Row) bool {
 		return col.Name == figure.KVCacheUsed || col.Name == figure.BrowserShare || col.Name == figure.MultiGPUOverhead

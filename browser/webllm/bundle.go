@@ -17,20 +17,20 @@ import (
 	"llmparity/internal/npm"
 )
 
-// npmPackage is WebLLM's name on npm; bundleFile is its module, which stands by itself.
+// npmPackage is WebLLM's name on npm; bundleFile is its self-contained module.
 const (
 	npmPackage = "@mlc-ai/web-llm"
 	bundleFile = "lib/index.js"
 )
 
-// Bundle is a build of WebLLM; the zero value is the one that is built in.
+// Bundle is a build of WebLLM; the zero value is the built-in one.
 type Bundle struct {
-	Path    string // an ES module; empty: the one that is built in
-	Version string // empty beside a Path: it does not say
-	Origin  string // where it came from, in a few words: npm …
+	Path    string // of an ES module; empty: the built-in one
+	Version string // empty with a Path: unknown
+	Origin  string // where it is from, e.g. npm
 }
 
-// lacks says which WebLLM must be fetched; empty: none.
+// lacks names the WebLLM that must be downloaded; empty: none.
 func lacks(c Config, s engine.Settings) string {
 	version := s.Versions[versionAxis]
 	if c.Bundle != "" || version == "" || version == page.WebLLM ||
@@ -59,8 +59,7 @@ func findBundle(ctx context.Context, c Config, s engine.Settings, say func(strin
 	}
 }
 
-// recognise refuses a module that is no WebLLM. By what it exports and by what it gives TVM's runtime any version is
-// known.
+// recognise refuses a module that is not WebLLM. Its exports and what it offers to TVM's runtime identify any version.
 func (b Bundle) recognise() error {
 	text, err := b.read()
 	if err != nil {
@@ -71,10 +70,10 @@ func (b Bundle) recognise() error {
 			return nil
 		}
 	}
-	return fault.New(fault.NoBundle, nameModule, "%s is no WebLLM module", b.Path)
+	return fault.New(fault.NoBundle, nameModule, "%s is not a WebLLM module", b.Path)
 }
 
-// versionBeside is the version that the package says to which a module belongs; empty where there is none.
+// versionBeside returns the version in the package.json of the module's package; empty if there is none.
 func versionBeside(path string) string {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		var npm struct{ Name, Version string }
@@ -83,7 +82,7 @@ func versionBeside(path string) string {
 			if json.Unmarshal(text, &npm) == nil && npm.Name == npmPackage {
 				return npm.Version
 			}
-			return "" // another package's
+			return "" // another package
 		}
 		if dir == filepath.Dir(dir) {
 			return ""
@@ -95,7 +94,7 @@ func (b Bundle) version() string {
 	if b.Path == "" {
 		return page.WebLLM
 	}
-	return cmp.Or(b.Version, "of unknown version")
+	return cmp.Or(b.Version, "(unknown version)")
 }
 
 func (b Bundle) origin() string {
@@ -107,32 +106,31 @@ func (b Bundle) origin() string {
 
 func (b Bundle) String() string { return "WebLLM " + b.version() }
 
-// maxBundle is far above the size of any bundle there was: they have 4 to 7 MB.
+// maxBundle is far above the size of any bundle, which is 4 to 7 MB.
 const maxBundle = 256 << 20
 
-const nameModule = "name an ES module, as lib/index.js in the npm package " + npmPackage + " is one"
+const nameModule = "name an ES module, such as lib/index.js of the npm package " + npmPackage
 
-// read gives the module's text: what was read is what is served and hashed, whatever becomes of the file.
+// read returns the module's text, which is both served and hashed, even if the file changes.
 func (b Bundle) read() ([]byte, error) {
 	if b.Path == "" {
 		return page.Bundle()
 	}
 	switch info, err := os.Stat(b.Path); {
 	case err != nil:
-		return nil, fault.Wrap(fault.NoBundle, err, nameModule, "%s can't be read", b)
+		return nil, fault.Wrap(fault.NoBundle, err, nameModule, "%s cannot be read", b)
 	case !info.Mode().IsRegular() || info.Size() > maxBundle:
-		return nil, fault.New(fault.NoBundle, nameModule, "%s is no bundle of WebLLM", b.Path)
+		return nil, fault.New(fault.NoBundle, nameModule, "%s is not a WebLLM bundle", b.Path)
 	}
 	text, err := os.ReadFile(b.Path)
 	if err != nil {
-		return nil, fault.Wrap(fault.NoBundle, err, nameModule, "%s can't be read", b)
+		return nil, fault.Wrap(fault.NoBundle, err, nameModule, "%s cannot be read", b)
 	}
 	return text, nil
 }
 
-// Fits says why a model library can't run in this build of WebLLM, given the names that it imports. TVM's runtime is
-// in the library, its other half in WebLLM, and the two speak to each other by functions that have changed over the
-// years.
+// Fits returns why a model library with these imports cannot run in this build of WebLLM. TVM's runtime is in the
+// library and its other half in WebLLM; the functions between them have changed over the years.
 func (b Bundle) Fits(imports []string) error {
 	text, err := b.read()
 	if err != nil {
@@ -144,16 +142,16 @@ func (b Bundle) Fits(imports []string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	do := "choose a --webllm-version from 0.2.80 on, or another --model-lib"
+	do := "use --webllm-version 0.2.80 or later, or another --model-lib"
 	if strings.HasPrefix(missing[0], "TVMWasmPackedCFunc") {
-		do = "choose a --webllm-version up to 0.2.79, or another --model-lib"
+		do = "use --webllm-version 0.2.79 or earlier, or another --model-lib"
 	}
 	return fault.New(fault.BadLibrary, do,
-		"%s can't run this model library, which is made for another generation of TVM's runtime: it does not offer %s",
+		"%s cannot run this model library, which needs another version of TVM's runtime: %s is missing",
 		b, missing[0])
 }
 
-// hasWord tells whether text holds name by itself, not as the beginning of a longer one.
+// hasWord reports whether text contains name as a whole word.
 func hasWord(text []byte, name string) bool {
 	return regexp.MustCompile(regexp.QuoteMeta(name) + `\b`).Match(text)
 }

@@ -13,24 +13,24 @@ import (
 	"llmparity/internal/record"
 )
 
-// dotted is a version's numbers.
+// dotted matches the digits of a version.
 var dotted = regexp.MustCompile(`\d+(\.\d+)+`)
 
-// compare compares the browser by its version, and by its build where no script stands before the program; WebLLM, the
-// page and the model library by their sums.
+// compare compares the browser's version, and its build unless a script starts it, and the hashes of WebLLM, the page
+// and the model library.
 func compare(ctx context.Context, was record.EngineInfo, c engine.Config, s engine.Settings, to engine.Comparison) {
 	own := c.(*Config)
 	if own.Launch.Attach != "" {
-		to.Unknown("the browser: one that runs already tells its version when it is asked")
+		to.Unknown("the browser: a running one reports its version only when asked")
 	} else {
 		here := own.browser(ctx)
 		to.Differ("browser", dotted.FindString(was.Parts["browser"]), dotted.FindString(here.Version))
 		if id := find.BuildID(here.Path); id != "" && was.Parts["browser_build_id"] != "" {
 			to.Differ("the browser's build", was.Parts["browser_build_id"], id)
 		} else if here.Err == nil {
-			to.Unknown("the browser's build: %s is not the program itself; versions are compared", here.Path)
+			to.Unknown("the browser's build: %s is a script; only versions are compared", here.Path)
 		}
-		to.Unknown("the WebGPU adapter, and what it computes on: it is known when the browser runs (llmparity doctor asks it)")
+		to.Unknown("the WebGPU adapter: known only when the browser runs (see llmparity doctor)")
 	}
 	if sum, err := page.SHA256(); err == nil && was.Parts["page_sha256"] != "" {
 		to.Differ("the page, sha256", was.Parts["page_sha256"], sum)
@@ -38,15 +38,15 @@ func compare(ctx context.Context, was record.EngineInfo, c engine.Config, s engi
 	to.Differ("WebLLM "+was.Version+", sha256", was.Parts["webllm_sha256"], bundleSHA256(s.Cache, was, own.Bundle))
 	want := was.Parts["model_library_sha256"]
 	if want != "" && !libraryHere(s.Cache, want) {
-		to.Unknown("the model library: that of sha256 %s is not in %s; one will be compiled or fetched, and its sum stands "+
-			"in the record", want, s.Cache)
+		to.Unknown("the model library with SHA-256 %s is not in %s; another one will be compiled or downloaded, and its hash "+
+			"recorded", want, s.Cache)
 	}
 }
 
-// libraryHere looks for a model library among those that were compiled or fetched here.
+// libraryHere looks for a model library in the cache.
 func libraryHere(dir, want string) bool {
 	for _, pattern := range []string{"modellib/*.wasm", "libraries/*.wasm", "models/webllm/*/*.wasm"} {
-		found, _ := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern))) // the patterns are well formed
+		found, _ := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern))) // the pattern is valid
 		for _, path := range found {
 			if sum, err := cache.HashFile(path); err == nil && sum == want {
 				return true
@@ -56,7 +56,7 @@ func libraryHere(dir, want string) bool {
 	return false
 }
 
-// bundleSHA256 is the sum of the WebLLM that ran, if it is here: built in, from npm, or in a file. Empty: it is not.
+// bundleSHA256 returns the hash of the recorded WebLLM if it is here (built in, from npm, or a file); else empty.
 func bundleSHA256(dir string, was record.EngineInfo, file string) string {
 	path := filepath.Join(dir, "npm", strings.ReplaceAll(npmPackage, "/", "+"), was.Version, filepath.Base(bundleFile))
 	origin := was.Parts["webllm_origin"]

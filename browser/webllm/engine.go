@@ -24,18 +24,18 @@ const Name = "webllm"
 type WebLLM struct {
 	config   Config
 	settings engine.Settings
-	pack     func(context.Context, engine.Model, Target, func(string)) (Package, error) // make, but for tests
+	pack     func(context.Context, engine.Model, Target, func(string)) (Package, error) // make, except in tests
 
 	fetching sync.Mutex
-	found    *Bundle // the one that runs; nil: it was not looked for yet
+	found    *Bundle // nil: not searched for yet
 
 	mu       sync.Mutex
 	packages map[modelKey]Package
-	device   *record.Device   // as the browser told it; nil: it was not asked yet
-	read     map[string]stamp // files of weights that have been found right, by path
+	device   *record.Device   // as the browser reported it; nil: not asked yet
+	read     map[string]stamp // weight files that have been verified, by path
 }
 
-// modelKey tells packages apart: the window is compiled into a library.
+// modelKey identifies a package. The context is compiled into its library.
 type modelKey struct {
 	path, sha256 string
 	context      int
@@ -50,17 +50,17 @@ var (
 	_ engine.Holder   = (*WebLLM)(nil)
 )
 
-// New makes the engine. It starts and fetches nothing.
+// New makes the engine without starting or downloading anything.
 func New(c Config, s engine.Settings) *WebLLM {
 	w := &WebLLM{config: c, settings: s, packages: map[modelKey]Package{}, read: map[string]stamp{}}
 	w.pack = w.make
 	return w
 }
 
-// Name is Name.
+// Name returns Name.
 func (*WebLLM) Name() string { return Name }
 
-// Caps says what the engine can do.
+// Caps returns what the engine can do.
 func (w *WebLLM) Caps() engine.Caps {
 	isolation := record.OfLaunch
 	if w.config.Launch.Attach != "" {
@@ -75,7 +75,7 @@ func (w *WebLLM) browser() browser.Config {
 		Thread: browser.Thread(w.config.Thread), Watchdog: w.settings.Watchdog}
 }
 
-// Lacks names a WebLLM that must be fetched.
+// Lacks names a WebLLM that must be downloaded.
 func (w *WebLLM) Lacks() string {
 	w.fetching.Lock()
 	defer w.fetching.Unlock()
@@ -85,7 +85,7 @@ func (w *WebLLM) Lacks() string {
 	return lacks(w.config, w.settings)
 }
 
-// Fetch finds the WebLLM that is to run, once.
+// Fetch finds the WebLLM to run, once.
 func (w *WebLLM) Fetch(ctx context.Context, say func(string)) error {
 	_, err := w.bundle(ctx, say)
 	return err
@@ -106,7 +106,7 @@ func (w *WebLLM) bundle(ctx context.Context, say func(string)) (Bundle, error) {
 
 func quiet(string) {}
 
-// Check looks for the browser, the bundle and the model file.
+// Check finds the browser, the bundle and the model file.
 func (w *WebLLM) Check(ctx context.Context, m engine.Model) error {
 	if _, err := w.browser().Find(); err != nil {
 		return err
@@ -121,17 +121,17 @@ func (w *WebLLM) Check(ctx context.Context, m engine.Model) error {
 		}
 	}
 	if _, err := os.Stat(m.Path); err != nil {
-		return fault.Wrap(fault.BadModel, err, "", "the model can't be read")
+		return fault.Wrap(fault.BadModel, err, "", "the model cannot be read")
 	}
 	return nil
 }
 
-// Accepts leaves float16 to the adapter, which only a running browser knows.
+// Accepts leaves float16 open, because only a running browser knows its adapter.
 func (w *WebLLM) Accepts(ctx context.Context, m engine.Model) engine.Verdict {
 	packaged := m.Format != "" && m.Format != "gguf"
 	if w.settings.KVDType != "" && packaged {
-		return engine.Refuse(fault.New(fault.NotSupported, "leave it out",
-			"kv_cache_dtype: %s: the KV cache of %s has the numbers of its package", w.settings.KVDType, Name))
+		return engine.Refuse(fault.New(fault.NotSupported, "omit it",
+			"kv_cache_dtype %s: %s uses the KV cache dtype of its package", w.settings.KVDType, Name))
 	}
 	if m.Unsupported != nil {
 		return engine.Refuse(m.Unsupported)
@@ -140,13 +140,12 @@ func (w *WebLLM) Accepts(ctx context.Context, m engine.Model) engine.Verdict {
 		return engine.Refuse(err)
 	}
 	if w.settings.DType == F16 && !packaged {
-		return engine.Undecided("the browser says whether its WebGPU adapter has float16 when it has started")
+		return engine.Undecided("the browser reports whether its WebGPU adapter supports float16 when it starts")
 	}
 	return engine.Verdict{}
 }
 
-// Confirm asks the browser whether its adapter has float16, where that is wanted. Other trouble is the launch's to
-// tell.
+// Confirm asks the browser for float16, if that is wanted. Other errors are left to the launch.
 func (w *WebLLM) Confirm(ctx context.Context, _ engine.Model, say func(string)) error {
 	_, err := w.Target(ctx, say)
 	if fault.Of(err) == fault.NoF16 {
@@ -155,14 +154,14 @@ func (w *WebLLM) Confirm(ctx context.Context, _ engine.Model, say func(string)) 
 	return nil
 }
 
-// Prepare makes the model's package, or finds it.
+// Prepare makes or finds the model's package.
 func (w *WebLLM) Prepare(ctx context.Context, m engine.Model, say func(string)) error {
 	p, err := w.packageOf(ctx, m, say)
 	if err != nil {
 		return err
 	}
 	if err := w.intact(ctx, p); err != nil {
-		return fault.Wrap(fault.BadModel, err, "make or fetch it again", "%s can't be loaded", m.Name)
+		return fault.Wrap(fault.BadModel, err, "make or download it again", "%s cannot be loaded", m.Name)
 	}
 	return nil
 }
@@ -181,15 +180,15 @@ func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)
 	if err != nil {
 		return Package{}, fmt.Errorf("packaging %s for WebLLM: %w", m.Name, err)
 	}
-	if p.DType == F16 && t.DType != F16 { // as the package has it, which nobody asked the adapter about
+	if p.DType == F16 && t.DType != F16 { // the package's own dtype, not checked against the adapter yet
 		device, err := w.deviceHere(ctx, say)
 		if err != nil {
 			return Package{}, err
 		}
 		if !hasF16(device) {
 			return Package{}, fault.New(fault.NoF16,
-				"take a package with float32 weights (q0f32, q4f32_1 …), or an adapter that has it (--adapter gpu)",
-				"the model %s computes in float16 (%s), and the WebGPU adapter %s has no %s", m.Name, m.DType,
+				"use a package with float32 weights (q0f32, q4f32_1 …), or an adapter with float16 (--adapter gpu)",
+				"model %s computes in float16 (%s), but the WebGPU adapter %s lacks %s", m.Name, m.DType,
 				device.Name, shaderF16)
 		}
 	}
@@ -197,7 +196,7 @@ func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)
 	return p, nil
 }
 
-// Prepared is the package that was prepared for a model; ok tells whether there is one.
+// Prepared returns the package prepared for a model, if any.
 func (w *WebLLM) Prepared(m engine.Model) (p Package, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -205,7 +204,7 @@ func (w *WebLLM) Prepared(m engine.Model) (p Package, ok bool) {
 	return p, ok
 }
 
-// Settings are those of the package that was prepared for the model; nothing before.
+// Settings returns those of the prepared package; nil before.
 func (w *WebLLM) Settings(m engine.Model) map[string]string {
 	p, ok := w.Prepared(m)
 	if !ok {
@@ -214,14 +213,14 @@ func (w *WebLLM) Settings(m engine.Model) map[string]string {
 	return p.settings()
 }
 
-// settings are what a reader must know of how a package was made.
+// settings returns what affects how a package computes.
 func (p Package) settings() map[string]string {
 	s := map[string]string{"context": strconv.Itoa(p.Context), "prefill_chunk": strconv.Itoa(p.PrefillChunk)}
 	maps.Copy(s, p.Policy)
 	return s
 }
 
-// Files are the package that was prepared for a model, and its library, which the page's server hands out.
+// Files returns the prepared package and its library, which the page's server serves.
 func (w *WebLLM) Files(m engine.Model) []string {
 	if p, ok := w.Prepared(m); ok {
 		return []string{p.Dir, p.Library.Path}
@@ -229,11 +228,11 @@ func (w *WebLLM) Files(m engine.Model) []string {
 	return nil
 }
 
-// Memory is how WebLLM has models in memory. A browser with its page was seen to hold from 190 to 370 MiB before a
-// model is in it.
+// Memory describes how WebLLM holds models in memory. A browser with its page was seen to use 190 to 370 MiB before it
+// loads a model.
 var Memory = &engine.Memory{Name: Name, Title: "WebLLM", Runtime: engine.MLC, Before: 370 << 20, FourBits: "q4f32_1"}
 
-// Held goes by the package that was prepared, and before that by what would be made of a GGUF.
+// Held describes the prepared package, or before that the one that would be made from a GGUF.
 func (w *WebLLM) Held(m engine.Model) engine.Held {
 	out := engine.Held{As: Memory, Path: m.Path, OnGPU: !w.software(),
 		Device: func(ctx context.Context) (record.Device, error) { return w.Device(ctx, quiet) }}
@@ -245,8 +244,7 @@ func (w *WebLLM) Held(m engine.Model) engine.Held {
 	return out
 }
 
-// software tells whether the adapter computes on the CPU: as the browser told it, or, where it was not asked yet, as
-// it is expected.
+// software reports whether the adapter computes on the CPU: as the browser reported, or as predicted.
 func (w *WebLLM) software() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -260,8 +258,8 @@ func (w *WebLLM) softwareForSure() bool {
 	return w.config.Launch.Attach == "" && browser.Adapter(w.config.Adapter).Software()
 }
 
-// Target says what packages are made for here. Where that hangs on the adapter and the adapter is not certain, the
-// browser is started for a moment to ask, once.
+// Target says what packages are made for here. If that depends on an uncertain adapter, the browser is started once to
+// ask.
 func (w *WebLLM) Target(ctx context.Context, say func(string)) (Target, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -297,19 +295,19 @@ func kernelsFor(d record.Device) string {
 	return GPUKernels
 }
 
-// Device is the adapter that the browser hands out; it is started for a moment to ask, unless that is known already.
+// Device returns the browser's adapter. It starts the browser to ask, unless the adapter is known.
 func (w *WebLLM) Device(ctx context.Context, say func(string)) (record.Device, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.deviceHere(ctx, say)
 }
 
-// deviceHere is the adapter that a session had, or one that is opened to ask.
+// deviceHere is Device without locking.
 func (w *WebLLM) deviceHere(ctx context.Context, say func(string)) (record.Device, error) {
 	if w.device != nil {
 		return *w.device, nil
 	}
-	b, err := w.bundle(ctx, say) // the page wants one
+	b, err := w.bundle(ctx, say) // the page needs one
 	if err != nil {
 		return record.Device{}, err
 	}
@@ -329,14 +327,14 @@ func (w *WebLLM) deviceHere(ctx context.Context, say func(string)) (record.Devic
 	return d, err
 }
 
-// met remembers an adapter that a session has.
+// met remembers the adapter of a session.
 func (w *WebLLM) met(d record.Device) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.device = &d
 }
 
-// shaderF16 is the WebGPU feature without which shaders have no float16.
+// shaderF16 is the WebGPU feature for float16 in shaders.
 const shaderF16 = "shader-f16"
 
 func hasF16(d record.Device) bool { return slices.Contains(browser.Features(d), shaderF16) }
@@ -345,6 +343,6 @@ func needF16(d record.Device) error {
 	if hasF16(d) {
 		return nil
 	}
-	return fault.New(fault.NoF16, "use --dtype f32", "the WebGPU adapter %s has no %s, which a model in float16 needs",
+	return fault.New(fault.NoF16, "use --dtype f32", "the WebGPU adapter %s lacks %s, which float16 needs",
 		d.Name, shaderF16)
 }

@@ -154,7 +154,7 @@ func TestBundleFitsALibrary(t *testing.T) {
 	} {
 		err := Bundle{}.Fits(c.imports)
 		if c.missing == "" && err != nil || c.missing != "" &&
-			(fault.Of(err) != fault.BadLibrary || !strings.Contains(err.Error(), "offer "+c.missing+";")) {
+			(fault.Of(err) != fault.BadLibrary || !strings.Contains(err.Error(), c.missing+" is missing;")) {
 			t.Errorf("%v: %v", c.imports, err)
 		}
 	}

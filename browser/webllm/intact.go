@@ -15,21 +15,21 @@ import (
 	"llmparity/internal/record"
 )
 
-// shard is a file of weights as a package's list has it.
+// shard is a weight file in a package's list.
 type shard struct {
 	Path  string `json:"dataPath"`
 	Bytes int64  `json:"nbytes"`
-	MD5   string `json:"md5sum"` // empty: the list doesn't say
+	MD5   string `json:"md5sum"` // may be empty
 }
 
-// stamp is by what a file that was read is known not to have changed.
+// stamp shows that a file has not changed since it was read.
 type stamp struct {
 	bytes   int64
 	changed time.Time
 }
 
-// intact makes sure that the weights of a package are the bytes that its own list says: WebLLM takes whatever comes.
-// Each file is read once, before anything is measured, and again only when it has changed since.
+// intact verifies the weights against the package's own list, because WebLLM does not. Each file is read once, before
+// anything is measured, and again only after a change.
 func (w *WebLLM) intact(ctx context.Context, p Package) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,7 +54,7 @@ func (w *WebLLM) intact(ctx context.Context, p Package) error {
 			return err
 		}
 		if !filepath.IsLocal(s.Path) {
-			return engine.Fail(record.Download, "the model package: its list names a file outside of it: %s", s.Path)
+			return engine.Fail(record.Download, "the model package lists a file outside of it: %s", s.Path)
 		}
 		path := filepath.Join(p.Dir, filepath.FromSlash(s.Path))
 		info, err := os.Stat(path)
@@ -75,7 +75,7 @@ func (w *WebLLM) intact(ctx context.Context, p Package) error {
 
 func (s shard) check(path string, bytes int64) error {
 	if bytes != s.Bytes {
-		return fmt.Errorf("%s has %d bytes, and its list says %d", s.Path, bytes, s.Bytes)
+		return fmt.Errorf("%s has %d bytes instead of %d", s.Path, bytes, s.Bytes)
 	}
 	if s.MD5 == "" {
 		return nil
@@ -85,12 +85,12 @@ func (s shard) check(path string, bytes int64) error {
 		return err
 	}
 	defer f.Close()
-	h := md5.New() // what packages have: against accidents, not against enemies
+	h := md5.New() // as in packages; detects accidents, not attacks
 	if _, err := io.Copy(h, f); err != nil {
 		return err
 	}
 	if sum := hex.EncodeToString(h.Sum(nil)); sum != s.MD5 {
-		return fmt.Errorf("%s has other bytes than its list says (MD5 %s, not %s)", s.Path, sum, s.MD5)
+		return fmt.Errorf("%s is damaged: its MD5 is %s instead of %s", s.Path, sum, s.MD5)
 	}
 	return nil
 }

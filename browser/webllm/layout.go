@@ -11,19 +11,19 @@ import (
 	"llmparity/internal/record"
 )
 
-// layout is what a model's package tells of the buffers that its engine will ask for.
+// layout knows the buffers that WebLLM allocates for a model, from its package.
 type layout struct {
-	params  []int64 // bytes of each, as they are on the device
-	kvToken int64   // bytes of one token in one layer's KV cache
-	kvLayer int64   // the KV cache of one layer: all of it is had at the load
+	params  []int64 // bytes of each parameter on the device
+	kvToken int64   // bytes of a token in a layer's KV cache
+	kvLayer int64   // bytes of a layer's KV cache, all reserved at the load
 	layers  int64
 
-	noCache atomic.Bool // a reading found the engine at work, and none of the KV cache's buffers
+	noCache atomic.Bool // the latest reading has workspaces, but no KV cache buffers
 }
 
 var _ browser.Layout = (*layout)(nil)
 
-// layoutOf reads it from the package's own files, which WebLLM reads too.
+// layoutOf reads the package's files, as WebLLM does.
 func layoutOf(p Package) (*layout, error) {
 	m, err := mlc.OpenPackage(p.Dir)
 	if err != nil {
@@ -52,49 +52,49 @@ func layoutOf(p Package) (*layout, error) {
 	return l, nil
 }
 
-// kvUsed is the part of the KV cache that tokens lie in.
+// kvUsed returns the bytes of tokens in the KV cache.
 func (l *layout) kvUsed(tokens int64) int64 { return l.layers * l.kvToken * tokens }
 
-// Parts are the figures of a reading of the ledger.
+// Parts returns the components of a ledger reading.
 func (l *layout) Parts(groups []browser.LedgerGroup, held int64) []record.Value {
 	a := l.attribute(groups, held)
 	l.noCache.Store(a.KVReserved == record.Absent)
 	return a.values()
 }
 
-// Used is what so many tokens take in the KV cache, unless that is among what can't be told apart.
+// Used returns the bytes of tokens in the KV cache, unless that cannot be distinguished from workspaces.
 func (l *layout) Used(held int64) (int64, bool) { return l.kvUsed(held), !l.noCache.Load() }
 
-// attribution parts the ledger's live bytes: Weights, KVReserved, where it is not absent, Workspaces and Unattributed
-// add up to them.
+// attribution splits the ledger's live bytes: Weights, KVReserved unless absent, Workspaces and Unattributed add up to
+// them.
 type attribution struct {
 	Weights int64
-	Padding int64 // the part of Weights that buffers are larger than parameters
-	// record.Absent where the engine works and has no such buffers: then they are among the workspaces
+	Padding int64 // part of Weights by which buffers exceed parameters
+	// KVReserved is record.Absent if the engine is running but has no such buffers; then they are among the
+	// workspaces.
 	KVReserved   int64
-	KVUsed       int64 // the part of KVReserved that tokens lie in; record.Absent where it is not known
+	KVUsed       int64 // part of KVReserved that is filled; record.Absent: unknown
 	Workspaces   int64
 	Unattributed int64
-	Params       int // that were found
+	Params       int // found parameters
 	KVLayers     int
 }
 
-// Stages of the load (stages.go) in which things are made; behind them come "end" and all that follows.
+// Stages of the load (stages.go); everything after them is "end".
 const (
-	downloadStage = "download" // where WebLLM does not say that it has everything
+	downloadStage = "download" // if WebLLM does not report that the download is complete
 	uploadStage   = "upload"
 	pipelineStage = "pipeline"
 	shadersStage  = "shaders"
 	loadedStage   = "end"
 )
 
-// bufferAlign is what TVM may round a buffer's size up to.
+// bufferAlign is the alignment to which TVM may round buffer sizes up.
 const bufferAlign = 16
 
-// attribute goes by load stage and size: WebLLM gives its buffers neither labels nor usages of their own. A buffer that
-// was made while the weights were uploaded, of a parameter's size, is that parameter's; one made after them, of the
-// size of a layer's KV cache, is that, as often as there are layers; every other one made from then on is a workspace.
-// What else there is is not attributed.
+// attribute goes by load stage and size, because WebLLM labels its buffers neither by name nor by usage. A buffer of a
+// parameter's size that was created during the upload is that parameter. A later one of the size of a layer's KV cache
+// is that cache, up to the number of layers; all others are workspaces. Everything else is unattributed.
 func (l *layout) attribute(groups []browser.LedgerGroup, held int64) attribution {
 	a := attribution{KVUsed: record.Absent}
 	wanted := map[int64]int64{}
@@ -133,7 +133,7 @@ func (l *layout) attribute(groups []browser.LedgerGroup, held int64) attribution
 		}
 	}
 	switch {
-	case kv > 0 && layers > 0: // some buffers of that size are not the cache
+	case kv > 0 && layers > 0: // too few, so buffers of that size are something else
 		a.Workspaces += kv
 		a.KVLayers, a.KVReserved = 0, record.Absent
 	case kv == 0 && a.Workspaces > 0:
@@ -147,7 +147,7 @@ func (l *layout) attribute(groups []browser.LedgerGroup, held int64) attribution
 	return a
 }
 
-// fitting gives the sizes of parameters that may lie in a buffer, the closest first.
+// fitting returns the sizes of parameters that a buffer may hold, closest first.
 func fitting(wanted map[int64]int64, buffer int64) []int64 {
 	sizes := slices.Sorted(maps.Keys(wanted))
 	slices.Reverse(sizes)

@@ -24,20 +24,19 @@ import (
 	"llmparity/internal/whole"
 )
 
-// Library is a compiled model library: the code beside a model's weights. No figure means anything without knowing
-// which.
+// Library is a compiled model library: the code for a model. Every figure depends on it.
 type Library struct {
 	Path   string // the .wasm
 	SHA256 string
 	Bytes  int64
 	Origin string // Ours, MLC or Given
-	Detail string // which one: its variant, or its name
-	Source string // an address, or the path that was given; empty: compiled here
-	// Kernels tells for which kind of adapter it was compiled, as Target does; empty: not known.
+	Detail string // variant or name
+	Source string // URL or path; empty: compiled here
+	// Kernels is the kind of adapter that it was compiled for, as in Target; empty: unknown.
 	Kernels string
 }
 
-// The origins of a model library.
+// Origins of a model library.
 const (
 	Ours  = "ours"
 	MLC   = "MLC's"
@@ -51,18 +50,17 @@ func (l Library) String() string {
 	return fmt.Sprintf("%s (%s)", l.Origin, l.Detail)
 }
 
-// otherAdapter is a warning where a library was compiled for another kind of adapter than the one that it runs on.
+// otherAdapter warns if a library was compiled for another kind of adapter.
 func (l Library) otherAdapter(d record.Device) []record.Warning {
 	if fit := kernelsFor(d); l.Kernels != "" && l.Kernels != fit {
 		return []record.Warning{{Code: "library-for-another-adapter",
-			Text: fmt.Sprintf("the model library has %s kernels, and the adapter is "+
-				"%s (%s): times and rates are not those of a library made for it", l.Kernels, d.Name, d.Class)}}
+			Text: fmt.Sprintf("the model library has %s kernels, but the adapter is "+
+				"%s (%s): a library made for it would be faster or slower", l.Kernels, d.Name, d.Class)}}
 	}
 	return nil
 }
 
-// givenLibrary is the library that a user named by its file or address, if it fits the model and the WebLLM that is to
-// run it.
+// givenLibrary opens the library that the user named, and checks that it fits the model and WebLLM.
 func (w *WebLLM) givenLibrary(ctx context.Context, f *gguf.File, options mlc.Options, b Bundle, say func(string)) (
 	Library, mlc.Library, error) {
 	lib, file, err := w.openLibrary(ctx, w.config.Library, b, say)
@@ -84,8 +82,7 @@ func (w *WebLLM) givenLibrary(ctx context.Context, f *gguf.File, options mlc.Opt
 	return l, lib, err
 }
 
-// openLibrary reads a library, which is fetched first where it is an address, and looks whether the WebLLM that is to
-// run it can.
+// openLibrary opens a library, after downloading it if necessary, and checks that it fits WebLLM.
 func (w *WebLLM) openLibrary(ctx context.Context, given string, b Bundle, say func(string)) (
 	lib mlc.Library, file string, err error) {
 	file = given
@@ -101,7 +98,7 @@ func (w *WebLLM) openLibrary(ctx context.Context, given string, b Bundle, say fu
 	return lib, file, b.Fits(lib.Imports)
 }
 
-// named is a library as the record names it: source is where it is from.
+// named describes a library for the record.
 func named(lib mlc.Library, file, source string) (Library, error) {
 	sum, err := cache.HashFile(file)
 	if err != nil {
@@ -112,7 +109,7 @@ func named(lib mlc.Library, file, source string) (Library, error) {
 	return l, nil
 }
 
-// OriginOf says whose library it is: its own mark tells ours, its address MLC's.
+// OriginOf returns whose library it is: ours are marked, MLC's have a known URL.
 func OriginOf(given string, lib mlc.Library) (origin, detail, kernels string) {
 	if v := lib.Own; v != nil {
 		return Ours, v.String(), v.Kernels
@@ -120,7 +117,8 @@ func OriginOf(given string, lib mlc.Library) (origin, detail, kernels string) {
 	name := path.Base(filepath.ToSlash(given))
 	if u, err := url.Parse(given); err == nil && isAddress(given) {
 		name = path.Base(u.Path)
-		// github.com/mlc-ai/binary-mlc-llm-libs/raw/main/…, raw.githubusercontent.com/mlc-ai/binary-mlc-llm-libs/main/…
+		// github.com/mlc-ai/binary-mlc-llm-libs/raw/main/…,
+		// raw.githubusercontent.com/mlc-ai/binary-mlc-llm-libs/main/…
 		if (u.Host == "github.com" || u.Host == "raw.githubusercontent.com") &&
 			strings.HasPrefix(u.Path, "/mlc-ai/binary-mlc-llm-libs/") {
 			return MLC, path.Base(path.Dir(u.Path)) + "/" + name, GPUKernels
@@ -138,12 +136,12 @@ const (
 	maxFetched    = 512 << 20
 )
 
-// fetch gives the file in dir that holds what is at an address, which is fetched once. Plain HTTP is refused, which
-// others on the way could change, but for this machine's own.
+// fetch downloads a URL into dir, once. Plain HTTP is only allowed on this machine, because others could change the
+// file.
 func fetch(ctx context.Context, dir, address string, say func(string)) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		return "", fault.New(fault.Usage, "", "--model-lib %q is no address", address)
+		return "", fault.New(fault.Usage, "", "--model-lib %q is not a URL", address)
 	}
 	if err := catalogue.Safe(u); err != nil {
 		return "", fault.Wrap(fault.Usage, err, "use https", "--model-lib %s", address)
@@ -156,7 +154,7 @@ func fetch(ctx context.Context, dir, address string, say func(string)) (string, 
 	if err := cache.MkdirAll(dir); err != nil {
 		return "", err
 	}
-	say("fetching the model library " + address)
+	say("downloading the model library " + address)
 	ctx, cancel := context.WithTimeoutCause(ctx, fetchPatience,
 		fmt.Errorf("it took longer than %s: %w", fetchPatience, context.DeadlineExceeded))
 	defer cancel()
@@ -170,24 +168,22 @@ func fetch(ctx context.Context, dir, address string, say func(string)) (string, 
 	case errors.Is(err, context.Canceled):
 		return "", context.Cause(ctx)
 	case fault.NoSpace(err):
-		return "", fault.Wrap(fault.DiskFull, err, "free some space", "cache folder %s", dir)
+		return "", fault.Wrap(fault.DiskFull, err, "free space", "cache folder %s", dir)
 	}
 	return "", fault.Wrap(fault.Unwritable, err, "make it writable", "cache folder %s", dir)
 }
 
-// fetchInto fetches a library, and looks whether it is one: what is none is not kept, because the address may have one
-// tomorrow.
+// fetchInto downloads and checks a library. An invalid file is not kept, because the URL may have a library tomorrow.
 func fetchInto(ctx context.Context, address string, file *os.File) error {
 	switch err := download(ctx, address, file); {
 	case errors.Is(err, context.Canceled), fault.NoSpace(err):
 		return err
 	case err != nil:
-		return fault.Wrap(fault.BadLibrary, err, "name another, or fetch it by hand and name the file",
-			"the model library %s can't be fetched", address)
+		return fault.Wrap(fault.BadLibrary, err, "use another URL, or download it by hand and name the file",
+			"the model library %s cannot be downloaded", address)
 	}
 	if _, err := mlc.OpenLibrary(file.Name()); err != nil {
-		return fault.New(fault.BadLibrary, "name the address of a .wasm itself", "what is at %s is no model library",
-			address)
+		return fault.New(fault.BadLibrary, "use the URL of the .wasm file itself", "%s is not a model library", address)
 	}
 	return nil
 }
@@ -197,18 +193,18 @@ func download(ctx context.Context, address string, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	request.Close = true // no connection is kept
+	request.Close = true // keep no connection
 	answer, err := (&http.Client{CheckRedirect: catalogue.SafeRedirect}).Do(request)
 	if err != nil {
 		return err
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("the server says %s", answer.Status)
+		return fmt.Errorf("the server answers %s", answer.Status)
 	}
 	n, err := io.Copy(to, io.LimitReader(answer.Body, maxFetched+1))
 	if err == nil && n > maxFetched {
-		return fmt.Errorf("it is larger than %d MiB", maxFetched>>20)
+		return fmt.Errorf("larger than %d MiB", maxFetched>>20)
 	}
 	return err
 }

@@ -57,7 +57,7 @@ func TestFetchingRefusesWhatIsNoLibrary(t *testing.T) {
 	defer server.Close()
 	dir := t.TempDir()
 	for path, want := range map[string]string{"/missing": "404", "/away": "only https is trusted",
-		"/page":  "no model library",
+		"/page":  "is not a model library",
 		"/short": "unexpected EOF"} {
 		_, err := fetch(t.Context(), dir, server.URL+path, func(string) {})
 		if fault.Of(err) != fault.BadLibrary || !strings.Contains(err.Error(), want) ||

@@ -12,8 +12,7 @@ import (
 	"llmparity/internal/mlc"
 )
 
-// packaged makes ready a model that is a package: all it lacks is a library, which lies beside the weights unless one
-// is named.
+// packaged prepares a model that is a package already. It only needs a library, by default the one beside the weights.
 func (w *WebLLM) packaged(ctx context.Context, m engine.Model, b Bundle, say func(string)) (Package, error) {
 	existing, err := mlc.OpenPackage(m.Path)
 	if err != nil {
@@ -24,8 +23,8 @@ func (w *WebLLM) packaged(ctx context.Context, m engine.Model, b Bundle, say fun
 		dtype = F16
 	}
 	if w.settings.DType == F16 && dtype == F32 {
-		return Package{}, fault.New(fault.Usage, "leave --dtype out",
-			"the package %s has types of its own (%s)", m.Path, existing.Quantization)
+		return Package{}, fault.New(fault.Usage, "omit --dtype",
+			"package %s has its own dtype (%s)", m.Path, existing.Quantization)
 	}
 	given := cmp.Or(w.config.Library, existing.Library)
 	if given == "" {
@@ -35,7 +34,7 @@ func (w *WebLLM) packaged(ctx context.Context, m engine.Model, b Bundle, say fun
 	if err != nil {
 		return Package{}, err
 	}
-	asked := existing // with the context that it is to have
+	asked := existing // with the requested context
 	asked.ContextWindowSize = m.Context
 	if err := lib.MatchesPackage(asked, existing.Params()); err != nil {
 		return Package{}, err
@@ -45,9 +44,9 @@ func (w *WebLLM) packaged(ctx context.Context, m engine.Model, b Bundle, say fun
 		Policy: map[string]string{"weights_dtype": existing.Quantization, "kv_dtype": dtype,
 			"activations_dtype": dtype},
 	}
-	// A rotating window takes the context's place: without it a text no longer than the window is the same.
+	// A sliding window would replace the context. Without it, texts up to the window's length are the same.
 	made.Overrides = map[string]any{"context_window_size": m.Context, "sliding_window_size": -1}
-	// A package out of the store knows where it is from.
+	// A package in the store knows its source.
 	source := given
 	stored, missing := catalogue.Open(filepath.Dir(m.Path), filepath.Base(m.Path))
 	if missing == nil && w.config.Library == "" {
@@ -63,12 +62,12 @@ func (w *WebLLM) packaged(ctx context.Context, m engine.Model, b Bundle, say fun
 func noLibrary(p mlc.Existing) error {
 	if len(p.Libraries) == 0 {
 		return fault.New(fault.BadLibrary, "name one with --model-lib, or put its .wasm into the folder",
-			"the package %s has no model library beside it", p.Dir)
+			"package %s has no model library", p.Dir)
 	}
 	names := make([]string, len(p.Libraries))
 	for i, file := range p.Libraries {
 		names[i] = filepath.Base(file)
 	}
 	return fault.New(fault.BadLibrary, "choose one with --model-lib "+p.Libraries[0],
-		"the package %s has more than one model library beside it: %s", p.Dir, strings.Join(names, ", "))
+		"package %s has several model libraries: %s", p.Dir, strings.Join(names, ", "))
 }

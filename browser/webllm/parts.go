@@ -14,14 +14,14 @@ import (
 	"llmparity/internal/record"
 )
 
-// The parts that say whether WebLLM can run.
+// Parts that WebLLM needs.
 const (
 	browserPart = "browser"
 	bundlePart  = "WebLLM bundle"
 	adapterPart = "WebGPU adapter"
 )
 
-// parts are the browser, WebLLM, and what compiles model libraries.
+// parts returns the browser, WebLLM, and what compiles model libraries.
 func parts(c engine.Config, s engine.Settings) []engine.Search {
 	own, tools := *c.(*Config), modellib.FindTools(s.Cache, os.Getenv)
 	says := func(kind fault.Kind, path string, args ...string) func(context.Context) engine.Part {
@@ -41,7 +41,7 @@ func parts(c engine.Config, s engine.Settings) []engine.Search {
 			if err != nil {
 				return engine.Part{Err: err}
 			}
-			half := "no float16"
+			half := "without float16"
 			if hasF16(d) {
 				half = "with float16"
 			}
@@ -50,10 +50,10 @@ func parts(c engine.Config, s engine.Settings) []engine.Search {
 	}
 }
 
-// browser names the browser, and what a window of its could be opened on.
+// browser finds the browser, and what a window could be shown on.
 func (c Config) browser(ctx context.Context) engine.Part {
 	if c.Launch.Attach != "" {
-		return engine.Part{Path: c.Launch.Attach, Detail: "one that runs already"}
+		return engine.Part{Path: c.Launch.Attach, Detail: "running"}
 	}
 	path, err := find.Chrome(c.Chrome)
 	if err != nil {
@@ -61,9 +61,9 @@ func (c Config) browser(ctx context.Context) engine.Part {
 	}
 	p := engine.Version(ctx, fault.NoChrome, path, "--version")
 	if runtime.GOOS == "linux" && os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
-		p.Detail = "no window: there is no display, and no Xvfb to make one"
+		p.Detail = "no window: there is neither a display nor Xvfb"
 		if _, err := exec.LookPath("Xvfb"); err == nil {
-			p.Detail = "a window opens on an Xvfb"
+			p.Detail = "windows open on an Xvfb"
 		}
 	}
 	return p
@@ -76,20 +76,20 @@ func found(here engine.Here) engine.Finding {
 	e := engine.Finding{Name: Name, Version: bundle.Version, Path: chrome.Path}
 	switch {
 	case !haveBundle || !haveChrome:
-		e.Can = "nothing: see what is missing"
+		e.Can = "nothing yet; see what is missing"
 	case here.Quick:
-		e.Ready, e.Can = true, "as the WebGPU adapter can, which --quick does not ask"
+		e.Ready, e.Can = true, "depends on the WebGPU adapter, which --quick does not check"
 	case adapter == nil:
 		e.Can = "nothing: there is no WebGPU adapter"
 	default:
 		f16 := hasF16(*adapter)
 		e.Ready, e.Device, e.F16 = true, string(adapter.Class), &f16
-		e.Can = "models with float32 weights alone (q0f32, q4f32_1 …): the adapter has no shader-f16"
+		e.Can = "run models with float32 weights (q0f32, q4f32_1 …); the adapter lacks shader-f16"
 		if f16 {
-			e.Can = "models with float16 and with float32 weights"
+			e.Can = "run models with float16 or float32 weights"
 		}
 		if adapter.Class == record.SoftwareAdapter {
-			e.Can += "; WebGPU is computed on the processor, which is slow and no browser against native"
+			e.Can += "; WebGPU runs on the CPU: slow; not a browser-versus-native comparison"
 		}
 	}
 	return e

@@ -10,8 +10,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// Score has the page force a text on WebLLM. It reads raw logits through a LogitProcessor, which is there for that long
-// alone.
+// Score makes the page force a text on WebLLM. It reads raw logits through a LogitProcessor, which exists only
+// meanwhile.
 func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.Score)) error {
 	if err := f.Validate(); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 	case g.err != nil:
 		return g.err
 	case !slices.Equal(answer.PromptIDs, f.Prompt):
-		return engine.Fail(record.BadOutput, "WebLLM scored behind the prompt %v, which is not the one that was given",
+		return engine.Fail(record.BadOutput, "WebLLM scored after the prompt %v, not after the given one",
 			answer.PromptIDs)
 	case g.count != len(f.IDs):
 		return engine.Fail(record.BadOutput, "WebLLM scored %d of %d tokens", g.count, len(f.IDs))
@@ -45,7 +45,7 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 	return nil
 }
 
-// scoreAnswer is what the page returns; scores come before it, as events.
+// scoreAnswer is the page's answer; scores come before it as events.
 type scoreAnswer struct {
 	PromptIDs []int `json:"promptIDs"`
 }
@@ -55,17 +55,17 @@ type scoring struct {
 	forced []int
 	each   func(record.Score)
 	count  int
-	err    error // the first
+	err    error // the first one
 }
 
-// take passes scores on. Each is the forced token's log-probability, then ids and log-probabilities in turn.
+// take reports scores. Each has the forced token's log-probability, then ids and log-probabilities in turn.
 func (g *scoring) take(told browser.Told) {
 	for _, numbers := range told.Scores {
 		if g.err != nil {
 			return
 		}
 		if g.count == len(g.forced) || len(numbers)%2 == 0 {
-			g.err = engine.Fail(record.BadOutput, "the page tells %d numbers of token %d of %d", len(numbers),
+			g.err = engine.Fail(record.BadOutput, "the page sent %d numbers for token %d of %d", len(numbers),
 				g.count+1, len(g.forced))
 			return
 		}

@@ -18,17 +18,17 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// session is one browser with one page, which has the engine on its own thread or in a worker.
+// session is a browser with a page whose main thread or worker runs WebLLM.
 type session struct {
-	*browser.Page // which can be profiled
+	*browser.Page // can be profiled
 	webllm        *WebLLM
 	site          *site
 	probe         engine.Probe
 	device        record.Device
 
-	turn    engine.Turns // of generations
-	loaded  bool         // a model is
-	context int          // its window
+	turn    engine.Turns
+	loaded  bool // a model is loaded
+	context int
 }
 
 var (
@@ -36,7 +36,7 @@ var (
 	_ engine.Profiler = (*session)(nil)
 )
 
-// Open starts the browser with the page, which has WebLLM's code but no engine yet.
+// Open starts the browser and opens the page, which has WebLLM's code but no engine yet.
 func (w *WebLLM) Open(ctx context.Context, probe engine.Probe) (engine.Session, error) {
 	s, err := w.open(ctx, probe, func(site http.Handler) http.Handler { return site })
 	if err != nil {
@@ -45,7 +45,7 @@ func (w *WebLLM) Open(ctx context.Context, probe engine.Probe) (engine.Session, 
 	return s, nil
 }
 
-// open is Open with something between the page and what it is served.
+// open is Open with a filter between the page and its server.
 func (w *WebLLM) open(ctx context.Context, probe engine.Probe, between func(http.Handler) http.Handler) (*session,
 	error) {
 	b, err := w.bundle(ctx, quiet)
@@ -69,7 +69,7 @@ func (w *WebLLM) open(ctx context.Context, probe engine.Probe, between func(http
 	return s, nil
 }
 
-// introduce tells the probe what is there before any model: engine, device, clock, processes.
+// introduce reports what exists before any model: engine, device, clock, processes.
 func (s *session) introduce(ctx context.Context) error {
 	device, err := s.Device(ctx)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *session) event(e record.Event) {
 	s.probe.Event(e)
 }
 
-// info describes the engine; the package is nil before the load.
+// info describes the engine; p is nil before the load.
 func (s *session) info(p *Package) *record.EngineInfo {
 	info, bundle := s.Info(), s.site.bundle
 	info.Name, info.Version = Name, bundle.version()
@@ -113,17 +113,16 @@ func (s *session) info(p *Package) *record.EngineInfo {
 	return info
 }
 
-// How often a load and a generation are searched for new processes. Of the latter are the figures that the search must
-// not move.
+// How often to look for new processes. During a generation, looking must not affect the figures.
 const (
 	watchLoad     = 500 * time.Millisecond
 	watchGenerate = proc.ExpensiveEvery
 )
 
-// errLoaded refuses a second model: what it and the first one take could not be told apart.
-var errLoaded = errors.New("a model is loaded already; unload it before another is loaded")
+// errLoaded refuses a second model, because memory could not be attributed to one of them.
+var errLoaded = errors.New("a model is already loaded; unload it first")
 
-// Load creates WebLLM's engine and loads the model into it.
+// Load creates WebLLM's engine and loads the model.
 func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err := s.Settle(ctx); err != nil {
 		return err
@@ -174,19 +173,19 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	return s.Attach(ctx, s.probe)
 }
 
-// part has WebGPU memory parted as the package's files tell. Where they don't, its figures stay whole.
+// part makes the ledger split memory by the package's files, if they can be read.
 func (s *session) part(p Package) {
 	l, err := layoutOf(p)
 	if err != nil {
 		s.probe.Warn(record.Warning{Code: "no-attribution",
-			Text: "WebGPU memory is not parted into weights, KV cache and workspaces: " + fault.OneLine(err.Error())})
+			Text: "WebGPU memory is not split into weights, KV cache and workspaces: " + fault.OneLine(err.Error())})
 		s.Parted(nil)
 		return
 	}
 	s.Parted(l)
 }
 
-// Generate completes a raw prompt. WebLLM would let a second one wait, and its waiting would be in its figures.
+// Generate completes a raw prompt. A second one is refused, because WebLLM would queue it and time the wait.
 func (s *session) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
 	free, err := s.turn.Take()
 	if err != nil {
@@ -207,15 +206,14 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	}
 	if answer.TooLong > 0 {
 		return g.usage(answer), fault.New(
-			fault.PromptTooLong, "shorten the prompt, ask for fewer tokens or give a larger context",
+			fault.PromptTooLong, "shorten the prompt, request fewer tokens, or use a larger context",
 			"the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", answer.TooLong,
 			r.MaxTokens, answer.Context)
 	}
 	return g.usage(answer), nil
 }
 
-// Unload frees the model and waits until the GPU process has done so too. It also measures the page's clock for the
-// last time.
+// Unload frees the model, waits until the GPU process has freed it, too, and measures the page's clock again.
 func (s *session) Unload(ctx context.Context) error {
 	if err := s.Settle(ctx); err != nil {
 		return err
@@ -228,5 +226,5 @@ func (s *session) Unload(ctx context.Context) error {
 	return s.Unloaded(ctx, s.probe)
 }
 
-// Close ends the browser and the server and removes what they left.
+// Close ends the browser and the server, and removes their files.
 func (s *session) Close() error { return errors.Join(s.Page.Close(), s.site.close()) }

@@ -16,17 +16,17 @@ import (
 	"llmparity/browser"
 )
 
-// site is the page, WebLLM's module and one model at a time.
+// site serves the page, WebLLM's module and one model at a time.
 type site struct {
 	http.Handler
 	bundle Bundle
 	sha256 string // of the bundle
 
 	mu      sync.Mutex
-	offers  int      // so far; part of the addresses
+	offers  int      // number so far, part of URLs
 	model   *os.Root // the package's folder
 	library string   // path of the .wasm
-	missed  []string // files of the model that were asked for in vain
+	missed  []string // requested files of the model that do not exist
 }
 
 func newSite(b Bundle) (*site, error) {
@@ -47,14 +47,14 @@ func newSite(b Bundle) (*site, error) {
 	return s, nil
 }
 
-// page is what a browser shows of the site.
+// page returns the site for the browser.
 func (s *site) page() browser.Site {
 	return browser.Site{Handler: s, Title: Memory.Title, Imports: s.bundle.String(),
-		Do: "run make setup and build again, or choose another --webllm-version or --webllm-bundle"}
+		Do: "run make setup and build again, or use another --webllm-version or --webllm-bundle"}
 }
 
-// offer serves p's files and gives the path below which they are. Every offer has another one, for WebLLM caches by
-// address: what was loaded before must not come back in place of p.
+// offer serves a package's files, and returns their path prefix. Each offer has a new one, because WebLLM caches by
+// URL.
 func (s *site) offer(p Package) (string, error) {
 	root, err := os.OpenRoot(p.Dir)
 	if err != nil {
@@ -63,14 +63,14 @@ func (s *site) offer(p Package) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.model != nil {
-		_ = s.model.Close() // was only read
+		_ = s.model.Close() // it was only read
 	}
 	s.model, s.library, s.missed = root, p.Library.Path, nil
 	s.offers++
 	return fmt.Sprintf("/%d", s.offers), nil
 }
 
-// offered gives what is served at the request's address: nothing where the offer has been replaced.
+// offered returns what is served at the request's URL; nothing if that offer has been replaced.
 func (s *site) offered(r *http.Request) (model *os.Root, library string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *site) serveModel(w http.ResponseWriter, r *http.Request) {
 	http.StripPrefix(root, browser.Files(model.FS())).ServeHTTP(w, r)
 }
 
-// otherName is what a file of a package was called at another time: the list of the weights, up to WebLLM 0.2.79.
+// otherName returns the former or later name of a package's file: the list of weights was renamed in WebLLM 0.2.80.
 func otherName(file string) string {
 	switch file {
 	case "ndarray-cache.json":
@@ -113,7 +113,7 @@ func otherName(file string) string {
 	return ""
 }
 
-// lacks says which files of the offered model were asked for in vain: WebLLM's own errors don't name them.
+// lacks lists missing files of the model, which WebLLM's errors do not name.
 func (s *site) lacks() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

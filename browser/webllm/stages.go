@@ -7,10 +7,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// answer is what the page returns for a request; its tokens come before it, as events.
+// answer is the page's answer to a request; tokens come before it as events.
 type answer struct {
-	TooLong   int                `json:"tooLong"` // the prompt's length, where it does not fit
-	Context   int                `json:"context"` // into this
+	TooLong   int                `json:"tooLong"` // prompt length if it does not fit
+	Context   int                `json:"context"` // into this context
 	Sent      float64            `json:"sent"`
 	Text      string             `json:"text"`
 	Finish    string             `json:"finish"`
@@ -20,14 +20,14 @@ type answer struct {
 
 // generation collects the tokens of a request.
 type generation struct {
-	at          func(float64) time.Time // which the page clock's number is
+	at          func(float64) time.Time // converts a page clock reading
 	token       func(record.Token)
-	sent        time.Time // on our clock, just before the page was asked
+	sent        time.Time // by our clock, just before the call
 	count       int
 	first, last time.Time
 }
 
-// take passes tokens on.
+// take reports tokens.
 func (g *generation) take(told browser.Told) {
 	tokens := told.Tokens
 	for i := 0; i+1 < len(tokens); i += 2 {
@@ -41,26 +41,26 @@ func (g *generation) take(told browser.Told) {
 	}
 }
 
-// usage sums up. The page itself says best when WebLLM got the request, but one that broke off has no answer.
+// usage sums up. The page knows best when WebLLM got the request, but a failed request has no answer.
 func (g *generation) usage(a answer) record.Usage {
 	u := record.Usage{PromptIDs: a.PromptIDs, Text: a.Text, Finish: finish(a.Finish), Reported: a.Reported,
 		Sent: g.sent}
-	how := "our clock: request handed to the page; page clock: first token sampled"
+	how := "our clock: call of the page; page clock: first token sampled"
 	if a.Sent != 0 {
 		u.Sent = g.at(a.Sent)
-		how = "page clock: request handed to WebLLM, first token sampled"
+		how = "page clock: request passed to WebLLM to first token sampled"
 	}
 	if g.count > 0 {
 		u.Spans = append(u.Spans, record.Span{Name: record.Prefill, Begin: u.Sent, End: g.first, How: how})
 	}
 	if g.count > 1 {
 		u.Spans = append(u.Spans, record.Span{Name: record.Decode, Begin: g.first, End: g.last,
-			How: "page clock: first token sampled, last token sampled"})
+			How: "page clock: first token sampled to last token sampled"})
 	}
 	return u
 }
 
-// finish puts WebLLM's words into ours.
+// finish converts WebLLM's finish reason.
 func finish(s string) string {
 	if s == "abort" {
 		return "cancelled"
@@ -68,19 +68,19 @@ func finish(s string) string {
 	return s
 }
 
-// stageNames are the stages of a load in order; each ends where the next one that took place begins.
+// stageNames are the stages of a load in order. Each ends where the next one begins.
 var stageNames = []struct{ name, how string }{
-	{"fetch", "page clock: load called, wasm instantiation called"},
-	{"wasm", "page clock: wasm instantiation called, adapter requested"},
-	{"device", "page clock: adapter requested, device given"},
-	{"tokenizer", "page clock: device given, WebLLM begins with the weights"},
-	{"download", "page clock: WebLLM's progress, weights being fetched into the browser's cache"},
-	{"upload", "page clock: WebLLM's progress, weights from the browser's cache to the GPU, which has done it"},
-	{"pipeline", "page clock: weights uploaded, first shader compilation called; VM and KV cache"},
-	{"shaders", "page clock: first shader compilation called, load done"},
+	{"fetch", "page clock: load called to wasm instantiation called"},
+	{"wasm", "page clock: wasm instantiation called to adapter requested"},
+	{"device", "page clock: adapter requested to device received"},
+	{"tokenizer", "page clock: device received to WebLLM starting on the weights"},
+	{"download", "page clock, WebLLM's progress: weights downloaded into the browser's cache"},
+	{"upload", "page clock, WebLLM's progress: weights copied from the browser's cache to the GPU, until the GPU is done"},
+	{"pipeline", "page clock: weights uploaded to first shader compilation called; VM and KV cache"},
+	{"shaders", "page clock: first shader compilation called to load done"},
 }
 
-// stages turns the page's marks into spans.
+// stages converts the page's marks to spans.
 func stages(marks map[string]float64, at func(float64) time.Time) []record.Span {
 	var spans []record.Span
 	for _, s := range stageNames {

@@ -42,14 +42,14 @@ type trouble struct {
 func TestTroubleIsRecordedWithItsClass(t *testing.T) {
 	list := []trouble{
 		{name: "renderer killed", class: record.Crash, say: "renderer process ended (killed)", token: kill("renderer")},
-		{name: "GPU process killed", class: record.DeviceLost, say: "device is lost", token: kill("gpu-process")},
-		{name: "wrong bytes on the way", class: record.BadOutput, say: "the model says", server: changed(scrambled)},
+		{name: "GPU process killed", class: record.DeviceLost, say: "device was lost", token: kill("gpu-process")},
+		{name: "wrong bytes on the way", class: record.BadOutput, say: "instead of", server: changed(scrambled)},
 		{name: "nothing"},
 	}
 	if err := provoke(t, list, time.Minute, len(list)); engine.ClassOf(err) != list[0].class {
 		t.Errorf("the run says %v, want the first launch's error", err)
 	}
-	still := trouble{name: "a download that stands still", class: record.Timeout, say: "took longer than 4s",
+	still := trouble{name: "a download that stands still", class: record.Timeout, say: "time limit of 4s",
 		server: func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() }}
 	provoke(t, []trouble{still}, 4*time.Second, 1)
 	none := trouble{name: "no WebGPU", class: record.SetUp, say: "no WebGPU adapter", config: Config{
@@ -255,8 +255,8 @@ func TestChangedWeightsAreNotLoaded(t *testing.T) {
 	if err := w.Prepare(watched(t), m, quiet); err != nil {
 		t.Fatal(err)
 	}
-	for say, b := range map[string][]byte{"has other bytes than its list says": scrambled(right),
-		"bytes, and its list says": right[:len(right)/2]} {
+	for say, b := range map[string][]byte{"is damaged: its MD5 is": scrambled(right),
+		"bytes instead of": right[:len(right)/2]} {
 		if err := os.WriteFile(shard, b, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -51,7 +51,7 @@ func TestGivenLibraryAndBundleAreNamed(t *testing.T) {
 	if exit != 0 {
 		t.Fatalf("exit code %d\n%s%s", exit, stdout, stderr)
 	}
-	if asked != 1 || !strings.Contains(stderr, "fetching the model library "+server.URL) {
+	if asked != 1 || !strings.Contains(stderr, "downloading the model library "+server.URL) {
 		t.Errorf("asked %d times, want once\n%s", asked, stderr)
 	}
 	r := recorded(t, cmd.Dir)

@@ -78,10 +78,10 @@ func TestGPUsThatBackendsUse(t *testing.T) {
 		gpus     []GPU
 		want     string
 	}{
-		{nil, []GPU{nvidia}, "not built for a GPU"}, {[]string{"cuda"}, nil, "no such GPU"},
+		{nil, []GPU{nvidia}, "no GPU backend"}, {[]string{"cuda"}, nil, "no such GPU"},
 		{[]string{"cuda"}, []GPU{amd}, "no such GPU"},
-		{[]string{"cuda"}, []GPU{nvidia}, "on gpu0 (L4)"}, {[]string{"hip"}, []GPU{amd}, "on gpu0 (W7900)"},
-		{[]string{"vulkan"}, []GPU{amd}, "on gpu0 (W7900)"},
+		{[]string{"cuda"}, []GPU{nvidia}, "or on gpu0 (L4)"}, {[]string{"hip"}, []GPU{amd}, "or on gpu0 (W7900)"},
+		{[]string{"vulkan"}, []GPU{amd}, "or on gpu0 (W7900)"},
 	} {
 		if e := programs.Found("x", engine.Part{Path: "/x", Backends: c.backends},
 			engine.Here{GPU: func(b []string) string { return reached(b, c.gpus) }}); !strings.Contains(e.Can, c.want) {

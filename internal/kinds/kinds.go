@@ -1,4 +1,4 @@
-// Package kinds is the registry of engines: a line each. It holds no engine, only what the program knows of each.
+// Package kinds is the registry of engines, one line each.
 package kinds
 
 import (
@@ -10,7 +10,7 @@ import (
 	"llmparity/native/protocol"
 )
 
-// All are in the order in which they are listed.
+// All lists the engines in display order.
 var All = engine.Kinds{
 	webllm.Kind,
 	llamacpp.Kind,

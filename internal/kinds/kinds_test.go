@@ -20,7 +20,7 @@ import (
 	"llmparity/native/llamacpp"
 )
 
-// engines are names by which an engine is known, and where its own code is.
+// engines maps the names of an engine to its own code.
 var engines = []struct {
 	name *regexp.Regexp
 	own  string
@@ -31,31 +31,33 @@ var engines = []struct {
 	{regexp.MustCompile(`(?i)openai`), "native/openai/"},
 }
 
-// elsewhere are the files and folders that may name engines, and why.
+// elsewhere lists files and folders that may name engines, with the reason.
 var elsewhere = map[string]string{
 	"internal/kinds/kinds.go": "the registry",
 	"assets/page/":            "WebLLM's page",
-	"scripts/lint/arrows.go":  "who may import that page",
+	"scripts/lint/arrows.go":  "imports of that page",
+	"scripts/reference/":      "a minimal plan",
 	"internal/catalogue/":     "WebLLM's catalogue",
-	"internal/model/":         "models out of that catalogue",
+	"internal/model/":         "models of that catalogue",
 	"internal/mlc/":           "packages that WebLLM loads",
 	"internal/modellib/":      "libraries that WebLLM loads",
 	"internal/plan/":          "an example in a message",
 	"internal/resolve/":       "an example in a message",
-	"internal/estimate/":      "llama.cpp's formulas, and formats that WebLLM alone has",
+	"internal/estimate/":      "llama.cpp's formulas, and WebLLM's formats",
 	"internal/fault/":         "the names of exit codes",
-	"internal/gguf/":          "which program mends a file",
-	"internal/tiny/":          "what llama.cpp does otherwise than the reference",
-	"internal/figure/":        "names in records, of engines that may not be here",
-	"compare/comparetest/":    "made-up records of engines",
+	"internal/gguf/":          "which program repairs a file",
+	"internal/tiny/":          "where llama.cpp differs from the reference",
+	"internal/figure/":        "names in records",
+	"compare/comparetest/":    "artificial records",
 	"reports/tables/":         "an example of a label",
-	"native/openai/":          "servers that speak OpenAI's interface",
+	"native/openai/":          "servers with OpenAI's API",
+	"internal/calculator/":    "hints by engine",
 	"internal/doctor/":        "Python packages, and where servers listen",
 	"internal/dryrun/":        "the field webllm_version of --dry-run --json",
-	"internal/fit/":           "estimates are asked for by engine",
+	"internal/fit/":           "estimates depend on the engine",
 	"internal/inspect/":       "describes WebLLM packages",
 
-	"cmd/llmparity/plan.go":     "packages have dtypes of their own",
+	"cmd/llmparity/plan.go":     "packages have their own dtype",
 	"cmd/llmparity/convert.go":  "makes WebLLM packages",
 	"cmd/llmparity/model.go":    "makes WebLLM packages",
 	"cmd/llmparity/info.go":     "describes WebLLM packages",
@@ -64,15 +66,13 @@ var elsewhere = map[string]string{
 	"cmd/llmparity/run.go":      "help",
 	"cmd/llmparity/generate.go": "help",
 	"cmd/llmparity/watch.go":    "help",
-	"cmd/llmparity/help.go":     "flags of other tools",
-	"internal/calculator/":      "estimates are asked for by engine",
-	"scripts/reference/plan.go": "sections of the plan page",
 	"cmd/llmparity/doctor.go":   "help",
-	"cmd/llmparity/estimate":    "estimates are asked for by engine",
-	"cmd/llmparity/removed.go":  "commands that were removed",
+	"cmd/llmparity/help.go":     "flags of other tools",
+	"cmd/llmparity/estimate":    "estimates depend on the engine",
+	"cmd/llmparity/removed.go":  "removed commands",
 }
 
-// A file that names an engine must be known here: what the program knows of an engine is in the engine's own package.
+// What llmparity knows about an engine belongs in the engine's package. Other files that name one must be listed above.
 func TestEnginesAreNamedInTheirOwnPackages(t *testing.T) {
 	root, err := schematest.Root()
 	if err != nil {
@@ -121,8 +121,8 @@ func TestEnginesAreNamedInTheirOwnPackages(t *testing.T) {
 	}
 }
 
-// What a kind has at the top of a plan is no field of plans, and no other kind's.
-func TestKindsTakeNoFieldOfPlans(t *testing.T) {
+// Top-level keys of a kind must not clash with fields of plans or other kinds.
+func TestKindsDoNotClash(t *testing.T) {
 	if err := clash(kinds.All); err != nil {
 		t.Error(err)
 	}
@@ -135,7 +135,7 @@ func TestKindsTakeNoFieldOfPlans(t *testing.T) {
 		"versions that are none": {VersionAxis: "release"},
 	} {
 		if clash(append(slices.Clone(kinds.All), k)) == nil {
-			t.Errorf("%s of another's name is taken", name)
+			t.Errorf("%s: a clash is accepted", name)
 		}
 	}
 }
@@ -145,16 +145,16 @@ type keyed struct{ engine.Config }
 
 func (keyed) Fields() []engine.Field { return []engine.Field{{To: new(string), Key: "order"}} }
 
-// clash says what kinds have at the top of a plan that is taken.
+// clash returns an error if a top-level key of a kind is taken.
 func clash(ks engine.Kinds) error {
-	seen := map[string]reflect.Type{} // of whose configuration it is
+	seen := map[string]reflect.Type{} // by key
 	for _, k := range ks {
 		var names []string
 		var config reflect.Type
 		if k.VersionAxis != "" {
 			names = append(names, k.VersionAxis, k.VersionList())
 			if !strings.HasSuffix(k.VersionAxis, "_version") {
-				return fmt.Errorf("%s: an axis of versions is called ENGINE_version", k.VersionAxis)
+				return fmt.Errorf("%s: a version axis must be named ENGINE_version", k.VersionAxis)
 			}
 		}
 		if k.Config != nil {
@@ -171,7 +171,7 @@ func clash(ks engine.Kinds) error {
 		}
 		for _, name := range names {
 			if other, taken := seen[name]; taken && (config == nil || other != config) {
-				return fmt.Errorf("%s is of two kinds", name)
+				return fmt.Errorf("%s belongs to two kinds", name)
 			}
 			seen[name] = config
 			if _, err := plan.Parse([]byte(name+": x\n"), "p"); !strings.Contains(err.Error(), "unknown field") {
@@ -182,7 +182,7 @@ func clash(ks engine.Kinds) error {
 	return nil
 }
 
-// allowed is the entry that a file falls under; empty: there is none.
+// allowed returns the entry of elsewhere for a file; empty: none.
 func allowed(path string) string {
 	for prefix := range elsewhere {
 		if strings.HasPrefix(path, prefix) {
@@ -192,7 +192,7 @@ func allowed(path string) string {
 	return ""
 }
 
-// names is the first line on which an identifier or a text has a name; 0: none. Comments may.
+// names returns the first line with an identifier or string that contains a name; 0: none. Comments are ignored.
 func names(text []byte, name *regexp.Regexp) int {
 	files := token.NewFileSet()
 	file := files.AddFile("", files.Base(), len(text))

@@ -56,7 +56,7 @@ func TestSectionsAreRefused(t *testing.T) {
 		"openai:\n  url: http://x\n  api: chatter":    `p:8: openai.api: "chatter", use completions or chat`,
 		"openai:\n  url: http://x\n  key: sk-secret":  `p:8: unknown field "openai.key"; did you mean "key_env"?`,
 		"adapter: dx12":                               `p:6: adapter: "dx12", use auto, gpu or swiftshader`,
-		"kernels: gpu\nmodel_lib: lib.wasm":           "p:7: model_lib: it names a library",
+		"kernels: gpu\nmodel_lib: lib.wasm":           "p:7: model_lib: names a compiled library",
 		"webllm_version: 0.2.86\nwebllm_bundle: x.js": "p:7: webllm_bundle: cannot be combined with webllm_version; remove one",
 	} {
 		_, err := plan.Parse([]byte(head+body+section+"\n"), "p", kinds.All...)

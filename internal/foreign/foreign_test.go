@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/foreign"
 	"llmparity/internal/record"
@@ -18,9 +19,7 @@ import (
 func read(t *testing.T, text string) *record.Run {
 	t.Helper()
 	r, err := foreign.Read("rows.csv", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return r
 }
 
@@ -35,9 +34,7 @@ func codes(r *record.Run) []string {
 // The example is from a profiler: two labels, one of them with two processes and a heap.
 func TestExample(t *testing.T) {
 	r, err := foreign.Open(filepath.Join("testdata", "profiler.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if r.Status != record.OK || len(r.Cells) != 2 || r.Cells[0].Engine != "ollama-run1" ||
 		r.Cells[1].Engine != "webllm-run1" {
 		t.Fatalf("%+v", r.Cells)
@@ -195,9 +192,7 @@ func TestReadRefuses(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	example, err := os.ReadFile(filepath.Join("testdata", "profiler.csv"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	check.Err(f, err)
 	for _, text := range []string{string(example), "timestamp,rss_mb\n1705314600,1\n1705314600,2\n",
 		"timestamp,heap_used_mb\n1e9,0\n",
 		"\ufefftimestamp,label,pid,rss_mb\r\n2024-01-15 10:30:00Z,\"a\nb\",,NaN\r\n",

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 	"llmparity/internal/tokenizer"
 	"llmparity/internal/traffic"
@@ -12,18 +13,14 @@ import (
 func ask(t *testing.T, a *Asker, c record.Cell, q traffic.Request) (string, int) {
 	t.Helper()
 	r, err := a.Ask(c, q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return r.Prompt, r.MaxTokens
 }
 
 func TestAsk(t *testing.T) {
 	tokens := tokenizer.New(vocabularies(t)["tiny"])
 	m, err := NewMaker(tokens)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	a := &Asker{Maker: m}
 	c := record.Cell{Prompt: "the cell's", MaxTokens: 4, Traffic: &record.Traffic{Loop: record.ClosedLoop, Seed: 3}}
 	if text, n := ask(t, a, c, traffic.Request{Index: 7}); text != "the cell's" || n != 4 {
@@ -77,9 +74,7 @@ func TestAsk(t *testing.T) {
 func TestCheckRefusesImpossibleLengths(t *testing.T) {
 	v := vocabularies(t)["spm"]
 	m, err := NewMaker(tokenizer.New(v))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	a := &Asker{Maker: m}
 	for _, c := range []record.Cell{
 		{InputTokens: 1, Traffic: &record.Traffic{}},

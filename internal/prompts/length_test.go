@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/gguf"
 	"llmparity/internal/tokenizer"
@@ -21,9 +22,7 @@ func vocabularies(t testing.TB) map[string]gguf.Vocabulary {
 		all[k.Name+", BOS the other way"] = other
 	}
 	file, err := gguf.Open(enginetest.TinyModel(t).Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer file.Close()
 	if all["tiny"], err = file.Vocabulary(); err != nil {
 		t.Fatal(err)
@@ -73,18 +72,14 @@ func TestOfLength(t *testing.T) {
 // A prompt cache must not contain the beginning of another seed's text.
 func TestSeedsDifferInFirstWord(t *testing.T) {
 	m, err := NewMaker(tokenizer.New(vocabularies(t)["tiny"]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if len(m.first) < 64 {
 		t.Fatalf("the tiny model's vocabulary has only %d words", len(m.first))
 	}
 	seen := map[int]bool{}
 	for seed := range uint64(len(m.first)) {
 		text, err := m.OfLength(50, 1000+seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		seen[m.tokens.Encode(text)[0]] = true
 	}
 	if len(seen) != len(m.first) {
@@ -95,15 +90,11 @@ func TestSeedsDifferInFirstWord(t *testing.T) {
 // A server that keeps the prompt of one length must not reuse it for another length.
 func TestLengthsShareNoBeginning(t *testing.T) {
 	m, err := NewMaker(tokenizer.New(vocabularies(t)["tiny"]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	var before [][]int
 	for n := 16; n <= 4096; n *= 2 {
 		text, err := m.OfLength(n, 42)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		ids := m.tokens.Encode(text)
 		for _, other := range before {
 			alike := 0

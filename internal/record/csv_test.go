@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"llmparity/internal/check"
 )
 
 // FuzzSplit compares split with the standard library, which treats line breaks and bare quotes differently.
@@ -56,7 +58,7 @@ func TestSamplesAreReadByColumnName(t *testing.T) {
 			}
 			continue
 		}
-		check(t, err)
+		check.Err(t, err)
 		if len(a.Samples) != 1 {
 			t.Fatalf("%s: %d samples", text, len(a.Samples))
 		}

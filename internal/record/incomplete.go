@@ -1,7 +1,5 @@
 package record
 
-import "fmt"
-
 // apart is the longest time, in nanoseconds, between the last rows of one moment. Nothing is sampled more often.
 const apart = 1e6
 
@@ -49,6 +47,6 @@ func (a *Attempt) readsProcesses() bool {
 }
 
 func (a *Attempt) miss(file, what string) {
-	a.Warnings = append(a.Warnings, Warning{Code: "readings-missing",
-		Text: fmt.Sprintf("%s: %s not available: the file was cut after the run", file, what)})
+	a.Warnings = append(a.Warnings, Warnf("readings-missing", "%s: %s not available: the file was cut after the run",
+		file, what))
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"llmparity/internal/check"
 )
 
 // The highest of the remaining readings would pass for the peak, so a cut file leaves no figure of a launch.
@@ -52,7 +54,7 @@ func TestOpenDropsIncompleteReadings(t *testing.T) {
 			}
 			put(t, path, c.text)
 			r, err := Open(dir)
-			check(t, err)
+			check.Err(t, err)
 			for i, a := range r.Attempts {
 				reported := slices.ContainsFunc(
 					a.Warnings, func(w Warning) bool {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"llmparity/internal/check"
 )
 
 // asResumer makes the test binary run or resume a run of so many repetitions in a folder.
@@ -63,8 +65,8 @@ func TestKilledRunKeepsWhatItAcknowledged(t *testing.T) {
 		var complaints strings.Builder
 		cmd.Stderr = &complaints
 		out, err := cmd.StdoutPipe()
-		check(t, err)
-		check(t, cmd.Start())
+		check.Err(t, err)
+		check.Err(t, cmd.Start())
 		lines := bufio.NewScanner(out)
 		for range random.IntN(7) {
 			if !lines.Scan() {
@@ -91,7 +93,7 @@ func TestKilledRunKeepsWhatItAcknowledged(t *testing.T) {
 func survived(t *testing.T, dir string, acknowledged map[string]bool, ended bool) {
 	t.Helper()
 	r, err := Open(dir)
-	check(t, err)
+	check.Err(t, err)
 	seen, at := map[string]bool{}, int64(0)
 	for _, a := range r.Attempts {
 		n := fmt.Sprint(a.Repetition)

@@ -40,6 +40,6 @@ func (r *Run) readPieces(path string) {
 	if errors.As(err, &syntax) {
 		err = fmt.Errorf("%w at byte %d", err, syntax.Offset)
 	}
-	r.Warnings = append(r.Warnings, Warning{Code: "pieces",
-		Text: fmt.Sprintf("can't read the texts of tokens (%s: %v); ids are shown instead", filepath.Base(path), err)})
+	r.Warnings = append(r.Warnings, Warnf("pieces", "can't read the texts of tokens (%s: %v); ids are shown instead",
+		filepath.Base(path), err))
 }

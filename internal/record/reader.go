@@ -115,8 +115,8 @@ func eachLine(path string, f func(line []byte) error) (cut bool, err error) {
 
 func (r *Run) warnCut(cut bool, file string) {
 	if cut {
-		r.Warnings = append(r.Warnings, Warning{Code: "cut",
-			Text: fmt.Sprintf("%s: incomplete last line ignored (the run was interrupted while writing it)", file)})
+		r.Warnings = append(r.Warnings, Warnf("cut", "%s: incomplete last line ignored (the run was interrupted "+
+			"while writing it)", file))
 	}
 }
 
@@ -318,8 +318,8 @@ func (b *builder) missing() {
 	for _, a := range b.run.Attempts {
 		for _, q := range a.Requests {
 			if want := b.tokens[q]; want != len(q.Tokens) {
-				a.Warnings = append(a.Warnings, Warning{Code: "tokens-missing", Text: fmt.Sprintf(
-					"request %d generated %d tokens; the record has %d", q.ID, want, len(q.Tokens))})
+				a.Warnings = append(a.Warnings, Warnf("tokens-missing",
+					"request %d generated %d tokens; the record has %d", q.ID, want, len(q.Tokens)))
 			}
 		}
 	}

@@ -16,7 +16,10 @@
 // It can't read CSV fields that contain line breaks, which Writer never writes.
 package record
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Schema identifies the layout of the run folder: name/MAJOR.MINOR. A minor version only adds files, columns, fields
 // and kinds of lines, so readers accept every minor version of their major version.
@@ -369,6 +372,9 @@ type Warning struct {
 	Code string `json:"code"` // short, for machines: noisy-machine, clock-drift …
 	Text string `json:"text"`
 }
+
+// Warnf returns a warning with a formatted text.
+func Warnf(code, format string, a ...any) Warning { return Warning{code, fmt.Sprintf(format, a...)} }
 
 // Class says how an attempt failed.
 type Class string

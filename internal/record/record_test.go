@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 )
 
@@ -173,9 +174,9 @@ func TestOpenReadsOlderRuns(t *testing.T) {
 		}
 		return old.String()
 	})
-	check(t, os.Remove(filepath.Join(dir, metricsFile)))
+	check.Err(t, os.Remove(filepath.Join(dir, metricsFile)))
 	r, err := Open(dir)
-	check(t, err)
+	check.Err(t, err)
 	if a := r.Attempts[0]; len(a.Samples) != 2 || len(a.Metrics) != 0 || len(a.PeakRSS(Load)) != 0 {
 		t.Errorf("%+v", a)
 	}
@@ -261,7 +262,7 @@ func TestSharedSessionsNeedTheSameSetup(t *testing.T) {
 			}
 			continue
 		}
-		check(t, err)
+		check.Err(t, err)
 		if a, b := r.Attempts[0], r.Attempts[1]; a.OpenedBy != 0 || a.Launch() != a || b.OpenedBy != a.ID ||
 			b.Launch() != a || b.Repetition != 2 || r.CellByID(c.opens.ID) != c.opens {
 			t.Errorf("%+v and %+v of %+v", a, b, r.Cells)

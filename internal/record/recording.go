@@ -138,7 +138,7 @@ func (r *Recording) Total(t Total) {
 func (r *Recording) Log(name string) io.WriteCloser {
 	f, err := os.Create(filepath.Join(r.w.dir, logsDir, fmt.Sprintf("%d-%s.log", r.id, name)))
 	if err != nil {
-		r.Warn(Warning{Code: "no-log", Text: fmt.Sprintf("the output of %s is not kept: %v", name, err)})
+		r.Warn(Warnf("no-log", "the output of %s is not kept: %v", name, err))
 		return nowhere{io.Discard}
 	}
 	return f

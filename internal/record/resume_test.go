@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 )
 
@@ -37,23 +38,16 @@ func made(t testing.TB, cells ...Cell) *Writer {
 	t.Helper()
 	w, err := Create(scratch(t), Meta{Name: "resumed", Started: time.Now()}, Environment{OS: "test", Cores: 2},
 		[]byte("name: resumed\n"))
-	check(t, err)
+	check.Err(t, err)
 	for _, c := range cells {
 		w.Cell(c)
 	}
 	return w
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func closed(t testing.TB, w *Writer, status Status) {
 	t.Helper()
-	check(t, w.Close(status))
+	check.Err(t, w.Close(status))
 }
 
 // ended closes a run and reads it.
@@ -61,32 +55,32 @@ func ended(t testing.TB, w *Writer, status Status) *Run {
 	t.Helper()
 	closed(t, w, status)
 	r, err := Open(w.dir)
-	check(t, err)
+	check.Err(t, err)
 	return r
 }
 
 func reopened(t testing.TB, dir string) (*Writer, *State) {
 	t.Helper()
 	w, s, err := Reopen(dir)
-	check(t, err)
+	check.Err(t, err)
 	return w, s
 }
 
 func contents(t testing.TB, path string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	check(t, err)
+	check.Err(t, err)
 	return text
 }
 
 func put(t testing.TB, path string, text []byte) {
 	t.Helper()
-	check(t, os.WriteFile(path, text, 0o644))
+	check.Err(t, os.WriteFile(path, text, 0o644))
 }
 
 func copied(t testing.TB, to, from string) {
 	t.Helper()
-	check(t, os.CopyFS(to, os.DirFS(from)))
+	check.Err(t, os.CopyFS(to, os.DirFS(from)))
 }
 
 // changed copies a folder and changes one file.
@@ -133,7 +127,7 @@ func sizes(t testing.TB, w *Writer) map[string]int64 {
 	out := map[string]int64{}
 	for _, f := range w.files() {
 		info, err := os.Stat(filepath.Join(w.dir, f.name))
-		check(t, err)
+		check.Err(t, err)
 		out[f.name] = info.Size()
 	}
 	return out
@@ -175,9 +169,7 @@ func TestRecordOfKilledRunResumes(t *testing.T) {
 			if f.name == journalFile {
 				high = endOf(t, w.dir, committed+1) // its newline alone commits the next
 			}
-			if err := os.Truncate(filepath.Join(dir, f.name), low+random.Int64N(high-low)); err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, os.Truncate(filepath.Join(dir, f.name), low+random.Int64N(high-low)))
 		}
 		resumeFrom(t, dir, committed)
 		if t.Failed() {
@@ -239,9 +231,7 @@ func TestTruncatedRecordResumes(t *testing.T) {
 		dir := filepath.Join(scratch(t), "cut")
 		copied(t, dir, w.dir)
 		for name, size := range sizes(t, w) {
-			if err := os.Truncate(filepath.Join(dir, name), random.Int64N(size+1)); err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, os.Truncate(filepath.Join(dir, name), random.Int64N(size+1)))
 			if random.IntN(4) == 0 { // a power failure leaves zeros
 				zeros(t, filepath.Join(dir, name), random.IntN(100_000))
 			}
@@ -263,7 +253,7 @@ func TestTruncatedRecordResumes(t *testing.T) {
 func zeros(t *testing.T, path string, n int) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	check(t, err)
+	check.Err(t, err)
 	defer f.Close()
 	if _, err := f.Write(make([]byte, n)); err != nil {
 		t.Fatal(err)
@@ -277,13 +267,9 @@ func TestRecordTimeNeverGoesBack(t *testing.T) {
 	// as if the clock had been set back by an hour
 	path := filepath.Join(w.dir, metaFile)
 	meta := Meta{}
-	if err := readJSON(path, &meta); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, readJSON(path, &meta))
 	meta.Started = meta.Started.Add(time.Hour)
-	if err := writeJSON(path, meta); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, writeJSON(path, meta))
 	again, s := reopened(t, w.dir)
 	again.Resumed(Resumed{Tool: Tool{Version: "2"}, Changed: []Difference{{"kernel", "1", "2"}}})
 	attempt(again, resumed, 2, OK)
@@ -473,9 +459,7 @@ func TestReopenReplacesLeftoverLink(t *testing.T) {
 	w := made(t)
 	closed(t, w, Interrupted)
 	base := filepath.Base(w.dir)
-	if err := os.Symlink(base, filepath.Join(filepath.Dir(w.dir), ".latest-"+base)); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.Symlink(base, filepath.Join(filepath.Dir(w.dir), ".latest-"+base)))
 	again, _ := reopened(t, w.dir)
 	closed(t, again, OK)
 }
@@ -522,7 +506,7 @@ func TestStateHasLastEngineInfo(t *testing.T) {
 	say(cells[1], false, "4") // killed
 	closed(t, w, Interrupted)
 	s, err := Scan(w.dir)
-	check(t, err)
+	check.Err(t, err)
 	for setup, want := range map[int]string{1: "2", 2: "3"} {
 		if info, ok := s.Engine(setup, "a"); !ok || info.Version != want {
 			t.Errorf("setup %d: %+v %v", setup, info, ok)

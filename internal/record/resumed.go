@@ -85,9 +85,9 @@ func (r Resumed) warnings() []Warning {
 			Text: "changed between the start of the run and its resumption: " + strings.Join(all, "; ")})
 	}
 	if r.SetBackNS > 0 {
-		out = append(out, Warning{Code: "clock-set-back",
-			Text: fmt.Sprintf("the machine's clock was set back: on resuming it was %.1f s behind the last "+
-				"line of the record; times in the record continue from that line", float64(r.SetBackNS)/1e9)})
+		out = append(out, Warnf("clock-set-back", "the machine's clock was set back: on resuming it was %.1f s "+
+			"behind the last line of the record; times in the record continue from that line",
+			float64(r.SetBackNS)/1e9))
 	}
 	return out
 }

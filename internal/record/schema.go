@@ -1,7 +1,6 @@
 package record
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -45,10 +44,8 @@ func (r *Run) checkSchema(path string) (newer bool, err error) {
 		return false, fault.New(fault.BadRecord, "read it with llmparity "+writer(r.Meta.Tool)+" or newer",
 			"%s: unsupported schema %q (this version reads %q)", path, r.Meta.Schema, Schema)
 	case theirs.minor > ours.minor:
-		r.Warnings = append(r.Warnings, Warning{Code: "newer-schema",
-			Text: fmt.Sprintf("written by a newer llmparity (%s, schema %s; this version reads %s); "+
-				"unknown data is ignored",
-				writer(r.Meta.Tool), r.Meta.Schema, Schema)})
+		r.Warnings = append(r.Warnings, Warnf("newer-schema", "written by a newer llmparity (%s, schema %s; this "+
+			"version reads %s); unknown data is ignored", writer(r.Meta.Tool), r.Meta.Schema, Schema))
 		return true, nil
 	}
 	return false, nil

@@ -150,8 +150,8 @@ func (b *builder) wholeScores() {
 		err := a.soundScores()
 		if err != nil {
 			a.Scores = nil
-			b.run.Warnings = append(b.run.Warnings, Warning{Code: "scores-missing", Text: fmt.Sprintf(
-				"scores of attempt %d ignored: %v", a.ID, err)})
+			b.run.Warnings = append(b.run.Warnings, Warnf("scores-missing", "scores of attempt %d ignored: %v", a.ID,
+				err))
 		}
 	}
 }

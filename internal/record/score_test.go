@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 )
 
@@ -46,7 +47,7 @@ func scored(t testing.TB, tokens int, end Status) (dir string) {
 
 func TestScoresRoundTrip(t *testing.T) {
 	r, err := Open(scored(t, 3, OK))
-	check(t, err)
+	check.Err(t, err)
 	if len(r.Attempts) != 1 || len(r.Scorings) != 1 || len(r.Warnings) != 0 {
 		t.Fatalf("%d attempts, %d scorings, warnings %v", len(r.Attempts), len(r.Scorings), r.Warnings)
 	}
@@ -113,9 +114,7 @@ func TestIncompleteScoresAreDropped(t *testing.T) {
 // Older runs have no scores.csv.
 func TestOpenReadsRunWithoutScores(t *testing.T) {
 	dir := scored(t, 3, OK)
-	if err := os.Remove(filepath.Join(dir, "scores.csv")); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.Remove(filepath.Join(dir, "scores.csv")))
 	if r, err := Open(dir); err != nil || r.Scorings[0].Scores != nil {
 		t.Errorf("%v, %+v", err, r)
 	}

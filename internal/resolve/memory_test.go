@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"llmparity/browser/webllm"
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/estimate"
 	"llmparity/internal/model"
@@ -28,9 +29,7 @@ func predictorOf(m engine.Model) *predictor {
 
 func TestUnknownEngineGetsWeightsAndKVOnly(t *testing.T) {
 	small, err := (model.Finder{}).Find(t.Context(), model.Tiny, 512)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	cell := record.Cell{ID: 3, Engine: "exec:strange", Prompt: "The quick brown fox", MaxTokens: 8}
 	f := predictorOf(small)
 	p := f.predict(context.Background(), cell)
@@ -42,9 +41,7 @@ func TestUnknownEngineGetsWeightsAndKVOnly(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	served, err := (model.Finder{}).Find(t.Context(), "served:nobody", 512)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	f = predictorOf(served)
 	if p := f.predict(context.Background(), cell); !strings.Contains(p.Absent, "sizes unknown") {
 		t.Errorf("%+v", p)
@@ -70,9 +67,7 @@ func TestUnknownEngineDoesNotRepack(t *testing.T) {
 	f := predictorOf(engine.Model{Path: "q4.gguf", Model: record.Model{Format: "gguf"}})
 	m, err := estimate.FromNumbers(estimate.Numbers{Layers: 4, Hidden: 512, Heads: 8, HeadDim: 64, Intermediate: 1024,
 		Vocab: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	m.Stored, m.Matrices = map[string]int64{"q4_0": 9 * record.MiB}, map[string]int64{"q4_0": 8 * record.MiB}
 	f.r.estimates.models[[2]string{"q4.gguf"}] = m
 	p := f.predict(t.Context(), record.Cell{ID: 1, Engine: "exec:strange", Prompt: "a", MaxTokens: 8})
@@ -84,9 +79,7 @@ func TestUnknownEngineDoesNotRepack(t *testing.T) {
 // A launch refuses what does not fit into the context; the prediction covers what does.
 func TestPredictsRequestsBeyondContext(t *testing.T) {
 	small, err := (model.Finder{}).Find(t.Context(), model.Tiny, 16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	f := predictorOf(small)
 	for _, c := range []record.Cell{{Prompt: "\xff\xfe", MaxTokens: 1},
 		{Prompt: strings.Repeat("\xff", 2*mostText), MaxTokens: 100},
@@ -101,16 +94,12 @@ func TestPredictsRequestsBeyondContext(t *testing.T) {
 // Reading the vocabulary of a large model takes a good part of a second.
 func TestTokensAreCountedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tiny.gguf")
-	if err := tiny.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, tiny.WriteFile(path))
 	small := engine.Model{Path: path, Model: record.Model{Format: model.GGUF}}
 	f := predictorOf(small)
 	text := strings.Repeat("The quick brown fox ", 1000)
 	n, note := f.r.counted(small, text)
-	if err := os.Remove(small.Path); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.Remove(small.Path))
 	if again, said := f.r.counted(small, text); again != n || said != note || note == "" {
 		t.Errorf("%d tokens, %q, then %d, %q", n, note, again, said)
 	}
@@ -119,9 +108,7 @@ func TestTokensAreCountedOnce(t *testing.T) {
 // The length of a prompt decides how much of a compute buffer is used. Long prompts are extrapolated.
 func TestPromptsAreCounted(t *testing.T) {
 	small, err := (model.Finder{}).Find(t.Context(), model.Tiny, 512)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	f := predictorOf(small)
 	short, note := f.r.counted(small, "The quick brown fox jumps over the lazy dog.")
 	if short != 25 || note != "" {
@@ -167,9 +154,7 @@ func TestAdapterIsRequestedOnce(t *testing.T) {
 	}
 	starts := func() int {
 		text, err := os.ReadFile(filepath.Join(dir, "starts"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		return strings.Count(string(text), "started")
 	}
 	f, w, first := predictorOf(engine.Model{}), webllm.New(webllm.Config{Chrome: broken}, engine.Settings{}), 0

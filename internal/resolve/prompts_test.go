@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/plan"
@@ -17,9 +18,7 @@ func TestSourcesCompleteShapes(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	data := write("d.jsonl", "{\"prompt\":\"a question\"}\n{\"prompt\":\"another\",\"max_tokens\":40}\n")
@@ -38,9 +37,7 @@ func TestSourcesCompleteShapes(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	r := promptCache{}
 	for i := range shapes {
-		if err := r.source(&shapes[i]); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, r.source(&shapes[i]))
 	}
 	if s := shapes[0]; s.Prompt != "a question" || s.MaxTokens != 40 {
 		t.Errorf("a data set's shape is %+v", s)
@@ -57,9 +54,7 @@ func TestSourcesCompleteShapes(t *testing.T) {
 			Traffic: s.Traffic}
 	}
 	made, err := r.maker(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	length := func(text string) int { return len(made.tokens.Prompt(text)) }
 	if q := ask(cell(0), traffic.Request{Conversation: 1}); q.Prompt != "another" || q.MaxTokens != 40 {
 		t.Errorf("of a data set: %+v", q)
@@ -86,14 +81,12 @@ func TestSourcesCompleteShapes(t *testing.T) {
 
 func TestUnreadableSources(t *testing.T) {
 	wrong := filepath.Join(t.TempDir(), "wrong")
-	if err := os.WriteFile(wrong, []byte("{\"prompt\":\"a\"}\n{\"prompt\":7}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(wrong, []byte("{\"prompt\":\"a\"}\n{\"prompt\":7}\n"), 0o600))
 	for want, s := range map[string]*plan.Source{
-		wrong + ":2: prompt is no text":   {Dataset: wrong},
-		wrong + ":1: no field time":       {Trace: wrong},
-		"the data set none can't be read": {Dataset: "none"},
-		"the trace none can't be read":    {Trace: "none"},
+		wrong + ":2: prompt is not a text": {Dataset: wrong},
+		wrong + ":1: no field time":        {Trace: wrong},
+		"can't read the data set none":     {Dataset: "none"},
+		"can't read the trace none":        {Trace: "none"},
 	} {
 		shape := plan.Shape{Source: s, Traffic: &record.Traffic{}}
 		c := promptCache{}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"llmparity/browser/webllm"
+	"llmparity/internal/check"
 	"llmparity/internal/estimate"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/gpu"
@@ -26,12 +27,8 @@ func cards(t *testing.T, memory ...[2]int64) *gpu.Monitor {
 			"mem_info_vram_total":                   fmt.Sprintln(m[0]), "mem_info_vram_used": fmt.Sprintln(m[1]),
 		} {
 			path := filepath.Join(device, name)
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, os.MkdirAll(filepath.Dir(path), 0o755))
+			check.Err(t, os.WriteFile(path, []byte(text), 0o644))
 		}
 	}
 	m := gpu.Open(t.Context(), o)
@@ -42,9 +39,7 @@ func cards(t *testing.T, memory ...[2]int64) *gpu.Monitor {
 func TestFreeGPUMemory(t *testing.T) {
 	m, err := estimate.FromNumbers(estimate.Numbers{Layers: 4, Hidden: 512, Heads: 8, HeadDim: 64, Intermediate: 1024,
 		Vocab: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	two := cards(t, [2]int64{64 * record.MiB, 4 * record.MiB}, [2]int64{256 * record.MiB, 6 * record.MiB})
 	for name, c := range map[string]struct {
 		setup estimate.Setup
@@ -63,9 +58,7 @@ func TestFreeGPUMemory(t *testing.T) {
 	} {
 		c.setup.Context = 512
 		e, err := estimate.Of(m, c.setup)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		rooms := Rooms(t.Context(), e, c.gpus)
 		room, ok := rooms[estimate.VRAM]
 		if ok != (c.free >= 0) || ok && room.Free != c.free {

@@ -269,11 +269,10 @@ func (a *attempt) known(prompt string) []int {
 // lengths warns if a request has other lengths than requested.
 func (a *attempt) lengths(asked int, q *record.Request, n int) {
 	if came := q.Tokened(); came != n {
-		a.rec.Warn(record.Warning{Code: "length", Text: fmt.Sprintf("requested %d tokens, received %d", n, came)})
+		a.rec.Warn(record.Warnf("length", "requested %d tokens, received %d", n, came))
 	}
 	if had := q.Prompted(); asked > 0 && had > 0 && had != asked {
-		a.rec.Warn(record.Warning{Code: "input-length",
-			Text: fmt.Sprintf("requested a prompt of %d tokens; the engine counts %d", asked, had)})
+		a.rec.Warn(record.Warnf("input-length", "requested a prompt of %d tokens; the engine counts %d", asked, had))
 	}
 }
 

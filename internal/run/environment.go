@@ -25,9 +25,8 @@ func Environment(ctx context.Context, results string) record.Environment {
 func unfit(env record.Environment) []record.Warning {
 	var out []record.Warning
 	if busy := float64(env.Cores) / 2; env.Load1 > busy {
-		out = append(out, record.Warning{Code: "noisy-machine", Text: fmt.Sprintf(
-			"load average was %.1f on %d cores before the run; speeds may be too low", env.Load1,
-			env.Cores)})
+		out = append(out, record.Warnf("noisy-machine", "load average was %.1f on %d cores before the run; speeds "+
+			"may be too low", env.Load1, env.Cores))
 	}
 	if env.Memory == nil {
 		return out
@@ -43,8 +42,8 @@ func unfit(env record.Environment) []record.Warning {
 		if r.IdleS > 0 {
 			idle = fmt.Sprintf(" after %g s", r.IdleS)
 		}
-		return append(out, record.Warning{Code: "memory-reclaimed",
-			Text: fmt.Sprintf("the kernel %s idle memory%s (%s); RSS and PSS can read low", verb, idle, r.By)})
+		return append(out, record.Warnf("memory-reclaimed", "the kernel %s idle memory%s (%s); RSS and PSS can read "+
+			"low", verb, idle, r.By))
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/gpu"
@@ -43,16 +44,10 @@ func machineWithGPU(t *testing.T) gpu.Options {
 		{o.Proc, "4711/fd/0", ""},
 	} {
 		path := filepath.Join(f[0], f[1])
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(f[2]), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		check.Err(t, os.WriteFile(path, []byte(f[2]), 0o644))
 	}
-	if err := os.Symlink("/dev/dri/renderD128", filepath.Join(o.Proc, "4711/fd/7")); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.Symlink("/dev/dri/renderD128", filepath.Join(o.Proc, "4711/fd/7")))
 	return o
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
@@ -70,9 +71,7 @@ func slow() *scripted {
 // one.
 func TestKilledRunResumes(t *testing.T) {
 	undisturbed, err := run.Do(t.Context(), withOut(sweep(), t.TempDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	want := counted(t, undisturbed)
 	if len(want) != 2*(3*3+1) {
 		t.Fatalf("%d attempts", len(want))
@@ -129,9 +128,7 @@ func killed(t *testing.T, out string, after time.Duration) (ended bool) {
 	c := exec.CommandContext(t.Context(), os.Args[0])
 	c.Env = append(os.Environ(), killedRun+"="+out)
 	c.Stderr = os.Stderr
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, c.Start())
 	if after >= 0 {
 		time.AfterFunc(after, func() { _ = c.Process.Kill() }) // it may have ended
 	}
@@ -149,9 +146,7 @@ type rows struct{ samples, totals, tokens, attempt int }
 func counted(t *testing.T, dir string) map[string]rows {
 	t.Helper()
 	r, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	out := map[string]rows{}
 	for _, a := range r.Attempts {
 		if a.Status != record.OK {

@@ -81,9 +81,8 @@ func (r *runner) turn(ctx context.Context, s *current, t turn, rest []turn) erro
 	t.spent += time.Since(begin)
 	if limit := time.Duration(s.Plan.CellTimeout); limit > 0 && t.spent >= limit && !t.over() && ctx.Err() == nil {
 		t.expired = true
-		r.w.Warn(record.Warning{Code: "cell-timeout",
-			Text: fmt.Sprintf("cell %d (%s) exceeded its time limit of %s; launches left out: %d "+
-				"(`llmparity run --resume` makes them)", t.ID, t.Engine, limit, t.left-1)})
+		r.w.Warn(record.Warnf("cell-timeout", "cell %d (%s) exceeded its time limit of %s; launches left out: %d "+
+			"(`llmparity run --resume` makes them)", t.ID, t.Engine, limit, t.left-1))
 	}
 	if err != nil && refused == nil {
 		refused = fmt.Errorf("%s, launch %d: %w", t.Engine, r.count.launch, err)
@@ -105,9 +104,8 @@ func (r *runner) attempts(ctx context.Context, s *current, t turn, rest []turn) 
 		if again || !t.warmup || hopeless || ctx.Err() != nil || r.w.Err() != nil {
 			return err
 		}
-		r.w.Warn(record.Warning{Code: "warmup-repeated",
-			Text: fmt.Sprintf("cell %d (%s): warm-up launch failed and was repeated: %s", t.ID, t.Engine,
-				fault.OneLine(err.Error()))})
+		r.w.Warn(record.Warnf("warmup-repeated", "cell %d (%s): warm-up launch failed and was repeated: %s", t.ID,
+			t.Engine, fault.OneLine(err.Error())))
 	}
 }
 
@@ -158,9 +156,8 @@ func (r *runner) attempt(ctx context.Context, s *current, t turn, rest []turn) (
 		stop.Cell = c.ID
 		r.w.Stop(stop)
 		if c.enough.hopeless() {
-			r.w.Warn(record.Warning{Code: "until-ci",
-				Text: fmt.Sprintf("cell %d (%s): %s is not available, so --until-ci has no effect; it ran the plan's "+
-					"repetitions", c.ID, c.Engine, stop.Figure)})
+			r.w.Warn(record.Warnf("until-ci", "cell %d (%s): %s is not available, so --until-ci has no effect; it "+
+				"ran the plan's repetitions", c.ID, c.Engine, stop.Figure))
 		}
 	}
 	return nil

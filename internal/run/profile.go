@@ -36,8 +36,8 @@ func (a *attempt) markProfiled() {
 	for _, k := range kinds {
 		names = append(names, string(k))
 	}
-	a.rec.Warn(record.Warning{Code: "profiled", Text: fmt.Sprintf("profiled (%s): times and memory are not comparable",
-		strings.Join(names, ", "))})
+	a.rec.Warn(record.Warnf("profiled", "profiled (%s): times and memory are not comparable",
+		strings.Join(names, ", ")))
 }
 
 // profile starts a phase's profiles; finish ends them. Errors are warnings.
@@ -48,8 +48,7 @@ func (a *attempt) profile(ctx context.Context, p record.Phase) (finish func()) {
 	}
 	failed := func(err error) {
 		if err != nil && ctx.Err() == nil {
-			a.rec.Warn(record.Warning{Code: "profile",
-				Text: fmt.Sprintf("%s: profile missing: %v", p, err)})
+			a.rec.Warn(record.Warnf("profile", "%s: profile missing: %v", p, err))
 		}
 	}
 	end, err := profiler.Profile(ctx, a.Profiles.Kinds)

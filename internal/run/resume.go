@@ -364,8 +364,7 @@ func (p *past) sameEngine(r *runner, s *current, name string, is record.EngineIn
 			return changed("%s changed since the run in %s was started (%s)", name, p.Dir, d)
 		}
 		p.reported[fmt.Sprint(s.ID, " ", name)] = true
-		r.w.Warn(record.Warning{Code: "resumed-elsewhere",
-			Text: fmt.Sprintf("%s changed before the run was resumed: %s", name, d)})
+		r.w.Warn(record.Warnf("resumed-elsewhere", "%s changed before the run was resumed: %s", name, d))
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
@@ -152,9 +153,7 @@ func TestResumeRefusesChangedInputs(t *testing.T) {
 		}
 		dir := brokenOff(t, fresh(), e, 3)
 		before, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		for say, change := range map[string]func(*run.Options){
 			"the plan differs from that of the run in":         func(o *run.Options) { o.Plan.MaxTokens = 5 },
 			"was started by another llmparity":                 func(o *run.Options) { o.Tool.SHA256 = "y" },
@@ -176,17 +175,11 @@ func TestResumeRefusesChangedInputs(t *testing.T) {
 		o.Resume, o.Plan.MaxTokens = dir, 5 // as if the user had edited plan.yaml
 		path := filepath.Join(dir, "plan.yaml")
 		was, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		text, err := o.Plan.YAML()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		put := func(text []byte) {
-			if err := os.WriteFile(path, text, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, os.WriteFile(path, text, 0o644))
 		}
 		put(text)
 		if _, err := run.Do(t.Context(), o); err == nil ||
@@ -405,12 +398,8 @@ func unended(t *testing.T, dir string) {
 	t.Helper()
 	path := filepath.Join(dir, "journal.jsonl")
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	lines := strings.SplitAfter(string(text), "\n")
 	lines = slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, `"done":`) })
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "")), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path, []byte(strings.Join(lines, "")), 0o644))
 }

@@ -116,9 +116,8 @@ func (r *runner) scoreAll(ctx context.Context, s *current) {
 		r.w.Warn(record.Warning{Code: "not-scored",
 			Text: "scoring was interrupted after all launches: some log-probabilities are missing"})
 	case len(list) == 0 && s.Plan.Scores() == plan.ScoreAll:
-		r.w.Warn(record.Warning{Code: "not-scored",
-			Text: fmt.Sprintf("nothing was scored: --parity needs a text of %s with token ids, "+
-				"and an engine that can score", s.reference)})
+		r.w.Warn(record.Warnf("not-scored", "nothing was scored: --parity needs a text of %s with token ids, and an "+
+			"engine that can score", s.reference))
 	}
 }
 
@@ -160,9 +159,8 @@ func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
 		status, class := outcome(ctx, err)
 		rec.End(status, class, err, record.Cost{})
 		if err != nil && ctx.Err() == nil {
-			r.w.Warn(record.Warning{Code: "not-scored",
-				Text: fmt.Sprintf("%s could not score the text of prompt %d: %s", j.Engine, j.PromptID,
-					fault.OneLine(err.Error()))})
+			r.w.Warn(record.Warnf("not-scored", "%s could not score the text of prompt %d: %s", j.Engine, j.PromptID,
+				fault.OneLine(err.Error())))
 			return // the session may be unusable
 		}
 	}

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -114,9 +113,9 @@ func (a *attempt) settle(ctx context.Context) error {
 	}
 	a.rec.Event(record.Event{At: time.Now(), Settling: &s})
 	if !s.Settled && s.Spread != record.Absent {
-		totals.stand(record.Warning{Code: "baseline-not-settled", Text: fmt.Sprintf("baseline not "+
-			"steady after %v: RSS still moved by %.1f MiB in %v; increases may be off by as much",
-			s.Waited.Round(time.Millisecond), float64(s.Spread)/record.MiB, settleWindow)})
+		totals.stand(record.Warnf("baseline-not-settled", "baseline not steady after %v: RSS still moved by %.1f MiB "+
+			"in %v; increases may be off by as much", s.Waited.Round(time.Millisecond), float64(s.Spread)/record.MiB,
+			settleWindow))
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (a *attempt) fromDisk(ctx context.Context) {
 		return
 	}
 	say := func(why error) {
-		a.rec.Warn(record.Warning{Code: "not-" + start, Text: fmt.Sprintf("no %s start: %v", start, why)})
+		a.rec.Warn(record.Warnf("not-"+start, "no %s start: %v", start, why))
 	}
 	files, err := filesOf(a.setup, a.cell.engine)
 	if err != nil {

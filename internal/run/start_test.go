@@ -6,27 +6,23 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"llmparity/internal/check"
 )
 
 // Other processes may bring pages back, so the file belongs to this test only.
 func TestColdAndWarmFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "weights")
-	if err := os.WriteFile(path, make([]byte, 1<<20+1), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path, make([]byte, 1<<20+1), 0o644))
 	for range 2 {
-		if err := evict(path); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, evict(path))
 		if in, all, err := resident(path); err != nil || in != 0 || all != 257 {
 			t.Errorf("%d of %d pages in memory, %v", in, all, err)
 		}
 		if err := proven(path, true); err == nil {
 			t.Error("an evicted file passes as warm")
 		}
-		if err := readWhole(t.Context(), path); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, readWhole(t.Context(), path))
 		if err := proven(path, true); err != nil {
 			t.Error(err)
 		}

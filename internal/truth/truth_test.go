@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"llmparity/internal/check"
 )
 
 // asChild makes the test binary the allocating child.
@@ -34,9 +36,7 @@ func TestProcessSources(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	part, err := InProcesses(t.Context(), allocator, 64<<20, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	t.Log("\n" + part.Matrix.String())
 	for _, c := range part.Matrix.Contradictions() {
 		t.Error(c)
@@ -57,9 +57,7 @@ func TestProcessSources(t *testing.T) {
 func TestBlindSourcesAreReported(t *testing.T) {
 	liar := func() *exec.Cmd { return exec.Command("sh", "-c", "while read order; do echo done; done") }
 	part, err := InProcesses(t.Context(), liar, 32<<20, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	got := part.Matrix.Contradictions()
 	const want = "process USS moved by 0.00 MiB for 32 MiB of malloc, want 31.04 to 32.96"
 	if !slices.Contains(got, want) || slices.ContainsFunc(got, func(c string) bool {
@@ -114,9 +112,7 @@ func TestContradictions(t *testing.T) {
 func TestDocumentedTableIsCurrent(t *testing.T) {
 	const path = "../../docs/reference/accuracy.md"
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	_, block, _ := strings.Cut(string(text), BlockBegin)
 	block, _, ends := strings.Cut(block, BlockEnd)
 	if !ends {

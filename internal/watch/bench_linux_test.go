@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/sample/proc/proctest"
 )
 
@@ -57,19 +58,13 @@ func withUs(b *testing.B, pid int, pss time.Duration) (sample, core float64) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asWatcher+"="+strconv.Itoa(pid), pssOf+"="+pss.String())
 	file, err := os.Create(filepath.Join(b.TempDir(), "rows"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.Err(b, err)
 	defer func() { _ = file.Close() }() // already counted
 	var errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = file, &errs
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	check.Err(b, err)
+	check.Err(b, cmd.Start())
 	time.Sleep(benchLength)
 	_ = in.Close()
 	if err := cmd.Wait(); err != nil {
@@ -81,9 +76,7 @@ func withUs(b *testing.B, pid int, pss time.Duration) (sample, core float64) {
 		b.Fatalf("%v\n%s", err, &errs)
 	}
 	text, err := os.ReadFile(file.Name())
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.Err(b, err)
 	if n := bytes.Count(text, []byte("\n")) - 1; n != int(samples)*fifty {
 		b.Fatalf("%d rows of %d samples", n, samples)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
@@ -46,16 +47,12 @@ func TestUnreadableProcessIsReportedOnce(t *testing.T) {
 	var said []string
 	w := watching(t, &out, func(line string) { said = append(said, line) })
 	self, err := proc.Look(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for range 2 {
 		w.welcome(&proc.Member{Process: self, Err: fs.ErrPermission})
 	}
 	w.welcome(&proc.Member{Process: self, Sources: []sample.Source{&mortal{rss: 8 * record.MiB, pss: record.Absent}}})
-	if err := w.sample(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, w.sample())
 	if n := strings.Count(strings.Join(said, "\n"), "no permission to read"); n != 1 {
 		t.Errorf("said %d times: %q", n, said)
 	}
@@ -72,18 +69,12 @@ func TestEndedProcessHasNoRow(t *testing.T) {
 	w.alive = []*process{{Member: &proc.Member{Process: proc.Process{PID: 1 << 30, Name: "mortal"}}, quick: quick,
 		expensive: &mortal{rss: record.Absent, pss: 5 * record.MiB}}}
 	for w.sum.Samples < 9 && !w.expensive.busy {
-		if err := w.sample(); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, w.sample())
 	}
 	w.expensive.wg.Wait() // PSS was read
 	quick.ended = true
-	if err := w.sample(); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.finish(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, w.sample())
+	check.Err(t, w.finish())
 	rows := strings.Split(strings.TrimSpace(out.String()), "\n")[1:]
 	if len(rows) != w.sum.Samples || w.sum.Rows != len(rows) || len(w.alive) != 0 {
 		t.Errorf("%d rows of %d samples, %d by the summary, %d alive", len(rows), w.sum.Samples, w.sum.Rows,

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/sample/gpu"
 	"llmparity/internal/watch"
 )
@@ -23,13 +24,9 @@ func laidOut(t *testing.T, files map[string]string) string {
 	root := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		if to, link := strings.CutPrefix(text, "-> "); link {
-			if err := os.Symlink(to, path); err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, os.Symlink(to, path))
 		} else if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -40,9 +37,7 @@ func laidOut(t *testing.T, files map[string]string) string {
 // The process is real; the GPU and its memory are faked files of the kernel.
 func TestGPUMemoryOfProcess(t *testing.T) {
 	sleeper := exec.Command("sleep", "600")
-	if err := sleeper.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, sleeper.Start())
 	defer func() {
 		_ = sleeper.Process.Kill()
 		_ = sleeper.Wait() // killed
@@ -60,9 +55,7 @@ func TestGPUMemoryOfProcess(t *testing.T) {
 	defer m.Close()
 	path := filepath.Join(t.TempDir(), "out.gpu.csv")
 	rows, err := watch.CreateGPU(path, "a,b", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	sum, err := watch.Run(t.Context(), watch.Options{PIDs: []int{sleeper.Process.Pid}, Interval: 50 * time.Millisecond,
 		Duration: 1500 * time.Millisecond,
 		GPU:      m, GPURows: rows, Say: func(string) {}})
@@ -70,9 +63,7 @@ func TestGPUMemoryOfProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	all, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil || len(all) != sum.GPURows+1 || strings.Join(all[0], ",") != watch.GPUColumns {
 		t.Fatalf("%d rows, summary %d, %v", len(all), sum.GPURows, err)
@@ -108,9 +99,7 @@ func TestGPUToolsAreNotWatched(t *testing.T) {
 		filepath.Join(t.TempDir(), "asked")
 	script := fmt.Sprintf("#!/bin/sh\necho x >>%s\nsleep 0.3\n"+
 		`echo '{"card0": {"VRAM Total Memory (B)": "1000000", "VRAM Total Used Memory (B)": "1000", "GPU use (%%)": "5"}}'`+"\n", asked)
-	if err := os.WriteFile(filepath.Join(dir, "rocm-smi"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(filepath.Join(dir, "rocm-smi"), []byte(script), 0o755))
 	m := gpu.Open(t.Context(), gpu.Options{Sys: sys, Proc: t.TempDir(), Path: []string{dir}})
 	defer m.Close()
 	if len(m.GPUs()) != 1 {
@@ -118,14 +107,10 @@ func TestGPUToolsAreNotWatched(t *testing.T) {
 	}
 	var out bytes.Buffer
 	c, err := watch.Start([]string{"sleep", "6"}, nil, &out, &out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	sum, err := watch.Run(t.Context(), watch.Options{Command: c, Interval: 20 * time.Millisecond, GPU: m,
 		Say: func(string) {}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	text, err := os.ReadFile(asked)
 	if err != nil || bytes.Count(text, []byte("x")) < 2 {
 		t.Fatalf("the tool did not run while the command was watched: %q, %v", text, err)

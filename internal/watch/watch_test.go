@@ -21,6 +21,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/watch"
 )
@@ -110,9 +111,7 @@ func parse(t *testing.T, text string) []map[string]string {
 	}
 	in := csv.NewReader(strings.NewReader(text))
 	all, err := in.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if got := strings.Join(all[0], ","); got != watch.Columns ||
 		!strings.HasPrefix(got, "timestamp,label,pid,rss_mb,vms_mb,") {
 		t.Errorf("columns %s", got)
@@ -142,9 +141,7 @@ func parse(t *testing.T, text string) []map[string]string {
 func command(t *testing.T, args ...string) *watch.Command {
 	t.Helper()
 	c, err := watch.Start(args, nil, io.Discard, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return c
 }
 
@@ -198,9 +195,7 @@ func sleeper(t *testing.T) (cmd *exec.Cmd, name string) {
 	t.Helper()
 	name = fmt.Sprintf("%d.%09d", 600+os.Getpid(), time.Now().Nanosecond())
 	cmd = exec.Command("sleep", name)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, cmd.Start())
 	done := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // killed
@@ -244,9 +239,7 @@ func TestWatchByNameWaits(t *testing.T) {
 
 func TestNothingToWatch(t *testing.T) {
 	alike := exec.Command("sleep", "60")
-	if err := alike.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, alike.Start())
 	defer func() { _ = alike.Process.Kill(); _ = alike.Wait() }() // killed
 	s := run(t, watch.Options{Name: "sleeper whom nobody knows", Wait: 50 * time.Millisecond})
 	if fault.Of(s.err) != fault.NothingToWatch ||
@@ -255,9 +248,7 @@ func TestNothingToWatch(t *testing.T) {
 		t.Errorf("err = %v", s.err)
 	}
 	cmd := exec.Command("true")
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, cmd.Run())
 	s = run(t, watch.Options{PIDs: []int{cmd.Process.Pid}})
 	if fault.Of(s.err) != fault.NothingToWatch ||
 		!strings.HasPrefix(s.err.Error(), fmt.Sprintf("no process %d;", cmd.Process.Pid)) {
@@ -310,16 +301,12 @@ func TestTerminationEndsCommand(t *testing.T) {
 
 func TestExistingFileIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.csv")
-	if err := os.WriteFile(path, []byte("precious"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path, []byte("precious"), 0o644))
 	if _, err := watch.Create(path, "l", false); fault.Of(err) != fault.Usage {
 		t.Errorf("err = %v", err)
 	}
 	rows, err := watch.Create(path, "l", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if err := rows.Close(); err != nil { // no samples
 		t.Fatal(err)
 	}
@@ -335,13 +322,9 @@ func TestExistingFileIsKept(t *testing.T) {
 	if _, err := watch.Run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	if err := rows.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, rows.Close())
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if n := len(parse(t, string(text))); n != 2 {
 		t.Errorf("%d rows, want 2", n)
 	}
@@ -349,9 +332,7 @@ func TestExistingFileIsKept(t *testing.T) {
 	if rows, err = watch.Create(fresh, "l", false); err != nil {
 		t.Fatal(err)
 	}
-	if err := rows.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, rows.Close())
 	if _, err := os.Stat(fresh); err == nil {
 		t.Error("left an empty file")
 	}
@@ -395,14 +376,10 @@ func TestForkedCopiesHaveNoRows(t *testing.T) {
 // Invalid UTF-8 and control characters reach neither rows nor the terminal.
 func TestInvalidNames(t *testing.T) {
 	sleep, err := exec.LookPath("sleep")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for _, name := range []string{"a日本語日本語", "esc\x1b[2J\x1b]0;x"} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.Symlink(sleep, path); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.Symlink(sleep, path))
 		s := run(t, watch.Options{Command: command(t, path, "0.1")})
 		if len(s.rows) == 0 || !utf8.ValidString(s.rows[0]["name"]) {
 			t.Errorf("%q: %v", name, s.rows)
@@ -415,9 +392,7 @@ func TestInvalidNames(t *testing.T) {
 
 func TestFullDiskEndsWatching(t *testing.T) {
 	rows, err := watch.Create("/dev/full", "l", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	c := command(t, "sleep", "0.2")
 	sum, err := watch.Run(t.Context(), watch.Options{Command: c, Interval: time.Millisecond, Rows: rows,
 		Say: func(string) {}})

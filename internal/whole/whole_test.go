@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/whole"
 )
 
@@ -24,9 +25,7 @@ func text(s string) func(io.Writer) error {
 func TestWriteIsAtomic(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
-	if err := whole.Write(path, text("one")); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, whole.Write(path, text("one")))
 	broken := errors.New("broken")
 	err := whole.Write(path, func(w io.Writer) error {
 		_ = text("two")(w)
@@ -52,9 +51,7 @@ func TestWriteKeepsDevices(t *testing.T) {
 	}
 	for _, path := range []string{fifo, link, folder} {
 		before, err := os.Lstat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		if err := whole.Write(path, text("x")); err == nil {
 			t.Errorf("%s was written", path)
 		}
@@ -66,18 +63,14 @@ func TestWriteKeepsDevices(t *testing.T) {
 
 func TestSweepKeepsLockedFiles(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, ".llmparity-writing-left"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(filepath.Join(dir, ".llmparity-writing-left"), nil, 0o600))
 	err := whole.Write(filepath.Join(dir, "slow"), func(w io.Writer) error {
 		if err := whole.Write(filepath.Join(dir, "fast"), text("fast")); err != nil {
 			return err
 		}
 		return text("slow")(w)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 2 || entries[0].Name() != "fast" || entries[1].Name() != "slow" {
 		t.Errorf("%v, %v", entries, err)
@@ -87,13 +80,9 @@ func TestSweepKeepsLockedFiles(t *testing.T) {
 func TestSweepKeepsLockedFolders(t *testing.T) {
 	parent := filepath.Join(t.TempDir(), "new")
 	mine, err := whole.NewFolder(parent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	left := filepath.Join(parent, ".llmparity-writing-left")
-	if err := os.MkdirAll(filepath.Join(left, "inside"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.MkdirAll(filepath.Join(left, "inside"), 0o755))
 	if err := whole.Write(filepath.Join(parent, "f"), text("x")); err != nil { // sweeps
 		t.Fatal(err)
 	}
@@ -112,27 +101,21 @@ func TestSweepKeepsLockedFolders(t *testing.T) {
 func TestLockWaits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	unlock, err := whole.Lock(t.Context(), path, func() { t.Error("waits for a lock that is free") })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	ended := errors.New("ended")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	if _, err := whole.Lock(ctx, path, func() { cancel(ended) }); !errors.Is(err, ended) {
 		t.Errorf("cancelled wait: %v", err)
 	}
 	again, err := whole.Lock(t.Context(), path, unlock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	again()
 }
 
 func TestTryLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	held, err := whole.TryLock(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if _, err := whole.TryLock(path); !errors.Is(err, whole.ErrBusy) {
 		t.Errorf("locked twice: %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 )
@@ -24,14 +25,10 @@ func tree(t *testing.T, root string, files map[string]string) string {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		if to, link := strings.CutPrefix(text, "-> "); link {
 			_ = os.Remove(path)
-			if err := os.Symlink(to, path); err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, os.Symlink(to, path))
 		} else if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -42,9 +39,7 @@ func tree(t *testing.T, root string, files map[string]string) string {
 func testdata(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return string(text)
 }
 
@@ -175,9 +170,7 @@ func TestSysfsErrors(t *testing.T) {
 	sys := radeon(t)
 	m := with(t, Options{Sys: sys, Proc: t.TempDir()})
 	src := source(t, m.Sources(), "gpu0")
-	if err := os.RemoveAll(filepath.Join(sys, "class/drm/card1/device")); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.RemoveAll(filepath.Join(sys, "class/drm/card1/device")))
 	if _, err := read(t, src); err == nil || !strings.Contains(err.Error(), "fell off the bus") {
 		t.Error(err)
 	}
@@ -300,9 +293,7 @@ func TestProcessAccounts(t *testing.T) {
 	if _, err := read(t, all[0]); err == nil || errors.Is(err, sample.ErrGone) {
 		t.Errorf("a negative size: %v", err)
 	}
-	if err := os.RemoveAll(filepath.Join(proc, "2217")); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.RemoveAll(filepath.Join(proc, "2217")))
 	if _, err := read(t, all[0]); !errors.Is(err, sample.ErrGone) {
 		t.Errorf("an ended process: %v", err)
 	}
@@ -311,9 +302,7 @@ func TestProcessAccounts(t *testing.T) {
 // A reused pid is another process.
 func TestProcessIdentity(t *testing.T) {
 	start, err := startOf(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	ours, another := &identity{pid: os.Getpid(), start: start}, &identity{pid: os.Getpid(), start: start - 1}
 	for range 2 { // the first time opens it
 		if !ours.holds() || another.holds() {
@@ -325,21 +314,15 @@ func TestProcessIdentity(t *testing.T) {
 	}
 
 	sleeper := exec.Command("sleep", "600")
-	if err := sleeper.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, sleeper.Start())
 	p, err := startOf(sleeper.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	who := &identity{pid: sleeper.Process.Pid, start: p}
 	defer func() { _ = who.close() }()
 	if !who.holds() {
 		t.Error("a process that runs is not known")
 	}
-	if err := sleeper.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, sleeper.Process.Kill())
 	_ = sleeper.Wait() // killed, as it should be
 	if who.holds() {
 		t.Error("a process that has ended is taken for running")
@@ -400,9 +383,7 @@ func TestRAPL(t *testing.T) {
 		t.Error(err)
 	}
 
-	if err := os.Remove(filepath.Join(sys, zone, "max_energy_range_uj")); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.Remove(filepath.Join(sys, zone, "max_energy_range_uj")))
 	tree(t, sys, counter("500"))
 	src := with(t, Options{Sys: sys, Proc: t.TempDir()}).Sources()[0]
 	same(t, src, map[string]float64{"energy_joules": 0})

@@ -20,6 +20,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/dgxa100"
 
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 )
@@ -448,9 +449,7 @@ func TestSourcesOfPassShareReading(t *testing.T) {
 	for pass := 1; pass <= 3; pass++ {
 		for _, src := range all {
 			r := record.NewSample()
-			if err := src.Read(t.Context(), &r); err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, src.Read(t.Context(), &r))
 			ends = append(ends, r.End)
 		}
 		if slices.ContainsFunc(ends[len(ends)-len(all):], func(e time.Time) bool { return e != ends[len(ends)-1] }) &&
@@ -480,9 +479,7 @@ func BenchmarkNVMLSample(b *testing.B) {
 	m := monitor(b, s)
 	all := m.Sources()
 	start, err := startOf(os.Getpid())
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.Err(b, err)
 	for pid := range 16 {
 		src := process(b, m, 1000+pid)
 		who := &identity{pid: os.Getpid(), start: start} // that it still runs is asked of the kernel each time
@@ -496,9 +493,7 @@ func BenchmarkNVMLSample(b *testing.B) {
 	for b.Loop() {
 		for _, src := range all {
 			r = record.NewSample()
-			if err := src.Read(b.Context(), &r); err != nil {
-				b.Fatal(err)
-			}
+			check.Err(b, src.Read(b.Context(), &r))
 		}
 	}
 	each := (cpuTime(b) - before) / time.Duration(b.N)
@@ -510,9 +505,7 @@ func BenchmarkNVMLSample(b *testing.B) {
 
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	check.Err(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/child"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
@@ -208,15 +209,11 @@ func running(s sample.Source) sample.Source {
 func TestCloseEndsRunningProgram(t *testing.T) {
 	kfd := tree(t, t.TempDir(), map[string]string{"class/kfd/kfd/dev": "510:0\n"})
 	path, err := filepath.Abs("testdata/rocm_vega10.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	dir, pids := t.TempDir(), filepath.Join(t.TempDir(), "pid")
 	script := "#!/bin/sh\ncase \"$*\" in *--showpids*) echo $$ >" + pids + ".tmp; mv " + pids + ".tmp " + pids +
 		"; exec sleep 600;; esac\nexec cat " + path + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "rocm-smi"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(filepath.Join(dir, "rocm-smi"), []byte(script), 0o755))
 	m := with(t, Options{Sys: kfd, Proc: t.TempDir(), Path: []string{dir}})
 	ended := make(chan error, 1)
 	go func() {
@@ -229,9 +226,7 @@ func TestCloseEndsRunningProgram(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if !m.Asks([]string{"/bin/sh", filepath.Join(dir, "rocm-smi"), "--json"}) ||
 		m.Asks([]string{"/bin/sh", "rocm-smi"}) {
 		t.Error("its command line is not known, or another's is")
@@ -278,15 +273,11 @@ func standIn(t *testing.T, name string, answers map[string]string) string {
 	script := "#!/bin/sh\ncase \"$*\" in\n"
 	for args, file := range answers {
 		path, err := filepath.Abs(filepath.Join("testdata", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		script += "*'" + args + "'*) exec cat '" + path + "';;\n"
 	}
 	script += "*) echo \"not asked for\" >&2; exit 2;;\nesac\n"
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755))
 	return dir
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/sample/proc"
 	"llmparity/internal/sample/proc/proctest"
 )
@@ -96,28 +97,20 @@ func TestListenerByAddress(t *testing.T) {
 func TestListenerWithoutAccept(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
 		l, err := net.Listen("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		at := l.Addr().String()
 		file, err := l.(*net.TCPListener).File()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		worker := exec.Command("sleep", "605") // holds the socket too
 		worker.ExtraFiles = []*os.File{file}
-		if err := worker.Start(); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, worker.Start())
 		if pid, err := proc.PIDOfListener(t.Context(), at); err != nil || pid != os.Getpid() {
 			t.Errorf("%s: process %d, %v; want %d", address, pid, err, os.Getpid())
 		}
 		_ = file.Close()
 		_ = worker.Process.Kill()
 		_ = worker.Wait() // killed, as it should be
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, l.Close())
 		if pid, err := proc.PIDOfListener(t.Context(), at); err == nil {
 			t.Errorf("%s: closed, but process %d listens", address, pid)
 		}
@@ -128,9 +121,7 @@ func TestListenerWithoutAccept(t *testing.T) {
 // process.
 func TestRootOfServer(t *testing.T) {
 	launcher := filepath.Join(t.TempDir(), "text-generation-launcher")
-	if err := os.WriteFile(launcher, []byte("#!/bin/sh\n\"$@\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(launcher, []byte("#!/bin/sh\n\"$@\"\n"), 0o755))
 	own := self(t)
 	_, pid := listener(t, own, "127.0.0.1:0")
 	if root := proc.Root(pid); root != pid {

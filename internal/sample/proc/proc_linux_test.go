@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
@@ -66,9 +67,7 @@ func TestSourcesSeeAllocations(t *testing.T) {
 	in, out := proctest.Start(t, cmd)
 	out.Scan()
 	sources, err := proc.Sources(cmd.Process.Pid, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	before := read(t, sources)
 	fmt.Fprintln(in)
 	out.Scan()
@@ -95,9 +94,7 @@ func TestSourcesSeeAllocations(t *testing.T) {
 	}
 
 	fmt.Fprintln(in)
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, cmd.Wait())
 	for _, src := range sources {
 		r := record.NewSample()
 		if err := src.Read(t.Context(), &r); !errors.Is(err, sample.ErrGone) {
@@ -116,9 +113,7 @@ func TestPeakIsReset(t *testing.T) {
 	in, out := proctest.Start(t, cmd)
 	out.Scan()
 	ours, err := proc.SourcesOfOurs(cmd.Process.Pid, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	fmt.Fprintln(in)
 	out.Scan() // allocated, and freed again
 	r := read(t, ours)[record.MethodSmapsRollup]
@@ -136,18 +131,14 @@ func TestPeakIsReset(t *testing.T) {
 		t.Errorf("after the reset the peak is %d MiB above what is there", (r.HWM-r.RSS)/record.MiB)
 	}
 	others, err := proc.Sources(cmd.Process.Pid, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for _, src := range others {
 		if _, ok := src.(sample.Peaker); ok {
 			t.Error("the peak of a process that is not ours would be reset")
 		}
 	}
 	fmt.Fprintln(in)
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, cmd.Wait())
 }
 
 func read(t *testing.T, sources []sample.Source) map[string]record.Sample {
@@ -155,9 +146,7 @@ func read(t *testing.T, sources []sample.Source) map[string]record.Sample {
 	out := map[string]record.Sample{}
 	for _, src := range sources {
 		r := record.NewSample()
-		if err := src.Read(t.Context(), &r); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, src.Read(t.Context(), &r))
 		d := src.Describe()
 		if r.End.Before(r.Begin) || time.Since(r.End) > time.Minute || d.PID == 0 || d.Start == 0 ||
 			strings.TrimSpace(d.Blind) == "" {
@@ -173,9 +162,7 @@ func BenchmarkSmapsRollup(b *testing.B) { benchmark(b, record.MethodSmapsRollup)
 
 func benchmark(b *testing.B, method string) {
 	sources, err := proc.Sources(os.Getpid(), "self")
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.Err(b, err)
 	for _, src := range sources {
 		if src.Describe().Method != method {
 			continue
@@ -183,9 +170,7 @@ func benchmark(b *testing.B, method string) {
 		b.ReportAllocs()
 		for b.Loop() {
 			r := record.NewSample()
-			if err := src.Read(b.Context(), &r); err != nil {
-				b.Fatal(err)
-			}
+			check.Err(b, src.Read(b.Context(), &r))
 		}
 	}
 }

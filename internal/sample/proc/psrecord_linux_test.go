@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
@@ -85,9 +86,7 @@ func sleepingThread(b *testing.B, pid int, d time.Duration) (cpu time.Duration, 
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	f, err := os.Open(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.Err(b, err)
 	defer f.Close()
 	fd := int(f.Fd())
 	var buf [128]byte
@@ -120,16 +119,12 @@ func (a at) Describe() record.Source {
 // Interval 0 means no pause.
 func watchWithSampler(b *testing.B, pids []int, interval, d time.Duration) (cpu time.Duration, samples int) {
 	w, err := record.Create(b.TempDir(), record.Meta{Name: "bench", Started: time.Now()}, record.Environment{}, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.Err(b, err)
 	rec := w.Begin(record.Cell{ID: 1}, record.Beginning{Repetition: 1})
 	s := sample.New(b.Context(), rec)
 	for _, pid := range pids {
 		sources, err := proc.Sources(pid, "target")
-		if err != nil {
-			b.Fatal(err)
-		}
+		check.Err(b, err)
 		for _, src := range sources {
 			if src.Describe().Method == record.MethodStatm {
 				s.Attach(at{src, cmp.Or(interval, time.Hour)})
@@ -146,16 +141,12 @@ func watchWithSampler(b *testing.B, pids []int, interval, d time.Duration) (cpu 
 	cpu = selfCPU(b) - before
 	cost := s.Stop()
 	rec.End(record.OK, "", nil, cost)
-	if err := w.Close(record.OK); err != nil {
-		b.Fatal(err)
-	}
+	check.Err(b, w.Close(record.OK))
 	return cpu, cost.Reads / len(pids)
 }
 
 func selfCPU(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	check.Err(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

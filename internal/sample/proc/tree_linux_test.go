@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
@@ -111,9 +112,7 @@ func follow(t *testing.T, pid int, out *seen) *proc.Tree {
 	t.Helper()
 	tree, err := proc.NewTree(pid, byArgument, out.attach,
 		proc.TreeOptions{Every: 20 * time.Millisecond, Ours: true, Ended: out.end})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	t.Cleanup(tree.Close)
 	return tree
 }
@@ -140,17 +139,13 @@ func TestTreeFollowsDescendants(t *testing.T) {
 	until(t, "grandchildren are sampled", func() bool { return out.of("sleep 602") == 2 && out.of("sleep 603") == 2 })
 
 	// Who loses its parent is still followed, wherever it hangs then.
-	if err := syscall.Kill(nested, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, syscall.Kill(nested, syscall.SIGKILL))
 	until(t, "the parent has ended", func() bool { return out.hasEnded(nested) })
 	tree.Look(t.Context())
 	if out.of("sleep 602") != 2 {
 		t.Error("an orphan is not followed")
 	}
-	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, syscall.Kill(first, syscall.SIGKILL))
 	until(t, "the first one is let go of", func() bool { return out.of("sleep 601") == 0 && out.hasEnded(first) })
 	if slices.Contains(tree.PIDs(), first) {
 		tree.Look(t.Context())
@@ -181,9 +176,7 @@ func TestTreeFindsShortLivedProcess(t *testing.T) {
 
 func TestTreeNeedsLivingProcess(t *testing.T) {
 	cmd := exec.Command("true")
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, cmd.Run())
 	if _, err := proc.NewTree(cmd.Process.Pid, nil, (&seen{}).attach, proc.TreeOptions{}); !errors.Is(
 		err, sample.ErrGone) {
 		t.Errorf("err = %v", err)
@@ -203,9 +196,7 @@ func TestFamilyAddsProcessAfterExec(t *testing.T) {
 	until(t, "it joins", func() bool {
 		return slices.ContainsFunc(f.Look(), func(m *proc.Member) bool { return m.PID == pid && m.Alive() })
 	})
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, syscall.Kill(pid, syscall.SIGKILL))
 	m := f.Members()[0]
 	until(t, "it has ended", func() bool { return !m.Alive() })
 }
@@ -263,9 +254,7 @@ func BenchmarkReadFifty(b *testing.B) {
 	for b.Loop() {
 		for _, m := range members {
 			r := record.NewSample()
-			if err := m.Sources[0].Read(b.Context(), &r); err != nil {
-				b.Fatal(err)
-			}
+			check.Err(b, m.Sources[0].Read(b.Context(), &r))
 		}
 	}
 }

@@ -60,7 +60,7 @@ func TestCompareRefusesOtherFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		wrong:                          "wrong.csv line 1: the columns are not separated by commas",
+		wrong:                          "wrong.csv line 1: columns are not separated by commas",
 		filepath.Join(dir, "none.csv"): "name a run folder or a CSV file",
 		dir:                            "is not a run folder",
 	} {

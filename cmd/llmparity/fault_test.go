@@ -89,7 +89,7 @@ exec `+chrome+` --disable-gpu "$@"
 		{"unknown kernels", []string{"run", "--kernels", "fast"}, nil, fault.Usage, "--kernels", false},
 		{"unknown sort", []string{"model", "convert", whole, "--to", "webllm", "--sort", "none"}, nil, fault.Usage,
 			"--sort", false},
-		{"unknown dtype", []string{"run", "--dtype", "q4"}, nil, fault.Usage, "dtype: \"q4\"", false},
+		{"unknown dtype", []string{"run", "--dtype", "q4"}, nil, fault.Usage, `dtype: unknown value "q4"`, false},
 		{"two ways to say which WebLLM", []string{"run", "--webllm-version", "0.2.80", "--webllm-bundle", "x.js"},
 			nil, fault.Usage, "use one of them", false},
 		{"no version of WebLLM", []string{"run", "--strict", "--webllm-version", "newest"}, nil, fault.Usage, "newest",

@@ -46,7 +46,7 @@ func helpText(c *cobra.Command) string {
 var (
 	docsFile   = regexp.MustCompile(`docs/[A-Za-z/-]+\.md`)
 	typedFlag  = regexp.MustCompile(`(?:^| )(--?[a-z][a-z-]*)`)
-	lowerFirst = regexp.MustCompile(`^([a-z0-9'"]|WebLLM|WebGPU|KV |YAML|CSV|HTML|RoPE|Ollama|GPU|TCP|URL|HOST)`)
+	lowerFirst = regexp.MustCompile(`^([a-z0-9'"]|[A-Z][A-Z]|WebLLM|WebGPU|RoPE|Ollama)`)
 )
 
 func TestHelpIsShortAndComplete(t *testing.T) {

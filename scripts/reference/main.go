@@ -1,13 +1,15 @@
 // Command reference writes the pages of docs/reference that are made from the program's own tables: the plan, from its
 // schema; figures, from their table; formats, from the columns of exports.
 //
-// Other pages there have writers of their own: `go test ./cmd/llmparity ./compare/explain -update`.
+// Commands and exit codes are written by a test of cmd/llmparity, which this runs. Warnings are written by
+// go test ./compare/explain -update.
 package main
 
 import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 )
 
@@ -15,6 +17,11 @@ func main() {
 	pages, err := pages()
 	if err == nil {
 		err = write("docs/reference", pages)
+	}
+	if err == nil {
+		commands := exec.Command("go", "test", "./cmd/llmparity", "-run", "^TestReference", "-update")
+		commands.Stderr = os.Stderr
+		err = commands.Run()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "reference:", err)

@@ -101,46 +101,48 @@ func headlines(v *view) []chart {
 	return append(out, speed...)
 }
 
-const beforeModel = "before the model"
-
-// peakStack draws each cell's peak by component with its interval.
+// peakStack draws each cell's peak by component with its interval; where PSS could not be read, the sum of RSS.
 func peakStack(v *view) []chart {
-	shown := v.having(figure.PeakPSS)
-	if len(shown) == 0 {
+	var cells []*compare.Cell
+	t := &stackTable{}
+	for i := range v.res.Cells {
+		c := &v.res.Cells[i]
+		p := c.Points()
+		if !p.Peak.Known() {
+			continue
+		}
+		name := line(c.Label) + "\n" + num(p.Peak.Center()) + " MiB"
+		if p.Peak.Name == figure.PeakRSS {
+			name += " (RSS)"
+		}
+		cells, t.bars, t.intervals = append(cells, c), append(t.bars, name), append(t.intervals, p.Peak.Interval)
+	}
+	if len(cells) == 0 {
 		return nil
 	}
-	t := &stackTable{}
-	for _, i := range shown {
-		c := &v.res.Cells[i]
-		p := c.Figure(figure.PeakPSS)
-		t.bars = append(t.bars, line(c.Label)+"\n"+num(p.Center())+" MiB")
-		t.intervals = append(t.intervals, p.Interval)
-	}
-	t.add(beforeModel, "var(--off)",
-		func(n int) float64 { return v.res.Cells[shown[n]].Figure(figure.Baseline).Center() })
-	whole := func(n int) bool { return v.res.Cells[shown[n]].Parts.Component(figure.ModelWeights).Known() }
+	split := func(c *compare.Cell) bool { return c.Parts.Component(figure.ModelWeights).Known() }
+	t.add("before the model", "var(--off)", func(n int) float64 { return cells[n].Points().Baseline.Center() })
 	for _, col := range components() {
 		if colour, ok := partColour[col.Name]; ok {
 			t.add(partName(col.Name), colour, func(n int) float64 {
-				if !whole(n) {
-					return 0
+				if !split(cells[n]) {
+					return math.NaN()
 				}
-				return v.res.Cells[shown[n]].Parts.Shown(col.Name).Center()
+				return cells[n].Parts.Shown(col.Name).Center()
 			})
 		}
 	}
 	t.add("not broken down", "var(--p3)", func(n int) float64 {
-		c := &v.res.Cells[shown[n]]
-		rest := c.Figure(figure.PeakPSS).Center()
-		if b := c.Figure(figure.Baseline); b.Known() {
-			rest -= b.Center()
+		p := cells[n].Points()
+		switch {
+		case split(cells[n]):
+			return math.NaN()
+		case p.Baseline.Known():
+			return p.Peak.Center() - p.Baseline.Center()
 		}
-		if whole(n) {
-			return 0
-		}
-		return rest
+		return p.Peak.Center()
 	})
-	return []chart{{ID: "headline-memory", Title: "Peak memory", Unit: "MiB", Height: rowsHeight(len(shown), 1),
+	return []chart{{ID: "headline-memory", Title: "Peak memory", Unit: "MiB", Height: rowsHeight(len(cells), 1),
 		Note:     "Total PSS of all processes, median, by component. Line: 95% interval.",
 		Label:    "Stacked bars of each cell's peak memory by component; section Memory has the figures in a table",
 		Drawings: []drawing{{Options: t.options()}}}}
@@ -183,6 +185,9 @@ func added(v *view) []chart {
 		bar.XAxisList[0].Min = 0
 	}
 	for i := range v.res.Cells {
+		if v.res.Cells[i].Parts == nil {
+			continue
+		}
 		bar.add("bar", line(v.res.Cells[i].Label), values[i], inked(v.colour(i), 0),
 			charts.WithBarChartOpts(opts.BarChart{BarGap: "10%", BarCategoryGap: "30%"}),
 			charts.WithLabelOpts(opts.Label{Show: opts.Bool(true), Position: "right", FontSize: 11,

@@ -205,13 +205,15 @@ func inSummary() []*figure.Row {
 
 func (v *view) summary(i int) summaryRow {
 	c := &v.res.Cells[i]
-	row := summaryRow{Label: line(c.Label), Colour: template.CSS(v.colour(i)), Device: "did not say",
+	row := summaryRow{Label: line(c.Label), Colour: template.CSS(v.colour(i)), Device: "unknown device",
 		With:     line(c.With),
 		Launches: launches(c.Launches), Parity: parityOf(v.res, c)}
 	if c.Refused != "" {
 		row.Device, row.Launches = "not launched", "refused: "+line(c.Refused)
 	}
-	if c.Device != nil {
+	if isForeign(c) {
+		row.Device = ""
+	} else if c.Device != nil {
 		row.Device = strings.TrimSpace(string(c.Device.Class) + " " + line(c.Device.Name))
 	}
 	p := c.Points()
@@ -222,6 +224,8 @@ func (v *view) summary(i int) summaryRow {
 	for _, f := range shown {
 		value, under := figureCell(f)
 		switch cached := c.Figure(figure.Cached); {
+		case isForeign(c) && !f.Known():
+			under = "" // a log has memory alone
 		case f.Name == figure.PrefillTPS && cached.Known() && cached.Center() > 0:
 			under += fmt.Sprintf("; %s of %s prompt tokens from a cache", num(cached.Center()),
 				num(c.Figure(figure.Prompt).Center()))

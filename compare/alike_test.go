@@ -142,8 +142,8 @@ func TestMissingCapabilityIsMarked(t *testing.T) {
 		!strings.Contains(p.Verdict, "after 41 (stop)") {
 		t.Errorf("parity: %q", p.Verdict)
 	}
-	if !strings.Contains(r.Verdict[0], "after 41 (stop)") {
-		t.Errorf("the verdict does not tell of the lengths: %q", r.Verdict)
+	if !strings.Contains(said(r, "Output"), "after 41 (stop)") {
+		t.Errorf("the answer does not give the lengths: %q", r.Verdict)
 	}
 	if !c.Self.Identical || c.Self.Verdict != "all 6 requests gave the same text" {
 		t.Errorf("with itself: %+v", c.Self)
@@ -369,11 +369,12 @@ func TestTextsAreNotCalledTokens(t *testing.T) {
 		all = append(all, e)
 	}
 	r := compare.Runs(comparetest.Run(t, "texts", all...))
-	if v := r.Verdict[0]; v != "All 3 pairs of cells generated identical text from the same weights and prompt." {
+	if v := said(r, "Output"); !strings.HasSuffix(
+		v, "All 3 pairs of cells generated identical text from the same weights and prompt.") {
 		t.Error(v)
 	}
 	r = compare.Runs(comparetest.Run(t, "mixed", comparetest.Native(2), comparetest.Browser(2), all[2]))
-	if v := r.Verdict[0]; !strings.Contains(
+	if v := said(r, "Output"); !strings.Contains(
 		v, "1 of 3 pairs of cells generated identical output (1 by tokens, 2 by text)") {
 		t.Error(v)
 	}

@@ -119,9 +119,10 @@ type Cell struct {
 	Refused string            `json:"refused,omitempty"`
 	Self    parity.SelfParity `json:"self_parity"`
 
-	unknownPrefill bool // a prompt may have come from a cache that does not tell
-	betweenPieces  bool // latencies are between pieces of text, which are not a token each
-	unverified     bool // nobody has verified which weights a server has
+	title          string // the engine's name for people
+	unknownPrefill bool   // a prompt may have come from a cache that does not tell
+	betweenPieces  bool   // latencies are between pieces of text, which are not a token each
+	unverified     bool   // nobody has verified which weights a server has
 	// percent of the processors' time that a hypervisor gave to other machines, by launch; nil: nobody told
 	stolen     []float64
 	memory     *memory.Cell
@@ -182,6 +183,7 @@ func With(o Options, runs ...*record.Run) *Result {
 		for _, spec := range run.Cells {
 			e := gather(run, spec.ID)
 			cell := newCell(i, spec, e)
+			cell.title = o.Titles[spec.Engine]
 			cell.stopped(run.Stops[spec.ID])
 			cell.Hardware = hardware.Read(e.counted, run.Environment.GPUs)
 			cell.predicted(run, e)
@@ -208,8 +210,8 @@ func With(o Options, runs ...*record.Run) *Result {
 	r.group(o)
 	r.Reasons, r.Settings = r.reasons(), r.settings()
 	r.Comparability = lines(r.Reasons)
-	r.Verdict = r.verdict()
 	r.Warnings, r.Notes = r.remarks(runs, all)
+	r.Verdict = r.Answer().Sentences()
 	return r
 }
 
@@ -278,6 +280,9 @@ func newCell(run int, spec record.Cell, e gathered) Cell {
 	}
 	return c
 }
+
+// Title is the engine's name for people, or as records have it.
+func (c *Cell) Title() string { return cmp.Or(c.title, c.Spec.Engine) }
 
 // Points are its memory at three points.
 func (c *Cell) Points() memory.Points { return memory.PointsOf(c.Figure) }

@@ -36,7 +36,7 @@ func (r *Result) label() {
 				what = append(what, word)
 			}
 		}
-		words := []string{c.Spec.Engine}
+		words := []string{c.Title()}
 		if len(what) > 0 {
 			words[0] += " (" + strings.Join(what, "; ") + ")"
 		}
@@ -103,7 +103,7 @@ func (r *Result) Engines() []Ran {
 		}
 		g.Name = strings.Join(labels, "; ")
 		if !slices.ContainsFunc(out, func(o Ran) bool { return o.engine == g.engine && o.With != g.With }) {
-			g.Name = g.engine // all of its cells
+			g.Name = r.Cells[g.Cells[0]].Title() // all of its cells
 		}
 	}
 	return out

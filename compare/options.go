@@ -22,6 +22,8 @@ type Options struct {
 	AllowDifferent bool
 	// By names the fields that cells must have in common to be averaged; nil: the engine, and no groups are shown.
 	By []string
+	// Titles has engines' names for people by those in records; an engine without one keeps the name that records have.
+	Titles map[string]string
 }
 
 // Defaults are the options of Runs.

@@ -11,8 +11,18 @@ import (
 	"llmparity/internal/record"
 )
 
-// Of several engines the verdict tells every pair, in short, and claims nothing that the statistics don't.
-func TestTheVerdictTellsEveryPairOfEngines(t *testing.T) {
+// said is the sentence of the verdict that answers a question.
+func said(r *compare.Result, question string) string {
+	for _, s := range r.Verdict {
+		if strings.HasPrefix(s, question+": ") {
+			return s
+		}
+	}
+	return ""
+}
+
+// The answer names every pair of engines, and claims nothing that the statistics don't.
+func TestAnswerNamesEveryPairOfEngines(t *testing.T) {
 	var all []comparetest.Engine
 	for n, name := range []string{"a", "b", "c"} {
 		e := comparetest.Native(8)
@@ -23,12 +33,14 @@ func TestTheVerdictTellsEveryPairOfEngines(t *testing.T) {
 		}
 		all = append(all, e)
 	}
-	said := compare.Runs(comparetest.Run(t, "three", all...)).Verdict[1]
-	for _, want := range []string{"a against b: ", "a against c: ", "b against c: ", ", decode ",
-		"peak memory not told apart"} {
-		if !strings.Contains(strings.ToLower(said), want) {
-			t.Errorf("no %q in %q", want, said)
+	r := compare.Runs(comparetest.Run(t, "three", all...))
+	for _, want := range []string{"a and b: no difference detected", "a is 3.", "b is 3.", "times as fast as c"} {
+		if !strings.Contains(said(r, "Speed"), want) {
+			t.Errorf("no %q in %q", want, said(r, "Speed"))
 		}
+	}
+	if memory := said(r, "Memory"); strings.Count(memory, "no difference detected") != 3 {
+		t.Error(memory)
 	}
 }
 
@@ -37,13 +49,13 @@ func TestVerdictNamesWhatLaunchesCouldNotShow(t *testing.T) {
 	a, b := comparetest.Native(6), comparetest.Native(6)
 	a.Cell.ID, b.Cell.ID, a.Cell.Engine, b.Cell.Engine = 1, 2, "a", "b"
 	a.Vary, b.Vary = 0.06, 0.06
-	if said := compare.Runs(comparetest.Run(t, "noisy", a, b)).Verdict[1]; !strings.Contains(
-		said, "at which a change of a tenth takes") {
-		t.Error(said)
+	if s := said(compare.Runs(comparetest.Run(t, "noisy", a, b)), "Speed"); !strings.Contains(
+		s, "at which a change of a tenth takes") {
+		t.Error(s)
 	}
 	a.Vary, b.Vary = 0.005, 0.005
-	if said := compare.Runs(comparetest.Run(t, "quiet", a, b)).Verdict[1]; strings.Contains(said, "takes") {
-		t.Error(said)
+	if s := said(compare.Runs(comparetest.Run(t, "quiet", a, b)), "Speed"); strings.Contains(s, "takes") {
+		t.Error(s)
 	}
 }
 
@@ -69,38 +81,35 @@ func TestVerdictShowsWhatMeanHides(t *testing.T) {
 		want   string
 		hidden bool
 	}{
-		{[5]float64{1.3, 1 / 1.3, 1, 1, 1}, ", but in 2 of these pairs by themselves that of a is 0.7", true},
-		{[5]float64{1.3, 1.3, 1.3, 1.3, 0.9}, "), but in 1 of these pairs by themselves that of a is 0.", true},
-		{[5]float64{1.3, 1.3, 1.3, 1.3, 1.3}, "that of a is 1.", false},
-		{[5]float64{1, 1, 1, 1, 1}, "can't be told from chance", false},
+		{[5]float64{1.3, 1 / 1.3, 1, 1, 1}, "in 1 of 5 pairs", true},
+		{[5]float64{1.3, 1.3, 1.3, 1.3, 0.9}, "is faster than b in 4 of 5 pairs", true},
+		{[5]float64{1.3, 1.3, 1.3, 1.3, 1.3}, "is faster than b in all 5 pairs", false},
+		{[5]float64{1, 1, 1, 1, 1}, "no difference detected in any of 5 pairs", false},
 	} {
 		by := map[int]float64{}
 		for i, f := range c.by {
 			by[i+1] = f
 		}
 		a, b := s.run(r, "a"), slowed(s.run(r, "b"), by)
-		if said := compare.Runs(a, b).Verdict[1]; !strings.Contains(said, c.want) ||
-			strings.Contains(said, "by themselves") != c.hidden {
-			t.Errorf("%v: %s", c.by, said)
-		}
-		// two questions: in few words
-		if short := compare.Runs(a, b, a).Verdict[1]; strings.Contains(short, "(but ") != c.hidden {
-			t.Errorf("%v: %s", c.by, short)
+		for _, r := range []*compare.Result{compare.Runs(a, b), compare.Runs(a, b, a)} {
+			if s := said(r, "Speed"); !strings.Contains(strings.ToLower(s), c.want) ||
+				strings.Contains(s, "1 pair goes the other way") != c.hidden {
+				t.Errorf("%v: %s", c.by, s)
+			}
 		}
 	}
 }
 
-// Pairs that have nothing in common are in no mean: each is told, and not the first alone.
-func TestTheVerdictTellsPairsWithoutAMean(t *testing.T) {
+// Pairs that have nothing in common are in no mean: each counts, not the first alone.
+func TestAnswerCountsPairsWithoutAMean(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 3))
 	s := series{launches: 10, cells: 2, cv: 0.02, engine: "engine"}
 	o := compare.Defaults()
 	o.By = []string{"prompt"}
 	res := compare.With(o, s.run(r, "a"), slowed(s.run(r, "b"), map[int]float64{1: 1, 2: 1.5}))
-	said := res.Verdict[1]
-	if !strings.Contains(said, "prompt 1, a against") || !strings.Contains(said, "prompt 2, a against") ||
-		!strings.Contains(said, "decode 1.") {
-		t.Error(said)
+	if s := said(res, "Speed"); !strings.Contains(s, "A is faster than b in 1 of 2 pairs. 1.5") ||
+		!strings.Contains(s, "1 pair without a difference") || strings.Contains(s, "mean") {
+		t.Error(s)
 	}
 }
 

@@ -55,8 +55,8 @@ func TestANearTieIsRounding(t *testing.T) {
 		t.Fatalf("%+v", d)
 	}
 	want := "there the top two are 0.030 for webllm and 0.050 for llamacpp apart: rounding is enough"
-	if d.Words != want || !strings.HasSuffix(p.Verdict, "; "+want) || !strings.Contains(r.Verdict[0], want) {
-		t.Errorf("%q; verdict %q", d.Words, r.Verdict[0])
+	if d.Words != want || !strings.HasSuffix(p.Verdict, "; "+want) || !strings.Contains(said(r, "Output"), want) {
+		t.Errorf("%q; verdict %q", d.Words, r.Verdict)
 	}
 	f := p.Forced
 	if f == nil || f.Positions != 64 || f.Agreed != 63 || f.OwnA != 63 || f.OwnB != 64 || f.Of != "llamacpp" ||
@@ -89,9 +89,9 @@ func TestSeveralPairsThatPart(t *testing.T) {
 			llama.Scores[6].Top[0].LogProb, llama.Scores[6].LogProb = -0.6, -0.6
 			llama.Scores[6].Top[1] = record.Candidate{ID: 511, LogProb: -0.65}
 		}
-		return compare.Runs(comparetest.Run(t, "three", web, llama, third)).Verdict[0]
+		return said(compare.Runs(comparetest.Run(t, "three", web, llama, third)), "Output")
 	}
-	const same = "1 of 3 pairs of cells generated identical tokens from the same weights and prompt"
+	const same = "Output: Identical in 1 of 3 pairs. 1 of 3 pairs of cells generated identical tokens from the same weights and prompt"
 	if got := three(true); got != same+"; of 2 that part, 2 do so where rounding is enough." {
 		t.Error(got)
 	}
@@ -110,7 +110,7 @@ func TestTextsThatPartAreCounted(t *testing.T) {
 	llama.Scores[6].Top[0].LogProb, llama.Scores[6].LogProb = -0.6, -0.6
 	llama.Scores[6].Top[1] = record.Candidate{ID: 511, LogProb: -0.65}
 	third.Usage, third.Text = nil, "another text"
-	got := compare.Runs(comparetest.Run(t, "three", web, llama, third)).Verdict[0]
+	got := said(compare.Runs(comparetest.Run(t, "three", web, llama, third)), "Output")
 	if want := "; of 3 that part, 1 do so where rounding is enough, and of 2 that is not known."; !strings.HasSuffix(
 		got, want) {
 		t.Errorf("%q, want …%q", got, want)

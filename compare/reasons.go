@@ -47,7 +47,7 @@ func reason(effect Effect, of explain.Reason, args ...any) Reason {
 func names(a, b *Cell) (x, y string) {
 	switch {
 	case a.Spec.Engine != b.Spec.Engine:
-		return a.Spec.Engine, b.Spec.Engine
+		return a.Title(), b.Title()
 	case a.Label != b.Label:
 		return a.Label, b.Label
 	}

@@ -73,7 +73,8 @@ func TestWhatRequestsWaitIsInTheirTimes(t *testing.T) {
 		!slices.Contains(figures, figure.Percentile(figure.OfTTFT, 0.95)) || len(res.Comparisons) != 1 {
 		t.Errorf("ratios of %q", figures)
 	}
-	if !strings.Contains(res.Verdict[1], "tokens/s of all requests of") || strings.Contains(res.Verdict[1], "decode") {
+	if speed := said(res, "Speed"); !strings.Contains(speed, "serves all requests at") ||
+		strings.Contains(speed, "decode") {
 		t.Errorf("%q", res.Verdict)
 	}
 	if !res.Cells[0].Self.Identical || !res.Parity[0].Identical {

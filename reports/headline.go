@@ -14,36 +14,20 @@ import (
 )
 
 // headlineSection is the answer with its two charts.
-func headlineSection(res *compare.Result, a *answer) section {
+func headlineSection(res *compare.Result, a *compare.Answer) section {
 	return section{ID: "headline", For: onPage, View: "answer", Data: newAnswerPart(res, a), Across: "duo",
 		Draw: []func(*view) []chart{headlines}}
 }
 
-// answer is what a reader asks first.
-type answer struct {
-	Title    string
-	Sub      string
-	Cards    []answerCard
-	Warnings []evidence.Warning // up to three that may change a conclusion
-	More     int
-}
-
-// answerCard is the answer to one question.
+// answerCard is a card with the section that says more.
 type answerCard struct {
-	Name, Headline, Text string
-	Unknown              bool
-	To                   string // the id of the section that says more
+	compare.Card
+	To string
 }
 
-func answerOf(res *compare.Result) *answer {
-	const most = 3
-	all := warned(res)
-	a := &answer{Warnings: all[:min(most, len(all))], More: max(0, len(all)-most)}
-	a.Title, a.Sub = titles(res)
-	for _, s := range res.Verdict {
-		a.Cards = append(a.Cards, answerCard{Text: s})
-	}
-	return a
+// cardSections are the sections that say more, by the names of cards.
+var cardSections = map[string]string{
+	"Memory": "memory", "Speed": "speed", "Output": "tokens", "Sure": "measured", "Quote": "measured",
 }
 
 // answerPart is what the page shows of an answer.
@@ -57,9 +41,13 @@ type answerPart struct {
 // promptShown is how much of a prompt stands beside the answer; the engines' facts have all of it.
 const promptShown = 240
 
-func newAnswerPart(res *compare.Result, a *answer) answerPart {
-	p := answerPart{Cards: a.Cards, Warnings: a.Warnings, All: "All warnings",
-		Count: "1 warning may change a conclusion."}
+func newAnswerPart(res *compare.Result, a *compare.Answer) answerPart {
+	p := answerPart{Warnings: a.Warnings, All: "All warnings", Count: "1 warning may change a conclusion."}
+	for _, c := range []compare.Card{a.Memory, a.Speed, a.Output, a.Sure, a.Quote} {
+		if c.Headline != "" {
+			p.Cards = append(p.Cards, answerCard{c, cardSections[c.Name]})
+		}
+	}
 	for i := range res.Cells {
 		if prompt := res.Cells[i].Spec.Prompt; i == 0 {
 			p.Prompt = shorten(prompt, promptShown)

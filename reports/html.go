@@ -50,7 +50,7 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 	}
 	n := newNames(res)
 	v := &view{res: n.shortened(res), runs: runs, own: own}
-	d := &htmlPage{Answer: answerOf(res), Style: template.CSS(reportCSS), Scripts: scripts, Schema: res.Schema,
+	d := &htmlPage{Answer: res.Answer(), Style: template.CSS(reportCSS), Scripts: scripts, Schema: res.Schema,
 		Policy: "default-src 'none'; script-src " + strings.Join(append(hashes, hashOf(library)), " ") +
 			"; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"}
 	all := v.chapters(d.Answer)
@@ -98,7 +98,7 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 
 // htmlPage is what the page's template shows.
 type htmlPage struct {
-	Answer           *answer
+	Answer           *compare.Answer
 	Policy, Schema   string
 	Style            template.CSS
 	Scripts, Data    template.HTML
@@ -112,7 +112,7 @@ type htmlPage struct {
 type entry struct{ ID, Title string }
 
 // chapters are the page's sections in the order in which readers ask. What most readers skip is folded.
-func (v *view) chapters(a *answer) []section {
+func (v *view) chapters(a *compare.Answer) []section {
 	of := map[string]section{}
 	for _, s := range shownTo(v.drawn(append(sections(v), headlineSection(v.res, a))), onPage) {
 		of[s.ID] = s

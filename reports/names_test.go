@@ -87,7 +87,7 @@ func TestChaptersHoldEverySection(t *testing.T) {
 	res.Notes = append(res.Notes, evidence.Warning{Where: "run"})
 	v := &view{res: res, runs: []*record.Run{run}}
 	placed := map[string]bool{"verdict": true}
-	for _, c := range v.chapters(answerOf(res)) {
+	for _, c := range v.chapters(res.Answer()) {
 		placed[c.ID] = true
 		for _, s := range c.Parts {
 			placed[s.ID] = true

@@ -14,45 +14,13 @@ import (
 // originsWords say what the figures of the first table come from.
 const originsWords = "Memory: measured by the sampler; times and rates: by the clock."
 
+// titles are what was compared, and short facts on it.
 func titles(res *compare.Result) (title, subtitle string) {
 	if len(res.Runs) == 0 {
 		return "No run", "Nothing was given to compare."
 	}
-	const most = 3
-	var names []string
-	times := map[string]int{} // how many runs have a name
-	first, last := res.Runs[0].Started, res.Runs[0].Started
-	for _, r := range res.Runs {
-		if times[r.Name]++; times[r.Name] == 1 {
-			names = append(names, r.Name)
-		}
-		if r.Started.Before(first) {
-			first = r.Started
-		}
-		if r.Started.After(last) {
-			last = r.Started
-		}
-	}
-	more := max(0, len(names)-most)
-	names = names[:len(names)-more]
-	for i, name := range names {
-		names[i] = line(name)
-		if n := times[name]; n > 1 {
-			names[i] += fmt.Sprintf(" (%d runs)", n)
-		}
-	}
-	if more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	const layout = "2 January 2006, 15:04 MST"
-	when := first.Format(layout)
-	if to := last.Format(layout); to != when {
-		when += " to " + to
-	}
-	e := res.Runs[0].Environment
-	return strings.Join(names, " and "), fmt.Sprintf("%s · %s, %d cores, %s GiB · llmparity %s", when, line(e.CPU),
-		e.Cores,
-		num(float64(e.MemoryB)/(1<<30)), line(res.Runs[0].Tool.Version))
+	a := res.Answer()
+	return line(a.Title), line(a.Sub())
 }
 
 // columns of the table are a figure each.

@@ -15,7 +15,7 @@ func compareCommand() *cobra.Command {
 	var as formatFlags
 	var minEffect float64
 	var by []string
-	options := compare.Defaults()
+	options := comparison()
 	var figures figureFlags
 	c := &cobra.Command{
 		Use:   "compare {DIR | FILE.csv}...",

@@ -48,6 +48,13 @@ func formats() []format {
 // colours are the engines' colours in charts.
 func colours() reports.Colours { return kinds.All.Colours() }
 
+// comparison are the options of comparing, with the engines' names for people.
+func comparison() compare.Options {
+	o := compare.Defaults()
+	o.Titles = kinds.All.Titles()
+	return o
+}
+
 func formatNames() (names []string) {
 	for _, f := range formats() {
 		names = append(names, f.name)

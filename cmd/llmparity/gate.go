@@ -168,7 +168,7 @@ func gateRun(dir string, g *gates.Gate, baselineName string, stdout io.Writer, n
 		return err
 	}
 	if page := filepath.Join(dir, "report.html"); there(page) {
-		result := compare.Runs(run)
+		result := compare.With(comparison(), run)
 		result.Gate = judged
 		if err := writeHTML(page, do, result, run); err != nil {
 			return err

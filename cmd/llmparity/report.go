@@ -43,7 +43,7 @@ Formats: ` + docsFormats + `. Figures for a paper: ` + docsFigures,
 				return err
 			}
 			defer frugal()()
-			result := compare.Runs(r)
+			result := compare.With(comparison(), r)
 			if result.Gate, err = gate.Saved(args[0], result); err != nil {
 				return err
 			}

@@ -257,7 +257,7 @@ func conclude(dir string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	result := compare.Runs(r)
+	result := compare.With(comparison(), r)
 	if err := reports.Table(stdout, result); err != nil {
 		return err
 	}

@@ -160,7 +160,7 @@ func (o *otherSide) untested(dir string) ([]string, error) {
 		return nil, err
 	}
 	var out []string
-	for _, d := range gate.Differences(compare.Runs(was), compare.Runs(is)) {
+	for _, d := range gate.Differences(compare.With(comparison(), was), compare.With(comparison(), is)) {
 		out = append(out, "not tested: "+d+" ("+o.dir+"): both sides ran what is here now")
 	}
 	return out, nil

@@ -76,3 +76,69 @@ func Short(v float64) string {
 	}
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }
+
+// Amount writes a figure for a sentence: three digits, or the whole number with its thousands set off.
+func Amount(v float64) string {
+	a := math.Abs(v)
+	switch {
+	case a >= 99.95:
+		return thousands(strconv.FormatFloat(v, 'f', 0, 64))
+	case a >= 9.995:
+		return trimmed(v, 1)
+	case a >= 0.9995:
+		return trimmed(v, 2)
+	case a >= 0.001:
+		return trimmed(v, 3)
+	}
+	return strconv.FormatFloat(v, 'g', 2, 64)
+}
+
+func trimmed(v float64, digits int) string {
+	s := strconv.FormatFloat(v, 'f', digits, 64)
+	if v == math.Trunc(v) {
+		s, _, _ = strings.Cut(s, ".")
+	}
+	return s
+}
+
+func thousands(s string) string {
+	for at := len(s) - 3; at > 0 && s[at-1] != '-' && at <= len(s); at -= 3 {
+		s = s[:at] + "," + s[at:]
+	}
+	return s
+}
+
+// WithAmount is Amount with a unit.
+func WithAmount(v float64, unit string) string { return Amount(v) + " " + unit }
+
+// Share writes a share in percent, with two digits.
+func Share(share float64) string {
+	if p := math.Abs(100 * share); p >= 9.95 || p == 0 {
+		return strconv.FormatFloat(100*share, 'f', 0, 64) + "%"
+	}
+	return strconv.FormatFloat(100*share, 'f', 1, 64) + "%"
+}
+
+// And joins names; beyond so many it gives their number.
+func And(names []string, most int) string {
+	switch n := len(names); {
+	case n > most:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n-most)
+	case n > 1:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+	return strings.Join(names, "")
+}
+
+// Cut shortens a text to so many letters, at a word's end.
+func Cut(s string, most int) string {
+	letters := []rune(s)
+	if len(letters) <= most {
+		return s
+	}
+	cut := string(letters[:most])
+	if at := strings.LastIndexByte(cut, ' '); at > most/2 {
+		cut = cut[:at]
+	}
+	return strings.TrimRight(cut, " .,;:") + "…"
+}

@@ -40,8 +40,9 @@ type Ratio struct {
 	// Warnings are those beside the figures of either side.
 	Warnings []evidence.Warning `json:"warnings,omitempty"`
 
-	Headline bool `json:"-"` // the verdict tells of it
-	uneven   bool // the launches of one side vary much more than those of the other
+	Limit    string `json:"-"` // what the launches were too few to show, where no difference was found
+	Headline bool   `json:"-"` // the answer is made of it
+	uneven   bool   // the launches of one side vary much more than those of the other
 }
 
 // Side is a figure of one of two cells.
@@ -83,7 +84,7 @@ type Mean struct {
 	Verdict string `json:"verdict"`
 
 	Test     stats.Test `json:"-"`
-	Headline bool       `json:"-"` // the verdict tells of it
+	Headline bool       `json:"-"` // the answer is made of it
 }
 
 // Judgement is what is to be thought of a difference.

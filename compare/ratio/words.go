@@ -33,7 +33,8 @@ func (x *Ratio) Say(a, b string, reused bool, t stats.Test, s stats.Sides, minEf
 				t.Left, t.Right)
 		}
 	default:
-		words = sides + fmt.Sprintf(", which can't be told from chance (p = %.2g, %s%s)", x.P, few, x.limit(s))
+		x.Limit = x.limit(s)
+		words = sides + fmt.Sprintf(", which can't be told from chance (p = %.2g, %s%s)", x.P, few, x.Limit)
 	}
 	if x.Note != "" {
 		words += " (" + x.Note + ")"
@@ -137,19 +138,4 @@ func (x *Ratio) limit(s stats.Sides) string {
 	}
 	return fmt.Sprintf("; launches vary by %.0f %%, at which a change of a tenth takes %s%d a side to be seen",
 		100*vary, over, needed)
-}
-
-// Shortly is what is called of a ratio of A over B, in as few words as there are several pairs.
-func Shortly(title string, call stats.Call, ratio *float64) string {
-	switch {
-	case call == stats.Differs && ratio == nil:
-		return title + " different"
-	case call == stats.Differs:
-		return fmt.Sprintf("%s %s times", title, explain.Short(*ratio))
-	case call == stats.TooSmall:
-		return title + " all but the same"
-	case call == stats.TooFewToSay:
-		return title + " of too few runs"
-	}
-	return title + " not told apart"
 }

@@ -214,6 +214,15 @@ func (ks Kinds) Colours() map[string]int {
 	return out
 }
 
+// Titles returns the engines' names for people, by the names in records.
+func (ks Kinds) Titles() map[string]string {
+	out := map[string]string{}
+	for _, k := range ks {
+		out[k.Name] = k.Title
+	}
+	return out
+}
+
 // Sections returns one kind for each section of plans.
 func (ks Kinds) Sections() Kinds {
 	var out Kinds

@@ -18,6 +18,7 @@ package record
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -116,6 +117,11 @@ type Model struct {
 	Vocab        int    `json:"vocab_size"`            // size of the vocabulary
 	Context      int    `json:"context"`               // context window in tokens, as the engines are started
 	MaxContext   int    `json:"max_context,omitempty"` // the model's maximum context window, in tokens; absent: unknown
+}
+
+// Random tells whether the weights are random numbers, as those of the built-in model are.
+func (m Model) Random() bool {
+	return strings.HasPrefix(m.Name, "tiny-llama-2x") || strings.HasPrefix(m.Name, "random-")
 }
 
 // Cell is a point of the plan.

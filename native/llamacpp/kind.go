@@ -41,7 +41,7 @@ const (
 
 // OneShotKind is llama.cpp's one-shot program.
 var OneShotKind = kind(engine.Kind{
-	Name: OneShotName, Title: "llama.cpp, one-shot", Presets: []string{"engines"}, Colour: 6,
+	Name: OneShotName, Title: "llama.cpp one-shot", Presets: []string{"engines"}, Colour: 6,
 	New: func(_ string, c engine.Config, s engine.Settings) engine.Engine {
 		return NewOneShot(c.(*Config).with(s))
 	},

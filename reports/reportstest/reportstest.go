@@ -143,7 +143,11 @@ func documentTables(t testing.TB, document string) map[string]PageTable {
 func sameSentences(t testing.TB, res *compare.Result, terminal, page, document string) {
 	t.Helper()
 	inPage := text(t, page)
-	said := append(slices.Clone(res.Verdict), res.Comparability...)
+	said := slices.Clone(res.Comparability)
+	a := res.Answer()
+	for _, c := range []compare.Card{a.Memory, a.Speed, a.Output, a.Sure} {
+		said = append(said, c.Headline, c.Text)
+	}
 	for _, p := range res.Parity {
 		said = append(said, p.Verdict)
 	}

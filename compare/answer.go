@@ -1,0 +1,443 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
+	"llmparity/compare/stats"
+	"llmparity/internal/figure"
+	"llmparity/internal/record"
+	"llmparity/internal/warning"
+)
+
+// Answer is what a reader asks first: what was compared, which is smaller, which is faster, whether the output is the
+// same, how sure that is, and whether it may be quoted. Every format begins with it.
+type Answer struct {
+	Title    string
+	Facts    []string // below the title: model, request, launches, date, machine
+	Memory   Card
+	Speed    Card
+	Output   Card
+	Sure     Card
+	Quote    Card
+	Warnings []evidence.Warning // that may change a conclusion, the gravest first, one a code, at most three
+	More     int                // other warnings
+}
+
+// Card is the answer to one question.
+type Card struct {
+	Name     string // Memory, Speed, Output …
+	Headline string // a few words
+	Text     string // sentences with the figures
+	Unknown  bool   // there is no answer here; Headline and Text say why
+}
+
+// Sub is the line below the title.
+func (a *Answer) Sub() string { return strings.Join(a.Facts, " · ") }
+
+// Sentences are the answer in plain sentences.
+func (a *Answer) Sentences() []string {
+	out := []string{}
+	for _, c := range []Card{a.Memory, a.Speed, a.Output, a.Sure} {
+		if c.Headline != "" {
+			out = append(out, c.Sentence())
+		}
+	}
+	return out
+}
+
+// Sentence is the card in one line.
+func (c *Card) Sentence() string {
+	s := c.Headline + ". " + c.Text
+	if c.Name != "" {
+		s = c.Name + ": " + s
+	}
+	return strings.TrimSpace(s)
+}
+
+// Answer is the result's, made of what it holds.
+func (r *Result) Answer() *Answer {
+	a := &Answer{Title: r.title(), Facts: r.facts(), Sure: r.sure()}
+	if slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Launches.Counted > 0 }) {
+		a.Memory, a.Speed, a.Output, a.Quote = r.memoryCard(), r.speedCard(), r.outputCard(), r.quote()
+	}
+	a.Warnings = r.gravest()
+	a.More = max(0, len(a.Warnings)-mostWarnings)
+	a.Warnings = a.Warnings[:len(a.Warnings)-a.More]
+	return a
+}
+
+const mostWarnings = 3
+
+// gravest are the warnings, one a code, in the order of the table: the gravest first.
+func (r *Result) gravest() []evidence.Warning {
+	var out []evidence.Warning
+	for _, w := range r.Warnings {
+		at := slices.IndexFunc(out, func(o evidence.Warning) bool { return o.Code == w.Code })
+		if at < 0 {
+			out = append(out, w)
+		} else if !strings.Contains(out[at].Where, w.Where) {
+			out[at].Where += "; " + w.Where
+		}
+	}
+	rank := func(w evidence.Warning) int {
+		return slices.IndexFunc(warning.Table(), func(row warning.Row) bool { return row.Code == w.Code })
+	}
+	slices.SortStableFunc(out, func(a, b evidence.Warning) int { return cmp.Compare(rank(a), rank(b)) })
+	return out
+}
+
+// distinct are the values of cells, in the order in which they come first.
+func (r *Result) distinct(of func(*Cell) string) []string {
+	var out []string
+	for i := range r.Cells {
+		if s := of(&r.Cells[i]); s != "" {
+			out = explain.AppendNew(out, s)
+		}
+	}
+	return out
+}
+
+// axes are what cells of one engine and model can differ in.
+var axes = []struct {
+	many string
+	of   func(*Cell) string
+}{
+	{"prompts", func(c *Cell) string { return c.Spec.Prompt }},
+	{"input lengths", func(c *Cell) string { return positive(c.Spec.InputTokens) }},
+	{"output lengths", func(c *Cell) string { return positive(c.Spec.MaxTokens) }},
+	{"contexts", func(c *Cell) string { return positive(c.Spec.Model.Context) }},
+	{"KV cache dtypes", cacheType},
+	{"kinds of traffic", func(c *Cell) string { return c.Traffic() }},
+	{"kinds of start", func(c *Cell) string { return c.Start() }},
+	{"temperatures", func(c *Cell) string { return fmt.Sprint(c.Spec.Temperature) }},
+	{"kinds of isolation", func(c *Cell) string { return c.Isolation() }},
+}
+
+func positive(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+// title says what was compared.
+func (r *Result) title() string {
+	const letters = 40 // of a name of others
+	engines := r.distinct(func(c *Cell) string { return explain.Cut(c.Title(), letters) })
+	foreign := !slices.ContainsFunc(r.Cells, func(c Cell) bool { return !c.Foreign() })
+	switch {
+	case len(r.Cells) == 0:
+		return "Nothing was measured"
+	case foreign:
+		return "Memory of " + explain.And(engines, 3) + ", recorded by another program"
+	case len(r.Runs) > 1:
+		var names []string
+		for i := range r.Runs {
+			names = explain.AppendNew(names, r.runTitle(i))
+		}
+		if len(names) == 1 {
+			return fmt.Sprintf("%s, %d runs", names[0], len(r.Runs))
+		}
+		return "Runs " + explain.And(names, 3)
+	}
+	title := explain.And(engines, 3)
+	models := r.distinct(func(c *Cell) string { return c.Spec.Model.Name })
+	switch len(models) {
+	case 0:
+	case 1:
+		title += " on " + explain.Cut(models[0], letters)
+	default:
+		title += fmt.Sprintf(" on %d models", len(models))
+	}
+	var varied []string
+	for _, a := range axes {
+		n := len(r.distinct(a.of))
+		if a.many == "prompts" && r.Cells[0].Spec.InputTokens > 0 {
+			continue // made for each input length
+		}
+		if n > 1 && len(varied) < 2 {
+			varied = append(varied, fmt.Sprintf("%d %s", n, a.many))
+		}
+	}
+	if len(varied) > 0 {
+		return title + ", " + strings.Join(varied, ", ")
+	}
+	if prompt := strings.Join(strings.Fields(r.Cells[0].Spec.Prompt), " "); prompt != "" {
+		title += ", “" + explain.Cut(prompt, 20) + "”"
+	}
+	return title
+}
+
+// runTitle names a run: one that has no name of its own goes by its folder.
+func (r *Result) runTitle(run int) string {
+	const unnamed = "default" // the built-in plan's name
+	if name := r.runName(run); name != unnamed {
+		return name
+	}
+	return filepath.Base(r.Runs[run].Dir)
+}
+
+// facts are short.
+func (r *Result) facts() []string {
+	var out []string
+	add := func(s string) {
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	random := 0
+	for i := range r.Cells {
+		if r.Cells[i].Spec.Model.Random() {
+			random++
+		}
+	}
+	switch {
+	case random == 0:
+	case random == len(r.Cells):
+		add("random weights: the text is meaningless, the measurements are not")
+	default:
+		add("some models have random weights: their text is meaningless, the measurements are not")
+	}
+	add(r.tokens())
+	if dtypes := r.distinct(func(c *Cell) string { return cmp.Or(c.DTypes(), c.Spec.Model.DType) }); len(dtypes) <= 2 {
+		add(strings.Join(dtypes, " and "))
+	}
+	if n := r.launches(); n != "" {
+		add(n + " each")
+	}
+	if len(r.Runs) > 0 {
+		add(r.when())
+		if e := r.Runs[0].Environment; e.CPU != "" {
+			add(fmt.Sprintf("%s, %d %s, %s GiB", e.CPU, e.Cores, explain.Plural(e.Cores, "core", "cores"),
+				explain.Amount(float64(e.MemoryB)/(1<<30))))
+		}
+	}
+	return out
+}
+
+// tokens are those of a request, in and out.
+func (r *Result) tokens() string {
+	of := func(name string) string {
+		var all []float64
+		for i := range r.Cells {
+			if f := r.Cells[i].Figure(name); f.Known() {
+				all = append(all, f.Center())
+			}
+		}
+		if len(all) == 0 {
+			return ""
+		}
+		return to(slices.Min(all), slices.Max(all))
+	}
+	in, out := of(figure.Prompt), of(figure.Tokens)
+	switch {
+	case out == "":
+		return ""
+	case in == "":
+		return out + " tokens"
+	}
+	return in + " + " + out + " tokens"
+}
+
+// to writes a range, or the one amount that it is.
+func to(low, high float64) string {
+	if explain.Amount(low) == explain.Amount(high) {
+		return explain.Amount(low)
+	}
+	return explain.Amount(low) + " to " + explain.Amount(high)
+}
+
+// launches says how many count in a cell; empty where none does.
+func (r *Result) launches() string {
+	var all []float64
+	one, many := "launch", "launches"
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		if c.Refused != "" || c.Launches.Counted == 0 {
+			continue
+		}
+		all = append(all, float64(c.Launches.Counted))
+		if c.Repeated() != one {
+			one, many = "repetition", "repetitions"
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return to(slices.Min(all), slices.Max(all)) + " " + explain.Plural(int(slices.Max(all)), one, many)
+}
+
+func (r *Result) when() string {
+	const layout = "2 Jan 2006, 15:04 MST"
+	first, last := r.Runs[0].Started, r.Runs[0].Started
+	for _, run := range r.Runs {
+		if run.Started.Before(first) {
+			first = run.Started
+		}
+		if run.Started.After(last) {
+			last = run.Started
+		}
+	}
+	if from, until := first.Format(layout), last.Format(layout); from != until {
+		return from + " to " + until
+	}
+	return first.Format(layout)
+}
+
+// sure says how many launches there are and how wide the intervals.
+func (r *Result) sure() Card {
+	c := Card{Name: "Sure", Headline: r.launches()}
+	var all Launches
+	var classes []string
+	refused, tooLarge, least := 0, 0, -1
+	for i := range r.Cells {
+		cell := &r.Cells[i]
+		if cell.Refused != "" {
+			refused++
+			if cell.Risk != nil && cell.Risk.Refused {
+				tooLarge++
+			}
+			continue
+		}
+		all.Counted += cell.Launches.Counted
+		all.Failed += cell.Launches.Failed
+		all.Interrupted += cell.Launches.Interrupted
+		if least < 0 || cell.Launches.Counted < least {
+			least = cell.Launches.Counted
+		}
+		for _, f := range cell.Failures {
+			if f.Class != "" {
+				classes = explain.AppendNew(classes, string(f.Class))
+			}
+		}
+	}
+	lost := all.Failed + all.Interrupted
+	total := all.Counted + lost
+	var words []string
+	switch {
+	case len(r.Cells) == 0:
+		return Card{Headline: "Nothing was measured", Text: "This run has no cell.", Unknown: true}
+	case total == 0 && refused == 0:
+		return Card{Headline: "Nothing was measured", Text: "No launch was started.", Unknown: true}
+	case all.Counted == 0:
+		c.Name, c.Headline, c.Unknown = "", "Nothing was measured", true
+		if total > 0 {
+			words = append(words, fmt.Sprintf("None of the %d launches succeeded%s.", total, because(classes)))
+		}
+	default:
+		if lost > 0 {
+			words = append(words, fmt.Sprintf("%d of %d launches failed or were interrupted%s and do not count.", lost,
+				total, because(classes)))
+		}
+		if least < stats.MinRuns {
+			words = append(words, fmt.Sprintf("A 95%% confidence interval takes %d launches; the fewest here: %d.",
+				stats.MinRuns, least))
+		} else {
+			c.Headline += " each"
+		}
+		if wide := r.intervals(); wide != "" {
+			words = append(words, "95% confidence intervals: "+wide+".")
+		}
+	}
+	if without := refusedWords(refused, tooLarge, len(r.Cells)); without != "" {
+		words = append(words, without)
+	}
+	c.Text = strings.Join(words, " ")
+	return c
+}
+
+// intervals are the widest and the narrowest of each headline figure.
+func (r *Result) intervals() string {
+	var out []string
+	for _, of := range []struct {
+		name string
+		of   func(*Cell) evidence.Figure
+	}{{"peak memory", peak}, {"speed", speed}} {
+		var all []float64
+		for i := range r.Cells {
+			if half, ok := halfWidth(of.of(&r.Cells[i])); ok {
+				all = append(all, half)
+			}
+		}
+		if len(all) > 0 {
+			out = append(out, of.name+" ±"+toPercent(slices.Min(all), slices.Max(all)))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func toPercent(low, high float64) string {
+	if a, b := explain.Share(low), explain.Share(high); a != b {
+		return a + " to ±" + b
+	}
+	return explain.Share(low)
+}
+
+// refusedWords counts the cells that were not launched; empty where all were.
+func refusedWords(refused, tooLarge, of int) string {
+	why := "cannot run here"
+	if tooLarge == refused {
+		why = "would not fit into memory"
+	}
+	switch {
+	case refused == 0:
+		return ""
+	case of == 1:
+		return "The cell was refused: it " + why + "."
+	}
+	return fmt.Sprintf("%d of %d cells %s refused: %s %s.", refused, of, explain.Plural(refused, "was", "were"),
+		explain.Plural(refused, "it", "they"), why)
+}
+
+func because(classes []string) string {
+	if len(classes) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(classes, ", ") + ")"
+}
+
+// quote says whether the result may be quoted, as browser against native where it has both.
+func (r *Result) quote() Card {
+	c := Card{Name: "Quote", Headline: "Yes"}
+	if slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Foreign() }) {
+		return Card{}
+	}
+	no := func(why string) Card { c.Headline, c.Text = "No", why; return c }
+	refused := slices.IndexFunc(r.Comparisons, func(c Comparison) bool { return c.Refused != "" })
+	switch software := r.software(); {
+	case software != "":
+		return no("WebGPU ran on the CPU (" + software + "): speeds say nothing about a GPU.")
+	case refused >= 0:
+		return no(r.upper(strings.TrimPrefix(r.Comparisons[refused].Refused, notComparable)) + ".")
+	case slices.ContainsFunc(r.Comparisons, func(c Comparison) bool { return len(c.Different) > 0 }):
+		return no("Cells that are not alike are compared, because --allow-different asked for it.")
+	case slices.ContainsFunc(r.Cells,
+		func(c Cell) bool { return c.Refused == "" && c.Launches.Counted < stats.MinRuns }):
+		return no(fmt.Sprintf("Too few launches for an interval: it takes %d.", stats.MinRuns))
+	case slices.ContainsFunc(r.Cells, func(c Cell) bool { return strings.HasPrefix(c.Part("model_library"), "ours") }):
+		c.Headline, c.Text = "With care", "The model library is llmparity's, not MLC's: say so."
+		return c
+	}
+	if len(r.Warnings) > 0 {
+		c.Headline, c.Text = "With care", "Read the warnings first."
+		return c
+	}
+	c.Text = "Every cell has intervals, and no warning may change a conclusion."
+	return c
+}
+
+// software is the name of a software adapter that a cell computed on; empty where none did.
+func (r *Result) software() string {
+	for i := range r.Cells {
+		if d := r.Cells[i].Device; d != nil && d.Class == record.SoftwareAdapter {
+			return cmp.Or(d.Name, "a software adapter")
+		}
+	}
+	return ""
+}

@@ -1,10 +1,10 @@
-// limits are those that decide which models and kernels an adapter can run.
+// limits that decide which models and kernels an adapter can run.
 const limits = [
   "maxBufferSize", "maxStorageBufferBindingSize", "maxStorageBuffersPerShaderStage", "maxBindGroups", "maxComputeInvocationsPerWorkgroup",
   "maxComputeWorkgroupSizeX", "maxComputeWorkgroupStorageSize", "maxComputeWorkgroupsPerDimension",
 ];
 
-// adapter describes what WebGPU will compute on, asked for as WebLLM asks; null where there is none.
+// adapter describes the WebGPU adapter that WebLLM gets; null without one.
 export async function adapter() {
   const a = await navigator.gpu?.requestAdapter({ powerPreference: "high-performance" });
   if (!a) return null;

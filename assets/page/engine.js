@@ -1,39 +1,39 @@
-// What llmparity calls where WebLLM runs: on a page's main thread, or in a worker of the page's, the same code in both. Times are
-// milliseconds of that thread's own clock, performance.timeOrigin + performance.now(); the host measures that clock against its own.
+// The functions that llmparity calls on WebLLM's thread: the page's or a worker's. Times are milliseconds of that
+// thread's own clock, performance.timeOrigin + performance.now(); the host measures the difference to its own.
 
-import { ledger } from "./ledger.js"; // before all that uses WebGPU
+import { ledger } from "./ledger.js"; // must precede everything that uses WebGPU
 import { adapter } from "./adapter.js";
 
 const now = () => performance.timeOrigin + performance.now();
 
-// The host adds this binding to the thread; where there is no host there is none.
+// The host adds this binding to the thread; without a host it is missing.
 const tell = (event) => globalThis.llmparityEvent?.(JSON.stringify(event));
 
-let show = () => {}; // tells a person what the engine is doing
+let show = () => {}; // displays a status text
 let webllm; // the bundle's module
 let engine;
-let pipeline; // the loaded model's, a private part of the engine
-let context; // the window in tokens
+let pipeline; // of the loaded model, a private part of the engine
+let context; // window in tokens
 const devices = []; // WebGPU devices that WebLLM asked for
-let unloading = false; // a device that is destroyed meanwhile is no loss
+let unloading = false; // a device destroyed meanwhile is not lost
 let givenUp = false;
-let marks = {}; // load stages and when they began
+let marks = {}; // start of each load stage
 let run; // the generation in progress
 
-// start imports WebLLM. say is called with what a person may want to read.
+// start imports WebLLM; say displays its status.
 export async function start(say) {
   show = say;
   try {
     webllm = await import("./dist/web-llm.js");
   } catch (e) {
-    throw new Error(`WebLLM's bundle (dist/web-llm.js) can't be imported: ${e.message}`);
+    throw new Error(`WebLLM's bundle (dist/web-llm.js) cannot be imported: ${e.message}`);
   }
-  if (typeof webllm.MLCEngine !== "function") throw new Error("the module that is served as WebLLM has no class MLCEngine");
+  if (typeof webllm.MLCEngine !== "function") throw new Error("the WebLLM module has no class MLCEngine");
   show("Ready: no model is loaded.");
 }
 
-// watchDevices wraps the way to a WebGPU device: WebLLM keeps its device to itself, and tells the caller neither of its loss nor
-// of errors. A buffer that can't be had makes it destroy the device, with a line on the console.
+// watchDevices wraps the request of WebGPU devices, because WebLLM does not expose its device, its loss or its errors.
+// If a buffer cannot be allocated, WebLLM destroys the device and logs a line on the console.
 function watchDevices() {
   if (!globalThis.GPUAdapter) return;
   const requestAdapter = GPU.prototype.requestAdapter;
@@ -78,21 +78,22 @@ function watchInstantiate() {
 }
 watchInstantiate();
 
-// mark notes the first time that a stage begins.
+// mark records when a stage first begins.
 function mark(stage) {
   if (stage in marks) return;
   marks[stage] = now();
   ledger.enter(stage);
 }
 
-// WebLLM tells its progress in words; these begin the stages that nothing else shows.
+// WebLLM reports its progress as text. These texts begin the stages that are not visible otherwise.
 function progress({ text }) {
   if (/^Start to fetch params/.test(text)) mark("download");
   else if (/^Fetching param cache\[(\d+)\/\1\]/.test(text)) mark("upload");
   else if (/^Loading model from cache\[(\d+)\/\1\]/.test(text)) mark("pipeline");
 }
 
-// load creates the engine and loads one model, in place of the one before. A load that fails, or is given up, leaves nothing loaded.
+// load creates the engine and loads a model instead of the previous one. After a failed or cancelled load no model is
+// loaded.
 async function load({ model, library, id, window, overrides }) {
   await unload();
   marks = {};
@@ -106,11 +107,11 @@ async function load({ model, library, id, window, overrides }) {
   });
   try {
     await engine.reload(id);
-    if (givenUp) throw new Error("the load was given up");
+    if (givenUp) throw new Error("the load was cancelled");
     mark("end");
     pipeline = privateParts(engine, id);
   } catch (e) {
-    await unload().catch(() => {}); // the first error is the one that matters
+    await unload().catch(() => {}); // only the first error matters
     throw e;
   }
   watchTokens(pipeline);
@@ -118,7 +119,7 @@ async function load({ model, library, id, window, overrides }) {
   return marks;
 }
 
-// giveUp ends a load in progress: WebLLM stops fetching, and without a device there is no compiling of shaders.
+// giveUp cancels a load: WebLLM stops downloading, and shaders are not compiled without a device.
 async function giveUp() {
   givenUp = unloading = true;
   pipeline = undefined;
@@ -126,13 +127,14 @@ async function giveUp() {
   await engine?.unload();
 }
 
-// promptSteps are the functions of a pipeline through which the ids of a prompt go, newest first, and where in their result they are.
+// promptSteps are the pipeline's functions that use the prompt's ids, newest first, and how to get the ids from their
+// results.
 const promptSteps = [
   ["forwardPrefill", ({ promptTokenIds }) => promptTokenIds], // 0.2.86
   ["getInputData", ([data]) => data.filter(Array.isArray).flat()], // to 0.2.85
 ];
 
-// privateParts finds the pipeline, and fails clearly where WebLLM's inside is not as this page knows it.
+// privateParts returns the pipeline, and fails with a clear error if WebLLM's private parts have changed.
 function privateParts(engine, id) {
   const p = engine.loadedModelIdToPipeline?.get?.(id);
   for (const [name, there] of Object.entries({
@@ -142,14 +144,13 @@ function privateParts(engine, id) {
     "pipeline.forwardPrefill": promptSteps.some(([step]) => typeof p?.[step] === "function"),
     "pipeline.tokenizer.encode": typeof p?.tokenizer?.encode === "function",
   })) {
-    if (!there) throw new Error(`this build of WebLLM has no engine.${name}, which this page was written for`);
+    if (!there) throw new Error(`this WebLLM build has no engine.${name}, which this page needs`);
   }
   return p;
 }
 
-// watchTokens wraps the one place through which every sampled token goes, on this pipeline alone, and the one that knows the
-// prompt's ids as they were used. WebLLM encodes a raw prompt without the tokens that the model wants in front of every text; they
-// are put there.
+// watchTokens wraps the functions of this pipeline that get every sampled token and the prompt's final ids. WebLLM
+// encodes a raw prompt without the tokens that the model requires before every text; this adds them.
 function watchTokens(p) {
   const encode = p.tokenizer.encode;
   p.tokenizer.encode = function (text, ...rest) {
@@ -177,8 +178,8 @@ function watchTokens(p) {
 
 const first = (p) => p.config?.prompt_prefix_token_ids ?? [];
 
-// Tokens go to the host in batches, each with the time at which it came: an event takes half a millisecond of CPU time, in the browser
-// most of it.
+// Tokens are sent to the host in batches, each with its time, because an event takes half a millisecond of CPU time,
+// mostly in the browser.
 const batch = 100; // ms
 
 function sampled(id) {
@@ -193,10 +194,10 @@ function flush(at) {
   run.told = at;
 }
 
-// held is how many tokens the KV cache holds; WebLLM keeps count of it where this page can see it.
+// held returns the number of tokens in the KV cache, by WebLLM's own count.
 const held = () => pipeline?.filledKVCacheLength ?? -1;
 
-// generate completes a raw prompt. WebLLM's usage counts are reported as they are, and never used for counting.
+// generate completes a raw prompt. It reports WebLLM's usage counts, but never counts by them.
 async function generate({ prompt, maxTokens, temperature, ignoreEOS }) {
   if (!pipeline) throw new Error("no model is loaded");
   const length = first(pipeline).length + pipeline.tokenizer.encode(prompt).length;
@@ -216,8 +217,8 @@ async function generate({ prompt, maxTokens, temperature, ignoreEOS }) {
   }
 }
 
-// score forces a text on WebLLM, token by token, and tells what it would have chosen at each place. Its processor of logits is there
-// for that long alone.
+// score forces WebLLM to generate a given text, and reports the model's probabilities for each token. Its logit
+// processor is only installed meanwhile.
 async function score({ prompt, forced, top }) {
   if (!pipeline) throw new Error("no model is loaded");
   const { Scoring } = await import("./scoring.js");
@@ -230,7 +231,7 @@ async function score({ prompt, forced, top }) {
     scores.push(score);
     if (now() - told >= batch) pass(now());
   });
-  run = { prompt: "a text to score", given: prompt, scoring, promptIDs: [] }; // the words only stand for the ids
+  run = { prompt: "a text to score", given: prompt, scoring, promptIDs: [] }; // a placeholder for the ids
   const own = pipeline.logitProcessor;
   pipeline.logitProcessor = scoring;
   try {
@@ -256,14 +257,14 @@ async function drain(stream) {
   return { text, finish, usage };
 }
 
-// figures keeps what is a number: Infinity and NaN have no place in JSON.
+// figures keeps numbers that JSON can represent: no Infinity and NaN.
 function figures({ extra = {}, ...counts } = {}) {
   return Object.fromEntries(Object.entries({ ...counts, ...extra }).filter(([, v]) => Number.isFinite(v)));
 }
 
 const interrupt = () => engine?.interruptGenerate();
 
-// unload frees the model. Buffers are freed by the GPU process when their device is gone or gets its next submission, so this
+// unload frees the model. The GPU process frees buffers when their device is gone or gets its next submission, so this
 // waits for both.
 async function unload() {
   if (!engine) return;

@@ -1,9 +1,9 @@
-// A ledger of what WebGPU was asked for and has not given back: buffers, textures and query sets of every device in this realm, a
-// page's or a worker's. It must be imported before whatever uses WebGPU.
+// A ledger of the WebGPU buffers, textures and query sets of every device in this realm (page or worker), from request
+// to release. Import it before anything that uses WebGPU.
 //
-// A size is counted as it was asked for, when it was asked for, if WebGPU can grant it; what a driver adds, keeps or frees later is
-// not seen. Not seen either: canvases' and videos' textures, the staging memory of mapped buffers, pipelines. Error scopes of the
-// page's own code see exactly what they would see without the ledger.
+// A size counts as requested, from the request on, if WebGPU can grant it; the ledger cannot see what a driver adds,
+// keeps or frees later. It also cannot see textures of canvases and videos, the staging memory of mapped buffers, and
+// pipelines. Error scopes of the page catch exactly what they would without the ledger.
 
 const proto = {
   device: globalThis.GPUDevice?.prototype,
@@ -12,26 +12,26 @@ const proto = {
   querySet: globalThis.GPUQuerySet?.prototype,
 };
 
-// The functions as the browser has them. The ledger itself calls these alone.
+// The browser's own functions, which the ledger itself calls.
 const { createBuffer, createTexture, createQuerySet, pushErrorScope, popErrorScope, destroy: destroyDevice } = proto.device ?? {};
 
-const entries = new WeakMap(); // object -> its entry, which must not refer to the object
+const entries = new WeakMap(); // object -> its entry, which must not reference the object
 const states = new WeakMap(); // device -> its state
-const live = new Set(); // entries that are counted
+const live = new Set(); // counted entries
 const dropped = new FinalizationRegistry((entry) => release(entry, "dropped"));
 
-// Sums over what is live, and counts since the start.
+// Sums of live objects, and counts since the start.
 const sums = {
   bytes: 0, bufferBytes: 0, buffers: 0, textureBytes: 0, textures: 0, querySets: 0, queries: 0,
   created: 0, destroyed: 0, dropped: 0, lost: 0, refused: 0, uncertain: 0,
 };
-let peak = 0; // highest bytes since the start,
-let peakSinceMark = 0; // since the last mark,
-let peakSinceRead = 0; // and since somebody looked last
-let stage = ""; // what the page is about: the stage of a load
-let past; // while a load goes on: times and the bytes that were live then, in turn
+let peak = 0; // peak bytes since the start
+let peakSinceMark = 0; // since the last mark
+let peakSinceRead = 0; // since the last read
+let stage = ""; // current load stage
+let past; // during a load: alternating times and live bytes
 
-// stateOf remembers what is asked of a device over and over.
+// stateOf caches what is needed of a device.
 function stateOf(device) {
   let state = states.get(device);
   if (!state) {
@@ -40,7 +40,7 @@ function stateOf(device) {
       freeUsage: device.features.has("buffer-map-extended-usages"),
       gone: false,
       scopes: [], // the page's open error scopes
-      foreseen: 0, // errors to come, outside of all scopes, of what was refused at once
+      foreseen: 0, // expected errors of immediately refused objects, outside of all scopes
     };
     states.set(device, state);
     device.lost.then(() => releaseAll(state));
@@ -52,8 +52,8 @@ function stateOf(device) {
 const allUsages = Object.entries(globalThis.GPUBufferUsage ?? {});
 const anyUsage = allUsages.reduce((all, [, bit]) => all | bit, 0);
 
-// grantable tells whether WebGPU's rules allow a buffer: one that breaks them is handed out all the same, with the size that was
-// asked for and no memory behind it.
+// grantable reports whether WebGPU's rules allow a buffer. A forbidden buffer is returned too, with the requested size but
+// without memory.
 function grantable(state, size, usage) {
   if (size > state.maxBufferSize || usage === 0 || (usage & ~anyUsage) !== 0) return false;
   const { MAP_READ, MAP_WRITE, COPY_SRC, COPY_DST } = GPUBufferUsage;
@@ -111,19 +111,19 @@ function releaseAll(state) {
   for (const entry of live) if (entry.state === state) release(entry, "lost");
 }
 
-// Error scopes. WebGPU tells by them alone, and later, that memory ran out or that a rule was broken which is not known here. Those
-// that the page opens are watched, not used; where it opens none, the ledger opens its own for what is large or rare.
+// Error scopes. Only they report, and later, that memory ran out or another rule was broken. The page's own scopes are
+// watched, not used; if it has none, the ledger opens its own for large or rare objects.
 
 const filters = ["out-of-memory", "validation"];
-const own = new WeakSet(); // errors that were seen in a scope of the ledger's own
+const own = new WeakSet(); // errors caught by the ledger's own scopes
 
-// innermost gives the open scopes that would get an error now, one a filter.
+// innermost returns the open scopes that would catch an error now, one per filter.
 function innermost({ scopes }) {
   if (scopes.length === 0) return scopes;
   return ["out-of-memory", "validation", "internal"].map((f) => scopes.findLast(({ filter }) => filter === f)).filter(Boolean);
 }
 
-// foresee notes that an error will come of something that was refused at once.
+// foresee records that an immediately refused object will cause an error.
 function foresee(state) {
   sums.refused++;
   const scope = state.scopes.findLast(({ filter }) => filter === "validation");
@@ -131,7 +131,7 @@ function foresee(state) {
   else state.foreseen++;
 }
 
-// blame finds what an error is about: the only thing made in the scope that caught it, if one was.
+// blame releases the object that caused an error, if only one was made in the scope.
 function blame(state, scope, error) {
   const memory = error instanceof GPUOutOfMemoryError;
   if (!memory && !/Create(Buffer|Texture|QuerySet)/.test(error.message)) return;
@@ -144,7 +144,8 @@ function blame(state, scope, error) {
   else sums.uncertain++;
 }
 
-// make creates an object, within scopes of the ledger's own where the page has none. What they catch is told as it would be without.
+// make creates an object, in the ledger's own scopes if the page has none. Errors are then dispatched as without the
+// scopes.
 function make(device, state, create, descriptor, entryOf, watched) {
   if (!watched || state.scopes.length > 0 || state.gone) {
     const object = create.call(device, descriptor);
@@ -171,7 +172,7 @@ function make(device, state, create, descriptor, entryOf, watched) {
   return object;
 }
 
-// Small buffers are made all the time and never fail alone.
+// Small buffers are frequent and never fail alone.
 const large = 1 << 20;
 
 function bufferEntry(state, descriptor, buffer) {
@@ -183,7 +184,8 @@ function bufferEntry(state, descriptor, buffer) {
   return { kind: "buffer", bytes: size, usage, label: descriptor.label ?? "" };
 }
 
-// Bytes of a texel block and its width and height; combined formats are the sum of their parts, depth24plus is taken for 4 bytes.
+// Bytes of a texel block and its width and height. Combined formats are the sum of their parts; depth24plus counts as
+// 4 bytes.
 const blocks = {
   1: "r8unorm r8snorm r8uint r8sint stencil8",
   2: "r16unorm r16snorm r16uint r16sint r16float rg8unorm rg8snorm rg8uint rg8sint depth16unorm",
@@ -207,7 +209,7 @@ function block(format) {
   return undefined;
 }
 
-// textureBytes sums the mip levels of all layers and samples.
+// textureBytes sums mip levels of all layers and samples.
 function textureBytes({ format, width, height, depthOrArrayLayers, mipLevelCount, sampleCount, dimension }) {
   const known = block(format);
   if (!known) return undefined;
@@ -223,7 +225,7 @@ function textureBytes({ format, width, height, depthOrArrayLayers, mipLevelCount
 
 function textureEntry(descriptor, texture) {
   const bytes = textureBytes(texture);
-  if (bytes === undefined) sums.uncertain++; // a format of the future
+  if (bytes === undefined) sums.uncertain++; // an unknown format
   return { kind: "texture", bytes: bytes ?? 0, usage: texture.usage, label: descriptor.label ?? "" };
 }
 
@@ -242,7 +244,7 @@ if (proto.device) {
     return make(this, stateOf(this), createQuerySet, descriptor, (q) => querySetEntry(descriptor, q), true);
   };
   proto.device.pushErrorScope = function pushErrorScope_(filter) {
-    const result = pushErrorScope.call(this, filter); // throws for a filter that does not exist
+    const result = pushErrorScope.call(this, filter); // throws for an unknown filter
     stateOf(this).scopes.push({ filter, made: [], foreseen: false });
     return result;
   };
@@ -265,12 +267,12 @@ if (proto.device) {
   }
 }
 
-// names spells the flags of a buffer's usage.
+// names lists a buffer's usage flags.
 function names(usage) {
   return allUsages.filter(([, bit]) => usage & bit).map(([name]) => name.toLowerCase()).join("+");
 }
 
-// tally sums up what is live by a key.
+// tally groups live entries by a key.
 function tally(keyOf) {
   const groups = new Map();
   for (const entry of live) {
@@ -284,10 +286,10 @@ function tally(keyOf) {
   return [...groups];
 }
 
-const mostLabels = 32; // the page may call every buffer something else
+const mostLabels = 32; // the page may give every buffer another label
 
-// read gives everything: figures by the names that records have for them, by usage (buffers) and by label too, and what is live in
-// groups of one load stage, kind, usage and size.
+// read returns all figures by their names in records, also by buffer usage and by label, and live objects grouped by
+// load stage, kind, usage and size.
 function read() {
   peakSinceRead = sums.bytes;
   const figures = {
@@ -312,8 +314,8 @@ function read() {
   return { figures, groups: [...groups.values()] };
 }
 
-// brief gives what may change from one token to the next, as numbers in a fixed order: time, live bytes, live objects, highest bytes
-// since the last look, created, destroyed in any way.
+// brief returns what may change with each token, in a fixed order: time, live bytes, live objects, peak bytes since
+// the last read, created, released.
 function brief() {
   const at = performance.timeOrigin + performance.now();
   const highest = peakSinceRead;
@@ -321,12 +323,12 @@ function brief() {
   return [at, sums.bytes, live.size, highest, sums.created, sums.destroyed + sums.dropped + sums.lost];
 }
 
-// mark makes the phase's peak begin anew.
+// mark restarts the phase's peak.
 function mark() {
   peakSinceMark = sums.bytes;
 }
 
-// enter names what is made from now on.
+// enter sets the stage of the objects made from now on.
 function enter(name) {
   stage = name;
   if (name === "fetch") past = [];
@@ -337,15 +339,15 @@ const mostPast = 2048; // numbers
 
 const remember = () => past.push(performance.timeOrigin + performance.now(), sums.bytes);
 
-// history gives what was live over the load that has ended, to a mebibyte, and forgets it.
+// history returns and clears the live bytes during the last load.
 function history() {
   const told = past ?? [];
   past = undefined;
   return told;
 }
 
-// WebAssembly's memories are nobody else's to see by themselves: heap figures leave them out. They are found where they are made or
-// exported, and asked for their size when somebody wants to know it; one that is collected is forgotten.
+// Heap figures leave out WebAssembly memories, so they are tracked where they are made or exported, and measured on
+// request. Collected ones are dropped.
 const memories = new Set(); // of WeakRef
 const known = new WeakSet();
 
@@ -357,7 +359,7 @@ function keep(memory) {
 
 const keepExports = ({ exports }) => Object.values(exports).forEach(keep);
 
-// watchConstructor sees every object that new makes.
+// watchConstructor calls see for every object that new creates.
 const watchConstructor = (name, see) => {
   WebAssembly[name] = new Proxy(WebAssembly[name], {
     construct(target, args, newTarget) {
@@ -368,7 +370,7 @@ const watchConstructor = (name, see) => {
   });
 };
 
-// watchPromise sees what an instantiation comes to: an instance, or one beside its module.
+// watchPromise watches the results of instantiations: an instance, or an instance with its module.
 const watchPromise = (name) => {
   const original = WebAssembly[name];
   WebAssembly[name] = function (...args) {
@@ -382,7 +384,7 @@ watchConstructor("Memory", keep);
 watchConstructor("Instance", keepExports);
 ["instantiate", "instantiateStreaming"].forEach(watchPromise);
 
-// wasm gives the bytes and the number of the memories that are still there.
+// wasm returns the bytes and number of existing memories.
 function wasm() {
   let bytes = 0, count = 0;
   for (const ref of memories) {

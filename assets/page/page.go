@@ -1,9 +1,9 @@
-// Package page is the web page in which WebLLM runs: our index.html, page.js, worker.js and engine.js, and WebLLM's own
-// bundle; and another, truth.html, that takes memory of known sizes.
+// Package page contains the web page in which WebLLM runs: our index.html, page.js, worker.js and engine.js, and
+// WebLLM's own bundle. Another page, truth.html, allocates memory of known sizes.
 //
-// The bundle comes from npm and is never committed: make setup copies it into dist. The package builds without it, and
-// Bundle says so at run time. The page measures time, and keeps a ledger of what WebGPU was asked for; other memory is
-// read from outside.
+// The bundle comes from npm and is never committed: make setup copies it into dist. The package builds without it;
+// Bundle then returns an error. The page measures time and keeps a ledger of WebGPU memory; other memory is read from
+// outside.
 package page
 
 import (
@@ -17,34 +17,33 @@ import (
 	"llmparity/internal/fault"
 )
 
-// WebLLM is the version of @mlc-ai/web-llm that is built in, for which engine.js is written: it wraps parts that are
-// not public. It does so in older ones too, as far as they have them. A test compares it with package.json.
+// WebLLM is the built-in version of @mlc-ai/web-llm. engine.js is written for it and wraps private parts, which older
+// versions may lack. A test compares it with package.json.
 const WebLLM = "0.2.86"
 
-// Module is the address, below the page's own, from which engine.js imports WebLLM.
+// Module is the path on the page's server from which engine.js imports WebLLM.
 const Module = "dist/web-llm.js"
 
 //go:embed index.html page.js worker.js engine.js adapter.js ledger.js scoring.js truth.html truth.js truth-worker.js all:dist
 var files embed.FS
 
-// Truth is the address, below the page's own, of the page that takes memory of known sizes, without WebLLM.
+// Truth is the path of the page that allocates memory of known sizes, without WebLLM.
 const Truth = "truth.html"
 
-// Files holds index.html, truth.html, the scripts and dist/web-llm.js.
+// Files contains index.html, truth.html, the scripts and dist/web-llm.js.
 func Files() fs.FS { return files }
 
-// Bundle gives WebLLM's bundle as it is built in, or a fault that says how to get it.
+// Bundle returns the built-in WebLLM bundle.
 func Bundle() ([]byte, error) {
 	b, err := files.ReadFile(Module)
 	if err != nil {
-		return nil, fault.New(fault.NoBundle, "run make setup and build again", "WebLLM %s is not part of this build",
+		return nil, fault.New(fault.NoBundle, "run make setup and build again", "this build does not include WebLLM %s",
 			WebLLM)
 	}
 	return b, nil
 }
 
-// SHA256 is the sum of the page's own files, without WebLLM: their names, lengths and contents in the order of their
-// names.
+// SHA256 hashes the page's own files, without WebLLM: names, lengths and contents in order of names.
 func SHA256() (string, error) {
 	h := sha256.New()
 	err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {

@@ -8,7 +8,7 @@ import (
 	"llmparity/assets/page"
 )
 
-func TestVersionIsThatOfPackageJSON(t *testing.T) {
+func TestVersionEqualsPackageJSON(t *testing.T) {
 	text, err := os.ReadFile("../package.json")
 	if err != nil {
 		t.Fatal(err)
@@ -20,11 +20,11 @@ func TestVersionIsThatOfPackageJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := npm.Dependencies["@mlc-ai/web-llm"]; got != page.WebLLM {
-		t.Errorf("package.json asks for WebLLM %q, the page is written for %q", got, page.WebLLM)
+		t.Errorf("package.json requires WebLLM %q instead of %q", got, page.WebLLM)
 	}
 }
 
-func TestBundleIsThere(t *testing.T) {
+func TestBundleExists(t *testing.T) {
 	if _, err := page.Bundle(); err != nil {
 		t.Error(err)
 	}

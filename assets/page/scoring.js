@@ -1,8 +1,8 @@
-// What WebLLM thinks of a text that it is given: at each place its likeliest tokens, and the one that is forced on it. It copies all
-// logits from the GPU for every token, so that nothing of a generation that does this is measured.
+// Scoring of a given text: at each place the most probable tokens and the given one, which is forced. It copies all
+// logits from the GPU for every token, so such a generation is not measured.
 
-// Scoring is a LogitProcessor in WebLLM's sense. It reads the logits before anything that samples touches them, and gives others in
-// their place, which leave no choice.
+// Scoring is a WebLLM LogitProcessor. It reads the logits before anything else changes them, and replaces them so that
+// only the given token can be sampled.
 export class Scoring {
   constructor(forced, top, tell) {
     Object.assign(this, { forced, top, tell, at: 0, made: 0 });
@@ -12,9 +12,10 @@ export class Scoring {
     const id = this.forced[this.at++];
     if (id >= logits.length) throw new Error(`token ${id} is outside the vocabulary of ${logits.length}`);
     const all = normaliser(logits);
-    if (logits[id] === -Infinity) throw new Error(`the model gives token ${id} no probability at all`);
+    if (logits[id] === -Infinity) throw new Error(`the model gives token ${id} a probability of 0`);
     this.tell([logits[id] - all, ...likeliest(logits, this.top).flatMap((id) => [id, logits[id] - all])]);
-    // Far enough apart for every temperature, and near enough for the smallest, by which WebLLM divides: 1e-6.
+    // The distance suffices for every temperature, and does not overflow with the smallest, 1e-6, by which WebLLM
+    // divides.
     logits.fill(-100);
     logits[id] = 100;
     return logits;
@@ -24,24 +25,24 @@ export class Scoring {
 
   resetState() {}
 
-  // sampled is told of each token that WebLLM chose.
+  // sampled checks each token that WebLLM sampled.
   sampled(id) {
     const forced = this.forced[this.made++];
-    if (id !== forced) throw new Error(`WebLLM chose token ${id} where ${forced} was forced`);
+    if (id !== forced) throw new Error(`WebLLM sampled token ${id} instead of the forced ${forced}`);
   }
 }
 
-// normaliser is the logarithm of the sum of all exponentials, taken in float64.
+// normaliser returns the logarithm of the sum of all exponentials, in float64.
 function normaliser(logits) {
   let most = -Infinity, sum = 0;
   for (const v of logits) if (v > most) most = v;
   for (const v of logits) sum += Math.exp(v - most);
   const value = most + Math.log(sum);
-  if (!Number.isFinite(value)) throw new Error("what WebLLM computes are no numbers");
+  if (!Number.isFinite(value)) throw new Error("WebLLM's logits are not numbers");
   return value;
 }
 
-// likeliest gives ids, the likeliest first; of equals the lower one.
+// likeliest returns the most probable ids, of equals the lower first.
 function likeliest(logits, n) {
   const best = [];
   for (let id = 0; id < logits.length; id++) {

@@ -1,10 +1,11 @@
-// The worker of the page in which llmparity takes memory: what it takes is in another isolate than the page's.
+// The worker of the page that allocates memory, in a separate isolate.
 
-import { ledger } from "./ledger.js"; // before all that uses WebGPU
+import { ledger } from "./ledger.js"; // must precede everything that uses WebGPU
 
 const kept = [];
 
-// It gives back what it took before, takes bytes of array buffers, and onGPU bytes of a WebGPU buffer; it answers with its ledger.
+// Each message frees the previous allocation, allocates bytes of array buffers and onGPU bytes of a WebGPU buffer, and
+// returns the ledger.
 onmessage = async ({ data: { bytes, onGPU } }) => {
   for (const k of kept.splice(0)) k.destroy?.();
   const n = 16;

@@ -1,27 +1,28 @@
-// The page in which llmparity takes memory of one kind after the other, to find out which source sees it. It has the ledger of WebGPU
-// and no WebLLM. All that is taken is touched, unless its kind says that it is not.
+// The page that allocates memory of one kind at a time, to find out which source sees it. It has the WebGPU ledger,
+// but no WebLLM. All memory is touched unless its kind says otherwise.
 
-import "./ledger.js"; // before all that uses WebGPU
+import "./ledger.js"; // must precede everything that uses WebGPU
 import { adapter } from "./adapter.js";
 
-const kept = []; // what is taken and not given back
+const kept = []; // allocated memory
 const filling = 7;
 let device;
 let worker;
 
-// pieces calls make for each of n equal pieces: one piece might lie where another kind of memory does.
+// pieces calls make for each of n equal pieces, because a single one might be in another kind of memory.
 const pieces = (n, bytes, make) => { for (let i = 0; i < n; i++) kept.push(make(bytes / n)); };
 
 const storage = (size) => device.createBuffer({ size, usage: GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST });
 
-// write fills a buffer in small parts that are waited for: what is under way lies in memory that two processes share.
+// write fills a buffer in small parts and waits for each, because data in transit is in shared memory of two
+// processes.
 async function write(buffer) {
   const part = new Uint8Array(1 << 20).fill(filling);
   for (let at = 0; at < buffer.size; at += part.length) device.queue.writeBuffer(buffer, at, part);
   await device.queue.onSubmittedWorkDone();
 }
 
-const textureSide = 1024; // of four bytes a texel: 4 MiB
+const textureSide = 1024; // 4 MiB with four bytes a texel
 
 async function writeTexture(texture) {
   const rows = 256;
@@ -32,14 +33,14 @@ async function writeTexture(texture) {
   await device.queue.onSubmittedWorkDone();
 }
 
-// answer is what the worker answers to a message.
+// answer sends the worker a message and returns its answer.
 const answer = (message) => new Promise((resolve, reject) => {
   worker.onmessage = resolve;
   worker.onerror = ({ message: text }) => reject(new Error(`the worker: ${text ?? "its script is missing"}`));
   worker.postMessage(message);
 });
 
-// The kinds, by the names that the host has for them. An element of an array takes four bytes, as Chrome's pointers are compressed.
+// The kinds by the host's names. An array element takes four bytes, because Chrome compresses pointers.
 const kinds = {
   "arrays": (bytes) => pieces(16, bytes, (n) => new Array(n / 4).fill(filling)),
   "buffers": (bytes) => pieces(16, bytes, (n) => new Uint8Array(n).fill(filling)),
@@ -63,7 +64,7 @@ const kinds = {
   },
 };
 
-// prepare gets what taking needs and takes memory itself: the device and the worker.
+// prepare creates the device and the worker, which need memory themselves.
 async function prepare() {
   const adapter = await navigator.gpu?.requestAdapter({ powerPreference: "high-performance" });
   device = await adapter?.requestDevice();
@@ -71,8 +72,8 @@ async function prepare() {
   await answer({ bytes: 0 });
 }
 
-// flush has WebGPU free what it is done with: a buffer that was destroyed, and the memory by which something was written, go behind the
-// next submit, or the one after.
+// flush makes WebGPU free destroyed buffers and used staging memory, which happens with the next submit or the one
+// after.
 async function flush() {
   for (let i = 0; i < 3; i++) {
     device?.queue.submit([]);
@@ -80,13 +81,13 @@ async function flush() {
   }
 }
 
-// take takes bytes of a kind, and resolves when they are there and nothing else is.
+// take allocates bytes of a kind and waits until nothing else is left.
 async function take(kind, bytes) {
   await kinds[kind](bytes);
   await flush();
 }
 
-// giveBack frees what was taken.
+// giveBack frees the allocated memory.
 async function giveBack() {
   for (const k of kept.splice(0)) k.destroy?.();
   await answer({ bytes: 0 });

@@ -1,5 +1,5 @@
-// The worker in which WebLLM runs where it is not to run on the page's own thread. engine.js imports the ledger of WebGPU before all
-// that uses it.
+// The worker in which WebLLM runs instead of on the page's own thread. engine.js imports the WebGPU ledger before
+// everything that uses WebGPU.
 
 import { start } from "./engine.js";
 

@@ -127,7 +127,7 @@ func TestWhatIsNoWebLLMIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"export class Engine {}": "no class MLCEngine",
 		// the page talks to nobody else
-		"import 'https://example.com/other.js'; export class MLCEngine {}": "can't be imported",
+		"import 'https://example.com/other.js'; export class MLCEngine {}": "cannot be imported",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, "bundle.js"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

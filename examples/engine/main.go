@@ -1,7 +1,7 @@
-// Command engine is an example of an external engine: it speaks the protocol in docs/howto/add-an-engine.md on standard
-// input and output, and computes with the reference implementation of llmparity's tests.
+// Command engine is an example of an external engine. It speaks the protocol of docs/howto/add-an-engine.md on
+// standard input and output, and computes with the reference implementation from llmparity's tests.
 //
-// It runs GGUF files with F32 weights, greedily, on one core. Start it by `llmparity run --engine exec:./engine`.
+// It runs GGUF files with F32 weights, greedily, on one core: `llmparity run --engine exec:./engine`.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"llmparity/internal/tokenizer"
 )
 
-// request is any of the protocol's.
+// request is any request of the protocol.
 type request struct {
 	ID    int
 	Op    string
@@ -37,7 +37,7 @@ type request struct {
 	Top       int
 }
 
-// fields are a line's.
+// fields of an output line.
 type fields map[string]any
 
 func main() {
@@ -49,7 +49,7 @@ func main() {
 	}
 }
 
-// read takes requests from the standard input, also while one is being answered. Its end is ours, whatever goes on.
+// read takes requests from standard input, also during an answer. The program exits at its end.
 func read(to chan<- request) {
 	lines := bufio.NewReader(os.Stdin)
 	for {
@@ -59,7 +59,7 @@ func read(to chan<- request) {
 		}
 		var r request
 		if err := json.Unmarshal(line, &r); err != nil {
-			fmt.Fprintln(os.Stderr, "engine: no request:", err)
+			fmt.Fprintln(os.Stderr, "engine: invalid request:", err)
 			os.Exit(1)
 		}
 		to <- r
@@ -68,7 +68,7 @@ func read(to chan<- request) {
 
 type engine struct {
 	requests  <-chan request
-	out       *json.Encoder // writes each line at once
+	out       *json.Encoder // writes each line immediately
 	model     *reference.Model
 	tokenizer *tokenizer.Tokenizer
 	context   int
@@ -78,11 +78,11 @@ type engine struct {
 func (e *engine) say(r request, event string, f fields) {
 	f["id"], f["event"] = r.ID, event
 	if err := e.out.Encode(f); err != nil {
-		os.Exit(1) // nobody listens
+		os.Exit(1) // nobody reads it
 	}
 }
 
-// refusal is an error that has a class of the protocol's.
+// refusal is an error with a class of the protocol.
 type refusal struct{ class, text string }
 
 func (r refusal) Error() string { return r.text }
@@ -103,11 +103,11 @@ func (e *engine) answer(r request) {
 		err = e.score(r)
 	case "unload":
 		e.model, e.tokenizer = nil, nil
-		debug.FreeOSMemory() // now, not when the runtime sees fit
-	case "cancel": // of what has ended meanwhile
+		debug.FreeOSMemory() // immediately
+	case "cancel": // the request has already ended
 		return
 	default:
-		err = fmt.Errorf("%q can't be done here", r.Op)
+		err = fmt.Errorf("unsupported operation %q", r.Op)
 	}
 	var known refusal
 	switch {
@@ -147,7 +147,7 @@ func (e *engine) load(r request) error {
 	return nil
 }
 
-// cancelled tells whether r was given up meanwhile. Nothing else is asked while a request goes on.
+// cancelled reports whether r was cancelled. No other requests come during one.
 func (e *engine) cancelled(r request) bool {
 	select {
 	case c := <-e.requests:
@@ -159,10 +159,10 @@ func (e *engine) cancelled(r request) bool {
 
 func (e *engine) generate(r request) (fields, error) {
 	if e.model == nil {
-		return nil, errors.New("there is no model")
+		return nil, errors.New("no model is loaded")
 	}
 	if r.Temperature != 0 {
-		return nil, errors.New("only temperature 0 can be done here")
+		return nil, errors.New("only temperature 0 is supported")
 	}
 	prompt := e.tokenizer.Prompt(r.Prompt)
 	if len(prompt) == 0 {

@@ -8,17 +8,17 @@ import (
 	"slices"
 )
 
-// score tells of each token of a text how likely it was, and which ones were likeliest.
+// score reports the probability of each token of a text, and the most probable tokens there.
 func (e *engine) score(r request) error {
 	text := slices.Concat(r.PromptIDs, r.IDs)
 	switch {
 	case e.model == nil:
-		return errors.New("there is no model")
+		return errors.New("no model is loaded")
 	case len(r.PromptIDs) == 0 || len(text) > e.context:
-		return fmt.Errorf("a text of %d tokens behind a prompt of %d can't be scored in a context of %d", len(r.IDs),
+		return fmt.Errorf("cannot score %d tokens after a prompt of %d in a context of %d", len(r.IDs),
 			len(r.PromptIDs), e.context)
 	case slices.ContainsFunc(text, func(id int) bool { return id < 0 || id >= len(e.tokenizer.Tokens) }):
-		return errors.New("the text has a token that the model does not know")
+		return errors.New("the text has a token that is not in the vocabulary")
 	}
 	sequence := e.model.Start()
 	for i, id := range text[:len(text)-1] {
@@ -33,7 +33,8 @@ func (e *engine) score(r request) error {
 	return nil
 }
 
-// likelihoods are those of a forced token and of the likeliest ones, by the softmax of the logits as they are.
+// likelihoods returns the log probabilities of the given token and of the most probable ones: the softmax of the
+// logits.
 func likelihoods(logits []float32, forced, top int) fields {
 	most, sum := logits[largest(logits)], 0.0
 	for _, l := range logits {

@@ -7,17 +7,17 @@ import (
 	"llmparity/internal/tokenizer"
 )
 
-// words tells what each token adds to a text.
+// words returns the text that each token adds.
 type words struct {
 	tokenizer *tokenizer.Tokenizer
-	recent    []int // the last tokens: what one is as text depends on those before it
-	said      int   // bytes of their text that were told
+	recent    []int // the last tokens, because a token's text depends on those before it
+	said      int   // returned bytes of their text
 }
 
-// enough tokens are looked back at; all would take longer with every one.
+// enough previous tokens are decoded with each; decoding all would take longer and longer.
 const enough = 8
 
-// add gives the text that a token adds: none while a character is not whole, unless it is the last.
+// add returns the text that a token adds. Incomplete characters wait for the next token, if there is one.
 func (w *words) add(id int, last bool) string {
 	w.recent = append(w.recent, id)
 	text := w.tokenizer.Decode(w.recent)
@@ -34,8 +34,8 @@ func (w *words) add(id int, last bool) string {
 	return reported
 }
 
-// wholeCharacters is where a text ends that may break off inside a character, of which bytes may already stand for
-// others: JSON has none that are not whole.
+// wholeCharacters returns the length of text without an incomplete character at its end, whose bytes may be
+// replacement characters already: JSON has only complete characters.
 func wholeCharacters(text string) int {
 	text = strings.TrimRight(text, string(utf8.RuneError))
 	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {

@@ -10,7 +10,7 @@ import (
 	"llmparity/internal/tokenizer"
 )
 
-// What is told token by token is the text, and every bit of it is whole.
+// The reported pieces add up to the text, and each consists of whole characters.
 func TestWordsAddUpToTheText(t *testing.T) {
 	f, err := gguf.Open(enginetest.TinyModel(t).Path)
 	if err != nil {
@@ -37,7 +37,7 @@ func TestWordsAddUpToTheText(t *testing.T) {
 			t.Errorf("%q is told as %q", text, reported)
 		}
 		if longest > enough+utf8.UTFMax+1 {
-			t.Errorf("%q: %d tokens are looked back at", text, longest)
+			t.Errorf("%q: %d tokens are kept", text, longest)
 		}
 	}
 }

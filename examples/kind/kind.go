@@ -1,8 +1,8 @@
-// Package kind is an example of a built-in engine: all of it is this package, and one line in package kinds adds it to
-// llmparity. Its test builds llmparity with that line.
+// Package kind is an example of a built-in engine. It is complete: one line in package kinds adds it to llmparity. Its
+// test builds llmparity with that line.
 //
-// It computes with the reference implementation that llmparity's tests hold other engines against, within llmparity's
-// own process: GGUF files with F32 weights, greedily, on one core. Nothing of it is sampled.
+// It computes with the reference implementation from llmparity's tests, in llmparity's own process: GGUF files with
+// F32 weights, greedily, on one core. Its memory is not sampled.
 package kind
 
 import (
@@ -20,7 +20,7 @@ import (
 	"llmparity/internal/tokenizer"
 )
 
-// Kind is what llmparity knows of the engine. Everything else is the engine's own.
+// Kind is what llmparity knows about the engine.
 var Kind = &engine.Kind{
 	Name: "example", Title: "the example", Section: "example",
 	Config: func() engine.Config { return new(Config) },
@@ -29,27 +29,27 @@ var Kind = &engine.Kind{
 	},
 	DTypes:  []string{"f32"},
 	KVTypes: func(string) []string { return []string{"f32"} },
-	Runs:    func(dtype string) string { return "computes it in f32 from " + dtype + ", slowly" },
+	Runs:    func(dtype string) string { return "compute it in f32 from " + dtype + ", slowly" },
 }
 
-// Config is what a user may choose: a flag, a key of a plan's section, and a property of its schema.
+// Config has the settings for users: flags, keys of a section in plans, and properties of their schema.
 type Config struct {
 	Delay int // milliseconds before each token
 }
 
-// Fields are the settings that users have.
+// Fields returns the settings for users.
 func (c *Config) Fields() []engine.Field {
 	return []engine.Field{{To: &c.Delay, Flag: "example-delay", Key: "delay", Zero: "none",
 		Help: "milliseconds that the example waits before each token"}}
 }
 
-// Check has nothing to refuse.
+// Check accepts everything.
 func (*Config) Check() error { return nil }
 
-// CheckPlan refuses a delay that would be a slip.
+// CheckPlan refuses a delay that must be a mistake.
 func (c *Config) CheckPlan(engine.Settings) error {
 	if c.Delay > 10_000 {
-		return fmt.Errorf("delay: %d ms before each token, at most 10000 are possible", c.Delay)
+		return fmt.Errorf("delay: %d ms before each token exceeds 10000", c.Delay)
 	}
 	return nil
 }
@@ -57,16 +57,16 @@ func (c *Config) CheckPlan(engine.Settings) error {
 // Engine is the reference implementation.
 type Engine struct{ config Config }
 
-// Name is the engine's name in records.
+// Name returns the engine's name in records.
 func (*Engine) Name() string { return Kind.Name }
 
-// Caps is what the engine can do.
+// Caps returns what the engine can do.
 func (*Engine) Caps() engine.Caps {
 	return engine.Caps{IgnoreEOS: true, Resident: true, TokenIDs: true, Exact: true, Requests: 1,
 		Isolation: record.OfServer}
 }
 
-// Check reads what the model needs to be computed.
+// Check refuses a model that cannot be read.
 func (*Engine) Check(_ context.Context, m engine.Model) error {
 	f, err := gguf.OpenReadable(m.Path)
 	if err != nil {
@@ -75,7 +75,7 @@ func (*Engine) Check(_ context.Context, m engine.Model) error {
 	return f.Close()
 }
 
-// Open starts nothing: the engine is llmparity's own process.
+// Open starts no process; the engine runs in llmparity's own.
 func (e *Engine) Open(_ context.Context, p engine.Probe) (engine.Session, error) {
 	p.Event(record.Event{Engine: &record.EngineInfo{Name: Kind.Name, Version: "1"}})
 	return &session{delay: time.Duration(e.config.Delay) * time.Millisecond}, nil
@@ -103,7 +103,7 @@ func (s *session) Load(_ context.Context, m engine.Model) error {
 	return nil
 }
 
-// Generate computes a token at a time.
+// Generate computes one token at a time.
 func (s *session) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
 	free, err := s.turn.Take()
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	return u, nil
 }
 
-// Unload lets go of the weights.
+// Unload frees the weights.
 func (s *session) Unload(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,5 +153,5 @@ func (s *session) Unload(context.Context) error {
 	return nil
 }
 
-// Close has nothing to end.
+// Close unloads the model.
 func (s *session) Close() error { return s.Unload(context.Background()) }

@@ -11,7 +11,7 @@ import (
 	"llmparity/internal/schematest"
 )
 
-// llmparity builds the program with the engine's line added to the registry.
+// llmparity builds the program with the engine added to the registry.
 func llmparity(t *testing.T) string {
 	t.Helper()
 	root, err := schematest.Root()
@@ -45,8 +45,8 @@ func llmparity(t *testing.T) string {
 	return program
 }
 
-// One package and one line make an engine with a flag, a section in plans, and answers of its own.
-func TestAKindIsBuiltIn(t *testing.T) {
+// A package and a line in the registry add an engine with a flag, a section in plans, and its own answers.
+func TestKindIsBuiltIn(t *testing.T) {
 	program, dir := llmparity(t), t.TempDir()
 	plan := "name: p\nengines: [example]\nmodel: tiny\nprompts: [The third clock]\nmax_tokens: 4\nexample: {delay: 20000}\n"
 	if err := os.WriteFile(filepath.Join(dir, "p.yaml"), []byte(plan), 0o600); err != nil {

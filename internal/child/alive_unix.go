@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// Alive tells whether there is a process pid; one that ended and was not reaped counts.
+// Alive reports whether process pid exists. Zombies count.
 func Alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }

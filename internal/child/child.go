@@ -1,11 +1,11 @@
-// Package child owns what the program starts: processes, and temporary folders.
+// Package child manages the processes and temporary folders of this program.
 //
-// Every process gets a process group of its own, a tag in its environment, and on Linux the kernel's parent-death
-// signal, so that it goes when we go, also when we are killed. The signal is tied to the thread that started the
-// process: code of this program must therefore never end a goroutine that is locked to its thread. A browser's own
-// children hold a pipe to it and end when it does; other programs with children are started by StartLeader, or, where
-// they know nothing of us, by StartGuarded. A child that leaves its group outlives a SIGKILL of ours in any case.
-// Temporary folders carry our pid in their names; those of processes that no longer exist are swept at the next start.
+// Every process gets its own process group, a mark in its environment, and on Linux the kernel's parent-death signal,
+// so that it dies with us, even if we are killed. That signal is tied to the thread that started the process, so a
+// goroutine that is locked to its thread must never end in this program. A browser's children hold a pipe to the
+// browser and end with it. Start other programs that have children by StartLeader, or by StartGuarded if they know
+// nothing about us. A child that leaves its group still survives our SIGKILL. Temporary folders have our PID in their
+// names; the next start removes those of processes that no longer exist.
 package child
 
 import (
@@ -20,10 +20,10 @@ import (
 	"time"
 )
 
-// Tag is the environment variable that marks every process we start, and its children, with our pid.
+// Tag is the environment variable with our PID in every process that we start, and in its children.
 const Tag = "LLMPARITY_OWNER"
 
-// Own makes cmd ours: group, parent-death signal, tag. For commands that another package starts.
+// Own sets cmd's group, parent-death signal and tag, for commands that another package starts.
 func Own(cmd *exec.Cmd) {
 	tag(cmd)
 	own(cmd, true)
@@ -41,23 +41,22 @@ type Process struct {
 	cmd    *exec.Cmd
 	done   chan struct{}
 	err    error
-	asked  atomic.Bool // Stop or Kill was called
+	asked  atomic.Bool // by Stop or Kill
 	polite sync.Once
 	killed sync.Once
 
-	guard *guard // nil: there is none
-	mark  string // in its environment and in its children's; empty: none
+	guard *guard // may be nil
+	mark  string // in its environment and its children's; may be empty
 }
 
-// Start starts cmd as ours. It ends when ctx is done, at the latest.
+// Start starts cmd, which ends when ctx is done, at the latest.
 func Start(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 	Own(cmd)
 	return start(ctx, cmd)
 }
 
-// StartLeader is Start for a program that starts others, which the parent-death signal would not reach. In place of the
-// signal it gets a standard input that nothing comes from and that ends when we do: it must then kill its process
-// group.
+// StartLeader is Start for a program that starts others, which the parent-death signal would not reach. It gets a
+// standard input without data instead, which ends when we do; the program must then kill its process group.
 func StartLeader(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 	tag(cmd)
 	own(cmd, false)
@@ -67,9 +66,9 @@ func StartLeader(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 	return start(ctx, cmd)
 }
 
-// StartGuarded is Start for a program that starts others and knows nothing of us. When we are killed a process that
-// waits in its group for that ends the group. Kill ends also what has left the group, as long as it has kept its
-// environment; it must be called, also when the process has ended by itself. Off Linux it is Start.
+// StartGuarded is Start for a program that starts others and knows nothing about us. A process in its group waits for
+// our end and then kills the group. Kill also kills processes that left the group but kept their environment; always
+// call it, even if the process ended by itself. Outside Linux it is Start.
 func StartGuarded(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 	Own(cmd)
 	mark := marked(cmd)
@@ -78,7 +77,7 @@ func StartGuarded(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 		return nil, err
 	}
 	p.mark = mark
-	p.guard, err = newGuard(p.PID()) // before the process is reaped: its group's number is its own until then
+	p.guard, err = newGuard(p.PID()) // before the process is reaped and its group number can be reused
 	p.follow(ctx)
 	if err != nil {
 		p.Kill()
@@ -96,7 +95,7 @@ func start(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 }
 
 func launch(cmd *exec.Cmd) (*Process, error) {
-	// A grandchild that inherited our pipes must not keep Wait from returning.
+	// A grandchild with our pipes must not block Wait.
 	cmd.WaitDelay = time.Second
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
@@ -104,26 +103,26 @@ func launch(cmd *exec.Cmd) (*Process, error) {
 	return &Process{cmd: cmd, done: make(chan struct{})}, nil
 }
 
-// follow waits for the process's end, which ctx's brings about.
+// follow waits for the end of the process, and kills it when ctx is done.
 func (p *Process) follow(ctx context.Context) {
 	release := context.AfterFunc(ctx, p.Kill)
 	go func() {
 		p.err = p.cmd.Wait()
-		release() // the number of a group that is gone may be given to another
+		release() // the group number may be reused
 		close(p.done)
 	}()
 }
 
-// PID is the process's id.
+// PID returns the process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Done is closed when the process has ended and was reaped.
+// Done is closed when the process has ended and been reaped.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err says how the process ended; valid once Done is closed.
+// Err returns how the process ended, after Done is closed.
 func (p *Process) Err() error { return p.err }
 
-// Exit says how the process ended, for people; valid once Done is closed.
+// Exit describes how the process ended, after Done is closed.
 func (p *Process) Exit() string {
 	if p.err == nil {
 		return "exit status 0"
@@ -131,12 +130,12 @@ func (p *Process) Exit() string {
 	return p.err.Error()
 }
 
-// Ended waits for the process's end, at most so long.
+// Ended waits for the end of the process, up to atMost.
 func (p *Process) Ended(atMost time.Duration) bool {
 	select {
 	case <-p.done:
 		return true
-	default: // of two that are ready the next select takes either
+	default: // the next select takes either of two that are ready
 	}
 	select {
 	case <-p.done:
@@ -146,14 +145,14 @@ func (p *Process) Ended(atMost time.Duration) bool {
 	}
 }
 
-// Asked tells whether Stop or Kill was called: an end that comes behind it is no crash.
+// Asked reports whether Stop or Kill was called, so that the end is not a crash.
 func (p *Process) Asked() bool { return p.asked.Load() }
 
-// Kill ends the process and its group at once, and waits for it. It cuts short the grace of a Stop. Of a guarded one it
-// ends all that was started by it.
+// Kill kills the process and its group and waits for its end, even during a Stop. If guarded, it kills all processes
+// that it started.
 func (p *Process) Kill() {
 	p.asked.Store(true)
-	// Once: later the group's number may be somebody else's.
+	// Once, because the group number may be reused.
 	p.killed.Do(func() {
 		signalGroup(p.cmd.Process, syscall.SIGKILL)
 		if p.mark != "" {
@@ -164,8 +163,7 @@ func (p *Process) Kill() {
 	p.guard.wait()
 }
 
-// Stop asks the process to end, and kills it and its group when it has not after grace. The group may outlive its
-// leader, so it is killed in either case.
+// Stop asks the process to end, and kills it after grace. The group may outlive its leader, so it is always killed.
 func (p *Process) Stop(grace time.Duration) {
 	p.asked.Store(true)
 	p.polite.Do(func() { signalGroup(p.cmd.Process, syscall.SIGTERM) })
@@ -173,7 +171,7 @@ func (p *Process) Stop(grace time.Duration) {
 	p.Kill()
 }
 
-// Interrupt sends the process and its group what a terminal's Ctrl-C does. It must not have ended long ago.
+// Interrupt sends Ctrl-C's signal to the process and its group. Do not call it long after the process ended.
 func (p *Process) Interrupt() {
 	select {
 	case <-p.done:
@@ -182,10 +180,10 @@ func (p *Process) Interrupt() {
 	}
 }
 
-// KillGroup ends, at once, a process that was made ours with Own and its group. It does not wait.
+// KillGroup kills a process that was started with Own, and its group. It does not wait.
 func KillGroup(p *os.Process) { signalGroup(p, syscall.SIGKILL) }
 
-// Tail keeps the last bytes of what is written to it: a server's last words for an error message.
+// Tail keeps the last bytes that are written to it, for error messages.
 type Tail struct {
 	Max int
 	mu  sync.Mutex
@@ -202,7 +200,7 @@ func (t *Tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Lines gives the last n non-empty lines.
+// Lines returns the last n non-empty lines.
 func (t *Tail) Lines(n int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

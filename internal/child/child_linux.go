@@ -20,16 +20,16 @@ func own(cmd *exec.Cmd, deathSignal bool) {
 	}
 }
 
-// signalGroup ignores errors: the only one that can come is that nobody is left.
+// signalGroup ignores errors, because the only possible one is that the group is gone.
 func signalGroup(p *os.Process, s syscall.Signal) { _ = syscall.Kill(-p.Pid, s) }
 
-// Tagged lists the processes alive that were started by the process pid, or by their children.
+// Tagged lists living processes that process pid or its children started.
 func Tagged(pid int) []int { return carrying(fmt.Sprintf("%s=%d", Tag, pid)) }
 
-// carrying lists the processes alive in whose environment a variable has a value.
+// carrying lists living processes with an environment variable of this value.
 func carrying(variable string) (found []int) {
 	for _, pid := range pids() {
-		env, err := os.ReadFile(filepath.Join(proc(pid), "environ")) // ended meanwhile, or not ours to read
+		env, err := os.ReadFile(filepath.Join(proc(pid), "environ")) // may have ended, or be another user's
 		if err == nil && slices.Contains(strings.Split(string(env), "\x00"), variable) {
 			found = append(found, pid)
 		}
@@ -37,12 +37,12 @@ func carrying(variable string) (found []int) {
 	return found
 }
 
-// endTagged ends the processes that were started by us or by their children, with their groups, and counts them.
+// endTagged kills the processes that we or our children started, with their groups, and counts them.
 func endTagged() int {
 	pids := Tagged(os.Getpid())
 	for _, pid := range pids {
 		if group, err := syscall.Getpgid(pid); err == nil && group != syscall.Getpgrp() {
-			_ = syscall.Kill(-group, syscall.SIGKILL) // it may have ended meanwhile
+			_ = syscall.Kill(-group, syscall.SIGKILL) // it may have ended
 		}
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// own has no parent-death signal to set here: a child outlives a SIGKILL of ours on these systems.
+// own cannot set a parent-death signal here: children survive our SIGKILL.
 func own(*exec.Cmd, bool) {}
 
 func signalGroup(p *os.Process, s syscall.Signal) {
@@ -19,7 +19,7 @@ func signalGroup(p *os.Process, s syscall.Signal) {
 	_ = p.Signal(s)
 }
 
-// guard is none: a child outlives a SIGKILL of ours on these systems.
+// guard does nothing: children survive our SIGKILL.
 type guard struct{}
 
 func newGuard(int) (*guard, error) { return nil, nil }
@@ -30,19 +30,19 @@ func marked(*exec.Cmd) string { return "" }
 
 func killMarked(string) {}
 
-// Tagged needs /proc and finds nothing elsewhere.
+// Tagged finds nothing without /proc.
 func Tagged(int) []int { return nil }
 
 func endTagged() int { return 0 }
 
-// Group needs /proc and finds nothing elsewhere: a browser's children are then only those that it names itself.
+// Group finds nothing without /proc; a browser's children are then only those that it lists.
 func Group(int) []int { return nil }
 
-// Descendants finds nothing elsewhere.
+// Descendants finds nothing without /proc.
 func Descendants(int) []int { return nil }
 
-// GroupNaming finds nothing elsewhere.
+// GroupNaming finds nothing without /proc.
 func GroupNaming(string) int { return 0 }
 
-// Describe tells nothing elsewhere.
+// Describe finds nothing without /proc.
 func Describe([]int) string { return "" }

@@ -19,7 +19,7 @@ import (
 	"llmparity/internal/child"
 )
 
-// asParent makes the test binary start a sleeping tree and wait: the parent that the tests kill.
+// asParent makes the test binary start sleeping processes and wait: the parent that tests kill.
 const asParent = "CHILD_TEST_PARENT"
 
 func TestMain(m *testing.M) {
@@ -50,7 +50,7 @@ func gone(t *testing.T, pid int) {
 		if !child.Alive(pid) {
 			return
 		}
-		// An orphan that nobody reaps is dead too.
+		// An unreaped orphan is dead too.
 		if s, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(s), ") Z ") {
 			return
 		}
@@ -58,7 +58,7 @@ func gone(t *testing.T, pid int) {
 	t.Fatalf("process %d is still alive", pid)
 }
 
-func TestChildGoesWhenTheParentIsKilled(t *testing.T) {
+func TestChildrenEndWhenTheParentIsKilled(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asParent+"=1")
 	out, err := cmd.StdoutPipe()
@@ -77,7 +77,7 @@ func TestChildGoesWhenTheParentIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(line)
 	}
-	var family []int // a sleep, a leader with two children, a guarded one with one and its guard
+	var family []int // a sleep, a leader with two children, a guarded process with a child and its guard
 	for deadline := time.Now().Add(10 * time.Second); len(family) < 7 &&
 		time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		family = child.Tagged(cmd.Process.Pid)
@@ -92,23 +92,23 @@ func TestChildGoesWhenTheParentIsKilled(t *testing.T) {
 	}
 	child.Sweep()
 	if _, err := os.Stat(fields[1]); err != nil {
-		t.Errorf("a living process's folder was swept: %v", err)
+		t.Errorf("Sweep removed a living process's folder: %v", err)
 	}
 
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // killed, as it should be
+	_ = cmd.Wait() // it was killed
 	for _, pid := range append(family, pid) {
-		gone(t, pid) // also the leader's child
+		gone(t, pid) // including the leader's child
 	}
 	child.Sweep()
 	if _, err := os.Stat(fields[1]); !os.IsNotExist(err) {
-		t.Errorf("the folder %s of a dead process outlived a sweep: %v", fields[1], err)
+		t.Errorf("Sweep kept the folder %s of a dead process: %v", fields[1], err)
 	}
 }
 
-// written waits for a pid in a file.
+// written waits for a PID in a file.
 func written(t *testing.T, path string) int {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -120,13 +120,13 @@ func written(t *testing.T, path string) int {
 			return pid
 		}
 	}
-	t.Fatalf("nobody wrote a pid to %s", path)
+	t.Fatalf("no PID was written to %s", path)
 	return 0
 }
 
 func TestStopEndsTheWholeGroup(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pid")
-	// The grandchild ignores the polite signal; its parent obeys it.
+	// The grandchild ignores SIGTERM; its parent obeys it.
 	script := `sh -c 'trap "" TERM; echo $$ > ` + pids + `.tmp; mv ` + pids + `.tmp ` + pids +
 		`; sleep 600 & wait' & wait`
 	p, err := child.Start(t.Context(), exec.Command("sh", "-c", script))
@@ -139,7 +139,7 @@ func TestStopEndsTheWholeGroup(t *testing.T) {
 	gone(t, grandchild)
 }
 
-// What leaves the group of a guarded process ends with it too, and another one's children live.
+// Processes that left the group of a guarded process end with it, but children of other processes do not.
 func TestNothingOutlivesAGuardedProcess(t *testing.T) {
 	for _, ends := range []string{"exit 0", "exec sleep 600"} {
 		t.Run(ends, func(t *testing.T) {
@@ -163,21 +163,21 @@ func TestNothingOutlivesAGuardedProcess(t *testing.T) {
 			gone(t, p.PID())
 			select {
 			case <-other.Done():
-				t.Error("another one was ended too")
+				t.Error("another process's child ended too")
 			default:
 			}
 		})
 	}
 }
 
-func TestHowAProcessEnds(t *testing.T) {
+func TestEndOfAProcess(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p, err := child.Start(ctx, exec.Command("sleep", "600"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p.Ended(0) || p.Asked() {
-		t.Error("a process that runs has ended, or is to")
+		t.Error("a running process counts as ended or asked to end")
 	}
 	cancel()
 	<-p.Done()
@@ -188,7 +188,7 @@ func TestHowAProcessEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !p.Ended(time.Minute) || p.Asked() || p.Exit() != "exit status 0" {
-		t.Errorf("ended by itself as %q, asked to: %v", p.Exit(), p.Asked())
+		t.Errorf("ended by itself: %q, asked: %v", p.Exit(), p.Asked())
 	}
 	p.Kill()
 }

@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// Group lists the living processes of a process group. Those that ended and wait for somebody to notice are not alive.
+// Group lists the living processes of a process group, without zombies.
 func Group(pgid int) (found []int) {
 	for pid, s := range living() {
-		if pgid != 0 && s.group == pgid { // 0 are the kernel's own threads
+		if pgid != 0 && s.group == pgid { // 0: kernel threads
 			found = append(found, pid)
 		}
 	}
 	return found
 }
 
-// Descendants lists the living processes of a tree with its root; none for 0.
+// Descendants lists the living processes of a tree including its root; none for 0.
 func Descendants(root int) (tree []int) {
 	if root == 0 {
 		return nil
@@ -36,8 +36,8 @@ func Descendants(root int) (tree []int) {
 	return tree
 }
 
-// GroupNaming gives the process group of a process whose command line contains a text, such as the path of a folder of
-// its own; 0: none.
+// GroupNaming returns the process group of a process whose command line contains text, e.g. the path of its own
+// folder; 0: none.
 func GroupNaming(text string) int {
 	for pid, s := range living() {
 		line, err := os.ReadFile(filepath.Join(proc(pid), "cmdline"))
@@ -50,7 +50,7 @@ func GroupNaming(text string) int {
 
 type status struct{ parent, group int }
 
-// living are all processes but those that ended and were not reaped.
+// living returns all processes except zombies.
 func living() iter.Seq2[int, status] {
 	return func(yield func(int, status) bool) {
 		for _, pid := range pids() {
@@ -59,7 +59,7 @@ func living() iter.Seq2[int, status] {
 			if len(f) < 3 || f[0] == "Z" || f[0] == "X" {
 				continue
 			}
-			parent, _ := strconv.Atoi(f[1]) // the kernel's own numbers
+			parent, _ := strconv.Atoi(f[1]) // always a number
 			group, _ := strconv.Atoi(f[2])
 			if !yield(pid, status{parent, group}) {
 				return
@@ -68,17 +68,17 @@ func living() iter.Seq2[int, status] {
 	}
 }
 
-// Describe tells of processes what may say why they hang: the command line and, of each thread, its state and where in
-// the kernel it waits. What may not be read is left out.
+// Describe helps to see why processes hang: their command lines, and each thread's state and place in the kernel, as
+// far as readable.
 func Describe(pids []int) string {
 	var b strings.Builder
 	for _, pid := range pids {
 		line, err := os.ReadFile(filepath.Join(proc(pid), "cmdline"))
 		if err != nil {
-			continue // ended meanwhile
+			continue // it ended
 		}
 		fmt.Fprintf(&b, "process %d: %s\n", pid, cut(strings.ReplaceAll(string(line), "\x00", " "), 2000))
-		threads, _ := filepath.Glob(filepath.Join(proc(pid), "task/*")) // the pattern is well formed
+		threads, _ := filepath.Glob(filepath.Join(proc(pid), "task/*")) // the pattern is valid
 		for _, dir := range threads {
 			describeThread(&b, dir)
 		}
@@ -88,7 +88,7 @@ func Describe(pids []int) string {
 
 func describeThread(b *strings.Builder, dir string) {
 	read := func(name string) string {
-		text, _ := os.ReadFile(filepath.Join(dir, name)) // not readable, or ended: nothing
+		text, _ := os.ReadFile(filepath.Join(dir, name)) // empty if unreadable or ended
 		return strings.Join(strings.Fields(string(text)), " ")
 	}
 	state := ""
@@ -104,7 +104,7 @@ func describeThread(b *strings.Builder, dir string) {
 	b.WriteByte('\n')
 }
 
-// stat gives the fields of a stat file that follow the name, which may hold anything.
+// stat returns the fields of a stat file after the name, which may contain anything.
 func stat(dir string) []string {
 	text, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {
@@ -113,14 +113,14 @@ func stat(dir string) []string {
 	return strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 }
 
-// pids lists all processes; where there is no /proc nobody is found.
+// pids lists all processes; none without /proc.
 func pids() []int {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // as far as it could be read
+	names, _ := dir.Readdirnames(-1) // as far as readable
 	var all []int
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil {

@@ -9,28 +9,28 @@ import (
 	"time"
 )
 
-// launchTag is the environment variable that tells the children of one guarded process from those of another.
+// launchTag is the environment variable that tells apart the children of guarded processes.
 const launchTag = "LLMPARITY_LAUNCH"
 
-// launches counts the guarded processes of ours.
+// launches counts guarded processes.
 var launches atomic.Int64
 
-// marked puts a mark into the environment of cmd, which has one already.
+// marked adds a mark to the environment of cmd, which must be set.
 func marked(cmd *exec.Cmd) string {
 	mark := fmt.Sprintf("%s=%d-%d", launchTag, os.Getpid(), launches.Add(1))
 	cmd.Env = append(cmd.Env, mark)
 	return mark
 }
 
-// guard is a process in another one's group that kills the group when we are gone.
+// guard is a process in another process's group that kills the group when we are gone.
 type guard struct{ done chan struct{} }
 
-// newGuard starts the guard of the group that pid leads. Our death must not be its own at once.
+// newGuard starts a guard for the group of pid. It has no parent-death signal: it must survive us.
 func newGuard(pid int) (*guard, error) {
 	cmd := exec.Command("/bin/sh", "-c", "read -r _; kill -KILL 0")
 	tag(cmd)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: pid}
-	if _, err := cmd.StdinPipe(); err != nil { // nothing comes from it, and it ends when we do; closed by Wait
+	if _, err := cmd.StdinPipe(); err != nil { // has no data and ends when we do; closed by Wait
 		return nil, fmt.Errorf("guarding process %d: %w", pid, err)
 	}
 	if err := cmd.Start(); err != nil {
@@ -39,19 +39,19 @@ func newGuard(pid int) (*guard, error) {
 	g := &guard{done: make(chan struct{})}
 	go func() {
 		defer close(g.done)
-		_ = cmd.Wait() // killed with the group, as it should be
+		_ = cmd.Wait() // it is killed with the group
 	}()
 	return g, nil
 }
 
-// wait waits for a guard whose group was killed.
+// wait waits for the guard of a killed group.
 func (g *guard) wait() {
 	if g != nil {
 		<-g.done
 	}
 }
 
-// killMarked ends the processes that carry a mark, wherever they are. One may start another while they are looked for.
+// killMarked kills the processes with a mark. It repeats, because one may start another meanwhile.
 func killMarked(mark string) {
 	const step, patience = 5 * time.Millisecond, time.Second
 	for range int(patience / step) {
@@ -60,7 +60,7 @@ func killMarked(mark string) {
 			return
 		}
 		for _, pid := range found {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
 		}
 		time.Sleep(step)
 	}

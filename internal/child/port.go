@@ -6,21 +6,20 @@ import (
 	"net"
 )
 
-// ErrPortTaken is a free port that was somebody else's before the server that it was for could have it.
+// ErrPortTaken means that another process took a free port before the server did.
 var ErrPortTaken = errors.New("the port was taken by another process")
 
-// FreePort gives a port of the loopback interface that was free a moment ago.
+// FreePort returns a port of the loopback interface that was free a moment ago.
 func FreePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, fmt.Errorf("looking for a free port: %w", err)
+		return 0, fmt.Errorf("finding a free port: %w", err)
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// OnFreePort starts a server on a port that pick gives, and on another one where that was taken meanwhile, as start
-// then says by ErrPortTaken. It does not try for ever.
+// OnFreePort starts a server on a port from pick, and tries again a few times if start returns ErrPortTaken.
 func OnFreePort(pick func() (int, error), start func(port int) error) error {
 	const tries = 5
 	for try := 1; ; try++ {
@@ -32,7 +31,7 @@ func OnFreePort(pick func() (int, error), start func(port int) error) error {
 			return err
 		}
 		if try == tries {
-			return fmt.Errorf("%d free ports one after the other: %w", tries, err)
+			return fmt.Errorf("%d free ports in a row: %w", tries, err)
 		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 )
 
 func TestOnFreePort(t *testing.T) {
-	failure := errors.New("it does not start")
+	failure := errors.New("failed")
 	for _, c := range []struct {
-		taken int // so many ports
+		taken int // number of taken ports
 		then  error
 		tried int
 		want  error

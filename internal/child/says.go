@@ -10,19 +10,18 @@ import (
 	"time"
 )
 
-// Patience is how long a program may take to say what it is: a first start from a slow disk takes seconds.
+// Patience is the time limit for programs that print something about themselves. A slow disk takes seconds.
 const Patience = 30 * time.Second
 
-// MostSaid is how much of what a program says is kept, of its end: the linker's list of a desktop's libraries has 200
-// KB.
+// MostSaid limits the kept output, of which the end counts. The linker's list of a desktop's libraries has 200 KB.
 const MostSaid = 1 << 20
 
-// Says runs a program that says something and ends, and gives what it said.
+// Says runs a program that prints something and ends, and returns the output.
 func Says(ctx context.Context, path string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	cmd := exec.Command(path, args...)
-	// a Go would fetch the one that the project we are called in wants
+	// otherwise a Go would download the version that the current project wants
 	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local")
 	tail := &Tail{Max: MostSaid}
 	cmd.Stdout, cmd.Stderr = tail, tail
@@ -30,20 +29,20 @@ func Says(ctx context.Context, path string, args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer p.Kill() // and what it may have started
+	defer p.Kill() // and what it started
 	<-p.Done()
 	words := strings.Join(tail.Lines(MostSaid), "\n")
 	switch {
 	case ctx.Err() != nil && p.Err() != nil:
 		return words, fmt.Errorf("no answer within %s", Patience)
-	// what it left behind keeps its output open, and goes
+	// leftover children keep the output open, until they are killed
 	case p.Err() != nil && !errors.Is(p.Err(), exec.ErrWaitDelay):
 		return words, fmt.Errorf("%w: %s", p.Err(), strings.Join(strings.Fields(LastLine(words)), " "))
 	}
 	return words, nil
 }
 
-// FirstLine is the first that says something; wrapper scripts may complain before the program speaks.
+// FirstLine returns the first non-empty line, without complaints of a wrapper script's shell.
 func FirstLine(words string) string {
 	for line := range strings.Lines(words) {
 		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, ": line ") &&
@@ -54,7 +53,7 @@ func FirstLine(words string) string {
 	return ""
 }
 
-// LastLine is the last that says something.
+// LastLine returns the last non-empty line.
 func LastLine(words string) string {
 	lines := strings.Split(strings.TrimSpace(words), "\n")
 	return lines[len(lines)-1]

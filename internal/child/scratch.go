@@ -10,25 +10,25 @@ import (
 
 const scratchPrefix = "llmparity-"
 
-// Scratch makes a temporary folder of ours. The caller removes it; Sweep does when we were killed before.
+// Scratch makes a temporary folder. The caller removes it, or Sweep does if we were killed.
 func Scratch(what string) (string, error) {
 	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-%s-*", scratchPrefix, os.Getpid(), what))
 	if err != nil {
-		return "", fmt.Errorf("making a temporary folder: %w", err)
+		return "", fmt.Errorf("creating a temporary folder: %w", err)
 	}
 	return dir, nil
 }
 
-// Sweep removes the temporary folders of those of our processes that no longer exist.
+// Sweep removes our temporary folders whose processes no longer exist.
 func Sweep() {
 	for _, dir := range scratches() {
 		if pid := owner(dir); pid > 0 && !Alive(pid) {
-			_ = os.RemoveAll(dir) // somebody else's: not ours to complain about
+			_ = os.RemoveAll(dir) // may be another user's
 		}
 	}
 }
 
-// Scratches lists the temporary folders that belong to the process pid.
+// Scratches lists the temporary folders of process pid.
 func Scratches(pid int) []string {
 	var mine []string
 	for _, dir := range scratches() {
@@ -40,7 +40,7 @@ func Scratches(pid int) []string {
 }
 
 func scratches() []string {
-	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), scratchPrefix+"*")) // the pattern is well formed
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), scratchPrefix+"*")) // the pattern is valid
 	return dirs
 }
 

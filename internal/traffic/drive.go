@@ -8,51 +8,48 @@ import (
 	"time"
 )
 
-// Do sends a request and returns when it was answered. What it returns is all that was said by then, prompt and answer,
-// which the next turn of the same conversation goes on from; where there are no turns, it may be empty. It must return
-// soon when ctx ends.
+// Do sends a request and returns when it is answered. said is the conversation up to then, prompt and answer, from
+// which the next turn continues; without turns it may be empty. Do must return soon after ctx ends.
 type Do func(ctx context.Context, r Request) (said string, err error)
 
-// ErrBefore is the error of a turn that was not sent because one before it failed: there is nothing to go on from.
+// ErrBefore is the error of turns that were not sent because an earlier one failed.
 var ErrBefore = errors.New("not sent: an earlier turn of its conversation failed")
 
-// Outcome is what became of a request.
+// Outcome is the result of a request.
 type Outcome struct {
 	Request
-	Sent  time.Time // when it was handed to do; zero: it never was
-	Ended time.Time // when do returned
+	Sent  time.Time // when passed to Do; zero: never
+	Ended time.Time // when Do returned
 	Err   error
 }
 
-// Drive sends a schedule's requests, never more than so many at once, nor more than its concurrency allows. Of those
-// that are due and wait, the one that was due first goes first. A request that fails stops none but its conversation's
-// later turns. When ctx ends nothing more is sent, and Drive returns when those that go on have. Outcomes are in the
-// schedule's order.
+// Drive sends a schedule's requests, up to slots or the schedule's concurrency at once, the earliest due first. A
+// failed request only stops the later turns of its conversation. When ctx ends, Drive sends nothing more and waits for
+// running requests. Outcomes are in the schedule's order.
 func Drive(ctx context.Context, s Schedule, slots int, do Do) Report {
 	d := newDriver(s, max(1, slots), do)
 	d.run(ctx)
 	return Report{Outcomes: d.outcomes}
 }
 
-// driver is the one goroutine that decides; requests that go on are goroutines of their own, which tell it when they
-// end.
+// driver decides in one goroutine; each running request has its own goroutine and reports its end.
 type driver struct {
 	schedule Schedule
 	do       Do
 	begin    time.Time
 	outcomes []Outcome
-	next     [][]int // the requests that follow each
+	next     [][]int // requests that follow each
 	left     []int   // requests of each batch that have not ended
-	members  [][]int // of each batch
-	waiting  queue   // by when they are due
+	members  [][]int // requests of each batch
+	waiting  queue   // by due time
 	places   []place
 	ended    chan ended
 	going    int
 }
 
-// place is where a request can run; since when it is free.
+// place is where a request can run.
 type place struct {
-	since time.Time
+	since time.Time // when it became free
 	taken bool
 }
 
@@ -113,13 +110,13 @@ func (d *driver) run(ctx context.Context) {
 	d.unsent(ctx)
 }
 
-// due puts a request into the queue.
+// due queues a request.
 func (d *driver) due(i int, at time.Time) {
 	d.outcomes[i].Due = at
 	heap.Push(&d.waiting, waiting{at, i})
 }
 
-// send sends what is due and has a place, and says when to look again where nothing ends until then.
+// send sends due requests while places are free, and returns when to look again if none ends.
 func (d *driver) send(ctx context.Context) time.Duration {
 	for d.waiting.Len() > 0 && ctx.Err() == nil {
 		first := d.waiting[0]
@@ -128,7 +125,7 @@ func (d *driver) send(ctx context.Context) time.Duration {
 		}
 		slot := d.place()
 		if slot < 0 {
-			break // an end will free one
+			break // wait for an end
 		}
 		heap.Pop(&d.waiting)
 		d.start(ctx, first.index, slot)
@@ -136,7 +133,7 @@ func (d *driver) send(ctx context.Context) time.Duration {
 	return time.Hour
 }
 
-// place finds the free place that has been free for the longest; -1: none.
+// place returns the place that has been free longest; -1: none.
 func (d *driver) place() int {
 	best := -1
 	for i, p := range d.places {
@@ -153,7 +150,7 @@ func (d *driver) start(ctx context.Context, i, slot int) {
 	r, ready := d.outcomes[i].Request, later(d.outcomes[i].Due, d.places[slot].since)
 	d.going++
 	go func() {
-		e := ended{index: i, err: errors.New("what sends requests ended in mid-request")} // where do ends its goroutine
+		e := ended{index: i, err: errors.New("the sender exited during the request")} // if Do exits its goroutine
 		defer func() {
 			if e.at.IsZero() {
 				e.at = time.Now()
@@ -168,7 +165,7 @@ func (d *driver) start(ctx context.Context, i, slot int) {
 	}()
 }
 
-// end frees a request's place and finds out what is due now.
+// end frees a request's place and queues what is due now.
 func (d *driver) end(e ended) {
 	o := &d.outcomes[e.index]
 	p := &d.places[o.Slot]
@@ -185,7 +182,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// over lets follow what follows a request, whether it was answered, failed, or was never sent.
+// over handles what follows a request that was answered, failed, or was never sent.
 func (d *driver) over(i int, at time.Time, said string) {
 	for _, n := range d.next[i] {
 		d.follow(i, n, at, said)
@@ -194,7 +191,7 @@ func (d *driver) over(i int, at time.Time, said string) {
 		return
 	}
 	batch := d.schedule.planned[i].batch
-	// its next turn stands in the next batch, at its client's place
+	// the next turn is in the next batch, at the same client's place
 	if turn := d.outcomes[i].Turn; turn > 0 && turn < d.schedule.traffic.Turns {
 		n := d.members[batch+1][d.outcomes[i].Client-1]
 		d.outcomes[n].Before = said
@@ -219,7 +216,7 @@ func (d *driver) over(i int, at time.Time, said string) {
 	}
 }
 
-// follow has a request due when the one before it was over. A turn has nothing to go on from where that failed.
+// follow queues the request after a finished one. The next turn of a failed one fails too.
 func (d *driver) follow(i, n int, at time.Time, said string) {
 	o := &d.outcomes[n]
 	if o.Conversation == d.outcomes[i].Conversation {
@@ -233,7 +230,7 @@ func (d *driver) follow(i, n int, at time.Time, said string) {
 	d.due(n, at)
 }
 
-// unsent gives the requests that were never sent their reason.
+// unsent sets the errors of requests that were never sent.
 func (d *driver) unsent(ctx context.Context) {
 	for i := range d.outcomes {
 		if o := &d.outcomes[i]; o.Sent.IsZero() && o.Err == nil {
@@ -242,13 +239,13 @@ func (d *driver) unsent(ctx context.Context) {
 	}
 }
 
-// waiting is a request that is due at a time.
+// waiting is a queued request.
 type waiting struct {
 	at    time.Time
 	index int
 }
 
-// queue is a heap of them, the earliest first; of two at one time the one that comes first in the schedule.
+// queue is a heap of them, earliest first, then in schedule order.
 type queue []waiting
 
 func (q queue) Len() int { return len(q) }

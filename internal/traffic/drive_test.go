@@ -16,10 +16,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// sent is what the tests see of a request, in milliseconds from the beginning.
+// sent is a request as the tests see it; times are milliseconds since the start.
 type sent struct{ index, client, turn, slot, due, sent, ended int }
 
-// drive drives a traffic in a bubble where every request takes so many milliseconds.
+// drive drives a traffic in a synctest bubble in which each request takes the given milliseconds.
 func drive(t *testing.T, traffic record.Traffic, slots int, takes func(Request) int) []sent {
 	t.Helper()
 	s, err := New(traffic)
@@ -38,7 +38,7 @@ func drive(t *testing.T, traffic record.Traffic, slots int, takes func(Request) 
 			t.Error(err)
 		}
 		if l := report.Lateness(); l.Max != 0 {
-			t.Errorf("where time stands still while code runs, requests are late: %+v", l)
+			t.Errorf("requests are late although time stands still: %+v", l)
 		}
 		for _, o := range report.Outcomes {
 			out = append(out, sent{o.Index, o.Client, o.Turn, o.Slot, ms(o.Due), ms(o.Sent), ms(o.Ended)})
@@ -78,7 +78,7 @@ func TestWhenRequestsAreSent(t *testing.T) {
 			record.Traffic{Loop: record.OpenLoop, Arrivals: record.Constant, Rate: 10, Requests: 3, Concurrency: 1},
 			8, always(150),
 			[]sent{{0, 1, 0, 0, 0, 0, 150}, {1, 2, 0, 0, 100, 150, 300}, {2, 3, 0, 0, 200, 300, 450}}},
-		// Of a rate of 10 that it comes to in 2 s, the first 10 come in those: the n-th at √(n·0.4) s.
+		// A ramp of 2 s to a rate of 10 has 10 requests, the n-th at √(n·0.4) s.
 		{"a ramp", record.Traffic{Loop: record.OpenLoop, Arrivals: record.Constant, Rate: 10, Ramp: 2, Requests: 13},
 			20, always(1), []sent{
 				{0, 1, 0, 0, 0, 0, 1}, {1, 2, 0, 0, 632, 632, 633}, {2, 3, 0, 0, 894, 894, 895},
@@ -112,7 +112,7 @@ func TestWhenRequestsAreSent(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := drive(t, c.traffic, c.slots, c.takes)
-			for i := range got { // which of two free places it gets is told by TestPlaces
+			for i := range got { // TestPlaces checks which of two free places is used
 				got[i].slot = c.want[min(i, len(c.want)-1)].slot
 			}
 			if !slices.Equal(got, c.want) {
@@ -122,7 +122,7 @@ func TestWhenRequestsAreSent(t *testing.T) {
 	}
 }
 
-// Of two places, the one that has been free for longer is taken; at one time, no two requests are in one.
+// A request uses the place that has been free longest, and has it alone.
 func TestPlaces(t *testing.T) {
 	got := drive(t, record.Traffic{Loop: record.OpenLoop, Arrivals: record.Poisson, Rate: 100, Requests: 500, Seed: 3},
 		4, always(45))
@@ -130,13 +130,13 @@ func TestPlaces(t *testing.T) {
 	free := make([]int, 4)
 	for _, s := range got {
 		if s.sent < free[s.slot] {
-			t.Fatalf("%+v was sent where another went on until %d", s, free[s.slot])
+			t.Fatalf("%+v was sent while the previous request ran until %d", s, free[s.slot])
 		}
 		free[s.slot] = s.ended
 	}
 }
 
-func TestOneFailureStopsNoOther(t *testing.T) {
+func TestAFailureStopsNoOtherRequest(t *testing.T) {
 	s, err := New(record.Traffic{Loop: record.ClosedLoop, Concurrency: 2, Requests: 8})
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestOneFailureStopsNoOther(t *testing.T) {
 			}
 		}
 		if err := report.Err(); !errors.Is(err, broken) ||
-			!strings.Contains(err.Error(), "2 of 8 requests failed, the first: request 1") {
+			!strings.Contains(err.Error(), "2 of 8 requests failed; the first: request 1") {
 			t.Error(err)
 		}
 	})
@@ -175,7 +175,7 @@ func TestTurnContinuesConversation(t *testing.T) {
 					want += fmt.Sprintf("%d.%d ", r.Conversation, turn+1)
 				}
 				if r.Before != want {
-					t.Errorf("%s: conversation %d, turn %d goes on from %q, want %q", loop, r.Conversation, r.Turn,
+					t.Errorf("%s: conversation %d, turn %d continues from %q, want %q", loop, r.Conversation, r.Turn,
 						r.Before, want)
 				}
 				if r.Conversation == 2 && r.Turn == 2 {
@@ -190,14 +190,14 @@ func TestTurnContinuesConversation(t *testing.T) {
 				}
 			}
 			if err := report.Err(); err == nil ||
-				!strings.Contains(err.Error(), "2 of 12 requests failed, the first: broken") {
+				!strings.Contains(err.Error(), "2 of 12 requests failed; the first: broken") {
 				t.Errorf("%s: %v", loop, err)
 			}
 		})
 	}
 }
 
-// A whole batch whose conversations broke is passed over, and the next one comes.
+// A batch in which all conversations failed is skipped, and the next one sent.
 func TestBatchesOfBrokenConversations(t *testing.T) {
 	s, err := New(record.Traffic{Loop: record.Batch, Concurrency: 2, Requests: 12, Turns: 3})
 	if err != nil {
@@ -218,12 +218,12 @@ func TestBatchesOfBrokenConversations(t *testing.T) {
 	})
 }
 
-func TestCancelling(t *testing.T) {
+func TestCancel(t *testing.T) {
 	s, err := New(record.Traffic{Loop: record.OpenLoop, Arrivals: record.Constant, Rate: 10, Requests: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
-	synctest.Test(t, func(t *testing.T) { // which fails where a goroutine is left
+	synctest.Test(t, func(t *testing.T) { // fails if a goroutine is left
 		enough := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(450*time.Millisecond, func() { cancel(enough) })
@@ -250,7 +250,7 @@ func TestCancelling(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		report := Drive(ctx, s, 3, func(context.Context, Request) (string, error) {
-			t.Error("something was sent after all was over")
+			t.Error("a request was sent after the end")
 			return "", nil
 		})
 		if err := report.Err(); !errors.Is(err, context.Canceled) {
@@ -259,8 +259,8 @@ func TestCancelling(t *testing.T) {
 	})
 }
 
-// A request whose goroutine ends without an answer, as a failing test's does, is a failure like any other.
-func TestARequestThatDoesNotReturn(t *testing.T) {
+// A request fails if its goroutine exits, e.g. by a failing test's FailNow.
+func TestRequestWhoseGoroutineExits(t *testing.T) {
 	s, err := New(record.Traffic{Loop: record.ClosedLoop, Concurrency: 1, Requests: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +273,7 @@ func TestARequestThatDoesNotReturn(t *testing.T) {
 	}
 }
 
-// What lies between the later of both, a place that is free and a request that is due, and its sending is ours.
+// Lateness counts from when the request was due and had a place.
 func TestLatenessCountsFromAFreePlace(t *testing.T) {
 	s, err := New(record.Traffic{Loop: record.ClosedLoop, Concurrency: 1, Requests: 2})
 	if err != nil {
@@ -284,7 +284,7 @@ func TestLatenessCountsFromAFreePlace(t *testing.T) {
 	for _, c := range []struct{ free, due int }{{-500, -200}, {-200, -500}} {
 		d := newDriver(s, 1, func(_ context.Context, r Request) (string, error) {
 			if r.Late < 200*time.Millisecond || r.Late > time.Since(at(-200)) {
-				t.Errorf("%+v: a request is told that it is late by %v", c, r.Late)
+				t.Errorf("%+v: the request reports %v late", c, r.Late)
 			}
 			return "", nil
 		})
@@ -295,7 +295,7 @@ func TestLatenessCountsFromAFreePlace(t *testing.T) {
 			t.Errorf("%+v: late by %v", c, o.Late)
 		}
 		if ended := d.outcomes[0].Ended; d.outcomes[1].Due != ended || d.places[0] != (place{since: ended}) {
-			t.Errorf("%+v: what follows is due %v, and the place is %+v", c, d.outcomes[1].Due, d.places[0])
+			t.Errorf("%+v: the next request is due %v, the place is %+v", c, d.outcomes[1].Due, d.places[0])
 		}
 	}
 }
@@ -307,7 +307,7 @@ func TestLatenessIsReported(t *testing.T) {
 		o = append(o, Outcome{Request: Request{Due: at, Late: time.Duration(i) * time.Millisecond},
 			Sent: at.Add(time.Second)})
 	}
-	o = append(o, Outcome{Err: ErrBefore}) // was never sent
+	o = append(o, Outcome{Err: ErrBefore}) // never sent
 	r := Report{Outcomes: o}
 	if got, want := r.Lateness(), (Lateness{99 * time.Millisecond, 197 * time.Millisecond,
 		199 * time.Millisecond}); got != want {
@@ -321,7 +321,7 @@ func TestLatenessIsReported(t *testing.T) {
 	}
 }
 
-// Whatever the traffic: every request once, never more at once than there are places, and a client's in order.
+// For any traffic: each request is sent once, each client's in order, and never more at once than there are places.
 func FuzzDrive(f *testing.F) {
 	f.Add(uint8(0), uint8(3), uint8(20), uint8(2), uint8(0), uint64(1))
 	f.Add(uint8(1), uint8(0), uint8(200), uint8(1), uint8(3), uint64(2))

@@ -10,10 +10,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// Report is what became of a schedule.
+// Report has the results of a schedule.
 type Report struct{ Outcomes []Outcome }
 
-// Err is nil where every request was answered; else how many were not, and why the first was not.
+// Err returns how many requests failed and the first failure, or nil.
 func (r Report) Err() error {
 	failed, first := 0, error(nil)
 	for _, o := range r.Outcomes {
@@ -21,7 +21,7 @@ func (r Report) Err() error {
 			continue
 		}
 		failed++
-		// What was never sent tells least.
+		// prefer failures of requests that were sent
 		if first == nil || o.Err != nil && unsent(first) && !unsent(o.Err) {
 			first = o.Err
 		}
@@ -29,15 +29,15 @@ func (r Report) Err() error {
 	if first == nil || len(r.Outcomes) == 1 {
 		return first
 	}
-	return fmt.Errorf("%d of %d requests failed, the first: %w", failed, len(r.Outcomes), first)
+	return fmt.Errorf("%d of %d requests failed; the first: %w", failed, len(r.Outcomes), first)
 }
 
 func unsent(err error) bool { return errors.Is(err, ErrBefore) || errors.Is(err, context.Canceled) }
 
-// Lateness is how late requests were sent although they were due and had a place.
+// Lateness is how late requests were sent although they were due and a place was free.
 type Lateness struct{ P50, P99, Max time.Duration }
 
-// Lateness tells of all requests that were sent.
+// Lateness covers all requests that were sent.
 func (r Report) Lateness() Lateness {
 	var all []time.Duration
 	for _, o := range r.Outcomes {
@@ -49,14 +49,14 @@ func (r Report) Lateness() Lateness {
 		return Lateness{}
 	}
 	slices.Sort(all)
-	rank := func(percent int) time.Duration { return all[(len(all)*percent+99)/100-1] } // the nearest one
+	rank := func(percent int) time.Duration { return all[(len(all)*percent+99)/100-1] } // nearest rank
 	return Lateness{rank(50), rank(99), all[len(all)-1]}
 }
 
-// tooLate is a lateness that is no small part of what a quick engine takes for a first token.
+// tooLate is not small compared to a fast engine's time to first token.
 const tooLate = 10 * time.Millisecond
 
-// Warnings tell of a load that did not come as it was meant to.
+// Warnings warns about a load that was not sent as scheduled.
 func (r Report) Warnings() []record.Warning {
 	l := r.Lateness()
 	if l.P99 < tooLate {

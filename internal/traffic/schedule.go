@@ -1,13 +1,13 @@
-// Package traffic makes the schedule of a record.Traffic and drives it: which request is due when, in which order they
-// are sent, and when each was really sent.
+// Package traffic schedules the requests of a record.Traffic and sends them: when each is due, in which order they are
+// sent, and when each was really sent.
 //
-// A schedule depends on the traffic and its seed alone, never on how quick an engine is: the same requests come from
-// the same clients, in the same order, with the same prompts, in every engine. What an engine decides is when a closed
-// loop goes on: a request that follows another is due when that one was answered.
+// A schedule depends only on the traffic and its seed, not on the engine's speed: every engine gets the same requests
+// from the same clients, in the same order, with the same prompts. The engine only determines when a closed loop
+// continues: a request that follows another is due when that one is answered.
 //
-// No time is hidden. A request keeps the time at which it was due, however long it waits for a place; what the waiting
-// is due to, an engine that has no place free or this package's own lateness, can be told apart. The package knows
-// nothing of engines and of prompts: who drives it sends the requests.
+// A request keeps its due time, however long it waits. Whether it waited for a free place in the engine, or because
+// this package was late, can be distinguished. The package knows nothing about engines and prompts; its caller sends
+// the requests.
 package traffic
 
 import (
@@ -21,25 +21,25 @@ import (
 	"llmparity/internal/record"
 )
 
-// Most is how many requests a schedule may have: each is kept in memory until all have been answered.
+// Most is the maximum number of requests in a schedule: all stay in memory.
 const Most = 1_000_000
 
-// Request is one of a schedule.
+// Request is one request of a schedule.
 type Request struct {
 	Index        int // from 0, in the schedule's order
 	Client       int // from 1
-	Conversation int // from 0; each request is one of its own where there are no turns
-	Turn         int // from 1; 0: there are no conversations
-	Kind         int // index into Traffic.Mix; 0 where there is none
+	Conversation int // from 0; without turns, each request has its own
+	Turn         int // from 1; 0: no conversations
+	Kind         int // index into Traffic.Mix; 0 without one
 
-	Slot   int       // of those that may go on at once, from 0: set when it is sent
-	Due    time.Time // set when it is known
-	Before string    // what the turn before returned: all that was said until then; empty at a conversation's beginning
-	// Late is how long it was sent after it was due and had a place: our own doing, no engine's. Set when it is sent.
+	Slot   int       // from 0, among simultaneous ones; set when sent
+	Due    time.Time // set when known
+	Before string    // the conversation so far, as returned by the previous turn
+	// Late is how long after it was due and had a place it was sent, which is our fault. Set when sent.
 	Late time.Duration
 }
 
-// KindName is the name of a request's kind; empty where all are alike.
+// KindName returns the name of a request's kind; empty if all are alike.
 func (s Schedule) KindName(r Request) string {
 	if r.Kind < len(s.traffic.Mix) {
 		return s.traffic.Mix[r.Kind].Name
@@ -47,20 +47,19 @@ func (s Schedule) KindName(r Request) string {
 	return ""
 }
 
-// Schedule is the requests of a traffic, in the order of their clients' turns.
+// Schedule has the requests of a traffic, in order of their clients' turns.
 type Schedule struct {
 	traffic record.Traffic
 	planned []planned
-	batches int // 0: requests follow one another client by client
+	batches int // 0: no batches
 }
 
-// planned is a request with when it is due: so long after the beginning, or, where it follows another or a batch, at
-// once after that.
+// planned is a request and when it is due: after the start, or immediately after the request or batch that it follows.
 type planned struct {
 	Request
 	after   time.Duration
 	follows int // index of a request; free: none
-	batch   int // it belongs to; one is due when the one before was answered
+	batch   int // its batch; due when the previous batch is answered
 }
 
 const free = -1
@@ -94,7 +93,7 @@ func New(t record.Traffic) (Schedule, error) {
 	return s, nil
 }
 
-// converse plans a conversation and gives the index of its last request.
+// converse plans a conversation and returns the index of its last request.
 func (s *Schedule) converse(conversation, client, kind int, at time.Duration, follows int) int {
 	for turn := range max(1, s.traffic.Turns) {
 		r := Request{Index: len(s.planned), Client: client, Conversation: conversation, Kind: kind}
@@ -107,7 +106,7 @@ func (s *Schedule) converse(conversation, client, kind int, at time.Duration, fo
 	return follows
 }
 
-// batch plans batches of as many requests as there are clients; conversations' turns are batches one after another.
+// batch plans batches with one request per client; each turn of conversations is a batch.
 func (s *Schedule) batch(kinds []int) {
 	size, turns := s.traffic.Concurrency, max(1, s.traffic.Turns)
 	for first := 0; first < len(kinds); first += size {
@@ -125,7 +124,7 @@ func (s *Schedule) batch(kinds []int) {
 	}
 }
 
-// Requests are all that will be sent. Their times and slots are not known before.
+// Requests returns all requests, without times and slots.
 func (s Schedule) Requests() []Request {
 	all := make([]Request, 0, len(s.planned))
 	for _, p := range s.planned {
@@ -134,19 +133,19 @@ func (s Schedule) Requests() []Request {
 	return all
 }
 
-// delay is how much later than the first client's another client's first request is due.
+// delay returns how much later than the first client a client starts.
 func delay(t record.Traffic, client int) time.Duration {
 	return seconds(float64(client) * t.StartDelay)
 }
 
 func seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
 
-// arrivals are when the conversations of an open loop begin. Where it ramps, its rate grows evenly from nothing, so
-// that as many come in the ramp as would in half its time.
+// arrivals returns when the conversations of an open loop begin. In a ramp the rate grows evenly from 0, so that half
+// as many begin as in the same time after it.
 func arrivals(t record.Traffic, n int) []time.Duration {
 	random := random(t.Seed, arriving)
 	at := make([]time.Duration, n)
-	come := 0.0 // how many were to come by then
+	come := 0.0 // expected number so far
 	for i := range at {
 		switch {
 		case t.Arrivals == record.TraceArrivals:
@@ -162,7 +161,7 @@ func arrivals(t record.Traffic, n int) []time.Duration {
 	return at
 }
 
-// reached is when so many have come.
+// reached returns when n have come.
 func reached(n, rate, ramp float64) float64 {
 	if inRamp := rate * ramp / 2; n < inRamp {
 		return math.Sqrt(2 * ramp * n / rate)
@@ -170,7 +169,7 @@ func reached(n, rate, ramp float64) float64 {
 	return n/rate + ramp/2
 }
 
-// What random numbers are for: one does not change with how many another takes.
+// Separate random numbers for each purpose, so that they do not affect each other.
 const (
 	arriving = iota + 1
 	dealing
@@ -178,8 +177,8 @@ const (
 
 func random(seed, purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, purpose)) }
 
-// deal gives each of n conversations a kind: as many of each as its share says, as nearly as whole numbers can, in an
-// order that the seed makes. In a batch's every batch is a like mix.
+// deal gives each of n conversations a kind: as many of each as its share requires, rounded, shuffled by the seed.
+// Every batch has a similar mix.
 func deal(t record.Traffic, n int) []int {
 	dealt := make([]int, n)
 	if len(t.Mix) == 0 {
@@ -190,7 +189,7 @@ func deal(t record.Traffic, n int) []int {
 		total += k.Share
 	}
 	had := make([]float64, len(t.Mix))
-	for i := range dealt { // the one that lacks most of what it is owed by now
+	for i := range dealt { // choose the kind that is furthest behind its share
 		lack := func(k int) float64 { return t.Mix[k].Share/total*float64(i+1) - had[k] }
 		best := 0
 		for k := range t.Mix {
@@ -213,57 +212,56 @@ func deal(t record.Traffic, n int) []int {
 	return dealt
 }
 
-// check refuses a traffic that can't be.
+// check refuses invalid traffic.
 func check(t record.Traffic) error {
 	bad := func(do, format string, args ...any) error {
 		return fault.New(fault.Usage, do, "traffic: "+format, args...)
 	}
 	if !slices.Contains([]string{record.ClosedLoop, record.OpenLoop, record.Batch}, t.Loop) {
-		return bad("use closed, open or batch", "no loop %q is known", t.Loop)
+		return bad("use closed, open or batch", "unknown loop %q", t.Loop)
 	}
 	for _, f := range []struct {
 		name string
 		n    float64
 	}{{"rate", t.Rate}, {"start_delay", t.StartDelay}, {"ramp", t.Ramp}} {
 		if f.n < 0 || math.IsNaN(f.n) || f.n > 1e6 {
-			return bad("", "%s is %v: it must be a number from 0 to a million", f.name, f.n)
+			return bad("", "%s %v is not a number from 0 to a million", f.name, f.n)
 		}
 	}
 	switch turns := max(1, t.Turns); {
 	case t.Requests < 1 || t.Requests > Most:
-		return bad("", "requests is %d: it must be from 1 to %d", t.Requests, Most)
+		return bad("", "requests %d is not from 1 to %d", t.Requests, Most)
 	case t.Turns < 0 || t.Requests%turns != 0:
-		return bad("let requests be a multiple of turns", "%d requests can't be conversations of %d turns", t.Requests,
+		return bad("make requests a multiple of turns", "%d requests cannot be conversations of %d turns", t.Requests,
 			t.Turns)
 	case t.Concurrency < 0 || t.Concurrency == 0 && t.Loop != record.OpenLoop:
-		return bad("", "concurrency is %d: it must be at least 1", t.Concurrency)
+		return bad("", "concurrency %d is less than 1", t.Concurrency)
 	case t.Loop == record.OpenLoop && !slices.Contains([]string{record.Constant, record.Poisson, record.TraceArrivals},
 		t.Arrivals):
-		return bad("use constant or poisson", "no arrivals %q are known", t.Arrivals)
+		return bad("use constant or poisson", "unknown arrivals %q", t.Arrivals)
 	case t.Loop == record.OpenLoop && t.Arrivals != record.TraceArrivals && t.Rate < 1e-6:
-		return bad("say how many requests come in a second", "an open loop needs a rate")
+		return bad("set the number of requests per second", "an open loop needs a rate")
 	}
 	for _, k := range t.Mix {
 		if !(k.Share > 0) || math.IsInf(k.Share, 0) {
-			return bad("", "the share of the kind %q is %v: it must be more than 0", cmp.Or(k.Name, "without a name"),
-				k.Share)
+			return bad("", "the share of kind %q is %v instead of more than 0", cmp.Or(k.Name, "(unnamed)"), k.Share)
 		}
 	}
 	return checkTrace(t)
 }
 
-// checkTrace refuses a trace that does not say when its requests come.
+// checkTrace refuses a trace that is too short or not in order.
 func checkTrace(t record.Traffic) error {
 	if t.Loop != record.OpenLoop || t.Arrivals != record.TraceArrivals {
 		return nil
 	}
 	if n := t.Requests / max(1, t.Turns); len(t.Trace) < n {
-		return fault.New(fault.Usage, "", "traffic: the trace has %d requests, and %d are to be sent", len(t.Trace), n)
+		return fault.New(fault.Usage, "", "traffic: the trace has %d requests instead of %d", len(t.Trace), n)
 	}
 	last := 0.0
 	for i, a := range t.Trace {
 		if !(a.At >= last) || a.At > 1e9 {
-			return fault.New(fault.Usage, "", "traffic: request %d of the trace comes at %v s, the one before at %v s",
+			return fault.New(fault.Usage, "", "traffic: request %d of the trace is at %v s, but the previous one at %v s",
 				i+1, a.At, last)
 		}
 		last = a.At

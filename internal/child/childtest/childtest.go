@@ -1,7 +1,7 @@
-// Package childtest sees to it that tests of what starts processes leave nothing behind: it is a package's TestMain.
+// Package childtest provides a TestMain that checks that tests leave no processes behind.
 //
-// It knows what package child started by its mark, and a browser's processes, which overwrite it, by their command
-// lines. What has got rid of both it can't see.
+// It finds processes of package child by their mark, and a browser's processes, which overwrite it, by their command
+// lines. It cannot find processes without either.
 package childtest
 
 import (
@@ -17,11 +17,11 @@ import (
 	"llmparity/internal/child"
 )
 
-// Main runs the tests, and panics where they pass and leave a process, a temporary folder or a goroutine.
+// Main runs the tests, and panics if they pass but leave a process, a temporary folder or a goroutine.
 func Main(m *testing.M) { os.Exit(leaving(m.Run())) }
 
-// Browsers is Main for tests that share browsers, which end closes. Their temporary folder must be empty in the end,
-// and has a short path: a browser's socket has to fit below it.
+// Browsers is Main for tests that share browsers, which end closes. Their temporary folder must be empty at the end;
+// its path is short, so that a browser's socket fits.
 func Browsers(m *testing.M, end func() error) {
 	temporary, err := os.MkdirTemp("", "lp")
 	if err == nil {
@@ -32,7 +32,7 @@ func Browsers(m *testing.M, end func() error) {
 	}
 	code := m.Run()
 	if err := end(); err != nil {
-		fmt.Println("closing what tests shared:", err)
+		fmt.Println("closing what the tests share:", err)
 		code = 1
 	}
 	code = leaving(code)
@@ -55,13 +55,13 @@ func leaving(code int) int {
 	return code
 }
 
-// Left lists folders and processes of ours.
+// Left lists our folders and processes.
 func Left() []string {
 	left := child.Scratches(os.Getpid())
 	for _, pid := range child.Tagged(os.Getpid()) {
 		left = append(left, fmt.Sprintf("/proc/%d", pid))
 	}
-	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is well formed
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is valid
 	for _, l := range lines {
 		text, err := os.ReadFile(l)
 		if err == nil && strings.Contains(string(text), fmt.Sprintf("llmparity-%d-chrome", os.Getpid())) {

@@ -15,10 +15,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// Ten launches against ten of the same, of real engines on this machine: nothing is called different. The launches of
-// both sides are taken in turns, as a comparison of two builds should be run: those of one plan are dealt out to two
-// records, so that whatever the machine does meanwhile falls on both. One family of equals in twenty may be called
-// different, which is what is promised; so what is called different is measured once more, and must not be again.
+// Of ten launches against ten of the same plan, no figure is called different. Both sides alternate. One family in
+// twenty may differ by chance, so a difference is measured again.
 func TestEqualRunsDoNotDiffer(t *testing.T) {
 	moved(t)
 	const text = "name: same\nengines: [webllm, llamacpp]\nmodel: tiny\nmax_tokens: 32\ntemperature: 0\ncontext: 512\nrepetitions: 20\ntimeout: 3m\n" +
@@ -35,7 +33,7 @@ func TestEqualRunsDoNotDiffer(t *testing.T) {
 	}
 }
 
-// sameOrNot runs the plan, and says of which engines something was called different, and in which words.
+// sameOrNot runs the plan and returns the engines that were called different, with the report's sentences.
 func sameOrNot(t *testing.T) map[string]string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -70,7 +68,7 @@ func sameOrNot(t *testing.T) map[string]string {
 	return called
 }
 
-// dealt is a run with every second of each cell's launches.
+// dealt returns every second launch of each cell.
 func dealt(whole *record.Run, which int) *record.Run {
 	out := *whole
 	out.Meta.Name += []string{" (even)", " (odd)"}[which]
@@ -79,7 +77,7 @@ func dealt(whole *record.Run, which int) *record.Run {
 	return &out
 }
 
-// moved has the test in a folder of its own, with all that is made on the way.
+// moved changes to a temporary folder.
 func moved(t *testing.T) string {
 	t.Helper()
 	dir := shortDir(t)

@@ -16,14 +16,14 @@ import (
 	"llmparity/internal/plan"
 )
 
-// planOf is the plan that a command line makes.
+// planOf returns the plan of a command line.
 func planOf(t *testing.T, line string) (plan.Plan, error) {
 	t.Helper()
 	_, p, err := flagsOf(t, line)
 	return p, err
 }
 
-// flagsOf is that plan with its flags.
+// flagsOf returns the plan and the flags of a command line.
 func flagsOf(t *testing.T, line string) (f runFlags, p plan.Plan, err error) {
 	t.Helper()
 	c := &cobra.Command{Use: "run", SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs,
@@ -62,7 +62,6 @@ func TestFlagsAreAxes(t *testing.T) {
 	}
 }
 
-// A preset's sizes are the plan's, and the plan is what it is where none is given.
 func TestPresets(t *testing.T) {
 	for _, name := range plans.Names() {
 		if _, err := planOf(t, "--preset "+name); err != nil {
@@ -136,8 +135,7 @@ func TestWrongFlagsAreRefused(t *testing.T) {
 	}
 }
 
-// What the preset engines can't find it leaves out, and says so; what a flag names is found there, and what a user
-// names stays.
+// Engines that are missing are left out with a note, except those that the user names.
 func TestPresetEnginesSkipsMissingOnes(t *testing.T) {
 	for _, name := range []string{"PATH", "HOME", "XDG_CACHE_HOME", "LLMPARITY_CACHE"} {
 		t.Setenv(name, t.TempDir())

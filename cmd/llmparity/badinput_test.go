@@ -15,14 +15,14 @@ import (
 	"llmparity/internal/fault"
 )
 
-// spoiled is a way in which a run's folder can be other than the program wrote it.
+// spoiled is a way to damage a run's folder.
 type spoiled struct {
 	spoil func(t *testing.T, dir string)
 	code  int
 	say   []string // in what report prints, or in the one line of the fault
 }
 
-// Labels that somebody means ill with, or did not think about.
+// Hostile labels.
 const script, controls, turned = `</script><script>alert(1)</script>"'&<img src=x onerror=alert(1)>`,
 	"a\x1b[31mb\x07\x00c\r\nd\u009b31m", "a\u202eb\u2066c\u200fd"
 
@@ -77,7 +77,7 @@ func TestReportOfDamagedRuns(t *testing.T) {
 	}
 }
 
-// check holds what a program printed against what is honest: a report, or one line that says what is wrong.
+// check expects a report, or one line of error.
 func (c spoiled) check(t *testing.T, command, stdout, stderr string, code int) {
 	t.Helper()
 	said := stdout
@@ -115,7 +115,7 @@ var (
 	running     = regexp.MustCompile(`(?i)<script>\s*alert|<img src=x|onerror=alert\(1\)>`)
 )
 
-// inert tells that a label did not become a part of the page.
+// inert checks that a label is not executed by the page.
 func inert(t *testing.T, page, text string) {
 	t.Helper()
 	if !strings.HasSuffix(strings.TrimSpace(text), "</html>") {
@@ -126,7 +126,7 @@ func inert(t *testing.T, page, text string) {
 	}
 }
 
-// twoEngines is the folder of a run of two engines, of which one tells no ids and is compared by its text.
+// twoEngines runs two engines, one of which reports no token ids, and returns the run's folder.
 func twoEngines(t *testing.T) string {
 	t.Helper()
 	cmd := program(t, "run", "-q", "--engines", "llamacpp", "--engine", "exec:./echo.py", "--max-tokens", "8",
@@ -161,7 +161,7 @@ func emptied(t *testing.T, dir string) {
 	}
 }
 
-// cut is a file that ends in mid-line, in its last third.
+// cut truncates a file within a line of its last third.
 func cut(name string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		text := []byte(readFile(t, filepath.Join(dir, name)))
@@ -216,7 +216,7 @@ func backwards(_ int, ns string) string {
 	return strconv.FormatInt(1<<42-n, 10)
 }
 
-// without leaves a cell out of a run, as if it had never been in it.
+// without removes a cell from a run.
 func without(cell int) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		left := map[int]bool{} // attempts
@@ -250,7 +250,7 @@ func without(cell int) func(*testing.T, string) {
 	}
 }
 
-// labelled gives the model, an engine and a warning names that end so.
+// labelled appends texts to the names of the model, an engine and a warning.
 func labelled(model, engine, warning string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		journal := readFile(t, filepath.Join(dir, "journal.jsonl"))

@@ -18,8 +18,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// BenchmarkConvert holds the conversion of SmolLM2's quantised GGUF against the copying of what it writes, in one run:
-// both write the same bytes into the same file system, with their sources in memory.
+// BenchmarkConvert compares the conversion of SmolLM2's quantised GGUF with copying the same bytes, in one run.
 func BenchmarkConvert(b *testing.B) {
 	path, err := model.Path(model.SmolLM2)
 	check(b, err)
@@ -42,7 +41,7 @@ func BenchmarkConvert(b *testing.B) {
 	b.ReportMetric(median(converted).Seconds()/median(copied).Seconds(), "x-cp")
 }
 
-// BenchmarkDecode takes the time of a decode step of SmolLM2 in WebLLM, with either sort in turn.
+// BenchmarkDecode measures a decode step of SmolLM2 in WebLLM, with either sort in alternation.
 func BenchmarkDecode(b *testing.B) {
 	const n = 17
 	m := smolLM2(b)

@@ -18,9 +18,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// Fifty cells in one command: when a launch has ended there is as much of this program as when the first one had, and
-// its memory is flat. Flat means: the median RSS after the last ten launches is at most 4 MiB above that after launches
-// 11 to 20, when the runtime's heap has found its size.
+// The program's own memory and files do not grow over fifty cells: the median RSS after the last ten launches is at
+// most 4 MiB above that of launches 11 to 20.
 func TestFiftyCellsLeaveNothingBehind(t *testing.T) {
 	const cells, mostMiB = 50, 4
 	moved(t)
@@ -58,7 +57,7 @@ func TestFiftyCellsLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-// held is what this process has each time that its progress tells of a launch's end.
+// held is what this process holds after each launch.
 type held struct {
 	said     bytes.Buffer
 	launches []holding
@@ -91,7 +90,7 @@ func (h *held) Write(line []byte) (int, error) {
 
 var _ io.Writer = (*held)(nil)
 
-// ports counts the sockets on which this process listens.
+// ports counts the listening sockets of this process.
 func ports() int {
 	mine := map[string]bool{}
 	links, _ := filepath.Glob("/proc/self/fd/*") // the pattern is well formed

@@ -19,7 +19,7 @@ import (
 
 const ciFolder = "../../examples/ci"
 
-// commandLines finds the lines of a script that run llmparity, as words.
+// commandLines finds the commands of a script that run llmparity.
 func commandLines(script string) [][]string {
 	var out [][]string
 	for _, l := range strings.Split(strings.ReplaceAll(script, "\\\n", " "), "\n") {
@@ -39,7 +39,7 @@ func commandLines(script string) [][]string {
 	return out
 }
 
-// shellWords splits a line as a shell does that expands nothing; what follows a # is a comment.
+// shellWords splits a line like a shell, without expansion or comments.
 func shellWords(line string) []string {
 	var out []string
 	for _, m := range regexp.MustCompile(`"[^"]*"|'[^']*'|(?:[^\s"'#]|"[^"]*"|'[^']*')[^\s"']*|#.*`).FindAllString(
@@ -52,7 +52,7 @@ func shellWords(line string) []string {
 	return out
 }
 
-// accepted has our own parser read a command line, without running it.
+// accepted parses a command line without running it.
 func accepted(t *testing.T, where string, words []string) {
 	t.Helper()
 	c, rest, err := root().Find(words)
@@ -75,7 +75,7 @@ func accepted(t *testing.T, where string, words []string) {
 	flagsMakeSense(t, where, c)
 }
 
-// flagsMakeSense looks at what gates are told by flags, which the parser takes for any text.
+// flagsMakeSense checks the values of gate flags, which the parser accepts as text.
 func flagsMakeSense(t *testing.T, where string, c *cobra.Command) {
 	t.Helper()
 	g := &gates.Gate{}
@@ -94,8 +94,7 @@ func flagsMakeSense(t *testing.T, where string, c *cobra.Command) {
 	}
 }
 
-// The example workflow is one that GitHub Actions would read, as far as that can be told here, and our own parser takes
-// its commands.
+// The example workflow has the form that GitHub Actions expects, and its commands are valid.
 func TestExampleWorkflowIsValid(t *testing.T) {
 	type step struct {
 		Name string            `yaml:"name"`
@@ -140,7 +139,7 @@ func TestExampleWorkflowIsValid(t *testing.T) {
 	}
 }
 
-// The example image is made by instructions that there are, of files that there are; our own parser takes what it runs.
+// The example image uses existing instructions and files, and its commands are valid.
 func TestExampleImageIsValid(t *testing.T) {
 	text := regexp.MustCompile(`(?m)^\s*#.*\n`).ReplaceAllString(readFile(t, filepath.Join(ciFolder, "Containerfile")),
 		"")
@@ -200,7 +199,7 @@ func TestExampleImageIsValid(t *testing.T) {
 	accepted(t, "Containerfile", slices.Concat(entry[1:], command))
 }
 
-// The parser takes every command line of the documentation and of the README.
+// All commands in the documentation and the README are valid.
 func TestDocumentedCommandsParse(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/[eht]*/*.md")
 	check(t, err)

@@ -11,7 +11,7 @@ import (
 	"llmparity/internal/fault"
 )
 
-// A run beside a CSV file of another program's: a table, and a page that a browser opens and draws.
+// A run and a CSV file of another program make a table and a page whose charts a browser draws.
 func TestCompareRunWithMemoryLog(t *testing.T) {
 	root := t.TempDir()
 	run := comparetest.Write(t, root, "mine", comparetest.Native(2))

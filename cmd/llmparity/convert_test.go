@@ -33,7 +33,7 @@ func TestConvertKeepsValues(t *testing.T) {
 	}
 }
 
-// A file's own alignment is no property of the model: what is written has another.
+// The alignment of the source file is not copied.
 func TestConvertedFilesAreReadable(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in.gguf"), filepath.Join(dir, "out.gguf")
@@ -63,7 +63,6 @@ func TestConvertWritesPackageWithLibrary(t *testing.T) {
 	}
 }
 
-// What is asked of a package's numbers and of its library's kernels is what is written.
 func TestConvertWritesRequestedPackage(t *testing.T) {
 	cmd := program(t, "model", "convert", "in.gguf", "--to", "webllm", "--dtype", "f16", "--kernels", "gpu", "--sort",
 		"full")
@@ -113,7 +112,7 @@ func TestConvertErrors(t *testing.T) {
 	}
 }
 
-// What is refused as a model is refused here too, and nothing is written.
+// Models that run refuses are refused here too, and nothing is written.
 func TestConvertToGGUFRefusesAdapters(t *testing.T) {
 	for name, c := range map[string]struct {
 		change []gguf.Entry
@@ -141,7 +140,7 @@ func changed(t *testing.T, path string, entries []gguf.Entry) {
 	rewrite(t, plain, path, entries...)
 }
 
-// rewrite copies a model with other metadata, or with more.
+// rewrite copies a model with changed or added metadata.
 func rewrite(t *testing.T, from, to string, entries ...gguf.Entry) {
 	t.Helper()
 	f, err := gguf.Open(from)

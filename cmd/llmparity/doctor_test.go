@@ -22,7 +22,7 @@ import (
 	"llmparity/internal/schematest"
 )
 
-// reported runs doctor and reads what it prints for machines.
+// reported returns the JSON of doctor.
 func reported(t *testing.T, env []string, args ...string) (d doctor.Diagnosis, stderr string, code int) {
 	t.Helper()
 	cmd := program(t, append([]string{"doctor", "--json"}, args...)...)
@@ -41,7 +41,7 @@ func reported(t *testing.T, env []string, args ...string) (d doctor.Diagnosis, s
 	return d, stderr, code
 }
 
-// partOf finds a part that is here.
+// partOf finds a part.
 func partOf(d doctor.Diagnosis, name string) engine.Part {
 	for _, p := range d.Parts {
 		if p.Name == name {

@@ -18,7 +18,7 @@ import (
 	"llmparity/internal/plan"
 )
 
-// sweep is a plan of the tiny model with so many lengths each way.
+// sweep is a plan of the tiny model with many lengths.
 func sweep(inputs, outputs int, more string) string {
 	list := func(n int) string {
 		var out []string
@@ -32,8 +32,7 @@ func sweep(inputs, outputs int, more string) string {
 		"temperature: 0\nwarmup: {launches: 0, tokens: 4}\nrepetitions: 3\ntimeout: 3m\n"
 }
 
-// BenchmarkDryRun goes through plans of 10,000 cells: few setups of many shapes, and many setups of few. At most 1 s
-// each.
+// BenchmarkDryRun resolves plans of 10,000 cells, in at most 1 s: few setups with many shapes, and many with few.
 func BenchmarkDryRun(b *testing.B) {
 	for name, text := range map[string]string{
 		"shapes": sweep(50, 10, "concurrency: [1, 2, 4, 8, 16]\ncontexts: [512, 1024]\n"),
@@ -65,7 +64,7 @@ func BenchmarkDryRun(b *testing.B) {
 	}
 }
 
-// upTo is 16 and what follows it.
+// upTo returns n numbers from 16.
 func upTo(n int) []int {
 	var out []int
 	for i := range n {
@@ -74,7 +73,7 @@ func upTo(n int) []int {
 	return out
 }
 
-// A dry run shows each cell, what is missing and why, and launches nothing; its JSON says the same.
+// A dry run lists each cell and what is missing, launches nothing, and prints the same as JSON.
 func TestDryRun(t *testing.T) {
 	cmd := program(t, "run", "plan.yaml", "--dry-run")
 	text := sweep(2, 2, "concurrency: [1, 4]\n") +
@@ -109,7 +108,7 @@ func TestDryRun(t *testing.T) {
 		if c.Missing != "" {
 			missing++
 		} else if c.MemoryB == 0 {
-			t.Errorf("nothing is foretold of %+v", c)
+			t.Errorf("no prediction: %+v", c)
 		}
 	}
 	if len(doc.Planned) != 32 || doc.Cells != 32 || missing != 16 || doc.CantRun != 16 ||
@@ -118,7 +117,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// A model of the catalogue that is not fetched has memory in a dry run: what the catalogue states, and a browser.
+// A dry run predicts the memory of a catalogue model that is not downloaded.
 func TestDryRunOfCatalogueModel(t *testing.T) {
 	const id = "Llama-3.2-1B-Instruct-q4f32_1-MLC"
 	cmd := program(t, "run", "plan.yaml", "--dry-run")

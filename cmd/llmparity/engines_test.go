@@ -16,8 +16,7 @@ import (
 	"llmparity/native/llamacpp"
 )
 
-// A flag of run is for every engine, or it is known for whose: else it would be taken in silence where nobody heeds
-// it.
+// A flag of run applies to all engines, or a Kind lists it. Otherwise it would be ignored without a message.
 func TestEveryRunFlagBelongsToEnginesOrAll(t *testing.T) {
 	general := []string{"engines", "engine", "model", "mirror", "context", "prompt", "max-tokens", "repetitions",
 		"isolation", "out", "quiet", "help", "help-all", "no-check-oom", "parity", "reference",
@@ -85,7 +84,7 @@ func TestEngineIsMadeOnce(t *testing.T) {
 	}
 }
 
-// webLLM is a WebLLM that is configured.
+// webLLM returns a configured WebLLM.
 func webLLM(c webllm.Config) *webllm.WebLLM {
 	return webllm.New(c, engine.Settings{Cache: cache.Dir(os.Getenv)})
 }

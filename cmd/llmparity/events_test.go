@@ -12,8 +12,7 @@ import (
 	"llmparity/internal/schematest"
 )
 
-// A real run's events are as the schema says, tell all that a program which waits wants to know, and end with where the
-// report is.
+// Events match the schema, report progress, and end with the report's path.
 func TestEventsOfRun(t *testing.T) {
 	cmd := program(t, "run", "--json", "--engines", "llamacpp", "--input-len", "8", "16", "--output-len", "24",
 		"--repetitions", "2")
@@ -48,11 +47,10 @@ func TestEventsOfRun(t *testing.T) {
 		t.Errorf("%d ended, the last %+v", len(ended), ended[len(ended)-1])
 	}
 	if !slices.ContainsFunc(all, func(e progress.Line) bool { return e.MemoryB > 0 }) {
-		t.Error("no event tells of memory")
+		t.Error("no event has memory")
 	}
 }
 
-// A run that fails before it begins ends with an event too.
 func TestEventsOfRunThatCannotStart(t *testing.T) {
 	stdout, _, code := output(t, program(t, "run", "--json", "--engines", "llamacpp", "--llama-server", "/nonexistent"))
 	schematest.Valid(t, "events", []byte(stdout))

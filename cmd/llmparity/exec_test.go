@@ -16,7 +16,7 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// exampleEngine builds the example of an engine of one's own.
+// exampleEngine builds the example of an exec: engine.
 func exampleEngine(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "engine")
@@ -85,7 +85,7 @@ func TestBadExecEngineIsReportedBeforeRun(t *testing.T) {
 	}
 }
 
-// A program that knows nothing of us leaves no worker behind, though neither it nor we can say goodbye.
+// Workers of an exec: engine end even if the run is killed.
 func TestWorkersOfExecEngineEndWithRun(t *testing.T) {
 	cmd := program(t, "run", "-q", "--engine", "exec:./echo.py", "--max-tokens", "900", "--repetitions", "1")
 	workers := strings.Replace(documentsPython(t), "import json, sys, time\n",
@@ -106,7 +106,7 @@ func TestWorkersOfExecEngineEndWithRun(t *testing.T) {
 	waitFor(t, "every process to end", func() bool { return len(child.Tagged(cmd.Process.Pid)) == 0 })
 }
 
-// An engine of one's own may know models by their names; whether it does only it can say.
+// An exec: engine may serve models by name.
 func TestExecEngineServesItsOwnModel(t *testing.T) {
 	cmd := program(t, "run", "-q", "--engine", "exec:./echo.py", "--model", "served:parrot", "--max-tokens",
 		"8", "--repetitions", "1")
@@ -146,7 +146,7 @@ func TestUnknownEngineMayBeProgram(t *testing.T) {
 	}
 }
 
-// documentsPython is the engine in Python of docs/howto/add-an-engine.md.
+// documentsPython returns the Python engine of docs/howto/add-an-engine.md.
 func documentsPython(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/howto/add-an-engine.md")

@@ -8,7 +8,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// A run whose launches fail ends, is reported, and exits with 1: the record has the classes. Its warm-up is made twice.
+// A run whose launches fail is reported and exits with 1. Its warm-up is tried twice.
 func TestFailedLaunchesExitWithOne(t *testing.T) {
 	cmd := program(t, "run", "--engines", "webllm", "--repetitions", "1", "--max-tokens", "4", "--chrome-flag",
 		"js-flags=--max-old-space-size=5")

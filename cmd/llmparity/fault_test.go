@@ -16,7 +16,6 @@ import (
 	"llmparity/internal/tiny"
 )
 
-// Each trouble gives one line that says what is wrong and what to do, and begins with its class.
 func TestErrorsAreOneLineWithClass(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {
@@ -154,7 +153,7 @@ exec `+chrome+` --disable-gpu "$@"
 	}
 }
 
-// A program that was built without npm having run says so. The bundle is taken out of the build, not off the disk.
+// The bundle is removed from the build with an overlay, not from disk.
 func TestMissingBundleIsReported(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	check(t, err)

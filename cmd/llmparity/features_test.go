@@ -17,8 +17,7 @@ import (
 	"llmparity/internal/tiny/tinytest"
 )
 
-// Every feature that converts is computed rightly by every kind of library: WebLLM says what the reference says, id by
-// id. The tests of native hold llama.cpp against the same reference on the same models.
+// WebLLM generates the reference's tokens with every feature of the architecture and every kind of model library.
 func TestWebLLMHasEveryFeature(t *testing.T) {
 	const n = 32
 	for _, kernels := range []string{webllm.SoftwareKernels, webllm.GPUKernels} {

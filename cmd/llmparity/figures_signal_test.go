@@ -14,7 +14,7 @@ import (
 	"llmparity/internal/fault"
 )
 
-// Whoever breaks off the drawing finds no figure, no browser and no profile.
+// An interrupted drawing leaves no figure, browser or profile.
 func TestSignalWhileDrawingFigures(t *testing.T) {
 	root := t.TempDir()
 	run := comparetest.Write(t, root, "one", comparetest.Native(1))

@@ -88,7 +88,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// unescaped is an element of HTML in Markdown.
+// unescaped matches an HTML element in Markdown.
 var unescaped = regexp.MustCompile(`(^|[^\\])<`)
 
 var safe = regexp.MustCompile(`^fig[a-z0-9_-]{1,150}\.svg$`)
@@ -115,8 +115,7 @@ func keys(m map[string][]byte) []string {
 	return out
 }
 
-// checkSVG reads a figure as XML: it must need nothing but itself, say what it is of, and have an axis with a unit. It
-// gives its size in inches.
+// checkSVG checks that a figure is self-contained, has a title and an axis with a unit, and returns its size in inches.
 func checkSVG(t *testing.T, name string, text []byte) (size [2]float64) {
 	t.Helper()
 	d := xml.NewDecoder(bytes.NewReader(text))
@@ -182,8 +181,7 @@ func checkSVG(t *testing.T, name string, text []byte) (size [2]float64) {
 	return size
 }
 
-// checkPNG reads a picture: it must be as large as its size in inches and 300 dots an inch come to, say so, and show
-// something.
+// checkPNG checks a picture's size and resolution, and that it is not empty.
 func checkPNG(t *testing.T, name string, text []byte, inches [2]float64) {
 	t.Helper()
 	picture, err := png.Decode(bytes.NewReader(text))

@@ -19,8 +19,7 @@ import (
 	"llmparity/internal/child"
 )
 
-// noticeFirstChart goes to the first chart as soon as it is there, because charts are drawn when they come into sight,
-// and keeps when its first shape was on the screen, in milliseconds since the navigation began.
+// noticeFirstChart scrolls to the first chart and records when it was drawn, in milliseconds after the navigation.
 const noticeFirstChart = `(() => {
 	const seen = new MutationObserver(() => {
 		const place = document.querySelector("[data-chart]");
@@ -33,8 +32,7 @@ const noticeFirstChart = `(() => {
 	seen.observe(document, { childList: true, subtree: true });
 })()`
 
-// BenchmarkFirstChart takes the time from the begin of the navigation to the first chart of the report of a million
-// samples, each time in a tab of its own of a browser that runs already.
+// BenchmarkFirstChart measures the time from navigation to the first chart in a report of a million samples.
 func BenchmarkFirstChart(b *testing.B) {
 	dir := comparetest.Long(b, b.TempDir(), 1_000_000, 100_000)
 	path := filepath.Join(b.TempDir(), "report.html")

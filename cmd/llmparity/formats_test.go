@@ -25,7 +25,7 @@ import (
 
 var update = flag.Bool("update", false, "write schemas and reference pages")
 
-// A format of one text goes to standard output or into a file, one of several files into a folder.
+// A format with one text goes to standard output or a file, one with several files into a folder.
 func TestFormatsWriteToTheRightPlace(t *testing.T) {
 	root := t.TempDir()
 	a := comparetest.Write(t, root, "a", comparetest.Browser(2), comparetest.Native(2))
@@ -100,7 +100,7 @@ func called(args ...string) (out, errs string, code int) {
 	return o.String(), e.String(), code
 }
 
-// good is what the program prints of arguments that it must take.
+// good returns the output of a command that succeeds.
 func good(t *testing.T, args ...string) string {
 	t.Helper()
 	out, errs, code := called(args...)
@@ -121,7 +121,7 @@ func filesIn(t *testing.T, dir string) []string {
 	return out
 }
 
-// What is printed as JSON is as the schema says that is printed too.
+// Published schemas match what is printed.
 func TestSchemas(t *testing.T) {
 	const how = "go test ./cmd/llmparity -run Schemas -update"
 	schematest.Published(t, "doctor", doctor.Diagnosis{},
@@ -158,8 +158,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// checkExports holds a real run's files against their schemas, its report against its own CSV, and its renderers
-// against one another.
+// checkExports compares a run's files with their schemas, its report with its CSV, and its formats with each other.
 func checkExports(t *testing.T, dir string) {
 	t.Helper()
 	r, err := record.Open(dir)

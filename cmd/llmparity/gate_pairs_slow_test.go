@@ -19,8 +19,8 @@ import (
 	"llmparity/native/llamacpp"
 )
 
-// How many pairs of real runs there are, of what is the same and of what is slower by 30%; and whether the runs of a
-// pair are made one after the other, held together by --baseline, in place of launch by launch in turns.
+// The number of pairs of unchanged and of 30% slower runs; sequential measures a pair one after the other with
+// --baseline instead of alternating.
 const (
 	pairsVariable  = "LLMPARITY_PAIRS"
 	slowVariable   = "LLMPARITY_SLOW_PAIRS"
@@ -28,7 +28,7 @@ const (
 	repeatVariable = "LLMPARITY_PAIRS_LAUNCHES"
 )
 
-// throttled is the process that the test's own program slows down, in place of running tests.
+// throttled is the process that the test binary slows down.
 const throttled = "LLMPARITY_TEST_THROTTLED"
 
 func init() {
@@ -39,8 +39,7 @@ func init() {
 	}
 }
 
-// throttle stops a process and all that it has started, so that what they compute takes some percent longer, until it
-// has ended.
+// throttle stops a process and its children periodically until it ends, so that it takes longer by some percent.
 func throttle(pid, percent int) {
 	var all []int
 	var looked time.Time
@@ -64,7 +63,7 @@ func throttle(pid, percent int) {
 	}
 }
 
-// family is a process with all that it has started.
+// family is a process with its descendants.
 func family(root int) []int {
 	parents := map[int]int{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
@@ -89,8 +88,7 @@ func family(root int) []int {
 	return out
 }
 
-// slowed writes a program that is another one, slower by some percent. What slows it is no child of its: it is not
-// measured with it.
+// slowed writes a program that runs another one, slowed down by a process that is not its child and so not measured.
 func slowed(t *testing.T, name, path string, percent int) string {
 	t.Helper()
 	script := fmt.Sprintf("#!/bin/sh\n(%s=\"$$ %d\" setsid '%s' >/dev/null 2>&1 &)\nexec '%s' \"$@\"\n", throttled,
@@ -116,9 +114,9 @@ func number(t *testing.T, variable string, otherwise int) int {
 	return n
 }
 
-// Pairs of real runs, ten launches a side, of the tiny model in WebLLM and of a larger one in llama.cpp by turns. Of
-// unchanged ones none fails and nine in ten pass; of those in which one side is slowed down by 30% none passes and
-// nine in ten fail. It takes a quiet machine:
+// Gates of real runs of the tiny model in WebLLM and of a larger one in llama.cpp, ten launches a side. Of unchanged
+// pairs none fails and nine in ten pass; of pairs with a side slowed down by 30% none passes and nine in ten fail. It
+// takes a quiet machine:
 //
 //	LLMPARITY_PAIRS=30 LLMPARITY_SLOW_PAIRS=20 go test -tags slow ./cmd/llmparity -run GateOfRealPairs -v -timeout 6h
 func TestGateOfRealPairs(t *testing.T) {
@@ -175,7 +173,7 @@ func TestGateOfRealPairs(t *testing.T) {
 	}
 }
 
-// pairs are so many pairs of runs, and what should become of them.
+// pairs are the pairs of runs with their expected outcome.
 type pairs struct {
 	what          string
 	n             int
@@ -184,7 +182,7 @@ type pairs struct {
 	count         map[int]int // by exit code
 }
 
-// realPair measures two runs of a plan, the second with flags of its own, and gives what the gate came to.
+// realPair measures two runs of a plan, the second with other flags, and returns the gate's verdict.
 func realPair(t *testing.T, plan string, base, now []string) (code int, said string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

@@ -19,7 +19,7 @@ import (
 	"llmparity/internal/schematest"
 )
 
-// A run, a store and a gate on the command line, from the exit code to every format.
+// The commands gate and baseline, their exit codes and formats.
 func TestGateAndBaseline(t *testing.T) {
 	root := t.TempDir()
 	t.Chdir(root)
@@ -151,7 +151,7 @@ func TestGateFormats(t *testing.T) {
 	}
 }
 
-// What run does at its end: the outcome is in the folder, in the page, and in what is rendered again.
+// The verdict is in the run's folder, on the page and in other formats.
 func TestRunIsGatedAtEnd(t *testing.T) {
 	dir := comparetest.Write(t, t.TempDir(), "run", comparetest.Native(8))
 	check(t, conclude(dir, &bytes.Buffer{}))
@@ -201,7 +201,6 @@ func TestRunIsGatedAtEnd(t *testing.T) {
 	}
 }
 
-// The gate of a run's plan is judged where nothing else is given.
 func TestGateOfPlanIsFound(t *testing.T) {
 	root := t.TempDir()
 	dir := comparetest.Write(t, root, "run", comparetest.Native(8))

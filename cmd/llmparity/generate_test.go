@@ -14,7 +14,7 @@ func TestGenerateInEachEngine(t *testing.T) {
 	}
 }
 
-func TestGenerateRefuses(t *testing.T) {
+func TestEngineErrors(t *testing.T) {
 	for _, c := range []struct {
 		args string
 		code fault.Kind
@@ -31,6 +31,18 @@ func TestGenerateRefuses(t *testing.T) {
 		{"llamacpp --model x.gguf", fault.Usage, "generate --engine llamacpp-oneshot"},
 		{"ollama --start", fault.Usage, "generate --engine ollama"},
 		{"truth", fault.Usage, "docs/reference/accuracy.md"},
+		{"run --engines llamacpp --llamacpp-cache-type-v q4_0", fault.Usage, "needs flash attention"},
+		{"run --engines llamacpp --llamacpp-flash-attention perhaps", fault.Usage, "use off, on or auto"},
+		{"run --engines llamacpp --llamacpp-cli x", fault.Usage, "applies only to llamacpp-oneshot"},
+		{"run --engines llamacpp --llamacpp-gpu-layers 2", fault.NoLlamaServer, "no GPU for 2 layers"},
+		{"run --engines ollama --ollama-url 127.0.0.1:9 --ollama-keep-alive 30s", fault.Usage,
+			"ollama.keep_alive: 30s"},
+		{"run --engines ollama --ollama-url 127.0.0.1:9 --repetitions 1", fault.ServerUnreachable,
+			"connection refused"},
+		{"run --engines ollama --model served:m", fault.NotSupported, "served:m"},
+		{"run --engines ollama --ollama-kv-type f32", fault.Usage, "use f16, q8_0 or q4_0"},
+		{"run --engines ollama --ollama-keep-alive 0", fault.Usage, "--ollama-keep-alive"},
+		{"run --engines llamacpp --ollama-gpu", fault.Usage, "--ollama-gpu applies only to ollama"},
 	} {
 		refusal(t, program(t, strings.Fields(c.args)...), c.code, c.say)
 	}

@@ -23,7 +23,7 @@ func TestRepetitionsReuseOneServer(t *testing.T) { reuse(t, "llamacpp") }
 
 func TestRepetitionsReuseOneBrowser(t *testing.T) { reuse(t, "webllm") }
 
-// reuse runs an engine whose repetitions are requests in one launch, and looks whether each stands for itself.
+// reuse runs an engine whose repetitions share a launch, and checks that they are independent.
 func reuse(t *testing.T, name string) {
 	run := program(t, "run", "--engines", name, "--isolation", "reused", "--repetitions", "3", "--max-tokens", "12")
 	stdout, _ := well(t, run)
@@ -72,7 +72,7 @@ func reuse(t *testing.T, name string) {
 		"3 repetitions ran in 1 launch", "Memory at three points")
 }
 
-// A server that dies while it is idle costs one repetition: the next one has a server of its own.
+// A server that dies while idle costs one repetition; the next one starts another server.
 func TestServerThatDiesBetweenRepetitions(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	killed := 0

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The same at more instants than a quick test has time for.
+// TestKilledRunsResume at more instants.
 func TestRunKilledManyTimesResumes(t *testing.T) {
 	killAndResume(t, slices.Repeat([]int{1, 2}, 25)...)
 }

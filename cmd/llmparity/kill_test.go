@@ -18,7 +18,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// killed is a plan of both engines, most of whose cells are quick: a few kills meet many kinds of moments.
+// killed is a plan of both engines with mostly short cells, so that kills hit different phases.
 const killed = `name: killed
 engines: [llamacpp]
 model: tiny
@@ -35,12 +35,11 @@ include:
   - {engine: webllm, input_length: 4, output_length: 4, concurrency: 1}
 `
 
-// A run that was killed at any instant, and some of them again when they were gone on with, ends with what it would
-// have had undisturbed: the same cells, no repetition twice, nothing lost that was committed, and nothing left behind.
-// Three kills of a run: what takes long is to end one, for that a browser is started each time.
+// A run that is killed at random instants and resumed ends with the same cells as an undisturbed one: none lost, none
+// repeated.
 func TestKilledRunsResume(t *testing.T) { killAndResume(t, 3) }
 
-// killAndResume kills each of several runs so many times.
+// killAndResume kills and resumes several runs.
 func killAndResume(t *testing.T, times ...int) {
 	begin := time.Now()
 	whole := planned(t)
@@ -93,14 +92,14 @@ func planned(t *testing.T) *exec.Cmd {
 	return cmd
 }
 
-// resumed is another command where an earlier one was.
+// resumed is a command in the folder of another.
 func resumed(earlier *exec.Cmd, args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Dir, cmd.Env = earlier.Dir, earlier.Env
 	return cmd
 }
 
-// killAfter starts a run and kills it, unless it has ended before; all that it started ends with it.
+// killAfter starts a run and kills it unless it ends before. Its processes end with it.
 func killAfter(t *testing.T, cmd *exec.Cmd, after time.Duration) (ended bool) {
 	t.Helper()
 	var said bytes.Buffer
@@ -131,14 +130,14 @@ func killAfter(t *testing.T, cmd *exec.Cmd, after time.Duration) (ended bool) {
 	return ended
 }
 
-// kept is what a record has of an attempt that is committed.
+// kept is what a record has of a finished attempt.
 type kept struct {
 	cell, repetition        int
 	samples, totals, tokens int
 	status                  record.Status
 }
 
-// nothingLost reads a record, and holds it against what was safe before: that must be there still, to the row.
+// nothingLost checks that a record still has everything that was safe before.
 func nothingLost(t *testing.T, dir string, before map[int]kept) map[int]kept {
 	t.Helper()
 	r, err := record.Open(dir)
@@ -163,7 +162,7 @@ func nothingLost(t *testing.T, dir string, before map[int]kept) map[int]kept {
 	return now
 }
 
-// repetitions counts the launches that count, by what they measured.
+// repetitions counts successful launches by cell and repetition.
 func repetitions(t *testing.T, dir string) map[string]int {
 	t.Helper()
 	r, err := record.Open(dir)

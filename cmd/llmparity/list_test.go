@@ -15,8 +15,7 @@ import (
 	"llmparity/internal/tiny"
 )
 
-// TestListKnowsStoreAndMirror puts the tiny model's package where the catalogue has another, as a mirror and as a
-// store have it.
+// The tiny model's package stands for a model of the catalogue, in a mirror and in the store.
 func TestListKnowsStoreAndMirror(t *testing.T) {
 	const id = "SmolLM2-135M-Instruct-q0f32-MLC"
 	cmd := program(t, "model", "list", "SMOLLM2-135M", "--json", "--mirror", "mirror")
@@ -55,7 +54,7 @@ func TestListKnowsStoreAndMirror(t *testing.T) {
 	}
 }
 
-// listOf runs the program in dir with a cache folder of its own.
+// listOf returns the models that a command lists with another cache.
 func listOf(t *testing.T, args []string, dir, own string) (models []catalogue.Listed) {
 	t.Helper()
 	cmd := program(t, args...)

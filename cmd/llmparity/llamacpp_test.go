@@ -9,14 +9,12 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/internal/cache"
-	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/native/llamacpp"
 )
 
-// Both of llama.cpp's programs in one run, with the options of a user: what they computed with is in the record, they
-// say the same, and their logs' sizes stand where a browser's ledger does.
+// Both programs of llama.cpp use the user's settings, generate the same text, and report buffer sizes in their logs.
 func TestLlamaCppProgramsInOneRun(t *testing.T) {
 	cmd := program(t, "run", "-q", "--engines", "llamacpp,llamacpp-oneshot", "--repetitions", "1", "--max-tokens", "48",
 		"--llamacpp-cache-type-k", "q8_0",
@@ -63,7 +61,7 @@ func TestLlamaCppProgramsInOneRun(t *testing.T) {
 	}
 }
 
-// onGPU is the real llama-server, which says that it has a GPU; offloads has it say that layers lie there.
+// onGPU wraps llama-server so that it reports a GPU, and with offloads, that layers are on it.
 func onGPU(t *testing.T, offloads bool) string {
 	t.Helper()
 	real, err := llamacpp.Find(llamacpp.Config{Cache: cache.Dir(os.Getenv)})
@@ -77,7 +75,6 @@ func onGPU(t *testing.T, offloads bool) string {
 	return path
 }
 
-// What computes on a GPU is not said to compute on the CPU, nor the other way round.
 func TestLayersOnGPU(t *testing.T) {
 	run := []string{"run", "-q", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "4",
 		"--llamacpp-gpu-layers", "2", "--llama-server"}
@@ -92,24 +89,5 @@ func TestLayersOnGPU(t *testing.T) {
 	if _, stderr, code := output(t, cmd); code == 0 ||
 		!strings.Contains(stderr, "put none of the model's layers on a GPU") {
 		t.Errorf("no layer lies on a GPU: exit code %d\n%s", code, stderr)
-	}
-}
-
-func TestLlamaCppErrors(t *testing.T) {
-	for _, c := range []struct {
-		args []string
-		code fault.Kind
-		want string
-	}{
-		{[]string{"run", "--engines", "llamacpp", "--llamacpp-cache-type-v", "q4_0"}, fault.Usage,
-			"needs flash attention"},
-		{[]string{"run", "--engines", "llamacpp", "--llamacpp-flash-attention", "perhaps"}, fault.Usage,
-			"use off, on or auto"},
-		{[]string{"run", "--engines", "llamacpp", "--llamacpp-cli", "x"}, fault.Usage,
-			"applies only to llamacpp-oneshot"},
-		{[]string{"run", "--engines", "llamacpp", "--llamacpp-gpu-layers", "2"}, fault.NoLlamaServer,
-			"no GPU for 2 layers"},
-	} {
-		refusal(t, program(t, c.args...), c.code, c.want)
 	}
 }

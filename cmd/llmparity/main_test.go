@@ -16,10 +16,10 @@ import (
 	"llmparity/internal/fault"
 )
 
-// asProgram makes the test binary the program itself, so that tests can send it signals and read its exit code.
+// asProgram makes the test binary the program itself, which tests can signal.
 const asProgram = "LLMPARITY_TEST_PROGRAM"
 
-// asStubborn makes the test binary a program that has a folder and a process, and never ends by itself.
+// asStubborn makes the test binary a program that has a folder and a process and ignores its end.
 const asStubborn = "LLMPARITY_TEST_STUBBORN"
 
 func TestMain(m *testing.M) {
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// stubborn says when it has begun, and when it was asked to end.
+// stubborn prints when it has begun, and when it is asked to end.
 func stubborn() {
 	ctx, _ := untilSignal(context.Background())
 	dir, err := child.Scratch("test")
@@ -46,7 +46,7 @@ func stubborn() {
 	select {}
 }
 
-// shortDir is a folder in which sockets can be made: their paths must be short, and that of t.TempDir is not.
+// shortDir returns a folder with a path short enough for sockets, unlike t.TempDir.
 func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "lp")
@@ -59,8 +59,7 @@ func shortDir(t testing.TB) string {
 	return dir
 }
 
-// program is the program with arguments, in a folder of its own, with a temporary folder of its own, and the set-up's
-// cache.
+// program is a command of the program in a temporary folder, with the cache of the set-up.
 func program(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	dir := shortDir(t)
@@ -72,8 +71,7 @@ func program(t testing.TB, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// oneLaunch is a run of one launch of an engine: where one shows what a test asks for, a warm-up launch would be
-// another browser for nothing.
+// oneLaunch is a run of one launch without warm-up, to save a start of the browser.
 func oneLaunch(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := program(t, append([]string{"run", "one.yaml"}, args...)...)
@@ -94,7 +92,7 @@ func output(t *testing.T, cmd *exec.Cmd) (stdout, stderr string, code int) {
 	return out.String(), err.String(), cmd.ProcessState.ExitCode()
 }
 
-// check ends a test where something that it needs went wrong.
+// check ends the test on an error.
 func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -102,7 +100,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// well has a command end well, and gives what it printed.
+// well returns the output of a command that must succeed.
 func well(t *testing.T, cmd *exec.Cmd) (stdout, stderr string) {
 	t.Helper()
 	stdout, stderr, code := output(t, cmd)
@@ -112,7 +110,7 @@ func well(t *testing.T, cmd *exec.Cmd) (stdout, stderr string) {
 	return stdout, stderr
 }
 
-// mentions tells that a text has all of some words.
+// mentions checks that a text contains words.
 func mentions(t *testing.T, text string, words ...string) {
 	t.Helper()
 	for _, want := range words {
@@ -122,14 +120,14 @@ func mentions(t *testing.T, text string, words ...string) {
 	}
 }
 
-// refuses tells that the program ends with a class, in one line that has some words, and prints nothing else.
+// refuses checks that the program fails with a class and one line that contains words.
 func refuses(t *testing.T, kind fault.Kind, words string, args ...string) {
 	t.Helper()
 	out, errs, code := called(args...)
 	refused(t, args, kind, words, out, errs, code)
 }
 
-// refusal is refuses of a command in a folder of its own.
+// refusal is refuses for a command in its own folder.
 func refusal(t *testing.T, cmd *exec.Cmd, kind fault.Kind, words string) {
 	t.Helper()
 	out, errs, code := output(t, cmd)
@@ -156,7 +154,7 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-// lastLine is what the program says when it fails.
+// lastLine is the program's error.
 func lastLine(stderr string) string {
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	return lines[len(lines)-1]
@@ -171,7 +169,7 @@ func waitFor(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// writingTo writes files into a folder, and gives their paths.
+// writingTo returns a function that writes files into a folder.
 func writingTo(t *testing.T, dir string) func(name, text string) string {
 	return func(name, text string) string {
 		t.Helper()

@@ -19,7 +19,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// A library and a WebLLM that were given, not built in or compiled, run; and the record says so.
+// The record names a model library and a WebLLM bundle that the user gave.
 func TestGivenLibraryAndBundleAreNamed(t *testing.T) {
 	m, err := (model.Finder{}).Find(t.Context(), model.Tiny, 1024)
 	check(t, err)

@@ -9,12 +9,11 @@ import (
 	"testing"
 
 	"llmparity/internal/child"
-	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/proc"
 )
 
-// attemptsOf gives the attempts of an engine.
+// attemptsOf returns the attempts of an engine.
 func attemptsOf(t *testing.T, run, engine string) (r *record.Run, all []*record.Attempt) {
 	t.Helper()
 	r, err := record.Open(run)
@@ -67,30 +66,7 @@ func TestLlamaCppAndOllamaFromEndToEnd(t *testing.T) {
 	}
 }
 
-func TestOllamaErrors(t *testing.T) {
-	for _, c := range []struct {
-		args  string
-		code  fault.Kind
-		words []string
-	}{
-		{"run --engines ollama --ollama-url 127.0.0.1:9 --ollama-keep-alive 30s", fault.Usage,
-			[]string{"ollama.keep_alive: 30s", "timeout of 3m"}},
-		{"run --engines ollama --ollama-url 127.0.0.1:9 --repetitions 1", fault.ServerUnreachable,
-			[]string{"127.0.0.1:9", "connection refused"}},
-		{"run --engines ollama --model served:m", fault.NotSupported, []string{"served:m"}},
-		{"run --engines ollama --ollama-kv-type f32", fault.Usage, []string{"use f16, q8_0 or q4_0"}},
-		{"run --engines ollama --ollama-keep-alive 0", fault.Usage, []string{"--ollama-keep-alive"}},
-		{"run --engines llamacpp --ollama-gpu", fault.Usage, []string{"--ollama-gpu applies only to ollama"}},
-	} {
-		_, stderr, code := output(t, program(t, strings.Fields(c.args)...))
-		if code != c.code.ExitCode() {
-			t.Errorf("%s: exit code %d, want %s: %s", c.args, code, c.code, stderr)
-		}
-		mentions(t, lastLine(stderr), c.words...)
-	}
-}
-
-// Ollama's runner outlives its server, unless somebody sees to it.
+// Ollama's runner would outlive its server.
 func TestKillLeavesNoRunner(t *testing.T) {
 	cmd := program(t, "run", "--engines", "ollama", "--repetitions", "50")
 	check(t, cmd.Start())

@@ -13,7 +13,7 @@ import (
 	"llmparity/native/openai/openaitest"
 )
 
-// recorded gives the run that a command has just recorded.
+// recorded opens the run that a command recorded.
 func recorded(t *testing.T, dir string) *record.Run {
 	t.Helper()
 	r, err := record.Open(filepath.Join(dir, "results", "latest"))
@@ -75,7 +75,7 @@ func TestServedModelNeedsNoFile(t *testing.T) {
 	}
 }
 
-// Two engines, one file, one way of computing: the server that was there and the one that is started say the same.
+// A server that was running generates the same text as one that llmparity starts.
 func TestServerAgreesWithLlamaCpp(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	server := openaitest.Llama(t, m.Path, "-np", "1", "-c", "1024")

@@ -11,7 +11,7 @@ import (
 	"llmparity/internal/tiny"
 )
 
-// madePackage converts the tiny model, or a random one, with its library.
+// madePackage converts the tiny model, or a random one.
 func madePackage(t *testing.T, name string, model func(path string) error, flags ...string) string {
 	t.Helper()
 	cmd := program(t, append([]string{"model", "convert", name + ".gguf", "--to", "webllm", "--kernels", "software"},
@@ -25,8 +25,7 @@ func madePackage(t *testing.T, name string, model func(path string) error, flags
 	return made[0]
 }
 
-// A library that is not the package's is refused before anything starts, whether it is named or lies there; model info
-// says so too.
+// A model library of another model is refused before anything starts.
 func TestPackageWithOtherLibraryIsRefused(t *testing.T) {
 	long, short := madePackage(t, "long", tiny.WriteFile), madePackage(t, "short", tiny.WriteFile, "--context", "100")
 	half := madePackage(t, "half", tiny.WriteFile, "--dtype", "f16")
@@ -67,7 +66,7 @@ func TestPackageWithOtherLibraryIsRefused(t *testing.T) {
 	}
 }
 
-// A package whose model has a window keeps to the context that is asked for.
+// A package with a sliding window keeps to the context window asked for.
 func TestPackageWithWindowKeepsToContext(t *testing.T) {
 	dir := madePackage(t, "window", func(path string) error {
 		return tiny.WriteRandomFile(t.Context(), path, tiny.Spec{Window: 8})

@@ -13,8 +13,7 @@ import (
 	"llmparity/internal/tiny/tinytest"
 )
 
-// A model of the catalogue comes from a mirror with the public addresses' layout, and says what the same weights say as
-// a GGUF.
+// A catalogue model from a mirror generates the same tokens as the GGUF of the same weights.
 func TestCatalogueModelRunsFromMirror(t *testing.T) {
 	known, err := builtInCatalogue()
 	check(t, err)
@@ -68,7 +67,7 @@ func TestCatalogueModelRunsFromMirror(t *testing.T) {
 	}
 }
 
-// expectedTiny is what the reference says.
+// expectedTiny is the reference's output.
 func expectedTiny(t *testing.T, prompt string, n int) []int {
 	t.Helper()
 	m, err := (model.Finder{}).Find(t.Context(), model.Tiny, 0)

@@ -18,8 +18,7 @@ import (
 	"llmparity/native/llamacpp"
 )
 
-// Every engine says what the reference says, id by id, on every prompt of the tiny model: the one promise that all
-// comparing rests on.
+// Every engine generates the reference's tokens for every prompt of the tiny model. All comparisons rely on it.
 func TestEnginesGenerateReferenceTokens(t *testing.T) {
 	const n = 64
 	cases := enginetest.Tiny(t, n)
@@ -51,9 +50,8 @@ func TestEnginesGenerateReferenceTokens(t *testing.T) {
 	}
 }
 
-// A token that ends the text is one like any other when a number of tokens is asked for, and a model may want one in
-// front of every text: engines that differ there would part from the rest, or answer different questions. The tiny
-// model never chooses its own end, so a token that it does choose is made one.
+// All engines continue after an end-of-text token and add a beginning-of-text token if the model asks for it. The tiny
+// model never generates its own end, so another token becomes one.
 func TestEnginesTreatSpecialTokensAlike(t *testing.T) {
 	const n = 24
 	c := enginetest.Tiny(t, n)[1]
@@ -90,7 +88,7 @@ func TestEnginesTreatSpecialTokensAlike(t *testing.T) {
 	}
 }
 
-// withMetadata copies a model with another value for one key.
+// withMetadata copies a model with another value of a key.
 func withMetadata(t *testing.T, from engine.Model, entry gguf.Entry) engine.Model {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "changed.gguf")
@@ -100,7 +98,7 @@ func withMetadata(t *testing.T, from engine.Model, entry gguf.Entry) engine.Mode
 	return m
 }
 
-// bothEngines run a GGUF in f32 with what make setup has installed, and tell ids.
+// bothEngines run a GGUF in f32 and report token ids.
 func bothEngines() []engine.Engine {
 	return new(engineFlags).chosen().Engines([]string{webllm.Name, llamacpp.Name})
 }
@@ -122,7 +120,7 @@ func load(t testing.TB, ctx context.Context, e engine.Engine, m engine.Model) en
 	return session
 }
 
-// oracle is a model's tokenizer and its forward pass, computed the slow way.
+// oracle returns a model's tokenizer and reference implementation.
 func oracle(t *testing.T, path string) (*tokenizer.Tokenizer, *reference.Model) {
 	t.Helper()
 	tokens, m, err := reference.Open(path)

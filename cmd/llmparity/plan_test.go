@@ -20,7 +20,7 @@ import (
 	"llmparity/internal/tiny"
 )
 
-// resolved reads the plan that a run has left.
+// resolved reads a run's plan.
 func resolved(t *testing.T, run string) plan.Plan {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(run, "plan.yaml"))
@@ -32,8 +32,7 @@ func resolved(t *testing.T, run string) plan.Plan {
 	return p
 }
 
-// What was chosen, by flags, by a plan or by default, is in the plan that the record has: a run of that one is the same
-// run.
+// A run's plan has all settings, so that running it again is the same run.
 func TestResolvedPlanRepeatsRun(t *testing.T) {
 	// The plan's own kernels would take SwiftShader ten seconds to compile; the flag overrules them.
 	cmd := program(t, "run", "-q", "plan.yaml", "--kernels", "software", "--sort", "full", "--threads", "2",
@@ -64,7 +63,7 @@ func TestResolvedPlanRepeatsRun(t *testing.T) {
 	}
 }
 
-// policies are what the record says of how each engine was set up.
+// policies are the recorded settings by engine.
 func policies(t *testing.T, run string) map[string]map[string]string {
 	t.Helper()
 	r, err := record.Open(run)
@@ -84,7 +83,6 @@ func policies(t *testing.T, run string) map[string]map[string]string {
 	return out
 }
 
-// The default context window is the model's maximum, up to a limit that is reported.
 func TestDefaultContextIsModelsMaximum(t *testing.T) {
 	for _, c := range []struct {
 		own        int
@@ -133,7 +131,6 @@ func TestDefaultContextIsModelsMaximum(t *testing.T) {
 	}
 }
 
-// A plan is completed with the watchdog if one of its engines has one.
 func TestWatchdogIsWrittenIfSupported(t *testing.T) {
 	for engine, want := range map[string]time.Duration{"exec:./mine": engine.Watchdog, "llamacpp": 0,
 		"webllm": engine.Watchdog} {

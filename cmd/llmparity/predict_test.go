@@ -15,8 +15,7 @@ import (
 	"llmparity/native/logs"
 )
 
-// What is foretold of a run of the real llama.cpp is what its log says of its buffers, and its settings have the same
-// names and values as those that it tells itself.
+// Predictions match the buffer sizes in llama.cpp's log, and assumed settings have the engine's names and values.
 func TestPredictionMatchesLlamaCpp(t *testing.T) {
 	cmd := program(t, "run", "-q", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "8", "--context",
 		"1024",
@@ -43,8 +42,7 @@ func TestPredictionMatchesLlamaCpp(t *testing.T) {
 	}
 }
 
-// foreseen holds what was foretold of weights and KV cache against what an attempt's ledger or log says, and what was
-// taken for granted against what the engine says of itself.
+// foreseen compares predicted weights, KV cache and settings with those that an attempt reports.
 func foreseen(t *testing.T, r *record.Run, a *record.Attempt) {
 	t.Helper()
 	p, ok := r.Predictions[a.Cell]
@@ -59,11 +57,11 @@ func foreseen(t *testing.T, r *record.Run, a *record.Attempt) {
 		part, _ := p.Part(name)
 		reported := a.AtEdge(record.Measure, method, value)
 		if len(reported) != 1 {
-			t.Errorf("cell %d, %s: %v is told", a.Cell, value, reported)
+			t.Errorf("cell %d, %s: reported %v", a.Cell, value, reported)
 		}
 		for _, bytes := range reported {
 			if math.Abs(float64(part.Best)-bytes) > 0.01*bytes {
-				t.Errorf("cell %d, %s: %d bytes are foretold, %s says %.0f", a.Cell, name, part.Best, method, bytes)
+				t.Errorf("cell %d, %s: %d bytes predicted, %s says %.0f", a.Cell, name, part.Best, method, bytes)
 			}
 		}
 	}
@@ -78,7 +76,7 @@ func foreseen(t *testing.T, r *record.Run, a *record.Attempt) {
 	}
 }
 
-// What won't fit on any machine is not launched, and the run says so; its record can be read and reported.
+// A cell that fits on no machine is not launched, and its record can be reported.
 func TestOutOfMemoryIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "wide.gguf")
 	// 256 GiB of keys and values

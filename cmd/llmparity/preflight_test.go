@@ -19,8 +19,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// What is said to be impossible before a run is what its setups refuse and what a dry run shows, cell by cell: a cell
-// that was called impossible and is measured all the same has a figure of something else than was asked for.
+// A cell that a dry run refuses must not be measured in a run, and the other way round.
 func TestDryRunAndRunRefuseTheSameCells(t *testing.T) {
 	write := writingTo(t, t.TempDir())
 	long := strings.Repeat("word ", 400)
@@ -79,8 +78,6 @@ func TestDryRunAndRunRefuseTheSameCells(t *testing.T) {
 	}
 }
 
-// A dry run says what is wrong with a plan's files and engines of one's own, which are looked at without starting
-// anything.
 func TestDryRunChecksFiles(t *testing.T) {
 	for name, c := range map[string]struct{ engine, prompt, want string }{
 		"file":    {"llamacpp", "{file: nowhere.txt}", "can't read the prompt nowhere.txt"},
@@ -104,8 +101,8 @@ func TestDryRunChecksFiles(t *testing.T) {
 	}
 }
 
-// Whether llama.cpp knows an architecture that is strange to us it says when it loads a model of it: a dry run shows
-// that as unknown, and the cell ends at its first launch, with llama.cpp's own words.
+// Only llama.cpp knows whether it supports an unfamiliar architecture: a dry run shows the cell as unknown, and the
+// first launch fails with llama.cpp's message.
 func TestUnknownArchitectureMayRun(t *testing.T) {
 	path, err := model.Path(model.Tiny)
 	check(t, err)
@@ -148,7 +145,7 @@ func TestUnknownArchitectureMayRun(t *testing.T) {
 	}
 }
 
-// Engines that can't run here are refused, and the others run. That fails nothing where a user did not ask for them.
+// It is no failure if the user did not ask for the missing engine.
 func TestOtherEnginesRunIfOneCannot(t *testing.T) {
 	for _, c := range []struct {
 		args     string

@@ -17,7 +17,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// recomputed is what scripts/recompute makes of a record.
+// recomputed is the output of scripts/recompute.
 type recomputed struct {
 	Cells map[int]map[string]struct {
 		Values   []float64
@@ -60,7 +60,7 @@ func pandas(t *testing.T, dir string) recomputed {
 	return r
 }
 
-// differences says where a result is not what was recomputed, and how many numbers were compared.
+// differences lists where a result differs from what was recomputed, and counts the figures.
 func (r recomputed) differences(res *compare.Result) (out []string, compared int) {
 	near := func(what string, got, want float64) {
 		compared++
@@ -110,7 +110,7 @@ func (r recomputed) differences(res *compare.Result) (out []string, compared int
 	return out, compared
 }
 
-// What reports say of a real run is what pandas makes of its record, intervals included.
+// Headline figures and intervals of a real run match what pandas computes from its CSV files.
 func TestPandasRecomputesHeadlineFigures(t *testing.T) {
 	run := program(t, "run", "--repetitions", "7", "--max-tokens", "16")
 	well(t, run)

@@ -17,10 +17,8 @@ import (
 	"llmparity/compare/comparetest"
 )
 
-// BenchmarkReport takes the time and the memory of `llmparity report`, the program as it is built, from its start to
-// its end: it reads a run folder of so many samples, with a tenth as many tokens, and writes the HTML. The exponents
-// say how the cost grows: 1 is linear, and what every start costs makes them less. Below 10^5 samples that is most of
-// it, so the one of the last decade is told too.
+// BenchmarkReport measures time and memory of `llmparity report` for runs of 10^4 to 10^6 samples with a tenth as many
+// tokens. Exponents of 1 mean linear growth; the start of the program dominates below 10^5 samples.
 func BenchmarkReport(b *testing.B) {
 	program := filepath.Join(b.TempDir(), "llmparity")
 	if text, err := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-o", program,
@@ -57,7 +55,7 @@ func BenchmarkReport(b *testing.B) {
 	}
 }
 
-// reportCost is what reports of one size took.
+// reportCost is the cost of reports of one size.
 type reportCost struct {
 	samples   float64
 	wall, cpu []float64 // seconds
@@ -66,7 +64,7 @@ type reportCost struct {
 
 func (c reportCost) seconds() float64 { return c.wall[len(c.wall)/2] }
 
-// work is the time of all cores: what else runs on the machine moves it least.
+// work is CPU time, which depends least on other processes.
 func (c reportCost) work() float64 { return c.cpu[len(c.cpu)/2] }
 
 func (c *reportCost) measure(b *testing.B, cmd *exec.Cmd) {
@@ -90,7 +88,7 @@ func (c *reportCost) measure(b *testing.B, cmd *exec.Cmd) {
 	c.rss = max(c.rss, float64(usage.Maxrss)/1024)
 }
 
-// exponent is the slope of the logarithm of the cost over that of the number of samples, by least squares.
+// exponent is the slope of log cost over log samples, by least squares.
 func exponent(costs []reportCost, of func(reportCost) float64) float64 {
 	var n, x, y, xx, xy float64
 	for _, c := range costs {

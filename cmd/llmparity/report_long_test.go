@@ -15,11 +15,10 @@ import (
 	"llmparity/reports/reportstest"
 )
 
-// pageLimit is what a report may weigh, the charting library in it.
+// pageLimit is the maximum size of a report, including the charting library.
 const pageLimit = 3_000_000
 
-// A long run's page stays small, and no peak is lost in it: the highest point of every line over time is the highest in
-// the CSV files.
+// The page of a long run is small and keeps the maximum of every line.
 func TestLongReportIsSmallAndKeepsPeaks(t *testing.T) {
 	dir := comparetest.Long(t, t.TempDir(), 100_000, 10_000)
 	path := filepath.Join(t.TempDir(), "report.html")
@@ -45,7 +44,7 @@ func TestLongReportIsSmallAndKeepsPeaks(t *testing.T) {
 	}
 }
 
-// highestDrawn finds the highest point of each line over time in the data of a page, by attempt and name.
+// highestDrawn returns the maximum of each line in a page, by attempt and name.
 func highestDrawn(t *testing.T, page []byte) map[string]float64 {
 	t.Helper()
 	var charts map[string][]struct {
@@ -78,7 +77,7 @@ func highestDrawn(t *testing.T, page []byte) map[string]float64 {
 	return out
 }
 
-// highestRecorded finds the same in the CSV files, without the record's reader.
+// highestRecorded returns the same from the CSV files.
 func highestRecorded(t *testing.T, dir string) map[string]float64 {
 	t.Helper()
 	out := map[string]float64{}

@@ -10,7 +10,7 @@ import (
 	"llmparity/internal/fault"
 )
 
-// A record that somebody else made writes nothing outside its folder.
+// A hostile engine name must not write outside the run's folder.
 func TestProfilesStayInRunFolder(t *testing.T) {
 	root := t.TempDir()
 	e := comparetest.Native(1)
@@ -23,7 +23,6 @@ func TestProfilesStayInRunFolder(t *testing.T) {
 	}
 }
 
-// What decides comes first and in short; --details has all that is known of memory.
 func TestDetails(t *testing.T) {
 	dir := predictedRun(t, t.TempDir(), "details", 0.53125)
 	for _, command := range []string{"report", "compare"} {
@@ -37,7 +36,7 @@ func TestDetails(t *testing.T) {
 	}
 }
 
-// Who names a file in a run's folder is told which folder to name.
+// The error names the folder.
 func TestFileInRunFolderIsRefused(t *testing.T) {
 	dir := comparetest.Write(t, t.TempDir(), "run", comparetest.Native(1))
 	for _, c := range []struct{ command, file string }{{"report", "totals.csv"}, {"report", "samples.csv"},

@@ -18,7 +18,7 @@ import (
 	"llmparity/internal/schematest"
 )
 
-// reproduced runs reproduce and reads what it prints for machines.
+// reproduced returns the JSON of reproduce.
 func reproduced(t *testing.T, args ...string) (r reproduce.Reproduction, code int) {
 	t.Helper()
 	out, errs, code := called(append([]string{"reproduce", "--json"}, args...)...)
@@ -32,7 +32,7 @@ func reproduced(t *testing.T, args ...string) (r reproduce.Reproduction, code in
 	return r, code
 }
 
-// changing are the differences that change figures.
+// changing are the differences that can change figures.
 func changing(r reproduce.Reproduction) (out []string) {
 	for _, d := range r.Differences {
 		if d.Figures {
@@ -42,8 +42,7 @@ func changing(r reproduce.Reproduction) (out []string) {
 	return out
 }
 
-// A run of this machine has nothing that differs here, and its plan runs again as it is; whatever is changed of it is
-// named.
+// A run of this machine has no differences, and its plan runs again. A changed machine or program is named.
 func TestReproduceOnSameMachine(t *testing.T) {
 	root := t.TempDir()
 	if out, errs, code := called("run", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "2", "--quiet",

@@ -20,7 +20,7 @@ import (
 	"llmparity/native/llamacpp"
 )
 
-// timedEngine is an engine whose own work is timed: what a run takes beyond that is ours.
+// timedEngine measures the engine's own time, so that the rest is llmparity's.
 type timedEngine struct {
 	engine.Engine
 	worked atomic.Int64 // nanoseconds
@@ -58,8 +58,7 @@ func (s *timedSession) Generate(ctx context.Context, r engine.Request, token fun
 	return s.Session.Generate(ctx, r, token)
 }
 
-// BenchmarkCells takes the time of ours that a cell costs where it goes on in a launch that is there: of a hundred
-// cells of one token, what lies between the first one's end and the last but one's, without what the engine did.
+// BenchmarkCells measures llmparity's own time per cell in a shared launch, over a hundred cells of one token.
 func BenchmarkCells(b *testing.B) {
 	for _, e := range []engine.Engine{llamacpp.New(
 		llamacpp.Config{Cache: cache.Dir(os.Getenv), Threads: 1, KVType: "f32"}), webLLM(webllm.Config{})} {

@@ -12,8 +12,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// The same file in Q4_1 and dequantised to float32: where texts part the tie was near for both, and on one and the same
-// text the engines hardly differ. The bounds are several times what was seen: 0.15 at a divergence, 23 of 24 places.
+// SmolLM2 in Q4_1 and dequantised to float32: outputs differ only at near ties, and scores of the same text are close.
+// The bounds are several times the observed values: 0.15 at a divergence, 23 of 24 places.
 func TestQuantisedWeightsPartAtNearTies(t *testing.T) {
 	const n, near, share = 24, 0.6, 0.8
 	path, err := model.Path(model.SmolLM2)

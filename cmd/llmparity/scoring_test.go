@@ -13,14 +13,11 @@ import (
 	"llmparity/internal/tiny/reference"
 )
 
-// within is how far an engine's log-probability may lie from the reference's. Both have float32 weights and sum in
-// orders of their own, and the tiny model's logits span a hundred: what was seen is 4e-3 where a token is likely, and
-// 4e-4 of the logarithm where it is not.
+// within is the tolerance of log-probabilities. Float32 sums in another order differed by 4e-3 for likely tokens, and
+// by 4e-4 of the logarithm for others.
 func within(logProb float64) float64 { return 1e-3 * max(5, math.Abs(logProb)) }
 
-// scoresAsTheReference forces texts on an engine and holds what it would have said, and how likely that was, against
-// the reference: its own text, which it would have said itself, and that of another prompt, of which it would have said
-// little.
+// scoresAsTheReference scores two texts with an engine, its own and another prompt's, and compares with the reference.
 func scoresAsTheReference(t *testing.T, ctx context.Context, s engine.Session, m *reference.Model, own,
 	other enginetest.Case) {
 	t.Helper()
@@ -58,7 +55,7 @@ func scoresAsTheReference(t *testing.T, ctx context.Context, s engine.Session, m
 	}
 }
 
-// thirdOpinion scores a text by the reference, and tells of every token of the vocabulary.
+// thirdOpinion scores a text with the reference.
 func thirdOpinion(m *reference.Model, f engine.Forced) []record.Score {
 	s := m.Start()
 	for _, id := range f.Prompt[:len(f.Prompt)-1] {

@@ -22,7 +22,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// moments in a run, each known by what the journal then holds.
+// moments are phases of a run, recognised by the journal.
 var moments = []struct{ name, journal, tokens string }{
 	{"browser starting", `"begin"`, "64"},
 	{"model loading", `"name":"baseline"`, "64"},
@@ -107,7 +107,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
-// A first run compiles for a minute before anything is recorded; it can be ended there too.
+// The compilation before a first run can be interrupted too.
 func TestSignalWhileCompiling(t *testing.T) {
 	tools := modellib.FindTools(cache.Dir(os.Getenv), os.Getenv)
 	for _, signal := range []struct {
@@ -139,7 +139,7 @@ func TestSignalWhileCompiling(t *testing.T) {
 	}
 }
 
-// compilers lists the processes of pid's that run clang: children of emcc, which is one of Python's.
+// compilers lists the clang processes below a process.
 func compilers(pid int) []int {
 	var found []int
 	for _, p := range child.Tagged(pid) {
@@ -151,8 +151,8 @@ func compilers(pid int) []int {
 	return found
 }
 
-// groupsOf gives the process groups of what the process pid has started. A browser's children lose their environment,
-// and with it our tag, but stay in its group.
+// groupsOf returns the process groups of a process's descendants. Children of a browser lose our tag, but stay in its
+// group.
 func groupsOf(t *testing.T, pid int) map[int]bool {
 	t.Helper()
 	groups := map[int]bool{}
@@ -164,7 +164,7 @@ func groupsOf(t *testing.T, pid int) map[int]bool {
 	return groups
 }
 
-// members lists the living processes of groups, and those whose command line names the folder dir.
+// members lists living processes of groups, and those whose command line contains a folder.
 func members(groups map[int]bool, dir string) []int {
 	entries, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well formed
 	var found []int

@@ -16,11 +16,10 @@ import (
 	"llmparity/internal/tiny/reference"
 )
 
-// rounding is the margin below which two sound float32 engines may choose differently.
+// rounding is the margin below which float32 engines may choose different tokens.
 const rounding = 0.01
 
-// A real model, its quantised weights written out as float32 for both sides: every engine says the same 32 tokens, or
-// parts from the others where two tokens are as good as equal.
+// All engines generate the same 32 tokens with SmolLM2 in float32, or differ at a near tie.
 func TestEnginesAgreeOnSmolLM2(t *testing.T) {
 	const n = 32
 	m := smolLM2(t)
@@ -78,7 +77,7 @@ func ask(t *testing.T, ctx context.Context, s engine.Session, prompt string, n i
 	return a
 }
 
-// agree compares two engines' answers; where they part, the reference says how near its two best tokens were.
+// agree compares the output of two engines. At a difference, the reference's best two tokens must be close.
 func (a answer) agree(t *testing.T, m engine.Model, b answer) {
 	t.Helper()
 	at := firstDifference(a.promptIDs, b.promptIDs)
@@ -100,7 +99,7 @@ func (a answer) agree(t *testing.T, m engine.Model, b answer) {
 	}
 }
 
-// firstDifference is where two lists part, or -1.
+// firstDifference is where two lists differ, or -1.
 func firstDifference(a, b []int) int {
 	for i := range max(len(a), len(b)) {
 		if i >= len(a) || i >= len(b) || a[i] != b[i] {
@@ -110,7 +109,7 @@ func firstDifference(a, b []int) int {
 	return -1
 }
 
-// smolLM2 is SmolLM2-135M-Instruct with float32 weights.
+// smolLM2 returns SmolLM2-135M-Instruct with float32 weights.
 func smolLM2(t testing.TB) engine.Model {
 	t.Helper()
 	found, err := model.Path(model.SmolLM2)

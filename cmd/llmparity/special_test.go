@@ -11,7 +11,7 @@ import (
 	"llmparity/internal/fault"
 )
 
-// A pipe that nobody writes into would be waited for without end, and what is at a device's name must stay a device.
+// Opening a pipe would block, and a device must not be replaced.
 func TestPipesAndDevicesAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		args []string

@@ -16,8 +16,7 @@ import (
 
 const turnsPlan = "name: turns\nengines: [llamacpp]\nmodel: tiny\nprompts: [the quick]\nmax_tokens: 16\nwarmup: {launches: 0, tokens: 1}\nrepetitions: 4\ntimeout: 3m\nparity: false\n"
 
-// Both sides are measured in turns into folders of their own, are interrupted and resumed together, and the second is
-// held against the first.
+// Both sides alternate, are interrupted and resumed together, and are gated.
 func TestRunAgainstAlternatesAndResumes(t *testing.T) {
 	cmd := program(t, "run", "plan.yaml", "--repetitions", "6", "--against", "other.yaml --threads 2",
 		"--inconclusive", "warn")

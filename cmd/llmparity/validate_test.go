@@ -14,7 +14,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// predictedRun writes a run of which memory was foretold and measured, as the page's ledger tells it.
+// predictedRun writes a run with predicted and measured memory.
 func predictedRun(t *testing.T, root, name string, kv float64) string {
 	t.Helper()
 	e := comparetest.Measured(comparetest.Browser(2), comparetest.Page())
@@ -64,7 +64,6 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What is broken is said, and the rest goes on.
 func TestValidateBrokenFolders(t *testing.T) {
 	root := t.TempDir()
 	predictedRun(t, root, "good", 0.5)
@@ -103,7 +102,6 @@ func TestValidateErrors(t *testing.T) {
 	}
 }
 
-// A profile of ours goes into compare-estimates with all that it holds.
 func TestCompareEstimatesReadsOurProfiles(t *testing.T) {
 	dir := predictedRun(t, t.TempDir(), "own", 0.5)
 	good(t, "report", dir, "--profile")

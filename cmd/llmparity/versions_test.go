@@ -11,7 +11,7 @@ import (
 	"llmparity/internal/fault"
 )
 
-// The versions of WebLLM that docs/howto/use-webllm.md lists generate the reference's tokens; older ones are refused.
+// Supported versions of WebLLM generate the reference's tokens; older ones are refused.
 func TestVersionsOfWebLLM(t *testing.T) {
 	c := enginetest.Tiny(t, 64)[0]
 	for _, version := range []string{"0.2.85", "0.2.84", "0.2.83", "0.2.82", "0.2.81", "0.2.80"} {

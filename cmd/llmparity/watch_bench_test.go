@@ -18,9 +18,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// BenchmarkWatched has llama-server generate on one thread, watched as anybody would, by the program at its usual
-// rates, and unwatched, in turn, pair by pair. Watching changes nothing where the interval of the median of the pairs'
-// ratios holds 1; it is that of order statistics, and no pair is left out.
+// BenchmarkWatched compares the speed of llama-server on one thread with and without watch, in alternating pairs.
+// Watching has no effect if the interval of the median ratio contains 1.
 func BenchmarkWatched(b *testing.B) {
 	const pairs = 30
 	session, pid := benchServer(b)
@@ -56,7 +55,7 @@ func BenchmarkWatched(b *testing.B) {
 	}
 }
 
-// benchServer is a llama-server with SmolLM2, on one thread.
+// benchServer is a llama-server with SmolLM2 on one thread.
 func benchServer(b *testing.B) (engine.Session, int) {
 	path, err := model.Path(model.SmolLM2)
 	check(b, err)
@@ -85,7 +84,7 @@ func startWatching(b *testing.B, pid int) (stop func()) {
 	}
 }
 
-// decodeRate is tokens a second behind the first.
+// decodeRate is the decode speed in tokens per second.
 func decodeRate(b *testing.B, s engine.Session) float64 {
 	const tokens = 128
 	var first, last time.Time

@@ -15,7 +15,7 @@ import (
 	"llmparity/internal/watch"
 )
 
-// uniqueName is in no command line but those of the test that asks.
+// uniqueName is a name that no other process has.
 func uniqueName() string { return fmt.Sprintf("6%d%09d", os.Getpid(), time.Now().Nanosecond()) }
 
 func rowsOf(t *testing.T, path string) [][]string {
@@ -48,7 +48,7 @@ func TestWatchCommand(t *testing.T) {
 	}
 }
 
-// Whoever starts the program has the name in the command line too, and so has another that watches.
+// The parent and other watching processes have the name in their command line too.
 func TestWatchSkipsItselfAndParent(t *testing.T) {
 	name := uniqueName()
 	other := program(t, "watch", "--name", name, "--wait", "60")
@@ -77,7 +77,6 @@ func TestWatchErrors(t *testing.T) {
 	}
 }
 
-// A chart is drawn in a terminal and the cursor is there again afterwards.
 func TestWatchLive(t *testing.T) {
 	name := uniqueName()
 	sleep := exec.Command("sleep", name)
@@ -102,8 +101,8 @@ func TestWatchLive(t *testing.T) {
 	}
 }
 
-// inTerminal runs a program, as a shell's line, in a terminal of its own with so many columns. No shell stays between:
-// it would get the terminal's signals too, and some shells die of them while the program goes on.
+// inTerminal runs a command line in a terminal with some columns. It replaces the shell, which would get the terminal's
+// signals too.
 func inTerminal(t *testing.T, columns int, line string) *exec.Cmd {
 	t.Helper()
 	script, err := exec.LookPath("script")
@@ -117,7 +116,7 @@ func inTerminal(t *testing.T, columns int, line string) *exec.Cmd {
 	return cmd
 }
 
-// A chart never goes through what a command writes.
+// The chart and the command's output do not mix.
 func TestWatchLiveWithACommand(t *testing.T) {
 	watchIt := os.Args[0] + " watch --live --interval 0.05 -- sh -c 'sleep 0.7; echo hello >&2'"
 	stdout, _, code := output(t, inTerminal(t, 40, watchIt+" > out.txt"))
@@ -143,7 +142,7 @@ func TestWatchLiveWithACommand(t *testing.T) {
 	}
 }
 
-// In a terminal a command decides what an interrupt does, as it would without us; the second one ends it.
+// The command decides what an interrupt does; a second one ends it.
 func TestInterruptGoesToWatchedCommand(t *testing.T) {
 	for _, c := range []struct {
 		trap  string
@@ -182,8 +181,7 @@ func TestInterruptGoesToWatchedCommand(t *testing.T) {
 	}
 }
 
-// Who reads the rows ends after the watching: it is not waited for. Neither is a part of the script that it is started
-// by.
+// A process that reads the rows, and the script that started both, are not watched.
 func TestWatchByNameIgnoresReader(t *testing.T) {
 	name := uniqueName()
 	sleep := exec.Command("sleep", "1."+name)
@@ -209,7 +207,6 @@ func TestWatchNeverWatchesAnotherWatch(t *testing.T) {
 	}
 }
 
-// With or without a GPU the processes are watched; that there is none is said once.
 func TestWatchWithGPUs(t *testing.T) {
 	cmd := program(t, "watch", "--gpu", "--output", "out.csv", "--", "sleep", "0.6")
 	_, stderr, code := output(t, cmd)
@@ -221,6 +218,6 @@ func TestWatchWithGPUs(t *testing.T) {
 		t.Errorf("out.gpu.csv: %v\n%s", err, stderr)
 	}
 	if _, stderr, _ := output(t, program(t, "watch", "--", "true")); strings.Contains(stderr, "GPU") {
-		t.Errorf("GPUs were looked at that nobody asked for:\n%s", stderr)
+		t.Errorf("GPUs were read without --gpu:\n%s", stderr)
 	}
 }

@@ -32,7 +32,7 @@ func TestServersAreFoundByPort(t *testing.T) {
 	}
 }
 
-// A Go that is asked for its version in the folder of a project that wants a newer one would fetch that.
+// `go version` would download the toolchain that a project's go.mod asks for.
 func TestDoctorDownloadsNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("GOTOOLCHAIN", "auto")
@@ -45,7 +45,7 @@ func TestDoctorDownloadsNothing(t *testing.T) {
 	}
 }
 
-// The programs here were built for processors alone; one that loads a GPU's library from beside it was not.
+// Backends are found by the libraries beside a program.
 func TestBackendsOfPrograms(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"bin/llama-server", "bin/libggml-cuda.so", "lib/ollama/cuda_v12/libggml-cuda.so",
@@ -90,7 +90,7 @@ func TestGPUsThatBackendsUse(t *testing.T) {
 	}
 }
 
-// A machine with an AMD GPU, as the kernel shows it.
+// An AMD GPU in sysfs.
 func TestDoctorReportsFreeGPUMemory(t *testing.T) {
 	o := gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}
 	for name, text := range map[string]string{"uevent": "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n",
@@ -164,7 +164,7 @@ func TestLinkerList(t *testing.T) {
 	}
 }
 
-// The list of a machine with many libraries is long, and those of GPUs may stand first in it.
+// The list can be long, with GPU libraries first.
 func TestLinkerListIsReadCompletely(t *testing.T) {
 	dir := t.TempDir()
 	list := "3000 libs found in cache\n\tlibvulkan.so.1 (libc6,x86-64) => /lib/libvulkan.so.1\n" +

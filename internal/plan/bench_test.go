@@ -19,7 +19,7 @@ func tenThousand(rules string) string {
 		"\ncontexts: [512, 1024]\nconcurrency: [1, 2, 4, 8, 16]\nkv_cache_dtypes: [f16]\n" + rules
 }
 
-// BenchmarkExpand reads a plan of 10,000 cells, counts them and goes through all.
+// BenchmarkExpand reads and expands a plan of 10,000 cells.
 func BenchmarkExpand(b *testing.B) {
 	for name, rules := range map[string]string{"plain": "", "exclude": "exclude: [{engine: webllm, concurrency: 16}]\n",
 		"include": "exclude: [{engine: webllm, concurrency: 16}]\ninclude: [{engine: llamacpp, dtype: f16, " +

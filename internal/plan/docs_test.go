@@ -11,7 +11,7 @@ import (
 	"llmparity/internal/schematest"
 )
 
-// Every plan in the documents is one: whoever copies it can run it.
+// All plans in the documentation are valid.
 func TestPlansInTheDocuments(t *testing.T) {
 	root, err := schematest.Root()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"llmparity/internal/plan"
 )
 
-// head is a plan that lacks what is asked, and how long an answer is.
+// head is a plan without prompts and output length.
 const head = "name: p\nengines: [webllm, llamacpp]\nmodel: tiny\n"
 
 func parse(t testing.TB, text string) plan.Plan {
@@ -22,7 +22,7 @@ func parse(t testing.TB, text string) plan.Plan {
 	return p
 }
 
-// cells writes out what is asked of whom.
+// cells formats the cells of a plan.
 func cells(p plan.Plan) []string {
 	var out []string
 	for s := range p.Setups() {
@@ -133,7 +133,7 @@ func TestPlanWithoutListsIsOneSetup(t *testing.T) {
 	}
 }
 
-// Whoever comes with another tool's file has all of its fields understood, and is told what has no counterpart here.
+// All fields of other tools' plans are read; those without effect are named.
 func TestPlanOfAnotherTool(t *testing.T) {
 	p := parse(t, `models:
   - model_id: "meta-llama/Llama-2-7b-hf"

@@ -137,7 +137,7 @@ func TestWrongGatesAreRefused(t *testing.T) {
 	}
 }
 
-// The old name of inconclusive is read for one release more, and written by the new one.
+// The former name of inconclusive is read until the next release, and written under the new name.
 func TestGateReadsFormerNameOfInconclusive(t *testing.T) {
 	g, err := plan.ParseGate([]byte("unknown: warn\npeak_pss: {max: 1}"), "f")
 	if err != nil || g.Inconclusive != gates.Warn || !g.OldName {
@@ -217,7 +217,7 @@ func TestGateOfFlags(t *testing.T) {
 	}
 }
 
-// Whatever is read is valid, is written and read again as the same; nothing makes the reader panic.
+// A gate that is read is valid, and writing and reading it changes nothing.
 func FuzzGate(f *testing.F) {
 	f.Add([]byte(thresholds))
 	for _, seed := range []string{"peak_pss: {max: 1}", "gate: {level: off}", "vs_baseline: {decode_tps: -0.001%}",

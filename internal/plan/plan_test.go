@@ -21,7 +21,7 @@ func TestDefaultPlanRoundTrip(t *testing.T) {
 		t.Errorf("the default plan is %+v", p)
 	}
 	if p.Context != plan.Unsaid {
-		t.Errorf("a context of %d that nobody wrote", p.Context)
+		t.Errorf("context %d instead of the default", p.Context)
 	}
 	// As it is when everything is resolved, and each field of use.
 	p.Context, p.DType, p.Threads = 512, "f32", 2
@@ -92,7 +92,7 @@ func TestErrorsNameFileAndLine(t *testing.T) {
 	}
 }
 
-// An accepted plan is valid, is read again as it was written, and has as many cells as are counted.
+// A plan that is read is valid, survives writing and reading, and has as many cells as counted.
 func FuzzParse(f *testing.F) {
 	for _, name := range plans.Names() {
 		text, err := plans.Preset(name)

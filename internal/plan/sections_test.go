@@ -10,7 +10,7 @@ import (
 	"llmparity/internal/plan"
 )
 
-// What is said to engines is read, and written and read again as the same.
+// Sections are read, and written in the same way.
 func TestSectionsAreRead(t *testing.T) {
 	want := map[string]engine.Section{
 		"llamacpp": {"batch_threads": 2, "batch": 256, "ubatch": 64, "cache_type_k": "q8_0", "cache_type_v": "f16",
@@ -67,7 +67,6 @@ func TestSectionsAreRefused(t *testing.T) {
 	}
 }
 
-// What a plan does not say has a meaning of its own.
 func TestDefaultsOfFields(t *testing.T) {
 	for text, want := range map[string][2]any{"parity: true\ncheck_oom: false\n": {plan.ScoreAll, false},
 		"parity: false\ncheck_oom: true\n": {plan.ScoreNothing, true}, "": {plan.ScoreDiffering, true}} {

@@ -112,8 +112,7 @@ func TestContradictingLoadsAreRefused(t *testing.T) {
 	}
 }
 
-// A mix whose kinds each say what they ask is a prompt of its own; what else is asked is asked alone, with the same
-// clients, in the same setup.
+// A mix whose kinds have prompts is a prompt; other prompts are measured alone, with the same clients and setup.
 func TestPromptsBesideMixAreMeasuredAlone(t *testing.T) {
 	const mix = "traffic: {concurrency: 4, requests: 20, mix: [{name: short, input_length: 8}, {name: long, input_length: 64}]}\n"
 	for text, want := range map[string][]record.Cell{

@@ -16,7 +16,7 @@ import (
 // body follows head; its lines are 4 and 5.
 const body = "input_lengths: [8, 16]\nmax_tokens: 4\n"
 
-// wrong are plans that nothing comes of, with what is said of them; those that a schema can see are refused by it, too.
+// wrong are invalid plans with their errors, and whether the schema refuses them too.
 var wrong = []struct {
 	text   string
 	want   string
@@ -142,7 +142,7 @@ func TestWrongPlansAreRefused(t *testing.T) {
 	}
 }
 
-// right are plans, one for each thing that can be said.
+// right are valid plans, one for each feature.
 var right = []string{
 	head + body,
 	head + body + "x-anything: [1, {a: b}]\n",
@@ -158,7 +158,6 @@ var right = []string{
 	"input_lengths: 2\nmax_tokens: 7\nmodel: tiny\nuntil_ci: {width: 5%, figure: ttft, max_repetitions: 20}\nstart: [cold, warm]\nkv_cache_dtype: [auto, fp8, q4_0]\n",
 }
 
-// What editors and other systems put into files makes no difference.
 func TestLineEndingsAndEncodings(t *testing.T) {
 	want := parse(t, head+body)
 	for _, text := range []string{"\ufeff" + head + body, strings.ReplaceAll(head+body, "\n", "\r\n"),
@@ -197,7 +196,7 @@ func TestRightPlans(t *testing.T) {
 	}
 }
 
-// bombs are small documents that would be large ones.
+// bombs are small documents that would expand to large ones.
 func bombs() map[string]string {
 	lists, merges := "x-0: &a0 [x, x, x, x, x, x, x, x, x]\n", "include:\n- &m0 {engine: x}\n"
 	for i := 1; i < 20; i++ {
@@ -219,7 +218,7 @@ func bombs() map[string]string {
 	}
 }
 
-// What a document would come to is refused before it is made: a few megabytes are more than enough to say so.
+// Large documents are refused before they are expanded.
 func TestBombs(t *testing.T) {
 	for text, want := range bombs() {
 		var before, after runtime.MemStats

@@ -3,14 +3,12 @@ package run
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/pagecache"
 	"llmparity/internal/record"
-	"llmparity/internal/whole"
 )
 
 // fromDisk evicts the model's files from the page cache, or reads them into it, as the cell requests. It warns if that
@@ -30,12 +28,9 @@ func (a *attempt) fromDisk(ctx context.Context) {
 	}
 	for _, path := range files {
 		if start == record.ColdStart {
-			err = evict(path)
+			err = pagecache.Evict(path)
 		} else {
-			err = readWhole(ctx, path)
-		}
-		if err == nil {
-			err = proven(path, start == record.WarmStart)
+			err = pagecache.Load(ctx, path)
 		}
 		if err != nil {
 			say(err)
@@ -69,29 +64,4 @@ func filesOf(s *current, e engine.Engine) ([]string, error) {
 		return nil, errors.New("the model's files are unknown")
 	}
 	return out, nil
-}
-
-// proven checks that all pages of a file are in memory, or none.
-func proven(path string, whole bool) error {
-	in, all, err := resident(path)
-	switch {
-	case err != nil:
-		return fmt.Errorf("can't read the page cache of %s: %w", path, err)
-	case whole && in < all:
-		return fmt.Errorf("%d of %d pages of %s are not in memory after reading it", all-in, all, path)
-	case !whole && in > 0:
-		return fmt.Errorf("%d of %d pages of %s are still in memory: in use, or not on a disk", in, all, path)
-	}
-	return nil
-}
-
-// readWhole reads a file into memory.
-func readWhole(ctx context.Context, path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, _ = io.Copy(whole.Until(ctx, io.Discard), f) // the caller checks the result
-	return ctx.Err()
 }

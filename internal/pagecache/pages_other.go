@@ -1,10 +1,10 @@
 //go:build !linux
 
-package run
+package pagecache
 
 import "errors"
 
-var errNoPageCache = errors.New("this system has no way to say what of files lies in memory")
+var errNoPageCache = errors.New("this system does not report what is in the page cache")
 
 func evict(string) error { return errNoPageCache }
 

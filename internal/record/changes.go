@@ -9,8 +9,7 @@ import (
 func (r *Run) changes() []Warning {
 	var out []Warning
 	if text := r.differed(func(m *MachineState) string { return m.Governor }); text != "" {
-		out = append(out, Warning{Code: "governor-changed",
-			Text: "CPU frequency governor changed during the run: " + text})
+		out = append(out, Warnf("governor-changed", "CPU frequency governor changed during the run: %s", text))
 	}
 	frequency := func(m *MachineState) string {
 		if m.MaxMHz == 0 {
@@ -19,8 +18,7 @@ func (r *Run) changes() []Warning {
 		return fmt.Sprintf("%.0f MHz", m.MaxMHz)
 	}
 	if text := r.differed(frequency); text != "" {
-		out = append(out, Warning{Code: "frequency-limit-changed",
-			Text: "CPU frequency limit changed during the run: " + text})
+		out = append(out, Warnf("frequency-limit-changed", "CPU frequency limit changed during the run: %s", text))
 	}
 	return append(out, r.throttled()...)
 }

@@ -77,6 +77,8 @@ var (
 	metricColumns = []string{"timestamp", "label", "name", "value", "t_ns", "read_ns", "source", "cell", "attempt",
 		"role", "edge"}
 	tokenColumns = []string{"cell", "attempt", "request", "index", "id", "t_ns"}
+	// rank is 0 for a forced token that is not among the likeliest; logprob is empty if the engine can't report it.
+	scoreColumns = []string{"cell", "attempt", "position", "rank", "id", "logprob", "forced"}
 )
 
 // Names of the files in a run folder.

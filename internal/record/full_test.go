@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/lines"
 )
 
 // /dev/full is a full disk.
@@ -17,9 +18,8 @@ func TestFullDiskErrorSticks(t *testing.T) {
 		t.Skip("this system has no /dev/full")
 	}
 	w.mu.Lock()
-	_ = w.samples.file.Close()
-	w.samples.file = full
-	w.samples.buf.Reset(full)
+	_ = w.samples.Close()
+	w.samples = lines.To(full)
 	w.mu.Unlock()
 
 	c := Cell{ID: 1}

@@ -1,9 +1,7 @@
 package record
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -36,10 +34,6 @@ func (r *Run) readPieces(path string) {
 		return
 	}
 	r.Pieces = nil
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		err = fmt.Errorf("%w at byte %d", err, syntax.Offset)
-	}
 	r.Warnings = append(r.Warnings, Warnf("pieces", "can't read the texts of tokens (%s: %v); ids are shown instead",
 		filepath.Base(path), err))
 }

@@ -1,18 +1,16 @@
 package record
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/lines"
 )
 
 // Open reads a run folder, even while the run goes on or after it was killed: it ignores an incomplete last line, and
@@ -31,9 +29,9 @@ func Open(dir string) (*Run, error) {
 	}
 	b := newBuilder(r)
 	b.newer = newer
-	cut, err := eachLine(filepath.Join(dir, journalFile), b.journal)
+	cut, err := lines.Each(filepath.Join(dir, journalFile), b.journal)
 	if err != nil {
-		return nil, err
+		return nil, unreadable(err, dir)
 	}
 	r.warnCut(cut, journalFile)
 	if err := b.readRows(dir); err != nil {
@@ -67,6 +65,15 @@ func notARun(err error, dir string) error {
 	return fault.Wrap(fault.BadRecord, err, "", "can't read %s", dir)
 }
 
+// unreadable returns the error of an invalid line as it is, and of a missing file as that of a folder that is not a
+// run.
+func unreadable(err error, dir string) error {
+	if _, ok := errors.AsType[*fault.Error](err); ok {
+		return err
+	}
+	return notARun(err, dir)
+}
+
 // brokenJSON is the error of a file that is not valid JSON.
 type brokenJSON struct {
 	error
@@ -82,35 +89,6 @@ func readJSON(path string, into any) error {
 		return &brokenJSON{err, filepath.Base(path)}
 	}
 	return nil
-}
-
-// eachLine calls f for every complete line of a file; f must not keep the line. cut says that the last line has no end.
-func eachLine(path string, f func(line []byte) error) (cut bool, err error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return false, notARun(err, filepath.Dir(path))
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(make([]byte, 256<<10), math.MaxInt)
-	lines.Split(func(data []byte, atEOF bool) (advance int, line []byte, err error) {
-		if i := bytes.IndexByte(data, '\n'); i >= 0 {
-			return i + 1, data[:i], nil
-		}
-		cut = atEOF && len(data) > 0
-		return 0, nil, nil
-	})
-	n := 1
-	for ; err == nil && lines.Scan(); n++ {
-		err = f(lines.Bytes())
-	}
-	if err == nil {
-		err = lines.Err()
-	}
-	if err != nil {
-		return false, fault.Wrap(fault.BadRecord, err, "", "%s line %d", path, n-1)
-	}
-	return cut, nil
 }
 
 func (r *Run) warnCut(cut bool, file string) {

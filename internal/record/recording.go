@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"llmparity/internal/fault"
 )
 
 // Recording writes an attempt. Its rows count once End has committed them.
@@ -42,7 +44,7 @@ func (w *Writer) Begin(c Cell, b Beginning) *Recording {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.attempts++
-	r := &Recording{w: w, id: w.attempts, cell: c, source: map[int]Source{}, tokens: w.tokens.size}
+	r := &Recording{w: w, id: w.attempts, cell: c, source: map[int]Source{}, tokens: w.tokens.Size()}
 	b.Cell = c.ID
 	r.label = fmt.Sprintf("%s-c%d-r%d", c.Engine, c.ID, b.Repetition)
 	if b.Warmup {
@@ -213,13 +215,23 @@ func (r *Recording) End(status Status, class Class, err error, cost Cost) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e := &endEntry{Status: status, Class: class, Cost: cost, Stolen: r.stolen,
-		Tokens: []int64{r.tokens, w.tokens.size - r.tokens}}
+		Tokens: []int64{r.tokens, w.tokens.Size() - r.tokens}}
 	if err != nil {
 		e.Error = err.Error()
 	}
 	w.sync() // the rows before the line that commits them
 	w.putLocked(entry{Attempt: r.id, End: e})
 	w.sync()
+}
+
+// Refuse records that a cell can't run here, as an attempt that was never launched. It does not wait for the disk,
+// because no measurement could be lost.
+func (w *Writer) Refuse(c Cell, class Class, err error) {
+	r := w.Begin(c, Beginning{Repetition: 1})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.putLocked(entry{Attempt: r.id,
+		End: &endEntry{Status: Refused, Class: class, Error: err.Error(), Fault: fault.Of(err)}})
 }
 
 func (r *Recording) put(e entry) {

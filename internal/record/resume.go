@@ -1,20 +1,16 @@
 package record
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"llmparity/internal/fault"
-	"llmparity/internal/whole"
+	"llmparity/internal/lines"
 )
 
 // Reopen prepares a run for resuming: it locks the folder and removes incomplete last lines. Attempts without an end
@@ -46,7 +42,7 @@ func (w *Writer) reopen(s *State) (err error) {
 		return err
 	}
 	for _, f := range w.files() {
-		if *f.to, err = reopenAppender(filepath.Join(w.dir, f.name), f.columns); err != nil {
+		if *f.to, err = lines.Reopen(filepath.Join(w.dir, f.name), f.columns); err != nil {
 			return err
 		}
 	}
@@ -77,93 +73,18 @@ func (s *State) clock(now time.Time) (c clock, setBack int64) {
 }
 
 // tail looks for higher numbers and times in the last rows of a file: rows reach the disk before the journal does.
-func (s *State) tail(a *appender, columns []string) error {
-	part := make([]byte, min(a.size, block))
-	if _, err := a.file.ReadAt(part, a.size-int64(len(part))); err != nil {
-		return err
-	}
-	if _, rest, ok := bytes.Cut(part, []byte("\n")); ok {
-		part = rest // skip the header or a partial row
-	}
-	var r row
-	for line := range bytes.Lines(part) {
-		if r.split(bytes.TrimSuffix(line, []byte("\n"))) != nil || len(r.fields) != len(columns) {
-			continue // Open reports it
-		}
+func (s *State) tail(a *lines.Appender, columns []string) error {
+	return a.Tail(func(fields [][]byte) {
 		number := func(column string) int64 {
 			i := slices.Index(columns, column)
-			if i < 0 {
+			if i < 0 || len(fields) != len(columns) {
 				return 0
 			}
-			n, _ := strconv.ParseInt(string(r.fields[i]), 10, 64)
+			n, _ := strconv.ParseInt(string(fields[i]), 10, 64)
 			return n
 		}
 		s.Attempts, s.Sources = max(s.Attempts, int(number("attempt"))), max(s.Sources, int(number("source")))
 		s.LastNS = max(s.LastNS, number("t_ns"))
-	}
-	return nil
-}
-
-// reopenAppender cuts a file after its last complete line, to append there. It creates files that older versions lack.
-func reopenAppender(path string, columns []string) (*appender, error) {
-	if columns != nil {
-		if err := widen(path, columns); errors.Is(err, os.ErrNotExist) {
-			return newAppender(path, columns)
-		} else if err != nil {
-			return nil, err
-		}
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	a := &appender{file: f, buf: bufio.NewWriterSize(f, bufferSize), synced: -1}
-	if a.size, err = wholeLines(f); err == nil {
-		err = f.Truncate(a.size)
-	}
-	if err == nil && a.size == 0 && columns != nil {
-		err = a.header(columns)
-	}
-	return a, err
-}
-
-// widen adds columns to a file that an older version wrote; they are empty in its rows.
-func widen(path string, columns []string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	size, err := wholeLines(f)
-	if err != nil {
-		return err
-	}
-	lines := bufio.NewReader(io.NewSectionReader(f, 0, size))
-	header, err := lines.ReadString('\n')
-	has := strings.Split(strings.TrimSuffix(header, "\n"), ",")
-	switch {
-	case errors.Is(err, io.EOF) || slices.Equal(has, columns): // an empty file gets its header later
-		return nil
-	case err != nil:
-		return err
-	case len(has) > len(columns) || !slices.Equal(has, columns[:len(has)]):
-		return fault.New(fault.BadRecord, "start a new run with the plan that `llmparity reproduce` writes",
-			"%s: can't resume: its columns differ from this version's", path)
-	}
-	return whole.Write(path, func(to io.Writer) error {
-		out := bufio.NewWriter(to)
-		out.WriteString(strings.Join(columns, ",") + "\n")
-		for {
-			row, err := lines.ReadBytes('\n')
-			if errors.Is(err, io.EOF) {
-				return out.Flush()
-			}
-			if err != nil {
-				return err
-			}
-			out.Write(bytes.TrimSuffix(row, []byte("\n")))
-			out.WriteString(strings.Repeat(",", len(columns)-len(has)) + "\n")
-		}
 	})
 }
 

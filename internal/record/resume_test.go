@@ -269,7 +269,7 @@ func TestRecordTimeNeverGoesBack(t *testing.T) {
 	meta := Meta{}
 	check.Err(t, readJSON(path, &meta))
 	meta.Started = meta.Started.Add(time.Hour)
-	check.Err(t, writeJSON(path, meta))
+	check.Err(t, replaceJSON(path, meta))
 	again, s := reopened(t, w.dir)
 	again.Resumed(Resumed{Tool: Tool{Version: "2"}, Changed: []Difference{{"kernel", "1", "2"}}})
 	attempt(again, resumed, 2, OK)

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -27,14 +28,7 @@ type Difference struct {
 }
 
 func (d Difference) String() string {
-	return fmt.Sprintf("%s: %s, was %s", d.What, said(d.Is), said(d.Was))
-}
-
-func said(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
+	return fmt.Sprintf("%s: %s, was %s", d.What, cmp.Or(d.Is, "unknown"), cmp.Or(d.Was, "unknown"))
 }
 
 // ResumedAt is Resumed as it was read.

@@ -2,22 +2,20 @@ package record
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"sync"
-)
 
-// taker returns a function that reads the rows of a file with the given columns.
-type taker func(header) func(*row) error
+	"llmparity/internal/lines"
+)
 
 // readRows reads the CSV files concurrently, which is safe because each fills its own part of the attempts. It drops
 // rows whose attempt, source or request is not in the journal: rows are flushed before it.
 func (b *builder) readRows(dir string) error {
 	files := []struct {
 		name     string
-		take     taker
+		take     func(lines.Header) func(*lines.Row) error
 		optional bool // older runs lack it
 		cut      bool
 		err      error
@@ -33,7 +31,9 @@ func (b *builder) readRows(dir string) error {
 			if _, err := os.Stat(path); f.optional && errors.Is(err, os.ErrNotExist) {
 				return
 			}
-			f.cut, f.err = eachRow(path, f.take)
+			if f.cut, f.err = lines.EachRow(path, f.take); f.err != nil {
+				f.err = unreadable(f.err, dir)
+			}
 		})
 	}
 	all.Wait()
@@ -49,51 +49,27 @@ func (b *builder) readRows(dir string) error {
 	return nil
 }
 
-// eachRow reads a CSV file in which each row is one line.
-func eachRow(path string, take taker) (cut bool, err error) {
-	var r row
-	var add func(*row) error
-	columns := 0
-	return eachLine(path, func(line []byte) error {
-		if err := r.split(line); err != nil {
-			return err
+func (b *builder) sample(h lines.Header) func(*lines.Row) error {
+	attempt, source, at, took := h.Column("attempt"), h.Column("source"), h.Column("t_ns"), h.Column("read_ns")
+	rss, vms, pss, uss := h.Column("rss_mb"), h.Column("vms_mb"), h.Column("pss_mb"), h.Column("uss_mb")
+	swap, hwm, edge := h.Column("swap_mb"), h.Column("hwm_mb"), h.Column("edge")
+	phases := lines.Names{}
+	return func(r *lines.Row) error {
+		id := int(r.Integer(attempt))
+		s := SampleRow{Source: int(r.Integer(source)), NS: r.Integer(at), ReadNS: r.Integer(took), RSS: r.Size(rss),
+			VMS: r.Size(vms), PSS: r.Size(pss)}
+		others := rareRow{uss: r.Size(uss), swap: r.Size(swap), hwm: r.Size(hwm)}
+		if edge.There() {
+			others.edge = Phase(phases.Of(r.Text(edge)))
 		}
-		if add == nil {
-			h, err := newHeader(r.fields)
-			if err != nil {
-				return err
-			}
-			columns, add = len(r.fields), take(h)
-			return nil
-		}
-		if len(r.fields) != columns {
-			return fmt.Errorf("%d fields, but the header has %d", len(r.fields), columns)
-		}
-		return add(&r)
-	})
-}
-
-func (b *builder) sample(h header) func(*row) error {
-	attempt, source, at, took := h.column("attempt"), h.column("source"), h.column("t_ns"), h.column("read_ns")
-	rss, vms, pss, uss := h.column("rss_mb"), h.column("vms_mb"), h.column("pss_mb"), h.column("uss_mb")
-	swap, hwm, edge := h.column("swap_mb"), h.column("hwm_mb"), h.column("edge")
-	phases := names{}
-	return func(r *row) error {
-		id := int(r.integer(attempt))
-		s := SampleRow{Source: int(r.integer(source)), NS: r.integer(at), ReadNS: r.integer(took), RSS: r.size(rss),
-			VMS: r.size(vms), PSS: r.size(pss)}
-		others := rareRow{uss: r.size(uss), swap: r.size(swap), hwm: r.size(hwm)}
-		if edge.there() {
-			others.edge = Phase(phases.of(r.text(edge)))
-		}
-		if a := b.source(id, s.Source); r.err == nil && a != nil {
+		if a := b.source(id, s.Source); r.Err == nil && a != nil {
 			if !others.empty() {
 				s.rare = &rareRow{others.uss, others.swap, others.hwm, others.edge}
 			}
 			a.Samples = append(a.Samples, s)
 			b.lastSample = a
 		}
-		return r.err
+		return r.Err
 	}
 }
 
@@ -111,58 +87,109 @@ func (o rareRow) empty() bool {
 	return math.IsNaN(o.uss) && math.IsNaN(o.swap) && math.IsNaN(o.hwm) && o.edge == ""
 }
 
-func (b *builder) metric(h header) func(*row) error {
-	attempt, source, at, took := h.column("attempt"), h.column("source"), h.column("t_ns"), h.column("read_ns")
-	name, value, edge := h.column("name"), h.column("value"), h.column("edge")
-	known := names{}
-	return func(r *row) error {
-		id := int(r.integer(attempt))
-		m := MetricRow{Source: int(r.integer(source)), NS: r.integer(at), ReadNS: r.integer(took),
-			Name: known.of(r.text(name)), Value: r.number(value)}
-		if edge.there() {
-			m.Edge = Phase(known.of(r.text(edge)))
+func (b *builder) metric(h lines.Header) func(*lines.Row) error {
+	attempt, source, at, took := h.Column("attempt"), h.Column("source"), h.Column("t_ns"), h.Column("read_ns")
+	name, value, edge := h.Column("name"), h.Column("value"), h.Column("edge")
+	known := lines.Names{}
+	return func(r *lines.Row) error {
+		id := int(r.Integer(attempt))
+		m := MetricRow{Source: int(r.Integer(source)), NS: r.Integer(at), ReadNS: r.Integer(took),
+			Name: known.Of(r.Text(name)), Value: r.Number(value)}
+		if edge.There() {
+			m.Edge = Phase(known.Of(r.Text(edge)))
 		}
-		if a := b.source(id, m.Source); r.err == nil && a != nil {
+		if a := b.source(id, m.Source); r.Err == nil && a != nil {
 			a.Metrics = append(a.Metrics, m)
 			b.lastMetric = a
 		}
-		return r.err
+		return r.Err
 	}
 }
 
-func (b *builder) total(h header) func(*row) error {
-	attempt, processes, at, took := h.column("attempt"), h.column("processes"), h.column("t_ns"), h.column("read_ns")
-	rss, vms, pss, uss := h.column("rss_sum_mb"), h.column("vms_sum_mb"), h.column("pss_mb"), h.column("uss_mb")
-	swap, method := h.column("swap_mb"), h.column("method")
+func (b *builder) total(h lines.Header) func(*lines.Row) error {
+	attempt, processes, at, took := h.Column("attempt"), h.Column("processes"), h.Column("t_ns"), h.Column("read_ns")
+	rss, vms, pss, uss := h.Column("rss_sum_mb"), h.Column("vms_sum_mb"), h.Column("pss_mb"), h.Column("uss_mb")
+	swap, method := h.Column("swap_mb"), h.Column("method")
 	// absent in older runs
-	read, low, high := h.column("pss_read_mb"), h.column("pss_low_mb"), h.column("pss_high_mb")
-	carried := read.there() && low.there() && high.there()
-	methods := names{}
-	return func(r *row) error {
-		a := b.attempts[int(r.integer(attempt))]
-		t := TotalRow{Method: methods.of(r.text(method)), Processes: int(r.integer(processes)), NS: r.integer(at),
-			ReadNS: r.integer(took), RSS: r.size(rss), VMS: r.size(vms), PSS: r.size(pss), USS: r.size(uss),
-			Swap: r.size(swap), Read: math.NaN(), Low: math.NaN(), High: math.NaN()}
+	read, low, high := h.Column("pss_read_mb"), h.Column("pss_low_mb"), h.Column("pss_high_mb")
+	carried := read.There() && low.There() && high.There()
+	methods := lines.Names{}
+	return func(r *lines.Row) error {
+		a := b.attempts[int(r.Integer(attempt))]
+		t := TotalRow{Method: methods.Of(r.Text(method)), Processes: int(r.Integer(processes)), NS: r.Integer(at),
+			ReadNS: r.Integer(took), RSS: r.Size(rss), VMS: r.Size(vms), PSS: r.Size(pss), USS: r.Size(uss),
+			Swap: r.Size(swap), Read: math.NaN(), Low: math.NaN(), High: math.NaN()}
 		if carried {
-			t.Read, t.Low, t.High = r.size(read), r.size(low), r.size(high)
+			t.Read, t.Low, t.High = r.Size(read), r.Size(low), r.Size(high)
 		}
-		if r.err == nil && a != nil {
+		if r.Err == nil && a != nil {
 			a.Totals = append(a.Totals, t)
 			b.lastTotal = a
 		}
-		return r.err
+		return r.Err
 	}
 }
 
-func (b *builder) token(h header) func(*row) error {
-	attempt, request, at := h.column("attempt"), h.column("request"), h.column("t_ns")
-	index, id := h.column("index"), h.column("id")
-	return func(r *row) error {
-		q := b.requests[requestKey{int(r.integer(attempt)), int(r.integer(request))}]
-		t := TokenRow{int(r.integer(index)), int(r.integer(id)), r.integer(at)}
-		if r.err == nil && q != nil {
+func (b *builder) token(h lines.Header) func(*lines.Row) error {
+	attempt, request, at := h.Column("attempt"), h.Column("request"), h.Column("t_ns")
+	index, id := h.Column("index"), h.Column("id")
+	return func(r *lines.Row) error {
+		q := b.requests[requestKey{int(r.Integer(attempt)), int(r.Integer(request))}]
+		t := TokenRow{int(r.Integer(index)), int(r.Integer(id)), r.Integer(at)}
+		if r.Err == nil && q != nil {
 			q.Tokens = append(q.Tokens, t)
 		}
-		return r.err
+		return r.Err
 	}
+}
+
+// apart is the longest time, in nanoseconds, between the last rows of one moment. Nothing is sampled more often.
+const apart = 1e6
+
+// incomplete drops readings of successful attempts whose files were cut later, and warns: the highest of the remaining
+// readings would pass for the peak. Rows reach the disk before the end of their attempt reaches the journal.
+//
+// samples.csv and totals.csv have rows for the same moments, so the file that ends earlier is cut. metrics.csv has no
+// such counterpart: only a cut line gives it away.
+func (b *builder) incomplete(cut map[string]bool) {
+	for _, a := range b.run.Attempts {
+		if a.Status != OK || !a.readsProcesses() {
+			continue
+		}
+		sampled, summed := int64(-1), int64(-1)
+		if n := len(a.Samples); n > 0 {
+			sampled = a.Samples[n-1].NS
+		}
+		if n := len(a.Totals); n > 0 {
+			summed = a.Totals[n-1].NS
+		}
+		neither := sampled < 0 && summed < 0 && a.Cost.Reads > 0
+		if neither || summed-sampled > apart || cut[samplesFile] && a == b.lastSample {
+			a.Samples = nil
+			a.miss(samplesFile, "memory of each process")
+		}
+		if neither || sampled-summed > apart || cut[totalsFile] && a == b.lastTotal {
+			a.Totals = nil
+			a.miss(totalsFile, "total memory")
+		}
+		if cut[metricsFile] && a == b.lastMetric {
+			a.Metrics = nil
+			a.miss(metricsFile, "other readings")
+		}
+	}
+}
+
+// readsProcesses reports whether the attempt reads memory of processes.
+func (a *Attempt) readsProcesses() bool {
+	for _, s := range a.Sources {
+		if s.Method == MethodStatm || s.Method == MethodSmapsRollup {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *Attempt) miss(file, what string) {
+	a.Warnings = append(a.Warnings, Warnf("readings-missing", "%s: %s not available: the file was cut after the run",
+		file, what))
 }

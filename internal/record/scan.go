@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"cmp"
 	"iter"
 	"maps"
@@ -10,6 +9,7 @@ import (
 	"slices"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/lines"
 )
 
 // State is what resuming a run needs to know about it; it has no readings.
@@ -73,11 +73,11 @@ func newState(dir string) (*State, error) {
 func (s *State) read() error {
 	s.run = *newRun(s.Dir)
 	b := newBuilder(&s.run)
-	if _, err := eachLine(filepath.Join(s.Dir, journalFile), b.journal); err != nil {
-		return err
+	if _, err := lines.Each(filepath.Join(s.Dir, journalFile), b.journal); err != nil {
+		return unreadable(err, s.Dir)
 	}
-	if _, err := eachRow(filepath.Join(s.Dir, tokensFile), b.token); err != nil {
-		return err
+	if _, err := lines.EachRow(filepath.Join(s.Dir, tokensFile), b.token); err != nil {
+		return unreadable(err, s.Dir)
 	}
 	s.Status, s.Resumes = s.run.Status, len(s.run.Resumes)
 	s.Attempts, s.Sources, s.LastNS = b.last.attempt, b.last.source, b.last.ns
@@ -130,32 +130,3 @@ func (s *State) Engine(setup int, engine string) (EngineInfo, bool) {
 
 // Commits returns the attempts of a cell whose end is in the journal, in order of their beginning. Their rows are safe.
 func (s *State) Commits(cell int) []*Attempt { return s.commits[cell] }
-
-// block is how much is read at once to find the end of a file.
-const block = 64 << 10
-
-// wholeLines returns where the last complete line ends: a kill may have cut a line, and a power failure may leave
-// zeros.
-func wholeLines(f *os.File) (int64, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	buffer := make([]byte, block)
-	for end := info.Size(); end > 0; {
-		start := max(0, end-block)
-		part := buffer[:end-start]
-		if _, err := f.ReadAt(part, start); err != nil {
-			return 0, err
-		}
-		if zero := bytes.IndexByte(part, 0); zero >= 0 {
-			end = start + int64(zero)
-			continue
-		}
-		if newline := bytes.LastIndexByte(part, '\n'); newline >= 0 {
-			return start + int64(newline) + 1, nil
-		}
-		end = start
-	}
-	return 0, nil
-}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"llmparity/internal/lines"
 )
 
 // Score is an engine's opinion of one position in a text that is forced on it token by token. Log-probabilities are
@@ -68,12 +70,6 @@ const tolerated = 1e-4
 // least is a bound that no real log-probability comes near.
 const least = -1e6
 
-// scoreColumns returns the columns of scores.csv, which has a row for each candidate. rank is 0 for a forced token that
-// is not among the likeliest; logprob is empty if the engine can't report it.
-func scoreColumns() []string {
-	return []string{"cell", "attempt", "position", "rank", "id", "logprob", "forced"}
-}
-
 // Scoring describes what an attempt scores: tokens that an engine chose when it ran freely.
 type Scoring struct {
 	Reference int   `json:"reference_cell"`    // cell that chose the tokens
@@ -112,19 +108,19 @@ func (r *Recording) Score(s Score) {
 }
 
 // score drops rows of attempts that are not in the journal, as for samples.
-func (b *builder) score(h header) func(*row) error {
-	attemptAt, positionAt, rankAt, idAt := h.column("attempt"), h.column("position"), h.column("rank"), h.column("id")
-	logProbAt, forcedAt := h.column("logprob"), h.column("forced")
-	return func(r *row) error {
-		attempt, position, rank, id := r.integer(attemptAt), int(r.integer(positionAt)), r.integer(rankAt),
-			int(r.integer(idAt))
-		forced, logProb := r.integer(forcedAt), math.NaN()
-		if len(r.text(logProbAt)) > 0 {
-			logProb = r.number(logProbAt)
+func (b *builder) score(h lines.Header) func(*lines.Row) error {
+	attemptAt, positionAt, rankAt, idAt := h.Column("attempt"), h.Column("position"), h.Column("rank"), h.Column("id")
+	logProbAt, forcedAt := h.Column("logprob"), h.Column("forced")
+	return func(r *lines.Row) error {
+		attempt, position, rank, id := r.Integer(attemptAt), int(r.Integer(positionAt)), r.Integer(rankAt),
+			int(r.Integer(idAt))
+		forced, logProb := r.Integer(forcedAt), math.NaN()
+		if len(r.Text(logProbAt)) > 0 {
+			logProb = r.Number(logProbAt)
 		}
 		a, ok := b.attempts[int(attempt)]
-		if r.err != nil || !ok || a.Scoring == nil {
-			return r.err
+		if r.Err != nil || !ok || a.Scoring == nil {
+			return r.Err
 		}
 		if n := len(a.Scores); n == 0 || a.Scores[n-1].Position != position {
 			a.Scores = append(a.Scores, Score{Position: position, Forced: NoID, LogProb: math.NaN()})

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/lines"
 	"llmparity/internal/whole"
 )
 
@@ -34,12 +34,12 @@ type Writer struct {
 	mu      sync.Mutex
 	err     error
 	failed  chan struct{}
-	journal *appender
-	samples *appender
-	totals  *appender
-	tokens  *appender
-	metrics *appender
-	scores  *appender
+	journal *lines.Appender
+	samples *lines.Appender
+	totals  *lines.Appender
+	tokens  *lines.Appender
+	metrics *lines.Appender
+	scores  *lines.Appender
 	line    []byte // reused for CSV rows
 
 	attempts int
@@ -121,17 +121,17 @@ func (w *Writer) open(meta Meta, env Environment, plan []byte) (err error) {
 	if err := os.Mkdir(filepath.Join(w.dir, logsDir), 0o755); err != nil {
 		return err
 	}
-	if err := writeJSON(filepath.Join(w.dir, metaFile), meta); err != nil {
+	if err := replaceJSON(filepath.Join(w.dir, metaFile), meta); err != nil {
 		return err
 	}
-	if err := writeJSON(filepath.Join(w.dir, envFile), env); err != nil {
+	if err := replaceJSON(filepath.Join(w.dir, envFile), env); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(w.dir, planFile), plan, 0o644); err != nil {
 		return err
 	}
 	for _, f := range w.files() {
-		if *f.to, err = newAppender(filepath.Join(w.dir, f.name), f.columns); err != nil {
+		if *f.to, err = lines.Create(filepath.Join(w.dir, f.name), f.columns); err != nil {
 			return err
 		}
 	}
@@ -149,16 +149,15 @@ func lock(path, do string) (*os.File, error) {
 
 // rowFile is a file that only grows, and its appender.
 type rowFile struct {
-	to      **appender
+	to      **lines.Appender
 	name    string
 	columns []string // nil: the journal
 }
 
 func (w *Writer) files() []rowFile {
 	return []rowFile{{&w.journal, journalFile, nil}, {&w.samples, samplesFile, sampleColumns},
-		{&w.totals, totalsFile, totalColumns},
-		{&w.tokens, tokensFile, tokenColumns}, {&w.metrics, metricsFile, metricColumns},
-		{&w.scores, scoresFile, scoreColumns()}}
+		{&w.totals, totalsFile, totalColumns}, {&w.tokens, tokensFile, tokenColumns},
+		{&w.metrics, metricsFile, metricColumns}, {&w.scores, scoresFile, scoreColumns}}
 }
 
 // pointLatest replaces the link atomically.
@@ -173,14 +172,6 @@ func pointLatest(root, dir string) error {
 		return err
 	}
 	return nil
-}
-
-func writeJSON(path string, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
 // Dir returns the run folder.
@@ -205,6 +196,9 @@ func (w *Writer) Predict(p Prediction) { w.put(entry{Prediction: &p}) }
 // Risk records whether an announced cell's memory fits.
 func (w *Writer) Risk(r Risk) { w.put(entry{Risk: &r}) }
 
+// Stop records why a cell gets no more repetitions.
+func (w *Writer) Stop(s Stop) { w.put(entry{Stop: &s}) }
+
 // Warn records a warning about the whole run.
 func (w *Writer) Warn(warning Warning) { w.put(entry{Warning: &warning}) }
 
@@ -224,7 +218,7 @@ func (w *Writer) closeFiles() {
 	}
 	for _, a := range w.appenders() {
 		if a != nil {
-			_ = a.file.Close() // flushed and synced before
+			_ = a.Close() // flushed and synced before
 		}
 	}
 	if w.lock != nil {
@@ -232,8 +226,8 @@ func (w *Writer) closeFiles() {
 	}
 }
 
-func (w *Writer) appenders() []*appender {
-	return []*appender{w.samples, w.totals, w.tokens, w.metrics, w.scores, w.journal}
+func (w *Writer) appenders() []*lines.Appender {
+	return []*lines.Appender{w.samples, w.totals, w.tokens, w.metrics, w.scores, w.journal}
 }
 
 func (w *Writer) put(e entry) {
@@ -250,21 +244,20 @@ func (w *Writer) putLocked(e entry) {
 		w.fail(fmt.Errorf("encoding a journal line: %w", err))
 		return
 	}
-	if w.journal.buf.Available() <= len(line) {
+	if w.journal.Available() <= len(line) {
 		w.flush() // in order: rows reach the disk before the lines about them
 	}
 	w.write(w.journal, append(line, '\n'))
 }
 
-func (w *Writer) write(a *appender, line []byte) {
+func (w *Writer) write(a *lines.Appender, line []byte) {
 	if w.err != nil {
 		return
 	}
-	if _, err := a.buf.Write(line); err != nil {
+	if err := a.Write(line); err != nil {
 		w.fail(err)
 		return
 	}
-	a.size += int64(len(line))
 	now := time.Now()
 	switch {
 	case w.dirty.IsZero():
@@ -299,7 +292,7 @@ func (w *Writer) flush() {
 	w.dirty = time.Time{}
 	for _, a := range w.appenders() {
 		if w.err == nil {
-			w.fail(a.buf.Flush())
+			w.fail(a.Flush())
 		}
 	}
 }
@@ -307,40 +300,10 @@ func (w *Writer) flush() {
 func (w *Writer) sync() {
 	w.flush()
 	for _, a := range w.appenders() {
-		if w.err == nil && a.synced != a.size {
-			a.synced = a.size
-			w.fail(a.file.Sync())
+		if w.err == nil {
+			w.fail(a.Sync())
 		}
 	}
-}
-
-// appender is a file that only grows.
-type appender struct {
-	file   *os.File
-	buf    *bufio.Writer
-	size   int64 // including the buffer
-	synced int64 // size at the last sync
-}
-
-const bufferSize = 64 << 10
-
-func newAppender(path string, columns []string) (*appender, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	a := &appender{file: f, buf: bufio.NewWriterSize(f, bufferSize)}
-	if columns != nil {
-		err = a.header(columns)
-	}
-	return a, err
-}
-
-// header writes the header unbuffered, because the file can't be read without it.
-func (a *appender) header(columns []string) error {
-	n, err := a.file.WriteString(strings.Join(columns, ",") + "\n")
-	a.size = int64(n)
-	return err
 }
 
 // writeError makes an error of the file system one that the user can act on.

@@ -66,7 +66,7 @@ var imports = map[string]string{
 	"internal/warning": "",
 	"reports":          "compare assets/charts internal/fault internal/figure internal/record internal/thin internal/whole",
 	"internal/engine":  "internal/child internal/fault internal/nearest internal/record internal/sample",
-	"internal/record":  "internal/fault internal/whole",
+	"internal/record":  "internal/fault internal/lines internal/whole",
 	"internal/figure":  "compare/stats internal/nearest internal/record",
 	"internal/fault":   "",
 	"internal/gates":   "internal/figure",

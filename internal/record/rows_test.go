@@ -1,40 +1,12 @@
 package record
 
 import (
-	"encoding/csv"
-	"slices"
 	"strings"
 	"testing"
 
 	"llmparity/internal/check"
+	"llmparity/internal/lines"
 )
-
-// FuzzSplit compares split with the standard library, which treats line breaks and bare quotes differently.
-func FuzzSplit(f *testing.F) {
-	for _, line := range []string{"", "a", "a,b", ",,", `"webllm, c1",42,3.5000`, `"a ""b""",`, `"open`, `a,"b"c`} {
-		f.Add(line)
-	}
-	f.Fuzz(func(t *testing.T, line string) {
-		if line == "" || strings.ContainsAny(line, "\r\n") {
-			return
-		}
-		want, wrong := csv.NewReader(strings.NewReader(line)).Read()
-		if wrong != nil && strings.Contains(wrong.Error(), csv.ErrBareQuote.Error()) {
-			return
-		}
-		var r row
-		if err := r.split([]byte(line)); (err == nil) != (wrong == nil) {
-			t.Fatalf("%q: %v, want %v", line, err, wrong)
-		}
-		var got []string
-		for _, field := range r.fields {
-			got = append(got, string(field))
-		}
-		if wrong == nil && !slices.Equal(got, want) {
-			t.Errorf("%q: %q, want %q", line, got, want)
-		}
-	})
-}
 
 // Columns may be in any order, and later versions may have more of them.
 func TestSamplesAreReadByColumnName(t *testing.T) {
@@ -51,7 +23,7 @@ func TestSamplesAreReadByColumnName(t *testing.T) {
 		path, a := t.TempDir()+"/samples.csv", &Attempt{Sources: map[int]Source{2: {}, 1: {}}}
 		put(t, path, []byte(text))
 		b := &builder{attempts: map[int]*Attempt{1: a}}
-		_, err := eachRow(path, b.sample)
+		_, err := lines.EachRow(path, b.sample)
 		if want != "" {
 			if err == nil || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("%s: %v, want %s", text, err, want)

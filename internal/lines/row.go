@@ -1,4 +1,4 @@
-package record
+package lines
 
 import (
 	"bytes"
@@ -11,17 +11,17 @@ import (
 // A long run has millions of rows. So columns are located once for each file, and a row without quotes is read without
 // allocating.
 
-// header maps the columns of a CSV file to their positions.
-type header map[string]int
+// Header maps the columns of a CSV file to their positions.
+type Header map[string]int
 
-// column is the position of a field; negative if the file lacks it, which is an error when it is read.
-type column struct {
+// Column is the position of a field; negative if the file lacks it, which is an error when it is read.
+type Column struct {
 	name string
 	at   int
 }
 
-func newHeader(fields [][]byte) (header, error) {
-	h := make(header, len(fields))
+func newHeader(fields [][]byte) (Header, error) {
+	h := make(Header, len(fields))
 	for i, name := range fields {
 		if _, twice := h[string(name)]; twice {
 			return nil, fmt.Errorf("duplicate column %q", name)
@@ -31,32 +31,33 @@ func newHeader(fields [][]byte) (header, error) {
 	return h, nil
 }
 
-func (h header) column(name string) column {
+// Column returns a column by name.
+func (h Header) Column(name string) Column {
 	if i, ok := h[name]; ok {
-		return column{name, i}
+		return Column{name, i}
 	}
-	return column{name, -1}
+	return Column{name, -1}
 }
 
-// there reports whether the file has the column; older files lack some.
-func (c column) there() bool { return c.at >= 0 }
+// There reports whether the file has the column; older files lack some.
+func (c Column) There() bool { return c.at >= 0 }
 
-// row is a CSV row, valid until the next one. It keeps its first error, so that several fields can be read before
+// Row is a CSV row, valid until the next one. It keeps its first error, so that several fields can be read before
 // checking.
-type row struct {
+type Row struct {
 	fields [][]byte
-	err    error
+	Err    error // the first error
 }
 
-func (r *row) fail(format string, a ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf(format, a...)
+func (r *Row) fail(format string, a ...any) {
+	if r.Err == nil {
+		r.Err = fmt.Errorf(format, a...)
 	}
 }
 
 // split reads a line into the row.
-func (r *row) split(line []byte) error {
-	r.fields, r.err = r.fields[:0], nil
+func (r *Row) split(line []byte) error {
+	r.fields, r.Err = r.fields[:0], nil
 	if bytes.IndexByte(line, '"') >= 0 {
 		fields, err := csv.NewReader(bytes.NewReader(line)).Read()
 		for _, f := range fields {
@@ -72,8 +73,8 @@ func (r *row) split(line []byte) error {
 	return nil
 }
 
-// text returns a field, which is only valid until the next row.
-func (r *row) text(c column) []byte {
+// Text returns a field, which is only valid until the next row.
+func (r *Row) Text(c Column) []byte {
 	if c.at < 0 {
 		r.fail("missing column %q", c.name)
 		return nil
@@ -81,8 +82,9 @@ func (r *row) text(c column) []byte {
 	return r.fields[c.at]
 }
 
-func (r *row) integer(c column) int64 {
-	s := r.text(c)
+// Integer reads a whole number.
+func (r *Row) Integer(c Column) int64 {
+	s := r.Text(c)
 	n, err := strconv.ParseInt(string(s), 10, 64)
 	if err != nil {
 		r.fail("column %s: %q is not a whole number", c.name, s)
@@ -90,9 +92,9 @@ func (r *row) integer(c column) int64 {
 	return n
 }
 
-// size reads a size in MiB; NaN if the field is empty.
-func (r *row) size(c column) float64 {
-	s := r.text(c)
+// Size reads a size in MiB; NaN if the field is empty.
+func (r *Row) Size(c Column) float64 {
+	s := r.Text(c)
 	if len(s) == 0 {
 		return math.NaN()
 	}
@@ -103,8 +105,9 @@ func (r *row) size(c column) float64 {
 	return f
 }
 
-func (r *row) number(c column) float64 {
-	s := r.text(c)
+// Number reads a finite number.
+func (r *Row) Number(c Column) float64 {
+	s := r.Text(c)
 	f, ok := finite(s)
 	if !ok {
 		r.fail("column %s: %q is not a number", c.name, s)
@@ -117,10 +120,11 @@ func finite(s []byte) (float64, bool) {
 	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
-// names interns strings.
-type names map[string]string
+// Names interns strings.
+type Names map[string]string
 
-func (n names) of(s []byte) string {
+// Of returns the string equal to s.
+func (n Names) Of(s []byte) string {
 	if known, ok := n[string(s)]; ok {
 		return known
 	}

@@ -22,7 +22,9 @@ func compareEstimatesCommand() *cobra.Command {
 		Long: `Compare the numbers of another memory calculator with measured ones, component by component.
 
 PROFILE.json is a memory profile from "llmparity report DIR --profile". Numbers are in GiB (2^30
-bytes), or in GB (10^9 bytes) with --calc-unit GB. More: ` + docsEstimate,
+bytes), or in GB (10^9 bytes) with --calc-unit GB.
+
+Docs: ` + docsEstimate,
 		Example: `  llmparity compare-estimates profile.json --calc-weights 13.5 --calc-kv 0.4
   llmparity compare-estimates profile.json --calc-weights 14.5 --calc-unit GB --json`,
 		Args: arguments(cobra.ExactArgs(1)),

@@ -30,7 +30,9 @@ To compare a quantised model token by token, convert it to a float32 GGUF file f
 package from that file: quantised weights are computed differently in the browser and natively.
 
 Output: IN-f32.gguf, or the folder IN-webllm (-f16 with --dtype f16, -cN with --context N). An existing
-one is replaced. More: ` + docsModels,
+one is replaced.
+
+Docs: ` + docsModels,
 		Example: `  llmparity model convert my.gguf --to webllm
   llmparity model convert my-q4_0.gguf --to gguf -o models`,
 		Args: arguments(cobra.ExactArgs(1)),

@@ -41,7 +41,8 @@ the baseline run fails if the figure is significantly worse than the tolerance. 
 regression of --detect or more is ruled out. Otherwise it is inconclusive.
 
 On a shared machine, measure both sides at the same time: llmparity run PLAN --against PLAN2.
-More: ` + docsGate,
+
+Docs: ` + docsGate,
 		Example: `  llmparity gate results/latest --max peak_pss_mb=900 --min decode_tps=20
   llmparity gate results/latest --baseline main --vs-baseline decode_tps=-5%`,
 		Args: arguments(cobra.ExactArgs(1)),

@@ -22,7 +22,9 @@ func listCommand() *cobra.Command {
 		Short: "List the models of WebLLM's catalogue",
 		Long: `List the models of WebLLM ` + page.WebLLM + `'s catalogue whose ids contain FILTER: size of the weights, GPU memory
 that WebLLM states, and whether shader-f16 is needed. "-" means unknown: sizes are known for downloaded
-models, or with --mirror. Nothing is downloaded. More: ` + docsModels,
+models, or with --mirror. Nothing is downloaded.
+
+Docs: ` + docsModels,
 		Example: "  llmparity model list\n  llmparity model list q4f16_1 --json",
 		Args:    arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {

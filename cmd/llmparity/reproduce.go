@@ -23,7 +23,9 @@ func reproduceCommand() *cobra.Command {
 		Short: "Write the plan that repeats a run",
 		Long: `Write the plan that repeats a run, with all defaults made explicit, and list what differs here: machine,
 program versions and hashes, model. Nothing is measured. The exit code is 1 if a difference can change
-figures. More: ` + docsRepeat,
+figures.
+
+Docs: ` + docsRepeat,
 		Example: "  llmparity reproduce results/latest\n  llmparity reproduce results/latest --out again.yaml",
 		Args:    arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -15,7 +15,9 @@ func validateCommand() *cobra.Command {
 		Short: "Compare predicted with measured memory over many runs",
 		Long: `Compare predicted with measured memory over all runs below a folder: median error, bias, largest error and
 share within the predicted range, for each component, by engine and by context window. Then the cells,
-the worst first. The exit code is 4 if a run cannot be read. More: ` + docsEstimate,
+the worst first. The exit code is 4 if a run cannot be read.
+
+Docs: ` + docsEstimate,
 		Example: `  llmparity validate results
   llmparity validate results --markdown > table.md`,
 		Args: arguments(cobra.ExactArgs(1)),

@@ -62,7 +62,9 @@ func watchCommand() *cobra.Command {
 		Use:   "watch {--name NAME | --pid N | -- COMMAND...}",
 		Short: "Record the memory of any process or container",
 		Long: `Record the memory of processes and of all processes that they start, and print a summary at the end.
-Choose them by name, by process id, or start a command. More: ` + docsWatch,
+Choose them by name, by process id, or start a command.
+
+Docs: ` + docsWatch,
 		Example: `  llmparity watch --name ollama --interval 0.1 --output out.csv
   llmparity watch --output out.csv --live -- llama-cli -m my.gguf -p "Once upon a time" -n 50`,
 		RunE: func(c *cobra.Command, args []string) error {

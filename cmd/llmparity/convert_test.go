@@ -120,7 +120,7 @@ func TestConvertToGGUFRefusesAdapters(t *testing.T) {
 	}{
 		"gemma":     {[]gguf.Entry{{Key: "general.architecture", Value: "gemma3"}}, "gemma3"},
 		"adapter":   {[]gguf.Entry{{Key: "general.type", Value: "adapter"}}, "LoRA"},
-		"part":      {[]gguf.Entry{{Key: "split.count", Value: uint16(3)}}, "one of the 3 parts"},
+		"part":      {[]gguf.Entry{{Key: "split.count", Value: uint16(3)}}, "one of 3 parts"},
 		"tokenizer": {[]gguf.Entry{{Key: "tokenizer.ggml.pre", Value: "falcon3"}}, "falcon3"},
 	} {
 		cmd := program(t, "model", "convert", "in.gguf", "--to", "gguf", "-o", "out")

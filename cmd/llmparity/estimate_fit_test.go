@@ -133,7 +133,7 @@ func TestEstimateRefusesFlagsWithoutEffect(t *testing.T) {
 		"--engine llamacpp --ram-gb nan":                            "--ram-gb is NaN",
 		"--engine webllm --max-buffer-mb -1":                        "--max-buffer-mb is -1",
 		"--engine llamacpp --gpu-layers -1":                         "--gpu-layers is -1",
-		"--engine llamacpp --mirror .":                              "--mirror says where a model of WebLLM's catalogue",
+		"--engine llamacpp --mirror .":                              "--mirror is for models of WebLLM's catalogue",
 		"--engine llamacpp --free-gb 8 --ram-gb 8":                  "give --ram-gb and --gpu-memory-gb",
 		"--engine webllm --max-binding-mb 0":                        "--max-binding-mb is 0",
 		"--engine llamacpp --gpu-memory-gb 8 --gpu-layers 0 --json": "--gpu-layers is 0",

@@ -12,6 +12,8 @@ import (
 	"llmparity/assets/page"
 	"llmparity/internal/cache"
 	"llmparity/internal/catalogue"
+	"llmparity/internal/record"
+	"llmparity/internal/words"
 )
 
 func listCommand() *cobra.Command {
@@ -77,45 +79,28 @@ func width(w io.Writer) int {
 
 // printList prints a table. In a narrow terminal, a model has one line for its id and one for the rest.
 func printList(w io.Writer, models []catalogue.Listed, width int) error {
-	head := []string{"MODEL", "WEIGHTS", "VRAM", "F16", "STORE"}
-	rows := [][]string{head}
+	rows := [][]any{{"MODEL", "GPU MEMORY", "WEIGHTS", "SHADER-F16", "DOWNLOADED"}}
+	longest := 0
 	for _, m := range models {
-		rows = append(rows, []string{m.ID, weights(m.WeightsB), fmt.Sprintf("%.0f MB", m.VRAMMB), word(m.F16, "needed"),
-			word(m.Stored, "yes")})
-	}
-	columns := make([]int, len(head))
-	for _, row := range rows {
-		for i, cell := range row {
-			columns[i] = max(columns[i], len(cell))
+		size := "-"
+		if m.WeightsB != nil {
+			size = words.Size(*m.WeightsB)
 		}
+		rows = append(rows, []any{m.ID, words.Size(int64(m.VRAMMB * record.MiB)), size, word(m.F16, "needed"),
+			word(m.Stored, "yes")})
+		longest = max(longest, len(m.ID))
 	}
-	total := 2 * (len(columns) - 1)
-	for _, n := range columns {
-		total += n
-	}
-	between := ""
-	if narrow := width > 0 && total > width; narrow {
-		columns[0], between = 0, "\n"
+	const columns = "  %10s  %10s  %-10s  %s"
+	format := fmt.Sprintf("%%-%ds", longest) + columns
+	if width > 0 && longest+50 > width {
+		format = "%s\n" + columns
 	}
 	for _, row := range rows {
-		line := fmt.Sprintf("%-*s%s  %*s  %*s  %-*s  %s", columns[0], row[0], between, columns[1], row[1], columns[2],
-			row[2],
-			columns[3], row[3], row[4])
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " ")); err != nil {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(format, row...), " ")); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func weights(n *int64) string {
-	switch {
-	case n == nil:
-		return "-"
-	case *n < 10<<20:
-		return fmt.Sprintf("%.1f MiB", float64(*n)/(1<<20))
-	}
-	return fmt.Sprintf("%.0f MiB", float64(*n)/(1<<20))
 }
 
 func word(is bool, text string) string {

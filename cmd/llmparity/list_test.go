@@ -75,11 +75,11 @@ func TestListIsSortedAndAligned(t *testing.T) {
 	if code != 0 || stderr != "" || len(lines) < 100 {
 		t.Fatalf("exit code %d, %d lines\n%s", code, len(lines), stderr)
 	}
-	column := strings.Index(lines[0], "F16")
+	column := strings.Index(lines[0], "SHADER-F16")
 	ids := []string{}
 	for _, line := range lines[1:] {
 		ids = append(ids, strings.ToLower(strings.Fields(line)[0]))
-		if len(line) > 80 || line[column-1] != ' ' || line[column] == ' ' {
+		if len(line) > 100 || line[column-1] != ' ' || line[column] == ' ' {
 			t.Errorf("not aligned: %s", line)
 		}
 	}
@@ -93,16 +93,16 @@ func TestListOnNarrowTerminal(t *testing.T) {
 	models := []catalogue.Listed{{ID: "a-model-of-some-length-q4f16_1", WeightsB: &n, VRAMMB: 1128.8, F16: true},
 		{ID: "b", VRAMMB: 20, Stored: true}}
 	for width, want := range map[int]string{
-		0: `MODEL                           WEIGHTS     VRAM  F16     STORE
-a-model-of-some-length-q4f16_1  513 MiB  1129 MB  needed  -
-b                                     -    20 MB  -       yes
+		0: `MODEL                           GPU MEMORY     WEIGHTS  SHADER-F16  DOWNLOADED
+a-model-of-some-length-q4f16_1    1.10 GiB   513.0 MiB  needed      -
+b                                 20.0 MiB           -  -           yes
 `,
 		40: `MODEL
-  WEIGHTS     VRAM  F16     STORE
+  GPU MEMORY     WEIGHTS  SHADER-F16  DOWNLOADED
 a-model-of-some-length-q4f16_1
-  513 MiB  1129 MB  needed  -
+    1.10 GiB   513.0 MiB  needed      -
 b
-        -    20 MB  -       yes
+    20.0 MiB           -  -           yes
 `,
 	} {
 		var out bytes.Buffer

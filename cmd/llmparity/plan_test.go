@@ -169,8 +169,8 @@ func TestWrongPlansAreRefused(t *testing.T) {
 		{whole, []string{"--webllm-bundle", "plan.yaml"}, fault.NoBundle, "plan.yaml is not a WebLLM module"},
 		{whole + "model_lib: none.wasm\n", nil, fault.BadLibrary, "none.wasm"},
 		{whole + "adapter: swiftshader\ndtype: f16\n", nil, fault.NoF16, "--dtype f32"},
-		{whole, []string{"--mirror", "m"}, fault.Usage, "tiny is none"},
-		{whole, []string{"--mirror", "m", "--model", "some.gguf"}, fault.Usage, "some.gguf is none"},
+		{whole, []string{"--mirror", "m"}, fault.Usage, "tiny is not in it"},
+		{whole, []string{"--mirror", "m", "--model", "some.gguf"}, fault.Usage, "some.gguf is not in it"},
 		{whole, []string{"--context", "-5"}, fault.Usage, "context: -5"},
 		{whole, []string{"--model", "Nobody-1.5B-v1.0-q4f32_1"}, fault.UnknownModel, "Nobody-1.5B-v1.0-q4f32_1"},
 	} {

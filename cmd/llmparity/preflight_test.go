@@ -32,7 +32,7 @@ func TestDryRunAndRunRefuseTheSameCells(t *testing.T) {
 		"{trace: " + trace + "}, {conversation: [one, \"" + long + "\"]}]\n" +
 		"models:\n  - tiny\n  - {model: tiny, tensor_parallel_size: 4}\n  - {model: tiny, quantization: awq}\n" +
 		"  - {model: tiny, kv_cache_dtype: fp8}\n  - {model: tiny, kv_cache_dtype: q8_0}\n"
-	prompts := []string{"", "can't express", "do not fit", "", "do not fit", "", "do not fit"}
+	prompts := []string{"", "has no token", "do not fit", "", "do not fit", "", "do not fit"}
 	want := slices.Clone(prompts)
 	for _, why := range []string{"tensor_parallel_size: 4", "quantization: awq", "kv_cache_dtype: fp8"} {
 		want = append(want, slices.Repeat([]string{why}, len(prompts))...)

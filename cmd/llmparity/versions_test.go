@@ -48,7 +48,7 @@ func TestVersionsOfWebLLM(t *testing.T) {
 	}
 	_, stderr, code := output(t, program(t, "run", "-q", "--engines", "webllm", "--webllm-version", "0.2.999"))
 	if line := lastLine(stderr); code != fault.NoBundle.ExitCode() ||
-		!strings.Contains(line, "npm knows no version 0.2.999") {
+		!strings.Contains(line, "npm has no version 0.2.999") {
 		t.Errorf("exit code %d:\n%s", code, stderr)
 	}
 }

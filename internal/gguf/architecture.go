@@ -1,22 +1,22 @@
 package gguf
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 )
 
-// The architectures that are supported: what general.architecture says, and what the keys of a model's sizes begin
-// with.
+// The supported architectures. The name in general.architecture also prefixes the keys of the model's sizes.
 const (
 	Llama = "llama"
 	Qwen2 = "qwen2"
 )
 
-// Architecture is what a file says of its model, checked against its tensors.
+// Architecture describes a model, as its file says and its tensors confirm.
 type Architecture struct {
 	Name              string // Llama or Qwen2
-	ContextLength     int    // the longest sequence that the model was made for
+	ContextLength     int    // maximum context
 	EmbeddingLength   int
 	BlockCount        int
 	FeedForwardLength int
@@ -26,24 +26,23 @@ type Architecture struct {
 	VocabSize         int
 	RMSEpsilon        float64 // the file's float32, widened
 	RopeBase          float64
-	RopeFactors       []float64 // the rotation's frequency i is divided by factor i; none where all would be 1
-	SlidingWindow     int       // a token sees itself and so many less one before it; 0 where it sees all
+	RopeFactors       []float64 // divisors of the rotation's frequencies; nil if all are 1
+	SlidingWindow     int       // tokens that a token sees, itself included; 0: all
 	AttentionBias     bool      // queries, keys and values have biases
-	Tied              bool      // the head is the embedding
+	Tied              bool      // the embedding is also the head
 }
 
-// Interleaved says how queries and keys are rotated: values 2i and 2i+1 of a head together, or else values i and
-// i+HeadDim/2. A llama's rows are stored in the order for the former, whatever its authors' own files have.
+// Interleaved reports how queries and keys are rotated: values 2i and 2i+1 of a head together, or else i and
+// i+HeadDim/2. llama.cpp stores the rows of a llama for the former.
 func (a Architecture) Interleaved() bool { return a.Name == Llama }
 
-// Wanted is a tensor that a model consists of.
+// Wanted is a tensor that a model must have.
 type Wanted struct {
 	Name  string
 	Shape []uint64
 }
 
-// Tensors lists the model's tensors in the order in which they are usually stored. Factors of the rotation are not
-// among them: a file may say them otherwise.
+// Tensors lists the model's tensors in their usual order, without the optional factors of the rotation.
 func (a Architecture) Tensors() []Wanted {
 	n := func(v int) uint64 { return uint64(v) }
 	h, i := n(a.EmbeddingLength), n(a.FeedForwardLength)
@@ -75,11 +74,11 @@ func (a Architecture) Tensors() []Wanted {
 	return list
 }
 
-// ArchitectureName gives general.architecture.
+// ArchitectureName returns general.architecture.
 func (f *File) ArchitectureName() (string, error) { return f.Text("general.architecture") }
 
-// Architecture reads what the model is. A model of another architecture, or one with parts that a plain one lacks, is a
-// fault of kind UnknownArch.
+// Architecture reads the model's description. Other architectures, and models with parts that the supported ones lack,
+// are faults of kind UnknownArch.
 func (f *File) Architecture() (Architecture, error) {
 	name, err := f.ArchitectureName()
 	if err != nil {
@@ -117,14 +116,9 @@ func (f *File) sizes(name string) (Architecture, error) {
 		}
 		*field.to = n
 	}
-	a.HeadCountKV = a.HeadCount
-	key := name + ".attention.head_count_kv"
-	if _, ok := f.Lookup(key); ok {
-		n, err := f.count(key)
-		if err != nil {
-			return a, err
-		}
-		a.HeadCountKV = n
+	var err error
+	if a.HeadCountKV, err = f.optional(name+".attention.head_count_kv", a.HeadCount); err != nil {
+		return a, err
 	}
 	if err := f.floats(&a); err != nil {
 		return a, err
@@ -143,14 +137,14 @@ func (f *File) sizes(name string) (Architecture, error) {
 	return a, f.window(&a)
 }
 
-// floats reads the two numbers that a model's arithmetic hangs on.
+// floats reads the parameters of normalisation and rotation.
 func (f *File) floats(a *Architecture) (err error) {
 	key := a.Name + ".attention.layer_norm_rms_epsilon"
 	if a.RMSEpsilon, err = f.Float(key); err != nil {
 		return err
 	}
 	if !(a.RMSEpsilon > 0 && a.RMSEpsilon < 1) {
-		return f.bad(again, "metadata %s is %v; a small positive number is right", key, a.RMSEpsilon)
+		return f.bad(again, "metadata %s is %v, want a small positive number", key, a.RMSEpsilon)
 	}
 	a.RopeBase = 10000
 	key = a.Name + ".rope.freq_base"
@@ -160,12 +154,12 @@ func (f *File) floats(a *Architecture) (err error) {
 		}
 	}
 	if !(a.RopeBase > 1) || math.IsInf(a.RopeBase, 0) {
-		return f.bad(again, "metadata %s is %v; a number above 1 is right", key, a.RopeBase)
+		return f.bad(again, "metadata %s is %v, want a number above 1", key, a.RopeBase)
 	}
 	return nil
 }
 
-// hasBiases says whether any layer has one that belongs to queries, keys or values; then all must.
+// hasBiases reports whether any layer has a bias of queries, keys or values; then all must.
 func (f *File) hasBiases() bool {
 	return slices.ContainsFunc(f.Tensors, func(t Tensor) bool {
 		var layer int
@@ -175,21 +169,29 @@ func (f *File) hasBiases() bool {
 	})
 }
 
-// count reads a size, which must be positive and small enough that products of two of them can't overflow.
+// count reads a size: positive, and small enough that the product of two sizes cannot overflow.
 func (f *File) count(key string) (int, error) {
 	v, _ := f.Lookup(key)
 	switch v.(type) {
 	case []int32, []uint32:
-		return 0, f.unsupported("%s is %s, which differs from layer to layer; supported: one number", key, brief(v))
+		return 0, f.unsupported("%s is %s: layers with different sizes are not supported", key, brief(v))
 	}
 	n, err := f.Uint(key)
 	if err != nil {
 		return 0, err
 	}
 	if n == 0 || n > 1<<30 {
-		return 0, f.bad(again, "metadata %s is %d; 1 to %d are right", key, n, 1<<30)
+		return 0, f.bad(again, "metadata %s is %d, want 1 to %d", key, n, 1<<30)
 	}
 	return int(n), nil
+}
+
+// optional reads a size that may be missing.
+func (f *File) optional(key string, otherwise int) (int, error) {
+	if _, ok := f.Lookup(key); !ok {
+		return otherwise, nil
+	}
+	return f.count(key)
 }
 
 func (f *File) heads(a *Architecture) error {
@@ -197,27 +199,21 @@ func (f *File) heads(a *Architecture) error {
 		return f.bad(again, "metadata %s.attention.head_count %d is not a multiple of head_count_kv %d",
 			a.Name, a.HeadCount, a.HeadCountKV)
 	}
-	key := a.Name + ".attention.key_length"
-	if _, ok := f.Lookup(key); ok {
-		n, err := f.count(key)
-		if err != nil {
-			return err
-		}
-		a.HeadDim = n
-	} else {
-		if a.EmbeddingLength%a.HeadCount != 0 {
-			return f.bad(again, "metadata %s.embedding_length %d is not a multiple of attention.head_count %d",
-				a.Name, a.EmbeddingLength, a.HeadCount)
-		}
-		a.HeadDim = a.EmbeddingLength / a.HeadCount
+	var err error
+	if a.HeadDim, err = f.optional(a.Name+".attention.key_length", 0); err != nil {
+		return err
 	}
-	if a.HeadDim%2 != 0 {
-		return f.bad(again, "heads of %d values can't be rotated; an even number is right", a.HeadDim)
+	if a.HeadDim == 0 && a.EmbeddingLength%a.HeadCount != 0 {
+		return f.bad(again, "metadata %s.embedding_length %d is not a multiple of attention.head_count %d",
+			a.Name, a.EmbeddingLength, a.HeadCount)
+	}
+	if a.HeadDim = cmp.Or(a.HeadDim, a.EmbeddingLength/a.HeadCount); a.HeadDim%2 != 0 {
+		return f.bad(again, "the head size is %d, want an even number", a.HeadDim)
 	}
 	return nil
 }
 
-// window reads how far back a token sees. In a qwen2 only some layers have the window, and a file doesn't say which.
+// window reads the sliding window. In a qwen2 only some layers have it, and the file does not say which.
 func (f *File) window(a *Architecture) error {
 	key := a.Name + ".attention.sliding_window"
 	v, ok := f.Lookup(key)
@@ -228,22 +224,22 @@ func (f *File) window(a *Architecture) error {
 	if err != nil {
 		return err
 	}
-	if n >= a.ContextLength { // every token sees all
+	if n >= a.ContextLength { // no effect
 		return nil
 	}
 	if a.Name == Qwen2 {
-		return f.unsupported("%s is %d, which is for some layers only, and the file doesn't say which; supported: none",
+		return f.unsupported("%s is %d: sliding windows are not supported in qwen2, where only some layers have one",
 			key, n)
 	}
 	a.SlidingWindow = n
 	return nil
 }
 
-// complete checks that each tensor of the model is there in the right shape, and no other.
+// complete checks that the file has exactly the model's tensors, each in the right shape.
 func (f *File) complete(a Architecture) error {
-	// Before the list is made: its length comes from the file.
+	// Before listing the tensors, because the file sets the length of the list.
 	if a.BlockCount > len(f.Tensors) {
-		return f.bad(again, "metadata %s.block_count is %d; the file has %d tensors in all", a.Name, a.BlockCount,
+		return f.bad(again, "metadata %s.block_count is %d, but the file has only %d tensors", a.Name, a.BlockCount,
 			len(f.Tensors))
 	}
 	known := map[string]bool{}
@@ -254,19 +250,19 @@ func (f *File) complete(a Architecture) error {
 			return f.bad(again, "tensor %s of shape %v is missing", want.Name, want.Shape)
 		}
 		if !sameShape(t.Shape, want.Shape) {
-			return f.bad(again, "tensor %s has the shape %v; %v is right", t.Name, t.Shape, want.Shape)
+			return f.bad(again, "tensor %s has shape %v, want %v", t.Name, t.Shape, want.Shape)
 		}
 	}
 	known[ropeFreqs] = a.Name == Llama
 	for _, t := range f.Tensors {
 		if !known[t.Name] {
-			return f.unsupported("tensor %s has no place in a plain %s model", t.Name, a.Name)
+			return f.unsupported("tensor %s does not belong to a plain %s model", t.Name, a.Name)
 		}
 	}
 	return nil
 }
 
-// sameShape compares shapes; dimensions of 1 at the end say nothing.
+// sameShape compares shapes, ignoring dimensions of 1 at the end.
 func sameShape(a, b []uint64) bool {
 	for len(a) > len(b) && a[len(a)-1] == 1 {
 		a = a[:len(a)-1]

@@ -6,30 +6,30 @@ import (
 	"math"
 )
 
-// decoders holds, for each type whose values can be read, the function that turns one block into its values. Each
-// computes in float32, one rounding an operation: a product that is added or taken off, even in a later statement, is
-// converted first, because the compiler may else fuse the two and round once, and values would differ between machines.
+// decoders maps each readable type to the function that decodes one block (any number of single values). All compute in
+// float32 with one rounding per operation. Products are converted explicitly before additions, because Go may otherwise
+// fuse the two operations, and values would differ between machines.
 var decoders = map[Type]func(b []byte, v []float32){
 	F32: decodeF32, F16: decodeF16, BF16: decodeBF16,
 	Q4_0: decodeQ4_0, Q4_1: decodeQ4_1, Q5_0: decodeQ5_0, Q5_1: decodeQ5_1, Q8_0: decodeQ8_0,
 	Q2_K: decodeQ2K, Q3_K: decodeQ3K, Q4_K: decodeQ4K, Q5_K: decodeQ5K, Q6_K: decodeQ6K,
 }
 
-// Readable says whether the values of a type can be read.
+// Readable reports whether the values of a type can be read.
 func (t Type) Readable() bool { return decoders[t] != nil }
 
-// Dequantise turns whole blocks of a type into all the values that they stand for.
+// Dequantise decodes whole blocks of a type.
 func Dequantise(t Type, blocks []byte, values []float32) error {
 	decode, l := decoders[t], layouts[t]
 	if decode == nil {
-		return fmt.Errorf("values of %v can't be read", t)
+		return fmt.Errorf("values of %v cannot be read", t)
 	}
 	n := int64(len(blocks)) / l.bytes
 	if n*l.bytes != int64(len(blocks)) || n*l.values != int64(len(values)) {
-		return fmt.Errorf("%d bytes for %d values of %v, which takes %d bytes for %d values",
+		return fmt.Errorf("%d bytes for %d values of %v, want %d bytes for each %d values",
 			len(blocks), len(values), t, l.bytes, l.values)
 	}
-	if l.values == 1 { // decoders of single values take any number of them
+	if l.values == 1 {
 		decode(blocks, values)
 		return nil
 	}
@@ -41,12 +41,12 @@ func Dequantise(t Type, blocks []byte, values []float32) error {
 	return nil
 }
 
-// half widens a 16-bit float, which loses nothing. The exponent's bias is put right by a multiplication, which turns
-// subnormal halves into normal numbers on the way.
+// half widens a 16-bit float, without loss. A multiplication corrects the exponent's bias, which also turns subnormal
+// halves into normal numbers.
 func half(b []byte) float32 {
 	h := uint32(binary.LittleEndian.Uint16(b))
 	sign, rest := h&0x8000<<16, h&0x7fff<<13
-	if rest >= 0x1f<<23 { // infinite or no number
+	if rest >= 0x1f<<23 { // infinity or NaN
 		return math.Float32frombits(sign | 0xff<<23 | rest&(1<<23-1))
 	}
 	return math.Float32frombits(sign | math.Float32bits(math.Float32frombits(rest)*(1<<112)))
@@ -70,8 +70,8 @@ func decodeBF16(b []byte, v []float32) {
 	}
 }
 
-// The types in blocks of 32: a scale, for the types ending in 1 a minimum, for those of 5 bits all the fifth bits, then
-// the low four bits of values j and j+16 together in a byte.
+// Types with blocks of 32: a scale; for types ending in 1, a minimum; for 5 bits, all the fifth bits; then the low four
+// bits of values j and j+16 together in a byte.
 
 func decodeQ4_0(b []byte, v []float32) {
 	d, q := half(b), b[2:18]
@@ -116,8 +116,8 @@ func decodeQ8_0(b []byte, v []float32) {
 	}
 }
 
-// The types in blocks of 256: groups of 16 or 32 values with small scales of their own, times the block's scale. Low
-// bits of a value are packed in such a way that groups of 32 share the same bytes, each at another shift.
+// Types with blocks of 256: groups of 16 or 32 values with small scales of their own, times the block's scale. The low
+// bits are packed so that groups share bytes, each at another shift.
 
 func decodeQ2K(b []byte, v []float32) {
 	scales, q, d, m := b[:16], b[16:80], half(b[80:]), half(b[82:])
@@ -140,14 +140,14 @@ func decodeQ3K(b []byte, v []float32) {
 		top, bit := third[g%2*16:][:16], g/2
 		to := v[g*16:][:16]
 		for j, x := range from {
-			// The third bit is stored inverted: where it is not set, 4 is taken off.
+			// The third bit is stored inverted: 4 is subtracted if it is not set.
 			to[j] = scale * float32(int(x>>shift&3)+int(top[j]>>bit<<2&4)-4)
 		}
 	}
 }
 
-// scaleAndMin gives group g's scale and minimum, six bits each, of the eight that 12 bytes hold: of the first four
-// groups they are in one byte, of the others the low four bits share a byte and the high two fill up the first bytes.
+// scaleAndMin returns the scale and minimum of group g, six bits each, from 12 bytes. The first four groups have one
+// byte each; the others share a byte for their low four bits and use the top two bits of the first bytes.
 func scaleAndMin(s []byte, g int) (scale, least byte) {
 	if g < 4 {
 		return s[g] & 63, s[g+4] & 63

@@ -14,7 +14,7 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// blockOf says how many values a type's block has and how many bytes it takes.
+// blockOf has the values and bytes of a block.
 var blockOf = map[gguf.Type]struct{ values, bytes int }{
 	gguf.F32: {1, 4}, gguf.F16: {1, 2}, gguf.BF16: {1, 2}, gguf.Q4_0: {32, 18}, gguf.Q4_1: {32, 20},
 	gguf.Q5_0: {32, 22},
@@ -22,7 +22,7 @@ var blockOf = map[gguf.Type]struct{ values, bytes int }{
 	gguf.Q5_K: {256, 176}, gguf.Q6_K: {256, 210},
 }
 
-// golden gives blocks of a type, and what the reference (see testdata/make.py) reads from them.
+// golden returns blocks of a type and their values by the reference (testdata/make.py).
 func golden(t testing.TB, kind gguf.Type) (blocks []byte, want []float32) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", strings.ToLower(kind.String())+".golden"))
@@ -41,7 +41,7 @@ func golden(t testing.TB, kind gguf.Type) (blocks []byte, want []float32) {
 	return data[:n*l.bytes], want
 }
 
-// differ finds the first value that isn't the same bit by bit; zeros have signs.
+// differ returns the first value with different bits, or -1.
 func differ(got, want []float32) int {
 	for i := range want {
 		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
@@ -51,7 +51,7 @@ func differ(got, want []float32) int {
 	return -1
 }
 
-func TestValuesAreTheReferencesBitByBit(t *testing.T) {
+func TestDequantiseMatchesReference(t *testing.T) {
 	for kind := range gguf.Type(64) {
 		if _, known := blockOf[kind]; known != kind.Readable() {
 			t.Errorf("%v is readable: %v; there is a golden file: %v", kind, !known, known)
@@ -69,7 +69,6 @@ func TestValuesAreTheReferencesBitByBit(t *testing.T) {
 	}
 }
 
-// Every half is a sign, an exponent and a fraction: what it stands for can be said in float64 without rounding.
 func TestEveryHalf(t *testing.T) {
 	for h := range 1 << 16 {
 		exponent, fraction := h>>10&31, float64(h&1023)
@@ -96,7 +95,7 @@ func TestEveryHalf(t *testing.T) {
 	}
 }
 
-// withType is a file whose one tensor, w, has blocks of a type instead of float32 values.
+// withType returns a file with one tensor of a type.
 func withType(t *testing.T, kind gguf.Type, shape []uint64, blocks []byte) *gguf.File {
 	t.Helper()
 	n := uint64(1)
@@ -113,7 +112,7 @@ func withType(t *testing.T, kind gguf.Type, shape []uint64, blocks []byte) *gguf
 	return f
 }
 
-func TestRowsAreReadInPieces(t *testing.T) {
+func TestRowsInPieces(t *testing.T) {
 	blocks, want := golden(t, gguf.Q4_K) // 14 blocks
 	f := withType(t, gguf.Q4_K, []uint64{512, 7}, blocks)
 	if f.Dominant() != gguf.Q4_K {
@@ -155,7 +154,7 @@ func TestDominantType(t *testing.T) {
 	}
 }
 
-// FuzzDequantise looks for a panic, and for lengths that are taken although they don't fit.
+// FuzzDequantise looks for panics and accepted wrong lengths.
 func FuzzDequantise(f *testing.F) {
 	for kind := range blockOf {
 		blocks, values := golden(f, kind)

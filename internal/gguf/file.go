@@ -1,34 +1,37 @@
-// Package gguf reads and writes GGUF model files: metadata, the list of tensors, and each tensor's bytes,
-// little-endian, version 3 (version 2, which differs in nothing but its number, is read too).
+// Package gguf reads and writes GGUF model files: metadata, the list of tensors, and each tensor's bytes. It reads
+// little-endian files of version 2 and 3.
 //
-// It is strict, because what it accepts is converted and then compared with another engine that read the same file: a
-// tensor that reaches past the end, overlaps another or has no known size is an error, and so is a model with a
-// tensor or a setting that the conversion would silently leave out. Of architectures it knows llama and qwen2. It never
-// allocates more than the file's own size can justify.
+// It is strict, because its models are converted and then compared with another engine that reads the same file. A
+// tensor that is truncated, overlaps another or has an unknown size is an error, and so is a tensor or setting that the
+// conversion would drop. Supported architectures are llama and qwen2. It never allocates more than the size of the file
+// justifies.
 //
-// Values come out as float32, whatever they are stored as. It can't read big-endian files, version 1, models split over
-// several files, or arrays of arrays; of the quantised types it reads the usual ones (Q4_0 to Q8_0, Q2_K to Q6_K), of
-// the others it knows the sizes only. It quantises nothing.
+// Values are decoded to float32. Big-endian files, version 1, split models and arrays of arrays cannot be read. Of the
+// quantised types, Q4_0 to Q8_0 and Q2_K to Q6_K can be decoded; of the others only the sizes are known. It does not
+// quantise.
 package gguf
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/whole"
 )
 
-// Entry is one piece of metadata. Value is a uint8, int8, uint16, int16, uint32, int32, uint64, int64, float32,
-// float64, bool or string, or a slice of one of these.
+// Entry is a piece of metadata. Value is a uint8, int8, uint16, int16, uint32, int32, uint64, int64, float32, float64,
+// bool or string, or a slice of these.
 type Entry struct {
 	Key   string
 	Value any
 }
 
-// Tensor is one tensor's description. Shape has the fastest-varying dimension first, as in the file: a matrix of R rows
-// with C columns has the shape [C, R].
+// Tensor describes a tensor. Shape has the fastest-varying dimension first: R rows of C columns have shape [C, R].
 type Tensor struct {
 	Name   string
 	Type   Type
@@ -56,7 +59,7 @@ type File struct {
 	Tensors   []Tensor
 
 	source  io.ReaderAt
-	opened  *os.File // nil where the source is no file
+	opened  *os.File // nil if the source is not a file
 	asOpen  os.FileInfo
 	entries map[string]int
 	tensors map[string]int
@@ -64,10 +67,10 @@ type File struct {
 
 // Open reads the header of the file at path; tensor data stays on disk.
 func Open(path string) (*File, error) {
-	const do = "give the path of a GGUF model file"
+	const do = "name a GGUF file"
 	file, info, err := openRegular(path)
 	if err != nil {
-		return nil, fault.Wrap(fault.BadModel, bare(err), do, "cannot open model %s", path)
+		return nil, fault.Wrap(fault.BadModel, bare(err), do, "cannot open %s", path)
 	}
 	f, err := Read(file, info.Size(), path)
 	if err != nil {
@@ -78,14 +81,14 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// openRegular looks before it opens: opening a pipe waits for somebody who writes into it.
+// openRegular checks before it opens, because opening a pipe blocks until there is a writer.
 func openRegular(path string) (*os.File, os.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, nil, errors.New("it is not a regular file")
+		return nil, nil, errors.New("not a regular file")
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -98,7 +101,7 @@ func openRegular(path string) (*os.File, os.FileInfo, error) {
 	return file, info, nil
 }
 
-// bare drops the path that os errors repeat.
+// bare drops the path, which os errors repeat.
 func bare(err error) error {
 	var p *os.PathError
 	if errors.As(err, &p) {
@@ -115,23 +118,23 @@ func (f *File) Close() error {
 	return f.opened.Close()
 }
 
-// unchanged says whether the file is still the one whose header was read, as far as its size and time can tell. It is
-// asked at the end of each tensor: what was read before a change, and what after, are not one model.
+// unchanged fails if the file has changed since its header was read, by size and time. Called at the end of each
+// tensor.
 func (f *File) unchanged() error {
 	if f.opened == nil {
 		return nil
 	}
 	now, err := f.opened.Stat()
 	if err != nil {
-		return fault.Wrap(fault.BadModel, bare(err), "check the disk", "cannot read model %s", f.Name)
+		return fault.Wrap(fault.BadModel, bare(err), "check the disk", "cannot read %s", f.Name)
 	}
 	if now.Size() != f.asOpen.Size() || !now.ModTime().Equal(f.asOpen.ModTime()) {
-		return f.bad("wait until it is whole and try again", "the file was changed while it was read")
+		return f.bad("wait until it is complete, then try again", "the file changed while it was read")
 	}
 	return nil
 }
 
-// Lookup gives the value under a key.
+// Lookup returns the value of a key.
 func (f *File) Lookup(key string) (any, bool) {
 	i, ok := f.entries[key]
 	if !ok {
@@ -140,7 +143,7 @@ func (f *File) Lookup(key string) (any, bool) {
 	return f.Metadata[i].Value, true
 }
 
-// Tensor gives the description of a tensor.
+// Tensor returns the description of a tensor.
 func (f *File) Tensor(name string) (Tensor, bool) {
 	i, ok := f.tensors[name]
 	if !ok {
@@ -149,16 +152,29 @@ func (f *File) Tensor(name string) (Tensor, bool) {
 	return f.Tensors[i], true
 }
 
-// Data reads a tensor's bytes, and nothing past them. t must come from f.
+// Data returns a reader of a tensor's bytes. t must come from f.
 func (f *File) Data(t Tensor) *io.SectionReader {
 	return io.NewSectionReader(f.source, t.Offset, t.Size)
 }
 
-// bad is an error about the file's content.
+// SHA256 hashes the whole file through the open descriptor, so that a file that replaced it by name has no effect.
+func (f *File) SHA256(ctx context.Context) (string, error) {
+	h := sha256.New()
+	_, err := io.CopyBuffer(whole.Until(ctx, h), io.NewSectionReader(f.source, 0, f.Size), make([]byte, 1<<20))
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case err != nil:
+		return "", fault.Wrap(fault.BadModel, bare(err), "check the disk", "cannot read %s", f.Name)
+	}
+	return hex.EncodeToString(h.Sum(nil)), f.unchanged()
+}
+
+// bad returns an error about the file's content.
 func (f *File) bad(do, format string, args ...any) error {
 	return f.fault(fault.BadModel, do, format, args)
 }
 
 func (f *File) fault(kind fault.Kind, do, format string, args []any) error {
-	return fault.New(kind, do, "model %s: %s", f.Name, fmt.Sprintf(format, args...))
+	return fault.New(kind, do, "%s: %s", f.Name, fmt.Sprintf(format, args...))
 }

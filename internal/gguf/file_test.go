@@ -50,7 +50,7 @@ func read(b []byte) (*gguf.File, error) {
 	return gguf.Read(bytes.NewReader(b), int64(len(b)), "test.gguf")
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestWriteAndRead(t *testing.T) {
 	b := written(t, entries, tensors)
 	for _, version := range []uint32{2, 3} {
 		binary.LittleEndian.PutUint32(b[4:], version)
@@ -75,13 +75,13 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-func TestWriterRefusesWhatGGUFCannotHold(t *testing.T) {
+func TestWriteRefuses(t *testing.T) {
 	if err := gguf.Write(io.Discard, []gguf.Entry{{Key: "k", Value: 1}}, nil); err == nil {
-		t.Error("an int was written")
+		t.Error("wrote an int")
 	}
 	if err := gguf.Write(io.Discard, nil,
 		[]gguf.Weights{{Name: "w", Shape: []uint64{2}, Values: []float32{1}}}); err == nil {
-		t.Error("a tensor without all its values was written")
+		t.Error("wrote a tensor with missing values")
 	}
 }
 
@@ -97,19 +97,19 @@ func patch(t testing.TB, b []byte, mark string, skip int, with ...byte) []byte {
 	return out
 }
 
-func TestFaultsNameThePlace(t *testing.T) {
+func TestReadRefuses(t *testing.T) {
 	b := written(t, entries, tensors)
 	for _, c := range []struct {
 		name, says string
 		file       []byte
 	}{
-		{"empty", "model test.gguf: empty file", nil},
-		{"short", "truncated: a GGUF header takes 24 bytes, the file has 3", b[:3]},
-		{"zip", `not a GGUF: begins with "PK\x03\x04"`, []byte("PK\x03\x04 and more than 24 bytes")},
-		{"big-endian", "a big-endian GGUF", patch(t, b, "GGUF", 0, 0, 0, 0, 3)},
-		{"version 1", "GGUF version 1 at byte 4", patch(t, b, "GGUF", 0, 1)},
-		{"tensor count", "byte 8 says 72057594037927938 tensors", patch(t, b, "GGUF", 11, 1)},
-		{"entry count", "byte 16 says", patch(t, b, "GGUF", 19, 1)},
+		{"empty", "test.gguf: empty file", nil},
+		{"short", "truncated: a GGUF header needs 24 bytes, the file has 3", b[:3]},
+		{"zip", `not a GGUF: starts with "PK\x03\x04"`, []byte("PK\x03\x04 and more than 24 bytes")},
+		{"big-endian", "big-endian GGUF files are not supported", patch(t, b, "GGUF", 0, 0, 0, 0, 3)},
+		{"version 1", "GGUF version 1 is not supported", patch(t, b, "GGUF", 0, 1)},
+		{"tensor count", "byte 8 counts 72057594037927938 tensors", patch(t, b, "GGUF", 11, 1)},
+		{"entry count", "byte 16 counts", patch(t, b, "GGUF", 19, 1)},
 		{"header cut", `truncated: metadata "b.none"`, b[:bytes.Index(b, []byte("b.none"))+10]},
 		{"string too long", `truncated: metadata "a.string"`, patch(t, b, "a.string", 9, 1)},
 		{"string of 2^60 bytes", `truncated: metadata "a.string"`, patch(t, b, "a.string", 4, 0, 0, 0, 0, 0, 0, 0, 16)},
@@ -119,17 +119,17 @@ func TestFaultsNameThePlace(t *testing.T) {
 			patch(t, b, "b.strings", 8, 0, 0, 0, 0, 0, 0, 0, 16)},
 		{"array of 2^61 bytes", `truncated: metadata "b.uint8"`, patch(t, b, "b.uint8", 8, 0, 0, 0, 0, 0, 0, 0, 32)},
 		{"array too long", `truncated: metadata "b.int32"`, patch(t, b, "b.int32", 12, 1)},
-		{"unknown kind", `metadata "a.bool" has type 99`, patch(t, b, "a.bool", 0, 99)},
-		{"bool of 7", `metadata "a.bool" holds 7`, patch(t, b, "a.bool", 4, 7)},
+		{"unknown kind", `metadata "a.bool" has the unknown type 99`, patch(t, b, "a.bool", 0, 99)},
+		{"bool of 7", `metadata "a.bool" has 7`, patch(t, b, "a.bool", 4, 7)},
 		{"array of arrays", `metadata "b.none" is an array of type 9`, patch(t, b, "b.none", 4, 9)},
 		{"twice", `metadata "a.int8" appears twice`, written(t, []gguf.Entry{entries[1], entries[1]}, nil)},
 		{"alignment", "metadata general.alignment is 24",
 			written(t, []gguf.Entry{{Key: "general.alignment", Value: uint32(24)}}, nil)},
 		{"dimensions", `tensor "matrix" has 9 dimensions`, patch(t, b, "matrix", 0, 9)},
-		{"no rows", `tensor "matrix" has the shape [3 0]`, patch(t, b, "matrix", 12, 0)},
+		{"no rows", `tensor "matrix" has shape [3 0]`, patch(t, b, "matrix", 12, 0)},
 		{"huge", "truncated: tensor matrix of shape [3 144115188075855874]", patch(t, b, "matrix", 19, 2)},
 		{"unknown type", `tensor "matrix" has the unknown type 4`, patch(t, b, "matrix", 20, 4)},
-		{"blocks", `tensor "matrix" has rows of 3 values; Q4_0 is stored in blocks of 32`,
+		{"blocks", `tensor "matrix" has rows of 3 values, which is not a multiple of Q4_0's block size 32`,
 			patch(t, b, "matrix", 20, 2)},
 		{"not aligned", "tensor vector starts 33 bytes into the data", patch(t, b, "vector", 16, 33)},
 		{"overlap", "tensors matrix and vector overlap", patch(t, b, "vector", 16, 0)},
@@ -145,7 +145,7 @@ func TestFaultsNameThePlace(t *testing.T) {
 	}
 }
 
-func TestEveryPrefixIsRefused(t *testing.T) {
+func TestReadRefusesEveryPrefix(t *testing.T) {
 	b := written(t, entries, tensors)
 	for n := range len(b) - 28 { // the last tensor has 4 bytes and 28 of padding
 		if _, err := read(b[:n]); fault.Of(err) != fault.BadModel {
@@ -154,7 +154,7 @@ func TestEveryPrefixIsRefused(t *testing.T) {
 	}
 }
 
-func TestOpenFaults(t *testing.T) {
+func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for path, says := range map[string]string{
 		filepath.Join(dir, "none.gguf"): "no such file",
@@ -167,7 +167,7 @@ func TestOpenFaults(t *testing.T) {
 	}
 }
 
-// tinyBytes is the tiny model's file, made once.
+// tinyBytes returns the tiny model's file.
 var tinyBytes = sync.OnceValue(func() []byte {
 	var b bytes.Buffer
 	if err := tiny.Write(&b); err != nil {
@@ -176,7 +176,7 @@ var tinyBytes = sync.OnceValue(func() []byte {
 	return b.Bytes()
 })
 
-// tinyModel is what is in it.
+// tinyModel returns its content.
 var tinyModel = sync.OnceValues(func() ([]gguf.Entry, []gguf.Weights) {
 	f, err := read(tinyBytes())
 	if err != nil {
@@ -193,7 +193,7 @@ var tinyModel = sync.OnceValues(func() ([]gguf.Entry, []gguf.Weights) {
 	return f.Metadata, w
 })
 
-// tinyWith is the tiny model's file with some metadata changed, added or, with a nil value, left out.
+// tinyWith returns the tiny model with changed metadata; nil values remove entries.
 func tinyWith(t *testing.T, changes map[string]any, weights func([]gguf.Weights) []gguf.Weights) *gguf.File {
 	t.Helper()
 	metadata, w := tinyModel()
@@ -260,9 +260,9 @@ func TestFeatures(t *testing.T) {
 	}{
 		{"linear", map[string]any{"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": float32(4)}, nil,
 			func(a *gguf.Architecture) { a.RopeFactors = factors(4, 4) }},
-		{"linear by custom", map[string]any{"llama.rope.scaling.factor": float32(4)}, nil,
+		{"factor without a type", map[string]any{"llama.rope.scaling.factor": float32(4)}, nil,
 			func(a *gguf.Architecture) { a.RopeFactors = factors(4, 4) }},
-		{"linear, the old key", map[string]any{"llama.rope.scale_linear": float32(2)}, nil,
+		{"old key", map[string]any{"llama.rope.scale_linear": float32(2)}, nil,
 			func(a *gguf.Architecture) { a.RopeFactors = factors(2, 2) }},
 		{"none", map[string]any{"llama.rope.scaling.type": "none", "llama.rope.scaling.factor": float32(4)}, nil, nil},
 		{"no factor", map[string]any{"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": float32(0)}, nil,
@@ -276,7 +276,7 @@ func TestFeatures(t *testing.T) {
 			func(a *gguf.Architecture) { a.SlidingWindow = 64 }},
 		{"window as long as the context", map[string]any{"llama.attention.sliding_window": uint32(1024)}, nil, nil},
 		{"no window", map[string]any{"llama.attention.sliding_window": uint32(0)}, nil, nil},
-		{"settings that change nothing",
+		{"settings without effect",
 			map[string]any{"general.type": "model", "llama.expert_count": uint32(0), "llama.logit_scale": float32(1),
 				"llama.attention.causal": true, "llama.rope.scaling.attn_factor": float32(1), "split.count": uint16(1)},
 			nil, nil},
@@ -295,7 +295,7 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// qwen2 is the tiny model's file with another architecture's name and biases.
+// qwen2 returns the tiny model as a qwen2.
 func qwen2(t *testing.T, changes map[string]any, bias bool) *gguf.File {
 	t.Helper()
 	all := map[string]any{"general.architecture": "qwen2"}
@@ -334,7 +334,7 @@ func TestQwen2(t *testing.T) {
 	}
 	for says, f := range map[string]*gguf.File{
 		"tensor blk.0.attn_q.bias of shape [128] is missing": qwen2(t, nil, false),
-		"qwen2.attention.sliding_window is 64, which is for some layers only": qwen2(
+		"qwen2.attention.sliding_window is 64: sliding windows are not supported in qwen2": qwen2(
 			t, map[string]any{"qwen2.attention.sliding_window": uint32(64)}, true),
 		`qwen2.rope.scaling.type is string yarn`: qwen2(
 			t, map[string]any{"qwen2.rope.scaling.type": "yarn"}, true),
@@ -345,13 +345,12 @@ func TestQwen2(t *testing.T) {
 	}
 }
 
-// A foreign architecture is told by its keys too.
-func TestForeignArchitectures(t *testing.T) {
+func TestArchitectureDescribesUnsupported(t *testing.T) {
 	for says, m := range map[string][]gguf.Entry{
-		`architecture "deepseek2", a mixture of experts, with latent attention (MLA), is not supported`: {
+		`architecture "deepseek2" (mixture of experts, latent attention (MLA)) is not supported`: {
 			{Key: "general.architecture", Value: "deepseek2"}, {Key: "deepseek2.expert_count", Value: uint32(64)},
 			{Key: "deepseek2.attention.kv_lora_rank", Value: uint32(512)}},
-		`architecture "mamba", with state space layers, is not supported; supported: llama, qwen2; choose a plain llama or qwen2 model`: {
+		`architecture "mamba" (state space layers) is not supported; supported: llama, qwen2; choose a plain llama or qwen2 model`: {
 			{Key: "general.architecture", Value: "mamba"}, {Key: "mamba.ssm.state_size", Value: uint32(16)}},
 		`architecture "qwen3" is not supported`: {{Key: "general.architecture", Value: "qwen3"}},
 	} {
@@ -366,7 +365,7 @@ func TestForeignArchitectures(t *testing.T) {
 	}
 }
 
-func TestArchitectureFaults(t *testing.T) {
+func TestArchitectureRefuses(t *testing.T) {
 	const bad, unknown = fault.BadModel, fault.UnknownArch
 	drop := func(name string) func([]gguf.Weights) []gguf.Weights {
 		return func(w []gguf.Weights) []gguf.Weights {
@@ -389,60 +388,60 @@ func TestArchitectureFaults(t *testing.T) {
 			unknown},
 		{"general.architecture", "qwen2", nil, "metadata qwen2.context_length is missing", bad},
 		{"general.architecture", "clip", nil,
-			"a vision part (architecture clip), which answers no text by itself; take the GGUF of the text model",
+			"a vision encoder (architecture clip), not a language model; use the GGUF of the text model",
 			unknown},
-		{"general.type", "adapter", nil, "a LoRA adapter, which is no model by itself; merge it into its base model",
+		{"general.type", "adapter", nil, "a LoRA adapter, not a model; merge it into its base model",
 			unknown},
-		{"general.type", "mmproj", nil, "a vision or audio part (general.type mmproj)", unknown},
-		{"general.type", "imatrix", nil, `general.type is "imatrix", which is no model`, unknown},
-		{"split.count", uint16(3), nil, "one of the 3 parts of a model that was split; merge the parts", unknown},
+		{"general.type", "mmproj", nil, "a vision or audio encoder (general.type mmproj)", unknown},
+		{"general.type", "imatrix", nil, `general.type is "imatrix", not a model`, unknown},
+		{"split.count", uint16(3), nil, "one of 3 parts of a split model; merge the parts", unknown},
 		{"general.architecture", nil, nil, "metadata general.architecture is missing", bad},
 		{"llama.block_count", nil, nil, "metadata llama.block_count is missing", bad},
 		{"llama.block_count", "two", nil, "metadata llama.block_count is string two", bad},
 		{"llama.block_count", uint32(0), nil, "metadata llama.block_count is 0", bad},
-		{"llama.block_count", uint32(1 << 29), nil, "the file has 21 tensors in all", bad},
+		{"llama.block_count", uint32(1 << 29), nil, "the file has only 21 tensors", bad},
 		{"llama.block_count", uint32(3), nil, "tensor blk.2.attn_norm.weight of shape [128] is missing", bad},
 		{"llama.attention.head_count", uint32(3), nil, "not a multiple of head_count_kv", bad},
 		{"llama.attention.head_count_kv", uint32(4), nil,
-			"tensor blk.0.attn_k.weight has the shape [128 64]; [128 128] is right", bad},
+			"tensor blk.0.attn_k.weight has shape [128 64], want [128 128]", bad},
 		{"llama.attention.layer_norm_rms_epsilon", float32(math.NaN()), nil, "rms_epsilon is NaN", bad},
 		{"llama.rope.freq_base", float32(0), nil, "freq_base is 0", bad},
 		{"llama.rope.scaling.type", "yarn", nil, "llama.rope.scaling.type is string yarn", unknown},
 		{"llama.rope.scaling.type", "longrope", nil, "llama.rope.scaling.type is string longrope", unknown},
 		{"llama.rope.scaling.factor", float32(-2), nil, "llama.rope.scaling.factor is -2", bad},
 		{"llama.rope.scaling.attn_factor", float32(1.2), nil,
-			"llama.rope.scaling.attn_factor is float32 1.2 (a rotation that scales)", unknown},
+			"llama.rope.scaling.attn_factor is float32 1.2 (scaled rotation)", unknown},
 		{"llama.attention.head_count_kv", []int32{2, 4}, nil,
-			"llama.attention.head_count_kv is []int32 [2 4], which differs from layer to layer", unknown},
+			"llama.attention.head_count_kv is []int32 [2 4]: layers with different sizes", unknown},
 		{"llama.attention.sliding_window", "wide", nil, "llama.attention.sliding_window is string wide", bad},
-		{"llama.attention.sliding_window_pattern", []bool{true, false}, nil, "(a sliding window in some layers)",
+		{"llama.attention.sliding_window_pattern", []bool{true, false}, nil, "(sliding window in some layers)",
 			unknown},
-		{"llama.attention.causal", false, nil, "llama.attention.causal is bool false (tokens that see later ones)",
+		{"llama.attention.causal", false, nil, "llama.attention.causal is bool false (attention to later tokens)",
 			unknown},
 		{"llama.attention.kv_lora_rank", uint32(512), nil,
 			"llama.attention.kv_lora_rank is uint32 512 (latent attention, MLA)", unknown},
 		{"llama.logit_scale", float32(8), nil, "llama.logit_scale is float32 8 (scaled logits)", unknown},
 		{"", nil, with(ropeFreqs(16, 1, 0)), "value 1 of tensor rope_freqs.weight is 0", bad},
-		{"", nil, with(ropeFreqs(15, 1)), "tensor rope_freqs.weight has the shape [15]; [16] is right", bad},
+		{"", nil, with(ropeFreqs(15, 1)), "tensor rope_freqs.weight has shape [15], want [16]", bad},
 		{"", nil, with(one("blk.0.attn_output.bias")),
-			"tensor blk.0.attn_output.bias is of a kind that is not supported: a bias on attention's output", unknown},
-		{"", nil, with(one("blk.1.ffn_up.bias")), "biases in the feed-forward part", unknown},
-		{"", nil, with(one("blk.1.ffn_gate_inp.weight")), "a mixture of experts", unknown},
-		{"", nil, with(one("blk.1.ffn_up_exps.weight")), "a mixture of experts", unknown},
-		{"", nil, with(one("blk.1.ffn_up.7.weight")), "a mixture of experts", unknown},
+			"tensor blk.0.attn_output.bias is not supported: bias of the attention output", unknown},
+		{"", nil, with(one("blk.1.ffn_up.bias")), "feed-forward biases", unknown},
+		{"", nil, with(one("blk.1.ffn_gate_inp.weight")), "mixture of experts", unknown},
+		{"", nil, with(one("blk.1.ffn_up_exps.weight")), "mixture of experts", unknown},
+		{"", nil, with(one("blk.1.ffn_up.7.weight")), "mixture of experts", unknown},
 		{"", nil, with(one("blk.0.attn_kv_a_mqa.weight")), "latent attention, MLA", unknown},
 		{"", nil, with(one("blk.0.attn_q_norm.weight")), "normalised queries and keys", unknown},
-		{"", nil, with(one("rope_factors_long.weight")), "LongRoPE's factors", unknown},
-		{"", nil, with(one("v.blk.0.attn_q.weight")), "a vision or audio part", unknown},
-		{"", nil, with(one("mm.0.weight")), "a vision or audio part", unknown},
-		{"", nil, with(one("blk.0.attn_q.weight.lora_a")), "a LoRA adapter", unknown},
+		{"", nil, with(one("rope_factors_long.weight")), "LongRoPE factors", unknown},
+		{"", nil, with(one("v.blk.0.attn_q.weight")), "vision or audio encoder", unknown},
+		{"", nil, with(one("mm.0.weight")), "vision or audio encoder", unknown},
+		{"", nil, with(one("blk.0.attn_q.weight.lora_a")), "LoRA adapter", unknown},
 		{"", nil, with(one("blk.1.attn_k.bias")), "tensor blk.0.attn_q.bias of shape [128] is missing", bad},
-		{"", nil, with(one("output.bias")), "tensor output.bias has no place in a plain llama model", unknown},
+		{"", nil, with(one("output.bias")), "tensor output.bias does not belong to a plain llama model", unknown},
 		{"llama.rope.dimension_count", uint32(16), nil, "llama.rope.dimension_count is 16", unknown},
 		{"llama.expert_count", uint32(8), nil, "llama.expert_count is uint32 8", unknown},
-		{"llama.vocab_size", uint32(500), nil, "llama.vocab_size is uint32 500, tokenizer.ggml.tokens has 512", bad},
+		{"llama.vocab_size", uint32(500), nil, "llama.vocab_size is uint32 500, but tokenizer.ggml.tokens has 512", bad},
 		{"", nil, drop("blk.1.ffn_up.weight"), "tensor blk.1.ffn_up.weight of shape [128 256] is missing", bad},
-		{"", nil, with(one("blk.0.attn_q.bias")), "tensor blk.0.attn_q.bias has the shape [1]; [128] is right", bad},
+		{"", nil, with(one("blk.0.attn_q.bias")), "tensor blk.0.attn_q.bias has shape [1], want [128]", bad},
 	} {
 		changes := map[string]any{}
 		if c.key != "" {
@@ -455,11 +454,11 @@ func TestArchitectureFaults(t *testing.T) {
 	}
 	tied, err := tinyWith(t, nil, drop("output.weight")).Architecture()
 	if err != nil || !tied.Tied {
-		t.Errorf("without output.weight: tied is %v, %v", tied.Tied, err)
+		t.Errorf("without output.weight: tied: %v, %v", tied.Tied, err)
 	}
 }
 
-func TestVocabularyFaults(t *testing.T) {
+func TestVocabularyRefuses(t *testing.T) {
 	for _, c := range []struct {
 		key   string
 		value any
@@ -468,16 +467,16 @@ func TestVocabularyFaults(t *testing.T) {
 	}{
 		{"tokenizer.ggml.model", "t5", `tokenizer "t5" is not supported; supported: gpt2, llama`, fault.UnknownArch},
 		{"tokenizer.ggml.model", "llama",
-			`tokenizer "llama" is not supported without a token for every byte; <0x00> is missing`, fault.UnknownArch},
+			`tokenizer "llama" needs a token for every byte, but <0x00> is missing`, fault.UnknownArch},
 		{"tokenizer.ggml.pre", "tekken", `pre-tokenizer "tekken" is not supported`, fault.UnknownArch},
 		{"tokenizer.ggml.merges", []string{"ab"}, `merge 0 of tokenizer.ggml.merges is "ab"`, fault.BadModel},
-		{"tokenizer.ggml.merges", []string{"q Z"}, `"qZ" is no token`, fault.BadModel},
-		{"tokenizer.ggml.merges", []string{"t h e"}, `"h e" is no token`, fault.BadModel},
-		{"tokenizer.ggml.merges", []string{" t"}, `merge 0 of tokenizer.ggml.merges is " t"; "" is no token`,
+		{"tokenizer.ggml.merges", []string{"q Z"}, `"qZ" is not a token`, fault.BadModel},
+		{"tokenizer.ggml.merges", []string{"t h e"}, `"h e" is not a token`, fault.BadModel},
+		{"tokenizer.ggml.merges", []string{" t"}, `merge 0 of tokenizer.ggml.merges is " t", but "" is not a token`,
 			fault.BadModel},
 		{"tokenizer.ggml.merges", nil, "metadata tokenizer.ggml.merges is missing", fault.BadModel},
 		{"tokenizer.ggml.merges", []int32{1},
-			"metadata tokenizer.ggml.merges is []int32 [1]; an array of strings is needed", fault.BadModel},
+			"metadata tokenizer.ggml.merges is []int32 [1], want an array of strings", fault.BadModel},
 		{"tokenizer.ggml.tokens", nil, "metadata tokenizer.ggml.tokens is missing", fault.BadModel},
 		{"tokenizer.ggml.tokens", []string{"a", strings.Repeat("b", 5000)},
 			"token 1 of tokenizer.ggml.tokens has 5000 bytes", fault.BadModel},
@@ -502,7 +501,7 @@ func TestVocabularyFaults(t *testing.T) {
 	}
 	if _, err := f.Vocabulary(); err == nil ||
 		!strings.Contains(err.Error(), `tokens 0 and 1 of tokenizer.ggml.tokens are both "a"`) {
-		t.Errorf("a token that is there twice: %v", err)
+		t.Errorf("duplicate token: %v", err)
 	}
 }
 
@@ -525,7 +524,7 @@ func TestUncovered(t *testing.T) {
 	}
 }
 
-func TestOtherTypesAreKnownButNotRead(t *testing.T) {
+func TestUnreadableTypesAreKnown(t *testing.T) {
 	w := []gguf.Weights{{Name: "q", Shape: []uint64{32}, Values: make([]float32, 32)}}
 	f, err := read(patch(t, written(t, nil, w), "q", 12, 20)) // a block of 32 values in 18 bytes
 	if err != nil {
@@ -542,7 +541,7 @@ func TestOtherTypesAreKnownButNotRead(t *testing.T) {
 	}
 }
 
-// smallest is a whole llama, as small as one can be, with some metadata changed or added.
+// smallest returns the smallest llama, with changed metadata.
 func smallest(t testing.TB, other ...gguf.Entry) []byte {
 	l := gguf.Architecture{EmbeddingLength: 2, BlockCount: 1, FeedForwardLength: 1, HeadCount: 1, HeadCountKV: 1,
 		HeadDim: 2, VocabSize: 3}
@@ -577,7 +576,7 @@ func smallest(t testing.TB, other ...gguf.Entry) []byte {
 	return b
 }
 
-// FuzzRead looks for a panic, for a tensor outside the file, and for a fault of another kind than those two.
+// FuzzRead looks for panics, tensors outside the file, and errors of other classes.
 func FuzzRead(f *testing.F) {
 	whole := written(f, entries, tensors)
 	f.Add(whole)

@@ -9,7 +9,7 @@ import (
 	"llmparity/internal/fault"
 )
 
-// OpenReadable opens a model all of whose weights can be read. The caller closes it.
+// OpenReadable opens a model whose weights can all be read. The caller closes it.
 func OpenReadable(path string) (*File, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -22,7 +22,7 @@ func OpenReadable(path string) (*File, error) {
 	return f, nil
 }
 
-// RequireReadable refuses a file with a tensor whose values can't be read, by name.
+// RequireReadable refuses a file with a tensor of an unreadable type.
 func (f *File) RequireReadable() error {
 	for _, t := range f.Tensors {
 		if err := f.readable(t); err != nil {
@@ -37,11 +37,10 @@ func (f *File) readable(t Tensor) error {
 		return nil
 	}
 	return fault.New(fault.UnknownArch, "choose a model in F32, F16, BF16, Q4_0 to Q8_0 or Q2_K to Q6_K",
-		"model %s: tensor %s is %v, whose values can't be read", f.Name, t.Name, t.Type)
+		"%s: tensor %s is %v, whose values cannot be read", f.Name, t.Name, t.Type)
 }
 
-// Dominant is the type that most of the file's values are stored in, F32 aside: that is what it is when all values are,
-// and every quantised model has some.
+// Dominant returns the type of most values, ignoring F32 unless all are F32: every quantised model has some F32.
 func (f *File) Dominant() Type {
 	counts := map[Type]int64{}
 	for _, t := range f.Tensors {
@@ -56,19 +55,19 @@ func (f *File) Dominant() Type {
 	return slices.MaxFunc(types, func(a, b Type) int { return cmp.Compare(counts[a], counts[b]) })
 }
 
-// Rows reads a tensor's values, some rows at a time: what it holds in memory doesn't grow with the tensor.
+// Rows reads a tensor's values a few rows at a time, in constant memory.
 type Rows struct {
 	file   *File
 	tensor Tensor
 	source io.Reader
-	blocks []byte    // room for some rows as they are stored
-	values []float32 // and as they are read
-	width  int       // values a row
-	stored int       // bytes a row
-	left   int64     // rows
+	blocks []byte    // rows as stored
+	values []float32 // rows as decoded
+	width  int       // values per row
+	stored int       // bytes per row
+	left   int64     // rows not yet read
 }
 
-// Rows begins to read a tensor, which must come from f, n rows at a time.
+// Rows starts reading a tensor of f, n rows at a time.
 func (f *File) Rows(t Tensor, n int) (*Rows, error) {
 	r := new(Rows)
 	if err := r.Reset(f, t, n); err != nil {
@@ -77,7 +76,7 @@ func (f *File) Rows(t Tensor, n int) (*Rows, error) {
 	return r, nil
 }
 
-// Reset begins with another tensor, in the memory that r has.
+// Reset starts reading another tensor, reusing memory.
 func (r *Rows) Reset(f *File, t Tensor, n int) error {
 	if err := f.readable(t); err != nil {
 		return err
@@ -91,10 +90,10 @@ func (r *Rows) Reset(f *File, t Tensor, n int) error {
 	return nil
 }
 
-// Left counts the rows that Next has not given yet.
+// Left returns the number of rows that Next has not returned yet.
 func (r *Rows) Left() int64 { return r.left }
 
-// Next gives the values of the next rows, fewer at the end, and io.EOF behind it. They are good until the next call.
+// Next returns the values of the next rows, fewer at the end, and then io.EOF. They are valid until the next call.
 func (r *Rows) Next() ([]float32, error) {
 	if r.left == 0 {
 		return nil, io.EOF
@@ -105,9 +104,8 @@ func (r *Rows) Next() ([]float32, error) {
 		if err := r.file.unchanged(); err != nil {
 			return nil, err
 		}
-		return nil, fault.Wrap(fault.BadModel, err,
-			"check the disk, and that nothing changes the file while it is read",
-			"model %s: tensor %s can't be read", r.file.Name, r.tensor.Name)
+		return nil, fault.Wrap(fault.BadModel, err, "check the disk, and that nothing changes the file",
+			"%s: cannot read tensor %s", r.file.Name, r.tensor.Name)
 	}
 	if r.left -= int64(n); r.left == 0 {
 		if err := r.file.unchanged(); err != nil {
@@ -117,7 +115,7 @@ func (r *Rows) Next() ([]float32, error) {
 	return values, Dequantise(r.tensor.Type, blocks, values)
 }
 
-// Floats reads all of a tensor's values into memory.
+// Floats reads all values of a tensor.
 func (f *File) Floats(t Tensor) ([]float32, error) {
 	rows, err := f.Rows(t, int(t.Elements()/int64(t.Shape[0])))
 	if err != nil {

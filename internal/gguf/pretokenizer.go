@@ -1,15 +1,15 @@
 package gguf
 
-// The pre-tokenizers that are supported: they cut a text into the words inside which byte-level BPE merges.
+// The supported pre-tokenizers, which cut a text into words. Byte-level BPE merges within words.
 const (
 	PreGPT2   = "gpt-2"
-	PreSmolLM = "smollm"    // GPT-2's, and every digit is a word
-	PreLlama3 = "llama-bpe" // digits in threes, contractions in either case; a word that is a token is taken whole
-	PreQwen2  = "qwen2"     // Llama 3's with single digits; text is brought to Unicode's form NFC first
+	PreSmolLM = "smollm"    // GPT-2's, with every digit a word
+	PreLlama3 = "llama-bpe" // digits in threes, contractions in any case; a word that is a token stays whole
+	PreQwen2  = "qwen2"     // Llama 3's with single digits, after Unicode normalisation to NFC
 )
 
-// preTokenizer gives the name used here for one that a file has. llama.cpp knows more, and takes several for the same
-// that other tokenizers tell apart, "default" by a rule that no model's own tokenizer has: those are refused.
+// preTokenizer returns the canonical name of a file's pre-tokenizer. Others are refused: llama.cpp maps several of them
+// to rules that differ from the models' own tokenizers.
 func preTokenizer(name string) (pre string, ok bool) {
 	switch name {
 	case PreGPT2, PreSmolLM, PreLlama3, PreQwen2:
@@ -20,8 +20,8 @@ func preTokenizer(name string) (pre string, ok bool) {
 	return "", false
 }
 
-// WholeWords says whether a word that is a token is taken as it is, whatever the merges would make of it.
+// WholeWords reports whether a word that is a token is used as it is, without merging.
 func (v Vocabulary) WholeWords() bool { return v.Kind == ByteLevelBPE && v.Pre == PreLlama3 }
 
-// Composes says whether text is brought to Unicode's form NFC before it is cut.
+// Composes reports whether text is normalised to NFC first.
 func (v Vocabulary) Composes() bool { return v.Kind == ByteLevelBPE && v.Pre == PreQwen2 }

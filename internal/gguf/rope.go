@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// ropeFreqs is the tensor that divides the rotation's frequencies one by one, which is how Llama 3's longer contexts
-// are stored.
+// ropeFreqs is the tensor with a divisor for each frequency of the rotation, as in Llama 3's long contexts.
 const ropeFreqs = "rope_freqs.weight"
 
-// ropeFactors gives what divides each of the rotation's frequencies: the tensor's values times the linear factor.
+// ropeFactors returns the divisors of the rotation's frequencies: the tensor's values times the linear factor.
 func (f *File) ropeFactors(a Architecture) ([]float64, error) {
 	linear, err := f.ropeScale(a.Name)
 	if err != nil {
@@ -18,7 +17,7 @@ func (f *File) ropeFactors(a Architecture) ([]float64, error) {
 	factors := slices.Repeat([]float64{linear}, a.HeadDim/2)
 	if t, ok := f.Tensor(ropeFreqs); ok {
 		if want := []uint64{uint64(a.HeadDim / 2)}; !sameShape(t.Shape, want) {
-			return nil, f.bad(again, "tensor %s has the shape %v; %v is right", t.Name, t.Shape, want)
+			return nil, f.bad(again, "tensor %s has shape %v, want %v", t.Name, t.Shape, want)
 		}
 		values, err := f.Floats(t)
 		if err != nil {
@@ -27,7 +26,7 @@ func (f *File) ropeFactors(a Architecture) ([]float64, error) {
 		for i, v := range values {
 			factors[i] *= float64(v)
 			if !(factors[i] > 0) || math.IsInf(factors[i], 0) {
-				return nil, f.bad(again, "value %d of tensor %s is %v; positive numbers are right", i, t.Name, v)
+				return nil, f.bad(again, "value %d of tensor %s is %v, want a positive number", i, t.Name, v)
 			}
 		}
 	}
@@ -37,15 +36,14 @@ func (f *File) ropeFactors(a Architecture) ([]float64, error) {
 	return factors, nil
 }
 
-// ropeScale gives the one factor of linear scaling, under its key's new or old name. A file that has a factor and no
-// type means the linear one.
+// ropeScale returns the factor of linear scaling, under its new or old key. A factor without a type means linear.
 func (f *File) ropeScale(arch string) (float64, error) {
 	key := arch + ".rope.scaling.type"
 	if v, ok := f.Lookup(key); ok && v != "linear" {
 		if v == "none" {
 			return 1, nil
 		}
-		return 1, f.unsupported("%s is %s; supported: none, linear, and Llama 3's factors in the tensor %s",
+		return 1, f.unsupported("%s is %s; supported: none, linear, and Llama 3's factors in tensor %s",
 			key, brief(v), ropeFreqs)
 	}
 	for _, key := range []string{arch + ".rope.scaling.factor", arch + ".rope.scale_linear"} {
@@ -56,11 +54,11 @@ func (f *File) ropeScale(arch string) (float64, error) {
 		if err != nil {
 			return 1, err
 		}
-		if v == 0 { // by custom, none
+		if v == 0 { // some files have 0 for none
 			return 1, nil
 		}
 		if !(v > 0) || math.IsInf(v, 0) {
-			return 1, f.bad(again, "metadata %s is %v; a positive number is right", key, v)
+			return 1, f.bad(again, "metadata %s is %v, want a positive number", key, v)
 		}
 		return v, nil
 	}

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Type is how a tensor's values are stored.
+// Type is the storage format of a tensor's values.
 type Type uint32
 
-// The types whose values can be read; others are known by name and size.
+// The types whose values can be read. Of the others only name and size are known.
 const (
 	F32  Type = 0
 	F16  Type = 1
@@ -26,7 +26,7 @@ const (
 	BF16 Type = 30
 )
 
-// layouts holds, for each type, its name and the bytes that a block of so many values takes.
+// layouts holds the name of each type, and the number of values and bytes in a block.
 var layouts = map[Type]struct {
 	name          string
 	values, bytes int64
@@ -59,7 +59,7 @@ func Block(name string) (values, bytes int64) {
 	return 0, 0
 }
 
-// The kinds of metadata values, by their number in the file.
+// The kinds of metadata values, by number.
 const (
 	kindUint8 = iota
 	kindInt8
@@ -76,7 +76,7 @@ const (
 	kindFloat64
 )
 
-// kinds are the Go types of values, by their kind; an array's is not one of its own.
+// kinds are the Go types of the kinds. An array has no type of its own.
 var kinds = [...]reflect.Type{
 	kindUint8: reflect.TypeFor[uint8](), kindInt8: reflect.TypeFor[int8](),
 	kindUint16: reflect.TypeFor[uint16](), kindInt16: reflect.TypeFor[int16](),
@@ -87,11 +87,10 @@ var kinds = [...]reflect.Type{
 	kindFloat64: reflect.TypeFor[float64](),
 }
 
-// least is the fewest bytes that a value of a kind takes; 0 means that there is no such kind (or that it may not stand
-// in an array).
+// least returns the minimal size of a value; 0 for unknown kinds and arrays.
 func least(kind uint32) int64 {
 	switch {
-	case kind == kindString: // its length
+	case kind == kindString: // the length
 		return 8
 	case kind < uint32(len(kinds)):
 		return int64(kinds[kind].Size())

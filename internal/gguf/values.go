@@ -3,21 +3,18 @@ package gguf
 import (
 	"fmt"
 	"reflect"
-	"strconv"
 )
 
-func quote(s string) string { return strconv.Quote(s) }
-
-// want makes the error for a value that is missing or of another type.
+// want returns the error for a value that is missing or has another type.
 func (f *File) want(key, what string) error {
 	v, ok := f.Lookup(key)
 	if !ok {
-		return f.bad(again, "metadata %s is missing; %s is needed", key, what)
+		return f.bad(again, "metadata %s is missing, want %s", key, what)
 	}
-	return f.bad(again, "metadata %s is %s; %s is needed", key, brief(v), what)
+	return f.bad(again, "metadata %s is %s, want %s", key, brief(v), what)
 }
 
-// brief shows a value in an error without printing a whole vocabulary.
+// brief formats a value for an error, shortened.
 func brief(v any) string {
 	s := fmt.Sprintf("%T %v", v, v)
 	if len(s) > 60 {
@@ -26,13 +23,13 @@ func brief(v any) string {
 	return s
 }
 
-// Uint gives a whole number that isn't negative, of any width.
+// Uint returns an integer of any width that is not negative.
 func (f *File) Uint(key string) (uint64, error) {
 	v, _ := f.Lookup(key)
 	if n, ok := unsigned(v); ok {
 		return n, nil
 	}
-	return 0, f.want(key, "a whole number, not negative,")
+	return 0, f.want(key, "an integer of at least 0")
 }
 
 func unsigned(v any) (uint64, bool) {
@@ -45,7 +42,7 @@ func unsigned(v any) (uint64, bool) {
 	return 0, false
 }
 
-// Float gives a floating-point number.
+// Float returns a floating-point number.
 func (f *File) Float(key string) (float64, error) {
 	v, _ := f.Lookup(key)
 	switch v := v.(type) {
@@ -57,20 +54,19 @@ func (f *File) Float(key string) (float64, error) {
 	return 0, f.want(key, "a float")
 }
 
-// Text gives a string.
-func (f *File) Text(key string) (string, error) {
-	v, _ := f.Lookup(key)
-	if s, ok := v.(string); ok {
-		return s, nil
-	}
-	return "", f.want(key, "a string")
+// Text returns a string.
+func (f *File) Text(key string) (string, error) { return typed[string](f, key, "a string") }
+
+// Texts returns an array of strings.
+func (f *File) Texts(key string) ([]string, error) {
+	return typed[[]string](f, key, "an array of strings")
 }
 
-// Texts gives an array of strings.
-func (f *File) Texts(key string) ([]string, error) {
+func typed[T any](f *File, key, what string) (T, error) {
 	v, _ := f.Lookup(key)
-	if s, ok := v.([]string); ok {
-		return s, nil
+	if t, ok := v.(T); ok {
+		return t, nil
 	}
-	return nil, f.want(key, "an array of strings")
+	var none T
+	return none, f.want(key, what)
 }

@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -17,43 +18,42 @@ const (
 	TokenByte        = 6
 )
 
-// TokenizerKind says by which rules a vocabulary's tokens are found in a text.
+// TokenizerKind is the algorithm that finds the tokens of a text.
 type TokenizerKind int
 
 const (
-	// ByteLevelBPE cuts text into words and joins their bytes by ranked merges. A token's text is byte-level: each byte
-	// stands as the character that ByteRune gives.
+	// ByteLevelBPE cuts text into words and merges their bytes by rank. Token texts are byte-level: ByteRune maps each
+	// byte to a character.
 	ByteLevelBPE TokenizerKind = iota
-	// SentencePiece joins the characters of the whole text, the join of the highest score first. Space stands for a
-	// space, and what no token expresses becomes the tokens of its bytes.
+	// SentencePiece merges the characters of the whole text, highest score first. Space stands for a space. What no
+	// token covers becomes the tokens of its bytes.
 	SentencePiece
 )
 
-// The tokenizers' names in tokenizer.ggml.model.
+// The names of the tokenizers in tokenizer.ggml.model.
 const (
 	modelBPE           = "gpt2"
 	modelSentencePiece = "llama"
 )
 
-// maxToken is far more bytes than any token of a real vocabulary has.
+// maxToken is more bytes than any real token has.
 const maxToken = 1 << 12
 
-// Vocabulary is a tokenizer's data. Control, unknown and user-defined tokens stand in Tokens as they stand in texts.
+// Vocabulary is the data of a tokenizer. Control, unknown and user-defined tokens appear in Tokens as in texts.
 type Vocabulary struct {
-	Kind   TokenizerKind
-	Tokens []string
-	Types  []int32   // one a token
-	Scores []float32 // one a token, in a SentencePiece vocabulary
-	// "left right", in the order of their rank; a SentencePiece vocabulary's follow from its scores
-	Merges       []string
-	Pre          string // a byte-level vocabulary's pre-tokenizer: PreGPT2 and so on
-	BOS, EOS     int    // -1 where there is none
-	AddBOS       bool   // a prompt begins with BOS
-	SpacePrefix  bool   // a space is put before each text, in a SentencePiece vocabulary
-	ChatTemplate string // Jinja; empty where there is none
+	Kind         TokenizerKind
+	Tokens       []string
+	Types        []int32   // one per token
+	Scores       []float32 // SentencePiece: one per token
+	Merges       []string  // "left right", by rank; SentencePiece: derived from the scores
+	Pre          string    // byte-level: the pre-tokenizer, such as PreGPT2
+	BOS, EOS     int       // -1: none
+	AddBOS       bool      // prompts start with BOS
+	SpacePrefix  bool      // SentencePiece: texts get a leading space
+	ChatTemplate string    // Jinja; "": none
 }
 
-// Vocabulary reads the tokenizer. One that isn't supported is a fault of kind UnknownArch.
+// Vocabulary reads the tokenizer. An unsupported one is a fault of kind UnknownArch.
 func (f *File) Vocabulary() (Vocabulary, error) {
 	v := Vocabulary{BOS: -1, EOS: -1}
 	model, err := f.Text("tokenizer.ggml.model")
@@ -66,10 +66,9 @@ func (f *File) Vocabulary() (Vocabulary, error) {
 	if v.Tokens, err = f.Texts("tokenizer.ggml.tokens"); err != nil {
 		return v, err
 	}
-	for id, t := range v.Tokens { // before work is done that grows with the square of it
+	for id, t := range v.Tokens { // before work that is quadratic in the length
 		if len(t) > maxToken {
-			return v, f.bad(again, "token %d of tokenizer.ggml.tokens has %d bytes; up to %d are right", id, len(t),
-				maxToken)
+			return v, f.bad(again, "token %d of tokenizer.ggml.tokens has %d bytes, the limit is %d", id, len(t), maxToken)
 		}
 	}
 	if err := f.tokenTypes(&v); err != nil {
@@ -79,7 +78,7 @@ func (f *File) Vocabulary() (Vocabulary, error) {
 		err = f.ranked(&v)
 	} else {
 		v.Kind, v.AddBOS, v.SpacePrefix = SentencePiece, true, f.flag("add_space_prefix", true)
-		v.BOS, v.EOS = 1, 2 // SentencePiece's own, where the file says nothing
+		v.BOS, v.EOS = 1, 2 // SentencePiece's defaults
 		err = f.scored(&v)
 	}
 	if err != nil {
@@ -93,7 +92,7 @@ func (f *File) Vocabulary() (Vocabulary, error) {
 	return v, f.consistent(v)
 }
 
-// flag reads a setting that is on or off.
+// flag reads a boolean with a default.
 func (f *File) flag(name string, otherwise bool) bool {
 	value, _ := f.Lookup("tokenizer.ggml." + name)
 	if on, ok := value.(bool); ok {
@@ -102,7 +101,7 @@ func (f *File) flag(name string, otherwise bool) bool {
 	return otherwise
 }
 
-// ranked reads what a byte-level vocabulary has beyond its tokens.
+// ranked reads the rest of a byte-level vocabulary.
 func (f *File) ranked(v *Vocabulary) error {
 	name, err := f.Text("tokenizer.ggml.pre")
 	if err != nil {
@@ -113,12 +112,12 @@ func (f *File) ranked(v *Vocabulary) error {
 		return f.unsupported("pre-tokenizer %q is not supported; supported: %s, %s, %s, %s", name,
 			PreGPT2, PreSmolLM, PreLlama3, PreQwen2)
 	}
-	v.AddBOS = v.Pre == PreLlama3 // where the file says nothing
+	v.AddBOS = v.Pre == PreLlama3 // default
 	v.Merges, err = f.Texts("tokenizer.ggml.merges")
 	return err
 }
 
-// ends reads the tokens that begin and end a text, and refuses what the package of a model can't express.
+// ends reads the first and last token of texts, and refuses settings that WebLLM's packages cannot express.
 func (f *File) ends(v *Vocabulary) error {
 	for key, to := range map[string]*int{"bos": &v.BOS, "eos": &v.EOS} {
 		key = "tokenizer.ggml." + key + "_token_id"
@@ -130,21 +129,21 @@ func (f *File) ends(v *Vocabulary) error {
 			return err
 		}
 		if id >= uint64(len(v.Tokens)) {
-			return f.bad(again, "metadata %s is %d; the vocabulary has %d tokens", key, id, len(v.Tokens))
+			return f.bad(again, "metadata %s is %d, but there are %d tokens", key, id, len(v.Tokens))
 		}
 		*to = int(id)
 	}
 	v.AddBOS = f.flag("add_bos_token", v.AddBOS)
 	if v.AddBOS && v.BOS < 0 {
-		return f.bad(again, "prompts are to begin with a BOS token, and metadata tokenizer.ggml.bos_token_id is missing")
+		return f.bad(again, "prompts start with a BOS token, but metadata tokenizer.ggml.bos_token_id is missing")
 	}
 	for _, name := range []string{"add_eos_token", "remove_extra_whitespaces"} {
 		if f.flag(name, false) {
-			return f.unsupported("tokenizer.ggml.%s is true; false is supported", name)
+			return f.unsupported("tokenizer.ggml.%s is true, which is not supported", name)
 		}
 	}
 	if _, there := f.Lookup("tokenizer.ggml.precompiled_charsmap"); there {
-		return f.unsupported("the tokenizer's own normalisation, tokenizer.ggml.precompiled_charsmap, is not supported")
+		return f.unsupported("text normalisation by tokenizer.ggml.precompiled_charsmap is not supported")
 	}
 	return nil
 }
@@ -153,24 +152,21 @@ func (f *File) tokenTypes(v *Vocabulary) error {
 	const key = "tokenizer.ggml.token_type"
 	value, ok := f.Lookup(key)
 	if !ok {
-		v.Types = make([]int32, len(v.Tokens))
-		for i := range v.Types {
-			v.Types[i] = TokenNormal
-		}
+		v.Types = slices.Repeat([]int32{TokenNormal}, len(v.Tokens))
 		return nil
 	}
 	if v.Types, ok = value.([]int32); !ok || len(v.Types) != len(v.Tokens) {
-		return f.want(key, "an array of int32, one for each token,")
+		return f.want(key, "an array of int32, one per token")
 	}
 	return nil
 }
 
-// consistent checks that tokens are distinct and that merges join tokens into tokens.
+// consistent checks that tokens are unique and that merges join tokens into tokens.
 func (f *File) consistent(v Vocabulary) error {
 	ids := make(map[string]int, len(v.Tokens))
 	for id, t := range v.Tokens {
 		if t == "" || !utf8.ValidString(t) {
-			return f.bad(again, "token %d of tokenizer.ggml.tokens is %q; text is needed", id, t)
+			return f.bad(again, "token %d of tokenizer.ggml.tokens is %q, want non-empty UTF-8", id, t)
 		}
 		if first, twice := ids[t]; twice {
 			return f.bad(again, "tokens %d and %d of tokenizer.ggml.tokens are both %q", first, id, t)
@@ -179,26 +175,26 @@ func (f *File) consistent(v Vocabulary) error {
 	}
 	ranks := make(map[string]int, len(v.Merges))
 	for rank, m := range v.Merges {
-		// of which some engines take the first rank, others the last
+		// Engines disagree on whether the first or the last rank counts.
 		if first, twice := ranks[m]; twice && v.Kind == ByteLevelBPE {
 			return f.bad(again, "merges %d and %d of tokenizer.ggml.merges are both %q", first, rank, m)
 		}
 		ranks[m] = rank
 		left, right, ok := strings.Cut(m, " ")
 		if !ok {
-			return f.bad(again, "merge %d of tokenizer.ggml.merges is %q; two tokens and a space are right", rank, m)
+			return f.bad(again, "merge %d of tokenizer.ggml.merges is %q, want two tokens and a space", rank, m)
 		}
 		for _, part := range []string{left, right, left + right} {
 			if _, ok := ids[part]; !ok {
-				return f.bad(again, "merge %d of tokenizer.ggml.merges is %q; %q is no token", rank, m, part)
+				return f.bad(again, "merge %d of tokenizer.ggml.merges is %q, but %q is not a token", rank, m, part)
 			}
 		}
 	}
 	return nil
 }
 
-// ByteRune gives the character that stands for a byte in a byte-level vocabulary: itself where it is printable Latin-1,
-// else one from U+0100 on.
+// ByteRune returns the character for a byte in byte-level vocabularies: itself if it is printable Latin-1, otherwise
+// one from U+0100 on.
 func ByteRune(b byte) rune { return byteRunes[b] }
 
 var byteRunes = func() (table [256]rune) {
@@ -214,7 +210,7 @@ var byteRunes = func() (table [256]rune) {
 	return table
 }()
 
-// ByteLevel spells text in the characters of a byte-level vocabulary.
+// ByteLevel converts text to the characters of a byte-level vocabulary.
 func ByteLevel(text string) string {
 	var s strings.Builder
 	for i := range len(text) {
@@ -223,13 +219,13 @@ func ByteLevel(text string) string {
 	return s.String()
 }
 
-// Verbatim says whether a token stands in texts as it is written, outside merging.
+// Verbatim reports whether a token appears in texts as it is written, outside merging.
 func (v Vocabulary) Verbatim(id int) bool {
 	t := v.Types[id]
 	return t == TokenControl || t == TokenUserDefined || t == TokenUnknown
 }
 
-// Uncovered finds the first character of a prompt that the vocabulary can't express: an engine would drop it silently.
+// Uncovered returns the first character that the vocabulary cannot express. Engines drop such characters silently.
 func (v Vocabulary) Uncovered(prompt string) (rune, bool) {
 	var covered [256]bool
 	ids := make(map[string]bool, len(v.Tokens))
@@ -237,10 +233,10 @@ func (v Vocabulary) Uncovered(prompt string) (rune, bool) {
 		ids[t] = true
 	}
 	for b := range covered {
-		covered[b] = v.Kind == SentencePiece || ids[string(byteRunes[b])] // SentencePiece falls back to bytes
+		covered[b] = v.Kind == SentencePiece || ids[string(byteRunes[b])] // SentencePiece has a token for each byte
 	}
 	for i, r := range prompt {
-		_, n := utf8.DecodeRuneInString(prompt[i:]) // an invalid byte is one long, unlike r's own spelling
+		_, n := utf8.DecodeRuneInString(prompt[i:]) // an invalid byte has length 1, unlike r
 		for _, b := range []byte(prompt[i : i+n]) {
 			if !covered[b] {
 				return r, true
@@ -250,16 +246,15 @@ func (v Vocabulary) Uncovered(prompt string) (rune, bool) {
 	return 0, false
 }
 
-// PromptFault is the one line for a prompt that the vocabulary can't express; nil where it can, or where the vocabulary
-// can't be read.
+// PromptFault returns an error if the vocabulary cannot express a prompt. Vocabularies that cannot be read are ignored.
 func PromptFault(f *File, prompt string) error {
 	v, err := f.Vocabulary()
 	if err != nil {
 		return nil
 	}
 	if r, ok := v.Uncovered(prompt); ok {
-		return fault.New(fault.Usage, "leave it out or choose another model",
-			"the prompt has %q, which the vocabulary of %s can't express", r, f.Name)
+		return fault.New(fault.Usage, "remove it or choose another model",
+			"the vocabulary of %s has no token for %q in the prompt", f.Name, r)
 	}
 	return nil
 }

@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// Space is the character that stands for a space in a SentencePiece vocabulary.
+// Space is the character for a space in SentencePiece vocabularies.
 const Space = "▁"
 
-// ByteToken is the token of a byte that no other token expresses, in a SentencePiece vocabulary.
+// ByteToken returns the SentencePiece token of a single byte.
 func ByteToken(b byte) string { return fmt.Sprintf("<0x%02X>", b) }
 
-// scored reads what a SentencePiece vocabulary has beyond its tokens, and derives its merges.
+// scored reads the rest of a SentencePiece vocabulary and derives its merges.
 func (f *File) scored(v *Vocabulary) error {
 	ids := make(map[string]int, len(v.Tokens))
 	for id, text := range v.Tokens {
@@ -22,7 +22,7 @@ func (f *File) scored(v *Vocabulary) error {
 	}
 	for b := range 256 {
 		if _, ok := ids[ByteToken(byte(b))]; !ok {
-			return f.unsupported("tokenizer %q is not supported without a token for every byte; %s is missing",
+			return f.unsupported("tokenizer %q needs a token for every byte, but %s is missing",
 				modelSentencePiece, ByteToken(byte(b)))
 		}
 	}
@@ -30,11 +30,11 @@ func (f *File) scored(v *Vocabulary) error {
 	value, _ := f.Lookup(key)
 	scores, ok := value.([]float32)
 	if !ok || len(scores) != len(v.Tokens) {
-		return f.want(key, "an array of float32, one for each token,")
+		return f.want(key, "an array of float32, one per token")
 	}
 	for id, s := range scores {
 		if math.IsNaN(float64(s)) {
-			return f.bad(again, "the score of token %d in %s is not a number", id, key)
+			return f.bad(again, "the score of token %d in %s is NaN", id, key)
 		}
 	}
 	v.Scores = scores
@@ -42,8 +42,7 @@ func (f *File) scored(v *Vocabulary) error {
 	for i := 1; i < len(joins); i++ {
 		a, b := v.Tokens[joins[i-1].token], v.Tokens[joins[i].token]
 		if a != b && scores[joins[i-1].token] == scores[joins[i].token] && strings.Trim(a+b, Space) != "" {
-			return f.unsupported("tokens %q and %q have the same score: which one is made depends on where it would stand, "+
-				"which merges can't say", a, b)
+			return f.unsupported("tokens %q and %q have the same score: merges cannot express which comes first", a, b)
 		}
 	}
 	for _, j := range joins {
@@ -52,13 +51,12 @@ func (f *File) scored(v *Vocabulary) error {
 	return nil
 }
 
-// join is a way to make a token out of two others.
+// join makes a token by joining two others.
 type join struct{ token, cut int }
 
-// joins are the ways to make normal tokens out of normal tokens, the highest score first. Among equal scores the
-// leftmost join is to be made first. Merges can't say that, but where all the tokens are runs of spaces, as in the
-// vocabularies that have equal scores at all, it is the same to prefer the join with the longest left part, then that
-// with the longest right part: a run grows from its left end until there is no longer token.
+// joins returns the ways to make normal tokens from normal tokens, highest score first. With equal scores,
+// SentencePiece joins the leftmost pair first, which merges cannot express. But if all these tokens are runs of spaces,
+// as in known vocabularies, the same result follows from preferring the longest left part, then the longest right part.
 func (v Vocabulary) joins(ids map[string]int) []join {
 	normal := func(text string) bool {
 		id, ok := ids[text]
@@ -66,7 +64,7 @@ func (v Vocabulary) joins(ids map[string]int) []join {
 	}
 	var list []join
 	for id, text := range v.Tokens {
-		// no text has a space once it is spelt with Space
+		// Texts have no spaces after Space has replaced them.
 		if v.Types[id] != TokenNormal || strings.Contains(text, " ") {
 			continue
 		}

@@ -9,8 +9,7 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// scored is the metadata of a small SentencePiece vocabulary: the special tokens, all bytes, and these pieces, the
-// first of which has the highest score.
+// scored returns the metadata of a SentencePiece vocabulary: special tokens, bytes, and pieces by descending score.
 func scored(pieces []string, more ...gguf.Entry) []gguf.Entry {
 	tokens, types, scores := []string{"<unk>", "<s>", "</s>"}, []int32{2, 3, 3}, []float32{0, 0, 0}
 	for b := range 256 {
@@ -30,7 +29,7 @@ func scored(pieces []string, more ...gguf.Entry) []gguf.Entry {
 	}, more...)
 }
 
-// changed replaces or adds entries; those without a value are left out.
+// changed replaces or adds entries; nil values remove them.
 func changed(entries []gguf.Entry, more ...gguf.Entry) []gguf.Entry {
 	for _, m := range more {
 		entries = slices.DeleteFunc(entries, func(e gguf.Entry) bool { return e.Key == m.Key })
@@ -68,7 +67,7 @@ func TestMergesFollowFromScores(t *testing.T) {
 		t.Errorf("got kind %v, BOS %d added %v, EOS %d, prefix %v", v.Kind, v.BOS, v.AddBOS, v.EOS, v.SpacePrefix)
 	}
 	if r, found := v.Uncovered("é 世 \xff"); found {
-		t.Errorf("%q can't be expressed, in spite of bytes", r)
+		t.Errorf("%q is uncovered despite byte tokens", r)
 	}
 	v, err = vocabularyOf(t, scored([]string{"a"}, entry("add_bos_token", false), entry("add_space_prefix", false),
 		entry("eos_token_id", uint32(259))))
@@ -77,14 +76,14 @@ func TestMergesFollowFromScores(t *testing.T) {
 	}
 }
 
-func TestSentencePieceFaults(t *testing.T) {
+func TestSentencePieceRefuses(t *testing.T) {
 	for _, c := range []struct {
 		entry gguf.Entry
 		says  string
 		kind  fault.Kind
 	}{
 		{entry("scores", nil), "metadata tokenizer.ggml.scores is missing", fault.BadModel},
-		{entry("scores", []float32{1}), "an array of float32, one for each token, is needed", fault.BadModel},
+		{entry("scores", []float32{1}), "want an array of float32, one per token", fault.BadModel},
 		{entry("scores", make([]float32, 264)), `tokens "ab" and "ba" have the same score`, fault.UnknownArch},
 		{entry("add_eos_token", true), "tokenizer.ggml.add_eos_token is true", fault.UnknownArch},
 		{entry("remove_extra_whitespaces", true), "tokenizer.ggml.remove_extra_whitespaces is true", fault.UnknownArch},
@@ -122,9 +121,9 @@ func TestPreTokenizers(t *testing.T) {
 		}
 	}
 	if _, err := vocabularyOf(t, with("llama3", entry("bos_token_id", nil))); fault.Of(err) != fault.BadModel {
-		t.Errorf("a BOS that is wanted and not there: got %v", err)
+		t.Errorf("missing BOS: got %v", err)
 	}
 	if v, err := vocabularyOf(t, with("llama3", entry("add_bos_token", false))); err != nil || v.AddBOS {
-		t.Errorf("BOS is added against the file's word: %v", err)
+		t.Errorf("add_bos_token ignored: %v", err)
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"slices"
 )
 
-// Weights is an F32 tensor to be written; Shape is as in Tensor.
+// Weights is an F32 tensor to write. Shape is as in Tensor.
 type Weights struct {
 	Name   string
 	Shape  []uint64
 	Values []float32
-	// Stream gives the values in pieces where they are not to be held: it calls write for each in turn.
+	// Stream, if set, replaces Values: it calls write for one piece after another.
 	Stream func(write func([]float32) error) error
 }
 
@@ -29,7 +29,20 @@ func (t Weights) elements() uint64 {
 	return n
 }
 
-// Unquantised gives a file's tensors to be written as F32, a few rows in memory at a time.
+// AsFloat32 returns metadata for a file of float32 values: without quantisation and layout.
+func AsFloat32(metadata []Entry) []Entry {
+	out := slices.DeleteFunc(slices.Clone(metadata), func(e Entry) bool {
+		return e.Key == "general.quantization_version" || e.Key == "general.alignment"
+	})
+	for i, e := range out {
+		if e.Key == "general.file_type" {
+			out[i].Value = uint32(0) // all F32
+		}
+	}
+	return out
+}
+
+// Unquantised returns a file's tensors as F32, streamed a few rows at a time.
 func (f *File) Unquantised() []Weights {
 	var out []Weights
 	for _, t := range f.Tensors {
@@ -55,8 +68,7 @@ func (f *File) Unquantised() []Weights {
 	return out
 }
 
-// Write writes a version 3 file. The same input gives the same bytes. It doesn't check what Read would refuse beyond
-// what it needs to know to write at all.
+// Write writes a version 3 file. The same input gives the same bytes. It does not validate like Read.
 func Write(w io.Writer, metadata []Entry, tensors []Weights) error {
 	e := &encoder{out: bufio.NewWriterSize(w, 1<<16)}
 	e.raw([]byte(magic))
@@ -88,7 +100,7 @@ func Write(w io.Writer, metadata []Entry, tensors []Weights) error {
 
 func pad(n uint64) uint64 { return (n + defaultAlignment - 1) / defaultAlignment * defaultAlignment }
 
-// encoder remembers the first error and how much was written.
+// encoder keeps the first error and the position.
 type encoder struct {
 	out *bufio.Writer
 	pos uint64
@@ -117,11 +129,11 @@ func (e *encoder) text(s string) {
 	e.raw([]byte(s))
 }
 
-// tensor writes the values, as many as the shape says.
+// tensor writes the values, whose number must match the shape.
 func (e *encoder) tensor(t Weights) {
 	begin := e.pos
 	if t.Stream == nil {
-		_ = e.floats(t.Values) // remembered
+		_ = e.floats(t.Values) // e.err has it
 	} else if err := t.Stream(e.floats); err != nil && e.err == nil {
 		e.err = err
 	}
@@ -142,7 +154,7 @@ func (e *encoder) floats(values []float32) error {
 	return e.err
 }
 
-// fill pads with zeros up to the alignment.
+// fill pads with zeros to the alignment.
 func (e *encoder) fill() {
 	e.raw(make([]byte, pad(e.pos)-e.pos))
 }
@@ -155,7 +167,7 @@ func (e *encoder) value(m Entry) {
 	}
 	kind := slices.Index(kinds[:], of)
 	if kind < 0 {
-		e.err = cmp.Or(e.err, fmt.Errorf("metadata %s has a %T, which GGUF can't hold", m.Key, m.Value))
+		e.err = cmp.Or(e.err, fmt.Errorf("metadata %s has a %T, which GGUF cannot store", m.Key, m.Value))
 		return
 	}
 	if array {

@@ -17,10 +17,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// Fetch is something that is not here yet, and would be fetched.
+// Fetch is something to download.
 type Fetch struct {
 	What  string `json:"what"`
-	Bytes *int64 `json:"bytes,omitempty"` // absent: not known without asking
+	Bytes *int64 `json:"bytes,omitempty"` // absent: unknown without a request
 }
 
 // entry finds a model in the catalogue.
@@ -32,19 +32,19 @@ func (f Finder) entry(id string) (catalogue.Entry, error) {
 	return known.Find(id)
 }
 
-// chat is entry for a model that can be run.
+// chat finds a model that can be run.
 func (f Finder) chat(id string) (catalogue.Entry, error) {
 	e, err := f.entry(id)
 	if err == nil && (e.Type != catalogue.Chat || e.Manifest != "") {
 		err = fault.New(fault.UnknownModel, "choose another (llmparity model list)",
-			"the model %s (%s) is none that only continues texts", id, e.Type)
+			"model %s (%s) does not generate text", id, e.Type)
 	}
 	return e, err
 }
 
 func store() string { return catalogue.Store(cache.Dir(os.Getenv)) }
 
-// catalogued gives a model of the catalogue, fetched into the store unless it is there.
+// catalogued returns a model of the catalogue, downloading it unless it is in the store.
 func (f Finder) catalogued(ctx context.Context, id string, window int) (engine.Model, error) {
 	e, err := f.chat(id)
 	if err != nil {
@@ -63,8 +63,8 @@ func (f Finder) catalogued(ctx context.Context, id string, window int) (engine.M
 	return OpenPackage(p.Dir, e.ID, cmp.Or(window, max(e.Context(), 0)))
 }
 
-// Look is Find that fetches nothing: a model of the catalogue that is not in the store has no path, and what would be
-// fetched is said.
+// Look is Find without downloads. A model of the catalogue that is not in the store has no path; Fetch describes the
+// download.
 func (f Finder) Look(ctx context.Context, name string, window int) (engine.Model, *Fetch, error) {
 	if !Listed(name) {
 		m, err := f.Find(ctx, name, window)
@@ -85,7 +85,7 @@ func (f Finder) Look(ctx context.Context, name string, window int) (engine.Model
 	}
 	fetch := &Fetch{What: name + " of WebLLM's catalogue"}
 	if f.Mirror == "" {
-		fetch.What += fmt.Sprintf(", of which WebLLM says that it takes %.0f MB of video memory", e.VRAM)
+		fetch.What += fmt.Sprintf(" (needs %.0f MiB of GPU memory, says WebLLM)", e.VRAM)
 	} else if sizes, err := catalogue.Sizes(ctx, []catalogue.Entry{e},
 		catalogue.Options{Mirror: f.Mirror}); err == nil {
 		if n, ok := sizes[e.ID]; ok {
@@ -95,9 +95,9 @@ func (f Finder) Look(ctx context.Context, name string, window int) (engine.Model
 	return engine.Model{Model: record.Model{Name: e.ID, Format: WebLLM, Context: window}}, fetch, nil
 }
 
-// Estimated is a model of the catalogue as the estimator knows it, by the best of what is at hand: its package in the
-// store; its lists, from the mirror or of a download that was cut; what the catalogue states. Nothing is stored, and
-// without a mirror no network is asked. The window is the context that a run gives it; 0: the package's own.
+// Estimated describes a model of the catalogue for an estimate, from the best source: its package in the store; its
+// lists, from the mirror or an interrupted download; or the catalogue's statement. Without a mirror it stays offline.
+// The window is the context that a run uses; 0: the package's own.
 func (f Finder) Estimated(ctx context.Context, id string) (m estimate.Model, window int, err error) {
 	e, err := f.chat(id)
 	if err != nil {
@@ -105,22 +105,22 @@ func (f Finder) Estimated(ctx context.Context, id string) (m estimate.Model, win
 	}
 	m, from, err := f.lists(ctx, e)
 	if errors.Is(err, fs.ErrNotExist) {
-		from, err = "what WebLLM's catalogue states: the package is not here (--mirror says where its sizes are)", nil
+		from, err = "WebLLM's catalogue, because the package is not here (--mirror names a source of its sizes)", nil
 		m = estimate.FromStatement(e.ID, estimate.Stated{By: "WebLLM's catalogue", Bytes: int64(e.VRAM * record.MiB),
 			Context: max(e.Context(), 0), Buffer: e.Buffer, F16: e.Needs(catalogue.ShaderF16)})
 	}
 	if err != nil {
 		return m, 0, err
 	}
-	notes := []string{"its figures come from " + from}
+	notes := []string{"sizes from " + from}
 	if e.LowEnd {
-		notes = append(notes, "WebLLM counts it among the models for devices with little memory")
+		notes = append(notes, "WebLLM lists it among the models for devices with little memory")
 	}
 	m.Notes = append(notes, m.Notes...)
 	return m, max(e.Context(), 0), nil
 }
 
-// lists reads what a package says of itself; fs.ErrNotExist where it is not at hand.
+// lists reads a package's own lists; fs.ErrNotExist if there are none.
 func (f Finder) lists(ctx context.Context, e catalogue.Entry) (m estimate.Model, from string, err error) {
 	if f.Mirror != "" {
 		l, err := catalogue.Published(ctx, e, catalogue.Options{Mirror: f.Mirror})

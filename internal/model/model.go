@@ -1,7 +1,7 @@
-// Package model finds the model that a plan or a command names, and says what its file or its package says of itself.
+// Package model finds the model that a plan or a command names, and reads its description.
 //
-// A name is tiny, smollm2, a GGUF file, the folder of a WebLLM package, an id of WebLLM's catalogue, or served:NAME of
-// a server. The package can't say whether an engine runs the model: each engine does that.
+// A name is tiny, smollm2, a GGUF file, the folder of a WebLLM package, an id of WebLLM's catalogue, or served:NAME for
+// a model on a server. Whether an engine runs the model is up to the engine.
 package model
 
 import (
@@ -24,15 +24,14 @@ import (
 	"llmparity/internal/tiny"
 )
 
-// Names that are no files.
+// Names other than files.
 const (
 	Tiny    = "tiny"
 	SmolLM2 = "smollm2"
-	// Served begins the name of a model that only a server has.
-	Served = "served:"
+	Served  = "served:" // prefix of models on a server
 )
 
-// GGUF and WebLLM are formats of models.
+// GGUF and WebLLM are model formats.
 const (
 	GGUF   = "gguf"
 	WebLLM = "webllm" // a package
@@ -41,22 +40,22 @@ const (
 // Finder finds models.
 type Finder struct {
 	Catalogue func() (catalogue.Catalogue, error)
-	Mirror    string // where models of the catalogue are fetched from; empty: the public addresses
-	// Features gives the WebGPU adapter's. It is asked where a model of the catalogue needs one.
+	Mirror    string // source of catalogue models; "": the public URLs
+	// Features returns the features of the WebGPU adapter. Called only if a model needs one.
 	Features func(context.Context) ([]string, error)
 	Say      func(string)
 }
 
-// Find gives the model of a name, with a context window of so many tokens; 0 is the model's own. A model of the
-// catalogue is fetched unless it is in the store.
+// Find returns a model by name, with a context window in tokens; 0 is the model's own. A model of the catalogue is
+// downloaded unless it is in the store.
 func (f Finder) Find(ctx context.Context, name string, window int) (engine.Model, error) {
 	rest, served := strings.CutPrefix(name, Served)
 	switch {
 	case f.Mirror != "" && !Listed(name) && !served:
 		return engine.Model{}, NotMirrored(name)
 	case served && rest == "":
-		return engine.Model{}, fault.New(fault.Usage, "name it as the server does: served:NAME",
-			"the model %s has no name", name)
+		return engine.Model{}, fault.New(fault.Usage, "write served:NAME, with the server's name for the model",
+			"model %s has no name", name)
 	case served:
 		return engine.Model{Model: record.Model{Name: rest, Format: record.Served, Context: window}}, nil
 	case Listed(name):
@@ -71,7 +70,7 @@ func (f Finder) Find(ctx context.Context, name string, window int) (engine.Model
 	return Open(path, window)
 }
 
-// Listed tells whether a name is an id of the catalogue, which may have dots in it, and no file that isn't there.
+// Listed reports whether a name is an id of the catalogue rather than an existing file. Ids may contain dots.
 func Listed(name string) bool {
 	if name == Tiny || name == SmolLM2 || strings.HasPrefix(name, Served) || strings.ContainsAny(name, `/\`) ||
 		strings.EqualFold(filepath.Ext(name), ".gguf") {
@@ -81,19 +80,19 @@ func Listed(name string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// NotMirrored refuses a mirror for what none has.
+// NotMirrored refuses --mirror for a model that is not in the catalogue.
 func NotMirrored(name string) error {
-	return fault.New(fault.Usage, "leave it out",
-		"--mirror says where a model of WebLLM's catalogue is fetched from, and %s is none", name)
+	return fault.New(fault.Usage, "omit it",
+		"--mirror is for models of WebLLM's catalogue; %s is not in it", name)
 }
 
-// IsPackage tells a folder that holds a WebLLM package, or claims to.
+// IsPackage reports whether the name is a folder.
 func IsPackage(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.IsDir()
 }
 
-// Path is the file of a name that is no package and no server's. The tiny model is made unless it is there.
+// Path returns the file of a name other than packages and served models. It writes the tiny model if it is missing.
 func Path(name string) (string, error) {
 	switch name {
 	case Tiny:
@@ -109,14 +108,14 @@ func Path(name string) (string, error) {
 		dir := filepath.Join(cache.Dir(os.Getenv), "models", "smollm2")
 		found, err := filepath.Glob(filepath.Join(dir, "*.gguf"))
 		if err != nil || len(found) != 1 {
-			return "", fault.New(fault.BadModel, "run scripts/setup smollm2", "the model smollm2 is not in %s", dir)
+			return "", fault.New(fault.BadModel, "run scripts/setup smollm2", "model smollm2 is not in %s", dir)
 		}
 		return found[0], nil
 	}
 	return name, nil
 }
 
-// Open reads what a GGUF says of itself. A context of 0 is the longest that the model was made for.
+// Open reads the description of a GGUF. A context of 0 is the model's maximum.
 func Open(path string, window int) (engine.Model, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
@@ -134,10 +133,10 @@ func Open(path string, window int) (engine.Model, error) {
 		return engine.Model{}, err
 	}
 	if window > arch.ContextLength {
-		return engine.Model{}, fault.New(fault.Usage, "",
-			"context: %d, the model %s was made for at most %d", window, path, arch.ContextLength)
+		return engine.Model{}, fault.New(fault.Usage, "use a smaller --context",
+			"context %d exceeds the maximum of %d of model %s", window, arch.ContextLength, path)
 	}
-	file, err := os.Stat(path) // before it is read: what takes its place later is another one
+	file, err := os.Stat(path) // before reading, to notice a later replacement
 	if err != nil {
 		return engine.Model{}, err
 	}
@@ -162,14 +161,14 @@ func Open(path string, window int) (engine.Model, error) {
 	return m, nil
 }
 
-// outline is what can be said of a model of any architecture.
+// outline describes a model of an unsupported architecture.
 func outline(f *gguf.File) (gguf.Architecture, error) {
 	e, err := estimate.FromGGUF(f)
 	return gguf.Architecture{Name: e.Type, ContextLength: e.MaxContext, BlockCount: e.Layers, HeadCount: e.Heads,
 		HeadCountKV: e.KVHeads, HeadDim: e.HeadDim, EmbeddingLength: e.Hidden, VocabSize: e.Vocab}, err
 }
 
-// OpenPackage reads what a package says of itself. A context of 0 is the package's own.
+// OpenPackage reads the description of a package. A context of 0 is the package's own.
 func OpenPackage(dir, name string, window int) (engine.Model, error) {
 	p, err := mlc.OpenPackage(dir)
 	if err != nil {
@@ -178,10 +177,10 @@ func OpenPackage(dir, name string, window int) (engine.Model, error) {
 	longest := p.Longest()
 	window = cmp.Or(window, longest)
 	if longest > 0 && window > longest {
-		return engine.Model{}, fault.New(fault.Usage, "give a smaller --context",
-			"context: %d, the package %s was made for at most %d", window, dir, longest)
+		return engine.Model{}, fault.New(fault.Usage, "use a smaller --context",
+			"context %d exceeds the maximum of %d of package %s", window, longest, dir)
 	}
-	// The list has a sum of every shard: its own sum stands for all.
+	// The list has the hash of every shard, so its hash identifies the weights.
 	sum, err := cache.HashFile(filepath.Join(dir, p.List))
 	if err != nil {
 		return engine.Model{}, err
@@ -193,15 +192,15 @@ func OpenPackage(dir, name string, window int) (engine.Model, error) {
 	}}, nil
 }
 
-// SHA256 is the sum of the model of a name, as runs take it. Nothing is fetched or made.
+// SHA256 returns the hash that runs record for a model. It downloads and writes nothing.
 func SHA256(name string) (string, error) {
 	dir := name
 	switch {
 	case name == Tiny:
-		return tiny.SHA256, nil // it is made wherever it is needed, and checked
+		return tiny.SHA256, nil // checked whenever it is written
 	case Listed(name):
 		if dir = filepath.Join(store(), name); !IsPackage(dir) {
-			return "", fault.New(fault.UnknownModel, "", "%s was not fetched", name)
+			return "", fault.New(fault.UnknownModel, "", "%s is not downloaded", name)
 		}
 	case !IsPackage(name):
 		path, err := Path(name)

@@ -81,12 +81,12 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, m.Model)
 		}
 		if sum, err := SHA256(c.name); err != nil || sum != m.SHA256 {
-			t.Errorf("%s: the sum is %s (%v), want %s", c.name, sum, err, m.SHA256)
+			t.Errorf("%s: hash %s (%v), want %s", c.name, sum, err, m.SHA256)
 		}
 	}
 	m, fetch, err := f.Look(t.Context(), id, 0)
 	if err != nil || fetch == nil || !strings.Contains(fetch.What, id) || m.Path != "" || m.Format != WebLLM {
-		t.Errorf("%s, of the catalogue: %+v, %+v, %v", id, m.Model, fetch, err)
+		t.Errorf("%s: %+v, %+v, %v", id, m.Model, fetch, err)
 	}
 }
 
@@ -110,8 +110,8 @@ func TestFindRefuses(t *testing.T) {
 		{name: "SmolLM2-135M", kind: fault.UnknownModel, says: "the nearest are SmolLM2-135M"},
 		{name: "snowflake-arctic-embed-s-q0f32-MLC-b4", kind: fault.UnknownModel, says: "embedding"},
 		{name: "served:", kind: fault.Usage, says: "served:NAME"},
-		{name: file, window: 2000, kind: fault.Usage, says: "at most 1024"},
-		{name: folder, window: 2000, kind: fault.Usage, says: "at most 1024"},
+		{name: file, window: 2000, kind: fault.Usage, says: "maximum of 1024"},
+		{name: folder, window: 2000, kind: fault.Usage, says: "maximum of 1024"},
 		{name: file, mirror: "https://mirror.example", kind: fault.Usage, says: "--mirror"},
 		{name: id, mirror: empty + "/none", kind: fault.Usage, says: "mirror"},
 	} {

@@ -9,15 +9,15 @@ import (
 	"llmparity/internal/tokenizer"
 )
 
-// Tokenizer reads a model's vocabulary.
+// Tokenizer reads the vocabulary of a GGUF.
 func Tokenizer(m engine.Model) (*tokenizer.Tokenizer, error) {
 	if m.Format != GGUF {
-		return nil, fmt.Errorf("no vocabulary of a %s model is read", m.Format)
+		return nil, fmt.Errorf("the vocabulary of a %s model cannot be read", m.Format)
 	}
 	return tokenizer.Open(m.Path)
 }
 
-// Pieces gives the texts of a model's tokens by its file's vocabulary; nil where there is no such file.
+// Pieces returns a function from token ids to texts; nil if the model is not a GGUF.
 func Pieces(m engine.Model) func(ids []int) map[int]string {
 	if m.Format != GGUF {
 		return nil
@@ -31,7 +31,7 @@ func Pieces(m engine.Model) func(ids []int) map[int]string {
 		for _, id := range ids {
 			switch {
 			case id < 0 || id >= len(v.Tokens):
-			case v.Kind == gguf.SentencePiece: // decoding a text takes a space from its beginning
+			case v.Kind == gguf.SentencePiece: // Decode would drop a leading space
 				out[id] = strings.ReplaceAll(v.Tokens[id], "\u2581", " ")
 			default:
 				out[id] = strings.ToValidUTF8(t.Decode([]int{id}), "\ufffd")

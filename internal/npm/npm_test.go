@@ -15,7 +15,7 @@ import (
 
 const name = "@mlc-ai/web-llm"
 
-func TestTroubleIsOneLine(t *testing.T) {
+func TestFileRefuses(t *testing.T) {
 	quiet := func(string) {}
 	for _, c := range []struct {
 		version string
@@ -23,12 +23,12 @@ func TestTroubleIsOneLine(t *testing.T) {
 		kind    fault.Kind
 		want    string
 	}{
-		{"latest", nil, fault.Usage, `"latest" is no version`},
-		{"0.2.80 --registry=x", nil, fault.Usage, "is no version"},
-		{"../0.2.80", nil, fault.Usage, "is no version"},
+		{"latest", nil, fault.Usage, `"latest" is not a version`},
+		{"0.2.80 --registry=x", nil, fault.Usage, "is not a version"},
+		{"../0.2.80", nil, fault.Usage, "is not a version"},
 		// Nothing listens there, and npm's own cache is empty.
 		{"0.2.80", map[string]string{"npm_config_registry": "http://127.0.0.1:9/", "npm_config_cache": t.TempDir(),
-			"npm_config_fetch_retries": "0"}, fault.NoBundle, "it takes a network once"},
+			"npm_config_fetch_retries": "0"}, fault.NoBundle, "this needs a network connection once"},
 		{"0.2.80", map[string]string{"PATH": t.TempDir()}, fault.NoBundle, "not on PATH"},
 	} {
 		t.Run(c.version, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestTroubleIsOneLine(t *testing.T) {
 	}
 }
 
-func TestWhatIsKeptIsNotFetchedAgain(t *testing.T) {
+func TestFileUsesTheCache(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "npm", "@mlc-ai+web-llm", "0.2.80", "index.js")
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -65,7 +65,7 @@ func TestWhatIsKeptIsNotFetchedAgain(t *testing.T) {
 	}
 }
 
-func TestOneFileIsTakenOutOfAnArchive(t *testing.T) {
+func TestExtract(t *testing.T) {
 	dir := t.TempDir()
 	archive := filepath.Join(dir, "p.tgz")
 	var b bytes.Buffer
@@ -108,6 +108,6 @@ func TestOneFileIsTakenOutOfAnArchive(t *testing.T) {
 		}
 	}
 	if err := extract(to, "package/lib/index.js", filepath.Join(dir, "other.js")); err == nil {
-		t.Error("what is no archive was taken for one")
+		t.Error("extracted from a file that is no archive")
 	}
 }

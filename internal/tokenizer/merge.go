@@ -5,12 +5,10 @@ import (
 	"strings"
 )
 
-// merge joins neighbours of a text's characters until no two can be: those of the highest score first, of equal ones
-// the leftmost.
+// merge joins neighbouring characters of a text until no pair has a score: the highest score first, then the leftmost.
 //
-// For SentencePiece a whole text is one word. So parts are a list that is linked, and what can be joined is a heap:
-// time grows hardly more than the text does. What has become of a pair's parts since it was put into the heap shows
-// when its turn comes.
+// SentencePiece treats a whole text as one word, so parts form a linked list and pairs a heap, which is nearly linear.
+// A pair whose parts have changed since it was pushed is skipped when popped.
 func merge(text string, score func(left, right string) (float64, bool)) []string {
 	m := merging{parts: strings.Split(text, ""), score: score}
 	m.next, m.before = make([]int, len(m.parts)), make([]int, len(m.parts))
@@ -30,22 +28,22 @@ func merge(text string, score func(left, right string) (float64, bool)) []string
 	return left
 }
 
-// pair is two neighbours that could be joined: the left one, and how long both were.
+// pair is two neighbours that can be joined: the position of the left one, and the lengths of both.
 type pair struct {
 	score       float64
 	at          int
 	left, right int
 }
 
-// merging is a text whose characters are being joined; as a heap, its pairs.
+// merging is the state of a merge. As a heap, it holds its pairs.
 type merging struct {
-	parts        []string // one that was joined to its left neighbour is empty
+	parts        []string // a part that was joined to its left neighbour is empty
 	next, before []int
 	pairs        []pair
 	score        func(left, right string) (float64, bool)
 }
 
-// look puts a part and its right neighbour into the heap, if they can be joined.
+// look pushes a part and its right neighbour if they can be joined.
 func (m *merging) look(i int) {
 	if i < 0 || m.next[i] >= len(m.parts) {
 		return
@@ -59,7 +57,7 @@ func (m *merging) look(i int) {
 func (m *merging) join(p pair) {
 	right := m.next[p.at]
 	if len(m.parts[p.at]) != p.left || right >= len(m.parts) || len(m.parts[right]) != p.right {
-		return // one of them was joined to another meanwhile
+		return // one of them has changed since
 	}
 	m.parts[p.at] += m.parts[right]
 	m.parts[right] = ""

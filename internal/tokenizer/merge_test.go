@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// mergeSlowly looks at every pair before each join.
+// mergeSlowly is a quadratic reference.
 func mergeSlowly(text string, score func(left, right string) (float64, bool)) []string {
 	parts := strings.Split(text, "")
 	for {
@@ -25,8 +25,8 @@ func mergeSlowly(text string, score func(left, right string) (float64, bool)) []
 	}
 }
 
-// Few letters, many joins that touch one another, and many equal scores.
-func TestMergeJoinsInTheRightOrder(t *testing.T) {
+// Few letters give overlapping joins and equal scores.
+func TestMergeOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
 		scores := map[string]float64{}

@@ -7,7 +7,7 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// pieces gives a text's tokens as SentencePiece does: by the scores of what joins would make.
+// pieces returns a text's tokens by SentencePiece's algorithm.
 func (t *Tokenizer) pieces(text string) []int {
 	if t.SpacePrefix {
 		text = " " + text
@@ -31,13 +31,13 @@ func (t *Tokenizer) pieces(text string) []int {
 	return ids
 }
 
-// normal finds a token that a text can be joined into: "<0x0A>" written out is no line break.
+// normal finds a normal token. Byte tokens such as "<0x0A>" are excluded: written out, they are plain text.
 func (t *Tokenizer) normal(text string) (int, bool) {
 	id, ok := t.ids[text]
 	return id, ok && t.Types[id] == gguf.TokenNormal
 }
 
-// join gives the text of tokens. The tokens of bytes that are no valid text together become U+FFFD each, as in the
+// join returns the text of tokens. Byte tokens that are not valid UTF-8 together become one U+FFFD each, as in the
 // tokenizers library.
 func (t *Tokenizer) join(ids []int) string {
 	var text strings.Builder

@@ -8,7 +8,7 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// words cuts a text into the words inside which BPE merges, by the pre-tokenizer's rule.
+// words cuts a text into words by the pre-tokenizer's rule.
 func words(text, pre string) []string {
 	switch pre {
 	case gguf.PreLlama3:
@@ -23,7 +23,7 @@ func words(text, pre string) []string {
 //
 //	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 //
-// With digits, each digit is first cut out as a word of its own. Go's regexp has no look-ahead, hence the code.
+// With digits, each digit is first cut out as a word of its own. Go's regexp has no look-ahead.
 func Split(text string, digits bool) []string {
 	if !digits {
 		return cut(text, gpt2)
@@ -45,7 +45,7 @@ func Split(text string, digits bool) []string {
 	return words
 }
 
-// cut takes words off the front of a text until none is left.
+// cut removes words from the front of a text until none is left.
 func cut(text string, length func(text string) int) []string {
 	var words []string
 	for text != "" {
@@ -73,7 +73,7 @@ func gpt2(text string) int {
 	return start + run(text[start:], classOf(first))
 }
 
-// llama3 is the length of the first word by Llama 3's rule, with digits together up to a number of them:
+// llama3 returns the length of the first word by Llama 3's rule, with at most that many digits in a word:
 //
 //	(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}
 //	| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
@@ -106,7 +106,7 @@ func llama3(text string, digits int) int {
 	return spaces(text)
 }
 
-// contraction is the length of an English ending that a text begins with, in either case; 0 where there is none.
+// contraction returns the length of an English contraction at the start of a text, in any case, or 0.
 func contraction(text string) int {
 	rest, found := strings.CutPrefix(text, "'")
 	if !found {
@@ -114,14 +114,14 @@ func contraction(text string) int {
 	}
 	for _, ending := range []string{"s", "t", "re", "ve", "m", "ll", "d"} {
 		n := firstOf(rest, len(rest), len(ending))
-		if strings.EqualFold(rest[:n], ending) { // which takes 'ſ' for an s, as the rule does
+		if strings.EqualFold(rest[:n], ending) { // matches 'ſ' as s, like the rule
 			return 1 + n
 		}
 	}
 	return 0
 }
 
-// firstOf is the length of the first runes of a text, no more than n of them and no more than end bytes.
+// firstOf returns the length of at most n runes and end bytes of a text.
 func firstOf(text string, end, n int) int {
 	for i := range text[:end] {
 		if n == 0 {
@@ -132,7 +132,8 @@ func firstOf(text string, end, n int) int {
 	return end
 }
 
-// spaces is a run of white space; its last character is left to the word that follows, unless it is the run.
+// spaces returns the length of a run of white space without its last character, which belongs to the next word. A run
+// of one, and a run at the end, is returned whole.
 func spaces(text string) int {
 	end := run(text, space)
 	if end == len(text) {
@@ -145,7 +146,7 @@ func spaces(text string) int {
 	return end
 }
 
-// run is the length of the runes of a class that a text begins with.
+// run returns the length of the leading runes of a class.
 func run(text string, c class) int {
 	n := strings.IndexFunc(text, func(r rune) bool { return classOf(r) != c })
 	if n < 0 {

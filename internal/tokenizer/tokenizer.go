@@ -1,5 +1,5 @@
-// Package tokenizer finds the tokens of a text as engines do, by byte-level BPE or as SentencePiece does. It is written
-// to be read.
+// Package tokenizer converts text to tokens as engines do, by byte-level BPE or SentencePiece. It favours readability
+// over speed.
 package tokenizer
 
 import (
@@ -11,16 +11,16 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// Tokenizer is a vocabulary that texts are looked up in.
+// Tokenizer is a vocabulary prepared for lookups.
 type Tokenizer struct {
 	gguf.Vocabulary
 	ids     map[string]int
 	ranks   map[string]int // "left right" to its merge's rank
-	special []string       // found in the text before anything else, longest first
+	special []string       // matched before anything else, longest first
 	bytes   map[string]byte
 }
 
-// Open makes one of the vocabulary in a GGUF.
+// Open reads the vocabulary of a GGUF.
 func Open(path string) (*Tokenizer, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
@@ -34,7 +34,7 @@ func Open(path string) (*Tokenizer, error) {
 	return New(v), nil
 }
 
-// New makes a tokenizer of a vocabulary.
+// New prepares a vocabulary.
 func New(v gguf.Vocabulary) *Tokenizer {
 	t := &Tokenizer{Vocabulary: v, ids: map[string]int{}, ranks: map[string]int{}, bytes: map[string]byte{}}
 	for id, text := range v.Tokens {
@@ -57,7 +57,7 @@ func New(v gguf.Vocabulary) *Tokenizer {
 	return t
 }
 
-// Prompt gives a raw prompt's tokens: the text's, after BOS where the model wants it.
+// Prompt returns the tokens of a raw prompt, after BOS if the model uses it.
 func (t *Tokenizer) Prompt(text string) []int {
 	ids := t.Encode(text)
 	if t.AddBOS {
@@ -66,8 +66,8 @@ func (t *Tokenizer) Prompt(text string) []int {
 	return ids
 }
 
-// Encode gives a text's tokens. Special tokens written out in the text become themselves. Bytes that a byte-level
-// vocabulary lacks are left out, as engines do; gguf.PromptFault finds them.
+// Encode returns the tokens of a text. Special tokens written in the text become themselves. Bytes that a byte-level
+// vocabulary lacks are dropped, as engines do; gguf.PromptFault finds them.
 func (t *Tokenizer) Encode(text string) []int {
 	var ids []int
 	for text != "" {
@@ -88,7 +88,7 @@ func (t *Tokenizer) Encode(text string) []int {
 	return ids
 }
 
-// plain gives the tokens of text that has no special ones.
+// plain returns the tokens of text without special tokens.
 func (t *Tokenizer) plain(text string) []int {
 	if t.Kind == gguf.SentencePiece {
 		return t.pieces(text)
@@ -103,7 +103,7 @@ func (t *Tokenizer) plain(text string) []int {
 	return ids
 }
 
-// word merges the characters of a word, the earliest merge first.
+// word merges the characters of a word by rank.
 func (t *Tokenizer) word(word string) []int {
 	if id, ok := t.ids[word]; ok && t.WholeWords() {
 		return []int{id}
@@ -120,8 +120,8 @@ func (t *Tokenizer) word(word string) []int {
 	return ids
 }
 
-// Decode gives the text of tokens, special ones written out. It gives a text back as it was, except where the text has
-// bytes the vocabulary lacks, was composed, or, for SentencePiece, has a special token or the character gguf.Space.
+// Decode returns the text of tokens, with special tokens written out. It inverts Encode except for bytes that the
+// vocabulary lacks, text that was normalised and, for SentencePiece, special tokens and gguf.Space.
 func (t *Tokenizer) Decode(ids []int) string {
 	if t.Kind == gguf.SentencePiece {
 		return t.join(ids)

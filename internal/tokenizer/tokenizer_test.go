@@ -28,20 +28,19 @@ func TestTokensMatchGolden(t *testing.T) {
 	}
 }
 
-// TestKindsDiffer keeps the texts telling: each kind is seen to be itself.
+// The golden texts tell all kinds apart.
 func TestKindsDiffer(t *testing.T) {
 	kinds := tokenizertest.Kinds(t)
 	for i, a := range kinds {
 		for _, b := range kinds[:i] {
 			if slices.EqualFunc(a.IDs, b.IDs, slices.Equal) {
-				t.Errorf("no text has other tokens with %s than with %s", a.Name, b.Name)
+				t.Errorf("no text distinguishes %s from %s", a.Name, b.Name)
 			}
 		}
 	}
 }
 
-// In Unicode, that ignores case, a long s after an apostrophe ends a word by Llama 3's rule; nothing joins it to what
-// follows.
+// With case ignored, a long s after an apostrophe is a contraction in Llama 3's rule.
 func TestLongSIsAContraction(t *testing.T) {
 	v := gguf.Vocabulary{Tokens: []string{"'", "Å", "¿", "t", "¿t"}, Types: []int32{1, 1, 1, 1, 1},
 		Merges: []string{"¿ t"}}
@@ -54,7 +53,7 @@ func TestLongSIsAContraction(t *testing.T) {
 	}
 }
 
-// lossless says whether a text comes back from its tokens as it was.
+// lossless reports whether Decode must return the text.
 func lossless(v gguf.Vocabulary, text string) bool {
 	switch {
 	case v.Composes():
@@ -70,7 +69,7 @@ func lossless(v gguf.Vocabulary, text string) bool {
 	return utf8.ValidString(text) && !strings.Contains(text, gguf.Space)
 }
 
-func FuzzTokensGiveTheTextBack(f *testing.F) {
+func FuzzDecodeInvertsEncode(f *testing.F) {
 	for i, text := range tokenizertest.Texts(f) {
 		if i%5 == 0 {
 			f.Add(text)
@@ -92,7 +91,6 @@ func FuzzTokensGiveTheTextBack(f *testing.F) {
 	})
 }
 
-// Any tokens decode to something, also those that no text has.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 200, 199, 255, 60, 0})
 	var tokenizers []*tokenizer.Tokenizer

@@ -76,7 +76,7 @@ func FuzzCPUInfo(f *testing.F) {
 		}
 		for _, name := range c.simd() {
 			if !strings.Contains(text, name) || !slices.Contains(simd(), name) {
-				t.Errorf("nobody said %s", name)
+				t.Errorf("no core %s", name)
 			}
 		}
 		if strings.Contains(c.name(), "\n") {

@@ -12,7 +12,7 @@ func TestRoomIsTightestLimit(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
 		free  int64
-		how   string // a part of it; "": nothing is told
+		how   string // a part of it; "": unknown
 	}{
 		"nothing": {nil, 0, ""},
 		"the machine": {map[string]string{"proc/meminfo": "MemTotal: 100 kB\nMemAvailable: 60 kB\n"}, 60 << 10,

@@ -28,7 +28,7 @@ func TestState(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if got := tree(nil).state(); !reflect.DeepEqual(got, record.MachineState{}) {
-		t.Errorf("of a machine that tells nothing: %+v", got)
+		t.Errorf("machine without figures: %+v", got)
 	}
 }
 

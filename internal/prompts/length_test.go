@@ -49,7 +49,7 @@ func TestOfLength(t *testing.T) {
 				}
 				ids := tokens.Prompt(text)
 				if len(ids) != n {
-					t.Errorf("%s: %d tokens were asked for, and %.60q has %d", name, n, text, len(ids))
+					t.Errorf("%s: want %d tokens, %.60q has %d", name, n, text, len(ids))
 				}
 				if tokens.AddBOS {
 					ids = ids[1:]

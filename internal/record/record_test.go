@@ -247,18 +247,18 @@ func TestSharedSessionsNeedTheSameSetup(t *testing.T) {
 	beside, elsewhere := shared, shared
 	beside.ID, elsewhere.ID, elsewhere.Setup = 4, 5, 2
 	for _, c := range []struct {
-		opens, goesOn Cell
-		may           bool
+		opens, continues Cell
+		may              bool
 	}{{own, own, true}, {own, other, false}, {shared, beside, true}, {shared, elsewhere, false}} {
 		w := made(t, own, other, shared, beside, elsewhere)
 		first := w.Begin(c.opens, Beginning{Repetition: 1})
 		first.End(OK, "", nil, Cost{})
-		w.Begin(c.goesOn, Beginning{Repetition: 2, OpenedBy: first.ID()}).End(OK, "", nil, Cost{})
+		w.Begin(c.continues, Beginning{Repetition: 2, OpenedBy: first.ID()}).End(OK, "", nil, Cost{})
 		closed(t, w, OK)
 		r, err := Open(w.Dir())
 		if !c.may {
 			if err == nil || !strings.Contains(err.Error(), "continues in a session of another cell") {
-				t.Errorf("cell %d in the session of cell %d: %v", c.goesOn.ID, c.opens.ID, err)
+				t.Errorf("cell %d in the session of cell %d: %v", c.continues.ID, c.opens.ID, err)
 			}
 			continue
 		}

@@ -55,7 +55,7 @@ func TestTimePredictionIncludesPrompts(t *testing.T) {
 		math.Abs(got-(3*2+2000*perPrompt+30*perGenerated)) > 1e-6 {
 		t.Errorf("%g s", got)
 	}
-	// alike: which of both takes how long can't be told, but all together can
+	// equal lengths: only the total is known
 	h = pastRuns(pastRun(t, of(100, 10), of(100, 10)))
 	like, _ := h.of(pastKey{"e", "m"}, 1, 100, 10)
 	long, _ := h.of(pastKey{"e", "m"}, 1, 1000, 10)

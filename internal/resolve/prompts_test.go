@@ -75,7 +75,7 @@ func TestSourcesCompleteShapes(t *testing.T) {
 
 	served := engine.Model{Model: record.Model{Name: "theirs", Format: record.Served}}
 	if err := r.write(&shapes[3], served, 0); err == nil {
-		t.Error("prompts of a number of tokens are made for a model whose vocabulary nobody knows")
+		t.Error("generated prompts for an unknown vocabulary")
 	}
 }
 

@@ -44,16 +44,16 @@ func TestFreeGPUMemory(t *testing.T) {
 	for name, c := range map[string]struct {
 		setup estimate.Setup
 		gpus  *gpu.Monitor
-		free  int64 // -1: nobody tells
+		free  int64 // -1: unknown
 		level record.RiskLevel
 	}{
-		"the adapter is one of them": {estimate.Setup{Engine: webllm.Memory, OnGPU: true, DType: "float32"}, two,
+		"largest GPU": {estimate.Setup{Engine: webllm.Memory, OnGPU: true, DType: "float32"}, two,
 			250 * record.MiB, record.RiskLow},
-		"layers lie on all": {estimate.Setup{Engine: llamacpp.Memory, GPULayers: 4}, two, 310 * record.MiB,
+		"layers on all GPUs": {estimate.Setup{Engine: llamacpp.Memory, GPULayers: 4}, two, 310 * record.MiB,
 			record.RiskLow},
-		"it is too small": {estimate.Setup{Engine: llamacpp.Memory, GPULayers: 4},
+		"too small": {estimate.Setup{Engine: llamacpp.Memory, GPULayers: 4},
 			cards(t, [2]int64{24 * record.MiB, 20 * record.MiB}), 4 * record.MiB, record.RiskHigh},
-		"there is none": {estimate.Setup{Engine: llamacpp.Memory, GPULayers: 4}, cards(t), -1,
+		"no GPU": {estimate.Setup{Engine: llamacpp.Memory, GPULayers: 4}, cards(t), -1,
 			record.RiskUnknown},
 	} {
 		c.setup.Context = 512

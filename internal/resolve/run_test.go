@@ -48,7 +48,7 @@ func TestReference(t *testing.T) {
 		}
 		got, err := p.reference(s)()
 		if got != c.want || (err != nil) != (c.fault != "") || err != nil && !strings.Contains(err.Error(), c.fault) {
-			t.Errorf("%s, asked for %q: %s, want %s (%v)", c.engines, c.asked, got, c.want, err)
+			t.Errorf("%s, reference %q: %s, want %s (%v)", c.engines, c.asked, got, c.want, err)
 		}
 	}
 }

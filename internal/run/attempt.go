@@ -29,7 +29,7 @@ type attempt struct {
 	say      func(Event)
 	live     *live             // session left open by an earlier attempt, or nil
 	keep     bool              // the next attempt continues in the session
-	said     *said             // what it generated in the measure phase
+	output   *output           // what it generated in the measure phase
 	measured []*record.Request // answered requests
 	figure   float64           // the figure that --until-ci waits for
 }
@@ -63,9 +63,9 @@ func (a *attempt) run(parent context.Context) (*live, error) {
 	if err != nil {
 		a.cell.enough.lose()
 	}
-	goesOn := a.keep && err == nil
-	cost := less(a.rest(goesOn), before)
-	if !goesOn {
+	continues := a.keep && err == nil
+	cost := less(a.rest(continues), before)
+	if !continues {
 		err = errors.Join(err, l.close())
 	}
 	l.totals.end()
@@ -76,7 +76,7 @@ func (a *attempt) run(parent context.Context) (*live, error) {
 	status, class := outcome(parent, err)
 	a.rec.End(status, class, err, cost)
 	a.say(Event{Kind: Ended, Text: string(status), Err: err})
-	if !goesOn {
+	if !continues {
 		return nil, err
 	}
 	kept = true
@@ -138,7 +138,7 @@ func (a *attempt) phases(ctx context.Context, opens bool) error {
 		return err
 	}
 	a.look()
-	if a.keep = goesOn(a.turn, a.next); a.keep && a.cell.Shared {
+	if a.keep = continues(a.turn, a.next); a.keep && a.cell.Shared {
 		return nil
 	}
 	if err := a.phase(ctx, record.Idle, func() error { return pause(ctx, idleFor) }); err != nil || a.keep {
@@ -254,7 +254,7 @@ func (a *attempt) generate(ctx context.Context, p record.Phase, prompt string, n
 		asked = 0 // only measured lengths matter
 	}
 	a.lengths(asked, q, n)
-	a.saw(q)
+	a.keepOutput(q)
 	return gibberish(tokens, known)
 }
 

@@ -15,22 +15,22 @@ import (
 // cell is a cell of the record with its engine and its progress.
 type cell struct {
 	record.Cell
-	engine   engine.Engine
-	given    error         // why it gets no more launches
-	recorded bool          // that reason is in the record
-	spent    time.Duration // time of its attempts in this process
-	expired  bool          // its time limit is reached
-	lame     int           // consecutive launches that did not start
-	enough   *looks        // the rule of --until-ci; nil: a fixed number of repetitions
-	left     int           // attempts to come
-	judged   bool
-	memory   record.Prediction
-	likely   []int // likeliest tokens in its scores
-	said     *said // what its first counted launch generated; nil: none, or token ids unknown
+	engine       engine.Engine
+	gaveUp       error         // why it gets no more launches
+	recorded     bool          // that reason is in the record
+	spent        time.Duration // time of its attempts in this process
+	expired      bool          // its time limit is reached
+	failedStarts int           // consecutive launches that did not start
+	enough       *looks        // the rule of --until-ci; nil: a fixed number of repetitions
+	left         int           // attempts to come
+	judged       bool
+	memory       record.Prediction
+	likely       []int   // likeliest tokens in its scores
+	output       *output // what its first counted launch generated; nil: none, or token ids unknown
 }
 
 // over reports that the cell gets no more attempts.
-func (c *cell) over() bool { return c.given != nil || c.expired || c.enough.stopped() }
+func (c *cell) over() bool { return c.gaveUp != nil || c.expired || c.enough.stopped() }
 
 // cellsOf returns a setup's cells, request shape by request shape, numbered from from.
 func cellsOf(s Setup, planned plan.Setup, from int) []*cell {
@@ -86,14 +86,14 @@ func sketch(s plan.Setup, shape plan.Shape, engine string, id int) record.Cell {
 func (c *cell) giveUp(err error) {
 	var f *fault.Error
 	if engine.ClassOf(err) == record.Start {
-		if c.lame++; c.lame < mostLame {
+		if c.failedStarts++; c.failedStarts < mostFailedStarts {
 			return
 		}
-		c.given = err
+		c.gaveUp = err
 	} else if errors.As(err, &f) {
-		c.given = err
+		c.gaveUp = err
 	}
 }
 
-// mostLame is how many consecutive launches may fail to start before their cell is given up.
-const mostLame = 2
+// mostFailedStarts is how many consecutive launches may fail to start before their cell is given up.
+const mostFailedStarts = 2

@@ -54,14 +54,14 @@ func (r *runner) await(ctx context.Context, t turn) error {
 // refuse records the cells that can't run here, before any launch.
 func (r *runner) refuse(s *current) (first error) {
 	for _, c := range s.cells {
-		if c.given == nil || c.recorded {
+		if c.gaveUp == nil || c.recorded {
 			continue
 		}
 		if !r.past.failed(r, c.ID) {
-			r.fail(c, c.given)
+			r.fail(c, c.gaveUp)
 		}
 		if !r.optional(c.Engine) {
-			first = fault.First(first, fmt.Errorf("%s: %w", c.Engine, c.given))
+			first = fault.First(first, fmt.Errorf("%s: %w", c.Engine, c.gaveUp))
 		}
 	}
 	return first
@@ -96,12 +96,12 @@ func (r *runner) attempts(ctx context.Context, s *current, t turn, rest []turn) 
 		r.say(s, t, Event{Kind: Launched})
 		err := r.attempt(ctx, s, t, rest)
 		if err == nil {
-			t.lame = 0
+			t.failedStarts = 0
 			return nil
 		}
 		t.giveUp(err)
-		hopeless := t.given != nil || refuses(err) || engine.ClassOf(err) == record.BadOutput
-		if again || !t.warmup || hopeless || ctx.Err() != nil || r.w.Err() != nil {
+		permanent := t.gaveUp != nil || refuses(err) || engine.ClassOf(err) == record.BadOutput
+		if again || !t.warmup || permanent || ctx.Err() != nil || r.w.Err() != nil {
 			return err
 		}
 		r.w.Warn(record.Warnf("warmup-repeated", "cell %d (%s): warm-up launch failed and was repeated: %s", t.ID,
@@ -118,8 +118,8 @@ func (r *runner) say(s *current, t turn, e Event) {
 	r.Progress(e)
 }
 
-// goesOn reports whether the next attempt continues in a turn's session.
-func goesOn(t turn, rest []turn) bool {
+// continues reports whether the next attempt continues in a turn's session.
+func continues(t turn, rest []turn) bool {
 	if t.session() == nil {
 		return false
 	}
@@ -149,13 +149,13 @@ func (r *runner) attempt(ctx context.Context, s *current, t turn, rest []turn) (
 	if err != nil || t.warmup {
 		return err
 	}
-	if c.said == nil {
-		c.said = a.said
+	if c.output == nil {
+		c.output = a.output
 	}
 	if stop, ok := c.enough.keep(a.figure, t.repetition); ok {
 		stop.Cell = c.ID
 		r.w.Stop(stop)
-		if c.enough.hopeless() {
+		if c.enough.unavailable() {
 			r.w.Warn(record.Warnf("until-ci", "cell %d (%s): %s is not available, so --until-ci has no effect; it "+
 				"ran the plan's repetitions", c.ID, c.Engine, stop.Figure))
 		}

@@ -160,9 +160,9 @@ func (p *past) counts(r *runner, a *record.Attempt) bool {
 
 // made returns a cell's number of warm-up launches, its repetitions, and whether it was given up. A failed warm-up
 // counts only if it was repeated.
-func (p *past) made(r *runner, cell int) (warmups int, repetitions map[int]bool, given bool) {
+func (p *past) made(r *runner, cell int) (warmups int, repetitions map[int]bool, gaveUp bool) {
 	repetitions = map[int]bool{}
-	again, lame := false, 0 // the last attempt was a failed warm-up; consecutive launches that did not start
+	again, failedStarts := false, 0 // the last attempt was a failed warm-up; consecutive launches that did not start
 	for _, c := range p.Commits(cell) {
 		if c.Scoring != nil {
 			continue
@@ -174,29 +174,29 @@ func (p *past) made(r *runner, cell int) (warmups int, repetitions map[int]bool,
 			}
 			again, repetitions[c.Repetition] = false, counts
 		case !counts:
-		case c.Status == record.OK || again || hopeless(c.Class) || c.Class == record.BadOutput:
+		case c.Status == record.OK || again || permanent(c.Class) || c.Class == record.BadOutput:
 			again = false
 			warmups++
 		default:
 			again = true
 		}
-		if lame++; c.Class != record.Start {
-			lame = 0
+		if failedStarts++; c.Class != record.Start {
+			failedStarts = 0
 		}
-		if hopeless(c.Class) || lame >= mostLame {
-			given = p.counts(r, c)
+		if permanent(c.Class) || failedStarts >= mostFailedStarts {
+			gaveUp = p.counts(r, c)
 		}
 	}
-	return warmups, repetitions, given
+	return warmups, repetitions, gaveUp
 }
 
-// hopeless reports whether the next launch would fail in the same way.
-func hopeless(class record.Class) bool { return class == record.SetUp || class == record.BadModel }
+// permanent reports whether the next launch would fail in the same way.
+func permanent(class record.Class) bool { return class == record.SetUp || class == record.BadModel }
 
 // failed reports whether a cell was given up and is not tried again.
 func (p *past) failed(r *runner, cell int) bool {
-	_, _, given := p.made(r, cell)
-	return given
+	_, _, gaveUp := p.made(r, cell)
+	return gaveUp
 }
 
 // mark marks the turns that were made before.
@@ -206,10 +206,10 @@ func (p *past) mark(r *runner, s *current, order []turn) {
 	}
 	warmups, repetitions := map[*cell]int{}, map[*cell]map[int]bool{}
 	for _, c := range s.cells {
-		var given bool
-		warmups[c], repetitions[c], given = p.made(r, c.ID)
-		if given && c.given == nil {
-			c.given, c.recorded = errGiven, true
+		var gaveUp bool
+		warmups[c], repetitions[c], gaveUp = p.made(r, c.ID)
+		if gaveUp && c.gaveUp == nil {
+			c.gaveUp, c.recorded = errGiven, true
 		}
 		p.restore(s, c, repetitions[c])
 	}
@@ -246,8 +246,8 @@ func (p *past) restore(s *current, c *cell, repetitions map[int]bool) {
 func (c *cell) restore(a *record.Attempt) {
 	requests := a.Measured()
 	for _, q := range requests {
-		if c.said == nil {
-			c.said = saidIn(a.ID, q)
+		if c.output == nil {
+			c.output = outputOf(a.ID, q)
 		}
 	}
 	if c.enough != nil && c.enough.stop == nil {
@@ -260,8 +260,8 @@ func (c *cell) restore(a *record.Attempt) {
 // over reports whether a setup is complete.
 func (p *past) over(r *runner, planned plan.Setup, from int) bool {
 	for c := range sketches(planned, from) {
-		warmups, repetitions, given := p.made(r, c.ID)
-		if given || p.Stopped(c.ID) {
+		warmups, repetitions, gaveUp := p.made(r, c.ID)
+		if gaveUp || p.Stopped(c.ID) {
 			continue
 		}
 		if planned.Plan.Isolation != plan.Shared && warmups < planned.Plan.Warmup.Launches {

@@ -20,34 +20,34 @@ import (
 // confident; compare reports the weight otherwise.
 const candidates = 20
 
-// said is what a cell's engine generated in its first counted launch.
-type said struct {
+// output is what a cell's engine generated in its first counted launch.
+type output struct {
 	attempt         int
 	promptIDs, text []int
 }
 
-// parts reports whether two engines continued the same prompt differently.
-func (s *said) parts(o *said) bool {
+// differs reports whether two engines continued the same prompt differently.
+func (s *output) differs(o *output) bool {
 	return slices.Equal(s.promptIDs, o.promptIDs) && !slices.Equal(s.text, o.text)
 }
 
-// saw keeps an answered request until it is known whether its launch counts.
-func (a *attempt) saw(q *record.Request) {
+// keepOutput keeps an answered request until it is known whether its launch counts.
+func (a *attempt) keepOutput(q *record.Request) {
 	if q.Phase != record.Measure {
 		return
 	}
 	a.measured = append(a.measured, q)
-	if a.said == nil {
-		a.said = saidIn(a.rec.ID(), q)
+	if a.output == nil {
+		a.output = outputOf(a.rec.ID(), q)
 	}
 }
 
-// saidIn returns what a request generated; nil if token ids are missing.
-func saidIn(attempt int, q *record.Request) *said {
+// outputOf returns what a request generated; nil if token ids are missing.
+func outputOf(attempt int, q *record.Request) *output {
 	if len(q.PromptIDs) == 0 || len(q.Tokens) == 0 {
 		return nil
 	}
-	s := &said{attempt: attempt, promptIDs: q.PromptIDs}
+	s := &output{attempt: attempt, promptIDs: q.PromptIDs}
 	for _, t := range q.Tokens {
 		if t.ID < 0 {
 			return nil
@@ -60,7 +60,7 @@ func saidIn(attempt int, q *record.Request) *said {
 // job is a cell whose engine is to score a text.
 type job struct {
 	*cell
-	text      *said
+	text      *output
 	reference int // the cell that generated it
 }
 
@@ -69,18 +69,18 @@ type job struct {
 func (s *current) jobs() [][]job {
 	out := make([][]job, len(s.Engines))
 	for _, ref := range s.cells {
-		if ref.Engine != s.reference || ref.said == nil || s.Plan.Scores() == plan.ScoreNothing {
+		if ref.Engine != s.reference || ref.output == nil || s.Plan.Scores() == plan.ScoreNothing {
 			continue
 		}
 		of := slices.DeleteFunc(slices.Clone(s.cells),
 			func(c *cell) bool { return c.PromptID != ref.PromptID || !c.able() })
-		parted := slices.ContainsFunc(of, func(c *cell) bool { return c.said.parts(ref.said) })
-		if len(of) == 0 || s.Plan.Scores() == plan.ScoreDiffering && !parted {
+		differ := slices.ContainsFunc(of, func(c *cell) bool { return c.output.differs(ref.output) })
+		if len(of) == 0 || s.Plan.Scores() == plan.ScoreDiffering && !differ {
 			continue
 		}
 		for _, c := range of {
 			i := slices.Index(s.Engines, c.engine)
-			out[i] = append(out[i], job{c, ref.said, ref.ID})
+			out[i] = append(out[i], job{c, ref.output, ref.ID})
 		}
 	}
 	return slices.DeleteFunc(out, func(j []job) bool { return len(j) == 0 })
@@ -90,8 +90,8 @@ func (s *current) jobs() [][]job {
 func seen(all []*cell) []int {
 	var ids []int
 	for _, c := range all {
-		if c.said != nil {
-			ids = append(append(ids, c.said.promptIDs...), c.said.text...)
+		if c.output != nil {
+			ids = append(append(ids, c.output.promptIDs...), c.output.text...)
 		}
 		ids = append(ids, c.likely...)
 	}
@@ -100,7 +100,7 @@ func seen(all []*cell) []int {
 }
 
 // able reports whether the cell's engine can score and has run.
-func (c *cell) able() bool { return c.engine.Caps().Scores && c.given == nil && c.said != nil }
+func (c *cell) able() bool { return c.engine.Caps().Scores && c.gaveUp == nil && c.output != nil }
 
 // scoreAll lets each engine score in a launch of its own, after all measurements. Failures are only warnings.
 func (r *runner) scoreAll(ctx context.Context, s *current) {

@@ -12,7 +12,7 @@ import (
 	"llmparity/internal/run"
 )
 
-// opinionated is a scripted engine that can score. It generates what it is told to, and scores every text as likely.
+// opinionated is a scripted engine that can score. It generates the given tokens, and scores every text as likely.
 type opinionated struct {
 	*scripted
 	says  []int

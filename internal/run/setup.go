@@ -78,14 +78,14 @@ func (r *runner) build(ctx context.Context, planned plan.Setup, from int) (s *cu
 // trouble handles an error of an engine in a setup. If it returns an error, the run ends with it.
 type trouble func(engine.Engine, error) error
 
-// gives handles errors before the run folder exists: it refuses the engine's cells, and the others continue.
-func (r *runner) gives(ctx context.Context, s *current) trouble {
+// refusing handles errors before the run folder exists: it refuses the engine's cells, and the others continue.
+func (r *runner) refusing(ctx context.Context, s *current) trouble {
 	return func(e engine.Engine, err error) error {
 		if r.Strict || ctx.Err() != nil || fault.Of(err) == fault.Usage {
 			return err
 		}
 		for _, c := range s.of(e) {
-			c.given = err
+			c.gaveUp = err
 		}
 		return nil
 	}
@@ -93,14 +93,14 @@ func (r *runner) gives(ctx context.Context, s *current) trouble {
 
 // alive returns err, or the reason if none of a setup's cells can run.
 func (r *runner) alive(s *current, err error) error {
-	if err != nil || slices.ContainsFunc(s.cells, func(c *cell) bool { return c.given == nil }) {
+	if err != nil || slices.ContainsFunc(s.cells, func(c *cell) bool { return c.gaveUp == nil }) {
 		return err
 	}
-	return s.cells[0].given
+	return s.cells[0].gaveUp
 }
 
-// fails handles errors by recording that the engine's cells failed; the others continue.
-func (r *runner) fails(s *current) trouble {
+// failing handles errors by recording that the engine's cells failed; the others continue.
+func (r *runner) failing(s *current) trouble {
 	return func(e engine.Engine, err error) error {
 		for _, c := range s.of(e) {
 			r.fail(c, s.named(err))
@@ -111,7 +111,7 @@ func (r *runner) fails(s *current) trouble {
 
 // of returns an engine's cells that may run.
 func (s *current) of(e engine.Engine) []*cell {
-	return slices.DeleteFunc(slices.Clone(s.cells), func(c *cell) bool { return c.engine != e || c.given != nil })
+	return slices.DeleteFunc(slices.Clone(s.cells), func(c *cell) bool { return c.engine != e || c.gaveUp != nil })
 }
 
 // named adds the setup to an error.
@@ -121,7 +121,7 @@ func (s *current) named(err error) error { return fmt.Errorf("setup %d: %w", s.I
 func (r *runner) check(ctx context.Context, s *current, wrong trouble) error {
 	for _, c := range s.cells {
 		if s.Refused != nil {
-			c.given = s.Refused(c.Cell)
+			c.gaveUp = s.Refused(c.Cell)
 		}
 	}
 	if err := r.past.sameModel(r, s); err != nil {
@@ -205,9 +205,9 @@ func (r *runner) setup(ctx context.Context, planned plan.Setup, from int, s *cur
 
 // ready checks and prepares the engines of one setup of several, and announces its cells.
 func (r *runner) ready(ctx context.Context, s *current) error {
-	err := r.check(ctx, s, r.fails(s))
+	err := r.check(ctx, s, r.failing(s))
 	if err == nil {
-		err = r.prepare(ctx, s, r.fails(s))
+		err = r.prepare(ctx, s, r.failing(s))
 	}
 	if err == nil && !r.past.complete(s) {
 		for _, c := range s.cells {
@@ -239,7 +239,7 @@ func (r *runner) optional(engine string) bool { return r.Optional != nil && r.Op
 
 // fail records that a cell can't run here.
 func (r *runner) fail(c *cell, err error) {
-	c.given, c.recorded = err, true
+	c.gaveUp, c.recorded = err, true
 	if !r.optional(c.Engine) {
 		r.failed = true
 		r.first = fault.First(r.first, fmt.Errorf("%s: %w", c.Engine, err))

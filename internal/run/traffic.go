@@ -53,7 +53,7 @@ func (a *attempt) drive(ctx context.Context) error {
 			}
 			answer := a.rec.RequestIn(slot, q.Due, record.Measure, usage, tokens, returned)
 			if err == nil {
-				a.saw(answer)
+				a.keepOutput(answer)
 				a.lengths(asked, answer, r.MaxTokens)
 			}
 			return r.Prompt + usage.Text, err

@@ -38,7 +38,7 @@ type looks struct {
 	at     []int   // counted repetitions at each look, ascending
 	values []float64
 	each   float64 // confidence level of each look
-	given  bool    // the figure is not available: the plan's repetitions apply
+	absent bool    // the figure is not available: the plan's repetitions apply
 	least  int
 	stop   *record.Stop // nil: not stopped
 	trial  *float64     // value of an attempt that has not ended yet
@@ -105,7 +105,7 @@ func (l *looks) keep(v float64, repetition int) (record.Stop, bool) {
 	if !math.IsNaN(v) {
 		l.values = append(l.values, v)
 	} else {
-		l.given = true
+		l.absent = true
 	}
 	if l.stop == nil {
 		return record.Stop{}, false
@@ -126,7 +126,7 @@ func (l *looks) decide(repetition int) *record.Stop {
 	if l.trial != nil && !math.IsNaN(*l.trial) {
 		values = append(slices.Clone(values), *l.trial)
 	}
-	if l.given || l.trial != nil && math.IsNaN(*l.trial) {
+	if l.absent || l.trial != nil && math.IsNaN(*l.trial) {
 		if repetition >= l.least {
 			return &record.Stop{Figure: l.figure.Name, Repetitions: len(values), Level: untilLevel,
 				Percent: l.width}
@@ -166,5 +166,5 @@ func (l *looks) reported(values []float64, look int) *record.Stop {
 	return s
 }
 
-// hopeless reports that the figure is not available.
-func (l *looks) hopeless() bool { return l.stopped() && l.given }
+// unavailable reports that the figure is not available.
+func (l *looks) unavailable() bool { return l.stopped() && l.absent }

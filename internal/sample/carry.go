@@ -55,8 +55,8 @@ type identity struct {
 
 // process is a process whose PSS is read.
 type process struct {
-	quick, expensive *member
-	of               *group // group of quick
+	cheap, expensive *member
+	of               *group // group of cheap
 
 	known           bool // PSS was read
 	pss, uss        int64
@@ -102,17 +102,17 @@ func (c *carrier) joins(p *process, m *member, g *group) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if g.method == record.MethodStatm {
-		p.quick, p.of = m, g
+		p.cheap, p.of = m, g
 	} else {
 		p.expensive = m
 	}
 }
 
-// quick returns what reads a process's size, or nil.
-func (c *carrier) quick(p *process) (*member, *group) {
+// cheap returns what reads a process's size, or nil.
+func (c *carrier) cheap(p *process) (*member, *group) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return p.quick, p.of
+	return p.cheap, p.of
 }
 
 // leaves says that m no longer reads its process.
@@ -123,13 +123,13 @@ func (c *carrier) leaves(m *member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := m.process
-	if p.quick == m {
-		p.quick = nil
+	if p.cheap == m {
+		p.cheap = nil
 	}
 	if p.expensive == m {
 		p.expensive, p.known = nil, false
 	}
-	if p.quick == nil && p.expensive == nil {
+	if p.cheap == nil && p.expensive == nil {
 		for id, q := range c.processes {
 			if q == p {
 				delete(c.processes, id)

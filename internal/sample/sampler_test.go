@@ -92,18 +92,18 @@ func TestSlowMethodDoesNotDelayFastOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}
 		s := sample.New(t.Context(), out)
-		quick := &source{method: "quick", every: 100 * time.Millisecond, rss: 5}
-		s.Attach(quick)
+		cheap := &source{method: "cheap", every: 100 * time.Millisecond, rss: 5}
+		s.Attach(cheap)
 		s.Attach(&source{method: "slow", every: time.Second, delay: 700 * time.Millisecond, rss: 7})
 		time.Sleep(10*time.Second + 50*time.Millisecond)
 		cost := s.Stop()
 		if n := out.count(1); n != 100 {
-			t.Errorf("the quick source was read %d times in 10 s at 100 ms, want 100", n)
+			t.Errorf("the cheap source was read %d times in 10 s at 100 ms, want 100", n)
 		}
 		if cost.Reads != len(out.samples) || cost.ReadNS < int64(700*time.Millisecond) {
 			t.Errorf("cost: %+v for %d samples", cost, len(out.samples))
 		}
-		if !quick.closed {
+		if !cheap.closed {
 			t.Error("a source was not closed")
 		}
 	})
@@ -134,7 +134,7 @@ func TestExpensiveMethodStaysInBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}
 		s := sample.New(t.Context(), out)
-		s.Attach(&source{method: "dear", every: time.Second, delay: 50 * time.Millisecond, rss: 7})
+		s.Attach(&source{method: "expensive", every: time.Second, delay: 50 * time.Millisecond, rss: 7})
 		time.Sleep(10*time.Second + 500*time.Millisecond)
 		if cost := s.Cost(); cost.Reads != 1 {
 			t.Errorf("in 10 s: %+v, want the first tick's reading alone", cost)
@@ -234,7 +234,7 @@ func (o *of) Read(ctx context.Context, r *record.Sample) error {
 	return errors.New(o.why)
 }
 
-// paged is a source that answers when it is told to, such as a page.
+// paged is a source that answers on request, such as a page.
 type paged struct {
 	source
 	answers atomic.Bool

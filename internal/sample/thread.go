@@ -26,7 +26,7 @@ func ofProcesses(method string) bool {
 // thread is a goroutine that sleeps in the kernel and reads what is due about processes. The sampler's lock guards it.
 type thread struct {
 	sleeper          sleeper
-	quick, expensive *group        // nil: no source yet
+	cheap, expensive *group        // nil: no source yet
 	busy             chan struct{} // full during a pass of either
 
 	dense     bool
@@ -47,9 +47,9 @@ func (s *Sampler) Dense(dense bool) {
 
 // join hands a group of processes to the thread. It requires the sampler's lock.
 func (s *Sampler) join(g *group) {
-	first := s.thread.quick == nil && s.thread.expensive == nil
+	first := s.thread.cheap == nil && s.thread.expensive == nil
 	if g.method == record.MethodStatm {
-		s.thread.quick = g
+		s.thread.cheap = g
 	} else {
 		s.thread.expensive = g
 	}
@@ -71,13 +71,13 @@ func (s *Sampler) readProcesses() {
 	var tick, scan, expensive pace
 	for s.ctx.Err() == nil {
 		s.mu.Lock()
-		quick, rollup, dense := s.thread.quick, s.thread.expensive, s.thread.dense
+		cheap, rollup, dense := s.thread.cheap, s.thread.expensive, s.thread.dense
 		s.mu.Unlock()
 		now := time.Now()
-		tick.set(now, every(quick))
+		tick.set(now, every(cheap))
 		expensive.set(now, every(rollup))
 		if dense {
-			scan.set(now, min(denseEvery, every(quick)))
+			scan.set(now, min(denseEvery, every(cheap)))
 		} else {
 			scan.set(now, 0)
 		}
@@ -90,11 +90,11 @@ func (s *Sampler) readProcesses() {
 			continue
 		}
 		if tick.due(now) {
-			s.pass(s.ctx, quick, nil)
+			s.pass(s.ctx, cheap, nil)
 			tick.next(now)
 			scan.next(now)
 		} else if scan.due(now) {
-			s.scan(quick)
+			s.scan(cheap)
 			scan.next(now)
 		}
 		if rollup != nil && s.wantsPSS(dense, expensive.due(now)) {
@@ -205,7 +205,7 @@ func (s *Sampler) read(ctx context.Context, g *group, m *member, r *record.Sampl
 
 // peek reads the size of a process without recording it.
 func (s *Sampler) peek(ctx context.Context, p *process, r *record.Sample) bool {
-	m, g := s.carry.quick(p)
+	m, g := s.carry.cheap(p)
 	if m == nil || !g.begin(m) {
 		return false
 	}

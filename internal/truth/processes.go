@@ -248,13 +248,13 @@ func (p *pair) read(ctx context.Context) (Reading, error) {
 			if err := s.Read(ctx, &r); err != nil {
 				return nil, fmt.Errorf("reading a process by %s: %w", s.Describe().Method, err)
 			}
-			quick := s.Describe().Method == record.MethodStatm
+			cheap := s.Describe().Method == record.MethodStatm
 			for figure, v := range map[string]int64{"USS": r.USS, "PSS": r.PSS, "RSS": r.RSS, "VMS": r.VMS} {
 				switch {
 				case v == record.Absent:
-				case quick && a == p.first && figure == "RSS":
+				case cheap && a == p.first && figure == "RSS":
 					reading["process/statm"] = float64(v) / MiB
-				case !quick:
+				case !cheap:
 					if a == p.first {
 						reading["process/"+figure] = float64(v) / MiB
 					}

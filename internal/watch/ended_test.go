@@ -64,15 +64,15 @@ func TestUnreadableProcessIsReportedOnce(t *testing.T) {
 // PSS that was read after the last sample counts for the peak, but has no row.
 func TestEndedProcessHasNoRow(t *testing.T) {
 	var out bytes.Buffer
-	quick := &mortal{rss: 8 * record.MiB, pss: record.Absent}
+	cheap := &mortal{rss: 8 * record.MiB, pss: record.Absent}
 	w := watching(t, &out, func(string) {})
-	w.alive = []*process{{Member: &proc.Member{Process: proc.Process{PID: 1 << 30, Name: "mortal"}}, quick: quick,
+	w.alive = []*process{{Member: &proc.Member{Process: proc.Process{PID: 1 << 30, Name: "mortal"}}, cheap: cheap,
 		expensive: &mortal{rss: record.Absent, pss: 5 * record.MiB}}}
 	for w.sum.Samples < 9 && !w.expensive.busy {
 		check.Err(t, w.sample())
 	}
 	w.expensive.wg.Wait() // PSS was read
-	quick.ended = true
+	cheap.ended = true
 	check.Err(t, w.sample())
 	check.Err(t, w.finish())
 	rows := strings.Split(strings.TrimSpace(out.String()), "\n")[1:]

@@ -90,7 +90,7 @@ type watcher struct {
 // process is a watched process.
 type process struct {
 	*proc.Member
-	quick     sample.Source // nil: no permission
+	cheap     sample.Source // nil: no permission
 	expensive sample.Source // nil: no permission, or not supported
 	read      *reading      // last expensive reading, not yet written
 	young     time.Time     // until when it may exec another program
@@ -286,7 +286,7 @@ func (w *watcher) welcome(m *proc.Member) {
 	}
 	for i, s := range m.Sources {
 		if i == 0 {
-			p.quick = s
+			p.cheap = s
 		} else {
 			p.expensive = s
 		}
@@ -423,7 +423,7 @@ func (w *watcher) finish() error {
 
 // read reads a process into a row and the sums, and reports whether it still exists.
 func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
-	if who.quick == nil {
+	if who.cheap == nil {
 		if !who.Alive() {
 			w.drop(who)
 			return false
@@ -448,7 +448,7 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 	}
 	r := &w.reading
 	*r = record.NewSample()
-	if err := who.quick.Read(context.Background(), r); err != nil {
+	if err := who.cheap.Read(context.Background(), r); err != nil {
 		if errors.Is(err, sample.ErrGone) {
 			w.drop(who) // its last reading of PSS gets no row: rows are of living processes
 			w.expensive.changed(now)

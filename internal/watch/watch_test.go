@@ -241,7 +241,7 @@ func TestNothingToWatch(t *testing.T) {
 	alike := exec.Command("sleep", "60")
 	check.Err(t, alike.Start())
 	defer func() { _ = alike.Process.Kill(); _ = alike.Wait() }() // killed
-	s := run(t, watch.Options{Name: "sleeper whom nobody knows", Wait: 50 * time.Millisecond})
+	s := run(t, watch.Options{Name: "sleeper that does not exist", Wait: 50 * time.Millisecond})
 	if fault.Of(s.err) != fault.NothingToWatch ||
 		!regexp.MustCompile(`did you mean ([^;]*, )?sleep[,?]`).MatchString(s.err.Error()) ||
 		strings.Contains(s.err.Error(), "\n") {

@@ -189,7 +189,7 @@ func TestCUDAMemoryByProcess(t *testing.T) {
 	})
 }
 
-// unlisted says what NVML tells of a process in place of its number.
+// unlisted describes what NVML reports if it does not list a process.
 func unlisted(m *Monitor, role string, pid int, a *allocator, t *testing.T) string {
 	const do = "run the test where numbers of processes are the machine's (docker run --pid=host)"
 	d := m.fleets[0].driver
@@ -209,7 +209,7 @@ func unlisted(m *Monitor, role string, pid int, a *allocator, t *testing.T) stri
 			l.err)
 	}
 	if len(before) == 0 {
-		return fmt.Sprintf("NVML lists nobody on %s, though process %d uses it: it does not tell of processes within this container; %s", role, pid, do)
+		return fmt.Sprintf("NVML lists no process on %s, although process %d uses it: not supported in this container; %s", role, pid, do)
 	}
 	n := sizes()[0]
 	a.do(t, "alloc %d", n)
@@ -218,7 +218,7 @@ func unlisted(m *Monitor, role string, pid int, a *allocator, t *testing.T) stri
 			return fmt.Sprintf("NVML reports process %d as %d, its pid outside this container; %s", pid, other, do)
 		}
 	}
-	return fmt.Sprintf("NVML does not list process %d on %s, but %v (bytes by process; %d: not told); %s", pid, role,
+	return fmt.Sprintf("NVML does not list process %d on %s, but %v (bytes by process; %d: unknown); %s", pid, role,
 		before, hidden, do)
 }
 

@@ -218,7 +218,7 @@ func (d *drm) units() []unit {
 }
 
 func (d *drm) describe() about {
-	return about{method: Sysfs, every: quickEvery, patience: patience,
+	return about{method: Sysfs, every: cheapEvery, patience: patience,
 		sees: "memory of the device, system memory that it uses, load, power and temperature, from sysfs",
 		blind: "which process (see " + Fdinfo +
 			"); peaks between two reads; power and temperature of a sleeping device"}

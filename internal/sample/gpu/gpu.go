@@ -38,7 +38,7 @@ const (
 
 // Intervals of sources, by cost.
 const (
-	quickEvery = 250 * time.Millisecond
+	cheapEvery = 250 * time.Millisecond
 	fdEvery    = 500 * time.Millisecond
 	raplEvery  = time.Second
 	toolEvery  = 5 * time.Second

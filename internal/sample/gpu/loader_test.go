@@ -73,7 +73,7 @@ func keep(ctx context.Context, s sample.Source, to map[string]map[string]float64
 // The loader finds a real library here, called through cgo.
 func TestNVMLThroughC(t *testing.T) {
 	const gib = float64(gib)
-	// what it holds of the other is not told, so there is no sum
+	// its memory on the other GPU is unknown, so there is no total
 	process := map[string]float64{"gpu0.gpu_memory_bytes": 0.75 * gib}
 	for flag, want := range map[string]map[string]map[string]float64{
 		"-DNEW": {
@@ -103,7 +103,7 @@ func TestNVMLThroughC(t *testing.T) {
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("the test's library can't be compiled (Debian: apt install gcc libc6-dev): %v\n%s", err, out)
 			}
-			// A shell keeps its pid for the program that it becomes: the library tells the pid of who asks.
+			// The library reports the pid of its caller, which the shell keeps on exec.
 			cmd := exec.Command("sh", "-c", `GPU_TEST_PID=$$ exec "$0"`, os.Args[0])
 			cmd.Env = append(os.Environ(), asChild+"="+strconv.Itoa(os.Getpid()), "LD_LIBRARY_PATH="+dir)
 			cmd.Stderr = os.Stderr

@@ -139,7 +139,7 @@ func (d *nvmlDriver) describe() about {
 	if d.v2 {
 		used = "memory (without memory reserved by the driver)"
 	}
-	return about{method: NVML, process: NVMLProcess, every: quickEvery, patience: patience,
+	return about{method: NVML, process: NVMLProcess, every: cheapEvery, patience: patience,
 		sees: used + ", load over the last 1/6 to 1 s, power, temperature, energy since the first reading",
 		blind: "which process (see " + NVMLProcess +
 			"); peaks between two reads; load, power and temperature of a MIG instance",

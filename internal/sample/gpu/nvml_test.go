@@ -146,7 +146,7 @@ func process(t testing.TB, m *Monitor, pid int) *processSource {
 
 func TestProcesses(t *testing.T) {
 	s := machine()
-	// A browser's GPU process draws, or draws and computes: NVML tells of it in either list or in both.
+	// NVML lists a browser's GPU process as compute, graphics or both.
 	device(s, 0).GetComputeRunningProcessesFunc = processes(holds(server, 5*gib), holds(chrome, 100))
 	device(s, 0).GetGraphicsRunningProcessesFunc = processes(holds(chrome, 300), holds(9, 1))
 	device(s, 1).GetComputeRunningProcessesFunc = processes(holds(server, 3*gib), holds(worker, 7*gib))

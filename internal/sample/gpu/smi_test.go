@@ -88,7 +88,7 @@ func TestAMDSMI(t *testing.T) {
 	}
 }
 
-// cards is a program that tells what it is given.
+// cards is a program with the given answers.
 type cards struct {
 	used  []float64
 	held  []smiUse
@@ -116,7 +116,7 @@ func (c *cards) ask(args ...string) ([]byte, error) {
 	return json.Marshal(of)
 }
 
-// two is a driver of two devices that such a program tells of.
+// two is a driver of two devices with such a program.
 func (c *cards) two(t *testing.T) *tool {
 	d := &tool{program: programs[0], named: []smiDevice{}, roles: []string{"gpu0", "gpu1"}, ctx: t.Context(),
 		stop: func() {}, ask: c.ask}
@@ -136,11 +136,11 @@ func TestSharedDeviceFields(t *testing.T) {
 	}{
 		"a model in two equal halves": {cards{used: []float64{11 * gib, 11 * gib},
 			held: []smiUse{{5, 0, 10 * gib}, {5, 1, 10 * gib}}}, 20 * gib, true},
-		"two halves told as a sum": {cards{used: []float64{11 * gib, 11 * gib},
+		"two halves reported as a total": {cards{used: []float64{11 * gib, 11 * gib},
 			held: []smiUse{{5, 0, 20 * gib}, {5, 1, 20 * gib}}}, 20 * gib, true},
-		"one device, told of both": {cards{used: []float64{11 * gib, gib / 8},
+		"one device, reported for both": {cards{used: []float64{11 * gib, gib / 8},
 			held: []smiUse{{5, 0, 10 * gib}, {5, 1, 10 * gib}}}, 10 * gib, true},
-		"workers, each told of all": {cards{used: []float64{28.1 * gib, 28.1 * gib},
+		"workers, each with the total": {cards{used: []float64{28.1 * gib, 28.1 * gib},
 			held: []smiUse{{5, 0, 28 * gib}, {6, 0, 28 * gib}, {5, 1, 28 * gib},
 				{6, 1, 28 * gib}}}, 28 * gib, true},
 		"devices that do not tell": {cards{used: []float64{nan, nan},
@@ -153,7 +153,7 @@ func TestSharedDeviceFields(t *testing.T) {
 			held: []smiUse{{5, 0, 4 * gib}, {5, 0, 4 * gib}}}, 4 * gib, false},
 		"two words, the later less": {cards{used: []float64{nan, nan},
 			held: []smiUse{{5, 0, 4 * gib}, {5, 0, 1 * gib}}}, 4 * gib, false},
-		"not told how much of either": {cards{used: []float64{gib, gib},
+		"amounts unknown": {cards{used: []float64{gib, gib},
 			held: []smiUse{{5, 0, hidden}, {5, 1, hidden}}}, absent, false},
 	} {
 		m := &Monitor{}
@@ -232,11 +232,11 @@ func TestCloseEndsRunningProgram(t *testing.T) {
 		t.Error("its command line is not known, or another's is")
 	}
 	if runtime.GOOS == "linux" && !slices.Contains(child.Tagged(os.Getpid()), pid) {
-		t.Errorf("process %d is nobody's", pid)
+		t.Errorf("process %d is not tagged as ours", pid)
 	}
 	m.Close()
 	if child.Alive(pid) {
-		t.Errorf("process %d goes on", pid)
+		t.Errorf("process %d still runs", pid)
 	}
 	if err := <-ended; err == nil {
 		t.Error("it has answered")
@@ -276,7 +276,7 @@ func standIn(t *testing.T, name string, answers map[string]string) string {
 		check.Err(t, err)
 		script += "*'" + args + "'*) exec cat '" + path + "';;\n"
 	}
-	script += "*) echo \"not asked for\" >&2; exit 2;;\nesac\n"
+	script += "*) echo \"unexpected\" >&2; exit 2;;\nesac\n"
 	check.Err(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755))
 	return dir
 }

@@ -15,8 +15,8 @@ import (
 	"llmparity/internal/sample"
 )
 
-// quickMethod is the method of the cheap source.
-const quickMethod = record.MethodStatm
+// cheapMethod is the method of the cheap source.
+const cheapMethod = record.MethodStatm
 
 // Sources returns the sources of a process. role is what the process is to its engine: renderer, server …
 //
@@ -32,16 +32,16 @@ func sources(pid int, role string, ours bool) ([]sample.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("process %d: %w", pid, err)
 	}
-	quick, err := newStatm(pid, role, now.Start)
+	cheap, err := newStatm(pid, role, now.Start)
 	if err != nil {
 		return nil, gone(pid, err)
 	}
 	expensive := rollup{pid: pid, role: role, start: now.Start, since: "since the process started"}
 	if ours {
 		expensive.since = "since the last phase edge"
-		return []sample.Source{quick, &peaking{rollup: expensive}}, nil
+		return []sample.Source{cheap, &peaking{rollup: expensive}}, nil
 	}
-	return []sample.Source{quick, &expensive}, nil
+	return []sample.Source{cheap, &expensive}, nil
 }
 
 // gone recognises errors of a process that has ended.

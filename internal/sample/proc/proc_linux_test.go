@@ -87,7 +87,7 @@ func TestSourcesSeeAllocations(t *testing.T) {
 			t.Errorf("%s moved by %.1f MiB, want 64", c.name, moved/record.MiB)
 		}
 	}
-	// The expensive source and the quick one speak of the same process at nearly the same time.
+	// The expensive source and the cheap one speak of the same process at nearly the same time.
 	if s, r := after[record.MethodStatm],
 		after[record.MethodSmapsRollup]; math.Abs(float64(s.RSS-r.RSS)) > 4*record.MiB || s.VMS != r.VMS {
 		t.Errorf("statm and smaps_rollup differ: %+v and %+v", s, r)

@@ -13,8 +13,8 @@ import (
 	"llmparity/internal/sample"
 )
 
-// quickMethod is the method of the cheap source.
-const quickMethod = Portable
+// cheapMethod is the method of the cheap source.
+const cheapMethod = Portable
 
 // Sources returns the sources of a process. role is what the process is to its engine: renderer, server …
 func Sources(pid int, role string) ([]sample.Source, error) {

@@ -207,7 +207,7 @@ type unreadable struct {
 }
 
 func (u *unreadable) Describe() record.Source {
-	return record.Source{Role: u.role, Method: quickMethod, PID: u.process.PID, Start: u.process.Start,
+	return record.Source{Role: u.role, Method: cheapMethod, PID: u.process.PID, Start: u.process.Start,
 		Every:  FastEvery,
 		Kernel: true, // else all sources of the method would get a goroutine of their own
 		Sees:   "nothing", Blind: "everything: no permission to read it"}

@@ -22,7 +22,7 @@ import (
 	"llmparity/internal/sample/proc/proctest"
 )
 
-// shell is a real process that starts others when it is told to.
+// shell is a real process that starts others on request.
 type shell struct {
 	t   testing.TB
 	cmd *exec.Cmd
@@ -103,7 +103,7 @@ func (s *seen) hasEnded(pid int) bool {
 	return slices.Contains(s.ended, pid)
 }
 
-// byArgument is a role that tells the test's processes apart: the last argument.
+// byArgument uses the last argument as the role.
 func byArgument(_ int, name string, line []string) string {
 	return name + " " + strings.Join(line[min(1, len(line)):], " ")
 }

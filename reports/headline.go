@@ -14,45 +14,30 @@ import (
 )
 
 // headlineSection is the answer with its two charts.
-func headlineSection(res *compare.Result, a *compare.Answer) section {
-	return section{ID: "headline", For: onPage, View: "answer", Data: newAnswerPart(res, a), Across: "duo",
+func headlineSection(a *compare.Answer) section {
+	return section{ID: "headline", For: onPage, View: "answer", Data: newAnswerPart(a), Across: "duo",
 		Draw: []func(*view) []chart{headlines}}
 }
 
-// answerCard is a card with the section that says more.
+// answerCard is a card under the question that it answers, with the section that says more.
 type answerCard struct {
 	compare.Card
-	To string
-}
-
-// cardSections are the sections that say more, by the names of cards.
-var cardSections = map[string]string{
-	"Memory": "memory", "Speed": "speed", "Output": "tokens", "Sure": "measured", "Quote": "measured",
+	Title, To string
 }
 
 // answerPart is what the page shows of an answer.
 type answerPart struct {
-	Prompt     string // where all cells have the same
 	Cards      []answerCard
 	Warnings   []evidence.Warning
 	Count, All string
 }
 
-// promptShown is how much of a prompt stands beside the answer; the engines' facts have all of it.
-const promptShown = 240
-
-func newAnswerPart(res *compare.Result, a *compare.Answer) answerPart {
+func newAnswerPart(a *compare.Answer) answerPart {
 	p := answerPart{Warnings: a.Warnings, All: "All warnings", Count: "1 warning may change a conclusion."}
-	for _, c := range []compare.Card{a.Memory, a.Speed, a.Output, a.Sure, a.Quote} {
+	for _, c := range []answerCard{{a.Memory, "Memory", "memory"}, {a.Speed, "Speed", "speed"},
+		{a.Output, "Output", "tokens"}, {a.Sure, "How sure?", "measured"}, {a.Quote, "May I quote it?", "measured"}} {
 		if c.Headline != "" {
-			p.Cards = append(p.Cards, answerCard{c, cardSections[c.Name]})
-		}
-	}
-	for i := range res.Cells {
-		if prompt := res.Cells[i].Spec.Prompt; i == 0 {
-			p.Prompt = shorten(prompt, promptShown)
-		} else if prompt != res.Cells[0].Spec.Prompt {
-			p.Prompt = ""
+			p.Cards = append(p.Cards, c)
 		}
 	}
 	if n := len(a.Warnings); n > 1 {
@@ -186,4 +171,19 @@ func added(v *view) []chart {
 		Note:     "Median increase over the baseline, by component.",
 		Label:    "Bars of each component of the memory increase; section Where memory goes has the figures in a table",
 		Drawings: []drawing{{Options: bar.options()}}}}
+}
+
+// promptShown is how much of a prompt stands below the title; the engines' facts have all of it.
+const promptShown = 240
+
+// onlyPrompt is the prompt that all cells share.
+func onlyPrompt(res *compare.Result) string {
+	prompt := ""
+	for i := range res.Cells {
+		if i > 0 && res.Cells[i].Spec.Prompt != prompt {
+			return ""
+		}
+		prompt = res.Cells[i].Spec.Prompt
+	}
+	return shorten(prompt, promptShown)
 }

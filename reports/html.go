@@ -50,7 +50,8 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 	}
 	n := newNames(res)
 	v := &view{res: n.shortened(res), runs: runs, own: own}
-	d := &htmlPage{Answer: res.Answer(), Style: template.CSS(reportCSS), Scripts: scripts, Schema: res.Schema,
+	d := &htmlPage{Answer: res.Answer(), Prompt: onlyPrompt(res), Style: template.CSS(reportCSS), Scripts: scripts,
+		Schema: res.Schema,
 		Policy: "default-src 'none'; script-src " + strings.Join(append(hashes, hashOf(library)), " ") +
 			"; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"}
 	all := v.chapters(d.Answer)
@@ -100,6 +101,7 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 type htmlPage struct {
 	Answer           *compare.Answer
 	Policy, Schema   string
+	Prompt           string
 	Style            template.CSS
 	Scripts, Data    template.HTML
 	Banner, Sections template.HTML
@@ -114,7 +116,7 @@ type entry struct{ ID, Title string }
 // chapters are the page's sections in the order in which readers ask. What most readers skip is folded.
 func (v *view) chapters(a *compare.Answer) []section {
 	of := map[string]section{}
-	for _, s := range shownTo(v.drawn(append(sections(v), headlineSection(v.res, a))), onPage) {
+	for _, s := range shownTo(v.drawn(append(sections(v), headlineSection(a))), onPage) {
 		of[s.ID] = s
 	}
 	bare := func(id string) section { s := of[id]; s.Title = ""; return s }

@@ -156,6 +156,8 @@ func TestInterruptGoesToWatchedCommand(t *testing.T) {
 		out, err := cmd.StdoutPipe()
 		check(t, err)
 		check(t, cmd.Start())
+		hung := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+		defer hung.Stop()
 		var text strings.Builder
 		buf := make([]byte, 1000)
 		typed := 0
@@ -165,7 +167,7 @@ func TestInterruptGoesToWatchedCommand(t *testing.T) {
 			said := func(words string) bool { return strings.Contains(text.String(), words) }
 			// Two of a kind that nobody has seen yet are one: the second waits until both have seen the first.
 			if typed == 0 && said("ready\r") || typed == 1 && c.times == 2 && said("caught\r") &&
-				said("once more ends it") {
+				said("interrupt again to end it") {
 				typed++
 				if _, err := in.Write([]byte{3}); err != nil {
 					t.Fatal(err)

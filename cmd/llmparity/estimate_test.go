@@ -105,7 +105,7 @@ func TestEstimateFaults(t *testing.T) {
 		{[]string{model, "--model-params", "1e9"}, fault.Usage, "omit one of them"},
 		{[]string{model, "--num-layers", "x"}, fault.Usage, "num-layers"},
 		{[]string{"--model-params", "nan"}, fault.Usage, "--model-params is NaN"},
-		{[]string{model, model}, fault.Usage, "at most 1"},
+		{[]string{model, model}, fault.Usage, "wrong number of arguments: 2; use: llmparity estimate [MODEL]"},
 	} {
 		refuses(t, c.kind, c.says, append([]string{"estimate"}, c.args...)...)
 	}

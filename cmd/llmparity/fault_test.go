@@ -125,7 +125,7 @@ exec `+chrome+` --disable-gpu "$@"
 		{"unknown command", []string{"rum"}, nil, fault.Usage, "rum", false},
 		{"no plan", []string{"run", "/nonexistent.yaml"}, nil, fault.Usage, "/nonexistent.yaml", false},
 		{"flags that exclude each other", []string{"report", "--json", "--profile", dir}, nil, fault.Usage,
-			"[json profile]", false},
+			"--json and --profile cannot be combined", false},
 		{"no run folder", []string{"report", dir}, nil, fault.BadRecord, "not a run folder", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -77,7 +77,7 @@ func TestFormatErrors(t *testing.T) {
 	for want, args := range map[string][]string{
 		`unknown format "pdf"; available: table, json`:                 {"report", dir, "--format", "pdf"},
 		"--format parquet writes several files; name a folder with -o": {"report", dir, "--format", "parquet"},
-		"[format json]": {"report", dir, "--format", "csv", "--json"},
+		"--format and --json cannot be combined; use one of them":      {"report", dir, "--format", "csv", "--json"},
 		"name another folder with -o": {"report", dir, "--format", "csv", "-o",
 			filepath.Join(dir, "run.json")},
 		"name another file with -o": {"compare", dir, "--format", "json", "-o",

@@ -79,7 +79,7 @@ func TestGateAndBaseline(t *testing.T) {
 			"bad.yaml:2: gate.vs_baseline: there is no figure \"decode_tsp\"; the nearest are decode_tps"},
 		{"gate " + after + " --thresholds none.yaml", fault.Usage, "--thresholds: open none.yaml"},
 		{"gate " + after + " --max peak_pss=1 --format xml", fault.Usage, `unknown format "xml"; available: table`},
-		{"gate", fault.Usage, "accepts 1 arg"},
+		{"gate", fault.Usage, "wrong number of arguments: 0; use: llmparity gate DIR"},
 		{"baseline remove main", "", "Removed main."},
 		{"baseline remove main", fault.Usage, "there is no baseline main"},
 	} {

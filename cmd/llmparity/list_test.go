@@ -121,7 +121,7 @@ func TestListErrors(t *testing.T) {
 		{[]string{"smollm3-135m"}, fault.UnknownModel, "SmolLM2-135M-Instruct-q0f32-MLC"},
 		{[]string{"--mirror", "nowhere"}, fault.Usage, "nowhere is no folder"},
 		{[]string{"--mirror", "http://192.0.2.1/"}, fault.Usage, "only https"},
-		{[]string{"a", "b"}, fault.Usage, "arg"},
+		{[]string{"a", "b"}, fault.Usage, "wrong number of arguments: 2; use: llmparity model list [FILTER]"},
 	} {
 		refuses(t, c.code, c.word, append([]string{"model", "list"}, c.args...)...)
 	}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -133,15 +134,42 @@ func usage(c *cobra.Command, err error) error {
 		return nil
 	}
 	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
+	var empty *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	help := fmt.Sprintf("see \"%s --help\"", c.CommandPath())
+	switch exclusive := exclusiveFlags.FindStringSubmatch(err.Error()); {
+	case errors.As(err, &unknown):
 		return meantFlag(c, unknown)
+	case errors.As(err, &empty):
+		return fault.New(fault.Usage, help, "--%s needs a value", empty.GetFlag().Name)
+	case errors.As(err, &invalid):
+		f := invalid.GetFlag()
+		what, known := map[string]string{"int": "a whole number", "ints": "whole numbers", "intSlice": "whole numbers",
+			"uint64": "a whole number of at least 0", "float64": "a number", "bool": "true or false",
+			"duration": "a duration such as 90s or 3m"}[f.Value.Type()]
+		if !known {
+			return fault.New(fault.Usage, "", "--%s: %v", f.Name, errors.Unwrap(err))
+		}
+		return fault.New(fault.Usage, "", "--%s: must be %s, not %q", f.Name, what, invalid.GetValue())
+	case exclusive != nil:
+		return fault.New(fault.Usage, "use one of them", "--%s cannot be combined",
+			strings.ReplaceAll(exclusive[1], " ", " and --"))
 	}
-	return fault.New(fault.Usage, fmt.Sprintf("see \"%s --help\"", c.CommandPath()), "%s", err)
+	return fault.New(fault.Usage, help, "%s", err)
 }
+
+// exclusiveFlags matches cobra's error about flags that exclude each other.
+var exclusiveFlags = regexp.MustCompile(`none of the others can be; \[(.*)\] were all set`)
 
 // arguments makes usage errors of cobra's errors about arguments.
 func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error { return usage(c, check(c, args)) }
+	return func(c *cobra.Command, args []string) error {
+		if check(c, args) == nil {
+			return nil
+		}
+		return fault.New(fault.Usage, "use: "+strings.TrimSuffix(c.UseLine(), " [flags]"),
+			"wrong number of arguments: %d", len(args))
+	}
 }
 
 // refuseZeros refuses an explicit zero, which would mean the default, except of some flags.

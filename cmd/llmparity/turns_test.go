@@ -79,7 +79,7 @@ func TestRunAgainstIsRefused(t *testing.T) {
 	for says, args := range map[string][]string{
 		"cannot read the plan":                              {"--against", "none.yaml"},
 		"--baseline and --against both name a baseline run": {"--against", "plan.yaml", "--baseline", "main"},
-		"flag needs an argument":                            {"--against"},
+		"--against needs a value":                           {"--against"},
 		"unknown flag":                                      {"--against", "plan.yaml --no-such-flag"},
 		`unexpected argument "other.yaml"`:                  {"--against", "plan.yaml other.yaml"},
 		"unclosed quote":                                    {"--against", "plan.yaml 'open"},

@@ -75,11 +75,11 @@ func (r *Result) memoryCard() Card {
 		}
 	}
 	if len(bases) > 0 && !c.Unknown {
-		who := "Processes that were there before the model take"
+		who := "processes already take"
 		if browser {
-			who = "The browser alone takes"
+			who = "the browser alone takes"
 		}
-		c.Text += fmt.Sprintf(" %s %s MiB before the model loads.", who, to(slices.Min(bases), slices.Max(bases)))
+		c.Text += fmt.Sprintf(" Before the model loads, %s %s MiB.", who, to(slices.Min(bases), slices.Max(bases)))
 	}
 	return c
 }
@@ -130,6 +130,9 @@ func (r *Result) card(q *question) Card {
 		}
 	case len(known) == 1:
 		out.Headline = explain.WithAmount(q.of(known[0]).Center(), q.unit)
+		if len(r.Cells) > 1 {
+			out.Headline = r.cellTitle(known[0]) + ": " + out.Headline
+		}
 		out.Text = r.values(q, known) + "."
 	case len(duels) == 0:
 		low, high := extremes(q, known)
@@ -188,6 +191,10 @@ func (d *duel) compareRAM(x, y evidence.Figure) {
 		d.call = stats.Differs
 	}
 }
+
+// InRAM tells whether all memory of two cells is the machine's own: then amounts may be compared where ratios may
+// not.
+func (r *Result) InRAM(c *Comparison) bool { return inRAM(&r.Cells[c.A]) && inRAM(&r.Cells[c.B]) }
 
 // inRAM tells whether all of a cell's memory is the machine's own: a GPU's is not in its figures.
 func inRAM(c *Cell) bool {
@@ -321,14 +328,20 @@ func (r *Result) several(q *question, duels []duel, known []*Cell, out *Card) {
 		}
 		cards = append(cards, c)
 	}
+	refused := slices.ContainsFunc(duels, func(d duel) bool { return d.call == "" })
 	if len(cards) == 1 {
 		c := cards[0]
 		headline := strings.TrimPrefix(c.Headline, order[0][0]+" and "+order[0][1]+": ")
 		*out = Card{out.Name, r.upper(headline), c.Text, c.Unknown}
-		if out.Text != "" {
-			out.Text += " "
+		if !refused {
+			out.Text = strings.TrimSpace(out.Text + " " + r.extremes(q, known) + ".")
 		}
-		out.Text += r.extremes(q, known) + "."
+		return
+	}
+	if !slices.ContainsFunc(duels,
+		func(d duel) bool { return d.more != 0 || d.call == "" || d.call == stats.TooFewToSay }) {
+		out.Headline = fmt.Sprintf("No difference detected in any of %d pairs", len(duels))
+		out.Text = r.values(q, known) + "."
 		return
 	}
 	// An answer stands before what has none.
@@ -352,8 +365,12 @@ func (r *Result) several(q *question, duels []duel, known []*Cell, out *Card) {
 	} else {
 		out.Headline, words = words[0], words[1:]
 	}
-	out.Text = strings.Join(words, "; ") + ". " + r.values(q, known) + "."
-	if at := slices.IndexFunc(duels, func(d duel) bool { return d.call == "" }); at >= 0 {
+	out.Text = strings.Join(words, "; ") + "."
+	if !refused || len(known) <= mostValues { // the extremes would compare what is not comparable
+		out.Text += " " + r.values(q, known) + "."
+	}
+	if at := slices.IndexFunc(duels, func(d duel) bool { return d.call == "" }); at >= 0 &&
+		!strings.Contains(out.Text, duels[at].why) {
 		out.Text += " Not comparable: " + strings.TrimSuffix(duels[at].why, ".") + "."
 	}
 }
@@ -365,7 +382,13 @@ func truth(b bool) int {
 	return 0
 }
 
-func lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }
+// lower begins a sentence within another; a word with a capital inside is a name.
+func lower(s string) string {
+	if word, _, _ := strings.Cut(s, " "); word == "" || word[1:] != strings.ToLower(word[1:]) {
+		return s
+	}
+	return strings.ToLower(s[:1]) + s[1:]
+}
 
 // together answers for pairs of cells of the same two sides.
 func (r *Result) together(q *question, sides [2]string, duels []duel, out *Card) {
@@ -424,7 +447,7 @@ func (r *Result) together(q *question, sides [2]string, duels []duel, out *Card)
 	if len(deltas) > 0 {
 		words = append(words, to(slices.Min(deltas), slices.Max(deltas))+" MiB more")
 	}
-	if mean := r.meanWords(q, duels[0].family); mean != "" {
+	if mean := r.meanWords(q.of(duels[0].a).Name, duels[0].family); mean != "" {
 		words = append(words, mean)
 	}
 	if n := min(more[sides[0]], more[sides[1]]); n > 0 {
@@ -457,10 +480,10 @@ func notAlike(duels []duel) string {
 }
 
 // meanWords is the geometric mean of a family's ratios, if all of its pairs make one.
-func (r *Result) meanWords(q *question, family int) string {
+func (r *Result) meanWords(name string, family int) string {
 	var means []ratio.Mean
 	for _, m := range r.Families[family].Means {
-		if m.Figure == q.of(&r.Cells[0]).Name {
+		if m.Figure == name {
 			means = append(means, m)
 		}
 	}
@@ -509,10 +532,11 @@ func (r *Result) cellTitle(c *Cell) string {
 	return c.Label
 }
 
+const mostValues = 4
+
 // values are those of a few cells, or the extremes of many.
 func (r *Result) values(q *question, known []*Cell) string {
-	const most = 4
-	if len(known) > most {
+	if len(known) > mostValues {
 		return r.extremes(q, known)
 	}
 	var words []string
@@ -541,7 +565,8 @@ func extremes(q *question, known []*Cell) (low, high *Cell) {
 // upper begins a sentence, unless that begins with a name.
 func (r *Result) upper(s string) string {
 	name := func(c Cell) bool {
-		return strings.HasPrefix(s, c.Label) || strings.HasPrefix(s, c.Title())
+		return strings.HasPrefix(s, c.Label) || strings.HasPrefix(s, c.Title()) ||
+			strings.HasPrefix(s, r.runTitle(c.Run)+" ")
 	}
 	if s == "" || s[0] < 'a' || s[0] > 'z' || slices.ContainsFunc(r.Cells, name) {
 		return s

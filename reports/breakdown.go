@@ -97,7 +97,7 @@ func breakdownSections(res *compare.Result) []section {
 				words))
 		}
 	})
-	short := section{ID: id, Title: title, For: detailed, Grid: moment, Mark: "- "}
+	short := section{ID: id, Title: title, For: inTerminal, Grid: moment, Mark: "- "}
 	if moment != nil || len(highestOf) > 0 {
 		short.Words, short.Lines = []string{breakdownWords + " " + breakdownMethod + " " + peaksWords},
 			append(breakdownNotes(res),

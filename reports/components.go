@@ -18,25 +18,16 @@ const (
 	partsWords = "Weights, KV cache (reserved), activations, multi-GPU overhead, the browser's own memory and everything else add up to the increase. " +
 		"Everything else is calculated as the difference, so it carries the errors of the other components and can be negative. " +
 		"The filled part of the KV cache is calculated from the number of tokens and is part of what is reserved. The total includes the baseline."
-	componentsWords = "MiB, medians over launches. Everything else is calculated as the difference to the increase."
-	errorsWords     = " Predicted: by calculation before the first launch. Error: of the prediction, relative to the run; + means predicted too high, " +
-		"* outside the predicted range."
-	moreWords = " `llmparity report DIR --details` and the HTML report show methods, ranges, processes and parts."
 )
 
 // found labels a run's own figures; not all of them are measured.
 const found = "in the run"
 
-// fewWords is how many notes on predictions stand below the short table.
-const fewWords = 6
-
-const errorRow = "error"
-
 // componentSections show memory by component.
 func componentSections(res *compare.Result) []section {
 	const id, title = "components", "Memory by component"
-	return []section{componentsInBrief(res, id, title),
-		{ID: id, Title: title, For: detailed, Parts: []section{
+	return []section{
+		{ID: id, Title: title, For: inTerminal, Parts: []section{
 			{Grid: componentGrid(res, true), Words: []string{partsWords}},
 			{Grid: browsersOwn(res)},
 			{Lines: partNotes(res), Mark: "- "}}},
@@ -49,33 +40,6 @@ func componentSections(res *compare.Result) []section {
 					Grid: partGrid(res)},
 				{Title: "What each component is, and what its method cannot see", For: onPage, Folded: true,
 					Grid: partHow(res)}}}}
-}
-
-// componentsInBrief has what was measured, predicted and the error of each cell.
-func componentsInBrief(res *compare.Result, id, title string) section {
-	s := section{ID: id, Title: title, For: brief, Mark: "- "}
-	columns := componentColumns(res)
-	s.Grid = perCell(res, append([]string{"cell", ""}, headsOf(columns)...), func(c *compare.Cell,
-		add func(...string)) {
-		componentRows(columns, c, len(res.Cells) <= manyCells, add)
-	})
-	if s.Grid != nil {
-		words := componentsWords
-		if slices.ContainsFunc(s.Grid.Rows, func(row []string) bool { return row[1] == errorRow }) {
-			words += errorsWords
-		}
-		s.Words = []string{words + moreWords}
-	}
-	notes := recommendations(res)
-	if s.Grid == nil && len(notes) == 0 {
-		return section{}
-	}
-	if more := len(notes) - fewWords; more > 0 {
-		notes = append(notes[:fewWords:fewWords],
-			fmt.Sprintf("%d more are in the details and in the report.", more))
-	}
-	s.Lines = slices.Concat(origins(res), negative(res), notes)
-	return s
 }
 
 // components are the columns of tables, the browser's own before everything else.
@@ -104,35 +68,6 @@ func componentColumns(res *compare.Result) []*figure.Row {
 	})
 }
 
-// componentRows are a cell's rows: measured, predicted and the error, where known. With many cells there is no row of
-// predictions.
-func componentRows(columns []*figure.Row, c *compare.Cell, all bool, add func(...string)) {
-	own, predicted, off := []string{found}, []string{"predicted"}, []string{errorRow}
-	reported, compared := false, false
-	for _, col := range columns {
-		f, best := c.Parts.Shown(col.Name).Figure, "–"
-		own = append(own, held(f, c.Launches))
-		p := predictedOf(c, col.Name)
-		if p.Measured != nil && *p.Measured != f.Center() && col.Name != figure.BrowserShare {
-			p = memory.Predicted{} // predicted for something else than the column's
-		}
-		if p.Best != nil {
-			best, reported = mib(*p.Best), true
-		}
-		predicted, off = append(predicted, best), append(off, errorMark(p))
-		compared = compared || p.Error != nil
-	}
-	if c.Parts != nil {
-		add(own...)
-	}
-	if reported && (all || c.Refused != "") {
-		add(predicted...)
-	}
-	if compared {
-		add(off...)
-	}
-}
-
 // predictedOf is the prediction for a column. A browser's memory is predicted as a whole and stands in a column of its
 // own.
 func predictedOf(c *compare.Cell, name string) memory.Predicted {
@@ -159,10 +94,6 @@ func errorMark(p memory.Predicted) string {
 // componentGrid has one row per cell. In full it also has empty columns.
 func componentGrid(res *compare.Result, full bool) *grid {
 	columns := componentColumns(res)
-	if full {
-		columns = slices.DeleteFunc(components(),
-			func(col *figure.Row) bool { return col.Name == figure.BrowserShare && !someBeyond(res) })
-	}
 	head := append([]string{"cell"}, headsOf(columns)...)
 	if !full {
 		for i := range columns {

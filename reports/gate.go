@@ -119,7 +119,7 @@ func gateSubject(c *compare.GateCheck) string {
 func GateTable(w io.Writer, g *compare.Gate) error {
 	s := gateSection(g)
 	s.Unseen = true
-	return writeTerminal(w, []section{s}, brief)
+	return writeTerminal(w, "", []section{s})
 }
 
 // GateJSON writes a gate's outcome as one document.

@@ -30,7 +30,7 @@ func predictionSections(res *compare.Result) []section {
 
 // predictionsInDetail are the terminal's: of many cells only what was predicted wrongly.
 func predictionsInDetail(res *compare.Result, id, title string) section {
-	s := section{ID: id, Title: title, For: detailed, Lines: recommendations(res), Mark: "- "}
+	s := section{ID: id, Title: title, For: inTerminal, Lines: recommendations(res), Mark: "- "}
 	shown, right := 0, 0
 	s.Grid = perCell(res, []string{"cell", "component", "predicted", "predicted\nrange", found, "origin", "error",
 		"in\nrange", "typical\nerror"}, func(c *compare.Cell, add func(...string)) {

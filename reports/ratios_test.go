@@ -31,7 +31,7 @@ func again(t *testing.T, o compare.Options, change func(*comparetest.Engine)) (*
 func shown(t *testing.T, res *compare.Result, runs []*record.Run) (terminal, page string) {
 	t.Helper()
 	var table, html bytes.Buffer
-	if err := reports.Table(&table, res); err != nil {
+	if err := reports.Details(&table, res); err != nil {
 		t.Fatal(err)
 	}
 	if err := colours.HTML(&html, res, runs...); err != nil {

@@ -71,14 +71,14 @@ func rendered(t *testing.T, render func(io.Writer) error) string {
 	return b.String()
 }
 
-// Every format has the warnings, in its own way of writing.
+// Every format has the warnings, in its own way of writing. Of the end of a run only the gravest are part.
 func TestEveryFormatHasEveryWarning(t *testing.T) {
 	runs := cases(t, "mixed")["mixed"]
 	res := compare.Runs(runs...)
 	if len(res.Warnings) < 4 {
 		t.Fatalf("the made-up run should have warnings: %v", res.Warnings)
 	}
-	for name, render := range map[string]func(io.Writer, *compare.Result) error{"table": reports.Table,
+	for name, render := range map[string]func(io.Writer, *compare.Result) error{
 		"details": reports.Details, "JSON": reports.JSON, "benchstat": reports.Benchstat, "JUnit": reports.JUnit,
 		"Markdown": func(w io.Writer, res *compare.Result) error {
 			_, err := io.WriteString(w, textOf(asGitHub(t,

@@ -175,7 +175,7 @@ func TestTableSaysOnceWhatCellsShare(t *testing.T) {
 	for n, want := range map[int]string{0: "Each of these with itself: not known, it takes two counted launches",
 		1: "Each cell with itself: not known, it takes two counted launches."} {
 		var b bytes.Buffer
-		if err := reports.Table(&b, compare.Runs(comparetest.Run(t, "many", engines[n:]...))); err != nil {
+		if err := reports.Details(&b, compare.Runs(comparetest.Run(t, "many", engines[n:]...))); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Count(b.String(), "it takes two counted launches"); got != 1 ||
@@ -309,7 +309,7 @@ func TestTableShowsTextParity(t *testing.T) {
 			b.Usage = func(u *record.Usage) { usage(u); u.Text = text }
 		}
 		var out strings.Builder
-		if err := reports.Table(&out, compare.Runs(comparetest.Run(t, "texts", a, b))); err != nil {
+		if err := reports.Details(&out, compare.Runs(comparetest.Run(t, "texts", a, b))); err != nil {
 			t.Fatal(err)
 		}
 		_, rows, _ := strings.Cut(out.String(), "---\n")

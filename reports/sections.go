@@ -36,11 +36,9 @@ const noMark = " "
 type reader uint8
 
 const (
-	brief    reader = 1 << iota // the terminal
-	detailed                    // the terminal, asked for details
-	document                    // Markdown
+	inTerminal reader = 1 << iota
+	document          // Markdown
 	onPage
-	inTerminal = brief | detailed
 )
 
 // sections are all of a report in the order of the terminal; empty ones are left out later.

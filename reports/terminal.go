@@ -9,30 +9,27 @@ import (
 	"llmparity/compare"
 )
 
-// width is what a terminal surely has.
+// width is what tables may take.
 const width = 120
 
-// Table writes the result for a terminal: plain text, which a file or a pipe can take as well. It has what decides;
-// Details has more.
-func Table(w io.Writer, res *compare.Result) error {
-	return writeTerminal(w, sections(&view{res: res}), brief)
-}
-
-// Details writes the same with the memory in full: each component's method, each forecast's range, and where the memory
-// is.
+// Details writes all sections for a terminal: plain text, which a file or a pipe can take as well.
 func Details(w io.Writer, res *compare.Result) error {
-	return writeTerminal(w, sections(&view{res: res}), detailed)
+	a := res.Answer()
+	head := wrap(a.Title, "", "", width) + wrap(a.Sub(), "", "", width) + "\n"
+	return writeTerminal(w, head, sections(&view{res: res}))
 }
 
 // terminal is the text that a terminal shows.
 type terminal struct {
 	strings.Builder
+	width    int
 	numbered bool // rows carry their cells' numbers, because names had to be shortened
 }
 
-func writeTerminal(w io.Writer, all []section, r reader) error {
-	var t terminal
-	for _, s := range shownTo(all, r) {
+func writeTerminal(w io.Writer, head string, all []section) error {
+	t := terminal{width: width}
+	t.WriteString(head)
+	for _, s := range shownTo(all, inTerminal) {
 		t.WriteByte('\n')
 		t.section(s)
 	}
@@ -42,16 +39,16 @@ func writeTerminal(w io.Writer, all []section, r reader) error {
 
 func (t *terminal) section(s section) {
 	if s.Title != "" && !s.Unseen {
-		t.WriteString(wrap(s.Title, "", "  ", width))
+		t.WriteString(wrap(s.Title, "", "  ", t.width))
 	}
 	if s.Grid != nil {
 		t.grid(s.Grid)
 	}
 	for _, words := range s.Words {
-		t.WriteString(wrap(words, "", "", width))
+		t.WriteString(wrap(words, "", "", t.width))
 	}
 	for _, l := range s.Lines {
-		t.WriteString(wrap(l, s.Mark, strings.Repeat(" ", len(s.Mark)), width))
+		t.WriteString(wrap(l, s.Mark, strings.Repeat(" ", len(s.Mark)), t.width))
 	}
 	said := s.Grid != nil || len(s.Words)+len(s.Lines) > 0
 	for i, part := range s.Parts {
@@ -72,7 +69,7 @@ func (t *terminal) grid(g *grid) {
 	widths := widthsOf(append(head, rows...))
 	const least = 8
 	// numbers before short names would take what cutting them gives
-	if over := total(widths) - width; over > 0 && widths[0] > least && g.Cells != nil {
+	if over := total(widths) - t.width; over > 0 && widths[0] > least && g.Cells != nil {
 		// Shortened names may be equal: the numbers before them are not, and the names stand below in full.
 		t.numbered = true
 		for i, row := range rows {
@@ -87,7 +84,7 @@ func (t *terminal) grid(g *grid) {
 	t.WriteString(strings.Repeat("-", total(widths)) + "\n")
 	for i, row := range rows {
 		if titles != nil && (i == 0 || titles[i] != titles[i-1]) {
-			t.WriteString(wrap(titles[i], "", "  ", width))
+			t.WriteString(wrap(titles[i], "", "  ", t.width))
 		}
 		t.row(row, widths, columns)
 	}
@@ -105,7 +102,7 @@ func (t *terminal) legend(l legend) {
 		}
 	}
 	if l.With != "" || t.numbered {
-		t.WriteString(wrap(name+": "+l.With, "", "  ", width))
+		t.WriteString(wrap(name+": "+l.With, "", "  ", t.width))
 	}
 }
 

@@ -28,7 +28,7 @@ func TestNum(t *testing.T) {
 func TestTerminalCutsLongNames(t *testing.T) {
 	wide := strings.Repeat("9", width)
 	for name, want := range map[string]string{"llamacpp": "llamacpp", "llamacpp of another run": "[1] lla…"} {
-		var table terminal
+		table := terminal{width: width}
 		table.grid(&grid{Head: []string{"cell", "peak"}, Rows: [][]string{{name, wide}}, Cells: []int{0}})
 		if !strings.Contains(table.String(), "\n"+want+"  9") || table.numbered != (want != name) {
 			t.Errorf("%q is written (numbered: %v), want %q:\n%s", name, table.numbered, want, table.String())

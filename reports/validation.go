@@ -20,7 +20,7 @@ func ValidationTable(w io.Writer, v *memory.Validation) error {
 			}
 		}
 	}
-	return writeTerminal(w, all, brief)
+	return writeTerminal(w, "", all)
 }
 
 // ValidationMarkdown writes the errors of memory predictions as a document.

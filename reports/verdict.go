@@ -98,7 +98,7 @@ func warningsSection(res *compare.Result) section {
 
 // notesSection has the remarks that change no conclusion.
 func notesSection(res *compare.Result) section {
-	return section{ID: "notes", Title: "Notes", For: detailed | document | onPage, Folded: true, Mark: "- ",
+	return section{ID: "notes", Title: "Notes", For: inTerminal | document | onPage, Folded: true, Mark: "- ",
 		Lines: warningLines(res.Notes, res)}
 }
 

@@ -16,7 +16,7 @@ func TestFailedLaunchesExitWithOne(t *testing.T) {
 	if code != fault.Run.ExitCode() {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	mentions(t, stdout, "None of the 3 launches succeeded (oom)", "Report: results/")
+	mentions(t, stdout, "None of the 3 launches succeeded (oom)", "report   results/")
 	if line := lastLine(stderr); !strings.Contains(line, "webllm, launch 1") ||
 		!strings.Contains(line, "memory ran out") {
 		t.Errorf("the last line is %q", line)

@@ -154,7 +154,7 @@ func TestGateFormats(t *testing.T) {
 // The verdict is in the run's folder, on the page and in other formats.
 func TestRunIsGatedAtEnd(t *testing.T) {
 	dir := comparetest.Write(t, t.TempDir(), "run", comparetest.Native(8))
-	check(t, conclude(dir, &bytes.Buffer{}))
+	check(t, conclude(dir, &bytes.Buffer{}, false))
 	g, err := plan.ParseGate([]byte("peak_pss_mb: {max: 9}"), "gate")
 	check(t, err)
 	for name, want := range map[string]string{"main": "the gate will be inconclusive: there is no baseline main",

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -62,7 +63,7 @@ Formats: ` + docsFormats + `. Figures for a paper: ` + docsFigures,
 			if err := writeHTML(out, "name another file with -o", result, r); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "\nReport: %s\n", out)
+			places(c.OutOrStdout(), args[0], out, result, details)
 			if err := figures.write(c, args[0], result, r); err != nil {
 				return err
 			}
@@ -110,6 +111,18 @@ func terminal(details bool) func(io.Writer, *compare.Result) error {
 		return reports.Details
 	}
 	return reports.Table
+}
+
+// places says where the report is and, unless that is enough, where logs and details are.
+func places(w io.Writer, dir, report string, result *compare.Result, enough bool) {
+	fmt.Fprintf(w, "\nreport   %s\n", report)
+	if enough {
+		return
+	}
+	if slices.ContainsFunc(result.Cells, func(c compare.Cell) bool { return len(c.Failures) > 0 }) {
+		fmt.Fprintf(w, "logs     %s\n", filepath.Join(dir, "logs"))
+	}
+	fmt.Fprintf(w, "details  llmparity report %s --details\n", dir)
 }
 
 // writeHTML writes the report. do is the advice if it cannot be written.

@@ -213,7 +213,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if f.json {
 		say = io.Discard
 	}
-	shown := conclude(dir, say)
+	shown := conclude(dir, say, f.quiet)
 	if shown == nil {
 		result.Report = filepath.Join(dir, "report.html")
 	}
@@ -251,14 +251,18 @@ func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, p plan.Plan, 
 	return resolved, nil
 }
 
-// conclude prints the result of a run and writes its report.
-func conclude(dir string, stdout io.Writer) error {
+// conclude prints the result of a run, or only the answer if it is quiet, and writes its report.
+func conclude(dir string, stdout io.Writer, quiet bool) error {
 	r, err := record.Open(dir)
 	if err != nil {
 		return err
 	}
 	result := compare.With(comparison(), r)
-	if err := reports.Table(stdout, result); err != nil {
+	show := reports.Table
+	if quiet {
+		show = reports.Answer
+	}
+	if err := show(stdout, result); err != nil {
 		return err
 	}
 	if err := writeSummary(dir, result); err != nil {
@@ -268,7 +272,7 @@ func conclude(dir string, stdout io.Writer) error {
 	if err := writeHTML(path, "name another folder with --out", result, r); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "\nReport: %s\nRecord: %s\n", path, dir)
+	places(stdout, dir, path, result, quiet)
 	return nil
 }
 

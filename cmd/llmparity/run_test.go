@@ -14,7 +14,7 @@ func TestRunMeasuresComparesAndReports(t *testing.T) {
 	run := program(t, "run", "--repetitions", "1", "--max-tokens", "12")
 	stdout, stderr := well(t, run)
 	mentions(t, stdout, "webllm", "llamacpp", "identical: 12 of 12 token ids", "software adapter",
-		"Report: results/")
+		"report   results/")
 	if strings.Contains(stdout+stderr, "\x1b") || !strings.Contains(stderr, "[4/4] llamacpp 1 of 1: ok") {
 		t.Errorf("progress that is no terminal's should be plain lines:\n%s", stderr)
 	}

@@ -137,7 +137,7 @@ func (f *runFlags) measure(ctx context.Context, o run.Options, show *progress.Pr
 		RetryFailed: o.RetryFailed, AllowChanged: o.AllowChanged}
 	dirs, errs := run.Both(ctx, first, o)
 	if dirs[0] != "" {
-		errs[0] = errors.Join(errs[0], conclude(dirs[0], io.Discard))
+		errs[0] = errors.Join(errs[0], conclude(dirs[0], io.Discard, false))
 	}
 	if dirs[1] == "" || errs[1] == nil {
 		errs[1] = errors.Join(errs[1], errs[0])

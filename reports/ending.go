@@ -1,0 +1,267 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"llmparity/compare"
+	"llmparity/compare/evidence"
+	"llmparity/compare/stats"
+	"llmparity/internal/figure"
+)
+
+// endingLines is how long the end of a run may be, with the four lines on where report and record are.
+const endingLines = 30
+
+// endingWidth is what every terminal has room for.
+const endingWidth = 100
+
+// Table writes what decides, for a terminal: the answer, one table, and the warnings that may change a conclusion.
+// With what stands below it, it is at most 30 lines of 100 columns. Details has the rest.
+func Table(w io.Writer, res *compare.Result) error {
+	a := res.Answer()
+	e := ending{res: res}
+	head := cutLines(wrap(a.Title, "", "", endingWidth), 2) + cutLines(wrap(a.Sub(), "", "", endingWidth), 2) + "\n" +
+		answerText(a, 5)
+	for i := range a.Warnings {
+		a.Warnings[i].Where = everyCell(res, strings.Split(a.Warnings[i].Where, "; "))
+	}
+	warnings := warningText(a)
+	below := e.table(func(notes int) int {
+		return endingLines - 4 - lineCount(head+warnings) - 2 - notes
+	})
+	_, err := io.WriteString(w, head+below+warnings)
+	return err
+}
+
+// Answer writes the answer alone.
+func Answer(w io.Writer, res *compare.Result) error {
+	_, err := io.WriteString(w, answerText(res.Answer(), math.MaxInt))
+	return err
+}
+
+// answerText has a line a card, and why there is no answer.
+func answerText(a *compare.Answer, most int) string {
+	var b strings.Builder
+	for _, c := range []compare.Card{a.Memory, a.Speed, a.Output, a.Sure} {
+		switch {
+		case c.Headline == "" || c.Name == "Sure" && a.Memory.Headline != "":
+		case c.Unknown || c.Name == "Sure":
+			b.WriteString(cutLines(wrap(c.Sentence(), "", "  ", endingWidth), 2))
+		default:
+			b.WriteString(cutLines(wrap(c.Name+": "+c.Headline+".", "", "  ", endingWidth), 2))
+		}
+	}
+	return cutLines(b.String(), most)
+}
+
+// warningText has a line or two a warning.
+func warningText(a *compare.Answer) string {
+	if len(a.Warnings) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	n := len(a.Warnings)
+	fmt.Fprintf(&b, "\n%s may change a conclusion", plural(n, "warning"))
+	if a.More > 0 {
+		fmt.Fprintf(&b, ", and %d more in the details", a.More)
+	}
+	b.WriteString(":\n")
+	wide := 0
+	for _, w := range a.Warnings {
+		wide = max(wide, len(w.Code)+2)
+	}
+	for _, w := range a.Warnings {
+		code := "  " + w.Code + strings.Repeat(" ", wide-len(w.Code))
+		b.WriteString(cutLines(wrap(w.Where+": "+w.Text, code, strings.Repeat(" ", wide+2), endingWidth), 2))
+	}
+	return b.String()
+}
+
+// cutLines leaves so many lines of a text, and marks that there were more.
+func cutLines(text string, most int) string {
+	lines := strings.SplitAfter(text, "\n")
+	if len(lines)-1 <= most {
+		return text
+	}
+	last := strings.TrimSuffix(lines[most-1], "\n")
+	return strings.Join(lines[:most-1], "") + shorten(last+" "+"…", endingWidth) + "\n"
+}
+
+func lineCount(text string) int { return strings.Count(text, "\n") }
+
+// ending is the table at the end of a run.
+type ending struct {
+	res   *compare.Result
+	notes []string
+}
+
+// endingFigures are its rows or columns.
+func (e *ending) figures() []endingFigure {
+	all := []endingFigure{{"decode", "tok/s", figure.DecodeTPS}, {"all requests", "tok/s", figure.AggregateTPS},
+		{"first token", "ms", figure.TTFT}, {"load", "ms", figure.LoadTime}, {"peak memory", "MiB", figure.PeakPSS},
+		{"peak memory", "MiB", figure.PeakRSS}, {"increase", "MiB", figure.Increase}}
+	var out []endingFigure
+	for _, f := range all {
+		known := false
+		for i := range e.res.Cells {
+			known = known || e.res.Cells[i].Figure(f.name).Known()
+		}
+		if known && (f.name != figure.PeakRSS || len(out) == 0 || out[len(out)-1].name != figure.PeakPSS) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+type endingFigure struct{ title, unit, name string }
+
+// table has engines side by side, a figure a row; of many cells a cell a row. room tells how many lines it may have
+// beside so many notes.
+func (e *ending) table(room func(notes int) int) string {
+	figures := e.figures()
+	if len(figures) == 0 {
+		return ""
+	}
+	if len(e.res.Cells) > 3 {
+		return e.rows(figures, room)
+	}
+	return e.sideBySide(figures)
+}
+
+func value(f evidence.Figure) string {
+	if !f.Known() {
+		return "–"
+	}
+	return num(f.Center())
+}
+
+// rows has a row a cell.
+func (e *ending) rows(figures []endingFigure, room func(notes int) int) string {
+	g := &grid{Head: []string{"cell"}}
+	for _, f := range figures {
+		g.Head = append(g.Head, f.title+" ("+f.unit+")")
+	}
+	g.Head = append(g.Head, "output\nidentical")
+	for i := range e.res.Cells {
+		c := &e.res.Cells[i]
+		row := []string{line(c.Label)}
+		for _, f := range figures {
+			text := value(c.Figure(f.name))
+			if c.Figure(f.name).Known() {
+				text += " " + spread(c.Figure(f.name))
+			}
+			row = append(row, text)
+		}
+		switch {
+		case c.Refused != "":
+			row[1] = "refused"
+		case c.Launches.Counted == 0:
+			row[1] = "failed"
+		}
+		g.Rows, g.Cells = append(g.Rows, append(row, parityOf(e.res, c))), append(g.Cells, i)
+	}
+	more := 0
+	if most := max(3, room(1)-3); len(g.Rows) > most {
+		more = len(g.Rows) - most
+		g.Rows, g.Cells = g.Rows[:most], g.Cells[:most]
+	}
+	t := terminal{width: endingWidth}
+	t.WriteByte('\n')
+	t.grid(g)
+	if more > 0 {
+		fmt.Fprintf(&t, "and %s in the details and in the report\n", plural(more, "more cell"))
+	}
+	return t.String()
+}
+
+// sideBySide has a column a cell, and of two cells their difference.
+func (e *ending) sideBySide(figures []endingFigure) string {
+	cells := e.res.Cells
+	wide := (endingWidth - 14 - 2*len(cells)) / (len(cells) + 1)
+	blank := make([]string, len(cells)+2)
+	rows := [][]string{append([]string{}, blank...)}
+	for i := range cells {
+		names := strings.Split(strings.TrimSuffix(wrap(cells[i].Label, "", "", wide), "\n"), "\n")
+		with := strings.Split(strings.TrimSuffix(wrap(cells[i].With, "", "", wide), "\n"), "\n")
+		if len(with) > 3 {
+			with = append(with[:2], shorten(with[2]+" …", wide))
+		}
+		for n, text := range append(names[:min(len(names), 2)], with...) {
+			for len(rows) <= n {
+				rows = append(rows, append([]string{}, blank...))
+			}
+			rows[n][i+1] = text
+		}
+	}
+	for _, f := range figures {
+		row := []string{f.title}
+		for i := range cells {
+			x := cells[i].Figure(f.name)
+			text := value(x)
+			if x.Known() {
+				text += " " + f.unit + "  " + spread(x)
+			}
+			row = append(row, text)
+		}
+		rows = append(rows, append(row, e.difference(f)))
+	}
+	output := append([]string{}, blank...)
+	if output[0] = "output"; len(e.res.Parity) > 0 {
+		if output[1] = parityOf(e.res, &cells[0]); output[1] != "–" {
+			output[1] += " identical"
+			rows = append(rows, output)
+		}
+	}
+	t := terminal{width: endingWidth}
+	t.WriteByte('\n')
+	for _, row := range rows {
+		t.row(row, widthsOf(rows), make([]column, len(row)))
+	}
+	for i, note := range e.notes {
+		t.WriteString(cutLines(wrap(note, fmt.Sprintf("(%d) ", i+1), "    ", endingWidth), 2))
+	}
+	return t.String()
+}
+
+// difference is what two cells differ by in a figure; empty of other numbers of cells.
+func (e *ending) difference(f endingFigure) string {
+	if len(e.res.Cells) != 2 || len(e.res.Comparisons) != 1 {
+		return ""
+	}
+	c := &e.res.Comparisons[0]
+	a, b := e.res.Cells[c.A].Figure(f.name), e.res.Cells[c.B].Figure(f.name)
+	for _, r := range c.Ratios {
+		if r.Figure != f.name {
+			continue
+		}
+		switch {
+		case r.Call == stats.Differs && r.Ratio != nil && r.Interval != nil:
+			return fmt.Sprintf("%s times (%s to %s)", num(*r.Ratio), num(r.Interval.Lo), num(r.Interval.Hi))
+		case r.Call == stats.TooFewToSay:
+			return "too few launches"
+		}
+		return "~ no difference"
+	}
+	switch {
+	case !a.Known() || !b.Known() || c.Refused == "":
+		return ""
+	case f.unit == "MiB" && e.res.InRAM(c):
+		return fmt.Sprintf("%s MiB %s", num(math.Abs(a.Center()-b.Center())), map[bool]string{true: "more",
+			false: "less"}[a.Center() > b.Center()])
+	}
+	return "not comparable " + e.note(strings.TrimPrefix(c.Refused, "not comparable here: "))
+}
+
+// note gives a note's number.
+func (e *ending) note(text string) string {
+	for i, have := range e.notes {
+		if have == text {
+			return fmt.Sprintf("(%d)", i+1)
+		}
+	}
+	e.notes = append(e.notes, text)
+	return fmt.Sprintf("(%d)", len(e.notes))
+}

@@ -1,0 +1,71 @@
+package reports_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/record"
+	"llmparity/reports"
+)
+
+// manyEngines are cells of a model and two prompts.
+func manyEngines(n int) []comparetest.Engine {
+	var out []comparetest.Engine
+	for i := range n {
+		e := comparetest.Native(6)
+		e.Cell.ID, e.Cell.Engine = i+1, fmt.Sprintf("engine-%d", i/2)
+		e.Cell.PromptID, e.Cell.Prompt = i%2, []string{"Once upon a time", "There was"}[i%2]
+		out = append(out, e)
+	}
+	return out
+}
+
+// The end of a run fits a screen: four lines on where report and record are stand below it.
+func TestTableFitsAScreen(t *testing.T) {
+	failed, long := comparetest.Browser(2), comparetest.Native(6)
+	failed.Failing = map[int]record.Class{1: record.OOM, 2: record.OOM}
+	long.Cell.Model.Name = strings.Repeat("a-model-of-a-long-name-", 9)
+	for name, c := range map[string]struct {
+		engines []comparetest.Engine
+		has     []string
+	}{
+		"two cells": {[]comparetest.Engine{comparetest.Browser(6), comparetest.Native(6)},
+			[]string{"decode", "not comparable (1)", "(1) WebGPU ran on the CPU", "MiB more", "64 of 64 identical"}},
+		"8 cells":    {manyEngines(8), []string{"engine-3, prompt 1", "engine-0, prompt 0"}},
+		"20 cells":   {manyEngines(20), []string{"more cells in the details"}},
+		"one cell":   {manyEngines(1), []string{"peak memory"}},
+		"three":      {manyEngines(6)[:3], []string{"peak memory"}},
+		"failed":     {[]comparetest.Engine{failed, comparetest.Native(6)}, []string{"launch-failed", "(oom)"}},
+		"all failed": {[]comparetest.Engine{failed}, []string{"None of the 2 launches succeeded (oom)"}},
+		"long":       {[]comparetest.Engine{long, comparetest.Browser(6)}, []string{"decode"}},
+	} {
+		res := compare.Runs(comparetest.Run(t, "default", c.engines...))
+		var b bytes.Buffer
+		if err := reports.Table(&b, res); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+		if len(lines) > 30-4 {
+			t.Errorf("%s: %d lines\n%s", name, len(lines), b.String())
+		}
+		for _, l := range lines {
+			if utf8.RuneCountInString(l) > 100 {
+				t.Errorf("%s: over 100 columns: %s", name, l)
+			}
+		}
+		for _, want := range c.has {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%s: no %q in\n%s", name, want, b.String())
+			}
+		}
+		b.Reset()
+		if err := reports.Answer(&b, res); err != nil || b.Len() == 0 || strings.Contains(b.String(), "warning") {
+			t.Errorf("%s: the answer alone: %v\n%s", name, err, b.String())
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/internal/estimate"
 	"llmparity/internal/mlc"
+	"llmparity/internal/modelsize"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny"
 	"llmparity/native/llamacpp"
@@ -90,7 +91,7 @@ func needing(t *testing.T, spec tiny.Spec, free int64) []comparetest.Engine {
 	}
 	var out []comparetest.Engine
 	for _, from := range []string{path, into} {
-		m, err := estimate.Open(from)
+		m, err := modelsize.Open(from)
 		if err != nil {
 			t.Fatal(err)
 		}

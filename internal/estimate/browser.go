@@ -11,6 +11,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/mlc"
+	"llmparity/internal/modelsize"
 	"llmparity/internal/words"
 )
 
@@ -170,7 +171,7 @@ func (e *Estimate) guessed(weights int64) []int64 {
 	values, layers := int64(0), int64(max(e.Model.Layers, 1))
 	lumped := false
 	for _, w := range e.Model.Weights {
-		values, lumped = values+w.Values(), lumped || w.Name == allLayers
+		values, lumped = values+w.Values(), lumped || w.Name == modelsize.AllLayers
 	}
 	if values == 0 || lumped || layers*int64(len(e.Model.Weights)) > mostTensors {
 		return e.unnamed(weights)
@@ -239,15 +240,6 @@ func placeOf(name string, which int) place {
 		}
 	}
 	return at
-}
-
-// tensorsOf returns the sizes of a package's weights in order.
-func tensorsOf(weights []mlc.Weight) []int64 {
-	out := make([]int64, 0, len(weights))
-	for _, w := range weights {
-		out = append(out, w.Bytes)
-	}
-	return out
 }
 
 // Sizes of WebGPU buffers.
@@ -326,7 +318,7 @@ func (e Estimate) largest() int64 {
 	var all, most float64
 	for _, w := range m.Weights {
 		all += float64(w.Values())
-		if w.Name != allLayers {
+		if w.Name != modelsize.AllLayers {
 			most = max(most, float64(w.Rows)*float64(w.Cols))
 		}
 	}
@@ -342,7 +334,7 @@ func (e Estimate) largest() int64 {
 // pageWorkspaces predicts WebLLM's workspaces: the KV cache's for a prefill chunk, and the library functions'.
 func (e *Estimate) pageWorkspaces() Component {
 	m := e.Model
-	h, i, q, kv := m.sizes()
+	h, i, q, kv := sizes(m)
 	chunk, b := float64(e.Setup.PrefillChunk), width(e.DTypes.Activations)
 	cache := chunk*((2*q+2*kv)*b+8*float64(m.Heads)) + tables
 	of := fmt.Sprintf("queries, keys, values and output for a chunk of %.0f tokens, the cache's tables, and ", chunk)

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"llmparity/internal/hfconfig"
 )
 
 // random returns the WebLLM package of a random float32 model.
@@ -23,7 +25,7 @@ func random(layers, hidden, heads, kvHeads, headDim, inter, vocab int, tied bool
 		m.Tensors, m.Parameters = append(m.Tensors, 4*n), m.Parameters+n
 	}
 	m.Stored = map[string]int64{"float32": 4 * m.Parameters}
-	m.paged()
+	m.Caches = []hfconfig.Cache{{Layers: layers, Values: 2 * kv, Keys: kv, Heads: kvHeads}}
 	return m
 }
 

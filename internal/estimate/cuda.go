@@ -20,7 +20,7 @@ var (
 // transformersPeak predicts the prefill: all prompt tokens pass a layer at a time.
 func (e *Estimate) transformersPeak() Component {
 	m := e.Model
-	h, i, q, kv := m.sizes()
+	h, i, q, kv := sizes(m)
 	b, tokens := width(e.DTypes.Activations), float64(e.Setup.InputLen)*float64(e.Sequences)
 	logits := float64(m.Vocab) * float64(e.Sequences) * (b + 4)
 	peak := tokens * b * (2*h + max(3*i, q+2*kv+h))
@@ -35,7 +35,7 @@ func (e *Estimate) transformersPeak() Component {
 // vllmPeak predicts vLLM's profiling run with a full batch of tokens.
 func (e *Estimate) vllmPeak() Component {
 	m := e.Model
-	h, i, q, kv := m.sizes()
+	h, i, q, kv := sizes(m)
 	b, tokens, t := width(e.DTypes.Activations), float64(e.Setup.MaxBatched), float64(e.Setup.TensorParallel)
 	const sampled = 256 // sequences sampled at a time
 	logits := float64(m.Vocab) * sampled * 4 * 2

@@ -18,20 +18,21 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/hfconfig"
-	"llmparity/internal/mlc"
+	"llmparity/internal/modelsize"
 	"llmparity/internal/nearest"
 )
 
-// Confidence is how far a figure can be trusted.
-type Confidence string
+// Model describes the model of an estimate.
+type Model = modelsize.Model
 
-// The levels of confidence: calculated from known sizes; from a rule that was checked against measurements; from a rule
-// of thumb.
+// Confidence is how far a figure can be trusted.
+type Confidence = modelsize.Confidence
+
+// The levels of confidence.
 const (
-	High   Confidence = "high"
-	Medium Confidence = "medium"
-	Low    Confidence = "low"
+	High   = modelsize.High
+	Medium = modelsize.Medium
+	Low    = modelsize.Low
 )
 
 func worse(a, b Confidence) Confidence {
@@ -39,40 +40,6 @@ func worse(a, b Confidence) Confidence {
 		return a
 	}
 	return b
-}
-
-// Model describes the model of an estimate. Zero sizes are unknown.
-type Model struct {
-	Name       string
-	Source     string // gguf, webllm-package, hf-config, safetensors, numbers
-	Type       string // the architecture
-	Parameters int64
-	Active     int64 // parameters used for a token; 0: all
-	Layers     int
-	Hidden     int
-	Heads      int
-	KVHeads    int
-	HeadDim    int
-	Inter      int // width of the feed-forward part that a token uses
-	Vocab      int
-	MaxContext int
-	DType      string // as published
-	Weights    []hfconfig.Weight
-	Caches     []hfconfig.Cache
-	Quantized  *hfconfig.Quantized
-	Latent     bool
-	// Stored holds the bytes of the weights by type, as the files have them; nil: calculated from Weights.
-	Stored     map[string]int64
-	Matrices   map[string]int64 // the part of Stored that llama.cpp may repack for the processor
-	Partial    bool             // some files are missing
-	Trust      Confidence       // in parameters and shapes
-	CacheTrust Confidence       // in the shape of the KV cache; "": as Trust
-	Library    *mlc.Library     // of a WebLLM package
-	Tensors    []int64          // bytes of a package's weights in load order
-	Chunk      int              // prefill chunk of a package
-	Largest    int64            // bytes of a package's largest tensor
-	Stated     *Stated          // memory that a catalogue states, if the sizes are unknown
-	Notes      []string
 }
 
 // Setup is the engine and its settings. A zero is the engine's own default.
@@ -218,12 +185,14 @@ const maxTokens = 1 << 27 // longer than any context
 
 // check refuses settings that make no sense.
 func (s Setup) check(m Model) error {
-	if err := bounds(bound{"--context", s.Context, maxTokens}, bound{"--input-len", s.InputLen, maxTokens},
-		bound{"--output-len", s.OutputLen, maxTokens}, bound{"--batch-size", s.BatchSize, 1 << 16},
-		bound{"--concurrency", s.Concurrency, 1 << 16}, bound{"--tensor-parallel-size", s.TensorParallel, 1 << 10},
-		bound{"--group-size", s.GroupSize, 1 << 16}, bound{"--ubatch", s.UBatch, 1 << 20},
-		bound{"--max-num-batched-tokens", s.MaxBatched, 1 << 24},
-		bound{"--prefill-chunk", s.PrefillChunk, 1 << 20}); err != nil {
+	limit := modelsize.Limit
+	if err := modelsize.Within(limit("--context", s.Context, maxTokens),
+		limit("--input-len", s.InputLen, maxTokens), limit("--output-len", s.OutputLen, maxTokens),
+		limit("--batch-size", s.BatchSize, 1<<16), limit("--concurrency", s.Concurrency, 1<<16),
+		limit("--tensor-parallel-size", s.TensorParallel, 1<<10),
+		limit("--group-size", s.GroupSize, 1<<16), limit("--ubatch", s.UBatch, 1<<20),
+		limit("--max-num-batched-tokens", s.MaxBatched, 1<<24),
+		limit("--prefill-chunk", s.PrefillChunk, 1<<20)); err != nil {
 		return err
 	}
 	if s.Context > 0 && s.InputLen+s.OutputLen > s.Context {
@@ -279,7 +248,7 @@ func Choose(engines []*engine.Memory, name string, m Model, s Setup) (*engine.Me
 	switch {
 	case m.Source == "gguf":
 		runtime = engine.GGML
-	case m.packaged():
+	case m.Packaged():
 		runtime = engine.MLC
 	case s.GPUMemoryGiB > 0 || s.GPUUtilization > 0:
 		runtime = engine.VLLM
@@ -381,4 +350,33 @@ func scaled(name string, best, low, high float64, dtype, method string, c Confid
 // exact returns a component without a range.
 func exact(name string, n int64, dtype, method string, c Confidence) Component {
 	return Component{Name: name, Low: n, Best: n, High: n, DType: dtype, Method: method, Confidence: c}
+}
+
+// hasKV reports whether a dtype is that of a package's KV cache, which is the dtype of its activations.
+func hasKV(m Model, dtype string) bool {
+	own := "f32"
+	if strings.Contains(m.DType, "f16") {
+		own = "f16"
+	}
+	given, ok := numberOf(dtype)
+	return ok && given.name == own
+}
+
+// packageCheck refuses settings that a package fixes.
+func (s Setup) packageCheck(m Model) error {
+	if !m.Packaged() {
+		return nil
+	}
+	if s.Engine.Runtime != engine.MLC {
+		return fault.New(fault.Usage, "omit --engine", "%s does not run WebLLM packages such as %s", s.Engine.Name,
+			m.Name)
+	}
+	for _, f := range []struct{ name, value string }{{"--quantization", s.Quantization}, {"--dtype", s.DType},
+		{"--kv-cache-dtype", s.KVDType}} {
+		if f.value != "" && !(f.name == "--kv-cache-dtype" && hasKV(m, f.value)) {
+			return fault.New(fault.Usage, "omit it", "%s %s: package %s has fixed dtypes (%s)",
+				f.name, f.value, m.Name, m.DType)
+		}
+	}
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
+	"llmparity/internal/modelsize"
 	"llmparity/internal/tiny"
 	"llmparity/native/llamacpp"
 	"llmparity/native/ollama"
@@ -30,7 +31,7 @@ const configs = "../hfconfig/testdata"
 
 func config(t *testing.T, name string) Model {
 	t.Helper()
-	m, err := Open(filepath.Join(configs, name+".json"))
+	m, err := modelsize.Open(filepath.Join(configs, name+".json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,8 @@ func TestReservedCaches(t *testing.T) {
 func TestComputeBuffersMatchLogs(t *testing.T) {
 	smollm := config(t, "smollm2-135m")
 	shaped := func(hidden, heads, kv, dim, inter int) Model {
-		m, err := FromNumbers(Numbers{Layers: 2, Hidden: hidden, Heads: heads, KVHeads: kv, HeadDim: dim,
+		m, err := modelsize.FromNumbers(modelsize.Numbers{
+			Layers: 2, Hidden: hidden, Heads: heads, KVHeads: kv, HeadDim: dim,
 			Intermediate: inter, Vocab: 640})
 		if err != nil {
 			t.Fatal(err)
@@ -248,7 +250,7 @@ func TestTinyModelAsFileAndPackage(t *testing.T) {
 	if err := tiny.WriteFile(path); err != nil {
 		t.Fatal(err)
 	}
-	m, err := Open(path)
+	m, err := modelsize.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +268,7 @@ func TestTinyModelAsFileAndPackage(t *testing.T) {
 	if _, err := mlc.Write(t.Context(), path, filepath.Join(dir, "package"), mlc.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	p, err := Open(filepath.Join(dir, "package"))
+	p, err := modelsize.Open(filepath.Join(dir, "package"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +301,8 @@ func TestLibraryMemoryUsageReplacesFormula(t *testing.T) {
 
 // Workspaces that the WebGPU ledger counted with our own libraries.
 func TestWorkspacesMatchLedger(t *testing.T) {
-	m, err := FromNumbers(Numbers{Layers: 2, Hidden: 128, Heads: 4, KVHeads: 2, Intermediate: 256, Vocab: 512})
+	m, err := modelsize.FromNumbers(modelsize.Numbers{
+		Layers: 2, Hidden: 128, Heads: 4, KVHeads: 2, Intermediate: 256, Vocab: 512})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +325,7 @@ func TestUnknownArchitectureFromTensors(t *testing.T) {
 		tensors = append(tensors, tensor(layer+"attn_q.weight", 64, 64), tensor(layer+"attn_k.weight", 64, 16),
 			tensor(layer+"attn_v.weight", 64, 16))
 	}
-	m, err := Open(written(t, "x.gguf", tensors, gguf.Entry{Key: "general.architecture", Value: "strange"}))
+	m, err := modelsize.Open(written(t, "x.gguf", tensors, gguf.Entry{Key: "general.architecture", Value: "strange"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +340,8 @@ func TestUnknownArchitectureFromTensors(t *testing.T) {
 }
 
 func TestNumbers(t *testing.T) {
-	m, err := FromNumbers(Numbers{Parameters: 6.7e9, Layers: 32, Heads: 32, Hidden: 4096, HeadDim: 128})
+	m, err := modelsize.FromNumbers(modelsize.Numbers{
+		Parameters: 6.7e9, Layers: 32, Heads: 32, Hidden: 4096, HeadDim: 128})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,15 +349,15 @@ func TestNumbers(t *testing.T) {
 	if e.Component(Weights).Best != 13.4e9 || e.Component(KVReserved).Best != 512*mib {
 		t.Errorf("%+v", e.Components)
 	}
-	if m, err = FromNumbers(Numbers{Layers: 32, Heads: 32, Hidden: 4096, Intermediate: 11008,
+	if m, err = modelsize.FromNumbers(modelsize.Numbers{Layers: 32, Heads: 32, Hidden: 4096, Intermediate: 11008,
 		Vocab: 32000}); err != nil || m.Parameters != 6738415616 {
 		t.Errorf("%d, %v", m.Parameters, err)
 	}
-	m, err = FromNumbers(Numbers{Parameters: 70e9, Layers: 32, Heads: 32, Hidden: 4096})
+	m, err = modelsize.FromNumbers(modelsize.Numbers{Parameters: 70e9, Layers: 32, Heads: 32, Hidden: 4096})
 	if err != nil || m.Trust != Low || !strings.Contains(strings.Join(m.Notes, " "), "contradicts the other sizes") {
 		t.Errorf("%v, %+v", err, m.Notes)
 	}
-	for name, n := range map[string]Numbers{
+	for name, n := range map[string]modelsize.Numbers{
 		"--num-layers": {Layers: -1, Parameters: 1e9}, "--model-params is NaN": {Parameters: math.NaN()},
 		"--model-params is -1":                {Parameters: -1},
 		"--model-params is +Inf":              {Parameters: math.Inf(1)},
@@ -362,7 +366,7 @@ func TestNumbers(t *testing.T) {
 		"the size of the weights is unknown":  {Layers: 3},
 		"--vocab-size is":                     {Parameters: 1e9, Vocab: 1 << 30},
 	} {
-		if _, err := FromNumbers(n); fault.Of(err) != fault.Usage || !strings.Contains(err.Error(), name) {
+		if _, err := modelsize.FromNumbers(n); fault.Of(err) != fault.Usage || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -425,7 +429,7 @@ func TestEveryFormatForEveryArchitecture(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		m, err := Open(file)
+		m, err := modelsize.Open(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -468,7 +472,8 @@ func FuzzNumbers(f *testing.F) {
 	f.Add(6.7e9, 32, 32, 32, 4096, 128, 32000, 11008, 4096, 8, 2)
 	f.Add(0.0, 1, 1, 0, 1, 0, 1, 1, 0, 0, 0)
 	f.Fuzz(func(t *testing.T, params float64, layers, heads, kv, hidden, dim, vocab, inter, context, batch, tp int) {
-		m, err := FromNumbers(Numbers{params, layers, heads, kv, hidden, dim, vocab, inter})
+		m, err := modelsize.FromNumbers(modelsize.Numbers{Parameters: params, Layers: layers, Heads: heads, KVHeads: kv,
+			Hidden: hidden, HeadDim: dim, Vocab: vocab, Intermediate: inter})
 		for _, engine := range engines {
 			if err != nil {
 				break

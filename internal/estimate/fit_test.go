@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/modelsize"
 	"llmparity/internal/record"
 )
 
@@ -11,8 +12,8 @@ func TestFitAnswersInALine(t *testing.T) {
 	smollm := config(t, "smollm2-135m")
 	partial := smollm
 	partial.Partial = true
-	stated := FromStatement("X-q4f16_1",
-		Stated{By: "a list", Bytes: 800 * mib, Context: 4096, F16: true, Buffer: 200 * mib})
+	stated := modelsize.FromStatement("X-q4f16_1",
+		modelsize.Stated{By: "a list", Bytes: 800 * mib, Context: 4096, F16: true, Buffer: 200 * mib})
 	ram := func(n int64) map[string]Room { return map[string]Room{RAM: {n, ""}} }
 	plain := Setup{Engine: LlamaCPP, Context: 512}
 	for name, c := range map[string]struct {
@@ -105,7 +106,7 @@ func TestFromListsCountsBytesInMemory(t *testing.T) {
 	weights := `{"records":[{"dataPath":"params_shard_0.bin","format":"raw-shard","nbytes":12832,"records":[` +
 		`{"name":"a","shape":[100,64],"dtype":"float32","format":"f32-to-bf16","nbytes":12800,"byteOffset":0},` +
 		`{"name":"b","shape":[16],"dtype":"float32","format":"f32-to-bf16","nbytes":32,"byteOffset":12800}]}]}`
-	m, err := FromLists("X", []byte(config), []byte(weights))
+	m, err := modelsize.FromLists("X", []byte(config), []byte(weights))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func TestFromListsCountsBytesInMemory(t *testing.T) {
 	if kv := e.Component(KVReserved).Best; kv != 2*2*2*16*4*16*33 {
 		t.Errorf("%d bytes of KV cache", kv)
 	}
-	alone, err := FromLists("X", []byte(strings.Replace(config, "q0f32", "q4f16_1", 1)), nil)
+	alone, err := modelsize.FromLists("X", []byte(strings.Replace(config, "q0f32", "q4f16_1", 1)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func TestFromListsCountsBytesInMemory(t *testing.T) {
 		t.Errorf("%+v, %d values", w, values)
 	}
 	for _, bad := range []string{"{", `{"model_type":"llama"}`, strings.Replace(config, "hidden_size", "hidden", 1)} {
-		if _, err := FromLists("X", []byte(bad), nil); err == nil {
+		if _, err := modelsize.FromLists("X", []byte(bad), nil); err == nil {
 			t.Errorf("%s is accepted", bad)
 		}
 	}

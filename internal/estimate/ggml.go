@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/cpu"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/gguf"
 )
 
 // settable reports whether the engine is llama.cpp with settings from us, not one that decides itself.
@@ -44,7 +43,7 @@ func (e *Estimate) computeBuffer() Component {
 // computed returns the compute buffer for that many tokens at a time and cells of KV cache.
 func (e *Estimate) computed(cells, tokens float64) float64 {
 	m := e.Model
-	h, i, q, kv := m.sizes()
+	h, i, q, kv := sizes(m)
 	attention, forward, mask := 3*h+3*q+2*kv+cells*float64(m.Heads), 5*h+2*kv+3*i, 4*cells
 	if !e.Setup.NoFlash {
 		attention, forward, mask = 3*h+3*q+kv, 5*h+3*i, 2*cells
@@ -95,22 +94,6 @@ func Repacks() []string {
 		return []string{"q4_0", "q4_k", "q5_k", "q6_k", "q8_0", "iq4_nl", "mxfp4"}
 	}
 	return nil
-}
-
-// matrices returns the bytes, by type, that llama.cpp may repack: matrices that it multiplies by, eight rows at a time.
-// This includes an embedding that doubles as the head, although the original is still used for lookups.
-func matrices(tensors []gguf.Tensor) map[string]int64 {
-	head := slices.ContainsFunc(tensors, func(t gguf.Tensor) bool { return t.Name == "output.weight" })
-	out := map[string]int64{}
-	for _, t := range tensors {
-		multiplied := strings.HasPrefix(t.Name, "blk.") || t.Name == "output.weight" || t.Name == "token_embd.weight" &&
-			!head
-		if multiplied && (len(t.Shape) == 2 || len(t.Shape) == 3 && strings.Contains(t.Name, "_exps.")) &&
-			t.Shape[1]%8 == 0 {
-			out[strings.ToLower(t.Type.String())] += t.Size
-		}
-	}
-	return out
 }
 
 // repacked returns how many bytes of the weights llama.cpp repacks into memory of its own, and of which types.

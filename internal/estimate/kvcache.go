@@ -144,12 +144,12 @@ func (e *Estimate) cache() (cached, error) {
 			float64(k.extra)/gib, devices)
 		how, usedHow = how+copies, usedHow+copies
 	}
-	k.reserved = exact(KVReserved, int64(reserved)+k.extra, t.name, how, m.cacheTrust())
-	k.used = exact(KVUsed, int64(used)+k.extra, t.name, usedHow, m.cacheTrust())
+	k.reserved = exact(KVReserved, int64(reserved)+k.extra, t.name, how, cacheTrust(m))
+	k.used = exact(KVUsed, int64(used)+k.extra, t.name, usedHow, cacheTrust(m))
 	return k, nil
 }
 
-func (m Model) cacheTrust() Confidence { return cmp.Or(m.CacheTrust, m.Trust) }
+func cacheTrust(m Model) Confidence { return cmp.Or(m.CacheTrust, m.Trust) }
 
 // activationType returns the dtype in which the engine computes.
 func (e *Estimate) activationType(plain number) string {
@@ -158,7 +158,7 @@ func (e *Estimate) activationType(plain number) string {
 		return "f32"
 	case e.runs(engine.MLC):
 		name := strings.ToLower(e.Setup.Quantization)
-		if name == "" && e.Model.packaged() {
+		if name == "" && e.Model.Packaged() {
 			name = e.Model.DType
 		}
 		if f, ok := mlcFormat(name); ok {

@@ -34,7 +34,7 @@ func (e *Estimate) activations() Component {
 }
 
 // sizes returns the sizes of a token's tensors, in values.
-func (m Model) sizes() (hidden, inter, queries, keys float64) {
+func sizes(m Model) (hidden, inter, queries, keys float64) {
 	inter = float64(m.Inter)
 	if inter == 0 {
 		inter = 4 * float64(m.Hidden)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"llmparity/internal/gguf"
+	"llmparity/internal/modelsize"
 )
 
 // tensor is one of zeros.
@@ -86,7 +87,7 @@ func TestCachesByKeys(t *testing.T) {
 		for key, value := range c.more {
 			sizes[key] = value
 		}
-		m, err := Open(shapedFile(t, "x.gguf", c.architecture, sizes))
+		m, err := modelsize.Open(shapedFile(t, "x.gguf", c.architecture, sizes))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +104,7 @@ func TestUnknownArchitecturesAreDoubted(t *testing.T) {
 	sizes := map[string]any{"block_count": uint32(2), "embedding_length": uint32(64), "attention.head_count": uint32(4),
 		"context_length": uint32(1024)}
 	for name, want := range map[string]Confidence{"llama": High, "foooo": Low} {
-		m, err := Open(shapedFile(t, "x.gguf", name, sizes))
+		m, err := modelsize.Open(shapedFile(t, "x.gguf", name, sizes))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +128,7 @@ func TestSplitModels(t *testing.T) {
 	sizes := map[string]any{"block_count": uint32(2), "embedding_length": uint32(64), "attention.head_count": uint32(4)}
 	split := gguf.Entry{Key: "split.count", Value: uint16(2)}
 	first := shapedFile(t, "big-00001-of-00002.gguf", "llama", sizes, split)
-	m, err := Open(first)
+	m, err := modelsize.Open(first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func TestSplitModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{first, second} {
-		if m, err = Open(path); err != nil {
+		if m, err = modelsize.Open(path); err != nil {
 			t.Fatal(err)
 		}
 		w := of(t, m, Setup{Context: 64}).Component(Weights)
@@ -152,7 +153,7 @@ func TestSplitModels(t *testing.T) {
 	if err := os.WriteFile(second, []byte("no GGUF"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = Open(first); err == nil {
+	if _, err = modelsize.Open(first); err == nil {
 		t.Error("a damaged part was taken")
 	}
 }

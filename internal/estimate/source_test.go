@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/modelsize"
 )
 
 func put(t *testing.T, dir, name, text string) {
@@ -60,7 +61,7 @@ func TestOpenFolders(t *testing.T) {
 		for file, text := range c.files {
 			put(t, dir, file, text)
 		}
-		m, err := Open(dir)
+		m, err := modelsize.Open(dir)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -92,7 +93,7 @@ func TestOpenRefusesFolders(t *testing.T) {
 		for file, text := range files {
 			put(t, dir, file, text)
 		}
-		_, err := Open(dir)
+		_, err := modelsize.Open(dir)
 		if c := fault.Of(err); c != fault.BadModel && c != fault.UnknownArch ||
 			!strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", says, err)
@@ -105,7 +106,7 @@ func TestVLLMNarrowsWideWeights(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "config.json", strings.Replace(small, "bfloat16", "float32", 1))
 	put(t, dir, "model.safetensors", strings.ReplaceAll(tensors(), `"BF16"`, ` "F32"`)) // the header stays as long
-	m, err := Open(dir)
+	m, err := modelsize.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

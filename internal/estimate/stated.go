@@ -2,35 +2,13 @@ package estimate
 
 import (
 	"fmt"
-	"regexp"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 )
 
-// Stated is the memory that a catalogue states for a model whose sizes are unknown.
-type Stated struct {
-	By      string // the catalogue
-	Bytes   int64  // weights, KV cache and workspaces together
-	Context int    // the context that it holds for; 0: not stated
-	Buffer  int64  // largest buffer; 0: not stated
-	F16     bool   // computes in float16
-}
-
 // Together is the name of the component that a catalogue states.
 const Together = "weights_kv_cache_activations"
-
-// quantized finds the format of the weights in a model's id.
-var quantized = regexp.MustCompile(`(?:^|[-_])(q[0348](?:f16|f32|bf16)(?:_(?:[0-2]|ft))?)(?:[-_]|$)`)
-
-// FromStatement returns a model of which only the statement of WebLLM's catalogue is known.
-func FromStatement(id string, s Stated) Model {
-	m := Model{Name: id, Source: "webllm-catalogue", Stated: &s, Trust: Low}
-	if name := quantized.FindStringSubmatch(id); name != nil {
-		m.DType = name[1]
-	}
-	return m
-}
 
 // stated builds the components of a statement.
 func (e *Estimate) stated() {

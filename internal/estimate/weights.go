@@ -2,12 +2,12 @@ package estimate
 
 import (
 	"maps"
-	"slices"
 	"strings"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/hfconfig"
+	"llmparity/internal/modelsize"
 )
 
 // weighed is the size of the weights.
@@ -32,7 +32,7 @@ func (e *Estimate) weigh(f format) (weighed, error) {
 		for _, n := range types {
 			sum += n
 		}
-		name := dominant(types)
+		name := modelsize.Dominant(types)
 		w.whole = exact(Weights, sum, name, "tensor sizes in the model's files", High)
 		if m.Partial {
 			w.whole.Method, w.whole.Confidence = "tensor sizes in the files that are here", Low
@@ -114,15 +114,4 @@ func (e *Estimate) possible(n int64) error {
 		return fault.New(fault.BadModel, "check the sizes", "%s: weights would need %d bytes", e.Model.Name, n)
 	}
 	return nil
-}
-
-// dominant returns the type with the most bytes.
-func dominant(stored map[string]int64) string {
-	most := ""
-	for _, name := range slices.Sorted(maps.Keys(stored)) {
-		if most == "" || stored[name] > stored[most] {
-			most = name
-		}
-	}
-	return most
 }

@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
+	"llmparity/internal/modelsize"
 	"llmparity/internal/record"
 	"llmparity/internal/resolve"
 	"llmparity/internal/sample/gpu"
@@ -20,9 +21,9 @@ import (
 
 // Question names the model, and the machine if it is not this one.
 type Question struct {
-	Numbers    estimate.Numbers // sizes of a model without a file
-	Engine     string           // "": by the kind of model
-	Engines    []*engine.Memory // all engines
+	Numbers    modelsize.Numbers // sizes of a model without a file
+	Engine     string            // "": by the kind of model
+	Engines    []*engine.Memory  // all engines
 	Setup      estimate.Setup
 	FreeGiB    float64 // free memory, RAM or GPU
 	RAMGiB     float64

@@ -9,6 +9,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/model"
+	"llmparity/internal/modelsize"
 	"llmparity/internal/resolve"
 )
 
@@ -25,7 +26,7 @@ func (q *Question) model(ctx context.Context, name string) (estimate.Model, erro
 			"name a model, or give --model-params, --num-layers, --num-heads, --hidden-size and --head-dim",
 			"no model is given")
 	}
-	return estimate.FromNumbers(q.Numbers)
+	return modelsize.FromNumbers(q.Numbers)
 }
 
 func (q *Question) named(ctx context.Context, name string) (estimate.Model, error) {
@@ -48,7 +49,7 @@ func (q *Question) named(ctx context.Context, name string) (estimate.Model, erro
 	if q.path, err = model.Path(name); err != nil {
 		return estimate.Model{}, err
 	}
-	return estimate.Open(q.path)
+	return modelsize.Open(q.path)
 }
 
 // unrunnable returns why WebLLM cannot run a GGUF of any size, such as an architecture that cannot be converted. It

@@ -7,6 +7,7 @@ import (
 
 	"llmparity/internal/estimate"
 	"llmparity/internal/hfconfig"
+	"llmparity/internal/modelsize"
 	"llmparity/native/llamacpp"
 )
 
@@ -368,7 +369,7 @@ func weights(t *testing.T, model, as string) int64 {
 
 func of(t *testing.T, model string, setup estimate.Setup) estimate.Estimate {
 	t.Helper()
-	m, err := estimate.Open(filepath.Join("testdata", model+".json"))
+	m, err := modelsize.Open(filepath.Join("testdata", model+".json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
+	"llmparity/internal/modelsize"
 	"llmparity/internal/record"
 )
 
@@ -106,7 +107,7 @@ func (f Finder) Estimated(ctx context.Context, id string) (m estimate.Model, win
 	m, from, err := f.lists(ctx, e)
 	if errors.Is(err, fs.ErrNotExist) {
 		from, err = "WebLLM's catalogue, because the package is not here (--mirror names a source of its sizes)", nil
-		m = estimate.FromStatement(e.ID, estimate.Stated{By: "WebLLM's catalogue", Bytes: int64(e.VRAM * record.MiB),
+		m = modelsize.FromStatement(e.ID, modelsize.Stated{By: "WebLLM's catalogue", Bytes: int64(e.VRAM * record.MiB),
 			Context: max(e.Context(), 0), Buffer: e.Buffer, F16: e.Needs(catalogue.ShaderF16)})
 	}
 	if err != nil {
@@ -127,17 +128,17 @@ func (f Finder) lists(ctx context.Context, e catalogue.Entry) (m estimate.Model,
 		if err != nil {
 			return m, "", err
 		}
-		m, err = estimate.FromLists(e.ID, l.Config, l.Weights)
+		m, err = modelsize.FromLists(e.ID, l.Config, l.Weights)
 		return m, "the package's lists at " + f.Mirror, err
 	}
 	if p, err := catalogue.Open(store(), e.ID); err == nil {
-		m, err = estimate.Open(p.Dir)
+		m, err = modelsize.Open(p.Dir)
 		return m, "the package in the store", err
 	}
 	l, err := catalogue.Kept(store(), e.ID)
 	if err != nil {
 		return m, "", err
 	}
-	m, err = estimate.FromLists(e.ID, l.Config, l.Weights)
+	m, err = modelsize.FromLists(e.ID, l.Config, l.Weights)
 	return m, "the package's lists in the store", err
 }

@@ -16,10 +16,10 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/catalogue"
 	"llmparity/internal/engine"
-	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
+	"llmparity/internal/modelsize"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny"
 )
@@ -163,7 +163,7 @@ func Open(path string, window int) (engine.Model, error) {
 
 // outline describes a model of an unsupported architecture.
 func outline(f *gguf.File) (gguf.Architecture, error) {
-	e, err := estimate.FromGGUF(f)
+	e, err := modelsize.FromGGUF(f)
 	return gguf.Architecture{Name: e.Type, ContextLength: e.MaxContext, BlockCount: e.Layers, HeadCount: e.Heads,
 		HeadCountKV: e.KVHeads, HeadDim: e.HeadDim, EmbeddingLength: e.Hidden, VocabSize: e.Vocab}, err
 }

@@ -11,6 +11,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/estimate"
 	"llmparity/internal/model"
+	"llmparity/internal/modelsize"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/gpu"
 	"llmparity/internal/tokenizer"
@@ -75,7 +76,7 @@ func (r *Resolver) how(ctx context.Context, e Engine, m engine.Model) (how Memor
 	if !known {
 		if how.Path == "" {
 			of, _, err = r.Models.Estimated(ctx, m.Name)
-		} else if of, err = estimate.Open(how.Path); err == nil && how.Library != "" {
+		} else if of, err = modelsize.Open(how.Path); err == nil && how.Library != "" {
 			err = of.With(how.Library)
 		}
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/estimate"
 	"llmparity/internal/model"
+	"llmparity/internal/modelsize"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny"
 )
@@ -65,7 +66,7 @@ func TestUnknownEngineGetsWeightsAndKVOnly(t *testing.T) {
 // llama.cpp repacks weights; an unknown engine may not.
 func TestUnknownEngineDoesNotRepack(t *testing.T) {
 	f := predictorOf(engine.Model{Path: "q4.gguf", Model: record.Model{Format: "gguf"}})
-	m, err := estimate.FromNumbers(estimate.Numbers{Layers: 4, Hidden: 512, Heads: 8, HeadDim: 64, Intermediate: 1024,
+	m, err := modelsize.FromNumbers(modelsize.Numbers{Layers: 4, Hidden: 512, Heads: 8, HeadDim: 64, Intermediate: 1024,
 		Vocab: 1000})
 	check.Err(t, err)
 	m.Stored, m.Matrices = map[string]int64{"q4_0": 9 * record.MiB}, map[string]int64{"q4_0": 8 * record.MiB}

@@ -9,6 +9,7 @@ import (
 	"llmparity/browser/webllm"
 	"llmparity/internal/check"
 	"llmparity/internal/estimate"
+	"llmparity/internal/modelsize"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/gpu"
 	"llmparity/native/llamacpp"
@@ -37,7 +38,7 @@ func cards(t *testing.T, memory ...[2]int64) *gpu.Monitor {
 }
 
 func TestFreeGPUMemory(t *testing.T) {
-	m, err := estimate.FromNumbers(estimate.Numbers{Layers: 4, Hidden: 512, Heads: 8, HeadDim: 64, Intermediate: 1024,
+	m, err := modelsize.FromNumbers(modelsize.Numbers{Layers: 4, Hidden: 512, Heads: 8, HeadDim: 64, Intermediate: 1024,
 		Vocab: 1000})
 	check.Err(t, err)
 	two := cards(t, [2]int64{64 * record.MiB, 4 * record.MiB}, [2]int64{256 * record.MiB, 6 * record.MiB})

@@ -9,6 +9,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/estimate"
+	"llmparity/internal/modelsize"
 	"llmparity/native/logs"
 )
 
@@ -35,7 +36,7 @@ func TestEachSlotHasTheWholeContext(t *testing.T) {
 		if s.context != want || l.Caps().Requests != c.slots {
 			t.Errorf("%+v: context %d per slot, %d requests at a time", c, s.context, l.Caps().Requests)
 		}
-		model, err := estimate.Open(m.Path)
+		model, err := modelsize.Open(m.Path)
 		if err != nil {
 			t.Fatal(err)
 		}

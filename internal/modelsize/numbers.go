@@ -1,4 +1,4 @@
-package estimate
+package modelsize
 
 import (
 	"fmt"
@@ -65,8 +65,8 @@ func FromNumbers(n Numbers) (Model, error) {
 	return m, nil
 }
 
-// allLayers is a weight that stands for all matrices of all layers.
-const allLayers = "layers"
+// AllLayers is a weight that stands for all matrices of all layers.
+const AllLayers = "layers"
 
 // consist splits the parameters into embedding and head, which most quantisation methods leave as they are, and layers.
 func (m *Model) consist() {
@@ -83,7 +83,7 @@ func (m *Model) consist() {
 		}
 	}
 	width := int64(max(m.Hidden, 1))
-	m.Weights = append(m.Weights, hfconfig.Weight{Part: hfconfig.FeedForward, Name: allLayers, Times: 1,
+	m.Weights = append(m.Weights, hfconfig.Weight{Part: hfconfig.FeedForward, Name: AllLayers, Times: 1,
 		Rows: rest / width, Cols: width, Linear: true, Split: hfconfig.Sharded, Active: 1})
 	m.lump(rest % width)
 }
@@ -107,16 +107,20 @@ func (m Model) rough() float64 {
 		float64(m.Layers), 1)
 }
 
-// bound is a flag with its maximum.
-type bound struct {
-	name        string
-	value, most int
+// Bound is a flag with its maximum.
+type Bound struct {
+	Name        string
+	Value, Most int
 }
 
-func bounds(flags ...bound) error {
+// Limit returns the bound of a flag.
+func Limit(name string, value, most int) Bound { return Bound{name, value, most} }
+
+// Within refuses flags beyond their bounds.
+func Within(flags ...Bound) error {
 	for _, f := range flags {
-		if f.value < 0 || f.value > f.most {
-			return fault.New(fault.Usage, fmt.Sprintf("use 1 to %d", f.most), "%s is %d", f.name, f.value)
+		if f.Value < 0 || f.Value > f.Most {
+			return fault.New(fault.Usage, fmt.Sprintf("use 1 to %d", f.Most), "%s is %d", f.Name, f.Value)
 		}
 	}
 	return nil
@@ -126,10 +130,10 @@ func (n Numbers) check() error {
 	if p := n.Parameters; math.IsNaN(p) || p < 0 || p > 1<<50 || p > 0 && p < 1 {
 		return fault.New(fault.Usage, "use a number such as 6.7e9", "--model-params is %g", p)
 	}
-	if err := bounds(bound{"--num-layers", n.Layers, 1 << 14}, bound{"--num-heads", n.Heads, 1 << 16},
-		bound{"--num-kv-heads", n.KVHeads, 1 << 16}, bound{"--hidden-size", n.Hidden, 1 << 24},
-		bound{"--head-dim", n.HeadDim, 1 << 16}, bound{"--vocab-size", n.Vocab, 1 << 26},
-		bound{"--intermediate-size", n.Intermediate, 1 << 24}); err != nil {
+	if err := Within(Bound{"--num-layers", n.Layers, 1 << 14}, Bound{"--num-heads", n.Heads, 1 << 16},
+		Bound{"--num-kv-heads", n.KVHeads, 1 << 16}, Bound{"--hidden-size", n.Hidden, 1 << 24},
+		Bound{"--head-dim", n.HeadDim, 1 << 16}, Bound{"--vocab-size", n.Vocab, 1 << 26},
+		Bound{"--intermediate-size", n.Intermediate, 1 << 24}); err != nil {
 		return err
 	}
 	if n.Heads > 0 && n.KVHeads > 0 && n.Heads%n.KVHeads != 0 {

@@ -1,4 +1,4 @@
-package estimate
+package modelsize
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/hfconfig"
 	"llmparity/internal/mlc"
@@ -125,12 +124,19 @@ func (m *Model) hold(dir string, tensors []hfconfig.Stored) error {
 	return nil
 }
 
+// plainBytes returns the size of unquantised weights; 0 for an unknown dtype.
 func (m Model) plainBytes() int64 {
-	n, ok := numberOf(m.DType)
-	if !ok {
-		return 0
+	switch strings.TrimPrefix(strings.ToLower(m.DType), "torch.") {
+	case "float64", "double":
+		return 8 * m.Parameters
+	case "float32", "float":
+		return 4 * m.Parameters
+	case "float16", "half", "bfloat16":
+		return 2 * m.Parameters
+	case "fp8", "float8_e4m3fn", "float8_e5m2", "int8", "uint8":
+		return m.Parameters
 	}
-	return bitsOf(m.Parameters, n.bits)
+	return 0
 }
 
 func near(a, b int64, part float64) bool {
@@ -157,7 +163,7 @@ func byTensors(path string, tensors []hfconfig.Stored, note string) (Model, erro
 	for _, c := range m.Caches {
 		m.Layers += c.Layers
 	}
-	m.DType = dominant(m.Stored)
+	m.DType = Dominant(m.Stored)
 	m.note("%s", note)
 	return m, nil
 }
@@ -221,38 +227,6 @@ func fromSettings(name string, p mlc.Existing) (Model, error) {
 	return m, nil
 }
 
-// packaged reports whether only WebLLM can run the model.
-func (m Model) packaged() bool { return m.Source == "webllm-package" || m.Stated != nil }
-
-// hasKV reports whether a dtype is that of a package's KV cache, which is the dtype of its activations.
-func (m Model) hasKV(dtype string) bool {
-	own := "f32"
-	if strings.Contains(m.DType, "f16") {
-		own = "f16"
-	}
-	given, ok := numberOf(dtype)
-	return ok && given.name == own
-}
-
-// packageCheck refuses settings that a package fixes.
-func (s Setup) packageCheck(m Model) error {
-	if !m.packaged() {
-		return nil
-	}
-	if s.Engine.Runtime != engine.MLC {
-		return fault.New(fault.Usage, "omit --engine", "%s does not run WebLLM packages such as %s", s.Engine.Name,
-			m.Name)
-	}
-	for _, f := range []struct{ name, value string }{{"--quantization", s.Quantization}, {"--dtype", s.DType},
-		{"--kv-cache-dtype", s.KVDType}} {
-		if f.value != "" && !(f.name == "--kv-cache-dtype" && m.hasKV(f.value)) {
-			return fault.New(fault.Usage, "omit it", "%s %s: package %s has fixed dtypes (%s)",
-				f.name, f.value, m.Name, m.DType)
-		}
-	}
-	return nil
-}
-
 // fromExisting takes a package's weights as they are in memory: a float32 stored as bfloat16 has four bytes there.
 func fromExisting(name string, p mlc.Existing) (Model, error) {
 	m := Model{Name: name, Source: "webllm-package", Type: p.ModelType, Layers: p.Layers, Hidden: p.Hidden,
@@ -305,4 +279,13 @@ func (m *Model) paged() {
 		one := int64(m.KVHeads) * int64(m.HeadDim)
 		m.Caches = []hfconfig.Cache{{Layers: m.Layers, Values: 2 * one, Keys: one, Heads: m.KVHeads}}
 	}
+}
+
+// tensorsOf returns the sizes of a package's weights in order.
+func tensorsOf(weights []mlc.Weight) []int64 {
+	out := make([]int64, 0, len(weights))
+	for _, w := range weights {
+		out = append(out, w.Bytes)
+	}
+	return out
 }

@@ -1,4 +1,4 @@
-package estimate
+package modelsize
 
 import (
 	"cmp"
@@ -37,7 +37,7 @@ func fromGGUF(f *gguf.File, tensors []gguf.Tensor) (Model, error) {
 	if m.Parameters <= 0 {
 		return m, fault.New(fault.BadModel, "name a file with a model", "%s: no tensors", f.Name)
 	}
-	m.DType, m.Matrices = dominant(m.Stored), matrices(tensors)
+	m.DType, m.Matrices = Dominant(m.Stored), matrices(tensors)
 	name, err := f.ArchitectureName()
 	if err != nil {
 		m.note("the file does not name its architecture")
@@ -296,4 +296,20 @@ func passed(tensors []gguf.Tensor, used, experts int) int64 {
 		}
 	}
 	return n
+}
+
+// matrices returns the bytes, by type, that llama.cpp may repack: matrices that it multiplies by, eight rows at a time.
+// This includes an embedding that doubles as the head, although the original is still used for lookups.
+func matrices(tensors []gguf.Tensor) map[string]int64 {
+	head := slices.ContainsFunc(tensors, func(t gguf.Tensor) bool { return t.Name == "output.weight" })
+	out := map[string]int64{}
+	for _, t := range tensors {
+		multiplied := strings.HasPrefix(t.Name, "blk.") || t.Name == "output.weight" || t.Name == "token_embd.weight" &&
+			!head
+		if multiplied && (len(t.Shape) == 2 || len(t.Shape) == 3 && strings.Contains(t.Name, "_exps.")) &&
+			t.Shape[1]%8 == 0 {
+			out[strings.ToLower(t.Type.String())] += t.Size
+		}
+	}
+	return out
 }

@@ -1,7 +1,12 @@
 // Package check shortens tests.
 package check
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
 
 // Err ends the test if err is not nil.
 func Err(t testing.TB, err error) {
@@ -9,4 +14,20 @@ func Err(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Tree writes files, by path, into a folder and returns it. A text that starts with "-> " is the target of a link.
+func Tree(t testing.TB, root string, files map[string]string) string {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		Err(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		if to, link := strings.CutPrefix(text, "-> "); link {
+			_ = os.Remove(path)
+			Err(t, os.Symlink(to, path))
+		} else {
+			Err(t, os.WriteFile(path, []byte(text), 0o644))
+		}
+	}
+	return root
 }

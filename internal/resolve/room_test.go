@@ -2,7 +2,6 @@ package resolve
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -15,22 +14,15 @@ import (
 	"llmparity/native/llamacpp"
 )
 
-// cards is a machine with AMD GPUs, as the kernel shows it, of so many bytes in all and in use.
+// cards fakes a machine with AMD GPUs of the given total and used bytes.
 func cards(t *testing.T, memory ...[2]int64) *gpu.Monitor {
 	t.Helper()
 	o := gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}
 	for i, m := range memory {
-		device := filepath.Join(o.Sys, fmt.Sprintf("class/drm/card%d/device", i))
-		for name, text := range map[string]string{
-			"uevent": fmt.Sprintf(
-				"DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:0%d:00.0\n", i+3),
+		check.Tree(t, filepath.Join(o.Sys, fmt.Sprintf("class/drm/card%d/device", i)), map[string]string{
+			"uevent":                                fmt.Sprintf("DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:0%d:00.0\n", i+3),
 			fmt.Sprintf("drm/renderD%d/dev", 128+i): fmt.Sprintf("226:%d\n", 128+i),
-			"mem_info_vram_total":                   fmt.Sprintln(m[0]), "mem_info_vram_used": fmt.Sprintln(m[1]),
-		} {
-			path := filepath.Join(device, name)
-			check.Err(t, os.MkdirAll(filepath.Dir(path), 0o755))
-			check.Err(t, os.WriteFile(path, []byte(text), 0o644))
-		}
+			"mem_info_vram_total":                   fmt.Sprintln(m[0]), "mem_info_vram_used": fmt.Sprintln(m[1])})
 	}
 	m := gpu.Open(t.Context(), o)
 	t.Cleanup(m.Close)

@@ -35,19 +35,13 @@ func (processSource) Read(_ context.Context, r *record.Sample) error {
 func machineWithGPU(t *testing.T) gpu.Options {
 	t.Helper()
 	o := gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}
-	const device = "class/drm/card0/device"
-	for _, f := range [][3]string{
-		{o.Sys, device + "/uevent", "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n"},
-		{o.Sys, device + "/drm/renderD128/dev", "226:128\n"},
-		{o.Sys, device + "/mem_info_vram_used", "1000\n"}, {o.Sys, device + "/mem_info_vram_total", "9000\n"},
-		{o.Proc, "4711/fdinfo/7", "drm-driver:\tamdgpu\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\ndrm-memory-vram:\t5 MiB\n"},
-		{o.Proc, "4711/fd/0", ""},
-	} {
-		path := filepath.Join(f[0], f[1])
-		check.Err(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		check.Err(t, os.WriteFile(path, []byte(f[2]), 0o644))
-	}
-	check.Err(t, os.Symlink("/dev/dri/renderD128", filepath.Join(o.Proc, "4711/fd/7")))
+	const device = "class/drm/card0/device/"
+	check.Tree(t, o.Sys, map[string]string{
+		device + "uevent":             "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n",
+		device + "drm/renderD128/dev": "226:128\n",
+		device + "mem_info_vram_used": "1000\n", device + "mem_info_vram_total": "9000\n"})
+	check.Tree(t, o.Proc, map[string]string{"4711/fd/0": "", "4711/fd/7": "-> /dev/dri/renderD128",
+		"4711/fdinfo/7": "drm-driver:\tamdgpu\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\ndrm-memory-vram:\t5 MiB\n"})
 	return o
 }
 

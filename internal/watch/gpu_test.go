@@ -18,22 +18,6 @@ import (
 	"llmparity/internal/watch"
 )
 
-// laidOut writes files into a folder that replaces /sys or /proc.
-func laidOut(t *testing.T, files map[string]string) string {
-	t.Helper()
-	root := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(root, name)
-		check.Err(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		if to, link := strings.CutPrefix(text, "-> "); link {
-			check.Err(t, os.Symlink(to, path))
-		} else if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
-
 // The process is real; the GPU and its memory are faked files of the kernel.
 func TestGPUMemoryOfProcess(t *testing.T) {
 	sleeper := exec.Command("sleep", "600")
@@ -44,12 +28,12 @@ func TestGPUMemoryOfProcess(t *testing.T) {
 	}()
 	pid := strconv.Itoa(sleeper.Process.Pid)
 	const device = "class/drm/card0/device/"
-	sys := laidOut(t, map[string]string{device +
+	sys := check.Tree(t, t.TempDir(), map[string]string{device +
 		"uevent": "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n",
 		device + "drm/renderD128/dev": "226:128\n",
 		device + "mem_info_vram_used": "104857600\n", device + "mem_info_vram_total": "1073741824\n",
 		device + "gpu_busy_percent": "12\n"})
-	proc := laidOut(t, map[string]string{pid + "/fd/0": "", pid + "/fd/7": "-> /dev/dri/renderD128",
+	proc := check.Tree(t, t.TempDir(), map[string]string{pid + "/fd/0": "", pid + "/fd/7": "-> /dev/dri/renderD128",
 		pid + "/fdinfo/7": "drm-driver:\tamdgpu\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\ndrm-memory-vram:\t5 MiB\n"})
 	m := gpu.Open(t.Context(), gpu.Options{Sys: sys, Proc: proc, Path: []string{}})
 	defer m.Close()
@@ -95,7 +79,7 @@ func TestGPUMemoryOfProcess(t *testing.T) {
 
 // GPU tools that we run are not part of the command.
 func TestGPUToolsAreNotWatched(t *testing.T) {
-	sys, dir, asked := laidOut(t, map[string]string{"class/kfd/kfd/dev": "510:0\n"}), t.TempDir(),
+	sys, dir, asked := check.Tree(t, t.TempDir(), map[string]string{"class/kfd/kfd/dev": "510:0\n"}), t.TempDir(),
 		filepath.Join(t.TempDir(), "asked")
 	script := fmt.Sprintf("#!/bin/sh\necho x >>%s\nsleep 0.3\n"+
 		`echo '{"card0": {"VRAM Total Memory (B)": "1000000", "VRAM Total Used Memory (B)": "1000", "GPU use (%%)": "5"}}'`+"\n", asked)

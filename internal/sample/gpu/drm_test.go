@@ -20,22 +20,6 @@ import (
 
 const gib = 1 << 30
 
-// tree writes files below a folder that stands for /sys or /proc.
-func tree(t *testing.T, root string, files map[string]string) string {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(root, name)
-		check.Err(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		if to, link := strings.CutPrefix(text, "-> "); link {
-			_ = os.Remove(path)
-			check.Err(t, os.Symlink(to, path))
-		} else if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
-
 func testdata(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
@@ -62,7 +46,7 @@ func uevent(driver, id, slot string) string {
 // radeon is a machine with an AMD GPU, an Intel GPU for the display, and a card that only displays.
 func radeon(t *testing.T) string {
 	const one, two = "class/drm/card1/device/", "class/drm/card10/device/"
-	return tree(t, t.TempDir(), map[string]string{
+	return check.Tree(t, t.TempDir(), map[string]string{
 		"class/drm/card0/device/uevent": uevent("ast", "1A03:2000", "0000:01:00.0"),
 		"class/drm/card1-DP-1/status":   "connected\n",
 		one + "uevent":                  uevent("amdgpu", "1002:6861", "0000:08:00.0"),
@@ -151,7 +135,7 @@ func TestSysfs(t *testing.T) {
 			"utilization_gpu_percent":   12, "power_watts": 15, "temperature_celsius": 40})
 	intel := source(t, m.Sources(), "gpu1")
 	same(t, intel, map[string]float64{"energy_joules": 0})
-	tree(t, sys, map[string]string{"class/drm/card10/device/hwmon/hwmon5/energy1_input": "3500000\n"})
+	check.Tree(t, sys, map[string]string{"class/drm/card10/device/hwmon/hwmon5/energy1_input": "3500000\n"})
 	same(t, intel, map[string]float64{"energy_joules": 2.5})
 }
 
@@ -162,7 +146,7 @@ func TestSysfsErrors(t *testing.T) {
 		sys := radeon(t)
 		m := with(t, Options{Sys: sys, Proc: t.TempDir()})
 		src := source(t, m.Sources(), "gpu0")
-		tree(t, sys, map[string]string{"class/drm/card1/device/mem_info_vram_used": text})
+		check.Tree(t, sys, map[string]string{"class/drm/card1/device/mem_info_vram_used": text})
 		if _, err := read(t, src); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
@@ -178,7 +162,7 @@ func TestSysfsErrors(t *testing.T) {
 }
 
 func TestWarnsOfNVIDIAGPUWithoutLibrary(t *testing.T) {
-	sys := tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(
+	sys := check.Tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(
 		"nvidia", "10DE:2204", "0000:01:00.0"),
 		"class/drm/card0/device/drm/renderD128/dev": "226:128\n"})
 	m := with(t, Options{Sys: sys, Proc: t.TempDir()})
@@ -256,7 +240,7 @@ func descriptors(t *testing.T, proc string, pid int, all ...[3]string) {
 		files[dir+"/fd/"+d[0]] = "-> " + d[1]
 		files[dir+"/fdinfo/"+d[0]] = d[2]
 	}
-	tree(t, proc, files)
+	check.Tree(t, proc, files)
 }
 
 func TestProcessAccounts(t *testing.T) {
@@ -353,7 +337,7 @@ func (d described) Read(context.Context, *record.Sample) error { return nil }
 func TestRAPL(t *testing.T) {
 	const zone = "class/powercap/intel-rapl:0/"
 	counter := func(uj string) map[string]string { return map[string]string{zone + "energy_uj": uj + "\n"} }
-	sys := tree(t, t.TempDir(), map[string]string{
+	sys := check.Tree(t, t.TempDir(), map[string]string{
 		zone + "name": "package-0\n", zone + "max_energy_range_uj": "262143328850\n",
 		zone + "energy_uj":                   "262143000000\n",
 		"class/powercap/intel-rapl:0:0/name": "core\n", "class/powercap/intel-rapl:0:0/energy_uj": "1\n",
@@ -368,26 +352,26 @@ func TestRAPL(t *testing.T) {
 	}
 	same(t, all[0], map[string]float64{"energy_joules": 0})
 	time.Sleep(time.Millisecond)
-	tree(t, sys, counter("262143328850"))
+	check.Tree(t, sys, counter("262143328850"))
 	got, err := read(t, all[0])
 	if err != nil || math.Abs(got["energy_joules"]-0.32885) > 1e-9 || got["power_watts"] <= 0 ||
 		got["power_watts"] > 329 {
 		t.Errorf("%v, %v", got, err)
 	}
-	tree(t, sys, counter("671149")) // behind the highest number comes nought
+	check.Tree(t, sys, counter("671149")) // behind the highest number comes nought
 	if got, err = read(t, all[0]); err != nil || math.Abs(got["energy_joules"]-1.0) > 1e-9 {
 		t.Errorf("over the wrap: %v, %v", got, err)
 	}
-	tree(t, sys, counter("-1"))
+	check.Tree(t, sys, counter("-1"))
 	if _, err = read(t, all[0]); err == nil || !strings.Contains(err.Error(), "counter overflow") {
 		t.Error(err)
 	}
 
 	check.Err(t, os.Remove(filepath.Join(sys, zone, "max_energy_range_uj")))
-	tree(t, sys, counter("500"))
+	check.Tree(t, sys, counter("500"))
 	src := with(t, Options{Sys: sys, Proc: t.TempDir()}).Sources()[0]
 	same(t, src, map[string]float64{"energy_joules": 0})
-	tree(t, sys, counter("400"))
+	check.Tree(t, sys, counter("400"))
 	if _, err = read(t, src); err == nil || !strings.Contains(err.Error(), "went back") {
 		t.Error(err)
 	}
@@ -395,10 +379,10 @@ func TestRAPL(t *testing.T) {
 
 // Root may read everything, so the test uses a reader that is denied.
 func TestRAPLWithoutPermission(t *testing.T) {
-	sys := tree(t, t.TempDir(), map[string]string{"class/powercap/intel-rapl:0/name": "package-0\n",
+	sys := check.Tree(t, t.TempDir(), map[string]string{"class/powercap/intel-rapl:0/name": "package-0\n",
 		"class/powercap/intel-rapl:1/name": "package-1\n"})
 	for _, n := range []string{"0", "1"} { // reading a folder fails for root too, but not with the same word
-		tree(t, sys, map[string]string{"class/powercap/intel-rapl:" + n + "/energy_uj/x": ""})
+		check.Tree(t, sys, map[string]string{"class/powercap/intel-rapl:" + n + "/energy_uj/x": ""})
 	}
 	zones, denied := findZones(sys)
 	if len(zones) != 0 || denied != nil {
@@ -415,7 +399,7 @@ func TestRAPLWithoutPermission(t *testing.T) {
 // The display of a virtual machine is not a GPU.
 func TestVirtualCardsAreIgnored(t *testing.T) {
 	for driver, id := range map[string]string{"virtio_gpu": "", "virtio-pci": "1AF4:1050", "vgem": ""} {
-		sys := tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(driver, id, ""),
+		sys := check.Tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(driver, id, ""),
 			"class/drm/card0/device/drm/renderD128/dev": "226:128\n"})
 		m := with(t, Options{Sys: sys, Proc: t.TempDir()})
 		if w := m.Warnings(); len(w) != 0 || m.None() == "" ||

@@ -207,7 +207,7 @@ func running(s sample.Source) sample.Source {
 
 // Close ends a running program without waiting for its answer.
 func TestCloseEndsRunningProgram(t *testing.T) {
-	kfd := tree(t, t.TempDir(), map[string]string{"class/kfd/kfd/dev": "510:0\n"})
+	kfd := check.Tree(t, t.TempDir(), map[string]string{"class/kfd/kfd/dev": "510:0\n"})
 	path, err := filepath.Abs("testdata/rocm_vega10.json")
 	check.Err(t, err)
 	dir, pids := t.TempDir(), filepath.Join(t.TempDir(), "pid")
@@ -282,7 +282,7 @@ func standIn(t *testing.T, name string, answers map[string]string) string {
 }
 
 func TestAMDProgramsReplaceSysfs(t *testing.T) {
-	sys := tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(
+	sys := check.Tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(
 		"amdgpu", "1002:7551", "0000:03:00.0"),
 		"class/drm/card0/device/drm/renderD128/dev": "226:128\n"})
 	dir := standIn(t, "amd-smi", map[string]string{"static": "amd_static.json", "metric": "amd_metric.json",
@@ -311,7 +311,7 @@ func TestAMDProgramsReplaceSysfs(t *testing.T) {
 
 	dir = standIn(t, "rocm-smi", map[string]string{"--showpids": "rocm_pids.json",
 		"--showmeminfo all": "rocm_vega10.json"})
-	kfd := tree(t, t.TempDir(), map[string]string{"class/kfd/kfd/dev": "510:0\n"})
+	kfd := check.Tree(t, t.TempDir(), map[string]string{"class/kfd/kfd/dev": "510:0\n"})
 	m = with(t, Options{Sys: kfd, Proc: t.TempDir(), Path: []string{dir}})
 	got, err = read(t, source(t, m.Sources(), "gpu0"))
 	if err != nil || got["memory_used_bytes"] != 17776640 {

@@ -29,7 +29,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// running is a browser that is none of ours: started by hand, as a user does.
+// running starts a browser by hand, as a user does.
 func running(t *testing.T, flags ...string) (address string, p *child.Process) {
 	t.Helper()
 	path, err := find.Chrome("")
@@ -44,7 +44,7 @@ func running(t *testing.T, flags ...string) (address string, p *child.Process) {
 		args = append(args, "--no-sandbox")
 	}
 	cmd := exec.Command(path, append(args, "about:blank")...)
-	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir) // it is killed, and removes nothing
+	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir) // killed, it removes nothing
 	if p, err = child.Start(context.Background(), cmd); err != nil {
 		t.Fatal(err)
 	}
@@ -62,12 +62,11 @@ func running(t *testing.T, flags ...string) (address string, p *child.Process) {
 			}
 		}
 	}
-	t.Fatal("the browser does not tell its port")
+	t.Fatal("the browser does not report its port")
 	return "", nil
 }
 
-// shortDir is a folder that is removed, with a path that leaves room for the name of a socket: a test's own has the
-// test's name in it.
+// shortDir creates a temporary folder whose path is short enough for a socket; t.TempDir contains the test's name.
 func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "")
@@ -82,7 +81,7 @@ func shortDir(t testing.TB) string {
 	return dir
 }
 
-// pages lists the tabs of a browser by their addresses, the page's own path cut off.
+// pages lists a browser's tabs by URL, without the path of this package's page.
 func pages(t *testing.T, address string) (list []string) {
 	t.Helper()
 	r, err := http.Get("http://" + address + "/json/list")
@@ -102,7 +101,7 @@ func pages(t *testing.T, address string) (list []string) {
 	return list
 }
 
-// forward is a port of this machine that leads to another one, as ssh -L makes.
+// forward opens a local port that leads to another one, as ssh -L does.
 func forward(t *testing.T, to string) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -134,9 +133,8 @@ func codes(warnings []record.Warning) (list []string) {
 	return list
 }
 
-// A browser that runs already is measured as far as it is on this machine, and goes on as it was, whatever becomes of
-// our tab.
-func TestAttachedBrowserIsLeftAsItWas(t *testing.T) {
+// A running browser on this machine is measured, and left unchanged whatever happens to our tab.
+func TestAttachedBrowserIsLeftUnchanged(t *testing.T) {
 	address, chrome := running(t)
 	before := pages(t, address)
 	_, port, _ := net.SplitHostPort(address)
@@ -146,22 +144,22 @@ func TestAttachedBrowserIsLeftAsItWas(t *testing.T) {
 		d := source.Describe()
 		if d.Method == record.MethodSmapsRollup {
 			roles[d.Role]++
-			// The kernel has one such figure a process, and this process is somebody else's.
+			// The kernel has one peak per process, and this is another user's process.
 			if !strings.Contains(d.Sees, "since the process started") {
-				t.Errorf("the peak of the %s is reset: it sees %s", d.Role, d.Sees)
+				t.Errorf("the peak of the %s is reset: %s", d.Role, d.Sees)
 			}
 		}
 	}
 	if roles["renderer"] != 1 || roles["browser"] != 1 || roles["gpu-process"] != 1 ||
 		here.chrome.pid != chrome.PID() {
-		t.Errorf("sampled: %v of browser %d, want that of process %d", roles, here.chrome.pid, chrome.PID())
+		t.Errorf("sampled: %v of browser %d instead of %d", roles, here.chrome.pid, chrome.PID())
 	}
 	if got := codes(probe.Warnings()); !slices.Contains(got, "attached") || !slices.Contains(got, "attached-flags") {
-		t.Errorf("warnings %v, want what a browser that ran already lacks", got)
+		t.Errorf("warnings %v instead of those for a running browser", got)
 	}
 	if info := here.Info(); info.Policy["isolation"] != record.OfTab ||
 		!slices.Contains(info.Args, "--remote-debugging-port=0") {
-		t.Errorf("the record has %+v", info)
+		t.Errorf("recorded: %+v", info)
 	}
 	if d, err := here.Device(watched(t)); err != nil || !strings.Contains(d.Name, "swiftshader") {
 		t.Errorf("device %+v, %v", d, err)
@@ -171,7 +169,7 @@ func TestAttachedBrowserIsLeftAsItWas(t *testing.T) {
 	}
 	crashAnother(t, here)
 	if _, err := Call[int](watched(t), here, "1"); err != nil || here.lost() != nil {
-		t.Errorf("after another tab's crash: %v, %v", err, here.lost())
+		t.Errorf("after a crash of another tab: %v, %v", err, here.lost())
 	}
 	if err := here.Close(); err != nil {
 		t.Error(err)
@@ -180,7 +178,7 @@ func TestAttachedBrowserIsLeftAsItWas(t *testing.T) {
 		t.Errorf("tabs %v, before: %v", after, before)
 	}
 
-	// By a forwarded port it could be anywhere: then nobody's processes are taken for its own.
+	// Behind a forwarded port it could be anywhere, so no processes are sampled.
 	far, probe := fresh(t, Config{Launch: Launch{Attach: forward(t, address)}})
 	for _, source := range probe.Attached() {
 		if d := source.Describe(); d.Method == record.MethodStatm || d.Method == record.MethodSmapsRollup {
@@ -188,12 +186,12 @@ func TestAttachedBrowserIsLeftAsItWas(t *testing.T) {
 		}
 	}
 	if far.chrome.memoryKills != -1 {
-		t.Errorf("the %d kills of this kernel's count for a browser of another machine", far.chrome.memoryKills)
+		t.Errorf("%d kills of this kernel count for a browser on another machine", far.chrome.memoryKills)
 	}
 	if got := codes(probe.Warnings()); !slices.Contains(got, "attached-elsewhere") {
 		t.Errorf("warnings %v, want that OS memory is absent", got)
 	}
-	// A tab that its owner closes is a loss that is noticed at once.
+	// A tab that the user closes is lost immediately.
 	r, err := http.Get("http://" + address + "/json/close/" + string(far.id))
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +199,7 @@ func TestAttachedBrowserIsLeftAsItWas(t *testing.T) {
 	r.Body.Close()
 	isLost(t, far, "the page's tab was closed")
 
-	// So is a renderer that is killed; another tab finds a browser that went on.
+	// So is a killed renderer; the browser accepts another tab.
 	killed, _ := fresh(t, Config{Launch: Launch{Attach: address}})
 	kill(t, killed, "renderer")
 	isLost(t, killed, "renderer process ended (killed)")
@@ -226,14 +224,14 @@ func isLost(t *testing.T, p *Page, say string) {
 	select {
 	case <-p.chrome.ctx.Done():
 	case <-time.After(20 * time.Second):
-		t.Fatalf("it is not noticed: %s", say)
+		t.Fatalf("not noticed: %s", say)
 	}
 	if err := p.Settle(watched(t)); engine.ClassOf(err) != record.Crash || !strings.Contains(err.Error(), say) {
 		t.Errorf("lost as %s: %v, want a crash: %s", engine.ClassOf(err), err, say)
 	}
 }
 
-// crashAnother opens another tab in the browser, lets it crash and closes it.
+// crashAnother opens another tab in the browser, crashes it and closes it.
 func crashAnother(t *testing.T, p *Page) {
 	t.Helper()
 	ended := make(chan struct{}, 2)
@@ -249,9 +247,9 @@ func crashAnother(t *testing.T, p *Page) {
 	go func() { _ = chromedp.Do(ctx, chromedp.Navigate("chrome://crash")) }() // fails with the tab
 	select {
 	case <-ended:
-	case <-p.chrome.ctx.Done(): // it is taken for p's
+	case <-p.chrome.ctx.Done(): // attributed to p's tab
 	case <-watched(t).Done():
-		t.Fatal("nobody tells of the crash")
+		t.Fatal("the crash is not reported")
 	}
 }
 
@@ -260,14 +258,14 @@ func TestAttachedBrowserCannotReachPage(t *testing.T) {
 	_, err := Open(watched(t), Config{Launch: Launch{Attach: address}}, stubSite, &enginetest.Probe{})
 	if fault.Of(err) != fault.NoChrome ||
 		!strings.Contains(err.Error(), "run llmparity where the browser runs") {
-		t.Errorf("error %v, want that the page is out of reach", err)
+		t.Errorf("error %v, want that the page cannot be reached", err)
 	}
 	if left := pages(t, address); len(left) != 1 {
 		t.Errorf("tabs left: %v", left)
 	}
 }
 
-func TestNoBrowserAtAnAddressIsOneLine(t *testing.T) {
+func TestUnreachableBrowser(t *testing.T) {
 	something := httptest.NewServer(http.NotFoundHandler())
 	defer something.Close()
 	empty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }))
@@ -289,7 +287,7 @@ func TestNoBrowserAtAnAddressIsOneLine(t *testing.T) {
 		_, err := launch(watched(t), "", Config{Launch: Launch{Attach: address}})
 		if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "--remote-debugging-port") ||
 			!strings.Contains(err.Error(), address) {
-			t.Errorf("%s: %v, want NoChrome and how to start one", address, err)
+			t.Errorf("%s: %v, want NoChrome and how to start a browser", address, err)
 		}
 	}
 	for _, address := range []string{"", "9222", "host", "https://host:1", "ftp://host:1", "host:port:1"} {
@@ -299,7 +297,7 @@ func TestNoBrowserAtAnAddressIsOneLine(t *testing.T) {
 	}
 }
 
-func TestAListenerIsKnownByItsPort(t *testing.T) {
+func TestListens(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0", ":0"} {
 		l, err := net.Listen("tcp", address)
 		if err != nil {
@@ -313,7 +311,7 @@ func TestAListenerIsKnownByItsPort(t *testing.T) {
 		own, parent := int32(os.Getpid()), int32(os.Getppid())
 		if !listens(own, at) || listens(parent, at) || listens(own, &net.TCPAddr{IP: at.IP, Port: 1}) ||
 			listens(own, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: at.Port}) {
-			t.Errorf("%s: not we, or others too, listen there", at)
+			t.Errorf("%s: wrong processes listen", at)
 		}
 	}
 }

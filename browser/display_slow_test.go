@@ -34,13 +34,13 @@ func TestHeadedBrowserOnPrivateDisplay(t *testing.T) {
 	}
 	for _, source := range probe.Attached() {
 		if source.Describe().PID == d.PID() {
-			t.Error("the display's memory is counted as the browser's")
+			t.Error("the display's memory counts as the browser's")
 		}
 	}
 	if err := p.Close(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(socket); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%s remains: %v", socket, err)
+		t.Errorf("%s still exists: %v", socket, err)
 	}
 }

@@ -36,7 +36,7 @@ func TestFlagsArePassedOn(t *testing.T) {
 	}()
 	agent, err := chromedp.Run(c.ctx, chromedp.Evaluate[string]("navigator.userAgent"))
 	if err != nil || agent != "parity/1" {
-		t.Errorf("the browser calls itself %q (%v)", agent, err)
+		t.Errorf("the browser's user agent is %q (%v)", agent, err)
 	}
 	both := "--enable-features=" + strings.Join(features["enable-features"], ",") + ",OfTheTest"
 	for _, want := range []string{"--user-agent=parity/1", both, "--hide-scrollbars"} {
@@ -46,7 +46,7 @@ func TestFlagsArePassedOn(t *testing.T) {
 	}
 }
 
-func TestFlagsThatContradictOursAreRefused(t *testing.T) {
+func TestConflictingFlagsAreRefused(t *testing.T) {
 	for text, do := range map[string]string{
 		"user-data-dir=/x":                         "profile",
 		"--remote-debugging-port=9222":             "--attach",
@@ -79,14 +79,14 @@ func TestFlagsThatContradictOursAreRefused(t *testing.T) {
 	}
 }
 
-func TestWindowWithoutADisplayIsOneLine(t *testing.T) {
+func TestHeadedWithoutDisplay(t *testing.T) {
 	t.Setenv("DISPLAY", "")
 	t.Setenv("WAYLAND_DISPLAY", "")
 	t.Setenv("PATH", t.TempDir())
 	fake := script(t, "#!/bin/sh\nexit 1\n")
 	_, err := launch(watched(t), fake, Config{Launch: Launch{Headed: true}})
 	if fault.Of(err) != fault.NoDisplay || !strings.Contains(err.Error(), "apt install xvfb") {
-		t.Errorf("error %v, want NoDisplay and how to get one", err)
+		t.Errorf("error %v, want NoDisplay and how to get a display", err)
 	}
 }
 
@@ -112,7 +112,7 @@ exit 1
 			t.Errorf("error %v, want NoChrome with %s", err, x.want)
 		}
 		if n := len(err.Error()) - len(path); n > 300 {
-			t.Errorf("%d characters of error: %v", n, err)
+			t.Errorf("error of %d characters: %v", n, err)
 		}
 	}
 	for text, want := range map[string]string{
@@ -121,7 +121,7 @@ exit 1
 		"":                                       "",
 	} {
 		if got := telling(text); got != want {
-			t.Errorf("of %q, %q tells, want %q", text, got, want)
+			t.Errorf("%q is quoted as %q, want %q", text, got, want)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestTemporaryFolderLeavesRoomForSocket(t *testing.T) {
 		t.Errorf("error %v, want NoChrome and what to do", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestParseAdapter(t *testing.T) {
 		t.Errorf("cpu: %v, want a usage error", err)
 	}
 	if !SwiftShader.Software() || GPU.Software() {
-		t.Error("the adapters' flags are mixed up")
+		t.Error("the adapters' flags are swapped")
 	}
 }
 

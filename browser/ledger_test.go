@@ -8,8 +8,7 @@ import (
 	"llmparity/internal/sample"
 )
 
-// onDevice runs a script with a device of its own in a page without an engine, and gives what the ledger then says
-// beyond before.
+// onDevice runs a script with its own device in a page without an engine, and returns how the ledger changed.
 func onDevice(t *testing.T, p *Page, script string) (before, after map[string]int64) {
 	t.Helper()
 	const setUp = `globalThis.device ??= await (await navigator.gpu.requestAdapter()).requestDevice();
@@ -67,7 +66,7 @@ func TestLedgerIsExact(t *testing.T) {
 		for figure, want := range map[string]int64{"live_bytes": x.bytes, "live_count": x.count,
 			"created_count": x.created, "refused_count": x.refused, "uncertain_count": 0} {
 			if got := after[figure] - before[figure]; got != want {
-				t.Errorf("%s: %s is %d more, want %d", x.name, figure, got, want)
+				t.Errorf("%s: %s grew by %d instead of %d", x.name, figure, got, want)
 			}
 		}
 		if after["live_bytes"] != after["buffer_bytes"]+after["texture_bytes"] {
@@ -76,7 +75,7 @@ func TestLedgerIsExact(t *testing.T) {
 	}
 }
 
-// Outside of all scopes an error reaches the page as it would without the ledger, once.
+// Outside of scopes, an error reaches the page once, as it would without the ledger.
 func TestLedgerLeavesErrorsToThePage(t *testing.T) {
 	p, _ := blank(t)
 	for name, script := range map[string]string{
@@ -98,11 +97,11 @@ func TestLedgerLeavesErrorsToThePage(t *testing.T) {
 	}
 }
 
-func TestLedgerSeesWhatIsDropped(t *testing.T) {
+func TestLedgerCountsDroppedBuffers(t *testing.T) {
 	p, _ := blank(t)
 	before, after := onDevice(t, p, `for (let i = 0; i < 50; i++) device.createBuffer({ size: 1000, usage: STORAGE });`)
 	if after["live_bytes"]-before["live_bytes"] != 50000 {
-		t.Errorf("%d bytes were counted, want 50000", after["live_bytes"]-before["live_bytes"])
+		t.Errorf("%d bytes instead of 50000", after["live_bytes"]-before["live_bytes"])
 	}
 	settled := map[string]int64{}
 	for range 20 {
@@ -114,12 +113,12 @@ func TestLedgerSeesWhatIsDropped(t *testing.T) {
 		}
 	}
 	if settled["dropped_count"] != 50 || settled["live_bytes"] != before["live_bytes"] {
-		t.Errorf("of 50 buffers that nobody holds any more %d were dropped; %d bytes are left",
+		t.Errorf("of 50 unreferenced buffers %d were dropped; %d bytes are left",
 			settled["dropped_count"], settled["live_bytes"])
 	}
 }
 
-func TestPeaksAreThePhases(t *testing.T) {
+func TestPhasePeak(t *testing.T) {
 	p, probe := blank(t)
 	source := sourceOf(t, probe, MethodLedger, "page").(sample.Peaker)
 	spike := func(mib int) {
@@ -135,6 +134,6 @@ func TestPeaksAreThePhases(t *testing.T) {
 	spike(3)
 	got := figures(t, probe, MethodLedger, "page")
 	if got["phase_peak_bytes"] != 3<<20 || got["page_peak_bytes"] != 8<<20 {
-		t.Errorf("after a reset: %.0f, and %.0f since the start", got["phase_peak_bytes"], got["page_peak_bytes"])
+		t.Errorf("after a reset: %.0f, since the start: %.0f", got["phase_peak_bytes"], got["page_peak_bytes"])
 	}
 }

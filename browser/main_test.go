@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	childtest.Browsers(m, endShared)
 }
 
-// stub is the least that an engine's script must be: the tests of this package need no engine.
+// stub is a minimal engine script: this package's tests need no engine.
 const stub = `
 import { ledger } from "./ledger.js";
 import { adapter } from "./adapter.js";
@@ -48,7 +48,7 @@ const generate = async ({ tokens }) => {
 globalThis.llmparity = { adapter, now, held: () => -1, generate, stop() { stopped = true; } };
 `
 
-// stubSite is the page with the stub in its engine's place.
+// stubSite is the page with the stub as its engine.
 var stubSite = Site{Title: "the stub", Imports: "nothing", Do: "mend it", Handler: http.HandlerFunc(
 	func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/engine.js" {
@@ -59,7 +59,7 @@ var stubSite = Site{Title: "the stub", Imports: "nothing", Do: "mend it", Handle
 		Files(page.Files()).ServeHTTP(w, r)
 	})}
 
-// fresh opens the stub in a browser of the test's own.
+// fresh opens the stub in a new browser.
 func fresh(t *testing.T, c Config) (*Page, *enginetest.Probe) {
 	t.Helper()
 	probe := &enginetest.Probe{}
@@ -78,14 +78,14 @@ func fresh(t *testing.T, c Config) (*Page, *enginetest.Probe) {
 	return p, probe
 }
 
-// watched is a context with a watchdog.
+// watched returns a context with a watchdog.
 func watched(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// script is a program of the shell's.
+// script creates a shell script.
 func script(t *testing.T, text string) string {
 	t.Helper()
 	path := t.TempDir() + "/chrome"
@@ -95,10 +95,10 @@ func script(t *testing.T, text string) string {
 	return path
 }
 
-// sourced is who has sources attached: a test's probe, or a plain page.
+// sourced has attached sources: a test's probe or a plain page.
 type sourced interface{ Attached() []sample.Source }
 
-// sourceOf finds an attached source by its method and its process's role.
+// sourceOf returns an attached source by method and role.
 func sourceOf(t *testing.T, probe sourced, method, role string) sample.Source {
 	t.Helper()
 	for _, s := range probe.Attached() {
@@ -124,7 +124,7 @@ func figures(t *testing.T, probe sourced, method, role string) map[string]float6
 	return all
 }
 
-// kill ends the processes of a role.
+// kill kills the processes of a role.
 func kill(t *testing.T, p *Page, role string) {
 	t.Helper()
 	roles, err := p.Roles(watched(t))

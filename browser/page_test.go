@@ -31,7 +31,7 @@ func TestProcessesAreMapped(t *testing.T) {
 	for pid, role := range roles {
 		count[role]++
 		if !slices.Contains(group, pid) {
-			t.Errorf("the %s, process %d, is not in the group that Close kills", role, pid)
+			t.Errorf("process %d, the %s, is not in the group that Close kills", pid, role)
 		}
 	}
 	for _, role := range []string{"browser", "renderer", "gpu-process"} {
@@ -40,7 +40,7 @@ func TestProcessesAreMapped(t *testing.T) {
 		}
 	}
 	if n := count["other-renderer"]; n != 0 {
-		t.Errorf("%d renderers beside the page's", n)
+		t.Errorf("%d other renderers", n)
 	}
 	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(int(p.processes.renderer.Load())), "cmdline"))
 	if err != nil || !strings.Contains(string(line), "--type=renderer") {
@@ -57,7 +57,7 @@ func TestProcessesAreMapped(t *testing.T) {
 	}
 }
 
-// A page in a browser of its own: its clock, what it throws, calls that are given up, processes that come, and its end.
+// A page in its own browser: clock, exceptions, cancelled calls, new processes, and the end.
 func TestPage(t *testing.T) {
 	p, probe := fresh(t, Config{})
 	clockIsOurs(t, p, probe)
@@ -98,11 +98,11 @@ func clockIsOurs(t *testing.T, p *Page, probe *enginetest.Probe) {
 		t.Fatal(err)
 	}
 	if at := p.At(ms); bound == 0 || at.Before(begin.Add(-bound)) || at.After(end.Add(bound)) {
-		t.Errorf("the page's clock says %v, outside [%v, %v] by more than its error of %v", at, begin, end, bound)
+		t.Errorf("the page's clock is at %v, outside [%v, %v] by more than its error of %v", at, begin, end, bound)
 	}
 }
 
-// givenUp has a long call given up: what was told until then is handed over, and the next call starts anew.
+// givenUp cancels a long call: tokens reported until then arrive, and the next call works.
 func givenUp(t *testing.T, p *Page) {
 	t.Helper()
 	want := generated(t, p)
@@ -115,17 +115,17 @@ func givenUp(t *testing.T, p *Page) {
 			}
 		})
 	if !errors.Is(err, context.Canceled) || tokens < 20 {
-		t.Errorf("given up after %d tokens: %v", tokens, err)
+		t.Errorf("cancelled after %d tokens: %v", tokens, err)
 	}
 	if err := p.Settle(watched(t)); err != nil {
 		t.Error(err)
 	}
 	if again := generated(t, p); len(want) != 9 || !slices.Equal(again, want) {
-		t.Errorf("it says %v, and before %v", again, want)
+		t.Errorf("tokens %v, before: %v", again, want)
 	}
 }
 
-// processesOf gives the processes of a role that were sampled.
+// processesOf returns the sampled processes of a role.
 func processesOf(probe *enginetest.Probe, role string) (pids []int) {
 	for _, source := range probe.Attached() {
 		if d := source.Describe(); d.Role == role && !slices.Contains(pids, d.PID) {
@@ -135,8 +135,7 @@ func processesOf(probe *enginetest.Probe, role string) (pids []int) {
 	return pids
 }
 
-// newProcessesAreSampled kills processes in whose place the browser starts others, while something goes on and before
-// it ends.
+// newProcessesAreSampled kills processes that the browser restarts during a call.
 func newProcessesAreSampled(t *testing.T, p *Page, probe *enginetest.Probe) {
 	t.Helper()
 	stop := p.AttachNew(watched(t), probe, 100*time.Millisecond)
@@ -151,22 +150,22 @@ func newProcessesAreSampled(t *testing.T, p *Page, probe *enginetest.Probe) {
 		}
 		for deadline := time.Now().Add(20 * time.Second); len(processesOf(probe, role)) < 2; {
 			if time.Now().After(deadline) {
-				t.Fatalf("no new %s is sampled", role)
+				t.Fatalf("the new %s is not sampled", role)
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
 }
 
-// closes ends a page, as may be done at any time: while something is attached, and twice.
+// closes closes a page during an attachment, and twice.
 func closes(t *testing.T, p *Page, probe *enginetest.Probe) {
 	t.Helper()
 	done := make(chan error)
 	go func() { done <- p.Attach(watched(t), probe) }()
-	p.processes.detach() // before, while or after
+	p.processes.detach() // before, during or after
 	<-done
 	if err := p.Attach(watched(t), probe); !errors.Is(err, errClosed) {
-		t.Errorf("attaching to a closed session: %v, want %v", err, errClosed)
+		t.Errorf("attaching to a closed page: %v, want %v", err, errClosed)
 	}
 	if n := len(probe.Attached()); n != 0 {
 		t.Errorf("%d sources are attached after Close", n)
@@ -183,8 +182,8 @@ func closes(t *testing.T, p *Page, probe *enginetest.Probe) {
 	}
 }
 
-func TestOpenThatIsCancelledLeavesNothing(t *testing.T) {
-	if err := endShared(); err != nil { // it starts processes whenever it likes
+func TestCancelledOpenLeavesNothing(t *testing.T) {
+	if err := endShared(); err != nil { // it may start processes at any time
 		t.Error(err)
 	}
 	for _, after := range []time.Duration{0, 50 * time.Millisecond, 300 * time.Millisecond} {
@@ -192,7 +191,7 @@ func TestOpenThatIsCancelledLeavesNothing(t *testing.T) {
 		p, err := Open(ctx, Config{}, stubSite, &enginetest.Probe{})
 		cancel()
 		switch {
-		case err == nil: // it was faster
+		case err == nil: // already open
 			if err := p.Close(); err != nil {
 				t.Errorf("after %v: Close: %v", after, err)
 			}
@@ -200,23 +199,23 @@ func TestOpenThatIsCancelledLeavesNothing(t *testing.T) {
 			t.Errorf("after %v: %v, want a context error", after, err)
 		}
 		if left := childtest.Left(); len(left) > 0 {
-			t.Errorf("after %v: left behind: %s", after, left)
+			t.Errorf("after %v: left: %s", after, left)
 		}
 	}
 }
 
-// Whatever happens to the engine's thread, or to the browser, the page is lost, and its loss has a class.
-func TestAPageIsLostWithAClass(t *testing.T) {
+// Whatever happens to the engine's thread or the browser, the loss of the page has a class.
+func TestLostPageHasAClass(t *testing.T) {
 	const fillHeap = "(() => { const a = []; for (;;) a.push(new Array(1e5).fill({})); })()"
 	for _, x := range []struct {
 		name       string
 		thread     Thread
-		expression string // that is evaluated, or the role of what is killed
+		expression string // to evaluate, or the role of processes to kill
 		class      record.Class
 		say, or    string
 	}{
 		{"heap full", PageThread, fillHeap, record.OOM, "memory ran out", ""},
-		// of its process, where the worker is not ended in time
+		// of the whole process, if the worker is not ended in time
 		{"worker's heap full", WorkerThread, fillHeap, record.OOM, "worker ended unexpectedly", "memory ran out"},
 		{"page hung", PageThread, "for (;;);", record.Hung, "the page hangs", ""},
 		{"worker hung", WorkerThread, "for (;;);", record.Hung, "the worker hangs", ""},
@@ -248,7 +247,7 @@ func TestAPageIsLostWithAClass(t *testing.T) {
 	}
 }
 
-func TestClocksThatMoveApartAreWarnedOf(t *testing.T) {
+func TestClockDriftWarning(t *testing.T) {
 	c := pageClock{offset: int64(5 * time.Second)}
 	for by, want := range map[time.Duration]bool{0: false, 90 * time.Millisecond: false, 150 * time.Millisecond: true,
 		-150 * time.Millisecond: true} {
@@ -258,7 +257,7 @@ func TestClocksThatMoveApartAreWarnedOf(t *testing.T) {
 			t.Errorf("moved by %v: %v, %+v", by, ok, w)
 		}
 	}
-	// As far as the second measurement can tell, they may have stayed together.
+	// Within the second measurement's error.
 	if w, ok := c.drifted(record.Clock{OffsetNS: c.offset + int64(time.Second), ErrorNS: int64(time.Second)}); ok {
 		t.Errorf("%+v", w)
 	}

@@ -24,7 +24,7 @@ func read(t *testing.T, path string, v any) {
 	}
 }
 
-// generated has the stub tell of some tokens.
+// generated makes the stub report some tokens.
 func generated(t *testing.T, p *Page) (ids []float64) {
 	t.Helper()
 	said, err := Long[string](watched(t), p, "llmparity.stop()", "llmparity.generate", map[string]any{"tokens": 9},
@@ -34,12 +34,13 @@ func generated(t *testing.T, p *Page) (ids []float64) {
 			}
 		})
 	if err != nil || said != "said" {
-		t.Errorf("it says %q, %v", said, err)
+		t.Errorf("text %q, %v", said, err)
 	}
 	return ids
 }
 
-// profiled runs a generation in a worker with every kind of profile, and gives the prefix of the files and their names.
+// profiled runs a generation in a worker with every kind of profile, and returns the prefix of the files and their
+// names.
 func profiled(t *testing.T) (string, []string) {
 	t.Helper()
 	p, _ := fresh(t, Config{Thread: WorkerThread})
@@ -60,7 +61,7 @@ func profiled(t *testing.T) (string, []string) {
 	return prefix, found
 }
 
-func TestProfilesAreWhatDevToolsOpens(t *testing.T) {
+func TestProfilesOpenInDevTools(t *testing.T) {
 	prefix, found := profiled(t)
 	want := []string{prefix + cpuEnding, prefix + samplingEnding, prefix + snapshotEnding, prefix + traceEnding,
 		prefix + "-worker" + cpuEnding, prefix + "-worker" + samplingEnding, prefix + "-worker" + snapshotEnding}
@@ -70,7 +71,7 @@ func TestProfilesAreWhatDevToolsOpens(t *testing.T) {
 	}
 	for _, name := range []string{"", "-worker"} {
 		if urls := cpuProfile(t, prefix+name+cpuEnding); name != "" && !strings.Contains(urls, "engine.js") {
-			t.Errorf("the worker's CPU profile has none of the engine's functions, but those of %q", urls)
+			t.Errorf("the worker's CPU profile has no functions of the engine, but of %q", urls)
 		}
 		heapSnapshot(t, prefix+name+snapshotEnding)
 		var sampling struct {
@@ -82,7 +83,7 @@ func TestProfilesAreWhatDevToolsOpens(t *testing.T) {
 		}
 		if read(t, prefix+name+samplingEnding, &sampling); sampling.Head == nil ||
 			sampling.Head.CallFrame.FunctionName != "(root)" || sampling.Samples == nil {
-			t.Errorf("%s%s has no tree and no samples", name, samplingEnding)
+			t.Errorf("%s%s lacks a tree or samples", name, samplingEnding)
 		}
 	}
 	var trace struct {
@@ -94,7 +95,7 @@ func TestProfilesAreWhatDevToolsOpens(t *testing.T) {
 	for _, e := range trace.TraceEvents {
 		seen[e.Name] = true
 	}
-	// What the performance panel finds the page and its threads by.
+	// By these the performance panel finds the page and its threads.
 	for _, name := range []string{"TracingStartedInBrowser", "thread_name", "RunTask"} {
 		if !seen[name] {
 			t.Errorf("the trace of %d events has no %s", len(trace.TraceEvents), name)
@@ -102,7 +103,7 @@ func TestProfilesAreWhatDevToolsOpens(t *testing.T) {
 	}
 }
 
-// cpuProfile checks that every sample is of a function in the tree, and gives the addresses of their scripts.
+// cpuProfile checks that every sample's function is in the tree, and returns the URLs of their scripts.
 func cpuProfile(t *testing.T, path string) string {
 	t.Helper()
 	var p struct {
@@ -126,13 +127,13 @@ func cpuProfile(t *testing.T, path string) string {
 	}
 	for _, s := range p.Samples {
 		if !ids[s] {
-			t.Fatalf("%s: a sample of node %d, which is not in the tree", path, s)
+			t.Fatalf("%s: a sample has node %d, which is not in the tree", path, s)
 		}
 	}
 	return urls
 }
 
-// heapSnapshot checks that the snapshot has the nodes and edges that it says, each with all its fields.
+// heapSnapshot checks that the snapshot has all its nodes and edges, with all their fields.
 func heapSnapshot(t *testing.T, path string) {
 	t.Helper()
 	var h struct {
@@ -155,11 +156,11 @@ func heapSnapshot(t *testing.T, path string) {
 			len(s.Meta.NodeFields), len(h.Edges), s.EdgeCount, len(s.Meta.EdgeFields))
 	}
 	if !slices.Contains(h.Strings, "llmparity") {
-		t.Errorf("%s knows nothing of ours", path)
+		t.Errorf("%s has none of our objects", path)
 	}
 }
 
-func TestUnwritableProfileIsNotLeft(t *testing.T) {
+func TestUnwritableProfile(t *testing.T) {
 	p, _ := blank(t)
 	finish, err := p.Profile(watched(t), []engine.Profile{engine.HeapSnapshot, engine.CPUProfile})
 	if err != nil {
@@ -167,9 +168,9 @@ func TestUnwritableProfileIsNotLeft(t *testing.T) {
 	}
 	nowhere := filepath.Join(t.TempDir(), "no", "folder")
 	if err := finish(watched(t), nowhere); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error %v, want that the folder is missing", err)
+		t.Errorf("error %v, want that the folder does not exist", err)
 	}
-	// Nothing goes on: the same can be taken again.
+	// The failed profile is over: it can be taken again.
 	finish, err = p.Profile(watched(t), []engine.Profile{engine.CPUProfile})
 	prefix := filepath.Join(t.TempDir(), "again")
 	if err = errors.Join(err, finish(watched(t), prefix)); err != nil {

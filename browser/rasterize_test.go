@@ -13,7 +13,7 @@ import (
 	"llmparity/internal/fault"
 )
 
-// A sheet runs scripts, light, without a network, and tells what went wrong; breaking off ends the call.
+// A sheet runs scripts, in light mode, without network; it reports errors and can be cancelled.
 func TestSheet(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
@@ -39,16 +39,16 @@ func TestSheet(t *testing.T) {
 	}
 	if _, err := s.Run(t.Context(), `Promise.reject(new Error("no ink"))`); err == nil ||
 		!strings.Contains(err.Error(), "no ink") {
-		t.Errorf("a script that fails: %v", err)
+		t.Errorf("failing script: %v", err)
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Run(over, `new Promise(() => {})`); !errors.Is(err, context.Canceled) {
-		t.Errorf("a call that is broken off: %v", err)
+		t.Errorf("cancelled call: %v", err)
 	}
 }
 
-func TestSheetWithoutABrowser(t *testing.T) {
+func TestSheetWithoutBrowser(t *testing.T) {
 	_, err := OpenSheet(t.Context(), t.TempDir()+"/none")
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Kind != fault.NoChrome {

@@ -21,11 +21,11 @@ import (
 	"llmparity/internal/record"
 )
 
-// quickly is long enough for a healthy start on a busy machine.
+// quickly is enough for a healthy start on a busy machine.
 var quickly = limits{answer: 10 * time.Second, tab: 10 * time.Second, page: 20 * time.Second}
 
-// unwell is a program that does something else the first times that it is started in place of the browser. starts
-// gives the pid of each start.
+// unwell creates a program that does something else in the first starts, then starts the browser. starts returns the
+// PID of each start.
 func unwell(t *testing.T, times int, instead string) (path string, starts func() []string) {
 	t.Helper()
 	chrome, err := find.Chrome("")
@@ -39,13 +39,13 @@ func unwell(t *testing.T, times int, instead string) (path string, starts func()
 		t.Fatal(err)
 	}
 	return path, func() []string {
-		text, _ := os.ReadFile(filepath.Join(dir, "starts")) // not there: none
+		text, _ := os.ReadFile(filepath.Join(dir, "starts")) // missing: no starts
 		return strings.Fields(string(text))
 	}
 }
 
-// strike sends a signal to the processes of a type as soon as the first browser that was started has them. It strikes
-// no other browser of this program's.
+// strike sends a signal to the processes of a type as soon as the first started browser has them, and to no other
+// browser of this program.
 func strike(ctx context.Context, starts func() []string, kind string, s syscall.Signal) {
 	for hit := false; !hit && ctx.Err() == nil; time.Sleep(time.Millisecond) {
 		started := starts()
@@ -54,7 +54,7 @@ func strike(ctx context.Context, starts func() []string, kind string, s syscall.
 		}
 		browser, err := strconv.Atoi(started[0])
 		if err != nil {
-			continue // the line is being written
+			continue // incomplete line
 		}
 		group, err := syscall.Getpgid(browser)
 		if err != nil || group == syscall.Getpgrp() {
@@ -68,13 +68,13 @@ func strike(ctx context.Context, starts func() []string, kind string, s syscall.
 	}
 }
 
-// Whatever keeps a browser from becoming ready, the next one does, and the record tells of it.
+// Whatever blocks a browser's start, the next attempt works, and the record reports it.
 func TestStartsAreRepeated(t *testing.T) {
 	for _, x := range []struct {
 		name    string
 		times   int
-		instead string // of the browser
-		kind    string // of processes that get the signal
+		instead string // script that runs instead of the browser
+		kind    string // of the processes that get the signal
 		signal  syscall.Signal
 		say     string
 	}{
@@ -98,7 +98,7 @@ func TestStartsAreRepeated(t *testing.T) {
 			_, probe := fresh(t, Config{Chrome: path, limits: quickly})
 			reported := probe.Warnings()
 			if len(reported) != x.times || len(starts()) != x.times+1 {
-				t.Fatalf("%d starts, want %d; told %+v", len(starts()), x.times+1, reported)
+				t.Fatalf("%d starts instead of %d; reported %+v", len(starts()), x.times+1, reported)
 			}
 			for i, w := range reported {
 				report, closed := probe.Logged(fmt.Sprintf("chrome-start%d", i+1))
@@ -108,7 +108,7 @@ func TestStartsAreRepeated(t *testing.T) {
 					t.Errorf("%+v\n%s", w, report)
 				}
 				if x.signal == syscall.SIGSTOP && !strings.Contains(report, "state T") {
-					t.Errorf("no process is said to be stopped:\n%s", report)
+					t.Errorf("no process is reported as stopped:\n%s", report)
 				}
 			}
 		})
@@ -127,8 +127,8 @@ func TestStartsEnd(t *testing.T) {
 	}
 }
 
-// What can't be started at all is not tried again.
-func TestABrowserThatCannotBeExecuted(t *testing.T) {
+// A program that cannot be executed is not tried again.
+func TestBrowserThatCannotBeExecuted(t *testing.T) {
 	probe := &enginetest.Probe{}
 	_, err := Open(watched(t), Config{Chrome: script(t, "#!/no/such/shell\n")}, stubSite, probe)
 	if engine.ClassOf(err) == record.Start || fault.Of(err) != fault.NoChrome || len(probe.Warnings()) > 0 {
@@ -136,8 +136,8 @@ func TestABrowserThatCannotBeExecuted(t *testing.T) {
 	}
 }
 
-// BenchmarkStarts opens browser after browser while four processes keep the cores busy. A start that is repeated costs
-// no run; one that fails in the end does.
+// BenchmarkStarts opens browsers while four processes keep the cores busy. Repeated starts are harmless; failed ones
+// are not.
 func BenchmarkStarts(b *testing.B) {
 	for range 4 {
 		p, err := child.Start(b.Context(), exec.Command("sh", "-c", "while :; do :; done"))

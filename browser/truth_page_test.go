@@ -25,8 +25,8 @@ import (
 	"llmparity/internal/truth"
 )
 
-// FindTruth has a page take size bytes of every kind of memory, one after the other and repeats times each, and reads
-// all that a run reads before and after. Of the configuration it heeds how the browser comes to run and the adapter.
+// FindTruth makes a page allocate size bytes of every kind of memory, repeats times each, and reads all sources of a
+// run before and after. Of the configuration it only uses how to start the browser and the adapter.
 func FindTruth(ctx context.Context, c Config, size int64, repeats int) (_ truth.Part, err error) {
 	p, err := openPlain(ctx, c)
 	if err != nil {
@@ -52,17 +52,17 @@ func FindTruth(ctx context.Context, c Config, size int64, repeats int) (_ truth.
 	}}, err
 }
 
-// plain is a page with the ledger and without an engine, in a browser of its own, whose sources are attached.
+// plain is a page with the ledger but no engine, in its own browser, with attached sources.
 type plain struct {
 	enginetest.Probe
 	page  *Page
 	gpus  *gpu.Monitor
-	cards []sample.Source // its devices
+	cards []sample.Source // GPU devices
 }
 
 var _ truth.Subject = (*plain)(nil)
 
-// openPlain opens the page that takes memory.
+// openPlain opens the page that allocates memory.
 func openPlain(ctx context.Context, c Config) (_ *plain, err error) {
 	p := &plain{gpus: gpu.Open(ctx, gpu.Options{})}
 	for _, s := range p.gpus.Sources() {
@@ -87,7 +87,7 @@ func openPlain(ctx context.Context, c Config) (_ *plain, err error) {
 	return p, p.page.attachInside(ctx, p)
 }
 
-// close ends the browser.
+// close closes the browser.
 func (p *plain) close() error {
 	if p == nil {
 		return nil
@@ -99,7 +99,7 @@ func (p *plain) close() error {
 	return p.page.Close()
 }
 
-// Attach keeps with a process's source what GPUs' drivers tell of it.
+// Attach also attaches what the GPU driver reports about a process.
 func (p *plain) Attach(s sample.Source) func() {
 	ends := []func(){p.Probe.Attach(s)}
 	for _, beside := range p.gpus.Beside(s) {
@@ -112,30 +112,30 @@ func (p *plain) Attach(s sample.Source) func() {
 	}
 }
 
-// Take has the page take memory.
+// Take allocates memory in the page.
 func (p *plain) Take(ctx context.Context, kind string, bytes int64) error {
 	_, err := Call[any](ctx, p.page, fmt.Sprintf("llmparity.take(%q, %d)", kind, bytes))
 	return err
 }
 
-// GiveBack has the page free what it took.
+// GiveBack frees it.
 func (p *plain) GiveBack(ctx context.Context) error {
 	_, err := Call[any](ctx, p.page, "llmparity.giveBack()")
 	return err
 }
 
-// Others lists the processes on this machine that run the browser's program: its own code is in files, whose pages are
-// private or shared by whether another browser runs.
+// Others lists this machine's other processes of the browser's program. The pages of its executable are private or
+// shared depending on them.
 func (p *plain) Others() []int {
 	program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.page.chrome.pid))
 	if err != nil {
-		return nil // of another machine, or where there is no /proc
+		return nil // on another machine, or without /proc
 	}
-	links, _ := filepath.Glob("/proc/[0-9]*/exe") // the pattern is well formed
+	links, _ := filepath.Glob("/proc/[0-9]*/exe") // the pattern is valid
 	var pids []int
 	for _, l := range links {
 		if other, err := os.Readlink(l); err == nil && other == program {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(l))) // a number, by the pattern
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(l))) // a number by the pattern
 			pids = append(pids, pid)
 		}
 	}
@@ -143,13 +143,13 @@ func (p *plain) Others() []int {
 	return pids
 }
 
-// pageRest is as long as a browser may take to do what it puts off.
+// pageRest is enough for the browser's postponed work.
 const pageRest = 70 * time.Millisecond
 
-// Rest reads every source when the processes have come to rest: what is inside the page comes last, as measuring the
-// user agent's memory collects garbage too.
+// Rest reads every source when the processes are idle, the page's own last, because measuring the user agent's memory
+// also collects garbage.
 func (p *plain) Rest(ctx context.Context) (truth.Reading, error) {
-	if err := p.page.Attach(ctx, p); err != nil { // who has come since
+	if err := p.page.Attach(ctx, p); err != nil { // new processes
 		return nil, err
 	}
 	reading, err := truth.Rest(ctx, pageRest, func() error { return p.collect(ctx) },
@@ -162,8 +162,8 @@ func (p *plain) Rest(ctx context.Context) (truth.Reading, error) {
 	return reading, err
 }
 
-// collect collects the garbage of the page and its workers. What one collection has found to be dead may be freed by
-// the next.
+// collect collects the garbage of the page and its workers, several times: what one collection finds dead, the next
+// may free.
 func (p *plain) collect(ctx context.Context) error {
 	for range 2 {
 		if err := p.page.collect(ctx); err != nil {
@@ -188,7 +188,7 @@ func (p *plain) collect(ctx context.Context) error {
 	return nil
 }
 
-// read reads those of some sources that are wanted, each with its description.
+// read reads the wanted sources, each with its description.
 func (p *plain) read(ctx context.Context, some []sample.Source, wanted func(record.Source) bool,
 	got func(record.Source, record.Sample)) error {
 	for _, s := range some {
@@ -209,10 +209,10 @@ func (p *plain) read(ctx context.Context, some []sample.Source, wanted func(reco
 	return nil
 }
 
-// processes reads what the system and the drivers of GPUs say of the browser's processes, each and in sum.
+// processes reads the memory of the browser's processes by the system and the GPU drivers, each and in sum.
 func (p *plain) processes(ctx context.Context) (truth.Reading, error) {
 	reading := truth.Reading{}
-	// What smaps_rollup tells, it has all that statm has, and to the page.
+	// smaps_rollup has everything that statm has, exact to the page.
 	ofProcess := func(d record.Source) bool { return d.PID != 0 && !d.Waits && d.Method != record.MethodStatm }
 	err := p.read(ctx, p.Attached(), ofProcess, func(d record.Source, r record.Sample) {
 		for figure, v := range map[string]int64{"RSS": r.RSS, "PSS": r.PSS, "USS": r.USS, "VMS": r.VMS} {
@@ -232,7 +232,7 @@ func (p *plain) processes(ctx context.Context) (truth.Reading, error) {
 	return reading, err
 }
 
-// inside reads what the page and its worker say of themselves.
+// inside reads the figures of the page and its worker themselves.
 func (p *plain) inside(ctx context.Context) (truth.Reading, error) {
 	reading := truth.Reading{}
 	used, err := Call[float64](ctx, p.page, "performance.memory?.usedJSHeapSize ?? -1")
@@ -242,7 +242,7 @@ func (p *plain) inside(ctx context.Context) (truth.Reading, error) {
 	if used >= 0 {
 		reading["page/performance.memory"] = used / truth.MiB
 	}
-	for _, last := range []bool{false, true} { // what collects garbage
+	for _, last := range []bool{false, true} { // sources that collect garbage
 		wanted := func(d record.Source) bool { return d.Waits && (d.Method == MethodUserAgent) == last }
 		err := p.read(ctx, p.Attached(), wanted, func(d record.Source, r record.Sample) {
 			for _, v := range r.Values {

@@ -14,14 +14,14 @@ import (
 	"llmparity/internal/truth"
 )
 
-// updateTruth has the table of docs/reference/accuracy.md written anew.
+// updateTruth is the environment variable that rewrites the table of docs/reference/accuracy.md.
 const updateTruth = "LLMPARITY_UPDATE_TRUTH"
 
-// Which source of memory sees which kind of it, in a page and in processes, three times each.
+// Which source sees which kind of memory, in a page and in processes, three times each.
 func TestTruthOfThisMachine(t *testing.T) {
 	const repeats = 3
 	m := machine.Describe(t.Context(), machine.Options{})
-	kernel, _, _ := strings.Cut("kernel "+m.Kernel, "-") // behind it is who built it
+	kernel, _, _ := strings.Cut("kernel "+m.Kernel, "-") // followed by its builder
 	r := truth.Report{At: time.Now(), Size: took, Repeats: repeats,
 		Machine: fmt.Sprintf("%s (%s), %s, %d cores", m.OS, kernel, m.CPU, m.Cores)}
 	page, err := FindTruth(t.Context(), Config{}, took, repeats)

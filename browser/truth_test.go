@@ -17,7 +17,7 @@ import (
 	"llmparity/internal/truth"
 )
 
-// complaint is an error where the page warned of something.
+// complaint returns an error if the page warned.
 func (p *plain) complaint() error {
 	var err error
 	if p != nil {
@@ -28,14 +28,14 @@ func (p *plain) complaint() error {
 	return err
 }
 
-// sharedPlain is for tests that leave nothing behind that a new page in the same browser would have.
+// sharedPlain is for tests that leave nothing behind, like a new page in the same browser.
 var sharedPlain struct {
 	once  sync.Once
 	plain *plain
 	err   error
 }
 
-// endShared ends that browser; whoever asks for it next gets another.
+// endShared closes that browser; the next user opens another.
 func endShared() error {
 	s := &sharedPlain
 	err := errors.Join(s.plain.close(), s.plain.complaint())
@@ -43,11 +43,11 @@ func endShared() error {
 	return err
 }
 
-// blank is a plain page that was just opened, in a browser that others had before.
+// blank returns a newly opened plain page in a used browser.
 func blank(t *testing.T) (*Page, *plain) {
 	t.Helper()
 	s := &sharedPlain
-	s.once.Do(func() { s.plain, s.err = openPlain(context.Background(), Config{}) }) // the browser outlives the test
+	s.once.Do(func() { s.plain, s.err = openPlain(context.Background(), Config{}) }) // outlives the test
 	if s.err != nil {
 		t.Fatal(s.err)
 	}
@@ -60,14 +60,14 @@ func blank(t *testing.T) (*Page, *plain) {
 	return p, s.plain
 }
 
-// takesMemory makes the test's program the process that takes memory.
+// takesMemory makes the test binary the process that allocates memory.
 const takesMemory = "LLMPARITY_TEST_TAKES_MEMORY"
 
-// took is how much every kind of memory is asked for.
+// took is the allocated size of every kind of memory.
 const took = 64 << 20
 
-// TestEverySourceSeesWhatItClaims takes memory of each kind, by itself, and holds what every source makes of it to what
-// is expected.
+// TestEverySourceSeesWhatItClaims allocates memory of each kind separately and compares every source with what is
+// expected.
 func TestEverySourceSeesWhatItClaims(t *testing.T) {
 	found, err := FindTruth(watched(t), Config{}, took, 1)
 	if err != nil {
@@ -83,15 +83,16 @@ func TestEverySourceSeesWhatItClaims(t *testing.T) {
 	for _, l := range found.Matrix.Lines {
 		for i, c := range l.Cells {
 			if c.Verdict == truth.Absent && c.Expected != nil {
-				t.Errorf("%s %s can't be read for %s", l.Who, l.Figure, found.Matrix.Kinds[i].Name)
+				t.Errorf("cannot read %s %s for %s", l.Who, l.Figure, found.Matrix.Kinds[i].Name)
 			}
 		}
 	}
 }
 
-// A worker is an isolate of its own: the page's figures leave it out.
-func TestAWorkerIsASourceOfItsOwn(t *testing.T) {
+// A worker is a separate isolate, which the page's figures do not include.
+func TestWorkerIsASeparateSource(t *testing.T) {
 	p, probe := blank(t)
+	old := len(probe.Attached())
 	before := figures(t, probe, MethodHeap, "page")
 	ledger, err := Call[ledgerReading](watched(t), p, fmt.Sprintf(`new Promise((done) => {
 		globalThis.worker = new Worker("truth-worker.js", { type: "module" });
@@ -107,11 +108,12 @@ func TestAWorkerIsASourceOfItsOwn(t *testing.T) {
 	if err := p.Attach(watched(t), probe); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Attach(watched(t), probe); err != nil { // no second time
+	if err := p.Attach(watched(t), probe); err != nil { // adds nothing
 		t.Fatal(err)
 	}
+	mine := attached(probe.Attached()[old:])
 	workers := 0
-	for _, s := range probe.Attached() {
+	for _, s := range mine {
 		if s.Describe().Role == "worker" {
 			workers++
 		}
@@ -119,22 +121,22 @@ func TestAWorkerIsASourceOfItsOwn(t *testing.T) {
 	if workers != 1 {
 		t.Errorf("%d sources read the worker, want 1", workers)
 	}
-	for range 3 { // every read is as good as the first
-		if got := figures(t, probe, MethodHeap, "worker")["backing_storage_bytes"]; math.Abs(got-took) > 1<<20 {
+	for range 3 { // reads are independent
+		if got := figures(t, mine, MethodHeap, "worker")["backing_storage_bytes"]; math.Abs(got-took) > 1<<20 {
 			t.Errorf("the worker's array buffers take %.0f bytes, want %d", got, took)
 		}
 	}
 	after := figures(t, probe, MethodHeap, "page")
 	if moved := after["backing_storage_bytes"] - before["backing_storage_bytes"]; math.Abs(moved) > 1<<20 {
-		t.Errorf("the page's array buffers moved by %.0f bytes", moved)
+		t.Errorf("the page's array buffers grew by %.0f bytes", moved)
 	}
-	// A worker that has ended is gone, which is no error.
+	// Reading an ended worker is not an error.
 	if _, err := Call[any](watched(t), p, "worker.terminate()"); err != nil {
 		t.Fatal(err)
 	}
-	source := sourceOf(t, probe, MethodHeap, "worker")
+	source := sourceOf(t, mine, MethodHeap, "worker")
 	for n := 0; ; n++ {
-		// a read that was just too early is never answered
+		// a read just before the end is never answered
 		ctx, cancel := context.WithTimeout(watched(t), 3*time.Second)
 		r := record.NewSample()
 		err := source.Read(ctx, &r)
@@ -143,13 +145,18 @@ func TestAWorkerIsASourceOfItsOwn(t *testing.T) {
 			break
 		}
 		if n == 10 {
-			t.Fatalf("reading a worker that has ended: %v, want %v", err, sample.ErrGone)
+			t.Fatalf("reading an ended worker: %v, want %v", err, sample.ErrGone)
 		}
 	}
 }
 
-// A page that comes back may come back in another process.
-func TestThePagesProcessIsMappedAgain(t *testing.T) {
+// attached are some of a probe's sources.
+type attached []sample.Source
+
+func (a attached) Attached() []sample.Source { return a }
+
+// A page may return in another process.
+func TestPagesProcessIsMappedAgain(t *testing.T) {
 	p, probe := blank(t)
 	old := int(p.processes.renderer.Load())
 	visit := func(address string) {
@@ -160,15 +167,15 @@ func TestThePagesProcessIsMappedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	visit("chrome://version/") // never in a page's process
+	visit("chrome://version/") // always in another process
 	visit(p.server.base + "/" + page.Truth)
 	if err := p.Attach(watched(t), probe); err != nil {
 		t.Fatal(err)
 	}
 	if now := int(p.processes.renderer.Load()); now == old {
-		t.Fatalf("the page is still taken to be in process %d", old)
+		t.Fatalf("the page is still attributed to process %d", old)
 	}
-	// Whose memory grows is the page's.
+	// The page's process is the one whose memory grows.
 	before, err := probe.Rest(watched(t))
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +189,7 @@ func TestThePagesProcessIsMappedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if moved := after["renderer/RSS"] - before["renderer/RSS"]; math.Abs(moved-64) > 0.03*64 {
-		t.Errorf("the process that is taken for the page's grew by %.2f MiB for 64 MiB", moved)
+		t.Errorf("the page's supposed process grew by %.2f MiB for 64 MiB", moved)
 	}
 	renderers, pages := 0, 0
 	for _, s := range probe.Attached() {
@@ -194,6 +201,6 @@ func TestThePagesProcessIsMappedAgain(t *testing.T) {
 		}
 	}
 	if renderers != 1 || pages != 1 {
-		t.Errorf("%d renderers and %d pages are sampled, want one each", renderers, pages)
+		t.Errorf("%d renderers and %d pages are sampled instead of one each", renderers, pages)
 	}
 }

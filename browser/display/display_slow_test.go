@@ -42,7 +42,7 @@ func TestDisplayNeedsCookie(t *testing.T) {
 	if _, err := line.Read(answer); err != nil {
 		t.Fatal(err)
 	}
-	if answer[0] != 0 { // 0 is a refusal
+	if answer[0] != 0 { // 0: refused
 		t.Errorf("the display answers %d without a cookie", answer[0])
 	}
 	if _, err := net.Dial("tcp", "127.0.0.1:"+"60"+strings.Repeat("0", 2-len(number))+number); err == nil {

@@ -15,12 +15,12 @@ func TestBuildID(t *testing.T) {
 	if err := os.WriteFile(text, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if id := BuildID("/proc/self/exe"); len(id) != 40 { // made by Go's linker
+	if id := BuildID("/proc/self/exe"); len(id) != 40 { // Go's linker sets one
 		t.Errorf("build id of this program: %q", id)
 	}
 	for _, path := range []string{text, text + "-none"} {
 		if id := BuildID(path); id != "" {
-			t.Errorf("%s has the build id %q", path, id)
+			t.Errorf("%s has build ID %q", path, id)
 		}
 	}
 }

@@ -69,16 +69,16 @@ func CanPackage(p mlc.Existing, params []mlc.Param) (string, error) {
 		if fitting == 0 {
 			return "", errors.New("none of its libraries fits: " + strings.Join(which, ", "))
 		}
-		return fmt.Sprintf("run it with one of its libraries, %s (llmparity run --model FOLDER --model-lib FILE)%s",
+		return fmt.Sprintf("runs it with one of its libraries, %s (llmparity run --model FOLDER --model-lib FILE)%s",
 			strings.Join(which, ", "), needsF16(p.Quantization)), nil
 	case p.Library != "":
 		if err := fits(p.Library); err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("run it with its library (%s), which fits (llmparity run --model FOLDER)%s",
+		return fmt.Sprintf("runs it with its library (%s), which fits (llmparity run --model FOLDER)%s",
 			p.Quantization, needsF16(p.Quantization)), nil
 	}
-	return "run it with a model library of its quantization (llmparity run --model FOLDER --model-lib FILE)" +
+	return "runs it with a model library of its quantization (llmparity run --model FOLDER --model-lib FILE)" +
 		needsF16(p.Quantization), nil
 }
 
@@ -103,6 +103,6 @@ func CanLibrary(l mlc.Library) (string, error) {
 	if err := (Bundle{}).Fits(l.Imports); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("run the model that it was compiled for: llmparity run --model GGUF --model-lib FILE --dtype %s%s",
+	return fmt.Sprintf("runs the model that it was compiled for: llmparity run --model GGUF --model-lib FILE --dtype %s%s",
 		dtype, needsF16(l.Quantization)), nil
 }

@@ -15,7 +15,7 @@ import (
 	"llmparity/internal/tiny/reference"
 )
 
-// TestWebLLM holds the engine against the suite: on the page, and where tests may take long in a worker too.
+// TestWebLLM runs the engine suite on the page, and in thorough tests also in a worker.
 func TestWebLLM(t *testing.T) {
 	m := tinyModel(t)
 	tokens, model, err := reference.Open(m.Path)
@@ -30,7 +30,7 @@ func TestWebLLM(t *testing.T) {
 	}
 	for _, thread := range []browser.Thread{browser.PageThread, browser.WorkerThread} {
 		if thread == browser.WorkerThread && !thorough {
-			continue // TestTheWorkerIsMeasuredWhereItIs holds every day what differs there
+			continue // TestWorkerIsMeasured covers the differences
 		}
 		t.Run(string(thread), func(t *testing.T) {
 			enginetest.Run(t, enginetest.Case{
@@ -41,14 +41,14 @@ func TestWebLLM(t *testing.T) {
 	}
 }
 
-// What is made hangs on the adapter; the browser is asked for it where it can't be known, and once.
+// Packages are made for the adapter, which the browser is asked for once, if necessary.
 func TestTargetFitsTheAdapter(t *testing.T) {
 	m := tinyModel(t)
 	for _, c := range []struct {
 		name    string
 		config  Config
 		dtype   string
-		device  *record.Device // that is known
+		device  *record.Device // if already known
 		want    string
 		asked   int
 		kind    fault.Kind
@@ -56,7 +56,7 @@ func TestTargetFitsTheAdapter(t *testing.T) {
 	}{
 		{"a software adapter for certain", Config{Adapter: "swiftshader"}, "", nil, SoftwareKernels, 0, "", ""},
 		{"kernels that are given", Config{Adapter: "gpu", Kernels: GPUKernels}, "", nil, GPUKernels, 0, "", ""},
-		// With a GPU this gives GPU kernels; what the adapter is decides, not what was hoped for.
+		// A GPU gets GPU kernels: the actual adapter decides, not the requested one.
 		{"an adapter to be asked for", Config{Adapter: "gpu"}, "", nil, "", 1, "", ""},
 		{"float16 on SwiftShader", Config{Adapter: "swiftshader"}, F16, &record.Device{Class: record.SoftwareAdapter},
 			"", 0, fault.NoF16, "--dtype f32"},
@@ -67,7 +67,7 @@ func TestTargetFitsTheAdapter(t *testing.T) {
 			w.device = c.device
 			w.pack = func(_ context.Context, _ engine.Model, got Target, _ func(string)) (Package, error) {
 				if c.want != "" && got.Kernels != c.want || got.DType != F32 {
-					t.Errorf("made for %+v, want %s", got, c.want)
+					t.Errorf("target %+v, want %s", got, c.want)
 				}
 				return files.pack, nil
 			}
@@ -83,15 +83,15 @@ func TestTargetFitsTheAdapter(t *testing.T) {
 			}
 			if c.asked > 0 {
 				if got, err := w.Target(t.Context(), quiet); err != nil || got.Kernels != kernelsFor(*w.device) {
-					t.Errorf("made for %+v (%v) on %+v", got, err, *w.device)
+					t.Errorf("target %+v (%v) on %+v", got, err, *w.device)
 				}
 			}
 		})
 	}
 }
 
-// Float16 is not tried where the adapter has none.
-func TestAPackageInF16IsRefused(t *testing.T) {
+// Float16 is refused before trying if the adapter lacks it.
+func TestF16PackageIsRefused(t *testing.T) {
 	m := tinyModel(t)
 	half := files.pack
 	half.DType = F16
@@ -113,7 +113,7 @@ func TestAPackageInF16IsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoWebLLMIsRefused(t *testing.T) {
+func TestInvalidBundleIsRefused(t *testing.T) {
 	w := packed(t, Config{})
 	dir := t.TempDir()
 	open := func(name string) error {
@@ -126,7 +126,7 @@ func TestWhatIsNoWebLLMIsRefused(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"export class Engine {}": "no class MLCEngine",
-		// the page talks to nobody else
+		// the page only loads from its own server
 		"import 'https://example.com/other.js'; export class MLCEngine {}": "cannot be imported",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, "bundle.js"), []byte(text), 0o600); err != nil {

@@ -8,7 +8,7 @@ import (
 	"llmparity/compare/stats"
 )
 
-// interval is a median and what order statistics hold it in, which assumes nothing.
+// interval is a median and its confidence interval by order statistics, which assumes no distribution.
 type interval struct{ median, low, high float64 }
 
 func medianOf(all []float64) interval {

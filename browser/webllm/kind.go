@@ -35,7 +35,7 @@ var Kind = &engine.Kind{
 		return []string{F32}
 	},
 	Runs: func(string) string {
-		return "convert it, compile a library for it, and run it in f32, or in f16 if the WebGPU adapter has shader-f16"
+		return "converts it, compiles a library for it, and runs it in f32, or in f16 if the WebGPU adapter has shader-f16"
 	},
 	Parts: parts, Found: found, Compare: compare,
 	Makes: makes, Memory: Memory, Formats: []string{model.WebLLM}, Colour: 1,

@@ -8,13 +8,13 @@ import (
 	"llmparity/internal/record"
 )
 
-func TestAttributionLeavesWhatItDoesNotKnow(t *testing.T) {
+func TestAttributionLeavesUnknownBuffers(t *testing.T) {
 	l := layout{params: []int64{100, 100, 4096}, kvToken: 8, layers: 2, kvLayer: 256}
 	a := l.attribute([]browser.LedgerGroup{
 		{Stage: "upload", Kind: "buffer", Bytes: 112, Count: 3},      // padded, and one too many
-		{Stage: "upload", Kind: "buffer", Bytes: 4096 * 2, Count: 1}, // nobody's
-		{Stage: "pipeline", Kind: "buffer", Bytes: 256, Count: 3},    // a workspace is as large as a layer's cache
-		{Stage: "end", Kind: "buffer", Bytes: 4096, Count: 1},        // as large as a parameter, and too late
+		{Stage: "upload", Kind: "buffer", Bytes: 4096 * 2, Count: 1}, // unknown
+		{Stage: "pipeline", Kind: "buffer", Bytes: 256, Count: 3},    // a workspace has the size of a layer's cache
+		{Stage: "end", Kind: "buffer", Bytes: 4096, Count: 1},        // has the size of a parameter, but too late
 		{Stage: "device", Kind: "buffer", Bytes: 5, Count: 1},
 		{Stage: "end", Kind: "texture", Bytes: 7, Count: 2},
 	}, 3)
@@ -24,10 +24,9 @@ func TestAttributionLeavesWhatItDoesNotKnow(t *testing.T) {
 		t.Errorf("%+v, want %+v", a, want)
 	}
 	if a := l.attribute(nil, -1); a.KVUsed != record.Absent || a.KVReserved != 0 {
-		t.Errorf("of nothing it says %+v", a)
+		t.Errorf("attribution of nothing: %+v", a)
 	}
-	// An engine at work without buffers as large as its KV cache, or with too few of them: the cache is there, its size
-	// is not known.
+	// If a working engine has too few buffers of its KV cache's size, that size is unknown.
 	for _, n := range []int64{0, 1} {
 		a := l.attribute([]browser.LedgerGroup{
 			{Stage: "pipeline", Kind: "buffer", Bytes: 512, Count: 2},

@@ -13,7 +13,7 @@ import (
 	"llmparity/internal/modellib"
 )
 
-func TestLibrariesAreKnownByTheirOrigin(t *testing.T) {
+func TestOriginOfLibraries(t *testing.T) {
 	ours := mlc.Library{Metadata: mlc.Metadata{Own: &mlc.Own{Variant: modellib.Variant{Kernels: "gpu", Sort: "full"}}}}
 	for _, c := range []struct {
 		given string
@@ -40,7 +40,7 @@ func TestLibrariesAreKnownByTheirOrigin(t *testing.T) {
 	}
 }
 
-func TestFetchingRefusesWhatIsNoLibrary(t *testing.T) {
+func TestFetchRefusesOtherFiles(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/away":

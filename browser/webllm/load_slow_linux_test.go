@@ -16,7 +16,7 @@ import (
 	"llmparity/internal/sample"
 )
 
-// A load's speed is compared in pairs until its interval is narrow enough, or there are enough of them.
+// Load speeds are compared in pairs until the interval is narrow enough, up to mostPairs.
 const (
 	leastPairs = 12
 	mostPairs  = 48
@@ -24,9 +24,9 @@ const (
 	mostOfCore = 2.0 // percent
 )
 
-// BenchmarkLoad loads SmolLM2 with all samplers and without any, in turn, each time in a browser of its own. It fails
-// if a sampled load may have less than 95% of its speed, or if sampling takes more than 2% of a core. Both sides serve
-// the weights to the page, so the difference between their CPU times is what sampling takes.
+// BenchmarkLoad loads SmolLM2 with all samplers and without any, alternating, each time in a new browser. It fails if
+// sampled loads may be slower than 95%, or if sampling takes more than 2% of a core. Both sides serve the weights, so
+// the difference of their CPU times is the samplers'.
 func BenchmarkLoad(b *testing.B) {
 	p, m := smolLM2(b)
 	w, err := record.Create(b.TempDir(), record.Meta{Name: "load", Started: time.Now()}, record.Environment{}, nil)
@@ -64,7 +64,7 @@ func BenchmarkLoad(b *testing.B) {
 	b.ReportMetric(share.median, "%core")
 	b.Logf("%d pairs: speed %v; sampling takes %v %% of a core", len(speeds), speed, share)
 	if speed.low < atLeast {
-		b.Errorf("a sampled load has %v of its speed, want at least %.2f", speed, atLeast)
+		b.Errorf("a sampled load has %v of the speed, want at least %.2f", speed, atLeast)
 	}
 	if share.median > mostOfCore {
 		b.Errorf("sampling takes %v %% of a core during a load, want at most %.0f", share, mostOfCore)
@@ -85,7 +85,7 @@ func smolLM2(b *testing.B) (Package, engine.Model) {
 	return p, engine.Model{Path: paths[0], Model: record.Model{Name: "smollm2", Context: window}}
 }
 
-// samplingProbe is a probe whose sources are read as those of a run are.
+// samplingProbe is a probe whose sources are sampled as in a run.
 type samplingProbe struct {
 	enginetest.Probe
 	sampler *sample.Sampler
@@ -93,7 +93,7 @@ type samplingProbe struct {
 
 func (s *samplingProbe) Attach(src sample.Source) func() { return s.sampler.Attach(src) }
 
-// loading is what a load took, and the CPU time of this program meanwhile.
+// loading is the duration of a load and this program's CPU time.
 type loading struct{ took, cpu time.Duration }
 
 func loadOnce(b *testing.B, p Package, m engine.Model, probe engine.Probe) loading {

@@ -22,11 +22,11 @@ import (
 	"llmparity/internal/sample"
 )
 
-// keeping is a probe that keeps what sources tell by themselves, too.
+// keeping is a probe that also keeps pushed samples.
 type keeping struct {
 	enginetest.Probe
 	mu     sync.Mutex
-	pushed []record.Sample // by the ledger
+	pushed []record.Sample // from the ledger
 }
 
 func (k *keeping) Attach(s sample.Source) func() {
@@ -40,7 +40,7 @@ func (k *keeping) Attach(s sample.Source) func() {
 	return k.Probe.Attach(s)
 }
 
-// take gives what the ledger has pushed since the last time.
+// take returns the samples that the ledger has pushed since the last call.
 func (k *keeping) take() []record.Sample {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -69,7 +69,7 @@ func (k *keeping) figures(t *testing.T, method, role string) map[string]float64 
 	return nil
 }
 
-// private reads the memory that a process shares with nobody.
+// private returns a process's private memory.
 func (k *keeping) private(t *testing.T, role string) int64 {
 	t.Helper()
 	for _, source := range k.Attached() {
@@ -88,18 +88,18 @@ func (k *keeping) private(t *testing.T, role string) int64 {
 	return 0
 }
 
-// The tiny model's KV cache: layers, KV heads, their size, bytes of a number.
+// The tiny model's KV cache: layers, KV heads, head size, bytes per number.
 const tinyKV = 2 * 2 * 2 * 32 * 4
 
-// WebGPU's memory is parted as the package says, whatever the window; and it is free when Unload returns.
-func TestLedgerPartsTheModelsMemory(t *testing.T) {
+// The ledger splits WebGPU memory by the package, for any window, and nothing is left after Unload.
+func TestLedgerSplitsTheModelsMemory(t *testing.T) {
 	m := tinyModel(t)
 	s, probe := idle(t)
 	loads(t, s, m)
 	checkParts(t, s, probe, files.pack, window)
 	unloadFrees(t, s, probe)
 
-	// A window that is no whole number of pages, and a library that says of itself that it is for GPUs.
+	// The window is not a multiple of the page size, and the library claims to be for GPUs.
 	p, err := pack(t.TempDir(), 100, func(s string) { t.Log(s) })
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestLedgerPartsTheModelsMemory(t *testing.T) {
 	checkParts(t, s, probe, p, 100)
 }
 
-// unloadFrees takes much memory: WebGPU frees a destroyed buffer some time later, and Unload must not return before.
+// unloadFrees allocates much memory. WebGPU frees destroyed buffers later, but Unload must wait for it.
 func unloadFrees(t *testing.T, s *session, probe *keeping) {
 	t.Helper()
 	const size = 200 << 20
@@ -132,11 +132,11 @@ func unloadFrees(t *testing.T, s *session, probe *keeping) {
 	full := probe.private(t, "gpu-process")
 	unloaded(t, s, probe)
 	if freed := full - probe.private(t, "gpu-process"); freed < size*9/10 {
-		t.Errorf("of %d MiB, %d are free after Unload", size>>20, freed>>20)
+		t.Errorf("%d MiB allocated, %d freed by Unload", size>>20, freed>>20)
 	}
 }
 
-// unloaded unloads a model, of which the ledger then has nothing.
+// unloaded unloads a model and checks that the ledger is empty.
 func unloaded(t *testing.T, s *session, probe *keeping) {
 	t.Helper()
 	if err := s.Unload(watched(t)); err != nil {
@@ -148,14 +148,13 @@ func unloaded(t *testing.T, s *session, probe *keeping) {
 	}
 }
 
-// checkParts generates with the model that is loaded, and holds the ledger's parts to what the package says, and what
-// is pushed with tokens to what is known of them.
+// checkParts generates, and compares the ledger's parts with the package, and pushed figures with what is known.
 func checkParts(t *testing.T, s *session, probe *keeping, p Package, window int) {
 	t.Helper()
 	probe.take()
 	ids, u := says(t, s, 9)
 	got := probe.figures(t, browser.MethodLedger, s.Info().Policy["thread"])
-	// The last token that was sampled was never fed back.
+	// The last sampled token is not in the cache.
 	held := len(u.PromptIDs) + len(ids) - 1
 	for name, want := range map[string]int{
 		"weights_bytes":         paramBytes(t, p.Dir),
@@ -172,10 +171,10 @@ func checkParts(t *testing.T, s *session, probe *keeping, p Package, window int)
 	}
 	if sum := got["weights_bytes"] + got["kv_reserved_bytes"] + got["workspaces_bytes"] +
 		got["unattributed_bytes"]; sum != got["live_bytes"] {
-		t.Errorf("the parts add up to %.0f, the ledger to %.0f", sum, got["live_bytes"])
+		t.Errorf("the parts sum up to %.0f, the ledger to %.0f", sum, got["live_bytes"])
 	}
 	if got["created_count"]-got["released_count"] != got["live_count"] || got["phase_peak_bytes"] < got["live_bytes"] {
-		t.Errorf("the ledger contradicts itself: %v", got)
+		t.Errorf("inconsistent ledger: %v", got)
 	}
 	var names []string
 	pushed := probe.take()
@@ -189,15 +188,15 @@ func checkParts(t *testing.T, s *session, probe *keeping, p Package, window int)
 		"kv_used_bytes"}; !slices.Equal(names, want) {
 		t.Errorf("pushed %v, want %v", names, want)
 	}
-	// One token too many for the context.
+	// One token more than the context.
 	long := engine.Request{Prompt: prompt, MaxTokens: window - len(u.PromptIDs) + 1, IgnoreEOS: true}
-	_, err := s.Generate(watched(t), long, func(record.Token) { t.Error("a token came") })
+	_, err := s.Generate(watched(t), long, func(record.Token) { t.Error("unexpected token") })
 	if fault.Of(err) != fault.PromptTooLong {
 		t.Errorf("error %v, want PromptTooLong", err)
 	}
 }
 
-// paramBytes is what the package says of its weights.
+// paramBytes returns the bytes of the package's weights.
 func paramBytes(t *testing.T, dir string) int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "tensor-cache.json"))
@@ -213,9 +212,9 @@ func paramBytes(t *testing.T, dir string) int {
 	return cache.Metadata.ParamBytes
 }
 
-// The first load of a session is held up in several of its stages, each by a time of its own, and tells of all; what
-// WebLLM holds after an unload must not grow with those behind it.
-func TestLoadsOneAfterTheOther(t *testing.T) {
+// The first load is delayed in several stages, which must be visible in each. Memory after an unload must not grow
+// with further loads.
+func TestRepeatedLoads(t *testing.T) {
 	const library, weights, upload, shaders = 250 * time.Millisecond, 350 * time.Millisecond, 450 * time.Millisecond,
 		550 * time.Millisecond
 	var over atomic.Bool // the first load
@@ -234,7 +233,7 @@ func TestLoadsOneAfterTheOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	// The first wait for the queue is an upload's; pipelines are what shaders are compiled to.
+	// The first wait for the queue belongs to an upload; shaders are compiled to pipelines.
 	_, err = browser.Call[any](watched(t), s.Page, `(() => {
 		const hold = (prototype, name, ms) => {
 			const original = prototype[name];
@@ -258,8 +257,7 @@ func TestLoadsOneAfterTheOther(t *testing.T) {
 	retainsNothingMore(t, s, probe, m)
 }
 
-// checkStages looks whether every stage is there, in order, each from the end of the one before, and none shorter than
-// it must be.
+// checkStages checks that all stages are present, consecutive and not too short.
 func checkStages(t *testing.T, spans []record.Span, least map[string]time.Duration) {
 	t.Helper()
 	if len(spans) != len(stageNames) {
@@ -270,38 +268,38 @@ func checkStages(t *testing.T, spans []record.Span, least map[string]time.Durati
 			t.Errorf("stage %d is %s, want %s", i, s.Name, stageNames[i].name)
 		}
 		if i > 0 && !s.Begin.Equal(spans[i-1].End) {
-			t.Errorf("stage %s begins %v after the end of the one before", s.Name, s.Begin.Sub(spans[i-1].End))
+			t.Errorf("stage %s begins %v after the end of the previous one", s.Name, s.Begin.Sub(spans[i-1].End))
 		}
 		if took := s.End.Sub(s.Begin); took < least[s.Name] {
-			t.Errorf("%s took %v, and was held up for %v", s.Name, took, least[s.Name])
+			t.Errorf("%s took %v, less than its delay of %v", s.Name, took, least[s.Name])
 		}
 	}
 }
 
-// checkHistory holds what a load told of what WebGPU had live on the way.
+// checkHistory checks a load's history of live WebGPU memory.
 func checkHistory(t *testing.T, probe *keeping) {
 	t.Helper()
 	live := probe.figures(t, browser.MethodLedger, "page")["live_bytes"]
 	history := probe.take()
 	if len(history) < 3 || history[0].Values[0].Value != 0 || history[len(history)-1].Values[0].Value != live {
-		t.Fatalf("%d moments, from %v to %v; live is %v", len(history), history[0].Values,
+		t.Fatalf("%d samples, from %v to %v; live is %v", len(history), history[0].Values,
 			history[len(history)-1].Values, live)
 	}
 	for i, h := range history[1:] {
 		if h.End.Before(history[i].End) {
-			t.Errorf("moment %d is at %v, behind one at %v", i+1, h.End, history[i].End)
+			t.Errorf("sample %d at %v follows one at %v", i+1, h.End, history[i].End)
 		}
 	}
 }
 
-// retainsNothingMore goes by what is left after each load. Garbage has been collected then, so that a heap can be held
-// to a few tens of KiB; processes keep caches and have some noise.
+// retainsNothingMore compares what is left after each load. Garbage is collected first, so heaps are exact to some
+// tens of KiB; processes keep caches and vary.
 func retainsNothingMore(t *testing.T, s *session, probe *keeping, m engine.Model) {
 	t.Helper()
 	var ids []int
 	var first, last map[string]float64
 	const again = 2
-	for i := range again + 1 { // the first model is loaded
+	for i := range again + 1 { // the first model is already loaded
 		if i > 0 {
 			loads(t, s, m)
 		}
@@ -310,7 +308,7 @@ func retainsNothingMore(t *testing.T, s *session, probe *keeping, m engine.Model
 			ids = said
 		}
 		if len(said) != 4 || !slices.Equal(said, ids) {
-			t.Errorf("load %d: ids %v, and %v at first", i+1, said, ids)
+			t.Errorf("load %d: ids %v instead of %v", i+1, said, ids)
 		}
 		unloaded(t, s, probe)
 		last = map[string]float64{
@@ -322,26 +320,26 @@ func retainsNothingMore(t *testing.T, s *session, probe *keeping, m engine.Model
 		}
 		t.Log(last)
 		if i == 0 {
-			first = last // code is compiled, caches are filled
+			first = last // code is compiled and caches filled
 		}
 	}
 	for what, most := range map[string]float64{"wasm": 0, "heap": 128 << 10, "arrays": 64 << 10,
 		"renderer": 3 << 20, "gpu-process": 2 << 20} {
 		if slope := (last[what] - first[what]) / again; slope > most {
-			t.Errorf("%s: %.0f bytes more are retained after every load, want %.0f at most", what, slope, most)
+			t.Errorf("%s: every load retains %.0f bytes more, at most %.0f allowed", what, slope, most)
 		}
 	}
-	// WebLLM keeps its tokenizer's memory for good, and nothing else of a library's.
+	// WebLLM keeps the memory of its tokenizer, but no library's.
 	if got := probe.figures(t, browser.MethodWasm, "page")["memory_count"]; got != 1 {
-		t.Errorf("%.0f WebAssembly memories are left, want the tokenizer's alone", got)
+		t.Errorf("%.0f WebAssembly memories are left instead of only the tokenizer's", got)
 	}
 	for _, w := range probe.Warnings() {
 		t.Errorf("warning: %s: %s", w.Code, w.Text)
 	}
 }
 
-// A worker has its own clock, heap, ledger and WebGPU; what is counted and said there is what it is on the page.
-func TestTheWorkerIsMeasuredWhereItIs(t *testing.T) {
+// A worker has its own clock, heap, ledger and WebGPU; tokens and counts equal the page's.
+func TestWorkerIsMeasured(t *testing.T) {
 	s, probe := fresh(t, Config{Thread: string(browser.WorkerThread)})
 	loads(t, s, tinyModel(t))
 	here, _ := says(t, s, 64)
@@ -368,12 +366,12 @@ func TestTheWorkerIsMeasuredWhereItIs(t *testing.T) {
 		t.Errorf("clocks %v, want %v", clocks, want)
 	}
 	if thread := probe.Engine().Policy["thread"]; thread != "worker" {
-		t.Errorf("the record says that the thread was %q", thread)
+		t.Errorf("the recorded thread is %q", thread)
 	}
 	for _, w := range probe.Warnings() {
 		t.Errorf("warning: %s: %s", w.Code, w.Text)
 	}
-	// WebGPU reports such an error to nobody's promise; the call goes on.
+	// WebGPU reports this error to no promise; the call continues.
 	_, err := browser.Call[any](watched(t), s.Page,
 		`navigator.gpu.requestAdapter().then((a) => a.requestDevice()).then(async (d) => {
 		d.createBuffer({ size: 2 ** 40, usage: GPUBufferUsage.STORAGE });
@@ -385,9 +383,8 @@ func TestTheWorkerIsMeasuredWhereItIs(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with a package or its way to the page is said in a line; the same page can load the right one
-// afterwards.
-func TestBrokenPackagesAreExplained(t *testing.T) {
+// Each defect of a package or its transfer gives a one-line error, and the same page can then load a valid one.
+func TestBrokenPackages(t *testing.T) {
 	m, right := tinyModel(t), files.pack
 	noWasm := right
 	noWasm.Library.Path = filepath.Join(t.TempDir(), "library.wasm")
@@ -418,7 +415,7 @@ func TestBrokenPackagesAreExplained(t *testing.T) {
 	}{
 		{pack: noWasm, class: record.Other, say: "WebAssembly"},
 		{pack: noWeights, class: record.Download, say: "params_shard_0.bin"},
-		// TVM's words, said before the wasm aborts
+		// TVM's message before the wasm aborts
 		{pack: noName, class: record.Crash, say: "Cannot find parameter in cache: model.norm.weight"},
 		{pack: right, server: replies(http.StatusNotFound), class: record.Download, say: "Request failed"},
 		{pack: right, server: replies(http.StatusInternalServerError), class: record.Download, say: "Request failed"},
@@ -468,7 +465,7 @@ func rename(t *testing.T, path, from, to string) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(text), from) {
-		t.Fatalf("%s does not hold %s", path, from)
+		t.Fatalf("%s does not contain %s", path, from)
 	}
 	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), from, to)), 0o600); err != nil {
 		t.Fatal(err)

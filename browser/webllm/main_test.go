@@ -33,10 +33,10 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// window is the context that the tests' model is given.
+// window is the context of the tests' model.
 const window = 512
 
-// files is what the tests' model lies in; TestMain removes the folder.
+// files is the tests' packaged model, in a folder that TestMain removes.
 var files struct {
 	once sync.Once
 	dir  string
@@ -44,7 +44,7 @@ var files struct {
 	err  error
 }
 
-// tinyModel is the tiny model, packaged once for all tests. Its library comes from the cache, or is compiled.
+// tinyModel returns the tiny model, packaged once for all tests. Its library is cached or compiled.
 func tinyModel(t testing.TB) engine.Model {
 	t.Helper()
 	files.once.Do(func() {
@@ -59,7 +59,7 @@ func tinyModel(t testing.TB) engine.Model {
 		Model: record.Model{Name: tiny.Name, Context: window}}
 }
 
-// packed is the engine with the tests' model.
+// packed returns the engine with the tests' model.
 func packed(t testing.TB, c Config) *WebLLM {
 	t.Helper()
 	tinyModel(t)
@@ -68,7 +68,7 @@ func packed(t testing.TB, c Config) *WebLLM {
 	return w
 }
 
-// packaged is a way to a package that is there.
+// packaged uses an existing package.
 func packaged(p Package) func(context.Context, engine.Model, Target, func(string)) (Package, error) {
 	return func(context.Context, engine.Model, Target, func(string)) (Package, error) { return p, nil }
 }
@@ -81,7 +81,7 @@ func pack(dir string, window int, say func(string)) (Package, error) {
 	return packFile(path, filepath.Join(dir, "package"), tiny.Name, window, say)
 }
 
-// packFile makes a package of a GGUF, with a library for the software adapter.
+// packFile packages a GGUF with a library for the software adapter.
 func packFile(path, dir, name string, window int, say func(string)) (Package, error) {
 	ctx := context.Background()
 	p, err := mlc.Write(ctx, path, dir, mlc.Options{ContextWindow: window})
@@ -99,7 +99,7 @@ func packFile(path, dir, name string, window int, say func(string)) (Package, er
 		Context: p.Shape.ContextWindowSize, PrefillChunk: p.Shape.PrefillChunkSize}, nil
 }
 
-// lasting is a browser that tests share, which outlives them.
+// lasting is a browser that tests share and that outlives them.
 type lasting struct {
 	once    sync.Once
 	session *session
@@ -127,7 +127,7 @@ func (l *lasting) close() error {
 	return l.session.Close()
 }
 
-// shared is for tests that don't harm it, with the tiny model loaded; sharedIdle for those that load what they want.
+// shared is for tests that do not harm it, with the tiny model loaded; sharedIdle for tests that load models.
 var shared, sharedIdle lasting
 
 func loaded(t *testing.T) *session {
@@ -141,20 +141,19 @@ func loaded(t *testing.T) *session {
 	return s
 }
 
-// idle is a session without a model, in a browser that others loaded theirs in before. Its engine packages the tiny
-// model again.
+// idle returns a session without a model in the shared browser. Its engine packages the tiny model again.
 func idle(t *testing.T) (*session, *keeping) {
 	t.Helper()
 	s := sharedIdle.open(t, Config{Adapter: string(browser.SwiftShader)})
 	s.webllm.pack = packaged(files.pack)
 	clear(s.webllm.packages)
-	if err := s.Unload(watched(t)); err != nil { // of what a test that failed has left, too
+	if err := s.Unload(watched(t)); err != nil { // also what a failed test left
 		t.Fatal(err)
 	}
 	return s, sharedIdle.probe
 }
 
-// fresh opens a browser of the test's own.
+// fresh opens a new browser.
 func fresh(t *testing.T, c Config) (*session, *keeping) {
 	t.Helper()
 	var l lasting
@@ -167,7 +166,7 @@ func fresh(t *testing.T, c Config) (*session, *keeping) {
 	return s, l.probe
 }
 
-// watched is a context with a watchdog.
+// watched returns a context with a watchdog.
 func watched(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
@@ -181,7 +180,7 @@ func loads(t *testing.T, s *session, m engine.Model) {
 	}
 }
 
-// says generates so many tokens, and gives their ids.
+// says generates n tokens and returns their ids.
 func says(t *testing.T, s *session, tokens int) (ids []int, u record.Usage) {
 	t.Helper()
 	u, err := s.Generate(watched(t), engine.Request{Prompt: prompt, MaxTokens: tokens, IgnoreEOS: true},

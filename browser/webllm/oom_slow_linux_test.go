@@ -18,7 +18,7 @@ import (
 
 const roomLeft = 96 << 20
 
-// The kernel ends a renderer for want of memory: the one that is there to be had by it, and by nobody else.
+// The kernel kills a renderer that runs out of memory, and only that.
 func TestOutOfMemoryKillIsRecorded(t *testing.T) {
 	const fillBuffers = "(() => { const a = []; for (;;) a.push(new Uint8Array(1 << 23).fill(7)); })()"
 	provoke(t, []trouble{
@@ -30,25 +30,25 @@ func TestOutOfMemoryKillIsRecorded(t *testing.T) {
 					}
 				}
 				if _, err := browser.Call[any](t.Context(), s.Page, fillBuffers); err == nil {
-					t.Error("memory does not run out")
+					t.Error("memory did not run out")
 				}
 			}},
 		{name: "nothing"},
 	}, time.Minute, 2)
 }
 
-// confine lets a process have roomLeft more than it has: what it took before counts where it was.
+// confine limits a process to roomLeft more memory. Its memory so far counts in its previous group.
 func confine(t *testing.T, pid int) {
 	t.Helper()
 	parent, limits, err := memoryGroups()
 	if err != nil {
-		t.Fatalf("no group of processes can be limited: %v; run this as root on Linux with memory cgroups", err)
+		t.Fatalf("cannot limit process groups: %v; run this as root on Linux with memory cgroups", err)
 	}
 	dir := filepath.Join(parent, fmt.Sprintf("llmparity-test-%d", os.Getpid()))
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatalf("%v: run this as root on Linux with memory cgroups that may be written", err)
+		t.Fatalf("%v: run this as root on Linux with writable memory cgroups", err)
 	}
-	t.Cleanup(func() { // empty as soon as the process has been buried
+	t.Cleanup(func() { // empty when the process is reaped
 		var err error
 		for range 500 {
 			if err = os.Remove(dir); err == nil {
@@ -62,7 +62,7 @@ func confine(t *testing.T, pid int) {
 		return os.WriteFile(filepath.Join(dir, name), []byte(text), 0)
 	}
 	for i, limit := range limits {
-		// The second one is swap's, which there may be none of.
+		// The second one is for swap, which may not exist.
 		if err := write(limit.name, limit.value); err != nil && !(i > 0 && errors.Is(err, os.ErrNotExist)) {
 			t.Fatal(err)
 		}
@@ -74,13 +74,13 @@ func confine(t *testing.T, pid int) {
 
 type groupLimit struct{ name, value string }
 
-// memoryGroups finds where groups can be made, in either of the kernel's hierarchies, and how they are limited there.
+// memoryGroups returns where groups can be created in either hierarchy, and the files with their limits.
 func memoryGroups() (parent string, limits []groupLimit, err error) {
 	room := strconv.Itoa(roomLeft)
 	const root = "/sys/fs/cgroup"
 	if controllers, err := os.ReadFile(filepath.Join(root, "cgroup.controllers")); err == nil {
 		if !strings.Contains(string(controllers), "memory") {
-			return "", nil, fmt.Errorf("%s has no controller of memory", root)
+			return "", nil, fmt.Errorf("%s has no memory controller", root)
 		}
 		err := os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+memory"), 0)
 		return root, []groupLimit{{"memory.max", room}, {"memory.swap.max", "0"}}, err

@@ -84,9 +84,9 @@ func found(here engine.Here) engine.Finding {
 	default:
 		f16 := hasF16(*adapter)
 		e.Ready, e.Device, e.F16 = true, string(adapter.Class), &f16
-		e.Can = "run models with float32 weights (q0f32, q4f32_1 …); the adapter lacks shader-f16"
+		e.Can = "runs models with float32 weights (q0f32, q4f32_1 …); the adapter lacks shader-f16"
 		if f16 {
-			e.Can = "run models with float16 or float32 weights"
+			e.Can = "runs models with float16 or float32 weights"
 		}
 		if adapter.Class == record.SoftwareAdapter {
 			e.Can += "; WebGPU runs on the CPU: slow; not a browser-versus-native comparison"

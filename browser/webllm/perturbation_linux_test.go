@@ -17,29 +17,28 @@ import (
 	"llmparity/internal/sample"
 )
 
-// atLeast is the share of its speed that an engine must keep while it is measured.
+// atLeast is the fraction of its speed that an engine must keep when measured.
 const atLeast = 0.95
 
-// A pair is rounds generations of either kind, of so many tokens each, in turn: what is slow to change meets both
-// alike, and together they take as long as the dearest source has between two readings.
+// A pair is rounds generations of either kind, alternating, so that slow changes affect both equally. Together they
+// take as long as the slowest source's interval.
 const (
 	rounds = 4
 	long   = 100
 )
 
-// noLedger stands in for ledger.js where nothing shall be patched.
+// noLedger replaces ledger.js to patch nothing.
 const noLedger = `
 export const ledger = { brief: () => [], mark() {}, enter() {} };
 globalThis.llmparityLedger = { history: () => [] };
 `
 
-// BenchmarkPerturbation generates with the ledger and all samplers, and without any of them, in turn, in two browsers
-// that are both open all the time. On a software adapter, which computes on the cores that samplers run on, this is the
-// hard case. The CPU time of browser and sampler is compared beside the rate, process by process: it tells the same on
-// a machine that is busy with other things.
+// BenchmarkPerturbation generates with the ledger and all samplers, and without any, alternating in two open browsers.
+// A software adapter, which computes on the samplers' cores, is the worst case. It also compares the CPU time of each
+// process, which is reliable even on a busy machine.
 //
-// The median's interval is that of order statistics: it assumes nothing, and no pair is left out. A sampler that rests
-// still wakes for its ticks, some ten microseconds of CPU time each, which the unmeasured side has too.
+// The median's interval is by order statistics, without assumptions and with all pairs. A paused sampler still wakes
+// for its ticks, some ten microseconds of CPU time each, on the unmeasured side too.
 func BenchmarkPerturbation(b *testing.B) {
 	b.Run("everything", func(b *testing.B) {
 		if p := perturbation(b, 48, true); p.low < atLeast {
@@ -58,7 +57,7 @@ func (s spent) add(other spent, sign time.Duration) {
 	}
 }
 
-// generations sums up some: tokens behind the first, in the time from the first to the last.
+// generations sums up generations: tokens after the first, and the time from the first to the last.
 type generations struct {
 	tokens int
 	took   time.Duration
@@ -80,7 +79,7 @@ func (s spent) sum() (sum time.Duration) {
 	return sum
 }
 
-// perturbation compares a page with the ledger, and with samplers where it is told so, with one without either.
+// perturbation compares a page with the ledger, and optionally samplers, with one without both.
 func perturbation(b *testing.B, pairs int, samplers bool) interval {
 	m := tinyModel(b)
 	on, off := opened(b, ""), opened(b, noLedger)
@@ -93,9 +92,9 @@ func perturbation(b *testing.B, pairs int, samplers bool) interval {
 		if err := s.session.Load(b.Context(), m); err != nil {
 			b.Fatal(err)
 		}
-		s.decode(b) // warm
+		s.decode(b) // warm-up
 	}
-	// One sampler for all: it reads at the times at which it would, and rests while nothing is measured.
+	// One sampler for all, which reads at its usual times but pauses when nothing is measured.
 	rec := w.Begin(record.Cell{ID: 1}, record.Beginning{Repetition: 1})
 	sampler := sample.New(b.Context(), rec)
 	for _, s := range on.probe.Attached() {
@@ -144,47 +143,12 @@ func perturbation(b *testing.B, pairs int, samplers bool) interval {
 	return ratio
 }
 
-// BenchmarkReads tells what one reading of each source takes: until it is there, and of the browser's and this
-// program's CPU time.
-func BenchmarkReads(b *testing.B) {
-	m := tinyModel(b)
-	o := opened(b, "")
-	if err := o.session.Load(b.Context(), m); err != nil {
-		b.Fatal(err)
-	}
-	o.decode(b)
-	seen := map[string]bool{}
-	for _, s := range o.probe.Attached() {
-		d := s.Describe()
-		name := d.Method + "/" + d.Role
-		if seen[name] {
-			continue
-		}
-		seen[name] = true
-		b.Run(name, func(b *testing.B) {
-			before := o.cpu(b)
-			for b.Loop() {
-				r := record.NewSample()
-				if err := s.Read(b.Context(), &r); err != nil {
-					b.Fatal(err)
-				}
-			}
-			took := o.cpu(b)
-			took.add(before, -1)
-			for _, role := range []string{"llmparity", "browser", "page"} {
-				b.ReportMetric(float64(took[role].Microseconds())/float64(b.N), role+"-µs/op")
-			}
-			b.ReportMetric(float64(took.sum().Microseconds())/float64(b.N), "CPU-µs/op")
-		})
-	}
-}
-
 type open struct {
 	session *session
 	probe   *enginetest.Probe
 }
 
-// opened is a session whose page has another ledger, where one is given.
+// opened returns a session, optionally with another ledger.js.
 func opened(b *testing.B, ledger string) *open {
 	b.Helper()
 	probe := &enginetest.Probe{}
@@ -208,7 +172,7 @@ func opened(b *testing.B, ledger string) *open {
 	return &open{s, probe}
 }
 
-// decode is one generation, with the CPU time that the browser and this program took for it.
+// decode runs a generation, with the CPU times of the browser and this program.
 func (o *open) decode(b *testing.B) generations {
 	b.Helper()
 	before := o.cpu(b)
@@ -230,7 +194,7 @@ func (o *open) decode(b *testing.B) generations {
 	return g
 }
 
-// cpu is the CPU time so far of the browser's processes and of this one.
+// cpu returns the CPU times so far of the browser's processes and this one.
 func (o *open) cpu(b *testing.B) spent {
 	b.Helper()
 	all := spent{}

@@ -17,12 +17,12 @@ import (
 	"llmparity/internal/modellib"
 )
 
-// samplingPage runs a library's sampling functions in the page, on tensors that the test chooses.
+// samplingPage runs a library's sampling functions in the page on given tensors.
 //
 //go:embed testdata/sampling.js
 var samplingPage string
 
-// samplingCase is a distribution, and what is to be drawn from it.
+// samplingCase is a distribution and what to draw from it.
 type samplingCase struct {
 	name        string
 	temperature float32
@@ -33,7 +33,7 @@ func normal(deviation float64) func(*rand.Rand, int, int) float64 {
 	return func(r *rand.Rand, _, _ int) float64 { return deviation * r.NormFloat64() }
 }
 
-const greedy = 1e-6 // what WebLLM makes of temperature 0
+const greedy = 1e-6 // WebLLM's value for temperature 0
 
 var samplingCases = []samplingCase{
 	{"greedy", greedy, normal(2)},
@@ -55,9 +55,9 @@ var samplingCases = []samplingCase{
 
 var topPs = []float32{0.1, 0.5, 0.9, 0.95, 0.999, 1}
 
-// TestSampling asks the functions themselves, in the browser, for what a reference in float64 says of the same logits.
+// TestSampling compares the library's sampling functions in the browser with a reference in float64.
 func TestSampling(t *testing.T) {
-	s := loaded(t) // beside the model's own library, on its device
+	s := loaded(t) // in addition to the model's library, on its device
 	if _, err := browser.Call[bool](watched(t), s.Page, samplingPage); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestSampling(t *testing.T) {
 		vocab   int
 		variant modellib.Variant
 		cases   []samplingCase
-		draws   int // of each distribution and top-p
+		draws   int // for each distribution and top-p
 	}{
 		{512, software, samplingCases, 16},
 		{1500, modellib.Variant{Kernels: "software", Sort: "full"}, samplingCases, 16},
@@ -74,7 +74,7 @@ func TestSampling(t *testing.T) {
 		{20011, modellib.Variant{Kernels: "gpu", Sort: "partial"}, samplingCases, 2},
 		{128256, software, samplingCases[:3], 0},
 	} {
-		if x.vocab > 10000 && !thorough { // the other kernels, and more groups in the sort
+		if x.vocab > 10000 && !thorough { // other kernels, and more groups in the sort
 			x.cases = x.cases[:3]
 		}
 		t.Run(fmt.Sprintf("%d tokens, %s", x.vocab, x.variant), func(t *testing.T) {
@@ -107,7 +107,7 @@ func testSampling(t *testing.T, s *session, vocab int, v modellib.Variant, cases
 	for i := range draws {
 		uniforms = append(uniforms, (float32(i)+0.5)/float32(draws))
 	}
-	head := vocab // what has to be in order
+	head := vocab // must be sorted
 	if v.Sort == "partial" && vocab > 1024 {
 		head = 64
 	}
@@ -131,7 +131,7 @@ func testSampling(t *testing.T, s *session, vocab int, v modellib.Variant, cases
 	}
 }
 
-// checkEdits has logits changed in every way that there is, for some tokens.
+// checkEdits changes logits of some tokens in every possible way.
 func checkEdits(t *testing.T, s *session, vocab int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(2, uint64(vocab)))
@@ -164,19 +164,19 @@ func checkEdits(t *testing.T, s *session, vocab int) {
 			logits[i] = -math.MaxFloat32
 		}
 		if math.Abs(float64(got[i])-float64(logits[i])) > 1e-5*math.Abs(float64(logits[i])) {
-			t.Fatalf("edited, the logit of token %d is %g, want %g", i, got[i], logits[i])
+			t.Fatalf("the edited logit of token %d is %g, want %g", i, got[i], logits[i])
 		}
 	}
 }
 
-// sampled is the page's answer: arrays as base64, and a token for each of the uniform numbers for each top-p.
+// sampled is the page's answer: arrays as base64, and for each top-p one token per uniform number.
 type sampled struct {
 	Probs, Sorted, Order string
 	Tokens               [][]int
 }
 
-// distribution is one row of probabilities as the page computed it. order is the right one, rank each token's place in
-// it, mass[i] that of the first i tokens.
+// distribution is a row of probabilities from the page. order is the correct one, rank each token's place in it, and
+// mass[i] the sum of the first i tokens.
 type distribution struct {
 	t     *testing.T
 	name  string
@@ -203,7 +203,7 @@ func (d *distribution) checkSoftmax(logits []float32, temperature float64) {
 		sum += got
 	}
 	if math.Abs(sum-1) > 1e-5 {
-		d.t.Errorf("%s: the probabilities add up to %g", d.name, sum)
+		d.t.Errorf("%s: the probabilities sum up to %g", d.name, sum)
 	}
 }
 
@@ -225,27 +225,27 @@ func (d *distribution) checkOrder(sorted []float32, order []int32) {
 	seen := make([]bool, len(order))
 	for i, token := range order {
 		if token < 0 || int(token) >= len(seen) || seen[token] || sorted[i] != d.probs[token] {
-			d.t.Errorf("%s: place %d holds token %d with probability %g: no permutation", d.name, i, token, sorted[i])
+			d.t.Errorf("%s: not a permutation: place %d has token %d with probability %g", d.name, i, token, sorted[i])
 			return
 		}
 		seen[token] = true
 	}
 }
 
-// slack is what float32 sums may be off, as a mass.
+// slack is the possible error of float32 sums, as a mass.
 const slack = 2e-5
 
-// checkDraws: every token is of the nucleus, and the first tokens are drawn as often as they weigh. Where the nucleus
-// lies in the head, each uniform number picks just the token that it points at.
+// checkDraws checks that every token is in the nucleus, and that the first tokens are drawn as often as their
+// probability. If the nucleus is in the head, each uniform number must select its exact token.
 func (d *distribution) checkDraws(topP float32, uniforms []float32, tokens []int) {
 	least, size, most := len(d.order), len(d.order), len(d.order)
-	if topP < 1 { // rounding may put the end elsewhere
+	if topP < 1 { // rounding may move the end
 		least, size, most = d.reach(float64(topP)-slack), d.reach(float64(topP)), d.reach(float64(topP)+slack)
 	}
 	inHead, expected := 0, min(d.mass[d.head]/d.mass[size], 1)
 	for i, token := range tokens {
 		if token < 0 || token >= len(d.rank) || d.rank[token] >= most || d.probs[token] == 0 {
-			d.t.Errorf("%s, top-p %g, uniform %g: token %d is not of the nucleus of %d", d.name, topP, uniforms[i],
+			d.t.Errorf("%s, top-p %g, uniform %g: token %d is not in the nucleus of %d", d.name, topP, uniforms[i],
 				token, size)
 			continue
 		}
@@ -255,23 +255,23 @@ func (d *distribution) checkDraws(topP float32, uniforms []float32, tokens []int
 		}
 		exact := most <= d.head || topP == 1 && goal < d.mass[d.head]-slack
 		if exact && (d.mass[r] > float64(uniforms[i])*d.mass[most]+slack || d.mass[r+1] < goal-slack) {
-			d.t.Errorf("%s, top-p %g, uniform %g: token of rank %d, whose mass lies from %g to %g",
+			d.t.Errorf("%s, top-p %g, uniform %g: got the token of rank %d, whose mass is from %g to %g",
 				d.name, topP, uniforms[i], r, d.mass[r], d.mass[r+1])
 		}
 	}
-	even := len(tokens) - 2 // the first two are the least and the greatest
+	even := len(tokens) - 2 // without the least and the greatest
 	if got := float64(inHead); got < math.Floor(expected*float64(even))-1 || got > math.Ceil(expected*float64(even))+2 {
-		d.t.Errorf("%s, top-p %g: %d of %d tokens are of the head, whose share is %g", d.name, topP, inHead,
+		d.t.Errorf("%s, top-p %g: %d of %d tokens are in the head, whose share is %g", d.name, topP, inHead,
 			len(tokens), expected)
 	}
-	// Of equal tokens the first ones are the nucleus, and the greatest uniform number picks the last of these.
+	// Of equal tokens the first are the nucleus, and the greatest uniform number selects its last.
 	if last := tokens[1]; d.probs[d.order[0]] == d.probs[d.order[len(d.order)-1]] && topP < 1 &&
 		(last < size-4 || last > size+2) {
 		d.t.Errorf("%s, top-p %g: the last token is %d, want %d", d.name, topP, last, size-1)
 	}
 }
 
-// reach is how many tokens it takes to reach a mass.
+// reach returns how many tokens reach a mass.
 func (d *distribution) reach(mass float64) int {
 	i, _ := slices.BinarySearch(d.mass, mass)
 	return min(i, len(d.order))

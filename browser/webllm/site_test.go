@@ -34,7 +34,7 @@ func TestSite(t *testing.T) {
 		return w.Code, w.Body.String()
 	}
 	if code, _ := get("/0/library.wasm"); code != http.StatusNotFound {
-		t.Errorf("the library before there is one: %d", code)
+		t.Errorf("library before any exists: %d", code)
 	}
 	var offers [2]string
 	for i := range offers {
@@ -44,13 +44,13 @@ func TestSite(t *testing.T) {
 		}
 	}
 	if offers[0] == offers[1] {
-		t.Error("two offers have one address")
+		t.Error("two offers have the same URL")
 	}
 	model := offers[1] + "/model/resolve/main/"
 	for path, want := range map[string]string{
 		"/dist/web-llm.js":           "bundle",
 		model + "tensor-cache.json":  "tensors",
-		model + "ndarray-cache.json": "tensors", // what older versions of WebLLM ask for
+		model + "ndarray-cache.json": "tensors", // requested by older versions of WebLLM
 		offers[1] + "/library.wasm":  "wasm",
 	} {
 		if code, body := get(path); code != http.StatusOK || body != want {

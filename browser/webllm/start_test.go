@@ -20,8 +20,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// barePage is the least that a page must have to load a model by WebLLM: it gives the time of the first progress
-// event.
+// barePage is a minimal page that loads a model with WebLLM and returns the time of the first progress event.
 const barePage = `<!doctype html><meta charset=utf-8><script type=module>
 import * as webllm from "./web-llm.js";
 globalThis.first = new Promise((resolve, reject) => {
@@ -34,10 +33,9 @@ globalThis.first = new Promise((resolve, reject) => {
 });
 </script>`
 
-// BenchmarkStart holds how long it takes from a process's start until WebLLM's first progress event, for the whole
-// program as it is built, against a bare script that does the same with chromedp's own defaults, as a process of its
-// own too: interleaved pairs, the median of their ratios and its 95 % interval. The model's package and library are in
-// the cache. What the runner waits for on purpose in between, until a baseline can be taken, is not in it.
+// BenchmarkStart compares the time from the program's start to WebLLM's first progress event with a bare chromedp
+// script, also a separate process: interleaved pairs, the median of their ratios and its 95 % interval. Package and
+// library are cached. The deliberate wait for a baseline does not count.
 func BenchmarkStart(b *testing.B) {
 	const pairs, atMost = 20, 1.1
 	plain := bareServer(b)
@@ -45,7 +43,7 @@ func BenchmarkStart(b *testing.B) {
 	if text, err := exec.Command("go", "build", "-o", program, "llmparity/cmd/llmparity").CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, text)
 	}
-	startOurs(b, program) // fills the caches
+	startOurs(b, program) // fill the caches
 	for range b.N {
 		var ratios, ours, theirs []float64
 		for i := range pairs {
@@ -66,13 +64,13 @@ func BenchmarkStart(b *testing.B) {
 		b.ReportMetric(medianOf(theirs).median, "ms-bare")
 		b.Logf("ratio %v without the baseline", ratio)
 		if ratio.median > atMost {
-			b.Errorf("it takes %.3f times as long as a bare script, want at most %.1f", ratio.median, atMost)
+			b.Errorf("it takes %.3f times as long as a bare script, more than %.1f", ratio.median, atMost)
 		}
 	}
 }
 
-// startOurs runs the program to its end, and tells how long it took until WebLLM's first progress event, and how much
-// of that was the baseline. The load's stage that the event begins tells when it was.
+// startOurs runs the program, and returns the time until WebLLM's first progress event, which begins a load stage, and
+// the part of it for the baseline.
 func startOurs(b *testing.B, program string) (whole, baseline time.Duration) {
 	b.Helper()
 	dir := b.TempDir()
@@ -100,13 +98,13 @@ func startOurs(b *testing.B, program string) (whole, baseline time.Duration) {
 	return 0, 0
 }
 
-// bareAddress makes the test binary the bare script, of the page at that address.
+// bareAddress makes the test binary the bare script, for the page at this URL.
 const bareAddress = "LLMPARITY_BARE_ADDRESS"
 
-// startBare runs the bare script as a process of its own.
+// startBare runs the bare script as a separate process.
 func startBare(b *testing.B, address string) time.Duration {
 	b.Helper()
-	short, err := os.MkdirTemp("", "") // a browser's socket has to fit below it
+	short, err := os.MkdirTemp("", "") // a browser's socket must fit below it
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -126,7 +124,7 @@ func startBare(b *testing.B, address string) time.Duration {
 	return time.UnixMicro(first).Sub(begin)
 }
 
-// bareScript is one as anybody would write it: it prints when WebLLM's first progress event was.
+// bareScript is a typical script. It prints when WebLLM's first progress event came.
 func bareScript(address string) error {
 	path, err := find.Chrome("")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"llmparity/internal/tiny"
 )
 
-// tinyWith is an engine with a cache of its own, and a library for the tiny model that it need not compile.
+// tinyWith returns an engine with its own cache and a compiled library for the tiny model.
 func tinyWith(t *testing.T, context int) (w *WebLLM, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "tiny.gguf")
@@ -36,8 +36,7 @@ func tinyWith(t *testing.T, context int) (w *WebLLM, path string) {
 	return New(Config{Library: lib.Path}, engine.Settings{Cache: t.TempDir()}), path
 }
 
-// The cache knows a package by its model's sum: a model that was replaced since that was taken is not put there in its
-// name.
+// The cache identifies a package by its model's hash, so a replaced model is not cached under the old one.
 func TestReplacedModelIsNotCached(t *testing.T) {
 	w, path := tinyWith(t, 1024)
 	m, err := model.Open(path, 1024)
@@ -66,6 +65,6 @@ func TestReplacedModelIsNotCached(t *testing.T) {
 	}
 	if made, err := w.make(t.Context(), again, target, func(string) {}); err != nil ||
 		!strings.Contains(made.Dir, again.SHA256[:12]) {
-		t.Errorf("as what it is now it becomes %s: %v", made.Dir, err)
+		t.Errorf("with its new hash: %s: %v", made.Dir, err)
 	}
 }

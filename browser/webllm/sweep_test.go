@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestPackagesOfKilledConvertersAreSwept(t *testing.T) {
+func TestPackagesOfKilledConvertersAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	kept := []string{"0123456789ab-v2-c1024-p128-f32", fmt.Sprintf("0123456789ab-v1-c512-p128.%d", os.Getpid()),
 		"notes.txt"}

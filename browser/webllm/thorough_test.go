@@ -2,5 +2,5 @@
 
 package webllm
 
-// thorough asks for what is covered by something quicker too.
+// thorough includes what a quicker test covers too.
 const thorough = false

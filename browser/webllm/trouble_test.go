@@ -27,19 +27,19 @@ import (
 
 const troublePrompt = "How long does it take to walk from the house to the station?"
 
-// trouble is what goes wrong in one launch, and what the record must say of it.
+// trouble is a failure in one launch and its record.
 type trouble struct {
 	name   string
-	class  record.Class // empty: the launch succeeds
+	class  record.Class // empty: success
 	say    string
 	config Config
 	server answers                    // for shards of weights
-	load   func(*testing.T, *session) // just before the load
+	load   func(*testing.T, *session) // before the load
 	token  func(*testing.T, *session) // at the third token
 }
 
-// Whatever goes wrong in a launch is in the record with its class, and the launches after it are as good as any.
-func TestTroubleIsRecordedWithItsClass(t *testing.T) {
+// Each failure of a launch is recorded with its class, and later launches succeed.
+func TestFailuresAreRecordedWithTheirClass(t *testing.T) {
 	list := []trouble{
 		{name: "renderer killed", class: record.Crash, say: "renderer process ended (killed)", token: kill("renderer")},
 		{name: "GPU process killed", class: record.DeviceLost, say: "device was lost", token: kill("gpu-process")},
@@ -47,25 +47,25 @@ func TestTroubleIsRecordedWithItsClass(t *testing.T) {
 		{name: "nothing"},
 	}
 	if err := provoke(t, list, time.Minute, len(list)); engine.ClassOf(err) != list[0].class {
-		t.Errorf("the run says %v, want the first launch's error", err)
+		t.Errorf("the run returned %v instead of the first launch's error", err)
 	}
 	still := trouble{name: "a download that stands still", class: record.Timeout, say: "time limit of 4s",
 		server: func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() }}
 	provoke(t, []trouble{still}, 4*time.Second, 1)
 	none := trouble{name: "no WebGPU", class: record.SetUp, say: "no WebGPU adapter", config: Config{
 		Adapter: "swiftshader", Launch: browser.Launch{Flags: []string{"disable-software-rasterizer"}}}}
-	// no second launch would find one either
+	// a second launch would not find one either
 	if err := provoke(t, []trouble{none, none}, time.Minute, 1); fault.Of(err) != fault.NoAdapter {
 		t.Errorf("class %s of %v", fault.Of(err), err)
 	}
 }
 
-// provoke runs a launch for each trouble, until there have been as many as are wanted, and gives the run's error.
+// provoke runs a launch for each trouble, up to launches, and returns the run's error.
 func provoke(t *testing.T, list []trouble, timeout time.Duration, launches int) error {
 	t.Helper()
 	m := tinyModel(t)
 	w := &troubled{WebLLM: packed(t, Config{}), t: t, list: list}
-	// each launch has a time-out of its own
+	// each launch has its own timeout
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(list)+1)*time.Minute)
 	defer cancel()
 	dir, failed := run.Do(ctx, run.Options{Out: t.TempDir(),
@@ -75,7 +75,7 @@ func provoke(t *testing.T, list []trouble, timeout time.Duration, launches int) 
 			Warmup: plan.Warmup{Tokens: 1}, Timeout: plan.Duration(timeout)}})
 	r, err := record.Open(dir)
 	if err != nil {
-		t.Fatalf("%v; the run says %v", err, failed)
+		t.Fatalf("%v; the run returned %v", err, failed)
 	}
 	if len(r.Attempts) != launches {
 		t.Fatalf("%d launches, want %d: %v", len(r.Attempts), launches, failed)
@@ -97,7 +97,7 @@ func (x trouble) check(t *testing.T, a *record.Attempt) {
 	}
 }
 
-// known is what the tiny model says to the prompt.
+// known is the tiny model's answer to the prompt.
 func known(t *testing.T, m engine.Model) map[string][]int {
 	tokens, model, err := reference.Open(m.Path)
 	if err != nil {
@@ -110,7 +110,7 @@ func known(t *testing.T, m engine.Model) map[string][]int {
 	return map[string][]int{troublePrompt: ids}
 }
 
-// troubled is WebLLM that has another trouble in every launch.
+// troubled is WebLLM with another trouble in every launch.
 type troubled struct {
 	*WebLLM
 	t    *testing.T
@@ -134,17 +134,17 @@ func (w *troubled) Open(ctx context.Context, probe engine.Probe) (engine.Session
 	return &troubledSession{s, w.t, x}, nil
 }
 
-// answers answers a request in the server's place.
+// answers replaces the server's answer to a request.
 type answers func(w http.ResponseWriter, r *http.Request, next http.Handler)
 
-// answering puts an answer before the server's own.
+// answering calls answer before the server.
 func answering(with answers) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { with(w, r, next) })
 	}
 }
 
-// shards answers for shards of weights in sessions that tests share; nil, or what is nil: the server does.
+// shards answers for weight shards in shared sessions; nil: the server does.
 var shards atomic.Pointer[answers]
 
 func asServed(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -176,7 +176,7 @@ func (s *troubledSession) Generate(ctx context.Context, r engine.Request, token 
 			s.x.token(s.t, s.session)
 		}
 	})
-	if err != nil { // from here on every call fails in the same way, and none waits for an answer
+	if err != nil { // all further calls fail in the same way, without waiting
 		if after := s.session.Unload(ctx); engine.ClassOf(after) != s.x.class {
 			s.t.Errorf("%s: Unload: %v, want class %s", s.x.name, after, s.x.class)
 		}
@@ -184,7 +184,7 @@ func (s *troubledSession) Generate(ctx context.Context, r engine.Request, token 
 	return u, err
 }
 
-// processes are the browser's, each with its role.
+// processes lists the browser's processes with their roles.
 func processes(t *testing.T, s *session) map[int]string {
 	roles, err := s.Roles(t.Context())
 	if err != nil {
@@ -209,7 +209,7 @@ func replies(status int) answers {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(status) }
 }
 
-// served is what the server would answer, whose headers are set.
+// served returns the server's answer; its headers are set.
 func served(w http.ResponseWriter, r *http.Request, next http.Handler) []byte {
 	whole := httptest.NewRecorder()
 	next.ServeHTTP(whole, r)
@@ -224,7 +224,7 @@ func cut(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	panic(http.ErrAbortHandler)
 }
 
-// changed sends a file that is not the one on disk, and is whole as far as HTTP knows.
+// changed sends a modified file, which HTTP cannot detect.
 func changed(change func([]byte) []byte) answers {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		body := change(served(w, r, next))
@@ -233,7 +233,7 @@ func changed(change func([]byte) []byte) answers {
 	}
 }
 
-// scrambled turns the weights round: every number is sound, and none is where it was.
+// scrambled rotates the weights: every number is valid, but in the wrong place.
 func scrambled(b []byte) []byte {
 	out := make([]byte, len(b))
 	for i := 0; i+4 <= len(b); i += 4 {
@@ -242,7 +242,7 @@ func scrambled(b []byte) []byte {
 	return out
 }
 
-// What is on disk is looked at before it is sent: WebLLM itself would take anything.
+// Files are verified before they are served, because WebLLM would accept anything.
 func TestChangedWeightsAreNotLoaded(t *testing.T) {
 	m, w := tinyModel(t), packed(t, Config{})
 	p := copyOf(t, files.pack)
@@ -265,7 +265,7 @@ func TestChangedWeightsAreNotLoaded(t *testing.T) {
 			t.Errorf("error %v of class %s, want %s: %s", err, engine.ClassOf(err), record.Download, say)
 		}
 		if err := w.Prepare(watched(t), m, quiet); err == nil || !strings.Contains(err.Error(), "again") {
-			t.Errorf("Prepare: %v, want what to do", err)
+			t.Errorf("Prepare: %v, want advice", err)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func TestConvertWritesRequestedPackage(t *testing.T) {
 	// What can be done with either depends on the adapter.
 	for _, path := range []string{filepath.Join(cmd.Dir, "in-webllm-f16"), made.Library} {
 		if can := infoOf(t, path).Engines["webllm"].Can; !strings.Contains(
-			can, "where the WebGPU adapter has shader-f16") {
+			can, "if the WebGPU adapter has shader-f16") {
 			t.Errorf("%s: %q", path, can)
 		}
 	}

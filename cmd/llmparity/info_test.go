@@ -73,7 +73,7 @@ func TestInfoDescribesModel(t *testing.T) {
 		got  inspect.Ability
 		want string
 	}{
-		{file.Engines["webllm"], "f16 where the WebGPU adapter has shader-f16"},
+		{file.Engines["webllm"], "f16 if the WebGPU adapter has shader-f16"},
 		{file.Engines["llamacpp"], "uses the file as it is, in f32"},
 		{folder.Engines["webllm"], "which fits"}, {library.Engines["webllm"], "--dtype f32"},
 	} {
@@ -86,7 +86,7 @@ func TestInfoDescribesModel(t *testing.T) {
 	}
 	check(t, os.WriteFile(filepath.Join(dir, "webllm", "another.wasm"), []byte("\x00asm"), 0o600))
 	can := infoOf(t, filepath.Join(dir, "webllm")).Engines["webllm"].Can
-	if !strings.Contains(can, "another.wasm (doesn't), lib.wasm (fits)") {
+	if !strings.Contains(can, "another.wasm (does not fit), lib.wasm (fits)") {
 		t.Errorf("of two libraries: %s", can)
 	}
 	stdout, _, code := output(t, program(t, "model", "info", filepath.Join(dir, "webllm", "lib.wasm")))

@@ -29,7 +29,7 @@ var Kind = &engine.Kind{
 	},
 	DTypes:  []string{"f32"},
 	KVTypes: func(string) []string { return []string{"f32"} },
-	Runs:    func(dtype string) string { return "compute it in f32 from " + dtype + ", slowly" },
+	Runs:    func(dtype string) string { return "computes it in f32 from " + dtype + ", slowly" },
 }
 
 // Config has the settings for users: flags, keys of a section in plans, and properties of their schema.

@@ -35,7 +35,7 @@ func (c *Config) Fields() []engine.Field {
 		{To: &c.Model, Flag: "openai-model", Key: "model",
 			Help: "the server's name for the model (default: NAME of --model served:NAME, else the server's only model)"},
 		{To: &c.API, Flag: "openai-api", Key: "api", OneOf: []string{Completions, Chat},
-			Help: "API: completions (raw prompt) or chat (prompt in the server's chat template)"},
+			Help: "endpoint: completions (raw prompt) or chat (prompt in the server's chat template)"},
 		{To: &c.KeyFrom, Flag: "openai-key-env", Key: "key_env",
 			Help: "environment variable with the server's API key, e.g. OPENAI_API_KEY (default: no key)"},
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 // headlineSection is the answer with its two charts.
-func headlineSection(a *compare.Answer) section {
-	return section{ID: "headline", For: onPage, View: "answer", Data: newAnswerPart(a), Across: "duo",
+func headlineSection(res *compare.Result, a *compare.Answer) section {
+	return section{ID: "headline", For: onPage, View: "answer", Data: newAnswerPart(a, len(warned(res))), Across: "duo",
 		Draw: []func(*view) []chart{headlines}}
 }
 
@@ -32,7 +32,7 @@ type answerPart struct {
 	Count, All string
 }
 
-func newAnswerPart(a *compare.Answer) answerPart {
+func newAnswerPart(a *compare.Answer, all int) answerPart {
 	p := answerPart{Warnings: a.Warnings, All: "All warnings", Count: "1 warning may change a conclusion."}
 	for _, c := range []answerCard{{a.Memory, "Memory", "memory"}, {a.Speed, "Speed", "speed"},
 		{a.Output, "Output", "tokens"}, {a.Sure, "How sure?", "measured"}, {a.Quote, "May I quote it?", "measured"}} {
@@ -43,8 +43,8 @@ func newAnswerPart(a *compare.Answer) answerPart {
 	if n := len(a.Warnings); n > 1 {
 		p.Count = fmt.Sprintf("%d warnings may change a conclusion.", n)
 	}
-	if a.More > 0 {
-		p.All = fmt.Sprintf("What to do, and %s", plural(a.More, "more warning"))
+	if all > len(a.Warnings) {
+		p.All = fmt.Sprintf("All %d warnings", all)
 	}
 	return p
 }

@@ -116,7 +116,7 @@ type entry struct{ ID, Title string }
 // chapters are the page's sections in the order in which readers ask. What most readers skip is folded.
 func (v *view) chapters(a *compare.Answer) []section {
 	of := map[string]section{}
-	for _, s := range shownTo(v.drawn(append(sections(v), headlineSection(a))), onPage) {
+	for _, s := range shownTo(v.drawn(append(sections(v), headlineSection(v.res, a))), onPage) {
 		of[s.ID] = s
 	}
 	bare := func(id string) section { s := of[id]; s.Title = ""; return s }

@@ -46,7 +46,7 @@ func TestRepetitionsInOneLaunch(t *testing.T) {
 	}
 	if got := c.Figure(figure.Increase); math.Abs(
 		got.Center()-(c.Figure(figure.PeakPSS).Center()-base.Center())) > 1e-5 ||
-		!strings.Contains(got.How, "reused") {
+		!strings.Contains(got.How, "over all of its repetitions") {
 		t.Errorf("increase %+v", got)
 	}
 	if held := c.Figure(figure.Retained).Center(); held < 100 {
@@ -115,7 +115,7 @@ func TestRepetitionsInOneLaunchAreNotIndependent(t *testing.T) {
 	}
 	for i, r := range reused {
 		if r.Significant || r.P != 1 || !strings.Contains(
-			r.Verdict, "of 1 and 1 launches that can't be told from chance") {
+			r.Verdict, "too few launches to compare (1 and 1)") {
 			t.Errorf("%+v", r)
 		}
 		if timed := r.Figure == figure.TTFT || r.Figure == figure.DecodeTPS ||
@@ -152,7 +152,7 @@ func TestMissingCapabilityIsMarked(t *testing.T) {
 		t.Errorf("pieces: %q", w)
 	}
 	if f := c.Figure(figure.DecodeTPS); f.Known() ||
-		f.Absent != "41 tokens came in 20 pieces: when each came is not known" {
+		f.Absent != "41 tokens arrived in 20 pieces; their times are not known" {
 		t.Errorf("decode of a few pieces: %+v", f)
 	}
 }
@@ -162,7 +162,7 @@ func TestTokensThatCameAtOnceAreNoDecode(t *testing.T) {
 	e := comparetest.Native(3)
 	e.Usage = func(u *record.Usage) { u.Spans = u.Spans[:1] }
 	c := compare.Runs(comparetest.Run(t, "buffered", e)).Cells[0]
-	want := fmt.Sprintf("the %d tokens came at once: when each was there is not known", len(e.IDs))
+	want := fmt.Sprintf("the %d tokens arrived at once; their times are not known", len(e.IDs))
 	if f := c.Figure(figure.DecodeTPS); f.Known() || f.Absent != want {
 		t.Errorf("%+v, want none: %s", f, want)
 	}

@@ -34,7 +34,7 @@ func TestFiguresOfALaunch(t *testing.T) {
 		t.Errorf("baseline of an engine without a process before the load: %+v", f)
 	}
 	if peak, inc := cell.Figure(figure.PeakPSS), cell.Figure(figure.Increase); peak.Center() != inc.Center() ||
-		!strings.Contains(inc.How, "less 0") {
+		!strings.Contains(inc.How, "without a process before the load, the whole peak") {
 		t.Errorf("without a baseline the increase is the peak: %v and %v, %q", peak.Center(), inc.Center(), inc.How)
 	}
 }
@@ -138,10 +138,10 @@ func TestParity(t *testing.T) {
 			for i := range e.IDs {
 				e.IDs[i] = -1
 			}
-		}, true, "identical text; llamacpp gives no token ids"},
+		}, true, "identical text; llamacpp reports no token ids"},
 		{"no tokens", func(e *comparetest.Engine) { e.IDs, e.Text = nil, "" }, false,
-			"not compared: llamacpp yielded no tokens"},
-		{"prompt", func(e *comparetest.Engine) { e.PromptIDs = []int{12, 44, 8} }, true, "tokenised differently"},
+			"not compared: llamacpp returned no tokens"},
+		{"prompt", func(e *comparetest.Engine) { e.PromptIDs = []int{12, 44, 8} }, true, "tokenized differently"},
 		{"failed", func(e *comparetest.Engine) { e.Failing = map[int]record.Class{1: record.OOM} }, false,
 			"no counted launch of llamacpp"},
 	} {
@@ -159,7 +159,7 @@ func TestVerdictSaysWhatSamenessLeavesOpen(t *testing.T) {
 	r := compare.Runs(comparetest.Run(t, "p", comparetest.Browser(1), llama))
 	got := said(r, "Output")
 	if !strings.Contains(got, "the same 64 tokens") ||
-		!strings.HasSuffix(got, "; the prompt was tokenised differently.") {
+		!strings.HasSuffix(got, "; the prompt was tokenized differently.") {
 		t.Error(got)
 	}
 }
@@ -191,7 +191,7 @@ func TestRatiosOnOneDevice(t *testing.T) {
 	}
 	a.Cell.Repetitions, b.Cell.Repetitions = 3, 3
 	for _, x := range compare.Runs(comparetest.Run(t, "x", a, b)).Comparisons[0].Ratios {
-		if x.Significant || !strings.Contains(x.Verdict, "too few runs") {
+		if x.Significant || !strings.Contains(x.Verdict, "too few launches") {
 			t.Errorf("three launches a side can't be significant: %+v", x)
 		}
 	}
@@ -278,7 +278,7 @@ func TestAbsenceSaysWhy(t *testing.T) {
 	r := compare.Runs(comparetest.Run(t, "x", failed, mute))
 	for i, want := range []map[string]string{
 		{figure.PeakPSS: "no launch counts", figure.TTFT: "no launch counts"},
-		{figure.PeakPSS: "no total of smaps_rollup was read", figure.TTFT: "no request yielded a token",
+		{figure.PeakPSS: "PSS could not be read", figure.TTFT: "no request returned a token",
 			figure.LoadTime: ""},
 	} {
 		for name, why := range want {

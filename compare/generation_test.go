@@ -26,7 +26,7 @@ func TestAProcessForEachGeneration(t *testing.T) {
 	}
 	r := compare.Runs(run)
 	if f := r.Cells[1].Figure(figure.LoadTime); f.Center() != 5 ||
-		!strings.Contains(f.How, "every generation loads the model again") {
+		!strings.Contains(f.How, "every request loads ") {
 		t.Errorf("load: %+v", f)
 	}
 	c := r.Comparisons[0]

@@ -15,12 +15,11 @@ import (
 
 // Options say how runs are compared.
 type Options struct {
-	// MinEffect is the share below which a difference that is real is not one that matters: 0.01 is 1 %.
+	// MinEffect is the share below which a significant difference does not matter: 0.01 is 1%.
 	MinEffect float64
-	// AllowDifferent gives ratios of what is not alike too: of other classes of device, isolations, unverified weights.
-	// Each is marked.
+	// AllowDifferent gives marked ratios of cells that are not alike: other devices, isolation, unverified weights.
 	AllowDifferent bool
-	// By names the fields that cells must have in common to be averaged; nil: the engine, and no groups are shown.
+	// By names the fields that cells share to be averaged; nil: the engine, without groups.
 	By []string
 	// Titles has engines' names for people by those in records; an engine without one keeps the name that records have.
 	Titles map[string]string
@@ -29,9 +28,9 @@ type Options struct {
 // Defaults are the options of Runs.
 func Defaults() Options { return Options{MinEffect: 0.01} }
 
-// Statistics are the rules that a Result was made by.
+// Statistics are the rules of a Result.
 type Statistics struct {
-	Alpha          float64  `json:"alpha"`      // the most families of equals, as a share, that are called different
+	Alpha          float64  `json:"alpha"`      // the share of families of equal cells that are called different, at most
 	Confidence     float64  `json:"confidence"` // of intervals
 	MinEffect      float64  `json:"min_effect"` // a share
 	AllowDifferent bool     `json:"allow_different,omitempty"`
@@ -44,35 +43,35 @@ func (o Options) statistics() Statistics {
 		By:             o.By}
 }
 
-// Check says what is wrong with options that people give.
+// Check validates options.
 func (o Options) Check() error {
 	if !(o.MinEffect >= 0 && o.MinEffect < 1) {
-		return fault.New(fault.Usage, "give a share from 0 to 100 %, such as 1%",
-			"a minimum effect of %g %% makes no sense", 100*o.MinEffect)
+		return fault.New(fault.Usage, "use a percentage from 0% to 100%, such as 1%",
+			"minimum effect %g%%: out of range", 100*o.MinEffect)
 	}
 	for _, name := range o.By {
 		if !slices.Contains(Fields(), name) {
-			return fault.New(fault.Usage, "use "+strings.Join(Fields(), ", "), "cells can't be grouped by %q", name)
+			return fault.New(fault.Usage, "use "+strings.Join(Fields(), ", "), "unknown field %q", name)
 		}
 	}
 	return nil
 }
 
-// Fields lists what cells can be grouped by.
+// Fields lists the fields that cells can be grouped by.
 func Fields() []string {
 	return []string{"engine", "model", "input_len", "output_len", "prompt", "context", "dtype", "kv_cache_dtype",
 		"concurrency", "batch_size", "traffic",
 		"start", "temperature", "isolation", "device", "run"}
 }
 
-// field is a cell's value of one of them, as people write it.
+// field is a cell's value of a field.
 func (r *Result) field(c *Cell, name string) string {
 	switch name {
 	case "engine":
 		return c.Spec.Engine
 	case "model":
 		return c.Spec.Model.Name
-	case "input_len": // as the engine counts tokens; as asked for where it was
+	case "input_len": // as requested, else as the engine counts tokens
 		if c.Spec.InputTokens > 0 {
 			return strconv.Itoa(c.Spec.InputTokens)
 		}
@@ -117,8 +116,7 @@ func deviceClass(c *Cell) string {
 	return string(c.Device.Class)
 }
 
-// runName tells runs apart: by their names where these differ, else by so much of the ends of their folders as does,
-// else by their place.
+// runName names a run: by its name if that is unique, else by the end of its folder, else by its number.
 func (r *Result) runName(run int) string {
 	var folders []string // of other runs with the name
 	for i, other := range r.Runs {
@@ -140,7 +138,7 @@ func (r *Result) runName(run int) string {
 	return fmt.Sprintf("%s #%d", r.Runs[run].Name, run+1)
 }
 
-// varied says in which fields cells differ that are averaged, and of how many kinds they are.
+// varied lists the fields in which averaged cells differ, with the number of values.
 func (r *Result) varied(cells []int, but []string) []string {
 	out := []string{}
 	for _, name := range Fields() {

@@ -50,11 +50,11 @@ func TestVerdictNamesWhatLaunchesCouldNotShow(t *testing.T) {
 	a.Cell.ID, b.Cell.ID, a.Cell.Engine, b.Cell.Engine = 1, 2, "a", "b"
 	a.Vary, b.Vary = 0.06, 0.06
 	if s := said(compare.Runs(comparetest.Run(t, "noisy", a, b)), "Speed"); !strings.Contains(
-		s, "at which a change of a tenth takes") {
+		s, "so a change of 10% needs") {
 		t.Error(s)
 	}
 	a.Vary, b.Vary = 0.005, 0.005
-	if s := said(compare.Runs(comparetest.Run(t, "quiet", a, b)), "Speed"); strings.Contains(s, "takes") {
+	if s := said(compare.Runs(comparetest.Run(t, "quiet", a, b)), "Speed"); strings.Contains(s, "needs") {
 		t.Error(s)
 	}
 }

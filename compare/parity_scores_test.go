@@ -54,7 +54,7 @@ func TestANearTieIsRounding(t *testing.T) {
 		math.Abs(d.MarginB.Nats-0.05) > 1e-9 {
 		t.Fatalf("%+v", d)
 	}
-	want := "there the top two are 0.030 for webllm and 0.050 for llamacpp apart: rounding is enough"
+	want := "there the top two are 0.030 for webllm and 0.050 for llamacpp apart: rounding explains it"
 	if d.Words != want || !strings.HasSuffix(p.Verdict, "; "+want) || !strings.Contains(said(r, "Output"), want) {
 		t.Errorf("%q; verdict %q", d.Words, r.Verdict)
 	}
@@ -92,7 +92,7 @@ func TestSeveralPairsThatPart(t *testing.T) {
 		return said(compare.Runs(comparetest.Run(t, "three", web, llama, third)), "Output")
 	}
 	const same = "Output: Identical in 1 of 3 pairs. 1 of 3 pairs of cells generated identical tokens from the same weights and prompt"
-	if got := three(true); got != same+"; of 2 that part, 2 do so where rounding is enough." {
+	if got := three(true); got != same+"; of 2 that differ, rounding explains 2." {
 		t.Error(got)
 	}
 	if got := three(false); got != same+"." {
@@ -111,7 +111,7 @@ func TestTextsThatPartAreCounted(t *testing.T) {
 	llama.Scores[6].Top[1] = record.Candidate{ID: 511, LogProb: -0.65}
 	third.Usage, third.Text = nil, "another text"
 	got := said(compare.Runs(comparetest.Run(t, "three", web, llama, third)), "Output")
-	if want := "; of 3 that part, 1 do so where rounding is enough, and of 2 that is not known."; !strings.HasSuffix(
+	if want := "; of 3 that differ, rounding explains 1, and 2 are not known."; !strings.HasSuffix(
 		got, want) {
 		t.Errorf("%q, want …%q", got, want)
 	}
@@ -129,37 +129,37 @@ func TestNothingElseIsCalledRounding(t *testing.T) {
 		}, "0.050 for llamacpp apart: more than rounding", ""},
 		"everything differs": {func(web, llama *comparetest.Engine) {
 			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 0.5, 0.4)
-		}, ", no more than the arithmetic of the two differs by at other places", ""},
+		}, "no more than their arithmetic differs at other tokens", ""},
 		"a near tie, and nothing differs elsewhere": {func(web, llama *comparetest.Engine) {
 			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 0.03, 0.0001)
-		}, "a near tie, but at other places the two differ by no more than", ""},
+		}, "nearly a tie, but at other tokens they differ by at most", ""},
 		"one side alone": {func(web, llama *comparetest.Engine) { web.Scores = nil },
-			"are 0.050 for llamacpp apart: rounding is enough", ""},
+			"are 0.050 for llamacpp apart: rounding explains it", ""},
 		"asked again": {func(web, llama *comparetest.Engine) { web.Scores = opinion(llama.IDs, nil, 0, 0.01) },
-			"asked again, webllm would say", ""},
+			"scored again, webllm prefers", ""},
 		"a near tie of another token": {func(web, llama *comparetest.Engine) {
 			llama.Scores[6].Top[1].ID = 902
 			llama.Scores[6].Top[2].ID = 511
-		}, "apart (of what was said, 511 lies 3.900 below the likeliest for llamacpp): more than rounding", ""},
+		}, "apart (511 is 3.900 below the most likely token for llamacpp): more than rounding", ""},
 		"a near tie, and nothing told of the other token": {func(web, llama *comparetest.Engine) {
 			llama.Scores[6].Top[1].ID = 902
-		}, "511 lies at least 3.900 below the likeliest for llamacpp): more than rounding", ""},
+		}, "511 is at least 3.900 below the most likely token for llamacpp): more than rounding", ""},
 		"nobody asked": {func(web, llama *comparetest.Engine) { web.Scores, llama.Scores = nil, nil },
 			"", "neither engine scored a text"},
 		"another text": {func(web, llama *comparetest.Engine) {
 			third := append([]int{1000}, llama.IDs[1:]...)
 			web.Scores, llama.Scores = opinion(third, nil, 0, 0), opinion(third, nil, 0, 0)
-		}, "", "another one up to there"},
+		}, "", "the scored text differs before that token"},
 		"another prompt": {func(web, llama *comparetest.Engine) { web.PromptIDs = []int{5, 6, 7, 8} },
-			"", "tokenised the prompt differently"},
+			"", "the prompt was tokenized differently"},
 	} {
 		p := parting(t, c.change).Parity[0]
 		if !strings.Contains(p.First.Words, c.words) || c.words == "" && p.First.Words != "" ||
 			!strings.Contains(p.First.Unknown, c.absent) {
 			t.Errorf("%s: %q (%q), want %q (%q)", name, p.First.Words, p.First.Unknown, c.words, c.absent)
 		}
-		if rounding := strings.Contains(p.Verdict, "rounding is enough"); rounding != strings.Contains(
-			c.words, "rounding is enough") {
+		if rounding := strings.Contains(p.Verdict, "rounding explains it"); rounding != strings.Contains(
+			c.words, "rounding explains it") {
 			if name != "asked again" {
 				t.Errorf("%s: %q", name, p.Verdict)
 			}
@@ -173,10 +173,10 @@ func TestUnforced(t *testing.T) {
 		why    string
 	}{
 		"nobody": {func(web, llama *comparetest.Engine) { web.Scores, llama.Scores = nil, nil },
-			"neither scored a text"},
+			"neither engine scored a text"},
 		"one": {func(web, llama *comparetest.Engine) { web.Scores = nil }, "webllm scored none"},
 		"no ids": {func(web, llama *comparetest.Engine) { web.Scores, web.Cell.NoTokenIDs = nil, true },
-			"webllm tells no token ids"},
+			"webllm reports no token ids"},
 		"other prompts": {func(web, llama *comparetest.Engine) { web.Scored.PromptIDs = []int{1} },
 			"different prompts"},
 	} {

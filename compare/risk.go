@@ -9,7 +9,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// predicted puts beside a cell what the record has of it from before its first launch.
+// predicted adds the risk and the prediction that were recorded before the first launch.
 func (c *Cell) predicted(run *record.Run, e gathered) {
 	if risk, ok := run.Risks[c.Spec.ID]; ok {
 		c.Risk = &risk
@@ -22,23 +22,23 @@ func (c *Cell) predicted(run *record.Run, e gathered) {
 	}
 }
 
-// riskReasons are those of a risk; where none is given, its tightest place.
+// riskReasons are those of a risk; without any, its tightest place.
 func riskReasons(r *record.Risk) []string {
 	if len(r.Reasons) > 0 || len(r.Places) == 0 {
 		return r.Reasons
 	}
 	p := r.Places[0]
-	return []string{fmt.Sprintf("%s: %s MiB, up to %s, are needed and %s are free", p.Name, explain.Short(evidence.MiB(p.Need)),
+	return []string{fmt.Sprintf("%s: needs %s MiB (at most %s), %s available", p.Name, explain.Short(evidence.MiB(p.Need)),
 		explain.Short(evidence.MiB(p.High)),
 		explain.Short(evidence.MiB(p.Free)))}
 }
 
-// wontFit is why a cell was not launched that would run out of memory.
+// wontFit is why a cell that would run out of memory was not launched.
 func wontFit(r *record.Risk) string {
 	return strings.TrimSuffix("would not fit: "+strings.Join(riskReasons(r), "; "), ": ")
 }
 
-// refusedFor is why none of a cell's attempts was launched; empty where one was, or where there is none.
+// refusedFor is why none of a cell's attempts was launched; empty if one was.
 func refusedFor(all []*record.Attempt) (why string) {
 	for _, a := range all {
 		if a.Status != record.Refused {
@@ -49,7 +49,7 @@ func refusedFor(all []*record.Attempt) (why string) {
 	return why
 }
 
-// refuse says of a cell why it was not launched, and in every figure that it was not.
+// refuse marks a cell and all its figures.
 func (c *Cell) refuse(why string) {
 	c.Refused = why
 	for _, list := range [][]evidence.Figure{c.Figures, c.Sampler} {

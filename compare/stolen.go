@@ -10,12 +10,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// stolenP is the p under which stolen time is said to differ: who asks has a difference to explain, and blames an
-// engine for it else.
+// stolenP is the p below which stolen time differs. It is large, because a difference must not be blamed on an engine.
 const stolenP = 0.1
 
-// stolenShares are of each launch the processors' time that a hypervisor gave to others meanwhile, in percent; nil
-// where one does not tell.
+// stolenShares is the processor time that a hypervisor gave to other guests, in percent of each launch; nil if unknown.
 func stolenShares(counted []*record.Attempt, cores int) []float64 {
 	var out []float64
 	for _, a := range counted {
@@ -28,10 +26,9 @@ func stolenShares(counted []*record.Attempt, cores int) []float64 {
 	return out
 }
 
-// MoreStolen says by how much a hypervisor gave more of the processors to other machines while one cell's launches ran
-// than while another's did; empty where it did not, or nobody told. It is told of as little as it is because neighbours
-// who work share a core's units, caches and memory, too, of which nothing is counted: on a machine of two processors a
-// tenth of the speed went with half a percent.
+// MoreStolen says if a hypervisor gave more processor time to other guests during the launches of one cell than of
+// another. Small amounts matter, because other guests also share caches and memory: on two cores, 0.5% stolen time came
+// with 10% less speed.
 func MoreStolen(than, of *Cell) string {
 	a, b := slices.Clone(than.stolen), slices.Clone(of.stolen)
 	if len(a) == 0 || len(b) == 0 || stats.Median(b) <= stats.Median(a) {
@@ -45,11 +42,10 @@ func MoreStolen(than, of *Cell) string {
 		than.Label, p).Text
 }
 
-// hiding is by how many percent of the processors more must be stolen of one side to make up for a regression of some
-// percent in the other.
+// hiding is how much more must be stolen from one side, in percent, to hide a regression of the other.
 const hiding = 0.25
 
-// MuchMoreStolen is MoreStolen where it is enough to hide that the other side is slower.
+// MuchMoreStolen is MoreStolen if it is enough to hide that the other side is slower.
 func MuchMoreStolen(than, of *Cell) string {
 	if len(than.stolen) == 0 || len(of.stolen) == 0 || stats.Median(of.stolen)-stats.Median(than.stolen) < hiding {
 		return ""
@@ -57,13 +53,13 @@ func MuchMoreStolen(than, of *Cell) string {
 	return MoreStolen(than, of)
 }
 
-// disturbed warns of a difference that goes with stolen time.
+// disturbed warns of a difference that comes with stolen time.
 func disturbed(x *ratio.Ratio, a, b *Cell) {
 	f := a.Figure(x.Figure)
 	if !x.Significant || x.Ratio == nil || !f.TimeOrRate() || a.Run == b.Run || a.Spec.Engine != b.Spec.Engine {
-		return // launches of one run take turns
+		return // launches of one run alternate
 	}
-	// Of the slower side more must have been stolen: the one whose times are longer, or whose rates are lower.
+	// More must have been stolen from the slower side: that of longer times, or of lower rates.
 	slow, quick := a, b
 	if longer := f.Unit == "ms" || f.Unit == "µs"; longer != (*x.Ratio > 1) {
 		slow, quick = b, a

@@ -5,11 +5,9 @@ import (
 	"llmparity/internal/record"
 )
 
-// stopped widens the intervals of a cell that was repeated until a figure was known well enough. It was looked at
-// several times, and each look might have been the one at which chance made it narrow: an interval of the ordinary
-// level would hold too seldom. Each look has its share of the chance to err, and so has the interval at the last one,
-// in the cell's own figures and those of its requests: they share the launches. Parts of memory, and what engines say
-// of themselves, keep the ordinary level.
+// stopped widens the intervals of a cell that was repeated until a figure was precise enough. Each look could end the
+// repetitions by chance, so each gets its share of the error, and the last interval holds at the usual level. Memory by
+// component and reported figures keep the usual intervals.
 func (c *Cell) stopped(s record.Stop) {
 	if s.Looks < 1 || !(s.Confidence > 0 && s.Confidence < 1) {
 		return

@@ -30,7 +30,7 @@ func TestIntervalsAreWiderAfterPeeking(t *testing.T) {
 				t.Errorf("%s of %s: %+v, %+v", name, res.Cells[i].Label, before.Interval, after.Interval)
 			}
 			if looked && (after.Interval.Confidence < 0.95 ||
-				!strings.Contains(after.How, "with up to 5 looks: the interval is one of 99 %")) {
+				!strings.Contains(after.How, "checked up to 5 times: a 99% interval")) {
 				t.Errorf("%s: %+v, %q", name, after.Interval, after.How)
 			}
 		}

@@ -176,7 +176,7 @@ func TestWhatIsNoDifferenceIsNotCalledOne(t *testing.T) {
 			if claims != (call == stats.Differs || call == stats.TooSmall) || claims != significant {
 				t.Errorf("%s, %s is called %q: %s", name, what, call, verdict)
 			}
-			if small := strings.Contains(verdict, "real but under 1 %"); small != (call == stats.TooSmall) {
+			if small := strings.Contains(verdict, "significant, but under 1%"); small != (call == stats.TooSmall) {
 				t.Errorf("%s, %s is called %q: %s", name, what, call, verdict)
 			}
 		}
@@ -219,7 +219,7 @@ func TestOfNothingThereIsNoRatio(t *testing.T) {
 	x := increase(s.run(r, "a"), shrunk("b"))
 	if x.Ratio != nil || x.Percent == nil || *x.Percent != -100 || x.Interval != nil || x.Delta >= 0 ||
 		x.DeltaInterval == nil || x.IntervalNote != "not all values above 0" || x.Call != stats.Differs ||
-		!strings.HasSuffix(x.Verdict, "engine, b, which is different (p = 0.003, n = 8 and 8)") {
+		!strings.HasSuffix(x.Verdict, "engine, b, significantly different (p = 0.003, n = 8 and 8)") {
 		t.Errorf("%+v", x)
 	}
 	x = increase(shrunk("a"), shrunk("b"))

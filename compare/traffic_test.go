@@ -51,18 +51,18 @@ func TestWhatRequestsWaitIsInTheirTimes(t *testing.T) {
 		}
 	}
 	if f := a.Figure(figure.Percentile(figure.OfTTFT, 0.99)); f.Known() ||
-		f.Absent != "it takes 100 requests a launch, and there are 40" {
+		f.Absent != "needs 100 requests a launch, and there are 40" {
 		t.Errorf("%+v", f)
 	}
 	// of 40 requests there are gaps enough
 	if f := a.Figure(figure.Percentile(figure.OfITL, 0.99)); !f.Known() || f.N != 6 || f.Interval == nil {
 		t.Errorf("%+v", f)
 	}
-	if f := a.Figure(figure.Goodput); f.Known() || !strings.Contains(f.Absent, "no goal") {
+	if f := a.Figure(figure.Goodput); f.Known() || !strings.Contains(f.Absent, "no goals") {
 		t.Errorf("%+v", f)
 	}
 	if len(a.Load.Caveats) != 0 || len(b.Load.Caveats) != 1 ||
-		!strings.Contains(b.Load.Caveats[0], "it had one request at a time: the others waited with us, half of them ") {
+		!strings.Contains(b.Load.Caveats[0], "served one request at a time: the others waited (half of them ") {
 		t.Errorf("%q, %q", a.Load.Caveats, b.Load.Caveats)
 	}
 	figures := []string{}

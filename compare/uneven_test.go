@@ -29,7 +29,7 @@ func TestADifferenceThatMayBeOfSpreadSaysSo(t *testing.T) {
 			if slices.ContainsFunc(x.Warnings,
 				func(w evidence.Warning) bool { return w.Code == explain.UnevenSpread.Code }) {
 				warned++
-				if !strings.Contains(x.Verdict, "do not vary alike") ||
+				if !strings.Contains(x.Verdict, "launches vary differently") ||
 					!strings.Contains(x.Warnings[len(x.Warnings)-1].Where, "few") {
 					t.Errorf("%s; %+v", x.Verdict, x.Warnings)
 				}
@@ -60,7 +60,7 @@ func TestDifferenceWithoutSpreadIsSilent(t *testing.T) {
 				continue
 			}
 			called++
-			if strings.Contains(x.Verdict, "do not vary alike") {
+			if strings.Contains(x.Verdict, "launches vary differently") {
 				warned++
 			}
 		}

@@ -34,7 +34,7 @@ func Validate(ctx context.Context, root string) (*memory.Validation, error) {
 	return nil, nothingPredicted(root, v)
 }
 
-// Predictions are a run's cells of which there is one.
+// Predictions lists a run's cells that have a prediction.
 func Predictions(run *record.Run) []memory.PredictedCell {
 	res := Runs(run)
 	var out []memory.PredictedCell
@@ -47,21 +47,21 @@ func Predictions(run *record.Run) []memory.PredictedCell {
 	return out
 }
 
-// nothingPredicted says why there is nothing to hold against anything.
+// nothingPredicted says why there is nothing to validate.
 func nothingPredicted(root string, v *memory.Validation) error {
 	why := ""
 	if len(v.Absent) > 0 {
 		why = " (" + v.Absent[0] + ")"
 	}
 	if v.Runs == 0 {
-		return fault.New(fault.BadRecord, "name a folder that `llmparity run` wrote into",
-			"none of the %d run folders below %s can be read: %s", len(v.Broken), root, v.Broken[0].Error)
+		return fault.New(fault.BadRecord, "name a folder that `llmparity run` wrote",
+			"%[2]s: none of the %[1]d run folders can be read: %[3]s", len(v.Broken), root, v.Broken[0].Error)
 	}
 	broken := ""
 	if len(v.Broken) > 0 {
-		broken = fmt.Sprintf(", and %d can't be read", len(v.Broken))
+		broken = fmt.Sprintf("; %d cannot be read", len(v.Broken))
 	}
-	return fault.New(fault.BadRecord, "`llmparity run` foretells and measures",
-		"none of the %d runs below %s has a cell whose memory was both foretold and measured%s%s",
+	return fault.New(fault.BadRecord, "`llmparity run` predicts and measures",
+		"%[2]s: none of the %[1]d runs has a cell whose memory was both predicted and measured%[3]s%[4]s",
 		v.Runs, root, why, broken)
 }

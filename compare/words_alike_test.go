@@ -30,7 +30,7 @@ func TestWordsAreComparedWhereFiguresAreNot(t *testing.T) {
 		e.Warnings = []record.Warning{{Code: "weights-unverified", Text: "its weights are not verified"}}
 	})
 	if p := warned.Parity[0]; !p.Identical ||
-		!strings.HasSuffix(p.Verdict, "; weights not verified: those of served, server") {
+		!strings.HasSuffix(p.Verdict, "; weights not verified: served, server") {
 		t.Errorf("weights that nobody has verified: %+v", p)
 	}
 	if !strings.Contains(said(warned, "Output"), "not verified") {

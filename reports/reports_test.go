@@ -172,13 +172,13 @@ func TestTableSaysOnceWhatCellsShare(t *testing.T) {
 		engines = append(engines, e)
 	}
 	engines[0].Cell.Repetitions = 2
-	for n, want := range map[int]string{0: "Each of these with itself: not known, it takes two counted launches",
-		1: "Each cell with itself: not known, it takes two counted launches."} {
+	for n, want := range map[int]string{0: "Each of these with itself: not known: needs two counted launches",
+		1: "Each cell with itself: not known: needs two counted launches."} {
 		var b bytes.Buffer
 		if err := reports.Details(&b, compare.Runs(comparetest.Run(t, "many", engines[n:]...))); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Count(b.String(), "it takes two counted launches"); got != 1 ||
+		if got := strings.Count(b.String(), "needs two counted launches"); got != 1 ||
 			!strings.Contains(b.String(), want) {
 			t.Errorf("said %d times, want once as %q:\n%s", got, want, b.String())
 		}

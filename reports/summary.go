@@ -75,7 +75,7 @@ func summaryGrid(res *compare.Result) *grid {
 // summaryWords say how to read the table, and whose latencies between tokens are not between tokens.
 func summaryWords(res *compare.Result) []string {
 	out := []string{originsWords + " Median over counted launches; ±: the wider side of the median's 95 % interval; " +
-		"(n=…): too few runs for one."}
+		"(n=…): too few launches for one."}
 	marked, pieces := false, []string(nil)
 	for i := range res.Cells {
 		c := &res.Cells[i]

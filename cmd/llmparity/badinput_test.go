@@ -133,7 +133,7 @@ func twoEngines(t *testing.T) string {
 		"--repetitions", "2")
 	put(t, cmd.Dir, "echo.py", documentsPython(t))
 	stdout, _ := well(t, cmd)
-	mentions(t, stdout, "different text after 0 bytes; exec:echo.py gives no token ids", "gave the same text")
+	mentions(t, stdout, "different text after 0 bytes; exec:echo.py reports no token ids", "gave the same text")
 	dir, err := filepath.EvalSymlinks(filepath.Join(cmd.Dir, "results", "latest"))
 	check(t, err)
 	return dir

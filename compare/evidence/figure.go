@@ -1,9 +1,8 @@
-// Package evidence is what all parts of a comparison go by: a figure over a cell's launches, the launches that
-// attempts were in, and the readings of a phase. A figure has its values, its median and interval, where they come
-// from, and what to know before believing them.
+// Package evidence has what all parts of a comparison share: a figure over a cell's launches, the launches of attempts,
+// and the readings of a phase. A figure has values, median, interval, origin and warnings.
 //
-// It can't tell what a figure is of: names, units and explanations are the table's (internal/figure), and values are
-// worked out by those who know the record.
+// It does not know what a figure means: internal/figure has names, units and definitions, and other packages compute
+// the values.
 package evidence
 
 import (
@@ -18,7 +17,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// Held finds a figure in one of a breakdown's lists.
+// Held finds a figure in a list; an absent one if there is none.
 func Held(list []Figure, name string) Figure {
 	for _, f := range list {
 		if f.Name == name {
@@ -28,14 +27,14 @@ func Held(list []Figure, name string) Figure {
 	return Figure{Name: name, Absent: "not measured"}
 }
 
-// Exact keeps a launch's value unrounded: bytes in MiB are exact in binary, and add up.
+// Exact adds a launch's value unrounded, so that bytes in MiB still add up.
 func (f *Figure) Exact(attempt int, v float64) {
 	if !math.IsNaN(v) {
 		f.Values = append(f.Values, Value{attempt, v})
 	}
 }
 
-// Summarised are figures with what follows from their values.
+// Summarised fills in what follows from the figures' values.
 func Summarised(figures []Figure) []Figure {
 	for i := range figures {
 		figures[i].Summarise()
@@ -43,7 +42,7 @@ func Summarised(figures []Figure) []Figure {
 	return figures
 }
 
-// PerLaunch is one value a launch: what was measured several times in one is not independent.
+// PerLaunch has one value a launch: repetitions in one launch are not independent.
 func (f Figure) PerLaunch(launch map[int]int) []float64 {
 	var order []int
 	values := map[int][]float64{}
@@ -61,34 +60,34 @@ func (f Figure) PerLaunch(launch map[int]int) []float64 {
 	return out
 }
 
-// TooFewRuns is an interval's note where the launches don't suffice for one.
-const TooFewRuns = "too few runs"
+// TooFewRuns is the note of an interval that needs more launches.
+const TooFewRuns = "too few launches"
 
 // Figure is one quantity of a cell over its counted launches.
 type Figure struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	Unit  string `json:"unit"`
-	// Reported marks what the engine says of itself; we did not measure it.
+	// Reported marks figures that the engine reports; llmparity did not measure them.
 	Reported bool `json:"reported,omitempty"`
-	// Beside is the figure of ours that a reported one belongs next to.
+	// Beside is the measured figure that a reported one corresponds to.
 	Beside string  `json:"beside,omitempty"`
 	Values []Value `json:"values"`
 	N      int     `json:"n"`
-	// Median is nil where there is no value.
+	// Median is nil without a value.
 	Median *float64 `json:"median,omitempty"`
-	// Interval is nil where there is none, and Note then says why.
+	// Interval is nil if Note says why there is none.
 	Interval *stats.Interval `json:"interval"`
 	Note     string          `json:"interval_note,omitempty"`
 	// Absent says why there is no value.
 	Absent string `json:"absent,omitempty"`
-	How    string `json:"how"` // how it was obtained and what it can't see
-	// Origin is empty where there is no value.
+	How    string `json:"how"` // how it was obtained and what it misses
+	// Origin is empty without a value.
 	Origin record.Origin `json:"origin,omitempty"`
-	// Method names what the values come from, and Blind what that can't see.
+	// Method names the source of the values, and Blind what it misses.
 	Method string `json:"method,omitempty"`
 	Blind  string `json:"blind,omitempty"`
-	// Warnings are what to know of the launches before believing it: outliers, a trend, noise.
+	// Warnings are about the launches: outliers, a trend, noise.
 	Warnings []record.Warning `json:"warnings,omitempty"`
 }
 
@@ -98,10 +97,10 @@ type Value struct {
 	Value   float64 `json:"value"`
 }
 
-// Known tells whether there is anything to show.
+// Known tells whether there is a value.
 func (f Figure) Known() bool { return f.Median != nil }
 
-// Center is the median; NaN where there is no value.
+// Center is the median; NaN without a value.
 func (f Figure) Center() float64 {
 	if f.Median == nil {
 		return math.NaN()
@@ -109,7 +108,7 @@ func (f Figure) Center() float64 {
 	return *f.Median
 }
 
-// Add keeps a launch's value; what is not a number is no value, and neither is a time of less than none.
+// Add adds a launch's value. NaN, infinities and negative times are left out.
 func (f *Figure) Add(attempt int, v float64) {
 	switch {
 	case math.IsNaN(v), math.IsInf(v, 0):
@@ -162,33 +161,32 @@ func (f Figure) Numbers() []float64 {
 	return out
 }
 
-// TimeOrRate tells figures that others on a machine, or beside it, make worse.
+// TimeOrRate tells figures that other programs on the machine make worse.
 func (f *Figure) TimeOrRate() bool {
 	return slices.Contains([]string{"ms", "µs", "tokens/s", "requests/s"}, f.Unit)
 }
 
-// LookedAt is the interval at the last of several looks.
+// LookedAt widens the interval for several looks.
 func (f *Figure) LookedAt(s record.Stop) {
 	if f.N == 0 {
 		return
 	}
 	f.Interval, f.Note = nil, TooFewRuns
-	f.How += fmt.Sprintf("; launches were added until %s was known well enough, with up to %d looks: the interval is one of %s %%, so that it holds in %s %% "+
-		"of cases whenever that stops", s.Figure, s.Looks, explain.Percent(s.Confidence), explain.Percent(s.Level))
+	f.How += fmt.Sprintf("; launches were added until %s was precise enough, checked up to %d times: a %s%% interval, so that it "+
+		"holds in %s%% of cases", s.Figure, s.Looks, explain.Percent(s.Confidence), explain.Percent(s.Level))
 	if of := stats.MedianInterval(f.Numbers(), s.Confidence); of != nil {
 		f.Interval, f.Note = of, ""
 		of.Confidence = stats.Round(max(s.Level, 1-float64(s.Looks)*(1-of.Confidence)), 6)
 	}
 }
 
-// New is one of the table's, without values.
+// New is a figure of the table, without values.
 func New(name string) Figure {
 	r := figure.New(name)
 	return Figure{Name: r.Name, Title: r.Title, Unit: r.Unit, How: r.How, Absent: r.Absent}
 }
 
-// PerRequest takes the median within the launch: the launch is the unit of repetition, requests inside one are not
-// independent.
+// PerRequest takes the median over a launch's requests, which are not independent.
 func PerRequest(attempts []*record.Attempt, of func(*record.Request) float64, f Figure) Figure {
 	for _, a := range attempts {
 		f.Add(a.ID, figure.OverRequests(of, a.Measured()))
@@ -196,7 +194,7 @@ func PerRequest(attempts []*record.Attempt, of func(*record.Request) float64, f 
 	return f
 }
 
-// Value finds a launch's value; NaN where there is none.
+// Value finds a launch's value; NaN without one.
 func (f Figure) Value(launch int) float64 {
 	for _, v := range f.Values {
 		if v.Attempt == launch {

@@ -8,7 +8,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// Has tells whether a method read any of the launches.
+// Has tells whether any launch has a source of the method.
 func Has(counted []*record.Attempt, method string) bool {
 	return slices.ContainsFunc(counted, func(a *record.Attempt) bool {
 		for _, s := range a.Sources {
@@ -20,7 +20,7 @@ func Has(counted []*record.Attempt, method string) bool {
 	})
 }
 
-// Blind is what a method can't see, by the first launch that has it.
+// Blind is what a method misses.
 func Blind(counted []*record.Attempt, method string) string {
 	for _, a := range counted {
 		least := 0
@@ -36,18 +36,18 @@ func Blind(counted []*record.Attempt, method string) string {
 	return ""
 }
 
-// Mebi are bytes in MiB.
+// Mebi converts bytes.
 func Mebi(bytes float64) float64 { return bytes / record.MiB }
 
-// MiB are bytes that the record has as a whole number.
+// MiB converts whole bytes.
 func MiB(bytes int64) float64 { return float64(bytes) / record.MiB }
 
-// Rejoined tells whether repetitions reused a launch.
+// Rejoined tells whether repetitions share a launch.
 func Rejoined(attempts []*record.Attempt) bool {
 	return slices.ContainsFunc(attempts, func(a *record.Attempt) bool { return a.OpenedBy != 0 })
 }
 
-// Uncounted tells that the rows of some request are pieces of text, and not a token each.
+// Uncounted tells whether rows of a request are pieces of text of several tokens.
 func Uncounted(spec record.Cell, attempts []*record.Attempt) bool {
 	for _, a := range attempts {
 		for _, r := range a.Measured() {
@@ -59,7 +59,7 @@ func Uncounted(spec record.Cell, attempts []*record.Attempt) bool {
 	return false
 }
 
-// InFlight is the most requests that an engine had at once.
+// InFlight is the largest number of concurrent requests.
 func InFlight(a *record.Attempt) int {
 	type edge struct {
 		at int64
@@ -78,14 +78,14 @@ func InFlight(a *record.Attempt) int {
 	return most
 }
 
-// Launch is a session with the counted repetitions that were in it: one of its own, unless launches are reused.
+// Launch is a launch with its counted repetitions: one, unless launches are reused.
 type Launch struct {
 	ID       int // of the attempt that opened it
 	Opener   *record.Attempt
 	Attempts []*record.Attempt // that count, in order
 }
 
-// Launches groups attempts by the launch that they were in, in the order in which those were opened.
+// Launches groups attempts by launch, in the order in which launches were opened.
 func Launches(counted []*record.Attempt) []Launch {
 	var out []Launch
 	at := map[int]int{}
@@ -101,8 +101,7 @@ func Launches(counted []*record.Attempt) []Launch {
 	return out
 }
 
-// At are the attempts that a phase of the launch may lie in: what comes before the measurement lies in the one that
-// opened it, whether that counts or not.
+// At lists the attempts that may have a phase: those up to the warm-up are in the attempt that opened the launch.
 func (l Launch) At(p record.Phase) []*record.Attempt {
 	switch p {
 	case record.Baseline, record.Load, record.Warmup:
@@ -111,7 +110,7 @@ func (l Launch) At(p record.Phase) []*record.Attempt {
 	return l.Attempts
 }
 
-// Last is what was read latest of a launch at the end of a phase, which each repetition has; NaN where it never was.
+// Last is the latest reading of a launch at the end of a phase; NaN without one.
 func (l Launch) Last(p record.Phase, read func(*record.Attempt) float64) float64 {
 	out := math.NaN()
 	for _, a := range l.At(p) {
@@ -122,7 +121,7 @@ func (l Launch) Last(p record.Phase, read func(*record.Attempt) float64) float64
 	return out
 }
 
-// Reach is from a phase's begin to the next phase's begin, or to the attempt's end.
+// Reach is from the beginning of a phase to that of the next, or to the end of the attempt.
 func Reach(a *record.Attempt, p record.Phase) (begin, end int64, ok bool) {
 	at := slices.IndexFunc(a.Phases, func(s record.PhaseSpan) bool { return s.Name == p })
 	if at < 0 {
@@ -135,7 +134,7 @@ func Reach(a *record.Attempt, p record.Phase) (begin, end int64, ok bool) {
 	return begin, end, true
 }
 
-// MaxKnown is the larger of two values, of which one may not be known.
+// MaxKnown is the larger of two values; one may be NaN.
 func MaxKnown(a, b float64) float64 {
 	if math.IsNaN(a) || b > a {
 		return b

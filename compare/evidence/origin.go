@@ -5,8 +5,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// EngineLog is the method of sizes that an engine tells of itself, in its log; apiPS of what Ollama answers when it is
-// asked.
+// EngineLog is the method of sizes in an engine's log; AskedPS that of Ollama's answer to /api/ps.
 const (
 	EngineLog = "engine_log"
 	AskedPS   = "api_ps"
@@ -14,19 +13,18 @@ const (
 
 // Methods of a component beside those of sources.
 const (
-	ByTensors    = "tensors"    // the sizes of the tensors in the model's file; nobody read what the engine holds
-	ByFormula    = "formula"    // our arithmetic, from what the engine says of its set-up
-	ByDifference = "difference" // what is left of the whole
+	ByTensors    = "tensors"    // sizes of the tensors in the model's file
+	ByFormula    = "formula"    // arithmetic from the engine's settings
+	ByDifference = "difference" // the rest of the whole
 )
 
 // Methods of figures that come from no source of the record.
 const (
 	ByClock  = "clock"
-	ByTokens = "tokens_by_engine" // tokens, or how many there were, as the engine gives them
+	ByTokens = "tokens_by_engine" // tokens or their number, as the engine reports them
 )
 
-// origin follows from the method, except for what is filled of a KV cache: that is tokens × the bytes of one, whoever
-// multiplies.
+// origin follows from the method. The filled part of a KV cache is always calculated: tokens × bytes per token.
 func (f *Figure) origin() record.Origin {
 	switch {
 	case f.Name == figure.KVUsed, f.Name == figure.KVCacheUsed:
@@ -45,13 +43,12 @@ func (f *Figure) origin() record.Origin {
 	return record.OriginMeasured
 }
 
-// Arithmetic tells figures that vary only as much as what they were worked out from: an interval would claim a
-// measurement.
+// Arithmetic tells figures without an interval: they were calculated, not measured.
 func (f *Figure) Arithmetic() bool {
 	return f.Origin == record.OriginFileSize || f.Origin == record.OriginCalculated && f.Method != ByDifference
 }
 
-// From is the origin with the method, as people read it; empty where there is no value.
+// From is the origin with the method, for people; empty without a value.
 func (f Figure) From() string {
 	words := string(f.Origin)
 	if f.Origin == record.OriginReported {
@@ -65,5 +62,5 @@ func (f Figure) From() string {
 	return words + " (" + f.Method + ")"
 }
 
-// ServerMethod is that of figures which a server tells of itself while it works. Nobody measured them.
+// ServerMethod is that of figures which a server reports while it works.
 const ServerMethod = "server_metrics"

@@ -11,7 +11,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// Setup is what a cell was asked for, and what it ran on and with.
+// Setup is what a cell requested, and what it ran on.
 type Setup struct {
 	Spec   record.Cell        `json:"spec"`
 	Device *record.Device     `json:"device,omitempty"`
@@ -37,7 +37,7 @@ func (s *Setup) Policy(key string) string {
 	return s.Engine.Policy[key]
 }
 
-// Part is a part of the engine, by its name in the record; empty where there is none.
+// Part is a part of the engine, by its name in the record; empty if there is none.
 func (s *Setup) Part(name string) string {
 	if s.Engine == nil {
 		return ""
@@ -45,10 +45,10 @@ func (s *Setup) Part(name string) string {
 	return s.Engine.Parts[name]
 }
 
-// Foreign tells that another program wrote the cell's figures down.
+// Foreign tells whether the cell was imported from another program.
 func (s *Setup) Foreign() bool { return s.Spec.Model.Format == record.Foreign }
 
-// Repeated names what was repeated: launches, or what went on in one launch or a server that nobody launched.
+// Repeated names what was repeated: launches, or repetitions in one launch or on a running server.
 func (s *Setup) Repeated() string {
 	if s.Spec.Reused || s.Spec.Isolation == record.OfServer {
 		return "repetition"
@@ -64,7 +64,7 @@ func (s *Setup) Several() string {
 	return "repetitions"
 }
 
-// Context is how many tokens there is room for, by the engine's own word where it says.
+// Context is the context window in tokens, as the engine reports it, else as requested.
 func (s *Setup) Context() int {
 	if n, err := strconv.Atoi(s.Says("context")); err == nil && n > 0 {
 		return n
@@ -72,7 +72,7 @@ func (s *Setup) Context() int {
 	return s.Spec.Model.Context
 }
 
-// Prompt tells prompts apart: by how many tokens were asked for, or by their numbers in the plan.
+// Prompt names the prompt: by its length, or by its number in the plan.
 func (s *Setup) Prompt() string {
 	if s.Spec.InputTokens > 0 {
 		return fmt.Sprintf("input of %d", s.Spec.InputTokens)
@@ -80,15 +80,15 @@ func (s *Setup) Prompt() string {
 	return fmt.Sprintf("prompt %d", s.Spec.PromptID)
 }
 
-// Start is what of a model's files lay in memory, where that was seen to.
+// Start says whether the model's files were cached in memory.
 func (s *Setup) Start() string {
 	if s.Spec.Start == "" {
-		return "start as it came"
+		return "no cold or warm start"
 	}
 	return s.Spec.Start + " start"
 }
 
-// Isolation is what a repetition has of its own, in a few words.
+// Isolation names what a repetition shares.
 func (s *Setup) Isolation() string {
 	if s.Spec.Shared {
 		return s.Spec.Isolation + " shared"
@@ -99,13 +99,13 @@ func (s *Setup) Isolation() string {
 	return s.Spec.Isolation
 }
 
-// With says in a line what the cell's engine ran with.
+// With describes in a line what the engine ran with.
 func (s *Setup) With() string {
 	words := []string{s.Version(), s.Library(), s.DTypes(), s.Threads(), s.Worker(), s.Browser(), s.On(), s.capped()}
 	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), ", ")
 }
 
-// Version is the engine's name and version; of an engine that is among its own parts also where that came from.
+// Version is the engine's name and version, with its origin if known.
 func (s *Setup) Version() string {
 	if s.Engine == nil {
 		return ""
@@ -120,7 +120,7 @@ func (s *Setup) Version() string {
 	return fmt.Sprintf("%s %s (%s)", name, v, origin)
 }
 
-// ShortVersion and ShortLibrary tell as much apart as Version and Library do, in fewer words: they are part of a name.
+// ShortVersion is Version for labels.
 func (s *Setup) ShortVersion() string {
 	if s.Engine == nil {
 		return ""
@@ -131,7 +131,7 @@ func (s *Setup) ShortVersion() string {
 	return s.Engine.Version
 }
 
-// Library is the model library that the engine's figures are those of.
+// Library is the model library.
 func (s *Setup) Library() string {
 	if l := s.Part("model_library"); l != "" {
 		return "library " + l
@@ -139,7 +139,7 @@ func (s *Setup) Library() string {
 	return ""
 }
 
-// ShortLibrary is Library in fewer words.
+// ShortLibrary is Library for labels.
 func (s *Setup) ShortLibrary() string {
 	l := s.Part("model_library")
 	if variant, ours := strings.CutPrefix(l, "ours ("); ours {
@@ -154,10 +154,10 @@ func (s *Setup) DTypes() string {
 	if weights == kv || weights == "" || kv == "" {
 		return cmp.Or(weights, kv)
 	}
-	return weights + " with a KV cache of " + kv
+	return weights + ", KV cache " + kv
 }
 
-// Threads are how many compute.
+// Threads says how many threads compute.
 func (s *Setup) Threads() string {
 	switch n := s.Policy("threads"); n {
 	case "":
@@ -169,7 +169,7 @@ func (s *Setup) Threads() string {
 	}
 }
 
-// Worker tells an engine in a page's worker from one on the page's thread, or in no page at all.
+// Worker says if the engine ran in a page's worker.
 func (s *Setup) Worker() string {
 	if s.Policy("thread") == "worker" {
 		return "in a worker"
@@ -177,10 +177,10 @@ func (s *Setup) Worker() string {
 	return ""
 }
 
-// Browser is the one that it ran in.
+// Browser is the browser, if any.
 func (s *Setup) Browser() string { return s.Part("browser") }
 
-// On is what it computed on.
+// On is the device.
 func (s *Setup) On() string {
 	switch d := s.Device; {
 	case d == nil:
@@ -192,7 +192,7 @@ func (s *Setup) On() string {
 	}
 }
 
-// capped says so where less of a context was given than the model was made for: a KV cache of all of it takes more.
+// capped says if the context window is smaller than the model's.
 func (s *Setup) capped() string {
 	m := s.Spec.Model
 	if m.Context <= 0 || m.MaxContext <= m.Context {
@@ -201,7 +201,7 @@ func (s *Setup) capped() string {
 	return fmt.Sprintf("context capped at %d of the model's %d tokens", m.Context, m.MaxContext)
 }
 
-// Traffic is how requests come, in a few words.
+// Traffic describes how requests arrive.
 func (s *Setup) Traffic() string {
 	t := s.Spec.Traffic
 	if t == nil {
@@ -234,7 +234,7 @@ func (s *Setup) Traffic() string {
 	return words
 }
 
-// AtOnce is how many requests a loop has under way: 1 where there is one request, 0 of another loop.
+// AtOnce is the number of concurrent requests of a loop: 1 without traffic, 0 for another loop.
 func (s *Setup) AtOnce(loop string) int {
 	switch t := s.Spec.Traffic; {
 	case t == nil:

@@ -10,20 +10,19 @@ import (
 )
 
 const (
-	// farOut is how many robust standard deviations (1.4826 times the median absolute deviation) an outlier lies from
-	// the median. That is far, because of ten values the deviation itself is known badly: with 5 one in twenty series
-	// of a bell curve has such a one, with 8 one in more than a hundred.
+	// farOut is how many robust standard deviations (1.4826 times the median absolute deviation) an outlier is from the
+	// median. Of ten normal values the deviation is uncertain: with 5, 1 series in 20 has an outlier; with 8, fewer
+	// than 1 in 100.
 	farOut = 8
-	// trendAlpha is stricter than what differences are called by: every figure of every cell is looked at.
+	// trendAlpha is stricter than alpha, because every figure of every cell is tested.
 	trendAlpha = 0.01
-	// noisyShare is the robust standard deviation, as a share of the median, from which on launches are called noisy.
+	// noisyShare is the robust standard deviation, as a share of the median, above which launches are noisy.
 	noisyShare = 0.10
-	// mentioned is the share of the median below which neither an outlier nor a trend is worth a word.
+	// mentioned is the share of the median below which outliers and trends are ignored.
 	mentioned = 0.02
 )
 
-// watch looks at a figure's launches in the order in which they were: values far from all others, a drift, launches
-// that vary much. None of it is said of fewer launches than an interval takes.
+// watch warns of outliers, drift and noise, if there are enough launches for an interval.
 func (f *Figure) watch() {
 	if f.N < stats.MinRuns {
 		return
@@ -52,8 +51,7 @@ func (f *Figure) watch() {
 	}
 }
 
-// Watch puts warnings beside a cell's figures; busy says who else used the machine. Those that count tokens are not
-// looked at.
+// Watch adds warnings to a cell's figures, except to counts of tokens; busy says what else used the machine.
 func Watch(figures []Figure, busy string) {
 	for i := range figures {
 		f := &figures[i]

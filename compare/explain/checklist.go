@@ -10,10 +10,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// Answer is whether an item of the checklist holds.
+// Answer tells whether an item of the checklist holds.
 type Answer string
 
-// The answers. Unknown is where nothing was recorded that would tell.
+// The answers. Unknown: the record does not say.
 const (
 	Yes     Answer = "yes"
 	No      Answer = "no"
@@ -38,27 +38,27 @@ const (
 	SystemState   = "Document system state (OS version, runtime versions)"
 )
 
-// Enough is how many repetitions a 95 % interval takes.
+// Enough is how many repetitions a 95% interval needs.
 const Enough = 6
 
-// quiet is the share of the cores that others may take.
+// quiet is the share of the cores that other programs may use.
 const quiet = 0.10
 
-// Checklist answers the items for a run, from its record alone. What a plan has several of, every engine must have had
-// each of.
+// Checklist answers the items for a run from its record. If a plan has several models, prompts or lengths, every engine
+// must have run each.
 func Checklist(run *record.Run) []Check {
 	if len(run.Cells) > 0 && run.Cells[0].Model.Format == record.Foreign {
 		return foreignChecklist(run)
 	}
-	out := []Check{{SameModel, Unknown, "there is no cell"}, {SamePrompt, Unknown, "there is no cell"},
-		{SameMaxTokens, Unknown, "there is no cell"}, {Deterministic, Unknown, "there is no cell"}}
+	out := []Check{{SameModel, Unknown, "the run has no cell"}, {SamePrompt, Unknown, "the run has no cell"},
+		{SameMaxTokens, Unknown, "the run has no cell"}, {Deterministic, Unknown, "the run has no cell"}}
 	if len(run.Cells) > 0 {
 		out = []Check{sameModel(run), samePrompt(run), sameMaxTokens(run), deterministic(run)}
 	}
 	return append(out, Quiet(run.Environment), severalRuns(run), systemState(run))
 }
 
-// had is what each engine had of something.
+// had is what each engine ran.
 type had[T int | string] map[string]map[T]bool
 
 func (h had[T]) add(engine string, v T) {
@@ -68,7 +68,7 @@ func (h had[T]) add(engine string, v T) {
 	h[engine][v] = true
 }
 
-// alike tells whether all engines had the same, and gives all that there is.
+// alike tells whether all engines ran the same, and returns everything that any ran.
 func (h had[T]) alike() (all map[T]bool, alike bool) {
 	all, alike = map[T]bool{}, true
 	for _, of := range h {
@@ -95,9 +95,9 @@ func sameMaxTokens(run *record.Run) Check {
 		for _, engine := range slices.Sorted(maps.Keys(tokens)) {
 			parts = append(parts, engine+" "+List(tokens[engine]))
 		}
-		return Check{SameMaxTokens, No, "asked of engines: " + strings.Join(parts, "; ")}
+		return Check{SameMaxTokens, No, "requested: " + strings.Join(parts, "; ")}
 	}
-	return Check{SameMaxTokens, Yes, "asked of " + of + ": " + List(all)}
+	return Check{SameMaxTokens, Yes, "requested of " + of + ": " + List(all)}
 }
 
 func deterministic(run *record.Run) Check {
@@ -106,7 +106,7 @@ func deterministic(run *record.Run) Check {
 		temperatures[c.Temperature] = true
 	}
 	return Check{Deterministic, yesIf(len(temperatures) == 1 && temperatures[0]),
-		"asked of every cell: " + List(temperatures)}
+		"requested of every cell: " + List(temperatures)}
 }
 
 func yesIf(is bool) Answer {
@@ -116,7 +116,7 @@ func yesIf(is bool) Answer {
 	return No
 }
 
-// List is what there is, in order.
+// List joins the values in order.
 func List[T int | float64 | string](of map[T]bool) string {
 	var out []string
 	for _, v := range slices.Sorted(maps.Keys(of)) {
@@ -125,7 +125,7 @@ func List[T int | float64 | string](of map[T]bool) string {
 	return strings.Join(out, ", ")
 }
 
-// sameModel goes by hashes, and by the numbers that engines hold the weights in.
+// sameModel compares hashes and the dtypes in which engines hold the weights.
 func sameModel(run *record.Run) Check {
 	held := map[int]string{} // by cell, as engines say it
 	for _, a := range run.Attempts {
@@ -137,7 +137,7 @@ func sameModel(run *record.Run) Check {
 	for _, c := range run.Cells {
 		if c.Model.SHA256 == "" || c.Model.Format == record.Served {
 			return Check{SameModel, Unknown,
-				fmt.Sprintf("nobody has verified the weights of %s in %s", c.Model.Name, c.Engine)}
+				fmt.Sprintf("the weights of %s in %s are not verified", c.Model.Name, c.Engine)}
 		}
 		dtype := strings.ToLower(cmp.Or(held[c.ID], c.Model.DType))
 		files.add(c.Engine, c.Model.SHA256)
@@ -146,21 +146,21 @@ func sameModel(run *record.Run) Check {
 	}
 	all, alike := files.alike()
 	if !alike {
-		return Check{SameModel, No, fmt.Sprintf("the cells have %d different files, and not every engine had each",
+		return Check{SameModel, No, fmt.Sprintf("the cells have %d different files, and not every engine ran each",
 			len(all))}
 	}
 	if _, alike := numbers.alike(); !alike {
-		return Check{SameModel, No, "the same files, but engines hold their weights in different numbers: " +
+		return Check{SameModel, No, "the same files, but engines hold the weights in different dtypes: " +
 			List(models)}
 	}
 	const most = 4
 	if len(models) > most {
-		return Check{SameModel, Yes, fmt.Sprintf("%d files, each in every engine, in the same numbers", len(all))}
+		return Check{SameModel, Yes, fmt.Sprintf("%d files, each in every engine, in the same dtypes", len(all))}
 	}
 	return Check{SameModel, Yes, List(models)}
 }
 
-// samePrompt goes by the prompts' texts: every engine must have had each.
+// samePrompt compares the prompts' texts: every engine must have run each.
 func samePrompt(run *record.Run) Check {
 	engines, had := map[string]bool{}, map[string]map[string]bool{}
 	for _, c := range run.Cells {
@@ -172,27 +172,27 @@ func samePrompt(run *record.Run) Check {
 	}
 	for _, prompt := range slices.Sorted(maps.Keys(had)) {
 		if by := had[prompt]; len(by) < len(engines) {
-			return Check{SamePrompt, No, fmt.Sprintf("%.40q was given to %s alone", prompt, List(by))}
+			return Check{SamePrompt, No, fmt.Sprintf("only %[2]s ran %.40[1]q", prompt, List(by))}
 		}
 	}
-	return Check{SamePrompt, Yes, fmt.Sprintf("prompts: %d, each given to %s, without a template", len(had),
+	return Check{SamePrompt, Yes, fmt.Sprintf("prompts: %d, each run by %s, without a template", len(had),
 		List(engines))}
 }
 
-// Quiet answers whether others were busy on a machine.
+// Quiet answers whether other programs used the machine.
 func Quiet(e record.Environment) Check {
 	b := e.Background
 	if b == nil || e.Cores == 0 {
 		return Check{QuietMachine, Unknown,
-			fmt.Sprintf("nobody listened to them; the load average was %.2f on %d cores", e.Load1, e.Cores)}
+			fmt.Sprintf("not measured; the load average was %.2f on %d cores", e.Load1, e.Cores)}
 	}
 	all := float64(e.Cores)
 	if e.Processor != nil {
 		all = max(all, float64(e.Processor.Logical))
 	}
-	why := fmt.Sprintf("others took %.2f of %g cores in %.1f s before the run", b.Cores, all, b.Seconds)
+	why := fmt.Sprintf("other programs used %.2f of %g cores during %.1f s before the run", b.Cores, all, b.Seconds)
 	if b.Stolen > 0 {
-		why += fmt.Sprintf(", the host's other guests %.2f", b.Stolen)
+		why += fmt.Sprintf(", other guests of the host %.2f", b.Stolen)
 	}
 	for i, p := range b.Busiest {
 		why += map[bool]string{true: ": ", false: ", "}[i == 0] + fmt.Sprintf("%s %.2f", p.Name, p.Cores)
@@ -200,8 +200,8 @@ func Quiet(e record.Environment) Check {
 	return Check{QuietMachine, yesIf(b.Cores+b.Stolen <= quiet*all), why}
 }
 
-// Busy says who else used a run's machine; empty where nobody did much, or nobody knows. Load averages are those before
-// the run's first launch: later ones have its own engines in them.
+// Busy says what else used a run's machine; empty if little did, or it is not known. Only the load average before the
+// first launch counts: later ones include the engines.
 func Busy(run *record.Run) string {
 	if c := Quiet(run.Environment); c.Answer == No {
 		return c.Why
@@ -216,7 +216,7 @@ func Busy(run *record.Run) string {
 	return ""
 }
 
-// severalRuns asks for what an interval takes of the cell that has least.
+// severalRuns asks whether every cell has enough launches for an interval.
 func severalRuns(run *record.Run) Check {
 	least, counted := -1, map[int]int{}
 	for _, a := range run.Attempts {
@@ -230,13 +230,13 @@ func severalRuns(run *record.Run) Check {
 		}
 	}
 	if least < 0 {
-		return Check{SeveralRuns, Unknown, "there is no cell"}
+		return Check{SeveralRuns, Unknown, "the run has no cell"}
 	}
 	return Check{SeveralRuns, yesIf(least >= Enough),
-		fmt.Sprintf("the fewest that count in a cell: %d; an interval of 95 %% takes %d", least, Enough)}
+		fmt.Sprintf("the fewest in a cell: %d; a 95%% interval needs %d", least, Enough)}
 }
 
-// systemState asks whether the system and every engine that ran told what they are.
+// systemState asks whether the versions of the system and of every engine are known.
 func systemState(run *record.Run) Check {
 	e := run.Environment
 	versions, silent, engines := map[string]bool{}, map[string]bool{}, map[int]string{}
@@ -253,20 +253,20 @@ func systemState(run *record.Run) Check {
 	}
 	switch {
 	case e.OS == "" || e.Kernel == "":
-		return Check{SystemState, No, "the record does not tell the system's version"}
+		return Check{SystemState, No, "the system's version is not known"}
 	case len(silent) > 0:
-		return Check{SystemState, No, "no version was told by " + List(silent)}
+		return Check{SystemState, No, "version not reported by " + List(silent)}
 	case len(versions) == 0:
 		return Check{SystemState, Unknown, "no engine has run"}
 	}
 	return Check{SystemState, Yes, fmt.Sprintf("%s, kernel %s; %s", e.OS, e.Kernel, List(versions))}
 }
 
-// foreignChecklist answers for rows that tell nothing but memory.
+// foreignChecklist answers for imported rows, which have only memory.
 func foreignChecklist(run *record.Run) []Check {
 	var out []Check
 	for _, item := range []string{SameModel, SamePrompt, SameMaxTokens, Deterministic, QuietMachine} {
-		out = append(out, Check{item, Unknown, "rows that another program wrote don't tell"})
+		out = append(out, Check{item, Unknown, "imported rows do not say"})
 	}
-	return append(out, severalRuns(run), Check{SystemState, Unknown, "rows that another program wrote don't tell"})
+	return append(out, severalRuns(run), Check{SystemState, Unknown, "imported rows do not say"})
 }

@@ -1,5 +1,5 @@
-// Package explain has what sentences of a comparison share: how numbers and lists are written, and the answers of the
-// reproducibility checklist. It judges nothing by statistics, and knows a run by its record alone.
+// Package explain has the sentences of a comparison: warnings, reasons, the reproducibility checklist, and how numbers
+// and lists are written. It only formats; other packages decide what applies.
 package explain
 
 import (
@@ -12,7 +12,7 @@ import (
 	"llmparity/compare/stats"
 )
 
-// Plural is the word for so many.
+// Plural chooses the word for n.
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return one
@@ -20,23 +20,13 @@ func Plural(n int, one, many string) string {
 	return many
 }
 
-// Few writes at most so many names.
+// Few joins at most twelve names.
 func Few(names []string) string {
 	const most = 12
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", Few(names[:most]), len(names)-most)
-	}
-	out := ""
-	for i, n := range names {
-		if i > 0 {
-			out += ", "
-		}
-		out += n
-	}
-	return out
+	return Some(names, most)
 }
 
-// Some joins no more than so many.
+// Some joins at most so many words.
 func Some(words []string, most int) string {
 	if more := len(words) - most; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(words[:most], ", "), more)
@@ -44,12 +34,12 @@ func Some(words []string, most int) string {
 	return strings.Join(words, ", ")
 }
 
-// Percent writes a share in full.
+// Percent writes a share in percent.
 func Percent(share float64) string {
 	return strconv.FormatFloat(stats.Round(100*share, 6), 'g', -1, 64)
 }
 
-// WithUnit writes a figure with its unit, where it has one.
+// WithUnit writes a figure with its unit.
 func WithUnit(v float64, unit string) string {
 	if unit == "" {
 		return Short(v)
@@ -57,7 +47,7 @@ func WithUnit(v float64, unit string) string {
 	return Short(v) + " " + unit
 }
 
-// AppendNew appends what is not in a list yet.
+// AppendNew appends s unless the list has it.
 func AppendNew(list []string, s string) []string {
 	if slices.Contains(list, s) {
 		return list

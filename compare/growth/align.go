@@ -53,10 +53,9 @@ type AlignedPoint struct {
 // placesAtMost bounds the places on the axis of tokens.
 const placesAtMost = 160
 
-const alignedHow = "a sample's time is the middle of its read; the value at a token is on the straight line between the samples before and " +
-	"behind it, never beyond the first or the last, and there is none where more than 3 sampling intervals lie between the two (of what is " +
-	"told with tokens: 3 times what usually lies between). Median over launches where at least half of them have a value; its interval is " +
-	"by order statistics"
+const alignedHow = "the value at a token is interpolated between the samples before and after it (a sample's time is the middle of its " +
+	"read), unless they are more than 3 usual intervals apart. Median over launches if at least half of them have a value, with " +
+	"its interval by order statistics"
 
 // overTokens aligns a cell's launches; nil where none of them generated a token.
 func overTokens(spec record.Cell, counted []*record.Attempt, followed map[*record.Attempt][]track) *OverTokens {
@@ -99,7 +98,7 @@ func overTokens(spec record.Cell, counted []*record.Attempt, followed map[*recor
 		}
 		if c.known && !c.checked {
 			out.Notes = explain.AppendNew(out.Notes,
-				fmt.Sprintf("the clock of tokens (%s) was not compared with ours at the end of every launch: whether it drifted is not known", c.isolate))
+				fmt.Sprintf("the clock of tokens (%s) was not compared with the host's at the end of every launch; its drift is not known", c.isolate))
 		}
 	}
 	for _, why := range reasons {
@@ -116,7 +115,7 @@ func overTokens(spec record.Cell, counted []*record.Attempt, followed map[*recor
 // untimed says why a launch's tokens have no places in time.
 func untimed(a *record.Attempt) string {
 	if n := evidence.InFlight(a); n > 1 {
-		return fmt.Sprintf("up to %d requests were under way at once: memory is that of all of them", n)
+		return fmt.Sprintf("up to %d requests ran at once: memory is that of all of them", n)
 	}
 	for _, r := range a.Measured() {
 		if why := tokenTimes(r); why != "" {
@@ -148,7 +147,7 @@ func clockNote(counted []*record.Attempt) string {
 	if !worst.known || worst.bound() == math.MaxInt64 {
 		return ""
 	}
-	return fmt.Sprintf("tokens are timed by a clock of the %s, known to %v at the begin of a launch; by its end it had moved by %v at most", worst.isolate,
+	return fmt.Sprintf("tokens are timed by the clock of the %s (known to %v at the start of a launch, drift at most %v)", worst.isolate,
 		span(worst.start), span(worst.drift))
 }
 

@@ -169,12 +169,12 @@ func TestDriftedTokensAreNotAligned(t *testing.T) {
 	}{
 		"together": {page(ok, ok, 3*time.Millisecond), true, true, ""},
 		"apart by more than a sample": {page(ok, ok, -150*time.Millisecond), false, true,
-			"moved apart by 150ms (± 400µs) in the launch, more than the 100ms between two samples"},
-		"apart by more than any":      {page(ok, ok, 3*time.Second), false, false, "moved apart by 3s"},
+			"drifted by 150ms (±400µs) in the launch, more than the 100ms between two samples"},
+		"apart by more than any":      {page(ok, ok, 3*time.Second), false, false, "drifted by 3s"},
 		"apart, but that is not sure": {page(ok, 80*time.Millisecond, 150*time.Millisecond), true, true, ""},
 		"hardly known": {page(250*time.Millisecond, ok, 0), false, true,
-			"known to 250ms only, more than the 100ms"},
-		"never compared at the end": {page(ok, ok, 0)[:1], true, true, "was not compared with ours at the end"},
+			"known only to 250ms, more than the 100ms"},
+		"never compared at the end": {page(ok, ok, 0)[:1], true, true, "was not compared with the host's at the end"},
 		"a worker drifts, the page not": {append(
 			page(ok, ok, 0), record.Clock{Isolate: "worker", When: "start", ErrorNS: 1e5},
 			record.Clock{Isolate: "worker", When: "end", OffsetNS: 3e8, ErrorNS: 1e5}), false, true, "(worker)"},
@@ -296,7 +296,7 @@ func TestTokensThatCameAtOnceHaveNoPlaces(t *testing.T) {
 	a := follower{id: 2, tokens: 50, every: 100 * time.Millisecond, at: line}.attempt()
 	a.Requests[0].Spans = a.Requests[0].Spans[:1] // as where an engine answers with the whole text
 	o := alignedOf(t, a)
-	if len(o.Lines) != 0 || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "came at once") {
+	if len(o.Lines) != 0 || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "arrived at once") {
 		t.Errorf("%d lines, notes %q", len(o.Lines), o.Notes)
 	}
 }

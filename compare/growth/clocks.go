@@ -71,10 +71,10 @@ func (c clocks) trouble(every int64) string {
 	case !c.known || every <= 0:
 		return ""
 	case c.start > every:
-		return fmt.Sprintf("the clock of its tokens (%s) is known to %v only, more than the %v between two samples",
+		return fmt.Sprintf("the clock of its tokens (%s) is known only to %v, more than the %v between two samples",
 			c.isolate, span(c.start), span(every))
 	case c.drift-errors > every:
-		return fmt.Sprintf("the clock of its tokens (%s) and ours moved apart by %v (± %v) in the launch, more than the %v between two samples",
+		return fmt.Sprintf("the clock of its tokens (%s) drifted by %v (±%v) in the launch, more than the %v between two samples",
 			c.isolate, span(c.drift), span(errors), span(every))
 	}
 	return ""
@@ -94,10 +94,10 @@ func span(ns int64) time.Duration {
 // tokenTimes says why a request's tokens have no places on a time axis; empty where they have.
 func tokenTimes(r *record.Request) string {
 	if len(r.Tokens) == 0 {
-		return "a request yielded no token"
+		return "a request returned no token"
 	}
 	if _, reported := r.Span(record.Decode); !reported && len(r.Tokens) > 1 {
-		return fmt.Sprintf("the %d tokens of a request came at once: when each was there is not known", len(r.Tokens))
+		return fmt.Sprintf("the %d tokens of a request arrived at once; their times are not known", len(r.Tokens))
 	}
 	for i, t := range r.Tokens[1:] {
 		if before := r.Tokens[i].NS; t.NS < before {

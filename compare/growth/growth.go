@@ -82,14 +82,12 @@ type GrowthLine struct {
 	Points  []GrowthAt
 }
 
-const growthHow = "within each launch the median slope between all pairs of readings (Theil-Sen) while it generated, tokens counted " +
-	"with the prompt's, a reading between two tokens in proportion; of more than 200 readings in a launch the first of each of about 200 equal stretches. Of several " +
-	"requests in a launch the median. " +
-	"Launches are taken together by their median, with its interval: readings within one are not independent"
+const growthHow = "the median slope between all pairs of readings (Theil-Sen) in each launch while it generates; tokens include the " +
+	"prompt's, and at most about 200 readings a launch are used. Of several requests in a launch, the median. " +
+	"The interval is that of the median over launches, because readings within a launch are not independent"
 
-const edgesHow = "by readings at the ends of warm-up and measurement, and of the load where they don't suffice, over the tokens of the last " +
-	"prompt and answer before (Theil-Sen); " +
-	"launches are taken together by their median"
+const edgesHow = "from readings at the ends of warm-up and measured requests, if needed also of the load, over the tokens of the last " +
+	"prompt and answer before (Theil-Sen); the median over launches"
 
 // grow finds what memory grows by within launches, or why that is not known; nil where theory is not known either.
 func grow(c *memory.Cell, run *record.Run, followed map[*record.Attempt][]track) *Growth {
@@ -176,7 +174,7 @@ func (r *Rate) follow(a *record.Attempt, all []track, clock clocks) {
 	for _, q := range requests {
 		points := stats.Bucketed(t.within(q), each)
 		if len(points) < minReadings {
-			r.Absent = fmt.Sprintf("fewer than %d readings while it generated", minReadings)
+			r.Absent = fmt.Sprintf("fewer than %d readings during generation", minReadings)
 			continue
 		}
 		if line, ok := stats.TheilSen(points); ok {
@@ -326,7 +324,7 @@ func (g *Growth) judge() {
 		}
 		if r.Verdict = "flat"; r.Of == OfReserved {
 			flat = true
-			r.Verdict = "flat, because it is all reserved at the load"
+			r.Verdict = "flat, because everything is reserved during the load"
 		}
 	}
 	for i := range g.Rates {
@@ -347,7 +345,7 @@ func (r *Rate) judge(t *Theory, flat bool) {
 	iv := r.Interval
 	because := ""
 	if flat && r.Of == OfHeld {
-		because = ", as is to be expected: the KV cache is all reserved at the load"
+		because = ", as expected: the KV cache is reserved during the load"
 	}
 	switch {
 	case !r.Known():
@@ -355,22 +353,22 @@ func (r *Rate) judge(t *Theory, flat bool) {
 	case t != nil && r.asked() && math.Abs(r.Center()/t.Bytes-1) < 0.005:
 		r.Verdict = "as calculated"
 	case iv == nil:
-		r.Verdict = fmt.Sprintf("%s (%d) to tell growth from noise", evidence.TooFewRuns, r.N)
+		r.Verdict = fmt.Sprintf("%s (%d) to see growth", evidence.TooFewRuns, r.N)
 	case iv.Lo <= 0 && iv.Hi >= 0:
-		r.Verdict = "no growth shows" + because
+		r.Verdict = "no significant growth" + because
 		if because == "" && t != nil && iv.Hi >= t.Bytes {
-			r.Verdict += fmt.Sprintf(", but the calculated %s is not excluded", rateWords(t.Bytes))
+			r.Verdict += fmt.Sprintf(", but the calculated %s cannot be ruled out", rateWords(t.Bytes))
 		}
 	case iv.Hi < 0:
-		r.Verdict = "it shrinks while tokens come"
+		r.Verdict = "shrinks during generation"
 	case t == nil:
-		r.Verdict = "it grows; what a token takes by arithmetic is not known"
+		r.Verdict = "grows; the calculated size of a token is not known"
 	case iv.Lo > t.Bytes:
 		r.Verdict = fmt.Sprintf("more than the calculated %s", rateWords(t.Bytes))
 	case iv.Hi < t.Bytes:
 		r.Verdict = fmt.Sprintf("less than the calculated %s", rateWords(t.Bytes))
 	default:
-		r.Verdict = fmt.Sprintf("it grows; the calculated %s is within the interval", rateWords(t.Bytes))
+		r.Verdict = fmt.Sprintf("grows; the calculated %s is within the interval", rateWords(t.Bytes))
 	}
 }
 

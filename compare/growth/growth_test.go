@@ -50,9 +50,9 @@ func TestGrowthIsFoundByItsSlope(t *testing.T) {
 		"theory's":     {perToken, 0.02, 8, "the calculated 24576 is within the interval"},
 		"twice":        {2 * perToken, 0.02, 8, "more than the calculated 24576"},
 		"a third":      {perToken / 3, 0.02, 8, "less than the calculated 24576"},
-		"none":         {0, 0.05, 8, "no growth shows"},
-		"shrinking":    {-perToken, 0.02, 8, "it shrinks"},
-		"too few":      {perToken, 0.02, 5, "too few runs (5)"},
+		"none":         {0, 0.05, 8, "no significant growth"},
+		"shrinking":    {-perToken, 0.02, 8, "shrinks"},
+		"too few":      {perToken, 0.02, 5, "too few launches (5)"},
 		"all the same": {0, 0, 8, "flat"},
 	} {
 		r := rand.New(rand.NewPCG(21, 34)) // of each its own: maps have no order
@@ -100,7 +100,7 @@ func TestGrowthOnALineIsExact(t *testing.T) {
 func TestFewReadingsAreNoSlope(t *testing.T) {
 	a := follower{id: 1, tokens: 30, every: 400 * time.Millisecond, at: line}.attempt() // 1.1 s of tokens
 	r := grownOf(shaped(), a).rate("rss_sum")
-	if r.Known() || r.Fit != nil || r.Verdict != "fewer than 5 readings while it generated" {
+	if r.Known() || r.Fit != nil || r.Verdict != "fewer than 5 readings during generation" {
 		t.Errorf("%+v", r)
 	}
 	if g := grownOf(&memory.Cell{}, a); g != nil {
@@ -111,7 +111,7 @@ func TestFewReadingsAreNoSlope(t *testing.T) {
 func TestGrowthOfDriftedLaunchIsNotReported(t *testing.T) {
 	drift := []record.Clock{{Isolate: "page", ErrorNS: 1e5}, {Isolate: "page", OffsetNS: 9e8, ErrorNS: 1e5}}
 	a := follower{id: 1, tokens: 120, every: 40 * time.Millisecond, at: line, clocks: drift}.attempt()
-	if r := grownOf(shaped(), a).rate("rss_sum"); r.Known() || !strings.Contains(r.Verdict, "moved apart by 900ms") {
+	if r := grownOf(shaped(), a).rate("rss_sum"); r.Known() || !strings.Contains(r.Verdict, "drifted by 900ms") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -139,7 +139,7 @@ func TestReservedCacheByPhase(t *testing.T) {
 		t.Errorf("filled: %g, %q", r.Center(), r.Verdict)
 	}
 	if r := g.rate(figure.KVReserved); r.Center() != 0 || r.Origin != record.OriginReported ||
-		!strings.Contains(r.Verdict, "flat, because it is all reserved at the load") || r.Of != OfReserved {
+		!strings.Contains(r.Verdict, "flat, because everything is reserved during the load") || r.Of != OfReserved {
 		t.Errorf("reserved: %g, %q", r.Center(), r.Verdict)
 	}
 }

@@ -72,15 +72,15 @@ func axes() []axis {
 		}},
 		{name: AxisContext, title: "context",
 			of: func(c *Cell) (float64, bool) { return float64(c.Context()), c.Context() > 0 }},
-		{name: AxisOutput, title: "tokens asked for",
+		{name: AxisOutput, title: "requested tokens",
 			of: func(c *Cell) (float64, bool) { return float64(c.Spec.MaxTokens), c.Spec.MaxTokens > 0 }},
-		{name: AxisClients, title: "clients at once",
+		{name: AxisClients, title: "concurrent clients",
 			of: func(c *Cell) (float64, bool) {
 				return float64(c.AtOnce(record.ClosedLoop)), c.AtOnce(record.ClosedLoop) > 0
 			}},
 		{name: AxisBatch, title: "requests in a batch",
 			of: func(c *Cell) (float64, bool) { return float64(c.AtOnce(record.Batch)), c.AtOnce(record.Batch) > 0 }},
-		{name: AxisKVType, title: "type of the KV cache", of: func(c *Cell) (float64, bool) { return 0, true },
+		{name: AxisKVType, title: "KV cache dtype", of: func(c *Cell) (float64, bool) { return 0, true },
 			word: func(c *Cell) string {
 				return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype"))
 			}},
@@ -252,8 +252,8 @@ func settled(c *Cell) evidence.Figure {
 	f, base := evidence.Held(c.Breakdown.Measure, figure.TotalPSS), c.Figure(figure.Baseline)
 	f.Title += " after the last request"
 	if base.Known() {
-		f.Title += ", less the baseline"
-		f.How += " after the last request, less the median in the launch's baseline phase"
+		f.Title += ", minus the baseline"
+		f.How += " after the last request, minus the median in the baseline phase"
 	}
 	f.Values = slices.Clone(f.Values)
 	for i, v := range f.Values {
@@ -278,12 +278,12 @@ func peakOf(c *Cell, process string) evidence.Figure {
 	return evidence.Figure{}
 }
 
-const sweepHow = "the median slope between all pairs of launches of cells that differ in it (Theil-Sen), with Sen's interval: launches are " +
-	"independent. Of each launch: "
+const sweepHow = "the median slope between all pairs of launches of different cells (Theil-Sen), with Sen's interval. " +
+	"For each launch: "
 
 // sharedHow is that of what went on in one launch.
-const sharedHow = "the median slope between all pairs of repetitions of cells that differ in it (Theil-Sen), with Sen's interval: repetitions share a " +
-	"launch, what one leaves behind is in the next, and the interval says nothing of another launch. Of each repetition: "
+const sharedHow = "the median slope between all pairs of repetitions of different cells (Theil-Sen), with Sen's interval; repetitions share a " +
+	"launch, so the interval does not cover differences between launches. For each repetition: "
 
 func (s *Sweep) rate(cells []Cell, q swept) {
 	rate := Rate{Of: q.of}
@@ -327,7 +327,7 @@ func (s *Sweep) rate(cells []Cell, q swept) {
 			Confidence: stats.Confidence}
 	}
 	if line.Distinct == 2 {
-		rate.How += ". Of two lengths: whether it is a line can't be seen"
+		rate.How += ". With two lengths, linearity cannot be checked"
 	}
 	rate.hold(s.Theory)
 	from, to := s.At[0], s.At[len(s.At)-1]
@@ -356,7 +356,7 @@ func (s *Sweep) judge() {
 		r := &s.Rates[i]
 		r.judge(s.Theory, flat)
 		if r.Of == OfReserved && flat {
-			r.Verdict = "flat, because what is reserved goes by the context and not by the prompt"
+			r.Verdict = "flat, because the context decides how much is reserved, not the prompt"
 		}
 		s.Verdict = append(s.Verdict, fmt.Sprintf("%s: %s bytes/token: %s", r.Title, rateWords(r.Center()), r.Verdict))
 	}

@@ -249,7 +249,7 @@ func (t track) disordered() string {
 	if t.back*10 <= t.all {
 		return ""
 	}
-	return fmt.Sprintf("the times of %d of %d readings of %s go backwards: when they were is not known", t.back, t.all,
+	return fmt.Sprintf("the times of %d of %d readings of %s go backwards; when they were taken is not known", t.back, t.all,
 		t.title)
 }
 

@@ -158,12 +158,12 @@ func isGPU(logs []*hardwareLog, s record.Source) bool {
 // deviceHardware are the figures of one GPU.
 func deviceHardware(logs []*hardwareLog, d record.Source, name string) Hardware {
 	h := Hardware{Kind: OfGPU, Role: d.Role, Name: name, Method: d.Method}
-	h.each(logs, d, freeBytes, evidence.Figure{Name: GPUFree, Title: "memory free at the begin", Unit: "MiB",
-		How: "the first reading of the launch, before a model is loaded"}, func(l *hardwareLog) float64 {
+	h.each(logs, d, freeBytes, evidence.Figure{Name: GPUFree, Title: "free memory at the start", Unit: "MiB",
+		How: "the first reading of the launch, before the load"}, func(l *hardwareLog) float64 {
 		return evidence.Mebi(first(l.launch().of(d, freeBytes)))
 	})
 	h.each(logs, d, usedBytes, evidence.Figure{Name: GPUPeak, Title: "memory used, peak", Unit: "MiB",
-		How: "the highest reading of the repetition, whoever held it"}, func(l *hardwareLog) float64 {
+		How: "the highest reading of the repetition, of all programs"}, func(l *hardwareLog) float64 {
 		return evidence.Mebi(highest(l.of(d, usedBytes)))
 	})
 	h.spread(logs, d, usedBytes, []string{GPUMean, "", GPUDeviation}, "memory used", "MiB", 1/float64(record.MiB))
@@ -201,13 +201,13 @@ func (h *Hardware) spread(logs []*hardwareLog, s record.Source, value string, na
 	const within = " over the readings of the measure phase"
 	for i, f := range []evidence.Figure{
 		{Title: title + ", mean", How: "the mean" + within},
-		{Title: title + ", highest", How: "the highest of the readings of the measure phase"},
+		{Title: title + ", highest", How: "the highest reading of the measure phase"},
 		{Title: title + ", deviation", How: "the standard deviation" + within + " (divided by n)"},
 	} {
 		if names[i] == "" {
 			continue
 		}
-		f.Name, f.Unit, f.Absent = names[i], unit, "not read within the measure phase"
+		f.Name, f.Unit, f.Absent = names[i], unit, "not read during the measure phase"
 		h.each(logs, s, value, f, func(l *hardwareLog) float64 {
 			mean, most, deviation := stats.Moments(l.within(s, value))
 			return []float64{mean, most, deviation}[i] * scale
@@ -224,15 +224,15 @@ func (h *Hardware) energy(logs []*hardwareLog, sources []record.Source) {
 		return
 	}
 	f := evidence.Figure{Name: Energy, Title: "energy", Unit: "J", Method: sources[0].Method,
-		Blind:  "who used it: whatever else ran meanwhile is in it, and what the hardware takes when idle",
-		Absent: "not read over the whole of the measure phase"}
+		Blind:  "which program used it: other programs and idle hardware are included",
+		Absent: "not read during the whole measure phase"}
 	by := evidence.Figure{
 		Name:   EnergyPerToken,
 		Title:  "energy per token",
 		Unit:   "J/token",
 		Method: f.Method,
 		Blind:  f.Blind,
-		Absent: "no energy, or no token",
+		Absent: "no energy or no tokens",
 	}
 	var ways []string
 	for _, l := range logs {
@@ -250,7 +250,7 @@ func (h *Hardware) energy(logs []*hardwareLog, sources []record.Source) {
 	ways = slices.DeleteFunc(ways, func(w string) bool { return w == "" })
 	slices.Sort(ways)
 	f.How = "of the measure phase: " + cmp.Or(strings.Join(ways, "; for other devices or launches: "), "not known")
-	by.How = "the energy of the measure phase, prefill and pauses included, divided by the tokens that were generated in it; " + f.How
+	by.How = "the energy of the measure phase, including prefill and pauses, / the tokens generated in it; " + f.How
 	h.Figures = append(h.Figures, f, by)
 }
 
@@ -288,8 +288,8 @@ func combined(kind HardwareKind, role string, of []record.Source, logs []*hardwa
 	h := Hardware{Kind: kind, Role: role, Name: roleNames(of), Method: of[0].Method}
 	if len(of) > 1 && (allTell(logs, of, watts) || allTell(logs, of, joules)) {
 		f := evidence.Figure{Name: GPUPower, Title: "power, mean", Unit: "W", Method: h.Method, Blind: of[0].Blind,
-			How:    "the sum of each one's mean over the readings of the measure phase",
-			Absent: "not read within the measure phase"}
+			How:    "the sum of the means of all GPUs over the measure phase",
+			Absent: "not read during the measure phase"}
 		for _, l := range logs {
 			sum := 0.0
 			for _, s := range of {
@@ -345,17 +345,17 @@ func (h *Hardware) memory(logs []*hardwareLog, of []record.Source) {
 		return
 	}
 	h.Name = roleNames(of)
-	at := "at the moment at which all together held most, over " + h.Name
+	at := "at the time of the highest sum, over " + h.Name
 	figures := []evidence.Figure{
 		{Name: GPUSum, Title: "memory used, sum", How: "the sum " + at},
-		{Name: GPUHighest, Title: "memory used, most of one", How: "what the one that held most held, " + at},
+		{Name: GPUHighest, Title: "memory used, highest of one", How: "that of the GPU with the most, " + at},
 		{Name: GPUMean, Title: "memory used, mean of all", How: "the mean " + at},
 		{Name: GPUDeviation, Title: "memory used, deviation", How: "the standard deviation " + at +
-			" (divided by n: these are all)"},
+			" (divided by n)"},
 	}
 	for i := range figures {
 		figures[i].Unit, figures[i].Method, figures[i].Blind = "MiB", h.Method, of[0].Blind
-		figures[i].Absent = "never read of all in one pass"
+		figures[i].Absent = "never read of all GPUs in one pass"
 	}
 	for _, l := range logs {
 		var most []float64
@@ -423,13 +423,13 @@ func (h *Hardware) held(logs []*hardwareLog, of []record.Source) {
 			Unit:   "MiB",
 			Method: h.Method,
 			Blind:  of[0].Blind,
-			Absent: "no driver listed it",
-			How:    "the highest sum over the processes in one pass over them",
+			Absent: "not reported by a driver",
+			How:    "the highest sum over processes in one pass",
 		}
 		if role, ok := strings.CutSuffix(name, heldOfDevice); ok {
 			f.Name, f.Title = role+partOf+GPUHeld, f.Title+", of "+role
 		} else if name == systemBytes {
-			f.Name, f.Title = GPUSystemHeld, "memory of the machine held by the GPU's driver, peak"
+			f.Name, f.Title = GPUSystemHeld, "host memory held by the GPU driver, peak"
 		}
 		for _, l := range logs {
 			peak := math.NaN()

@@ -125,8 +125,8 @@ func (l *hardwareLog) tokens() int {
 
 // Ways to energy.
 const (
-	byCounter = "what the counter of energy grew by"
-	byPower   = "the integral of the power that was read, linear between two readings"
+	byCounter = "the increase of the energy counter"
+	byPower   = "the integral of the power readings (linear interpolation)"
 )
 
 // wholly is the share of the phase that readings must span: the rest is taken for as dear as they are.

@@ -12,25 +12,25 @@ import (
 	"llmparity/internal/record"
 )
 
-// beyondParts are the parts between their sum and what is left.
+// beyondParts are the rows between the sum and the rest.
 func beyondParts() []*figure.Row {
 	rows := figure.Rows(func(r *figure.Row) bool { return r.Beyond })
 	return rows[1 : len(rows)-1]
 }
 
-// holdings are the parts of PSS at a moment, in bytes, by role and kind, and what the ledger had live.
+// holdings are the parts of PSS at one time, in bytes, by role and kind, and the live bytes of the ledger.
 type holdings struct {
 	at   int64
 	held map[[2]string]float64
 	live float64
 }
 
-// sum leaves files out: other programs share them, and change what of them counts here.
+// sum leaves out files: other programs share them, which changes how much of them counts here.
 func (h holdings) sum() float64 {
 	return h.of(func(string) bool { return true }, record.PSSAnonymous, record.PSSShared)
 }
 
-// of sums up what of some kinds is held by whom, in MiB.
+// of sums the memory of some kinds in some processes, in MiB.
 func (h holdings) of(who func(role string) bool, kinds ...string) float64 {
 	sum := 0.0
 	for key, v := range h.held {
@@ -41,8 +41,8 @@ func (h holdings) of(who func(role string) bool, kinds ...string) float64 {
 	return sum / record.MiB
 }
 
-// beyond parts what a browser takes beyond the model, where the parts of PSS were read; increase is the whole, and left
-// is what remains of it when the model's parts are taken off.
+// beyond splits what a browser uses beyond the model, if the parts of PSS were read; left is the increase minus the
+// model's parts.
 func (c *Cell) beyond(all []evidence.Launch, w whole, left evidence.Figure, model ...evidence.Figure) []Component {
 	if w.method != record.MethodSmapsRollup {
 		return nil
@@ -84,8 +84,8 @@ func (c *Cell) beyond(all []evidence.Launch, w whole, left evidence.Figure, mode
 	return out
 }
 
-// partsBeyond are a launch's, in MiB; false where the parts of PSS were not read at the baseline, around the peak and
-// behind it.
+// partsBeyond are those of a launch, in MiB; false unless the parts of PSS were read at the baseline, around the peak
+// and after it.
 func partsBeyond(l evidence.Launch, model []evidence.Figure) (map[string]float64, bool) {
 	edges, peak := mapped(l)
 	base, ok := edges[record.Baseline]
@@ -121,13 +121,12 @@ func partsBeyond(l evidence.Launch, model []evidence.Figure) (map[string]float64
 	}, true
 }
 
-// mapped are a launch's readings at phase edges, the latest of several repetitions, and the moment at which most was
-// held.
+// mapped has a launch's readings at the ends of phases, the latest of several repetitions, and the highest reading.
 func mapped(l evidence.Launch) (edges map[record.Phase]holdings, peak holdings) {
 	edges, between := map[record.Phase]holdings{}, map[int64]holdings{}
 	for _, a := range append([]*record.Attempt{l.Opener}, l.Attempts...) {
 		if a == l.Opener && len(edges) > 0 {
-			continue // it counts too, and was looked at
+			continue // already seen as a counted attempt
 		}
 		at := map[record.Phase]holdings{}
 		for _, m := range a.Metrics {
@@ -177,7 +176,7 @@ func inPhase(a *record.Attempt, p record.Phase, ns int64) bool {
 	return ok && ns >= begin && ns < end
 }
 
-// liveAt is what the ledger had live at a moment, or at a phase's edge; NaN where it was never read.
+// liveAt has the live bytes of the ledger at a time or at the end of a phase; NaN if it was never read.
 func liveAt(a *record.Attempt, ns int64, edge record.Phase) float64 {
 	live, at := math.NaN(), int64(math.MinInt64)
 	for _, m := range a.Metrics {
@@ -194,7 +193,7 @@ func liveAt(a *record.Attempt, ns int64, edge record.Phase) float64 {
 	return live
 }
 
-// stageWords say in which stages of the load the highest moments lie.
+// stageWords says in which stages of the load the peaks are.
 func stageWords(all []evidence.Launch) string {
 	var order []string
 	count := map[string]int{}
@@ -203,10 +202,10 @@ func stageWords(all []evidence.Launch) string {
 		if len(peak.held) == 0 {
 			continue
 		}
-		stage := "behind the load"
+		stage := "after the load"
 		for _, s := range l.Opener.Stages {
 			if peak.at >= s.BeginNS && peak.at < s.EndNS {
-				stage = "in the load's stage " + s.Name
+				stage = "during the load, stage " + s.Name
 			}
 		}
 		order = explain.AppendNew(order, stage)
@@ -219,5 +218,5 @@ func stageWords(all []evidence.Launch) string {
 	for _, stage := range order {
 		words = append(words, fmt.Sprintf("%s (%d of %d launches)", stage, count[stage], len(all)))
 	}
-	return "; the highest moment lies " + strings.Join(words, ", ")
+	return "; the peak is " + strings.Join(words, ", ")
 }

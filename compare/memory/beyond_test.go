@@ -133,7 +133,8 @@ func TestBrowserOverheadIsPredicted(t *testing.T) {
 		*f.Measured != c.Parts.Component(figure.FrameworkOverhead).Center() {
 		t.Errorf("%+v", f)
 	}
-	if words := strings.Join(c.Prediction.Recommendations, " "); !strings.Contains(words, "by following the load") {
+	words := strings.Join(c.Prediction.Recommendations, " ")
+	if !strings.Contains(words, "from the steps of the load") {
 		t.Error(words)
 	}
 }

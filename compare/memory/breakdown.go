@@ -11,20 +11,19 @@ import (
 	"llmparity/internal/record"
 )
 
-// Breakdown is where a cell's memory is. Its lists have the same figures in the same order, whether they were measured
-// or not. Where there is a ledger, weights + kv_reserved + workspaces + unattributed = webgpu_ledger in every launch;
-// nothing else in it may be added up but by somebody who knows what each method sees. Where there is none, an engine's
-// log may tell some parts: the same figures by another method.
+// Breakdown is what was read inside an engine. Its lists have the same figures in the same order, known or not. With a
+// WebGPU ledger, weights + kv_reserved + workspaces + unattributed = webgpu_ledger in every launch; no other figures
+// add up. Without one, an engine's log may have some of the same figures.
 type Breakdown struct {
-	Load     []evidence.Figure `json:"load"`     // when the load had ended
-	Measure  []evidence.Figure `json:"measure"`  // when the measured requests had ended
-	Retained []evidence.Figure `json:"retained"` // when the model was unloaded, less what there was before the load
+	Load     []evidence.Figure `json:"load"`     // at the end of the load
+	Measure  []evidence.Figure `json:"measure"`  // at the end of the measured requests
+	Retained []evidence.Figure `json:"retained"` // after the unload, minus the baseline
 	Peaks    []ProcessPeaks    `json:"peaks"`
-	Notes    []string          `json:"notes"` // what to know before reading it
+	Notes    []string          `json:"notes"` // how to read it
 }
 
-// ProcessPeaks are the highest RSS of a process within each phase. Those of several processes are no sum: they were not
-// at one moment, and each counts in full what is shared.
+// ProcessPeaks are the highest RSS of a process in each phase. Do not add up several processes: their peaks are at
+// different times, and each counts shared pages in full.
 type ProcessPeaks struct {
 	Process string            `json:"process"`
 	Phases  []evidence.Figure `json:"phases"` // by the phases' names
@@ -35,10 +34,10 @@ type Part struct {
 	Name, Title   string
 	Method, Value string // of metrics; Value is in bytes
 	How           string
-	logged        string // how, where an engine's log tells the same in place of the method; empty: it doesn't
+	logged        string // how an engine's log has the same; empty: it does not
 }
 
-// Of is the part by the method that a cell's launches have.
+// Of is the part by the method of a cell's launches.
 func (p Part) Of(counted []*record.Attempt) Part {
 	if p.logged == "" || evidence.Has(counted, p.Method) || !evidence.Has(counted, evidence.EngineLog) {
 		return p
@@ -47,12 +46,12 @@ func (p Part) Of(counted []*record.Attempt) Part {
 	return p
 }
 
-// LedgerParts are the figures that add up to the ledger.
+// LedgerParts lists the figures that add up to the ledger.
 func LedgerParts() []string {
 	return []string{figure.Weights, figure.KVReserved, figure.Workspaces, figure.Unattributed}
 }
 
-// Parted are those of an engine's own memory, in order.
+// Parted lists the parts of an engine's own memory.
 func Parted() []Part {
 	var out []Part
 	for _, r := range figure.Rows(func(r *figure.Row) bool { return r.Inside != nil && r.Name != figure.TotalPSS }) {
@@ -61,7 +60,7 @@ func Parted() []Part {
 	return out
 }
 
-// breakdown is nothing where no launch looked inside an engine or at its processes' peaks.
+// breakdown is nil if no launch read an engine's inside or its processes' peaks.
 func breakdown(counted []*record.Attempt) *Breakdown {
 	b := &Breakdown{
 		Load:     []evidence.Figure{},
@@ -73,22 +72,22 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 	known := len(b.Peaks) > 0
 	for _, p := range Parted() {
 		if p.Name == figure.EngineSays && !evidence.Has(counted, p.Method) {
-			continue // it is neither part nor sum of the others
+			continue // neither a part nor the sum of the others
 		}
 		p = p.Of(counted)
 		load, measure, retained := p.figure(counted), p.figure(counted), p.figure(counted)
-		retained.How += ": after the unload, less what there was at the baseline; " + garbage(counted)
+		retained.How += ": after the unload, minus the baseline; " + garbage(counted)
 		for _, l := range evidence.Launches(counted) {
 			read := func(phase record.Phase) float64 {
 				return l.Last(phase, func(a *record.Attempt) float64 { return p.At(a, phase) })
 			}
 			load.Exact(l.ID, read(record.Load))
 			measure.Exact(l.ID, read(record.Measure))
-			// the ledger has them only while there is a model
+			// the ledger has these only while a model is loaded
 			if !slices.Contains(append(LedgerParts(), figure.KVUsed, figure.EngineSays), p.Name) {
 				retained.Exact(l.ID, read(record.Unload)-read(record.Baseline))
 			} else {
-				retained.Absent = "there only while a model is"
+				retained.Absent = "exists only while a model is loaded"
 			}
 		}
 		b.Load, b.Measure, b.Retained = append(b.Load, load), append(b.Measure, measure), append(b.Retained, retained)
@@ -98,8 +97,8 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 		return nil
 	}
 	if evidence.Has(counted, evidence.EngineLog) {
-		b.Notes = append(b.Notes, "weights, KV cache and workspaces: reported by the engine, in its log when it makes "+
-			"them ("+evidence.EngineLog+")")
+		b.Notes = append(b.Notes, "weights, KV cache and workspaces: reported by the engine in its log when it "+
+			"allocates them ("+evidence.EngineLog+")")
 	}
 	b.pss(counted)
 	for _, list := range [][]evidence.Figure{b.Load, b.Measure, b.Retained} {
@@ -107,19 +106,19 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 	}
 	if !addUp(b.Load) || !addUp(b.Measure) {
 		b.Notes = append(b.Notes,
-			"in every launch the ledger's parts add up to it; the medians here, of launches that differ, don't")
+			"the ledger's parts add up in every launch; their medians may not")
 	}
 	return b
 }
 
-// figure is a part without values, described by the sources that read it.
+// figure is a part without values.
 func (p Part) figure(counted []*record.Attempt) evidence.Figure {
 	f := evidence.Figure{Name: p.Name, Title: p.Title, Unit: "MiB", Method: p.Method, How: p.How}
 	f.Blind = evidence.Blind(counted, p.Method)
 	return f
 }
 
-// At is what a launch held when a phase ended, in MiB; NaN where not all that had been read before was read then.
+// At is the size at the end of a phase, in MiB; NaN unless every source that was read before was read then.
 func (p Part) At(a *record.Attempt, edge record.Phase) float64 {
 	span, ok := a.Phase(edge)
 	read := a.AtEdge(edge, p.Method, p.Value)
@@ -139,24 +138,24 @@ func (p Part) At(a *record.Attempt, edge record.Phase) float64 {
 	}
 	for id := range before {
 		if before[id] && (after[id] || !roles[a.Sources[id].Role]) {
-			return math.NaN() // one did not answer: the sum would be too low
+			return math.NaN() // one source is missing: the sum would be too low
 		}
 	}
 	sum := 0.0
 	for _, v := range read {
-		sum += v // whole numbers: in any order the same
+		sum += v // whole numbers: the order does not matter
 	}
 	return sum / record.MiB
 }
 
-// pss adds the total over the processes beside what is inside them.
+// pss adds total PSS.
 func (b *Breakdown) pss(counted []*record.Attempt) {
 	f := evidence.New(figure.TotalPSS)
 	f.Method, f.Absent = record.MethodSmapsRollup, noPSS
 	f.Blind = evidence.Blind(counted, record.MethodSmapsRollup)
 	load, measure, retained := f, f, f
-	retained.How += ": after the unload, less the launch's baseline; what an allocator keeps for later counts, and files " +
-		"that other programs share now"
+	retained.How += ": after the unload, minus the baseline; includes memory that an allocator keeps, and " +
+		"files that other programs now share"
 	unborn, all := 0, evidence.Launches(counted)
 	for _, l := range all {
 		of := footprintOf(l.Attempts[0])
@@ -176,12 +175,12 @@ func (b *Breakdown) pss(counted []*record.Attempt) {
 	b.Load, b.Measure, b.Retained = append(b.Load, load), append(b.Measure, measure), append(b.Retained, retained)
 }
 
-// lastPSS is the total PSS that was read when a phase had ended.
+// lastPSS is total PSS at the end of a phase.
 func lastPSS(a *record.Attempt, p record.Phase) float64 {
 	return lastTotal(a, p, record.MethodSmapsRollup, func(t record.TotalRow) float64 { return t.PSS })
 }
 
-// lastTotal is what was read when a phase had ended: the reading at its edge lies behind it. NaN where there is none.
+// lastTotal is the reading at the end of a phase, taken just after it; NaN without one.
 func lastTotal(a *record.Attempt, p record.Phase, method string, pick func(record.TotalRow) float64) float64 {
 	last := math.NaN()
 	span, ok := a.Phase(p)
@@ -196,16 +195,16 @@ func lastTotal(a *record.Attempt, p record.Phase, method string, pick func(recor
 	return last
 }
 
-// garbage says whether what nothing refers to was cleared away before what is left was read.
+// garbage says whether garbage was collected before memory was read after the unload.
 func garbage(counted []*record.Attempt) string {
 	for _, a := range counted {
 		for _, e := range a.Events {
 			if e.Engine != nil && e.Engine.Policy["garbage"] != "" {
-				return "garbage is " + e.Engine.Policy["garbage"]
+				return "garbage collection: " + e.Engine.Policy["garbage"]
 			}
 		}
 	}
-	return "garbage that was not collected counts"
+	return "includes garbage that was not collected"
 }
 
 func addUp(list []evidence.Figure) bool {
@@ -214,14 +213,14 @@ func addUp(list []evidence.Figure) bool {
 	for _, name := range LedgerParts() {
 		f := evidence.Held(list, name)
 		if !f.Known() {
-			return true // there is nothing to add
+			return true // nothing to add
 		}
 		sum += f.Center()
 	}
 	return !ledger.Known() || sum == ledger.Center()
 }
 
-// processPeaks are in the order in which processes were found, one value a launch.
+// processPeaks has one value a launch, in the order in which processes were found.
 func processPeaks(counted []*record.Attempt) []ProcessPeaks {
 	out := []ProcessPeaks{}
 	for _, l := range evidence.Launches(counted) {
@@ -255,9 +254,9 @@ func processPeaks(counted []*record.Attempt) []ProcessPeaks {
 	return out
 }
 
-const severalProcesses = "; of several processes the highest"
+const severalProcesses = "; the highest of several processes"
 
-// roles are those of sources, in the order of the sources.
+// roles lists the roles of sources, in the order of the sources.
 func roles(a *record.Attempt, of map[int]float64) []string {
 	ids := make([]int, 0, len(of))
 	for id := range of {
@@ -271,7 +270,7 @@ func roles(a *record.Attempt, of map[int]float64) []string {
 	return out
 }
 
-// phaseOf finds a process's figure for a phase; a process that is new gets one for every phase.
+// phaseOf finds a process's figure for a phase; a new process gets one for every phase.
 func phaseOf(all *[]ProcessPeaks, role string, phase record.Phase, blind string) *evidence.Figure {
 	at := slices.IndexFunc(*all, func(p ProcessPeaks) bool { return p.Process == role })
 	if at < 0 {
@@ -279,8 +278,7 @@ func phaseOf(all *[]ProcessPeaks, role string, phase record.Phase, blind string)
 		for _, name := range record.Phases() {
 			p.Phases = append(p.Phases, evidence.Figure{Name: string(name), Title: string(name), Unit: "MiB",
 				Method: record.MethodSmapsRollup, Blind: blind,
-				How: "the highest RSS of the process within the phase, as the kernel keeps it; of a process that others " +
-					"started, since it began"})
+				How: "the highest RSS of the process in the phase, from the kernel; since its start if llmparity did not start it"})
 		}
 		at = len(*all)
 		*all = append(*all, p)
@@ -288,7 +286,7 @@ func phaseOf(all *[]ProcessPeaks, role string, phase record.Phase, blind string)
 	return &(*all)[at].Phases[slices.Index(record.Phases(), phase)]
 }
 
-// Highest is the phase in which a process's peak was highest; false where none was read.
+// Highest is the phase with a process's highest peak; false if none was read.
 func (p ProcessPeaks) Highest() (evidence.Figure, bool) {
 	var out evidence.Figure
 	for _, f := range p.Phases {
@@ -299,7 +297,7 @@ func (p ProcessPeaks) Highest() (evidence.Figure, bool) {
 	return out, out.Known()
 }
 
-// ledgerWarning says where the ledger can't be taken at its word.
+// ledgerWarning says if the ledger may count too much.
 func (c *Cell) ledgerWarning() []record.Warning {
 	uncertain, worst := 0, 0.0
 	for _, a := range c.Counted {

@@ -184,7 +184,7 @@ func TestPeaksByProcessAndPhase(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	if f := b.Peaks[3].Phases[0]; f.N != 1 || f.Center() < 80 || f.Center() > 100 ||
-		!strings.Contains(f.How, "of several processes the highest") {
+		!strings.Contains(f.How, "the highest of several processes") {
 		t.Errorf("two of a role are no sum: %+v", f)
 	}
 	if f := b.Peaks[1].Phases[0]; strings.Contains(f.How, "several") {
@@ -226,7 +226,7 @@ func TestSharedFilesOutsideAreAWarning(t *testing.T) {
 	}{
 		"nothing":       {record.Baseline, 0, 0, ""},
 		"it holds more": {record.Baseline, 80, 80, ""},
-		"all the time":  {record.Baseline, -100, 0, "total PSS (at the end of the measurement) differs by 1"},
+		"all the time":  {record.Baseline, -100, 0, "total PSS (after the measured requests) differs by 1"},
 		"at the end":    {record.Unload, 100, 0, "total PSS (retained) differs by 1"},
 	} {
 		run := comparetest.Run(t, "x", comparetest.Browser(3))

@@ -8,10 +8,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// Components lists what a breakdown and a prediction are told by, in order.
+// Components lists the components of breakdowns and predictions.
 func Components() []*figure.Row { return figure.Rows(func(r *figure.Row) bool { return r.Component }) }
 
-// IsComponent tells the names of such.
+// IsComponent tells whether a figure is a component.
 func IsComponent(name string) bool {
 	r := figure.Of(name)
 	return r != nil && r.Component
@@ -24,20 +24,19 @@ const (
 	LowConfidence    = "low"
 )
 
-// Component is a part of the memory that a cell takes, one value a launch.
+// Component is a part of a cell's memory, one value a launch.
 type Component struct {
 	evidence.Figure
-	Confidence string `json:"confidence,omitempty"` // empty where there is no value
+	Confidence string `json:"confidence,omitempty"` // empty without a value
 	DType      string `json:"dtype,omitempty"`
-	// Words explain a value that a reader will not expect, such as one below zero.
+	// Words explain an unexpected value, such as a negative one.
 	Words string `json:"words,omitempty"`
 }
 
-// confidenceOf is the rule, by method and component: what was asked for to the byte, or is told by who asked for it, is
-// high; so are readings of processes by PSS. Arithmetic and a server's own statistics are medium, and so are working
-// memory, because other things lie in the same buffers, and the used part of a KV cache, because it is tokens times
-// their size. Differences gather the errors of all the rest: low, as are sums of RSS, which count shared pages more
-// than once.
+// confidenceOf depends on method and component. Allocations known to the byte and PSS are high. Arithmetic and a
+// server's own statistics are medium; so are working memory, whose buffers hold other things too, and the filled part
+// of a KV cache, which is tokens times their size. Differences are low, because they carry the errors of all others,
+// and so are sums of RSS, which count shared pages more than once.
 func confidenceOf(component, method string) string {
 	level := map[string]string{figure.Ledger: HighConfidence, evidence.EngineLog: HighConfidence,
 		evidence.ByTensors:       HighConfidence,
@@ -62,27 +61,23 @@ func worseOf(a, b string) string {
 	return a
 }
 
-// read tells whether a component's value comes of a reading or of the engine's own word: arithmetic proves no
-// prediction.
+// read tells whether a component was measured or reported. Arithmetic cannot confirm a prediction.
 func (c Component) read() bool { return c.Known() && !c.Arithmetic() }
 
-// Parts is where a cell's memory goes, by component. Weights, KV cache (reserved), activations, multi-GPU overhead and
-// framework overhead come to the increase from baseline to peak in every launch, because framework overhead is what is
-// left of it; what was held at the baseline comes to the total with that. Where a GPU computes they are more by what of
-// the parts lies in the host's memory, which a note tells.
+// Parts is a cell's memory by component. Weights, KV cache (reserved), activations, multi-GPU overhead and framework
+// overhead add up to the increase from baseline to peak in every launch, because framework overhead is the rest of it.
+// On a GPU their sum is larger by the parts that are in host memory; a note says so.
 type Parts struct {
 	Of         string      `json:"of"` // what the whole is: total PSS, RSS sum, GPU memory
 	Components []Component `json:"components"`
 	Confidence string      `json:"confidence"` // the lowest of weights, KV cache and activations
 	DTypes     DTypes      `json:"dtypes"`
 	Notes      []string    `json:"notes"`
-	// Beyond is of what FrameworkOverhead is made in a browser: its sum BrowserShare, the parts of that, and what is
-	// left, EverythingElse.
+	// Beyond splits FrameworkOverhead in a browser: the sum BrowserShare, its parts, and the rest, EverythingElse.
 	Beyond []Component `json:"beyond,omitempty"`
 }
 
-// Shown is Component, but for what a reader takes "everything else" for: that is less where a browser's own parts are
-// known.
+// Shown is Component, except that "everything else" leaves out a browser's own parts if they are known.
 func (p *Parts) Shown(name string) Component {
 	if name == figure.FrameworkOverhead && p != nil && len(p.Beyond) > 0 {
 		name = figure.EverythingElse
@@ -90,7 +85,7 @@ func (p *Parts) Shown(name string) Component {
 	return p.Component(name)
 }
 
-// Component finds one; an empty one that says so where there is none.
+// Component finds a component; an absent one if there is none.
 func (p *Parts) Component(name string) Component {
 	if p != nil {
 		for _, c := range slices.Concat(p.Components, p.Beyond) {

@@ -8,7 +8,7 @@ import (
 	"llmparity/internal/figure"
 )
 
-// DTypes are the types of numbers in which a cell's components are held; empty where nobody says.
+// DTypes are those of a cell's components; empty if unknown.
 type DTypes struct {
 	Weights     string `json:"weights,omitempty"`
 	Activations string `json:"activations,omitempty"`
@@ -16,7 +16,7 @@ type DTypes struct {
 	Scales      string `json:"scales,omitempty"` // of quantised weights
 }
 
-// dtypes are as the engine says; weights else as the file has them.
+// dtypes are those that the engine reports; for weights, else those of the file.
 func (c *Cell) dtypes() DTypes {
 	d := DTypes{Weights: c.Says("weights_dtype"), Activations: c.Says("activations_dtype"), KVCache: c.Says("kv_dtype")}
 	if d.Weights == "" {
@@ -24,7 +24,7 @@ func (c *Cell) dtypes() DTypes {
 	}
 	if d.Activations == "" && c.Breakdown != nil &&
 		evidence.Held(c.Breakdown.Load, figure.Workspaces).Method == evidence.EngineLog {
-		d.Activations = "f32" // the engines whose logs are read are llama.cpp's kin, which compute from f32 to f32
+		d.Activations = "f32" // only llama.cpp and engines built on it have such logs, and they compute in f32
 	}
 	d.Scales = scalesOf(d.Weights)
 	return d
@@ -35,7 +35,7 @@ var (
 	ggufScales = regexp.MustCompile(`^(?:i?q[1-8]_|tq[12]_)`)
 )
 
-// scalesOf gives the type of the scales beside quantised weights; empty where there are none, or it isn't known.
+// scalesOf gives the dtype of the scales of quantised weights; empty if none or unknown.
 func scalesOf(weights string) string {
 	name := strings.ToLower(weights)
 	if m := mlcScales.FindStringSubmatch(name); m != nil {
@@ -52,13 +52,13 @@ func scalesOf(weights string) string {
 	return ""
 }
 
-// sameNumbers tells that two names are of one type: MLC's float32 is llama.cpp's f32.
+// sameNumbers tells whether two names mean one dtype: float32 in MLC is f32 in llama.cpp.
 func sameNumbers(a, b string) bool {
 	short := func(s string) string { return strings.Replace(strings.ToLower(s), "float", "f", 1) }
 	return short(a) == short(b)
 }
 
-// widthOf gives the bytes of an element of a KV cache; 0 where the type is not known.
+// widthOf gives the bytes of an element of a KV cache; 0 if the dtype is unknown.
 func widthOf(dtype string) float64 {
 	switch strings.ToLower(dtype) {
 	case "f32", "float32":
@@ -75,5 +75,5 @@ func widthOf(dtype string) float64 {
 	return 0
 }
 
-// SameDType tells that two names are of dtypes of one size.
+// SameDType tells whether two dtypes have the same size.
 func SameDType(a, b string) bool { return widthOf(a) == widthOf(b) || sameNumbers(a, b) }

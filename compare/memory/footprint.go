@@ -16,22 +16,22 @@ import (
 )
 
 // NoBaseline is why an engine without a process before the load has no baseline.
-const NoBaseline = "none: no process exists before the load"
+const NoBaseline = "none: no process before the load"
 
-const noPSS = "no total of smaps_rollup was read"
+const noPSS = "PSS could not be read"
 
-// footprint is what one launch held, in MiB; NaN where it was not read.
+// footprint is one launch's memory, in MiB; NaN if not read.
 type footprint struct {
 	attempt                                         int // that opened the launch
 	peakPSS, peakUSS, peakRSS, baseline, postWarmup float64
 	baselineRSS, postWarmupRSS                      float64
-	// of the peak: what was not read, and how far its bounds are
+	// of the peak: the part that was carried forward, and the distance of its bounds
 	carried, below, above float64
-	unborn                bool // no process at all was read before the load
+	unborn                bool // no process was read before the load
 }
 
-// footprints are those of the launches, in the order in which they were opened: the repetitions that reused one are
-// taken together, because the load and the warm-up lie in the first of them alone.
+// footprints has one a launch, in the order in which they were opened. Repetitions in the same launch are merged,
+// because only the first has the load and the warm-up.
 func footprints(counted []*record.Attempt) []footprint {
 	var out []footprint
 	for _, a := range counted {
@@ -52,7 +52,7 @@ func footprints(counted []*record.Attempt) []footprint {
 	return out
 }
 
-// footprintOf is what an attempt saw of its launch. The baseline and what comes after the warm-up are the launch's.
+// footprintOf has the peaks of an attempt, with the baseline and warm-up of its launch.
 func footprintOf(a *record.Attempt) footprint {
 	nan := math.NaN()
 	launch := a.Launch()
@@ -88,8 +88,8 @@ func unborn(launch *record.Attempt) bool {
 	return !slices.ContainsFunc(launch.Totals, func(t record.TotalRow) bool { return !loaded || t.NS < load.BeginNS })
 }
 
-// readings are the totals that belong to a phase: those from its begin to the next phase's begin, or to the attempt's
-// end. So the reading at a phase's edge, which lies just behind the phase lest it lengthen it, is the phase's.
+// readings are the totals from the beginning of a phase to the beginning of the next, so that they include the reading
+// at its end, which is taken just after the phase.
 func readings(a *record.Attempt, p record.Phase) iter.Seq[*record.TotalRow] {
 	begin, end, ok := evidence.Reach(a, p)
 	return func(yield func(*record.TotalRow) bool) {
@@ -101,7 +101,7 @@ func readings(a *record.Attempt, p record.Phase) iter.Seq[*record.TotalRow] {
 	}
 }
 
-// totalPSS lists a phase's readings of it, in order of time.
+// totalPSS lists the readings of a phase in order of time.
 func totalPSS(a *record.Attempt, p record.Phase) []float64 {
 	var out []float64
 	for t := range readings(a, p) {
@@ -112,8 +112,7 @@ func totalPSS(a *record.Attempt, p record.Phase) []float64 {
 	return out
 }
 
-// PhasePeaks gives the highest total PSS and the highest sum of RSS that were read from the phase's begin to the next
-// phase's begin, or to the attempt's end; NaN where nothing was read.
+// PhasePeaks gives the highest total PSS and the highest sum of RSS in a phase; NaN if nothing was read.
 func PhasePeaks(a *record.Attempt, p record.Phase) (pss, rss float64) {
 	pss, rss = math.NaN(), math.NaN()
 	method := RSSMethod(a)
@@ -150,14 +149,14 @@ func (f footprint) increaseRSS() float64 {
 	return f.peakRSS - f.baselineRSS
 }
 
-// figures come in the order in which renderers show them.
+// figures are in the order of reports.
 func figures(attempts []*record.Attempt) []evidence.Figure {
 	how := memoryHow(attempts)
 	peak, inc, base := evidence.New(figure.PeakPSS), evidence.New(figure.Increase), evidence.New(figure.Baseline)
 	warm, uss, rss := evidence.New(figure.PostWarmup), evidence.New(figure.PeakUSS), evidence.New(figure.PeakRSS)
 	peak.How += ", " + how.pss + how.blind
-	uss.How += ", " + how.pss + "; leaves out everything shared, such as staging buffers"
-	rss.How += ", " + how.rss + "; counts a page shared by n processes n times, so it is no total"
+	uss.How += ", " + how.pss + "; leaves out shared memory, such as staging buffers"
+	rss.How += ", " + how.rss + "; counts a page that n processes share n times"
 	all := footprints(attempts)
 	peak.How += carriedHow(all)
 	unborn := 0
@@ -173,7 +172,7 @@ func figures(attempts []*record.Attempt) []evidence.Figure {
 		}
 	}
 	if unborn > 0 {
-		inc.How += "; where no process exists before the load the baseline is none and the increase is the peak less 0"
+		inc.How += "; without a process before the load, the whole peak"
 		if len(base.Values) == 0 {
 			base.Absent = NoBaseline
 		}
@@ -191,7 +190,7 @@ func figures(attempts []*record.Attempt) []evidence.Figure {
 	return out
 }
 
-// carriedHow says how much of the peaks was read, and how well the rest is known; empty where all was.
+// carriedHow says how much of the peaks was carried forward, with bounds; empty if all was read.
 func carriedHow(of []footprint) string {
 	var carried, below, above []float64
 	for _, f := range of {
@@ -202,16 +201,16 @@ func carriedHow(of []footprint) string {
 	if len(carried) == 0 || slices.Max(above) == 0 && slices.Min(carried) == 0 && slices.Max(carried) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; median launch: %s MiB of it carried forward since PSS was read, bounds -%s and +%s MiB",
+	return fmt.Sprintf("; in the median launch, %s MiB are carried forward from the last PSS reading (bounds -%s and +%s MiB)",
 		explain.Short(stats.Median(carried)),
 		explain.Short(stats.Median(below)), explain.Short(stats.Median(above)))
 }
 
-const reusedHow = "; one value a launch, over all of the repetitions that reused it"
+const reusedHow = "; one value a launch, over all of its repetitions"
 
-// rssFigures stand in for those of PSS where that can't be read: processes of another user, other systems than Linux.
+// rssFigures replace those of PSS if it cannot be read: for processes of another user, and outside Linux.
 func rssFigures(attempts []*record.Attempt, how string) []evidence.Figure {
-	const twice = "; a page that n processes share counts n times"
+	const twice = "; counts a page that n processes share n times"
 	base, warm := evidence.New(figure.BaselineRSS), evidence.New(figure.PostWarmupRSS)
 	inc := evidence.New(figure.IncreaseRSS)
 	base.How += ", " + how + twice
@@ -229,14 +228,13 @@ func rssFigures(attempts []*record.Attempt, how string) []evidence.Figure {
 	return []evidence.Figure{base, warm, inc}
 }
 
-// Points are a cell's memory at three points, and by how much it grew; Of says what was summed.
+// Points are a cell's memory at three points and its increase; Of says what was summed.
 type Points struct {
 	Of                             string
 	Baseline, Warm, Peak, Increase evidence.Figure
 }
 
-// PointsOf goes by PSS, by RSS where no PSS could be read, and by a page's heap where nothing else is known. get finds
-// a cell's figure.
+// PointsOf uses PSS, else RSS, else the page's heap. get finds a cell's figure.
 func PointsOf(get func(name string) evidence.Figure) Points {
 	pss, rss, heap := get(figure.PeakPSS), get(figure.PeakRSS), get(figure.PeakHeap)
 	switch {
@@ -251,7 +249,7 @@ func PointsOf(get func(name string) evidence.Figure) Points {
 
 type how struct{ pss, rss, blind string }
 
-// memoryHow says from the sources how often what was read.
+// memoryHow says how often memory was read, and of which processes.
 func memoryHow(attempts []*record.Attempt) how {
 	gpu := false
 	for _, a := range attempts {
@@ -265,23 +263,23 @@ func memoryHow(attempts []*record.Attempt) how {
 	if foreign(attempts) {
 		h.rss = written
 	}
-	h.blind = "; cannot see swapped pages or kernel memory"
+	h.blind = "; leaves out swapped pages and kernel memory"
 	if gpu {
-		h.blind += ", and memory on the GPU is not in it"
+		h.blind += ", and GPU memory"
 	}
 	return h
 }
 
-// untilRead says what is known of PSS between two readings.
+// untilRead says what is known about PSS between two readings.
 func untilRead(attempts []*record.Attempt) string {
 	for _, a := range attempts {
 		for _, t := range a.Totals {
 			if !math.IsNaN(t.Read) {
-				return "; between two readings the growth of private pages is added, by statm, and peaks that the kernel marks"
+				return "; between readings, growth of private pages (statm) and the kernel's peak marks are added"
 			}
 		}
 	}
-	return "; a peak between two reads is not seen"
+	return "; misses peaks between readings"
 }
 
 func reading(attempts []*record.Attempt, method string) string {
@@ -296,13 +294,13 @@ func reading(attempts []*record.Attempt, method string) string {
 		}
 	}
 	if len(roles) == 0 {
-		return "read from " + method
+		return "from " + method
 	}
 	names := make([]string, 0, len(roles))
 	for r := range roles {
 		names = append(names, r)
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("read from %s at most every %s, and at phase edges, over: %s", method, every,
+	return fmt.Sprintf("from %s every %s or more often, and at the end of phases, of: %s", method, every,
 		strings.Join(names, ", "))
 }

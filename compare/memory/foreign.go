@@ -11,24 +11,24 @@ import (
 // heapValue is the record's name for it.
 const heapValue = "heap_used_bytes"
 
-// noPhases is why nothing is known but a peak.
-const noPhases = "rows that another program wrote tell no phases"
+// noPhases is why only a peak is known.
+const noPhases = "imported rows have no phases"
 
-// written is how figures came about that another program wrote down.
-const written = "as another program wrote it down, however it read it; a peak between two of its rows is not seen"
+// written is how imported figures were obtained.
+const written = "imported from another program; misses peaks between its rows"
 
-// foreign tells that another program wrote the figures down.
+// foreign tells whether figures were imported.
 func foreign(attempts []*record.Attempt) bool {
 	return slices.ContainsFunc(attempts, func(a *record.Attempt) bool {
 		return slices.ContainsFunc(a.Totals, func(t record.TotalRow) bool { return t.Method == record.MethodForeign })
 	})
 }
 
-// heapFigure is the highest heap that another program wrote down; nothing where it wrote none.
+// heapFigure is the highest imported heap, if any.
 func heapFigure(attempts []*record.Attempt) []evidence.Figure {
 	f := evidence.New(figure.PeakHeap)
 	f.Method = record.MethodForeign
-	f.How += ", " + written + "; it is no process's memory"
+	f.How += ", " + written + "; not the memory of a process"
 	for _, a := range attempts {
 		peak := -1.0
 		for _, m := range a.Metrics {

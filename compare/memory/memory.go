@@ -1,8 +1,8 @@
-// Package memory tells what memory a cell takes: totals at the baseline, at the peak and in between; what of it lies
-// inside the engine; where it goes by component, with what is left over; and how near a prediction came.
+// Package memory has a cell's memory: totals at the baseline, after warm-up and at the peak; what was read inside the
+// engine; memory by component with the rest; and predictions compared with measurements.
 //
-// It can't tell why an engine takes memory that nobody reports: such memory lies in everything else, and so do the
-// errors of all other components. It reads what samplers and engines recorded, and measures nothing.
+// It cannot explain memory that no engine reports: such memory is in "everything else", which also carries the errors
+// of all other components. It only reads records.
 package memory
 
 import (
@@ -12,20 +12,20 @@ import (
 	"llmparity/internal/record"
 )
 
-// Cell is a cell with what its memory is told by.
+// Cell is a cell with its memory.
 type Cell struct {
 	evidence.Setup
 	Counted   []*record.Attempt
-	Figures   []evidence.Figure // of the cell: those of Figures, and those of requests
-	Server    []evidence.Figure // what a server says of itself
-	Breakdown *Breakdown        // nil where nothing looked inside
-	Parts     *Parts            // nil where no launch counts
+	Figures   []evidence.Figure // those of Figures, and those of requests
+	Server    []evidence.Figure // reported by a server
+	Breakdown *Breakdown        // nil: nothing was read inside
+	Parts     *Parts            // nil: no launch counts
 
-	others    float64 // MiB that programs outside share, where PSS leaves out much of them; 0: none
-	untouched []cause // what of the parts may never have come into memory
+	others    float64 // MiB shared with other programs, if PSS leaves out much of it; 0: none
+	untouched []cause // memory that was requested and may never have been touched
 }
 
-// Figures are a cell's totals, one value a launch, in the order in which renderers show them.
+// Figures are a cell's totals, one value a launch, in the order of reports.
 func Figures(counted []*record.Attempt) []evidence.Figure {
 	out, rss := figures(counted), record.MethodStatm
 	if len(counted) > 0 {
@@ -43,7 +43,7 @@ func Figures(counted []*record.Attempt) []evidence.Figure {
 	return out
 }
 
-// Of works out a cell's memory. figures and server are summarised.
+// Of computes a cell's memory. figures and server are summarised.
 func Of(s evidence.Setup, counted []*record.Attempt, figures, server []evidence.Figure) *Cell {
 	c := &Cell{Setup: s, Counted: counted, Figures: figures, Server: server, Breakdown: breakdown(counted),
 		others: others(counted)}
@@ -51,8 +51,8 @@ func Of(s evidence.Setup, counted []*record.Attempt, figures, server []evidence.
 	return c
 }
 
-// Figure finds one of the cell's figures; an empty one that says so where there is none.
+// Figure finds a figure; an absent one if there is none.
 func (c *Cell) Figure(name string) evidence.Figure { return evidence.Held(c.Figures, name) }
 
-// Warnings are what to know before believing any of it.
+// Warnings are those of the ledger and of shared memory.
 func (c *Cell) Warnings() []record.Warning { return append(c.ledgerWarning(), c.sharingWarning()...) }

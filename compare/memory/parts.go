@@ -12,7 +12,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// split puts a cell's parts together, each by the best method that its engine allows.
+// split finds each component by the best method that the engine allows.
 func (c *Cell) split(counted []*record.Attempt) *Parts {
 	all := evidence.Launches(counted)
 	if len(all) == 0 || c.Foreign() {
@@ -51,7 +51,7 @@ func (c *Cell) split(counted []*record.Attempt) *Parts {
 	return p
 }
 
-// add takes a figure for a component.
+// add appends a component.
 func (p *Parts) add(f evidence.Figure) {
 	f.Title, f.Unit = figure.Title(f.Name), "MiB"
 	f.Summarise()
@@ -68,8 +68,7 @@ func (p *Parts) add(f evidence.Figure) {
 	p.Components = append(p.Components, c)
 }
 
-// inside is what was read within the engine: at the end of the measurement, else of the load. The figures have one
-// value a launch.
+// inside is what was read inside the engine at the end of the measured requests, else of the load.
 func (c *Cell) inside(component, name string) evidence.Figure {
 	f := evidence.Figure{Name: name}
 	if c.Breakdown != nil {
@@ -83,7 +82,7 @@ func (c *Cell) inside(component, name string) evidence.Figure {
 	return f
 }
 
-// always is a component that arithmetic gives: the same in every launch.
+// always is a calculated component, the same in every launch.
 func always(component, method, how string, mib float64, all []evidence.Launch) evidence.Figure {
 	f := evidence.Figure{Name: component, Method: method, How: how}
 	for _, l := range all {
@@ -100,21 +99,21 @@ func (c *Cell) weights(all []evidence.Launch) evidence.Figure {
 	switch {
 	case c.Says("weights_dtype") == "f32" && m.DType != "f32" && m.Parameters > 0:
 		return always(figure.ModelWeights, evidence.ByFormula,
-			"4 bytes a parameter: the file has other types, and the engine computes on f32",
+			"4 bytes per parameter: the engine holds weights of other dtypes in f32",
 			4*float64(m.Parameters)/record.MiB, all)
 	case m.WeightsB > 0:
 		return always(
 			figure.ModelWeights,
 			evidence.ByTensors,
-			"the sizes of the tensors in the file, of which the engine tells no other type; no reading of what it holds",
+			"sizes of the tensors in the file, not read from the engine",
 			float64(m.WeightsB)/record.MiB,
 			all,
 		)
 	}
-	return evidence.Figure{Name: figure.ModelWeights, Absent: "nobody tells: there is neither a file nor a log"}
+	return evidence.Figure{Name: figure.ModelWeights, Absent: "not known: neither a file nor a log"}
 }
 
-// TokenBytes are those of a token in the KV cache, by the model's shape; 0 where that or the type is not known.
+// TokenBytes is the size of a token in the KV cache by the model's shape; 0 if that or the dtype is unknown.
 func (c *Cell) TokenBytes() float64 {
 	m := c.Spec.Model
 	return 2 * float64(m.Layers) * float64(m.KVHeads) * float64(m.HeadDim) * widthOf(c.Says("kv_dtype"))
@@ -129,14 +128,14 @@ func (c *Cell) cacheReserved(all []evidence.Launch) evidence.Figure {
 			figure.KVCache,
 			evidence.ByFormula,
 			fmt.Sprintf(
-				"2 × layers × key-value heads × head size × bytes of an element × a context of %d: for plain or grouped attention",
+				"2 × layers × key-value heads × head size × bytes per element × context of %d tokens; for plain or grouped attention",
 				n,
 			),
 			b*float64(n)/record.MiB,
 			all,
 		)
 	}
-	return evidence.Figure{Name: figure.KVCache, Absent: "nobody tells: the engine says neither its size nor its type"}
+	return evidence.Figure{Name: figure.KVCache, Absent: "not known: the engine reports neither its size nor its dtype"}
 }
 
 func (c *Cell) cacheUsed(all []evidence.Launch) evidence.Figure {
@@ -153,25 +152,25 @@ func (c *Cell) cacheUsed(all []evidence.Launch) evidence.Figure {
 	switch tokens := c.Figure(figure.Tokens).Center() + c.Figure(figure.Prompt).Center(); {
 	case b > 0 && !math.IsNaN(tokens):
 		return always(figure.KVCacheUsed, evidence.ByFormula,
-			"tokens of prompt and answer × 2 × layers × key-value heads × head size × bytes of an element",
+			"tokens of prompt and answer × 2 × layers × key-value heads × head size × bytes per element",
 			b*tokens/record.MiB, all)
 	case ratio.Known():
 		return evidence.Figure{Name: figure.KVCacheUsed,
-			Absent: fmt.Sprintf("in bytes nobody tells; by the server's own word at most %s %% of the KV cache",
+			Absent: fmt.Sprintf("size not known; the server reports at most %s%% of the KV cache",
 				explain.Short(100*ratio.Center()))}
 	}
-	return evidence.Figure{Name: figure.KVCacheUsed, Absent: "nobody tells"}
+	return evidence.Figure{Name: figure.KVCacheUsed, Absent: "not known"}
 }
 
 func (c *Cell) working(all []evidence.Launch) evidence.Figure {
 	f := c.inside(figure.Activations, figure.Workspaces)
 	if !f.Known() {
-		f.Absent = "no reading tells them apart: they lie in everything else"
+		f.Absent = "not read separately; part of everything else"
 	}
 	return f
 }
 
-// several is what several devices take beyond one.
+// several is the overhead of several devices.
 func (c *Cell) several(all []evidence.Launch) evidence.Figure {
 	f := evidence.Figure{Name: figure.MultiGPUOverhead}
 	devices := map[string]bool{}
@@ -187,14 +186,14 @@ func (c *Cell) several(all []evidence.Launch) evidence.Figure {
 	}
 	switch {
 	case len(devices) > 1:
-		f.Absent = fmt.Sprintf("not told apart: %d GPUs hold memory for it, and what one would is not known",
+		f.Absent = fmt.Sprintf("not known: %d GPUs hold its memory",
 			len(devices))
 	case c.Device == nil:
-		f.Absent = "nobody tells on how many devices it computes"
+		f.Absent = "the number of devices is not known"
 	case len(devices) == 1 || c.Device.Class != record.GPU || c.Browser() != "":
-		return always(figure.MultiGPUOverhead, evidence.ByFormula, "one device computes: there is none", 0, all)
+		return always(figure.MultiGPUOverhead, evidence.ByFormula, "none with one device", 0, all)
 	default:
-		f.Absent = "nobody tells on how many GPUs it lies"
+		f.Absent = "the number of GPUs is not known"
 	}
 	return f
 }

@@ -96,7 +96,7 @@ func TestPartsOfALogAndOfAFile(t *testing.T) {
 		cache.Confidence != "medium" || working.Known() || working.Absent == "" || working.Method != "" {
 		t.Errorf("%+v\n%+v\n%+v", weights, cache, working)
 	}
-	if f := p.Component(figure.FrameworkOverhead); !strings.Contains(f.How, "in it still: activations") ||
+	if f := p.Component(figure.FrameworkOverhead); !strings.Contains(f.How, "includes activations") ||
 		p.Confidence != "low" {
 		t.Errorf("%s, confidence %s", f.How, p.Confidence)
 	}
@@ -147,17 +147,17 @@ func TestANegativeRemainder(t *testing.T) {
 	}{
 		"workspace": {map[string]float64{"weights_bytes": 4 << 20, "kv_reserved_bytes": 1 << 20,
 			"kv_used_bytes": 1 << 20, "workspaces_bytes": 200 << 20}, map[string]string{"ubatch": "512"},
-			"workspaces are made for 512 tokens at a time, and the prompt's 4 touch a part of their 200.0 MiB"},
+			"workspaces are sized for 512 tokens at a time and the prompt has 4; only a part of their 200.0 MiB was used"},
 		"long prompt": {map[string]float64{"weights_bytes": 4 << 20, "kv_reserved_bytes": 1 << 20,
 			"kv_used_bytes": 1 << 20, "workspaces_bytes": 200 << 20}, map[string]string{"ubatch": "4"},
-			"the record tells no cause"},
+			"the record shows no cause"},
 		"repacked": {map[string]float64{"weights_bytes": 200 << 20, "weights.CPU_Mapped_bytes": 100 << 20,
 			"weights.CPU_REPACK_bytes": 100 << 20, "kv_reserved_bytes": 1 << 20, "workspaces_bytes": 1 << 20},
 			map[string]string{"mmap": "on"}, "weights count twice: 100.0 MiB were repacked"},
 		"mapped": {map[string]float64{"weights_bytes": 400 << 20, "kv_reserved_bytes": 1 << 20,
-			"kv_used_bytes": 1 << 20}, map[string]string{"mmap": "on"}, "the weights are a mapped file"},
+			"kv_used_bytes": 1 << 20}, map[string]string{"mmap": "on"}, "weights are a mapped file"},
 		"unknown": {map[string]float64{"weights_bytes": 400 << 20, "kv_reserved_bytes": 1 << 20,
-			"kv_used_bytes": 1 << 20}, nil, "the record tells no cause"},
+			"kv_used_bytes": 1 << 20}, nil, "the record shows no cause"},
 	} {
 		e := comparetest.Native(2)
 		e.Info.Policy = c.policy
@@ -178,7 +178,7 @@ func TestANegativeRemainderOfALargeCache(t *testing.T) {
 	p := partsOf(t, comparetest.Run(t, "page", comparetest.Measured(comparetest.Browser(2), in)))
 	addsUp(t, p)
 	if f := p.Component(figure.FrameworkOverhead); f.Center() >= 0 ||
-		!strings.Contains(f.Words, "MiB of the KV cache are reserved and hold no token") {
+		!strings.Contains(f.Words, "MiB of the KV cache are reserved but hold no tokens") {
 		t.Errorf("%v %q", f.Center(), f.Words)
 	}
 	log := map[string]float64{"weights_bytes": 4 << 20, "kv_reserved_bytes": 200 << 20, "kv_used_bytes": 1 << 20}
@@ -216,10 +216,10 @@ func TestPartsOnAGPU(t *testing.T) {
 	e := comparetest.Measured(comparetest.Browser(6), comparetest.Page())
 	e.Device = record.Device{Class: record.GPU, Name: "Example GPU"}
 	p := partsOf(t, comparetest.Run(t, "gpu", e))
-	if c := p.Component(figure.FrameworkOverhead); c.Known() || !strings.Contains(c.Absent, "no driver tells") {
+	if c := p.Component(figure.FrameworkOverhead); c.Known() || !strings.Contains(c.Absent, "no driver reports") {
 		t.Errorf("a difference from PSS: %+v", c)
 	}
-	if len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "no difference is formed from PSS") {
+	if len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "differences use GPU memory") {
 		t.Errorf("%q", p.Notes)
 	}
 	run := onGPU(comparetest.Run(t, "gpu", e), "gpu-process",
@@ -269,8 +269,8 @@ func TestHostPartsAreNotSubtractedFromGPU(t *testing.T) {
 	p := partsOf(t, onGPU(comparetest.Logged(comparetest.Run(t, "full", n), log), "server",
 		map[record.Phase]float64{record.Measure: 80}))
 	if c := p.Component(figure.FrameworkOverhead); c.Center() != 80-20-8-5 ||
-		!strings.Contains(c.How, "is not taken off") ||
-		!strings.Contains(strings.Join(p.Notes, " "), " 7.000 MiB of the parts") {
+		!strings.Contains(c.How, "leaves in what is in host memory") ||
+		!strings.Contains(strings.Join(p.Notes, " "), " 7.000 MiB of the components are in host memory") {
 		t.Errorf("%v %q %q", c.Values, c.How, p.Notes)
 	}
 }

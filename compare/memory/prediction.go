@@ -15,19 +15,18 @@ import (
 	"llmparity/internal/record"
 )
 
-// Prediction is what was foretold of a cell's memory before its first launch, held against what its launches took.
+// Prediction is a cell's memory as predicted before its first launch, compared with what was measured.
 type Prediction struct {
-	Source string            `json:"source,omitempty"` // what it was worked out from
-	Setup  map[string]string `json:"setup,omitempty"`  // what was taken for granted
-	Absent string            `json:"absent,omitempty"` // why nothing was foretold
+	Source string            `json:"source,omitempty"` // what it is calculated from
+	Setup  map[string]string `json:"setup,omitempty"`  // what was assumed
+	Absent string            `json:"absent,omitempty"` // why there is no prediction
 	Parts  []Predicted       `json:"parts"`
 	Notes  []string          `json:"notes"`
-	// Recommendations say which component is off, by how much, and what most likely explains it.
+	// Recommendations say which component is off, by how much, and the likely cause.
 	Recommendations []string `json:"recommendations"`
 }
 
-// Predicted is a component foretold and measured, in MiB. Errors are the forecast's: above zero where too much was
-// foretold.
+// Predicted is a component as predicted and as measured, in MiB. Errors are positive if the prediction is too high.
 type Predicted struct {
 	Name       string             `json:"name"`
 	Title      string             `json:"title"`
@@ -38,43 +37,43 @@ type Predicted struct {
 	Confidence string             `json:"predicted_confidence,omitempty"`
 	DType      string             `json:"predicted_dtype,omitempty"`
 	Measured   *float64           `json:"measured,omitempty"` // the median over launches
-	Origin     record.Origin      `json:"origin,omitempty"`   // of what the run has, compared or not
+	Origin     record.Origin      `json:"origin,omitempty"`   // of the run's value, compared or not
 	Interval   *stats.Interval    `json:"measured_interval,omitempty"`
 	N          int                `json:"launches"`
 	By         string             `json:"measured_method,omitempty"`
 	Error      *float64           `json:"error_mib,omitempty"`
 	Percent    *float64           `json:"error_percent,omitempty"` // of what was measured
 	Within     *bool              `json:"within_range,omitempty"`
-	Expected   *accuracy.Expected `json:"expected,omitempty"` // of such calculations in general
+	Expected   *accuracy.Expected `json:"expected,omitempty"` // usual accuracy of such calculations
 	AsExpected *bool              `json:"within_expected,omitempty"`
 	Verdict    string             `json:"verdict"`
 	Why        string             `json:"why,omitempty"` // why there is nothing to compare
 }
 
-// Verdicts of a component that was foretold.
+// Verdicts on a predicted component.
 const (
 	WithinRange  = "within"
-	TooMuch      = "foretold too much"
-	TooLittle    = "foretold too little"
+	TooMuch      = "predicted too much"
+	TooLittle    = "predicted too little"
 	NotMeasured  = "not measured"
-	NotPredicted = "not foretold"
-	sameByLogMiB = 0.02 // what is told to a hundredth of a MiB
+	NotPredicted = "not predicted"
+	sameByLogMiB = 0.02 // logs round to a hundredth of a MiB
 )
 
-// Held is a prediction held against what was measured.
+// Held compares a prediction with what was measured.
 func (c *Cell) Held(p record.Prediction) *Prediction {
 	f := &Prediction{Source: p.Source, Setup: p.Setup, Absent: p.Absent, Parts: []Predicted{}, Notes: []string{},
 		Recommendations: []string{}}
 	f.Notes = append(f.Notes, p.Notes...)
 	if p.Absent != "" || len(p.Parts) == 0 {
 		if f.Absent == "" {
-			f.Absent = "no part was foretold"
+			f.Absent = "no component was predicted"
 		}
 		return f
 	}
 	otherwise := byOtherDefinitions(p)
 	if len(otherwise) > 0 {
-		f.Notes = append(f.Notes, "everything else and total were foretold by other definitions than are measured, and are not held against what was measured")
+		f.Notes = append(f.Notes, "predictions of everything else and total used other definitions and are not compared")
 	}
 	for _, row := range Components() {
 		if slices.Contains(otherwise, row.Name) {
@@ -82,8 +81,7 @@ func (c *Cell) Held(p record.Prediction) *Prediction {
 		}
 		said, ok := p.Part(row.Name)
 		measured := c.comparable(row.Name)
-		// Of one device there is no overhead of several; the peak holds what there was before, which is foretold of
-		// few.
+		// Few predictions have the total, which includes the baseline.
 		trivial := row.Name == figure.MultiGPUOverhead && (!measured.Known() || measured.Center() == 0) ||
 			row.Name == figure.TotalMemory
 		if !ok && (!measured.read() || trivial) {
@@ -99,20 +97,19 @@ func (c *Cell) Held(p record.Prediction) *Prediction {
 	return f
 }
 
-// comparable is what was measured of a component, where that is of what forecasts are of.
+// comparable is a measured component, if predictions are about the same memory.
 func (c *Cell) comparable(name string) Component {
 	m := c.Parts.Component(name)
 	ofWhole := name == figure.MemoryIncrease || name == figure.FrameworkOverhead || name == figure.TotalMemory
 	if ofWhole && m.Known() &&
 		c.Parts.Of == onGPUs {
 		return Component{Figure: evidence.Figure{Name: name,
-			Absent: "it was measured of the GPU's memory, and foretold of the host's"}}
+			Absent: "measured in GPU memory, predicted for host memory"}}
 	}
 	return m
 }
 
-// byOtherDefinitions are components that mean another thing in a forecast than in a measurement. Forecasts of before
-// both meant the same are known by a total as used.
+// byOtherDefinitions lists components that old predictions defined differently. A component total_used marks those.
 func byOtherDefinitions(p record.Prediction) []string {
 	if _, before := p.Part("total_used"); before {
 		return []string{figure.FrameworkOverhead, figure.TotalMemory}
@@ -120,7 +117,7 @@ func byOtherDefinitions(p record.Prediction) []string {
 	return nil
 }
 
-// hold sets what was foretold of a component against what was measured.
+// hold compares the prediction of a component with its measurement.
 func hold(name string, said record.Predicted, reported bool, measured Component) Predicted {
 	f := Predicted{Name: name, Title: figure.Title(name), Origin: measured.Origin, Verdict: NotPredicted}
 	if reported {
@@ -139,7 +136,7 @@ func hold(name string, said record.Predicted, reported bool, measured Component)
 		center := measured.Center()
 		f.Measured, f.Interval, f.N, f.By = &center, measured.Interval, measured.N, measured.Method
 	case measured.Known():
-		f.Why = measured.From() + ": it proves nothing of a prediction"
+		f.Why = measured.From() + ", which cannot confirm a prediction"
 	default:
 		f.Why = measured.Absent
 	}
@@ -149,8 +146,7 @@ func hold(name string, said record.Predicted, reported bool, measured Component)
 	return f
 }
 
-// judge takes what is measured to be within a range where it is no farther outside than a log's last digit, or than a
-// hundredth where the range is a single value.
+// judge allows for the last digit of a log, and for 1% if the predicted range is a single value.
 func (f *Predicted) judge() {
 	gap := *f.Best - *f.Measured
 	off := stats.Round(gap, 6)
@@ -178,7 +174,7 @@ func (f *Predicted) judge() {
 	}
 }
 
-// off tells whether a component deserves a word: not where the interval over launches reaches what was foretold.
+// off tells whether a prediction is wrong beyond the interval over launches.
 func (f Predicted) off() bool {
 	reaches := func(low, high float64) bool {
 		return f.Interval != nil && f.Interval.Lo <= high && f.Interval.Hi >= low
@@ -192,7 +188,7 @@ func (f Predicted) off() bool {
 	return f.AsExpected != nil && !*f.AsExpected && f.Confidence == HighConfidence && !reaches(*f.Best, *f.Best)
 }
 
-// Part finds a component; false where it was neither foretold nor measured.
+// Part finds a component; false if it was neither predicted nor measured.
 func (f *Prediction) Part(name string) (Predicted, bool) {
 	if f != nil {
 		for _, p := range f.Parts {
@@ -204,7 +200,7 @@ func (f *Prediction) Part(name string) (Predicted, bool) {
 	return Predicted{}, false
 }
 
-// recommend says what is off and why, as far as the record tells.
+// recommend says which predictions are off, and the likely cause.
 func (c *Cell) recommend(f *Prediction, p record.Prediction) []string {
 	var out []string
 	setup := c.otherwise(p)
@@ -213,7 +209,7 @@ func (c *Cell) recommend(f *Prediction, p record.Prediction) []string {
 			slices.ContainsFunc(f.Parts, func(o Predicted) bool { return o.Name == figure.MemoryIncrease && o.off() }) {
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s: %s MiB were foretold and %s measured (%s): %s", x.Title,
+		out = append(out, fmt.Sprintf("%s: %s MiB predicted, %s measured (%s): %s", x.Title,
 			explain.Short(*x.Best),
 			explain.Short(*x.Measured), errorWords(x), c.reason(f, x, setup)))
 	}
@@ -224,10 +220,10 @@ func errorWords(x Predicted) string {
 	if x.Percent == nil {
 		return off(*x.Error) + " MiB"
 	}
-	return off(*x.Percent) + " %"
+	return off(*x.Percent) + "%"
 }
 
-// off writes by how much a forecast was wrong; nothing has no sign.
+// off writes an error; zero has no sign.
 func off(v float64) string {
 	if math.Abs(v) < 0.05 {
 		return "0.0"
@@ -235,7 +231,7 @@ func off(v float64) string {
 	return fmt.Sprintf("%+.1f", v)
 }
 
-// otherwise lists what the engine says of its set-up that was taken to be something else.
+// otherwise lists settings that the engine reports differently from what was assumed.
 func (c *Cell) otherwise(p record.Prediction) []string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(p.Setup)) {
@@ -244,19 +240,18 @@ func (c *Cell) otherwise(p record.Prediction) []string {
 			is = fmt.Sprint(c.Spec.Model.Context)
 		}
 		if is != "" && !sameNumbers(is, p.Setup[key]) {
-			out = append(out, fmt.Sprintf("%s was %s, %s was foretold", strings.ReplaceAll(key, "_", " "), is,
+			out = append(out, fmt.Sprintf("%s was %s, not %s as assumed", strings.ReplaceAll(key, "_", " "), is,
 				p.Setup[key]))
 		}
 	}
 	return out
 }
 
-// reason is what most likely explains an error: a type of numbers, another difference of the set-up, else what such
-// errors come from.
+// reason is the likely cause of an error: a dtype, another setting, else the usual cause.
 func (c *Cell) reason(f *Prediction, x Predicted, setup []string) string {
 	actual := c.Parts.Component(x.Name).DType
 	if x.DType != "" && actual != "" && !sameNumbers(actual, x.DType) {
-		return fmt.Sprintf("%s was %s, %s was foretold", strings.SplitN(x.Title, ",", 2)[0], actual, x.DType)
+		return fmt.Sprintf("%s was %s, not %s as assumed", strings.SplitN(x.Title, ",", 2)[0], actual, x.DType)
 	}
 	if ofSetup := x.Name == figure.KVCache || x.Name == figure.Activations; ofSetup && len(setup) > 0 {
 		return strings.Join(setup, "; ")
@@ -264,14 +259,14 @@ func (c *Cell) reason(f *Prediction, x Predicted, setup []string) string {
 	high := *x.Error > 0
 	switch x.Name {
 	case figure.ModelWeights:
-		return "types or tensors are others than was foretold; with repacking, or copies on the way to a GPU, an engine holds some of them twice"
+		return "dtypes or tensors differ from the prediction, or the engine holds some twice (repacking, copies to a GPU)"
 	case figure.KVCache:
 		if high {
-			return "the engine reserves for fewer tokens, or in a smaller type, than was foretold"
+			return "the engine reserves fewer tokens or a smaller dtype than predicted"
 		}
-		return "the engine reserves for more tokens (a context that is rounded up, or several slots), or in a larger type, than was foretold"
+		return "the engine reserves more tokens (rounded up, or several slots) or a larger dtype than predicted"
 	case figure.Activations:
-		return "it goes by how many tokens are computed at a time, and by how an engine's allocator shares buffers, which differs between versions"
+		return "depends on the batch size and on how the engine's allocator shares buffers, which differs between versions"
 	case figure.FrameworkOverhead:
 		return c.leftOver(*x.Error)
 	}
@@ -282,29 +277,29 @@ func (c *Cell) reason(f *Prediction, x Predicted, setup []string) string {
 		return "most of it comes from " + worst
 	}
 	if high {
-		return "what was reserved did not all come into memory: it counts once it is touched"
+		return "not all reserved memory was touched"
 	}
-	return "something grew that was not foretold: copies during the load, caches, or another program's pages"
+	return "something grew that was not predicted: copies during the load, caches, or shared pages"
 }
 
-const lessTouched = "less came into memory than was foretold, of what was reserved: "
+const lessTouched = "not all reserved memory was touched: "
 
-// leftOver explains an error of what is left by difference.
+// leftOver explains an error of a difference.
 func (c *Cell) leftOver(off float64) string {
 	if c.Parts.Component(figure.FrameworkOverhead).Words != "" {
-		return "what is left by difference is negative, and so no size; the memory by component says why"
+		return "the measured difference is negative; see memory by component"
 	}
 	if c.Parts != nil && len(c.Parts.Beyond) > 0 {
-		return "it was foretold by following the load; when garbage is collected, and what else the machine's browsers share, moves it"
+		return "predicted from the steps of the load; the time of garbage collection and files shared with other browsers change it"
 	}
-	const rule = "it is what is left by difference, with the errors of all other components in it, and was foretold by a rule of thumb"
+	const rule = "a difference that carries the errors of all other components, predicted by a rule of thumb"
 	if words, _ := c.untouchedWords(off); off > 0 && words != "" {
 		return lessTouched + words
 	}
 	return rule
 }
 
-// worst names the component whose error is largest, in MiB, of those that make up a sum.
+// worst names the component of a sum with the largest error in MiB.
 func (f *Prediction) worst() (string, bool) {
 	name, most := "", 0.0
 	for _, row := range Components()[:6] {

@@ -77,7 +77,7 @@ func TestPredictedAndMeasured(t *testing.T) {
 		t.Errorf("%+v", increase.Expected)
 	}
 	all := strings.Join(f.Recommendations, "\n")
-	for _, says := range []string{"KV cache, reserved: 2.000 MiB were foretold and 4.000 measured (-50.0 %): KV cache was f32, f16 was foretold", "everything else: 2.000 MiB were foretold"} {
+	for _, says := range []string{"KV cache, reserved: 2.000 MiB predicted, 4.000 measured (-50.0%): KV cache was f32, not f16 as assumed", "everything else: 2.000 MiB predicted"} {
 		if !strings.Contains(all, says) {
 			t.Errorf("%q isn't said: %s", says, all)
 		}
@@ -115,7 +115,7 @@ func TestHostMemoryIsNotHeldAgainstAGPUs(t *testing.T) {
 		map[record.Phase]float64{record.Baseline: 50, record.Measure: 90})
 	f := compare.Runs(run).Cells[0].Prediction
 	if p, _ := f.Part(figure.MemoryIncrease); p.Verdict != memory.NotMeasured || p.Error != nil ||
-		!strings.Contains(p.Why, "of the GPU's memory") {
+		!strings.Contains(p.Why, "measured in GPU memory") {
 		t.Errorf("%+v", p)
 	}
 	if p, _ := f.Part(figure.ModelWeights); p.Error == nil {
@@ -138,7 +138,7 @@ func TestPredictionsByOtherDefinitions(t *testing.T) {
 			t.Errorf("%s: %v", name, ok)
 		}
 	}
-	if all := strings.Join(f.Notes, " "); !strings.Contains(all, "by other definitions") {
+	if all := strings.Join(f.Notes, " "); !strings.Contains(all, "used other definitions") {
 		t.Error(all)
 	}
 }
@@ -174,7 +174,7 @@ func TestPredictedSettingsMatchEngine(t *testing.T) {
 	e.Info.Policy = map[string]string{"context": "1024", "ubatch": "128", "kv_dtype": "f32"}
 	e.Prediction = prediction(comparetest.Predict(figure.KVCache, 1, 1, 1, "f32"))
 	if r := predicted(t, e).Recommendations; len(r) != 1 ||
-		!strings.HasSuffix(r[0], ": context was 1024, 256 was foretold; ubatch was 128, 512 was foretold") {
+		!strings.HasSuffix(r[0], ": context was 1024, not 256 as assumed; ubatch was 128, not 512 as assumed") {
 		t.Errorf("%q", r)
 	}
 }
@@ -210,8 +210,8 @@ func TestUnpredictedCells(t *testing.T) {
 	e.Prediction = prediction(comparetest.Predict(figure.ModelWeights, 8, 8, 8, "f32"),
 		comparetest.Predict(figure.Activations, 1, 2, 3, "f32"))
 	f := compare.Runs(comparetest.Run(t, "x", e)).Cells[0].Prediction
-	for name, says := range map[string]string{figure.ModelWeights: "file size: it proves nothing",
-		figure.Activations: "no reading tells"} {
+	for name, says := range map[string]string{figure.ModelWeights: "file size, which cannot confirm a prediction",
+		figure.Activations: "not read separately"} {
 		if p, ok := f.Part(name); !ok || p.Verdict != memory.NotMeasured || p.Measured != nil || p.Within != nil ||
 			!strings.Contains(p.Why, says) {
 			t.Errorf("%s: %+v", name, p)
@@ -250,7 +250,7 @@ func TestARefusedCell(t *testing.T) {
 	if p, ok := c.Prediction.Part(figure.ModelWeights); !ok || p.Verdict != memory.NotMeasured {
 		t.Errorf("%+v", p)
 	}
-	if !strings.Contains(strings.Join(res.Verdict, " "), "1 of 2 cells were refused") ||
+	if !strings.Contains(strings.Join(res.Verdict, " "), "1 of 2 cells was refused") ||
 		strings.Contains(strings.Join(res.Verdict, " "), "0 counted") {
 		t.Errorf("%q", res.Verdict)
 	}
@@ -271,7 +271,7 @@ func TestARefusedCell(t *testing.T) {
 	alone.Risk = &record.Risk{Level: record.RiskHigh, Refused: true,
 		Places: []record.Place{{Name: "ram", Need: 9 << 30, High: 11 << 30, Free: 8 << 30, Level: record.RiskHigh}}}
 	if res := compare.Runs(comparetest.Run(
-		t, "alone", alone)); res.Cells[0].Refused != "would not fit: ram: 9216 MiB, up to 11264, are needed and 8192 are free" || !strings.Contains(res.Verdict[len(res.Verdict)-1], "The cell was refused") {
+		t, "alone", alone)); res.Cells[0].Refused != "would not fit: ram: needs 9216 MiB (at most 11264), 8192 available" || !strings.Contains(res.Verdict[len(res.Verdict)-1], "The cell was refused") {
 		t.Errorf("%q %q", res.Cells[0].Refused, res.Verdict)
 	}
 }

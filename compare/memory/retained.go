@@ -13,14 +13,14 @@ import (
 	"llmparity/internal/record"
 )
 
-// retained is what a launch's processes held after the unload beyond what they had held before the load, in MiB.
+// retained is a launch's memory after the unload minus that before the load, in MiB.
 type retained struct {
-	total float64            // NaN where either was not read
-	roles map[string]float64 // of it, by role
+	total float64            // NaN if either was not read
+	roles map[string]float64 // by role
 }
 
-// retainedBy goes by PSS: what a browser keeps of the memory through which weights were uploaded is shared by two
-// processes, so that USS sees none of it. A process that was born in between counts in full.
+// retainedBy uses PSS, because USS misses the memory for uploads, which two processes of a browser share. A process
+// that started in between counts in full.
 func retainedBy(a *record.Attempt) retained {
 	before, after := pssAtEnd(a.Launch(), record.Baseline), pssAtEnd(a, record.Unload)
 	r := retained{total: math.NaN(), roles: map[string]float64{}}
@@ -29,21 +29,21 @@ func retainedBy(a *record.Attempt) retained {
 	}
 	r.total = 0
 	for p, pss := range after {
-		more := pss - before[p] // 0 before it was there
+		more := pss - before[p] // 0 before its start
 		r.roles[p.role] += more
 		r.total += more
 	}
 	return r
 }
 
-// process is one, whichever attempt's sources it is among.
+// process identifies a process across attempts.
 type process struct {
 	role  string
 	pid   int
 	start uint64
 }
 
-// pssAtEnd is the last reading of each process's PSS in a phase, the one at its edge included.
+// pssAtEnd is the last reading of each process's PSS in a phase, including the one at its end.
 func pssAtEnd(a *record.Attempt, p record.Phase) map[process]float64 {
 	begin, end, ok := evidence.Reach(a, p)
 	if !ok {
@@ -59,8 +59,7 @@ func pssAtEnd(a *record.Attempt, p record.Phase) map[process]float64 {
 	return out
 }
 
-// retainedFigure is over launches; what each process has of it, and whether it grows from launch to launch, stands in
-// How.
+// retainedFigure has the retained memory of each launch; How has the processes' shares and the trend.
 func retainedFigure(attempts []*record.Attempt) evidence.Figure {
 	f := evidence.New(figure.Retained)
 	f.Method = record.MethodSmapsRollup
@@ -81,7 +80,7 @@ func retainedFigure(attempts []*record.Attempt) evidence.Figure {
 	}
 	f.How += "; by process (medians, MiB): " + strings.Join(parts, ", ")
 	if s := stats.Slope(f.Numbers()); !math.IsNaN(s) {
-		f.How += fmt.Sprintf("; slope over the %d launches, each with processes of its own: %+.2f MiB a launch",
+		f.How += fmt.Sprintf("; slope over %d launches: %+.2f MiB a launch",
 			len(f.Values), s)
 	}
 	return f

@@ -10,14 +10,14 @@ import (
 	"llmparity/internal/record"
 )
 
-// A total PSS divides what programs outside share, too: with another browser on the machine the file of this one weighs
-// less, and RSS does not tell. Where launches differ in PSS by more than in RSS, beyond these, that is what happened.
+// Total PSS falls when other programs, such as a second browser, map the same files; RSS does not change. If launches
+// differ in PSS by more than in RSS, and by more than these, other programs are the cause.
 const (
 	sharingBytes = 8.0 // MiB
 	sharingShare = 0.03
 )
 
-// sharingWarning says where programs outside have moved a cell's PSS.
+// sharingWarning says if other programs have changed a cell's PSS.
 func (c *Cell) sharingWarning() []record.Warning {
 	rss := func(a *record.Attempt, p record.Phase) float64 {
 		return lastTotal(a, p, RSSMethod(a), func(t record.TotalRow) float64 { return t.RSS })
@@ -27,7 +27,7 @@ func (c *Cell) sharingWarning() []record.Warning {
 		if pss, r := lastPSS(a, record.Measure), rss(a, record.Measure); !math.IsNaN(pss + r) {
 			held, rssHeld = append(held, pss), append(rssHeld, r)
 		}
-		// NaN where there was no process before the load.
+		// NaN without a process before the load.
 		pss, r := lastPSS(a, record.Unload)-footprintOf(a).baseline,
 			rss(a, record.Unload)-medianRSS(a.Launch(), record.Baseline)
 		if !math.IsNaN(pss + r) {
@@ -38,7 +38,7 @@ func (c *Cell) sharingWarning() []record.Warning {
 		return nil
 	}
 	tolerance := max(sharingBytes, sharingShare*stats.Median(held))
-	what, pss, by := "at the end of the measurement", spread(held), spread(rssHeld)
+	what, pss, by := "after the measured requests", spread(held), spread(rssHeld)
 	if len(retained) > 0 && spread(retained)-spread(rssRetained) > pss-by {
 		what, pss, by = "retained", spread(retained), spread(rssRetained)
 	}
@@ -48,18 +48,17 @@ func (c *Cell) sharingWarning() []record.Warning {
 	return []record.Warning{explain.Outside.With(what, explain.Short(pss), c.Several(), explain.Short(by))}
 }
 
-// An engine of one process shares with none of its own: what its total PSS is below its RSS, programs outside map too.
-// Beside nothing but a system's usual programs a llama-server's is 2 to 4 MiB below, of libraries that they all have;
-// beside another llama-server, whose own libraries are the same files, some 9; beside one with the same model, by half
-// of that.
+// In an engine of one process, total PSS is below RSS only if other programs map the same files. A llama-server is 2 to
+// 4 MiB below on a quiet system (common libraries), 9 MiB beside another llama-server, and half the model beside one
+// with the same model.
 const (
 	othersBytes = 8.0 // MiB
 	othersShare = 0.1
 )
 
-// others is how much of an engine's memory, in MiB, programs outside share at its peak: the most over launches of one
-// process in which PSS leaves out more of it than beyond those. 0: none, or it can't be told, because an engine's
-// several processes share among themselves.
+// others is how much of an engine's memory other programs share at its peak, in MiB: the most over launches of one
+// process in which PSS leaves out more than the limits. 0: none, or unknown, because several processes of an engine
+// share memory among themselves.
 func others(counted []*record.Attempt) float64 {
 	most := 0.0
 	for _, a := range counted {
@@ -76,10 +75,10 @@ func others(counted []*record.Attempt) float64 {
 	return most
 }
 
-// Others is how much of the memory, in MiB, programs outside share, where PSS leaves out much of it; 0: none.
+// Others is how much memory other programs share, in MiB, if PSS leaves out much of it; 0: none.
 func (c *Cell) Others() float64 { return c.others }
 
-// OthersWords says what follows from that; empty where nothing does.
+// OthersWords says so; empty if there is none.
 func (c *Cell) OthersWords() string {
 	if c.others == 0 {
 		return ""

@@ -15,12 +15,12 @@ import (
 // ValidationSchema identifies the layout of a marshalled Validation.
 const ValidationSchema = "llmparity.validation/1"
 
-// Validation is how well memory was foretold over many runs. A cell counts once in each component that was both
-// foretold and measured: by the median over its launches.
+// Validation is the accuracy of predictions over many runs. A cell counts once for each component that was both
+// predicted and measured, by the median over its launches.
 type Validation struct {
 	Schema     string           `json:"schema"`
-	Runs       int              `json:"runs"`       // that were read
-	Without    int              `json:"without"`    // of them: no cell has both a forecast and a measurement
+	Runs       int              `json:"runs"`       // read
+	Without    int              `json:"without"`    // of these, without a cell that was both predicted and measured
 	Components []ComponentError `json:"components"` // over all cells
 	Engines    []ErrorGroup     `json:"engines"`
 	Contexts   []ErrorGroup     `json:"contexts"`
@@ -29,7 +29,7 @@ type Validation struct {
 	Broken     []BrokenRun      `json:"broken"`
 }
 
-// BrokenRun is a folder that can't be read.
+// BrokenRun is a folder that cannot be read.
 type BrokenRun struct {
 	Dir   string `json:"dir"`
 	Error string `json:"error"`
@@ -42,27 +42,27 @@ type ErrorGroup struct {
 	Components []ComponentError `json:"components"`
 }
 
-// ComponentError sums up a component over cells. Errors are the forecast's in percent of what was measured: above zero
-// where too much was foretold.
+// ComponentError sums up a component over cells. Errors are in percent of what was measured, positive if the prediction
+// is too high.
 type ComponentError struct {
 	Name   string  `json:"name"`
 	Title  string  `json:"title"`
-	Cells  int     `json:"cells"`        // in which it was both foretold and measured
-	Within float64 `json:"within_range"` // the share of them that were within the range that was foretold
-	N      int     `json:"n"`            // of them with an error in percent: what is not above zero has none
+	Cells  int     `json:"cells"`        // in which it was predicted and measured
+	Within float64 `json:"within_range"` // share of these within the predicted range
+	N      int     `json:"n"`            // of these with an error in percent: a value of 0 or less has none
 	*ErrorSizes
-	// Expected is how near such calculations come in general.
+	// Expected is the usual accuracy of such calculations.
 	Expected *accuracy.Expected `json:"expected,omitempty"`
 }
 
-// ErrorSizes are of errors in percent; nil where there is none.
+// ErrorSizes are of errors in percent.
 type ErrorSizes struct {
 	Median float64 `json:"median_error_percent"` // of the errors' size
 	Bias   float64 `json:"bias_percent"`         // the mean of the errors with their signs
 	Max    float64 `json:"max_error_percent"`    // the largest error's size
 }
 
-// PredictedCell is a cell with what was foretold of it and measured.
+// PredictedCell is a cell that was predicted and measured.
 type PredictedCell struct {
 	Dir     string `json:"dir"`
 	Label   string `json:"label"`
@@ -75,14 +75,14 @@ type PredictedCell struct {
 	Prediction Prediction `json:"forecast"`
 }
 
-// NewValidation is one of no run.
+// NewValidation is empty.
 func NewValidation() *Validation {
 	return &Validation{Schema: ValidationSchema, Components: []ComponentError{}, Engines: []ErrorGroup{},
 		Contexts: []ErrorGroup{},
 		Cells:    []PredictedCell{}, Absent: []string{}, Broken: []BrokenRun{}}
 }
 
-// Add takes a run's cells that have a prediction.
+// Add adds the predicted cells of a run.
 func (v *Validation) Add(cells []PredictedCell) {
 	v.Runs++
 	before := len(v.Cells)
@@ -98,7 +98,7 @@ func (v *Validation) Add(cells []PredictedCell) {
 	}
 }
 
-// judge finds the worst error; false where nothing was both foretold and measured.
+// judge finds the worst error; false if nothing was both predicted and measured.
 func (c *PredictedCell) judge() bool {
 	known := false
 	for _, p := range c.Prediction.Parts {
@@ -108,7 +108,7 @@ func (c *PredictedCell) judge() bool {
 		known = true
 		if _, other := c.Prediction.Part(figure.MemoryIncrease); p.Percent == nil || p.Expected == nil ||
 			p.Name == figure.TotalMemory && other {
-			continue // what is touched is the increase, where that was foretold too
+			continue // the increase replaces the total if it was predicted
 		}
 		if times := stats.Round(math.Abs(*p.Percent)/p.Expected.Variance, 6); times > c.Worst || c.WorstName == "" {
 			c.Worst, c.WorstName = times, p.Name
@@ -127,7 +127,7 @@ func (v *Validation) Close() {
 		func(a, b ErrorGroup) int { return cmp.Compare(a.Name, b.Name) })
 	v.Contexts = grouped(v.Cells, func(c PredictedCell) string { return strconv.Itoa(c.Context) },
 		func(a, b ErrorGroup) int {
-			x, _ := strconv.Atoi(a.Name) // written by us
+			x, _ := strconv.Atoi(a.Name) // from Itoa
 			y, _ := strconv.Atoi(b.Name)
 			return x - y
 		})
@@ -146,7 +146,7 @@ func grouped(cells []PredictedCell, by func(PredictedCell) string, order func(a,
 	return out
 }
 
-// errorsOf sums up every component that was both foretold and measured.
+// errorsOf sums up every component that was both predicted and measured.
 func errorsOf(cells []PredictedCell) []ComponentError {
 	out := []ComponentError{}
 	for _, row := range Components() {

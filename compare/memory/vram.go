@@ -11,14 +11,14 @@ import (
 	"llmparity/internal/record"
 )
 
-// gpuMethod is that of what an engine's processes hold of GPUs' memory, as drivers tell it by process.
+// gpuMethod is that of the GPU memory of an engine's processes, as drivers report it.
 const gpuMethod = "gpu_memory_of_processes"
 
-// vram is what an engine's processes held of GPUs' memory in a launch, in MiB; NaN where no driver listed them.
+// vram is the GPU memory of an engine's processes in a launch, in MiB; NaN if no driver listed them.
 type vram struct{ baseline, peak float64 }
 
-// vramOf sums over processes at each moment: each counts with its latest reading, as long as that is fresh. Where two
-// drivers tell of one process, the higher word counts.
+// vramOf sums processes at each time, each with its latest fresh reading. If two drivers report a process, the higher
+// value counts.
 func vramOf(l evidence.Launch) vram {
 	v := vram{math.NaN(), math.NaN()}
 	if base := gpuSums(l.Opener, record.Baseline); len(base) > 0 {
@@ -36,7 +36,7 @@ func vramOf(l evidence.Launch) vram {
 	return v
 }
 
-// gpuSums are the sums over an attempt's processes, in order of time; of a phase, or of all where that is empty.
+// gpuSums are the sums over an attempt's processes in order of time; of one phase, or of all if it is empty.
 func gpuSums(a *record.Attempt, phase record.Phase) []float64 {
 	begin, end := int64(math.MinInt64), int64(math.MaxInt64)
 	if phase != "" {
@@ -57,14 +57,14 @@ func gpuSums(a *record.Attempt, phase record.Phase) []float64 {
 	for i, m := range rows {
 		latest[m.Source] = m
 		if m.NS < begin || i+1 < len(rows) && rows[i+1].NS-m.NS < int64(time.Millisecond) {
-			continue // readings of one moment are summed once
+			continue // readings at one time are summed once
 		}
 		out = append(out, gpuSum(a, latest, m.NS))
 	}
 	return out
 }
 
-// gpuStale is how many of its intervals old a reading may be: a process that ended has none any more.
+// gpuStale is how many intervals old a reading may be: a process that ended has no new one.
 const gpuStale = 4
 
 func gpuSum(a *record.Attempt, latest map[int]record.MetricRow, now int64) float64 {
@@ -78,7 +78,7 @@ func gpuSum(a *record.Attempt, latest map[int]record.MetricRow, now int64) float
 	}
 	sum := 0.0
 	for _, v := range highest {
-		sum += v // whole bytes: in any order the same
+		sum += v // whole bytes: the order does not matter
 	}
 	return sum / record.MiB
 }

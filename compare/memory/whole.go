@@ -13,17 +13,16 @@ import (
 	"llmparity/internal/record"
 )
 
-// whole is all that an engine takes, and what of it came since the baseline.
+// whole is an engine's total memory and its increase since the baseline.
 type whole struct {
 	of              string
 	method          string
 	increase, total evidence.Figure
 	notes           []string
-	host            map[int]float64 // MiB of the parts that lie in none of it, by launch
+	host            map[int]float64 // MiB of the parts that are not in it, by launch
 }
 
-// wholeOf is by total PSS; by GPU memory where a GPU computes, because what lies there is in no PSS; by RSS where PSS
-// can't be read.
+// wholeOf uses total PSS; GPU memory if a GPU computes, because PSS leaves it out; RSS if PSS cannot be read.
 func (c *Cell) wholeOf(all []evidence.Launch) whole {
 	if c.Device != nil && c.Device.Class == record.GPU {
 		return c.wholeOnGPU(all)
@@ -36,7 +35,7 @@ func (c *Cell) wholeOf(all []evidence.Launch) whole {
 			w.method = record.MethodForeign
 		}
 		w.notes = append(w.notes,
-			"the whole is a sum of RSS, which counts pages that several processes share more than once")
+			"the total is a sum of RSS, which counts pages that several processes share more than once")
 	}
 	w.named(w.method)
 	return w
@@ -48,15 +47,15 @@ func (w *whole) named(method string) {
 	w.total.Name, w.total.Method = figure.TotalMemory, method
 }
 
-// onGPUs is what a whole is of where a GPU computes.
+// onGPUs is what the whole is if a GPU computes.
 const onGPUs = "GPU memory of its processes"
 
 func (c *Cell) wholeOnGPU(all []evidence.Launch) whole {
 	w := whole{of: onGPUs, method: gpuMethod,
-		notes: []string{"a GPU computes: what lies in its memory is in no PSS, and no difference is formed from PSS"}}
-	const how = "what drivers count for the engine's processes, all GPUs together, "
-	w.total.How, w.increase.How = how+"at its highest",
-		how+"at its highest, less what they held at the end of the baseline (nothing, where none was listed)"
+		notes: []string{"the model is in GPU memory, which PSS leaves out; differences use GPU memory"}}
+	const how = "memory that drivers report for the engine's processes, all GPUs together, "
+	w.total.How, w.increase.How = how+"at the peak",
+		how+"at the peak minus that at the end of the baseline (0 if none was listed)"
 	for _, l := range all {
 		v := vramOf(l)
 		w.total.Add(l.ID, v.peak)
@@ -66,10 +65,10 @@ func (c *Cell) wholeOnGPU(all []evidence.Launch) whole {
 		}
 		w.increase.Add(l.ID, v.peak-base)
 	}
-	absent := "no driver tells what the engine's processes hold of the GPU's memory"
+	absent := "no driver reports the GPU memory of the engine's processes"
 	w.total.Absent, w.increase.Absent = absent, absent
 	if host := PointsOf(c.Figure).Increase; host.Known() && len(w.total.Values) > 0 {
-		w.notes = append(w.notes, fmt.Sprintf("besides, %s grew by %s MiB in host memory", PointsOf(c.Figure).Of,
+		w.notes = append(w.notes, fmt.Sprintf("%s in host memory grew by %s MiB as well", PointsOf(c.Figure).Of,
 			explain.Short(host.Center())))
 	}
 	if part, ok := c.offloadedInPart(); ok {
@@ -83,18 +82,17 @@ func (c *Cell) wholeOnGPU(all []evidence.Launch) whole {
 		}
 		if most > 0 {
 			w.notes = append(w.notes, fmt.Sprintf(
-				"by the engine's log %s MiB of the parts lie in the host's memory (the table of embeddings, buffers for results): "+
-					"everything else is of the GPU's, and less only what lies there", explain.Short(most)))
+				"%s MiB of the components are in host memory (embeddings, buffers for results), from the engine's log; "+
+					"everything else covers GPU memory only", explain.Short(most)))
 		}
 	}
 	w.named(gpuMethod)
 	return w
 }
 
-// offloadedInPart says so where some layers are on the GPU and others are not: by llama.cpp's log, or by what Ollama
-// says of the model's size.
+// offloadedInPart says so if only some layers are on the GPU, by llama.cpp's log or Ollama's sizes.
 func (c *Cell) offloadedInPart() (string, bool) {
-	const both = " are on the GPU: parts lie in its memory and in the host's, and nothing is left over of either by difference"
+	const both = " are on the GPU: components are in GPU and host memory, so no difference is formed"
 	if on, all, ok := strings.Cut(c.Says("gpu_layers"), " of "); ok && on != all {
 		return fmt.Sprintf("%s of %s layers%s", on, all, both), true
 	}
@@ -106,13 +104,12 @@ func (c *Cell) offloadedInPart() (string, bool) {
 	if err != nil || err2 != nil || on <= 0 || on >= size {
 		return "", false
 	}
-	return fmt.Sprintf("by the server's own word %s of the model's %s MiB%s", explain.Short(on/record.MiB),
+	return fmt.Sprintf("%s of the model's %s MiB, as the server reports,%s", explain.Short(on/record.MiB),
 		explain.Short(size/record.MiB), both), true
 }
 
-// hostParts is what of a launch's weights, KV cache and workspaces lies in the host's memory though a GPU computes, in
-// MiB, by the log's names of buffers: llama.cpp never puts the table of embeddings on a GPU, and copies results by way
-// of the host's memory.
+// hostParts is the part of weights, KV cache and workspaces that is in host memory although a GPU computes, in MiB, by
+// the names of buffers in the log. llama.cpp keeps embeddings in host memory, and copies results through it.
 func hostParts(l evidence.Launch) float64 {
 	at := func(p record.Phase) func(*record.Attempt) float64 {
 		return func(a *record.Attempt) float64 {
@@ -137,16 +134,14 @@ func hostParts(l evidence.Launch) float64 {
 	return 0
 }
 
-// inHost tells the sizes of buffers in the host's memory from those on a device: weights.CPU_Mapped_bytes,
-// compute.CUDA_Host_bytes.
+// inHost tells whether a buffer is in host memory: weights.CPU_Mapped_bytes, compute.CUDA_Host_bytes.
 func inHost(name string) bool {
 	kind, backend, ok := strings.Cut(strings.TrimSuffix(name, "_bytes"), ".")
 	return ok && slices.Contains([]string{"weights", "kv_reserved", "compute", "output"}, kind) &&
 		(strings.HasPrefix(backend, "CPU") || strings.HasSuffix(backend, "_Host"))
 }
 
-// remainder is what is left of the increase beyond the model's components, launch by launch. It may be below zero, and
-// is shown so.
+// remainder is the increase minus the model's components, launch by launch. It may be negative.
 func (c *Cell) remainder(
 	all []evidence.Launch,
 	w whole,
@@ -155,14 +150,14 @@ func (c *Cell) remainder(
 	f := evidence.Figure{
 		Name:   figure.FrameworkOverhead,
 		Method: evidence.ByDifference,
-		Absent: "there is nothing to take a difference from: " +
+		Absent: "no difference: " +
 			w.increase.Absent,
 	}
 	if len(w.increase.Values) > 0 {
-		f.Absent = "the weights are not known, and would lie in it"
+		f.Absent = "the weights are not known"
 	}
 	if _, part := c.offloadedInPart(); part && w.method == gpuMethod {
-		f.Absent = "parts lie in the GPU's memory and in the host's"
+		f.Absent = "components are in GPU and host memory"
 		return f
 	}
 	minus, holds := []string{"weights"}, []string{}
@@ -176,14 +171,14 @@ func (c *Cell) remainder(
 			holds = append(holds, part.name)
 		}
 	}
-	f.How = fmt.Sprintf("the increase from baseline to peak (%s) less %s", w.of, strings.Join(minus, ", "))
+	f.How = fmt.Sprintf("the increase from baseline to peak (%s) minus %s", w.of, strings.Join(minus, ", "))
 	if len(holds) > 0 {
-		f.How += "; in it still: " + strings.Join(holds, ", ")
+		f.How += "; includes " + strings.Join(holds, ", ")
 	}
 	if slices.ContainsFunc(all, func(l evidence.Launch) bool { return w.host[l.ID] > 0 }) {
-		f.How += "; what of these lies in the host's memory is not taken off"
+		f.How += "; leaves in what is in host memory"
 	}
-	f.How += "; it gathers the errors of all of them"
+	f.How += "; carries the errors of all of these"
 	for _, l := range all {
 		left := w.increase.Value(l.ID) - weights.Value(l.ID) + w.host[l.ID]
 		for _, part := range []evidence.Figure{cache, working, several} {

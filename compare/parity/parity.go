@@ -132,11 +132,11 @@ func Itself(counted []*record.Attempt) SelfParity {
 	s := SelfParity{Sequences: len(all)}
 	byText := slices.ContainsFunc(all, func(o Output) bool { return len(o.ids) == 0 })
 	if byText && slices.ContainsFunc(all, func(o Output) bool { return o.text == "" }) {
-		s.Verdict = "not known, there are no token ids"
+		s.Verdict = "not known: no token ids"
 		return s
 	}
 	if len(all) < 2 {
-		s.Verdict = "not known, it takes two counted launches"
+		s.Verdict = "not known: needs two counted launches"
 		return s
 	}
 	s.Known = true
@@ -204,7 +204,7 @@ func Of(left, right Party) Parity {
 	la, lb := left.Label, right.Label
 	switch {
 	case left.Temperature != 0:
-		p.Verdict = fmt.Sprintf("not compared: temperature %g draws tokens at random", left.Temperature)
+		p.Verdict = fmt.Sprintf("not compared: tokens are random at temperature %g", left.Temperature)
 		return p
 	case len(a) == 0:
 		p.Verdict = "not compared: no counted launch of " + la + " returned a request"
@@ -230,7 +230,7 @@ func Of(left, right Party) Parity {
 		}
 	}
 	if len(p.Unverified) > 0 {
-		p.Verdict += "; weights not verified: those of " + strings.Join(p.Unverified, " and ")
+		p.Verdict += "; weights not verified: " + strings.Join(p.Unverified, " and ")
 	}
 	for _, s := range []Party{left, right} {
 		if p.Compared && s.Self.Known && !s.Self.Identical {
@@ -264,7 +264,7 @@ func (p *Parity) fill(a, b Output, la, lb string) {
 	case a.text != "" && b.text != "":
 		p.byText(a, b, la, lb)
 	default:
-		p.Verdict = "not compared: " + without(a, b, la, lb) + " yielded no tokens"
+		p.Verdict = "not compared: " + without(a, b, la, lb) + " returned no tokens"
 	}
 }
 
@@ -309,7 +309,7 @@ func (p *Parity) byIDs(a, b Output, la, lb string) {
 		p.Verdict = fmt.Sprintf("identical: %d of %d token ids", p.Agreed, p.Tokens)
 	}
 	if p.SamePrompt != nil && !*p.SamePrompt {
-		p.but = "; the prompt was tokenised differently"
+		p.but = "; the prompt was tokenized differently"
 	}
 }
 
@@ -324,12 +324,12 @@ func (p *Parity) byText(a, b Output, la, lb string) {
 	p.Compared, p.ByText = true, true
 	p.Identical = a.text == b.text
 	if p.Identical {
-		p.Verdict = "identical text; " + without(a, b, la, lb) + " gives no token ids"
+		p.Verdict = "identical text; " + without(a, b, la, lb) + " reports no token ids"
 		return
 	}
-	p.Verdict = fmt.Sprintf("different text after %d bytes; %s gives no token ids", p.Shared, without(a, b, la, lb))
+	p.Verdict = fmt.Sprintf("different text after %d bytes; %s reports no token ids", p.Shared, without(a, b, la, lb))
 	if p.Shared == min(len(a.text), len(b.text)) {
-		p.Verdict = fmt.Sprintf("identical text as far as both go: %d bytes; %s gives no token ids", p.Shared,
+		p.Verdict = fmt.Sprintf("identical text as far as both go: %d bytes; %s reports no token ids", p.Shared,
 			without(a, b,
 				la, lb))
 	}

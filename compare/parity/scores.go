@@ -223,13 +223,13 @@ const resolution = 1e-6
 func unforced(a, b Party) string {
 	unasked := func(s Party) string {
 		if s.NoTokenIDs {
-			return s.Label + " tells no token ids"
+			return s.Label + " reports no token ids"
 		}
 		return s.Label + " scored none"
 	}
 	switch x, y := a.Scored, b.Scored; {
 	case x == nil && y == nil && !a.NoTokenIDs && !b.NoTokenIDs:
-		return "neither scored a text; llmparity run --parity has engines do so that can"
+		return "neither engine scored a text; use --parity"
 	case x == nil && y == nil:
 		return unasked(a) + ", " + unasked(b)
 	case x == nil:
@@ -244,7 +244,7 @@ func unforced(a, b Party) string {
 // that place.
 func (d *Divergence) margins(p *Parity, a, b *Scored) {
 	if p.SamePrompt != nil && !*p.SamePrompt {
-		d.Unknown = "they tokenised the prompt differently, so that what comes before it is not the same"
+		d.Unknown = "the prompt was tokenized differently, so the contexts differ"
 		return
 	}
 	before := p.IDsA[:d.Index]
@@ -259,7 +259,7 @@ func (d *Divergence) margins(p *Parity, a, b *Scored) {
 	case a == nil && b == nil:
 		d.Unknown = "neither engine scored a text"
 	default:
-		d.Unknown = "the text that was scored is another one up to there"
+		d.Unknown = "the scored text differs before that token"
 	}
 }
 
@@ -284,10 +284,10 @@ func (d *Divergence) words(la, lb string, f *Forced) string {
 	}
 	text := "there the top two are " + apart + " apart"
 	if m := d.MarginA; m != nil && m.ID != d.IDA {
-		text += fmt.Sprintf(" (asked again, %s would say %d)", la, m.ID)
+		text += fmt.Sprintf(" (scored again, %s prefers %d)", la, m.ID)
 	}
 	if m := d.MarginB; m != nil && m.ID != d.IDB {
-		text += fmt.Sprintf(" (asked again, %s would say %d)", lb, m.ID)
+		text += fmt.Sprintf(" (scored again, %s prefers %d)", lb, m.ID)
 	}
 	for _, side := range []struct {
 		label string
@@ -298,22 +298,22 @@ func (d *Divergence) words(la, lb string, f *Forced) string {
 			if m.atLeast {
 				least = "at least "
 			}
-			text += fmt.Sprintf(" (of what was said, %d lies %s%s below the likeliest for %s)", m.lower, least,
+			text += fmt.Sprintf(" (%d is %s%s below the most likely token for %s)", m.lower, least,
 				nats(m.turn), side.label)
 		}
 	}
 	// Two logits that move towards each other turn a tie that is twice as wide as either moves.
 	switch other, known := f.elsewhere(d.Index); {
 	case widest > nearTie && known && widest <= 2*other:
-		return text + fmt.Sprintf(", no more than the arithmetic of the two differs by at other places (up to %s)",
+		return text + fmt.Sprintf(", no more than their arithmetic differs at other tokens (up to %s)",
 			nats(other))
 	case widest > nearTie:
 		return text + ": more than rounding"
 	case known && widest > odd*other && widest > 0.001:
-		return text + fmt.Sprintf(": a near tie, but at other places the two differ by no more than %s", nats(other))
+		return text + fmt.Sprintf(": nearly a tie, but at other tokens they differ by at most %s", nats(other))
 	}
 	d.Rounding = true
-	return text + ": rounding is enough"
+	return text + ": rounding explains it"
 }
 
 // ties says of pairs that part how many do so at a tie that rounding turns.
@@ -335,10 +335,10 @@ func ties(pairs []Parity) string {
 	case parted == 0 || unknown == parted:
 		return ""
 	case unknown > 0:
-		return fmt.Sprintf("; of %d that part, %d do so where rounding is enough, and of %d that is not known", parted,
+		return fmt.Sprintf("; of %d that differ, rounding explains %d, and %d are not known", parted,
 			rounding, unknown)
 	}
-	return fmt.Sprintf("; of %d that part, %d do so where rounding is enough", parted, rounding)
+	return fmt.Sprintf("; of %d that differ, rounding explains %d", parted, rounding)
 }
 
 // odd is how many times wider a tie must be than what two engines differ by elsewhere for that not to explain it:

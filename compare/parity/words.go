@@ -43,7 +43,7 @@ func Words(pairs []Parity, label func(cell int) string) string {
 // fromWhat claims no more of the weights than is known.
 func fromWhat(pairs []Parity) string {
 	if slices.ContainsFunc(pairs, func(p Parity) bool { return len(p.Unverified) > 0 }) {
-		return "the same prompt and what are said to be the same weights, which are not verified"
+		return "the same prompt and unverified weights of the same name"
 	}
 	return "the same weights and prompt"
 }

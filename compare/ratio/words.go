@@ -23,18 +23,18 @@ func (x *Ratio) Say(a, b string, reused bool, t stats.Test, s stats.Sides, minEf
 		}
 		words += fmt.Sprintf(" (%s, %s)", pWords(x.P), few)
 		if x.uneven {
-			words += "; their launches do not vary alike, which alone makes such a call likelier"
+			words += "; their launches vary differently, which makes this more likely by chance"
 		}
 	case stats.TooFewToSay:
-		words = sides + fmt.Sprintf(", but %s are too few runs to tell that from chance", few)
+		words = sides + fmt.Sprintf("; too few launches to compare (%s)", few)
 		if reused {
 			words = sides + fmt.Sprintf(
-				", but of %d and %d launches that can't be told from chance: repetitions in one launch share its luck",
+				"; too few launches to compare (%d and %d): repetitions in one launch are not independent",
 				t.Left, t.Right)
 		}
 	default:
 		x.Limit = x.limit(s)
-		words = sides + fmt.Sprintf(", which can't be told from chance (p = %.2g, %s%s)", x.P, few, x.Limit)
+		words = sides + fmt.Sprintf("; no significant difference (p = %.2g, %s%s)", x.P, few, x.Limit)
 	}
 	if x.Note != "" {
 		words += " (" + x.Note + ")"
@@ -56,7 +56,7 @@ const leastP = 1e-9
 // apart is said of a difference: how many times as much the larger is.
 func (x *Ratio) apart(a, b, sides string) string {
 	if x.Ratio == nil {
-		return sides + ", which is different"
+		return sides + ", significantly different"
 	}
 	times, interval, left, right := larger(*x.Ratio, x.Interval, a, b)
 	return fmt.Sprintf("%s of %s is %s times that of %s%s", x.Title, left, times, right, interval)
@@ -79,7 +79,7 @@ func between(i *stats.Interval) string {
 	if i == nil {
 		return ""
 	}
-	return fmt.Sprintf(" (95 %% interval: %s to %s)", explain.Short(i.Lo), explain.Short(i.Hi))
+	return fmt.Sprintf(" (95%% CI %s to %s)", explain.Short(i.Lo), explain.Short(i.Hi))
 }
 
 // NotAlike marks what would have been refused.
@@ -106,15 +106,15 @@ func (m *Mean) Say(f *Family, minEffect float64) {
 		}
 		words += fmt.Sprintf(" (%s)", pWords(m.P))
 	case stats.TooFewToSay:
-		words = fmt.Sprintf("%s and %s have too few runs to tell them from chance", f.A, f.B)
+		words = fmt.Sprintf("too few launches of %s and %s to compare", f.A, f.B)
 	default:
-		words = fmt.Sprintf("%s and %s can't be told from chance (p = %.2g)", f.A, f.B, m.P)
+		words = fmt.Sprintf("no significant difference between %s and %s (p = %.2g)", f.A, f.B, m.P)
 	}
 	m.Verdict = of + ": " + words + NotAlike(m.Different)
 }
 
 func tooSmall(minEffect float64) string {
-	return fmt.Sprintf(", which is real but under %s %%", explain.Percent(minEffect))
+	return fmt.Sprintf("; significant, but under %s%%", explain.Percent(minEffect))
 }
 
 // limit says what these launches could not have shown; empty where a change of a tenth would have been seen, or nobody
@@ -136,6 +136,6 @@ func (x *Ratio) limit(s stats.Sides) string {
 	if over == "" && min(len(s.A), len(s.B)) >= needed {
 		return ""
 	}
-	return fmt.Sprintf("; launches vary by %.0f %%, at which a change of a tenth takes %s%d a side to be seen",
+	return fmt.Sprintf("; launches vary by %.0f%%, so a change of 10%% needs %s%d launches a side to be seen",
 		100*vary, over, needed)
 }

@@ -8,9 +8,9 @@ type Call string
 // What they call it.
 const (
 	Differs     Call = "different"
-	TooSmall    Call = "too small to matter"       // real, but under the minimum effect
-	Chance      Call = "can't be told from chance" // which does not say that there is no difference
-	TooFewToSay Call = "too few runs to tell"      // no values whatever could have been called different
+	TooSmall    Call = "too small to matter" // significant, but below the minimum effect
+	Chance      Call = "no significant difference"
+	TooFewToSay Call = "too few launches" // no values could have been significant
 )
 
 // Weight is a figure's in its family. Headlines weigh most, because Holm's correction for what nobody asked first would

@@ -81,7 +81,7 @@ func TestGapsAreNamedForWhatTheyAreBetween(t *testing.T) {
 			f[1].Center() < f[0].Center() {
 			t.Errorf("%s: %+v", name, f)
 		}
-		if strings.Contains(f[0].How, "how many is not known") != (c.title == "between pieces") {
+		if strings.Contains(f[0].How, "of an unknown number of tokens") != (c.title == "between pieces") {
 			t.Errorf("%s: %s", name, f[0].How)
 		}
 	}

@@ -58,8 +58,8 @@ func Distributions(spec record.Cell, counted []*record.Attempt) []Distribution {
 }
 
 func distribution(counted []*record.Attempt, of func(*record.Request) []float64, d Distribution) Distribution {
-	d.Unit, d.How = "ms", "all "+d.Of+" of counted launches together; quantiles by nearest rank. The interval of a quantile is that of the "+
-		"median over launches of each launch's own, where each has values enough for one (1 for p50, 10 for p90, 20 for p95, 100 for p99)"
+	d.Unit, d.How = "ms", "all "+d.Of+" of counted launches together; percentiles by nearest rank. The interval of a percentile is that of "+
+		"its median over launches, if each has enough values (1 for p50, 10 for p90, 20 for p95, 100 for p99)"
 	type own struct {
 		attempt int
 		sorted  []float64

@@ -35,7 +35,7 @@ func Reported(attempts []*record.Attempt) []evidence.Figure {
 			evidence.Figure{Name: name, Title: "reported: " + name, Unit: unit, Reported: true,
 				Beside: beside,
 				How: fmt.Sprintf(
-					"%s as the engine reports it of itself, by its own clock and count; not measured by us",
+					"%s as the engine reports it, by its own clock and count; not measured by llmparity",
 					name,
 				)}))
 	}

@@ -42,9 +42,9 @@ func serverFigure(attempts []*record.Attempt, name, sees string) evidence.Figure
 		words = strings.TrimSuffix(name, "_"+end)
 	}
 	what := ", peak"
-	how := "its highest reading from a repetition's begin to its end"
+	how := "the highest reading during a repetition"
 	if counted {
-		what, how = ", more by", "its last reading of a repetition minus its first: whatever else was asked of the server counts"
+		what, how = ", increase", "the last reading of a repetition minus the first; includes other clients of the server"
 	}
 	f := evidence.Figure{
 		Name:     name,
@@ -56,7 +56,7 @@ func serverFigure(attempts []*record.Attempt, name, sees string) evidence.Figure
 		How:      sees + "; " + how,
 	}
 	if !counted {
-		f.Blind += "; what was higher between two readings"
+		f.Blind += "; peaks between readings"
 	}
 	for _, a := range attempts {
 		if v, ok := reported(a, name, counted); ok {
@@ -64,7 +64,7 @@ func serverFigure(attempts []*record.Attempt, name, sees string) evidence.Figure
 		}
 	}
 	if counted {
-		f.Absent = "not read twice, or the server began to count anew"
+		f.Absent = "not read twice, or the server reset its counter"
 	}
 	return f
 }

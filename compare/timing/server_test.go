@@ -37,7 +37,7 @@ func TestWhatAServerSaysOfItself(t *testing.T) {
 		median float64
 		title  string
 	}{kv: {2, 0.375, "kv cache usage, peak"}, running: {2, 0.5, "requests running, peak"},
-		preempted: {1, 2, "preemptions, more by"}, tokens: {}}
+		preempted: {1, 2, "preemptions, increase"}, tokens: {}}
 	if len(figures) != len(want) {
 		t.Fatalf("%d figures: %+v", len(figures), figures)
 	}

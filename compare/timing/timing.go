@@ -21,8 +21,8 @@ const ms = 1e6 // nanoseconds
 func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 	load := evidence.New(figure.LoadTime)
 	if spec.PerGeneration {
-		load.How = "the length of the span “model”: a process that generates one token, started until it says that it begins " +
-			"to generate; every generation loads the model again, within its time to the first token"
+		load.How = "the time from the start of a process that generates one token until it begins to generate; every request loads " +
+			"the model again, which counts as time to first token"
 	}
 	for _, a := range attempts {
 		if took, ok := loadTook(spec, a); ok {
@@ -38,12 +38,12 @@ func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 		switch row.Name {
 		case figure.TTFT, figure.Latency:
 			if spec.Traffic != nil {
-				f.How = strings.Replace(f.How, figure.LeftHost, "was due, whether or not it was sent then", 1)
+				f.How = strings.Replace(f.How, figure.LeftHost, "was due, even if it was sent later", 1)
 			}
 		case figure.DecodeTPS:
 			if spec.Pieces {
-				f.How = "tokens behind the first piece of text / (time of the last piece - time of the first), tokens as the engine " +
-					"counts them, where it does not count those of each piece all pieces taken for alike"
+				f.How = "tokens after the first piece of text / (time of the last piece - time of the first); the engine counts tokens, " +
+					"evenly divided among pieces if it does not count those of each"
 			}
 			if why := clumped(attempts); why != "" {
 				f.Absent = why
@@ -53,7 +53,7 @@ func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 		case figure.PrefillTPS:
 			f.How += " (" + spanHow(attempts) + ")"
 			if unknown := UnknownPrefills(spec, attempts); len(unknown) > 0 {
-				f.Absent = "not known: the prompt may have been in a cache that does not tell"
+				f.Absent = "not known: the prompt may have come from a cache that does not report hits"
 				of = func(r *record.Request) float64 {
 					if unknown[r] {
 						return math.NaN()
@@ -63,11 +63,11 @@ func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 			}
 		case figure.Tokens:
 			if spec.Pieces {
-				f.How = "tokens as the engine counts them; it tells of pieces of text"
+				f.How = "tokens as the engine counts them; it reports pieces of text"
 			}
 		case figure.Cached:
 			if unreported(spec, attempts) {
-				f.Absent = "the engine does not tell"
+				f.Absent = "the engine does not report it"
 			}
 			of = func(r *record.Request) float64 {
 				if r.CachedTokens == record.CacheUnknown && spec.PromptCache != record.CacheOn {
@@ -102,11 +102,11 @@ func clumped(attempts []*record.Attempt) string {
 	for _, a := range attempts {
 		for _, r := range a.Measured() {
 			if figure.Sparse(r) {
-				return fmt.Sprintf("%d tokens came in %d pieces: when each came is not known", r.Generated,
+				return fmt.Sprintf("%d tokens arrived in %d pieces; their times are not known", r.Generated,
 					len(r.Tokens))
 			}
 			if _, reported := r.Span(record.Decode); !reported && len(r.Tokens) > 1 {
-				return fmt.Sprintf("the %d tokens came at once: when each was there is not known", len(r.Tokens))
+				return fmt.Sprintf("the %d tokens arrived at once; their times are not known", len(r.Tokens))
 			}
 		}
 	}
@@ -191,14 +191,13 @@ func readShare(a *record.Attempt) (float64, bool) {
 // betweenTokens says what a figure of the times between tokens is of: of an engine that reports pieces of text, of
 // those.
 func betweenTokens(f *evidence.Figure, spec record.Cell, attempts []*record.Attempt) {
-	each := "the time between a token and the one before it"
+	each := "the time between two tokens"
 	if spec.Pieces {
 		each += ", tokens as the engine counts them with every chunk"
 	}
 	if evidence.Uncounted(spec, attempts) {
 		f.Title = strings.Replace(f.Title, "inter-token latency", "between pieces", 1)
-		each = "the time between a piece of text and the one before it; a piece may be several tokens, and how many is not known"
+		each = "the time between two pieces of text, each of an unknown number of tokens"
 	}
-	f.How += each + "; those that came at one time, in one chunk, share the time since the chunk before alike (time / their " +
-		"number), and what came with the first chunk is left out"
+	f.How += each + "; tokens of one chunk share the time since the chunk before evenly, and those of the first chunk are left out"
 }

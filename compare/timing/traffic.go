@@ -102,7 +102,7 @@ func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []evi
 			case fewest == 0:
 				f.Absent = "a launch has none"
 			case fewest < needed:
-				f.Absent = fmt.Sprintf("it takes %d %s a launch, and there are %d", needed, what, fewest)
+				f.Absent = fmt.Sprintf("needs %d %s a launch, and there are %d", needed, what, fewest)
 			default:
 				for i, a := range counted {
 					f.Add(a.ID, stats.Ranked(launches[i], share))
@@ -185,7 +185,7 @@ func goalWords(g *record.Goal) string {
 		}
 	}
 	if words == "" {
-		return "anything will do"
+		return "none"
 	}
 	return words[2:]
 }
@@ -215,6 +215,6 @@ func trafficCaveats(spec record.Cell, counted []*record.Attempt) []string {
 	case spec.Traffic.Loop == record.OpenLoop && waited.Center() <= 0:
 		return nil // none came while another was under way
 	}
-	return []string{fmt.Sprintf("it had one request at a time: the others waited with us, half of them %s ms or more, which is in the times to the "+
-		"first token and end to end", explain.Short(waited.Center()))}
+	return []string{fmt.Sprintf("served one request at a time: the others waited (half of them %s ms or more), which counts in time to first "+
+		"token and end to end", explain.Short(waited.Center()))}
 }

@@ -29,11 +29,9 @@ func (w *Writer) Pieces(texts map[int]string) {
 
 // readPieces reads the texts of tokens, if there are any.
 func (r *Run) readPieces(path string) {
-	err := readJSON(path, &r.Pieces)
-	if err == nil || errors.Is(err, os.ErrNotExist) {
-		return
+	if err := readJSON(path, &r.Pieces); err != nil && !errors.Is(err, os.ErrNotExist) {
+		r.Pieces = nil
+		r.Warnings = append(r.Warnings, Warnf("pieces", "can't read the texts of tokens (%s: %v); ids are shown instead",
+			filepath.Base(path), err))
 	}
-	r.Pieces = nil
-	r.Warnings = append(r.Warnings, Warnf("pieces", "can't read the texts of tokens (%s: %v); ids are shown instead",
-		filepath.Base(path), err))
 }

@@ -143,11 +143,10 @@ func (b *builder) wholeScores() {
 			a.Scores = nil
 			continue
 		}
-		err := a.soundScores()
-		if err != nil {
+		if err := a.soundScores(); err != nil {
 			a.Scores = nil
-			b.run.Warnings = append(b.run.Warnings, Warnf("scores-missing", "scores of attempt %d ignored: %v", a.ID,
-				err))
+			warning := Warnf("scores-missing", "scores of attempt %d ignored: %v", a.ID, err)
+			b.run.Warnings = append(b.run.Warnings, warning)
 		}
 	}
 }

@@ -53,6 +53,7 @@ var elsewhere = map[string]string{
 	"native/openai/":          "servers with OpenAI's API",
 	"internal/calculator/":    "hints by engine",
 	"internal/doctor/":        "Python packages, and where servers listen",
+	"internal/modelsize/":     "sizes of models by engine",
 	"internal/dryrun/":        "the field webllm_version of --dry-run --json",
 	"internal/fit/":           "estimates depend on the engine",
 	"internal/inspect/":       "describes WebLLM packages",

@@ -15,7 +15,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// Row is a figure's definition.
+// Row defines a figure.
 type Row struct {
 	Name   string // in results, and in plans and flags of gates
 	Title  string // as people read it
@@ -34,7 +34,7 @@ type Row struct {
 	Part      string  // over its column in tables of components; a terminal breaks it
 	Inside    *Inside // nil: it is not read inside an engine
 	Ratio     When    // cells are compared in it
-	Headline  When    // the verdict tells of it
+	Headline  When    // part of the answer
 	Moves     Moves   // what else than the engine may move it
 
 	// The formats that it appears in; what is empty is not there.

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A tutorial's commands run in the order of its page, with the exit codes and the output that it claims. Numbers may be
+// others, … stands for anything, and line breaks do not count.
+func TestTutorials(t *testing.T) {
+	for _, name := range []string{"first-comparison", "first-gate"} {
+		t.Run(name, func(t *testing.T) {
+			text := readFile(t, filepath.Join("../../docs/tutorial", name+".md"))
+			dir := shortDir(t)
+			var printed string
+			ran := 0
+			for _, m := range regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
+				switch m[1] {
+				case "yaml":
+					check(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(m[2]), 0o644))
+				case "sh":
+					printed = ""
+					for line := range strings.Lines(m[2]) {
+						if words := commandLines(line); len(words) > 0 {
+							printed += follow(t, dir, line, words[0])
+							ran++
+						}
+					}
+				case "text":
+					claims(t, m[2], printed)
+				}
+			}
+			if ran < 4 {
+				t.Errorf("only %d commands", ran)
+			}
+		})
+	}
+}
+
+// follow runs a command line of a tutorial. Its comment has the exit codes that it may end with; without one it is 0.
+func follow(t *testing.T, dir, line string, words []string) string {
+	t.Helper()
+	cmd := program(t, words...)
+	cmd.Dir = dir
+	stdout, stderr, code := output(t, cmd)
+	allowed := []int{0}
+	if _, comment, ok := strings.Cut(line, "# exit code "); ok {
+		allowed = nil
+		for _, n := range regexp.MustCompile(`\d+`).FindAllString(comment, -1) {
+			code, err := strconv.Atoi(n)
+			check(t, err)
+			allowed = append(allowed, code)
+		}
+	}
+	if !slices.Contains(allowed, code) {
+		t.Fatalf("%s: exit code %d\n%s%s", strings.TrimSpace(line), code, stdout, stderr)
+	}
+	return stdout + stderr
+}
+
+// claims looks for the lines of a tutorial's output in what was printed, one after another.
+func claims(t *testing.T, want, printed string) {
+	t.Helper()
+	rest := strings.ReplaceAll(strings.Join(strings.Fields(printed), " "), "%!", "%") // ! marks noise
+	for line := range strings.Lines(want) {
+		pattern := regexp.QuoteMeta(strings.Join(strings.Fields(line), " "))
+		pattern = strings.ReplaceAll(pattern, "…", ".*?")
+		pattern = regexp.MustCompile(`\d[\d,]*(\\\.\d+)?`).ReplaceAllString(pattern, `[\d,.]+`)
+		at := regexp.MustCompile(pattern).FindStringIndex(rest)
+		if at == nil {
+			t.Errorf("the output lacks %q:\n%s", line, fmt.Sprint(printed))
+			return
+		}
+		rest = rest[at[1]:]
+	}
+}

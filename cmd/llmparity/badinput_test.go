@@ -32,7 +32,7 @@ func TestReportOfDamagedRuns(t *testing.T) {
 	whole := twoEngines(t)
 	bad := fault.BadRecord.ExitCode()
 	cases := map[string]spoiled{
-		"nothing was begun":  {emptied, 0, []string{"This run holds no cell"}},
+		"nothing was begun":  {emptied, 0, []string{"Nothing was measured. This run has no cell."}},
 		"the journal is cut": {cut("journal.jsonl"), 0, []string{"journal.jsonl: incomplete last line ignored"}},
 		"rows are cut": {all(cut("samples.csv"), cut("tokens.csv")),
 			0, []string{"samples.csv: incomplete last line ignored", "tokens.csv: incomplete last line ignored"}},

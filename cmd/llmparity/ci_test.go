@@ -55,7 +55,7 @@ func shellWords(line string) []string {
 // accepted parses a command line without running it.
 func accepted(t *testing.T, where string, words []string) {
 	t.Helper()
-	c, rest, err := root().Find(words)
+	c, rest, err := root().Find(joinLists(words))
 	if err == nil {
 		err = c.ParseFlags(rest)
 	}

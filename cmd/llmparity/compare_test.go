@@ -31,7 +31,7 @@ func TestCompareUsesFirstRunAsBaseline(t *testing.T) {
 	}
 	text, _ := run("--by", "engine,input_len")
 	mentions(t, text, "\nafter compared with before, the baseline run\n", "\nGroups of cells\n", "over prompt (2)",
-		" different\n", " chance\n")
+		" different\n", " no difference\n")
 	_, res := run("--json", "--min-effect", "50")
 	if res == nil || res.Statistics.MinEffect != 0.5 || len(res.Groups) != 0 || len(res.Families) != 1 ||
 		!res.Families[0].Runs {

@@ -31,7 +31,7 @@ func TestExecEngineIsComparedTokenByToken(t *testing.T) {
 	cmd := program(t, "run", "--engines", "llamacpp", "--engine", own, "--max-tokens", "12", "--repetitions", "1",
 		"--parity", "--reference", own)
 	stdout, stderr, code := output(t, cmd)
-	if code != 0 || !strings.Contains(stdout, "llamacpp and exec:mine: identical: 12 of 12 token ids") {
+	if code != 0 || !strings.Contains(stdout, "llama.cpp and exec:mine: identical: 12 of 12 token ids") {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 	latest := filepath.Join(cmd.Dir, "results", "latest")

@@ -39,7 +39,7 @@ func TestFigures(t *testing.T) {
 	}
 	once := filepath.Join(root, "once")
 	first := draw(once, once)
-	for _, name := range []string{"fig-memory-webllm-run1", "fig-memory-llamacpp", "fig-peaks", "fig-load", "fig-ttft",
+	for _, name := range []string{"fig-memory-webllm-run1", "fig-memory-llama-cpp", "fig-peaks", "fig-load", "fig-ttft",
 		"fig-decode"} {
 		if !slices.ContainsFunc(keys(first), func(file string) bool { return strings.HasPrefix(file, name) }) {
 			t.Errorf("there is no %s among %q", name, keys(first))

@@ -30,7 +30,7 @@ func TestLlamaCppAndOllamaFromEndToEnd(t *testing.T) {
 	cmd := program(t, "run", "--engines", "llamacpp,ollama", "--max-tokens", "8", "--repetitions", "1", "--prompt",
 		"The third clock had stopped.")
 	stdout, stderr, code := output(t, cmd)
-	if code != 0 || !strings.Contains(stdout, "llamacpp and ollama: identical text") {
+	if code != 0 || !strings.Contains(stdout, "llama.cpp and Ollama: identical text") {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 	latest := filepath.Join(cmd.Dir, "results", "latest")

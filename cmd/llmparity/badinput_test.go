@@ -60,7 +60,7 @@ func TestReportOfDamagedRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := copied(t, whole)
 			c.spoil(t, dir)
-			stdout, stderr, code := output(t, program(t, "report", dir))
+			stdout, stderr, code := output(t, program(t, "report", "--details", dir))
 			c.check(t, "report", stdout, stderr, code)
 			if c.code != 0 {
 				stdout, stderr, code = output(t, program(t, "validate", dir))
@@ -68,7 +68,7 @@ func TestReportOfDamagedRuns(t *testing.T) {
 				return
 			}
 			stdout, stderr, code = output(
-				t, program(t, "compare", whole, dir, "--html", filepath.Join(dir, "compare.html")))
+				t, program(t, "compare", "--details", whole, dir, "--html", filepath.Join(dir, "compare.html")))
 			c.check(t, "compare", stdout, stderr, code)
 			for _, page := range []string{"report.html", "compare.html"} {
 				inert(t, page, readFile(t, filepath.Join(dir, page)))
@@ -132,8 +132,8 @@ func twoEngines(t *testing.T) string {
 	cmd := program(t, "run", "-q", "--engines", "llamacpp", "--engine", "exec:./echo.py", "--max-tokens", "8",
 		"--repetitions", "2")
 	put(t, cmd.Dir, "echo.py", documentsPython(t))
-	stdout, _ := well(t, cmd)
-	mentions(t, stdout, "different text after 0 bytes; exec:echo.py reports no token ids", "gave the same text")
+	well(t, cmd)
+	mentions(t, details(t, cmd.Dir), "different text after 0 bytes; exec:echo.py reports no token ids", "gave the same text")
 	dir, err := filepath.EvalSymlinks(filepath.Join(cmd.Dir, "results", "latest"))
 	check(t, err)
 	return dir

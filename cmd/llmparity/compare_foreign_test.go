@@ -17,7 +17,7 @@ func TestCompareRunWithMemoryLog(t *testing.T) {
 	run := comparetest.Write(t, root, "mine", comparetest.Native(2))
 	rows := filepath.Join("..", "..", "internal", "foreign", "testdata", "profiler.csv")
 	html := filepath.Join(root, "beside.html")
-	out := good(t, "compare", run, rows, "--html", html)
+	out := good(t, "compare", "--details", run, rows, "--html", html)
 	mentions(t, out, "llama.cpp", "ollama-run1", "webllm-run1", "RSS sum", "1536", "JavaScript heap",
 		"96.5", "rows that another program wrote", "profiler.csv")
 	text, err := os.ReadFile(html)

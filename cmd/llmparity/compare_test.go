@@ -29,7 +29,7 @@ func TestCompareUsesFirstRunAsBaseline(t *testing.T) {
 		}
 		return out, res
 	}
-	text, _ := run("--by", "engine,input_len")
+	text, _ := run("--details", "--by", "engine,input_len")
 	mentions(t, text, "\nafter compared with before, the baseline run\n", "\nGroups of cells\n", "over prompt (2)",
 		" different\n", " no difference\n")
 	_, res := run("--json", "--min-effect", "50")

@@ -30,10 +30,8 @@ func TestExecEngineIsComparedTokenByToken(t *testing.T) {
 	own := "exec:mine=" + exampleEngine(t)
 	cmd := program(t, "run", "--engines", "llamacpp", "--engine", own, "--max-tokens", "12", "--repetitions", "1",
 		"--parity", "--reference", own)
-	stdout, stderr, code := output(t, cmd)
-	if code != 0 || !strings.Contains(stdout, "llama.cpp and exec:mine: identical: 12 of 12 token ids") {
-		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
-	}
+	well(t, cmd)
+	mentions(t, details(t, cmd.Dir), "llama.cpp and exec:mine: identical: 12 of 12 token ids")
 	latest := filepath.Join(cmd.Dir, "results", "latest")
 	if p := resolved(t, latest); !slices.Equal(p.Engines, []string{"llamacpp", own}) {
 		t.Errorf("the plan that was run: %+v", p)

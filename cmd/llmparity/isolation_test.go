@@ -26,7 +26,7 @@ func TestRepetitionsReuseOneBrowser(t *testing.T) { reuse(t, "webllm") }
 // reuse runs an engine whose repetitions share a launch, and checks that they are independent.
 func reuse(t *testing.T, name string) {
 	run := program(t, "run", "--engines", name, "--isolation", "reused", "--repetitions", "3", "--max-tokens", "12")
-	stdout, _ := well(t, run)
+	well(t, run)
 	r := recorded(t, run.Dir)
 	if len(r.Attempts) != 4 || !r.Cells[0].Reused || r.Cells[0].Isolation != record.OfLaunch {
 		t.Fatalf("%d attempts of %+v", len(r.Attempts), r.Cells[0])
@@ -68,7 +68,7 @@ func reuse(t *testing.T, name string) {
 	if slices.ContainsFunc(pids(r.Attempts[0]), func(pid int) bool { return slices.Contains(pids(first), pid) }) {
 		t.Error("the warm-up launch's processes were reused")
 	}
-	mentions(t, strings.Join(strings.Fields(stdout), " "), "Repeatable. All 3 requests gave the same 12 token ids",
+	mentions(t, strings.Join(strings.Fields(details(t, run.Dir)), " "), "Repeatable. All 3 requests gave the same 12 token ids",
 		"3 repetitions ran in 1 launch", "Memory at three points")
 }
 

@@ -110,6 +110,12 @@ func well(t *testing.T, cmd *exec.Cmd) (stdout, stderr string) {
 	return stdout, stderr
 }
 
+// details prints the last run of a folder in full.
+func details(t *testing.T, dir string) string {
+	t.Helper()
+	return good(t, "report", filepath.Join(dir, "results", "latest"), "--details")
+}
+
 // mentions checks that a text contains words.
 func mentions(t *testing.T, text string, words ...string) {
 	t.Helper()

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -29,10 +28,8 @@ func attemptsOf(t *testing.T, run, engine string) (r *record.Run, all []*record.
 func TestLlamaCppAndOllamaFromEndToEnd(t *testing.T) {
 	cmd := program(t, "run", "--engines", "llamacpp,ollama", "--max-tokens", "8", "--repetitions", "1", "--prompt",
 		"The third clock had stopped.")
-	stdout, stderr, code := output(t, cmd)
-	if code != 0 || !strings.Contains(stdout, "llama.cpp and Ollama: identical text") {
-		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
-	}
+	well(t, cmd)
+	mentions(t, details(t, cmd.Dir), "llama.cpp and Ollama: identical text")
 	latest := filepath.Join(cmd.Dir, "results", "latest")
 	if p := resolved(t, latest); p.Sections["ollama"]["kv_type"] != "f16" || p.Threads != 1 {
 		t.Errorf("the plan that was run: %+v", p)

@@ -13,8 +13,8 @@ import (
 func TestRunMeasuresComparesAndReports(t *testing.T) {
 	run := program(t, "run", "--repetitions", "1", "--max-tokens", "12")
 	stdout, stderr := well(t, run)
-	mentions(t, stdout, "webllm", "llamacpp", "identical: 12 of 12 token ids", "software adapter",
-		"report   results/")
+	mentions(t, stdout, "WebLLM", "llama.cpp", "report   results/")
+	mentions(t, details(t, run.Dir), "identical: 12 of 12 token ids", "WebGPU ran on the CPU")
 	if strings.Contains(stdout+stderr, "\x1b") || !strings.Contains(stderr, "[4/4] llamacpp 1 of 1: ok") {
 		t.Errorf("progress that is no terminal's should be plain lines:\n%s", stderr)
 	}

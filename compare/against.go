@@ -12,8 +12,7 @@ import (
 	"llmparity/internal/figure"
 )
 
-// Against is one figure of two cells that somebody asks about by name: a question of its own, whatever else the cells
-// are compared in.
+// Against is one figure of two cells, compared as a question of its own.
 type Against struct {
 	ratio.Ratio      // of the first, the baseline, over the second; Percent is the change from the first to the second
 	Changed     bool // it differs from the baseline's itself, corrected likewise
@@ -24,10 +23,8 @@ type Against struct {
 	plain stats.Test // of that
 }
 
-// SetAgainst sets a figure of a cell against that of a baseline's, which may be of another result. What is tested is
-// whether it differs from the baseline's after a change by a share, such as -0.05: from what is let pass, so that one
-// that has changed by just that is called different no more often than chance says. Where the two can't be set against
-// each other it says why.
+// SetAgainst compares a figure with that of a baseline run. The null hypothesis is that the figure changed by exactly
+// the tolerance, a share such as -0.05. If the two cannot be compared it says why.
 func SetAgainst(base, now *Cell, name string, change float64) (Against, string) {
 	reasons := unlikeReasons(base, now, Limits)
 	for _, d := range []*Reason{requestsDiffer(base, now), unknown(base, now), unlike(name, base, now)} {
@@ -104,8 +101,7 @@ func moved(name string, by figure.Moves) bool {
 	return r != nil && r.Moves.Has(by)
 }
 
-// Correct corrects questions that are asked together for their number, by Holm, all of one weight, and says what they
-// are called. It gives how many of them are told apart.
+// Correct applies Holm's correction to all questions of a gate, and returns how many tests are distinct.
 func Correct(all []*Against) int {
 	var tests, plain []stats.Test
 	var of []*ratio.Judgement
@@ -118,8 +114,7 @@ func Correct(all []*Against) int {
 	return ratio.Judge(tests, of)
 }
 
-// SameWords sets what two cells said against each other, the first request of each; the cells may be of different
-// results.
+// SameWords compares the outputs of the first requests of two cells, which may be of different results.
 func SameWords(base, now *Cell) parity.Parity {
 	if base.said != nil && now.said != nil && (base.Spec.Temperature != 0 || now.Spec.Temperature != 0) {
 		return parity.Parity{

@@ -2,25 +2,20 @@
 // compared with like, and what to know before believing any of it. It only reads records, so that a run can be judged
 // years later on another machine, and the same records always give the same Result.
 //
-// This package is opinionated. The launch is the unit of repetition: requests within one launch share its luck and are
-// first taken together by their median. Where a plan lets repetitions reuse a launch that is said beside their
-// intervals, and ratios are tested over launches. Nothing is assumed of the distribution: medians, order-statistic
-// intervals, Mann-Whitney. Launches that failed, were interrupted or only warmed up are counted and shown, and enter no
-// statistic. Two cells are set against each other only when model, prompt and request are the same; a ratio is given
-// only on the same class of device, or marked on request.
+// The launch is the unit of repetition: requests within one launch are not independent, so their median counts once.
+// No distribution is assumed: medians, order-statistic intervals, Mann-Whitney. Launches that failed, were interrupted
+// or only warmed up are shown, and enter no statistic. Two cells are compared only if model, prompt and request are the
+// same; a ratio needs the same class of device, or is marked.
 //
-// Tests that answer one question are a family: does run B differ from run A, in any figure of any pair of cells or in a
-// mean over them? In one run the question is whether one engine differs from another. Holm corrects within a family, so
-// that at most one family of equals in twenty has any difference called in it; of two questions that are asked at once
-// each has a twentieth of its own. Peak memory, time to first token and decode, which the verdict is made of, weigh
-// eight times as much as the rest, six times of six launches a side. Figures that order the launches in the same way,
-// such as a peak and an increase over nothing, are one test. A difference that is real but under the minimum effect is
-// not one that matters. What is not called a difference has no words that claim one. Intervals of medians are by order
-// statistics, those of ratios and changes are percentiles of the bootstrap over launches, counted and not drawn; only
-// those of means over cells are drawn, always with the same seed. Fewer than six launches a side have none.
+// Tests that answer one question are a family: does run B differ from run A (or one engine from another) in any figure
+// of any pair of cells, or in a mean over them? Holm's correction keeps false differences to at most 1 family of equals
+// in 20. Peak memory, time to first token and decode weigh eight times as much as other figures, six times with six
+// launches a side. Figures that order the launches alike, such as a peak and an increase over nothing, are one test. A
+// significant difference below the minimum effect does not matter. Intervals of medians are order statistics. Those of
+// ratios and changes are exact bootstrap percentiles over launches; means over cells use a seeded bootstrap. Fewer than
+// six launches a side have no interval.
 //
-// It can't see why engines differ, and it tells margins only of places that engines were asked about when all was
-// measured: the rest of a record holds ids and whole texts.
+// It cannot explain why engines differ. Margins of tokens are known only where engines scored a text.
 package compare
 
 import (
@@ -112,7 +107,7 @@ type Cell struct {
 	OverTokens    *growth.OverTokens    `json:"over_tokens,omitempty"`
 	Growth        *growth.Growth        `json:"kv_growth,omitempty"`
 	Distributions []timing.Distribution `json:"distributions,omitempty"` // of the times that one waits for
-	// Prediction is what was foretold of its memory, beside what was measured; nil where nobody foretold anything.
+	// Prediction is its predicted memory, compared with what was measured; nil without one.
 	Prediction *memory.Prediction `json:"forecast,omitempty"`
 	Risk       *record.Risk       `json:"risk,omitempty"` // whether its memory was thought to fit; nil: nobody judged it
 	// Refused is why it was not launched at all; empty: it was not refused.
@@ -123,7 +118,7 @@ type Cell struct {
 	unknownPrefill bool   // a prompt may have come from a cache that does not tell
 	betweenPieces  bool   // latencies are between pieces of text, which are not a token each
 	unverified     bool   // nobody has verified which weights a server has
-	// percent of the processors' time that a hypervisor gave to other machines, by launch; nil: nobody told
+	// percent of processor time that a hypervisor gave to other guests, by launch; nil: unknown
 	stolen     []float64
 	memory     *memory.Cell
 	inconstant string         // in which way its launches did not run the same; empty: they did

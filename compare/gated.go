@@ -9,7 +9,7 @@ import (
 // GateSchema identifies the layout of a marshalled Gate.
 const GateSchema = "llmparity.gate/1"
 
-// Gate is what came of holding a run against what it must keep to.
+// Gate is the result of a gate.
 type Gate struct {
 	Schema   string     `json:"schema"`
 	Status   GateStatus `json:"status"`
@@ -35,7 +35,7 @@ type GateSide struct {
 	Name    string    `json:"name"` // of the plan
 	Dir     string    `json:"dir"`
 	Started time.Time `json:"started"`
-	// Attempts is how many had been made when it was judged: a run that went on since is another one.
+	// Attempts is their number when the gate was judged: a run that was resumed since is another one.
 	Attempts int `json:"attempts"`
 	// Stored is its name in the store of baselines, SHA256 that of all its files; empty where it is a run's folder.
 	Stored string    `json:"stored,omitempty"`
@@ -43,7 +43,7 @@ type GateSide struct {
 	Saved  time.Time `json:"saved,omitzero"`
 }
 
-// Attempts is how many attempts its cells have had, however they ended.
+// Attempts is the number of attempts of all cells, however they ended.
 func (r *Result) Attempts() int {
 	n := 0
 	for i := range r.Cells {
@@ -65,9 +65,9 @@ type GateStatus string
 // The statuses, of a check and of a gate as a whole.
 const (
 	GatePassed       GateStatus = "pass"
-	GateWarned       GateStatus = "warn" // it fails at the level warn, or it passes and is worse all the same
+	GateWarned       GateStatus = "warn" // failed at the level warn, or worse within the tolerance
 	GateFailed       GateStatus = "fail"
-	GateInconclusive GateStatus = "inconclusive" // it could not be decided, and Why says why
+	GateInconclusive GateStatus = "inconclusive" // could not be decided; Why says why
 )
 
 // gateUnknown is what older files call what is inconclusive.
@@ -86,11 +86,11 @@ type GateKind string
 
 // The kinds of checks.
 const (
-	GateLaunches GateKind = "launches"    // all of a cell's launches ended well
+	GateLaunches GateKind = "launches"    // all of a cell's launches succeeded
 	GateLimit    GateKind = "limit"       // a figure's median lies within bounds
-	GateChange   GateKind = "vs_baseline" // a figure is not worse than the baseline's by more than is let pass
-	GateCell     GateKind = "cell"        // what the baseline has is there
-	GateParity   GateKind = "parity"      // the same words were said
+	GateChange   GateKind = "vs_baseline" // a figure is not worse than the baseline run's by more than the tolerance
+	GateCell     GateKind = "cell"        // the run has every cell of the baseline run
+	GateParity   GateKind = "parity"      // the output is the same
 )
 
 // GateCheck is one question and its answer.

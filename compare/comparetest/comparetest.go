@@ -51,7 +51,7 @@ type Engine struct {
 	// within the engine see; older records have neither.
 	Peaks  bool
 	Inside *Inside
-	// Prediction is what is foretold of the cell, and Risk whether it fits; a refused one has no launch. nil: nobody
+	// Prediction is the cell's prediction, and Risk whether it fits; a refused one has no launch. nil: nobody
 	// said.
 	Prediction *record.Prediction
 	Risk       *record.Risk

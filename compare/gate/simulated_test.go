@@ -199,7 +199,7 @@ func changes(t testing.TB, texts ...string) *gates.Gate {
 	return g
 }
 
-// Of gates over equal runs at most one in twenty may fail, whatever is let pass and however many cells there are.
+// At most 1 in 20 gates over equal runs may fail, whatever the tolerance and the number of cells.
 func TestOfEqualsAtMostOneGateInTwentyFails(t *testing.T) {
 	t.Parallel()
 	strict := changes(t, "decode_tps=0%", "peak_pss_mb=0%", "ttft_ms=0%", "load_time_ms=0%")
@@ -218,12 +218,12 @@ func TestOfEqualsAtMostOneGateInTwentyFails(t *testing.T) {
 	}
 }
 
-// A shift of a tenth in one figure is found: surely where nothing is let pass, and mostly where 3 % are.
+// A change of 10% in one figure is found: always at tolerance 0, and mostly at 3%.
 func TestAShiftOfATenthIsFoundByAGate(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		cv    float64
-		least map[string]float64 // the share of gates that fail, by what is let pass
+		least map[string]float64 // the share of gates that fail, by tolerance
 	}{{0.02, map[string]float64{"0%": 0.99, "-3%": 0.97, "-5%": 0.85}},
 		{0.05, map[string]float64{"0%": 0.80, "-3%": 0.35, "-5%": 0.10}}} {
 		equal := simulated{launches: 10, cells: 1, cv: c.cv, memory: 0.015}
@@ -235,14 +235,14 @@ func TestAShiftOfATenthIsFoundByAGate(t *testing.T) {
 			got := outcomes(g, base, now)
 			t.Logf("decode a tenth lower, CV %.0f%%, tolerance %s: %s", 100*c.cv, pass, shares(got))
 			if got[compare.GateFailed] < least {
-				t.Errorf("CV %.0f %%, %s let pass: %.1f %% fail, want %.0f %%", 100*c.cv, pass,
+				t.Errorf("CV %.0f%%, tolerance %s: %.1f%% fail, want %.0f%%", 100*c.cv, pass,
 					100*got[compare.GateFailed], 100*least)
 			}
 		}
 	}
 }
 
-// What has become worse by exactly what is let pass keeps to it: few gates may fail.
+// A change of exactly the tolerance passes: few gates may fail.
 func TestOfEqualsAtTheToleranceFewGatesFail(t *testing.T) {
 	t.Parallel()
 	equal := simulated{launches: 10, cells: 1, cv: 0.05, memory: 0.015}

@@ -123,7 +123,7 @@ func TestWhatABrowserTakesIsNotMadeUp(t *testing.T) {
 	}
 }
 
-// What is foretold of all that is not the model's is held against the whole of it, and called so.
+// The prediction of everything but the model is compared with the sum of its parts, and named so.
 func TestBrowserOverheadIsPredicted(t *testing.T) {
 	e := comparetest.Mapped(comparetest.Measured(comparetest.Browser(6), comparetest.Page()))
 	e.Prediction = prediction(comparetest.Predict(figure.FrameworkOverhead, 10, 20, 30, ""))

@@ -30,7 +30,7 @@ func prediction(parts ...record.Predicted) *record.Prediction {
 
 func predicted(t *testing.T, e comparetest.Engine) *memory.Prediction {
 	t.Helper()
-	res := compare.Runs(comparetest.Logged(comparetest.Run(t, "foretold", e), tells()))
+	res := compare.Runs(comparetest.Logged(comparetest.Run(t, "predicted", e), tells()))
 	if _, err := json.Marshal(res); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestATotalIsHeldAgainstThePeak(t *testing.T) {
 	}
 }
 
-// Growth in a GPU's memory is no answer to what was foretold of the host's.
+// Growth of GPU memory is not compared with a prediction for host memory.
 func TestHostMemoryIsNotHeldAgainstAGPUs(t *testing.T) {
 	e := comparetest.Measured(comparetest.Browser(2), comparetest.Page())
 	e.Device = record.Device{Class: record.GPU, Name: "Example GPU"}
@@ -143,7 +143,7 @@ func TestPredictionsByOtherDefinitions(t *testing.T) {
 	}
 }
 
-// A remainder below zero may be foretold too: it is within its range or not, and has no error in percent.
+// A negative remainder may be predicted: it is within its range or not, and has no error in percent.
 func TestNegativeRemainderIsJudgedByItsRange(t *testing.T) {
 	v := memory.NewValidation()
 	for _, low := range []float64{-100, 1} {
@@ -199,7 +199,7 @@ func TestRanges(t *testing.T) {
 		e := comparetest.Native(1)
 		e.Prediction = prediction(comparetest.Predict(figure.KVCache, c.low, c.best, c.high, "f32"))
 		if p, _ := predicted(t, e).Part(figure.KVCache); *p.Within != c.within {
-			t.Errorf("4 MiB, foretold %g to %g: %v", c.low, c.high, *p.Within)
+			t.Errorf("4 MiB, predicted %g to %g: %v", c.low, c.high, *p.Within)
 		}
 	}
 }
@@ -329,7 +329,7 @@ func TestWhatAnIntervalReachesIsNotOff(t *testing.T) {
 		e.Vary = vary
 		e.Prediction = &record.Prediction{Source: "gguf",
 			Parts: []record.Predicted{comparetest.Predict(figure.MemoryIncrease, low, (low+high)/2, high, "")}}
-		return compare.Runs(comparetest.Run(t, "foretold", e)).Cells[0].Prediction
+		return compare.Runs(comparetest.Run(t, "predicted", e)).Cells[0].Prediction
 	}
 	measured, _ := of(1, 2, 8, 0.3).Part(figure.MemoryIncrease)
 	if measured.Interval == nil {

@@ -1,21 +1,20 @@
-// Package accuracy is the table of how near a calculation of a model's memory comes to what is measured, in general:
-// for who foretells, and for who judges what was foretold. It knows components by the names of memory profiles of
-// schema 2.0, and nothing of any engine.
+// Package accuracy has the usual accuracy of calculated memory, by component, for predictions and for their validation.
+// Components have the names of memory profiles of schema 2.0.
 package accuracy
 
-// Expected is how near a calculation of a component is to what is measured.
+// Expected is the usual accuracy of a calculated component.
 type Expected struct {
 	Match    string  `json:"expected_match"`
 	Variance float64 `json:"variance_percent"`
 }
 
-// Of gives a component's row; false where nothing general is known of it.
+// Of returns a component's row; false if there is none.
 func Of(component string) (Expected, bool) {
 	e, ok := Table()[component]
 	return e, ok
 }
 
-// Table has a row for each component of which something general is known.
+// Table has the rows by component.
 func Table() map[string]Expected {
 	return map[string]Expected{
 		"model_weights": {"95-100%", 2}, "kv_cache": {"80-95%", 15}, "activations": {"60-85%", 30},

@@ -1,5 +1,5 @@
-// Package gates is what a gate asks of a run: limits of figures, how much worse than a baseline run they may be, and
-// whether engines must generate the same tokens. It reads flags and writes YAML.
+// Package gates has what a gate checks: limits of figures, tolerances against a baseline run, and whether engines must
+// generate the same tokens. It reads flags and writes YAML.
 //
 // It judges nothing: package compare/gate does. It knows no nodes of a YAML file: package plan reads those.
 package gates
@@ -260,11 +260,11 @@ func (c Change) Valid() error {
 	case c.Figure.Better == figure.Neither:
 		return errors.New("more of it is neither better nor worse; give it a min or a max instead")
 	case c.Figure.Better == figure.Higher && c.Change > 0:
-		return fmt.Errorf("it is worse when it falls: write -%s to let it fall by that much", share(c.Change))
+		return fmt.Errorf("lower is worse; use -%s to allow that decrease", share(c.Change))
 	case c.Figure.Better == figure.Lower && c.Change < 0:
-		return fmt.Errorf("it is worse when it rises: write +%s to let it rise by that much", share(-c.Change))
+		return fmt.Errorf("higher is worse; use +%s to allow that increase", share(-c.Change))
 	case c.Change <= -1:
-		return fmt.Errorf("%s would let it fall to nothing", share(c.Change))
+		return fmt.Errorf("%s allows a decrease to zero", share(c.Change))
 	}
 	if err := validDetect(c.Detect); err != nil {
 		return fmt.Errorf("detect: %w", err)
@@ -280,7 +280,7 @@ func (p Parity) Valid() error {
 	case p.FirstDiffers < 0:
 		return fmt.Errorf("first_divergence: %d, tokens are numbered from 1", p.FirstDiffers)
 	case p.MinAgreement == 0 && p.FirstDiffers == 0:
-		return errors.New("nothing is wanted: give min_agreement or first_divergence")
+		return errors.New("no check; give min_agreement or first_divergence")
 	case p.With != "" && p.With != OtherEngines && p.With != TheBaseline:
 		return fmt.Errorf("with: %q, use engines or baseline", p.With)
 	}
@@ -343,7 +343,7 @@ func (g *Gate) limitFlag(text string, set func(*Limit, float64)) error {
 	return nil
 }
 
-// ChangeFlag adds a change against the baseline that is let pass.
+// ChangeFlag adds a tolerance against the baseline run.
 func (g *Gate) ChangeFlag(text string) error {
 	row, value, err := flagFigure(text, "-5%")
 	if err != nil {

@@ -100,7 +100,7 @@ exec `+chrome+` --disable-gpu "$@"
 		{"a WebLLM of another age", []string{"run", "-q", "--engines", "webllm", "--webllm-bundle",
 			write("old.js", []byte("TVMWasmPackedCFunc"))}, nil, fault.BadLibrary, "TVMFFIWasmSafeCall", false},
 		{"no library", []string{"run", "-q", "--engines", "llamacpp,webllm", "--model-lib", whole}, nil, fault.Usage,
-			"no model library", false},
+			"not a model library", false},
 		{"no library there", []string{"run", "-q", "--model-lib", "none.wasm"}, nil, fault.Usage, "none.wasm", false},
 		{"a library from anybody", []string{"run", "-q", "--model-lib", "http://192.0.2.1/lib.wasm"}, nil, fault.Usage,
 			"use https", false},

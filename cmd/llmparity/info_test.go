@@ -109,7 +109,7 @@ func TestInfoRefusesOtherFiles(t *testing.T) {
 		"empty":     {fault.BadModel, "empty is not a model"},
 		".":         {fault.BadModel, "is a folder without a model"},
 		"missing":   {fault.BadModel, "cannot read the model"},
-		"some.wasm": {fault.BadLibrary, "no model library"}, "some.gguf": {fault.BadModel, "some.gguf"},
+		"some.wasm": {fault.BadLibrary, "not a model library"}, "some.gguf": {fault.BadModel, "some.gguf"},
 	} {
 		refuses(t, c.kind, c.want, "model", "info", filepath.Join(dir, name))
 	}

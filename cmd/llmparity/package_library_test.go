@@ -46,7 +46,7 @@ func TestPackageWithOtherLibraryIsRefused(t *testing.T) {
 		return code, stderr
 	}
 	code, stderr := run(long, "--model-lib", lib)
-	refused(code, stderr, fault.BadLibrary, "its context window is 100, 1024 is asked for")
+	refused(code, stderr, fault.BadLibrary, "its context window is 100, but 1024 is needed")
 	code, stderr = run(half, "--adapter", "swiftshader")
 	refused(code, stderr, fault.NoF16, "q0f16", "float32 weights")
 	if strings.Contains(stderr, "--dtype") {
@@ -60,7 +60,7 @@ func TestPackageWithOtherLibraryIsRefused(t *testing.T) {
 	refused(code, stderr, fault.BadLibrary, "lib.wasm, other.wasm", "--model-lib")
 	check(t, os.Rename(filepath.Join(long, "other.wasm"), filepath.Join(long, "lib.wasm")))
 	code, stderr = run(long)
-	refused(code, stderr, fault.BadLibrary, "its context window is 100, 1024 is asked for")
+	refused(code, stderr, fault.BadLibrary, "its context window is 100, but 1024 is needed")
 	if a := infoOf(t, long).Engines["webllm"]; a.Can != "" || !strings.Contains(a.Cannot, "its context window is 100") {
 		t.Errorf("of a package with a library of another context it says %+v", a)
 	}

@@ -35,7 +35,7 @@ func TestRandomModel(t *testing.T) {
 		t.Errorf("info says %s%s, %v", stdout, stderr, err)
 	}
 	refusal(t, program(t, "model", "random", "--heads", "5", "--kv-heads", "2", "--hidden", "160"), fault.Usage,
-		"5 heads can't share 2 key-value heads evenly")
+		"5 heads are not a multiple of 2 key-value heads")
 	for _, c := range [][]string{
 		{"--rope-factor", "4"}, {"--layers", "0"}, {"--heads", "0"}, {"--seed", "0"}, {"--rope-base", "0"},
 		{"--context", "0"},

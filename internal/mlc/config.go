@@ -5,7 +5,7 @@ import (
 	"llmparity/internal/modellib"
 )
 
-// config is mlc-chat-config.json: what WebLLM reads of it, and what MLC's other tools expect to find.
+// config is mlc-chat-config.json: what WebLLM reads, and what MLC's other tools expect.
 type config struct {
 	Version           string         `json:"version"`
 	ModelType         string         `json:"model_type"`
@@ -29,8 +29,8 @@ type config struct {
 	PadToken          int            `json:"pad_token_id"`
 	BOSToken          *int           `json:"bos_token_id,omitempty"`
 	EOSToken          []int          `json:"eos_token_id"`
-	// PromptPrefix is ours: what a raw prompt begins with. WebLLM encodes raw prompts without special tokens, whatever
-	// tokenizer.json says, so whoever gives it one has to put these before it.
+	// PromptPrefix is our own field: the tokens to put before a raw prompt, because WebLLM encodes raw prompts without
+	// special tokens, whatever tokenizer.json says.
 	PromptPrefix []int `json:"prompt_prefix_token_ids,omitempty"`
 }
 
@@ -40,7 +40,7 @@ type tokenizerInfo struct {
 	StripSpace    bool   `json:"strip_space_in_decode"`
 }
 
-// chatConfig also says whether chats are laid out as the model's template has it.
+// chatConfig also reports whether the model's chat template is known.
 func chatConfig(s modellib.Shape, quantization string, v gguf.Vocabulary) (c config, knownTemplate bool) {
 	conv, knownTemplate := chat(v)
 	c = config{
@@ -66,8 +66,8 @@ func chatConfig(s modellib.Shape, quantization string, v gguf.Vocabulary) (c con
 	return c, knownTemplate
 }
 
-// stopTokens are those that end an answer: the model's own, and the usual ones that it has, as llama.cpp takes them. It
-// knows more, of models of other kinds.
+// stopTokens returns the tokens that end an answer: the model's EOS, and common ones in its vocabulary, as in
+// llama.cpp.
 func stopTokens(v gguf.Vocabulary) []int {
 	stop := []int{}
 	for id, text := range v.Tokens {

@@ -16,8 +16,7 @@ const (
 	Float16 = "float16"
 )
 
-// dtype is a type of weights: how large a value is, what MLC calls weights that are all of it, and how values are
-// written.
+// dtype is a storage type of weights, with MLC's name for a package that uses it.
 type dtype struct {
 	name         string
 	quantization string
@@ -32,7 +31,7 @@ func dtypeOf(name string) (dtype, error) {
 	case Float16:
 		return dtype{Float16, "q0f16", 2, appendHalves}, nil
 	}
-	return dtype{}, fault.New(fault.Usage, "choose one of them", "weights of type %q can't be written; %s and %s can",
+	return dtype{}, fault.New(fault.Usage, "choose one of them", "cannot write weights of type %q, only %s and %s",
 		name, Float32, Float16)
 }
 
@@ -40,7 +39,7 @@ func appendFloats(to []byte, values []float32) ([]byte, error) {
 	at := len(to)
 	to = slices.Grow(to, 4*len(values))[:at+4*len(values)]
 	out := to[at:]
-	for ; len(values) >= 4 && len(out) >= 16; out, values = out[16:], values[4:] { // four at a time take half as long
+	for ; len(values) >= 4 && len(out) >= 16; out, values = out[16:], values[4:] { // four at a time: twice as fast
 		binary.LittleEndian.PutUint64(out, uint64(math.Float32bits(values[0]))|uint64(math.Float32bits(values[1]))<<32)
 		binary.LittleEndian.PutUint64(out[8:],
 			uint64(math.Float32bits(values[2]))|uint64(math.Float32bits(values[3]))<<32)
@@ -51,10 +50,10 @@ func appendFloats(to []byte, values []float32) ([]byte, error) {
 	return to, nil
 }
 
-// errRange is a value that a 16-bit float can't hold.
+// errRange is a value beyond the range of a 16-bit float.
 type errRange float32
 
-func (v errRange) Error() string { return fmt.Sprintf("the value %g is beyond ±65504", float32(v)) }
+func (v errRange) Error() string { return fmt.Sprintf("value %g exceeds ±65504", float32(v)) }
 
 func appendHalves(to []byte, values []float32) ([]byte, error) {
 	at := len(to)
@@ -70,18 +69,18 @@ func appendHalves(to []byte, values []float32) ([]byte, error) {
 	return to, nil
 }
 
-// half rounds to the nearest 16-bit float, of two as near to the one whose last bit is 0. Not ok is what would become
-// infinite, or is. What is too small becomes a subnormal or zero.
+// half rounds to the nearest 16-bit float, ties to even. It is not ok if the result would be infinite. Small values
+// become subnormal or zero.
 func half(v float32) (h uint16, ok bool) {
 	b := math.Float32bits(v)
 	sign := uint16(b >> 16 & 0x8000)
 	b &^= 1 << 31
 	switch {
-	case b > 0x7f800000: // not a number, and stays so
+	case b > 0x7f800000: // NaN
 		return sign | 0x7e00, true
-	case b >= 0x477ff000: // 65520, which is nearer to 65536 than to 65504
+	case b >= 0x477ff000: // 65520 rounds to 65536
 		return 0, false
-	case b < 0x38800000: // below the least normal one: the last bit is that of 0.5, so adding that rounds
+	case b < 0x38800000: // subnormal: adding 0.5 rounds at the right bit
 		const magic = 0.5
 		return sign | uint16(math.Float32bits(math.Float32frombits(b)+magic)-math.Float32bits(magic)), true
 	}
@@ -89,8 +88,8 @@ func half(v float32) (h uint16, ok bool) {
 	return sign | uint16(b>>13-112<<10), true
 }
 
-// overflow names the tensor of a value that is out of range.
+// overflow returns the error for a tensor with a value out of range.
 func overflow(f *gguf.File, tensor string, err error) error {
 	return fault.Wrap(fault.UnknownArch, err, "convert it to float32",
-		"model %s: tensor %s can't be stored as float16", f.Name, tensor)
+		"%s: tensor %s cannot be stored as float16", f.Name, tensor)
 }

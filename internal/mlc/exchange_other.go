@@ -4,5 +4,5 @@ package mlc
 
 import "errors"
 
-// exchange can't be done in one step here.
+// exchange is not available on this system.
 func exchange(string, string) error { return errors.ErrUnsupported }

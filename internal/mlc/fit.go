@@ -9,24 +9,24 @@ import (
 	"llmparity/internal/modellib"
 )
 
-// wanted is what a library is held against: a model, and the context that is asked for.
+// wanted describes the model and the context that a library must support.
 type wanted struct {
 	have  []Param
-	shape modellib.Shape // its context is the one that is asked for
-	// whole says that the shape says all; in one that MLC wrote a zero is what it doesn't say.
+	shape modellib.Shape // with the requested context
+	// whole: the shape is complete. In packages written by MLC, zeros are unknown.
 	whole  bool
-	scaled bool // the rotation is, in a way that a shape that isn't whole doesn't say
+	scaled bool // the rotation is scaled; for shapes that are not whole
 }
 
-// Matches says why a library can't run a model that has these weights and this shape: the first thing that differs.
+// Matches returns the first reason why a library cannot run a model with these weights and this shape.
 func (l Library) Matches(have []Param, s modellib.Shape) error {
 	return l.runs(wanted{have: have, shape: s, whole: true})
 }
 
-// MatchesPackage is Matches for a package that is there, with the context that it says.
+// MatchesPackage is Matches for an existing package, with its own context.
 func (l Library) MatchesPackage(p Existing, have []Param) error {
 	if l.Quantization != p.Quantization {
-		return l.differs("it is for weights of %s, the package's are %s", l.Quantization, p.Quantization)
+		return l.differs("the library is for %s weights, the package has %s", l.Quantization, p.Quantization)
 	}
 	s := p.Shape
 	s.ModelType, s.VocabSize = p.ModelType, p.Vocab
@@ -48,34 +48,34 @@ func (l Library) runs(w wanted) error {
 }
 
 func (l Library) differs(format string, args ...any) error {
-	return fault.New(fault.BadLibrary, "name a library that was compiled for this model, with the --dtype that it has",
-		"the model library %s does not fit the model: %s", l.File, fmt.Sprintf(format, args...))
+	return fault.New(fault.BadLibrary, "use a library compiled for this model and --dtype",
+		"model library %s does not fit the model: %s", l.File, fmt.Sprintf(format, args...))
 }
 
-// fits says which architecture or weight is another one.
+// fits compares architecture and weights.
 func (l Library) fits(w wanted) error {
 	if l.ModelType != w.shape.ModelType {
-		return l.differs("it is for the architecture %s, the model's is %s", l.ModelType, w.shape.ModelType)
+		return l.differs("the library is for architecture %s, the model is %s", l.ModelType, w.shape.ModelType)
 	}
 	for _, want := range l.Params {
 		at := slices.IndexFunc(w.have, func(p Param) bool { return p.Name == want.Name })
 		switch {
 		case at < 0:
-			return l.differs("it wants %s, %s, which the model doesn't have in that form (the library's quantization is %s)",
+			return l.differs("the library needs %s, %s, which the model does not have in that form (library quantization: %s)",
 				want.Name, want, l.Quantization)
 		case !want.Shape.takes(w.have[at].Shape) || w.have[at].DType != want.DType:
-			return l.differs("it wants %s as %s, the model has %s", want.Name, want, w.have[at])
+			return l.differs("the library needs %s as %s, the model has %s", want.Name, want, w.have[at])
 		}
 	}
 	for _, p := range w.have {
 		if !slices.ContainsFunc(l.Params, func(want Param) bool { return p.Name == want.Name }) {
-			return l.differs("the model has %s, which the library doesn't know", p.Name)
+			return l.differs("the model has %s, which the library does not know", p.Name)
 		}
 	}
 	return nil
 }
 
-// sameCache looks at the KV cache, which most libraries tell of; a package may not.
+// sameCache compares the KV cache, which older libraries and some packages do not describe.
 func (l Library) sameCache(w wanted) error {
 	kv, s := l.KVCache, w.shape
 	if kv == nil {
@@ -84,16 +84,15 @@ func (l Library) sameCache(w wanted) error {
 	other := func(lib, model int) bool { return lib != model && (w.whole || model != 0) }
 	if other(kv.Layers, s.NumHiddenLayers) || other(kv.Heads, s.NumAttentionHeads) ||
 		other(kv.KVHeads, s.NumKeyValueHeads) || other(kv.HeadDim, s.HeadDim) {
-		return l.differs("it has a KV cache of %d layers and %d heads of %d, with %d for queries; "+
-			"the model has %d and %d of %d, with %d",
+		return l.differs("the library has a KV cache of %d layers with %d heads of %d, and %d query heads; "+
+			"the model has %d layers with %d heads of %d, and %d query heads",
 			kv.Layers, kv.KVHeads, kv.HeadDim, kv.Heads, s.NumHiddenLayers, s.NumKeyValueHeads, s.HeadDim,
 			s.NumAttentionHeads)
 	}
 	return nil
 }
 
-// sameShape looks at what the weights don't show, and what would give other words: of others' libraries that is the
-// window.
+// sameShape compares what the weights do not show but changes the output. Libraries of others only describe the window.
 func (l Library) sameShape(w wanted) error {
 	s := w.shape
 	if l.Own == nil {
@@ -101,7 +100,7 @@ func (l Library) sameShape(w wanted) error {
 	}
 	own := l.Own.Shape
 	if own == nil {
-		return l.differs("an earlier llmparity compiled it, and it doesn't say for which rotation and window; compile it again")
+		return l.differs("an earlier llmparity compiled it without noting rotation and window; compile it again")
 	}
 	for _, f := range []struct {
 		name       string
@@ -118,7 +117,7 @@ func (l Library) sameShape(w wanted) error {
 		{"dtype", own.DType, s.DType, s.DType != ""},
 	} {
 		if f.lib != f.model && (w.whole || f.said) {
-			return l.differs("its %s is %v, the model's is %v", f.name, f.lib, f.model)
+			return l.differs("%s is %v in the library, %v in the model", f.name, f.lib, f.model)
 		}
 	}
 	if err := l.sameFactors(own.RopeFactors, w); err != nil {
@@ -129,14 +128,15 @@ func (l Library) sameShape(w wanted) error {
 
 func (l Library) sameFactors(own []float64, w wanted) error {
 	switch model := w.shape.RopeFactors; {
-	case !w.whole && w.scaled == (len(own) > 0): // all that can be said
+	case !w.whole && w.scaled == (len(own) > 0): // nothing more is known
 	case !w.whole || len(own) != len(model):
-		return l.differs("it has %s, the model has %s", scaling(len(own) > 0), scaling(w.scaled || len(model) > 0))
+		return l.differs("the library has %s, the model has %s", scaling(len(own) > 0),
+			scaling(w.scaled || len(model) > 0))
 	default:
 		for i := range own {
 			if own[i] != model[i] {
-				return l.differs("its rope_factors have %v where the model's have %v (the first that differs, number %d)",
-					own[i], model[i], i+1)
+				return l.differs("rope_factors differ at number %d: %v in the library, %v in the model",
+					i+1, own[i], model[i])
 			}
 		}
 	}
@@ -150,7 +150,7 @@ func scaling(scaled bool) string {
 	return "a rotation without rope_factors"
 }
 
-// sameWindow takes a window that the context doesn't reach for none.
+// sameWindow compares the sliding windows. A window as long as the context has no effect.
 func (l Library) sameWindow(own int, s modellib.Shape) error {
 	within := func(window int) int {
 		if window <= 0 || window >= s.ContextWindowSize {
@@ -159,7 +159,7 @@ func (l Library) sameWindow(own int, s modellib.Shape) error {
 		return window
 	}
 	if lib, model := within(own), within(s.SlidingWindowSize); lib != model {
-		return l.differs("its sliding window is %s, the model's is %s", tokens(lib), tokens(model))
+		return l.differs("the sliding window is %s in the library, %s in the model", tokens(lib), tokens(model))
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func tokens(window int) string {
 	return fmt.Sprintf("%d tokens", window)
 }
 
-// reaches looks whether the library goes as far as the context does: our own have a table of rotations for no more.
+// reaches checks that the library supports the context. Our own have a table of rotations of that length.
 func (l Library) reaches(w wanted) error {
 	longest := l.ContextWindowSize
 	if l.Own != nil {
@@ -179,22 +179,22 @@ func (l Library) reaches(w wanted) error {
 	}
 	switch asked := w.shape.ContextWindowSize; {
 	case longest > 0 && asked > longest:
-		return fault.New(fault.BadLibrary, "name a library that was compiled for as many, or give a smaller --context",
-			"the model library %s does not fit the model: its context window is %d, %d is asked for", l.File, longest,
+		return fault.New(fault.BadLibrary, "use a library compiled for that context, or a smaller --context",
+			"model library %s does not fit the model: its context window is %d, but %d is needed", l.File, longest,
 			asked)
 	case l.PrefillChunkSize < 0 || longest > 0 && l.PrefillChunkSize > longest:
-		return l.differs("it would take prompts in pieces of %d tokens, with a context window of %d",
+		return l.differs("its prefill chunk is %d tokens, its context window %d",
 			l.PrefillChunkSize, longest)
 	}
 	return nil
 }
 
-// Longest is the context that a package was made for, in tokens; 0 where it doesn't say.
+// Longest returns the maximum context of a package in tokens; 0 if unknown.
 func (p Existing) Longest() int {
 	return max(cmp.Or(max(p.ContextWindowSize, 0), p.SlidingWindowSize), 0)
 }
 
-// Params are the weights that a package has.
+// Params returns the weights of a package.
 func (p Existing) Params() []Param {
 	list := make([]Param, len(p.Weights))
 	for i, w := range p.Weights {

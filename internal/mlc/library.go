@@ -16,30 +16,30 @@ import (
 	"llmparity/internal/modellib"
 )
 
-// Library is what a compiled model library says of itself.
+// Library describes a compiled model library.
 type Library struct {
 	Metadata
 	File    string
 	Bytes   int64
-	Imports []string // the functions that it wants from whoever runs it
+	Imports []string // functions that the library needs from its host
 }
 
-// Metadata is the text that a library's function _metadata gives, as far as it is of use here.
+// Metadata is what a library's function _metadata returns, as far as it is used here.
 type Metadata struct {
 	ModelType         string `json:"model_type"`
 	Quantization      string `json:"quantization"`
 	ContextWindowSize int    `json:"context_window_size"`
 	SlidingWindowSize int    `json:"sliding_window_size"`
 	PrefillChunkSize  int    `json:"prefill_chunk_size"`
-	// KVCache is nil where a library doesn't say: older ones of MLC's don't.
+	// KVCache is nil in older libraries of MLC.
 	KVCache     *KVShape         `json:"kv_cache"`
 	Params      []Param          `json:"params"`
 	MemoryUsage map[string]int64 `json:"memory_usage"` // bytes by function
-	// Own is set in libraries of this project alone.
+	// Own is set only in our own libraries.
 	Own *Own `json:"llmparity"`
 }
 
-// KVShape is what a KV cache is made for.
+// KVShape is the shape of a KV cache.
 type KVShape struct {
 	Layers  int `json:"num_hidden_layers"`
 	Heads   int `json:"num_attention_heads"`
@@ -47,26 +47,26 @@ type KVShape struct {
 	HeadDim int `json:"head_dim"`
 }
 
-// Own is what a library of this project says beyond what MLC's do: for what it was compiled.
+// Own is what only our own libraries report.
 type Own struct {
 	modellib.Variant
-	Shape *modellib.Shape `json:"shape"` // nil where an earlier version compiled it
+	Shape *modellib.Shape `json:"shape"` // nil in libraries compiled by an earlier version
 }
 
-// Param is a weight that a library wants, or a package has.
+// Param is a weight that a library needs or a package has.
 type Param struct {
 	Name  string `json:"name"`
 	Shape Dims   `json:"shape"`
 	DType string `json:"dtype"`
 }
 
-// Dims are a weight's. A library may leave one open, by naming it instead: AnyDim.
+// Dims are the dimensions of a weight. A library may leave one variable: AnyDim.
 type Dims []int64
 
-// AnyDim stands for a size that a library takes as it comes.
+// AnyDim is a variable dimension.
 const AnyDim = -1
 
-// UnmarshalJSON takes numbers and names.
+// UnmarshalJSON accepts numbers and names.
 func (d *Dims) UnmarshalJSON(text []byte) error {
 	var items []any
 	if err := json.Unmarshal(text, &items); err != nil {
@@ -79,11 +79,11 @@ func (d *Dims) UnmarshalJSON(text []byte) error {
 			*d = append(*d, AnyDim)
 		case float64:
 			if v < 0 || v > 1<<40 || v != math.Trunc(v) {
-				return fmt.Errorf("a weight's size of %g", v)
+				return fmt.Errorf("weight with dimension %g", v)
 			}
 			*d = append(*d, int64(v))
 		default:
-			return fmt.Errorf("a weight's size that is no number")
+			return fmt.Errorf("weight with a dimension that is not a number")
 		}
 	}
 	return nil
@@ -99,39 +99,39 @@ func (d Dims) String() string {
 	return "[" + strings.Join(words, ", ") + "]"
 }
 
-// takes tells whether a weight of these sizes is one that d wants.
+// takes reports whether a weight with these dimensions is acceptable.
 func (d Dims) takes(have Dims) bool {
 	return slices.EqualFunc(d, have, func(want, n int64) bool { return want == AnyDim || want == n })
 }
 
 func (p Param) String() string { return fmt.Sprintf("%s %s", p.DType, p.Shape) }
 
-// OwnImports are the functions that a library compiled here wants from WebLLM's half of TVM's runtime.
+// OwnImports returns the functions that our own libraries import from WebLLM's runtime.
 func OwnImports() []string { return []string{"TVMFFIWasmSafeCall", "TVMFFIWasmFunctionDeleter"} }
 
 const (
-	maxLibrary  = 512 << 20 // far above any library there is: they have some MB
+	maxLibrary  = 512 << 20 // libraries have a few MiB
 	maxMetadata = 16 << 20
-	// marker is a key that every library's metadata has and that hardly anything else in a library does.
+	// marker is a key in the metadata of every library, and rare elsewhere.
 	marker = `"model_type"`
 )
 
-// OpenLibrary reads what a model library says of itself, without running it.
+// OpenLibrary reads the metadata of a model library without running it.
 func OpenLibrary(path string) (Library, error) {
-	const do = "name a model library for WebLLM: a .wasm of MLC's, or one that llmparity model convert wrote"
+	const do = "name a model library for WebLLM: a .wasm from MLC or from llmparity model convert"
 	switch info, err := os.Stat(path); {
 	case err != nil:
-		return Library{}, fault.Wrap(fault.BadLibrary, err, "", "the model library can't be read")
+		return Library{}, fault.Wrap(fault.BadLibrary, err, "", "cannot read the model library")
 	case !info.Mode().IsRegular() || info.Size() > maxLibrary:
-		return Library{}, fault.New(fault.BadLibrary, do, "%s is no model library", path)
+		return Library{}, fault.New(fault.BadLibrary, do, "%s is not a model library", path)
 	}
 	file, err := os.ReadFile(path)
 	if err != nil {
-		return Library{}, fault.Wrap(fault.BadLibrary, err, "", "the model library can't be read")
+		return Library{}, fault.Wrap(fault.BadLibrary, err, "", "cannot read the model library")
 	}
 	lib, err := parseLibrary(file)
 	if err != nil {
-		return Library{}, fault.Wrap(fault.BadLibrary, err, do, "%s is no model library", path)
+		return Library{}, fault.Wrap(fault.BadLibrary, err, do, "%s is not a model library", path)
 	}
 	lib.File = path
 	return lib, nil
@@ -144,13 +144,13 @@ func parseLibrary(file []byte) (Library, error) {
 	}
 	found, ok := metadataIn(file)
 	if !ok {
-		return Library{}, errors.New("no metadata of a model is in it")
+		return Library{}, errors.New("it contains no metadata of a model")
 	}
 	return Library{Metadata: found, Bytes: int64(len(file)), Imports: imports}, nil
 }
 
-// metadataIn finds the metadata's text among a library's bytes: an object that has the marker among its own keys. Of
-// the places from which it may begin, the nearest ones before a marker are tried, so that no bytes whatever cost much.
+// metadataIn finds the metadata in a library: a JSON object with the marker among its keys. To bound the cost, it tries
+// only the nearest opening braces before the first markers.
 func metadataIn(file []byte) (Metadata, bool) {
 	const markers, begins = 8, 8
 	for at, n := 0, 0; n < markers; n++ {
@@ -179,7 +179,7 @@ func decodeMetadata(text []byte) (m Metadata, ok bool) {
 	return m, !slices.ContainsFunc(m.Params, func(p Param) bool { return p.Name == "" || p.DType == "" })
 }
 
-// Params lists the weights that a package of the model at f has, made with these options.
+// Params returns the weights that a package of the model would have.
 func Params(f *gguf.File, options Options) ([]Param, error) {
 	arch, err := f.Architecture()
 	if err != nil {

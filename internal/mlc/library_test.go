@@ -127,36 +127,36 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 			l.Params = with(l.Params, "model.embed_tokens.weight",
 				Param{"model.embed_tokens.q_weight", Dims{512, 16}, "uint32"})
 		},
-		"which the library doesn't know":        func(l *Library, _ *modellib.Shape) { l.Params = l.Params[1:] },
-		"context window is 1024, 2048 is asked": func(_ *Library, s *modellib.Shape) { s.ContextWindowSize = 2048 },
-		"a KV cache of 2 layers":                func(_ *Library, s *modellib.Shape) { s.NumKeyValueHeads = 4 },
+		"which the library does not know":            func(l *Library, _ *modellib.Shape) { l.Params = l.Params[1:] },
+		"context window is 1024, but 2048 is needed": func(_ *Library, s *modellib.Shape) { s.ContextWindowSize = 2048 },
+		"a KV cache of 2 layers":                     func(_ *Library, s *modellib.Shape) { s.NumKeyValueHeads = 4 },
 		// What the weights don't show.
-		"its rope_theta is 10000, the model's is 500000": func(_ *Library, s *modellib.Shape) {
+		"rope_theta is 10000 in the library, 500000 in the model": func(_ *Library, s *modellib.Shape) {
 			s.RopeTheta = 500000
 		},
-		"its rms_norm_eps is 1e-05, the model's is 1e-06": func(_ *Library, s *modellib.Shape) {
+		"rms_norm_eps is 1e-05 in the library, 1e-06 in the model": func(_ *Library, s *modellib.Shape) {
 			s.RMSNormEps = 1e-6
 		},
-		"its sliding window is none, the model's is 8 tokens": func(_ *Library, s *modellib.Shape) {
+		"the sliding window is none in the library, 8 tokens in the model": func(_ *Library, s *modellib.Shape) {
 			s.SlidingWindowSize = 8
 		},
-		"its sliding window is 8 tokens, the model's is none": func(l *Library, _ *modellib.Shape) {
+		"the sliding window is 8 tokens in the library, none in the model": func(l *Library, _ *modellib.Shape) {
 			l.Own = ownWith(l, func(s *modellib.Shape) { s.SlidingWindowSize = 8 })
 		},
 		"without rope_factors, the model has a scaled": func(_ *Library, s *modellib.Shape) {
 			s.RopeFactors = slices.Repeat([]float64{2}, 16)
 		},
-		"have 1 where the model's have 2 (the first that differs, number 3)": func(l *Library, s *modellib.Shape) {
+		"rope_factors differ at number 3: 1 in the library, 2 in the model": func(l *Library, s *modellib.Shape) {
 			l.Own = ownWith(l, func(s *modellib.Shape) { s.RopeFactors = slices.Repeat([]float64{1}, 16) })
 			s.RopeFactors = append([]float64{1, 1}, slices.Repeat([]float64{2}, 14)...)
 		},
-		"its dtype is float32, the model's is float16": func(_ *Library, s *modellib.Shape) { s.DType = "float16" },
+		"dtype is float32 in the library, float16 in the model": func(_ *Library, s *modellib.Shape) { s.DType = "float16" },
 		"an earlier llmparity compiled it": func(l *Library, _ *modellib.Shape) {
 			l.Own = &Own{Variant: l.Own.Variant}
 		},
-		"in pieces of 2048 tokens": func(l *Library, _ *modellib.Shape) { l.PrefillChunkSize = 2048 },
+		"its prefill chunk is 2048 tokens": func(l *Library, _ *modellib.Shape) { l.PrefillChunkSize = 2048 },
 		// Of one that is not ours its metadata.
-		"its sliding window is 16 tokens": func(l *Library, _ *modellib.Shape) {
+		"the sliding window is 16 tokens": func(l *Library, _ *modellib.Shape) {
 			l.Own, l.SlidingWindowSize = nil, 16
 		},
 	} {
@@ -223,26 +223,26 @@ func TestLibraryAgainstPackage(t *testing.T) {
 	}
 	foreign := func(l *Library, p *Existing) { l.Own, l.ContextWindowSize, l.SlidingWindowSize = nil, 256, -1 }
 	for want, change := range map[string]func(l *Library, p *Existing){
-		"its context window is 256, 1024 is asked for": func(_ *Library, p *Existing) { p.ContextWindowSize = 1024 },
-		"its rope_theta is 10000, the model's is 5":    func(_ *Library, p *Existing) { p.Shape.RopeTheta = 5 },
-		"a KV cache of 2 layers":                       func(_ *Library, p *Existing) { p.KVHeads = 1 },
-		"weights of q0f32, the package's are q4f16_1":  func(_ *Library, p *Existing) { p.Quantization = "q4f16_1" },
-		"in pieces of -1 tokens":                       func(l *Library, _ *Existing) { l.PrefillChunkSize = -1 },
-		"its intermediate_size is 256, the model's is 300": func(l *Library, p *Existing) {
+		"its context window is 256, but 1024 is needed":      func(_ *Library, p *Existing) { p.ContextWindowSize = 1024 },
+		"rope_theta is 10000 in the library, 5 in the model": func(_ *Library, p *Existing) { p.Shape.RopeTheta = 5 },
+		"a KV cache of 2 layers":                             func(_ *Library, p *Existing) { p.KVHeads = 1 },
+		"q0f32 weights, the package has q4f16_1":             func(_ *Library, p *Existing) { p.Quantization = "q4f16_1" },
+		"its prefill chunk is -1 tokens":                     func(l *Library, _ *Existing) { l.PrefillChunkSize = -1 },
+		"intermediate_size is 256 in the library, 300 in the model": func(l *Library, p *Existing) {
 			p.Whole, p.Shape.IntermediateSize = false, 300
 		},
 		"has a rotation without rope_factors, the model has": func(l *Library, p *Existing) {
 			p.Whole, p.Scaled = false, true
 		},
-		"window is 256, 300 is": func(l *Library, p *Existing) {
+		"window is 256, but 300 is": func(l *Library, p *Existing) {
 			foreign(l, p)
 			p.ContextWindowSize = 300
 		},
-		"window is none, the model's is 64 tokens": func(l *Library, p *Existing) {
+		"window is none in the library, 64 tokens in the model": func(l *Library, p *Existing) {
 			foreign(l, p)
 			p.SlidingWindowSize = 64
 		},
-		"16, with 4 for queries; the model has": func(l *Library, p *Existing) {
+		"16, and 4 query heads; the model has": func(l *Library, p *Existing) {
 			foreign(l, p)
 			l.KVCache = &KVShape{p.Layers, p.Heads, p.KVHeads, 16}
 		},

@@ -1,11 +1,9 @@
-// Package mlc writes a WebLLM model package from a llama or qwen2 GGUF: the same weights, tokenizer and settings, laid
-// out as WebLLM 0.2.86 looks them up. Together with a model library (which holds the code, and isn't made here) that is
-// a model that runs in a browser and in a native engine alike.
+// Package mlc converts a llama or qwen2 GGUF to a WebLLM model package: weights, tokenizer and settings, in the layout
+// of WebLLM 0.2.86. The code is in a separate model library (package modellib).
 //
-// Weights of every type that can be read become float32 or float16; it quantises nothing. Tokenizers are those that
-// gguf reads. It knows the usual chat templates; another one is a warning of the Package, because raw prompts still
-// work. A tensor that is larger than a shard gets a larger shard of its own: records can't be split. Of the weights a
-// few MiB a core are in memory at a time.
+// Weights of every readable type become float32 or float16. Unknown chat templates produce a warning, because raw
+// prompts still work. A tensor larger than a shard gets a shard of its own, because records cannot be split. Conversion
+// keeps a few MiB of weights per core in memory.
 package mlc
 
 import (
@@ -24,39 +22,39 @@ import (
 	"llmparity/internal/whole"
 )
 
-// Options are what a package fixes beyond its model.
+// Options are the settings of a package.
 type Options struct {
-	ContextWindow int    // in tokens; 0 means the model's own
-	PrefillChunk  int    // tokens that are prefilled at once; 0 means 128, or the context window where that is smaller
-	DType         string // of the weights: Float32, which "" means too, or Float16
-	Library       string // a compiled model library's file, to be copied into the package as LibraryName; "" for none
-	SHA256        string // of the GGUF, where it must be one that was seen before; "" for whichever lies there
+	ContextWindow int    // in tokens; 0: the model's maximum
+	PrefillChunk  int    // in tokens; 0: 128, or the context window if smaller
+	DType         string // of the weights: Float32 (or "") or Float16
+	Library       string // model library to copy into the package as LibraryName; "": none
+	SHA256        string // expected hash of the GGUF; "": any
 }
 
 const defaultChunk = 128
 
-// Package says what was written.
+// Package describes a written package.
 type Package struct {
 	Dir        string
 	Shape      modellib.Shape
 	Parameters int64    // weights
 	Bytes      int64    // of weights
 	Files      []string // names within Dir
-	Warnings   []string // what the package can't do that the GGUF can, and where engines that follow it differ
+	Warnings   []string // differences from the GGUF, and between engines that run it
 }
 
-// configName is the file by which a package is known as one; it is written last.
+// configName identifies a package, and is written last.
 const (
 	configName    = "mlc-chat-config.json"
 	tokenizerName = "tokenizer.json"
 )
 
-// LibraryName is what a package's model library is called, where it has one.
+// LibraryName is the file name of a package's model library.
 const LibraryName = "lib.wasm"
 
-// Write makes a package in the folder dir from the GGUF at path. The folder appears when all is done; an older package
-// in its place is replaced, any other folder that isn't empty is left alone, which is an error. Of several that write
-// the same folder at once, each finds it whole, and the last one's package stays.
+// Write converts the GGUF at path to a package in the folder dir, which appears when it is complete. An older package
+// or an empty folder is replaced; another folder is an error. Concurrent writers each see a complete package, and the
+// last one stays.
 func Write(ctx context.Context, path, dir string, options Options) (Package, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
@@ -89,7 +87,7 @@ func Write(ctx context.Context, path, dir string, options Options) (Package, err
 	return p, nil
 }
 
-// model is all that is known before the first weight is read.
+// model is what is known before weights are read.
 type model struct {
 	file         *gguf.File
 	architecture gguf.Architecture
@@ -116,18 +114,18 @@ func newModel(f *gguf.File, options Options) (m model, err error) {
 	return m, f.RequireReadable()
 }
 
-// errReplaced is why a model that is another one by now is not converted.
-var errReplaced = errors.New("it is another file than it was when this began")
+// errReplaced is the error for a model file that was replaced during the run.
+var errReplaced = errors.New("the file changed since the run started")
 
-// sameModel tells whether a model still has a sum, read through the descriptor that its weights are then read through.
+// sameModel checks the hash of a model, through the descriptor that its weights are read from.
 func sameModel(ctx context.Context, f *gguf.File, want string) error {
 	if want == "" {
 		return nil
 	}
 	sum, err := f.SHA256(ctx)
 	if err == nil && sum != want {
-		err = fault.Wrap(fault.BadModel, errReplaced, "let it be while a run goes on, and try again",
-			"model %s was replaced", f.Name)
+		err = fault.Wrap(fault.BadModel, errReplaced, "leave the file unchanged during a run, and try again",
+			"%s was replaced", f.Name)
 	}
 	return err
 }
@@ -135,7 +133,7 @@ func sameModel(ctx context.Context, f *gguf.File, want string) error {
 // write writes the package's files into dir.
 func (m model) write(ctx context.Context, dir string) (Package, error) {
 	p := Package{Shape: m.shape, Warnings: Warnings(m.shape)}
-	tokenized := make(chan error, 1) // beside the weights: a large vocabulary takes a while too
+	tokenized := make(chan error, 1) // in parallel: a large vocabulary takes a while
 	go func() { tokenized <- writeJSON(filepath.Join(dir, tokenizerName), tokenizerOf(m.vocabulary)) }()
 	cache, err := writeShards(ctx, m.file, m.architecture, m.dtype, dir)
 	if e := <-tokenized; err == nil {
@@ -156,7 +154,7 @@ func (m model) write(ctx context.Context, dir string) (Package, error) {
 	config, knownTemplate := chatConfig(m.shape, m.dtype.quantization, m.vocabulary)
 	if !knownTemplate {
 		p.Warnings = append(p.Warnings,
-			"the model's chat template is none that is known: use raw prompts, chats would be laid out differently")
+			"unknown chat template: use raw prompts, because chats would be formatted differently")
 	}
 	for _, file := range []struct {
 		name    string
@@ -173,14 +171,14 @@ func (m model) write(ctx context.Context, dir string) (Package, error) {
 	return p, os.Chmod(dir, 0o755)
 }
 
-// Warnings tells of what a model says and llama.cpp doesn't do; a Package has them too.
+// Warnings lists settings of a model that llama.cpp ignores.
 func Warnings(s modellib.Shape) []string {
 	n := s.SlidingWindowSize
 	if n == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("each token of the model sees %d tokens (%s.attention.sliding_window), which llama.cpp doesn't "+
-		"keep to: in longer texts it gives other tokens; with a context of %d engines agree", n, s.ModelType, n)}
+	return []string{fmt.Sprintf("the model has a sliding window of %d tokens (%s.attention.sliding_window), which llama.cpp "+
+		"ignores: output differs in longer texts; use a context of %d", n, s.ModelType, n)}
 }
 
 func copyFile(from, to string) error {
@@ -189,7 +187,7 @@ func copyFile(from, to string) error {
 		if p, ok := errors.AsType[*fs.PathError](err); ok {
 			err = p.Err
 		}
-		return fault.Wrap(fault.Unwritable, err, "compile it again", "cannot read the model library %s", from)
+		return fault.Wrap(fault.Unwritable, err, "compile it again", "cannot read model library %s", from)
 	}
 	defer in.Close()
 	out, err := os.Create(to)
@@ -211,7 +209,7 @@ func writeJSON(path string, content any) error {
 	return os.WriteFile(path, append(b, '\n'), 0o644)
 }
 
-// replaceable says whether dir may be put aside for a package: it isn't there, is empty, or is a package.
+// replaceable reports whether dir is missing, empty, or a package.
 func replaceable(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -223,7 +221,7 @@ func replaceable(dir string) error {
 		return nil
 	}
 	if _, err := os.Stat(filepath.Join(dir, configName)); err != nil {
-		return fault.New(fault.Unwritable, "choose another folder", "%s is not empty and holds no model package", dir)
+		return fault.New(fault.Unwritable, "choose another folder", "%s is not empty and not a model package", dir)
 	}
 	return nil
 }

@@ -395,11 +395,11 @@ func TestFaults(t *testing.T) {
 		{"missing", filepath.Join(t.TempDir(), "none.gguf"), "cannot open", Options{}, fault.BadModel},
 		{"foreign", file(foreign), `architecture "mamba" is not supported; supported: llama, qwen2`, Options{},
 			fault.UnknownArch},
-		{"quantised otherwise", file(strange), "tensor blk.0.attn_q.weight is IQ4_NL, whose values can't be read",
+		{"quantised otherwise", file(strange), "tensor blk.0.attn_q.weight is IQ4_NL, whose values cannot be read",
 			Options{},
 			fault.UnknownArch},
-		{"window", f.Name, "a context window of 4096", Options{ContextWindow: 4096}, fault.Usage},
-		{"chunk", f.Name, "a prefill chunk of 2048", Options{PrefillChunk: 2048}, fault.Usage},
+		{"window", f.Name, "context window 4096", Options{ContextWindow: 4096}, fault.Usage},
+		{"chunk", f.Name, "prefill chunk 2048", Options{PrefillChunk: 2048}, fault.Usage},
 	} {
 		parent := t.TempDir()
 		_, err := Write(context.Background(), c.path, filepath.Join(parent, "package"), c.options)

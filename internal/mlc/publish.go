@@ -6,13 +6,12 @@ import (
 	"os"
 )
 
-// publish puts a finished package in its place. Where the system can exchange two folders in one step there is always a
-// whole package for whoever looks; elsewhere an older one is out of the way for a moment. What was there before is in
-// from's place afterwards, to be removed. Another one that publishes at the same time gets between the steps now and
-// then: hence the loop, each round of which means that another one has succeeded.
+// publish moves a complete package to its place. If the system can swap folders atomically, there is always a complete
+// package; elsewhere the old one is missing for a moment. Afterwards the old package is at from, for removal.
+// Concurrent publishers can interfere between the steps; each round of the loop means that another one succeeded.
 func publish(from, to string) error {
 	for {
-		err := os.Rename(from, to) // onto nothing, or onto an empty folder
+		err := os.Rename(from, to) // works if to is missing or an empty folder
 		if err == nil || !taken(to) {
 			return err
 		}
@@ -22,7 +21,7 @@ func publish(from, to string) error {
 		switch err := exchange(from, to); {
 		case err == nil:
 			return nil
-		case errors.Is(err, fs.ErrNotExist) && taken(from): // what was there has gone
+		case errors.Is(err, fs.ErrNotExist) && taken(from): // the old package disappeared
 		case errors.Is(err, errors.ErrUnsupported):
 			if err := moveAside(to, from+".old"); err != nil {
 				return err
@@ -33,13 +32,13 @@ func publish(from, to string) error {
 	}
 }
 
-// taken says whether something is at a path.
+// taken reports whether a path exists.
 func taken(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// moveAside makes room in two steps. The old package's folder is no longer in its place when it is removed.
+// moveAside removes the old package in two steps, so that its folder is never seen half removed.
 func moveAside(to, old string) error {
 	if err := os.RemoveAll(old); err != nil {
 		return err

@@ -20,16 +20,16 @@ import (
 	"llmparity/internal/regular"
 )
 
-// Existing is a WebLLM package as it was found: one written here, or one of MLC's.
+// Existing is a WebLLM package, ours or MLC's.
 type Existing struct {
 	Dir               string
 	ModelType         string
 	Quantization      string
 	ContextWindowSize int
-	// WebLLM's rotating one, which takes the context's place; -1: none. A model's own is in its Shape
+	// WebLLM's rotating window, which replaces the context; -1: none. The model's own window is in Shape.
 	SlidingWindowSize int
 	PrefillChunkSize  int
-	Layers            int // 0 where the package doesn't say, as with the others
+	Layers            int // 0: unknown; also below
 	Heads             int
 	KVHeads           int
 	HeadDim           int
@@ -40,15 +40,15 @@ type Existing struct {
 	Weights           []Weight
 	Shards            int
 	Bytes             int64  // of all shards
-	Library           string // the model library in the folder; empty: none, or several
+	Library           string // the model library in the folder; "": none or several
 	Libraries         []string
-	Shape             modellib.Shape // what it says of its model; zeros, unless it is Whole, where it says nothing
-	Whole             bool           // it was written here, and its Shape says all
-	Scaled            bool           // it has a scaling of the rotation that Shape doesn't have
-	List              string         // the file that lists the shards
+	Shape             modellib.Shape // zeros are unknown unless Whole
+	Whole             bool           // written by us: Shape is complete
+	Scaled            bool           // the rotation has a scaling that is not in Shape
+	List              string         // file name of the list of shards
 }
 
-// Weight is a stored one.
+// Weight is a weight of a package.
 type Weight struct {
 	Param
 	Bytes int64
@@ -59,10 +59,10 @@ const (
 	maxCache  = 256 << 20
 )
 
-// OpenPackage reads what a package says of itself, and holds its files against that; of the weights nothing is read.
+// OpenPackage reads the description of a package and checks that its files match. It reads no weights.
 func OpenPackage(dir string) (Existing, error) {
 	bad := func(err error) error {
-		return fault.Wrap(fault.BadModel, err, "", "%s is no sound WebLLM package", dir)
+		return fault.Wrap(fault.BadModel, err, "", "%s is not a valid WebLLM package", dir)
 	}
 	text, err := regular.Read(filepath.Join(dir, configName), maxConfig)
 	if err != nil {
@@ -73,7 +73,7 @@ func OpenPackage(dir string) (Existing, error) {
 		return Existing{}, bad(fmt.Errorf("%s: %w", configName, err))
 	}
 	p.Dir = dir
-	// Up to WebLLM 0.2.79 it had the other name.
+	// The second name is that of WebLLM up to 0.2.79.
 	for _, name := range []string{"tensor-cache.json", "ndarray-cache.json"} {
 		if text, err = regular.Read(filepath.Join(dir, name), maxCache); errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -91,10 +91,10 @@ func OpenPackage(dir string) (Existing, error) {
 		p.List = name
 		return p, nil
 	}
-	return Existing{}, bad(errors.New("it has no tensor-cache.json"))
+	return Existing{}, bad(errors.New("no tensor-cache.json"))
 }
 
-// add takes over what the shards hold, and looks whether they are there.
+// add adds the shards and checks that their files exist.
 func (p *Existing) add(shards []Shard) error {
 	for _, s := range shards {
 		info, err := os.Stat(filepath.Join(p.Dir, s.File))
@@ -102,7 +102,7 @@ func (p *Existing) add(shards []Shard) error {
 		case err != nil:
 			return err
 		case !info.Mode().IsRegular() || info.Size() != s.Bytes:
-			return fmt.Errorf("%s has %d bytes, not the %d that are said", s.File, info.Size(), s.Bytes)
+			return fmt.Errorf("%s has %d bytes, want %d", s.File, info.Size(), s.Bytes)
 		}
 		p.hold(s)
 	}
@@ -114,7 +114,7 @@ func (p *Existing) add(shards []Shard) error {
 	return p.findLibraries()
 }
 
-// hold takes over what a shard holds.
+// hold adds a shard.
 func (p *Existing) hold(s Shard) {
 	p.Shards++
 	p.Bytes += s.Bytes
@@ -123,7 +123,7 @@ func (p *Existing) hold(s Shard) {
 	}
 }
 
-// findLibraries takes names as they are, whatever the folder's own name is.
+// findLibraries lists the model libraries. It does not use Glob, because the folder's name may contain wildcards.
 func (p *Existing) findLibraries() error {
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil {
@@ -140,7 +140,7 @@ func (p *Existing) findLibraries() error {
 	return nil
 }
 
-// parseConfig reads mlc-chat-config.json, of which other tools' versions have more and less.
+// parseConfig reads mlc-chat-config.json. Other tools' versions have other fields.
 func parseConfig(text []byte) (Existing, error) {
 	var c struct {
 		ModelType         string      `json:"model_type"`
@@ -178,8 +178,8 @@ func parseConfig(text []byte) (Existing, error) {
 	return p, p.check()
 }
 
-// modelConfig is the part of mlc-chat-config.json that is about the model: a Shape where it was written here. MLC's has
-// some of that, under other names where it is about the rotation.
+// modelConfig is the model's part of mlc-chat-config.json: a Shape if we wrote it. MLC's has some of the fields, partly
+// under other names.
 type modelConfig struct {
 	Type         string          `json:"model_type"` // not in MLC's
 	Hidden       int             `json:"hidden_size"`
@@ -206,7 +206,7 @@ func (m modelConfig) shape() (s modellib.Shape, whole, scaled bool) {
 		RMSNormEps:  m.Epsilon,
 		RopeFactors: m.Factors, AttentionBias: m.Bias, TieWordEmbeddings: m.Tied, SlidingWindowSize: max(m.Window, 0),
 	}
-	if whole { // MLC's, where it is there, is no name of weights' types
+	if whole { // MLC's dtype field means something else
 		s.DType = m.DType
 	}
 	return s, whole, len(m.Scaling) > 0 && string(m.Scaling) != "null"
@@ -214,7 +214,7 @@ func (m modelConfig) shape() (s modellib.Shape, whole, scaled bool) {
 
 func (p Existing) check() error {
 	if p.ModelType == "" || p.Quantization == "" {
-		return errors.New("it says no model_type or no quantization")
+		return errors.New("model_type or quantization is missing")
 	}
 	for _, f := range []struct {
 		name  string
@@ -232,19 +232,18 @@ func (p Existing) check() error {
 	return nil
 }
 
-// parseCache reads the list of the weights, and checks that each lies within its shard and is as large as its shape and
-// type are.
+// parseCache reads the list of weights, and checks the position and size of each.
 func parseCache(text []byte) ([]Shard, error) {
 	var c cache
 	if err := decodeOne(text, &c); err != nil {
 		return nil, err
 	}
 	if len(c.Records) == 0 {
-		return nil, errors.New("it lists no shards")
+		return nil, errors.New("no shards are listed")
 	}
 	for _, s := range c.Records {
 		if s.File == "" || s.File != filepath.Base(s.File) || !filepath.IsLocal(s.File) || s.Bytes < 0 {
-			return nil, fmt.Errorf("a shard %q of %d bytes", s.File, s.Bytes)
+			return nil, fmt.Errorf("invalid shard %q of %d bytes", s.File, s.Bytes)
 		}
 		for _, r := range s.Tensors {
 			if err := r.within(s); err != nil {
@@ -262,34 +261,33 @@ func (r Tensor) within(s Shard) error {
 	}
 	switch {
 	case r.Bytes != size:
-		return fmt.Errorf("it has %d bytes, %s %v has %d", r.Bytes, r.DType, r.Shape, size)
+		return fmt.Errorf("has %d bytes, want %d for %s %v", r.Bytes, size, r.DType, r.Shape)
 	case r.Offset < 0 || r.Offset > s.Bytes-r.Bytes:
-		return fmt.Errorf("it lies beyond its shard")
+		return fmt.Errorf("reaches beyond its shard")
 	}
 	return nil
 }
 
-// numeric is how TVM names types of numbers: float32, uint32, bfloat16, float8_e4m3fn, and, once, e4m3_float8.
+// numeric matches TVM's names of types: float32, uint32, bfloat16, float8_e4m3fn, e4m3_float8.
 var numeric = regexp.MustCompile(`^(?:[a-z0-9]+_)?(?:float|bfloat|int|uint)(\d{1,2})(?:_[a-z0-9]+)?$`)
 
-// widthOf gives the bits of a type, as the list of a package's weights names it.
+// widthOf returns the bits of a type.
 func widthOf(dtype string) (int, error) {
 	if m := numeric.FindStringSubmatch(dtype); m != nil {
 		if bits, err := strconv.Atoi(m[1]); err == nil && bits > 0 && bits <= 64 {
 			return bits, nil
 		}
 	}
-	return 0, fmt.Errorf("its type %q is not known", dtype)
+	return 0, fmt.Errorf("unknown type %q", dtype)
 }
 
-// StoredBytes is how many bytes of a shard a weight takes, by its type, the format in which it is stored, and its
-// sizes.
+// StoredBytes returns the size of a weight in its shard, by type, storage format and shape.
 func StoredBytes(dtype, format string, shape []int64) (int64, error) {
 	width, err := widthOf(dtype)
 	if err != nil {
 		return 0, err
 	}
-	// TVM writes the format on weights of every type, and halves these
+	// TVM notes this format for weights of every type, but it halves only float32.
 	if format == "f32-to-bf16" && dtype == "float32" {
 		width /= 2
 	}
@@ -297,28 +295,28 @@ func StoredBytes(dtype, format string, shape []int64) (int64, error) {
 	for _, n := range shape {
 		switch {
 		case n < 0:
-			return 0, fmt.Errorf("it has the sizes %v", shape)
+			return 0, fmt.Errorf("invalid shape %v", shape)
 		case n > 0 && bits > 1<<50/n:
-			return 0, fmt.Errorf("its sizes %v are too large", shape)
+			return 0, fmt.Errorf("shape %v is too large", shape)
 		}
 		bits *= n
 	}
 	return (bits + 7) / 8, nil
 }
 
-// decodeOne decodes a text that is one JSON value and nothing behind it.
+// decodeOne decodes a single JSON value.
 func decodeOne(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if err := d.Decode(into); err != nil {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more behind its end")
+		return errors.New("text after the end of the JSON value")
 	}
 	return nil
 }
 
-// ChatTemplate names the way in which a package of this vocabulary lays chats out, and tells whether it is the model's
+// ChatTemplate returns the conversation template that a package of this vocabulary gets, and whether it is the model's
 // own.
 func ChatTemplate(v gguf.Vocabulary) (name string, known bool) {
 	if v.ChatTemplate == "" {
@@ -328,7 +326,7 @@ func ChatTemplate(v gguf.Vocabulary) (name string, known bool) {
 	return c.Name, known
 }
 
-// Component is the part of a model that a weight belongs to, by its name in a package or in a GGUF.
+// Component returns the part of a model that a weight belongs to, by its name in a package or GGUF.
 func Component(name string) string {
 	has := func(parts ...string) bool {
 		for _, p := range parts {
@@ -353,17 +351,18 @@ func Component(name string) string {
 	return "other"
 }
 
-// pageTokens is how many tokens a page of WebLLM's KV cache holds.
+// pageTokens is the number of tokens in a page of WebLLM's KV cache.
 const pageTokens = 16
 
-// KVReserved is what WebLLM reserves for a KV cache, all of it at load: pages for the whole context, and one more.
+// KVReserved returns the bytes that WebLLM reserves for the KV cache at load: pages for the whole context, and one
+// more.
 func KVReserved(bytesPerToken int64, context int) int64 {
 	pages := (int64(context)+pageTokens-1)/pageTokens + 1
 	return bytesPerToken * pageTokens * pages
 }
 
-// KVValues is how many values a token takes in the KV cache of all layers, by the weights: a library of MLC's tells it
-// in no other way. It is 0 where the weights' names or shapes are not those that are known.
+// KVValues returns the KV cache values per token of all layers, by the shapes of the weights, for MLC's libraries that
+// do not report them. It is 0 for unknown names or shapes.
 func KVValues(params []Param) int64 {
 	var values int64
 	rows := map[string]int64{} // of a layer's queries, keys and values together
@@ -384,7 +383,7 @@ func KVValues(params []Param) int64 {
 	return values
 }
 
-// Described is a package by its settings and the list of its weights alone; the list may be nil. No file is looked for.
+// Described parses a package's configuration and list of weights, without files. weights may be nil.
 func Described(config, weights []byte) (Existing, error) {
 	p, err := parseConfig(config)
 	if err != nil || weights == nil {

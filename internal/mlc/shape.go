@@ -8,7 +8,7 @@ import (
 	"llmparity/internal/modellib"
 )
 
-// Shape is what a model library for a GGUF has to be compiled for.
+// Shape returns what a model library for a GGUF must be compiled for.
 func Shape(f *gguf.File, options Options) (modellib.Shape, error) {
 	a, err := f.Architecture()
 	if err != nil {
@@ -28,7 +28,7 @@ func shape(name string, l gguf.Architecture, options Options) (modellib.Shape, e
 		window = l.ContextLength
 	case window < 0 || window > l.ContextLength:
 		return modellib.Shape{}, fault.New(fault.Usage, "choose a smaller context window",
-			"a context window of %d is out of range: model %s was made for 1 to %d", window, name, l.ContextLength)
+			"context window %d is out of range: model %s supports 1 to %d", window, name, l.ContextLength)
 	}
 	chunk := options.PrefillChunk
 	switch {
@@ -36,7 +36,7 @@ func shape(name string, l gguf.Architecture, options Options) (modellib.Shape, e
 		chunk = min(defaultChunk, window)
 	case chunk < 0 || chunk > window:
 		return modellib.Shape{}, fault.New(fault.Usage, "choose a smaller prefill chunk",
-			"a prefill chunk of %d is out of range: 1 to the context window, %d, is right", chunk, window)
+			"prefill chunk %d is out of range: 1 to the context window of %d", chunk, window)
 	}
 	s := modellib.Shape{
 		ModelType: l.Name, HiddenSize: l.EmbeddingLength, IntermediateSize: l.FeedForwardLength,
@@ -48,13 +48,13 @@ func shape(name string, l gguf.Architecture, options Options) (modellib.Shape, e
 	for _, factor := range l.RopeFactors {
 		s.RopeFactors = append(s.RopeFactors, decimal(factor))
 	}
-	if l.SlidingWindow < window { // else every token sees all
+	if l.SlidingWindow < window { // otherwise it has no effect
 		s.SlidingWindowSize = l.SlidingWindow
 	}
 	return s, nil
 }
 
-// decimal is the shortest number that becomes the same float32: 1e-05 rather than 9.999999747378752e-06.
+// decimal returns the shortest decimal for a float32: 1e-05 instead of 9.999999747378752e-06.
 func decimal(v float64) float64 {
 	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', -1, 32), 64)
 	if err != nil {

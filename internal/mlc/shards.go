@@ -16,7 +16,7 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// maxShard is the size that WebLLM's own packages keep to.
+// maxShard is the shard size of WebLLM's own packages.
 const maxShard = 32 << 20
 
 // cache is tensor-cache.json.
@@ -40,18 +40,17 @@ type Shard struct {
 	params []param // those of the tensors
 }
 
-// Tensor is a weight, and where it lies in its shard.
+// Tensor is a weight and its position in a shard.
 type Tensor struct {
 	Name   string  `json:"name"`
 	Shape  []int64 `json:"shape"`
 	DType  string  `json:"dtype"`
-	Format string  `json:"format"` // how it is stored; "f32-to-bf16" halves a float32
+	Format string  `json:"format"` // storage format; "f32-to-bf16" halves a float32
 	Bytes  int64   `json:"nbytes"`
 	Offset int64   `json:"byteOffset"`
 }
 
-// layOut says where each weight goes: into the shard of the one before it, or into a new one if that would grow too
-// large.
+// layOut assigns weights to shards in order, starting a new shard when the current one would become too large.
 func layOut(list []param, d dtype) cache {
 	var c cache
 	for _, p := range list {
@@ -70,10 +69,10 @@ func layOut(list []param, d dtype) cache {
 	return c
 }
 
-// most is how many shards are written at once, on however large a machine: each takes some MiB of memory.
+// most limits the shards written at once, each of which needs some MiB.
 const most = 16
 
-// writeShards writes the weights into dir, a shard a core at a time, the largest first. The first error ends it.
+// writeShards writes the weights into dir, one shard per core at a time, largest first. It stops at the first error.
 func writeShards(ctx context.Context, f *gguf.File, a gguf.Architecture, d dtype, dir string) (cache, error) {
 	c := layOut(params(a), d)
 	order := make([]*Shard, len(c.Records))
@@ -104,13 +103,13 @@ func writeShards(ctx context.Context, f *gguf.File, a gguf.Architecture, d dtype
 	return c, context.Cause(ctx)
 }
 
-// writer writes shards, one after another.
+// writer writes shards one after another.
 type writer struct {
 	file  *gguf.File
 	dtype dtype
 	dir   string
 	rows  gguf.Rows
-	piece []byte // the one at hand
+	piece []byte
 }
 
 // shard writes one shard and notes its hash.
@@ -132,20 +131,20 @@ func (w *writer) shard(ctx context.Context, s *Shard) (err error) {
 	return nil
 }
 
-// pieceBytes is about how much of a tensor is read and written at a time.
+// pieceBytes is roughly how much of a tensor is read and written at a time.
 const pieceBytes = 1 << 20
 
 // part writes a part's values in the package's order, piece by piece.
 func (w *writer) part(ctx context.Context, out io.Writer, p part) error {
 	t, ok := w.file.Tensor(p.tensor)
 	if !ok {
-		return fmt.Errorf("tensor %s, which was there, is gone", p.tensor)
+		return fmt.Errorf("tensor %s is missing", p.tensor)
 	}
 	width, group := int(t.Shape[0]), max(p.headDim, 1)
-	if p.vector { // its values are the rows
+	if p.vector {
 		width = 1
 	}
-	// Whole heads, so that a piece can be reordered by itself.
+	// Whole heads, so that each piece can be reordered on its own.
 	if err := w.rows.Reset(w.file, t, max(pieceBytes/(4*int(t.Shape[0])*group), 1)*group); err != nil {
 		return err
 	}
@@ -167,8 +166,8 @@ func (w *writer) part(ctx context.Context, out io.Writer, p part) error {
 	return nil
 }
 
-// encode appends values: where GGUF has rows j and j+dim/2 of a head side by side, as rows 2j and 2j+1, the package has
-// them half a head apart.
+// encode appends values. A GGUF stores rows j and j+dim/2 of a head as rows 2j and 2j+1; the package has them half a
+// head apart.
 func (w *writer) encode(to []byte, values []float32, width, headDim int) (_ []byte, err error) {
 	if headDim == 0 {
 		return w.dtype.append(to, values)

@@ -6,8 +6,8 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// conversation says how WebLLM lays a chat out. It encodes each message on its own, so that after the first one a
-// SentencePiece tokenizer sees the beginning of a text where a template that is run whole has the middle of one.
+// conversation is WebLLM's format of a chat. WebLLM encodes each message separately, so for a SentencePiece tokenizer
+// every message is the start of a text.
 type conversation struct {
 	Name            string            `json:"name"`
 	SystemTemplate  string            `json:"system_template"`
@@ -27,9 +27,8 @@ type conversation struct {
 	FunctionCalling bool              `json:"use_function_calling"`
 }
 
-// chat is the conversation as the model's template lays it out, and whether it is: a template that isn't known gets
-// ChatML. There is no system message unless the caller gives one: a default one in a template can't be told from its
-// Jinja code without running it, nor can a date that it puts in.
+// chat returns the conversation for the model's chat template, or ChatML and false if the template is unknown. It has
+// no default system message and no dates, because finding them would require running the Jinja template.
 func chat(v gguf.Vocabulary) (c conversation, known bool) {
 	has := func(all ...string) bool {
 		for _, text := range all {
@@ -62,7 +61,7 @@ func chat(v gguf.Vocabulary) (c conversation, known bool) {
 	return c, known
 }
 
-// text is a token's text; of one that isn't there, a text that stands nowhere.
+// text returns the text of a token, or a text that never occurs.
 func text(v gguf.Vocabulary, id int) string {
 	if id < 0 {
 		return "\x00"
@@ -92,8 +91,8 @@ func llama3() conversation {
 	}
 }
 
-// llama2 has the system message inside the first user message. Each user message begins with BOS, so that it does so
-// too where WebLLM encodes the last round alone.
+// llama2 puts the system message into the first user message. Each user message starts with BOS, because WebLLM may
+// encode the last round alone.
 func llama2(bos, eos string) conversation {
 	return conversation{
 		Name: "llama-2", SystemTemplate: bos + "[INST] <<SYS>>\n{system_message}\n<</SYS>>\n\n",

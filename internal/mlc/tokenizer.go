@@ -7,7 +7,7 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// tokenizerFile is tokenizer.json, the format of the tokenizers library.
+// tokenizerFile is tokenizer.json of the tokenizers library.
 type tokenizerFile struct {
 	Version       string      `json:"version"`
 	Truncation    any         `json:"truncation"`
@@ -50,7 +50,7 @@ type mergesModel struct {
 	Merges       []string `json:"merges"`
 }
 
-// inOrder writes the vocabulary by id, so that the file is the same each time and can be read.
+// inOrder encodes the vocabulary sorted by id, so that the file is reproducible.
 type inOrder []string
 
 func (tokens inOrder) MarshalJSON() ([]byte, error) {
@@ -85,7 +85,7 @@ func tokenizerOf(v gguf.Vocabulary) tokenizerFile {
 	} else {
 		t.byteLevel(v)
 	}
-	// Special tokens stand in the vocabulary too: the library gives one that doesn't the next free id.
+	// Special tokens must also be in the vocabulary, or the library assigns new ids.
 	for id, text := range v.Tokens {
 		if v.Verbatim(id) {
 			special := v.Types[id] != gguf.TokenUserDefined
@@ -95,7 +95,7 @@ func tokenizerOf(v gguf.Vocabulary) tokenizerFile {
 	return t
 }
 
-// Pre-tokenizers as the models' own tokenizers have them. In Unicode, that ignores case, 's is 'ſ too.
+// The pre-tokenizers of the models' own tokenizers. With case ignored, 's also matches 'ſ.
 const (
 	contractions = `(?i:'s|'t|'re|'ve|'m|'ll|'d)`
 	wordsOr      = contractions + `|[^\r\n\p{L}\p{N}]?\p{L}+|`
@@ -129,7 +129,7 @@ func (t *tokenizerFile) byteLevel(v gguf.Vocabulary) {
 	}
 }
 
-// scored lays a SentencePiece tokenizer out as merges. There is no pre-tokenizer: the whole text is one word.
+// scored expresses a SentencePiece tokenizer as merges, without a pre-tokenizer: the whole text is one word.
 func (t *tokenizerFile) scored(v gguf.Vocabulary) {
 	t.Model.ByteFallback, t.Model.FuseUnknown = true, true
 	spaces := replace(" ", gguf.Space)
@@ -147,7 +147,7 @@ func replace(from, to string) map[string]any {
 	return map[string]any{"type": "Replace", "pattern": map[string]any{"String": from}, "content": to}
 }
 
-// sequence joins steps; nil ones are left out, and one alone needs no sequence.
+// sequence combines steps, skipping nil; a single step is returned as it is.
 func sequence(field string, steps ...any) any {
 	var some []any
 	for _, s := range steps {
@@ -161,8 +161,8 @@ func sequence(field string, steps ...any) any {
 	return map[string]any{"type": "Sequence", field: some}
 }
 
-// startOf puts BOS before a text where the model wants it, for a caller that has special tokens added; WebLLM has none
-// added, see config.PromptPrefix.
+// startOf adds BOS before a text if the model uses it, for callers that request special tokens. WebLLM does not: see
+// config.PromptPrefix.
 func startOf(v gguf.Vocabulary) any {
 	if !v.AddBOS {
 		return nil

@@ -1,4 +1,4 @@
 package mlc
 
-// Version goes into the names of cached packages: it is raised when Write would lay out the same model differently.
+// Version is part of the names of cached packages. Raise it when Write changes its output.
 const Version = 2

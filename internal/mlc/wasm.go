@@ -6,17 +6,16 @@ import (
 	"fmt"
 )
 
-// sectionImport has what a module wants from whoever runs it.
+// sectionImport lists what a module needs from its host.
 const sectionImport = 2
 
-// wasmMagic begins every module, with the version of the format.
+// wasmMagic starts every module: magic number and version.
 const wasmMagic = "\x00asm\x01\x00\x00\x00"
 
-// importsOf gives the names of the functions that a module imports. It allocates no more than the file is large,
-// whatever the file claims.
+// importsOf returns the names of the functions that a module imports. It allocates no more than the size of the file.
 func importsOf(file []byte) (names []string, err error) {
 	if !bytes.HasPrefix(file, []byte(wasmMagic)) {
-		return nil, errors.New("it is no WebAssembly module")
+		return nil, errors.New("not a WebAssembly module")
 	}
 	for in := (wasm{file[len(wasmMagic):]}); len(in.rest) > 0; {
 		id, err := in.byte()
@@ -34,9 +33,9 @@ func importsOf(file []byte) (names []string, err error) {
 	return names, nil
 }
 
-var errShort = errors.New("it ends in mid-air")
+var errShort = errors.New("unexpected end")
 
-// wasm reads what is left of a module.
+// wasm is the unread rest of a module.
 type wasm struct{ rest []byte }
 
 func (w *wasm) byte() (byte, error) {
@@ -48,7 +47,7 @@ func (w *wasm) byte() (byte, error) {
 	return b, nil
 }
 
-// number reads a LEB128 number of up to 64 bits; signed ones are skipped by it as well.
+// number reads a LEB128 number of up to 64 bits. It also skips signed ones.
 func (w *wasm) number() (uint64, error) {
 	var n uint64
 	for shift := 0; shift < 70; shift += 7 {
@@ -64,7 +63,7 @@ func (w *wasm) number() (uint64, error) {
 	return 0, errors.New("a number is too long")
 }
 
-// bytes reads a length and as many bytes, which stay where they are.
+// bytes reads a length and that many bytes, without copying.
 func (w *wasm) bytes() ([]byte, error) {
 	n, err := w.number()
 	if err != nil {
@@ -87,8 +86,7 @@ func (w *wasm) skipNumbers(n int) error {
 	return nil
 }
 
-// each calls do as often as the count that comes first says; an item takes a byte at least, so no count is believed
-// that exceeds what is there.
+// each reads a count and calls do that often. Items take at least a byte, which bounds the count.
 func (w *wasm) each(do func() error) error {
 	n, err := w.number()
 	if err != nil {

@@ -6,22 +6,22 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// param is a weight of the package: the rows of one or more GGUF tensors, one after another.
+// param is a weight of the package: the rows of one or more GGUF tensors.
 type param struct {
 	name  string
 	shape []int64
 	parts []part
 }
 
-// part is a GGUF tensor. With a head dimension its rows, or a vector's values, are those of attention heads, stored in
-// pairs for an interleaved rotation; they are put back as a rotation by halves wants them.
+// part is a GGUF tensor. With a head size, its rows (or a vector's values) are stored in pairs for an interleaved
+// rotation and must be reordered for a rotation by halves.
 type part struct {
 	tensor  string
 	headDim int
 	vector  bool
 }
 
-// params lists a model's weights under the names, and in the order, that the model library is compiled for.
+// params returns a model's weights, with the names and in the order of the model library.
 func params(a gguf.Architecture) []param {
 	h, i := int64(a.EmbeddingLength), int64(a.FeedForwardLength)
 	q, kv := int64(a.HeadCount*a.HeadDim), int64(a.HeadCountKV*a.HeadDim)

@@ -1,10 +1,9 @@
-// Package modellib compiles the WebAssembly library that WebLLM needs beside a model's weights, once for a shape:
-// libraries are kept in the cache under a key that is known without any tool, so that a machine with a filled cache
-// needs neither Python nor Emscripten.
+// Package modellib compiles the WebAssembly library that WebLLM needs beside a model's weights, once per shape.
+// Libraries are cached under a key that needs no tools, so a machine with a filled cache needs neither Python nor
+// Emscripten.
 //
-// What it compiles are kernels of this project, in two variants, for an adapter computed on a CPU and for a GPU:
-// figures taken with them are not figures of MLC's kernels, and a record has to say so. It can't quantise: float32 or
-// float16 only, and only the architectures llama and qwen2.
+// The kernels are our own, in two variants: for adapters that run on a CPU, and for GPUs. Figures measured with them do
+// not describe MLC's kernels, and records say so. Only float32 and float16, and only llama and qwen2, are supported.
 package modellib
 
 import (
@@ -30,10 +29,10 @@ type Library struct {
 	SHA256 string
 }
 
-// Key names the library for s: a hash of the compiler's program, of the shape and of the variant.
+// Key identifies the library for s and v: a hash of the compiler's sources, the shape and the variant.
 func Key(s Shape, v Variant) string {
 	h := sha256.New()
-	// Neither the embedded files nor numbers and strings can fail to be read.
+	// Reading embedded files and encoding numbers and strings cannot fail.
 	_ = fs.WalkDir(modellib.Files, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -48,7 +47,7 @@ func Key(s Shape, v Variant) string {
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
-// Ready tells whether Build would find what it needs: the library itself, or the tools to compile it.
+// Ready reports whether Build can succeed: the library is cached, or the tools are there.
 func (t Tools) Ready(s Shape, v Variant) error {
 	if _, err := os.Stat(t.kept(s, v)); err == nil {
 		return nil
@@ -60,10 +59,9 @@ func (t Tools) kept(s Shape, v Variant) string {
 	return filepath.Join(t.Cache, "modellib", Key(s, v)+".wasm")
 }
 
-// Build returns the library for s and v, compiling it when the cache does not hold it yet: some seconds, and most of a
-// minute more the first time. say gets a line now and then. Two builds at once, also by two processes, do no harm. When
-// ctx ends, so does all that was started. A library that no call has asked for in 90 days is removed when another is
-// compiled.
+// Build returns the library for s and v, compiling it if it is not cached, which takes seconds, or about a minute the
+// first time. say receives progress. Concurrent builds are safe. When ctx ends, so do all processes. Libraries that
+// were not used for 90 days are removed when another one is compiled.
 func Build(ctx context.Context, t Tools, s Shape, v Variant, say func(string)) (Library, error) {
 	if err := s.Validate(); err != nil {
 		return Library{}, err
@@ -78,7 +76,7 @@ func Build(ctx context.Context, t Tools, s Shape, v Variant, say func(string)) (
 		lib.SHA256 = sum
 		return lib, nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return Library{}, fmt.Errorf("model library in the cache: %w", err)
+		return Library{}, fmt.Errorf("cached model library: %w", err)
 	}
 	if err := t.check(); err != nil {
 		return Library{}, err
@@ -87,7 +85,7 @@ func Build(ctx context.Context, t Tools, s Shape, v Variant, say func(string)) (
 		return Library{}, err
 	}
 	if err := compile(ctx, t, s, v, lib.Path, say); err != nil {
-		return Library{}, fmt.Errorf("compiling a model library: %w", err)
+		return Library{}, fmt.Errorf("compile model library: %w", err)
 	}
 	sweep(ctx, dir)
 	sum, err := cache.HashFile(lib.Path)
@@ -98,16 +96,16 @@ func Build(ctx context.Context, t Tools, s Shape, v Variant, say func(string)) (
 	return lib, nil
 }
 
-// compile lays the program out in a temporary folder, where it also works, and runs it.
+// compile copies the compiler to a temporary folder and runs it there.
 func compile(ctx context.Context, t Tools, s Shape, v Variant, out string, say func(string)) error {
 	work, err := child.Scratch("modellib")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(work) }() // swept later at the latest
+	defer func() { _ = os.RemoveAll(work) }() // otherwise swept later
 	program := filepath.Join(work, "program")
 	if err := os.CopyFS(program, modellib.Files); err != nil {
-		return fmt.Errorf("laying out the compiler: %w", err)
+		return fmt.Errorf("copy the compiler: %w", err)
 	}
 	shape, err := json.Marshal(s)
 	if err != nil {
@@ -121,7 +119,7 @@ func compile(ctx context.Context, t Tools, s Shape, v Variant, out string, say f
 	if err != nil {
 		return err
 	}
-	// No bytecode beside the sources, and nothing of the user's own Python set-up.
+	// No bytecode beside the sources, and no Python settings of the user.
 	cmd := exec.Command(t.Python, "-B", "-E", "-s", filepath.Join(program, "compile.py"), "--owned",
 		"--shape", shapeFile, "--kernels", v.Kernels, "--sort", v.Sort, "--emcc", t.Emcc,
 		"--cache", kept, "--out", filepath.Join(kept, filepath.Base(out)))

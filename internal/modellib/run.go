@@ -12,24 +12,23 @@ import (
 	"llmparity/internal/child"
 )
 
-// The compiler's own exit codes for what `make setup` puts right.
+// Exit codes of the compiler that `make setup` fixes.
 const (
 	exitNoPackages = 3
 	exitNoEmcc     = 4
 )
 
-// run runs the compiler, hands its progress on, and turns its end into an error. What it wrote is kept at log when it
-// fails.
+// run runs the compiler, reports its progress, and returns its error. On failure its output is kept in log.
 func run(ctx context.Context, cmd *exec.Cmd, log string, say func(string)) error {
 	out := &output{say: say}
-	cmd.Stdout, cmd.Stderr = out, out // one writer: the two are never written at once
-	// emcc starts compilers, which would go on if we were killed.
+	cmd.Stdout, cmd.Stderr = out, out // the same writer: never written concurrently
+	// emcc starts compilers that would otherwise survive us.
 	p, err := child.StartLeader(ctx, cmd)
 	if err != nil {
 		return noPython("%v", err)
 	}
 	<-p.Done()
-	p.Kill() // its group: a compiler that Python left behind
+	p.Kill() // compilers that Python left behind
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -50,12 +49,12 @@ func run(ctx context.Context, cmd *exec.Cmd, log string, say func(string)) error
 		reason = p.Err().Error()
 	}
 	if err := os.WriteFile(log, out.all.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("%s (its log could not be kept: %v)", reason, err)
+		return fmt.Errorf("%s (its log could not be written: %v)", reason, err)
 	}
 	return fmt.Errorf("%s (log: %s)", reason, log)
 }
 
-// output keeps what the compiler writes and passes its steps on as they come.
+// output collects the compiler's output and reports its steps.
 type output struct {
 	say  func(string)
 	all  bytes.Buffer
@@ -77,7 +76,7 @@ func (o *output) Write(b []byte) (int, error) {
 	}
 }
 
-// reason is the line that says why the compiler failed: its own error line, or the last line of a traceback.
+// reason returns the line that explains a failure: the compiler's error line, or the last line of a traceback.
 func (o *output) reason() string {
 	last := ""
 	for line := range strings.Lines(o.all.String()) {

@@ -7,7 +7,7 @@ import (
 	"llmparity/internal/fault"
 )
 
-// Shape is what of a model a library is compiled for: the numbers, never the weights.
+// Shape is the part of a model that a library is compiled for: sizes, never weights.
 type Shape struct {
 	ModelType         string  `json:"model_type"` // llama or qwen2, which name a weight differently
 	HiddenSize        int     `json:"hidden_size"`
@@ -18,21 +18,20 @@ type Shape struct {
 	HeadDim           int     `json:"head_dim"`
 	VocabSize         int     `json:"vocab_size"`
 	RopeTheta         float64 `json:"rope_theta"`
-	// RopeFactors, one for each pair of a head's numbers, divide the frequencies of rotation; none leave them as they
-	// are.
+	// RopeFactors divide the rotation's frequencies, one per pair of a head's values; none leave them unchanged.
 	RopeFactors       []float64 `json:"rope_factors,omitempty"`
 	RMSNormEps        float64   `json:"rms_norm_eps"`
 	AttentionBias     bool      `json:"attention_bias"` // queries, keys and values have biases
 	TieWordEmbeddings bool      `json:"tie_word_embeddings"`
 	ContextWindowSize int       `json:"context_window_size"`
-	// SlidingWindowSize is how many tokens a token sees, itself and the ones just before it; 0: all of them.
+	// SlidingWindowSize is the number of tokens that a token sees, itself included; 0: all.
 	SlidingWindowSize int `json:"sliding_window_size"`
 	PrefillChunkSize  int `json:"prefill_chunk_size"`
-	// DType is that of weights, activations and KV cache: float32 or float16. Sums are float32 in either.
+	// DType is the dtype of weights, activations and KV cache: float32 or float16. Sums are always float32.
 	DType string `json:"dtype"`
 }
 
-// Validate says why no library can be compiled for s. The compiler checks the same: it may be run on its own.
+// Validate returns why no library can be compiled for s. The compiler checks the same, because it can run alone.
 func (s Shape) Validate() error {
 	if !slices.Contains([]string{"llama", "qwen2"}, s.ModelType) {
 		return fault.New(fault.UnknownArch, "only llama and qwen2 models can be compiled for WebLLM", "model type %q",
@@ -56,7 +55,7 @@ func (s Shape) Validate() error {
 		{"prefill_chunk_size", s.PrefillChunkSize, 1 << 14},
 	} {
 		if f.value < 1 || f.value > f.most {
-			return bad("%s is %d, not from 1 to %d", f.name, f.value, f.most)
+			return bad("%s is %d, want 1 to %d", f.name, f.value, f.most)
 		}
 	}
 	for _, f := range []struct {
@@ -64,17 +63,17 @@ func (s Shape) Validate() error {
 		value float64
 	}{{"rope_theta", s.RopeTheta}, {"rms_norm_eps", s.RMSNormEps}} {
 		if !positive(f.value) {
-			return bad("%s is %g, not a number above 0", f.name, f.value)
+			return bad("%s is %g, want a number above 0", f.name, f.value)
 		}
 	}
 	return s.related()
 }
 
-// related checks what the fields must be to one another.
+// related checks relations between the fields.
 func (s Shape) related() error {
 	switch {
 	case s.NumAttentionHeads%s.NumKeyValueHeads != 0:
-		return bad("%d attention heads can't share %d key-value heads evenly", s.NumAttentionHeads, s.NumKeyValueHeads)
+		return bad("%d attention heads are not a multiple of %d key-value heads", s.NumAttentionHeads, s.NumKeyValueHeads)
 	case s.HeadDim%2 != 0:
 		return bad("head_dim %d is odd", s.HeadDim)
 	case s.PrefillChunkSize > s.ContextWindowSize:
@@ -85,19 +84,19 @@ func (s Shape) related() error {
 	case s.ModelType == "qwen2" && !s.AttentionBias:
 		return bad("attention_bias is false, but qwen2 has biases")
 	case s.DType == "float16" && s.HiddenSize%2 != 0:
-		return bad("hidden_size %d is odd, and a buffer of float16 must fill whole words", s.HiddenSize)
+		return bad("hidden_size %d is odd, but a float16 buffer must fill whole words", s.HiddenSize)
 	case len(s.RopeFactors) != 0 && len(s.RopeFactors) != s.HeadDim/2:
-		return bad("%d rope_factors, not half of head_dim %d", len(s.RopeFactors), s.HeadDim)
+		return bad("%d rope_factors, want half of head_dim %d", len(s.RopeFactors), s.HeadDim)
 	}
 	for _, f := range s.RopeFactors {
 		if !positive(f) {
-			return bad("rope_factors hold %g, not a number above 0", f)
+			return bad("rope_factors contain %g, want numbers above 0", f)
 		}
 	}
 	return nil
 }
 
-// positive takes the numbers that make sense; neither NaN nor infinity is one.
+// positive excludes NaN and infinity.
 func positive(v float64) bool { return v > 0 && v < 1e12 }
 
 func bad(format string, args ...any) error {

@@ -12,20 +12,20 @@ import (
 	"llmparity/internal/fault"
 )
 
-// The environment variables that name other tools than the ones that `make setup` provides.
+// Environment variables that replace the tools installed by `make setup`.
 const (
 	PythonVariable = "LLMPARITY_PYTHON"
 	EmccVariable   = "LLMPARITY_EMCC"
 )
 
-// Tools is what compiling takes. None of it is needed for a library that the cache holds.
+// Tools are the programs for compiling. Cached libraries need none of them.
 type Tools struct {
 	Python string // an interpreter with the compiler's requirements installed
 	Emcc   string // Emscripten's compiler, a path or a name on PATH
 	Cache  string // the cache folder
 }
 
-// FindTools names the tools for a cache folder; it does not look whether they are there.
+// FindTools returns the tools for a cache folder, without checking that they exist.
 func FindTools(cache string, getenv func(string) string) Tools {
 	t := Tools{Python: getenv(PythonVariable), Emcc: getenv(EmccVariable), Cache: cache}
 	if t.Python == "" {
@@ -37,24 +37,23 @@ func FindTools(cache string, getenv func(string) string) Tools {
 	return t
 }
 
-// VenvDir is where `make setup` puts the compiler's Python environment: named by what the environment must hold.
+// VenvDir returns the folder of the compiler's Python environment, named after its requirements.
 func VenvDir(cache string) string {
 	requirements, err := fs.ReadFile(modellib.Files, "requirements.txt")
 	if err != nil {
-		panic(err) // embedded: it can't be missing
+		panic(err) // it is embedded
 	}
 	sum := sha256.Sum256(requirements)
 	return filepath.Join(cache, "python", hex.EncodeToString(sum[:])[:12])
 }
 
-// check finds what is missing before anything is started. Emcc is looked up here because its absence is no error of
-// Python's.
+// check finds missing tools before anything starts. It looks up emcc, because Python would not report it.
 func (t Tools) check() error {
 	if _, err := exec.LookPath(t.Python); err != nil {
-		return noPython("Python at %s can't be run: %v", t.Python, cause(err))
+		return noPython("cannot run Python at %s: %v", t.Python, cause(err))
 	}
 	if _, err := exec.LookPath(t.Emcc); err != nil {
-		return noEmcc("emcc, the compiler of Emscripten, is missing: %v", cause(err))
+		return noEmcc("emcc, Emscripten's compiler, is missing: %v", cause(err))
 	}
 	return nil
 }
@@ -67,10 +66,10 @@ func cause(err error) error {
 }
 
 func noPython(format string, args ...any) error {
-	return fault.New(fault.NoPython, "run `make setup`, or name a Python that has the packages in "+PythonVariable,
+	return fault.New(fault.NoPython, "run `make setup`, or set "+PythonVariable+" to a Python with the packages",
 		format, args...)
 }
 
 func noEmcc(format string, args ...any) error {
-	return fault.New(fault.NoEmscripten, "run `make setup`, or name an emcc in "+EmccVariable, format, args...)
+	return fault.New(fault.NoEmscripten, "run `make setup`, or set "+EmccVariable, format, args...)
 }

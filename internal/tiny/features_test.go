@@ -127,15 +127,15 @@ func TestInterruptedWriteLeavesNothing(t *testing.T) {
 func TestImpossibleShapes(t *testing.T) {
 	for says, s := range map[string]tiny.Spec{
 		"layers is -1": {Layers: -1}, "heads is 2000": {Heads: 2000},
-		"5 heads can't share 2": {Hidden: 160, Heads: 5, KVHeads: 2},
-		"head-dim is 33":        {HeadDim: 33}, "vocab is 100": {Vocab: 100},
+		"5 heads are not a multiple of 2": {Hidden: 160, Heads: 5, KVHeads: 2},
+		"head-dim is 33":                  {HeadDim: 33}, "vocab is 100": {Vocab: 100},
 		`architecture "bert"`: {Architecture: "bert"},
 		`tokenizer "tekken"`:  {Tokenizer: "tekken"}, `rope scaling "yarn"`: {RopeScaling: "yarn"},
 		"rope-factor is -1": {RopeScaling: tiny.Linear, RopeFactor: -1},
 		"rope-base is 0.5":  {RopeBase: 0.5},
 		"a qwen2 of 4 heads of 64 needs a hidden size of 256": {Architecture: gguf.Qwen2, Heads: 4, HeadDim: 64},
-		"a qwen2's file can't say":                            {Architecture: gguf.Qwen2, Window: 8},
-		"a qwen2 has no factors of its own for each freq":     {Architecture: gguf.Qwen2, RopeScaling: tiny.Llama3},
+		"a qwen2 cannot have a window":                        {Architecture: gguf.Qwen2, Window: 8},
+		"a qwen2 has no factors for single frequencies":       {Architecture: gguf.Qwen2, RopeScaling: tiny.Llama3},
 	} {
 		path := filepath.Join(t.TempDir(), "model.gguf")
 		err := tiny.WriteRandomFile(t.Context(), path, s)

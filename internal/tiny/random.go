@@ -1,6 +1,6 @@
 package tiny
 
-// random is a SplitMix64 generator: integer arithmetic alone, so it gives the same numbers on every platform.
+// random is a SplitMix64 generator. It uses integers only, so its numbers are the same on every platform.
 type random struct{ state uint64 }
 
 func (r *random) next() uint64 {
@@ -11,8 +11,8 @@ func (r *random) next() uint64 {
 	return z ^ z>>31
 }
 
-// bell gives a number with mean 0 and deviation 1, near enough to normal: the sum of eight 16-bit integers.
-// A whole number times one constant leaves nothing that a fused multiply-add could round in another way.
+// bell returns a nearly normal number with mean 0 and deviation 1: the sum of eight 16-bit integers. The only
+// floating-point operation is one multiplication, so nothing can be fused.
 func (r *random) bell() float64 {
 	const deviation = 53509.92 // of a sum of eight uniform 16-bit integers
 	sum := int64(0)
@@ -26,7 +26,7 @@ func (r *random) bell() float64 {
 	return float64(sum) * (1 / deviation)
 }
 
-// order gives the numbers 0 to n-1 in random order.
+// order returns the numbers 0 to n-1 in random order.
 func (r *random) order(n int) []int {
 	out := make([]int, n)
 	for i := range out {

@@ -10,23 +10,22 @@ import (
 	"llmparity/internal/whole"
 )
 
-// The scales of a random model's weights, in the deviations of what they yield. They make a text that doesn't run in
-// circles, and choices that lead by far more than rounding:
+// The scales of a random model's weights, as deviations of their results. They give varied text, and best logits that
+// lead by much more than rounding.
 const (
-	// an embedding is small: what the layers add soon outweighs it, so that a tied head doesn't repeat the last token
-	quiet   = 0.05
-	sharp   = 2.6  // queries and keys are large: a head looks at few positions, others at each step
+	quiet   = 0.05 // embeddings: small, so that layers outweigh them and a tied head does not repeat the last token
+	sharp   = 2.6  // queries and keys: large, so that a head attends to few positions
 	leaning = 0.35 // biases
-	adds    = 1.0  // what a layer adds to the hidden state, by attention and by its feed-forward part each
-	wide    = 1.4  // the gates
-	spread  = 40.0 // logits are far apart: the two best ones too
+	adds    = 1.0  // contribution of attention, and of the feed-forward part, to the hidden state
+	wide    = 1.4  // gates
+	spread  = 40.0 // logits: far apart
 )
 
-// WriteRandom writes a model of random weights as GGUF: any shape that engines can run, without a download, the same
-// file wherever it is made. A weight is made when it is written: the size of a model is no matter of memory.
+// WriteRandom writes a GGUF with random weights, in any shape that engines can run. The same spec gives the same file
+// everywhere. Weights are generated while writing, so memory does not depend on the size.
 //
-// Its text means nothing, and unlike the tiny model's its best logits may come near to one another by chance, once in
-// some thousand tokens nearer than 0.02.
+// The text is meaningless. Unlike the tiny model's, its two best logits can be close by chance: nearer than 0.02 once
+// in some thousand tokens.
 func WriteRandom(w io.Writer, spec Spec) error {
 	s, err := spec.Resolved()
 	if err != nil {
@@ -36,7 +35,7 @@ func WriteRandom(w io.Writer, spec Spec) error {
 	return gguf.Write(w, append(s.metadata(), s.tokenizerMetadata(v)...), s.randomWeights(sayable))
 }
 
-// WriteRandomFile writes it to path, aside first: whoever opens path finds a whole model or none.
+// WriteRandomFile writes the model to path, which appears when it is complete.
 func WriteRandomFile(ctx context.Context, path string, spec Spec) error {
 	if _, err := spec.Resolved(); err != nil {
 		return err
@@ -72,7 +71,7 @@ func (s Spec) metadata() []gguf.Entry {
 	return m
 }
 
-// randomWeights are the model's tensors. Each has a stream of random numbers of its own.
+// randomWeights returns the model's tensors, each with its own stream of random numbers.
 func (s Spec) randomWeights(sayable []bool) []gguf.Weights {
 	var out []gguf.Weights
 	for _, want := range s.architecture().Tensors() {
@@ -87,14 +86,14 @@ func (s Spec) randomWeights(sayable []bool) []gguf.Weights {
 	return out
 }
 
-// stream gives a tensor's values row by row.
+// stream returns a function that writes a tensor row by row.
 func (s Spec) stream(r *random, want gguf.Wanted, sayable []bool) func(func([]float32) error) error {
 	mean, deviation := s.scale(want.Name)
 	rows := 1
 	if len(want.Shape) > 1 {
 		rows = int(want.Shape[1])
 	}
-	// A token without a row in the head is never the best. Where the head is the embedding, it has none there either.
+	// A token with a zero row in the head is never the best. With a tied head, its embedding is zero too.
 	silent := want.Name == "output.weight" || s.Tied && want.Name == "token_embd.weight"
 	return func(write func([]float32) error) error {
 		row := make([]float32, want.Shape[0])
@@ -113,11 +112,11 @@ func (s Spec) stream(r *random, want gguf.Wanted, sayable []bool) func(func([]fl
 	}
 }
 
-// scale gives a tensor's mean and deviation. A sum of n terms of deviation 1 has one of √n.
+// scale returns a tensor's mean and deviation. A sum of n terms of deviation 1 has deviation √n.
 func (s Spec) scale(name string) (mean, deviation float64) {
 	over := func(v float64, n int) float64 { return v / math.Sqrt(float64(n)) }
 	parts := strings.Split(name, ".")
-	switch strings.Join(parts[len(parts)-2:], ".") { // whatever layer it is in
+	switch strings.Join(parts[len(parts)-2:], ".") { // without the layer
 	case "token_embd.weight":
 		return 0, quiet
 	case "attn_q.weight", "attn_k.weight":
@@ -135,20 +134,20 @@ func (s Spec) scale(name string) (mean, deviation float64) {
 	case "output.weight":
 		return 0, over(spread, s.Hidden)
 	case "output_norm.weight":
-		if s.Tied { // the embedding is too small for a head
+		if s.Tied { // the embedding is too small for a head otherwise
 			return over(spread/quiet, s.Hidden), over(spread/quiet, s.Hidden) * 0.1
 		}
 	}
-	return 1, 0.1 // a norm's
+	return 1, 0.1 // a norm
 }
 
-// llama3Factors divide frequencies as Llama 3.1 has them: the low ones by the factor, the high ones not at all.
+// llama3Factors returns Llama 3.1's divisors: the factor for low frequencies, 1 for high ones, smooth in between.
 func (s Spec) llama3Factors() []float32 {
 	const low, high = 1.0, 4.0
 	var out []float32
 	for i := range s.HeadDim / 2 {
 		wave := 2 * math.Pi * math.Pow(s.RopeBase, 2*float64(i)/float64(s.HeadDim))
-		turns := float64(s.RopeContext) / wave // within the old context
+		turns := float64(s.RopeContext) / wave // in the old context
 		smooth := min(1, max(0, (turns-low)/(high-low)))
 		out = append(out, float32(1/((1-smooth)/s.RopeFactor+smooth)))
 	}

@@ -8,14 +8,14 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// A random model's vocabulary has a token for every byte, so that it takes any prompt, then what BPE merges from the
-// corpus, then words that no text is ever cut into but that fill a vocabulary of any size, then special tokens.
+// A random model's vocabulary has a token for every byte, so that it accepts any prompt, then the merges of the corpus,
+// then filler words that never occur in texts, then special tokens.
 const (
 	mostMerges = 360
 	leastVocab = 512
 )
 
-// randomVocabulary also says which tokens a model may answer: those of ASCII text.
+// randomVocabulary also returns which tokens the model may generate: those of ASCII text.
 func (s Spec) randomVocabulary() (v gguf.Vocabulary, sayable []bool) {
 	if s.Tokenizer == SentencePiece {
 		v = scoredVocabulary(s.Vocab)
@@ -30,7 +30,7 @@ func (s Spec) randomVocabulary() (v gguf.Vocabulary, sayable []bool) {
 	return v, sayable
 }
 
-// printable says whether a token is ASCII text, in either kind's spelling; a line break and a tab are.
+// printable reports whether a token is ASCII text, in the spelling of either kind, including newline and tab.
 func printable(token string) bool {
 	for _, r := range token {
 		switch {
@@ -60,8 +60,7 @@ func bytesVocabulary(size int, pre string) gguf.Vocabulary {
 	return v
 }
 
-// scoredVocabulary has a piece's rank as its score. What is merged from words is a piece here only where no byte in it
-// is spelt in a byte-level vocabulary's way.
+// scoredVocabulary uses the rank of a piece as its score. Merges with bytes in byte-level spelling are left out.
 func scoredVocabulary(size int) gguf.Vocabulary {
 	v := gguf.Vocabulary{Kind: gguf.SentencePiece, BOS: 1, EOS: 2}
 	add := func(text string, kind int32, score float32) {
@@ -91,8 +90,7 @@ func scoredVocabulary(size int) gguf.Vocabulary {
 	return v
 }
 
-// fill adds words up to a size. Nothing merges into them: two pieces that did would have to end in an underscore and a
-// number.
+// fill adds words up to a size. Nothing merges into them, because no piece ends in an underscore and a number.
 func fill(v *gguf.Vocabulary, size int, space string) {
 	for i := 0; len(v.Tokens) < size; i++ {
 		v.Tokens = append(v.Tokens, fmt.Sprintf("%s_%d_", space, i))

@@ -10,16 +10,16 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// SentencePiece is a Spec's tokenizer of that kind, with byte fallback. Other ones are named by their pre-tokenizers.
+// SentencePiece is the tokenizer with byte fallback. Others are named by their pre-tokenizers.
 const SentencePiece = "sentencepiece"
 
-// The ways to scale a Spec's rotation.
+// The kinds of rotation scaling in a Spec.
 const (
 	Linear = "linear"
-	Llama3 = "llama3" // low frequencies by the factor, high ones not at all, smoothly between
+	Llama3 = "llama3" // the factor for low frequencies, none for high ones, smooth in between
 )
 
-// Spec is a random model's shape. What is left zero is chosen: see Resolved.
+// Spec is the shape of a random model. Resolved replaces zeros by defaults.
 type Spec struct {
 	Name         string  `json:"name"`         // general.name
 	Architecture string  `json:"architecture"` // gguf.Llama or gguf.Qwen2
@@ -42,7 +42,7 @@ type Spec struct {
 	Seed         uint64  `json:"seed"`
 }
 
-// Resolved fills in what was left zero, and says what can't be: a fault of kind Usage.
+// Resolved fills in the defaults and refuses impossible specs, as a fault of kind Usage.
 func (s Spec) Resolved() (Spec, error) {
 	s.Architecture = cmp.Or(s.Architecture, gguf.Llama)
 	s.Layers, s.Hidden = cmp.Or(s.Layers, 2), cmp.Or(s.Hidden, 128)
@@ -83,31 +83,31 @@ func (s Spec) check() error {
 		{"vocab", s.Vocab, leastVocab, 1 << 20}, {"context", s.Context, 1, 1 << 20}, {"window", s.Window, 0, 1 << 20},
 	} {
 		if f.value < f.least || f.value > f.most {
-			return impossible("%s is %d; %d to %d can be made", f.name, f.value, f.least, f.most)
+			return impossible("%s is %d, want %d to %d", f.name, f.value, f.least, f.most)
 		}
 	}
 	switch {
 	case s.Architecture != gguf.Llama && s.Architecture != gguf.Qwen2:
-		return impossible("architecture %q can't be made; %s and %s can", s.Architecture, gguf.Llama, gguf.Qwen2)
+		return impossible("architecture %q is not supported, only %s and %s", s.Architecture, gguf.Llama, gguf.Qwen2)
 	case s.Heads%s.KVHeads != 0:
-		return impossible("%d heads can't share %d key-value heads evenly", s.Heads, s.KVHeads)
+		return impossible("%d heads are not a multiple of %d key-value heads", s.Heads, s.KVHeads)
 	case s.HeadDim%2 != 0:
-		return impossible("head-dim is %d; an even number can be rotated", s.HeadDim)
+		return impossible("head-dim is %d, want an even number", s.HeadDim)
 	case !(s.RopeBase > 1 && s.RopeBase < 1e12):
-		return impossible("rope-base is %g; a number above 1 is right", s.RopeBase)
+		return impossible("rope-base is %g, want a number above 1", s.RopeBase)
 	case s.RopeScaling != "" && s.RopeScaling != Linear && s.RopeScaling != Llama3:
-		return impossible("rope scaling %q can't be made; %s and %s can", s.RopeScaling, Linear, Llama3)
+		return impossible("rope scaling %q is not supported, only %s and %s", s.RopeScaling, Linear, Llama3)
 	case s.RopeScaling != "" && !(s.RopeFactor > 0 && s.RopeFactor < 1e6):
-		return impossible("rope-factor is %g; a number above 0 is right", s.RopeFactor)
+		return impossible("rope-factor is %g, want a number above 0", s.RopeFactor)
 	case !slices.Contains(tokenizers, s.Tokenizer):
 		most := len(tokenizers) - 1
-		return impossible("tokenizer %q can't be made; %s and %s can", s.Tokenizer,
+		return impossible("tokenizer %q is not supported, only %s and %s", s.Tokenizer,
 			strings.Join(tokenizers[:most], ", "), tokenizers[most])
 	}
 	return s.checkQwen2()
 }
 
-// checkQwen2 refuses what llama.cpp doesn't load of this architecture, and what a file can't say of it.
+// checkQwen2 refuses what llama.cpp does not load, and what a qwen2's file cannot express.
 func (s Spec) checkQwen2() error {
 	switch {
 	case s.Architecture != gguf.Qwen2:
@@ -116,9 +116,9 @@ func (s Spec) checkQwen2() error {
 			s.Heads*s.HeadDim,
 			s.Hidden)
 	case s.Window > 0:
-		return impossible("a qwen2's file can't say which layers have a window; a llama's has it in all")
+		return impossible("a qwen2 cannot have a window, because its file does not say in which layers; use llama")
 	case s.RopeScaling == Llama3:
-		return impossible("a qwen2 has no factors of its own for each frequency; a llama has, and linear scaling is known to both")
+		return impossible("a qwen2 has no factors for single frequencies; use linear scaling, or llama")
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func impossible(format string, args ...any) error {
 	return fault.New(fault.Usage, "choose another shape", format, args...)
 }
 
-// architecture is the shape as a reader finds it.
+// architecture returns the shape as the reader reports it.
 func (s Spec) architecture() gguf.Architecture {
 	return gguf.Architecture{
 		Name: s.Architecture, ContextLength: s.Context, EmbeddingLength: s.Hidden, BlockCount: s.Layers,

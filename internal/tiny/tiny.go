@@ -1,13 +1,12 @@
-// Package tiny makes a llama-architecture model out of nothing: two layers, 426,000 float32 weights, a vocabulary of
-// 512 ASCII tokens, the same bytes on every machine. Tests and first runs need a model that every engine can load, that
-// takes no download, and on which sound engines agree token by token: its greedy text is varied, depends on the whole
-// prompt, and its best logit leads by so much that rounding can't change it, except in the rarest of cases.
+// Package tiny generates a small llama: two layers, 426,000 float32 weights and 512 ASCII tokens, the same bytes on
+// every machine. Every engine can load it without a download, and correct engines agree on it token by token: its
+// greedy text varies and depends on the whole prompt, and its best logit leads by more than rounding, with very rare
+// exceptions.
 //
-// It knows nothing and its text means nothing. It can't express what isn't ASCII (gguf.PromptFault tells), and figures
-// measured on it say little about models of a useful size.
+// Its text is meaningless. It cannot express non-ASCII text (see gguf.PromptFault), and measurements on it say little
+// about useful models.
 //
-// For other shapes there are random models, by a Spec: package tinytest has a table of them with everything
-// that is supported.
+// For other shapes, a Spec describes a random model. Package tinytest lists specs that cover everything supported.
 package tiny
 
 import (
@@ -21,8 +20,8 @@ import (
 const (
 	// Name is the model's name, in its metadata and in records.
 	Name = "tiny-llama-2x128"
-	// SHA256 is the hash of the file that Write writes. It changes when the weights, the tokenizer or the metadata do,
-	// and records made with another one are not comparable.
+	// SHA256 is the hash of the file that Write writes. It changes with weights, tokenizer or metadata; records with
+	// different hashes are not comparable.
 	SHA256 = "8be5451d4d0466d95bceca8daeed13f597b7c7d0764572c1dd6b459a161b763c"
 )
 
@@ -64,7 +63,7 @@ func metadata() []gguf.Entry {
 // Write writes the model as GGUF.
 func Write(w io.Writer) error { return gguf.Write(w, metadata(), weights()) }
 
-// WriteFile writes the model to path, aside first: whoever opens path finds a whole model or none.
+// WriteFile writes the model to path, which appears when it is complete.
 func WriteFile(path string) error { return writeFile(path, Write) }
 
 func writeFile(path string, write func(io.Writer) error) error {

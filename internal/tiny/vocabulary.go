@@ -10,7 +10,7 @@ import (
 	"llmparity/internal/tokenizer"
 )
 
-// corpus is a little text of our own, only there so that words fall apart into tokens as they do in real models.
+// corpus is a short text of our own, from which the tokenizer's merges are trained.
 //
 //go:embed corpus.txt
 var corpus string
@@ -21,18 +21,18 @@ const (
 	bos       = "<|endoftext|>"
 	turn      = "<|im_start|>"
 	eos       = "<|im_end|>"
-	specials  = 3 // the last ones: the tokenizers library gives an added token that isn't in the vocabulary another id
+	specials  = 3 // at the end of the vocabulary, where the tokenizers library expects them
 )
 
-// chatTemplate is ChatML without a system message of its own.
+// chatTemplate is ChatML without a default system message.
 const chatTemplate = `{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}` +
 	`{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}`
 
-// trained are the tiny model's merges, which are always the same and take a while.
+// trained returns the tiny model's merges, cached because training takes a while.
 var trained = sync.OnceValue(func() [][2]string { return merges(corpus, vocabSize-specials-ascii) })
 
-// vocabulary makes the tokenizer: printable ASCII, newline and tab, then what BPE merges from the corpus, then the
-// special tokens. Each token is valid UTF-8 on its own, so an engine has no reason to hold one back.
+// vocabulary returns the tokenizer: printable ASCII, newline and tab, then the merges of the corpus, then special
+// tokens. Each token is valid UTF-8 by itself, so engines never hold one back.
 func vocabulary() gguf.Vocabulary {
 	v := gguf.Vocabulary{Pre: gguf.PreGPT2, ChatTemplate: chatTemplate, BOS: vocabSize - 3, EOS: vocabSize - 1}
 	for b := byte(' '); b <= '~'; b++ {
@@ -56,8 +56,7 @@ func vocabulary() gguf.Vocabulary {
 	return v
 }
 
-// merges trains n merges on a text: the most frequent pair first, of equally frequent ones the first in byte order.
-// Pairs that would make a token which exists already, by another way, are passed over.
+// merges trains n merges on a text, by frequency, then by byte order. Pairs whose token already exists are skipped.
 func merges(text string, n int) [][2]string {
 	counts := map[string]int{}
 	for _, w := range tokenizer.Split(text, false) {
@@ -105,7 +104,7 @@ func mostFrequent(pairs map[[2]string]int, made map[string]bool) (best [2]string
 	return best, ok
 }
 
-// join merges a pair wherever it stands.
+// join merges every occurrence of a pair.
 func join(parts []string, pair [2]string) []string {
 	var out []string
 	for i := 0; i < len(parts); i++ {

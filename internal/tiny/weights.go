@@ -6,9 +6,9 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// The weights are not just random. A random model's best two logits come as near to one another as chance has it, and
-// sooner or later two sound engines part there. This one decides between codewords (see code.go), so its best logit
-// nearly always leads by a wide margin, and still every choice hangs on the whole context:
+// The weights are not just random. In a random model the two best logits are sometimes so close that correct engines
+// diverge. This model decides between codewords (see code.go), so its best logit nearly always leads by a wide margin,
+// and each choice still depends on the whole context:
 //
 //   - the embedding writes the token's codeword into the first half of the hidden state;
 //   - in each layer, heads 0 and 2 choose one position together, sharply, by a random bilinear form of the two hidden
@@ -16,10 +16,10 @@ import (
 //     two heads to move one. Layer 0 mostly follows the first pair, layer 1 the second, the other pair is overtones;
 //   - the feed-forward part multiplies the two halves of the hidden state, which is the exclusive or of their words: in
 //     a gated layer silu(x)·y - silu(-x)·y is x·y exactly. Its other half is random and adds overtones as well;
-//   - the head says which token each of the 512 words stands for, in random order.
+//   - the head maps each of the 512 words to a token, in random order.
 //
 // So the next token is a random function of this one, of one that layer 1 picked, and of one that layer 0 picked there.
-// On top lies a little noise on every weight, so that no row could be left out or swapped unnoticed.
+// A little noise on every weight makes omitted or swapped rows visible.
 const (
 	seed      = 10 // one with which no token follows itself for ever
 	sharpness = 96.0
@@ -39,8 +39,8 @@ const (
 	unit256 = 0.0625
 )
 
-// matrix is a tensor under construction. What is added is converted to float32 first, which forbids the compiler to
-// fuse a multiplication with the addition: the bits are the same on every platform.
+// matrix is a tensor under construction. Values are converted to float32 before additions, which prevents fused
+// multiply-adds: the bits are the same on every platform.
 type matrix struct {
 	columns int
 	values  []float32
@@ -54,7 +54,7 @@ func (m matrix) scatter(r *random, deviation float64) {
 	}
 }
 
-// builder fills the tensors one after another from one stream of random numbers.
+// builder fills the tensors in order from one stream of random numbers.
 type builder struct {
 	*random
 	tensors map[string]matrix
@@ -64,7 +64,7 @@ func (b *builder) part(layer int, name string) matrix {
 	return b.tensors[fmt.Sprintf("blk.%d.%s.weight", layer, name)]
 }
 
-// weights makes all tensors of the model, in the order in which they are stored.
+// weights returns all tensors in storage order.
 func weights() []gguf.Weights {
 	b := &builder{&random{seed}, map[string]matrix{}}
 	var out []gguf.Weights
@@ -108,8 +108,8 @@ func (b *builder) embedding() {
 	}
 }
 
-// choose fills Q and K: random forms, the same one for both heads of a pair. The second head's is turned by a quarter
-// in each pair of rotated dimensions, as its key is: that leaves every score as it is, but no two heads alike.
+// choose fills Q and K with random forms, the same for both heads of a pair. The second head's form and key are rotated
+// by a quarter turn, which keeps the scores but makes the heads different.
 func (b *builder) choose(layer int) {
 	q, k := b.part(layer, "attn_q"), b.part(layer, "attn_k")
 	d := shape.HeadDim
@@ -132,8 +132,8 @@ func (b *builder) choose(layer int) {
 	form(q, 1, 3, unit128*sharpness)
 }
 
-// move fills V and the attention's output: V takes the codeword out of one half of the hidden state, the output lays it
-// into the other one, its places moved.
+// move fills V and the attention output: V reads the codeword from one half of the hidden state, the output writes it,
+// permuted, into the other.
 func (b *builder) move(layer int) {
 	v, o := b.part(layer, "attn_v"), b.part(layer, "attn_output")
 	v.scatter(b.random, noise)
@@ -155,7 +155,7 @@ func (b *builder) move(layer int) {
 }
 
 // multiply fills the first half of the feed-forward part: the product of the hidden state's halves, added to the second
-// half in layer 0 and to the first one, which the head reads, in layer 1.
+// half in layer 0 and to the first, which the head reads, in layer 1.
 func (b *builder) multiply(layer int) {
 	gate, up, down := b.part(layer, "ffn_gate"), b.part(layer, "ffn_up"), b.part(layer, "ffn_down")
 	gate.scatter(b.random, noise)
@@ -175,7 +175,7 @@ func (b *builder) multiply(layer int) {
 	}
 }
 
-// wander fills the other half of the feed-forward part at random.
+// wander fills the other half of the feed-forward part with random values.
 func (b *builder) wander(layer int) {
 	gate, up, down := b.part(layer, "ffn_gate"), b.part(layer, "ffn_up"), b.part(layer, "ffn_down")
 	for row := 2 * wordSigns; row < shape.FeedForwardLength; row++ {
@@ -187,8 +187,8 @@ func (b *builder) wander(layer int) {
 	}
 }
 
-// head gives each word a token. Special tokens have none, and rows of zeros: they never win. Their three words go to
-// tokens that have one already.
+// head assigns a token to each word. Special tokens have zero rows and never win; their three words map to other
+// tokens.
 func (b *builder) head() {
 	m := b.tensors["output.weight"]
 	usual := vocabSize - specials

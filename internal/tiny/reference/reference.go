@@ -1,7 +1,7 @@
-// Package reference is a third opinion: a plain forward pass of a llama or qwen2, to be read. Tests, and runs of
-// the tiny model, hold engines against it. Where two engines differ it shows which one is off.
+// Package reference is a plain forward pass of llama and qwen2, written to be read. Tests, and runs of the tiny model,
+// compare engines with it: if two engines differ, it shows which one is wrong.
 //
-// It is not an engine: one sequence, greedy only, F32 weights only, everything in memory, no threads.
+// It supports one sequence, greedy decoding and weights in memory, on one thread.
 package reference
 
 import (
@@ -13,7 +13,7 @@ import (
 	"llmparity/internal/tokenizer"
 )
 
-// Model is a model with its weights in memory.
+// Model is a model in memory.
 type Model struct {
 	shape  gguf.Architecture
 	speeds []float64 // of the rotation: angles a position, one for each pair of a head's values
@@ -29,7 +29,7 @@ type layer struct {
 	qBias, kBias, vBias []float32 // empty where there are none
 }
 
-// Open reads a model's file: its tokenizer and its weights.
+// Open reads the tokenizer and the weights of a file.
 func Open(path string) (*tokenizer.Tokenizer, *Model, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
@@ -39,7 +39,7 @@ func Open(path string) (*tokenizer.Tokenizer, *Model, error) {
 	return Read(f)
 }
 
-// Read is Open for a file that is open, or only in memory.
+// Read is Open for an open file.
 func Read(f *gguf.File) (*tokenizer.Tokenizer, *Model, error) {
 	v, err := f.Vocabulary()
 	if err != nil {
@@ -52,7 +52,7 @@ func Read(f *gguf.File) (*tokenizer.Tokenizer, *Model, error) {
 	return tokenizer.New(v), m, nil
 }
 
-// Load reads a model's weights.
+// Load reads the weights.
 func Load(f *gguf.File) (*Model, error) {
 	shape, err := f.Architecture()
 	if err != nil {
@@ -99,20 +99,20 @@ func Load(f *gguf.File) (*Model, error) {
 	return m, err
 }
 
-// Sequence is a position in a text: its keys and values so far.
+// Sequence is a text in progress, with its keys and values.
 type Sequence struct {
 	m            *Model
 	length       int
 	keys, values [][]float32 // one a layer, growing by a position a step
 }
 
-// Start begins an empty sequence.
+// Start starts an empty sequence.
 func (m *Model) Start() *Sequence {
 	n := m.shape.BlockCount
 	return &Sequence{m: m, keys: make([][]float32, n), values: make([][]float32, n)}
 }
 
-// Step appends a token and gives the logits for the next one, or nil when they aren't wanted.
+// Step appends a token and returns the logits for the next one, or nil if not requested.
 func (s *Sequence) Step(id int, logits bool) []float32 {
 	m, h := s.m, s.m.shape.EmbeddingLength
 	x := append([]float32(nil), m.embed[id*h:(id+1)*h]...)
@@ -133,7 +133,7 @@ func (s *Sequence) Step(id int, logits bool) []float32 {
 	return multiply(m.head, rmsNorm(x, m.norm, m.shape.RMSEpsilon))
 }
 
-// attend is the attention of layer i for the token at the end of the sequence.
+// attend computes the attention of layer i for the last token.
 func (s *Sequence) attend(i int, in []float32) []float32 {
 	l, sh := &s.m.layers[i], s.m.shape
 	q, k, v := multiply(l.q, in), multiply(l.k, in), multiply(l.v, in)
@@ -148,7 +148,7 @@ func (s *Sequence) attend(i int, in []float32) []float32 {
 	s.values[i] = append(s.values[i], v...)
 	out := make([]float32, sh.HeadCount*sh.HeadDim)
 	width := sh.HeadCountKV * sh.HeadDim
-	first := 0 // that is seen
+	first := 0 // the first visible position
 	if w := sh.SlidingWindow; w > 0 {
 		first = max(0, s.length+1-w)
 	}
@@ -177,7 +177,7 @@ func speeds(a gguf.Architecture) []float64 {
 	return out
 }
 
-// mix sums vectors, which are a step apart in values, by their weights. Like dot it has no race in it, and many turns.
+// mix adds weighted vectors, which are step apart in values. Excluded from race detection, like dot, for speed.
 //
 //go:norace
 func mix(to []float32, weights []float64, values []float32, step int) {
@@ -190,8 +190,8 @@ func mix(to []float32, weights []float64, values []float32, step int) {
 	}
 }
 
-// rotate turns the pairs of each head by the position's angles: neighbours as GGUF stores a llama, else a value of the
-// first half with one of the second.
+// rotate rotates the pairs of each head by the position's angles: adjacent values in a llama's GGUF, otherwise a value
+// of the first half with one of the second.
 func (m *Model) rotate(x []float32, position int) {
 	dim := m.shape.HeadDim
 	for i, speed := range m.speeds {
@@ -230,7 +230,7 @@ func rmsNorm(x, weight []float32, epsilon float64) []float32 {
 	return out
 }
 
-// multiply is a matrix, stored by rows, times a vector.
+// multiply multiplies a matrix, stored by rows, with a vector.
 func multiply(matrix, x []float32) []float32 {
 	out := make([]float32, len(matrix)/len(x))
 	for r := range out {
@@ -239,8 +239,8 @@ func multiply(matrix, x []float32) []float32 {
 	return out
 }
 
-// dot sums in float64, so that the order of summing matters to nobody. Nearly all time is spent here: four sums don't
-// wait for one another, and a race detector has nothing to find in it.
+// dot sums in float64, so that the order hardly matters. Most time is spent here: four independent sums, and no race
+// detection.
 //
 //go:norace
 func dot(a, b []float32) float64 {
@@ -263,13 +263,13 @@ func add(to, x []float32) {
 	}
 }
 
-// Greedy continues a prompt by n tokens. margins[i] is how far the logit of ids[i] lies above the next best.
+// Greedy continues a prompt by n tokens. margins[i] is the lead of the logit of ids[i] over the next best.
 func (m *Model) Greedy(prompt []int, n int) (ids []int, margins []float64, err error) {
 	if len(prompt) == 0 {
-		return nil, nil, fmt.Errorf("reference: an empty prompt has no continuation")
+		return nil, nil, fmt.Errorf("reference: empty prompt")
 	}
 	if total := len(prompt) + n; total > m.shape.ContextLength {
-		return nil, nil, fmt.Errorf("reference: %d tokens don't fit into the context of %d", total,
+		return nil, nil, fmt.Errorf("reference: %d tokens exceed the context of %d", total,
 			m.shape.ContextLength)
 	}
 	for _, id := range prompt {
@@ -289,7 +289,7 @@ func (m *Model) Greedy(prompt []int, n int) (ids []int, margins []float64, err e
 	return ids, margins, nil
 }
 
-// top finds the greatest logit and its lead over the next one.
+// top returns the best logit and its lead over the second.
 func top(logits []float32) (best int, margin float64) {
 	second := math.Inf(-1)
 	for i, v := range logits {

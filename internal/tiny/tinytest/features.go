@@ -5,17 +5,16 @@ import (
 	"llmparity/internal/tiny"
 )
 
-// Feature is something that engines may get wrong, and a small random model that has it.
+// Feature is something that engines can get wrong, with a small random model that has it.
 type Feature struct {
 	Name string
 	Spec tiny.Spec
-	// LlamaCppDiffers says that llama.cpp doesn't follow the model: it reads no sliding window in a llama.
+	// LlamaCppDiffers: llama.cpp ignores the sliding window of a llama.
 	LlamaCppDiffers bool
 }
 
-// Features are the models on which engines are held against each other: each thing that is supported is in one of them
-// at least. Their seeds are such that on FeaturePrompts the best logit leads by 0.02 at the least, and the text is
-// varied.
+// Features returns the models on which engines are compared. Together they cover everything supported. Their seeds make
+// the best logit lead by at least 0.02 on FeaturePrompts, with varied text.
 func Features() []Feature {
 	return []Feature{
 		{Name: "a head for each key-value head",
@@ -52,8 +51,8 @@ func Features() []Feature {
 	}
 }
 
-// FeaturePrompts are ordinary prompts; the last one is longer than the window of the model that has one, and longer
-// than a prefill chunk of 64 tokens.
+// FeaturePrompts are ordinary prompts. The last one is longer than the window of the model that has one, and than a
+// prefill chunk of 64 tokens.
 func FeaturePrompts() []Prompt {
 	all := Prompts()
 	long := all[1].Text + " " + all[2].Text + " " + all[3].Text

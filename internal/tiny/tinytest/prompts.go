@@ -2,11 +2,11 @@ package tinytest
 
 import "strings"
 
-// Prompt is a test prompt and what it is there for.
+// Prompt is a test prompt and its purpose.
 type Prompt struct{ Name, Text string }
 
-// Prompts are the prompts on which engines are held against each other. On each of them the model's greedy text is
-// varied and its margins are wide; a test says so.
+// Prompts are the prompts on which engines are compared. On each, the model's greedy text varies and its margins are
+// wide, which a test checks.
 func Prompts() []Prompt {
 	return []Prompt{
 		{"one character", "A"},

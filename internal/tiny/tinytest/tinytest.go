@@ -1,5 +1,4 @@
-// Package tinytest is what tests ask of the tiny model and of random ones, and what the reference answers. That engines
-// can be held to it is what package tiny's own tests are for.
+// Package tinytest provides the tiny model and random ones to tests, with the answers of the reference.
 package tinytest
 
 import (
@@ -13,7 +12,7 @@ import (
 	"llmparity/internal/tokenizer"
 )
 
-// Random is a random model in memory.
+// Random returns a random model in memory.
 func Random(t testing.TB, spec tiny.Spec) *gguf.File {
 	t.Helper()
 	var b bytes.Buffer
@@ -27,7 +26,7 @@ func Random(t testing.TB, spec tiny.Spec) *gguf.File {
 	return f
 }
 
-// Oracle is a model's tokenizer and its forward pass, computed the slow way.
+// Oracle returns a model's tokenizer and reference forward pass.
 func Oracle(t testing.TB, f *gguf.File) (*tokenizer.Tokenizer, *reference.Model) {
 	t.Helper()
 	tokens, m, err := reference.Read(f)
@@ -37,14 +36,14 @@ func Oracle(t testing.TB, f *gguf.File) (*tokenizer.Tokenizer, *reference.Model)
 	return tokens, m
 }
 
-// Answer is a prompt and what the reference answers.
+// Answer is a prompt and the reference's answer.
 type Answer struct {
 	Prompt
 	In, Out []int
-	Margins []float64 // by how much each token's logit leads the second
+	Margins []float64 // lead of each token's logit over the second
 }
 
-// Least is the least margin.
+// Least returns the smallest margin.
 func (a Answer) Least() float64 { return slices.Min(a.Margins) }
 
 // Distinct counts the different tokens.
@@ -52,7 +51,7 @@ func (a Answer) Distinct() int {
 	return len(slices.Compact(slices.Sorted(slices.Values(a.Out))))
 }
 
-// Answers gives the reference's n greedy tokens after each prompt.
+// Answers returns the reference's n greedy tokens for each prompt.
 func Answers(t testing.TB, f *gguf.File, prompts []Prompt, n int) []Answer {
 	t.Helper()
 	tokens, m := Oracle(t, f)

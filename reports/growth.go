@@ -162,12 +162,7 @@ func kvGrowth(v *view) []chart {
 // growthChart has one drawing per slope; no chart without any.
 func growthChart(c chart, rates []growth.Rate, t *growth.Theory,
 	draw func(growth.Rate) (more string, options map[string]any)) []chart {
-	c.Table = &grid{Head: []string{"memory", "from", "bytes/token", "95% interval", "launches", "result"}}
 	for _, r := range rates {
-		if r.Known() {
-			c.Table.Rows = append(c.Table.Rows, []string{line(r.Title), r.From(), rate(r.Center()), rateInterval(r),
-				strconv.Itoa(r.N), r.Verdict})
-		}
 		if r.Fit != nil {
 			more, options := draw(r)
 			c.Drawings = append(c.Drawings, drawing{Name: line(r.Title), Caption: growthCaption(r, t) + more,

@@ -49,19 +49,11 @@ func manyAtOnce() [][3]string {
 		{growth.AxisBatch, "batch_size", "batch size"}}
 }
 
-// memoryOverRequests draws memory by the number of concurrent requests.
-func memoryOverRequests(v *view) []chart {
-	return v.overRequests("fig1_mem_vs_", "Memory by ", "MiB")
-}
-
-// speedOverRequests draws aggregate speed and that of single requests.
-func speedOverRequests(v *view) []chart {
-	return v.overRequests("fig2_tps_vs_", "Tokens/s by ", "tokens/s", "requests/s")
-}
-
-// latencyOverRequests draws the latency of single requests.
-func latencyOverRequests(v *view) []chart {
-	return v.overRequests("latency_vs_", "Latency by ", "ms")
+// overRequests draws memory, speed and latency by the number of concurrent requests.
+func overRequests(v *view) []chart {
+	return slices.Concat(v.overRequests("fig1_mem_vs_", "Memory by ", "MiB"),
+		v.overRequests("fig2_tps_vs_", "Tokens/s by ", "tokens/s", "requests/s"),
+		v.overRequests("latency_vs_", "Latency by ", "ms"))
 }
 
 func (v *view) overRequests(id, title string, units ...string) []chart {

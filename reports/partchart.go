@@ -36,7 +36,7 @@ func partStacks(v *view) []chart {
 		}
 	}
 	return []chart{{ID: "components", Title: "By component", Unit: "MiB", Height: rowsHeight(len(bars), 1),
-		Drawings: []drawing{{Options: t.options()}}, Table: t.grid(),
-		Note:  "Median increase over the baseline. Everything else is the difference to the whole; it can be negative.",
-		Label: "Stacked bars of each cell's memory by component, measured and predicted; the tables have the same figures"}}
+		Drawings: []drawing{{Options: t.options()}},
+		Note:     "Median increase over the baseline. Everything else is the difference to the whole; it can be negative.",
+		Label:    "Stacked bars of each cell's memory by component, measured and predicted; the tables have the same figures"}}
 }

@@ -46,8 +46,7 @@ func trafficSection(res *compare.Result) section {
 		add(append(row, strconv.Itoa(tps.N))...)
 	})
 	s := section{ID: "traffic", Title: "Concurrent requests", For: onPage, Parts: []section{
-		{Across: "pair", Draw: []func(*view) []chart{memoryOverRequests, speedOverRequests, latencyOverRequests,
-			mixedLengths}}}}
+		{Across: "pair", Draw: []func(*view) []chart{overRequests, mixedLengths}}}}
 	if rates != nil {
 		times, lacking := requestTimes(res)
 		s.Words, s.Method, s.Lines, s.Mark = []string{words}, []string{trafficMethod}, caveats, "- "

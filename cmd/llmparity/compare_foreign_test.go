@@ -19,7 +19,7 @@ func TestCompareRunWithMemoryLog(t *testing.T) {
 	html := filepath.Join(root, "beside.html")
 	out := good(t, "compare", "--details", run, rows, "--html", html)
 	mentions(t, out, "llama.cpp", "ollama-run1", "webllm-run1", "RSS sum", "1536", "JavaScript heap",
-		"96.5", "rows that another program wrote", "profiler.csv")
+		"96.5", "was written by another program or by watch", "profiler.csv")
 	text, err := os.ReadFile(html)
 	check(t, err)
 	sheet, err := browser.OpenSheet(t.Context(), "")

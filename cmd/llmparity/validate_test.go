@@ -88,9 +88,9 @@ func TestValidateErrors(t *testing.T) {
 	put(t, broken, "run.json", "{")
 	file := filepath.Join(broken, "run.json")
 	for says, args := range map[string][]string{
-		"no run folder in " + empty: {empty}, "none of the 2 runs below " + before: {before},
-		"the model's shape is not known":            {before},
-		"none of the 1 run folders below " + broken: {broken}, "run.json: not a folder": {file},
+		"no run folder in " + empty: {empty}, before + ": none of the 2 runs has a cell": {before},
+		"the model's shape is not known":                   {before},
+		broken + ": none of the 1 run folders can be read": {broken}, "run.json: not a folder": {file},
 		"can't read " + filepath.Join(empty, "none"): {filepath.Join(empty, "none")},
 	} {
 		refuses(t, fault.BadRecord, says, append([]string{"validate"}, args...)...)

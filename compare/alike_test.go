@@ -196,7 +196,7 @@ func TestRatiosOfPiecesAreMarked(t *testing.T) {
 	other.Cell.ID, other.Cell.Engine, other.IDs = 4, "other", served.IDs
 	for _, ratio := range compare.Runs(comparetest.Run(t, "both", served, other)).Comparisons[0].Ratios {
 		if ratio.Note != "" {
-			t.Errorf("of two that tell of pieces: %q", ratio.Note)
+			t.Errorf("of two that report pieces: %q", ratio.Note)
 		}
 	}
 }

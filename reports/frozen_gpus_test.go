@@ -89,7 +89,7 @@ func onGPU(e comparetest.Engine, id int, engine string, policy map[string]string
 	return e
 }
 
-// holds is what a driver tells of a process. It grows with the load, wavers, and now and then isn't told.
+// holds is what a driver reports for a process. It grows with the load, wavers, and is sometimes absent.
 func holds(role, method string, pid int, every time.Duration, base, size float64, devices ...string) comparetest.Meter {
 	return comparetest.Meter{Source: record.Source{Role: role, Method: method, PID: pid, Start: uint64(90000 + pid),
 		Every: every, Sees: "what it holds", Blind: "the rest"},

@@ -43,7 +43,7 @@ func setups() []estimate.Setup {
 	}
 }
 
-// predicted is a cell with what the arithmetic foretells of it and with its risk where so much is free everywhere.
+// predicted is a cell with its predicted memory, and with its risk if so much is available everywhere.
 func predicted(t *testing.T, id int, m estimate.Model, s estimate.Setup, free int64) comparetest.Engine {
 	t.Helper()
 	s.InputLen, s.OutputLen = 4, 63

@@ -106,7 +106,7 @@ func scenarios(t *testing.T) map[string]scenario {
 		"repeated until known":               of(looked(t)...).only("stop", "figures"),
 		"repeated, too few to know":          of(few),
 		"unsteady launches":                  of(unsteady()...).only("figures"),
-		"inside and foretold":                of(insides(6)...),
+		"inside and predicted":               of(insides(6)...),
 		"inside, lost launches":              of(lossy...).only("failures", "memory_breakdown", "forecast"),
 		"inside, cached prompts":             of(cached...).only("figures"),
 		"inside, readings missing":           closed.only("memory_breakdown"),
@@ -259,7 +259,7 @@ func unsteady() []comparetest.Engine {
 }
 
 // insides are engines of which there is everything to say about memory: what is inside, peaks of phases, what was
-// foretold.
+// predicted.
 func insides(launches int) []comparetest.Engine {
 	a, b := comparetest.Measured(comparetest.Browser(launches), comparetest.Page()),
 		comparetest.Measured(comparetest.Native(launches), nil)
@@ -286,7 +286,7 @@ func insides(launches int) []comparetest.Engine {
 	return []comparetest.Engine{a, b}
 }
 
-// inPieces are engines that tell of pieces of text: most tokens in one each, few in one each, and with a cache of which
+// inPieces are engines that report pieces of text: most tokens in one each, few in one each, and with a cache of which
 // they don't tell.
 func inPieces() []comparetest.Engine {
 	most, few, unreported, unread := comparetest.Served(6), comparetest.Served(7), comparetest.Native(6),

@@ -70,7 +70,7 @@ type Engine struct {
 	Vary float64
 }
 
-// Inside is what a page tells of itself when a phase ends, in bytes. A phase that a map lacks was not read.
+// Inside is what a page reports of itself when a phase ends, in bytes. A phase that a map lacks was not read.
 type Inside struct {
 	Weights, KVReserved           int64
 	KVUsed, Workspaces, Remainder map[record.Phase]int64 // of the ledger

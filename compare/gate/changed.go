@@ -145,7 +145,7 @@ func partsChanged(b, n *compare.Cell) (out differences) {
 	return out
 }
 
-// headFirst puts names before what is told of them, such as browser before browser_build_id.
+// headFirst puts names before their properties, such as browser before browser_build_id.
 func headFirst(a, b string) int {
 	head := func(s string) int {
 		return map[string]int{"browser": -2, "model_library": -2, "model_library_source": -1}[s]

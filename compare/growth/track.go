@@ -30,7 +30,7 @@ type instant struct {
 	v  float64
 }
 
-// Within tells of a cell what goes over tokens within launches; nil where that is not known.
+// Within has a cell's series over tokens within launches; nil if unknown.
 func Within(c *memory.Cell, run *record.Run) (*OverTokens, *Growth) {
 	followed := map[*record.Attempt][]track{}
 	for _, a := range c.Counted {
@@ -253,7 +253,7 @@ func (t track) disordered() string {
 		t.title)
 }
 
-// sparse tells of a source that is read at phase edges only: nothing is known of what lies between.
+// sparse reports whether a source is read at phase edges only.
 func (t track) sparse() bool { return t.every == 0 && len(t.readings) < minReadings }
 
 // minReadings is how many readings it takes within a request to follow it.

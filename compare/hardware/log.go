@@ -129,7 +129,7 @@ const (
 	byPower   = "the integral of the power readings (linear interpolation)"
 )
 
-// wholly is the share of the phase that readings must span: the rest is taken for as dear as they are.
+// wholly is the share of the phase that readings must span: the rest is assumed to use as much power.
 const wholly = 0.95
 
 // energy is what a source took over the measure phase, by its counter where it has one. NaN where that is not known.

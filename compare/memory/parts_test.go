@@ -86,7 +86,7 @@ func TestPartsOfALogAndOfAFile(t *testing.T) {
 	if p.DTypes.Activations != "f32" {
 		t.Errorf("%+v", p.DTypes)
 	}
-	// Without a log what the file and the set-up tell is taken, and what nobody tells stays in what is left.
+	// Without a log file sizes and settings are used, and unknown parts stay in everything else.
 	p = partsOf(t, comparetest.Run(t, "server", comparetest.Native(6)))
 	addsUp(t, p)
 	weights, cache, working := p.Component(figure.ModelWeights), p.Component(figure.KVCache),
@@ -190,10 +190,10 @@ func TestANegativeRemainderOfALargeCache(t *testing.T) {
 	}
 }
 
-// onGPU gives every launch what a driver tells of a process.
+// onGPU gives every launch the readings of a GPU driver.
 func onGPU(run *record.Run, role string, mib map[record.Phase]float64) *record.Run {
 	for _, a := range run.Attempts {
-		for id, name := range map[int]string{91: "nvml_process", 92: "drm_fdinfo"} { // two drivers tell of one process
+		for id, name := range map[int]string{91: "nvml_process", 92: "drm_fdinfo"} { // two drivers report one process
 			a.Sources[id] = record.Source{Role: role, Method: name, PID: 4002, Blind: "what it hides"}
 		}
 		for phase, v := range mib {

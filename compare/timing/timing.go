@@ -125,7 +125,7 @@ func unreported(spec record.Cell, attempts []*record.Attempt) bool {
 	return false
 }
 
-// UnknownPrefills are the requests whose prompt may have come from a cache, nobody tells how much of it: that server
+// UnknownPrefills are the requests whose prompt may have come from a cache, nobody knows how much of it: that server
 // may have been asked for it before. One of our own has not been when it is asked first: it was warmed up with another
 // prompt.
 func UnknownPrefills(spec record.Cell, attempts []*record.Attempt) map[*record.Request]bool {

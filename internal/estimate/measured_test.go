@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is foretold under the name of a measured component is of the same definition: parts come to the increase, and
+// A predicted component has the definition of the measured one: parts come to the increase, and
 // the increase to the total.
 func TestPartsComeToWhatIsMeasured(t *testing.T) {
 	small := config(t, "smollm2-135m")

@@ -4,7 +4,7 @@
 // It knows decoder-only transformers (families.go lists their model_types), among them those with grouped and
 // multi-query attention, with latent attention (MLA), with sliding windows in some or all layers, and mixtures of
 // experts. Of models that see or hear it counts the text part. A model_type that it doesn't know is an error and not a
-// guess. It can't see weights that a config doesn't tell of (adapters, heads for other tasks, layers for multi-token
+// guess. It can't see weights that a config doesn't mention (adapters, heads for other tasks, layers for multi-token
 // prediction are left out, with a note), and it reads no weights; the headers of safetensors files it does read, where
 // they lie beside a config (safetensors.go).
 package hfconfig

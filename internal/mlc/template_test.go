@@ -27,7 +27,7 @@ func laidOut(c conversation, system string) string {
 	return s.String() + c.Roles["assistant"] + c.RoleEmptySep
 }
 
-// templates have what is told of the models' own, and what those make of a chat without and with a system message, BOS
+// templates are the models' own, with what they make of a chat without and with a system message, BOS
 // left out.
 var templates = []struct{ name, jinja, plain, system string }{
 	{"chatml", chatMLTemplate,

@@ -7,7 +7,7 @@ import (
 	"llmparity/internal/run"
 )
 
-// pace is what events tell of how a run goes on: how fast tokens come, and how long the rest may take.
+// pace is the progress of a run, from its events: how fast tokens come, and how long the rest may take.
 type pace struct {
 	done    int       // launches that this program has ended
 	left    int       // launches that are to come, with the one that goes on

@@ -20,7 +20,7 @@ import (
 const redraw = 250 * time.Millisecond
 
 // Progress tells who waits how far a run is: a person by a bar on a terminal and by plain lines elsewhere, a program by
-// JSON. It may be called from several goroutines at once: requests that go on beside each other tell of their tokens.
+// JSON. It may be called from several goroutines at once: concurrent requests report their tokens.
 type Progress struct {
 	mu    *sync.Mutex // that of the other side, too, where runs take turns
 	out   io.Writer

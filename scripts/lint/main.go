@@ -22,7 +22,8 @@ func main() {
 	found, packages, err := findings(".")
 	stale, unread := staleNotices()
 	missing, unlisted := unlisted(packages)
-	found, err = slices.Concat(found, stale, missing), errors.Join(err, unread, unlisted)
+	hard, unopened := hardWords(".")
+	found, err = slices.Concat(found, stale, missing, hard), errors.Join(err, unread, unlisted, unopened)
 	for _, line := range found {
 		fmt.Fprintln(os.Stderr, line)
 	}

@@ -125,10 +125,10 @@ func Parse(text []byte) (Catalogue, error) {
 		return Catalogue{}, fmt.Errorf("reading WebLLM's catalogue: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Catalogue{}, errors.New("reading WebLLM's catalogue: something follows it")
+		return Catalogue{}, errors.New("reading WebLLM's catalogue: text after its end")
 	}
 	if c.WebLLM == "" || len(c.Models) == 0 {
-		return Catalogue{}, errors.New("reading WebLLM's catalogue: it names no version or no models")
+		return Catalogue{}, errors.New("reading WebLLM's catalogue: no version or no models")
 	}
 	seen := map[string]bool{}
 	for _, e := range c.Models {
@@ -150,10 +150,10 @@ var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,199}$`)
 
 func (e Entry) validate() error {
 	if !plainName.MatchString(e.ID) {
-		return errors.New("its id can't be a folder's name")
+		return errors.New("its id is not a valid folder name")
 	}
 	if e.Manifest != "" && !plainName.MatchString(e.Manifest) {
-		return fmt.Errorf("its manifest %q can't be a file's name", e.Manifest)
+		return fmt.Errorf("its manifest %q is not a valid file name", e.Manifest)
 	}
 	for _, address := range []string{e.Model, e.Library} {
 		if err := validAddress(address); err != nil {
@@ -161,10 +161,10 @@ func (e Entry) validate() error {
 		}
 	}
 	if !strings.HasSuffix(e.Library, ".wasm") {
-		return fmt.Errorf("its library %s is no .wasm", e.Library)
+		return fmt.Errorf("its library %s is not a .wasm file", e.Library)
 	}
 	if e.VRAM < 0 || math.IsInf(e.VRAM, 0) || e.Buffer < 0 || e.Type < Chat || e.Type > Vision {
-		return errors.New("its memory or type makes no sense")
+		return errors.New("its memory or type is invalid")
 	}
 	if slices.Contains(e.Features, "") {
 		return errors.New("it needs a feature without a name")
@@ -187,7 +187,7 @@ func validAddress(address string) error {
 	if u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" ||
 		len(clean) < 2 || path.Clean(clean) != clean || strings.ContainsAny(clean, `\:`) ||
 		strings.ContainsFunc(clean, unicode.IsControl) {
-		return fmt.Errorf("its address %s is none that can be fetched: https, a host and a plain path are needed",
+		return fmt.Errorf("its address %s cannot be downloaded: it must be https with a host and a plain path",
 			address)
 	}
 	return nil

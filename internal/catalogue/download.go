@@ -30,7 +30,7 @@ func (w wanted) verify(s sums, path string) error {
 	case w.bytes >= 0 && s.bytes != w.bytes:
 		return wrongSize(w.bytes, s.bytes)
 	case w.md5 != "" && s.md5() != w.md5:
-		return &errWrong{fmt.Errorf("it has other bytes than it should: MD5 %s, not %s", s.md5(), w.md5)}
+		return &errWrong{fmt.Errorf("wrong content: MD5 %s, want %s", s.md5(), w.md5)}
 	case w.check == nil:
 		return nil
 	}
@@ -159,7 +159,7 @@ func (f *fetcher) attempt(ctx context.Context, w wanted, p *part) error {
 }
 
 // errStalled is a server that says nothing any more.
-var errStalled = errors.New("nothing came for too long")
+var errStalled = errors.New("no data for too long")
 
 func stalledOr(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errStalled) {
@@ -213,13 +213,13 @@ func (f *fetcher) accept(resp *http.Response, w wanted, p *part) error {
 		return statusOf(resp)
 	}
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return &errWrong{fmt.Errorf("it is sent as %s, though that wasn't asked for", coding)}
+		return &errWrong{fmt.Errorf("unexpected content encoding %s", coding)}
 	}
 	switch {
 	case w.bytes >= 0 && total >= 0 && total != w.bytes:
 		return wrongSize(w.bytes, total)
 	case total > w.max:
-		return &errWrong{fmt.Errorf("it has %s, at most %s can be right", size(total), size(w.max))}
+		return &errWrong{fmt.Errorf("has %s, the limit is %s", size(total), size(w.max))}
 	}
 	if err := p.know(resp.Header, total); err != nil {
 		return &errDisk{err}
@@ -228,7 +228,7 @@ func (f *fetcher) accept(resp *http.Response, w wanted, p *part) error {
 }
 
 // errOtherPart is an answer that doesn't go on where a file ends, so that all of it is asked for.
-var errOtherPart = errors.New("the server sent another part than was asked for")
+var errOtherPart = errors.New("the server sent a different range")
 
 var rangeSent = regexp.MustCompile(`^bytes (\d{1,18})-\d{1,18}/(\d{1,18}|\*)$`)
 

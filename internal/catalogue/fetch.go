@@ -309,7 +309,7 @@ func (f *fetcher) room(w Weights) error {
 		}
 	}
 	if n, ok := free(f.work); ok && missing > n {
-		return fault.New(fault.DiskFull, "free some space, or name another cache folder in "+cache.Variable,
+		return fault.New(fault.DiskFull, "free some space, or set another cache folder with "+cache.Variable,
 			"model %s takes %s more, but %s has room for %s", f.entry.ID, size(missing), f.store, size(n))
 	}
 	return nil

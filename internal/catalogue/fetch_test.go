@@ -102,7 +102,7 @@ func TestFetchFromAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: dir},
-		"lib.wasm can't be had from "+filepath.Join(dir, filepath.FromSlash(libraryPath)), "it is not there",
+		"lib.wasm can't be had from "+filepath.Join(dir, filepath.FromSlash(libraryPath)), "not found",
 		"leave --mirror out")
 	if err := os.Mkdir(filepath.Join(dir, filepath.FromSlash(libraryPath)), 0o755); err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestServerErrors(t *testing.T) {
 		{"too long, of unknown length", always(shard, func(w http.ResponseWriter, _ *http.Request) {
 			_ = http.NewResponseController(w).Flush()
 			_, _ = w.Write(append(other, 'x'))
-		}), []string{shard, "more comes than"}, 1, shard},
+		}), []string{shard, "the server sends more than"}, 1, shard},
 		{"too short, of unknown length", always(shard, func(w http.ResponseWriter, _ *http.Request) {
 			_ = http.NewResponseController(w).Flush()
 			_, _ = w.Write(other[1:])
@@ -236,7 +236,7 @@ func TestServerErrors(t *testing.T) {
 		{"a page for a list", always("tensor-cache.json", body("<!doctype html>")),
 			[]string{"tensor-cache.json", "is wrong", "invalid character"}, 1, "tensor-cache.json"},
 		{"a page for the library", always(filepath.Base(libraryPath), body("<!doctype html>")),
-			[]string{"lib.wasm", libraryPath, "no WebAssembly module"}, 1, ""},
+			[]string{"lib.wasm", libraryPath, "not a WebAssembly module"}, 1, ""},
 		{"a page for the settings", always("mlc-chat-config.json", body("{}")),
 			[]string{"mlc-chat-config.json", "model_type"}, 1, ""},
 		{"leads away", always(shard, redirect("http://192.0.2.1/x")),

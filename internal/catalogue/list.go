@@ -63,7 +63,7 @@ func (c Catalogue) List(ctx context.Context, filter, mirror, store string, warn 
 			n := p.Weights.Bytes()
 			out[i].WeightsB, out[i].Stored, out[i].StoredB, out[i].Source = &n, true, p.Bytes(), p.Source
 		case !errors.Is(err, fs.ErrNotExist):
-			return nil, fault.Wrap(fault.Unwritable, err, "make it readable, or name another cache folder in "+
+			return nil, fault.Wrap(fault.Unwritable, err, "make it readable, or set another cache folder with "+
 				cache.Variable,
 				"the store of models")
 		}

@@ -148,7 +148,7 @@ type growing struct {
 
 func (g *growing) Write(b []byte) (int, error) {
 	if g.part.sums.bytes+int64(len(b)) > g.limit {
-		return 0, &errWrong{fmt.Errorf("more comes than %s, which is all that can be right", size(g.limit))}
+		return 0, &errWrong{fmt.Errorf("the server sends more than the limit of %s", size(g.limit))}
 	}
 	n, err := g.part.file.Write(b)
 	g.part.sums.Write(b[:n]) // never fails

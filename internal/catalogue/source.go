@@ -58,7 +58,7 @@ func (s *source) folder(dir string) error {
 		return fault.Wrap(fault.Usage, err, "", "the mirror %q", dir)
 	}
 	if info, err := os.Stat(absolute); err != nil || !info.IsDir() {
-		return fault.New(fault.Usage, "name a folder that has what lies below the public addresses, or an https:// address",
+		return fault.New(fault.Usage, "use a folder with the layout of the public site, or an https:// URL",
 			"the mirror %s is no folder", dir)
 	}
 	s.mirror, s.name = &url.URL{Scheme: "file", Path: "/"}, absolute
@@ -131,7 +131,7 @@ func Safe(u *url.URL) error {
 	case u.Scheme == "http":
 		return errors.New("only https is trusted beyond this machine")
 	}
-	return fmt.Errorf("addresses of the kind %s:// can't be fetched", u.Scheme)
+	return fmt.Errorf("%s:// URLs are not supported", u.Scheme)
 }
 
 // errRedirect is a redirection that is not followed.

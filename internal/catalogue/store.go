@@ -182,13 +182,13 @@ func parseConfig(text []byte) (tokenizer string, err error) {
 			return name, nil
 		}
 	}
-	return "", fmt.Errorf("WebLLM takes none of its tokenizer files %q", c.Tokenizers)
+	return "", fmt.Errorf("WebLLM supports none of its tokenizer files %q", c.Tokenizers)
 }
 
 // parseLibrary tells whether a file is a WebAssembly module at all.
 func parseLibrary(text []byte) error {
 	if !bytes.HasPrefix(text, []byte("\x00asm\x01\x00\x00\x00")) {
-		return errors.New("it is no WebAssembly module")
+		return errors.New("not a WebAssembly module")
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ func sweep(dir string, keep func(name string) bool) error {
 
 // diskFault makes an error of the file system one that the user can act on.
 func diskFault(err error, store string) error {
-	return fault.WriteError(err, store, "name another cache folder in "+cache.Variable)
+	return fault.WriteError(err, store, "set another cache folder with "+cache.Variable)
 }
 
 // partial ends the names of files that are not whole yet.

@@ -94,9 +94,9 @@ func cause(err error, at *url.URL) error {
 	if at.Scheme == "file" && errors.As(err, &status) {
 		switch status.code {
 		case http.StatusNotFound:
-			return fmt.Errorf("it is not there%w", silent{err})
+			return fmt.Errorf("not found%w", silent{err})
 		case http.StatusForbidden:
-			return fmt.Errorf("it can't be read%w", silent{err})
+			return fmt.Errorf("cannot be read%w", silent{err})
 		case http.StatusMovedPermanently:
 			return fmt.Errorf("it is a folder%w", silent{err})
 		}

@@ -57,7 +57,7 @@ func ParseWeights(text []byte) (Weights, error) {
 		// Some systems don't tell files apart by capitals.
 		key := strings.ToLower(s.File)
 		if files[key] || reserved(key) {
-			return Weights{}, fmt.Errorf("the shard %s is there twice, or in another file's place", s.File)
+			return Weights{}, fmt.Errorf("shard %s is listed twice, or has the name of another file", s.File)
 		}
 		files[key] = true
 		for _, t := range s.Tensors {
@@ -67,7 +67,7 @@ func ParseWeights(text []byte) (Weights, error) {
 			names[t.Name] = true
 		}
 		if total += s.Bytes; total > maxBytes {
-			return Weights{}, fmt.Errorf("it promises more than %d bytes", int64(maxBytes))
+			return Weights{}, fmt.Errorf("more than %d bytes in all", int64(maxBytes))
 		}
 	}
 	return w, nil
@@ -85,7 +85,7 @@ var sum = regexp.MustCompile(`^[0-9a-f]{32}$`)
 func checkShard(s Shard) error {
 	switch {
 	case !plainName.MatchString(s.File):
-		return fmt.Errorf("the shard %q can't be a file's name", s.File)
+		return fmt.Errorf("the shard %q is not a valid file name", s.File)
 	case s.Bytes <= 0 || s.Bytes > maxBytes:
 		return fmt.Errorf("the shard %s would have %d bytes", s.File, s.Bytes)
 	case !sum.MatchString(s.MD5):

@@ -30,7 +30,7 @@ func unreadable(path string, err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
 	}
-	return fault.Wrap(fault.BadModel, err, "name a config.json, or the folder that it is in", "%s can't be read", path)
+	return fault.Wrap(fault.BadModel, err, "name a config.json or its folder", "%s can't be read", path)
 }
 
 // reader takes fields out of a JSON object. The first error stays, so that a family's sizes can be read one after the
@@ -59,7 +59,7 @@ func object(text []byte) (map[string]json.RawMessage, error) {
 		return nil, plain(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is more behind its end")
+		return nil, errors.New("text after its end")
 	}
 	if fields == nil {
 		return nil, errors.New("it is null")
@@ -74,9 +74,9 @@ func plain(err error) error {
 	case errors.Is(err, io.EOF):
 		return errors.New("it is empty")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("it ends too early")
+		return errors.New("unexpected end")
 	case errors.As(err, &wrong):
-		return fmt.Errorf("%s where an object should be", wrong.Value)
+		return fmt.Errorf("%s instead of an object", wrong.Value)
 	}
 	return err
 }

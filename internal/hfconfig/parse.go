@@ -111,7 +111,7 @@ func (r *reader) textPart() (*reader, []string) {
 func unknown(file, kind string) error {
 	do := "give its sizes by flags: --model-params, --num-layers, --num-heads, --num-kv-heads, --hidden-size, --head-dim"
 	near := nearest.Of(kind, slices.Sorted(maps.Keys(families)), 3)
-	err := fault.New(fault.UnknownArch, do, "%s: %s (the nearest that are known: %s)", file, UnknownType{kind}.Error(),
+	err := fault.New(fault.UnknownArch, do, "%s: %s (nearest known: %s)", file, UnknownType{kind}.Error(),
 		strings.Join(near, ", "))
 	err.Err = UnknownType{kind}
 	return err

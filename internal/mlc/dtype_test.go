@@ -103,7 +103,7 @@ func TestHalfOverflow(t *testing.T) {
 	_, err := Write(context.Background(), path, filepath.Join(parent, "package"), Options{DType: Float16})
 	if fault.Of(err) != fault.UnknownArch ||
 		!strings.Contains(err.Error(), "tensor "+name+
-			" can't be stored as float16: the value -65520 is beyond ±65504; convert it to float32") {
+			" cannot be stored as float16: value -65520 exceeds ±65504; convert it to float32") {
 		t.Errorf("got %v (%s)", err, fault.Of(err))
 	}
 	alone(t, parent)

@@ -210,7 +210,7 @@ func TestModelChangesWhileRead(t *testing.T) {
 		_, err = m.write(t.Context(), t.TempDir())
 		if fault.Of(err) != fault.BadModel ||
 			!strings.Contains(err.Error(),
-				"the file was changed while it was read; wait until it is whole and try again") {
+				"the file changed while it was read; wait until it is complete, then try again") {
 			t.Errorf("%s: got %v", name, err)
 		}
 		f.Close()

@@ -24,7 +24,7 @@ func Table(w io.Writer, res *compare.Result) error {
 	a := res.Answer()
 	e := ending{res: res}
 	head := cutLines(wrap(a.Title, "", "", endingWidth), 2) + cutLines(wrap(a.Sub(), "", "", endingWidth), 2) + "\n" +
-		answerText(a, 5)
+		answerText(a, 5) + gateText(res.Gate)
 	for i := range a.Warnings {
 		a.Warnings[i].Where = everyCell(res, strings.Split(a.Warnings[i].Where, "; "))
 	}
@@ -38,8 +38,20 @@ func Table(w io.Writer, res *compare.Result) error {
 
 // Answer writes the answer alone.
 func Answer(w io.Writer, res *compare.Result) error {
-	_, err := io.WriteString(w, answerText(res.Answer(), math.MaxInt))
+	a := res.Answer()
+	_, err := io.WriteString(w, cutLines(wrap(a.Title, "", "", endingWidth), 2)+answerText(a, math.MaxInt))
 	return err
+}
+
+// Comparison writes the answer as Table does, and every difference between runs or engines.
+func Comparison(w io.Writer, res *compare.Result) error {
+	if err := Table(w, res); err != nil {
+		return err
+	}
+	if differences := ratiosSection(res); len(shownTo(differences.Parts, inTerminal)) > 0 {
+		return writeTerminal(w, "\n", []section{differences})
+	}
+	return nil
 }
 
 // answerText has a line a card, and why there is no answer.
@@ -55,6 +67,26 @@ func answerText(a *compare.Answer, most int) string {
 		}
 	}
 	return cutLines(b.String(), most)
+}
+
+// gateText has the outcome of a gate, and the checks that do not pass.
+func gateText(g *compare.Gate) string {
+	if g == nil {
+		return ""
+	}
+	const most = 4
+	text := wrap("Gate: "+g.Verdict, "", "  ", endingWidth)
+	shown := 0
+	for _, l := range gateLines(g) {
+		if strings.HasPrefix(l, "PASS") {
+			continue
+		}
+		if shown++; shown > most {
+			return text + "  more checks are in the details\n"
+		}
+		text += cutLines(wrap(l, "  ", "    ", endingWidth), 2)
+	}
+	return text
 }
 
 // warningText has a line or two a warning.
@@ -100,23 +132,31 @@ type ending struct {
 
 // endingFigures are its rows or columns.
 func (e *ending) figures() []endingFigure {
-	all := []endingFigure{{"decode", "tok/s", figure.DecodeTPS}, {"all requests", "tok/s", figure.AggregateTPS},
-		{"first token", "ms", figure.TTFT}, {"load", "ms", figure.LoadTime}, {"peak memory", "MiB", figure.PeakPSS},
-		{"peak memory", "MiB", figure.PeakRSS}, {"increase", "MiB", figure.Increase}}
+	named := func(name string) func(*compare.Cell) evidence.Figure {
+		return func(c *compare.Cell) evidence.Figure { return c.Figure(name) }
+	}
+	all := []endingFigure{{"decode", "tok/s", named(figure.DecodeTPS)},
+		{"all requests", "tok/s", named(figure.AggregateTPS)}, {"first token", "ms", named(figure.TTFT)},
+		{"load", "ms", named(figure.LoadTime)},
+		{"peak memory", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Peak }},
+		{"increase", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Increase }}}
 	var out []endingFigure
 	for _, f := range all {
 		known := false
 		for i := range e.res.Cells {
-			known = known || e.res.Cells[i].Figure(f.name).Known()
+			known = known || f.of(&e.res.Cells[i]).Known()
 		}
-		if known && (f.name != figure.PeakRSS || len(out) == 0 || out[len(out)-1].name != figure.PeakPSS) {
+		if known {
 			out = append(out, f)
 		}
 	}
 	return out
 }
 
-type endingFigure struct{ title, unit, name string }
+type endingFigure struct {
+	title, unit string
+	of          func(*compare.Cell) evidence.Figure
+}
 
 // table has engines side by side, a figure a row; of many cells a cell a row. room tells how many lines it may have
 // beside so many notes.
@@ -149,9 +189,9 @@ func (e *ending) rows(figures []endingFigure, room func(notes int) int) string {
 		c := &e.res.Cells[i]
 		row := []string{line(c.Label)}
 		for _, f := range figures {
-			text := value(c.Figure(f.name))
-			if c.Figure(f.name).Known() {
-				text += " " + spread(c.Figure(f.name))
+			text := value(f.of(c))
+			if f.of(c).Known() {
+				text += " " + spread(f.of(c))
 			}
 			row = append(row, text)
 		}
@@ -199,10 +239,13 @@ func (e *ending) sideBySide(figures []endingFigure) string {
 	for _, f := range figures {
 		row := []string{f.title}
 		for i := range cells {
-			x := cells[i].Figure(f.name)
+			x := f.of(&cells[i])
 			text := value(x)
 			if x.Known() {
 				text += " " + f.unit + "  " + spread(x)
+			}
+			if x.Name == figure.PeakRSS {
+				text += " " + e.note("the sum of RSS, in which shared pages count more than once")
 			}
 			row = append(row, text)
 		}
@@ -232,9 +275,9 @@ func (e *ending) difference(f endingFigure) string {
 		return ""
 	}
 	c := &e.res.Comparisons[0]
-	a, b := e.res.Cells[c.A].Figure(f.name), e.res.Cells[c.B].Figure(f.name)
+	a, b := f.of(&e.res.Cells[c.A]), f.of(&e.res.Cells[c.B])
 	for _, r := range c.Ratios {
-		if r.Figure != f.name {
+		if r.Figure != a.Name || a.Name != b.Name {
 			continue
 		}
 		switch {

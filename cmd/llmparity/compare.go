@@ -7,6 +7,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/record"
+	"llmparity/reports"
 )
 
 func compareCommand() *cobra.Command {
@@ -60,7 +61,11 @@ of devices are shown without ratios.`,
 			if as.given() {
 				return as.write(c, out, result, runs...)
 			}
-			return terminal(details)(c.OutOrStdout(), result)
+			show := reports.Comparison
+			if details {
+				show = reports.Details
+			}
+			return show(c.OutOrStdout(), result)
 		},
 	}
 	as.register(c)

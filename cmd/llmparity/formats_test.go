@@ -39,7 +39,7 @@ func TestFormatsWriteToTheRightPlace(t *testing.T) {
 			if f.text != nil {
 				out, errs, code := called(args...)
 				if code != 0 || !strings.HasPrefix(strings.TrimSpace(out), strings.TrimSpace(begins[f.name])) ||
-					f.name == "table" && !strings.Contains(out, "\nSummary\n") {
+					f.name == "table" && !strings.Contains(out, "peak memory") {
 					t.Errorf("%q: exit code %d, %s, %.60q", args, code, errs, out)
 				}
 				if f.file == nil {

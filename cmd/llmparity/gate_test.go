@@ -176,6 +176,7 @@ func TestRunIsGatedAtEnd(t *testing.T) {
 		t.Errorf("the page has no gate: %v", err)
 	}
 	mentions(t, good(t, "report", dir, "--details"), "FAIL llamacpp: peak_pss_mb: median ")
+	mentions(t, good(t, "report", dir), "FAIL llamacpp: peak_pss_mb: median ")
 	for format, want := range map[string]string{"markdown": "### Gate", "junit": `name="gate"`, "json": `"gate": {`} {
 		said, stderr, code := called("report", dir, "--format", format)
 		if code != 0 || !strings.Contains(said, want) {

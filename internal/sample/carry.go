@@ -191,7 +191,9 @@ func (c *carrier) carry(t *record.Total) (higher bool) {
 	if t.RSS != record.Absent { // RSS counts shared pages in full
 		e.pss, e.high = min(e.pss, t.RSS), min(e.high, t.RSS)
 	}
-	e.uss, e.low = min(e.uss, e.pss), min(e.low, e.pss)
+	// A process that exits frees memory between the readings of a size, and more seems to fall than there was.
+	e.pss = max(0, e.pss)
+	e.uss, e.low, e.high = max(0, min(e.uss, e.pss)), max(0, min(e.low, e.pss)), max(e.high, e.pss)
 	if e.pss > c.last.pss+c.last.pss/rowShare {
 		c.still = 0
 	} else {

@@ -114,6 +114,27 @@ func TestSharedMemoryCountsOnce(t *testing.T) {
 	b.want("both give it back", size(100, 0), size(100, 0), 200, 160, 240)
 }
 
+func TestMemoryIsNeverNegative(t *testing.T) {
+	b := newBrowser(t)
+	b.begin()
+	for _, p := range []*process{b.page, b.gpu} { // they unmap files while PSS is read
+		r := *size(1, 0)
+		r.PSS, r.USS = mib, mib
+		b.carrier.expensive(p, &r, size(1, 40), size(1, 40))
+	}
+	b.pass(2)
+	b.want("no file is mapped any more", size(1, 0), size(1, 0), 2, 0, 2)
+	b.leaves(b.gpu.cheap)
+	b.leaves(b.gpu.expensive)
+	b.begin()
+	b.sized(b.page, size(1, 0))
+	total := record.Total{Sample: record.NewSample()}
+	b.carry(&total)
+	if total.PSS != 0 || total.USS != 0 || total.Carried.Low != 0 {
+		t.Errorf("one process: %+v", total)
+	}
+}
+
 func TestMemoryOfOtherProgramsDoesNotCount(t *testing.T) {
 	b := newBrowser(t)
 	b.start()

@@ -356,7 +356,7 @@ func TestOtherDtypesAreNamedWithoutARatio(t *testing.T) {
 		said, "KV cache dtype differs: f16 and f32") || len(res.Comparisons[0].Ratios) > 0 {
 		t.Errorf("%s", said)
 	}
-	if got := res.Cells[0].With; got != "WebLLM 0.2.86 (built in), library ours (software kernels, partial sort), f16, Chromium 156.0, on SwiftShader" {
+	if got := res.Cells[0].With; got != "WebLLM 0.2.86 (built in), llmparity's library (software kernels, partial sort), f16, Chromium 156.0, on SwiftShader" {
 		t.Error(got)
 	}
 }
@@ -367,7 +367,8 @@ func TestWhatAnEngineSaysLastCounts(t *testing.T) {
 	e := comparetest.Browser(2)
 	e.Introduction = &record.EngineInfo{Name: "webllm", Version: "0.2.86", Parts: map[string]string{"webllm": "0.2.86"}}
 	e.Failing = map[int]record.Class{2: record.OOM}
-	if got := compare.Runs(comparetest.Run(t, "twice", e)).Cells[0].With; !strings.Contains(got, "library ours") {
+	if got := compare.Runs(comparetest.Run(t, "twice", e)).Cells[0].With; !strings.Contains(
+		got, "llmparity's library") {
 		t.Errorf("%q does not name the library", got)
 	}
 }

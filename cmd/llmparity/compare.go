@@ -23,8 +23,8 @@ func compareCommand() *cobra.Command {
 		Short: "Compare two or more runs",
 		Long: `Compare runs, and memory logs (CSV) of other programs.
 
-The first run is the baseline run. Each figure of an engine is compared with the same engine, model,
-prompt and request in the first run. "~" means no significant difference. Runs on different classes
+The first run is the baseline run. Each figure is compared with that of the first run for the same engine, model,
+prompt and request. "~" means no significant difference. Runs on different classes
 of devices are shown without ratios.`,
 		Example: `  llmparity compare results/monday results/friday
   llmparity compare results/latest --by engine,context --format csv`,

@@ -27,8 +27,8 @@ func estimateCommand() *cobra.Command {
 The first line is the answer: "fits: yes", "no" or "unknown", with the reason. A table of weights, KV
 cache, activations and runtime follows. The exit code is 0 whatever the answer is.
 
-MODEL is tiny, smollm2, an id of WebLLM's catalogue, a GGUF or .safetensors file, a WebLLM package's
-folder, or a Hugging Face config.json. Without MODEL, describe the model with flags.
+MODEL is one of: the names tiny and smollm2, an id of WebLLM's catalogue, a GGUF or .safetensors file,
+a WebLLM package's folder, or a Hugging Face config.json. Without MODEL, describe the model with flags.
 How it is calculated: ` + docsEstimate,
 		Example: `  llmparity estimate my.gguf --engine webllm --ram-gb 8
   llmparity estimate Llama-3.2-1B-Instruct-q4f16_1-MLC --gpu-memory-gb 6
@@ -72,7 +72,7 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	p.BoolVar(&f.asJSON, "json", false, "print JSON")
 	p.StringVar(&f.Mirror, "mirror", "", mirrorHelp)
 
-	p.IntVar(&s.Context, "context", 0, "context window in tokens (default: prompt and output, or the model's maximum up to 4096)")
+	p.IntVar(&s.Context, "context", 0, "context window in tokens (default: the model's maximum, at most 4096; at least prompt plus output)")
 	p.IntVar(&s.InputLen, "input-len", 0, "prompt length in tokens")
 	p.IntVar(&s.OutputLen, "output-len", 0, "output length in tokens")
 	p.IntVar(&s.BatchSize, "batch-size", 0, "sequences per request (default 1)")

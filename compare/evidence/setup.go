@@ -133,10 +133,14 @@ func (s *Setup) ShortVersion() string {
 
 // Library is the model library.
 func (s *Setup) Library() string {
-	if l := s.Part("model_library"); l != "" {
+	switch l := s.Part("model_library"); {
+	case l == "":
+		return ""
+	case strings.HasPrefix(l, "ours"):
+		return "llmparity's library" + strings.TrimPrefix(l, "ours")
+	default:
 		return "library " + l
 	}
-	return ""
 }
 
 // ShortLibrary is Library for labels.

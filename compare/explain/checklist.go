@@ -190,12 +190,12 @@ func Quiet(e record.Environment) Check {
 	if e.Processor != nil {
 		all = max(all, float64(e.Processor.Logical))
 	}
-	why := fmt.Sprintf("other programs used %.2f of %g cores during %.1f s before the run", b.Cores, all, b.Seconds)
+	why := fmt.Sprintf("in the %.1f s before the run, other programs used %.2f of %g cores", b.Seconds, b.Cores, all)
 	if b.Stolen > 0 {
 		why += fmt.Sprintf(", other guests of the host %.2f", b.Stolen)
 	}
 	for i, p := range b.Busiest {
-		why += map[bool]string{true: ": ", false: ", "}[i == 0] + fmt.Sprintf("%s %.2f", p.Name, p.Cores)
+		why += map[bool]string{true: "; most: ", false: ", "}[i == 0] + fmt.Sprintf("%s %.2f", p.Name, p.Cores)
 	}
 	return Check{QuietMachine, yesIf(b.Cores+b.Stolen <= quiet*all), why}
 }

@@ -362,7 +362,7 @@ func TestGateIsInconclusiveWhereOthersDecide(t *testing.T) {
 	}
 	got := gate.Evaluate(g, busy(slower), compare.Runs(base))
 	expect(t, one(t, got, "decode", "baseline"), compare.GateInconclusive,
-		"significantly worse, but the run's machine was busy: other programs used 6.00 of 8 cores")
+		"significantly worse, but the run's machine was busy: in the 1.0 s before the run, other programs used 6.00 of 8 cores")
 	expect(t, one(t, got, "decode", "at least"), compare.GateInconclusive, "the machine was busy: ")
 	expect(t, one(t, got, "peak_pss"), compare.GatePassed, "")
 	if got.Status != compare.GateInconclusive {

@@ -31,8 +31,8 @@ func (e *Estimate) computeBuffer() Component {
 	how := map[bool]string{false: "with flash attention", true: "without flash attention"}[s.NoFlash]
 	best := e.computed(cells, ub)
 	c := scaled(Activation, best, 0.75, 1.35, "f32",
-		fmt.Sprintf("llama.cpp's compute buffer for %.0f tokens at a time, %s: tensors of attention or the feed-forward "+
-			"part, whichever are larger, and the logits", ub, how), Medium)
+		fmt.Sprintf("llama.cpp's compute buffer (batches of %.0f tokens, %s): the larger of attention and feed-forward "+
+			"tensors, plus the logits", ub, how), Medium)
 	c.High += int64(4 * ub * float64(m.Vocab)) // builds before mid-2026 reserve the logits of all these tokens
 	if m.Active > 0 && m.Active < m.Parameters || m.Trust == Low || m.CacheTrust == Low {
 		c.Confidence = Low

@@ -59,7 +59,7 @@ func memory() []Row {
 			Column: Column{6, "peak_uss_mb", "MiB: the highest total USS"}},
 		{Name: PeakRSS, Title: "peak RSS sum", Over: Lengths | Requests, Absent: "RSS could not be read",
 			Bench: "peak-rss-sum-B",
-			How:   "the highest sum of RSS over all processes at one time; shared pages count in each process",
+			How:   "the highest sum of RSS over all processes at one time; a shared page counts once for each process",
 			Column: Column{7, "peak_rss_sum_mb",
 				"MiB: the highest sum of RSS over all processes; shared pages count in each"}},
 		{Name: Retained, Title: "retained", Absent: "not read before the load or not read after the unload",
@@ -134,7 +134,7 @@ func times() []Row {
 			How:    "the time from when the request " + LeftHost + " until it returned", Request: EndToEnd,
 			Column: Column{15, "latency_ms", "milliseconds from sending the request until it returned"}},
 		{Name: Tokens, Title: "tokens generated", Unit: "tokens", Absent: noRequest,
-			How:     "tokens, counted where the engine samples them",
+			How:     "tokens, counted inside the engine as it generates them",
 			Request: func(r *record.Request) float64 { return float64(r.Tokened()) },
 			Column:  Column{18, "tokens_generated", "generated tokens"}},
 		{Name: Prompt, Title: "prompt tokens", Unit: "tokens", Absent: "the engine reports neither ids nor a count",
@@ -149,7 +149,7 @@ func times() []Row {
 // sampler has the rows of what measuring costs.
 func sampler() []Row {
 	return []Row{
-		{Name: SamplerBusy, Title: "sampling while the engine works", Unit: "%", Better: Lower,
+		{Name: SamplerBusy, Title: "sampling cost while the engine works", Unit: "%", Better: Lower,
 			Absent: "nothing was sampled",
 			How: "time spent in reads during load, warm-up and measured requests / the length of these; 100% is one core; " +
 				"reads between phases do not count",
@@ -202,7 +202,7 @@ func traffic() []Row {
 			percent := math.Round(100 * share)
 			row := Row{Name: Percentile(t.Name, share), Title: fmt.Sprintf("%s, p%g", t.Title, percent),
 				Unit: "ms", Better: Lower,
-				How: fmt.Sprintf("the %gth percentile in a launch (nearest rank) of: %s", percent, t.How),
+				How: fmt.Sprintf("the %gth percentile (nearest rank) in a launch: %s", percent, t.How),
 				Column: Column{place, fmt.Sprintf("%s_p%g_ms", t.column, percent),
 					fmt.Sprintf("milliseconds %s: the %gth percentile in a launch of several requests", t.what, percent)}}
 			if t.Name != OfITL && share != 0.9 {
@@ -280,7 +280,7 @@ func beyond() []Row {
 			How: "live bytes of the ledger at the peak minus weights, KV cache and activations at the end; negative if the " +
 				"peak came before all of them were allocated"},
 		{Name: EverythingElse, Title: "everything else",
-			How: "the memory increase minus all of these: files that were mapped only at the peak, and peaks between two samples"},
+			How: "the memory increase minus the components above; it includes files mapped only at the peak and peaks between two samples"},
 	}
 	for i := range out {
 		out[i].Beyond = true
@@ -313,10 +313,10 @@ func inside() []Row {
 			"buffers for computation and results, from the engine's log", "work-\nspaces"),
 		ledger(Unattributed, "unattributed", "unattributed_bytes", "the rest of the WebGPU ledger", "",
 			"un-\nattributed"),
-		of(JSHeap, "JavaScript heap", "heap_usage", "used_bytes", "JavaScript objects in all isolates that could be read",
+		of(JSHeap, "JavaScript heap", "heap_usage", "used_bytes", "JavaScript objects of the page and its workers (all V8 isolates that could be read)",
 			"JS\nheap"),
 		of(ArrayBuffers, "array buffers", "heap_usage", "backing_storage_bytes",
-			"backing stores of array buffers in all isolates that could be read", "array\nbuffers"),
+			"array buffers of the page and its workers (all V8 isolates that could be read)", "array\nbuffers"),
 		of(Wasm, "WebAssembly", "wasm_memory", "memory_bytes", "sizes of the WebAssembly memories, whether used or not", "WASM"),
 		of(UserAgent, "user agent's memory", "user_agent_memory", "total_bytes",
 			"memory of the page and its workers as the browser counts it; it includes heap and array buffers", ""),

@@ -138,7 +138,7 @@ const Unsaid = math.MinInt
 
 // Warmup is what happens before the measurement.
 type Warmup struct {
-	// Launches of each cell that are not counted. Default: 1.
+	// Number of warm-up launches of each cell, which enter no figure. Default: 1.
 	Launches int `yaml:"launches"`
 	// Tokens generated in each launch before it is measured. Default: 8.
 	Tokens int `yaml:"tokens"`

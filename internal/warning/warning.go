@@ -57,7 +57,7 @@ func Table() []Row {
 			"Use `--repetitions 6` or more.", nil},
 		{BusyMachine, "Other programs, or other guests of the host, used the processor. Times are longer and rates are " +
 			"lower than on a quiet machine.",
-			"Close other programs and measure again. On a shared host, alternate both sides with `--against`.",
+			"Close other programs and measure again. On a shared host, use `--against`, which alternates launches of both sides.",
 			[]string{"noisy-machine"}},
 		{Throttled, "The processor's clock was limited, or its limit or governor changed during the run.",
 			"Let the machine cool down, set the governor to performance, and measure again.",
@@ -85,7 +85,7 @@ func Table() []Row {
 		{WeightsDiffer, "The weights or the arithmetic are not the same on both sides, or the weights could not be verified.",
 			"Use the same model file on both sides.", []string{"weights-unverified", "engines-differ"}},
 		{PromptCache, "Some tokens of the prompt came from a cache, or may have. Prefill and the time to first token then " +
-			"cover only the rest.",
+			"cover only the tokens that did not.",
 			"Turn the prompt cache off, or use a launch for each request.",
 			[]string{"cached-prompt", "cache-suspected", "cache-untold", "cache-unknown"}},
 		{TokenTimes, "The engine reports pieces of text, or several tokens at once. Times of single tokens are not exact.",
@@ -101,7 +101,7 @@ func Table() []Row {
 			"Run as the user who owns the processes.",
 			[]string{"unreadable-source", "memory-unseen", "server-not-sampled", "runner-unseen", "attached-elsewhere",
 				"readings-apart"}},
-		{MemoryShared, "Other programs share files with the engine, or its processes also serve others. PSS counts a " +
+		{MemoryShared, "Other programs share files with the engine, or the engine's processes also work for other programs. PSS counts a " +
 			"share only.",
 			"Close other browsers and servers, and measure again.", []string{"attached"}},
 		{MemoryUncertain, "Memory figures can be off: the WebGPU ledger may count what was never allocated, the baseline had " +
@@ -115,7 +115,7 @@ func Table() []Row {
 			[]string{"already-loaded", "left-behind", "slot-unsure", "attached-flags", "attached-profile"}},
 		{Profiled, "A profiler ran. Times and memory are not comparable with launches without one.",
 			"Measure again without profiling.", nil},
-		{Traffic, "Requests were not sent or served as planned: sent late, one at a time, or computed again in each turn.",
+		{Traffic, "Requests were sent late, were served one at a time, or each turn of a chat computed the earlier turns again.",
 			"Lower the load, or give the engine more slots.", []string{"load-late", "turns-recomputed"}},
 		{IncompleteRecord, "Part of the record is missing or was written by a newer version.",
 			"Read it with the version that wrote it, or measure again.",
@@ -151,7 +151,7 @@ func Markdown() string {
 	for _, r := range Table() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.Code, r.Means, r.Do)
 	}
-	b.WriteString("\nRecords keep the more detailed codes of engines and samplers. Reports show them as these warnings:\n\n" +
+	b.WriteString("\nEngines and samplers write more detailed codes into the record. Reports show each as one of these warnings:\n\n" +
 		"| warning | codes in records |\n|---|---|\n")
 	for _, r := range Table() {
 		if len(r.Records) > 0 {

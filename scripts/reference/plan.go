@@ -152,7 +152,7 @@ func (p *printer) table(of *schema, defaults map[string]any) {
 		s := of.Properties[name]
 		if f, err := figure.Find(name); err == nil && (s.Ref == "#/$defs/limit" || s.Ref == "#/$defs/change") {
 			if f == figure.Of(figure.PeakPSS) && name == f.Name {
-				fmt.Fprintf(p, "| FIGURE | %s |  | for any name or column of [the figures](figures.md) |\n", p.typed(s))
+				fmt.Fprintf(p, "| FIGURE | %s |  | for one figure, by its name or column in [the figures](figures.md) |\n", p.typed(s))
 			}
 			continue
 		}

@@ -205,8 +205,12 @@ func (r *Result) facts() []string {
 		add("some models have random weights: their text is meaningless, the measurements are not")
 	}
 	add(r.tokens())
-	if dtypes := r.distinct(func(c *Cell) string { return cmp.Or(c.DTypes(), c.Spec.Model.DType) }); len(dtypes) <= 2 {
-		add(strings.Join(dtypes, " and "))
+	dtype := func(c *Cell) string { return cmp.Or(c.DTypes(), c.Spec.Model.DType) }
+	switch dtypes := r.distinct(dtype); len(dtypes) {
+	case 1:
+		add(dtypes[0])
+	case 2:
+		add(explain.And(r.distinct(func(c *Cell) string { return c.Title() + " " + dtype(c) }), 2))
 	}
 	if n := r.launches(); n != "" {
 		add(n + " each")
@@ -242,7 +246,7 @@ func (r *Result) tokens() string {
 	case in == "":
 		return out + " tokens"
 	}
-	return in + " + " + out + " tokens"
+	return in + " tokens in, " + out + " out"
 }
 
 // to writes a range, or the one amount that it is.
@@ -342,7 +346,8 @@ func (r *Result) sure() Card {
 			c.Headline += " each"
 		}
 		if wide := r.intervals(); wide != "" {
-			words = append(words, "95% confidence intervals: "+wide+".")
+			words = append(words, "95% confidence intervals of medians, "+c.Headline+".")
+			c.Headline = r.upper(wide)
 		}
 	}
 	if without := refusedWords(refused, tooLarge, len(r.Cells)); without != "" {
@@ -412,7 +417,7 @@ func (r *Result) quote() Card {
 	refused := slices.IndexFunc(r.Comparisons, func(c Comparison) bool { return c.Refused != "" })
 	switch software := r.software(); {
 	case software != "":
-		return no("WebGPU ran on the CPU (" + software + "): speeds say nothing about a GPU.")
+		return no("WebGPU ran on the CPU (" + software + "): speeds say nothing about a GPU, and memory may differ on one.")
 	case refused >= 0:
 		return no(r.upper(strings.TrimPrefix(r.Comparisons[refused].Refused, notComparable)) + ".")
 	case slices.ContainsFunc(r.Comparisons, func(c Comparison) bool { return len(c.Different) > 0 }):

@@ -68,14 +68,16 @@ func value(f evidence.Figure, unit string) string {
 func (r *Result) memoryCard() Card {
 	c := r.card(&memoryQuestion)
 	var bases []float64
+	var engines []string
 	browser := true
 	for i := range r.Cells {
 		if f := r.Cells[i].Figure(figure.Baseline); f.Known() {
 			bases, browser = append(bases, f.Center()), browser && r.Cells[i].Browser() != ""
+			engines = explain.AppendNew(engines, r.Cells[i].Title())
 		}
 	}
 	if len(bases) > 0 && !c.Unknown {
-		who := "processes already take"
+		who := "the processes of " + explain.And(engines, 2) + " take"
 		if browser {
 			who = "the browser alone takes"
 		}

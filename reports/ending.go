@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/compare/growth"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 )
@@ -24,7 +25,7 @@ func Table(w io.Writer, res *compare.Result) error {
 	a := res.Answer()
 	e := ending{res: res}
 	head := cutLines(wrap(a.Title, "", "", endingWidth), 2) + cutLines(wrap(a.Sub(), "", "", endingWidth), 2) + "\n" +
-		answerText(a, 5) + gateText(res.Gate)
+		answerText(a, 5) + growthText(res) + gateText(res.Gate)
 	for i := range a.Warnings {
 		a.Warnings[i].Where = everyCell(res, strings.Split(a.Warnings[i].Where, "; "))
 	}
@@ -67,6 +68,18 @@ func answerText(a *compare.Answer, most int) string {
 		}
 	}
 	return cutLines(b.String(), most)
+}
+
+// growthText has what each sweep of contexts found: bytes per token.
+func growthText(res *compare.Result) string {
+	text := ""
+	for _, s := range res.Sweeps {
+		if s.Axis != growth.AxisContext && s.Axis != growth.AxisPrompt || len(s.Verdict) == 0 || lineCount(text) > 3 {
+			continue
+		}
+		text += cutLines(wrap("Memory per token, "+s.Label+": "+s.Verdict[0], "", "  ", endingWidth), 2)
+	}
+	return text
 }
 
 // gateText has the outcome of a gate, and the checks that do not pass.
@@ -180,6 +193,39 @@ func value(f evidence.Figure) string {
 
 // rows has a row a cell.
 func (e *ending) rows(figures []endingFigure, room func(notes int) int) string {
+	const fewest = 3
+	g := e.rowGrid(figures)
+	for n := len(figures); n > fewest && total(widthsOf(append(headLines(g), g.Rows...))) > endingWidth; n-- {
+		g = e.rowGrid(figures[:n-1])
+	}
+	more := 0
+	if most := max(3, room(1)-3); len(g.Rows) > most {
+		more = len(g.Rows) - most
+		g.Rows, g.Cells = g.Rows[:most], g.Cells[:most]
+	}
+	t := terminal{width: endingWidth}
+	t.WriteByte('\n')
+	t.grid(g)
+	if more > 0 {
+		fmt.Fprintf(&t, "and %s in the details and in the report\n", plural(more, "more cell"))
+	}
+	t.WriteString(e.marked())
+	return t.String()
+}
+
+// marked explains the mark of figures that warnings are about.
+func (e *ending) marked() string {
+	for i := range e.res.Cells {
+		for _, f := range e.figures() {
+			if strings.HasSuffix(spread(f.of(&e.res.Cells[i])), "!") {
+				return "!: outliers, a drift, noise or a busy machine; see the warnings\n"
+			}
+		}
+	}
+	return ""
+}
+
+func (e *ending) rowGrid(figures []endingFigure) *grid {
 	g := &grid{Head: []string{"cell"}}
 	for _, f := range figures {
 		g.Head = append(g.Head, f.title+" ("+f.unit+")")
@@ -203,18 +249,7 @@ func (e *ending) rows(figures []endingFigure, room func(notes int) int) string {
 		}
 		g.Rows, g.Cells = append(g.Rows, append(row, parityOf(e.res, c))), append(g.Cells, i)
 	}
-	more := 0
-	if most := max(3, room(1)-3); len(g.Rows) > most {
-		more = len(g.Rows) - most
-		g.Rows, g.Cells = g.Rows[:most], g.Cells[:most]
-	}
-	t := terminal{width: endingWidth}
-	t.WriteByte('\n')
-	t.grid(g)
-	if more > 0 {
-		fmt.Fprintf(&t, "and %s in the details and in the report\n", plural(more, "more cell"))
-	}
-	return t.String()
+	return g
 }
 
 // sideBySide has a column a cell, and of two cells their difference.
@@ -235,6 +270,9 @@ func (e *ending) sideBySide(figures []endingFigure) string {
 			}
 			rows[n][i+1] = text
 		}
+	}
+	if len(cells) == 2 && len(e.res.Comparisons) == 1 && len(e.res.Comparisons[0].Ratios) > 0 {
+		rows[0][3] = "first / second"
 	}
 	for _, f := range figures {
 		row := []string{f.title}
@@ -263,6 +301,7 @@ func (e *ending) sideBySide(figures []endingFigure) string {
 	for _, row := range rows {
 		t.row(row, widthsOf(rows), make([]column, len(row)))
 	}
+	t.WriteString(e.marked())
 	for i, note := range e.notes {
 		t.WriteString(cutLines(wrap(note, fmt.Sprintf("(%d) ", i+1), "    ", endingWidth), 2))
 	}

@@ -24,7 +24,7 @@ func estimateCommand() *cobra.Command {
 		Short: "Predict how much memory a model needs, before you run it",
 		Long: `Predict how much memory a model needs in an engine, and whether it fits. Nothing is started.
 
-The first line is the answer: "fits: yes", "no" or "unknown", with the reason. A table of weights, KV
+The first line is the answer: fits, does not fit, cannot run here, or unknown, with the reason. A table of weights, KV
 cache, activations and runtime follows. The exit code is 0 whatever the answer is.
 
 MODEL is one of: the names tiny and smollm2, an id of WebLLM's catalogue, a GGUF or .safetensors file,

@@ -113,7 +113,7 @@ func TestExecEngineServesItsOwnModel(t *testing.T) {
 		`r["model"]["context"]`, `r["model"].get("context", 512)`).Replace(files)
 	put(t, cmd.Dir, "echo.py", serves)
 	stdout, stderr, code := output(t, cmd)
-	if code != 0 || !strings.Contains(strings.Join(strings.Fields(stdout), " "), "exec:echo.py 1/1") {
+	if code != 0 || !strings.Contains(strings.Join(strings.Fields(stdout), " "), "exec:echo.py on parrot") {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 	if r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest")); err != nil ||

@@ -74,7 +74,7 @@ func TestGateAndBaseline(t *testing.T) {
 		{"gate " + root, fault.BadRecord, "not a run folder"},
 		{"gate " + after + " --max peak_pss=many", fault.Usage,
 			`--max peak_pss=many: "many" stands where a number is wanted`},
-		{"gate " + after + " --vs-baseline decode_tps=5%", fault.Usage, "write -5%"},
+		{"gate " + after + " --vs-baseline decode_tps=5%", fault.Usage, "lower is worse; use -5% to allow that decrease"},
 		{"gate " + after + " --thresholds bad.yaml", fault.Usage,
 			"bad.yaml:2: gate.vs_baseline: there is no figure \"decode_tsp\"; the nearest are decode_tps"},
 		{"gate " + after + " --thresholds none.yaml", fault.Usage, "--thresholds: open none.yaml"},

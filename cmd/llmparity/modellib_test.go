@@ -74,8 +74,5 @@ func TestGivenLibraryAndBundleAreNamed(t *testing.T) {
 			t.Errorf("%s is %q, want %q", part, said.Parts[part], want)
 		}
 	}
-	if want := "library " + said.Parts["model_library"]; !strings.Contains(stdout, want) ||
-		!strings.Contains(stdout, "WebLLM 0.2.86-mine (file mine.js)") {
-		t.Errorf("no %q in\n%s", want, stdout)
-	}
+	mentions(t, good(t, "report", r.Dir, "--details"), "WebLLM 0.2.86-mine (file mine.js), llmparity's library ("+detail+")")
 }

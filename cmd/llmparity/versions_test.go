@@ -18,11 +18,9 @@ func TestVersionsOfWebLLM(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			cmd := program(t, "run", "-q", "--engines", "webllm", "--repetitions", "1", "--prompt", c.Prompt,
 				"--max-tokens", "64", "--webllm-version", version)
-			if stdout, stderr, code := output(t, cmd); code != 0 ||
-				!strings.Contains(stdout, "WebLLM "+version+" (npm)") {
-				t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
-			}
+			well(t, cmd)
 			r := recorded(t, cmd.Dir)
+			mentions(t, good(t, "report", r.Dir, "--details"), "WebLLM "+version+" (npm)")
 			for _, a := range r.Attempts {
 				for _, request := range a.Measured() {
 					var ids []int

@@ -426,7 +426,7 @@ func (r *Result) quote() Card {
 		func(c Cell) bool { return c.Refused == "" && c.Launches.Counted < stats.MinRuns }):
 		return no(fmt.Sprintf("Too few launches for an interval: it takes %d.", stats.MinRuns))
 	case slices.ContainsFunc(r.Cells, func(c Cell) bool { return strings.HasPrefix(c.Part("model_library"), "ours") }):
-		c.Headline, c.Text = "With care", "WebLLM ran llmparity's model library, not MLC's: say so."
+		c.Headline, c.Text = "With care", "The model library was llmparity's, not MLC's: say so."
 		return c
 	}
 	if len(r.Warnings) > 0 {

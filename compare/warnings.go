@@ -145,7 +145,7 @@ func (c *Cell) figureRemarks() []record.Warning {
 		for _, w := range f.Warnings {
 			if w.Code != warning.BusyMachine { // the run has it
 				codes = explain.AppendNew(codes, w.Code)
-				texts[w.Code] = append(texts[w.Code], f.Title+" "+w.Text)
+				texts[w.Code] = append(texts[w.Code], f.Title+between(w.Text)+w.Text)
 			}
 		}
 	}
@@ -156,9 +156,17 @@ func (c *Cell) figureRemarks() []record.Warning {
 			text += fmt.Sprintf("; and %d more", more)
 		}
 		if code == warning.WideInterval {
-			text += "; --until-ci 5% adds launches"
+			text += "; --until-ci 5% adds launches until the interval is narrow enough"
 		}
 		out = append(out, record.Warning{Code: code, Text: text})
 	}
 	return out
+}
+
+// between separates a figure from what is said of it: a verb follows, or a count.
+func between(text string) string {
+	if text != "" && text[0] >= '0' && text[0] <= '9' {
+		return ": "
+	}
+	return " "
 }

@@ -84,7 +84,7 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	p.IntVar(&s.GPULayers, "gpu-layers", 0, "llama.cpp, Ollama: layers on a GPU (default: none; Ollama with --gpu-memory-gb: what fits)")
 	p.IntVar(&s.TensorParallel, "tensor-parallel-size", 0, "number of GPUs (default 1)")
 	p.StringVar(&f.Adapter, "adapter", "auto", "WebLLM's WebGPU adapter: auto, swiftshader or gpu")
-	p.Float64Var(&f.BufferMiB, "max-buffer-mb", 0, "WebGPU limit maxBufferSize in MiB (default: SwiftShader's, or what WebLLM requests)")
+	p.Float64Var(&f.BufferMiB, "max-buffer-mb", 0, "WebGPU limit maxBufferSize in MiB (default: on the CPU SwiftShader's, else what WebLLM requests)")
 	p.Float64Var(&f.BindingMiB, "max-binding-mb", 0, "WebGPU limit maxStorageBufferBindingSize in MiB")
 	p.BoolVar(&f.NoF16, "no-shader-f16", false, "the adapter has no shader-f16")
 	p.Float64Var(&f.FreeGiB, "free-gb", 0, "free memory, of a GPU or the machine, in GiB")

@@ -257,7 +257,7 @@ If several apply, the first of %s counts.
 An error is one line: its class, what is wrong, and what to do.
 The class is also in `+"`run --json`"+` (field `+"`class`"+` of the last line) and in `+"`doctor --json`"+`.
 Errors of class `+"`failed`"+` have no class in the line.
-Until the next release, a line also names the exit code that the class had before 0.1.
+Until the next release, an error message also gives the exit code that this class had before 0.1.
 
 | class | exit code | before 0.1 | meaning |
 |---|---|---|---|

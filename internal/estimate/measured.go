@@ -45,14 +45,14 @@ func (e Estimate) leftOver() (Component, bool) {
 	}
 	program, reserved := e.Component(Framework), e.Component(Activation)
 	c := Component{Name: Framework, Confidence: Low, Low: program.Low, Best: all.Best, High: program.High,
-		Method: "increase less weights, KV cache (reserved) and activations: the program"}
+		Method: "increase minus weights, KV cache (reserved) and activations: mostly the program itself"}
 	for _, name := range []string{Weights, KVReserved, Activation} {
 		c.Best -= e.Component(name).Best
 	}
 	if e.runs(engine.GGML) {
 		touched, _ := e.touched()
 		c.Low += min(touched.Low-reserved.High, 0)
-		c.Method += ", less untouched workspaces"
+		c.Method += ", minus untouched workspaces"
 	}
 	c.Method += " (" + program.Method + ")"
 	return c, true

@@ -149,7 +149,7 @@ func times() []Row {
 // sampler has the rows of what measuring costs.
 func sampler() []Row {
 	return []Row{
-		{Name: SamplerBusy, Title: "sampling cost while the engine works", Unit: "%", Better: Lower,
+		{Name: SamplerBusy, Title: "cost of reading memory while the engine works", Unit: "%", Better: Lower,
 			Absent: "nothing was sampled",
 			How: "time spent in reads during load, warm-up and measured requests / the length of these; 100% is one core; " +
 				"reads between phases do not count",

@@ -85,7 +85,7 @@ func Table() []Row {
 		{WeightsDiffer, "The weights or the arithmetic are not the same on both sides, or the weights could not be verified.",
 			"Use the same model file on both sides.", []string{"weights-unverified", "engines-differ"}},
 		{PromptCache, "Some tokens of the prompt came from a cache, or may have. Prefill and the time to first token then " +
-			"cover only the tokens that did not.",
+			"cover only the tokens that were not cached.",
 			"Turn the prompt cache off, or use a launch for each request.",
 			[]string{"cached-prompt", "cache-suspected", "cache-untold", "cache-unknown"}},
 		{TokenTimes, "The engine reports pieces of text, or several tokens at once. Times of single tokens are not exact.",
@@ -151,7 +151,7 @@ func Markdown() string {
 	for _, r := range Table() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.Code, r.Means, r.Do)
 	}
-	b.WriteString("\nEngines and samplers write more detailed codes into the record. Reports show each as one of these warnings:\n\n" +
+	b.WriteString("\nEngines and samplers write more detailed codes into the record. Reports group them under these warnings:\n\n" +
 		"| warning | codes in records |\n|---|---|\n")
 	for _, r := range Table() {
 		if len(r.Records) > 0 {

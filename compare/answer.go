@@ -366,7 +366,7 @@ func (r *Result) intervals() string {
 	}{{"peak memory", peak}, {"speed", speed}} {
 		var all []float64
 		for i := range r.Cells {
-			if half, ok := halfWidth(of.of(&r.Cells[i])); ok {
+			if half, ok := of.of(&r.Cells[i]).HalfWidth(); ok {
 				all = append(all, half)
 			}
 		}

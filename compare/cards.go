@@ -45,21 +45,13 @@ func speed(c *Cell) evidence.Figure {
 	return c.Figure(figure.DecodeTPS)
 }
 
-// halfWidth is the wider side of a figure's interval as a share of its median; false without one.
-func halfWidth(f evidence.Figure) (float64, bool) {
-	if !f.Known() || f.Interval == nil || f.Center() == 0 {
-		return 0, false
-	}
-	return max(f.Interval.Hi-f.Center(), f.Center()-f.Interval.Lo) / math.Abs(f.Center()), true
-}
-
 // value is a figure with the width of its interval.
 func value(f evidence.Figure, unit string) string {
 	s := explain.Amount(f.Center())
 	if unit != "" {
 		s += " " + unit
 	}
-	if half, ok := halfWidth(f); ok {
+	if half, ok := f.HalfWidth(); ok {
 		s += " (±" + explain.Share(half) + ")"
 	}
 	return s
@@ -502,20 +494,21 @@ func (r *Result) meanWords(name string, family int) string {
 
 // first is the cell that is better than each other one, by a difference that was found; nil if there is none.
 func (r *Result) first(q *question, duels []duel, known []*Cell) *Cell {
-	for _, c := range known {
-		won := 0
-		for _, d := range duels {
-			lead := d.more
-			if q == &memoryQuestion {
-				lead = -lead
-			}
-			if d.a == c && lead > 0 || d.b == c && lead < 0 {
-				won++
-			}
+	won := map[*Cell]int{}
+	for _, d := range duels {
+		lead := d.more
+		if q == &memoryQuestion {
+			lead = -lead
 		}
-		if won == len(known)-1 {
-			return c
+		switch {
+		case lead > 0:
+			won[d.a]++
+		case lead < 0:
+			won[d.b]++
 		}
+	}
+	if at := slices.IndexFunc(known, func(c *Cell) bool { return won[c] == len(known)-1 }); at >= 0 {
+		return known[at]
 	}
 	return nil
 }

@@ -132,7 +132,7 @@ func cutLines(text string, most int) string {
 		return text
 	}
 	last := strings.TrimSuffix(lines[most-1], "\n")
-	return strings.Join(lines[:most-1], "") + shorten(last+" "+"…", endingWidth) + "\n"
+	return strings.Join(lines[:most-1], "") + shorten(last+" …", endingWidth) + "\n"
 }
 
 func lineCount(text string) int { return strings.Count(text, "\n") }
@@ -215,8 +215,9 @@ func (e *ending) rows(figures []endingFigure, room func(notes int) int) string {
 
 // marked explains the mark of figures that warnings are about.
 func (e *ending) marked() string {
+	figures := e.figures()
 	for i := range e.res.Cells {
-		for _, f := range e.figures() {
+		for _, f := range figures {
 			if strings.HasSuffix(spread(f.of(&e.res.Cells[i])), "!") {
 				return "!: outliers, a drift, noise or a busy machine; see the warnings\n"
 			}
@@ -298,8 +299,9 @@ func (e *ending) sideBySide(figures []endingFigure) string {
 	}
 	t := terminal{width: endingWidth}
 	t.WriteByte('\n')
+	widths, columns := widthsOf(rows), make([]column, len(blank))
 	for _, row := range rows {
-		t.row(row, widthsOf(rows), make([]column, len(row)))
+		t.row(row, widths, columns)
 	}
 	t.WriteString(e.marked())
 	for i, note := range e.notes {

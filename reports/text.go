@@ -36,14 +36,14 @@ func spread(f evidence.Figure) string {
 	if len(f.Warnings) > 0 {
 		mark = "!"
 	}
+	half, known := f.HalfWidth()
 	switch {
 	case f.Interval == nil:
 		return fmt.Sprintf("(n=%d)", f.N) + mark
-	case f.Center() == 0:
+	case !known:
 		return fmt.Sprintf("[%s, %s]", num(f.Interval.Lo), num(f.Interval.Hi)) + mark
 	}
-	half := max(f.Interval.Hi-f.Center(), f.Center()-f.Interval.Lo)
-	return "±" + strings.TrimSuffix(strconv.FormatFloat(100*half/math.Abs(f.Center()), 'f', 1, 64), ".0") + "%" + mark
+	return "±" + strings.TrimSuffix(strconv.FormatFloat(100*half, 'f', 1, 64), ".0") + "%" + mark
 }
 
 // clean makes a text from a record safe to look at: what would move the cursor, hide text or turn its direction is

@@ -108,6 +108,14 @@ func (f Figure) Center() float64 {
 	return *f.Median
 }
 
+// HalfWidth is the wider side of the interval as a share of the median; false without one.
+func (f Figure) HalfWidth() (float64, bool) {
+	if !f.Known() || f.Interval == nil || f.Center() == 0 {
+		return 0, false
+	}
+	return max(f.Interval.Hi-f.Center(), f.Center()-f.Interval.Lo) / math.Abs(f.Center()), true
+}
+
 // Add adds a launch's value. NaN, infinities and negative times are left out.
 func (f *Figure) Add(attempt int, v float64) {
 	switch {

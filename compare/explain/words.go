@@ -113,7 +113,7 @@ func Share(share float64) string {
 func And(names []string, most int) string {
 	switch n := len(names); {
 	case n > most:
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n-most)
+		return Some(names, most)
 	case n > 1:
 		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 	}

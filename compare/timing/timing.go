@@ -125,9 +125,8 @@ func unreported(spec record.Cell, attempts []*record.Attempt) bool {
 	return false
 }
 
-// UnknownPrefills are the requests whose prompt may have come from a cache, nobody knows how much of it: that server
-// may have been asked for it before. One of our own has not been when it is asked first: it was warmed up with another
-// prompt.
+// UnknownPrefills are the requests of which an unknown part of the prompt may have come from a cache, because a server
+// of others may have seen it before. A server that we started has not: it was warmed up with another prompt.
 func UnknownPrefills(spec record.Cell, attempts []*record.Attempt) map[*record.Request]bool {
 	out := map[*record.Request]bool{}
 	for _, a := range attempts {

@@ -5,11 +5,7 @@
 // maps those codes to the few that reports show.
 package warning
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // The codes of warnings.
 const (
@@ -139,25 +135,4 @@ func Of(code string) (Row, bool) {
 		}
 	}
 	return Row{}, false
-}
-
-// Markdown is the reference page of warnings.
-func Markdown() string {
-	var b strings.Builder
-	b.WriteString("# Warnings\n\n" +
-		"A warning is a remark that may change a conclusion; everything else is a note.\n" +
-		"Reports count warnings and show them first. Notes are in the details.\n\n" +
-		"| code | what it means | what to do |\n|---|---|---|\n")
-	for _, r := range Table() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.Code, r.Means, r.Do)
-	}
-	b.WriteString("\nEngines and samplers write more detailed codes into the record. Reports group them under these warnings:\n\n" +
-		"| warning | codes in records |\n|---|---|\n")
-	for _, r := range Table() {
-		if len(r.Records) > 0 {
-			fmt.Fprintf(&b, "| `%s` | `%s` |\n", r.Code, strings.Join(r.Records, "`, `"))
-		}
-	}
-	fmt.Fprintf(&b, "\nThese codes are notes: `%s`.\n", strings.Join(Notes(), "`, `"))
-	return b.String()
 }

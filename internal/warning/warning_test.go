@@ -1,7 +1,6 @@
 package warning_test
 
 import (
-	"flag"
 	"os"
 	"os/exec"
 	"regexp"
@@ -11,20 +10,6 @@ import (
 
 	"llmparity/internal/warning"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func TestReferencePageIsCurrent(t *testing.T) {
-	const path = "../../docs/reference/warnings.md"
-	if *update {
-		if err := os.WriteFile(path, []byte(warning.Markdown()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if was, err := os.ReadFile(path); err != nil || string(was) != warning.Markdown() {
-		t.Errorf("%s is out of date (%v): go test ./internal/warning -update", path, err)
-	}
-}
 
 // A code that the program writes into records is a warning or a note: whoever adds one decides.
 func TestEveryRecordedCodeIsClassified(t *testing.T) {

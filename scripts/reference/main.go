@@ -1,8 +1,7 @@
 // Command reference writes the pages of docs/reference that are made from the program's own tables: the plan, from its
-// schema; figures, from their table; formats, from the columns of exports.
+// schema; figures and warnings, from their tables; formats, from the columns of exports.
 //
-// Commands and exit codes are written by a test of cmd/llmparity, which this runs. Warnings are written by
-// go test ./compare/explain -update.
+// Commands and exit codes are written by a test of cmd/llmparity, which this runs.
 package main
 
 import (
@@ -35,7 +34,8 @@ func pages() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string][]byte{"plan.md": plan, "figures.md": figuresPage(), "formats.md": formatsPage()}, nil
+	return map[string][]byte{"plan.md": plan, "figures.md": figuresPage(), "formats.md": formatsPage(),
+		"warnings.md": warningsPage()}, nil
 }
 
 // write replaces the pages that changed.

@@ -13,8 +13,8 @@ import (
 	"llmparity/internal/figure"
 )
 
-// endingLines is how long the end of a run may be, with the four lines on where report and record are.
-const endingLines = 30
+// endingLines is how long the end of a run may be, with placeLines on where report, logs and details are.
+const endingLines, placeLines = 30, 4
 
 // endingWidth is what every terminal has room for.
 const endingWidth = 100
@@ -23,17 +23,24 @@ const endingWidth = 100
 // With what stands below it, it is at most 30 lines of 100 columns. Details has the rest.
 func Table(w io.Writer, res *compare.Result) error {
 	a := res.Answer()
-	e := ending{res: res}
-	head := cutLines(wrap(a.Title, "", "", endingWidth), 2) + cutLines(wrap(a.Sub(), "", "", endingWidth), 2) + "\n" +
-		answerText(a, 5) + growthText(res) + gateText(res.Gate)
 	for i := range a.Warnings {
 		a.Warnings[i].Where = everyCell(res, strings.Split(a.Warnings[i].Where, "; "))
 	}
-	warnings := warningText(a)
-	below := e.table(func(notes int) int {
-		return endingLines - 4 - lineCount(head+warnings) - 2 - notes
-	})
-	_, err := io.WriteString(w, head+below+warnings)
+	top := cutLines(wrap(a.Title, "", "", endingWidth), 2) + cutLines(wrap(a.Sub(), "", "", endingWidth), 2) + "\n" +
+		answerText(a, 5)
+	var text string
+	for _, each := range []int{2, 1} { // lines for each warning and check: the second try is for what has many
+		head := top + growthText(res, each) + gateText(res.Gate, each)
+		warnings := warningText(a, each)
+		e := ending{res: res}
+		below := e.table(func(notes int) int {
+			return endingLines - placeLines - lineCount(head+warnings) - 2 - notes
+		})
+		if text = head + below + warnings; lineCount(text) <= endingLines-placeLines {
+			break
+		}
+	}
+	_, err := io.WriteString(w, text)
 	return err
 }
 
@@ -70,25 +77,26 @@ func answerText(a *compare.Answer, most int) string {
 	return cutLines(b.String(), most)
 }
 
-// growthText has what each sweep of contexts found: bytes per token.
-func growthText(res *compare.Result) string {
+// growthText has what each sweep of contexts found, bytes per token, in so many lines each.
+func growthText(res *compare.Result, each int) string {
 	text := ""
 	for _, s := range res.Sweeps {
-		if s.Axis != growth.AxisContext && s.Axis != growth.AxisPrompt || len(s.Verdict) == 0 || lineCount(text) > 3 {
+		if s.Axis != growth.AxisContext && s.Axis != growth.AxisPrompt || len(s.Verdict) == 0 ||
+			lineCount(text) > each {
 			continue
 		}
-		text += cutLines(wrap("Memory per token, "+s.Label+": "+s.Verdict[0], "", "  ", endingWidth), 2)
+		text += cutLines(wrap("Memory per token, "+s.Label+": "+s.Verdict[0], "", "  ", endingWidth), each)
 	}
 	return text
 }
 
-// gateText has the outcome of a gate, and the checks that do not pass.
-func gateText(g *compare.Gate) string {
+// gateText has the outcome of a gate, and the first checks that do not pass, in so many lines each.
+func gateText(g *compare.Gate, each int) string {
 	if g == nil {
 		return ""
 	}
-	const most = 4
-	text := wrap("Gate: "+g.Verdict, "", "  ", endingWidth)
+	most := 2 * each
+	text := cutLines(wrap("Gate: "+g.Verdict, "", "  ", endingWidth), each)
 	shown := 0
 	for _, l := range gateLines(g) {
 		if strings.HasPrefix(l, "PASS") {
@@ -97,13 +105,13 @@ func gateText(g *compare.Gate) string {
 		if shown++; shown > most {
 			return text + "  more checks are in the details\n"
 		}
-		text += cutLines(wrap(l, "  ", "    ", endingWidth), 2)
+		text += cutLines(wrap(l, "  ", "    ", endingWidth), each)
 	}
 	return text
 }
 
-// warningText has a line or two a warning.
-func warningText(a *compare.Answer) string {
+// warningText has so many lines a warning.
+func warningText(a *compare.Answer, each int) string {
 	if len(a.Warnings) == 0 {
 		return ""
 	}
@@ -120,7 +128,7 @@ func warningText(a *compare.Answer) string {
 	}
 	for _, w := range a.Warnings {
 		code := "  " + w.Code + strings.Repeat(" ", wide-len(w.Code))
-		b.WriteString(cutLines(wrap(w.Where+": "+w.Text, code, strings.Repeat(" ", wide+2), endingWidth), 2))
+		b.WriteString(cutLines(wrap(w.Where+": "+w.Text, code, strings.Repeat(" ", wide+2), endingWidth), each))
 	}
 	return b.String()
 }

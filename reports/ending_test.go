@@ -30,12 +30,15 @@ func TestTableFitsAScreen(t *testing.T) {
 	failed, long := comparetest.Browser(2), comparetest.Native(6)
 	failed.Failing = map[int]record.Class{1: record.OOM, 2: record.OOM}
 	long.Cell.Model.Name = strings.Repeat("a-model-of-a-long-name-", 9)
+	noisy, native := comparetest.Browser(6), comparetest.Native(6)
+	noisy.Vary, native.Vary = 0.4, 0.4
 	for name, c := range map[string]struct {
 		engines []comparetest.Engine
 		has     []string
 	}{
 		"two cells": {[]comparetest.Engine{comparetest.Browser(6), comparetest.Native(6)},
 			[]string{"decode", "not comparable (1)", "(1) WebGPU ran on the CPU", "MiB more", "64 of 64 identical"}},
+		"noisy":      {[]comparetest.Engine{noisy, native}, []string{"wide-interval", "busy-machine", "see the warnings"}},
 		"8 cells":    {manyEngines(8), []string{"engine-3, prompt 1", "engine-0, prompt 0"}},
 		"20 cells":   {manyEngines(20), []string{"more cells in the details"}},
 		"one cell":   {manyEngines(1), []string{"peak memory"}},
@@ -44,28 +47,40 @@ func TestTableFitsAScreen(t *testing.T) {
 		"all failed": {[]comparetest.Engine{failed}, []string{"None of the 2 launches succeeded (oom)"}},
 		"long":       {[]comparetest.Engine{long, comparetest.Browser(6)}, []string{"decode"}},
 	} {
-		res := compare.Runs(comparetest.Run(t, "default", c.engines...))
-		var b bytes.Buffer
-		if err := reports.Table(&b, res); err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-		if len(lines) > 30-4 {
-			t.Errorf("%s: %d lines\n%s", name, len(lines), b.String())
-		}
-		for _, l := range lines {
-			if utf8.RuneCountInString(l) > 100 {
-				t.Errorf("%s: over 100 columns: %s", name, l)
-			}
-		}
+		run := comparetest.Run(t, "default", c.engines...)
+		run.Environment.Background = &record.Background{Seconds: 1, Cores: 6}
+		res := compare.Runs(run)
+		text := fits(t, name, res)
 		for _, want := range c.has {
-			if !strings.Contains(b.String(), want) {
-				t.Errorf("%s: no %q in\n%s", name, want, b.String())
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", name, want, text)
 			}
 		}
-		b.Reset()
+		var b bytes.Buffer
 		if err := reports.Answer(&b, res); err != nil || b.Len() == 0 || strings.Contains(b.String(), "warning") {
 			t.Errorf("%s: the answer alone: %v\n%s", name, err, b.String())
 		}
 	}
+	for name, r := range renderings(t) { // gates, sweeps, several runs, hostile names
+		fits(t, name, r.res)
+	}
+}
+
+// fits holds the end of a run to 30 lines of 100 columns, four of which are not the table's.
+func fits(t *testing.T, name string, res *compare.Result) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := reports.Table(&b, res); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	if len(lines) > 30-4 {
+		t.Errorf("%s: %d lines\n%s", name, len(lines), b.String())
+	}
+	for _, l := range lines {
+		if utf8.RuneCountInString(l) > 100 {
+			t.Errorf("%s: over 100 columns: %s", name, l)
+		}
+	}
+	return b.String()
 }

@@ -133,13 +133,16 @@ func warningText(a *compare.Answer, each int) string {
 	return b.String()
 }
 
-// cutLines leaves so many lines of a text, and marks that there were more.
+// cutLines leaves so many lines of a text. It ends with a whole sentence if one ends in the last line.
 func cutLines(text string, most int) string {
 	lines := strings.SplitAfter(text, "\n")
 	if len(lines)-1 <= most {
 		return text
 	}
 	last := strings.TrimSuffix(lines[most-1], "\n")
+	if end := strings.LastIndex(last, ". "); end > 0 {
+		return strings.Join(lines[:most-1], "") + last[:end+1] + "\n"
+	}
 	return strings.Join(lines[:most-1], "") + shorten(last+" …", endingWidth) + "\n"
 }
 

@@ -10,38 +10,38 @@ import (
 	"llmparity/internal/run"
 )
 
-// Schema names the shape of a Line. Fields are added under the same name; none is taken away or given another meaning.
+// Schema names the format of a Line. New fields keep the name; existing ones keep their meaning.
 const Schema = "llmparity.event/1"
 
-// Kind is what an event is of.
+// Kind is what happened.
 type Kind string
 
 // The kinds, in the order in which a run goes through them.
 const (
-	kindPreparing Kind = "preparing" // something is made, or fetched, that will be kept
-	kindNote      Kind = "note"      // what a reader should know; a cell that can't run here is one
-	kindRecording Kind = "recording" // the run's folder is there
+	kindPreparing Kind = "preparing" // a file for the cache is made or downloaded
+	kindNote      Kind = "note"      // a remark, e.g. that a cell cannot run here
+	kindRecording Kind = "recording" // the run folder exists
 	kindLaunched  Kind = "launched"
 	kindPhase     Kind = "phase"
-	kindTokens    Kind = "tokens" // four a second at most, of all requests together
+	kindTokens    Kind = "tokens" // at most four a second, of all requests together
 	kindEnded     Kind = "ended"  // a repetition
 	kindScoring   Kind = "scoring"
-	kindDone      Kind = "done" // the last one of every run, however it went
+	kindDone      Kind = "done" // the last one of every run
 )
 
-// Line is one of what `llmparity run --json` prints.
+// Line is one line of `llmparity run --json`.
 type Line struct {
 	Schema string    `json:"schema"`
 	Time   time.Time `json:"time"`
 	Kind   Kind      `json:"kind"`
 	Text   string    `json:"text,omitempty"`
-	Side   string    `json:"side,omitempty"` // baseline run, of two that take turns
+	Side   string    `json:"side,omitempty"` // "baseline run" for the other one of two runs that alternate
 
 	Engine      string `json:"engine,omitempty"`
 	Cell        int    `json:"cell,omitempty"` // from 1, as in the record
 	Cells       int    `json:"cells,omitempty"`
-	CellsDone   int    `json:"cells_done,omitempty"` // of which no repetition is missing, or to which none will come
-	Launch      int    `json:"launch,omitempty"`     // from 1, of all cells' warm-ups and repetitions, in their order
+	CellsDone   int    `json:"cells_done,omitempty"` // cells without further launches
+	Launch      int    `json:"launch,omitempty"`     // from 1, of all launches, including warm-ups
 	Launches    int    `json:"launches,omitempty"`
 	Repetition  int    `json:"repetition,omitempty"` // 0: a warm-up launch
 	Repetitions int    `json:"repetitions,omitempty"`
@@ -50,23 +50,23 @@ type Line struct {
 	Phase   record.Phase `json:"phase,omitempty"`
 	Token   int          `json:"token,omitempty"`
 	Tokens  int          `json:"tokens,omitempty"`
-	Rate    float64      `json:"tokens_per_s,omitempty"` // of this phase so far
-	MemoryB int64        `json:"memory_bytes,omitempty"` // of the engine's processes together, RSS, at the last reading
-	LeftS   *float64     `json:"left_s,omitempty"`       // how long the rest may take; absent: not known
+	Rate    float64      `json:"tokens_per_s,omitempty"` // in this phase so far
+	MemoryB int64        `json:"memory_bytes,omitempty"` // RSS of all processes of the engine at the last reading
+	LeftS   *float64     `json:"left_s,omitempty"`       // predicted; absent: unknown
 
 	Status record.Status `json:"status,omitempty"` // ended, done
 	Error  string        `json:"error,omitempty"`
-	Class  fault.Kind    `json:"class,omitempty"`     // done: of the error, as docs/reference/exit-codes.md has them
+	Class  fault.Kind    `json:"class,omitempty"`     // done: class of the error, see docs/reference/exit-codes.md
 	Code   *int          `json:"exit_code,omitempty"` // done
-	Record string        `json:"record,omitempty"`    // recording, done: the run's folder
-	Report string        `json:"report,omitempty"`    // done: its report
-	Gate   string        `json:"gate,omitempty"`      // done: pass, fail, inconclusive; absent: not judged
+	Record string        `json:"record,omitempty"`    // recording, done: the run folder
+	Report string        `json:"report,omitempty"`    // done: the HTML report
+	Gate   string        `json:"gate,omitempty"`      // done: pass, fail, inconclusive; absent: no gate
 }
 
 // jsonEvents writes events as lines of JSON.
 type jsonEvents struct {
 	out   *json.Encoder
-	drawn time.Time // the last line about tokens
+	drawn time.Time // time of the last line about tokens
 }
 
 func newJSONEvents(w io.Writer) *jsonEvents {
@@ -77,10 +77,10 @@ func newJSONEvents(w io.Writer) *jsonEvents {
 
 func (j *jsonEvents) write(e Line, now time.Time) {
 	e.Schema, e.Time = Schema, now
-	_ = j.out.Encode(e) // whoever reads no more loses lines, and no measurement
+	_ = j.out.Encode(e) // a reader that went away must not end the measurement
 }
 
-// Event writes what the runner tells.
+// event writes an event of the runner.
 func (j *jsonEvents) event(e run.Event, p *pace, now time.Time, side string) {
 	out := Line{Side: side, Engine: e.Engine, Cell: e.Cell, Cells: e.Cells, CellsDone: e.CellsDone,
 		Launch: e.Launch, Launches: e.Launches,
@@ -120,7 +120,7 @@ func (j *jsonEvents) event(e run.Event, p *pace, now time.Time, side string) {
 	j.write(out, now)
 }
 
-// Ended completes the last event: how the run went, by its error, and the one that gives the exit code.
+// Ended completes the last event with the run's error, and with the one that decides the exit code.
 func (e Line) Ended(err, why error) Line {
 	code := fault.ExitCode(why)
 	e.Class, e.Code, e.Status = fault.Of(why), &code, record.OK
@@ -136,7 +136,7 @@ func (e Line) Ended(err, why error) Line {
 	return e
 }
 
-// Gated says how the gate was.
+// Gated sets the outcome of the gate.
 func (e *Line) Gated(err error) {
 	switch fault.Of(err) {
 	case "":

@@ -7,24 +7,24 @@ import (
 	"llmparity/internal/run"
 )
 
-// pace is the progress of a run, from its events: how fast tokens come, and how long the rest may take.
+// pace computes from the events of a run how fast tokens come and how long the rest may take.
 type pace struct {
-	done    int       // launches that this program has ended
-	left    int       // launches that are to come, with the one that goes on
-	opened  time.Time // the launch that goes on; zero: none does
-	first   time.Time // token of the phase that goes on
-	tokens  int       // that came since
+	done    int       // launches that ended
+	left    int       // launches to come, including the current one
+	opened  time.Time // start of the current launch; zero: none
+	first   time.Time // first token of the current phase
+	tokens  int       // tokens of the current phase
 	memory  int64     // at the last reading
 	engines map[string]*spent
 }
 
-// spent is what launches of an engine took: engines differ, and rounds of them are not always whole.
+// spent is the time of one engine's launches. Engines differ, and a round of them may be incomplete.
 type spent struct {
 	launches int
 	took     time.Duration
 }
 
-// take has an event change it.
+// take updates the pace.
 func (p *pace) take(e run.Event, now time.Time) {
 	switch e.Kind {
 	case run.Launched:
@@ -38,7 +38,7 @@ func (p *pace) take(e run.Event, now time.Time) {
 		p.tokens++
 	case run.Ended:
 		if p.left, p.tokens = e.Launches-e.Launch, 0; p.opened.IsZero() {
-			break // its cell was refused: nothing was launched, and nothing is known of how long others take
+			break // a refused cell: its time says nothing about launches
 		}
 		if p.engines == nil {
 			p.engines = map[string]*spent{}
@@ -52,12 +52,12 @@ func (p *pace) take(e run.Event, now time.Time) {
 		p.done++
 		p.opened = time.Time{}
 	}
-	if e.Memory > 0 {
+	if e.Memory > 0 && e.Kind != run.Launched { // then it is still the previous launch's
 		p.memory = e.Memory
 	}
 }
 
-// rate is how many tokens a second come in the phase that goes on, of all requests together; 0: not yet known.
+// rate is the tokens per second of the current phase, of all requests together; 0: not yet known.
 func (p *pace) rate(now time.Time) float64 {
 	if p.tokens < 2 || !now.After(p.first) {
 		return 0
@@ -65,9 +65,9 @@ func (p *pace) rate(now time.Time) float64 {
 	return float64(p.tokens-1) / now.Sub(p.first).Seconds()
 }
 
-// rest is how long the launches that are to come will take if they are, on the whole, as those were that ended: each
-// engine counts as much as the others, for a run that stops after an engine's quick launches would promise too little.
-// Nothing is known before the first has ended.
+// rest predicts how long the remaining launches take, from the mean time of those that ended. Every engine has the same
+// weight, because a run that has only had a fast engine's launches would promise too little. It is unknown before the
+// first launch has ended.
 func (p *pace) rest(now time.Time) (time.Duration, bool) {
 	if p.done == 0 {
 		return 0, false
@@ -84,22 +84,7 @@ func (p *pace) rest(now time.Time) (time.Duration, bool) {
 	return max(rest, 0), true
 }
 
-// aside is what stands behind the name of the phase.
-func (p *pace) aside(now time.Time) string {
-	text := ""
-	if rate := p.rate(now); rate > 0 {
-		text += fmt.Sprintf(", %.3g tokens/s", rate)
-	}
-	if p.memory > 0 {
-		text += fmt.Sprintf(", %.0f MiB", float64(p.memory)/(1<<20))
-	}
-	if rest, known := p.rest(now); known {
-		text += fmt.Sprintf(", %s left", roughly(rest))
-	}
-	return text
-}
-
-// roughly is a duration as one says it: nobody plans by seconds of hours.
+// roughly rounds a duration: seconds do not matter in hours.
 func roughly(d time.Duration) string {
 	switch {
 	case d < 90*time.Second:

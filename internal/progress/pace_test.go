@@ -1,9 +1,13 @@
 package progress
 
 import (
+	"errors"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"llmparity/internal/record"
 	"llmparity/internal/run"
 )
 
@@ -33,17 +37,53 @@ func TestPace(t *testing.T) {
 	if rest, known := p.rest(now); !known || rest != 30*time.Second {
 		t.Errorf("%s left, want 30 s", rest)
 	}
-	// what lies between launches is not the next one's
+	// time between launches does not count
 	after(time.Minute, run.Event{Kind: run.Launched, Launch: 2, Engine: "quick"})
 	after(2*time.Second, run.Event{Kind: run.Ended, Launch: 2, Engine: "quick"})
 	if rest, _ := p.rest(now); rest != 12*time.Second { // two more, of 6 s on the whole
 		t.Errorf("%s left, want 12 s", rest)
 	}
-	after(0, run.Event{Kind: run.Launched, Launch: 3, Engine: "slow"})
+	after(0, run.Event{Kind: run.Launched, Launch: 3, Engine: "slow", Memory: 7})
 	if rest, _ := p.rest(now.Add(4 * time.Second)); rest != 8*time.Second {
 		t.Errorf("%s left, want 8 s", rest)
 	}
 	if p.memory != 0 {
-		t.Error("an earlier launch's memory is told")
+		t.Error("the memory of an earlier launch is shown")
+	}
+}
+
+func TestLiveLineShowsTheState(t *testing.T) {
+	var out strings.Builder
+	width := 100
+	live := &liveLine{out: &out, width: func() int { return width }}
+	p := Progress{mu: &sync.Mutex{}, out: &out, live: live}
+	e := run.Event{Engine: "webllm", Cell: 2, Cells: 8, Launch: 3, Launches: 12, Repetition: 3, Repetitions: 6,
+		Phase: record.Measure, Tokens: 64}
+	send := func(kind run.EventKind, token int) string {
+		out.Reset()
+		e.Kind, e.Token, e.Memory = kind, token, 441<<20
+		live.drawn = time.Time{}
+		p.Event(e)
+		return out.String()
+	}
+	if got, want := send(run.Entered, 0), "\r\x1b[Kcell 2/8  webllm 3/6  prefilling  441 MiB"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := send(run.Generated, 41); !strings.Contains(got, "webllm 3/6  decoding 41/64  ") {
+		t.Errorf("%q", got)
+	}
+	out.Reset()
+	if p.Event(e); out.Len() > 0 {
+		t.Errorf("drew twice within %s: %q", redraw, &out)
+	}
+	width = 20
+	if got := send(run.Entered, 0); got != "\r\x1b[Kcell 2/8  webllm 3…" {
+		t.Errorf("%q does not fit in 20 columns", got)
+	}
+	e.Err = errors.New("device lost")
+	e.Text = "failed"
+	got := send(run.Ended, 0)
+	if line := "\r\x1b[K[3/12] webllm 3 of 6: failed, cell 2 of 8: device lost\n"; !strings.HasPrefix(got, line) {
+		t.Errorf("a failure stays on the terminal: %q", got)
 	}
 }

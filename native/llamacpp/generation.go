@@ -80,7 +80,7 @@ func (g *generation) complete(ctx context.Context) error {
 			return err
 		}
 		if e.Error != nil {
-			return e.Error
+			return g.client.Complaint(e.Error)
 		}
 		if err := g.take(e, at); err != nil {
 			return err

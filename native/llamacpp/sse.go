@@ -32,9 +32,6 @@ func (s *stream) next() (event, time.Time, error) {
 		if err := json.Unmarshal(data, &e); err != nil {
 			return event{}, sent.At, fmt.Errorf("llama-server sent an invalid event: %w in %.80q", err, data)
 		}
-		if e.Error != nil {
-			e.Error.Who = "llama-server"
-		}
 		return e, sent.At, nil
 	}
 }

@@ -18,7 +18,7 @@ type event struct {
 	Stop      bool            `json:"stop"`
 	StopType  string          `json:"stop_type"`
 	Timings   json.RawMessage `json:"timings"`
-	Error     *wire.Refusal   `json:"error"`
+	Error     json.RawMessage `json:"error"`
 }
 
 // together adds the counts and times of several completions; those of a single one keep their rates, too.

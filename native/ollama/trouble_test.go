@@ -176,7 +176,7 @@ func TestBrokenStreams(t *testing.T) {
 		pieces int
 		words  string
 	}{
-		"500 at once":         {`{"error":"no"}`, 500, record.Other, 0, "Ollama: no (500)"},
+		"500 at once":         {`{"error":"no"}`, 500, record.Other, 0, "Ollama: 500 Internal Server Error: no"},
 		"500 without JSON":    {"internal\nerror", 500, record.Other, 0, "internal error"},
 		"error in mid-stream": {line("a") + `{"error":"something odd"}` + "\n", 0, record.Other, 1, "something odd"},
 		"crash in mid-stream": {line("a") +

@@ -73,7 +73,7 @@ func (a address) resolved(ctx context.Context) address {
 	if err != nil || a.local {
 		return a
 	}
-	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	ctx, cancel := context.WithTimeout(ctx, wire.Patience)
 	defer cancel()
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	a.local = err == nil && len(ips) > 0 &&

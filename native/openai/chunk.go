@@ -1,6 +1,11 @@
 package openai
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+)
 
 // chunk is an event of a stream, in either API.
 type chunk struct {
@@ -60,10 +65,15 @@ func (u usage) reported() map[string]float64 {
 func (c *client) parseChunk(data []byte) (chunk, error) {
 	var e chunk
 	if err := json.Unmarshal(data, &e); err != nil {
-		return e, &malformed{what: "a chunk of the stream", text: c.snippet(data), err: err}
+		return e, c.malformed(data, err)
 	}
 	if len(e.Error) > 0 && string(e.Error) != "null" || e.Object == "error" {
-		return e, c.complaint(data)
+		return e, c.Complaint(data)
 	}
 	return e, nil
+}
+
+// malformed is the error for a chunk that is not JSON or has the wrong fields.
+func (c *client) malformed(data []byte, err error) error {
+	return engine.Fail(record.BadOutput, "a chunk of the stream is invalid: %w in %q", err, c.Snippet(data))
 }

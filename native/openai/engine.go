@@ -11,8 +11,7 @@ package openai
 import (
 	"cmp"
 	"context"
-	"net/http"
-	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -42,45 +41,20 @@ type Config struct {
 	// Model is the server's name for the model; empty: the name of a served model, else the only one on the server.
 	Model string
 	API   string // Completions, unless set
-	Key   Secret
 	// KeyFrom is the environment variable that holds the key.
 	KeyFrom string
 }
 
 func (c Config) api() string { return cmp.Or(c.API, Completions) }
 
-// Secret is a string that is never printed.
-type Secret string
-
-// String hides it.
-func (s Secret) String() string {
-	if s == "" {
-		return ""
-	}
-	return "[key]"
-}
-
-// GoString hides it.
-func (s Secret) GoString() string { return s.String() }
-
-// MarshalText hides it.
-func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
 // Engine is a server with OpenAI's API.
 type Engine struct {
 	config Config
-
-	patience time.Duration                         // for questions; 0: askPatience
-	proxies  func(*http.Request) (*url.URL, error) // nil: from the environment
-	waiting  time.Duration                         // for a model to be loaded; 0: loadPatience
 
 	mu    sync.Mutex
 	kind  kind // as last detected
 	local bool
 }
-
-// loadPatience is how long a server may load its model. Before that its kind is unknown.
-const loadPatience = 5 * time.Minute
 
 // New makes the engine without contacting the server.
 func New(c Config) *Engine { return &Engine{config: c} }
@@ -99,7 +73,7 @@ func (e *Engine) Caps() engine.Caps {
 		Isolation: record.OfServer, Rounds: true} // its precision is unknown
 }
 
-// Check finds out what the server is and whether it has the model. It waits for a server that is loading.
+// Check finds out what the server is and whether it has the model.
 func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 	if err := checkModel(m); err != nil {
 		return err
@@ -108,50 +82,8 @@ func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 	if err != nil {
 		return err
 	}
-	defer c.close()
-	if s.loading {
-		if s, err = e.await(ctx, c); err != nil {
-			return err
-		}
-	}
 	_, err = choose(c.at, s, e.config, m)
 	return err
-}
-
-// await asks until the server has loaded its model.
-func (e *Engine) await(ctx context.Context, c *client) (server, error) {
-	patience := cmp.Or(e.waiting, loadPatience)
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	s, err := settled(waiting, c)
-	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
-		return s, c.unreachable("wait, or check its log",
-			"the server at %s has not loaded its model within %v", c.at.host, patience)
-	}
-	e.found(c, s)
-	return s, err
-}
-
-// settled returns the server after it has loaded its model.
-func settled(ctx context.Context, c *client) (server, error) {
-	for {
-		s, err := detect(ctx, c)
-		if err != nil || !s.loading {
-			return s, err
-		}
-		select {
-		case <-ctx.Done():
-			return s, ctx.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
-// found keeps what Caps needs.
-func (e *Engine) found(c *client, s server) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.kind, e.local = s.kind, c.at.local
 }
 
 // checkModel refuses models that no such server can have.
@@ -172,33 +104,29 @@ func (e *Engine) reach(ctx context.Context) (*client, server, error) {
 	if err != nil {
 		return nil, server{}, err
 	}
-	if e.config.KeyFrom != "" && e.config.Key == "" {
+	key := os.Getenv(e.config.KeyFrom)
+	if e.config.KeyFrom != "" && key == "" {
 		return nil, server{}, fault.New(fault.Usage, "set it, or omit the flag",
 			"--openai-key-env: variable %s is empty or not set", e.config.KeyFrom)
 	}
-	if !sendable(string(e.config.Key)) {
+	if !sendable(key) {
 		return nil, server{}, fault.New(fault.Usage, "set it without line breaks, spaces and quotes",
 			"--openai-key-env: variable %s contains characters that a key cannot have", e.config.KeyFrom)
 	}
-	c := newClient(at.resolved(ctx), e.config.Key, e.config.KeyFrom)
-	if e.patience > 0 {
-		c.patience = e.patience
-	}
-	if e.proxies != nil {
-		c.proxies = e.proxies
-	}
+	c := newClient(at.resolved(ctx), key, e.config.KeyFrom)
 	s, err := detect(ctx, c)
 	if err != nil {
-		c.close()
 		return nil, server{}, err
 	}
-	e.found(c, s)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.kind, e.local = s.kind, c.at.local
 	return c, s, nil
 }
 
 // sendable reports whether a key can be sent in a header.
 func sendable(key string) bool {
-	return !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
+	return !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
 }
 
 // Open finds out what the server is, and starts sampling it if it is visible.
@@ -223,11 +151,7 @@ func (e *Engine) Describe(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer c.close()
-	switch {
-	case s.loading:
-		return "a server at " + c.at.host + " that is loading its model", nil
-	case !s.listed:
+	if !s.listed {
 		return s.title() + " at " + c.at.host + ", which lists no models", nil
 	}
 	return s.title() + " at " + c.at.host + ", with " + list(s.ids()), nil

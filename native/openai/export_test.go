@@ -1,25 +1,17 @@
 package openai
 
 import (
-	"context"
-	"net/http"
-	"net/url"
+	"testing"
 	"time"
 
 	"llmparity/internal/engine"
 )
 
-// Impatient limits how long an engine waits.
-func Impatient(e *Engine, patience time.Duration) { e.patience, e.waiting = patience, patience }
-
-// CheckThrough is Check through a proxy, as if the environment named it; net/http reads the environment only once.
-func CheckThrough(ctx context.Context, e *Engine, proxy string, m engine.Model) error {
-	at, err := url.Parse(proxy)
-	if err != nil {
-		return err
-	}
-	e.proxies = http.ProxyURL(at)
-	return e.Check(ctx, m)
+// Impatient limits how long questions may take, until the test ends.
+func Impatient(t *testing.T, patience time.Duration) {
+	before := askPatience
+	askPatience = patience
+	t.Cleanup(func() { askPatience = before })
 }
 
 // Verified calls verified on a session.

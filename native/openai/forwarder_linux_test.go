@@ -2,6 +2,10 @@ package openai_test
 
 import (
 	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +16,17 @@ import (
 	"llmparity/internal/record"
 	"llmparity/native/openai"
 )
+
+// asServer makes the test binary act as a server with a list of models. It prints its address.
+const asServer = "LLMPARITY_TEST_SERVER"
+
+func serve() {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"data":[{"id":"m"}]}`)
+	}))
+	fmt.Println(s.URL)
+	select {}
+}
 
 // A forwarder is not the server, and its memory has nothing to do with the model.
 func TestForwarderIsNotSampled(t *testing.T) {
@@ -25,7 +40,7 @@ func TestForwarderIsNotSampled(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := exec.Command(path)
-		cmd.Env = append(os.Environ(), asStamper+"=1")
+		cmd.Env = append(os.Environ(), asServer+"=1")
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -41,7 +56,7 @@ func TestForwarderIsNotSampled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, p := enginetest.Open(t, openai.New(openai.Config{URL: "http://" + strings.TrimSpace(at)}))
+		s, p := enginetest.Open(t, openai.New(openai.Config{URL: strings.TrimSpace(at)}))
 		said := strings.Join(p.Warned("server-not-sampled"), " ")
 		sampled := false
 		for _, source := range p.Attached() {

@@ -73,11 +73,10 @@ func (g *generation) run(ctx context.Context) error {
 // send starts the stream, omitting optional fields that the server refuses.
 func (g *generation) send(ctx context.Context) (*http.Response, error) {
 	for {
-		resp, sent, err := g.client.send(
-			ctx, request{method: http.MethodPost, address: g.client.at.api + g.path, body: g.body.fields, alone: true})
+		resp, sent, err := g.client.post(ctx, g.client.at.api+g.path, g.body.fields)
 		g.usage.Sent = sent
-		var r *refusal
-		if err == nil || !errors.As(err, &r) {
+		r := wire.RefusalOf(err)
+		if r == nil {
 			return resp, err
 		}
 		field := g.body.refuses(r)
@@ -110,7 +109,7 @@ func (g *generation) read(ctx context.Context, body io.Reader) error {
 		}
 		data := sent.Data
 		if sent.Field == "error" {
-			return g.client.complaint(data)
+			return g.client.Complaint(data)
 		}
 		e, err := g.client.parseChunk(data)
 		if err != nil {
@@ -126,8 +125,7 @@ func (g *generation) read(ctx context.Context, body io.Reader) error {
 func (g *generation) take(e chunk, at time.Time) error {
 	own, err := wire.Figures(e.Timings)
 	if err != nil {
-		return &malformed{what: "a chunk of the stream", text: g.client.snippet(e.Timings),
-			err: fmt.Errorf("the server's timings: %w", err)}
+		return g.client.malformed(e.Timings, fmt.Errorf("the server's timings: %w", err))
 	}
 	if e.Usage != nil {
 		g.serverCount = e.Usage // if each chunk has one, the last is the total

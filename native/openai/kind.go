@@ -3,7 +3,6 @@ package openai
 import (
 	"context"
 	"errors"
-	"os"
 
 	"llmparity/internal/engine"
 )
@@ -15,16 +14,8 @@ var Kind = &engine.Kind{
 	Name: Name, Title: "OpenAI server", Section: Name, Colour: 4,
 	Config: func() engine.Config { return &Config{API: Completions} },
 	New: func(_ string, c engine.Config, _ engine.Settings) engine.Engine {
-		return New(c.(*Config).WithKey())
+		return New(*c.(*Config))
 	},
-}
-
-// WithKey returns the configuration with the key, which only the engine sees.
-func (c Config) WithKey() Config {
-	if c.KeyFrom != "" {
-		c.Key = Secret(os.Getenv(c.KeyFrom))
-	}
-	return c
 }
 
 // Fields returns the settings for users.
@@ -55,7 +46,7 @@ func (c *Config) CheckPlan(engine.Settings) error {
 const part = "OpenAI server"
 
 func parts(c engine.Config, _ engine.Settings) []engine.Search {
-	own := c.(*Config).WithKey()
+	own := *c.(*Config)
 	if own.URL == "" {
 		return nil
 	}

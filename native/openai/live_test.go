@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +24,9 @@ import (
 func TestChatUsesTemplate(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	server := openaitest.Llama(t, m.Path, "-np", "1", "-c", "1024", "--api-key", "sk-very-secret")
-	config := openai.Config{URL: server.URL + "/v1", Key: "sk-very-secret", KeyFrom: "KEY"}
+	t.Setenv("KEY", "sk-very-secret")
+	t.Setenv("WRONG", "sk-other")
+	config := openai.Config{URL: server.URL + "/v1", KeyFrom: "KEY"}
 
 	var templated struct {
 		Prompt string `json:"prompt"`
@@ -46,9 +47,9 @@ func TestChatUsesTemplate(t *testing.T) {
 	}
 
 	wrong := config
-	wrong.Key = "sk-other"
+	wrong.KeyFrom = "WRONG"
 	enginetest.OneLine(t, openai.New(wrong).Check(t.Context(), m), fault.ServerUnreachable, record.SetUp,
-		"check the key in $KEY")
+		"check the key in $WRONG")
 
 	raw, _ := loaded(t, config, m)
 	want, err := raw.Generate(t.Context(), request(templated.Prompt, 24), func(record.Token) {})
@@ -117,37 +118,6 @@ func TestConformance(t *testing.T) {
 			"--metrics").URL})
 	}
 	enginetest.Run(t, c)
-}
-
-// A router starts a server for the requested model, and needs the model's name in each request.
-func TestRouter(t *testing.T) {
-	c := enginetest.Tiny(t, 16)[1]
-	dir := t.TempDir()
-	model, err := os.ReadFile(c.Model.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"mouse", "moose"} {
-		if err := os.WriteFile(filepath.Join(dir, name+".gguf"), model, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	server := openaitest.Router(t, dir, "-c", "512", "--metrics")
-	e := openai.New(openai.Config{URL: server.URL})
-	if err := e.Check(t.Context(), served); err != nil {
-		t.Fatal(err)
-	}
-	s, p := loaded(t, openai.Config{URL: server.URL}, served)
-	g, err := generated(t.Context(), s, 16)
-	if err != nil || len(g.Usage.PromptIDs) == 0 || g.Usage.Generated != 16 || len(g.Tokens) != 16 {
-		t.Fatalf("%v: %+v", err, g.Usage)
-	}
-	if got := p.Values(t, openai.MethodMetrics); got["generated_tokens_count"] < 16 {
-		t.Errorf("metrics %v", got)
-	}
-	if _, err := generated(t.Context(), s, 600); err == nil || !strings.Contains(err.Error(), "in a context of 512") {
-		t.Errorf("more than the context: %v", err)
-	}
 }
 
 // The server's sampling defaults do not change the text.
@@ -235,8 +205,8 @@ func TestOllama(t *testing.T) {
 }
 
 func TestMain(m *testing.M) {
-	if os.Getenv("LLMPARITY_TEST_STAMPER") != "" {
-		stamper()
+	if os.Getenv(asServer) != "" {
+		serve()
 	}
 	childtest.Main(m)
 }

@@ -80,15 +80,15 @@ func together(page []wire.Metric, series string, ratio bool) (float64, bool) {
 	page = slices.DeleteFunc(slices.Clone(page), func(m wire.Metric) bool {
 		return m.Name != series || math.IsNaN(m.Value) || math.IsInf(m.Value, 0)
 	})
-	if slices.ContainsFunc(page, func(m wire.Metric) bool { return m.Label("priority") == "" }) {
-		page = slices.DeleteFunc(page, func(m wire.Metric) bool { return m.Label("priority") != "" })
+	if slices.ContainsFunc(page, func(m wire.Metric) bool { return m.Labels["priority"] == "" }) {
+		page = slices.DeleteFunc(page, func(m wire.Metric) bool { return m.Labels["priority"] != "" })
 	}
 	shares := map[string]float64{}
 	for _, m := range page {
 		var of []string
-		for _, l := range m.Labels {
-			if !slices.Contains(ranks, l.Name) {
-				of = append(of, fmt.Sprintf("%q=%q", l.Name, l.Value))
+		for name, value := range m.Labels {
+			if !slices.Contains(ranks, name) {
+				of = append(of, fmt.Sprintf("%q=%q", name, value))
 			}
 		}
 		slices.Sort(of)
@@ -113,7 +113,6 @@ type metrics struct {
 	client *client
 	pid    int
 	who    string
-	query  string // selects a router's model
 }
 
 func (m *metrics) Describe() record.Source {
@@ -127,8 +126,7 @@ func (m *metrics) Read(ctx context.Context, r *record.Sample) error {
 	ctx, cancel := context.WithTimeout(ctx, metricsPatience)
 	defer cancel()
 	r.Begin = time.Now()
-	resp, _, err := m.client.send(ctx, request{method: http.MethodGet, address: m.client.at.root + "/metrics" +
-		m.query})
+	resp, err := m.client.Send(ctx, http.MethodGet, m.client.at.root+"/metrics", nil)
 	if err != nil {
 		if ctx.Err() == nil && !m.client.listens(ctx) {
 			return fmt.Errorf("the server at %s: %w", m.client.at.host, sample.ErrGone)

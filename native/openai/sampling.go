@@ -2,13 +2,13 @@ package openai
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"llmparity/internal/engine"
+	"llmparity/native/wire"
 )
 
 // body is a generation request: fields that every server knows and those that this one knows. Optional fields may be
@@ -49,7 +49,7 @@ func (s *session) newBody(r engine.Request) *body {
 		b.fields["cache_prompt"] = false
 	}
 	if k == vllm && atLeast(s.server.version, 0, 9) {
-		b.add("cache_salt", salt())
+		b.add("cache_salt", rand.Text())
 		b.salted = true
 	}
 	for field, v := range k.sampling(r.Temperature) {
@@ -107,12 +107,12 @@ func (b *body) drop(field string) {
 }
 
 // refuses returns the optional field that a refusal mentions; empty if there is none.
-func (b *body) refuses(r *refusal) string {
-	if r.status != 400 && r.status != 422 {
+func (b *body) refuses(r *wire.Refusal) string {
+	if r.Status != 400 && r.Status != 422 {
 		return ""
 	}
 	for _, field := range b.optional {
-		if strings.Contains(r.message, field) {
+		if strings.Contains(r.Message, field) {
 			return field
 		}
 	}
@@ -128,10 +128,4 @@ func atLeast(version string, major, minor int) bool {
 	a, err := strconv.Atoi(parts[0])
 	b, err2 := strconv.Atoi(parts[1])
 	return err == nil && err2 == nil && (a > major || a == major && b >= minor)
-}
-
-func salt() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	return hex.EncodeToString(b[:])
 }

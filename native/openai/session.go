@@ -16,6 +16,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/sample/proc"
 	"llmparity/native/launch"
+	"llmparity/native/wire"
 )
 
 // session is one launch on a running server.
@@ -35,8 +36,7 @@ type session struct {
 	mu      sync.Mutex
 	refused map[string]bool // optional fields that this server refuses
 
-	pid    int  // of the server's first process, if visible
-	asked  bool // /metrics was requested
+	pid    int // of the server's first process, if visible
 	tree   *proc.Tree
 	detach []func()
 }
@@ -54,9 +54,8 @@ func (s *session) failed(ctx context.Context, what string, err error) error {
 
 // explain adds what is known about the model to an error of the client.
 func (s *session) explain(err error) error {
-	var r *refusal
-	if errors.As(err, &r) && r.status == http.StatusNotFound &&
-		strings.Contains(strings.ToLower(r.kind+" "+r.message), "model") {
+	if r := wire.RefusalOf(err); r != nil && r.Status == http.StatusNotFound &&
+		strings.Contains(strings.ToLower(r.Kind+" "+r.Message), "model") {
 		return noModel(s.client.at, s.model.ID, s.server.ids())
 	}
 	return s.client.explain(err)
@@ -71,12 +70,12 @@ func (s *session) refuse(field, why string) {
 	if !known {
 		engine.Warn(s.probe, "field-refused",
 			"the server at %s refuses the field %s; it is omitted, so the server's default applies (%s)", s.client.at.host,
-			field, s.client.hide(why))
+			field, s.client.Hide(why))
 	}
 }
 
-// Load checks that the server has the model and answers. The duration says how long the server took to answer, not how
-// long a load takes.
+// Load checks that the server has the model and generates with it; some servers load it only then. The duration says
+// how long the server took to answer, not how long a load takes.
 func (s *session) Load(ctx context.Context, m engine.Model) error {
 	inner, release := launch.Within(ctx, s.life)
 	defer release()
@@ -86,23 +85,18 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	begin := time.Now()
 	err := m.Same()
 	if err == nil {
-		err = s.ready(inner, m)
-	}
-	if err == nil && s.server.onDemand() {
-		err = s.firstAnswer(inner)
-	}
-	if err == nil && s.server.router {
-		err = s.behind(inner)
+		s.model, err = choose(s.client.at, s.server, s.config, m)
 	}
 	if err == nil {
-		s.room(m)
-		s.watchMetrics(inner)
+		err = s.short(inner, "Hello")
 	}
 	if err != nil {
 		s.own.Take()
 		return s.failed(ctx, "waiting for the server", err)
 	}
-	s.span(begin)
+	s.room(m)
+	s.probe.Span(record.Span{Name: "answer", Begin: begin, End: time.Now(),
+		How: "request for one token, to the answer; may include loading the model"})
 	s.tell(m)
 	if s.tree != nil {
 		s.tree.Look(inner) // sample processes that the load has started
@@ -110,28 +104,12 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	return nil
 }
 
-// ready waits until the server has loaded its model, and chooses the model.
-func (s *session) ready(ctx context.Context, m engine.Model) error {
-	found, err := settled(ctx, s.client)
-	if err != nil {
+// short generates one token, which may have no text.
+func (s *session) short(ctx context.Context, prompt string) error {
+	g := s.generation(engine.Request{Prompt: prompt, MaxTokens: 1}, func(record.Token) {})
+	if err := g.run(ctx); !errors.Is(err, errNothing) {
 		return err
 	}
-	s.server = found
-	s.model, err = choose(s.client.at, s.server, s.config, m)
-	return err
-}
-
-// behind asks a router about the server that it has started for the model.
-func (s *session) behind(ctx context.Context) error {
-	var p properties
-	if _, err := s.client.ask(ctx, http.MethodGet, s.client.at.root+"/props"+s.server.of(s.model), nil,
-		&p); err != nil {
-		return err
-	}
-	if p.Settings != nil {
-		s.server.context = p.Settings.Context
-	}
-	s.server.file = p.Path
 	return nil
 }
 
@@ -145,25 +123,6 @@ func (s *session) room(m engine.Model) {
 	if m.Context > 0 && (s.context == 0 || m.Context < s.context) {
 		s.context = m.Context
 	}
-}
-
-// firstAnswer makes a server that loads on demand load the model.
-func (s *session) firstAnswer(ctx context.Context) error {
-	g := s.generation(engine.Request{Prompt: "Hello", MaxTokens: 1}, func(record.Token) {})
-	err := g.run(ctx)
-	if errors.Is(err, errNothing) {
-		return nil // it answered
-	}
-	return err
-}
-
-// span reports the load.
-func (s *session) span(begin time.Time) {
-	how := "questions about the server and its models, to the answer; the model was loaded before"
-	if s.server.onDemand() {
-		how = "questions about the server and its models and a request for one token, to the answer; may include loading the model"
-	}
-	s.probe.Span(record.Span{Name: "answer", Begin: begin, End: time.Now(), How: how})
 }
 
 // tell reports the server and what affects the figures.
@@ -254,7 +213,7 @@ func (s *session) Unload(context.Context) error {
 	return nil
 }
 
-// Close ends generations, sampling and connections. The server keeps running.
+// Close ends generations and sampling. The server keeps running.
 func (s *session) Close() error {
 	s.own.Close()
 	s.end()
@@ -264,7 +223,6 @@ func (s *session) Close() error {
 	for _, d := range s.detach {
 		d()
 	}
-	s.client.close()
 	return nil
 }
 
@@ -313,11 +271,7 @@ func (s *session) elsewhere(ctx context.Context, r engine.Request) error {
 	if strings.HasPrefix(r.Prompt, other) {
 		other = "0"
 	}
-	g := s.generation(engine.Request{Prompt: other, MaxTokens: 1}, func(record.Token) {})
-	if err := g.run(ctx); err != nil && !errors.Is(err, errNothing) {
-		return err
-	}
-	return nil
+	return s.short(ctx, other)
 }
 
 // larger is the advice for a prompt that does not fit.
@@ -332,12 +286,9 @@ func (s *session) fits(ctx context.Context, r engine.Request) ([]int, error) {
 	var answer struct {
 		Tokens []int `json:"tokens"`
 	}
-	if s.server.tokenizer() && s.config.api() == Completions {
+	if s.server.kind == llamaServer && s.config.api() == Completions {
 		question := map[string]any{"content": r.Prompt, "add_special": true, "parse_special": true}
-		if s.server.router {
-			question["model"] = s.model.ID
-		}
-		_, err := s.client.ask(ctx, http.MethodPost, s.client.at.root+"/tokenize", question, &answer)
+		err := s.client.ask(ctx, http.MethodPost, s.client.at.root+"/tokenize", question, &answer)
 		if err != nil {
 			return nil, err
 		}
@@ -352,14 +303,8 @@ func (s *session) fits(ctx context.Context, r engine.Request) ([]int, error) {
 
 // broken distinguishes a server that has ended from one that gave a wrong answer.
 func (s *session) broken(ctx context.Context, g *generation, err error) error {
-	var r *refusal
-	var odd *malformed
-	var failure *engine.Failure
-	switch {
-	case errors.As(err, &odd):
-		return engine.Fail(record.BadOutput, "after %d pieces of text from the server at %s: %w", g.pieces,
-			s.client.at.host, err)
-	case errors.As(err, &r), errors.As(err, &failure):
+	_, failed := errors.AsType[*engine.Failure](err)
+	if failed || wire.RefusalOf(err) != nil {
 		return s.explain(err)
 	}
 	if s.ended(ctx) {

@@ -15,6 +15,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/proc"
+	"llmparity/native/wire"
 )
 
 // forwarders only pass on answers of another process; their memory is not the server's.
@@ -26,33 +27,27 @@ func (s *session) watch(ctx context.Context) {
 	if err := s.watchProcesses(ctx); err != nil {
 		engine.Warn(s.probe, "server-not-sampled", "the memory of the server at %s is not sampled: %v", s.client.at.host, err)
 	}
-	if !s.server.router && !s.server.loading {
-		s.watchMetrics(ctx) // otherwise later, when the model is known
-	}
+	s.watchMetrics(ctx)
 }
 
 // watchMetrics starts reading /metrics.
 func (s *session) watchMetrics(ctx context.Context) {
-	if s.asked {
-		return
-	}
-	s.asked = true
-	m := &metrics{client: s.client, pid: s.pid, who: s.server.title(), query: s.server.of(s.model)}
+	m := &metrics{client: s.client, pid: s.pid, who: s.server.title()}
 	first := record.NewSample()
 	err := m.Read(ctx, &first)
 	if err == nil {
 		s.detach = append(s.detach, s.probe.Attach(m))
 		return
 	}
-	var r *refusal
+	r := wire.RefusalOf(err)
 	switch {
 	// it has no /metrics
-	case ctx.Err() != nil, errors.As(err, &r) && r.status == http.StatusNotFound && s.server.kind != llamaServer:
-	case s.server.kind == llamaServer && errors.As(err, &r):
+	case ctx.Err() != nil, r != nil && r.Status == http.StatusNotFound && s.server.kind != llamaServer:
+	case s.server.kind == llamaServer && r != nil:
 		s.probe.Event(record.Event{At: time.Now(),
 			Text: "the server has no /metrics; start llama-server with --metrics"})
 	default:
-		s.probe.Event(record.Event{At: time.Now(), Text: "/metrics cannot be read: " + s.client.hide(err.Error())})
+		s.probe.Event(record.Event{At: time.Now(), Text: "/metrics cannot be read: " + s.client.Hide(err.Error())})
 	}
 }
 

@@ -1,46 +1,66 @@
 package wire
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
-	"strconv"
+	"strings"
+	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
 
-// Client talks to one of an engine's own servers.
+// Patience is how long connecting to a server may take.
+const Patience = 5 * time.Second
+
+// Client talks to one server of language models.
 type Client struct {
-	Name string // of the server, for people
+	Name string // of the server, for people; empty: errors do not name it
 	Base string // base URL
-	Key  string // bearer token; empty: none
+	Key  string // bearer token, hidden in errors; empty: none
 	HTTP *http.Client
+}
+
+// NewClient makes a client that uses a new connection for each request: servers close idle ones at any time, and a
+// request at that moment fails or is sent twice. A nil proxy means none. Redirects are not followed, because another
+// server would be measured.
+func NewClient(proxy func(*http.Request) (*url.URL, error)) *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{Proxy: proxy, DisableKeepAlives: true, DisableCompression: true,
+			ReadBufferSize: Buffer, TLSHandshakeTimeout: Patience,
+			DialContext: (&net.Dialer{Timeout: Patience}).DialContext},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // Refusal is an error that a server reports, as an answer or in a stream.
 type Refusal struct {
-	Who     string `json:"-"`
-	Status  int    `json:"-"` // 0: in a stream
-	Message string `json:"message"`
-	Kind    string `json:"type"`
+	Who     string
+	Status  int // 0: in a stream
+	Message string
+	Kind    string // type and code
+	After   string // when to try again
+	Place   string // target of a redirect
 }
 
 func (r *Refusal) Error() string {
-	kind := r.Kind
+	text := cmp.Or(r.Message, "no reason given")
 	if r.Status != 0 {
-		kind = cmp.Or(kind, strconv.Itoa(r.Status))
+		text = fmt.Sprintf("%d %s: %s", r.Status, http.StatusText(r.Status), text)
 	}
-	if kind == "" {
-		return r.Who + ": " + fault.OneLine(r.Message)
+	if r.Who != "" {
+		text = r.Who + ": " + text
 	}
-	return fmt.Sprintf("%s: %s (%s)", r.Who, fault.OneLine(r.Message), kind)
+	return text
 }
 
 // RefusalOf returns the refusal in an error's chain; nil: none.
@@ -65,30 +85,86 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	return nil, c.refused(resp)
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // as much as can be read
+	r := c.Complaint(body)
+	r.Status, r.After = resp.StatusCode, resp.Header.Get("Retry-After")
+	if at, err := resp.Location(); err == nil {
+		at.User, at.RawQuery = nil, ""
+		r.Place = c.Hide(at.String())
+	}
+	return nil, r
 }
 
-// refused reads an error's body, in which the error is a string or an object.
-func (c *Client) refused(resp *http.Response) *Refusal {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // as much as can be read
+// Complaint finds the message in the body of an error. Servers agree on little more than JSON.
+func (c *Client) Complaint(body []byte) *Refusal {
 	var said struct {
-		Error json.RawMessage `json:"error"`
+		Error   json.RawMessage `json:"error"`
+		Detail  json.RawMessage `json:"detail"`
+		Message string          `json:"message"`
+		Type    string          `json:"type"`
+		Code    any             `json:"code"`
 	}
-	r := &Refusal{Who: c.Name, Status: resp.StatusCode}
-	if json.Unmarshal(body, &said) == nil && len(said.Error) > 0 &&
-		(json.Unmarshal(said.Error, r) == nil || json.Unmarshal(said.Error, &r.Message) == nil) && r.Message != "" {
+	r := &Refusal{Who: c.Name}
+	if json.Unmarshal(body, &said) != nil {
+		r.Message = c.Snippet(body)
 		return r
 	}
-	r.Message, r.Kind = "no reason given", resp.Status
-	if text := fault.OneLine(string(body)); text != "" {
-		r.Message = fmt.Sprintf("%.200q", text)
+	inner := said.Error
+	if len(inner) == 0 {
+		inner = said.Detail
+	}
+	switch {
+	case len(inner) > 0 && inner[0] == '{':
+		return c.Complaint(inner)
+	case len(inner) == 0:
+		r.Message = said.Message
+	case json.Unmarshal(inner, &r.Message) != nil:
+		r.Message = c.Snippet(inner)
+	}
+	r.Message, r.Kind = c.Hide(fault.OneLine(r.Message)), said.Type
+	if code, ok := said.Code.(string); ok {
+		r.Kind += " " + code
 	}
 	return r
 }
 
+// Snippet returns the beginning of a server's text on one line. The key is hidden before the text is cut, because a
+// cut might leave a part of it.
+func (c *Client) Snippet(text []byte) string {
+	return strings.ToValidUTF8(fmt.Sprintf("%.120s", fault.OneLine(c.Hide(string(text)))), "?")
+}
+
+// Hide removes the key from a server's text.
+func (c *Client) Hide(text string) string {
+	if c.Key == "" {
+		return text
+	}
+	return strings.NewReplacer(c.Key, "[key]", url.QueryEscape(c.Key), "[key]").Replace(text)
+}
+
+// NewRequest makes a request with a JSON body, or without one if body is nil.
+func (c *Client) NewRequest(ctx context.Context, method, path string, body any) (*http.Request, error) {
+	var r io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("making a request to %s: %w", path, err)
+		}
+		r = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.Base+path, r)
+	if err != nil {
+		return nil, fmt.Errorf("making a request to %s: %w", path, err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req, nil
+}
+
 // Send sends body, if any. The caller closes the answer's body.
 func (c *Client) Send(ctx context.Context, method, path string, body any) (*http.Response, error) {
-	req, err := NewRequest(ctx, method, c.Base+path, body)
+	req, err := c.NewRequest(ctx, method, path, body)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +186,7 @@ func (c *Client) Call(ctx context.Context, method, path string, body, into any) 
 		return nil
 	}
 	if err := json.Unmarshal(answer, into); err != nil {
-		return engine.Fail(record.BadOutput, "invalid answer of %s to %s: %w (%.80q)", c.Name, path, err, answer)
+		return engine.Fail(record.BadOutput, "the answer to %s is invalid: %w in %q", path, err, c.Snippet(answer))
 	}
 	return nil
 }

@@ -8,14 +8,13 @@ func Figures(object json.RawMessage) (map[string]float64, error) {
 	if len(object) == 0 {
 		return figures, nil
 	}
-	var fields map[string]json.RawMessage
+	var fields map[string]any
 	if err := json.Unmarshal(object, &fields); err != nil {
 		return nil, err
 	}
-	for name, raw := range fields {
-		var v *float64
-		if json.Unmarshal(raw, &v) == nil && v != nil {
-			figures[name] = *v
+	for name, v := range fields {
+		if n, ok := v.(float64); ok {
+			figures[name] = n
 		}
 	}
 	return figures, nil

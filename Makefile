@@ -70,7 +70,6 @@ bench: build
 	go test -run '^$$' -bench Psrecord -benchtime 1x -timeout 10m ./internal/sample/proc
 	go test -run '^$$' -bench Spike -benchtime 1x -timeout 5m ./internal/sample
 	go test -run '^$$' -bench NVMLSample -benchtime 2000x -timeout 5m ./internal/sample/gpu
-	go test -run '^$$' -bench Fifty -benchtime 1x -timeout 5m ./internal/watch
 	go test -run '^$$' -tags slow -bench Watched -benchtime 1x -timeout 10m ./cmd/llmparity
 	go test -run '^$$' -tags slow -bench LlamaBench -benchtime 1x -timeout 30m ./native/llamacpp
 	go test -run '^$$' -bench Client -benchtime 1x -timeout 5m ./native/openai

@@ -92,7 +92,7 @@ Docs: ` + docsWatch,
 	c.Flags().Var(&f.wait, "wait", "maximum time to wait for a process of that name")
 	c.Flags().BoolVar(&f.gpu, "gpu", false,
 		"also record GPU memory of the processes and devices, in a second file (out.gpu.csv)")
-	c.Flags().BoolVar(&f.live, "live", false, "show a live chart; without a terminal, a line every 2 s")
+	c.Flags().BoolVar(&f.live, "live", false, "show a live chart; with a command or without a terminal, a line every 2 s")
 	c.MarkFlagsMutuallyExclusive("name", "pid")
 	return c
 }
@@ -146,11 +146,10 @@ func (f *watchFlags) run(c *cobra.Command, args []string) error {
 		}
 	}
 	if len(args) > 0 {
-		s := watch.TakeSignals(ctx, oneSignal, view.Say)
-		defer s.Close()
-		ctx = s.Context()
+		var giveBack func()
+		ctx, giveBack = watch.TakeSignals(ctx, view.Say)
+		defer giveBack()
 		o.Command, err = watch.Start(args, c.InOrStdin(), c.OutOrStdout(), errs)
-		s.Of(o.Command)
 	}
 	var sum watch.Summary
 	if err == nil {

@@ -2,14 +2,16 @@ package watch
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -27,11 +29,6 @@ type Command struct {
 	release chan struct{} // closed: it may run
 	once    sync.Once
 	done    chan struct{} // closed: ended and reaped
-	remind  chan struct{} // signals that an interrupt is to be passed on
-	asked   atomic.Bool   // the terminal has interrupted it
-	hurry   chan struct{} // closed: kill it
-	hurried sync.Once
-	floor   int64 // lower bound for a valid highest RSS
 }
 
 // Start starts a command.
@@ -39,8 +36,7 @@ func Start(args []string, in io.Reader, out, errs io.Writer) (*Command, error) {
 	if err := proc.Usable(); err != nil {
 		return nil, unusable(err)
 	}
-	c := &Command{release: make(chan struct{}), done: make(chan struct{}), remind: make(chan struct{}, 1),
-		hurry: make(chan struct{})}
+	c := &Command{release: make(chan struct{}), done: make(chan struct{})}
 	adopt(true)
 	fresh := func() *exec.Cmd {
 		cmd := exec.Command(args[0], args[1:]...)
@@ -64,16 +60,9 @@ func Start(args []string, in io.Reader, out, errs io.Writer) (*Command, error) {
 	}()
 	if err := <-started; err != nil {
 		adopt(false)
-		do := "give a program and its arguments after --, or a shell command as `-- sh -c '…'`"
-		switch {
-		case errors.Is(err, fs.ErrPermission):
-			do = "make it executable (chmod +x), or name its interpreter, as in `-- sh " + args[0] + "`"
-		case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-			do = "give the full path of the program, and check the path after #!; " + do
-		}
-		return nil, fault.Wrap(fault.NothingToWatch, err, do, "can't start %s", args[0])
+		return nil, fault.Wrap(fault.NothingToWatch, err, "give an executable program and its arguments after --, "+
+			"or a shell command as `-- sh -c '…'`", "can't start %s", args[0])
 	}
-	c.floor = max(0, maxRSS(nil))
 	return c, nil
 }
 
@@ -112,47 +101,6 @@ func (c *Command) ended() bool {
 	}
 }
 
-// Interrupted says that the terminal has sent SIGINT to its process group: the command decides what to do. Processes
-// outside the group, or without a handler, get the signal from us a little later.
-func (c *Command) Interrupted() {
-	c.asked.Store(true)
-	time.AfterFunc(late, func() {
-		select {
-		case c.remind <- struct{}{}:
-		default:
-		}
-	})
-}
-
-// late is longer than the terminal's signal takes.
-const late = time.Second
-
-// reminded signals that an interrupt is to be passed on; nil without a command.
-func (c *Command) reminded() <-chan struct{} {
-	if c == nil {
-		return nil
-	}
-	return c.remind
-}
-
-// passOn interrupts processes that the terminal's SIGINT has not reached. A command that handles the signal keeps its
-// children.
-func (c *Command) passOn(family *proc.Family) {
-	if !c.ended() && decides(c.PID()) {
-		return
-	}
-	c.signal(family, os.Interrupt, decides)
-}
-
-// Hurry kills the command while we wait for it to end.
-func (c *Command) Hurry() { c.hurried.Do(func() { close(c.hurry) }) }
-
-// maxRSS returns the command's highest RSS and its lower bound, after it has ended.
-func (c *Command) maxRSS() (peak, floor int64) { return maxRSS(c.cmd.ProcessState), c.floor }
-
-// abandon stops adopting orphans.
-func (c *Command) abandon() { adopt(false) }
-
 // Exit returns the exit code as a shell would, and how the command ended.
 func (c *Command) Exit() (code int, how string) {
 	state := c.cmd.ProcessState
@@ -165,77 +113,54 @@ func (c *Command) Exit() (code int, how string) {
 // grace is how long a command may take to end when asked to.
 const grace = 5 * time.Second
 
-// end ends the command and its descendants: first with the signal that we received, or SIGTERM if the terminal has
-// already sent that one.
-func (c *Command) end(family *proc.Family, cause error, say func(string)) {
+// moment is how long a program may take to end at once.
+const moment = 200 * time.Millisecond
+
+// end ends the command and its descendants.
+func (c *Command) end(family *proc.Family, say func(string)) {
 	c.Release()
 	family.LookAtAll()
-	var f *fault.Error
-	ask := os.Signal(syscall.SIGTERM)
-	if errors.As(cause, &f) && f.Kind == fault.Interrupted && !c.asked.Load() {
-		ask = os.Interrupt
-	}
-	c.signal(family, ask, nil)
+	_ = c.signal(family, syscall.SIGTERM)
 	if !c.waits(family, moment) {
 		say(fmt.Sprintf("asked the command to end; killing it in %v", grace))
 		c.waits(family, grace)
 	}
 	family.LookAtAll()
-	err := c.signal(family, os.Kill, nil)
+	err := c.signal(family, os.Kill)
 	const killed = 2 * time.Second
-	select {
-	case <-c.done:
-	case <-time.After(killed):
-	}
-	if err != nil || !c.ended() {
+	if !c.waits(family, killed) {
 		say(fmt.Sprintf("the command's processes continue: %v",
-			cmp.Or(err, errors.New("it survives being killed"))))
+			cmp.Or(err, errors.New("they survive being killed"))))
 	}
 }
-
-// moment is how long a program may take to end at once.
-const moment = 200 * time.Millisecond
 
 // waits waits until all processes have ended, and reports whether they have.
 func (c *Command) waits(family *proc.Family, most time.Duration) bool {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(most); time.Now().Before(end); {
-		if !c.lives(family) {
-			return true
-		}
-		select {
-		case <-c.hurry:
+	for end := time.Now().Add(most); c.lives(family); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
 			return false
-		case <-tick.C:
 		}
 	}
-	return !c.lives(family)
+	return true
 }
 
 func (c *Command) lives(family *proc.Family) bool {
-	for _, m := range family.Members() {
-		if m.Alive() {
-			return true
-		}
-	}
-	return !c.ended()
+	return !c.ended() || slices.ContainsFunc(family.Members(), (*proc.Member).Alive)
 }
 
-// signal signals the command and its descendants, except for those that but excludes. It returns an error for processes
-// that we may not signal.
-func (c *Command) signal(family *proc.Family, s os.Signal, but func(pid int) bool) error {
+// signal signals the command and its descendants. It returns an error for processes that we may not signal.
+func (c *Command) signal(family *proc.Family, s os.Signal) error {
 	var err error
 	send := func(p *os.Process) {
 		if refused := p.Signal(s); errors.Is(refused, fs.ErrPermission) { // otherwise it has just ended
 			err = fmt.Errorf("process %d: %w", p.Pid, refused)
 		}
 	}
-	if !c.ended() && (but == nil || !but(c.PID())) {
+	if !c.ended() {
 		send(c.cmd.Process)
 	}
 	for _, m := range family.Members() {
-		if m.PID == c.PID() || !m.Alive() || but != nil && but(m.PID) {
+		if m.PID == c.PID() || !m.Alive() {
 			continue
 		}
 		if p, err := os.FindProcess(m.PID); err == nil {
@@ -244,4 +169,37 @@ func (c *Command) signal(family *proc.Family, s os.Signal, but func(pid int) boo
 		}
 	}
 	return err
+}
+
+// TakeSignals takes over signals from the program while a command runs, and returns a context that ends with the signal
+// that ends the watching; its cause carries the exit code. In a terminal the command also gets SIGINT and decides what
+// to do; a second one, or SIGTERM, ends it.
+func TakeSignals(ctx context.Context, say func(string)) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signal.Reset(os.Interrupt, syscall.SIGTERM)
+	come, done := make(chan os.Signal, 4), make(chan struct{})
+	signal.Notify(come, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		defer close(done)
+		for patient := true; ; {
+			got, open := <-come
+			switch {
+			case !open:
+				return
+			case got == syscall.SIGTERM:
+				cancel(fault.New(fault.Terminated, "", "terminated"))
+			case patient && ofTerminal():
+				patient = false
+				say("interrupted: the command decides what to do; interrupt again to end it")
+			default:
+				cancel(fault.New(fault.Interrupted, "", "interrupted"))
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(come)
+		close(come)
+		<-done
+		cancel(nil)
+	}
 }

@@ -9,8 +9,6 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"llmparity/internal/sample/proc"
 )
 
 // start starts a command and holds it as its tracer before its first instruction. Programs with elevated rights are not
@@ -74,14 +72,8 @@ func reaped(pid int) bool {
 	return n == pid || errors.Is(err, unix.ECHILD)
 }
 
-// decides reports whether a process received the terminal's SIGINT and handles it.
-func decides(pid int) bool {
-	group, err := unix.Getpgid(pid)
-	return err == nil && group == unix.Getpgrp() && proc.Takes(pid, unix.SIGINT)
-}
-
-// OfTerminal reports whether we are in the foreground of a terminal, which sends its signals to the whole group.
-func OfTerminal() bool {
+// ofTerminal reports whether we are in the foreground of a terminal, which sends its signals to the whole group.
+func ofTerminal() bool {
 	tty, err := os.Open("/dev/tty")
 	if err != nil {
 		return false

@@ -20,8 +20,5 @@ func adopt(bool) {}
 
 func reaped(int) bool { return true }
 
-// decides reports true: only the second interrupt ends a command here.
-func decides(int) bool { return true }
-
-// OfTerminal reports whether we have a terminal, which sends its signals to the whole group.
-func OfTerminal() bool { return term.IsTerminal(int(os.Stdin.Fd())) }
+// ofTerminal reports whether we have a terminal, which sends its signals to the whole group.
+func ofTerminal() bool { return term.IsTerminal(int(os.Stdin.Fd())) }

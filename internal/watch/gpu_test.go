@@ -67,7 +67,7 @@ func TestGPUMemoryOfProcess(t *testing.T) {
 	}
 	words := strings.Join(sum.Lines(), "\n")
 	for _, want := range []string{"GPU memory of the processes: 5.0 MiB (total, by drm_fdinfo)", "gpu0 (AMD GPU 1002:744c)",
-		"100.0 MiB", "of 1024.0 MiB", "load 12% on average"} {
+		"100.0 MiB", "of 1024.0 MiB", "load at most 12%"} {
 		if !strings.Contains(words, want) {
 			t.Errorf("the summary lacks %q:\n%s", want, words)
 		}

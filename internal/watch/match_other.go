@@ -2,7 +2,5 @@
 
 package watch
 
-// There are neither sessions nor groups of processes here.
-
-func sameSession(int) bool { return false }
+// readsFromUs is false: there are no groups of processes here.
 func readsFromUs(int) bool { return false }

@@ -10,13 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sameSession reports whether a process is in our session.
-func sameSession(pid int) bool {
-	theirs, err := unix.Getsid(pid)
-	ours, err2 := unix.Getsid(0)
-	return err == nil && err2 == nil && theirs == ours
-}
-
 // readsFromUs reports whether a process reads our output in a pipeline, such as `llmparity watch … | tee out.csv`. Then
 // it is in our group and reads from a pipe while we write to one. Without /proc it reports false.
 func readsFromUs(pid int) bool {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,30 +57,5 @@ func TestOrphansEndWithWatching(t *testing.T) {
 	if p, err := proc.Look(pid); !errors.Is(err, sample.ErrGone) {
 		t.Errorf("%+v still runs (%v)", p, err)
 		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
-}
-
-func TestThreadIDNamesItsProcess(t *testing.T) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	tid := make(chan int)
-	end := make(chan struct{})
-	defer close(end)
-	var other func()
-	other = func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		if syscall.Gettid() == os.Getpid() {
-			go other() // the first thread has the id of the process, and is held here
-		} else {
-			tid <- syscall.Gettid()
-		}
-		<-end
-	}
-	go other()
-	s := run(t, watch.Options{PIDs: []int{<-tid}})
-	if fault.Of(s.err) != fault.NothingToWatch ||
-		!strings.Contains(s.err.Error(), fmt.Sprintf("is a thread of process %d", os.Getpid())) {
-		t.Errorf("err = %v", s.err)
 	}
 }

@@ -1,8 +1,8 @@
 // Package watch records the memory of running processes, or of a command that it starts, as CSV rows.
 //
 // Processes are selected by name or pid, with all their descendants, including later ones. RSS and VMS are read at
-// every tick. PSS and USS take a thousand times as long, so they are read less often, in a goroutine of their own; GPUs
-// are read in others. It can't see a process that starts and ends between two ticks.
+// every tick. PSS and USS take a thousand times as long, so they are read less often; GPUs are read in goroutines of
+// their own. It can't see a process that starts and ends between two ticks.
 package watch
 
 import (
@@ -50,38 +50,18 @@ type Point struct {
 	PSS       int64 // last reading; record.Absent: none yet
 }
 
-// Summary is the result of watching.
-type Summary struct {
-	Length    time.Duration
-	Samples   int
-	Rows      int
-	Processes int // all processes seen
-	PeakRSS   int64
-	PeakPSS   int64         // record.Absent: never read
-	Longest   time.Duration // longest time between two samples
-	CPU       time.Duration // CPU time of this program; 0: unknown
-	Why       string        // why watching ended
-	GPUs      *GPUs         // nil: none
-	GPURows   int
-
-	// CommandRSS is the kernel's highest RSS of the command or of a process that it waited for; record.Absent: unknown.
-	// It is only valid above CommandFloor, because the command starts with this program's memory.
-	CommandRSS, CommandFloor int64
-}
-
 // watcher is the state of watching.
 type watcher struct {
-	o         Options
-	family    *proc.Family
-	alive     []*process
-	expensive *expensive
-	gpus      *gpus
-	sum       Summary
+	o      Options
+	family *proc.Family
+	alive  []*process
+	gpus   *gpus
+	sum    Summary
 
 	began, last time.Time
 	cpu         time.Duration
-	pss         int64         // total of the last pass
-	reading     record.Sample // reused, to avoid allocations
+	pace        pace
+	pss         int64 // total of the last reading
 	said        map[string]bool
 	reported    int   // number of processes announced
 	orphans     []int // ended processes that may need reaping
@@ -90,14 +70,12 @@ type watcher struct {
 // process is a watched process.
 type process struct {
 	*proc.Member
-	cheap     sample.Source // nil: no permission
-	expensive sample.Source // nil: no permission, or not supported
-	read      *reading      // last expensive reading, not yet written
-	young     time.Time     // until when it may exec another program
+	cheap     sample.Source  // nil: no permission
+	expensive sample.Source  // nil: no permission, or not supported
+	read      *record.Sample // reading of PSS, not yet written
+	came      time.Time
 
 	double bool // perhaps a copy of its parent that is about to exec another program
-	waited bool // a sample has skipped it for that reason
-	came   time.Time
 }
 
 // Run watches until the last process ends, a limit is reached, or the context is done, whose cause is then the error.
@@ -108,18 +86,17 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	}
 	say := o.Say
 	o.Say = func(line string) { say(printable(line)) }
-	w := &watcher{o: o, family: proc.NewFamily(), pss: record.Absent, said: map[string]bool{}}
+	w := &watcher{o: o, family: proc.NewFamily(), pss: record.Absent, said: map[string]bool{},
+		pace: newPace(o.PSS, o.Interval), sum: Summary{PeakPSS: record.Absent, CommandRSS: record.Absent}}
 	w.family.Except = w.isOurs
-	w.sum.PeakPSS, w.sum.CommandRSS = record.Absent, record.Absent
-	w.expensive, w.gpus = newExpensive(o.PSS, o.Interval), newGPUs(w.o)
+	w.gpus = newGPUs(w.o)
 	defer func() {
 		w.gpus.stop()
-		w.expensive.stop() // before what it reads is closed
 		w.family.Close()
 	}()
 	err := w.find(ctx)
 	if err == nil {
-		err = errors.Join(w.follow(ctx), w.finish())
+		err = cmp.Or(w.follow(ctx), w.gpus.failed())
 	}
 	if w.sum.GPUs = w.gpus.stop(); w.gpus != nil {
 		w.sum.GPURows = w.gpus.written
@@ -133,7 +110,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	}
 	err = w.leave(ctx, err)
 	if o.Command.ended() {
-		w.sum.CommandRSS, w.sum.CommandFloor = o.Command.maxRSS()
+		w.sum.CommandRSS = maxRSS(o.Command.cmd.ProcessState)
 	}
 	return w.sum, err
 }
@@ -151,30 +128,26 @@ func (w *watcher) isOurs(p proc.Process) bool {
 func (w *watcher) leave(ctx context.Context, err error) error {
 	c := w.o.Command
 	c.Release()
-	defer c.abandon()
-	var f *fault.Error
-	unwritten := errors.As(err, &f) && (f.Kind == fault.DiskFull || f.Kind == fault.Unwritable)
+	defer adopt(false)
+	unwritten := fault.Of(err) == fault.DiskFull || fault.Of(err) == fault.Unwritable
 	if unwritten {
 		w.sum.Why = "can't write rows"
 	}
-	if err == nil || unwritten {
-		if !c.ended() {
-			w.o.Say(w.sum.Why + ": waiting for the command to end, without watching it")
-		}
-		for !c.ended() {
-			select {
-			case <-c.Done():
-			case <-c.reminded():
-				c.passOn(w.family)
-			case <-ctx.Done():
-				c.end(w.family, context.Cause(ctx), w.o.Say)
-				return context.Cause(ctx)
-			}
-		}
+	if err != nil && !unwritten {
+		c.end(w.family, w.o.Say)
 		return err
 	}
-	c.end(w.family, err, w.o.Say)
-	return err
+	if c.ended() {
+		return err
+	}
+	w.o.Say(w.sum.Why + ": waiting for the command to end, without watching it")
+	select {
+	case <-c.Done():
+		return err
+	case <-ctx.Done():
+		c.end(w.family, w.o.Say)
+		return context.Cause(ctx)
+	}
 }
 
 // find finds the first processes.
@@ -208,26 +181,20 @@ func (w *watcher) findCommand() {
 }
 
 func (w *watcher) findPIDs() error {
-	for i, pid := range w.o.PIDs {
-		if slices.Contains(w.o.PIDs[:i], pid) {
+	for _, pid := range w.o.PIDs {
+		pid = proc.ProcessOf(pid) // it may be a thread
+		if slices.ContainsFunc(w.alive, func(p *process) bool { return p.PID == pid }) {
 			continue
 		}
-		if of := proc.ProcessOf(pid); of != pid {
-			return fault.New(fault.NothingToWatch, fmt.Sprintf("use --pid %d", of), "%d is a thread of process %d",
-				pid, of)
-		}
 		m, err := w.family.Add(pid)
-		switch _, there := proc.Look(pid); {
-		case err == nil:
-			w.welcome(m)
-		case errors.Is(err, sample.ErrGone) && there == nil:
-			return fault.New(fault.NothingToWatch, "`ps ax` lists programs",
-				"process %d belongs to the kernel and has no memory of its own", pid)
+		switch {
 		case errors.Is(err, sample.ErrGone):
-			return fault.New(fault.NothingToWatch, "`ps ax` lists processes", "no process %d", pid)
-		default:
+			return fault.New(fault.NothingToWatch, "`ps ax` lists processes", "no process %d with memory of its own",
+				pid)
+		case err != nil:
 			return fault.Wrap(fault.NothingToWatch, err, "`ps ax` lists processes", "can't watch process %d", pid)
 		}
+		w.welcome(m)
 	}
 	return nil
 }
@@ -239,7 +206,7 @@ const (
 )
 
 func (w *watcher) findName(ctx context.Context) error {
-	w.family.Joins = newMatcher(w.o.Name).matches
+	w.family.Joins = matcher(w.o.Name)
 	tick := time.NewTicker(min(lookAgain, w.o.Interval))
 	defer tick.Stop()
 	said := false
@@ -257,7 +224,8 @@ func (w *watcher) findName(ctx context.Context) error {
 			return nil
 		}
 		if !time.Now().Before(end) {
-			return nothing(w.o.Name, w.o.Wait)
+			return fault.New(fault.NothingToWatch, "check the name with `ps ax`, or wait longer with --wait",
+				"no process with %q in its name or command line after %v", w.o.Name, w.o.Wait)
 		}
 		if !said {
 			w.o.Say(fmt.Sprintf("waiting for a process with %q in its name or command line", w.o.Name))
@@ -277,10 +245,7 @@ const doubt = 100 * time.Millisecond
 // welcome adds a process.
 func (w *watcher) welcome(m *proc.Member) {
 	p := &process{Member: m, came: time.Now()}
-	if m.Young() {
-		p.young = time.Now().Add(time.Second)
-		p.double = slices.ContainsFunc(w.alive, func(other *process) bool { return other.PID == m.Parent })
-	}
+	p.double = m.Young() && slices.ContainsFunc(w.alive, func(other *process) bool { return other.PID == m.Parent })
 	if m.Err != nil {
 		w.unreadable(p, "memory", m.Err)
 	}
@@ -293,7 +258,7 @@ func (w *watcher) welcome(m *proc.Member) {
 	}
 	w.alive = append(w.alive, p)
 	w.sum.Processes++
-	w.expensive.changed(time.Now())
+	w.pace.changed(time.Now())
 	if !p.double {
 		w.tell(p)
 	}
@@ -352,8 +317,6 @@ func (w *watcher) follow(ctx context.Context) error {
 		case <-ended:
 			ended = nil
 		case <-limit:
-		case <-w.o.Command.reminded():
-			w.o.Command.passOn(w.family)
 		case <-tick.C:
 		}
 	}
@@ -383,8 +346,10 @@ func (w *watcher) sample() error {
 	for _, m := range w.family.Look() {
 		w.welcome(m)
 	}
-	w.take(w.expensive.results())
-	now := time.Now() // after the readings of PSS
+	if w.pace.isDue(time.Now()) {
+		w.readPSS()
+	}
+	now := time.Now()
 	p := Point{At: now.Sub(w.began), PSS: w.pss}
 	w.alive = slices.DeleteFunc(w.alive, func(who *process) bool { return !w.read(who, now, &p) })
 	w.orphans = slices.DeleteFunc(w.orphans, reaped)
@@ -397,45 +362,44 @@ func (w *watcher) sample() error {
 		w.sum.Longest = max(w.sum.Longest, now.Sub(w.last))
 	}
 	w.last = now
-	w.expensive.grown(now, p.RSS)
-	w.expensive.read(now, w.alive)
+	w.pace.grown(now, p.RSS)
 	if w.o.Draw != nil {
 		w.o.Draw(p)
-	}
-	return w.flush()
-}
-
-func (w *watcher) flush() error {
-	if w.o.Rows == nil {
-		return w.gpus.failed()
 	}
 	n, err := w.o.Rows.flush()
 	w.sum.Rows += n
 	return cmp.Or(err, w.gpus.failed())
 }
 
-// finish takes the last pass over PSS, which may have the peak.
-func (w *watcher) finish() error {
-	w.expensive.stop()
-	w.take(w.expensive.results())
-	return w.gpus.failed()
+// readPSS reads PSS and USS of every process. All of them count for the peak.
+func (w *watcher) readPSS() {
+	begin, sum := time.Now(), record.Absent
+	for _, who := range w.alive {
+		if who.expensive == nil || who.double {
+			continue
+		}
+		r := record.NewSample()
+		switch err := who.expensive.Read(context.Background(), &r); {
+		case err == nil:
+			who.read = &r
+			sum = max(sum, 0) + r.PSS
+		case !errors.Is(err, sample.ErrGone):
+			who.expensive = nil
+			w.unreadable(who, "PSS and USS", err)
+		}
+	}
+	if sum != record.Absent {
+		w.pss = sum
+		w.sum.PeakPSS = max(w.sum.PeakPSS, sum)
+	}
+	w.pace.done(begin)
 }
 
 // read reads a process into a row and the sums, and reports whether it still exists.
 func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
-	if who.cheap == nil {
-		if !who.Alive() {
-			w.drop(who)
-			return false
-		}
-		sum.Processes++
-		return true
-	}
 	if who.double {
 		// Skip it for at least one sample: on a busy machine, a fork takes tens of milliseconds until its exec.
-		waited := who.waited && time.Since(who.came) > doubt
-		who.waited = true
-		if !waited && !who.IsItself() && who.Alive() {
+		if time.Since(who.came) < doubt && !who.IsItself() && who.Alive() {
 			return true
 		}
 		who.double = false
@@ -446,25 +410,28 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 		}
 		w.tell(who)
 	}
-	r := &w.reading
-	*r = record.NewSample()
-	if err := who.cheap.Read(context.Background(), r); err != nil {
-		if errors.Is(err, sample.ErrGone) {
-			w.drop(who) // its last reading of PSS gets no row: rows are of living processes
-			w.expensive.changed(now)
-			return false
-		}
-		w.unreadable(who, "memory", err)
-		sum.Processes++
-		return true
+	r, err := record.NewSample(), error(nil)
+	if who.cheap != nil {
+		err = who.cheap.Read(context.Background(), &r)
+	} else if !who.Alive() {
+		err = sample.ErrGone
 	}
-	if who.read != nil || now.Before(who.young) {
-		who.rename()
+	if errors.Is(err, sample.ErrGone) {
+		w.drop(who) // its last reading of PSS gets no row: rows are of living processes
+		w.pace.changed(now)
+		return false
 	}
 	sum.Processes++
+	if err != nil || who.cheap == nil {
+		w.unreadable(who, "memory", err)
+		return true
+	}
+	if who.read != nil || now.Sub(who.came) < time.Second {
+		who.rename()
+	}
 	sum.RSS += r.RSS
 	if w.o.Rows != nil {
-		w.o.Rows.add(now, w.sum.Samples+1, who, r)
+		w.o.Rows.add(now, w.sum.Samples+1, who, &r)
 	}
 	who.read = nil
 	return true
@@ -485,21 +452,45 @@ func (p *process) rename() {
 	}
 }
 
-// take processes a pass over the expensive sources. All its processes count for the peak.
-func (w *watcher) take(all []reading) {
-	sum := record.Absent
-	for _, r := range all {
-		switch {
-		case r.err == nil:
-			r.who.read = &r
-			sum = max(sum, 0) + r.PSS
-		case !errors.Is(r.err, sample.ErrGone):
-			r.who.expensive = nil
-			w.unreadable(r.who, "PSS and USS", r.err)
-		}
+// pace says when to read PSS: soon after a process started or ended, or memory grew; then more and more rarely, down to
+// once in an interval. Reading takes at most one part in pssShare of the time.
+type pace struct {
+	every, soon time.Duration
+	gap, cost   time.Duration // until the next reading; of the last one
+	due         time.Time
+	high, rss   int64 // highest RSS at any reading; current RSS
+}
+
+const (
+	pssShare = 100
+	byMuch   = 1.02 // growth that triggers a reading: there may be a new peak of PSS
+)
+
+func newPace(every, soon time.Duration) pace {
+	return pace{every: every, soon: min(soon, every), gap: every}
+}
+
+func (p *pace) isDue(now time.Time) bool { return p.every > 0 && !p.due.IsZero() && !now.Before(p.due) }
+
+// changed says that a process started or ended.
+func (p *pace) changed(now time.Time) {
+	p.gap = p.soon
+	if due := now.Add(max(p.gap, p.cost*pssShare)); p.due.IsZero() || due.Before(p.due) {
+		p.due = due
 	}
-	if sum != record.Absent {
-		w.pss = sum
-		w.sum.PeakPSS = max(w.sum.PeakPSS, sum)
+}
+
+// grown takes the current RSS.
+func (p *pace) grown(now time.Time, rss int64) {
+	if p.rss = rss; float64(rss) > byMuch*float64(p.high) {
+		p.changed(now)
 	}
+}
+
+// done says that PSS was read.
+func (p *pace) done(begin time.Time) {
+	now := time.Now()
+	p.cost, p.high = now.Sub(begin), max(p.high, p.rss)
+	p.due = now.Add(max(p.gap, p.cost*pssShare))
+	p.gap = min(2*p.gap, p.every)
 }

@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,41 +21,11 @@ import (
 
 	"llmparity/internal/check"
 	"llmparity/internal/fault"
+	"llmparity/internal/record"
 	"llmparity/internal/watch"
 )
 
-// asWatcher makes the test binary watch the process with that pid, with PSS at the interval in pssOf.
-const asWatcher, pssOf = "WATCH_TEST_PID", "WATCH_TEST_PSS"
-
-func TestMain(m *testing.M) {
-	if pid, err := strconv.Atoi(os.Getenv(asWatcher)); err == nil {
-		os.Exit(watcher(pid))
-	}
-	goleak.VerifyTestMain(m)
-}
-
-// watcher watches until its standard input ends. It prints messages and its cost on standard error.
-func watcher(pid int) int {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		cancel(io.EOF)
-	}()
-	pss, _ := time.ParseDuration(os.Getenv(pssOf))
-	sum, err := watch.Run(ctx, watch.Options{PIDs: []int{pid}, Interval: 100 * time.Millisecond, PSS: pss,
-		Rows: watch.To(os.Stdout, "test"), Say: say})
-	if err != nil && !errors.Is(err, io.EOF) {
-		say(err.Error())
-		return fault.ExitCode(err)
-	}
-	fmt.Fprintln(os.Stderr, costs, sum.CPU.Nanoseconds(), sum.Samples, sum.Length.Nanoseconds())
-	return 0
-}
-
-const costs = "cost:"
-
-func say(line string) { fmt.Fprintln(os.Stderr, line) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // seen is what watching wrote and reported.
 type seen struct {
@@ -238,29 +206,18 @@ func TestWatchByNameWaits(t *testing.T) {
 }
 
 func TestNothingToWatch(t *testing.T) {
-	alike := exec.Command("sleep", "60")
-	check.Err(t, alike.Start())
-	defer func() { _ = alike.Process.Kill(); _ = alike.Wait() }() // killed
-	s := run(t, watch.Options{Name: "sleeper that does not exist", Wait: 50 * time.Millisecond})
-	if fault.Of(s.err) != fault.NothingToWatch ||
-		!regexp.MustCompile(`did you mean ([^;]*, )?sleep[,?]`).MatchString(s.err.Error()) ||
-		strings.Contains(s.err.Error(), "\n") {
-		t.Errorf("err = %v", s.err)
-	}
-	cmd := exec.Command("true")
-	check.Err(t, cmd.Run())
-	s = run(t, watch.Options{PIDs: []int{cmd.Process.Pid}})
-	if fault.Of(s.err) != fault.NothingToWatch ||
-		!strings.HasPrefix(s.err.Error(), fmt.Sprintf("no process %d;", cmd.Process.Pid)) {
-		t.Errorf("err = %v", s.err)
-	}
-}
-
-// This program has the name in its own command line.
-func TestNeverWatchesItself(t *testing.T) {
-	s := run(t, watch.Options{Name: filepath.Base(os.Args[0]), Wait: 0})
-	if fault.Of(s.err) != fault.NothingToWatch {
-		t.Errorf("err = %v, rows of %v", s.err, s.names())
+	ended := exec.Command("true")
+	check.Err(t, ended.Run())
+	for want, o := range map[string]watch.Options{
+		`no process with "process that does not exist" in its name`: {Name: "process that does not exist"},
+		fmt.Sprintf("no process %d", ended.Process.Pid):             {PIDs: []int{ended.Process.Pid}},
+		// This program has the name in its own command line.
+		"no process with": {Name: filepath.Base(os.Args[0])},
+	} {
+		s := run(t, o)
+		if fault.Of(s.err) != fault.NothingToWatch || !strings.HasPrefix(s.err.Error(), want) {
+			t.Errorf("%s: err = %v, rows of %v", want, s.err, s.names())
+		}
 	}
 }
 
@@ -299,29 +256,18 @@ func TestTerminationEndsCommand(t *testing.T) {
 	}
 }
 
-func TestExistingFileIsKept(t *testing.T) {
+func TestExistingFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.csv")
 	check.Err(t, os.WriteFile(path, []byte("precious"), 0o644))
 	if _, err := watch.Create(path, "l", false); fault.Of(err) != fault.Usage {
 		t.Errorf("err = %v", err)
 	}
+	cmd, _ := sleeper(t)
 	rows, err := watch.Create(path, "l", true)
 	check.Err(t, err)
-	if err := rows.Close(); err != nil { // no samples
-		t.Fatal(err)
-	}
-	if text, err := os.ReadFile(path); err != nil || string(text) != "precious" {
-		t.Errorf("without a sample: %q, %v", text, err)
-	}
-	cmd, _ := sleeper(t)
-	if rows, err = watch.Create(path, "l", true); err != nil {
-		t.Fatal(err)
-	}
-	o := watch.Options{PIDs: []int{cmd.Process.Pid}, Interval: time.Millisecond, MaxSamples: 2, Rows: rows,
-		Say: func(string) {}}
-	if _, err := watch.Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	_, err = watch.Run(t.Context(), watch.Options{PIDs: []int{cmd.Process.Pid}, Interval: time.Millisecond,
+		MaxSamples: 2, Rows: rows, Say: func(string) {}})
+	check.Err(t, err)
 	check.Err(t, rows.Close())
 	text, err := os.ReadFile(path)
 	check.Err(t, err)
@@ -329,9 +275,8 @@ func TestExistingFileIsKept(t *testing.T) {
 		t.Errorf("%d rows, want 2", n)
 	}
 	fresh := filepath.Join(t.TempDir(), "new.csv")
-	if rows, err = watch.Create(fresh, "l", false); err != nil {
-		t.Fatal(err)
-	}
+	rows, err = watch.Create(fresh, "l", false)
+	check.Err(t, err)
 	check.Err(t, rows.Close())
 	if _, err := os.Stat(fresh); err == nil {
 		t.Error("left an empty file")
@@ -347,8 +292,8 @@ func TestPeakOfShortCommand(t *testing.T) {
 		t.Errorf("%+v", s.sum)
 	}
 	s = run(t, watch.Options{Command: command(t, "true")})
-	if !strings.Contains(strings.Join(s.sum.Lines(), "\n"), "(ru_maxrss): at most ") {
-		t.Errorf("%q", s.sum.Lines())
+	if s.sum.CommandRSS != record.Absent {
+		t.Errorf("the command has this program's memory: %q", s.sum.Lines())
 	}
 }
 
@@ -401,48 +346,5 @@ func TestFullDiskEndsWatching(t *testing.T) {
 	}
 	if err := rows.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-// The lines of a chart fit its width, and it has no unreachable bins.
-func TestChartFits(t *testing.T) {
-	c := watch.NewChart(100, 10, time.Second)
-	for i := range 30 {
-		c.Add(watch.Point{At: time.Duration(i) * time.Second, Processes: 1, RSS: 100 << 20, PSS: 50 << 20})
-	}
-	if row := []rune(c.Lines()[1]); row[14] == 0x2800 || row[15] != 0x2800 {
-		t.Errorf("30 samples are not adjacent:\n%s", strings.Join(c.Lines(), "\n"))
-	}
-	for _, width := range []int{100, 30, 8, 2, 60} {
-		c.Fit(width, 3)
-		for _, l := range c.Lines() {
-			if n := len([]rune(l)); n > width {
-				t.Errorf("%d of %d: %q", n, width, l)
-			}
-		}
-	}
-}
-
-func TestChartKeepsPeak(t *testing.T) {
-	c := watch.NewChart(60, 4, 100*time.Millisecond)
-	for i := range 5000 {
-		p := watch.Point{At: time.Duration(i) * 100 * time.Millisecond, Processes: 1, RSS: 100 << 20, PSS: 50 << 20}
-		if i == 1234 {
-			p.RSS = 300 << 20
-		}
-		c.Add(p)
-	}
-	lines := c.Lines()
-	if !strings.HasPrefix(lines[0], "300.0 MiB") || len(lines) != 6 ||
-		!strings.Contains(lines[5], "RSS 100.0 MiB  PSS 50.0 MiB") {
-		t.Errorf("%q", lines)
-	}
-	for _, l := range lines[1:5] {
-		if len([]rune(l)) != 60 {
-			t.Errorf("%q", l)
-		}
-	}
-	if strings.Trim(lines[1], "\u2800") == "" || strings.Count(lines[3], "\u2800") > 30 {
-		t.Errorf("drawn wrongly:\n%s", strings.Join(lines, "\n"))
 	}
 }

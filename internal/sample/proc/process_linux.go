@@ -105,16 +105,6 @@ func ProcessOf(pid int) int {
 
 func isThread(pid int) bool { return ProcessOf(pid) != pid }
 
-// Takes reports whether a process handles or ignores a signal.
-func Takes(pid int, signal unix.Signal) bool {
-	for _, set := range []string{"SigCgt", "SigIgn"} {
-		if mask, err := strconv.ParseUint(statusLine(pid, set), 16, 64); err == nil && mask>>(signal-1)&1 != 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // statusLine returns a field of a process's status; empty if there is none.
 func statusLine(pid int, name string) string {
 	text, err := os.ReadFile(of(pid, "status"))

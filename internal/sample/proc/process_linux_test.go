@@ -2,15 +2,12 @@ package proc_test
 
 import (
 	"os"
-	"os/exec"
-	"os/signal"
 	"runtime"
 	"strconv"
 	"syscall"
 	"testing"
 
 	"llmparity/internal/sample/proc"
-	"llmparity/internal/sample/proc/proctest"
 )
 
 // withThread starts a thread that waits until it may end.
@@ -85,22 +82,5 @@ func TestExceptedProcessIsNoMember(t *testing.T) {
 	until(t, "the other is seen", func() bool { f.Look(); return len(f.Members()) == 2 })
 	if got := f.Members()[1].PID; got != second {
 		t.Errorf("member %d, want %d", got, second)
-	}
-}
-
-func TestTakesSignal(t *testing.T) {
-	got := make(chan os.Signal, 1)
-	signal.Notify(got, syscall.SIGINT)
-	defer signal.Stop(got)
-	if !proc.Takes(os.Getpid(), syscall.SIGINT) {
-		t.Error("this process catches SIGINT")
-	}
-	cat := exec.Command("cat")
-	proctest.Start(t, cat)
-	if proc.Takes(cat.Process.Pid, syscall.SIGINT) {
-		t.Error("cat catches nothing")
-	}
-	if err := proc.Usable(); err != nil {
-		t.Error(err)
 	}
 }

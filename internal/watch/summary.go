@@ -1,0 +1,66 @@
+package watch
+
+import (
+	"fmt"
+	"time"
+
+	"llmparity/internal/record"
+	"llmparity/internal/words"
+)
+
+// Summary is the result of watching.
+type Summary struct {
+	Length    time.Duration
+	Samples   int
+	Rows      int
+	Processes int // all processes seen
+	PeakRSS   int64
+	PeakPSS   int64         // record.Absent: never read
+	Longest   time.Duration // longest time between two samples
+	CPU       time.Duration // CPU time of this program; 0: unknown
+	Why       string        // why watching ended
+	GPUs      []string      // lines about GPUs
+	GPURows   int
+
+	// CommandRSS is the kernel's highest RSS of the command or of a process that it waited for; record.Absent: unknown.
+	CommandRSS int64
+}
+
+// Lines describes the summary.
+func (s Summary) Lines() []string {
+	out := []string{fmt.Sprintf("watched %s for %.1f s: %s, at most %v apart; %s", processes(s.Processes),
+		s.Length.Seconds(), words.Count(s.Samples, "sample"), s.Longest.Round(time.Millisecond), s.Why)}
+	if s.Samples == 0 {
+		return out
+	}
+	out = append(out, fmt.Sprintf("peak RSS %s, peak PSS %s (totals; RSS counts shared pages once for each process)",
+		size(s.PeakRSS), size(s.PeakPSS)))
+	if s.CommandRSS != record.Absent {
+		out = append(out, "highest RSS of a single process (ru_maxrss): "+size(s.CommandRSS))
+	}
+	out = append(out, s.GPUs...)
+	if s.CPU > 0 {
+		out = append(out, fmt.Sprintf("cost of watching: %.2f%% of a core, %.0f µs per sample",
+			100*s.CPU.Seconds()/max(s.Length.Seconds(), 1e-9), float64(s.CPU.Microseconds())/float64(s.Samples)))
+	}
+	return out
+}
+
+// String describes a sample in a line.
+func (p Point) String() string {
+	return fmt.Sprintf("%.1f s  %s  RSS %s  PSS %s", p.At.Seconds(), processes(p.Processes), size(p.RSS), size(p.PSS))
+}
+
+func processes(n int) string {
+	if n == 1 {
+		return "1 process"
+	}
+	return fmt.Sprintf("%d processes", n)
+}
+
+func size(bytes int64) string {
+	if bytes == record.Absent {
+		return "not read"
+	}
+	return fmt.Sprintf("%.1f MiB", float64(bytes)/record.MiB)
+}

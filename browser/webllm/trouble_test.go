@@ -70,7 +70,7 @@ func provoke(t *testing.T, list []trouble, timeout time.Duration, launches int) 
 	defer cancel()
 	dir, failed := run.Do(ctx, run.Options{Out: t.TempDir(),
 		Parts: run.Parts{Engines: []engine.Engine{w}, Model: m, Expected: known(t, m)},
-		Plan: plan.Plan{Name: "trouble", Engines: []string{w.Name()}, Prompts: []string{troublePrompt}, MaxTokens: 24,
+		Plan: plan.Plan{Name: "trouble", Engines: []string{w.Name()}, Prompts: plan.Texts(troublePrompt), MaxTokens: 24,
 			Context: window, Repetitions: len(list),
 			Warmup: plan.Warmup{Tokens: 1}, Timeout: plan.Duration(timeout)}})
 	r, err := record.Open(dir)

@@ -77,7 +77,7 @@ func TestServerThatDiesBetweenRepetitions(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	killed := 0
 	dir, err := run.Do(t.Context(), run.Options{
-		Plan: plan.Plan{Name: "dies", Engines: []string{llamacpp.Name}, Model: m.Path, Prompts: []string{"A"},
+		Plan: plan.Plan{Name: "dies", Engines: []string{llamacpp.Name}, Model: m.Path, Prompts: plan.Texts("A"),
 			MaxTokens: 8, Context: 64,
 			Warmup: plan.Warmup{Tokens: 1}, Repetitions: 4, Isolation: plan.Reused,
 			Timeout: plan.Duration(time.Minute)},

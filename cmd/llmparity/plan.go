@@ -115,7 +115,7 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) error {
 		"engines":      func() { p.Engines = slices.Concat(f.engines, f.engine) },
 		"engine":       func() { p.Engines = slices.Concat(f.engines, f.engine) },
 		"model":        func() { p.Model, p.Models = f.model, nil },
-		"prompt":       func() { p.Prompts, p.Sources, p.InputLengths = f.prompts, nil, nil },
+		"prompt":       func() { p.Prompts, p.InputLengths = plan.Texts(f.prompts...), nil },
 		"context":      func() { p.Context, p.Contexts = f.context, nil },
 		"max-tokens":   func() { p.MaxTokens, p.OutputLengths = f.maxTokens, nil },
 		"no-check-oom": func() { p.CheckOOM = new(!f.noCheckOOM) },

@@ -80,7 +80,7 @@ func ownCost(b *testing.B, e engine.Engine) (mean, most time.Duration) {
 		Warmup:      plan.Warmup{Tokens: 1},
 		Repetitions: 1, Isolation: plan.Shared, Timeout: plan.Duration(2 * time.Minute)}
 	for i := range cells {
-		p.Prompts = append(p.Prompts, fmt.Sprintf("A%d", i))
+		p.Prompts = append(p.Prompts, plan.Prompt{Text: fmt.Sprintf("A%d", i)})
 	}
 	m.Context = p.Context
 	var ended time.Time

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/nearest"
@@ -35,9 +34,24 @@ const (
 	axisCount
 )
 
-// axisNames are the names of single values, as in include and exclude.
-var axisNames = [axisCount]string{"context", "dtype", "kv_cache_dtype", "threads", "start", "batch_size", "concurrency",
-	"prompt", "output_length", "engine"}
+// dimensions describe the axes but for versions.
+var dimensions = [axisCount]struct {
+	name        string // the field of a single value, as in include and exclude
+	least, most int    // of a number
+	known       []string
+	isText      bool
+}{
+	ofContext:     {name: "context", most: mostTokens},
+	ofDType:       {name: "dtype", known: DTypes, isText: true},
+	ofKVDType:     {name: "kv_cache_dtype", known: KVDTypes, isText: true},
+	ofThreads:     {name: "threads", least: 1, most: mostTokens},
+	ofStart:       {name: "start", known: Starts, isText: true},
+	ofBatch:       {name: "batch_size", least: 1, most: mostClients},
+	ofConcurrency: {name: "concurrency", least: 1, most: mostClients},
+	ofPrompt:      {name: "prompt", least: 1, most: mostTokens},
+	ofOutput:      {name: "output_length", least: 1, most: mostTokens},
+	ofEngine:      {name: "engine", isText: true},
+}
 
 // axes are the axes of a plan, in the order of cells: values of the last one change first.
 func axes(kinds engine.Kinds) []axis {
@@ -56,7 +70,7 @@ func (a axis) name(kinds engine.Kinds) string {
 	if a >= axisCount {
 		return kinds.VersionAxes()[a-axisCount]
 	}
-	return axisNames[a]
+	return dimensions[a].name
 }
 
 // list is the field of a list.
@@ -86,11 +100,15 @@ func listOf(name string) string {
 
 // canonical is our name of a field that other tools call differently.
 func canonical(name string) string {
-	ours, ok := map[string]string{"model_id": "model", "max_model_len": "context", "concurrencies": "concurrency"}[name]
-	if !ok {
-		return name
+	switch name {
+	case "model_id":
+		return "model"
+	case "max_model_len":
+		return "context"
+	case "concurrencies":
+		return "concurrency"
 	}
-	return ours
+	return name
 }
 
 // axisOf returns the same for all names of an axis.
@@ -126,9 +144,7 @@ func (v value) shown(a axis) string {
 }
 
 // texts reports whether values of the axis are texts.
-func (a axis) texts() bool {
-	return a >= axisCount || a == ofDType || a == ofKVDType || a == ofStart || a == ofEngine
-}
+func (a axis) texts() bool { return a >= axisCount || dimensions[a].isText }
 
 // Values that a plan may name: dtypes of weights and activations, of the KV cache, and states of the model file before
 // a launch. An engine may support only some of them.
@@ -174,11 +190,11 @@ type Group struct {
 	Deployment `yaml:",inline"`
 }
 
-func (g *Group) read(r *reader, n ast.Node, path string) error {
-	if grouped(n) {
+func (g *Group) read(r *reader, n *node, path string) error {
+	if n.grouped() {
 		return r.group(n, reflect.ValueOf(g).Elem(), path)
 	}
-	text, ok := single(n)
+	text, ok := n.single()
 	if !ok {
 		return mistyped(n, path, "a model's name or a group with a model")
 	}
@@ -236,37 +252,39 @@ type Deployment struct {
 	HiddenSize int `yaml:"hidden_size,omitempty"`
 }
 
-// numbers and texts are the lists by axis; number and text the fields of single values.
-func (x *Axes) numbers() map[axis]*[]int {
-	return map[axis]*[]int{ofPrompt: &x.InputLengths, ofOutput: &x.OutputLengths, ofBatch: &x.BatchSizes,
-		ofConcurrency: &x.Concurrency, ofContext: &x.Contexts, ofThreads: &x.ThreadCounts}
+// field is the list of an axis: *[]int, *[]string, or nil for a version and for engines.
+func (x *Axes) field(a axis) any {
+	if a >= axisCount {
+		return nil
+	}
+	return [axisCount]any{ofContext: &x.Contexts, ofDType: &x.DTypes, ofKVDType: &x.KVDTypes,
+		ofThreads: &x.ThreadCounts, ofStart: &x.Starts, ofBatch: &x.BatchSizes, ofConcurrency: &x.Concurrency,
+		ofPrompt: &x.InputLengths, ofOutput: &x.OutputLengths}[a]
 }
 
-func (x *Axes) texts() map[axis]*[]string {
-	return map[axis]*[]string{ofDType: &x.DTypes, ofKVDType: &x.KVDTypes, ofStart: &x.Starts}
-}
-
-func (p *Plan) number() map[axis]*int {
-	return map[axis]*int{ofContext: &p.Context, ofThreads: &p.Threads, ofOutput: &p.MaxTokens}
-}
-
-func (p *Plan) text() map[axis]*string {
-	return map[axis]*string{ofDType: &p.DType, ofKVDType: &p.KVDType, ofStart: &p.Start}
+// field is the single value of an axis: *int, *string, or nil for a version and where there is none.
+func (p *Plan) field(a axis) any {
+	if a >= axisCount {
+		return nil
+	}
+	return [axisCount]any{ofContext: &p.Context, ofDType: &p.DType, ofKVDType: &p.KVDType, ofThreads: &p.Threads,
+		ofStart: &p.Start, ofOutput: &p.MaxTokens}[a]
 }
 
 // values are the values of an axis' list.
 func (x *Axes) values(a axis, kinds engine.Kinds) (out []value) {
-	if list, ok := x.numbers()[a]; ok {
+	var texts []string
+	switch list := x.field(a).(type) {
+	case *[]int:
 		for _, n := range *list {
 			out = append(out, value{strconv.Itoa(n), n})
 		}
-		return out
+	case *[]string:
+		texts = *list
+	case nil:
+		texts = x.VersionLists[a.name(kinds)]
 	}
-	list := x.VersionLists[a.name(kinds)]
-	if texts, ok := x.texts()[a]; ok {
-		list = *texts
-	}
-	for _, text := range list {
+	for _, text := range texts {
 		out = append(out, value{text: text})
 	}
 	return out
@@ -274,25 +292,23 @@ func (x *Axes) values(a axis, kinds engine.Kinds) (out []value) {
 
 // set replaces the list of an axis; nil removes it.
 func (x *Axes) set(a axis, kinds engine.Kinds, values []string) error {
-	if to, ok := x.texts()[a]; ok {
+	switch to := x.field(a).(type) {
+	case *[]string:
 		*to = values
 		x.rename()
-		return nil
-	}
-	if a >= axisCount {
-		x.VersionLists = with(x.VersionLists, a.name(kinds), values, len(values) > 0)
-		return nil
-	}
-	var list []int
-	for _, v := range values {
-		n, err := strconv.Atoi(v)
-		if err != nil {
-			return fmt.Errorf("%s: must be a whole number, not %q", a.list(kinds), v)
+	case *[]int:
+		*to = nil
+		for _, v := range values {
+			n, err := strconv.Atoi(v)
+			if err != nil {
+				return fmt.Errorf("%s: must be a whole number, not %q", a.list(kinds), v)
+			}
+			*to = append(*to, n)
 		}
-		list = append(list, n)
-	}
-	if to, ok := x.numbers()[a]; ok {
-		*to = list
+	case nil:
+		if a >= axisCount {
+			x.VersionLists = with(x.VersionLists, a.name(kinds), values, len(values) > 0)
+		}
 	}
 	return nil
 }
@@ -307,23 +323,26 @@ func (x *Axes) rename() {
 
 // one is the single value of an axis; ok is false if the axis has no field for one.
 func (p *Plan) one(a axis) (v value, ok bool) {
-	if n, ok := p.number()[a]; ok {
-		return value{strconv.Itoa(*n), *n}, true
-	}
-	if text, ok := p.text()[a]; ok {
-		return value{text: *text}, true
+	switch of := p.field(a).(type) {
+	case *int:
+		return value{strconv.Itoa(*of), *of}, true
+	case *string:
+		return value{text: *of}, true
 	}
 	return value{text: p.Versions[a.name(p.kinds)]}, a >= axisCount
 }
 
 // setOne sets the field of a single value; the zero value clears it.
 func (p *Plan) setOne(a axis, v value) {
-	if n, ok := p.number()[a]; ok {
-		*n = v.n
-	} else if text, ok := p.text()[a]; ok {
-		*text = v.text
-	} else if a >= axisCount {
-		p.Versions = with(p.Versions, a.name(p.kinds), v.text, v.text != "")
+	switch of := p.field(a).(type) {
+	case *int:
+		*of = v.n
+	case *string:
+		*of = v.text
+	default:
+		if a >= axisCount {
+			p.Versions = with(p.Versions, a.name(p.kinds), v.text, v.text != "")
+		}
 	}
 }
 
@@ -397,7 +416,7 @@ func (p *Plan) setAxis(a axis, values []string) error {
 	}
 	switch a {
 	case ofPrompt:
-		p.Prompts, p.Sources = nil, nil
+		p.Prompts = nil
 	case ofBatch:
 		p.Concurrency = nil
 	case ofConcurrency:
@@ -449,21 +468,22 @@ func (x Axes) validate(at string, kinds engine.Kinds) error {
 
 // known refuses values that the axis cannot have.
 func (a axis) known(v value) error {
-	most, texts := mostTokens, map[axis][]string{ofDType: DTypes, ofKVDType: KVDTypes, ofStart: Starts}[a]
-	if a == ofBatch || a == ofConcurrency {
-		most = mostClients
-	}
-	switch {
-	case a >= axisCount && v.text == "":
-		return errors.New("must be a version such as 0.2.86")
-	case a >= axisCount, v.text == "" && a != ofStart, slices.Contains(texts, v.text):
+	if a >= axisCount {
+		if v.text == "" {
+			return errors.New("must be a version such as 0.2.86")
+		}
 		return nil
-	case texts != nil:
-		return unknown(v.text, texts)
+	}
+	d := dimensions[a]
+	switch {
+	case d.isText && (v.text == "" && a != ofStart || slices.Contains(d.known, v.text)):
+		return nil
+	case d.isText:
+		return unknown(v.text, d.known)
 	case a == ofContext && badContext(v.n):
 		return fmt.Errorf("%d is too small; use at least 2, or 0 for the model's maximum", v.n)
-	case a != ofContext && (v.n < 1 || v.n > most):
-		return fmt.Errorf("%d is out of range; use 1 to %d", v.n, most)
+	case a != ofContext && (v.n < d.least || v.n > d.most):
+		return fmt.Errorf("%d is out of range; use %d to %d", v.n, d.least, d.most)
 	}
 	return nil
 }

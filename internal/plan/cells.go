@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
 )
 
 // Cells names cells by values of axes, e.g. {engine: webllm, context: [1024, 2048]}.
@@ -16,19 +15,28 @@ type Cells map[string][]string
 
 // cellNames are the fields, in the order in which they are written.
 func cellNames(versions []string) []string {
-	return slices.Concat([]string{"model", "engine"}, axisNames[:ofThreads], versions, axisNames[ofThreads:ofEngine],
-		[]string{"input_length"})
+	out := []string{"model", "engine"}
+	for _, a := range axes(nil) {
+		switch a {
+		case ofThreads:
+			out = append(append(out, versions...), a.name(nil))
+		case ofEngine:
+			out = append(out, "input_length")
+		default:
+			out = append(out, a.name(nil))
+		}
+	}
+	return out
 }
 
 // read accepts single values and lists, and the names of either.
-func (c *Cells) read(r *reader, n ast.Node, path string) error {
-	entries, err := r.entries(n, path)
-	if err != nil {
-		return err
+func (c *Cells) read(r *reader, n *node, path string) error {
+	if !n.grouped() {
+		return mistyped(n, path, groupOfSettings)
 	}
 	*c = Cells{}
 	names := cellNames(r.kinds.VersionAxes())
-	for _, e := range entries {
+	for _, e := range n.fields {
 		name := cellName(e.name, names)
 		at := join(path, e.name)
 		if name == "" {

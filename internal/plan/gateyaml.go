@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
@@ -52,31 +50,23 @@ func parseGate(text []byte, file string, inPlan bool) (*gates.Gate, error) {
 
 func decodeGate(text []byte, inPlan bool) (g *gates.Gate, err error) {
 	defer survive(&err)
-	r, err := open(text, "gate")
+	body, err := open(text, "gate")
 	if err != nil {
 		return nil, err
 	}
-	if !grouped(r.root) {
-		return nil, mistyped(r.root, "gate", "a group such as {peak_pss_mb: {max: 900}}")
+	if !body.grouped() {
+		return nil, mistyped(body, "gate", "a group such as {peak_pss_mb: {max: 900}}")
 	}
-	entries, err := r.entries(r.root, "gate")
-	if err != nil {
-		return nil, err
-	}
-	body := r.root
-	for _, e := range entries {
-		if e.name == "gate" && (inPlan || len(entries) == 1) {
+	for _, e := range body.fields {
+		if e.name == "gate" && (inPlan || len(body.fields) == 1) {
 			body, inPlan = e.value, false
 		}
 	}
 	if inPlan {
 		return nil, nil
 	}
-	if body, err = r.follow(body, "gate"); err != nil {
-		return nil, err
-	}
 	g = &gates.Gate{}
-	return g, (*gateNode)(g).read(r, body, "gate")
+	return g, (*gateNode)(g).read(&reader{}, body, "gate")
 }
 
 // Types of package gates, which does not depend on YAML, with methods to read them.
@@ -88,10 +78,10 @@ type (
 	levelNode  gates.Level
 )
 
-// nodeOf returns a value that reads itself; nil: it does not.
-func nodeOf(v any) node {
+// selfReaderOf returns a value that reads itself; nil: it does not.
+func selfReaderOf(v any) selfReader {
 	switch v := v.(type) {
-	case node:
+	case selfReader:
 		return v
 	case *gates.Gate:
 		return (*gateNode)(v)
@@ -107,21 +97,21 @@ func nodeOf(v any) node {
 	return nil
 }
 
-func (g *gateNode) read(r *reader, n ast.Node, path string) error {
-	entries, err := r.entries(n, path)
-	if err != nil {
-		return err
+func (g *gateNode) read(r *reader, n *node, path string) error {
+	if !n.grouped() {
+		return mistyped(n, path, groupOfSettings)
 	}
 	t := gateText{}
 	known := fieldsOf(reflect.TypeOf(t))
 	var fields []entry
-	for _, e := range entries {
+	for _, e := range n.fields {
 		row, err := figure.Find(e.name)
-		if err == nil {
-			err = readLimits(r, g, row, e.value, join(path, e.name))
-		} else if fields = append(fields, e); known[e.name] != nil {
-			err = nil
-		} else {
+		switch {
+		case err == nil:
+			err = g.limits(r, row, e.value, join(path, e.name))
+		case known[e.name] != nil:
+			fields, err = append(fields, e), nil
+		default:
 			names := slices.Concat(slices.Sorted(maps.Keys(known)), figure.Typed())
 			err = wrong(e.key, "", "unknown figure or field %q; the nearest are %s", join(path, e.name),
 				strings.Join(nearest.Of(e.name, names, 3), ", "))
@@ -141,6 +131,7 @@ func (g *gateNode) read(r *reader, n ast.Node, path string) error {
 			g.UnderTest = append(g.UnderTest, strings.TrimSpace(name))
 		}
 	}
+	var err error
 	if t.Inconclusive != "" && t.Unknown != "" {
 		err = errors.New("unknown: cannot be combined with inconclusive; remove it")
 	} else if g.Detect, err = gates.ParseRegression(t.Detect); err != nil {
@@ -148,10 +139,11 @@ func (g *gateNode) read(r *reader, n ast.Node, path string) error {
 	} else {
 		err = (*gates.Gate)(g).Valid()
 	}
-	return r.placed(n, path, err)
+	return n.placed(path, err)
 }
 
-func readLimits(r *reader, g *gateNode, f *figure.Row, n ast.Node, path string) error {
+// limits reads the limits of a figure.
+func (g *gateNode) limits(r *reader, f *figure.Row, n *node, path string) error {
 	var limits []gates.Limit
 	err := r.value(n, reflect.ValueOf(&limits).Elem(), path)
 	for _, l := range limits {
@@ -161,38 +153,31 @@ func readLimits(r *reader, g *gateNode, f *figure.Row, n ast.Node, path string) 
 	return err
 }
 
-func (l *limitNode) read(r *reader, n ast.Node, path string) error {
-	if !grouped(n) {
+func (l *limitNode) read(r *reader, n *node, path string) error {
+	if !n.grouped() {
 		return mistyped(n, path, "a limit such as {max: 900}")
 	}
 	if err := r.group(n, reflect.ValueOf(l).Elem(), path); err != nil {
 		return err
 	}
-	return r.placed(n, path, (*gates.Limit)(l).Valid())
+	return n.placed(path, (*gates.Limit)(l).Valid())
 }
 
-func (l *levelNode) read(_ *reader, n ast.Node, path string) error {
+func (l *levelNode) read(_ *reader, n *node, path string) error {
 	if err := simple(n, reflect.ValueOf(l).Elem(), path); err != nil {
 		return err
 	}
-	if err := gates.Level(*l).Valid(); err != nil {
-		return wrong(n, path, "%s", err)
-	}
-	return nil
+	return n.placed(path, gates.Level(*l).Valid())
 }
 
 // figureChanges are written as a group whose fields are figures.
 type figureChanges []gates.Change
 
-func (all *figureChanges) read(r *reader, n ast.Node, path string) error {
-	if !grouped(n) {
+func (all *figureChanges) read(r *reader, n *node, path string) error {
+	if !n.grouped() {
 		return mistyped(n, path, "a group such as {decode_tps: -5%}")
 	}
-	entries, err := r.entries(n, path)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
+	for _, e := range n.fields {
 		row, err := figure.Find(e.name)
 		if err != nil {
 			return wrong(e.key, path, "%s", err)
@@ -204,7 +189,7 @@ func (all *figureChanges) read(r *reader, n ast.Node, path string) error {
 		for i, c := range list {
 			c.Figure = row
 			if err := c.Valid(); err != nil {
-				return r.placed(n, path, fmt.Errorf("%s[%d]: %w", e.name, i, err))
+				return n.placed(path, fmt.Errorf("%s[%d]: %w", e.name, i, err))
 			}
 			*all = append(*all, c)
 		}
@@ -212,28 +197,27 @@ func (all *figureChanges) read(r *reader, n ast.Node, path string) error {
 	return nil
 }
 
-func (c *changeNode) read(r *reader, n ast.Node, path string) error {
+func (c *changeNode) read(r *reader, n *node, path string) (err error) {
 	t := gates.ChangeText{}
-	if text, ok := single(n); ok {
+	if text, ok := n.single(); ok {
 		t.Change = text
 	} else if err := r.group(n, reflect.ValueOf(&t).Elem(), path); err != nil {
 		return err
 	}
 	if t.Change == "" {
-		return wrong(begin(n), path, "change missing; use a share such as -5%%")
+		return wrong(n.begin(), path, "change missing; use a share such as -5%%")
 	}
 	c.Scope, c.Level = t.Scope, t.Level
-	var err error
 	if c.Change, err = gates.ParseShare(t.Change); err != nil {
 		err = fmt.Errorf("change: %w", err)
 	} else if c.Detect, err = gates.ParseRegression(t.Detect); err != nil {
 		err = fmt.Errorf("detect: %w", err)
 	}
-	return r.placed(n, path, err)
+	return n.placed(path, err)
 }
 
-func (p *parityNode) read(r *reader, n ast.Node, path string) error {
-	if !grouped(n) {
+func (p *parityNode) read(r *reader, n *node, path string) (err error) {
+	if !n.grouped() {
 		return mistyped(n, path, "a group such as {min_agreement: 100%}")
 	}
 	t := gates.ParityText{}
@@ -242,10 +226,9 @@ func (p *parityNode) read(r *reader, n ast.Node, path string) error {
 	}
 	p.FirstDiffers, p.With, p.Scope, p.Level = t.FirstDiffers, t.With, t.Scope, t.Level
 	if t.MinAgreement != "" {
-		var err error
 		if p.MinAgreement, err = gates.ParseShare(t.MinAgreement); err != nil {
-			return r.placed(n, path, fmt.Errorf("min_agreement: %w", err))
+			return n.placed(path, fmt.Errorf("min_agreement: %w", err))
 		}
 	}
-	return r.placed(n, path, (*gates.Parity)(p).Valid())
+	return n.placed(path, (*gates.Parity)(p).Valid())
 }

@@ -82,11 +82,12 @@ func newMatrix(p Plan) (*matrix, error) {
 // ask numbers the plan's prompts: texts, sources and lengths.
 func (m *matrix) ask() {
 	p := m.plan
-	for _, text := range p.Prompts {
-		m.asked = append(m.asked, asked{text: text})
-	}
-	for i := range p.Sources {
-		m.asked = append(m.asked, asked{source: &p.Sources[i]})
+	for i := range p.Prompts {
+		of := asked{text: p.Prompts[i].Text}
+		if of.text == "" {
+			of.source = &p.Prompts[i].Source
+		}
+		m.asked = append(m.asked, of)
 	}
 	if p.Traffic.complete() {
 		m.asked = append(m.asked, asked{mixed: true})
@@ -239,7 +240,7 @@ func (m *matrix) longest() string {
 		}
 	}
 	look("engines", len(p.Engines))
-	look("prompts", len(p.Prompts)+len(p.Sources))
+	look("prompts", len(p.Prompts))
 	for _, s := range p.scopes() {
 		for _, a := range m.axes {
 			look(s.path+a.list(p.kinds), len(s.values(a, p.kinds)))

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
@@ -32,8 +31,7 @@ type Plan struct {
 	// served:NAME. A list is the same as models.
 	Model string `yaml:"model,omitempty"`
 	// Prompts, passed to the model without a template: texts, or groups such as {file: prompt.txt}.
-	Prompts []string `yaml:"prompts,omitempty"`
-	Sources []Source `yaml:"-"` // prompts that are not texts; written after the texts
+	Prompts []Prompt `yaml:"prompts,omitempty"`
 	// Number of tokens to generate, e.g. 64.
 	MaxTokens int `yaml:"max_tokens,omitempty"`
 	// Sampling temperature. Only 0 (greedy) is supported, so that outputs can be compared token by token.
@@ -147,8 +145,8 @@ type Warmup struct {
 // Duration is written like 90s or 3m.
 type Duration time.Duration
 
-func (d *Duration) read(_ *reader, n ast.Node, path string) error {
-	text, ok := single(n)
+func (d *Duration) read(_ *reader, n *node, path string) error {
+	text, ok := n.single()
 	if !ok {
 		return mistyped(n, path, "a duration such as 90s or 3m")
 	}
@@ -166,58 +164,43 @@ func (d Duration) MarshalYAML() ([]byte, error) { return []byte(time.Duration(d)
 // Parse reads a plan, which may have the sections of these kinds of engines. Errors begin with file and line. The
 // plan's default name comes from file.
 func Parse(text []byte, file string, kinds ...*engine.Kind) (Plan, error) {
-	d := document{Plan: Plan{Context: Unsaid, Warmup: Warmup{Launches: 1, Tokens: 8}, Repetitions: 6,
-		Timeout: Duration(3 * time.Minute)}}
-	d.kinds = kinds
-	p, err := parse(text, file, &d)
+	p, err := parse(text, file, kinds)
 	if err != nil {
 		return Plan{}, yamlFault(err, file)
 	}
 	return p, nil
 }
 
-func parse(text []byte, file string, d *document) (p Plan, err error) {
+func parse(text []byte, file string, kinds engine.Kinds) (p Plan, err error) {
 	defer survive(&err)
-	r, err := open(text, "plan")
+	root, err := open(text, "plan")
 	if err != nil {
 		return p, err
 	}
-	r.kinds = d.kinds
-	if err := r.value(r.root, reflect.ValueOf(d).Elem(), ""); err != nil {
+	p = Plan{Context: Unsaid, Warmup: Warmup{Launches: 1, Tokens: 8}, Repetitions: 6,
+		Timeout: Duration(3 * time.Minute), kinds: kinds}
+	r := &reader{kinds: kinds}
+	if err := r.value(root, reflect.ValueOf(&p).Elem(), ""); err != nil {
 		return p, err
 	}
-	p = d.plan()
 	p.Sections = r.sections
-	if !r.has("name") {
-		p.Name = fileName(file)
-	}
-	lacks := func(g Group) bool { return len(g.Engines) == 0 }
-	if !r.has("engines") && (len(p.Models) == 0 || slices.ContainsFunc(p.Models, lacks)) {
-		p.Engines, p.DefaultEngines = p.kinds.Defaults(), len(p.Models) == 0
-	}
-	if err := p.Validate(); err != nil {
-		at, text := r.find(r.root, err.Error())
-		return p, wrong(at, "", "%s", text)
-	}
-	return p, nil
-}
-
-// document is a plan as written.
-type document struct {
-	Plan    `yaml:",inline"`
-	Prompts prompts `yaml:"prompts"`
-}
-
-// plan normalises the document.
-func (d *document) plan() Plan {
-	p := d.Plan
-	p.Prompts, p.Sources = d.Prompts.texts, d.Prompts.sources
 	p.DType, p.KVDType = dtype(p.DType), dtype(p.KVDType)
 	p.Axes.rename()
 	for i := range p.Models {
 		p.Models[i].rename()
 	}
-	return p
+	if !root.has("name") {
+		p.Name = fileName(file)
+	}
+	lacks := func(g Group) bool { return len(g.Engines) == 0 }
+	if !root.has("engines") && (len(p.Models) == 0 || slices.ContainsFunc(p.Models, lacks)) {
+		p.Engines, p.DefaultEngines = p.kinds.Defaults(), len(p.Models) == 0
+	}
+	if err := p.Validate(); err != nil {
+		at, text := root.find(err.Error())
+		return p, wrong(at, "", "%s", text)
+	}
+	return p, nil
 }
 
 // fileName makes a plan's name from its file name; empty if that is not possible.
@@ -242,23 +225,12 @@ func yamlFault(err error, file string) error {
 
 // YAML writes the resolved plan.
 func (p Plan) YAML() ([]byte, error) {
-	more, context := p.written(), p.Context
-	if len(p.Sources) > 0 {
-		var asked []any
-		for _, text := range p.Prompts {
-			asked = append(asked, text)
-		}
-		for _, s := range p.Sources {
-			asked = append(asked, s)
-		}
-		p.Prompts, more["prompts"] = nil, asked
-	}
 	comments := yaml.CommentMap{}
 	if p.ContextNote != "" {
 		comments["$.context"] = []*yaml.Comment{yaml.LineComment(" " + p.ContextNote)}
 	}
-	text, err := appended(p, more, yaml.WithComment(comments))
-	if context == Unsaid {
+	text, err := appended(p, p.written(), yaml.WithComment(comments))
+	if p.Context == Unsaid {
 		text = bytes.Replace(text, fmt.Appendf(nil, "\ncontext: %d\n", Unsaid), []byte("\n"), 1)
 	}
 	return text, err

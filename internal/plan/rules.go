@@ -94,7 +94,7 @@ func (m *matrix) named(a axis, name, text string, include bool) (value, error) {
 		return value{}, fmt.Errorf("must be a whole number, not %q", text)
 	}
 	if name == "prompt" {
-		prompts := len(m.plan.Prompts) + len(m.plan.Sources)
+		prompts := len(m.plan.Prompts)
 		if prompts == 0 {
 			return value{}, errors.New("the plan only has input_lengths; use input_length")
 		}

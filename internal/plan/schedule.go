@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"llmparity/internal/figure"
 )
 
@@ -21,8 +19,8 @@ const (
 // Percent is written like 5%.
 type Percent float64
 
-func (p *Percent) read(_ *reader, n ast.Node, path string) error {
-	text, ok := single(n)
+func (p *Percent) read(_ *reader, n *node, path string) error {
+	text, ok := n.single()
 	if !ok {
 		return mistyped(n, path, "a percentage such as 5%")
 	}
@@ -52,8 +50,8 @@ type UntilCI struct {
 	Most int `yaml:"max_repetitions,omitempty"`
 }
 
-func (u *UntilCI) read(r *reader, n ast.Node, path string) error {
-	if grouped(n) {
+func (u *UntilCI) read(r *reader, n *node, path string) error {
+	if n.grouped() {
 		return r.group(n, reflect.ValueOf(u).Elem(), path)
 	}
 	return u.Width.read(r, n, path)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"llmparity/assets/plans"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/kinds"
@@ -313,21 +312,4 @@ func asJSON(t *testing.T, text []byte) []byte {
 		t.Fatalf("%v in\n%s", err, text)
 	}
 	return out
-}
-
-func TestBuiltInPlansMatchSchema(t *testing.T) {
-	all := map[string][]byte{"default": plans.Default, "init": plans.Init}
-	for _, name := range plans.Names() {
-		text, err := plans.Preset(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[name] = text
-	}
-	validate := schematest.Validator(t, "plan")
-	for name, text := range all {
-		if err := validate(asJSON(t, text)); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"llmparity/internal/engine"
 )
 
@@ -47,17 +45,15 @@ func (r *reader) section(e entry) (ok bool, err error) {
 }
 
 func (r *reader) settings(k *engine.Kind, e entry) error {
-	n, err := r.follow(e.value, e.name)
-	if err != nil || n.Type() == ast.NullType {
-		return err
-	}
-	entries, err := r.entries(n, e.name)
-	if err != nil {
-		return err
+	switch {
+	case e.value.null():
+		return nil
+	case !e.value.grouped():
+		return mistyped(e.value, e.name, groupOfSettings)
 	}
 	r.said(k)
 	written := map[string]bool{}
-	for _, of := range entries {
+	for _, of := range e.value.fields {
 		at := join(e.name, of.name)
 		ok, err := r.setting(k, of, e.name)
 		switch {
@@ -211,20 +207,15 @@ func (r *reader) version(e entry, into reflect.Value, path string) (ok bool, err
 		return false, nil
 	}
 	name := r.kinds.VersionAxes()[i]
-	value, err := r.follow(e.value, path)
-	if err != nil {
-		return true, err
-	}
-	plan := into.FieldByName("Versions")
-	if _, list := value.(*ast.SequenceNode); e.name == name && !list && plan.IsValid() {
+	if plan := into.FieldByName("Versions"); e.name == name && !e.value.listed() && plan.IsValid() {
 		var text string
-		err = r.value(value, reflect.ValueOf(&text).Elem(), path)
+		err = r.value(e.value, reflect.ValueOf(&text).Elem(), path)
 		to := plan.Addr().Interface().(*map[string]string)
 		*to = with(*to, name, text, text != "")
 		return true, err
 	}
 	var values []string
-	err = r.value(value, reflect.ValueOf(&values).Elem(), path)
+	err = r.value(e.value, reflect.ValueOf(&values).Elem(), path)
 	x := axes.Addr().Interface().(*Axes)
 	x.VersionLists = with(x.VersionLists, name, values, len(values) > 0)
 	return true, err

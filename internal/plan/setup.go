@@ -96,18 +96,15 @@ func (p Plan) expand() ([]Setup, error) {
 // setup makes a setup of cells with the same start settings.
 func (m *matrix) setup(id int, g *group, cells []combination) Setup {
 	p := m.plan
-	p.Axes, p.Models, p.Include, p.Exclude, p.Traffic, p.Sources = Axes{}, nil, nil, nil, nil, nil
+	p.Axes, p.Models, p.Include, p.Exclude, p.Traffic = Axes{}, nil, nil, nil, nil
 	p.Model, p.Deployment = g.model, g.deployment
 	for _, a := range m.axes {
 		p.setOne(a, g.values[a][cells[0][a]])
 	}
 	p.Engines = g.names(cells)
-	p.Prompts, p.MaxTokens, p.Slots = nil, 0, 0
+	p.MaxTokens, p.Slots = 0, 0
 	s := Setup{ID: id, Shapes: m.shapes(g, cells, len(p.Engines))}
-	for i, shape := range s.Shapes {
-		if shape.Prompt != "" && (i == 0 || shape.PromptID != s.Shapes[i-1].PromptID) {
-			p.Prompts = append(p.Prompts, shape.Prompt)
-		}
+	for _, shape := range s.Shapes {
 		p.MaxTokens = max(p.MaxTokens, shape.MaxTokens)
 		if shape.Traffic != nil {
 			p.Slots = max(p.Slots, cmp.Or(shape.Traffic.Concurrency, openSlots))

@@ -192,7 +192,7 @@ func (t *Traffic) sizes(p Plan) error {
 		return fmt.Errorf("traffic.requests: %d is not a multiple of the %d turns of a conversation", t.Requests,
 			turns)
 	}
-	for _, s := range p.Sources {
+	for _, s := range p.Prompts {
 		if n := len(s.Conversation); n > 0 && t.Requests%n != 0 {
 			return fmt.Errorf("traffic.requests: %d is not a multiple of the %d turns of a conversation", t.Requests, n)
 		}
@@ -254,5 +254,5 @@ func (t *Traffic) mix(Plan) error {
 
 // traced reports whether some prompts come from a trace.
 func (p Plan) traced() bool {
-	return slices.ContainsFunc(p.Sources, func(s Source) bool { return s.Trace != "" })
+	return slices.ContainsFunc(p.Prompts, func(s Prompt) bool { return s.Trace != "" })
 }

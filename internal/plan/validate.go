@@ -112,23 +112,18 @@ func (d Deployment) validate(at string) error {
 }
 
 func (p Plan) validatePrompts() error {
-	for i, text := range p.Prompts {
-		if text == "" {
-			return fmt.Errorf("prompts[%d]: empty", i)
+	for i, prompt := range p.Prompts {
+		if err := prompt.validate(); err != nil {
+			return fmt.Errorf("prompts[%d]%w", i, err)
 		}
 	}
-	for i, s := range p.Sources {
-		if err := s.validate(); err != nil {
-			return fmt.Errorf("prompts[%d].%w", len(p.Prompts)+i, err)
-		}
-	}
-	given := len(p.Prompts)+len(p.Sources) > 0
+	given := len(p.Prompts) > 0
 	mixed := p.Traffic.complete()
 	if given && len(p.InputLengths) > 0 {
 		return errors.New("input_lengths: cannot be combined with prompts; remove one")
 	}
-	converses := func(s Source) bool { return s.Conversation != nil }
-	if p.Traffic != nil && p.Traffic.Turns > 0 && slices.ContainsFunc(p.Sources, converses) {
+	converses := func(s Prompt) bool { return s.Conversation != nil }
+	if p.Traffic != nil && p.Traffic.Turns > 0 && slices.ContainsFunc(p.Prompts, converses) {
 		return errors.New("traffic.turns: cannot be combined with a conversation in prompts; remove it")
 	}
 	for i, g := range p.Models {
@@ -143,7 +138,7 @@ func (p Plan) validatePrompts() error {
 }
 
 func (p Plan) validateOutputs() error {
-	alone := len(p.Prompts)+len(p.Sources) > 0 ||
+	alone := len(p.Prompts) > 0 ||
 		slices.ContainsFunc(p.scopes(), func(s scope) bool { return len(s.InputLengths) > 0 })
 	said := !alone && p.Traffic.complete() &&
 		!slices.ContainsFunc(p.Traffic.Mix, func(k Kind) bool { return k.MaxTokens == 0 })
@@ -156,9 +151,8 @@ func (p Plan) validateOutputs() error {
 		}
 		said = true
 	}
-	if n := len(p.Sources); n > 0 && len(p.Prompts) == 0 && p.MaxTokens == 0 {
-		// a trace has lengths
-		said = said || !slices.ContainsFunc(p.Sources, func(s Source) bool { return s.Trace == "" })
+	if len(p.Prompts) > 0 && p.MaxTokens == 0 { // a trace has lengths
+		said = said || !slices.ContainsFunc(p.Prompts, func(s Prompt) bool { return s.Trace == "" })
 	}
 	lacks := func(g Group) bool { return len(g.OutputLengths) == 0 }
 	switch {

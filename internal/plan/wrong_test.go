@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/assets/plans"
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
@@ -120,6 +121,17 @@ var wrong = []struct {
 	{head + body + body, `p:6: mapping key "input_lengths" already defined`, true},
 	{head + body + "dtype: *half\n", "p:6: dtype: unknown anchor &half", true},
 	{head + body + "x-a: &a {context: 64}\n<<: *b\n", "p:7: unknown anchor &b", true},
+	{head + body + "max_token: 64\n", `p:6: unknown field "max_token"; did you mean "max_tokens"?`, false},
+	{head + body + "warmup: {launches: 1,\n  tokens: 0}\n", "p:7: warmup.tokens: 0 is too small; use at least 1", false},
+	{head + body + "threads: -1\n", "p:6: threads: -1 is too small; use at least 1", false},
+	{head + body + "timeout: 3\n", `p:6: timeout: "3" is not a duration such as 90s or 3m`, false},
+	{head + body + "timeout: 0s\n", "p:6: timeout: must be a duration such as 3m", true},
+	{"name: ../x\nmodel: tiny\n" + body, `p:1: name: "../x" is invalid; use up to 100 letters, digits, dots, dashes and underscores`, false},
+	{"name: [p]\nmodel: tiny\n" + body, "p:1: name: must be text, not a list", false},
+	{"name: p\nengines: [webllm, webllm]\nmodel: tiny\n" + body, "p:2: engines: duplicate engine webllm", false},
+	{head + body + "temperature: 0.7\n", "p:6: temperature: 0.7 is not supported; use 0 (greedy)", false},
+	{head + body + "watchdog: 1ms\n", "p:6: watchdog: 1ms is too short; use at least 1s", true},
+	{head + body + "check_oom: \"false\"\n", `p:6: check_oom: must be true or false, not "false"`, false},
 	{"just text\n", `p:1: must be a group of settings, not "just text"`, false},
 	{"", "p: empty; a plan is expected", true},
 	{head + body + "---\nname: q\n", "p:7: second document; a file is one plan", true},
@@ -142,8 +154,20 @@ func TestWrongPlansAreRefused(t *testing.T) {
 	}
 }
 
-// right are valid plans, one for each feature.
-var right = []string{
+// right are valid plans: one for each feature, and the built-in ones.
+func right(t testing.TB) []string {
+	out := []string{string(plans.Default), string(plans.Init)}
+	for _, name := range plans.Names() {
+		text, err := plans.Preset(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, string(text))
+	}
+	return append(out, features...)
+}
+
+var features = []string{
 	head + body,
 	head + body + "x-anything: [1, {a: b}]\n",
 	"x-base: &base {input_lengths: [8], output_lengths: [2, 4]}\nname: p\nmodels:\n- {<<: *base, model: a, dtype: [f16, f32]}\n- {<<: *base, model: b, output_length: 3}\n",
@@ -173,17 +197,9 @@ func TestLineEndingsAndEncodings(t *testing.T) {
 
 func TestRightPlans(t *testing.T) {
 	validate := schematest.Validator(t, "plan")
-	for _, text := range right {
+	for _, text := range right(t) {
 		p := parse(t, text)
-		written, err := p.YAML()
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := plan.Parse(written, "p.yaml", kinds.All...)
-		p.DefaultEngines = false // the plan that is written names them
-		if err != nil || !reflect.DeepEqual(p, again) {
-			t.Errorf("%s\nis written\n%s\nand read again as %+v, not as %+v: %v", text, written, again, p, err)
-		}
+		written := writtenAndRead(t, p)
 		if err := validate(asJSON(t, written)); err != nil {
 			t.Errorf("%s\nas it is written: %v", written, err)
 		}
@@ -198,17 +214,21 @@ func TestRightPlans(t *testing.T) {
 
 // bombs are small documents that would expand to large ones.
 func bombs() map[string]string {
-	lists, merges := "x-0: &a0 [x, x, x, x, x, x, x, x, x]\n", "include:\n- &m0 {engine: x}\n"
+	lists := "x-0: &a0 [x, x, x, x, x, x, x, x, x]\n"
 	for i := 1; i < 20; i++ {
 		lists += fmt.Sprintf("x-%d: &a%d [%s*a%d]\n", i, i, strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 8), i-1)
-		merges += fmt.Sprintf("- &m%d {<<: [*m%d, *m%d, *m%d]}\n", i, i-1, i-1, i-1)
 	}
+	merges := "x-0: &a {"
+	for i := range 1000 {
+		merges += fmt.Sprintf("k%d: 1, ", i)
+	}
+	merges += "}\ninclude:\n" + strings.Repeat("- {<<: [*a, *a]}\n", 60)
 	return map[string]string{
 		lists + head + "max_tokens: 4\nprompts: *a19\n":          "p:19: prompts[0]: must be text, not a list",
 		lists + head + body + "exclude: *a19\n":                  "exclude[0]: must be a group of settings, not a list",
-		merges:                                                   "include[9]: more than 100000 values after expanding aliases",
-		"prompts: &a [*a]\n":                                     "p:1: prompts[0]: must be text, not a list",
-		"models: &a {<<: *a}\n":                                  "models: group merged into itself, or nested too deeply",
+		merges:                                                   "include[50]: more than 100000 values after expanding aliases",
+		"prompts: &a [*a]\n":                                     "p:1: prompts[0]: unknown anchor &a",
+		"models: &a {<<: *a}\n":                                  "models: unknown anchor &a",
 		head + "prompts: " + strings.Repeat("[", 50_000):         "nested more than 40 levels deep",
 		head + "prompts: " + strings.Repeat("- ", 50_000):        "nested more than 40 levels deep",
 		strings.Repeat("? ", 50_000):                             "nested more than 40 levels deep",

@@ -17,20 +17,20 @@ func TestExpectedTokensOfTinyModel(t *testing.T) {
 	}
 	p := plan.Plan{MaxTokens: 64, Context: 1024}
 	for _, prompt := range tinytest.Prompts() {
-		p.Prompts = append(p.Prompts, prompt.Text)
+		p.Prompts = append(p.Prompts, plan.Prompt{Text: prompt.Text})
 	}
 	known, err := expected(setupOf(m, p))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, prompt := range p.Prompts {
-		if n := len(known[prompt]); n != p.MaxTokens {
-			t.Errorf("%.30q: %d of %d tokens are certain", prompt, n, p.MaxTokens)
+		if n := len(known[prompt.Text]); n != p.MaxTokens {
+			t.Errorf("%.30q: %d of %d tokens are certain", prompt.Text, n, p.MaxTokens)
 		}
 	}
 	p.Context = 65
-	if known, err = expected(setupOf(m, p)); err != nil || len(known[p.Prompts[8]]) != 0 {
-		t.Errorf("a prompt that does not fit: %v, %v", known[p.Prompts[8]], err)
+	if known, err = expected(setupOf(m, p)); err != nil || len(known[p.Prompts[8].Text]) != 0 {
+		t.Errorf("a prompt that does not fit: %v, %v", known[p.Prompts[8].Text], err)
 	}
 	p.DType = "f16"
 	if known, err = expected(setupOf(m, p)); known != nil || err != nil {
@@ -46,7 +46,7 @@ func TestExpectedTokensOfTinyModel(t *testing.T) {
 func setupOf(m engine.Model, p plan.Plan) *Setup {
 	s := &Setup{Setup: plan.Setup{Plan: p}, Model: m}
 	for i, prompt := range p.Prompts {
-		s.Shapes = append(s.Shapes, plan.Shape{PromptID: i + 1, Prompt: prompt, MaxTokens: p.MaxTokens})
+		s.Shapes = append(s.Shapes, plan.Shape{PromptID: i + 1, Prompt: prompt.Text, MaxTokens: p.MaxTokens})
 	}
 	return s
 }

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 
 // sweep is a run of two setups with sources and slow tokens.
 func sweep() run.Options {
-	p := plan.Plan{Name: "sweep", Model: "m", Engines: []string{"a"}, Prompts: []string{"p", "q", "r"}, MaxTokens: 4,
+	p := plan.Plan{Name: "sweep", Model: "m", Engines: []string{"a"}, Prompts: plan.Texts("p", "q", "r"), MaxTokens: 4,
 		Context: 16,
 		Warmup:  plan.Warmup{Launches: 1, Tokens: 1}, Repetitions: 3, Timeout: plan.Duration(time.Minute),
 		Isolation: plan.Shared, Seed: 3,

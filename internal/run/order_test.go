@@ -27,7 +27,7 @@ func inOrder(t *testing.T, o run.Options) (out []string, r *record.Run) {
 
 func manyCells(t *testing.T) run.Options {
 	o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
-	o.Plan.Prompts = []string{"p", "q", "r", "s"}
+	o.Plan.Prompts = plan.Texts("p", "q", "r", "s")
 	return o
 }
 
@@ -103,7 +103,7 @@ func TestGroupedOrder(t *testing.T) {
 		}
 		o = options(t, &scripted{name: "a"})
 		o.Plan.Order, o.Plan.Isolation, o.Plan.Prompts, o.Plan.Repetitions = plan.Grouped, plan.Shared,
-			[]string{"p", "q"}, 2
+			plan.Texts("p", "q"), 2
 		if got, _ := inOrder(t, o); !slices.Equal(got, []string{"1.0", "1.1", "1.2", "2.1", "2.2"}) {
 			t.Errorf("shared: %v", got)
 		}
@@ -115,7 +115,7 @@ func TestCoolDown(t *testing.T) {
 		for isolation, launches := range map[string]int{plan.OfLaunch: 8, plan.Reused: 4, plan.Shared: 2} {
 			took := func(cool time.Duration) time.Duration {
 				o := options(t, &scripted{name: "a"})
-				o.Plan.Prompts, o.Plan.Isolation, o.Plan.CoolDown = []string{"p", "q"}, isolation, plan.Duration(cool)
+				o.Plan.Prompts, o.Plan.Isolation, o.Plan.CoolDown = plan.Texts("p", "q"), isolation, plan.Duration(cool)
 				begin := time.Now()
 				inOrder(t, o)
 				return time.Since(begin)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/run"
 	"llmparity/internal/sample/gpu"
@@ -93,7 +94,7 @@ func TestNoCheckOOMLaunchesAnyway(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a := &scripted{name: "a"}
 			o := options(t, a)
-			o.Plan.Prompts, o.Plan.CheckOOM = []string{"long", "short"}, &checks
+			o.Plan.Prompts, o.Plan.CheckOOM = plan.Texts("long", "short"), &checks
 			o.Predict = func(_ context.Context, c record.Cell) record.Prediction {
 				return record.Prediction{Setup: map[string]string{"of": c.Prompt},
 					Parts: []record.Predicted{{Name: "total", Best: 1}}}
@@ -161,7 +162,7 @@ func TestPredictionTimeout(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				o := options(t, &scripted{name: "a"})
-				o.Plan.Prompts = []string{"first", "second", "third", "fourth"}
+				o.Plan.Prompts = plan.Texts("first", "second", "third", "fourth")
 				var asked atomic.Int32 // also by abandoned goroutines
 				o.Predict = func(ctx context.Context, c record.Cell) record.Prediction {
 					if asked.Add(1) == 1 {

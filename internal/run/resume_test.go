@@ -95,7 +95,7 @@ func TestResume(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := &telling{scripted: scripted{name: "a"}}
 			o := options(t, e)
-			o.Plan.Isolation, o.Plan.Prompts = isolation, []string{"p", "q"}
+			o.Plan.Isolation, o.Plan.Prompts = isolation, plan.Texts("p", "q")
 			dir := brokenOff(t, o, e, 3)
 			r, err := resumed(t, o, dir)
 			if err != nil || r.Status != record.OK {

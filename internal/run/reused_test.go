@@ -268,7 +268,7 @@ func TestReusedSessionsAreOpenOneAtATime(t *testing.T) {
 		a, b := &telling{scripted: scripted{name: "a"}}, &telling{scripted: scripted{name: "b"}}
 		a.others, b.others = []*telling{b}, []*telling{a}
 		o := reused(t, a, b)
-		o.Plan.Prompts, o.Plan.Warmup.Launches = []string{"p", "q"}, 0
+		o.Plan.Prompts, o.Plan.Warmup.Launches = plan.Texts("p", "q"), 0
 		var said []string
 		o.Progress = func(e run.Event) {
 			if e.Kind == run.Launched {

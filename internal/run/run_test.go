@@ -96,8 +96,8 @@ func (s *scriptedSession) Close() error {
 }
 
 func options(t *testing.T, engines ...engine.Engine) run.Options {
-	p := plan.Plan{Name: "test", Model: "m", Engines: names(engines), Prompts: []string{"p"}, MaxTokens: 4, Context: 16,
-		Warmup: plan.Warmup{Launches: 1, Tokens: 1}, Repetitions: 3, Timeout: plan.Duration(time.Minute)}
+	p := plan.Plan{Name: "test", Model: "m", Engines: names(engines), Prompts: plan.Texts("p"), MaxTokens: 4,
+		Context: 16, Warmup: plan.Warmup{Launches: 1, Tokens: 1}, Repetitions: 3, Timeout: plan.Duration(time.Minute)}
 	return run.Options{Plan: p, Out: t.TempDir(),
 		Parts: run.Parts{Engines: engines, Model: engine.Model{Model: record.Model{Name: "m"}}}}
 }
@@ -348,7 +348,7 @@ func TestEngineLimitsAreRecorded(t *testing.T) {
 				Generated: r.MaxTokens - r.MaxTokens/4}, nil
 		}
 		o := options(t, e)
-		o.Plan.Prompts, o.Plan.Repetitions, o.Plan.Warmup.Launches = []string{"one two three", "one"}, 1, 0
+		o.Plan.Prompts, o.Plan.Repetitions, o.Plan.Warmup.Launches = plan.Texts("one two three", "one"), 1, 0
 		o.Expected = map[string][]int{"one": {9}}
 		r := whole(t, o)
 		if want := []string{"two three one", "one two three", "So one", "one"}; !slices.Equal(prompts, want) {

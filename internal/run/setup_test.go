@@ -158,7 +158,7 @@ func TestRefusedCellsAreRecorded(t *testing.T) {
 func TestExcludedCellsAreNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
-		o.Plan.Prompts = []string{"p", "q"}
+		o.Plan.Prompts = plan.Texts("p", "q")
 		o.Plan.Exclude = []plan.Cells{{"engine": {"a"}, "prompt": {"2"}}}
 		r := whole(t, o)
 		var cells []string

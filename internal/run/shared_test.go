@@ -16,7 +16,7 @@ import (
 
 func shared(t *testing.T, engines ...engine.Engine) run.Options {
 	o := options(t, engines...)
-	o.Plan.Isolation, o.Plan.Prompts, o.Plan.Repetitions = plan.Shared, []string{"p", "q", "r"}, 2
+	o.Plan.Isolation, o.Plan.Prompts, o.Plan.Repetitions = plan.Shared, plan.Texts("p", "q", "r"), 2
 	return o
 }
 

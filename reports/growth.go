@@ -48,7 +48,7 @@ func growthSection(res *compare.Result) section {
 		}
 		if g.theory != nil {
 			how.once("one token in the KV cache", string(g.theory.Origin), line(g.theory.How),
-				"what an engine holds besides it")
+				"everything else that an engine keeps")
 		}
 	})
 	if slopes.orNil() != nil {

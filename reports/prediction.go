@@ -133,7 +133,7 @@ func predictionHow(res *compare.Result) *grid {
 	return predictedGrid(res, []string{"predicted by", "obtained by"}, func(p memory.Predicted) []string {
 		by, from := orDash(p.Method), fmt.Sprintf("%s (%s)", p.Origin, p.By)
 		if p.Confidence != "" {
-			by += " (" + p.Confidence + ")"
+			by += "; confidence " + p.Confidence
 		}
 		if p.Measured == nil {
 			from = p.Why

@@ -33,7 +33,7 @@ var (
 	DeviceNames     = Reason{"device-name", "device differs: %s and %s", "devices differ"}
 	SettingDiffers  = Reason{"setting", "%s differs: %s and %s", "%s differs"}
 	LengthsDiffer   = Reason{"length", "lengths differ: %s and %s tokens", ""}
-	BaselinesDiffer = Reason{"increase", "one memory increase is the whole peak, the other is above a baseline", ""}
+	BaselinesDiffer = Reason{"increase", "one memory increase is the whole peak; the other is measured from a baseline", ""}
 )
 
 // The reasons of a result.
@@ -42,12 +42,12 @@ var (
 	OneEngine       = Reason{"one-engine", "nothing to compare: %s is the only engine", ""}
 	Unpaired        = Reason{"unpaired", "%s of run %s not compared with run %s, the baseline run: %s", ""}
 	OurKernels      = Reason{"kernels", "kernels of %s: llmparity's, not MLC's: %s", ""}
-	GivenKernels    = Reason{"kernels", "kernels of %s: unknown, from a model library that was given: %s", ""}
+	GivenKernels    = Reason{"kernels", "kernels of %s: unknown, because the model library was given: %s", ""}
 	OtherKernels    = Reason{"kernels", "kernels of %s: %s", ""}
 	Comparable      = Reason{"comparable", "ratios compare the same model, prompt and request on the same class of device", ""}
 	Marked          = Reason{"marked", "ratios marked ≠ compare cells that are not alike (--allow-different)", ""}
 	IncreasesDiffer = Reason{"increase",
-		"memory increase: the whole peak for %s, which had no process before the load; only what the load added for %s", ""}
+		"memory increase is the whole peak for %s, because it had no process before the load; for %s it is what the load added", ""}
 	ForeignRows = Reason{"foreign-rows",
 		"%s: imported, with unknown model, prompt and device; --allow-different gives ratios", ""}
 	NoPartner = Reason{"no-partner", "%s: not compared; no other engine ran the same model and prompt", ""}

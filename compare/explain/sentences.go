@@ -18,7 +18,7 @@ var (
 	LaunchFailed  = Remark{warning.LaunchFailed, "%s"}
 	TooFew        = Remark{warning.TooFewLaunches, "%d counted, no interval: a 95%% CI of the median needs %d launches"}
 	WideInterval  = Remark{warning.WideInterval, "varies by %.0f%% between launches"}
-	Outliers      = Remark{warning.Unsteady, "%d of %d launches are far from the median, the farthest %s (attempt %d)"}
+	Outliers      = Remark{warning.Unsteady, "%d of %d launches far from the median, the farthest %s (attempt %d)"}
 	Trend         = Remark{warning.Unsteady, "drifts by %+.2g %s a launch (Theil-Sen; Mann-Kendall p = %.2g)"}
 	UnevenSpread  = Remark{warning.UnevenSpread, "%s; p can be too small"}
 	SharedLaunch  = Remark{warning.SharedLaunch, "%d repetitions ran in %s; intervals do not show how launches vary"}

@@ -82,12 +82,12 @@ type GrowthLine struct {
 	Points  []GrowthAt
 }
 
-const growthHow = "the median slope between all pairs of readings (Theil-Sen) in each launch while it generates; tokens include the " +
-	"prompt's, and at most about 200 readings a launch are used. Of several requests in a launch, the median. " +
-	"The interval is that of the median over launches, because readings within a launch are not independent"
+const growthHow = "in each launch, the median slope between all pairs of readings while it generates (Theil-Sen, at most about 200 " +
+	"readings). Prompt tokens count as tokens. If a launch has several requests, the median of their slopes. " +
+	"The interval is that of the median over launches, because readings within a launch depend on each other"
 
-const edgesHow = "from readings at the ends of warm-up and measured requests, if needed also of the load, over the tokens of the last " +
-	"prompt and answer before (Theil-Sen); the median over launches"
+const edgesHow = "the slope through readings at the end of the warm-up and of the measured requests, over the tokens in the cache at " +
+	"each (Theil-Sen). The reading at the end of the load is used if two are not enough. The median over launches"
 
 // grow finds what memory grows by within launches, or why that is not known; nil where theory is not known either.
 func grow(c *memory.Cell, run *record.Run, followed map[*record.Attempt][]track) *Growth {

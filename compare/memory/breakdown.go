@@ -76,7 +76,7 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 		}
 		p = p.Of(counted)
 		load, measure, retained := p.figure(counted), p.figure(counted), p.figure(counted)
-		retained.How += ": after the unload, minus the baseline; " + garbage(counted)
+		retained.How += ". After the unload, minus the baseline; " + garbage(counted)
 		for _, l := range evidence.Launches(counted) {
 			read := func(phase record.Phase) float64 {
 				return l.Last(phase, func(a *record.Attempt) float64 { return p.At(a, phase) })
@@ -154,7 +154,7 @@ func (b *Breakdown) pss(counted []*record.Attempt) {
 	f.Method, f.Absent = record.MethodSmapsRollup, noPSS
 	f.Blind = evidence.Blind(counted, record.MethodSmapsRollup)
 	load, measure, retained := f, f, f
-	retained.How += ": after the unload, minus the baseline; includes memory that an allocator keeps, and " +
+	retained.How += ". After the unload, minus the baseline. Includes memory that an allocator keeps, and " +
 		"files that other programs now share"
 	unborn, all := 0, evidence.Launches(counted)
 	for _, l := range all {

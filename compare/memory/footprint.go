@@ -154,9 +154,9 @@ func figures(attempts []*record.Attempt) []evidence.Figure {
 	how := memoryHow(attempts)
 	peak, inc, base := evidence.New(figure.PeakPSS), evidence.New(figure.Increase), evidence.New(figure.Baseline)
 	warm, uss, rss := evidence.New(figure.PostWarmup), evidence.New(figure.PeakUSS), evidence.New(figure.PeakRSS)
-	peak.How += ", " + how.pss + how.blind
-	uss.How += ", " + how.pss + "; leaves out shared memory, such as staging buffers"
-	rss.How += ", " + how.rss + "; counts a page that n processes share n times"
+	peak.How += ". " + how.pss + how.blind
+	uss.How += ". " + how.pss + ". Shared memory, such as staging buffers, is not included"
+	rss.How += ". " + how.rss + ". A page that n processes share counts n times"
 	all := footprints(attempts)
 	peak.How += carriedHow(all)
 	unborn := 0
@@ -172,7 +172,7 @@ func figures(attempts []*record.Attempt) []evidence.Figure {
 		}
 	}
 	if unborn > 0 {
-		inc.How += "; without a process before the load, the whole peak"
+		inc.How += ". If no process ran before the load, the whole peak"
 		if len(base.Values) == 0 {
 			base.Absent = NoBaseline
 		}
@@ -201,20 +201,20 @@ func carriedHow(of []footprint) string {
 	if len(carried) == 0 || slices.Max(above) == 0 && slices.Min(carried) == 0 && slices.Max(carried) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; in the median launch, %s MiB are carried forward from the last PSS reading (bounds -%s and +%s MiB)",
+	return fmt.Sprintf(". In the median launch, %s MiB of the peak are growth since the last PSS reading (too high by at most %s MiB, too low by at most %s)",
 		explain.Short(stats.Median(carried)),
 		explain.Short(stats.Median(below)), explain.Short(stats.Median(above)))
 }
 
-const reusedHow = "; one value a launch, over all of its repetitions"
+const reusedHow = ". One value per launch, over all of its repetitions"
 
 // rssFigures replace those of PSS if it cannot be read: for processes of another user, and outside Linux.
 func rssFigures(attempts []*record.Attempt, how string) []evidence.Figure {
-	const twice = "; counts a page that n processes share n times"
+	const twice = ". A page that n processes share counts n times"
 	base, warm := evidence.New(figure.BaselineRSS), evidence.New(figure.PostWarmupRSS)
 	inc := evidence.New(figure.IncreaseRSS)
-	base.How += ", " + how + twice
-	warm.How += ", " + how + twice
+	base.How += ". " + how + twice
+	warm.How += ". " + how + twice
 	born := false
 	for _, f := range footprints(attempts) {
 		base.Add(f.attempt, f.baselineRSS)
@@ -263,9 +263,9 @@ func memoryHow(attempts []*record.Attempt) how {
 	if foreign(attempts) {
 		h.rss = written
 	}
-	h.blind = "; leaves out swapped pages and kernel memory"
+	h.blind = ". Not included: swapped pages, kernel memory"
 	if gpu {
-		h.blind += ", and GPU memory"
+		h.blind += ", GPU memory"
 	}
 	return h
 }
@@ -275,11 +275,11 @@ func untilRead(attempts []*record.Attempt) string {
 	for _, a := range attempts {
 		for _, t := range a.Totals {
 			if !math.IsNaN(t.Read) {
-				return "; between readings, growth of private pages (statm) and the kernel's peak marks are added"
+				return ". Between readings, the growth of private pages (from statm) and the kernel's own peak counters are added"
 			}
 		}
 	}
-	return "; misses peaks between readings"
+	return ". Peaks between readings are missed"
 }
 
 func reading(attempts []*record.Attempt, method string) string {
@@ -294,13 +294,13 @@ func reading(attempts []*record.Attempt, method string) string {
 		}
 	}
 	if len(roles) == 0 {
-		return "from " + method
+		return "Read from " + method
 	}
 	names := make([]string, 0, len(roles))
 	for r := range roles {
 		names = append(names, r)
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("from %s every %s or more often, and at the end of phases, of: %s", method, every,
+	return fmt.Sprintf("Read from %s at least every %s and at the end of each phase, for these processes: %s", method, every,
 		strings.Join(names, ", "))
 }

@@ -28,7 +28,7 @@ func foreign(attempts []*record.Attempt) bool {
 func heapFigure(attempts []*record.Attempt) []evidence.Figure {
 	f := evidence.New(figure.PeakHeap)
 	f.Method = record.MethodForeign
-	f.How += ", " + written + "; not the memory of a process"
+	f.How += ". " + written + ". It is not the memory of a process"
 	for _, a := range attempts {
 		peak := -1.0
 		for _, m := range a.Metrics {

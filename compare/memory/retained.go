@@ -78,9 +78,9 @@ func retainedFigure(attempts []*record.Attempt) evidence.Figure {
 	for _, role := range slices.Sorted(maps.Keys(roles)) {
 		parts = append(parts, fmt.Sprintf("%s %.1f", role, stats.Median(roles[role])))
 	}
-	f.How += "; by process (medians, MiB): " + strings.Join(parts, ", ")
+	f.How += ". By process (medians, MiB): " + strings.Join(parts, ", ")
 	if s := stats.Slope(f.Numbers()); !math.IsNaN(s) {
-		f.How += fmt.Sprintf("; slope over %d launches: %+.2f MiB a launch",
+		f.How += fmt.Sprintf(". Change from launch to launch, over %d launches: %+.2f MiB",
 			len(f.Values), s)
 	}
 	return f

@@ -18,7 +18,7 @@ func TestRetainedIsWhatTheUnloadLeaves(t *testing.T) {
 	if want := 0.32 * (6 + 214 + 332 + 1); f.N != 3 || math.Abs(f.Center()-want) > 2 {
 		t.Errorf("retained %v over %d launches, want %v over 3", f.Center(), f.N, want)
 	}
-	for _, part := range []string{"gpu-process 106.", "renderer 68.", "slope over 3 launches"} {
+	for _, part := range []string{"gpu-process 106.", "renderer 68.", "from launch to launch, over 3 launches"} {
 		if !strings.Contains(f.How, part) {
 			t.Errorf("%q does not say %q", f.How, part)
 		}

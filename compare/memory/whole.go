@@ -173,12 +173,12 @@ func (c *Cell) remainder(
 	}
 	f.How = fmt.Sprintf("the increase from baseline to peak (%s) minus %s", w.of, strings.Join(minus, ", "))
 	if len(holds) > 0 {
-		f.How += "; includes " + strings.Join(holds, ", ")
+		f.How += ". Includes " + strings.Join(holds, ", ")
 	}
 	if slices.ContainsFunc(all, func(l evidence.Launch) bool { return w.host[l.ID] > 0 }) {
-		f.How += "; leaves in what is in host memory"
+		f.How += ". Components in host memory are still in it"
 	}
-	f.How += "; carries the errors of all of these"
+	f.How += ". It carries the errors of all of these, and can be negative"
 	for _, l := range all {
 		left := w.increase.Value(l.ID) - weights.Value(l.ID) + w.host[l.ID]
 		for _, part := range []evidence.Figure{cache, working, several} {

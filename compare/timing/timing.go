@@ -76,7 +76,7 @@ func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 				return row.Request(r)
 			}
 		}
-		f.How += "; the median of a launch's requests in the measure phase"
+		f.How += ". If a launch has several measured requests, their median"
 		out = append(out, evidence.PerRequest(attempts, of, f))
 	}
 	return out
@@ -187,10 +187,9 @@ func readShare(a *record.Attempt) (float64, bool) {
 	return float64(reading) / float64(length), length > 0 && reading > 0
 }
 
-// betweenTokens says what a figure of the times between tokens is of: of an engine that reports pieces of text, of
-// those.
+// betweenTokens describes the gaps: between pieces of text if the engine reports those.
 func betweenTokens(f *evidence.Figure, spec record.Cell, attempts []*record.Attempt) {
-	each := "the time between two tokens"
+	each := figure.BetweenTokens
 	if spec.Pieces {
 		each += ", tokens as the engine counts them with every chunk"
 	}
@@ -198,5 +197,6 @@ func betweenTokens(f *evidence.Figure, spec record.Cell, attempts []*record.Atte
 		f.Title = strings.Replace(f.Title, "inter-token latency", "between pieces", 1)
 		each = "the time between two pieces of text, each of an unknown number of tokens"
 	}
-	f.How += each + "; tokens of one chunk share the time since the chunk before evenly, and those of the first chunk are left out"
+	f.How = strings.Replace(f.How, figure.BetweenTokens, each, 1) +
+		". Tokens that arrive together share the time since the previous arrival evenly; those of the first arrival are left out"
 }

@@ -136,9 +136,9 @@ func (e *Estimate) browserOwn(w weighed) Component {
 		largest = max(largest, slices.Max(s))
 	}
 	c := Component{Name: Framework, Best: best, Confidence: Medium,
-		Method: fmt.Sprintf("the load, step by step: %s, largest tensor %s; each shard twice while it is read, "+
-			"%s and %d shards of uncollected garbage, a buffer shared with the GPU process, page, kernels and "+
-			"driver. Fitted to Chromium 156 with SwiftShader; excludes the browser before the load", count,
+		Method: fmt.Sprintf("a simulation of the load (%s, largest tensor %s). It counts each shard twice while it is read, uncollected "+
+			"garbage of %s and %d shards, a buffer shared with the GPU process, the page, kernels and the driver. "+
+			"Its constants were fitted to Chromium 156 with SwiftShader", count,
 			words.Size(largest), words.Size(collectAfter), collectFor)}
 	c.Low, c.High = best*2/3, best*4/3+8*mib
 	return c
@@ -337,11 +337,11 @@ func (e *Estimate) pageWorkspaces() Component {
 	h, i, q, kv := sizes(m)
 	chunk, b := float64(e.Setup.PrefillChunk), width(e.DTypes.Activations)
 	cache := chunk*((2*q+2*kv)*b+8*float64(m.Heads)) + tables
-	of := fmt.Sprintf("queries, keys, values and output for a chunk of %.0f tokens, the cache's tables, and ", chunk)
+	of := fmt.Sprintf("queries, keys, values and outputs of %.0f prompt tokens, the tables of the KV cache, and ", chunk)
 	if l := m.Library; l != nil && len(l.MemoryUsage) > 0 {
 		sum, most := usage(l)
 		c := scaled(Activation, cache+1.05*float64(most), 1, 1, e.DTypes.Activations,
-			of+"the largest memory_usage that the library reports", Medium)
+			of+"the largest workspace that the model library states", Medium)
 		c.Low, c.High = int64(cache), int64(cache+float64(sum)+1.1*float64(most))
 		if l.Own == nil { // MLC's own libraries keep more
 			c.High, c.Confidence = int64(2.5*float64(c.Best)), Low

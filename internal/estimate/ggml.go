@@ -78,7 +78,7 @@ func (e *Estimate) places() []string {
 	if n > 0 {
 		again += ", in addition to the mapped file"
 	}
-	return []string{"the whole file mapped and read", again}
+	return []string{"the whole mapped file, because all of it is read", again}
 }
 
 // Repacks returns the weight types that llama.cpp repacks for this processor. It holds for builds of 2026.

@@ -22,7 +22,7 @@ func (e *Estimate) increase() (c Component, ok bool) {
 	case s.OnGPU || s.GPULayers > 0 || s.TensorParallel > 1:
 		return Component{}, false // depends on the GPU's driver
 	case e.runs(engine.MLC):
-		how = []string{"weights, KV cache and workspaces, which a software adapter keeps and zeroes in the GPU process",
+		how = []string{"weights, KV cache and workspaces, which SwiftShader keeps in the GPU process",
 			"the browser's growth at the highest moment of the load"}
 	case e.runs(engine.GGML):
 		how = append(e.places(), "the KV cache, zeroed at load")
@@ -32,8 +32,8 @@ func (e *Estimate) increase() (c Component, ok bool) {
 	default:
 		return Component{}, false
 	}
-	c = Component{Name: Increase, Method: strings.Join(how, "; ") +
-		". Pages shared with other processes count in part", Confidence: High}
+	c = Component{Name: Increase, Method: "the sum of: " + strings.Join(how, "; ") +
+		". Of pages shared with other processes, a share counts", Confidence: High}
 	for _, part := range []Component{weights, cache, touched, framework} {
 		c.add(part)
 	}

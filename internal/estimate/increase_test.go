@@ -71,7 +71,7 @@ func TestMmapAndRepackingChangeWeights(t *testing.T) {
 		mmap, repacks, say string
 	}{
 		{Setup{Repacks: []string{"q4_0"}}, 138, "on", "on",
-			"the whole file mapped and read; 57.00 MiB of q4_0 repacked, in addition"},
+			"the whole mapped file, because all of it is read; 57.00 MiB of q4_0 repacked, in addition"},
 		{Setup{Repacks: []string{"q4_0"}, NoMmap: true}, 81, "off", "on",
 			"weights read into memory (no mmap); 57.00 MiB of q4_0 repacked"},
 		{Setup{Repacks: []string{"q4_k"}}, 81, "on", "off", "no repacking"},

@@ -178,7 +178,7 @@ func (e *Estimate) activationType(plain number) string {
 
 func (e *Estimate) cacheMethod() (reserved, used string) {
 	s := e.Setup
-	per := fmt.Sprintf("%d bytes per token (keys and values, all layers)", e.PerToken)
+	per := fmt.Sprintf("%d bytes per token for keys and values of all layers", e.PerToken)
 	windowed := func(c hfconfig.Cache) bool { return c.Window > 0 }
 	if i := slices.IndexFunc(e.Model.Caches, windowed); i >= 0 {
 		per += fmt.Sprintf(", some layers with a window of %d tokens", e.Model.Caches[i].Window)
@@ -187,9 +187,9 @@ func (e *Estimate) cacheMethod() (reserved, used string) {
 	used = fmt.Sprintf("%s × %d tokens × %s", per, e.Tokens, sequences)
 	switch s.Engine.Runtime {
 	case engine.MLC:
-		return per + fmt.Sprintf(" × %d × (⌈context/%d⌉ + 1), reserved at load", webllmPage, webllmPage), used
+		return per + fmt.Sprintf(" × the context window in pages of %d tokens, rounded up, and one page more; reserved at load", webllmPage), used
 	case engine.GGML:
-		return per + fmt.Sprintf(" × context, rounded up to %d × %s, reserved at load", llamaPad, sequences), used
+		return per + fmt.Sprintf(" × the context window, rounded up to a multiple of %d tokens, × %s; reserved at load", llamaPad, sequences), used
 	case engine.VLLM:
 		return per + fmt.Sprintf(" in blocks of %d tokens × %s", vllmBlock, sequences), used
 	}

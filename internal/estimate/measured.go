@@ -45,15 +45,15 @@ func (e Estimate) leftOver() (Component, bool) {
 	}
 	program, reserved := e.Component(Framework), e.Component(Activation)
 	c := Component{Name: Framework, Confidence: Low, Low: program.Low, Best: all.Best, High: program.High,
-		Method: "increase minus weights, KV cache (reserved) and activations: mostly the program itself"}
+		Method: "the predicted increase minus weights, reserved KV cache and activations: mostly the program itself"}
 	for _, name := range []string{Weights, KVReserved, Activation} {
 		c.Best -= e.Component(name).Best
 	}
 	if e.runs(engine.GGML) {
 		touched, _ := e.touched()
 		c.Low += min(touched.Low-reserved.High, 0)
-		c.Method += ", minus untouched workspaces"
+		c.Method += ", less workspaces that are never touched"
 	}
-	c.Method += " (" + program.Method + ")"
+	c.Method += ". For the program: " + program.Method
 	return c, true
 }

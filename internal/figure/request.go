@@ -10,8 +10,11 @@ import (
 
 const ms = 1e6 // nanoseconds
 
+// BetweenTokens is the gap that inter-token latencies measure.
+const BetweenTokens = "the time between two tokens"
+
 // LeftHost is when a request's times begin, unless it was due at another time.
-const LeftHost = "left the host"
+const LeftHost = "was sent"
 
 // OverRequests is the median of a figure over requests, those that have it; NaN where none has.
 func OverRequests(of func(*record.Request) float64, requests []*record.Request) float64 {

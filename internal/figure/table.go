@@ -39,7 +39,7 @@ func memory() []Row {
 	out := []Row{
 		{Name: PeakPSS, Title: "peak memory", Over: Lengths | Requests, Absent: noPSS, Ratio: Always,
 			Headline: Always, Moves: Sharing,
-			How: "the highest total PSS of a launch; PSS (proportional set size) counts a page that n processes share as 1/n " +
+			How: "the highest total PSS of a launch. PSS (proportional set size) counts a page that n processes share as 1/n " +
 				"in each",
 			Column: Column{1, "peak_pss_mb", "MiB: peak memory, the highest total PSS of a launch"}, Bench: "peak-B",
 			Head: "peak"},
@@ -55,16 +55,16 @@ func memory() []Row {
 			How:    "the last total PSS before the measured requests",
 			Column: Column{4, "post_warmup_pss_mb", "MiB: the last total PSS before the measured requests"}},
 		{Name: PeakUSS, Title: "peak USS", Absent: noPSS,
-			How:    "the highest total USS of a launch; USS counts only pages that no other process shares",
+			How:    "the highest total USS of a launch. USS counts only pages that no other process shares",
 			Column: Column{6, "peak_uss_mb", "MiB: the highest total USS"}},
 		{Name: PeakRSS, Title: "peak RSS sum", Over: Lengths | Requests, Absent: "RSS could not be read",
 			Bench: "peak-rss-sum-B",
-			How:   "the highest sum of RSS over all processes at one time; a shared page counts once for each process",
+			How:   "the highest sum of RSS over all processes at one time. A shared page counts once for each process",
 			Column: Column{7, "peak_rss_sum_mb",
 				"MiB: the highest sum of RSS over all processes; shared pages count in each"}},
 		{Name: Retained, Title: "retained", Absent: "not read before the load or not read after the unload",
-			How: "total PSS after the unload minus total PSS before the load; another browser that starts or ends meanwhile " +
-				"changes it too",
+			How: "total PSS after the unload minus total PSS before the load. It also changes if another browser starts or " +
+				"ends in between",
 			Column: Column{5, "retained_pss_mb", "MiB: total PSS after the unload minus the baseline"}},
 		{Name: PeakHeap, Title: "peak JavaScript heap", How: "the highest value of heap_used_mb"},
 		{Name: BaselineRSS, Title: "baseline, RSS sum", Absent: "no RSS was read before the load",
@@ -72,7 +72,7 @@ func memory() []Row {
 		{Name: PostWarmupRSS, Title: "after warm-up, RSS sum", Absent: "no RSS was read after the warm-up",
 			How: "the last sum of RSS before the measured requests", Column: Column{9, "post_warmup_rss_sum_mb", without}},
 		{Name: IncreaseRSS, Title: "increase, RSS sum", Bench: "increase-rss-sum-B",
-			How:    "the highest sum of RSS minus the baseline of the same launch; without a process before the load, the whole",
+			How:    "the highest sum of RSS minus the baseline of the same launch. If no process ran before the load, the whole peak",
 			Column: Column{10, "memory_increase_rss_sum_mb", without}},
 	}
 	return mebibytes(out)
@@ -94,29 +94,30 @@ func times() []Row {
 			Column: Column{place, column, "milliseconds: " + what}}
 	}
 	itl50 := between(ITL50, "inter-token latency, p50", "itl_p50_ms", "median time between tokens",
-		"the median over a request of ", 13, func(r *record.Request) float64 { return stats.Median(Gaps(r)) })
+		"the median over a request of "+BetweenTokens, 13,
+		func(r *record.Request) float64 { return stats.Median(Gaps(r)) })
 	itl99 := between(ITL99, "inter-token latency, p99", "itl_p99_ms", "99th percentile of the time between tokens",
-		"the 99th percentile (nearest rank) over a request of ", 14,
+		"the 99th percentile (nearest rank) over a request of "+BetweenTokens, 14,
 		func(r *record.Request) float64 { return stats.NearestRank(Gaps(r), 0.99) })
 	itl50.Head, itl50.Bench, itl99.Bench = "ITL p50", "itl-p50-sec", "itl-p99-sec"
 	itl50.Summary, itl99.Summary, itl50.Over = "Inter-token p50", "p99", Lengths
 	return []Row{
 		{Name: LoadTime, Title: "load time", Unit: "ms", Better: Lower, Absent: "no load ended",
-			How: "the time from requesting the model until the engine is ready; it includes the start of an engine that starts " +
-				"with its model",
+			How: "the time from requesting the model until the engine is ready. If an engine starts with its model, its start " +
+				"is included",
 			Ratio: Always, Moves: Load, Bench: "load-sec", Head: "load", Summary: "Load",
 			Bar: [2]string{"load", "Load time"}, Profile: "load_time_ms",
 			Column: Column{11, "load_time_ms", "milliseconds from requesting the model until it is ready"}},
 		{Name: TTFT, Title: "time to first token", Unit: "ms", Better: Lower, Until: true,
 			Absent:  "no request returned a token",
-			How:     "the time from when the request " + LeftHost + " until its first token",
+			How:     "the time from when the request " + LeftHost + " until its first token arrived",
 			Request: TimeToFirst, Ratio: Always, Headline: Always, Moves: Cache | Load | Pieces, Bench: "ttft-sec",
 			Head: "TTFT", Over: Lengths, Summary: "First token", Bar: [2]string{"ttft", "Time to first token"},
 			Profile: "ttft_ms",
 			Column:  Column{12, "ttft_ms", "milliseconds from sending the request to its first token"}},
 		{Name: DecodeTPS, Title: "decode", Unit: "tokens/s", Better: Higher, Until: true,
 			Absent:  "no request returned two tokens",
-			How:     "(tokens - 1) / (time of the last token - time of the first)",
+			How:     "(number of tokens - 1) / (time of the last token - time of the first token)",
 			Request: DecodeRate, Ratio: Always, Headline: Alone, Moves: Length | Pieces, Bench: "decode-tokens/s",
 			Head: "decode", Over: Requests, Summary: "Decode", Bar: [2]string{"decode", "Decode speed"},
 			Profile: "decode_tokens_per_second",

@@ -25,14 +25,11 @@ Gates, ` + "`--until-figure`" + ` and JSON use the name; summary.csv uses the co
 |---|---|---|---|---|---|
 `)
 	for _, r := range figure.Rows(figure.Any) {
-		column, how := "", r.How
-		if strings.HasSuffix(how, " of ") {
-			how += "the time between two tokens"
-		}
+		column := ""
 		if r.Column.Name != "" {
 			column = "`" + r.Column.Name + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", r.Name, r.Title, r.Unit, r.Better, column, cell(how))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", r.Name, r.Title, r.Unit, r.Better, column, cell(r.How))
 	}
 	return b.Bytes()
 }

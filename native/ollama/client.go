@@ -11,12 +11,10 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/native/wire"
 )
@@ -24,52 +22,28 @@ import (
 // DefaultURL is Ollama's default address.
 const DefaultURL = "http://localhost:11434"
 
-// address is a server's base URL.
-type address struct{ *url.URL }
-
 // ParseURL parses a base URL; the scheme and the port may be missing.
 func ParseURL(text string) (*url.URL, error) {
 	whole := strings.TrimSpace(text)
 	if !strings.Contains(whole, "://") {
 		whole = "http://" + whole
 	}
-	whole = strings.TrimRight(whole, "/")
-	u, err := url.Parse(whole)
-	switch {
-	case err != nil, u.Hostname() == "", u.RawQuery != "", u.Fragment != "", u.Scheme != "http" && u.Scheme != "https":
-		return nil, fault.New(fault.Usage, "write it as in "+DefaultURL, "%q is not the address of an Ollama server",
-			text)
-	case u.User != nil:
-		return nil, fault.New(fault.Usage, "remove them, because the address is recorded",
-			"the Ollama server's address contains a user name or password")
-	}
-	if u.Port() == "" && !strings.Contains(strings.TrimPrefix(whole, u.Scheme+"://"), "/") && u.Scheme == "http" {
+	u, err := wire.ParseAddress("--ollama-url", whole, DefaultURL)
+	if err == nil && u.Port() == "" && u.Path == "" && u.Scheme == "http" {
 		u.Host = net.JoinHostPort(u.Hostname(), "11434")
 	}
-	return u, nil
-}
-
-// port returns the port of a server on this machine; 0 if it is on another one.
-func (a address) port() int {
-	port, err := strconv.Atoi(a.Port())
-	if err != nil {
-		port = map[string]int{"http": 80, "https": 443}[a.Scheme]
-	}
-	if !wire.IsHere(a.Hostname()) {
-		return 0
-	}
-	return port
+	return u, err
 }
 
 // client talks to one server.
 type client struct{ wire.Client }
 
-func newClient(base string, local bool) *client {
+func newClient(u *url.URL) *client {
 	proxy := http.ProxyFromEnvironment
-	if local {
+	if wire.IsHere(u.Hostname()) {
 		proxy = nil
 	}
-	return &client{wire.Client{Name: "Ollama", Base: base, HTTP: wire.NewClient(proxy)}}
+	return &client{wire.Client{Name: "Ollama", Base: u.String(), HTTP: wire.NewClient(proxy)}}
 }
 
 func refuses(text string) *wire.Refusal { return &wire.Refusal{Who: "Ollama", Message: text} }
@@ -198,7 +172,6 @@ type generate struct {
 
 // answer is a line of a stream, or a whole answer. Missing figures are nil.
 type answer struct {
-	Created  string   `json:"created_at"` // by the server's clock
 	Response string   `json:"response"`
 	Done     bool     `json:"done"`
 	Reason   string   `json:"done_reason"`
@@ -215,8 +188,8 @@ type answer struct {
 func (a answer) reported() map[string]float64 {
 	out := map[string]float64{}
 	for name, v := range map[string]*float64{"total_duration": a.Total, "load_duration": a.Load,
-		"prompt_eval_count":    a.Prompted,
-		"prompt_eval_duration": a.Prefill, "eval_count": a.Counted, "eval_duration": a.Decode} {
+		"prompt_eval_count": a.Prompted, "prompt_eval_duration": a.Prefill, "eval_count": a.Counted,
+		"eval_duration": a.Decode} {
 		if v != nil {
 			out[name] = *v
 		}

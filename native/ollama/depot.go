@@ -164,7 +164,7 @@ func (o *Ollama) Prepare(ctx context.Context, m engine.Model, say func(string)) 
 
 // shared returns the engine's depot.
 func (o *Ollama) shared() (*depot, error) {
-	_, c, err := o.server()
+	c, err := o.server()
 	if err != nil {
 		return nil, err
 	}

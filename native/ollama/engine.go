@@ -19,8 +19,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -58,34 +58,31 @@ type Config struct {
 	PromptCache bool
 }
 
-// Check refuses contradictory settings.
-
 // Check refuses what makes no sense.
 func (c Config) Check() error {
-	if c.URL != "" {
-		if _, err := ParseURL(c.URL); err != nil {
-			return err
-		}
+	if key := c.inherent(); key != "" {
+		return fault.New(fault.Usage, "omit one of them",
+			"--%s applies to a server that llmparity starts, --ollama-url to one that is running", key)
 	}
-	for _, own := range []struct {
-		given bool
-		flag  string
-	}{{c.Path != "", "ollama"}, {c.KVType != "", "ollama-kv-type"}, {c.GPU, "ollama-gpu"}} {
-		if own.given && c.URL != "" {
-			return fault.New(fault.Usage, "omit one of them",
-				"--%s applies to a server that llmparity starts, --ollama-url to one that is running", own.flag)
-		}
+	_, err := c.keepAlive()
+	if err == nil && c.URL != "" {
+		_, err = ParseURL(c.URL)
 	}
-	switch _, err := c.keepAlive(); {
-	case err != nil:
-		return err
-	case c.KVType != "" && !slices.Contains(KVTypes(), c.KVType):
-		return fault.New(fault.Usage, "use "+strings.Join(KVTypes(), ", "), "--ollama-kv-type: unknown dtype %q",
-			c.KVType)
-	case c.Threads < 0:
-		return fault.New(fault.Usage, "", "--threads %d: at least 1 is needed", c.Threads)
+	return err
+}
+
+// inherent returns the flag of a setting that a running server does not take; empty: none is set.
+func (c Config) inherent() string {
+	switch {
+	case c.URL == "":
+	case c.Path != "":
+		return "ollama"
+	case c.KVType != "":
+		return "ollama-kv-type"
+	case c.GPU:
+		return "ollama-gpu"
 	}
-	return nil
+	return ""
 }
 
 func (c Config) slots() int { return max(1, c.Slots) }
@@ -152,11 +149,11 @@ func (o *Ollama) Check(ctx context.Context, m engine.Model) error {
 		_, err := o.binary(ctx)
 		return err
 	}
-	a, c, err := o.server()
+	c, err := o.server()
 	if err != nil {
 		return err
 	}
-	if _, err := reach(ctx, a, c); err != nil {
+	if _, err := c.reach(ctx); err != nil {
 		return err
 	}
 	if m.Format == record.Served {
@@ -203,43 +200,41 @@ func (o *Ollama) checkModel(m engine.Model) error {
 }
 
 // server returns the running server.
-func (o *Ollama) server() (address, *client, error) {
+func (o *Ollama) server() (*client, error) {
 	u, err := ParseURL(o.config.URL)
 	if err != nil {
-		return address{}, nil, engine.SetUp(err)
+		return nil, engine.SetUp(err)
 	}
-	a := address{u}
-	return a, newClient(u.String(), a.port() != 0), nil
+	return newClient(u), nil
 }
 
 // patience is how long a running server may take for a trivial answer.
 const patience = 10 * time.Second
 
-// reach asks a server for its version.
-func reach(ctx context.Context, a address, c *client) (string, error) {
+// reach asks a running server for its version.
+func (c *client) reach(ctx context.Context) (string, error) {
 	soon, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	v, err := c.version(soon)
 	if err == nil || ctx.Err() != nil {
 		return v, err
 	}
-	return "", unreachable(a.URL, soon, err)
-}
-
-// unreachable is the error for a server that cannot be used.
-func unreachable(u *url.URL, soon context.Context, err error) error {
 	do := "start one with `ollama serve`, or omit --ollama-url to have one started"
 	why := err.Error()
-	refused := wire.RefusalOf(err)
-	switch {
+	switch r := wire.RefusalOf(err); {
 	case soon.Err() != nil:
 		why = fmt.Sprintf("no answer within %s", patience)
-	case refused != nil && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden):
+	case denied(r):
 		do = "ask its owner for access; Ollama itself takes no key"
-	case refused != nil, engine.ClassOf(err) == record.BadOutput:
+	case r != nil, engine.ClassOf(err) == record.BadOutput:
 		do = "use the address of an Ollama server, such as " + DefaultURL
 	}
-	return engine.SetUp(fault.New(fault.ServerUnreachable, do, "Ollama server at %s: %s", u, why))
+	return "", engine.SetUp(fault.New(fault.ServerUnreachable, do, "Ollama server at %s: %s", c.Base, why))
+}
+
+// denied reports whether a server lets only some people in; a nil refusal is none.
+func denied(r *wire.Refusal) bool {
+	return r != nil && (r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden)
 }
 
 // known finds a model on the server. The error for an unknown model lists those that the server has.
@@ -256,17 +251,14 @@ func (c *client) known(ctx context.Context, name string) (listed, error) {
 }
 
 func unknownModel(name string, models []listed) error {
-	var names []string
-	for _, m := range models {
-		names = append(names, m.Name)
-	}
 	has := "it has none"
-	if len(names) > 0 {
-		slices.Sort(names)
-		has = "it has " + strings.Join(names[:min(len(names), 30)], ", ")
-		if more := len(names) - 30; more > 0 {
-			has += fmt.Sprintf(" and %d more", more)
+	if len(models) > 0 {
+		var names []string
+		for _, m := range models {
+			names = append(names, m.Name)
 		}
+		slices.Sort(names)
+		has = "it has " + strings.Join(names, ", ")
 	}
 	return fault.New(fault.ServerUnreachable, "use one of these, `ollama pull` it, or name a GGUF file",
 		"the Ollama server does not have model %q: %s", name, has)
@@ -281,10 +273,29 @@ func (o *Ollama) Describe(ctx context.Context) (string, error) {
 		b, err := o.binary(ctx)
 		return b.version + "  " + b.path, err
 	}
-	a, c, err := o.server()
+	c, err := o.server()
 	if err != nil {
 		return "", err
 	}
-	version, err := reach(ctx, a, c)
-	return version + "  " + a.URL.String(), err
+	version, err := c.reach(ctx)
+	return version + "  " + c.Base, err
+}
+
+// Settings returns what is requested of a server that we start. Those of a running server are known after the load.
+func (o *Ollama) Settings(m engine.Model) map[string]string {
+	if o.config.URL != "" {
+		return map[string]string{"weights_dtype": m.DType}
+	}
+	s := map[string]string{"weights_dtype": m.DType, "kv_dtype": o.config.kvType(),
+		"parallel": strconv.Itoa(o.config.slots()), "flash_attention": "off", "mmap": "off"}
+	if o.config.kvType() != "f16" {
+		s["flash_attention"] = "on" // a quantised cache needs it
+	}
+	if o.config.GPU {
+		s["gpu"] = "allowed"
+	}
+	if m.Context > 0 {
+		s["context"] = strconv.Itoa(m.Context)
+	}
+	return s
 }

@@ -395,11 +395,11 @@ func TestInvisibleMemoryIsReported(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := len(p.Attached())
-		if _, _, seen := s.see(address{u}); seen || len(p.Attached()) != before {
+		if _, _, seen := s.see(u); seen || len(p.Attached()) != before {
 			t.Errorf("%s: its processes are sampled", text)
 		}
 		w := p.Warned("memory-unseen")
-		if last := w[len(w)-1]; !strings.Contains(last, want) || !strings.Contains(last, text) {
+		if last := w[len(w)-1]; !strings.Contains(last, want) || !strings.Contains(last, u.String()) {
 			t.Errorf("%s: %q", text, last)
 		}
 	}

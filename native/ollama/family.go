@@ -2,9 +2,8 @@ package ollama
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +16,8 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/proc"
+	"llmparity/native/launch"
+	"llmparity/native/wire"
 )
 
 // Roles of Ollama's processes.
@@ -161,13 +162,14 @@ func parseRunner(pid int, line []string) runner {
 }
 
 // see finds the processes of a running server.
-func (s *session) see(a address) (path, sha256 string, seen bool) {
-	pid, err := serves(a)
+func (s *session) see(u *url.URL) (path, sha256 string, seen bool) {
+	pid, err := serves(u)
 	if err == nil {
 		err = s.family.follow(pid, false, s.probe)
 	}
 	if err != nil {
-		s.warn("memory-unseen", "the memory of the Ollama server at %s is not measured: %v; Ollama's own figures are recorded", a.URL, err)
+		s.warn("memory-unseen", "the memory of the Ollama server at %s is not measured: %v; Ollama's own figures are "+
+			"recorded", u, err)
 		return "", "", false
 	}
 	if path, err = os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe")); err != nil {
@@ -178,28 +180,13 @@ func (s *session) see(a address) (path, sha256 string, seen bool) {
 }
 
 // serves finds the process that listens at an address.
-func serves(a address) (int, error) {
-	port := a.port()
-	if port == 0 {
-		return 0, errors.New("it is on another machine")
-	}
+func serves(u *url.URL) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	pid, err := proc.PIDOfListener(ctx, net.JoinHostPort(a.Hostname(), strconv.Itoa(port)))
-	if err != nil {
-		return 0, err
+	pid, program, err := launch.Listener(ctx, wire.HostPort(u), wire.IsHere(u.Hostname()))
+	if err == nil && !strings.Contains(strings.ToLower(program), Name) {
+		err = fmt.Errorf("process %d (%s) listens on its port and is not Ollama, but perhaps a proxy or container", pid,
+			program)
 	}
-	if pid == os.Getpid() {
-		return 0, errors.New("the server is part of this program")
-	}
-	p, err := proc.Look(pid)
-	if err != nil {
-		return 0, err
-	}
-	line := proc.CommandLine(pid)
-	if !strings.Contains(strings.ToLower(p.Name+" "+strings.Join(line[:min(1, len(line))], "")), Name) {
-		return 0, fmt.Errorf("process %d (%s) listens on its port and is not Ollama, but perhaps a proxy or container",
-			pid, p.Name)
-	}
-	return pid, nil
+	return pid, err
 }

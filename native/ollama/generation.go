@@ -344,9 +344,8 @@ type generation struct {
 	odd    string // a contradiction in the counts
 
 	launch.Text
-	same int       // how many times in a row the last piece was repeated
-	last string    // without spaces
-	made [2]string // when the server made the first and the last piece, by its own clock
+	same int    // how many times in a row the last piece was repeated
+	last string // without spaces
 }
 
 func (g *generation) run(ctx context.Context) error {
@@ -369,7 +368,6 @@ func (g *generation) run(ctx context.Context) error {
 			return err
 		}
 		if a.Response != "" {
-			g.made[min(g.N, 1)] = a.Created
 			g.piece(a.Response, at)
 		}
 		if a.Done {

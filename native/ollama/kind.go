@@ -69,10 +69,9 @@ func (c *Config) CheckPlan(s engine.Settings) error {
 	case keep > 0 && keep < s.Timeout:
 		return fmt.Errorf("keep_alive: %s is less than the timeout of %s, so the model could be unloaded within a launch; "+
 			"use %[2]s or more, or -1 for always", c.KeepAlive, s.Timeout)
-	case c.URL != "" && c.KVType != "":
-		return fmt.Errorf("kv_type: %s applies to a server that llmparity starts, ollama.url to one that is running; omit one of them", c.KVType)
-	case c.URL != "" && c.GPU:
-		return fmt.Errorf("gpu: applies to a server that llmparity starts, ollama.url to one that is running; omit one of them")
+	case c.inherent() != "":
+		return fmt.Errorf("%s: applies to a server that llmparity starts, ollama.url to one that is running; omit one of them",
+			strings.ReplaceAll(strings.TrimPrefix(c.inherent(), "ollama-"), "-", "_"))
 	}
 	return nil
 }

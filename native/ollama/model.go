@@ -1,12 +1,14 @@
 package ollama
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"llmparity/internal/engine"
@@ -82,6 +84,9 @@ func link(path, place string) error {
 	return os.Symlink(whole, place)
 }
 
+// unloadable matches what Ollama says about a file that is not a model, or not one of its.
+var unloadable = regexp.MustCompile(`(unable|failed) to load model|error loading model|unsupported|invalid file magic`)
+
 // explainLoad returns why a model was not loaded.
 func (s *session) explainLoad(ctx context.Context, m engine.Model, err error) error {
 	r := wire.RefusalOf(err)
@@ -93,10 +98,7 @@ func (s *session) explainLoad(ctx context.Context, m engine.Model, err error) er
 		words = "; last output: " + s.own.lastWords()
 	}
 	text := fault.OneLine(r.Message)
-	name := m.Path
-	if name == "" {
-		name = m.Name
-	}
+	name := cmp.Or(m.Path, m.Name)
 	switch {
 	case logs.OutOfMemory(text, words):
 		return engine.Fail(record.OOM, "Ollama ran out of memory loading %s: %s%s", name, text, words)
@@ -105,9 +107,7 @@ func (s *session) explainLoad(ctx context.Context, m engine.Model, err error) er
 		return engine.SetUp(unknownModel(m.Name, models))
 	case strings.Contains(text, "signal:"):
 		return engine.Fail(record.Crash, "Ollama's runner crashed loading %s: %s%s", name, text, words)
-	case strings.Contains(text, "unable to load model"), strings.Contains(text, "error loading model"),
-		strings.Contains(text, "failed to load model"),
-		strings.Contains(text, "unsupported"), strings.Contains(text, "invalid file magic"):
+	case unloadable.MatchString(text):
 		return &engine.Failure{Class: record.BadModel, Err: fault.New(fault.BadModel,
 			"check the file, or use a newer Ollama", "Ollama cannot load %s: %s%s", name, text, words)}
 	}
@@ -128,7 +128,7 @@ func (s *session) explain(ctx context.Context, err error, doing string) error {
 	case r != nil && fault.NoSpace(err), r != nil && strings.Contains(r.Message, "no space left"):
 		return engine.SetUp(fault.New(fault.DiskFull, "free space, or set TMPDIR to a folder on another disk",
 			"Ollama's store: %s", fault.OneLine(r.Message)))
-	case r != nil && (r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden):
+	case denied(r):
 		return engine.SetUp(fault.New(fault.ServerUnreachable, "ask its owner for access", "%s: %v", doing, r))
 	case r != nil && r.Status == http.StatusBadRequest:
 		return engine.Fail(record.SetUp, "%s: %w", doing, err)

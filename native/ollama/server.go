@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -91,7 +92,7 @@ func startServer(c Config, b identity, p engine.Probe, port int) (*server, error
 		}
 	}
 	s := &server{dir: dir, port: port, said: newLogReader()}
-	s.client = newClient("http://"+s.address(), true)
+	s.client = newClient(&url.URL{Scheme: "http", Host: s.address()})
 	cmd := exec.Command("sh", "-c", leader, b.path)
 	cmd.Env = slices.Concat(environment(c.GPU), places(dir, port), c.variables())
 	cmd.Dir = dir
@@ -119,30 +120,14 @@ func (s *server) ready(ctx context.Context) (version string, err error) {
 	case err != nil:
 		return "", err
 	}
-	s.pid = s.PID()
+	s.pid = s.PID() // of a script, perhaps, that started the server
 	if pid, err := proc.PIDOfListener(ctx, s.address()); err == nil {
-		if !descends(pid, s.pid) {
+		if ours := child.Descendants(s.pid); ours != nil && !slices.Contains(ours, pid) {
 			return "", child.ErrPortTaken
 		}
 		s.pid = pid
 	}
 	return version, nil
-}
-
-// descends reports whether a process is another one or its descendant, as if a script starts the program.
-func descends(pid, from int) bool {
-	for seen := map[int]bool{}; pid > 1 && !seen[pid]; {
-		if pid == from {
-			return true
-		}
-		seen[pid] = true
-		p, err := proc.Look(pid)
-		if err != nil {
-			return false
-		}
-		pid = p.Parent
-	}
-	return false
 }
 
 func (s *server) died() error {

@@ -147,12 +147,13 @@ func (o *Ollama) start(ctx context.Context, s *session) error {
 
 // join connects to a running server.
 func (o *Ollama) join(ctx context.Context, s *session) error {
-	a, c, err := o.server()
+	u, err := ParseURL(s.config.URL)
 	if err != nil {
-		return err
+		return engine.SetUp(err)
 	}
+	c := newClient(u)
 	s.client, s.depot = c, s.config.depot(c)
-	if s.version, err = reach(ctx, a, c); err != nil {
+	if s.version, err = c.reach(ctx); err != nil {
 		return err
 	}
 	before, err := c.loaded(ctx)
@@ -164,8 +165,8 @@ func (o *Ollama) join(ctx context.Context, s *session) error {
 		holds = fmt.Sprintf("it has %d model(s) loaded, including %s", len(before), before[0].Name)
 	}
 	s.warn("already-running", "the Ollama server at %s was already running (%s): runners of other models are not sampled, but other clients "+
-		"affect the server's memory and all times", a.URL, holds)
-	s.path, s.sha256, s.local = s.see(a)
+		"affect the server's memory and all times", u, holds)
+	s.path, s.sha256, s.local = s.see(u)
 	return nil
 }
 

@@ -46,21 +46,6 @@ func TestCancelledGenerationBlocksNoOther(t *testing.T) {
 	t.Logf("the runner was restarted %d of 20 times", len(p.Warned("runner-renewed")))
 }
 
-// A cancelled generation can block one of several slots, which the others hide.
-func TestSlotsAnswerAfterCancelledGeneration(t *testing.T) {
-	c := enginetest.Tiny(t, 8)[1]
-	s, p := opened(t, newEngine(t, func(o *Config) { o.Slots = 3 }))
-	enginetest.Load(t, s, c.Model)
-	for range 20 {
-		giveUp(t, s, c.Prompt)
-		say(t, s, c.Prompt, 8)
-		if together, err := s.together(t.Context(), now(s)); err != nil || !together {
-			t.Fatalf("three generations overlap: %v, %v", together, err)
-		}
-	}
-	t.Logf("the runner was restarted %d of 20 times", len(p.Warned("runner-renewed")))
-}
-
 // While others are running, no check disturbs them; a warning says that times may include a wait.
 func TestCancelledGenerationBesideOthers(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
@@ -142,24 +127,5 @@ func TestSlotsOfRunningServerAreLeftAlone(t *testing.T) {
 	}
 	if said := p.Warned("slot-unsure"); len(said) != 1 || !strings.Contains(said[0], "in a running server") {
 		t.Errorf("warnings %q", said)
-	}
-}
-
-func TestOverlap(t *testing.T) {
-	made := func(first, last string) *generation {
-		return &generation{made: [2]string{"2026-01-02T03:04:" + first + "Z", "2026-01-02T03:04:" + last + "Z"}}
-	}
-	for _, c := range []struct {
-		texts []*generation
-		want  bool
-	}{
-		{[]*generation{made("01.000000001", "02"), made("01.5", "03"), made("01.999999999", "04")}, true},
-		// the third waited for the first
-		{[]*generation{made("01", "02"), made("01.5", "03"), made("02.000000001", "04")}, false},
-		{[]*generation{made("01", "02"), {}}, false},
-	} {
-		if got := overlap(c.texts); got != c.want {
-			t.Errorf("overlap of %v: %v", c.texts, got)
-		}
 	}
 }

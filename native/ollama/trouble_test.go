@@ -81,7 +81,7 @@ func TestUnusableServers(t *testing.T) {
 		"forbidden": {map[string]string{"/api/version": `403 {"error":"not you"}`},
 			[]string{"not you", "takes no key"}},
 		"not Ollama": {map[string]string{"/api/version": "<html>"},
-			[]string{"invalid answer of Ollama", "use the address of an Ollama server"}},
+			[]string{"/api/version is invalid", "use the address of an Ollama server"}},
 		"an empty answer": {map[string]string{"/api/version": "{}"}, []string{"no version"}},
 		"another service": {map[string]string{"/api/version": "404 page not found"},
 			[]string{"page not found", "use the address"}},

@@ -4,12 +4,9 @@ import (
 	"context"
 	"net"
 	"net/netip"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
-	"llmparity/internal/fault"
 	"llmparity/native/wire"
 )
 
@@ -18,49 +15,24 @@ type address struct {
 	root  string // prefix of the server's own paths, such as /metrics
 	api   string // prefix of /models and the like; ends in /v1 unless the URL has a path
 	host  string // with its port
-	port  int
-	local bool // on this machine
+	local bool   // on this machine
 }
 
 // interfaces are ends of URLs that users copy from manuals; they are removed.
 var interfaces = []string{"/chat/completions", "/completions", "/models"}
 
-// parseAddress parses a server's URL. A key in it would be recorded, so it is refused, and errors never repeat the
-// URL.
+// parseAddress parses a server's URL.
 func parseAddress(raw string) (address, error) {
-	wrong := func(what string) (address, error) {
-		return address{}, fault.New(fault.Usage, "use one such as http://127.0.0.1:8080", "--openai-url: %s", what)
+	u, err := wire.ParseAddress("--openai-url", raw, "http://127.0.0.1:8080")
+	if err != nil {
+		return address{}, err
 	}
-	if raw == "" {
-		return wrong("missing")
-	}
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil: // its text may contain a password
-		return wrong("not a URL")
-	case u.User != nil:
-		return address{}, fault.New(fault.Usage, "put the key into a variable and name it with --openai-key-env",
-			"--openai-url contains a user name or password, which would be recorded")
-	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return wrong("must begin with http:// or https:// and a host")
-	case u.RawQuery != "" || u.Fragment != "":
-		return address{}, fault.New(fault.Usage, "remove it",
-			"--openai-url contains a query or a fragment, which would be recorded")
-	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	a := address{host: net.JoinHostPort(u.Hostname(), port), local: wire.IsHere(u.Hostname())}
-	if a.port, err = strconv.Atoi(port); err != nil || a.port < 1 || a.port > 65535 {
-		return wrong("invalid port " + port)
-	}
-	path := strings.TrimRight(u.Path, "/")
+	path := u.Path
 	for _, end := range interfaces {
 		path = strings.TrimSuffix(path, end)
 	}
 	base := u.Scheme + "://" + u.Host + path
-	a.root, a.api = strings.TrimSuffix(base, "/v1"), base
+	a := address{strings.TrimSuffix(base, "/v1"), base, wire.HostPort(u), wire.IsHere(u.Hostname())}
 	if path == "" {
 		a.api = base + "/v1"
 	}

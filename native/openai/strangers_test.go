@@ -95,7 +95,7 @@ func TestUnusableServers(t *testing.T) {
 		"two models": {openai.Config{URL: broken(t, says()).URL, Model: "mous"}, fault.ServerUnreachable,
 			[]string{`does not have model "mous"; did you mean "mouse"? Its models: mouse, moose`}},
 		"no URL":     {openai.Config{}, fault.Usage, []string{"--openai-url: missing"}},
-		"a password": {openai.Config{URL: "http://me:secret@127.0.0.1:1"}, fault.Usage, []string{"--openai-key-env"}},
+		"a password": {openai.Config{URL: "http://me:secret@127.0.0.1:1"}, fault.Usage, []string{"would be recorded"}},
 		"a query": {openai.Config{URL: "http://127.0.0.1:1/v1?key=secret"}, fault.Usage,
 			[]string{"would be recorded"}},
 		"a file":  {openai.Config{URL: "file:///etc/passwd"}, fault.Usage, []string{"must begin with http:// or https:// and a host"}},

@@ -2,25 +2,18 @@ package openai
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/proc"
+	"llmparity/native/launch"
 	"llmparity/native/wire"
 )
-
-// forwarders only pass on answers of another process; their memory is not the server's.
-var forwarders = []string{"ssh", "sshd", "docker-proxy", "kubectl", "socat", "rootlesskit", "slirp4netns", "nginx",
-	"haproxy", "caddy", "envoy"}
 
 // watch starts sampling the server if that is possible, and warns if not.
 func (s *session) watch(ctx context.Context) {
@@ -53,24 +46,13 @@ func (s *session) watchMetrics(ctx context.Context) {
 
 // watchProcesses samples the process tree that listens at the server's address.
 func (s *session) watchProcesses(ctx context.Context) error {
-	if !s.client.at.local {
-		return errors.New("it is on another machine")
-	}
-	pid, err := proc.PIDOfListener(ctx, s.client.at.host)
+	pid, name, err := launch.Listener(ctx, s.client.at.host, s.client.at.local)
 	if err != nil {
 		return err
 	}
-	if pid == os.Getpid() {
-		return errors.New("it is part of this program")
-	}
-	name, _ := role(pid, proc.CommandLine(pid))
-	if slices.Contains(forwarders, name) {
-		return fmt.Errorf("process %d (%s) listens there and forwards to another process", pid, name)
-	}
 	root := proc.Root(pid)
-	s.tree, err = proc.NewTree(root, func(pid int, _ string, line []string) string {
-		_, r := role(pid, line)
-		return r
+	s.tree, err = proc.NewTree(root, func(_ int, _ string, line []string) string {
+		return role(line)
 	}, s.probe.Attach, proc.TreeOptions{})
 	if err != nil {
 		return err
@@ -86,27 +68,22 @@ func above(root, pid int) string {
 	if root == pid {
 		return ", and is sampled with its descendants"
 	}
-	name, _ := role(root, proc.CommandLine(root))
-	return fmt.Sprintf("; its ancestor, process %d (%s), is sampled with its descendants", root, name)
+	return fmt.Sprintf("; its ancestor, process %d (%s), is sampled with its descendants", root,
+		launch.ProgramOf(root, proc.CommandLine(root)))
 }
 
-// role returns a process's program and its role in a server that consists of several processes.
-func role(pid int, line []string) (program, role string) {
-	role = "server"
-	if len(line) == 0 {
-		return fmt.Sprint(pid), role
-	}
-	program = filepath.Base(strings.Fields(line[0] + " ")[0])
+// role returns a process's role in a server that consists of several processes.
+func role(line []string) string {
 	all := strings.ToLower(strings.Join(line, " "))
 	for _, part := range []struct{ mark, role string }{
 		{"enginecore", "engine"}, {"::worker", "worker"}, {"sglang::scheduler", "worker"},
 		{"text-generation-server", "worker"}, {" runner ", "runner"},
 	} {
 		if strings.Contains(all, part.mark) {
-			return program, part.role
+			return part.role
 		}
 	}
-	return program, role
+	return "server"
 }
 
 // listens reports whether anything accepts connections at the server's address. Through a proxy that is unknown.

@@ -6,62 +6,35 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/prometheus/procfs"
+
 	"llmparity/internal/record"
 )
 
-// mount is a mounted hierarchy of control groups.
-type mount struct {
-	root, at    string
-	unified     bool     // v2 hierarchy
-	controllers []string // of v1
-}
-
-// parseMounts finds the hierarchies in /proc/self/mountinfo.
-func parseMounts(text string) []mount {
-	var out []mount
-	for line := range strings.Lines(text) {
-		before, after, ok := strings.Cut(line, " - ")
-		where, what := strings.Fields(before), strings.Fields(after)
-		if !ok || len(where) < 5 || len(what) < 3 || what[0] != "cgroup" && what[0] != "cgroup2" {
-			continue
-		}
-		out = append(out, mount{root: unescape(where[3]), at: unescape(where[4]), unified: what[0] == "cgroup2",
-			controllers: strings.Split(what[2], ",")})
+// groups returns the folders of our control group and its ancestors, the group first: the tightest limit applies. It
+// returns none without groups, and for controllers of version 1, whose limits are not read.
+func (f files) groups() []string {
+	self, err := f.proc.Self()
+	if err != nil {
+		return nil
 	}
-	return out
-}
-
-// unescape decodes a path in mountinfo, whose blanks are octal.
-func unescape(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
-}
-
-// parseGroups parses /proc/self/cgroup: the group of each controller; v2 has the empty name.
-func parseGroups(text string) map[string]string {
-	out := map[string]string{}
-	for line := range strings.Lines(text) {
-		parts := strings.SplitN(strings.TrimRight(line, "\n"), ":", 3)
-		if len(parts) < 3 {
-			continue
-		}
-		for name := range strings.SplitSeq(parts[1], ",") {
-			out[name] = parts[2]
-		}
+	groups, err := self.Cgroups()
+	mounts, err2 := f.proc.GetMounts()
+	if err != nil || err2 != nil || slices.ContainsFunc(groups, func(g procfs.Cgroup) bool {
+		return slices.Contains(g.Controllers, "memory") || slices.Contains(g.Controllers, "cpu")
+	}) {
+		return nil
 	}
-	return out
-}
-
-// folders returns the visible folders of a group and its ancestors, the group first. The tightest limit applies.
-func (m mount) folders(group string) []string {
-	below := group
-	if m.root != "/" {
-		rest, ok := strings.CutPrefix(group, m.root)
-		if !ok || rest != "" && rest[0] != '/' {
-			rest = "" // our group is not visible; the mount's root is an ancestor or the same
-		}
-		below = rest
+	unified := slices.IndexFunc(groups, func(g procfs.Cgroup) bool { return len(g.Controllers) == 0 })
+	at := slices.IndexFunc(mounts, func(m *procfs.MountInfo) bool { return m.FSType == "cgroup2" })
+	if unified < 0 || at < 0 {
+		return nil
 	}
-	top := strings.TrimPrefix(path.Clean("/"+m.at), "/")
+	below, visible := strings.CutPrefix(groups[unified].Path, strings.TrimSuffix(mounts[at].Root, "/"))
+	if !visible || below != "" && below[0] != '/' {
+		below = "" // the mount's root is an ancestor of our group or the same
+	}
+	top := strings.TrimPrefix(path.Clean("/"+mounts[at].MountPoint), "/")
 	var out []string
 	for dir := path.Clean("/" + below); ; dir = path.Dir(dir) {
 		out = append(out, path.Join(top, dir))
@@ -71,71 +44,24 @@ func (m mount) folders(group string) []string {
 	}
 }
 
-// groups returns the folders of our group of a controller and its ancestors; none without groups.
-func (f files) groups(controller string) (dirs []string, unified bool) {
-	groups := parseGroups(f.text("proc/self/cgroup"))
-	group, v1 := groups[controller] // if both versions are mounted, each controller belongs to one
-	unifiedGroup, v2 := groups[""]
-	if !v1 {
-		group = unifiedGroup
-	}
-	for _, m := range parseMounts(f.text("proc/self/mountinfo")) {
-		if v1 && slices.Contains(m.controllers, controller) || !v1 && v2 && m.unified {
-			return m.folders(group), m.unified
-		}
-	}
-	return nil, false
-}
-
 // limits returns the limits of our control group and its ancestors; nil without groups.
 func (f files) limits() *record.Limits {
-	var l record.Limits
-	for _, controller := range []string{"cpu", "memory"} {
-		dirs, unified := f.groups(controller)
-		for _, dir := range dirs {
-			l.Version = map[bool]string{true: "v2", false: "v1"}[unified]
-			f.limit(&l, controller, dir, unified)
-		}
-	}
-	if l.Version == "" {
+	dirs := f.groups()
+	if dirs == nil {
 		return nil
 	}
-	return &l
-}
-
-// limit takes the limits of one group if they are tighter.
-func (f files) limit(l *record.Limits, controller, dir string, unified bool) {
-	switch {
-	case controller == "cpu" && unified:
+	l := &record.Limits{Version: "v2"}
+	for _, dir := range dirs {
 		tighten(&l.CPUs, parseCPUMax(f.text(dir, "cpu.max")))
-	case controller == "cpu":
-		quota, ok := f.number(dir, "cpu.cfs_quota_us")
-		period, ok2 := f.number(dir, "cpu.cfs_period_us")
-		if ok && ok2 && quota > 0 && period > 0 {
-			tighten(&l.CPUs, float64(quota)/float64(period))
-		}
-	case unified:
 		if b := parseLimit(f.text(dir, "memory.max")); tighten(&l.MemoryB, b) {
 			l.MemoryUseB, _ = f.number(dir, "memory.current")
 		}
-		if text := f.text(dir, "memory.swap.max"); text == "0" || parseLimit(text) > 0 {
-			f.swap(l, parseLimit(text))
-		}
-	default:
-		b := parseLimit(f.text(dir, "memory.limit_in_bytes"))
-		if tighten(&l.MemoryB, b) {
-			l.MemoryUseB, _ = f.number(dir, "memory.usage_in_bytes")
-		}
-		if both := parseLimit(f.text(dir, "memory.memsw.limit_in_bytes")); b > 0 && both >= b {
-			f.swap(l, both-b)
+		text := f.text(dir, "memory.swap.max")
+		if b := parseLimit(text); (text == "0" || b > 0) && (l.SwapB == nil || b < *l.SwapB) {
+			l.SwapB = &b
 		}
 	}
-}
-
-func (files) swap(l *record.Limits, b int64) {
-	if l.SwapB == nil || b < *l.SwapB {
-		l.SwapB = &b
-	}
+	return l
 }
 
 // tighten takes a lower limit; 0 means none.
@@ -147,27 +73,21 @@ func tighten[T int64 | float64](limit *T, n T) bool {
 	return true
 }
 
-// parseCPUMax parses a v2 quota such as 150000 100000, in cores; 0 without a quota.
+// parseCPUMax parses a quota such as 150000 100000, in cores; 0 without a quota.
 func parseCPUMax(text string) float64 {
-	fields := strings.Fields(text)
-	if len(fields) != 2 {
+	quota, period, _ := strings.Cut(text, " ")
+	q, err := strconv.ParseUint(quota, 10, 53) // fails for "max"
+	p, err2 := strconv.ParseUint(period, 10, 53)
+	if err != nil || err2 != nil || p == 0 {
 		return 0
 	}
-	quota, err := strconv.ParseUint(fields[0], 10, 53) // fails for "max"
-	period, err2 := strconv.ParseUint(fields[1], 10, 53)
-	if err != nil || err2 != nil || period == 0 {
-		return 0
-	}
-	return float64(quota) / float64(period)
+	return float64(q) / float64(p)
 }
-
-// unlimited is below the value that v1 has for no limit, the largest multiple of the page size.
-const unlimited = 1 << 60
 
 // parseLimit parses a limit in bytes; 0 without a limit.
 func parseLimit(text string) int64 {
-	n, err := strconv.ParseUint(text, 10, 63) // fails for "max"
-	if err != nil || n >= unlimited {
+	n, err := strconv.ParseUint(text, 10, 60)
+	if err != nil { // "max"
 		return 0
 	}
 	return int64(n)

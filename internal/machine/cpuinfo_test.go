@@ -3,7 +3,6 @@ package machine
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -59,28 +58,4 @@ func TestUnknownCores(t *testing.T) {
 	if name := parseCPUInfo("").name(); name != "" {
 		t.Errorf("no processor is called %q", name)
 	}
-}
-
-func FuzzCPUInfo(f *testing.F) {
-	files, err := filepath.Glob("testdata/*.cpuinfo")
-	if err != nil || len(files) < 8 {
-		f.Fatal(files, err)
-	}
-	for _, file := range files {
-		f.Add(captured(f, strings.TrimSuffix(filepath.Base(file), ".cpuinfo")))
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		c := parseCPUInfo(text)
-		if c.mhz < 0 || c.logical > strings.Count(text, "\n")+1 || len(c.cores) > strings.Count(text, "\n")+1 {
-			t.Errorf("%g MHz, %d processors, %d cores", c.mhz, c.logical, len(c.cores))
-		}
-		for _, name := range c.simd() {
-			if !strings.Contains(text, name) || !slices.Contains(simd(), name) {
-				t.Errorf("no core %s", name)
-			}
-		}
-		if strings.Contains(c.name(), "\n") {
-			t.Errorf("%q has two lines", c.name())
-		}
-	})
 }

@@ -8,7 +8,7 @@ import (
 	"llmparity/internal/record"
 )
 
-func here() files { return files{os.DirFS("/")} }
+func here() files { return at("/") }
 
 func describe(_ context.Context, env *record.Environment) { here().describe(env, os.Getenv) }
 
@@ -17,11 +17,11 @@ func state(context.Context) record.MachineState { return here().state() }
 // Stolen returns the CPU seconds that a hypervisor has given to other machines since boot; nil if unknown. It reads one
 // small file, so it can be called around every launch.
 func Stolen() *float64 {
-	busy, stolen := parseStat(here().text("proc/stat"))
+	busy, stolen := here().busy()
 	if busy == 0 {
 		return nil
 	}
-	return new(float64(stolen) / hertz)
+	return &stolen
 }
 
 func processorName() string { return parseCPUInfo(here().text("proc/cpuinfo")).name() }

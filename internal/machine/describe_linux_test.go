@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -50,37 +49,10 @@ func TestDescriptionAgreesWithOtherLibraries(t *testing.T) {
 	}
 }
 
-func TestBackground(t *testing.T) {
-	e := Describe(t.Context(), Options{Listen: 50 * time.Millisecond})
-	b := e.Background
-	// by ticks, which are coarse
-	if b == nil || b.Seconds < 0.05 || b.Cores < 0 || b.Cores > 2*float64(e.Processor.Logical) {
-		t.Fatalf("%+v", b)
-	}
-	for _, p := range b.Busiest {
-		if p.Name == "" || p.Processes < 1 || p.Cores <= 0 || strings.ContainsAny(p.Name, "\n") {
-			t.Errorf("%+v", p)
-		}
-	}
-}
-
 func TestDescribeEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if e := Describe(ctx, Options{Listen: time.Hour}); e.Background != nil || e.Processor == nil {
 		t.Errorf("%+v", e)
-	}
-}
-
-func BenchmarkDescribe(b *testing.B) {
-	for b.Loop() {
-		Describe(b.Context(), Options{})
-	}
-}
-
-func BenchmarkWork(b *testing.B) {
-	f := files{os.DirFS("/")}
-	for b.Loop() {
-		f.work()
 	}
 }

@@ -2,15 +2,28 @@ package machine
 
 import (
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/prometheus/procfs"
 
 	"llmparity/internal/record"
 )
 
 // files are the files of a Linux machine, by paths without the leading slash.
-type files struct{ fs.FS }
+type files struct {
+	fs.FS
+	proc procfs.FS
+}
+
+// at returns the files below a folder.
+func at(root string) files {
+	proc, _ := procfs.NewFS(filepath.Join(root, "proc")) // without it nothing is read there
+	return files{os.DirFS(root), proc}
+}
 
 // text returns the content of a file; empty if it can't be read.
 func (f files) text(name ...string) string {

@@ -3,19 +3,22 @@ package machine
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
-	"testing/fstest"
 
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 )
 
-// tree is a machine with these files.
-func tree(content map[string]string) files {
-	m := fstest.MapFS{}
+// tree is a machine with these files. self is process 50.
+func tree(t testing.TB, content map[string]string) files {
+	t.Helper()
+	lines := map[string]string{"proc/self": "-> 50"}
 	for name, text := range content {
-		m[name] = &fstest.MapFile{Data: []byte(text + "\n")}
+		lines[strings.Replace(name, "proc/self/", "proc/50/", 1)] = strings.TrimSpace(text) + "\n"
 	}
-	return files{m}
+	root := check.Tree(t, t.TempDir(), map[string]string{"proc/50/comm": "llmparity"})
+	return at(check.Tree(t, root, lines))
 }
 
 // laptop has four cores with two threads each, of one socket, and intel_pstate.
@@ -45,7 +48,7 @@ func laptop() map[string]string {
 
 func TestLaptop(t *testing.T) {
 	m := laptop()
-	got := tree(m).processor(parseCPUInfo(""))
+	got := tree(t, m).processor(parseCPUInfo(""))
 	want := &record.Processor{Sockets: 1, Physical: 4, Logical: 8, SMT: "on", NUMANodes: 1, MHz: 807, MinMHz: 400,
 		MaxMHz: 4700,
 		Driver: "intel_pstate", Turbo: "on", SIMD: []string{},
@@ -56,16 +59,16 @@ func TestLaptop(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
-	if g := tree(m).governors(tree(m).policies()); g != "powersave" {
+	if g := tree(t, m).governors(tree(t, m).policies()); g != "powersave" {
 		t.Errorf("governor %q", g)
 	}
 	m["sys/devices/system/cpu/smt/active"], m["sys/devices/system/cpu/intel_pstate/no_turbo"] = "0", "1"
 	m["sys/devices/system/cpu/cpufreq/policy3/scaling_governor"] = "performance"
-	got = tree(m).processor(parseCPUInfo("cpu MHz : 3999.5"))
+	got = tree(t, m).processor(parseCPUInfo("cpu MHz : 3999.5"))
 	if got.SMT != "off" || got.Turbo != "off" || got.MHz != 3999.5 {
 		t.Errorf("SMT %s, turbo %s, %g MHz", got.SMT, got.Turbo, got.MHz)
 	}
-	if g := tree(m).governors(tree(m).policies()); g != "performance, powersave" {
+	if g := tree(t, m).governors(tree(t, m).policies()); g != "performance, powersave" {
 		t.Errorf("governors %q", g)
 	}
 }
@@ -84,7 +87,7 @@ func TestBigAndLittleCores(t *testing.T) {
 		m[cpu+"topology/physical_package_id"] = "0"
 		m[cpu+"cpufreq/boost"] = "1"
 	}
-	got := tree(m).processor(parseCPUInfo(captured(t, "phone")))
+	got := tree(t, m).processor(parseCPUInfo(captured(t, "phone")))
 	want := []record.Cache{{Level: 2, Kind: "unified", B: 512 << 10, Instances: 1},
 		{Level: 2, Kind: "unified", B: 64 << 10, Instances: 2}}
 	if got.Physical != 3 || got.Logical != 2 || got.SMT != "" || got.NUMANodes != 2 || got.MaxMHz != 2900 ||
@@ -92,35 +95,15 @@ func TestBigAndLittleCores(t *testing.T) {
 		!reflect.DeepEqual(got.Caches, want) {
 		t.Errorf("%+v", got)
 	}
-	if g := tree(m).governors(tree(m).policies()); g != "performance, schedutil" {
+	if g := tree(t, m).governors(tree(t, m).policies()); g != "performance, schedutil" {
 		t.Errorf("governors %q", g)
 	}
 }
 
 func TestUnknownProcessor(t *testing.T) {
-	if got := tree(nil).processor(parseCPUInfo("")); !reflect.DeepEqual(got, &record.Processor{SIMD: []string{}}) {
+	if got := tree(t, nil).processor(parseCPUInfo("")); !reflect.DeepEqual(got, &record.Processor{SIMD: []string{}}) {
 		t.Errorf("%+v", got)
 	}
-}
-
-func TestSizes(t *testing.T) {
-	for text, want := range map[string]int64{"32K": 32 << 10, "12M": 12 << 20, "1G": 1 << 30, "77": 77, "": 0, "K": 0,
-		"-4K": 0, "4KK": 0, "99999999999G": 0} {
-		if got := parseSize(text); got != want {
-			t.Errorf("%q: %d, want %d", text, got, want)
-		}
-	}
-}
-
-func FuzzSize(f *testing.F) {
-	for _, s := range []string{"32K", "12288K", "1M", "2G", "", "-1K", "18446744073709551615G"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if n := parseSize(text); n < 0 {
-			t.Errorf("%q: %d", text, n)
-		}
-	})
 }
 
 func TestListed(t *testing.T) {
@@ -130,15 +113,4 @@ func TestListed(t *testing.T) {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}
-}
-
-func FuzzLists(f *testing.F) {
-	for _, s := range []string{"0-7", "0,2-3", "", "1-0", "0-4294967295"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if n := listed(text); n < 0 {
-			t.Errorf("%q: %d", text, n)
-		}
-	})
 }

@@ -53,11 +53,11 @@ func TestReclaimers(t *testing.T) {
 	} {
 		m := pagingOut()
 		maps.Copy(m, c.changed)
-		if got := tree(m).reclaimers(); !reflect.DeepEqual(got, c.want) {
+		if got := tree(t, m).reclaimers(); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
-	if got := tree(nil).reclaimers(); got != nil {
+	if got := tree(t, nil).reclaimers(); got != nil {
 		t.Errorf("a kernel without: %+v", got)
 	}
 }
@@ -66,30 +66,12 @@ func TestMergedPagesAndZswap(t *testing.T) {
 	m := pagingOut()
 	m["proc/meminfo"], m["sys/kernel/mm/ksm/run"],
 		m["sys/module/zswap/parameters/enabled"] = "MemTotal: 4 kB\nMemAvailable: 2 kB", "1", "Y"
-	if _, got := tree(m).memory(); !got.Merged || !got.Zswap || len(got.Reclaimers) != 1 {
+	if _, got := tree(t, m).memory(); !got.Merged || !got.Zswap || len(got.Reclaimers) != 1 {
 		t.Errorf("%+v", got)
 	}
 	// 2: what was merged is parted again
 	m["sys/kernel/mm/ksm/run"], m["sys/module/zswap/parameters/enabled"] = "2", "N"
-	if _, got := tree(m).memory(); got.Merged || got.Zswap {
+	if _, got := tree(t, m).memory(); got.Merged || got.Zswap {
 		t.Errorf("off: %+v", got)
 	}
-}
-
-func FuzzReclaimers(f *testing.F) {
-	f.Add("on", "pageout", "12", "5000000", "400")
-	f.Add("", "stat", "-1", "x", "4294967295")
-	f.Add("on", "pageout", "9223372036854775807", "18446744073709551615", "")
-	f.Fuzz(func(t *testing.T, state, action, age, aggregation, mid string) {
-		m := pagingOut()
-		const of = damon + "/0/contexts/0"
-		m[damon+"/0/state"], m[of+"/schemes/0/action"], m[of+"/schemes/0/access_pattern/age/min"] = state, action, age
-		m[of+"/monitoring_attrs/intervals/aggr_us"], m[of+"/schemes/0/watermarks/mid"] = aggregation, mid
-		m[of+"/schemes/0/watermarks/metric"] = "free_mem_rate"
-		for _, r := range tree(m).reclaimers() {
-			if r.IdleS < 0 || r.FreeBelow < 0 || r.FreeBelow > 1 {
-				t.Errorf("%+v", r)
-			}
-		}
-	})
 }

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -13,9 +12,8 @@ func (f files) room() (free int64, how string, ok bool) {
 	if m != nil && m.AvailableB > 0 {
 		free, how, ok = m.AvailableB, "MemAvailable", true
 	}
-	dirs, unified := f.groups("memory")
-	for _, dir := range dirs {
-		limit, left, reported := f.left(dir, unified)
+	for _, dir := range f.groups() {
+		limit, left, reported := f.left(dir)
 		if reported && (!ok || left < free) {
 			free, ok = left, true
 			how = fmt.Sprintf("control group's limit of %.2f GiB, minus its use", float64(limit)/(1<<30))
@@ -25,21 +23,17 @@ func (f files) room() (free int64, how string, ok bool) {
 }
 
 // left returns how much more memory a group may use.
-func (f files) left(dir string, unified bool) (limit, left int64, ok bool) {
-	limits, uses, inactive := "memory.limit_in_bytes", "memory.usage_in_bytes",
-		[]string{"total_inactive_file", "total_active_file"}
-	if unified {
-		limits, uses, inactive = "memory.max", "memory.current", []string{"inactive_file", "active_file"}
-	}
-	limit = parseLimit(f.text(dir, limits))
-	used, reported := f.number(dir, uses)
+func (f files) left(dir string) (limit, left int64, ok bool) {
+	limit = parseLimit(f.text(dir, "memory.max"))
+	used, reported := f.number(dir, "memory.current")
 	if limit <= 0 || !reported {
 		return 0, 0, false
 	}
 	for line := range strings.Lines(f.text(dir, "memory.stat")) {
 		var name string
 		var n int64
-		if _, err := fmt.Sscan(line, &name, &n); err == nil && slices.Contains(inactive, name) && n > 0 {
+		if _, err := fmt.Sscan(line, &name, &n); err == nil && n > 0 &&
+			(name == "inactive_file" || name == "active_file") {
 			used -= min(n, used)
 		}
 	}

@@ -3,11 +3,9 @@ package machine
 import (
 	"strings"
 	"testing"
-	"testing/fstest"
 )
 
 func TestRoomIsTightestLimit(t *testing.T) {
-	const v1 = "30 20 0:25 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 	const v2 = "30 20 0:25 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
 	for name, c := range map[string]struct {
 		files map[string]string
@@ -24,12 +22,6 @@ func TestRoomIsTightestLimit(t *testing.T) {
 			"sys/fs/cgroup/a/b/memory.max":   "max", "sys/fs/cgroup/a/b/memory.current": "1",
 			"sys/fs/cgroup/a/memory.stat": "anon 1\ninactive_file 300000\nactive_file 100000\n"},
 			500000, "control group"},
-		"v1": {map[string]string{"proc/meminfo": "MemTotal: 9000 kB\nMemAvailable: 6000 kB\n",
-			"proc/self/mountinfo": v1,
-			"proc/self/cgroup":    "4:memory:/a\n", "sys/fs/cgroup/memory/a/memory.limit_in_bytes": "2000000",
-			"sys/fs/cgroup/memory/a/memory.usage_in_bytes": "500000",
-			"sys/fs/cgroup/memory/memory.limit_in_bytes":   "9223372036854771712",
-			"sys/fs/cgroup/memory/memory.usage_in_bytes":   "5"}, 1500000, "control group"},
 		"a group that has more than there is": {map[string]string{"proc/meminfo": "MemTotal: 100 kB\nMemAvailable: 60 kB\n", "proc/self/mountinfo": v2,
 			"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1000000", "sys/fs/cgroup/memory.current": "0"},
 			60 << 10, "MemAvailable"},
@@ -41,11 +33,7 @@ func TestRoomIsTightestLimit(t *testing.T) {
 			"sys/fs/cgroup/memory.max": "-1", "sys/fs/cgroup/memory.current": "x",
 			"sys/fs/cgroup/memory.stat": "inactive_file\n\n"}, 0, ""},
 	} {
-		disk := fstest.MapFS{}
-		for path, text := range c.files {
-			disk[path] = &fstest.MapFile{Data: []byte(text)}
-		}
-		free, how, ok := files{disk}.room()
+		free, how, ok := tree(t, c.files).room()
 		if free != c.free || ok != (c.how != "") || !strings.Contains(how, c.how) {
 			t.Errorf("%s: %d by %q (%v), want %d by %q", name, free, how, ok, c.free, c.how)
 		}

@@ -1,21 +1,18 @@
 package machine
 
-import (
-	"strconv"
-	"strings"
-
-	"llmparity/internal/record"
-)
+import "llmparity/internal/record"
 
 // spread limits how many CPUs are read, evenly distributed, so that State is fast.
 const spread = 32
 
 // state reads the current state, except for the load.
 func (f files) state() (s record.MachineState) {
-	info := parseMemInfo(f.text("proc/meminfo"))
-	s.FreeB, s.AvailableB = info["MemFree"], info["MemAvailable"]
-	s.SwapUsedB = max(0, info["SwapTotal"]-info["SwapFree"])
-	s.Pressure = parsePressure(f.text("proc/pressure/cpu"))
+	info, _ := f.proc.Meminfo() // empty if it can't be read
+	s.FreeB, s.AvailableB = known(info.MemFreeBytes), known(info.MemAvailableBytes)
+	s.SwapUsedB = max(0, known(info.SwapTotalBytes)-known(info.SwapFreeBytes))
+	if p, err := f.proc.PSIStatsForResource("cpu"); err == nil && p.Some != nil {
+		s.Pressure = &p.Some.Avg10
+	}
 	policies := spreadOver(f.policies())
 	for i, policy := range policies {
 		s.MaxMHz = max(s.MaxMHz, f.mhz(policy, "scaling_max_freq"))
@@ -55,19 +52,4 @@ func spreadOver(all []string) []string {
 		out[i] = all[i*len(all)/spread]
 	}
 	return out
-}
-
-// parsePressure returns the share of the last ten seconds in which tasks waited for a CPU, in percent; nil if unknown.
-func parsePressure(text string) *float64 {
-	for line := range strings.Lines(text) {
-		rest, ok := strings.CutPrefix(line, "some avg10=")
-		if !ok {
-			continue
-		}
-		number, _, _ := strings.Cut(rest, " ")
-		if percent, err := strconv.ParseFloat(number, 64); err == nil && percent >= 0 && percent <= 100 {
-			return &percent
-		}
-	}
-	return nil
 }

@@ -24,10 +24,10 @@ func TestState(t *testing.T) {
 	want := record.MachineState{FreeB: 3000 << 10, AvailableB: 5000 << 10, SwapUsedB: 600 << 10,
 		Governor: "performance, powersave", MHz: 801, MaxMHz: 4600,
 		Throttled: &throttled, Pressure: &pressure}
-	if got := tree(m).state(); !reflect.DeepEqual(got, want) {
+	if got := tree(t, m).state(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := tree(nil).state(); !reflect.DeepEqual(got, record.MachineState{}) {
+	if got := tree(t, nil).state(); !reflect.DeepEqual(got, record.MachineState{}) {
 		t.Errorf("machine without figures: %+v", got)
 	}
 }
@@ -37,38 +37,5 @@ func TestStateOfThisMachine(t *testing.T) {
 	if e := Describe(t.Context(), Options{}); s.AvailableB <= 0 || s.AvailableB > e.MemoryB || s.FreeB > e.MemoryB ||
 		s.Governor != e.Governor {
 		t.Errorf("%+v of %+v", s, e)
-	}
-}
-
-func TestSpreadOver(t *testing.T) {
-	var all []string
-	for n := range 3*spread + 1 {
-		all = append(all, fmt.Sprint(n))
-	}
-	got := spreadOver(all)
-	seen := map[string]bool{}
-	for _, s := range got {
-		seen[s] = true
-	}
-	if len(seen) != spread || got[0] != "0" || len(spreadOver(all[:spread])) != spread {
-		t.Errorf("%v", got)
-	}
-}
-
-func FuzzPressure(f *testing.F) {
-	f.Add("some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=1")
-	f.Add("some avg10=nan ")
-	f.Add("some avg10=-1 x")
-	f.Fuzz(func(t *testing.T, text string) {
-		if p := parsePressure(text); p != nil && !(*p >= 0 && *p <= 100) {
-			t.Errorf("%q: %g", text, *p)
-		}
-	})
-}
-
-// BenchmarkState measures the cost for each launch.
-func BenchmarkState(b *testing.B) {
-	for b.Loop() {
-		State(b.Context())
 	}
 }

@@ -22,7 +22,7 @@ func TestContainers(t *testing.T) {
 		{"lxc", map[string]string{"proc/self/cgroup": "4:memory:/lxc/web"}, nil},
 		{"", map[string]string{"proc/self/cgroup": "0::/user.slice/user-1000.slice"}, nil},
 	} {
-		if got := tree(c.files).container(func(name string) string { return c.env[name] }); got != c.want {
+		if got := tree(t, c.files).container(func(name string) string { return c.env[name] }); got != c.want {
 			t.Errorf("%v %v: %q, want %q", c.files, c.env, got, c.want)
 		}
 	}
@@ -49,14 +49,14 @@ func TestVirtualMachines(t *testing.T) {
 			product: "Apple Virtualization Generic Platform"}},
 		{"unknown hypervisor", guest, nil},
 	} {
-		if got := tree(c.files).virtual(parseCPUInfo(c.cpu)); got != c.want {
+		if got := tree(t, c.files).virtual(parseCPUInfo(c.cpu)); got != c.want {
 			t.Errorf("%v: %q, want %q", c.files, got, c.want)
 		}
 	}
 }
 
 func TestTemperatures(t *testing.T) {
-	got := tree(map[string]string{
+	got := tree(t, map[string]string{
 		"sys/class/hwmon/hwmon0/name": "coretemp", "sys/class/hwmon/hwmon0/temp1_input": "54000",
 		"sys/class/hwmon/hwmon0/temp2_input": "61500",
 		"sys/class/hwmon/hwmon1/name":        "nvme", "sys/class/hwmon/hwmon1/temp1_input": "70000",

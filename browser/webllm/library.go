@@ -6,14 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"llmparity/internal/cache"
 	"llmparity/internal/catalogue"
@@ -131,13 +128,10 @@ func isAddress(s string) bool {
 	return strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://")
 }
 
-const (
-	fetchPatience = 5 * time.Minute
-	maxFetched    = 512 << 20
-)
+// maxFetched limits the size of a library.
+const maxFetched = 512 << 20
 
-// fetch downloads a URL into dir, once. Plain HTTP is only allowed on this machine, because others could change the
-// file.
+// fetch downloads a URL into dir, once.
 func fetch(ctx context.Context, dir, address string, say func(string)) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -155,56 +149,27 @@ func fetch(ctx context.Context, dir, address string, say func(string)) (string, 
 		return "", err
 	}
 	say("downloading the model library " + address)
-	ctx, cancel := context.WithTimeoutCause(ctx, fetchPatience,
-		fmt.Errorf("it took longer than %s: %w", fetchPatience, context.DeadlineExceeded))
-	defer cancel()
-	err = whole.Fill(kept, func(file *os.File) error { return fetchInto(ctx, address, file) })
-	var known *fault.Error
-	switch {
-	case err == nil:
-		return kept, nil
-	case errors.As(err, &known):
-		return "", err
-	case errors.Is(err, context.Canceled):
-		return "", context.Cause(ctx)
-	case fault.NoSpace(err):
-		return "", fault.Wrap(fault.DiskFull, err, "free space", "cache folder %s", dir)
+	err = whole.Fill(kept, func(file *os.File) error { return fetchInto(ctx, u, file, say) })
+	if known, ok := errors.AsType[*fault.Error](err); ok {
+		return "", known
 	}
-	return "", fault.Wrap(fault.Unwritable, err, "make it writable", "cache folder %s", dir)
+	if err == nil || ctx.Err() != nil {
+		return kept, context.Cause(ctx)
+	}
+	return "", fault.WriteError(err, dir, "set another cache folder with "+cache.Variable)
 }
 
 // fetchInto downloads and checks a library. An invalid file is not kept, because the URL may have a library tomorrow.
-func fetchInto(ctx context.Context, address string, file *os.File) error {
-	switch err := download(ctx, address, file); {
-	case errors.Is(err, context.Canceled), fault.NoSpace(err):
-		return err
-	case err != nil:
+func fetchInto(ctx context.Context, u *url.URL, file *os.File, say func(string)) error {
+	if err := catalogue.Download(ctx, u, file, maxFetched, say); err != nil {
+		if ctx.Err() != nil || fault.Of(err) != fault.Run {
+			return err
+		}
 		return fault.Wrap(fault.BadLibrary, err, "use another URL, or download it by hand and name the file",
-			"the model library %s cannot be downloaded", address)
+			"the model library %s cannot be downloaded", u)
 	}
 	if _, err := mlc.OpenLibrary(file.Name()); err != nil {
-		return fault.New(fault.BadLibrary, "use the URL of the .wasm file itself", "%s is not a model library", address)
+		return fault.New(fault.BadLibrary, "use the URL of the .wasm file itself", "%s is not a model library", u)
 	}
 	return nil
-}
-
-func download(ctx context.Context, address string, to io.Writer) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return err
-	}
-	request.Close = true // keep no connection
-	answer, err := (&http.Client{CheckRedirect: catalogue.SafeRedirect}).Do(request)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("the server answers %s", answer.Status)
-	}
-	n, err := io.Copy(to, io.LimitReader(answer.Body, maxFetched+1))
-	if err == nil && n > maxFetched {
-		return fmt.Errorf("larger than %d MiB", maxFetched>>20)
-	}
-	return err
 }

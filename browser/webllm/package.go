@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
-	"llmparity/internal/child"
+	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
@@ -17,6 +15,7 @@ import (
 	"llmparity/internal/model"
 	"llmparity/internal/modellib"
 	"llmparity/internal/record"
+	"llmparity/internal/whole"
 )
 
 // Package is a model in WebLLM's format.
@@ -180,9 +179,19 @@ func otherArithmetic(p *Package, stored string) {
 	}
 }
 
-// convert makes a package in the cache. If two processes do so at once, each replaces it in one step.
+// convert makes a package in the cache, one process at a time.
 func convert(ctx context.Context, m engine.Model, target string, options mlc.Options, say func(string)) error {
-	sweepPackages(filepath.Dir(target))
+	if err := cache.MkdirAll(filepath.Dir(target)); err != nil {
+		return err
+	}
+	unlock, err := whole.Lock(ctx, filepath.Dir(target)+".lock", func() { say("waiting for another conversion") })
+	if err != nil {
+		return fault.WriteError(err, target, "set another cache folder with "+cache.Variable)
+	}
+	defer unlock()
+	if _, err := os.Stat(target); err == nil {
+		return nil
+	}
 	options.SHA256 = m.SHA256 // identifies the package in the cache
 	written, err := mlc.Write(ctx, m.Path, target, options)
 	if err != nil {
@@ -192,15 +201,4 @@ func convert(ctx context.Context, m engine.Model, target string, options mlc.Opt
 		say(w)
 	}
 	return nil
-}
-
-// sweepPackages removes partial packages of earlier versions that were killed: their names end in the pid.
-func sweepPackages(dir string) {
-	entries, _ := os.ReadDir(dir) // it may not exist yet
-	for _, e := range entries {
-		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Ext(e.Name()), "."))
-		if err == nil && pid > 0 && !child.Alive(pid) {
-			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
-		}
-	}
 }

@@ -48,7 +48,8 @@ func TestListKnowsStoreAndMirror(t *testing.T) {
 	p, err := catalogue.Fetch(t.Context(), e, catalogue.Options{Store: catalogue.Store(own), Mirror: mirror}, nil)
 	check(t, err)
 	models = listOf(t, []string{"model", "list", id, "--json"}, cmd.Dir, own)
-	if m := models[0]; len(models) != 1 || !m.Stored || m.StoredB != p.Bytes() || *m.WeightsB != p.Weights.Bytes() ||
+	all, weights := p.Bytes()
+	if m := models[0]; len(models) != 1 || !m.Stored || m.StoredB != all || *m.WeightsB != weights ||
 		m.Source != mirror {
 		t.Errorf("%+v", models)
 	}
@@ -127,7 +128,7 @@ func TestListErrors(t *testing.T) {
 	}
 	// A mirror that isn't there is no reason not to list.
 	stdout, stderr, code := output(t, program(t, "model", "list", "phi-2", "--mirror", "http://127.0.0.1:1"))
-	if code != 0 || !strings.Contains(stdout, "phi-2-q4f16_1-MLC") || !strings.Contains(stderr, "can't be reached") {
+	if code != 0 || !strings.Contains(stdout, "phi-2-q4f16_1-MLC") || !strings.Contains(stderr, "cannot be reached") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }

@@ -3,266 +3,297 @@ package catalogue
 import (
 	"cmp"
 	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
-	"regexp"
-	"strconv"
+	"os"
+	"path/filepath"
 	"time"
+
+	"llmparity/internal/whole"
 )
 
-// wanted is a file to be fetched, and what is known of it.
+// wanted is a file to download.
 type wanted struct {
-	name  string
-	url   *url.URL
-	shown string // url for people
-	bytes int64  // -1: not known
-	md5   string // empty: not known
-	max   int64
-	check func(path string) error // of its content; nil: none
+	name string
+	url  *url.URL
+	size int64  // -1: unknown
+	md5  string // "": unknown
+	most int64  // bytes
+	// check checks the content of a file without MD5; nil: not at all.
+	check func([]byte) error
 }
 
-// verify compares a file with what is known of it.
-func (w wanted) verify(s sums, path string) error {
+// downloader downloads files. Errors that may pass are retried.
+type downloader struct {
+	client   *http.Client
+	patience patience
+	meter    *meter
+}
+
+// patience limits the waiting for a server. Zeros are the defaults.
+type patience struct {
+	tries   int           // in a row that brought less than gain
+	backoff time.Duration // before the second try; doubles each time
+	stall   time.Duration // without data
+}
+
+const (
+	gain        = 1 << 20
+	longestWait = 30 * time.Second
+)
+
+func (p patience) orDefault() patience {
+	return patience{cmp.Or(p.tries, 5), cmp.Or(p.backoff, 500*time.Millisecond), cmp.Or(p.stall, time.Minute)}
+}
+
+// Download downloads a file of at most most bytes. Notes about retries go to say.
+func Download(ctx context.Context, from *url.URL, to *os.File, most int64, say func(string)) error {
+	s := newSource(nil)
+	defer s.close()
+	d := downloader{client: s.client, meter: &meter{id: "model library", say: say, interval: interval}}
+	err := d.fill(ctx, wanted{name: from.Redacted(), url: from, size: -1, most: most}, &part{file: to, sums: newSums()})
+	if failed, ok := errors.AsType[*errDisk](err); ok {
+		return diskFault(failed.error, filepath.Dir(to.Name()))
+	}
+	return err
+}
+
+// part is a file that is not complete yet.
+type part struct {
+	file *os.File
+	sums
+}
+
+// sums are the size and hashes of what a file contains so far.
+type sums struct {
+	size   int64
+	md, sh hash.Hash
+}
+
+func newSums() sums { return sums{md: md5.New(), sh: sha256.New()} }
+
+func (s *sums) Write(b []byte) (int, error) {
+	s.md.Write(b) // hashes never fail
+	s.sh.Write(b)
+	s.size += int64(len(b))
+	return len(b), nil
+}
+
+func hexSum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
+
+// read adds what is in a file.
+func (s *sums) read(ctx context.Context, file *os.File) error {
+	_, err := io.Copy(whole.Until(ctx, s), file)
+	return err
+}
+
+// empty discards the content.
+func (p *part) empty() error {
+	p.sums = newSums()
+	_, err := p.file.Seek(0, io.SeekStart)
+	return disk(cmp.Or(err, p.file.Truncate(0)))
+}
+
+// wrong returns an error if the content is not what is wanted.
+func (w wanted) wrong(s sums, file *os.File) error {
 	switch {
-	case w.bytes >= 0 && s.bytes != w.bytes:
-		return wrongSize(w.bytes, s.bytes)
-	case w.md5 != "" && s.md5() != w.md5:
-		return &errWrong{fmt.Errorf("wrong content: MD5 %s, want %s", s.md5(), w.md5)}
+	case w.size >= 0 && s.size != w.size:
+		return &errWrong{fmt.Errorf("it has %d bytes, want %d", s.size, w.size)}
+	case w.md5 != "" && hexSum(s.md) != w.md5:
+		return &errWrong{fmt.Errorf("wrong content: MD5 %s, want %s", hexSum(s.md), w.md5)}
 	case w.check == nil:
 		return nil
 	}
-	if err := w.check(path); err != nil {
+	text, err := io.ReadAll(io.NewSectionReader(file, 0, s.size))
+	if err != nil {
+		return disk(err)
+	}
+	if err := w.check(text); err != nil {
 		return &errWrong{err}
 	}
 	return nil
 }
 
-// gain is how much an attempt must bring for the ones before it to be forgiven.
-const gain = 1 << 20
-
-// download fetches a file to path, in as many attempts as patience has: each goes on where the one before was cut.
-func (f *fetcher) download(ctx context.Context, w wanted, path string) (File, error) {
-	p, err := openPart(ctx, path, w.url.String())
-	if err != nil {
-		return File{}, err
-	}
-	defer p.close()
-	f.meter.add(p.sums.bytes, false)
-	// Whether the file is joined of several answers, and whether it was begun again for that.
-	joined, again := p.sums.bytes > 0, false
+// fill downloads what is missing of a file. A file with a known MD5 is resumed where it ends. If it then turns out to
+// be wrong, it may consist of two versions, and is downloaded again from its start.
+func (d *downloader) fill(ctx context.Context, w wanted, p *part) error {
+	limits := d.patience.orDefault()
+	again := false // was downloaded from its start, because it was mixed
 	for tries := 1; ; tries++ {
-		before := p.sums.bytes
-		err := f.attempt(ctx, w, p)
+		before := p.size
+		err := d.attempt(ctx, w, p, limits.stall)
 		if err == nil {
-			// What was joined may be of two files; what came in one piece is what the server has.
-			if err = f.settle(w, p, path); err == nil {
-				return p.sums.file(w), nil
+			if err = w.wrong(p.sums, p.file); err == nil {
+				return nil
 			}
-			if !wrong(err) {
-				return File{}, err
-			}
-			if drop := f.drop(p); drop != nil || !joined || again {
-				return File{}, cmp.Or(drop, err)
-			}
-			joined, again, tries = false, true, 0
-			continue
 		}
-		if ctx.Err() != nil {
-			return File{}, context.Cause(ctx)
-		}
-		if !f.again(err) {
-			return File{}, err
-		}
-		if p.sums.bytes-before >= gain {
+		mixed := isWrong(err) && before > 0 && !again
+		again = again || mixed
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !mixed && !d.mayPass(err):
+			return err
+		case p.size-before >= gain:
 			tries = 1
 		}
-		if tries >= f.patience.tries {
-			return File{}, &errPatience{tries, err}
+		if tries >= limits.tries {
+			return fmt.Errorf("%w (tried %d times)", err, tries)
 		}
-		joined = joined || p.sums.bytes > 0
-		if err := f.pause(ctx, w, tries, err); err != nil {
-			return File{}, err
+		if mixed || w.md5 == "" {
+			if err := d.restart(p); err != nil {
+				return err
+			}
+		}
+		wait := min(limits.backoff<<(tries-1), longestWait)
+		d.meter.note(fmt.Sprintf("%s: %v; trying again in %s", w.name, err, wait.Round(time.Millisecond)))
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
 		}
 	}
 }
 
-// pause waits before the next attempt, for longer each time, or for as long as the server asks for.
-func (f *fetcher) pause(ctx context.Context, w wanted, tries int, why error) error {
-	const longest = 30 * time.Second
-	wait := f.patience.backoff << (tries - 1)
-	var status *errStatus
-	if errors.As(why, &status) {
-		wait = max(wait, status.after)
-	}
-	wait = min(wait, longest)
-	f.meter.note(fmt.Sprintf("%s: %v; trying again in %s", w.name, why, wait.Round(time.Millisecond)))
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(wait):
-		return nil
-	}
+func (d *downloader) restart(p *part) error {
+	d.meter.add(-p.size, false)
+	return p.empty()
 }
 
-// settle gives a fetched file its name, if it is the right one.
-func (f *fetcher) settle(w wanted, p *part, path string) error {
-	if err := p.file.Sync(); err != nil {
-		return &errDisk{err}
-	}
-	if err := w.verify(p.sums, p.path); err != nil {
-		return err
-	}
-	if err := p.publish(path); err != nil {
-		return &errDisk{err}
-	}
-	return nil
-}
-
-// drop begins a file again.
-func (f *fetcher) drop(p *part) error {
-	f.meter.add(-p.sums.bytes, false)
-	if err := p.reset(); err != nil {
-		return &errDisk{err}
-	}
-	return nil
-}
-
-// attempt asks for what is missing of a file and reads it.
-func (f *fetcher) attempt(ctx context.Context, w wanted, p *part) error {
-	if n := p.sums.bytes; n > 0 && (n == w.bytes || n == p.known.Total) {
+// attempt requests what is missing and appends what it gets.
+func (d *downloader) attempt(ctx context.Context, w wanted, p *part, stall time.Duration) error {
+	if p.size == w.size {
 		return nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watchdog := time.AfterFunc(f.patience.stall, func() { cancel(errStalled) })
+	watchdog := time.AfterFunc(stall, func() { cancel(errStalled) })
 	defer watchdog.Stop()
-	resp, err := f.request(ctx, w, p)
+	req, err := newRequest(ctx, w.url)
 	if err != nil {
-		return stalledOr(ctx, err)
-	}
-	defer resp.Body.Close()
-	if err := f.accept(resp, w, p); err != nil {
 		return err
 	}
-	read := reading{resp.Body, func(n int) {
-		watchdog.Reset(f.patience.stall)
-		f.meter.add(int64(n), true)
-	}}
-	err = p.append(ctx, read, w.max)
-	if n := p.known.Total; n > p.sums.bytes && (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) {
-		return &errCut{p.sums.bytes, n}
+	if p.size > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", p.size))
 	}
-	return stalledOr(ctx, err)
+	resp, err := d.client.Do(req)
+	if err != nil {
+		return cmp.Or(stalled(ctx), withoutURL(err))
+	}
+	defer resp.Body.Close()
+	if err := d.accept(resp, p); err != nil {
+		return err
+	}
+	from := p.size
+	_, err = io.Copy(writer(func(b []byte) (int, error) {
+		watchdog.Reset(stall)
+		if p.size+int64(len(b)) > w.most {
+			return 0, &errWrong{fmt.Errorf("the server sends more than the limit of %d bytes", w.most)}
+		}
+		n, err := io.MultiWriter(p.file, &p.sums).Write(b)
+		d.meter.add(int64(n), true)
+		return n, disk(err)
+	}), resp.Body)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the connection was cut after %d of %d bytes", p.size-from, resp.ContentLength)
+	}
+	return cmp.Or(stalled(ctx), err)
 }
 
-// errStalled is a server that says nothing any more.
+// accept checks the head of an answer: it must continue the file, or contain all of it.
+func (d *downloader) accept(resp *http.Response, p *part) error {
+	switch resp.StatusCode {
+	case http.StatusOK:
+		return d.restart(p)
+	case http.StatusPartialContent:
+		var from int64
+		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-", &from); err == nil && from == p.size {
+			return nil
+		}
+	case http.StatusRequestedRangeNotSatisfiable:
+	default:
+		return errStatus(resp.StatusCode)
+	}
+	return cmp.Or(d.restart(p), errors.New("the server sent a different range"))
+}
+
+func newRequest(ctx context.Context, at *url.URL) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err == nil {
+		req.Header.Set("User-Agent", "llmparity")
+	}
+	return req, err
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(b []byte) (int, error) { return w(b) }
+
 var errStalled = errors.New("no data for too long")
 
-func stalledOr(ctx context.Context, err error) error {
-	if err != nil && errors.Is(context.Cause(ctx), errStalled) {
+func stalled(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), errStalled) {
 		return errStalled
-	}
-	return err
-}
-
-// request asks for a file, or for the rest of it, if the server still has the same.
-func (f *fetcher) request(ctx context.Context, w wanted, p *part) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("User-Agent", "llmparity")
-	req.Header.Set("Accept-Encoding", "identity")
-	if p.sums.bytes > 0 {
-		validator := p.known.validator()
-		if validator == "" && w.md5 == "" {
-			// Nobody could tell whether the parts fit.
-			if err := f.drop(p); err != nil {
-				return nil, err
-			}
-		} else {
-			req.Header.Set("Range", fmt.Sprintf("bytes=%d-", p.sums.bytes))
-			if validator != "" {
-				req.Header.Set("If-Range", validator)
-			}
-		}
-	}
-	return f.from.client.Do(req)
-}
-
-// accept looks at an answer's head: what it promises must be what is wanted.
-func (f *fetcher) accept(resp *http.Response, w wanted, p *part) error {
-	total := resp.ContentLength // -1: not told
-	switch resp.StatusCode {
-	case http.StatusOK: // all of it, whatever was asked for
-		if err := f.drop(p); err != nil {
-			return err
-		}
-	case http.StatusPartialContent:
-		from, all, ok := contentRange(resp.Header.Get("Content-Range"))
-		if !ok || from != p.sums.bytes || from == 0 || p.known.other(resp.Header, all) {
-			return errors.Join(f.drop(p), errOtherPart)
-		}
-		total = all
-	case http.StatusRequestedRangeNotSatisfiable:
-		return errors.Join(f.drop(p), errOtherPart)
-	default:
-		return statusOf(resp)
-	}
-	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return &errWrong{fmt.Errorf("unexpected content encoding %s", coding)}
-	}
-	switch {
-	case w.bytes >= 0 && total >= 0 && total != w.bytes:
-		return wrongSize(w.bytes, total)
-	case total > w.max:
-		return &errWrong{fmt.Errorf("has %s, the limit is %s", size(total), size(w.max))}
-	}
-	if err := p.know(resp.Header, total); err != nil {
-		return &errDisk{err}
 	}
 	return nil
 }
 
-// errOtherPart is an answer that doesn't go on where a file ends, so that all of it is asked for.
-var errOtherPart = errors.New("the server sent a different range")
+// Errors other than those of the network.
+type (
+	errStatus int             // of an answer
+	errWrong  struct{ error } // the content is wrong
+	errDisk   struct{ error }
+)
 
-var rangeSent = regexp.MustCompile(`^bytes (\d{1,18})-\d{1,18}/(\d{1,18}|\*)$`)
+func (e errStatus) Error() string {
+	return fmt.Sprintf("the answer is %d %s", int(e), http.StatusText(int(e)))
+}
+func (e *errWrong) Unwrap() error { return e.error }
+func (e *errDisk) Unwrap() error  { return e.error }
 
-// contentRange reads where a part begins, and how large the whole is: -1 where that isn't told.
-func contentRange(header string) (from, total int64, ok bool) {
-	m := rangeSent.FindStringSubmatch(header)
-	if m == nil {
-		return 0, 0, false
+func disk(err error) error {
+	if err == nil || isWrong(err) {
+		return err
 	}
-	from, _ = strconv.ParseInt(m[1], 10, 64) // digits, and not too many
-	if total = -1; m[2] != "*" {
-		total, _ = strconv.ParseInt(m[2], 10, 64)
-	}
-	return from, total, true
+	return &errDisk{err}
 }
 
-func statusOf(resp *http.Response) error {
-	e := &errStatus{code: resp.StatusCode}
-	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
-		e.after = time.Duration(min(seconds, 3600)) * time.Second
-	}
-	return e
+func isWrong(err error) bool { return errors.As(err, new(*errWrong)) }
+
+func missing(err error) bool {
+	status, ok := errors.AsType[errStatus](err)
+	return ok && status == http.StatusNotFound
 }
 
-// reading is a reader that tells how much it read.
-type reading struct {
-	from     io.Reader
-	reported func(n int)
+// mayPass reports whether another attempt makes sense. An unreachable server is final unless it was reached before.
+func (d *downloader) mayPass(err error) bool {
+	if status, ok := errors.AsType[errStatus](err); ok {
+		return status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
+	}
+	if isWrong(err) || errors.As(err, new(*errDisk)) || errors.Is(err, errRedirect) {
+		return false
+	}
+	return !unreached(err) || d.meter.reached()
 }
 
-func (r reading) Read(b []byte) (int, error) {
-	n, err := r.from.Read(b)
-	if n > 0 {
-		r.reported(n)
+// unreached reports whether there was no connection at all.
+func unreached(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && (op.Op == "dial" || op.Op == "proxyconnect") || errors.As(err, new(*net.DNSError))
+}
+
+// withoutURL drops the address, which messages have anyway.
+func withoutURL(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
 	}
-	return n, err
+	return err
 }

@@ -15,40 +15,34 @@ import (
 	"sync"
 	"time"
 
+	freespace "github.com/shirou/gopsutil/v3/disk"
+
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
+	"llmparity/internal/mlc"
 	"llmparity/internal/whole"
+	"llmparity/internal/words"
 )
 
-// Options say where a model is fetched from and to.
+// Options are where a model is fetched from and to.
 type Options struct {
 	Store  string // see Store
-	Mirror string // an address or a folder below which the public addresses' paths lie; empty: those themselves
-	// Features are those of the adapter that is to run the model: one that it lacks is told before anything is fetched.
-	// Nil: not known.
+	Mirror string // URL or folder that has the paths of the public URLs; "": the public URLs
+	// Features are those of the WebGPU adapter that will run the model; nil: unknown.
 	Features []string
-	// Transport carries requests to addresses; nil: one that goes by the environment's proxy. Redirections are checked
-	// above it.
+	// Transport is for requests to URLs; nil: the default. Redirections are checked above it.
 	Transport http.RoundTripper
 
-	patience patience // zero: the usual one
+	patience patience
 }
 
-// patience is how long trouble is borne.
-type patience struct {
-	tries   int           // in a row, without much coming of them
-	backoff time.Duration // before the second one; it doubles
-	stall   time.Duration // without a byte
-}
-
-func (p patience) orUsual() patience {
-	return patience{cmp.Or(p.tries, 5), cmp.Or(p.backoff, 500*time.Millisecond), cmp.Or(p.stall, time.Minute)}
-}
-
-// atOnce is how many shards are fetched at a time: one connection is seldom as fast as the network.
+// atOnce is the number of shards to download at a time.
 const atOnce = 4
 
-// Check refuses a model for an adapter that lacks a feature which the model needs. Nil features are not known.
+// interval is the shortest time between two lines of progress.
+const interval = 2 * time.Second
+
+// Check returns an error if the adapter lacks a feature that the model needs. Nil features are unknown.
 func (e Entry) Check(features []string) error {
 	if features == nil {
 		return nil
@@ -58,7 +52,7 @@ func (e Entry) Check(features []string) error {
 	}
 	if e.Needs(ShaderF16) && !slices.Contains(features, ShaderF16) {
 		return lacks(fault.NoF16, ShaderF16,
-			"choose a model that does without (q0f32, q4f32: llmparity model list shows it), or use a GPU that has it")
+			"choose a model without it (q0f32 or q4f32 in llmparity model list), or use a GPU that has it")
 	}
 	for _, feature := range e.Features {
 		if !slices.Contains(features, feature) {
@@ -68,17 +62,14 @@ func (e Entry) Check(features []string) error {
 	return nil
 }
 
-// Fetch gives the entry's model out of the store, and fetches what is missing of it first; tell, which may be nil,
-// hears of that. What a fetch that was ended has left is used by the next. Without a mirror a stored model is taken
-// wherever it is from; with one, only from there: weights that are the same are not fetched again even so.
-func Fetch(ctx context.Context, e Entry, o Options, tell func(Progress)) (Package, error) {
+// Fetch returns a model from the store, after downloading what is missing. say, which may be nil, gets lines of
+// progress. With a mirror, only a stored model from that mirror is used; shards with the right MD5 are reused in any
+// case.
+func Fetch(ctx context.Context, e Entry, o Options, say func(string)) (Package, error) {
 	if err := e.Check(o.Features); err != nil {
 		return Package{}, err
 	}
-	if err := e.validate(); err != nil {
-		return Package{}, fault.Wrap(fault.BadModel, err, "", "the entry of model %q", e.ID)
-	}
-	from, err := newSource(o.Mirror, o.Transport)
+	from, err := openSource(o.Mirror, o.Transport)
 	if err != nil {
 		return Package{}, err
 	}
@@ -89,18 +80,18 @@ func Fetch(ctx context.Context, e Entry, o Options, tell func(Progress)) (Packag
 	if err := cache.MkdirAll(o.Store); err != nil {
 		return Package{}, err
 	}
-	m := newMeter(e.ID, tell)
-	unlock, err := whole.Lock(ctx, lockPath(o.Store, e.ID),
-		func() { m.note("waiting for another download of it to end") })
+	m := &meter{id: e.ID, say: say, interval: interval}
+	unlock, err := whole.Lock(ctx, filepath.Join(o.Store, ".lock-"+e.ID),
+		func() { m.note("waiting for another download of it") })
 	if err != nil {
 		return Package{}, diskFault(err, o.Store)
 	}
 	defer unlock()
-	if p, ok := stored(e, o, from); ok { // by the one that was waited for
+	if p, ok := stored(e, o, from); ok { // by the process that held the lock
 		return p, nil
 	}
-	f := &fetcher{entry: e, from: from, store: o.Store, work: workDir(o.Store, e.ID), patience: o.patience.orUsual(),
-		meter: m}
+	f := &fetcher{downloader: downloader{from.client, o.patience, m}, entry: e, from: from, store: o.Store,
+		work: workDir(o.Store, e.ID)}
 	p, err := f.run(ctx)
 	if err != nil && ctx.Err() != nil {
 		return Package{}, fmt.Errorf("fetching %s: %w", e.ID, context.Cause(ctx))
@@ -108,199 +99,136 @@ func Fetch(ctx context.Context, e Entry, o Options, tell func(Progress)) (Packag
 	return p, err
 }
 
-// stored gives the model if the store has it, of the library that the entry names.
+// stored returns the model if the store has it, with the library that the entry names.
 func stored(e Entry, o Options, from *source) (Package, bool) {
 	p, err := Open(o.Store, e.ID)
-	if err != nil || p.Entry.Model != e.Model || p.Entry.Library != e.Library || p.Entry.Manifest != e.Manifest {
+	if err != nil || p.Entry.Model != e.Model || p.Entry.Library != e.Library {
 		return Package{}, false
 	}
 	p.Entry = e
 	return p, from.mirror == nil || p.Source == from.name
 }
 
-// fetcher fetches one model, under its lock.
+// fetcher fetches one model into a work folder, under a lock.
 type fetcher struct {
-	entry    Entry
-	from     *source
-	store    string
-	work     string // the folder where it grows
-	patience patience
-	meter    *meter
+	downloader
+	entry Entry
+	from  *source
+	store string
+	work  string
 }
 
 func (f *fetcher) run(ctx context.Context) (Package, error) {
-	if err := f.begin(); err != nil {
+	// Shards of an interrupted fetch are kept, because their MD5 is known. The other files may be of another version.
+	keep := func(name string) bool { return isShard(strings.TrimSuffix(name, partial)) }
+	if err := cmp.Or(os.MkdirAll(f.work, 0o755), sweep(f.work, keep)); err != nil {
 		return Package{}, diskFault(err, f.store)
 	}
-	files, weights, err := f.around(ctx)
+	files, shards, err := f.others(ctx)
 	if err != nil {
 		return Package{}, err
 	}
-	shards, err := f.shards(ctx, weights)
+	weights, err := f.shards(ctx, shards)
 	if err != nil {
-		if wrong(err) {
-			// The lists may be of another version than the weights: another time all are asked for.
-			err = cmp.Or(diskFault(f.forget(), f.store), err)
-		}
 		return Package{}, err
 	}
-	p, err := f.finish(append(files, shards...))
-	if err != nil {
-		return Package{}, diskFault(err, f.store)
-	}
-	return p, nil
-}
-
-// origin is what a work folder's files are of.
-type origin struct{ Model, Library, Source string }
-
-const originName = "origin.json"
-
-// begin makes the work folder. Of one that was left, everything stays if it is of the same addresses, and else the
-// shards: whether those are the right ones is known.
-func (f *fetcher) begin() error {
-	want := origin{f.entry.Model, f.entry.Library, f.from.name}
-	var have origin
-	text, err := os.ReadFile(filepath.Join(f.work, originName))
-	if err == nil && json.Unmarshal(text, &have) == nil && have == want {
-		return nil
-	}
-	if err := os.MkdirAll(f.work, 0o755); err != nil {
-		return err
-	}
-	if err := f.forget(); err != nil {
-		return err
-	}
-	if text, err = json.Marshal(want); err != nil {
-		return err
-	}
-	return writeFile(filepath.Join(f.work, originName), text)
-}
-
-// forget removes the files of which nothing tells whether they are the right ones.
-func (f *fetcher) forget() error {
-	return sweep(f.work, func(name string) bool { return name == originName || !reserved(strings.ToLower(name)) })
+	p, err := f.finish(append(files, weights...))
+	return p, diskFault(err, f.store)
 }
 
 const (
-	maxText    = 256 << 20 // of a list or a tokenizer, which are below 40 MB
+	maxText    = 256 << 20 // of a list or a tokenizer: the largest have 40 MB
 	maxLibrary = 512 << 20
 )
 
-// around fetches all files but the weights: the settings first, which tell what else there is.
-func (f *fetcher) around(ctx context.Context) (files []File, w Weights, err error) {
-	var tokenizer string
+// others fetches all files but the shards.
+func (f *fetcher) others(ctx context.Context) (files []File, shards []mlc.Shard, err error) {
 	get := func(name string, check func([]byte) error) error {
-		file, err := f.get(ctx, wanted{name: name, url: f.from.file(f.entry, name), bytes: -1, max: maxText,
-			check: ofFile(check)})
+		file, err := f.get(ctx, wanted{name: name, url: f.from.file(f.entry, name), size: -1, most: maxText,
+			check: check})
 		if err == nil {
 			files = append(files, file)
 		}
 		return err
 	}
-	asJSON := func(text []byte) error {
-		var any json.RawMessage
-		return json.Unmarshal(text, &any)
-	}
+	var tokenizer string
 	if err := get(ConfigName, func(text []byte) (err error) {
-		tokenizer,
-			err = parseConfig(text)
+		tokenizer, err = tokenizerOf(text)
 		return err
 	}); err != nil {
-		return nil, w, err
+		return nil, nil, err
 	}
-	list := func(text []byte) (err error) { w, err = ParseWeights(text); return err }
-	if err := f.eitherList(get, list); err != nil {
-		return nil, w, err
+	list := func(text []byte) (err error) { shards, err = mlc.ParseShards(text); return err }
+	if err := eitherList(func(name string) error { return get(name, list) }); err != nil {
+		return nil, nil, err
 	}
-	if f.entry.Manifest != "" {
-		if err := get(f.entry.Manifest, asJSON); err != nil {
-			return nil, w, err
+	if err := get(tokenizer, func(text []byte) error {
+		if strings.HasSuffix(tokenizer, ".json") && !json.Valid(text) {
+			return errors.New("it is not JSON")
 		}
+		return nil
+	}); err != nil {
+		return nil, nil, err
 	}
-	check := asJSON
-	if tokenizer != "tokenizer.json" {
-		check = func([]byte) error { return nil }
-	}
-	if err := get(tokenizer, check); err != nil {
-		return nil, w, err
-	}
-	library, err := f.get(ctx, wanted{name: LibraryName, url: f.from.library(f.entry), bytes: -1, max: maxLibrary,
-		check: ofFile(parseLibrary)})
-	return append(files, library), w, err
+	library, err := f.get(ctx, wanted{name: LibraryName, url: f.from.library(f.entry), size: -1, most: maxLibrary,
+		check: mlc.CheckModule})
+	return append(files, library), shards, err
 }
 
-// eitherList fetches the list of the weights under the name that it has. Where neither is there, the newer name's
-// trouble counts.
-func (f *fetcher) eitherList(get func(string, func([]byte) error) error, list func([]byte) error) error {
-	err := get(weightsName, list)
-	if missing(err) {
-		if e := get(oldWeightsName, list); !missing(e) {
-			return e
-		}
-	}
-	return err
-}
-
-// ofFile makes a check of a file's content one of the file.
-func ofFile(check func([]byte) error) func(path string) error {
-	return func(path string) error {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return check(text)
-	}
-}
-
-// shards fetches the weights, some shards at a time. The first error ends it.
-func (f *fetcher) shards(ctx context.Context, w Weights) ([]File, error) {
-	f.meter.expect(w.Bytes(), len(w.Shards))
-	f.reuse(w)
-	if err := f.room(w); err != nil {
+// shards fetches the weights, some shards at a time. It stops at the first error.
+func (f *fetcher) shards(ctx context.Context, shards []mlc.Shard) ([]File, error) {
+	f.meter.expect(bytesOf(shards), len(shards))
+	f.reuse(shards)
+	if err := f.room(shards); err != nil {
 		return nil, err
 	}
+	files := make([]File, len(shards))
+	err := each(ctx, atOnce, len(shards), func(ctx context.Context, i int) (err error) {
+		s := shards[i]
+		files[i], err = f.get(ctx, wanted{name: s.File, url: f.from.file(f.entry, s.File), size: s.Bytes, md5: s.MD5,
+			most: s.Bytes})
+		return err
+	})
+	return files, err
+}
+
+// each calls do for the numbers below n, some at a time. The first error ends it.
+func each(ctx context.Context, atOnce, n int, do func(context.Context, int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	files := make([]File, len(w.Shards))
-	todo := make(chan int, len(w.Shards))
-	for i := range w.Shards {
+	todo := make(chan int, n)
+	for i := range n {
 		todo <- i
 	}
 	close(todo)
 	var workers sync.WaitGroup
-	for range min(atOnce, len(w.Shards)) {
+	for range min(atOnce, n) {
 		workers.Go(func() {
 			for i := range todo {
-				s := w.Shards[i]
-				var err error
-				w := wanted{name: s.File, url: f.from.file(f.entry, s.File), bytes: s.Bytes, md5: s.MD5, max: s.Bytes}
-				if files[i], err = f.get(ctx, w); err != nil {
+				if err := do(ctx, i); err != nil {
 					cancel(err)
+				}
+				if ctx.Err() != nil {
 					return
 				}
 			}
 		})
 	}
 	workers.Wait()
-	return files, context.Cause(ctx)
+	return context.Cause(ctx)
 }
 
-// reuse takes the shards of an older package in the store's place by other names for the same files; whether they are
-// the right ones is checked as that of every file that is there.
-func (f *fetcher) reuse(w Weights) {
-	for _, s := range w.Shards {
-		old := filepath.Join(f.store, f.entry.ID, s.File)
-		if info, err := os.Stat(old); err == nil && info.Size() == s.Bytes {
-			_ = os.Link(old, filepath.Join(f.work, s.File)) // else it is fetched
-		}
+// reuse links the shards of a stored package of the same id. Their content is checked like that of all shards.
+func (f *fetcher) reuse(shards []mlc.Shard) {
+	for _, s := range shards {
+		_ = os.Link(filepath.Join(f.store, f.entry.ID, s.File), filepath.Join(f.work, s.File)) // or it is downloaded
 	}
 }
 
-// room tells whether the weights that are still missing find place on the disk.
-func (f *fetcher) room(w Weights) error {
-	missing := w.Bytes()
-	for _, s := range w.Shards {
+// room checks that the disk has space for the missing shards.
+func (f *fetcher) room(shards []mlc.Shard) error {
+	missing := bytesOf(shards)
+	for _, s := range shards {
 		for _, name := range []string{s.File, s.File + partial} {
 			if info, err := os.Stat(filepath.Join(f.work, name)); err == nil {
 				missing -= min(info.Size(), s.Bytes)
@@ -308,67 +236,102 @@ func (f *fetcher) room(w Weights) error {
 			}
 		}
 	}
-	if n, ok := free(f.work); ok && missing > n {
+	if u, err := freespace.Usage(f.work); err == nil && missing > int64(u.Free) {
 		return fault.New(fault.DiskFull, "free some space, or set another cache folder with "+cache.Variable,
-			"model %s takes %s more, but %s has room for %s", f.entry.ID, size(missing), f.store, size(n))
+			"model %s needs %s more, but %s has %s", f.entry.ID, words.Size(missing), f.store,
+			words.Size(int64(u.Free)))
 	}
 	return nil
 }
 
-// finish writes down what was fetched and moves it to its place.
+// finish writes the manifest and moves the model to its place.
 func (f *fetcher) finish(files []File) (Package, error) {
-	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
-	text, err := json.MarshalIndent(manifest{manifestSchema, f.entry, f.from.name,
-		time.Now().UTC().Truncate(time.Second), files},
-		"", "  ")
-	if err != nil {
-		return Package{}, err
-	}
-	if err := sweep(f.work, func(name string) bool { // what is none of the model's
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	if err := sweep(f.work, func(name string) bool {
 		return slices.ContainsFunc(files, func(f File) bool { return f.Name == name })
 	}); err != nil {
 		return Package{}, err
 	}
-	if err := writeFile(filepath.Join(f.work, manifestName), append(text, '\n')); err != nil {
+	p := Package{Schema: manifestSchema, Entry: f.entry, Source: f.from.name,
+		Fetched: time.Now().UTC().Truncate(time.Second), Files: files}
+	if err := p.write(f.work); err != nil {
 		return Package{}, err
 	}
-	if _, err := open(f.work, f.entry.ID); err != nil { // before it takes the place of another
-		return Package{}, err
-	}
-	if err := publish(f.work, filepath.Join(f.store, f.entry.ID)); err != nil {
+	if err := whole.Replace(f.work, filepath.Join(f.store, f.entry.ID)); err != nil {
 		return Package{}, err
 	}
 	return Open(f.store, f.entry.ID)
 }
 
-// get gives one file of the model: the one that is there already, or a fetched one.
+// get returns a file of the model from the work folder, after downloading it if necessary.
 func (f *fetcher) get(ctx context.Context, w wanted) (File, error) {
-	w.shown = f.from.shown(w.url)
 	path := filepath.Join(f.work, w.name)
-	file, err := f.found(ctx, w, path)
-	if err == nil {
-		f.meter.add(file.Bytes, false)
-		f.meter.finished()
-		return file, nil
+	sums, err := f.found(ctx, w, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		sums, err = f.download(ctx, w, path)
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return File{}, diskFault(err, f.store)
-	}
-	if file, err = f.download(ctx, w, path); err != nil {
-		return File{}, f.reported(ctx, w, err)
+	shown := f.from.shown(w.url)
+	switch {
+	case ctx.Err() != nil:
+		return File{}, context.Cause(ctx)
+	case errors.As(err, new(*errDisk)):
+		return File{}, diskFault(errors.Unwrap(err), f.store)
+	case err != nil:
+		return File{}, fault.Wrap(fault.Download, err, f.advice(err), "model %s: cannot download %s from %s",
+			f.entry.ID, w.name, shown)
 	}
 	f.meter.finished()
-	return file, nil
+	return File{Name: w.name, From: shown, Bytes: sums.size, SHA256: hexSum(sums.sh)}, nil
 }
 
-// found gives a file that is there already, if it is the right one; one that isn't is removed.
-func (f *fetcher) found(ctx context.Context, w wanted, path string) (File, error) {
-	s, err := sumFile(ctx, path)
+// found reads a complete file in the work folder. It removes a file with another content.
+func (f *fetcher) found(ctx context.Context, w wanted, path string) (sums, error) {
+	s := newSums()
+	file, err := os.Open(path)
 	if err != nil {
-		return File{}, err
+		return s, disk(err)
 	}
-	if err := w.verify(s, path); err != nil {
-		return File{}, cmp.Or(os.Remove(path), error(fs.ErrNotExist))
+	defer file.Close()
+	if err := s.read(ctx, file); err != nil {
+		return s, disk(err)
 	}
-	return s.file(w), nil
+	if w.wrong(s, file) != nil {
+		return s, disk(cmp.Or(os.Remove(path), error(fs.ErrNotExist)))
+	}
+	f.meter.add(s.size, false)
+	return s, nil
+}
+
+// download downloads a file to path.
+func (f *fetcher) download(ctx context.Context, w wanted, path string) (sums, error) {
+	file, err := os.OpenFile(path+partial, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return sums{}, disk(err)
+	}
+	defer file.Close()
+	p := &part{file: file, sums: newSums()}
+	if err := p.read(ctx, file); err != nil {
+		return p.sums, disk(err)
+	}
+	f.meter.add(p.size, false)
+	if err := f.fill(ctx, w, p); err != nil {
+		if isWrong(err) {
+			err = cmp.Or(p.empty(), err)
+		}
+		return p.sums, err
+	}
+	return p.sums, disk(cmp.Or(file.Sync(), file.Close(), os.Rename(path+partial, path)))
+}
+
+// advice says what to do about a failed download.
+func (f *fetcher) advice(err error) string {
+	switch {
+	case unreached(err):
+		return "check the network and the address, or name another source with --mirror URL or --mirror FOLDER"
+	case f.mayPass(err):
+		return "try again later: the shards downloaded so far are kept"
+	case f.from.mirror != nil:
+		return "correct the mirror, or omit --mirror"
+	}
+	return "choose another model, or name a mirror that has it with --mirror"
 }

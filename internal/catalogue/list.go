@@ -12,32 +12,31 @@ import (
 	"llmparity/internal/fault"
 )
 
-// Listed is a model of a catalogue, and what is in a store of it.
+// Listed is a model of a catalogue and its state in a store.
 type Listed struct {
 	ID string `json:"id"`
-	// WeightsB is what a download takes, but for the library and the tokenizer, which have some MB; absent where it
-	// isn't known.
+	// WeightsB is the size of all shards; absent: unknown.
 	WeightsB *int64   `json:"weights_bytes,omitempty"`
-	VRAMMB   float64  `json:"vram_mb"` // as WebLLM states it
+	VRAMMB   float64  `json:"vram_mb"` // stated by WebLLM
 	F16      bool     `json:"needs_shader_f16"`
 	Features []string `json:"required_features,omitempty"`
 	Type     string   `json:"type"`
 	Context  int      `json:"context,omitempty"`
 	Stored   bool     `json:"stored"`
 	StoredB  int64    `json:"stored_bytes,omitempty"` // all files
-	// the mirror that a stored one is from; absent: the public addresses
+	// the mirror of a stored model; absent: the public URLs
 	Source  string `json:"source,omitempty"`
 	Model   string `json:"model"`
 	Library string `json:"library"`
 }
 
-// List gives the models whose ids contain filter, sorted. A mirror that can't be reached is told to warn, once.
+// List returns the models whose ids contain filter, sorted. If the mirror cannot be reached, it calls warn once.
 func (c Catalogue) List(ctx context.Context, filter, mirror, store string, warn func(string)) ([]Listed, error) {
 	entries := slices.DeleteFunc(slices.Clone(c.Models), func(e Entry) bool {
 		return !strings.Contains(strings.ToLower(e.ID), strings.ToLower(filter))
 	})
 	if len(entries) == 0 {
-		return nil, c.Unknown("no model of WebLLM's catalogue has %q in its id", filter)
+		return nil, c.Unknown("no model in WebLLM's catalogue has %q in its id", filter)
 	}
 	slices.SortFunc(entries, func(a, b Entry) int {
 		return cmp.Or(strings.Compare(strings.ToLower(a.ID), strings.ToLower(b.ID)), strings.Compare(a.ID, b.ID))
@@ -60,8 +59,8 @@ func (c Catalogue) List(ctx context.Context, filter, mirror, store string, warn 
 		p, err := Open(store, e.ID)
 		switch {
 		case err == nil:
-			n := p.Weights.Bytes()
-			out[i].WeightsB, out[i].Stored, out[i].StoredB, out[i].Source = &n, true, p.Bytes(), p.Source
+			all, weights := p.Bytes()
+			out[i].WeightsB, out[i].Stored, out[i].StoredB, out[i].Source = &weights, true, all, p.Source
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, fault.Wrap(fault.Unwritable, err, "make it readable, or set another cache folder with "+
 				cache.Variable,

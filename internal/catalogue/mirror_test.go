@@ -18,11 +18,12 @@ import (
 
 	"llmparity/assets/page"
 	"llmparity/internal/catalogue"
+	"llmparity/internal/check"
 	"llmparity/internal/mlc"
 	"llmparity/internal/tiny"
 )
 
-// id is one of the catalogue, whose package the mirrors here have.
+// id is a model of the catalogue; the mirrors here have its package.
 const id = "SmolLM2-135M-Instruct-q0f32-MLC"
 
 const (
@@ -33,26 +34,20 @@ const (
 func entry(t *testing.T) catalogue.Entry {
 	t.Helper()
 	e, err := builtIn(t).Find(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return e
 }
 
 func builtIn(t *testing.T) catalogue.Catalogue {
 	t.Helper()
 	text, err := page.Catalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	c, err := catalogue.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return c
 }
 
-// module is the least that is a WebAssembly module, and a section without meaning to make it longer.
+// module is an empty WebAssembly module with a custom section.
 var module = append([]byte("\x00asm\x01\x00\x00\x00\x00\x80\x80\x01\x04note"), make([]byte, 16379)...)
 
 // tinyMirror is a folder with the tiny model's package in the catalogue's layout.
@@ -60,13 +55,10 @@ func tinyMirror(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	gguf := filepath.Join(t.TempDir(), "tiny.gguf")
-	if err := tiny.WriteFile(gguf); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, tiny.WriteFile(gguf))
 	place := filepath.Join(dir, filepath.FromSlash(packagePath))
-	if _, err := mlc.Write(t.Context(), gguf, place, mlc.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := mlc.Write(t.Context(), gguf, place, mlc.Options{})
+	check.Err(t, err)
 	put(t, filepath.Join(dir, filepath.FromSlash(libraryPath)), module)
 	return dir
 }
@@ -76,19 +68,19 @@ const (
 	shardSize = 3 << 19
 )
 
-// randomMirror is a folder with a package of several shards, which nothing could run.
+// randomMirror is a folder with a package of several shards of random bytes.
 func randomMirror(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	place := filepath.Join(dir, filepath.FromSlash(packagePath))
 	random := rand.NewChaCha8([32]byte{1})
-	var w catalogue.Weights
+	var list listed
 	for i := range shards {
 		data := make([]byte, shardSize)
 		random.Read(data) // never fails
-		s := catalogue.Shard{File: fmt.Sprintf("params_shard_%d.bin", i), Format: "raw-shard", Bytes: shardSize,
+		s := mlc.Shard{File: fmt.Sprintf("params_shard_%d.bin", i), Format: "raw-shard", Bytes: shardSize,
 			MD5: fmt.Sprintf("%x", md5.Sum(data))}
-		s.Tensors = []catalogue.Tensor{
+		s.Tensors = []mlc.Tensor{
 			{Name: fmt.Sprintf("a%d", i), Shape: []int64{shardSize / 8}, DType: "uint32", Format: "f32-to-bf16",
 				Bytes: shardSize / 2},
 			{Name: fmt.Sprintf("b%d", i), Shape: []int64{4, shardSize / 16}, DType: "float32", Format: "f32-to-bf16",
@@ -96,11 +88,12 @@ func randomMirror(t *testing.T) string {
 				Offset: shardSize / 2},
 		}
 		put(t, filepath.Join(place, s.File), data)
-		w.Shards = append(w.Shards, s)
+		list.Records = append(list.Records, s)
 	}
-	putJSON(t, filepath.Join(place, "tensor-cache.json"), w)
+	putJSON(t, filepath.Join(place, "tensor-cache.json"), list)
 	putJSON(t, filepath.Join(place, "mlc-chat-config.json"),
-		map[string]any{"model_type": "llama", "tokenizer_files": []string{"tokenizer.json", "vocab.json"}})
+		map[string]any{"model_type": "llama", "quantization": "q0f32",
+			"tokenizer_files": []string{"tokenizer.json", "vocab.json"}})
 	putJSON(t, filepath.Join(place, "tokenizer.json"), map[string]any{"version": "1.0"})
 	put(t, filepath.Join(dir, filepath.FromSlash(libraryPath)), module)
 	return dir
@@ -108,49 +101,42 @@ func randomMirror(t *testing.T) string {
 
 func put(t *testing.T, file string, data []byte) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	check.Err(t, os.WriteFile(file, data, 0o644))
 }
 
 func putJSON(t *testing.T, file string, v any) {
 	t.Helper()
 	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	put(t, file, text)
 }
 
+// listed is a package's list of weights.
+type listed struct {
+	Records []mlc.Shard `json:"records"`
+}
+
 // changeList changes a mirror's list of weights.
-func changeList(t *testing.T, dir string, change func(*catalogue.Weights)) {
+func changeList(t *testing.T, dir string, change func([]mlc.Shard)) {
 	t.Helper()
 	file := filepath.Join(dir, filepath.FromSlash(packagePath), "tensor-cache.json")
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := catalogue.ParseWeights(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	change(&w)
-	putJSON(t, file, w)
+	check.Err(t, err)
+	shards, err := mlc.ParseShards(text)
+	check.Err(t, err)
+	change(shards)
+	putJSON(t, file, listed{shards})
 }
 
-// server is a mirror's server, which may misbehave, and knows what it was asked for and what it sent.
+// server is a mirror's server that may misbehave. It counts requests and bytes.
 type server struct {
 	*httptest.Server
-	dir string
-	// unversioned: no ETag and no date tells which version of a file it is.
-	unversioned bool
-	answering   sync.WaitGroup
+	dir       string
+	answering sync.WaitGroup
 
 	mu sync.Mutex
-	// trouble answers a request, or doesn't and leaves it to the server. n counts those for the same file, from 1.
+	// trouble answers a request and returns true, or leaves it to the server. n counts requests for the file, from 1.
 	trouble func(w http.ResponseWriter, r *http.Request, file string, n int) bool
 	asked   map[string]int
 	sent    map[string]int64
@@ -183,24 +169,17 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.send(counted, r)
 }
 
-// send sends the file, or the part of it that is asked for.
+// send sends the file, or the requested range of it.
 func (s *server) send(w http.ResponseWriter, r *http.Request) {
 	data, err := os.ReadFile(filepath.Join(s.dir, filepath.FromSlash(r.URL.Path)))
 	if err != nil {
 		http.NotFound(w, r)
 		return
 	}
-	name := path.Base(r.URL.Path)
-	if s.unversioned {
-		// What ServeFile would say of a version.
-		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(data))
-		return
-	}
-	w.Header().Set("ETag", fmt.Sprintf(`"%x"`, md5.Sum(data)))
-	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(data))
+	http.ServeContent(w, r, path.Base(r.URL.Path), time.Time{}, bytes.NewReader(data))
 }
 
-// shardsSent is how many bytes of shards went out.
+// shardsSent returns the bytes of shards that were sent.
 func (s *server) shardsSent() (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,14 +191,14 @@ func (s *server) shardsSent() (n int64) {
 	return n
 }
 
-// misbehave sets what answers instead of the server; nil: nothing does.
+// misbehave sets the function that answers instead of the server; nil: none.
 func (s *server) misbehave(trouble func(w http.ResponseWriter, r *http.Request, file string, n int) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trouble = trouble
 }
 
-// times is how often a file was asked for.
+// times returns the number of requests for a file.
 func (s *server) times(file string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,7 +214,7 @@ func (s *server) requests() (n int) {
 	return n
 }
 
-// reset begins to count anew. What is being sent to somebody who is gone counts no more.
+// reset waits for running answers and sets the counts to zero.
 func (s *server) reset() {
 	s.answering.Wait()
 	s.mu.Lock()
@@ -256,8 +235,7 @@ func (c *counting) Write(b []byte) (int, error) {
 
 func (c *counting) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// cutAfter sends an answer's head and n bytes of its body, and closes the connection. A part that was asked for
-// is sent as one.
+// cutAfter sends the head of an answer and n bytes of its body, and closes the connection.
 func (s *server) cutAfter(w http.ResponseWriter, r *http.Request, n int) {
 	s.send(&cutting{ResponseWriter: w, left: n}, r)
 }

@@ -1,11 +1,9 @@
-package catalogue_test
+package catalogue
 
 import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-
-	"llmparity/internal/catalogue"
 )
 
 func TestRedirectsStayOnHTTPS(t *testing.T) {
@@ -15,7 +13,7 @@ func TestRedirectsStayOnHTTPS(t *testing.T) {
 	}{
 		{"https://example.com/a", "https://example.org/b", true},
 		{"https://example.com/a", "http://example.com/b", false},
-		{"https://example.com/a", "http://localhost:8080/b", false}, // what listens here is none of theirs
+		{"https://example.com/a", "http://localhost:8080/b", false}, // a local server
 		{"https://example.com/a", "http://127.0.0.1/b", false},
 		{"http://localhost/a", "http://127.0.0.1:8080/b", true},
 		{"http://[::1]/a", "https://example.com/b", true},
@@ -23,7 +21,7 @@ func TestRedirectsStayOnHTTPS(t *testing.T) {
 		{"http://localhost/a", "ftp://localhost/b", false},
 	} {
 		via := []*http.Request{httptest.NewRequest(http.MethodGet, c.from, nil)}
-		err := catalogue.SafeRedirect(httptest.NewRequest(http.MethodGet, c.to, nil), via)
+		err := checkRedirect(httptest.NewRequest(http.MethodGet, c.to, nil), via)
 		if (err == nil) != c.followed {
 			t.Errorf("from %s to %s: %v", c.from, c.to, err)
 		}

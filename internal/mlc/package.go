@@ -53,8 +53,7 @@ const (
 const LibraryName = "lib.wasm"
 
 // Write converts the GGUF at path to a package in the folder dir, which appears when it is complete. An older package
-// or an empty folder is replaced; another folder is an error. Concurrent writers each see a complete package, and the
-// last one stays.
+// or an empty folder is replaced; another folder is an error.
 func Write(ctx context.Context, path, dir string, options Options) (Package, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
@@ -80,7 +79,7 @@ func Write(ctx context.Context, path, dir string, options Options) (Package, err
 	if err != nil {
 		return Package{}, unwritable(err, dir)
 	}
-	if err := publish(aside.Path, dir); err != nil {
+	if err := whole.Replace(aside.Path, dir); err != nil {
 		return Package{}, unwritable(err, dir)
 	}
 	p.Dir = dir

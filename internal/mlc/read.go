@@ -81,7 +81,7 @@ func OpenPackage(dir string) (Existing, error) {
 		if err != nil {
 			return Existing{}, bad(fmt.Errorf("%s: %w", name, err))
 		}
-		shards, err := parseCache(text)
+		shards, err := ParseShards(text)
 		if err != nil {
 			return Existing{}, bad(fmt.Errorf("%s: %w", name, err))
 		}
@@ -232,38 +232,70 @@ func (p Existing) check() error {
 	return nil
 }
 
-// parseCache reads the list of weights, and checks the position and size of each.
-func parseCache(text []byte) ([]Shard, error) {
-	var c cache
+// shardName matches what MLC's tools call shards. It excludes paths and the other files of a package.
+var shardName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_+-]{0,199}\.bin$`)
+
+var md5Sum = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+const (
+	maxShards = 1 << 16
+	maxBytes  = 1 << 42 // of a model: 4 TiB
+)
+
+// ParseShards reads a package's list of weights. Each weight must be as large as its type and shape say and lie inside
+// its shard, and together the weights must fill the shard.
+func ParseShards(text []byte) ([]Shard, error) {
+	var c struct {
+		Records []Shard `json:"records"`
+	}
 	if err := decodeOne(text, &c); err != nil {
 		return nil, err
 	}
-	if len(c.Records) == 0 {
-		return nil, errors.New("no shards are listed")
+	if len(c.Records) == 0 || len(c.Records) > maxShards {
+		return nil, fmt.Errorf("it lists %d shards", len(c.Records))
 	}
+	seen, total := map[string]bool{}, int64(0)
 	for _, s := range c.Records {
-		if s.File == "" || s.File != filepath.Base(s.File) || !filepath.IsLocal(s.File) || s.Bytes < 0 {
-			return nil, fmt.Errorf("invalid shard %q of %d bytes", s.File, s.Bytes)
+		if err := s.check(seen); err != nil {
+			return nil, err
 		}
-		for _, r := range s.Tensors {
-			if err := r.within(s); err != nil {
-				return nil, fmt.Errorf("weight %q: %w", r.Name, err)
-			}
+		if total += s.Bytes; total > maxBytes {
+			return nil, fmt.Errorf("more than %d bytes in all", int64(maxBytes))
 		}
 	}
 	return c.Records, nil
 }
 
-func (r Tensor) within(s Shard) error {
-	size, err := StoredBytes(r.DType, r.Format, r.Shape)
-	if err != nil {
-		return err
-	}
+// check checks a shard. seen has the names of earlier shards and weights.
+func (s Shard) check(seen map[string]bool) error {
+	key := strings.ToLower(s.File) // because some file systems ignore case
 	switch {
-	case r.Bytes != size:
-		return fmt.Errorf("has %d bytes, want %d for %s %v", r.Bytes, size, r.DType, r.Shape)
-	case r.Offset < 0 || r.Offset > s.Bytes-r.Bytes:
-		return fmt.Errorf("reaches beyond its shard")
+	case !shardName.MatchString(s.File) || seen[key]:
+		return fmt.Errorf("shard %q has an invalid name or is listed twice", s.File)
+	case s.Bytes <= 0 || s.Bytes > maxBytes:
+		return fmt.Errorf("shard %s has %d bytes", s.File, s.Bytes)
+	case !md5Sum.MatchString(s.MD5):
+		return fmt.Errorf("shard %s has the MD5 %q", s.File, s.MD5)
+	}
+	seen[key] = true
+	sum := int64(0)
+	for _, t := range s.Tensors {
+		size, err := StoredBytes(t.DType, t.Format, t.Shape)
+		switch {
+		case err != nil:
+			return fmt.Errorf("weight %q: %w", t.Name, err)
+		case t.Name == "" || seen[t.Name]:
+			return fmt.Errorf("weight %q has no name or is listed twice", t.Name)
+		case t.Bytes != size:
+			return fmt.Errorf("weight %q has %d bytes, want %d for %s %v", t.Name, t.Bytes, size, t.DType, t.Shape)
+		case t.Offset < 0 || t.Offset > s.Bytes-t.Bytes:
+			return fmt.Errorf("weight %q reaches beyond shard %s", t.Name, s.File)
+		}
+		seen[t.Name] = true
+		sum += t.Bytes
+	}
+	if sum != s.Bytes {
+		return fmt.Errorf("the weights in %s have %d bytes, the shard has %d", s.File, sum, s.Bytes)
 	}
 	return nil
 }
@@ -389,7 +421,7 @@ func Described(config, weights []byte) (Existing, error) {
 	if err != nil || weights == nil {
 		return p, err
 	}
-	shards, err := parseCache(weights)
+	shards, err := ParseShards(weights)
 	for _, s := range shards {
 		p.hold(s)
 	}

@@ -72,13 +72,17 @@ func TestUnsoundPackagesAreRefused(t *testing.T) {
 		configName:            {configName, nil},
 		"has 262144 bytes":    {"tensor-cache.json", swap(`"dtype": "float32"`, `"dtype": "float16"`)},
 		`unknown type "text"`: {"tensor-cache.json", swap(`"dtype": "float32"`, `"dtype": "text"`)},
-		"beyond its shard": {"tensor-cache.json",
+		"reaches beyond shard": {"tensor-cache.json",
 			swap(`"byteOffset": 0`, `"byteOffset": 9000000000000000000`)},
-		`invalid shard "../x"`: {"tensor-cache.json", swap(`"params_shard_0.bin"`, `"../x"`)},
+		`"../x.bin" has an invalid name`: {"tensor-cache.json", swap(`"params_shard_0.bin"`, `"../x.bin"`)},
+		"has the MD5":                    {"tensor-cache.json", swap(`"md5sum": "`, `"md5sum": "x`)},
+		"listed twice":                   {"tensor-cache.json", swap(`"lm_head.weight"`, `"model.norm.weight"`)},
+		"has no name":                    {"tensor-cache.json", swap(`"lm_head.weight"`, `""`)},
+		"the shard has":                  {"tensor-cache.json", swap(`"nbytes": 1706496`, `"nbytes": 1706500`)},
 		"params_shard_1.bin": {"tensor-cache.json",
 			swap(`"params_shard_0.bin"`, `"params_shard_1.bin"`)},
-		"is too large":         {"tensor-cache.json", swap("512,", "4611686018427387904,")},
-		"no shards are listed": {"tensor-cache.json", func(string) string { return `{"records": []}` }},
+		"is too large":      {"tensor-cache.json", swap("512,", "4611686018427387904,")},
+		"it lists 0 shards": {"tensor-cache.json", func(string) string { return `{"records": []}` }},
 		"tensor-cache.json: unexpected EOF": {"tensor-cache.json",
 			func(text string) string { return text[:len(text)/2] }},
 		"no tensor-cache.json": {"tensor-cache.json", nil},
@@ -128,6 +132,18 @@ func TestStoredBytes(t *testing.T) {
 	}
 }
 
+// MLC writes sizes in the metadata as floats, and float32 weights as bfloat16.
+func TestShardsOfMLC(t *testing.T) {
+	const list = `{"metadata":{"ParamSize":3,"ParamBytes":36.0,"BitsPerParam":4.5},"records":[
+{"dataPath":"params_shard_0.bin","format":"raw-shard","nbytes":22,"md5sum":"0123456789abcdef0123456789abcdef","records":[
+{"name":"a","shape":[2,3],"dtype":"float32","format":"f32-to-bf16","nbytes":12,"byteOffset":0},
+{"name":"b","shape":[1,2],"dtype":"uint32","format":"f32-to-bf16","nbytes":8,"byteOffset":12},
+{"name":"c","shape":[],"dtype":"bfloat16","format":"raw","nbytes":2,"byteOffset":20}]}]}`
+	if shards, err := ParseShards([]byte(list)); err != nil || len(shards) != 1 || len(shards[0].Tensors) != 3 {
+		t.Errorf("%+v, %v", shards, err)
+	}
+}
+
 func TestComponents(t *testing.T) {
 	for name, want := range map[string]string{
 		"token_embd.weight": "embedding", "model.embed_tokens.q_weight": "embedding", "output.weight": "head",
@@ -162,7 +178,7 @@ func FuzzPackage(f *testing.F) {
 		if p, err := parseConfig(config); err == nil && (p.ModelType == "" || p.KVHeads < 0 || !json.Valid(config)) {
 			t.Errorf("%+v was taken from %q", p, config)
 		}
-		shards, err := parseCache(cache)
+		shards, err := ParseShards(cache)
 		if err != nil {
 			return
 		}

@@ -6,6 +6,14 @@ import (
 	"fmt"
 )
 
+// CheckModule returns an error if a file is not a WebAssembly module.
+func CheckModule(file []byte) error {
+	if !bytes.HasPrefix(file, []byte(wasmMagic)) {
+		return errors.New("not a WebAssembly module")
+	}
+	return nil
+}
+
 // sectionImport lists what a module needs from its host.
 const sectionImport = 2
 

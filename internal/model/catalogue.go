@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"time"
 
 	"llmparity/internal/cache"
 	"llmparity/internal/catalogue"
@@ -57,7 +56,7 @@ func (f Finder) catalogued(ctx context.Context, id string, window int) (engine.M
 			return engine.Model{}, err
 		}
 	}
-	p, err := catalogue.Fetch(ctx, e, o, catalogue.Lines(f.Say, 2*time.Second))
+	p, err := catalogue.Fetch(ctx, e, o, f.Say)
 	if err != nil {
 		return engine.Model{}, err
 	}

@@ -6,8 +6,6 @@ import (
 	"strconv"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/gguf"
-	"llmparity/internal/record"
 	"llmparity/native/logs"
 )
 
@@ -22,8 +20,6 @@ type Config struct {
 	// the late one waits for a core. One thread also compares directly with another engine's software GPU.
 	Threads      int
 	BatchThreads int // for prefill; 0: same as Threads
-
-	// Batch and UBatch are how many prompt tokens are submitted and computed at a time; 0: llama.cpp's default.
 
 	// Batch and UBatch are how many tokens of a prompt are handed over, and computed, at a time; 0: llama.cpp's own.
 	Batch, UBatch int
@@ -98,28 +94,6 @@ func (c Config) server(m engine.Model, port int) []flag {
 	}
 	// Only slots keep caches: predictions do not cover further copies in memory. No web page.
 	return append(flags, flag{"-cram", "0"}, flag{"--no-webui"})
-}
-
-// whole fills in the model's own context length if several slots need a number to multiply.
-func (c Config) whole(m engine.Model) (engine.Model, error) {
-	if c.slots() == 1 || m.Context > 0 {
-		return m, nil
-	}
-	f, err := gguf.Open(m.Path)
-	if err != nil {
-		return m, &engine.Failure{Class: record.SetUp, Err: err}
-	}
-	defer f.Close()
-	family, err := f.Text("general.architecture")
-	if err != nil {
-		return m, err
-	}
-	n, err := f.Uint(family + ".context_length")
-	if err != nil {
-		return m, err
-	}
-	m.Context = int(min(n, 1<<30))
-	return m, nil
 }
 
 // policy lists the settings that affect figures or ids, and what the log says was actually used.

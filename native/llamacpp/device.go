@@ -1,7 +1,6 @@
 package llamacpp
 
 import (
-	"context"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"llmparity/internal/machine"
 	"llmparity/internal/record"
 	"llmparity/native/logs"
-	"llmparity/native/program"
 )
 
 // onCPU reports the CPU as the device, unless layers go to a GPU: that is known only after the load.
@@ -32,23 +30,17 @@ func noGPU(format string, args ...any) *engine.Failure {
 		"use a llama.cpp build with GPU support, or omit --llamacpp-gpu-layers", format, args...)}
 }
 
-// gpu refuses GPU layers if the program has no device for them, because it would silently compute on the CPU.
-func (c Config) gpu(ctx context.Context, p program.Program, path string) error {
+// offloaded reports the device that holds the GPU layers, if any were requested.
+func (c Config) offloaded(p engine.Probe, said logs.Load) error {
 	if c.GPULayers == 0 {
 		return nil
 	}
-	lines, err := p.Ask(ctx, path, "--list-devices", environment(""))
+	d, err := c.device(said)
 	if err != nil {
 		return err
 	}
-	// A heading, then one indented line for each device: name, colon, description.
-	for _, line := range lines {
-		if name, _, ok := strings.Cut(line, ": "); ok && !strings.ContainsAny(name, " \t") && name != "BLAS" &&
-			name != "warning" {
-			return nil
-		}
-	}
-	return noGPU("%s: no GPU for %d layers (--list-devices shows none)", path, c.GPULayers)
+	p.Event(record.Event{At: time.Now(), Device: &d})
+	return nil
 }
 
 // device returns the device that holds the GPU layers, according to the log.

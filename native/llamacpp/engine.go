@@ -51,18 +51,12 @@ func (l *Engine) Check(ctx context.Context, m engine.Model) error {
 	if err := checkModel(m); err != nil {
 		return err
 	}
-	m, err := l.config.whole(m)
-	if err != nil {
-		return err
-	}
 	b, err := l.identify(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := b.options.fitted(serverProgram(), b.path, l.config.server(m, 0)); err != nil {
-		return err
-	}
-	return l.config.gpu(ctx, serverProgram(), b.path)
+	_, err = b.options.fitted(serverProgram(), b.path, l.config.server(m, 0))
+	return err
 }
 
 // checkModel leaves the architecture to llama-server, which knows more of them than llmparity.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"llmparity/internal/record"
 	"llmparity/native/logs"
 	"llmparity/native/program"
 )
@@ -14,6 +15,16 @@ type identity struct {
 	path, version, sha256 string
 	options               options
 	libraries             string // hash of its shared libraries; empty: it has none
+}
+
+// info describes the program as it was started.
+func (i identity) info(name string, args []string, policy map[string]string) record.EngineInfo {
+	parts := map[string]string{}
+	if i.libraries != "" {
+		parts["libraries_sha256"] = i.libraries
+	}
+	return record.EngineInfo{Name: name, Version: i.version, Path: i.path, SHA256: i.sha256, Args: args, Parts: parts,
+		Policy: policy}
 }
 
 // known caches the identity of one program.

@@ -2,18 +2,11 @@ package llamacpp
 
 import (
 	"context"
-	"os"
-	"os/exec"
-	"slices"
+	"path/filepath"
 	"strconv"
-	"strings"
 
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
 	"llmparity/internal/record"
-	"llmparity/internal/sample/proc"
-	"llmparity/native/logs"
 )
 
 // OneShotName is the name of llama.cpp's one-shot program in plans and records.
@@ -52,11 +45,9 @@ func (o *OneShot) Check(ctx context.Context, m engine.Model) error {
 	if err != nil {
 		return err
 	}
-	if _, err := b.options.fitted(completionProgram(), b.path,
-		o.config.oneShot(m, "", "", engine.Request{MaxTokens: 1, IgnoreEOS: true})); err != nil {
-		return err
-	}
-	return o.config.gpu(ctx, completionProgram(), b.path)
+	_, err = b.options.fitted(completionProgram(), b.path,
+		o.config.oneShot(m, "", "", engine.Request{MaxTokens: 1, IgnoreEOS: true}))
+	return err
 }
 
 func (o *OneShot) identify(ctx context.Context) (identity, error) {
@@ -83,7 +74,7 @@ func (o *OneShot) Open(ctx context.Context, p engine.Probe) (engine.Session, err
 		return nil, err
 	}
 	o.config.onCPU(p)
-	s := &oneShotSession{config: o.config, binary: b, probe: p, patience: 3 * proc.FastEvery}
+	s := &oneShotSession{config: o.config, binary: b, probe: p, name: filepath.Base(b.path)}
 	s.closing, s.close = context.WithCancel(context.Background()) // a session outlives the Open call
 	return s, nil
 }
@@ -104,82 +95,4 @@ func (c Config) oneShot(m engine.Model, prompt, mark string, r engine.Request) [
 		return append(flags, flag{"--top-k", "1"})
 	}
 	return append(flags, flag{"--top-k", "0"}, flag{"--top-p", "1"}, flag{"--min-p", "0"})
-}
-
-// tooLong is the error for a prompt that does not fit.
-func tooLong(what string, context int) error {
-	return engine.TooLong("%s do not fit in a context of %d", what, context)
-}
-
-// why returns why a process ended unexpectedly.
-func (s *oneShotSession) why(ctx context.Context, run *completionRun, m engine.Model) error {
-	words := said(run.Tail.Lines(200))
-	how := run.Exit()
-	lacks := missingFlag(words, run.args)
-	failed := func(words []string) bool {
-		return contains(words, "failed to load model") || contains(words, "error loading model")
-	}
-	if lacks == "" && run.Err() != nil && !signalled(run.Err()) && !failed(words) &&
-		!contains(words, tooLongWords) && !logs.OutOfMemory(words...) {
-		words = s.words(ctx, run, words)
-	}
-	switch {
-	case lacks != "":
-		return tooOld(completionProgram(), s.binary.path, lacks)
-	case contains(words, tooLongWords):
-		return tooLong("the prompt and a token", s.context)
-	case logs.OutOfMemory(words...):
-		return engine.Fail(record.OOM, "%s ran out of memory (%s): %s", s.name(), how, logs.LastWords(words))
-	case signalled(run.Err()):
-		return engine.Fail(record.Crash, "%s crashed (%s); last output: %s", s.name(), how, logs.LastWords(words))
-	case failed(words):
-		return &engine.Failure{Class: record.BadModel, Err: fault.New(fault.BadModel,
-			"check the file, or use a newer llama.cpp", "%s cannot load %s: %s", s.name(), m.Path, loadError(words))}
-	case run.Err() != nil:
-		return engine.Fail(record.Other, "%s failed (%s): %s", s.name(), how, logs.LastWords(words))
-	}
-	return engine.Fail(record.BadOutput, "%s ended early; last output: %s", s.name(), logs.LastWords(words))
-}
-
-// words runs the program again with the same prompt to see why it fails. It does not flush its log before it ends, and
-// a log of errors alone is most likely to be complete. If that shows nothing, before is returned.
-func (s *oneShotSession) words(ctx context.Context, run *completionRun, before []string) []string {
-	dir, err := child.Scratch("prompt")
-	if err != nil {
-		return before
-	}
-	defer os.RemoveAll(dir)
-	prompt, err := promptFile(dir, run.prompt)
-	if err != nil {
-		return before
-	}
-	args := slices.Clone(run.args)
-	for name, value := range map[string]string{"-lv": "1", "-f": prompt, "-n": "1"} {
-		if i := slices.Index(args, name); i >= 0 {
-			args[i+1] = value
-		}
-	}
-	for range 5 {
-		cmd := exec.Command(s.binary.path, args...)
-		cmd.Env = environment("")
-		tail := &child.Tail{Max: 16 << 10}
-		cmd.Stderr = tail
-		p, err := child.Start(ctx, cmd)
-		if err != nil {
-			break
-		}
-		<-p.Done()
-		if words := said(tail.Lines(200)); p.Err() != nil &&
-			(contains(words, "error") || contains(words, "failed") || contains(words, tooLongWords)) {
-			return words
-		}
-	}
-	return before
-}
-
-// tooLongWords is what the program prints if a prompt does not fit.
-const tooLongWords = "prompt is too long"
-
-func (s *oneShotSession) name() string {
-	return s.binary.path[strings.LastIndexByte(s.binary.path, '/')+1:]
 }

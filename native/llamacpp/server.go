@@ -16,7 +16,6 @@ import (
 
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
 	"llmparity/internal/machine"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
@@ -137,16 +136,11 @@ func (s *server) died(m engine.Model) error {
 		return errClosed
 	case contains(words, "couldn't bind"):
 		return child.ErrPortTaken
-	case missingFlag(words, s.args) != "":
-		return tooOld(serverProgram(), s.path, missingFlag(words, s.args))
-	case logs.OutOfMemory(words...), signalled(s.Err()) && machine.MemoryKills() > s.kills:
-		return engine.Fail(record.OOM, "llama-server ran out of memory loading %s (%s): %s", m.Path, how,
-			logs.LastWords(words))
-	case signalled(s.Err()):
-		return s.NotStarted("llama-server crashed loading %s (%s): %s", m.Path, how, logs.LastWords(words))
-	case contains(words, "failed to load model"):
-		return &engine.Failure{Class: record.BadModel, Err: fault.New(fault.BadModel,
-			"check the file, or use a newer llama-server", "llama-server cannot load %s: %s", m.Path, loadError(words))}
+	case signalled(s.Err()) && machine.MemoryKills() > s.kills:
+		return engine.Fail(record.OOM, "the kernel ended llama-server to free memory while it loaded %s (%s)", m.Path, how)
+	}
+	if err := notLoaded("llama-server", m, words, how); err != nil {
+		return err
 	}
 	return s.NotStarted("llama-server ended while loading %s (%s): %s", m.Path, how, logs.LastWords(words))
 }

@@ -14,7 +14,6 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
-	"llmparity/native/logs"
 	"llmparity/native/wire"
 )
 
@@ -47,10 +46,6 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err := m.Same(); err != nil {
 		return err
 	}
-	m, err := s.config.whole(m)
-	if err != nil {
-		return err
-	}
 	return engine.Repeat(ctx, s.probe, "llama-server",
 		func() error { return child.OnFreePort(s.pick, s.starts(ctx, m)) })
 }
@@ -81,7 +76,7 @@ func (s *session) starts(ctx context.Context, m engine.Model) func(port int) err
 // loaded reports what is running.
 func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props properties) error {
 	said := srv.said(ctx)
-	if err := s.offloaded(said); err != nil {
+	if err := s.config.offloaded(s.probe, said); err != nil {
 		return err
 	}
 	srv.Look()
@@ -94,12 +89,9 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 	policy["context"] = strconv.Itoa(props.Settings.Context)
 	s.config.parallel(policy)
 	policy["ignore_eos"] = "after end of text: continues with a second request"
-	parts := s.binary.parts()
-	parts["build"] = props.Build
-	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{
-		Name: Name, Version: s.binary.version, Path: s.binary.path, SHA256: s.binary.sha256, Args: srv.args,
-		Parts: parts, Policy: policy,
-	}})
+	info := s.binary.info(Name, srv.args, policy)
+	info.Parts["build"] = props.Build
+	s.probe.Event(record.Event{At: time.Now(), Engine: &info})
 	s.held.clear(s.config.slots())
 	s.primed.Clear() // token ids depend on the model
 	if len(said.Buffers) == 0 {
@@ -110,19 +102,6 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 	if !srv.Also(sizes("server", srv.PID(), said, s.held.tokens), s.probe.Attach) {
 		return errClosed
 	}
-	return nil
-}
-
-// offloaded reports the device that holds the GPU layers, if there are any.
-func (s *session) offloaded(said logs.Load) error {
-	if s.config.GPULayers == 0 {
-		return nil
-	}
-	d, err := s.config.device(said)
-	if err != nil {
-		return err
-	}
-	s.probe.Event(record.Event{At: time.Now(), Device: &d})
 	return nil
 }
 

@@ -122,38 +122,14 @@ const oldHelp = `-h,    --help            print usage
 --port PORT              port
 `
 
-// An old server lacks an option according to its help, or refuses it. The error names the option and how to get a
-// newer one.
+// An old server lacks an option according to its help, or refuses it.
 func TestOldServer(t *testing.T) {
 	m := randomModel(t, ascii())
-	for _, c := range []struct{ name, help, refusal, lacks string }{
-		{"not in its help", oldHelp, "", "-ctk f32"},
-		{"refuses an option", "nothing to be read", "error: invalid argument: --no-cache-prompt",
-			"--no-cache-prompt"},
-		{"refuses an unknown option", "nothing to be read", "error: unknown argument: -cram", "-cram 0"},
-		{"refuses a value", "nothing to be read",
-			`error while handling argument "-ctk": Unsupported cache type: f32`, "-ctk f32"},
-		{"takes a value for an option", "nothing to be read", "error: invalid argument: off", "-fa off"},
-		{"refuses its long name", "nothing to be read", "error: unknown value for --flash-attn: 'off'",
-			"-fa off"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			l := New(Config{Path: standIn(t, c.help, c.refusal)})
-			err := l.Check(t.Context(), m)
-			if c.refusal != "" {
-				if err != nil {
-					t.Fatal(err)
-				}
-				s, _ := opened(t, l)
-				err = s.Load(t.Context(), m)
-			}
-			if fault.Of(err) != fault.NoLlamaServer || engine.ClassOf(err) != record.SetUp ||
-				strings.Contains(err.Error(), "\n") ||
-				!strings.Contains(err.Error(), "it does not support "+c.lacks+";") ||
-				!strings.Contains(err.Error(), "make setup") {
-				t.Errorf("%v, want that it lacks %s", err, c.lacks)
-			}
-		})
+	err := New(Config{Path: standIn(t, oldHelp, "")}).Check(t.Context(), m)
+	enginetest.OneLine(t, err, fault.NoLlamaServer, record.SetUp, "it does not support -ctk f32", "make setup")
+	s, _ := opened(t, New(Config{Path: standIn(t, "nothing to be read", "error: invalid argument: -cram")}))
+	if err := s.Load(t.Context(), m); err == nil || !strings.Contains(err.Error(), "invalid argument: -cram") {
+		t.Errorf("a refused option: %v", err)
 	}
 }
 
@@ -247,18 +223,8 @@ func TestStartIsRepeated(t *testing.T) {
 	}
 }
 
-// GPU layers without a GPU are refused before anything is measured.
-func TestGPULayersWithoutGPU(t *testing.T) {
-	m := randomModel(t, ascii())
-	c := newEngine(t).config
-	c.GPULayers = 3
-	for _, e := range []engine.Engine{New(c), NewOneShot(c)} {
-		if err := e.Check(t.Context(), m); fault.Of(err) != fault.NoLlamaServer ||
-			!strings.Contains(err.Error(), "no GPU for 3 layers") ||
-			!strings.Contains(err.Error(), "--llamacpp-gpu-layers") {
-			t.Errorf("%s: %v", e.Name(), err)
-		}
-	}
+func TestDeviceOfGPULayers(t *testing.T) {
+	c := Config{GPULayers: 3}
 	d, err := c.device(logs.Load{Offloaded: 2, All: 9, Devices: []string{"CUDA0 (NVIDIA H200)"}})
 	if err != nil || d.Class != record.GPU || d.Name != "CUDA0 (NVIDIA H200)" || d.Detail["gpu_layers"] != "2 of 9" {
 		t.Errorf("%+v, %v", d, err)

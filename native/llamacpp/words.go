@@ -8,13 +8,16 @@ import (
 	"strings"
 	"syscall"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/record"
 	"llmparity/native/logs"
 )
 
+// signalled reports whether a signal ended a process.
 func signalled(err error) bool {
-	var e *exec.ExitError
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
 		return false
 	}
 	status, ok := e.Sys().(syscall.WaitStatus)
@@ -48,31 +51,15 @@ func loadError(lines []string) string {
 	return logs.LastWords(lines)
 }
 
-// refusals matches how llama.cpp's programs refuse an option or its value.
-var refusals = regexp.MustCompile(`(?:invalid|unknown) argument: (\S+)|error while handling argument "([^"]+)"|unknown value for (-\S+): '([^']*)'`)
-
-// missingFlag returns the option that a program refused, with its value; empty if it refused none.
-func missingFlag(words, args []string) string {
-	for _, line := range words {
-		m := refusals.FindStringSubmatch(line)
-		if m == nil {
-			continue
-		}
-		named := m[1] + m[2] + m[3]
-		at := slices.Index(args, named)
-		if m[3] != "" { // the program may use its long name
-			at = slices.Index(args, m[4]) - 1
-		}
-		switch {
-		case at < 0:
-			return named
-		case !strings.HasPrefix(named, "-"): // the program took a value for an option
-			at = max(0, at-1)
-		}
-		if at+1 < len(args) && !strings.HasPrefix(args[at+1], "-") {
-			return args[at] + " " + args[at+1]
-		}
-		return args[at]
+// notLoaded returns why a program could not load its model, if its words say so; nil if not.
+func notLoaded(who string, m engine.Model, words []string, how string) error {
+	switch {
+	case logs.OutOfMemory(words...):
+		return engine.Fail(record.OOM, "%s ran out of memory loading %s (%s): %s", who, m.Path, how,
+			logs.LastWords(words))
+	case contains(words, "failed to load model"), contains(words, "error loading model"):
+		return &engine.Failure{Class: record.BadModel, Err: fault.New(fault.BadModel,
+			"check the file, or use a newer llama.cpp", "%s cannot load %s: %s", who, m.Path, loadError(words))}
 	}
-	return ""
+	return nil
 }

@@ -50,13 +50,14 @@ func draw(seed uint64, report string) error {
 		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		for _, s := range all[:min(each, len(all))] {
 			n++
-			fmt.Printf("%2d  %s  (%s)\n", n, s.text, s.from)
+			fmt.Printf("%2d  %s\n    (%s: %s)\n", n, s.text, s.from, s.near)
 		}
 	}
 	return nil
 }
 
-type sentence struct{ text, from string }
+// sentence is one to read, with the file that has it, and what stands near it there.
+type sentence struct{ text, from, near string }
 
 // sentencesOf are the different sentences of the files that match, in a fixed order.
 func sentencesOf(matches []string) ([]sentence, error) {
@@ -79,7 +80,8 @@ func sentencesOf(matches []string) ([]sentence, error) {
 				of = fromHTML
 			}
 			for _, s := range of(string(text)) {
-				out = append(out, sentence{s, path})
+				s.from = path
+				out = append(out, s)
 			}
 		}
 	}
@@ -88,42 +90,73 @@ func sentencesOf(matches []string) ([]sentence, error) {
 }
 
 var (
-	fenced = regexp.MustCompile("(?ms)^```.*?^```$|^    .*?$|<!--.*?-->")
-	links  = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
-	ends   = regexp.MustCompile(`([^.][^.g][.?!])\s+`) // but for "e.g."
-	hidden = regexp.MustCompile(`(?s)^.*<body|<(?:script|style|svg|noscript)\b.*?</(?:script|style|svg|noscript)>`)
-	inline = regexp.MustCompile(`</?(?:b|i|em|strong|a|span|abbr|code|sup|sub|small|button)\b[^>]*>`)
-	tags   = regexp.MustCompile(`<[^>]*>`)
-	word   = regexp.MustCompile(`(?:^| )\(?\pL[\pL'’-]+[,.;:?!)]*`)
+	fenced   = regexp.MustCompile("(?ms)^```.*?^```$|^    .*?$|<!--.*?-->")
+	links    = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	ends     = regexp.MustCompile(`([^.][^.g][.?!])\s+`) // but for "e.g."
+	hidden   = regexp.MustCompile(`(?s)^.*<body|<(?:script|style|svg|noscript)\b.*?</(?:script|style|svg|noscript)>`)
+	bars     = regexp.MustCompile(`\s*\|\s*`)
+	headings = regexp.MustCompile(`(?s)<h[1-4][^>]*>(.*?)</h[1-4]>`)
+	inline   = regexp.MustCompile(`</?(?:b|i|em|strong|a|span|abbr|code|sup|sub|small|button)\b[^>]*>`)
+	tags     = regexp.MustCompile(`<[^>]*>`)
+	word     = regexp.MustCompile(`(?:^| )\(?\pL[\pL'’-]+[,.;:?!)]*`)
 )
 
-// fromMarkdown are the sentences of paragraphs, lists and cells of tables.
-func fromMarkdown(text string) []string {
-	text = links.ReplaceAllString(fenced.ReplaceAllString(text, "\n\n"), "$1")
-	var out []string
-	for _, block := range regexp.MustCompile(`\n\s*\n|\n(?:- |#+ |\|)`).Split(text, -1) {
-		for _, part := range strings.Split(strings.Join(strings.Fields(block), " "), " | ") {
-			out = append(out, split(part)...)
+// fromMarkdown are the sentences of paragraphs, lists and cells of tables, with the heading above them; a cell has its
+// row and column, too.
+func fromMarkdown(text string) []sentence {
+	text = links.ReplaceAllString(fenced.ReplaceAllString(text, "\n\n"), "[$1]")
+	var out []sentence
+	heading, columns := "", []string(nil)
+	text = strings.ReplaceAll(text, "\n#", "\n\n#")
+	for _, block := range regexp.MustCompile(`\n\s*\n|\n(?:- |\|)`).Split(text, -1) {
+		block = strings.Join(strings.Fields(block), " ")
+		if title := strings.TrimLeft(block, "#"); title != block {
+			heading, columns = strings.TrimSpace(title), nil
+			out = append(out, split(heading, "")...)
+			continue
+		}
+		if !strings.Contains(block, " | ") {
+			out = append(out, split(block, heading)...)
+			continue
+		}
+		cells := bars.Split(strings.Trim(block, "| "), -1)
+		if columns == nil {
+			columns = cells
+		}
+		for i, cell := range cells {
+			near := fmt.Sprintf("%s; in the row of %s", heading, cells[0])
+			if i < len(columns) && i > 0 {
+				near += ", column " + columns[i]
+			}
+			out = append(out, split(cell, near)...)
 		}
 	}
 	return out
 }
 
-// fromHTML are the sentences of a page's text.
-func fromHTML(text string) []string {
-	var out []string
-	for _, part := range tags.Split(inline.ReplaceAllString(hidden.ReplaceAllString(text, " "), ""), -1) {
-		out = append(out, split(html.UnescapeString(part))...)
+// fromHTML are the sentences of a page's text, with the heading above them.
+func fromHTML(text string) []sentence {
+	var out []sentence
+	heading := ""
+	text = headings.ReplaceAllString(hidden.ReplaceAllString(text, " "), "<x>#$1<x>")
+	for _, part := range tags.Split(inline.ReplaceAllString(text, ""), -1) {
+		part = html.UnescapeString(part)
+		if title, ok := strings.CutPrefix(part, "#"); ok {
+			part, heading = title, title
+		}
+		out = append(out, split(part, heading)...)
 	}
 	return out
 }
 
 // split cuts a text into sentences of enough words.
-func split(text string) []string {
-	var out []string
+func split(text, near string) []sentence {
+	var out []sentence
 	for s := range strings.SplitSeq(ends.ReplaceAllString(strings.Join(strings.Fields(text), " "), "$1\n"), "\n") {
-		if s = strings.Trim(s, "| "); len(word.FindAllString(s, -1)) >= least {
-			out = append(out, s)
+		s = strings.Trim(s, "|- ")
+		words := len(word.FindAllString(s, -1))
+		if words >= least && strings.Count(s, "-") < words { // no lists of names
+			out = append(out, sentence{text: s, near: near})
 		}
 	}
 	return out

@@ -55,8 +55,7 @@ func (l *Engine) Check(ctx context.Context, m engine.Model) error {
 	if err != nil {
 		return err
 	}
-	_, err = b.options.fitted(serverProgram(), b.path, l.config.server(m, 0))
-	return err
+	return l.config.fits(ctx, serverProgram(), b, l.config.server(m, 0))
 }
 
 // checkModel leaves the architecture to llama-server, which knows more of them than llmparity.

@@ -45,9 +45,8 @@ func (o *OneShot) Check(ctx context.Context, m engine.Model) error {
 	if err != nil {
 		return err
 	}
-	_, err = b.options.fitted(completionProgram(), b.path,
+	return o.config.fits(ctx, completionProgram(), b,
 		o.config.oneShot(m, "", "", engine.Request{MaxTokens: 1, IgnoreEOS: true}))
-	return err
 }
 
 func (o *OneShot) identify(ctx context.Context) (identity, error) {

@@ -224,7 +224,12 @@ func TestStartIsRepeated(t *testing.T) {
 }
 
 func TestDeviceOfGPULayers(t *testing.T) {
-	c := Config{GPULayers: 3}
+	c := newEngine(t).config
+	c.GPULayers = 3
+	for _, e := range []engine.Engine{New(c), NewOneShot(c)} {
+		enginetest.OneLine(t, e.Check(t.Context(), randomModel(t, ascii())), fault.NoLlamaServer, record.SetUp,
+			"no GPU for 3 layers", "--llamacpp-gpu-layers")
+	}
 	d, err := c.device(logs.Load{Offloaded: 2, All: 9, Devices: []string{"CUDA0 (NVIDIA H200)"}})
 	if err != nil || d.Class != record.GPU || d.Name != "CUDA0 (NVIDIA H200)" || d.Detail["gpu_layers"] != "2 of 9" {
 		t.Errorf("%+v, %v", d, err)

@@ -14,20 +14,14 @@ import (
 	"llmparity/internal/figure"
 )
 
-// moment is a time at which memory is broken down.
-type moment struct {
-	name string // as the table calls it
-	long string
+// moments are the times at which memory is broken down.
+var moments = []struct {
+	head string
 	of   func(*memory.Breakdown) []evidence.Figure
-}
-
-func moments() []moment {
-	return []moment{
-		{"load", "at the end of the load", func(b *memory.Breakdown) []evidence.Figure { return b.Load }},
-		{"measure", "at the end of the measurement", func(b *memory.Breakdown) []evidence.Figure { return b.Measure }},
-		{"retained", "after the unload, less the baseline",
-			func(b *memory.Breakdown) []evidence.Figure { return b.Retained }},
-	}
+}{
+	{"end of load (MiB)", func(b *memory.Breakdown) []evidence.Figure { return b.Load }},
+	{"end of measure (MiB)", func(b *memory.Breakdown) []evidence.Figure { return b.Measure }},
+	{"retained (MiB)", func(b *memory.Breakdown) []evidence.Figure { return b.Retained }},
 }
 
 // held writes a size, with the number of launches if fewer than counted have it. Repetitions in one launch have some
@@ -65,54 +59,37 @@ const (
 	peaksWords = "Peaks of processes do not add up: they occur at different moments, and each counts shared pages in full."
 )
 
-// breakdownColumns are the figures in the terminal's table.
-func breakdownColumns() []*figure.Row {
-	return figure.Rows(func(r *figure.Row) bool { return r.Inside != nil && r.Inside.Head != "" })
-}
-
-// breakdownSections show memory by process and part.
-func breakdownSections(res *compare.Result) []section {
-	const id, title = "breakdown", "Memory by process and part"
-	head := []string{"cell", "when"}
-	for _, col := range breakdownColumns() {
-		head = append(head, col.Inside.Head)
-	}
-	var highestOf []string
-	moment := perCell(res, head, func(c *compare.Cell, add func(...string)) {
-		if c.Memory == nil {
-			return
-		}
-		for _, m := range moments() {
-			row, known := []string{m.name}, false
-			for _, col := range breakdownColumns() {
-				f := evidence.Held(m.of(c.Memory), col.Name)
-				row, known = append(row, held(f, c.Launches)), known || f.Known()
-			}
-			if known {
-				add(row...)
-			}
-		}
-		if words := highest(c.Memory); words != "" {
-			highestOf = append(highestOf, fmt.Sprintf("%s: highest RSS of each process, and in which phase: %s.", c.Label,
-				words))
-		}
-	})
-	short := section{ID: id, Title: title, For: inTerminal, Grid: moment, Mark: "- "}
-	if moment != nil || len(highestOf) > 0 {
-		short.Words, short.Lines = []string{breakdownWords + " " + breakdownMethod + " " + peaksWords},
-			append(breakdownNotes(res),
-				highestOf...)
-	}
+// breakdownSection shows memory by process and part.
+func breakdownSection(res *compare.Result) section {
 	parts, processes := breakdownGrid(res), processGrid(res)
 	if parts == nil && processes == nil {
-		return []section{short}
+		return section{}
 	}
-	return []section{short, {ID: id, Title: title, For: onPage, Words: []string{breakdownWords},
-		Method: []string{breakdownMethod},
-		Lines:  breakdownNotes(res), Draw: []func(*view) []chart{stacks}, Parts: []section{
+	return section{ID: "breakdown", Title: "Memory by process and part", For: inTerminal | onPage,
+		Words: []string{breakdownWords}, Method: []string{breakdownMethod}, Lines: breakdownNotes(res), Mark: "- ",
+		Parts: []section{
 			{Title: "Parts", Grid: parts},
 			{Title: "Highest RSS of each process within each phase", Words: []string{peaksWords}, Grid: processes},
-			{Title: "What each figure is, and what its method cannot see", Folded: true, Grid: methodGrid(res)}}}}
+			explained(res, func(c *compare.Cell) []evidence.Figure { return insideFigures(c.Memory) })}}
+}
+
+// insideFigures are all figures of a breakdown that are known.
+func insideFigures(b *memory.Breakdown) []evidence.Figure {
+	if b == nil {
+		return nil
+	}
+	all := slices.Concat(b.Load, b.Measure)
+	for _, f := range b.Retained {
+		f.Title += ", retained"
+		all = append(all, f)
+	}
+	for _, p := range b.Peaks {
+		for _, f := range p.Phases {
+			f.Title = "peak of a process"
+			all = append(all, f)
+		}
+	}
+	return slices.DeleteFunc(all, func(f evidence.Figure) bool { return !f.Known() })
 }
 
 // breakdownNotes are the notes on each cell's memory.
@@ -146,98 +123,19 @@ func inside(b *memory.Breakdown) bool {
 		})
 }
 
-// highest lists each process's highest RSS with its phase.
-func highest(b *memory.Breakdown) string {
-	var words []string
-	for _, p := range b.Peaks {
-		if f, ok := p.Highest(); ok {
-			words = append(words, fmt.Sprintf("%s %s (%s)", p.Process, mib(f.Center()), f.Name))
-		}
-	}
-	return strings.Join(words, ", ")
-}
-
-// stacks draws each cell's parts: buffers of the engine, and beside them what a browser's page holds.
-func stacks(v *view) []chart {
-	type bar struct {
-		*compare.Cell
-		page bool
-	}
-	var bars []bar
-	for i := range v.res.Cells {
-		if c := &v.res.Cells[i]; c.Memory != nil && inside(c.Memory) {
-			if bars = append(bars, bar{c, false}); ledgered(c.Memory) {
-				bars = append(bars, bar{c, true})
-			}
-		}
-	}
-	if len(bars) == 0 {
-		return nil
-	}
-	out := chart{ID: "breakdown", Title: "By part", Unit: "MiB", Choice: "When", Height: rowsHeight(len(bars), 1),
-		Note: "Medians. A browser has two bars: WebGPU buffers, by the ledger, and the page's own memory. They come from " +
-			"different methods and different processes. A native engine has one bar, from its log.",
-		Label: "Stacked bars of what each cell's memory is used for; the table below has the same figures"}
-	for _, m := range slices.Backward(moments()[:2]) { // the end of the measurement first
-		t := &stackTable{}
-		for _, b := range bars {
-			what := "from its log"
-			if b.page {
-				what = "page"
-			} else if ledgered(b.Memory) {
-				what = "WebGPU\n" + held(evidence.Held(m.of(b.Memory), figure.Ledger), b.Launches) + " MiB"
-			}
-			t.bars = append(t.bars, line(b.Label)+"\n"+what)
-		}
-		part := func(name string, page bool) {
-			t.add(figure.Title(name), partColour[name], func(n int) float64 {
-				if bars[n].page != page {
-					return math.NaN()
-				}
-				return evidence.Held(m.of(bars[n].Memory), name).Center()
-			})
-		}
-		part(figure.Weights, false)
-		part(figure.KVUsed, false)
-		t.add(figure.Title(figure.KVReserved)+", not filled", "var(--off)", func(n int) float64 {
-			list := m.of(bars[n].Memory)
-			reserved, used := evidence.Held(list, figure.KVReserved).Center(), evidence.Held(list, figure.KVUsed)
-			switch {
-			case bars[n].page:
-				return math.NaN()
-			case used.Known():
-				reserved -= used.Center()
-			}
-			return reserved
-		})
-		part(figure.Workspaces, false)
-		part(figure.Unattributed, false)
-		for _, name := range []string{figure.JSHeap, figure.ArrayBuffers, figure.Wasm} {
-			part(name, true)
-		}
-		out.Drawings = append(out.Drawings, drawing{Name: m.long, Options: t.options()})
-		out.Table = cmp.Or(out.Table, t.grid())
-	}
-	return []chart{out}
-}
-
-// ledgered tells whether there is a page with a WebGPU ledger.
-func ledgered(b *memory.Breakdown) bool {
-	return slices.ContainsFunc(slices.Concat(b.Load, b.Measure), func(f evidence.Figure) bool {
-		return f.Known() && f.Method != evidence.EngineLog && f.Name != figure.TotalPSS && f.Name != figure.EngineSays
-	})
-}
-
 // breakdownGrid has every part of every cell at each moment, with its method.
 func breakdownGrid(res *compare.Result) *grid {
-	head := []string{"cell", "memory", "end of load (MiB)", "end of measure (MiB)", "retained (MiB)", "from"}
-	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
+	head := []string{"cell", "memory"}
+	for _, m := range moments {
+		head = append(head, m.head)
+	}
+	return perCell(res, append(head, "from"), func(c *compare.Cell, add func(...string)) {
 		if c.Memory == nil {
 			return
 		}
 		for n, f := range c.Memory.Load {
 			row, from := []string{f.Title}, ""
-			for _, m := range moments() {
+			for _, m := range moments {
 				x := m.of(c.Memory)[n]
 				row, from = append(row, held(x, c.Launches)), cmp.Or(from, x.From())
 			}
@@ -246,33 +144,6 @@ func breakdownGrid(res *compare.Result) *grid {
 			}
 		}
 	})
-}
-
-// methodGrid explains each figure once, with what its method cannot see.
-func methodGrid(res *compare.Result) *grid {
-	t := &grid{Head: []string{"memory", "from", "what it is", "what the method cannot see"}}
-	for i := range res.Cells {
-		b := res.Cells[i].Memory
-		if b == nil {
-			continue
-		}
-		for n, f := range b.Load {
-			if f.Known() || b.Measure[n].Known() {
-				t.once(f.Title, cmp.Or(f.From(), b.Measure[n].From()), line(f.How), line(f.Blind))
-			}
-			if r := b.Retained[n]; r.Known() {
-				t.once(f.Title+", retained", r.From(), line(r.How), line(r.Blind))
-			}
-		}
-		for _, p := range b.Peaks {
-			for _, f := range p.Phases {
-				if f.Known() {
-					t.once("peak of a process", f.From(), line(f.How), line(f.Blind))
-				}
-			}
-		}
-	}
-	return t.orNil()
 }
 
 // processGrid has the peak of each process by phase.

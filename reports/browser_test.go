@@ -365,11 +365,10 @@ func check(t *testing.T, name string, width int64, s sheet) {
 		"latency-latency"}
 	two := append([]string{"headline-memory", "memory-0", "memory-1", "tokens-0", "tokens-1", "peaks", "components",
 		"growth-0"}, times...)
-	want := map[string][]string{"mixed": two, "same-device": two, "inside": append([]string{"breakdown"}, two...),
-		"predicted": append([]string{"breakdown"}, two...),
-		"endless":   append([]string{"memory-2", "breakdown"}, two...),
-		"hostile":   append([]string{"memory-0", "tokens-0", "peaks", "components", "breakdown", "growth-0"}, times...),
-		"lost":      {"memory-0"}, "empty": nil,
+	want := map[string][]string{"mixed": two, "same-device": two, "inside": two, "predicted": two,
+		"endless": append([]string{"memory-2"}, two...),
+		"hostile": append([]string{"memory-0", "tokens-0", "peaks", "components", "growth-0"}, times...),
+		"lost":    {"memory-0"}, "empty": nil,
 		"lengths": append([]string{"memory-5", "growth-input_len-0", "fig3_latency_vs_seqlen", "fig4_mem_vs_seqlen"},
 			two...)}[name]
 	var got []string

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -56,15 +55,6 @@ func (v *view) launchesDrawn() int {
 		return most
 	}
 	return max(least, min(most, together/max(1, len(v.res.Cells))))
-}
-
-// marshal encodes JSON so that it cannot end a script element.
-func marshal(v any) ([]byte, error) {
-	text, err := json.Marshal(v) // encoding/json writes <, > and & as \u003c …
-	if err != nil {
-		return nil, fmt.Errorf("encoding the charts: %w", err)
-	}
-	return text, nil
 }
 
 func peaksSection() section {
@@ -139,98 +129,93 @@ func (v *view) having(name string) []int {
 func (v *view) medians(shown []int, name, series string) plot {
 	var labels []string
 	var data []opts.BarData
-	var intervals []any
-	for at, i := range shown {
+	var intervals []*stats.Interval
+	for _, i := range shown {
 		f := v.res.Cells[i].Figure(name)
 		labels = append(labels, line(v.res.Cells[i].Label)+"\n"+num(f.Center())+" "+f.Unit)
 		data = append(data, opts.BarData{Value: digits(f.Center()), ItemStyle: &opts.ItemStyle{Color: v.colour(i)}})
-		if iv := f.Interval; iv != nil {
-			intervals = append(intervals, whisker(digits(iv.Lo), at, digits(iv.Hi), at))
-		}
+		intervals = append(intervals, f.Interval)
 	}
 	bar := newBar(labels, false)
-	bar.add("bar", series, data, charts.WithBarChartOpts(opts.BarChart{BarWidth: "46%"}), whiskers(intervals, 3))
+	bar.add("bar", series, data, charts.WithBarChartOpts(opts.BarChart{BarWidth: "46%"}),
+		whiskers(intervalLines(intervals), 3))
 	return bar
 }
 
-// stackTable is stacked bars: for each series, a value per bar.
-type stackTable struct {
+// barTable is bars with several series, upon one another or apart: for each series, a value per bar.
+type barTable struct {
+	apart     bool
 	bars      []string
 	intervals []*stats.Interval // of each bar's end
-	series    []string
-	colours   []string
-	values    [][]float64
+	series    []barSeries
+}
+
+type barSeries struct {
+	name   string
+	values []float64
+	looks  []style
 }
 
 // add adds a series unless all its values are missing or 0.
-func (t *stackTable) add(name, colour string, of func(bar int) float64) {
-	var values []float64
+func (t *barTable) add(name string, of func(bar int) float64, looks ...style) {
+	s := barSeries{name: name, looks: looks}
 	some := false
 	for n := range t.bars {
 		v := of(n)
-		values, some = append(values, v), some || digits(v) != 0 && !math.IsNaN(v)
+		s.values, some = append(s.values, v), some || digits(v) != 0 && !math.IsNaN(v)
 	}
 	if some {
-		t.series, t.colours, t.values = append(t.series, name), append(t.colours, colour), append(t.values, values)
+		t.series = append(t.series, s)
 	}
 }
 
-// lowest is the lower end of the lowest bar, and highest the upper end of the highest.
-func (t *stackTable) lowest() float64  { return t.sum(math.Min) }
-func (t *stackTable) highest() float64 { return t.sum(math.Max) }
-
-func (t *stackTable) sum(end func(x, y float64) float64) float64 {
-	out := 0.0
+// ends are the lower end of the lowest bar and the upper end of the highest.
+func (t *barTable) ends() (lowest, highest float64) {
 	for n := range t.bars {
-		all := 0.0
-		for _, values := range t.values {
-			if v := end(values[n], 0); !math.IsNaN(v) {
-				all += v
+		down, up := 0.0, 0.0
+		for _, s := range t.series {
+			if v := s.values[n]; v < 0 {
+				down += v
+			} else if v > 0 {
+				up += v
 			}
 		}
-		out = end(out, all)
+		lowest, highest = min(lowest, down), max(highest, up)
 	}
-	return out
+	return lowest, highest
 }
 
-// grid has the same figures, one row per bar.
-func (t *stackTable) grid() *grid {
-	g := &grid{Head: []string{"bar"}}
-	for n, bar := range t.bars {
-		row := []string{strings.ReplaceAll(bar, "\n", ", ")}
-		for _, values := range t.values {
-			row = append(row, orNone(values[n]))
-		}
-		g.Rows = append(g.Rows, row)
-	}
-	for _, name := range t.series {
-		g.Head = append(g.Head, name+" (MiB)")
-	}
-	return g
-}
-
-func (t *stackTable) options() map[string]any {
+func (t *barTable) options() map[string]any {
 	bar := newBar(t.bars, true)
-	if t.lowest() > -0.02*t.highest() { // a remainder just below 0 needs no axis of its own
+	if lowest, highest := t.ends(); lowest > -0.02*highest { // a remainder just below 0 needs no axis of its own
 		bar.XAxisList[0].Min = 0
 	}
-	for n, name := range t.series {
+	for _, s := range t.series {
 		var data []opts.BarData
-		for _, v := range t.values[n] {
+		for _, v := range s.values {
 			data = append(data, barData(v))
 		}
-		bar.add("bar", name, data, stacked, inked(t.colours[n], 0))
-	}
-	var intervals []any
-	for n, iv := range t.intervals {
-		if iv != nil {
-			intervals = append(intervals, whisker(digits(iv.Lo), n, digits(iv.Hi), n))
+		looks := s.looks
+		if !t.apart {
+			looks = append(looks, stacked)
 		}
+		bar.add("bar", s.name, data, looks...)
 	}
 	if n := len(bar.MultiSeries); n > 0 {
-		whiskers(intervals, 3)(&bar.MultiSeries[n-1])
+		whiskers(intervalLines(t.intervals), 3)(&bar.MultiSeries[n-1])
 	}
 	return bar.options()
+}
+
+// intervalLines are lines along bars from the lower to the upper end of each interval.
+func intervalLines(all []*stats.Interval) []any {
+	var out []any
+	for bar, iv := range all {
+		if iv != nil {
+			out = append(out, whisker(digits(iv.Lo), bar, digits(iv.Hi), bar))
+		}
+	}
+	return out
 }
 
 // launches adds a dot for each launch.

@@ -2,11 +2,12 @@ package reports
 
 import (
 	"cmp"
-	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/compare/memory"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -14,7 +15,7 @@ import (
 
 // How to read the components.
 const (
-	partsShort = "Median memory increase from baseline to peak, by component. Everything else is the difference to the whole."
+	partsShort = "Median memory increase from baseline to peak in MiB, by component. Everything else is the difference to the whole."
 	partsWords = "Weights, KV cache (reserved), activations, multi-GPU overhead, the browser's own memory and everything else add up to the increase. " +
 		"Everything else is calculated as the difference, so it carries the errors of the other components and can be negative. " +
 		"The filled part of the KV cache is calculated from the number of tokens and is part of what is reserved. The total includes the baseline."
@@ -23,23 +24,29 @@ const (
 // found labels a run's own figures; not all of them are measured.
 const found = "in the run"
 
-// componentSections show memory by component.
-func componentSections(res *compare.Result) []section {
-	const id, title = "components", "Memory by component"
-	return []section{
-		{ID: id, Title: title, For: inTerminal, Parts: []section{
-			{Grid: componentGrid(res, true), Words: []string{partsWords}},
-			{Grid: browsersOwn(res)},
-			{Lines: partNotes(res), Mark: "- "}}},
-		{ID: id, Title: title, For: document | onPage, Words: []string{partsShort}, Method: []string{partsWords},
-			Parts: []section{
-				{Lines: origins(res), Mark: "- "}, {Lines: negative(res)},
-				{Draw: []func(*view) []chart{partStacks}},
-				{Grid: componentGrid(res, false)},
-				{Title: "Every component: origin, confidence and dtype", For: onPage, Folded: true,
-					Grid: partGrid(res)},
-				{Title: "What each component is, and what its method cannot see", For: onPage, Folded: true,
-					Grid: partHow(res)}}}}
+// componentSection shows memory by component.
+func componentSection(res *compare.Result) section {
+	return section{ID: "components", Title: "Memory by component", Words: []string{partsShort},
+		Method: []string{partsWords}, Parts: []section{
+			{Lines: origins(res), Mark: "- "}, {Lines: negative(res)},
+			{Draw: []func(*view) []chart{partStacks}},
+			{Grid: componentGrid(res)},
+			{Title: "Every component: origin, confidence and dtype", For: onPage, Folded: true, Grid: partGrid(res)},
+			explained(res, func(c *compare.Cell) []evidence.Figure {
+				var out []evidence.Figure
+				for _, p := range allParts(c) {
+					out = append(out, p.Figure)
+				}
+				return out
+			})}}
+}
+
+// allParts are a cell's components and the parts of a browser's own memory.
+func allParts(c *compare.Cell) []memory.Component {
+	if c.Parts == nil {
+		return nil
+	}
+	return slices.Concat(c.Parts.Components, c.Parts.Beyond)
 }
 
 // components are the columns of tables, the browser's own before everything else.
@@ -91,15 +98,10 @@ func errorMark(p memory.Predicted) string {
 	return text
 }
 
-// componentGrid has one row per cell. In full it also has empty columns.
-func componentGrid(res *compare.Result, full bool) *grid {
+// componentGrid has one row per cell.
+func componentGrid(res *compare.Result) *grid {
 	columns := componentColumns(res)
 	head := append([]string{"cell"}, headsOf(columns)...)
-	if !full {
-		for i := range columns {
-			head[i+1] = oneLine(head[i+1]) + " (MiB)"
-		}
-	}
 	return perCell(res, append(head, "confidence"), func(c *compare.Cell, add func(...string)) {
 		if c.Parts == nil {
 			return
@@ -110,42 +112,6 @@ func componentGrid(res *compare.Result, full bool) *grid {
 		}
 		add(append(row, c.Parts.Confidence)...)
 	})
-}
-
-// someBeyond tells whether any cell has a browser's own parts.
-func someBeyond(res *compare.Result) bool {
-	return slices.ContainsFunc(res.Cells,
-		func(c compare.Cell) bool { return c.Parts.Component(figure.BrowserShare).Known() })
-}
-
-// browsersOwn lists the parts of the browser's own memory.
-func browsersOwn(res *compare.Result) *grid {
-	if !someBeyond(res) {
-		return nil
-	}
-	head := []string{"cell", "part of the browser's own", "MiB"}
-	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
-		if c.Parts == nil {
-			return
-		}
-		for _, p := range c.Parts.Beyond {
-			add(p.Title, held(p.Figure, c.Launches))
-		}
-	})
-}
-
-// partNotes say how components were obtained, once for all cells with the same answer.
-func partNotes(res *compare.Result) []string {
-	var out grouped
-	for i := range res.Cells {
-		if c := &res.Cells[i]; c.Parts != nil {
-			out.add(methodsOf(c.Parts), c.Label)
-			for _, n := range c.Parts.Notes {
-				out.add(n, c.Label)
-			}
-		}
-	}
-	return out.lines(sentence)
 }
 
 // origins say where components come from, once for all cells with the same answer.
@@ -182,33 +148,6 @@ func originWords(o record.Origin) string {
 // none tells that a component needs no mention: one device has no overhead of several.
 func none(c memory.Component) bool { return c.Name == figure.MultiGPUOverhead && c.Center() == 0 }
 
-// methodsOf lists the components by origin, method and confidence, with dtypes, and why some are missing.
-func methodsOf(p *memory.Parts) string {
-	var absent []string
-	var by grouped
-	for _, c := range p.Components {
-		name := partName(c.Name)
-		switch {
-		case !c.Known() && c.Name != figure.TotalMemory:
-			absent = append(absent, "no "+name+": "+c.Absent)
-			continue
-		case !c.Known(), none(c):
-			continue
-		}
-		if c.DType != "" {
-			name += " (" + line(c.DType) + ")"
-		}
-		by.add(fmt.Sprintf("%s, confidence %s", c.From(), c.Confidence), name)
-	}
-	out := append(by.lines(func(from string, names []string) string {
-		return strings.Join(names, ", ") + ": " + from
-	}), absent...)
-	if s := p.DTypes.Scales; s != "" {
-		out = append(out, "scales of weights are "+line(s))
-	}
-	return strings.Join(out, "; ")
-}
-
 // partName is a component in a word or two.
 func partName(name string) string {
 	if r := figure.Of(name); r != nil && r.Part != "" {
@@ -221,45 +160,15 @@ func partName(name string) string {
 func partGrid(res *compare.Result) *grid {
 	head := []string{"cell", "component", "median (MiB)", "95% interval", "from", "confidence", "dtype"}
 	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
-		if c.Parts == nil {
-			return
-		}
-		for _, p := range slices.Concat(c.Parts.Components, c.Parts.Beyond) {
+		for _, p := range allParts(c) {
 			add(p.Title, held(p.Figure, c.Launches), intervalWords(p.Figure), orDash(p.From()), orDash(p.Confidence),
 				orDash(line(p.DType)))
 		}
-		if s := c.Parts.DTypes.Scales; s != "" {
+		if c.Parts != nil && c.Parts.DTypes.Scales != "" {
+			s := c.Parts.DTypes.Scales
 			add("scales, within the weights", "–", "", "–", "–", line(s))
 		}
 	})
-}
-
-// partHow explains each component once, or why it is missing.
-func partHow(res *compare.Result) *grid {
-	var rows grouped
-	for i := range res.Cells {
-		c := &res.Cells[i]
-		if c.Parts == nil {
-			continue
-		}
-		for _, p := range slices.Concat(c.Parts.Components, c.Parts.Beyond) {
-			words := p.How
-			if !p.Known() {
-				words = p.Absent
-			}
-			rows.add(strings.Join([]string{p.Title, orDash(p.From()), line(words), line(p.Blind)}, "\x00"),
-				line(c.Label))
-		}
-	}
-	t := &grid{Head: []string{"component", "from", "what it is, or why it is missing", "what the method cannot see",
-		"cells"}}
-	blind := false
-	for _, key := range rows.keys {
-		row := strings.Split(key, "\x00")
-		blind = blind || row[3] != ""
-		t.Rows = append(t.Rows, append(row, strings.Join(rows.of[key], "; ")))
-	}
-	return t.without(func(column int) bool { return column == 3 && !blind }).orNil()
 }
 
 func orDash(s string) string { return cmp.Or(s, "–") }
@@ -274,4 +183,39 @@ func negative(res *compare.Result) []string {
 		}
 	}
 	return out
+}
+
+// partStacks draws each cell's components, measured and predicted, where its weights are known.
+func partStacks(v *view) []chart {
+	t := &barTable{}
+	var bars []func(name string) float64
+	for i := range v.res.Cells {
+		c := &v.res.Cells[i]
+		if !c.Parts.Component(figure.ModelWeights).Known() {
+			continue
+		}
+		t.bars = append(t.bars, line(c.Label)+"\n"+found)
+		bars = append(bars, func(name string) float64 { return c.Parts.Shown(name).Center() })
+		if p, ok := c.Prediction.Part(figure.ModelWeights); ok && p.Best != nil {
+			t.bars = append(t.bars, line(c.Label)+"\npredicted")
+			bars = append(bars, func(name string) float64 {
+				if p := predictedOf(c, name); p.Best != nil {
+					return *p.Best
+				}
+				return math.NaN()
+			})
+		}
+	}
+	if len(bars) == 0 {
+		return nil
+	}
+	for _, col := range components() {
+		if colour, ok := partColour[col.Name]; ok {
+			t.add(partName(col.Name), func(bar int) float64 { return bars[bar](col.Name) }, inked(colour, 0))
+		}
+	}
+	return []chart{{ID: "components", Title: "By component", Unit: "MiB", Height: rowsHeight(len(bars), 1),
+		Drawings: []drawing{{Options: t.options()}},
+		Note:     "Median increase over the baseline. Everything else is the difference to the whole; it can be negative.",
+		Label:    "Stacked bars of each cell's memory by component, measured and predicted; the tables have the same figures"}}
 }

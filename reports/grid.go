@@ -40,13 +40,6 @@ func perCell(res *compare.Result, head []string, rows func(c *compare.Cell, add 
 	return t
 }
 
-// once adds a row unless it is there.
-func (t *grid) once(row ...string) {
-	if !slices.ContainsFunc(t.Rows, func(have []string) bool { return slices.Equal(have, row) }) {
-		t.Rows = append(t.Rows, row)
-	}
-}
-
 // orNil is the table, or nil if it is empty.
 func (t *grid) orNil() *grid {
 	if len(t.Rows) == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/compare/growth"
 	"llmparity/internal/figure"
 )
@@ -29,7 +30,6 @@ func growthSection(res *compare.Result) section {
 		{For: inTerminal | document, Lines: growthLines(res), Mark: "- "}}}
 	slopes := &grid{Head: []string{"cells", "over", "memory", "from", "bytes/token", "95% interval", "launches",
 		"calculated", "× calculated", "result"}}
-	how := &grid{Head: []string{"memory", "from", "how", "what the method cannot see"}}
 	each(res, func(g growing) {
 		for _, r := range g.rates {
 			if !r.Known() {
@@ -44,18 +44,21 @@ func growthSection(res *compare.Result) section {
 				row[8] = num(*r.OfTheory)
 			}
 			slopes.Rows = append(slopes.Rows, row)
-			how.once(line(r.Title), r.From(), line(r.How), line(r.Blind))
-		}
-		if g.theory != nil {
-			how.once("one token in the KV cache", string(g.theory.Origin), line(g.theory.How),
-				"everything else that an engine keeps")
 		}
 	})
 	if slopes.orNil() != nil {
 		s.Parts = append(s.Parts, section{For: onPage, Words: []string{growthWords}, Method: []string{growthMethod},
 			Draw:   []func(*view) []chart{kvGrowth},
-			Across: "pair", Grid: slopes, Parts: []section{
-				{Title: "How each slope was obtained", Folded: true, Grid: how}}})
+			Across: "pair", Grid: slopes, Parts: []section{explainedFor(res,
+				func(add func(string, ...evidence.Figure)) {
+					each(res, func(g growing) {
+						for _, r := range g.rates {
+							if r.Known() {
+								add(g.who, r.Figure)
+							}
+						}
+					})
+				})}})
 	}
 	return s
 }

@@ -269,7 +269,7 @@ func copied(t *testing.T, p *tab, runs []*record.Run) {
 		t.Errorf("buttons: %d for %d tables, %d and %d for %d charts", got.CSVs, got.Tables, got.PNGs, got.SVGs, got.Charts)
 	}
 	rows, err := csv.NewReader(strings.NewReader(got.CSV)).ReadAll()
-	if err != nil || len(rows) < 8 || rows[0][2] != "predicted (MiB)" || rows[1][1] != "model weights" ||
+	if err != nil || len(rows) < 8 || rows[0][2] != "predicted" || rows[1][1] != "model weights" ||
 		rows[1][2] != "4.004" {
 		t.Errorf("the table of predictions is copied as\n%s (%v)", got.CSV, err)
 	}

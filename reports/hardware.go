@@ -14,33 +14,28 @@ const hardwareWords = "Medians over counted launches. Peaks and temperature cove
 
 // hardwareColumn is a column with the figures that can stand in it; a device has at most one of them.
 type hardwareColumn struct {
-	head  string
-	names []string
+	head     string
+	terminal bool // the terminal has it
+	names    []string
 }
 
-// hardwareColumns are those of the terminal.
 func hardwareColumns() []hardwareColumn {
+	type names = []string
 	return []hardwareColumn{
-		{"memory\npeak MiB", []string{hardware.GPUPeak, hardware.GPUSum, hardware.GPUHeld}},
-		{"free at\nstart MiB", []string{hardware.GPUFree}},
-		{"load\n%", []string{hardware.GPUBusy}}, {"power\nW", []string{hardware.GPUPower}},
-		{"highest\n°C", []string{hardware.GPUHeat}}, {"energy\nJ", []string{hardware.Energy}},
-		{"energy\nJ/token", []string{hardware.EnergyPerToken}},
-	}
-}
-
-func pageColumns() []hardwareColumn {
-	return []hardwareColumn{
-		{"memory, peak (MiB)", []string{hardware.GPUPeak, hardware.GPUSum, hardware.GPUHeld}},
-		{"free at start (MiB)", []string{hardware.GPUFree}}, {"most on one GPU (MiB)", []string{hardware.GPUHighest}},
-		{"memory, mean (MiB)", []string{hardware.GPUMean}}, {"memory, deviation (MiB)",
-			[]string{hardware.GPUDeviation}},
-		{"load (%)", []string{hardware.GPUBusy}}, {"load, highest (%)", []string{hardware.GPUBusyMax}},
-		{"load, deviation (%)", []string{hardware.GPUBusyDev}}, {"power (W)", []string{hardware.GPUPower}},
-		{"power, highest (W)", []string{hardware.GPUPowerMax}}, {"power, deviation (W)",
-			[]string{hardware.GPUPowerDev}},
-		{"temperature, highest (°C)", []string{hardware.GPUHeat}}, {"energy (J)", []string{hardware.Energy}},
-		{"energy per token (J)", []string{hardware.EnergyPerToken}},
+		{"memory, peak (MiB)", true, names{hardware.GPUPeak, hardware.GPUSum, hardware.GPUHeld}},
+		{"free at start (MiB)", true, names{hardware.GPUFree}},
+		{"most on one GPU (MiB)", false, names{hardware.GPUHighest}},
+		{"memory, mean (MiB)", false, names{hardware.GPUMean}},
+		{"memory, deviation (MiB)", false, names{hardware.GPUDeviation}},
+		{"load (%)", true, names{hardware.GPUBusy}},
+		{"load, highest (%)", false, names{hardware.GPUBusyMax}},
+		{"load, deviation (%)", false, names{hardware.GPUBusyDev}},
+		{"power (W)", true, names{hardware.GPUPower}},
+		{"power, highest (W)", false, names{hardware.GPUPowerMax}},
+		{"power, deviation (W)", false, names{hardware.GPUPowerDev}},
+		{"highest (°C)", true, names{hardware.GPUHeat}},
+		{"energy (J)", true, names{hardware.Energy}},
+		{"energy per token (J)", true, names{hardware.EnergyPerToken}},
 	}
 }
 
@@ -54,48 +49,35 @@ func (col hardwareColumn) figure(h hardware.Hardware) evidence.Figure {
 	return evidence.Figure{}
 }
 
-// hardwareSections have one row per device and role. Where several devices have a sum the terminal leaves single ones
-// to the page.
+// hardwareSections have one row per device and role. The terminal has fewer columns.
 func hardwareSections(res *compare.Result) []section {
 	const id, title = "hardware", "GPUs and energy"
-	words, how := []string{hardwareWords}, &grid{Head: []string{"figure", "from", "what it is",
-		"what the method cannot see"}}
-	short := hardwareGrid(res, []string{"cell", "device"}, hardwareColumns(), func(c *compare.Cell,
-		h hardware.Hardware) []string {
-		has := func(kind hardware.HardwareKind) bool {
-			return slices.ContainsFunc(c.Hardware, func(h hardware.Hardware) bool { return h.Kind == kind })
-		}
-		switch {
-		case h.Kind == hardware.OfGPU && has(hardware.OfGPUs), h.Kind == hardware.OfProcessor &&
-			has(hardware.OfProcessors):
-			return nil
-		case h.Kind == hardware.OfProcess:
-			return []string{line(h.Role) + " (" + line(h.Method) + ")"}
-		}
-		return []string{line(h.Role)}
+	all := hardwareColumns()
+	short := slices.DeleteFunc(slices.Clone(all), func(c hardwareColumn) bool { return !c.terminal })
+	words := []string{hardwareWords}
+	full := hardwareGrid(res, []string{"cell", "device", "name", "read by"}, all, func(h hardware.Hardware) []string {
+		return []string{line(h.Role), hardwareIs(h), line(h.Method)}
 	})
-	full := hardwareGrid(res, []string{"cell", "device", "name", "read by"}, pageColumns(),
-		func(_ *compare.Cell, h hardware.Hardware) []string {
-			for _, f := range h.Figures {
-				words := f.How
-				if !f.Known() {
-					words += "; missing: " + f.Absent
-				}
-				how.once(line(f.Title), orDash(f.From()), line(words), line(f.Blind))
+	return []section{{ID: id, Title: title, For: inTerminal, Words: words,
+		Grid: hardwareGrid(res, []string{"cell", "device"}, short, func(h hardware.Hardware) []string {
+			if h.Kind == hardware.OfProcess {
+				return []string{line(h.Role) + " (" + line(h.Method) + ")"}
 			}
-			return []string{line(h.Role), hardwareIs(h), line(h.Method)}
-		})
-	if full == nil {
-		return nil
-	}
-	return []section{{ID: id, Title: title, For: inTerminal, Grid: short, Words: words},
+			return []string{line(h.Role)}
+		})},
 		{ID: id, Title: title, For: onPage, Grid: full, Words: words, Parts: []section{
-			{Title: "What each figure is, and what its method cannot see", Folded: true, Grid: how}}}}
+			explained(res, func(c *compare.Cell) []evidence.Figure {
+				var out []evidence.Figure
+				for _, h := range c.Hardware {
+					out = append(out, h.Figures...)
+				}
+				return out
+			})}}}
 }
 
-// hardwareGrid leaves out empty columns. name gives the first fields of a row, nil for no row.
+// hardwareGrid leaves out empty columns. name gives the first fields of a row.
 func hardwareGrid(res *compare.Result, head []string, columns []hardwareColumn,
-	name func(*compare.Cell, hardware.Hardware) []string) *grid {
+	name func(hardware.Hardware) []string) *grid {
 	named := len(head)
 	for _, col := range columns {
 		head = append(head, col.head)
@@ -103,10 +85,7 @@ func hardwareGrid(res *compare.Result, head []string, columns []hardwareColumn,
 	known := map[int]bool{}
 	t := perCell(res, head, func(c *compare.Cell, add func(...string)) {
 		for _, h := range c.Hardware {
-			row := name(c, h)
-			if row == nil {
-				continue
-			}
+			row := name(h)
 			for i, col := range columns {
 				f := col.figure(h)
 				known[named+i] = known[named+i] || f.Known()

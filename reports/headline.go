@@ -77,7 +77,7 @@ func headlines(v *view) []chart {
 // peakStack draws each cell's peak by component with its interval; where PSS could not be read, the sum of RSS.
 func peakStack(v *view) []chart {
 	var cells []*compare.Cell
-	t := &stackTable{}
+	t := &barTable{}
 	for i := range v.res.Cells {
 		c := &v.res.Cells[i]
 		p := c.Points()
@@ -94,18 +94,19 @@ func peakStack(v *view) []chart {
 		return nil
 	}
 	split := func(c *compare.Cell) bool { return c.Parts.Component(figure.ModelWeights).Known() }
-	t.add("before the model", "var(--off)", func(n int) float64 { return cells[n].Points().Baseline.Center() })
+	before := func(n int) float64 { return cells[n].Points().Baseline.Center() }
+	t.add("before the model", before, inked("var(--off)", 0))
 	for _, col := range components() {
 		if colour, ok := partColour[col.Name]; ok {
-			t.add(partName(col.Name), colour, func(n int) float64 {
+			t.add(partName(col.Name), func(n int) float64 {
 				if !split(cells[n]) {
 					return math.NaN()
 				}
 				return cells[n].Parts.Shown(col.Name).Center()
-			})
+			}, inked(colour, 0))
 		}
 	}
-	t.add("not broken down", "var(--p3)", func(n int) float64 {
+	t.add("not broken down", func(n int) float64 {
 		p := cells[n].Points()
 		switch {
 		case split(cells[n]):
@@ -114,7 +115,7 @@ func peakStack(v *view) []chart {
 			return p.Peak.Center() - p.Baseline.Center()
 		}
 		return p.Peak.Center()
-	})
+	}, inked("var(--p3)", 0))
 	return []chart{{ID: "headline-memory", Title: "Peak memory", Unit: "MiB", Height: rowsHeight(len(cells), 1),
 		Note:     "Total PSS of all processes, median, by component. Line: 95% interval.",
 		Label:    "Stacked bars of each cell's peak memory by component; section Memory has the figures in a table",
@@ -126,42 +127,28 @@ func added(v *view) []chart {
 	if len(v.res.Cells) > mostNarrow {
 		return nil
 	}
+	size := func(cell int, name string) float64 {
+		if f := v.res.Cells[cell].Parts.Shown(name); f.Known() && digits(f.Center()) != 0 {
+			return f.Center()
+		}
+		return math.NaN()
+	}
+	t := &barTable{apart: true}
 	var names []string
-	var lowest, highest float64
-	values := make([][]opts.BarData, len(v.res.Cells))
 	for _, col := range components() {
-		if _, ok := partColour[col.Name]; !ok {
-			continue
-		}
-		row, some := make([]float64, len(v.res.Cells)), false
+		some := false
 		for i := range v.res.Cells {
-			row[i] = math.NaN()
-			f := v.res.Cells[i].Parts.Shown(col.Name)
-			if f.Known() && digits(f.Center()) != 0 {
-				row[i], some = f.Center(), true
-				lowest, highest = min(lowest, row[i]), max(highest, row[i])
-			}
+			some = some || !math.IsNaN(size(i, col.Name))
 		}
-		if !some {
-			continue
-		}
-		names = append(names, partName(col.Name))
-		for i, v := range row {
-			values[i] = append(values[i], barData(v))
+		if _, ok := partColour[col.Name]; ok && some {
+			t.bars, names = append(t.bars, partName(col.Name)), append(names, col.Name)
 		}
 	}
 	if len(names) == 0 {
 		return nil
 	}
-	bar := newBar(names, true)
-	if lowest > -0.02*highest {
-		bar.XAxisList[0].Min = 0
-	}
 	for i := range v.res.Cells {
-		if v.res.Cells[i].Parts == nil {
-			continue
-		}
-		bar.add("bar", line(v.res.Cells[i].Label), values[i], inked(v.colour(i), 0),
+		t.add(line(v.res.Cells[i].Label), func(bar int) float64 { return size(i, names[bar]) }, inked(v.colour(i), 0),
 			charts.WithBarChartOpts(opts.BarChart{BarGap: "10%", BarCategoryGap: "30%"}),
 			charts.WithLabelOpts(opts.Label{Show: opts.Bool(true), Position: "right", FontSize: 11,
 				Color: "var(--muted)"}))
@@ -170,7 +157,7 @@ func added(v *view) []chart {
 		Height:   34 + len(names)*(10+12*len(v.res.Cells)),
 		Note:     "Median increase over the baseline, by component.",
 		Label:    "Bars of each component of the memory increase; section Where memory goes has the figures in a table",
-		Drawings: []drawing{{Options: bar.options()}}}}
+		Drawings: []drawing{{Options: t.options()}}}}
 }
 
 // promptShown is how much of a prompt stands below the title; the engines' facts have all of it.

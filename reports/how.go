@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 )
 
@@ -66,33 +67,49 @@ func howSections(res *compare.Result) []section {
 		}
 		add(row...)
 	})
-	return []section{{ID: "how", Title: "How each figure was obtained", For: onPage, View: "how", Data: hows(res)},
-		{ID: "sampler", Title: "Cost of measuring", For: onPage, Grid: sampler}}
+	how := explained(res, func(c *compare.Cell) []evidence.Figure { return slices.Concat(c.Figures, c.Sampler) })
+	how.ID, how.Title = "how", "How each figure was obtained"
+	return []section{how, {ID: "sampler", Title: "Cost of measuring", For: onPage, Grid: sampler}}
 }
 
-type howRow struct{ Title, Cells, From, How string }
-
-// hows merges equal explanations, in the order of the first cell's figures.
-func hows(res *compare.Result) []howRow {
-	var rows []howRow
-	about := map[howRow][]string{}
-	place := map[string]int{}
-	for i := range res.Cells {
-		c := &res.Cells[i]
-		for _, f := range slices.Concat(c.Figures, c.Sampler) {
-			if i == 0 {
-				place[f.Title] = len(place) - len(res.Cells[0].Figures) - len(res.Cells[0].Sampler)
-			}
-			row := howRow{Title: f.Title, From: f.From(), How: f.How}
-			if about[row] == nil {
-				rows = append(rows, row)
-			}
-			about[row] = append(about[row], c.Label)
+// explained is a table on the page of each figure of all cells.
+func explained(res *compare.Result, of func(*compare.Cell) []evidence.Figure) section {
+	return explainedFor(res, func(add func(string, ...evidence.Figure)) {
+		for i := range res.Cells {
+			add(res.Cells[i].Label, of(&res.Cells[i])...)
 		}
+	})
+}
+
+// explainedFor says once for all cells with the same explanation what a figure is.
+func explainedFor(res *compare.Result, all func(add func(cell string, figures ...evidence.Figure))) section {
+	type row [4]string
+	var rows []row
+	cells, order := map[row][]string{}, map[string]int{} // order: by the first mention of a figure
+	all(func(cell string, figures ...evidence.Figure) {
+		for _, f := range figures {
+			words := f.How
+			if !f.Known() {
+				words = f.Absent
+			}
+			r := row{line(f.Title), orDash(f.From()), line(words), orDash(line(f.Blind))}
+			if cells[r] == nil {
+				rows = append(rows, r)
+			}
+			if !slices.Contains(cells[r], cell) {
+				cells[r] = append(cells[r], cell)
+			}
+			if _, seen := order[r[0]]; !seen {
+				order[r[0]] = len(order)
+			}
+		}
+	})
+	slices.SortStableFunc(rows, func(a, b row) int { return order[a[0]] - order[b[0]] })
+	t := &grid{Head: []string{"figure", "from", "what it is, or why it is missing",
+		"what the method cannot see", "cells"}}
+	for _, r := range rows {
+		t.Rows = append(t.Rows, append(r[:], line(everyCell(res, cells[r]))))
 	}
-	slices.SortStableFunc(rows, func(a, b howRow) int { return place[a.Title] - place[b.Title] })
-	for i, row := range rows {
-		rows[i].Cells = line(everyCell(res, about[row]))
-	}
-	return rows
+	return section{Title: "What each figure is, and what its method cannot see", For: onPage, Folded: true,
+		Grid: t.orNil()}
 }

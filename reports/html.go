@@ -49,13 +49,13 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 		return err
 	}
 	n := newNames(res)
-	v := &view{res: n.shortened(res), runs: runs, own: own}
+	v := &view{res: res, runs: runs, own: own}
 	d := &htmlPage{Answer: res.Answer(), Prompt: onlyPrompt(res), Style: template.CSS(reportCSS), Scripts: scripts,
 		Schema: res.Schema,
 		Policy: "default-src 'none'; script-src " + strings.Join(append(hashes, hashOf(library)), " ") +
 			"; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"}
 	all := v.chapters(d.Answer)
-	if d.Data, err = data(v, all, library); err != nil {
+	if d.Data, err = data(n, all, library); err != nil {
 		return err
 	}
 	t := template.New("report.html")
@@ -71,7 +71,7 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 		"cell": n.cell, "key": ownKey, "named": named, "view": written, "term": terms.link, "id": ids.of,
 		"numeric": func(columns []column, i int) bool { return i < len(columns) && columns[i].Number },
 		"fails":   func(sign string) bool { return sign == "FAIL" || sign == "INCONCLUSIVE" },
-		"next":    func(i int) int { return i + 1 }}).ParseFS(page, "page/*.html")
+	}).ParseFS(page, "page/*.html")
 	if err != nil {
 		return fmt.Errorf("reading the report's template: %w", err)
 	}
@@ -90,7 +90,7 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 		}
 		d.Contents = append(d.Contents, e)
 	}
-	d.Terms, d.Whole = terms.used, n.whole // complete only now
+	d.Terms = terms.used // complete only now
 	if err := t.Execute(w, d); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
@@ -107,7 +107,6 @@ type htmlPage struct {
 	Banner, Sections template.HTML
 	Contents         []entry
 	Terms            []definition
-	Whole            []string // long texts that were cut above
 }
 
 // entry is a line of the table of contents.
@@ -142,10 +141,10 @@ func (v *view) chapters(a *compare.Answer) []section {
 }
 
 // data is what the page's script reads: the chart library, and what the charts are drawn from.
-func data(v *view, all []section, library string) (template.HTML, error) {
+func data(n *names, all []section, library string) (template.HTML, error) {
 	byID := map[string][]drawing{}
 	eachChart(all, "", func(_ string, c *chart) { byID[c.ID] = c.Drawings })
-	text, err := newNames(v.res).drawings(byID)
+	text, err := n.drawings(byID)
 	if err != nil {
 		return "", err
 	}
@@ -153,7 +152,7 @@ func data(v *view, all []section, library string) (template.HTML, error) {
 	if err != nil {
 		return "", err
 	}
-	echarts, err := packedLibrary(library)
+	echarts, err := packedLibrary()
 	return element("echarts", len(library), echarts) + element("drawings", len(text), drawings), err
 }
 
@@ -178,17 +177,14 @@ func packed(text []byte) (string, error) {
 	return base64.StdEncoding.EncodeToString(b.Bytes()), nil
 }
 
-var library struct {
-	sync.Once
-	packed string
-	err    error
-}
-
-// packedLibrary packs the chart library once a process.
-func packedLibrary(text string) (string, error) {
-	library.Do(func() { library.packed, library.err = packed([]byte(text)) })
-	return library.packed, library.err
-}
+// packedLibrary is the chart library, packed once a process.
+var packedLibrary = sync.OnceValues(func() (string, error) {
+	library, _, err := charts.Libraries()
+	if err != nil {
+		return "", err
+	}
+	return packed([]byte(library))
+})
 
 // inline makes script elements, and the hashes by which the policy knows them.
 func inline(scripts ...string) (elements template.HTML, hashes []string, err error) {

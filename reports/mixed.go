@@ -2,10 +2,7 @@ package reports
 
 import (
 	"fmt"
-	"math"
 	"slices"
-
-	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
@@ -78,33 +75,28 @@ func mixedLengths(v *view) []chart {
 		Label: "Bars of latency percentiles for each kind of request, alone and with others; the table below has the same figures",
 		Table: &grid{Head: []string{"requests", "time", "median", "95% interval", "launches"}}}
 	for _, of := range figure.TimesOfTraffic() {
-		var labels []string
 		// what no launch has requests enough for takes no room
-		known := slices.DeleteFunc(figure.Quantiles(), func(share float64) bool {
+		shares := slices.DeleteFunc(figure.Quantiles(), func(share float64) bool {
 			return !slices.ContainsFunc(
 				kinds, func(k ofKind) bool { return k.figure(figure.Percentile(of.Name, share)).Known() })
 		})
-		for _, share := range known {
-			labels = append(labels, fmt.Sprintf("p%g", 100*share))
+		t := &barTable{apart: true}
+		for _, share := range shares {
+			t.bars = append(t.bars, fmt.Sprintf("p%g", 100*share))
 		}
-		bar := newBar(labels, true)
 		for n, k := range kinds {
-			var data []opts.BarData
-			for _, share := range known {
-				f := k.figure(figure.Percentile(of.Name, share))
-				datum := barData(math.NaN())
-				if f.Known() {
-					datum.Value = fine(f.Center())
-					out.Table.Rows = append(
-						out.Table.Rows, []string{k.name, fmt.Sprintf("%s, p%g (ms)", titleCase(of.Title), 100*share),
-							num(f.Center()), intervalWords(f), fmt.Sprint(f.N)})
+			at := func(bar int) evidence.Figure { return k.figure(figure.Percentile(of.Name, shares[bar])) }
+			t.add(k.name, func(bar int) float64 { return at(bar).Center() }, inked(v.colour(k.cell), fade(n, kinds)))
+			for bar, name := range t.bars {
+				if f := at(bar); f.Known() {
+					time := titleCase(of.Title) + ", " + name + " (ms)"
+					out.Table.Rows = append(out.Table.Rows, []string{k.name, time,
+						num(f.Center()), intervalWords(f), fmt.Sprint(f.N)})
 				}
-				data = append(data, datum)
 			}
-			bar.add("bar", k.name, data, inked(v.colour(k.cell), fade(n, kinds)))
 		}
-		if len(known) > 0 {
-			out.Drawings = append(out.Drawings, drawing{Name: titleCase(of.Title) + " (ms)", Options: bar.options()})
+		if len(shares) > 0 {
+			out.Drawings = append(out.Drawings, drawing{Name: titleCase(of.Title) + " (ms)", Options: t.options()})
 		}
 	}
 	if len(out.Drawings) == 0 {

@@ -101,7 +101,7 @@ func (v *view) alignedLines(cell int, a growth.Aligned, points int) map[string]a
 			}
 		}
 		add(fmt.Sprintf("%s of attempt %d", c.Repeated(), launch.Attempt), data,
-			stroke(colour, 1, "solid", isolated(launch.Values)), faint)
+			stroke(colour, 1, "solid", lonely(launch.Values)), faint)
 	}
 	if len(lo) > 0 { // drawn as what lies above its lower end; the page keeps it out of tooltips
 		band := hi
@@ -119,8 +119,8 @@ func (v *view) alignedLines(cell int, a growth.Aligned, points int) map[string]a
 
 const intervalName = "95% interval"
 
-// isolated tells that a value has gaps on both sides, so that no line would show it.
-func isolated(values []float64) bool {
+// lonely tells that a value has gaps on both sides, so that no line would show it.
+func lonely(values []float64) bool {
 	there := func(i int) bool { return i >= 0 && i < len(values) && !math.IsNaN(values[i]) }
 	for i := range values {
 		if there(i) && !there(i-1) && !there(i+1) {

@@ -16,10 +16,17 @@ func paritySection(v *view) section {
 	}
 	itself := perCell(v.res, []string{"cell", "over its launches"},
 		func(c *compare.Cell, add func(...string)) { add(c.Self.Verdict) })
-	return section{ID: "parity", Title: "Parity", Parts: []section{
-		{For: inTerminal | document, Lines: append(parityLines(v.res), selfLines(v.res)...), Mark: "- "},
-		{For: onPage, View: "parity", Data: newParityPart(v)},
-		{Title: "Each cell with itself", For: onPage, Grid: itself}}}
+	parts := []section{{For: inTerminal | document, Lines: append(parityLines(v.res), selfLines(v.res)...), Mark: "- "}}
+	for _, m := range v.res.Matrices {
+		parts = append(parts, section{For: onPage, Grid: matrixGrid(v.res, m)})
+	}
+	var pairs []parityBlock
+	for i, pair := range v.res.Parity {
+		pairs = append(pairs, newParityBlock(v, i, pair))
+	}
+	return section{ID: "parity", Title: "Parity", Parts: append(parts,
+		section{For: onPage, View: "parity", Data: pairs},
+		section{Title: "Each cell with itself", For: onPage, Grid: itself})}
 }
 
 // selfLines say how cells agree with themselves, once for all cells with the same answer.
@@ -39,58 +46,18 @@ func selfLines(res *compare.Result) []string {
 	})
 }
 
-// parityPart has the matrix of all cells, then each pair.
-type parityPart struct {
-	Matrices []matrixTable
-	Pairs    []parityBlock
-}
-
-func newParityPart(v *view) parityPart {
-	var p parityPart
-	for _, m := range v.res.Matrices {
-		p.Matrices = append(p.Matrices, newMatrixTable(v, m))
-	}
-	for i, pair := range v.res.Parity {
-		p.Pairs = append(p.Pairs, newParityBlock(v, i, pair))
-	}
-	return p
-}
-
-// matrixTable is a matrix whose fields link to the pairs.
-type matrixTable struct {
-	Title string
-	Head  []headCell
-	Rows  []matrixRow
-}
-
-type headCell struct {
-	Name   string
-	Colour template.CSS
-}
-
-type matrixRow struct {
-	headCell
-	Cells []matrixCell
-}
-
-type matrixCell struct {
-	Class, Text, Forced string
-	Pair                int // number of the pair, from 1; 0: none
-}
-
-func newMatrixTable(v *view, m parity.Matrix) matrixTable {
-	t := matrixTable{Title: line(m.Title)}
-	classes := map[string]string{parity.Agreeing: "same", parity.Parting: "differs"}
+// matrixGrid says of each two cells how far they agree.
+func matrixGrid(res *compare.Result, m parity.Matrix) *grid {
+	g := &grid{Name: "Parity of all engines with each other: " + line(m.Title), Head: []string{line(m.Title)}}
 	for i, c := range m.Cells {
-		h := headCell{line(v.res.Cells[c].Label), template.CSS(v.colour(c))}
-		t.Head = append(t.Head, h)
-		row := matrixRow{headCell: h}
+		name := line(res.Cells[c].Label)
+		row := []string{name}
 		for _, e := range m.Rows[i] {
-			row.Cells = append(row.Cells, matrixCell{classes[e.State], line(e.Text), e.Forced, e.Parity + 1})
+			row = append(row, strings.TrimSpace(line(e.Text)+" "+e.Forced))
 		}
-		t.Rows = append(t.Rows, row)
+		g.Head, g.Rows = append(g.Head, name), append(g.Rows, row)
 	}
-	return t
+	return g
 }
 
 // parityBlock is a pair. Around has the tokens next to the first difference, or the first ones.
@@ -102,9 +69,9 @@ type parityBlock struct {
 	Identical        bool
 	Compared         bool
 	Tokenisation     string
-	Tie              *tieTable // at the first difference
-	Unknown          string    // why there is none
-	Title            string    // of the tokens
+	Tie              *grid  // how close each engine's choice was at the first difference
+	Unknown          string // why there is none
+	Title            string // of the tokens
 	Around           []tokenPair
 	HasText          bool
 	Shared           string // what both texts begin with
@@ -122,27 +89,13 @@ type tokenPair struct {
 	Differs      bool
 }
 
-// tieTable is how close each engine's choice was at the first difference.
-type tieTable struct {
-	Place int // from 1
-	Rows  []tieRow
-}
-
-type tieRow struct{ Cell, Says, Next, Apart string }
-
 // forcedPart is what both engines predict at each position of one text.
 type forcedPart struct {
 	Sentence, Own, Distance string
 	Positions               int
 	Differing               []int // places from 0
 	Places                  string
-	Rows                    []forcedRow
-	More                    int // differing places that have no row
-}
-
-type forcedRow struct {
-	Index                int // from 1
-	A, ApartA, B, ApartB string
+	Rows                    *grid // some of them
 }
 
 // shownTokens is how many tokens the table around a difference has, and shownForced how many places at which engines
@@ -180,7 +133,7 @@ func newParityBlock(v *view, i int, p parity.Parity) parityBlock {
 	}
 	if d := p.First; d != nil {
 		b.Unknown = line(d.Unknown)
-		b.Tie = newTieTable(b, d, a, c)
+		b.Tie = tieGrid(b, d, a, c)
 	}
 	if p.Forced != nil {
 		b.Forced = newForcedPart(b, p.Forced, a, c)
@@ -188,21 +141,18 @@ func newParityBlock(v *view, i int, p parity.Parity) parityBlock {
 	return b
 }
 
-func newTieTable(b parityBlock, d *parity.Divergence, a, c texts) *tieTable {
-	t := &tieTable{Place: d.Index + 1}
-	for _, side := range []struct {
-		name string
-		m    *parity.Margin
-		of   texts
-	}{{b.A, d.MarginA, a}, {b.B, d.MarginB, c}} {
-		if m := side.m; m != nil {
-			t.Rows = append(t.Rows, tieRow{side.name, side.of.token(m.ID), side.of.token(m.NextID), num(m.Nats)})
+// tieGrid is nil where no engine reports how close its choice was.
+func tieGrid(b parityBlock, d *parity.Divergence, a, c texts) *grid {
+	g := &grid{Name: fmt.Sprintf("How close the choice was, at token %d", d.Index+1),
+		Head: []string{"engine", "first choice", "second choice", "difference (nats)"}}
+	add := func(name string, m *parity.Margin, of texts) {
+		if m != nil {
+			g.Rows = append(g.Rows, []string{name, of.token(m.ID), of.token(m.NextID), num(m.Nats)})
 		}
 	}
-	if len(t.Rows) == 0 {
-		return nil
-	}
-	return t
+	add(b.A, d.MarginA, a)
+	add(b.B, d.MarginB, c)
+	return g.orNil()
 }
 
 func newForcedPart(b parityBlock, f *parity.Forced, a, c texts) *forcedPart {
@@ -211,19 +161,20 @@ func newForcedPart(b parityBlock, f *parity.Forced, a, c texts) *forcedPart {
 			f.Positions, line(f.Of),
 			num(100*f.Share)),
 		Own: fmt.Sprintf("%s predicts the given token at %d of them, %s at %d.", b.A, f.OwnA, b.B, f.OwnB)}
+	rows := &grid{Name: "Where the predicted tokens differ",
+		Head: []string{"token", b.A + " predicts", "ahead by", b.B + " predicts", "ahead by"}}
 	var places []string
 	for i, d := range f.Differing {
 		out.Differing = append(out.Differing, d.Index)
-		if i < shownForced {
-			out.Rows = append(out.Rows, forcedRow{d.Index + 1, a.token(d.MarginA.ID), num(d.MarginA.Nats),
+		if place := fmt.Sprint(d.Index + 1); i < shownForced {
+			places = append(places, place)
+			rows.Rows = append(rows.Rows, []string{place, a.token(d.MarginA.ID), num(d.MarginA.Nats),
 				c.token(d.MarginB.ID), num(d.MarginB.Nats)})
-			places = append(places, fmt.Sprint(d.Index+1))
 		}
 	}
-	out.More = len(f.Differing) - len(out.Rows)
-	out.Places = strings.Join(places, ", ")
-	if out.More > 0 {
-		out.Places += fmt.Sprintf(" and %d more", out.More)
+	out.Rows, out.Places = rows.orNil(), strings.Join(places, ", ")
+	if more := len(f.Differing) - len(places); more > 0 {
+		out.Places += fmt.Sprintf(" and %d more", more)
 	}
 	if d := f.Distance; d != nil {
 		out.Distance = fmt.Sprintf("Log-probabilities of the same tokens differ by %s on average and by at most %s, at token %d; for tokens with "+

@@ -148,7 +148,7 @@ func barData(v float64) opts.BarData {
 	if math.IsNaN(v) {
 		return opts.BarData{Value: "-"}
 	}
-	return opts.BarData{Value: digits(v)}
+	return opts.BarData{Value: fine(v)}
 }
 
 // datum is a point; a missing value is a gap.

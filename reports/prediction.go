@@ -15,45 +15,15 @@ import (
 const predictionWords = "MiB, predicted by calculation before the first launch, beside the median over launches. " +
 	"Error: of the prediction, relative to the run; + means predicted too high. Typical error: how close such calculations usually come."
 
-// manyCells is beyond which the terminal shows only wrong predictions.
-const manyCells = 6
-
-// predictionSections are predictions beside measurements.
-func predictionSections(res *compare.Result) []section {
-	const id, title = "forecast", "Predicted and measured"
-	return []section{predictionsInDetail(res, id, title),
-		{ID: id, Title: title, For: onPage, Words: []string{predictionWords}, Lines: recommendations(res), Mark: "- ",
-			Grid: predictionGrid(res), Parts: []section{
-				{Title: "How each figure was predicted and measured", Folded: true, Grid: predictionHow(res)},
-				{Title: "Notes on the predictions", Folded: true, Lines: predictionNotes(res), Mark: "- "}}}}
-}
-
-// predictionsInDetail are the terminal's: of many cells only what was predicted wrongly.
-func predictionsInDetail(res *compare.Result, id, title string) section {
-	s := section{ID: id, Title: title, For: inTerminal, Lines: recommendations(res), Mark: "- "}
-	shown, right := 0, 0
-	s.Grid = perCell(res, []string{"cell", "component", "predicted", "predicted\nrange", found, "origin", "error",
-		"in\nrange", "typical\nerror"}, func(c *compare.Cell, add func(...string)) {
-		if c.Prediction == nil || c.Prediction.Absent != "" {
-			return
-		}
-		shown++
-		for _, p := range distinguished(c.Prediction) {
-			if shown > manyCells && (p.Within == nil || *p.Within) {
-				right++
-				continue
-			}
-			add(predictionRow(p)...)
-		}
-	})
-	if s.Grid != nil {
-		s.Words = []string{predictionWords}
-	}
-	if right > 0 {
-		s.Lines = append(s.Lines, fmt.Sprintf(
-			"%d more figures are within their ranges or were not measured; `llmparity validate` lists all.", right))
-	}
-	return s
+// predictionSection has predictions beside measurements.
+func predictionSection(res *compare.Result) section {
+	return section{ID: "forecast", Title: "Predicted and measured", For: inTerminal | onPage,
+		Words: []string{predictionWords}, Lines: recommendations(res), Mark: "- ",
+		Grid: predictedGrid(res, []string{"predicted", "predicted\nrange", found, "origin", "error", "in\nrange",
+			"typical\nerror"}, func(p memory.Predicted) []string { return predictionRow(p)[1:] }),
+		Parts: []section{
+			{Title: "How each figure was predicted and measured", For: onPage, Folded: true, Grid: predictionHow(res)},
+			{Title: "Notes on the predictions", For: onPage, Folded: true, Lines: predictionNotes(res), Mark: "- "}}}
 }
 
 // distinguished leaves out a total that equals the increase, because there is no baseline.
@@ -113,19 +83,6 @@ func plus(v float64) string {
 		return fmt.Sprintf("%+.2g", v)
 	}
 	return fmt.Sprintf("%+.1f", v)
-}
-
-// predictionGrid is the report's table.
-func predictionGrid(res *compare.Result) *grid {
-	head := []string{"predicted (MiB)", "range (MiB)", found + " (MiB)", "origin", "error", "in range",
-		"typical error"}
-	return predictedGrid(res, head, func(p memory.Predicted) []string {
-		row := predictionRow(p)[1:]
-		if p.Interval != nil {
-			row[2] += fmt.Sprintf(" (%s to %s)", mib(p.Interval.Lo), mib(p.Interval.Hi))
-		}
-		return row
-	})
 }
 
 // predictionHow says how each figure was predicted and obtained, or why not.

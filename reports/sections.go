@@ -46,10 +46,7 @@ func sections(v *view) []section {
 	all := []section{verdictSection(v.res), comparabilitySection(v.res), riskSection(v.res), gateSection(v.res.Gate),
 		summarySection(v), pointsSection(v.res), ratiosSection(v.res), overTimeSection(), overTokensSection(v.res),
 		peaksSection()}
-	all = append(all, componentSections(v.res)...)
-	all = append(all, predictionSections(v.res)...)
-	all = append(all, breakdownSections(v.res)...)
-	all = append(all, growthSection(v.res))
+	all = append(all, componentSection(v.res), predictionSection(v.res), breakdownSection(v.res), growthSection(v.res))
 	all = append(all, hardwareSections(v.res)...)
 	all = append(all, timesSections(v.res)...)
 	all = append(all, latencySection(), lengthsSection(), trafficSection(v.res), paritySection(v))

@@ -35,14 +35,14 @@ func summarySection(v *view) section {
 }
 
 func pointsSection(res *compare.Result) section {
-	return section{ID: "points", Title: "Memory at three points", Parts: []section{
-		{For: inTerminal, Mark: "- ", Lines: missingPoints(res),
-			Grid: points(res, func(c *compare.Cell, f evidence.Figure) string { return held(f, c.Launches) })},
-		{For: document | onPage,
-			Grid: named(points(res, func(_ *compare.Cell, f evidence.Figure) string {
-				value, under := figureCell(f)
-				return value + " (" + under + ")"
-			}), "Memory at three points")}}}
+	head := []string{"cell", "MiB of", "baseline", "after\nwarm-up", "peak", "increase"}
+	return section{ID: "points", Title: "Memory at three points", Mark: "- ", Lines: missingPoints(res),
+		Grid: perCell(res, head, func(c *compare.Cell, add func(...string)) {
+			if p := c.Points(); p.Peak.Known() {
+				add(p.Of, held(p.Baseline, c.Launches), held(p.Warm, c.Launches), held(p.Peak, c.Launches),
+					held(p.Increase, c.Launches))
+			}
+		})}
 }
 
 func summaryGrid(res *compare.Result) *grid {
@@ -205,16 +205,6 @@ func (v *view) summary(i int) summaryRow {
 		row.Figures = append(row.Figures, summaryFigure{value, f.Unit, under})
 	}
 	return row
-}
-
-// points is the memory at three points, and by how much it grew.
-func points(res *compare.Result, say func(*compare.Cell, evidence.Figure) string) *grid {
-	head := []string{"cell", "MiB of", "baseline", "after\nwarm-up", "peak", "increase"}
-	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
-		if p := c.Points(); p.Peak.Known() {
-			add(p.Of, say(c, p.Baseline), say(c, p.Warm), say(c, p.Peak), say(c, p.Increase))
-		}
-	})
 }
 
 // missingPoints say why one has no baseline.

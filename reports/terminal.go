@@ -65,8 +65,12 @@ func (t *terminal) grid(g *grid) {
 	if g.Grouped {
 		titles, g = ungrouped(g)
 	}
-	head, rows := headLines(g), hyphened(g.Rows)
+	head, rows := headLines(g), g.Rows
 	widths := widthsOf(append(head, rows...))
+	if total(widths) > t.width {
+		rows = shortened(g)
+		widths = widthsOf(append(head, rows...))
+	}
 	const least = 8
 	// numbers before short names would take what cutting them gives
 	if over := total(widths) - t.width; over > 0 && widths[0] > least && g.Cells != nil {
@@ -154,13 +158,14 @@ func headLines(g *grid) [][]string {
 	return [][]string{upper, lower}
 }
 
-// hyphened are rows that a terminal's letters are enough for.
-func hyphened(rows [][]string) [][]string {
-	out := make([][]string, len(rows))
-	for i, row := range rows {
-		for _, field := range row {
-			if field == "–" {
-				field = "-"
+// shortened are a table's rows with short fields, but for the names of cells.
+func shortened(g *grid) [][]string {
+	const most = 28
+	out := make([][]string, len(g.Rows))
+	for i, row := range g.Rows {
+		for n, field := range row {
+			if n > 0 || g.Cells == nil {
+				field = shorten(field, most)
 			}
 			out[i] = append(out[i], field)
 		}

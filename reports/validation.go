@@ -10,17 +10,9 @@ import (
 	"llmparity/internal/figure"
 )
 
-// ValidationTable writes the errors of memory predictions for a terminal, with names shortened.
+// ValidationTable writes the errors of memory predictions for a terminal.
 func ValidationTable(w io.Writer, v *memory.Validation) error {
-	all := validationSections(v)
-	for _, s := range all {
-		for _, row := range s.Grid.Rows {
-			for i := range row {
-				row[i] = shorten(row[i], 28)
-			}
-		}
-	}
-	return writeTerminal(w, "", all)
+	return writeTerminal(w, "", validationSections(v))
 }
 
 // ValidationMarkdown writes the errors of memory predictions as a document.

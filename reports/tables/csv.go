@@ -1,33 +1,35 @@
 package tables
 
 import (
-	"bufio"
+	"encoding/csv"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
+	"time"
 
 	"llmparity/compare"
 )
 
 // CSV writes a table of an export: a header, and lines that hold a row each.
 func CSV(w io.Writer, t Table) error {
-	b := bufio.NewWriterSize(w, 64<<10)
-	var line []byte
+	to := csv.NewWriter(w)
+	fields := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
-		line = append(appendText(line, c.Name), separator(i, len(t.Columns)))
+		fields[i] = c.Name
 	}
-	_, err := b.Write(line)
+	err := to.Write(fields)
 	if err == nil {
 		err = t.Rows(func(row []Value) error {
-			line = line[:0]
 			for i, v := range row {
-				line = append(appendField(line, t.Columns[i].Kind, v), separator(i, len(row)))
+				fields[i] = v.field(t.Columns[i].Kind)
 			}
-			_, err := b.Write(line)
-			return err
+			return to.Write(fields)
 		})
 	}
 	if err == nil {
-		err = b.Flush()
+		to.Flush()
+		err = to.Error()
 	}
 	if err != nil {
 		return fmt.Errorf("writing %s.csv: %w", t.Name, err)
@@ -35,11 +37,24 @@ func CSV(w io.Writer, t Table) error {
 	return nil
 }
 
-func separator(i, n int) byte {
-	if i == n-1 {
-		return '\n'
+// lineBreaks become spaces: readers can rely on a row being a line.
+var lineBreaks = strings.NewReplacer("\n", " ", "\r", " ")
+
+// field writes a value as CSV has it; an absent one is an empty field.
+func (v Value) field(k Kind) string {
+	switch {
+	case !v.Known:
+		return ""
+	case k == Text:
+		return lineBreaks.Replace(v.Text)
+	case k == Number:
+		return strconv.FormatFloat(v.Number, 'f', -1, 64)
+	case k == Truth:
+		return strconv.FormatBool(v.Int != 0)
+	case k == Time:
+		return time.UnixMicro(v.Int).In(v.zone).Format("2006-01-02T15:04:05.000000Z07:00")
 	}
-	return ','
+	return strconv.FormatInt(v.Int, 10)
 }
 
 // Summary writes summary.csv, a row a cell.

@@ -8,8 +8,6 @@ package tables
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strconv"
 	"time"
 
 	"llmparity/compare"
@@ -89,31 +87,39 @@ func number(v float64) Value {
 // attemptView is an attempt with what its rows have in common.
 type attemptView struct {
 	run     int
-	of      *record.Run
 	cell    record.Cell
 	a       *record.Attempt
 	label   string
 	started time.Time
 	row     []Value // reused
+	emit    func([]Value) error
+	err     error // of emit
 }
 
 // eachAttempt goes through the attempts of all runs.
-func eachAttempt(runs []*record.Run, rows func(*attemptView, func([]Value) error) error) func(
-	func([]Value) error) error {
+func eachAttempt(runs []*record.Run, rows func(*attemptView)) func(func([]Value) error) error {
 	return func(emit func([]Value) error) error {
 		for i, run := range runs {
 			for _, a := range run.Attempts {
-				v := &attemptView{run: i, of: run, cell: run.CellByID(a.Cell), a: a, started: run.Meta.Started}
+				v := &attemptView{run: i, cell: run.CellByID(a.Cell), a: a, started: run.Meta.Started, emit: emit}
 				v.label = fmt.Sprintf("%s-c%d-r%d", v.cell.Engine, v.cell.ID, a.Repetition)
 				if a.Warmup {
 					v.label = fmt.Sprintf("%s-c%d-warmup", v.cell.Engine, v.cell.ID)
 				}
-				if err := rows(v, emit); err != nil {
-					return err
+				if rows(v); v.err != nil {
+					return v.err
 				}
 			}
 		}
 		return nil
+	}
+}
+
+// add emits a row that ends with the columns in common, unless an earlier row failed.
+func (v *attemptView) add(fields ...Value) {
+	if v.err == nil {
+		v.row = append(append(v.row[:0], fields...), integer(v.run), text(v.cell.Engine), truth(v.a.Counted()))
+		v.err = v.emit(v.row)
 	}
 }
 
@@ -140,10 +146,6 @@ func common() []Column {
 	return []Column{{"run", Integer, "the run's number in this export, from 0: that of the result's runs"},
 		{"engine", Text, "the cell's engine"},
 		{"counted", Truth, "whether the attempt ended well and is no warm-up, so that its figures enter statistics"}}
-}
-
-func (v *attemptView) end() {
-	v.row = append(v.row, integer(v.run), text(v.cell.Engine), truth(v.a.Counted()))
 }
 
 var phaseColumn = Column{"phase", Text, "the phase that the reading belongs to"}
@@ -175,49 +177,32 @@ func sampleTable() []Column {
 func heapMetric(name string) bool { return name == "js_heap_used_bytes" || name == "heap_used_bytes" }
 
 // samples has the heap's readings among those of processes, in order of time.
-func samples(v *attemptView, emit func([]Value) error) error {
+func samples(v *attemptView) {
 	heap := v.a.Metrics
-	next := func() bool {
-		for len(heap) > 0 && !heapMetric(heap[0].Name) {
-			heap = heap[1:]
+	heapBefore := func(ns int64) {
+		for ; len(heap) > 0 && heap[0].NS < ns; heap = heap[1:] {
+			if heapMetric(heap[0].Name) {
+				v.heap(&heap[0])
+			}
 		}
-		return len(heap) > 0
 	}
 	for i := range v.a.Samples {
 		s := &v.a.Samples[i]
-		for next() && heap[0].NS < s.NS {
-			if err := v.heap(&heap[0], emit); err != nil {
-				return err
-			}
-			heap = heap[1:]
-		}
+		heapBefore(s.NS)
 		src := v.a.Sources[s.Source]
-		v.row = append(v.row[:0], v.time(s.NS), text(v.label), integer(src.PID), number(s.RSS), number(s.VMS),
-			integer(s.NS), integer(s.ReadNS), integer(s.Source),
-			integer(v.a.Cell), integer(v.a.ID), text(src.Role), number(s.PSS), number(s.USS()), number(s.Swap()),
-			number(s.HWM()), named(string(s.Edge())), Value{}, v.phase(s.NS))
-		v.end()
-		if err := emit(v.row); err != nil {
-			return err
-		}
+		v.add(v.time(s.NS), text(v.label), integer(src.PID), number(s.RSS), number(s.VMS), integer(s.NS),
+			integer(s.ReadNS), integer(s.Source), integer(v.a.Cell), integer(v.a.ID), text(src.Role), number(s.PSS),
+			number(s.USS()), number(s.Swap()), number(s.HWM()), named(string(s.Edge())), Value{}, v.phase(s.NS))
 	}
-	for next() {
-		if err := v.heap(&heap[0], emit); err != nil {
-			return err
-		}
-		heap = heap[1:]
-	}
-	return nil
+	heapBefore(math.MaxInt64)
 }
 
-func (v *attemptView) heap(m *record.MetricRow, emit func([]Value) error) error {
+func (v *attemptView) heap(m *record.MetricRow) {
 	src := v.a.Sources[m.Source]
-	v.row = append(v.row[:0], v.time(m.NS), text(v.label), integer(src.PID), Value{}, Value{}, integer(m.NS),
+	v.add(v.time(m.NS), text(v.label), integer(src.PID), Value{}, Value{}, integer(m.NS),
 		integer(m.ReadNS), integer(m.Source),
 		integer(v.a.Cell), integer(v.a.ID), text(src.Role), Value{}, Value{}, Value{}, Value{}, named(string(m.Edge)),
 		number(m.Value/record.MiB), v.phase(m.NS))
-	v.end()
-	return emit(v.row)
 }
 
 func totalTable() []Column {
@@ -242,19 +227,14 @@ func totalTable() []Column {
 	}, common()...)
 }
 
-func totals(v *attemptView, emit func([]Value) error) error {
+func totals(v *attemptView) {
 	for i := range v.a.Totals {
 		t := &v.a.Totals[i]
-		v.row = append(v.row[:0], v.time(t.NS), text(v.label), text(t.Method), integer(t.Processes), number(t.RSS),
+		v.add(v.time(t.NS), text(v.label), text(t.Method), integer(t.Processes), number(t.RSS),
 			number(t.VMS), number(t.PSS), number(t.USS), number(t.Swap),
 			integer(t.NS), integer(t.ReadNS), integer(v.a.Cell), integer(v.a.ID), number(t.Read), number(t.Low),
 			number(t.High), v.phase(t.NS))
-		v.end()
-		if err := emit(v.row); err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 func tokenTable() []Column {
@@ -270,18 +250,13 @@ func tokenTable() []Column {
 	}, common()...)
 }
 
-func tokenRows(v *attemptView, emit func([]Value) error) error {
+func tokenRows(v *attemptView) {
 	for _, r := range v.a.Requests {
 		for _, t := range r.Tokens {
-			v.row = append(v.row[:0], integer(v.a.Cell), integer(v.a.ID), integer(r.ID), integer(t.Index),
+			v.add(integer(v.a.Cell), integer(v.a.ID), integer(r.ID), integer(t.Index),
 				integer(t.ID), integer(t.NS), text(string(r.Phase)), integer(r.SentNS))
-			v.end()
-			if err := emit(v.row); err != nil {
-				return err
-			}
 		}
 	}
-	return nil
 }
 
 func metricTable() []Column {
@@ -302,56 +277,12 @@ func metricTable() []Column {
 	}, common()...)
 }
 
-func metrics(v *attemptView, emit func([]Value) error) error {
+func metrics(v *attemptView) {
 	for i := range v.a.Metrics {
 		m := &v.a.Metrics[i]
 		src := v.a.Sources[m.Source]
-		v.row = append(v.row[:0], v.time(m.NS), text(v.label), text(m.Name), number(m.Value), integer(m.NS),
+		v.add(v.time(m.NS), text(v.label), text(m.Name), number(m.Value), integer(m.NS),
 			integer(m.ReadNS), integer(m.Source),
 			integer(v.a.Cell), integer(v.a.ID), text(src.Role), named(string(m.Edge)), v.phase(m.NS), text(src.Method))
-		v.end()
-		if err := emit(v.row); err != nil {
-			return err
-		}
 	}
-	return nil
-}
-
-// appendField writes a value as CSV has it; an absent one is an empty field.
-func appendField(b []byte, k Kind, v Value) []byte {
-	switch {
-	case !v.Known:
-		return b
-	case k == Text:
-		return appendText(b, v.Text)
-	case k == Number:
-		return strconv.AppendFloat(b, v.Number, 'f', -1, 64)
-	case k == Truth:
-		return strconv.AppendBool(b, v.Int != 0)
-	case k == Time:
-		return time.UnixMicro(v.Int).In(v.zone).AppendFormat(b, "2006-01-02T15:04:05.000000Z07:00")
-	}
-	return strconv.AppendInt(b, v.Int, 10)
-}
-
-// appendText is a text in one line, which readers can rely on: line breaks become spaces.
-func appendText(b []byte, s string) []byte {
-	quoted := slices.ContainsFunc([]byte(s), func(c byte) bool { return c == ',' || c == '"' })
-	if quoted {
-		b = append(b, '"')
-	}
-	for i := range len(s) {
-		switch c := s[i]; c {
-		case '\n', '\r':
-			b = append(b, ' ')
-		case '"':
-			b = append(b, '"', '"')
-		default:
-			b = append(b, c)
-		}
-	}
-	if quoted {
-		b = append(b, '"')
-	}
-	return b
 }

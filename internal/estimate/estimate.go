@@ -368,8 +368,8 @@ func (s Setup) packageCheck(m Model) error {
 		return nil
 	}
 	if s.Engine.Runtime != engine.MLC {
-		return fault.New(fault.Usage, "omit --engine", "%s does not run WebLLM packages such as %s", s.Engine.Name,
-			m.Name)
+		return fault.New(fault.Usage, "name a GGUF file of this model", "%s does not run WebLLM packages such as %s",
+			s.Engine.Name, m.Name)
 	}
 	for _, f := range []struct{ name, value string }{{"--quantization", s.Quantization}, {"--dtype", s.DType},
 		{"--kv-cache-dtype", s.KVDType}} {

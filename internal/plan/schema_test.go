@@ -228,13 +228,18 @@ func described(text, schema string) string {
 
 // prompt is an entry of prompts.
 func prompt() string {
-	limit := `, "limit": ` + numbers(0, 1_000_000)
+	limit := `, "limit": ` + described("Lines to use. Default: all.", numbers(0, 1_000_000))
 	kinds := []string{text}
-	for _, of := range [][2]string{{"text", text}, {"file", text},
-		{"dataset", text + `, "field": {"type": "string"}` + limit}, {"trace", text + limit},
-		{"conversation", `{"type": "array", "items": ` + text + `, "minItems": 1}`}} {
+	for _, of := range [][3]string{
+		{"text", "The prompt itself.", text},
+		{"file", "A text file that holds the prompt.", text},
+		{"dataset", "A JSON Lines file with one prompt per line, sent one after another.",
+			text + `, "field": ` + described("Name of the field that holds the prompt. Default: a usual name such as prompt.", `{"type": "string"}`) + limit},
+		{"trace", "A CSV or JSON file with time, input and output length of each request.", text + limit},
+		{"conversation", "User messages of a conversation, in order.",
+			`{"type": "array", "items": ` + text + `, "minItems": 1}`}} {
 		kinds = append(kinds, `{"type": "object", "required": ["`+of[0]+
-			`"], "additionalProperties": false, "properties": {"`+of[0]+`": `+of[1]+`}}`)
+			`"], "additionalProperties": false, "properties": {"`+of[0]+`": `+described(of[1], of[2])+`}}`)
 	}
 	return `{"anyOf": [` + strings.Join(kinds, ", ") + `]}`
 }
@@ -258,12 +263,13 @@ func cellsSchema() string {
 
 func limitSchema() string {
 	return several(check(`"anyOf": [{"required": ["min"]}, {"required": ["max"]}]`,
-		`"min": {"type": "number"}, "max": {"type": "number"}`))
+		`"min": `+described("The median may not be lower.", number)+`, "max": `+
+			described("The median may not be higher.", number)))
 }
 
 func changeSchema() string {
 	return several(`{"anyOf": [` + share + `, ` + check(`"required": ["change"]`,
-		`"change": `+share+`, "detect": `+share) + `]}`)
+		`"change": `+described("Tolerance: how much worse than the baseline run, e.g. -5%.", share)+`, "detect": `+detect) + `]}`)
 }
 
 func several(of string) string {
@@ -273,9 +279,18 @@ func several(of string) string {
 // check is a check of a gate, for all cells or some.
 func check(required, fields string) string {
 	return `{"type": "object", "additionalProperties": false, ` + required + `, "properties": {` + fields +
-		`, "engine": {"type": "string"}, ` +
-		`"model": {"type": "string"}, "prompt": {"type": ["string", "integer"]}, "level": ` + levels + `}}`
+		`, "engine": ` + described("Check only cells of this engine.", `{"type": "string"}`) +
+		`, "model": ` + described("Check only cells of this model.", `{"type": "string"}`) +
+		`, "prompt": ` + described("Check only cells with this prompt: its text, or its number from 1.",
+		`{"type": ["string", "integer"]}`) +
+		`, "level": ` + described("What a failure of this check does.", levels) + `}}`
 }
+
+// Schemas that fields of gates share.
+var (
+	number = `{"type": "number"}`
+	detect = described("Smallest regression that a pass rules out, e.g. 10%.", share)
+)
 
 // gateSchema is the schema of a gate, whose fields include figures.
 func gateSchema() string {
@@ -288,14 +303,21 @@ func gateSchema() string {
 			}
 		}
 	}
-	parity := check(`"minProperties": 1`, `"min_agreement": `+share+`, "first_divergence": `+numbers(0, tokens)+
-		`, "with": {"enum": ["engines", "baseline"]}`)
-	return `{"type": "object", "additionalProperties": false, "properties": {"level": ` + levels + `, "failed": ` +
-		levels + `, "gone": ` + levels +
-		`, "inconclusive": ` + levels + `, "unknown": {"description": "The former name of inconclusive.", "enum": ["error", "warn", "off"]}` +
-		`, "no_baseline": {"const": "ok"}, "under_test": ` + list(`{"type": "string"}`) + `, "detect": ` + share +
-		`, "baseline": {"type": "string"}, "parity": ` + parity +
-		`, "vs_baseline": {"type": "object", "additionalProperties": false, "properties": {` +
+	parity := check(`"minProperties": 1`,
+		`"min_agreement": `+described("Smallest share of the output in which engines generate the same tokens.", share)+
+			`, "first_divergence": `+described("Smallest number of tokens before the first difference.", numbers(0, tokens))+
+			`, "with": `+described("Compare with the other engines, or with the same engine in the baseline run.",
+			`{"enum": ["engines", "baseline"]}`))
+	return `{"type": "object", "additionalProperties": false, "properties": {"level": ` + described("What a failed check does, unless it has a level.", levels) +
+		`, "failed": ` + described("What failed launches do.", levels) +
+		`, "gone": ` + described("What a cell does that only the baseline run has.", levels) +
+		`, "inconclusive": ` + described("What an inconclusive check does.", levels) + `, "unknown": {"description": "The former name of inconclusive.", "enum": ["error", "warn", "off"]}` +
+		`, "no_baseline": ` + described("ok: pass while there is no baseline run.", `{"const": "ok"}`) +
+		`, "under_test": ` + described("What may differ from the baseline run.", list(`{"type": "string"}`)) +
+		`, "detect": ` + detect +
+		`, "baseline": ` + described("Baseline run: a saved name or a run folder.", `{"type": "string"}`) +
+		`, "parity": ` + described("How much of the output must be the same.", parity) +
+		`, "vs_baseline": {"description": "Tolerances: how much worse than the baseline run each figure may be.", "type": "object", "additionalProperties": false, "properties": {` +
 		strings.Join(changes, ", ") + `}}, ` + strings.Join(limits, ", ") + `}}`
 }
 

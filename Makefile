@@ -69,7 +69,6 @@ bench: build
 	@scripts/setup system python llamacpp llamacpp-tools ollama bench smollm2
 	go test -run '^$$' -bench Psrecord -benchtime 1x -timeout 10m ./internal/sample/proc
 	go test -run '^$$' -bench Spike -benchtime 1x -timeout 5m ./internal/sample
-	go test -run '^$$' -bench NVMLSample -benchtime 2000x -timeout 5m ./internal/sample/gpu
 	go test -run '^$$' -tags slow -bench Watched -benchtime 1x -timeout 10m ./cmd/llmparity
 	go test -run '^$$' -tags slow -bench LlamaBench -benchtime 1x -timeout 30m ./native/llamacpp
 	go test -run '^$$' -bench Client -benchtime 1x -timeout 5m ./native/openai

@@ -180,46 +180,14 @@ func TestCUDAMemoryByProcess(t *testing.T) {
 		}
 		name := g.Role + ".gpu_memory_bytes"
 		if _, listed := values(t, of)[name]; !listed {
-			t.Fatal(unlisted(m, g.Role, p.PID, a, t))
+			t.Fatalf("NVML does not list process %d on %s; run the test where pids are the machine's (docker run --pid=host)",
+				p.PID, g.Role)
 		}
 		grows(t, of, name, a)
 		if sum, held := value(t, of, "gpu_memory_bytes"), value(t, of, name); sum != held {
 			t.Errorf("the process holds %.0f in all, and %.0f of the one GPU that it uses", sum, held)
 		}
 	})
-}
-
-// unlisted describes what NVML reports if it does not list a process.
-func unlisted(m *Monitor, role string, pid int, a *allocator, t *testing.T) string {
-	const do = "run the test where numbers of processes are the machine's (docker run --pid=host)"
-	d := m.fleets[0].driver
-	at := slices.IndexFunc(d.units(), func(u unit) bool { return u.Role == role })
-	held := func() map[int]int64 {
-		out := map[int]int64{}
-		for _, u := range d.list().uses {
-			if u.unit == at {
-				out[u.pid] = u.bytes
-			}
-		}
-		return out
-	}
-	before := held()
-	if l := d.list(); l.err != nil {
-		return fmt.Sprintf("NVML does not tell who uses %s: %v; by device the memory is found all the same", role,
-			l.err)
-	}
-	if len(before) == 0 {
-		return fmt.Sprintf("NVML lists no process on %s, although process %d uses it: not supported in this container; %s", role, pid, do)
-	}
-	n := sizes()[0]
-	a.do(t, "alloc %d", n)
-	for other, bytes := range held() {
-		if was, ok := before[other]; ok && near(float64(bytes-was), n) {
-			return fmt.Sprintf("NVML reports process %d as %d, its pid outside this container; %s", pid, other, do)
-		}
-	}
-	return fmt.Sprintf("NVML does not list process %d on %s, but %v (bytes by process; %d: unknown); %s", pid, role,
-		before, hidden, do)
 }
 
 func value(t *testing.T, s sample.Source, name string) float64 {

@@ -113,7 +113,6 @@ type drm struct {
 	cards []*drmCard
 	roles map[string]string // by PCI slot; other devices are named by their slot
 	alone string            // role of the only device, if it has no slot
-	look  func(pid int) (uint64, error)
 }
 
 type drmCard struct {
@@ -125,19 +124,14 @@ type drmCard struct {
 
 // sensor is a file that contains a number.
 type sensor struct {
-	path  string
-	to    func(*figures) *float64
-	unit  float64 // factor
-	must  bool    // required for any figures
-	alike string  // sensors with the same value are alternatives
+	path string
+	to   func(*figures) *float64
+	unit float64 // factor
 }
 
 // newDRM returns nil if there is no such GPU. first is the number of the first role.
 func newDRM(o Options, cards []card, first int) *drm {
-	d := &drm{proc: o.Proc, roles: map[string]string{}, look: startOf}
-	if o.Proc != "/proc" {
-		d.look = nil // not the processes of this machine
-	}
+	d := &drm{proc: o.Proc, roles: map[string]string{}}
 	others := 0
 	for _, c := range cards {
 		if c.driver == "nvidia" {
@@ -145,7 +139,7 @@ func newDRM(o Options, cards []card, first int) *drm {
 		}
 		others++
 		dc := &drmCard{card: c, files: c.sensors()}
-		dc.memory = len(dc.files) > 0 && dc.files[0].must
+		dc.memory = len(dc.files) > 0 && filepath.Base(dc.files[0].path) == usedFile
 		if vendorOf(c.vendor) == amd && !dc.memory {
 			continue // AMD's programs may read it
 		}
@@ -176,32 +170,29 @@ func (d *drm) tellsMemory() bool {
 	return slices.ContainsFunc(d.cards, func(c *drmCard) bool { return c.memory })
 }
 
+// usedFile has the memory in use. A card that has it must report it.
+const usedFile = "mem_info_vram_used"
+
 // sensors finds the sensors of the device.
 func (c card) sensors() []sensor {
-	hwmon := ""
+	hwmon := filepath.Join(c.dir, "no hwmon")
 	if dirs, _ := filepath.Glob(filepath.Join(c.dir, "hwmon/hwmon*")); len(dirs) > 0 {
 		hwmon = dirs[0]
 	}
-	all := []sensor{
-		{filepath.Join(c.dir, "mem_info_vram_used"), func(f *figures) *float64 { return &f.used }, 1, true, ""},
-		{filepath.Join(c.dir, "mem_info_vram_total"), func(f *figures) *float64 { return &f.total }, 1, true, ""},
-		{filepath.Join(c.dir, "mem_info_gtt_used"), func(f *figures) *float64 { return &f.systemUsed }, 1, false, ""},
-		{filepath.Join(c.dir, "mem_info_gtt_total"), func(f *figures) *float64 { return &f.systemTotal }, 1, false, ""},
-		{filepath.Join(c.dir, "gpu_busy_percent"), func(f *figures) *float64 { return &f.busy }, 1, false, ""},
-		{filepath.Join(c.dir, "mem_busy_percent"), func(f *figures) *float64 { return &f.memoryBusy }, 1, false, ""},
-		{filepath.Join(hwmon, "power1_average"), func(f *figures) *float64 { return &f.watts }, 1e-6, false, "power"},
-		{filepath.Join(hwmon, "power1_input"), func(f *figures) *float64 { return &f.watts }, 1e-6, false, "power"},
-		{filepath.Join(hwmon, "temp1_input"), func(f *figures) *float64 { return &f.celsius }, 1e-3, false, ""},
-		{filepath.Join(hwmon, "energy1_input"), func(f *figures) *float64 { return &f.joules }, 1e-6, false, ""},
-	}
+	watts := func(f *figures) *float64 { return &f.watts }
 	var out []sensor
-	for _, s := range all {
-		if s.alike != "" && slices.ContainsFunc(out, func(have sensor) bool { return have.alike == s.alike }) {
-			continue
-		}
-		if filepath.Dir(s.path) == "." { // no hwmon
-			continue
-		}
+	for _, s := range []sensor{
+		{filepath.Join(c.dir, usedFile), func(f *figures) *float64 { return &f.used }, 1},
+		{filepath.Join(c.dir, "mem_info_vram_total"), func(f *figures) *float64 { return &f.total }, 1},
+		{filepath.Join(c.dir, "mem_info_gtt_used"), func(f *figures) *float64 { return &f.systemUsed }, 1},
+		{filepath.Join(c.dir, "mem_info_gtt_total"), func(f *figures) *float64 { return &f.systemTotal }, 1},
+		{filepath.Join(c.dir, "gpu_busy_percent"), func(f *figures) *float64 { return &f.busy }, 1},
+		{filepath.Join(c.dir, "mem_busy_percent"), func(f *figures) *float64 { return &f.memoryBusy }, 1},
+		{filepath.Join(hwmon, "power1_input"), watts, 1e-6},
+		{filepath.Join(hwmon, "power1_average"), watts, 1e-6}, // replaces the momentary one
+		{filepath.Join(hwmon, "temp1_input"), func(f *figures) *float64 { return &f.celsius }, 1e-3},
+		{filepath.Join(hwmon, "energy1_input"), func(f *figures) *float64 { return &f.joules }, 1e-6},
+	} {
 		if _, err := os.Stat(s.path); err == nil {
 			out = append(out, s)
 		}
@@ -232,7 +223,7 @@ func (d *drm) read() []state {
 			v, err := readNumber(s.path)
 			if err == nil {
 				*s.to(&out[i].figures) = v * s.unit
-			} else if s.must {
+			} else if filepath.Base(s.path) == usedFile {
 				out[i].err = vanished(err)
 				break
 			}

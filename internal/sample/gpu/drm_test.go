@@ -3,10 +3,8 @@ package gpu
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"llmparity/internal/check"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
+	"llmparity/internal/sample/proc"
 )
 
 const gib = 1 << 30
@@ -214,23 +213,6 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-func FuzzAccount(f *testing.F) {
-	for _, name := range []string{"fdinfo_amdgpu.txt", "fdinfo_xe.txt", "fdinfo_i915.txt", "fdinfo_panfrost.txt"} {
-		f.Add([]byte(testdata(f, name)))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		a, err := parseAccount(text)
-		if err != nil || a == nil {
-			return
-		}
-		for _, r := range a.regions {
-			if r.size() < 0 || r.name == "" {
-				t.Errorf("%+v", r)
-			}
-		}
-	})
-}
-
 // descriptors are those of a process: number, what it is open on, what the kernel says of it.
 func descriptors(t *testing.T, proc string, pid int, all ...[3]string) {
 	t.Helper()
@@ -244,9 +226,9 @@ func descriptors(t *testing.T, proc string, pid int, all ...[3]string) {
 }
 
 func TestProcessAccounts(t *testing.T) {
-	proc := t.TempDir()
-	m := with(t, Options{Sys: radeon(t), Proc: proc})
-	descriptors(t, proc, 2217)
+	dir := t.TempDir()
+	m := with(t, Options{Sys: radeon(t), Proc: dir})
+	descriptors(t, dir, 2217)
 	all := m.ProcessSources(2217, 1, "server")
 	if len(all) != 1 || all[0].Describe().Method != Fdinfo || all[0].Describe().PID != 2217 {
 		t.Fatalf("%d sources", len(all))
@@ -255,7 +237,7 @@ func TestProcessAccounts(t *testing.T) {
 
 	amd, xe := testdata(t, "fdinfo_amdgpu.txt"), testdata(t, "fdinfo_xe.txt")
 	second := strings.Replace(amd, "drm-client-id:  217", "drm-client-id:  218", 1)
-	descriptors(t, proc, 2217, [3]string{"5", "/dev/dri/renderD128", amd}, [3]string{"6", "/dev/dri/renderD128", amd},
+	descriptors(t, dir, 2217, [3]string{"5", "/dev/dri/renderD128", amd}, [3]string{"6", "/dev/dri/renderD128", amd},
 		[3]string{"7", "/dev/dri/card1", second}, [3]string{"99", "/dev/dri/renderD129", xe},
 		[3]string{"8", "socket:[4711]", amd})
 	const radeon, arc = 2 * 2068 << 10, 23992 << 10
@@ -264,8 +246,8 @@ func TestProcessAccounts(t *testing.T) {
 		"gpu_system_memory_bytes": (2*8192 + 192) << 10})
 
 	for _, fd := range []string{"5", "6", "7", "99"} {
-		if err := errors.Join(os.Remove(filepath.Join(proc, "2217/fd", fd)),
-			os.Remove(filepath.Join(proc, "2217/fdinfo", fd))); err != nil {
+		if err := errors.Join(os.Remove(filepath.Join(dir, "2217/fd", fd)),
+			os.Remove(filepath.Join(dir, "2217/fdinfo", fd))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -273,11 +255,11 @@ func TestProcessAccounts(t *testing.T) {
 	if err != nil || got["gpu_memory_bytes"] != 0 || got["gpu_system_memory_bytes"] != 0 || len(got) == 0 {
 		t.Errorf("of a client that closed all: %v, %v", got, err)
 	}
-	descriptors(t, proc, 2217, [3]string{"5", "/dev/dri/renderD128", strings.Replace(amd, "2068 KiB", "-1 KiB", 1)})
+	descriptors(t, dir, 2217, [3]string{"5", "/dev/dri/renderD128", strings.Replace(amd, "2068 KiB", "-1 KiB", 1)})
 	if _, err := read(t, all[0]); err == nil || errors.Is(err, sample.ErrGone) {
 		t.Errorf("a negative size: %v", err)
 	}
-	check.Err(t, os.RemoveAll(filepath.Join(proc, "2217")))
+	check.Err(t, os.RemoveAll(filepath.Join(dir, "2217")))
 	if _, err := read(t, all[0]); !errors.Is(err, sample.ErrGone) {
 		t.Errorf("an ended process: %v", err)
 	}
@@ -285,31 +267,10 @@ func TestProcessAccounts(t *testing.T) {
 
 // A reused pid is another process.
 func TestProcessIdentity(t *testing.T) {
-	start, err := startOf(os.Getpid())
+	p, err := proc.Look(os.Getpid())
 	check.Err(t, err)
-	ours, another := &identity{pid: os.Getpid(), start: start}, &identity{pid: os.Getpid(), start: start - 1}
-	for range 2 { // the first time opens it
-		if !ours.holds() || another.holds() {
-			t.Error("we are not who we are")
-		}
-	}
-	if err := errors.Join(ours.close(), another.close()); err != nil {
-		t.Error(err)
-	}
-
-	sleeper := exec.Command("sleep", "600")
-	check.Err(t, sleeper.Start())
-	p, err := startOf(sleeper.Process.Pid)
-	check.Err(t, err)
-	who := &identity{pid: sleeper.Process.Pid, start: p}
-	defer func() { _ = who.close() }()
-	if !who.holds() {
-		t.Error("a process that runs is not known")
-	}
-	check.Err(t, sleeper.Process.Kill())
-	_ = sleeper.Wait() // killed, as it should be
-	if who.holds() {
-		t.Error("a process that has ended is taken for running")
+	if !isStill(p.PID, p.Start) || isStill(p.PID, p.Start-1) {
+		t.Error("a running process is not recognised, or a reused pid is not noticed")
 	}
 }
 
@@ -374,25 +335,6 @@ func TestRAPL(t *testing.T) {
 	check.Tree(t, sys, counter("400"))
 	if _, err = read(t, src); err == nil || !strings.Contains(err.Error(), "went back") {
 		t.Error(err)
-	}
-}
-
-// Root may read everything, so the test uses a reader that is denied.
-func TestRAPLWithoutPermission(t *testing.T) {
-	sys := check.Tree(t, t.TempDir(), map[string]string{"class/powercap/intel-rapl:0/name": "package-0\n",
-		"class/powercap/intel-rapl:1/name": "package-1\n"})
-	for _, n := range []string{"0", "1"} { // reading a folder fails for root too, but not with the same word
-		check.Tree(t, sys, map[string]string{"class/powercap/intel-rapl:" + n + "/energy_uj/x": ""})
-	}
-	zones, denied := findZones(sys)
-	if len(zones) != 0 || denied != nil {
-		t.Errorf("%d zones, %v", len(zones), denied)
-	}
-	zones, denied = zonesBy(sys, func(path string) (float64, error) {
-		return 0, &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}
-	})
-	if len(zones) != 0 || !errors.Is(denied, fs.ErrPermission) {
-		t.Errorf("%d zones, %v", len(zones), denied)
 	}
 }
 

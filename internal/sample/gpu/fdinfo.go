@@ -151,10 +151,8 @@ func (s *fdinfoSource) Read(_ context.Context, r *record.Sample) error {
 	if err != nil {
 		return err
 	}
-	if s.drm.look != nil { // checked after reading
-		if start, err := s.drm.look(s.pid); err != nil || start != s.start {
-			return fmt.Errorf("process %d: %w", s.pid, sample.ErrGone)
-		}
+	if s.drm.proc == "/proc" && !isStill(s.pid, s.start) { // checked after reading
+		return fmt.Errorf("process %d: %w", s.pid, sample.ErrGone)
 	}
 	if s.client = s.client || len(accounts) > 0; s.client {
 		r.Values = s.values(accounts)

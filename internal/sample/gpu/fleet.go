@@ -1,14 +1,10 @@
 package gpu
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
 	"time"
 
 	"llmparity/internal/record"
@@ -98,8 +94,7 @@ func (f *fleet) process(pid int, start uint64, role string) sample.Source {
 		return nil
 	}
 	s := &processSource{fleet: f, pid: pid, start: start, role: role, about: a}
-	who := &identity{pid: pid, start: start}
-	s.lives, s.release = who.holds, who.close
+	s.lives = func() bool { return isStill(pid, start) }
 	for _, u := range f.driver.units() {
 		s.names, s.most = append(s.names, u.Role+".gpu_memory_bytes"), append(s.most, u.MemoryB)
 	}
@@ -151,19 +146,18 @@ func (s *deviceSource) Read(ctx context.Context, r *record.Sample) error {
 
 // processSource reads the GPU memory of a process.
 type processSource struct {
-	fleet   *fleet
-	pid     int
-	start   uint64
-	role    string
-	about   about
-	names   []string // of the values, by unit
-	had     int
-	listed  bool        // it was listed at least once
-	held    []int64     // by unit, in the current reading
-	was     []bool      // by unit: it was listed there at least once
-	lives   func() bool // the pid was not reused
-	release func() error
-	most    []int64 // by unit, its memory; 0: unknown
+	fleet  *fleet
+	pid    int
+	start  uint64
+	role   string
+	about  about
+	names  []string // of the values, by unit
+	had    int
+	listed bool        // it was listed at least once
+	held   []int64     // by unit, in the current reading
+	was    []bool      // by unit: it was listed there at least once
+	lives  func() bool // the pid was not reused
+	most   []int64     // by unit, its memory; 0: unknown
 }
 
 func (s *processSource) Describe() record.Source {
@@ -230,48 +224,8 @@ func (s *processSource) values(failed []bool) []record.Value {
 	return append(out, record.Value{Name: "gpu_memory_bytes", Value: sum})
 }
 
-// Close closes the source.
-func (s *processSource) Close() error {
-	if s.release == nil {
-		return nil
-	}
-	return s.release()
-}
-
-func startOf(pid int) (uint64, error) {
+// isStill reports whether a process still runs and its pid was not reused.
+func isStill(pid int, start uint64) bool {
 	p, err := proc.Look(pid)
-	return p.Start, err
-}
-
-// identity detects that a pid was reused. Its open file stays bound to the process; comparing start times would take
-// five times as long.
-type identity struct {
-	pid   int
-	start uint64
-	file  *os.File // nil: not open yet
-	buf   [64]byte
-}
-
-func (i *identity) holds() bool {
-	if i.file == nil {
-		f, err := os.Open(filepath.Join("/proc", strconv.Itoa(i.pid), "statm"))
-		if err != nil {
-			return false
-		}
-		// check the process that the file is bound to
-		if start, err := startOf(i.pid); err != nil || start != i.start {
-			_ = f.Close()
-			return false
-		}
-		i.file = f
-	}
-	n, _ := i.file.ReadAt(i.buf[:], 0)
-	return n > 0 && !bytes.HasPrefix(i.buf[:n], []byte("0 ")) // a zombie has no memory
-}
-
-func (i *identity) close() error {
-	if i.file == nil {
-		return nil
-	}
-	return i.file.Close()
+	return err == nil && p.Start == start
 }

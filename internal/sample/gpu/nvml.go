@@ -31,18 +31,8 @@ type nvmlDriver struct {
 type nvmlUnit struct {
 	unit
 	dev   nvml.Device
-	lists bool    // it lists processes
-	never [5]bool // sensors that the device lacks
+	lists bool // it lists processes
 }
-
-// The sensors that a device may lack.
-const (
-	ofLoad = iota
-	ofPower
-	ofHeat
-	ofEnergy
-	ofGraphics
-)
 
 func newNVML(lib nvml.Interface) (driver, error) {
 	switch ret := lib.Init(); ret {
@@ -120,7 +110,6 @@ func (d *nvmlDriver) addParts(whole *nvmlUnit) {
 		part := fmt.Sprintf("mig%d", i)
 		u := d.unit(dev, whole.Role+"."+part, whole.Driver)
 		u.Part = part
-		u.never = [5]bool{ofLoad: true, ofPower: true, ofHeat: true, ofEnergy: true}
 		d.all = append(d.all, u)
 		whole.divided, whole.lists = true, false
 	}
@@ -160,18 +149,20 @@ func (d *nvmlDriver) figures(u *nvmlUnit, f *figures) error {
 	if err := d.memory(u, f); err != nil {
 		return err
 	}
-	if v, ret := ask(u, ofLoad, u.dev.GetUtilizationRates); ret == nvml.SUCCESS {
+	if u.Part != "" {
+		return nil // the device has the other figures
+	}
+	if v, ret := u.dev.GetUtilizationRates(); ret == nvml.SUCCESS {
 		f.busy, f.memoryBusy = float64(v.Gpu), float64(v.Memory)
 	}
-	if v, ret := ask(u, ofPower, u.dev.GetPowerUsage); ret == nvml.SUCCESS {
+	if v, ret := u.dev.GetPowerUsage(); ret == nvml.SUCCESS {
 		f.watts = float64(v) / 1000
 	}
-	heat := func() (uint32, nvml.Return) { return u.dev.GetTemperature(nvml.TEMPERATURE_GPU) }
-	if v, ret := ask(u, ofHeat, heat); ret == nvml.SUCCESS {
+	if v, ret := u.dev.GetTemperature(nvml.TEMPERATURE_GPU); ret == nvml.SUCCESS {
 		f.celsius = float64(v)
 	}
 	if d.energy {
-		if v, ret := ask(u, ofEnergy, u.dev.GetTotalEnergyConsumption); ret == nvml.SUCCESS {
+		if v, ret := u.dev.GetTotalEnergyConsumption(); ret == nvml.SUCCESS {
 			f.joules = float64(v) / 1000
 		}
 	}
@@ -209,65 +200,47 @@ func size(b uint64) float64 {
 // notReported is NVML_VALUE_NOT_AVAILABLE in 64 bits.
 const notReported = math.MaxUint64
 
-// ask reads a sensor that the device may lack, and not again once it has said so.
-func ask[T any](u *nvmlUnit, sensor int, question func() (T, nvml.Return)) (v T, ret nvml.Return) {
-	if u.never[sensor] {
-		return v, nvml.ERROR_NOT_SUPPORTED
-	}
-	v, ret = question()
-	u.never[sensor] = ret == nvml.ERROR_NOT_SUPPORTED
-	return v, ret
-}
-
 // list reads the lists of compute and graphics processes; a browser's GPU process may be in either or both.
 func (d *nvmlDriver) list() listing {
 	l := listing{failed: make([]bool, len(d.all))}
-	var lists, failed int
-	var first error
+	one, failed := false, error(nil)
 	for i, u := range d.all {
 		if !u.lists {
 			continue
 		}
-		lists++
-		begin := len(l.uses)
 		compute, ret := u.dev.GetComputeRunningProcesses()
-		l.take(begin, i, compute)
-		if ret == nvml.SUCCESS {
-			var graphics []nvml.ProcessInfo
-			if graphics, ret = ask(u, ofGraphics, u.dev.GetGraphicsRunningProcesses); ret == nvml.ERROR_NOT_SUPPORTED {
-				ret = nvml.SUCCESS // no graphics
-			}
-			l.take(begin, i, graphics)
+		graphics, ret2 := u.dev.GetGraphicsRunningProcesses()
+		if ret == nvml.SUCCESS && ret2 != nvml.ERROR_NOT_SUPPORTED { // it may do no graphics
+			ret = ret2
 		}
 		if ret != nvml.SUCCESS {
-			l.uses, l.failed[i] = l.uses[:begin], true
-			failed++
-			if first == nil {
-				first = explained(ret)
-			}
+			l.failed[i], failed = true, explained(ret)
+			continue
 		}
+		one = true
+		l.take(i, append(compute, graphics...))
 	}
-	if failed > 0 && failed == lists {
-		l.err = first
+	if !one {
+		l.err = failed
 	}
 	return l
 }
 
-// take merges a list into the uses of a unit from index begin. A process in two lists has the same amount in both.
-func (l *listing) take(begin, unit int, infos []nvml.ProcessInfo) {
-next:
+// take adds the processes of a unit. A process in two lists has the same amount in both, or it is hidden in one.
+func (l *listing) take(unit int, infos []nvml.ProcessInfo) {
+	held := map[uint32]int64{}
 	for _, p := range infos {
 		bytes := int64(hidden)
 		if p.UsedGpuMemory != notReported {
 			bytes = int64(min(p.UsedGpuMemory, math.MaxInt64))
 		}
-		for i := begin; i < len(l.uses); i++ {
-			if l.uses[i].pid == int(p.Pid) {
-				l.uses[i].bytes = max(l.uses[i].bytes, bytes)
-				continue next
-			}
+		if was, twice := held[p.Pid]; twice {
+			bytes = max(was, bytes)
 		}
-		l.uses = append(l.uses, use{unit: unit, pid: int(p.Pid), bytes: bytes})
+		held[p.Pid] = bytes
+	}
+	for pid, bytes := range held {
+		l.uses = append(l.uses, use{unit: unit, pid: int(pid), bytes: bytes})
 	}
 }
 

@@ -23,9 +23,7 @@ type zone struct {
 
 // findZones lists CPU packages, which include their cores, and their memory. denied says why counters can't be read,
 // which on most systems only root can.
-func findZones(sys string) (out []*zone, denied error) { return zonesBy(sys, readNumber) }
-
-func zonesBy(sys string, read func(path string) (float64, error)) (out []*zone, denied error) {
+func findZones(sys string) (out []*zone, denied error) {
 	root := filepath.Join(sys, "class/powercap")
 	// AMD CPUs have the same name; the pattern is valid
 	dirs, _ := filepath.Glob(filepath.Join(root, "intel-rapl:*"))
@@ -44,7 +42,7 @@ func zonesBy(sys string, read func(path string) (float64, error)) (out []*zone, 
 		default:
 			continue
 		}
-		if _, err := read(z.path); err != nil {
+		if _, err := readNumber(z.path); err != nil {
 			if errors.Is(err, fs.ErrPermission) && denied == nil {
 				denied = err
 			}

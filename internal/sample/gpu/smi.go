@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +30,7 @@ type program struct {
 var programs = []program{
 	{name: "amd-smi", method: AMDSMI, names: []string{"static", "--json"}, figures: []string{"metric", "--json"},
 		processes: []string{"process", "--json"},
-		blind:     "which device, if the program reports the total of all devices for each"},
+		blind:     "a process with the same amount on several devices, because it may be their total"},
 	{name: "rocm-smi", method: ROCmSMI, // amd-smi's predecessor
 		figures: []string{"--showproductname", "--showbus", "--showuse", "--showmemuse", "--showmeminfo", "all",
 			"--showpower", "--showtemp", "--showdriverversion", "--json"},
@@ -195,63 +196,24 @@ func (t *tool) list() listing {
 		l.err = err
 		return l
 	}
-	for _, u := range t.settled(uses) {
-		at := slices.IndexFunc(t.first, func(d smiDevice) bool { return d.index == u.device })
-		if u.device == anywhere && len(t.first) == 1 {
-			at = 0
+	at := func(u smiUse) int {
+		return slices.IndexFunc(t.first, func(d smiDevice) bool { return d.index == u.device })
+	}
+	uses = slices.DeleteFunc(onceEach(uses), func(u smiUse) bool { return u.device != anywhere && at(u) < 0 })
+	for _, u := range uses {
+		held := use{unit: at(u), pid: u.pid, bytes: u.bytes}
+		switch {
+		case u.device == anywhere && len(t.first) == 1:
+			held.unit = 0
+		case u.device == anywhere:
+			held.unit = total
+		case everywhere(uses, u):
+			held.bytes = hidden
 		}
-		if at < 0 {
-			at = total
-		}
-		l.uses = append(l.uses, use{unit: at, pid: u.pid, bytes: u.bytes})
+		l.uses = append(l.uses, held)
 	}
 	return l
 }
-
-// settled interprets the same amount reported for several devices. It is either the amount on each, as for an evenly
-// divided model, or, in some versions of the program, the total of all devices. It is the total if it exceeds what the
-// devices have in use, and unknown if they don't report that.
-func (t *tool) settled(uses []smiUse) []smiUse {
-	uses = slices.DeleteFunc(onceEach(uses), func(u smiUse) bool {
-		return u.device != anywhere && !slices.ContainsFunc(
-			t.first, func(d smiDevice) bool { return d.index == u.device })
-	})
-	alike := func(u smiUse) bool { return everywhere(uses, u.pid) }
-	if !slices.ContainsFunc(uses, alike) {
-		return uses
-	}
-	reported := map[int]float64{}
-	for _, u := range uses {
-		reported[u.device] += float64(max(u.bytes, 0))
-	}
-	devices, err := t.devices()
-	known, sums := err == nil, false
-	for _, d := range devices {
-		known = known && !math.IsNaN(d.used)
-		sums = sums || reported[d.index] > sumOfAll*d.used
-	}
-	if known && !sums {
-		return uses
-	}
-	var out []smiUse
-	for _, u := range uses {
-		switch {
-		case alike(u) && sums:
-			u.device = anywhere
-		case alike(u):
-			u.bytes = hidden
-		}
-		if !slices.Contains(out, u) {
-			out = append(out, u)
-		}
-	}
-	return out
-}
-
-// sumOfAll is by how much the reported amounts of processes must exceed the used memory of a device to be totals. If n
-// devices are used, totals exceed the least used one at least n times. The margin is for amounts that change between
-// two calls.
-const sumOfAll = 1.5
 
 // interrupt ends a running program.
 func (t *tool) interrupt() { t.stop() }
@@ -275,21 +237,19 @@ type smiUse struct {
 
 const anywhere = -1
 
-// answer finds the JSON in a program's output, after possible warnings.
+// jsonBegin matches where JSON begins, perhaps after warnings.
+var jsonBegin = regexp.MustCompile(`(?m)^\s*[\[{]`)
+
+// answer decodes the JSON in a program's output.
 func answer(text []byte, to any) error {
-	for line, rest := []byte(nil), text; len(rest) > 0; rest = rest[len(line):] {
-		line = rest
-		if end := bytes.IndexByte(rest, '\n'); end >= 0 {
-			line = rest[:end+1]
-		}
-		if begin := bytes.TrimSpace(line); len(begin) > 0 && (begin[0] == '{' || begin[0] == '[') {
-			if err := json.NewDecoder(bytes.NewReader(rest)).Decode(to); err != nil {
-				return fmt.Errorf("can't parse the answer: %w", err)
-			}
-			return nil
-		}
+	at := jsonBegin.FindIndex(text)
+	if at == nil {
+		return fmt.Errorf("no JSON in %.60q", text)
 	}
-	return fmt.Errorf("no JSON in %.60q", text)
+	if err := json.NewDecoder(bytes.NewReader(text[at[0]:])).Decode(to); err != nil {
+		return fmt.Errorf("can't parse the answer: %w", err)
+	}
+	return nil
 }
 
 // object is the part of an answer about a device.
@@ -443,20 +403,12 @@ func onceEach(uses []smiUse) []smiUse {
 	return out
 }
 
-// everywhere reports whether a process has the same positive amount on several devices.
-func everywhere(uses []smiUse, pid int) bool {
-	several := 0
-	bytes := int64(hidden)
-	for _, u := range uses {
-		if u.pid != pid {
-			continue
-		}
-		if several > 0 && u.bytes != bytes {
-			return false
-		}
-		several, bytes = several+1, u.bytes
-	}
-	return several > 1 && bytes > 0
+// everywhere reports whether a process has the same amount on several devices. In some versions of the program that is
+// the total of all devices.
+func everywhere(uses []smiUse, u smiUse) bool {
+	return slices.ContainsFunc(uses, func(o smiUse) bool {
+		return o.pid == u.pid && o.device != u.device && o.bytes == u.bytes && u.bytes > 0
+	})
 }
 
 // at follows a path of names separated by dots; nil if there is nothing.

@@ -90,28 +90,21 @@ func TestAMDSMI(t *testing.T) {
 
 // cards is a program with the given answers.
 type cards struct {
-	used  []float64
-	held  []smiUse
-	asked int // for devices
+	used []float64
+	held []smiUse
 }
 
-func (c *cards) ask(args ...string) ([]byte, error) {
+func (c *cards) ask(...string) ([]byte, error) {
 	var of []map[string]any
 	for i, used := range c.used {
-		memory := map[string]any{"total_vram": 32 * gib}
-		if !math.IsNaN(used) {
-			memory["used_vram"] = used
-		}
 		var list []any
 		for _, u := range c.held {
 			if u.device == i {
 				list = append(list, map[string]any{"process_info": map[string]any{"pid": u.pid, "mem_usage": u.bytes}})
 			}
 		}
-		of = append(of, map[string]any{"gpu": i, "mem_usage": memory, "process_list": list})
-	}
-	if !slices.Contains(args, "process") {
-		c.asked++
+		of = append(of, map[string]any{"gpu": i, "process_list": list,
+			"mem_usage": map[string]any{"total_vram": 32 * gib, "used_vram": used}})
 	}
 	return json.Marshal(of)
 }
@@ -121,48 +114,29 @@ func (c *cards) two(t *testing.T) *tool {
 	d := &tool{program: programs[0], named: []smiDevice{}, roles: []string{"gpu0", "gpu1"}, ctx: t.Context(),
 		stop: func() {}, ask: c.ask}
 	d.first, _ = d.devices()
-	c.asked = 0
 	return d
 }
 
-// The same amount for several devices may be that of each, or their total.
-func TestSharedDeviceFields(t *testing.T) {
-	const absent = -1.0
-	nan := math.NaN()
+// The same amount on several devices may be that of each, or their total, so it is unknown.
+func TestSameAmountOnSeveralDevicesIsUnknown(t *testing.T) {
+	const unknown = -1.0
 	for name, c := range map[string]struct {
-		cards
-		sum   float64 // of process 5
-		again bool    // the devices had to be asked
+		held []smiUse
+		sum  float64 // of process 5
 	}{
-		"a model in two equal halves": {cards{used: []float64{11 * gib, 11 * gib},
-			held: []smiUse{{5, 0, 10 * gib}, {5, 1, 10 * gib}}}, 20 * gib, true},
-		"two halves reported as a total": {cards{used: []float64{11 * gib, 11 * gib},
-			held: []smiUse{{5, 0, 20 * gib}, {5, 1, 20 * gib}}}, 20 * gib, true},
-		"one device, reported for both": {cards{used: []float64{11 * gib, gib / 8},
-			held: []smiUse{{5, 0, 10 * gib}, {5, 1, 10 * gib}}}, 10 * gib, true},
-		"workers, each with the total": {cards{used: []float64{28.1 * gib, 28.1 * gib},
-			held: []smiUse{{5, 0, 28 * gib}, {6, 0, 28 * gib}, {5, 1, 28 * gib},
-				{6, 1, 28 * gib}}}, 28 * gib, true},
-		"devices that do not tell": {cards{used: []float64{nan, nan},
-			held: []smiUse{{5, 0, 10 * gib}, {5, 1, 10 * gib}}}, absent, true},
-		"different amounts": {cards{used: []float64{nan, nan},
-			held: []smiUse{{5, 0, 1 * gib}, {5, 1, 2 * gib}}}, 3 * gib, false},
-		"nothing of the other": {cards{used: []float64{nan, nan}, held: []smiUse{{5, 0, 1 * gib}, {5, 1, 0}}},
-			gib, false},
-		"two words for one card": {cards{used: []float64{nan, nan},
-			held: []smiUse{{5, 0, 4 * gib}, {5, 0, 4 * gib}}}, 4 * gib, false},
-		"two words, the later less": {cards{used: []float64{nan, nan},
-			held: []smiUse{{5, 0, 4 * gib}, {5, 0, 1 * gib}}}, 4 * gib, false},
-		"amounts unknown": {cards{used: []float64{gib, gib},
-			held: []smiUse{{5, 0, hidden}, {5, 1, hidden}}}, absent, false},
+		"the same amount twice": {[]smiUse{{5, 0, 10 * gib}, {5, 1, 10 * gib}}, unknown},
+		"different amounts":     {[]smiUse{{5, 0, 1 * gib}, {5, 1, 2 * gib}}, 3 * gib},
+		"nothing of the other":  {[]smiUse{{5, 0, 1 * gib}, {5, 1, 0}}, gib},
+		"another process":       {[]smiUse{{5, 0, 1 * gib}, {6, 1, 1 * gib}}, gib},
+		"one device twice":      {[]smiUse{{5, 0, 4 * gib}, {5, 0, 1 * gib}}, 4 * gib},
+		"amounts unknown":       {[]smiUse{{5, 0, hidden}, {5, 1, hidden}}, unknown},
 	} {
 		m := &Monitor{}
-		m.add(c.two(t))
+		m.add((&cards{used: []float64{11 * gib, 11 * gib}, held: c.held}).two(t))
 		t.Cleanup(m.Close)
 		got, err := read(t, running(m.ProcessSources(5, 1, "server")[0]))
-		sum, ok := got["gpu_memory_bytes"]
-		if err != nil || ok != (c.sum != absent) || ok && sum != c.sum || (c.asked > 0) != c.again {
-			t.Errorf("%s: %v, %v, asked %d times, want %v", name, got, err, c.asked, c.sum)
+		if sum, ok := got["gpu_memory_bytes"]; err != nil || ok != (c.sum != unknown) || ok && sum != c.sum {
+			t.Errorf("%s: %v, %v, want %v", name, got, err, c.sum)
 		}
 	}
 }

@@ -155,7 +155,6 @@ type Sides struct {
 	Few      bool
 	positive bool // there are values on both sides, all above zero: a ratio of their medians makes sense
 	ranks    []int
-	whole    bool      // no two values are equal: ranks are whole numbers without being doubled
 	ways     []float64 // to draw as many as a of all values, by the sum of their ranks; nil of many values
 	seen     int       // the sum of the ranks of a
 }
@@ -169,8 +168,7 @@ func NewSides(a, b []float64) Sides {
 	}
 	s.ranks = doubledRanks(a, b)
 	if len(s.ranks) <= exactly {
-		s.whole = !slices.ContainsFunc(s.ranks, func(r int) bool { return r%2 == 1 })
-		s.ways, s.seen = s.rankSums(s.whole)
+		s.ways, s.seen = s.rankSums()
 	}
 	return s
 }

@@ -3,7 +3,6 @@ package stats
 import (
 	"fmt"
 	"math"
-	"slices"
 	"sort"
 	"strings"
 
@@ -43,16 +42,9 @@ func sampleOf(values []float64) *benchmath.Sample {
 	return benchmath.NewSample(values, &benchmath.DefaultThresholds)
 }
 
-// rankSums counts the ways to draw as many as a of all values, by their sum of ranks, and gives the sum of a. Ranks are
-// doubled, so that those of ties are whole, unless there is no need.
-func (s Sides) rankSums(halved bool) (ways []float64, seen int) {
+// rankSums counts the ways to draw as many as a of all values, by their sum of ranks, and gives the sum of a.
+func (s Sides) rankSums() (ways []float64, seen int) {
 	ranks, n := s.ranks, len(s.A)
-	if halved {
-		ranks = slices.Clone(ranks)
-		for i := range ranks {
-			ranks[i] /= 2
-		}
-	}
 	highest := 0
 	for i, r := range ranks {
 		highest += r
@@ -107,11 +99,10 @@ func OverCells(cells []Sides) Test {
 		return t
 	}
 	ways, seen := []float64{1}, 0
-	whole := !slices.ContainsFunc(cells, func(c Sides) bool { return !c.whole })
 	for _, c := range cells {
 		more, sum := c.ways, c.seen
-		if more == nil || c.whole != whole {
-			more, sum = c.rankSums(whole)
+		if more == nil {
+			more, sum = c.rankSums()
 		}
 		next := make([]float64, len(ways)+len(more)-1)
 		for i, w := range ways {
@@ -170,7 +161,7 @@ func OrderOf(all ...Sides) string {
 	return min(strings.Join(ranked, " "), strings.Join(reversed, " "))
 }
 
-// doubledRanks are those of x, then of y, among all.
+// doubledRanks are those of x, then of y, among all; doubled, so that those of ties are whole.
 func doubledRanks(x, y []float64) []int {
 	values := append(append([]float64{}, x...), y...)
 	sorted := append([]float64{}, values...)

@@ -1,8 +1,6 @@
 package stats
 
 import (
-	"math"
-	"math/rand/v2"
 	"testing"
 )
 
@@ -22,33 +20,6 @@ func TestRankOfShift(t *testing.T) {
 	for _, share := range []float64{0.005, 0.05} {
 		if few, many := rankOf(share, 30, 30), rankOf(share, 31, 30); many < few || many > few+12 {
 			t.Errorf("%g: %d of 30 and 30, %d of 31 and 30", share, few, many)
-		}
-	}
-}
-
-// The interval has the truth in it as often as it says, of tails that are long and of launches that are few.
-func TestShiftCovers(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 5))
-	const times = 2000
-	for _, n := range []int{6, 10} {
-		missed := map[float64]int{}
-		for range times {
-			a, b := make([]float64, n), make([]float64, n)
-			for i := range a {
-				a[i], b[i] = math.Exp(0.1*r.ExpFloat64()), 1.2*math.Exp(0.1*r.ExpFloat64())
-			}
-			s := NewSides(a, b)
-			percent := 100 * (Median(b)/Median(a) - 1)
-			for _, level := range []float64{Usual, Sure} {
-				if i := s.Shift(level, &percent); i.Lo > 20 || i.Hi < 20 {
-					missed[level]++
-				}
-			}
-		}
-		for level, most := range map[float64]float64{Usual: 0.11, Sure: 0.013} {
-			if share := float64(missed[level]) / times; share > most {
-				t.Errorf("%d launches a side: the interval of %g misses %.2f%%", n, level, 100*share)
-			}
 		}
 	}
 }

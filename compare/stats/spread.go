@@ -45,7 +45,7 @@ func deviation(values []float64) float64 {
 
 // TenthFound is by what share launches may vary, so many a side, for a change of a tenth in a headline to be called
 // different nine times in ten: of a family of three headlines and three other figures, in simulations with bell curves
-// and with long tails, whichever is the worse. Of six launches which vary by 5 % it is found every other time, whatever
+// and with long tails, whichever is the worse. Of six launches which vary by 5% it is found every other time, whatever
 // the correction: the test alone would find it eight times in ten.
 func TenthFound() []Power {
 	return []Power{{6, 0.031}, {7, 0.037}, {8, 0.043}, {9, 0.046}, {10, 0.05}, {12, 0.057}, {15, 0.064}, {20, 0.076},

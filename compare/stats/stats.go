@@ -74,5 +74,5 @@ func Round(v float64, digits int) float64 {
 	return math.Round(v*p) / p
 }
 
-// MinRuns is the least number of launches with a 95 % order-statistic interval of the median.
+// MinRuns is the least number of launches with a 95% order-statistic interval of the median.
 const MinRuns = 6

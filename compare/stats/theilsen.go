@@ -64,7 +64,7 @@ func middle(sorted []float64) float64 {
 // senInterval is that of Sen (1968), with his variance for points of equal x; ranks are rounded outwards. distinct is
 // how many x there are.
 func senInterval(slopes []float64, points []Point) (lo, hi float64, distinct int) {
-	const z = 1.959963984540054 // of 95 %
+	const z = 1.959963984540054 // of 95%
 	same := map[float64]float64{}
 	for _, p := range points {
 		same[p.X]++

@@ -11,13 +11,17 @@ func Slope(values []float64) float64 {
 	if len(values) < 3 {
 		return math.NaN()
 	}
-	var all []float64
-	for i := range values {
-		for j := range i {
-			all = append(all, (values[i]-values[j])/float64(i-j))
-		}
+	line, _ := LineThrough(inOrder(values))
+	return line.Slope
+}
+
+// inOrder has values at 0, 1, 2 …
+func inOrder(values []float64) []Point {
+	points := make([]Point, len(values))
+	for i, v := range values {
+		points[i] = Point{float64(i), v}
 	}
-	return Median(all)
+	return points
 }
 
 // RobustDeviation goes by the median distance from the median, scaled to be the standard deviation of a bell curve; 0
@@ -34,9 +38,7 @@ func RobustDeviation(values []float64) float64 {
 // Drift is Theil and Sen's slope from one value to the next, and Mann and Kendall's p of there being none.
 func Drift(values []float64) (slope, p float64) {
 	n, s := len(values), 0
-	points := make([]Point, n)
 	for i := range values {
-		points[i] = Point{float64(i), values[i]}
 		for _, before := range values[:i] {
 			switch {
 			case values[i] > before:
@@ -49,7 +51,7 @@ func Drift(values []float64) (slope, p float64) {
 	if n < 2 {
 		return 0, 1
 	}
-	fit, _ := TheilSen(points)
+	fit, _ := TheilSen(inOrder(values))
 	sorted := slices.Sorted(slices.Values(values))
 	ties := 0.0
 	for i := 0; i < n; {

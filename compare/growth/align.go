@@ -46,7 +46,7 @@ type AlignedPoint struct {
 	Token  int      `json:"token"`
 	N      int      `json:"n"`
 	Median float64  `json:"median"`
-	Lo     *float64 `json:"lo,omitempty"` // of the interval, 95 % at least
+	Lo     *float64 `json:"lo,omitempty"` // of the interval, 95% at least
 	Hi     *float64 `json:"hi,omitempty"`
 }
 
@@ -118,8 +118,11 @@ func untimed(a *record.Attempt) string {
 		return fmt.Sprintf("up to %d requests ran at once: memory is that of all of them", n)
 	}
 	for _, r := range a.Measured() {
-		if why := tokenTimes(r); why != "" {
-			return why
+		if len(r.Tokens) == 0 {
+			return "a request returned no token"
+		}
+		if _, reported := r.Span(record.Decode); !reported && len(r.Tokens) > 1 {
+			return fmt.Sprintf("the %d tokens of a request arrived at once; their times are not known", len(r.Tokens))
 		}
 	}
 	return ""
@@ -127,9 +130,6 @@ func untimed(a *record.Attempt) string {
 
 // refused says why a track can't be laid on the times of tokens.
 func (t track) refused(c clocks) string {
-	if why := t.disordered(); why != "" {
-		return why
-	}
 	if why := c.trouble(t.every); why != "" {
 		return t.title + " is not aligned: " + why
 	}
@@ -144,7 +144,7 @@ func clockNote(counted []*record.Attempt) string {
 			worst = c
 		}
 	}
-	if !worst.known || worst.bound() == math.MaxInt64 {
+	if !worst.known {
 		return ""
 	}
 	return fmt.Sprintf("tokens are timed by the clock of the %s (known to %v at the start of a launch, drift at most %v)", worst.isolate,

@@ -206,45 +206,6 @@ func TestClockOfReusedLaunchIsTheLaunchs(t *testing.T) {
 	}
 }
 
-func TestTimesThatGoBackwardsAreSaid(t *testing.T) {
-	tokens := follower{id: 4, tokens: 50, every: 100 * time.Millisecond, at: line}.attempt()
-	tokens.Requests[0].Tokens[7].NS -= int64(80 * time.Millisecond)
-	o := alignedOf(t, tokens, follower{id: 5, tokens: 50, every: 100 * time.Millisecond, at: line}.attempt())
-	if l := o.line("rss_sum"); l == nil || l.N != 1 {
-		t.Errorf("one of two can be aligned: %+v", l)
-	}
-	if want := "launch 4: times go backwards: token 8 was 43ms before token 7"; len(o.Notes) != 1 ||
-		o.Notes[0] != want {
-		t.Errorf("notes %q, want %q", o.Notes, want)
-	}
-	samples := follower{id: 6, tokens: 50, every: 100 * time.Millisecond, at: line}.attempt()
-	for i := range samples.Totals {
-		if i%3 == 0 {
-			samples.Totals[i].NS -= int64(400 * time.Millisecond)
-		}
-	}
-	o = alignedOf(t, samples)
-	if notes := strings.Join(o.Notes, "\n"); o.line("rss_sum") != nil ||
-		!strings.Contains(notes, "readings of RSS sum go backwards") {
-		t.Errorf("notes %q", notes)
-	}
-}
-
-func TestWhatIsNoNumberIsLeftOut(t *testing.T) {
-	a := follower{id: 1, tokens: 50, every: 50 * time.Millisecond, at: line}.attempt()
-	for i := range a.Totals {
-		switch i % 5 {
-		case 0:
-			a.Totals[i].RSS, a.Totals[i].PSS = math.NaN(), math.Inf(1)
-		}
-	}
-	for _, p := range alignedOf(t, a).line("rss_sum").Median {
-		if math.IsNaN(p.Median) || math.Abs(p.Median-line(placeOf(p.Token))) > 1e-6 {
-			t.Errorf("token %d: %g", p.Token, p.Median)
-		}
-	}
-}
-
 func placeOf(token int) int64 {
 	if token == 0 {
 		return sentAt
@@ -298,19 +259,5 @@ func TestTokensThatCameAtOnceHaveNoPlaces(t *testing.T) {
 	o := alignedOf(t, a)
 	if len(o.Lines) != 0 || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "arrived at once") {
 		t.Errorf("%d lines, notes %q", len(o.Lines), o.Notes)
-	}
-}
-
-func TestWhatIsNoSizeIsLeftOut(t *testing.T) {
-	a := follower{id: 1, tokens: 50, every: 50 * time.Millisecond, at: line}.attempt()
-	for i := range a.Totals {
-		if i%4 == 1 {
-			a.Totals[i].RSS = 1e308
-		}
-	}
-	for _, p := range alignedOf(t, a).line("rss_sum").Median {
-		if math.Abs(p.Median-line(placeOf(p.Token))) > 1e-6 {
-			t.Errorf("token %d: %g", p.Token, p.Median)
-		}
 	}
 }

@@ -2,7 +2,6 @@ package growth
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"llmparity/compare/evidence"
@@ -56,13 +55,7 @@ func clocksOf(l evidence.Launch) clocks {
 }
 
 // bound is how far off a token's time may be.
-func (c clocks) bound() int64 {
-	b := c.drift + c.start
-	if b < c.drift { // absurd numbers
-		return math.MaxInt64
-	}
-	return b
-}
+func (c clocks) bound() int64 { return c.drift + c.start }
 
 // trouble says why tokens can't be put beside samples of this interval; empty where they can.
 func (c clocks) trouble(every int64) string {
@@ -89,20 +82,4 @@ func span(ns int64) time.Duration {
 		return d.Round(time.Millisecond)
 	}
 	return d.Round(10 * time.Microsecond)
-}
-
-// tokenTimes says why a request's tokens have no places on a time axis; empty where they have.
-func tokenTimes(r *record.Request) string {
-	if len(r.Tokens) == 0 {
-		return "a request returned no token"
-	}
-	if _, reported := r.Span(record.Decode); !reported && len(r.Tokens) > 1 {
-		return fmt.Sprintf("the %d tokens of a request arrived at once; their times are not known", len(r.Tokens))
-	}
-	for i, t := range r.Tokens[1:] {
-		if before := r.Tokens[i].NS; t.NS < before {
-			return fmt.Sprintf("times go backwards: token %d was %v before token %d", i+2, span(before-t.NS), i+1)
-		}
-	}
-	return ""
 }

@@ -258,7 +258,7 @@ func edges(p memory.Part, a *record.Attempt) []stats.Point {
 		}
 		v := p.At(of, phase)
 		held, ok := heldTokens(of, phase)
-		if ok && size(v) {
+		if ok && !math.IsNaN(v) {
 			out = append(out, stats.Point{X: held, Y: v})
 		}
 	}

@@ -307,14 +307,11 @@ func (s *Sweep) rate(cells []Cell, q swept) {
 			How:    how + f.How,
 		}
 		for _, v := range f.Values {
-			if !size(v.Value) {
-				continue
-			}
 			rate.Points = append(rate.Points, GrowthPoint{i, v.Attempt, GrowthAt{s.At[n], v.Value}})
 			points = append(points, stats.Point{X: s.At[n], Y: v.Value})
 		}
 	}
-	line, ok := stats.LineThrough(thinned(points))
+	line, ok := stats.LineThrough(points)
 	if !ok {
 		return
 	}
@@ -333,19 +330,6 @@ func (s *Sweep) rate(cells []Cell, q swept) {
 	from, to := s.At[0], s.At[len(s.At)-1]
 	rate.Fit = fitOver(from, line.Intercept+line.Slope*from, to, slope, s.Theory)
 	s.Rates = append(s.Rates, rate)
-}
-
-// thinned keeps as many launches as a line takes no time to go through, of every cell the same share.
-func thinned(points []stats.Point) []stats.Point {
-	const most = 1000
-	if len(points) <= most {
-		return points
-	}
-	out := make([]stats.Point, most)
-	for i := range out {
-		out[i] = points[i*len(points)/most]
-	}
-	return out
 }
 
 // judge says in words what each rate comes to.

@@ -1,7 +1,6 @@
 package growth_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -58,18 +57,6 @@ func TestMemoryOverPromptLengths(t *testing.T) {
 		if len(r.Points) != 12 {
 			t.Errorf("%d points", len(r.Points))
 		}
-	}
-}
-
-// However many launches there are, all lengths stay on the line.
-func TestLineOverCellsNeedsManyLaunches(t *testing.T) {
-	const bytes = 40_000
-	one := compare.Runs(comparetest.Run(t, "few", lengths(comparetest.Native, 4, bytes, 16, 64)...)).Sweeps[0]
-	many := compare.Runs(comparetest.Run(t, "many", lengths(comparetest.Native, 120, bytes, 16, 64)...)).Sweeps[0]
-	x, y := rateOf(one, figure.PeakPSS), rateOf(many, figure.PeakPSS)
-	if y.N != 240 || y.Interval == nil || math.Abs(y.Center()-bytes) > 0.02*bytes ||
-		y.Interval.Hi-y.Interval.Lo > x.Interval.Hi-x.Interval.Lo {
-		t.Errorf("%g in %+v of %d launches; of 8: %g in %+v", y.Center(), y.Interval, y.N, x.Center(), x.Interval)
 	}
 }
 
@@ -133,30 +120,6 @@ func TestLineOverRepetitionsIsNotOverLaunches(t *testing.T) {
 func TestOneLengthIsNoSweep(t *testing.T) {
 	if s := compare.Runs(comparetest.Run(t, "one", comparetest.Native(6), comparetest.Browser(6))).Sweeps; len(s) != 0 {
 		t.Errorf("%+v", s)
-	}
-}
-
-// A spoilt record gives a result that can still be written.
-func TestAbsurdSizesStayOutOfGrowth(t *testing.T) {
-	all := lengths(comparetest.Native, 4, 0, 16, 64, 256)
-	for i := range all {
-		all[i] = comparetest.Measured(all[i], nil)
-	}
-	run := comparetest.Run(t, "absurd", all...)
-	for _, a := range run.Attempts {
-		for i := range a.Totals {
-			a.Totals[i].PSS, a.Totals[i].RSS = 1e301, math.MaxFloat64/4
-		}
-	}
-	for _, s := range compare.Runs(run).Sweeps {
-		for _, r := range s.Rates {
-			if r.Name == figure.PeakPSS || r.Name == figure.PeakRSS {
-				t.Errorf("%s: %+v", r.Name, r.Fit)
-			}
-			if _, err := json.Marshal(r); err != nil {
-				t.Errorf("%s: %v", r.Name, err)
-			}
-		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package growth
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -20,8 +21,6 @@ type track struct {
 	// tokens are timed by.
 	every    int64
 	readings []instant
-	back     int // readings left out because their times go backwards
-	all      int // readings, those left out too
 }
 
 // instant is a reading's value and when it was: the middle of the read.
@@ -89,17 +88,10 @@ func (g *gatherer) track(name, title, method string, every int64) *track {
 func (g *gatherer) add(t *track, ns, took int64, v float64) {
 	at := ns - max(took, 0)/2
 	near := stepsToGap * t.every
-	if !size(v) || at < g.begin-near || at > g.end+near {
-		return
+	n := len(t.readings)
+	if !math.IsNaN(v) && at >= g.begin-near && at <= g.end+near && (n == 0 || at > t.readings[n-1].ns) {
+		t.readings = append(t.readings, instant{at, v})
 	}
-	t.all++
-	if n := len(t.readings); n > 0 && at <= t.readings[n-1].ns {
-		if at < t.readings[n-1].ns {
-			t.back++
-		}
-		return
-	}
-	t.readings = append(t.readings, instant{at, v})
 }
 
 // shortest is the sampling interval of a method.
@@ -127,29 +119,21 @@ func (g *gatherer) totals() {
 	}
 }
 
-// samples follows the processes that compute, each by its RSS.
+// samples follows the processes that compute, each by its RSS. Names are of roles, which are the same in every launch,
+// as numbers of sources are not.
 func (g *gatherer) samples() {
-	of := map[int]*track{}
+	of, seen := map[int]*track{}, map[string]int{}
 	for _, id := range g.computing() {
 		s := g.a.Sources[id]
-		of[id] = g.track(fmt.Sprintf("rss_%d", id), s.Role+" RSS", s.Method, int64(s.Every))
-	}
-	if len(of) == 0 {
-		return
+		name, title := "rss:"+s.Role, s.Role+" RSS"
+		if seen[s.Role]++; seen[s.Role] > 1 {
+			name, title = fmt.Sprintf("%s#%d", name, seen[s.Role]), fmt.Sprintf("%s #%d", title, seen[s.Role])
+		}
+		of[id] = g.track(name, title, s.Method, int64(s.Every))
 	}
 	for _, s := range g.a.Samples {
 		if t := of[s.Source]; t != nil {
 			g.add(t, s.NS, s.ReadNS, s.RSS)
-		}
-	}
-	seen := map[string]int{}
-	for _, id := range g.computing() { // names of roles are the same in every launch, numbers of sources are not
-		t := of[id]
-		role := g.a.Sources[id].Role
-		seen[role]++
-		t.name = "rss:" + role
-		if seen[role] > 1 {
-			t.name, t.title = fmt.Sprintf("%s#%d", t.name, seen[role]), fmt.Sprintf("%s RSS #%d", role, seen[role])
 		}
 	}
 }
@@ -187,46 +171,25 @@ func followed() []memory.Part {
 }
 
 func (g *gatherer) metrics() {
-	parts := map[string]memory.Part{} // by the metric's name
 	for _, p := range followed() {
-		parts[p.Value] = p
-	}
-	sources := map[int]bool{}
-	for id, s := range g.a.Sources {
-		if slices.ContainsFunc(followed(), func(p memory.Part) bool { return p.Method == s.Method }) {
-			sources[id] = true
-		}
-	}
-	var rows []record.MetricRow
-	for _, m := range g.a.Metrics {
-		near := m.NS >= g.begin-int64(time.Millisecond) && m.NS <= g.end
-		if near && sources[m.Source] && parts[m.Name].Method == g.a.Sources[m.Source].Method {
-			rows = append(rows, m)
-		}
-	}
-	// What is told with tokens is written when it arrives, which may be after a reading that was taken later.
-	slices.SortStableFunc(rows, func(a, b record.MetricRow) int { return int(max(min(a.NS-b.NS, 1), -1)) })
-	for _, p := range followed() {
-		ids := map[int]bool{}
-		for _, m := range rows {
-			if m.Name == p.Value {
-				ids[m.Source] = true
+		var rows []record.MetricRow
+		for _, m := range g.a.Metrics {
+			near := m.NS >= g.begin-int64(time.Millisecond) && m.NS <= g.end
+			if near && m.Name == p.Value && g.a.Sources[m.Source].Method == p.Method {
+				rows = append(rows, m)
 			}
 		}
-		if len(ids) > 1 {
+		if slices.ContainsFunc(rows, func(m record.MetricRow) bool { return m.Source != rows[0].Source }) {
 			continue // several isolates, which are not read at one time
 		}
+		// What is told with tokens is written when it arrives, which may be after a reading that was taken later.
+		slices.SortStableFunc(rows, func(a, b record.MetricRow) int { return cmp.Compare(a.NS, b.NS) })
 		for _, m := range rows {
-			if m.Name == p.Value {
-				g.add(g.track(p.Name, p.Title, p.Method, int64(g.a.Sources[m.Source].Every)), m.NS, m.ReadNS,
-					evidence.Mebi(m.Value))
-			}
+			g.add(g.track(p.Name, p.Title, p.Method, int64(g.a.Sources[m.Source].Every)), m.NS, m.ReadNS,
+				evidence.Mebi(m.Value))
 		}
 	}
 }
-
-// size tells whether MiB can be one of memory: a number, and below 2^60 bytes. A spoilt record may hold anything.
-func size(v float64) bool { return math.Abs(v) <= 1<<40 }
 
 // gap is the longest time between two readings that a line is drawn over; of a source that tells by itself, by what is
 // usual of it.
@@ -244,15 +207,6 @@ func (t track) gap() int64 {
 	return int64(stepsToGap * stats.Median(steps))
 }
 
-// disordered says that too many readings have times that go backwards for their order to be known; empty where it is.
-func (t track) disordered() string {
-	if t.back*10 <= t.all {
-		return ""
-	}
-	return fmt.Sprintf("the times of %d of %d readings of %s go backwards; when they were taken is not known", t.back, t.all,
-		t.title)
-}
-
 // sparse reports whether a source is read at phase edges only.
 func (t track) sparse() bool { return t.every == 0 && len(t.readings) < minReadings }
 
@@ -262,8 +216,7 @@ const minReadings = 5
 // at is the value at a time: on the line between the two readings around it. NaN before the first, after the last, and
 // in a gap.
 func (t track) at(ns, gap int64) float64 {
-	i, exact := slices.BinarySearchFunc(
-		t.readings, ns, func(r instant, ns int64) int { return int(max(min(r.ns-ns, 1), -1)) })
+	i, exact := slices.BinarySearchFunc(t.readings, ns, func(r instant, ns int64) int { return cmp.Compare(r.ns, ns) })
 	switch {
 	case exact:
 		return t.readings[i].v

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -164,7 +165,7 @@ func (b *Breakdown) pss(counted []*record.Attempt) {
 		}
 		load.Add(l.ID, read(record.Load))
 		measure.Add(l.ID, read(record.Measure))
-		retained.Add(l.ID, read(record.Unload)-of.baseline)
+		retained.Add(l.ID, read(record.Unload)-of.pss.baseline)
 		if of.unborn {
 			unborn++
 		}
@@ -177,22 +178,22 @@ func (b *Breakdown) pss(counted []*record.Attempt) {
 
 // lastPSS is total PSS at the end of a phase.
 func lastPSS(a *record.Attempt, p record.Phase) float64 {
-	return lastTotal(a, p, record.MethodSmapsRollup, func(t record.TotalRow) float64 { return t.PSS })
+	return lastTotal(a, p, record.MethodSmapsRollup, pssOf)
 }
 
 // lastTotal is the reading at the end of a phase, taken just after it; NaN without one.
-func lastTotal(a *record.Attempt, p record.Phase, method string, pick func(record.TotalRow) float64) float64 {
-	last := math.NaN()
+func lastTotal(a *record.Attempt, p record.Phase, method string, pick func(*record.TotalRow) float64) float64 {
 	span, ok := a.Phase(p)
-	if !ok {
-		return last
-	}
-	for t := range readings(a, p) {
-		if v := pick(*t); t.Method == method && t.NS >= span.EndNS && !math.IsNaN(v) {
-			last = v
+	after := values(a, p, method, func(t *record.TotalRow) float64 {
+		if t.NS < span.EndNS {
+			return math.NaN()
 		}
+		return pick(t)
+	})
+	if !ok || len(after) == 0 {
+		return math.NaN()
 	}
-	return last
+	return after[len(after)-1]
 }
 
 // garbage says whether garbage was collected before memory was read after the unload.
@@ -223,28 +224,25 @@ func addUp(list []evidence.Figure) bool {
 // processPeaks has one value a launch, in the order in which processes were found.
 func processPeaks(counted []*record.Attempt) []ProcessPeaks {
 	out := []ProcessPeaks{}
+	blind := evidence.Blind(counted, record.MethodSmapsRollup)
 	for _, l := range evidence.Launches(counted) {
 		for _, phase := range record.Phases() {
 			highest := map[string]float64{}
 			var order []string
 			for _, a := range l.At(phase) {
-				peaks := a.PeakRSS(phase)
-				several := map[string]int{}
-				for id, v := range peaks {
+				peaks, seen := a.PeakRSS(phase), map[string]bool{}
+				for _, id := range slices.Sorted(maps.Keys(peaks)) {
 					role := a.Sources[id].Role
-					several[role]++
-					highest[role] = max(highest[role], v)
-				}
-				for _, role := range roles(a, peaks) {
-					order = explain.AppendNew(order, role)
-					f := phaseOf(&out, role, phase, evidence.Blind(counted, record.MethodSmapsRollup))
-					if several[role] > 1 && !strings.HasSuffix(f.How, severalProcesses) {
+					order, highest[role] = explain.AppendNew(order, role), max(highest[role], peaks[id])
+					f := phaseOf(&out, role, phase, blind)
+					if seen[role] && !strings.HasSuffix(f.How, severalProcesses) {
 						f.How += severalProcesses
 					}
+					seen[role] = true
 				}
 			}
 			for _, role := range order {
-				phaseOf(&out, role, phase, "").Add(l.ID, highest[role])
+				phaseOf(&out, role, phase, blind).Add(l.ID, highest[role])
 			}
 		}
 	}
@@ -255,20 +253,6 @@ func processPeaks(counted []*record.Attempt) []ProcessPeaks {
 }
 
 const severalProcesses = "; the highest of several processes"
-
-// roles lists the roles of sources, in the order of the sources.
-func roles(a *record.Attempt, of map[int]float64) []string {
-	ids := make([]int, 0, len(of))
-	for id := range of {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	var out []string
-	for _, id := range ids {
-		out = explain.AppendNew(out, a.Sources[id].Role)
-	}
-	return out
-}
 
 // phaseOf finds a process's figure for a phase; a new process gets one for every phase.
 func phaseOf(all *[]ProcessPeaks, role string, phase record.Phase, blind string) *evidence.Figure {

@@ -63,13 +63,6 @@ func TestPartsAddUpToTheLedger(t *testing.T) {
 				t.Errorf("%s of launch %d: the parts are %v and the ledger %v", phase, i+1, sum, ledger.Values[i].Value)
 			}
 		}
-		sum := 0.0
-		for _, name := range memory.LedgerParts() {
-			sum += evidence.Held(list, name).Center()
-		}
-		if sum != ledger.Center() {
-			t.Errorf("%s: the parts' medians are %v and the ledger's %v", phase, sum, ledger.Center())
-		}
 		if used, reserved := evidence.Held(list, figure.KVUsed),
 			evidence.Held(list, figure.KVReserved); used.Center() > reserved.Center() || !used.Known() {
 			t.Errorf("%s: %v of %v of the KV cache is used", phase, used.Center(), reserved.Center())
@@ -246,60 +239,5 @@ func TestSharedFilesOutsideAreAWarning(t *testing.T) {
 		if !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
-	}
-}
-
-// What an engine's log tells is shown beside what is measured elsewhere, by its own method and with what that can't
-// see.
-func TestSizesThatALogTells(t *testing.T) {
-	run := comparetest.Logged(comparetest.Run(t, "server", comparetest.Measured(comparetest.Native(6), nil)),
-		map[string]float64{
-			"weights_bytes": 8 << 20, "kv_reserved_bytes": 4 << 20, "kv_used_bytes": 1 << 20,
-			"workspaces_bytes": 3 << 20,
-			"compute_bytes":    2 << 20})
-	b := compare.Runs(run).Cells[0].Memory
-	for name, want := range map[string]float64{figure.Weights: 8, figure.KVReserved: 4, figure.KVUsed: 1,
-		figure.Workspaces: 3} {
-		f := evidence.Held(b.Measure, name)
-		if f.Center() != want || f.N != 6 || f.Method != evidence.EngineLog || f.Blind != "what was touched" ||
-			!strings.Contains(f.How, "log") {
-			t.Errorf("%s: %+v, want %v MiB", name, f, want)
-		}
-	}
-	if evidence.Held(b.Measure, figure.Ledger).Known() || evidence.Held(b.Measure, figure.Unattributed).Known() {
-		t.Error("a ledger is known of an engine without one")
-	}
-	if len(b.Notes) != 1 || !strings.Contains(b.Notes[0], "reported by the engine") {
-		t.Errorf("%q", b.Notes)
-	}
-	// Who has a ledger is held to it.
-	both := comparetest.Logged(measured(t, 1), map[string]float64{"weights_bytes": 1})
-	if f := evidence.Held(compare.Runs(both).Cells[0].Memory.Measure, figure.Weights); f.Method != figure.Ledger {
-		t.Errorf("%+v", f)
-	}
-}
-
-// What an engine answers of its size is a row of its own, which is no part of anything.
-func TestTheSizeThatAnEngineSays(t *testing.T) {
-	run := comparetest.Run(t, "server", comparetest.Measured(comparetest.Native(6), nil))
-	if f := evidence.Held(compare.Runs(run).Cells[0].Memory.Load, figure.EngineSays); f.Known() {
-		t.Errorf("nobody said: %+v", f)
-	}
-	for _, a := range run.Attempts {
-		a.Sources[78] = record.Source{Role: "server", Method: "api_ps", Blind: "what is really taken"}
-		for _, p := range []record.Phase{record.Load, record.Measure} {
-			span, _ := a.Phase(p)
-			a.Metrics = append(a.Metrics, record.MetricRow{Source: 78, NS: span.EndNS, Edge: p, Name: "size_bytes",
-				Value: 5 << 20})
-		}
-	}
-	b := compare.Runs(run).Cells[0].Memory
-	f := evidence.Held(b.Load, figure.EngineSays)
-	if f.Center() != 5 || f.N != 6 || f.Method != "api_ps" || f.Blind != "what is really taken" ||
-		!strings.Contains(f.How, "estimate") {
-		t.Errorf("%+v", f)
-	}
-	if evidence.Held(b.Retained, figure.EngineSays).Known() || evidence.Held(b.Measure, figure.Weights).Known() {
-		t.Error("it is taken for a part, or to be there without a model")
 	}
 }

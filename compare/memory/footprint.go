@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -22,13 +23,17 @@ const noPSS = "PSS could not be read"
 
 // footprint is one launch's memory, in MiB; NaN if not read.
 type footprint struct {
-	attempt                                         int // that opened the launch
-	peakPSS, peakUSS, peakRSS, baseline, postWarmup float64
-	baselineRSS, postWarmupRSS                      float64
+	attempt int // that opened the launch
+	pss     points
+	rss     points
+	peakUSS float64
 	// of the peak: the part that was carried forward, and the distance of its bounds
 	carried, below, above float64
 	unborn                bool // no process was read before the load
 }
+
+// points are a launch's memory at the baseline, after the warm-up and at the peak.
+type points struct{ baseline, warm, peak float64 }
 
 // footprints has one a launch, in the order in which they were opened. Repetitions in the same launch are merged,
 // because only the first has the load and the warm-up.
@@ -42,45 +47,46 @@ func footprints(counted []*record.Attempt) []footprint {
 			continue
 		}
 		o := &out[at]
-		if f.peakPSS > o.peakPSS {
+		if f.pss.peak > o.pss.peak {
 			o.carried, o.below, o.above = f.carried, f.below, f.above
 		}
-		o.peakPSS = evidence.MaxKnown(o.peakPSS, f.peakPSS)
+		o.pss.peak = evidence.MaxKnown(o.pss.peak, f.pss.peak)
+		o.rss.peak = evidence.MaxKnown(o.rss.peak, f.rss.peak)
 		o.peakUSS = evidence.MaxKnown(o.peakUSS, f.peakUSS)
-		o.peakRSS = evidence.MaxKnown(o.peakRSS, f.peakRSS)
 	}
 	return out
 }
 
 // footprintOf has the peaks of an attempt, with the baseline and warm-up of its launch.
 func footprintOf(a *record.Attempt) footprint {
-	nan := math.NaN()
-	launch := a.Launch()
-	f := footprint{attempt: launch.ID, peakPSS: nan, peakUSS: nan, peakRSS: nan, postWarmup: nan, postWarmupRSS: nan,
-		unborn: unborn(launch)}
-	rss := RSSMethod(a)
+	launch, rss := a.Launch(), RSSMethod(a)
+	f := footprint{attempt: launch.ID, unborn: unborn(launch), peakUSS: math.NaN(),
+		pss: before(values(launch, record.Baseline, record.MethodSmapsRollup, pssOf),
+			values(launch, record.Warmup, record.MethodSmapsRollup, pssOf)),
+		rss: before(values(launch, record.Baseline, RSSMethod(launch), rssOf),
+			values(launch, record.Warmup, rss, rssOf))}
 	for _, t := range a.Totals {
 		if t.Method == rss {
-			f.peakRSS = evidence.MaxKnown(f.peakRSS, t.RSS)
+			f.rss.peak = evidence.MaxKnown(f.rss.peak, t.RSS)
 		}
-		if math.IsNaN(f.peakPSS) || t.PSS > f.peakPSS {
+		if math.IsNaN(f.pss.peak) || t.PSS > f.pss.peak {
 			f.carried, f.below, f.above = 0, 0, 0
 			if !math.IsNaN(t.Read) {
 				f.carried, f.below, f.above = t.PSS-t.Read, t.PSS-t.Low, t.High-t.PSS
 			}
 		}
-		f.peakPSS, f.peakUSS = evidence.MaxKnown(f.peakPSS, t.PSS), evidence.MaxKnown(f.peakUSS, t.USS)
-	}
-	f.baseline, f.baselineRSS = stats.Median(totalPSS(launch, record.Baseline)), medianRSS(launch, record.Baseline)
-	for t := range readings(launch, record.Warmup) {
-		if t.Method == rss && !math.IsNaN(t.RSS) {
-			f.postWarmupRSS = t.RSS
-		}
-	}
-	if warm := totalPSS(launch, record.Warmup); len(warm) > 0 {
-		f.postWarmup = warm[len(warm)-1]
+		f.pss.peak, f.peakUSS = evidence.MaxKnown(f.pss.peak, t.PSS), evidence.MaxKnown(f.peakUSS, t.USS)
 	}
 	return f
+}
+
+// before has the points before the peak, by the readings of their phases.
+func before(baseline, warmup []float64) points {
+	p := points{baseline: stats.Median(baseline), warm: math.NaN(), peak: math.NaN()}
+	if n := len(warmup); n > 0 {
+		p.warm = warmup[n-1]
+	}
+	return p
 }
 
 func unborn(launch *record.Attempt) bool {
@@ -101,12 +107,15 @@ func readings(a *record.Attempt, p record.Phase) iter.Seq[*record.TotalRow] {
 	}
 }
 
-// totalPSS lists the readings of a phase in order of time.
-func totalPSS(a *record.Attempt, p record.Phase) []float64 {
+func pssOf(t *record.TotalRow) float64 { return t.PSS }
+func rssOf(t *record.TotalRow) float64 { return t.RSS }
+
+// values lists what a method read in a phase, in order of time.
+func values(a *record.Attempt, p record.Phase, method string, pick func(*record.TotalRow) float64) []float64 {
 	var out []float64
 	for t := range readings(a, p) {
-		if t.Method == record.MethodSmapsRollup && !math.IsNaN(t.PSS) {
-			out = append(out, t.PSS)
+		if v := pick(t); t.Method == method && !math.IsNaN(v) {
+			out = append(out, v)
 		}
 	}
 	return out
@@ -135,66 +144,80 @@ func RSSMethod(a *record.Attempt) string {
 	return record.MethodSmapsRollup
 }
 
-func (f footprint) increase() float64 {
+func (f footprint) increase(p points) float64 {
 	if f.unborn {
-		return f.peakPSS
+		return p.peak
 	}
-	return f.peakPSS - f.baseline
+	return p.peak - p.baseline
 }
 
-func (f footprint) increaseRSS() float64 {
-	if f.unborn {
-		return f.peakRSS
+// row is a figure that a footprint has.
+type row struct {
+	name, how string
+	of        func(footprint) float64
+}
+
+func rowsOf(all []footprint, rows ...row) []evidence.Figure {
+	var out []evidence.Figure
+	for _, r := range rows {
+		f := evidence.New(r.name)
+		f.How += r.how
+		for _, launch := range all {
+			f.Add(launch.attempt, r.of(launch))
+		}
+		out = append(out, f)
 	}
-	return f.peakRSS - f.baselineRSS
+	return out
 }
 
 // figures are in the order of reports.
 func figures(attempts []*record.Attempt) []evidence.Figure {
-	how := memoryHow(attempts)
-	peak, inc, base := evidence.New(figure.PeakPSS), evidence.New(figure.Increase), evidence.New(figure.Baseline)
-	warm, uss, rss := evidence.New(figure.PostWarmup), evidence.New(figure.PeakUSS), evidence.New(figure.PeakRSS)
-	peak.How += ". " + how.pss + how.blind
-	uss.How += ". " + how.pss + ". Shared memory, such as staging buffers, is not included"
-	rss.How += ". " + how.rss + ". A page that n processes share counts n times"
-	all := footprints(attempts)
-	peak.How += carriedHow(all)
-	unborn := 0
-	for _, f := range all {
-		peak.Add(f.attempt, f.peakPSS)
-		inc.Add(f.attempt, f.increase())
-		base.Add(f.attempt, f.baseline)
-		warm.Add(f.attempt, f.postWarmup)
-		uss.Add(f.attempt, f.peakUSS)
-		rss.Add(f.attempt, f.peakRSS)
-		if f.unborn && !math.IsNaN(f.peakPSS) {
-			unborn++
-		}
+	all, how := footprints(attempts), memoryHow(attempts)
+	how.rss = ". " + how.rss + ". A page that n processes share counts n times"
+	unborn := slices.ContainsFunc(all, func(f footprint) bool { return f.unborn && !math.IsNaN(f.pss.peak) })
+	wholePeak := ""
+	if unborn {
+		wholePeak = ". If no process ran before the load, the whole peak"
 	}
-	if unborn > 0 {
-		inc.How += ". If no process ran before the load, the whole peak"
-		if len(base.Values) == 0 {
-			base.Absent = NoBaseline
-		}
+	out := rowsOf(all,
+		row{figure.PeakPSS, ". " + how.pss + how.blind + carriedHow(all),
+			func(f footprint) float64 { return f.pss.peak }},
+		row{figure.Increase, wholePeak, func(f footprint) float64 { return f.increase(f.pss) }},
+		row{figure.Baseline, "", func(f footprint) float64 { return f.pss.baseline }},
+		row{figure.PostWarmup, "", func(f footprint) float64 { return f.pss.warm }},
+		row{figure.PeakUSS, ". " + how.pss + ". Shared memory, such as staging buffers, is not included",
+			func(f footprint) float64 { return f.peakUSS }},
+		row{figure.PeakRSS, how.rss, func(f footprint) float64 { return f.rss.peak }})
+	peak, base, rss := out[0], &out[2], out[5]
+	if unborn && len(base.Values) == 0 {
+		base.Absent = NoBaseline
 	}
-	out := []evidence.Figure{peak, inc, base, warm, uss, rss, retainedFigure(attempts)}
+	out = append(out, retainedFigure(attempts))
 	if evidence.Rejoined(attempts) {
 		for i := range out {
 			out[i].How += reusedHow
 		}
 	}
 	out = append(out, heapFigure(attempts)...)
-	if len(peak.Values) == 0 && len(rss.Values) > 0 {
-		return append(out, rssFigures(attempts, how.rss)...)
+	if len(peak.Values) > 0 || len(rss.Values) == 0 {
+		return out
 	}
-	return out
+	// PSS can't be read of processes of another user, nor outside Linux.
+	instead := rowsOf(all,
+		row{figure.BaselineRSS, how.rss, func(f footprint) float64 { return f.rss.baseline }},
+		row{figure.PostWarmupRSS, how.rss, func(f footprint) float64 { return f.rss.warm }},
+		row{figure.IncreaseRSS, "", func(f footprint) float64 { return f.increase(f.rss) }})
+	if !slices.ContainsFunc(all, func(f footprint) bool { return !f.unborn }) {
+		instead[0].Absent = NoBaseline
+	}
+	return append(out, instead...)
 }
 
 // carriedHow says how much of the peaks was carried forward, with bounds; empty if all was read.
 func carriedHow(of []footprint) string {
 	var carried, below, above []float64
 	for _, f := range of {
-		if !math.IsNaN(f.peakPSS) {
+		if !math.IsNaN(f.pss.peak) {
 			carried, below, above = append(carried, f.carried), append(below, f.below), append(above, f.above)
 		}
 	}
@@ -207,26 +230,6 @@ func carriedHow(of []footprint) string {
 }
 
 const reusedHow = ". One value per launch, over all of its repetitions"
-
-// rssFigures replace those of PSS if it cannot be read: for processes of another user, and outside Linux.
-func rssFigures(attempts []*record.Attempt, how string) []evidence.Figure {
-	const twice = ". A page that n processes share counts n times"
-	base, warm := evidence.New(figure.BaselineRSS), evidence.New(figure.PostWarmupRSS)
-	inc := evidence.New(figure.IncreaseRSS)
-	base.How += ". " + how + twice
-	warm.How += ". " + how + twice
-	born := false
-	for _, f := range footprints(attempts) {
-		base.Add(f.attempt, f.baselineRSS)
-		warm.Add(f.attempt, f.postWarmupRSS)
-		inc.Add(f.attempt, f.increaseRSS())
-		born = born || !f.unborn
-	}
-	if !born {
-		base.Absent = NoBaseline
-	}
-	return []evidence.Figure{base, warm, inc}
-}
 
 // Points are a cell's memory at three points and its increase; Of says what was summed.
 type Points struct {
@@ -251,35 +254,24 @@ type how struct{ pss, rss, blind string }
 
 // memoryHow says how often memory was read, and of which processes.
 func memoryHow(attempts []*record.Attempt) how {
-	gpu := false
+	h := how{pss: reading(attempts, record.MethodSmapsRollup) + ". Peaks between readings are missed",
+		rss: reading(attempts, record.MethodStatm), blind: ". Not included: swapped pages, kernel memory"}
 	for _, a := range attempts {
-		d, ok := a.Device()
-		gpu = gpu || ok && d.Class == record.GPU
+		if slices.ContainsFunc(a.Totals, func(t record.TotalRow) bool { return !math.IsNaN(t.Read) }) {
+			h.pss = reading(attempts, record.MethodSmapsRollup) +
+				". Between readings, the growth of private pages (from statm) and the kernel's own peak counters are added"
+		}
 	}
-	h := how{
-		pss: reading(attempts, record.MethodSmapsRollup) + untilRead(attempts),
-		rss: reading(attempts, record.MethodStatm),
+	if slices.ContainsFunc(attempts, func(a *record.Attempt) bool {
+		d, ok := a.Device()
+		return ok && d.Class == record.GPU
+	}) {
+		h.blind += ", GPU memory"
 	}
 	if foreign(attempts) {
 		h.rss = written
 	}
-	h.blind = ". Not included: swapped pages, kernel memory"
-	if gpu {
-		h.blind += ", GPU memory"
-	}
 	return h
-}
-
-// untilRead says what is known about PSS between two readings.
-func untilRead(attempts []*record.Attempt) string {
-	for _, a := range attempts {
-		for _, t := range a.Totals {
-			if !math.IsNaN(t.Read) {
-				return ". Between readings, the growth of private pages (from statm) and the kernel's own peak counters are added"
-			}
-		}
-	}
-	return ". Peaks between readings are missed"
 }
 
 func reading(attempts []*record.Attempt, method string) string {
@@ -296,11 +288,6 @@ func reading(attempts []*record.Attempt, method string) string {
 	if len(roles) == 0 {
 		return "Read from " + method
 	}
-	names := make([]string, 0, len(roles))
-	for r := range roles {
-		names = append(names, r)
-	}
-	slices.Sort(names)
-	return fmt.Sprintf("Read from %s at least every %s and at the end of each phase, for these processes: %s", method, every,
-		strings.Join(names, ", "))
+	return fmt.Sprintf("Read from %s at least every %s and at the end of each phase, for these processes: %s", method,
+		every, strings.Join(slices.Sorted(maps.Keys(roles)), ", "))
 }

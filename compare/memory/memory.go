@@ -21,8 +21,7 @@ type Cell struct {
 	Breakdown *Breakdown        // nil: nothing was read inside
 	Parts     *Parts            // nil: no launch counts
 
-	others    float64 // MiB shared with other programs, if PSS leaves out much of it; 0: none
-	untouched []cause // memory that was requested and may never have been touched
+	others float64 // MiB shared with other programs, if PSS leaves out much of it; 0: none
 }
 
 // Figures are a cell's totals, one value a launch, in the order of reports.

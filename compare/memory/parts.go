@@ -38,14 +38,11 @@ func (c *Cell) split(counted []*record.Attempt) *Parts {
 		p.Confidence = worseOf(p.Confidence, level)
 	}
 	p.Notes = append(p.Notes, whole.notes...)
-	c.untouched = c.causes(all, p)
-	if f := p.Component(figure.FrameworkOverhead); f.Known() && f.Center() < 0 {
-		words := c.belowZero(f, p)
-		p.Notes = append(p.Notes, words)
-		for i := range p.Components {
-			if p.Components[i].Name == figure.FrameworkOverhead {
-				p.Components[i].Words = words
-			}
+	for i := range p.Components {
+		if f := &p.Components[i]; f.Name == figure.FrameworkOverhead && f.Known() && f.Center() < 0 {
+			f.Words = fmt.Sprintf("everything else is negative (%s MiB): the parts are requested sizes, and their sum "+
+				"exceeds the growth of %s", explain.Short(f.Center()), p.Of)
+			p.Notes = append(p.Notes, f.Words)
 		}
 	}
 	return p

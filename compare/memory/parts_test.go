@@ -138,55 +138,14 @@ func TestUnknownParts(t *testing.T) {
 	}
 }
 
-// What is left below zero is shown and explained, by what the record knows.
-func TestANegativeRemainder(t *testing.T) {
-	for name, c := range map[string]struct {
-		values map[string]float64
-		policy map[string]string
-		says   string
-	}{
-		"workspace": {map[string]float64{"weights_bytes": 4 << 20, "kv_reserved_bytes": 1 << 20,
-			"kv_used_bytes": 1 << 20, "workspaces_bytes": 200 << 20}, map[string]string{"ubatch": "512"},
-			"workspaces are sized for 512 tokens at a time and the prompt has 4; only a part of their 200.0 MiB was used"},
-		"long prompt": {map[string]float64{"weights_bytes": 4 << 20, "kv_reserved_bytes": 1 << 20,
-			"kv_used_bytes": 1 << 20, "workspaces_bytes": 200 << 20}, map[string]string{"ubatch": "4"},
-			"the record shows no cause"},
-		"repacked": {map[string]float64{"weights_bytes": 200 << 20, "weights.CPU_Mapped_bytes": 100 << 20,
-			"weights.CPU_REPACK_bytes": 100 << 20, "kv_reserved_bytes": 1 << 20, "workspaces_bytes": 1 << 20},
-			map[string]string{"mmap": "on"}, "weights count twice: 100.0 MiB were repacked"},
-		"mapped": {map[string]float64{"weights_bytes": 400 << 20, "kv_reserved_bytes": 1 << 20,
-			"kv_used_bytes": 1 << 20}, map[string]string{"mmap": "on"}, "weights are a mapped file"},
-		"unknown": {map[string]float64{"weights_bytes": 400 << 20, "kv_reserved_bytes": 1 << 20,
-			"kv_used_bytes": 1 << 20}, nil, "the record shows no cause"},
-	} {
-		e := comparetest.Native(2)
-		e.Info.Policy = c.policy
-		p := partsOf(t, comparetest.Logged(comparetest.Run(t, "server", e), c.values))
-		addsUp(t, p)
-		f := p.Component(figure.FrameworkOverhead)
-		if f.Center() >= 0 || !strings.Contains(f.Words, c.says) || !strings.Contains(f.Words, "is negative") ||
-			len(p.Notes) != 1 || p.Notes[0] != f.Words {
-			t.Errorf("%s: %v %q %q", name, f.Center(), f.Words, p.Notes)
-		}
-	}
-}
-
-// A page's KV cache is reserved and not touched; llama.cpp writes zeros into the whole of its own.
-func TestANegativeRemainderOfALargeCache(t *testing.T) {
-	in := comparetest.Page()
-	in.KVReserved = 2 << 30
-	p := partsOf(t, comparetest.Run(t, "page", comparetest.Measured(comparetest.Browser(2), in)))
+// What is left below zero is shown and said.
+func TestNegativeRemainder(t *testing.T) {
+	p := partsOf(t, comparetest.Logged(comparetest.Run(t, "server", comparetest.Native(2)), map[string]float64{
+		"weights_bytes": 400 << 20, "kv_reserved_bytes": 1 << 20, "kv_used_bytes": 1 << 20}))
 	addsUp(t, p)
-	if f := p.Component(figure.FrameworkOverhead); f.Center() >= 0 ||
-		!strings.Contains(f.Words, "MiB of the KV cache are reserved but hold no tokens") {
-		t.Errorf("%v %q", f.Center(), f.Words)
-	}
-	log := map[string]float64{"weights_bytes": 4 << 20, "kv_reserved_bytes": 200 << 20, "kv_used_bytes": 1 << 20}
-	e := comparetest.Native(2)
-	e.Info.Policy = nil
-	if f := partsOf(t, comparetest.Logged(comparetest.Run(t, "server", e), log)).Component(
-		figure.FrameworkOverhead); f.Center() >= 0 || strings.Contains(f.Words, "KV cache") {
-		t.Errorf("%v %q", f.Center(), f.Words)
+	if f := p.Component(figure.FrameworkOverhead); f.Center() >= 0 || !strings.Contains(f.Words, "is negative") ||
+		len(p.Notes) != 1 || p.Notes[0] != f.Words {
+		t.Errorf("%v %q %q", f.Center(), f.Words, p.Notes)
 	}
 }
 

@@ -257,46 +257,41 @@ func (c *Cell) reason(f *Prediction, x Predicted, setup []string) string {
 		return strings.Join(setup, "; ")
 	}
 	high := *x.Error > 0
-	switch x.Name {
-	case figure.ModelWeights:
-		return "dtypes or tensors differ from the prediction, or the engine holds some twice (repacking, copies to a GPU)"
-	case figure.KVCache:
-		if high {
-			return "the engine reserves fewer tokens or a smaller dtype than predicted"
+	for _, usual := range usualReasons {
+		if usual.name == x.Name && (usual.high || !high) {
+			return usual.words
 		}
-		return "the engine reserves more tokens (rounded up, or several slots) or a larger dtype than predicted"
-	case figure.Activations:
-		return "depends on the batch size and on how the engine's allocator shares buffers, which differs between versions"
-	case figure.FrameworkOverhead:
-		return c.leftOver(*x.Error)
 	}
-	if words, _ := c.untouchedWords(*x.Error); high && words != "" {
-		return lessTouched + words
-	}
-	if worst, ok := f.worst(); ok {
+	switch worst, ok := f.worst(); {
+	case x.Name == figure.FrameworkOverhead && c.Parts.Component(x.Name).Words != "":
+		return "the measured difference is negative; see memory by component"
+	case x.Name == figure.FrameworkOverhead && len(c.Parts.Beyond) > 0:
+		return "predicted from the steps of the load; the time of garbage collection and files shared with other browsers change it"
+	case x.Name == figure.FrameworkOverhead:
+		return "a difference that carries the errors of all other components, predicted by a rule of thumb"
+	case high && c.others > 0:
+		return c.OthersWords()
+	case ok:
 		return "most of it comes from " + worst
-	}
-	if high {
+	case high:
 		return "not all reserved memory was touched"
 	}
 	return "something grew that was not predicted: copies during the load, caches, or shared pages"
 }
 
-const lessTouched = "not all reserved memory was touched: "
-
-// leftOver explains an error of a difference.
-func (c *Cell) leftOver(off float64) string {
-	if c.Parts.Component(figure.FrameworkOverhead).Words != "" {
-		return "the measured difference is negative; see memory by component"
-	}
-	if c.Parts != nil && len(c.Parts.Beyond) > 0 {
-		return "predicted from the steps of the load; the time of garbage collection and files shared with other browsers change it"
-	}
-	const rule = "a difference that carries the errors of all other components, predicted by a rule of thumb"
-	if words, _ := c.untouchedWords(off); off > 0 && words != "" {
-		return lessTouched + words
-	}
-	return rule
+// usualReasons are the causes of errors of components that depend on nothing else; the first that applies counts.
+var usualReasons = []struct {
+	name  string
+	high  bool // also if the prediction is too high
+	words string
+}{
+	{figure.ModelWeights, true,
+		"dtypes or tensors differ from the prediction, or the engine holds some twice (repacking, copies to a GPU)"},
+	{figure.KVCache, false,
+		"the engine reserves more tokens (rounded up, or several slots) or a larger dtype than predicted"},
+	{figure.KVCache, true, "the engine reserves fewer tokens or a smaller dtype than predicted"},
+	{figure.Activations, true,
+		"depends on the batch size and on how the engine's allocator shares buffers, which differs between versions"},
 }
 
 // worst names the component of a sum with the largest error in MiB.

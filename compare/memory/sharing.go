@@ -20,7 +20,7 @@ const (
 // sharingWarning says if other programs have changed a cell's PSS.
 func (c *Cell) sharingWarning() []record.Warning {
 	rss := func(a *record.Attempt, p record.Phase) float64 {
-		return lastTotal(a, p, RSSMethod(a), func(t record.TotalRow) float64 { return t.RSS })
+		return lastTotal(a, p, RSSMethod(a), rssOf)
 	}
 	var held, rssHeld, retained, rssRetained []float64
 	for _, a := range c.Counted {
@@ -28,8 +28,8 @@ func (c *Cell) sharingWarning() []record.Warning {
 			held, rssHeld = append(held, pss), append(rssHeld, r)
 		}
 		// NaN without a process before the load.
-		pss, r := lastPSS(a, record.Unload)-footprintOf(a).baseline,
-			rss(a, record.Unload)-medianRSS(a.Launch(), record.Baseline)
+		pss, r := lastPSS(a, record.Unload)-footprintOf(a).pss.baseline,
+			rss(a, record.Unload)-footprintOf(a).rss.baseline
 		if !math.IsNaN(pss + r) {
 			retained, rssRetained = append(retained, pss), append(rssRetained, r)
 		}
@@ -87,13 +87,3 @@ func (c *Cell) OthersWords() string {
 }
 
 func spread(values []float64) float64 { return slices.Max(values) - slices.Min(values) }
-
-func medianRSS(a *record.Attempt, p record.Phase) float64 {
-	var out []float64
-	for t := range readings(a, p) {
-		if t.Method == RSSMethod(a) && !math.IsNaN(t.RSS) {
-			out = append(out, t.RSS)
-		}
-	}
-	return stats.Median(out)
-}

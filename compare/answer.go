@@ -12,7 +12,6 @@ import (
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
-	"llmparity/internal/warning"
 )
 
 // Answer is what a reader asks first: what was compared, which is smaller, which is faster, whether the output is the
@@ -66,16 +65,15 @@ func (r *Result) Answer() *Answer {
 	if slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Launches.Counted > 0 }) {
 		a.Memory, a.Speed, a.Output, a.Quote = r.memoryCard(), r.speedCard(), r.outputCard(), r.quote()
 	}
-	a.Warnings = r.gravest()
-	a.More = max(0, len(a.Warnings)-mostWarnings)
+	const most = 3
+	a.Warnings = r.byCode()
+	a.More = max(0, len(a.Warnings)-most)
 	a.Warnings = a.Warnings[:len(a.Warnings)-a.More]
 	return a
 }
 
-const mostWarnings = 3
-
-// gravest are the warnings, one a code, in the order of the table: the gravest first.
-func (r *Result) gravest() []evidence.Warning {
+// byCode are the warnings, one a code: the gravest first, as they are.
+func (r *Result) byCode() []evidence.Warning {
 	var out []evidence.Warning
 	for _, w := range r.Warnings {
 		at := slices.IndexFunc(out, func(o evidence.Warning) bool { return o.Code == w.Code })
@@ -85,10 +83,6 @@ func (r *Result) gravest() []evidence.Warning {
 			out[at].Where += "; " + w.Where
 		}
 	}
-	rank := func(w evidence.Warning) int {
-		return slices.IndexFunc(warning.Table(), func(row warning.Row) bool { return row.Code == w.Code })
-	}
-	slices.SortStableFunc(out, func(a, b evidence.Warning) int { return cmp.Compare(rank(a), rank(b)) })
 	return out
 }
 
@@ -191,17 +185,11 @@ func (r *Result) facts() []string {
 			out = append(out, s)
 		}
 	}
-	random := 0
-	for i := range r.Cells {
-		if r.Cells[i].Spec.Model.Random() {
-			random++
-		}
-	}
-	switch {
-	case random == 0:
-	case random == len(r.Cells):
+	random := func(c Cell) bool { return c.Spec.Model.Random() }
+	switch known := slices.IndexFunc(r.Cells, func(c Cell) bool { return !random(c) }); {
+	case len(r.Cells) > 0 && known < 0:
 		add("random weights: the text is meaningless, the measurements are not")
-	default:
+	case slices.ContainsFunc(r.Cells, random):
 		add("some models have random weights: their text is meaningless, the measurements are not")
 	}
 	add(r.tokens())
@@ -234,10 +222,7 @@ func (r *Result) tokens() string {
 				all = append(all, f.Center())
 			}
 		}
-		if len(all) == 0 {
-			return ""
-		}
-		return to(slices.Min(all), slices.Max(all))
+		return to(all)
 	}
 	in, out := of(figure.Prompt), of(figure.Tokens)
 	switch {
@@ -249,12 +234,18 @@ func (r *Result) tokens() string {
 	return in + " tokens in, " + out + " out"
 }
 
-// to writes a range, or the one amount that it is.
-func to(low, high float64) string {
-	if explain.Amount(low) == explain.Amount(high) {
-		return explain.Amount(low)
+// to writes the range of some amounts, or the one amount that they are; empty for none.
+func to(all []float64) string { return span(all, explain.Amount, " to ") }
+
+func span(all []float64, write func(float64) string, to string) string {
+	if len(all) == 0 {
+		return ""
 	}
-	return explain.Amount(low) + " to " + explain.Amount(high)
+	low, high := write(slices.Min(all)), write(slices.Max(all))
+	if low == high {
+		return low
+	}
+	return low + to + high
 }
 
 // launches says how many count in a cell; empty where none does.
@@ -263,125 +254,103 @@ func (r *Result) launches() string {
 	one, many := "launch", "launches"
 	for i := range r.Cells {
 		c := &r.Cells[i]
-		if c.Refused != "" || c.Launches.Counted == 0 {
-			continue
-		}
-		all = append(all, float64(c.Launches.Counted))
-		if c.Repeated() != one {
-			one, many = "repetition", "repetitions"
+		if c.Refused == "" && c.Launches.Counted > 0 {
+			all = append(all, float64(c.Launches.Counted))
+			if c.Repeated() != one {
+				one, many = "repetition", "repetitions"
+			}
 		}
 	}
 	if len(all) == 0 {
 		return ""
 	}
-	return to(slices.Min(all), slices.Max(all)) + " " + explain.Plural(int(slices.Max(all)), one, many)
+	return to(all) + " " + explain.Plural(int(slices.Max(all)), one, many)
 }
 
 func (r *Result) when() string {
 	const layout = "2 Jan 2006, 15:04 MST"
-	first, last := r.Runs[0].Started, r.Runs[0].Started
-	for _, run := range r.Runs {
-		if run.Started.Before(first) {
-			first = run.Started
-		}
-		if run.Started.After(last) {
-			last = run.Started
-		}
-	}
-	if from, until := first.Format(layout), last.Format(layout); from != until {
+	order := func(a, b Run) int { return a.Started.Compare(b.Started) }
+	from := slices.MinFunc(r.Runs, order).Started.Format(layout)
+	if until := slices.MaxFunc(r.Runs, order).Started.Format(layout); until != from {
 		return from + " to " + until
 	}
-	return first.Format(layout)
+	return from
 }
 
 // sure says how many launches there are and how wide the intervals.
 func (r *Result) sure() Card {
-	c := Card{Name: "Sure", Headline: r.launches()}
-	var all Launches
+	var counted, lost, refused, tooLarge int
 	var classes []string
-	refused, tooLarge, least := 0, 0, -1
+	least := -1
 	for i := range r.Cells {
-		cell := &r.Cells[i]
-		if cell.Refused != "" {
+		c := &r.Cells[i]
+		if c.Refused != "" {
 			refused++
-			if cell.Risk != nil && cell.Risk.Refused {
+			if c.Risk != nil && c.Risk.Refused {
 				tooLarge++
 			}
 			continue
 		}
-		all.Counted += cell.Launches.Counted
-		all.Failed += cell.Launches.Failed
-		all.Interrupted += cell.Launches.Interrupted
-		if least < 0 || cell.Launches.Counted < least {
-			least = cell.Launches.Counted
+		counted, lost = counted+c.Launches.Counted, lost+c.Launches.Failed+c.Launches.Interrupted
+		if least < 0 || c.Launches.Counted < least {
+			least = c.Launches.Counted
 		}
-		for _, f := range cell.Failures {
+		for _, f := range c.Failures {
 			if f.Class != "" {
 				classes = explain.AppendNew(classes, string(f.Class))
 			}
 		}
 	}
-	lost := all.Failed + all.Interrupted
-	total := all.Counted + lost
-	var words []string
+	why := ""
+	if len(classes) > 0 {
+		why = " (" + strings.Join(classes, ", ") + ")"
+	}
+	const nothing = "Nothing was measured"
+	without := refusedWords(refused, tooLarge, len(r.Cells))
 	switch {
 	case len(r.Cells) == 0:
-		return Card{Headline: "Nothing was measured", Text: "This run has no cell.", Unknown: true}
-	case total == 0 && refused == 0:
-		return Card{Headline: "Nothing was measured", Text: "No launch was started.", Unknown: true}
-	case all.Counted == 0:
-		c.Name, c.Headline, c.Unknown = "", "Nothing was measured", true
-		if total > 0 {
-			words = append(words, fmt.Sprintf("None of the %d launches succeeded%s.", total, because(classes)))
-		}
-	default:
-		if lost > 0 {
-			words = append(words, fmt.Sprintf("%d of %d launches failed or were interrupted%s and do not count.", lost,
-				total, because(classes)))
-		}
-		if least < stats.MinRuns {
-			words = append(words, fmt.Sprintf("A 95%% confidence interval takes %d launches; the fewest here: %d.",
-				stats.MinRuns, least))
-		} else {
-			c.Headline += " each"
-		}
-		if wide := r.intervals(); wide != "" {
-			words = append(words, "95% confidence intervals of medians, "+c.Headline+".")
-			c.Headline = r.upper(wide)
-		}
+		return Card{Headline: nothing, Text: "This run has no cell.", Unknown: true}
+	case counted == 0 && lost > 0:
+		text := fmt.Sprintf("None of the %d launches succeeded%s. %s", lost, why, without)
+		return Card{Headline: nothing, Text: strings.TrimSpace(text), Unknown: true}
+	case counted == 0:
+		return Card{Headline: nothing, Text: cmp.Or(without, "No launch was started."), Unknown: true}
 	}
-	if without := refusedWords(refused, tooLarge, len(r.Cells)); without != "" {
-		words = append(words, without)
+	c := Card{Name: "Sure", Headline: r.launches()}
+	var words []string
+	if lost > 0 {
+		words = append(words, fmt.Sprintf("%d of %d launches failed or were interrupted%s and do not count.", lost,
+			counted+lost, why))
 	}
-	c.Text = strings.Join(words, " ")
+	if least < stats.MinRuns {
+		words = append(words, fmt.Sprintf("A 95%% confidence interval takes %d launches; the fewest here: %d.",
+			stats.MinRuns, least))
+	} else {
+		c.Headline += " each"
+	}
+	if wide := r.intervals(); wide != "" {
+		words = append(words, "95% confidence intervals of medians, "+c.Headline+".")
+		c.Headline = wide
+	}
+	c.Text = strings.TrimSpace(strings.Join(append(words, without), " "))
 	return c
 }
 
 // intervals are the widest and the narrowest of each headline figure.
 func (r *Result) intervals() string {
-	var out []string
-	for _, of := range []struct {
-		name string
-		of   func(*Cell) evidence.Figure
-	}{{"peak memory", peak}, {"speed", speed}} {
+	of := func(name string, of func(*Cell) evidence.Figure) string {
 		var all []float64
 		for i := range r.Cells {
-			if half, ok := of.of(&r.Cells[i]).HalfWidth(); ok {
+			if half, ok := of(&r.Cells[i]).HalfWidth(); ok {
 				all = append(all, half)
 			}
 		}
-		if len(all) > 0 {
-			out = append(out, of.name+" ±"+toPercent(slices.Min(all), slices.Max(all)))
+		if len(all) == 0 {
+			return ""
 		}
+		return name + " ±" + span(all, explain.Share, " to ±")
 	}
-	return strings.Join(out, ", ")
-}
-
-func toPercent(low, high float64) string {
-	if a, b := explain.Share(low), explain.Share(high); a != b {
-		return a + " to ±" + b
-	}
-	return explain.Share(low)
+	return r.upper(strings.Trim(of("peak memory", peak)+", "+of("speed", speed), ", "))
 }
 
 // refusedWords counts the cells that were not launched; empty where all were.
@@ -400,49 +369,43 @@ func refusedWords(refused, tooLarge, of int) string {
 		explain.Plural(refused, "it", "they"), why)
 }
 
-func because(classes []string) string {
-	if len(classes) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(classes, ", ") + ")"
-}
-
-// quote says whether the result may be quoted, as browser against native where it has both.
+// quote says whether the result may be quoted, as browser against native where it has both: by the first case that
+// holds.
 func (r *Result) quote() Card {
-	c := Card{Name: "Quote", Headline: "Yes"}
-	if slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Foreign() }) {
+	any := func(is func(c *Cell) bool) bool {
+		return slices.ContainsFunc(r.Cells, func(c Cell) bool { return is(&c) })
+	}
+	if any(func(c *Cell) bool { return c.Foreign() }) {
 		return Card{}
 	}
-	no := func(why string) Card { c.Headline, c.Text = "No", why; return c }
-	refused := slices.IndexFunc(r.Comparisons, func(c Comparison) bool { return c.Refused != "" })
-	switch software := r.software(); {
-	case software != "":
-		return no("WebGPU ran on the CPU (" + software + "): speeds say nothing about a GPU, and memory may differ on one.")
-	case refused >= 0:
-		return no(r.upper(strings.TrimPrefix(r.Comparisons[refused].Refused, notComparable)) + ".")
-	case slices.ContainsFunc(r.Comparisons, func(c Comparison) bool { return len(c.Different) > 0 }):
-		return no("Cells that are not alike are compared, because --allow-different asked for it.")
-	case slices.ContainsFunc(r.Cells,
-		func(c Cell) bool { return c.Refused == "" && c.Launches.Counted < stats.MinRuns }):
-		return no(fmt.Sprintf("Too few launches for an interval: it takes %d.", stats.MinRuns))
-	case slices.ContainsFunc(r.Cells, func(c Cell) bool { return strings.HasPrefix(c.Part("model_library"), "ours") }):
-		c.Headline, c.Text = "With care", "The model library was llmparity's, not MLC's: say so."
-		return c
-	}
-	if len(r.Warnings) > 0 {
-		c.Headline, c.Text = "With care", "Read the warnings first."
-		return c
-	}
-	c.Text = "Every cell has intervals, and no warning may change a conclusion."
-	return c
-}
-
-// software is the name of a software adapter that a cell computed on; empty where none did.
-func (r *Result) software() string {
+	software, refused, different := "", "", false
 	for i := range r.Cells {
 		if d := r.Cells[i].Device; d != nil && d.Class == record.SoftwareAdapter {
-			return cmp.Or(d.Name, "a software adapter")
+			software = cmp.Or(software, d.Name, "a software adapter")
 		}
 	}
-	return ""
+	for _, c := range r.Comparisons {
+		refused = cmp.Or(refused, strings.TrimPrefix(c.Refused, notComparable))
+		different = different || len(c.Different) > 0
+	}
+	const no, care = "No", "With care"
+	for _, of := range []struct {
+		when           bool
+		headline, text string
+	}{
+		{software != "", no,
+			"WebGPU ran on the CPU (" + software + "): speeds say nothing about a GPU, and memory may differ on one."},
+		{refused != "", no, r.upper(refused) + "."},
+		{different, no, "Cells that are not alike are compared, because --allow-different asked for it."},
+		{any(func(c *Cell) bool { return c.Refused == "" && c.Launches.Counted < stats.MinRuns }), no,
+			fmt.Sprintf("Too few launches for an interval: it takes %d.", stats.MinRuns)},
+		{any(func(c *Cell) bool { return strings.HasPrefix(c.Part("model_library"), "ours") }), care,
+			"The model library was llmparity's, not MLC's: say so."},
+		{len(r.Warnings) > 0, care, "Read the warnings first."},
+	} {
+		if of.when {
+			return Card{Name: "Quote", Headline: of.headline, Text: of.text}
+		}
+	}
+	return Card{Name: "Quote", Headline: "Yes", Text: "Every cell has intervals, and no warning may change a conclusion."}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"llmparity/compare/explain"
+	"llmparity/compare/memory"
+	"llmparity/internal/figure"
 )
 
 // reasons says what may be compared with what, one line a reason. What holds for many pairs of cells is said once.
@@ -21,7 +23,8 @@ func (r *Result) reasons() []Reason {
 		return out
 	}
 	out = append(out, r.unpaired()...)
-	add(len(r.Runs) == 1 && len(r.engines()) == 1 && len(r.Comparisons) == 0, explain.OneEngine, r.Cells[0].Spec.Engine)
+	engines := r.distinct((*Cell).Title)
+	add(len(r.Runs) == 1 && len(engines) == 1 && len(r.Comparisons) == 0, explain.OneEngine, strings.Join(engines, ""))
 	out = append(append(out, r.kernels()...), r.ofPairs()...)
 	is := func(marked bool) bool {
 		return slices.ContainsFunc(r.Comparisons, func(c Comparison) bool {
@@ -30,14 +33,34 @@ func (r *Result) reasons() []Reason {
 	}
 	add(is(false), explain.Comparable)
 	add(is(true), explain.Marked)
-	with, without := r.baselines()
+	those := func(name func(*Cell) string, are func(*Cell) bool) []string {
+		return r.distinct(func(c *Cell) string {
+			if are(c) {
+				return name(c)
+			}
+			return ""
+		})
+	}
+	label := func(c *Cell) string { return c.Label }
+	with := those((*Cell).Title, func(c *Cell) bool { return c.Figure(figure.Baseline).Known() })
+	without := those((*Cell).Title, func(c *Cell) bool { return c.Figure(figure.Baseline).Absent == memory.NoBaseline })
 	add(len(with) > 0 && len(without) > 0, explain.IncreasesDiffer, strings.Join(without, ", "),
 		strings.Join(with, ", "))
-	foreign := r.foreigners()
+	foreign := those(label, (*Cell).Foreign)
 	add(len(foreign) > 0, explain.ForeignRows, strings.Join(foreign, "; "))
-	alone := r.isolated()
-	add(len(alone) > 0 && len(r.engines()) > 1, explain.NoPartner, strings.Join(alone, "; "))
+	alone := those(label, func(c *Cell) bool {
+		return c.Refused == "" && !c.Foreign() && !r.paired(c, func(*Cell) bool { return true })
+	})
+	add(len(alone) > 0 && len(engines) > 1, explain.NoPartner, strings.Join(alone, "; "))
 	return out
+}
+
+// paired tells whether a cell is compared with one for which something holds.
+func (r *Result) paired(cell *Cell, with func(*Cell) bool) bool {
+	return slices.ContainsFunc(r.Comparisons, func(c Comparison) bool {
+		a, b := &r.Cells[c.A], &r.Cells[c.B]
+		return a == cell && with(b) || b == cell && with(a)
+	})
 }
 
 func lines(reasons []Reason) []string {
@@ -89,13 +112,12 @@ func (r *Result) whose(pairs []int) string {
 	if c := r.Comparisons[pairs[0]]; len(pairs) == 1 {
 		return fmt.Sprintf(" (%s and %s)", r.Cells[c.A].Label, r.Cells[c.B].Label)
 	}
+	all := r.distinct((*Cell).Title)
 	var engines []string
 	for _, i := range pairs {
 		c := r.Comparisons[i]
-		both := []string{r.Cells[c.A].Spec.Engine, r.Cells[c.B].Spec.Engine}
-		if all := r.engines(); slices.Index(all, both[1]) < slices.Index(all, both[0]) {
-			slices.Reverse(both)
-		}
+		both := []string{r.Cells[c.A].Title(), r.Cells[c.B].Title()}
+		slices.SortFunc(both, func(a, b string) int { return slices.Index(all, a) - slices.Index(all, b) })
 		engines = explain.AppendNew(engines, strings.Join(slices.Compact(both), " and "))
 	}
 	return fmt.Sprintf(" (%s: %d of %d pairs of cells)", explain.Some(engines, mostTexts), len(pairs),
@@ -118,7 +140,7 @@ func (r *Result) kernels() []Reason {
 		case "given":
 			of = explain.GivenKernels
 		}
-		d := reason(Informs, of, c.Spec.Engine, library)
+		d := reason(Informs, of, c.Title(), library)
 		if !slices.ContainsFunc(out, func(o Reason) bool { return o.Text == d.Text }) {
 			out = append(out, d)
 		}

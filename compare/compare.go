@@ -36,6 +36,7 @@ import (
 	"llmparity/compare/ratio"
 	"llmparity/compare/timing"
 	"llmparity/internal/figure"
+	"llmparity/internal/gates"
 	"llmparity/internal/record"
 )
 
@@ -62,7 +63,7 @@ type Result struct {
 	Warnings      []evidence.Warning `json:"warnings"` // what may change a conclusion, the most serious first
 	Notes         []evidence.Warning `json:"notes"`    // all other remarks
 	// what came of the run's gate; nil: nobody held it against one
-	Gate *Gate `json:"gate,omitempty"`
+	Gate *gates.Outcome `json:"gate,omitempty"`
 }
 
 // Run is a run folder that entered the result.
@@ -124,6 +125,16 @@ type Cell struct {
 	inconstant string         // in which way its launches did not run the same; empty: they did
 	launch     map[int]int    // the attempt that opened the launch of each
 	said       *parity.Output // by its first request; nil: no counted launch returned one
+}
+
+// Attempts is the number of attempts of all cells, however they ended.
+func (r *Result) Attempts() int {
+	n := 0
+	for i := range r.Cells {
+		l := r.Cells[i].Launches
+		n += l.Counted + l.Warmup + l.Failed + l.Interrupted
+	}
+	return n
 }
 
 // Launches counts the attempts of a cell by how they ended.

@@ -50,17 +50,6 @@ func (r *Result) pairForeign(e []gathered, o Options) {
 	}
 }
 
-// foreigners lists the cells that another program wrote down.
-func (r *Result) foreigners() []string {
-	var out []string
-	for i := range r.Cells {
-		if r.Cells[i].Foreign() {
-			out = append(out, r.Cells[i].Label)
-		}
-	}
-	return out
-}
-
 // tail is the highest percentile of times to the first token that both cells have; empty where there is none above the
 // median.
 func tail(a, b *Cell) string {

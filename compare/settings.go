@@ -1,8 +1,10 @@
 package compare
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"llmparity/compare/explain"
@@ -86,13 +88,13 @@ func (r *Result) settings() *Settings {
 	for i := range r.Cells {
 		c := &r.Cells[i]
 		all := settings(c)
-		if len(r.engines()) == 1 {
+		if len(r.distinct((*Cell).Title)) == 1 {
 			maps.Copy(all, versions(c))
 		}
 		if len(all) == 0 || c.Foreign() {
 			continue
 		}
-		side := c.Spec.Engine
+		side := c.Title()
 		if len(r.Runs) > 1 {
 			side += " in " + r.runName(c.Run)
 		}
@@ -143,11 +145,10 @@ func rank(name string) int {
 
 // byNumber sorts values that are numbers by their size.
 func byNumber(a, b string) int {
-	digits := func(s string) bool {
-		return s != "" && strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' }) < 0
-	}
-	if d := len(a) - len(b); d != 0 && digits(a) && digits(b) {
-		return d
+	x, errX := strconv.Atoi(a)
+	y, errY := strconv.Atoi(b)
+	if errX == nil && errY == nil {
+		return cmp.Compare(x, y)
 	}
 	return strings.Compare(a, b)
 }

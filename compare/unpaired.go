@@ -20,7 +20,7 @@ func (r *Result) unpaired() []Reason {
 			if c.Run != run || c.Foreign() || c.Refused != "" {
 				continue
 			}
-			if all++; !r.acrossRuns(i) {
+			if all++; !r.paired(c, func(other *Cell) bool { return other.Run != run }) {
 				why := r.difference(c)
 				whys = explain.AppendNew(whys, why)
 				of[why] = append(of[why], c.Label)
@@ -35,13 +35,6 @@ func (r *Result) unpaired() []Reason {
 		}
 	}
 	return out
-}
-
-// acrossRuns tells whether a cell is compared with one of another run.
-func (r *Result) acrossRuns(cell int) bool {
-	return slices.ContainsFunc(r.Comparisons, func(c Comparison) bool {
-		return (c.A == cell || c.B == cell) && r.Cells[c.A].Run != r.Cells[c.B].Run
-	})
 }
 
 // difference says in what a cell of a later run differs from all of the first run: in the first thing that leaves none.

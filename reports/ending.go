@@ -11,6 +11,7 @@ import (
 	"llmparity/compare/growth"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
+	"llmparity/internal/gates"
 )
 
 // endingLines is how long the end of a run may be, with placeLines on where report, logs and details are.
@@ -91,7 +92,7 @@ func growthText(res *compare.Result, each int) string {
 }
 
 // gateText has the outcome of a gate, and the first checks that do not pass, in so many lines each.
-func gateText(g *compare.Gate, each int) string {
+func gateText(g *gates.Outcome, each int) string {
 	if g == nil {
 		return ""
 	}

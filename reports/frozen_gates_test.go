@@ -15,6 +15,7 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/compare/gate"
 	"llmparity/internal/figure"
+	"llmparity/internal/gates"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/reports"
@@ -48,7 +49,7 @@ const strict = `{"vs_baseline": {"decode_tps": "-5%", "peak_pss": "+3%", "ttft":
 func TestFrozenGates(t *testing.T) {
 	t.Parallel()
 	all := map[string]any{}
-	for name, of := range gates() {
+	for name, of := range gatedRuns() {
 		var base *record.Run
 		if of.base != nil {
 			base = comparetest.Run(t, "baseline", of.base...)
@@ -73,7 +74,7 @@ func TestFrozenGatesOfBusyMachines(t *testing.T) {
 		why := map[string]string{}
 		for _, c := range res.Gate.Checks {
 			why[c.Name] = fmt.Sprintf("%s: %s", c.Status, c.Why)
-			if c.Status == compare.GateInconclusive {
+			if c.Status == gates.Inconclusive {
 				inconclusive = append(inconclusive, c.Figure)
 			}
 		}
@@ -96,10 +97,10 @@ func TestFrozenComparisonsOfBusyMachines(t *testing.T) {
 type gated struct {
 	rules     string
 	now, base []comparetest.Engine
-	status    compare.GateStatus
+	status    gates.Status
 }
 
-func gates() map[string]gated {
+func gatedRuns() map[string]gated {
 	type engines = []comparetest.Engine
 	native := func(launches int, change func(*comparetest.Engine)) comparetest.Engine {
 		e := comparetest.Native(launches)
@@ -108,112 +109,112 @@ func gates() map[string]gated {
 	}
 	same := func(*comparetest.Engine) {}
 	return map[string]gated{
-		"equal":                      {strict, both(8, 0.03, 1, 1), both(9, 0.03, 1, 1), compare.GatePassed},
-		"much worse":                 {strict, both(8, 0.02, 1.3, 1.3), both(7, 0.02, 1, 1), compare.GateFailed},
-		"worse by less than is sure": {strict, both(7, 0.02, 1.06, 1), both(8, 0.02, 1, 1), compare.GateWarned},
+		"equal":                      {strict, both(8, 0.03, 1, 1), both(9, 0.03, 1, 1), gates.Passed},
+		"much worse":                 {strict, both(8, 0.02, 1.3, 1.3), both(7, 0.02, 1, 1), gates.Failed},
+		"worse by less than is sure": {strict, both(7, 0.02, 1.06, 1), both(8, 0.02, 1, 1), gates.Warned},
 		"worse within the tolerance": {`{"vs_baseline": {"decode_tps": "-50%", "peak_pss": "+40%"}}`,
-			both(8, 0.02, 1.3, 1.2), both(7, 0.02, 1, 1), compare.GatePassed},
-		"better": {strict, both(8, 0.02, 0.7, 0.8), both(8, 0.03, 1, 1), compare.GatePassed},
+			both(8, 0.02, 1.3, 1.2), both(7, 0.02, 1, 1), gates.Passed},
+		"better": {strict, both(8, 0.02, 0.7, 0.8), both(8, 0.03, 1, 1), gates.Passed},
 		"too few": {strict, both(3, 0.02, 1.3, 1.3), both(8, 0.02, 1, 1),
-			compare.GateInconclusive},
-		"a few and many questions": {strict, both(6, 0.02, 1.3, 1.3), both(6, 0.02, 1, 1), compare.GateFailed},
+			gates.Inconclusive},
+		"a few and many questions": {strict, both(6, 0.02, 1.3, 1.3), both(6, 0.02, 1, 1), gates.Failed},
 		"limits": {
 			`{"ttft": [{"max": 9}, {"max": 5}, {"max": 9.2, "level": "warn"}, {"min": 8, "max": 9.3},
 				{"min": 30}, {"max": 1, "engine": "none"}],
 			"peak_pss": {"max": 1, "level": "off"}, "baseline_pss": {"max": 1}, "latency": {"max": 60}}`,
 			engines{native(8, func(e *comparetest.Engine) { e.Vary = 0.1 })},
 			nil,
-			compare.GateFailed,
+			gates.Failed,
 		},
 		"limits of few launches": {
 			`{"level": "warn", "ttft": [{"max": 9}, {"max": 5}, {"max": 9.2}, {"min": 8, "max": 9.3}, {"min": 30}]}`,
 			both(4, 0.1, 1, 1),
 			nil,
-			compare.GateWarned,
+			gates.Warned,
 		},
 		"few launches, and no baseline run": {`{"ttft": [{"max": 9.1}, {"max": 900}],
 			"vs_baseline": {"decode_tps": "-5%"}, "peak_pss": {"max": 10, "level": "warn"}}`, both(4, 0.02, 1, 1), nil,
-			compare.GateFailed},
+			gates.Failed},
 		"one launch": {`{"ttft": {"max": 9, "level": "warn"}, "latency": {"min": 1}}`, both(1, 0.1, 1, 1),
-			nil, compare.GateWarned},
+			nil, gates.Warned},
 		"no baseline run": {`{"vs_baseline": {"decode_tps": "-5%"}, "ttft": {"max": 1000}}`, both(8, 0.03, 1,
-			1), nil, compare.GateInconclusive},
+			1), nil, gates.Inconclusive},
 		"none, only warned of": {
 			`{"inconclusive": "warn", "vs_baseline": {"decode_tps": "-5%"}, "ttft": {"max": 1000}}`,
 			both(8, 0.03, 1, 1),
 			nil,
-			compare.GateWarned,
+			gates.Warned,
 		},
 		"none, and off": {`{"inconclusive": "off", "vs_baseline": {"decode_tps": "-5%"}, "ttft": {"max": 1000}}`,
-			both(8, 0.03, 1, 1), nil, compare.GatePassed},
+			both(8, 0.03, 1, 1), nil, gates.Passed},
 		"none yet": {
 			`{"no_baseline": "ok", "vs_baseline": {"decode_tps": "-5%"},
 				"parity": {"min_agreement": "100%", "with": "baseline"}}`,
 			both(8, 0.03, 1, 1),
 			nil,
-			compare.GatePassed,
+			gates.Passed,
 		},
 		"noise": {
 			`{"vs_baseline": {"decode_tps": "-5%", "peak_pss": "+3%", "ttft": {"change": "+10%", "detect": "40%"}}}`,
 			both(10, 0.15, 1.1, 1),
 			both(7, 0.15, 1, 1),
-			compare.GateInconclusive,
+			gates.Inconclusive,
 		},
 		"noise, and a lax gate": {`{"detect": "60%", "vs_baseline": {"decode_tps": "-5%"}}`, both(10, 0.15, 1, 1),
-			both(9, 0.15, 1, 1), compare.GatePassed},
+			both(9, 0.15, 1, 1), gates.Passed},
 		"another model": {`{"vs_baseline": {"decode_tps": "-5%"}}`, engines{native(8,
 			func(e *comparetest.Engine) { e.Cell.Model.SHA256 = "ffff" })}, engines{native(8, same)},
-			compare.GateInconclusive},
+			gates.Inconclusive},
 		"nothing can be judged": {`{"vs_baseline": {"decode_tps": "-5%"}}`, both(8, 0.03, 1, 1), nil,
-			compare.GateInconclusive},
+			gates.Inconclusive},
 		"gone and new": {`{"gone": "warn", "vs_baseline": {"decode_tps": "-5%"}}`, engines{native(8,
-			same)}, engines{comparetest.Browser(8)}, compare.GateInconclusive},
-		"gone": {strict, both(8, 0.03, 1, 1)[1:], both(8, 0.03, 1, 1), compare.GateFailed},
-		"new":  {strict, both(8, 0.03, 1, 1), both(8, 0.03, 1, 1)[1:], compare.GateInconclusive},
+			same)}, engines{comparetest.Browser(8)}, gates.Inconclusive},
+		"gone": {strict, both(8, 0.03, 1, 1)[1:], both(8, 0.03, 1, 1), gates.Failed},
+		"new":  {strict, both(8, 0.03, 1, 1), both(8, 0.03, 1, 1)[1:], gates.Inconclusive},
 		"failed launches": {`{"vs_baseline": {"decode_tps": "-5%"}}`,
 			engines{native(9, func(e *comparetest.Engine) {
 				e.Failing, e.Cut,
 					e.Warmup = map[int]record.Class{3: record.OOM}, 5, true
 			})},
-			engines{native(8, same)}, compare.GateFailed},
+			engines{native(8, same)}, gates.Failed},
 		"one failed launch": {`{"latency": {"max": 1000}}`,
 			engines{native(7, func(e *comparetest.Engine) { e.Failing = map[int]record.Class{3: record.OOM} })}, nil,
-			compare.GateFailed},
+			gates.Failed},
 		"words of one engine": {`{"parity": {"min_agreement": "100%", "engine": "webllm"}}`,
-			engines{differing(comparetest.Browser(6)), native(6, same)}, nil, compare.GateFailed},
+			engines{differing(comparetest.Browser(6)), native(6, same)}, nil, gates.Failed},
 		"worse by the test alone": {`{"vs_baseline": {"decode_tps": "-5%"}}`, engines{slow(6, 1.09)},
-			engines{slow(8, 1)}, compare.GateWarned},
+			engines{slow(8, 1)}, gates.Warned},
 		"worse by the interval alone": {`{"vs_baseline": {"decode_tps": "-5%"}}`, engines{slow(7, 1.09)},
-			engines{slow(6, 1)}, compare.GateWarned},
+			engines{slow(6, 1)}, gates.Warned},
 		"another device": {`{"vs_baseline": {"decode_tps": "-5%"}, "latency": {"max": 1000}}`,
 			engines{native(8, func(e *comparetest.Engine) { e.Device.Name = "another" })}, engines{native(8,
-				same)}, compare.GateInconclusive},
+				same)}, gates.Inconclusive},
 		"another type": {`{"vs_baseline": {"decode_tps": "-5%"}, "latency": {"max": 1000}}`,
 			engines{native(8,
 				func(e *comparetest.Engine) { e.Info.Policy = map[string]string{"kv_dtype": "f16"} })},
-			engines{native(8, same)}, compare.GatePassed},
+			engines{native(8, same)}, gates.Passed},
 		"another cache": {`{"vs_baseline": {"decode_tps": "-5%"}, "latency": {"max": 1000}}`,
 			engines{native(8, func(e *comparetest.Engine) { e.Cell.KVDType = "q8_0" })}, engines{native(8,
-				same)}, compare.GatePassed},
-		"versions": {strict, versions(8, 1, 1.5), versions(9, 1.5, 1), compare.GateFailed},
+				same)}, gates.Passed},
+		"versions": {strict, versions(8, 1, 1.5), versions(9, 1.5, 1), gates.Failed},
 		"repetitions that share a launch": {`{"vs_baseline": {"decode_tps": "-5%"}, "ttft": {"max": 5}}`,
 			engines{native(8, func(e *comparetest.Engine) { e.Reused, e.Cell.Reused = true, true })},
 			engines{native(8, func(e *comparetest.Engine) { e.Reused, e.Cell.Reused = true, true })},
-			compare.GateFailed},
+			gates.Failed},
 		"programs outside": {`{"vs_baseline": {"peak_pss": "+3%", "decode_tps": "-5%"}}`, engines{native(8, same)},
 			engines{native(8, func(e *comparetest.Engine) {
 				e.Processes = []comparetest.Process{{Role: "server", Before: 8, Loaded: 46, Shared: 7}}
-			})}, compare.GateInconclusive},
+			})}, gates.Inconclusive},
 		"other words": {`{"parity": {"min_agreement": "51%"}, "gone": "off"}`,
-			engines{differing(comparetest.Browser(6)), native(6, same)}, nil, compare.GateFailed},
+			engines{differing(comparetest.Browser(6)), native(6, same)}, nil, gates.Failed},
 		"other words after enough": {`{"parity": {"min_agreement": "50%", "first_divergence": 33}}`,
-			engines{differing(comparetest.Browser(6)), native(6, same)}, nil, compare.GatePassed},
+			engines{differing(comparetest.Browser(6)), native(6, same)}, nil, gates.Passed},
 		"other words too soon": {`{"parity": {"first_divergence": 34, "level": "warn"}}`,
-			engines{differing(comparetest.Browser(6)), native(6, same)}, nil, compare.GateWarned},
+			engines{differing(comparetest.Browser(6)), native(6, same)}, nil, gates.Warned},
 		"other words than the baseline's": {`{"parity": {"min_agreement": "100%", "with": "baseline"}}`,
-			engines{differing(comparetest.Browser(6)), native(6, same)}, both(6, 0.03, 1, 1), compare.GateFailed},
+			engines{differing(comparetest.Browser(6)), native(6, same)}, both(6, 0.03, 1, 1), gates.Failed},
 		"words of pieces": {`{"parity": {"min_agreement": "20%", "first_divergence": 3}}`,
-			engines{native(6, same), comparetest.Served(6)}, nil, compare.GateInconclusive},
+			engines{native(6, same), comparetest.Served(6)}, nil, gates.Inconclusive},
 	}
 }
 

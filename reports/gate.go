@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"llmparity/compare"
+	"llmparity/internal/gates"
 )
 
 const gateWords = "A limit is broken where the 95% interval of the median lies wholly beyond it, or, of launches too few for an interval, every " +
@@ -16,7 +16,7 @@ const gateWords = "A limit is broken where the 95% interval of the median lies w
 
 // gateSection is what came of a run's gate: a line a check in a terminal, elsewhere a table of what does not simply
 // pass.
-func gateSection(g *compare.Gate) section {
+func gateSection(g *gates.Outcome) section {
 	if g == nil {
 		return section{}
 	}
@@ -25,7 +25,7 @@ func gateSection(g *compare.Gate) section {
 	passed := &grid{Name: "Checks of the gate that pass", Head: head}
 	for i := range g.Checks {
 		into := checks
-		if g.Checks[i].Status == compare.GatePassed {
+		if g.Checks[i].Status == gates.Passed {
 			into = passed
 		}
 		into.Rows = append(into.Rows, gateRow(&g.Checks[i]))
@@ -41,7 +41,7 @@ func gateSection(g *compare.Gate) section {
 }
 
 // gateSides says what was held against what.
-func gateSides(g *compare.Gate) []string {
+func gateSides(g *gates.Outcome) []string {
 	if g.Baseline == nil {
 		return []string{"There is no baseline run."}
 	}
@@ -68,11 +68,11 @@ func gateSides(g *compare.Gate) []string {
 	return []string{fmt.Sprintf("%s; Holm corrects for %d questions.", words, g.Tests)}
 }
 
-func gateRow(c *compare.GateCheck) []string {
+func gateRow(c *gates.Check) []string {
 	row := []string{line(c.Cell), string(c.Status), line(c.Name), "–", "–", "–", line(c.Why)}
 	if c.Measured != nil {
 		row[3] = strings.TrimSpace(num(*c.Measured) + " " + line(c.Unit))
-		if c.Kind == compare.GateParity {
+		if c.Kind == gates.KindParity {
 			row[3] = num(100**c.Measured) + " %"
 		}
 	}
@@ -86,17 +86,17 @@ func gateRow(c *compare.GateCheck) []string {
 }
 
 // gateLines are a line a check, the worst first. What passes is counted where it is much.
-func gateLines(g *compare.Gate) []string {
+func gateLines(g *gates.Outcome) []string {
 	const many = 20
 	var out []string
 	passed := 0
 	for _, c := range g.Checks {
-		if c.Status == compare.GatePassed {
+		if c.Status == gates.Passed {
 			passed++
 		}
 	}
 	for _, c := range g.Checks {
-		if c.Status != compare.GatePassed || passed <= many {
+		if c.Status != gates.Passed || passed <= many {
 			out = append(out, fmt.Sprintf("%s %s: %s: %s", strings.ToUpper(string(c.Status)), line(c.Cell),
 				line(gateSubject(&c)), line(c.Why)))
 		}
@@ -108,7 +108,7 @@ func gateLines(g *compare.Gate) []string {
 }
 
 // gateSubject is what a check is about, where its reason says what is wanted.
-func gateSubject(c *compare.GateCheck) string {
+func gateSubject(c *gates.Check) string {
 	if c.Column != "" {
 		return c.Column
 	}
@@ -116,38 +116,38 @@ func gateSubject(c *compare.GateCheck) string {
 }
 
 // GateTable writes a gate's outcome for a terminal.
-func GateTable(w io.Writer, g *compare.Gate) error {
+func GateTable(w io.Writer, g *gates.Outcome) error {
 	s := gateSection(g)
 	s.Unseen = true
 	return writeTerminal(w, "", []section{s})
 }
 
 // GateJSON writes a gate's outcome as one document.
-func GateJSON(w io.Writer, g *compare.Gate) error { return writeJSON(w, g) }
+func GateJSON(w io.Writer, g *gates.Outcome) error { return writeJSON(w, g) }
 
 // GateMarkdown writes a gate's outcome for a comment, or the summary of a step: short, what fails first, what passes
 // folded.
-func GateMarkdown(w io.Writer, g *compare.Gate) error {
+func GateMarkdown(w io.Writer, g *gates.Outcome) error {
 	s := gateSection(g)
 	s.Unseen = true
 	return writeMarkdown(w, "## Gate: "+inert(line(g.Run.Name))+"\n", []section{s})
 }
 
 // gateSign is a word that is seen at once.
-func gateSign(s compare.GateStatus) string {
+func gateSign(s gates.Status) string {
 	switch s {
-	case compare.GateFailed:
+	case gates.Failed:
 		return "FAIL"
-	case compare.GateInconclusive:
+	case gates.Inconclusive:
 		return "INCONCLUSIVE"
-	case compare.GateWarned:
+	case gates.Warned:
 		return "PASS, with warnings"
 	}
 	return "PASS"
 }
 
 // GateJUnit writes a gate's outcome as test cases.
-func GateJUnit(w io.Writer, g *compare.Gate) error {
+func GateJUnit(w io.Writer, g *gates.Outcome) error {
 	s := gateSuite(g)
 	s.Timestamp = g.Run.Started.UTC().Format("2006-01-02T15:04:05")
 	doc := junitSuites{Name: "llmparity"}
@@ -157,7 +157,7 @@ func GateJUnit(w io.Writer, g *compare.Gate) error {
 
 // gateSuite has a case a check. What is inconclusive is skipped, and what is only warned of passes with its words;
 // that the gate as a whole is inconclusive is a failure of a case of its own.
-func gateSuite(g *compare.Gate) junitSuite {
+func gateSuite(g *gates.Outcome) junitSuite {
 	s := junitSuite{Name: "gate"}
 	if g == nil {
 		return s
@@ -165,11 +165,11 @@ func gateSuite(g *compare.Gate) junitSuite {
 	for _, c := range g.Checks {
 		test := junitCase{Class: "llmparity.gate." + string(c.Kind), Name: line(c.Cell + ": " + c.Name)}
 		switch why := line(c.Why); c.Status {
-		case compare.GateFailed:
+		case gates.Failed:
 			test.Failure = &junitFailure{Message: why, Type: string(c.Kind)}
-		case compare.GateInconclusive:
+		case gates.Inconclusive:
 			test.Skipped = &junitSkipped{why}
-		case compare.GateWarned:
+		case gates.Warned:
 			test.Out = "warning: " + why
 		default:
 			test.Out = why
@@ -177,7 +177,7 @@ func gateSuite(g *compare.Gate) junitSuite {
 		s.Cases = append(s.Cases, test)
 	}
 	whole := junitCase{Class: "llmparity.gate", Name: "the gate as a whole", Out: line(g.Verdict)}
-	if g.Status == compare.GateInconclusive {
+	if g.Status == gates.Inconclusive {
 		whole.Failure, whole.Out = &junitFailure{Message: line(g.Verdict), Type: "inconclusive"}, ""
 	}
 	s.Cases = append(s.Cases, whole)

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/memory"
+	"llmparity/internal/gates"
 	"llmparity/internal/record"
 	"llmparity/internal/schematest"
 )
@@ -20,10 +21,10 @@ func TestPublishedSchemas(t *testing.T) {
 		schematest.Options{ID: compare.Schema, Title: "what report --json and compare --json print", Open: open,
 			Nullable: []string{"Risk.places"},
 			Const:    map[string]string{"Result.schema": compare.Schema}}, update, how)
-	schematest.Published(t, "gate", compare.Gate{},
-		schematest.Options{ID: compare.GateSchema,
+	schematest.Published(t, "gate", gates.Outcome{},
+		schematest.Options{ID: gates.Schema,
 			Title: "what gate --format json prints, and what run leaves as gate.json",
-			Const: map[string]string{"Gate.schema": compare.GateSchema}}, update, how)
+			Const: map[string]string{"Gate.schema": gates.Schema}}, update, how)
 	schematest.Published(t, "profile", profile{},
 		schematest.Options{ID: "llmparity.profile/2.0",
 			Title: "a memory profile of schema 2.0, as report --profile writes one", Open: open,

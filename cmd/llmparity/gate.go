@@ -70,7 +70,7 @@ Docs: ` + docsGate,
 
 var gateFormats = []string{"table", "json", "markdown", "junit"}
 
-var gateRenderers = map[string]func(io.Writer, *compare.Gate) error{"table": reports.GateTable,
+var gateRenderers = map[string]func(io.Writer, *gates.Outcome) error{"table": reports.GateTable,
 	"json": reports.GateJSON, "markdown": reports.GateMarkdown, "junit": reports.GateJUnit}
 
 func (f *gateFlags) run(c *cobra.Command, dir string) error {
@@ -89,7 +89,7 @@ func (f *gateFlags) run(c *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	judged, err := gate.Judge(run, g, f.baseline, f.store)
+	judged, err := gate.Judge(run, g, f.baseline, f.store, comparison())
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func gateRun(dir string, g *gates.Gate, baselineName string, stdout io.Writer, n
 	if err != nil {
 		return err
 	}
-	judged, err := gate.Judge(run, g, baselineName, baseline.Default)
+	judged, err := gate.Judge(run, g, baselineName, baseline.Default, comparison())
 	if err != nil {
 		return err
 	}

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/gate"
 	"llmparity/internal/baseline"
 	"llmparity/internal/fault"
+	"llmparity/internal/gates"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/schematest"
@@ -46,10 +46,10 @@ func TestGateAndBaseline(t *testing.T) {
 		{"baseline list", "", "main  before"},
 		{"baseline", "", "save"},
 		{"gate " + before + " --max peak_pss_mb=900 --min decode_tps=20", "", "The gate passes: 3 checks."},
-		{"gate " + before + " --max peak_pss_mb=9", fault.Gate, "FAIL llamacpp: peak_pss_mb: median "},
+		{"gate " + before + " --max peak_pss_mb=9", fault.Gate, "FAIL llama.cpp: peak_pss_mb: median "},
 		{"gate " + before + " --baseline main --thresholds gate.yaml", "", "The gate passes"},
 		{"gate " + after + " --baseline main --thresholds gate.yaml", fault.Gate,
-			"FAIL llamacpp: decode_tokens_per_s: "},
+			"FAIL llama.cpp: decode_tokens_per_s: "},
 		{"gate " + after + " --baseline " + before + " --vs-baseline decode_tps=-5%", fault.Gate,
 			"Baseline run: before of"},
 		{"gate " + after + " --baseline main --vs-baseline decode_tps=-40%", "", "; worse, within the tolerance"},
@@ -68,7 +68,7 @@ func TestGateAndBaseline(t *testing.T) {
 			`no baseline run "mian": checks against it are left out`},
 		{"gate " + after + " --baseline none/latest --max peak_pss_mb=900", fault.Inconclusive,
 			"there is no folder none/latest"},
-		{"gate " + failed + " --max peak_pss_mb=900", fault.Run, "FAIL llamacpp: all launches succeed: 1 of 8 failed"},
+		{"gate " + failed + " --max peak_pss_mb=900", fault.Run, "FAIL llama.cpp: all launches succeed: 1 of 8 failed"},
 		{"gate " + failed + " --max peak_pss_mb=9", fault.Gate, "2 of 2 checks"},
 		{"gate " + after, fault.Usage, "has no gate"},
 		{"gate " + root, fault.BadRecord, "not a run folder"},
@@ -110,12 +110,12 @@ func TestGateFormats(t *testing.T) {
 	}
 	document := out("json")
 	schematest.Valid(t, "gate", []byte(document))
-	var g compare.Gate
-	if err := json.Unmarshal([]byte(document), &g); err != nil || g.Status != compare.GateFailed || len(g.Checks) != 6 {
+	var g gates.Outcome
+	if err := json.Unmarshal([]byte(document), &g); err != nil || g.Status != gates.Failed || len(g.Checks) != 6 {
 		t.Fatalf("%v %+v", err, g)
 	}
-	for i, want := range []compare.GateStatus{compare.GateFailed, compare.GateInconclusive, compare.GateWarned,
-		compare.GatePassed} {
+	for i, want := range []gates.Status{gates.Failed, gates.Inconclusive, gates.Warned,
+		gates.Passed} {
 		if g.Checks[i].Status != want {
 			t.Errorf("check %d: %s, want %s", i, g.Checks[i].Status, want)
 		}
@@ -135,12 +135,12 @@ func TestGateFormats(t *testing.T) {
 		t.Errorf("%v %+v", err, suites)
 	}
 	for format, wants := range map[string][]string{
-		"markdown": {"## Gate: run", "**FAIL.** The gate fails: 1 of 6 checks: webllm: peak_pss_mb at most 100.",
+		"markdown": {"## Gate: run", "**FAIL.** The gate fails: 1 of 6 checks: WebLLM: peak_pss_mb at most 100.",
 			"<details><summary>3 checks pass</summary>",
-			"| webllm | fail | peak_pss_mb at most 100 |",
-			"| llamacpp | inconclusive | baseline_pss_mb at most 1000 | – |"},
-		"table": {"FAIL webllm: peak_pss_mb: median ", "INCONCLUSIVE llamacpp", "WARN llamacpp: ttft_ms",
-			"PASS llamacpp: peak_pss_mb"},
+			"| WebLLM | fail | peak_pss_mb at most 100 |",
+			"| llama.cpp | inconclusive | baseline_pss_mb at most 1000 | – |"},
+		"table": {"FAIL WebLLM: peak_pss_mb: median ", "INCONCLUSIVE llama.cpp", "WARN llama.cpp: ttft_ms",
+			"PASS llama.cpp: peak_pss_mb"},
 	} {
 		said := out(format)
 		for _, want := range wants {
@@ -168,15 +168,15 @@ func TestRunIsGatedAtEnd(t *testing.T) {
 	}
 	var stdout bytes.Buffer
 	if err := gateRun(dir, g, "", &stdout); fault.Of(err) != fault.Gate || !strings.Contains(stdout.String(),
-		"FAIL llamacpp: peak_pss_mb: median ") {
+		"FAIL llama.cpp: peak_pss_mb: median ") {
 		t.Errorf("%v %s", err, &stdout)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
 	if err != nil || !strings.Contains(string(page), `<h2 id="h-gate">Gate`) {
 		t.Errorf("the page has no gate: %v", err)
 	}
-	mentions(t, good(t, "report", dir, "--details"), "FAIL llamacpp: peak_pss_mb: median ")
-	mentions(t, good(t, "report", dir), "FAIL llamacpp: peak_pss_mb: median ")
+	mentions(t, good(t, "report", dir, "--details"), "FAIL llama.cpp: peak_pss_mb: median ")
+	mentions(t, good(t, "report", dir), "FAIL llama.cpp: peak_pss_mb: median ")
 	for format, want := range map[string]string{"markdown": "### Gate", "junit": `name="gate"`, "json": `"gate": {`} {
 		said, stderr, code := called("report", dir, "--format", format)
 		if code != 0 || !strings.Contains(said, want) {
@@ -209,7 +209,7 @@ func TestGateOfPlanIsFound(t *testing.T) {
 	check(t, os.WriteFile(path, []byte("name: run\ngate:\n  level: warn\n  peak_pss_mb: {max: 9}\n"),
 		0o644))
 	if stdout, stderr, code := called("gate", dir); code != 0 || !strings.Contains(stdout,
-		"WARN llamacpp: peak_pss_mb: median ") {
+		"WARN llama.cpp: peak_pss_mb: median ") {
 		t.Errorf("%d %s%s", code, stdout, stderr)
 	}
 	check(t, os.WriteFile(path, []byte("name: run\ngate:\n  peak_pss_mb: 9\n"), 0o644))

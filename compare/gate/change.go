@@ -15,7 +15,7 @@ import (
 
 // question is a change that is asked about, of a cell that can be judged.
 type question struct {
-	check  compare.GateCheck
+	check  gates.Check
 	level  gates.Level
 	change gates.Change
 	asked  *compare.Against
@@ -30,8 +30,8 @@ func (j *judge) changes() {
 	var all []question
 	for _, c := range j.gate.Changes {
 		level := j.gate.LevelOf(c.Level)
-		check := compare.GateCheck{Name: fmt.Sprintf("%s %s than the baseline run", c.Figure.Column.Name, allowed(c)),
-			Kind:   compare.GateChange,
+		check := gates.Check{Name: fmt.Sprintf("%s %s than the baseline run", c.Figure.Column.Name, allowed(c)),
+			Kind:   gates.KindChange,
 			Figure: c.Figure.Name, Column: c.Figure.Column.Name, Allowed: new(percent(c.Change)),
 			Detect: new(percent(j.gate.DetectOf(c)))}
 		if j.base == nil {
@@ -71,7 +71,7 @@ func (j *judge) changes() {
 }
 
 // without is a check against a baseline run that is not there.
-func (j *judge) without(check compare.GateCheck, level gates.Level) {
+func (j *judge) without(check gates.Check, level gates.Level) {
 	check.Cell = "all"
 	what := "no baseline run"
 	if j.missing != "" {
@@ -81,17 +81,17 @@ func (j *judge) without(check compare.GateCheck, level gates.Level) {
 		j.note("%s: checks against it are left out", what)
 		return
 	}
-	j.add(check, level, inconclusive,
+	j.add(check, level, gates.Inconclusive,
 		what+": `llmparity baseline save NAME DIR` saves one, --no-baseline ok passes without")
 }
 
 // fresh is a check of a cell that the baseline run has not.
-func (j *judge) fresh(check compare.GateCheck, level gates.Level) {
+func (j *judge) fresh(check gates.Check, level gates.Level) {
 	if j.gate.NoBaseline == gates.BaselineOptional {
 		j.note("%s is new: the baseline run has no such cell, and nothing is held against it", check.Cell)
 		return
 	}
-	j.add(check, level, inconclusive, "new: the baseline run has no such cell (--no-baseline ok passes without)")
+	j.add(check, level, gates.Inconclusive, "new: the baseline run has no such cell (--no-baseline ok passes without)")
 }
 
 // percent is a share in percent, as exactly as one is written.
@@ -110,13 +110,13 @@ func allowed(c gates.Change) string {
 }
 
 // ask sets the two sides against each other; false where that can't be done, which is the check's answer.
-func (j *judge) ask(check compare.GateCheck, level gates.Level, c gates.Change, p pair) (question, bool) {
+func (j *judge) ask(check gates.Check, level gates.Level, c gates.Change, p pair) (question, bool) {
 	asked, why := compare.Against{}, p.why
 	if why == "" {
 		asked, why = compare.SetAgainst(p.base, p.now, c.Figure.Name, c.Change)
 	}
 	if why != "" {
-		j.add(check, level, inconclusive, why)
+		j.add(check, level, gates.Inconclusive, why)
 		return question{}, false
 	}
 	check.Unit, check.Measured, check.Interval, check.Launches = asked.Unit, new(asked.Right.Median),
@@ -147,7 +147,7 @@ func (q *question) ends(i *stats.Interval) (near, far float64) {
 func (q *question) beyond(change, bound float64) bool { return q.worse()*(change-bound) > 1e-9 }
 
 // answer judges one question when all have been corrected for each other.
-func (q *question) answer() (outcome, string) {
+func (q *question) answer() (gates.Status, string) {
 	a := q.asked
 	q.check.P, q.check.PHolm = new(a.Raw), new(a.P)
 	sides := fmt.Sprintf("%s, baseline run %s", unit(a.Right.Median, a.Unit), num(a.Left.Median))
@@ -155,20 +155,17 @@ func (q *question) answer() (outcome, string) {
 		return q.few(sides)
 	}
 	if a.PercentInterval == nil || a.Usual == nil || a.Percent == nil {
-		return inconclusive, sides + "; no percentage: " + cmp.Or(a.IntervalNote, "the baseline run's is not above 0")
+		why := cmp.Or(a.IntervalNote, "the baseline run's is not above 0")
+		return gates.Inconclusive, sides + "; no percentage: " + why
 	}
 	came, rest := q.decide()
-	shown := a.Usual
-	if came == broken || q.significant() {
-		shown = a.PercentInterval
+	shown, detect := a.Usual, ", detect "+signed(*q.check.Detect)
+	if q.significant() {
+		shown, detect = a.PercentInterval, ""
 	}
-	sides += fmt.Sprintf(" (%s, %.0f%% CI %s to %s); tolerance %s, detect %s", signed(*a.Percent),
-		100*shown.Confidence, signed(shown.Lo), signed(shown.Hi),
-		signed(*q.check.Allowed), signed(*q.check.Detect))
 	q.check.Found = new(math.Round(q.found()*1e4) / 1e4)
-	sides += fmt.Sprintf("; p = %s (null hypothesis: changed by exactly %s); %d and %d launches would find %s",
-		num(a.P), signed(*q.check.Allowed),
-		a.Left.N, a.Right.N, signed(*q.check.Found))
+	sides += fmt.Sprintf(" (%s, %.0f%% CI %s to %s); tolerance %s%s", signed(*a.Percent), 100*shown.Confidence,
+		signed(shown.Lo), signed(shown.Hi), signed(*q.check.Allowed), detect)
 	if a.Note != "" {
 		rest += "; " + a.Note
 	}
@@ -182,17 +179,17 @@ func (q *question) significant() bool {
 }
 
 // decide says what came of a question that has intervals, and what to know of it.
-func (q *question) decide() (outcome, string) {
+func (q *question) decide() (gates.Status, string) {
 	a := q.asked
 	switch ruled := q.ruledOut(); {
 	case q.significant():
 		if why := q.outside(); why != "" {
-			return inconclusive, "; significantly worse, but " + why
+			return gates.Inconclusive, "; significantly worse, but " + why
 		}
-		return broken, ""
+		return gates.Failed, ""
 	case ruled:
 		if why := q.hidden(); why != "" {
-			return inconclusive, "; no regression seen, but " + why
+			return gates.Inconclusive, "; no regression seen, but " + why
 		}
 	default:
 		words := ""
@@ -202,17 +199,17 @@ func (q *question) decide() (outcome, string) {
 		if why := cmp.Or(q.outside(), q.hidden()); why != "" {
 			words += "; " + why
 		}
-		return inconclusive, words
+		return gates.Inconclusive, words
 	}
 	switch {
 	case a.Changed && q.beyond(*a.Percent, *q.check.Allowed):
-		return unsure, "; significantly worse than the baseline run, but not than the tolerance"
+		return gates.Warned, "; significantly worse than the baseline run, but not than the tolerance"
 	case a.Changed && q.beyond(*a.Percent, 0):
-		return holds, "; worse, within the tolerance"
+		return gates.Passed, "; worse, within the tolerance"
 	case a.Changed:
-		return holds, "; better"
+		return gates.Passed, "; better"
 	}
-	return holds, ""
+	return gates.Passed, ""
 }
 
 // ruledOut tells whether a regression as large as asked for is excluded. Launches that vary too much to find one
@@ -315,7 +312,7 @@ func (q *question) rss() string {
 }
 
 // few says so where no launches whatever could have answered the question.
-func (q *question) few(sides string) (outcome, string) {
+func (q *question) few(sides string) (gates.Status, string) {
 	a := q.asked
 	q.check.Needed = stats.Suffice(q.tests)
 	why := fmt.Sprintf("%s; %d and %d launches are too few: %d would settle it", sides, a.Left.N, a.Right.N,
@@ -323,7 +320,7 @@ func (q *question) few(sides string) (outcome, string) {
 	if q.base.Spec.Reused || q.base.Spec.Isolation == "server" {
 		why += ", and repetitions in one launch count once"
 	}
-	return inconclusive, why
+	return gates.Inconclusive, why
 }
 
 // signed is a percentage with its sign.

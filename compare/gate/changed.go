@@ -135,6 +135,7 @@ func partsChanged(b, n *compare.Cell) (out differences) {
 			continue
 		}
 		seen[kind] = true
+		seen[gates.TestLibrary] = seen[gates.TestLibrary] || kind == gates.TestKernels // its bytes differ with them
 		out.always(kind, engine+" "+strings.ReplaceAll(key, "_", " "), shortSum(x), shortSum(y))
 	}
 	for _, key := range slices.Sorted(maps.Keys(was.Policy)) {
@@ -175,14 +176,6 @@ func kindOf(key, was, is string) string {
 func origin(library string) string {
 	who, _, _ := strings.Cut(library, " (")
 	return who
-}
-
-// tidy leaves out that the model library's bytes differ where its kernels do, which says it.
-func (d differences) tidy() differences {
-	kernels := slices.ContainsFunc(d, func(x difference) bool { return x.kind == gates.TestKernels })
-	return slices.DeleteFunc(d, func(x difference) bool {
-		return kernels && x.kind == gates.TestLibrary && !strings.HasSuffix(x.what, "library source")
-	})
 }
 
 // sort notes what differs and is under test, and says what differs and is not; empty: nothing.

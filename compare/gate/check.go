@@ -22,7 +22,7 @@ func (j *judge) launches() {
 	for i := range j.now.Cells {
 		c := &j.now.Cells[i]
 		l := c.Launches
-		check := compare.GateCheck{Name: "all launches succeed", Kind: compare.GateLaunches, Cell: c.Label,
+		check := gates.Check{Name: "all launches succeed", Kind: gates.KindLaunches, Cell: c.Label,
 			Launches: l.Counted}
 		lost := c.Failures
 		// A warm-up launch that failed and was made once more takes nothing away.
@@ -31,17 +31,18 @@ func (j *judge) launches() {
 		}
 		switch {
 		case c.Refused != "":
-			j.add(check, level, inconclusive, "refused: "+c.Refused)
+			j.add(check, level, gates.Inconclusive, "refused: "+c.Refused)
 		case len(lost) > 0:
 			f := lost[0]
-			j.add(check, level, broken, fmt.Sprintf("%d of %d failed, the first: %s", len(lost), len(lost)+l.Counted,
-				strings.TrimSpace(cmp.Or(string(f.Class), string(f.Status))+" "+f.Error)))
+			first := strings.TrimSpace(cmp.Or(string(f.Class), string(f.Status)) + " " + f.Error)
+			j.add(check, level, gates.Failed,
+				fmt.Sprintf("%d of %d failed, the first: %s", len(lost), len(lost)+l.Counted, first))
 		case l.Counted == 0:
-			j.add(check, level, broken, "no launch counts")
+			j.add(check, level, gates.Failed, "no launch counts")
 		case l.Counted < l.Planned && j.now.Runs[c.Run].Status != record.OK:
-			j.add(check, level, broken, fmt.Sprintf("the run ended after %d of %d", l.Counted, l.Planned))
+			j.add(check, level, gates.Failed, fmt.Sprintf("the run ended after %d of %d", l.Counted, l.Planned))
 		default:
-			j.add(check, level, holds, several(l.Counted, c.Repeated())+" counted")
+			j.add(check, level, gates.Passed, several(l.Counted, c.Repeated())+" counted")
 		}
 	}
 }
@@ -64,7 +65,7 @@ func of(s gates.Scope) string {
 }
 
 // nowhere is a check that no cell is in the scope of: a name that was mistyped must not pass.
-func (j *judge) nowhere(check compare.GateCheck, level gates.Level, s gates.Scope) {
+func (j *judge) nowhere(check gates.Check, level gates.Level, s gates.Scope) {
 	check.Cell = "none"
 	var engines []string
 	for i := range j.now.Cells {
@@ -72,7 +73,7 @@ func (j *judge) nowhere(check compare.GateCheck, level gates.Level, s gates.Scop
 			engines = append(engines, e)
 		}
 	}
-	j.add(check, level, inconclusive, fmt.Sprintf("the run has no cell of %s; its engines are %s", cmp.Or(of(s),
+	j.add(check, level, gates.Inconclusive, fmt.Sprintf("the run has no cell of %s; its engines are %s", cmp.Or(of(s),
 		"any kind"), strings.Join(engines, ", ")))
 }
 
@@ -80,7 +81,7 @@ func (j *judge) nowhere(check compare.GateCheck, level gates.Level, s gates.Scop
 func (j *judge) limits() {
 	for _, l := range j.gate.Limits {
 		level := j.gate.LevelOf(l.Level)
-		check := compare.GateCheck{Name: l.Figure.Column.Name + " " + bounds(l), Kind: compare.GateLimit,
+		check := gates.Check{Name: l.Figure.Column.Name + " " + bounds(l), Kind: gates.KindLimit,
 			Figure: l.Figure.Name, Column: l.Figure.Column.Name,
 			Min: l.Min, Max: l.Max}
 		found := false
@@ -107,27 +108,27 @@ func bounds(l gates.Limit) string {
 	return strings.Join(words, " and ")
 }
 
-func (j *judge) limit(check compare.GateCheck, level gates.Level, l gates.Limit, c *compare.Cell) {
+func (j *judge) limit(check gates.Check, level gates.Level, l gates.Limit, c *compare.Cell) {
 	f := c.Named(l.Figure.Name)
 	check.Cell, check.Unit = c.Label, f.Unit
 	if !f.Known() {
-		j.add(check, level, inconclusive, "not measured: "+cmp.Or(f.Absent, "there is no value"))
+		j.add(check, level, gates.Inconclusive, "not measured: "+cmp.Or(f.Absent, "there is no value"))
 		return
 	}
 	check.Measured, check.Interval, check.Launches = f.Median, f.Interval, f.N
-	came := holds
+	came := gates.Passed
 	for _, b := range []struct {
 		limit *float64
 		sign  float64 // what lies beyond it is larger by this sign
 	}{{l.Max, 1}, {l.Min, -1}} {
 		if b.limit != nil {
-			came = max(came, against(f, *b.limit, b.sign))
+			came = slices.MinFunc([]gates.Status{came, against(f, *b.limit, b.sign)}, graver)
 		}
 	}
 	why := measured(f) + "; limit " + bounds(l)
-	if busy := busy(f); came == broken && busy != "" {
-		came, why = inconclusive, fmt.Sprintf("%s; the machine was busy: %s", why, busy)
-	} else if came == inconclusive {
+	if busy := busy(f); came == gates.Failed && busy != "" {
+		came, why = gates.Inconclusive, fmt.Sprintf("%s; the machine was busy: %s", why, busy)
+	} else if came == gates.Inconclusive {
 		why += "; the median is beyond it, but not significantly"
 	}
 	if n := c.Launches.Opened; n > 0 && f.N > n {
@@ -163,7 +164,7 @@ func busy(f evidence.Figure) string {
 // against holds a figure against one bound: broken where its interval lies beyond it, inconclusive where the median
 // alone does. Without an interval it is broken where every launch lies beyond it, which n launches of something whose
 // median is at the bound do once in 2 to the n times.
-func against(f evidence.Figure, limit, sign float64) outcome {
+func against(f evidence.Figure, limit, sign float64) gates.Status {
 	beyond := func(v float64) bool { return sign*(v-limit) > 0 }
 	all := !slices.ContainsFunc(f.Values, func(v evidence.Value) bool { return !beyond(v.Value) })
 	if f.Interval != nil {
@@ -171,11 +172,11 @@ func against(f evidence.Figure, limit, sign float64) outcome {
 	}
 	switch {
 	case all:
-		return broken
+		return gates.Failed
 	case beyond(f.Center()):
-		return inconclusive
+		return gates.Inconclusive
 	}
-	return holds
+	return gates.Passed
 }
 
 // parity asks whether the same words were said.
@@ -185,7 +186,7 @@ func (j *judge) parity() {
 		return
 	}
 	level := j.gate.LevelOf(p.Level)
-	check := compare.GateCheck{Name: words(p), Kind: compare.GateParity}
+	check := gates.Check{Name: words(p), Kind: gates.KindParity}
 	found := false
 	if p.With == gates.TheBaseline {
 		if j.base == nil {
@@ -217,7 +218,7 @@ func (j *judge) parity() {
 		if of := of(p.Scope); of != "" {
 			why += ", of " + of
 		}
-		j.add(check, level, inconclusive, why)
+		j.add(check, level, gates.Inconclusive, why)
 	}
 }
 
@@ -235,22 +236,22 @@ func words(p *gates.Parity) string {
 	return out
 }
 
-func (j *judge) said(check compare.GateCheck, level gates.Level, said parity.Parity) {
+func (j *judge) said(check gates.Check, level gates.Level, said parity.Parity) {
 	p := j.gate.Parity
 	if !said.Compared {
-		j.add(check, level, inconclusive, said.Verdict)
+		j.add(check, level, gates.Inconclusive, said.Verdict)
 		return
 	}
 	share, place := agreement(said)
 	check.Measured, check.Unit = &share, "share"
 	switch {
 	case said.ByText && p.FirstDiffers > 0 && !said.Identical:
-		j.add(check, level, inconclusive,
+		j.add(check, level, gates.Inconclusive,
 			"there are no token ids, so the first different token is not known: "+said.Verdict)
 	case share < p.MinAgreement, p.FirstDiffers > 0 && place > 0 && place < p.FirstDiffers:
-		j.add(check, level, broken, said.Verdict)
+		j.add(check, level, gates.Failed, said.Verdict)
 	default:
-		j.add(check, level, holds, said.Verdict)
+		j.add(check, level, gates.Passed, said.Verdict)
 	}
 }
 

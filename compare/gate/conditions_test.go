@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/compare"
 	"llmparity/internal/gates"
 	"llmparity/internal/record"
 )
@@ -111,11 +110,11 @@ func TestGateIsSafeUnderTenConditions(t *testing.T) {
 			"a peak larger by a tenth": {"memory": 1.1}, "the same": nil} {
 			got := outcomes(usualGate(t), base, c.now.planted(planted).changed(min(runs/2, most), 12, c.is))
 			t.Logf("%s, %s: %s", name, what, shares(got))
-			switch passes := got[compare.GatePassed] + got[compare.GateWarned]; {
+			switch passes := got[gates.Passed] + got[gates.Warned]; {
 			case planted != nil && passes > 0:
 				t.Errorf("%s: %s passes in %.2f%%", name, what, 100*passes)
-			case planted == nil && !c.missing && got[compare.GateFailed] > 0:
-				t.Errorf("%s: %s fails in %.2f%%", name, what, 100*got[compare.GateFailed])
+			case planted == nil && !c.missing && got[gates.Failed] > 0:
+				t.Errorf("%s: %s fails in %.2f%%", name, what, 100*got[gates.Failed])
 			}
 		}
 	}
@@ -131,10 +130,10 @@ func TestGateErrorRates(t *testing.T) {
 		slower := outcomes(usualGate(t), base, s.planted(map[string]float64{"decode": 1.3,
 			"first": 1.3}).results(runs, 23))
 		t.Logf("sizes vary by %.0f%%: unchanged: %s; 30%% slower: %s", 100*memory, shares(same), shares(slower))
-		if same[compare.GateFailed] > 0.02 || same[compare.GatePassed]+same[compare.GateWarned] < 0.9 {
+		if same[gates.Failed] > 0.02 || same[gates.Passed]+same[gates.Warned] < 0.9 {
 			t.Errorf("unchanged: %s", shares(same))
 		}
-		if slower[compare.GateFailed] < 0.9 || slower[compare.GatePassed]+slower[compare.GateWarned] > 0 {
+		if slower[gates.Failed] < 0.9 || slower[gates.Passed]+slower[gates.Warned] > 0 {
 			t.Errorf("30%% slower: %s", shares(slower))
 		}
 	}
@@ -154,7 +153,7 @@ func TestGateRarelyPassesWhatItMustDetect(t *testing.T) {
 		"a peak higher by 5%": {"vs_baseline: {peak_pss: +3%}", map[string]float64{"memory": 1.05}}} {
 		got := outcomes(parse(t, c.gate), base, s.planted(c.planted).results(each, 32))
 		t.Logf("%s: %s", what, shares(got))
-		if got[compare.GatePassed]+got[compare.GateWarned] > 0.1 {
+		if got[gates.Passed]+got[gates.Warned] > 0.1 {
 			t.Errorf("%s: %s", what, shares(got))
 		}
 	}

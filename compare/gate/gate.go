@@ -21,27 +21,25 @@ import (
 	"time"
 
 	"llmparity/compare"
+	"llmparity/compare/explain"
 	"llmparity/internal/gates"
 )
 
 // Evaluate holds a run against a gate. Each result is one run's; base is nil where there is no baseline run.
-func Evaluate(g *gates.Gate, now, base *compare.Result) *compare.Gate {
+func Evaluate(g *gates.Gate, now, base *compare.Result) *gates.Outcome {
 	return evaluate(g, now, base, "")
 }
 
 // Without is Evaluate of a gate that names a baseline run which is not there.
-func Without(g *gates.Gate, now *compare.Result, missing string) *compare.Gate {
+func Without(g *gates.Gate, now *compare.Result, missing string) *gates.Outcome {
 	return evaluate(g, now, nil, missing)
 }
 
-func evaluate(g *gates.Gate, now, base *compare.Result, missing string) *compare.Gate {
-	j := &judge{gate: g, now: now, base: base, missing: missing, out: &compare.Gate{Schema: compare.GateSchema,
+func evaluate(g *gates.Gate, now, base *compare.Result, missing string) *gates.Outcome {
+	j := &judge{gate: g, now: now, base: base, missing: missing, out: &gates.Outcome{Schema: gates.Schema,
 		Run:    side(now),
 		Judged: time.Now().UTC().Truncate(time.Second), Alpha: now.Statistics.Alpha, UnderTest: g.UnderTest,
-		Checks: []compare.GateCheck{}, Notes: []string{}}}
-	if g.OldName {
-		j.note("gate.unknown is called gate.inconclusive now; the old name will go with the next release")
-	}
+		Checks: []gates.Check{}, Notes: []string{}}}
 	if base != nil {
 		j.out.Baseline = new(side(base))
 		j.out.Interleaved = now.Runs[0].Against != "" && now.Runs[0].Against == filepath.Base(base.Runs[0].Dir)
@@ -55,17 +53,17 @@ func evaluate(g *gates.Gate, now, base *compare.Result, missing string) *compare
 	case base != nil && len(g.Changes) == 0:
 		j.note("no figure is held against the baseline run: vs_baseline says how much worse which may be")
 	case missing != "" && !against:
-		j.without(compare.GateCheck{Name: "baseline run", Kind: compare.GateCell}, gates.Error)
+		j.without(gates.Check{Name: "baseline run", Kind: gates.KindCell}, gates.Error)
 	}
 	j.conclude()
 	return j.out
 }
 
-func side(r *compare.Result) compare.GateSide {
+func side(r *compare.Result) gates.Side {
 	if len(r.Runs) == 0 {
-		return compare.GateSide{}
+		return gates.Side{}
 	}
-	return compare.GateSide{Name: r.Runs[0].Name, Dir: r.Runs[0].Dir, Started: r.Runs[0].Started,
+	return gates.Side{Name: r.Runs[0].Name, Dir: r.Runs[0].Dir, Started: r.Runs[0].Started,
 		Attempts: r.Attempts()}
 }
 
@@ -74,35 +72,18 @@ type judge struct {
 	now, base *compare.Result
 	missing   string // the name of a baseline run that is not there
 	pairs     []pair
-	out       *compare.Gate
+	out       *gates.Outcome
 }
 
-// outcome is what came of a check, before its level says what becomes of that.
-type outcome int
-
-const (
-	holds outcome = iota
-	unsure
-	inconclusive
-	broken
-)
-
-// add keeps a check unless nobody wants to look.
-func (j *judge) add(c compare.GateCheck, level gates.Level, came outcome, why string) {
+// add keeps a check unless nobody wants to look. What fails at the level warn is a warning.
+func (j *judge) add(c gates.Check, level gates.Level, came gates.Status, why string) {
 	if level == gates.Off {
 		return
 	}
-	c.Level, c.Why = string(level), why
-	switch {
-	case came == holds:
-		c.Status = compare.GatePassed
-	case came == inconclusive:
-		c.Status = compare.GateInconclusive
-	case came == broken && level == gates.Error:
-		c.Status = compare.GateFailed
-	default:
-		c.Status = compare.GateWarned
+	if came == gates.Failed && level == gates.Warn {
+		came = gates.Warned
 	}
+	c.Level, c.Status, c.Why = string(level), came, why
 	j.out.Checks = append(j.out.Checks, c)
 }
 
@@ -112,61 +93,64 @@ func (j *judge) note(format string, args ...any) {
 	}
 }
 
-// statuses in the order in which they are shown.
-func statuses() []compare.GateStatus {
-	return []compare.GateStatus{compare.GateFailed, compare.GateInconclusive, compare.GateWarned, compare.GatePassed}
+// statuses in the order in which they are shown: the gravest first.
+var statuses = []gates.Status{gates.Failed, gates.Inconclusive, gates.Warned, gates.Passed}
+
+// graver sorts the graver status before the other.
+func graver(a, b gates.Status) int {
+	return slices.Index(statuses, a) - slices.Index(statuses, b)
 }
 
 // conclude counts, puts the worst first, and says what follows.
 func (j *judge) conclude() {
 	checks := j.out.Checks
-	slices.SortStableFunc(checks, func(a, b compare.GateCheck) int {
-		return slices.Index(statuses(), a.Status) - slices.Index(statuses(), b.Status)
-	})
-	count := map[compare.GateStatus]int{}
+	slices.SortStableFunc(checks, func(a, b gates.Check) int { return graver(a.Status, b.Status) })
+	count := map[gates.Status]int{}
 	for _, c := range checks {
 		count[c.Status]++
 	}
+	for _, s := range statuses {
+		j.out.Counts = append(j.out.Counts, gates.Counted{Status: s, Checks: count[s]})
+	}
+	failed := having(checks, gates.Failed)
 	// Of inconclusive checks those decide that could have failed the gate.
-	open := slices.DeleteFunc(slices.Clone(checks), func(c compare.GateCheck) bool {
-		return c.Status != compare.GateInconclusive || c.Level != string(gates.Error)
-	})
-	for _, s := range statuses() {
-		j.out.Counts = append(j.out.Counts, compare.GateCounted{Status: s, Checks: count[s]})
-	}
+	open := slices.DeleteFunc(having(checks, gates.Inconclusive),
+		func(c gates.Check) bool { return c.Level != string(gates.Error) })
 	j.out.Advice = j.advice(open)
-	level := cmp.Or(j.gate.Inconclusive, gates.Error)
-	of := func(n int, named string) string {
-		return fmt.Sprintf("%d of %s: %s", n, several(len(checks), "check"), named)
-	}
+	level, all := cmp.Or(j.gate.Inconclusive, gates.Error), several(len(checks), "check")
+	of := func(some []gates.Check) string { return fmt.Sprintf("%d of %s: %s", len(some), all, named(some)) }
 	switch {
-	case count[compare.GateFailed] > 0:
-		j.out.Status, j.out.Verdict = compare.GateFailed, "The gate fails: "+of(count[compare.GateFailed],
-			named(checks, compare.GateFailed))+"."
+	case len(failed) > 0:
+		j.out.Status, j.out.Verdict = gates.Failed, "The gate fails: "+of(failed)+"."
 	case len(open) > 0 && level == gates.Error:
-		j.out.Status = compare.GateInconclusive
-		which := of(len(open), named(open, compare.GateInconclusive))
-		j.out.Verdict = "The gate is inconclusive: " + which + "."
+		j.out.Status, j.out.Verdict = gates.Inconclusive, "The gate is inconclusive: "+of(open)+"."
 		if j.out.Advice != "" {
-			j.out.Verdict = fmt.Sprintf("The gate is inconclusive; %s. Inconclusive: %s.", j.out.Advice, which)
+			j.out.Verdict = fmt.Sprintf("The gate is inconclusive; %s. Inconclusive: %s.", j.out.Advice, of(open))
 		}
-	case count[compare.GateWarned] > 0 || count[compare.GateInconclusive] > 0 && level != gates.Off:
-		j.out.Status = compare.GateWarned
-		j.out.Verdict = fmt.Sprintf("The gate passes with warnings: of %s %d pass, %d warn, %d are inconclusive.",
-			several(len(checks), "check"),
-			count[compare.GatePassed], count[compare.GateWarned], count[compare.GateInconclusive])
+	case count[gates.Warned] > 0 || count[gates.Inconclusive] > 0 && level != gates.Off:
+		words := fmt.Sprintf("%d of %s pass", count[gates.Passed], all)
+		if n := count[gates.Warned]; n > 0 {
+			words += fmt.Sprintf(", %d %s", n, explain.Plural(n, "warns", "warn"))
+		}
+		if n := count[gates.Inconclusive]; n > 0 {
+			words += fmt.Sprintf(", %d %s inconclusive", n, explain.Plural(n, "is", "are"))
+		}
+		j.out.Status, j.out.Verdict = gates.Warned, "The gate passes with warnings: "+words+"."
 	default:
-		j.out.Status = compare.GatePassed
-		j.out.Verdict = fmt.Sprintf("The gate passes: %s.", several(len(checks), "check"))
+		j.out.Status, j.out.Verdict = gates.Passed, "The gate passes: "+all+"."
 	}
+}
+
+func having(checks []gates.Check, status gates.Status) []gates.Check {
+	return slices.DeleteFunc(slices.Clone(checks), func(c gates.Check) bool { return c.Status != status })
 }
 
 // advice is what settles checks that are inconclusive. Launches of both sides that take turns on one machine come
 // first: they answer all that is asked of a change. Empty: what the checks say is all that can be done.
-func (j *judge) advice(open []compare.GateCheck) string {
+func (j *judge) advice(open []gates.Check) string {
 	most, against := 0, false
 	for _, c := range open {
-		most, against = max(most, c.Needed), against || c.Kind == compare.GateChange
+		most, against = max(most, c.Needed), against || c.Kind == gates.KindChange
 	}
 	more := ""
 	if most > 0 {
@@ -186,13 +170,11 @@ func (j *judge) advice(open []compare.GateCheck) string {
 		filepath.Join(j.now.Runs[0].Dir, "plan.yaml"), other, more)
 }
 
-// named lists a few of the checks that have a status.
-func named(checks []compare.GateCheck, status compare.GateStatus) string {
+// named lists a few checks.
+func named(checks []gates.Check) string {
 	var out []string
 	for _, c := range checks {
-		if c.Status == status {
-			out = append(out, c.Cell+": "+c.Name)
-		}
+		out = append(out, c.Cell+": "+c.Name)
 	}
 	if n := len(out); n > 3 {
 		out = append(out[:3], fmt.Sprintf("and %d more", n-3))

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"llmparity/compare"
+	"llmparity/compare/explain"
 	"llmparity/internal/gates"
 )
 
@@ -16,68 +17,69 @@ type pair struct {
 	why       string        // why figures of the two can't be set against each other; empty: they can
 }
 
-// match finds each cell of the baseline in the run: first what was asked for in all respects alike, then what differs
-// in some and can only be said to.
+// match finds each cell of the baseline run in the run, and says of each pair why its figures can't be compared.
 func (j *judge) match() {
-	taken := map[*compare.Cell]bool{}
-	var left []*compare.Cell
-	before, after := by(j.base, request), by(j.now, request)
-	for i := range j.base.Cells {
-		b := &j.base.Cells[i]
-		if n := same(b, before[request(b)], after[request(b)], taken); n != nil {
-			taken[n] = true
-			j.pairs = append(j.pairs, pair{base: b, now: n})
-		} else {
-			left = append(left, b)
-		}
-	}
-	tasks := by(j.now, task)
-	for _, b := range left {
-		p := pair{base: b}
-		if at := slices.IndexFunc(tasks[task(b)], func(n *compare.Cell) bool { return !taken[n] }); at >= 0 {
-			p.now = tasks[task(b)][at]
-			taken[p.now] = true
-			if len(askedChanged(b, p.now)) == 0 {
-				p.why = "several cells were asked for the same: which is which is not known"
-			}
-		}
-		j.pairs = append(j.pairs, p)
-	}
+	j.pairs = pairs(j.base, j.now)
 	system := machineChanged(j.base.Runs[0].Environment, j.now.Runs[0].Environment)
 	system.add(gates.TestSystem, "llmparity", j.base.Runs[0].Tool.Version, j.now.Runs[0].Tool.Version)
 	for i := range j.pairs {
-		p := &j.pairs[i]
-		if p.now == nil {
-			check := compare.GateCheck{Name: "cell of the baseline run", Kind: compare.GateCell, Cell: p.base.Label}
-			j.add(check, cmp.Or(j.gate.Gone, gates.Error), broken,
+		switch p := &j.pairs[i]; {
+		case p.base == nil:
+		case p.now == nil:
+			check := gates.Check{Name: "cell of the baseline run", Kind: gates.KindCell, Cell: p.base.Label}
+			j.add(check, cmp.Or(j.gate.Gone, gates.Error), gates.Failed,
 				"missing: the run has no cell of that engine, prompt and length")
-			continue
-		}
-		parts := partsChanged(p.base, p.now).tidy()
-		p.why = cmp.Or(p.why, j.sort(slices.Concat(system, askedChanged(p.base, p.now), parts)))
-	}
-	for i := range j.now.Cells {
-		if n := &j.now.Cells[i]; !taken[n] {
-			j.pairs = append(j.pairs, pair{now: n})
+		default:
+			all := slices.Concat(system, askedChanged(p.base, p.now), partsChanged(p.base, p.now))
+			p.why = cmp.Or(p.why, j.sort(all))
 		}
 	}
+}
+
+// pairs finds cells of two runs that are the same: first those that asked for the same of the same version, then those
+// that asked for the same, then those whose task is the same.
+func pairs(base, now *compare.Result) []pair {
+	out := make([]pair, len(base.Cells))
+	for i := range base.Cells {
+		out[i].base = &base.Cells[i]
+	}
+	taken := map[*compare.Cell]bool{}
+	exact := func(c *compare.Cell) string { return request(c) + " " + version(c) }
+	for _, like := range []func(*compare.Cell) string{exact, request, task} {
+		before, after := by(base, like), by(now, like)
+		for i := range out {
+			p, key := &out[i], like(out[i].base)
+			at := slices.IndexFunc(after[key], func(n *compare.Cell) bool { return !taken[n] })
+			if p.now != nil || at < 0 {
+				continue
+			}
+			p.now = after[key][at]
+			taken[p.now] = true
+			other := version(p.base) != version(p.now) && request(p.base) == request(p.now)
+			if other && len(before[key]) != len(after[key]) {
+				p.why = "several cells were asked for the same: which is which is not known"
+			}
+		}
+	}
+	for i := range now.Cells {
+		if n := &now.Cells[i]; !taken[n] {
+			out = append(out, pair{now: n})
+		}
+	}
+	return out
 }
 
 // Differences says in which way the parts and machines of two runs of one plan differ.
 func Differences(was, is *compare.Result) []string {
 	all := machineChanged(was.Runs[0].Environment, is.Runs[0].Environment)
-	before, after := by(was, request), by(is, request)
-	for i := range was.Cells {
-		b := &was.Cells[i]
-		if n := same(b, before[request(b)], after[request(b)], nil); n != nil {
-			all = append(all, partsChanged(b, n).tidy()...)
+	for _, p := range pairs(was, is) {
+		if p.base != nil && p.now != nil && p.why == "" {
+			all = append(all, partsChanged(p.base, p.now)...)
 		}
 	}
 	var out []string
 	for _, d := range all {
-		if text := d.String(); !slices.Contains(out, text) {
-			out = append(out, text)
-		}
+		out = explain.AppendNew(out, d.String())
 	}
 	return out
 }
@@ -90,23 +92,6 @@ func by(r *compare.Result, key func(*compare.Cell) string) map[string][]*compare
 		out[k] = append(out[k], &r.Cells[i])
 	}
 	return out
-}
-
-// same finds the cell that was asked for the same, among all that were. Of several, such as two versions of an engine,
-// it is the one of the same version, else the one in the same place; nil where neither can be told.
-func same(b *compare.Cell, before, after []*compare.Cell, taken map[*compare.Cell]bool) *compare.Cell {
-	if len(before) == 1 && len(after) == 1 {
-		return after[0]
-	}
-	for _, n := range after {
-		if !taken[n] && version(n) == version(b) {
-			return n
-		}
-	}
-	if at := slices.Index(before, b); len(before) == len(after) && !taken[after[at]] {
-		return after[at]
-	}
-	return nil
 }
 
 func version(c *compare.Cell) string {

@@ -13,6 +13,7 @@ import (
 	"llmparity/compare"
 	"llmparity/internal/baseline"
 	"llmparity/internal/fault"
+	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/record"
 )
@@ -46,7 +47,7 @@ func Planned(dir string, read func(text []byte, file string) (*gates.Gate, error
 
 // Judge holds a run against a gate; name is the baseline run's, empty: the gate's own, or the run whose launches took
 // turns with this one's, or none.
-func Judge(run *record.Run, g *gates.Gate, name, store string) (*compare.Gate, error) {
+func Judge(run *record.Run, g *gates.Gate, name, store string, o compare.Options) (*gates.Outcome, error) {
 	if name == "" && run.Meta.Against != "" {
 		name = filepath.Join(filepath.Dir(filepath.Clean(run.Dir)), run.Meta.Against)
 		if len(g.Changes) == 0 {
@@ -60,11 +61,11 @@ func Judge(run *record.Run, g *gates.Gate, name, store string) (*compare.Gate, e
 		return nil, fault.New(fault.Usage, "give limits such as peak_pss_mb: {max: 900}", "the gate has no checks")
 	}
 	if name == "" {
-		return Evaluate(g, compare.Runs(run), nil), nil
+		return Evaluate(g, compare.With(o, run), nil), nil
 	}
 	dir, stored, err := baseline.Store{Dir: store}.Find(name)
 	if missing := (*baseline.Missing)(nil); errors.As(err, &missing) {
-		judged := Without(g, compare.Runs(run), name)
+		judged := Without(g, compare.With(o, run), name)
 		judged.Notes = append(judged.Notes, fault.OneLine(err.Error()))
 		return judged, nil
 	}
@@ -75,7 +76,7 @@ func Judge(run *record.Run, g *gates.Gate, name, store string) (*compare.Gate, e
 	if err != nil {
 		return nil, err
 	}
-	judged := Evaluate(g, compare.Runs(run), compare.Runs(base))
+	judged := Evaluate(g, compare.With(o, run), compare.With(o, base))
 	if b := judged.Baseline; stored != nil {
 		b.Stored, b.SHA256, b.Saved = stored.Name, stored.SHA256, stored.Saved
 	}
@@ -84,26 +85,21 @@ func Judge(run *record.Run, g *gates.Gate, name, store string) (*compare.Gate, e
 
 // usual are held against the other side of a comparison where a plan's gate says nothing.
 func usual() []gates.Change {
-	g := &gates.Gate{}
-	for _, text := range []string{"decode_tps=-5%", "peak_pss=+3%", "ttft=+10%"} {
-		if err := g.ChangeFlag(text); err != nil {
-			panic(fmt.Sprint("a gate of our own: ", err))
-		}
-	}
-	g.Changes[2].Level = gates.Warn
-	return g.Changes
+	return []gates.Change{{Figure: figure.Of(figure.DecodeTPS), Change: -0.05},
+		{Figure: figure.Of(figure.PeakPSS), Change: 0.03},
+		{Figure: figure.Of(figure.TTFT), Change: 0.10, Level: gates.Warn}}
 }
 
 // Fault is the exit code of an outcome: launches that failed are told apart from all else that fails.
-func Fault(g *compare.Gate) error {
+func Fault(g *gates.Outcome) error {
 	kind := fault.Run
 	switch {
-	case g.Status == compare.GateInconclusive:
+	case g.Status == gates.Inconclusive:
 		kind = fault.Inconclusive
-	case g.Status != compare.GateFailed:
+	case g.Status != gates.Failed:
 		return nil
-	case slices.ContainsFunc(g.Checks, func(c compare.GateCheck) bool {
-		return c.Status == compare.GateFailed && c.Kind != compare.GateLaunches
+	case slices.ContainsFunc(g.Checks, func(c gates.Check) bool {
+		return c.Status == gates.Failed && c.Kind != gates.KindLaunches
 	}):
 		kind = fault.Gate
 	}
@@ -131,18 +127,18 @@ func Ready(g *gates.Gate, name string) (note string, err error) {
 }
 
 // Saved is what a run's folder has of its gate; nil where nobody judged it, or where it has gone on since.
-func Saved(dir string, result *compare.Result) (*compare.Gate, error) {
+func Saved(dir string, result *compare.Result) (*gates.Outcome, error) {
 	path := filepath.Join(dir, File)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var g compare.Gate
+	var g gates.Outcome
 	if err == nil {
 		err = json.Unmarshal(text, &g)
 	}
-	if err == nil && g.Schema != compare.GateSchema {
-		err = fmt.Errorf("its schema is %q, this version reads %s", g.Schema, compare.GateSchema)
+	if err == nil && g.Schema != gates.Schema {
+		err = fmt.Errorf("its schema is %q, this version reads %s", g.Schema, gates.Schema)
 	}
 	if err != nil {
 		return nil, fault.Wrap(fault.BadRecord, err, "remove it", "%s can't be read", path)

@@ -159,8 +159,8 @@ func (s simulated) changed(n int, seed uint64, change func(*record.Run)) []*comp
 
 // outcomes counts how gates over pairs of runs end. All of one side are held against all of the other: the share is
 // that of independent pairs, only less certain than so many would make it.
-func outcomes(g *gates.Gate, base, now []*compare.Result) map[compare.GateStatus]float64 {
-	out := map[compare.GateStatus]float64{}
+func outcomes(g *gates.Gate, base, now []*compare.Result) map[gates.Status]float64 {
+	out := map[gates.Status]float64{}
 	for _, b := range base {
 		for _, n := range now {
 			out[gate.Evaluate(g, n, b).Status] += 1 / float64(len(base)*len(now))
@@ -169,10 +169,10 @@ func outcomes(g *gates.Gate, base, now []*compare.Result) map[compare.GateStatus
 	return out
 }
 
-func shares(of map[compare.GateStatus]float64) string {
-	return fmt.Sprintf("%.2f%% fail, %.2f%% inconclusive, %.2f%% warn, %.2f%% pass", 100*of[compare.GateFailed],
-		100*of[compare.GateInconclusive],
-		100*of[compare.GateWarned], 100*of[compare.GatePassed])
+func shares(of map[gates.Status]float64) string {
+	return fmt.Sprintf("%.2f%% fail, %.2f%% inconclusive, %.2f%% warn, %.2f%% pass", 100*of[gates.Failed],
+		100*of[gates.Inconclusive],
+		100*of[gates.Warned], 100*of[gates.Passed])
 }
 
 // counted is from how many to how many launches runs have.
@@ -211,8 +211,8 @@ func TestOfEqualsAtMostOneGateInTwentyFails(t *testing.T) {
 			got := outcomes(g, base, now)
 			t.Logf("%s launches a side, %d cells, CV %.0f%%, %s: %s", counted(append(base, now...)), s.cells,
 				100*s.cv, name, shares(got))
-			if got[compare.GateFailed] > 0.05 {
-				t.Errorf("%.1f %% of gates over equal runs fail", 100*got[compare.GateFailed])
+			if got[gates.Failed] > 0.05 {
+				t.Errorf("%.1f %% of gates over equal runs fail", 100*got[gates.Failed])
 			}
 		}
 	}
@@ -234,9 +234,9 @@ func TestAShiftOfATenthIsFoundByAGate(t *testing.T) {
 			g := changes(t, "decode_tps="+pass, "peak_pss_mb=+3%", "ttft_ms=+10%", "load_time_ms=+10%")
 			got := outcomes(g, base, now)
 			t.Logf("decode a tenth lower, CV %.0f%%, tolerance %s: %s", 100*c.cv, pass, shares(got))
-			if got[compare.GateFailed] < least {
+			if got[gates.Failed] < least {
 				t.Errorf("CV %.0f%%, tolerance %s: %.1f%% fail, want %.0f%%", 100*c.cv, pass,
-					100*got[compare.GateFailed], 100*least)
+					100*got[gates.Failed], 100*least)
 			}
 		}
 	}
@@ -251,7 +251,7 @@ func TestOfEqualsAtTheToleranceFewGatesFail(t *testing.T) {
 	g := changes(t, "decode_tps=-5%", "peak_pss_mb=+3%", "ttft_ms=+10%", "load_time_ms=+10%")
 	got := outcomes(g, equal.results(runs, 5), worse.results(runs, 6))
 	t.Logf("all four figures worse by their tolerance: %s", shares(got))
-	if got[compare.GateFailed] > 0.05 {
-		t.Errorf("%.1f %% fail", 100*got[compare.GateFailed])
+	if got[gates.Failed] > 0.05 {
+		t.Errorf("%.1f %% fail", 100*got[gates.Failed])
 	}
 }

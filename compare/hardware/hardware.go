@@ -7,6 +7,7 @@ package hardware
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -78,6 +79,9 @@ const (
 // Figure finds one; an empty one that says so where there is none.
 func (h Hardware) Figure(name string) evidence.Figure { return evidence.Held(h.Figures, name) }
 
+// raplMethod is that of the energy that processors tell.
+const raplMethod = "rapl"
+
 // Read is what was read of GPUs and energy over the launches; nil where nothing was.
 func Read(attempts []*record.Attempt, gpus []record.GPUInfo) []Hardware {
 	var logs []*hardwareLog
@@ -85,57 +89,55 @@ func Read(attempts []*record.Attempt, gpus []record.GPUInfo) []Hardware {
 		logs = append(logs, newHardwareLog(a))
 	}
 	var out []Hardware
-	devices := hardwareSources(attempts, func(s record.Source) bool { return s.PID == 0 && s.Method != raplMethod })
+	add := func(kind HardwareKind, role, name string, fill func(*builder), of ...record.Source) {
+		b := builder{Hardware: Hardware{Kind: kind, Role: role, Name: name, Method: of[0].Method}, logs: logs, of: of}
+		if fill(&b); len(b.Figures) > 0 {
+			evidence.Summarised(b.Figures)
+			out = append(out, b.Hardware)
+		}
+	}
+	devices := sources(attempts, func(s record.Source) bool { return s.PID == 0 && s.Method != raplMethod })
 	devices = slices.DeleteFunc(devices, func(s record.Source) bool { return !isGPU(logs, s) })
 	for _, d := range devices {
-		out = append(out, deviceHardware(logs, d, gpuName(gpus, d.Role)))
+		name := ""
+		if at := slices.IndexFunc(gpus, func(g record.GPUInfo) bool { return g.Role == d.Role }); at >= 0 {
+			name = gpus[at].Name
+		}
+		add(OfGPU, d.Role, name, (*builder).device, d)
 	}
-	out = append(out, fleets(logs, devices)...)
-	out = append(out, processHardware(logs, attempts)...)
-	zones := hardwareSources(attempts, func(s record.Source) bool { return s.Method == raplMethod })
+	for _, of := range byMethod(devices) {
+		if len(of) > 1 {
+			add(OfGPUs, "gpus", roleNames(wholes(of)), (*builder).fleet, of...)
+		}
+	}
+	for _, of := range byMethod(sources(attempts, func(s record.Source) bool { return s.PID != 0 })) {
+		before := len(out)
+		for _, s := range of {
+			add(OfProcess, s.Role, "", (*builder).held, s)
+		}
+		if len(out) > before+1 {
+			add(OfProcess, "processes", "", (*builder).held, of...)
+		}
+	}
+	zones := sources(attempts, func(s record.Source) bool { return s.Method == raplMethod })
 	for _, z := range zones {
-		h := Hardware{Kind: OfProcessor, Role: z.Role, Method: z.Method}
-		h.spread(logs, z, watts, []string{GPUPower, GPUPowerMax, GPUPowerDev}, "power", "W", 1)
-		h.energy(logs, []record.Source{z})
-		out = append(out, h)
+		add(OfProcessor, z.Role, "", func(b *builder) { b.spread(watts, power); b.energy() }, z)
 	}
 	if len(zones) > 1 {
-		out = append(out, combined(OfProcessors, "cpus", zones, logs))
-	}
-	out = slices.DeleteFunc(out, func(h Hardware) bool { return len(h.Figures) == 0 })
-	for i := range out {
-		out[i].Figures = evidence.Summarised(out[i].Figures)
+		add(OfProcessors, "cpus", roleNames(zones), (*builder).combined, zones...)
 	}
 	return out
 }
 
-// raplMethod is that of the energy that processors tell.
-const raplMethod = "rapl"
-
-func gpuName(gpus []record.GPUInfo, role string) string {
-	for _, g := range gpus {
-		if g.Role == role {
-			return g.Name
-		}
-	}
-	return ""
-}
-
-// hardwareSources are the sources that are wanted, one a role and method, in the order in which they were attached.
-func hardwareSources(attempts []*record.Attempt, wanted func(record.Source) bool) []record.Source {
+// sources are those that are wanted, one a role and method, in the order in which they were attached.
+func sources(attempts []*record.Attempt, wanted func(record.Source) bool) []record.Source {
 	var out []record.Source
 	for _, a := range attempts {
-		ids := make([]int, 0, len(a.Sources))
-		for id, s := range a.Sources {
-			if wanted(s) && s.Role != "gpus" { // sums over GPUs, as older records have them
-				ids = append(ids, id)
-			}
-		}
-		slices.Sort(ids)
-		for _, id := range ids {
+		for _, id := range slices.Sorted(maps.Keys(a.Sources)) {
 			s := a.Sources[id]
-			if !slices.ContainsFunc(out,
-				func(have record.Source) bool { return have.Role == s.Role && have.Method == s.Method }) {
+			same := func(o record.Source) bool { return o.Role == s.Role && o.Method == s.Method }
+			// Older records have sums over GPUs.
+			if wanted(s) && s.Role != "gpus" && !slices.ContainsFunc(out, same) {
 				out = append(out, s)
 			}
 		}
@@ -145,113 +147,13 @@ func hardwareSources(attempts []*record.Attempt, wanted func(record.Source) bool
 
 // isGPU tells whether a source is a GPU: pages and servers tell other things.
 func isGPU(logs []*hardwareLog, s record.Source) bool {
-	for _, l := range logs {
-		for _, name := range []string{usedBytes, busyPercent, watts, celsius, joules} {
-			if len(l.of(s, name)) > 0 {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{usedBytes, busyPercent, watts, celsius, joules},
+		func(value string) bool { return tells(logs, s, value) })
 }
 
-// deviceHardware are the figures of one GPU.
-func deviceHardware(logs []*hardwareLog, d record.Source, name string) Hardware {
-	h := Hardware{Kind: OfGPU, Role: d.Role, Name: name, Method: d.Method}
-	h.each(logs, d, freeBytes, evidence.Figure{Name: GPUFree, Title: "free memory at the start", Unit: "MiB",
-		How: "the first reading of the launch, before the load"}, func(l *hardwareLog) float64 {
-		return evidence.Mebi(first(l.launch().of(d, freeBytes)))
-	})
-	h.each(logs, d, usedBytes, evidence.Figure{Name: GPUPeak, Title: "memory used, peak", Unit: "MiB",
-		How: "the highest reading of the repetition, of all programs"}, func(l *hardwareLog) float64 {
-		return evidence.Mebi(highest(l.of(d, usedBytes)))
-	})
-	h.spread(logs, d, usedBytes, []string{GPUMean, "", GPUDeviation}, "memory used", "MiB", 1/float64(record.MiB))
-	h.spread(logs, d, busyPercent, []string{GPUBusy, GPUBusyMax, GPUBusyDev}, "utilization", "%", 1)
-	h.spread(logs, d, watts, []string{GPUPower, GPUPowerMax, GPUPowerDev}, "power", "W", 1)
-	h.each(logs, d, celsius, evidence.Figure{Name: GPUHeat, Title: "temperature, highest", Unit: "°C",
-		How: "the highest reading of the repetition"},
-		func(l *hardwareLog) float64 { return highest(l.of(d, celsius)) })
-	h.energy(logs, []record.Source{d})
-	return h
-}
-
-// each adds a figure with a value a launch, where the source has ever told what it is made of.
-func (h *Hardware) each(
-	logs []*hardwareLog,
-	s record.Source,
-	value string,
-	f evidence.Figure,
-	of func(*hardwareLog) float64,
-) {
-	if !slices.ContainsFunc(logs, func(l *hardwareLog) bool { return len(l.of(s, value)) > 0 }) {
-		return
-	}
-	f.Method, f.Blind, f.Absent = s.Method, s.Blind, cmp.Or(f.Absent, "not read")
-	for _, l := range logs {
-		f.Add(l.attempt.ID, of(l))
-	}
-	h.Figures = append(h.Figures, f)
-}
-
-// spread adds mean, highest and standard deviation of the readings of the measure phase, each under its name; an empty
-// one is left out.
-func (h *Hardware) spread(logs []*hardwareLog, s record.Source, value string, names []string, title, unit string,
-	scale float64) {
-	const within = " over the readings of the measure phase"
-	for i, f := range []evidence.Figure{
-		{Title: title + ", mean", How: "the mean" + within},
-		{Title: title + ", highest", How: "the highest reading of the measure phase"},
-		{Title: title + ", deviation", How: "the standard deviation" + within + " (divided by n)"},
-	} {
-		if names[i] == "" {
-			continue
-		}
-		f.Name, f.Unit, f.Absent = names[i], unit, "not read during the measure phase"
-		h.each(logs, s, value, f, func(l *hardwareLog) float64 {
-			mean, most, deviation := stats.Moments(l.within(s, value))
-			return []float64{mean, most, deviation}[i] * scale
-		})
-	}
-}
-
-// energy adds what the sources together took over the measure phase, and that by token.
-func (h *Hardware) energy(logs []*hardwareLog, sources []record.Source) {
-	if !slices.ContainsFunc(logs, func(l *hardwareLog) bool {
-		return slices.ContainsFunc(sources,
-			func(s record.Source) bool { return len(l.of(s, joules))+len(l.of(s, watts)) > 0 })
-	}) {
-		return
-	}
-	f := evidence.Figure{Name: Energy, Title: "energy", Unit: "J", Method: sources[0].Method,
-		Blind:  "which program used it: other programs and idle hardware are included",
-		Absent: "not read during the whole measure phase"}
-	by := evidence.Figure{
-		Name:   EnergyPerToken,
-		Title:  "energy per token",
-		Unit:   "J/token",
-		Method: f.Method,
-		Blind:  f.Blind,
-		Absent: "no energy or no tokens",
-	}
-	var ways []string
-	for _, l := range logs {
-		sum := 0.0
-		for _, s := range sources {
-			v, way := l.energy(s)
-			ways = explain.AppendNew(ways, way)
-			sum += v
-		}
-		f.Add(l.attempt.ID, sum)
-		if n := l.tokens(); n > 0 {
-			by.Add(l.attempt.ID, sum/float64(n))
-		}
-	}
-	ways = slices.DeleteFunc(ways, func(w string) bool { return w == "" })
-	slices.Sort(ways)
-	f.How = "of the measure phase: " + cmp.Or(strings.Join(ways, "; for other devices or launches: "), "not known")
-	by.How = "the energy of the measure phase, including prefill and pauses, / the tokens generated in it; " + f.How
-	h.Figures = append(h.Figures, f, by)
+// tells says whether a source has told a value in any launch.
+func tells(logs []*hardwareLog, s record.Source, value string) bool {
+	return slices.ContainsFunc(logs, func(l *hardwareLog) bool { return len(l.of(s, value)) > 0 })
 }
 
 // byMethod groups sources by what reads them, in the order in which methods come first.
@@ -268,54 +170,6 @@ func byMethod(sources []record.Source) [][]record.Source {
 	return out
 }
 
-// fleets are the GPUs of a method together, where there are several. The parts of a divided one count in its place, but
-// for energy and power, which are the whole one's.
-func fleets(logs []*hardwareLog, devices []record.Source) []Hardware {
-	var out []Hardware
-	for _, of := range byMethod(devices) {
-		if len(of) < 2 {
-			continue
-		}
-		h := combined(OfGPUs, "gpus", wholes(of), logs)
-		h.memory(logs, leaves(of))
-		out = append(out, h)
-	}
-	return out
-}
-
-// combined has what several take of power and energy.
-func combined(kind HardwareKind, role string, of []record.Source, logs []*hardwareLog) Hardware {
-	h := Hardware{Kind: kind, Role: role, Name: roleNames(of), Method: of[0].Method}
-	if len(of) > 1 && (allTell(logs, of, watts) || allTell(logs, of, joules)) {
-		f := evidence.Figure{Name: GPUPower, Title: "power, mean", Unit: "W", Method: h.Method, Blind: of[0].Blind,
-			How:    "the sum of the means of all GPUs over the measure phase",
-			Absent: "not read during the measure phase"}
-		for _, l := range logs {
-			sum := 0.0
-			for _, s := range of {
-				mean, _, _ := stats.Moments(l.within(s, watts))
-				sum += mean
-			}
-			f.Add(l.attempt.ID, sum)
-		}
-		if allTell(logs, of, watts) {
-			h.Figures = append(h.Figures, f)
-		}
-		h.energy(logs, of)
-	}
-	return h
-}
-
-// allTell: a sum over some is of something else.
-func allTell(logs []*hardwareLog, of []record.Source, value string) bool {
-	for _, s := range of {
-		if !slices.ContainsFunc(logs, func(l *hardwareLog) bool { return len(l.of(s, value)) > 0 }) {
-			return false
-		}
-	}
-	return true
-}
-
 func roleNames(of []record.Source) string {
 	var names []string
 	for _, s := range of {
@@ -324,124 +178,221 @@ func roleNames(of []record.Source) string {
 	return strings.Join(names, ", ")
 }
 
-func isPart(s record.Source) bool { return strings.Contains(s.Role, partOf) }
-
-func wholes(of []record.Source) []record.Source { return slices.DeleteFunc(slices.Clone(of), isPart) }
+// wholes leave out the parts of divided GPUs.
+func wholes(of []record.Source) []record.Source {
+	return slices.DeleteFunc(slices.Clone(of), func(s record.Source) bool { return strings.Contains(s.Role, partOf) })
+}
 
 // leaves leave out what is divided.
 func leaves(of []record.Source) []record.Source {
 	return slices.DeleteFunc(slices.Clone(of), func(d record.Source) bool {
-		return slices.ContainsFunc(of, func(
-			part record.Source) bool {
-			return strings.HasPrefix(part.Role, d.Role+partOf)
-		})
+		part := func(s record.Source) bool { return strings.HasPrefix(s.Role, d.Role+partOf) }
+		return slices.ContainsFunc(of, part)
 	})
 }
 
+// builder gathers the figures of some sources: of one, or of several together.
+type builder struct {
+	Hardware
+	logs []*hardwareLog
+	of   []record.Source
+}
+
+// all tells whether each source has told a value: a sum over some is of something else.
+func (b *builder) all(value string) bool {
+	return !slices.ContainsFunc(b.of, func(s record.Source) bool { return !tells(b.logs, s, value) })
+}
+
+// add adds a figure with a value a launch.
+func (b *builder) add(f evidence.Figure, of func(*hardwareLog) float64) {
+	f.Method, f.Blind = b.Method, cmp.Or(f.Blind, b.of[0].Blind)
+	for _, l := range b.logs {
+		f.Add(l.attempt.ID, of(l))
+	}
+	b.Figures = append(b.Figures, f)
+}
+
+// reading adds a figure of the readings of a source, where it has told any.
+func (b *builder) reading(value, name, title, unit, how string, of func(*hardwareLog) float64) {
+	if b.all(value) {
+		b.add(evidence.Figure{Name: name, Title: title, Unit: unit, How: how, Absent: "not read"}, of)
+	}
+}
+
+// device has the figures of one GPU.
+func (b *builder) device() {
+	d := b.of[0]
+	b.reading(freeBytes, GPUFree, "free memory at the start", "MiB",
+		"the first reading of the launch, before the load", func(l *hardwareLog) float64 {
+			return evidence.Mebi(first(l.launch().of(d, freeBytes)))
+		})
+	b.reading(usedBytes, GPUPeak, "memory used, peak", "MiB",
+		"the highest reading of the repetition, of all programs", func(l *hardwareLog) float64 {
+			return evidence.Mebi(highest(l.of(d, usedBytes)))
+		})
+	b.spread(usedBytes, spread{GPUMean, "", GPUDeviation, "memory used", "MiB", 1 / float64(record.MiB)})
+	b.spread(busyPercent, spread{GPUBusy, GPUBusyMax, GPUBusyDev, "utilization", "%", 1})
+	b.spread(watts, power)
+	b.reading(celsius, GPUHeat, "temperature, highest", "°C", "the highest reading of the repetition",
+		func(l *hardwareLog) float64 { return highest(l.of(d, celsius)) })
+	b.energy()
+}
+
+// spread names mean, highest and standard deviation of readings; an empty one is left out.
+type spread struct {
+	mean, highest, deviation, title, unit string
+	scale                                 float64
+}
+
+var power = spread{GPUPower, GPUPowerMax, GPUPowerDev, "power", "W", 1}
+
+const unread = "not read during the measure phase"
+
+// spread adds mean, highest and standard deviation of the readings of the measure phase.
+func (b *builder) spread(value string, of spread) {
+	if !b.all(value) {
+		return
+	}
+	const within = " over the readings of the measure phase"
+	for i, f := range []evidence.Figure{
+		{Name: of.mean, Title: of.title + ", mean", How: "the mean" + within},
+		{Name: of.highest, Title: of.title + ", highest", How: "the highest reading of the measure phase"},
+		{Name: of.deviation, Title: of.title + ", deviation",
+			How: "the standard deviation" + within + " (divided by n)"},
+	} {
+		if f.Unit, f.Absent = of.unit, unread; f.Name != "" {
+			b.add(f, func(l *hardwareLog) float64 {
+				mean, most, deviation := stats.Moments(l.within(b.of[0], value))
+				return []float64{mean, most, deviation}[i] * of.scale
+			})
+		}
+	}
+}
+
+// energy adds what the sources together took over the measure phase, and that by token.
+func (b *builder) energy() {
+	if !slices.ContainsFunc(b.of,
+		func(s record.Source) bool { return tells(b.logs, s, joules) || tells(b.logs, s, watts) }) {
+		return
+	}
+	var ways []string
+	taken := func(l *hardwareLog) float64 {
+		sum := 0.0
+		for _, s := range b.of {
+			v, way := l.energy(s)
+			if way != "" {
+				ways = explain.AppendNew(ways, way)
+			}
+			sum += v
+		}
+		return sum
+	}
+	const blind = "which program used it: other programs and idle hardware are included"
+	b.add(evidence.Figure{Name: Energy, Title: "energy", Unit: "J", Blind: blind,
+		Absent: "not read during the whole measure phase"}, taken)
+	b.add(evidence.Figure{Name: EnergyPerToken, Title: "energy per token", Unit: "J/token", Blind: blind,
+		Absent: "no energy or no tokens"}, func(l *hardwareLog) float64 {
+		if n := l.tokens(); n > 0 {
+			return taken(l) / float64(n)
+		}
+		return math.NaN()
+	})
+	slices.Sort(ways)
+	how := "of the measure phase: " + cmp.Or(strings.Join(ways, "; for other devices or launches: "), "not known")
+	n := len(b.Figures)
+	b.Figures[n-2].How = how
+	b.Figures[n-1].How = "the energy of the measure phase, including prefill and pauses, / the tokens generated in it; " +
+		how
+}
+
+// fleet has the GPUs of a method together. The parts of a divided one count in its place, but for energy and power,
+// which are the whole one's.
+func (b *builder) fleet() {
+	b.memory(slices.DeleteFunc(leaves(b.of), func(s record.Source) bool { return !tells(b.logs, s, usedBytes) }))
+	b.of = wholes(b.of)
+	b.combined()
+}
+
+// combined has what several take of power and energy.
+func (b *builder) combined() {
+	if len(b.of) < 2 {
+		return
+	}
+	if b.all(watts) {
+		b.add(evidence.Figure{Name: GPUPower, Title: "power, mean", Unit: "W", Absent: unread,
+			How: "the sum of the means of all GPUs over the measure phase"}, func(l *hardwareLog) float64 {
+			sum := 0.0
+			for _, s := range b.of {
+				mean, _, _ := stats.Moments(l.within(s, watts))
+				sum += mean
+			}
+			return sum
+		})
+	}
+	if b.all(watts) || b.all(joules) {
+		b.energy()
+	}
+}
+
 // memory adds sum, highest, mean and deviation over the devices, at the moment at which all together held most.
-func (h *Hardware) memory(logs []*hardwareLog, of []record.Source) {
-	of = slices.DeleteFunc(of, func(s record.Source) bool { return !allTell(logs, []record.Source{s}, usedBytes) })
+func (b *builder) memory(of []record.Source) {
 	if len(of) < 2 {
 		return
 	}
-	h.Name = roleNames(of)
-	at := "at the time of the highest sum, over " + h.Name
-	figures := []evidence.Figure{
+	b.Name = roleNames(of)
+	at := "at the time of the highest sum, over " + b.Name
+	for i, f := range []evidence.Figure{
 		{Name: GPUSum, Title: "memory used, sum", How: "the sum " + at},
 		{Name: GPUHighest, Title: "memory used, highest of one", How: "that of the GPU with the most, " + at},
 		{Name: GPUMean, Title: "memory used, mean of all", How: "the mean " + at},
-		{Name: GPUDeviation, Title: "memory used, deviation", How: "the standard deviation " + at +
-			" (divided by n)"},
-	}
-	for i := range figures {
-		figures[i].Unit, figures[i].Method, figures[i].Blind = "MiB", h.Method, of[0].Blind
-		figures[i].Absent = "never read of all GPUs in one pass"
-	}
-	for _, l := range logs {
-		var most []float64
-		for _, pass := range l.passes(of, usedBytes) {
-			if len(pass) == len(of) && (most == nil || stats.Sum(pass) > stats.Sum(most)) {
-				most = pass
-			}
-		}
-		mean, highest, deviation := stats.Moments(most)
-		for i, v := range []float64{mean * float64(len(most)), highest, mean, deviation} {
-			figures[i].Add(l.attempt.ID, evidence.Mebi(v))
-		}
-	}
-	h.Figures = append(figures, h.Figures...)
-}
-
-// processHardware is what an engine's processes hold of GPUs, by role, and all of them together where there are several
-// roles.
-func processHardware(logs []*hardwareLog, attempts []*record.Attempt) []Hardware {
-	all := hardwareSources(attempts, func(s record.Source) bool { return s.PID != 0 })
-	var out []Hardware
-	for _, of := range byMethod(all) {
-		m := of[0].Method
-		var found []Hardware
-		for _, s := range of {
-			h := Hardware{Kind: OfProcess, Role: s.Role, Method: m}
-			h.held(logs, []record.Source{s})
-			if len(h.Figures) > 0 {
-				found = append(found, h)
-			}
-		}
-		if len(found) > 1 {
-			h := Hardware{Kind: OfProcess, Role: "processes", Method: m}
-			h.held(logs, of)
-			found = append(found, h)
-		}
-		out = append(out, found...)
-	}
-	return out
-}
-
-// held adds the highest sum over the processes of some roles, by device too where there are several.
-func (h *Hardware) held(logs []*hardwareLog, of []record.Source) {
-	names := []string{HeldBytes, systemBytes}
-	var devices []string
-	for _, l := range logs {
-		for _, s := range of {
-			for _, name := range l.names(s) {
-				if strings.HasSuffix(name, heldOfDevice) {
-					devices = explain.AppendNew(devices, name)
+		{Name: GPUDeviation, Title: "memory used, deviation", How: "the standard deviation " + at + " (divided by n)"},
+	} {
+		f.Unit, f.Blind, f.Absent = "MiB", of[0].Blind, "never read of all GPUs in one pass"
+		b.add(f, func(l *hardwareLog) float64 {
+			var most []float64
+			for _, pass := range l.passes(of, usedBytes) {
+				if len(pass) == len(of) && (most == nil || stats.Sum(pass) > stats.Sum(most)) {
+					most = pass
 				}
 			}
+			mean, highest, deviation := stats.Moments(most)
+			return evidence.Mebi([]float64{mean * float64(len(most)), highest, mean, deviation}[i])
+		})
+	}
+}
+
+// held adds the highest sum of what processes hold of GPUs' memory, by device too where there are several.
+func (b *builder) held() {
+	told := func(value string) bool {
+		return slices.ContainsFunc(b.of, func(s record.Source) bool { return tells(b.logs, s, value) })
+	}
+	names := []string{HeldBytes, systemBytes}
+	var devices []string
+	for _, l := range b.logs {
+		for k := range l.rows {
+			own := func(s record.Source) bool { return s.Role == k.role && s.Method == k.method }
+			if strings.HasSuffix(k.name, heldOfDevice) && slices.ContainsFunc(b.of, own) {
+				devices = explain.AppendNew(devices, k.name)
+			}
 		}
 	}
-	if slices.Sort(devices); len(devices) > 1 || !anyTells(logs, of, HeldBytes) {
+	if slices.Sort(devices); len(devices) > 1 || !told(HeldBytes) {
 		names = append(names, devices...)
 	}
-	for _, name := range names {
-		if !anyTells(logs, of, name) {
-			continue
-		}
-		f := evidence.Figure{
-			Name:   GPUHeld,
-			Title:  "GPU memory, peak",
-			Unit:   "MiB",
-			Method: h.Method,
-			Blind:  of[0].Blind,
-			Absent: "not reported by a driver",
-			How:    "the highest sum over processes in one pass",
-		}
+	for _, name := range slices.DeleteFunc(names, func(name string) bool { return !told(name) }) {
+		f := evidence.Figure{Name: GPUHeld, Title: "GPU memory, peak", Unit: "MiB", Absent: "not reported by a driver",
+			How: "the highest sum over processes in one pass"}
 		if role, ok := strings.CutSuffix(name, heldOfDevice); ok {
 			f.Name, f.Title = role+partOf+GPUHeld, f.Title+", of "+role
 		} else if name == systemBytes {
 			f.Name, f.Title = GPUSystemHeld, "host memory held by the GPU driver, peak"
 		}
-		for _, l := range logs {
+		b.add(f, func(l *hardwareLog) float64 {
 			peak := math.NaN()
-			for _, pass := range l.passes(of, name) {
+			for _, pass := range l.passes(b.of, name) {
 				peak = evidence.MaxKnown(peak, stats.Sum(pass))
 			}
-			f.Add(l.attempt.ID, evidence.Mebi(peak))
-		}
-		h.Figures = append(h.Figures, f)
+			return evidence.Mebi(peak)
+		})
 	}
-}
-
-func anyTells(logs []*hardwareLog, of []record.Source, value string) bool {
-	return slices.ContainsFunc(of, func(s record.Source) bool { return allTell(logs, []record.Source{s}, value) })
 }

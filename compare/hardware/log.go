@@ -66,17 +66,6 @@ func (l *hardwareLog) of(s record.Source, name string) []record.MetricRow {
 	return l.rows[hardwareKey{s.Role, s.Method, name}]
 }
 
-func (l *hardwareLog) names(s record.Source) []string {
-	var out []string
-	for k := range l.rows {
-		if k.role == s.Role && k.method == s.Method {
-			out = append(out, k.name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // within are the readings of the measure phase and the one at its end.
 func (l *hardwareLog) within(s record.Source, name string) []float64 {
 	var out []float64

@@ -6,38 +6,41 @@ import (
 	"strings"
 )
 
-// Words say whether the pairs of cells generated the same; empty where there is none.
-func Words(pairs []Parity, label func(cell int) string) string {
-	var compared []Parity
+// Answer says whether pairs of cells generated the same, in a headline and a text; false where that is not known.
+func Answer(pairs []Parity, label func(cell int) string) (headline, text string, known bool) {
+	compared := slices.DeleteFunc(slices.Clone(pairs), func(p Parity) bool { return !p.Compared })
 	identical := 0
-	for _, p := range pairs {
-		if p.Compared {
-			compared = append(compared, p)
-		}
-		if p.Identical {
-			identical++
-		}
+	for _, p := range compared {
+		identical += one(p.Identical)
 	}
-	switch {
-	case len(compared) == 0 && len(pairs) > 0:
-		return "Token parity is not known: " + strings.TrimPrefix(pairs[0].Verdict, "not compared: ") + "."
-	case len(compared) == 0:
-		return ""
-	case len(compared) > 1 && identical == len(compared):
-		return fmt.Sprintf("All %d pairs of cells generated identical %s from %s.", identical,
-			whatWasCompared(compared),
-			fromWhat(compared))
-	case len(compared) > 1:
-		return fmt.Sprintf("%d of %d pairs of cells generated identical %s from %s%s.", identical, len(compared),
-			whatWasCompared(compared), fromWhat(compared), ties(compared))
+	n := len(compared)
+	if n == 0 {
+		return "Not compared", strings.TrimPrefix(pairs[0].Verdict, "not compared: "), false
+	}
+	if n > 1 {
+		text = fmt.Sprintf("pairs of cells generated identical %s from %s", whatWasCompared(compared), fromWhat(compared))
+		switch {
+		case identical < n:
+			return fmt.Sprintf("Identical in %d of %d pairs", identical, n),
+				fmt.Sprintf("%d of %d %s%s", identical, n, text, ties(compared)), true
+		case n == 2:
+			return "Identical in both pairs", "All 2 " + text, true
+		}
+		return fmt.Sprintf("Identical in all %d pairs", n), fmt.Sprintf("All %d %s", n, text), true
 	}
 	p := compared[0]
 	a, b := label(p.A), label(p.B)
-	if p.Identical && p.Tokens > 0 {
-		return fmt.Sprintf("%s and %s generated the same %d tokens, id by id, from %s%s.", a, b, p.Tokens,
-			fromWhat(compared), p.but)
+	switch {
+	case p.Identical && p.ByText:
+		return "Identical text", fmt.Sprintf("%s and %s: %s", a, b, p.Verdict), true
+	case p.Identical:
+		return "Identical", fmt.Sprintf("%s and %s generated the same %d tokens, id by id, from %s%s", a, b, p.Tokens,
+			fromWhat(compared), p.but), true
+	case p.First != nil:
+		headline = fmt.Sprintf("Different from token %d", p.Agreed+1)
+		return headline, strings.TrimPrefix(p.Verdict, strings.ToLower(headline)+" on: "), true
 	}
-	return fmt.Sprintf("%s and %s: %s.", a, b, p.Verdict)
+	return "Different", p.Verdict, true
 }
 
 // fromWhat claims no more of the weights than is known.
@@ -51,9 +54,7 @@ func fromWhat(pairs []Parity) string {
 func whatWasCompared(pairs []Parity) string {
 	texts := 0
 	for _, p := range pairs {
-		if p.ByText {
-			texts++
-		}
+		texts += one(p.ByText)
 	}
 	switch texts {
 	case 0:

@@ -62,17 +62,24 @@ func (x *Ratio) apart(a, b, sides string) string {
 	return fmt.Sprintf("%s of %s is %s times that of %s%s", x.Title, left, times, right, interval)
 }
 
-// larger turns a ratio of two sides round where it is below 1, and writes it with its interval.
+// AtLeast1 turns a ratio with its interval round where it is below 1.
+func AtLeast1(ratio float64, i *stats.Interval) (float64, *stats.Interval) {
+	switch {
+	case ratio >= 1:
+		return ratio, i
+	case i == nil || i.Lo <= 0:
+		return 1 / ratio, nil
+	}
+	return 1 / ratio, &stats.Interval{Lo: 1 / i.Hi, Hi: 1 / i.Lo}
+}
+
+// larger writes a ratio of two sides as one of at least 1, with its interval.
 func larger(ratio float64, i *stats.Interval, a, b string) (times, interval, left, right string) {
-	if ratio >= 1 {
-		return explain.Short(ratio), between(i), a, b
+	if ratio < 1 {
+		a, b = b, a
 	}
-	if i != nil && i.Lo > 0 {
-		i = &stats.Interval{Lo: 1 / i.Hi, Hi: 1 / i.Lo}
-	} else {
-		i = nil
-	}
-	return explain.Short(1 / ratio), between(i), b, a
+	ratio, i = AtLeast1(ratio, i)
+	return explain.Short(ratio), between(i), a, b
 }
 
 func between(i *stats.Interval) string {

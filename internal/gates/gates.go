@@ -45,7 +45,6 @@ type Gate struct {
 	// Inconclusive is what becomes of a gate with checks that could not be decided: error makes it inconclusive, warn
 	// lets it pass with a warning, off lets it pass; empty: error.
 	Inconclusive Level
-	OldName      bool     // Inconclusive was written as unknown, its name until now
 	NoBaseline   string   // BaselineOptional: pass without one; empty: inconclusive
 	UnderTest    []string // what may differ from the baseline run; empty: everything but the model and the machine
 	Detect       float64  // a share: what passing checks must rule out; 0: the figure's

@@ -140,7 +140,7 @@ func TestWrongGatesAreRefused(t *testing.T) {
 // The former name of inconclusive is read until the next release, and written under the new name.
 func TestGateReadsFormerNameOfInconclusive(t *testing.T) {
 	g, err := plan.ParseGate([]byte("unknown: warn\npeak_pss: {max: 1}"), "f")
-	if err != nil || g.Inconclusive != gates.Warn || !g.OldName {
+	if err != nil || g.Inconclusive != gates.Warn {
 		t.Fatalf("%v %+v", err, g)
 	}
 	if written, err := yaml.Marshal(g); err != nil || strings.Contains(string(written), "unknown") {

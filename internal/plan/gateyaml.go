@@ -124,7 +124,7 @@ func (g *gateNode) read(r *reader, n *node, path string) error {
 		return err
 	}
 	g.Level, g.Failed, g.Gone, g.Baseline, g.NoBaseline = t.Level, t.Failed, t.Gone, t.Baseline, t.NoBaseline
-	g.Inconclusive, g.OldName = cmp.Or(t.Inconclusive, t.Unknown), t.Unknown != ""
+	g.Inconclusive = cmp.Or(t.Inconclusive, t.Unknown)
 	g.Changes, g.Parity = t.Changes, t.Parity
 	for _, list := range t.UnderTest {
 		for name := range strings.SplitSeq(list, ",") {

@@ -20,7 +20,7 @@ var importers = map[string]string{
 	"cmd":           "",
 	"reports":       "cmd internal/doctor scripts/reference",
 	"compare":       "cmd reports internal/doctor internal/reproduce scripts/reference",
-	"compare/stats": "cmd compare internal/figure internal/resolve internal/truth reports",
+	"compare/stats": "cmd compare internal/figure internal/gates internal/resolve internal/truth reports",
 	"browser":       "cmd internal/fit internal/inspect internal/kinds",
 	"native":        "cmd internal/kinds",
 
@@ -51,7 +51,7 @@ var importers = map[string]string{
 
 // imports has all that a package may import of ours. One without a row may import what importers lets it.
 var imports = map[string]string{
-	"compare":        "internal/accuracy internal/fault internal/figure internal/record internal/warning",
+	"compare":        "internal/accuracy internal/fault internal/figure internal/gates internal/record internal/warning",
 	"compare/gate":   "compare internal/baseline internal/fault internal/figure internal/gates internal/record",
 	"compare/growth": "compare/evidence compare/explain compare/memory compare/stats internal/figure internal/record",
 	"compare/memory": "compare/evidence compare/explain compare/hardware compare/stats internal/accuracy internal/figure " +
@@ -64,12 +64,12 @@ var imports = map[string]string{
 	"compare/hardware": "compare/evidence compare/explain compare/stats internal/record",
 	"compare/stats":    "",
 	"internal/warning": "",
-	"reports":          "compare assets/charts internal/fault internal/figure internal/record internal/thin internal/whole",
+	"reports":          "compare assets/charts internal/fault internal/figure internal/gates internal/record internal/thin internal/whole",
 	"internal/engine":  "internal/child internal/fault internal/nearest internal/record internal/sample",
 	"internal/record":  "internal/fault internal/lines internal/whole",
 	"internal/figure":  "compare/stats internal/nearest internal/record",
 	"internal/fault":   "",
-	"internal/gates":   "internal/figure",
+	"internal/gates":   "compare/stats internal/figure",
 }
 
 // againstArrows finds imports that the tables do not have.

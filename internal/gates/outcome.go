@@ -1,4 +1,4 @@
-package compare
+package gates
 
 import (
 	"time"
@@ -6,32 +6,32 @@ import (
 	"llmparity/compare/stats"
 )
 
-// GateSchema identifies the layout of a marshalled Gate.
-const GateSchema = "llmparity.gate/1"
+// Schema identifies the layout of a marshalled Outcome.
+const Schema = "llmparity.gate/1"
 
-// Gate is the result of a gate.
-type Gate struct {
-	Schema   string     `json:"schema"`
-	Status   GateStatus `json:"status"`
-	Verdict  string     `json:"verdict"` // in a sentence
-	Run      GateSide   `json:"run"`
-	Baseline *GateSide  `json:"baseline"` // null: there is none
-	Judged   time.Time  `json:"judged"`
-	Tests    int        `json:"tests"` // against the baseline, that are told apart: what Holm corrects for
-	Alpha    float64    `json:"alpha"` // the most gates of equals, as a share, in which any is called different
+// Outcome is what came of a gate.
+type Outcome struct {
+	Schema   string    `json:"schema"`
+	Status   Status    `json:"status"`
+	Verdict  string    `json:"verdict"` // in a sentence
+	Run      Side      `json:"run"`
+	Baseline *Side     `json:"baseline"` // null: there is none
+	Judged   time.Time `json:"judged"`
+	Tests    int       `json:"tests"` // against the baseline, that are told apart: what Holm corrects for
+	Alpha    float64   `json:"alpha"` // the most gates of equals, as a share, in which any is called different
 	// UnderTest is what may differ from the baseline run; empty: all but the model and the machine.
 	UnderTest []string `json:"under_test,omitempty"`
 	// Interleaved tells that the launches of both runs took turns, so that what the machine did meanwhile met both.
 	Interleaved bool `json:"interleaved,omitempty"`
 	// Advice is what settles checks that are inconclusive; empty: there are none, or nothing would.
-	Advice string        `json:"advice,omitempty"`
-	Checks []GateCheck   `json:"checks"`
-	Notes  []string      `json:"notes"` // what to know beside them: cells that are new, versions that changed
-	Counts []GateCounted `json:"counts"`
+	Advice string    `json:"advice,omitempty"`
+	Checks []Check   `json:"checks"`
+	Notes  []string  `json:"notes"` // what to know beside them: cells that are new, versions that changed
+	Counts []Counted `json:"counts"`
 }
 
-// GateSide is one of the two runs.
-type GateSide struct {
+// Side is one of the two runs.
+type Side struct {
 	Name    string    `json:"name"` // of the plan
 	Dir     string    `json:"dir"`
 	Started time.Time `json:"started"`
@@ -43,64 +43,51 @@ type GateSide struct {
 	Saved  time.Time `json:"saved,omitzero"`
 }
 
-// Attempts is the number of attempts of all cells, however they ended.
-func (r *Result) Attempts() int {
-	n := 0
-	for i := range r.Cells {
-		l := r.Cells[i].Launches
-		n += l.Counted + l.Warmup + l.Failed + l.Interrupted
-	}
-	return n
+// Counted is how many checks have a status.
+type Counted struct {
+	Status Status `json:"status"`
+	Checks int    `json:"checks"`
 }
 
-// GateCounted is how many checks have a status.
-type GateCounted struct {
-	Status GateStatus `json:"status"`
-	Checks int        `json:"checks"`
-}
-
-// GateStatus is what came of a check, or of all of them.
-type GateStatus string
+// Status is what came of a check, or of all of them.
+type Status string
 
 // The statuses, of a check and of a gate as a whole.
 const (
-	GatePassed       GateStatus = "pass"
-	GateWarned       GateStatus = "warn" // failed at the level warn, or worse within the tolerance
-	GateFailed       GateStatus = "fail"
-	GateInconclusive GateStatus = "inconclusive" // could not be decided; Why says why
+	Passed       Status = "pass"
+	Warned       Status = "warn" // failed at the level warn, or worse within the tolerance
+	Failed       Status = "fail"
+	Inconclusive Status = "inconclusive" // could not be decided; Why says why
 )
 
-// gateUnknown is what older files call what is inconclusive.
-const gateUnknown = "unknown"
-
 // UnmarshalText reads a status as this version or an older one wrote it.
-func (s *GateStatus) UnmarshalText(text []byte) error {
-	if *s = GateStatus(text); *s == gateUnknown {
-		*s = GateInconclusive
+func (s *Status) UnmarshalText(text []byte) error {
+	if *s = Status(text); *s == "unknown" {
+		*s = Inconclusive
 	}
 	return nil
 }
 
-// GateKind is what a check asks.
-type GateKind string
+// Kind is what a check asks.
+type Kind string
 
 // The kinds of checks.
 const (
-	GateLaunches GateKind = "launches"    // all of a cell's launches succeeded
-	GateLimit    GateKind = "limit"       // a figure's median lies within bounds
-	GateChange   GateKind = "vs_baseline" // a figure is not worse than the baseline run's by more than the tolerance
-	GateCell     GateKind = "cell"        // the run has every cell of the baseline run
-	GateParity   GateKind = "parity"      // the output is the same
+	KindLaunches Kind = "launches"    // all of a cell's launches succeeded
+	KindLimit    Kind = "limit"       // a figure's median lies within bounds
+	KindChange   Kind = "vs_baseline" // a figure is not worse than the baseline run's by more than the tolerance
+	KindCell     Kind = "cell"        // the run has every cell of the baseline run
+	KindParity   Kind = "parity"      // the output is the same
 )
 
-// GateCheck is one question and its answer.
-type GateCheck struct {
-	Name   string     `json:"name"` // what is wanted, in a few words
-	Kind   GateKind   `json:"kind"`
-	Cell   string     `json:"cell"` // as reports of the run call it; of a pair both
-	Level  string     `json:"level"`
-	Status GateStatus `json:"status"`
-	Why    string     `json:"why"` // in a sentence
+// Check is one question and its answer.
+type Check struct {
+	Name   string `json:"name"` // what is wanted, in a few words
+	Kind   Kind   `json:"kind"`
+	Cell   string `json:"cell"` // as reports of the run call it; of a pair both
+	Level  string `json:"level"`
+	Status Status `json:"status"`
+	Why    string `json:"why"` // in a sentence
 
 	Figure string `json:"figure,omitempty"` // by its name in results
 	Column string `json:"column,omitempty"` // and in summary.csv

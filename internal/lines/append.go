@@ -4,15 +4,10 @@ package lines
 
 import (
 	"bufio"
-	"bytes"
-	"errors"
-	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"llmparity/internal/fault"
-	"llmparity/internal/whole"
 )
 
 // Appender appends lines to a file.
@@ -78,84 +73,29 @@ func (a *Appender) Sync() error {
 // Close closes the file without flushing.
 func (a *Appender) Close() error { return a.file.Close() }
 
-// Tail calls f with the fields of each of the last rows, some 64 KiB of them, without the header.
-func (a *Appender) Tail(f func(fields [][]byte)) error {
-	part := make([]byte, min(a.size, block))
-	if _, err := a.file.ReadAt(part, a.size-int64(len(part))); err != nil {
-		return err
-	}
-	if _, rest, ok := bytes.Cut(part, []byte("\n")); ok {
-		part = rest // skip the header or a partial row
-	}
-	var r Row
-	for line := range bytes.Lines(part) {
-		if r.split(bytes.TrimSuffix(line, []byte("\n"))) == nil { // else the reader reports it
-			f(r.fields)
-		}
-	}
-	return nil
-}
-
-// Reopen cuts a file after its last complete line, to append there. It creates files that older versions lack.
+// Reopen cuts a file after its last complete line, to append there. A file with other columns is refused.
 func Reopen(path string, columns []string) (*Appender, error) {
-	if columns != nil {
-		if err := widen(path, columns); errors.Is(err, os.ErrNotExist) {
-			return Create(path, columns)
-		} else if err != nil {
-			return nil, err
-		}
-	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
 	}
 	a := To(f)
 	a.synced = -1 // the cut must reach the disk, too
-	if a.size, err = wholeLines(f); err == nil {
-		err = f.Truncate(a.size)
+	if a.size, err = wholeLines(f); err != nil {
+		return a, err
 	}
-	if err == nil && a.size == 0 && columns != nil {
+	if a.size > 0 && columns != nil {
+		header, err := bufio.NewReader(f).ReadString('\n')
+		if err == nil && header != strings.Join(columns, ",")+"\n" {
+			err = fault.New(fault.BadRecord, "start a new run with the plan that `llmparity reproduce` writes",
+				"%s: can't resume: its columns differ from this version's", path)
+		}
+		if err != nil {
+			return a, err
+		}
+	}
+	if err = f.Truncate(a.size); err == nil && a.size == 0 && columns != nil {
 		err = a.header(columns)
 	}
 	return a, err
-}
-
-// widen adds columns to a file that an older version wrote; they are empty in its rows.
-func widen(path string, columns []string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	size, err := wholeLines(f)
-	if err != nil {
-		return err
-	}
-	lines := bufio.NewReader(io.NewSectionReader(f, 0, size))
-	header, err := lines.ReadString('\n')
-	has := strings.Split(strings.TrimSuffix(header, "\n"), ",")
-	switch {
-	case errors.Is(err, io.EOF) || slices.Equal(has, columns): // an empty file gets its header later
-		return nil
-	case err != nil:
-		return err
-	case len(has) > len(columns) || !slices.Equal(has, columns[:len(has)]):
-		return fault.New(fault.BadRecord, "start a new run with the plan that `llmparity reproduce` writes",
-			"%s: can't resume: its columns differ from this version's", path)
-	}
-	return whole.Write(path, func(to io.Writer) error {
-		out := bufio.NewWriter(to)
-		out.WriteString(strings.Join(columns, ",") + "\n")
-		for {
-			row, err := lines.ReadBytes('\n')
-			if errors.Is(err, io.EOF) {
-				return out.Flush()
-			}
-			if err != nil {
-				return err
-			}
-			out.Write(bytes.TrimSuffix(row, []byte("\n")))
-			out.WriteString(strings.Repeat(",", len(columns)-len(has)) + "\n")
-		}
-	})
 }

@@ -9,7 +9,7 @@ import (
 	"llmparity/internal/check"
 )
 
-// A kill may cut the last line, and a power failure may leave zeros. A later version may have more columns.
+// A kill may cut the last line, and a power failure may leave zeros.
 func TestReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rows.csv")
 	a, err := Create(path, []string{"a", "b"})
@@ -26,21 +26,14 @@ func TestReopen(t *testing.T) {
 	check.Err(t, err)
 	check.Err(t, f.Close())
 
-	a, err = Reopen(path, []string{"a", "b", "c"})
+	a, err = Reopen(path, []string{"a", "b"})
 	check.Err(t, err)
-	check.Err(t, a.Write([]byte("6,7,8\n")))
+	check.Err(t, a.Write([]byte("6,7\n")))
 	check.Err(t, a.Flush())
-	var last [][]string
-	check.Err(t, a.Tail(func(fields [][]byte) {
-		last = append(last, []string{string(fields[0]), string(fields[2])})
-	}))
 	check.Err(t, a.Close())
 	text, err := os.ReadFile(path)
-	if want := "a,b,c\n1,2,\n3,4,\n6,7,8\n"; err != nil || string(text) != want || a.Size() != int64(len(want)) {
+	if want := "a,b\n1,2\n3,4\n6,7\n"; err != nil || string(text) != want || a.Size() != int64(len(want)) {
 		t.Errorf("%d bytes %q, %v", a.Size(), text, err)
-	}
-	if want := [][]string{{"1", ""}, {"3", ""}, {"6", "8"}}; !slices.EqualFunc(last, want, slices.Equal) {
-		t.Errorf("tail %q, want %q", last, want)
 	}
 	if _, err := Reopen(path, []string{"a", "c"}); err == nil {
 		t.Error("other columns are accepted")

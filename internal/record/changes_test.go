@@ -37,21 +37,3 @@ func TestChangedMachineStateWarns(t *testing.T) {
 		}
 	}
 }
-
-func TestStolenTimeRoundTrips(t *testing.T) {
-	w := made(t, resumed)
-	all := []*float64{new(0.25), new(0.0), nil}
-	for n, stolen := range all {
-		a := w.Begin(resumed, Beginning{Repetition: n + 1})
-		if stolen != nil {
-			a.Stolen(*stolen)
-		}
-		a.End(OK, "", nil, Cost{})
-	}
-	r := ended(t, w, OK)
-	for i, want := range all {
-		if got := r.Attempts[i].StolenS; (got == nil) != (want == nil) || got != nil && *got != *want {
-			t.Errorf("%v, want %v", got, want)
-		}
-	}
-}

@@ -25,12 +25,3 @@ func TestPredictionsAndRisksRoundTrip(t *testing.T) {
 		t.Errorf("part: %+v", part)
 	}
 }
-
-func TestPredictionNeedsCell(t *testing.T) {
-	w := made(t)
-	w.Predict(Prediction{Cell: 7})
-	closed(t, w, OK)
-	if _, err := Open(w.Dir()); err == nil {
-		t.Error("accepted a prediction for an unknown cell")
-	}
-}

@@ -106,7 +106,6 @@ type builder struct {
 	requests map[requestKey]*Request
 	tokens   map[*Request]int // number of tokens according to the journal
 	newer    bool             // the run was written by a newer version
-	left     bool             // some lines were ignored
 	// the attempts that the last rows of samples.csv, totals.csv and metrics.csv belong to
 	lastSample, lastTotal, lastMetric *Attempt
 	last                              struct { // highest values in the journal
@@ -156,7 +155,7 @@ func (b *builder) journal(line []byte) error {
 
 func (b *builder) entry(e entry) error {
 	switch {
-	case b.unknown(&e):
+	case b.newer && e == entry{T: e.T, Time: e.Time, Attempt: e.Attempt}: // of a kind that this version does not know
 		return nil
 	case e.Cell != nil:
 		if e.Cell.Isolation == formerlyReused {

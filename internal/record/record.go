@@ -279,8 +279,6 @@ const (
 )
 
 // Values returns the components by name; none if they are unknown.
-
-// Values are the parts by name; none where they are not known.
 func (k Kinds) Values() []Value {
 	if k.Anonymous == Absent {
 		return nil

@@ -2,12 +2,10 @@ package record
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +19,8 @@ var cell = Cell{ID: 1, Engine: "webllm", Prompt: "hello", MaxTokens: 3, Repetiti
 // write records an attempt with everything in it and returns the time used.
 func write(w *Writer, repetition int) time.Time {
 	at := time.Now()
-	r := w.Begin(cell, Beginning{Repetition: repetition, Warmup: repetition == 0, Load1: 0.5})
+	r := w.Begin(cell, Beginning{Repetition: repetition, Warmup: repetition == 0,
+		Machine: &MachineState{Load1: 0.5, Governor: "powersave"}})
 	statm := r.Source(Source{Role: "renderer", Method: "statm", PID: 42, Start: 7, Every: time.Second})
 	s := NewSample()
 	s.Begin, s.End, s.RSS, s.VMS = at, at.Add(time.Microsecond), 3*MiB, 4*MiB
@@ -43,6 +42,11 @@ func write(w *Writer, repetition int) time.Time {
 		Spans: []Span{{Name: Prefill, Begin: at, End: at.Add(time.Millisecond)}}},
 		[]Token{{Index: 0, ID: 9, At: at.Add(time.Millisecond)},
 			{Index: 1, ID: 8, At: at.Add(2 * time.Millisecond)}}, at.Add(time.Second))
+	r.RequestIn(Slot{Client: 2, Kind: "short", Turn: 3}, at, Measure, Usage{Sent: at.Add(time.Second),
+		CachedTokens: CacheUnknown}, nil, at.Add(2*time.Second))
+	if repetition == 1 {
+		r.Stolen(0.25)
+	}
 	r.End(OK, "", nil, Cost{Reads: 1, ReadNS: 1000})
 	return at
 }
@@ -68,6 +72,13 @@ func TestRoundTrip(t *testing.T) {
 	if len(q.Tokens) != 2 || q.Tokens[0].ID != 9 || q.Tokens[1].NS-q.Tokens[0].NS != 1e6 ||
 		!reflect.DeepEqual(q.PromptIDs, []int{5, 6}) {
 		t.Errorf("request: %+v", q)
+	}
+	if of := a.Measured()[1]; q.CachedTokens != 0 || of.CachedTokens != CacheUnknown || of.Client != 2 ||
+		of.Kind != "short" || of.Turn != 3 || of.SentNS-of.Due != int64(time.Second) {
+		t.Errorf("request of a traffic: %+v", of)
+	}
+	if r.Attempts[0].StolenS != nil || *a.StolenS != 0.25 || a.Machine.Governor != "powersave" || a.Load1 != 0.5 {
+		t.Errorf("machine: %+v", a)
 	}
 	if span, ok := q.Span(Prefill); !ok || span.Duration() != time.Millisecond {
 		t.Errorf("prefill: %+v", span)
@@ -112,17 +123,6 @@ func TestSamplesStartWithPublishedColumns(t *testing.T) {
 	}
 }
 
-func TestMain(m *testing.M) {
-	if root := os.Getenv(asResumer); root != "" {
-		if err := resumeOrBegin(root); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
-
 func TestOpenReadsFilesCutAnywhere(t *testing.T) {
 	w := made(t, cell)
 	write(w, 1)
@@ -162,7 +162,7 @@ func TestOpenNamesInvalidFiles(t *testing.T) {
 	}
 }
 
-// Older runs have no metrics.csv and no column edge.
+// Older runs have no metrics.csv, no scores.csv and no column edge.
 func TestOpenReadsOlderRuns(t *testing.T) {
 	w := made(t, cell)
 	write(w, 1)
@@ -175,6 +175,7 @@ func TestOpenReadsOlderRuns(t *testing.T) {
 		return old.String()
 	})
 	check.Err(t, os.Remove(filepath.Join(dir, metricsFile)))
+	check.Err(t, os.Remove(filepath.Join(dir, scoresFile)))
 	r, err := Open(dir)
 	check.Err(t, err)
 	if a := r.Attempts[0]; len(a.Samples) != 2 || len(a.Metrics) != 0 || len(a.PeakRSS(Load)) != 0 {
@@ -193,51 +194,38 @@ func TestCreateNamesUnwritableFolder(t *testing.T) {
 	}
 }
 
+// FuzzOpen checks that errors have a class, and that all scores are complete, in order, and have two candidates.
 func FuzzOpen(f *testing.F) {
-	w := made(f, cell)
-	write(w, 1)
-	closed(f, w, OK)
-	of := func(file string) []byte { return contents(f, filepath.Join(w.dir, file)) }
-	f.Add(of(journalFile), of(samplesFile), of(metricsFile))
-	f.Add([]byte(`{"attempt":1,"begin":{"cell":1}}`+"\n"), []byte("a,\"b\"\"\n"), []byte("t_ns,value\n1,1e999\n"))
-	f.Fuzz(func(t *testing.T, journal, samples, metrics []byte) {
+	from := scored(f, 3, OK)
+	of := func(file string) []byte { return contents(f, filepath.Join(from, file)) }
+	const scores = "attempt,position,rank,id,logprob,forced\n"
+	f.Add(of(journalFile), of(samplesFile), of(metricsFile), of(scoresFile), []byte(`{"7":" sky"}`))
+	f.Add([]byte(`{"attempt":1,"begin":{"cell":1}}`+"\n"), []byte("a,\"b\"\"\n"), []byte("t_ns,value\n1,1e999\n"),
+		[]byte(scores+"2,0,1,7,-1e999,1\n"), []byte(`{"7":`))
+	f.Add(of(journalFile), of(samplesFile), of(metricsFile), []byte(scores+"2,-1,1,7,NaN,1\n"), []byte(`[]`))
+	f.Fuzz(func(t *testing.T, journal, samples, metrics, scores, pieces []byte) {
 		dir := t.TempDir()
-		copied(t, dir, w.Dir())
-		put(t, filepath.Join(dir, journalFile), journal)
-		put(t, filepath.Join(dir, samplesFile), samples)
-		put(t, filepath.Join(dir, metricsFile), metrics)
-		r, err := Open(dir)
-		if err != nil && fault.Of(err) != fault.BadRecord {
-			t.Errorf("class is not BadRecord: %v", err)
+		copied(t, dir, from)
+		for name, text := range map[string][]byte{journalFile: journal, samplesFile: samples, metricsFile: metrics,
+			scoresFile: scores, piecesFile: pieces} {
+			put(t, filepath.Join(dir, name), text)
 		}
-		if err == nil {
-			for _, a := range r.Attempts {
-				a.Measured()
+		r, err := Open(dir)
+		if err != nil {
+			if fault.Of(err) != fault.BadRecord {
+				t.Errorf("class is not BadRecord: %v", err)
+			}
+			return
+		}
+		for _, a := range r.Scorings {
+			for i, s := range a.Scores {
+				if err := s.Sound(); err != nil || s.Position != i || len(a.Scores) != a.Scoring.Tokens ||
+					!(s.Margin() >= 0) {
+					t.Errorf("%v: %+v", err, s)
+				}
 			}
 		}
 	})
-}
-
-func TestCachedTokens(t *testing.T) {
-	w := made(t, Cell{ID: 1})
-	a := w.Begin(Cell{ID: 1}, Beginning{Repetition: 1})
-	want := []int{0, 3, CacheUnknown}
-	for _, n := range want {
-		a.Request(Measure, Usage{CachedTokens: n, Sent: time.Now()}, nil, time.Now())
-	}
-	a.End(OK, "", nil, Cost{})
-	r := ended(t, w, OK)
-	var got []int
-	for _, q := range r.Attempts[0].Requests {
-		got = append(got, q.CachedTokens)
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("%v were written, %v are read", want, got)
-	}
-	journal, err := os.ReadFile(filepath.Join(w.Dir(), "journal.jsonl"))
-	if err != nil || strings.Count(string(journal), `"cached_tokens"`) != 2 {
-		t.Errorf("%v: %s", err, journal)
-	}
 }
 
 func TestSharedSessionsNeedTheSameSetup(t *testing.T) {

@@ -39,10 +39,17 @@ type Beginning struct {
 	Machine *MachineState `json:"machine,omitempty"`
 }
 
-// Begin starts an attempt of a cell.
+// Begin starts an attempt of a cell. Its number is safe on disk before there are rows with it, so that a resumed run
+// does not use it again.
 func (w *Writer) Begin(c Cell, b Beginning) *Recording {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	r := w.begin(c, b)
+	w.sync()
+	return r
+}
+
+func (w *Writer) begin(c Cell, b Beginning) *Recording {
 	w.attempts++
 	r := &Recording{w: w, id: w.attempts, cell: c, source: map[int]Source{}, tokens: w.tokens.Size()}
 	b.Cell = c.ID
@@ -227,9 +234,9 @@ func (r *Recording) End(status Status, class Class, err error, cost Cost) {
 // Refuse records that a cell can't run here, as an attempt that was never launched. It does not wait for the disk,
 // because no measurement could be lost.
 func (w *Writer) Refuse(c Cell, class Class, err error) {
-	r := w.Begin(c, Beginning{Repetition: 1})
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	r := w.begin(c, Beginning{Repetition: 1})
 	w.putLocked(entry{Attempt: r.id,
 		End: &endEntry{Status: Refused, Class: class, Error: err.Error(), Fault: fault.Of(err)}})
 }

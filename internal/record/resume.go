@@ -4,8 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -16,7 +14,7 @@ import (
 // Reopen prepares a run for resuming: it locks the folder and removes incomplete last lines. Attempts without an end
 // stay in the record, uncounted. Numbering continues after the highest numbers ever used, and time after the last line.
 //
-// The caller must call Resumed before anything else. Until then only columns that older versions lack are added.
+// The caller must call Resumed before anything else.
 func Reopen(dir string) (*Writer, *State, error) {
 	real, err := filepath.EvalSymlinks(dir) // results/latest may change
 	if err != nil {
@@ -25,6 +23,10 @@ func Reopen(dir string) (*Writer, *State, error) {
 	s, err := newState(real)
 	if err != nil {
 		return nil, nil, err
+	}
+	if s.Meta.Schema != Schema {
+		return nil, nil, fault.New(fault.BadRecord, "resume it with llmparity "+writer(s.Meta.Tool),
+			"%s was written by another llmparity (schema %s, this version writes %s)", real, s.Meta.Schema, Schema)
 	}
 	w := &Writer{dir: real, failed: make(chan struct{})}
 	if err := w.reopen(s); err != nil {
@@ -49,15 +51,7 @@ func (w *Writer) reopen(s *State) (err error) {
 	if err := s.read(); err != nil {
 		return err
 	}
-	for _, f := range w.files() {
-		if f.columns == nil {
-			continue
-		}
-		if err := s.tail(*f.to, f.columns); err != nil {
-			return err
-		}
-	}
-	w.attempts, w.sources, w.meta = s.Attempts, s.Sources, s.Meta
+	w.attempts, w.sources = s.Attempts, s.Sources
 	w.clock, w.setBack = s.clock(time.Now())
 	return repoint(w.dir)
 }
@@ -70,22 +64,6 @@ func (s *State) clock(now time.Time) (c clock, setBack int64) {
 		elapsed, setBack = s.LastNS+1, s.LastNS-elapsed
 	}
 	return clock{zero: now.Add(-time.Duration(elapsed)), wall: s.Meta.Started}, setBack
-}
-
-// tail looks for higher numbers and times in the last rows of a file: rows reach the disk before the journal does.
-func (s *State) tail(a *lines.Appender, columns []string) error {
-	return a.Tail(func(fields [][]byte) {
-		number := func(column string) int64 {
-			i := slices.Index(columns, column)
-			if i < 0 || len(fields) != len(columns) {
-				return 0
-			}
-			n, _ := strconv.ParseInt(string(fields[i]), 10, 64)
-			return n
-		}
-		s.Attempts, s.Sources = max(s.Attempts, int(number("attempt"))), max(s.Sources, int(number("source")))
-		s.LastNS = max(s.LastNS, number("t_ns"))
-	})
 }
 
 // repoint updates the link latest, if there is one.

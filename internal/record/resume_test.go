@@ -164,12 +164,19 @@ func TestRecordOfKilledRunResumes(t *testing.T) {
 		committed := random.IntN(attempts)
 		dir := filepath.Join(scratch(t), "cut")
 		copied(t, dir, w.dir)
-		for _, f := range w.files() {
+		begun := false                // the beginning is on disk before any row
+		for _, f := range w.files() { // the journal first
 			low, high := before[committed][f.name], before[committed+1][f.name]
 			if f.name == journalFile {
-				high = endOf(t, w.dir, committed+1) // its newline alone commits the next
+				high = lineOf(t, w.dir, committed+1, "end") // its newline alone commits the next
+			} else if !begun {
+				high = low + 1
 			}
-			check.Err(t, os.Truncate(filepath.Join(dir, f.name), low+random.Int64N(high-low)))
+			at := low + random.Int64N(high-low)
+			if f.name == journalFile {
+				begun = at > lineOf(t, w.dir, committed+1, "begin")
+			}
+			check.Err(t, os.Truncate(filepath.Join(dir, f.name), at))
 		}
 		resumeFrom(t, dir, committed)
 		if t.Failed() {
@@ -178,11 +185,11 @@ func TestRecordOfKilledRunResumes(t *testing.T) {
 	}
 }
 
-// endOf returns the end of the line that commits an attempt.
-func endOf(t *testing.T, dir string, attempt int) int64 {
+// lineOf returns the end of the line with the beginning or the end of an attempt.
+func lineOf(t *testing.T, dir string, attempt int, kind string) int64 {
 	t.Helper()
 	text := contents(t, filepath.Join(dir, journalFile))
-	mark := fmt.Sprintf(`"attempt":%d,"end"`, attempt)
+	mark := fmt.Sprintf(`"attempt":%d,%q`, attempt, kind)
 	i := strings.Index(string(text), mark)
 	return int64(i + strings.Index(string(text[i:]), "\n"))
 }
@@ -216,47 +223,6 @@ func resumeFrom(t *testing.T, dir string, committed int) {
 	}
 	if counted != committed+1 {
 		t.Errorf("%d attempts count, want %d", counted, committed+1)
-	}
-}
-
-// Numbers of attempts that left rows are not used again, even if files are cut where no kill cuts them.
-func TestTruncatedRecordResumes(t *testing.T) {
-	w := made(t, resumed)
-	for n := range 4 {
-		attempt(w, resumed, n+1, OK)
-	}
-	closed(t, w, OK)
-	random := rand.New(rand.NewPCG(3, 4))
-	for range 40 {
-		dir := filepath.Join(scratch(t), "cut")
-		copied(t, dir, w.dir)
-		for name, size := range sizes(t, w) {
-			check.Err(t, os.Truncate(filepath.Join(dir, name), random.Int64N(size+1)))
-			if random.IntN(4) == 0 { // a power failure leaves zeros
-				zeros(t, filepath.Join(dir, name), random.IntN(100_000))
-			}
-		}
-		again, s := reopened(t, dir)
-		again.Resumed(Resumed{})
-		if !s.Announced(1) {
-			again.Cell(resumed)
-		}
-		id := attempt(again, resumed, 9, OK)
-		r := ended(t, again, OK)
-		a := r.Attempts[len(r.Attempts)-1]
-		if err := wholeAttempt(a); a.ID != id || err != nil {
-			t.Errorf("attempt %d, not %d: %v", a.ID, id, err)
-		}
-	}
-}
-
-func zeros(t *testing.T, path string, n int) {
-	t.Helper()
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	check.Err(t, err)
-	defer f.Close()
-	if _, err := f.Write(make([]byte, n)); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -334,6 +300,7 @@ func TestReopenRefusesInvalidFolders(t *testing.T) {
 		{filepath.Join(elsewhere, "none"), "none"},
 		{change(metaFile, replaced(Schema, "llmparity.run/2")), "llmparity.run/2"},
 		{change(metaFile, replaced(Schema, "llmparity.run/1.999")), "was written by a newer llmparity"},
+		{change(metaFile, replaced(Schema, "llmparity.run/1")), "was written by another llmparity"},
 		{change(metaFile, func(string) string { return "{" }), "is damaged"},
 		{change(samplesFile, replaced(",role", "")), "can't resume: its columns differ from this version's"},
 		{change(journalFile, replaced(`"begin"`, `"begins"`)), "attempt 1 has no beginning"},
@@ -347,34 +314,6 @@ func TestReopenRefusesInvalidFolders(t *testing.T) {
 	}
 	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
 		t.Errorf("files left in a folder that is not a run: %v %v", left, err)
-	}
-}
-
-// Early versions wrote totals without the last three columns.
-func TestResumeAddsNewColumns(t *testing.T) {
-	w := made(t, resumed)
-	attempt(w, resumed, 1, OK)
-	closed(t, w, Interrupted)
-	path := filepath.Join(w.dir, totalsFile)
-	text := contents(t, path)
-	older := strings.Replace(string(text), ",pss_read_mb,pss_low_mb,pss_high_mb\n", "\n", 1)
-	older = strings.ReplaceAll(older, ",,,\n", "\n") + "2026-03-14T09:26:5" // a kill cut it
-	put(t, path, []byte(older))
-	again, _ := reopened(t, w.dir)
-	again.Resumed(Resumed{})
-	attempt(again, resumed, 2, OK)
-	closed(t, again, OK)
-	if now, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(now), string(text)) {
-		t.Errorf("%v: totals.csv is\n%s\nand does not begin with\n%s", err, now, text)
-	}
-	r, err := Open(w.dir)
-	if err != nil || len(r.Attempts) != 2 {
-		t.Fatalf("%v: %+v", err, r)
-	}
-	for _, a := range r.Attempts {
-		if err := wholeAttempt(a); err != nil {
-			t.Errorf("attempt %d: %v", a.ID, err)
-		}
 	}
 }
 
@@ -414,60 +353,12 @@ func TestRepeatedAttemptsReplaceOthers(t *testing.T) {
 	}
 }
 
-func TestTrafficSlotRoundTrips(t *testing.T) {
-	w := made(t)
-	c := Cell{ID: 1, Traffic: &Traffic{Loop: ClosedLoop, Concurrency: 2, Requests: 4, Seed: 7}}
-	w.Cell(c)
-	r := w.Begin(c, Beginning{Repetition: 1, Machine: &MachineState{Load1: 1, Governor: "powersave"}})
-	due := time.Now()
-	r.RequestIn(Slot{Client: 2, Kind: "short", Turn: 3}, due, Measure, Usage{Sent: due.Add(time.Second)}, nil,
-		due.Add(2*time.Second))
-	r.End(OK, "", nil, Cost{})
-	got := ended(t, w, OK)
-	q := got.Attempts[0].Requests[0]
-	if q.Client != 2 || q.Kind != "short" || q.Turn != 3 || q.SentNS-q.Due != int64(time.Second) ||
-		!reflect.DeepEqual(got.Cells[0], c) {
-		t.Errorf("%+v of %+v", q, got.Cells[0])
-	}
-	if m := got.Attempts[0].Machine; m == nil || m.Governor != "powersave" || got.Attempts[0].Load1 != 1 {
-		t.Errorf("machine: %+v", m)
-	}
-}
-
-// The first new line of a resumed run needs the new schema; opening alone does not.
-func TestResumeRaisesSchema(t *testing.T) {
-	w := made(t, resumed)
-	attempt(w, resumed, 1, OK)
-	closed(t, w, Interrupted)
-	path := filepath.Join(w.dir, metaFile)
-	text := string(contents(t, path))
-	older := strings.Replace(text, `"`+Schema+`"`, `"llmparity.run/1"`, 1)
-	put(t, path, []byte(older))
-	again, _ := reopened(t, w.dir)
-	if now := string(contents(t, path)); now != older {
-		t.Errorf("opening changed run.json: %s", now)
-	}
-	again.Resumed(Resumed{})
-	closed(t, again, OK)
-	if now := string(contents(t, path)); now != text {
-		t.Errorf("run.json is\n%s\nand not\n%s", now, text)
-	}
-}
-
-// A kill while the link is replaced leaves the temporary one.
-func TestReopenReplacesLeftoverLink(t *testing.T) {
-	w := made(t)
-	closed(t, w, Interrupted)
-	base := filepath.Base(w.dir)
-	check.Err(t, os.Symlink(base, filepath.Join(filepath.Dir(w.dir), ".latest-"+base)))
-	again, _ := reopened(t, w.dir)
-	closed(t, again, OK)
-}
-
 func TestResumeKeepsPieces(t *testing.T) {
 	w := made(t)
 	w.Pieces(map[int]string{1: "a"})
 	closed(t, w, Interrupted)
+	base := filepath.Base(w.dir) // a kill while the link is replaced leaves the temporary one
+	check.Err(t, os.Symlink(base, filepath.Join(filepath.Dir(w.dir), ".latest-"+base)))
 	again, _ := reopened(t, w.dir)
 	again.Pieces(map[int]string{2: "b"})
 	closed(t, again, OK)
@@ -483,42 +374,5 @@ func TestResumeNeedsWritePermission(t *testing.T) {
 		if fault.Of(err) != fault.Unwritable || !strings.Contains(err.Error(), "resume it as the user who started it") {
 			t.Errorf("%v", err)
 		}
-	}
-}
-
-func TestStateHasLastEngineInfo(t *testing.T) {
-	w := made(t)
-	cells := []Cell{{ID: 1, Engine: "a", Setup: 1}, {ID: 2, Engine: "a", Setup: 2}}
-	say := func(c Cell, ended bool, versions ...string) {
-		r := w.Begin(c, Beginning{Repetition: 1})
-		for _, v := range versions {
-			r.Event(Event{Engine: &EngineInfo{Name: "a", Version: v}})
-		}
-		if ended {
-			r.End(OK, "", nil, Cost{})
-		}
-	}
-	for _, c := range cells {
-		w.Cell(c)
-	}
-	say(cells[0], true, "1", "2")
-	say(cells[1], true, "3")
-	say(cells[1], false, "4") // killed
-	closed(t, w, Interrupted)
-	s, err := Scan(w.dir)
-	check.Err(t, err)
-	for setup, want := range map[int]string{1: "2", 2: "3"} {
-		if info, ok := s.Engine(setup, "a"); !ok || info.Version != want {
-			t.Errorf("setup %d: %+v %v", setup, info, ok)
-		}
-	}
-	if _, ok := s.Engine(1, "b"); ok {
-		t.Error("info of an engine that never ran")
-	}
-	if c, ok := s.Cell(2); !ok || c != cells[1] {
-		t.Errorf("%+v %v", c, ok)
-	}
-	if _, ok := s.Cell(3); ok {
-		t.Error("found an unknown cell")
 	}
 }

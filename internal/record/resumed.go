@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"llmparity/internal/whole"
@@ -41,22 +40,12 @@ type ResumedAt struct {
 func (w *Writer) Resumed(r Resumed) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.fail(w.raiseSchema()) // before the first line that older readers don't know
 	r.SetBackNS = w.setBack
 	w.putLocked(entry{Resumed: &r})
 	for _, warning := range r.warnings() {
 		w.putLocked(entry{Warning: &warning})
 	}
 	w.sync()
-}
-
-// raiseSchema puts this version's schema into run.json, because the lines that follow need it.
-func (w *Writer) raiseSchema() error {
-	if was := w.meta.Schema; was == Schema || was == "" { // "": this process started the run
-		return nil
-	}
-	w.meta.Schema = Schema
-	return replaceJSON(filepath.Join(w.dir, metaFile), w.meta)
 }
 
 // replaceJSON replaces a file atomically.

@@ -2,15 +2,12 @@ package record
 
 import (
 	"math"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"llmparity/internal/check"
-	"llmparity/internal/fault"
 )
 
 // scores are those of a text of three tokens. The second forced token is not among the likeliest, and its
@@ -109,44 +106,4 @@ func TestIncompleteScoresAreDropped(t *testing.T) {
 			t.Errorf("%s: %+v, warnings %v", name, r.Scorings, r.Warnings)
 		}
 	}
-}
-
-// Older runs have no scores.csv.
-func TestOpenReadsRunWithoutScores(t *testing.T) {
-	dir := scored(t, 3, OK)
-	check.Err(t, os.Remove(filepath.Join(dir, "scores.csv")))
-	if r, err := Open(dir); err != nil || r.Scorings[0].Scores != nil {
-		t.Errorf("%v, %+v", err, r)
-	}
-}
-
-// FuzzScores checks that all used scores are complete, in order, and have two candidates.
-func FuzzScores(f *testing.F) {
-	from := scored(f, 3, OK)
-	text := contents(f, filepath.Join(from, "scores.csv"))
-	f.Add(text, []byte(`{"7":" sky"}`))
-	f.Add([]byte("attempt,position,rank,id,logprob,forced\n2,0,1,7,-1e999,1\n"), []byte(`{"7":`))
-	f.Add([]byte("attempt,position,rank,id,logprob,forced\n2,-1,1,7,NaN,1\n"), []byte(`[]`))
-	f.Fuzz(func(t *testing.T, scores, pieces []byte) {
-		dir := t.TempDir()
-		copied(t, dir, from)
-		for name, text := range map[string][]byte{"scores.csv": scores, "pieces.json": pieces} {
-			put(t, filepath.Join(dir, name), text)
-		}
-		r, err := Open(dir)
-		if err != nil {
-			if fault.Of(err) != fault.BadRecord {
-				t.Errorf("class is not BadRecord: %v", err)
-			}
-			return
-		}
-		for _, a := range r.Scorings {
-			for i, s := range a.Scores {
-				if err := s.Sound(); err != nil || s.Position != i || len(a.Scores) != a.Scoring.Tokens ||
-					!(s.Margin() >= 0) {
-					t.Errorf("%v: %+v", err, s)
-				}
-			}
-		}
-	})
 }

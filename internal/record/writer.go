@@ -45,7 +45,6 @@ type Writer struct {
 	attempts int
 	sources  int
 
-	meta    Meta  // of a reopened run
 	setBack int64 // how far the clock was behind the record's last line when it was reopened
 
 	dirty  time.Time   // when the oldest unflushed row was written; zero: none

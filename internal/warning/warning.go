@@ -115,7 +115,7 @@ func Table() []Row {
 			"Lower the load, or give the engine more slots.", []string{"load-late", "turns-recomputed"}},
 		{IncompleteRecord, "Part of the record is missing or was written by a newer version.",
 			"Read it with the version that wrote it, or measure again.",
-			[]string{"cut", "lines-left-out", "readings-missing", "tokens-missing", "scores-missing", "newer-schema"}},
+			[]string{"cut", "readings-missing", "tokens-missing", "scores-missing", "newer-schema"}},
 	}
 }
 

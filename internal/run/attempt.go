@@ -32,6 +32,7 @@ type attempt struct {
 	output   *output           // what it generated in the measure phase
 	measured []*record.Request // answered requests
 	figure   float64           // the figure that --until-ci waits for
+	stop     *record.Stop      // if that ends the cell's repetitions; else nil
 }
 
 // run carries the attempt out and commits it to the record, whatever happens. It returns the session for the next
@@ -59,9 +60,6 @@ func (a *attempt) run(parent context.Context) (*live, error) {
 	err := a.phases(ctx, opens)
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
-	}
-	if err != nil {
-		a.cell.enough.lose()
 	}
 	continues := a.keep && err == nil
 	cost := less(a.rest(continues), before)
@@ -138,7 +136,7 @@ func (a *attempt) phases(ctx context.Context, opens bool) error {
 		return err
 	}
 	a.look()
-	if a.keep = continues(a.turn, a.next); a.keep && a.cell.Shared {
+	if a.keep = continues(a.turn, a.next, a.stop != nil); a.keep && a.cell.Shared {
 		return nil
 	}
 	if err := a.phase(ctx, record.Idle, func() error { return pause(ctx, idleFor) }); err != nil || a.keep {
@@ -153,7 +151,7 @@ func (a *attempt) look() {
 		return
 	}
 	a.figure = a.cell.enough.of(a.measured)
-	a.cell.enough.see(a.figure, a.turn.repetition)
+	a.stop = a.cell.enough.decide(a.figure, a.turn.repetition)
 }
 
 // open runs the phases up to a loaded and warm model.

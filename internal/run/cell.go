@@ -2,7 +2,6 @@ package run
 
 import (
 	"errors"
-	"iter"
 	"slices"
 	"time"
 
@@ -34,13 +33,13 @@ func (c *cell) over() bool { return c.gaveUp != nil || c.expired || c.enough.sto
 
 // cellsOf returns a setup's cells, request shape by request shape, numbered from from.
 func cellsOf(s Setup, planned plan.Setup, from int) []*cell {
-	var out []*cell
 	sketched := plan.Setup{ID: planned.ID, Plan: s.Plan, Shapes: s.Shapes}
 	sketched.Plan.Engines = planned.Plan.Engines
-	for c := range sketches(sketched, from) {
-		e := s.Engines[slices.Index(planned.Plan.Engines, c.Engine)]
-		caps := e.Caps()
-		c.Engine = e.Name()
+	cells := sketches(sketched, from)
+	for _, c := range cells {
+		c.engine = s.Engines[slices.Index(planned.Plan.Engines, c.Engine)]
+		caps := c.engine.Caps()
+		c.Engine = c.engine.Name()
 		c.Model = s.Model.Model
 		c.Model.Context = s.Plan.Context
 		c.Isolation, c.PromptCache = caps.Isolation, record.CacheOff
@@ -49,27 +48,20 @@ func cellsOf(s Setup, planned plan.Setup, from int) []*cell {
 		if caps.PromptCache {
 			c.PromptCache = record.CacheOn
 		}
-		out = append(out, &cell{engine: e, Cell: c})
 	}
-	return out
+	return cells
 }
 
-// sketches yields a setup's cells in order, as far as the plan alone defines them.
-func sketches(s plan.Setup, from int) iter.Seq[record.Cell] {
-	return func(yield func(record.Cell) bool) {
-		id := from
-		for _, shape := range s.Shapes {
-			for _, e := range s.Plan.Engines {
-				if !shape.Asks(e) {
-					continue
-				}
-				if !yield(sketch(s, shape, e, id)) {
-					return
-				}
-				id++
+// sketches are a setup's cells in order, as far as the plan alone defines them.
+func sketches(s plan.Setup, from int) (out []*cell) {
+	for _, shape := range s.Shapes {
+		for _, e := range s.Plan.Engines {
+			if shape.Asks(e) {
+				out = append(out, &cell{Cell: sketch(s, shape, e, from+len(out))})
 			}
 		}
 	}
+	return out
 }
 
 func sketch(s plan.Setup, shape plan.Shape, engine string, id int) record.Cell {

@@ -33,10 +33,3 @@ func TestUnfitMachineWarns(t *testing.T) {
 		}
 	}
 }
-
-func TestEngineWithNewPartsDiffers(t *testing.T) {
-	got := engineDifferences(record.EngineInfo{}, record.EngineInfo{Parts: map[string]string{"browser": "C/1"}})
-	if len(got) != 1 || got[0] != (record.Difference{What: "browser", Is: "C/1"}) {
-		t.Errorf("%+v", got)
-	}
-}

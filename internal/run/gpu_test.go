@@ -93,15 +93,3 @@ func TestAttemptsRecordGPUMemory(t *testing.T) {
 		}
 	}
 }
-
-func TestNoGPUNoWarning(t *testing.T) {
-	r := launched(t, gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}})
-	if len(r.Warnings) != 0 || r.Environment.GPUs != nil {
-		t.Errorf("%+v, %+v", r.Warnings, r.Environment.GPUs)
-	}
-	for _, a := range r.Attempts {
-		if len(a.Metrics) != 0 || len(a.Sources) != 1 || len(a.Warnings) != 0 {
-			t.Errorf("attempt %d: %d metrics, %+v, %+v", a.ID, len(a.Metrics), a.Sources, a.Warnings)
-		}
-	}
-}

@@ -15,11 +15,17 @@ import (
 func (r *runner) launches(ctx context.Context, s *current) error {
 	defer r.closeLive()
 	order := turns(s.Setup.Setup, s.cells)
-	r.past.mark(r, s, order)
+	for _, c := range s.cells {
+		c.enough = newLooks(s.Plan)
+	}
+	r.past.mark(r, s.cells, order)
+	for _, c := range s.cells {
+		r.past.restore(s, c)
+	}
 	for _, t := range order {
 		t.left++
 	}
-	first := r.refuse(s)
+	first := r.recordRefused(s)
 	for i, t := range order {
 		r.count.launch++
 		if !t.over() {
@@ -51,8 +57,8 @@ func (r *runner) await(ctx context.Context, t turn) error {
 	return r.Turn(ctx)
 }
 
-// refuse records the cells that can't run here, before any launch.
-func (r *runner) refuse(s *current) (first error) {
+// recordRefused records the cells that can't run here, before any launch.
+func (r *runner) recordRefused(s *current) (first error) {
 	for _, c := range s.cells {
 		if c.gaveUp == nil || c.recorded {
 			continue
@@ -118,13 +124,13 @@ func (r *runner) say(s *current, t turn, e Event) {
 	r.Progress(e)
 }
 
-// continues reports whether the next attempt continues in a turn's session.
-func continues(t turn, rest []turn) bool {
+// continues reports whether the next attempt continues in a turn's session. stopped says that its cell gets no more.
+func continues(t turn, rest []turn, stopped bool) bool {
 	if t.session() == nil {
 		return false
 	}
 	for _, next := range rest {
-		if !next.over() {
+		if !next.over() && !(stopped && next.cell == t.cell) {
 			return next.session() == t.session()
 		}
 	}
@@ -152,13 +158,17 @@ func (r *runner) attempt(ctx context.Context, s *current, t turn, rest []turn) (
 	if c.output == nil {
 		c.output = a.output
 	}
-	if stop, ok := c.enough.keep(a.figure, t.repetition); ok {
-		stop.Cell = c.ID
-		r.w.Stop(stop)
-		if c.enough.unavailable() {
-			r.w.Warn(record.Warnf("until-ci", "cell %d (%s): %s is not available, so --until-ci has no effect; it "+
-				"ran the plan's repetitions", c.ID, c.Engine, stop.Figure))
-		}
+	if c.enough != nil {
+		c.enough.keep(a.figure, a.stop)
+	}
+	if a.stop == nil {
+		return nil
+	}
+	a.stop.Cell = c.ID
+	r.w.Stop(*a.stop)
+	if c.enough.absent {
+		r.w.Warn(record.Warnf("until-ci", "cell %d (%s): %s is not available, so --until-ci has no effect; it "+
+			"ran the plan's repetitions", c.ID, c.Engine, a.stop.Figure))
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"llmparity/internal/engine"
 	"llmparity/internal/plan"
 )
 
@@ -95,13 +94,13 @@ func groups(p plan.Plan, shuffle func([]*cell) []*cell, all []*cell) [][]*cell {
 
 // byEngine groups the cells that share a launch, in the order of each engine's first.
 func byEngine(all []*cell) [][]*cell {
-	at := map[engine.Engine]int{}
+	at := map[string]int{}
 	var out [][]*cell
 	for _, c := range all {
-		i, ok := at[c.engine]
+		i, ok := at[c.Engine]
 		if !ok {
 			i, out = len(out), append(out, nil)
-			at[c.engine] = i
+			at[c.Engine] = i
 		}
 		out[i] = append(out[i], c)
 	}
@@ -109,22 +108,7 @@ func byEngine(all []*cell) [][]*cell {
 }
 
 // launchesOf returns the largest number of attempts of a setup.
-func launchesOf(s plan.Setup) int {
-	cells := s.Cells()
-	warm := cells
-	if s.Plan.Isolation == plan.Shared {
-		asked := map[string]bool{}
-		for _, shape := range s.Shapes {
-			for _, e := range s.Plan.Engines {
-				if shape.Asks(e) {
-					asked[e] = true
-				}
-			}
-		}
-		warm = len(asked)
-	}
-	return warm*s.Plan.Warmup.Launches + cells*s.Plan.MostRepetitions()
-}
+func launchesOf(s plan.Setup) int { return len(turns(s, sketches(s, 1))) }
 
 // newSeed returns a random seed that is short enough to type.
 func newSeed() uint64 { return uint64(rand.Uint32()) | 1 }

@@ -93,23 +93,6 @@ func TestDrawnSeedIsRecorded(t *testing.T) {
 	})
 }
 
-func TestGroupedOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
-		o.Plan.Order = plan.Grouped
-		if got, _ := inOrder(t, o); !slices.Equal(
-			got, []string{"1.0", "1.1", "1.2", "1.3", "2.0", "2.1", "2.2", "2.3"}) {
-			t.Errorf("%v", got)
-		}
-		o = options(t, &scripted{name: "a"})
-		o.Plan.Order, o.Plan.Isolation, o.Plan.Prompts, o.Plan.Repetitions = plan.Grouped, plan.Shared,
-			plan.Texts("p", "q"), 2
-		if got, _ := inOrder(t, o); !slices.Equal(got, []string{"1.0", "1.1", "1.2", "2.1", "2.2"}) {
-			t.Errorf("shared: %v", got)
-		}
-	})
-}
-
 func TestCoolDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for isolation, launches := range map[string]int{plan.OfLaunch: 8, plan.Reused: 4, plan.Shared: 2} {

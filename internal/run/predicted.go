@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,36 +11,36 @@ import (
 )
 
 // patience limits the time for predicting all cells, and for judging one.
-const patience = 30 * time.Second
+const (
+	patience = 30 * time.Second
+	late     = "prediction took longer than 30s"
+)
 
 // predictAll records predictions of the cells' memory, unless the run is interrupted.
 func (r *runner) predictAll(ctx context.Context, s *current) {
+	if s.Predict == nil {
+		return
+	}
 	soon, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for _, c := range s.cells {
-		if s.Predict == nil || ctx.Err() != nil {
-			return
+		p := record.Prediction{}
+		if soon.Err() == nil {
+			p = s.Predict(soon, c.Cell)
 		}
-		r.predict(soon, s, c)
-	}
-}
-
-// predict records the prediction of one cell. A failure only leaves it out.
-func (r *runner) predict(ctx context.Context, s *current, c *cell) {
-	p, why := within(ctx, func(ctx context.Context) record.Prediction { return s.Predict(ctx, c.Cell) })
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return
-	}
-	if why != "" {
-		p = record.Prediction{Absent: why}
-	}
-	p.Cell = c.ID
-	if p.Absent == "" && len(p.Parts) == 0 {
-		p.Absent = "no information about its memory"
-	}
-	c.memory = p
-	if !r.past.Predicted(c.ID) {
-		r.w.Predict(p)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case soon.Err() != nil:
+			p = record.Prediction{Absent: late}
+		case p.Absent == "" && len(p.Parts) == 0:
+			p.Absent = "no information about its memory"
+		}
+		p.Cell = c.ID
+		c.memory = p
+		if !r.past.Predicted(c.ID) {
+			r.w.Predict(p)
+		}
 	}
 }
 
@@ -71,12 +70,12 @@ func (r *runner) judge(ctx context.Context, s *current, c *cell, say func(Event)
 	c.judged = true
 	soon, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	risk, why := within(soon, func(ctx context.Context) record.Risk { return s.Judge(ctx, c.memory, r.gpus) })
-	if ctx.Err() != nil {
+	risk := s.Judge(soon, c.memory, r.gpus)
+	switch {
+	case ctx.Err() != nil:
 		return nil
-	}
-	if why != "" {
-		risk = record.Risk{Level: record.RiskUnknown, Places: []record.Place{}, Reasons: []string{why}}
+	case soon.Err() != nil:
+		risk = record.Risk{Level: record.RiskUnknown, Places: []record.Place{}, Reasons: []string{late}}
 	}
 	risk.Cell, risk.Refused = c.ID, risk.Level == record.RiskHigh && s.Plan.ChecksOOM()
 	r.w.Risk(risk)
@@ -94,33 +93,4 @@ func (r *runner) judge(ctx context.Context, s *current, c *cell, say func(Event)
 		say(Event{Kind: Judged, Text: fmt.Sprintf("%s risk of running out of memory: %s", risk.Level, reasons)})
 	}
 	return nil
-}
-
-// within calls f, and returns why there is no result. If f ignores that its time is over, it is left running.
-func within[T any](ctx context.Context, f func(context.Context) T) (v T, why string) {
-	const late = "prediction took longer than %s"
-	if ctx.Err() != nil {
-		return v, fmt.Sprintf(late, patience)
-	}
-	type answer struct {
-		v   T
-		why string
-	}
-	came := make(chan answer, 1)
-	go func() {
-		var a answer
-		defer func() {
-			if r := recover(); r != nil {
-				a.why = fmt.Sprintf("prediction failed: %v", r)
-			}
-			came <- a
-		}()
-		a.v = f(ctx)
-	}()
-	select {
-	case a := <-came:
-		return a.v, a.why
-	case <-ctx.Done():
-		return v, fmt.Sprintf(late, patience)
-	}
 }

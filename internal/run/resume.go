@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/machine"
@@ -88,24 +87,7 @@ func (p *past) samePlan(r *runner) error {
 		return nil
 	}
 	return fault.New(fault.Usage, "resume it without a plan and flags, or start a new run",
-		"the plan differs from that of the run in %s: %s", p.Dir, firstDifference(written, text))
-}
-
-// firstDifference describes the first line that differs.
-func firstDifference(was, is []byte) string {
-	a, b := bytes.Split(was, []byte("\n")), bytes.Split(is, []byte("\n"))
-	for i := range max(len(a), len(b)) {
-		line := func(all [][]byte) string {
-			if i < len(all) {
-				return strconv.Quote(string(bytes.TrimSpace(all[i])))
-			}
-			return "nothing"
-		}
-		if line(a) != line(b) {
-			return fmt.Sprintf("line %d was %s, is %s", i+1, line(a), line(b))
-		}
-	}
-	return "white space"
+		"the plan differs from that of the run in %s", p.Dir)
 }
 
 // reopen resumes the run.
@@ -199,19 +181,19 @@ func (p *past) failed(r *runner, cell int) bool {
 	return gaveUp
 }
 
-// mark marks the turns that were made before.
-func (p *past) mark(r *runner, s *current, order []turn) {
-	for _, c := range s.cells {
-		c.enough = newLooks(s.Plan)
-	}
+// mark marks the turns that were made before, and the cells that get no more.
+func (p *past) mark(r *runner, cells []*cell, order []turn) {
 	warmups, repetitions := map[*cell]int{}, map[*cell]map[int]bool{}
-	for _, c := range s.cells {
+	for _, c := range cells {
 		var gaveUp bool
 		warmups[c], repetitions[c], gaveUp = p.made(r, c.ID)
 		if gaveUp && c.gaveUp == nil {
 			c.gaveUp, c.recorded = errGiven, true
 		}
-		p.restore(s, c, repetitions[c])
+		if p.Stopped(c.ID) {
+			c.enough = cmp.Or(c.enough, &looks{})
+			c.enough.stop = &record.Stop{}
+		}
 	}
 	for i := range order {
 		t := &order[i]
@@ -228,13 +210,10 @@ func (p *past) mark(r *runner, s *current, order []turn) {
 var errGiven = errors.New("given up before the run was resumed")
 
 // restore restores the results of earlier attempts that later decisions depend on.
-func (p *past) restore(s *current, c *cell, repetitions map[int]bool) {
+func (p *past) restore(s *current, c *cell) {
 	scores := s.Reference != nil && s.Plan.Scores() != plan.ScoreNothing
-	if len(repetitions) == 0 || !scores && c.enough == nil {
+	if !scores && c.enough == nil {
 		return
-	}
-	if c.enough != nil && p.Stopped(c.ID) {
-		c.enough.stop = &record.Stop{}
 	}
 	for _, was := range p.Commits(c.ID) {
 		if was.Status == record.OK && !was.Warmup && was.Scoring == nil {
@@ -259,21 +238,13 @@ func (c *cell) restore(a *record.Attempt) {
 
 // over reports whether a setup is complete.
 func (p *past) over(r *runner, planned plan.Setup, from int) bool {
-	for c := range sketches(planned, from) {
-		warmups, repetitions, gaveUp := p.made(r, c.ID)
-		if gaveUp || p.Stopped(c.ID) {
-			continue
-		}
-		if planned.Plan.Isolation != plan.Shared && warmups < planned.Plan.Warmup.Launches {
-			return false
-		}
-		for n := range planned.Plan.MostRepetitions() {
-			if !repetitions[n+1] {
-				return false
-			}
-		}
+	if p.Dir == "" {
+		return false
 	}
-	return true
+	cells := sketches(planned, from)
+	order := turns(planned, cells)
+	p.mark(r, cells, order)
+	return !slices.ContainsFunc(order, func(t turn) bool { return !t.over() })
 }
 
 // look counts failed attempts that are not repeated, and finds the reason of refusals.

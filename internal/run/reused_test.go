@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -73,71 +71,72 @@ func phases(a *record.Attempt) string {
 	return strings.Join(names, " ")
 }
 
-func TestRepetitionsReuseLaunch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, b := &telling{scripted: scripted{name: "a"}}, &telling{scripted: scripted{name: "b"}}
-		r := whole(t, reused(t, a, b))
-		if a.launches != 2 || b.launches != 2 || a.open.Load()+b.open.Load() != 0 || len(r.Attempts) != 8 {
-			t.Errorf("%d and %d launches, %d sessions open, %d attempts", a.launches, b.launches,
-				a.open.Load()+b.open.Load(), len(r.Attempts))
-		}
-		all := "baseline load warmup measure idle"
-		for i, want := range []struct {
-			cell, repetition, opener int
-			phases                   string
-		}{{1, 0, 0, all + " unload"}, {1, 1, 0, all}, {1, 2, 2, "measure idle"}, {1, 3, 2, "measure idle unload"},
-			{2, 0, 0, all + " unload"}, {2, 1, 0, all}, {2, 2, 6, "measure idle"},
-			{2, 3, 6, "measure idle unload"}} {
-			at := r.Attempts[i]
-			if at.Cell != want.cell || at.Repetition != want.repetition || at.OpenedBy != want.opener ||
-				phases(at) != want.phases || at.Status != record.OK {
-				t.Errorf("attempt %d: repetition %d, opened by %d, phases %q, %s %s; want %+v", at.ID, at.Repetition,
-					at.OpenedBy, phases(at), at.Status, at.Error, want)
+// What repetitions share decides the order of attempts and who opens the session. Every attempt is a complete record.
+func TestIsolation(t *testing.T) {
+	for _, c := range []struct{ isolation, order, made string }{
+		{plan.OfLaunch, "", "1.0, 2.0, 3.0, 4.0, 1.1, 2.1, 3.1, 4.1, 1.2, 2.2, 3.2, 4.2"},
+		{plan.OfLaunch, plan.Grouped, "1.0, 1.1, 1.2, 2.0, 2.1, 2.2, 3.0, 3.1, 3.2, 4.0, 4.1, 4.2"},
+		{plan.Reused, "", "1.0, 1.1, 1.2<2, 2.0, 2.1, 2.2<5, 3.0, 3.1, 3.2<8, 4.0, 4.1, 4.2<11"},
+		{plan.Shared, "", "1.0, 1.1, 3.1<2, 1.2<2, 3.2<2, 2.0, 2.1, 4.1<7, 2.2<7, 4.2<7"},
+		{plan.Shared, plan.Grouped, "1.0, 1.1, 1.2<2, 3.1<2, 3.2<2, 2.0, 2.1, 2.2<7, 4.1<7, 4.2<7"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a, b := &telling{scripted: scripted{name: "a"}}, &telling{scripted: scripted{name: "b"}}
+			a.others, b.others = []*telling{b}, []*telling{a}
+			o := options(t, a, b)
+			o.Plan.Isolation, o.Plan.Order, o.Plan.Repetitions = c.isolation, c.order, 2
+			o.Plan.Prompts = plan.Texts("p", "q")
+			r := whole(t, o)
+			if got := made(r); got != c.made {
+				t.Errorf("%s %s: %s, want %s", c.isolation, c.order, got, c.made)
 			}
-			if c := r.Cells[at.Cell-1]; len(at.Measured()) != 1 || !c.Reused || c.Isolation != record.OfLaunch {
-				t.Errorf("attempt %d: %d requests, cell %+v", at.ID, len(at.Measured()), r.Cells[at.Cell-1])
+			// An idle session would share pages with the next and lower its PSS.
+			if a.most != 1 || b.most != 1 {
+				t.Errorf("%s: %d and %d sessions at once", c.isolation, a.most, b.most)
 			}
-		}
-	})
+			for i, at := range r.Attempts {
+				last := i+1 == len(r.Attempts) || r.Attempts[i+1].OpenedBy == 0
+				complete(t, r, at, last)
+			}
+		})
+	}
 }
 
-func TestReusedRepetitionsAreCompleteRecords(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := whole(t, reused(t, &telling{scripted: scripted{name: "a"}}, &telling{scripted: scripted{name: "b"}}))
-		for _, a := range r.Attempts {
-			info, reported := a.Engine()
-			device, on := a.Device()
-			if !reported || !on || info.Name != r.Cells[a.Cell-1].Engine || device.Name != "c" {
-				t.Errorf("attempt %d does not say what ran: %+v", a.ID, a.Events)
-			}
-			once := 1
-			if a.OpenedBy == 0 {
-				once = 2 // the warm-up's too
-			}
-			codes := map[string]int{}
-			for _, w := range a.Warnings {
-				codes[w.Code]++
-			}
-			if !maps.Equal(codes, map[string]int{"stands": 1, "once": once}) {
-				t.Errorf("attempt %d warns %v", a.ID, codes)
-			}
-			if len(a.Sources) != 1 {
-				t.Errorf("attempt %d has the sources %v", a.ID, a.Sources)
-			}
-			if n := a.Cost.Reads; n != len(a.Samples) {
-				t.Errorf("attempt %d: %d reads have a cost, %d are recorded", a.ID, n, len(a.Samples))
-			}
-			if len(a.Samples) < 10 {
-				t.Errorf("attempt %d has %d readings", a.ID, len(a.Samples))
-			}
-			for _, s := range a.Samples {
-				if s.NS < a.BeginNS || s.NS > a.EndNS {
-					t.Errorf("attempt %d, from %d to %d, has a reading at %d",
-						a.ID, a.BeginNS, a.EndNS, s.NS)
-				}
-			}
+// complete checks an attempt of telling engines. last says that it is the last in its session.
+func complete(t *testing.T, r *record.Run, a *record.Attempt, last bool) {
+	t.Helper()
+	c := r.Cells[a.Cell-1]
+	want, codes := "measure", map[string]int{"stands": 1, "once": 1}
+	if a.OpenedBy == 0 {
+		want, codes["once"] = "baseline load warmup measure", 2 // the warm-up's too
+	}
+	if last || !c.Shared {
+		want += " idle"
+	}
+	if last {
+		want += " unload"
+	}
+	if phases(a) != want || len(a.Measured()) != 1 {
+		t.Errorf("attempt %d: phases %q, want %q; %d requests", a.ID, phases(a), want, len(a.Measured()))
+	}
+	info, reported := a.Engine()
+	if device, on := a.Device(); !reported || !on || info.Name != c.Engine || device.Name != "c" {
+		t.Errorf("attempt %d does not say what ran: %+v", a.ID, a.Events)
+	}
+	for _, w := range a.Warnings {
+		codes[w.Code]--
+	}
+	if codes["stands"] != 0 || codes["once"] != 0 {
+		t.Errorf("attempt %d warns %v", a.ID, a.Warnings)
+	}
+	if len(a.Sources) != 1 || len(a.Samples) < 10 || a.Cost.Reads != len(a.Samples) {
+		t.Errorf("attempt %d: %d readings of %v, %d have a cost", a.ID, len(a.Samples), a.Sources, a.Cost.Reads)
+	}
+	for _, s := range a.Samples {
+		if s.NS < a.BeginNS || s.NS > a.EndNS {
+			t.Errorf("attempt %d, from %d to %d, has a reading at %d", a.ID, a.BeginNS, a.EndNS, s.NS)
 		}
-	})
+	}
 }
 
 // late is a source whose reads take long or time out.
@@ -216,75 +215,6 @@ func TestRepetitionDropsEarlierReadings(t *testing.T) {
 		}
 		if kept == 0 || kept == source.reads {
 			t.Errorf("%d of %d readings were kept; want some, but not all", kept, source.reads)
-		}
-	})
-}
-
-// After any failure the next attempt opens a new session.
-func TestFailureEndsReusedSession(t *testing.T) {
-	for name, c := range map[string]struct {
-		options func(*testing.T, ...engine.Engine) run.Options
-		ends    func(context.CancelCauseFunc) func(context.Context) error
-		class   record.Class
-		openers []int
-	}{
-		"a crash": {reused, func(context.CancelCauseFunc) func(context.Context) error { return crashes }, record.Crash,
-			[]int{0, 0, 2, 0, 4}},
-		"a timeout": {reused, func(context.CancelCauseFunc) func(context.Context) error { return hangs },
-			record.Timeout, []int{0, 0, 2, 0, 4}},
-		"an interruption": {reused, interrupts, record.Cancelled, []int{0, 0, 2}},
-		"a crash in a launch that cells share": {shared,
-			func(context.CancelCauseFunc) func(context.Context) error { return crashes }, record.Crash,
-			[]int{0, 0, 2, 0, 4, 4, 4}},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithCancelCause(t.Context())
-			a := &telling{scripted: scripted{name: "a", do: at(3, c.ends(cancel))}} // the warm-up launch is the first
-			o := c.options(t, a)
-			if o.Plan.Isolation == plan.Reused {
-				o.Plan.Repetitions = 4
-			}
-			r, err := do(t, ctx, o)
-			var openers []int
-			launches := 0
-			for _, at := range r.Attempts {
-				if openers = append(openers, at.OpenedBy); at.OpenedBy == 0 {
-					launches++
-				}
-			}
-			if err == nil || a.launches != launches || a.open.Load() != 0 || !slices.Equal(openers, c.openers) ||
-				r.Attempts[2].Class != c.class || len(openers) > 3 && !r.Attempts[3].Counted() {
-				t.Errorf("%s: %v; %d launches, %d open, opened by %v, %+v", name, err, a.launches, a.open.Load(),
-					openers, r.Attempts[2])
-			}
-			cancel(nil)
-		})
-	}
-}
-
-// An idle session would share pages with the next and lower its PSS.
-func TestReusedSessionsAreOpenOneAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, b := &telling{scripted: scripted{name: "a"}}, &telling{scripted: scripted{name: "b"}}
-		a.others, b.others = []*telling{b}, []*telling{a}
-		o := reused(t, a, b)
-		o.Plan.Prompts, o.Plan.Warmup.Launches = plan.Texts("p", "q"), 0
-		var said []string
-		o.Progress = func(e run.Event) {
-			if e.Kind == run.Launched {
-				said = append(said, fmt.Sprintf("%s%d %d/%d", e.Engine, e.Repetition, e.Launch, e.Launches))
-			}
-		}
-		r, err := do(t, t.Context(), o)
-		if err != nil || a.most != 1 || b.most != 1 || a.launches != 2 || b.launches != 2 {
-			t.Errorf("%v; %d and %d sessions at once, %d and %d launches", err, a.most, b.most, a.launches, b.launches)
-		}
-		if want := []string{"a1 1/12", "a2 2/12", "a3 3/12", "b1 4/12", "b2 5/12", "b3 6/12", "a1 7/12"}; !slices.Equal(
-			said[:7], want) {
-			t.Errorf("order %v, want %v first", said, want)
-		}
-		if c := r.Cells[r.Attempts[6].Cell-1]; c.Prompt != "q" {
-			t.Errorf("the second prompt is %q", c.Prompt)
 		}
 	})
 }

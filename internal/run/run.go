@@ -141,7 +141,7 @@ func (r *runner) only(ctx context.Context) (s *current, done func(), err error) 
 	}
 	for planned := range r.Plan.Setups() {
 		if s, done, err = r.build(ctx, planned, 1); err == nil {
-			err = r.alive(s, r.check(ctx, s, r.refusing(ctx, s)))
+			err = r.alive(s, r.check(ctx, s))
 		}
 	}
 	return s, done, err
@@ -154,7 +154,7 @@ func (r *runner) describe(ctx context.Context, one *current) (env record.Environ
 	gpus := make(chan *gpu.Monitor, 1)
 	go func() { gpus <- gpu.Open(ctx, r.GPU) }() // drivers can take seconds to wake up
 	if one != nil {
-		err = r.alive(one, r.prepare(ctx, one, r.refusing(ctx, one)))
+		err = r.alive(one, r.prepare(ctx, one))
 	}
 	env = <-described
 	r.gpus = <-gpus

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -195,36 +194,6 @@ func TestLaunchesAreInterleavedAndCounted(t *testing.T) {
 	})
 }
 
-func TestFailedLaunchIsRecorded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := &scripted{name: "a", do: outcomes(nil, engine.Fail(record.DeviceLost, "the device was lost"))}
-		r, err := do(t, t.Context(), options(t, a))
-		if err == nil || fault.Of(err) != fault.Run || !strings.Contains(err.Error(), "the device was lost") {
-			t.Errorf("the run says %v", err)
-		}
-		if got := r.Attempts[1]; got.Status != record.Failed || got.Class != record.DeviceLost || got.Counted() {
-			t.Errorf("the failed attempt: %+v", got)
-		}
-		if len(r.Attempts) != 4 || !r.Attempts[3].Counted() || r.Status != record.Failed || a.open.Load() != 0 {
-			t.Errorf("%d attempts, status %s, %d sessions open", len(r.Attempts), r.Status, a.open.Load())
-		}
-	})
-}
-
-func TestMissingPartEndsItsCellOnly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := &scripted{name: "a", do: outcomes(fault.New(fault.NoAdapter, "", "no adapter"))}
-		b := &scripted{name: "b"}
-		r, err := do(t, t.Context(), options(t, a, b))
-		if fault.Of(err) != fault.NoAdapter {
-			t.Errorf("class %s for %v", fault.Of(err), err)
-		}
-		if a.launches != 1 || b.launches != 4 || r.Attempts[0].Class != record.SetUp {
-			t.Errorf("a launched %d times, b %d times; class %s", a.launches, b.launches, r.Attempts[0].Class)
-		}
-	})
-}
-
 // outcomes returns each launch's error in turn; later launches succeed.
 func outcomes(list ...error) func(context.Context, int) error {
 	return func(_ context.Context, launch int) error {
@@ -233,81 +202,6 @@ func outcomes(list ...error) func(context.Context, int) error {
 		}
 		return list[launch-1]
 	}
-}
-
-func TestFailedWarmupIsRepeatedOnce(t *testing.T) {
-	unstarted := &engine.Failure{Class: record.Start, Err: fault.New(fault.NoChrome, "", "Chrome did not answer")}
-	crash := engine.Fail(record.Crash, "it crashed")
-	for _, x := range []struct {
-		name     string
-		launches []error
-		attempts int
-		counted  int
-		code     fault.Kind
-	}{
-		{"crash", []error{crash}, 5, 3, ""},
-		{"two crashes", []error{crash, crash}, 5, 3, fault.Run},
-		{"no start", []error{unstarted}, 5, 3, ""},
-		{"no start, twice", []error{unstarted, unstarted}, 2, 0, fault.NoChrome},
-		{"no start of a launch that counts", []error{nil, unstarted}, 4, 2, fault.NoChrome},
-		{"no start of two", []error{nil, unstarted, unstarted}, 3, 0, fault.NoChrome},
-		{"a part is missing", []error{fault.New(fault.NoAdapter, "", "no adapter")}, 1, 0, fault.NoAdapter},
-	} {
-		t.Run(x.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r, err := do(t, t.Context(), options(t, &scripted{name: "a", do: outcomes(x.launches...)}))
-				counted, warned := 0, false
-				for _, a := range r.Attempts {
-					if a.Counted() {
-						counted++
-					}
-				}
-				for _, w := range r.Warnings {
-					warned = warned || w.Code == "warmup-repeated"
-				}
-				if fault.Of(err) != x.code || (err == nil) != (r.Status == record.OK) ||
-					len(r.Attempts) != x.attempts || counted != x.counted {
-					t.Errorf("class %s, status %s, %d attempts, %d counted; want %+v", fault.Of(err), r.Status,
-						len(r.Attempts), counted, x)
-				}
-				if want := x.launches[0] != nil && x.attempts > 1; warned != want {
-					t.Errorf("warned of a repeated warm-up: %v, want %v", warned, want)
-				}
-			})
-		})
-	}
-}
-
-func TestHungLaunchTimesOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := &scripted{name: "a", do: func(ctx context.Context, launch int) error {
-			if launch > 2 {
-				return nil
-			}
-			<-ctx.Done()
-			return ctx.Err()
-		}}
-		r, err := do(t, t.Context(), options(t, a))
-		if err == nil || r.Attempts[0].Class != record.Timeout || r.Attempts[0].Status != record.Failed ||
-			len(r.Attempts) != 5 {
-			t.Errorf("%v; first attempt %+v", err, r.Attempts[0])
-		}
-	})
-}
-
-func TestCancelledRunLeavesReadableRecord(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		a := &scripted{name: "a", do: at(2, interrupts(cancel))}
-		r, err := do(t, ctx, options(t, a))
-		if fault.Of(err) != fault.Interrupted {
-			t.Errorf("class %s for %v", fault.Of(err), err)
-		}
-		if r.Status != record.Interrupted || len(r.Attempts) != 2 || r.Attempts[1].Status != record.Interrupted ||
-			a.open.Load() != 0 {
-			t.Errorf("status %s, %d attempts, %d sessions open", r.Status, len(r.Attempts), a.open.Load())
-		}
-	})
 }
 
 func TestPanicClosesSession(t *testing.T) {

@@ -92,25 +92,3 @@ func TestBaselineSettles(t *testing.T) {
 		})
 	}
 }
-
-func TestUnexpectedTokensFailTheLaunch(t *testing.T) {
-	for _, x := range []struct {
-		expected []int
-		class    record.Class
-	}{{[]int{0, 1, 2, 3}, ""}, {[]int{0, 1}, ""}, {nil, ""}, {[]int{0, 1, 7}, record.BadOutput}} {
-		synctest.Test(t, func(t *testing.T) {
-			o := options(t, &scripted{name: "a"})
-			o.Expected = map[string][]int{"p": x.expected}
-			r, err := do(t, t.Context(), o)
-			if (err == nil) != (x.class == "") || len(r.Attempts) != 4 {
-				t.Errorf("%v after %d launches", err, len(r.Attempts))
-			}
-			for _, a := range r.Attempts {
-				if a.Class != x.class || len(a.Measured()) != 1 {
-					t.Errorf("expecting %v: class %q (%s), %d requests", x.expected, a.Class, a.Error,
-						len(a.Measured()))
-				}
-			}
-		})
-	}
-}

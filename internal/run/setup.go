@@ -75,20 +75,20 @@ func (r *runner) build(ctx context.Context, planned plan.Setup, from int) (s *cu
 	return s, done, nil
 }
 
-// trouble handles an error of an engine in a setup. If it returns an error, the run ends with it.
-type trouble func(engine.Engine, error) error
-
-// refusing handles errors before the run folder exists: it refuses the engine's cells, and the others continue.
-func (r *runner) refusing(ctx context.Context, s *current) trouble {
-	return func(e engine.Engine, err error) error {
-		if r.Strict || ctx.Err() != nil || fault.Of(err) == fault.Usage {
-			return err
-		}
-		for _, c := range s.of(e) {
-			c.gaveUp = err
-		}
-		return nil
+// refuse refuses an engine's cells because of an error, and the others continue. It returns errors that end the run: of
+// a plan with one setup before its run folder exists, with Strict, or what the user can correct at once.
+func (r *runner) refuse(ctx context.Context, s *current, e engine.Engine, err error) error {
+	one := r.count.setups == 1
+	if ctx.Err() != nil || one && (r.Strict || fault.Of(err) == fault.Usage) {
+		return err
 	}
+	if !one {
+		err = s.named(err)
+	}
+	for _, c := range s.of(e) {
+		c.gaveUp = err
+	}
+	return nil
 }
 
 // alive returns err, or the reason if none of a setup's cells can run.
@@ -97,16 +97,6 @@ func (r *runner) alive(s *current, err error) error {
 		return err
 	}
 	return s.cells[0].gaveUp
-}
-
-// failing handles errors by recording that the engine's cells failed; the others continue.
-func (r *runner) failing(s *current) trouble {
-	return func(e engine.Engine, err error) error {
-		for _, c := range s.of(e) {
-			r.fail(c, s.named(err))
-		}
-		return nil
-	}
 }
 
 // of returns an engine's cells that may run.
@@ -118,7 +108,7 @@ func (s *current) of(e engine.Engine) []*cell {
 func (s *current) named(err error) error { return fmt.Errorf("setup %d: %w", s.ID, err) }
 
 // check asks a setup's engines whether they can run, unless all cells of the engine are refused.
-func (r *runner) check(ctx context.Context, s *current, wrong trouble) error {
+func (r *runner) check(ctx context.Context, s *current) error {
 	for _, c := range s.cells {
 		if s.Refused != nil {
 			c.gaveUp = s.Refused(c.Cell)
@@ -136,7 +126,7 @@ func (r *runner) check(ctx context.Context, s *current, wrong trouble) error {
 			err = e.Check(ctx, s.Model)
 		}
 		if err != nil {
-			if err := wrong(e, err); err != nil {
+			if err := r.refuse(ctx, s, e, err); err != nil {
 				return err
 			}
 		}
@@ -161,18 +151,17 @@ func reusable(e engine.Engine, isolation string) error {
 }
 
 // prepare fills caches, so that nothing is compiled during a measured launch.
-func (r *runner) prepare(ctx context.Context, s *current, wrong trouble) error {
+func (r *runner) prepare(ctx context.Context, s *current) error {
 	for _, e := range s.Engines {
 		p, ok := e.(engine.Preparer)
 		if !ok || len(s.of(e)) == 0 {
 			continue
 		}
-		err := p.Prepare(ctx, s.Model, func(
-			what string) {
+		err := p.Prepare(ctx, s.Model, func(what string) {
 			r.Progress(Event{Kind: Preparing, Setup: s.ID, Engine: e.Name(), Text: what})
 		})
 		if err != nil {
-			if err := wrong(e, err); err != nil {
+			if err := r.refuse(ctx, s, e, err); err != nil {
 				return err
 			}
 		}
@@ -205,9 +194,9 @@ func (r *runner) setup(ctx context.Context, planned plan.Setup, from int, s *cur
 
 // ready checks and prepares the engines of one setup of several, and announces its cells.
 func (r *runner) ready(ctx context.Context, s *current) error {
-	err := r.check(ctx, s, r.failing(s))
+	err := r.check(ctx, s)
 	if err == nil {
-		err = r.prepare(ctx, s, r.failing(s))
+		err = r.prepare(ctx, s)
 	}
 	if err == nil && !r.past.complete(s) {
 		for _, c := range s.cells {
@@ -226,9 +215,9 @@ func (r *runner) pass(planned plan.Setup) {
 // lose records that none of a setup's cells can run.
 func (r *runner) lose(planned plan.Setup, from int, err error) error {
 	err = fmt.Errorf("setup %d: %w", planned.ID, err)
-	for c := range sketches(planned, from) {
+	for _, c := range sketches(planned, from) {
 		if !r.past.failed(r, c.ID) {
-			r.fail(&cell{Cell: c}, err)
+			r.fail(c, err)
 		}
 	}
 	r.pass(planned)
@@ -271,21 +260,17 @@ func (r *runner) carryOut(ctx context.Context, s *current) error {
 
 // announce announces all cells: completely for a single setup, and as the plan has them for several.
 func (r *runner) announce(one *current) {
+	var cells []*cell
 	if one != nil {
-		for _, c := range one.cells {
-			if !r.past.Announced(c.ID) {
-				r.w.Cell(c.Cell)
-			}
+		cells = one.cells
+	} else {
+		for planned := range r.Plan.Setups() {
+			cells = append(cells, sketches(planned, len(cells)+1)...)
 		}
-		return
 	}
-	from := 1
-	for planned := range r.Plan.Setups() {
-		for c := range sketches(planned, from) {
-			if !r.past.Announced(c.ID) {
-				r.w.Cell(c)
-			}
+	for _, c := range cells {
+		if !r.past.Announced(c.ID) {
+			r.w.Cell(c.Cell)
 		}
-		from += planned.Cells()
 	}
 }

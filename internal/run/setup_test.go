@@ -2,16 +2,13 @@ package run_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/run"
@@ -76,97 +73,6 @@ func TestCellsAreAnnouncedBeforeFirstLaunch(t *testing.T) {
 		})
 		if _, err := do(t, t.Context(), o); err != nil || announced != 3 {
 			t.Errorf("%v; %d cells announced during the first launch", err, announced)
-		}
-	})
-}
-
-func TestFailedPreparationRefusesItsCells(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var said []string
-		o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
-		o.Plan.ThreadCounts, o.Plan.Repetitions, o.Plan.Warmup.Launches = []int{1, 2}, 2, 0
-		perSetup(&o, &said, func(_ plan.Setup, name string) engine.Engine { return &scripted{name: name} })
-		build := o.Setups
-		o.Setups = func(ctx context.Context, s plan.Setup) (run.Setup, func(), error) {
-			if s.ID == 1 {
-				return run.Setup{}, nil, fault.New(fault.BadModel, "get one", "there is no such model")
-			}
-			return build(ctx, s)
-		}
-		r, err := do(t, t.Context(), o)
-		if fault.Of(err) != fault.BadModel || !strings.Contains(err.Error(), "setup 1") {
-			t.Errorf("the run says %v", err)
-		}
-		if len(r.Attempts) != 6 || r.Status != record.Failed {
-			t.Fatalf("%d attempts, %s", len(r.Attempts), r.Status)
-		}
-		for i, a := range r.Attempts {
-			if failed := i < 2; failed != (a.Status == record.Refused) ||
-				failed && (a.Class != record.SetUp || a.Cell != i+1 || !strings.Contains(a.Error, "no such model")) {
-				t.Errorf("attempt %d of cell %d: %s %s %s", a.ID, a.Cell, a.Status, a.Class, a.Error)
-			}
-		}
-	})
-}
-
-var errAbsent = fault.New(fault.NoLlamaServer, "get it", "it is not here")
-
-func TestEngineAbsentInOneSetup(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var said []string
-		o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
-		o.Plan.ThreadCounts, o.Plan.Repetitions, o.Plan.Warmup.Launches = []int{1, 2}, 1, 0
-		perSetup(&o, &said, func(s plan.Setup, name string) engine.Engine {
-			if s.ID == 1 && name == "a" {
-				return &scripted{name: name, absent: errAbsent}
-			}
-			return &scripted{name: name}
-		})
-		r, err := do(t, t.Context(), o)
-		var status []record.Status
-		for _, a := range r.Attempts {
-			status = append(status, a.Status)
-		}
-		if want := []record.Status{record.Refused, record.OK, record.OK, record.OK}; !slices.Equal(status, want) ||
-			fault.Of(err) != fault.NoLlamaServer {
-			t.Errorf("%v; %v, want %v", err, status, want)
-		}
-	})
-}
-
-func TestRefusedCellsAreRecorded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, b := &scripted{name: "a", absent: errAbsent}, &scripted{name: "b"}
-		o := options(t, a, b)
-		o.Refused = func(c record.Cell) error {
-			if c.Engine == "a" {
-				return errors.New("not here")
-			}
-			return nil
-		}
-		r, err := do(t, t.Context(), o)
-		if err == nil || !strings.Contains(err.Error(), "a: not here") || a.launches != 0 || b.launches != 4 {
-			t.Errorf("%v; %d and %d launches", err, a.launches, b.launches)
-		}
-		if first := r.Attempts[0]; len(r.Attempts) != 5 || first.Cell != 1 || first.Status != record.Refused ||
-			first.Error != "not here" {
-			t.Errorf("%d attempts, the first: %+v", len(r.Attempts), first)
-		}
-	})
-}
-
-func TestExcludedCellsAreNotRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
-		o.Plan.Prompts = plan.Texts("p", "q")
-		o.Plan.Exclude = []plan.Cells{{"engine": {"a"}, "prompt": {"2"}}}
-		r := whole(t, o)
-		var cells []string
-		for _, c := range r.Cells {
-			cells = append(cells, fmt.Sprint(c.ID, " ", c.Engine, " ", c.Prompt))
-		}
-		if want := []string{"1 a p", "2 b p", "3 b q"}; !slices.Equal(cells, want) || len(r.Attempts) != 12 {
-			t.Errorf("%d attempts of %q, want %q", len(r.Attempts), cells, want)
 		}
 	})
 }

@@ -41,7 +41,6 @@ type looks struct {
 	absent bool    // the figure is not available: the plan's repetitions apply
 	least  int
 	stop   *record.Stop // nil: not stopped
-	trial  *float64     // value of an attempt that has not ended yet
 }
 
 // newLooks returns the looks of a plan; nil without --until-ci.
@@ -86,53 +85,25 @@ func (l *looks) of(requests []*record.Request) float64 {
 
 func (l *looks) stopped() bool { return l != nil && l.stop != nil }
 
-// see takes an attempt's figure before the attempt has ended, because whether its session is kept depends on it.
-func (l *looks) see(v float64, repetition int) {
-	if l == nil {
-		return
-	}
-	l.trial = &v
-	l.stop = l.decide(repetition)
-}
-
-// keep counts the figure of a successful attempt and returns the stop if that stops the cell.
-func (l *looks) keep(v float64, repetition int) (record.Stop, bool) {
-	if l == nil {
-		return record.Stop{}, false
-	}
-	l.see(v, repetition)
-	l.trial = nil
-	if !math.IsNaN(v) {
-		l.values = append(l.values, v)
-	} else {
+// keep counts the figure of a successful attempt, which decide has seen.
+func (l *looks) keep(v float64, stop *record.Stop) {
+	if l.stop = stop; math.IsNaN(v) {
 		l.absent = true
-	}
-	if l.stop == nil {
-		return record.Stop{}, false
-	}
-	return *l.stop, true
-}
-
-// lose discards the figure of a failed attempt.
-func (l *looks) lose() {
-	if l != nil {
-		l.trial, l.stop = nil, nil
+	} else {
+		l.values = append(l.values, v)
 	}
 }
 
-// decide returns a stop if this is the last look.
-func (l *looks) decide(repetition int) *record.Stop {
-	values := l.values
-	if l.trial != nil && !math.IsNaN(*l.trial) {
-		values = append(slices.Clone(values), *l.trial)
-	}
-	if l.absent || l.trial != nil && math.IsNaN(*l.trial) {
-		if repetition >= l.least {
-			return &record.Stop{Figure: l.figure.Name, Repetitions: len(values), Level: untilLevel,
-				Percent: l.width}
+// decide returns a stop if the figure of a repetition makes this the last look. The attempt has not ended yet, because
+// whether its session is kept depends on it.
+func (l *looks) decide(v float64, repetition int) *record.Stop {
+	if l.absent || math.IsNaN(v) {
+		if repetition < l.least {
+			return nil
 		}
-		return nil
+		return &record.Stop{Figure: l.figure.Name, Repetitions: len(l.values), Level: untilLevel, Percent: l.width}
 	}
+	values := append(slices.Clone(l.values), v)
 	look := slices.Index(l.at, len(values))
 	if look < 0 {
 		if repetition >= l.at[len(l.at)-1] { // some have failed
@@ -165,6 +136,3 @@ func (l *looks) reported(values []float64, look int) *record.Stop {
 	}
 	return s
 }
-
-// unavailable reports that the figure is not available.
-func (l *looks) unavailable() bool { return l.stopped() && l.absent }

@@ -14,7 +14,8 @@ func repeat(t *testing.T, p plan.Plan, draw func() float64) *looks {
 	t.Helper()
 	l := newLooks(p)
 	for n := 1; n <= p.MostRepetitions(); n++ {
-		if _, stopped := l.keep(draw(), n); stopped {
+		v := draw()
+		if l.keep(v, l.decide(v, n)); l.stopped() {
 			return l
 		}
 	}
@@ -85,47 +86,11 @@ func TestUntilCIIntervalsHold(t *testing.T) {
 	}
 }
 
-func TestSchedule(t *testing.T) {
-	for _, c := range []struct {
-		least, most int
-		first       int
-	}{{6, 60, 8}, {3, 30, 8}, {20, 100, 20}, {6, 6, 6}, {1, 1, 1}, {1, 5, 5}} {
-		at := schedule(c.least, c.most)
-		if at[0] != c.first || at[len(at)-1] != c.most {
-			t.Errorf("from %d to %d: %v", c.least, c.most, at)
-		}
-		for i, n := range at[1:] {
-			if n <= at[i] {
-				t.Errorf("from %d to %d: %v", c.least, c.most, at)
-			}
-		}
-		if c.most >= 8 && at[0] < firstInterval(confidenceOf(len(at))) {
-			t.Errorf("no interval at the first look of %v", at)
-		}
-	}
-}
-
 func TestUntilCIStopsWithoutFigure(t *testing.T) {
 	l := newLooks(plan.Plan{Repetitions: 4, UntilCI: &plan.UntilCI{Width: 5, Most: 40}})
-	for n := 1; n <= 3; n++ {
-		if l.keep(math.NaN(), n); l.stopped() {
-			t.Fatalf("stopped after %d", n)
+	for n := 1; n <= 4; n++ {
+		if l.keep(math.NaN(), l.decide(math.NaN(), n)); l.stopped() != (n == 4) {
+			t.Errorf("after %d of 4 repetitions: stopped %v", n, l.stopped())
 		}
-	}
-	if l.keep(math.NaN(), 4); !l.stopped() {
-		t.Error("not stopped after the plan's repetitions")
-	}
-}
-
-func TestFailedAttemptDiscardsFigure(t *testing.T) {
-	l := newLooks(plan.Plan{Repetitions: 6, UntilCI: &plan.UntilCI{Width: 5, Most: 6}})
-	for n := 1; n <= 5; n++ {
-		l.keep(100, n)
-	}
-	if l.see(100, 6); !l.stopped() {
-		t.Fatal("not stopped after the sixth")
-	}
-	if l.lose(); l.stopped() || len(l.values) != 5 {
-		t.Errorf("%v", l.values)
 	}
 }

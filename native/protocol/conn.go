@@ -5,150 +5,219 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
+	"llmparity/native/logs"
+	"llmparity/native/wire"
 )
 
-// Limits of what an engine may send.
-const (
-	maxLine   = 4 << 20
-	maxStages = 100      // of a load
-	maxText   = 16 << 20 // of a generation
-)
+// maxLine is how many bytes a line of an engine may have.
+const maxLine = 4 << 20
 
 // grace is how long an engine may take to end after its input has ended, or to end a cancelled request.
 const grace = 2 * time.Second
 
-// errClosed is returned if the engine was ended during a call or before it.
-var errClosed = engine.Fail(record.Cancelled, "the session is closed")
+var (
+	// errClosed is returned if the engine was ended during a call or before it.
+	errClosed = engine.Fail(record.Cancelled, "the session is closed")
+	// errLate is returned if no line came in time.
+	errLate = errors.New("no line in time")
+)
 
 // seeProtocol is the advice for an engine that violates the protocol.
 const seeProtocol = "see docs/howto/add-an-engine.md"
 
-// conn is a running engine and the conversation with it.
+// conn is a running engine and the conversation with it, one request at a time.
 type conn struct {
 	name    string
 	silence time.Duration
 	*launch.Program
 	in, out *os.File
 	clock   clock
+	caps    caps // as reported
 
-	quit chan struct{} // closed when broken is set
-	gone chan struct{} // closed when no more lines come, after quit
+	lines chan received
+	quit  chan struct{}        // closed when broken is set
+	gone  chan struct{}        // closed when the reader has ended
+	call  atomic.Pointer[call] // current request, or a cancelled one that has not ended
+	id    int                  // of the latest request
 
 	mu     sync.Mutex
-	call   *call // current request, or a cancelled one that has not ended
-	id     int   // of the latest request
-	caps   caps  // as reported
 	broken error // why no more requests are possible
 
-	lines int // read so far, by the reader
-	once  sync.Once
+	once sync.Once
 }
 
 // call is a request to the engine.
 type call struct {
-	id    int
-	op    string
-	max   int // tokens that it may send
-	sent  time.Time
-	got   chan received
-	ended chan struct{} // closed with its last line
-	given chan struct{} // closed when it is cancelled
-
-	tokens, stages, text int // received
+	id   int
+	op   string
+	sent time.Time
 }
 
+// received is a line from the engine.
 type received struct {
 	message
-	at time.Time // when it was read; the same for all lines of one read
+	at   time.Time // when it was read; the same for all lines of one read
+	n    int       // number of the line
+	line string    // its begin
+	err  error     // why it is invalid, or io.EOF after the last line
+}
+
+// start starts the engine, sampled from its first moment.
+func start(name string, argv []string, silence time.Duration, p engine.Probe) (*conn, error) {
+	theirIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer theirIn.Close()
+	out, theirOut, err := os.Pipe()
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	defer theirOut.Close()
+	c := &conn{name: name, silence: silence, in: in, out: out, clock: readClock(), lines: make(chan received, 64),
+		quit: make(chan struct{}), gone: make(chan struct{})}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stdin, cmd.Stdout = theirIn, theirOut
+	// the process outlives the call that starts it
+	c.Program, err = launch.Start(context.Background(), cmd, launch.Options{Name: name,
+		Log: p.Log(strings.ReplaceAll(name, ":", "-")), Keep: 16 << 10, Role: "engine", Attach: p.Attach})
+	if err != nil {
+		_, _ = in.Close(), out.Close()
+		return nil, engine.SetUp(fault.Wrap(fault.NoProgram, err, "", "%s", name))
+	}
+	go c.read()
+	return c, nil
+}
+
+// read reads the engine's lines until the end.
+func (c *conn) read() {
+	defer close(c.gone)
+	go func() {
+		<-c.Done()
+		_ = c.out.SetReadDeadline(time.Now().Add(time.Second)) // a descendant may still have the other end
+	}()
+	lines := wire.NewLines(c.out)
+	lines.Max = maxLine
+	for n := 1; ; n++ {
+		line, at, err := lines.Next()
+		r := received{at: at, n: n, line: string(line[:min(len(line), 400)])}
+		switch {
+		case errors.Is(err, wire.ErrTooLong):
+			r.err = fmt.Errorf("longer than %d MiB", maxLine>>20)
+		case err != nil:
+			r.err = io.EOF // ignores an incomplete last line
+		default:
+			r.message, r.err = parse(line)
+		}
+		select {
+		case c.lines <- r:
+		case <-c.quit:
+			return
+		}
+		if r.err != nil {
+			return
+		}
+	}
+}
+
+// next returns the next line that answers a request. All errors but those of ctx and errLate end the engine.
+func (c *conn) next(ctx context.Context, k *call, late <-chan time.Time) (received, error) {
+	select {
+	case <-ctx.Done():
+		return received{}, ctx.Err()
+	case <-late:
+		return received{}, errLate
+	case <-c.quit:
+		return received{}, c.why()
+	case r := <-c.lines:
+		err := r.err
+		if errors.Is(err, io.EOF) {
+			return r, c.fail(c.ended(k.op))
+		}
+		if err == nil {
+			err = k.fits(r.message)
+		}
+		if err != nil {
+			return r, c.breach(k, r, err)
+		}
+		if r.last() {
+			c.call.Store(nil)
+		}
+		return r, nil
+	}
 }
 
 // ask sends a request and returns its last message; on receives those before it. An error of on is a protocol
 // violation and ends the engine.
-func (c *conn) ask(ctx context.Context, op string, max int, request func(id int) any, on func(*call, received) error) (
+func (c *conn) ask(ctx context.Context, op string, request func(id int) any, on func(*call, received) error) (
 	received, *call, error) {
-	k, err := c.begin(ctx, op, max)
-	if err != nil {
+	if err := c.settle(ctx, op, c.silence); err != nil {
 		return received{}, nil, err
 	}
-	k.sent = time.Now()
+	c.id++
+	k := &call{c.id, op, time.Now()}
+	c.call.Store(k)
 	if err := c.send(ctx, request(k.id), c.silence); err != nil {
-		return received{}, k, c.unsent(ctx, err)
+		return received{}, k, c.unsent(ctx, k, err)
 	}
 	quiet := time.NewTimer(c.silence)
 	defer quiet.Stop()
 	for {
-		var r received
-		select {
-		case <-ctx.Done():
-			c.giveUp(k)
-			return r, k, ctx.Err()
-		case r = <-k.got:
-		case <-quiet.C:
-			c.fail(c.wrong(op, record.Hung, fmt.Sprintf("%s was silent for %s after %s; last output: %s",
-				c.name, c.silence, op, lastWords(c.Tail.Lines(200)))))
-			<-c.gone
-			return r, k, c.why()
-		case <-c.gone:
-			select {
-			case r = <-k.got: // received before the end
-			default:
-				return r, k, c.why()
-			}
-		}
+		r, err := c.next(ctx, k, quiet.C)
 		quiet.Reset(c.silence)
 		switch {
 		case ctx.Err() != nil: // discard what was read ahead
-			c.giveUp(k)
+			if err == nil && r.last() {
+				return r, k, ctx.Err()
+			}
+			c.id++
+			// the next request waits until this one has ended
+			_ = c.send(context.Background(), plainRequest{ID: c.id, Op: opCancel, Of: k.id}, grace)
 			return r, k, ctx.Err()
+		case errors.Is(err, errLate):
+			return r, k, c.fail(c.wrong(op, record.Hung, "%s was silent for %s after %s; last output: %s",
+				c.name, c.silence, op, lastWords(c.Tail.Lines(200))))
+		case err != nil:
+			return r, k, err
 		case r.Event == evError:
 			return r, k, c.refused(r.message)
 		case r.Event == evDone:
 			return r, k, nil
 		}
 		if err := on(k, r); err != nil {
-			err = c.wrong(op, record.BadOutput, fmt.Sprintf("%s violates the protocol: %v", c.name, err))
-			c.fail(err)
-			return r, k, err
+			return r, k, c.breach(k, r, err)
 		}
 	}
 }
 
-// begin waits for a cancelled request to end, and starts another.
-func (c *conn) begin(ctx context.Context, op string, max int) (*call, error) {
-	limit := time.NewTimer(c.silence)
-	defer limit.Stop()
+// settle waits for a cancelled request to end. op is what comes after it.
+func (c *conn) settle(ctx context.Context, op string, within time.Duration) error {
+	late := time.After(within)
 	for {
-		c.mu.Lock()
-		if c.broken != nil {
-			defer c.mu.Unlock()
-			return nil, c.broken
+		k := c.call.Load()
+		if why := c.why(); why != nil || k == nil {
+			return why
 		}
-		before := c.call
-		if before == nil {
-			c.id++
-			c.call = &call{id: c.id, op: op, max: max,
-				got: make(chan received, 64), ended: make(chan struct{}), given: make(chan struct{})}
-			defer c.mu.Unlock()
-			return c.call, nil
+		_, err := c.next(ctx, k, late)
+		if errors.Is(err, errLate) {
+			err = c.fail(c.wrong(op, record.Hung,
+				"%s did not end a cancelled %s within %s; it must read its input during a request", c.name, k.op, within))
 		}
-		c.mu.Unlock()
-		select {
-		case <-before.ended:
-		case <-c.gone:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-limit.C:
-			c.fail(c.wrong(op, record.Hung,
-				fmt.Sprintf("%s did not end a cancelled %s within %s; it must read its input during a request",
-					c.name, before.op, c.silence)))
+		if err != nil {
+			return err
 		}
 	}
 }
@@ -173,92 +242,97 @@ func (c *conn) send(ctx context.Context, request any, within time.Duration) erro
 }
 
 // unsent returns why a request could not be sent. After half a line the engine is unusable.
-func (c *conn) unsent(ctx context.Context, err error) error {
+func (c *conn) unsent(ctx context.Context, k *call, err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = c.wrong("", record.Hung, fmt.Sprintf("%s did not read its input for %s", c.name, c.silence))
 		if ctx.Err() != nil {
-			err = ctx.Err()
+			return c.fail(ctx.Err())
 		}
-		c.fail(err)
-		return err
+		return c.fail(c.wrong("", record.Hung, "%s did not read its input for %s", c.name, c.silence))
 	}
-	select {
-	case <-c.gone: // the engine ended
-	case <-time.After(grace):
-		c.fail(c.wrong("", record.BadOutput, c.name+" closed its standard input, where requests arrive"))
-		<-c.gone
+	k.op = "" // it ended before the request
+	for late := time.After(grace); ; {
+		_, err := c.next(context.Background(), k, late)
+		if errors.Is(err, errLate) {
+			err = c.fail(c.wrong("", record.BadOutput, "%s closed its standard input, where requests arrive", c.name))
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return c.why()
 }
 
-// giveUp cancels a call. Further answers to it are ignored.
-func (c *conn) giveUp(k *call) {
-	close(k.given)
-	c.mu.Lock()
-	c.id++
-	id := c.id
-	c.mu.Unlock()
-	// the next call waits until this one has ended
-	_ = c.send(context.Background(), plainRequest{ID: id, Op: opCancel, Of: k.id}, grace)
+// fits returns why a message does not answer the request.
+func (k *call) fits(m message) error {
+	switch {
+	case m.ID != k.id:
+		return fmt.Errorf("answer to request %d, but request %d (%s) is running", m.ID, k.id, k.op)
+	case m.Event == evToken && k.op != opGenerate && k.op != opScore, m.Event == evStage && k.op != opLoad:
+		return fmt.Errorf("%s in answer to %s", m.Event, k.op)
+	}
+	return nil
 }
 
-// idle waits, up to grace, for a cancelled call to end; false means that it has not.
-func (c *conn) idle(ctx context.Context) bool {
-	c.mu.Lock()
-	k := c.call
-	c.mu.Unlock()
-	if k == nil {
-		return true
+// breach ends an engine for an invalid line, and returns the error.
+func (c *conn) breach(k *call, r received, why error) error {
+	said := ""
+	if r.line != "" {
+		said = fmt.Sprintf("; the line is %q", cut(r.line, 80))
 	}
-	select {
-	case <-k.ended:
-		return true
-	case <-c.gone:
-	case <-ctx.Done():
-	case <-time.After(grace):
-	}
-	return false
+	return c.fail(c.wrong(k.op, record.BadOutput, "%s violates the protocol in line %d of its output: %v%s; "+
+		"a valid answer is %s; messages for people belong on standard error", c.name, r.n, why, said,
+		example(k.op, k.id, r.line, c.caps)))
 }
 
-func (c *conn) why() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.broken
+// ended returns why an engine sends no more lines.
+func (c *conn) ended(op string) error {
+	if !c.Ended(time.Second) { // its output ends just before it is reaped
+		return c.wrong(op, record.BadOutput, "%s closed its standard output, where it must answer", c.name)
+	}
+	words := c.Tail.Lines(200)
+	during := "between requests"
+	if op != "" {
+		during = "during " + op
+	}
+	return c.wrong(op, logs.ClassOf(words...), "%s ended %s (%s); last output: %s", c.name, during, c.Exit(),
+		lastWords(words))
+}
+
+// lastWords shortens an engine's lines and joins the last ones.
+func lastWords(lines []string) string {
+	var short []string
+	for _, l := range lines {
+		short = append(short, cut(l, 200))
+	}
+	return logs.LastWords(short)
 }
 
 // refused is an error that the engine reported.
 func (c *conn) refused(m message) error {
-	text := fmt.Sprintf("%s: %s", c.name, cut(m.Message, 400))
+	text := cut(m.Message, 400)
 	switch m.Class {
 	case "oom":
-		return &engine.Failure{Class: record.OOM, Err: errors.New(fault.OneLine(text))}
+		return c.wrong("", record.OOM, "%s: %s", c.name, text)
 	case "bad-model":
-		return engine.SetUp(fault.New(fault.BadModel, "name another model or engine", "%s", text))
+		return engine.SetUp(fault.New(fault.BadModel, "name another model or engine", "%s: %s", c.name, text))
 	case "prompt-too-long":
-		return engine.TooLong("%s", text)
+		return engine.TooLong("%s: %s", c.name, text)
 	}
-	return &engine.Failure{Class: record.Other, Err: errors.New(fault.OneLine(text))}
+	return c.wrong("", record.Other, "%s: %s", c.name, text)
 }
 
 // wrong makes a failure. If hello fails, the engine's author must fix it first.
-func (c *conn) wrong(op string, class record.Class, text string) error {
+func (c *conn) wrong(op string, class record.Class, format string, args ...any) error {
 	if op == opHello {
-		return &engine.Failure{Class: class, Err: fault.New(fault.BadProtocol, seeProtocol, "%s", text)}
+		return &engine.Failure{Class: class, Err: fault.New(fault.BadProtocol, seeProtocol, format, args...)}
 	}
-	return &engine.Failure{Class: class, Err: errors.New(fault.OneLine(text))}
+	return &engine.Failure{Class: class, Err: errors.New(fault.OneLine(fmt.Sprintf(format, args...)))}
 }
 
-func cut(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
-}
-
-// fail ends the engine for a reason; the first reason counts.
-func (c *conn) fail(err error) {
+// fail ends the engine for a reason, and returns the first one.
+func (c *conn) fail(err error) error {
 	c.spoil(err)
 	c.Kill()
+	return c.why()
 }
 
 func (c *conn) spoil(err error) {
@@ -268,4 +342,38 @@ func (c *conn) spoil(err error) {
 		c.broken = err
 		close(c.quit)
 	}
+}
+
+func (c *conn) why() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.broken
+}
+
+// patience returns how long the engine may take to end: 0 if it is busy or broken.
+func (c *conn) patience() time.Duration {
+	if c.call.Load() != nil || c.why() != nil {
+		return 0
+	}
+	return grace
+}
+
+// close ends the engine: first its input, then, after grace, by force. Its descendants are killed.
+func (c *conn) close(grace time.Duration) {
+	c.once.Do(func() {
+		c.spoil(errClosed)
+		_ = c.in.Close()
+		c.Ended(grace)
+		c.Kill()
+		<-c.gone
+		_, _ = c.in.Close(), c.out.Close()
+		c.Release()
+	})
+}
+
+func cut(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n]) + "…"
+	}
+	return s
 }

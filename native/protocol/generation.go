@@ -27,7 +27,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 		return record.Usage{}, err
 	}
 	g := &generation{conn: c, hello: s.hello, request: r, Text: launch.Text{Token: token}}
-	got, k, err := c.ask(ctx, opGenerate, r.MaxTokens, func(id int) any {
+	got, k, err := c.ask(ctx, opGenerate, func(id int) any {
 		return generateRequest{ID: id, Op: opGenerate, Prompt: r.Prompt, MaxTokens: r.MaxTokens,
 			Temperature: r.Temperature,
 			IgnoreEOS:   r.IgnoreEOS}
@@ -73,6 +73,8 @@ func (g *generation) take(k *call, r received) error {
 	}
 	id := record.NoID
 	switch ids := g.hello.Caps.IDs; {
+	case g.N == g.request.MaxTokens:
+		return fmt.Errorf("token %d of a generation of %d", g.N+1, g.N)
 	case ids && r.Token == nil:
 		return fmt.Errorf(`token %d lacks "token", although hello has "ids"`, g.N)
 	case !ids && r.Token != nil:
@@ -169,11 +171,8 @@ func (g *generation) finish(m message, context int, p engine.Probe) error {
 			g.usage.Reported[name] = float64(n)
 		}
 	}
-	err := g.sound(m, context)
-	if err != nil {
-		err = g.conn.wrong(opGenerate, record.BadOutput, g.conn.name+" violates the protocol: "+err.Error())
-		g.conn.fail(err)
-		return err
+	if err := g.sound(m, context); err != nil {
+		return g.conn.fail(g.conn.wrong(opGenerate, record.BadOutput, "%s violates the protocol: %v", g.conn.name, err))
 	}
 	g.contradictions(m, p)
 	return nil

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -171,47 +170,18 @@ func parse(line []byte) (message, error) {
 	if !utf8.Valid(line) {
 		return m, errors.New("not UTF-8")
 	}
-	if err := onlyOnce(line); err != nil {
-		return m, err
-	}
 	if err := json.Unmarshal(line, &m); err != nil {
 		return m, plainly(err)
 	}
 	return m, m.check()
 }
 
-// onlyOnce refuses anything but a JSON object, and duplicate names, because readers differ in which one they use.
-func onlyOnce(line []byte) error {
-	d := json.NewDecoder(bytes.NewReader(line))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.New("not a JSON object")
-	}
-	seen := map[string]bool{}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return plainly(err)
-		}
-		name, _ := t.(string) // always a string in an object
-		if seen[name] {
-			return fmt.Errorf("duplicate name %.40q", name)
-		}
-		seen[name] = true
-		var skipped json.RawMessage
-		if err := d.Decode(&skipped); err != nil {
-			return plainly(err)
-		}
-	}
-	return nil
-}
-
 // plainly rewords an error of Go's JSON parser.
 func plainly(err error) error {
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && kind.Field != "" {
 		return fmt.Errorf("%q has the wrong type (%s)", kind.Field, kind.Value)
 	}
-	return fmt.Errorf("not a JSON object: %s", strings.TrimPrefix(err.Error(), "json: "))
+	return errors.New("not a JSON object")
 }
 
 // check refuses invalid values.
@@ -255,8 +225,8 @@ func (m message) checkHello(clock string) error {
 }
 
 // example returns a valid answer, for the author of an engine. It is a done if the line was meant as one.
-func example(op string, id int, line []byte, c caps) string {
-	switch done := bytes.Contains(line, []byte(`"done"`)); {
+func example(op string, id int, line string, c caps) string {
+	switch done := strings.Contains(line, `"done"`); {
 	case op == opHello:
 		return fmt.Sprintf(`{"id":%d,"event":"done","protocol":%d,"name":"my-engine","version":"1","device":{"class":"cpu"}}`, id, Version)
 	case op == opScore && !done:

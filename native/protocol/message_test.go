@@ -23,7 +23,6 @@ func TestParse(t *testing.T) {
 		`{"id":1,"event":"done"`:                           "not a JSON object",
 		`{"id":1,"event":"done"} {}`:                       "not a JSON object",
 		"{\"id\":1,\"event\":\"\xff\"}":                    "UTF-8",
-		`{"id":1,"event":"done","id":2}`:                   `duplicate name "id"`,
 		`{"event":"done"}`:                                 `"id" is missing`,
 		`{"id":-1,"event":"done"}`:                         `"id" is missing`,
 		`{"id":"1","event":"done"}`:                        `"id" has the wrong type (string)`,

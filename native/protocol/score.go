@@ -31,13 +31,16 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 		}
 	}
 	n := 0
-	_, _, err = c.ask(ctx, opScore, len(f.IDs), func(id int) any {
+	_, _, err = c.ask(ctx, opScore, func(id int) any {
 		return scoreRequest{ID: id, Op: opScore, PromptIDs: f.Prompt, IDs: f.IDs, Top: f.Top}
 	}, func(_ *call, r received) error {
 		if r.Event != evToken {
 			return nil
 		}
-		sc, err := r.score(n, f.IDs[n]) // fits limits their number
+		if n == len(f.IDs) {
+			return fmt.Errorf("score %d of %d tokens", n+1, n)
+		}
+		sc, err := r.score(n, f.IDs[n])
 		if err == nil {
 			n++
 			each(sc)
@@ -45,9 +48,8 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 		return err
 	})
 	if err == nil && n < len(f.IDs) {
-		err = c.wrong(opScore, record.BadOutput,
-			fmt.Sprintf("%s violates the protocol: it scored %d of %d tokens", c.name, n, len(f.IDs)))
-		c.fail(err)
+		err = c.fail(c.wrong(opScore, record.BadOutput, "%s violates the protocol: it scored %d of %d tokens", c.name, n,
+			len(f.IDs)))
 	}
 	if err != nil {
 		s.tell(ctx, c)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	"llmparity/internal/engine"
@@ -53,7 +54,7 @@ func (s *session) running(ctx context.Context) (*conn, error) {
 
 // greet sends hello and checks the answer.
 func (s *session) greet(ctx context.Context, c *conn) error {
-	got, _, err := c.ask(ctx, opHello, 0, func(id int) any {
+	got, _, err := c.ask(ctx, opHello, func(id int) any {
 		return helloRequest{ID: id, Op: opHello, Protocol: Version, Clock: clockName}
 	}, nothing)
 	if err != nil {
@@ -75,9 +76,7 @@ func (s *session) greet(ctx context.Context, c *conn) error {
 		return err
 	}
 	s.hello, s.said = got.message, map[string]bool{}
-	c.mu.Lock()
 	c.caps = got.Caps
-	c.mu.Unlock()
 	s.probe.Event(record.Event{At: time.Now(), Device: deviceOf(*got.Device)})
 	return nil
 }
@@ -89,7 +88,7 @@ func helloFault(ctx context.Context, c *conn, err error) error {
 		return err
 	}
 	return &engine.Failure{Class: engine.ClassOf(err), Err: fault.New(fault.BadProtocol, seeProtocol,
-		"%s: hello failed: %v", c.name, err)}
+		"%s: hello failed: %s", c.name, strings.TrimPrefix(err.Error(), c.name+": "))}
 }
 
 func nothing(*call, received) error { return nil }
@@ -110,7 +109,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		return err
 	}
 	var stages stages
-	got, k, err := c.ask(ctx, opLoad, 0, func(id int) any {
+	got, k, err := c.ask(ctx, opLoad, func(id int) any {
 		return loadRequest{ID: id, Op: opLoad,
 			Model: model{Name: m.Name, Path: m.Path, Format: cmp.Or(m.Format, ggufFormat),
 				SHA256: m.SHA256, Context: m.Context}}
@@ -130,10 +129,16 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	return nil
 }
 
+// maxStages limits the stages of a load.
+const maxStages = 100
+
 // stages are the stages of a load, as the engine reports them.
 type stages []record.Span
 
 func (s *stages) add(_ *call, r received) error {
+	if r.Event == evStage && len(*s) == maxStages {
+		return fmt.Errorf("more than %d stages", maxStages)
+	}
 	if r.Event == evStage {
 		*s = append(*s, record.Span{Name: cut(tidy(r.Stage), 40), Begin: r.at})
 	}
@@ -198,14 +203,14 @@ func (s *session) Unload(ctx context.Context) error {
 	if err != nil {
 		return nil // nothing is running
 	}
-	if why := c.why(); why != nil || ctx.Err() != nil || !c.idle(ctx) {
+	if why := c.settle(ctx, opUnload, grace); why != nil || ctx.Err() != nil {
 		s.drop(c, 0)
 		if s.reported || ctx.Err() != nil || errors.Is(why, errClosed) {
 			return nil
 		}
 		return why
 	}
-	_, _, err = c.ask(ctx, opUnload, 0, func(id int) any { return plainRequest{ID: id, Op: opUnload} }, nothing)
+	_, _, err = c.ask(ctx, opUnload, func(id int) any { return plainRequest{ID: id, Op: opUnload} }, nothing)
 	if err != nil {
 		s.drop(c, 0)
 		return ended(ctx, "unloading", err)

@@ -63,11 +63,10 @@ test-all: setup lint
 test-gpu:
 	go test -v -count 1 -tags gpu -run CUDA ./internal/sample/gpu
 
-# Figures about ourselves: the sampler against psrecord, and an engine's speed measured against unmeasured, each paired in one run; a
-# real model converted and run; the report of a million samples.
+# Figures about ourselves: an engine's speed measured against unmeasured, paired in one run; a real model converted and run; the report
+# of a million samples.
 bench: build
-	@scripts/setup system python llamacpp llamacpp-tools ollama bench smollm2
-	go test -run '^$$' -bench Psrecord -benchtime 1x -timeout 10m ./internal/sample/proc
+	@scripts/setup system python llamacpp llamacpp-tools ollama smollm2
 	go test -run '^$$' -bench Spike -benchtime 1x -timeout 5m ./internal/sample
 	go test -run '^$$' -tags slow -bench Watched -benchtime 1x -timeout 10m ./cmd/llmparity
 	go test -run '^$$' -tags slow -bench LlamaBench -benchtime 1x -timeout 30m ./native/llamacpp

@@ -20,9 +20,9 @@ type Process struct {
 	Parent int
 	Start  uint64 // start time in the system's unit
 	Name   string // from the system, perhaps truncated
-
-	thread bool // a thread, not a process
 }
+
+func isGone(err error) bool { return errors.Is(err, sample.ErrGone) }
 
 // Young reports whether a process is less than a second old: it may soon exec another program.
 func (p Process) Young() bool { return isYoung(p) }
@@ -39,7 +39,7 @@ type Family struct {
 	// Except reports whether a process never belongs to the family, nor its descendants; nil: none.
 	Except func(Process) bool
 
-	births    *births
+	births    births
 	members   map[int]*Member
 	young     map[int]time.Time // strangers that may still exec another program, and since when
 	everybody bool              // the next Look checks all processes
@@ -56,10 +56,6 @@ type Member struct {
 	reading record.Sample // discarded
 }
 
-// youngAtOnce limits how many strangers that may exec another program are checked again at a time, so that programs
-// that start many processes cost little.
-const youngAtOnce = 32
-
 // youth is how long a process is checked again: it usually execs its program within that time.
 const youth = time.Second
 
@@ -72,8 +68,7 @@ const (
 
 // NewFamily returns a family without members.
 func NewFamily() *Family {
-	return &Family{births: newBirths(), members: map[int]*Member{}, young: map[int]time.Time{}, everybody: true,
-		self: os.Getpid()}
+	return &Family{members: map[int]*Member{}, young: map[int]time.Time{}, everybody: true, self: os.Getpid()}
 }
 
 // Add adds a process; the next Look finds its descendants.
@@ -154,7 +149,6 @@ func (f *Family) Close() {
 	for _, m := range f.members {
 		f.Drop(m)
 	}
-	f.births.close()
 }
 
 // Look returns new members. If no process was started on the machine since the last call, it takes a few microseconds.
@@ -185,9 +179,9 @@ func (f *Family) look(everybody bool) (appeared []*Member) {
 		p, err := glance(pid)
 		switch {
 		case errors.Is(err, sample.ErrGone):
-			f.births.missed(pid, begin)
+			f.births.missed(pid)
 			delete(f.young, pid)
-		case err == nil && !p.thread:
+		case err == nil:
 			strangers = append(strangers, p)
 		}
 	}
@@ -195,7 +189,7 @@ func (f *Family) look(everybody bool) (appeared []*Member) {
 	for joined := true; joined; {
 		joined = false
 		strangers = slices.DeleteFunc(strangers, func(p Process) bool {
-			if !f.belongs(p, all) {
+			if !f.belongs(p) {
 				return false
 			}
 			if m, err := f.add(p); err == nil {
@@ -210,12 +204,12 @@ func (f *Family) look(everybody bool) (appeared []*Member) {
 }
 
 // belongs reports whether a process is a member's child, or joins by itself.
-func (f *Family) belongs(p Process, listed bool) bool {
+func (f *Family) belongs(p Process) bool {
 	parent := f.members[p.Parent]
 	if !(parent != nil && parent.Start <= p.Start && parent.Alive()) && !(f.Joins != nil && f.Joins(p)) {
 		return false
 	}
-	return (listed || !isThread(p.PID)) && !(f.Except != nil && f.Except(p))
+	return f.Except == nil || !f.Except(p)
 }
 
 // stillYoung returns strangers that may still exec another program.
@@ -225,9 +219,7 @@ func (f *Family) stillYoung(now time.Time) (pids []int) {
 			delete(f.young, pid)
 			continue
 		}
-		if len(pids) < youngAtOnce {
-			pids = append(pids, pid)
-		}
+		pids = append(pids, pid)
 	}
 	return pids
 }

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -44,6 +44,8 @@ func sources(pid int, role string, ours bool) ([]sample.Source, error) {
 	return []sample.Source{cheap, &expensive}, nil
 }
 
+func of(pid int, file string) string { return fmt.Sprintf("/proc/%d/%s", pid, file) }
+
 // gone recognises errors of a process that has ended.
 func gone(pid int, err error) error {
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
@@ -63,7 +65,7 @@ type statm struct {
 }
 
 func newStatm(pid int, role string, start uint64) (*statm, error) {
-	f, err := os.Open(filepath.Join("/proc", strconv.Itoa(pid), "statm"))
+	f, err := os.Open(of(pid, "statm"))
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +116,6 @@ type rollup struct {
 	role  string
 	start uint64
 	since string // start of the highest RSS, in words
-	buf   [4096]byte
 }
 
 func (s *rollup) Describe() record.Source {
@@ -135,21 +136,21 @@ func (s *rollup) Read(_ context.Context, r *record.Sample) error {
 	if now.Start != s.start {
 		return fmt.Errorf("process %d: pid reused: %w", s.pid, sample.ErrGone)
 	}
-	n, err := readSmall(of(s.pid, "smaps_rollup"), s.buf[:])
+	text, err := os.ReadFile(of(s.pid, "smaps_rollup"))
 	if err != nil {
 		return gone(s.pid, err)
 	}
-	m, err := parseRollup(s.buf[:n])
+	m, err := parseRollup(text)
 	if err != nil {
 		return fmt.Errorf("process %d: smaps_rollup: %w", s.pid, err)
 	}
-	if n, err = readSmall(of(s.pid, "status"), s.buf[:]); err != nil {
+	if text, err = os.ReadFile(of(s.pid, "status")); err != nil {
 		return gone(s.pid, err)
 	}
 	r.End = time.Now()
 	r.RSS, r.PSS, r.USS, r.Swap, r.Forked = m.rss, m.pss, m.unique, m.swap, m.anonymous-m.pssAnonymous
 	r.Kinds = m.kinds
-	r.HWM, r.VMS = kilobytes(s.buf[:n], "VmHWM:"), kilobytes(s.buf[:n], "VmSize:")
+	r.HWM, r.VMS = kilobytes(text, "VmHWM:"), kilobytes(text, "VmSize:")
 	return nil
 }
 
@@ -182,22 +183,14 @@ func parseRollup(text []byte) (m sizes, err error) {
 
 // kilobytes returns the value of a line such as "Rss:   12 kB" in bytes; record.Absent if there is none.
 func kilobytes(text []byte, name string) int64 {
-	for len(text) > 0 {
-		line := text
-		if i := bytes.IndexByte(text, '\n'); i >= 0 {
-			line, text = text[:i], text[i+1:]
-		} else {
-			text = nil
+	for line := range bytes.Lines(text) {
+		if value, ok := bytes.CutPrefix(line, []byte(name)); ok {
+			n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(string(value)), " kB"), 10, 53)
+			if err != nil {
+				return record.Absent
+			}
+			return n << 10
 		}
-		if len(line) < len(name) || string(line[:len(name)]) != name {
-			continue
-		}
-		line = bytes.TrimLeft(line[len(name):], " \t")
-		if len(line) == 0 || line[0] < '0' || line[0] > '9' {
-			return record.Absent
-		}
-		n, _ := number(line)
-		return n << 10
 	}
 	return record.Absent
 }
@@ -221,7 +214,7 @@ const resetPeak = "5"
 
 // ResetPeak resets the highest RSS. Read has just checked that the pid was not reused.
 func (s *peaking) ResetPeak(context.Context) error {
-	f, err := os.OpenFile(filepath.Join("/proc", strconv.Itoa(s.pid), "clear_refs"), os.O_WRONLY, 0)
+	f, err := os.OpenFile(of(s.pid, "clear_refs"), os.O_WRONLY, 0)
 	if err == nil {
 		_, err = f.WriteString(resetPeak)
 		_ = f.Close()

@@ -156,21 +156,3 @@ func read(t *testing.T, sources []sample.Source) map[string]record.Sample {
 	}
 	return out
 }
-
-func BenchmarkStatm(b *testing.B)       { benchmark(b, record.MethodStatm) }
-func BenchmarkSmapsRollup(b *testing.B) { benchmark(b, record.MethodSmapsRollup) }
-
-func benchmark(b *testing.B, method string) {
-	sources, err := proc.Sources(os.Getpid(), "self")
-	check.Err(b, err)
-	for _, src := range sources {
-		if src.Describe().Method != method {
-			continue
-		}
-		b.ReportAllocs()
-		for b.Loop() {
-			r := record.NewSample()
-			check.Err(b, src.Read(b.Context(), &r))
-		}
-	}
-}

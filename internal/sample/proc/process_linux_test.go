@@ -3,7 +3,6 @@ package proc_test
 import (
 	"os"
 	"runtime"
-	"strconv"
 	"syscall"
 	"testing"
 
@@ -30,41 +29,6 @@ func TestProcessOfThread(t *testing.T) {
 	}
 	if got := proc.ProcessOf(os.Getpid()); got != os.Getpid() {
 		t.Errorf("process %d is of %d", os.Getpid(), got)
-	}
-}
-
-// Joins is not called for threads, because a program may start hundreds per second.
-func TestThreadsDoNotJoin(t *testing.T) {
-	f := proc.NewFamily()
-	defer f.Close()
-	var asked []int
-	f.Joins = func(p proc.Process) bool {
-		asked = append(asked, p.PID)
-		return false
-	}
-	f.Look()
-	asked = nil
-	for range 20 { // some come from those that idle
-		_, end := withThread()
-		defer end()
-	}
-	tasks, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		f.Look()
-	}
-	is := map[int]bool{}
-	for _, task := range tasks {
-		if tid, err := strconv.Atoi(task.Name()); err == nil && tid != os.Getpid() {
-			is[tid] = true
-		}
-	}
-	for _, pid := range asked {
-		if is[pid] {
-			t.Errorf("thread %d was asked about", pid)
-		}
 	}
 }
 

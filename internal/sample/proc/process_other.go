@@ -74,63 +74,14 @@ func CommandLine(pid int) []string {
 	return args
 }
 
-func isThread(int) bool { return false }
-
 // ProcessOf returns pid: threads have no ids of that kind here.
 func ProcessOf(pid int) int { return pid }
 
 // Usable returns nil here.
 func Usable() error { return nil }
 
-func isGone(err error) bool { return errors.Is(err, sample.ErrGone) }
-
-// All returns all pids.
-func All() ([]int, error) {
-	found, err := process.Pids()
-	pids := make([]int, len(found))
-	for i, pid := range found {
-		pids[i] = int(pid)
-	}
-	return pids, err
-}
-
 // isYoung reports whether a process was started recently.
 func isYoung(p Process) bool { return time.Since(time.UnixMilli(int64(p.Start))) < youth }
 
-// births finds processes that may be new: those that the last call did not list.
-type births struct {
-	known map[int]bool
-	rest  time.Time // no check of all processes until then
-}
-
-func newBirths() *births { return &births{known: map[int]bool{}} }
-
-func (b *births) close() {}
-
-func (b *births) next(everybody bool) (pids []int, all bool) {
-	listed, err := All()
-	if err != nil {
-		return nil, false
-	}
-	known := make(map[int]bool, len(listed))
-	for _, pid := range listed {
-		known[pid] = true
-		if !b.known[pid] {
-			pids = append(pids, pid)
-		}
-	}
-	b.known = known
-	if everybody || time.Now().After(b.rest) {
-		return listed, true
-	}
-	return pids, false
-}
-
-// missed returns a pid again that was listed and could not be read.
-func (b *births) missed(pid int, _ time.Time) { delete(b.known, pid) }
-
-// scanned takes the duration of a check of all processes. The next follows after every, or later so that checks use at
-// most 1/share of a core.
-func (b *births) scanned(took, every time.Duration, share int) {
-	b.rest = time.Now().Add(max(every, took*time.Duration(share)))
-}
+// lastPID is unknown here.
+func lastPID() int { return 0 }

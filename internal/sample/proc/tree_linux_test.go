@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"llmparity/internal/check"
-	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
 	"llmparity/internal/sample/proc/proctest"
@@ -231,47 +230,4 @@ func TestFamilyExcludesThisProcess(t *testing.T) {
 	if joined := f.Look(); len(joined) != 0 {
 		t.Errorf("joined: %+v", joined[0])
 	}
-}
-
-// BenchmarkLook measures following a tree of 50 processes, without reading their sizes.
-func BenchmarkLook(b *testing.B) {
-	f := fifty(b)
-	for b.Loop() {
-		f.Look()
-	}
-}
-
-func BenchmarkLookAtAll(b *testing.B) {
-	f := fifty(b)
-	for b.Loop() {
-		f.LookAtAll()
-	}
-}
-
-func BenchmarkReadFifty(b *testing.B) {
-	f := fifty(b)
-	members := f.Members()
-	for b.Loop() {
-		for _, m := range members {
-			r := record.NewSample()
-			check.Err(b, m.Sources[0].Read(b.Context(), &r))
-		}
-	}
-}
-
-func fifty(b *testing.B) *proc.Family {
-	sh := newShell(b)
-	for range 49 {
-		sh.start("sleep 600")
-	}
-	f := proc.NewFamily()
-	b.Cleanup(f.Close)
-	if _, err := f.Add(sh.cmd.Process.Pid); err != nil {
-		b.Fatal(err)
-	}
-	f.Look()
-	if n := len(f.Members()); n != 50 {
-		b.Fatalf("%d members", n)
-	}
-	return f
 }

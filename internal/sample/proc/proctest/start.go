@@ -1,3 +1,4 @@
+// Package proctest starts commands that tests of processes communicate with.
 package proctest
 
 import (

@@ -2,16 +2,12 @@ package estimate
 
 import (
 	"math"
-	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
 	"llmparity/internal/modelsize"
 	"llmparity/internal/tiny"
@@ -215,35 +211,6 @@ func TestComputeBuffersMatchLogs(t *testing.T) {
 	}
 }
 
-// KV cache and compute buffer in the recorded logs of real runs.
-func TestRecordedLogs(t *testing.T) {
-	buffer := regexp.MustCompile(`(KV|compute|model) buffer size =\s*([0-9.]+) MiB`)
-	for name, s := range map[string]Setup{
-		"smollm2-f32":          {Context: 1024, KVDType: "f32", NoFlash: true},
-		"smollm2-f16-auto-fit": {Context: 1024},
-		"smollm2-q8_0-flash":   {Context: 2048, KVDType: "q8_0"},
-	} {
-		text, err := os.ReadFile(filepath.Join("../../native/logs/testdata/loads", name+".log"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		said := map[string]float64{}
-		for _, m := range buffer.FindAllStringSubmatch(string(text), -1) {
-			if said[m[1]], err = strconv.ParseFloat(m[2], 64); err != nil {
-				t.Fatal(err)
-			}
-		}
-		s.Engine = LlamaCPP
-		e := of(t, config(t, "smollm2-135m"), s)
-		if got := float64(e.Component(KVReserved).Best) / mib; math.Abs(got-said["KV"]) > 0.006 {
-			t.Errorf("%s: KV cache of %.3f MiB, want %.2f", name, got, said["KV"])
-		}
-		if got := float64(e.Component(Activation).Best) / mib; math.Abs(got-said["compute"]) > 0.1*said["compute"] {
-			t.Errorf("%s: compute buffer of %.2f MiB, want %.2f", name, got, said["compute"])
-		}
-	}
-}
-
 func TestTinyModelAsFileAndPackage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "tiny.gguf")
@@ -315,27 +282,6 @@ func TestWorkspacesMatchLedger(t *testing.T) {
 		if math.Abs(float64(a.Best)-c.measured) > 0.1*c.measured {
 			t.Errorf("%d bytes, want %.0f", a.Best, c.measured)
 		}
-	}
-}
-
-// An unknown architecture has weights and, from the shapes of its tensors, a KV cache.
-func TestUnknownArchitectureFromTensors(t *testing.T) {
-	tensors := []gguf.Weights{tensor("token_embd.weight", 64, 100)}
-	for _, layer := range []string{"blk.0.", "blk.1."} {
-		tensors = append(tensors, tensor(layer+"attn_q.weight", 64, 64), tensor(layer+"attn_k.weight", 64, 16),
-			tensor(layer+"attn_v.weight", 64, 16))
-	}
-	m, err := modelsize.Open(written(t, "x.gguf", tensors, gguf.Entry{Key: "general.architecture", Value: "strange"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := of(t, m, Setup{Context: 256})
-	if m.Trust != Low || e.Component(Weights).Best != 4*(64*100+2*(64*64+2*64*16)) ||
-		e.Component(KVReserved).Best != 256*2*32*2 {
-		t.Errorf("%v: %+v", m.Trust, e.Components)
-	}
-	if c := e.Component(KVReserved).Confidence; c != Low {
-		t.Errorf("the KV cache has confidence %s", c)
 	}
 }
 
@@ -466,30 +412,4 @@ func TestTensorParallel(t *testing.T) {
 	if len(four.PerDevice) != 4 {
 		t.Errorf("%v", four.PerDevice)
 	}
-}
-
-func FuzzNumbers(f *testing.F) {
-	f.Add(6.7e9, 32, 32, 32, 4096, 128, 32000, 11008, 4096, 8, 2)
-	f.Add(0.0, 1, 1, 0, 1, 0, 1, 1, 0, 0, 0)
-	f.Fuzz(func(t *testing.T, params float64, layers, heads, kv, hidden, dim, vocab, inter, context, batch, tp int) {
-		m, err := modelsize.FromNumbers(modelsize.Numbers{Parameters: params, Layers: layers, Heads: heads, KVHeads: kv,
-			Hidden: hidden, HeadDim: dim, Vocab: vocab, Intermediate: inter})
-		for _, engine := range engines {
-			if err != nil {
-				break
-			}
-			var e Estimate
-			if e, err = Of(m, Setup{Engine: engine, Context: context, BatchSize: batch, TensorParallel: tp,
-				GPUMemoryGiB: 80}); err == nil {
-				sane(t, e)
-			}
-			if c := fault.Of(err); err != nil && c != fault.Usage && c != fault.BadModel {
-				t.Fatalf("%v has class %s", err, c)
-			}
-			err = nil
-		}
-		if c := fault.Of(err); err != nil && c != fault.Usage {
-			t.Fatalf("%v has class %s", err, c)
-		}
-	})
 }

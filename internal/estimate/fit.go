@@ -86,8 +86,6 @@ func (e Estimate) unsure(r record.Risk) string {
 		}
 	}
 	switch m, s := e.Model, e.Setup; {
-	case m.Partial:
-		return "parts of the model are missing here and not counted"
 	case m.Stated != nil && s.Context > m.Stated.Context:
 		return fmt.Sprintf("%s states %s for a context of %d tokens; %d need more",
 			m.Stated.By, words.Size(m.Stated.Bytes), m.Stated.Context, s.Context)

@@ -10,8 +10,6 @@ import (
 
 func TestFitAnswersInALine(t *testing.T) {
 	smollm := config(t, "smollm2-135m")
-	partial := smollm
-	partial.Partial = true
 	stated := modelsize.FromStatement("X-q4f16_1",
 		modelsize.Stated{By: "a list", Bytes: 800 * mib, Context: 4096, F16: true, Buffer: 200 * mib})
 	ram := func(n int64) map[string]Room { return map[string]Room{RAM: {n, ""}} }
@@ -23,13 +21,11 @@ func TestFitAnswersInALine(t *testing.T) {
 		refused string
 		want    string
 	}{
-		"enough":            {smollm, plain, ram(8 * gib), "", "fits: needs about 316.6 MiB, 8 GiB available"},
-		"not enough":        {smollm, plain, ram(256 * mib), "", "does not fit: needs about 316.6 MiB, 256 MiB available"},
-		"refused":           {smollm, plain, ram(8 * gib), "needs f16", "cannot run here: needs f16"},
-		"unknown memory":    {smollm, plain, nil, "", "unknown: needs about 316.6 MiB; free memory is unknown, set --ram-gb"},
-		"unknown GPU":       {smollm, Setup{Engine: LlamaCPP, GPULayers: 15}, ram(8 * gib), "", "unknown: needs about"},
-		"part that fits":    {partial, plain, ram(8 * gib), "", "unknown: parts of the model"},
-		"part that is much": {partial, plain, ram(200 * mib), "", "does not fit: needs"},
+		"enough":         {smollm, plain, ram(8 * gib), "", "fits: needs about 316.6 MiB, 8 GiB available"},
+		"not enough":     {smollm, plain, ram(256 * mib), "", "does not fit: needs about 316.6 MiB, 256 MiB available"},
+		"refused":        {smollm, plain, ram(8 * gib), "needs f16", "cannot run here: needs f16"},
+		"unknown memory": {smollm, plain, nil, "", "unknown: needs about 316.6 MiB; free memory is unknown, set --ram-gb"},
+		"unknown GPU":    {smollm, Setup{Engine: LlamaCPP, GPULayers: 15}, ram(8 * gib), "", "unknown: needs about"},
 		"stated": {stated, Setup{OnGPU: true}, map[string]Room{VRAM: {gib, ""}, RAM: {8 * gib, ""}}, "",
 			"fits: needs about 800 MiB, 1 GiB of GPU memory available"},
 		"stated buffer": {stated, Setup{OnGPU: true},

@@ -49,18 +49,6 @@ func TestIncreasesMatchMeasurements(t *testing.T) {
 	}
 }
 
-// GPUs and engines without a known allocator have no predicted increase.
-func TestIncreaseIsOmittedWhenUnknown(t *testing.T) {
-	for name, s := range map[string]Setup{"layers on a GPU": {Engine: LlamaCPP, GPULayers: 3},
-		"an adapter that is a GPU": {Engine: WebLLM, OnGPU: true},
-		"vLLM":                     {Engine: VLLM}, "transformers": {Engine: Transformers}} {
-		s.Context = 512
-		if c := of(t, config(t, "smollm2-135m"), s).Component(Increase); c.Name != "" {
-			t.Errorf("%s: %+v", name, c)
-		}
-	}
-}
-
 func TestMmapAndRepackingChangeWeights(t *testing.T) {
 	m := config(t, "smollm2-135m")
 	m.Stored, m.Matrices = map[string]int64{"q4_0": 80 * mib, "f32": mib},

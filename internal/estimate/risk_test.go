@@ -7,29 +7,6 @@ import (
 	"llmparity/internal/record"
 )
 
-func TestLevels(t *testing.T) {
-	for _, c := range []struct {
-		best, high, free int64
-		hard             bool
-		want             record.RiskLevel
-	}{
-		{10, 12, 100, false, record.RiskLow},
-		{80, 99, 100, false, record.RiskLow},
-		{81, 99, 100, false, record.RiskMedium},
-		{50, 101, 100, false, record.RiskMedium}, // it may come to more than there is
-		{95, 95, 100, false, record.RiskMedium},
-		{96, 96, 100, false, record.RiskHigh},
-		{1, 1, 0, false, record.RiskHigh},
-		{100, 100, 100, true, record.RiskLow}, // a hard limit is exact
-		{101, 101, 100, true, record.RiskHigh},
-		{99, 101, 100, true, record.RiskMedium},
-	} {
-		if got := (Need{Best: c.best, High: c.high, Hard: c.hard}).level(c.free); got != c.want {
-			t.Errorf("%d to %d of %d (hard: %v): %s, want %s", c.best, c.high, c.free, c.hard, got, c.want)
-		}
-	}
-}
-
 func TestRiskOfPlaces(t *testing.T) {
 	smollm := config(t, "smollm2-135m")
 	roomy := map[string]Room{RAM: {64 * gib, "said"}, VRAM: {64 * gib, "said"}, Buffer: {gib, "said"},
@@ -92,24 +69,6 @@ func TestRiskOfPlaces(t *testing.T) {
 		if text := strings.Join(r.Recommendations, "\n"); !strings.Contains(text, c.advice) ||
 			c.level == record.RiskLow && text != "" {
 			t.Errorf("%s: advice is %q, want %q", name, text, c.advice)
-		}
-	}
-}
-
-func TestRecommendationsNeedLess(t *testing.T) {
-	for _, name := range []string{"llama-2-7b", "gemma-2-9b", "deepseek-v3", "smollm2-135m"} {
-		for _, engine := range engines {
-			e := of(t, config(t, name), Setup{Engine: engine, Context: 8192, InputLen: 100, OutputLen: 10})
-			if r := e.Risk(map[string]Room{RAM: {1, "said"}, VRAM: {1, "said"}}); r.Level != record.RiskHigh ||
-				len(r.Recommendations) == 0 {
-				t.Errorf("%s in %s: %+v", name, engine.Name, r)
-			}
-			for _, advice := range e.Risk(map[string]Room{RAM: {1, "said"}, VRAM: {1, "said"}}).Recommendations {
-				// These reserve for the text, not the context.
-				if (engine == VLLM || engine == Transformers) && strings.Contains(advice, "--context") {
-					t.Errorf("%s in %s: %s", name, engine.Name, advice)
-				}
-			}
 		}
 	}
 }

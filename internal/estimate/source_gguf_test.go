@@ -1,12 +1,16 @@
 package estimate
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
+	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/modelsize"
 )
@@ -58,7 +62,8 @@ func TestCachesByKeys(t *testing.T) {
 		values       int64 // reserved
 		trust        Confidence
 	}{
-		"plain": {"qwen3", 48, 2, 256, nil, 8192, 48 * 8192 * 2 * 512, High},
+		"unknown architecture": {"foooo", 48, 2, 256, nil, 8192, 48 * 8192 * 2 * 512, Low},
+		"plain":                {"qwen3", 48, 2, 256, nil, 8192, 48 * 8192 * 2 * 512, High},
 		"recurrent": {"qwen3next", 48, 2, 256,
 			map[string]any{"full_attention_interval": u(4), "ssm.conv_kernel": u(4)}, 8192, 12 * 8192 * 2 * 512, Low},
 		"recurrent, by default": {"qwen3next", 48, 2, 256, map[string]any{"ssm.conv_kernel": u(4)}, 8192,
@@ -99,61 +104,28 @@ func TestCachesByKeys(t *testing.T) {
 	}
 }
 
-// A name that nobody knows may be of layers that keep something else than keys and values.
-func TestUnknownArchitecturesAreDoubted(t *testing.T) {
-	sizes := map[string]any{"block_count": uint32(2), "embedding_length": uint32(64), "attention.head_count": uint32(4),
-		"context_length": uint32(1024)}
-	for name, want := range map[string]Confidence{"llama": High, "foooo": Low} {
-		m, err := modelsize.Open(shapedFile(t, "x.gguf", name, sizes))
-		if err != nil {
-			t.Fatal(err)
-		}
-		e := of(t, m, Setup{Engine: LlamaCPP, Context: 512})
-		if c := e.Component(KVReserved); c.Best != 2*2*64*2*512 || c.Confidence != want ||
-			(e.Component(Increase).Confidence == Low) != (want == Low) ||
-			(e.Component(Activation).Confidence == Low) != (want == Low) || (len(m.Notes) == 0) != (want == High) {
-			t.Errorf("%s: %+v, %v", name, e.Components, m.Notes)
-		}
-		for _, advice := range of(t, m, Setup{Context: 1 << 20}).Risk(
-			map[string]Room{RAM: {64 * mib, "said"}}).Recommendations {
-			if strings.Contains(advice, "a context of 2048") || strings.Contains(advice, "a context of 524288") {
-				t.Errorf("it was made for 1024 tokens: %s", advice)
-			}
-		}
-	}
-}
-
-// Of a split model any part stands for all that lie beside it; where some don't, no figure is trusted.
+// Of a split model any part stands for all, which must lie beside it.
 func TestSplitModels(t *testing.T) {
 	sizes := map[string]any{"block_count": uint32(2), "embedding_length": uint32(64), "attention.head_count": uint32(4)}
 	split := gguf.Entry{Key: "split.count", Value: uint16(2)}
 	first := shapedFile(t, "big-00001-of-00002.gguf", "llama", sizes, split)
-	m, err := modelsize.Open(first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w := of(t, m, Setup{Context: 64}).Component(Weights); w.Best != 4*64*32 || w.Confidence != Low ||
-		len(m.Notes) != 1 {
-		t.Errorf("one of two parts: %+v, %v", w, m.Notes)
-	}
 	second := filepath.Join(filepath.Dir(first), "big-00002-of-00002.gguf")
-	if err := os.Rename(shapedFile(t, "x.gguf", "llama", nil, split), second); err != nil {
-		t.Fatal(err)
+	if _, err := modelsize.Open(first); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), second) {
+		t.Errorf("one of two parts: %v", err)
 	}
+	check.Err(t, os.Rename(shapedFile(t, "x.gguf", "llama", nil, split), second))
 	for _, path := range []string{first, second} {
-		if m, err = modelsize.Open(path); err != nil {
-			t.Fatal(err)
-		}
+		m, err := modelsize.Open(path)
+		check.Err(t, err)
 		w := of(t, m, Setup{Context: 64}).Component(Weights)
 		if w.Best != 2*4*64*32 || w.Confidence != High || m.Layers != 2 || m.Parameters != 2*64*32 ||
 			len(m.Notes) != 0 {
 			t.Errorf("%s: %+v, %d layers, %v", path, w, m.Layers, m.Notes)
 		}
 	}
-	if err := os.WriteFile(second, []byte("no GGUF"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err = modelsize.Open(first); err == nil {
-		t.Error("a damaged part was taken")
+	alone := filepath.Join(t.TempDir(), "renamed.gguf")
+	check.Err(t, os.Rename(first, alone))
+	if _, err := modelsize.Open(alone); fault.Of(err) != fault.BadModel {
+		t.Errorf("a renamed part: %v", err)
 	}
 }

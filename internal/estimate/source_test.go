@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/fault"
 	"llmparity/internal/modelsize"
 )
 
@@ -75,28 +74,6 @@ func TestOpenFolders(t *testing.T) {
 		}
 		if m.Trust != c.trust || !strings.Contains(strings.Join(e.Warnings, " "), c.says) {
 			t.Errorf("%s: trust %s, %q", name, m.Trust, e.Warnings)
-		}
-	}
-}
-
-func TestOpenRefusesFolders(t *testing.T) {
-	for says, files := range map[string]map[string]string{
-		"contains no model":  {},
-		"model_type \"new\"": {"config.json": `{"model_type":"new"}`},
-		"not a JSON object":  {"config.json": `{`},
-		"safetensors":        {"config.json": small, "model.safetensors": "x"},
-		"metadata.total_size is -1": {"config.json": small,
-			"model.safetensors.index.json": `{"metadata":{"total_size":-1}}`},
-		"mlc-chat-config.json": {"mlc-chat-config.json": "{"},
-	} {
-		dir := t.TempDir()
-		for file, text := range files {
-			put(t, dir, file, text)
-		}
-		_, err := modelsize.Open(dir)
-		if c := fault.Of(err); c != fault.BadModel && c != fault.UnknownArch ||
-			!strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", says, err)
 		}
 	}
 }

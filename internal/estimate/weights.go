@@ -34,9 +34,6 @@ func (e *Estimate) weigh(f format) (weighed, error) {
 		}
 		name := modelsize.Dominant(types)
 		w.whole = exact(Weights, sum, name, "tensor sizes in the model's files", High)
-		if m.Partial {
-			w.whole.Method, w.whole.Confidence = "tensor sizes in the files that are here", Low
-		}
 		e.copies(&w.whole)
 		e.DTypes.Weights, e.ByFormat = name, types
 		w.extra = e.replicated(func(v hfconfig.Weight) int64 {

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"llmparity/internal/fault"
@@ -52,7 +50,8 @@ func fromGGUF(f *gguf.File, tensors []gguf.Tensor) (Model, error) {
 		m.Vocab = k.one("vocab_size")
 	}
 	if !m.byKeys(k) {
-		m.byShapes(tensors)
+		m.Trust = Low
+		m.note("the metadata lacks the sizes of the KV cache")
 	}
 	if used := k.one("expert_used_count"); used > 0 {
 		m.Inter = max(k.one("expert_feed_forward_length"), 1)*used + k.one("expert_shared_feed_forward_length")
@@ -254,35 +253,6 @@ func (k keys) windows(m *Model) func(int) bool {
 		return func(int) bool { return true }
 	}
 	return func(int) bool { return false }
-}
-
-var projection = regexp.MustCompile(`^blk\.(\d+)\.attn_([kv])\.weight$`)
-
-// byShapes takes the KV cache from the shapes of the key and value projections.
-func (m *Model) byShapes(tensors []gguf.Tensor) {
-	m.Trust = Low
-	m.note("the metadata lacks the sizes of the KV cache: they follow from the tensors attn_k and attn_v")
-	var keys, values int64
-	layers := map[int]bool{}
-	for _, t := range tensors {
-		if t.Name == "token_embd.weight" && len(t.Shape) == 2 {
-			m.Hidden = int(min(t.Shape[0], maxSize))
-		}
-		p := projection.FindStringSubmatch(t.Name)
-		if p == nil || len(t.Shape) != 2 || t.Shape[1] > maxSize {
-			continue
-		}
-		if p[2] == "k" {
-			n, err := strconv.Atoi(p[1])
-			keys, layers[n] = max(keys, int64(t.Shape[1])), err == nil
-		} else {
-			values = max(values, int64(t.Shape[1]))
-		}
-	}
-	if keys > 0 && values > 0 {
-		m.Layers = len(layers)
-		m.Caches = []hfconfig.Cache{{Layers: len(layers), Values: keys + values, Keys: keys}}
-	}
 }
 
 // passed counts the parameters used for a token: all, but only the active share of the experts.

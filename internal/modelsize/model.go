@@ -45,7 +45,6 @@ type Model struct {
 	// Stored holds the bytes of the weights by type, as the files have them; nil: calculated from Weights.
 	Stored     map[string]int64
 	Matrices   map[string]int64 // the part of Stored that llama.cpp may repack for the processor
-	Partial    bool             // some files are missing
 	Trust      Confidence       // in parameters and shapes
 	CacheTrust Confidence       // in the shape of the KV cache; "": as Trust
 	Library    *mlc.Library     // of a WebLLM package

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -9,9 +10,10 @@ import (
 
 // epochs are the units of times since 1970, with the smallest number for each. They don't overlap from 1973 to 5138.
 var epochs = []struct {
-	least, perSecond float64
-	name             string
-}{{1e17, 1e9, "nanoseconds"}, {1e14, 1e6, "microseconds"}, {1e11, 1e3, "milliseconds"}, {1e8, 1, "seconds"}}
+	least float64
+	unit  int64 // nanoseconds
+	name  string
+}{{1e17, 1, "nanoseconds"}, {1e14, 1e3, "microseconds"}, {1e11, 1e6, "milliseconds"}, {1e8, 1e9, "seconds"}}
 
 // layouts are the forms of ISO 8601 in use; each accepts fractions of a second.
 var layouts = []struct{ layout, name string }{
@@ -44,7 +46,7 @@ func readerOf(text string) (read func(string) (int64, error), name string) {
 	if n, err := strconv.ParseFloat(text, 64); err == nil {
 		for _, e := range epochs {
 			if n >= e.least && n < 1e19 {
-				return epoch(e.least, e.perSecond), e.name + " since 1970"
+				return epoch(e.least, e.unit), e.name + " since 1970"
 			}
 		}
 		return nil, ""
@@ -69,23 +71,19 @@ func readerOf(text string) (read func(string) (int64, error), name string) {
 
 // epoch parses whole units as integers, so that nanoseconds are exact. Numbers with an exponent are as exact as a
 // float64.
-func epoch(least, perSecond float64) func(string) (int64, error) {
-	scale := int64(1e9 / perSecond)
+func epoch(least float64, unit int64) func(string) (int64, error) {
 	return func(text string) (int64, error) {
 		n, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return 0, err
-		}
-		if !(n >= least && n < least*1000) || n/perSecond > 7e9 {
-			return 0, strconv.ErrRange
+		if err != nil || !(n >= least && n < least*1000 && n*float64(unit) < 7e18) {
+			return 0, cmp.Or(err, strconv.ErrRange)
 		}
 		whole, fraction, _ := strings.Cut(text, ".")
 		i, err := strconv.ParseInt(whole, 10, 64)
-		if err != nil || strings.Trim(fraction, "0123456789") != "" { // 1.7e9, 17e8
-			return int64(math.Round(n * float64(scale))), nil
+		part, err2 := strconv.ParseFloat("0."+fraction+"0", 64)
+		if err != nil || err2 != nil || strings.ContainsAny(fraction, "eE") { // 1.7e9, 17e8
+			return int64(math.Round(n * float64(unit))), nil
 		}
-		part, _ := strconv.ParseFloat("0."+fraction, 64)
-		return i*scale + int64(math.Round(part*float64(scale))), nil
+		return i*unit + int64(math.Round(part*float64(unit))), nil
 	}
 }
 
@@ -111,7 +109,7 @@ func (f *file) who(line int, fields []string) (who, error) {
 // largest is more MiB than any machine has.
 const largest = 1 << 40
 
-// size parses MiB; NaN if the column or its content is missing. It counts words for a missing value.
+// size parses MiB; NaN if the column or its content is missing. It warns of words for a missing value.
 func (f *file) size(line int, fields []string, column string) (float64, error) {
 	text, ok := f.field(fields, column)
 	if !ok || text == "" {
@@ -119,26 +117,15 @@ func (f *file) size(line int, fields []string, column string) (float64, error) {
 	}
 	switch strings.ToLower(text) {
 	case "nan", "na", "n/a", "null", "none", "-":
-		f.notices.count("not-a-number", column+": fields without a number: %d, ignored, the first in line %d",
-			line)
+		f.notices.first("not-a-number", column+": fields without a number are ignored, the first in line", line)
 		return math.NaN(), nil
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	switch {
 	case err == nil && v >= 0 && v < largest:
 		return v, nil
-	case err != nil && strings.Count(text, ",") == 1 && !math.IsNaN(commaed(text)):
+	case strings.Contains(text, ","):
 		return 0, f.fault(line, column, "write numbers with a point", "%.40q contains a comma", text)
-	case err == nil && v < 0:
-		return 0, f.fault(line, column, "fix or remove the line", "%.40q is negative", text)
 	}
 	return 0, f.fault(line, column, "fix or remove the line", "%.40q is not a size in MiB", text)
-}
-
-func commaed(text string) float64 {
-	v, err := strconv.ParseFloat(strings.Replace(text, ",", ".", 1), 64)
-	if err != nil {
-		return math.NaN()
-	}
-	return v
 }

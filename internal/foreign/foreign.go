@@ -174,25 +174,15 @@ func (f *file) begin(line int, fields []string) error {
 		return f.fault(line, "", "use commas between columns, and points in numbers",
 			"columns are not separated by commas")
 	case has(timeColumn):
-		return f.fault(line, "", shape, "no column %s or %s; columns: %s", rssColumn, heapColumn,
-			f.names())
+		return f.fault(line, "", shape, "no column %s or %s", rssColumn, heapColumn)
 	default:
-		return f.fault(line, "", shape, "no column %s; columns: %s", timeColumn, f.names())
+		return f.fault(line, "", shape, "no column %s", timeColumn)
 	}
 	if has("attempt") && has("source") {
 		return fault.New(fault.BadRecord, "name the folder: "+filepath.Dir(f.path), "%s is part of a run folder",
 			f.path)
 	}
 	return nil
-}
-
-// names lists the columns, shortened.
-func (f *file) names() string {
-	names := []rune(fault.OneLine(strings.Join(f.header, ", ")))
-	if len(names) > 120 {
-		names = append(names[:119], '…')
-	}
-	return string(names)
 }
 
 // field returns the content of a column in a line.
@@ -237,37 +227,21 @@ func (f *file) row(line int, fields []string) (row, error) {
 	return r, nil
 }
 
-// notices collects warnings, each once, with counts.
-type notices struct{ list []*notice }
+// notices collects warnings, each once.
+type notices []record.Warning
 
-type notice struct {
-	code, text string // text may have %d for the count and %d for the first line
-	count      int
-	line       int
+// add adds a warning, if there is none with that code and text.
+func (n *notices) add(code, text string) {
+	if w := (record.Warning{Code: code, Text: text}); !slices.Contains(*n, w) {
+		*n = append(*n, w)
+	}
 }
 
-// add adds a warning without a count.
-func (n *notices) add(code, text string) { n.list = append(n.list, &notice{code: code, text: text}) }
-
-// count counts an occurrence.
-func (n *notices) count(code, format string, line int) {
-	at := slices.IndexFunc(n.list, func(o *notice) bool { return o.code == code && o.text == format })
-	if at < 0 {
-		at = len(n.list)
-		n.list = append(n.list, &notice{code: code, text: format, line: line})
+// first adds a warning about the first line in which something happens; text ends before its number.
+func (n *notices) first(code, text string, line int) {
+	if !slices.ContainsFunc(*n, func(w record.Warning) bool {
+		return w.Code == code && strings.HasPrefix(w.Text, text)
+	}) {
+		*n = append(*n, record.Warning{Code: code, Text: fmt.Sprintf("%s %d", text, line)})
 	}
-	n.list[at].count++
-	n.list[at].line = min(n.list[at].line, line)
-}
-
-func (n *notices) warnings() []record.Warning {
-	var out []record.Warning
-	for _, w := range n.list {
-		text := w.text
-		if w.count > 0 {
-			text = fmt.Sprintf(w.text, w.count, w.line)
-		}
-		out = append(out, record.Warning{Code: w.code, Text: text})
-	}
-	return out
 }

@@ -49,7 +49,7 @@ func (f *file) run(rows []row, sum string) *record.Run {
 	f.notices.add("foreign-rows", fmt.Sprintf(
 		"%s was written by another program or by watch: sizes are read as MiB, timestamps are %s; "+
 			"model, prompt, device and load are unknown", filepath.Base(f.path), f.times))
-	run.Warnings = f.notices.warnings()
+	run.Warnings = f.notices
 	return run
 }
 
@@ -89,9 +89,8 @@ func (f *file) backwards(rows []row) {
 	at := map[who]int64{}
 	for _, r := range rows {
 		if before, ok := at[r.who]; ok && r.ns < before {
-			f.notices.count("clock-backwards",
-				"rows earlier than the previous row of their process: %d, the first in line %d (clock set back, "+
-					"or unsorted); they are sorted by time", r.line)
+			f.notices.first("clock-backwards", "rows are sorted by time, because some are earlier than the previous row "+
+				"of their process (clock set back, or unsorted): the first in line", r.line)
 		}
 		at[r.who] = r.ns
 	}

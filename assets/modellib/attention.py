@@ -1,20 +1,20 @@
-"""The attention kernels that the KV cache calls, for a software adapter: a thread a head of a token, no barriers.
+"""Attention kernels of the KV cache for software adapters: one thread for each head of a token, without barriers.
 
-They compute one sequence's full attention, or, where the model has a window, that of each token to itself and the tokens just
-before it: positions in front of the window are passed over, so that the cache needs to know nothing of it. Rows and positions are
-counted from the sequence's beginning; a GPU's kernels, in attention_gpu, take the same arguments, which are declared here.
+They compute full attention of one sequence, or attention within a sliding window. Kernels skip positions before the window, so
+the cache does not know it. Positions count from the start of the sequence. The GPU kernels in attention_gpu take the same
+arguments.
 """
 
 import attention_gpu
 from schedule import T, kernel, lanes_of, when
 
-PAGE = 16  # tokens a page; the page's runtime asks for no other size
-FEW = 16  # vectors of a head, up to which there is a line of the shader for each
-SEQUENCES = 1  # a batch's sequences in a prefill; a call with more is refused by the kernel's own check of its arguments
+PAGE = 16  # tokens in a page; WebLLM uses no other size
+FEW = 16  # up to so many vectors of a head, loops are unrolled
+SEQUENCES = 1  # in a prefill; kernels refuse more
 
 
 class Heads:
-    """What the kernels need to know of a model."""
+    """The sizes of a model that the kernels use."""
 
     def __init__(self, shape):
         self.heads, self.kv_heads = shape["num_attention_heads"], shape["num_key_value_heads"]
@@ -49,7 +49,7 @@ class New:
         self._h = h
 
     def span(self, t):
-        """The positions that token t sees here, from the first to behind the last."""
+        """The positions that token t sees: the first, and the one after the last."""
         return self._h.begin(t), t + 1
 
     def key(self, t, head, p, i):
@@ -99,7 +99,7 @@ class Cached(Paged):
 
 
 class Decoded(Paged):
-    """A new token, whose own key and value are in the cache already, over the cache."""
+    """A new token over the cache, which has its key and value."""
 
     name = "attend_decode"
 
@@ -149,7 +149,7 @@ def attend(kernels, shape, arguments):
 
 
 def one_thread_a_head(k, h, a):
-    """Softmax on the way: what was summed shrinks whenever a greater score comes."""
+    """Online softmax: sums are rescaled when a greater score comes."""
     lanes = h.lanes
     columns = h.width // lanes
 
@@ -188,7 +188,7 @@ def one_thread_a_head(k, h, a):
             score.set(T.exp(score.get() - high.get()))
             mass.add(score.get())
             each(lambda i: out[i].add(spread(score.get()) * a.value(t, head, p, i * lanes)))
-        if h.window:  # a token may see nothing of the cache
+        if h.window:  # a token may see no position of the cache
             mass.set(T.max(mass.get(), T.float32(1e-30)))
         each(lambda i: a.out.set(out[i].get() / spread(mass.get()), t, head, i * lanes, lanes=lanes))
         a.lse.set(high.get() + T.log(mass.get()), t, head)
@@ -200,7 +200,7 @@ def vectors(k, count, lanes):
 
 
 class Parts:
-    """Two partial attentions of the same tokens; the first becomes the whole."""
+    """Two partial attentions of the same tokens; the result replaces the first."""
 
     def __init__(self, k, h):
         self.n = n = k.size("n")
@@ -227,7 +227,7 @@ def merge(kernels, shape):
         if kernels == "gpu":
             attention_gpu.merge(k, h, a)
             return
-        # A thread owns a whole head: were it split, one thread would overwrite the lse that another has yet to read.
+        # One thread for each head, because it overwrites the lse that it reads.
         with k.threads(a.n * h.heads) as (at,):
             t, head = at // h.heads, at % h.heads
             ours, theirs, total = k.local(), k.local(), k.local()

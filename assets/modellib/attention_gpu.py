@@ -1,13 +1,13 @@
 """Attention for a GPU: workgroups that share queries, keys and scores.
 
-Every kernel walks over the positions in steps, with the softmax on the way: what was summed shrinks when a greater score comes.
+Every kernel processes positions in steps with an online softmax: sums are rescaled when a greater score comes.
 """
 
 from tvm.tirx import all as all_of
 
 from schedule import MOST_SHARED, MOST_THREADS, T, when
 
-LEAST = -1e30  # the score of a position that is not seen
+LEAST = -1e30  # score of an invisible position
 ACROSS = 16  # threads of a token in a prompt
 
 

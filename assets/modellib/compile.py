@@ -3,13 +3,12 @@
     compile.py --shape SHAPE.json --kernels software|gpu --sort partial|full --cache DIR --out OUT.wasm
     compile.py --runtime-only --cache DIR
 
-With --owned it ends, and with it all that it started, when its standard input does.
+With --owned, it and its children end when its standard input ends.
 
-Progress goes to stderr, a line a step, each beginning with "step: ". A failure is one line that begins with "error: ", then
-whatever the tool said; the exit code is 1, or 3 where Python packages are missing, or 4 where emcc is.
+Progress goes to stderr, in lines that begin with "step: ". A failure is a line that begins with "error: ", then the output of the
+tool. Exit codes: 1 failure, 3 missing Python packages, 4 no emcc, 5 bad shape.
 
-Everything that costs time is kept in the cache under the hash of all that it was made from. Files appear there complete: they
-are written aside and renamed, so that two compilers may run at once. Nothing else is written but temporary folders.
+Results are cached under a hash of all inputs. Files are written aside and renamed, so several compilers can run at once.
 """
 
 import argparse
@@ -60,8 +59,8 @@ def parse():
 
 def end_with_owner():
     """Waits for the end of whoever holds the other end of standard input, then kills this process and its children."""
-    os.read(0, 1)  # not sys.stdin, whose lock would be in the way at exit
-    if hasattr(os, "getpgrp") and os.getpgrp() == os.getpid():  # else the group is not ours alone
+    os.read(0, 1)  # not sys.stdin, whose lock blocks the exit
+    if hasattr(os, "getpgrp") and os.getpgrp() == os.getpid():  # otherwise the group has other processes
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
 
@@ -85,7 +84,7 @@ def build(options):
 
 
 def packages():
-    """What requirements.txt pins, after a look at whether just that is installed."""
+    """The pinned packages, after checking that these versions are installed."""
     with open(os.path.join(HERE, "requirements.txt"), encoding="utf-8") as file:
         pins = [line.strip() for line in file if "==" in line]
     for name, wanted in (pin.split("==") for pin in pins):
@@ -99,7 +98,7 @@ def packages():
 
 
 def compile_library(emcc, shape, variant, runtime, folder):
-    import library  # takes a second: not before it is needed
+    import library  # takes a second
 
     objects = library.objects(shape, variant, folder)
     say("linking")
@@ -108,7 +107,7 @@ def compile_library(emcc, shape, variant, runtime, folder):
 
 
 def keep(path, what, make):
-    """Makes the file at path, unless it is there, in a temporary folder that is gone afterwards."""
+    """Makes the file at path in a temporary folder, unless it exists."""
     if os.path.exists(path):
         return
     say(f"compiling the {what}")
@@ -119,7 +118,7 @@ def keep(path, what, make):
 
 
 def place(source, to):
-    """Copies a file, which appears complete or not at all."""
+    """Copies a file atomically."""
     descriptor, aside = tempfile.mkstemp(prefix=".aside-", dir=os.path.dirname(os.path.abspath(to)))
     os.close(descriptor)
     try:

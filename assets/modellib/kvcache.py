@@ -1,8 +1,8 @@
 """The paged KV cache: TVM's own cache object, with kernels of ours.
 
-The cache is built for what the page asks of it: one sequence, its whole context kept, pages of 16 tokens. A model's window is the
-attention kernels' own affair. Kernels that such a cache never calls (TVM's sliding windows, token trees, page copies, debugging)
-are not compiled in, since every shader costs load time; a call of one ends in an error that says so.
+It supports what WebLLM uses: one sequence, its whole context, pages of 16 tokens. The attention kernels handle a model's window.
+Other kernels of TVM's cache (sliding windows, token trees, page copies, debugging) are absent, because every shader costs load
+time; calling one is an error.
 """
 
 import numpy as np
@@ -41,7 +41,7 @@ def create(shape, variant, sequences, tokens, chunk, page, window):
             relax.prim_value(1.0),
             relax.prim_value(float(theta)),
             relax.const(rotations(shape)),
-            relax.op.builtin.alloc_tensor(relax.ShapeExpr([]), shape["dtype"], 0),  # tells dtype and device, is never read
+            relax.op.builtin.alloc_tensor(relax.ShapeExpr([]), shape["dtype"], 0),  # for its dtype and device
             add(append(shape)),
             relax.prim_value(0),  # no latent attention
             *(attend(a) for a in (attention.New, attention.Cached, attention.Decoded)),

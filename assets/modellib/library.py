@@ -34,7 +34,7 @@ def objects(shape, variant, folder):
 
 
 def bounded(module, shape):
-    """Tells the memory planner how long a prompt's piece can be, so that every buffer is allocated once at its greatest size."""
+    """Bounds the length of a prefill chunk, so that every buffer is allocated once at its maximum size."""
     for name, func in module.functions_items():
         if isinstance(func, relax.Function):
             module[name] = func.with_attr("tir_var_upper_bound", bounds(shape))
@@ -71,11 +71,11 @@ def pipeline(shape, variant, params):
 
 
 def with_metadata(module, shape, variant, params):
-    """Adds the function that tells the page what the library is for and what it needs."""
+    """Adds _metadata: what the library is for and what it needs."""
     text = json.dumps({
         "model_type": shape["model_type"],
         "quantization": {"float32": "q0f32", "float16": "q0f16"}[shape["dtype"]],
-        "llmparity": {**variant, "shape": shape},  # rotation and window are in the kernels, and nothing else tells them
+        "llmparity": {**variant, "shape": shape},  # the only place with rotation and window
         "context_window_size": shape["context_window_size"],
         "sliding_window_size": -1,
         "attention_sink_size": -1,

@@ -1,7 +1,7 @@
-"""Kernels of the transformer's dense parts: token embedding and matrix products with whatever surrounds them fused in.
+"""Kernels of the transformer's dense parts: token embedding and matrix products with the operations around them.
 
-A fused product is one dispatch where a graph of operators would take three or four; a dispatch costs a software adapter more than
-the arithmetic of a small layer. The products here are the ones for such an adapter, a thread an output; a GPU's are in linear_gpu.
+A fused product is one dispatch instead of three or four; on a software adapter, a dispatch costs more than the arithmetic of a
+small layer. The products here are for software adapters, with one thread for each output; linear_gpu has those for GPUs.
 """
 
 import contextlib
@@ -96,7 +96,7 @@ def one_thread_an_output(k, p, a):
     n = a.n
     with k.threads(p.rows // stack, 1 if p.last else (n + tile - 1) // tile) as (j, block):
         token = [n - 1] if p.last else [block * tile + m for m in range(tile)]
-        # The last block may reach past the last token: it reads that token again and throws the result away.
+        # The last block may exceed the tokens: it repeats the last token and discards the result.
         source = [t if tile == 1 else T.min(t, n - 1) for t in token]
         wanted = [j * stack + r + half for r in range(stack) for half in p.halves]
         dots = [[k.local(lanes) for _ in wanted] for _ in source]

@@ -1,8 +1,8 @@
 """Matrix products for a GPU: workgroups that share what they read.
 
 Decoding multiplies a matrix by one vector, which costs as much as reading the matrix: each weight is read once, by neighbouring
-threads from neighbouring places. A prompt's product is computed in tiles, so that a weight is read once for a tile's tokens and an
-activation once for a tile's rows. The norm in front is part of either: the squares are summed on the way.
+threads from neighbouring places. Prefill is computed in tiles, so that a weight is read once for all tokens of a tile and an
+activation once for all its rows. Both include the preceding norm.
 """
 
 from tvm.tirx import all as all_of
@@ -23,7 +23,7 @@ def vector(k, p, a):
     while threads < min(steps, LONGEST):
         threads *= 2
     with k.groups(threads, (p.rows + ROWS - 1) // ROWS) as (thread, block):
-        # The last block may reach past the last row: it computes that row again and throws the result away.
+        # The last block may exceed the rows: it repeats the last row and discards the result.
         rows = [T.min(block * ROWS + r, p.rows - 1) if p.rows % ROWS else block * ROWS + r for r in range(ROWS)]
         wanted = [row + half for row in rows for half in p.halves]
         sums = [k.local(lanes) for _ in range(len(wanted) + (p.eps is not None))]
@@ -107,7 +107,7 @@ def tiles(k, p, a):
 
 
 def load(p, a, step, at, square, row, token, xs, ws):
-    """Copies the vector numbered at of both tiles into workgroup memory, noughts where the matrix has ended."""
+    """Copies the vector numbered at of both tiles into workgroup memory, zeros beyond the matrix."""
     lanes, width = lanes_of(p.columns), len(p.halves)
     steps, deep = p.columns // lanes, DEPTH // lanes
     line, column = at // deep, step * deep + at % deep

@@ -24,7 +24,7 @@ def version(emcc):
 
 
 def run(emcc, arguments, folder):
-    """Runs emcc in folder, so that no path of this machine can end up in what it writes."""
+    """Runs emcc in folder, so that its output has no path of this machine."""
     done = subprocess.run(
         [emcc, *arguments], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -37,7 +37,7 @@ def first_error(log):
 
 
 def runtime(emcc, sources, folder):
-    """Compiles the runtime in folder, out of the wheel's sources and ours laid over them; returns the object's path."""
+    """Compiles the runtime in folder from the wheel's sources, overlaid with ours; returns the object's path."""
     site = sysconfig.get_path("purelib")
     for package, path, to in [
         ("tvm", "include", "include"),

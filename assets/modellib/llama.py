@@ -1,6 +1,6 @@
-"""The llama architecture, as the page's engine calls it, and qwen2, which is the same with biases and one other name.
+"""The llama architecture, as WebLLM calls it, and qwen2, which has biases and another name for one weight.
 
-Weights, activations and cache have the shape's dtype; what is summed is summed in float32, and logits are float32.
+Weights, activations and cache have the shape's dtype. Sums and logits are float32.
 """
 
 import math
@@ -60,7 +60,7 @@ class Body(nn.Module):
 
 
 class Llama(nn.Module, Sampler):
-    """The functions that the page's engine looks up; each method is one, spec says with which arguments."""
+    """The functions that WebLLM calls, one for each method; spec has their arguments."""
 
     def __init__(self, shape, variant):
         self.shape, self.variant = shape, variant

@@ -1,8 +1,7 @@
 """The kernel that picks a token from the nucleus: the smallest set of likeliest tokens, ties by token, whose mass reaches top_p.
 
-Nearly always the nucleus lies in the head of the sorted probabilities, which a thread walks, and stops early. Where it reaches
-behind the head, it is told by its least probability and by how many tokens of just that one belong to it: a bisection finds both.
-No order is needed then, since a token's chance does not depend on its place.
+Usually the nucleus lies within the head of the sorted probabilities, which one thread walks. Otherwise a bisection finds its
+smallest probability, and how many tokens with that probability belong to it. This needs no order.
 """
 
 import contextlib
@@ -58,11 +57,11 @@ def nucleus(vocab, head, shared):
 
 
 class Beyond:
-    """Picks from a nucleus that reaches behind the head; p(i) and token(i) read the row. Every thread of a workgroup comes to the
-    same result; thread is None where there is but one.
+    """Picks from a nucleus that is larger than the head; p(i) and token(i) read the row. Every thread of a workgroup gets the
+    same result; thread is None if there is only one.
 
-    The nucleus is what has more bits than low, in all of the mass above, and the first ties among what has just these bits: the
-    bits of numbers from 0 are in the numbers' order.
+    The nucleus has the tokens whose bits exceed low, with mass above in all, and the first of those whose bits equal low. The
+    bits of numbers from 0 have the order of the numbers.
     """
 
     def __init__(self, k, vocab, head, thread, p, token):

@@ -1,8 +1,7 @@
-"""How a kernel is laid over the GPU. Every kernel of the library is written with the helpers here and comes out already scheduled.
+"""Helpers that write kernels with their schedule.
 
-Kernel.threads gives one thread an output, and threads that never wait for one another: a software adapter pays dearly for workgroup
-barriers, and a kernel without them is short, so that its pipeline compiles in milliseconds. Kernel.groups gives workgroups, whose
-threads share memory and wait for one another: what a real GPU needs to read its memory once.
+Kernel.threads has one independent thread for each output: barriers are expensive on a software adapter, and short kernels compile
+in milliseconds. Kernel.groups has workgroups whose threads share memory, so that a GPU reads its memory once.
 """
 
 import contextlib
@@ -80,7 +79,7 @@ class Kernel:
         return Named(self._builder, f"shared{next(self._names)}", buffer)
 
     def barrier(self):
-        """Where a workgroup's threads wait for one another; all of them must come here."""
+        """A barrier for a workgroup's threads; all of them must reach it."""
         T.evaluate(T.tvm_storage_sync("shared"))
 
 

@@ -1,8 +1,8 @@
-"""Kernels that put the probabilities of a row in order, greatest first, ties by token.
+"""Kernels that sort the probabilities of a row, greatest first, ties by token.
 
-A full sort is a merge sort. A partial one finds the likeliest HEAD tokens alone: it is all that sampling needs nearly always, at a
-fraction of the cost. Both give a permutation of all tokens; behind its head, a partial one is in no order to rely on. A small
-vocabulary is sorted wholly, in one pass.
+A full sort is a merge sort. A partial sort finds only the likeliest HEAD tokens, which nearly always suffices for sampling. Both
+give a permutation of all tokens; after the head, that of a partial sort has no defined order. A small vocabulary is fully sorted in
+one pass.
 """
 
 from tvm.tirx import all as all_of

@@ -17,10 +17,10 @@ NAME = "llmparity_vectors"  # of the lowering, among TVM's own
 
 
 def register():
-    """Makes the default lowering with the pass in it known under NAME.
+    """Registers the default lowering with this pass as NAME.
 
-    TVM's own rewrite of storage is left out: it gives memory that a workgroup no longer needs to what is next in want of some, of
-    whatever type that is. What else it does, declaring a thread's variables as vectors, is done here.
+    TVM's rewrite of storage is omitted, because it reuses workgroup memory for values of other types. Its other task, declaring a
+    thread's variables as vectors, is done here.
     """
     lower, host, device = tirx.get_tir_pipeline("default")
 

@@ -46,11 +46,11 @@ func makes(m engine.Model) error {
 }
 
 // CanPackage says how WebLLM runs a package, or returns why it cannot.
-func CanPackage(p mlc.Existing, params []mlc.Param) (string, error) {
+func CanPackage(p mlc.Existing) (string, error) {
 	fits := func(file string) error {
 		l, err := mlc.OpenLibrary(file)
 		if err == nil {
-			err = l.MatchesPackage(p, params)
+			err = l.MatchesPackage(p)
 		}
 		return err
 	}

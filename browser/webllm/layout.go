@@ -33,9 +33,10 @@ func layoutOf(p Package) (*layout, error) {
 	if p.DType == F16 {
 		width = 2
 	}
-	l := &layout{layers: int64(m.Layers), kvToken: 2 * int64(m.KVHeads*m.HeadDim) * width}
+	s := m.Shape
+	l := &layout{layers: int64(s.NumHiddenLayers), kvToken: 2 * int64(s.NumKeyValueHeads*s.HeadDim) * width}
 	l.kvLayer = mlc.KVReserved(l.kvToken, p.Context)
-	window := m.SlidingWindowSize
+	window := m.RotatingWindow
 	if w, ok := p.Overrides["sliding_window_size"].(int); ok {
 		window = w
 	}

@@ -123,7 +123,7 @@ func stillOf(p Package, m engine.Model) error {
 	if err != nil {
 		return err
 	}
-	if err := lib.MatchesPackage(existing, existing.Params()); err != nil {
+	if err := lib.MatchesPackage(existing); err != nil {
 		return fault.Wrap(fault.BadModel, err, "leave it unchanged during a run, and try again",
 			"model %s was replaced, or its package changed", m.Path)
 	}

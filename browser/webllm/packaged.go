@@ -35,8 +35,8 @@ func (w *WebLLM) packaged(ctx context.Context, m engine.Model, b Bundle, say fun
 		return Package{}, err
 	}
 	asked := existing // with the requested context
-	asked.ContextWindowSize = m.Context
-	if err := lib.MatchesPackage(asked, existing.Params()); err != nil {
+	asked.Shape.ContextWindowSize = m.Context
+	if err := lib.MatchesPackage(asked); err != nil {
 		return Package{}, err
 	}
 	made := Package{

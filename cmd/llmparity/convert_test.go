@@ -72,11 +72,7 @@ func TestConvertWritesRequestedPackage(t *testing.T) {
 	check(t, err)
 	lib, err := mlc.OpenLibrary(made.Library)
 	check(t, err)
-	var params []mlc.Param
-	for _, w := range made.Weights {
-		params = append(params, w.Param)
-	}
-	if err := lib.MatchesPackage(made, params); err != nil || made.Quantization != "q0f16" || lib.Own == nil ||
+	if err := lib.MatchesPackage(made); err != nil || made.Quantization != "q0f16" || lib.Own == nil ||
 		lib.Own.String() != "gpu kernels, full sort" {
 		t.Errorf("%v: package %s, library %v", err, made.Quantization, lib.Own)
 	}

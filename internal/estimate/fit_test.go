@@ -99,7 +99,7 @@ func TestWebLLMDequantisesGGUFs(t *testing.T) {
 func TestFromListsCountsBytesInMemory(t *testing.T) {
 	config := `{"model_type":"llama","quantization":"q0f32","context_window_size":512,"vocab_size":100,"prefill_chunk_size":64,` +
 		`"model_config":{"hidden_size":64,"intermediate_size":128,"num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":2,"tie_word_embeddings":true}}`
-	weights := `{"records":[{"dataPath":"params_shard_0.bin","format":"raw-shard","nbytes":12832,"records":[` +
+	weights := `{"records":[{"dataPath":"params_shard_0.bin","format":"raw-shard","nbytes":12832,"md5sum":"0123456789abcdef0123456789abcdef","records":[` +
 		`{"name":"a","shape":[100,64],"dtype":"float32","format":"f32-to-bf16","nbytes":12800,"byteOffset":0},` +
 		`{"name":"b","shape":[16],"dtype":"float32","format":"f32-to-bf16","nbytes":32,"byteOffset":12800}]}]}`
 	m, err := modelsize.FromLists("X", []byte(config), []byte(weights))

@@ -170,21 +170,22 @@ func describePackage(dir string, kinds engine.Kinds) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
+	s := p.Shape
 	i := Info{Kind: "webllm-package", Quantization: p.Quantization, ChatTemplate: cmp.Or(p.ChatTemplate, "none"),
 		Model: record.Model{
-			Name: filepath.Base(filepath.Clean(dir)), Format: model.WebLLM, Architecture: p.ModelType,
-			DType:    p.Quantization,
-			WeightsB: p.Bytes, FileB: p.Bytes, Layers: p.Layers, Heads: p.Heads, KVHeads: p.KVHeads, HeadDim: p.HeadDim,
-			Hidden: p.Hidden, Vocab: p.Vocab, Context: p.ContextWindowSize}}
+			Name: filepath.Base(filepath.Clean(dir)), Format: model.WebLLM, Architecture: s.ModelType,
+			DType: p.Quantization, WeightsB: p.Bytes, FileB: p.Bytes, Layers: s.NumHiddenLayers,
+			Heads: s.NumAttentionHeads, KVHeads: s.NumKeyValueHeads, HeadDim: s.HeadDim, Hidden: s.HiddenSize,
+			Vocab: s.VocabSize, Context: s.ContextWindowSize}}
 	var params []mlc.Param
 	for _, w := range p.Weights {
 		i.weight(w.Name, w.DType, w.Bytes)
 		params = append(params, w.Param)
 	}
 	i.Parameters = values(params)
-	i.KV = kvOf(2*int64(p.Layers)*int64(p.KVHeads)*int64(p.HeadDim), p.ContextWindowSize)
+	i.KV = kvOf(2*int64(s.NumHiddenLayers)*int64(s.NumKeyValueHeads)*int64(s.HeadDim), s.ContextWindowSize)
 	i.Tokenizer = strings.Join(p.TokenizerFiles, ", ")
-	can, err := webllm.CanPackage(p, params)
+	can, err := webllm.CanPackage(p)
 	i.Engines = abilities(kinds, can, err)
 	return i, nil
 }

@@ -24,18 +24,16 @@ func (l Library) Matches(have []Param, s modellib.Shape) error {
 }
 
 // MatchesPackage is Matches for an existing package, with its own context.
-func (l Library) MatchesPackage(p Existing, have []Param) error {
+func (l Library) MatchesPackage(p Existing) error {
 	if l.Quantization != p.Quantization {
 		return l.differs("the library is for %s weights, the package has %s", l.Quantization, p.Quantization)
 	}
 	s := p.Shape
-	s.ModelType, s.VocabSize = p.ModelType, p.Vocab
-	s.NumHiddenLayers, s.NumAttentionHeads, s.NumKeyValueHeads, s.HeadDim = p.Layers, p.Heads, p.KVHeads, p.HeadDim
 	s.ContextWindowSize = p.Longest()
-	if p.SlidingWindowSize > 0 {
-		s.SlidingWindowSize = p.SlidingWindowSize
+	if p.RotatingWindow > 0 {
+		s.SlidingWindowSize = p.RotatingWindow
 	}
-	return l.runs(wanted{have, s, p.Whole, p.Scaled})
+	return l.runs(wanted{p.params(), s, p.Whole, p.Scaled})
 }
 
 func (l Library) runs(w wanted) error {
@@ -191,11 +189,10 @@ func (l Library) reaches(w wanted) error {
 
 // Longest returns the maximum context of a package in tokens; 0 if unknown.
 func (p Existing) Longest() int {
-	return max(cmp.Or(max(p.ContextWindowSize, 0), p.SlidingWindowSize), 0)
+	return max(cmp.Or(max(p.Shape.ContextWindowSize, 0), p.RotatingWindow), 0)
 }
 
-// Params returns the weights of a package.
-func (p Existing) Params() []Param {
+func (p Existing) params() []Param {
 	list := make([]Param, len(p.Weights))
 	for i, w := range p.Weights {
 		list[i] = w.Param

@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	cachedir "llmparity/internal/cache"
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/modellib"
 	"llmparity/internal/tiny"
 )
 
-// mlcMetadata is what a library of MLC's says of itself, cut short.
+// mlcMetadata is the metadata of a library of MLC, shortened.
 const mlcMetadata = `{"model_type": "llama", "quantization": "q0f32", "context_window_size": 2048, "sliding_window_size": -1, "prefill_chunk_size": 1024, "kv_state_kind": "kv_cache", "params": [{"name": "model.embed_tokens.weight", "shape": ["vocab_size", 128], "dtype": "float32", "preprocs": []}], "memory_usage": {"decode": 2560}}`
 
 func section(id byte, body string) string {
@@ -53,7 +54,7 @@ func TestFindsMetadata(t *testing.T) {
 	}
 }
 
-func TestRefusesWhatIsNoLibrary(t *testing.T) {
+func TestOpenLibraryRefuses(t *testing.T) {
 	whole := wasmWith(mlcMetadata)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -63,9 +64,7 @@ func TestRefusesWhatIsNoLibrary(t *testing.T) {
 		"count.wasm": wasmMagic + section(11, "\xff\xff\xff\xff\x0f"),
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(path, []byte(text), 0o600))
 		if _, err := OpenLibrary(path); fault.Of(err) != fault.BadLibrary ||
 			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
@@ -78,40 +77,28 @@ func TestRefusesWhatIsNoLibrary(t *testing.T) {
 	}
 }
 
-// The library that is compiled for a model says of itself what the model has.
+// A library compiled for a model matches it, and no other.
 func TestOwnLibraryMatchesItsModel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tiny.gguf")
-	if err := tiny.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, tiny.WriteFile(path))
 	f, err := gguf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer f.Close()
 	options := Options{ContextWindow: 1024, PrefillChunk: 128}
 	shape, err := Shape(f, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	variant := modellib.Variant{Kernels: "software", Sort: "partial"}
 	built, err := modellib.Build(t.Context(), modellib.FindTools(cachedir.Dir(os.Getenv), os.Getenv), shape, variant,
 		func(s string) { t.Log(s) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	lib, err := OpenLibrary(built.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if lib.Own == nil || lib.Own.Variant != variant || !containsAll(lib.Imports, OwnImports()) ||
 		lib.MemoryUsage["prefill"] == 0 {
 		t.Errorf("%+v", lib)
 	}
 	have, err := Params(f, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if err := lib.Matches(have, shape); err != nil {
 		t.Error(err)
 	}
@@ -130,7 +117,6 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 		"which the library does not know":            func(l *Library, _ *modellib.Shape) { l.Params = l.Params[1:] },
 		"context window is 1024, but 2048 is needed": func(_ *Library, s *modellib.Shape) { s.ContextWindowSize = 2048 },
 		"a KV cache of 2 layers":                     func(_ *Library, s *modellib.Shape) { s.NumKeyValueHeads = 4 },
-		// What the weights don't show.
 		"rope_theta is 10000 in the library, 500000 in the model": func(_ *Library, s *modellib.Shape) {
 			s.RopeTheta = 500000
 		},
@@ -155,7 +141,6 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 			l.Own = &Own{Variant: l.Own.Variant}
 		},
 		"its prefill chunk is 2048 tokens": func(l *Library, _ *modellib.Shape) { l.PrefillChunkSize = 2048 },
-		// Of one that is not ours its metadata.
 		"the sliding window is 16 tokens": func(l *Library, _ *modellib.Shape) {
 			l.Own, l.SlidingWindowSize = nil, 16
 		},
@@ -168,7 +153,7 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 			t.Errorf("%v, want a line with %q", err, want)
 		}
 	}
-	// A shorter context is within its table of rotations, and no window if it is no longer than that.
+	// A shorter context is supported. A window as long as the context has no effect.
 	for _, change := range []func(l *Library, s *modellib.Shape){
 		func(_ *Library, s *modellib.Shape) { s.ContextWindowSize, s.PrefillChunkSize = 64, 64 },
 		func(l *Library, s *modellib.Shape) {
@@ -182,7 +167,7 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// MLC's leave the vocabulary's size open.
+	// MLC's libraries accept any vocabulary size.
 	l := lib
 	l.Params = with(l.Params, "model.embed_tokens.weight",
 		Param{"model.embed_tokens.weight", Dims{AnyDim, 128}, "float32"})
@@ -191,43 +176,32 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 	}
 }
 
-// ownWith is what a library says with a change; the library stays as it is.
+// ownWith returns a library's description with a change.
 func ownWith(l *Library, change func(*modellib.Shape)) *Own {
 	s := *l.Own.Shape
 	change(&s)
 	return &Own{l.Own.Variant, &s}
 }
 
-// A package is held against a library by all that either says of itself: the first thing that differs is named.
+// The first difference between a library and a package is named.
 func TestLibraryAgainstPackage(t *testing.T) {
-	dir := smallPackage(t)
-	p, err := OpenPackage(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !p.Whole || p.Shape.RopeTheta != 10000 || p.Shape.RMSNormEps != 1e-5 || p.Shape.DType != "float32" ||
-		p.Shape.IntermediateSize != 256 {
-		t.Errorf("the package says %+v", p.Shape)
-	}
-	var have []Param
-	for _, w := range p.Weights {
-		have = append(have, w.Param)
-	}
-	own := p.Shape
-	own.VocabSize, own.ContextWindowSize = p.Vocab, 256
-	lib := Library{Metadata: Metadata{ModelType: "llama", Quantization: "q0f32", Params: have, PrefillChunkSize: 128,
-		Own: &Own{Shape: &own}}}
-	lib.KVCache = &KVShape{p.Layers, p.Heads, p.KVHeads, p.HeadDim}
-	if err := lib.MatchesPackage(p, have); err != nil {
-		t.Fatal(err)
-	}
+	p, err := OpenPackage(smallPackage(t))
+	check.Err(t, err)
+	s := p.Shape
+	own := s
+	own.ContextWindowSize = 256
+	lib := Library{Metadata: Metadata{ModelType: "llama", Quantization: "q0f32", Params: p.params(),
+		PrefillChunkSize: 128, Own: &Own{Shape: &own}}}
+	lib.KVCache = &KVShape{s.NumHiddenLayers, s.NumAttentionHeads, s.NumKeyValueHeads, s.HeadDim}
+	check.Err(t, lib.MatchesPackage(p))
 	foreign := func(l *Library, p *Existing) { l.Own, l.ContextWindowSize, l.SlidingWindowSize = nil, 256, -1 }
 	for want, change := range map[string]func(l *Library, p *Existing){
-		"its context window is 256, but 1024 is needed":      func(_ *Library, p *Existing) { p.ContextWindowSize = 1024 },
-		"rope_theta is 10000 in the library, 5 in the model": func(_ *Library, p *Existing) { p.Shape.RopeTheta = 5 },
-		"a KV cache of 2 layers":                             func(_ *Library, p *Existing) { p.KVHeads = 1 },
-		"q0f32 weights, the package has q4f16_1":             func(_ *Library, p *Existing) { p.Quantization = "q4f16_1" },
-		"its prefill chunk is -1 tokens":                     func(l *Library, _ *Existing) { l.PrefillChunkSize = -1 },
+		"its context window is 256, but 1024 is needed": func(_ *Library, p *Existing) {
+			p.Shape.ContextWindowSize = 1024
+		},
+		"a KV cache of 2 layers":                 func(_ *Library, p *Existing) { p.Shape.NumKeyValueHeads = 1 },
+		"q0f32 weights, the package has q4f16_1": func(_ *Library, p *Existing) { p.Quantization = "q4f16_1" },
+		"its prefill chunk is -1 tokens":         func(l *Library, _ *Existing) { l.PrefillChunkSize = -1 },
 		"intermediate_size is 256 in the library, 300 in the model": func(l *Library, p *Existing) {
 			p.Whole, p.Shape.IntermediateSize = false, 300
 		},
@@ -236,51 +210,40 @@ func TestLibraryAgainstPackage(t *testing.T) {
 		},
 		"window is 256, but 300 is": func(l *Library, p *Existing) {
 			foreign(l, p)
-			p.ContextWindowSize = 300
+			p.Shape.ContextWindowSize = 300
 		},
 		"window is none in the library, 64 tokens in the model": func(l *Library, p *Existing) {
 			foreign(l, p)
-			p.SlidingWindowSize = 64
-		},
-		"16, and 4 query heads; the model has": func(l *Library, p *Existing) {
-			foreign(l, p)
-			l.KVCache = &KVShape{p.Layers, p.Heads, p.KVHeads, 16}
+			p.RotatingWindow = 64
 		},
 	} {
 		l, q := lib, p
 		change(&l, &q)
-		err := l.MatchesPackage(q, have)
+		err := l.MatchesPackage(q)
 		if fault.Of(err) != fault.BadLibrary || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want a line with %q", err, want)
 		}
 	}
-	// MLC's packages say less: what isn't there can't differ.
-	p.Whole, p.Shape, p.Layers, p.KVHeads = false, modellib.Shape{HiddenSize: p.Hidden}, 0, 0
-	if err := lib.MatchesPackage(p, have); err != nil {
-		t.Error(err)
-	}
+	// MLC's packages have fewer fields; missing ones are not compared.
+	p.Whole, p.Shape = false, modellib.Shape{ModelType: "llama", HiddenSize: s.HiddenSize}
+	check.Err(t, lib.MatchesPackage(p))
 }
 
-// The window that a model has is not the one that takes the context's place.
+// A model's own window is not WebLLM's rotating window.
 func TestPackageWindows(t *testing.T) {
 	dir := t.TempDir()
 	spec := tiny.Spec{Window: 8}
-	if err := tiny.WriteRandomFile(t.Context(), filepath.Join(dir, "a.gguf"), spec); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, tiny.WriteRandomFile(t.Context(), filepath.Join(dir, "a.gguf"), spec))
 	made, err := Write(t.Context(), filepath.Join(dir, "a.gguf"), filepath.Join(dir, "package"),
 		Options{ContextWindow: 64})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	p, err := OpenPackage(made.Dir)
-	if err != nil || p.SlidingWindowSize != -1 || p.Shape.SlidingWindowSize != 8 || p.Longest() != 64 {
-		t.Errorf("windows of %d and %d, a context of %d (%v); want -1, 8 and 64", p.SlidingWindowSize,
-			p.Shape.SlidingWindowSize,
-			p.Longest(), err)
+	if err != nil || p.RotatingWindow != -1 || p.Shape.SlidingWindowSize != 8 || p.Longest() != 64 {
+		t.Errorf("windows of %d and %d, a context of %d (%v); want -1, 8 and 64", p.RotatingWindow,
+			p.Shape.SlidingWindowSize, p.Longest(), err)
 	}
-	if p.ContextWindowSize, p.SlidingWindowSize = -1, 4096; p.Longest() != 4096 {
+	if p.Shape.ContextWindowSize, p.RotatingWindow = -1, 4096; p.Longest() != 4096 {
 		t.Errorf("a rotating window of 4096 is a context of %d", p.Longest())
 	}
 }
@@ -304,12 +267,12 @@ func FuzzLibrary(f *testing.F) {
 		runtime.ReadMemStats(&before)
 		lib, err := parseLibrary(file)
 		runtime.ReadMemStats(&after)
-		// JSON's own values are larger than their text; what no length in the file may do is to make much of little.
+		// A length in the file must not cause large allocations. Decoded JSON is larger than its text.
 		if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20+uint64(len(file))*2000 {
 			t.Errorf("%d bytes were allocated for a file of %d", grown, len(file))
 		}
 		if err == nil && (lib.ModelType == "" || len(lib.Params) == 0) {
-			t.Errorf("a library that says nothing: %+v", lib)
+			t.Errorf("a library without metadata: %+v", lib)
 		}
 	})
 }

@@ -22,30 +22,21 @@ import (
 
 // Existing is a WebLLM package, ours or MLC's.
 type Existing struct {
-	Dir               string
-	ModelType         string
-	Quantization      string
-	ContextWindowSize int
-	// WebLLM's rotating window, which replaces the context; -1: none. The model's own window is in Shape.
-	SlidingWindowSize int
-	PrefillChunkSize  int
-	Layers            int // 0: unknown; also below
-	Heads             int
-	KVHeads           int
-	HeadDim           int
-	Hidden            int
-	Vocab             int
-	ChatTemplate      string // the name of its conv_template
-	TokenizerFiles    []string
-	Weights           []Weight
-	Shards            int
-	Bytes             int64  // of all shards
-	Library           string // the model library in the folder; "": none or several
-	Libraries         []string
-	Shape             modellib.Shape // zeros are unknown unless Whole
-	Whole             bool           // written by us: Shape is complete
-	Scaled            bool           // the rotation has a scaling that is not in Shape
-	List              string         // file name of the list of shards
+	Dir          string
+	Quantization string
+	// Shape has zeros for unknown fields, unless Whole.
+	Shape  modellib.Shape
+	Whole  bool // written by us: Shape is complete
+	Scaled bool // the rotation has a scaling that is not in Shape
+	// RotatingWindow is WebLLM's sliding window, which replaces the context; -1: none. The model's own is in Shape.
+	RotatingWindow int
+	ChatTemplate   string // the name of its conv_template
+	TokenizerFiles []string
+	Weights        []Weight
+	Bytes          int64  // of all shards
+	Library        string // the model library in the folder; "": none or several
+	Libraries      []string
+	List           string // file name of the list of shards
 }
 
 // Weight is a weight of a package.
@@ -116,7 +107,6 @@ func (p *Existing) add(shards []Shard) error {
 
 // hold adds a shard.
 func (p *Existing) hold(s Shard) {
-	p.Shards++
 	p.Bytes += s.Bytes
 	for _, r := range s.Tensors {
 		p.Weights = append(p.Weights, Weight{Param{r.Name, r.Shape, r.DType}, r.Bytes})
@@ -143,14 +133,14 @@ func (p *Existing) findLibraries() error {
 // parseConfig reads mlc-chat-config.json. Other tools' versions have other fields.
 func parseConfig(text []byte) (Existing, error) {
 	var c struct {
-		ModelType         string      `json:"model_type"`
-		Quantization      string      `json:"quantization"`
-		VocabSize         int         `json:"vocab_size"`
-		ContextWindowSize int         `json:"context_window_size"`
-		SlidingWindowSize *int        `json:"sliding_window_size"`
-		PrefillChunkSize  int         `json:"prefill_chunk_size"`
-		ModelConfig       modelConfig `json:"model_config"`
-		TokenizerFiles    []string    `json:"tokenizer_files"`
+		ModelType         string          `json:"model_type"`
+		Quantization      string          `json:"quantization"`
+		VocabSize         int             `json:"vocab_size"`
+		ContextWindowSize int             `json:"context_window_size"`
+		SlidingWindowSize int             `json:"sliding_window_size"`
+		PrefillChunkSize  int             `json:"prefill_chunk_size"`
+		ModelConfig       json.RawMessage `json:"model_config"`
+		TokenizerFiles    []string        `json:"tokenizer_files"`
 		ConvTemplate      struct {
 			Name string `json:"name"`
 		} `json:"conv_template"`
@@ -158,72 +148,47 @@ func parseConfig(text []byte) (Existing, error) {
 	if err := decodeOne(text, &c); err != nil {
 		return Existing{}, err
 	}
-	m := c.ModelConfig
-	p := Existing{ModelType: c.ModelType, Quantization: c.Quantization, ContextWindowSize: c.ContextWindowSize,
-		SlidingWindowSize: -1, PrefillChunkSize: c.PrefillChunkSize, Layers: m.Layers, Heads: m.Heads, KVHeads: m.Heads,
-		Hidden: m.Hidden, Vocab: c.VocabSize, ChatTemplate: c.ConvTemplate.Name, TokenizerFiles: c.TokenizerFiles}
-	p.Shape, p.Whole, p.Scaled = m.shape()
-	if c.SlidingWindowSize != nil {
-		p.SlidingWindowSize = *c.SlidingWindowSize
+	// Ours is a Shape. MLC's has some of its fields, two of them under other names.
+	var s modellib.Shape
+	var other struct {
+		Base    float64 `json:"position_embedding_base"`
+		Scaling any     `json:"rope_scaling"`
 	}
-	if m.KVHeads != nil {
-		p.KVHeads = *m.KVHeads
+	if len(c.ModelConfig) > 0 {
+		if err := errors.Join(json.Unmarshal(c.ModelConfig, &s), json.Unmarshal(c.ModelConfig, &other)); err != nil {
+			return Existing{}, err
+		}
 	}
-	switch {
-	case m.HeadDim != nil:
-		p.HeadDim = *m.HeadDim
-	case m.Heads > 0:
-		p.HeadDim = m.Hidden / m.Heads
+	whole := s.ModelType != "" && s.DType != "" && s.RopeTheta > 0 && s.RMSNormEps > 0
+	if !whole {
+		s.DType = "" // MLC's field means something else
 	}
+	s.ModelType, s.VocabSize = c.ModelType, c.VocabSize
+	s.ContextWindowSize, s.PrefillChunkSize = c.ContextWindowSize, c.PrefillChunkSize
+	s.RopeTheta, s.SlidingWindowSize = cmp.Or(s.RopeTheta, other.Base), max(s.SlidingWindowSize, 0)
+	s.NumKeyValueHeads = cmp.Or(s.NumKeyValueHeads, s.NumAttentionHeads)
+	if s.HeadDim == 0 && s.NumAttentionHeads > 0 {
+		s.HeadDim = s.HiddenSize / s.NumAttentionHeads
+	}
+	p := Existing{Quantization: c.Quantization, Shape: s, Whole: whole, Scaled: other.Scaling != nil,
+		RotatingWindow: cmp.Or(c.SlidingWindowSize, -1), ChatTemplate: c.ConvTemplate.Name,
+		TokenizerFiles: c.TokenizerFiles}
 	return p, p.check()
 }
 
-// modelConfig is the model's part of mlc-chat-config.json: a Shape if we wrote it. MLC's has some of the fields, partly
-// under other names.
-type modelConfig struct {
-	Type         string          `json:"model_type"` // not in MLC's
-	Hidden       int             `json:"hidden_size"`
-	Intermediate int             `json:"intermediate_size"`
-	Layers       int             `json:"num_hidden_layers"`
-	Heads        int             `json:"num_attention_heads"`
-	KVHeads      *int            `json:"num_key_value_heads"`
-	HeadDim      *int            `json:"head_dim"`
-	Window       int             `json:"sliding_window_size"`
-	Theta        float64         `json:"rope_theta"`
-	Base         float64         `json:"position_embedding_base"`
-	Epsilon      float64         `json:"rms_norm_eps"`
-	Factors      []float64       `json:"rope_factors"`
-	Scaling      json.RawMessage `json:"rope_scaling"`
-	Bias         bool            `json:"attention_bias"`
-	Tied         bool            `json:"tie_word_embeddings"`
-	DType        string          `json:"dtype"`
-}
-
-func (m modelConfig) shape() (s modellib.Shape, whole, scaled bool) {
-	whole = m.Type != "" && m.DType != "" && m.Theta > 0 && m.Epsilon > 0
-	s = modellib.Shape{
-		HiddenSize: m.Hidden, IntermediateSize: m.Intermediate, RopeTheta: cmp.Or(m.Theta, m.Base),
-		RMSNormEps:  m.Epsilon,
-		RopeFactors: m.Factors, AttentionBias: m.Bias, TieWordEmbeddings: m.Tied, SlidingWindowSize: max(m.Window, 0),
-	}
-	if whole { // MLC's dtype field means something else
-		s.DType = m.DType
-	}
-	return s, whole, len(m.Scaling) > 0 && string(m.Scaling) != "null"
-}
-
 func (p Existing) check() error {
-	if p.ModelType == "" || p.Quantization == "" {
+	s := p.Shape
+	if s.ModelType == "" || p.Quantization == "" {
 		return errors.New("model_type or quantization is missing")
 	}
 	for _, f := range []struct {
 		name  string
 		value int
 	}{
-		{"vocab_size", p.Vocab}, {"context_window_size", max(p.ContextWindowSize, 0)},
-		{"prefill_chunk_size", max(p.PrefillChunkSize, 0)}, {"hidden_size", p.Hidden},
-		{"num_hidden_layers", p.Layers}, {"num_attention_heads", p.Heads}, {"num_key_value_heads", p.KVHeads},
-		{"head_dim", p.HeadDim},
+		{"vocab_size", s.VocabSize}, {"context_window_size", max(s.ContextWindowSize, 0)},
+		{"prefill_chunk_size", max(s.PrefillChunkSize, 0)}, {"hidden_size", s.HiddenSize},
+		{"num_hidden_layers", s.NumHiddenLayers}, {"num_attention_heads", s.NumAttentionHeads},
+		{"num_key_value_heads", s.NumKeyValueHeads}, {"head_dim", s.HeadDim},
 	} {
 		if f.value < 0 || f.value > 1<<24 {
 			return fmt.Errorf("%s is %d", f.name, f.value)

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/modellib"
 	"llmparity/internal/tiny"
 )
 
@@ -31,25 +33,20 @@ func TestOpenPackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.ModelType != "llama" || p.Quantization != "q0f32" || p.ContextWindowSize != 256 || p.SlidingWindowSize != -1 ||
-		p.Layers != 2 || p.Heads != 4 || p.KVHeads != 2 ||
-		p.HeadDim != 32 || p.Hidden != 128 || p.Vocab != 512 || p.Bytes != 4*426624 || p.Library != "" {
+	want := modellib.Shape{ModelType: "llama", HiddenSize: 128, IntermediateSize: 256, NumHiddenLayers: 2,
+		NumAttentionHeads: 4, NumKeyValueHeads: 2, HeadDim: 32, VocabSize: 512, RopeTheta: 10000, RMSNormEps: 1e-5,
+		ContextWindowSize: 256, PrefillChunkSize: 128, DType: "float32"}
+	if !p.Whole || !reflect.DeepEqual(p.Shape, want) || p.Quantization != "q0f32" || p.RotatingWindow != -1 ||
+		p.Bytes != 4*426624 || p.Library != "" {
 		t.Errorf("%+v", p)
 	}
-	var params []Param
-	var bytes int64
-	for _, w := range p.Weights {
-		params = append(params, w.Param)
-		bytes += w.Bytes
-	}
-	if bytes != p.Bytes || KVValues(params) != 2*2*2*32 {
-		t.Errorf("weights of %d bytes and %d values of a token, want %d and %d", bytes, KVValues(params), p.Bytes,
-			2*2*2*32)
+	if got := KVValues(p.params()); got != 2*2*2*32 {
+		t.Errorf("%d values in the KV cache per token, want %d", got, 2*2*2*32)
 	}
 	if got, want := KVReserved(4*2*2*2*32, 256), int64(2*2*2*32*4*16*(16+1)); got != want {
 		t.Errorf("%d bytes are reserved, want %d", got, want)
 	}
-	// What older versions of WebLLM call it.
+	// The name of the list in older packages.
 	if err := os.Rename(filepath.Join(dir, "tensor-cache.json"), filepath.Join(dir, "ndarray-cache.json")); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +55,7 @@ func TestOpenPackage(t *testing.T) {
 	}
 }
 
-func TestUnsoundPackagesAreRefused(t *testing.T) {
+func TestOpenPackageRefuses(t *testing.T) {
 	swap := func(from, to string) func(string) string {
 		return func(text string) string { return strings.ReplaceAll(text, from, to) }
 	}
@@ -115,7 +112,7 @@ func TestUnsoundPackagesAreRefused(t *testing.T) {
 	}
 }
 
-// TVM marks weights of every type as stored in half, and halves those of float32 alone.
+// TVM marks weights of all types with f32-to-bf16, but halves only float32.
 func TestStoredBytes(t *testing.T) {
 	for _, c := range []struct {
 		dtype, format string
@@ -173,10 +170,12 @@ func FuzzPackage(f *testing.F) {
 		seeds[i] = text
 	}
 	f.Add(seeds[0], seeds[1])
-	f.Add([]byte("{}"), []byte(`{"records": [{"dataPath": "a", "nbytes": 1, "records": [{"shape": [1152921504606846976, 16], "dtype": "float8_e4m3fn", "nbytes": 0}]}]}`))
+	f.Add([]byte("{}"), []byte(`{"records": [{"dataPath": "a.bin",
+ "nbytes": 1, "records": [{"shape": [1152921504606846976, 16], "dtype": "float8_e4m3fn", "nbytes": 0}]}]}`))
 	f.Fuzz(func(t *testing.T, config, cache []byte) {
-		if p, err := parseConfig(config); err == nil && (p.ModelType == "" || p.KVHeads < 0 || !json.Valid(config)) {
-			t.Errorf("%+v was taken from %q", p, config)
+		p, err := parseConfig(config)
+		if err == nil && (p.Shape.ModelType == "" || p.Shape.NumKeyValueHeads < 0 || !json.Valid(config)) {
+			t.Errorf("%+v is read from %q", p, config)
 		}
 		shards, err := ParseShards(cache)
 		if err != nil {

@@ -185,10 +185,12 @@ func OpenPackage(dir, name string, window int) (engine.Model, error) {
 	if err != nil {
 		return engine.Model{}, err
 	}
+	s := p.Shape
 	return engine.Model{Path: dir, Model: record.Model{
-		Name: name, SHA256: sum, Format: WebLLM, Architecture: p.ModelType, DType: p.Quantization, FileB: p.Bytes,
-		WeightsB: p.Bytes, Context: window, MaxContext: max(longest, 0), Layers: p.Layers, Heads: p.Heads,
-		KVHeads: p.KVHeads, HeadDim: p.HeadDim, Hidden: p.Hidden, Vocab: p.Vocab,
+		Name: name, SHA256: sum, Format: WebLLM, Architecture: s.ModelType, DType: p.Quantization, FileB: p.Bytes,
+		WeightsB: p.Bytes, Context: window, MaxContext: max(longest, 0), Layers: s.NumHiddenLayers,
+		Heads: s.NumAttentionHeads, KVHeads: s.NumKeyValueHeads, HeadDim: s.HeadDim, Hidden: s.HiddenSize,
+		Vocab: s.VocabSize,
 	}}, nil
 }
 

@@ -60,18 +60,12 @@ func (t Tools) kept(s Shape, v Variant) string {
 }
 
 // Build returns the library for s and v, compiling it if it is not cached, which takes seconds, or about a minute the
-// first time. say receives progress. Concurrent builds are safe. When ctx ends, so do all processes. Libraries that
-// were not used for 90 days are removed when another one is compiled.
+// first time. say receives progress. Concurrent builds are safe. When ctx ends, so do all processes.
 func Build(ctx context.Context, t Tools, s Shape, v Variant, say func(string)) (Library, error) {
-	if err := s.Validate(); err != nil {
-		return Library{}, err
-	}
 	if err := v.Validate(); err != nil {
 		return Library{}, err
 	}
 	lib := Library{Path: t.kept(s, v)}
-	dir := filepath.Dir(lib.Path)
-	use(ctx, lib.Path)
 	if sum, err := cache.HashFile(lib.Path); err == nil {
 		lib.SHA256 = sum
 		return lib, nil
@@ -81,13 +75,12 @@ func Build(ctx context.Context, t Tools, s Shape, v Variant, say func(string)) (
 	if err := t.check(); err != nil {
 		return Library{}, err
 	}
-	if err := cache.MkdirAll(dir); err != nil {
+	if err := cache.MkdirAll(filepath.Dir(lib.Path)); err != nil {
 		return Library{}, err
 	}
 	if err := compile(ctx, t, s, v, lib.Path, say); err != nil {
 		return Library{}, fmt.Errorf("compile model library: %w", err)
 	}
-	sweep(ctx, dir)
 	sum, err := cache.HashFile(lib.Path)
 	if err != nil {
 		return Library{}, fmt.Errorf("compiled model library: %w", err)

@@ -12,8 +12,7 @@ import (
 	"llmparity/internal/modellib"
 )
 
-// every names the shaders of a library whatever its shape and its kernels; those of sampling depend on more: they are
-// left out.
+// every lists the shaders of all libraries, without those of sampling.
 var every = []string{
 	"attend_cached", "attend_decode", "attend_merge", "attend_new", "attention_out_many", "attention_out_one",
 	"down_many", "down_one",
@@ -21,9 +20,8 @@ var every = []string{
 	"norm_qkv_one", "rotate_split",
 }
 
-// TestWhatALibraryHolds compiles libraries of several kinds and reads their shaders: what a browser without a GPU, or
-// with the least of one, has to take.
-func TestWhatALibraryHolds(t *testing.T) {
+// Shaders stay within the limits that every WebGPU adapter grants.
+func TestShaders(t *testing.T) {
 	gpu := modellib.Variant{Kernels: "gpu", Sort: "full"}
 	for name, c := range map[string]struct {
 		variant    modellib.Variant
@@ -79,7 +77,7 @@ func TestWhatALibraryHolds(t *testing.T) {
 	}
 }
 
-// checkShader holds a shader against what every WebGPU adapter grants, and against what its library was compiled for.
+// checkShader checks a shader against WebGPU's default limits and the library's variant.
 func checkShader(t *testing.T, kernel, code string, s modellib.Shape, v modellib.Variant) {
 	t.Helper()
 	size := regexp.MustCompile(`@workgroup_size\((\d+), (\d+), (\d+)\)`).FindStringSubmatch(code)
@@ -104,7 +102,7 @@ func checkShader(t *testing.T, kernel, code string, s modellib.Shape, v modellib
 		strings.Contains(code, "f16") {
 		t.Errorf("%s: float16 where there should be none, or not declared", kernel)
 	}
-	// Sums are float32, whatever the weights are: no variable of a thread's own is less.
+	// Sums are float32, whatever the weights are.
 	if regexp.MustCompile(`var (local|shared)\w* : array<.*f16`).MatchString(code) {
 		t.Errorf("%s: something is summed in float16", kernel)
 	}

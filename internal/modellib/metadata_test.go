@@ -9,7 +9,7 @@ import (
 	"llmparity/internal/modellib"
 )
 
-// TestMetadata holds what a library says of itself against what can be counted by hand.
+// TestMetadata compares the metadata of a library with sizes counted by hand.
 func TestMetadata(t *testing.T) {
 	v := modellib.Variant{Kernels: "software", Sort: "full"}
 	s := small
@@ -43,7 +43,7 @@ func TestMetadata(t *testing.T) {
 		"sample_with_top_p":        float,
 		"apply_logit_bias_inplace": 0, "apply_penalty_inplace": 0, "apply_bitmask_inplace": 0,
 	}
-	// What a forward step keeps at once, and what it has in all if nothing is used again.
+	// At least what a forward step needs at once; at most what it needs if no memory is reused.
 	within := map[string][2]int64{
 		"decode":  {row + qkv, row + qkv + mixed + 2*hidden + inner},
 		"prefill": {row + chunk*qkv, row + chunk*(qkv+mixed+2*hidden+inner)},

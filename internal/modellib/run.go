@@ -10,12 +10,14 @@ import (
 	"strings"
 
 	"llmparity/internal/child"
+	"llmparity/internal/fault"
 )
 
-// Exit codes of the compiler that `make setup` fixes.
+// Exit codes of the compiler. `make setup` fixes the first two.
 const (
 	exitNoPackages = 3
 	exitNoEmcc     = 4
+	exitBadShape   = 5
 )
 
 // run runs the compiler, reports its progress, and returns its error. On failure its output is kept in log.
@@ -43,6 +45,8 @@ func run(ctx context.Context, cmd *exec.Cmd, log string, say func(string)) error
 			return noPython("%s (%s)", reason, cmd.Path)
 		case exitNoEmcc:
 			return noEmcc("%s", reason)
+		case exitBadShape:
+			return fault.New(fault.BadModel, "choose another model", "no model library can be compiled for it: %s", reason)
 		}
 	}
 	if reason == "" {

@@ -211,29 +211,30 @@ func FromLists(name string, config, weights []byte) (Model, error) {
 
 // fromSettings calculates the weights from a package's sizes.
 func fromSettings(name string, p mlc.Existing) (Model, error) {
-	n := Numbers{Layers: p.Layers, Heads: p.Heads, KVHeads: p.KVHeads, Hidden: p.Hidden, HeadDim: p.HeadDim,
-		Vocab: p.Vocab, Intermediate: p.Shape.IntermediateSize}
+	s := p.Shape
+	n := Numbers{Layers: s.NumHiddenLayers, Heads: s.NumAttentionHeads, KVHeads: s.NumKeyValueHeads,
+		Hidden: s.HiddenSize, HeadDim: s.HeadDim, Vocab: s.VocabSize, Intermediate: s.IntermediateSize}
 	m, err := FromNumbers(n)
-	if err == nil && p.Shape.TieWordEmbeddings {
+	if err == nil && s.TieWordEmbeddings {
 		n.Parameters = float64(m.Parameters - int64(n.Vocab)*int64(n.Hidden))
 		m, err = FromNumbers(n)
 	}
 	if err != nil {
 		return m, err
 	}
-	m.Name, m.Source, m.Type, m.DType = name, "webllm-package", p.ModelType, p.Quantization
-	m.MaxContext, m.Chunk, m.Trust, m.CacheTrust = p.Longest(), p.PrefillChunkSize, Medium, High
+	m.Name, m.Source, m.Type, m.DType = name, "webllm-package", s.ModelType, p.Quantization
+	m.MaxContext, m.Chunk, m.Trust, m.CacheTrust = p.Longest(), s.PrefillChunkSize, Medium, High
 	m.Notes = []string{"no list of weights: they are calculated from the sizes in the configuration"}
 	return m, nil
 }
 
 // fromExisting takes a package's weights as they are in memory: a float32 stored as bfloat16 has four bytes there.
 func fromExisting(name string, p mlc.Existing) (Model, error) {
-	m := Model{Name: name, Source: "webllm-package", Type: p.ModelType, Layers: p.Layers, Hidden: p.Hidden,
-		Heads:   p.Heads,
-		KVHeads: p.KVHeads, HeadDim: p.HeadDim, Vocab: p.Vocab, MaxContext: p.Longest(), DType: p.Quantization,
-		Chunk: p.PrefillChunkSize,
-		Inter: p.Shape.IntermediateSize, Stored: map[string]int64{}, Tensors: tensorsOf(p.Weights), Trust: High}
+	s := p.Shape
+	m := Model{Name: name, Source: "webllm-package", Type: s.ModelType, Layers: s.NumHiddenLayers, Hidden: s.HiddenSize,
+		Heads: s.NumAttentionHeads, KVHeads: s.NumKeyValueHeads, HeadDim: s.HeadDim, Vocab: s.VocabSize,
+		MaxContext: p.Longest(), DType: p.Quantization, Chunk: s.PrefillChunkSize,
+		Inter: s.IntermediateSize, Stored: map[string]int64{}, Tensors: tensorsOf(p.Weights), Trust: High}
 	for _, w := range p.Weights {
 		loaded, err := mlc.StoredBytes(w.DType, "", w.Shape)
 		if err != nil {

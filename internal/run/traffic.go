@@ -21,11 +21,6 @@ func (a *attempt) drive(ctx context.Context) error {
 	a.warnOfTurns()
 	var mu sync.Mutex // protects what concurrent requests report
 	came, all := 0, a.tokens(s)
-	if p, ok := a.live.session.(engine.Primer); ok {
-		if err := p.Prime(ctx, a.prompts(s)); err != nil {
-			return err
-		}
-	}
 	report := traffic.Drive(ctx, s, max(1, a.cell.engine.Caps().Requests),
 		func(ctx context.Context, q traffic.Request) (string, error) {
 			r, asked := a.ask(s, q)
@@ -80,17 +75,6 @@ func (a *attempt) tokens(s traffic.Schedule) (n int) {
 		n += r.MaxTokens
 	}
 	return n
-}
-
-// prompts returns the prompts that don't depend on answers.
-func (a *attempt) prompts(s traffic.Schedule) (all []string) {
-	for _, q := range s.Requests() {
-		if q.Turn < 2 {
-			r, _ := a.ask(s, q)
-			all = append(all, r.Prompt)
-		}
-	}
-	return all
 }
 
 // ask returns a request and the requested length of its prompt; 0: none.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,7 +33,6 @@ type session struct {
 	held    cached
 	context int         // limit for a prompt and its continuation
 	givenUp atomic.Bool // a slot may still be working on a cancelled request
-	primed  sync.Map    // ids by prompt, for coming requests
 }
 
 // Load starts a server and waits until the model is loaded.
@@ -93,7 +90,6 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 	info.Parts["build"] = props.Build
 	s.probe.Event(record.Event{At: time.Now(), Engine: &info})
 	s.held.clear(s.config.slots())
-	s.primed.Clear() // token ids depend on the model
 	if len(said.Buffers) == 0 {
 		engine.Warn(s.probe, "sizes-untold",
 			"llama-server's log does not report buffer sizes in a known format")
@@ -185,7 +181,7 @@ func (s *session) prepare(ctx context.Context, srv *server, r engine.Request) ([
 	if err := s.free(ctx, srv); err != nil {
 		return nil, err
 	}
-	ids, err := s.tokens(ctx, srv, r.Prompt)
+	ids, err := srv.client.tokenize(ctx, r.Prompt)
 	if err != nil {
 		return nil, fmt.Errorf("tokenising the prompt: %w", err)
 	}
@@ -197,42 +193,6 @@ func (s *session) prepare(ctx context.Context, srv *server, r engine.Request) ([
 			len(ids), r.MaxTokens, s.context)
 	}
 	return ids, nil
-}
-
-// mostPrimed limits how many tokens of prompts are kept.
-const mostPrimed = 4 << 20
-
-var _ engine.Primer = (*session)(nil)
-
-// Prime tokenises prompts in advance.
-func (s *session) Prime(ctx context.Context, prompts []string) error {
-	srv, err := s.own.Now()
-	if err != nil {
-		return err
-	}
-	s.primed.Clear()
-	n := 0
-	for _, prompt := range prompts {
-		if _, known := s.primed.Load(prompt); known {
-			continue
-		}
-		ids, err := srv.client.tokenize(ctx, prompt)
-		if err != nil {
-			return s.explain(ctx, srv, fmt.Errorf("tokenising a prompt: %w", err))
-		}
-		if n += len(ids); n > mostPrimed {
-			break // tokenise the others when they are needed
-		}
-		s.primed.Store(prompt, ids)
-	}
-	return nil
-}
-
-func (s *session) tokens(ctx context.Context, srv *server, prompt string) ([]int, error) {
-	if ids, ok := s.primed.Load(prompt); ok {
-		return slices.Clone(ids.([]int)), nil
-	}
-	return srv.client.tokenize(ctx, prompt)
 }
 
 // free waits until the server has noticed that a request was cancelled, that is, until no more slots are busy than

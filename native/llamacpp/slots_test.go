@@ -2,7 +2,6 @@ package llamacpp
 
 import (
 	"os"
-	"slices"
 	"testing"
 
 	"llmparity/internal/cache"
@@ -70,39 +69,6 @@ func TestEachSlotHasTheWholeContext(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-	}
-}
-
-// Primed prompts give the same answers, and the next Prime replaces them.
-func TestPrime(t *testing.T) {
-	c := enginetest.Tiny(t, 16)[1]
-	s, _ := loadedSession(t, c.Model)
-	if err := s.Prime(t.Context(), []string{c.Prompt, "another", c.Prompt}); err != nil {
-		t.Fatal(err)
-	}
-	if ids, ok := s.primed.Load(c.Prompt); !ok || !slices.Equal(ids.([]int), c.PromptIDs) {
-		t.Errorf("primed ids are %v, want %v", ids, c.PromptIDs)
-	}
-	for range 2 {
-		g, err := generate(t, s, engine.Request{Prompt: c.Prompt, MaxTokens: 16, IgnoreEOS: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range c.Faults(g) {
-			t.Error(f)
-		}
-	}
-	if err := s.Prime(t.Context(), []string{"a third"}); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := s.primed.Load(c.Prompt); ok {
-		t.Error("an earlier prompt is still primed")
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Prime(t.Context(), nil); err == nil {
-		t.Error("a closed session can be primed")
 	}
 }
 

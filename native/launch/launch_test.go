@@ -5,8 +5,6 @@ import (
 	"errors"
 	"os/exec"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,7 +12,6 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
 	"llmparity/native/launch"
 )
 
@@ -87,80 +84,4 @@ func TestAwaitReturnsTimesOfAnswers(t *testing.T) {
 	if _, closed := probe.Logged("mouse"); !closed || len(probe.Attached()) != 0 || p.Also(source, probe.Attach) {
 		t.Errorf("after End: log closed: %v; %d sources", closed, len(probe.Attached()))
 	}
-}
-
-func TestHeld(t *testing.T) {
-	closed := errors.New("closed")
-	h := launch.Held[int]{Name: "Mouse", Closed: closed}
-	one := func() (*int, error) { return new(int), nil }
-	if _, err := h.Now(); err == nil || err.Error() != "Mouse has no model loaded; load one first" {
-		t.Errorf("empty: %v", err)
-	}
-	what, err := h.Start(one)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := h.Start(one); err == nil || err.Error() != "Mouse already has a model; unload it first" {
-		t.Errorf("a second: %v", err)
-	}
-	h.Drop(new(int)) // something else
-	if now, err := h.Now(); now != what || err != nil {
-		t.Errorf("%v, %v", now, err)
-	}
-	if h.Close() != what || h.Close() != nil {
-		t.Error("Close must return what it had once")
-	}
-	if _, err := h.Start(one); !errors.Is(err, closed) || !errors.Is(h.Free(), closed) {
-		t.Errorf("closed: %v", err)
-	}
-}
-
-func TestTextSpans(t *testing.T) {
-	zero := time.Now()
-	var tokens []record.Token
-	text := launch.Text{Token: func(k record.Token) { tokens = append(tokens, k) }}
-	if spans := text.Spans(zero, "p", "d"); spans != nil {
-		t.Errorf("without text: %v", spans)
-	}
-	text.Piece("a", zero.Add(1))
-	text.WriteString("b")
-	text.Tell(7, zero.Add(3))
-	spans := text.Spans(zero, "p", "d")
-	if text.String() != "ab" || len(tokens) != 2 || tokens[0].ID != record.NoID || tokens[1].ID != 7 ||
-		tokens[1].Index != 1 {
-		t.Errorf("%q: %+v", text.String(), tokens)
-	}
-	if len(spans) != 2 || spans[0].End.Sub(zero) != 1 || spans[1].End.Sub(spans[1].Begin) != 2 {
-		t.Errorf("%+v", spans)
-	}
-	if spans := text.Spans(zero, "p", ""); len(spans) != 1 {
-		t.Errorf("without decode: %+v", spans)
-	}
-}
-
-// A concurrent second End also returns after the release.
-func TestSecondEndWaitsForRelease(t *testing.T) {
-	var attached atomic.Int32
-	slow := func(sample.Source) func() {
-		attached.Add(1)
-		return func() {
-			time.Sleep(50 * time.Millisecond)
-			attached.Add(-1)
-		}
-	}
-	p, err := launch.Start(t.Context(), exec.Command("sleep", "100"), launch.Options{Name: "Mouse",
-		Log: engine.Unmeasured{}.Log(""), Role: "server", Attach: slow})
-	if err != nil || attached.Load() == 0 {
-		t.Fatal(err, attached.Load())
-	}
-	var both sync.WaitGroup
-	for range 2 {
-		both.Go(func() {
-			p.End(0)
-			if n := attached.Load(); n != 0 {
-				t.Errorf("%d sources are attached after End", n)
-			}
-		})
-	}
-	both.Wait()
 }

@@ -2,7 +2,6 @@ package llamacpp
 
 import (
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -109,29 +108,6 @@ func TestTemperature(t *testing.T) {
 	}
 }
 
-func TestPortTaken(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	l := newEngine(t)
-	tries := 0
-	l.pick = func() (int, error) {
-		if tries++; tries == 1 {
-			return taken.Addr().(*net.TCPAddr).Port, nil
-		}
-		return child.FreePort()
-	}
-	s, _ := opened(t, l)
-	if err := s.Load(t.Context(), randomModel(t, ascii())); err != nil {
-		t.Fatal(err)
-	}
-	if tries != 2 {
-		t.Errorf("%d ports tried, want 2", tries)
-	}
-}
-
 // Two servers can listen on one port if both allow it; only ours knows our key.
 func TestAnotherServerAnswers(t *testing.T) {
 	m := randomModel(t, ascii())
@@ -144,38 +120,6 @@ func TestAnotherServerAnswers(t *testing.T) {
 	mine.client.Base = srv.client.Base
 	if _, err := mine.ours(t.Context(), m); !errors.Is(err, child.ErrPortTaken) {
 		t.Errorf("a server with another key returns %v, want %v", err, child.ErrPortTaken)
-	}
-}
-
-func TestBrokenModels(t *testing.T) {
-	whole, err := os.ReadFile(randomModel(t, ascii()).Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, data := range map[string][]byte{
-		"empty":     nil,
-		"garbage":   []byte(strings.Repeat("this is no model ", 1000)),
-		"truncated": whole[:len(whole)/2],
-		"header":    whole[:100],
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := engine.Model{Path: filepath.Join(t.TempDir(), "bad.gguf")}
-			if err := os.WriteFile(m.Path, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			l := newEngine(t)
-			s, _ := opened(t, l)
-			for call, err := range map[string]error{"Check": l.Check(t.Context(), m), "Load": s.Load(t.Context(), m)} {
-				switch {
-				case fault.Of(err) != fault.BadModel ||
-					engine.ClassOf(err) != map[string]record.Class{"Check": record.SetUp,
-						"Load": record.BadModel}[call]:
-					t.Errorf("%s: %v of class %s, want a fault of kind BadModel", call, err, engine.ClassOf(err))
-				case strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), m.Path):
-					t.Errorf("%s: %q is not one line that names the file", call, err)
-				}
-			}
-		})
 	}
 }
 
@@ -359,13 +303,4 @@ func script(t *testing.T, parts ...string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func TestOtherProgramIsRefused(t *testing.T) {
-	l := New(Config{Path: script(t, t.TempDir(), "llama-server")})
-	err := l.Check(t.Context(), randomModel(t, ascii()))
-	if fault.Of(err) != fault.NoLlamaServer || engine.ClassOf(err) != record.SetUp ||
-		!strings.Contains(err.Error(), "something else") {
-		t.Errorf("another program: %v", err)
-	}
 }

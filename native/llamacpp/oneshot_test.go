@@ -2,11 +2,9 @@ package llamacpp
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
 	"llmparity/native/launch"
 )
 
@@ -90,81 +87,6 @@ func TestOneShotStopsAtEndOfText(t *testing.T) {
 		u.Generated != 100 {
 		t.Errorf("ignoring the end: finish %s after %d tokens, %v", u.Finish, u.Generated, err)
 	}
-}
-
-// If a script starts the program, the program is sampled and interrupted, and both are ended.
-func TestWrapperScript(t *testing.T) {
-	m := randomModel(t, ascii())
-	var found []string
-	for _, find := range []func(Config) (string, error){Find, FindCLI} {
-		path, err := find(Config{Cache: cache.Dir(os.Getenv)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		wrapper := filepath.Join(t.TempDir(), filepath.Base(path))
-		if err := os.WriteFile(wrapper, []byte("#!/bin/sh\n"+path+" \"$@\"\nexit $?\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		found = append(found, wrapper)
-	}
-	for _, e := range []engine.Engine{New(Config{Path: found[0]}), NewOneShot(Config{CLI: found[1]})} {
-		p := &peaks{}
-		s, err := e.Open(t.Context(), p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Load(t.Context(), m); err != nil {
-			t.Fatalf("%s: %v", e.Name(), err)
-		}
-		u, err := s.Generate(t.Context(), engine.Request{Prompt: "once", MaxTokens: 8, IgnoreEOS: true},
-			func(record.Token) {})
-		if err != nil || u.Finish != "length" {
-			t.Errorf("%s: %+v, %v", e.Name(), u, err)
-		}
-		p.reading.Wait()
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-		if p.most() < programLeast {
-			t.Errorf("%s: at most %.0f bytes were sampled, which is the script", e.Name(), p.most())
-		}
-	}
-}
-
-// programLeast is less memory than a program of llama.cpp has, and more than a shell has.
-const programLeast = 5 * record.MiB
-
-// peaks is a probe that samples every process until one is larger than programLeast.
-type peaks struct {
-	enginetest.Probe
-	reading sync.WaitGroup
-	mu      sync.Mutex
-	peak    float64
-}
-
-func (p *peaks) Attach(s sample.Source) func() {
-	release := p.Probe.Attach(s)
-	if s.Describe().Method == record.MethodStatm {
-		p.reading.Go(func() {
-			deadline := time.Now().Add(20 * time.Second)
-			for p.most() < programLeast && time.Now().Before(deadline) {
-				var r record.Sample
-				if s.Read(context.Background(), &r) == nil {
-					p.mu.Lock()
-					p.peak = max(p.peak, float64(r.RSS))
-					p.mu.Unlock()
-				}
-				time.Sleep(20 * time.Millisecond)
-			}
-		})
-	}
-	return release
-}
-
-func (p *peaks) most() float64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.peak
 }
 
 // The program itself refuses such a prompt, perhaps before its log says why. The reason must be the same each time.

@@ -42,32 +42,6 @@ func TestPerf(t *testing.T) {
 	}
 }
 
-func FuzzPerf(f *testing.F) {
-	files, err := filepath.Glob(filepath.Join("testdata", "perf", "*.txt"))
-	if err != nil || len(files) == 0 {
-		f.Fatal("no timings", err)
-	}
-	for _, path := range files {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text)
-	}
-	f.Add([]byte("x: eval time = 99999999999999999999999999999999 ms / 9999999999999999999999999 runs"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		got := map[string]float64{}
-		r := newLogReader(func(line string) { perf(line, got) })
-		_, _ = r.Write(append(text, '\n'))
-		rates(got)
-		for name, v := range got {
-			if v < 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-				t.Fatalf("%s is %g", name, v)
-			}
-		}
-	})
-}
-
 // whole feeds chunks of output to pieces and returns the pieces of text.
 func whole(chunks []string, mark string, byModel bool) (text []string, over bool) {
 	p := &pieces{mark: mark, give: func(c chunk) { text = append(text, string(c.text)) }}

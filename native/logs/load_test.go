@@ -2,7 +2,6 @@ package logs_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -10,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"testing/iotest"
 
@@ -153,33 +151,6 @@ sched_reserve:      CUDA0 compute buffer size =    50.00 MiB
 	}
 }
 
-func FuzzLoads(f *testing.F) {
-	paths, err := filepath.Glob(filepath.Join("testdata", "loads", "*.log"))
-	if err != nil || len(paths) == 0 {
-		f.Fatal("no logs", err)
-	}
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		r := newLoads()
-		_, _ = r.Write(data)
-		l := r.Said()
-		for name, v := range l.Values(7) {
-			if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
-				t.Fatalf("%s is %g", name, v)
-			}
-			if !strings.HasSuffix(name, "_bytes") && !strings.HasSuffix(name, "_count") {
-				t.Fatalf("%q does not end in a unit", name)
-			}
-		}
-	})
-}
-
 func TestLines(t *testing.T) {
 	const text = "one\n\nthree is longer\r\nfour\nfive"
 	want := []string{"one", "", "three is", "four"}
@@ -193,27 +164,6 @@ func TestLines(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%d bytes at a time: %q, want %q", size+1, got, want)
-		}
-	}
-}
-
-type full struct{}
-
-func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
-
-func TestTeeContinuesWhenOneWriterFails(t *testing.T) {
-	var a, b strings.Builder
-	if n, err := (logs.Tee{&a, full{}, &b}).Write([]byte("text")); n != 4 || err != nil || a.String() != "text" ||
-		b.String() != "text" {
-		t.Errorf("%d, %v: %q and %q", n, err, a.String(), b.String())
-	}
-}
-
-func TestLastWords(t *testing.T) {
-	for want, lines := range map[string][]string{"(no output)": nil, "a | b": {"a", "b"},
-		"b | c | d": {"a", "b", "c", "d"}} {
-		if got := logs.LastWords(lines); got != want {
-			t.Errorf("%q: %q, want %q", lines, got, want)
 		}
 	}
 }

@@ -155,28 +155,6 @@ func TestRestartedRunnerIsSampled(t *testing.T) {
 	}
 }
 
-func TestReloadWithOtherContext(t *testing.T) {
-	m := enginetest.TinyModel(t)
-	s, p := loadedSession(t, m)
-	old := sampled(p, roleRunner)
-	if err := s.Unload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if now := sampled(p, roleRunner); len(now) != 0 || child.Alive(old[0]) || len(sampled(p, roleServer)) != 1 {
-		t.Errorf("after Unload: runners %v, servers %v", now, sampled(p, roleServer))
-	}
-	m.Context = 128
-	enginetest.Load(t, s, m)
-	if now := sampled(p, roleRunner); len(now) != 1 || now[0] == old[0] || p.Engine().Policy["context"] != "128" {
-		t.Errorf("runner %v after %v, context %s", now, old, p.Engine().Policy["context"])
-	}
-	_, err := s.Generate(t.Context(), engine.Request{Prompt: strings.Repeat("The third clock ", 50), MaxTokens: 4},
-		func(record.Token) {})
-	if fault.Of(err) != fault.PromptTooLong {
-		t.Errorf("a prompt too long for the new context: %v", err)
-	}
-}
-
 func TestRunnerCrash(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	s, p := loadedSession(t, c.Model)
@@ -215,7 +193,7 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 		want string
 	}{
 		{func() int { return sampled(p, roleRunner)[0] }, "runner crashed between requests"},
-		{func() int { return s.own.PID() }, "Ollama crashed (signal: killed) between requests"},
+		{func() int { return s.own.PID() }, "Ollama crashed between requests"},
 	} {
 		pid := victim.pid()
 		_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -301,12 +279,6 @@ func TestRunningServer(t *testing.T) {
 		served := engine.Model{Model: record.Model{Name: name, Format: record.Served}}
 		if err := o.Check(t.Context(), served); err != nil {
 			t.Errorf("Check: %v", err)
-		}
-		served.Name = "missing:7b"
-		err := o.Check(t.Context(), served)
-		if fault.Of(err) != fault.ServerUnreachable || !strings.Contains(err.Error(), name) ||
-			strings.Contains(err.Error(), "\n") {
-			t.Errorf("a missing model: %v", err)
 		}
 		other, p := opened(t, o)
 		if pids := sampled(p, roleRunner); len(pids) != 0 {

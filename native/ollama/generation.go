@@ -1,12 +1,13 @@
 package ollama
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"slices"
+	"regexp"
 	"strings"
 	"time"
 
@@ -289,48 +290,41 @@ func (s *session) cached(l *loaded, u *record.Usage) {
 	}
 }
 
+// crashWords match what Ollama says if its runner has ended.
+var crashWords = regexp.MustCompile(`error was encountered while running the model|process has terminated|` +
+	`no longer running|unexpected EOF|connection (refused|reset)|POST predict`)
+
 // crash returns an error if the server or its runner has ended; nil otherwise.
 func (s *session) crash(err error) *engine.Failure {
-	text := err.Error()
-	if s.own != nil && s.own.Ended(map[bool]time.Duration{true: 0, false: time.Second}[wire.RefusalOf(err) != nil]) {
-		if s.own.Asked() {
-			return errClosed
-		}
-		return s.own.Crashed(s.own.lastWords())
-	}
-	gone := s.gone(wire.RefusalOf(err) == nil)
-	says := slices.ContainsFunc([]string{"error was encountered while running the model", "process has terminated",
-		"no longer running", "unexpected EOF",
-		"connection refused", "connection reset", "POST predict"},
-		func(w string) bool { return strings.Contains(text, w) })
-	switch {
-	case !gone && (wire.RefusalOf(err) == nil || !says):
+	refused := wire.RefusalOf(err) != nil
+	who := s.gone(!refused)
+	if who == "" && (!refused || !crashWords.MatchString(err.Error())) {
 		return nil
-	case s.own != nil:
-		words := s.own.lastWords()
-		return engine.Fail(logs.ClassOf(text+words), "Ollama's runner crashed: %s; last output: %s", text, words)
 	}
-	return engine.Fail(logs.ClassOf(text), "Ollama or its runner crashed: %s", text)
+	if s.own == nil {
+		return engine.Fail(logs.ClassOf(err.Error()), "Ollama or its runner crashed: %v", err)
+	}
+	words := s.own.lastWords()
+	return engine.Fail(logs.ClassOf(err.Error(), words), "%s crashed: %v; last output: %s",
+		cmp.Or(who, "Ollama's runner"), err, words)
 }
 
-// gone reports whether the server or the model's runner has ended. With wait it allows a second, because a connection
-// breaks just before the process ends.
-func (s *session) gone(wait bool) bool {
-	pids := []int{s.family.root}
-	if l, err := s.model.Now(); err == nil {
-		pids = append(pids, int(l.runner.Load()))
+// gone returns which program has ended, the server or the model's runner; empty: neither. With wait it allows a
+// second, because a connection breaks just before the process ends.
+func (s *session) gone(wait bool) string {
+	ended := func(pid int) bool {
+		_, err := proc.Look(pid)
+		return pid != 0 && errors.Is(err, sample.ErrGone)
 	}
 	for deadline := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
-		for _, pid := range pids {
-			if pid == 0 {
-				continue
-			}
-			if _, err := proc.Look(pid); errors.Is(err, sample.ErrGone) {
-				return true
-			}
-		}
-		if !wait || s.family.root == 0 || time.Now().After(deadline) {
-			return false
+		l, _ := s.model.Now() // nil: none is loaded
+		switch {
+		case s.own != nil && s.own.Ended(0), ended(s.family.root):
+			return "Ollama"
+		case l != nil && ended(int(l.runner.Load())):
+			return "Ollama's runner"
+		case !wait || s.family.root == 0 || time.Now().After(deadline):
+			return ""
 		}
 	}
 }

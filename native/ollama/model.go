@@ -56,32 +56,18 @@ func (s *session) provide(ctx context.Context, m engine.Model, l *loaded) (diges
 // hand links the file into the store of a server that we started, so that nothing is copied. Its hash is that of the
 // model, and Ollama only reads it.
 func (s *session) hand(ctx context.Context, path, sum string) error {
-	place := filepath.Join(s.own.dir, "models", "blobs", "sha256-"+sum)
-	if link(path, place) == nil {
-		if has, err := s.client.hasBlob(ctx, sum); err == nil && has {
-			return nil
-		}
-		_ = os.Remove(place) // unknown store layout: use the API
-	}
-	return s.client.upload(ctx, path, sum)
-}
-
-// link links to a file, symbolically if it is on another disk.
-func link(path, place string) error {
-	if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
-		return err
-	}
+	blobs := filepath.Join(s.own.dir, "models", "blobs")
 	whole, err := filepath.Abs(path)
-	if err != nil {
-		return err
+	if err == nil {
+		err = os.MkdirAll(blobs, 0o755)
 	}
-	if whole, err = filepath.EvalSymlinks(whole); err != nil {
-		return err
+	if err == nil {
+		err = os.Symlink(whole, filepath.Join(blobs, "sha256-"+sum))
 	}
-	if os.Link(whole, place) == nil {
+	if err == nil {
 		return nil
 	}
-	return os.Symlink(whole, place)
+	return s.client.upload(ctx, path, sum)
 }
 
 // unloadable matches what Ollama says about a file that is not a model, or not one of its.

@@ -37,18 +37,6 @@ func TestParseURL(t *testing.T) {
 	}
 }
 
-func TestSameName(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		same bool
-	}{{"m", "m:latest", true}, {"M", "m", true}, {"m:1b", "m", false}, {"host:5000/m", "host:5000/m:latest", true},
-		{"x/m", "m", false}} {
-		if sameName(c.a, c.b) != c.same {
-			t.Errorf("%s and %s: want %v", c.a, c.b, c.same)
-		}
-	}
-}
-
 func TestConfigCheck(t *testing.T) {
 	for _, c := range []struct {
 		Config
@@ -210,33 +198,6 @@ func TestShow(t *testing.T) {
 				c.longest, c.window)
 		}
 	}
-}
-
-func TestHolds(t *testing.T) {
-	sum := strings.Repeat("0a", 32)
-	line := []string{"/x/ollama", "runner", "--model", "/x/blobs/sha256-" + sum, "--port", "5"}
-	if !holds(line, []string{"ff", sum}) || holds(line, nil) || holds(line, []string{strings.Repeat("0b", 32)}) ||
-		holds(nil, []string{sum}) {
-		t.Error("a runner must be recognised by its model's file")
-	}
-}
-
-func FuzzLog(f *testing.F) {
-	f.Add([]byte(realLog))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		r := newLogReader()
-		_, _ = r.Write(data) // never fails
-		for name, v := range r.Said().Totals(7) {
-			if !(v >= 0) {
-				t.Fatalf("%s is %g", name, v)
-			}
-		}
-		for _, s := range r.slots {
-			if s.used < 0 || s.used > s.prompt {
-				t.Fatalf("%+v", s)
-			}
-		}
-	})
 }
 
 func TestOtherProgramIsRefused(t *testing.T) {

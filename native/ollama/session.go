@@ -3,7 +3,6 @@ package ollama
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -14,8 +13,6 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/machine"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
-	"llmparity/internal/sample/proc"
 	"llmparity/internal/tokenizer"
 	"llmparity/native/launch"
 	"llmparity/native/logs"
@@ -295,15 +292,12 @@ const unloading = time.Minute
 
 // Unload returns when Ollama no longer lists the model and its runner, if visible, has ended.
 func (s *session) Unload(ctx context.Context) error {
+	crash := s.crashedIdle(ctx)
 	l := s.model.Take()
 	if l == nil {
 		return nil
 	}
 	l.release()
-	var crash error
-	if l.crashed.Load() == nil && ctx.Err() == nil {
-		crash = s.crashedIdle(l)
-	}
 	if s.own != nil && s.own.Ended(0) {
 		return crash // the memory went with it
 	}
@@ -317,22 +311,18 @@ func (s *session) Unload(ctx context.Context) error {
 	return crash
 }
 
-// crashedIdle returns an error if our server or its runner has ended between requests.
-func (s *session) crashedIdle(l *loaded) error {
-	if s.own == nil || s.own.Asked() {
+// crashedIdle returns an error if our server or its runner has ended since the last request.
+func (s *session) crashedIdle(ctx context.Context) error {
+	l, err := s.model.Now()
+	if err != nil || s.own == nil || s.own.Asked() || l.crashed.Load() != nil || ctx.Err() != nil {
 		return nil
 	}
-	who := ""
-	if s.own.Ended(0) {
-		who = fmt.Sprintf("Ollama crashed (%s)", s.own.Exit())
-	} else if _, err := proc.Look(int(l.runner.Load())); l.runner.Load() != 0 && errors.Is(err, sample.ErrGone) {
-		who = "Ollama's runner crashed"
-	}
+	who := s.gone(false)
 	if who == "" {
 		return nil
 	}
 	words := s.own.lastWords()
-	return engine.Fail(logs.ClassOf(words), "%s between requests; last output: %s", who, words)
+	return engine.Fail(logs.ClassOf(words), "%s crashed between requests; last output: %s", who, words)
 }
 
 // expire makes Ollama unload a model, and waits for it.

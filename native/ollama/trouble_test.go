@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +15,6 @@ import (
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
-	"llmparity/native/launch"
 )
 
 // fake is a server that answers like Ollama unless a test says otherwise. It can send broken answers, which are the
@@ -107,26 +104,6 @@ func TestUnusableServers(t *testing.T) {
 		defer cancel()
 		enginetest.OneLine(t, o.Check(ctx, served("m")), fault.Run, record.Timeout, "deadline")
 	})
-}
-
-// A server that dies before it answers is started again, in a new folder.
-func TestStartIsRepeated(t *testing.T) {
-	path, err := Find(newEngine(t).config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wrapper := filepath.Join(t.TempDir(), "ollama")
-	script := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = serve ] && mkdir '%s.once' 2>/dev/null; then kill -SEGV $$; fi\nexec %s \"$@\"\n",
-		wrapper, path)
-	if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	_, probe := opened(t, newEngine(t, func(c *Config) { c.Path = wrapper }))
-	said := probe.Warned("start-repeated")
-	if report, _ := probe.Logged("ollama-start1"); len(said) != 1 || len(probe.Warnings()) != 1 ||
-		!strings.Contains(said[0], "(start 1 of 3); trying again") || !strings.Contains(report, "Output") {
-		t.Errorf("%+v\n%s", probe.Warnings(), report)
-	}
 }
 
 func TestFailedLoads(t *testing.T) {
@@ -296,55 +273,5 @@ func TestTooLong(t *testing.T) {
 		enginetest.Load(t, s, served("m"))
 		_, err := s.Generate(t.Context(), engine.Request{Prompt: "short", MaxTokens: 1}, func(record.Token) {})
 		enginetest.OneLine(t, err, fault.PromptTooLong, record.SetUp, "it dropped some")
-	})
-}
-
-func TestInvalidRequests(t *testing.T) {
-	s, _ := opened(t, serve(t, fake{}))
-	enginetest.Load(t, s, served("m"))
-	for _, r := range []engine.Request{{Prompt: "", MaxTokens: 1}, {Prompt: "a"}, {Prompt: "a", MaxTokens: -1}} {
-		if _, err := s.Generate(t.Context(), r, func(record.Token) {}); engine.ClassOf(err) != record.SetUp {
-			t.Errorf("%+v: %v", r, err)
-		}
-	}
-	if err := s.Load(t.Context(), served("m")); err == nil {
-		t.Error("a second Load returns no error")
-	}
-}
-
-// The server keeps listing the model.
-func TestModelStaysLoaded(t *testing.T) {
-	s, _ := opened(t, serve(t, fake{answers: map[string]string{"/api/ps": `{"models":[{"name":"m:latest","size":1}]}`}}))
-	enginetest.Load(t, s, served("m"))
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if err := s.Unload(ctx); engine.ClassOf(err) != record.Timeout {
-		t.Errorf("Unload: %v", err)
-	}
-}
-
-func FuzzStream(f *testing.F) {
-	f.Add([]byte(line("a") + last("length", 4, 1)))
-	f.Add([]byte(`{"response":"x","eval_count":null,"done":true}` + "\n\n"))
-	f.Add([]byte(`{"error":"no"}` + "\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		s := newStream(strings.NewReader(string(data)))
-		for n := 0; ; n++ {
-			a, at, err := s.next()
-			if at.IsZero() {
-				t.Fatal("no time")
-			}
-			if err != nil {
-				return
-			}
-			if n > len(data) {
-				t.Fatal("more answers than bytes")
-			}
-			g := &generation{max: 3, Text: launch.Text{N: 1}}
-			_ = g.finish(a) // must not panic
-			if g.usage.Generated < 0 || g.usage.PromptTokens < 0 || g.usage.Generated > 3 {
-				t.Fatalf("%+v", g.usage)
-			}
-		}
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,28 +130,6 @@ func TestDoneEndsGeneration(t *testing.T) {
 	}).URL}, served)
 	if g, err := generated(t.Context(), s, 1); err != nil || g.Usage.Text != "a" {
 		t.Errorf("%v: %+v", err, g)
-	}
-}
-
-// A generation is requested once: if the connection breaks before the answer's header, the server may have begun.
-func TestGenerationIsNotRepeated(t *testing.T) {
-	var asked atomic.Int32
-	s, _ := loaded(t, openai.Config{URL: broken(t, func(w http.ResponseWriter, r *http.Request) {
-		if asked.Add(1) == 1 {
-			says(piece("a"), finish, counts(3, 1), done)(w, r)
-			return
-		}
-		conn, _, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			panic(err)
-		}
-		conn.Close()
-	}).URL}, served)
-	if _, err := generated(t.Context(), s, 1); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := generated(t.Context(), s, 1); err == nil || asked.Load() != 2 {
-		t.Errorf("%v after %d requests, want an error after 2", err, asked.Load())
 	}
 }
 

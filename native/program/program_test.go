@@ -62,22 +62,6 @@ func TestFindInOrder(t *testing.T) {
 	refused("--x: " + given + " cannot be run")
 }
 
-func TestAsk(t *testing.T) {
-	p := program.Program{Names: []string{"x"}, Kind: fault.NoOllama}
-	lines, err := p.Ask(t.Context(), a(t, `echo "$1 $WORD"; echo more >&2`, t.TempDir(), "x"), "--version",
-		[]string{"WORD=word"})
-	if got := strings.Join(lines, "|"); err != nil || got != "--version word|more" && got != "more|--version word" {
-		t.Errorf("%q, %v", got, err)
-	}
-	for want, path := range map[string]string{"failed (exit status 3): no such | option": a(
-		t, "echo no such; echo option; exit 3", t.TempDir(), "x"), "does not start": "/none"} {
-		if _, err := p.Ask(t.Context(), path, "--version", nil); fault.Of(err) != fault.NoOllama ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
-}
-
 func TestKnownUntilFileChanges(t *testing.T) {
 	path := a(t, "one", t.TempDir(), "x")
 	var k program.Known[string]

@@ -11,11 +11,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/record"
 	"llmparity/native/protocol"
 )
 
@@ -51,20 +49,6 @@ func TestConformanceOfDocumentedPython(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	enginetest.Run(t, enginetest.Case{Model: m, Prompt: "the quick", MaxTokens: 24, Text: "",
 		New: func(*testing.T) engine.Engine { return protocol.New(protocol.Config{Command: command}) }})
-}
-
-func TestDocumentedPythonEchoes(t *testing.T) {
-	o := play(t, protocol.New(protocol.Config{Command: inPython(t)}), enginetest.TinyModel(t))
-	if o.err != nil || o.usage.Text != "thet" || o.usage.PromptTokens != 3 {
-		t.Errorf("%+v, %v", o.usage, o.err)
-	}
-	if log, closed := o.probe.Logged("exec-echo.py"); !closed || !strings.HasPrefix(log, "loading ") {
-		t.Errorf("log %q, closed: %v", log, closed)
-	}
-	if info := o.probe.Engine(); info.Policy["token_times"] != "by the engine, CLOCK_MONOTONIC" ||
-		info.Parts["engine"] != "echo" {
-		t.Errorf("%+v", info)
-	}
 }
 
 // The documented session is that of the example engine.
@@ -138,34 +122,4 @@ func TestConformanceOfExample(t *testing.T) {
 		return protocol.New(protocol.Config{Command: protocol.Command{Name: "engine", Argv: []string{path}}})
 	}
 	enginetest.Run(t, c)
-}
-
-func TestExampleRefusesEmptyPrompt(t *testing.T) {
-	s, _ := enginetest.Open(t,
-		protocol.New(protocol.Config{Command: protocol.Command{Name: "engine", Argv: []string{example(t)}}}))
-	enginetest.Load(t, s, enginetest.TinyModel(t))
-	if _, err := s.Generate(t.Context(), engine.Request{MaxTokens: 4}, func(record.Token) {}); err == nil ||
-		err.Error() != "exec:engine: the prompt has no tokens" {
-		t.Errorf("%v", err)
-	}
-}
-
-func TestCheckClosesAllFiles(t *testing.T) {
-	e, m := scripted("right", time.Minute), enginetest.TinyModel(t)
-	check := func() int {
-		if err := e.Check(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
-		open, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(open)
-	}
-	before := check() // files that are opened only once are open now
-	for range 3 {
-		if now := check(); now > before {
-			t.Fatalf("%d open files, before %d", now, before)
-		}
-	}
 }

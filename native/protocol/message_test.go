@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"math"
 	"os"
@@ -45,32 +44,6 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v, want %q", line, err, want)
 		}
 	}
-}
-
-func FuzzParse(f *testing.F) {
-	for _, s := range []string{`{"id":1,"event":"done","protocol":1,"name":"a","version":"1","device":{"class":"cpu"},"caps":{"ids":true}}`,
-		`{"id":2,"event":"token","token":5,"text":"a","t_ns":12}`,
-		`{"id":2,"event":"error","class":"oom","message":"m"}`,
-		`{"id":2,"event":"done","finish":"length","prompt_ids":[1],"reported":{"ms":1}}`, `{"id":1,"id":2}`,
-		"[", `{"a":`} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, line []byte) {
-		m, err := parse(line)
-		if err != nil {
-			if strings.TrimSpace(err.Error()) == "" {
-				t.Fatal("an empty error")
-			}
-			return
-		}
-		if m.ID < 1 || m.Event == "" || min(m.PromptTokens, m.Generated, m.cached(), m.Context) < 0 || m.Token != nil &&
-			*m.Token < 0 {
-			t.Fatalf("%s: %+v", line, m)
-		}
-		if !json.Valid(line) {
-			t.Fatalf("%q is not JSON but was accepted", line)
-		}
-	})
 }
 
 // The tables of the documentation have every field.
@@ -188,27 +161,4 @@ func TestParseCommand(t *testing.T) {
 			t.Errorf("%q: %q, %v; want %q, %q", c.text, got, err, c.want, c.err)
 		}
 	}
-}
-
-func FuzzParseCommand(f *testing.F) {
-	for _, s := range []string{"./e --flag", `n=./e 'a b' "c\"" \ `, "=", "a=", "'"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		c, err := ParseCommand(text)
-		if err != nil {
-			return
-		}
-		if len(c.Argv) == 0 || c.Argv[0] == "" || c.Name == "" || notNames.MatchString(c.Name) {
-			t.Fatalf("%q: %q", text, c)
-		}
-		// Quoting the words and splitting them again gives the same words.
-		var quoted []string
-		for _, w := range c.Argv {
-			quoted = append(quoted, "'"+strings.ReplaceAll(w, "'", `'\''`)+"'")
-		}
-		if again, err := split(strings.Join(quoted, " ")); err != nil || !reflect.DeepEqual(again, c.Argv) {
-			t.Fatalf("%q: %q, then %q, %v", text, c.Argv, again, err)
-		}
-	})
 }

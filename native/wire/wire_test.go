@@ -1,17 +1,12 @@
 package wire_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
 	"maps"
 	"net"
-	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -58,15 +53,6 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-func TestNextReturnsTimeWithErrors(t *testing.T) {
-	l := wire.NewLines(strings.NewReader("a\nb"))
-	for _, want := range []error{nil, io.ErrUnexpectedEOF} {
-		if _, at, err := l.Next(); at.IsZero() || !errors.Is(err, want) {
-			t.Errorf("at %v: %v, want %v", at, err, want)
-		}
-	}
-}
-
 // Lines of one read have the time of the read, however long processing them takes.
 func TestLinesOfOneReadHaveOneTime(t *testing.T) {
 	r, w := io.Pipe()
@@ -93,71 +79,6 @@ func TestLinesOfOneReadHaveOneTime(t *testing.T) {
 	if len(times) != 5 || !times[0].Equal(times[1]) || !times[1].Before(times[2]) || !times[2].Equal(times[3]) ||
 		!times[3].Before(times[4]) {
 		t.Errorf("1 and 2 were read together, then 3 and 4, then 5: %v", times)
-	}
-}
-
-func FuzzEvents(f *testing.F) {
-	f.Add([]byte("error: {}\n: x\ndata: [DONE]\n"))
-	f.Add([]byte("data: \r\n\ndata:  1 \ndata: cut"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		events, end := all(bytes.NewReader(data))
-		// Writing the events and reading them again gives the same events.
-		var again strings.Builder
-		for _, e := range events {
-			field, rest, ok := strings.Cut(e, " ")
-			if !ok || rest == "" || field != "data" && field != "error" || strings.TrimSpace(rest) != rest ||
-				strings.Contains(rest, "\n") {
-				t.Fatalf("%q is not an event", e)
-			}
-			again.WriteString(field + ":" + rest + "\n\n")
-		}
-		if same, err := all(strings.NewReader(again.String())); !slices.Equal(same, events) || !errors.Is(err, io.EOF) {
-			t.Fatalf("%q, then %q (%v)", events, same, err)
-		}
-		if whole := len(data) == 0 || data[len(data)-1] == '\n'; whole != errors.Is(end, io.EOF) ||
-			whole == errors.Is(end, io.ErrUnexpectedEOF) {
-			t.Fatalf("%q ends with %v", data, end)
-		}
-	})
-}
-
-func TestRequestsUseNewConnections(t *testing.T) {
-	var connections atomic.Int64
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		_, _ = w.Write([]byte(r.Header.Get("Content-Type") + " " + string(body))) // the client may have gone
-	}))
-	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-		if s == http.StateNew {
-			connections.Add(1)
-		}
-	}
-	srv.Start()
-	defer srv.Close()
-	client := wire.Client{HTTP: wire.NewClient(nil)}
-	for _, c := range []struct {
-		body any
-		want string
-	}{{nil, " "}, {map[string]int{"n": 1}, `application/json {"n":1}`}} {
-		req, err := client.NewRequest(t.Context(), http.MethodPost, srv.URL, c.body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if err != nil || string(got) != c.want {
-			t.Errorf("%q, %v; want %q", got, err, c.want)
-		}
-	}
-	if n := connections.Load(); n != 2 {
-		t.Errorf("%d connections for 2 requests", n)
 	}
 }
 

@@ -58,34 +58,12 @@ func (v *view) launchesDrawn() int {
 }
 
 func peaksSection() section {
-	return section{ID: "peaks", Title: "Peaks", For: onPage, Draw: []func(*view) []chart{peaks}}
+	return section{ID: "peaks", Title: "Peaks", For: onPage, Draw: []func(*view) []chart{
+		bars("peaks", figure.PeakPSS, "Peak memory")}, Words: []string{barWords + " Memory is total PSS."}}
 }
 
-func peaks(v *view) []chart {
-	shown := v.having(figure.PeakPSS)
-	if len(shown) == 0 {
-		return nil
-	}
-	bar := v.medians(shown, figure.PeakPSS, "peak")
-	var base []opts.BarData
-	t := &grid{Head: []string{"cell", "baseline (MiB)", "after warm-up (MiB)", "peak (MiB)", "increase (MiB)",
-		"95% interval of the peak", "peak of each launch (MiB)"}}
-	for _, i := range shown {
-		c := &v.res.Cells[i]
-		b, p := c.Figure(figure.Baseline), c.Figure(figure.PeakPSS)
-		base = append(base, barData(b.Center()))
-		t.Rows = append(t.Rows, []string{line(c.Label), known(b), known(c.Figure(figure.PostWarmup)), num(p.Center()),
-			known(c.Figure(figure.Increase)), intervalWords(p), values(p)})
-	}
-	bar.add("bar", "baseline", base, charts.WithBarChartOpts(opts.BarChart{BarGap: "-100%", BarWidth: "46%"}),
-		inked("var(--veil)", 0))
-	v.launches(bar, shown, figure.PeakPSS)
-	return []chart{{ID: "peaks", Title: "Baseline and peak", Unit: "MiB", Table: t, Height: rowsHeight(len(shown), 1),
-		Note: "Total PSS. Bar: median peak; muted part: median baseline, before the model is loaded. Dots: launches. " +
-			"Line: 95% interval, from six launches on.",
-		Label:    "Bar chart of baseline and peak memory of each cell; the table below has the same figures",
-		Drawings: []drawing{{Options: bar.options()}}}}
-}
+// barWords say how to read bars.
+const barWords = "Bar: median. Dots: launches. Line: 95% interval of the median, from six launches on."
 
 // rowsHeight is the height in pixels of a chart with so many rows of so many bars.
 func rowsHeight(rows, bars int) int { return 34 + rows*max(38, 14+bars*14) }

@@ -89,7 +89,7 @@ func (v *view) sharing(cells []int) []fact {
 
 func (v *view) engine(i int) fact {
 	c := &v.res.Cells[i]
-	if isForeign(c) {
+	if c.Foreign() {
 		return v.foreignFact(i)
 	}
 	f := fact{Name: line(c.Label), Colour: template.CSS(v.colour(i))}

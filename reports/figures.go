@@ -156,7 +156,7 @@ func (v *view) figure(heading string, c *chart, n int) Figure {
 		f.Title = "Memory by " + by
 	}
 	cells := v.shownBy(c)
-	if len(cells) == 1 && isForeign(&cells[0]) {
+	if len(cells) == 1 && cells[0].Foreign() {
 		f.Source = foreignSource(&cells[0])
 	}
 	d := c.Drawings[n]
@@ -189,7 +189,7 @@ func (v *view) shownBy(c *chart) []compare.Cell {
 	if c.Cell > 0 {
 		return v.res.Cells[c.Cell-1 : c.Cell]
 	}
-	return slices.DeleteFunc(slices.Clone(v.res.Cells), func(c compare.Cell) bool { return isForeign(&c) })
+	return slices.DeleteFunc(slices.Clone(v.res.Cells), func(c compare.Cell) bool { return c.Foreign() })
 }
 
 // models names the models of cells and the numbers that their weights were in.
@@ -337,26 +337,14 @@ func figureIndex(figures []Figure) []byte {
 		b.WriteString("\nThere is nothing to draw.\n")
 	}
 	for _, f := range figures {
-		fmt.Fprintf(&b, "\n## %s\n\n![%s](%s.svg)\n\n", f.Name, plainText(f.Title), f.Name)
+		fmt.Fprintf(&b, "\n## %s\n\n![%s](%s.svg)\n\n", f.Name, inert(line(f.Title)), f.Name)
 		for _, row := range [][2]string{{"Title", f.Title}, {"Model", f.Subtitle}, {"Caption", f.Caption},
 			{"Drawn from", f.Source}} {
 			if row[1] != "" {
-				fmt.Fprintf(&b, "- %s: %s\n", row[0], plainText(row[1]))
+				fmt.Fprintf(&b, "- %s: %s\n", row[0], inert(line(row[1])))
 			}
 		}
 		fmt.Fprintf(&b, "- Size: %g × %g in; files: %s.svg, %s.png\n", f.Width, f.Height, f.Name, f.Name)
 	}
 	return b.Bytes()
-}
-
-// plainText is text that Markdown leaves as it is.
-func plainText(s string) string {
-	var b strings.Builder
-	for _, r := range line(s) {
-		if strings.ContainsRune("\\`*_{}[]<>#|!~&$", r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }

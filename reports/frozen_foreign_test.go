@@ -2,7 +2,6 @@ package reports_test
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/internal/foreign"
 	"llmparity/internal/record"
-	"llmparity/reports/reportstest"
 )
 
 // foreigners are files that other programs wrote, by their names.
@@ -114,8 +112,6 @@ func TestFrozenRowsOfOtherPrograms(t *testing.T) {
 				return
 			}
 			frozen(t, name, res, "runs", "comparability", "figures", "engine_info", "comparisons", "warnings")
-			page := rendered(t, func(w io.Writer) error { return colours.HTML(w, res, runs...) })
-			frozen(t, "foreign-page", reportstest.Tables(t, page, "timeline"))
 		})
 	}
 }

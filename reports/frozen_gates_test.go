@@ -1,15 +1,12 @@
 package reports_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
@@ -18,7 +15,6 @@ import (
 	"llmparity/internal/gates"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
-	"llmparity/reports"
 )
 
 // judged is a run's gate, held against a baseline run unless that is nil.
@@ -35,32 +31,6 @@ func judged(t *testing.T, rules string, run, base *record.Run) *compare.Result {
 	}
 	res.Gate = gate.Evaluate(parsed, res, before)
 	return res
-}
-
-func gateJSON(t *testing.T, res *compare.Result) json.RawMessage {
-	return json.RawMessage(rendered(t, func(w io.Writer) error { return reports.GateJSON(w, res.Gate) }))
-}
-
-const strict = `{"vs_baseline": {"decode_tps": "-5%", "peak_pss": "+3%", "ttft": {"change": "+10%", "level": "warn"},
-	"load_time": "0%"}, "peak_pss": {"max": 900}, "decode_tps": [{"min": 20, "engine": "webllm"},
-	{"min": 500, "engine": "llamacpp", "level": "warn"}],
-	"parity": {"min_agreement": "100%"}}`
-
-func TestFrozenGates(t *testing.T) {
-	t.Parallel()
-	all := map[string]any{}
-	for name, of := range gatedRuns() {
-		var base *record.Run
-		if of.base != nil {
-			base = comparetest.Run(t, "baseline", of.base...)
-		}
-		res := judged(t, of.rules, comparetest.Run(t, "run", of.now...), base)
-		if res.Gate.Status != of.status {
-			t.Errorf("%s: %s: %s", name, res.Gate.Status, res.Gate.Verdict)
-		}
-		all[name] = gateJSON(t, res)
-	}
-	frozen(t, "gates", all)
 }
 
 // What a gate cannot judge of machines that others used, or that are others.
@@ -92,130 +62,6 @@ func TestFrozenComparisonsOfBusyMachines(t *testing.T) {
 	t.Parallel()
 	was, is := folders(t, side{engine: stolen(0), machine: busy}, side{engine: stolen(1)})
 	frozen(t, "busy-machine", compare.Runs(was, is), "warnings", "figures", "comparisons")
-}
-
-type gated struct {
-	rules     string
-	now, base []comparetest.Engine
-	status    gates.Status
-}
-
-func gatedRuns() map[string]gated {
-	type engines = []comparetest.Engine
-	native := func(launches int, change func(*comparetest.Engine)) comparetest.Engine {
-		e := comparetest.Native(launches)
-		change(&e)
-		return e
-	}
-	same := func(*comparetest.Engine) {}
-	return map[string]gated{
-		"equal":                      {strict, both(8, 0.03, 1, 1), both(9, 0.03, 1, 1), gates.Passed},
-		"much worse":                 {strict, both(8, 0.02, 1.3, 1.3), both(7, 0.02, 1, 1), gates.Failed},
-		"worse by less than is sure": {strict, both(7, 0.02, 1.06, 1), both(8, 0.02, 1, 1), gates.Warned},
-		"worse within the tolerance": {`{"vs_baseline": {"decode_tps": "-50%", "peak_pss": "+40%"}}`,
-			both(8, 0.02, 1.3, 1.2), both(7, 0.02, 1, 1), gates.Passed},
-		"better": {strict, both(8, 0.02, 0.7, 0.8), both(8, 0.03, 1, 1), gates.Passed},
-		"too few": {strict, both(3, 0.02, 1.3, 1.3), both(8, 0.02, 1, 1),
-			gates.Inconclusive},
-		"a few and many questions": {strict, both(6, 0.02, 1.3, 1.3), both(6, 0.02, 1, 1), gates.Failed},
-		"limits": {
-			`{"ttft": [{"max": 9}, {"max": 5}, {"max": 9.2, "level": "warn"}, {"min": 8, "max": 9.3},
-				{"min": 30}, {"max": 1, "engine": "none"}],
-			"peak_pss": {"max": 1, "level": "off"}, "baseline_pss": {"max": 1}, "latency": {"max": 60}}`,
-			engines{native(8, func(e *comparetest.Engine) { e.Vary = 0.1 })},
-			nil,
-			gates.Failed,
-		},
-		"limits of few launches": {
-			`{"level": "warn", "ttft": [{"max": 9}, {"max": 5}, {"max": 9.2}, {"min": 8, "max": 9.3}, {"min": 30}]}`,
-			both(4, 0.1, 1, 1),
-			nil,
-			gates.Warned,
-		},
-		"few launches, and no baseline run": {`{"ttft": [{"max": 9.1}, {"max": 900}],
-			"vs_baseline": {"decode_tps": "-5%"}, "peak_pss": {"max": 10, "level": "warn"}}`, both(4, 0.02, 1, 1), nil,
-			gates.Failed},
-		"one launch": {`{"ttft": {"max": 9, "level": "warn"}, "latency": {"min": 1}}`, both(1, 0.1, 1, 1),
-			nil, gates.Warned},
-		"no baseline run": {`{"vs_baseline": {"decode_tps": "-5%"}, "ttft": {"max": 1000}}`, both(8, 0.03, 1,
-			1), nil, gates.Inconclusive},
-		"none, only warned of": {
-			`{"inconclusive": "warn", "vs_baseline": {"decode_tps": "-5%"}, "ttft": {"max": 1000}}`,
-			both(8, 0.03, 1, 1),
-			nil,
-			gates.Warned,
-		},
-		"none, and off": {`{"inconclusive": "off", "vs_baseline": {"decode_tps": "-5%"}, "ttft": {"max": 1000}}`,
-			both(8, 0.03, 1, 1), nil, gates.Passed},
-		"none yet": {
-			`{"no_baseline": "ok", "vs_baseline": {"decode_tps": "-5%"},
-				"parity": {"min_agreement": "100%", "with": "baseline"}}`,
-			both(8, 0.03, 1, 1),
-			nil,
-			gates.Passed,
-		},
-		"noise": {
-			`{"vs_baseline": {"decode_tps": "-5%", "peak_pss": "+3%", "ttft": {"change": "+10%", "detect": "40%"}}}`,
-			both(10, 0.15, 1.1, 1),
-			both(7, 0.15, 1, 1),
-			gates.Inconclusive,
-		},
-		"noise, and a lax gate": {`{"detect": "60%", "vs_baseline": {"decode_tps": "-5%"}}`, both(10, 0.15, 1, 1),
-			both(9, 0.15, 1, 1), gates.Passed},
-		"another model": {`{"vs_baseline": {"decode_tps": "-5%"}}`, engines{native(8,
-			func(e *comparetest.Engine) { e.Cell.Model.SHA256 = "ffff" })}, engines{native(8, same)},
-			gates.Inconclusive},
-		"nothing can be judged": {`{"vs_baseline": {"decode_tps": "-5%"}}`, both(8, 0.03, 1, 1), nil,
-			gates.Inconclusive},
-		"gone and new": {`{"gone": "warn", "vs_baseline": {"decode_tps": "-5%"}}`, engines{native(8,
-			same)}, engines{comparetest.Browser(8)}, gates.Inconclusive},
-		"gone": {strict, both(8, 0.03, 1, 1)[1:], both(8, 0.03, 1, 1), gates.Failed},
-		"new":  {strict, both(8, 0.03, 1, 1), both(8, 0.03, 1, 1)[1:], gates.Inconclusive},
-		"failed launches": {`{"vs_baseline": {"decode_tps": "-5%"}}`,
-			engines{native(9, func(e *comparetest.Engine) {
-				e.Failing, e.Cut,
-					e.Warmup = map[int]record.Class{3: record.OOM}, 5, true
-			})},
-			engines{native(8, same)}, gates.Failed},
-		"one failed launch": {`{"latency": {"max": 1000}}`,
-			engines{native(7, func(e *comparetest.Engine) { e.Failing = map[int]record.Class{3: record.OOM} })}, nil,
-			gates.Failed},
-		"words of one engine": {`{"parity": {"min_agreement": "100%", "engine": "webllm"}}`,
-			engines{differing(comparetest.Browser(6)), native(6, same)}, nil, gates.Failed},
-		"worse by the test alone": {`{"vs_baseline": {"decode_tps": "-5%"}}`, engines{slow(6, 1.09)},
-			engines{slow(8, 1)}, gates.Warned},
-		"worse by the interval alone": {`{"vs_baseline": {"decode_tps": "-5%"}}`, engines{slow(7, 1.09)},
-			engines{slow(6, 1)}, gates.Warned},
-		"another device": {`{"vs_baseline": {"decode_tps": "-5%"}, "latency": {"max": 1000}}`,
-			engines{native(8, func(e *comparetest.Engine) { e.Device.Name = "another" })}, engines{native(8,
-				same)}, gates.Inconclusive},
-		"another type": {`{"vs_baseline": {"decode_tps": "-5%"}, "latency": {"max": 1000}}`,
-			engines{native(8,
-				func(e *comparetest.Engine) { e.Info.Policy = map[string]string{"kv_dtype": "f16"} })},
-			engines{native(8, same)}, gates.Passed},
-		"another cache": {`{"vs_baseline": {"decode_tps": "-5%"}, "latency": {"max": 1000}}`,
-			engines{native(8, func(e *comparetest.Engine) { e.Cell.KVDType = "q8_0" })}, engines{native(8,
-				same)}, gates.Passed},
-		"versions": {strict, versions(8, 1, 1.5), versions(9, 1.5, 1), gates.Failed},
-		"repetitions that share a launch": {`{"vs_baseline": {"decode_tps": "-5%"}, "ttft": {"max": 5}}`,
-			engines{native(8, func(e *comparetest.Engine) { e.Reused, e.Cell.Reused = true, true })},
-			engines{native(8, func(e *comparetest.Engine) { e.Reused, e.Cell.Reused = true, true })},
-			gates.Failed},
-		"programs outside": {`{"vs_baseline": {"peak_pss": "+3%", "decode_tps": "-5%"}}`, engines{native(8, same)},
-			engines{native(8, func(e *comparetest.Engine) {
-				e.Processes = []comparetest.Process{{Role: "server", Before: 8, Loaded: 46, Shared: 7}}
-			})}, gates.Inconclusive},
-		"other words": {`{"parity": {"min_agreement": "51%"}, "gone": "off"}`,
-			engines{differing(comparetest.Browser(6)), native(6, same)}, nil, gates.Failed},
-		"other words after enough": {`{"parity": {"min_agreement": "50%", "first_divergence": 33}}`,
-			engines{differing(comparetest.Browser(6)), native(6, same)}, nil, gates.Passed},
-		"other words too soon": {`{"parity": {"first_divergence": 34, "level": "warn"}}`,
-			engines{differing(comparetest.Browser(6)), native(6, same)}, nil, gates.Warned},
-		"other words than the baseline's": {`{"parity": {"min_agreement": "100%", "with": "baseline"}}`,
-			engines{differing(comparetest.Browser(6)), native(6, same)}, both(6, 0.03, 1, 1), gates.Failed},
-		"words of pieces": {`{"parity": {"min_agreement": "20%", "first_divergence": 3}}`,
-			engines{native(6, same), comparetest.Served(6)}, nil, gates.Inconclusive},
-	}
 }
 
 const strictest = `{"vs_baseline": {"decode_tps": "-5%", "ttft": "+10%", "load_time": "0%", "prefill_tps": "-1%",
@@ -387,41 +233,6 @@ func busyMachines() map[string]sides {
 			side{machine: `"processor": {}`}, nil},
 		"another kernel": {base: side{machine: `"kernel": "5.4"`}},
 	}
-}
-
-// both are two engines on one device, the second so much slower and larger.
-func both(launches int, vary, slower, larger float64) []comparetest.Engine {
-	a, b := comparetest.Browser(launches), comparetest.Native(launches)
-	a.Vary, b.Vary = vary, vary
-	b.Token = time.Duration(float64(b.Token) * slower)
-	b.Processes = []comparetest.Process{{Role: "server", Before: 8, Loaded: 46 * larger, Shared: 3}}
-	return []comparetest.Engine{a, b}
-}
-
-// slow is one engine whose tokens take so much longer.
-func slow(launches int, by float64) comparetest.Engine {
-	e := comparetest.Native(launches)
-	e.Load, e.Token = 100*time.Millisecond, time.Duration(float64(e.Token)*by)
-	if by == 1 {
-		e.Processes = []comparetest.Process{{Role: "server", Before: 8, Loaded: 20, Shared: 3}}
-	}
-	return e
-}
-
-// versions are two of one engine, which were asked for the same.
-func versions(launches int, slower ...float64) []comparetest.Engine {
-	older, newer := comparetest.Native(launches), comparetest.Native(launches)
-	newer.Cell.ID, newer.Info.Version = 3, "b12000"
-	for i, e := range []*comparetest.Engine{&older, &newer} {
-		e.Token = time.Duration(float64(e.Token) * slower[i])
-	}
-	return []comparetest.Engine{older, newer}
-}
-
-// differing says something else from its 33rd token on.
-func differing(e comparetest.Engine) comparetest.Engine {
-	e.IDs = append(append([]int{}, e.IDs[:32]...), comparetest.IDs(65)[33:]...)
-	return e
 }
 
 const (

@@ -2,10 +2,9 @@ package reports_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/crc32"
-	"io/fs"
+	"io"
 	"maps"
 	"math"
 	"os"
@@ -15,40 +14,19 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"llmparity/compare"
-	"llmparity/compare/comparetest"
-	"llmparity/compare/evidence"
 )
 
-// frozen fails where v, as JSON, is not what testdata/frozen/NAME.txt has of it, and says which field of which object
-// changed from what to what. go test ./reports -run Frozen -update writes the file anew; review its diff.
+// frozen holds v, as JSON, against testdata/frozen/NAME.txt.
 //
 // A line is an object: where it is, and its fields, separated by tabs. Long lists of numbers are their number, their
-// first and last, and a checksum. Explanations that hang on no record are left out. Where sections are named the others
-// are a checksum each.
+// first and last, and a checksum. Explanations that depend on no record are left out. Where sections are named the
+// others are a checksum each.
 func frozen(t *testing.T, name string, v any, sections ...string) {
 	t.Helper()
-	now := frozenText(t, v, sections...)
-	path := filepath.Join("testdata", "frozen", name+".txt")
-	was, err := os.ReadFile(path)
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(now), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	if all := changes(string(was), now); len(all) > 0 {
-		const shown = 20
-		t.Errorf("%s: %d changes (go test ./reports -run Frozen -update accepts them):\n%s", path, len(all),
-			strings.Join(all[:min(shown, len(all))], "\n"))
-	}
+	golden(t, filepath.Join("frozen", name+".txt"), func(w io.Writer) error {
+		_, err := io.WriteString(w, frozenText(t, v, sections...))
+		return err
+	})
 }
 
 // unfrozen are fields that no record changes, or that other tests hold: definitions, machines, what a cell was asked.
@@ -183,72 +161,4 @@ func inLine(v any) (string, bool) {
 		return strings.Join(all, ","), true
 	}
 	return fmt.Sprint(v), true
-}
-
-// changes says in which fields of which objects two frozen texts differ.
-func changes(was, now string) []string {
-	if was == now {
-		return nil
-	}
-	before, order := objects(was)
-	after, later := objects(now)
-	for _, path := range later {
-		if _, ok := before[path]; !ok {
-			order = append(order, path)
-		}
-	}
-	var out []string
-	for _, path := range order {
-		a, b := before[path], after[path]
-		keys := slices.Concat(slices.Collect(maps.Keys(a)), slices.Collect(maps.Keys(b)))
-		slices.Sort(keys)
-		for _, key := range slices.Compact(keys) {
-			if a[key] != b[key] {
-				out = append(out, fmt.Sprintf("%s: %s was %q, is %q", path, key, a[key], b[key]))
-			}
-		}
-	}
-	if len(out) == 0 {
-		return []string{"the same objects in another order"}
-	}
-	return out
-}
-
-// objects are the fields of each line by what stands before them; what has no name has an empty one.
-func objects(text string) (map[string]map[string]string, []string) {
-	out, order := map[string]map[string]string{}, []string{}
-	for line := range strings.Lines(text) {
-		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		of := map[string]string{}
-		for _, f := range fields[1:] {
-			key, value, found := strings.Cut(f, " ")
-			if !found {
-				key, value = "", f
-			}
-			of[key] = value
-		}
-		out[fields[0]], order = of, append(order, fields[0])
-	}
-	return out, order
-}
-
-// A figure that changed is named with what it was and is; so is one that another has taken the place of.
-func TestFrozenNamesWhatChanged(t *testing.T) {
-	run := comparetest.Run(t, "run", comparetest.Browser(6), comparetest.Native(6))
-	was := frozenText(t, compare.Runs(run))
-	for want, change := range map[string]func(*evidence.Figure){
-		`cells[webllm].figures[peak_pss]: median was "813`: func(f *evidence.Figure) { *f.Median += 0.0001 },
-		`cells[webllm].figures[peak_pss]: values was "[1,`: func(f *evidence.Figure) { f.Values[5].Value *= 1.00001 },
-		`cells[webllm].figures[peak]: median was "", is "`: func(f *evidence.Figure) { f.Name = "peak" },
-	} {
-		res := compare.Runs(run)
-		change(&res.Cells[0].Figures[0])
-		all := changes(was, frozenText(t, res))
-		if !slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(s, want) }) {
-			t.Errorf("no %q in %q", want, all)
-		}
-		if short := frozenText(t, res, "warnings"); short == frozenText(t, compare.Runs(run), "warnings") {
-			t.Errorf("%s: no checksum differs", want)
-		}
-	}
 }

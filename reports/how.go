@@ -13,7 +13,7 @@ import (
 // timesSections have the bars of times and rates, and what engines and servers report of themselves.
 func timesSections(res *compare.Result) []section {
 	s := section{ID: "times", Title: "Time and speed", For: onPage, Across: "quad",
-		Words: []string{"Bar: median. Dots: launches. Line: 95% interval of the median, from six launches on."}}
+		Words: []string{barWords}}
 	for _, r := range figure.Columns(func(r *figure.Row) bool { return r.Bar[0] != "" }) {
 		s.Draw = append(s.Draw, bars(r.Bar[0], r.Name, r.Bar[1]))
 	}

@@ -15,12 +15,8 @@ import (
 	"llmparity/internal/thin"
 )
 
-// pointBudget bounds the points of all launches of the report together, lineBudget their lines, and so the size of the
-// file.
-const (
-	pointBudget = 45000
-	lineBudget  = 500
-)
+// pointBudget bounds the points of all launches of the report together, and so the size of the file.
+const pointBudget = 45000
 
 func overTimeSection() section {
 	return section{ID: "timeline", Title: "Memory over time", For: onPage, Draw: []func(*view) []chart{memoryOverTime},
@@ -32,23 +28,13 @@ func overTimeSection() section {
 
 // memoryOverTime draws one chart per cell, with one drawing per launch.
 func memoryOverTime(v *view) []chart {
-	all := make([][]*record.Attempt, len(v.res.Cells))
+	all, drawn := make([][]*record.Attempt, len(v.res.Cells)), make([][]*record.Attempt, len(v.res.Cells))
 	lines := 0
 	for i := range v.res.Cells {
 		all[i] = v.launchesOf(i)
-		for _, a := range all[i] {
+		drawn[i] = v.fewer(&v.res.Cells[i], all[i])
+		for _, a := range drawn[i] {
 			lines += len(a.Sources) + 2
-		}
-	}
-	drawn := slices.Clone(all)
-	if lines > lineBudget && !v.paper {
-		each := lineBudget / len(v.res.Cells)
-		lines = 0
-		for i := range all {
-			drawn[i] = fewer(&v.res.Cells[i], all[i], each)
-			for _, a := range drawn[i] {
-				lines += len(a.Sources) + 2
-			}
 		}
 	}
 	points := min(240, max(15, pointBudget/(lines+1)))
@@ -71,16 +57,19 @@ func (v *view) launchesOf(cell int) []*record.Attempt {
 	c := &v.res.Cells[cell]
 	var out []*record.Attempt
 	for _, a := range v.runs[c.Run].Attempts {
-		if a.Cell == c.Spec.ID && len(a.Totals) > 0 {
+		if a.Cell == c.Spec.ID && (len(a.Totals) > 0 || c.Foreign()) {
 			out = append(out, a)
 		}
 	}
 	return out
 }
 
-// fewer keeps launches with about so many lines in all: first the representative one, then those that failed, then the
+// fewer keeps the launches that the page has room for: first the representative one, then those that failed, then the
 // others in order.
-func fewer(c *compare.Cell, all []*record.Attempt, lines int) []*record.Attempt {
+func (v *view) fewer(c *compare.Cell, all []*record.Attempt) []*record.Attempt {
+	if v.paper {
+		return all
+	}
 	rank := func(a *record.Attempt) int {
 		switch {
 		case a.ID == c.Representative:
@@ -90,38 +79,25 @@ func fewer(c *compare.Cell, all []*record.Attempt, lines int) []*record.Attempt 
 		}
 		return 2
 	}
-	order := slices.Clone(all)
-	slices.SortStableFunc(order, func(a, b *record.Attempt) int { return rank(a) - rank(b) })
-	keep := map[*record.Attempt]bool{}
-	for _, a := range order {
-		if lines -= len(a.Sources) + 2; lines < 0 && len(keep) > 0 {
-			break
-		}
-		keep[a] = true
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(a *record.Attempt) bool { return !keep[a] })
+	kept := slices.SortedStableFunc(slices.Values(all), func(a, b *record.Attempt) int { return rank(a) - rank(b) })
+	kept = kept[:min(len(kept), v.launchesDrawn())]
+	slices.SortFunc(kept, func(a, b *record.Attempt) int { return a.ID - b.ID })
+	return kept
 }
 
 func (v *view) memoryOf(i, points int, launches []*record.Attempt) (chart, bool) {
 	c := &v.res.Cells[i]
-	if isForeign(c) {
-		return v.foreignMemory(i, points)
-	}
 	out := chart{ID: fmt.Sprintf("memory-%d", i), Title: line(c.Label), Unit: "MiB", Wide: true, Cell: i + 1,
 		Choice: titleCase(c.Repeated()),
-		Label:  "Lines of memory over time for " + line(c.Label) + ", with the phases as bands; a table of the phases follows"}
-	for _, a := range launches {
-		if a.ID == c.Representative {
-			out.Chosen = len(out.Drawings)
-			out.Table = phaseTable(a)
+		Label:  "Lines of memory over time for " + line(c.Label) + ", with the phases as bands"}
+	for n, a := range launches {
+		if a.ID == c.Representative || n == 0 {
+			out.Chosen, out.Table = len(out.Drawings), phaseTable(a)
 		}
 		out.Drawings = append(out.Drawings, drawing{Name: launchName(c, a), Caption: phaseWords(a),
 			Options: v.timeline(i, a, points), ofOneLaunch: true})
 	}
 	out.Drawings = append(out.Drawings, v.overlaid(i, points)...)
-	if len(launches) > 0 && out.Table == nil {
-		out.Table = phaseTable(launches[0])
-	}
 	return out, len(out.Drawings) > 0
 }
 
@@ -155,11 +131,17 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 		}
 		l.line(name, thinned(data, points), colour, width, kind, behind...)
 	}
-	add("total PSS", totals(a, anyMethod, zero, func(t record.TotalRow) float64 { return t.PSS }), v.colour(cell),
-		3, "solid")
-	add("RSS sum", totals(a, record.MethodStatm, zero, func(t record.TotalRow) float64 { return t.RSS }),
-		"var(--muted)", 1.2,
-		"dashed")
+	foreign := v.res.Cells[cell].Foreign()
+	if foreign {
+		add("RSS sum", totals(a, record.MethodForeign, zero, func(t record.TotalRow) float64 { return t.RSS }),
+			v.colour(cell), 3, "solid")
+		add("JavaScript heap", heap(a, zero), v.colour(cell), 2, "dashed")
+	} else {
+		add("total PSS", totals(a, anyMethod, zero, func(t record.TotalRow) float64 { return t.PSS }), v.colour(cell),
+			3, "solid")
+		add("RSS sum", totals(a, record.MethodStatm, zero, func(t record.TotalRow) float64 { return t.RSS }),
+			"var(--muted)", 1.2, "dashed")
+	}
 	selected["RSS sum"] = true
 	all := processes(a)
 	for n, s := range all {
@@ -168,7 +150,7 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 			if a.Sources[id].Method != record.MethodSmapsRollup {
 				pick, what, kind = func(r record.SampleRow) float64 { return r.RSS }, "RSS", "dotted"
 			}
-			if len(all) == 1 && what == "PSS" {
+			if len(all) == 1 && (what == "PSS" || foreign) {
 				continue // it is the total
 			}
 			name := fmt.Sprintf("%s %s", s.name, what)
@@ -177,6 +159,15 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 		}
 	}
 	return l.options()
+}
+
+// heap is a page's that another program recorded, in MiB.
+func heap(a *record.Attempt, zero int64) []xy {
+	var out []xy
+	for _, m := range a.Metrics {
+		out = append(out, xy{seconds(m.NS, zero), m.Value / record.MiB})
+	}
+	return out
 }
 
 // line adds points over time as a line, or a single one as a dot.
@@ -297,6 +288,9 @@ func phaseWords(a *record.Attempt) string {
 }
 
 func phaseTable(a *record.Attempt) *grid {
+	if len(a.Phases) == 0 {
+		return nil
+	}
 	t := &grid{Head: []string{"phase", "start (s)", "length (s)", "highest total PSS (MiB)", "highest RSS sum (MiB)"}}
 	for _, p := range a.Phases {
 		pss, rss := memory.PhasePeaks(a, p.Name)

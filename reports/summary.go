@@ -179,7 +179,7 @@ func (v *view) summary(i int) summaryRow {
 	if c.Refused != "" {
 		row.Device, row.Launches = "not launched", "refused: "+line(c.Refused)
 	}
-	if isForeign(c) {
+	if c.Foreign() {
 		row.Device = ""
 	} else if c.Device != nil {
 		row.Device = strings.TrimSpace(string(c.Device.Class) + " " + line(c.Device.Name))
@@ -192,7 +192,7 @@ func (v *view) summary(i int) summaryRow {
 	for _, f := range shown {
 		value, under := figureCell(f)
 		switch cached := c.Figure(figure.Cached); {
-		case isForeign(c) && !f.Known():
+		case c.Foreign() && !f.Known():
 			under = "" // a log has memory alone
 		case f.Name == figure.PrefillTPS && cached.Known() && cached.Center() > 0:
 			under += fmt.Sprintf("; %s of %s prompt tokens from a cache", num(cached.Center()),

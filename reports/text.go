@@ -89,34 +89,23 @@ func shorten(s string, width int) string {
 // wrap breaks a text into lines of so many characters, all but the first indented.
 func wrap(s, first, rest string, width int) string {
 	var b strings.Builder
-	b.WriteString(first)
-	at := utf8.RuneCountInString(first)
-	start := true
+	now, empty := first, true // what the line holds, and whether that is the indent alone
 	for _, word := range strings.Fields(line(s)) {
-		for {
-			n := utf8.RuneCountInString(word)
-			if !start && at+1+n > width {
-				b.WriteString("\n" + rest)
-				at, start = utf8.RuneCountInString(rest), true
-			}
-			if !start {
-				b.WriteByte(' ')
-				at++
-			}
-			if room := width - at; start && n > room {
-				head := string([]rune(word)[:room])
-				b.WriteString(head)
-				word = word[len(head):]
-				at, start = at+room, false
-				continue
-			}
-			b.WriteString(word)
-			at, start = at+n, false
-			break
+		if !empty && utf8.RuneCountInString(now)+1+utf8.RuneCountInString(word) > width {
+			b.WriteString(now + "\n")
+			now, empty = rest, true
+		}
+		if !empty {
+			now += " "
+		}
+		now, empty = now+word, false
+		for utf8.RuneCountInString(now) > width { // a word that is longer than a line
+			letters := []rune(now)
+			b.WriteString(string(letters[:width]) + "\n")
+			now = rest + string(letters[width:])
 		}
 	}
-	b.WriteByte('\n')
-	return b.String()
+	return b.String() + now + "\n"
 }
 
 // rounded keeps six decimals.

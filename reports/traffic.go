@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
@@ -48,73 +47,54 @@ func trafficSection(res *compare.Result) section {
 	s := section{ID: "traffic", Title: "Concurrent requests", For: onPage, Parts: []section{
 		{Across: "pair", Draw: []func(*view) []chart{overRequests, mixedLengths}}}}
 	if rates != nil {
-		times, lacking := requestTimes(res)
 		s.Words, s.Method, s.Lines, s.Mark = []string{words}, []string{trafficMethod}, caveats, "- "
 		s.Parts = append([]section{{Grid: named(rates, "Aggregate figures of each launch")}}, s.Parts...)
-		s.Parts = append(s.Parts, section{Grid: named(times, "Request times by percentile"), Lines: lacking,
-			Mark: "- "})
+		s.Parts = append(s.Parts, section{Grid: named(requestTimes(res), "Request times by percentile")})
 	}
 	return s
 }
 
-// requestTimes are the percentiles of each cell's requests, and why some are missing.
-func requestTimes(res *compare.Result) (times *grid, lacking []string) {
+// requestTimes are the percentiles of each cell's requests.
+func requestTimes(res *compare.Result) *grid {
 	head := []string{"cell", "requests", "time"}
 	for _, share := range figure.Quantiles() {
 		head = append(head, fmt.Sprintf("p%g (ms)", 100*share))
 	}
-	var whole, some grouped // cells that lack a percentile of all requests, and cells of which kinds of requests do
-	times = perCell(res, append(head, "95% interval of the highest", "launches"),
+	return perCell(res, append(head, "95% interval of the highest", "launches"),
 		func(c *compare.Cell, add func(...string)) {
 			if c.Load == nil {
 				return
 			}
-			for _, row := range percentileRows("all", c.Figure, func(why string) {
-				whole.add(why, line(c.Label))
-				some.add(why, "")
-			}) {
+			for _, row := range percentileRows("all", c.Figure) {
 				add(row...)
 			}
 			for _, k := range c.Load.Kinds {
-				kind := line(k.Kind)
-				for _, row := range percentileRows(kind, k.Figure, func(why string) {
-					some.add(why, line(c.Label)+", "+kind)
-				}) {
+				for _, row := range percentileRows(line(k.Kind), k.Figure) {
 					add(row...)
 				}
 			}
 		})
-	return times, some.lines(func(why string, whose []string) string {
-		if cells := whole.of[why]; len(cells) > 0 {
-			whose = append([]string{line(everyCell(res, cells))}, whose...)
-		}
-		return fmt.Sprintf("No %s (%s).", why, strings.Join(whose, "; "))
-	})
 }
 
-// percentileRows has one row per kind of time with a known percentile.
-func percentileRows(kind string, find func(string) evidence.Figure, lacks func(why string)) [][]string {
+// percentileRows has one row per kind of time with a known percentile; where one is missing it says why.
+func percentileRows(kind string, find func(string) evidence.Figure) [][]string {
 	var out [][]string
 	for _, of := range figure.TimesOfTraffic() {
-		row, highest, missing := []string{kind, of.Title}, evidence.Figure{}, []string(nil)
+		row, highest := []string{kind, of.Title}, evidence.Figure{}
 		for _, share := range figure.Quantiles() {
 			f := find(figure.Percentile(of.Name, share))
-			if f.Known() {
+			switch {
+			case f.Known():
 				highest, row = f, append(row, num(f.Center()))
-				continue
+			case f.Absent != "":
+				row = append(row, "– ("+f.Absent+")")
+			default:
+				row = append(row, "–")
 			}
-			row = append(row, "–")
-			if f.Absent != "" {
-				missing = append(missing, fmt.Sprintf("p%g: %s", 100*share, f.Absent))
-			}
 		}
-		if !highest.Known() {
-			continue
+		if highest.Known() {
+			out = append(out, append(row, intervalWords(highest), strconv.Itoa(highest.N)))
 		}
-		for _, why := range missing {
-			lacks(why)
-		}
-		out = append(out, append(row, intervalWords(highest), strconv.Itoa(highest.N)))
 	}
 	return out
 }

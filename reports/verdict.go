@@ -19,35 +19,10 @@ func verdictSection(res *compare.Result) section {
 	return s
 }
 
-// pairRows is how many pairs of cells have a row each.
-const pairRows = 120
-
-// comparabilitySection says what may be compared; of more than two cells the page has a row a pair, too.
+// comparabilitySection says what may be compared.
 func comparabilitySection(res *compare.Result) section {
-	s := section{ID: "comparability", Title: "What may be compared", Class: "notice", Lines: res.Comparability,
+	return section{ID: "comparability", Title: "What may be compared", Class: "notice", Lines: res.Comparability,
 		Mark: "- ", Parts: settingParts(res)}
-	if len(res.Comparisons) < 3 {
-		return s
-	}
-	pairs := section{Title: "Pair by pair", For: onPage, Folded: true,
-		Grid: &grid{Name: "What may be compared, a row a pair of cells",
-			Head: []string{"cell", "and cell", "a ratio?", "what differs"}}}
-	for _, c := range res.Comparisons[:min(len(res.Comparisons), pairRows)] {
-		ratio := "yes"
-		switch {
-		case c.Refused != "":
-			ratio = "no: " + c.Refused
-		case len(c.Different) > 0:
-			ratio = "asked for, and marked: " + strings.Join(c.Different, "; ")
-		}
-		pairs.Grid.Rows = append(pairs.Grid.Rows, []string{line(res.Cells[c.A].Label), line(res.Cells[c.B].Label),
-			line(ratio), line(strings.Join(c.Caveats, "; "))})
-	}
-	if more := len(res.Comparisons) - pairRows; more > 0 {
-		pairs.Words = []string{fmt.Sprintf("And %d more, which the result has (--json, comparisons).", more)}
-	}
-	s.Parts = append([]section{pairs}, s.Parts...)
-	return s
 }
 
 // riskSection says of each cell whether its memory was thought to fit, where that was in doubt, and what would help.

@@ -65,13 +65,6 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-func TestMachineFrequencyWithoutLowerBound(t *testing.T) {
-	got := reports.Machine(record.Environment{Processor: &record.Processor{MaxMHz: 2900}})
-	if !slices.Contains(got, [2]string{"frequency", "up to 2900 MHz"}) {
-		t.Errorf("%v", got)
-	}
-}
-
 // Older records have fewer fields; what is missing has no row.
 func TestMachineOfOldRecords(t *testing.T) {
 	got := reports.Machine(record.Environment{OS: "linux", Kernel: "6.1", CPU: "Old", Cores: 2, MemoryB: 1 << 30,

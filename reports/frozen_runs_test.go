@@ -76,18 +76,6 @@ func scenarios(t *testing.T) map[string]scenario {
 		// A page that was closed in one launch leaves its readings out.
 		return regexp.MustCompile(`(?m)^.*,(live|used)_bytes,.*,measure\n`).ReplaceAllStringFunc(text, firstOnes(3))
 	}
-	shared := onGPUs(3)
-	shared = []comparetest.Engine{shared[0], shared[2]}
-	for i := range shared {
-		shared[i].Reused, shared[i].Cell.Reused = true, true
-	}
-	warmed, lost := of(shared...), of(shared...)
-	warmed.file, warmed.change = "journal.jsonl", func(text string) string {
-		return strings.ReplaceAll(text, `,"repetition":1,`, `,"repetition":1,"warmup":true,`)
-	}
-	lost.file, lost.change = "journal.jsonl", func(text string) string {
-		return regexp.MustCompile(`("attempt":[14],"end":{"status":)"ok"`).ReplaceAllString(text, `$1"failed"`)
-	}
 	return map[string]scenario{
 		"one device": pair(7, 6, 0.05, nil),
 		"failed, cut and warm-up launches, other tokens": pair(9, 6, 0.2, func(a, b *comparetest.Engine) {
@@ -98,26 +86,21 @@ func scenarios(t *testing.T) map[string]scenario {
 		"all of a cell lost": pair(2, 6, 0.03, func(a, _ *comparetest.Engine) {
 			a.Failing = map[int]record.Class{1: record.OOM, 2: record.OOM}
 		}),
-		"two runs":                           {runs: [][]comparetest.Engine{native(6, 10), native(7, 15)}},
-		"means by engine":                    byEngine.only("comparisons", "families", "groups"),
-		"means by prompt":                    byPrompt.only("families", "groups"),
-		"too few in some cells":              of(prompts(0.1, 6, 7, 8, 5)...).only("comparisons", "families"),
-		"shared launches":                    of(together(true, true)...).only("comparisons"),
-		"repeated until known":               of(looked(t)...).only("stop", "figures"),
-		"repeated, too few to know":          of(few),
-		"unsteady launches":                  of(unsteady()...).only("figures"),
-		"inside and predicted":               of(insides(6)...),
-		"inside, lost launches":              of(lossy...).only("failures", "memory_breakdown", "forecast"),
-		"inside, cached prompts":             of(cached...).only("figures"),
-		"inside, readings missing":           closed.only("memory_breakdown"),
-		"needs of a model":                   of(needing(t, shapes()["gates"], 1<<40)...).only("risk"),
-		"needs of another, little room":      of(needing(t, shapes()["tied"], 60<<20)...).only("risk", "warnings"),
-		"pieces of text":                     of(inPieces()...).only("figures"),
-		"GPUs, energy, a server's words":     of(metered()...).only("hardware", "server", "reported"),
-		"GPU launches that a warm-up opened": warmed.only("memory_breakdown"),
-		"GPU launches whose first failed":    lost.only("memory_breakdown"),
-		"memory on GPUs":                     of(onGPUs(6)...).only("memory_breakdown", "forecast"),
-		"sweeps":                             of(axes()...).only("sweeps"),
+		"two runs":                       {runs: [][]comparetest.Engine{native(6, 10), native(7, 15)}},
+		"means by engine":                byEngine.only("comparisons", "families", "groups"),
+		"means by prompt":                byPrompt.only("families", "groups"),
+		"too few in some cells":          of(prompts(0.1, 6, 7, 8, 5)...).only("comparisons", "families"),
+		"shared launches":                of(together(true, true)...).only("comparisons"),
+		"repeated until known":           of(looked(t)...).only("stop", "figures"),
+		"repeated, too few to know":      of(few),
+		"unsteady launches":              of(unsteady()...).only("figures"),
+		"inside and predicted":           of(insides(6)...),
+		"inside, lost launches":          of(lossy...).only("failures", "memory_breakdown", "forecast"),
+		"inside, cached prompts":         of(cached...).only("figures"),
+		"inside, readings missing":       closed.only("memory_breakdown"),
+		"pieces of text":                 of(inPieces()...).only("figures"),
+		"GPUs, energy, a server's words": of(metered()...).only("hardware", "server", "reported"),
+		"sweeps":                         of(axes()...).only("sweeps"),
 		"sweeps over runs": scenario{
 			runs: [][]comparetest.Engine{axes()[:1], axes()[1:2], axes()[2:3]},
 		}.only(

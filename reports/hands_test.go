@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -154,61 +152,6 @@ func filters(t *testing.T, p *tab, said func(string)) {
 	}
 }
 
-// byTouch zooms with two fingers.
-func byTouch(t *testing.T, p *tab, runs []*record.Run) {
-	touches := func(on bool) {
-		t.Helper()
-		if _, err := chromedp.Call(p.ctx, emulation.SetTouchEmulationEnabled,
-			emulation.SetTouchEmulationEnabledParams{Enabled: on, MaxTouchPoints: 2}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p.show(t, "touch", runs...)
-	touches(true)
-	defer touches(false)
-	// a page asks once whether there are fingers
-	if err := chromedp.Do(p.ctx, chromedp.Navigate(p.address)); err != nil {
-		t.Fatal(err)
-	}
-	at := ask[[]float64](t, p, `(async () => {`+comes+`
-		const plot = document.querySelector("[data-chart=memory-0] .plot");
-		await drawn(plot.parentElement);
-		plot.scrollIntoView({ block: "center" });
-		const box = plot.getBoundingClientRect();
-		return [box.left + box.width / 2, box.top + box.height / 2];
-	})()`)
-	touch := func(kind input.DispatchTouchEventType, apart float64) {
-		t.Helper()
-		points := []*input.TouchPoint{}
-		if kind != input.DispatchTouchEventTypeTouchEnd {
-			points = []*input.TouchPoint{{X: at[0] - apart, Y: at[1], ID: new(1.0)},
-				{X: at[0] + apart, Y: at[1], ID: new(2.0)}}
-		}
-		if _, err := chromedp.Call(p.ctx, input.DispatchTouchEvent,
-			input.DispatchTouchEventParams{Type: kind, TouchPoints: points}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	touch(input.DispatchTouchEventTypeTouchStart, 20)
-	for apart := 25.0; apart <= 100; apart += 15 {
-		touch(input.DispatchTouchEventTypeTouchMove, apart)
-	}
-	touch(input.DispatchTouchEventTypeTouchEnd, 0)
-	share := ask[float64](t, p, `(async () => {
-		const chart = echarts.getInstanceByDom(document.querySelector("[data-chart=memory-0] .plot"));
-		for (let n = 0; n < 600; n++) { // the library takes its time
-			const z = chart.getOption().dataZoom[0];
-			if (z.end - z.start < 95) return z.end - z.start;
-			await new Promise((done) => setTimeout(done, 100));
-		}
-		return 100;
-	})()`)
-	if share == 100 {
-		t.Error("two fingers that part don't zoom")
-	}
-	p.quiet(t)
-}
-
 // onPaper prints: what is open, in light colours, at the width of paper, and afterwards all is as it was.
 func onPaper(t *testing.T, p *tab, runs []*record.Run) {
 	p.show(t, "paper", runs...)
@@ -273,7 +216,7 @@ func copied(t *testing.T, p *tab, runs []*record.Run) {
 		rows[1][2] != "4.004" {
 		t.Errorf("the table of predictions is copied as\n%s (%v)", got.CSV, err)
 	}
-	if !strings.HasPrefix(got.SVG, "<svg") || !strings.Contains(got.SVG, "Baseline and peak") || got.PNG < 5000 {
+	if !strings.HasPrefix(got.SVG, "<svg") || !strings.Contains(got.SVG, "Peak memory") || got.PNG < 5000 {
 		t.Errorf("a chart is copied as %d bytes of PNG and as %.200s", got.PNG, got.SVG)
 	}
 	p.quiet(t)

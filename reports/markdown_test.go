@@ -64,15 +64,3 @@ func FuzzInert(f *testing.F) {
 		}
 	})
 }
-
-// Numbers stand to the right, words to the left; what stands for a number that is missing changes nothing.
-func TestMarkdownAlignsNumbers(t *testing.T) {
-	g := &grid{Head: []string{"cell", "status", "measured", "change", "interval", "why"}, Rows: [][]string{
-		{"1", "fail", "12.5 MiB", "~", "10.5 (10.1 to 11.2; order statistics)",
-			"1 of 3 launches is beyond what is wanted"}, {"2", "pass", "–", "+3.1 %", "-", ""}}}
-	m := &markdown{}
-	m.grid(g)
-	if rule := strings.Split(m.String(), "\n")[2]; rule != "|---|---|--:|--:|--:|---|" {
-		t.Errorf("%s in\n%s", rule, m.String())
-	}
-}

@@ -208,7 +208,7 @@ type xy struct{ x, y float64 }
 
 // thinned keeps at most about n points of a series, and every peak.
 func thinned(points []xy, n int) []xy {
-	return thin.Points(points, n, func(p xy) (x, y float64) { return p.x, p.y })
+	return thin.Points(points, n, func(p xy) float64 { return p.y })
 }
 
 // seriesOf are the points of wanted rows with a value. It counts them first, because a long run's take much memory.

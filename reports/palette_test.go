@@ -85,64 +85,17 @@ func (c rgb) lab() (l, a, b float64) {
 	return 116*y - 16, 500 * (x - y), 200 * (y - z)
 }
 
-// difference is CIEDE2000.
+// difference is the distance in CIELAB.
 func difference(p, q rgb) float64 {
 	l1, a1, b1 := p.lab()
 	l2, a2, b2 := q.lab()
-	return ciede2000(l1, a1, b1, l2, a2, b2)
-}
-
-func ciede2000(l1, a1, b1, l2, a2, b2 float64) float64 {
-	sin, cos := func(deg float64) float64 { return math.Sin(deg * math.Pi / 180) },
-		func(deg float64) float64 { return math.Cos(deg * math.Pi / 180) }
-	seventh := func(c float64) float64 { return math.Sqrt(math.Pow(c, 7) / (math.Pow(c, 7) + math.Pow(25, 7))) }
-	g := 0.5 * (1 - seventh((math.Hypot(a1, b1)+math.Hypot(a2, b2))/2))
-	a1, a2 = a1*(1+g), a2*(1+g)
-	c1, c2 := math.Hypot(a1, b1), math.Hypot(a2, b2)
-	angle := func(a, b float64) float64 { return math.Mod(math.Atan2(b, a)*180/math.Pi+360, 360) }
-	h1, h2 := angle(a1, b1), angle(a2, b2)
-	dh, mean := 0.0, h1+h2
-	if c1*c2 != 0 {
-		switch dh = h2 - h1; {
-		case dh > 180:
-			dh -= 360
-		case dh < -180:
-			dh += 360
-		}
-		switch {
-		case math.Abs(h1-h2) <= 180:
-			mean /= 2
-		case mean < 360:
-			mean = (mean + 360) / 2
-		default:
-			mean = (mean - 360) / 2
-		}
-	}
-	dH := 2 * math.Sqrt(c1*c2) * sin(dh/2)
-	l, c := (l1+l2)/2, (c1+c2)/2
-	t := 1 - 0.17*cos(mean-30) + 0.24*cos(2*mean) + 0.32*cos(3*mean+6) - 0.20*cos(4*mean-63)
-	sl := 1 + 0.015*(l-50)*(l-50)/math.Sqrt(20+(l-50)*(l-50))
-	sc, sh := 1+0.045*c, 1+0.015*c*t
-	rt := -2 * seventh(c) * sin(60*math.Exp(-math.Pow((mean-275)/25, 2)))
-	return math.Sqrt(math.Pow((l2-l1)/sl, 2) + math.Pow((c2-c1)/sc, 2) + math.Pow(dH/sh, 2) + rt*(c2-c1)/sc*dH/sh)
-}
-
-// The formula against pairs of its authors (Sharma, Wu, Dalal 2005).
-func TestColourDifference(t *testing.T) {
-	for _, x := range [][7]float64{{50, 2.6772, -79.7751, 50, 0, -82.7485, 2.0425},
-		{50, -1.3802, -84.2814, 50, 0, -82.7485, 1.0000}, {50, 0, 0, 50, -1, 2, 2.3669},
-		{50, 2.4900, -0.0010, 50, -2.4900, 0.0009, 7.1792}, {50, 2.5, 0, 73, 25, -18, 27.1492},
-		{2.0776, 0.0795, -1.1350, 0.9033, -0.0636, -0.5514, 0.9082}} {
-		if got := ciede2000(x[0], x[1], x[2], x[3], x[4], x[5]); math.Abs(got-x[6]) > 0.0001 {
-			t.Errorf("%v: %.4f", x, got)
-		}
-	}
+	return math.Hypot(l1-l2, math.Hypot(a1-a2, b1-b2))
 }
 
 // Nobody takes an engine for another by its colour, or a part of a bar for another, whichever cones they have.
 func TestColoursAreDistinct(t *testing.T) {
 	for theme, colours := range themes(t) {
-		for kind, least := range map[string]float64{"c": 14, "p": 12} {
+		for kind, least := range map[string]float64{"c": 17, "p": 15} {
 			n := 0
 			for ; ; n++ {
 				if _, ok := colours[fmt.Sprint(kind, n)]; !ok {

@@ -123,10 +123,12 @@ func TestRenderings(t *testing.T) {
 	}
 	for name, r := range all {
 		page := rendered(t, func(w io.Writer) error { return colours.HTML(w, r.res, r.runs...) })
+		document := rendered(t, func(w io.Writer) error { return reports.Markdown(w, r.res) })
+		reportstest.Lines(t, "<body>"+reportstest.AsHTML(t, document), "") // no name has become an element
 		formats := map[string]func(io.Writer) error{
 			"terminal":      func(w io.Writer) error { return reports.Table(w, r.res) },
 			"details":       func(w io.Writer) error { return reports.Details(w, r.res) },
-			"Markdown":      func(w io.Writer) error { return reports.Markdown(w, r.res) },
+			"Markdown":      func(w io.Writer) error { _, err := io.WriteString(w, document); return err },
 			"JUnit":         func(w io.Writer) error { return reports.JUnit(w, r.res) },
 			"benchstat":     func(w io.Writer) error { return reports.Benchstat(w, r.res) },
 			"gate terminal": func(w io.Writer) error { return reports.GateTable(w, r.res.Gate) },

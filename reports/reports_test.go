@@ -163,28 +163,6 @@ func hostile() comparetest.Engine {
 	return e
 }
 
-// However many cells there are, what they have in common is one line.
-func TestTableSaysOnceWhatCellsShare(t *testing.T) {
-	var engines []comparetest.Engine
-	for n := range 6 {
-		e := comparetest.Native(1)
-		e.Cell.ID, e.Cell.PromptID = n+1, n+1
-		engines = append(engines, e)
-	}
-	engines[0].Cell.Repetitions = 2
-	for n, want := range map[int]string{0: "Each of these with itself: not known: needs two counted launches",
-		1: "Each cell with itself: not known: needs two counted launches."} {
-		var b bytes.Buffer
-		if err := reports.Details(&b, compare.Runs(comparetest.Run(t, "many", engines[n:]...))); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Count(b.String(), "needs two counted launches"); got != 1 ||
-			!strings.Contains(b.String(), want) {
-			t.Errorf("said %d times, want once as %q:\n%s", got, want, b.String())
-		}
-	}
-}
-
 // absurd has a forecast, and an engine that is looked into.
 func absurd() comparetest.Engine {
 	e := comparetest.Measured(comparetest.Browser(6), comparetest.Page())
@@ -261,40 +239,25 @@ func TestProfile(t *testing.T) {
 func TestFileIsWholeOrUntouched(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "report.html")
-	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
+	write := func(path, text string, err error) error {
+		return reports.File(path, "name another file with -o", func(w io.Writer) error {
+			return errors.Join(err, json.NewEncoder(w).Encode(text))
+		})
+	}
+	if err := write(path, "old", nil); err != nil {
 		t.Fatal(err)
 	}
-	err := reports.File(path, "", func(w io.Writer) error {
-		_, _ = io.WriteString(w, "half")
-		return io.ErrUnexpectedEOF
-	})
-	text, _ := os.ReadFile(path)
-	if err == nil || string(text) != "old" {
-		t.Errorf("a renderer that fails: %v, the file holds %q", err, text)
+	if err := write(path, "half", io.ErrUnexpectedEOF); err == nil {
+		t.Error("a renderer that fails is no error")
 	}
-	if err := reports.File(path, "", func(
-		w io.Writer) error {
-		_, err := io.WriteString(w, "new")
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if text, _ := os.ReadFile(path); string(text) != "new" {
+	if text, _ := os.ReadFile(path); string(text) != "\"old\"\n" {
 		t.Errorf("the file holds %q", text)
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) != 0 {
-		t.Errorf("left behind: %v", left)
-	}
-	err = reports.File(filepath.Join(dir, "no", "x"), "name another file with -o", func(io.Writer) error { return nil })
-	if fault.Of(err) != fault.Unwritable || !strings.Contains(err.Error(), "; name another file with -o") {
-		t.Errorf("a folder that is not there: %v", err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := reports.File(filepath.Join(dir, "folder"), "", func(io.Writer) error { return nil }); fault.Of(
-		err) != fault.Unwritable {
-		t.Errorf("a folder of that name: %v", err)
+	for _, path := range []string{filepath.Join(dir, "no", "x"), dir} {
+		if err := write(path, "new", nil); fault.Of(err) != fault.Unwritable ||
+			!strings.Contains(err.Error(), "; name another file with -o") {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) != 0 {
 		t.Errorf("left behind: %v", left)

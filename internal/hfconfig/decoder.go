@@ -2,7 +2,7 @@ package hfconfig
 
 import "strings"
 
-// decoder is what families differ in: a decoder-only transformer, said in a few numbers.
+// decoder is a decoder-only transformer in the terms in which families differ.
 type decoder struct {
 	layers, hidden, heads, kvHeads, headDim, inter, vocab int
 
@@ -15,11 +15,11 @@ type decoder struct {
 	norms     int  // in a layer
 	bareNorms bool // norms without weights
 	noFinal   bool // no norm before the head
-	qkNorm    int  // values of what normalises queries and keys, in a layer
+	qkNorm    int  // weights of the norms of queries and keys, in a layer
 	sinks     int  // values of attention's sinks, in a layer
 	positions int  // that are learned
-	project   int  // the embedding's own width, where it is another one than the hidden state's
-	embedNorm bool // a norm behind the embedding
+	project   int  // width of the embedding, if it is not the hidden size
+	embedNorm bool // a norm after the embedding
 	headBias  bool
 	tied      bool
 	windows   []int // of each layer; nil: none has one
@@ -30,12 +30,12 @@ type decoder struct {
 // mixture is a layer of experts.
 type mixture struct {
 	experts, perToken, inter int
-	shared                   int  // width of the experts that every token passes; 0: none
-	sharedGate               bool // these have a gate of one value
+	shared                   int  // width of the shared experts; 0: none
+	sharedGate               bool // the shared experts have a gate
 	sharedBias               bool
 	expertBias               bool
 	routerBias               bool
-	dense                    []bool // layers that have none
+	dense                    []bool // layers without experts
 	denseInter               int    // 0: the decoder's inter
 }
 
@@ -89,7 +89,7 @@ func vector(part Part, name string, times int64, n int, split Split) Weight {
 	return Weight{Part: part, Name: name, Times: times, Rows: int64(n), Cols: 1, Split: split}
 }
 
-// norm adds so many of the hidden state's size.
+// norm adds norms of the hidden size.
 func (d decoder) norm(m *Model, name string, times int64) {
 	if d.bareNorms {
 		return
@@ -100,13 +100,13 @@ func (d decoder) norm(m *Model, name string, times int64) {
 	}
 }
 
-// linear adds a matrix of each of so many layers, and its bias.
+// linear adds matrices and their biases.
 func linear(m *Model, part Part, name string, times int64, rows, cols int, bias bool, split Split) {
 	m.add(Weight{Part: part, Name: name + ".weight", Times: times, Rows: int64(rows), Cols: int64(cols), Linear: true,
 		Split: split})
 	if bias {
 		if inputs := strings.HasSuffix(name, "o_proj") || strings.HasSuffix(name, "down_proj"); inputs {
-			split = Replicated // its inputs are what is divided, and the bias is added once
+			split = Replicated // inputs are divided, and the bias is added once
 		}
 		m.add(vector(part, name+".bias", times, rows, split))
 	}
@@ -133,7 +133,7 @@ func (d decoder) attention(m *Model) {
 	m.add(vector(Attention, "self_attn.sinks", n, d.sinks, Sharded))
 }
 
-// latentAttention has projections down to a latent, which every device has whole, and up again by heads.
+// latentAttention has projections to a latent, which are replicated, and from it, which are divided by heads.
 func (d decoder) latentAttention(m *Model, n int64) {
 	l := d.mla
 	if l.qRank > 0 {
@@ -148,7 +148,7 @@ func (d decoder) latentAttention(m *Model, n int64) {
 	linear(m, Attention, "self_attn.kv_b_proj", n, d.heads*(l.nope+d.value()), l.kvRank, false, Sharded)
 }
 
-// mlp adds the matrices of so many feed-forward parts, of which a token passes active; 0: all.
+// mlp adds feed-forward parts. active is how many a token uses; 0: all.
 func (d decoder) mlp(m *Model, part Part, name string, times, active int64, inter int, bias bool) {
 	from := len(m.Weights)
 	if !d.plainMLP {
@@ -197,7 +197,7 @@ func times(n int64, size int) int64 {
 	return n
 }
 
-// caches groups the layers by how far back a token sees.
+// caches groups the layers by window.
 func (d decoder) caches() []Cache {
 	one := Cache{Layers: d.layers, Values: int64(d.kvHeads) * int64(d.headDim+d.value()),
 		Keys: int64(d.kvHeads) * int64(d.headDim), Heads: d.kvHeads}

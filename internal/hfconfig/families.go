@@ -2,9 +2,8 @@ package hfconfig
 
 import "slices"
 
-// families says for each model_type by which rules its sizes are read, one after the other. What a family takes for
-// granted where a config doesn't say it are the defaults of transformers' own configuration classes, because published
-// configs rely on them.
+// families has the rules that read the sizes of each model_type. Defaults are those of transformers' configuration
+// classes, because published configs rely on them.
 var families = map[string][]rule{
 	"llama": {llama}, "yi": {llama}, "Yi": {llama}, "aquila": {llama}, "helium": {llama}, "granite": {llama},
 	"baichuan": {bare}, "exaone": {bare},
@@ -15,15 +14,12 @@ var families = map[string][]rule{
 	"arcee":            {llama, on(plainMLP)},
 	"smollm3":          {llama, tied, when("use_sliding_window", false, slides(0, every))},
 	"minicpm":          {bare, tied},
-	"minicpm3":         {base, tied, intermediate, latentHeads, minicpm3, even},
 	"internlm":         {bare, on(qkv, out), reads("bias", qkv, out)},
 	"internlm2":        {bare, reads("bias", qkv, out)},
 	"internlm3":        {llama, reads("qkv_bias", qkv), reads("bias", out, mlp)},
-	"exaone4":          {bare, perHead, exaone4},
 	"seed_oss":         {llama, on(qkv), reads("attention_bias", qkv), off(out), reads("attention_out_bias", out)},
 	"hunyuan_v1_dense": {llama, off(mlp), perHead},
 	"ernie4_5":         {bare, tied, reads("use_bias", qkv, out, mlp)},
-	"ernie4_5_moe":     {bare, tied, reads("use_bias", qkv, out, mlp), ernieExperts},
 
 	"qwen":  {bare, qwen, on(qkv)},
 	"qwen2": {bare, on(qkv), qwenWindow},
@@ -54,7 +50,6 @@ var families = map[string][]rule{
 	"nemotron":         {llama, on(norm, plainMLP)},
 	"granitemoe":       {llama, off(mlp), experts(2, "num_local_experts"), graniteShared},
 	"granitemoeshared": {llama, off(mlp), experts(2, "num_local_experts"), graniteShared},
-	"dbrx":             {base, dbrx, even},
 	"gpt_oss": {defaults{"head_dim": 64}.rule, bare, on(qkv, out), reads("attention_bias", qkv, out),
 		experts(4, "num_local_experts"), gptOSS, slides(128, butEvery(2))},
 	"llama4_text": {llama, off(mlp), llama4},
@@ -70,7 +65,7 @@ var families = map[string][]rule{
 
 	"gpt2":        gpt2,
 	"gpt_bigcode": append(slices.Clone(gpt2), when("multi_query", true, oneKVHead)),
-	// gpt_neo looks back over a window in every other layer, but keeps all in its cache, so that counts for none here
+	// gpt_neo has a window in every other layer, but caches all tokens
 	"gpt_neo":  {layerNormed, tied, inner("intermediate_size"), positions("max_position_embeddings"), on(out, mlp)},
 	"gpt_neox": {layerNormed, intermediate, on(qkv, out), reads("attention_bias", qkv, out), on(mlp)},
 	"gptj":     {layerNormed, inner("n_inner"), norms(1), on(mlp, head)},
@@ -84,9 +79,9 @@ var families = map[string][]rule{
 		slides(0, every)},
 }
 
-// The families that go by several names, or that others begin with.
+// Families with several names, or that others extend.
 var (
-	// gemma3 published its larger configs with what differs from the classes' defaults alone.
+	// gemma3's larger configs have only what differs from the class's defaults.
 	gemma3 = []rule{defaults{"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4,
 		"head_dim": 256}.rule, llama, tied, off(mlp), norms(4), perHead, slidesBut(6)}
 	stableLM = []rule{bare, on(norm), reads("use_qkv_bias", qkv), when("use_parallel_residual", false, norms(1)),
@@ -97,7 +92,7 @@ var (
 		on(qkv, out, mlp)}
 )
 
-// aliases are the text parts of models that see or hear, as their configs call them.
+// aliases maps the model_types of multimodal models to those of their text parts.
 var aliases = map[string]string{
 	"qwen2_vl": "qwen2", "qwen2_vl_text": "qwen2", "qwen2_5_vl": "qwen2", "qwen2_5_vl_text": "qwen2",
 	"qwen2_audio": "qwen2",

@@ -1,12 +1,9 @@
-// Package hfconfig reads what a Hugging Face config.json says of a language model, and works out from it every weight
-// the model consists of and what a token takes in its KV cache: by architecture, never by a table of models.
+// Package hfconfig calculates a language model's weights and KV cache from its Hugging Face config.json, by
+// architecture. It also reads the headers of safetensors files.
 //
-// It knows decoder-only transformers (families.go lists their model_types), among them those with grouped and
-// multi-query attention, with latent attention (MLA), with sliding windows in some or all layers, and mixtures of
-// experts. Of models that see or hear it counts the text part. A model_type that it doesn't know is an error and not a
-// guess. It can't see weights that a config doesn't mention (adapters, heads for other tasks, layers for multi-token
-// prediction are left out, with a note), and it reads no weights; the headers of safetensors files it does read, where
-// they lie beside a config (safetensors.go).
+// It supports the decoder-only transformers in families.go, with grouped and multi-query attention, latent attention
+// (MLA), sliding windows and mixtures of experts. Of multimodal models it counts the text part. An unknown model_type
+// is an error, not a guess. Weights that a config does not mention, such as adapters, are not counted.
 package hfconfig
 
 import (
@@ -30,52 +27,52 @@ const (
 	Router      Part = "router"
 	Norms       Part = "norms"
 	Head        Part = "head"
-	Whole       Part = "all" // where only the sum is known
+	Whole       Part = "all" // if only the sum is known
 )
 
-// Split says how tensor parallelism divides a weight among devices.
+// Split is how tensor parallelism divides a weight among devices.
 type Split int
 
 // The ways of dividing.
 const (
 	Replicated Split = iota // each device has all of it
 	Sharded                 // each has an equal share
-	ByKVHead                // each has an equal share of the key-value heads, and at least one of them
+	ByKVHead                // each has an equal share of the key-value heads, at least one
 )
 
-// Weight is a tensor that a model has, or several that are alike.
+// Weight is a tensor of a model, or several of the same shape.
 type Weight struct {
 	Part   Part
 	Name   string // within its layer, as transformers names it
-	Times  int64  // how many there are alike
+	Times  int64  // how many there are
 	Rows   int64
 	Cols   int64 // 1 for a vector
-	Linear bool  // the matrix of a linear layer within the layers, which is what quantisers take
+	Linear bool  // the matrix of a linear layer, which quantisers take
 	Split  Split
-	Active int64 // of Times, how many a token passes
+	Active int64 // of Times, how many a token uses
 }
 
-// Values counts what is in it.
+// Values returns the number of values.
 func (w Weight) Values() int64 { return w.Times * w.Rows * w.Cols }
 
-// Cache is what a token takes in the KV cache, in a group of layers that are alike.
+// Cache is the KV cache of a token, in a group of equal layers.
 type Cache struct {
 	Layers int
 	Values int64 // keys and values together, of a token in one layer
 	Keys   int64 // of them keys
-	Heads  int   // key-value heads; 0: a latent, which tensor parallelism doesn't divide
-	Window int   // how many tokens a token sees, itself among them; 0: all
-	// Expanded is what an engine keeps that doesn't cache the latent itself but what it stands for; 0: the same.
+	Heads  int   // key-value heads; 0: a latent, which tensor parallelism does not divide
+	Window int   // tokens that a token sees, itself included; 0: all
+	// Expanded is for engines that cache keys and values instead of the latent; 0: the same.
 	Expanded     int64
 	ExpandedKeys int64
 }
 
-// Model is what a config says.
+// Model is the content of a config.
 type Model struct {
 	File          string
 	Name          string
 	Type          string // model_type
-	DType         string // of the weights as they are published; "" where it isn't said
+	DType         string // of the published weights; "": unknown
 	Layers        int
 	Hidden        int
 	Heads         int
@@ -83,18 +80,18 @@ type Model struct {
 	HeadDim       int
 	Intermediate  int
 	Vocab         int
-	MaxPositions  int // the longest text; 0 where it isn't said
-	Experts       int // of a layer that has some; 0: no mixture
-	ActiveExperts int // that a token passes, shared ones not counted
+	MaxPositions  int // maximum context; 0: unknown
+	Experts       int // in a layer; 0: no mixture
+	ActiveExperts int // that a token uses, without shared ones
 	Tied          bool
 	Latent        bool // attention with a latent, MLA
 	Weights       []Weight
 	Caches        []Cache
-	Quantized     *Quantized // how the published weights are quantised; nil: not
-	Notes         []string   // what the numbers don't count
+	Quantized     *Quantized // format of the published weights; nil: not quantised
+	Notes         []string   // what is not counted
 }
 
-// Parameters counts the model's weights; tied ones once.
+// Parameters returns the number of parameters; tied ones count once.
 func (m Model) Parameters() int64 {
 	var n int64
 	for _, w := range m.Weights {
@@ -103,7 +100,7 @@ func (m Model) Parameters() int64 {
 	return n
 }
 
-// ActiveParameters counts those that one token passes: of a mixture not all.
+// ActiveParameters returns the parameters that a token uses.
 func (m Model) ActiveParameters() int64 {
 	var n int64
 	for _, w := range m.Weights {
@@ -112,7 +109,7 @@ func (m Model) ActiveParameters() int64 {
 	return n
 }
 
-// KVValues is how many values a token takes in the KV cache of all layers.
+// KVValues returns the values of a token in the KV cache of all layers.
 func (m Model) KVValues() int64 {
 	var n int64
 	for _, c := range m.Caches {
@@ -121,10 +118,10 @@ func (m Model) KVValues() int64 {
 	return n
 }
 
-// maxParameters is far beyond any model, and far below what would overflow when it is multiplied by bytes and devices.
+// maxParameters avoids overflows.
 const maxParameters = 1 << 50
 
-// add takes a weight in; times of 0 are none.
+// add adds a weight, unless it is empty.
 func (m *Model) add(w Weight) {
 	if w.Times == 0 || w.Rows == 0 || w.Cols == 0 {
 		return
@@ -135,10 +132,10 @@ func (m *Model) add(w Weight) {
 	m.Weights = append(m.Weights, w)
 }
 
-// sound says why numbers that are each possible make no model together.
+// sound checks how sizes fit together.
 func (m *Model) sound() error {
 	if m.ActiveExperts > m.Experts {
-		return bad(m.File, "correct one of them", "a token passes %d experts of %d", m.ActiveExperts, m.Experts)
+		return bad(m.File, "correct one of them", "a token uses %d experts of %d", m.ActiveExperts, m.Experts)
 	}
 	var sum int64
 	for _, w := range m.Weights {
@@ -157,7 +154,7 @@ func (m *Model) sound() error {
 	return nil
 }
 
-// product multiplies numbers that aren't negative; not ok is what doesn't fit.
+// product multiplies numbers. It is not ok if one is negative or the product overflows.
 func product(numbers ...int64) (int64, bool) {
 	p := uint64(1)
 	for _, n := range numbers {
@@ -170,7 +167,7 @@ func product(numbers ...int64) (int64, bool) {
 	return int64(p), true
 }
 
-// bad is an error about a config's content.
+// bad returns an error about the content of a file.
 func bad(file, do, format string, args ...any) error {
 	return fault.New(fault.BadModel, do, "%s: %s", file, fmt.Sprintf(format, args...))
 }

@@ -16,7 +16,7 @@ import (
 	"llmparity/internal/nearest"
 )
 
-// ConfigName is what a config is called.
+// ConfigName is the file name of a config.
 const ConfigName = "config.json"
 
 // Open reads a config.json, or the one in a folder.
@@ -31,15 +31,15 @@ func Open(path string) (Model, error) {
 	return Parse(path, text)
 }
 
-// UnknownType is why a config says nothing: its model_type is none that is known.
+// UnknownType is the error for an unknown model_type.
 type UnknownType struct{ Type string }
 
-func (e UnknownType) Error() string { return fmt.Sprintf("model_type %q is not known", e.Type) }
+func (e UnknownType) Error() string { return fmt.Sprintf("model_type %q is unknown", e.Type) }
 
-// IsUnknown tells whether a config is sound and of a kind that isn't known.
+// IsUnknown reports whether an error is an UnknownType.
 func IsUnknown(err error) bool { return errors.As(err, new(UnknownType)) }
 
-// Parse works out what a config says.
+// Parse reads a config.
 func Parse(file string, text []byte) (Model, error) {
 	outer, err := newReader(file, text)
 	if err != nil {
@@ -51,7 +51,7 @@ func Parse(file string, text []byte) (Model, error) {
 		return Model{}, r.err
 	}
 	if kind == "" {
-		return Model{}, bad(file, "a config.json of a language model has one", "model_type is missing")
+		return Model{}, bad(file, "name the config.json of a language model", "model_type is missing")
 	}
 	within := len(notes) > 0
 	if alias, ok := aliases[kind]; ok {
@@ -66,7 +66,7 @@ func Parse(file string, text []byte) (Model, error) {
 	}
 	r.family = kind
 	if within {
-		r.textDefaults(kind)
+		textDefaults[kind].rule(r, nil)
 	}
 	var d decoder
 	d.follow(r, rules)
@@ -82,21 +82,20 @@ func Parse(file string, text []byte) (Model, error) {
 	return m, cmp.Or(r.err, m.sound())
 }
 
-const notText = "the model sees or hears as well: its text part alone is counted, without what encodes images and sound"
+const notText = "multimodal model: only its text part is counted, without encoders of images and sound"
 
-// textPart gives the fields of the language model within a model that sees or hears.
+// textPart returns the fields of the language model in a multimodal model.
 func (r *reader) textPart() (*reader, []string) {
 	for _, name := range []string{"text_config", "llm_config", "language_config"} {
-		if _, ok := r.get(name); !ok {
+		if _, _, ok := r.get(name); !ok {
 			continue
 		}
 		s := r.sub(name)
 		if s.err != nil {
 			return s, nil
 		}
-		// What the text part doesn't say the whole may.
 		for _, inherited := range []string{"tie_word_embeddings", "torch_dtype", "dtype", "quantization_config"} {
-			if raw, ok := r.get(inherited); ok && !s.says(inherited) {
+			if _, raw, ok := r.get(inherited); ok && !s.says(inherited) {
 				s.fields[inherited] = raw
 			}
 		}
@@ -117,42 +116,37 @@ func unknown(file, kind string) error {
 	return err
 }
 
-// about reads what is beside the sizes.
+// about reads the fields other than sizes.
 func (m *Model) about(outer, r *reader) {
 	m.Name = outer.text("_name_or_path")
-	if base := filepath.Base(m.File); m.Name == "" && base != ConfigName {
-		m.Name = strings.TrimSuffix(base, filepath.Ext(base))
-	} else if m.Name == "" {
-		m.Name = folderName(m.File)
+	if m.Name == "" {
+		m.Name = nameOf(m.File)
 	}
 	m.DType = strings.TrimPrefix(cmp.Or(r.text("torch_dtype", "dtype"), outer.text("torch_dtype", "dtype")), "torch.")
 	m.MaxPositions = r.sizeOr(0, "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx",
 		"max_sequence_length")
 	if n := r.count(0, "num_nextn_predict_layers"); n > 0 {
 		m.Notes = append(m.Notes, fmt.Sprintf(
-			"layers that predict several tokens (num_nextn_predict_layers: %d) are published with the weights; "+
-				"they are not counted, as engines load them for speculation alone", n))
+			"the %d layers for multi-token prediction (num_nextn_predict_layers) are not counted: engines load them only "+
+				"for speculation", n))
 	}
-	if m.Tied && (m.Type == "falcon" || m.Type == "RefinedWebModel" || m.Type == "RefinedWeb") {
-		m.Notes = append(m.Notes, fmt.Sprintf(
-			"published files may store the head a second time, %d values more, though it is the embedding",
-			int64(m.Vocab)*int64(m.Hidden)))
-	}
-	if m.Quantized = r.quantized(); m.Quantized != nil && len(m.Quantized.notUnderstood) > 0 {
+	if m.Quantized = r.quantized(); m.Quantized != nil && len(m.Quantized.unreadable) > 0 {
 		m.Notes = append(m.Notes, m.Quantized.note())
 	}
 }
 
-// folderName is the name of the folder that a file is in, wherever one stands oneself.
-func folderName(file string) string {
-	dir := filepath.Dir(file)
-	if whole, err := filepath.Abs(dir); err == nil {
-		dir = whole
+// nameOf names a model by its file, or by its folder.
+func nameOf(file string) string {
+	if base := filepath.Base(file); base != ConfigName {
+		return strings.TrimSuffix(base, filepath.Ext(base))
 	}
-	return filepath.Base(dir)
+	if whole, err := filepath.Abs(file); err == nil {
+		file = whole
+	}
+	return filepath.Base(filepath.Dir(file))
 }
 
-// Exists tells whether there is a config at a path, or in the folder there.
+// Exists reports whether a folder has a config.
 func Exists(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, ConfigName))
 	return err == nil || !errors.Is(err, fs.ErrNotExist)

@@ -2,63 +2,110 @@ package hfconfig
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	"llmparity/internal/fault"
 )
 
-// Quantized is how a config says that the published weights are stored.
+// Quantized is the format of the published weights.
 type Quantized struct {
 	Method    string // awq, gptq, fp8, bitsandbytes-4bit, bitsandbytes-8bit, mxfp4, nvfp4, int8, compressed-tensors
 	Bits      int
-	Group     int    // how many values of a row share a scale; 0: a whole row
-	Block     [2]int // of rows and columns that share a scale, in fp8
+	Group     int    // values of a row that share a scale; 0: all of them
+	Block     [2]int // rows and columns that share a scale, in fp8
 	Symmetric bool   // no zero points
 	Double    bool   // the scales are quantised too
 
-	kept          []pattern // modules that stay as they were
-	notUnderstood []string  // patterns of such modules that can't be read
+	kept       []*regexp.Regexp // modules that are not quantised
+	unreadable []string         // patterns of such modules that cannot be read
 }
 
-// quantized reads quantization_config; nil where there is none.
+// keptLists are the fields with modules that are not quantised.
+var keptLists = []string{"modules_to_not_convert", "llm_int8_skip_modules", "ignore", "ignored_layers",
+	"exclude_modules"}
+
+// quantized reads quantization_config; nil if there is none.
 func (r *reader) quantized() *Quantized {
-	raw, ok := r.get("quantization_config", "compression_config")
+	name, raw, ok := r.get("quantization_config", "compression_config")
 	if !ok {
 		return nil
 	}
 	fields, err := object(raw)
 	if err != nil {
-		r.fail(bad(r.file, "an object is right", "%squantization_config is %s", r.prefix, brief(raw)))
+		r.wrong(name, raw, "want an object")
 		return nil
 	}
 	c := &reader{file: r.file, prefix: r.prefix + "quantization_config.", family: r.family, fields: fields}
 	q := c.method()
-	for _, name := range []string{"modules_to_not_convert", "llm_int8_skip_modules", "ignore", "ignored_layers",
-		"exclude_modules"} {
+	for _, name := range keptLists {
 		for _, item := range c.list(name) {
 			var module string
 			if json.Unmarshal(item, &module) != nil || module == "" {
 				continue
 			}
-			p, err := patternOf(module)
-			if err != nil {
-				q.notUnderstood = append(q.notUnderstood, module)
-				continue
+			if re, err := pattern(module); err == nil {
+				q.kept = append(q.kept, re)
+			} else {
+				q.unreadable = append(q.unreadable, module)
 			}
-			q.kept = append(q.kept, p)
 		}
 	}
 	r.fail(c.err)
 	return q
 }
 
+// pattern returns what matches an entry in a list of modules: a name, of the whole path or a part of it, in which * is
+// a wildcard, or a regular expression after "re:".
+func pattern(module string) (*regexp.Regexp, error) {
+	if text, ok := strings.CutPrefix(module, "re:"); ok {
+		return regexp.Compile("^(?:" + text + ")")
+	}
+	return regexp.Compile(`(?:^|\.)` + strings.ReplaceAll(regexp.QuoteMeta(module), `\*`, ".*") + `(?:\.|$)`)
+}
+
+// Kept returns how many copies of a weight are not quantised, in a model with so many layers.
+func (q Quantized) Kept(w Weight, layers int) int64 {
+	if len(q.kept) == 0 || !w.Linear || layers < 1 {
+		return 0
+	}
+	name := strings.TrimSuffix(w.Name, ".weight")
+	kept := 0
+	for layer := range layers {
+		if q.keeps(fmt.Sprintf("layers.%d.%s", layer, name)) ||
+			q.keeps(fmt.Sprintf("layers.%d.%s", layer, strings.Replace(name, "shared_expert.", "shared_experts.", 1))) {
+			kept++
+		}
+	}
+	if w.Times <= int64(layers) { // at most one in a layer
+		return min(int64(kept), w.Times)
+	}
+	return int64(float64(w.Times) * float64(kept) / float64(layers))
+}
+
+func (q Quantized) keeps(module string) bool {
+	for _, prefix := range []string{"model.", "language_model.model.", "model.language_model."} {
+		if slices.ContainsFunc(q.kept, func(re *regexp.Regexp) bool { return re.MatchString(prefix + module) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// note describes the unreadable patterns.
+func (q Quantized) note() string {
+	return fmt.Sprintf("%d entries of the list of modules that are not quantised cannot be read (%.60q): they are counted as quantised",
+		len(q.unreadable), q.unreadable[0])
+}
+
 func (r *reader) method() *Quantized {
 	q := &Quantized{Method: strings.ToLower(r.text("quant_method"))}
 	bits := func(def int) int { return r.sizeOr(def, "bits", "w_bit") }
 	group := func(def int) int {
-		if raw, ok := r.get("group_size", "q_group_size"); ok && string(raw) == "-1" {
+		if _, raw, ok := r.get("group_size", "q_group_size"); ok && string(raw) == "-1" {
 			return 0
 		}
 		return r.count(def, "group_size", "q_group_size")
@@ -91,12 +138,12 @@ func (r *reader) method() *Quantized {
 		r.fail(unknownMethod(r.file, r.prefix+"quant_method", q.Method))
 	}
 	if q.Bits < 1 || q.Bits > 16 {
-		r.fail(bad(r.file, "1 to 16 are right", "%sbits is %d", r.prefix, q.Bits))
+		r.fail(bad(r.file, "want 1 to 16", "%sbits is %d", r.prefix, q.Bits))
 	}
 	return q
 }
 
-// modelopt reads what NVIDIA's tool says, which once had it in an object within.
+// modelopt reads the format of NVIDIA's tool, whose older versions have it in an object.
 func (r *reader) modelopt(q *Quantized) {
 	algorithm := r.text("quant_algo")
 	if algorithm == "" {
@@ -114,27 +161,23 @@ func (r *reader) modelopt(q *Quantized) {
 }
 
 func unknownMethod(file, field, method string) error {
-	return fault.New(fault.UnknownArch, "say with --quantization how the weights are stored, as in awq, gptq, fp8 or bf16",
-		"%s: %s %q is not known", file, field, method)
+	return fault.New(fault.UnknownArch, "name the format with --quantization, such as awq, gptq, fp8 or bf16",
+		"%s: %s %q is unknown", file, field, method)
 }
 
-// compressed reads the first group of layers, which nearly always is the only one.
+// compressed reads the first group of layers, which is nearly always the only one.
 func (r *reader) compressed(q *Quantized) {
 	groups := r.sub("config_groups")
 	names := slices.Sorted(maps.Keys(groups.fields))
 	if len(names) == 0 {
 		r.fail(groups.err)
-		r.fail(bad(r.file, "it has one in published models", "%sconfig_groups says nothing", r.prefix))
+		r.fail(bad(r.file, "published models have one", "%sconfig_groups is empty", r.prefix))
 		return
 	}
 	w := groups.sub(names[0]).sub("weights")
 	q.Bits, q.Symmetric = w.sizeOr(8, "num_bits"), w.flag(true, "symmetric")
-	if raw, ok := w.get("group_size"); ok && string(raw) != "-1" {
+	if _, raw, ok := w.get("group_size"); ok && string(raw) != "-1" {
 		q.Group = w.count(0, "group_size")
-	}
-	q.Method = "int8"
-	if w.text("type") == "float" {
-		q.Method = "fp8"
 	}
 	switch float := w.text("type") == "float"; {
 	case float && q.Bits == 4 && q.Group == 32:
@@ -143,6 +186,10 @@ func (r *reader) compressed(q *Quantized) {
 		q.Method = "nvfp4"
 	case q.Bits < 8:
 		q.Method = "compressed-tensors"
+	case float:
+		q.Method = "fp8"
+	default:
+		q.Method = "int8"
 	}
 	r.fail(groups.err)
 	r.fail(w.err)

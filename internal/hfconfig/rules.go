@@ -2,33 +2,29 @@ package hfconfig
 
 import "strconv"
 
-// rule reads something of a config into the decoder that it describes.
+// rule reads fields of a config into a decoder.
 type rule func(*reader, *decoder)
 
-// defaults are what a configuration class takes where a config doesn't say it.
+// defaults are values of missing fields.
 type defaults map[string]int
 
 func (sizes defaults) rule(r *reader, _ *decoder) {
 	for name, n := range sizes {
-		if _, ok := r.get(name); !ok {
+		if _, _, ok := r.get(name); !ok {
 			r.fields[name] = strconv.AppendInt(nil, int64(n), 10)
 		}
 	}
 }
 
-// textDefaults are those of a text part, of which published configs say no more than what differs from its class.
-func (r *reader) textDefaults(kind string) {
-	switch kind {
-	case "llama":
-		defaults{"hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32,
-			"vocab_size": 32000}.rule(r, nil)
-	case "mistral":
-		defaults{"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
-			"num_key_value_heads": 8, "vocab_size": 32000}.rule(r, nil)
-	}
+// textDefaults are those of text parts, whose published configs have only what differs from the class's defaults.
+var textDefaults = map[string]defaults{
+	"llama": {"hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32,
+		"vocab_size": 32000},
+	"mistral": {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
+		"num_key_value_heads": 8, "vocab_size": 32000},
 }
 
-// field is a trait that a decoder has or lacks.
+// field is a boolean of a decoder.
 type field func(*decoder) *bool
 
 func qkv(d *decoder) *bool       { return &d.qkvBias }
@@ -51,7 +47,7 @@ func set(to bool, fields []field) rule {
 func on(fields ...field) rule  { return set(true, fields) }
 func off(fields ...field) rule { return set(false, fields) }
 
-// reads has a config say it; where it doesn't, all stays as it is.
+// reads sets fields if the config has a flag.
 func reads(name string, fields ...field) rule {
 	return func(r *reader, d *decoder) {
 		for _, f := range fields {
@@ -60,7 +56,7 @@ func reads(name string, fields ...field) rule {
 	}
 }
 
-// when follows more rules where a flag is set; def is what it is where the config doesn't say it.
+// when applies rules if a flag is set.
 func when(name string, def bool, rules ...rule) rule {
 	return func(r *reader, d *decoder) {
 		if r.flag(def, name) {
@@ -75,7 +71,7 @@ func (d *decoder) follow(r *reader, rules []rule) {
 	}
 }
 
-// base reads what every family has, under the names that families have had for it.
+// base reads what every family has, under several names.
 func base(r *reader, d *decoder) {
 	d.layers = r.need("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 	d.hidden = r.need("hidden_size", "n_embd", "d_model", "n_embed")
@@ -87,26 +83,26 @@ func base(r *reader, d *decoder) {
 	d.headDim = r.sizeOr(0, "head_dim")
 }
 
-// tied takes the embedding for the head unless the config says otherwise.
+// tied makes the embedding the head, unless the config says otherwise.
 func tied(r *reader, d *decoder) { d.tied = r.flag(true, "tie_word_embeddings") }
 
 func intermediate(r *reader, d *decoder) { d.inter = r.need("intermediate_size") }
 
-// maxLayers is beyond any model; what lists something for each layer stays small.
+// maxLayers limits lists with an element for each layer.
 const maxLayers = 1 << 14
 
-// even works out the head's size, and says what doesn't go together.
+// even calculates the head size and checks how sizes fit together.
 func even(r *reader, d *decoder) {
 	switch {
 	case r.err != nil:
 	case d.layers > maxLayers:
-		r.fail(bad(r.file, "check it", "%d layers; no model has more than %d", d.layers, maxLayers))
+		r.fail(bad(r.file, "check it", "%d layers, more than %d", d.layers, maxLayers))
 	case d.headDim == 0 && d.hidden%d.heads != 0:
 		r.fail(bad(r.file, "give head_dim, or correct one of them",
-			"a hidden_size of %d is no multiple of %d attention heads, and there is no head_dim", d.hidden, d.heads))
+			"hidden_size %d is not a multiple of %d attention heads, and there is no head_dim", d.hidden, d.heads))
 	case d.heads%d.kvHeads != 0:
-		r.fail(bad(r.file, "correct one of them", "%d attention heads can't share %d key-value heads evenly", d.heads,
-			d.kvHeads))
+		r.fail(bad(r.file, "correct one of them", "%d attention heads are not a multiple of %d key-value heads",
+			d.heads, d.kvHeads))
 	}
 	if d.headDim == 0 && r.err == nil {
 		d.headDim = d.hidden / d.heads
@@ -118,7 +114,7 @@ func llama(r *reader, d *decoder) {
 	d.follow(r, []rule{base, intermediate, reads("attention_bias", qkv, out), reads("mlp_bias", mlp), even})
 }
 
-// bare is llama where biases are not asked for.
+// bare is llama without biases.
 func bare(r *reader, d *decoder) { d.follow(r, []rule{llama, off(qkv, out, mlp)}) }
 
 // layerNormed is the older kind of decoder: norms with biases, and two matrices in the feed-forward part.
@@ -127,7 +123,7 @@ func layerNormed(r *reader, d *decoder) {
 	d.inter = 4 * d.hidden
 }
 
-// inner is the width of the feed-forward part, where the config says it.
+// inner reads the width of the feed-forward part, if the config has it.
 func inner(names ...string) rule {
 	return func(r *reader, d *decoder) { d.inter = r.sizeOr(d.inter, names...) }
 }
@@ -144,7 +140,7 @@ func oneKVHead(_ *reader, d *decoder) { d.kvHeads = 1 }
 func perHead(_ *reader, d *decoder)   { d.qkNorm += 2 * d.headDim }
 func overHeads(_ *reader, d *decoder) { d.qkNorm = (d.heads + d.kvHeads) * d.headDim }
 
-// window reads the sliding window; where nothing is said of it, def is the family's.
+// window reads the sliding window, with the family's default.
 func (r *reader) window(def int) int {
 	if !r.says("sliding_window") {
 		return def
@@ -152,7 +148,7 @@ func (r *reader) window(def int) int {
 	return r.count(0, "sliding_window")
 }
 
-// slide gives layers their windows: those that layer_types says, or else those that the family's rule says.
+// slide sets the windows of layers by layer_types, or by the family's rule.
 func (r *reader) slide(d *decoder, window int, slides func(layer int) bool) {
 	if r.err != nil || window == 0 {
 		return
@@ -177,15 +173,15 @@ func (r *reader) slide(d *decoder, window int, slides func(layer int) bool) {
 
 func every(int) bool { return true }
 
-// butEvery is the rule of models in which each nth layer sees all.
+// butEvery excludes each nth layer.
 func butEvery(n int) func(int) bool { return func(layer int) bool { return (layer+1)%n != 0 } }
 
-// slides is a window in the layers that a rule picks; where nothing is said of it, def is the family's.
+// slides is a window in the layers that a rule picks.
 func slides(def int, which func(layer int) bool) rule {
 	return func(r *reader, d *decoder) { r.slide(d, r.window(def), which) }
 }
 
-// slidesBut is one in all layers but each nth, of which the config may say another number.
+// slidesBut is a window in all layers but each nth.
 func slidesBut(n int) rule {
 	return func(r *reader, d *decoder) {
 		r.slide(d, r.window(4096), butEvery(r.sizeOr(n, "sliding_window_pattern", "_sliding_window_pattern")))
@@ -199,10 +195,10 @@ func experts(perToken int, names ...string) rule {
 	}
 }
 
-// narrow is that an expert has a width of its own.
+// narrow reads the width of an expert.
 func narrow(r *reader, d *decoder) { d.moe.inter = r.need("moe_intermediate_size") }
 
-// each asks for every layer.
+// each evaluates a function for every layer.
 func (d *decoder) each(r *reader, is func(int) bool) []bool {
 	if r.err != nil {
 		return nil
@@ -220,7 +216,7 @@ func routerBias(_ *reader, d *decoder) {
 	}
 }
 
-// latentHeads is attention with a latent.
+// latentHeads reads the sizes of latent attention.
 func latentHeads(r *reader, d *decoder) {
 	d.mla = &latent{qRank: r.count(0, "q_lora_rank"), kvRank: r.need("kv_lora_rank"), rope: r.need("qk_rope_head_dim"),
 		nope: r.need("qk_nope_head_dim"), bias: r.flag(false, "attention_bias")}

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,7 +14,7 @@ import (
 	"strings"
 )
 
-// Stored is a tensor in a safetensors file, as its header says.
+// Stored is a tensor of a safetensors file.
 type Stored struct {
 	Name  string
 	DType string // F32, BF16, I32, F8_E4M3 …
@@ -20,7 +22,7 @@ type Stored struct {
 	Bytes int64
 }
 
-// Values counts what is in it.
+// Values returns the number of values.
 func (s Stored) Values() int64 {
 	n, ok := product(s.Shape...)
 	if !ok {
@@ -34,20 +36,53 @@ const (
 	maxTensors = 1 << 20
 )
 
-// Safetensors lists the tensors of the .safetensors files in a folder, or of one such file, by their headers alone.
-// There may be none. Of a folder that has the same weights twice, as consolidated.safetensors and as model.safetensors,
-// those that transformers takes count.
+// index is a model's model.safetensors.index.json.
+type index struct {
+	Files    map[string]string `json:"weight_map"` // by tensor
+	Metadata struct {
+		Total float64 `json:"total_size"`
+	} `json:"metadata"`
+}
+
+// readIndex returns zeros if there is no index.
+func readIndex(dir string) (x index, err error) {
+	file := filepath.Join(dir, "model.safetensors.index.json")
+	if _, err := os.Stat(file); err != nil {
+		return x, nil
+	}
+	text, err := readFile(file, maxHeader)
+	if err != nil {
+		return x, err
+	}
+	if err := json.Unmarshal(text, &x); err != nil || x.Metadata.Total < 0 || x.Metadata.Total > 1<<50 {
+		return x, bad(file, again, "damaged index with total_size %g: %v", x.Metadata.Total, err)
+	}
+	return x, nil
+}
+
+// IndexTotal returns the total_size of a model's safetensors files by their index, in bytes; 0: unknown.
+func IndexTotal(dir string) (int64, error) {
+	x, err := readIndex(dir)
+	return int64(x.Metadata.Total), err
+}
+
+// Safetensors lists the tensors of the .safetensors files in a folder, or of one such file, by their headers. There may
+// be none. Of a folder, the files in the index count; without an index, those that transformers would load.
 func Safetensors(path string) ([]Stored, error) {
 	files := []string{path}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		if files, err = filepath.Glob(filepath.Join(path, "*.safetensors")); err != nil {
-			return nil, bad(path, "", "%v", err)
-		}
-		if files, err = taken(path, files); err != nil {
+		x, err := readIndex(path)
+		if err != nil {
 			return nil, err
 		}
+		files = slices.Sorted(maps.Values(x.Files))
+		if files = slices.Compact(files); len(files) == 0 {
+			files = []string{"model*.safetensors"}
+		}
+		if files = glob(path, files...); len(files) == 0 {
+			files = glob(path, "*.safetensors")
+		}
 	}
-	slices.Sort(files)
 	var all []Stored
 	for _, file := range files {
 		list, err := readHeader(file)
@@ -61,60 +96,18 @@ func Safetensors(path string) ([]Stored, error) {
 	return all, nil
 }
 
-// taken are of a folder's files those that the index lists, or else those that are called model, or else all.
-func taken(dir string, files []string) ([]string, error) {
-	listed, err := indexed(dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, is := range []func(name string) bool{
-		func(name string) bool { return listed[name] },
-		func(name string) bool { return strings.HasPrefix(name, "model") },
-	} {
-		var some []string
-		for _, file := range files {
-			if is(filepath.Base(file)) {
-				some = append(some, file)
-			}
-		}
-		if len(some) > 0 {
-			return some, nil
+// glob returns the paths of the files in a folder that match a pattern.
+func glob(dir string, patterns ...string) (files []string) {
+	for _, p := range patterns {
+		names, _ := fs.Glob(os.DirFS(dir), p) // an invalid pattern matches nothing
+		for _, name := range names {
+			files = append(files, filepath.Join(dir, name))
 		}
 	}
-	return files, nil
+	return files
 }
 
-// indexed is the set of files that the index names; nil where there is none.
-func indexed(dir string) (map[string]bool, error) {
-	r, err := index(dir)
-	if r == nil || err != nil {
-		return nil, err
-	}
-	weights := r.sub("weight_map")
-	set := map[string]bool{}
-	for _, raw := range weights.fields {
-		var name string
-		if json.Unmarshal(raw, &name) == nil {
-			set[name] = true
-		}
-	}
-	return set, weights.err
-}
-
-// index reads the index of a model's safetensors files; nil where there is none.
-func index(dir string) (*reader, error) {
-	file := filepath.Join(dir, "model.safetensors.index.json")
-	if _, err := os.Stat(file); err != nil {
-		return nil, nil
-	}
-	text, err := readFile(file, maxHeader)
-	if err != nil {
-		return nil, err
-	}
-	return newReader(file, text)
-}
-
-const again = "fetch it again"
+const again = "download it again"
 
 func readHeader(file string) ([]Stored, error) {
 	info, err := os.Stat(file)
@@ -122,7 +115,7 @@ func readHeader(file string) ([]Stored, error) {
 		return nil, unreadable(file, err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, bad(file, again, "it is no regular file")
+		return nil, bad(file, again, "not a regular file")
 	}
 	f, err := os.Open(file)
 	if err != nil {
@@ -132,25 +125,24 @@ func readHeader(file string) ([]Stored, error) {
 	return parseHeader(file, f, info.Size())
 }
 
-// parseHeader reads the length, and so much text behind it, which names each tensor with its type, its sizes and where
-// it lies.
+// parseHeader reads a header: its length, and JSON with the dtype, shape and position of each tensor.
 func parseHeader(file string, r io.Reader, size int64) ([]Stored, error) {
 	var length [8]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {
-		return nil, bad(file, again, "it is no safetensors file: it has %d bytes", size)
+		return nil, bad(file, again, "not a safetensors file: %d bytes", size)
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > maxHeader || int64(n) > size-8 {
-		return nil, bad(file, again, "it is no safetensors file, or not whole: a header of %d bytes in a file of %d", n,
+		return nil, bad(file, again, "truncated or not a safetensors file: a header of %d bytes in a file of %d", n,
 			size)
 	}
 	text := make([]byte, n)
 	if _, err := io.ReadFull(r, text); err != nil {
-		return nil, bad(file, again, "its header can't be read: %v", err)
+		return nil, bad(file, again, "cannot read the header: %v", err)
 	}
 	fields, err := object(text)
 	if err != nil {
-		return nil, bad(file, again, "its header is damaged: %v", err)
+		return nil, bad(file, again, "damaged header: %v", err)
 	}
 	var list []Stored
 	for name, raw := range fields {
@@ -177,11 +169,11 @@ func parseHeader(file string, r io.Reader, size int64) ([]Stored, error) {
 	return list, nil
 }
 
-// inLayers are the names under which keys and values are projected, by most families.
+// inLayers matches the projections of keys and values in most families.
 var inLayers = regexp.MustCompile(`(?:^|\.)(?:layers|h|blocks)\.(\d+)\.(?:self_attn|attn|attention|self_attention)\.(k_proj|v_proj)\.weight$`)
 
-// CachesOf works out from the tensors alone what a token takes in a KV cache: the rows of the projections of keys and
-// values. It is nil where the names are others, or the tensors are packed.
+// CachesOf returns the KV cache by the shapes of the projections of keys and values; nil if they have other names or
+// are packed.
 func CachesOf(tensors []Stored) []Cache {
 	type kv struct{ keys, values int64 }
 	layers := map[int]kv{}
@@ -216,22 +208,4 @@ func CachesOf(tensors []Stored) []Cache {
 	}
 	slices.SortFunc(caches, func(a, b Cache) int { return int(b.Values - a.Values) })
 	return caches
-}
-
-// IndexTotal is the total_size that the index of a model's safetensors files says, in bytes; 0 where there is none.
-func IndexTotal(dir string) (int64, error) {
-	r, err := index(dir)
-	if r == nil || err != nil {
-		return 0, err
-	}
-	meta := r.sub("metadata")
-	raw, ok := meta.get("total_size")
-	if !ok {
-		return 0, meta.err
-	}
-	var total float64
-	if json.Unmarshal(raw, &total) != nil || total <= 0 || total > 1<<50 {
-		return 0, bad(r.file, again, "metadata.total_size is %s", brief(raw))
-	}
-	return int64(total), nil
 }

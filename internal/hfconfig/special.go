@@ -2,31 +2,14 @@ package hfconfig
 
 // The rules of single families.
 
-// minicpm3 has values of a plain head's size, unless it says another; deepseek says it.
-func minicpm3(r *reader, d *decoder) { d.valueDim = r.sizeOr(d.hidden/d.heads, "v_head_dim") }
 func deepseek(r *reader, d *decoder) { d.valueDim = r.need("v_head_dim") }
-
-// exaone4 has windows in all layers but each nth and the last.
-func exaone4(r *reader, d *decoder) {
-	pattern := 4
-	if r.says("sliding_window_pattern") {
-		if name := r.list("layer_types"); len(name) == 0 {
-			if raw, ok := r.get("sliding_window_pattern"); ok && raw[0] == '"' {
-				pattern = max(len(r.text("sliding_window_pattern")), 1)
-			} else {
-				pattern = r.sizeOr(4, "sliding_window_pattern")
-			}
-		}
-	}
-	r.slide(d, r.window(4096), func(i int) bool { return butEvery(pattern)(i) && i != d.layers-1 })
-}
 
 func qwen(r *reader, d *decoder) {
 	d.headDim = r.sizeOr(d.headDim, "kv_channels")
-	d.inter /= 2 // the config has that of both matrices together
+	d.inter /= 2 // the config has the sum of both matrices
 }
 
-// qwenWindow is off unless it is asked for, and then for the layers from max_window_layers on.
+// qwenWindow reads a sliding window, which the layers from max_window_layers on have.
 func qwenWindow(r *reader, d *decoder) {
 	if r.flag(false, "use_sliding_window") {
 		from := r.count(28, "max_window_layers")
@@ -38,7 +21,7 @@ func qwenShared(r *reader, d *decoder) {
 	d.moe.shared, d.moe.sharedGate = r.need("shared_expert_intermediate_size"), true
 }
 
-// qwenDense are the layers without experts.
+// qwenDense reads the layers without experts.
 func qwenDense(r *reader, d *decoder) {
 	step, only := r.sizeOr(1, "decoder_sparse_step"), r.numbers("mlp_only_layers")
 	d.moe.dense = d.each(r, func(layer int) bool { return only[layer] || (layer+1)%step != 0 })
@@ -46,7 +29,7 @@ func qwenDense(r *reader, d *decoder) {
 
 func graniteShared(r *reader, d *decoder) { d.moe.shared = r.count(0, "shared_intermediate_size") }
 
-// chatGLM is the family's own code, before transformers had it.
+// chatGLM follows the family's own code, before transformers included it.
 func chatGLM(r *reader, d *decoder) {
 	d.inter = r.need("ffn_hidden_size")
 	d.headDim = r.sizeOr(d.headDim, "kv_channels")
@@ -81,7 +64,7 @@ func falcon(r *reader, d *decoder) {
 	}
 }
 
-// opt's table of positions has two more than it says.
+// opt has two more positions than its config says.
 func opt(r *reader, d *decoder) {
 	d.inter = r.need("ffn_dim")
 	d.positions = r.need("max_position_embeddings") + 2
@@ -118,9 +101,9 @@ func mpt(r *reader, d *decoder) {
 	even(r, d)
 }
 
-// routed reads a mixture as DeepSeek's configs say it: the first layers are dense, and some experts are every token's.
+// routed reads DeepSeek's mixture: the first layers are dense, and all tokens use the shared experts.
 func routed(r *reader, d *decoder) {
-	if _, ok := r.get("n_routed_experts"); !ok &&
+	if _, _, ok := r.get("n_routed_experts"); !ok &&
 		(r.family == "deepseek" || r.family == "deepseek_v2" || r.family == "dots1") {
 		return
 	}
@@ -132,43 +115,20 @@ func routed(r *reader, d *decoder) {
 	d.moe = e
 }
 
-// corrected is a router with a bias, where the config says how it picks experts.
+// corrected reads whether the router has a bias.
 func corrected(r *reader, d *decoder) {
 	if r.text("topk_method") == "noaux_tc" {
 		routerBias(r, d)
 	}
 }
 
-func ernieExperts(r *reader, d *decoder) {
-	e := &mixture{experts: r.need("moe_num_experts"), perToken: r.sizeOr(6, "moe_k"),
-		inter: r.need("moe_intermediate_size"), routerBias: true,
-		expertBias: d.mlpBias, sharedBias: d.mlpBias}
-	e.shared = e.inter * r.count(2, "moe_num_shared_experts")
-	start, step := r.count(1, "moe_layer_start_index"), r.sizeOr(1, "moe_layer_interval")
-	end := d.layers - 1
-	if raw, ok := r.get("moe_layer_end_index"); ok && string(raw) != "-1" {
-		end = r.count(end, "moe_layer_end_index")
-	}
-	e.dense = d.each(r, func(i int) bool { return (i+1)%step != 0 || i < start || i > end })
-	d.moe = e
-}
-
-func dbrx(r *reader, d *decoder) {
-	d.kvHeads = r.sub("attn_config").sizeOr(1, "kv_n_heads")
-	ffn := r.sub("ffn_config")
-	d.inter = ffn.need("ffn_hidden_size")
-	d.moe = &mixture{experts: ffn.need("moe_num_experts"), perToken: ffn.sizeOr(1, "moe_top_k"), inter: d.inter}
-	r.fail(ffn.err)
-}
-
-// gptOSS has a bias everywhere, and a sink a head.
+// gptOSS has biases everywhere, and a sink for each head.
 func gptOSS(r *reader, d *decoder) {
 	d.moe.perToken = r.sizeOr(4, "num_experts_per_tok", "experts_per_token")
 	d.sinks, d.moe.expertBias, d.moe.routerBias = d.heads, true, true
 }
 
-// llama4 has an expert for all beside the routed ones, and dense layers in between; three layers of four see a piece of
-// the text.
+// llama4 has a shared expert and dense layers. Three of four layers see only a chunk of the text.
 func llama4(r *reader, d *decoder) {
 	step := r.sizeOr(1, "interleave_moe_layer_step")
 	only := r.numbers("moe_layers")

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 )
 
@@ -28,10 +26,10 @@ func Tagged(pid int) []int { return carrying(fmt.Sprintf("%s=%d", Tag, pid)) }
 
 // carrying lists living processes with an environment variable of this value.
 func carrying(variable string) (found []int) {
-	for _, pid := range pids() {
-		env, err := os.ReadFile(filepath.Join(proc(pid), "environ")) // may have ended, or be another user's
-		if err == nil && slices.Contains(strings.Split(string(env), "\x00"), variable) {
-			found = append(found, pid)
+	for _, p := range processes() {
+		env, err := p.Environ() // may have ended, or be another user's
+		if err == nil && slices.Contains(env, variable) {
+			found = append(found, p.PID)
 		}
 	}
 	return found

@@ -58,28 +58,14 @@ func (l *layout) kvUsed(tokens int64) int64 { return l.layers * l.kvToken * toke
 
 // Parts returns the components of a ledger reading.
 func (l *layout) Parts(groups []browser.LedgerGroup, held int64) []record.Value {
-	a := l.attribute(groups, held)
-	l.noCache.Store(a.KVReserved == record.Absent)
-	return a.values()
+	all := l.attribute(groups, held)
+	_, known := all["kv_reserved_bytes"]
+	l.noCache.Store(!known)
+	return browser.Values(all)
 }
 
 // Used returns the bytes of tokens in the KV cache, unless that cannot be distinguished from workspaces.
 func (l *layout) Used(held int64) (int64, bool) { return l.kvUsed(held), !l.noCache.Load() }
-
-// attribution splits the ledger's live bytes: Weights, KVReserved unless absent, Workspaces and Unattributed add up to
-// them.
-type attribution struct {
-	Weights int64
-	Padding int64 // part of Weights by which buffers exceed parameters
-	// KVReserved is record.Absent if the engine is running but has no such buffers; then they are among the
-	// workspaces.
-	KVReserved   int64
-	KVUsed       int64 // part of KVReserved that is filled; record.Absent: unknown
-	Workspaces   int64
-	Unattributed int64
-	Params       int // found parameters
-	KVLayers     int
-}
 
 // Stages of the load (stages.go); everything after them is "end".
 const (
@@ -96,56 +82,51 @@ const bufferAlign = 16
 // attribute goes by load stage and size, because WebLLM labels its buffers neither by name nor by usage. A buffer of a
 // parameter's size that was created during the upload is that parameter. A later one of the size of a layer's KV cache
 // is that cache, up to the number of layers; all others are workspaces. Everything else is unattributed.
-func (l *layout) attribute(groups []browser.LedgerGroup, held int64) attribution {
-	a := attribution{KVUsed: record.Absent}
+//
+// The weights, the reserved KV cache, the workspaces and what is unattributed add up to the ledger's live bytes.
+func (l *layout) attribute(groups []browser.LedgerGroup, held int64) map[string]int64 {
 	wanted := map[int64]int64{}
 	for _, n := range l.params {
 		wanted[n]++
 	}
-	layers, kv := l.layers, int64(0)
+	var weights, padding, params, workspaces, unattributed, layers int64
 	for _, g := range groups {
-		if g.Kind != "buffer" {
-			a.Unattributed += g.Bytes * g.Count
-			continue
-		}
 		left := g.Count
-		switch g.Stage {
-		case downloadStage, uploadStage:
+		switch {
+		case g.Kind != "buffer":
+			unattributed += left * g.Bytes
+		case g.Stage == downloadStage || g.Stage == uploadStage:
 			for _, n := range fitting(wanted, g.Bytes) {
 				take := min(left, wanted[n])
 				wanted[n] -= take
 				left -= take
-				a.Params += int(take)
-				a.Weights += take * g.Bytes
-				a.Padding += take * (g.Bytes - n)
+				params += take
+				weights += take * g.Bytes
+				padding += take * (g.Bytes - n)
 			}
-			a.Unattributed += left * g.Bytes
-		case pipelineStage, shadersStage, loadedStage:
+			unattributed += left * g.Bytes
+		case g.Stage == pipelineStage || g.Stage == shadersStage || g.Stage == loadedStage:
 			if g.Bytes == l.kvLayer {
-				take := min(left, layers)
-				layers -= take
+				take := min(left, l.layers-layers)
+				layers += take
 				left -= take
-				a.KVLayers += int(take)
-				kv += take * g.Bytes
 			}
-			a.Workspaces += left * g.Bytes
+			workspaces += left * g.Bytes
 		default:
-			a.Unattributed += left * g.Bytes
+			unattributed += left * g.Bytes
 		}
 	}
-	switch {
-	case kv > 0 && layers > 0: // too few, so buffers of that size are something else
-		a.Workspaces += kv
-		a.KVLayers, a.KVReserved = 0, record.Absent
-	case kv == 0 && a.Workspaces > 0:
-		a.KVReserved = record.Absent
-	default:
-		a.KVReserved = kv
+	all := map[string]int64{"weights_bytes": weights, "weights_padding_bytes": padding, "weights_count": params,
+		"unattributed_bytes": unattributed}
+	if layers < l.layers && workspaces+layers > 0 { // too few, so buffers of that size are something else
+		all["workspaces_bytes"] = workspaces + layers*l.kvLayer
+		return all
 	}
-	if held >= 0 && a.KVReserved > 0 {
-		a.KVUsed = l.kvUsed(held)
+	all["workspaces_bytes"], all["kv_reserved_bytes"], all["kv_layers_count"] = workspaces, layers*l.kvLayer, layers
+	if held >= 0 && layers > 0 {
+		all["kv_used_bytes"] = l.kvUsed(held)
 	}
-	return a
+	return all
 }
 
 // fitting returns the sizes of parameters that a buffer may hold, closest first.
@@ -153,18 +134,4 @@ func fitting(wanted map[int64]int64, buffer int64) []int64 {
 	sizes := slices.Sorted(maps.Keys(wanted))
 	slices.Reverse(sizes)
 	return slices.DeleteFunc(sizes, func(n int64) bool { return n > buffer || buffer-n >= bufferAlign })
-}
-
-func (a attribution) values() []record.Value {
-	all := map[string]int64{
-		"weights_bytes": a.Weights, "weights_padding_bytes": a.Padding, "weights_count": int64(a.Params),
-		"workspaces_bytes": a.Workspaces, "unattributed_bytes": a.Unattributed,
-	}
-	if a.KVReserved != record.Absent {
-		all["kv_reserved_bytes"], all["kv_layers_count"] = a.KVReserved, int64(a.KVLayers)
-	}
-	if a.KVUsed != record.Absent {
-		all["kv_used_bytes"] = a.KVUsed
-	}
-	return browser.Values(all)
 }

@@ -1,11 +1,10 @@
 package webllm
 
 import (
-	"strings"
+	"maps"
 	"testing"
 
 	"llmparity/browser"
-	"llmparity/internal/record"
 )
 
 func TestAttributionLeavesUnknownBuffers(t *testing.T) {
@@ -18,26 +17,21 @@ func TestAttributionLeavesUnknownBuffers(t *testing.T) {
 		{Stage: "device", Kind: "buffer", Bytes: 5, Count: 1},
 		{Stage: "end", Kind: "texture", Bytes: 7, Count: 2},
 	}, 3)
-	want := attribution{Weights: 224, Padding: 24, KVReserved: 512, KVUsed: 48, Workspaces: 256 + 4096,
-		Unattributed: 112 + 8192 + 5 + 14, Params: 2, KVLayers: 2}
-	if a != want {
-		t.Errorf("%+v, want %+v", a, want)
-	}
-	if a := l.attribute(nil, -1); a.KVUsed != record.Absent || a.KVReserved != 0 {
-		t.Errorf("attribution of nothing: %+v", a)
+	want := map[string]int64{"weights_bytes": 224, "weights_padding_bytes": 24, "weights_count": 2,
+		"kv_reserved_bytes": 512, "kv_layers_count": 2, "kv_used_bytes": 48, "workspaces_bytes": 256 + 4096,
+		"unattributed_bytes": 112 + 8192 + 5 + 14}
+	if !maps.Equal(a, want) {
+		t.Errorf("%v, want %v", a, want)
 	}
 	// If a working engine has too few buffers of its KV cache's size, that size is unknown.
 	for _, n := range []int64{0, 1} {
 		a := l.attribute([]browser.LedgerGroup{
 			{Stage: "pipeline", Kind: "buffer", Bytes: 512, Count: 2},
 			{Stage: "pipeline", Kind: "buffer", Bytes: 256, Count: n}}, 3)
-		if a.KVReserved != record.Absent || a.KVUsed != record.Absent || a.KVLayers != 0 || a.Workspaces != 1024+n*256 {
-			t.Errorf("with %d buffers of the cache's size: %+v", n, a)
-		}
-		for _, v := range a.values() {
-			if strings.HasPrefix(v.Name, "kv_") {
-				t.Errorf("with %d buffers of the cache's size: %s is %g", n, v.Name, v.Value)
-			}
+		want := map[string]int64{"weights_bytes": 0, "weights_padding_bytes": 0, "weights_count": 0,
+			"workspaces_bytes": 1024 + n*256, "unattributed_bytes": 0}
+		if !maps.Equal(a, want) {
+			t.Errorf("with %d buffers of the cache's size: %v, want %v", n, a, want)
 		}
 	}
 }

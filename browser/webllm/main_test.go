@@ -3,7 +3,6 @@ package webllm
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -21,13 +20,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if address := os.Getenv(bareAddress); address != "" {
-		if err := bareScript(address); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
 	childtest.Browsers(m, func() error {
 		return errors.Join(shared.close(), sharedIdle.close(), os.RemoveAll(files.dir))
 	})

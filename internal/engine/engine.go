@@ -6,10 +6,13 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -98,6 +101,16 @@ func (r Request) Check() error {
 	return nil
 }
 
+// NewSeed returns a random seed in the range that every engine takes; 0 if nothing is sampled.
+func (r Request) NewSeed() uint32 {
+	if r.Temperature <= 0 {
+		return 0
+	}
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return binary.LittleEndian.Uint32(b[:]) >> 1
+}
+
 // Engine is a runtime that can generate text. Each is built with its own typed configuration.
 type Engine interface {
 	Name() string
@@ -127,6 +140,46 @@ type Session interface {
 	Unload(context.Context) error
 	// Close ends everything that Open and Load started and removes what they left on disk.
 	Close() error
+}
+
+// Settled is an engine that knows, before it is opened, the settings of a run that affect memory. Names are those of
+// EngineInfo.Policy, which later records the real values. What is not known yet is left out. A Preparer is asked after
+// Prepare.
+type Settled interface {
+	Settings(Model) map[string]string
+}
+
+// Fetcher is an engine that downloads a part once.
+type Fetcher interface {
+	// Lacks says what must be downloaded; empty: nothing.
+	Lacks() string
+	// Fetch downloads it. Whatever needs the part calls it, too; say reports slow steps.
+	Fetch(ctx context.Context, say func(string)) error
+}
+
+// Primer is a session that can prepare prompts, for example tokenise them, so that each request is sent when it is
+// due. The model computes nothing. A second call replaces the prompts of the first.
+type Primer interface {
+	Prime(ctx context.Context, prompts []string) error
+}
+
+// Profile is a kind of profile that an engine can write.
+type Profile string
+
+// Kinds of profiles. A heap snapshot is taken at the end of a phase; the others cover the phase.
+const (
+	HeapSnapshot    Profile = "heap-snapshot"
+	SamplingProfile Profile = "sampling-profile" // which code allocated the live memory
+	Trace           Profile = "trace"
+	CPUProfile      Profile = "cpu-profile"
+)
+
+// Profiler is a session that can be profiled. Profiling costs time and memory: never compare figures of a profiled
+// launch.
+type Profiler interface {
+	// Profile starts profiles. finish ends them and writes files whose names begin with prefix; it is never nil and
+	// must be called once. An error of either is not a reason to abandon the launch.
+	Profile(ctx context.Context, kinds []Profile) (finish func(ctx context.Context, prefix string) error, err error)
 }
 
 // Failure is an error with a class for the record. A crash makes pending calls fail at once.
@@ -170,3 +223,6 @@ func ClassOf(err error) record.Class {
 	}
 	return record.Other
 }
+
+// Watchdog is how long a working engine may give no sign of life, unless the user sets another limit.
+const Watchdog = time.Minute

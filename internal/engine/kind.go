@@ -76,7 +76,6 @@ type Kind struct {
 }
 
 // Plan axes that not all engines have, and that an engine's own section may also set.
-// Axes that only some engines have to do with, or that a field of an engine's own may say too.
 const (
 	AxisThreads = "thread_counts"
 	AxisKV      = "kv_cache_dtypes"
@@ -136,24 +135,27 @@ func (ks Kinds) Of(name string) (k *Kind, rest string) {
 	return nil, ""
 }
 
-// Names returns the names of all engines that are not prefixes.
-func (ks Kinds) Names() []string {
-	var out []string
+// of returns something of each kind that is wanted, in order.
+func of[T any](ks Kinds, wanted func(*Kind) bool, what func(*Kind) T) []T {
+	var out []T
 	for _, k := range ks {
-		if !k.begins() {
-			out = append(out, k.Name)
+		if wanted(k) {
+			out = append(out, what(k))
 		}
 	}
 	return out
 }
 
+func (k *Kind) name() string { return k.Name }
+
+// Names returns the names of all engines that are not prefixes.
+func (ks Kinds) Names() []string {
+	return of(ks, func(k *Kind) bool { return !k.begins() }, (*Kind).name)
+}
+
 // List returns all engines, for people.
 func (ks Kinds) List() string {
-	out := make([]string, len(ks))
-	for i, k := range ks {
-		out[i] = k.Shown()
-	}
-	return strings.Join(out, ", ")
+	return strings.Join(of(ks, func(*Kind) bool { return true }, (*Kind).Shown), ", ")
 }
 
 // Defaults returns the engines that run if none is named.
@@ -161,35 +163,17 @@ func (ks Kinds) Defaults() []string { return ks.In("") }
 
 // In returns the engines that a preset runs.
 func (ks Kinds) In(preset string) []string {
-	var out []string
-	for _, k := range ks {
-		if k.Default || slices.Contains(k.Presets, preset) {
-			out = append(out, k.Name)
-		}
-	}
-	return out
+	return of(ks, func(k *Kind) bool { return k.Default || slices.Contains(k.Presets, preset) }, (*Kind).name)
 }
 
 // VersionAxes returns the version axes of engines that have several versions.
 func (ks Kinds) VersionAxes() []string {
-	var out []string
-	for _, k := range ks {
-		if k.VersionAxis != "" {
-			out = append(out, k.VersionAxis)
-		}
-	}
-	return out
+	return of(ks, func(k *Kind) bool { return k.VersionAxis != "" }, func(k *Kind) string { return k.VersionAxis })
 }
 
 // Concerned returns the engines that an axis applies to, as users type them.
 func (ks Kinds) Concerned(list string) []string {
-	var out []string
-	for _, k := range ks {
-		if k.Concerned(list) {
-			out = append(out, k.Shown())
-		}
-	}
-	return out
+	return of(ks, func(k *Kind) bool { return k.Concerned(list) }, (*Kind).Shown)
 }
 
 // Memories returns the distinct memory models of all kinds.

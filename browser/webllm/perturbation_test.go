@@ -1,0 +1,125 @@
+package webllm
+
+import (
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"llmparity/compare/stats"
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+)
+
+// atLeast is the fraction of its speed that an engine must keep when measured.
+const atLeast = 0.95
+
+// A pair is rounds generations of either kind, alternating, so that slow changes affect both equally. Together they
+// take as long as the slowest source's interval.
+const (
+	rounds = 4
+	long   = 100
+)
+
+// noLedger replaces ledger.js to patch nothing.
+const noLedger = `
+export const ledger = { brief: () => [], mark() {}, enter() {} };
+globalThis.llmparityLedger = { history: () => [] };
+`
+
+// BenchmarkPerturbation generates with the ledger and all samplers, and without any, alternating in two open browsers.
+// A software adapter, which computes on the samplers' cores, is the worst case. A paused sampler still wakes for its
+// ticks, some ten microseconds of CPU time each, on the unmeasured side too.
+func BenchmarkPerturbation(b *testing.B) {
+	const pairs = 48
+	m := tinyModel(b)
+	on, off := opened(b, ""), opened(b, noLedger)
+	w, err := record.Create(b.TempDir(), record.Meta{Name: "perturbation", Started: time.Now()}, record.Environment{},
+		nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, s := range []*open{on, off} {
+		if err := s.session.Load(b.Context(), m); err != nil {
+			b.Fatal(err)
+		}
+		s.decode(b) // warm-up
+	}
+	// One sampler for all, which reads at its usual times but pauses when nothing is measured.
+	rec := w.Begin(record.Cell{ID: 1}, record.Beginning{Repetition: 1})
+	sampler := sample.New(b.Context(), rec)
+	for _, s := range on.probe.Attached() {
+		sampler.Attach(s)
+	}
+	sampler.Pause()
+	var ratios []float64
+	for range pairs {
+		var with, without time.Duration
+		for i := range 2 * rounds {
+			if i%4 == 0 || i%4 == 3 {
+				sampler.Resume()
+				with += on.decode(b)
+				sampler.Pause()
+			} else {
+				without += off.decode(b)
+			}
+		}
+		ratios = append(ratios, without.Seconds()/with.Seconds())
+	}
+	rec.End(record.OK, "", nil, sampler.Stop())
+	if err := w.Close(record.OK); err != nil {
+		b.Fatal(err)
+	}
+	ratio := stats.MedianInterval(ratios, stats.Confidence)
+	b.ReportMetric(stats.Median(ratios), "ratio")
+	b.ReportMetric(ratio.Lo, "ratio-low")
+	b.ReportMetric(ratio.Hi, "ratio-high")
+	if ratio.Lo < atLeast {
+		b.Errorf("measured, an engine decodes at %.3f to %.3f of the speed that it has unmeasured, want at least %.2f",
+			ratio.Lo, ratio.Hi, atLeast)
+	}
+}
+
+type open struct {
+	session *session
+	probe   *enginetest.Probe
+}
+
+// opened returns a session, optionally with another ledger.js.
+func opened(b *testing.B, ledger string) *open {
+	b.Helper()
+	probe := &enginetest.Probe{}
+	s, err := packed(b, Config{}).open(b.Context(), probe,
+		answering(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if ledger == "" || r.URL.Path != "/ledger.js" {
+				next.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "text/javascript")
+			_, _ = io.WriteString(w, ledger) // fails if the browser has gone
+		}))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return &open{s, probe}
+}
+
+// decode returns the time from the first token of a generation to its last.
+func (o *open) decode(b *testing.B) time.Duration {
+	b.Helper()
+	var times []time.Time
+	_, err := o.session.Generate(b.Context(),
+		engine.Request{Prompt: "The quick brown fox", MaxTokens: long, IgnoreEOS: true},
+		func(t record.Token) { times = append(times, t.At) })
+	if err != nil {
+		b.Fatal(err)
+	}
+	return times[len(times)-1].Sub(times[0])
+}

@@ -296,22 +296,3 @@ func TestUnreachableBrowser(t *testing.T) {
 		}
 	}
 }
-
-func TestListens(t *testing.T) {
-	for _, address := range []string{"127.0.0.1:0", "[::1]:0", ":0"} {
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		at := l.Addr().(*net.TCPAddr)
-		if at.IP.IsUnspecified() {
-			at.IP = net.IPv4(127, 0, 0, 1)
-		}
-		own, parent := int32(os.Getpid()), int32(os.Getppid())
-		if !listens(own, at) || listens(parent, at) || listens(own, &net.TCPAddr{IP: at.IP, Port: 1}) ||
-			listens(own, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: at.Port}) {
-			t.Errorf("%s: wrong processes listen", at)
-		}
-	}
-}

@@ -51,7 +51,6 @@ type chrome struct {
 	crashed chan struct{}             // closed when the tab has crashed
 	told    atomic.Pointer[func(any)] // receives the tab's events; nil: none
 	calls   sync.WaitGroup            // stages of the start, which end with the browser at the latest
-	talk    *talk
 }
 
 // Find returns the browser to start; empty if one is attached.
@@ -74,7 +73,7 @@ func launch(ctx context.Context, path string, config Config) (*chrome, error) {
 	if err := socketFits(scratch); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(scratch))
 	}
-	c := &chrome{scratch: scratch, eager: true, talk: newTalk(),
+	c := &chrome{scratch: scratch, eager: true,
 		policy: map[string]string{"isolation": record.OfLaunch, "profile": "empty", "window": "none"}}
 	options, err := c.options(ctx, path, config)
 	if err != nil {
@@ -84,7 +83,7 @@ func launch(ctx context.Context, path string, config Config) (*chrome, error) {
 	base, cancel := context.WithCancel(context.Background())
 	alloc, endAlloc := chromedp.NewExecAllocator(base, options...)
 	tab, endTab := chromedp.NewContext(alloc, chromedp.WithListener(c.overhear()), chromedp.WithLogf(unlogged),
-		chromedp.WithErrorf(unlogged), chromedp.WithDebugf(c.talk.note))
+		chromedp.WithErrorf(unlogged))
 	c.ctx, c.lose = context.WithCancelCause(tab)
 	c.end = sync.OnceFunc(func() { cancel(); endTab(); endAlloc() })
 	if err := c.stages(ctx, tab, config.limits); err != nil {
@@ -94,7 +93,6 @@ func launch(ctx context.Context, path string, config Config) (*chrome, error) {
 		}
 		return nil, errors.Join(fmt.Errorf("starting %s: %w", path, err), c.close())
 	}
-	c.talk.over.Store(true)
 	if config.Launch.Headed {
 		c.watchTab()
 	}

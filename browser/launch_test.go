@@ -145,20 +145,6 @@ func TestTemporaryFolderLeavesRoomForSocket(t *testing.T) {
 	}
 }
 
-func TestParseAdapter(t *testing.T) {
-	for in, want := range map[string]Adapter{"": Auto, "auto": Auto, "swiftshader": SwiftShader, "gpu": GPU} {
-		if got, err := ParseAdapter(in); err != nil || got != want {
-			t.Errorf("%q: %s, %v", in, got, err)
-		}
-	}
-	if _, err := ParseAdapter("cpu"); fault.Of(err) != fault.Usage {
-		t.Errorf("cpu: %v, want a usage error", err)
-	}
-	if !SwiftShader.Software() || GPU.Software() {
-		t.Error("the adapters' flags are swapped")
-	}
-}
-
 func TestDeviceClass(t *testing.T) {
 	for _, x := range []struct {
 		adapterInfo

@@ -28,7 +28,6 @@ import (
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
@@ -293,10 +292,6 @@ func (p *Page) listen(ev any) {
 		p.warn(record.Warning{Code: "page-exception", Text: thrownError(e).Error()})
 	case *runtime.EventConsoleAPICalled:
 		p.said(ev)
-	case *page.EventFrameNavigated:
-		if ev.Frame.ParentID == "" {
-			p.processes.moved.Store(true)
-		}
 	case *target.EventTargetCrashed: // of any target of the browser
 		if ev.TargetID == p.id {
 			p.crashed(ev.Status, 0)

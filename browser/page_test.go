@@ -272,16 +272,3 @@ func TestNoAdapterIsAFault(t *testing.T) {
 		t.Errorf("error %v, want NoAdapter", err)
 	}
 }
-
-func TestRendererIn(t *testing.T) {
-	const event = `{"name":"TracingStartedInBrowser","args":{"data":{"frames":[
-		{"url":"http://other/","processId":1},{"url":"http://127.0.0.1:1/token/","processId":42}]}}}`
-	if got := rendererIn([]byte(event), "http://127.0.0.1:1/token"); got != 42 {
-		t.Errorf("process %d, want 42", got)
-	}
-	for _, other := range []string{`{"name":"Layout"}`, `{`, strings.Replace(event, "token", "elsewhere", 1)} {
-		if got := rendererIn([]byte(other), "http://127.0.0.1:1/token"); got != 0 {
-			t.Errorf("%s: process %d, want none", other, got)
-		}
-	}
-}

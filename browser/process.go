@@ -30,7 +30,6 @@ import (
 // processes are the browser's sampled processes.
 type processes struct {
 	renderer atomic.Int64 // the page's
-	moved    atomic.Bool  // the page has navigated, perhaps to another process
 	there    []int        // all pids at the last look
 	seen     []int        // those of the browser that were not sampled
 
@@ -43,11 +42,6 @@ type processes struct {
 // Attach samples every process of the browser that is not sampled yet. Processes come and go: a killed GPU process is
 // replaced, and services start late.
 func (p *Page) Attach(ctx context.Context, probe engine.Probe) error {
-	if p.processes.moved.Swap(false) {
-		if err := p.follow(ctx, probe); err != nil {
-			return err
-		}
-	}
 	roles, err := p.Roles(ctx)
 	if err != nil {
 		return err
@@ -84,38 +78,6 @@ func (p *Page) Attach(ctx context.Context, probe engine.Probe) error {
 		}
 	}
 	return nil
-}
-
-// follow finds the page's process again, and moves the page's sources to it.
-func (p *Page) follow(ctx context.Context, probe engine.Probe) error {
-	old := int(p.processes.renderer.Load())
-	if err := p.findRenderer(ctx); err != nil {
-		p.processes.moved.Store(true)
-		return err
-	}
-	if int(p.processes.renderer.Load()) == old {
-		return nil
-	}
-	p.processes.release(old) // it may continue in another role
-	if !p.processes.release(ofThePage) {
-		return nil
-	}
-	return p.attachInside(ctx, probe)
-}
-
-// release detaches the sources of a process, and reports whether there were any.
-func (ps *processes) release(pid int) bool {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	all := ps.attached[pid]
-	delete(ps.attached, pid)
-	if pid == ofThePage {
-		clear(ps.workers)
-	}
-	for _, detach := range all {
-		detach()
-	}
-	return len(all) > 0
 }
 
 // AttachNew samples new processes until stop is called. Looking costs a scan of /proc. The browser is only asked if a
@@ -226,9 +188,8 @@ func typeOf(pid int) string {
 	return "browser-helper"
 }
 
-// findRenderer finds the page's process with a trace, because no other interface names it. It must follow navigation.
+// findRenderer finds the page's process with a trace, because no other interface names it.
 func (p *Page) findRenderer(ctx context.Context) error {
-	p.processes.moved.Store(false)
 	tctx, cancel := p.within(ctx)
 	defer cancel()
 	data := chromedp.Events(tctx, tracing.DataCollected)

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"llmparity/internal/fault"
 )
 
 // A sheet runs scripts, in light mode, without network; it reports errors and can be cancelled.
@@ -45,13 +43,5 @@ func TestSheet(t *testing.T) {
 	cancel()
 	if _, err := s.Run(over, `new Promise(() => {})`); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled call: %v", err)
-	}
-}
-
-func TestSheetWithoutBrowser(t *testing.T) {
-	_, err := OpenSheet(t.Context(), t.TempDir()+"/none")
-	var f *fault.Error
-	if !errors.As(err, &f) || f.Kind != fault.NoChrome {
-		t.Errorf("%v", err)
 	}
 }

@@ -8,13 +8,11 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/inspector"
-	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
 	"llmparity/internal/child"
@@ -108,29 +106,8 @@ func (c *chrome) telling() string { return telling(c.printed()) }
 
 // report returns what may explain why a browser does not start.
 func (c *chrome) report() string {
-	var b strings.Builder
-	if c.pid != 0 { // it has answered before
-		fmt.Fprintf(&b, "Targets\n%s\n\n", c.targets())
-	}
 	c.find()
-	fmt.Fprintf(&b, "Processes\n%s\nLast messages\n%s\n\nOutput\n%s\n", child.Describe(child.Group(c.pid)),
-		strings.Join(c.talk.last.Lines(wordsKept), "\n"), c.printed())
-	return b.String()
-}
-
-// targets lists the targets of a browser that has answered before.
-func (c *chrome) targets() string {
-	ctx, cancel := context.WithTimeout(c.ctx, time.Second)
-	defer cancel()
-	r, err := chromedp.CallBrowser(ctx, target.GetTargets, target.GetTargetsParams{})
-	if err != nil {
-		return err.Error()
-	}
-	var lines []string
-	for _, t := range r.TargetInfos {
-		lines = append(lines, fmt.Sprintf("%s %s %q, attached: %t", t.TargetID, t.Type, t.URL, t.Attached))
-	}
-	return strings.Join(lines, "\n")
+	return fmt.Sprintf("Processes\n%s\nOutput\n%s\n", child.Describe(child.Group(c.pid)), c.printed())
 }
 
 // kill kills the browser's known processes; close waits for them.
@@ -156,22 +133,4 @@ func (c *chrome) failed(path string, failed *engine.NotStarted) error {
 		return errors.Join(fault.New(failed.Kind, failed.Do, "%s does not start: %s", path, failed.What), closing)
 	}
 	return errors.Join(failed, closing)
-}
-
-// talk keeps the last messages to and from a browser while it starts.
-type talk struct {
-	begin time.Time
-	last  child.Tail
-	over  atomic.Bool
-}
-
-func newTalk() *talk { return &talk{begin: time.Now(), last: child.Tail{Max: 16 << 10}} }
-
-// note has the signature of chromedp's debug function.
-func (t *talk) note(format string, args ...any) {
-	const length = 600
-	if !t.over.Load() {
-		text := fmt.Sprintf(format, args...)
-		fmt.Fprintf(&t.last, "%.3f s %s\n", time.Since(t.begin).Seconds(), text[:min(len(text), length)])
-	}
 }

@@ -3,9 +3,9 @@
 // Every process gets its own process group, a mark in its environment, and on Linux the kernel's parent-death signal,
 // so that it dies with us, even if we are killed. That signal is tied to the thread that started the process, so a
 // goroutine that is locked to its thread must never end in this program. A browser's children hold a pipe to the
-// browser and end with it. Start other programs that have children by StartLeader, or by StartGuarded if they know
-// nothing about us. A child that leaves its group still survives our SIGKILL. Temporary folders have our PID in their
-// names; the next start removes those of processes that no longer exist.
+// browser and end with it. Start other programs that have children by StartGuarded. A child that leaves its group
+// still survives our SIGKILL. Temporary folders have our PID in their names; the next start removes those of processes
+// that no longer exist.
 package child
 
 import (
@@ -26,7 +26,7 @@ const Tag = "LLMPARITY_OWNER"
 // Own sets cmd's group, parent-death signal and tag, for commands that another package starts.
 func Own(cmd *exec.Cmd) {
 	tag(cmd)
-	own(cmd, true)
+	own(cmd)
 }
 
 func tag(cmd *exec.Cmd) {
@@ -52,23 +52,16 @@ type Process struct {
 // Start starts cmd, which ends when ctx is done, at the latest.
 func Start(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 	Own(cmd)
-	return start(ctx, cmd)
-}
-
-// StartLeader is Start for a program that starts others, which the parent-death signal would not reach. It gets a
-// standard input without data instead, which ends when we do; the program must then kill its process group.
-func StartLeader(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
-	tag(cmd)
-	own(cmd, false)
-	if _, err := cmd.StdinPipe(); err != nil { // closed by Wait
-		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
+	p, err := launch(cmd)
+	if err == nil {
+		p.follow(ctx)
 	}
-	return start(ctx, cmd)
+	return p, err
 }
 
-// StartGuarded is Start for a program that starts others and knows nothing about us. A process in its group waits for
-// our end and then kills the group. Kill also kills processes that left the group but kept their environment; always
-// call it, even if the process ended by itself. Outside Linux it is Start.
+// StartGuarded is Start for a program that starts others, which the parent-death signal would not reach. A process in
+// its group waits for our end and then kills the group. Kill also kills processes that left the group but kept their
+// environment; always call it, even if the process ended by itself. Outside Linux it is Start.
 func StartGuarded(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 	Own(cmd)
 	mark := marked(cmd)
@@ -84,14 +77,6 @@ func StartGuarded(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 		return nil, err
 	}
 	return p, nil
-}
-
-func start(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
-	p, err := launch(cmd)
-	if err == nil {
-		p.follow(ctx)
-	}
-	return p, err
 }
 
 func launch(cmd *exec.Cmd) (*Process, error) {

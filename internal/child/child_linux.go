@@ -8,14 +8,11 @@ import (
 	"syscall"
 )
 
-func own(cmd *exec.Cmd, deathSignal bool) {
+func own(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	cmd.SysProcAttr.Setpgid = true
-	if deathSignal {
-		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	}
+	cmd.SysProcAttr.Setpgid, cmd.SysProcAttr.Pdeathsig = true, syscall.SIGKILL
 }
 
 // signalGroup ignores errors, because the only possible one is that the group is gone.

@@ -9,7 +9,7 @@ import (
 )
 
 // own cannot set a parent-death signal here: children survive our SIGKILL.
-func own(*exec.Cmd, bool) {}
+func own(*exec.Cmd) {}
 
 func signalGroup(p *os.Process, s syscall.Signal) {
 	if s == syscall.SIGKILL {

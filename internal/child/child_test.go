@@ -33,14 +33,13 @@ func TestMain(m *testing.M) {
 func parent() {
 	ctx := context.Background()
 	p, err := child.Start(ctx, exec.Command("sleep", "600"))
-	leader, err2 := child.StartLeader(ctx, exec.Command("sh", "-c", "sleep 600 & cat; kill -KILL 0"))
-	guarded, err3 := child.StartGuarded(ctx, exec.Command("sh", "-c", "sleep 600 & exec sleep 600"))
-	dir, err4 := child.Scratch("test")
-	if err := errors.Join(err, err2, err3, err4); err != nil {
+	guarded, err2 := child.StartGuarded(ctx, exec.Command("sh", "-c", "sleep 600 & exec sleep 600"))
+	dir, err3 := child.Scratch("test")
+	if err := errors.Join(err, err2, err3); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	fmt.Println(p.PID(), dir, leader.PID(), guarded.PID())
+	fmt.Println(p.PID(), dir, guarded.PID())
 	<-p.Done()
 }
 
@@ -77,15 +76,15 @@ func TestChildrenEndWhenTheParentIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(line)
 	}
-	var family []int // a sleep, a leader with two children, a guarded process with a child and its guard
-	for deadline := time.Now().Add(10 * time.Second); len(family) < 7 &&
+	var family []int // a sleep, and a guarded process with a child and its guard
+	for deadline := time.Now().Add(10 * time.Second); len(family) < 4 &&
 		time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		family = child.Tagged(cmd.Process.Pid)
 	}
-	if len(family) != 7 {
-		t.Errorf("%d processes, want 7", len(family))
+	if len(family) != 4 {
+		t.Errorf("%d processes, want 4", len(family))
 	}
-	for _, want := range []string{fields[0], fields[2], fields[3]} {
+	for _, want := range []string{fields[0], fields[2]} {
 		if !slices.ContainsFunc(family, func(pid int) bool { return strconv.Itoa(pid) == want }) {
 			t.Errorf("Tagged = %v, want it to hold %s", family, want)
 		}
@@ -100,7 +99,7 @@ func TestChildrenEndWhenTheParentIsKilled(t *testing.T) {
 	}
 	_ = cmd.Wait() // it was killed
 	for _, pid := range append(family, pid) {
-		gone(t, pid) // including the leader's child
+		gone(t, pid) // including the guarded process's child
 	}
 	child.Sweep()
 	if _, err := os.Stat(fields[1]); !os.IsNotExist(err) {

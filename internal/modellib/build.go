@@ -113,7 +113,7 @@ func compile(ctx context.Context, t Tools, s Shape, v Variant, out string, say f
 		return err
 	}
 	// No bytecode beside the sources, and no Python settings of the user.
-	cmd := exec.Command(t.Python, "-B", "-E", "-s", filepath.Join(program, "compile.py"), "--owned",
+	cmd := exec.Command(t.Python, "-B", "-E", "-s", filepath.Join(program, "compile.py"),
 		"--shape", shapeFile, "--kernels", v.Kernels, "--sort", v.Sort, "--emcc", t.Emcc,
 		"--cache", kept, "--out", filepath.Join(kept, filepath.Base(out)))
 	cmd.Env = append(os.Environ(), "TMPDIR="+work)

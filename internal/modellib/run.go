@@ -25,7 +25,7 @@ func run(ctx context.Context, cmd *exec.Cmd, log string, say func(string)) error
 	out := &output{say: say}
 	cmd.Stdout, cmd.Stderr = out, out // the same writer: never written concurrently
 	// emcc starts compilers that would otherwise survive us.
-	p, err := child.StartLeader(ctx, cmd)
+	p, err := child.StartGuarded(ctx, cmd)
 	if err != nil {
 		return noPython("%v", err)
 	}

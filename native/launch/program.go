@@ -24,11 +24,10 @@ import (
 
 // Options for starting a program.
 type Options struct {
-	Name   string         // for people
-	Log    io.WriteCloser // of its output; closed with the program
-	Keep   int            // how many bytes at the end of its output are kept in memory
-	Read   io.Writer      // also gets the output; nil: none
-	Leader bool           // use child.StartLeader
+	Name string         // for people
+	Log  io.WriteCloser // of its output; closed with the program
+	Keep int            // how many bytes at the end of its output are kept in memory
+	Read io.Writer      // also gets the output; nil: none
 	// Role of the program and its descendants, which Attach samples; empty: not sampled.
 	Role   string
 	Attach func(sample.Source) (detach func())
@@ -63,13 +62,9 @@ func Start(ctx context.Context, cmd *exec.Cmd, o Options) (*Program, error) {
 	if cmd.Stdout == nil {
 		cmd.Stdout = out
 	}
-	start := child.StartGuarded
-	if o.Leader {
-		start = child.StartLeader
-	}
 	p.Begun = time.Now()
 	var err error
-	if p.Process, err = start(ctx, cmd); err != nil {
+	if p.Process, err = child.StartGuarded(ctx, cmd); err != nil {
 		p.Release()
 		return nil, err
 	}

@@ -35,13 +35,6 @@ type server struct {
 	release sync.Once
 }
 
-// leader starts the server. The runner would outlive the server and us, so a background process waits for the end of
-// its standard input, which comes when we or the server end, and then kills them all. It has no parent here, so it is
-// not sampled.
-const leader = `exec 3<&0 </dev/null
-( { cat <&3; kill -KILL 0; } >/dev/null 2>&1 & )
-exec "$0" serve 3<&-`
-
 // environment is ours without Ollama's variables, each of which would set an option, and without GPUs unless
 // requested.
 func environment(gpu bool) []string {
@@ -93,12 +86,12 @@ func startServer(c Config, b identity, p engine.Probe, port int) (*server, error
 	}
 	s := &server{dir: dir, port: port, said: newLogReader()}
 	s.client = newClient(&url.URL{Scheme: "http", Host: s.address()})
-	cmd := exec.Command("sh", "-c", leader, b.path)
+	cmd := exec.Command(b.path, "serve")
 	cmd.Env = slices.Concat(environment(c.GPU), places(dir, port), c.variables())
 	cmd.Dir = dir
 	// the process outlives the Open that starts it
 	s.Program, err = launch.Start(context.Background(), cmd, launch.Options{Name: "Ollama", Log: p.Log(Name),
-		Keep: 32 << 10, Read: s.said, Leader: true})
+		Keep: 32 << 10, Read: s.said})
 	if err != nil {
 		removeAll(dir)
 		return nil, err

@@ -186,10 +186,7 @@ func (a *attempt) open(ctx context.Context) (err error) {
 	return a.phase(ctx, record.Warmup, func() error {
 		r := engine.Request{Prompt: a.cell.Prompt, MaxTokens: a.cell.MaxTokens}
 		if a.cell.Traffic != nil {
-			s, err := traffic.New(*a.cell.Traffic)
-			if err != nil {
-				return err
-			}
+			s := traffic.New(*a.cell.Traffic)
 			first := s.Requests()[0]
 			// an index of its own: the server must not have the prompt of the first measured request in its cache
 			first.Index = a.cell.Traffic.Requests

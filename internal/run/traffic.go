@@ -14,10 +14,7 @@ import (
 // drive measures a cell's traffic: it sends requests when they are due, up to what the engine accepts at once. The rest
 // queues here, and the record has how long.
 func (a *attempt) drive(ctx context.Context) error {
-	s, err := traffic.New(*a.cell.Traffic)
-	if err != nil {
-		return err
-	}
+	s := traffic.New(*a.cell.Traffic)
 	a.warnOfTurns()
 	var mu sync.Mutex // protects what concurrent requests report
 	came, all := 0, a.tokens(s)

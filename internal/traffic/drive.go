@@ -38,13 +38,19 @@ type driver struct {
 	do       Do
 	begin    time.Time
 	outcomes []Outcome
-	next     [][]int // requests that follow each
-	left     []int   // requests of each batch that have not ended
-	members  [][]int // requests of each batch
-	waiting  queue   // by due time
+	stages   []running
+	turn     []int // the next turn of each request's conversation; free: none
+	waiting  queue // by due time
 	places   []place
 	ended    chan ended
 	going    int
+}
+
+// running is the state of a stage.
+type running struct {
+	members []int // requests
+	left    int   // of them that have not ended
+	next    []int // stages
 }
 
 // place is where a request can run.
@@ -67,17 +73,21 @@ func newDriver(s Schedule, slots int, do Do) *driver {
 		slots = min(slots, most)
 	}
 	slots = min(slots, len(s.planned))
-	d := &driver{schedule: s, do: do, outcomes: make([]Outcome, len(s.planned)), next: make([][]int, len(s.planned)),
-		left: make([]int, s.batches), members: make([][]int, s.batches), places: make([]place, slots),
-		ended: make(chan ended, slots)}
+	d := &driver{schedule: s, do: do, outcomes: make([]Outcome, len(s.planned)), turn: make([]int, len(s.planned)),
+		stages: make([]running, len(s.follows)), places: make([]place, slots), ended: make(chan ended, slots)}
+	before := map[int]int{} // the last turn of each conversation
 	for i, p := range s.planned {
-		d.outcomes[i].Request = p.Request
-		if p.follows != free {
-			d.next[p.follows] = append(d.next[p.follows], i)
+		d.outcomes[i].Request, d.turn[i] = p.Request, free
+		if p.Turn > 1 {
+			d.turn[before[p.Conversation]] = i
 		}
-		if s.batches > 0 {
-			d.left[p.batch]++
-			d.members[p.batch] = append(d.members[p.batch], i)
+		before[p.Conversation] = i
+		of := &d.stages[p.stage]
+		of.members, of.left = append(of.members, i), of.left+1
+	}
+	for i, follows := range s.follows {
+		if follows != free {
+			d.stages[follows].next = append(d.stages[follows].next, i)
 		}
 	}
 	return d
@@ -88,9 +98,9 @@ func (d *driver) run(ctx context.Context) {
 	for i := range d.places {
 		d.places[i].since = d.begin
 	}
-	for i, p := range d.schedule.planned {
-		if p.follows == free && p.batch == 0 {
-			d.due(i, d.begin.Add(p.after))
+	for i, follows := range d.schedule.follows {
+		if follows == free {
+			d.open(i, d.begin)
 		}
 	}
 	alarm := time.NewTimer(time.Hour)
@@ -150,18 +160,12 @@ func (d *driver) start(ctx context.Context, i, slot int) {
 	r, ready := d.outcomes[i].Request, later(d.outcomes[i].Due, d.places[slot].since)
 	d.going++
 	go func() {
-		e := ended{index: i, err: errors.New("the sender exited during the request")} // if Do exits its goroutine
-		defer func() {
-			if e.at.IsZero() {
-				e.at = time.Now()
-			}
-			d.ended <- e // there is room
-		}()
-		e.sent = time.Now()
+		e := ended{index: i, sent: time.Now()}
 		e.late = max(0, e.sent.Sub(ready))
 		r.Late = e.late
 		e.said, e.err = d.do(ctx, r)
 		e.at = time.Now()
+		d.ended <- e // there is room
 	}()
 }
 
@@ -182,52 +186,34 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// over handles what follows a request that was answered, failed, or was never sent.
+// over handles what follows a request that was answered, failed, or was never sent. The next turn of a failed one fails
+// too.
 func (d *driver) over(i int, at time.Time, said string) {
-	for _, n := range d.next[i] {
-		d.follow(i, n, at, said)
-	}
-	if d.schedule.batches == 0 {
-		return
-	}
-	batch := d.schedule.planned[i].batch
-	// the next turn is in the next batch, at the same client's place
-	if turn := d.outcomes[i].Turn; turn > 0 && turn < d.schedule.traffic.Turns {
-		n := d.members[batch+1][d.outcomes[i].Client-1]
+	if n := d.turn[i]; n != free {
 		d.outcomes[n].Before = said
 		if d.outcomes[i].Err != nil {
 			d.outcomes[n].Err = ErrBefore
 		}
 	}
-	if d.left[batch]--; d.left[batch] > 0 || batch+1 == d.schedule.batches {
+	stage := &d.stages[d.schedule.planned[i].stage]
+	if stage.left--; stage.left > 0 {
 		return
 	}
-	for _, n := range d.members[batch+1] {
+	for _, next := range stage.next {
+		d.open(next, at)
+	}
+}
+
+// open queues the requests of a stage.
+func (d *driver) open(stage int, at time.Time) {
+	for _, n := range d.stages[stage].members {
 		if d.outcomes[n].Err != nil {
 			d.outcomes[n].Due = at
 			d.over(n, at, "")
 			continue
 		}
-		after := time.Duration(0)
-		if d.outcomes[n].Turn <= 1 {
-			after = d.schedule.planned[n].after
-		}
-		d.due(n, at.Add(after))
+		d.due(n, at.Add(d.schedule.planned[n].after))
 	}
-}
-
-// follow queues the request after a finished one. The next turn of a failed one fails too.
-func (d *driver) follow(i, n int, at time.Time, said string) {
-	o := &d.outcomes[n]
-	if o.Conversation == d.outcomes[i].Conversation {
-		o.Before = said
-		if d.outcomes[i].Err != nil {
-			o.Due, o.Err = at, ErrBefore
-			d.over(n, at, "")
-			return
-		}
-	}
-	d.due(n, at)
 }
 
 // unsent sets the errors of requests that were never sent.

@@ -11,18 +11,12 @@
 package traffic
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"time"
 
-	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
-
-// Most is the maximum number of requests in a schedule: all stay in memory.
-const Most = 1_000_000
 
 // Request is one request of a schedule.
 type Request struct {
@@ -51,24 +45,20 @@ func (s Schedule) KindName(r Request) string {
 type Schedule struct {
 	traffic record.Traffic
 	planned []planned
-	batches int // 0: no batches
+	follows []int // by stage: the stage that must be answered before; free: none
 }
 
-// planned is a request and when it is due: after the start, or immediately after the request or batch that it follows.
+// planned is a request. It is due some time after its stage begins. A stage is one request, or a batch.
 type planned struct {
 	Request
-	after   time.Duration
-	follows int // index of a request; free: none
-	batch   int // its batch; due when the previous batch is answered
+	stage int
+	after time.Duration
 }
 
 const free = -1
 
-// New makes the schedule of a traffic.
-func New(t record.Traffic) (Schedule, error) {
-	if err := check(t); err != nil {
-		return Schedule{}, err
-	}
+// New makes the schedule of a traffic, which package plan has checked.
+func New(t record.Traffic) Schedule {
 	s := Schedule{traffic: t, planned: make([]planned, 0, t.Requests)}
 	turns := max(1, t.Turns)
 	kinds := deal(t, t.Requests/turns)
@@ -81,45 +71,54 @@ func New(t record.Traffic) (Schedule, error) {
 		last := map[int]int{}
 		for c := range t.Requests / turns {
 			client := c % t.Concurrency
-			at, follows := delay(t, client), free
+			after, follows := delay(t, client), free
 			if before, ok := last[client]; ok {
-				follows = before
+				after, follows = 0, before
 			}
-			last[client] = s.converse(c, client+1, kinds[c], at, follows)
+			last[client] = s.converse(c, client+1, kinds[c], after, follows)
 		}
 	case record.Batch:
 		s.batch(kinds)
 	}
-	return s, nil
+	return s
 }
 
-// converse plans a conversation and returns the index of its last request.
-func (s *Schedule) converse(conversation, client, kind int, at time.Duration, follows int) int {
+// stage adds a stage.
+func (s *Schedule) stage(follows int) int {
+	s.follows = append(s.follows, follows)
+	return len(s.follows) - 1
+}
+
+// request adds a request to a stage. Turns count from 0.
+func (s *Schedule) request(stage, conversation, client, kind, turn int, after time.Duration) {
+	r := Request{Index: len(s.planned), Client: client, Conversation: conversation, Kind: kind}
+	if s.traffic.Turns > 0 {
+		r.Turn = turn + 1
+	}
+	if turn > 0 {
+		after = 0
+	}
+	s.planned = append(s.planned, planned{r, stage, after})
+}
+
+// converse plans a conversation and returns its last stage.
+func (s *Schedule) converse(conversation, client, kind int, after time.Duration, follows int) int {
 	for turn := range max(1, s.traffic.Turns) {
-		r := Request{Index: len(s.planned), Client: client, Conversation: conversation, Kind: kind}
-		if s.traffic.Turns > 0 {
-			r.Turn = turn + 1
-		}
-		s.planned = append(s.planned, planned{Request: r, after: at, follows: follows})
-		follows = r.Index
+		follows = s.stage(follows)
+		s.request(follows, conversation, client, kind, turn, after)
 	}
 	return follows
 }
 
 // batch plans batches with one request per client; each turn of conversations is a batch.
 func (s *Schedule) batch(kinds []int) {
-	size, turns := s.traffic.Concurrency, max(1, s.traffic.Turns)
+	size, stage := s.traffic.Concurrency, free
 	for first := 0; first < len(kinds); first += size {
-		for turn := range turns {
+		for turn := range max(1, s.traffic.Turns) {
+			stage = s.stage(stage)
 			for c := first; c < min(first+size, len(kinds)); c++ {
-				r := Request{Index: len(s.planned), Client: c - first + 1, Conversation: c, Kind: kinds[c]}
-				if s.traffic.Turns > 0 {
-					r.Turn = turn + 1
-				}
-				s.planned = append(s.planned,
-					planned{Request: r, after: delay(s.traffic, c-first), follows: free, batch: s.batches})
+				s.request(stage, c, c-first+1, kinds[c], turn, delay(s.traffic, c-first))
 			}
-			s.batches++
 		}
 	}
 }
@@ -210,61 +209,4 @@ func deal(t record.Traffic, n int) []int {
 		random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
 	}
 	return dealt
-}
-
-// check refuses invalid traffic.
-func check(t record.Traffic) error {
-	bad := func(do, format string, args ...any) error {
-		return fault.New(fault.Usage, do, "traffic: "+format, args...)
-	}
-	if !slices.Contains([]string{record.ClosedLoop, record.OpenLoop, record.Batch}, t.Loop) {
-		return bad("use closed, open or batch", "unknown loop %q", t.Loop)
-	}
-	for _, f := range []struct {
-		name string
-		n    float64
-	}{{"rate", t.Rate}, {"start_delay", t.StartDelay}, {"ramp", t.Ramp}} {
-		if f.n < 0 || math.IsNaN(f.n) || f.n > 1e6 {
-			return bad("", "%s %v is not a number from 0 to a million", f.name, f.n)
-		}
-	}
-	switch turns := max(1, t.Turns); {
-	case t.Requests < 1 || t.Requests > Most:
-		return bad("", "requests %d is not from 1 to %d", t.Requests, Most)
-	case t.Turns < 0 || t.Requests%turns != 0:
-		return bad("make requests a multiple of turns", "%d requests cannot be conversations of %d turns", t.Requests,
-			t.Turns)
-	case t.Concurrency < 0 || t.Concurrency == 0 && t.Loop != record.OpenLoop:
-		return bad("", "concurrency %d is less than 1", t.Concurrency)
-	case t.Loop == record.OpenLoop && !slices.Contains([]string{record.Constant, record.Poisson, record.TraceArrivals},
-		t.Arrivals):
-		return bad("use constant or poisson", "unknown arrivals %q", t.Arrivals)
-	case t.Loop == record.OpenLoop && t.Arrivals != record.TraceArrivals && t.Rate < 1e-6:
-		return bad("set the number of requests per second", "an open loop needs a rate")
-	}
-	for _, k := range t.Mix {
-		if !(k.Share > 0) || math.IsInf(k.Share, 0) {
-			return bad("", "the share of kind %q is %v instead of more than 0", cmp.Or(k.Name, "(unnamed)"), k.Share)
-		}
-	}
-	return checkTrace(t)
-}
-
-// checkTrace refuses a trace that is too short or not in order.
-func checkTrace(t record.Traffic) error {
-	if t.Loop != record.OpenLoop || t.Arrivals != record.TraceArrivals {
-		return nil
-	}
-	if n := t.Requests / max(1, t.Turns); len(t.Trace) < n {
-		return fault.New(fault.Usage, "", "traffic: the trace has %d requests instead of %d", len(t.Trace), n)
-	}
-	last := 0.0
-	for i, a := range t.Trace {
-		if !(a.At >= last) || a.At > 1e9 {
-			return fault.New(fault.Usage, "", "traffic: request %d of the trace is at %v s, but the previous one at %v s",
-				i+1, a.At, last)
-		}
-		last = a.At
-	}
-	return nil
 }

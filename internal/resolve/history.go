@@ -1,7 +1,6 @@
 package resolve
 
 import (
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,37 +89,18 @@ func (h history) of(key pastKey, launches, prompt, generated int) (seconds float
 	if p == nil || len(p.around) == 0 {
 		return 0, false
 	}
-	perPrompt, perGenerated := p.perToken()
-	return float64(launches)*stats.Median(p.around) + float64(prompt)*perPrompt + float64(generated)*perGenerated, true
+	tokens := promptShare*float64(prompt) + float64(generated)
+	return float64(launches)*stats.Median(p.around) + tokens*p.perToken(), true
 }
 
-// promptShare is the time of a prompt token relative to a generated one, if earlier runs are too similar to tell. On
-// CPUs it was 1/3 to 1/20.
+// promptShare is the time of a prompt token relative to a generated one. On CPUs it was 1/3 to 1/20.
 const promptShare = 1.0 / 8
 
-// perToken returns the seconds for a prompt token and for a generated token, by least squares of relative errors.
-func (p *past) perToken() (prompt, generated float64) {
-	var pp, pg, gg, p1, g1 float64 // sums of products; durations are scaled to 1
-	low, high := math.Inf(1), 0.0
-	for _, m := range p.measured {
-		x, y := m.prompt/m.seconds, m.generated/m.seconds
-		pp, pg, gg, p1, g1 = pp+x*x, pg+x*y, gg+y*y, p1+x, g1+y
-		low, high = min(low, m.prompt/m.generated), max(high, m.prompt/m.generated)
-	}
-	if det := pp*gg - pg*pg; high > 2*low && det > 0 {
-		prompt, generated = (p1*gg-g1*pg)/det, (g1*pp-p1*pg)/det
-		switch {
-		case prompt < 0:
-			return 0, g1 / gg
-		case generated < 0:
-			return p1 / pp, 0
-		}
-		return prompt, generated
-	}
+// perToken returns the seconds for a generated token.
+func (p *past) perToken() float64 {
 	var each []float64
 	for _, m := range p.measured {
 		each = append(each, m.seconds/(m.generated+promptShare*m.prompt))
 	}
-	generated = stats.Median(each)
-	return promptShare * generated, generated
+	return stats.Median(each)
 }

@@ -24,13 +24,13 @@ type setKey struct {
 
 // set is the engines of setups with the same settings. What they find out about the machine is found out once.
 type set struct {
-	plan     plan.Plan
-	engines  []Engine
-	verdicts memo[verdictKey, engine.Verdict]
+	plan    plan.Plan
+	engines []Engine
 }
 
 // verdictKey is what an engine's verdict depends on. Engines ignore the length of the context.
 type verdictKey struct {
+	in                 *set
 	at                 int
 	name, path, format string
 	hasContext         bool
@@ -58,23 +58,21 @@ func (r *Resolver) launch(ctx context.Context, p plan.Plan) *launch {
 	}
 	key := launchKey{setKey{p.DType, p.KVDType, fmt.Sprint(p.Versions), engines, p.Threads, p.Slots, p.Deployment},
 		p.Model, p.Context}
-	l := r.launches[key]
-	if l != nil {
-		return l
-	}
-	l = &launch{set: r.sets[key.setKey]}
-	if l.set == nil {
-		l.set = &set{plan: p}
-		l.set.engines, l.err = r.Engines(ctx, p)
-		r.sets[key.setKey] = l.set
-		for _, e := range l.set.engines {
-			r.fetch(e.Fetch)
+	l, _ := once(r.cache, key, func() (*launch, error) {
+		l := &launch{}
+		l.set, l.err = once(r.cache, key.setKey, func() (in *set, err error) {
+			in = &set{plan: p}
+			in.engines, err = r.Engines(ctx, p)
+			for _, e := range in.engines {
+				r.fetch(e.Fetch)
+			}
+			return in, err
+		})
+		if l.err == nil {
+			l.model, l.err = r.model(ctx, p)
 		}
-	}
-	if l.err == nil {
-		l.model, l.err = r.model(ctx, p)
-	}
-	r.launches[key] = l
+		return l, nil
+	})
 	return l
 }
 
@@ -100,7 +98,7 @@ func (r *Resolver) model(ctx context.Context, p plan.Plan) (engine.Model, error)
 }
 
 func (r *Resolver) find(ctx context.Context, key modelKey) (engine.Model, error) {
-	return r.models.get(key, func() (engine.Model, error) {
+	return once(r.cache, key, func() (engine.Model, error) {
 		if !r.Dry {
 			return r.Models.Find(ctx, key.name, key.context)
 		}
@@ -152,8 +150,8 @@ func chooseContext(p *plan.Plan, m *engine.Model) error {
 
 // accepts asks once whether an engine runs a model.
 func (r *Resolver) accepts(ctx context.Context, in *set, at int, m engine.Model) engine.Verdict {
-	e, key := in.engines[at], verdictKey{at, m.Name, m.Path, m.Format, m.Context > 0}
-	v, _ := in.verdicts.get(key, func() (engine.Verdict, error) {
+	e, key := in.engines[at], verdictKey{in, at, m.Name, m.Path, m.Format, m.Context > 0}
+	v, _ := once(r.cache, key, func() (engine.Verdict, error) {
 		v := e.Accepts(ctx, m)
 		if v.Answer == engine.Unknown && !r.Dry && e.Confirm != nil {
 			v = engine.Refuse(e.Confirm(ctx, m))

@@ -1,21 +1,19 @@
 package resolve
 
-// memo caches results and errors. Its zero value is empty.
-type memo[K comparable, V any] struct{ known map[K]found[V] }
+// cache keeps what was found out, by keys of types of their own, or arrays that begin with a name.
+type cache map[any]any
 
 type found[V any] struct {
 	value V
 	err   error
 }
 
-// get returns the cached result, or that of find.
-func (m *memo[K, V]) get(key K, find func() (V, error)) (V, error) {
-	f, ok := m.known[key]
-	if !ok {
-		if f.value, f.err = find(); m.known == nil {
-			m.known = map[K]found[V]{}
-		}
-		m.known[key] = f
+// once returns what is known of a key, or that of find.
+func once[V any](c cache, key any, find func() (V, error)) (V, error) {
+	f, known := c[key].(found[V])
+	if !known {
+		f.value, f.err = find()
+		c[key] = f
 	}
 	return f.value, f.err
 }

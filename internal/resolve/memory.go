@@ -1,20 +1,18 @@
 package resolve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/estimate"
-	"llmparity/internal/model"
 	"llmparity/internal/modelsize"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/gpu"
-	"llmparity/internal/tokenizer"
 )
 
 // Memory describes how an engine holds a model in memory, for the estimator.
@@ -28,14 +26,6 @@ type Memory struct {
 	Device func(context.Context) (record.Device, error)
 }
 
-// estimates caches what the estimator read. It has a lock because a prediction that timed out may still be running.
-type estimates struct {
-	mu     sync.Mutex
-	models map[[2]string]estimate.Model       // by path, or name, and library
-	tokens memo[string, *tokenizer.Tokenizer] // by path
-	counts memo[textKey, counted]
-}
-
 // counted is the number of tokens of a prompt, with a note if it is uncertain.
 type counted struct {
 	n    int
@@ -44,14 +34,13 @@ type counted struct {
 
 // predictor predicts the memory of a setup's cells and judges whether it fits.
 type predictor struct {
-	r      *Resolver
-	s      *Setup
-	by     map[int]estimatedCell    // estimates of cells, by id, if the engine is known
-	bounds map[string]estimate.Room // limit of WebGPU buffers, by engine; zero: unknown
+	r  *Resolver
+	s  *Setup
+	by map[int]estimatedCell // estimates of cells, by id, if the engine is known
 }
 
 func newPredictor(r *Resolver, s *Setup) *predictor {
-	return &predictor{r: r, s: s, by: map[int]estimatedCell{}, bounds: map[string]estimate.Room{}}
+	return &predictor{r: r, s: s, by: map[int]estimatedCell{}}
 }
 
 type estimatedCell struct {
@@ -68,21 +57,17 @@ func (r *Resolver) how(ctx context.Context, e Engine, m engine.Model) (how Memor
 	if how, err = e.Memory(m); err != nil {
 		return how, of, err
 	}
-	key := [2]string{how.Path, how.Library}
-	if how.Path == "" {
-		key[0] = m.Name
-	}
-	of, known := r.estimates.models[key]
-	if !known {
+	key := [3]string{"estimated", cmp.Or(how.Path, m.Name), how.Library}
+	of, err = once(r.cache, key, func() (of estimate.Model, err error) {
 		if how.Path == "" {
 			of, _, err = r.Models.Estimated(ctx, m.Name)
 		} else if of, err = modelsize.Open(how.Path); err == nil && how.Library != "" {
 			err = of.With(how.Library)
 		}
-		if err != nil {
-			return how, of, err
-		}
-		r.estimates.models[key] = of
+		return of, err
+	})
+	if err != nil {
+		return how, of, err
 	}
 	how.Setup.Context = m.Context
 	if settled, ok := e.Engine.(engine.Settled); ok {
@@ -107,8 +92,6 @@ func estimated(how Memory, of estimate.Model, input, output int) (estimate.Estim
 
 // predict predicts a cell's memory after its engine has prepared.
 func (p *predictor) predict(ctx context.Context, c record.Cell) record.Prediction {
-	p.r.estimates.mu.Lock()
-	defer p.r.estimates.mu.Unlock()
 	absent := func(err error) record.Prediction { return record.Prediction{Cell: c.ID, Absent: err.Error()} }
 	e := p.engine(c.Engine)
 	how, of, err := p.r.how(ctx, e, p.s.Model)
@@ -171,7 +154,7 @@ const mostText = 8 << 10
 
 // counted returns the number of tokens of a prompt.
 func (r *Resolver) counted(m engine.Model, text string) (n int, note string) {
-	c, _ := r.estimates.counts.get(textKey{m.Path, text}, func() (counted, error) {
+	c, _ := once(r.cache, [3]string{"counted", m.Path, text}, func() (counted, error) {
 		return r.countPrompt(m, text), nil
 	})
 	return c.n, c.note
@@ -182,7 +165,7 @@ func (r *Resolver) countPrompt(m engine.Model, text string) counted {
 	if len(head) > mostText {
 		head = strings.ToValidUTF8(head[:mostText], "")
 	}
-	t, err := r.estimates.tokens.get(m.Path, func() (*tokenizer.Tokenizer, error) { return model.Tokenizer(m) })
+	t, err := r.tokenizer(m)
 	if err != nil {
 		return counted{max(len(text)/4, 1), "no tokenizer: assumes 4 bytes of prompt for each token"}
 	}
@@ -229,11 +212,9 @@ func loosened(p record.Prediction, name string) record.Prediction {
 
 // judge reports whether a cell's predicted memory fits into free memory.
 func (p *predictor) judge(ctx context.Context, predicted record.Prediction, gpus *gpu.Monitor) record.Risk {
-	if predicted.Absent != "" { // don't wait for a prediction that is still running
+	if predicted.Absent != "" {
 		return estimate.Unjudged("no prediction: " + predicted.Absent)
 	}
-	p.r.estimates.mu.Lock()
-	defer p.r.estimates.mu.Unlock()
 	e, ok := p.by[predicted.Cell]
 	if !ok {
 		return estimate.Unjudged("the engine's total memory can't be predicted")
@@ -255,13 +236,16 @@ func (p *predictor) buffer(ctx context.Context, e estimatedCell, need int64) (es
 	if need <= estimate.GrantedBuffer {
 		return estimate.Room{Free: estimate.GrantedBuffer, How: "guaranteed by every WebGPU adapter"}, true
 	}
-	room, asked := p.bounds[e.engine]
-	if !asked && e.device != nil {
-		if d, err := e.device(ctx); err == nil { // the launch reports errors
+	room, _ := once(p.r.cache, [2]string{"buffer", e.engine}, func() (room estimate.Room, err error) {
+		if e.device == nil {
+			return room, nil
+		}
+		d, err := e.device(ctx)
+		if err == nil { // the launch reports errors
 			room, _ = bufferOf(d)
 		}
-		p.bounds[e.engine] = room
-	}
+		return room, err
+	})
 	return room, room.Free > 0
 }
 

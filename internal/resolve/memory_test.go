@@ -70,7 +70,7 @@ func TestUnknownEngineDoesNotRepack(t *testing.T) {
 		Vocab: 1000})
 	check.Err(t, err)
 	m.Stored, m.Matrices = map[string]int64{"q4_0": 9 * record.MiB}, map[string]int64{"q4_0": 8 * record.MiB}
-	f.r.estimates.models[[2]string{"q4.gguf"}] = m
+	f.r.cache[[3]string{"estimated", "q4.gguf", ""}] = found[estimate.Model]{value: m}
 	p := f.predict(t.Context(), record.Cell{ID: 1, Engine: "exec:strange", Prompt: "a", MaxTokens: 8})
 	if weights, _ := p.Part(estimate.Weights); weights.Best != 9*record.MiB {
 		t.Errorf("%+v", p)

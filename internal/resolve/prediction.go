@@ -37,14 +37,6 @@ type held struct {
 	of  estimate.Model
 }
 
-// predictions caches predictions. Free memory is read once.
-type predictions struct {
-	past   history
-	memory memo[memoryKey, Prediction]
-	hows   memo[howKey, held]
-	rooms  map[string]estimate.Room
-}
-
 // prediction predicts what a cell needs.
 func (r *Resolver) prediction(ctx context.Context, c *Cell) Prediction {
 	s := c.Setup
@@ -54,13 +46,13 @@ func (r *Resolver) prediction(ctx context.Context, c *Cell) Prediction {
 	e := s.launch.set.engines[c.at]
 	input, output, _ := r.longest(s.Model, c.Shape.Prompt, c.Shape.InputTokens, c.Shape.MaxTokens, c.Shape.Traffic)
 	key := memoryKey{howKey{s.launch.set, c.at, s.Model.Name, s.Model.Path, s.Model.Context}, input, output}
-	f, _ := r.predictions.memory.get(key, func() (Prediction, error) {
+	f, _ := once(r.cache, key, func() (Prediction, error) {
 		return r.predictedMemory(ctx, e, s, key), nil
 	})
-	if past := (pastKey{e.Name(), s.Model.Name}); r.predictions.past[past] != nil {
+	if past := (pastKey{e.Name(), s.Model.Name}); r.past[past] != nil {
 		prompt, generated := r.tokens(c.Shape, s)
 		n := Attempts(s.Planned)
-		if seconds, known := r.predictions.past.of(past, Launches(s, c.Shape), n*prompt, n*generated); known {
+		if seconds, known := r.past.of(past, Launches(s, c.Shape), n*prompt, n*generated); known {
 			f.Seconds = &seconds
 		}
 	}
@@ -68,7 +60,7 @@ func (r *Resolver) prediction(ctx context.Context, c *Cell) Prediction {
 }
 
 func (r *Resolver) predictedMemory(ctx context.Context, e Engine, s *Setup, key memoryKey) (f Prediction) {
-	h, err := r.predictions.hows.get(key.howKey, func() (h held, err error) {
+	h, err := once(r.cache, key.howKey, func() (h held, err error) {
 		h.how, h.of, err = r.how(ctx, e, s.Model)
 		return h, err
 	})
@@ -79,16 +71,16 @@ func (r *Resolver) predictedMemory(ctx context.Context, e Engine, s *Setup, key 
 	if err != nil {
 		return f
 	}
-	if r.predictions.rooms == nil {
+	if r.rooms == nil {
 		var gpus *gpu.Monitor
 		if r.GPU {
 			gpus = gpu.Open(ctx, gpu.Options{})
 			defer gpus.Close()
 		}
-		r.predictions.rooms = Rooms(ctx, est, gpus)
+		r.rooms = Rooms(ctx, est, gpus)
 	}
-	r.predictions.rooms[estimate.Buffer] = estimate.LargestBuffer(est.Setup.OnGPU)
-	f.Risk = est.Risk(r.predictions.rooms).Level
+	r.rooms[estimate.Buffer] = estimate.LargestBuffer(est.Setup.OnGPU)
+	f.Risk = est.Risk(r.rooms).Level
 	for _, n := range est.Needs() {
 		if n.Place == estimate.RAM || n.Place == estimate.VRAM {
 			f.Best, f.High = f.Best+n.Best, f.High+n.High
@@ -99,7 +91,7 @@ func (r *Resolver) predictedMemory(ctx context.Context, e Engine, s *Setup, key 
 
 // tokens returns the prompt tokens and generated tokens of all requests of an attempt.
 func (r *Resolver) tokens(s *plan.Shape, of *Setup) (prompt, generated int) {
-	requests, asked := Requests(s), r.prompts.questions(s)
+	requests, asked := Requests(s), r.questions(s)
 	var shares []float64
 	all := 0.0
 	for i := range asked {

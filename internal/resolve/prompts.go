@@ -17,15 +17,6 @@ import (
 	"llmparity/internal/traffic"
 )
 
-// promptCache caches texts from files, generated texts, and their tokens.
-type promptCache struct {
-	sources memo[sourceKey, sourceText]
-	makers  memo[string, maker] // by the model's path
-	made    memo[madeKey, string]
-	tokens  memo[textKey, int]
-	faults  memo[textKey, struct{}] // characters that the vocabulary lacks
-}
-
 // sourceKey identifies what is read from a file.
 type sourceKey struct {
 	file, dataset, trace, field string
@@ -39,25 +30,18 @@ type sourceText struct {
 	trace []record.Arrival
 }
 
-type maker struct {
-	*prompts.Maker
-	tokens *tokenizer.Tokenizer
-}
-
 type madeKey struct {
 	path string
 	n    int
 	seed uint64
 }
 
-type textKey struct{ path, text string }
-
 // read reads a file once.
-func (c *promptCache) read(s *plan.Source) (sourceText, error) {
+func (c cache) read(s *plan.Source) (sourceText, error) {
 	if s == nil || s.Conversation != nil {
 		return sourceText{}, nil
 	}
-	return c.sources.get(sourceKey{s.File, s.Dataset, s.Trace, s.Field, s.Limit}, func() (out sourceText, err error) {
+	return once(c, sourceKey{s.File, s.Dataset, s.Trace, s.Field, s.Limit}, func() (out sourceText, err error) {
 		switch {
 		case s.File != "":
 			out.text, err = prompts.ReadText(s.File) // without the line break that editors append
@@ -73,7 +57,7 @@ func (c *promptCache) read(s *plan.Source) (sourceText, error) {
 
 // source completes a shape from a file: its first prompt, its number of requests, and the longest, for predicting
 // memory.
-func (c *promptCache) source(shape *plan.Shape) error {
+func (c cache) source(shape *plan.Shape) error {
 	s := shape.Source
 	if s == nil || shape.Prompt != "" {
 		return nil
@@ -106,7 +90,7 @@ func (c *promptCache) source(shape *plan.Shape) error {
 }
 
 // write generates the prompts of requested lengths. The same length has the same text in all setups of a model.
-func (c *promptCache) write(shape *plan.Shape, m engine.Model, seed uint64) error {
+func (c cache) write(shape *plan.Shape, m engine.Model, seed uint64) error {
 	if shape.Prompt == "" && shape.InputTokens > 0 {
 		text, err := c.ofLength(m, shape.InputTokens, seed)
 		if err != nil {
@@ -136,16 +120,16 @@ func (c *promptCache) write(shape *plan.Shape, m engine.Model, seed uint64) erro
 	if !fresh(shape) {
 		return nil
 	}
-	found, err := c.maker(m)
+	maker, err := c.maker(m)
 	if err != nil {
 		return err
 	}
-	a := prompts.Asker{Maker: found.Maker}
+	a := prompts.Asker{Maker: maker}
 	return a.Check(record.Cell{InputTokens: shape.InputTokens, Traffic: shape.Traffic})
 }
 
 // writable returns why a shape's prompts can't be generated.
-func (c *promptCache) writable(shape *plan.Shape, m engine.Model) error {
+func (c cache) writable(shape *plan.Shape, m engine.Model) error {
 	if shape.Prompt == "" && shape.InputTokens > 0 || shape.Traffic != nil && fresh(shape) {
 		_, err := c.maker(m)
 		return err
@@ -154,8 +138,8 @@ func (c *promptCache) writable(shape *plan.Shape, m engine.Model) error {
 }
 
 // ofLength returns a prompt of exactly n tokens.
-func (c *promptCache) ofLength(m engine.Model, n int, seed uint64) (string, error) {
-	return c.made.get(madeKey{m.Path, n, seed}, func() (string, error) {
+func (c cache) ofLength(m engine.Model, n int, seed uint64) (string, error) {
+	return once(c, madeKey{m.Path, n, seed}, func() (string, error) {
 		maker, err := c.maker(m)
 		if err != nil {
 			return "", err
@@ -164,12 +148,19 @@ func (c *promptCache) ofLength(m engine.Model, n int, seed uint64) (string, erro
 	})
 }
 
-func (c *promptCache) maker(m engine.Model) (maker, error) {
-	return c.makers.get(cmp.Or(m.Path, m.Name), func() (out maker, err error) {
-		if out.tokens, err = model.Tokenizer(m); err == nil {
-			out.Maker, err = prompts.NewMaker(out.tokens)
+func (c cache) maker(m engine.Model) (*prompts.Maker, error) {
+	return once(c, [2]string{"maker", cmp.Or(m.Path, m.Name)}, func() (*prompts.Maker, error) {
+		tokens, err := c.tokenizer(m)
+		if err != nil {
+			return nil, err
 		}
-		return out, err
+		return prompts.NewMaker(tokens)
+	})
+}
+
+func (c cache) tokenizer(m engine.Model) (*tokenizer.Tokenizer, error) {
+	return once(c, [2]string{"tokenizer", cmp.Or(m.Path, m.Name)}, func() (*tokenizer.Tokenizer, error) {
+		return model.Tokenizer(m)
 	})
 }
 
@@ -180,7 +171,7 @@ type question struct {
 }
 
 // questions returns what a shape's requests ask, as far as known in advance: without the answers in a conversation.
-func (c *promptCache) questions(s *plan.Shape) []question {
+func (c cache) questions(s *plan.Shape) []question {
 	read, _ := c.read(s.Source) // source reports errors
 	t := s.Traffic
 	var out []question
@@ -232,7 +223,7 @@ func (a asks) refused(e Engine) error {
 // asks generates a shape's prompts and checks them: the vocabulary may lack characters, which an engine would drop
 // silently, and the prompt may not fit into the context.
 func (r *Resolver) asks(s *Setup, shape *plan.Shape) (out asks) {
-	c, m := &r.prompts, s.Model
+	c, m := r.cache, s.Model
 	if s.err != nil {
 		return out
 	}
@@ -260,8 +251,8 @@ func (r *Resolver) asks(s *Setup, shape *plan.Shape) (out asks) {
 	return out
 }
 
-func (c *promptCache) lacks(m engine.Model, prompt string) error {
-	_, err := c.faults.get(textKey{m.Path, prompt}, func() (struct{}, error) {
+func (c cache) lacks(m engine.Model, prompt string) error {
+	_, err := once(c, [3]string{"lacks", m.Path, prompt}, func() (struct{}, error) {
 		f, err := gguf.Open(m.Path)
 		if err == nil {
 			err = gguf.PromptFault(f, prompt)
@@ -273,16 +264,16 @@ func (c *promptCache) lacks(m engine.Model, prompt string) error {
 }
 
 // count returns the number of tokens of a text, or 0 if it certainly fits, because each token has at least one byte.
-func (c *promptCache) count(m engine.Model, text string, room int) int {
+func (c cache) count(m engine.Model, text string, room int) int {
 	if len(text)+1 <= room { // a token may be added at the start
 		return 0
 	}
-	n, _ := c.tokens.get(textKey{m.Path, text}, func() (int, error) {
-		found, err := c.maker(m)
-		if found.tokens == nil {
+	n, _ := once(c, [3]string{"count", m.Path, text}, func() (int, error) {
+		tokens, err := c.tokenizer(m)
+		if err != nil {
 			return 0, err
 		}
-		return len(found.tokens.Prompt(text)), nil
+		return len(tokens.Prompt(text)), nil
 	})
 	return n
 }
@@ -299,7 +290,7 @@ func fresh(s *plan.Shape) bool {
 
 // ask returns a function that returns each request of a setup's traffic. Each request of a launch has a fresh prompt,
 // so that none is found in a cache; repetitions repeat the same prompts.
-func (c *promptCache) ask(shapes []plan.Shape, m engine.Model) func(record.Cell, traffic.Request) engine.Request {
+func (c cache) ask(shapes []plan.Shape, m engine.Model) func(record.Cell, traffic.Request) engine.Request {
 	askers := map[int]*prompts.Asker{}
 	for i := range shapes {
 		shape := &shapes[i]
@@ -312,8 +303,7 @@ func (c *promptCache) ask(shapes []plan.Shape, m engine.Model) func(record.Cell,
 			a.Turns = shape.Source.Conversation
 		}
 		if fresh(shape) {
-			found, _ := c.maker(m)
-			a.Maker = found.Maker
+			a.Maker, _ = c.maker(m)
 		}
 		askers[shape.PromptID] = a
 	}

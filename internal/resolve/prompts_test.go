@@ -35,7 +35,7 @@ func TestSourcesCompleteShapes(t *testing.T) {
 		{PromptID: 6, Prompt: "a text", MaxTokens: 8},
 	}
 	m := enginetest.TinyModel(t)
-	r := promptCache{}
+	r := cache{}
 	for i := range shapes {
 		check.Err(t, r.source(&shapes[i]))
 	}
@@ -53,9 +53,9 @@ func TestSourcesCompleteShapes(t *testing.T) {
 		return record.Cell{PromptID: s.PromptID, Prompt: s.Prompt, InputTokens: s.InputTokens, MaxTokens: s.MaxTokens,
 			Traffic: s.Traffic}
 	}
-	made, err := r.maker(m)
+	tokens, err := r.tokenizer(m)
 	check.Err(t, err)
-	length := func(text string) int { return len(made.tokens.Prompt(text)) }
+	length := func(text string) int { return len(tokens.Prompt(text)) }
 	if q := ask(cell(0), traffic.Request{Conversation: 1}); q.Prompt != "another" || q.MaxTokens != 40 {
 		t.Errorf("of a data set: %+v", q)
 	}
@@ -89,7 +89,7 @@ func TestUnreadableSources(t *testing.T) {
 		"can't read the trace none":        {Trace: "none"},
 	} {
 		shape := plan.Shape{Source: s, Traffic: &record.Traffic{}}
-		c := promptCache{}
+		c := cache{}
 		if err := c.source(&shape); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -58,22 +58,18 @@ type Options struct {
 // Resolver resolves the setups of one plan. It caches what it has found out.
 type Resolver struct {
 	Options
-	launches    map[launchKey]*launch
-	sets        map[setKey]*set
-	opened      *set // engines of the current setup
-	models      memo[modelKey, engine.Model]
-	fetches     []model.Fetch
-	prompts     promptCache
-	estimates   estimates
-	predictions predictions
+	cache
+	opened  *set // engines of the current setup
+	fetches []model.Fetch
+	past    history
+	rooms   map[string]estimate.Room // free memory, read once
 }
 
 // New returns a Resolver for one plan.
 func New(o Options) *Resolver {
-	r := &Resolver{Options: o, launches: map[launchKey]*launch{}, sets: map[setKey]*set{},
-		estimates: estimates{models: map[[2]string]estimate.Model{}}}
+	r := &Resolver{Options: o, cache: cache{}}
 	if o.Dry {
-		r.predictions.past = pastRuns(o.Results)
+		r.past = pastRuns(o.Results)
 	}
 	return r
 }
@@ -136,7 +132,7 @@ func (r *Resolver) setup(ctx context.Context, out *Plan, planned plan.Setup) {
 	s.err = r.choose(s)
 	s.Shapes = slices.Clone(s.Shapes) // shared with other setups
 	for i := range s.Shapes {
-		if err := r.prompts.source(&s.Shapes[i]); s.err == nil {
+		if err := r.source(&s.Shapes[i]); s.err == nil {
 			s.err = err
 		}
 	}

@@ -29,7 +29,7 @@ func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, 
 			return out, nil, err
 		}
 		reported := newPredictor(r, s)
-		out.Model, out.Pieces, out.Ask = s.Model, model.Pieces(s.Model), r.prompts.ask(s.Shapes, s.Model)
+		out.Model, out.Pieces, out.Ask = s.Model, model.Pieces(s.Model), r.ask(s.Shapes, s.Model)
 		out.Predict, out.Judge, out.Reference = reported.predict, reported.judge, p.reference(s)
 		out.Refused = func(c record.Cell) error { return p.Cells[c.ID-1].Verdict.Err() }
 		files := map[engine.Engine]func(engine.Model) []string{}

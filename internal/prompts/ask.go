@@ -1,6 +1,7 @@
 package prompts
 
 import (
+	"cmp"
 	"sync"
 
 	"llmparity/internal/engine"
@@ -28,25 +29,17 @@ type textKey struct {
 // the new text.
 func (a *Asker) Ask(c record.Cell, q traffic.Request) (engine.Request, error) {
 	r := engine.Request{Prompt: c.Prompt, MaxTokens: c.MaxTokens}
-	length := c.InputTokens
-	t := c.Traffic
+	length, t := Length(c, q), c.Traffic
 	switch {
-	case q.Conversation < len(t.Trace) && t.Arrivals == record.TraceArrivals:
-		length, r.MaxTokens = t.Trace[q.Conversation].InputTokens, t.Trace[q.Conversation].MaxTokens
+	case q.Conversation < len(t.Trace):
+		r.MaxTokens = t.Trace[q.Conversation].MaxTokens
 	case q.Kind < len(t.Mix):
-		k := t.Mix[q.Kind]
-		if length = k.InputTokens; k.Prompt != "" {
-			r.Prompt = k.Prompt
-		}
-		if k.MaxTokens > 0 {
-			r.MaxTokens = k.MaxTokens
-		}
+		r.Prompt = cmp.Or(t.Mix[q.Kind].Prompt, r.Prompt)
+		r.MaxTokens = cmp.Or(t.Mix[q.Kind].MaxTokens, r.MaxTokens)
 	case len(a.Items) > 0:
 		item := a.Items[q.Conversation%len(a.Items)]
 		r.Prompt, length = item.Turns[max(0, q.Turn-1)%len(item.Turns)], 0
-		if item.MaxTokens > 0 {
-			r.MaxTokens = item.MaxTokens
-		}
+		r.MaxTokens = cmp.Or(item.MaxTokens, r.MaxTokens)
 	case len(a.Turns) > 0:
 		r.Prompt, length = a.Turns[max(0, q.Turn-1)%len(a.Turns)], 0
 	}
@@ -62,6 +55,17 @@ func (a *Asker) Ask(c record.Cell, q traffic.Request) (engine.Request, error) {
 		r.Prompt = q.Before + "\n" + r.Prompt
 	}
 	return r, nil
+}
+
+// Length returns the requested length of a request's prompt, without earlier turns; 0: its text is given.
+func Length(c record.Cell, q traffic.Request) int {
+	switch t := c.Traffic; {
+	case q.Conversation < len(t.Trace):
+		return t.Trace[q.Conversation].InputTokens
+	case q.Kind < len(t.Mix):
+		return t.Mix[q.Kind].InputTokens
+	}
+	return c.InputTokens
 }
 
 // fresh returns a text of the given length that no other request begins with.

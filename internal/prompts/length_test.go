@@ -69,24 +69,6 @@ func TestOfLength(t *testing.T) {
 	}
 }
 
-// A prompt cache must not contain the beginning of another seed's text.
-func TestSeedsDifferInFirstWord(t *testing.T) {
-	m, err := NewMaker(tokenizer.New(vocabularies(t)["tiny"]))
-	check.Err(t, err)
-	if len(m.first) < 64 {
-		t.Fatalf("the tiny model's vocabulary has only %d words", len(m.first))
-	}
-	seen := map[int]bool{}
-	for seed := range uint64(len(m.first)) {
-		text, err := m.OfLength(50, 1000+seed)
-		check.Err(t, err)
-		seen[m.tokens.Encode(text)[0]] = true
-	}
-	if len(seen) != len(m.first) {
-		t.Errorf("%d seeds give %d first tokens", len(m.first), len(seen))
-	}
-}
-
 // A server that keeps the prompt of one length must not reuse it for another length.
 func TestLengthsShareNoBeginning(t *testing.T) {
 	m, err := NewMaker(tokenizer.New(vocabularies(t)["tiny"]))
@@ -151,18 +133,5 @@ func TestPoorVocabularies(t *testing.T) {
 		Types: []int32{gguf.TokenNormal}}
 	if text, err := ofLength(tokenizer.New(none), 100, 7); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("no letters: %q, %v", text, err)
-	}
-}
-
-func BenchmarkOfLength(b *testing.B) {
-	for name, v := range vocabularies(b) {
-		b.Run(name, func(b *testing.B) {
-			tokens := tokenizer.New(v)
-			for seed := uint64(0); b.Loop(); seed++ {
-				if _, err := ofLength(tokens, 32768, seed); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

@@ -190,7 +190,7 @@ func (a *attempt) open(ctx context.Context) (err error) {
 			first := s.Requests()[0]
 			// an index of its own: the server must not have the prompt of the first measured request in its cache
 			first.Index = a.cell.Traffic.Requests
-			r, _ = a.ask(s, first)
+			r, _ = a.ask(first)
 		}
 		return a.generate(ctx, record.Warmup, r.Prompt, min(a.setup.Plan.Warmup.Tokens, r.MaxTokens))
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/prompts"
 	"llmparity/internal/record"
 	"llmparity/internal/traffic"
 )
@@ -20,7 +21,7 @@ func (a *attempt) drive(ctx context.Context) error {
 	came, all := 0, a.tokens(s)
 	report := traffic.Drive(ctx, s, max(1, a.cell.engine.Caps().Requests),
 		func(ctx context.Context, q traffic.Request) (string, error) {
-			r, asked := a.ask(s, q)
+			r, asked := a.ask(q)
 			var tokens []record.Token
 			usage, err := a.live.session.Generate(ctx, r, func(t record.Token) {
 				tokens = append(tokens, t)
@@ -68,36 +69,23 @@ func (a *attempt) warnOfTurns() {
 // tokens returns the number of tokens that a traffic requests.
 func (a *attempt) tokens(s traffic.Schedule) (n int) {
 	for _, q := range s.Requests() {
-		r, _ := a.ask(s, q)
+		r, _ := a.ask(q)
 		n += r.MaxTokens
 	}
 	return n
 }
 
 // ask returns a request and the requested length of its prompt; 0: none.
-func (a *attempt) ask(s traffic.Schedule, q traffic.Request) (r engine.Request, asked int) {
-	c := &a.cell.Cell
-	r, asked = engine.Request{Prompt: c.Prompt, MaxTokens: c.MaxTokens}, c.InputTokens
-	if q.Kind < len(c.Traffic.Mix) {
-		k := c.Traffic.Mix[q.Kind]
-		asked = k.InputTokens
-		if k.Prompt != "" {
-			r.Prompt = k.Prompt
-		}
-		if k.MaxTokens > 0 {
-			r.MaxTokens = k.MaxTokens
-		}
-	}
-	if q.Conversation < len(c.Traffic.Trace) {
-		asked, r.MaxTokens = c.Traffic.Trace[q.Conversation].InputTokens, c.Traffic.Trace[q.Conversation].MaxTokens
-	}
-	if q.Before != "" {
-		r.Prompt, asked = q.Before+"\n"+r.Prompt, 0
+func (a *attempt) ask(q traffic.Request) (r engine.Request, asked int) {
+	if asked = prompts.Length(a.cell.Cell, q); q.Before != "" {
+		asked = 0
 	}
 	if a.setup.Ask != nil {
-		r = a.setup.Ask(*c, q)
+		r = a.setup.Ask(a.cell.Cell, q)
+	} else {
+		r, _ = new(prompts.Asker).Ask(a.cell.Cell, q) // it generates nothing
 	}
-	r.Temperature, r.IgnoreEOS = c.Temperature, a.cell.engine.Caps().IgnoreEOS
+	r.Temperature, r.IgnoreEOS = a.cell.Temperature, a.cell.engine.Caps().IgnoreEOS
 	return r, asked
 }
 

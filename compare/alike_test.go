@@ -24,48 +24,6 @@ func warnedOf(r *compare.Result, code string) (texts []string) {
 	return texts
 }
 
-func TestRepetitionsInOneLaunch(t *testing.T) {
-	e := comparetest.Browser(6)
-	e.Reused, e.Warmup, e.Cell.Reused = true, true, true
-	run := comparetest.Run(t, "reused", e)
-	r := compare.Runs(run)
-	c := r.Cells[0]
-	if c.Launches.Counted != 6 || c.Launches.Opened != 1 {
-		t.Errorf("launches: %+v", c.Launches)
-	}
-	for name, n := range map[string]int{figure.PeakPSS: 1, figure.PeakUSS: 1, figure.PeakRSS: 1, figure.Increase: 1,
-		figure.Baseline:   1,
-		figure.PostWarmup: 1, figure.LoadTime: 1, figure.TTFT: 6, figure.Retained: 1} {
-		if f := c.Figure(name); f.N != n {
-			t.Errorf("%s has %d values, want %d", name, f.N, n)
-		}
-	}
-	base := c.Figure(figure.Baseline)
-	if base.Center() < 100 {
-		t.Errorf("baseline %+v", base)
-	}
-	if got := c.Figure(figure.Increase); math.Abs(
-		got.Center()-(c.Figure(figure.PeakPSS).Center()-base.Center())) > 1e-5 ||
-		!strings.Contains(got.How, "over all of its repetitions") {
-		t.Errorf("increase %+v", got)
-	}
-	if held := c.Figure(figure.Retained).Center(); held < 100 {
-		t.Errorf("retained %v, the processes of baseline and unload are the same", held)
-	}
-	if w := warnedOf(r, "shared-launch"); len(w) != 1 || !strings.Contains(w[0], "6 repetitions ran in 1 launch") {
-		t.Errorf("warnings %q", w)
-	}
-	fresh := comparetest.Native(6)
-	fresh.Device = e.Device
-	both := compare.Runs(comparetest.Run(t, "both", e, fresh))
-	if got := both.Comparisons[0]; len(got.Ratios) != 0 || !strings.Contains(got.Refused, "isolation") {
-		t.Errorf("cells of different isolation: %+v", got)
-	}
-	if w := warnedOf(compare.Runs(comparetest.Run(t, "fresh", fresh)), "shared-launch"); len(w) != 0 {
-		t.Errorf("launches of their own: %q", w)
-	}
-}
-
 // The load takes more than what comes after it, and lies in the first repetition alone.
 func TestPeakOfReusedLaunchSpansRepetitions(t *testing.T) {
 	e := comparetest.Browser(6)
@@ -122,38 +80,6 @@ func TestRepetitionsInOneLaunchAreNotIndependent(t *testing.T) {
 			r.Figure == figure.PrefillTPS; fresh[i].Significant != timed {
 			t.Errorf("in launches of their own: %+v", fresh[i])
 		}
-	}
-}
-
-func TestMissingCapabilityIsMarked(t *testing.T) {
-	r := compare.Runs(comparetest.Run(t, "flags", comparetest.Native(6), comparetest.Served(6)))
-	c := r.Cells[1]
-	if got := c.Figure(figure.Tokens); got.Center() != 41 || !strings.Contains(got.How, "as the engine counts them") {
-		t.Errorf("tokens: %+v", got)
-	}
-	for _, code := range []string{"stops-at-end", "no-token-ids"} {
-		if w := warnedOf(r, code); len(w) != 1 || !strings.HasPrefix(w[0], "served: ") {
-			t.Errorf("%s: %q", code, w)
-		}
-	}
-	p := r.Parity[0]
-	if p.Identical || !strings.Contains(p.Verdict, "identical text as far as both go: 40 bytes") ||
-		!strings.Contains(p.Verdict, "ended after 64 tokens (length)") ||
-		!strings.Contains(p.Verdict, "after 41 (stop)") {
-		t.Errorf("parity: %q", p.Verdict)
-	}
-	if !strings.Contains(said(r, "Output"), "after 41 (stop)") {
-		t.Errorf("the answer does not give the lengths: %q", r.Verdict)
-	}
-	if !c.Self.Identical || c.Self.Verdict != "all 6 requests gave the same text" {
-		t.Errorf("with itself: %+v", c.Self)
-	}
-	if w := warnedOf(r, "token-times"); len(w) != 1 || !strings.HasPrefix(w[0], "served: ") {
-		t.Errorf("pieces: %q", w)
-	}
-	if f := c.Figure(figure.DecodeTPS); f.Known() ||
-		f.Absent != "41 tokens arrived in 20 pieces; their times are not known" {
-		t.Errorf("decode of a few pieces: %+v", f)
 	}
 }
 
@@ -320,36 +246,6 @@ func TestDifferingLaunchesAreReported(t *testing.T) {
 	}
 }
 
-func TestWarmUpDoesNotDescribeCell(t *testing.T) {
-	e := comparetest.Native(6)
-	e.Warmup = true
-	r := comparetest.Run(t, "warm", e)
-	for i, at := range r.Attempts[0].Events {
-		if at.Engine != nil {
-			r.Attempts[0].Events[i].Engine = &record.EngineInfo{Name: "n", Version: "of the warm-up",
-				Parts:  map[string]string{"a": "b", "c": "d"},
-				Policy: map[string]string{"1": "", "2": "", "3": "", "4": "", "5": ""}}
-		}
-		if at.Device != nil {
-			r.Attempts[0].Events[i].Device = &record.Device{Class: record.GPU, Name: "of the warm-up"}
-		}
-	}
-	if c := compare.Runs(r).Cells[0]; c.Engine.Version != "b11434" || c.Device.Class != record.CPU {
-		t.Errorf("%+v on %+v", c.Engine, c.Device)
-	}
-}
-
-func TestCappedContextIsReported(t *testing.T) {
-	for longest, want := range map[int]bool{0: false, 256: false, 8192: true} {
-		e := comparetest.Native(1)
-		e.Cell.Model.MaxContext = longest
-		if with := compare.Runs(comparetest.Run(t, "capped", e)).Cells[0].With; strings.Contains(
-			with, "capped at 256 of the model's 8192") != want {
-			t.Errorf("%d: %q", longest, with)
-		}
-	}
-}
-
 func TestNoRatioOnDevicesOfNoKnownClass(t *testing.T) {
 	for _, class := range []record.DeviceClass{"unknown", "npu"} {
 		a, b := comparetest.Native(6), comparetest.Served(6)
@@ -358,55 +254,6 @@ func TestNoRatioOnDevicesOfNoKnownClass(t *testing.T) {
 			!strings.Contains(c.Refused, "unknown class of device") {
 			t.Errorf("%s: %+v", class, c)
 		}
-	}
-}
-
-func TestTextsAreNotCalledTokens(t *testing.T) {
-	var all []comparetest.Engine
-	for i := range 3 {
-		e := comparetest.Served(2)
-		e.Cell.ID, e.Cell.Engine = i+1, []string{"a", "b", "c"}[i]
-		all = append(all, e)
-	}
-	r := compare.Runs(comparetest.Run(t, "texts", all...))
-	if v := said(r, "Output"); !strings.HasSuffix(
-		v, "All 3 pairs of cells generated identical text from the same weights and prompt.") {
-		t.Error(v)
-	}
-	r = compare.Runs(comparetest.Run(t, "mixed", comparetest.Native(2), comparetest.Browser(2), all[2]))
-	if v := said(r, "Output"); !strings.Contains(
-		v, "1 of 3 pairs of cells generated identical output (1 by tokens, 2 by text)") {
-		t.Error(v)
-	}
-}
-
-func TestCachedPromptsAreNotCompared(t *testing.T) {
-	cached := comparetest.Served(6)
-	cached.IDs = slices.Repeat([]int{record.NoID}, 41)
-	cached.Cell.PromptCache = record.CacheOn
-	usage := cached.Usage
-	cached.Usage = func(u *record.Usage) { usage(u); u.CachedTokens = 3 }
-	r := compare.Runs(comparetest.Run(t, "cache", comparetest.Native(6), cached))
-	if w := warnedOf(r, "prompt-cache"); len(w) != 1 || !strings.Contains(w[0], "3 of 4 prompt tokens") {
-		t.Errorf("warnings %q", w)
-	}
-	if w := warnedOf(r, "prompt-cache-on"); len(w) != 0 {
-		t.Errorf("a cache that tells: %q", w)
-	}
-	c := r.Comparisons[0]
-	figures := map[string]bool{}
-	for _, ratio := range c.Ratios {
-		figures[ratio.Figure] = true
-	}
-	if figures[figure.TTFT] || figures[figure.PrefillTPS] || !figures[figure.DecodeTPS] ||
-		!figures[figure.PeakPSS] {
-		t.Errorf("ratios of %v", figures)
-	}
-	if !slices.ContainsFunc(c.Caveats, func(
-		s string) bool {
-		return strings.Contains(s, "prompt cache off for llamacpp, on, 3 tokens from it for served")
-	}) {
-		t.Errorf("caveats %q", c.Caveats)
 	}
 }
 
@@ -433,33 +280,5 @@ func TestGrowthFallsBackToRSS(t *testing.T) {
 	e.NoPSS, e.Load = false, time.Second
 	if p := compare.Runs(comparetest.Run(t, "pss", e)).Cells[0].Points(); p.Of != "total PSS" || !p.Increase.Known() {
 		t.Errorf("with PSS: %+v", p)
-	}
-}
-
-func TestReportedFiguresHaveTheirUnits(t *testing.T) {
-	e := comparetest.Native(1)
-	e.Reported = func(_, _ time.Duration) map[string]float64 {
-		return map[string]float64{"total_duration": 1, "eval_count": 64, "cached_tokens": 0, "predicted_ms": 5,
-			"eval_tokens_per_second": 9, "kv_cache_bytes": 7, "odd": 1,
-			"time_per_output_token_s": 1, "total_tokens": 68, "tokens_per_s": 1, "requests_per_s": 1,
-			"energy_per_tokens": 1}
-	}
-	want := map[string][2]string{"total_duration": {"ns", figure.Latency}, "eval_count": {"tokens", figure.Tokens},
-		"cached_tokens": {"tokens", figure.Cached},
-		"predicted_ms":  {"ms", ""}, "eval_tokens_per_second": {"tokens/s", figure.DecodeTPS},
-		"kv_cache_bytes": {"bytes", ""}, "odd": {"", ""},
-		"time_per_output_token_s": {"s", ""}, "total_tokens": {"tokens", ""}, "tokens_per_s": {"tokens/s", ""},
-		"requests_per_s": {"", ""}, "energy_per_tokens": {"", ""}}
-	c := compare.Runs(comparetest.Run(t, "reported", e)).Cells[0]
-	for _, f := range c.Reported {
-		if got := [2]string{f.Unit, f.Beside}; got != want[f.Name] {
-			t.Errorf("%s is in %q, want %q", f.Name, got, want[f.Name])
-		}
-		if f.Beside != "" && !c.Figure(f.Beside).Known() {
-			t.Errorf("%s stands beside %s, which is not known", f.Name, f.Beside)
-		}
-	}
-	if len(c.Reported) != len(want) {
-		t.Errorf("%d figures", len(c.Reported))
 	}
 }

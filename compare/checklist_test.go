@@ -18,28 +18,6 @@ func answers(run *record.Run) map[string]explain.Check {
 	return out
 }
 
-// items are all there are, in the order of the list.
-func items() []string {
-	return []string{explain.SameModel, explain.SamePrompt, explain.SameMaxTokens, explain.Deterministic,
-		explain.QuietMachine, explain.SeveralRuns,
-		explain.SystemState}
-}
-
-func TestEveryItemOfTheChecklistIsAnswered(t *testing.T) {
-	run := comparetest.Run(t, "six", comparetest.Native(6), comparetest.Browser(6))
-	run.Environment.Background = &record.Background{Seconds: 0.2, Cores: 0.4,
-		Busiest: []record.BusyProcess{{Name: "cron", Processes: 1, Cores: 0.3}}}
-	list := compare.Runs(run).Runs[0].Checklist
-	if len(list) != len(items()) {
-		t.Fatalf("%d items", len(list))
-	}
-	for i, item := range items() {
-		if list[i].Item != item || list[i].Answer != explain.Yes || list[i].Why == "" {
-			t.Errorf("%+v, want yes to %q", list[i], item)
-		}
-	}
-}
-
 func TestWhatSpoilsARunIsAnsweredNo(t *testing.T) {
 	for _, c := range []struct {
 		item  string
@@ -96,14 +74,5 @@ func TestASweepsChecklist(t *testing.T) {
 	got = answers(run)
 	if got[explain.SameModel].Answer != explain.No || got[explain.SameMaxTokens].Answer != explain.No {
 		t.Errorf("%+v\n%+v", got[explain.SameModel], got[explain.SameMaxTokens])
-	}
-}
-
-func TestARunWithoutCellsIsAnsweredUnknown(t *testing.T) {
-	got := answers(comparetest.Run(t, "none"))
-	for _, item := range items() {
-		if got[item].Answer != explain.Unknown {
-			t.Errorf("%+v", got[item])
-		}
 	}
 }

@@ -86,23 +86,6 @@ func TestPhaseOwnsTheReadingAtItsEdge(t *testing.T) {
 	}
 }
 
-// A figure in a sentence has no exponent, however large it is.
-func TestSentencesHaveNoExponents(t *testing.T) {
-	a, b := comparetest.Native(6), comparetest.Native(6)
-	a.Cell.Engine, b.Cell.ID, b.Token, b.IDs = "other", 3, 12*time.Second, b.IDs[:3]
-	a.Processes = []comparetest.Process{{Role: "server", Before: 8, Loaded: 54321}}
-	r := compare.Runs(comparetest.Run(t, "large", a, b))
-	mute := comparetest.Native(1)
-	mute.IDs, mute.Processes = nil, a.Processes
-	words := strings.Join(append(r.Verdict, compare.Runs(comparetest.Run(t, "mute", mute)).Verdict...), " ")
-	for _, ratio := range r.Comparisons[0].Ratios {
-		words += " " + ratio.Verdict[:strings.Index(ratio.Verdict, "(")] // p is small, and may have one
-	}
-	if strings.Contains(words, "e+") || !strings.Contains(words, "peaks at 5") {
-		t.Error(words)
-	}
-}
-
 func TestIntervalsTakeSixLaunches(t *testing.T) {
 	for n, want := range map[int]bool{1: false, 3: false, 5: false, 6: true, 10: true} {
 		f := compare.Runs(comparetest.Run(t, "n", comparetest.Native(n))).Cells[0]
@@ -152,29 +135,6 @@ func TestParity(t *testing.T) {
 	}
 }
 
-// What a pair's verdict leaves open is in the run's too.
-func TestVerdictSaysWhatSamenessLeavesOpen(t *testing.T) {
-	llama := comparetest.Native(1)
-	llama.PromptIDs = []int{12, 44, 8}
-	r := compare.Runs(comparetest.Run(t, "p", comparetest.Browser(1), llama))
-	got := said(r, "Output")
-	if !strings.Contains(got, "the same 64 tokens") ||
-		!strings.HasSuffix(got, "; the prompt was tokenized differently.") {
-		t.Error(got)
-	}
-}
-
-func TestNoRatioAcrossDevices(t *testing.T) {
-	r := compare.Runs(comparetest.Run(t, "x", comparetest.Browser(6), comparetest.Native(6)))
-	if len(r.Comparisons) != 1 || len(r.Comparisons[0].Ratios) != 0 ||
-		!strings.Contains(r.Comparisons[0].Refused, "not a browser-versus-native comparison") {
-		t.Errorf("a software adapter against the CPU: %+v", r.Comparisons)
-	}
-	if !r.Parity[0].Identical {
-		t.Errorf("parity needs no common device: %+v", r.Parity[0])
-	}
-}
-
 func TestRatiosOnOneDevice(t *testing.T) {
 	a, b := comparetest.Browser(8), comparetest.Native(8)
 	a.Device = b.Device
@@ -194,31 +154,6 @@ func TestRatiosOnOneDevice(t *testing.T) {
 		if x.Significant || !strings.Contains(x.Verdict, "too few launches") {
 			t.Errorf("three launches a side can't be significant: %+v", x)
 		}
-	}
-}
-
-func TestRandomTokensHaveNoParity(t *testing.T) {
-	a, b := comparetest.Browser(1), comparetest.Native(1)
-	a.Cell.Temperature, b.Cell.Temperature = 0.7, 0.7
-	if p := compare.Runs(comparetest.Run(t, "x", a, b)).Parity[0]; p.Compared ||
-		!strings.Contains(p.Verdict, "temperature 0.7") {
-		t.Errorf("%+v", p)
-	}
-}
-
-func TestOtherRequestsAreNotCompared(t *testing.T) {
-	b := comparetest.Native(1)
-	b.Cell.MaxTokens = 32
-	r := compare.Runs(comparetest.Run(t, "x", comparetest.Browser(1), b))
-	if len(r.Parity) != 0 || !strings.Contains(r.Comparisons[0].Refused, "max_tokens differs: 64 and 32") {
-		t.Errorf("%+v %+v", r.Parity, r.Comparisons)
-	}
-	b = comparetest.Native(1)
-	b.Cell.Prompt, b.Cell.PromptID = "Another", 2
-	r = compare.Runs(comparetest.Run(t, "x", comparetest.Browser(1), b))
-	if len(r.Comparisons) != 0 || !strings.Contains(strings.Join(r.Comparability, " "),
-		"no other engine ran the same model and prompt") {
-		t.Errorf("%+v %q", r.Comparisons, r.Comparability)
 	}
 }
 
@@ -268,41 +203,6 @@ func TestHonestWhereThereIsNothing(t *testing.T) {
 				t.Errorf("%s: %q", name, s)
 			}
 		}
-	}
-}
-
-func TestAbsenceSaysWhy(t *testing.T) {
-	failed, mute := comparetest.Browser(1), comparetest.Native(1)
-	failed.Failing = map[int]record.Class{1: record.OOM}
-	mute.IDs, mute.Processes = nil, nil
-	r := compare.Runs(comparetest.Run(t, "x", failed, mute))
-	for i, want := range []map[string]string{
-		{figure.PeakPSS: "no launch counts", figure.TTFT: "no launch counts"},
-		{figure.PeakPSS: "PSS could not be read", figure.TTFT: "no request returned a token",
-			figure.LoadTime: ""},
-	} {
-		for name, why := range want {
-			if f := r.Cells[i].Figure(name); f.Absent != why || f.Known() != (why == "") {
-				t.Errorf("%s of %s: %+v, want %q", name, r.Cells[i].Label, f, why)
-			}
-		}
-	}
-}
-
-func TestTwoRunsOfOneEngine(t *testing.T) {
-	a, b := comparetest.Native(6), comparetest.Native(6)
-	b.Token *= 2
-	r := compare.Runs(comparetest.Run(t, "before", a, comparetest.Browser(1)),
-		comparetest.Run(t, "after", b, comparetest.Browser(1)))
-	labels := map[string]bool{}
-	for _, c := range r.Cells {
-		labels[c.Label] = true
-	}
-	if len(labels) != 4 || !labels["llamacpp, before"] {
-		t.Errorf("labels %v", labels)
-	}
-	if len(r.Comparisons) != 4 {
-		t.Errorf("%d comparisons, want two in each run and two of an engine with itself", len(r.Comparisons))
 	}
 }
 
@@ -370,20 +270,5 @@ func TestWhatAnEngineSaysLastCounts(t *testing.T) {
 	if got := compare.Runs(comparetest.Run(t, "twice", e)).Cells[0].With; !strings.Contains(
 		got, "llmparity's library") {
 		t.Errorf("%q does not name the library", got)
-	}
-}
-
-// Two runs may have one name: a warning is of one of them.
-func TestWarningsTellRunsApart(t *testing.T) {
-	a, b := comparetest.Run(t, "same", comparetest.Native(1)), comparetest.Run(t, "same", comparetest.Native(1))
-	b.Status = record.Failed
-	var where []string
-	for _, w := range compare.Runs(a, b).Warnings {
-		if w.Text == "the run's status is failed" {
-			where = append(where, w.Where)
-		}
-	}
-	if len(where) != 1 || where[0] != "run same #2" {
-		t.Errorf("it is said of %q", where)
 	}
 }

@@ -139,16 +139,8 @@ func (r *Result) comparedIn(comparisons []int) []string {
 		}
 	}
 	known := compared(false)
-	slices.SortStableFunc(out, func(a, b string) int {
-		place := func(name string) int {
-			if at := slices.Index(known, name); at >= 0 {
-				return at
-			}
-			return len(known)
-		}
-		return place(a) - place(b)
-	})
-	return out
+	first := slices.DeleteFunc(slices.Clone(known), func(name string) bool { return !slices.Contains(out, name) })
+	return append(first, slices.DeleteFunc(out, func(name string) bool { return slices.Contains(known, name) })...)
 }
 
 // common names what both cells of a comparison have of the asked fields.

@@ -55,8 +55,7 @@ func (r *Result) label() {
 // enough numbers them.
 func (r *Result) tellApart() {
 	runs := map[string]map[int]bool{} // in which a label is
-	for i := range r.Cells {
-		c := &r.Cells[i]
+	for _, c := range r.Cells {
 		if runs[c.Label] == nil {
 			runs[c.Label] = map[int]bool{}
 		}
@@ -68,9 +67,8 @@ func (r *Result) tellApart() {
 		if len(runs[c.Label]) > 1 {
 			c.Label += ", " + r.runName(c.Run)
 		}
-		seen[c.Label]++
-		if n := seen[c.Label]; n > 1 {
-			c.Label = fmt.Sprintf("%s #%d", c.Label, n)
+		if seen[c.Label]++; seen[c.Label] > 1 {
+			c.Label = fmt.Sprintf("%s #%d", c.Label, seen[c.Label])
 		}
 	}
 }

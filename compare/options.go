@@ -39,8 +39,7 @@ type Statistics struct {
 
 func (o Options) statistics() Statistics {
 	return Statistics{Alpha: stats.Alpha, Confidence: stats.Confidence, MinEffect: o.MinEffect,
-		AllowDifferent: o.AllowDifferent,
-		By:             o.By}
+		AllowDifferent: o.AllowDifferent, By: o.By}
 }
 
 // Check validates options.
@@ -57,54 +56,51 @@ func (o Options) Check() error {
 	return nil
 }
 
+// fields are what cells can be grouped by.
+var fields = []struct {
+	name string
+	of   func(r *Result, c *Cell) string
+}{
+	{"engine", func(_ *Result, c *Cell) string { return c.Spec.Engine }},
+	{"model", func(_ *Result, c *Cell) string { return c.Spec.Model.Name }},
+	{"input_len", func(_ *Result, c *Cell) string { // as requested, else as the engine counts tokens
+		if f := c.Figure(figure.Prompt); c.Spec.InputTokens <= 0 && f.Known() {
+			return f.Count()
+		}
+		return cmp.Or(positive(c.Spec.InputTokens), "unknown")
+	}},
+	{"output_len", func(_ *Result, c *Cell) string { return strconv.Itoa(c.Spec.MaxTokens) }},
+	{"prompt", func(_ *Result, c *Cell) string { return strconv.Quote(c.Spec.Prompt) }},
+	{"context", func(_ *Result, c *Cell) string { return strconv.Itoa(c.Spec.Model.Context) }},
+	{"dtype", func(_ *Result, c *Cell) string { return cmp.Or(c.DTypes(), c.Spec.Model.DType, "unknown") }},
+	{"kv_cache_dtype", func(_ *Result, c *Cell) string {
+		return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype"), "unknown")
+	}},
+	{"concurrency", func(_ *Result, c *Cell) string { return strconv.Itoa(c.AtOnce(record.ClosedLoop)) }},
+	{"batch_size", func(_ *Result, c *Cell) string { return strconv.Itoa(c.AtOnce(record.Batch)) }},
+	{"traffic", func(_ *Result, c *Cell) string { return c.Traffic() }},
+	{"start", func(_ *Result, c *Cell) string { return cmp.Or(c.Spec.Start, "any") }},
+	{"temperature", func(_ *Result, c *Cell) string { return strconv.FormatFloat(c.Spec.Temperature, 'g', -1, 64) }},
+	{"isolation", func(_ *Result, c *Cell) string { return c.Isolation() }},
+	{"device", func(_ *Result, c *Cell) string { return deviceClass(c) }},
+	{"run", func(r *Result, c *Cell) string { return r.runName(c.Run) }},
+}
+
 // Fields lists the fields that cells can be grouped by.
 func Fields() []string {
-	return []string{"engine", "model", "input_len", "output_len", "prompt", "context", "dtype", "kv_cache_dtype",
-		"concurrency", "batch_size", "traffic",
-		"start", "temperature", "isolation", "device", "run"}
+	var out []string
+	for _, f := range fields {
+		out = append(out, f.name)
+	}
+	return out
 }
 
 // field is a cell's value of a field.
 func (r *Result) field(c *Cell, name string) string {
-	switch name {
-	case "engine":
-		return c.Spec.Engine
-	case "model":
-		return c.Spec.Model.Name
-	case "input_len": // as requested, else as the engine counts tokens
-		if c.Spec.InputTokens > 0 {
-			return strconv.Itoa(c.Spec.InputTokens)
+	for _, f := range fields {
+		if f.name == name {
+			return f.of(r, c)
 		}
-		if f := c.Figure(figure.Prompt); f.Known() {
-			return f.Count()
-		}
-		return "unknown"
-	case "output_len":
-		return strconv.Itoa(c.Spec.MaxTokens)
-	case "prompt":
-		return strconv.Quote(c.Spec.Prompt)
-	case "context":
-		return strconv.Itoa(c.Spec.Model.Context)
-	case "dtype":
-		return cmp.Or(c.DTypes(), c.Spec.Model.DType, "unknown")
-	case "kv_cache_dtype":
-		return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype"), "unknown")
-	case "concurrency":
-		return strconv.Itoa(c.AtOnce(record.ClosedLoop))
-	case "batch_size":
-		return strconv.Itoa(c.AtOnce(record.Batch))
-	case "traffic":
-		return c.Traffic()
-	case "start":
-		return cmp.Or(c.Spec.Start, "any")
-	case "temperature":
-		return strconv.FormatFloat(c.Spec.Temperature, 'g', -1, 64)
-	case "isolation":
-		return c.Isolation()
-	case "device":
-		return deviceClass(c)
-	case "run":
-		return r.runName(c.Run)
 	}
 	return ""
 }

@@ -100,23 +100,6 @@ func TestSeveralPairsThatPart(t *testing.T) {
 	}
 }
 
-// Texts that part by themselves part too: nobody knows why.
-func TestTextsThatPartAreCounted(t *testing.T) {
-	web, llama, third := comparetest.Browser(1), comparetest.Native(1), comparetest.Served(1)
-	web.IDs[6] = 511
-	text := record.Scoring{Reference: llama.Cell.ID, Attempt: 2, PromptIDs: llama.PromptIDs, Top: 3}
-	web.Scored, llama.Scored = text, text
-	web.Scores, llama.Scores = opinion(llama.IDs, map[int]int{6: 511}, 0.03, 0.01), opinion(llama.IDs, nil, 0, 0)
-	llama.Scores[6].Top[0].LogProb, llama.Scores[6].LogProb = -0.6, -0.6
-	llama.Scores[6].Top[1] = record.Candidate{ID: 511, LogProb: -0.65}
-	third.Usage, third.Text = nil, "another text"
-	got := said(compare.Runs(comparetest.Run(t, "three", web, llama, third)), "Output")
-	if want := "; of 3 that differ, rounding explains 1, and 2 are not known."; !strings.HasSuffix(
-		got, want) {
-		t.Errorf("%q, want …%q", got, want)
-	}
-}
-
 // What isn't known to be a near tie is not called rounding.
 func TestNothingElseIsCalledRounding(t *testing.T) {
 	for name, c := range map[string]struct {

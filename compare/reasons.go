@@ -54,6 +54,29 @@ func names(a, b *Cell) (x, y string) {
 	return "the baseline run", "this run"
 }
 
+// sides are two cells with names that tell them apart.
+func sides(a, b *Cell) [2]side {
+	x, y := names(a, b)
+	return [2]side{{a, x}, {b, y}}
+}
+
+type side struct {
+	*Cell
+	name string
+}
+
+// oneAlone gives a reason where something holds for one of two cells alone.
+func oneAlone(a, b *Cell, of explain.Reason, holds func(*Cell) bool) *Reason {
+	if holds(a) == holds(b) {
+		return nil
+	}
+	x, y := names(a, b)
+	if holds(b) {
+		x = y
+	}
+	return new(reason(Limits, of, x))
+}
+
 // requestsDiffer says why outputs cannot be the same: neither they nor figures are compared.
 func requestsDiffer(a, b *Cell) *Reason {
 	switch {
@@ -67,20 +90,16 @@ func requestsDiffer(a, b *Cell) *Reason {
 
 // unknown says what is not known that a ratio takes.
 func unknown(a, b *Cell) *Reason {
-	x, y := names(a, b)
-	for _, side := range []struct {
-		c    *Cell
-		name string
-	}{{a, x}, {b, y}} {
-		switch c := side.c; {
+	for _, c := range sides(a, b) {
+		switch {
 		case c.Launches.Counted == 0:
-			return new(reason(Refuses, explain.NoLaunch, side.name))
+			return new(reason(Refuses, explain.NoLaunch, c.name))
 		case c.Device == nil:
-			return new(reason(Refuses, explain.NoDevice, side.name))
+			return new(reason(Refuses, explain.NoDevice, c.name))
 		case c.inconstant != "":
-			return new(reason(Refuses, explain.LaunchesDiffer, side.name, c.inconstant))
-		case !slices.Contains([]record.DeviceClass{record.CPU, record.GPU, record.SoftwareAdapter}, c.Device.Class):
-			return new(reason(Refuses, explain.DeviceUnknown, side.name, c.Device.Class))
+			return new(reason(Refuses, explain.LaunchesDiffer, c.name, c.inconstant))
+		case deviceTitles[c.Device.Class] == "":
+			return new(reason(Refuses, explain.DeviceUnknown, c.name, c.Device.Class))
 		}
 	}
 	return nil
@@ -118,38 +137,38 @@ func devicesDiffer(a, b *Cell, effect Effect) *Reason {
 	return new(reason(effect, explain.DevicesDiffer, x, deviceWords(a.Device), y, deviceWords(b.Device)))
 }
 
+var deviceTitles = map[record.DeviceClass]string{record.SoftwareAdapter: "a software adapter", record.CPU: "the CPU",
+	record.GPU: "a GPU"}
+
 func deviceWords(d *record.Device) string {
-	class := map[record.DeviceClass]string{record.SoftwareAdapter: "a software adapter", record.CPU: "the CPU",
-		record.GPU: "a GPU"}[d.Class]
+	class := cmp.Or(deviceTitles[d.Class], string(d.Class))
 	if d.Name != "" {
-		return fmt.Sprintf("%s (%s)", cmp.Or(class, string(d.Class)), d.Name)
+		return fmt.Sprintf("%s (%s)", class, d.Name)
 	}
-	return cmp.Or(class, string(d.Class))
+	return class
 }
 
 // caveats lists what to know of the ratios of two cells.
 func caveats(a, b *Cell) []Reason {
 	var out []Reason
-	add := func(r *Reason) {
-		if r != nil {
-			out = append(out, *r)
-		}
-	}
 	if a.Device.Class == record.SoftwareAdapter && b.Device.Class == record.SoftwareAdapter {
 		out = append(out, reason(Limits, explain.BothSoftware))
 	}
-	add(memoryShared(a, b))
-	add(cachesDiffer(a, b))
-	add(loadsDiffer(a, b))
-	x, y := names(a, b)
-	for i, c := range []*Cell{a, b} {
+	for _, differ := range []func(a, b *Cell) *Reason{memoryShared, cachesDiffer, loadsDiffer} {
+		if d := differ(a, b); d != nil {
+			out = append(out, *d)
+		}
+	}
+	for _, c := range sides(a, b) {
 		if c.Load != nil {
 			for _, text := range c.Load.Caveats {
-				out = append(out, reason(Limits, explain.TrafficCaveat, []string{x, y}[i], text))
+				out = append(out, reason(Limits, explain.TrafficCaveat, c.name, text))
 			}
 		}
 	}
-	add(piecesDiffer(a, b))
+	if d := piecesDiffer(a, b); d != nil {
+		out = append(out, *d)
+	}
 	if a.Device.Class == b.Device.Class && a.Device.Name != b.Device.Name {
 		out = append(out, reason(Limits, explain.DeviceNames, a.Device.Name, b.Device.Name))
 	}
@@ -191,14 +210,12 @@ func lengthsDiffer(a, b *Cell) *Reason {
 
 // piecesDiffer says so where one side reports tokens and the other pieces of text.
 func piecesDiffer(a, b *Cell) *Reason {
-	who, y := names(a, b)
-	if a.Spec.Pieces == b.Spec.Pieces {
-		return nil
-	}
-	if b.Spec.Pieces {
-		who = y
-	}
-	return new(reason(Limits, explain.PiecesDiffer, who))
+	return oneAlone(a, b, explain.PiecesDiffer, func(c *Cell) bool { return c.Spec.Pieces })
+}
+
+// loadsDiffer says so where one side loads the model for every request.
+func loadsDiffer(a, b *Cell) *Reason {
+	return oneAlone(a, b, explain.LoadsDiffer, func(c *Cell) bool { return c.Spec.PerGeneration })
 }
 
 // bos is how many tokens of a prompt may come from a cache and change nothing: the one that all texts begin with.
@@ -238,23 +255,10 @@ func cachesDiffer(a, b *Cell) *Reason {
 
 // memoryShared says so where a side's memory is not all in its figures.
 func memoryShared(a, b *Cell) *Reason {
-	x, y := names(a, b)
-	for i, c := range []*Cell{a, b} {
+	for _, c := range sides(a, b) {
 		if words := c.memory.OthersWords(); words != "" {
-			return new(reason(Limits, explain.MemoryShared, []string{x, y}[i], words))
+			return new(reason(Limits, explain.MemoryShared, c.name, words))
 		}
 	}
 	return nil
-}
-
-// loadsDiffer says so where one side loads the model for every request.
-func loadsDiffer(a, b *Cell) *Reason {
-	if a.Spec.PerGeneration == b.Spec.PerGeneration {
-		return nil
-	}
-	who, y := names(a, b)
-	if b.Spec.PerGeneration {
-		who = y
-	}
-	return new(reason(Limits, explain.LoadsDiffer, who))
 }

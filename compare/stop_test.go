@@ -24,7 +24,7 @@ func TestIntervalsAreWiderAfterPeeking(t *testing.T) {
 			if *before.Median != *after.Median || before.N != 12 {
 				t.Errorf("%s: %+v, %+v", name, before, after)
 			}
-			// Of twelve launches the third to the tenth are one of 96 %, the second to the eleventh one of 99.4 %.
+			// Of twelve launches the third to the tenth are one of 96%, the second to the eleventh one of 99.4%.
 			if wider := after.Interval.Lo < before.Interval.Lo &&
 				after.Interval.Hi > before.Interval.Hi; wider != looked {
 				t.Errorf("%s of %s: %+v, %+v", name, res.Cells[i].Label, before.Interval, after.Interval)

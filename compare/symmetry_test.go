@@ -8,21 +8,20 @@ import (
 	"testing"
 
 	"llmparity/compare"
-	"llmparity/compare/evidence"
-	"llmparity/compare/explain"
+	"llmparity/compare/comparetest"
 	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
-// varied are pairs of series that a comparison must treat alike whichever way they are given.
-func varied() map[string][2]series {
-	of := func(launches, cells int, cv, decode float64) series {
-		return series{launches: launches, cells: cells, cv: cv, engine: "engine",
-			shift: map[string]float64{figure.DecodeTPS: decode}}
+// varied are pairs of comparetest.Series that a comparison must treat alike whichever way they are given.
+func varied() map[string][2]comparetest.Series {
+	of := func(launches, cells int, cv, decode float64) comparetest.Series {
+		return comparetest.Series{Launches: launches, Cells: cells, CV: cv,
+			Shift: map[string]float64{figure.DecodeTPS: decode}}
 	}
-	return map[string][2]series{
+	return map[string][2]comparetest.Series{
 		"equal":             {of(10, 2, 0.05, 1), of(10, 2, 0.05, 1)},
 		"shifted":           {of(10, 2, 0.05, 1), of(10, 2, 0.05, 1.4)},
 		"by a little":       {of(12, 1, 0.0005, 1), of(12, 1, 0.0005, 1.004)},
@@ -47,9 +46,9 @@ func turned(a, b *stats.Interval) bool {
 func TestWhichRunComesFirstTurnsRatiosRound(t *testing.T) {
 	for name, s := range varied() {
 		r := rand.New(rand.NewPCG(4, 2))
-		a, b := s[0].run(r, "a"), s[1].run(r, "b")
+		a, b := s[0].Run(r, "a"), s[1].Run(r, "b")
 		ab, ba := compare.Runs(a, b), compare.Runs(b, a)
-		if len(ab.Comparisons) != min(s[0].cells, s[1].cells) || len(ab.Comparisons) != len(ba.Comparisons) {
+		if len(ab.Comparisons) != min(s[0].Cells, s[1].Cells) || len(ab.Comparisons) != len(ba.Comparisons) {
 			t.Fatalf("%s: %d and %d comparisons", name, len(ab.Comparisons), len(ba.Comparisons))
 		}
 		for i, c := range ab.Comparisons {
@@ -88,48 +87,13 @@ func judged(r *compare.Result) (ratios []ratio.Ratio, means []ratio.Mean) {
 	return ratios, means
 }
 
-func TestAnotherUnitChangesNoRatio(t *testing.T) {
-	for name, s := range varied() {
-		r := rand.New(rand.NewPCG(5, 2))
-		a, b := s[0].run(r, "a"), s[1].run(r, "b")
-		before, meansBefore := judged(compare.Runs(a, b))
-		const by = 8 // a power of two: nothing is rounded
-		for _, run := range []*record.Run{a, b} {
-			for _, attempt := range run.Attempts {
-				for i := range attempt.Totals {
-					row := &attempt.Totals[i]
-					row.PSS, row.USS, row.RSS = by*row.PSS, by*row.USS, by*row.RSS
-				}
-				for _, q := range attempt.Requests {
-					for i := range q.Tokens {
-						q.Tokens[i].NS = q.SentNS + by*(q.Tokens[i].NS-q.SentNS)
-					}
-				}
-			}
-		}
-		after, meansAfter := judged(compare.Runs(a, b))
-		for i, x := range before {
-			if y := after[i]; x.P != y.P || x.Call != y.Call || !close6(*x.Ratio, *y.Ratio) {
-				t.Errorf("%s: %+v\n%+v", name, x, y)
-			}
-		}
-		for i, x := range meansBefore {
-			if y := meansAfter[i]; x.P != y.P || x.Call != y.Call || !close6(x.Ratio, y.Ratio) {
-				t.Errorf("%s: %+v\n%+v", name, x, y)
-			}
-		}
-	}
-}
-
-func TestOrderOfLaunchesChangesOnlyTrend(t *testing.T) {
+func TestOrderOfLaunchesChangesNoRatio(t *testing.T) {
 	for name, s := range varied() {
 		r := rand.New(rand.NewPCG(6, 2))
-		a, b := s[0].run(r, "a"), s[1].run(r, "b")
-		before := compare.Runs(a, b)
+		a, b := s[0].Run(r, "a"), s[1].Run(r, "b")
+		x, means := judged(compare.Runs(a, b))
 		r.Shuffle(len(b.Attempts), func(i, j int) { b.Attempts[i], b.Attempts[j] = b.Attempts[j], b.Attempts[i] })
-		after := compare.Runs(a, b)
-		x, means := judged(before)
-		y, others := judged(after)
+		y, others := judged(compare.Runs(a, b))
 		for i := range x {
 			if x[i].P != y[i].P || x[i].Verdict != y[i].Verdict || x[i].Interval != nil &&
 				*x[i].Interval != *y[i].Interval {
@@ -141,24 +105,7 @@ func TestOrderOfLaunchesChangesOnlyTrend(t *testing.T) {
 				t.Errorf("%s: %+v\n%+v", name, means[i], others[i])
 			}
 		}
-		for i := range before.Cells {
-			for k, f := range before.Cells[i].Figures {
-				if !slices.Equal(codes(f), codes(after.Cells[i].Figures[k])) {
-					t.Errorf("%s: %v, in another order %v", f.Name, f.Warnings, after.Cells[i].Figures[k].Warnings)
-				}
-			}
-		}
 	}
-}
-
-// codes are those of a figure's warnings, but for the trend.
-func codes(f evidence.Figure) (out []string) {
-	for _, w := range f.Warnings {
-		if w.Code != explain.Trend.Code || !strings.Contains(w.Text, "drifts") {
-			out = append(out, w.Code)
-		}
-	}
-	return out
 }
 
 // telling are words that claim a difference.
@@ -169,7 +116,7 @@ func TestWhatIsNoDifferenceIsNotCalledOne(t *testing.T) {
 	seen := map[stats.Call]int{}
 	for name, s := range varied() {
 		r := rand.New(rand.NewPCG(7, 2))
-		ratios, means := judged(compare.Runs(s[0].run(r, "a"), s[1].run(r, "b")))
+		ratios, means := judged(compare.Runs(s[0].Run(r, "a"), s[1].Run(r, "b")))
 		said := func(what string, call stats.Call, significant bool, verdict string) {
 			seen[call]++
 			claims := slices.ContainsFunc(telling, func(w string) bool { return strings.Contains(verdict, w) })
@@ -198,9 +145,9 @@ func TestWhatIsNoDifferenceIsNotCalledOne(t *testing.T) {
 // difference.
 func TestOfNothingThereIsNoRatio(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 2))
-	s := series{launches: 8, cells: 1, cv: 0.01, engine: "engine"}
+	s := comparetest.Series{Launches: 8, Cells: 1, CV: 0.01}
 	shrunk := func(name string) *record.Run {
-		run := s.run(r, name)
+		run := s.Run(r, name)
 		for _, attempt := range run.Attempts {
 			for i := range attempt.Totals[1:] {
 				attempt.Totals[i+1].PSS = attempt.Totals[0].PSS - 5
@@ -216,7 +163,7 @@ func TestOfNothingThereIsNoRatio(t *testing.T) {
 		}
 		return ratios[at]
 	}
-	x := increase(s.run(r, "a"), shrunk("b"))
+	x := increase(s.Run(r, "a"), shrunk("b"))
 	if x.Ratio != nil || x.Percent == nil || *x.Percent != -100 || x.Interval != nil || x.Delta >= 0 ||
 		x.DeltaInterval == nil || x.IntervalNote != "not all values above 0" || x.Call != stats.Differs ||
 		!strings.HasSuffix(x.Verdict, "engine, b, significantly different (p = 0.003, n = 8 and 8)") {
@@ -231,9 +178,9 @@ func TestOfNothingThereIsNoRatio(t *testing.T) {
 // A prompt that a plan names twice makes four pairs of two runs' cells, which are no more launches than two.
 func TestALaunchEntersAMeanOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 3))
-	s := series{launches: 8, cells: 2, cv: 0.05, engine: "engine"}
+	s := comparetest.Series{Launches: 8, Cells: 2, CV: 0.05}
 	twice := func(name string) *record.Run {
-		run := s.run(r, name)
+		run := s.Run(r, name)
 		run.Cells[1].Prompt = run.Cells[0].Prompt
 		return run
 	}
@@ -251,9 +198,9 @@ func TestALaunchEntersAMeanOnce(t *testing.T) {
 // Of three runs the later ones are held against the first, and against each other only in what the first lacks.
 func TestTheFirstRunIsTheBaseline(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 2))
-	one, two := series{launches: 6, cells: 1, cv: 0.05, engine: "engine"},
-		series{launches: 6, cells: 2, cv: 0.05, engine: "engine"}
-	res := compare.Runs(one.run(r, "a"), two.run(r, "b"), two.run(r, "c"))
+	one, two := comparetest.Series{Launches: 6, Cells: 1, CV: 0.05},
+		comparetest.Series{Launches: 6, Cells: 2, CV: 0.05}
+	res := compare.Runs(one.Run(r, "a"), two.Run(r, "b"), two.Run(r, "c"))
 	var pairs []string
 	for _, c := range res.Comparisons {
 		pairs = append(pairs, res.Runs[res.Cells[c.A].Run].Name+res.Runs[res.Cells[c.B].Run].Name)

@@ -6,11 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
-	"llmparity/compare/growth"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -124,29 +122,6 @@ func TestRequestsThatFailedAreNoAnswers(t *testing.T) {
 	}
 }
 
-func TestKindsOfAMixHaveTheirOwnTails(t *testing.T) {
-	e := comparetest.Mixed(steady(6), 1, 2, 40, 10)
-	e.Slots = 1
-	res := compare.Runs(comparetest.Run(t, "mix", e))
-	kinds := res.Cells[0].Load.Kinds
-	if len(kinds) != 2 || kinds[0].Kind != "short" || kinds[1].Kind != "long" {
-		t.Fatalf("%+v", kinds)
-	}
-	name := figure.Percentile(figure.OfTTFT, 0.95)
-	short, long := kinds[0].Figure(name), kinds[1].Figure(name)
-	// each waits for one of the other
-	if math.Abs(short.Center()-(9+792)) > 30 || math.Abs(long.Center()-(90+80)) > 10 {
-		t.Errorf("short %g, long %g", short.Center(), long.Center())
-	}
-	// Within 18 ms are none but the first request of all, which waited for nobody.
-	if got := loadFigure(t, &res.Cells[0], figure.GoodShare); got != 100./40 {
-		t.Errorf("%g %% kept the goal", got)
-	}
-	if !res.Cells[0].Self.Identical { // among the short ones
-		t.Errorf("%+v", res.Cells[0].Self)
-	}
-}
-
 func TestCellsThatAskOtherwiseAreOtherTasks(t *testing.T) {
 	var all []comparetest.Engine
 	for n, change := range []func(*record.Cell){
@@ -189,49 +164,5 @@ func TestCellsThatAskOtherwiseAreOtherTasks(t *testing.T) {
 		if !slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return strings.Contains(c.Label, words) }) {
 			t.Errorf("no label says %q", words)
 		}
-	}
-}
-
-func TestSweepsOverWhatPlansVary(t *testing.T) {
-	var all []comparetest.Engine
-	id := 0
-	add := func(e comparetest.Engine) { id++; e.Cell.ID = id; all = append(all, e) }
-	for _, n := range []int{1, 4, 2} {
-		add(comparetest.Loaded(steady(3), 0, n, 4*n))
-	}
-	for _, n := range []int{2, 4} {
-		e := comparetest.Loaded(steady(3), 0, n, n)
-		e.Cell.Traffic.Loop = record.Batch
-		add(e)
-	}
-	for _, n := range []int{16, 128} {
-		e := steady(3)
-		e.Cell.MaxTokens = n
-		add(e)
-	}
-	for _, dtype := range []string{"q8_0", "f16"} {
-		e := steady(3)
-		e.Cell.KVDType, e.TTFT = dtype, 10*time.Millisecond
-		e.Info.Policy = map[string]string{"kv_dtype": dtype, "weights_dtype": "f32", "context": "256", "threads": "1"}
-		add(e)
-	}
-	got := map[string][]float64{}
-	for _, s := range compare.Runs(comparetest.Run(t, "sweeps", all...)).Sweeps {
-		got[s.Axis] = s.At
-		if lines := s.Axis == growth.AxisOutput; (len(s.Rates) > 0) != lines {
-			t.Errorf("%s: %d lines", s.Axis, len(s.Rates))
-		}
-		if s.Axis == growth.AxisKVType && !slices.Equal(s.Names, []string{"f16", "q8_0"}) {
-			t.Errorf("%q", s.Names)
-		}
-	}
-	for axis, want := range map[string][]float64{growth.AxisClients: {1, 2, 4}, growth.AxisBatch: {2, 4},
-		growth.AxisOutput: {16, 128}, growth.AxisKVType: {0, 1}} {
-		if !slices.Equal(got[axis], want) {
-			t.Errorf("%s: cells at %v, want %v", axis, got[axis], want)
-		}
-	}
-	if len(got) != 4 {
-		t.Errorf("sweeps over %v", got)
 	}
 }

@@ -49,19 +49,16 @@ func Predictions(run *record.Run) []memory.PredictedCell {
 
 // nothingPredicted says why there is nothing to validate.
 func nothingPredicted(root string, v *memory.Validation) error {
-	why := ""
-	if len(v.Absent) > 0 {
-		why = " (" + v.Absent[0] + ")"
-	}
 	if v.Runs == 0 {
 		return fault.New(fault.BadRecord, "name a folder that `llmparity run` wrote",
-			"%[2]s: none of the %[1]d run folders can be read: %[3]s", len(v.Broken), root, v.Broken[0].Error)
+			"%s: none of the %d run folders can be read: %s", root, len(v.Broken), v.Broken[0].Error)
 	}
-	broken := ""
+	words := fmt.Sprintf("%s: none of the %d runs has a cell whose memory was both predicted and measured", root, v.Runs)
+	if len(v.Absent) > 0 {
+		words += " (" + v.Absent[0] + ")"
+	}
 	if len(v.Broken) > 0 {
-		broken = fmt.Sprintf("; %d cannot be read", len(v.Broken))
+		words += fmt.Sprintf("; %d cannot be read", len(v.Broken))
 	}
-	return fault.New(fault.BadRecord, "`llmparity run` predicts and measures",
-		"%[2]s: none of the %[1]d runs has a cell whose memory was both predicted and measured%[3]s%[4]s",
-		v.Runs, root, why, broken)
+	return fault.New(fault.BadRecord, "`llmparity run` predicts and measures", "%s", words)
 }

@@ -19,10 +19,8 @@ import (
 
 // Held finds a figure in a list; an absent one if there is none.
 func Held(list []Figure, name string) Figure {
-	for _, f := range list {
-		if f.Name == name {
-			return f
-		}
+	if at := slices.IndexFunc(list, func(f Figure) bool { return f.Name == name }); at >= 0 {
+		return list[at]
 	}
 	return Figure{Name: name, Absent: "not measured"}
 }
@@ -204,10 +202,8 @@ func PerRequest(attempts []*record.Attempt, of func(*record.Request) float64, f 
 
 // Value finds a launch's value; NaN without one.
 func (f Figure) Value(launch int) float64 {
-	for _, v := range f.Values {
-		if v.Attempt == launch {
-			return v.Value
-		}
+	if at := slices.IndexFunc(f.Values, func(v Value) bool { return v.Attempt == launch }); at >= 0 {
+		return f.Values[at].Value
 	}
 	return math.NaN()
 }

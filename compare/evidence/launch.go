@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -10,30 +11,26 @@ import (
 
 // Has tells whether any launch has a source of the method.
 func Has(counted []*record.Attempt, method string) bool {
-	return slices.ContainsFunc(counted, func(a *record.Attempt) bool {
-		for _, s := range a.Sources {
-			if s.Method == method {
-				return true
-			}
-		}
-		return false
-	})
+	_, ok := sourceOf(counted, method)
+	return ok
 }
 
 // Blind is what a method misses.
 func Blind(counted []*record.Attempt, method string) string {
+	s, _ := sourceOf(counted, method)
+	return s.Blind
+}
+
+// sourceOf is the first source of a method.
+func sourceOf(counted []*record.Attempt, method string) (record.Source, bool) {
 	for _, a := range counted {
-		least := 0
-		for id, s := range a.Sources {
-			if s.Method == method && (least == 0 || id < least) {
-				least = id
+		for _, id := range slices.Sorted(maps.Keys(a.Sources)) {
+			if s := a.Sources[id]; s.Method == method {
+				return s, true
 			}
 		}
-		if least > 0 {
-			return a.Sources[least].Blind
-		}
 	}
-	return ""
+	return record.Source{}, false
 }
 
 // Mebi converts bytes.

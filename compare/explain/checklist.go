@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -45,59 +46,70 @@ const Enough = 6
 const quiet = 0.10
 
 // Checklist answers the items for a run from its record. If a plan has several models, prompts or lengths, every engine
-// must have run each.
+// must have run each. Imported rows have only memory.
 func Checklist(run *record.Run) []Check {
-	if len(run.Cells) > 0 && run.Cells[0].Model.Format == record.Foreign {
-		return foreignChecklist(run)
+	unknown := func(why string, items ...string) []Check {
+		var out []Check
+		for _, item := range items {
+			out = append(out, Check{item, Unknown, why})
+		}
+		return out
 	}
-	out := []Check{{SameModel, Unknown, "the run has no cell"}, {SamePrompt, Unknown, "the run has no cell"},
-		{SameMaxTokens, Unknown, "the run has no cell"}, {Deterministic, Unknown, "the run has no cell"}}
-	if len(run.Cells) > 0 {
-		out = []Check{sameModel(run), samePrompt(run), sameMaxTokens(run), deterministic(run)}
+	const foreign = "imported rows do not say"
+	switch {
+	case len(run.Cells) == 0:
+		return append(unknown("the run has no cell", SameModel, SamePrompt, SameMaxTokens, Deterministic),
+			Quiet(run.Environment), severalRuns(run), systemState(run))
+	case run.Cells[0].Model.Format == record.Foreign:
+		return append(unknown(foreign, SameModel, SamePrompt, SameMaxTokens, Deterministic, QuietMachine),
+			severalRuns(run), Check{SystemState, Unknown, foreign})
 	}
-	return append(out, Quiet(run.Environment), severalRuns(run), systemState(run))
+	return []Check{sameModel(run), samePrompt(run), sameMaxTokens(run), deterministic(run), Quiet(run.Environment),
+		severalRuns(run), systemState(run)}
 }
 
-// had is what each engine ran.
-type had[T int | string] map[string]map[T]bool
+// ran has the engines that ran each value.
+type ran[T cmp.Ordered] map[T]map[string]bool
 
-func (h had[T]) add(engine string, v T) {
-	if h[engine] == nil {
-		h[engine] = map[T]bool{}
+func (r ran[T]) add(v T, engine string) {
+	if r[v] == nil {
+		r[v] = map[string]bool{}
 	}
-	h[engine][v] = true
+	r[v][engine] = true
 }
 
-// alike tells whether all engines ran the same, and returns everything that any ran.
-func (h had[T]) alike() (all map[T]bool, alike bool) {
-	all, alike = map[T]bool{}, true
-	for _, of := range h {
-		maps.Copy(all, of)
+// missing is the first value that not every engine of a run ran; false: there is none.
+func (r ran[T]) missing(run *record.Run) (v T, some bool) {
+	engines := enginesOf(run)
+	for _, v := range slices.Sorted(maps.Keys(r)) {
+		if len(r[v]) < len(engines) {
+			return v, true
+		}
 	}
-	for _, of := range h {
-		alike = alike && len(of) == len(all)
+	return v, false
+}
+
+func enginesOf(run *record.Run) map[string]bool {
+	out := map[string]bool{}
+	for _, c := range run.Cells {
+		out[c.Engine] = true
 	}
-	return all, alike
+	return out
 }
 
 func sameMaxTokens(run *record.Run) Check {
-	tokens := had[int]{}
+	tokens := ran[int]{}
 	for _, c := range run.Cells {
-		tokens.add(c.Engine, c.MaxTokens)
+		tokens.add(c.MaxTokens, c.Engine)
 	}
-	all, alike := tokens.alike()
+	if n, some := tokens.missing(run); some {
+		return Check{SameMaxTokens, No, fmt.Sprintf("only %s was asked for %d", List(tokens[n]), n)}
+	}
 	of := "every cell"
-	if len(all) > 1 && alike {
+	if len(tokens) > 1 {
 		of = "every engine"
 	}
-	if !alike {
-		var parts []string
-		for _, engine := range slices.Sorted(maps.Keys(tokens)) {
-			parts = append(parts, engine+" "+List(tokens[engine]))
-		}
-		return Check{SameMaxTokens, No, "requested: " + strings.Join(parts, "; ")}
-	}
-	return Check{SameMaxTokens, Yes, "requested of " + of + ": " + List(all)}
+	return Check{SameMaxTokens, Yes, "requested of " + of + ": " + List(tokens)}
 }
 
 func deterministic(run *record.Run) Check {
@@ -116,8 +128,8 @@ func yesIf(is bool) Answer {
 	return No
 }
 
-// List joins the values in order.
-func List[T int | float64 | string](of map[T]bool) string {
+// List joins the keys in order.
+func List[T cmp.Ordered, V any](of map[T]V) string {
 	var out []string
 	for _, v := range slices.Sorted(maps.Keys(of)) {
 		out = append(out, fmt.Sprint(v))
@@ -133,50 +145,40 @@ func sameModel(run *record.Run) Check {
 			held[a.Cell] = e.Policy["weights_dtype"]
 		}
 	}
-	files, numbers, models := had[string]{}, had[string]{}, map[string]bool{}
+	files, dtypes, models := ran[string]{}, ran[string]{}, map[string]bool{}
 	for _, c := range run.Cells {
 		if c.Model.SHA256 == "" || c.Model.Format == record.Served {
 			return Check{SameModel, Unknown,
 				fmt.Sprintf("the weights of %s in %s are not verified", c.Model.Name, c.Engine)}
 		}
 		dtype := strings.ToLower(cmp.Or(held[c.ID], c.Model.DType))
-		files.add(c.Engine, c.Model.SHA256)
-		numbers.add(c.Engine, c.Model.SHA256+" "+dtype)
+		files.add(c.Model.SHA256, c.Engine)
+		dtypes.add(c.Model.SHA256+" "+dtype, c.Engine)
 		models[fmt.Sprintf("%s, weights in %s, sha256 %.12s", c.Model.Name, dtype, c.Model.SHA256)] = true
 	}
-	all, alike := files.alike()
-	if !alike {
-		return Check{SameModel, No, fmt.Sprintf("the cells have %d different files, and not every engine ran each",
-			len(all))}
-	}
-	if _, alike := numbers.alike(); !alike {
-		return Check{SameModel, No, "the same files, but engines hold the weights in different dtypes: " +
-			List(models)}
-	}
 	const most = 4
-	if len(models) > most {
-		return Check{SameModel, Yes, fmt.Sprintf("%d files, each in every engine, in the same dtypes", len(all))}
+	if _, some := files.missing(run); some {
+		return Check{SameModel, No, fmt.Sprintf("the cells have %d different files, and not every engine ran each",
+			len(files))}
+	} else if _, some := dtypes.missing(run); some {
+		return Check{SameModel, No, "the same files, but engines hold the weights in different dtypes: " + List(models)}
+	} else if len(models) > most {
+		return Check{SameModel, Yes, fmt.Sprintf("%d files, each in every engine, in the same dtypes", len(files))}
 	}
 	return Check{SameModel, Yes, List(models)}
 }
 
 // samePrompt compares the prompts' texts: every engine must have run each.
 func samePrompt(run *record.Run) Check {
-	engines, had := map[string]bool{}, map[string]map[string]bool{}
+	prompts := ran[string]{}
 	for _, c := range run.Cells {
-		engines[c.Engine] = true
-		if had[c.Prompt] == nil {
-			had[c.Prompt] = map[string]bool{}
-		}
-		had[c.Prompt][c.Engine] = true
+		prompts.add(c.Prompt, c.Engine)
 	}
-	for _, prompt := range slices.Sorted(maps.Keys(had)) {
-		if by := had[prompt]; len(by) < len(engines) {
-			return Check{SamePrompt, No, fmt.Sprintf("only %[2]s ran %.40[1]q", prompt, List(by))}
-		}
+	if prompt, some := prompts.missing(run); some {
+		return Check{SamePrompt, No, fmt.Sprintf("only %s ran %.40q", List(prompts[prompt]), prompt)}
 	}
-	return Check{SamePrompt, Yes, fmt.Sprintf("prompts: %d, each run by %s, without a template", len(had),
-		List(engines))}
+	return Check{SamePrompt, Yes, fmt.Sprintf("prompts: %d, each run by %s, without a template", len(prompts),
+		List(enginesOf(run)))}
 }
 
 // Quiet answers whether other programs used the machine.
@@ -218,19 +220,18 @@ func Busy(run *record.Run) string {
 
 // severalRuns asks whether every cell has enough launches for an interval.
 func severalRuns(run *record.Run) Check {
-	least, counted := -1, map[int]int{}
+	if len(run.Cells) == 0 {
+		return Check{SeveralRuns, Unknown, "the run has no cell"}
+	}
+	counted := map[int]int{}
 	for _, a := range run.Attempts {
 		if a.Counted() {
 			counted[a.Cell]++
 		}
 	}
+	least := math.MaxInt
 	for _, c := range run.Cells {
-		if n := counted[c.ID]; least < 0 || n < least {
-			least = n
-		}
-	}
-	if least < 0 {
-		return Check{SeveralRuns, Unknown, "the run has no cell"}
+		least = min(least, counted[c.ID])
 	}
 	return Check{SeveralRuns, yesIf(least >= Enough),
 		fmt.Sprintf("the fewest in a cell: %d; a 95%% interval needs %d", least, Enough)}
@@ -260,13 +261,4 @@ func systemState(run *record.Run) Check {
 		return Check{SystemState, Unknown, "no engine has run"}
 	}
 	return Check{SystemState, Yes, fmt.Sprintf("%s, kernel %s; %s", e.OS, e.Kernel, List(versions))}
-}
-
-// foreignChecklist answers for imported rows, which have only memory.
-func foreignChecklist(run *record.Run) []Check {
-	var out []Check
-	for _, item := range []string{SameModel, SamePrompt, SameMaxTokens, Deterministic, QuietMachine} {
-		out = append(out, Check{item, Unknown, "imported rows do not say"})
-	}
-	return append(out, severalRuns(run), Check{SystemState, Unknown, "imported rows do not say"})
 }

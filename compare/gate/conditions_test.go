@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/record"
 )
@@ -50,11 +51,12 @@ func lastFails(r *record.Run) {
 }
 
 func conditions() map[string]condition {
-	usual := simulated{launches: 10, cells: 2, cv: 0.05, memory: 0.015}
+	usual := runsOf(10, 2, 0.05, 0.015)
 	slow, few, fewest, noisy := usual, usual, usual, usual
-	slow.shift = map[string]float64{"decode": 1.9, "first": 1.9, "load": 1.9} // what two busy loops took on two cores
-	few.launches, fewest.launches = 6, 3
-	noisy.cv, noisy.memory = 0.15, 0.15
+	// What two busy loops took on two cores.
+	slow.Shift = map[string]float64{figure.DecodeTPS: 1.9, figure.TTFT: 1.9, figure.LoadTime: 1.9}
+	few.Launches, fewest.Launches = 6, 3
+	noisy.CV, noisy.Memory = 0.15, 0.15
 	return map[string]condition{
 		"quiet":                       {base: usual, now: usual},
 		"the run's machine busy":      {base: usual, now: slow, is: busyMachine},
@@ -77,7 +79,7 @@ func conditions() map[string]condition {
 			is: func(r *record.Run) { r.Meta.Started = r.Meta.Started.Add(-48 * time.Hour) }},
 		"noise":                    {base: noisy, now: noisy},
 		"noise in the baseline":    {base: noisy, now: usual},
-		"noise and fewer launches": {base: noisy, now: simulated{launches: 6, cells: 2, cv: 0.15, memory: 0.15}},
+		"noise and fewer launches": {base: noisy, now: runsOf(6, 2, 0.15, 0.15)},
 	}
 }
 
@@ -87,14 +89,14 @@ func usualGate(t *testing.T) *gates.Gate {
 }
 
 func (s simulated) planted(what map[string]float64) simulated {
-	shift := maps.Clone(s.shift)
+	shift := maps.Clone(s.Shift)
 	if shift == nil {
 		shift = map[string]float64{}
 	}
 	for figure, by := range what {
-		shift[figure] = s.factor(figure) * by
+		shift[figure] = s.Factor(figure) * by
 	}
-	s.shift = shift
+	s.Shift = shift
 	return s
 }
 
@@ -105,9 +107,9 @@ func TestGateIsSafeUnderTenConditions(t *testing.T) {
 	const most = 24 // of each side: there are many conditions
 	for name, c := range conditions() {
 		base := c.base.changed(min(runs/2, most), 11, c.was)
-		for what, planted := range map[string]map[string]float64{"30% slower": {"decode": 1.3, "first": 1.3,
-			"load": 1.3},
-			"a peak larger by a tenth": {"memory": 1.1}, "the same": nil} {
+		for what, planted := range map[string]map[string]float64{"30% slower": {figure.DecodeTPS: 1.3, figure.TTFT: 1.3,
+			figure.LoadTime: 1.3},
+			"a peak larger by a tenth": {figure.PeakPSS: 1.1}, "the same": nil} {
 			got := outcomes(usualGate(t), base, c.now.planted(planted).changed(min(runs/2, most), 12, c.is))
 			t.Logf("%s, %s: %s", name, what, shares(got))
 			switch passes := got[gates.Passed] + got[gates.Warned]; {
@@ -124,11 +126,11 @@ func TestGateIsSafeUnderTenConditions(t *testing.T) {
 // any fails; a slowdown of 30% nearly always fails and never passes.
 func TestGateErrorRates(t *testing.T) {
 	for _, memory := range []float64{0.01, 0.02} {
-		s := simulated{launches: 10, cells: 2, cv: 0.05, memory: memory}
+		s := runsOf(10, 2, 0.05, memory)
 		base := s.results(runs, 21)
 		same := outcomes(usualGate(t), base, s.results(runs, 22))
-		slower := outcomes(usualGate(t), base, s.planted(map[string]float64{"decode": 1.3,
-			"first": 1.3}).results(runs, 23))
+		slower := outcomes(usualGate(t), base, s.planted(map[string]float64{figure.DecodeTPS: 1.3,
+			figure.TTFT: 1.3}).results(runs, 23))
 		t.Logf("sizes vary by %.0f%%: unchanged: %s; 30%% slower: %s", 100*memory, shares(same), shares(slower))
 		if same[gates.Failed] > 0.02 || same[gates.Passed]+same[gates.Warned] < 0.9 {
 			t.Errorf("unchanged: %s", shares(same))
@@ -143,14 +145,14 @@ func TestGateErrorRates(t *testing.T) {
 // for.
 func TestGateRarelyPassesWhatItMustDetect(t *testing.T) {
 	t.Parallel()
-	s := simulated{launches: 10, cells: 1, cv: 0.05, memory: 0.02}
+	s := runsOf(10, 1, 0.05, 0.02)
 	const each = 48
 	base := s.results(each, 31)
 	for what, c := range map[string]struct {
 		gate    string
 		planted map[string]float64
-	}{"decode lower by 15%": {"vs_baseline: {decode_tps: -5%}", map[string]float64{"decode": 1 / 0.85}},
-		"a peak higher by 5%": {"vs_baseline: {peak_pss: +3%}", map[string]float64{"memory": 1.05}}} {
+	}{"decode lower by 15%": {"vs_baseline: {decode_tps: -5%}", map[string]float64{figure.DecodeTPS: 1 / 0.85}},
+		"a peak higher by 5%": {"vs_baseline: {peak_pss: +3%}", map[string]float64{figure.PeakPSS: 1.05}}} {
 		got := outcomes(parse(t, c.gate), base, s.planted(c.planted).results(each, 32))
 		t.Logf("%s: %s", what, shares(got))
 		if got[gates.Passed]+got[gates.Warned] > 0.1 {

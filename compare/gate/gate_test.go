@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
@@ -485,24 +484,6 @@ func TestParity(t *testing.T) {
 	} {
 		got := gate.Evaluate(parse(t, "gone: off\nparity: "+c.text), c.now, c.base)
 		expect(t, one(t, got, "same output"), c.status, c.why)
-	}
-}
-
-// Nothing in an outcome hangs on chance or on time, but for when it was judged.
-func TestTheSameIsJudgedTheSame(t *testing.T) {
-	base, now := result(t, comparetest.Native(8), comparetest.Browser(8)),
-		result(t, comparetest.Native(8), comparetest.Browser(8))
-	text := func() string {
-		g := gate.Evaluate(parse(t, usual+"\npeak_pss_mb: {max: 40}\nparity: {min_agreement: 100%}"), now, base)
-		g.Judged = time.Time{}
-		b, err := json.Marshal(g)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(b)
-	}
-	if a, b := text(), text(); a != b {
-		t.Errorf("%s\n%s", a, b)
 	}
 }
 

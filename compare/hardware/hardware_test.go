@@ -169,23 +169,6 @@ func TestEnergy(t *testing.T) {
 	}
 }
 
-// Counter and integral are two ways to one figure.
-func TestPowerAndCounterAgree(t *testing.T) {
-	power := func(s float64) float64 { return 200 + 50*math.Sin(s) }
-	energy := func(s float64) float64 { return 200*s - 50*math.Cos(s) }
-	of := func(name string, value func(float64) float64) float64 {
-		a := measuredAttempt(1)
-		source(a, 1, "gpu0", "nvml", 0)
-		read(a, 1, name, 0.1, 6, value)
-		return find(t, Read([]*record.Attempt{a}, nil), "gpu0", "nvml").Figure(Energy).Center()
-	}
-	exact := energy(5) - energy(3)
-	if c, p := of(joules, energy), of(watts, power); math.Abs(c-exact) > 0.005*exact ||
-		math.Abs(p-exact) > 0.005*exact {
-		t.Errorf("by the counter %v, by power %v, exactly %v", c, p, exact)
-	}
-}
-
 func TestSeveralGPUsTogether(t *testing.T) {
 	a := measuredAttempt(1)
 	for i, used := range []float64{2, 4, 6} {
@@ -214,21 +197,6 @@ func TestSeveralGPUsTogether(t *testing.T) {
 	h = find(t, Read([]*record.Attempt{a}, nil), "gpus", "nvml")
 	want(t, h, map[string]float64{GPUSum: 12 * 1024, GPUHighest: 6 * 1024, GPUMean: 4 * 1024,
 		GPUDeviation: math.Sqrt(8.0/3) * 1024})
-}
-
-// Parts count in the place of the GPU that is divided; its power is its own.
-func TestPartsOfAGPU(t *testing.T) {
-	a := measuredAttempt(1)
-	for i, role := range []string{"gpu0", "gpu0.mig1", "gpu0.mig2", "gpu1"} {
-		source(a, i+1, role, "nvml", 0)
-		read(a, i+1, usedBytes, 0, 6, constant(float64(i+1)*gibibyte))
-		if i == 0 || i == 3 {
-			read(a, i+1, watts, 0, 6, constant(50))
-		}
-	}
-	want(t, find(t, Read([]*record.Attempt{a}, nil), "gpus", "nvml"),
-		map[string]float64{GPUSum: 9 * 1024, GPUHighest: 4 * 1024,
-			GPUMean: 3 * 1024, GPUDeviation: math.Sqrt(2.0/3) * 1024, GPUPower: 100, Energy: 200, EnergyPerToken: 4})
 }
 
 func TestWhatProcessesHold(t *testing.T) {
@@ -270,21 +238,5 @@ func TestWhatProcessesHold(t *testing.T) {
 	if v := find(t, all, "processes", "nvml_process").Figure(GPUHeld).Numbers(); !slices.Equal(
 		v, []float64{5 * 1024, 2 * 1024}) {
 		t.Errorf("%v", v)
-	}
-}
-
-func TestNoHardwareWhereNothingWasRead(t *testing.T) {
-	a := measuredAttempt(1)
-	source(a, 1, "renderer", record.MethodStatm, 5)
-	source(a, 2, "page", "webgpu_ledger", 5)
-	source(a, 3, "server", "server_metrics", 0)
-	source(a, 4, "server", "nvml_process", 7)
-	read(a, 2, "live_bytes", 0, 6, constant(1))
-	read(a, 3, "kv_cache_usage_ratio", 0, 6, constant(1))
-	if h := Read([]*record.Attempt{a}, nil); h != nil {
-		t.Errorf("%+v", h)
-	}
-	if h := Read(nil, nil); h != nil {
-		t.Errorf("%+v", h)
 	}
 }

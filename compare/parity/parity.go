@@ -80,7 +80,8 @@ type Output struct {
 	prompt, ids []int
 	text        string
 	finish      string
-	count       int // of tokens, as they came or as the engine counts them
+	label       string // of the cell, or of the run
+	count       int    // of tokens, as they came or as the engine counts them
 }
 
 // Outputs are those of all launches, of requests that ask for the same.
@@ -126,52 +127,39 @@ func ids(r *record.Request) []int {
 	return out
 }
 
-// Itself says whether the launches of a cell agree.
+// Itself says whether the launches of a cell agree: by token ids, or by text where an engine reports none.
 func Itself(counted []*record.Attempt) SelfParity {
 	all := Outputs(counted)
 	s := SelfParity{Sequences: len(all)}
 	byText := slices.ContainsFunc(all, func(o Output) bool { return len(o.ids) == 0 })
-	if byText && slices.ContainsFunc(all, func(o Output) bool { return o.text == "" }) {
+	switch {
+	case byText && slices.ContainsFunc(all, func(o Output) bool { return o.text == "" }):
 		s.Verdict = "not known: no token ids"
 		return s
-	}
-	if len(all) < 2 {
+	case len(all) < 2:
 		s.Verdict = "not known: needs two counted launches"
 		return s
 	}
 	s.Known = true
-	if byText {
-		s.texts(all)
-		return s
-	}
+	const differ = "requests differ among themselves: "
 	for n, o := range all[1:] {
-		if at := agreed(all[0].ids, o.ids); at < len(o.ids) || at < len(all[0].ids) {
+		if byText && o.text != all[0].text {
+			s.Verdict = fmt.Sprintf(differ+"the text of number %d parts from the first's after %d bytes", n+2,
+				sharedText(all[0].text, o.text))
+			return s
+		}
+		if at := agreed(all[0].ids, o.ids); !byText && (at < len(o.ids) || at < len(all[0].ids)) {
 			s.FirstIndex = at
-			s.Verdict = fmt.Sprintf("requests differ among themselves: number %d parts from the first at token %d", n+2,
-				at+1)
+			s.Verdict = fmt.Sprintf(differ+"number %d parts from the first at token %d", n+2, at+1)
 			return s
 		}
 	}
 	s.Identical = true
-	s.Verdict = fmt.Sprintf("all %d requests gave the same %d token ids", len(all), len(all[0].ids))
-	return s
-}
-
-// texts compares what there is of an engine that tells no ids.
-func (s *SelfParity) texts(all []Output) {
-	for n, o := range all[1:] {
-		if o.text != all[0].text {
-			s.Verdict = fmt.Sprintf(
-				"requests differ among themselves: the text of number %d parts from the first's after "+
-					"%d bytes",
-				n+2,
-				sharedText(all[0].text, o.text),
-			)
-			return
-		}
-	}
-	s.Identical = true
 	s.Verdict = fmt.Sprintf("all %d requests gave the same text", len(all))
+	if !byText {
+		s.Verdict = fmt.Sprintf("all %d requests gave the same %d token ids", len(all), len(all[0].ids))
+	}
+	return s
 }
 
 // agreed is the length of what two sequences begin with.
@@ -198,84 +186,98 @@ type Party struct {
 
 // Of compares the first measured request of either side.
 func Of(left, right Party) Parity {
-	p := Parity{A: left.Cell, B: right.Cell, PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{},
-		Tokenisation: "not known"}
+	p := empty(left.Cell, right.Cell)
 	a, b := Outputs(left.Counted), Outputs(right.Counted)
-	la, lb := left.Label, right.Label
 	switch {
 	case left.Temperature != 0:
 		p.Verdict = fmt.Sprintf("not compared: tokens are random at temperature %g", left.Temperature)
 		return p
 	case len(a) == 0:
-		p.Verdict = "not compared: no counted launch of " + la + " returned a request"
+		p.Verdict = "not compared: no counted launch of " + left.Label + " returned a request"
 		return p
 	case len(b) == 0:
-		p.Verdict = "not compared: no counted launch of " + lb + " returned a request"
+		p.Verdict = "not compared: no counted launch of " + right.Label + " returned a request"
 		return p
 	}
 	if p.Forced = forced(left, right); p.Forced == nil {
 		p.Unforced = unforced(left, right)
 	}
-	p.fill(a[0], b[0], la, lb)
+	p.fill(a[0].of(left.Label), b[0].of(right.Label))
 	if p.First != nil {
 		p.First.margins(&p, left.Scored, right.Scored)
-		p.First.Words = p.First.words(la, lb, p.Forced)
-		if p.First.Words != "" {
+		if p.First.Words = p.First.words(left.Label, right.Label, p.Forced); p.First.Words != "" {
 			p.Verdict += "; " + p.First.Words
 		}
 	}
+	if !p.Compared {
+		return p
+	}
 	for _, s := range []Party{left, right} {
-		if p.Compared && s.Unverified {
+		if s.Unverified {
 			p.Unverified = append(p.Unverified, s.Label)
+		}
+		if s.Self.Known && !s.Self.Identical {
+			p.but += "; the requests of " + s.Label + " differ among themselves, so this is one of them"
 		}
 	}
 	if len(p.Unverified) > 0 {
 		p.Verdict += "; weights not verified: " + strings.Join(p.Unverified, " and ")
 	}
-	for _, s := range []Party{left, right} {
-		if p.Compared && s.Self.Known && !s.Self.Identical {
-			p.but += "; the requests of " + s.Label + " differ among themselves, so this is one of them"
-		}
-	}
 	p.Verdict += p.but
 	return p
 }
 
-// Said sets what two requests generated against each other; nil: a cell has none.
-func Said(a, b *Output, la, lb string) Parity {
-	p := Parity{PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{}, Tokenisation: "not known"}
-	if a == nil || b == nil {
+func empty(a, b int) Parity {
+	return Parity{A: a, B: b, PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{},
+		Tokenisation: "not known"}
+}
+
+// Said sets what the same cell of the baseline run and of the run generated against each other; nil: it generated
+// nothing. random tells that tokens are drawn at random.
+func Said(base, now *Output, random bool) Parity {
+	p := empty(0, 0)
+	switch {
+	case base == nil || now == nil:
 		p.Verdict = "not compared: no counted launch of one returned a request"
-		return p
+	case random:
+		p.Verdict = "not compared: tokens are drawn at random"
+	default:
+		p.fill(base.of("the baseline run"), now.of("the run"))
+		p.Verdict += p.but
 	}
-	p.fill(*a, *b, la, lb)
-	p.Verdict += p.but
 	return p
 }
 
-func (p *Parity) fill(a, b Output, la, lb string) {
+// of is the output with the name of whose it is.
+func (o Output) of(label string) Output {
+	o.label = label
+	return o
+}
+
+func (p *Parity) fill(a, b Output) {
 	p.PromptA, p.PromptB = append(p.PromptA, a.prompt...), append(p.PromptB, b.prompt...)
 	p.IDsA, p.IDsB = append(p.IDsA, a.ids...), append(p.IDsB, b.ids...)
 	p.TextA, p.TextB, p.Shared = a.text, b.text, sharedText(a.text, b.text)
 	p.tokenisation()
+	var without []string // of which there are no ids
+	for _, o := range []Output{a, b} {
+		if len(o.ids) == 0 {
+			without = append(without, o.label)
+		}
+	}
+	p.Compared = len(without) == 0 || a.text != "" && b.text != ""
 	switch {
-	case len(a.ids) > 0 && len(b.ids) > 0:
-		p.byIDs(a, b, la, lb)
-	case a.text != "" && b.text != "":
-		p.byText(a, b, la, lb)
+	case len(without) == 0:
+		p.byIDs(a, b)
+	case p.Compared:
+		p.byText(a, b)
+		p.Verdict += "; " + strings.Join(without, " and ") + " reports no token ids"
+		if !p.Identical && a.count != b.count {
+			p.Verdict += endings(a, a.count, " tokens", b, b.count)
+		}
 	default:
-		p.Verdict = "not compared: " + without(a, b, la, lb) + " returned no tokens"
+		p.Verdict = "not compared: " + strings.Join(without, " and ") + " returned no tokens"
 	}
-}
-
-func without(a, b Output, la, lb string) string {
-	switch {
-	case len(a.ids) == 0 && len(b.ids) == 0:
-		return la + " and " + lb
-	case len(a.ids) == 0:
-		return la
-	}
-	return lb
 }
 
 func (p *Parity) tokenisation() {
@@ -292,18 +294,16 @@ func (p *Parity) tokenisation() {
 		len(p.PromptA), len(p.PromptB))
 }
 
-func (p *Parity) byIDs(a, b Output, la, lb string) {
-	p.Compared = true
-	p.Tokens = min(len(a.ids), len(b.ids))
-	p.Agreed = agreed(a.ids, b.ids)
+func (p *Parity) byIDs(a, b Output) {
+	p.Tokens, p.Agreed = min(len(a.ids), len(b.ids)), agreed(a.ids, b.ids)
 	switch {
 	case p.Agreed < p.Tokens:
 		p.First = &Divergence{Index: p.Agreed, IDA: a.ids[p.Agreed], IDB: b.ids[p.Agreed]}
 		p.Verdict = fmt.Sprintf("different from token %d on: id %d and id %d; %d of %d token ids agree before it",
 			p.Agreed+1, p.First.IDA, p.First.IDB, p.Agreed, p.Tokens)
 	case len(a.ids) != len(b.ids):
-		p.Verdict = fmt.Sprintf("identical as far as both go: %d token ids; %s ended after %d (%s), %s after %d (%s)",
-			p.Tokens, la, len(a.ids), ending(a), lb, len(b.ids), ending(b))
+		p.Verdict = fmt.Sprintf("identical as far as both go: %d token ids", p.Tokens) +
+			endings(a, len(a.ids), "", b, len(b.ids))
 	default:
 		p.Identical = true
 		p.Verdict = fmt.Sprintf("identical: %d of %d token ids", p.Agreed, p.Tokens)
@@ -313,30 +313,22 @@ func (p *Parity) byIDs(a, b Output, la, lb string) {
 	}
 }
 
-func ending(o Output) string {
-	if o.finish == "" {
-		return "no reason given"
-	}
-	return o.finish
+// endings say after how many tokens two outputs ended, and why.
+func endings(a Output, ended int, unit string, b Output, other int) string {
+	const unknown = "no reason given"
+	return fmt.Sprintf("; %s ended after %d%s (%s), %s after %d (%s)", a.label, ended, unit, cmp.Or(a.finish, unknown),
+		b.label, other, cmp.Or(b.finish, unknown))
 }
 
-func (p *Parity) byText(a, b Output, la, lb string) {
-	p.Compared, p.ByText = true, true
-	p.Identical = a.text == b.text
-	if p.Identical {
-		p.Verdict = "identical text; " + without(a, b, la, lb) + " reports no token ids"
-		return
-	}
-	p.Verdict = fmt.Sprintf("different text after %d bytes; %s reports no token ids", p.Shared, without(a, b, la, lb))
-	if p.Shared == min(len(a.text), len(b.text)) {
-		p.Verdict = fmt.Sprintf("identical text as far as both go: %d bytes; %s reports no token ids", p.Shared,
-			without(a, b,
-				la, lb))
-	}
-	if a.count != b.count {
-		p.Verdict += fmt.Sprintf("; %s ended after %d tokens (%s), %s after %d (%s)", la, a.count, ending(a),
-			lb, b.count,
-			ending(b))
+func (p *Parity) byText(a, b Output) {
+	p.ByText, p.Identical = true, a.text == b.text
+	switch {
+	case p.Identical:
+		p.Verdict = "identical text"
+	case p.Shared == min(len(a.text), len(b.text)):
+		p.Verdict = fmt.Sprintf("identical text as far as both go: %d bytes", p.Shared)
+	default:
+		p.Verdict = fmt.Sprintf("different text after %d bytes", p.Shared)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"llmparity/internal/record"
 )
@@ -268,40 +269,33 @@ func (d *Divergence) words(la, lb string, f *Forced) string {
 	if d.MarginA == nil && d.MarginB == nil {
 		return ""
 	}
-	apart, widest := "", 0.0
-	for _, side := range []struct {
+	sides := []struct {
 		label string
 		m     *Margin
-	}{{la, d.MarginA}, {lb, d.MarginB}} {
-		if side.m == nil {
+		said  int
+	}{{la, d.MarginA, d.IDA}, {lb, d.MarginB, d.IDB}}
+	var apart []string
+	again, lower := "", ""
+	for _, side := range sides {
+		m := side.m
+		if m == nil {
 			continue
 		}
-		widest = max(widest, side.m.turn)
-		if apart != "" {
-			apart += " and "
+		apart = append(apart, nats(m.Nats)+" for "+side.label)
+		if m.ID != side.said {
+			again += fmt.Sprintf(" (scored again, %s prefers %d)", side.label, m.ID)
 		}
-		apart += fmt.Sprintf("%s for %s", nats(side.m.Nats), side.label)
-	}
-	text := "there the top two are " + apart + " apart"
-	if m := d.MarginA; m != nil && m.ID != d.IDA {
-		text += fmt.Sprintf(" (scored again, %s prefers %d)", la, m.ID)
-	}
-	if m := d.MarginB; m != nil && m.ID != d.IDB {
-		text += fmt.Sprintf(" (scored again, %s prefers %d)", lb, m.ID)
-	}
-	for _, side := range []struct {
-		label string
-		m     *Margin
-	}{{la, d.MarginA}, {lb, d.MarginB}} {
-		if m := side.m; m != nil && m.turn > m.Nats {
+		if m.turn > m.Nats {
 			least := ""
 			if m.atLeast {
 				least = "at least "
 			}
-			text += fmt.Sprintf(" (%d is %s%s below the most likely token for %s)", m.lower, least,
-				nats(m.turn), side.label)
+			lower += fmt.Sprintf(" (%d is %s%s below the most likely token for %s)", m.lower, least, nats(m.turn),
+				side.label)
 		}
 	}
+	widest, _ := d.widest()
+	text := "there the top two are " + strings.Join(apart, " and ") + " apart" + again + lower
 	// Two logits that move towards each other turn a tie that is twice as wide as either moves.
 	switch other, known := f.elsewhere(d.Index); {
 	case widest > nearTie && known && widest <= 2*other:

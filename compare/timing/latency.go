@@ -2,7 +2,6 @@ package timing
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"llmparity/compare/evidence"
@@ -60,41 +59,29 @@ func Distributions(spec record.Cell, counted []*record.Attempt) []Distribution {
 func distribution(counted []*record.Attempt, of func(*record.Request) []float64, d Distribution) Distribution {
 	d.Unit, d.How = "ms", "all "+d.Of+" of counted launches together; percentiles by nearest rank. The interval of a percentile is that of "+
 		"its median over launches, if each has enough values (1 for p50, 10 for p90, 20 for p95, 100 for p99)"
-	type own struct {
-		attempt int
-		sorted  []float64
-	}
 	var all []float64
-	var each []own
-	for _, a := range counted {
-		var values []float64
-		for _, r := range a.Measured() {
-			for _, v := range of(r) {
-				if v >= 0 && !math.IsInf(v, 0) { // no number, or a clock that ran backwards
-					values = append(values, v)
-				}
-			}
-		}
-		if len(values) > 0 {
-			slices.Sort(values)
-			each = append(each, own{a.ID, values})
-			all = append(all, values...)
+	launches := byLaunch(counted, of)
+	for i, values := range launches {
+		// A negative time is one of a clock that ran backwards.
+		launches[i] = slices.DeleteFunc(values, func(v float64) bool { return v < 0 })
+		if all = append(all, launches[i]...); len(launches[i]) > 0 {
+			d.Launches++
 		}
 	}
 	slices.Sort(all)
-	d.N, d.Launches, d.Quantiles = len(all), len(each), []Quantile{}
+	d.N, d.Quantiles = len(all), []Quantile{}
 	if len(all) == 0 {
 		return d
 	}
 	for _, share := range figure.Quantiles() {
 		q := Quantile{Share: share, Value: stats.Round(stats.Ranked(all, share), 6)}
 		f := evidence.Figure{Name: d.Name, Title: fmt.Sprintf("%s, p%g", d.Title, 100*share), Unit: d.Unit, How: d.How}
-		for _, o := range each {
-			if float64(len(o.sorted))*(1-share) >= 1-1e-9 || share == 0.5 {
-				f.Add(o.attempt, stats.Ranked(o.sorted, share))
+		for i, values := range launches {
+			if len(values) > 0 && len(values) >= supports(share) {
+				f.Add(counted[i].ID, stats.Ranked(values, share))
 			}
 		}
-		if len(f.Values) == len(each) {
+		if len(f.Values) == d.Launches {
 			f.Summarise()
 			q.ByLaunch = &f
 		}

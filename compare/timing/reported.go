@@ -1,7 +1,6 @@
 package timing
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -32,12 +31,8 @@ func Reported(attempts []*record.Attempt) []evidence.Figure {
 			return v
 		}
 		out = append(out, evidence.PerRequest(attempts, of,
-			evidence.Figure{Name: name, Title: "reported: " + name, Unit: unit, Reported: true,
-				Beside: beside,
-				How: fmt.Sprintf(
-					"%s as the engine reports it, by its own clock and count; not measured by llmparity",
-					name,
-				)}))
+			evidence.Figure{Name: name, Title: "reported: " + name, Unit: unit, Reported: true, Beside: beside,
+				How: name + " as the engine reports it, by its own clock and count; not measured by llmparity"}))
 	}
 	return out
 }

@@ -10,9 +10,8 @@ import (
 )
 
 // counters are figures that a server counts up since its start. Others go up and down.
-func counters() []string {
-	return []string{"preemptions_count", "prompt_tokens_count", "generated_tokens_count", "cached_prompt_tokens_count"}
-}
+var counters = []string{"preemptions_count", "prompt_tokens_count", "generated_tokens_count",
+	"cached_prompt_tokens_count"}
 
 // Server is what servers say of themselves, in the order of names: of what is counted, by how much it grew; of
 // the rest, its peak.
@@ -35,7 +34,7 @@ func Server(attempts []*record.Attempt) []evidence.Figure {
 }
 
 func serverFigure(attempts []*record.Attempt, name, sees string) evidence.Figure {
-	counted := slices.Contains(counters(), name)
+	counted := slices.Contains(counters, name)
 	words, end := name, name[strings.LastIndexByte(name, '_')+1:]
 	units := map[string]string{"bytes": "bytes", "ms": "ms"}
 	if end == "bytes" || end == "ms" || end == "count" || end == "ratio" {

@@ -28,12 +28,7 @@ type KindLoad struct {
 
 // Figure finds one of a kind's.
 func (k KindLoad) Figure(name string) evidence.Figure {
-	for _, f := range k.Figures {
-		if f.Name == name {
-			return f
-		}
-	}
-	return evidence.Figure{Name: name, Absent: "not measured"}
+	return evidence.Held(k.Figures, name)
 }
 
 // Together gathers the figures of a traffic; nil where requests came one at a time.
@@ -80,21 +75,15 @@ func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []evi
 		if t.Name == figure.OfITL {
 			what = "gaps"
 		}
-		launches := make([][]float64, len(counted))
-		fewest := math.MaxInt
-		for i, a := range counted {
-			for _, r := range a.Measured() {
-				if !of(r) {
-					continue
-				}
-				for _, v := range t.Of(r) {
-					if !math.IsNaN(v) && !math.IsInf(v, 0) {
-						launches[i] = append(launches[i], v)
-					}
-				}
+		launches := byLaunch(counted, func(r *record.Request) []float64 {
+			if !of(r) {
+				return nil
 			}
-			slices.Sort(launches[i])
-			fewest = min(fewest, len(launches[i]))
+			return t.Of(r)
+		})
+		fewest := math.MaxInt
+		for _, values := range launches {
+			fewest = min(fewest, len(values))
 		}
 		for _, share := range figure.Quantiles() {
 			f := evidence.New(figure.Percentile(t.Name, share))
@@ -112,6 +101,22 @@ func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []evi
 		}
 	}
 	return evidence.Summarised(out)
+}
+
+// byLaunch has the values of each launch's requests in order, without those that are no numbers.
+func byLaunch(counted []*record.Attempt, of func(*record.Request) []float64) [][]float64 {
+	out := make([][]float64, len(counted))
+	for i, a := range counted {
+		for _, r := range a.Measured() {
+			for _, v := range of(r) {
+				if !math.IsNaN(v) && !math.IsInf(v, 0) {
+					out[i] = append(out[i], v)
+				}
+			}
+		}
+		slices.Sort(out[i])
+	}
+	return out
 }
 
 // supports is how many values a percentile takes for one of them to be at or above it: of fewer it is the highest,
@@ -194,16 +199,12 @@ func goalWords(g *record.Goal) string {
 func trafficCaveats(spec record.Cell, counted []*record.Attempt) []string {
 	most, asked, longest := 0, spec.Traffic.Concurrency, 0.0
 	waited := evidence.Figure{Unit: "ms"}
-	for _, a := range counted {
-		most = max(most, evidence.InFlight(a))
-		var values []float64
-		for _, r := range a.Measured() {
-			values = append(values, figure.Queued(r))
-		}
+	queued := func(r *record.Request) []float64 { return []float64{figure.Queued(r)} }
+	for i, values := range byLaunch(counted, queued) {
+		most = max(most, evidence.InFlight(counted[i]))
 		if len(values) > 0 {
-			slices.Sort(values)
 			longest = max(longest, values[len(values)-1])
-			waited.Add(a.ID, stats.Ranked(values, 0.5)) // as Percentile(Queueing, 0.5) is
+			waited.Add(counted[i].ID, stats.Ranked(values, 0.5)) // as Percentile(Queueing, 0.5) is
 		}
 	}
 	waited.Summarise()

@@ -158,15 +158,7 @@ func (g *Gate) Tests(what string) bool {
 func (g *Gate) Empty() bool { return g == nil || len(g.Limits)+len(g.Changes) == 0 && g.Parity == nil }
 
 // LevelOf is a check's own level, else the gate's.
-func (g *Gate) LevelOf(own Level) Level {
-	switch {
-	case own != "":
-		return own
-	case g.Level != "":
-		return g.Level
-	}
-	return Error
-}
+func (g *Gate) LevelOf(own Level) Level { return cmp.Or(own, g.Level, Error) }
 
 // Validate looks at a gate that was read or that flags made. Whoever asks for nothing is told so: a gate that judges
 // nothing always holds.
@@ -234,10 +226,9 @@ func validUnderTest(all []string) error {
 	return nil
 }
 
-func validDetect(share float64) error {
-	if share < 0 || share >= 1 {
-		return fmt.Errorf("%s, give a share from more than 0%% to less than 100%%",
-			decimal(math.Round(share*1e8)/1e6)+"%")
+func validDetect(v float64) error {
+	if v < 0 || v >= 1 {
+		return fmt.Errorf("%s, give a share from more than 0%% to less than 100%%", share(v))
 	}
 	return nil
 }
@@ -308,36 +299,27 @@ func ParseRegression(text string) (float64, error) {
 	return v, cmp.Or(err, validDetect(v))
 }
 
-// ParseLimit reads a limit's number.
-func ParseLimit(text string) (float64, error) {
-	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0, fmt.Errorf("%q stands where a number is wanted", text)
-	}
-	return v, nil
-}
-
 // MaxFlag, MinFlag and ChangeFlag add what flags say: figure=number, figure=share.
 func (g *Gate) MaxFlag(text string) error {
-	return g.limitFlag(text, func(l *Limit, v float64) { l.Max = &v })
+	return g.limitFlag(text, func(v *float64) Limit { return Limit{Max: v} })
 }
 
 // MinFlag adds a lower limit.
 func (g *Gate) MinFlag(text string) error {
-	return g.limitFlag(text, func(l *Limit, v float64) { l.Min = &v })
+	return g.limitFlag(text, func(v *float64) Limit { return Limit{Min: v} })
 }
 
-func (g *Gate) limitFlag(text string, set func(*Limit, float64)) error {
+func (g *Gate) limitFlag(text string, limit func(*float64) Limit) error {
 	row, value, err := flagFigure(text, "900")
 	if err != nil {
 		return err
 	}
-	v, err := ParseLimit(value)
-	if err != nil {
-		return err
+	v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return fmt.Errorf("%q stands where a number is wanted", value)
 	}
-	l := Limit{Figure: row}
-	set(&l, v)
+	l := limit(&v)
+	l.Figure = row
 	g.Limits = append(g.Limits, l)
 	return nil
 }
@@ -348,12 +330,12 @@ func (g *Gate) ChangeFlag(text string) error {
 	if err != nil {
 		return err
 	}
-	v, err := ParseShare(value)
-	if err != nil {
+	c := Change{Figure: row}
+	if c.Change, err = ParseShare(value); err != nil {
 		return err
 	}
-	g.Changes = append(g.Changes, Change{Figure: row, Change: v})
-	return g.Changes[len(g.Changes)-1].Valid()
+	g.Changes = append(g.Changes, c)
+	return c.Valid()
 }
 
 // DetectFlag sets the smallest regression that passing checks must rule out: share, or figure=share for the checks of
@@ -363,13 +345,7 @@ func (g *Gate) DetectFlag(text string) error {
 	if !one {
 		value = text
 	}
-	v, err := ParseShare(strings.TrimPrefix(value, "-"))
-	if err == nil && v == 0 {
-		err = fmt.Errorf("%q: no number of launches rules out a change of nothing", text)
-	}
-	if err == nil {
-		err = validDetect(v)
-	}
+	v, err := ParseRegression(strings.TrimPrefix(value, "-"))
 	if err != nil || !one {
 		g.Detect = v
 		return err
@@ -378,16 +354,13 @@ func (g *Gate) DetectFlag(text string) error {
 	if err != nil {
 		return err
 	}
-	found := false
+	err = fmt.Errorf("no check holds %s against the baseline run", f.Column.Name)
 	for i := range g.Changes {
 		if g.Changes[i].Figure == f {
-			g.Changes[i].Detect, found = v, true
+			g.Changes[i].Detect, err = v, nil
 		}
 	}
-	if !found {
-		return fmt.Errorf("no check holds %s against the baseline run", f.Column.Name)
-	}
-	return nil
+	return err
 }
 
 func flagFigure(text, example string) (*figure.Row, string, error) {

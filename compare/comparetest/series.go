@@ -1,4 +1,4 @@
-package compare_test
+package comparetest
 
 import (
 	"fmt"
@@ -6,30 +6,30 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"llmparity/compare/comparetest"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
-// series describes the launches of one run, in memory: what the reader makes of a folder, without the folder.
-type series struct {
-	launches, cells int
-	cv              float64            // of every figure over launches, about half of its square between launches
-	shift           map[string]float64 // factors by figure; absent: 1
-	engine          string
-	bell            bool // they vary by a bell curve, and not with a long tail
+// Series describes the launches of one run, in memory: what the reader makes of a folder, without the folder.
+type Series struct {
+	Launches, Cells int
+	CV              float64            // of every figure over launches, about half of its square between launches
+	Memory          float64            // of sizes, where it is another one; 0: CV
+	Shift           map[string]float64 // factors by figure, of decode by its time; absent: 1
+	Bell            bool               // they vary by a bell curve, and not with a long tail
 }
 
-func (s series) factor(figure string) float64 {
-	if f, ok := s.shift[figure]; ok {
+// Factor is by how much a figure is shifted.
+func (s Series) Factor(figure string) float64 {
+	if f, ok := s.Shift[figure]; ok {
 		return f
 	}
 	return 1
 }
 
 // vary is a factor around 1, with a long tail to the right as times have when something came in between.
-func (s series) vary(r *rand.Rand, cv float64) float64 {
-	if s.bell {
+func (s Series) vary(r *rand.Rand, cv float64) float64 {
+	if s.Bell {
 		return 1 + cv*r.NormFloat64()
 	}
 	const shape = 3
@@ -40,26 +40,32 @@ func (s series) vary(r *rand.Rand, cv float64) float64 {
 	return 1 + cv*(sum-shape)/math.Sqrt(shape)
 }
 
-// run makes the record of that. Figures of a launch have its luck in common, and some of their own on top.
-func (s series) run(r *rand.Rand, name string) *record.Run {
-	out := &record.Run{Dir: "results/" + name, Meta: record.Meta{Name: name, Started: comparetest.Start},
+// Run makes the record of that. Figures of a launch have its luck in common, and some of their own on top.
+func (s Series) Run(r *rand.Rand, name string) *record.Run {
+	out := &record.Run{Dir: "results/" + name, Meta: record.Meta{Name: name, Started: Start},
 		Status:      record.OK,
 		Environment: record.Environment{OS: "linux", Kernel: "6.12", CPU: "Example", Cores: 8, MemoryB: 1 << 34}}
 	zero := int64(0)
-	for c := range s.cells {
-		spec := record.Cell{ID: c + 1, Engine: s.engine, Model: comparetest.Tiny(), PromptID: c + 1,
+	for c := range s.Cells {
+		spec := record.Cell{ID: c + 1, Engine: "engine", Model: Tiny(), PromptID: c + 1,
 			Prompt: fmt.Sprint("prompt ", c+1), MaxTokens: 16,
-			Repetitions: s.launches, Isolation: record.OfLaunch, PromptCache: record.CacheOff}
+			Repetitions: s.Launches, Isolation: record.OfLaunch, PromptCache: record.CacheOff}
 		out.Cells = append(out.Cells, spec)
 	}
-	each := s.cv / math.Sqrt2
-	for n := range s.launches {
+	each, size := s.CV/math.Sqrt2, s.Memory/math.Sqrt2
+	for n := range s.Launches {
 		for c, spec := range out.Cells {
-			luck := s.vary(r, each)
-			of := func(base float64, figure string) float64 {
-				return base * float64(c+1) * luck * s.vary(r, each) * s.factor(figure)
+			luck, large := s.vary(r, each), 1.0
+			if s.Memory > 0 {
+				large = s.vary(r, size)
 			}
-			a := &record.Attempt{ID: n*s.cells + c + 1, Cell: spec.ID, Repetition: n + 1, Status: record.OK,
+			of := func(base float64, name string) float64 {
+				if s.Memory > 0 && (name == figure.PeakPSS || name == figure.Baseline) {
+					return base * float64(c+1) * large * s.vary(r, size) * s.Factor(name)
+				}
+				return base * float64(c+1) * luck * s.vary(r, each) * s.Factor(name)
+			}
+			a := &record.Attempt{ID: n*s.Cells + c + 1, Cell: spec.ID, Repetition: n + 1, Status: record.OK,
 				BeginNS: zero}
 			s.fill(a, of)
 			out.Attempts = append(out.Attempts, a)
@@ -69,7 +75,7 @@ func (s series) run(r *rand.Rand, name string) *record.Run {
 	return out
 }
 
-func (s series) fill(a *record.Attempt, of func(float64, string) float64) {
+func (s Series) fill(a *record.Attempt, of func(float64, string) float64) {
 	const ms = 1e6
 	at := a.BeginNS
 	phase := func(p record.Phase, length float64, pss ...float64) {
@@ -103,5 +109,7 @@ func (s series) fill(a *record.Attempt, of func(float64, string) float64) {
 	a.Requests = []*record.Request{req}
 	a.Events = []record.EventAt{{NS: a.BeginNS,
 		Event: record.Event{Device: &record.Device{Class: record.CPU, Name: "Example"}}},
-		{NS: a.BeginNS, Event: record.Event{Engine: &record.EngineInfo{Name: s.engine, Version: "1"}}}}
+		{NS: a.BeginNS, Event: record.Event{Engine: &record.EngineInfo{Name: "engine", Version: "1",
+			Parts: map[string]string{"browser": "Chromium 156.0", "model_library": "ours (software kernels)",
+				"model_library_sha256": "aa"}}}}}
 }

@@ -7,6 +7,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/settings"
 	"llmparity/internal/record"
 )
 
@@ -41,7 +42,7 @@ func TestWhatHoldsForManyPairsIsSaidOnce(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, said)
 		}
 	}
-	row := func(rows []compare.Setting, name string) (out compare.Setting) {
+	row := func(rows []settings.Setting, name string) (out settings.Setting) {
 		for _, s := range rows {
 			if s.Name == name {
 				out = s

@@ -34,6 +34,7 @@ import (
 	"llmparity/compare/memory"
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
+	"llmparity/compare/settings"
 	"llmparity/compare/timing"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
@@ -50,7 +51,7 @@ type Result struct {
 	Verdict       []string           `json:"verdict"`       // up to three sentences
 	Comparability []string           `json:"comparability"` // what may be compared with what: the texts of Reasons
 	Reasons       []Reason           `json:"comparability_reasons"`
-	Settings      *Settings          `json:"settings,omitempty"` // what engines report; nil: nothing
+	Settings      *settings.Table    `json:"settings,omitempty"` // what engines report; nil: nothing
 	Runs          []Run              `json:"runs"`
 	Cells         []Cell             `json:"cells"`
 	Parity        []parity.Parity    `json:"parity"`

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"llmparity/compare/explain"
+	"llmparity/compare/settings"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -178,19 +179,16 @@ func caveats(a, b *Cell) []Reason {
 // settingsDiffer lists settings that both engines report with different values, and of one engine its versions. What
 // concerns all engines alike comes first; the rest is in the table of settings.
 func settingsDiffer(a, b *Cell) (first, rest []Reason) {
-	x, y := settings(a), settings(b)
-	if a.Spec.Engine == b.Spec.Engine {
-		maps.Copy(x, versions(a))
-		maps.Copy(y, versions(b))
-	}
+	same := a.Spec.Engine == b.Spec.Engine
+	x, y := settings.Of(&a.Setup, same), settings.Of(&b.Setup, same)
 	for _, name := range slices.Sorted(maps.Keys(x)) {
 		other, both := y[name]
 		if !both || other == x[name] {
 			continue
 		}
-		d := reason(Limits, explain.SettingDiffers, settingTitle(name), x[name], other)
-		d.many = fmt.Sprintf(d.many, settingTitle(name))
-		if d.Code = strings.ReplaceAll(name, "_", "-"); a.Spec.Engine == b.Spec.Engine || rank(name) < len(decisive) {
+		d := reason(Limits, explain.SettingDiffers, settings.Title(name), x[name], other)
+		d.many = fmt.Sprintf(d.many, settings.Title(name))
+		if d.Code = strings.ReplaceAll(name, "_", "-"); same || settings.Decisive(name) {
 			first = append(first, d)
 		} else {
 			rest = append(rest, d)
@@ -261,4 +259,25 @@ func memoryShared(a, b *Cell) *Reason {
 		}
 	}
 	return nil
+}
+
+// settings compares all engines that report any.
+func (r *Result) settings() *settings.Table {
+	var t settings.Table
+	alone := len(r.distinct((*Cell).Title)) == 1
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		side := c.Title()
+		if len(r.Runs) > 1 {
+			side += " in " + r.runName(c.Run)
+		}
+		if reported := settings.Of(&c.Setup, alone); len(reported) > 0 && !c.Foreign() {
+			t.Add(side, reported)
+		}
+	}
+	if len(t.Sides) == 0 {
+		return nil
+	}
+	t.Close()
+	return &t
 }

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/compare/settings"
 	"llmparity/internal/record"
 )
 
@@ -120,7 +121,7 @@ func settingParts(res *compare.Result) []section {
 	if s == nil || len(s.Sides) < 2 {
 		return nil
 	}
-	table := func(title string, rows []compare.Setting, same bool) section {
+	table := func(title string, rows []settings.Setting, same bool) section {
 		g := &grid{Name: title, Head: append([]string{"setting"}, lines(s.Sides)...)}
 		if same {
 			g.Head = append(g.Head, "same?")

@@ -170,44 +170,48 @@ type generate struct {
 	Options   map[string]any `json:"options,omitempty"`
 }
 
-// answer is a line of a stream, or a whole answer. Missing figures are nil.
+// answer is a line of a stream, or a whole answer.
 type answer struct {
-	Response string   `json:"response"`
-	Done     bool     `json:"done"`
-	Reason   string   `json:"done_reason"`
-	Error    string   `json:"error"`
-	Total    *float64 `json:"total_duration"`
-	Load     *float64 `json:"load_duration"`
-	Prompted *float64 `json:"prompt_eval_count"`
-	Prefill  *float64 `json:"prompt_eval_duration"`
-	Counted  *float64 `json:"eval_count"`
-	Decode   *float64 `json:"eval_duration"`
+	Response string `json:"response"`
+	Done     bool   `json:"done"`
+	Reason   string `json:"done_reason"`
+	Error    string `json:"error"`
+
+	figures map[string]float64 // the server's own, under its names; durations in nanoseconds
 }
 
-// reported returns the server's figures under its own names, with durations in nanoseconds.
-func (a answer) reported() map[string]float64 {
-	out := map[string]float64{}
-	for name, v := range map[string]*float64{"total_duration": a.Total, "load_duration": a.Load,
-		"prompt_eval_count": a.Prompted, "prompt_eval_duration": a.Prefill, "eval_count": a.Counted,
-		"eval_duration": a.Decode} {
-		if v != nil {
-			out[name] = *v
-		}
+// count returns one of the counts; 0 if it is missing or invalid.
+func (a answer) count(name string) int {
+	if n := a.figures[name]; n >= 0 && n < 1<<31 {
+		return int(n)
 	}
-	return out
+	return 0
+}
+
+// parse parses an answer. An error in it becomes a refusal.
+func parse(text []byte) (answer, error) {
+	var a answer
+	err := json.Unmarshal(text, &a)
+	if err == nil && a.Done {
+		a.figures, err = wire.Figures(text)
+	}
+	switch {
+	case err != nil:
+		return a, engine.Fail(record.BadOutput, "Ollama sent an invalid line: %w (%.80q)", err, text)
+	case a.Error != "":
+		return a, refuses(a.Error)
+	}
+	return a, nil
 }
 
 // whole runs a request without streaming.
 func (c *client) whole(ctx context.Context, body generate) (answer, error) {
 	body.Stream = false
-	var a answer
-	if err := c.Call(ctx, http.MethodPost, "/api/generate", body, &a); err != nil {
-		return a, err
+	var text json.RawMessage
+	if err := c.Call(ctx, http.MethodPost, "/api/generate", body, &text); err != nil {
+		return answer{}, err
 	}
-	if a.Error != "" {
-		return a, refuses(a.Error)
-	}
-	return a, nil
+	return parse(text)
 }
 
 // stream reads the lines of an answer while it is generated.
@@ -235,13 +239,7 @@ func (s *stream) next() (answer, time.Time, error) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		var a answer
-		if err := json.Unmarshal(line, &a); err != nil {
-			return a, at, engine.Fail(record.BadOutput, "Ollama sent an invalid line: %w (%.80q)", err, line)
-		}
-		if a.Error != "" {
-			return a, at, refuses(a.Error)
-		}
-		return a, at, nil
+		a, err := parse(line)
+		return a, at, err
 	}
 }

@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -133,30 +134,28 @@ func parseRunner(pid int, line []string) runner {
 	if len(line) < 2 || !slices.Contains(line, "--ctx-size") {
 		return r // newer versions pass settings in another way
 	}
-	r.mmap, r.kv, r.flash = "on", "f16", "off"
-	for i, arg := range line {
-		value := ""
-		if i+1 < len(line) {
-			value = line[i+1]
+	said := map[string]string{} // value by flag; a switch has an empty one
+	for i := 2; i < len(line); i++ {
+		flag, value := line[i], ""
+		if i+1 < len(line) && !strings.HasPrefix(line[i+1], "--") {
+			i++
+			value = line[i]
 		}
-		n, _ := strconv.Atoi(value) // 0: unknown
-		switch arg {
-		case "--ctx-size":
-			r.context = n
-		case "--parallel":
-			r.parallel = n
-		case "--threads":
-			r.threads = n
-		case "--no-mmap":
-			r.mmap = "off"
-		case "--flash-attn":
-			r.flash = "on"
-		case "--kv-cache-type":
-			r.kv = value
+		said[flag] = value
+		if flag != "--model" && flag != "--port" {
+			r.args = append(r.args, strings.TrimSpace(flag+" "+value))
 		}
-		if i > 1 && arg != "--model" && line[i-1] != "--model" && arg != "--port" && line[i-1] != "--port" {
-			r.args = append(r.args, arg)
-		}
+	}
+	r.context, _ = strconv.Atoi(said["--ctx-size"]) // 0: unknown
+	r.parallel, _ = strconv.Atoi(said["--parallel"])
+	r.threads, _ = strconv.Atoi(said["--threads"])
+	r.kv = cmp.Or(said["--kv-cache-type"], "f16")
+	r.mmap, r.flash = "on", "off"
+	if _, ok := said["--no-mmap"]; ok {
+		r.mmap = "off"
+	}
+	if _, ok := said["--flash-attn"]; ok {
+		r.flash = "on"
 	}
 	return r
 }

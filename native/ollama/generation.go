@@ -165,9 +165,9 @@ func (s *session) one(ctx context.Context, l *loaded, prompt string) (answer, er
 		return a, err
 	}
 	if s.own != nil && !l.unreported {
-		_, _ = s.own.said.await(count(a.Prompted)) // else it could be mistaken for the next request's
+		_, _ = s.own.said.await(a.count(prompted)) // else it could be mistaken for the next request's
 	}
-	s.took(l, prompt, a.Prefill)
+	s.took(l, prompt, a.figures[prefill])
 	return a, nil
 }
 
@@ -176,18 +176,18 @@ const suspect = 4
 
 // took compares the time for a prompt with the longest so far for the same prompt. That is for servers that do not
 // report their cache: with OLLAMA_MULTIUSER_CACHE=1 or several slots they keep a prompt despite another text after it.
-func (s *session) took(l *loaded, prompt string, ns *float64) {
-	if s.own != nil || ns == nil || !(*ns > 0) {
+func (s *session) took(l *loaded, prompt string, ns float64) {
+	if s.own != nil || ns <= 0 {
 		return
 	}
 	known := l.about(prompt)
 	most := known.slowest
-	if most > suspect*(*ns) && most > 10e6 && !known.suspected { // below 10 ms, chance dominates
+	if most > suspect*ns && most > 10e6 && !known.suspected { // below 10 ms, chance dominates
 		known.suspected = true
 		s.warn("cache-suspected", "Ollama took %.4g ms for a prompt that took %.4g ms before, so most of it probably came from its cache "+
-			"(OLLAMA_MULTIUSER_CACHE=1, several slots, or another user); prefill and time to first token do not cover the whole prompt", *ns/1e6, most/1e6)
+			"(OLLAMA_MULTIUSER_CACHE=1, several slots, or another user); prefill and time to first token do not cover the whole prompt", ns/1e6, most/1e6)
 	}
-	known.slowest = max(most, *ns)
+	known.slowest = max(most, ns)
 }
 
 // room refuses a prompt that would be truncated, at once or during its continuation. If its bytes do not show that it
@@ -207,7 +207,7 @@ func (s *session) room(ctx context.Context, l *loaded, r engine.Request) error {
 		if err != nil {
 			return err
 		}
-		known.tokens = count(a.Prompted)
+		known.tokens = a.count(prompted)
 	}
 	switch n := known.tokens; {
 	case n == 0: // noticed at the end
@@ -235,9 +235,7 @@ func (s *session) check(ctx context.Context, l *loaded, r engine.Request, g *gen
 			"another text is generated before each prompt, after which only a BOS remains there by default; "+
 			"with OLLAMA_MULTIUSER_CACHE=1 or other users, prompts may come from the cache")
 	}
-	if ns, ok := u.Reported["prompt_eval_duration"]; ok {
-		s.took(l, r.Prompt, &ns)
-	}
+	s.took(l, r.Prompt, u.Reported[prefill])
 	if l.context > 0 && u.PromptTokens+u.Generated > l.context {
 		return engine.TooLong("Ollama counts %d prompt tokens and %d generated ones, more than its context of %d; it dropped some",
 			u.PromptTokens, u.Generated, l.context)
@@ -329,6 +327,13 @@ func (s *session) gone(wait bool) string {
 	}
 }
 
+// Names of Ollama's own figures.
+const (
+	prompted = "prompt_eval_count"
+	prefill  = "prompt_eval_duration"
+	counted  = "eval_count"
+)
+
 // generation is a text that is being streamed.
 type generation struct {
 	client *client
@@ -395,7 +400,7 @@ func (g *generation) endless() error {
 // finish reads the last line, which has the server's own figures.
 func (g *generation) finish(a answer) error {
 	u := &g.usage
-	u.Reported = a.reported()
+	u.Reported = a.figures
 	if seed, ok := g.body.Options["seed"].(uint32); ok {
 		u.Reported["seed"] = float64(seed)
 	}
@@ -403,7 +408,7 @@ func (g *generation) finish(a answer) error {
 	if a.Reason == "" {
 		u.Finish = "stop"
 	}
-	u.PromptTokens, u.Generated = count(a.Prompted), count(a.Counted)
+	u.PromptTokens, u.Generated = a.count(prompted), a.count(counted)
 	if g.N == 0 {
 		u.Generated = 0
 		return engine.Fail(record.BadOutput, "Ollama generated no token (%s)", u.Finish)
@@ -414,7 +419,7 @@ func (g *generation) finish(a answer) error {
 	}
 	switch {
 	case u.Generated < g.N || u.Generated > g.max:
-		g.odd = fmt.Sprintf("Ollama counts %d tokens, but sent %d pieces of at most %d tokens; the pieces are counted instead", count(a.Counted), g.N, g.max)
+		g.odd = fmt.Sprintf("Ollama counts %d tokens, but sent %d pieces of at most %d tokens; the pieces are counted instead", a.count(counted), g.N, g.max)
 		u.Generated = min(g.N, g.max)
 	case u.PromptTokens == 0:
 		g.odd = "Ollama does not report the number of prompt tokens"
@@ -441,14 +446,6 @@ func (g *generation) held() int {
 		n--
 	}
 	return n
-}
-
-// count converts a number that may be missing or invalid.
-func count(v *float64) int {
-	if v == nil || !(*v >= 0 && *v < 1<<31) {
-		return 0
-	}
-	return int(*v)
 }
 
 // measured records what the client saw, also of a generation that failed.

@@ -41,9 +41,9 @@ func (k shown) blobs() (sums []string) {
 // longest returns the context that the model was trained for; 0: unknown.
 func (k shown) longest() int {
 	for name, raw := range k.Info {
-		var n float64
+		var n int
 		if strings.HasSuffix(name, ".context_length") && json.Unmarshal(raw, &n) == nil {
-			return count(&n)
+			return max(0, n)
 		}
 	}
 	return 0

@@ -26,35 +26,24 @@ func tidy(s string) string {
 	}, s)), maxWord)
 }
 
-// bound keeps the first names of a table in alphabetical order, and returns how many were dropped.
-func bound[V any](m map[string]V, value func(V) V) (kept map[string]V, left int) {
-	if m == nil {
-		return nil, 0
-	}
-	kept = map[string]V{}
+// words keeps the first names of a table in alphabetical order, and returns how many were dropped.
+func words(m map[string]string) (kept map[string]string, left int) {
+	kept = map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if len(kept) == maxNames {
 			return kept, len(m) - maxNames
 		}
-		kept[tidy(name)] = value(m[name])
+		kept[tidy(name)] = tidy(m[name])
 	}
 	return kept, 0
 }
 
-// words limits a table of words.
-func words(m map[string]string) (map[string]string, int) { return bound(m, tidy) }
-
-// numbers limits a table of numbers.
-func numbers(m map[string]float64) (map[string]float64, int) {
-	return bound(m, func(v float64) float64 { return v })
-}
-
 // cutShort warns, once per launch, that names were dropped.
-func (s *session) cutShort(where string, left int) {
-	if left == 0 || s.said[where] {
+func (s *session) cutShort(left int) {
+	if left == 0 || s.said["policy"] {
 		return
 	}
-	s.said[where] = true
-	engine.Warn(s.probe, "too-many-names", "%s reports more than %[3]d names in %[2]q: %[4]d are dropped",
-		s.engine.Name(), where, maxNames, left)
+	s.said["policy"] = true
+	engine.Warn(s.probe, "too-many-names", "%s reports more than %d names in \"policy\": %d are dropped",
+		s.engine.Name(), maxNames, left)
 }

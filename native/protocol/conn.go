@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"strings"
@@ -162,15 +163,14 @@ func (c *conn) next(ctx context.Context, k *call, late <-chan time.Time) (receiv
 
 // ask sends a request and returns its last message; on receives those before it. An error of on is a protocol
 // violation and ends the engine.
-func (c *conn) ask(ctx context.Context, op string, request func(id int) any, on func(*call, received) error) (
+func (c *conn) ask(ctx context.Context, op string, request fields, on func(*call, received) error) (
 	received, *call, error) {
 	if err := c.settle(ctx, op, c.silence); err != nil {
 		return received{}, nil, err
 	}
-	c.id++
-	k := &call{c.id, op, time.Now()}
+	k := &call{c.id + 1, op, time.Now()}
 	c.call.Store(k)
-	if err := c.send(ctx, request(k.id), c.silence); err != nil {
+	if err := c.send(ctx, op, request, c.silence); err != nil {
 		return received{}, k, c.unsent(ctx, k, err)
 	}
 	quiet := time.NewTimer(c.silence)
@@ -183,9 +183,8 @@ func (c *conn) ask(ctx context.Context, op string, request func(id int) any, on 
 			if err == nil && r.last() {
 				return r, k, ctx.Err()
 			}
-			c.id++
 			// the next request waits until this one has ended
-			_ = c.send(context.Background(), plainRequest{ID: c.id, Op: opCancel, Of: k.id}, grace)
+			_ = c.send(context.Background(), opCancel, fields{"of": k.id}, grace)
 			return r, k, ctx.Err()
 		case errors.Is(err, errLate):
 			return r, k, c.fail(c.wrong(op, record.Hung, "%s was silent for %s after %s; last output: %s",
@@ -222,9 +221,12 @@ func (c *conn) settle(ctx context.Context, op string, within time.Duration) erro
 	}
 }
 
-// send writes a line.
-func (c *conn) send(ctx context.Context, request any, within time.Duration) error {
-	line, err := json.Marshal(request)
+// send writes a request with the next id.
+func (c *conn) send(ctx context.Context, op string, request fields, within time.Duration) error {
+	c.id++
+	all := fields{"id": c.id, "op": op}
+	maps.Copy(all, request)
+	line, err := json.Marshal(all)
 	if err != nil {
 		return err
 	}
@@ -249,7 +251,9 @@ func (c *conn) unsent(ctx context.Context, k *call, err error) error {
 		}
 		return c.fail(c.wrong("", record.Hung, "%s did not read its input for %s", c.name, c.silence))
 	}
-	k.op = "" // it ended before the request
+	if k.op != opHello {
+		k.op = "" // it ended before the request
+	}
 	for late := time.After(grace); ; {
 		_, err := c.next(context.Background(), k, late)
 		if errors.Is(err, errLate) {

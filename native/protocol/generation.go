@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -27,18 +28,14 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 		return record.Usage{}, err
 	}
 	g := &generation{conn: c, hello: s.hello, request: r, Text: launch.Text{Token: token}}
-	got, k, err := c.ask(ctx, opGenerate, func(id int) any {
-		return generateRequest{ID: id, Op: opGenerate, Prompt: r.Prompt, MaxTokens: r.MaxTokens,
-			Temperature: r.Temperature,
-			IgnoreEOS:   r.IgnoreEOS}
-	}, g.take)
+	got, k, err := c.ask(ctx, opGenerate, fields{"prompt": r.Prompt, "max_tokens": r.MaxTokens,
+		"temperature": r.Temperature, "ignore_eos": r.IgnoreEOS}, g.take)
 	if k != nil {
 		g.usage.Sent = k.sent
 	}
 	g.measured()
 	if err == nil {
 		err = g.finish(got.message, s.context, s.probe)
-		s.cutShort("reported", g.leftOut)
 	}
 	if err == nil && g.atOnce() {
 		s.heldUp(g)
@@ -60,7 +57,6 @@ type generation struct {
 	usage   record.Usage
 	launch.Text
 
-	leftOut      int       // dropped names of reported figures
 	read         time.Time // when the last token was read
 	reads        int       // reads that returned tokens
 	withTheFirst int       // tokens in the first of them
@@ -162,10 +158,8 @@ func (g *generation) finish(m message, context int, p engine.Probe) error {
 	if g.hello.Caps.PromptCache && m.CachedTokens == nil {
 		g.usage.CachedTokens = record.CacheUnknown
 	}
-	g.usage.Reported, g.leftOut = numbers(m.Reported)
-	if g.usage.Reported == nil {
-		g.usage.Reported = map[string]float64{}
-	}
+	g.usage.Reported = map[string]float64{}
+	maps.Copy(g.usage.Reported, m.Reported)
 	for name, n := range map[string]int{"prompt_tokens": m.PromptTokens, "generated": m.Generated} {
 		if n > 0 {
 			g.usage.Reported[name] = float64(n)

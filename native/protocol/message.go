@@ -24,47 +24,17 @@ const (
 	opCancel   = "cancel" // not answered
 )
 
-// Requests, one per line.
-type (
-	helloRequest struct {
-		ID       int    `json:"id"`
-		Op       string `json:"op"`
-		Protocol int    `json:"protocol"`
-		Clock    string `json:"clock,omitempty"` // for t_ns
-	}
-	loadRequest struct {
-		ID    int    `json:"id"`
-		Op    string `json:"op"`
-		Model model  `json:"model"`
-	}
-	model struct {
-		Name    string `json:"name"`
-		Path    string `json:"path,omitempty"`
-		Format  string `json:"format"`
-		SHA256  string `json:"sha256,omitempty"`
-		Context int    `json:"context,omitempty"`
-	}
-	generateRequest struct {
-		ID          int     `json:"id"`
-		Op          string  `json:"op"`
-		Prompt      string  `json:"prompt"`
-		MaxTokens   int     `json:"max_tokens"`
-		Temperature float64 `json:"temperature"`
-		IgnoreEOS   bool    `json:"ignore_eos"`
-	}
-	scoreRequest struct {
-		ID        int    `json:"id"`
-		Op        string `json:"op"`
-		PromptIDs []int  `json:"prompt_ids"`
-		IDs       []int  `json:"ids"` // forced one by one
-		Top       int    `json:"top"`
-	}
-	plainRequest struct {
-		ID int    `json:"id"`
-		Op string `json:"op"`
-		Of int    `json:"of,omitempty"` // the cancelled request
-	}
-)
+// fields are those of a request, which has its id and op besides.
+type fields map[string]any
+
+// model is what load is asked for.
+type model struct {
+	Name    string `json:"name"`
+	Path    string `json:"path,omitempty"`
+	Format  string `json:"format"`
+	SHA256  string `json:"sha256,omitempty"`
+	Context int    `json:"context,omitempty"`
+}
 
 // Events of answers. A request is answered by any number of the first three and one of the last two.
 const (

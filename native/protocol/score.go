@@ -31,22 +31,21 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 		}
 	}
 	n := 0
-	_, _, err = c.ask(ctx, opScore, func(id int) any {
-		return scoreRequest{ID: id, Op: opScore, PromptIDs: f.Prompt, IDs: f.IDs, Top: f.Top}
-	}, func(_ *call, r received) error {
-		if r.Event != evToken {
-			return nil
-		}
-		if n == len(f.IDs) {
-			return fmt.Errorf("score %d of %d tokens", n+1, n)
-		}
-		sc, err := r.score(n, f.IDs[n])
-		if err == nil {
-			n++
-			each(sc)
-		}
-		return err
-	})
+	_, _, err = c.ask(ctx, opScore, fields{"prompt_ids": f.Prompt, "ids": f.IDs, "top": f.Top},
+		func(_ *call, r received) error {
+			if r.Event != evToken {
+				return nil
+			}
+			if n == len(f.IDs) {
+				return fmt.Errorf("score %d of %d tokens", n+1, n)
+			}
+			sc, err := r.score(n, f.IDs[n])
+			if err == nil {
+				n++
+				each(sc)
+			}
+			return err
+		})
 	if err == nil && n < len(f.IDs) {
 		err = c.fail(c.wrong(opScore, record.BadOutput, "%s violates the protocol: it scored %d of %d tokens", c.name, n,
 			len(f.IDs)))

@@ -54,9 +54,11 @@ func (s *session) running(ctx context.Context) (*conn, error) {
 
 // greet sends hello and checks the answer.
 func (s *session) greet(ctx context.Context, c *conn) error {
-	got, _, err := c.ask(ctx, opHello, func(id int) any {
-		return helloRequest{ID: id, Op: opHello, Protocol: Version, Clock: clockName}
-	}, nothing)
+	offer := fields{"protocol": Version}
+	if clockName != "" {
+		offer["clock"] = clockName
+	}
+	got, _, err := c.ask(ctx, opHello, offer, nothing)
 	if err != nil {
 		return helloFault(ctx, c, err)
 	}
@@ -109,11 +111,8 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		return err
 	}
 	var stages stages
-	got, k, err := c.ask(ctx, opLoad, func(id int) any {
-		return loadRequest{ID: id, Op: opLoad,
-			Model: model{Name: m.Name, Path: m.Path, Format: cmp.Or(m.Format, ggufFormat),
-				SHA256: m.SHA256, Context: m.Context}}
-	}, stages.add)
+	got, k, err := c.ask(ctx, opLoad, fields{"model": model{m.Name, m.Path, cmp.Or(m.Format, ggufFormat), m.SHA256,
+		m.Context}}, stages.add)
 	if err == nil {
 		err = m.Same() // the engine has read the file by now
 	}
@@ -171,7 +170,7 @@ func (s *session) isLoaded(m engine.Model, got message) {
 	for _, said := range []map[string]string{s.hello.Policy, got.Policy} {
 		kept, left := words(said)
 		maps.Copy(policy, kept)
-		s.cutShort("policy", left)
+		s.cutShort(left)
 	}
 	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{
 		Name: s.engine.Name(), Version: tidy(s.hello.Version), Path: s.path, SHA256: s.sha256,
@@ -210,7 +209,7 @@ func (s *session) Unload(ctx context.Context) error {
 		}
 		return why
 	}
-	_, _, err = c.ask(ctx, opUnload, func(id int) any { return plainRequest{ID: id, Op: opUnload} }, nothing)
+	_, _, err = c.ask(ctx, opUnload, nil, nothing)
 	if err != nil {
 		s.drop(c, 0)
 		return ended(ctx, "unloading", err)

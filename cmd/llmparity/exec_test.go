@@ -68,7 +68,7 @@ func TestBadExecEngineIsReportedBeforeRun(t *testing.T) {
 		code   fault.Kind
 		want   string
 	}{
-		{"exec:cat", fault.BadProtocol, `violates the protocol in line 1 of its output: "event" is ""; use alive, stage, token, done or error; the line is "{\"id\":1`},
+		{"exec:cat", fault.BadProtocol, `violates the protocol in line 1 of its output: "event" is ""; use alive, stage, token, done or error; the line is "{\"clock\"`},
 		{"exec:true", fault.BadProtocol,
 			"exec:true ended during hello (exit status 0); last output: (no output)"},
 		{"exec:ls /nonexistent", fault.BadProtocol, "/nonexistent"},

@@ -15,32 +15,15 @@ import (
 )
 
 // Kind is llama.cpp's server.
-var Kind = kind(engine.Kind{
+var Kind = kind("llama-server", Find, nil, engine.Kind{
 	Name: Name, Title: "llama.cpp", Default: true, Colour: 2,
-	New:     func(_ string, c engine.Config, s engine.Settings) engine.Engine { return New(c.(*Config).with(s)) },
-	DTypes:  []string{"f32", "f16"},
-	Runs:    func(dtype string) string { return "uses the file as it is, in " + dtype },
-	Program: func(c engine.Config, s engine.Settings) (string, error) { return Find(c.(*Config).with(s)) },
-	Parts: func(c engine.Config, s engine.Settings) []engine.Search {
-		return []engine.Search{{Name: serverPart, Find: func(ctx context.Context) engine.Part {
-			path, err := Find(c.(*Config).with(s))
-			if err != nil {
-				return engine.Part{Err: err}
-			}
-			return program.Part(ctx, fault.NoLlamaServer, path)
-		}}}
-	},
-	Found: func(h engine.Here) engine.Finding { return program.Found(Name, h.Parts[serverPart], h) },
+	New:    func(_ string, c engine.Config, s engine.Settings) engine.Engine { return New(c.(*Config).with(s)) },
+	DTypes: []string{"f32", "f16"},
+	Runs:   func(dtype string) string { return "uses the file as it is, in " + dtype },
 })
 
-// Parts that doctor lists.
-const (
-	serverPart = "llama-server"
-	cliPart    = "llama-completion"
-)
-
 // OneShotKind is llama.cpp's one-shot program.
-var OneShotKind = kind(engine.Kind{
+var OneShotKind = kind("llama-completion", FindCLI, unasked, engine.Kind{
 	Name: OneShotName, Title: "llama.cpp one-shot", Presets: []string{"engines"}, Colour: 6,
 	New: func(_ string, c engine.Config, s engine.Settings) engine.Engine {
 		return NewOneShot(c.(*Config).with(s))
@@ -48,31 +31,33 @@ var OneShotKind = kind(engine.Kind{
 	Runs: func(dtype string) string {
 		return "uses the file as it is, in " + dtype + "; one process per generation"
 	},
-	Program: func(c engine.Config, s engine.Settings) (string, error) { return FindCLI(c.(*Config).with(s)) },
-	Parts: func(c engine.Config, s engine.Settings) []engine.Search {
-		return []engine.Search{{Name: cliPart, Find: func(ctx context.Context) engine.Part {
-			own := c.(*Config).with(s)
-			switch path, err := FindCLI(own); {
-			// optional unless it was requested
-			case err != nil && own.CLI == "" && os.Getenv(CLIVariable) == "":
-				return engine.Part{Absent: true, Detail: "only for " + OneShotName +
-					": build it with scripts/setup llamacpp-tools"}
-			case err != nil:
-				return engine.Part{Err: err}
-			default:
-				return program.Part(ctx, fault.NoLlamaServer, path)
-			}
-		}}}
-	},
-	Found: func(h engine.Here) engine.Finding { return program.Found(OneShotName, h.Parts[cliPart], h) },
 })
 
-// kind adds what both programs share.
-func kind(k engine.Kind) *engine.Kind {
+// unasked reports whether nobody requested the one-shot program, which is optional.
+func unasked(c Config) bool { return c.CLI == "" && os.Getenv(CLIVariable) == "" }
+
+// kind adds what both programs share. part is the program as doctor lists it.
+func kind(part string, find func(Config) (string, error), optional func(Config) bool, k engine.Kind) *engine.Kind {
 	k.Section, k.Config = Name, func() engine.Config { return &Config{FlashAttention: "off", Mmap: "on"} }
 	k.Shared, k.Axes, k.DTypeOf = []string{"threads", "dtype"}, []string{engine.AxisThreads}, "KV cache"
 	k.Memory, k.Libraries = Memory, LibrariesSHA256
 	k.KVTypes = func(string) []string { return cacheTypes() }
+	k.Found = func(h engine.Here) engine.Finding { return program.Found(k.Name, h.Parts[part], h) }
+	k.Program = func(c engine.Config, s engine.Settings) (string, error) { return find(c.(*Config).with(s)) }
+	k.Parts = func(c engine.Config, s engine.Settings) []engine.Search {
+		own := c.(*Config).with(s)
+		return []engine.Search{{Name: part, Find: func(ctx context.Context) engine.Part {
+			path, err := find(own)
+			switch {
+			case err != nil && optional != nil && optional(own):
+				return engine.Part{Absent: true,
+					Detail: "only for " + k.Name + ": build it with scripts/setup llamacpp-tools"}
+			case err != nil:
+				return engine.Part{Err: err}
+			}
+			return program.Part(ctx, fault.NoLlamaServer, path)
+		}}}
+	}
 	return &k
 }
 

@@ -149,11 +149,7 @@ func (s *server) lastWords() string {
 // words returns the last output of server and runner, without times and without the request log.
 func (s *server) words() []string {
 	var out []string
-	dump := false // goroutine stacks of a crash, which do not say what went wrong
 	for _, l := range s.Tail.Lines(1000) {
-		if dump = dumpLine.MatchString(l) || dump && !timed.MatchString(l) && !request.MatchString(l); dump {
-			continue
-		}
 		if l = plain(l); l != "" {
 			out = append(out, fault.OneLine(l))
 		}
@@ -161,10 +157,9 @@ func (s *server) words() []string {
 	return out
 }
 
-var (
-	dumpLine = regexp.MustCompile(`^goroutine \d+.*\[`)
-	telling  = regexp.MustCompile(`(?i)error|fail|fatal|panic|assert|unable|can't|cannot|could not|invalid|unknown|unsupported|missing|out of|signal|sig[a-z]{3,4}:|denied|exception|what\(\)`)
-)
+// telling matches lines that mention a failure.
+var telling = regexp.MustCompile(`(?i)error|fail|fatal|panic|assert|unable|can't|cannot|could not|invalid|unknown|` +
+	`unsupported|missing|out of|signal|sig[a-z]{3,4}:|denied|exception|what\(\)`)
 
 // stop ends the server, its runner and all other descendants.
 func (s *server) stop() {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,7 +16,7 @@ import (
 
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
-	"llmparity/internal/record"
+	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
 	"llmparity/native/launch"
 	"llmparity/native/wire"
@@ -38,53 +39,76 @@ func role(_ int, _ string, cmdline []string) string {
 	return ""
 }
 
-// family is a server and its runners, which come and go.
+// family is a server and its runners, which come and go. Runners of other models, which other clients of a running
+// server use, are kept from being sampled. A runner whose command line names no file is sampled: it may be ours.
 type family struct {
 	tree   *proc.Tree // nil: not visible
 	root   int        // the server's pid; 0: not visible
-	others *sieve     // for a server that others use, too; nil: it is ours
+	shared bool       // the server was already running
+	attach func(sample.Source) (detach func())
 
-	mu      sync.Mutex
-	runners []int // oldest first
+	mu   sync.Mutex
+	ours []string // hashes of our model's files, once known
+	kept []*kept
 }
 
-// follow samples a server and its descendants. If the server is not ours, runners of other models are left out.
-func (f *family) follow(pid int, ours bool, p engine.Probe) error {
-	attach := p.Attach
-	if !ours {
-		f.others = &sieve{attach: p.Attach}
-		attach = f.others.take
-	}
-	t, err := proc.NewTree(pid, role, attach, proc.TreeOptions{Ours: ours,
-		Appeared: func(pid int, role string) {
-			if role != roleRunner {
-				return
-			}
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.runners = append(f.runners, pid)
-			text := "Ollama's runner is process %d"
-			if f.others != nil && f.others.keeps(pid) {
-				text = "process %d seems to be Ollama's runner of another model; it is not sampled"
-			}
-			p.Event(record.Event{At: time.Now(), Text: fmt.Sprintf(text, pid)})
-		},
-		Ended: func(pid int, role string) {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.runners = slices.DeleteFunc(f.runners, func(r int) bool { return r == pid })
-		}})
-	if err != nil {
-		return err
-	}
-	f.tree, f.root = t, pid
-	return nil
+// kept is a source of a runner that seems to belong to another model.
+type kept struct {
+	src    sample.Source
+	line   []string // command line
+	detach func()   // nil: not sampled
 }
 
-// claim says which files our model consists of.
+// follow samples a server and its descendants.
+func (f *family) follow(pid int, ours bool, p engine.Probe) (err error) {
+	f.shared, f.attach = !ours, p.Attach
+	if f.tree, err = proc.NewTree(pid, role, f.take, proc.TreeOptions{Ours: ours}); err == nil {
+		f.root = pid
+	}
+	return err
+}
+
+// take samples a source or holds it back.
+func (f *family) take(src sample.Source) (detach func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	line := proc.CommandLine(src.Describe().PID)
+	if !f.foreign(line) {
+		return f.attach(src)
+	}
+	k := &kept{src: src, line: line}
+	f.kept = append(f.kept, k)
+	return func() { f.drop(k) }
+}
+
+// foreign reports whether a process is the runner of another model. The caller holds the lock.
+func (f *family) foreign(line []string) bool {
+	return f.shared && role(0, "", line) == roleRunner && strings.Contains(strings.Join(line, " "), "sha256-") &&
+		!holds(line, f.ours)
+}
+
+// claim says which files our model consists of; its runner is sampled from now on.
 func (f *family) claim(blobs []string) {
-	if f.others != nil {
-		f.others.claim(blobs)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ours = blobs
+	for _, k := range f.kept {
+		if k.detach == nil && !f.foreign(k.line) {
+			k.detach = f.attach(k.src)
+		}
+	}
+}
+
+// drop forgets a source whose process has ended or is no longer followed.
+func (f *family) drop(k *kept) {
+	f.mu.Lock()
+	f.kept = slices.DeleteFunc(f.kept, func(other *kept) bool { return other == k })
+	detach := k.detach
+	f.mu.Unlock()
+	if detach != nil {
+		detach()
+	} else if c, ok := k.src.(io.Closer); ok {
+		_ = c.Close() // it was never read
 	}
 }
 
@@ -110,16 +134,16 @@ type runner struct {
 
 // runner returns the youngest runner whose command line has one of the files. Others belong to models that someone
 // else requested.
-func (f *family) runner(blobs []string) runner {
-	f.mu.Lock()
-	pids := slices.Clone(f.runners)
-	f.mu.Unlock()
-	for _, pid := range slices.Backward(pids) {
-		if line := proc.CommandLine(pid); holds(line, blobs) {
-			return parseRunner(pid, line)
+func (f *family) runner(blobs []string) (youngest runner) {
+	if f.tree == nil {
+		return youngest
+	}
+	for _, pid := range f.tree.PIDs() {
+		if line := proc.CommandLine(pid); pid > youngest.pid && role(0, "", line) == roleRunner && holds(line, blobs) {
+			youngest = parseRunner(pid, line)
 		}
 	}
-	return runner{}
+	return youngest
 }
 
 // holds reports whether a runner's command line names one of the files.

@@ -2,10 +2,13 @@ package llamacpp
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
+	"time"
 
 	"llmparity/native/wire"
 )
@@ -110,4 +113,67 @@ func (c *client) whole(ctx context.Context, body completion) ([]int, error) {
 		return nil, err
 	}
 	return e.Tokens, nil
+}
+
+// stream reads server-sent events with one JSON object each.
+type stream struct{ events *wire.Events }
+
+func newStream(r io.Reader) *stream { return &stream{wire.NewEvents(r)} }
+
+// next returns the next event and when its line was read. io.EOF means that the stream ended between two lines.
+func (s *stream) next() (event, time.Time, error) {
+	for {
+		sent, err := s.events.Next()
+		if err != nil {
+			return event{}, sent.At, err
+		}
+		if sent.Done() {
+			continue
+		}
+		data := sent.Data
+		if sent.Field == "error" { // in some versions; others put it into data
+			data = append(append([]byte(`{"error":`), data...), '}')
+		}
+		var e event
+		if err := json.Unmarshal(data, &e); err != nil {
+			return event{}, sent.At, fmt.Errorf("llama-server sent an invalid event: %w in %.80q", err, data)
+		}
+		return e, sent.At, nil
+	}
+}
+
+// event holds the fields of a /completion event that we use. Missing fields are zero.
+type event struct {
+	Content   string          `json:"content"`
+	Tokens    []int           `json:"tokens"`
+	Predicted int             `json:"tokens_predicted"` // so far, including this event
+	Evaluated int             `json:"tokens_evaluated"`
+	Cached    int             `json:"tokens_cached"` // in the slot's KV cache after the completion
+	Slot      int             `json:"id_slot"`       // from 0
+	Stop      bool            `json:"stop"`
+	StopType  string          `json:"stop_type"`
+	Timings   json.RawMessage `json:"timings"`
+	Error     json.RawMessage `json:"error"`
+}
+
+// together adds the counts and times of several completions; those of a single one keep their rates, too.
+func together(before, now map[string]float64) map[string]float64 {
+	if before == nil {
+		return now
+	}
+	sum := map[string]float64{}
+	for _, name := range []string{"prompt_n", "prompt_ms", "predicted_n", "predicted_ms", "cache_n",
+		"tokens_predicted"} {
+		sum[name] = before[name] + now[name]
+	}
+	return sum
+}
+
+// reported returns the server's figures under its own names.
+func reported(timings json.RawMessage) (map[string]float64, error) {
+	figures, err := wire.Figures(timings)
+	if err != nil {
+		return nil, fmt.Errorf("llama-server's timings: %w", err)
+	}
+	return figures, nil
 }

@@ -1,0 +1,133 @@
+package llamacpp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"llmparity/internal/cache"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/native/logs"
+	"llmparity/native/program"
+)
+
+// identity describes a program.
+type identity struct {
+	path, version, sha256 string
+	options               options
+	libraries             string // hash of its shared libraries; empty: it has none
+}
+
+// info describes the program as it was started.
+func (i identity) info(name string, args []string, policy map[string]string) record.EngineInfo {
+	parts := map[string]string{}
+	if i.libraries != "" {
+		parts["libraries_sha256"] = i.libraries
+	}
+	return record.EngineInfo{Name: name, Version: i.version, Path: i.path, SHA256: i.sha256, Args: args, Parts: parts,
+		Policy: policy}
+}
+
+// known caches the identity of one program.
+type known struct{ program.Known[identity] }
+
+func (k *known) identify(ctx context.Context, p program.Program, path string) (identity, error) {
+	return k.Of(path, func(sha256 string) (identity, error) {
+		v, err := version(ctx, p, path)
+		if err != nil {
+			return identity{}, err
+		}
+		help, err := p.Ask(ctx, path, "--help", environment(""))
+		return identity{path: path, version: v, sha256: sha256, options: listed(help),
+			libraries: LibrariesSHA256(path)}, err
+	})
+}
+
+// version asks a program for its version, which also shows that it runs here.
+func version(ctx context.Context, p program.Program, path string) (string, error) {
+	lines, err := p.Ask(ctx, path, "--version", environment(""))
+	if err != nil {
+		return "", err
+	}
+	for _, line := range lines {
+		if v, ok := strings.CutPrefix(line, "version:"); ok {
+			return strings.TrimSpace(v), nil
+		}
+	}
+	return "", p.Unfit("%s is not %s: --version prints %q", filepath.Base(path), p.Names[0], logs.LastWords(lines))
+}
+
+// Environment variables that name programs.
+const (
+	PathVariable = "LLMPARITY_LLAMA_SERVER"
+	CLIVariable  = "LLMPARITY_LLAMA_CLI"
+)
+
+func serverProgram() program.Program {
+	return llamaProgram([]string{"llama-server"}, "--llama-server", PathVariable, "make setup")
+}
+
+// completionProgram was once llama-cli, and main before that. Newer llama-cli is a chat client, which its help
+// reveals.
+func completionProgram() program.Program {
+	return llamaProgram([]string{"llama-completion", "llama-cli"}, "--llamacpp-cli", CLIVariable,
+		"scripts/setup llamacpp-tools")
+}
+
+func llamaProgram(names []string, flag, variable, build string) program.Program {
+	return program.Program{Names: names, Build: "llamacpp/current/bin", Flag: flag, Variable: variable,
+		Kind: fault.NoLlamaServer,
+		Do:   fmt.Sprintf("run `%s`, put it on PATH, or set %s", build, flag)}
+}
+
+// Find searches for llama-server at the given path, then on PATH, then in the cache.
+func Find(c Config) (string, error) { return serverProgram().Find(c.Path, c.Cache) }
+
+// FindCLI searches for the one-shot program in the same places.
+func FindCLI(c Config) (string, error) { return completionProgram().Find(c.CLI, c.Cache) }
+
+// LibrariesSHA256 hashes llama.cpp's own shared libraries beside a program or in lib beside its folder. If there are
+// any, the computation is in them and not in the program. It returns "" if there are none or one is unreadable.
+// Libraries in other places and of other projects are not covered.
+func LibrariesSHA256(program string) string {
+	program, err := filepath.EvalSymlinks(program)
+	if err != nil {
+		return ""
+	}
+	sums := map[string]string{} // by file, which may have several names
+	for _, dir := range []string{filepath.Dir(program), filepath.Join(filepath.Dir(program), "..", "lib")} {
+		entries, _ := os.ReadDir(dir) // missing: it has none
+		for _, e := range entries {
+			if !itsOwn.MatchString(e.Name()) {
+				continue
+			}
+			file, err := filepath.EvalSymlinks(filepath.Join(dir, e.Name()))
+			if err == nil && sums[file] == "" {
+				sums[file], err = cache.HashFile(file)
+			}
+			if err != nil {
+				return ""
+			}
+		}
+	}
+	if len(sums) == 0 {
+		return ""
+	}
+	var lines []string
+	for file, sum := range sums {
+		lines = append(lines, filepath.Base(file)+" "+sum+"\n")
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(strings.Join(lines, "")))
+	return hex.EncodeToString(sum[:])
+}
+
+// itsOwn matches the names of llama.cpp's libraries.
+var itsOwn = regexp.MustCompile(`^((lib)?(llama|ggml|mtmd).*\.dll|lib(llama|ggml|mtmd).*\.(so.*|dylib))$`)

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
@@ -70,9 +69,6 @@ func launch(ctx context.Context, path string, config Config) (*chrome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := socketFits(scratch); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(scratch))
-	}
 	c := &chrome{scratch: scratch, eager: true,
 		policy: map[string]string{"isolation": record.OfLaunch, "profile": "empty", "window": "none"}}
 	options, err := c.options(ctx, path, config)
@@ -101,19 +97,6 @@ func launch(ctx context.Context, path string, config Config) (*chrome, error) {
 
 // unlogged discards chromedp's log, such as unknown events of a newer Chrome.
 func unlogged(string, ...any) {}
-
-// socketFits checks the length of the path of the browser's singleton socket, which the system limits. Chromium's
-// folder name is the longest.
-func socketFits(scratch string) error {
-	socket := filepath.Join(scratch, temporary, "org.chromium.Chromium.XXXXXX", "SingletonSocket")
-	// only on Linux the socket is there
-	if most := len(syscall.RawSockaddrUnix{}.Path) - 1; runtime.GOOS == "linux" && len(socket) > most {
-		return fault.New(fault.NoChrome, "set TMPDIR to a shorter path",
-			"the path of the temporary folder is too long for the browser's socket "+
-				"(%s has %d characters, the limit is %d)", socket, len(socket), most)
-	}
-	return nil
-}
 
 // telling returns the most telling line of a browser's output: the first FATAL one, else the last ERROR, else the
 // last.

@@ -1,8 +1,6 @@
 package browser
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -123,25 +121,6 @@ exit 1
 		if got := telling(text); got != want {
 			t.Errorf("%q is quoted as %q, want %q", text, got, want)
 		}
-	}
-}
-
-func TestTemporaryFolderLeavesRoomForSocket(t *testing.T) {
-	path, err := find.Chrome("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(t.TempDir(), strings.Repeat("x", 100))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("TMPDIR", dir)
-	_, err = launch(watched(t), path, Config{})
-	if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "set TMPDIR to a shorter path") {
-		t.Errorf("error %v, want NoChrome and what to do", err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-		t.Errorf("left: %v, %v", left, err)
 	}
 }
 

@@ -78,42 +78,6 @@ func pieces() enginetest.Generation {
 	return g
 }
 
-func TestCacheMayBeUnknown(t *testing.T) {
-	g := pieces()
-	g.Usage.CachedTokens = record.CacheUnknown
-	if faults := g.Faults(0); len(faults) > 0 {
-		t.Errorf("%q", faults)
-	}
-	g.Caps.PromptCache = false
-	if faults := g.Faults(0); len(faults) == 0 {
-		t.Error("an unknown number of cached tokens passes although the cache is off")
-	}
-}
-
-// On a busy machine all lines of an engine may be read at once.
-func TestTokensReadTogetherNeedNoDecode(t *testing.T) {
-	g := sound()
-	g.Usage.Spans, g.MaxTokens = g.Usage.Spans[:1], 4
-	g.Tokens = append(g.Tokens, record.Token{Index: 3, ID: 8})
-	last := g.Tokens[2].At
-	for i := range g.Tokens {
-		g.Tokens[i].At = g.Tokens[0].At
-	}
-	if f := g.Faults(0); len(f) != 0 {
-		t.Errorf("%q", f)
-	}
-	for len(g.Tokens) < 12 { // one first, the others later and together
-		g.Tokens = append(g.Tokens, record.Token{Index: len(g.Tokens), ID: 8})
-	}
-	for i := range g.Tokens[1:] {
-		g.Tokens[1+i].At = last
-	}
-	g.MaxTokens = 12
-	if f := g.Faults(0); !slices.Contains(f, "no decode span") {
-		t.Errorf("%q, want no decode span", f)
-	}
-}
-
 func TestFaultsOfPiecesAreFound(t *testing.T) {
 	for want, spoil := range map[string]func(*enginetest.Generation){
 		"":                     func(*enginetest.Generation) {},
@@ -156,19 +120,6 @@ func TestFaultsOfABrokenGenerationAreFound(t *testing.T) {
 	}
 }
 
-func TestSlackAppliesOnlyBetweenClocks(t *testing.T) {
-	g := sound()
-	g.Tokens[0].At = g.Usage.Sent.Add(-time.Millisecond)
-	if f := g.Faults(2 * time.Millisecond); len(f) != 0 {
-		t.Errorf("within the clock error: %q", f)
-	}
-	g = sound()
-	g.Tokens[1].At = g.Tokens[0].At.Add(-time.Millisecond)
-	if f := g.Faults(2 * time.Millisecond); len(f) != 1 {
-		t.Errorf("two tokens of one clock in the wrong order: %q", f)
-	}
-}
-
 func TestCaseFaults(t *testing.T) {
 	c := enginetest.Case{PromptIDs: []int{1, 2}, Expected: []int{5, 6, 7}, Text: "abc"}
 	g := sound()
@@ -179,29 +130,5 @@ func TestCaseFaults(t *testing.T) {
 	g.Tokens[2].ID, g.Usage.Text, g.Usage.PromptIDs = 8, "abd", []int{1}
 	if f := c.Faults(g); len(f) != 3 {
 		t.Errorf("wrong ids, text and prompt ids: %q", f)
-	}
-}
-
-func TestCaseFaultsOfPieces(t *testing.T) {
-	c := enginetest.Case{PromptIDs: []int{1, 2}, Expected: []int{5, 6, 7, 8, 9, 10, 11}, Text: "abc"}
-	if f := c.Faults(pieces()); len(f) != 0 {
-		t.Errorf("matching the reference: %q", f)
-	}
-	for want, spoil := range map[string]func(*enginetest.Generation){
-		"3 prompt tokens":   func(g *enginetest.Generation) { g.Usage.PromptTokens = 3 },
-		"text \"abd\"":      func(g *enginetest.Generation) { g.Usage.Text = "abd" },
-		"text \"ab\"":       func(g *enginetest.Generation) { g.Usage.Text = "ab" },
-		"begins with \"x\"": func(g *enginetest.Generation) { g.Usage.Text, g.Usage.Generated = "x", 1 },
-	} {
-		g := pieces()
-		spoil(&g)
-		if f := c.Faults(g); len(f) != 1 || !strings.Contains(f[0], want) {
-			t.Errorf("spoilt by %q: %q", want, f)
-		}
-	}
-	short := pieces()
-	short.Usage.Text, short.Usage.Generated = "ab\ufffd", 3 // an incomplete character
-	if f := c.Faults(short); len(f) != 0 {
-		t.Errorf("a prefix of the reference: %q", f)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -221,13 +220,4 @@ func TestNoProcessIsMissedBetweenScans(t *testing.T) {
 		}
 	}
 	until(t, "all are seen", func() bool { f.Look(); return len(f.Members()) == 41 })
-}
-
-func TestFamilyExcludesThisProcess(t *testing.T) {
-	f := proc.NewFamily()
-	defer f.Close()
-	f.Joins = func(p proc.Process) bool { return p.PID == os.Getpid() }
-	if joined := f.Look(); len(joined) != 0 {
-		t.Errorf("joined: %+v", joined[0])
-	}
 }

@@ -24,14 +24,12 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/sample"
-	"llmparity/internal/sample/proc"
 )
 
 // processes are the browser's sampled processes.
 type processes struct {
 	renderer atomic.Int64 // the page's
-	there    []int        // all pids at the last look
-	seen     []int        // those of the browser that were not sampled
+	seen     []int        // those of the browser that were not sampled at the last look
 
 	mu       sync.Mutex // because Close can come at any time
 	attached map[int][]func()
@@ -95,15 +93,9 @@ func (p *Page) AttachNew(outer context.Context, probe engine.Probe, every time.D
 	}
 }
 
-// look samples new processes that were also there the last time. It must not run concurrently. If nothing on the
-// machine is new, it costs only a list of pids.
+// look samples new processes that were also there the last time. It must not run concurrently.
 func (p *Page) look(ctx context.Context, probe engine.Probe) {
 	ps := &p.processes
-	there, err := proc.All()
-	if err == nil && len(ps.seen) == 0 && slices.Equal(there, ps.there) {
-		return
-	}
-	ps.there = there
 	unknown := ps.unknown(p.chrome.members())
 	if slices.ContainsFunc(unknown, func(pid int) bool { return slices.Contains(ps.seen, pid) }) {
 		_ = p.Attach(ctx, probe) // retried soon; at the end of the load errors are returned

@@ -3,7 +3,6 @@ package browser
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
@@ -71,22 +70,12 @@ func alive(ctx context.Context, atMost time.Duration) bool {
 	return err == nil || ctx.Err() != nil || !errors.Is(limit.Err(), context.DeadlineExceeded)
 }
 
-// browserSays distinguishes a hanging page from a hanging browser, and a hanging worker from one that has ended or
-// whose page hangs, too.
+// browserSays distinguishes a hanging page from a hanging browser.
 func (p *Page) browserSays(ctx context.Context) string {
 	limit, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	if _, err := chromedp.CallBrowser(limit, browser.GetVersion, cdp.Empty{}); err != nil {
 		return "the browser does not answer either"
 	}
-	if p.isolate.worker == "" {
-		return "the browser answers"
-	}
-	if !alive(p.chrome.ctx, grace) {
-		return "the browser answers, its page does not"
-	}
-	if there, err := p.workers(ctx); err == nil && !slices.Contains(there, p.isolate.worker) {
-		return "the browser and its page answer; the worker has ended"
-	}
-	return "the browser and its page answer"
+	return "the browser answers"
 }

@@ -29,9 +29,11 @@ type WebLLM struct {
 	fetching sync.Mutex
 	found    *Bundle // nil: not searched for yet
 
+	asking sync.Mutex
+	device *record.Device // as the browser reported it; nil: not asked yet
+
 	mu       sync.Mutex
 	packages map[modelKey]Package
-	device   *record.Device   // as the browser reported it; nil: not asked yet
 	read     map[string]stamp // weight files that have been verified, by path
 }
 
@@ -172,7 +174,7 @@ func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)
 	if p, ok := w.packages[keyOf(m)]; ok {
 		return p, nil
 	}
-	t, err := w.target(ctx, say)
+	t, err := w.Target(ctx, say)
 	if err != nil {
 		return Package{}, err
 	}
@@ -181,7 +183,7 @@ func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)
 		return Package{}, fmt.Errorf("packaging %s for WebLLM: %w", m.Name, err)
 	}
 	if p.DType == F16 && t.DType != F16 { // the package's own dtype, not checked against the adapter yet
-		device, err := w.deviceHere(ctx, say)
+		device, err := w.Device(ctx, say)
 		if err != nil {
 			return Package{}, err
 		}
@@ -246,8 +248,8 @@ func (w *WebLLM) Held(m engine.Model) engine.Held {
 
 // software reports whether the adapter computes on the CPU: as the browser reported, or as predicted.
 func (w *WebLLM) software() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.asking.Lock()
+	defer w.asking.Unlock()
 	if w.device != nil {
 		return w.device.Class == record.SoftwareAdapter
 	}
@@ -261,12 +263,6 @@ func (w *WebLLM) softwareForSure() bool {
 // Target says what packages are made for here. If that depends on an uncertain adapter, the browser is started once to
 // ask.
 func (w *WebLLM) Target(ctx context.Context, say func(string)) (Target, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.target(ctx, say)
-}
-
-func (w *WebLLM) target(ctx context.Context, say func(string)) (Target, error) {
 	t := Target{Kernels: cmp.Or(w.config.Kernels, AutoKernels), DType: cmp.Or(w.settings.DType, F32)}
 	auto := t.Kernels == AutoKernels
 	if auto && w.softwareForSure() {
@@ -275,7 +271,7 @@ func (w *WebLLM) target(ctx context.Context, say func(string)) (Target, error) {
 	if !auto && t.DType != F16 {
 		return t, nil
 	}
-	device, err := w.deviceHere(ctx, say)
+	device, err := w.Device(ctx, say)
 	if err != nil {
 		return Target{}, err
 	}
@@ -297,13 +293,8 @@ func kernelsFor(d record.Device) string {
 
 // Device returns the browser's adapter. It starts the browser to ask, unless the adapter is known.
 func (w *WebLLM) Device(ctx context.Context, say func(string)) (record.Device, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.deviceHere(ctx, say)
-}
-
-// deviceHere is Device without locking.
-func (w *WebLLM) deviceHere(ctx context.Context, say func(string)) (record.Device, error) {
+	w.asking.Lock()
+	defer w.asking.Unlock()
 	if w.device != nil {
 		return *w.device, nil
 	}
@@ -329,8 +320,8 @@ func (w *WebLLM) deviceHere(ctx context.Context, say func(string)) (record.Devic
 
 // met remembers the adapter of a session.
 func (w *WebLLM) met(d record.Device) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.asking.Lock()
+	defer w.asking.Unlock()
 	w.device = &d
 }
 

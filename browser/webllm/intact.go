@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/md5"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -12,15 +11,10 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/mlc"
 	"llmparity/internal/record"
+	"llmparity/internal/whole"
 )
-
-// shard is a weight file in a package's list.
-type shard struct {
-	Path  string `json:"dataPath"`
-	Bytes int64  `json:"nbytes"`
-	MD5   string `json:"md5sum"` // may be empty
-}
 
 // stamp shows that a file has not changed since it was read.
 type stamp struct {
@@ -33,64 +27,37 @@ type stamp struct {
 func (w *WebLLM) intact(ctx context.Context, p Package) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var list struct {
-		Records []shard `json:"records"`
-	}
-	const name = "tensor-cache.json"
-	text, err := os.ReadFile(filepath.Join(p.Dir, name))
+	existing, err := mlc.OpenPackage(p.Dir) // checks sizes
 	if err != nil {
-		if older, missing := os.ReadFile(filepath.Join(p.Dir, otherName(name))); missing == nil {
-			text, err = older, nil
-		}
+		return engine.Fail(record.Download, "the model package: %w", err)
 	}
-	if err == nil {
-		err = json.Unmarshal(text, &list)
-	}
-	if err != nil {
-		return engine.Fail(record.Download, "reading the model package: %s: %w", name, err)
-	}
-	for _, s := range list.Records {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if !filepath.IsLocal(s.Path) {
-			return engine.Fail(record.Download, "the model package lists a file outside of it: %s", s.Path)
-		}
-		path := filepath.Join(p.Dir, filepath.FromSlash(s.Path))
+	for _, s := range existing.Shards {
+		path := filepath.Join(p.Dir, s.File)
 		info, err := os.Stat(path)
+		if err == nil && w.read[path] != (stamp{info.Size(), info.ModTime()}) {
+			err = hasMD5(ctx, path, s.MD5)
+		}
 		if err != nil {
 			return engine.Fail(record.Download, "the model package: %w", err)
 		}
-		now := stamp{info.Size(), info.ModTime()}
-		if w.read[path] == now {
-			continue
-		}
-		if err := s.check(path, now.bytes); err != nil {
-			return engine.Fail(record.Download, "the model package: %w", err)
-		}
-		w.read[path] = now
+		w.read[path] = stamp{info.Size(), info.ModTime()}
 	}
 	return nil
 }
 
-func (s shard) check(path string, bytes int64) error {
-	if bytes != s.Bytes {
-		return fmt.Errorf("%s has %d bytes instead of %d", s.Path, bytes, s.Bytes)
-	}
-	if s.MD5 == "" {
-		return nil
-	}
+// hasMD5 reads a file; sum may be empty.
+func hasMD5(ctx context.Context, path, sum string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	h := md5.New() // as in packages; detects accidents, not attacks
-	if _, err := io.Copy(h, f); err != nil {
+	if _, err := io.Copy(whole.Until(ctx, h), f); err != nil {
 		return err
 	}
-	if sum := hex.EncodeToString(h.Sum(nil)); sum != s.MD5 {
-		return fmt.Errorf("%s is damaged: its MD5 is %s instead of %s", s.Path, sum, s.MD5)
+	if is := hex.EncodeToString(h.Sum(nil)); sum != "" && is != sum {
+		return fmt.Errorf("%s is damaged: its MD5 is %s instead of %s", filepath.Base(path), is, sum)
 	}
 	return nil
 }

@@ -256,7 +256,7 @@ func TestChangedWeightsAreNotLoaded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for say, b := range map[string][]byte{"is damaged: its MD5 is": scrambled(right),
-		"bytes instead of": right[:len(right)/2]} {
+		"bytes, want": right[:len(right)/2]} {
 		if err := os.WriteFile(shard, b, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -39,11 +39,3 @@ func (v Verdict) Err() error {
 	}
 	return nil
 }
-
-// And combines two verdicts: refused if either is, else unknown if either is. The first of two refusals wins.
-func (v Verdict) And(other Verdict) Verdict {
-	if v.Answer == Refused || other.Answer != Refused && v.Answer == Unknown {
-		return v
-	}
-	return other
-}

@@ -32,6 +32,7 @@ type Existing struct {
 	RotatingWindow int
 	ChatTemplate   string // the name of its conv_template
 	TokenizerFiles []string
+	Shards         []Shard
 	Weights        []Weight
 	Bytes          int64  // of all shards
 	Library        string // the model library in the folder; "": none or several
@@ -87,6 +88,7 @@ func OpenPackage(dir string) (Existing, error) {
 
 // add adds the shards and checks that their files exist.
 func (p *Existing) add(shards []Shard) error {
+	p.Shards = shards
 	for _, s := range shards {
 		info, err := os.Stat(filepath.Join(p.Dir, s.File))
 		switch {

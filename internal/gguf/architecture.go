@@ -242,21 +242,23 @@ func (f *File) complete(a Architecture) error {
 		return f.bad(again, "metadata %s.block_count is %d, but the file has only %d tensors", a.Name, a.BlockCount,
 			len(f.Tensors))
 	}
-	known := map[string]bool{}
+	known := map[string]bool{ropeFreqs: a.Name == Llama}
 	for _, want := range a.Tensors() {
 		known[want.Name] = true
+	}
+	// Before missing tensors, because models with experts or other parts lack some, and are not damaged.
+	for _, t := range f.Tensors {
+		if !known[t.Name] {
+			return f.unsupported("tensor %s does not belong to a plain %s model", t.Name, a.Name)
+		}
+	}
+	for _, want := range a.Tensors() {
 		t, ok := f.Tensor(want.Name)
 		if !ok {
 			return f.bad(again, "tensor %s of shape %v is missing", want.Name, want.Shape)
 		}
 		if !sameShape(t.Shape, want.Shape) {
 			return f.bad(again, "tensor %s has shape %v, want %v", t.Name, t.Shape, want.Shape)
-		}
-	}
-	known[ropeFreqs] = a.Name == Llama
-	for _, t := range f.Tensors {
-		if !known[t.Name] {
-			return f.unsupported("tensor %s does not belong to a plain %s model", t.Name, a.Name)
 		}
 	}
 	return nil

@@ -6,36 +6,26 @@ import (
 	"math"
 )
 
-// decoders maps each readable type to the function that decodes one block (any number of single values). All compute in
-// float32 with one rounding per operation. Products are converted explicitly before additions, because Go may otherwise
-// fuse the two operations, and values would differ between machines.
-var decoders = map[Type]func(b []byte, v []float32){
-	F32: decodeF32, F16: decodeF16, BF16: decodeBF16,
-	Q4_0: decodeQ4_0, Q4_1: decodeQ4_1, Q5_0: decodeQ5_0, Q5_1: decodeQ5_1, Q8_0: decodeQ8_0,
-	Q2_K: decodeQ2K, Q3_K: decodeQ3K, Q4_K: decodeQ4K, Q5_K: decodeQ5K, Q6_K: decodeQ6K,
-}
-
-// Readable reports whether the values of a type can be read.
-func (t Type) Readable() bool { return decoders[t] != nil }
+// All decoders compute in float32 with one rounding per operation. Products are converted explicitly before additions,
+// because Go may otherwise fuse the two operations, and values would differ between machines.
 
 // Dequantise decodes whole blocks of a type.
 func Dequantise(t Type, blocks []byte, values []float32) error {
-	decode, l := decoders[t], layouts[t]
-	if decode == nil {
+	f := formats[t]
+	if f.decode == nil {
 		return fmt.Errorf("values of %v cannot be read", t)
 	}
-	n := int64(len(blocks)) / l.bytes
-	if n*l.bytes != int64(len(blocks)) || n*l.values != int64(len(values)) {
-		return fmt.Errorf("%d bytes for %d values of %v, want %d bytes for each %d values",
-			len(blocks), len(values), t, l.bytes, l.values)
+	bytes, count := int(f.bytes), int(f.values)
+	if len(blocks)%bytes != 0 || len(blocks)/bytes*count != len(values) {
+		return fmt.Errorf("%d bytes for %d values of %v, want %d bytes for each %d values", len(blocks), len(values), t,
+			bytes, count)
 	}
-	if l.values == 1 {
-		decode(blocks, values)
+	if count == 1 {
+		f.decode(blocks, values)
 		return nil
 	}
-	bytes, count := int(l.bytes), int(l.values)
 	for len(values) > 0 {
-		decode(blocks[:bytes], values[:count])
+		f.decode(blocks[:bytes], values[:count])
 		blocks, values = blocks[bytes:], values[count:]
 	}
 	return nil

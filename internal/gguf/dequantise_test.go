@@ -153,23 +153,3 @@ func TestDominantType(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
-
-// FuzzDequantise looks for panics and accepted wrong lengths.
-func FuzzDequantise(f *testing.F) {
-	for kind := range blockOf {
-		blocks, values := golden(f, kind)
-		f.Add(uint32(kind), blocks, len(values))
-		f.Add(uint32(kind), blocks[1:], len(values))
-	}
-	f.Add(uint32(20), make([]byte, 18), 32)
-	f.Fuzz(func(t *testing.T, kind uint32, blocks []byte, n int) {
-		if n < 0 || n > 1<<16 {
-			return
-		}
-		err := gguf.Dequantise(gguf.Type(kind), blocks, make([]float32, n))
-		l, known := blockOf[gguf.Type(kind)]
-		if fits := known && len(blocks)%l.bytes == 0 && len(blocks)/l.bytes*l.values == n; fits != (err == nil) {
-			t.Fatalf("type %d, %d bytes, %d values: %v", kind, len(blocks), n, err)
-		}
-	})
-}

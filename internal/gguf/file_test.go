@@ -106,18 +106,16 @@ func TestReadRefuses(t *testing.T) {
 		{"empty", "test.gguf: empty file", nil},
 		{"short", "truncated: a GGUF header needs 24 bytes, the file has 3", b[:3]},
 		{"zip", `not a GGUF: starts with "PK\x03\x04"`, []byte("PK\x03\x04 and more than 24 bytes")},
-		{"big-endian", "big-endian GGUF files are not supported", patch(t, b, "GGUF", 0, 0, 0, 0, 3)},
+		{"big-endian", "only little-endian files", patch(t, b, "GGUF", 0, 0, 0, 0, 3)},
 		{"version 1", "GGUF version 1 is not supported", patch(t, b, "GGUF", 0, 1)},
 		{"tensor count", "byte 8 counts 72057594037927938 tensors", patch(t, b, "GGUF", 11, 1)},
 		{"entry count", "byte 16 counts", patch(t, b, "GGUF", 19, 1)},
 		{"header cut", `truncated: metadata "b.none"`, b[:bytes.Index(b, []byte("b.none"))+10]},
 		{"string too long", `truncated: metadata "a.string"`, patch(t, b, "a.string", 9, 1)},
-		{"string of 2^60 bytes", `truncated: metadata "a.string"`, patch(t, b, "a.string", 4, 0, 0, 0, 0, 0, 0, 0, 16)},
 		{"string of 2^63 bytes", `truncated: metadata "a.string"`,
 			patch(t, b, "a.string", 4, 0, 0, 0, 0, 0, 0, 0, 128)},
 		{"array of 2^60 strings", `truncated: metadata "b.strings"`,
 			patch(t, b, "b.strings", 8, 0, 0, 0, 0, 0, 0, 0, 16)},
-		{"array of 2^61 bytes", `truncated: metadata "b.uint8"`, patch(t, b, "b.uint8", 8, 0, 0, 0, 0, 0, 0, 0, 32)},
 		{"array too long", `truncated: metadata "b.int32"`, patch(t, b, "b.int32", 12, 1)},
 		{"unknown kind", `metadata "a.bool" has the unknown type 99`, patch(t, b, "a.bool", 0, 99)},
 		{"bool of 7", `metadata "a.bool" has 7`, patch(t, b, "a.bool", 4, 7)},
@@ -141,15 +139,6 @@ func TestReadRefuses(t *testing.T) {
 		_, err := read(c.file)
 		if err == nil || !strings.Contains(err.Error(), c.says) || fault.Of(err) != fault.BadModel {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.says)
-		}
-	}
-}
-
-func TestReadRefusesEveryPrefix(t *testing.T) {
-	b := written(t, entries, tensors)
-	for n := range len(b) - 28 { // the last tensor has 4 bytes and 28 of padding
-		if _, err := read(b[:n]); fault.Of(err) != fault.BadModel {
-			t.Fatalf("%d of %d bytes: got %v", n, len(b), err)
 		}
 	}
 }
@@ -345,26 +334,6 @@ func TestQwen2(t *testing.T) {
 	}
 }
 
-func TestArchitectureDescribesUnsupported(t *testing.T) {
-	for says, m := range map[string][]gguf.Entry{
-		`architecture "deepseek2" (mixture of experts, latent attention (MLA)) is not supported`: {
-			{Key: "general.architecture", Value: "deepseek2"}, {Key: "deepseek2.expert_count", Value: uint32(64)},
-			{Key: "deepseek2.attention.kv_lora_rank", Value: uint32(512)}},
-		`architecture "mamba" (state space layers) is not supported; supported: llama, qwen2; choose a plain llama or qwen2 model`: {
-			{Key: "general.architecture", Value: "mamba"}, {Key: "mamba.ssm.state_size", Value: uint32(16)}},
-		`architecture "qwen3" is not supported`: {{Key: "general.architecture", Value: "qwen3"}},
-	} {
-		f, err := read(written(t, m, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Architecture(); err == nil || !strings.Contains(err.Error(), says) ||
-			fault.Of(err) != fault.UnknownArch {
-			t.Errorf("got %v, want %q", err, says)
-		}
-	}
-}
-
 func TestArchitectureRefuses(t *testing.T) {
 	const bad, unknown = fault.BadModel, fault.UnknownArch
 	drop := func(name string) func([]gguf.Weights) []gguf.Weights {
@@ -410,33 +379,24 @@ func TestArchitectureRefuses(t *testing.T) {
 		{"llama.rope.scaling.type", "longrope", nil, "llama.rope.scaling.type is string longrope", unknown},
 		{"llama.rope.scaling.factor", float32(-2), nil, "llama.rope.scaling.factor is -2", bad},
 		{"llama.rope.scaling.attn_factor", float32(1.2), nil,
-			"llama.rope.scaling.attn_factor is float32 1.2 (scaled rotation)", unknown},
+			"llama.rope.scaling.attn_factor is float32 1.2", unknown},
 		{"llama.attention.head_count_kv", []int32{2, 4}, nil,
 			"llama.attention.head_count_kv is []int32 [2 4]: layers with different sizes", unknown},
 		{"llama.attention.sliding_window", "wide", nil, "llama.attention.sliding_window is string wide", bad},
-		{"llama.attention.sliding_window_pattern", []bool{true, false}, nil, "(sliding window in some layers)",
+		{"llama.attention.sliding_window_pattern", []bool{true, false}, nil, "llama.attention.sliding_window_pattern is []bool [true false], which is not supported",
 			unknown},
-		{"llama.attention.causal", false, nil, "llama.attention.causal is bool false (attention to later tokens)",
+		{"llama.attention.causal", false, nil, "llama.attention.causal is bool false",
 			unknown},
 		{"llama.attention.kv_lora_rank", uint32(512), nil,
-			"llama.attention.kv_lora_rank is uint32 512 (latent attention, MLA)", unknown},
-		{"llama.logit_scale", float32(8), nil, "llama.logit_scale is float32 8 (scaled logits)", unknown},
+			"llama.attention.kv_lora_rank is uint32 512", unknown},
+		{"llama.logit_scale", float32(8), nil, "llama.logit_scale is float32 8", unknown},
 		{"", nil, with(ropeFreqs(16, 1, 0)), "value 1 of tensor rope_freqs.weight is 0", bad},
 		{"", nil, with(ropeFreqs(15, 1)), "tensor rope_freqs.weight has shape [15], want [16]", bad},
-		{"", nil, with(one("blk.0.attn_output.bias")),
-			"tensor blk.0.attn_output.bias is not supported: bias of the attention output", unknown},
-		{"", nil, with(one("blk.1.ffn_up.bias")), "feed-forward biases", unknown},
-		{"", nil, with(one("blk.1.ffn_gate_inp.weight")), "mixture of experts", unknown},
-		{"", nil, with(one("blk.1.ffn_up_exps.weight")), "mixture of experts", unknown},
-		{"", nil, with(one("blk.1.ffn_up.7.weight")), "mixture of experts", unknown},
-		{"", nil, with(one("blk.0.attn_kv_a_mqa.weight")), "latent attention, MLA", unknown},
-		{"", nil, with(one("blk.0.attn_q_norm.weight")), "normalised queries and keys", unknown},
-		{"", nil, with(one("rope_factors_long.weight")), "LongRoPE factors", unknown},
-		{"", nil, with(one("v.blk.0.attn_q.weight")), "vision or audio encoder", unknown},
-		{"", nil, with(one("mm.0.weight")), "vision or audio encoder", unknown},
-		{"", nil, with(one("blk.0.attn_q.weight.lora_a")), "LoRA adapter", unknown},
+		{"", nil, with(one("blk.0.attn_output.bias")), "tensor blk.0.attn_output.bias does not belong to a plain llama model",
+			unknown},
+		{"", nil, with(one("blk.1.ffn_gate_inp.weight")), "tensor blk.1.ffn_gate_inp.weight does not belong", unknown},
+		{"", nil, with(one("blk.0.attn_q_norm.weight")), "tensor blk.0.attn_q_norm.weight does not belong", unknown},
 		{"", nil, with(one("blk.1.attn_k.bias")), "tensor blk.0.attn_q.bias of shape [128] is missing", bad},
-		{"", nil, with(one("output.bias")), "tensor output.bias does not belong to a plain llama model", unknown},
 		{"llama.rope.dimension_count", uint32(16), nil, "llama.rope.dimension_count is 16", unknown},
 		{"llama.expert_count", uint32(8), nil, "llama.expert_count is uint32 8", unknown},
 		{"llama.vocab_size", uint32(500), nil, "llama.vocab_size is uint32 500, but tokenizer.ggml.tokens has 512", bad},

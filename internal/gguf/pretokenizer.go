@@ -8,17 +8,10 @@ const (
 	PreQwen2  = "qwen2"     // Llama 3's with single digits, after Unicode normalisation to NFC
 )
 
-// preTokenizer returns the canonical name of a file's pre-tokenizer. Others are refused: llama.cpp maps several of them
-// to rules that differ from the models' own tokenizers.
-func preTokenizer(name string) (pre string, ok bool) {
-	switch name {
-	case PreGPT2, PreSmolLM, PreLlama3, PreQwen2:
-		return name, true
-	case "llama3", "llama-v3":
-		return PreLlama3, true
-	}
-	return "", false
-}
+// preTokenizers maps the names in files. Others are refused: llama.cpp maps several of them to rules that differ from
+// the models' own tokenizers.
+var preTokenizers = map[string]string{PreGPT2: PreGPT2, PreSmolLM: PreSmolLM, PreQwen2: PreQwen2, PreLlama3: PreLlama3,
+	"llama3": PreLlama3, "llama-v3": PreLlama3}
 
 // WholeWords reports whether a word that is a token is used as it is, without merging.
 func (v Vocabulary) WholeWords() bool { return v.Kind == ByteLevelBPE && v.Pre == PreLlama3 }

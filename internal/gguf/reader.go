@@ -134,11 +134,9 @@ func (d *decoder) header() (kvs, tensors uint64, err error) {
 		return 0, 0, f.bad(again, "truncated: a GGUF header needs 24 bytes, the file has %d", f.Size)
 	}
 	f.Version = d.u32()
-	if f.Version&0xffff == 0 && f.Version != 0 {
-		return 0, 0, f.bad("convert it to little-endian", "big-endian GGUF files are not supported")
-	}
 	if d.err == nil && f.Version != 2 && f.Version != 3 {
-		return 0, 0, f.bad("convert it with a current tool", "GGUF version %d is not supported, only 2 and 3", f.Version)
+		return 0, 0, f.bad("convert it with a current tool", "GGUF version %d is not supported, only little-endian files of version 2 and 3",
+			f.Version)
 	}
 	tensors, kvs = d.u64(), d.u64()
 	// A key with a value takes at least 13 bytes, a tensor's description at least 33.
@@ -289,7 +287,7 @@ func (d *decoder) tensor(i uint64) Tensor {
 
 // measure calculates a tensor's size from its shape and type. at is the position of the type in the file.
 func (f *File) measure(t *Tensor, at int64) error {
-	l, ok := layouts[t.Type]
+	l, ok := formats[t.Type]
 	if !ok {
 		return f.bad("convert the model to F32", "tensor %q has the unknown type %d at byte %d", t.Name, uint32(t.Type),
 			at)

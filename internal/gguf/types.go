@@ -26,34 +26,43 @@ const (
 	BF16 Type = 30
 )
 
-// layouts holds the name of each type, and the number of values and bytes in a block.
-var layouts = map[Type]struct {
+// format describes a type: its name, the number of values and bytes in a block, and the function that decodes a block
+// (any number of single values); nil: unreadable.
+type format struct {
 	name          string
 	values, bytes int64
-}{
-	0: {"F32", 1, 4}, 1: {"F16", 1, 2}, 2: {"Q4_0", 32, 18}, 3: {"Q4_1", 32, 20},
-	6: {"Q5_0", 32, 22}, 7: {"Q5_1", 32, 24}, 8: {"Q8_0", 32, 34}, 9: {"Q8_1", 32, 40},
-	10: {"Q2_K", 256, 84}, 11: {"Q3_K", 256, 110}, 12: {"Q4_K", 256, 144}, 13: {"Q5_K", 256, 176},
-	14: {"Q6_K", 256, 210}, 15: {"Q8_K", 256, 292}, 16: {"IQ2_XXS", 256, 66}, 17: {"IQ2_XS", 256, 74},
-	18: {"IQ3_XXS", 256, 98}, 19: {"IQ1_S", 256, 50}, 20: {"IQ4_NL", 32, 18}, 21: {"IQ3_S", 256, 110},
-	22: {"IQ2_S", 256, 82}, 23: {"IQ4_XS", 256, 136}, 24: {"I8", 1, 1}, 25: {"I16", 1, 2},
-	26: {"I32", 1, 4}, 27: {"I64", 1, 8}, 28: {"F64", 1, 8}, 29: {"IQ1_M", 256, 56},
-	30: {"BF16", 1, 2}, 34: {"TQ1_0", 256, 54}, 35: {"TQ2_0", 256, 66}, 39: {"MXFP4", 32, 17},
-	40: {"NVFP4", 64, 36}, 41: {"Q1_0", 128, 18},
+	decode        func(b []byte, v []float32)
+}
+
+var formats = map[Type]format{
+	F32: {"F32", 1, 4, decodeF32}, F16: {"F16", 1, 2, decodeF16}, BF16: {"BF16", 1, 2, decodeBF16},
+	Q4_0: {"Q4_0", 32, 18, decodeQ4_0}, Q4_1: {"Q4_1", 32, 20, decodeQ4_1}, Q5_0: {"Q5_0", 32, 22, decodeQ5_0},
+	Q5_1: {"Q5_1", 32, 24, decodeQ5_1}, Q8_0: {"Q8_0", 32, 34, decodeQ8_0}, 9: {"Q8_1", 32, 40, nil},
+	Q2_K: {"Q2_K", 256, 84, decodeQ2K}, Q3_K: {"Q3_K", 256, 110, decodeQ3K}, Q4_K: {"Q4_K", 256, 144, decodeQ4K},
+	Q5_K: {"Q5_K", 256, 176, decodeQ5K}, Q6_K: {"Q6_K", 256, 210, decodeQ6K}, 15: {"Q8_K", 256, 292, nil},
+	16: {"IQ2_XXS", 256, 66, nil}, 17: {"IQ2_XS", 256, 74, nil}, 18: {"IQ3_XXS", 256, 98, nil},
+	19: {"IQ1_S", 256, 50, nil}, 20: {"IQ4_NL", 32, 18, nil}, 21: {"IQ3_S", 256, 110, nil},
+	22: {"IQ2_S", 256, 82, nil}, 23: {"IQ4_XS", 256, 136, nil}, 24: {"I8", 1, 1, nil}, 25: {"I16", 1, 2, nil},
+	26: {"I32", 1, 4, nil}, 27: {"I64", 1, 8, nil}, 28: {"F64", 1, 8, nil}, 29: {"IQ1_M", 256, 56, nil},
+	34: {"TQ1_0", 256, 54, nil}, 35: {"TQ2_0", 256, 66, nil}, 39: {"MXFP4", 32, 17, nil}, 40: {"NVFP4", 64, 36, nil},
+	41: {"Q1_0", 128, 18, nil},
 }
 
 func (t Type) String() string {
-	if l, ok := layouts[t]; ok {
-		return l.name
+	if f, ok := formats[t]; ok {
+		return f.name
 	}
 	return fmt.Sprintf("type %d", uint32(t))
 }
 
+// Readable reports whether the values of a type can be read.
+func (t Type) Readable() bool { return formats[t].decode != nil }
+
 // Block returns the values and bytes of a block of the named type; zeros for an unknown name.
 func Block(name string) (values, bytes int64) {
-	for _, l := range layouts {
-		if strings.EqualFold(l.name, name) {
-			return l.values, l.bytes
+	for _, f := range formats {
+		if strings.EqualFold(f.name, name) {
+			return f.values, f.bytes
 		}
 	}
 	return 0, 0

@@ -1,8 +1,9 @@
 package gguf
 
 import (
-	"regexp"
-	"strings"
+	"maps"
+	"reflect"
+	"slices"
 
 	"llmparity/internal/fault"
 )
@@ -25,11 +26,7 @@ func (f *File) isModel(name string) error {
 	if name == Llama || name == Qwen2 {
 		return nil
 	}
-	what := ""
-	if traits := f.traits(name); traits != "" {
-		what = " (" + traits + ")"
-	}
-	return f.unsupported("architecture %q%s is not supported; supported: %s, %s", name, what, Llama, Qwen2)
+	return f.unsupported("architecture %q is not supported; supported: %s, %s", name, Llama, Qwen2)
 }
 
 // Whole refuses files that are not a complete model, which no engine runs.
@@ -59,21 +56,7 @@ func (f *File) vision(what string) error {
 	return f.instead("use the GGUF of the text model that belongs to it", "%s, not a language model", what)
 }
 
-// traits describes a foreign architecture by its metadata.
-func (f *File) traits(name string) string {
-	var traits []string
-	for _, t := range []struct{ key, what string }{
-		{".expert_count", "mixture of experts"}, {".attention.kv_lora_rank", "latent attention (MLA)"},
-		{".ssm.state_size", "state space layers"},
-	} {
-		if n, err := f.Uint(name + t.key); err == nil && n > 0 {
-			traits = append(traits, t.what)
-		}
-	}
-	return strings.Join(traits, ", ")
-}
-
-// plain refuses settings and tensors that the conversion would drop.
+// plain refuses settings that the conversion would drop.
 func (f *File) plain(a Architecture) error {
 	for _, key := range []string{".attention.value_length", ".rope.dimension_count"} {
 		key = a.Name + key
@@ -88,10 +71,10 @@ func (f *File) plain(a Architecture) error {
 			return f.unsupported("%s is %d; supported: the head size, %d", key, n, a.HeadDim)
 		}
 	}
-	for _, s := range settings {
-		key := a.Name + "." + s.key
-		if v, ok := f.Lookup(key); ok && !s.harmless(v) {
-			return f.unsupported("%s is %s (%s), which is not supported", key, brief(v), s.what)
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		key := a.Name + "." + name
+		if v, ok := f.Lookup(key); ok && !harmless(v, settings[name]) {
+			return f.unsupported("%s is %s, which is not supported", key, brief(v))
 		}
 	}
 	if v, ok := f.Lookup(a.Name + ".vocab_size"); ok {
@@ -100,77 +83,26 @@ func (f *File) plain(a Architecture) error {
 				a.VocabSize)
 		}
 	}
-	return f.known()
-}
-
-// setting is one that plain models lack, or have with a value without effect.
-type setting struct {
-	key, what string
-	neutral   float64 // the value without effect, besides 0
-}
-
-func (s setting) harmless(v any) bool {
-	if n, ok := unsigned(v); ok {
-		return n == 0 || float64(n) == s.neutral
-	}
-	switch v := v.(type) {
-	case float32:
-		return v == 0 || float64(v) == s.neutral
-	case float64:
-		return v == 0 || v == s.neutral
-	case bool:
-		return v == (s.neutral == 1)
-	}
-	return false
-}
-
-var settings = []setting{
-	{"expert_count", "mixture of experts", 0},
-	{"attention.kv_lora_rank", "latent attention, MLA", 0},
-	{"attention.q_lora_rank", "latent attention, MLA", 0},
-	{"attention.sliding_window_pattern", "sliding window in some layers", 1},
-	{"attention.causal", "attention to later tokens", 1},
-	{"attention.scale", "custom attention scale", 0},
-	{"attention.clamp_kqv", "clamped queries, keys and values", 0},
-	{"attention.max_alibi_bias", "ALiBi positions", 0},
-	{"attn_logit_softcapping", "attention softcapping", 0},
-	{"final_logit_softcapping", "logit softcapping", 0},
-	{"logit_scale", "scaled logits", 1},
-	{"embedding_scale", "scaled embeddings", 1},
-	{"residual_scale", "scaled residuals", 1},
-	{"use_parallel_residual", "parallel attention and feed-forward", 0},
-	{"rope.scaling.attn_factor", "scaled rotation", 1},
-	{"nextn_predict_layers", "multi-token prediction", 0},
-}
-
-// foreign lists known kinds of tensors that plain models lack.
-var foreign = []struct {
-	name *regexp.Regexp
-	what string
-}{
-	{regexp.MustCompile(`^(v|mm|a)\.`), "vision or audio encoder"},
-	{regexp.MustCompile(`\.lora_[ab]$`), "LoRA adapter"},
-	{regexp.MustCompile(`^blk\.\d+\.ffn_(gate_inp|.*_exps|.*_shexp)\b`), "mixture of experts"},
-	{regexp.MustCompile(`^blk\.\d+\.ffn_(gate|up|down)\.\d+\.`), "mixture of experts, one tensor each"},
-	{regexp.MustCompile(`^blk\.\d+\.attn_(kv|q)_(a|b|a_mqa|a_norm)\b`), "latent attention, MLA"},
-	{regexp.MustCompile(`^blk\.\d+\.attn_output\.bias$`), "bias of the attention output"},
-	{regexp.MustCompile(`^blk\.\d+\.ffn_(gate|up|down)\.bias$`), "feed-forward biases"},
-	{regexp.MustCompile(`^blk\.\d+\.attn_[qk]_norm\.`), "normalised queries and keys"},
-	{regexp.MustCompile(`^blk\.\d+\.attn_qkv\.`), "queries, keys and values in one tensor"},
-	{regexp.MustCompile(`^blk\.\d+\.attn_sinks\b`), "attention sinks"},
-	{regexp.MustCompile(`^(blk\.\d+\.)?rope_factors_(long|short)\b`), "LongRoPE factors"},
-	{regexp.MustCompile(`\.(weight_)?scale$|\.input_scale$`), "weights with separate scales"},
-}
-
-// known refuses known but unsupported tensors. It runs before the check for missing tensors, because a model with
-// experts lacks others and is not damaged.
-func (f *File) known() error {
-	for _, t := range f.Tensors {
-		for _, k := range foreign {
-			if k.name.MatchString(t.Name) {
-				return f.unsupported("tensor %s is not supported: %s", t.Name, k.what)
-			}
-		}
-	}
 	return nil
+}
+
+// settings are those that plain models lack, or have with a value without effect: 0, or the one here.
+var settings = map[string]float64{
+	"expert_count": 0, "nextn_predict_layers": 0, "use_parallel_residual": 0,
+	"attention.kv_lora_rank": 0, "attention.q_lora_rank": 0, "attention.sliding_window_pattern": 1,
+	"attention.causal": 1, "attention.scale": 0, "attention.clamp_kqv": 0, "attention.max_alibi_bias": 0,
+	"attn_logit_softcapping": 0, "final_logit_softcapping": 0, "logit_scale": 1, "embedding_scale": 1,
+	"residual_scale": 1, "rope.scaling.attn_factor": 1,
+}
+
+// harmless reports whether a setting has no effect.
+func harmless(v any, neutral float64) bool {
+	switch r := reflect.ValueOf(v); {
+	case r.Kind() == reflect.Bool:
+		return r.Bool() == (neutral == 1)
+	case r.CanFloat():
+		return r.Float() == 0 || r.Float() == neutral
+	}
+	n, ok := unsigned(v)
+	return ok && (n == 0 || float64(n) == neutral)
 }

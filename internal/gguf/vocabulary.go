@@ -107,8 +107,7 @@ func (f *File) ranked(v *Vocabulary) error {
 	if err != nil {
 		return err
 	}
-	var ok bool
-	if v.Pre, ok = preTokenizer(name); !ok {
+	if v.Pre = preTokenizers[name]; v.Pre == "" {
 		return f.unsupported("pre-tokenizer %q is not supported; supported: %s, %s, %s, %s", name,
 			PreGPT2, PreSmolLM, PreLlama3, PreQwen2)
 	}

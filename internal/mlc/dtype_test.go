@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
 )
 
-// valueOf is what a half stands for, by its definition.
+// valueOf returns the value of a half by definition.
 func valueOf(h uint16) float64 {
 	sign, exponent, fraction := 1-2*float64(h>>15), int(h>>10&31), float64(h&1023)
 	if exponent == 0 {
@@ -22,8 +22,8 @@ func valueOf(h uint16) float64 {
 	return sign * math.Ldexp(1024+fraction, exponent-25)
 }
 
-// Between each two neighbouring halves, the middle goes to the even one and what is beside it to the nearer one.
-func TestHalvesAreTheNearestOnes(t *testing.T) {
+// Values round to the nearest half, and the middle of two to the even one.
+func TestHalfRounds(t *testing.T) {
 	want := func(v float32, h uint16) {
 		t.Helper()
 		for _, sign := range []uint16{0, 0x8000} {
@@ -58,7 +58,7 @@ func TestHalvesAreTheNearestOnes(t *testing.T) {
 	}
 }
 
-func TestAPackageOfHalves(t *testing.T) {
+func TestFloat16Package(t *testing.T) {
 	f, p := tinyPackage(t, Options{DType: Float16})
 	var c cache
 	readJSON(t, p.Dir, "tensor-cache.json", &c)
@@ -73,9 +73,7 @@ func TestAPackageOfHalves(t *testing.T) {
 		t.Errorf("%+v %+v %+v", conf, c.Metadata, p)
 	}
 	data, err := os.ReadFile(filepath.Join(p.Dir, "params_shard_0.bin"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for _, r := range c.Records[0].Tensors {
 		if r.DType != Float16 {
 			t.Errorf("%s is %s", r.Name, r.DType)
@@ -94,13 +92,14 @@ func TestAPackageOfHalves(t *testing.T) {
 
 func TestHalfOverflow(t *testing.T) {
 	f, _ := tinyPackage(t, Options{})
-	path := rewrite(t, f, func(m []gguf.Entry, w []gguf.Weights) ([]gguf.Entry, []gguf.Weights) {
-		w[3].Values[5] = -65520
-		return m, w
-	})
 	name := f.Tensors[3].Name
+	data, err := os.ReadFile(f.Name)
+	check.Err(t, err)
+	binary.LittleEndian.PutUint32(data[f.Tensors[3].Offset+20:], math.Float32bits(-65520))
+	path := filepath.Join(t.TempDir(), "changed.gguf")
+	check.Err(t, os.WriteFile(path, data, 0o600))
 	parent := t.TempDir()
-	_, err := Write(context.Background(), path, filepath.Join(parent, "package"), Options{DType: Float16})
+	_, err = Write(context.Background(), path, filepath.Join(parent, "package"), Options{DType: Float16})
 	if fault.Of(err) != fault.UnknownArch ||
 		!strings.Contains(err.Error(), "tensor "+name+
 			" cannot be stored as float16: value -65520 exceeds ±65504; convert it to float32") {
@@ -109,6 +108,6 @@ func TestHalfOverflow(t *testing.T) {
 	alone(t, parent)
 	_, err = Write(context.Background(), path, filepath.Join(parent, "package"), Options{DType: "int8"})
 	if fault.Of(err) != fault.Usage {
-		t.Errorf("a type that is none: %v", err)
+		t.Errorf("unknown dtype: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
 	"llmparity/internal/tiny/tinytest"
@@ -29,18 +30,12 @@ func rotated(a gguf.Architecture, in []float32, width int) []float32 {
 func TestPackagesOfEveryFeature(t *testing.T) {
 	for _, feature := range tinytest.Features() {
 		path := filepath.Join(t.TempDir(), "model.gguf")
-		if err := tiny.WriteRandomFile(t.Context(), path, feature.Spec); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, tiny.WriteRandomFile(t.Context(), path, feature.Spec))
 		f, err := gguf.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		defer f.Close()
 		a, err := f.Architecture()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		p, err := Write(t.Context(), path, filepath.Join(t.TempDir(), "package"), Options{ContextWindow: 512})
 		if err != nil {
 			t.Fatalf("%s: %v", feature.Name, err)

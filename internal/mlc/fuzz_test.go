@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
@@ -30,18 +31,14 @@ func FuzzWrite(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte, halves bool) {
 		dir := t.TempDir()
 		path, parent := filepath.Join(dir, "model.gguf"), filepath.Join(dir, "packages")
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(path, content, 0o600))
 		options := Options{}
 		if halves {
 			options.DType = Float16
 		}
 		_, err := Write(t.Context(), path, filepath.Join(parent, "package"), options)
 		if err == nil {
-			if err := sound(filepath.Join(parent, "package")); err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, sound(filepath.Join(parent, "package")))
 			return
 		}
 		if c := fault.Of(err); c != fault.BadModel && c != fault.UnknownArch {

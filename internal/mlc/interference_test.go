@@ -11,6 +11,7 @@ import (
 	"time"
 
 	cachedir "llmparity/internal/cache"
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
@@ -20,9 +21,7 @@ import (
 func randomFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.gguf")
-	if err := tiny.WriteRandomFile(t.Context(), path, tiny.Spec{Hidden: 256, Vocab: 2048}); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, tiny.WriteRandomFile(t.Context(), path, tiny.Spec{Hidden: 256, Vocab: 2048}))
 	return path
 }
 
@@ -69,16 +68,10 @@ func TestModelChangesWhileRead(t *testing.T) {
 	} {
 		path := randomFile(t)
 		f, err := gguf.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		m, err := newModel(f, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := change(path); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
+		check.Err(t, change(path))
 		_, err = m.write(t.Context(), t.TempDir())
 		if fault.Of(err) != fault.BadModel ||
 			!strings.Contains(err.Error(),
@@ -93,17 +86,11 @@ func TestModelChangesWhileRead(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	for _, name := range []string{"params_shard_0.bin", "tensor-cache.json", tokenizerName, configName} {
 		f, err := gguf.Open(randomFile(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		m, err := newModel(f, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		dir := t.TempDir()
-		if err := os.Symlink("/dev/full", filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.Symlink("/dev/full", filepath.Join(dir, name)))
 		_, err = m.write(t.Context(), dir)
 		if err = unwritable(err, dir); fault.Of(err) != fault.DiskFull ||
 			!strings.Contains(err.Error(), "no space left on device") {
@@ -117,27 +104,17 @@ func TestFullDisk(t *testing.T) {
 func TestRefusesReplacedModel(t *testing.T) {
 	path, parent := randomFile(t), t.TempDir()
 	sum, err := cachedir.HashFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	dir := filepath.Join(parent, "package")
 	if _, err := Write(t.Context(), path, dir, Options{SHA256: sum}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.RemoveAll(dir))
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	text[len(text)-1] ^= 1 // one weight
-	if err := os.WriteFile(path+".new", text, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path+".new", text, 0o644))
+	check.Err(t, os.Rename(path+".new", path))
 	_, err = Write(t.Context(), path, dir, Options{SHA256: sum})
 	if fault.Of(err) != fault.BadModel || !strings.Contains(err.Error(), path+" was replaced") ||
 		strings.Contains(err.Error(), "\n") {

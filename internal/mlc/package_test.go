@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
@@ -24,17 +25,11 @@ import (
 func tinyPackage(t *testing.T, options Options) (*gguf.File, Package) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tiny.gguf")
-	if err := tiny.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, tiny.WriteFile(path))
 	p, err := Write(context.Background(), path, filepath.Join(t.TempDir(), "models", "tiny"), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	f, err := gguf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f, p
 }
@@ -42,15 +37,13 @@ func tinyPackage(t *testing.T, options Options) (*gguf.File, Package) {
 func readJSON(t *testing.T, dir, name string, to any) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if err := json.Unmarshal(b, to); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 }
 
-// weightsOf reads a package back as WebLLM does: by tensor-cache.json, checking each shard's hash.
+// weightsOf reads a package as WebLLM does, and checks the hash of each shard.
 func weightsOf(t *testing.T, dir string) (map[string][]float32, []string) {
 	t.Helper()
 	var c cache
@@ -59,9 +52,7 @@ func weightsOf(t *testing.T, dir string) (map[string][]float32, []string) {
 	var names []string
 	for _, s := range c.Records {
 		data, err := os.ReadFile(filepath.Join(dir, s.File))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		if sum := md5.Sum(data); hex.EncodeToString(sum[:]) != s.MD5 || int64(len(data)) != s.Bytes {
 			t.Errorf("%s: %d bytes, md5 %x; tensor-cache.json says %d, %s", s.File, len(data), sum, s.Bytes, s.MD5)
 		}
@@ -99,51 +90,11 @@ func tensor(t *testing.T, f *gguf.File, name string) []float32 {
 		t.Fatalf("no tensor %s", name)
 	}
 	v, err := f.Floats(info)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return v
 }
 
-func TestPackageHasTheModelsWeights(t *testing.T) {
-	f, p := tinyPackage(t, Options{})
-	got, names := weightsOf(t, p.Dir)
-	want := `model.embed_tokens model.layers.0.self_attn.qkv_proj model.layers.0.self_attn.o_proj model.layers.0.mlp.gate_up_proj
-		model.layers.0.mlp.down_proj model.layers.0.input_layernorm model.layers.0.post_attention_layernorm
-		model.layers.1.self_attn.qkv_proj model.layers.1.self_attn.o_proj model.layers.1.mlp.gate_up_proj
-		model.layers.1.mlp.down_proj model.layers.1.input_layernorm model.layers.1.post_attention_layernorm model.norm lm_head`
-	if list := strings.ReplaceAll(strings.Join(names, " "), ".weight", ""); list != strings.Join(
-		strings.Fields(want), " ") {
-		t.Errorf("weights are %s", list)
-	}
-	is := func(name string, want ...string) {
-		t.Helper()
-		var all []float32
-		for _, w := range want {
-			all = append(all, tensor(t, f, w+".weight")...)
-		}
-		if !slices.Equal(got[name+".weight"], all) {
-			t.Errorf("%s is not %v", name, want)
-		}
-	}
-	is("model.embed_tokens", "token_embd")
-	is("model.layers.0.self_attn.o_proj", "blk.0.attn_output")
-	is("model.layers.1.mlp.gate_up_proj", "blk.1.ffn_gate", "blk.1.ffn_up")
-	is("model.layers.1.mlp.down_proj", "blk.1.ffn_down")
-	is("model.layers.0.input_layernorm", "blk.0.attn_norm")
-	is("model.layers.1.post_attention_layernorm", "blk.1.ffn_norm")
-	is("model.norm", "output_norm")
-	is("lm_head", "output")
-	if v := got["model.layers.1.self_attn.qkv_proj.weight"]; !slices.Equal(
-		v[(128+64)*128:], tensor(t, f, "blk.1.attn_v.weight")) {
-		t.Error("the last 64 rows of qkv_proj are not V")
-	}
-	if p.Parameters*4 != p.Bytes || p.Bytes != sizeOf(t, p.Dir, "params_shard_0.bin") {
-		t.Errorf("%d parameters, %d bytes", p.Parameters, p.Bytes)
-	}
-}
-
-// blocks gives random blocks of size bytes, with finite 16-bit floats at the places halves.
+// blocks returns random blocks of size bytes with finite 16-bit floats at halves.
 func blocks(r *rand.Rand, count, size int, halves ...int) []byte {
 	b := make([]byte, count*size)
 	r.Read(b)
@@ -155,14 +106,11 @@ func blocks(r *rand.Rand, count, size int, halves ...int) []byte {
 	return b
 }
 
-// Weights that are stored otherwise come out as what they stand for, in the same places and order as float32 ones
-// would.
-func TestQuantisedWeightsBecomeFloats(t *testing.T) {
+// A package has the values of all tensors, whatever their types, with the rows of heads reordered.
+func TestPackageHasTheModelsWeights(t *testing.T) {
 	f, _ := tinyPackage(t, Options{})
 	data, err := os.ReadFile(f.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	r := rand.New(rand.NewSource(2))
 	store := func(name string, kind gguf.Type, values, size int, halves ...int) {
 		info, ok := f.Tensor(name + ".weight")
@@ -181,18 +129,12 @@ func TestQuantisedWeightsBecomeFloats(t *testing.T) {
 	store("blk.1.ffn_up", gguf.Q4_1, 32, 20, 0, 2)
 	store("blk.1.ffn_down", gguf.Q4_K, 256, 144, 0, 2)
 	path := filepath.Join(t.TempDir(), "mixed.gguf")
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path, data, 0o644))
 	mixed, err := gguf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer mixed.Close()
 	p, err := Write(context.Background(), path, filepath.Join(t.TempDir(), "mixed"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	got, _ := weightsOf(t, p.Dir)
 	whole := func(name string) []float32 { return tensor(t, mixed, name+".weight") }
 	byHalves := func(name string) []float32 { // 32 rows of 128 a head
@@ -208,9 +150,13 @@ func TestQuantisedWeightsBecomeFloats(t *testing.T) {
 		"model.embed_tokens": whole("token_embd"),
 		"model.layers.0.self_attn.qkv_proj": slices.Concat(byHalves("blk.0.attn_q"), byHalves("blk.0.attn_k"),
 			whole("blk.0.attn_v")),
-		"model.layers.1.mlp.gate_up_proj": slices.Concat(whole("blk.1.ffn_gate"), whole("blk.1.ffn_up")),
-		"model.layers.1.mlp.down_proj":    whole("blk.1.ffn_down"),
-		"model.norm":                      whole("output_norm"),
+		"model.layers.1.mlp.gate_up_proj":         slices.Concat(whole("blk.1.ffn_gate"), whole("blk.1.ffn_up")),
+		"model.layers.1.mlp.down_proj":            whole("blk.1.ffn_down"),
+		"model.norm":                              whole("output_norm"),
+		"lm_head":                                 whole("output"),
+		"model.layers.0.self_attn.o_proj":         whole("blk.0.attn_output"),
+		"model.layers.0.input_layernorm":          whole("blk.0.attn_norm"),
+		"model.layers.1.post_attention_layernorm": whole("blk.1.ffn_norm"),
 	} {
 		if !slices.Equal(got[name+".weight"], want) {
 			t.Errorf("%s is not what the file holds", name)
@@ -221,9 +167,7 @@ func TestQuantisedWeightsBecomeFloats(t *testing.T) {
 func sizeOf(t *testing.T, dir, name string) int64 {
 	t.Helper()
 	info, err := os.Stat(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return info.Size()
 }
 
@@ -259,9 +203,7 @@ func TestWriteTwiceGivesTheSameBytes(t *testing.T) {
 	f, p := tinyPackage(t, Options{})
 	before := contents(t, p)
 	again, err := Write(context.Background(), f.Name, p.Dir, Options{}) // in place of the first
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for name, b := range contents(t, again) {
 		if !bytes.Equal(b, before[name]) {
 			t.Errorf("%s differs", name)
@@ -275,9 +217,7 @@ func contents(t *testing.T, p Package) map[string][]byte {
 	out := map[string][]byte{}
 	for _, name := range p.Files {
 		b, err := os.ReadFile(filepath.Join(p.Dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		out[name] = b
 	}
 	return out
@@ -287,9 +227,7 @@ func contents(t *testing.T, p Package) map[string][]byte {
 func alone(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -299,61 +237,18 @@ func alone(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// rewrite writes a model again, changed.
-func rewrite(t *testing.T, f *gguf.File,
-	change func([]gguf.Entry, []gguf.Weights) ([]gguf.Entry, []gguf.Weights)) string {
-	t.Helper()
-	var weights []gguf.Weights
-	for _, info := range f.Tensors {
-		weights = append(weights, gguf.Weights{Name: info.Name, Shape: info.Shape, Values: tensor(t, f, info.Name)})
-	}
-	metadata, weights := change(append([]gguf.Entry(nil), f.Metadata...), weights)
-	path := filepath.Join(t.TempDir(), "changed.gguf")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	if err := gguf.Write(file, metadata, weights); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 func TestLargeModelsAreSplitIntoShards(t *testing.T) {
-	f, _ := tinyPackage(t, Options{})
-	const wide = 20000 // rows of the feed-forward part: 128 × 20000 × 4 bytes is 10 MiB a tensor
-	path := rewrite(t, f, func(m []gguf.Entry, w []gguf.Weights) ([]gguf.Entry, []gguf.Weights) {
-		for i := range m {
-			if m[i].Key == "llama.feed_forward_length" {
-				m[i].Value = uint32(wide)
-			}
-		}
-		for i := range w {
-			if strings.Contains(w[i].Name, "ffn_") && !strings.Contains(w[i].Name, "norm") {
-				for d := range w[i].Shape {
-					w[i].Shape = append([]uint64(nil), w[i].Shape...)
-					if w[i].Shape[d] == 256 {
-						w[i].Shape[d] = wide
-					}
-				}
-				w[i].Values = make([]float32, 128*wide)
-				for k := range w[i].Values {
-					w[i].Values[k] = float32(k)
-				}
-			}
-		}
-		return m, w
-	})
-	p, err := Write(context.Background(), path, filepath.Join(t.TempDir(), "wide"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := filepath.Join(t.TempDir(), "wide.gguf")
+	check.Err(t, tiny.WriteRandomFile(t.Context(), path, tiny.Spec{FFN: 20000})) // 10 MiB a tensor
+	p, err := Write(t.Context(), path, filepath.Join(t.TempDir(), "wide"), Options{})
+	check.Err(t, err)
+	f, err := gguf.Open(path)
+	check.Err(t, err)
+	defer f.Close()
 	got, _ := weightsOf(t, p.Dir)
-	for i, v := range got["model.layers.0.mlp.gate_up_proj.weight"] { // read in several pieces
-		if v != float32(i%(128*wide)) {
-			t.Fatalf("value %d is %v", i, v)
-		}
+	want := slices.Concat(tensor(t, f, "blk.0.ffn_gate.weight"), tensor(t, f, "blk.0.ffn_up.weight"))
+	if !slices.Equal(got["model.layers.0.mlp.gate_up_proj.weight"], want) { // read in several pieces
+		t.Error("gate_up_proj is not what the file holds")
 	}
 	shards := 0
 	for _, name := range p.Files {
@@ -372,14 +267,10 @@ func TestLargeModelsAreSplitIntoShards(t *testing.T) {
 func TestFaults(t *testing.T) {
 	f, _ := tinyPackage(t, Options{})
 	whole, err := os.ReadFile(f.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	file := func(b []byte) string {
 		path := filepath.Join(t.TempDir(), "model.gguf")
-		if err := os.WriteFile(path, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(path, b, 0o644))
 		return path
 	}
 	foreign := bytes.Replace(whole, []byte("\x05\x00\x00\x00\x00\x00\x00\x00llama"),
@@ -423,9 +314,7 @@ func TestInterruptedWriteLeavesNothing(t *testing.T) {
 
 func TestWriteCopiesLibrary(t *testing.T) {
 	lib := filepath.Join(t.TempDir(), "compiled.wasm")
-	if err := os.WriteFile(lib, []byte("\x00asm"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(lib, []byte("\x00asm"), 0o600))
 	f, p := tinyPackage(t, Options{Library: lib})
 	if b := contents(t, p)[LibraryName]; string(b) != "\x00asm" {
 		t.Errorf("%s has %q", LibraryName, b)
@@ -441,9 +330,7 @@ func TestWriteCopiesLibrary(t *testing.T) {
 func TestWriteLeavesOtherFoldersAlone(t *testing.T) {
 	f, _ := tinyPackage(t, Options{})
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "letters.txt"), []byte("a letter"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(filepath.Join(dir, "letters.txt"), []byte("a letter"), 0o644))
 	if _, err := Write(context.Background(), f.Name, dir, Options{}); fault.Of(err) != fault.Unwritable {
 		t.Errorf("got %v, want a fault of kind Unwritable", err)
 	}

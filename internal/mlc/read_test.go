@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/modellib"
 	"llmparity/internal/tiny"
@@ -16,9 +17,7 @@ import (
 func smallPackage(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := tiny.WriteFile(filepath.Join(dir, "tiny.gguf")); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, tiny.WriteFile(filepath.Join(dir, "tiny.gguf")))
 	p, err := Write(t.Context(), filepath.Join(dir, "tiny.gguf"), filepath.Join(dir, "package"),
 		Options{ContextWindow: 256})
 	if err != nil {
@@ -30,9 +29,7 @@ func smallPackage(t testing.TB) string {
 func TestOpenPackage(t *testing.T) {
 	dir := smallPackage(t)
 	p, err := OpenPackage(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	want := modellib.Shape{ModelType: "llama", HiddenSize: 128, IntermediateSize: 256, NumHiddenLayers: 2,
 		NumAttentionHeads: 4, NumKeyValueHeads: 2, HeadDim: 32, VocabSize: 512, RopeTheta: 10000, RMSNormEps: 1e-5,
 		ContextWindowSize: 256, PrefillChunkSize: 128, DType: "float32"}
@@ -47,9 +44,7 @@ func TestOpenPackage(t *testing.T) {
 		t.Errorf("%d bytes are reserved, want %d", got, want)
 	}
 	// The name of the list in older packages.
-	if err := os.Rename(filepath.Join(dir, "tensor-cache.json"), filepath.Join(dir, "ndarray-cache.json")); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.Rename(filepath.Join(dir, "tensor-cache.json"), filepath.Join(dir, "ndarray-cache.json")))
 	if _, err := OpenPackage(dir); err != nil {
 		t.Error(err)
 	}
@@ -90,9 +85,7 @@ func TestOpenPackageRefuses(t *testing.T) {
 			dir := smallPackage(t)
 			path := filepath.Join(dir, c.file)
 			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, err)
 			if c.change == nil {
 				err = os.Remove(path)
 			} else if changed := c.change(string(text)); changed == string(text) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/gguf"
 	"llmparity/internal/tokenizer/tokenizertest"
 )
@@ -17,13 +18,9 @@ import (
 func TestTokenizerFilesMatchGolden(t *testing.T) {
 	for _, k := range tokenizertest.Kinds(t) {
 		path := filepath.Join(t.ArtifactDir(), k.Name+".tokenizer.json")
-		if err := writeJSON(path, tokenizerOf(k.Vocabulary)); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, writeJSON(path, tokenizerOf(k.Vocabulary)))
 		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != k.SHA256 {
 			t.Errorf("%s: tokenizer.json has changed: make the golden tokens again, as tokenizertest/testdata/make.py says", k.Name)
 		}

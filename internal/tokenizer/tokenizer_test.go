@@ -91,25 +91,6 @@ func FuzzDecodeInvertsEncode(f *testing.F) {
 	})
 }
 
-func FuzzDecode(f *testing.F) {
-	f.Add([]byte{0, 1, 2, 3, 200, 199, 255, 60, 0})
-	var tokenizers []*tokenizer.Tokenizer
-	for _, k := range tokenizertest.Kinds(f) {
-		tokenizers = append(tokenizers, tokenizer.New(k.Vocabulary))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, tokens := range tokenizers {
-			var ids []int
-			for i, x := range b {
-				ids = append(ids, (int(x)+i*97)%len(tokens.Tokens))
-			}
-			if text := tokens.Decode(ids); tokens.Kind == gguf.SentencePiece && !utf8.ValidString(text) {
-				t.Errorf("%v decode to %q", ids, text)
-			}
-		}
-	})
-}
-
 func TestSplit(t *testing.T) {
 	for text, want := range map[string][]string{
 		"Hello world":  {"Hello", " world"},

@@ -12,6 +12,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
+	"llmparity/internal/record"
 )
 
 // axisFlags are lists. Every combination of their values is a cell.
@@ -94,7 +95,7 @@ type scheduleFlags struct {
 
 func (f *scheduleFlags) register(flags *pflag.FlagSet) {
 	f.said = plan.Plan{Isolation: plan.OfLaunch, Watchdog: plan.Duration(engine.Watchdog),
-		Traffic: &plan.Traffic{Goal: &plan.Goal{}}}
+		Traffic: &plan.Traffic{Goal: &record.Goal{}}}
 	for _, field := range f.said.Fields() {
 		if field.Flag == "" {
 			continue

@@ -17,6 +17,7 @@ import (
 	"llmparity/internal/gates"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
+	"llmparity/internal/record"
 	"llmparity/internal/schematest"
 )
 
@@ -118,7 +119,7 @@ func fieldSchemas() map[string]string {
 			fields[name] = schema
 		}
 	}
-	for _, f := range (&plan.Plan{Traffic: &plan.Traffic{Goal: &plan.Goal{}}}).Fields() {
+	for _, f := range (&plan.Plan{Traffic: &plan.Traffic{Goal: &record.Goal{}}}).Fields() {
 		path := strings.Split("Plan."+f.Key, ".")
 		last := len(path) - 1
 		of := strings.ToUpper(path[last-1][:1]) + path[last-1][1:] + "." + path[last]

@@ -36,7 +36,7 @@ type Traffic struct {
 	// Kinds of requests, if they are not all alike.
 	Mix []Kind `yaml:"mix,omitempty"`
 	// Limits that a good request keeps (goodput).
-	Goal *Goal `yaml:"goal,omitempty"`
+	Goal *record.Goal `yaml:"goal,omitempty"`
 }
 
 // Kind is a kind of requests in a mix.
@@ -51,16 +51,6 @@ type Kind struct {
 	InputTokens int `yaml:"input_length,omitempty"`
 	// Number of tokens to generate. Default: the cell's.
 	MaxTokens int `yaml:"output_length,omitempty"`
-}
-
-// Goal is the limits that a good request keeps (goodput). A limit of 0 is not checked.
-type Goal struct {
-	// Maximum time to first token in milliseconds.
-	TTFTms float64 `yaml:"ttft_ms,omitempty"`
-	// Maximum time per output token in milliseconds.
-	TPOTms float64 `yaml:"tpot_ms,omitempty"`
-	// Maximum time of the whole request in milliseconds.
-	E2Ems float64 `yaml:"e2e_ms,omitempty"`
 }
 
 // Defaults and limits.
@@ -113,9 +103,7 @@ func (p Plan) traffic(batch, clients int, s Shape) *record.Traffic {
 	if t.Concurrency == 0 && t.Loop != record.OpenLoop {
 		t.Concurrency = 1
 	}
-	if said.Goal != nil {
-		t.Goal = new(record.Goal(*said.Goal))
-	}
+	t.Goal = said.Goal
 	if t.Loop == record.OpenLoop {
 		t.Arrivals, t.Rate, t.Ramp = cmp.Or(said.Arrivals, record.Poisson), said.Rate, seconds(said.Ramp)
 	}
@@ -184,7 +172,7 @@ func (t *Traffic) validate(p Plan) error {
 // sizes checks the numbers of requests and clients.
 func (t *Traffic) sizes(p Plan) error {
 	switch turns := max(1, t.Turns); {
-	case t.Goal != nil && *t.Goal == (Goal{}):
+	case t.Goal != nil && *t.Goal == (record.Goal{}):
 		return errors.New("traffic.goal: empty; set ttft_ms, tpot_ms or e2e_ms")
 	case t.Concurrency > 0 && len(p.Concurrency) > 0:
 		return errors.New("traffic.concurrency: cannot be combined with concurrency; remove one")

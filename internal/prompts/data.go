@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -98,28 +99,41 @@ type object = func(line int, object map[string]json.RawMessage) (more bool, err 
 // errNoObject says that a JSON value is not an object.
 var errNoObject = errors.New(`not an object, such as {"prompt": "…"}`)
 
-// objects iterates over the objects of a file; name is its name in errors.
+// objects iterates over the objects of a file, which follow one another or are in an array; name is its name in errors.
 func objects(text []byte, name string, each object) error {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-	if start := bytes.TrimLeft(text, " \t\r\n"); len(start) > 0 && start[0] == '[' {
-		return inArray(text, name, each)
+	d := json.NewDecoder(bytes.NewReader(text))
+	line, counted := 1, 0
+	next := func() int { // the line of the next value
+		offset := int(d.InputOffset())
+		for offset < len(text) && strings.IndexByte(" \t\r\n,", text[offset]) >= 0 {
+			offset++
+		}
+		line += bytes.Count(text[counted:offset], []byte("\n"))
+		counted = offset
+		return line
 	}
-	for line := 1; len(text) > 0; line++ {
-		var one []byte
-		one, text, _ = bytes.Cut(text, []byte("\n"))
-		if one = bytes.TrimSpace(one); len(one) == 0 {
-			continue
-		}
+	array := bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("["))
+	if array {
+		_, _ = d.Token() // the bracket
+	}
+	for !array || d.More() {
+		here := next()
 		var object map[string]json.RawMessage
-		if err := json.Unmarshal(one, &object); err != nil {
-			return at(name, line, notJSON(err))
+		switch err := d.Decode(&object); {
+		case errors.Is(err, io.EOF) && !array:
+			return nil
+		case err != nil:
+			return at(name, here, notJSON(err))
+		case object == nil:
+			return at(name, here, errNoObject)
 		}
-		if object == nil {
-			return at(name, line, errNoObject)
-		}
-		if more, err := each(line, object); err != nil || !more {
+		if more, err := each(here, object); err != nil || !more {
 			return err
 		}
+	}
+	if _, err := d.Token(); err != nil {
+		return at(name, next(), notJSON(err))
 	}
 	return nil
 }
@@ -130,39 +144,6 @@ func notJSON(err error) error {
 		return errNoObject
 	}
 	return fmt.Errorf("invalid JSON: %v", err)
-}
-
-func inArray(text []byte, name string, each object) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	line, counted := 1, 0
-	lineOf := func(offset int64) int { // skips blanks and a comma at offset
-		for int(offset) < len(text) && strings.IndexByte(" \t\r\n,", text[offset]) >= 0 {
-			offset++
-		}
-		line += bytes.Count(text[counted:min(int(offset), len(text))], []byte("\n"))
-		counted = min(int(offset), len(text))
-		return line
-	}
-	if _, err := d.Token(); err != nil {
-		return at(name, 1, notJSON(err))
-	}
-	for d.More() {
-		here := lineOf(d.InputOffset())
-		var object map[string]json.RawMessage
-		if err := d.Decode(&object); err != nil {
-			return at(name, here, notJSON(err))
-		}
-		if object == nil {
-			return at(name, here, errNoObject)
-		}
-		if more, err := each(here, object); err != nil || !more {
-			return err
-		}
-	}
-	if _, err := d.Token(); err != nil {
-		return at(name, lineOf(d.InputOffset()), notJSON(err))
-	}
-	return nil
 }
 
 // Fields with a prompt, and with a conversation.

@@ -41,7 +41,7 @@ func TestInvalidDataSets(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         "data set d.jsonl: no entries",
 		"[]":                       "data set d.jsonl: no entries",
-		"{\"prompt\":\"a\"}\n{":    "d.jsonl:2: invalid JSON: unexpected end",
+		"{\"prompt\":\"a\"}\n{":    "d.jsonl:2: invalid JSON: unexpected EOF",
 		"{\"prompt\":\"a\"}\n\n[]": "d.jsonl:3: not an object, such as",
 		"\"prompt\"":               "d.jsonl:1: not an object, such as",
 		"null":                     "d.jsonl:1: not an object, such as",

@@ -46,11 +46,11 @@ type Kind struct {
 	MaxTokens   int     `json:"max_tokens"`             // most tokens to generate
 }
 
-// Goal has the limits that a good request keeps, in milliseconds; absent: no limit.
+// Goal has the limits that a good request keeps (goodput); absent: no limit.
 type Goal struct {
-	TTFTms float64 `json:"ttft_ms,omitempty"` // time to first token
-	TPOTms float64 `json:"tpot_ms,omitempty"` // time per output token
-	E2Ems  float64 `json:"e2e_ms,omitempty"`  // time to the end of the answer
+	TTFTms float64 `json:"ttft_ms,omitempty" yaml:"ttft_ms,omitempty"` // maximum time to first token, in milliseconds
+	TPOTms float64 `json:"tpot_ms,omitempty" yaml:"tpot_ms,omitempty"` // maximum time per output token, in milliseconds
+	E2Ems  float64 `json:"e2e_ms,omitempty" yaml:"e2e_ms,omitempty"`   // maximum time of the whole request, in milliseconds
 }
 
 // Slot is the position of a request in a traffic; zero for a single request.

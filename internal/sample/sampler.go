@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -323,7 +322,6 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 	}
 	var spent time.Duration
 	read := 0
-	var lost []loss
 	for _, m := range g.all() {
 		if !g.begin(m) {
 			continue
@@ -337,7 +335,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 		}
 		if err != nil {
 			spent += time.Since(begin)
-			lost = s.lose(ctx, g, m, err, lost)
+			s.lose(ctx, g, m, err)
 			continue
 		}
 		spent += reading.End.Sub(reading.Begin)
@@ -362,7 +360,6 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 		}
 	}
 	s.sum(g, &total)
-	s.tell(g, lost)
 	g.spend(read, spent)
 	return spent
 }
@@ -384,14 +381,11 @@ const (
 	late       = " did not answer in time at least once; some readings are missing"
 )
 
-// loss is a source that can't be read any more.
-type loss struct{ role, who, why string }
-
-// lose drops a source that can't be read, and adds it to lost unless its process has ended. A source that did not
-// answer in time is kept.
-func (s *Sampler) lose(ctx context.Context, g *group, m *member, err error, lost []loss) []loss {
+// lose drops a source that can't be read, and warns once for each method and role unless its process has ended. A
+// source that did not answer in time is kept.
+func (s *Sampler) lose(ctx context.Context, g *group, m *member, err error) {
 	if s.ctx.Err() != nil {
-		return lost
+		return
 	}
 	d := m.src.Describe()
 	who := "of the " + d.Role
@@ -400,59 +394,26 @@ func (s *Sampler) lose(ctx context.Context, g *group, m *member, err error, lost
 	}
 	if ctx.Err() != nil && !errors.Is(err, ErrGone) {
 		s.warn(unanswered+g.method, unanswered, d.Method+" "+who+late)
-		return lost
+		return
 	}
 	s.drop(g, m)
-	switch {
-	case errors.Is(err, ErrGone):
-		return lost
-	case errors.Is(err, fs.ErrPermission):
-		return append(lost, loss{d.Role, who, ": no permission to read; its figures are missing"})
+	if errors.Is(err, ErrGone) {
+		return
 	}
-	return append(lost, loss{d.Role, who, fmt.Sprintf(": can't read: %v", err)})
-}
-
-// tell warns of the sources lost in a pass, once for each method and role. Losses with the same reason share a warning.
-func (s *Sampler) tell(g *group, lost []loss) {
-	const code = "unreadable-source"
-	for len(lost) > 0 {
-		first := lost[0]
-		var who, keys []string
-		var rest []loss
-		for _, l := range lost {
-			switch key := code + g.method + l.role; {
-			case slices.Contains(keys, key): // name only the first process of a role
-			case l.why == first.why:
-				who, keys = append(who, l.who), append(keys, key)
-			default:
-				rest = append(rest, l)
-			}
-		}
-		lost = rest
-		who = s.unsaid(who, keys)
-		if len(who) > 0 {
-			s.sink.Warn(record.Warning{Code: code, Text: g.method + " " + strings.Join(who, ", ") + first.why})
-		}
+	why := fmt.Sprintf("can't read: %v", err)
+	if errors.Is(err, fs.ErrPermission) {
+		why = "no permission to read; its figures are missing"
 	}
-}
-
-// unsaid returns those whose keys were not warned about before.
-func (s *Sampler) unsaid(who, keys []string) []string {
-	s.warnings.Lock()
-	defer s.warnings.Unlock()
-	var out []string
-	for i, key := range keys {
-		if !s.warned[key] {
-			out = append(out, who[i])
-		}
-		s.warned[key] = true
-	}
-	return out
+	s.warn("unreadable"+g.method+d.Role, "unreadable-source", g.method+" "+who+": "+why)
 }
 
 // warn warns once for each key.
 func (s *Sampler) warn(key, code, text string) {
-	if len(s.unsaid([]string{text}, []string{key})) > 0 {
+	s.warnings.Lock()
+	said := s.warned[key]
+	s.warned[key] = true
+	s.warnings.Unlock()
+	if !said {
 		s.sink.Warn(record.Warning{Code: code, Text: text})
 	}
 }

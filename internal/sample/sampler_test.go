@@ -185,7 +185,7 @@ func TestFailingSourcesAreDroppedOnce(t *testing.T) {
 	})
 }
 
-// Losses at once for one reason share a warning; another role, time or reason gets its own.
+// Each lost role gets a warning.
 func TestLostRolesAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}
@@ -205,8 +205,8 @@ func TestLostRolesAreReported(t *testing.T) {
 			texts = append(texts, w.Text)
 		}
 		slices.Sort(texts)
-		if want := []string{"m of the gpu0, of the gpu2: can't read: gone", "m of the gpu1: can't read: gone",
-			"m of the gpu3: can't read: odd",
+		if want := []string{"m of the gpu0: can't read: gone", "m of the gpu1: can't read: gone",
+			"m of the gpu2: can't read: gone", "m of the gpu3: can't read: odd",
 			"n of the gpu0: can't read: gone"}; !slices.Equal(texts, want) {
 			t.Errorf("%q, want %q", texts, want)
 		}

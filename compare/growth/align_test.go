@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -191,21 +190,6 @@ func TestDriftedTokensAreNotAligned(t *testing.T) {
 	}
 }
 
-// Repetitions in one launch have its clock compared once, before the first and after the last.
-func TestClockOfReusedLaunchIsTheLaunchs(t *testing.T) {
-	start := record.EventAt{Event: record.Event{Clock: &record.Clock{Isolate: "page", OffsetNS: 0, ErrorNS: 1e5}}}
-	end := record.EventAt{Event: record.Event{Clock: &record.Clock{Isolate: "page", OffsetNS: 2e8, ErrorNS: 1e5}}}
-	opener, last := &record.Attempt{ID: 1, Events: []record.EventAt{start}},
-		&record.Attempt{ID: 3, Events: []record.EventAt{end}}
-	c := clocksOf(evidence.Launch{ID: 1, Opener: opener, Attempts: []*record.Attempt{{ID: 2}, last}})
-	if !c.checked || c.drift != 2e8 {
-		t.Errorf("%+v", c)
-	}
-	if c.trouble(int64(100*time.Millisecond)) == "" {
-		t.Error("200 ms of drift is trouble for samples every 100 ms")
-	}
-}
-
 func placeOf(token int) int64 {
 	if token == 0 {
 		return sentAt
@@ -236,19 +220,6 @@ func TestFigureNeedsHalfOfLaunches(t *testing.T) {
 			t.Errorf("token %d: %+v", p.Token, p)
 		case p.Lo == nil || *p.Lo > p.Median-2 || *p.Hi < p.Median+2:
 			t.Errorf("token %d: the interval of 7 launches goes from the second, or further: %+v", p.Token, p)
-		}
-	}
-}
-
-func TestManyTokensHaveFewPlaces(t *testing.T) {
-	o := alignedOf(t, follower{id: 1, tokens: 5000, every: 100 * time.Millisecond, at: line}.attempt())
-	l := o.line("rss_sum")
-	if len(o.Tokens) != placesAtMost+1 || o.Tokens[0] != 0 || o.Tokens[placesAtMost] != 5000 {
-		t.Errorf("%d places from %d to %d", len(o.Tokens), o.Tokens[0], o.Tokens[len(o.Tokens)-1])
-	}
-	for _, p := range l.Median {
-		if math.Abs(p.Median-line(placeOf(p.Token))) > 1e-6 {
-			t.Errorf("token %d: %g", p.Token, p.Median)
 		}
 	}
 }

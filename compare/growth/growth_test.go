@@ -85,18 +85,6 @@ func TestGrowthIsFoundByItsSlope(t *testing.T) {
 	}
 }
 
-// Without noise the slope is exact: readings are laid between tokens in proportion.
-func TestGrowthOnALineIsExact(t *testing.T) {
-	a := follower{id: 1, tokens: 120, every: 40 * time.Millisecond, took: 4 * time.Millisecond,
-		at: func(ns int64) float64 { return 300 + perToken*tokensAt(ns)/record.MiB }}.attempt()
-	for _, name := range []string{"rss_sum", figure.TotalPSS} {
-		if r := grownOf(shaped(), a).rate(name); math.Abs(r.Center()-perToken) > 1e-3 || r.OfTheory == nil ||
-			*r.OfTheory != 1 {
-			t.Errorf("%s: %g, %v", name, r.Center(), r.OfTheory)
-		}
-	}
-}
-
 func TestFewReadingsAreNoSlope(t *testing.T) {
 	a := follower{id: 1, tokens: 30, every: 400 * time.Millisecond, at: line}.attempt() // 1.1 s of tokens
 	r := grownOf(shaped(), a).rate("rss_sum")

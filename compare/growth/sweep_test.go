@@ -117,12 +117,6 @@ func TestLineOverRepetitionsIsNotOverLaunches(t *testing.T) {
 	}
 }
 
-func TestOneLengthIsNoSweep(t *testing.T) {
-	if s := compare.Runs(comparetest.Run(t, "one", comparetest.Native(6), comparetest.Browser(6))).Sweeps; len(s) != 0 {
-		t.Errorf("%+v", s)
-	}
-}
-
 // What engines reserve for each token of their context windows is found by what the page's ledger and a log tell, not
 // by arithmetic: an engine that reserves half as much again as calculated is found to.
 func TestReservedCacheIsFollowedOverContexts(t *testing.T) {

@@ -1,13 +1,10 @@
 package memory
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"llmparity/compare/evidence"
-	"llmparity/compare/explain"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -55,7 +52,6 @@ func (c *Cell) beyond(all []evidence.Launch, w whole, left evidence.Figure, mode
 	}
 	share, rest := evidence.New(figure.BrowserShare), evidence.New(figure.EverythingElse)
 	share.Method, rest.Method = record.MethodSmapsRollup, evidence.ByDifference
-	share.How += stageWords(all)
 	for _, l := range all {
 		sizes, ok := partsBeyond(l, model)
 		if math.IsNaN(left.Value(l.ID)) || !ok {
@@ -191,32 +187,4 @@ func liveAt(a *record.Attempt, ns int64, edge record.Phase) float64 {
 		}
 	}
 	return live
-}
-
-// stageWords says in which stages of the load the peaks are.
-func stageWords(all []evidence.Launch) string {
-	var order []string
-	count := map[string]int{}
-	for _, l := range all {
-		_, peak := mapped(l)
-		if len(peak.held) == 0 {
-			continue
-		}
-		stage := "after the load"
-		for _, s := range l.Opener.Stages {
-			if peak.at >= s.BeginNS && peak.at < s.EndNS {
-				stage = "during the load, stage " + s.Name
-			}
-		}
-		order = explain.AppendNew(order, stage)
-		count[stage]++
-	}
-	if len(order) == 0 {
-		return ""
-	}
-	var words []string
-	for _, stage := range order {
-		words = append(words, fmt.Sprintf("%s (%d of %d launches)", stage, count[stage], len(all)))
-	}
-	return "; the peak is " + strings.Join(words, ", ")
 }

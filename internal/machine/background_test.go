@@ -48,11 +48,3 @@ func TestBackgroundExcludesOurProcesses(t *testing.T) {
 		t.Errorf("of nothing: %+v", got)
 	}
 }
-
-func TestCyclicParents(t *testing.T) {
-	w := tree(t, map[string]string{"proc/5/stat": stat(5, "a", 6, 1, 1, 1, 1),
-		"proc/6/stat": stat(6, "b", 5, 1, 1, 1, 1)}).work()
-	if w.ours(5, 77) || !w.ours(5, 6) {
-		t.Error(w.processes)
-	}
-}

@@ -20,13 +20,3 @@ func TestMemory(t *testing.T) {
 		t.Errorf("of none: %d %+v", total, got)
 	}
 }
-
-func TestChosen(t *testing.T) {
-	for text, want := range map[string]string{"[always] madvise never": "always",
-		"always defer defer+madvise [madvise] never": "madvise", "always": "",
-		"": "", "]x[": "", "[x": "", "a [ b ] c": "b"} {
-		if got := chosen(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}

@@ -99,18 +99,3 @@ func TestBigAndLittleCores(t *testing.T) {
 		t.Errorf("governors %q", g)
 	}
 }
-
-func TestUnknownProcessor(t *testing.T) {
-	if got := tree(t, nil).processor(parseCPUInfo("")); !reflect.DeepEqual(got, &record.Processor{SIMD: []string{}}) {
-		t.Errorf("%+v", got)
-	}
-}
-
-func TestListed(t *testing.T) {
-	for text, want := range map[string]int{"0": 1, "0-7": 8, "0-3,8,10-11\n": 7, "": 0, "3-1": 0, "a": 0,
-		"0-99999999999": 0} {
-		if got := listed(text); got != want {
-			t.Errorf("%q: %d, want %d", text, got, want)
-		}
-	}
-}

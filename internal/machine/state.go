@@ -2,9 +2,6 @@ package machine
 
 import "llmparity/internal/record"
 
-// spread limits how many CPUs are read, evenly distributed, so that State is fast.
-const spread = 32
-
 // state reads the current state, except for the load.
 func (f files) state() (s record.MachineState) {
 	info, _ := f.proc.Meminfo() // empty if it can't be read
@@ -13,7 +10,7 @@ func (f files) state() (s record.MachineState) {
 	if p, err := f.proc.PSIStatsForResource("cpu"); err == nil && p.Some != nil {
 		s.Pressure = &p.Some.Avg10
 	}
-	policies := spreadOver(f.policies())
+	policies := f.policies()
 	for i, policy := range policies {
 		s.MaxMHz = max(s.MaxMHz, f.mhz(policy, "scaling_max_freq"))
 		if i < asked {
@@ -29,7 +26,7 @@ func (f files) state() (s record.MachineState) {
 // differences are meaningful.
 func (f files) throttled() *int64 {
 	sum, counted := int64(0), false
-	for _, dir := range spreadOver(f.all(cpus + "/cpu[0-9]*/thermal_throttle")) {
+	for _, dir := range f.all(cpus + "/cpu[0-9]*/thermal_throttle") {
 		for _, name := range []string{"core_throttle_count", "package_throttle_count"} {
 			if n, ok := f.number(dir, name); ok {
 				sum, counted = sum+n, true
@@ -40,16 +37,4 @@ func (f files) throttled() *int64 {
 		return nil
 	}
 	return &sum
-}
-
-// spreadOver selects evenly distributed elements.
-func spreadOver(all []string) []string {
-	if len(all) <= spread {
-		return all
-	}
-	out := make([]string, spread)
-	for i := range out {
-		out[i] = all[i*len(all)/spread]
-	}
-	return out
 }

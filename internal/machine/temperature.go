@@ -8,9 +8,6 @@ import (
 	"llmparity/internal/record"
 )
 
-// sensors limits how many sensors are read: large servers have hundreds.
-const sensors = 256
-
 // temperatures returns the hottest sensor of each chip. It leaves out disks and networks, which are slow and would wake
 // up.
 func (f files) temperatures() []record.Temperature {
@@ -22,16 +19,12 @@ func (f files) temperatures() []record.Temperature {
 			}
 		}
 	}
-	read := 0
 	for _, chip := range f.all("sys/class/hwmon/hwmon[0-9]*") {
 		name := f.text(chip, "name")
 		if slices.Contains([]string{"", "nvme", "drivetemp", "iwlwifi_1", "jc42", "spd5118"}, name) {
 			continue
 		}
 		for _, sensor := range f.all(chip + "/temp[0-9]*_input") {
-			if read++; read > sensors {
-				break
-			}
 			if milli, ok := f.number(sensor); ok {
 				take(name, milli)
 			}

@@ -46,15 +46,10 @@ func TestOpenFolders(t *testing.T) {
 			"144 values"},
 		"contradicting weights": {map[string]string{"config.json": small, "model.safetensors": tensors()}, 288,
 			64 * 16 * 2, Medium, "144 values"},
-		"a contradicting index": {map[string]string{"config.json": small,
-			"model.safetensors.index.json": `{"metadata":{"total_size":99999}}`}, 2 * (2*80 + 4*64 + 3*128 + 3*8),
-			64 * 16 * 2, Medium, "total_size 99999"},
 		"no config": {map[string]string{"model.safetensors": tensors()}, 288, 64 * 8 * 2,
 			Low, "no config.json"},
 		"unknown architecture": {map[string]string{"config.json": `{"model_type":"new"}`,
 			"model.safetensors": tensors()}, 288, 64 * 8 * 2, Low, "unknown architecture"},
-		"unknown architecture with an index": {map[string]string{"config.json": `{"model_type":"new"}`,
-			"model.safetensors.index.json": `{"metadata":{"total_size":1000}}`}, 1000, 0, Low, "total_size"},
 	} {
 		dir := t.TempDir()
 		for file, text := range c.files {

@@ -60,12 +60,6 @@ func readIndex(dir string) (x index, err error) {
 	return x, nil
 }
 
-// IndexTotal returns the total_size of a model's safetensors files by their index, in bytes; 0: unknown.
-func IndexTotal(dir string) (int64, error) {
-	x, err := readIndex(dir)
-	return int64(x.Metadata.Total), err
-}
-
 // Safetensors lists the tensors of the .safetensors files in a folder, or of one such file, by their headers. There may
 // be none. Of a folder, the files in the index count; without an index, those that transformers would load.
 func Safetensors(path string) ([]Stored, error) {

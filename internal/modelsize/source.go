@@ -79,7 +79,8 @@ func fromFolder(dir, wanted string) (Model, error) {
 	switch {
 	case err == nil && terr == nil:
 		m := FromConfig(c)
-		return m, m.hold(dir, tensors)
+		m.hold(tensors)
+		return m, nil
 	case terr != nil:
 		return Model{}, terr
 	case hfconfig.IsUnknown(err) || !hfconfig.Exists(dir):
@@ -90,9 +91,6 @@ func fromFolder(dir, wanted string) (Model, error) {
 			}
 			return byTensors(dir, tensors, why+shapesOnly)
 		}
-		if total, ierr := hfconfig.IndexTotal(dir); total > 0 || ierr != nil {
-			return byTotal(dir, total), ierr
-		}
 		if !hfconfig.Exists(dir) {
 			return Model{}, fault.New(fault.BadModel, wanted, "%s contains no model", dir)
 		}
@@ -101,15 +99,9 @@ func fromFolder(dir, wanted string) (Model, error) {
 }
 
 // hold compares the config with the files.
-func (m *Model) hold(dir string, tensors []hfconfig.Stored) error {
+func (m *Model) hold(tensors []hfconfig.Stored) {
 	if len(tensors) == 0 {
-		total, err := hfconfig.IndexTotal(dir)
-		if plain := m.plainBytes(); err == nil && total > 0 && m.Quantized == nil && plain > 0 &&
-			!near(total, plain, 0.1) {
-			m.note("model.safetensors.index.json has total_size %d, but the config's sizes add up to %d", total, plain)
-			m.Trust = Medium
-		}
-		return err
+		return
 	}
 	m.Stored = map[string]int64{}
 	var values int64
@@ -121,22 +113,6 @@ func (m *Model) hold(dir string, tensors []hfconfig.Stored) error {
 		m.note("the safetensors files have %d values, but the config's sizes add up to %d", values, m.Parameters)
 		m.Trust = Medium
 	}
-	return nil
-}
-
-// plainBytes returns the size of unquantised weights; 0 for an unknown dtype.
-func (m Model) plainBytes() int64 {
-	switch strings.TrimPrefix(strings.ToLower(m.DType), "torch.") {
-	case "float64", "double":
-		return 8 * m.Parameters
-	case "float32", "float":
-		return 4 * m.Parameters
-	case "float16", "half", "bfloat16":
-		return 2 * m.Parameters
-	case "fp8", "float8_e4m3fn", "float8_e5m2", "int8", "uint8":
-		return m.Parameters
-	}
-	return 0
 }
 
 func near(a, b int64, part float64) bool {
@@ -166,13 +142,6 @@ func byTensors(path string, tensors []hfconfig.Stored, note string) (Model, erro
 	m.DType = Dominant(m.Stored)
 	m.note("%s", note)
 	return m, nil
-}
-
-func byTotal(dir string, total int64) Model {
-	m := Model{Name: filepath.Base(filepath.Clean(dir)), Source: "safetensors",
-		Stored: map[string]int64{"unknown": total}, Parameters: total / 2, Trust: Low}
-	m.note("unknown architecture: only the total_size of the index is known; the parameters assume 16 bits each")
-	return m
 }
 
 // lump adds a weight of which only the number of values is known.

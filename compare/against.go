@@ -1,7 +1,9 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
@@ -9,7 +11,7 @@ import (
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
-	"llmparity/internal/figure"
+	"llmparity/internal/record"
 )
 
 // Against is one figure of two cells, compared as a question of its own.
@@ -27,7 +29,7 @@ type Against struct {
 // the tolerance, a share such as -0.05. If the two cannot be compared it says why.
 func SetAgainst(base, now *Cell, name string, change float64) (Against, string) {
 	reasons := unlikeReasons(base, now, Limits)
-	for _, d := range []*Reason{requestsDiffer(base, now), unknown(base, now), unlike(name, base, now)} {
+	for _, d := range []*Reason{requestsDiffer(base, now), unknown(base, now)} {
 		if d != nil {
 			reasons = append(reasons, *d)
 		}
@@ -35,13 +37,17 @@ func SetAgainst(base, now *Cell, name string, change float64) (Against, string) 
 	if len(reasons) > 0 {
 		return Against{}, reasons[0].Text
 	}
+	if why := unlike(name, base, now); why != "" {
+		return Against{}, why
+	}
 	a, b := base.Named(name), now.Named(name)
 	for _, side := range []struct {
 		f    evidence.Figure
 		what string
 	}{{a, "the baseline run"}, {b, "the run"}} {
 		if !side.f.Known() {
-			return Against{}, fmt.Sprintf("%s has no %s: %s", side.what, title(side.f), side.f.Absent)
+			what := cmp.Or(side.f.Title, side.f.Name)
+			return Against{}, fmt.Sprintf("%s has no %s: %s", side.what, what, side.f.Absent)
 		}
 	}
 	was, is := a.PerLaunch(base.launch), b.PerLaunch(now.launch)
@@ -69,38 +75,6 @@ func (c *Cell) Named(name string) evidence.Figure {
 	return f
 }
 
-func title(f evidence.Figure) string {
-	if f.Title != "" {
-		return f.Title
-	}
-	return f.Name
-}
-
-// unlike says why a figure is not the same thing on both sides.
-func unlike(name string, a, b *Cell) *Reason {
-	whole := func(c *Cell) bool { return c.Figure(figure.Baseline).Absent == memory.NoBaseline }
-	if name == figure.Increase && whole(a) != whole(b) {
-		return new(reason(Limits, explain.BaselinesDiffer))
-	}
-	for _, of := range []struct {
-		what   figure.Moves
-		differ func(a, b *Cell) *Reason
-	}{{figure.Sharing, memoryShared}, {figure.Cache, cachesDiffer}, {figure.Load, loadsDiffer}} {
-		if moved(name, of.what) {
-			if d := of.differ(a, b); d != nil {
-				return d
-			}
-		}
-	}
-	return nil
-}
-
-// moved tells whether something moves a figure.
-func moved(name string, by figure.Moves) bool {
-	r := figure.Of(name)
-	return r != nil && r.Moves.Has(by)
-}
-
 // Correct applies Holm's correction to all questions of a gate, and returns how many tests are distinct.
 func Correct(all []*Against) int {
 	var tests, plain []stats.Test
@@ -117,4 +91,64 @@ func Correct(all []*Against) int {
 // SameWords compares the outputs of the first requests of two cells, which may be of different results.
 func SameWords(base, now *Cell) parity.Parity {
 	return parity.Said(base.said, now.said, base.Spec.Temperature != 0 || now.Spec.Temperature != 0)
+}
+
+// stolenP is the p below which stolen time differs. It is large, because a difference must not be blamed on an engine.
+const stolenP = 0.1
+
+// stolenShares is the processor time that a hypervisor gave to other guests, in percent of each launch; nil if unknown.
+func stolenShares(counted []*record.Attempt, cores int) []float64 {
+	var out []float64
+	for _, a := range counted {
+		took := float64(a.EndNS-a.BeginNS) / 1e9 * float64(cores)
+		if a.StolenS == nil || took <= 0 {
+			return nil
+		}
+		out = append(out, 100**a.StolenS/took)
+	}
+	return out
+}
+
+// MoreStolen says if a hypervisor gave more processor time to other guests during the launches of one cell than of
+// another. Small amounts matter, because other guests also share caches and memory: on two cores, 0.5% stolen time came
+// with 10% less speed.
+func MoreStolen(than, of *Cell) string {
+	a, b := slices.Clone(than.stolen), slices.Clone(of.stolen)
+	if len(a) == 0 || len(b) == 0 || stats.Median(b) <= stats.Median(a) {
+		return ""
+	}
+	p := stats.NewSides(a, b).Chance().P
+	if p > stolenP {
+		return ""
+	}
+	return explain.StolenTime.With(explain.Short(stats.Median(b)), of.Label, explain.Short(stats.Median(a)),
+		than.Label, p).Text
+}
+
+// hiding is how much more must be stolen from one side, in percent, to hide a regression of the other.
+const hiding = 0.25
+
+// MuchMoreStolen is MoreStolen if it is enough to hide that the other side is slower.
+func MuchMoreStolen(than, of *Cell) string {
+	if len(than.stolen) == 0 || len(of.stolen) == 0 || stats.Median(of.stolen)-stats.Median(than.stolen) < hiding {
+		return ""
+	}
+	return MoreStolen(than, of)
+}
+
+// disturbed warns of a difference that comes with stolen time.
+func disturbed(x *ratio.Ratio, a, b *Cell) {
+	f := a.Figure(x.Figure)
+	if !x.Significant || x.Ratio == nil || !f.TimeOrRate() || a.Run == b.Run || a.Spec.Engine != b.Spec.Engine {
+		return // launches of one run alternate
+	}
+	// More must have been stolen from the slower side: that of longer times, or of lower rates.
+	slow, quick := a, b
+	if longer := f.Unit == "ms" || f.Unit == "µs"; longer != (*x.Ratio > 1) {
+		slow, quick = b, a
+	}
+	if text := MoreStolen(quick, slow); text != "" {
+		x.Warnings = append(x.Warnings, evidence.Warning{Where: slow.Label,
+			Warning: record.Warning{Code: explain.StolenTime.Code, Text: text}})
+	}
 }

@@ -171,11 +171,8 @@ func (r *Result) duels(q *question) []duel {
 		if at >= 0 {
 			d.ratio, d.call = &c.Ratios[at], c.Ratios[at].Call
 		} else {
-			d.why = cmp.Or(strings.TrimPrefix(c.Refused, notComparable),
+			d.why = cmp.Or(unlike(x.Name, d.a, d.b), strings.TrimPrefix(c.Refused, notComparable),
 				"no PSS was read, and RSS counts shared pages twice")
-			if u := unlike(x.Name, d.a, d.b); u != nil {
-				d.why = u.Text
-			}
 			if q == &memoryQuestion && inRAM(d.a) && inRAM(d.b) && devicesDiffer(d.a, d.b, Refuses) != nil {
 				d.compareRAM(x, y)
 			}

@@ -54,13 +54,6 @@ func TestWhatSpoilsARunIsAnsweredNo(t *testing.T) {
 // A sweep has several of everything, and is sound where each engine had all of it.
 func TestASweepsChecklist(t *testing.T) {
 	run := comparetest.Run(t, "sweep", comparetest.Native(6), comparetest.Browser(6))
-	answers := func(run *record.Run) map[string]explain.Check {
-		out := map[string]explain.Check{}
-		for _, c := range explain.Checklist(run) {
-			out[c.Item] = c
-		}
-		return out
-	}
 	run.Cells = append(run.Cells, run.Cells...)
 	for i := range run.Cells {
 		run.Cells[i].ID, run.Cells[i].MaxTokens = i+1, 32<<(i/2)

@@ -211,8 +211,13 @@ func With(o Options, runs ...*record.Run) *Result {
 			}
 		}
 	}
-	r.pairForeign(all, o)
-	r.Matrices = parity.Matrices(r.Parity, tabled{r})
+	r.pairForeign(o)
+	r.Matrices = parity.Matrices(r.Parity, parity.Cells{
+		Alike: func(a, b int) bool { return sameTask(&r.Cells[a], &r.Cells[b]) },
+		Self:  func(cell int) parity.SelfParity { return r.Cells[cell].Self },
+		Title: func(cell int) string {
+			return fmt.Sprintf("%s, prompt %d", r.Cells[cell].Spec.Model.Name, r.Cells[cell].Spec.PromptID)
+		}})
 	r.judge(o)
 	r.group(o)
 	r.Reasons, r.Settings = r.reasons(), r.settings()
@@ -221,18 +226,6 @@ func With(o Options, runs ...*record.Run) *Result {
 	r.Verdict = r.Answer().Sentences()
 	return r
 }
-
-// tabled are the cells of tables of parity.
-type tabled struct{ r *Result }
-
-func (t tabled) Alike(a, b int) bool { return sameTask(&t.r.Cells[a], &t.r.Cells[b]) }
-
-func (t tabled) Title(cell int) string {
-	c := t.r.Cells[cell].Spec
-	return fmt.Sprintf("%s, prompt %d", c.Model.Name, c.PromptID)
-}
-
-func (t tabled) Self(cell int) parity.SelfParity { return t.r.Cells[cell].Self }
 
 // gathered is a cell's attempts.
 type gathered struct {
@@ -378,4 +371,60 @@ func representative(peak evidence.Figure, counted []*record.Attempt) int {
 	return slices.MinFunc(peak.Values, func(a, b evidence.Value) int {
 		return cmp.Compare(math.Abs(a.Value-peak.Center()), math.Abs(b.Value-peak.Center()))
 	}).Attempt
+}
+
+// stopped widens the intervals of a cell that was repeated until a figure was precise enough. Each look could end the
+// repetitions by chance, so each gets its share of the error, and the last interval holds at the usual level. Memory by
+// component and reported figures keep the usual intervals.
+func (c *Cell) stopped(s record.Stop) {
+	if s.Looks < 1 || !(s.Confidence > 0 && s.Confidence < 1) {
+		return
+	}
+	c.Stop = &s
+	lists := [][]evidence.Figure{c.Figures}
+	if c.Load != nil {
+		lists = append(lists, c.Load.Figures)
+		for _, k := range c.Load.Kinds {
+			lists = append(lists, k.Figures)
+		}
+	}
+	for _, figures := range lists {
+		for i := range figures {
+			figures[i].LookedAt(s)
+		}
+	}
+}
+
+// predicted adds the risk and the prediction that were recorded before the first launch.
+func (c *Cell) predicted(run *record.Run, e gathered) {
+	if risk, ok := run.Risks[c.Spec.ID]; ok {
+		c.Risk = &risk
+		if risk.Refused && len(e.all) == 0 {
+			c.refuse(strings.TrimSuffix("would not fit: "+strings.Join(risk.Reasons, "; "), ": "))
+		}
+	}
+	if p, ok := run.Predictions[c.Spec.ID]; ok {
+		c.Prediction = c.memory.Held(p)
+	}
+}
+
+// refusedFor is why none of a cell's attempts was launched; empty if one was.
+func refusedFor(all []*record.Attempt) (why string) {
+	for _, a := range all {
+		if a.Status != record.Refused {
+			return ""
+		}
+		why = a.Error
+	}
+	return why
+}
+
+// refuse marks a cell and all its figures.
+func (c *Cell) refuse(why string) {
+	c.Refused = why
+	for _, list := range [][]evidence.Figure{c.Figures, c.Sampler} {
+		for i := range list {
+			list[i].Absent = "refused"
+		}
+	}
 }

@@ -86,19 +86,6 @@ func TestPhaseOwnsTheReadingAtItsEdge(t *testing.T) {
 	}
 }
 
-func TestIntervalsTakeSixLaunches(t *testing.T) {
-	for n, want := range map[int]bool{1: false, 3: false, 5: false, 6: true, 10: true} {
-		f := compare.Runs(comparetest.Run(t, "n", comparetest.Native(n))).Cells[0]
-		got := f.Figure(figure.PeakPSS)
-		if got.N != n || (got.Interval != nil) != want || (got.Note == evidence.TooFewRuns) == want {
-			t.Errorf("%d launches: n %d, interval %v, note %q", n, got.N, got.Interval, got.Note)
-		}
-		if i := got.Interval; want && (i.Lo > got.Center() || i.Hi < got.Center() || i.Confidence < 0.95) {
-			t.Errorf("%d launches: %v is not around %v", n, *i, got.Center())
-		}
-	}
-}
-
 func TestParity(t *testing.T) {
 	with := func(change func(*comparetest.Engine)) parity.Parity {
 		t.Helper()
@@ -244,20 +231,6 @@ func TestVariantsOfOneEngineAreLabelled(t *testing.T) {
 		if !strings.Contains(said, want) {
 			t.Errorf("no %q in\n%s", want, said)
 		}
-	}
-}
-
-// Other numbers are not like and like, ratio or not.
-func TestOtherDtypesAreNamedWithoutARatio(t *testing.T) {
-	a, b := comparetest.Browser(6), comparetest.Native(6)
-	a.Info.Policy["kv_dtype"], a.Info.Policy["weights_dtype"] = "f16", "f16"
-	res := compare.Runs(comparetest.Run(t, "f16", a, b))
-	if said := strings.Join(res.Comparability, "\n"); !strings.Contains(
-		said, "KV cache dtype differs: f16 and f32") || len(res.Comparisons[0].Ratios) > 0 {
-		t.Errorf("%s", said)
-	}
-	if got := res.Cells[0].With; got != "WebLLM 0.2.86 (built in), llmparity's library (software kernels, partial sort), f16, Chromium 156.0, on SwiftShader" {
-		t.Error(got)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
+	"llmparity/compare/memory"
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
@@ -24,10 +26,8 @@ type Comparison struct {
 	Different []string      `json:"different,omitempty"`
 	Ratios    []ratio.Ratio `json:"ratios"`
 
-	sides []stats.Sides // of each ratio
-	tests []stats.Test
-	group string // what its pair has in common with those that it is averaged with
-
+	sides   []stats.Sides // of each ratio
+	tests   []stats.Test
 	reasons []Reason
 }
 
@@ -136,7 +136,7 @@ func (r *Result) pair(i, j int, e []gathered, o Options) {
 		c.add(unlikeReasons(a, b, effect)...)
 	}
 	if c.Refused == "" {
-		c.fill(a, b, launchOf(e[i].counted), launchOf(e[j].counted))
+		c.fill(a, b)
 		c.add(caveats(a, b)...)
 	}
 	// Cells that compute in other dtypes must not look alike, ratio or not.
@@ -168,11 +168,9 @@ func (r *Result) party(cell int, e gathered) parity.Party {
 	c := &r.Cells[cell]
 	s := parity.Party{Cell: cell, Label: c.Label, Temperature: c.Spec.Temperature, Counted: e.counted, Scored: e.scored,
 		TextOf: "a cell that is not here", NoTokenIDs: c.Spec.NoTokenIDs, Unverified: c.unverified, Self: c.Self}
-	for k := range r.Cells {
-		if e.scored != nil && r.Cells[k].Run == c.Run && r.Cells[k].Spec.ID == e.scored.Reference {
-			s.TextOf = r.Cells[k].Label
-			break
-		}
+	its := func(o Cell) bool { return e.scored != nil && o.Run == c.Run && o.Spec.ID == e.scored.Reference }
+	if at := slices.IndexFunc(r.Cells, its); at >= 0 {
+		s.TextOf = r.Cells[at].Label
 	}
 	return s
 }
@@ -187,16 +185,16 @@ func launchOf(counted []*record.Attempt) map[int]int {
 }
 
 // fill sets each figure that both have against the other's.
-func (c *Comparison) fill(a, b *Cell, launchA, launchB map[int]int) {
+func (c *Comparison) fill(a, b *Cell) {
 	for _, name := range comparedOf(a, b) {
-		if unlike(name, a, b) != nil {
+		if unlike(name, a, b) != "" {
 			continue
 		}
 		fa, fb := a.Figure(name), b.Figure(name)
 		if !fa.Known() || !fb.Known() {
 			continue
 		}
-		s := stats.NewSides(fa.PerLaunch(launchA), fb.PerLaunch(launchB))
+		s := stats.NewSides(fa.PerLaunch(a.launch), fb.PerLaunch(b.launch))
 		t := s.Chance()
 		r := ratio.New(fa, fb, s)
 		r.Headline = headline(name, a.Load != nil)
@@ -214,18 +212,92 @@ func (c *Comparison) fill(a, b *Cell, launchA, launchB map[int]int) {
 	}
 }
 
-// alikeNote says in which way a figure of one cell is not quite that of the other.
-func alikeNote(name string, a, b *Cell) string {
-	var notes []string
-	for _, of := range []struct {
-		what   figure.Moves
-		differ func(a, b *Cell) *Reason
-	}{{figure.Length, lengthsDiffer}, {figure.Pieces, piecesDiffer}} {
-		if moved(name, of.what) {
-			if d := of.differ(a, b); d != nil {
-				notes = append(notes, d.Text)
+// movers are differences of two cells, what figures they move, and whether a figure that is moved can be compared.
+var movers = []struct {
+	what    figure.Moves
+	differ  func(a, b *Cell) *Reason
+	forbids bool
+}{{figure.Sharing, memoryShared, true}, {figure.Cache, cachesDiffer, true}, {figure.Load, loadsDiffer, true},
+	{figure.Length, lengthsDiffer, false}, {figure.Pieces, piecesDiffer, false}}
+
+// moved lists what moves a figure of one of two cells.
+func moved(name string, a, b *Cell, forbids bool) []string {
+	var out []string
+	row := figure.Of(name)
+	for _, m := range movers {
+		if row != nil && m.forbids == forbids && row.Moves.Has(m.what) {
+			if d := m.differ(a, b); d != nil {
+				out = append(out, d.Text)
 			}
 		}
 	}
-	return strings.Join(notes, "; ")
+	return out
+}
+
+// alikeNote says in which way a figure of one cell is not quite that of the other.
+func alikeNote(name string, a, b *Cell) string { return strings.Join(moved(name, a, b, false), "; ") }
+
+// unlike says why a figure is not the same thing on both sides; empty: it is.
+func unlike(name string, a, b *Cell) string {
+	whole := func(c *Cell) bool { return c.Figure(figure.Baseline).Absent == memory.NoBaseline }
+	if name == figure.Increase && whole(a) != whole(b) {
+		return explain.BaselinesDiffer.Text
+	}
+	if all := moved(name, a, b, true); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}
+
+// comparedOf lists the figures that ratios of two cells are given for: of rows that another program wrote, what they
+// have.
+func comparedOf(a, b *Cell) []string {
+	if a.Foreign() || b.Foreign() {
+		return []string{figure.PeakRSS, figure.PeakHeap}
+	}
+	if a.Load != nil && b.Load != nil {
+		names := compared(true)
+		if t := tail(a, b); t != "" {
+			names = append(names, t)
+		}
+		return names
+	}
+	return compared(false)
+}
+
+// pairForeign sets rows that another program wrote against all other cells that have the like of theirs, where that is
+// asked for. Each ratio is marked: nobody knows that they are about the same thing.
+func (r *Result) pairForeign(o Options) {
+	if !o.AllowDifferent {
+		return
+	}
+	for i := range r.Cells {
+		for j := i + 1; j < len(r.Cells); j++ {
+			a, b := &r.Cells[i], &r.Cells[j]
+			if !a.Foreign() && !b.Foreign() {
+				continue
+			}
+			c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []ratio.Ratio{}}
+			for _, x := range []*Cell{a, b} {
+				if x.Foreign() {
+					c.add(reason(Marks, explain.ForeignUnknown, x.Label))
+				}
+			}
+			c.fill(a, b)
+			if len(c.Ratios) > 0 {
+				r.Comparisons = append(r.Comparisons, c)
+			}
+		}
+	}
+}
+
+// tail is the highest percentile of times to the first token that both cells have; empty where there is none above the
+// median.
+func tail(a, b *Cell) string {
+	for _, share := range slices.Backward(figure.Quantiles()[1:]) {
+		if name := figure.Percentile(figure.OfTTFT, share); a.Figure(name).Known() && b.Figure(name).Known() {
+			return name
+		}
+	}
+	return ""
 }

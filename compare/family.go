@@ -31,7 +31,7 @@ func (r *Result) judge(o Options) {
 		for i := range r.Comparisons {
 			c := &r.Comparisons[i]
 			for k := range c.Ratios {
-				if c.Ratios[k].Family == f {
+				if c.Family == f {
 					tests, of = append(tests, c.tests[k]), append(of, &c.Ratios[k].Judgement)
 				}
 			}
@@ -94,7 +94,6 @@ func (r *Result) enlist(i int) {
 	}
 	c.Family = at
 	for k := range c.Ratios {
-		c.Ratios[k].Family = at
 		c.tests[k].Same = fmt.Sprint(i, " ", c.tests[k].Same)
 	}
 }
@@ -113,7 +112,6 @@ func (r *Result) means(o Options) {
 		for i := range r.Comparisons {
 			if c := &r.Comparisons[i]; c.Family == f {
 				g := r.common(c, by)
-				c.group = g
 				groups = explain.AppendNew(groups, g)
 				members[g] = append(members[g], i)
 			}
@@ -121,7 +119,7 @@ func (r *Result) means(o Options) {
 		for _, g := range groups {
 			for _, figure := range r.comparedIn(members[g]) {
 				if m, ok := r.mean(members[g], figure, by); ok {
-					m.Group, m.Family = g, f
+					m.Group = g
 					m.Test.Same = fmt.Sprint("mean ", g, " ", m.Test.Same)
 					r.Families[f].Means = append(r.Families[f].Means, m)
 				}

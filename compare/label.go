@@ -91,15 +91,11 @@ func (r *Result) Engines() []Ran {
 			out = append(out, Ran{engine: c.Spec.Engine, With: c.With})
 			at = len(out) - 1
 		}
-		out[at].Cells = append(out[at].Cells, i)
+		out[at].Cells, out[at].labels = append(out[at].Cells, i), append(out[at].labels, c.Label)
 	}
 	for i := range out {
 		g := &out[i]
-		var labels []string
-		for _, cell := range g.Cells {
-			labels = append(labels, r.Cells[cell].Label)
-		}
-		g.Name = strings.Join(labels, "; ")
+		g.Name = strings.Join(g.labels, "; ")
 		if !slices.ContainsFunc(out, func(o Ran) bool { return o.engine == g.engine && o.With != g.With }) {
 			g.Name = r.Cells[g.Cells[0]].Title() // all of its cells
 		}
@@ -113,4 +109,5 @@ type Ran struct {
 	With   string
 	Cells  []int // indexes
 	engine string
+	labels []string
 }

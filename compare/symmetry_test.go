@@ -194,19 +194,3 @@ func TestALaunchEntersAMeanOnce(t *testing.T) {
 		}
 	}
 }
-
-// Of three runs the later ones are held against the first, and against each other only in what the first lacks.
-func TestTheFirstRunIsTheBaseline(t *testing.T) {
-	r := rand.New(rand.NewPCG(9, 2))
-	one, two := comparetest.Series{Launches: 6, Cells: 1, CV: 0.05},
-		comparetest.Series{Launches: 6, Cells: 2, CV: 0.05}
-	res := compare.Runs(one.Run(r, "a"), two.Run(r, "b"), two.Run(r, "c"))
-	var pairs []string
-	for _, c := range res.Comparisons {
-		pairs = append(pairs, res.Runs[res.Cells[c.A].Run].Name+res.Runs[res.Cells[c.B].Run].Name)
-	}
-	if !slices.Equal(pairs, []string{"ab", "ac", "bc"}) || len(res.Families) != 3 || !res.Families[0].First ||
-		!res.Families[1].First || res.Families[2].First {
-		t.Errorf("%q, %+v", pairs, res.Families)
-	}
-}

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,11 +51,8 @@ func (r *Result) remarks(runs []*record.Run, e []gathered) (warnings, notes []ev
 		}
 		warnings = append(warnings, w)
 	}
-	table := warning.Table()
-	rank := func(w evidence.Warning) int {
-		return slices.IndexFunc(table, func(r warning.Row) bool { return r.Code == w.Code })
-	}
-	slices.SortStableFunc(warnings, func(a, b evidence.Warning) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(warnings,
+		func(a, b evidence.Warning) int { return warning.Rank(a.Code) - warning.Rank(b.Code) })
 	return warnings, notes
 }
 

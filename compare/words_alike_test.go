@@ -36,16 +36,6 @@ func TestWordsAreComparedWhereFiguresAreNot(t *testing.T) {
 	if !strings.Contains(said(warned, "Output"), "not verified") {
 		t.Errorf("verdict: %q", warned.Verdict)
 	}
-	for name, change := range map[string]func(e *comparetest.Engine){
-		"length":      func(e *comparetest.Engine) { e.Cell.MaxTokens = 32 },
-		"temperature": func(e *comparetest.Engine) { e.Cell.Temperature = 1 },
-		"weights":     func(e *comparetest.Engine) { e.Cell.Model.SHA256 = "another" },
-		"prompt":      func(e *comparetest.Engine) { e.Cell.Prompt = "Twice" },
-	} {
-		if r := of(change); len(r.Parity) != 0 {
-			t.Errorf("another %s: %+v", name, r.Parity)
-		}
-	}
 }
 
 // Of a model that only servers have there is a name to go by.

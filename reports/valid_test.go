@@ -8,6 +8,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/memory"
+	"llmparity/compare/validate"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/internal/schematest"
@@ -25,7 +26,7 @@ func TestDocumentsMatchSchemas(t *testing.T) {
 			schematest.Valid(t, "result", b.Bytes())
 			v := memory.NewValidation()
 			for _, run := range runs {
-				v.Add(compare.Predictions(run))
+				v.Add(validate.Predictions(run))
 				res := compare.Runs(run)
 				for _, c := range run.Cells {
 					var b bytes.Buffer

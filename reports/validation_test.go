@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/memory"
+	"llmparity/compare/validate"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/reports"
@@ -20,7 +20,7 @@ func sweep(t *testing.T) *memory.Validation {
 	v := memory.NewValidation()
 	for _, run := range []*record.Run{cases(t, "predicted")["predicted"][0],
 		comparetest.Run(t, "before", comparetest.Native(1)), comparetest.Run(t, "hostile", predictedHostile())} {
-		v.Add(compare.Predictions(run))
+		v.Add(validate.Predictions(run))
 	}
 	v.Broken = append(v.Broken, memory.BrokenRun{Dir: "results/broken",
 		Error: "results/broken/run.json: unexpected end of JSON input"})

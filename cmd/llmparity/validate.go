@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"llmparity/compare"
+	"llmparity/compare/validate"
 	"llmparity/internal/fault"
 	"llmparity/reports"
 )
@@ -22,7 +22,7 @@ Docs: ` + docsEstimate,
   llmparity validate results --markdown > table.md`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			v, err := compare.Validate(c.Context(), args[0])
+			v, err := validate.Runs(c.Context(), args[0])
 			if err != nil {
 				return err
 			}

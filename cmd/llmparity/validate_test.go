@@ -24,7 +24,7 @@ func predictedRun(t *testing.T, root, name string, kv float64) string {
 	return comparetest.Write(t, root, name, e)
 }
 
-func validate(args ...string) (stdout, stderr string, code int) {
+func validateIn(args ...string) (stdout, stderr string, code int) {
 	return called(append([]string{"validate"}, args...)...)
 }
 
@@ -33,7 +33,7 @@ func TestValidate(t *testing.T) {
 	good := predictedRun(t, filepath.Join(root, "a", "b"), "good", 0.53125)
 	predictedRun(t, root, "bad", 1.0625) // its latest is a link, which must not count twice
 	comparetest.Write(t, root, "before", comparetest.Native(1))
-	out, errs, code := validate(root)
+	out, errs, code := validateIn(root)
 	if code != 0 {
 		t.Fatalf("code %d, %s", code, errs)
 	}
@@ -48,17 +48,17 @@ func TestValidate(t *testing.T) {
 			t.Errorf("a line of %d columns: %s", n, line)
 		}
 	}
-	out, _, code = validate(root, "--json")
+	out, _, code = validateIn(root, "--json")
 	var v memory.Validation
 	if err := json.Unmarshal([]byte(out), &v); err != nil || code != 0 || v.Runs != 3 || v.Without != 1 ||
 		len(v.Cells) != 2 || v.Components[1].Bias != 50 {
 		t.Errorf("code %d, %v, %+v", code, err, v)
 	}
-	out, _, code = validate(good, "--markdown") // a run folder itself
+	out, _, code = validateIn(good, "--markdown") // a run folder itself
 	if code != 0 || !strings.Contains(out, "| KV cache, reserved | 1 | 0.0% | 0.0% | 0.0% | 100% | ±15% |") {
 		t.Errorf("code %d:\n%s", code, out)
 	}
-	if out, _, code = validate(filepath.Join(root, "a", "b", "latest"), "--json"); code != 0 ||
+	if out, _, code = validateIn(filepath.Join(root, "a", "b", "latest"), "--json"); code != 0 ||
 		!strings.Contains(out, "good-2026") {
 		t.Errorf("a link to a run: code %d:\n%s", code, out)
 	}
@@ -71,7 +71,7 @@ func TestValidateBrokenFolders(t *testing.T) {
 	check(t, os.Truncate(filepath.Join(broken, "run.json"), 10))
 	headless := predictedRun(t, root, "headless", 0.5)
 	check(t, os.Remove(filepath.Join(headless, "run.json")))
-	out, errs, code := validate(root)
+	out, errs, code := validateIn(root)
 	if code != fault.BadRecord.ExitCode() || !strings.Contains(errs, "2 of 3 run folders cannot be read") ||
 		strings.Count(errs, "\n") != 1 {
 		t.Errorf("code %d, %q", code, errs)
@@ -96,7 +96,7 @@ func TestValidateErrors(t *testing.T) {
 		refuses(t, fault.BadRecord, says, append([]string{"validate"}, args...)...)
 	}
 	for _, args := range [][]string{{}, {empty, empty}, {empty, "--json", "--markdown"}} {
-		if _, errs, code := validate(args...); code != fault.Usage.ExitCode() {
+		if _, errs, code := validateIn(args...); code != fault.Usage.ExitCode() {
 			t.Errorf("%q: code %d, %q", args, code, errs)
 		}
 	}

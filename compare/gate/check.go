@@ -69,9 +69,7 @@ func (j *judge) nowhere(check gates.Check, level gates.Level, s gates.Scope) {
 	check.Cell = "none"
 	var engines []string
 	for i := range j.now.Cells {
-		if e := j.now.Cells[i].Spec.Engine; !slices.Contains(engines, e) {
-			engines = append(engines, e)
-		}
+		engines = explain.AppendNew(engines, j.now.Cells[i].Spec.Engine)
 	}
 	j.add(check, level, gates.Inconclusive, fmt.Sprintf("the run has no cell of %s; its engines are %s", cmp.Or(of(s),
 		"any kind"), strings.Join(engines, ", ")))

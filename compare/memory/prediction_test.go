@@ -11,6 +11,7 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/compare/evidence"
 	"llmparity/compare/memory"
+	"llmparity/compare/validate"
 	"llmparity/internal/accuracy"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -138,7 +139,7 @@ func TestNegativeRemainderIsJudgedByItsRange(t *testing.T) {
 			*p.Within != (low < 0) || p.Percent != nil || p.Error == nil {
 			t.Errorf("%+v", p)
 		}
-		v.Add(compare.Predictions(run))
+		v.Add(validate.Predictions(run))
 	}
 	v.Close()
 	if e := v.Components[0]; e.Name != figure.FrameworkOverhead || e.Cells != 2 || e.N != 0 || e.Within != 0.5 ||
@@ -241,12 +242,12 @@ func TestValidation(t *testing.T) {
 		e.Prediction = prediction(comparetest.Predict(figure.KVCache, kv, kv, kv, "f32"))
 		run := comparetest.Logged(comparetest.Run(t, "x", e), tells())
 		run.Dir = string(rune('a' + i))
-		v.Add(compare.Predictions(run))
+		v.Add(validate.Predictions(run))
 	}
-	v.Add(compare.Predictions(comparetest.Run(t, "none", comparetest.Native(1))))
+	v.Add(validate.Predictions(comparetest.Run(t, "none", comparetest.Native(1))))
 	absent := comparetest.Native(1)
 	absent.Prediction = &record.Prediction{Absent: "no shape"}
-	v.Add(compare.Predictions(comparetest.Run(t, "absent", absent)))
+	v.Add(validate.Predictions(comparetest.Run(t, "absent", absent)))
 	v.Close()
 	if v.Runs != 6 || v.Without != 2 || len(v.Cells) != 4 || len(v.Absent) != 1 ||
 		!strings.Contains(v.Absent[0], "no shape") {

@@ -136,3 +136,8 @@ func Of(code string) (Row, bool) {
 	}
 	return Row{}, false
 }
+
+// Rank is the place of a warning's code in the table.
+func Rank(code string) int {
+	return slices.IndexFunc(Table(), func(r Row) bool { return r.Code == code })
+}

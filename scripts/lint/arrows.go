@@ -61,6 +61,7 @@ var imports = map[string]string{
 	"compare/timing":   "compare/evidence compare/explain compare/stats internal/figure internal/record",
 	"compare/explain":  "compare/stats internal/record internal/warning",
 	"compare/evidence": "compare/explain compare/stats internal/figure internal/record",
+	"compare/validate": "compare internal/fault internal/record",
 	"compare/settings": "compare/evidence compare/explain",
 	"compare/hardware": "compare/evidence compare/explain compare/stats internal/record",
 	"compare/stats":    "",

@@ -1,16 +1,18 @@
-package compare
+// Package validate holds predicted memory against measured memory, over many runs.
+package validate
 
 import (
 	"context"
 	"fmt"
 
+	"llmparity/compare"
 	"llmparity/compare/memory"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
 
-// Validate reads every run below a folder, one at a time: their samples are many.
-func Validate(ctx context.Context, root string) (*memory.Validation, error) {
+// Runs reads every run below a folder, one at a time: their samples are many.
+func Runs(ctx context.Context, root string) (*memory.Validation, error) {
 	dirs, err := record.Folders(root)
 	if err != nil {
 		return nil, err
@@ -36,7 +38,7 @@ func Validate(ctx context.Context, root string) (*memory.Validation, error) {
 
 // Predictions lists a run's cells that have a prediction.
 func Predictions(run *record.Run) []memory.PredictedCell {
-	res := Runs(run)
+	res := compare.Runs(run)
 	var out []memory.PredictedCell
 	for i := range res.Cells {
 		if c := &res.Cells[i]; c.Prediction != nil {

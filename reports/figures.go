@@ -192,33 +192,23 @@ func (v *view) shownBy(c *chart) []compare.Cell {
 	return slices.DeleteFunc(slices.Clone(v.res.Cells), func(c compare.Cell) bool { return c.Foreign() })
 }
 
-// models names the models of cells and the numbers that their weights were in.
+// models names the models of cells and the dtypes of their weights.
 func models(cells []compare.Cell) string {
 	var out []string
-	seen := map[string]bool{}
 	for i := range cells {
 		c := &cells[i]
-		name, dtype := line(c.Spec.Model.Name), c.Spec.Model.DType
-		kv := ""
-		if e := c.Engine; e != nil {
-			dtype, kv = cmp.Or(e.Policy["weights_dtype"], dtype), e.Policy["kv_dtype"]
+		words, dtype := cmp.Or(line(c.Spec.Model.Name), "model not known"), c.Spec.Model.DType
+		if c.Engine != nil {
+			dtype = cmp.Or(c.Engine.Policy["weights_dtype"], dtype)
 		}
-		words := cmp.Or(name, "model not known")
 		if dtype != "" {
 			words += ", weights " + line(dtype)
 		}
-		if kv != "" && !strings.EqualFold(kv, dtype) {
-			words += ", KV cache " + line(kv)
-		}
-		if key := strings.ToLower(words); !seen[key] {
-			seen[key] = true
-			out = append(out, shorten(words, 80))
+		if words = shorten(words, 80); !slices.Contains(out, words) {
+			out = append(out, words)
 		}
 	}
-	if n := len(out); n > 6 {
-		out = append(out[:6], fmt.Sprintf("and %d more", n-6))
-	}
-	return strings.Join(out, "; ")
+	return shorten(strings.Join(out, "; "), 500)
 }
 
 // fileName is a text as a part of a name that every system takes.

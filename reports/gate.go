@@ -122,9 +122,6 @@ func GateTable(w io.Writer, g *gates.Outcome) error {
 	return writeTerminal(w, "", []section{s})
 }
 
-// GateJSON writes a gate's outcome as one document.
-func GateJSON(w io.Writer, g *gates.Outcome) error { return writeJSON(w, g) }
-
 // GateMarkdown writes a gate's outcome for a comment, or the summary of a step: short, what fails first, what passes
 // folded.
 func GateMarkdown(w io.Writer, g *gates.Outcome) error {

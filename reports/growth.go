@@ -3,9 +3,7 @@ package reports
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
@@ -13,7 +11,6 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/growth"
-	"llmparity/internal/figure"
 )
 
 // How to read memory per token.
@@ -24,43 +21,36 @@ const (
 		"Process memory includes more than the KV cache."
 )
 
-// growthSection shows memory per token: every slope on the page, elsewhere one line per sweep and cell.
+// growthSection shows memory per token.
 func growthSection(res *compare.Result) section {
-	s := section{ID: "growth", Title: "Memory per token", Parts: []section{
-		{For: inTerminal | document, Lines: growthLines(res), Mark: "- "}}}
-	slopes := &grid{Head: []string{"cells", "over", "memory", "from", "bytes/token", "95% interval", "launches",
-		"calculated", "× calculated", "result"}}
+	slopes := &grid{Head: []string{"cells", "over", "memory", "bytes/token", "95% interval", "calculated", "result"}}
 	each(res, func(g growing) {
 		for _, r := range g.rates {
 			if !r.Known() {
 				continue
 			}
-			row := []string{line(g.who), g.over, line(r.Title), r.From(), rate(r.Center()), rateInterval(r),
-				strconv.Itoa(r.N), "–", "–", r.Verdict}
+			theory := "–"
 			if g.theory != nil {
-				row[7] = rate(g.theory.Bytes)
+				theory = rate(g.theory.Bytes)
 			}
-			if r.OfTheory != nil {
-				row[8] = num(*r.OfTheory)
-			}
-			slopes.Rows = append(slopes.Rows, row)
+			slopes.Rows = append(slopes.Rows, []string{line(g.who), g.over, line(r.Title), rate(r.Center()),
+				rateInterval(r), theory, r.Verdict})
 		}
 	})
-	if slopes.orNil() != nil {
-		s.Parts = append(s.Parts, section{For: onPage, Words: []string{growthWords}, Method: []string{growthMethod},
-			Draw:   []func(*view) []chart{kvGrowth},
-			Across: "pair", Grid: slopes, Parts: []section{explainedFor(res,
-				func(add func(string, ...evidence.Figure)) {
-					each(res, func(g growing) {
-						for _, r := range g.rates {
-							if r.Known() {
-								add(g.who, r.Figure)
-							}
-						}
-					})
-				})}})
+	if len(slopes.Rows) == 0 {
+		return section{}
 	}
-	return s
+	return section{ID: "growth", Title: "Memory per token", Words: []string{growthWords},
+		Method: []string{growthMethod}, Draw: []func(*view) []chart{kvGrowth}, Across: "pair", Grid: slopes,
+		Parts: []section{explainedFor(res, func(add func(string, ...evidence.Figure)) {
+			each(res, func(g growing) {
+				for _, r := range g.rates {
+					if r.Known() {
+						add(g.who, r.Figure)
+					}
+				}
+			})
+		})}}
 }
 
 // growing is a sweep, or a cell, with its slopes.
@@ -77,7 +67,7 @@ func each(res *compare.Result, do func(growing)) {
 	}
 	for i := range res.Cells {
 		if g := res.Cells[i].Growth; g != nil {
-			do(growing{res.Cells[i].Label, "tokens, within launches", g.Theory, g.Rates})
+			do(growing{res.Cells[i].Label, "within launches", g.Theory, g.Rates})
 		}
 	}
 }
@@ -95,38 +85,6 @@ func rateInterval(r growth.Rate) string {
 		return r.Note
 	}
 	return rate(r.Interval.Lo) + " to " + rate(r.Interval.Hi)
-}
-
-// shownRates are the slopes that the terminal shows.
-func shownRates() []string {
-	return []string{figure.Ledger, figure.TotalPSS, growth.SettledPSS, figure.PeakPSS}
-}
-
-// growthLines has one line per sweep and cell; cells with the same text share one.
-func growthLines(res *compare.Result) []string {
-	var out grouped
-	each(res, func(g growing) {
-		var words []string
-		for _, r := range g.rates {
-			if !r.Known() || r.Of == growth.OfHeld && (r.Interval == nil || !slices.Contains(shownRates(), r.Name)) {
-				continue // the page has all of them
-			}
-			w := fmt.Sprintf("%s %s, %s", r.Title, rate(r.Center()), originWords(r.Origin))
-			if r.Interval != nil && r.Interval.Lo != r.Interval.Hi {
-				w += " [" + rate(r.Interval.Lo) + ", " + rate(r.Interval.Hi) + "]"
-			}
-			words = append(words, w+" ("+r.Verdict+")")
-		}
-		if len(words) == 0 {
-			return
-		}
-		s := "bytes/token over " + g.over
-		if g.theory != nil {
-			s += fmt.Sprintf(", %s %s", g.theory.Origin, rate(g.theory.Bytes))
-		}
-		out.add(s+": "+strings.Join(words, "; ")+".", g.who)
-	})
-	return out.lines(func(words string, who []string) string { return strings.Join(who, "; ") + ", " + words })
 }
 
 // growthBudget bounds the points of all growth charts together.

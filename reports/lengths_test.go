@@ -163,15 +163,6 @@ func TestLaunchesOverTokens(t *testing.T) {
 	if curve := gaps.points(t, "webllm"); curve[0][1] != 0 || curve[len(curve)-1][1] != 100 {
 		t.Errorf("the curve goes from %v to %v", curve[0], curve[len(curve)-1])
 	}
-	all := named(t, charts, "memory-0", "all, overlaid")
-	if len(all.Options.Series) != 6 {
-		t.Errorf("%d launches are overlaid", len(all.Options.Series))
-	}
-	first := all.points(t, "launch 1")
-	if first[0][0] >= 0 || first[len(first)-1][0] <= 0 {
-		t.Errorf("launch 1 goes from %g to %g s around the begin of its measurement", first[0][0],
-			first[len(first)-1][0])
-	}
 	for _, id := range []string{"fig3_latency_vs_seqlen", "fig4_mem_vs_seqlen", "growth-input_len-0"} {
 		if charts[id] != nil {
 			t.Errorf("%s is drawn over one length", id)

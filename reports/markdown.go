@@ -12,8 +12,8 @@ import (
 // Markdown writes the result for a comment or a document, in GitHub's dialect: what the terminal's table shows, with
 // the same digits. What others named can't format anything, link anywhere or call anybody.
 func Markdown(w io.Writer, res *compare.Result) error {
-	title, subtitle := titles(res)
-	return writeMarkdown(w, "## "+inert(title)+"\n\n"+inert(subtitle)+"\n", sections(&view{res: res}))
+	a := res.Answer()
+	return writeMarkdown(w, "## "+inert(line(a.Title))+"\n\n"+inert(line(a.Sub()))+"\n", sections(&view{res: res}))
 }
 
 // markdown is the text of a document.

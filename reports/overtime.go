@@ -97,7 +97,6 @@ func (v *view) memoryOf(i, points int, launches []*record.Attempt) (chart, bool)
 		out.Drawings = append(out.Drawings, drawing{Name: launchName(c, a), Caption: phaseWords(a),
 			Options: v.timeline(i, a, points), ofOneLaunch: true})
 	}
-	out.Drawings = append(out.Drawings, v.overlaid(i, points)...)
 	return out, len(out.Drawings) > 0
 }
 
@@ -211,15 +210,9 @@ func thinned(points []xy, n int) []xy {
 	return thin.Points(points, n, func(p xy) float64 { return p.y })
 }
 
-// seriesOf are the points of wanted rows with a value. It counts them first, because a long run's take much memory.
+// seriesOf are the points of wanted rows with a value.
 func seriesOf[Row any](rows []Row, of func(*Row) (ns int64, y float64, wanted bool), zero int64) []xy {
-	n := 0
-	for i := range rows {
-		if _, y, wanted := of(&rows[i]); wanted && !math.IsNaN(y) {
-			n++
-		}
-	}
-	out := make([]xy, 0, n)
+	var out []xy
 	for i := range rows {
 		if ns, y, wanted := of(&rows[i]); wanted && !math.IsNaN(y) {
 			out = append(out, xy{seconds(ns, zero), y})

@@ -151,8 +151,9 @@ func tokenBands(tokens []int) style {
 func alignedTable(o *growth.OverTokens, rows int) *grid {
 	t := &grid{Head: []string{"memory", o.Axis, "median (MiB)", "95% interval", "launches"}}
 	for _, l := range o.Lines {
+		step := max(1, (len(l.Median)+rows-2)/(rows-1))
 		for i, p := range l.Median {
-			if n := len(l.Median); n > rows && i != 0 && i != n-1 && i*(rows-1)/(n-1) == (i-1)*(rows-1)/(n-1) {
+			if i%step != 0 && i != len(l.Median)-1 {
 				continue
 			}
 			between := "too few launches"
@@ -162,9 +163,7 @@ func alignedTable(o *growth.OverTokens, rows int) *grid {
 			t.Rows = append(t.Rows, []string{line(l.Title), strconv.Itoa(p.Token), mib(p.Median), between,
 				strconv.Itoa(p.N)})
 		}
-	}
-	if len(t.Rows) == 0 {
-		for _, l := range o.Lines {
+		if len(l.Median) == 0 {
 			t.Rows = append(t.Rows, []string{line(l.Title), "–", "no median: launches have readings at different tokens",
 				"", strconv.Itoa(l.N)})
 		}

@@ -112,7 +112,7 @@ type profileEngine struct {
 func Profile(w io.Writer, res *compare.Result, cell int) error {
 	for i := range res.Cells {
 		if res.Cells[i].Spec.ID == cell {
-			return writeJSON(w, newProfile(res, &res.Cells[i]))
+			return JSON(w, newProfile(res, &res.Cells[i]))
 		}
 	}
 	dir := ""

@@ -13,17 +13,12 @@ import (
 	"io"
 	"os"
 
-	"llmparity/compare"
 	"llmparity/internal/fault"
 	"llmparity/internal/whole"
 )
 
-// JSON writes the result as one indented document.
-func JSON(w io.Writer, res *compare.Result) error {
-	return writeJSON(w, res)
-}
-
-func writeJSON(w io.Writer, v any) error {
+// JSON writes a result, a gate's outcome or a validation as one indented document.
+func JSON[T any](w io.Writer, v T) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	if err := e.Encode(v); err != nil {

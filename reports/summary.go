@@ -14,15 +14,6 @@ import (
 // originsWords say what the figures of the first table come from.
 const originsWords = "Memory: measured by the sampler; times and rates: by the clock."
 
-// titles are what was compared, and short facts on it.
-func titles(res *compare.Result) (title, subtitle string) {
-	if len(res.Runs) == 0 {
-		return "No run", "Nothing was given to compare."
-	}
-	a := res.Answer()
-	return line(a.Title), line(a.Sub())
-}
-
 // columns of the table are a figure each.
 func columns() []*figure.Row { return figure.Columns(func(r *figure.Row) bool { return r.Head != "" }) }
 

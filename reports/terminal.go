@@ -67,8 +67,8 @@ func (t *terminal) grid(g *grid) {
 	}
 	head, rows := headLines(g), g.Rows
 	widths := widthsOf(append(head, rows...))
-	if total(widths) > t.width {
-		rows = shortened(g)
+	for most := 44; total(widths) > t.width && most >= 16; most -= 4 {
+		rows = shortened(g, most)
 		widths = widthsOf(append(head, rows...))
 	}
 	const least = 8
@@ -159,8 +159,7 @@ func headLines(g *grid) [][]string {
 }
 
 // shortened are a table's rows with short fields, but for the names of cells.
-func shortened(g *grid) [][]string {
-	const most = 28
+func shortened(g *grid, most int) [][]string {
 	out := make([][]string, len(g.Rows))
 	for i, row := range g.Rows {
 		for n, field := range row {

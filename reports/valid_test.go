@@ -38,7 +38,7 @@ func TestDocumentsMatchSchemas(t *testing.T) {
 			}
 			v.Close()
 			b.Reset()
-			if err := reports.ValidationJSON(&b, v); err != nil {
+			if err := reports.JSON(&b, v); err != nil {
 				t.Fatal(err)
 			}
 			schematest.Valid(t, "validation", b.Bytes())

@@ -20,9 +20,6 @@ func ValidationMarkdown(w io.Writer, v *memory.Validation) error {
 	return writeMarkdown(w, "", validationSections(v))
 }
 
-// ValidationJSON writes the validation as JSON.
-func ValidationJSON(w io.Writer, v *memory.Validation) error { return writeJSON(w, v) }
-
 func validationWords(v *memory.Validation) string {
 	cells := len(v.Cells)
 	return fmt.Sprintf("%s with a prediction and a measurement, in %s. Errors are those of the prediction, relative to the measurement; bias is their mean: + means "+
@@ -58,7 +55,7 @@ func remarks(v *memory.Validation) []string {
 }
 
 func validationSections(v *memory.Validation) []section {
-	out := []section{{Title: "Errors by component" + alone(v), Grid: errorGrid(v.Components)}}
+	out := []section{{Title: "Errors by component", Grid: errorGrid(v.Components)}}
 	for _, by := range []struct {
 		title, name string
 		groups      []memory.ErrorGroup
@@ -77,18 +74,6 @@ func validationSections(v *memory.Validation) []section {
 	return append(out, section{Title: "Cells, worst first", Grid: cellErrors(v),
 		Words: []string{validationWords(v)},
 		Lines: remarks(v), Mark: "! "})
-}
-
-// alone names what all cells share, which has no table of its own.
-func alone(v *memory.Validation) string {
-	words := ""
-	if len(v.Engines) == 1 {
-		words += ", " + line(v.Engines[0].Name)
-	}
-	if len(v.Contexts) == 1 {
-		words += ", context " + line(v.Contexts[0].Name)
-	}
-	return words
 }
 
 func errorHead() []string {
@@ -131,7 +116,7 @@ func cellErrors(v *memory.Validation) *grid {
 		}
 		worst := "–"
 		if c.WorstName != "" {
-			worst = fmt.Sprintf("%s, %.1f×", figure.Title(c.WorstName), c.Worst)
+			worst = fmt.Sprintf("%.1f× (%s)", c.Worst, figure.Title(c.WorstName))
 		}
 		g.Rows = append(g.Rows, append(row, worst))
 	}

@@ -43,7 +43,7 @@ func TestValidationTables(t *testing.T) {
 	golden(t, "validation.txt", func(w io.Writer) error { return reports.ValidationTable(w, v) })
 	golden(t, "validation.md", func(w io.Writer) error { return reports.ValidationMarkdown(w, v) })
 	var b bytes.Buffer
-	if err := reports.ValidationJSON(&b, v); err != nil || !json.Valid(b.Bytes()) ||
+	if err := reports.JSON(&b, v); err != nil || !json.Valid(b.Bytes()) ||
 		!strings.Contains(b.String(), `"bias_percent"`) {
 		t.Errorf("%v %s", err, b.String())
 	}

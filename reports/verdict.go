@@ -46,24 +46,7 @@ func riskSection(res *compare.Result) section {
 		}
 		s.Lines = append(s.Lines, strings.TrimSuffix(words, ".")+".")
 	}
-	if len(s.Lines) > 0 {
-		s.Parts = []section{{Title: "What was needed and what was free", For: onPage, Folded: true, Grid: places(res)}}
-	}
 	return s
-}
-
-// places has every place that the cells' memory was to fit into.
-func places(res *compare.Result) *grid {
-	size := func(b int64) string { return mib(float64(b) / record.MiB) }
-	head := []string{"cell", "risk", "where", "needed (MiB)", "at most (MiB)", "free (MiB)", "free by"}
-	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
-		if c.Risk == nil {
-			return
-		}
-		for _, p := range c.Risk.Places {
-			add(string(p.Level), line(p.Name), size(p.Need), size(p.High), size(p.Free), line(p.How))
-		}
-	})
 }
 
 func warningsSection(res *compare.Result) section {

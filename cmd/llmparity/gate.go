@@ -71,7 +71,7 @@ Docs: ` + docsGate,
 var gateFormats = []string{"table", "json", "markdown", "junit"}
 
 var gateRenderers = map[string]func(io.Writer, *gates.Outcome) error{"table": reports.GateTable,
-	"json": reports.GateJSON, "markdown": reports.GateMarkdown, "junit": reports.GateJUnit}
+	"json": reports.JSON[*gates.Outcome], "markdown": reports.GateMarkdown, "junit": reports.GateJUnit}
 
 func (f *gateFlags) run(c *cobra.Command, dir string) error {
 	render := gateRenderers[f.format]
@@ -161,7 +161,7 @@ func gateRun(dir string, g *gates.Gate, baselineName string, stdout io.Writer, n
 	judged.Notes = append(judged.Notes, notes...)
 	const do = "copy the run's folder to a writable place"
 	if err := reports.File(filepath.Join(dir, gate.File), do,
-		func(w io.Writer) error { return reports.GateJSON(w, judged) }); err != nil {
+		func(w io.Writer) error { return reports.JSON(w, judged) }); err != nil {
 		return err
 	}
 	fmt.Fprintln(stdout)

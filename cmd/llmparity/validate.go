@@ -28,7 +28,7 @@ Docs: ` + docsEstimate,
 			}
 			render := reports.ValidationTable
 			if asJSON {
-				render = reports.ValidationJSON
+				render = reports.JSON
 			} else if markdown {
 				render = reports.ValidationMarkdown
 			}

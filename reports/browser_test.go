@@ -345,11 +345,10 @@ func check(t *testing.T, name string, width int64, s sheet) {
 	}
 	times := []string{"load", "ttft", "prefill", "decode", "latency-ttft", "latency-inter_token_latency",
 		"latency-latency"}
-	two := append([]string{"headline-memory", "memory-0", "memory-1", "tokens-0", "tokens-1", "peaks", "components",
-		"growth-0"}, times...)
+	two := append([]string{"headline-memory", "memory-0", "memory-1", "tokens-0", "tokens-1", "peaks"}, times...)
 	want := map[string][]string{"mixed": two, "same-device": two, "inside": two, "predicted": two,
 		"endless": append([]string{"memory-2"}, two...),
-		"hostile": append([]string{"memory-0", "tokens-0", "peaks", "components", "growth-0"}, times...),
+		"hostile": append([]string{"memory-0", "tokens-0", "peaks"}, times...),
 		"lost":    {"memory-0"}, "empty": nil,
 		"lengths": append([]string{"memory-5", "growth-input_len-0", "fig3_latency_vs_seqlen", "fig4_mem_vs_seqlen"},
 			two...)}[name]

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 
@@ -29,7 +28,6 @@ func componentSection(res *compare.Result) section {
 	return section{ID: "components", Title: "Memory by component", Words: []string{partsShort},
 		Method: []string{partsWords}, Parts: []section{
 			{Lines: origins(res), Mark: "- "}, {Lines: negative(res)},
-			{Draw: []func(*view) []chart{partStacks}},
 			{Grid: componentGrid(res)},
 			{Title: "Every component: origin, confidence and dtype", For: onPage, Folded: true, Grid: partGrid(res)},
 			explained(res, func(c *compare.Cell) []evidence.Figure {
@@ -73,20 +71,6 @@ func componentColumns(res *compare.Result) []*figure.Row {
 				return c.Parts.Component(col.Name).Center() > 0 || reported.Best != nil && *reported.Best > 0
 			})
 	})
-}
-
-// predictedOf is the prediction for a column. A browser's memory is predicted as a whole and stands in a column of its
-// own.
-func predictedOf(c *compare.Cell, name string) memory.Predicted {
-	own := c.Parts.Component(figure.BrowserShare).Known()
-	switch {
-	case own && name == figure.FrameworkOverhead:
-		return memory.Predicted{}
-	case own && name == figure.BrowserShare:
-		name = figure.FrameworkOverhead
-	}
-	p, _ := c.Prediction.Part(name)
-	return p
 }
 
 // errorMark is an error, marked where the measurement is outside the predicted range.
@@ -183,39 +167,4 @@ func negative(res *compare.Result) []string {
 		}
 	}
 	return out
-}
-
-// partStacks draws each cell's components, measured and predicted, where its weights are known.
-func partStacks(v *view) []chart {
-	t := &barTable{}
-	var bars []func(name string) float64
-	for i := range v.res.Cells {
-		c := &v.res.Cells[i]
-		if !c.Parts.Component(figure.ModelWeights).Known() {
-			continue
-		}
-		t.bars = append(t.bars, line(c.Label)+"\n"+found)
-		bars = append(bars, func(name string) float64 { return c.Parts.Shown(name).Center() })
-		if p, ok := c.Prediction.Part(figure.ModelWeights); ok && p.Best != nil {
-			t.bars = append(t.bars, line(c.Label)+"\npredicted")
-			bars = append(bars, func(name string) float64 {
-				if p := predictedOf(c, name); p.Best != nil {
-					return *p.Best
-				}
-				return math.NaN()
-			})
-		}
-	}
-	if len(bars) == 0 {
-		return nil
-	}
-	for _, col := range components() {
-		if colour, ok := partColour[col.Name]; ok {
-			t.add(partName(col.Name), func(bar int) float64 { return bars[bar](col.Name) }, inked(colour, 0))
-		}
-	}
-	return []chart{{ID: "components", Title: "By component", Unit: "MiB", Height: rowsHeight(len(bars), 1),
-		Drawings: []drawing{{Options: t.options()}},
-		Note:     "Median increase over the baseline. Everything else is the difference to the whole; it can be negative.",
-		Label:    "Stacked bars of each cell's memory by component, measured and predicted; the tables have the same figures"}}
 }

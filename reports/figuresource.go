@@ -10,7 +10,7 @@ import (
 var sources = []struct{ id, from string }{
 	{"memory-", "totals.csv: t_ns, method, pss_mb, rss_sum_mb; samples.csv: t_ns, source, pss_mb, rss_mb; journal.jsonl: source, phase"},
 	{"peaks", "totals.csv: t_ns, method, pss_mb; journal.jsonl: phase, end"},
-	{"components", "totals.csv: t_ns, method, pss_mb; metrics.csv: name, value, edge; journal.jsonl: event, phase, prediction"},
+	{"headline-", "totals.csv: t_ns, method, pss_mb; metrics.csv: name, value, edge; tokens.csv: index, t_ns; journal.jsonl: event, phase"},
 	{"load", "journal.jsonl: phase (begin_ns, end_ns of load)"},
 	{"ttft", "journal.jsonl: request (sent_ns); tokens.csv: t_ns of index 0"},
 	{"decode", "tokens.csv: index, t_ns"},

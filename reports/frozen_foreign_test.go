@@ -46,10 +46,6 @@ func foreigners(t *testing.T) map[string]string {
 		"profiler.csv": string(example),
 		"apart.csv":    apart.String(),
 		"watched.csv":  watched.String(),
-		"heap.csv": "timestamp,heap_used_mb\n2024-01-15T12:30:00.5+02:00,12.5\n" +
-			"2024-01-15T10:30:01Z,96.25\n2024-01-15 10:30:02Z,3\n",
-		"one.csv":     "timestamp,label,rss_mb\n1705314600123456789,llama,5.5\n",
-		"another.csv": "timestamp,label,rss_mb\n1705314600123456,llama,6.5\n1.705314601e15,llama,4\n",
 	}
 }
 
@@ -96,9 +92,7 @@ func beside(t *testing.T) string {
 func TestFrozenRowsOfOtherPrograms(t *testing.T) {
 	t.Parallel()
 	for name, paths := range map[string][]string{
-		"foreign-profiler":  written(t, "profiler.csv"),
-		"foreign-heap":      written(t, "heap.csv"),
-		"foreign-one-label": written(t, "one.csv", "another.csv"),
+		"foreign-profiler": written(t, "profiler.csv"),
 		"foreign-beside-a-run": append(append(written(t, "profiler.csv", "watched.csv"), beside(t)),
 			written(t, "apart.csv")...),
 	} {

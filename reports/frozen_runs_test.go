@@ -51,11 +51,6 @@ func scenarios(t *testing.T) map[string]scenario {
 		e.Vary, e.Token = 0.03, e.Token*slower/10
 		return []comparetest.Engine{e}
 	}
-	scored := func(change func(a, b *comparetest.Engine)) scenario {
-		engines := askedAgain()
-		change(&engines[0], &engines[1])
-		return of(engines...)
-	}
 	untimed := comparetest.Native(3)
 	untimed.Usage = func(u *record.Usage) { u.Spans = u.Spans[:1] }
 	few := comparetest.Native(8)
@@ -90,7 +85,6 @@ func scenarios(t *testing.T) map[string]scenario {
 		"means by engine":                byEngine.only("comparisons", "families", "groups"),
 		"means by prompt":                byPrompt.only("families", "groups"),
 		"too few in some cells":          of(prompts(0.1, 6, 7, 8, 5)...).only("comparisons", "families"),
-		"shared launches":                of(together(true, true)...).only("comparisons"),
 		"repeated until known":           of(looked(t)...).only("stop", "figures"),
 		"repeated, too few to know":      of(few),
 		"unsteady launches":              of(unsteady()...).only("figures"),
@@ -98,7 +92,6 @@ func scenarios(t *testing.T) map[string]scenario {
 		"inside, lost launches":          of(lossy...).only("failures", "memory_breakdown", "forecast"),
 		"inside, cached prompts":         of(cached...).only("figures"),
 		"inside, readings missing":       closed.only("memory_breakdown"),
-		"pieces of text":                 of(inPieces()...).only("figures"),
 		"GPUs, energy, a server's words": of(metered()...).only("hardware", "server", "reported"),
 		"sweeps":                         of(axes()...).only("sweeps"),
 		"sweeps over runs": scenario{
@@ -109,15 +102,7 @@ func scenarios(t *testing.T) map[string]scenario {
 		"prompts of three lengths":  of(prompted()...).only("sweeps"),
 		"over tokens":               of(slowly()...).only("over_tokens", "distributions", "kv_growth"),
 		"over tokens of one launch": of(once).only("over_tokens", "kv_growth"),
-		"scores":                    scored(func(_, _ *comparetest.Engine) {}),
-		"scores of one":             scored(func(a, _ *comparetest.Engine) { a.Scores = nil }).only("parity"),
-		"scores, a near tie": scored(func(_, b *comparetest.Engine) {
-			b.Scores[6].Top[1].LogProb = b.Scores[6].LogProb - 0.02
-		}).only("parity"),
-		"scores of other texts": scored(func(a, _ *comparetest.Engine) {
-			a.Scores[30].Forced, a.Scores[30].LogProb = 3, -9
-		}).only("parity"),
-		"traffic": of(asked(6)...).only("load", "families"),
+		"traffic":                   of(asked(6)...).only("load", "families"),
 	}
 }
 
@@ -163,21 +148,6 @@ func prompts(vary float64, launches ...int) []comparetest.Engine {
 		a.Cell.ID, b.Cell.ID = 2*i+1, 2*i+2
 		a.Cell.Prompt, b.Cell.Prompt, a.Cell.PromptID, b.Cell.PromptID = prompt, prompt, i+1, i+1
 		out = append(out, a, b)
-	}
-	return out
-}
-
-// together are engines whose repetitions go on in one launch each, and others of their own; both are on one device.
-func together(reused ...bool) []comparetest.Engine {
-	var out []comparetest.Engine
-	for i, prompt := range []string{"Once", "upon"} {
-		a, b := comparetest.Browser(7), comparetest.Native(8)
-		a.Device, a.Vary, b.Vary = b.Device, 0.05, 0.05
-		for n, e := range []*comparetest.Engine{&a, &b} {
-			e.Cell.ID, e.Cell.Prompt, e.Cell.PromptID = 2*i+n+1, prompt, i+1
-			e.Cell.Reused, e.Reused = reused[n], reused[n]
-			out = append(out, *e)
-		}
 	}
 	return out
 }
@@ -269,26 +239,6 @@ func insides(launches int) []comparetest.Engine {
 	return []comparetest.Engine{a, b}
 }
 
-// inPieces are engines that report pieces of text: most tokens in one each, few in one each, and with a cache of which
-// they don't tell.
-func inPieces() []comparetest.Engine {
-	most, few, unreported, unread := comparetest.Served(6), comparetest.Served(7), comparetest.Native(6),
-		comparetest.Native(7)
-	usage := most.Usage
-	most.Token, most.Usage = 3*time.Millisecond, func(u *record.Usage) { usage(u); u.Generated = 21 }
-	few.Cell.ID, few.Cell.Engine, few.Info.Name = 4, "few", "few"
-	unreported.Cell.ID, unreported.Cell.Engine, unreported.Cell.PromptCache, unreported.Cell.Isolation = 5, "untold",
-		record.CacheOn,
-		record.OfServer
-	unreported.Usage = func(u *record.Usage) { u.CachedTokens = record.CacheUnknown }
-	unread.Cell.ID, unread.Cell.Engine, unread.NoPSS = 6, "unread", true
-	out := []comparetest.Engine{most, few, unreported, unread}
-	for i := range out {
-		out[i].Vary = 0.05
-	}
-	return out
-}
-
 // axes are cells that differ in one thing from the first, each in another, and some in two.
 func axes() []comparetest.Engine {
 	var out []comparetest.Engine
@@ -344,30 +294,6 @@ func prompted() []comparetest.Engine {
 		}
 	}
 	return engines
-}
-
-// askedAgain are engines whose texts part at the seventh token, and that were asked about the text of the second.
-func askedAgain() []comparetest.Engine {
-	a, b := comparetest.Browser(2), comparetest.Native(2)
-	a.IDs[6] = 511
-	for n, e := range []*comparetest.Engine{&a, &b} {
-		e.Scored = record.Scoring{Reference: b.Cell.ID, Attempt: 2, PromptIDs: b.PromptIDs, Top: 3}
-		for i, id := range b.IDs {
-			off := 0.01*float64(i%5) + 0.002*float64(n*i)
-			s := record.Score{Position: i, Forced: id, LogProb: -0.5 - off,
-				Top: []record.Candidate{{ID: id, LogProb: -0.5 - off},
-					{ID: 511, LogProb: -0.9 - off/2}, {ID: 900 + n*(i%2), LogProb: -4.5}}}
-			switch {
-			case i == 6 && n == 0: // what was said when it ran freely
-				s.Top[0], s.Top[1] = record.Candidate{ID: 511, LogProb: -0.5}, record.Candidate{ID: id, LogProb: -0.53}
-				s.LogProb = -0.53
-			case i == 20: // the text is none of the likeliest
-				s.Top[0].ID, s.LogProb = 700, -7
-			}
-			e.Scores = append(e.Scores, s)
-		}
-	}
-	return []comparetest.Engine{a, b}
 }
 
 // asked are two engines on one device at two numbers of clients and with a mix that has a goal.

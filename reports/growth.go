@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
@@ -87,56 +86,25 @@ func rateInterval(r growth.Rate) string {
 	return rate(r.Interval.Lo) + " to " + rate(r.Interval.Hi)
 }
 
-// growthBudget bounds the points of all growth charts together.
-const growthBudget = 20000
-
-// kvGrowth draws one chart per sweep and cell, one drawing per source: points, their line and the calculated line.
+// kvGrowth draws one chart per sweep, one drawing per source: points, their line and the calculated line.
 func kvGrowth(v *view) []chart {
-	lines := 1
-	for i := range v.res.Cells {
-		if g := v.res.Cells[i].Growth; g != nil {
-			for _, r := range g.Rates {
-				lines += min(len(r.Lines), v.launchesDrawn())
-			}
-		}
-	}
-	points := max(6, growthBudget/lines)
 	var out []chart
 	for n, s := range v.res.Sweeps {
-		out = append(out, growthChart(chart{ID: fmt.Sprintf("growth-%s-%d", s.Axis, n),
-			Title: line(s.Label) + ", over " + s.Title}, s.Rates, s.Theory,
-			func(r growth.Rate) (string, map[string]any) { return "", v.overCells(s, r) })...)
-	}
-	for i := range v.res.Cells {
-		if g := v.res.Cells[i].Growth; g != nil {
-			out = append(out, growthChart(chart{ID: fmt.Sprintf("growth-%d", i), Cell: i + 1,
-				Title: line(v.res.Cells[i].Label) + ", within launches"}, g.Rates, g.Theory,
-				func(r growth.Rate) (string, map[string]any) {
-					return v.fewerPoints(r), v.withinLaunches(i, r,
-						points)
-				})...)
+		c := chart{ID: fmt.Sprintf("growth-%s-%d", s.Axis, n), Title: line(s.Label) + ", over " + s.Title, Unit: "MiB",
+			Choice: "Memory"}
+		c.Label = "Points of memory over tokens, their line and the calculated line for " + c.Title +
+			"; the table below has the slopes"
+		for _, r := range s.Rates {
+			if r.Fit != nil {
+				c.Drawings = append(c.Drawings, drawing{Name: line(r.Title), Caption: growthCaption(r, s.Theory),
+					Options: v.overCells(s, r)})
+			}
+		}
+		if len(c.Drawings) > 0 {
+			out = append(out, c)
 		}
 	}
 	return out
-}
-
-// growthChart has one drawing per slope; no chart without any.
-func growthChart(c chart, rates []growth.Rate, t *growth.Theory,
-	draw func(growth.Rate) (more string, options map[string]any)) []chart {
-	for _, r := range rates {
-		if r.Fit != nil {
-			more, options := draw(r)
-			c.Drawings = append(c.Drawings, drawing{Name: line(r.Title), Caption: growthCaption(r, t) + more,
-				Options: options})
-		}
-	}
-	if len(c.Drawings) == 0 {
-		return nil
-	}
-	c.Unit, c.Choice = "MiB", "Memory"
-	c.Label = "Points of memory over tokens, their line and the calculated line for " + c.Title +
-		"; the table below has the slopes"
-	return []chart{c}
 }
 
 func growthCaption(r growth.Rate, t *growth.Theory) string {
@@ -150,36 +118,15 @@ func growthCaption(r growth.Rate, t *growth.Theory) string {
 	return s + ". " + titleCase(r.Verdict) + "."
 }
 
-// fewerPoints says if only some launches are drawn.
-func (v *view) fewerPoints(r growth.Rate) string {
-	if n := v.launchesDrawn(); len(r.Lines) > n {
-		return fmt.Sprintf(" Points of the first %d launches.", n)
-	}
-	return ""
-}
-
-// withinLaunches draws memory relative to each launch's line at its first token.
-func (v *view) withinLaunches(cell int, r growth.Rate, points int) map[string]any {
-	l := lineChart("tokens, including the prompt")
-	fitLines(l, "median slope", r.Fit, v.colour(cell))
-	for _, launch := range r.Lines[:min(len(r.Lines), v.launchesDrawn())] {
-		step := max(1, (len(launch.Points)+points-1)/points)
-		var dots [][2]any
-		for i, p := range launch.Points {
-			if i%step == 0 || i == len(launch.Points)-1 {
-				dots = append(dots, datum(p.Tokens, p.MiB))
-			}
-		}
-		l.add("scatter", fmt.Sprintf("%s of attempt %d", v.res.Cells[cell].Repeated(), launch.Attempt), dots,
-			small, inked(v.colour(cell), 0.5))
-	}
-	return l.options()
-}
-
-// overCells draws every launch at its cell's place on the axis.
+// overCells draws every launch at its cell's place on the axis, the line through them and the calculated line.
 func (v *view) overCells(s growth.Sweep, r growth.Rate) map[string]any {
 	l := lineChart(s.Title)
-	fitLines(l, "line through all launches", r.Fit, v.colour(s.Cells[0]))
+	from := datum(r.Fit.From.Tokens, r.Fit.From.MiB)
+	l.add("line", "line through all launches", [][2]any{from, datum(r.Fit.To.Tokens, r.Fit.To.MiB)},
+		stroke(v.colour(s.Cells[0]), 3, "solid", false))
+	if t := r.Fit.Theory; t != nil {
+		l.add("line", "calculated", [][2]any{from, datum(t.Tokens, t.MiB)}, stroke("var(--muted)", 2, "dashed", false))
+	}
 	var dots []opts.ScatterData
 	for _, p := range r.Points {
 		dots = append(dots, spot(fmt.Sprintf("%s, attempt %d", line(v.res.Cells[p.Cell].Label), p.Attempt),
@@ -188,15 +135,3 @@ func (v *view) overCells(s growth.Sweep, r growth.Rate) map[string]any {
 	l.add("scatter", "launches", dots, inked("var(--dot)", 0.7))
 	return l.options()
 }
-
-// fitLines adds the fitted line and, if there is one, the calculated line.
-func fitLines(l plot, name string, f *growth.Fit, colour string) {
-	from := datum(f.From.Tokens, f.From.MiB)
-	l.add("line", name, [][2]any{from, datum(f.To.Tokens, f.To.MiB)}, stroke(colour, 3, "solid", false))
-	if f.Theory != nil {
-		l.add("line", "calculated", [][2]any{from, datum(f.Theory.Tokens, f.Theory.MiB)},
-			stroke("var(--muted)", 2, "dashed", false))
-	}
-}
-
-func small(s *charts.SingleSeries) { s.SymbolSize = 5 }

@@ -33,15 +33,13 @@ type answerPart struct {
 }
 
 func newAnswerPart(a *compare.Answer, all int) answerPart {
-	p := answerPart{Warnings: a.Warnings, All: "All warnings", Count: "1 warning may change a conclusion."}
+	p := answerPart{Warnings: a.Warnings, All: "All warnings",
+		Count: plural(len(a.Warnings), "warning") + " may change a conclusion."}
 	for _, c := range []answerCard{{a.Memory, "Memory", "memory"}, {a.Speed, "Speed", "speed"},
 		{a.Output, "Output", "tokens"}, {a.Sure, "How sure?", "measured"}, {a.Quote, "May I quote it?", "measured"}} {
 		if c.Headline != "" {
 			p.Cards = append(p.Cards, c)
 		}
-	}
-	if n := len(a.Warnings); n > 1 {
-		p.Count = fmt.Sprintf("%d warnings may change a conclusion.", n)
 	}
 	if all > len(a.Warnings) {
 		p.All = fmt.Sprintf("All %d warnings", all)

@@ -67,7 +67,7 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 		return template.HTML(b.String()), nil
 	}
 	terms, ids := &terms{other: n.name}, &ids{taken: map[string]bool{}}
-	_, err = t.Funcs(template.FuncMap{"clean": clean, "num": num, "line": n.sentence, "name": n.name, "plain": n.plain,
+	_, err = t.Funcs(template.FuncMap{"line": n.sentence, "name": n.name, "plain": n.plain,
 		"cell": n.cell, "key": ownKey, "named": named, "view": written, "term": terms.link, "id": ids.of,
 		"numeric": func(columns []column, i int) bool { return i < len(columns) && columns[i].Number },
 		"fails":   func(sign string) bool { return sign == "FAIL" || sign == "INCONCLUSIVE" },
@@ -125,6 +125,10 @@ func (v *view) chapters(a *compare.Answer) []section {
 	}
 	grows := folded("growth")
 	grows.Folded = len(v.res.Sweeps) == 0 // one context shows no growth
+	overTime := bare("timeline")
+	if len(v.res.Cells) > mostNarrow { // a chart a cell is long
+		overTime = folded("timeline")
+	}
 	all := []section{chapter("answer", "Summary", of["headline"], bare("summary")), of["gate"], of["risk"],
 		chapter("differences", "Differences", bare("ratios")),
 		chapter("speed", "Speed", bare("times"), of["traffic"], of["lengths"], folded("latency"), folded("reported"),
@@ -133,7 +137,7 @@ func (v *view) chapters(a *compare.Answer) []section {
 		chapter("where", "Where memory goes", bare("components"), grows, of["hardware"], folded("forecast"),
 			folded("breakdown")),
 		chapter("tokens", "Tokens", bare("parity")),
-		chapter("over-time", "Over time", bare("timeline"), folded("overtokens")),
+		chapter("over-time", "Over time", overTime, folded("overtokens")),
 		chapter("measured", "How it was measured", bare("comparability"), folded("identity"), folded("environment"),
 			folded("how"), folded("sampler")),
 		chapter("warnings", "Warnings", bare("warned"), folded("notes"))}

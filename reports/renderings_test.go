@@ -79,7 +79,8 @@ func TestEveryFormatHasEveryWarning(t *testing.T) {
 		t.Fatalf("the made-up run should have warnings: %v", res.Warnings)
 	}
 	for name, render := range map[string]func(io.Writer, *compare.Result) error{
-		"details": reports.Details, "JSON": reports.JSON[*compare.Result], "benchstat": reports.Benchstat, "JUnit": reports.JUnit,
+		"details": reports.Details, "JSON": reports.JSON[*compare.Result], "benchstat": reports.Benchstat,
+		"JUnit": reports.JUnit,
 		"Markdown": func(w io.Writer, res *compare.Result) error {
 			_, err := io.WriteString(w, textOf(asGitHub(t,
 				rendered(t, func(w io.Writer) error { return reports.Markdown(w, res) }))))

@@ -19,7 +19,12 @@ func TestPageOfManyLaunchesStaysSmall(t *testing.T) {
 	for i := range 10 {
 		for _, e := range []comparetest.Engine{comparetest.Measured(comparetest.Browser(20), comparetest.Page()),
 			comparetest.Native(20)} {
-			e.Cell.ID, e.Cell.PromptID, e.Cell.Prompt = len(engines), i+1, fmt.Sprintf("Prompt %d", i)
+			e.Cell.ID, e.Cell.PromptID, e.Cell.InputTokens = len(engines), i+1, 16<<i
+			e.Cell.Prompt = fmt.Sprintf("a prompt of %d tokens", e.Cell.InputTokens)
+			e.Prediction = &record.Prediction{Source: "arithmetic", Parts: []record.Predicted{
+				comparetest.Predict(figure.ModelWeights, 4.004, 4.004, 4.004, "f32"),
+				comparetest.Predict(figure.FrameworkOverhead, 40, 80, 110, ""),
+				comparetest.Predict(figure.MemoryIncrease, 60, 90, 130, "")}}
 			engines = append(engines, e)
 		}
 	}
@@ -31,28 +36,6 @@ func TestPageOfManyLaunchesStaysSmall(t *testing.T) {
 	if n := strings.Count(page, " of 20 launches are drawn, to keep the page small"); n != 20 {
 		t.Errorf("%d of 20 charts say how many launches they leave out", n)
 	}
-}
-
-// Nor does a sweep of many cells, each with all that is measured and predicted, make a page that nobody can send.
-func TestPageOfManyCellsStaysSmall(t *testing.T) {
-	var engines []comparetest.Engine
-	for i := range 18 {
-		for _, e := range []comparetest.Engine{comparetest.Measured(comparetest.Browser(6), comparetest.Page()),
-			comparetest.Measured(comparetest.Native(6), nil)} {
-			e.Cell.ID, e.Cell.PromptID, e.Cell.InputTokens, e.Cell.MaxTokens = len(engines), i/3, 16<<(i/3), 8<<(i%3)
-			e.Cell.Prompt = fmt.Sprintf("a prompt of %d tokens", e.Cell.InputTokens)
-			e.Prediction = &record.Prediction{Source: "arithmetic",
-				Parts: []record.Predicted{comparetest.Predict(figure.ModelWeights, 4.004, 4.004, 4.004, "f32"),
-					comparetest.Predict(figure.KVCache, 0.27, 0.27, 0.27, "f16"),
-					comparetest.Predict(figure.KVCacheUsed, 0.06, 0.06, 0.07, "f32"),
-					comparetest.Predict(figure.Activations, 0.5, 0.9, 1.6, "f32"),
-					comparetest.Predict(figure.FrameworkOverhead, 40, 80, 110, ""),
-					comparetest.Predict(figure.MemoryIncrease, 60, 90, 130, ""),
-					comparetest.Predict(figure.TotalMemory, 60, 85, 120, "")}}
-			engines = append(engines, e)
-		}
-	}
-	small(t, comparetest.Run(t, "sweep", engines...))
 }
 
 // small is a run's page, which has an end.

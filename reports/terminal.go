@@ -67,7 +67,7 @@ func (t *terminal) grid(g *grid) {
 	}
 	head, rows := headLines(g), g.Rows
 	widths := widthsOf(append(head, rows...))
-	for most := 44; total(widths) > t.width && most >= 16; most -= 4 {
+	for most := 44; total(widths) > t.width && most >= 16; most-- {
 		rows = shortened(g, most)
 		widths = widthsOf(append(head, rows...))
 	}

@@ -45,7 +45,7 @@ func TestFigures(t *testing.T) {
 			t.Errorf("there is no %s among %q", name, keys(first))
 		}
 	}
-	if !bytes.Contains(first["fig-components.svg"], []byte("<pattern")) {
+	if !bytes.Contains(first["fig-headline-memory.svg"], []byte("<pattern")) {
 		t.Error("layers of a stack have their colours alone to tell them apart")
 	}
 	index := string(first["figures.md"])

@@ -37,9 +37,9 @@ func TestValidate(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("code %d, %s", code, errs)
 	}
-	mentions(t, out, "Errors by component, webllm, context 256", "Cells, worst first",
+	mentions(t, out, "Errors by component", "Cells, worst first",
 		"2 cells with a prediction and a measurement, in 2 runs",
-		"1 run has no cell with both a prediction and a measurement", "+50.0%", "KV cache, reserved, 6.7×")
+		"1 run has no cell with both a prediction and a measurement", "+50.0%", "6.7× (KV cache")
 	if bad, right := strings.Index(out, "bad-2026"), strings.Index(out, "good-2026"); bad < 0 || right < bad {
 		t.Errorf("the worst is not first:\n%s", out)
 	}

@@ -62,9 +62,6 @@ func (t Tools) kept(s Shape, v Variant) string {
 // Build returns the library for s and v, compiling it if it is not cached, which takes seconds, or about a minute the
 // first time. say receives progress. Concurrent builds are safe. When ctx ends, so do all processes.
 func Build(ctx context.Context, t Tools, s Shape, v Variant, say func(string)) (Library, error) {
-	if err := v.Validate(); err != nil {
-		return Library{}, err
-	}
 	lib := Library{Path: t.kept(s, v)}
 	if sum, err := cache.HashFile(lib.Path); err == nil {
 		lib.SHA256 = sum

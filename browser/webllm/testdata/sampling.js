@@ -31,8 +31,7 @@
     return btoa(s);
   }
 
-  const names = ["softmax_with_temperature", "argsort_probs", "sample_with_top_p",
-    "apply_logit_bias_inplace", "apply_penalty_inplace", "apply_bitmask_inplace"];
+  const names = ["softmax_with_temperature", "argsort_probs", "sample_with_top_p"];
   let tvm, device, functions;
   const floats = (values, shape = [values.length]) => tvm.empty(shape, "float32", device).copyFrom(new Float32Array(values));
   const ints = (values, shape = [values.length]) => tvm.empty(shape, "int32", device).copyFrom(new Int32Array(values));
@@ -65,20 +64,6 @@
       const Tokens = drawn.map((tensors) => tensors.map((tensor) => tensor.toArray()[0]));
       tvm.endScope();
       return { Probs, Sorted, Order, Tokens };
-    },
-
-    // edit changes logits as WebLLM does: a bias, then penalties for tokens that were seen, then all but the allowed are forbidden.
-    async edit({ logits, tokens, bias, seen, penalties, bits }) {
-      tvm.beginScope();
-      const row = floats(logits, [1, logits.length]), zeros = tokens.map(() => 0);
-      functions.apply_logit_bias_inplace(row, ints(zeros), ints(tokens), floats(bias));
-      functions.apply_penalty_inplace(row, ints([0]), ints(zeros), ints(tokens), ints(seen), floats(penalties, [1, 3]));
-      functions.apply_bitmask_inplace(row, ints([0]), ints(bits, [1, bits.length]));
-      const result = home(row);
-      await device.sync();
-      const edited = Array.from(result.toArray());
-      tvm.endScope();
-      return edited;
     },
   };
   return true;

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,7 +17,6 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/dgxa100"
 
-	"llmparity/internal/check"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 )
@@ -242,50 +240,6 @@ func TestLostGPULeavesOthers(t *testing.T) {
 	same(t, src, map[string]float64{"gpu0.gpu_memory_bytes": gib}) // and no sum
 }
 
-// A sampler warns once and stops reading.
-func TestDriverVanishes(t *testing.T) {
-	s := machine()
-	for i := range s.Devices {
-		device(s, i).GetComputeRunningProcessesFunc = processes(holds(server, gib), holds(worker, gib))
-	}
-	m := monitor(t, s)
-	out := &sink{}
-	sampler := sample.New(t.Context(), out)
-	for _, src := range m.Sources() {
-		sampler.Attach(src)
-	}
-	for _, pid := range []int{server, worker} {
-		sampler.Attach(process(t, m, pid))
-	}
-	sampler.Edge("")
-	read := out.samples
-	if read != 8+2 {
-		t.Fatalf("%d readings", read)
-	}
-	for i := range s.Devices {
-		device(s, i).GetMemoryInfo_v2Func = memoryOf(nvml.Memory_v2{}, nvml.ERROR_DRIVER_NOT_LOADED)
-		gone := lists(nvml.ERROR_DRIVER_NOT_LOADED)
-		device(s, i).GetComputeRunningProcessesFunc, device(s, i).GetGraphicsRunningProcessesFunc = gone, gone
-	}
-	sampler.Edge(record.Baseline)
-	sampler.Edge(record.Load)
-	sampler.Stop()
-	if len(out.warnings) != 1 || !strings.Contains(out.warnings[0].Text, "driver is not loaded") ||
-		out.samples != read {
-		t.Errorf("%d readings more, %+v", out.samples-read, out.warnings)
-	}
-}
-
-type sink struct {
-	samples  int
-	warnings []record.Warning
-}
-
-func (s *sink) Source(record.Source) int  { return 1 }
-func (s *sink) Sample(int, record.Sample) { s.samples++ }
-func (s *sink) Total(record.Total)        {}
-func (s *sink) Warn(w record.Warning)     { s.warnings = append(s.warnings, w) }
-
 func TestDriverHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := machine()
@@ -408,28 +362,6 @@ func TestNoGPUDoesNotWarn(t *testing.T) {
 	if _, err := newNVML(nvml.New(nvml.WithLibraryPath("libnvidia-ml-that-is-not-there.so.1"))); !errors.Is(
 		err, errNoLibrary) {
 		t.Errorf("the real loader: %v", err)
-	}
-}
-
-func TestSourcesOfPassShareReading(t *testing.T) {
-	s := machine()
-	asked := 0
-	device(s, 0).GetPowerUsageFunc = func() (uint32, nvml.Return) { asked++; return 1, nvml.SUCCESS }
-	all := monitor(t, s).Sources()
-	var ends []time.Time
-	for pass := 1; pass <= 3; pass++ {
-		for _, src := range all {
-			r := record.NewSample()
-			check.Err(t, src.Read(t.Context(), &r))
-			ends = append(ends, r.End)
-		}
-		if slices.ContainsFunc(ends[len(ends)-len(all):], func(e time.Time) bool { return e != ends[len(ends)-1] }) &&
-			asked == pass {
-			t.Error("figures of one reading are of one moment")
-		}
-	}
-	if asked < 3 || asked >= 3*len(all) {
-		t.Errorf("asked %d times in 3 passes of %d sources", asked, len(all))
 	}
 }
 

@@ -5,23 +5,13 @@ package browser
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 )
 
-// screened removes the display from the environment, and checks for Xvfb.
-func screened(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath("Xvfb"); err != nil {
-		t.Fatalf("%v: run scripts/setup xvfb", err)
-	}
-	t.Setenv("DISPLAY", "")
-	t.Setenv("WAYLAND_DISPLAY", "")
-}
-
 func TestHeadedBrowserOnPrivateDisplay(t *testing.T) {
-	screened(t)
+	t.Setenv("DISPLAY", "")
+	t.Setenv("WAYLAND_DISPLAY", "") // it needs Xvfb: scripts/setup xvfb
 	p, probe := fresh(t, Config{Launch: Launch{Headed: true}})
 	d := p.chrome.display
 	if headless, err := Call[bool](watched(t), p, `navigator.userAgent.includes("Headless")`); err != nil ||

@@ -114,18 +114,6 @@ func TestStartsAreRepeated(t *testing.T) {
 	}
 }
 
-func TestStartsEnd(t *testing.T) {
-	path, starts := unwell(t, 99, "exit 1")
-	probe := &enginetest.Probe{}
-	_, err := Open(watched(t), Config{Chrome: path}, stubSite, probe)
-	if engine.ClassOf(err) != record.Start || fault.Of(err) != fault.NoChrome ||
-		!strings.Contains(err.Error(), "(start 3 of 3)") ||
-		strings.Contains(err.Error(), "\n") || len(starts()) != 3 || len(probe.Warnings()) != 2 {
-		t.Errorf("%v of class %s after %d starts and %d warnings", err, engine.ClassOf(err), len(starts()),
-			len(probe.Warnings()))
-	}
-}
-
 // A program that cannot be executed is not tried again.
 func TestBrowserThatCannotBeExecuted(t *testing.T) {
 	probe := &enginetest.Probe{}

@@ -73,14 +73,4 @@ func TestUsualPlaces(t *testing.T) {
 			t.Errorf("%s on %s: %q lack %s", c.brand, c.goos, got, c.want)
 		}
 	}
-	for _, goos := range []string{"linux", "darwin", "windows"} {
-		for _, brand := range Brands {
-			if len(usualPlaces(goos, brand, func(string) string { return "x" })) == 0 {
-				t.Errorf("no place for %s on %s", brand, goos)
-			}
-		}
-		if got := usualPlaces(goos, "netscape", os.Getenv); len(got) > 0 {
-			t.Errorf("netscape on %s: %q", goos, got)
-		}
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/npm"
+	"llmparity/internal/regular"
 )
 
 // npmPackage is WebLLM's name on npm; bundleFile is its self-contained module.
@@ -116,15 +117,9 @@ func (b Bundle) read() ([]byte, error) {
 	if b.Path == "" {
 		return page.Bundle()
 	}
-	switch info, err := os.Stat(b.Path); {
-	case err != nil:
-		return nil, fault.Wrap(fault.NoBundle, err, nameModule, "%s cannot be read", b)
-	case !info.Mode().IsRegular() || info.Size() > maxBundle:
-		return nil, fault.New(fault.NoBundle, nameModule, "%s is not a WebLLM bundle", b.Path)
-	}
-	text, err := os.ReadFile(b.Path)
+	text, err := regular.Read(b.Path, maxBundle)
 	if err != nil {
-		return nil, fault.Wrap(fault.NoBundle, err, nameModule, "%s cannot be read", b)
+		return nil, fault.Wrap(fault.NoBundle, err, nameModule, "%s (%s) cannot be read", b, b.Path)
 	}
 	return text, nil
 }

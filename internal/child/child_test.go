@@ -191,11 +191,3 @@ func TestEndOfAProcess(t *testing.T) {
 	}
 	p.Kill()
 }
-
-func TestTailKeepsTheLastLines(t *testing.T) {
-	tail := child.Tail{Max: 16}
-	fmt.Fprint(&tail, "first line\n\nsecond\nthird\n")
-	if got, want := fmt.Sprint(tail.Lines(2)), "[second third]"; got != want {
-		t.Errorf("Lines(2) = %s, want %s", got, want)
-	}
-}

@@ -3,14 +3,12 @@ package kinds_test
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
-	"llmparity/native/llamacpp"
 )
 
 // Top-level keys of a kind must not clash with fields of plans or other kinds.
@@ -18,24 +16,7 @@ func TestKindsDoNotClash(t *testing.T) {
 	if err := clash(kinds.All); err != nil {
 		t.Error(err)
 	}
-	own := func() engine.Config { return new(llamacpp.Config) }
-	for name, k := range map[string]*engine.Kind{
-		"a section": {Section: "timeout", Config: own}, "another name of a field": {Section: "prompt", Config: own},
-		"a field of another tool": {Section: "model_id", Config: own}, "keys at the top": {Section: "x", Root: true,
-			Config: func() engine.Config { return keyed{} }},
-		"versions": {VersionAxis: "webllm_version"}, "a section of its own": {Section: "ollama", Config: own},
-		"versions that are none": {VersionAxis: "release"},
-	} {
-		if clash(append(slices.Clone(kinds.All), k)) == nil {
-			t.Errorf("%s: a clash is accepted", name)
-		}
-	}
 }
-
-// keyed is a configuration with a key that plans have.
-type keyed struct{ engine.Config }
-
-func (keyed) Fields() []engine.Field { return []engine.Field{{To: new(string), Key: "order"}} }
 
 // clash returns an error if a top-level key of a kind is taken.
 func clash(ks engine.Kinds) error {

@@ -65,49 +65,6 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
-// pieces is a generation of an engine that reports neither ids nor single tokens, and stops at the end of the text.
-func pieces() enginetest.Generation {
-	g := sound()
-	g.Caps = engine.Caps{Requests: 1, PromptCache: true}
-	g.MaxTokens, g.Tokens = 9, g.Tokens[:2]
-	for i := range g.Tokens {
-		g.Tokens[i].ID = record.NoID
-	}
-	g.Usage.PromptIDs, g.Usage.PromptTokens, g.Usage.CachedTokens = nil, 2, 1
-	g.Usage.Generated, g.Usage.Finish, g.Usage.Text = 7, "stop", "abc"
-	return g
-}
-
-func TestFaultsOfPiecesAreFound(t *testing.T) {
-	for want, spoil := range map[string]func(*enginetest.Generation){
-		"":                     func(*enginetest.Generation) {},
-		"7 tokens, want 9":     func(g *enginetest.Generation) { g.Usage.Finish = "length" },
-		"12 tokens, want 9":    func(g *enginetest.Generation) { g.Usage.Generated = 12 },
-		"0 tokens, want 9":     func(g *enginetest.Generation) { g.Usage.Generated = 0 },
-		"2 pieces of 1 tokens": func(g *enginetest.Generation) { g.Usage.Generated = 1 },
-		"0 pieces of 7":        func(g *enginetest.Generation) { g.Tokens = nil },
-		"finish is \"cancelled\"": func(g *enginetest.Generation) {
-			g.Usage.Finish,
-				g.Usage.Generated = "cancelled", 9
-		},
-		"neither prompt ids": func(g *enginetest.Generation) {
-			g.Usage.PromptTokens,
-				g.Usage.CachedTokens = 0, 0
-		},
-		"-2 of 2 prompt tokens came":       func(g *enginetest.Generation) { g.Usage.CachedTokens = -2 },
-		"3 of 2 prompt tokens came from a": func(g *enginetest.Generation) { g.Usage.CachedTokens = 3 },
-		"token 0 has the id 5":             func(g *enginetest.Generation) { g.Tokens[0].ID = 5 },
-	} {
-		g := pieces()
-		spoil(&g)
-		faults := g.Faults(0)
-		found := slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, want) })
-		if found != (want != "") {
-			t.Errorf("spoilt by %q: %q", want, faults)
-		}
-	}
-}
-
 func TestFaultsOfABrokenGenerationAreFound(t *testing.T) {
 	broken := sound()
 	broken.MaxTokens, broken.Usage.Finish, broken.Usage.PromptIDs, broken.Usage.Reported = 9, "", nil, nil

@@ -1,7 +1,6 @@
 package gpu
 
 import (
-	"context"
 	"errors"
 	"math"
 	"os"
@@ -187,8 +186,8 @@ func TestAccounts(t *testing.T) {
 			t.Fatalf("%s: %v %v", c.file, a, err)
 		}
 		var device, machine int64
-		for _, r := range a.regions {
-			if r.isOfMachine() {
+		for name, r := range a.regions {
+			if ofMachine.MatchString(name) {
 				machine += r.size()
 			} else {
 				device += r.size()
@@ -201,7 +200,7 @@ func TestAccounts(t *testing.T) {
 	}
 	// Newer kernels tell the same in old and in new words.
 	a, err := parseAccount([]byte("drm-driver: amdgpu\ndrm-client-id: 1\ndrm-memory-vram: 5 KiB\ndrm-total-vram: 9 KiB\ndrm-resident-vram: 4 KiB\n"))
-	if err != nil || a.regions[0].size() != 4<<10 {
+	if err != nil || a.regions["vram"].size() != 4<<10 {
 		t.Errorf("%+v %v", a, err)
 	}
 	for _, text := range []string{"drm-memory-vram: -4 KiB", "drm-total-vram0: 18446744073709551612 KiB",
@@ -273,27 +272,6 @@ func TestProcessIdentity(t *testing.T) {
 		t.Error("a running process is not recognised, or a reused pid is not noticed")
 	}
 }
-
-func TestBeside(t *testing.T) {
-	m := with(t, Options{Sys: radeon(t), Proc: t.TempDir()})
-	for method, want := range map[string]int{record.MethodStatm: 1, record.MethodSmapsRollup: 0, "heap_usage": 0} {
-		if n := len(m.Beside(described{Method: method, PID: 5, Role: "server"})); n != want {
-			t.Errorf("%s: %d sources, want %d", method, n, want)
-		}
-	}
-	if len(m.Beside(described{Method: record.MethodStatm})) != 0 {
-		t.Error("sources of no process")
-	}
-	if len(with(t, Options{Sys: t.TempDir(), Proc: t.TempDir()}).Beside(nil)) != 0 {
-		t.Error("sources without a GPU")
-	}
-}
-
-type described record.Source
-
-func (d described) Describe() record.Source { return record.Source(d) }
-
-func (d described) Read(context.Context, *record.Sample) error { return nil }
 
 func TestRAPL(t *testing.T) {
 	const zone = "class/powercap/intel-rapl:0/"

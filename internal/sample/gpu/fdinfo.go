@@ -1,7 +1,6 @@
 package gpu
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,101 +24,67 @@ type account struct {
 	driver  string
 	pci     string // empty: not on a PCI bus
 	client  uint64
-	regions []region
+	regions map[string]region // by the driver's name for a kind of memory
 }
 
-// region is a kind of memory, named by the driver.
-type region struct {
-	name                    string
-	resident, total, legacy int64 // bytes; Absent: not reported
-}
+// region has the sizes of a kind of memory in bytes, by what they count.
+type region map[string]int64
 
-// size is the resident size, or if the driver does not report it, the requested one.
+// size is the resident size, under its new or amdgpu's old name. If the driver does not report it, it is the requested
+// one.
 func (r region) size() int64 {
-	switch {
-	case r.resident != record.Absent:
-		return r.resident
-	case r.legacy != record.Absent: // amdgpu's old name for it
-		return r.legacy
+	for _, kind := range []string{"resident", "memory"} {
+		if n, ok := r[kind]; ok {
+			return n
+		}
 	}
-	return r.total
+	return r["total"]
 }
 
-// isOfMachine distinguishes system memory from the device's own. Drivers of devices without memory report all of it as
+// ofMachine distinguishes system memory from the device's own. Drivers of devices without memory report all of it as
 // the device's.
-func (r region) isOfMachine() bool {
-	name := strings.TrimRight(r.name, "0123456789")
-	return name == "gtt" || name == "system" || name == "cpu"
-}
+var ofMachine = regexp.MustCompile(`^(gtt|system|cpu)\d*$`)
+
+// memoryKey matches the name of a line about memory. Engine cycles have names with the same prefix.
+var memoryKey = regexp.MustCompile(`^drm-(resident|total|memory)-(.+)$`)
 
 // parseAccount parses a file in /proc/PID/fdinfo; nil if it does not belong to a GPU.
 func parseAccount(text []byte) (*account, error) {
-	a, known := &account{}, false
-	for line := range bytes.Lines(text) {
-		key, value, ok := bytes.Cut(line, []byte(":"))
-		if !ok || !bytes.HasPrefix(key, []byte("drm-")) {
-			continue
-		}
-		word := strings.TrimSpace(string(value))
-		var err error
-		switch key := string(key); key {
+	a, known := &account{regions: map[string]region{}}, false
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(line, ":")
+		word := strings.TrimSpace(value)
+		switch key {
 		case "drm-driver":
 			a.driver = word
 		case "drm-pdev":
 			a.pci = word
 		case "drm-client-id":
-			a.client, err = strconv.ParseUint(word, 10, 64)
-			known = err == nil
+			id, err := strconv.ParseUint(word, 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("account of a client of %s: %s: %w", cmp.Or(a.driver, "a GPU"), key, err)
+			}
+			a.client, known = id, true
 		default:
-			err = a.take(key, word)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("account of a client of %s: %s: %w", cmp.Or(a.driver, "a GPU"), key, err)
+			m := memoryKey.FindStringSubmatch(key)
+			if m == nil || strings.HasPrefix(m[2], "cycles") {
+				continue
+			}
+			n, ok := bytesOf(word)
+			if !ok {
+				return nil, fmt.Errorf("account of a client of %s: %s: %.40q is not a size, or its counter overflowed",
+					cmp.Or(a.driver, "a GPU"), key, word)
+			}
+			if a.regions[m[2]] == nil {
+				a.regions[m[2]] = region{}
+			}
+			a.regions[m[2]][m[1]] = n
 		}
 	}
 	if !known || a.driver == "" {
 		return nil, nil
 	}
 	return a, nil
-}
-
-// take parses a line about memory. Engine cycles have names with the same prefix.
-func (a *account) take(key, word string) error {
-	for _, kind := range []struct {
-		prefix string
-		to     func(*region) *int64
-	}{
-		{"drm-resident-", func(r *region) *int64 { return &r.resident }},
-		{"drm-total-", func(r *region) *int64 { return &r.total }},
-		{"drm-memory-", func(r *region) *int64 { return &r.legacy }},
-	} {
-		name, ok := strings.CutPrefix(key, kind.prefix)
-		if !ok || name == "" || strings.HasPrefix(name, "cycles") {
-			continue
-		}
-		n, err := parseSize(word)
-		if err != nil {
-			return err
-		}
-		*kind.to(a.region(name)) = n
-	}
-	return nil
-}
-
-func (a *account) region(name string) *region {
-	if i := slices.IndexFunc(a.regions, func(r region) bool { return r.name == name }); i >= 0 {
-		return &a.regions[i]
-	}
-	a.regions = append(a.regions, region{name, record.Absent, record.Absent, record.Absent})
-	return &a.regions[len(a.regions)-1]
-}
-
-func parseSize(word string) (int64, error) {
-	n, ok := bytesOf(word)
-	if !ok {
-		return 0, fmt.Errorf("%.40q is not a size, or its counter overflowed", word)
-	}
-	return n, nil
 }
 
 // fdinfoSource reads the GPU memory of a process from its accounts.
@@ -210,15 +176,15 @@ func (s *fdinfoSource) gone(err error) error {
 
 // values sums clients by device. Memory that the process has freed is 0.
 func (s *fdinfoSource) values(accounts []*account) []record.Value {
-	held, ofMachine := map[string]float64{}, 0.0
+	held, system := map[string]float64{}, 0.0
 	for _, a := range accounts {
 		device := cmp.Or(s.drm.roles[a.pci], cmp.Or(a.pci, s.drm.alone, a.driver))
 		if _, seen := held[device]; !seen {
 			held[device] = 0
 		}
-		for _, r := range a.regions {
-			if r.isOfMachine() {
-				ofMachine += float64(r.size())
+		for name, r := range a.regions {
+			if ofMachine.MatchString(name) {
+				system += float64(r.size())
 			} else {
 				held[device] += float64(r.size())
 			}
@@ -234,5 +200,5 @@ func (s *fdinfoSource) values(accounts []*account) []record.Value {
 		sum += held[name]
 	}
 	return append(out, record.Value{Name: "gpu_memory_bytes", Value: sum},
-		record.Value{Name: "gpu_system_memory_bytes", Value: ofMachine})
+		record.Value{Name: "gpu_system_memory_bytes", Value: system})
 }

@@ -30,8 +30,7 @@ type nvmlDriver struct {
 // nvmlUnit is a device or a MIG instance.
 type nvmlUnit struct {
 	unit
-	dev   nvml.Device
-	lists bool // it lists processes
+	dev nvml.Device
 }
 
 func newNVML(lib nvml.Interface) (driver, error) {
@@ -82,7 +81,7 @@ func (d *nvmlDriver) enumerate(mig bool) error {
 }
 
 func (d *nvmlDriver) unit(dev nvml.Device, role, version string) *nvmlUnit {
-	u := &nvmlUnit{dev: dev, lists: true}
+	u := &nvmlUnit{dev: dev}
 	u.GPUInfo = record.GPUInfo{Role: role, Vendor: "NVIDIA", Driver: version, Method: NVML}
 	u.Name, _ = dev.GetName()
 	u.ID, _ = dev.GetUUID()
@@ -111,7 +110,7 @@ func (d *nvmlDriver) addParts(whole *nvmlUnit) {
 		u := d.unit(dev, whole.Role+"."+part, whole.Driver)
 		u.Part = part
 		d.all = append(d.all, u)
-		whole.divided, whole.lists = true, false
+		whole.divided = true
 	}
 }
 
@@ -205,8 +204,8 @@ func (d *nvmlDriver) list() listing {
 	l := listing{failed: make([]bool, len(d.all))}
 	one, failed := false, error(nil)
 	for i, u := range d.all {
-		if !u.lists {
-			continue
+		if u.divided {
+			continue // its partitions list processes
 		}
 		compute, ret := u.dev.GetComputeRunningProcesses()
 		graphics, ret2 := u.dev.GetGraphicsRunningProcesses()

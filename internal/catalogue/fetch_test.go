@@ -283,18 +283,6 @@ func TestCutConnection(t *testing.T) {
 	}
 }
 
-func TestServerRecovers(t *testing.T) {
-	dir := randomMirror(t)
-	s := serve(t, dir)
-	s.misbehave(func(w http.ResponseWriter, r *http.Request, _ string, n int) bool {
-		if n <= 2 {
-			http.Error(w, "later", []int{503, 429}[n-1])
-		}
-		return n <= 2
-	})
-	equal(t, fetch(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}), dir)
-}
-
 func TestSlowServer(t *testing.T) {
 	dir := tinyMirror(t)
 	s := serve(t, dir)

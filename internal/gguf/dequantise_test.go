@@ -140,16 +140,3 @@ func TestRowsInPieces(t *testing.T) {
 		}
 	}
 }
-
-func TestDominantType(t *testing.T) {
-	f, err := read(patch(t, written(t, nil, []gguf.Weights{
-		{Name: "large", Shape: []uint64{32, 2}, Values: make([]float32, 64)},
-		{Name: "small", Shape: []uint64{48}, Values: make([]float32, 48)}, // more bytes than the other
-	}), "large", 20, byte(gguf.Q8_0)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := f.Dominant(); got != gguf.Q8_0 {
-		t.Errorf("got %v", got)
-	}
-}

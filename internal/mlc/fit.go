@@ -3,6 +3,7 @@ package mlc
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"llmparity/internal/fault"
@@ -37,7 +38,7 @@ func (l Library) MatchesPackage(p Existing) error {
 }
 
 func (l Library) runs(w wanted) error {
-	for _, check := range []func(wanted) error{l.fits, l.sameCache, l.sameShape, l.reaches} {
+	for _, check := range []func(wanted) error{l.fits, l.sameShape, l.reaches} {
 		if err := check(w); err != nil {
 			return err
 		}
@@ -73,55 +74,48 @@ func (l Library) fits(w wanted) error {
 	return nil
 }
 
-// sameCache compares the KV cache, which older libraries and some packages do not describe.
-func (l Library) sameCache(w wanted) error {
-	kv, s := l.KVCache, w.shape
-	if kv == nil {
-		return nil
-	}
-	other := func(lib, model int) bool { return lib != model && (w.whole || model != 0) }
-	if other(kv.Layers, s.NumHiddenLayers) || other(kv.Heads, s.NumAttentionHeads) ||
-		other(kv.KVHeads, s.NumKeyValueHeads) || other(kv.HeadDim, s.HeadDim) {
-		return l.differs("the library has a KV cache of %d layers with %d heads of %d, and %d query heads; "+
-			"the model has %d layers with %d heads of %d, and %d query heads",
-			kv.Layers, kv.KVHeads, kv.HeadDim, kv.Heads, s.NumHiddenLayers, s.NumKeyValueHeads, s.HeadDim,
-			s.NumAttentionHeads)
-	}
-	return nil
-}
-
-// sameShape compares what the weights do not show but changes the output. Libraries of others only describe the window.
+// sameShape compares what the weights do not show but changes the output. Libraries of others describe only the KV cache
+// and the window. Unknown fields, of a package or of such a library, are not compared.
 func (l Library) sameShape(w wanted) error {
-	s := w.shape
-	if l.Own == nil {
-		return l.sameWindow(l.SlidingWindowSize, s)
+	lib, s, complete := modellib.Shape{SlidingWindowSize: l.SlidingWindowSize}, w.shape, w.whole && l.Own != nil
+	if kv := l.KVCache; kv != nil {
+		lib.NumHiddenLayers, lib.NumAttentionHeads = kv.Layers, kv.Heads
+		lib.NumKeyValueHeads, lib.HeadDim = kv.KVHeads, kv.HeadDim
 	}
-	own := l.Own.Shape
-	if own == nil {
-		return l.differs("an earlier llmparity compiled it without noting rotation and window; compile it again")
+	if l.Own != nil {
+		if l.Own.Shape == nil {
+			return l.differs("an earlier llmparity compiled it without noting rotation and window; compile it again")
+		}
+		lib = *l.Own.Shape
 	}
 	for _, f := range []struct {
 		name       string
 		lib, model any
-		said       bool
 	}{
-		{"hidden_size", own.HiddenSize, s.HiddenSize, s.HiddenSize != 0},
-		{"intermediate_size", own.IntermediateSize, s.IntermediateSize, s.IntermediateSize != 0},
-		{"vocab_size", own.VocabSize, s.VocabSize, s.VocabSize != 0},
-		{"rope_theta", own.RopeTheta, s.RopeTheta, s.RopeTheta != 0},
-		{"rms_norm_eps", own.RMSNormEps, s.RMSNormEps, s.RMSNormEps != 0},
-		{"attention_bias", own.AttentionBias, s.AttentionBias, false},
-		{"tie_word_embeddings", own.TieWordEmbeddings, s.TieWordEmbeddings, false},
-		{"dtype", own.DType, s.DType, s.DType != ""},
+		{"num_hidden_layers", lib.NumHiddenLayers, s.NumHiddenLayers},
+		{"num_attention_heads", lib.NumAttentionHeads, s.NumAttentionHeads},
+		{"num_key_value_heads", lib.NumKeyValueHeads, s.NumKeyValueHeads},
+		{"head_dim", lib.HeadDim, s.HeadDim},
+		{"hidden_size", lib.HiddenSize, s.HiddenSize},
+		{"intermediate_size", lib.IntermediateSize, s.IntermediateSize},
+		{"vocab_size", lib.VocabSize, s.VocabSize},
+		{"rope_theta", lib.RopeTheta, s.RopeTheta},
+		{"rms_norm_eps", lib.RMSNormEps, s.RMSNormEps},
+		{"attention_bias", lib.AttentionBias, s.AttentionBias},
+		{"tie_word_embeddings", lib.TieWordEmbeddings, s.TieWordEmbeddings},
+		{"dtype", lib.DType, s.DType},
 	} {
-		if f.lib != f.model && (w.whole || f.said) {
+		unknown := reflect.ValueOf(f.lib).IsZero() || reflect.ValueOf(f.model).IsZero()
+		if f.lib != f.model && (complete || !unknown) {
 			return l.differs("%s is %v in the library, %v in the model", f.name, f.lib, f.model)
 		}
 	}
-	if err := l.sameFactors(own.RopeFactors, w); err != nil {
-		return err
+	if l.Own != nil {
+		if err := l.sameFactors(lib.RopeFactors, w); err != nil {
+			return err
+		}
 	}
-	return l.sameWindow(own.SlidingWindowSize, s)
+	return l.sameWindow(lib.SlidingWindowSize, s)
 }
 
 func (l Library) sameFactors(own []float64, w wanted) error {

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	freespace "github.com/shirou/gopsutil/v3/disk"
@@ -22,6 +21,7 @@ import (
 	"llmparity/internal/mlc"
 	"llmparity/internal/whole"
 	"llmparity/internal/words"
+	"llmparity/internal/workers"
 )
 
 // Options are where a model is fetched from and to.
@@ -183,39 +183,13 @@ func (f *fetcher) shards(ctx context.Context, shards []mlc.Shard) ([]File, error
 		return nil, err
 	}
 	files := make([]File, len(shards))
-	err := each(ctx, atOnce, len(shards), func(ctx context.Context, i int) (err error) {
+	err := workers.Each(ctx, atOnce, len(shards), func(ctx context.Context, i int) (err error) {
 		s := shards[i]
 		files[i], err = f.get(ctx, wanted{name: s.File, url: f.from.file(f.entry, s.File), size: s.Bytes, md5: s.MD5,
 			most: s.Bytes})
 		return err
 	})
 	return files, err
-}
-
-// each calls do for the numbers below n, some at a time. The first error ends it.
-func each(ctx context.Context, atOnce, n int, do func(context.Context, int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	todo := make(chan int, n)
-	for i := range n {
-		todo <- i
-	}
-	close(todo)
-	var workers sync.WaitGroup
-	for range min(atOnce, n) {
-		workers.Go(func() {
-			for i := range todo {
-				if err := do(ctx, i); err != nil {
-					cancel(err)
-				}
-				if ctx.Err() != nil {
-					return
-				}
-			}
-		})
-	}
-	workers.Wait()
-	return context.Cause(ctx)
 }
 
 // reuse links the shards of a stored package of the same id. Their content is checked like that of all shards.

@@ -7,13 +7,12 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/mlc"
+	"llmparity/internal/workers"
 )
 
 // Lists are a package's configuration and its list of weights; nil: not there.
@@ -29,7 +28,7 @@ func Sizes(ctx context.Context, models []Entry, o Options) (map[string]int64, er
 	defer from.close()
 	sizes := map[string]int64{}
 	var mu sync.Mutex
-	err = each(ctx, 2*atOnce, len(models), func(ctx context.Context, i int) error {
+	err = workers.Each(ctx, 2*atOnce, len(models), func(ctx context.Context, i int) error {
 		text, err := from.list(ctx, models[i])
 		if unreached(err) {
 			return fault.Wrap(fault.Download, err, "check its address", "mirror %s cannot be reached", o.Mirror)
@@ -64,27 +63,6 @@ func Published(ctx context.Context, e Entry, o Options) (l Lists, err error) {
 		return l, fault.Wrap(fault.Download, err, "check the address", "mirror %s", o.Mirror)
 	}
 	return l, nil
-}
-
-// Kept returns the lists of a model that is only partly in the store. The error is fs.ErrNotExist if it has no
-// configuration.
-func Kept(store, id string) (l Lists, err error) {
-	if !plainName.MatchString(id) {
-		return l, fs.ErrNotExist
-	}
-	for _, dir := range []string{filepath.Join(store, id), workDir(store, id)} {
-		if l.Config, err = os.ReadFile(filepath.Join(dir, ConfigName)); err != nil {
-			continue
-		}
-		// Without the list, the configuration is all there is.
-		_ = eitherList(func(name string) error {
-			text, err := os.ReadFile(filepath.Join(dir, name))
-			l.Weights = text
-			return err
-		})
-		return l, nil
-	}
-	return l, fs.ErrNotExist
 }
 
 // list reads a model's list of weights.

@@ -15,12 +15,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/regular"
 	"llmparity/internal/whole"
 )
 
@@ -68,9 +68,14 @@ type File struct {
 // Open reads the header of the file at path; tensor data stays on disk.
 func Open(path string) (*File, error) {
 	const do = "name a GGUF file"
-	file, info, err := openRegular(path)
+	file, err := regular.Open(path)
 	if err != nil {
-		return nil, fault.Wrap(fault.BadModel, bare(err), do, "cannot open %s", path)
+		return nil, fault.Wrap(fault.BadModel, err, do, "cannot open %s", path)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, fault.Wrap(fault.BadModel, regular.Cause(err), do, "cannot open %s", path)
 	}
 	f, err := Read(file, info.Size(), path)
 	if err != nil {
@@ -79,35 +84,6 @@ func Open(path string) (*File, error) {
 	}
 	f.opened, f.asOpen = file, info
 	return f, nil
-}
-
-// openRegular checks before it opens, because opening a pipe blocks until there is a writer.
-func openRegular(path string) (*os.File, os.FileInfo, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, nil, errors.New("not a regular file")
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if info, err = file.Stat(); err != nil {
-		file.Close()
-		return nil, nil, err
-	}
-	return file, info, nil
-}
-
-// bare drops the path, which os errors repeat.
-func bare(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 // Close releases the file. Readers made by Data stop working.
@@ -126,7 +102,7 @@ func (f *File) unchanged() error {
 	}
 	now, err := f.opened.Stat()
 	if err != nil {
-		return fault.Wrap(fault.BadModel, bare(err), "check the disk", "cannot read %s", f.Name)
+		return fault.Wrap(fault.BadModel, regular.Cause(err), "check the disk", "cannot read %s", f.Name)
 	}
 	if now.Size() != f.asOpen.Size() || !now.ModTime().Equal(f.asOpen.ModTime()) {
 		return f.bad("wait until it is complete, then try again", "the file changed while it was read")
@@ -165,7 +141,7 @@ func (f *File) SHA256(ctx context.Context) (string, error) {
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
 	case err != nil:
-		return "", fault.Wrap(fault.BadModel, bare(err), "check the disk", "cannot read %s", f.Name)
+		return "", fault.Wrap(fault.BadModel, regular.Cause(err), "check the disk", "cannot read %s", f.Name)
 	}
 	return hex.EncodeToString(h.Sum(nil)), f.unchanged()
 }

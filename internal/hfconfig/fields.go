@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 
 	"llmparity/internal/fault"
@@ -23,10 +22,7 @@ func readFile(path string, limit int64) ([]byte, error) {
 }
 
 func unreadable(path string, err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		err = p.Err
-	}
-	return fault.Wrap(fault.BadModel, err, "name a config.json or its folder", "cannot read %s", path)
+	return fault.Wrap(fault.BadModel, regular.Cause(err), "name a config.json or its folder", "cannot read %s", path)
 }
 
 // reader reads fields of a JSON object. It keeps the first error, so that a family's fields can be read without checks

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"llmparity/internal/regular"
 )
 
 // Stored is a tensor of a safetensors file.
@@ -104,18 +106,15 @@ func glob(dir string, patterns ...string) (files []string) {
 const again = "download it again"
 
 func readHeader(file string) ([]Stored, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, unreadable(file, err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, bad(file, again, "not a regular file")
-	}
-	f, err := os.Open(file)
+	f, err := regular.Open(file)
 	if err != nil {
 		return nil, unreadable(file, err)
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, unreadable(file, err)
+	}
 	return parseHeader(file, f, info.Size())
 }
 

@@ -202,12 +202,10 @@ func describeLibrary(path string, kinds engine.Kinds) (Info, error) {
 		Library: &Library{Origin: origin + " (" + detail + ")", PrefillChunk: l.PrefillChunkSize,
 			Sliding:     l.SlidingWindowSize,
 			MemoryUsage: l.MemoryUsage}}
-	perToken := mlc.KVValues(l.Params)
 	if kv := l.KVCache; kv != nil {
 		i.Layers, i.Heads, i.KVHeads, i.HeadDim = kv.Layers, kv.Heads, kv.KVHeads, kv.HeadDim
-		perToken = 2 * int64(kv.Layers) * int64(kv.KVHeads) * int64(kv.HeadDim)
+		i.KV = kvOf(2*int64(kv.Layers)*int64(kv.KVHeads)*int64(kv.HeadDim), l.ContextWindowSize)
 	}
-	i.KV = kvOf(perToken, l.ContextWindowSize)
 	can, err := webllm.CanLibrary(l)
 	i.Engines = abilities(kinds, can, err)
 	return i, nil

@@ -69,7 +69,8 @@ func TestFloat16Package(t *testing.T) {
 	readJSON(t, p.Dir, configName, &conf)
 	if conf.Quantization != "q0f16" || conf.ModelConfig.DType != Float16 || p.Shape.DType != Float16 ||
 		c.Metadata.BitsPerParam != 16 ||
-		c.Metadata.ParamBytes != 2*c.Metadata.ParamSize || p.Bytes != sizeOf(t, p.Dir, "params_shard_0.bin") {
+		c.Metadata.ParamBytes != 2*c.Metadata.ParamSize ||
+		c.Metadata.ParamBytes != sizeOf(t, p.Dir, "params_shard_0.bin") {
 		t.Errorf("%+v %+v %+v", conf, c.Metadata, p)
 	}
 	data, err := os.ReadFile(filepath.Join(p.Dir, "params_shard_0.bin"))

@@ -74,8 +74,8 @@ func (l Library) fits(w wanted) error {
 	return nil
 }
 
-// sameShape compares what the weights do not show but changes the output. Libraries of others describe only the KV cache
-// and the window. Unknown fields, of a package or of such a library, are not compared.
+// sameShape compares what the weights do not show but changes the output. Libraries of others describe only the KV
+// cache and the window. Unknown fields, of a package or of such a library, are not compared.
 func (l Library) sameShape(w wanted) error {
 	lib, s, complete := modellib.Shape{SlidingWindowSize: l.SlidingWindowSize}, w.shape, w.whole && l.Own != nil
 	if kv := l.KVCache; kv != nil {

@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/modellib"
+	"llmparity/internal/regular"
 	"llmparity/internal/whole"
 )
 
@@ -35,12 +35,10 @@ const defaultChunk = 128
 
 // Package describes a written package.
 type Package struct {
-	Dir        string
-	Shape      modellib.Shape
-	Parameters int64    // weights
-	Bytes      int64    // of weights
-	Files      []string // names within Dir
-	Warnings   []string // differences from the GGUF, and between engines that run it
+	Dir      string
+	Shape    modellib.Shape
+	Files    []string // names within Dir
+	Warnings []string // differences from the GGUF, and between engines that run it
 }
 
 // configName identifies a package, and is written last.
@@ -144,7 +142,6 @@ func (m model) write(ctx context.Context, dir string) (Package, error) {
 	for _, shard := range cache.Records {
 		p.Files = append(p.Files, shard.File)
 	}
-	p.Parameters, p.Bytes = cache.Metadata.ParamSize, cache.Metadata.ParamBytes
 	if m.library != "" {
 		if err := copyFile(m.library, filepath.Join(dir, LibraryName)); err != nil {
 			return p, err
@@ -181,23 +178,12 @@ func Warnings(s modellib.Shape) []string {
 }
 
 func copyFile(from, to string) error {
-	in, err := os.Open(from)
+	b, err := os.ReadFile(from)
 	if err != nil {
-		if p, ok := errors.AsType[*fs.PathError](err); ok {
-			err = p.Err
-		}
-		return fault.Wrap(fault.Unwritable, err, "compile it again", "cannot read model library %s", from)
+		return fault.Wrap(fault.Unwritable, regular.Cause(err), "compile it again", "cannot read model library %s",
+			from)
 	}
-	defer in.Close()
-	out, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		out.Close()
-		return err
-	}
-	return out.Close()
+	return os.WriteFile(to, b, 0o644)
 }
 
 func writeJSON(path string, content any) error {

@@ -360,28 +360,6 @@ func KVReserved(bytesPerToken int64, context int) int64 {
 	return bytesPerToken * pageTokens * pages
 }
 
-// KVValues returns the KV cache values per token of all layers, by the shapes of the weights, for MLC's libraries that
-// do not report them. It is 0 for unknown names or shapes.
-func KVValues(params []Param) int64 {
-	var values int64
-	rows := map[string]int64{} // of a layer's queries, keys and values together
-	for _, p := range params {
-		layer, part, ok := strings.Cut(p.Name, ".self_attn.")
-		if !ok || len(p.Shape) != 2 {
-			continue
-		}
-		switch part {
-		case "qkv_proj.weight", "c_attn.weight":
-			rows[layer] = p.Shape[0]
-		case "o_proj.weight":
-			if all := rows[layer]; all > p.Shape[1] { // less the queries
-				values += all - p.Shape[1]
-			}
-		}
-	}
-	return values
-}
-
 // Described parses a package's configuration and list of weights, without files. weights may be nil.
 func Described(config, weights []byte) (Existing, error) {
 	p, err := parseConfig(config)

@@ -37,9 +37,6 @@ func TestOpenPackage(t *testing.T) {
 		p.Bytes != 4*426624 || p.Library != "" {
 		t.Errorf("%+v", p)
 	}
-	if got := KVValues(p.params()); got != 2*2*2*32 {
-		t.Errorf("%d values in the KV cache per token, want %d", got, 2*2*2*32)
-	}
 	if got, want := KVReserved(4*2*2*2*32, 256), int64(2*2*2*32*4*16*(16+1)); got != want {
 		t.Errorf("%d bytes are reserved, want %d", got, want)
 	}

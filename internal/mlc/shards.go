@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"sync"
 
 	"llmparity/internal/gguf"
+	"llmparity/internal/workers"
 )
 
 // maxShard is the shard size of WebLLM's own packages.
@@ -80,30 +80,14 @@ func writeShards(ctx context.Context, f *gguf.File, a gguf.Architecture, d dtype
 		order[i] = &c.Records[i]
 	}
 	slices.SortStableFunc(order, func(a, b *Shard) int { return cmp.Compare(b.Bytes, a.Bytes) })
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	todo := make(chan *Shard, len(order))
-	for _, s := range order {
-		todo <- s
-	}
-	close(todo)
-	var workers sync.WaitGroup
-	for range min(len(order), runtime.GOMAXPROCS(0), most) {
-		workers.Go(func() {
-			w := &writer{file: f, dtype: d, dir: dir}
-			for s := range todo {
-				if err := w.shard(ctx, s); err != nil {
-					cancel(err)
-					return
-				}
-			}
-		})
-	}
-	workers.Wait()
-	return c, context.Cause(ctx)
+	err := workers.Each(ctx, min(runtime.GOMAXPROCS(0), most), len(order), func(ctx context.Context, i int) error {
+		w := &writer{file: f, dtype: d, dir: dir}
+		return w.shard(ctx, order[i])
+	})
+	return c, err
 }
 
-// writer writes shards one after another.
+// writer writes a shard.
 type writer struct {
 	file  *gguf.File
 	dtype dtype

@@ -9,24 +9,30 @@ import (
 	"os"
 )
 
-// Read returns the content of a regular file of at most limit bytes. It refuses pipes, which would block, and devices,
-// which have no end. Errors don't contain the file's name.
-func Read(path string, limit int64) ([]byte, error) {
+// Open opens a regular file. It refuses pipes before opening them, because that blocks, and devices, which have no end.
+// Errors don't contain the file's name.
+func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, cause(err)
+		return nil, Cause(err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("not a regular file")
 	}
 	f, err := os.Open(path)
+	return f, Cause(err)
+}
+
+// Read returns the content of a regular file of at most limit bytes.
+func Read(path string, limit int64) ([]byte, error) {
+	f, err := Open(path)
 	if err != nil {
-		return nil, cause(err)
+		return nil, err
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, limit+1)) // it may be growing
 	if err != nil {
-		return nil, cause(err)
+		return nil, Cause(err)
 	}
 	if int64(len(text)) > limit {
 		return nil, fmt.Errorf("larger than %d MiB, the limit for such files", limit>>20)
@@ -34,7 +40,8 @@ func Read(path string, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-func cause(err error) error {
+// Cause drops the path of an error of the file system, for messages that name it anyway.
+func Cause(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}

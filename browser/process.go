@@ -1,16 +1,12 @@
 package browser
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,12 +20,12 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/sample"
+	"llmparity/internal/sample/proc"
 )
 
 // processes are the browser's sampled processes.
 type processes struct {
 	renderer atomic.Int64 // the page's
-	seen     []int        // those of the browser that were not sampled at the last look
 
 	mu       sync.Mutex // because Close can come at any time
 	attached map[int][]func()
@@ -81,26 +77,22 @@ func (p *Page) Attach(ctx context.Context, probe engine.Probe) error {
 // AttachNew samples new processes until stop is called. Looking costs a scan of /proc. The browser is only asked if a
 // process is unknown for the second time, because a process that was just forked does not show yet what it will be.
 func (p *Page) AttachNew(outer context.Context, probe engine.Probe, every time.Duration) (stop func()) {
-	end := repeat(outer, every, func(ctx context.Context) bool {
-		p.look(ctx, probe)
+	var seen []int
+	look := func(ctx context.Context) bool {
+		unknown := p.processes.unknown(p.chrome.members())
+		if slices.ContainsFunc(unknown, func(pid int) bool { return slices.Contains(seen, pid) }) {
+			_ = p.Attach(ctx, probe) // retried soon; at the end of the load errors are returned
+		}
+		seen = unknown
 		return false
-	})
+	}
+	end := repeat(outer, every, look)
 	return func() {
 		end()
 		if outer.Err() == nil && p.lost() == nil {
-			p.look(outer, probe) // for what is short-lived
+			look(outer) // for what is short-lived
 		}
 	}
-}
-
-// look samples new processes that were also there the last time. It must not run concurrently.
-func (p *Page) look(ctx context.Context, probe engine.Probe) {
-	ps := &p.processes
-	unknown := ps.unknown(p.chrome.members())
-	if slices.ContainsFunc(unknown, func(pid int) bool { return slices.Contains(ps.seen, pid) }) {
-		_ = p.Attach(ctx, probe) // retried soon; at the end of the load errors are returned
-	}
-	ps.seen = unknown
 }
 
 // unknown returns the pids that are not sampled.
@@ -167,14 +159,10 @@ func roleOf(kind string) string {
 
 // typeOf returns the type of a Chrome child from its command line, such as zygote or utility, if there is /proc.
 func typeOf(pid int) string {
-	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
-	if err != nil {
-		return "browser-helper"
-	}
 	// A renderer forked from a zygote separates its arguments by spaces.
-	for _, arg := range bytes.FieldsFunc(line, func(r rune) bool { return r == 0 || r == ' ' }) {
-		if kind, ok := bytes.CutPrefix(arg, []byte("--type=")); ok {
-			return roleOf(strings.TrimSuffix(string(kind), "-process"))
+	for _, arg := range strings.Fields(strings.Join(proc.CommandLine(pid), " ")) {
+		if kind, ok := strings.CutPrefix(arg, "--type="); ok {
+			return roleOf(strings.TrimSuffix(kind, "-process"))
 		}
 	}
 	return "browser-helper"

@@ -48,12 +48,8 @@ func File(ctx context.Context, dir, name, version, file string, say func(string)
 		return "", fault.New(fault.Usage, "use a version such as 0.2.80", "%q is not a version of %s", version, name)
 	}
 	path := kept(dir, name, version, file)
-	kept := filepath.Dir(path)
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
-	}
-	if err := cache.MkdirAll(filepath.Dir(kept)); err != nil {
-		return "", err
 	}
 	scratch, err := child.Scratch("npm")
 	if err != nil {
@@ -65,22 +61,12 @@ func File(ctx context.Context, dir, name, version, file string, say func(string)
 	if err != nil {
 		return "", err
 	}
-	// Renamed when complete, so that other processes never see a part.
-	aside, err := whole.NewFolder(filepath.Dir(kept))
+	if err := cache.MkdirAll(filepath.Dir(path)); err != nil {
+		return "", err
+	}
+	err = whole.Write(path, func(w io.Writer) error { return extract(packed, "package/"+file, w) })
 	if err != nil {
-		return "", fault.Wrap(fault.Unwritable, err, "make it writable", "cache folder %s", filepath.Dir(kept))
-	}
-	defer aside.Remove() // does nothing after a rename
-	if err := extract(packed, "package/"+file, filepath.Join(aside.Path, filepath.Base(file))); err != nil {
 		return "", fault.Wrap(fault.NoBundle, err, "choose another version", "%s %s", name, version)
-	}
-	if err := os.Chmod(aside.Path, 0o755); err != nil {
-		return "", fmt.Errorf("keeping %s: %w", name, err)
-	}
-	if err := os.Rename(aside.Path, kept); err != nil {
-		if _, there := os.Stat(path); there != nil { // otherwise another process was faster
-			return "", fmt.Errorf("keeping %s: %w", name, err)
-		}
 	}
 	return path, nil
 }
@@ -140,7 +126,7 @@ func failure(name, version, said string, err error) error {
 }
 
 // extract copies one file out of an archive.
-func extract(archive, name, to string) error {
+func extract(archive, name string, to io.Writer) error {
 	f, err := os.Open(archive)
 	if err != nil {
 		return err
@@ -162,11 +148,7 @@ func extract(archive, name, to string) error {
 		case h.Size > maxFile:
 			return fmt.Errorf("%s has %d bytes", name, h.Size)
 		}
-		out, err := os.Create(to)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(out, in)
-		return errors.Join(err, out.Close())
+		_, err = io.Copy(to, in)
+		return err
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,20 +74,13 @@ func TestExtract(t *testing.T) {
 	if err := errors.Join(out.Close(), zipped.Close(), os.WriteFile(archive, b.Bytes(), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	to := filepath.Join(dir, "index.js")
-	if err := extract(archive, "package/lib/index.js", to); err != nil {
-		t.Fatal(err)
-	}
-	if text, err := os.ReadFile(to); err != nil || string(text) != "code" {
-		t.Errorf("%q %v", text, err)
+	var text strings.Builder
+	if err := extract(archive, "package/lib/index.js", &text); err != nil || text.String() != "code" {
+		t.Errorf("%q %v", &text, err)
 	}
 	for _, missing := range []string{"package/lib/other.js", "package/lib/link.js"} { // a link is no file
-		if err := extract(archive, missing, filepath.Join(dir, "other.js")); err == nil ||
-			!strings.Contains(err.Error(), missing) {
+		if err := extract(archive, missing, io.Discard); err == nil || !strings.Contains(err.Error(), missing) {
 			t.Errorf("%s: %v", missing, err)
 		}
-	}
-	if err := extract(to, "package/lib/index.js", filepath.Join(dir, "other.js")); err == nil {
-		t.Error("extracted from a file that is no archive")
 	}
 }

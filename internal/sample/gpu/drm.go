@@ -124,9 +124,8 @@ type drmCard struct {
 
 // sensor is a file that contains a number.
 type sensor struct {
-	path string
-	to   func(*figures) *float64
-	unit float64 // factor
+	path, figure string
+	unit         float64 // factor
 }
 
 // newDRM returns nil if there is no such GPU. first is the number of the first role.
@@ -139,7 +138,7 @@ func newDRM(o Options, cards []card, first int) *drm {
 		}
 		others++
 		dc := &drmCard{card: c, files: c.sensors()}
-		dc.memory = len(dc.files) > 0 && filepath.Base(dc.files[0].path) == usedFile
+		dc.memory = len(dc.files) > 0 && dc.files[0].figure == memoryUsed
 		if vendorOf(c.vendor) == amd && !dc.memory {
 			continue // AMD's programs may read it
 		}
@@ -170,28 +169,24 @@ func (d *drm) tellsMemory() bool {
 	return slices.ContainsFunc(d.cards, func(c *drmCard) bool { return c.memory })
 }
 
-// usedFile has the memory in use. A card that has it must report it.
-const usedFile = "mem_info_vram_used"
-
 // sensors finds the sensors of the device.
 func (c card) sensors() []sensor {
 	hwmon := filepath.Join(c.dir, "no hwmon")
 	if dirs, _ := filepath.Glob(filepath.Join(c.dir, "hwmon/hwmon*")); len(dirs) > 0 {
 		hwmon = dirs[0]
 	}
-	watts := func(f *figures) *float64 { return &f.watts }
 	var out []sensor
 	for _, s := range []sensor{
-		{filepath.Join(c.dir, usedFile), func(f *figures) *float64 { return &f.used }, 1},
-		{filepath.Join(c.dir, "mem_info_vram_total"), func(f *figures) *float64 { return &f.total }, 1},
-		{filepath.Join(c.dir, "mem_info_gtt_used"), func(f *figures) *float64 { return &f.systemUsed }, 1},
-		{filepath.Join(c.dir, "mem_info_gtt_total"), func(f *figures) *float64 { return &f.systemTotal }, 1},
-		{filepath.Join(c.dir, "gpu_busy_percent"), func(f *figures) *float64 { return &f.busy }, 1},
-		{filepath.Join(c.dir, "mem_busy_percent"), func(f *figures) *float64 { return &f.memoryBusy }, 1},
+		{filepath.Join(c.dir, "mem_info_vram_used"), memoryUsed, 1}, // a card that has it must report it
+		{filepath.Join(c.dir, "mem_info_vram_total"), memoryTotal, 1},
+		{filepath.Join(c.dir, "mem_info_gtt_used"), systemUsed, 1},
+		{filepath.Join(c.dir, "mem_info_gtt_total"), systemTotal, 1},
+		{filepath.Join(c.dir, "gpu_busy_percent"), busy, 1},
+		{filepath.Join(c.dir, "mem_busy_percent"), memoryBusy, 1},
 		{filepath.Join(hwmon, "power1_input"), watts, 1e-6},
 		{filepath.Join(hwmon, "power1_average"), watts, 1e-6}, // replaces the momentary one
-		{filepath.Join(hwmon, "temp1_input"), func(f *figures) *float64 { return &f.celsius }, 1e-3},
-		{filepath.Join(hwmon, "energy1_input"), func(f *figures) *float64 { return &f.joules }, 1e-6},
+		{filepath.Join(hwmon, "temp1_input"), celsius, 1e-3},
+		{filepath.Join(hwmon, "energy1_input"), joules, 1e-6},
 	} {
 		if _, err := os.Stat(s.path); err == nil {
 			out = append(out, s)
@@ -218,17 +213,16 @@ func (d *drm) describe() about {
 func (d *drm) read() []state {
 	out := make([]state, len(d.cards))
 	for i, c := range d.cards {
-		out[i].figures = unknownFigures()
+		out[i].figures = figures{}
 		for _, s := range c.files {
 			v, err := readNumber(s.path)
 			if err == nil {
-				*s.to(&out[i].figures) = v * s.unit
-			} else if filepath.Base(s.path) == usedFile {
+				out[i].figures[s.figure] = v * s.unit
+			} else if s.figure == memoryUsed {
 				out[i].err = vanished(err)
 				break
 			}
 		}
-		out[i].free = out[i].total - out[i].used
 	}
 	return out
 }
@@ -250,15 +244,15 @@ func (d *drm) close() {}
 func readNumber(path string) (float64, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return math.NaN(), err
+		return 0, err
 	}
 	word := strings.TrimSpace(string(text))
 	n, unit, ok := quantity(word)
 	if !ok || unit != "" {
-		return math.NaN(), fmt.Errorf("%s: %.40q is not a number", path, word)
+		return 0, fmt.Errorf("%s: %.40q is not a number", path, word)
 	}
 	if n < 0 || n >= math.MaxInt64 {
-		return math.NaN(), fmt.Errorf("%s: counter overflow (%.40s)", path, word)
+		return 0, fmt.Errorf("%s: counter overflow (%.40s)", path, word)
 	}
 	return n, nil
 }

@@ -2,53 +2,57 @@ package gpu
 
 import (
 	"fmt"
-	"math"
-	"strings"
+	"maps"
+	"slices"
 
 	"llmparity/internal/record"
 )
 
-// figures is the state of a device; NaN: unknown. Energy is the driver's counter, with any start.
-type figures struct {
-	used, free, total, reserved float64 // bytes
-	systemUsed, systemTotal     float64 // bytes of system memory that the GPU may use
-	busy, memoryBusy            float64 // percent
-	watts, celsius, joules      float64
-}
+// figures is the state of a device. What is unknown is absent. Energy is the driver's counter, with any start.
+type figures map[string]float64
 
-func unknownFigures() figures {
-	n := math.NaN()
-	return figures{n, n, n, n, n, n, n, n, n, n, n}
-}
+// Names of figures in records. A GPU may also use memory of the system.
+const (
+	memoryUsed     = "memory_used_bytes"
+	memoryFree     = "memory_free_bytes"
+	memoryTotal    = "memory_total_bytes"
+	memoryReserved = "memory_reserved_bytes"
+	systemUsed     = "system_memory_used_bytes"
+	systemTotal    = "system_memory_total_bytes"
+	busy           = "utilization_gpu_percent"
+	memoryBusy     = "utilization_memory_percent"
+	watts          = "power_watts"
+	celsius        = "temperature_celsius"
+	joules         = "energy_joules"
+)
 
-// values returns the known figures by name.
+// values returns the figures sorted by name. A load of more than 100% is an error, and left out.
 func (f figures) values() []record.Value {
-	out := make([]record.Value, 0, 11)
-	for _, v := range [...]record.Value{
-		{Name: "memory_used_bytes", Value: f.used}, {Name: "memory_free_bytes", Value: f.free},
-		{Name: "memory_total_bytes", Value: f.total}, {Name: "memory_reserved_bytes", Value: f.reserved},
-		{Name: "system_memory_used_bytes", Value: f.systemUsed},
-		{Name: "system_memory_total_bytes", Value: f.systemTotal},
-		{Name: "utilization_gpu_percent", Value: f.busy}, {Name: "utilization_memory_percent", Value: f.memoryBusy},
-		{Name: "power_watts", Value: f.watts}, {Name: "temperature_celsius", Value: f.celsius},
-		{Name: "energy_joules", Value: f.joules},
-	} {
-		// more than 100% is an error
-		if math.IsNaN(v.Value) || strings.HasSuffix(v.Name, "_percent") && v.Value > 100 {
-			continue
+	out := make([]record.Value, 0, len(f))
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		if name != busy && name != memoryBusy || f[name] <= 100 {
+			out = append(out, record.Value{Name: name, Value: f[name]})
 		}
-		out = append(out, v)
 	}
 	return out
 }
 
-// sane returns an error for impossible amounts of memory: a counter below zero reads as a huge number.
+// sane calculates free memory that is not reported. It returns an error for impossible amounts of memory: a counter
+// below zero reads as a huge number.
 func (f figures) sane() error {
-	if !math.IsNaN(f.used) && !math.IsNaN(f.total) && f.used > f.total {
-		return fmt.Errorf("counter overflow: %.0f bytes used of %.0f", f.used, f.total)
+	total, known := f[memoryTotal]
+	used, reported := f[memoryUsed]
+	if !known {
+		return nil
 	}
-	if f.free > f.total || f.free < 0 { // false for unknown ones
-		return fmt.Errorf("counter overflow: %.0f bytes free of %.0f", f.free, f.total)
+	if reported && used > total {
+		return fmt.Errorf("counter overflow: %.0f bytes used of %.0f", used, total)
+	}
+	if _, has := f[memoryFree]; !has && reported {
+		f[memoryFree] = total - used
+	}
+	if free := f[memoryFree]; free > total || free < 0 {
+		return fmt.Errorf("counter overflow: %.0f bytes free of %.0f", free, total)
 	}
 	return nil
 }
@@ -59,11 +63,9 @@ type counter struct {
 	first, last float64
 }
 
-// since returns the increase since the first reading; NaN for NaN.
+// since returns the increase since the first reading.
 func (c *counter) since(now float64) (float64, error) {
 	switch {
-	case math.IsNaN(now):
-		return now, nil
 	case !c.began:
 		c.began, c.first, c.last = true, now, now
 	case now < c.last:

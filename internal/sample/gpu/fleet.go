@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"llmparity/internal/record"
@@ -133,14 +134,19 @@ func (s *deviceSource) Read(ctx context.Context, r *record.Sample) error {
 	if err != nil {
 		return err
 	}
-	st := all[s.at]
-	if err := cmp.Or(st.err, st.sane()); err != nil {
+	if all[s.at].err != nil {
+		return all[s.at].err
+	}
+	now := maps.Clone(all[s.at].figures) // shared with other samplers
+	if err := now.sane(); err != nil {
 		return err
 	}
-	if st.joules, err = s.energy.since(st.joules); err != nil {
-		return err
+	if count, ok := now[joules]; ok {
+		if now[joules], err = s.energy.since(count); err != nil {
+			return err
+		}
 	}
-	r.Values = st.values()
+	r.Values = now.values()
 	return nil
 }
 

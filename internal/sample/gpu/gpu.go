@@ -15,6 +15,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -193,6 +194,28 @@ func (m *Monitor) Beside(s sample.Source) []sample.Source {
 		return nil
 	}
 	return m.ProcessSources(d.PID, d.Start, d.Role)
+}
+
+// Free returns the free memory of the GPU that has most, and of all GPUs together; ok reports whether it is known.
+func (m *Monitor) Free(ctx context.Context) (largest, sum int64, ok bool) {
+	for _, f := range m.fleets {
+		states, _, _, err := f.states.get(ctx, f.guard, new(int))
+		if err != nil {
+			continue
+		}
+		for i, u := range f.driver.units() {
+			now := maps.Clone(states[i].figures)
+			if u.divided || states[i].err != nil || now.sane() != nil {
+				continue // the partitions of a divided GPU have its memory
+			}
+			free, known := now[memoryFree]
+			if !known {
+				continue
+			}
+			largest, sum, ok = max(largest, int64(free)), sum+int64(free), true
+		}
+	}
+	return largest, sum, ok
 }
 
 // Close closes the drivers. Sources then have no figures.

@@ -138,13 +138,13 @@ func (d *nvmlDriver) describe() about {
 func (d *nvmlDriver) read() []state {
 	out := make([]state, len(d.all))
 	for i, u := range d.all {
-		out[i].figures = unknownFigures()
-		out[i].err = d.figures(u, &out[i].figures)
+		out[i].figures = figures{}
+		out[i].err = d.figures(u, out[i].figures)
 	}
 	return out
 }
 
-func (d *nvmlDriver) figures(u *nvmlUnit, f *figures) error {
+func (d *nvmlDriver) figures(u *nvmlUnit, f figures) error {
 	if err := d.memory(u, f); err != nil {
 		return err
 	}
@@ -152,48 +152,42 @@ func (d *nvmlDriver) figures(u *nvmlUnit, f *figures) error {
 		return nil // the device has the other figures
 	}
 	if v, ret := u.dev.GetUtilizationRates(); ret == nvml.SUCCESS {
-		f.busy, f.memoryBusy = float64(v.Gpu), float64(v.Memory)
+		f[busy], f[memoryBusy] = float64(v.Gpu), float64(v.Memory)
 	}
 	if v, ret := u.dev.GetPowerUsage(); ret == nvml.SUCCESS {
-		f.watts = float64(v) / 1000
+		f[watts] = float64(v) / 1000
 	}
 	if v, ret := u.dev.GetTemperature(nvml.TEMPERATURE_GPU); ret == nvml.SUCCESS {
-		f.celsius = float64(v)
+		f[celsius] = float64(v)
 	}
 	if d.energy {
 		if v, ret := u.dev.GetTotalEnergyConsumption(); ret == nvml.SUCCESS {
-			f.joules = float64(v) / 1000
+			f[joules] = float64(v) / 1000
 		}
 	}
 	return nil
 }
 
 // memory is required, except for a divided device, whose memory only an administrator may read.
-func (d *nvmlDriver) memory(u *nvmlUnit, f *figures) error {
-	var ret nvml.Return
+func (d *nvmlDriver) memory(u *nvmlUnit, f figures) error {
+	m, ret := nvml.Memory_v2{Reserved: notReported}, nvml.SUCCESS
 	if d.v2 {
-		var m nvml.Memory_v2
-		if m, ret = u.dev.GetMemoryInfo_v2(); ret == nvml.SUCCESS {
-			f.used, f.free, f.total, f.reserved = size(m.Used), size(m.Free), size(m.Total), size(m.Reserved)
-		}
+		m, ret = u.dev.GetMemoryInfo_v2()
 	} else {
-		var m nvml.Memory
-		if m, ret = u.dev.GetMemoryInfo(); ret == nvml.SUCCESS {
-			f.used, f.free, f.total = size(m.Used), size(m.Free), size(m.Total)
+		var older nvml.Memory
+		older, ret = u.dev.GetMemoryInfo()
+		m.Used, m.Free, m.Total = older.Used, older.Free, older.Total
+	}
+	for name, bytes := range map[string]uint64{memoryUsed: m.Used, memoryFree: m.Free, memoryTotal: m.Total,
+		memoryReserved: m.Reserved} {
+		if ret == nvml.SUCCESS && bytes != notReported {
+			f[name] = float64(bytes)
 		}
 	}
 	if ret == nvml.SUCCESS || u.divided && !fatal(ret) {
 		return nil
 	}
 	return explained(ret)
-}
-
-// size converts an amount; the largest number means unknown.
-func size(b uint64) float64 {
-	if b == notReported {
-		return math.NaN()
-	}
-	return float64(b)
 }
 
 // notReported is NVML_VALUE_NOT_AVAILABLE in 64 bits.

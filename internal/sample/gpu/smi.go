@@ -153,9 +153,7 @@ func (t *tool) units() []unit {
 		out[i].GPUInfo = record.GPUInfo{Role: t.roles[i], Name: cmp.Or(d.name, "AMD GPU"), Vendor: amd,
 			Driver: d.driver,
 			ID:     cmp.Or(d.slot, d.id), Method: t.method}
-		if !math.IsNaN(d.total) {
-			out[i].MemoryB = int64(d.total)
-		}
+		out[i].MemoryB = int64(d.figures[memoryTotal])
 	}
 	return out
 }
@@ -288,26 +286,22 @@ func objects(text []byte) (out []object, system map[string]any, err error) {
 
 // smiFigures has the paths of each figure; the first one present counts.
 var smiFigures = []struct {
-	to    func(*figures) *float64
+	name  string
 	read  func(any) (float64, bool)
 	paths []string
 }{
-	{func(f *figures) *float64 { return &f.used }, memory,
-		[]string{"mem_usage.used_vram", "VRAM Total Used Memory (B)"}},
-	{func(f *figures) *float64 { return &f.free }, memory, []string{"mem_usage.free_vram"}},
-	{func(f *figures) *float64 { return &f.total }, memory, []string{"mem_usage.total_vram", "VRAM Total Memory (B)"}},
-	{func(f *figures) *float64 { return &f.systemUsed }, memory,
-		[]string{"mem_usage.used_gtt", "GTT Total Used Memory (B)"}},
-	{func(f *figures) *float64 { return &f.systemTotal }, memory,
-		[]string{"mem_usage.total_gtt", "GTT Total Memory (B)"}},
-	{func(f *figures) *float64 { return &f.busy }, number, []string{"usage.gfx_activity", "GPU use (%)"}},
-	{func(f *figures) *float64 { return &f.memoryBusy }, number,
-		[]string{"usage.umc_activity", "GPU Memory Read/Write Activity (%)", "GPU memory use (%)"}},
-	{func(f *figures) *float64 { return &f.watts }, number, []string{"power.socket_power",
-		"Average Graphics Package Power (W)", "Current Socket Graphics Package Power (W)"}},
-	{func(f *figures) *float64 { return &f.celsius }, number, []string{"temperature.edge", "temperature.hotspot",
-		"Temperature (Sensor edge) (C)", "Temperature (Sensor junction) (C)"}},
-	{func(f *figures) *float64 { return &f.joules }, number, []string{"energy.total_energy_consumption"}},
+	{memoryUsed, memory, []string{"mem_usage.used_vram", "VRAM Total Used Memory (B)"}},
+	{memoryFree, memory, []string{"mem_usage.free_vram"}},
+	{memoryTotal, memory, []string{"mem_usage.total_vram", "VRAM Total Memory (B)"}},
+	{systemUsed, memory, []string{"mem_usage.used_gtt", "GTT Total Used Memory (B)"}},
+	{systemTotal, memory, []string{"mem_usage.total_gtt", "GTT Total Memory (B)"}},
+	{busy, number, []string{"usage.gfx_activity", "GPU use (%)"}},
+	{memoryBusy, number, []string{"usage.umc_activity", "GPU Memory Read/Write Activity (%)", "GPU memory use (%)"}},
+	{watts, number, []string{"power.socket_power", "Average Graphics Package Power (W)",
+		"Current Socket Graphics Package Power (W)"}},
+	{celsius, number, []string{"temperature.edge", "temperature.hotspot", "Temperature (Sensor edge) (C)",
+		"Temperature (Sensor junction) (C)"}},
+	{joules, number, []string{"energy.total_energy_consumption"}},
 }
 
 // parseDevices parses an answer about devices.
@@ -315,17 +309,14 @@ func parseDevices(text []byte) ([]smiDevice, error) {
 	all, system, err := objects(text)
 	out := make([]smiDevice, len(all))
 	for i, o := range all {
-		d := smiDevice{index: o.index, figures: unknownFigures()}
+		d := smiDevice{index: o.index, figures: figures{}}
 		for _, f := range smiFigures {
 			for _, path := range f.paths {
 				if v, ok := f.read(at(o.of, path)); ok && v >= 0 {
-					*f.to(&d.figures) = v
+					d.figures[f.name] = v
 					break
 				}
 			}
-		}
-		if math.IsNaN(d.free) {
-			d.free = d.total - d.used
 		}
 		words := func(paths ...string) string {
 			for _, path := range paths {

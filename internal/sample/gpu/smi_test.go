@@ -3,6 +3,7 @@ package gpu
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -26,15 +27,14 @@ func TestROCmSMI(t *testing.T) {
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%+v, %v", all, err)
 	}
-	if d := all[0]; d.used != 17776640 || d.total != 17163091968 || d.free != d.total-d.used ||
-		d.systemUsed != 25608192 || d.watts != 15 ||
-		d.celsius != 40 || d.busy != 0 || !math.IsNaN(d.joules) || d.slot != "0000:04:00.0" ||
-		d.driver != "amdgpu 5.9.25" || d.id != "0x2150e7d042a1124" {
+	want := figures{memoryUsed: 17776640, memoryTotal: 17163091968, systemUsed: 25608192, systemTotal: 17163091968,
+		watts: 15, celsius: 40, busy: 0}
+	if d := all[0]; !maps.Equal(d.figures, want) || d.slot != "0000:04:00.0" || d.driver != "amdgpu 5.9.25" ||
+		d.id != "0x2150e7d042a1124" {
 		t.Errorf("%+v", d)
 	}
 	all, err = parseDevices([]byte(testdata(t, "rocm_7900xt.json")))
-	if err != nil || len(all) != 1 || all[0].name != "Radeon RX 7900 XT" || all[0].used != 27856896 ||
-		!math.IsNaN(all[0].watts) || !math.IsNaN(all[0].systemUsed) {
+	if err != nil || len(all) != 1 || all[0].name != "Radeon RX 7900 XT" || all[0].figures[memoryUsed] != 27856896 {
 		t.Errorf("%+v, %v", all, err)
 	}
 	uses, err := parseProcesses([]byte(testdata(t, "rocm_pids.json")))
@@ -49,13 +49,13 @@ func TestAMDSMI(t *testing.T) {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	const mib = 1 << 20
-	if d := all[0]; d.index != 0 || d.used != 28123*mib || d.free != 4501*mib || d.total != 32624*mib ||
-		d.systemUsed != 91*mib || d.busy != 87 || d.memoryBusy != 41 ||
-		d.watts != 246 || d.celsius != 58 || !math.IsNaN(d.joules) {
+	want := figures{memoryUsed: 28123 * mib, memoryFree: 4501 * mib, memoryTotal: 32624 * mib, systemUsed: 91 * mib,
+		systemTotal: 64304 * mib, busy: 87, memoryBusy: 41, watts: 246, celsius: 58}
+	if d := all[0]; d.index != 0 || !maps.Equal(d.figures, want) {
 		t.Errorf("%+v", d)
 	}
 	all, err = parseDevices([]byte(testdata(t, "amd_power.json")))
-	if err != nil || len(all) != 1 || all[0].watts != 10 || !math.IsNaN(all[0].used) {
+	if err != nil || len(all) != 1 || !maps.Equal(all[0].figures, figures{watts: 10}) {
 		t.Errorf("%+v, %v", all, err)
 	}
 	all, err = parseDevices([]byte(testdata(t, "amd_static.json")))

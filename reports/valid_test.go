@@ -83,7 +83,7 @@ func TestSchemasAreStrict(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if schematest.Validate(t, "result", text) == nil {
+		if schematest.Validator(t, "result")(text) == nil {
 			t.Errorf("%s is let through", what)
 		}
 	}

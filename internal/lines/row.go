@@ -16,8 +16,9 @@ type Header map[string]int
 
 // Column is the position of a field; negative if the file lacks it, which is an error when it is read.
 type Column struct {
-	name string
-	at   int
+	name     string
+	at       int
+	optional bool
 }
 
 func newHeader(fields [][]byte) (Header, error) {
@@ -34,13 +35,17 @@ func newHeader(fields [][]byte) (Header, error) {
 // Column returns a column by name.
 func (h Header) Column(name string) Column {
 	if i, ok := h[name]; ok {
-		return Column{name, i}
+		return Column{name: name, at: i}
 	}
-	return Column{name, -1}
+	return Column{name: name, at: -1}
 }
 
-// There reports whether the file has the column; older files lack some.
-func (c Column) There() bool { return c.at >= 0 }
+// Optional returns a column that older files lack: its fields are then empty.
+func (h Header) Optional(name string) Column {
+	c := h.Column(name)
+	c.optional = true
+	return c
+}
 
 // Row is a CSV row, valid until the next one. It keeps its first error, so that several fields can be read before
 // checking.
@@ -75,6 +80,9 @@ func (r *Row) split(line []byte) error {
 
 // Text returns a field, which is only valid until the next row.
 func (r *Row) Text(c Column) []byte {
+	if c.at < 0 && c.optional {
+		return nil
+	}
 	if c.at < 0 {
 		r.fail("missing column %q", c.name)
 		return nil

@@ -35,7 +35,7 @@ func TestPlansInTheDocuments(t *testing.T) {
 			if _, err := plan.Parse([]byte(block[1]), "plan.yaml", kinds.All...); err != nil {
 				t.Errorf("%s: %v in\n%s", path, err, block[1])
 			}
-			if err := schematest.Validate(t, "plan", asJSON(t, []byte(block[1]))); err != nil {
+			if err := schematest.Validator(t, "plan")(asJSON(t, []byte(block[1]))); err != nil {
 				t.Errorf("%s: %v in\n%s", path, err, block[1])
 			}
 		}

@@ -216,36 +216,3 @@ func TestGateOfFlags(t *testing.T) {
 		}
 	}
 }
-
-// A gate that is read is valid, and writing and reading it changes nothing.
-func FuzzGate(f *testing.F) {
-	f.Add([]byte(thresholds))
-	for _, seed := range []string{"peak_pss: {max: 1}", "gate: {level: off}", "vs_baseline: {decode_tps: -0.001%}",
-		"parity: {min_agreement: 1e-9%}",
-		"ttft: [{max: 1}, {min: 1e300}]", "- !!x", "peak_pss: {<<: *a}", "? peak_pss\n: {max: 1}", "ttft: {max: 0x10}",
-		"engine: \"\\0\"",
-		"under_test: [all, model]\nno_baseline: ok\ndetect: 7%", "unknown: off", "gate:"} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		g, err := plan.ParseGate(text, "f")
-		if err != nil {
-			return
-		}
-		if err := g.Validate(); err != nil {
-			t.Fatalf("an accepted gate is not valid: %v", err)
-		}
-		written, err := yaml.Marshal(g)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := plan.ParseGate(written, "again")
-		if err != nil {
-			t.Fatalf("%v\n%s", err, written)
-		}
-		if len(again.Limits) != len(g.Limits) || len(again.Changes) != len(g.Changes) ||
-			(again.Parity == nil) != (g.Parity == nil) {
-			t.Fatalf("%+v\n%+v\n%s", g, again, written)
-		}
-	})
-}

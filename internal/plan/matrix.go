@@ -62,7 +62,7 @@ func newMatrix(p Plan) (*matrix, error) {
 			return nil, err
 		}
 	}
-	if err := m.fits(m.longest()); err != nil {
+	if err := m.fits("the plan"); err != nil {
 		return nil, err
 	}
 	exclude, err := m.rules("exclude", p.Exclude)
@@ -228,25 +228,6 @@ func (m *matrix) fits(field string) error {
 	}
 	return fmt.Errorf("%s: %.0f cells; the maximum is %d: use fewer values, or several plans", field, all,
 		MostCells)
-}
-
-// longest is the field of the longest list.
-func (m *matrix) longest() string {
-	p := m.plan
-	field, most := "models", len(p.Models)
-	look := func(name string, n int) {
-		if n > most {
-			field, most = name, n
-		}
-	}
-	look("engines", len(p.Engines))
-	look("prompts", len(p.Prompts))
-	for _, s := range p.scopes() {
-		for _, a := range m.axes {
-			look(s.path+a.list(p.kinds), len(s.values(a, p.kinds)))
-		}
-	}
-	return field
 }
 
 // combine makes the group's combinations that exclude does not choose, in the order of the axes.

@@ -30,6 +30,10 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Add([]byte("a: &a [*a]\nname: x"))
+	for _, gate := range []string{"vs_baseline: {decode_tps: -0.001%}", "parity: {min_agreement: 1e-9%}",
+		"ttft: [{max: 1}, {min: 1e300}]", "peak_pss: {<<: *a}", "ttft: {max: 0x10}", "detect: 7%", "unknown: off"} {
+		f.Add([]byte(head + body + "gate: {" + gate + "}\n"))
+	}
 	for text := range bombs() {
 		if len(text) < 10_000 {
 			f.Add([]byte(text))

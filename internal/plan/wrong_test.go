@@ -262,7 +262,7 @@ func TestTooManyCells(t *testing.T) {
 	list := "[" + strings.Join(thousand, ", ") + "]\n"
 	text := head + "input_lengths: " + list + "output_lengths: " + list + "contexts: " + list
 	_, err := plan.Parse([]byte(text), "p", kinds.All...)
-	if err == nil || err.Error() != "p:6: contexts: 2000000000 cells; the maximum is 10000: "+
+	if err == nil || err.Error() != "p: the plan: 2000000000 cells; the maximum is 10000: "+
 		"use fewer values, or several plans" {
 		t.Error(err)
 	}

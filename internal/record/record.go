@@ -12,7 +12,7 @@
 //
 // What was not measured is Absent, never zero. The package stores and reads; it judges nothing.
 //
-// Open keeps a whole run in memory: a million samples take about 160 MB, and three times that while they are read.
+// Open keeps a whole run in memory: a million samples take about 200 MB, and three times that while they are read.
 // It can't read CSV fields that contain line breaks, which Writer never writes.
 package record
 

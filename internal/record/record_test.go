@@ -87,7 +87,7 @@ func TestRoundTrip(t *testing.T) {
 	if s.RSS != 3 || s.VMS != 4 || !math.IsNaN(s.PSS) || a.Sources[s.Source].Role != "renderer" || s.ReadNS != 1000 {
 		t.Errorf("sample: %+v", s)
 	}
-	if len(a.Samples) != 2 || a.Samples[1].Edge() != Load || s.Edge() != "" ||
+	if len(a.Samples) != 2 || a.Samples[1].Edge != Load || s.Edge != "" ||
 		a.PeakRSS(Load)[a.Samples[1].Source] != 5 {
 		t.Errorf("samples: %+v", a.Samples)
 	}

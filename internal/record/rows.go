@@ -2,7 +2,6 @@ package record
 
 import (
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -52,20 +51,14 @@ func (b *builder) readRows(dir string) error {
 func (b *builder) sample(h lines.Header) func(*lines.Row) error {
 	attempt, source, at, took := h.Column("attempt"), h.Column("source"), h.Column("t_ns"), h.Column("read_ns")
 	rss, vms, pss, uss := h.Column("rss_mb"), h.Column("vms_mb"), h.Column("pss_mb"), h.Column("uss_mb")
-	swap, hwm, edge := h.Column("swap_mb"), h.Column("hwm_mb"), h.Column("edge")
+	swap, hwm, edge := h.Column("swap_mb"), h.Column("hwm_mb"), h.Optional("edge")
 	phases := lines.Names{}
 	return func(r *lines.Row) error {
 		id := int(r.Integer(attempt))
 		s := SampleRow{Source: int(r.Integer(source)), NS: r.Integer(at), ReadNS: r.Integer(took), RSS: r.Size(rss),
-			VMS: r.Size(vms), PSS: r.Size(pss)}
-		others := rareRow{uss: r.Size(uss), swap: r.Size(swap), hwm: r.Size(hwm)}
-		if edge.There() {
-			others.edge = Phase(phases.Of(r.Text(edge)))
-		}
+			VMS: r.Size(vms), PSS: r.Size(pss), USS: r.Size(uss), Swap: r.Size(swap), HWM: r.Size(hwm),
+			Edge: Phase(phases.Of(r.Text(edge)))}
 		if a := b.source(id, s.Source); r.Err == nil && a != nil {
-			if !others.empty() {
-				s.rare = &rareRow{others.uss, others.swap, others.hwm, others.edge}
-			}
 			a.Samples = append(a.Samples, s)
 			b.lastSample = a
 		}
@@ -83,21 +76,14 @@ func (b *builder) source(attempt, source int) *Attempt {
 	return nil
 }
 
-func (o rareRow) empty() bool {
-	return math.IsNaN(o.uss) && math.IsNaN(o.swap) && math.IsNaN(o.hwm) && o.edge == ""
-}
-
 func (b *builder) metric(h lines.Header) func(*lines.Row) error {
 	attempt, source, at, took := h.Column("attempt"), h.Column("source"), h.Column("t_ns"), h.Column("read_ns")
-	name, value, edge := h.Column("name"), h.Column("value"), h.Column("edge")
+	name, value, edge := h.Column("name"), h.Column("value"), h.Optional("edge")
 	known := lines.Names{}
 	return func(r *lines.Row) error {
 		id := int(r.Integer(attempt))
 		m := MetricRow{Source: int(r.Integer(source)), NS: r.Integer(at), ReadNS: r.Integer(took),
-			Name: known.Of(r.Text(name)), Value: r.Number(value)}
-		if edge.There() {
-			m.Edge = Phase(known.Of(r.Text(edge)))
-		}
+			Name: known.Of(r.Text(name)), Value: r.Number(value), Edge: Phase(known.Of(r.Text(edge)))}
 		if a := b.source(id, m.Source); r.Err == nil && a != nil {
 			a.Metrics = append(a.Metrics, m)
 			b.lastMetric = a
@@ -110,18 +96,13 @@ func (b *builder) total(h lines.Header) func(*lines.Row) error {
 	attempt, processes, at, took := h.Column("attempt"), h.Column("processes"), h.Column("t_ns"), h.Column("read_ns")
 	rss, vms, pss, uss := h.Column("rss_sum_mb"), h.Column("vms_sum_mb"), h.Column("pss_mb"), h.Column("uss_mb")
 	swap, method := h.Column("swap_mb"), h.Column("method")
-	// absent in older runs
-	read, low, high := h.Column("pss_read_mb"), h.Column("pss_low_mb"), h.Column("pss_high_mb")
-	carried := read.There() && low.There() && high.There()
+	read, low, high := h.Optional("pss_read_mb"), h.Optional("pss_low_mb"), h.Optional("pss_high_mb")
 	methods := lines.Names{}
 	return func(r *lines.Row) error {
 		a := b.attempts[int(r.Integer(attempt))]
 		t := TotalRow{Method: methods.Of(r.Text(method)), Processes: int(r.Integer(processes)), NS: r.Integer(at),
 			ReadNS: r.Integer(took), RSS: r.Size(rss), VMS: r.Size(vms), PSS: r.Size(pss), USS: r.Size(uss),
-			Swap: r.Size(swap), Read: math.NaN(), Low: math.NaN(), High: math.NaN()}
-		if carried {
-			t.Read, t.Low, t.High = r.Size(read), r.Size(low), r.Size(high)
-		}
+			Swap: r.Size(swap), Read: r.Size(read), Low: r.Size(low), High: r.Size(high)}
 		if r.Err == nil && a != nil {
 			a.Totals = append(a.Totals, t)
 			b.lastTotal = a

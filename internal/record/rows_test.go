@@ -35,8 +35,8 @@ func TestSamplesAreReadByColumnName(t *testing.T) {
 			t.Fatalf("%s: %d samples", text, len(a.Samples))
 		}
 		if s := a.Samples[0]; s.Source != 2 || s.ReadNS != -5 || s.NS != 6 || s.VMS != 4 || s.RSS != 3 || s.PSS != 0 ||
-			s.HWM() != 100 || s.USS() == s.USS() || s.Edge() != Idle {
-			t.Errorf("%s: %+v %+v", text, s, s.rare)
+			s.HWM != 100 || s.USS == s.USS || s.Edge != Idle {
+			t.Errorf("%s: %+v", text, s)
 		}
 	}
 }

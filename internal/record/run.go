@@ -105,38 +105,13 @@ type TokenRow struct {
 	NS    int64
 }
 
-// SampleRow is a row of samples.csv. Sizes are in MiB; NaN: not read. Because a long run has millions of rows, rare
-// fields are stored apart.
+// SampleRow is a row of samples.csv. Sizes are in MiB; NaN: not read.
 type SampleRow struct {
-	Source        int
-	NS, ReadNS    int64
-	RSS, VMS, PSS float64
-	rare          *rareRow // nil: none
-}
-
-// rareRow has the fields that only expensive methods and phase edges fill.
-type rareRow struct {
-	uss, swap, hwm float64
-	edge           Phase
-}
-
-// USS is NaN if the source does not read it, like Swap and HWM.
-func (s SampleRow) USS() float64 { return s.others().uss }
-
-// Swap is the swapped part of the process.
-func (s SampleRow) Swap() float64 { return s.others().swap }
-
-// HWM is the highest RSS since the last phase edge, or since the process started if it can't be reset.
-func (s SampleRow) HWM() float64 { return s.others().hwm }
-
-// Edge is the phase that the reading ends, and that HWM belongs to; else empty.
-func (s SampleRow) Edge() Phase { return s.others().edge }
-
-func (s SampleRow) others() rareRow {
-	if s.rare == nil {
-		return rareRow{uss: math.NaN(), swap: math.NaN(), hwm: math.NaN()}
-	}
-	return *s.rare
+	Source         int
+	NS, ReadNS     int64
+	RSS, VMS, PSS  float64
+	USS, Swap, HWM float64 // HWM is the highest RSS since the last phase edge, or since the start of the process
+	Edge           Phase   // the phase that the reading ends, and that HWM belongs to; else empty
 }
 
 // MetricRow is a row of metrics.csv: one named value of a reading.
@@ -195,8 +170,8 @@ func (a *Attempt) AtEdge(p Phase, method, name string) map[int]float64 {
 func (a *Attempt) PeakRSS(p Phase) map[int]float64 {
 	out := map[int]float64{}
 	for _, s := range a.Samples {
-		if s.Edge() == p && !math.IsNaN(s.HWM()) {
-			out[s.Source] = s.HWM()
+		if s.Edge == p && !math.IsNaN(s.HWM) {
+			out[s.Source] = s.HWM
 		}
 	}
 	return out

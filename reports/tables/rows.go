@@ -192,7 +192,7 @@ func samples(v *attemptView) {
 		src := v.a.Sources[s.Source]
 		v.add(v.time(s.NS), text(v.label), integer(src.PID), number(s.RSS), number(s.VMS), integer(s.NS),
 			integer(s.ReadNS), integer(s.Source), integer(v.a.Cell), integer(v.a.ID), text(src.Role), number(s.PSS),
-			number(s.USS()), number(s.Swap()), number(s.HWM()), named(string(s.Edge())), Value{}, v.phase(s.NS))
+			number(s.USS), number(s.Swap), number(s.HWM), named(string(s.Edge)), Value{}, v.phase(s.NS))
 	}
 	heapBefore(math.MaxInt64)
 }

@@ -162,41 +162,26 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-func FuzzData(f *testing.F) {
+// FuzzFiles checks that what is read of a data set or a trace is usable and in order.
+func FuzzFiles(f *testing.F) {
 	for _, seed := range []string{`{"prompt":"a"}`, "[\n{\"conversations\":[{\"from\":\"human\",\"value\":\"a\"}]}]",
-		`{"turns":["a"],"max_tokens":3}`, "[", "{}\n", "\xef\xbb\xbf"} {
+		"time,input_tokens,output_tokens\n1,2,3\n2,3,4\n", `{"time":1,"input_tokens":1,"output_tokens":1}`, "time\n\"",
+		"[{}]", "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		items, err := ParseData(text, "d", "", 0)
-		if (err == nil) != (len(items) > 0) {
-			t.Fatalf("%d items, %v", len(items), err)
+		trace, wrong := ParseTrace(text, "t", 0)
+		if (err == nil) != (len(items) > 0) || (wrong == nil) != (len(trace) > 0) {
+			t.Fatalf("%d entries, %v; %d requests, %v", len(items), err, len(trace), wrong)
 		}
-		last := 0
+		line := 0
 		for _, item := range items {
-			if item.Line < last || len(item.Turns) == 0 || item.MaxTokens < 0 {
-				t.Fatalf("%+v behind line %d", item, last)
+			blank := slices.ContainsFunc(item.Turns, func(text string) bool { return strings.TrimSpace(text) == "" })
+			if item.Line < line || len(item.Turns) == 0 || item.MaxTokens < 0 || blank {
+				t.Fatalf("%+v behind line %d", item, line)
 			}
-			last = item.Line
-			for _, text := range item.Turns {
-				if strings.TrimSpace(text) == "" {
-					t.Fatalf("%+v", item)
-				}
-			}
-		}
-	})
-}
-
-func FuzzTrace(f *testing.F) {
-	for _, seed := range []string{"time,input_tokens,output_tokens\n1,2,3\n2,3,4\n",
-		`{"time":1,"input_tokens":1,"output_tokens":1}`, "time\n\"", "[{}]",
-		"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n"} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		trace, err := ParseTrace(text, "t", 0)
-		if (err == nil) != (len(trace) > 0) {
-			t.Fatalf("%d requests, %v", len(trace), err)
+			line = item.Line
 		}
 		last := 0.0
 		for _, a := range trace {

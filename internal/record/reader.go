@@ -102,7 +102,7 @@ func (r *Run) warnCut(cut bool, file string) {
 type builder struct {
 	run      *Run
 	attempts map[int]*Attempt
-	cells    map[int]cellKey // announced cells
+	cells    map[int]int // announced cells: their index in the run
 	requests map[requestKey]*Request
 	tokens   map[*Request]int // number of tokens according to the journal
 	newer    bool             // the run was written by a newer version
@@ -115,16 +115,8 @@ type builder struct {
 }
 
 func newBuilder(r *Run) *builder {
-	return &builder{run: r, attempts: map[int]*Attempt{}, cells: map[int]cellKey{}, requests: map[requestKey]*Request{},
+	return &builder{run: r, attempts: map[int]*Attempt{}, cells: map[int]int{}, requests: map[requestKey]*Request{},
 		tokens: map[*Request]int{}}
-}
-
-// cellKey has what decides whether cells may share a session.
-type cellKey struct {
-	there, shared bool
-	engine        string
-	setup         int
-	at            int // in Run.Cells
 }
 
 // requestKey identifies a request.
@@ -161,16 +153,19 @@ func (b *builder) entry(e entry) error {
 		if e.Cell.Isolation == formerlyReused {
 			e.Cell.Isolation, e.Cell.Reused = "", true
 		}
-		at := b.announce(*e.Cell)
-		b.cells[e.Cell.ID] = cellKey{there: true, at: at, shared: e.Cell.Shared, engine: e.Cell.Engine,
-			setup: e.Cell.Setup}
+		at, again := b.cells[e.Cell.ID]
+		if !again {
+			at = len(b.run.Cells)
+			b.cells[e.Cell.ID], b.run.Cells = at, append(b.run.Cells, Cell{})
+		}
+		b.run.Cells[at] = *e.Cell // a later line about it knows more
 		return nil
 	case e.Done != nil:
 		b.run.Status = e.Done.Status
 		return nil
 	case e.Stop != nil:
 		b.run.Stops[e.Stop.Cell] = *e.Stop
-		return b.announced(e.Stop.Cell)
+		return nil
 	case e.Index != nil:
 		return nil
 	case e.Resumed != nil:
@@ -186,10 +181,10 @@ func (b *builder) entry(e entry) error {
 		return b.begin(e)
 	case e.Prediction != nil:
 		b.run.Predictions[e.Prediction.Cell] = *e.Prediction
-		return b.announced(e.Prediction.Cell)
+		return nil
 	case e.Risk != nil:
 		b.run.Risks[e.Risk.Cell] = *e.Risk
-		return b.announced(e.Risk.Cell)
+		return nil
 	}
 	a, err := b.attempt(int64(e.Attempt))
 	if err != nil {
@@ -198,32 +193,12 @@ func (b *builder) entry(e entry) error {
 	return b.add(a, e)
 }
 
-// announce adds a cell, or replaces an earlier line about it.
-func (b *builder) announce(c Cell) (at int) {
-	if before := b.cells[c.ID]; before.there {
-		b.run.Cells[before.at] = c
-		return before.at
-	}
-	b.run.Cells = append(b.run.Cells, c)
-	return len(b.run.Cells) - 1
-}
-
-func (b *builder) announced(cell int) error {
-	if !b.cells[cell].there {
-		return fmt.Errorf("cell %d is not announced", cell)
-	}
-	return nil
-}
-
 func (b *builder) begin(e entry) error {
 	if _, twice := b.attempts[e.Attempt]; twice || e.Attempt < 1 {
 		return fmt.Errorf("attempt %d begins twice or has no number", e.Attempt)
 	}
-	if err := b.announced(e.Begin.Cell); err != nil {
-		return fmt.Errorf("attempt %d: %w", e.Attempt, err)
-	}
-	if of := e.Begin.OpenedBy; of != 0 && (b.attempts[of] == nil || !b.together(b.attempts[of].Cell, e.Begin.Cell)) {
-		return fmt.Errorf("attempt %d continues in a session of another cell (attempt %d)", e.Attempt, of)
+	if _, announced := b.cells[e.Begin.Cell]; !announced {
+		return fmt.Errorf("attempt %d: cell %d is not announced", e.Attempt, e.Begin.Cell)
 	}
 	a := &Attempt{ID: e.Attempt, Cell: e.Begin.Cell, Repetition: e.Begin.Repetition, Warmup: e.Begin.Warmup,
 		Load1:    e.Begin.Load1,
@@ -236,15 +211,6 @@ func (b *builder) begin(e entry) error {
 	}
 	b.run.Attempts = append(b.run.Attempts, a)
 	return nil
-}
-
-// together reports whether attempts of both cells may share a session.
-func (b *builder) together(one, other int) bool {
-	if one == other {
-		return true
-	}
-	a, c := b.cells[one], b.cells[other]
-	return a.shared && c.shared && a.engine == c.engine && a.setup == c.setup
 }
 
 func (b *builder) add(a *Attempt, e entry) error {

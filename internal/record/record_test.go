@@ -227,33 +227,3 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
-
-func TestSharedSessionsNeedTheSameSetup(t *testing.T) {
-	own := Cell{ID: 1, Engine: "e", Isolation: OfLaunch, Reused: true, NoTokenIDs: true}
-	other := Cell{ID: 2, Engine: "f"}
-	shared := Cell{ID: 3, Engine: "a", Setup: 1, Shared: true}
-	beside, elsewhere := shared, shared
-	beside.ID, elsewhere.ID, elsewhere.Setup = 4, 5, 2
-	for _, c := range []struct {
-		opens, continues Cell
-		may              bool
-	}{{own, own, true}, {own, other, false}, {shared, beside, true}, {shared, elsewhere, false}} {
-		w := made(t, own, other, shared, beside, elsewhere)
-		first := w.Begin(c.opens, Beginning{Repetition: 1})
-		first.End(OK, "", nil, Cost{})
-		w.Begin(c.continues, Beginning{Repetition: 2, OpenedBy: first.ID()}).End(OK, "", nil, Cost{})
-		closed(t, w, OK)
-		r, err := Open(w.Dir())
-		if !c.may {
-			if err == nil || !strings.Contains(err.Error(), "continues in a session of another cell") {
-				t.Errorf("cell %d in the session of cell %d: %v", c.continues.ID, c.opens.ID, err)
-			}
-			continue
-		}
-		check.Err(t, err)
-		if a, b := r.Attempts[0], r.Attempts[1]; a.OpenedBy != 0 || a.Launch() != a || b.OpenedBy != a.ID ||
-			b.Launch() != a || b.Repetition != 2 || r.CellByID(c.opens.ID) != c.opens {
-			t.Errorf("%+v and %+v of %+v", a, b, r.Cells)
-		}
-	}
-}

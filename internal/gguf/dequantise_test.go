@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/gguf"
 )
 
@@ -26,9 +27,7 @@ var blockOf = map[gguf.Type]struct{ values, bytes int }{
 func golden(t testing.TB, kind gguf.Type) (blocks []byte, want []float32) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", strings.ToLower(kind.String())+".golden"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	l := blockOf[kind]
 	n := len(data) / (l.bytes + 4*l.values)
 	if n < 12 || n*(l.bytes+4*l.values) != len(data) {
@@ -60,9 +59,7 @@ func TestDequantiseMatchesReference(t *testing.T) {
 	for kind := range blockOf {
 		blocks, want := golden(t, kind)
 		got := make([]float32, len(want))
-		if err := gguf.Dequantise(kind, blocks, got); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, gguf.Dequantise(kind, blocks, got))
 		if i := differ(got, want); i >= 0 {
 			t.Errorf("%v: value %d is %g, want %g", kind, i, got[i], want[i])
 		}
@@ -85,9 +82,7 @@ func TestEveryHalf(t *testing.T) {
 			want = math.Copysign(want, -1)
 		}
 		got := make([]float32, 1)
-		if err := gguf.Dequantise(gguf.F16, []byte{byte(h), byte(h >> 8)}, got); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, gguf.Dequantise(gguf.F16, []byte{byte(h), byte(h >> 8)}, got))
 		if v := float64(got[0]); v != want && !(math.IsNaN(v) && math.IsNaN(want)) ||
 			math.Signbit(v) != math.Signbit(want) {
 			t.Fatalf("half %#04x is %v, want %v", h, v, want)
@@ -105,9 +100,7 @@ func withType(t *testing.T, kind gguf.Type, shape []uint64, blocks []byte) *gguf
 	b := written(t, nil, []gguf.Weights{{Name: "weights", Shape: shape, Values: make([]float32, n)}})
 	b = patch(t, b, "weights", 4+8*len(shape), byte(kind))
 	f, err := read(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	copy(b[f.Tensors[0].Offset:], blocks)
 	return f
 }
@@ -120,9 +113,7 @@ func TestRowsInPieces(t *testing.T) {
 	}
 	for n, sizes := range map[int][]int{0: {1, 1, 1, 1, 1, 1, 1}, 3: {3, 3, 1}, 7: {7}, 1 << 40: {7}} {
 		rows, err := f.Rows(f.Tensors[0], n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		var all []float32
 		var got []int
 		for {

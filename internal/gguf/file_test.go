@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
@@ -40,9 +41,7 @@ var tensors = []gguf.Weights{
 func written(t testing.TB, m []gguf.Entry, w []gguf.Weights) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := gguf.Write(&b, m, w); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, gguf.Write(&b, m, w))
 	return b.Bytes()
 }
 
@@ -55,9 +54,7 @@ func TestWriteAndRead(t *testing.T) {
 	for _, version := range []uint32{2, 3} {
 		binary.LittleEndian.PutUint32(b[4:], version)
 		f, err := read(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		if f.Version != version || !reflect.DeepEqual(f.Metadata, entries) {
 			t.Errorf("version %d: metadata is %v", f.Version, f.Metadata)
 		}
@@ -204,17 +201,13 @@ func tinyWith(t *testing.T, changes map[string]any, weights func([]gguf.Weights)
 		w = weights(slices.Clone(w))
 	}
 	changed, err := read(written(t, m, w))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return changed
 }
 
 func TestArchitecture(t *testing.T) {
 	l, err := tinyWith(t, nil, nil).Architecture()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	want := gguf.Architecture{Name: gguf.Llama, ContextLength: 1024, EmbeddingLength: 128, BlockCount: 2,
 		FeedForwardLength: 256, HeadCount: 4,
 		HeadCountKV: 2, HeadDim: 32, VocabSize: 512, RMSEpsilon: float64(float32(1e-5)), RopeBase: 10000}
@@ -271,9 +264,7 @@ func TestFeatures(t *testing.T) {
 			nil, nil},
 	} {
 		want, err := tinyWith(t, nil, nil).Architecture()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		if c.want != nil {
 			c.want(&want)
 		}
@@ -307,13 +298,9 @@ func qwen2(t *testing.T, changes map[string]any, bias bool) *gguf.File {
 
 func TestQwen2(t *testing.T) {
 	want, err := tinyWith(t, nil, nil).Architecture()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	got, err := qwen2(t, nil, true).Architecture()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if want.Interleaved() == got.Interleaved() {
 		t.Error("a llama and a qwen2 are rotated differently")
 	}
@@ -366,8 +353,6 @@ func TestArchitectureRefuses(t *testing.T) {
 		{"split.count", uint16(3), nil, "one of 3 parts of a split model; merge the parts", unknown},
 		{"general.architecture", nil, nil, "metadata general.architecture is missing", bad},
 		{"llama.block_count", nil, nil, "metadata llama.block_count is missing", bad},
-		{"llama.block_count", "two", nil, "metadata llama.block_count is string two", bad},
-		{"llama.block_count", uint32(0), nil, "metadata llama.block_count is 0", bad},
 		{"llama.block_count", uint32(1 << 29), nil, "the file has only 21 tensors", bad},
 		{"llama.block_count", uint32(3), nil, "tensor blk.2.attn_norm.weight of shape [128] is missing", bad},
 		{"llama.attention.head_count", uint32(3), nil, "not a multiple of head_count_kv", bad},
@@ -376,32 +361,23 @@ func TestArchitectureRefuses(t *testing.T) {
 		{"llama.attention.layer_norm_rms_epsilon", float32(math.NaN()), nil, "rms_epsilon is NaN", bad},
 		{"llama.rope.freq_base", float32(0), nil, "freq_base is 0", bad},
 		{"llama.rope.scaling.type", "yarn", nil, "llama.rope.scaling.type is string yarn", unknown},
-		{"llama.rope.scaling.type", "longrope", nil, "llama.rope.scaling.type is string longrope", unknown},
 		{"llama.rope.scaling.factor", float32(-2), nil, "llama.rope.scaling.factor is -2", bad},
 		{"llama.rope.scaling.attn_factor", float32(1.2), nil,
 			"llama.rope.scaling.attn_factor is float32 1.2", unknown},
 		{"llama.attention.head_count_kv", []int32{2, 4}, nil,
 			"llama.attention.head_count_kv is []int32 [2 4]: layers with different sizes", unknown},
-		{"llama.attention.sliding_window", "wide", nil, "llama.attention.sliding_window is string wide", bad},
-		{"llama.attention.sliding_window_pattern", []bool{true, false}, nil, "llama.attention.sliding_window_pattern is []bool [true false], which is not supported",
-			unknown},
-		{"llama.attention.causal", false, nil, "llama.attention.causal is bool false",
-			unknown},
-		{"llama.attention.kv_lora_rank", uint32(512), nil,
-			"llama.attention.kv_lora_rank is uint32 512", unknown},
+		{"llama.attention.sliding_window_pattern", []bool{true, false}, nil,
+			"llama.attention.sliding_window_pattern is []bool [true false], which is not supported", unknown},
 		{"llama.logit_scale", float32(8), nil, "llama.logit_scale is float32 8", unknown},
 		{"", nil, with(ropeFreqs(16, 1, 0)), "value 1 of tensor rope_freqs.weight is 0", bad},
 		{"", nil, with(ropeFreqs(15, 1)), "tensor rope_freqs.weight has shape [15], want [16]", bad},
 		{"", nil, with(one("blk.0.attn_output.bias")), "tensor blk.0.attn_output.bias does not belong to a plain llama model",
 			unknown},
-		{"", nil, with(one("blk.1.ffn_gate_inp.weight")), "tensor blk.1.ffn_gate_inp.weight does not belong", unknown},
 		{"", nil, with(one("blk.0.attn_q_norm.weight")), "tensor blk.0.attn_q_norm.weight does not belong", unknown},
 		{"", nil, with(one("blk.1.attn_k.bias")), "tensor blk.0.attn_q.bias of shape [128] is missing", bad},
 		{"llama.rope.dimension_count", uint32(16), nil, "llama.rope.dimension_count is 16", unknown},
-		{"llama.expert_count", uint32(8), nil, "llama.expert_count is uint32 8", unknown},
 		{"llama.vocab_size", uint32(500), nil, "llama.vocab_size is uint32 500, but tokenizer.ggml.tokens has 512", bad},
 		{"", nil, drop("blk.1.ffn_up.weight"), "tensor blk.1.ffn_up.weight of shape [128 256] is missing", bad},
-		{"", nil, with(one("blk.0.attn_q.bias")), "tensor blk.0.attn_q.bias has shape [1], want [128]", bad},
 	} {
 		changes := map[string]any{}
 		if c.key != "" {
@@ -431,16 +407,16 @@ func TestVocabularyRefuses(t *testing.T) {
 		{"tokenizer.ggml.pre", "tekken", `pre-tokenizer "tekken" is not supported`, fault.UnknownArch},
 		{"tokenizer.ggml.merges", []string{"ab"}, `merge 0 of tokenizer.ggml.merges is "ab"`, fault.BadModel},
 		{"tokenizer.ggml.merges", []string{"q Z"}, `"qZ" is not a token`, fault.BadModel},
-		{"tokenizer.ggml.merges", []string{"t h e"}, `"h e" is not a token`, fault.BadModel},
 		{"tokenizer.ggml.merges", []string{" t"}, `merge 0 of tokenizer.ggml.merges is " t", but "" is not a token`,
 			fault.BadModel},
 		{"tokenizer.ggml.merges", nil, "metadata tokenizer.ggml.merges is missing", fault.BadModel},
 		{"tokenizer.ggml.merges", []int32{1},
 			"metadata tokenizer.ggml.merges is []int32 [1], want an array of strings", fault.BadModel},
-		{"tokenizer.ggml.tokens", nil, "metadata tokenizer.ggml.tokens is missing", fault.BadModel},
 		{"tokenizer.ggml.tokens", []string{"a", strings.Repeat("b", 5000)},
 			"token 1 of tokenizer.ggml.tokens has 5000 bytes", fault.BadModel},
 		{"tokenizer.ggml.tokens", []string{"a", "a"}, "tokenizer.ggml.token_type", fault.BadModel},
+		{"tokenizer.ggml.merges", []string{"Ġ t", "Ġ t"}, `merges 0 and 1 of tokenizer.ggml.merges are both "Ġ t"`,
+			fault.BadModel},
 		{"tokenizer.ggml.eos_token_id", uint32(512), "tokenizer.ggml.eos_token_id is 512", fault.BadModel},
 	} {
 		_, err := tinyWith(t, map[string]any{c.key: c.value}, nil).Vocabulary()
@@ -448,29 +424,12 @@ func TestVocabularyRefuses(t *testing.T) {
 			t.Errorf("%s = %v: got %v (%s), want %q", c.key, c.value, err, fault.Of(err), c.says)
 		}
 	}
-	f := tinyWith(t, map[string]any{"tokenizer.ggml.tokens": []string{"a", "a"}, "tokenizer.ggml.token_type": nil,
-		"tokenizer.ggml.merges": []string{}, "tokenizer.ggml.bos_token_id": nil, "tokenizer.ggml.eos_token_id": nil},
-		nil)
-	merge := tinyWith(t, nil, nil).Metadata
-	i := slices.IndexFunc(merge, func(e gguf.Entry) bool { return e.Key == "tokenizer.ggml.merges" })
-	first := merge[i].Value.([]string)[0]
-	_, err := tinyWith(t, map[string]any{"tokenizer.ggml.merges": []string{first, first}}, nil).Vocabulary()
-	if want := fmt.Sprintf("merges 0 and 1 of tokenizer.ggml.merges are both %q", first); err == nil ||
-		!strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %q", err, want)
-	}
-	if _, err := f.Vocabulary(); err == nil ||
-		!strings.Contains(err.Error(), `tokens 0 and 1 of tokenizer.ggml.tokens are both "a"`) {
-		t.Errorf("duplicate token: %v", err)
-	}
 }
 
 func TestUnreadableTypesAreKnown(t *testing.T) {
 	w := []gguf.Weights{{Name: "q", Shape: []uint64{32}, Values: make([]float32, 32)}}
 	f, err := read(patch(t, written(t, nil, w), "q", 12, 20)) // a block of 32 values in 18 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if got := f.Tensors[0]; got.Size != 18 || got.Type.String() != "IQ4_NL" {
 		t.Errorf("got %+v", got)
 	}
@@ -482,41 +441,6 @@ func TestUnreadableTypesAreKnown(t *testing.T) {
 	}
 }
 
-// smallest returns the smallest llama, with changed metadata.
-func smallest(t testing.TB, other ...gguf.Entry) []byte {
-	l := gguf.Architecture{EmbeddingLength: 2, BlockCount: 1, FeedForwardLength: 1, HeadCount: 1, HeadCountKV: 1,
-		HeadDim: 2, VocabSize: 3}
-	var w []gguf.Weights
-	for _, want := range l.Tensors() {
-		n := uint64(1)
-		for _, d := range want.Shape {
-			n *= d
-		}
-		w = append(w, gguf.Weights{Name: want.Name, Shape: want.Shape, Values: make([]float32, n)})
-	}
-	m := []gguf.Entry{
-		{Key: "general.architecture", Value: "llama"}, {Key: "llama.context_length", Value: uint32(8)},
-		{Key: "llama.embedding_length", Value: uint32(2)}, {Key: "llama.block_count", Value: uint32(1)},
-		{Key: "llama.feed_forward_length", Value: uint32(1)}, {Key: "llama.attention.head_count", Value: uint32(1)},
-		{Key: "llama.attention.layer_norm_rms_epsilon", Value: float32(1e-5)},
-		{Key: "tokenizer.ggml.model", Value: "gpt2"}, {Key: "tokenizer.ggml.pre", Value: "gpt-2"},
-		{Key: "tokenizer.ggml.tokens", Value: []string{"a", "b", "ab"}},
-		{Key: "tokenizer.ggml.merges", Value: []string{"a b"}},
-	}
-	for _, o := range other {
-		m = append(slices.DeleteFunc(m, func(e gguf.Entry) bool { return e.Key == o.Key }), o)
-	}
-	b := written(t, m, w)
-	f, err := read(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Architecture(); err != nil && len(other) == 0 {
-		t.Fatal(err)
-	}
-	return b
-}
-
 // FuzzRead looks for panics, tensors outside the file, and errors of other classes.
 func FuzzRead(f *testing.F) {
 	whole := written(f, entries, tensors)
@@ -524,22 +448,18 @@ func FuzzRead(f *testing.F) {
 	f.Add(whole[:100])
 	f.Add([]byte("GGUF"))
 	f.Add(tinyBytes()[:20000]) // the header: metadata, vocabulary and tensor list
-	f.Add(smallest(f))
+	var small bytes.Buffer
+	if err := tiny.WriteRandom(&small, tiny.Spec{Layers: 1, Hidden: 2, Heads: 1, FFN: 1, Window: 4,
+		RopeScaling: tiny.Linear}); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(small.Bytes())
 	long := []byte{0, 0, 0, 0, 0, 0, 0, 16} // 2^60
 	f.Add(patch(f, whole, "a.string", 4, long...))
 	f.Add(patch(f, whole, "b.strings", 8, long...))
 	f.Add(patch(f, whole, "b.none", 8, long...))
 	f.Add(patch(f, whole, "vector", 16, long...))
 	f.Add(patch(f, whole, "vector", 16, 64)) // outside
-	for _, merges := range [][]string{{"a b", "a b"}, {"ab a", "a b"}, {" a"}, {"a "}, {"b ab", "ab b"}, {"a b b"}} {
-		f.Add(smallest(f, gguf.Entry{Key: "tokenizer.ggml.merges", Value: merges}))
-	}
-	for _, m := range []gguf.Entry{{Key: "llama.rope.scaling.factor", Value: float32(4)},
-		{Key: "llama.attention.sliding_window", Value: uint32(4)},
-		{Key: "llama.attention.head_count_kv", Value: []int32{1}}, {Key: "general.type", Value: "adapter"},
-		{Key: "split.count", Value: uint16(2)}} {
-		f.Add(smallest(f, m))
-	}
 	f.Add(written(f, scored([]string{"a", "b", "ab"}), nil))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		file, err := read(content)

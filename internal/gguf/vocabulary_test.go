@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 )
@@ -43,9 +44,7 @@ func changed(entries []gguf.Entry, more ...gguf.Entry) []gguf.Entry {
 func vocabularyOf(t *testing.T, metadata []gguf.Entry) (gguf.Vocabulary, error) {
 	t.Helper()
 	f, err := read(written(t, metadata, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return f.Vocabulary()
 }
 
@@ -55,9 +54,7 @@ func entry(name string, value any) gguf.Entry {
 
 func TestMergesFollowFromScores(t *testing.T) {
 	v, err := vocabularyOf(t, scored(strings.Fields("▁a ab ▁ab b a ▁ ▁▁ ▁▁▁ ▁▁▁▁")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	want := []string{"▁ a", "a b", "▁a b", "▁ ab", // by score, and the longest left part first
 		"▁▁▁ ▁", "▁▁ ▁▁", "▁▁ ▁", "▁ ▁▁▁", "▁ ▁▁", "▁ ▁"} // of equal scores
 	if !slices.Equal(v.Merges, want) {
@@ -94,6 +91,10 @@ func TestSentencePieceRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.says) || fault.Of(err) != c.kind {
 			t.Errorf("%v: got %v (%s), want %q", c.entry, err, fault.Of(err), c.says)
 		}
+	}
+	if _, err := vocabularyOf(t, scored([]string{"a", "a"})); err == nil ||
+		!strings.Contains(err.Error(), `are both "a"`) {
+		t.Errorf("two equal tokens: %v", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 )
 
@@ -110,12 +111,8 @@ func TestOpenRefuses(t *testing.T) {
 		t.Errorf("an empty folder: %v", err)
 	}
 	large := filepath.Join(dir, "config.json")
-	if err := os.WriteFile(large, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(large, maxConfig+1); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(large, nil, 0o600))
+	check.Err(t, os.Truncate(large, maxConfig+1))
 	if _, err := Open(dir); fault.Of(err) != fault.BadModel ||
 		!strings.Contains(err.Error(), "larger than 16 MiB") {
 		t.Errorf("a large file: %v", err)
@@ -166,9 +163,7 @@ func TestQuantization(t *testing.T) {
 
 func TestKeptModules(t *testing.T) {
 	m, err := Open("testdata/gpt-oss-20b.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for _, w := range m.Weights {
 		want := int64(0)
 		if w.Linear && strings.HasPrefix(w.Name, "self_attn.") {
@@ -226,9 +221,7 @@ func FuzzParse(f *testing.F) {
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		check.Err(f, err)
 		f.Add(text)
 	}
 	f.Add([]byte(`{"model_type":"gemma3","text_config":{"hidden_size":2560,"intermediate_size":10240,"num_hidden_layers":34}}`))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 )
 
@@ -24,9 +25,7 @@ const twoLayers = `{"__metadata__":{"format":"pt"},"model.embed_tokens.weight":{
 func TestSafetensors(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "model.safetensors")
-	if err := os.WriteFile(path, tensorFile(twoLayers, 384), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path, tensorFile(twoLayers, 384), 0o600))
 	for _, where := range []string{dir, path} {
 		list, err := Safetensors(where)
 		if err != nil || len(list) != 5 {
@@ -58,9 +57,7 @@ func TestDamagedSafetensors(t *testing.T) {
 		"a number":         tensorFile(`{"a":4}`, 8),
 	} {
 		path := filepath.Join(t.TempDir(), "x.safetensors")
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(path, text, 0o600))
 		if _, err := Safetensors(path); fault.Of(err) != fault.BadModel || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"llmparity/assets/page"
 	"llmparity/internal/cache"
 	"llmparity/internal/catalogue"
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/mlc"
 	"llmparity/internal/record"
@@ -40,9 +41,7 @@ func models(t *testing.T) (file, folder string) {
 	t.Helper()
 	dir := t.TempDir()
 	file, folder = filepath.Join(dir, "mine.gguf"), filepath.Join(dir, "mine-webllm")
-	if err := tiny.WriteFile(file); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, tiny.WriteFile(file))
 	if _, err := mlc.Write(t.Context(), file, folder, mlc.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -94,9 +93,7 @@ func TestFindRefuses(t *testing.T) {
 	f := finder(t)
 	file, folder := models(t)
 	text, empty := filepath.Join(t.TempDir(), "text.gguf"), t.TempDir()
-	if err := os.WriteFile(text, []byte("no model at all, but a text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(text, []byte("no model at all, but a text"), 0o600))
 	for _, c := range []struct {
 		name, mirror string
 		window       int

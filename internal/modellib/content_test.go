@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/modellib"
 )
 
@@ -47,13 +48,9 @@ func TestShaders(t *testing.T) {
 			s.TieWordEmbeddings = true
 			c.change(&s)
 			lib, err := modellib.Build(t.Context(), realTools(t), s, c.variant, func(step string) { t.Log(step) })
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, err)
 			text, err := os.ReadFile(lib.Path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, err)
 			for _, want := range c.has {
 				if !strings.Contains(string(text), want) {
 					t.Errorf("lacks %s", want)

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/mlc"
 	"llmparity/internal/modellib"
 )
@@ -16,13 +17,9 @@ func TestMetadata(t *testing.T) {
 	s.VocabSize = 2000 // too many to be sorted in one pass
 	s.SlidingWindowSize, s.RopeFactors, s.RopeTheta = 16, []float64{1, 2.5, 0.1}, 500000
 	built, err := modellib.Build(t.Context(), realTools(t), s, v, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	l, err := mlc.OpenLibrary(built.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if l.Own == nil || l.Own.Variant != v {
 		t.Errorf("variant %v, want %v", l.Own, v)
 	}

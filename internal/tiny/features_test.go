@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
@@ -59,9 +60,7 @@ func TestFeaturesMatter(t *testing.T) {
 func TestRandomModelsAreTheSameEachTime(t *testing.T) {
 	var a, b, c bytes.Buffer
 	for out, seed := range map[*bytes.Buffer]uint64{&a: 1, &b: 1, &c: 2} {
-		if err := tiny.WriteRandom(out, tiny.Spec{Vocab: 600, Tokenizer: tiny.SentencePiece, Seed: seed}); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, tiny.WriteRandom(out, tiny.Spec{Vocab: 600, Tokenizer: tiny.SentencePiece, Seed: seed}))
 	}
 	if !bytes.Equal(a.Bytes(), b.Bytes()) || bytes.Equal(a.Bytes(), c.Bytes()) {
 		t.Error("the bytes do not depend only on shape and seed")

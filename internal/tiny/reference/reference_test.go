@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
 	"llmparity/internal/tiny/reference"
@@ -16,13 +17,9 @@ import (
 func open(t *testing.T) *gguf.File {
 	t.Helper()
 	var b bytes.Buffer
-	if err := tiny.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, tiny.Write(&b))
 	f, err := gguf.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), tiny.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return f
 }
 
@@ -36,17 +33,11 @@ type answer struct {
 func TestReferenceAgreesWithLlamaServer(t *testing.T) {
 	f := open(t)
 	tokens, m, err := reference.Read(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	b, err := os.ReadFile("testdata/llama-server.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	var answers []answer
-	if err := json.Unmarshal(b, &answers); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, json.Unmarshal(b, &answers))
 	prompts := tinytest.Prompts()
 	if len(answers) != len(prompts) {
 		t.Fatalf("%d answers to %d prompts", len(answers), len(prompts))
@@ -59,9 +50,7 @@ func TestReferenceAgreesWithLlamaServer(t *testing.T) {
 			t.Errorf("%s: comes back as %q", p.Name, back)
 		}
 		out, margins, err := m.Greedy(answers[i].In, len(answers[i].Out))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		if !slices.Equal(out, answers[i].Out) || len(margins) != len(out) || slices.Min(margins) <= 0 {
 			t.Errorf("%s: got %v, llama-server gave %v; margins %v", p.Name, out, answers[i].Out, margins)
 		}

@@ -11,11 +11,11 @@ import (
 // clocks is what a launch's record says of the clock that its tokens were timed by: that of a page or a worker. Offsets
 // and errors are in nanoseconds. Engines that are timed by our own clock have none.
 type clocks struct {
-	isolate    string
-	known      bool  // it was compared with ours at all
-	checked    bool  // and once more at the end
-	drift      int64 // by how much the two moved apart, whichever way
-	start, end int64 // errors of the two comparisons
+	isolate string
+	known   bool  // it was compared with ours at all
+	checked bool  // and once more at the end
+	start   int64 // error of the first comparison
+	drift   int64 // by how much the two moved apart, whichever way
 }
 
 // clocksOf goes by the launch's first comparison and the last one up to the attempt's end, or the next behind it: where
@@ -42,10 +42,7 @@ func clocksOf(l evidence.Launch) clocks {
 	for isolate, begin := range first {
 		c := clocks{isolate: isolate, known: true, start: begin.ErrorNS}
 		if end := last[isolate]; end != nil {
-			c.checked, c.end, c.drift = true, end.ErrorNS, end.OffsetNS-begin.OffsetNS
-			if c.drift < 0 {
-				c.drift = -c.drift
-			}
+			c.checked, c.drift = true, max(end.OffsetNS-begin.OffsetNS, begin.OffsetNS-end.OffsetNS)
 		}
 		if !worst.known || c.bound() > worst.bound() || c.bound() == worst.bound() && c.isolate < worst.isolate {
 			worst = c
@@ -59,27 +56,11 @@ func (c clocks) bound() int64 { return c.drift + c.start }
 
 // trouble says why tokens can't be put beside samples of this interval; empty where they can.
 func (c clocks) trouble(every int64) string {
-	errors := c.start + c.end
-	switch {
-	case !c.known || every <= 0:
+	if every <= 0 || c.bound() <= every {
 		return ""
-	case c.start > every:
-		return fmt.Sprintf("the clock of its tokens (%s) is known only to %v, more than the %v between two samples",
-			c.isolate, span(c.start), span(every))
-	case c.drift-errors > every:
-		return fmt.Sprintf("the clock of its tokens (%s) drifted by %v (±%v) in the launch, more than the %v between two samples",
-			c.isolate, span(c.drift), span(errors), span(every))
 	}
-	return ""
+	return fmt.Sprintf("the clock of its tokens (%s) is known to %v at worst, more than the %v between two samples",
+		c.isolate, span(c.bound()), span(every))
 }
 
-func span(ns int64) time.Duration {
-	d := time.Duration(ns)
-	switch {
-	case d.Abs() >= time.Second:
-		return d.Round(10 * time.Millisecond)
-	case d.Abs() >= 10*time.Millisecond:
-		return d.Round(time.Millisecond)
-	}
-	return d.Round(10 * time.Microsecond)
-}
+func span(ns int64) time.Duration { return time.Duration(ns).Round(10 * time.Microsecond) }

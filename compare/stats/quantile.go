@@ -46,40 +46,21 @@ func Ranked(sorted []float64, share float64) float64 {
 	return sorted[max(0, int(math.Ceil(share*float64(len(sorted))-1e-9))-1)]
 }
 
-// Steps are all of an empirical distribution, or as many as are drawn: the least and the highest among them, and the
-// highest ones close together, because that is where readers look.
+// Steps are all of an empirical distribution, or as many as are drawn, evenly; the least and the highest among them.
 func Steps(sorted []float64) []Step {
 	n := len(sorted)
 	var out []Step
-	add := func(i int) {
+	for k := range min(n, StepsAtMost) {
+		i := k
+		if n > StepsAtMost {
+			i = k * (n - 1) / (StepsAtMost - 1)
+		}
 		s := Step{sorted[i], float64(i+1) / float64(n)}
 		if len(out) > 0 && out[len(out)-1].Value == s.Value {
 			out[len(out)-1].Share = s.Share
-			return
-		}
-		out = append(out, s)
-	}
-	if n <= StepsAtMost {
-		for i := range sorted {
-			add(i)
-		}
-		return out
-	}
-	const tail = StepsAtMost / 4
-	last := -1
-	for k := range StepsAtMost {
-		i := k * (n - 1) / (StepsAtMost - tail)
-		if k >= StepsAtMost-tail {
-			// from p99 on, evenly
-			from := (n - 1) * 99 / 100
-			i = from + (k-StepsAtMost+tail+1)*(n-1-from)/tail
-		} else if i > (n-1)*99/100 {
 			continue
 		}
-		if i > last {
-			add(i)
-			last = i
-		}
+		out = append(out, s)
 	}
 	return out
 }

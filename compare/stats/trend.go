@@ -5,25 +5,6 @@ import (
 	"slices"
 )
 
-// Slope is Theil and Sen's, the median of the slopes between all pairs: a launch that is off does not bend it. NaN for
-// fewer than three.
-func Slope(values []float64) float64 {
-	if len(values) < 3 {
-		return math.NaN()
-	}
-	line, _ := LineThrough(inOrder(values))
-	return line.Slope
-}
-
-// inOrder has values at 0, 1, 2 …
-func inOrder(values []float64) []Point {
-	points := make([]Point, len(values))
-	for i, v := range values {
-		points[i] = Point{float64(i), v}
-	}
-	return points
-}
-
 // RobustDeviation goes by the median distance from the median, scaled to be the standard deviation of a bell curve; 0
 // where more than half of all values are equal.
 func RobustDeviation(values []float64) float64 {
@@ -38,7 +19,9 @@ func RobustDeviation(values []float64) float64 {
 // Drift is Theil and Sen's slope from one value to the next, and Mann and Kendall's p of there being none.
 func Drift(values []float64) (slope, p float64) {
 	n, s := len(values), 0
+	points := make([]Point, n)
 	for i := range values {
+		points[i] = Point{float64(i), values[i]}
 		for _, before := range values[:i] {
 			switch {
 			case values[i] > before:
@@ -51,7 +34,7 @@ func Drift(values []float64) (slope, p float64) {
 	if n < 2 {
 		return 0, 1
 	}
-	fit, _ := TheilSen(inOrder(values))
+	fit, _ := TheilSen(points)
 	sorted := slices.Sorted(slices.Values(values))
 	ties := 0.0
 	for i := 0; i < n; {

@@ -46,10 +46,6 @@ func TestOpenFolders(t *testing.T) {
 			"144 values"},
 		"contradicting weights": {map[string]string{"config.json": small, "model.safetensors": tensors()}, 288,
 			64 * 16 * 2, Medium, "144 values"},
-		"no config": {map[string]string{"model.safetensors": tensors()}, 288, 64 * 8 * 2,
-			Low, "no config.json"},
-		"unknown architecture": {map[string]string{"config.json": `{"model_type":"new"}`,
-			"model.safetensors": tensors()}, 288, 64 * 8 * 2, Low, "unknown architecture"},
 	} {
 		dir := t.TempDir()
 		for file, text := range c.files {

@@ -31,14 +31,6 @@ func Open(path string) (Model, error) {
 	return Parse(path, text)
 }
 
-// UnknownType is the error for an unknown model_type.
-type UnknownType struct{ Type string }
-
-func (e UnknownType) Error() string { return fmt.Sprintf("model_type %q is unknown", e.Type) }
-
-// IsUnknown reports whether an error is an UnknownType.
-func IsUnknown(err error) bool { return errors.As(err, new(UnknownType)) }
-
 // Parse reads a config.
 func Parse(file string, text []byte) (Model, error) {
 	outer, err := newReader(file, text)
@@ -110,10 +102,8 @@ func (r *reader) textPart() (*reader, []string) {
 func unknown(file, kind string) error {
 	do := "give its sizes by flags: --model-params, --num-layers, --num-heads, --num-kv-heads, --hidden-size, --head-dim"
 	near := nearest.Of(kind, slices.Sorted(maps.Keys(families)), 3)
-	err := fault.New(fault.UnknownArch, do, "%s: %s (nearest known: %s)", file, UnknownType{kind}.Error(),
+	return fault.New(fault.UnknownArch, do, "%s: model_type %q is unknown (nearest known: %s)", file, kind,
 		strings.Join(near, ", "))
-	err.Err = UnknownType{kind}
-	return err
 }
 
 // about reads the fields other than sizes.

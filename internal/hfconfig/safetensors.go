@@ -8,9 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"llmparity/internal/regular"
@@ -160,45 +158,4 @@ func parseHeader(file string, r io.Reader, size int64) ([]Stored, error) {
 	}
 	slices.SortFunc(list, func(a, b Stored) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
-}
-
-// inLayers matches the projections of keys and values in most families.
-var inLayers = regexp.MustCompile(`(?:^|\.)(?:layers|h|blocks)\.(\d+)\.(?:self_attn|attn|attention|self_attention)\.(k_proj|v_proj)\.weight$`)
-
-// CachesOf returns the KV cache by the shapes of the projections of keys and values; nil if they have other names or
-// are packed.
-func CachesOf(tensors []Stored) []Cache {
-	type kv struct{ keys, values int64 }
-	layers := map[int]kv{}
-	for _, t := range tensors {
-		m := inLayers.FindStringSubmatch(t.Name)
-		if m == nil || len(t.Shape) != 2 || !strings.HasPrefix(strings.ToUpper(t.DType), "F") &&
-			!strings.HasPrefix(t.DType, "BF") {
-			continue
-		}
-		n, err := strconv.Atoi(m[1])
-		if err != nil {
-			continue
-		}
-		l := layers[n]
-		if m[2] == "k_proj" {
-			l.keys = t.Shape[0]
-		} else {
-			l.values = t.Shape[0]
-		}
-		layers[n] = l
-	}
-	groups := map[kv]int{}
-	for _, l := range layers {
-		if l.keys == 0 || l.values == 0 {
-			return nil
-		}
-		groups[l]++
-	}
-	var caches []Cache
-	for l, n := range groups {
-		caches = append(caches, Cache{Layers: n, Values: l.keys + l.values, Keys: l.keys})
-	}
-	slices.SortFunc(caches, func(a, b Cache) int { return int(b.Values - a.Values) })
-	return caches
 }

@@ -55,10 +55,6 @@ func FromNumbers(n Numbers) (Model, error) {
 		}
 		m.note("parameters assume a decoder with three feed-forward matrices and an untied head")
 		n.Parameters, m.Trust = float64(guess), Medium
-	} else if rough := m.rough(); rough > 0 && (n.Parameters > 4*rough || n.Parameters < rough/4) {
-		m.note("--model-params %.4g contradicts the other sizes: a decoder with %d layers and hidden size %d has about %.2g parameters (more with experts)",
-			n.Parameters, m.Layers, m.Hidden, rough)
-		m.Trust, m.CacheTrust = Low, Low
 	}
 	m.Parameters = int64(n.Parameters)
 	m.consist()
@@ -99,12 +95,6 @@ func (m Model) decoder() int64 {
 		return 0
 	}
 	return int64(n)
-}
-
-// rough returns 12 × layers × hidden² plus the embeddings; 0 if they are unknown.
-func (m Model) rough() float64 {
-	return 12*float64(m.Layers)*float64(m.Hidden)*float64(m.Hidden) + 2*float64(m.Vocab)*float64(m.Hidden)*min(
-		float64(m.Layers), 1)
 }
 
 // Bound is a flag with its maximum.

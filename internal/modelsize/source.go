@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,8 +14,7 @@ import (
 	"llmparity/internal/mlc"
 )
 
-// Open reads the model at a path: a GGUF, the folder of a WebLLM package, a config.json or its folder, or safetensors
-// files.
+// Open reads the model at a path: a GGUF, the folder of a WebLLM package, or a config.json or its folder.
 func Open(path string) (Model, error) {
 	const wanted = "name a GGUF file, the folder of a WebLLM package, or a config.json or its folder; or give the sizes by flags"
 	info, err := os.Stat(path)
@@ -33,19 +33,15 @@ func Open(path string) (Model, error) {
 	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
 		return Model{}, fault.New(fault.BadModel, wanted, "%s is not a regular file", path)
 	}
-	switch ext := strings.ToLower(filepath.Ext(path)); {
-	case ext == ".json":
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".json":
 		c, err := hfconfig.Open(path) // ignores other files in its folder
 		if err != nil {
 			return Model{}, err
 		}
 		return FromConfig(c), nil
-	case ext == ".safetensors":
-		tensors, err := hfconfig.Safetensors(path)
-		if err != nil {
-			return Model{}, err
-		}
-		return byTensors(path, tensors, "no config.json: "+shapesOnly)
+	case ".safetensors":
+		return Model{}, fault.New(fault.BadModel, wanted, "%s has weights, but not the model's sizes", path)
 	}
 	return openGGUF(path)
 }
@@ -74,28 +70,17 @@ func FromConfig(c hfconfig.Model) Model {
 
 // fromFolder reads a config.json and the headers of the safetensors files beside it.
 func fromFolder(dir, wanted string) (Model, error) {
-	tensors, terr := hfconfig.Safetensors(dir)
-	c, err := hfconfig.Open(dir)
-	switch {
-	case err == nil && terr == nil:
-		m := FromConfig(c)
-		m.hold(tensors)
-		return m, nil
-	case terr != nil:
-		return Model{}, terr
-	case hfconfig.IsUnknown(err) || !hfconfig.Exists(dir):
-		if len(tensors) > 0 {
-			why := "no config.json: "
-			if hfconfig.Exists(dir) {
-				why = "unknown architecture: "
-			}
-			return byTensors(dir, tensors, why+shapesOnly)
-		}
-		if !hfconfig.Exists(dir) {
-			return Model{}, fault.New(fault.BadModel, wanted, "%s contains no model", dir)
-		}
+	if !hfconfig.Exists(dir) {
+		return Model{}, fault.New(fault.BadModel, wanted, "%s contains no model", dir)
 	}
-	return Model{}, err
+	c, err := hfconfig.Open(dir)
+	if err != nil {
+		return Model{}, err
+	}
+	tensors, err := hfconfig.Safetensors(dir)
+	m := FromConfig(c)
+	m.hold(tensors)
+	return m, err
 }
 
 // hold compares the config with the files.
@@ -109,39 +94,10 @@ func (m *Model) hold(tensors []hfconfig.Stored) {
 		m.Stored[strings.ToLower(t.DType)] += t.Bytes
 		values += t.Values()
 	}
-	if m.Quantized == nil && !near(values, m.Parameters, 0.02) {
+	if m.Quantized == nil && math.Abs(float64(values-m.Parameters)) > 0.02*float64(max(values, m.Parameters)) {
 		m.note("the safetensors files have %d values, but the config's sizes add up to %d", values, m.Parameters)
 		m.Trust = Medium
 	}
-}
-
-func near(a, b int64, part float64) bool {
-	d := float64(a) - float64(b)
-	return max(d, -d) <= part*float64(max(a, b))
-}
-
-const shapesOnly = "weights are the tensors of the files, and the KV cache follows from the shapes of the key and value projections"
-
-func byTensors(path string, tensors []hfconfig.Stored, note string) (Model, error) {
-	m := Model{Name: filepath.Base(filepath.Clean(path)), Source: "safetensors", Stored: map[string]int64{}, Trust: Low,
-		Caches: hfconfig.CachesOf(tensors)}
-	for _, t := range tensors {
-		m.Stored[strings.ToLower(t.DType)] += t.Bytes
-		m.Parameters += t.Values()
-		m.lump(t.Values())
-		if len(t.Shape) == 2 && (strings.Contains(t.Name, "embed_tokens") || strings.Contains(t.Name, "wte.")) {
-			m.Vocab, m.Hidden = int(min(t.Shape[0], 1<<30)), int(min(t.Shape[1], 1<<30))
-		}
-	}
-	if m.Parameters == 0 {
-		return m, fault.New(fault.BadModel, "download it again", "%s contains no tensors", path)
-	}
-	for _, c := range m.Caches {
-		m.Layers += c.Layers
-	}
-	m.DType = Dominant(m.Stored)
-	m.note("%s", note)
-	return m, nil
 }
 
 // lump adds a weight of which only the number of values is known.

@@ -99,7 +99,8 @@ func TestFewReadingsAreNoSlope(t *testing.T) {
 func TestGrowthOfDriftedLaunchIsNotReported(t *testing.T) {
 	drift := []record.Clock{{Isolate: "page", ErrorNS: 1e5}, {Isolate: "page", OffsetNS: 9e8, ErrorNS: 1e5}}
 	a := follower{id: 1, tokens: 120, every: 40 * time.Millisecond, at: line, clocks: drift}.attempt()
-	if r := grownOf(shaped(), a).rate("rss_sum"); r.Known() || !strings.Contains(r.Verdict, "known to 900.1ms at worst") {
+	r := grownOf(shaped(), a).rate("rss_sum")
+	if r.Known() || !strings.Contains(r.Verdict, "known to 900.1ms at worst") {
 		t.Errorf("%+v", r)
 	}
 }

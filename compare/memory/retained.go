@@ -9,8 +9,8 @@ import (
 )
 
 // retainedBy is a launch's memory after the unload minus that before the load, in MiB; NaN if either was not read. It
-// uses PSS, because USS misses the memory for uploads, which two processes of a browser share. A process that started in
-// between counts in full.
+// uses PSS, because USS misses the memory for uploads, which two processes of a browser share. A process that started
+// in between counts in full.
 func retainedBy(a *record.Attempt) float64 {
 	before, after := pssAtEnd(a.Launch(), record.Baseline), pssAtEnd(a, record.Unload)
 	if len(before) == 0 || len(after) == 0 {

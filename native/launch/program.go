@@ -210,15 +210,15 @@ func Listener(ctx context.Context, hostPort string, here bool) (pid int, program
 	if pid == os.Getpid() {
 		return 0, "", errors.New("the server is part of this program")
 	}
-	program = ProgramOf(pid, proc.CommandLine(pid))
+	program = programOf(pid, proc.CommandLine(pid))
 	if slices.Contains(forwarders, program) {
 		return 0, "", fmt.Errorf("process %d (%s) listens there and forwards to another process", pid, program)
 	}
 	return pid, program, nil
 }
 
-// ProgramOf returns the name of a process's program; its pid if that is not visible.
-func ProgramOf(pid int, line []string) string {
+// programOf returns the name of a process's program; its pid if that is not visible.
+func programOf(pid int, line []string) string {
 	if len(line) == 0 {
 		return fmt.Sprint(pid)
 	}

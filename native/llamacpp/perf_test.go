@@ -1,12 +1,10 @@
 package llamacpp
 
 import (
-	"bytes"
 	"maps"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -78,24 +76,4 @@ func TestPieces(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %q, %v", c.name, got, over, c.want, c.over)
 		}
 	}
-}
-
-func FuzzPieces(f *testing.F) {
-	f.Add("some text\n<f0 and more\n", uint(3))
-	f.Add("\n\n", uint(1))
-	f.Fuzz(func(t *testing.T, text string, size uint) {
-		const mark = "<f00>"
-		if strings.Contains(text, mark) || size == 0 {
-			return
-		}
-		var chunks []string
-		for c := range slices.Chunk([]byte(text+mark), int(min(size, 1<<16))) {
-			chunks = append(chunks, string(c))
-		}
-		got, over := whole(chunks, mark, false)
-		if joined := strings.Join(got, ""); joined != text &&
-			!bytes.Contains([]byte(text + mark)[:len(text)+len(mark)-1], []byte(mark)) || !over {
-			t.Fatalf("%q of %q", joined, text)
-		}
-	})
 }

@@ -3,12 +3,12 @@ package ollama
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 
 	"llmparity/internal/cache"
@@ -20,20 +20,14 @@ import (
 )
 
 // depot is the set of models that llmparity created in the store of a server that it did not start. A note in the
-// cache folder marks each one, so that the next run that uses a model removes it if its creator was killed.
+// cache folder marks each one and has the pid of the process that will remove it. If that was killed, the next run that
+// uses the model removes it.
 type depot struct {
 	client *client
 	notes  string // folder; empty: no notes
 
 	mu   sync.Mutex
 	made []string
-}
-
-// note marks a model in a server's store.
-type note struct {
-	Server string `json:"server"`
-	Model  string `json:"model"`
-	Maker  int    `json:"maker"` // pid of the process that will remove it
 }
 
 func (c Config) depot(client *client) *depot {
@@ -92,9 +86,8 @@ func (d *depot) takeOver(name string) {
 	if d.notes == "" {
 		return
 	}
-	text, err := json.Marshal(note{d.client.Base, name, os.Getpid()})
-	if err == nil && os.MkdirAll(d.notes, 0o755) == nil {
-		_ = os.WriteFile(d.place(name), text, 0o600) // without a note the model stays if we are killed
+	if os.MkdirAll(d.notes, 0o755) == nil { // without a note the model stays if we are killed
+		_ = os.WriteFile(d.place(name), []byte(strconv.Itoa(os.Getpid())), 0o600)
 	}
 }
 
@@ -109,9 +102,8 @@ func (d *depot) abandoned(name string) bool {
 		return false
 	}
 	text, err := os.ReadFile(d.place(name))
-	var n note
-	return err == nil && json.Unmarshal(text, &n) == nil && n.Server == d.client.Base && n.Model == name &&
-		n.Maker > 0 && !child.Alive(n.Maker)
+	maker, err2 := strconv.Atoi(string(text))
+	return err == nil && err2 == nil && maker > 0 && !child.Alive(maker)
 }
 
 // clear removes what was created. The error names what could not be removed.

@@ -213,14 +213,12 @@ func (s *session) describe(l *loaded, r runner, digest string) *record.EngineInf
 	if len(r.args) > 0 {
 		parts["runner"] = strings.Join(r.args, " ")
 	}
-	cached := "on, but another text goes before each prompt, which clears it by Ollama's default policy; tokens still cached: unknown"
-	switch {
-	case !s.config.flushes() && s.own != nil:
-		cached = "on; cached tokens are in the log"
-	case !s.config.flushes():
-		cached = "on; cached tokens: unknown"
-	case s.own != nil:
-		cached = "on, but another text goes before each prompt; tokens still cached are in the log"
+	cached, known := "on", "unknown"
+	if s.config.flushes() {
+		cached = "on, but another text goes before each prompt"
+	}
+	if s.own != nil {
+		known = "in the log"
 	}
 	return &record.EngineInfo{Name: Name, Version: s.version, Path: s.path, SHA256: s.sha256, Parts: parts,
 		Args: s.args(), Policy: map[string]string{
@@ -228,7 +226,7 @@ func (s *session) describe(l *loaded, r runner, digest string) *record.EngineInf
 			"flash_attention": cmp.Or(flash, "unknown"), "mmap": cmp.Or(r.mmap, "unknown"),
 			"threads": count(r.threads, s.config.Threads), "context": count(l.context, 0),
 			"parallel":     count(r.parallel, 0),
-			"prompt_cache": cached, "ignore_eos": "off: stops at end of text", "warmup": "off",
+			"prompt_cache": cached + "; tokens still cached: " + known, "ignore_eos": "off: stops at end of text", "warmup": "off",
 			"sampling":       "no penalties and no stop words; overrides the model's own parameters",
 			"special_tokens": "parsed in prompts; BOS added if the model's flag says so",
 		}}

@@ -75,13 +75,8 @@ func TestUnusableServers(t *testing.T) {
 		words   []string
 	}{
 		"guarded": {map[string]string{"/api/version": "401 no"}, []string{"401", "takes no key"}},
-		"forbidden": {map[string]string{"/api/version": `403 {"error":"not you"}`},
-			[]string{"not you", "takes no key"}},
 		"not Ollama": {map[string]string{"/api/version": "<html>"},
 			[]string{"/api/version is invalid", "use the address of an Ollama server"}},
-		"an empty answer": {map[string]string{"/api/version": "{}"}, []string{"no version"}},
-		"another service": {map[string]string{"/api/version": "404 page not found"},
-			[]string{"page not found", "use the address"}},
 		"no such model":   {nil, []string{`does not have model "missing"`, "it has m:latest, other:1b", "ollama pull"}},
 		"no model at all": {map[string]string{"/api/tags": `{"models":[]}`}, []string{"it has none"}},
 	} {
@@ -119,12 +114,7 @@ func TestFailedLoads(t *testing.T) {
 			record.Crash, "segmentation fault"},
 		"bad model": {`500 {"error":"unable to load model: /x"}`, fault.BadModel, record.BadModel,
 			"use a newer Ollama"},
-		"gone": {`404 {"error":"model 'm' not found"}`, fault.ServerUnreachable, record.SetUp,
-			"it has m:latest"},
-		"busy": {`503 {"error":"server busy, please try again.\n maximum pending requests exceeded"}`, fault.Run,
-			record.Other, "server busy"},
-		"half":        {`{"done":<cut>`, fault.Run, record.Other, "unexpected EOF"},
-		"bad request": {`400 {"error":"invalid option"}`, fault.Run, record.Other, "invalid option"},
+		"half": {`{"done":<cut>`, fault.Run, record.Other, "unexpected EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := opened(t, serve(t, fake{answers: map[string]string{"/api/generate": c.answer}}))
@@ -154,7 +144,6 @@ func TestBrokenStreams(t *testing.T) {
 		words  string
 	}{
 		"500 at once":         {`{"error":"no"}`, 500, record.Other, 0, "Ollama: 500 Internal Server Error: no"},
-		"500 without JSON":    {"internal\nerror", 500, record.Other, 0, "internal error"},
 		"error in mid-stream": {line("a") + `{"error":"something odd"}` + "\n", 0, record.Other, 1, "something odd"},
 		"crash in mid-stream": {line("a") +
 			`{"error":"an error was encountered while running the model: unexpected EOF"}` + "\n", 0, record.Crash,
@@ -162,13 +151,10 @@ func TestBrokenStreams(t *testing.T) {
 		"out of memory in mid-stream": {line("a") +
 			`{"error":"an error was encountered while running the model: cudaMalloc failed: out of memory"}` + "\n",
 			0, record.OOM, 1, "out of memory"},
-		"no JSON":              {line("a") + "rubbish\n", 0, record.BadOutput, 1, "rubbish"},
-		"JSON of another type": {line("a") + `["b"]` + "\n", 0, record.BadOutput, 1, "invalid line"},
-		"no last line":         {line("a") + line("b"), 0, record.Other, 2, "after 2 pieces, before its last line"},
-		"cut inside a line":    {line("a") + `{"respon`, 0, record.Other, 1, "unexpected EOF"},
-		"connection closed":    {line("a") + "<cut>", 0, record.Other, 1, "unexpected EOF"},
-		"nothing":              {"", 0, record.Other, 0, "after 0 pieces"},
-		"no token":             {last("stop", 4, 1), 0, record.BadOutput, 0, "no token (stop)"},
+		"no JSON":           {line("a") + "rubbish\n", 0, record.BadOutput, 1, "rubbish"},
+		"no last line":      {line("a") + line("b"), 0, record.Other, 2, "after 2 pieces, before its last line"},
+		"connection closed": {line("a") + "<cut>", 0, record.Other, 1, "unexpected EOF"},
+		"no token":          {last("stop", 4, 1), 0, record.BadOutput, 0, "no token (stop)"},
 		"repetition": {strings.Repeat(line(" x"), 31), 0, record.BadOutput,
 			31, "after 31 pieces because the last 31 were the same"},
 	} {
@@ -203,14 +189,9 @@ func TestWrongCounts(t *testing.T) {
 		"no reason":                 {two + last("", 4, 2), 2, 4, "stop", ""},
 		"fewer than pieces": {two + last("length", 4, 1), 2, 4, "length",
 			"Ollama counts 1 tokens, but sent 2 pieces"},
-		"more than requested": {two + last("length", 4, 900), 2, 4, "length", "Ollama counts 900 tokens"},
-		"negative":            {two + last("length", 4, -7), 2, 4, "length", "Ollama counts 0 tokens"},
-		"overflow":            {two + last("length", 4, 1e300), 2, 4, "length", "Ollama counts 0 tokens"},
-		"none": {two + `{"done":true,"done_reason":"length"}` + "\n", 2, 0, "length",
-			"Ollama counts 0 tokens"},
+		"negative": {two + last("length", 4, -7), 2, 4, "length", "Ollama counts 0 tokens"},
 		"no prompt": {two + last("length", nil, 2), 2, 0, "length",
 			"Ollama does not report the number of prompt tokens"},
-		"lines after the last": {two + last("length", 4, 2) + "rubbish", 2, 4, "length", ""},
 		"a piece in the last line": {line("a") +
 			`{"response":"b","done":true,"done_reason":"length","prompt_eval_count":4,"eval_count":2}` + "\n", 2, 4,
 			"length", ""},

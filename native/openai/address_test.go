@@ -9,7 +9,9 @@ func TestAddresses(t *testing.T) {
 	for raw, want := range map[string]address{
 		"http://127.0.0.1:8080":     {"http://127.0.0.1:8080", "http://127.0.0.1:8080/v1", "127.0.0.1:8080", true},
 		"http://localhost:8000/v1/": {"http://localhost:8000", "http://localhost:8000/v1", "localhost:8000", true},
-		"http://[::1]:1/v1":         {"http://[::1]:1", "http://[::1]:1/v1", "[::1]:1", true},
+		// a URL copied from a manual
+		"http://[::1]:2/v1/chat/completions": {"http://[::1]:2", "http://[::1]:2/v1", "[::1]:2", true},
+		"http://[::1]:1/v1":                  {"http://[::1]:1", "http://[::1]:1/v1", "[::1]:1", true},
 		"https://api.example.com": {"https://api.example.com", "https://api.example.com/v1",
 			"api.example.com:443", false},
 		"https://example.com/openai/v1": {"https://example.com/openai", "https://example.com/openai/v1",

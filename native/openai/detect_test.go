@@ -36,18 +36,12 @@ var kinds = []struct {
 		paths: map[string]string{
 			"/v1/models": `{"object":"list","data":[{"id":"m","object":"model","created":1,"owned_by":"vllm","root":"m","max_model_len":4096,"permission":[]}]}`,
 			"/version":   `{"version":"0.11.0"}`,
-			"/metrics": `# HELP vllm:num_requests_running Number of requests in model execution batches.
-# TYPE vllm:num_requests_running gauge
-vllm:num_requests_running{engine="0",model_name="m"} 2.0
+			"/metrics": `vllm:num_requests_running{engine="0",model_name="m"} 2.0
 vllm:num_requests_running{engine="1",model_name="m"} 1.0
-# TYPE vllm:num_requests_waiting gauge
 vllm:num_requests_waiting{engine="0",model_name="m"} 72.0
 vllm:num_requests_waiting_by_reason{engine="0",model_name="m",reason="capacity"} 72.0
-# HELP vllm:kv_cache_usage_perc KV-cache usage. 1 means 100 percent usage.
-# TYPE vllm:kv_cache_usage_perc gauge
 vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.25
 vllm:kv_cache_usage_perc{engine="1",model_name="m"} 0.5
-# TYPE vllm:num_preemptions_total counter
 vllm:num_preemptions_total{engine="0",model_name="m"} 7.0
 vllm:num_preemptions_created{engine="0",model_name="m"} 1.7e+09
 vllm:prompt_tokens_total{engine="0",model_name="m"} 123456.0
@@ -75,9 +69,7 @@ vllm:iteration_tokens_total_bucket{le="+Inf",model_name="m"} 3.0
 		paths: map[string]string{
 			"/v1/models":       `{"object":"list","data":[{"id":"m","object":"model","created":1,"owned_by":"sglang","root":"m","max_model_len":8192}]}`,
 			"/get_server_info": `{"model_path":"m","api_key":"server-secret","version":"0.5.3","internal_states":[{}]}`,
-			"/metrics": `# HELP sglang:token_usage The token usage
-# TYPE sglang:token_usage gauge
-sglang:token_usage{engine_type="unified",model_name="m",tp_rank="0"} 0.28
+			"/metrics": `sglang:token_usage{engine_type="unified",model_name="m",tp_rank="0"} 0.28
 sglang:token_usage{engine_type="unified",model_name="m",tp_rank="1"} 0.28
 sglang:num_running_reqs{engine_type="unified",model_name="m",tp_rank="0"} 4.0
 sglang:num_running_reqs{engine_type="unified",model_name="m",tp_rank="1"} 4.0
@@ -111,21 +103,13 @@ sglang:time_to_first_token_seconds_bucket{le="0.001",model_name="m"} 0.0
 		paths: map[string]string{
 			"/v1/models": `{"object":"list","data":[{"id":"m","object":"model","created":0,"owned_by":"m"}]}`,
 			"/info":      `{"model_id":"m","model_sha":"abc","max_concurrent_requests":128,"max_total_tokens":4096,"router":"text-generation-router","version":"3.3.4","sha":null,"docker_label":null}`,
-			"/metrics": `# TYPE tgi_request_count counter
-tgi_request_count 42
-
-# TYPE tgi_queue_size gauge
+			"/metrics": `tgi_request_count 42
 tgi_queue_size 12
-
-# TYPE tgi_batch_current_size gauge
 tgi_batch_current_size 4
-
-# TYPE tgi_request_generated_tokens histogram
 tgi_request_generated_tokens_bucket{le="1"} 0
 tgi_request_generated_tokens_sum 8123
 tgi_request_generated_tokens_count 44
 
-# TYPE tgi_request_input_length histogram
 tgi_request_input_length_bucket{le="+Inf"} 109
 tgi_request_input_length_sum 662
 tgi_request_input_length_count 109

@@ -59,17 +59,9 @@ func (s *session) watchProcesses(ctx context.Context) error {
 	}
 	s.pid = root
 	s.probe.Event(record.Event{At: time.Now(),
-		Text: fmt.Sprintf("process %d (%s) listens at %s", pid, name, s.client.at.host) + above(root, pid)})
+		Text: fmt.Sprintf("process %d (%s) listens at %s; process %d and its descendants are sampled", pid, name,
+			s.client.at.host, root)})
 	return nil
-}
-
-// above describes the root of the sampled process tree.
-func above(root, pid int) string {
-	if root == pid {
-		return ", and is sampled with its descendants"
-	}
-	return fmt.Sprintf("; its ancestor, process %d (%s), is sampled with its descendants", root,
-		launch.ProgramOf(root, proc.CommandLine(root)))
 }
 
 // role returns a process's role in a server that consists of several processes.

@@ -240,7 +240,7 @@ func TestReplacedModelIsRefused(t *testing.T) {
 		}
 		return pick()
 	}
-	enginetest.OneLine(t, s.Load(t.Context(), m), fault.BadModel, record.BadModel, "was replaced")
+	enginetest.OneLine(t, s.Load(t.Context(), m), fault.BadModel, record.Other, "was replaced")
 }
 
 func TestConformance(t *testing.T) {

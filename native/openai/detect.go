@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -70,11 +71,8 @@ func detect(ctx context.Context, c *client) (server, error) {
 	default:
 		return s, c.explain(err)
 	}
-	for _, is := range []func(context.Context, *client) (bool, error){s.isLlamaServer, s.isVLLM, s.isSGLang, s.isTGI,
-		s.isOllama, s.isLMStudio} {
-		if found, err := is(ctx, c); found || err != nil {
-			return s, err
-		}
+	if err := s.identify(ctx, c); err != nil || s.kind != unknown {
+		return s, err
 	}
 	if err := ctx.Err(); err != nil || s.listed {
 		return s, err
@@ -92,7 +90,7 @@ type facts struct {
 	// llama-server's
 	Build    string `json:"build_info"`
 	Path     string `json:"model_path"`
-	Settings *struct {
+	Settings struct {
 		Context int `json:"n_ctx"`
 	} `json:"default_generation_settings"`
 
@@ -101,82 +99,53 @@ type facts struct {
 	Router  string `json:"router"`
 	ModelID string `json:"model_id"`
 	Most    int    `json:"max_total_tokens"`
+	// LM Studio's
+	Data []struct {
+		Type string `json:"compatibility_type"`
+	} `json:"data"`
 }
 
-// about asks what the server says about itself at a path; nothing if it has none.
-func (c *client) about(ctx context.Context, path string) (facts, error) {
-	var f facts
-	return f, c.ask(ctx, http.MethodGet, c.at.root+path, nil, &f)
+// signs are what each kind of server is known by: the owner of its models, and what it says about itself. An answer
+// may contain the server's key, so only the facts are read. The version may be missing in old servers.
+var signs = []struct {
+	kind  kind
+	owner string // empty: any
+	paths []string
+	is    func(facts) bool
+}{
+	{llamaServer, "llamacpp", []string{"/props"}, func(f facts) bool { return f.Settings.Context > 0 }},
+	{vllm, "vllm", []string{"/version"}, func(facts) bool { return true }},
+	{sglang, "sglang", []string{"/server_info", "/get_server_info"}, func(facts) bool { return true }},
+	{tgi, "", []string{"/info"}, func(f facts) bool {
+		return f.ModelID != "" && f.Version != "" && (f.Router != "" || f.Most > 0)
+	}},
+	{ollama, "", []string{"/api/version"}, func(f facts) bool { return f.Version != "" }},
+	{lmStudio, "", []string{"/api/v0/models"}, func(f facts) bool { return len(f.Data) > 0 && f.Data[0].Type != "" }},
 }
 
-func (s *server) isLlamaServer(ctx context.Context, c *client) (bool, error) {
-	if !s.owned("llamacpp") {
-		return false, nil
+// identify finds out the kind of the server.
+func (s *server) identify(ctx context.Context, c *client) error {
+	for _, sign := range signs {
+		if sign.owner != "" && !s.owned(sign.owner) {
+			continue
+		}
+		var f facts
+		for _, path := range sign.paths {
+			err := c.ask(ctx, http.MethodGet, c.at.root+path, nil, &f)
+			if r := wire.RefusalOf(err); sign.owner != "" && r != nil && denied(r) {
+				return c.explain(err) // the list of models needs no key, but the rest does
+			}
+			if err == nil && cmp.Or(f.Build, f.Version) != "" {
+				break
+			}
+		}
+		if sign.is(f) {
+			s.kind, s.version, s.file = sign.kind, cmp.Or(f.Build, f.Version), f.Path
+			s.context = cmp.Or(f.Settings.Context, f.Most)
+			return nil
+		}
 	}
-	f, err := c.about(ctx, "/props")
-	if r := wire.RefusalOf(err); r != nil && denied(r) { // the list of models needs no key, but the rest does
-		return false, c.explain(err)
-	}
-	if err != nil || f.Settings == nil {
-		return false, nil
-	}
-	s.kind, s.version, s.file, s.context = llamaServer, f.Build, f.Path, f.Settings.Context
-	return true, nil
-}
-
-func (s *server) isVLLM(ctx context.Context, c *client) (bool, error) {
-	if !s.owned("vllm") {
-		return false, nil
-	}
-	f, _ := c.about(ctx, "/version") // missing in old versions
-	s.kind, s.version = vllm, f.Version
-	return true, nil
-}
-
-func (s *server) isSGLang(ctx context.Context, c *client) (bool, error) {
-	if !s.owned("sglang") {
-		return false, nil
-	}
-	// The answer may contain the server's key, so only the version is read.
-	f, err := c.about(ctx, "/server_info")
-	if err != nil || f.Version == "" {
-		f, _ = c.about(ctx, "/get_server_info")
-	}
-	s.kind, s.version = sglang, f.Version
-	return true, nil
-}
-
-func (s *server) isTGI(ctx context.Context, c *client) (bool, error) {
-	f, err := c.about(ctx, "/info")
-	if err != nil || f.ModelID == "" || f.Version == "" || f.Router == "" && f.Most == 0 {
-		return false, nil
-	}
-	s.kind, s.version, s.context = tgi, f.Version, f.Most
-	return true, nil
-}
-
-func (s *server) isOllama(ctx context.Context, c *client) (bool, error) {
-	f, err := c.about(ctx, "/api/version")
-	if err != nil || f.Version == "" {
-		return false, nil
-	}
-	s.kind, s.version = ollama, f.Version
-	return true, nil
-}
-
-// isLMStudio recognises LM Studio by a field of its list.
-func (s *server) isLMStudio(ctx context.Context, c *client) (bool, error) {
-	var answer struct {
-		Data []struct {
-			Type string `json:"compatibility_type"`
-		} `json:"data"`
-	}
-	err := c.ask(ctx, http.MethodGet, c.at.root+"/api/v0/models", nil, &answer)
-	if err != nil || len(answer.Data) == 0 || answer.Data[0].Type == "" {
-		return false, nil
-	}
-	s.kind = lmStudio
-	return true, nil
+	return nil
 }
 
 // choose returns the server's model for the requested one.

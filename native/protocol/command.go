@@ -45,46 +45,29 @@ func ParseCommand(text string) (Command, error) {
 	return c, nil
 }
 
+// A word of a command, and the parts of it that are quoted or escaped.
+var (
+	word    = regexp.MustCompile(`(?s)(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+`)
+	quoted  = regexp.MustCompile(`(?s)\\.|'[^']*'|"(?:[^"\\]|\\.)*"`)
+	escaped = regexp.MustCompile(`(?s)\\(.)`)
+)
+
 // split splits a text into words.
-func split(text string) ([]string, error) {
-	var (
-		words  []string
-		word   strings.Builder
-		within bool // in a word, which may be empty
-		quote  rune // open quote
-		escape bool
-	)
-	for _, r := range text {
-		switch {
-		case escape:
-			word.WriteRune(r)
-			escape = false
-		case r == '\\' && quote != '\'':
-			escape, within = true, true
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(r)
-		case r == '\'' || r == '"':
-			quote, within = r, true
-		case strings.ContainsRune(" \t\r\n", r):
-			if within {
-				words = append(words, word.String())
-				word.Reset()
-				within = false
-			}
-		default:
-			word.WriteRune(r)
-			within = true
-		}
+func split(text string) (words []string, err error) {
+	if strings.TrimSpace(word.ReplaceAllString(text, "")) != "" {
+		return nil, errors.New("unclosed quote, or a backslash at the end")
 	}
-	switch {
-	case quote != 0:
-		return nil, errors.New("unclosed quote")
-	case escape:
-		return nil, errors.New("backslash at the end")
-	case within:
-		words = append(words, word.String())
+	for _, w := range word.FindAllString(text, -1) {
+		words = append(words, quoted.ReplaceAllStringFunc(w, func(part string) string {
+			switch inner := part[1:]; part[0] {
+			case '\'':
+				return inner[:len(inner)-1]
+			case '"':
+				return escaped.ReplaceAllString(inner[:len(inner)-1], "$1")
+			default:
+				return inner
+			}
+		}))
 	}
 	return words, nil
 }

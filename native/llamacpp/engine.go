@@ -16,7 +16,6 @@ import (
 
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
 	"llmparity/native/program"
@@ -48,7 +47,7 @@ func (l *Engine) Caps() engine.Caps {
 
 // Check finds llama-server and reads the model's header.
 func (l *Engine) Check(ctx context.Context, m engine.Model) error {
-	if err := checkModel(m); err != nil {
+	if err := program.CheckGGUF("llama.cpp", m); err != nil {
 		return err
 	}
 	b, err := l.identify(ctx)
@@ -56,15 +55,6 @@ func (l *Engine) Check(ctx context.Context, m engine.Model) error {
 		return err
 	}
 	return l.config.fits(ctx, serverProgram(), b, l.config.server(m, 0))
-}
-
-// checkModel leaves the architecture to llama-server, which knows more of them than llmparity.
-func checkModel(m engine.Model) error {
-	if m.Format != "" && m.Format != "gguf" {
-		return fault.New(fault.BadModel, "name the model's GGUF, which every engine runs",
-			"llama.cpp needs a GGUF file; model %s is a %s package", m.Name, m.Format)
-	}
-	return program.CheckGGUF(m)
 }
 
 // Open identifies the server and the machine before any timed phase. It starts nothing that outlives the call.

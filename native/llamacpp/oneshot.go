@@ -7,6 +7,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
+	"llmparity/native/program"
 )
 
 // OneShotName is the name of llama.cpp's one-shot program in plans and records.
@@ -38,7 +39,7 @@ func (o *OneShot) Caps() engine.Caps {
 
 // Check finds the program and reads the model's header.
 func (o *OneShot) Check(ctx context.Context, m engine.Model) error {
-	if err := checkModel(m); err != nil {
+	if err := program.CheckGGUF("llama.cpp", m); err != nil {
 		return err
 	}
 	b, err := o.identify(ctx)

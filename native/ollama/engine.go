@@ -182,21 +182,16 @@ func (o *Ollama) Held(m engine.Model) engine.Held {
 	return engine.Held{As: Memory, Path: m.Path}
 }
 
-// checkModel leaves the architecture to Ollama.
+// checkModel refuses a model that cannot be given to Ollama.
 func (o *Ollama) checkModel(m engine.Model) error {
-	switch m.Format {
-	case record.Served:
-		if o.config.URL == "" {
-			return engine.SetUp(fault.New(fault.Usage, "set --ollama-url, or name a GGUF file with --model",
-				"model %s is on a server, but no Ollama server is named", m.Name))
-		}
-		return nil
-	case "", "gguf":
-	default:
-		return engine.SetUp(fault.New(fault.BadModel, "name the model's GGUF",
-			"Ollama needs a GGUF file; model %s is a %s package", m.Name, m.Format))
+	switch {
+	case m.Format != record.Served:
+		return program.CheckGGUF("Ollama", m)
+	case o.config.URL == "":
+		return engine.SetUp(fault.New(fault.Usage, "set --ollama-url, or name a GGUF file with --model",
+			"model %s is on a server, but no Ollama server is named", m.Name))
 	}
-	return program.CheckGGUF(m)
+	return nil
 }
 
 // server returns the running server.

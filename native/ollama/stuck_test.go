@@ -3,7 +3,6 @@ package ollama
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -111,21 +110,5 @@ func TestRunningServerAnswersAfterwards(t *testing.T) {
 		if u := say(t, theirs, c.Prompt, 8); u.Text != c.Text {
 			t.Errorf("%q, want %q", u.Text, c.Text)
 		}
-	}
-}
-
-// Other clients may be using its slots, so nothing is restarted.
-func TestSlotsOfRunningServerAreLeftAlone(t *testing.T) {
-	c := enginetest.Tiny(t, 8)[1]
-	theirs, _ := opened(t, newEngine(t, func(o *Config) { o.Slots = 2 }))
-	enginetest.Load(t, theirs, c.Model)
-	s, p := opened(t, newEngine(t, func(o *Config) { o.URL, o.Slots = theirs.client.Base, 2 }))
-	enginetest.Load(t, s, theirModel(theirs))
-	for range 2 {
-		giveUp(t, s, c.Prompt)
-		say(t, s, c.Prompt, 8)
-	}
-	if said := p.Warned("slot-unsure"); len(said) != 1 || !strings.Contains(said[0], "in a running server") {
-		t.Errorf("warnings %q", said)
 	}
 }

@@ -75,8 +75,10 @@ func (e *Engine) Caps() engine.Caps {
 
 // Check finds out what the server is and whether it has the model.
 func (e *Engine) Check(ctx context.Context, m engine.Model) error {
-	if err := checkModel(m); err != nil {
-		return err
+	if m.Format != record.Served {
+		if err := program.CheckGGUF("openai", m); err != nil {
+			return err
+		}
 	}
 	c, s, err := e.reach(ctx)
 	if err != nil {
@@ -84,18 +86,6 @@ func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 	}
 	_, err = choose(c.at, s, e.config, m)
 	return err
-}
-
-// checkModel refuses models that no such server can have.
-func checkModel(m engine.Model) error {
-	switch m.Format {
-	case record.Served:
-		return nil
-	case "", "gguf":
-		return program.CheckGGUF(m)
-	}
-	return fault.New(fault.BadModel, "name the model's GGUF, or use served:NAME with the server's name for it",
-		"openai needs a GGUF file or a model on the server; model %s is a %s package", m.Name, m.Format)
 }
 
 // reach connects to the server and finds out what it is.

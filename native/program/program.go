@@ -101,8 +101,12 @@ func (p Program) Ask(ctx context.Context, path, question string, env []string) (
 	return lines, nil
 }
 
-// CheckGGUF checks the header of a model file, but not its architecture.
-func CheckGGUF(m engine.Model) error {
+// CheckGGUF checks that a model is a GGUF file with a valid header. The architecture is up to the engine.
+func CheckGGUF(engineName string, m engine.Model) error {
+	if m.Format != "" && m.Format != "gguf" {
+		return engine.SetUp(fault.New(fault.BadModel, "name the model's GGUF, which every engine runs",
+			"%s needs a GGUF file; model %s is a %s package", engineName, m.Name, m.Format))
+	}
 	f, err := gguf.Open(m.Path)
 	if err != nil {
 		return engine.SetUp(err)

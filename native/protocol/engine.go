@@ -117,7 +117,7 @@ func checkFile(m engine.Model) error {
 		}
 		return nil
 	}
-	return program.CheckGGUF(m)
+	return program.CheckGGUF("the engine", m)
 }
 
 // Open starts the program and reads what it is.

@@ -1,14 +1,11 @@
 package protocol
 
 import (
-	"context"
-	"io"
 	"math"
 	"os"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestParse(t *testing.T) {
@@ -105,29 +102,6 @@ func TestScoreLines(t *testing.T) {
 	hello := message{Name: "a", Version: "1", Device: &device{Class: "cpu"}, Caps: caps{Scores: true}}
 	if err := hello.checkHello(""); err == nil || !strings.Contains(err.Error(), `"scores" without "ids"`) {
 		t.Errorf("scores without ids: %v", err)
-	}
-}
-
-// The deadline of a cancelled write must not apply to the next line.
-func TestDeadlineEndsWithItsLine(t *testing.T) {
-	theirs, ours, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ours.Close()
-	go func() {
-		defer theirs.Close()
-		_, _ = io.Copy(io.Discard, theirs) // until the write end is closed
-	}()
-	c := &conn{in: ours}
-	for range 5000 {
-		ctx, cancel := context.WithCancel(t.Context())
-		go cancel()
-		_ = c.send(ctx, opGenerate, nil, time.Minute) // it may be cancelled
-		if err := c.send(context.Background(), opCancel, nil, time.Minute); err != nil {
-			t.Fatalf("request %d is not cancelled: %v", c.id, err)
-		}
-		cancel()
 	}
 }
 

@@ -128,16 +128,10 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	return nil
 }
 
-// maxStages limits the stages of a load.
-const maxStages = 100
-
 // stages are the stages of a load, as the engine reports them.
 type stages []record.Span
 
 func (s *stages) add(_ *call, r received) error {
-	if r.Event == evStage && len(*s) == maxStages {
-		return fmt.Errorf("more than %d stages", maxStages)
-	}
 	if r.Event == evStage {
 		*s = append(*s, record.Span{Name: cut(tidy(r.Stage), 40), Begin: r.at})
 	}

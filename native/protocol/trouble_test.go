@@ -96,7 +96,6 @@ var scripts = map[string][]string{
 	"counts too many": {pieces, loaded, piece + "\n" + strings.Replace(pieced, "4", "5", 1)},
 	"no token":        {hello, loaded, generated},
 	"too many":        {hello, loaded, "<flood tokens>"},
-	"stages":          {hello, "<flood stages>"},
 	"token in load":   {hello, `{"id":2,"event":"token"}`},
 	"no stamp":        {stamped, loaded, piece},
 	"old stamp":       {stamped, loaded, `{"id":3,"event":"token","text":"a","t_ns":5}`},
@@ -201,10 +200,6 @@ func act(what string, out *bufio.Writer) {
 		for {
 			fmt.Fprintln(out, token)
 		}
-	case "<flood stages>":
-		for {
-			fmt.Fprintln(out, `{"id":2,"event":"stage","stage":"one more"}`)
-		}
 	}
 }
 
@@ -292,7 +287,6 @@ func TestViolationsAreNamed(t *testing.T) {
 		{"line of 5 MiB", slow, record.BadOutput, fault.Run, "line 2 of its output: longer than 4 MiB"},
 		{"another id", slow, record.BadOutput, fault.Run, "answer to request 7, but request 2 (load) is running"},
 		{"token in load", slow, record.BadOutput, fault.Run, "token in answer to load"},
-		{"stages", slow, record.BadOutput, fault.Run, "more than 100 stages"},
 		{"says oom", slow, record.OOM, fault.Run, "exec:test: 16 GiB are needed"},
 		{"negative", slow, record.BadOutput, fault.Run,
 			`a valid answer is {"id":3,"event":"done","finish":"length","prompt_ids":[1,7],"generated":4}`},
@@ -518,8 +512,6 @@ func TestChangedEngineIsRefused(t *testing.T) {
 	}
 	for _, c := range []struct{ name, more, want string }{
 		{"version", flips(`"version":"1"`, `"version":"2"`), `now reports the version "2", at its first start "1"`},
-		{"device", flips(`"class":"cpu"`, `"class":"gpu","name":"G"`),
-			`now reports the device "gpu G", at its first start "cpu"`},
 		{"caps", flips(`"exact":true`, `"exact":false`),
 			`now reports the caps "ids", at its first start "ids exact"`},
 		{"program", "", "was replaced or changed since its first start; leave it unchanged"},

@@ -130,13 +130,9 @@ func (s *stream) next() (event, time.Time, error) {
 		if sent.Done() {
 			continue
 		}
-		data := sent.Data
-		if sent.Field == "error" { // in some versions; others put it into data
-			data = append(append([]byte(`{"error":`), data...), '}')
-		}
 		var e event
-		if err := json.Unmarshal(data, &e); err != nil {
-			return event{}, sent.At, fmt.Errorf("llama-server sent an invalid event: %w in %.80q", err, data)
+		if err := json.Unmarshal(sent.Data, &e); err != nil {
+			return event{}, sent.At, fmt.Errorf("llama-server sent an invalid event: %w in %.80q", err, sent.Data)
 		}
 		return e, sent.At, nil
 	}

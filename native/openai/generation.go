@@ -108,11 +108,7 @@ func (g *generation) read(ctx context.Context, body io.Reader) error {
 			g.done = true
 			return nil
 		}
-		data := sent.Data
-		if sent.Field == "error" {
-			return g.client.Complaint(data)
-		}
-		e, err := g.client.parseChunk(data)
+		e, err := g.client.parseChunk(sent.Data)
 		if err != nil {
 			return err
 		}

@@ -45,7 +45,6 @@ type conn struct {
 	*launch.Program
 	in, out *os.File
 	clock   clock
-	caps    caps // as reported
 
 	lines chan received
 	quit  chan struct{}        // closed when broken is set
@@ -283,8 +282,7 @@ func (c *conn) breach(k *call, r received, why error) error {
 		said = fmt.Sprintf("; the line is %q", cut(r.line, 80))
 	}
 	return c.fail(c.wrong(k.op, record.BadOutput, "%s violates the protocol in line %d of its output: %v%s; "+
-		"a valid answer is %s; messages for people belong on standard error", c.name, r.n, why, said,
-		example(k.op, k.id, r.line, c.caps)))
+		"messages for people belong on standard error", c.name, r.n, why, said))
 }
 
 // ended returns why an engine sends no more lines.

@@ -198,25 +198,6 @@ func (m message) checkHello(clock string) error {
 	return nil
 }
 
-// example returns a valid answer, for the author of an engine. It is a done if the line was meant as one.
-func example(op string, id int, line string, c caps) string {
-	switch done := strings.Contains(line, `"done"`); {
-	case op == opHello:
-		return fmt.Sprintf(`{"id":%d,"event":"done","protocol":%d,"name":"my-engine","version":"1","device":{"class":"cpu"}}`, id, Version)
-	case op == opScore && !done:
-		return fmt.Sprintf(`{"id":%d,"event":"token","token":5,"logprob":-0.5,"top":[{"token":5,"logprob":-0.5},{"token":7,"logprob":-1.25}]}`, id)
-	case op == opGenerate && !done && c.IDs:
-		return fmt.Sprintf(`{"id":%d,"event":"token","token":5,"text":"a"}`, id)
-	case op == opGenerate && !done:
-		return fmt.Sprintf(`{"id":%d,"event":"token","text":"a"}`, id)
-	case op == opGenerate && c.IDs:
-		return fmt.Sprintf(`{"id":%d,"event":"done","finish":"length","prompt_ids":[1,7],"generated":4}`, id)
-	case op == opGenerate:
-		return fmt.Sprintf(`{"id":%d,"event":"done","finish":"length","prompt_tokens":2,"generated":4}`, id)
-	}
-	return fmt.Sprintf(`{"id":%d,"event":"done"}`, id)
-}
-
 // Limits for names and words that an engine puts into the record, because they appear in tables.
 const (
 	maxNames = 64

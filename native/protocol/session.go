@@ -78,7 +78,6 @@ func (s *session) greet(ctx context.Context, c *conn) error {
 		return err
 	}
 	s.hello, s.said = got.message, map[string]bool{}
-	c.caps = got.Caps
 	s.probe.Event(record.Event{At: time.Now(), Device: deviceOf(*got.Device)})
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -81,9 +82,8 @@ func (l *Lines) next() ([]byte, error) {
 
 // Event is a server-sent event of one line.
 type Event struct {
-	Field string // data, or error for servers that use that
-	Data  []byte // valid until the next call
-	At    time.Time
+	Data []byte // valid until the next call
+	At   time.Time
 }
 
 // Done reports whether the event marks the end of a stream.
@@ -103,11 +103,15 @@ func (s *Events) Next() (Event, error) {
 		if err != nil {
 			return Event{At: at}, err
 		}
-		for _, field := range []string{"data", "error"} {
-			rest, ok := bytes.CutPrefix(line, []byte(field+":"))
-			if rest = bytes.TrimSpace(rest); ok && len(rest) > 0 {
-				return Event{Field: field, Data: rest, At: at}, nil
-			}
+		field, rest, _ := bytes.Cut(line, []byte(":"))
+		if rest = bytes.TrimSpace(rest); len(rest) == 0 {
+			continue
+		}
+		switch string(field) {
+		case "data":
+			return Event{Data: rest, At: at}, nil
+		case "error": // some servers use this instead of an object in data
+			return Event{Data: slices.Concat([]byte(`{"error":`), rest, []byte("}")), At: at}, nil
 		}
 	}
 }

@@ -22,7 +22,7 @@ func all(r io.Reader) (events []string, err error) {
 		if err != nil {
 			return events, err
 		}
-		events = append(events, e.Field+" "+string(e.Data))
+		events = append(events, string(e.Data))
 	}
 }
 
@@ -32,12 +32,12 @@ func TestEvents(t *testing.T) {
 		name, in, want string
 		end            error
 	}{
-		{"comments and other fields", ": ping\nevent: x\nid: 1\n\ndata: {\"a\":1}\n\n", `data {"a":1}`, io.EOF},
-		{"carriage returns, no space", "data:1\r\n\r\ndata:2\r\n", "data 1|data 2", io.EOF},
-		{"error field", "error: {}\n", "error {}", io.EOF},
+		{"comments and other fields", ": ping\nevent: x\nid: 1\n\ndata: {\"a\":1}\n\n", `{"a":1}`, io.EOF},
+		{"carriage returns, no space", "data:1\r\n\r\ndata:2\r\n", "1|2", io.EOF},
+		{"error field", "error: {}\n", `{"error":{}}`, io.EOF},
 		{"no data", "data:\ndata: \ndatum: 1\n", "", io.EOF},
-		{"incomplete", "data: 1\ndata: {\"a", "data 1", io.ErrUnexpectedEOF},
-		{"a long line", "data: " + long + "\n", "data " + long, io.EOF},
+		{"incomplete", "data: 1\ndata: {\"a", "1", io.ErrUnexpectedEOF},
+		{"a long line", "data: " + long + "\n", long, io.EOF},
 	} {
 		for way, cut := range map[string]func(io.Reader) io.Reader{
 			"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader,

@@ -24,18 +24,14 @@ import (
 // uses the model removes it.
 type depot struct {
 	client *client
-	notes  string // folder; empty: no notes
+	notes  string // folder
 
 	mu   sync.Mutex
 	made []string
 }
 
 func (c Config) depot(client *client) *depot {
-	d := &depot{client: client}
-	if c.Cache != "" {
-		d.notes = filepath.Join(c.Cache, "ollama", "left")
-	}
-	return d
+	return &depot{client: client, notes: filepath.Join(c.Cache, "ollama", "left")}
 }
 
 // own returns the name of our model of a file.
@@ -83,9 +79,6 @@ func (d *depot) takeOver(name string) {
 	d.mu.Lock()
 	d.made = append(d.made, name)
 	d.mu.Unlock()
-	if d.notes == "" {
-		return
-	}
 	if os.MkdirAll(d.notes, 0o755) == nil { // without a note the model stays if we are killed
 		_ = os.WriteFile(d.place(name), []byte(strconv.Itoa(os.Getpid())), 0o600)
 	}
@@ -98,9 +91,6 @@ func (d *depot) place(name string) string {
 
 // abandoned reports whether one of our processes created the model and no longer exists.
 func (d *depot) abandoned(name string) bool {
-	if d.notes == "" {
-		return false
-	}
 	text, err := os.ReadFile(d.place(name))
 	maker, err2 := strconv.Atoi(string(text))
 	return err == nil && err2 == nil && maker > 0 && !child.Alive(maker)
@@ -122,7 +112,7 @@ func (d *depot) clear(ctx context.Context) error {
 			all = append(all, fmt.Errorf(
 				"model %s is still in the Ollama server's store; remove it with `ollama rm %s`: %w", name, name,
 				err))
-		} else if d.notes != "" {
+		} else {
 			_ = os.Remove(d.place(name)) // a note without a model is harmless
 		}
 	}
@@ -135,7 +125,7 @@ func (o *Ollama) Prepare(ctx context.Context, m engine.Model, say func(string)) 
 	if o.config.URL == "" || m.Format == record.Served {
 		return nil
 	}
-	d, err := o.shared()
+	d, err := o.depot()
 	if err != nil {
 		return err
 	}
@@ -154,27 +144,11 @@ func (o *Ollama) Prepare(ctx context.Context, m engine.Model, say func(string)) 
 	return nil
 }
 
-// shared returns the engine's depot.
-func (o *Ollama) shared() (*depot, error) {
-	c, err := o.server()
-	if err != nil {
-		return nil, err
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.depot == nil {
-		o.depot = o.config.depot(c)
-	}
-	return o.depot, nil
-}
-
 // Close removes what Prepare uploaded.
 func (o *Ollama) Close() error {
-	o.mu.Lock()
-	d := o.depot
-	o.mu.Unlock()
-	if d == nil {
-		return nil
+	d, err := o.depot()
+	if err != nil {
+		return nil // it uses no running server
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

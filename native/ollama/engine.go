@@ -117,12 +117,21 @@ type Ollama struct {
 
 	known program.Known[identity]
 
-	mu    sync.Mutex
-	depot *depot // what Prepare put into a running server; nil: nothing
+	depot func() (*depot, error) // what Prepare puts into a running server
 }
 
 // New makes the engine without searching for anything.
-func New(c Config) *Ollama { return &Ollama{config: c} }
+func New(c Config) *Ollama {
+	o := &Ollama{config: c}
+	o.depot = sync.OnceValues(func() (*depot, error) {
+		server, err := o.server()
+		if err != nil {
+			return nil, err
+		}
+		return c.depot(server), nil
+	})
+	return o
+}
 
 // Name returns Name.
 func (*Ollama) Name() string { return Name }

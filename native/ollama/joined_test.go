@@ -193,7 +193,11 @@ func TestFileIsUploadedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	note := []byte(strconv.Itoa(gone.Process.Pid))
-	if err := os.WriteFile(o.depot.place(own(c.Model.SHA256)), note, 0o600); err != nil {
+	d, err := o.depot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(d.place(own(c.Model.SHA256)), note, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	next := newEngine(t, func(c *Config) { c.URL, c.Cache = proxy.URL, folder })
@@ -203,7 +207,7 @@ func TestFileIsUploadedOnce(t *testing.T) {
 	if err := next.Close(); err != nil || len(left()) != 0 || uploads.Load() != 1 {
 		t.Errorf("left: %v, %d uploads, %v", left(), uploads.Load(), err)
 	}
-	if notes, err := os.ReadDir(next.depot.notes); err != nil || len(notes) != 0 {
+	if notes, err := os.ReadDir(d.notes); err != nil || len(notes) != 0 {
 		t.Errorf("notes: %v, %v", notes, err)
 	}
 	if err := o.Close(); err != nil {

@@ -56,7 +56,7 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 		return err
 	}
 	s.held.begin()
-	defer s.held.lost()
+	defer s.held.end(-1, 0)
 	if err := s.free(ctx, srv); err != nil {
 		return s.explain(ctx, srv, err)
 	}

@@ -3,7 +3,6 @@ package llamacpp
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -52,11 +52,14 @@ func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe)
 	if err != nil {
 		return nil, err
 	}
-	key := make([]byte, 16)
-	_, _ = rand.Read(key) // it never fails
 	s := &server{path: b.path, args: arguments(flags), kills: machine.MemoryKills(), listens: make(chan struct{}),
-		client: newClient(port, hex.EncodeToString(key))}
-	s.read = newLogReader(onFirst("listening on ", func() { close(s.listens) }))
+		client: newClient(port, rand.Text())}
+	var once sync.Once
+	s.read = newLogReader(func(line string) {
+		if strings.Contains(line, "listening on ") {
+			once.Do(func() { close(s.listens) })
+		}
+	})
 	cmd := exec.Command(b.path, s.args...)
 	cmd.Env = environment(s.client.Key)
 	// the process outlives the Load that starts it
@@ -66,17 +69,6 @@ func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe)
 		return nil, err
 	}
 	return s, nil
-}
-
-// onFirst calls do for the first line that contains what.
-func onFirst(what string, do func()) func(string) {
-	done := false
-	return func(line string) {
-		if !done && strings.Contains(line, what) {
-			done = true
-			do()
-		}
-	}
 }
 
 // said returns what the log says about the load. A thread of its own writes the log, so said waits for the end of it,

@@ -145,8 +145,8 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 		return record.Usage{}, err
 	}
 	s.held.begin()
-	ended := s.held.lost // replaced if the generation completes
-	defer func() { ended() }()
+	slot, left := -1, 0 // until the generation completes
+	defer func() { s.held.end(slot, left) }()
 	ids, err := s.prepare(ctx, srv, r)
 	if err != nil {
 		return record.Usage{PromptIDs: ids}, s.explain(ctx, srv, err)
@@ -159,7 +159,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	g.body.CachePrompt = s.config.PromptCache
 	err = g.run(ctx)
 	if err == nil {
-		ended = func() { s.held.end(g.slot, g.cached) }
+		slot, left = g.slot, g.cached
 	}
 	g.warn(s.probe)
 	if err != nil {

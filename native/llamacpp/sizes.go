@@ -31,22 +31,18 @@ func (h *cached) begin() {
 	h.going++
 }
 
+// end ends a generation that left so many tokens in a slot. One that failed left some in an unknown slot, -1.
 func (h *cached) end(slot, tokens int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.going--
-	if slot >= 0 && slot < len(h.slots) {
-		h.slots[slot] = tokens
-	}
-}
-
-// lost ends a generation that failed; it left tokens in some slot.
-func (h *cached) lost() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.going--
 	for i := range h.slots {
-		h.slots[i] = -1
+		switch slot {
+		case i:
+			h.slots[i] = tokens
+		case -1:
+			h.slots[i] = -1
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -337,7 +338,12 @@ func TestPortTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, _ := opened(t, o)
-	second, err := startServer(o.config, b, &enginetest.Probe{}, first.own.port)
+	_, at, _ := strings.Cut(first.own.address, ":")
+	port, err := strconv.Atoi(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := startServer(o.config, b, &enginetest.Probe{}, port)
 	if err != nil {
 		t.Fatal(err)
 	}

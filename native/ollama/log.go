@@ -226,7 +226,8 @@ func (s *session) describe(l *loaded, r runner, digest string) *record.EngineInf
 			"flash_attention": cmp.Or(flash, "unknown"), "mmap": cmp.Or(r.mmap, "unknown"),
 			"threads": count(r.threads, s.config.Threads), "context": count(l.context, 0),
 			"parallel":     count(r.parallel, 0),
-			"prompt_cache": cached + "; tokens still cached: " + known, "ignore_eos": "off: stops at end of text", "warmup": "off",
+			"prompt_cache": cached + "; tokens still cached: " + known,
+			"ignore_eos":   "off: stops at end of text", "warmup": "off",
 			"sampling":       "no penalties and no stop words; overrides the model's own parameters",
 			"special_tokens": "parsed in prompts; BOS added if the model's flag says so",
 		}}

@@ -26,11 +26,11 @@ import (
 // server is an Ollama server that we started.
 type server struct {
 	*launch.Program
-	client *client
-	dir    string // its home and model store, removed with it
-	port   int
-	pid    int // of the process that answers: a child, if the program is a script
-	said   *logReader
+	client  *client
+	dir     string // its home and model store, removed with it
+	address string // with its port
+	pid     int    // of the process that answers: a child, if the program is a script
+	said    *logReader
 
 	release sync.Once
 }
@@ -51,10 +51,10 @@ func environment(gpu bool) []string {
 	return env
 }
 
-// places returns the variables for the server's own folders and port.
-func places(dir string, port int) []string {
+// places returns the variables for the server's own folders and address.
+func places(dir, address string) []string {
 	return []string{"HOME=" + filepath.Join(dir, "home"), "OLLAMA_MODELS=" + filepath.Join(dir, "models"),
-		"OLLAMA_HOST=" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
+		"OLLAMA_HOST=" + address}
 }
 
 // variables returns the server's settings.
@@ -84,10 +84,11 @@ func startServer(c Config, b identity, p engine.Probe, port int) (*server, error
 			return nil, err
 		}
 	}
-	s := &server{dir: dir, port: port, said: newLogReader()}
-	s.client = newClient(&url.URL{Scheme: "http", Host: s.address()})
+	s := &server{dir: dir, said: newLogReader(),
+		address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
+	s.client = newClient(&url.URL{Scheme: "http", Host: s.address})
 	cmd := exec.Command(b.path, "serve")
-	cmd.Env = slices.Concat(environment(c.GPU), places(dir, port), c.variables())
+	cmd.Env = slices.Concat(environment(c.GPU), places(dir, s.address), c.variables())
 	cmd.Dir = dir
 	// the process outlives the Open that starts it
 	s.Program, err = launch.Start(context.Background(), cmd, launch.Options{Name: "Ollama", Log: p.Log(Name),
@@ -98,8 +99,6 @@ func startServer(c Config, b identity, p engine.Probe, port int) (*server, error
 	}
 	return s, nil
 }
-
-func (s *server) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
 // ready waits until the server answers, and returns its version.
 func (s *server) ready(ctx context.Context) (version string, err error) {
@@ -114,7 +113,7 @@ func (s *server) ready(ctx context.Context) (version string, err error) {
 		return "", err
 	}
 	s.pid = s.PID() // of a script, perhaps, that started the server
-	if pid, err := proc.PIDOfListener(ctx, s.address()); err == nil {
+	if pid, err := proc.PIDOfListener(ctx, s.address); err == nil {
 		if ours := child.Descendants(s.pid); ours != nil && !slices.Contains(ours, pid) {
 			return "", child.ErrPortTaken
 		}

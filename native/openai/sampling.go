@@ -3,8 +3,8 @@ package openai
 import (
 	"crypto/rand"
 	"maps"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"llmparity/internal/engine"
@@ -48,7 +48,7 @@ func (s *session) newBody(r engine.Request) *body {
 	if k == llamaServer {
 		b.fields["cache_prompt"] = false
 	}
-	if k == vllm && atLeast(s.server.version, 0, 9) {
+	if s.server.salts() {
 		b.add("cache_salt", rand.Text())
 		b.salted = true
 	}
@@ -119,13 +119,8 @@ func (b *body) refuses(r *wire.Refusal) string {
 	return ""
 }
 
-// atLeast compares a version such as 0.11.2rc1; false if it cannot be parsed.
-func atLeast(version string, major, minor int) bool {
-	parts := strings.SplitN(version, ".", 3)
-	if len(parts) < 2 {
-		return false
-	}
-	a, err := strconv.Atoi(parts[0])
-	b, err2 := strconv.Atoi(parts[1])
-	return err == nil && err2 == nil && (a > major || a == major && b >= minor)
-}
+// saltless matches the versions of vLLM without cache_salt, and an unknown one.
+var saltless = regexp.MustCompile(`^(0\.[0-8](\.|$)|$)`)
+
+// salts reports whether the server finds nothing in its cache if each request has a salt of its own.
+func (s server) salts() bool { return s.kind == vllm && !saltless.MatchString(s.version) }

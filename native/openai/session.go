@@ -201,7 +201,7 @@ func (s *session) policy() map[string]string {
 	case tgi:
 		p["sampling"] = "temperature as requested, seed 0 (random above temperature 0); otherwise the server's defaults"
 	}
-	if s.server.kind == vllm && atLeast(s.server.version, 0, 9) {
+	if s.server.salts() {
 		p["prompt_cache"] = "on; each request has its own cache_salt, so nothing is found in it"
 	}
 	return p

@@ -5,6 +5,13 @@ import (
 	"time"
 )
 
+// clock converts readings of a clock that Go and another program share. off is the error of aligning the two.
+type clock struct {
+	at  time.Time
+	ns  int64
+	off time.Duration
+}
+
 // time converts an engine's clock reading to our time, which must be between two others.
 func (c clock) time(ns int64, after, before time.Time) (time.Time, error) {
 	at := c.at.Add(time.Duration(ns - c.ns))

@@ -9,14 +9,6 @@ import (
 // clockName is the clock that Go's monotonic times and an engine's t_ns share.
 const clockName = "monotonic"
 
-// clock converts readings of CLOCK_MONOTONIC to Go times. It is the same clock, so off is only the error of aligning
-// the two.
-type clock struct {
-	at  time.Time
-	ns  int64
-	off time.Duration
-}
-
 func readClock() clock {
 	var best clock
 	for i := range 5 {

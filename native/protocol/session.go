@@ -71,8 +71,7 @@ func (s *session) greet(ctx context.Context, c *conn) error {
 			"%s speaks version %d of the protocol, llmparity speaks version %d", c.name, got.Protocol, Version)}
 	}
 	if err := got.checkHello(clockName); err != nil {
-		return &engine.Failure{Class: record.BadOutput, Err: fault.New(fault.BadProtocol, seeProtocol,
-			"%s: invalid answer to hello: %v", c.name, err)}
+		return c.wrong(opHello, record.BadOutput, "%s: invalid answer to hello: %v", c.name, err)
 	}
 	if err := s.engine.met(got.message); err != nil {
 		return err
@@ -88,8 +87,8 @@ func helloFault(ctx context.Context, c *conn, err error) error {
 	if ctx.Err() != nil || errors.As(err, &known) || errors.Is(err, errClosed) {
 		return err
 	}
-	return &engine.Failure{Class: engine.ClassOf(err), Err: fault.New(fault.BadProtocol, seeProtocol,
-		"%s: hello failed: %s", c.name, strings.TrimPrefix(err.Error(), c.name+": "))}
+	return c.wrong(opHello, engine.ClassOf(err), "%s: hello failed: %s", c.name,
+		strings.TrimPrefix(err.Error(), c.name+": "))
 }
 
 func nothing(*call, received) error { return nil }

@@ -14,7 +14,6 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
-	"llmparity/native/logs"
 	"llmparity/native/program"
 )
 
@@ -40,7 +39,7 @@ type known struct{ program.Known[identity] }
 
 func (k *known) identify(ctx context.Context, p program.Program, path string) (identity, error) {
 	return k.Of(path, func(sha256 string) (identity, error) {
-		v, err := version(ctx, p, path)
+		v, err := p.Version(ctx, path, environment(""), versionLine)
 		if err != nil {
 			return identity{}, err
 		}
@@ -50,19 +49,8 @@ func (k *known) identify(ctx context.Context, p program.Program, path string) (i
 	})
 }
 
-// version asks a program for its version, which also shows that it runs here.
-func version(ctx context.Context, p program.Program, path string) (string, error) {
-	lines, err := p.Ask(ctx, path, "--version", environment(""))
-	if err != nil {
-		return "", err
-	}
-	for _, line := range lines {
-		if v, ok := strings.CutPrefix(line, "version:"); ok {
-			return strings.TrimSpace(v), nil
-		}
-	}
-	return "", p.Unfit("%s is not %s: --version prints %q", filepath.Base(path), p.Names[0], logs.LastWords(lines))
-}
+// versionLine matches the version in what the programs print.
+var versionLine = regexp.MustCompile(`(?m)^version:(.*)$`)
 
 // Environment variables that name programs.
 const (

@@ -3,13 +3,10 @@ package ollama
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"regexp"
-	"strings"
 
 	"llmparity/internal/child"
 	"llmparity/internal/fault"
-	"llmparity/native/logs"
 	"llmparity/native/program"
 )
 
@@ -40,8 +37,8 @@ func (o *Ollama) binary(ctx context.Context) (identity, error) {
 	})
 }
 
-// versionLine matches the program's own version if no server answers.
-var versionLine = regexp.MustCompile(`^.*(?:client version is|ollama version is) (\S+)`)
+// versionLine matches the version of the program itself, which comes last, if no server answers.
+var versionLine = regexp.MustCompile(`(?s)^.*(?:client version is|ollama version is) (\S+)`)
 
 // version returns the version of the program itself, not that of a running server.
 func version(ctx context.Context, path string) (string, error) {
@@ -51,14 +48,5 @@ func version(ctx context.Context, path string) (string, error) {
 	}
 	defer os.RemoveAll(home)
 	env := append(environment(false), "HOME="+home, "OLLAMA_HOST=127.0.0.1:9") // no server listens on the discard port
-	lines, err := ollamaProgram().Ask(ctx, path, "--version", env)
-	if err != nil {
-		return "", err
-	}
-	m := versionLine.FindStringSubmatch(strings.Join(lines, " "))
-	if m == nil {
-		return "", ollamaProgram().Unfit("%s is not ollama: --version prints %q", filepath.Base(path),
-			logs.LastWords(lines))
-	}
-	return m[1], nil
+	return ollamaProgram().Version(ctx, path, env, versionLine)
 }

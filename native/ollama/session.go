@@ -251,10 +251,7 @@ func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
 	case l.longest > 0 && l.longest < l.context:
 		room = l.longest // newer versions limit it to this
 	}
-	if room != l.context {
-		s.warn("context-differs", "Ollama made a context of %d tokens instead of %d", room, l.context)
-		l.context = room
-	}
+	l.context = launch.Window(s.probe, "Ollama", l.context, room)
 	if l.slots = s.config.slots(); r.parallel > 0 && r.parallel < l.slots {
 		s.warn("slots-differ", "Ollama runs %d requests at a time instead of %d; it queues the others", r.parallel, l.slots)
 		l.slots = r.parallel

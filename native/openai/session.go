@@ -115,13 +115,9 @@ func (s *session) short(ctx context.Context, prompt string) error {
 
 // room sets the limit for a prompt and its continuation.
 func (s *session) room(m engine.Model) {
-	s.context = s.server.window(s.model)
-	if m.Context > 0 && s.context > 0 && m.Context != s.context {
-		engine.Warn(s.probe, "context-differs", "the server has a context of %[2]d tokens instead of %[1]d",
-			m.Context, s.context)
-	}
-	if m.Context > 0 && (s.context == 0 || m.Context < s.context) {
-		s.context = m.Context
+	s.context = m.Context
+	if made := s.server.window(s.model); made > 0 {
+		s.context = launch.Window(s.probe, "the server", m.Context, made)
 	}
 }
 

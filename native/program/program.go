@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -99,6 +101,19 @@ func (p Program) Ask(ctx context.Context, path, question string, env []string) (
 		return nil, p.Unfit("%s %s failed (%s): %s", path, question, asked.Exit(), logs.LastWords(lines))
 	}
 	return lines, nil
+}
+
+// Version asks the program for its version, which line finds in the answer. Another program gives another answer.
+func (p Program) Version(ctx context.Context, path string, env []string, line *regexp.Regexp) (string, error) {
+	lines, err := p.Ask(ctx, path, "--version", env)
+	if err != nil {
+		return "", err
+	}
+	m := line.FindStringSubmatch(strings.Join(lines, "\n"))
+	if m == nil {
+		return "", p.Unfit("%s is not %s: --version prints %q", filepath.Base(path), p.Names[0], logs.LastWords(lines))
+	}
+	return strings.TrimSpace(m[1]), nil
 }
 
 // CheckGGUF checks that a model is a GGUF file with a valid header. The architecture is up to the engine.

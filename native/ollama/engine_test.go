@@ -364,25 +364,6 @@ func writeRandom(path string, spec tiny.Spec) error {
 	return f.Close()
 }
 
-func TestInvisibleMemoryIsReported(t *testing.T) {
-	s, p := opened(t, newEngine(t))
-	for text, want := range map[string]string{"http://192.0.2.1:11434": "another machine",
-		"127.0.0.1:9": "no process found that listens at 127.0.0.1:9"} {
-		u, err := ParseURL(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := len(p.Attached())
-		if _, _, seen := s.see(u); seen || len(p.Attached()) != before {
-			t.Errorf("%s: its processes are sampled", text)
-		}
-		w := p.Warned("memory-unseen")
-		if last := w[len(w)-1]; !strings.Contains(last, want) || !strings.Contains(last, u.String()) {
-			t.Errorf("%s: %q", text, last)
-		}
-	}
-}
-
 func newEngine(t testing.TB, change ...func(*Config)) *Ollama {
 	t.Helper()
 	c := Config{Cache: cache.Dir(os.Getenv), Threads: 1}

@@ -294,14 +294,6 @@ func (g *generation) nothing() error {
 	return engine.Fail(record.BadOutput, "%w (finish reason %q)", errNothing, g.usage.Finish)
 }
 
-// awaited says what is still missing.
-func (g *generation) awaited() string {
-	if g.pieces == 0 {
-		return "the first piece of text"
-	}
-	return fmt.Sprintf("more after %d pieces of text", g.pieces)
-}
-
 // chunk is an event of a stream, in either API.
 type chunk struct {
 	Choices []choice        `json:"choices"`

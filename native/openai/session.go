@@ -252,7 +252,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	}
 	if inner.Err() != nil {
 		g.usage.Finish = "cancelled"
-		return g.usage, s.failed(ctx, "waiting for "+g.awaited(), inner.Err())
+		return g.usage, s.failed(ctx, fmt.Sprintf("waiting for text after %d pieces", g.pieces), inner.Err())
 	}
 	return g.usage, s.broken(inner, g, err)
 }

@@ -53,10 +53,6 @@ func denied(r *wire.Refusal) bool {
 // refused explains a server's refusal.
 func (c *client) refused(r *wire.Refusal) error {
 	text := strings.ToLower(r.Kind + " " + r.Message)
-	again := ""
-	if r.After != "" {
-		again = "; it says to try again in " + r.After + " s"
-	}
 	switch {
 	case slices.Contains([]int{400, 413, 422}, r.Status) &&
 		slices.ContainsFunc(tooLong, func(words string) bool { return strings.Contains(text, words) }):
@@ -75,7 +71,7 @@ func (c *client) refused(r *wire.Refusal) error {
 			"the server at %s lacks this API (%v)", c.at.host, r)
 	case r.Status == http.StatusTooManyRequests:
 		return engine.Fail(record.Other,
-			"the server at %s has too many requests (%w)%s: send fewer at a time, or try later", c.at.host, r, again)
+			"the server at %s has too many requests (%w): send fewer at a time, or try later", c.at.host, r)
 	case r.Status == 0, r.Status >= 500:
 		return engine.Fail(record.Other, "the server at %s failed (%w); check its log", c.at.host, r)
 	}

@@ -61,7 +61,6 @@ func says(lines ...string) http.HandlerFunc {
 // refuses answers with a status.
 func refuses(status int, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Retry-After", "7")
 		w.WriteHeader(status)
 		io.WriteString(w, text)
 	}
@@ -188,7 +187,7 @@ func TestStreams(t *testing.T) {
 		{name: "400", answer: refuses(400, `{"detail":[{"loc":["body","seed"],"msg":"extra fields not permitted"}]}`),
 			class: record.SetUp, code: fault.ServerUnreachable, words: "extra fields"},
 		{name: "429", answer: refuses(429, `{"error":{"message":"slow down"}}`), class: record.Other, code: fault.Run,
-			words: "again in 7 s"},
+			words: "send fewer at a time"},
 		{name: "500", answer: refuses(500, `{"error":{"message":"boom"}}`), class: record.Other, code: fault.Run,
 			words: "boom"},
 		{name: "too long for OpenAI", answer: refuses(
@@ -275,8 +274,8 @@ func TestSilentServer(t *testing.T) {
 	})
 	defer close(release)
 	s, _ := loaded(t, openai.Config{URL: server.URL}, served)
-	for n, words := range map[int]string{3: "waiting for the first piece of text",
-		4: "waiting for more after 1 pieces"} {
+	for n, words := range map[int]string{3: "waiting for text after 0 pieces",
+		4: "waiting for text after 1 pieces"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // enough for a first piece on a busy machine
 		g, err := generated(ctx, s, n)
 		cancel()

@@ -3,7 +3,6 @@ package program
 import (
 	"context"
 	"debug/elf"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,16 +62,16 @@ func Backends(path string, places ...string) []string {
 	linked = func(file string) {
 		f, err := elf.Open(file)
 		if err != nil {
-			return // not ELF
+			return // missing, or not ELF
 		}
 		libraries, _ := f.ImportedLibraries() // none if statically linked
 		f.Close()
 		for _, name := range libraries {
 			names = append(names, name)
 			for _, at := range []string{dir, filepath.Join(dir, "..", "lib")} {
-				if own := filepath.Join(at, name); !seen[own] && exists(own) {
+				if own := filepath.Join(at, name); !seen[own] {
 					seen[own] = true
-					linked(own)
+					linked(own) // if it is there
 				}
 			}
 		}
@@ -90,9 +89,4 @@ func Backends(path string, places ...string) []string {
 		}
 	}
 	return out
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

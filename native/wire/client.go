@@ -48,7 +48,6 @@ type Refusal struct {
 	Status  int // 0: in a stream
 	Message string
 	Kind    string // type and code
-	After   string // when to try again
 	Place   string // target of a redirect
 }
 
@@ -87,7 +86,7 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // as much as can be read
 	r := c.Complaint(body)
-	r.Status, r.After = resp.StatusCode, resp.Header.Get("Retry-After")
+	r.Status = resp.StatusCode
 	if at, err := resp.Location(); err == nil {
 		at.User, at.RawQuery = nil, ""
 		r.Place = c.Hide(at.String())

@@ -97,7 +97,7 @@ func CanLibrary(l mlc.Library) (string, error) {
 	if dtype == "" {
 		return "", fmt.Errorf("cannot make packages with %s weights here, only q0f32 and q0f16", l.Quantization)
 	}
-	if !slices.Contains([]string{gguf.Llama, gguf.Qwen2}, l.ModelType) {
+	if !slices.Contains(gguf.Supported(), l.ModelType) {
 		return "", fmt.Errorf("cannot make packages of the architecture %s here", l.ModelType)
 	}
 	if err := (Bundle{}).Fits(l.Imports); err != nil {

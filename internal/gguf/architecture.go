@@ -3,6 +3,7 @@ package gguf
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
@@ -12,6 +13,22 @@ const (
 	Llama = "llama"
 	Qwen2 = "qwen2"
 )
+
+// traits are what differs between architectures.
+type traits struct {
+	interleaved bool // see Interleaved
+	biased      bool // queries, keys and values always have biases; otherwise they may
+	ropeFreqs   bool // a tensor may divide the frequencies of the rotation
+	windowed    bool // a sliding window is in all layers; otherwise the file does not say in which
+}
+
+var architectures = map[string]traits{
+	Llama: {interleaved: true, ropeFreqs: true, windowed: true},
+	Qwen2: {biased: true},
+}
+
+// Supported lists the supported architectures.
+func Supported() []string { return slices.Sorted(maps.Keys(architectures)) }
 
 // Architecture describes a model, as its file says and its tensors confirm.
 type Architecture struct {
@@ -34,7 +51,7 @@ type Architecture struct {
 
 // Interleaved reports how queries and keys are rotated: values 2i and 2i+1 of a head together, or else i and
 // i+HeadDim/2. llama.cpp stores the rows of a llama for the former.
-func (a Architecture) Interleaved() bool { return a.Name == Llama }
+func (a Architecture) Interleaved() bool { return architectures[a.Name].interleaved }
 
 // Wanted is a tensor that a model must have.
 type Wanted struct {
@@ -130,7 +147,7 @@ func (f *File) sizes(name string) (Architecture, error) {
 	a.VocabSize = len(tokens)
 	_, separate := f.Tensor("output.weight")
 	a.Tied = !separate
-	a.AttentionBias = name == Qwen2 || f.hasBiases()
+	a.AttentionBias = architectures[name].biased || f.hasBiases()
 	if err := f.heads(&a); err != nil {
 		return a, err
 	}
@@ -213,7 +230,7 @@ func (f *File) heads(a *Architecture) error {
 	return nil
 }
 
-// window reads the sliding window. In a qwen2 only some layers have it, and the file does not say which.
+// window reads the sliding window.
 func (f *File) window(a *Architecture) error {
 	key := a.Name + ".attention.sliding_window"
 	v, ok := f.Lookup(key)
@@ -227,9 +244,9 @@ func (f *File) window(a *Architecture) error {
 	if n >= a.ContextLength { // no effect
 		return nil
 	}
-	if a.Name == Qwen2 {
-		return f.unsupported("%s is %d: sliding windows are not supported in qwen2, where only some layers have one",
-			key, n)
+	if !architectures[a.Name].windowed {
+		return f.unsupported("%s is %d: sliding windows are not supported in %s, where only some layers have one",
+			key, n, a.Name)
 	}
 	a.SlidingWindow = n
 	return nil
@@ -242,7 +259,7 @@ func (f *File) complete(a Architecture) error {
 		return f.bad(again, "metadata %s.block_count is %d, but the file has only %d tensors", a.Name, a.BlockCount,
 			len(f.Tensors))
 	}
-	known := map[string]bool{ropeFreqs: a.Name == Llama}
+	known := map[string]bool{ropeFreqs: architectures[a.Name].ropeFreqs}
 	for _, want := range a.Tensors() {
 		known[want.Name] = true
 	}

@@ -4,18 +4,14 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"llmparity/internal/fault"
 )
 
 // unsupported returns an error about a valid file that cannot be used.
 func (f *File) unsupported(format string, args ...any) error {
-	return f.instead("choose a plain "+Llama+" or "+Qwen2+" model", format, args...)
-}
-
-// instead is unsupported with different advice.
-func (f *File) instead(do, format string, args ...any) error {
-	return f.fault(fault.UnknownArch, do, format, args)
+	return f.fault(fault.UnknownArch, "choose a plain "+strings.Join(Supported(), " or ")+" model", format, args)
 }
 
 // isModel refuses files without a model and other architectures.
@@ -23,37 +19,31 @@ func (f *File) isModel(name string) error {
 	if err := f.Whole(); err != nil {
 		return err
 	}
-	if name == Llama || name == Qwen2 {
+	if _, ok := architectures[name]; ok {
 		return nil
 	}
-	return f.unsupported("architecture %q is not supported; supported: %s, %s", name, Llama, Qwen2)
+	return f.unsupported("architecture %q is not supported; supported: %s", name, strings.Join(Supported(), ", "))
 }
 
 // Whole refuses files that are not a complete model, which no engine runs.
 func (f *File) Whole() error {
-	if kind, err := f.Text("general.type"); err == nil {
-		switch kind {
-		case "model":
-		case "adapter":
-			return f.instead("merge it into its base model", "a LoRA adapter, not a model")
-		case "mmproj":
-			return f.vision("a vision or audio encoder (general.type mmproj)")
-		default:
-			return f.instead("use the GGUF of the model", "general.type is %q, not a model", kind)
-		}
-	}
-	if name, err := f.ArchitectureName(); err == nil && name == "clip" {
-		return f.vision("a vision encoder (architecture clip)")
-	}
-	if n, err := f.Uint("split.count"); err == nil && n > 1 {
-		return f.instead("merge the parts with llama.cpp's llama-gguf-split --merge",
-			"one of %d parts of a split model", n)
+	refuse := func(do, format string, args ...any) error { return f.fault(fault.UnknownArch, do, format, args) }
+	kind, _ := f.Text("general.type")
+	name, _ := f.ArchitectureName()
+	parts, _ := f.Uint("split.count")
+	switch {
+	case kind == "adapter":
+		return refuse("merge it into its base model", "a LoRA adapter, not a model")
+	case kind == "mmproj" || name == "clip":
+		return refuse("use the GGUF of the text model that belongs to it",
+			"a vision or audio encoder, not a language model")
+	case kind != "" && kind != "model":
+		return refuse("use the GGUF of the model", "general.type is %q, not a model", kind)
+	case parts > 1:
+		return refuse("merge the parts with llama.cpp's llama-gguf-split --merge", "one of %d parts of a split model",
+			parts)
 	}
 	return nil
-}
-
-func (f *File) vision(what string) error {
-	return f.instead("use the GGUF of the text model that belongs to it", "%s, not a language model", what)
 }
 
 // plain refuses settings that the conversion would drop.

@@ -36,28 +36,23 @@ const (
 	maxTensors = 1 << 20
 )
 
-// index is a model's model.safetensors.index.json.
-type index struct {
-	Files    map[string]string `json:"weight_map"` // by tensor
-	Metadata struct {
-		Total float64 `json:"total_size"`
-	} `json:"metadata"`
-}
-
-// readIndex returns zeros if there is no index.
-func readIndex(dir string) (x index, err error) {
+// indexed returns the files in a folder's model.safetensors.index.json; none if there is no index.
+func indexed(dir string) ([]string, error) {
 	file := filepath.Join(dir, "model.safetensors.index.json")
 	if _, err := os.Stat(file); err != nil {
-		return x, nil
+		return nil, nil
 	}
 	text, err := readFile(file, maxHeader)
 	if err != nil {
-		return x, err
+		return nil, err
 	}
-	if err := json.Unmarshal(text, &x); err != nil || x.Metadata.Total < 0 || x.Metadata.Total > 1<<50 {
-		return x, bad(file, again, "damaged index with total_size %g: %v", x.Metadata.Total, err)
+	var index struct {
+		Files map[string]string `json:"weight_map"` // by tensor
 	}
-	return x, nil
+	if err := json.Unmarshal(text, &index); err != nil {
+		return nil, bad(file, again, "damaged index: %v", err)
+	}
+	return slices.Compact(slices.Sorted(maps.Values(index.Files))), nil
 }
 
 // Safetensors lists the tensors of the .safetensors files in a folder, or of one such file, by their headers. There may
@@ -65,12 +60,10 @@ func readIndex(dir string) (x index, err error) {
 func Safetensors(path string) ([]Stored, error) {
 	files := []string{path}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		x, err := readIndex(path)
-		if err != nil {
+		if files, err = indexed(path); err != nil {
 			return nil, err
 		}
-		files = slices.Sorted(maps.Values(x.Files))
-		if files = slices.Compact(files); len(files) == 0 {
+		if len(files) == 0 {
 			files = []string{"model*.safetensors"}
 		}
 		if files = glob(path, files...); len(files) == 0 {

@@ -1,6 +1,8 @@
 package mlc
 
 import (
+	"slices"
+
 	"llmparity/internal/gguf"
 	"llmparity/internal/modellib"
 )
@@ -71,18 +73,13 @@ func chatConfig(s modellib.Shape, quantization string, v gguf.Vocabulary) (c con
 func stopTokens(v gguf.Vocabulary) []int {
 	stop := []int{}
 	for id, text := range v.Tokens {
-		if id == v.EOS || v.Types[id] == gguf.TokenControl && endsAnswer(text) {
+		if id == v.EOS || v.Types[id] == gguf.TokenControl && slices.Contains(ends, text) {
 			stop = append(stop, id)
 		}
 	}
 	return stop
 }
 
-func endsAnswer(text string) bool {
-	switch text {
-	case "</s>", "<eos>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>",
-		"<end_of_turn>":
-		return true
-	}
-	return false
-}
+// ends are the common tokens that end an answer.
+var ends = []string{"</s>", "<eos>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|im_end|>",
+	"<|end|>", "<end_of_turn>"}

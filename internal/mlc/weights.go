@@ -21,15 +21,15 @@ type part struct {
 	vector  bool
 }
 
+// fused is the name of the joined queries, keys and values by architecture.
+var fused = map[string]string{gguf.Llama: "self_attn.qkv_proj", gguf.Qwen2: "self_attn.c_attn"}
+
 // params returns a model's weights, with the names and in the order of the model library.
 func params(a gguf.Architecture) []param {
 	h, i := int64(a.EmbeddingLength), int64(a.FeedForwardLength)
 	q, kv := int64(a.HeadCount*a.HeadDim), int64(a.HeadCountKV*a.HeadDim)
 	vocab := int64(a.VocabSize)
-	qkv, paired := "self_attn.qkv_proj", 0
-	if a.Name == gguf.Qwen2 {
-		qkv = "self_attn.c_attn"
-	}
+	qkv, paired := fused[a.Name], 0
 	if a.Interleaved() {
 		paired = a.HeadDim
 	}

@@ -87,8 +87,9 @@ func (s Spec) check() error {
 		}
 	}
 	switch {
-	case s.Architecture != gguf.Llama && s.Architecture != gguf.Qwen2:
-		return impossible("architecture %q is not supported, only %s and %s", s.Architecture, gguf.Llama, gguf.Qwen2)
+	case !slices.Contains(gguf.Supported(), s.Architecture):
+		return impossible("architecture %q is not supported, only %s", s.Architecture,
+			strings.Join(gguf.Supported(), " and "))
 	case s.Heads%s.KVHeads != 0:
 		return impossible("%d heads are not a multiple of %d key-value heads", s.Heads, s.KVHeads)
 	case s.HeadDim%2 != 0:

@@ -7,7 +7,6 @@ package reference
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"llmparity/internal/gguf"
 	"llmparity/internal/tokenizer"
@@ -58,45 +57,27 @@ func Load(f *gguf.File) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{shape: shape, speeds: speeds(shape), layers: make([]layer, shape.BlockCount)}
-	read := func(to *[]float32, format string, args ...any) {
-		if err != nil {
-			return
-		}
-		name := fmt.Sprintf(format, args...)
-		if !strings.HasSuffix(name, ".bias") {
-			name += ".weight"
-		}
-		t, ok := f.Tensor(name)
-		if !ok {
-			panic("a tensor that has been checked is gone: " + name)
-		}
-		*to, err = f.Floats(t)
-	}
-	read(&m.embed, "token_embd")
-	read(&m.norm, "output_norm")
-	m.head = m.embed
-	if !shape.Tied {
-		read(&m.head, "output")
-	}
-	for i := range m.layers {
-		l := &m.layers[i]
-		read(&l.attnNorm, "blk.%d.attn_norm", i)
-		read(&l.q, "blk.%d.attn_q", i)
-		read(&l.k, "blk.%d.attn_k", i)
-		read(&l.v, "blk.%d.attn_v", i)
-		read(&l.o, "blk.%d.attn_output", i)
-		read(&l.ffnNorm, "blk.%d.ffn_norm", i)
-		read(&l.gate, "blk.%d.ffn_gate", i)
-		read(&l.up, "blk.%d.ffn_up", i)
-		read(&l.down, "blk.%d.ffn_down", i)
-		if shape.AttentionBias {
-			read(&l.qBias, "blk.%d.attn_q.bias", i)
-			read(&l.kBias, "blk.%d.attn_k.bias", i)
-			read(&l.vBias, "blk.%d.attn_v.bias", i)
+	weights := map[string][]float32{}
+	for _, want := range shape.Tensors() {
+		t, _ := f.Tensor(want.Name) // checked by Architecture
+		if weights[want.Name], err = f.Floats(t); err != nil {
+			return nil, err
 		}
 	}
-	return m, err
+	m := &Model{shape: shape, speeds: speeds(shape), embed: weights["token_embd.weight"],
+		head: weights["output.weight"], norm: weights["output_norm.weight"]}
+	if shape.Tied {
+		m.head = m.embed
+	}
+	for i := range shape.BlockCount {
+		part := func(name string) []float32 { return weights[fmt.Sprintf("blk.%d.%s", i, name)] }
+		m.layers = append(m.layers, layer{attnNorm: part("attn_norm.weight"),
+			q: part("attn_q.weight"), k: part("attn_k.weight"), v: part("attn_v.weight"), o: part("attn_output.weight"),
+			qBias: part("attn_q.bias"), kBias: part("attn_k.bias"), vBias: part("attn_v.bias"),
+			ffnNorm: part("ffn_norm.weight"), gate: part("ffn_gate.weight"), up: part("ffn_up.weight"),
+			down: part("ffn_down.weight")})
+	}
+	return m, nil
 }
 
 // Sequence is a text in progress, with its keys and values.

@@ -15,9 +15,6 @@ import (
 type TreeOptions struct {
 	Every time.Duration // interval of checking for new processes; 0: FastEvery
 	Ours  bool          // we started it: the highest RSS may be reset at phase edges
-	// Appeared and Ended are called for every process, including the root, one at a time. They must not call the Tree's
-	// Look or Close.
-	Appeared, Ended func(pid int, role string)
 }
 
 // Tree samples a process and its descendants, present and future, even after their parents end. The sampler warns of
@@ -150,9 +147,6 @@ func (t *Tree) take(b *branch) {
 	for _, s := range sources {
 		b.detach = append(b.detach, t.attach(s))
 	}
-	if t.o.Appeared != nil {
-		t.o.Appeared(p.PID, b.role)
-	}
 }
 
 // ended releases a process that has ended, and reports whether it has.
@@ -168,9 +162,6 @@ func (t *Tree) ended(b *branch) bool {
 func (t *Tree) release(b *branch) {
 	for _, detach := range b.detach {
 		detach()
-	}
-	if b.reported && t.o.Ended != nil {
-		t.o.Ended(b.member.PID, b.role)
 	}
 }
 

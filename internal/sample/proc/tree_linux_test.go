@@ -56,7 +56,6 @@ func (s *shell) start(command string) int {
 type seen struct {
 	mu       sync.Mutex
 	attached map[string]int // by role: how many sources there are
-	ended    []int
 }
 
 func (s *seen) attach(src sample.Source) func() {
@@ -80,18 +79,6 @@ func (s *seen) of(role string) int {
 	return s.attached[role]
 }
 
-func (s *seen) end(pid int, _ string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended = append(s.ended, pid)
-}
-
-func (s *seen) hasEnded(pid int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Contains(s.ended, pid)
-}
-
 // byArgument uses the last argument as the role.
 func byArgument(_ int, name string, line []string) string {
 	return name + " " + strings.Join(line[min(1, len(line)):], " ")
@@ -100,7 +87,7 @@ func byArgument(_ int, name string, line []string) string {
 func follow(t *testing.T, pid int, out *seen) *proc.Tree {
 	t.Helper()
 	tree, err := proc.NewTree(pid, byArgument, out.attach,
-		proc.TreeOptions{Every: 20 * time.Millisecond, Ours: true, Ended: out.end})
+		proc.TreeOptions{Every: 20 * time.Millisecond, Ours: true})
 	check.Err(t, err)
 	t.Cleanup(tree.Close)
 	return tree
@@ -129,13 +116,13 @@ func TestTreeFollowsDescendants(t *testing.T) {
 
 	// Who loses its parent is still followed, wherever it hangs then.
 	check.Err(t, syscall.Kill(nested, syscall.SIGKILL))
-	until(t, "the parent has ended", func() bool { return out.hasEnded(nested) })
+	until(t, "the parent has ended", func() bool { return !slices.Contains(tree.PIDs(), nested) })
 	tree.Look(t.Context())
 	if out.of("sleep 602") != 2 {
 		t.Error("an orphan is not followed")
 	}
 	check.Err(t, syscall.Kill(first, syscall.SIGKILL))
-	until(t, "the first one is let go of", func() bool { return out.of("sleep 601") == 0 && out.hasEnded(first) })
+	until(t, "the first one is let go of", func() bool { return out.of("sleep 601") == 0 })
 	if slices.Contains(tree.PIDs(), first) {
 		tree.Look(t.Context())
 		if slices.Contains(tree.PIDs(), first) {

@@ -16,17 +16,6 @@ import (
 	"llmparity/internal/fault"
 )
 
-func ExampleNew() {
-	err := fault.New(fault.NoChrome, "install Chromium", "no Chrome is on PATH")
-	wrapped := fmt.Errorf("webllm, launch 1: %w", err)
-	fmt.Println(wrapped)
-	other := errors.New("anything else")
-	fmt.Println(fault.Of(wrapped), fault.ExitCode(wrapped), fault.ExitCode(other), fault.ExitCode(nil))
-	// Output:
-	// webllm, launch 1: no Chrome is on PATH; install Chromium
-	// no-browser 4 1 0
-}
-
 // If several exit codes apply, the program exits with the first of 130, 143, 2, 3, 1, 4, 5.
 func TestExitCodeHasPriority(t *testing.T) {
 	missing, gate := fault.New(fault.NoChrome, "", "none"), fault.New(fault.Gate, "", "fails")

@@ -2,7 +2,6 @@ package plan_test
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -117,19 +116,6 @@ func TestCells(t *testing.T) {
 		if got := cells(parse(t, text)); strings.Join(got, "\n") != strings.Join(c.want, "\n") {
 			t.Errorf("%s:\n%s\nwant\n%s", c.text, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 		}
-	}
-}
-
-func TestPlanWithoutListsIsOneSetup(t *testing.T) {
-	p := parse(t, head+"prompts: [a, b]\nmax_tokens: 4\nthreads: 2\ndtype: f16\nllamacpp: {batch: 64}\n")
-	var all []plan.Setup
-	for s := range p.Setups() {
-		all = append(all, s)
-	}
-	want := []plan.Setup{{ID: 1, Plan: p,
-		Shapes: []plan.Shape{{PromptID: 1, Prompt: "a", MaxTokens: 4}, {PromptID: 2, Prompt: "b", MaxTokens: 4}}}}
-	if !reflect.DeepEqual(all, want) {
-		t.Errorf("%+v\nwant\n%+v", all, want)
 	}
 }
 

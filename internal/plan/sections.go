@@ -52,19 +52,14 @@ func (r *reader) settings(k *engine.Kind, e entry) error {
 		return mistyped(e.value, e.name, groupOfSettings)
 	}
 	r.said(k)
-	written := map[string]bool{}
 	for _, of := range e.value.fields {
-		at := join(e.name, of.name)
 		ok, err := r.setting(k, of, e.name)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case !ok:
-			return unknownField(of, e.name, keys(k))
-		case written[canonical(of.name)]:
-			return wrong(of.key, at, "duplicate field")
 		}
-		written[canonical(of.name)] = true
+		if !ok {
+			return unknownField(of, e.name, keys(k))
+		}
 	}
 	return nil
 }

@@ -66,12 +66,3 @@ func TestSectionsAreRefused(t *testing.T) {
 		}
 	}
 }
-
-func TestDefaultsOfFields(t *testing.T) {
-	for text, want := range map[string][2]any{"parity: true\ncheck_oom: false\n": {plan.ScoreAll, false},
-		"parity: false\ncheck_oom: true\n": {plan.ScoreNothing, true}, "": {plan.ScoreDiffering, true}} {
-		if p := parse(t, head+body+text); want != [2]any{p.Scores(), p.ChecksOOM()} {
-			t.Errorf("%q: %d, %v", text, p.Scores(), p.ChecksOOM())
-		}
-	}
-}

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -180,17 +179,6 @@ func TestOpenReadsOlderRuns(t *testing.T) {
 	check.Err(t, err)
 	if a := r.Attempts[0]; len(a.Samples) != 2 || len(a.Metrics) != 0 || len(a.PeakRSS(Load)) != 0 {
 		t.Errorf("%+v", a)
-	}
-}
-
-func TestCreateNamesUnwritableFolder(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	put(t, file, nil)
-	_, err := Create(filepath.Join(file, "results"), Meta{Name: "x", Started: time.Now()},
-		Environment{}, nil)
-	var f *fault.Error
-	if !errors.As(err, &f) || f.Kind != fault.Unwritable {
-		t.Errorf("%v, want a fault of kind Unwritable", err)
 	}
 }
 

@@ -148,10 +148,13 @@ func (r *Recording) Log(name string) io.WriteCloser {
 	f, err := os.Create(filepath.Join(r.w.dir, logsDir, fmt.Sprintf("%d-%s.log", r.id, name)))
 	if err != nil {
 		r.Warn(Warnf("no-log", "the output of %s is not kept: %v", name, err))
-		return nowhere{io.Discard}
+		return Discard
 	}
 	return f
 }
+
+// Discard is a log that is not kept.
+var Discard io.WriteCloser = nowhere{io.Discard}
 
 type nowhere struct{ io.Writer }
 

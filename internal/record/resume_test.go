@@ -261,19 +261,6 @@ func TestRecordTimeNeverGoesBack(t *testing.T) {
 	}
 }
 
-func TestRecordTimeFollowsWallClock(t *testing.T) {
-	started := time.Now().Add(-time.Hour).Round(0)
-	s := &State{Meta: Meta{Started: started}, LastNS: int64(time.Minute)}
-	now := time.Now()
-	c, back := s.clock(now)
-	if got := time.Duration(c.ns(now)); back != 0 || got < 59*time.Minute || got > 61*time.Minute {
-		t.Errorf("%s, set back by %d", got, back)
-	}
-	if c.stamp(now) != now.In(started.Location()).Format(timestampLayout) {
-		t.Errorf("%s at %s", c.stamp(now), now)
-	}
-}
-
 func TestReopenRefusesLockedFolder(t *testing.T) {
 	w := made(t)
 	_, _, err := Reopen(w.dir)

@@ -3,7 +3,6 @@ package run_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -153,45 +152,6 @@ func interrupts(cancel context.CancelCauseFunc) func(context.Context) error {
 		cancel(fault.New(fault.Interrupted, "", "interrupted"))
 		return hangs(ctx)
 	}
-}
-
-func TestLaunchesAreInterleavedAndCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, b := &scripted{name: "a"}, &scripted{name: "b"}
-		o := options(t, a, b)
-		var said []string
-		o.Progress = func(e run.Event) {
-			if e.Kind == run.Launched {
-				said = append(said, fmt.Sprintf("%s%d", e.Engine, e.Repetition))
-			}
-		}
-		r := whole(t, o)
-		if want := []string{"a0", "b0", "a1", "b1", "a2", "b2", "a3", "b3"}; !slices.Equal(said, want) {
-			t.Errorf("order %v, want %v", said, want)
-		}
-		counted := 0
-		for _, at := range r.Attempts {
-			if at.Counted() {
-				counted++
-			}
-			if len(at.Requests) != 2 || len(at.Measured()) != 1 || len(at.Measured()[0].Tokens) != 4 {
-				t.Errorf("attempt %d: %+v", at.ID, at.Requests)
-			}
-			end := int64(0)
-			for _, p := range record.Phases() {
-				phase, ok := at.Phase(p)
-				if !ok || phase.BeginNS < end {
-					t.Errorf("attempt %d: phase %s present: %v; begins at %d, want after %d", at.ID, p, ok,
-						phase.BeginNS, end)
-				}
-				end = phase.EndNS
-			}
-		}
-		if counted != 6 || len(r.Attempts) != 8 || r.Status != record.OK || a.prepared != 1 {
-			t.Errorf("%d attempts, %d counted, status %s, prepared %d times", len(r.Attempts), counted, r.Status,
-				a.prepared)
-		}
-	})
 }
 
 // outcomes returns each launch's error in turn; later launches succeed.

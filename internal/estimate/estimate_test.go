@@ -351,20 +351,3 @@ func TestEveryFormatForEveryArchitecture(t *testing.T) {
 		}
 	}
 }
-
-// Weights that are not split exist once per device.
-func TestTensorParallel(t *testing.T) {
-	m := config(t, "llama-3.1-8b")
-	one, four := of(t, m, Setup{Engine: VLLM, Context: 64}),
-		of(t, m, Setup{Engine: VLLM, Context: 64, TensorParallel: 4})
-	if one.Component(Weights) != four.Component(Weights) {
-		t.Error("the weights differ")
-	}
-	norms := int64(65*4096) * 2 * 3
-	if w, err := (&four).weigh(format{name: "bf16", plain: number{"bf16", 16}}); err != nil || w.extra != norms {
-		t.Errorf("%d bytes of copies, want the norms on 3 devices: %d (%v)", w.extra, norms, err)
-	}
-	if len(four.PerDevice) != 4 {
-		t.Errorf("%v", four.PerDevice)
-	}
-}

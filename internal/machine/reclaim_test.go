@@ -61,17 +61,3 @@ func TestReclaimers(t *testing.T) {
 		t.Errorf("a kernel without: %+v", got)
 	}
 }
-
-func TestMergedPagesAndZswap(t *testing.T) {
-	m := pagingOut()
-	m["proc/meminfo"], m["sys/kernel/mm/ksm/run"],
-		m["sys/module/zswap/parameters/enabled"] = "MemTotal: 4 kB\nMemAvailable: 2 kB", "1", "Y"
-	if _, got := tree(t, m).memory(); !got.Merged || !got.Zswap || len(got.Reclaimers) != 1 {
-		t.Errorf("%+v", got)
-	}
-	// 2: what was merged is parted again
-	m["sys/kernel/mm/ksm/run"], m["sys/module/zswap/parameters/enabled"] = "2", "N"
-	if _, got := tree(t, m).memory(); got.Merged || got.Zswap {
-		t.Errorf("off: %+v", got)
-	}
-}

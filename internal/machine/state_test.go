@@ -31,11 +31,3 @@ func TestState(t *testing.T) {
 		t.Errorf("machine without figures: %+v", got)
 	}
 }
-
-func TestStateOfThisMachine(t *testing.T) {
-	s := State(t.Context())
-	if e := Describe(t.Context(), Options{}); s.AvailableB <= 0 || s.AvailableB > e.MemoryB || s.FreeB > e.MemoryB ||
-		s.Governor != e.Governor {
-		t.Errorf("%+v of %+v", s, e)
-	}
-}

@@ -167,10 +167,14 @@ func (p *profiling) finish(ctx context.Context, prefix string) error {
 				errs = append(errs, p.write(ctx, t, s.end, prefix+t.name+s.ending))
 			}
 		}
-		t.end()
 	}
-	if p.wants(engine.HeapSnapshot) {
-		errs = append(errs, p.snapshots(ctx, prefix))
+	for _, t := range p.threads {
+		if p.wants(engine.HeapSnapshot) {
+			if err := snapshot(ctx, t, prefix+t.name+snapshotEnding); err != nil {
+				errs = append(errs, fmt.Errorf("heap snapshot of the page%s: %w", t.name, p.page.unread(ctx, err)))
+			}
+		}
+		t.end()
 	}
 	return errors.Join(errs...)
 }
@@ -194,28 +198,9 @@ func (p *profiling) write(ctx context.Context, t watchedThread, method, path str
 	})
 }
 
-// snapshots takes a snapshot of each current thread.
-func (p *profiling) snapshots(ctx context.Context, prefix string) error {
-	threads, err := p.page.watchedThreads(ctx)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, t := range threads {
-		if err := snapshot(ctx, t, prefix+t.name+snapshotEnding); err != nil {
-			errs = append(errs, fmt.Errorf("heap snapshot of the page%s: %w", t.name, p.page.unread(ctx, err)))
-		}
-		t.end()
-	}
-	return errors.Join(errs...)
-}
-
 // snapshot writes pieces as they arrive, on the goroutine that reads them, so that the browser sends no faster than
 // they can be written, and memory holds only one. The answer follows the last piece.
 func snapshot(ctx context.Context, t watchedThread, path string) error {
-	if err := openTarget(ctx, t.ctx); err != nil {
-		return err
-	}
 	return whole.Write(path, func(w io.Writer) error {
 		both, cancel := joined(t.ctx, ctx)
 		defer cancel()

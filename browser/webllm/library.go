@@ -15,7 +15,6 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/catalogue"
 	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
 	"llmparity/internal/record"
 	"llmparity/internal/whole"
@@ -57,53 +56,26 @@ func (l Library) otherAdapter(d record.Device) []record.Warning {
 	return nil
 }
 
-// givenLibrary opens the library that the user named, and checks that it fits the model and WebLLM.
-func (w *WebLLM) givenLibrary(ctx context.Context, f *gguf.File, options mlc.Options, b Bundle, say func(string)) (
-	Library, mlc.Library, error) {
-	lib, file, err := w.openLibrary(ctx, w.config.Library, b, say)
-	if err != nil {
-		return Library{}, lib, err
-	}
-	shape, err := mlc.Shape(f, options)
-	if err != nil {
-		return Library{}, lib, err
-	}
-	have, err := mlc.Params(f, options)
-	if err != nil {
-		return Library{}, lib, err
-	}
-	if err := lib.Matches(have, shape); err != nil {
-		return Library{}, lib, err
-	}
-	l, err := named(lib, file, w.config.Library)
-	return l, lib, err
-}
-
-// openLibrary opens a library, after downloading it if necessary, and checks that it fits WebLLM.
-func (w *WebLLM) openLibrary(ctx context.Context, given string, b Bundle, say func(string)) (
-	lib mlc.Library, file string, err error) {
-	file = given
+// openLibrary opens a library, after downloading it if necessary, checks that it fits WebLLM, and describes it for the
+// record. source is empty for one that was compiled here.
+func (w *WebLLM) openLibrary(ctx context.Context, given, source string, b Bundle, say func(string)) (
+	lib mlc.Library, l Library, err error) {
+	l.Path, l.Source = given, source
 	if isAddress(given) {
-		if file, err = fetch(ctx, filepath.Join(w.settings.Cache, "libraries"), given, say); err != nil {
-			return lib, file, err
+		if l.Path, err = fetch(ctx, filepath.Join(w.settings.Cache, "libraries"), given, say); err != nil {
+			return lib, l, err
 		}
 	}
-	if lib, err = mlc.OpenLibrary(file); err != nil {
-		return lib, file, err
+	if lib, err = mlc.OpenLibrary(l.Path); err != nil {
+		return lib, l, err
 	}
-	lib.File = given
-	return lib, file, b.Fits(lib.Imports)
-}
-
-// named describes a library for the record.
-func named(lib mlc.Library, file, source string) (Library, error) {
-	sum, err := cache.HashFile(file)
-	if err != nil {
-		return Library{}, err
-	}
-	l := Library{Path: file, SHA256: sum, Bytes: lib.Bytes, Source: source}
+	lib.File, l.Bytes = given, lib.Bytes
 	l.Origin, l.Detail, l.Kernels = OriginOf(source, lib)
-	return l, nil
+	if err := b.Fits(lib.Imports); err != nil {
+		return lib, l, err
+	}
+	l.SHA256, err = cache.HashFile(l.Path)
+	return lib, l, err
 }
 
 // OriginOf returns whose library it is: ours are marked, MLC's have a known URL.

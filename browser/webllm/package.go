@@ -80,17 +80,16 @@ func (w *WebLLM) make(ctx context.Context, m engine.Model, t Target, say func(st
 	options := Options(m.Context, w.settings.DType)
 	made := Package{ID: m.Name, DType: t.DType, Context: m.Context, PrefillChunk: options.PrefillChunk,
 		Policy: map[string]string{"weights_dtype": t.DType, "kv_dtype": t.DType, "activations_dtype": t.DType}}
-	// The library comes first: if it cannot be made, the package would be written in vain.
-	if w.config.Library == "" {
-		made.Library, err = w.library(ctx, f, options, b, t, say)
-	} else {
-		var lib mlc.Library
-		made.Library, lib, err = w.givenLibrary(ctx, f, options, b, say)
-		made.PrefillChunk = lib.PrefillChunkSize // WebLLM uses the library's
-	}
+	shape, err := mlc.Shape(f, options)
 	if err != nil {
 		return Package{}, err
 	}
+	// The library comes first: if it cannot be made, the package would be written in vain.
+	lib, described, err := w.library(ctx, f, options, shape, b, t, say)
+	if err != nil {
+		return Package{}, err
+	}
+	made.Library, made.PrefillChunk = described, lib.PrefillChunkSize // WebLLM uses the library's
 	made.Policy["model_library"] = made.Library.String()
 	made.Dir = filepath.Join(w.settings.Cache, "packages", fmt.Sprintf("%s-v%d-c%d-p%d-%s", m.SHA256[:12],
 		mlc.Version, m.Context, options.PrefillChunk, t.DType))
@@ -98,30 +97,25 @@ func (w *WebLLM) make(ctx context.Context, m engine.Model, t Target, say func(st
 		say("converting " + m.Name + " to a WebLLM package, once")
 		err = convert(ctx, m, made.Dir, options, say)
 	} else {
-		err = stillOf(made, m)
+		err = stillOf(made.Dir, lib, m)
 	}
 	if err != nil {
 		return Package{}, err
 	}
 	otherArithmetic(&made, m.DType)
-	shape, err := mlc.Shape(f, options)
 	for _, text := range mlc.Warnings(shape) {
 		made.Warnings = append(made.Warnings, record.Warning{Code: "engines-differ", Text: text})
 	}
-	return made, err
+	return made, nil
 }
 
 // stillOf checks that a cached package and the library belong to the same model. They do not if the model's file was
 // replaced after it was hashed.
-func stillOf(p Package, m engine.Model) error {
-	existing, err := mlc.OpenPackage(p.Dir)
+func stillOf(dir string, lib mlc.Library, m engine.Model) error {
+	existing, err := mlc.OpenPackage(dir)
 	if err != nil {
 		return fault.Wrap(fault.BadModel, err, "delete it; it will be made again",
 			"the model's package in the cache cannot be used")
-	}
-	lib, err := mlc.OpenLibrary(p.Library.Path)
-	if err != nil {
-		return err
 	}
 	if err := lib.MatchesPackage(existing); err != nil {
 		return fault.Wrap(fault.BadModel, err, "leave it unchanged during a run, and try again",
@@ -130,22 +124,28 @@ func stillOf(p Package, m engine.Model) error {
 	return nil
 }
 
-// library returns the compiled library of the model, from the cache if possible.
-func (w *WebLLM) library(ctx context.Context, f *gguf.File, options mlc.Options, b Bundle, t Target,
-	say func(string)) (Library, error) {
-	if err := b.Fits(mlc.OwnImports()); err != nil {
-		return Library{}, err
+// library opens the library that the user named or the compiled one, and checks that it fits the model.
+func (w *WebLLM) library(ctx context.Context, f *gguf.File, options mlc.Options, shape modellib.Shape, b Bundle,
+	t Target, say func(string)) (lib mlc.Library, l Library, err error) {
+	file := w.config.Library
+	if file == "" {
+		if err := b.Fits(mlc.OwnImports()); err != nil { // before it is compiled
+			return lib, l, err
+		}
+		built, err := Compile(ctx, w.settings.Cache, f, options, w.config.variant(t), say)
+		if err != nil {
+			return lib, l, err
+		}
+		file = built.Path
 	}
-	built, err := Compile(ctx, w.settings.Cache, f, options, w.config.variant(t), say)
+	if lib, l, err = w.openLibrary(ctx, file, w.config.Library, b, say); err != nil {
+		return lib, l, err
+	}
+	have, err := mlc.Params(f, options)
 	if err != nil {
-		return Library{}, err
+		return lib, l, err
 	}
-	info, err := os.Stat(built.Path)
-	if err != nil {
-		return Library{}, fmt.Errorf("the model library: %w", err)
-	}
-	return Library{Path: built.Path, SHA256: built.SHA256, Bytes: info.Size(), Origin: Ours,
-		Detail: w.config.variant(t).String(), Kernels: t.Kernels}, nil
+	return lib, l, lib.Matches(have, shape)
 }
 
 // Compile compiles the model's library, unless it is in the cache.

@@ -30,7 +30,16 @@ func (w *WebLLM) packaged(ctx context.Context, m engine.Model, b Bundle, say fun
 	if given == "" {
 		return Package{}, noLibrary(existing)
 	}
-	lib, file, err := w.openLibrary(ctx, given, b, say)
+	source, policy := given, map[string]string{"weights_dtype": existing.Quantization, "kv_dtype": dtype,
+		"activations_dtype": dtype}
+	// A package in the store knows its source.
+	stored, missing := catalogue.Open(filepath.Dir(m.Path), filepath.Base(m.Path))
+	if missing == nil && w.config.Library == "" {
+		_, origin := stored.Library()
+		source = origin.From
+		policy["model_source"] = cmp.Or(stored.Source, stored.Entry.Model)
+	}
+	lib, library, err := w.openLibrary(ctx, given, source, b, say)
 	if err != nil {
 		return Package{}, err
 	}
@@ -39,24 +48,11 @@ func (w *WebLLM) packaged(ctx context.Context, m engine.Model, b Bundle, say fun
 	if err := lib.MatchesPackage(asked); err != nil {
 		return Package{}, err
 	}
-	made := Package{
-		Dir: m.Path, ID: m.Name, DType: dtype, Context: m.Context, PrefillChunk: lib.PrefillChunkSize,
-		Policy: map[string]string{"weights_dtype": existing.Quantization, "kv_dtype": dtype,
-			"activations_dtype": dtype},
-	}
+	policy["model_library"] = library.String()
 	// A sliding window would replace the context. Without it, texts up to the window's length are the same.
-	made.Overrides = map[string]any{"context_window_size": m.Context, "sliding_window_size": -1}
-	// A package in the store knows its source.
-	source := given
-	stored, missing := catalogue.Open(filepath.Dir(m.Path), filepath.Base(m.Path))
-	if missing == nil && w.config.Library == "" {
-		_, origin := stored.Library()
-		source = origin.From
-		made.Policy["model_source"] = cmp.Or(stored.Source, stored.Entry.Model)
-	}
-	made.Library, err = named(lib, file, source)
-	made.Policy["model_library"] = made.Library.String()
-	return made, err
+	overrides := map[string]any{"context_window_size": m.Context, "sliding_window_size": -1}
+	return Package{Dir: m.Path, ID: m.Name, DType: dtype, Context: m.Context, PrefillChunk: lib.PrefillChunkSize,
+		Policy: policy, Library: library, Overrides: overrides}, nil
 }
 
 func noLibrary(p mlc.Existing) error {

@@ -92,7 +92,7 @@ func TestGPUsThatBackendsUse(t *testing.T) {
 
 // An AMD GPU in sysfs.
 func TestDoctorReportsFreeGPUMemory(t *testing.T) {
-	o := gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}
+	o := gpu.Options{Sys: t.TempDir(), Proc: t.TempDir()}
 	for name, text := range map[string]string{"uevent": "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n",
 		"drm/renderD128/dev": "226:128\n",
 		"mem_info_vram_used": "1073741824\n", "mem_info_vram_total": "25753026560\n"} {
@@ -117,7 +117,7 @@ func TestDoctorReportsFreeGPUMemory(t *testing.T) {
 		!strings.Contains(rows[0][1], "24.0 GiB, 23.0 GiB free, driver amdgpu, read by "+gpu.Sysfs) {
 		t.Errorf("%q", rows)
 	}
-	if _, found, _ := findGPUs(t.Context(), gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}); len(
+	if _, found, _ := findGPUs(t.Context(), gpu.Options{Sys: t.TempDir(), Proc: t.TempDir()}); len(
 		found) != 0 {
 		t.Errorf("%+v", found)
 	}

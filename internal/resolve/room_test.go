@@ -17,7 +17,7 @@ import (
 // cards fakes a machine with AMD GPUs of the given total and used bytes.
 func cards(t *testing.T, memory ...[2]int64) *gpu.Monitor {
 	t.Helper()
-	o := gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}
+	o := gpu.Options{Sys: t.TempDir(), Proc: t.TempDir()}
 	for i, m := range memory {
 		check.Tree(t, filepath.Join(o.Sys, fmt.Sprintf("class/drm/card%d/device", i)), map[string]string{
 			"uevent":                                fmt.Sprintf("DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:0%d:00.0\n", i+3),

@@ -34,7 +34,7 @@ func (processSource) Read(_ context.Context, r *record.Sample) error {
 // machineWithGPU fakes a machine with an AMD GPU of which a process holds 5 MiB.
 func machineWithGPU(t *testing.T) gpu.Options {
 	t.Helper()
-	o := gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}
+	o := gpu.Options{Sys: t.TempDir(), Proc: t.TempDir()}
 	const device = "class/drm/card0/device/"
 	check.Tree(t, o.Sys, map[string]string{
 		device + "uevent":             "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n",

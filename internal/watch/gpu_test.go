@@ -35,7 +35,7 @@ func TestGPUMemoryOfProcess(t *testing.T) {
 		device + "gpu_busy_percent": "12\n"})
 	proc := check.Tree(t, t.TempDir(), map[string]string{pid + "/fd/0": "", pid + "/fd/7": "-> /dev/dri/renderD128",
 		pid + "/fdinfo/7": "drm-driver:\tamdgpu\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\ndrm-memory-vram:\t5 MiB\n"})
-	m := gpu.Open(t.Context(), gpu.Options{Sys: sys, Proc: proc, Path: []string{}})
+	m := gpu.Open(t.Context(), gpu.Options{Sys: sys, Proc: proc})
 	defer m.Close()
 	path := filepath.Join(t.TempDir(), "out.gpu.csv")
 	rows, err := watch.CreateGPU(path, "a,b", false)
@@ -84,7 +84,8 @@ func TestGPUToolsAreNotWatched(t *testing.T) {
 	script := fmt.Sprintf("#!/bin/sh\necho x >>%s\nsleep 0.3\n"+
 		`echo '{"card0": {"VRAM Total Memory (B)": "1000000", "VRAM Total Used Memory (B)": "1000", "GPU use (%%)": "5"}}'`+"\n", asked)
 	check.Err(t, os.WriteFile(filepath.Join(dir, "rocm-smi"), []byte(script), 0o755))
-	m := gpu.Open(t.Context(), gpu.Options{Sys: sys, Proc: t.TempDir(), Path: []string{dir}})
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	m := gpu.Open(t.Context(), gpu.Options{Sys: sys, Proc: t.TempDir()})
 	defer m.Close()
 	if len(m.GPUs()) != 1 {
 		t.Fatalf("%+v", m.Warnings())

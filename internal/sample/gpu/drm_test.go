@@ -28,9 +28,6 @@ func testdata(t testing.TB, name string) string {
 // with opens a machine without NVML.
 func with(t *testing.T, o Options) *Monitor {
 	t.Helper()
-	if o.Path == nil {
-		o.Path = []string{}
-	}
 	m := &Monitor{}
 	m.open(t.Context(), o, nil, errNoLibrary)
 	t.Cleanup(m.Close)

@@ -47,9 +47,8 @@ const (
 
 // Options says where to look; the zero value is this machine. With another Sys, NVML is not used.
 type Options struct {
-	Sys  string   // instead of /sys
-	Proc string   // instead of /proc
-	Path []string // folders with amd-smi and rocm-smi, instead of PATH
+	Sys  string // instead of /sys
+	Proc string // instead of /proc
 }
 
 // Monitor knows the GPUs of a machine. Several samplers may share it.
@@ -88,7 +87,7 @@ func (m *Monitor) open(ctx context.Context, o Options, nvidia driver, err error)
 		m.add(m.drm)
 	}
 	if (m.drm == nil || !m.drm.tellsMemory()) && amdIsHere(o.Sys, cards) {
-		if tool := openTool(ctx, o, m.next()); tool != nil {
+		if tool := openTool(ctx, m.next()); tool != nil {
 			m.add(tool)
 		}
 	}

@@ -65,7 +65,7 @@ func monitor(t testing.TB, lib nvml.Interface) *Monitor {
 	t.Helper()
 	m := &Monitor{}
 	d, err := newNVML(lib)
-	m.open(t.Context(), Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}, d, err)
+	m.open(t.Context(), Options{Sys: t.TempDir(), Proc: t.TempDir()}, d, err)
 	t.Cleanup(m.Close)
 	return m
 }
@@ -245,7 +245,7 @@ func TestDriverHangs(t *testing.T) {
 		s := machine()
 		m := &Monitor{}
 		d, err := newNVML(s)
-		m.open(context.Background(), Options{Sys: "/nonexistent", Proc: "/nonexistent", Path: []string{}}, d, err)
+		m.open(context.Background(), Options{Sys: "/nonexistent", Proc: "/nonexistent"}, d, err)
 		all := m.Sources()
 		release := make(chan struct{})
 		device(s, 5).GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
@@ -378,7 +378,7 @@ func TestDriverHangsAtStart(t *testing.T) {
 			t.Errorf("%v, %v after %s", d, err, time.Since(begin))
 		}
 		m := &Monitor{}
-		m.open(t.Context(), Options{Sys: "/nonexistent", Proc: "/nonexistent", Path: []string{}}, d, err)
+		m.open(t.Context(), Options{Sys: "/nonexistent", Proc: "/nonexistent"}, d, err)
 		if w := m.Warnings(); len(w) != 1 || w[0].Code != "unreadable-gpu" {
 			t.Errorf("%+v", w)
 		}
@@ -403,7 +403,7 @@ func TestGPUUnreadableAtStart(t *testing.T) {
 	}
 	d, err := newNVML(s)
 	m := &Monitor{}
-	m.open(t.Context(), Options{Sys: radeon(t), Proc: t.TempDir(), Path: []string{}}, d, err)
+	m.open(t.Context(), Options{Sys: radeon(t), Proc: t.TempDir()}, d, err)
 	t.Cleanup(m.Close)
 	if w := m.Warnings(); len(w) != 1 || w[0].Code != "unreadable-gpu" ||
 		!strings.Contains(w[0].Text, "gpu1: the GPU fell off the bus") {

@@ -52,17 +52,16 @@ type tool struct {
 }
 
 // openTool finds a program that reports a device, or nil.
-func openTool(ctx context.Context, o Options, first int) driver {
+func openTool(ctx context.Context, first int) driver {
 	for _, p := range programs {
-		path := find(o, p.name)
-		if path == "" {
+		path, err := exec.LookPath(p.name)
+		if err != nil {
 			continue
 		}
 		t := &tool{program: p, path: path}
 		t.ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
 		t.ask = t.run
 		opened := context.AfterFunc(ctx, t.stop)
-		var err error
 		t.first, err = t.devices()
 		if opened(); err != nil || len(t.first) == 0 {
 			t.stop()
@@ -88,22 +87,6 @@ func amdIsHere(sys string, cards []card) bool {
 		}
 	}
 	return false
-}
-
-func find(o Options, name string) string {
-	if o.Path == nil {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			return ""
-		}
-		return path
-	}
-	for _, dir := range o.Path {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
-			return filepath.Join(dir, name)
-		}
-	}
-	return ""
 }
 
 // run runs the program, which ends with this process. It ignores its error output.

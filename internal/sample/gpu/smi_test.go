@@ -179,11 +179,11 @@ func TestCloseEndsRunningProgram(t *testing.T) {
 	kfd := check.Tree(t, t.TempDir(), map[string]string{"class/kfd/kfd/dev": "510:0\n"})
 	path, err := filepath.Abs("testdata/rocm_vega10.json")
 	check.Err(t, err)
-	dir, pids := t.TempDir(), filepath.Join(t.TempDir(), "pid")
+	pids := filepath.Join(t.TempDir(), "pid")
 	script := "#!/bin/sh\ncase \"$*\" in *--showpids*) echo $$ >" + pids + ".tmp; mv " + pids + ".tmp " + pids +
 		"; exec sleep 600;; esac\nexec cat " + path + "\n"
-	check.Err(t, os.WriteFile(filepath.Join(dir, "rocm-smi"), []byte(script), 0o755))
-	m := with(t, Options{Sys: kfd, Proc: t.TempDir(), Path: []string{dir}})
+	program := installed(t, "rocm-smi", script)
+	m := with(t, Options{Sys: kfd, Proc: t.TempDir()})
 	ended := make(chan error, 1)
 	go func() {
 		r := record.NewSample()
@@ -196,7 +196,7 @@ func TestCloseEndsRunningProgram(t *testing.T) {
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	check.Err(t, err)
-	if !m.Asks([]string{"/bin/sh", filepath.Join(dir, "rocm-smi"), "--json"}) ||
+	if !m.Asks([]string{"/bin/sh", program, "--json"}) ||
 		m.Asks([]string{"/bin/sh", "rocm-smi"}) {
 		t.Error("its command line is not known, or another's is")
 	}
@@ -236,9 +236,8 @@ func FuzzSMI(f *testing.F) {
 }
 
 // standIn is one for a program of AMD's, that prints what the real one was seen to print.
-func standIn(t *testing.T, name string, answers map[string]string) string {
+func standIn(t *testing.T, name string, answers map[string]string) {
 	t.Helper()
-	dir := t.TempDir()
 	script := "#!/bin/sh\ncase \"$*\" in\n"
 	for args, file := range answers {
 		path, err := filepath.Abs(filepath.Join("testdata", file))
@@ -246,17 +245,27 @@ func standIn(t *testing.T, name string, answers map[string]string) string {
 		script += "*'" + args + "'*) exec cat '" + path + "';;\n"
 	}
 	script += "*) echo \"unexpected\" >&2; exit 2;;\nesac\n"
+	installed(t, name, script)
+}
+
+var path = os.Getenv("PATH")
+
+// installed puts a program on PATH, instead of an earlier one, and returns its path.
+func installed(t *testing.T, name, script string) string {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+path)
 	check.Err(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755))
-	return dir
+	return filepath.Join(dir, name)
 }
 
 func TestAMDProgramsReplaceSysfs(t *testing.T) {
 	sys := check.Tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(
 		"amdgpu", "1002:7551", "0000:03:00.0"),
 		"class/drm/card0/device/drm/renderD128/dev": "226:128\n"})
-	dir := standIn(t, "amd-smi", map[string]string{"static": "amd_static.json", "metric": "amd_metric.json",
+	standIn(t, "amd-smi", map[string]string{"static": "amd_static.json", "metric": "amd_metric.json",
 		"process": "amd_process.json"})
-	m := with(t, Options{Sys: sys, Proc: t.TempDir(), Path: []string{t.TempDir(), dir}})
+	m := with(t, Options{Sys: sys, Proc: t.TempDir()})
 	if g := m.GPUs(); len(g) != 1 || g[0].Role != "gpu0" || g[0].Name != "AMD Radeon AI PRO R9700" ||
 		g[0].MemoryB != 32624<<20 || g[0].Method != AMDSMI || g[0].Driver != "amdgpu 6.16.6" {
 		t.Fatalf("%+v", g)
@@ -278,10 +287,10 @@ func TestAMDProgramsReplaceSysfs(t *testing.T) {
 		t.Errorf("%v", methods)
 	}
 
-	dir = standIn(t, "rocm-smi", map[string]string{"--showpids": "rocm_pids.json",
+	standIn(t, "rocm-smi", map[string]string{"--showpids": "rocm_pids.json",
 		"--showmeminfo all": "rocm_vega10.json"})
 	kfd := check.Tree(t, t.TempDir(), map[string]string{"class/kfd/kfd/dev": "510:0\n"})
-	m = with(t, Options{Sys: kfd, Proc: t.TempDir(), Path: []string{dir}})
+	m = with(t, Options{Sys: kfd, Proc: t.TempDir()})
 	got, err = read(t, source(t, m.Sources(), "gpu0"))
 	if err != nil || got["memory_used_bytes"] != 17776640 {
 		t.Errorf("%v, %v", got, err)
@@ -289,13 +298,14 @@ func TestAMDProgramsReplaceSysfs(t *testing.T) {
 	same(t, running(m.ProcessSources(28389, 1, "server")[0]),
 		map[string]float64{"gpu_memory_bytes": 2353860608, "gpu0.gpu_memory_bytes": 2353860608})
 
-	// A program that is there and NVML finds no GPU is as none.
-	m = with(t, Options{Sys: kfd, Proc: t.TempDir(), Path: []string{standIn(t, "rocm-smi", nil)}})
+	// Nor is one asked where there is nothing of AMD's.
+	if g := with(t, Options{Sys: t.TempDir(), Proc: t.TempDir()}).GPUs(); len(g) != 0 {
+		t.Errorf("%+v", g)
+	}
+	// A program that finds no GPU is as none.
+	standIn(t, "rocm-smi", nil)
+	m = with(t, Options{Sys: kfd, Proc: t.TempDir()})
 	if w := m.Warnings(); len(m.GPUs()) != 0 || len(w) != 0 || !strings.Contains(m.None(), "no GPU found") {
 		t.Errorf("%+v, %+v", m.GPUs(), w)
-	}
-	// Nor is one asked where there is nothing of AMD's.
-	if g := with(t, Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{dir}}).GPUs(); len(g) != 0 {
-		t.Errorf("%+v", g)
 	}
 }

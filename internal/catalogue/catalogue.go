@@ -51,13 +51,8 @@ const (
 )
 
 func (t ModelType) String() string {
-	switch t {
-	case Chat:
-		return "chat"
-	case Embedding:
-		return "embedding"
-	case Vision:
-		return "vision"
+	if names := []string{"chat", "embedding", "vision"}; t >= Chat && t <= Vision {
+		return names[t]
 	}
 	return fmt.Sprintf("type %d", int(t))
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"reflect"
 	"slices"
 )
@@ -106,7 +105,7 @@ type encoder struct {
 	pos uint64
 	err error
 
-	chunk [1 << 14]byte
+	chunk []byte
 }
 
 func (e *encoder) raw(b []byte) {
@@ -143,13 +142,9 @@ func (e *encoder) tensor(t Weights) {
 }
 
 func (e *encoder) floats(values []float32) error {
-	for len(values) > 0 {
-		n := min(len(values), len(e.chunk)/4)
-		for i, v := range values[:n] {
-			binary.LittleEndian.PutUint32(e.chunk[4*i:], math.Float32bits(v))
-		}
-		e.raw(e.chunk[:4*n])
-		values = values[n:]
+	for part := range slices.Chunk(values, 1<<12) {
+		e.chunk, _ = binary.Append(e.chunk[:0], binary.LittleEndian, part) // floats have a fixed size
+		e.raw(e.chunk)
 	}
 	return e.err
 }

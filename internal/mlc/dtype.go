@@ -36,18 +36,7 @@ func dtypeOf(name string) (dtype, error) {
 }
 
 func appendFloats(to []byte, values []float32) ([]byte, error) {
-	at := len(to)
-	to = slices.Grow(to, 4*len(values))[:at+4*len(values)]
-	out := to[at:]
-	for ; len(values) >= 4 && len(out) >= 16; out, values = out[16:], values[4:] { // four at a time: twice as fast
-		binary.LittleEndian.PutUint64(out, uint64(math.Float32bits(values[0]))|uint64(math.Float32bits(values[1]))<<32)
-		binary.LittleEndian.PutUint64(out[8:],
-			uint64(math.Float32bits(values[2]))|uint64(math.Float32bits(values[3]))<<32)
-	}
-	for i, v := range values {
-		binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(v))
-	}
-	return to, nil
+	return binary.Append(to, binary.LittleEndian, values)
 }
 
 // errRange is a value beyond the range of a 16-bit float.

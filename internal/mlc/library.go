@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/modellib"
+	"llmparity/internal/regular"
 )
 
 // Library describes a compiled model library.
@@ -119,15 +119,9 @@ const (
 // OpenLibrary reads the metadata of a model library without running it.
 func OpenLibrary(path string) (Library, error) {
 	const do = "name a model library for WebLLM: a .wasm from MLC or from llmparity model convert"
-	switch info, err := os.Stat(path); {
-	case err != nil:
-		return Library{}, fault.Wrap(fault.BadLibrary, err, "", "cannot read the model library")
-	case !info.Mode().IsRegular() || info.Size() > maxLibrary:
-		return Library{}, fault.New(fault.BadLibrary, do, "%s is not a model library", path)
-	}
-	file, err := os.ReadFile(path)
+	file, err := regular.Read(path, maxLibrary)
 	if err != nil {
-		return Library{}, fault.Wrap(fault.BadLibrary, err, "", "cannot read the model library")
+		return Library{}, fault.Wrap(fault.BadLibrary, err, do, "cannot read the model library %s", path)
 	}
 	lib, err := parseLibrary(file)
 	if err != nil {

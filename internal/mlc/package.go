@@ -37,7 +37,6 @@ const defaultChunk = 128
 type Package struct {
 	Dir      string
 	Shape    modellib.Shape
-	Files    []string // names within Dir
 	Warnings []string // differences from the GGUF, and between engines that run it
 }
 
@@ -139,9 +138,6 @@ func (m model) write(ctx context.Context, dir string) (Package, error) {
 	if err != nil {
 		return p, err
 	}
-	for _, shard := range cache.Records {
-		p.Files = append(p.Files, shard.File)
-	}
 	if m.library != "" {
 		if err := copyFile(m.library, filepath.Join(dir, LibraryName)); err != nil {
 			return p, err
@@ -159,10 +155,6 @@ func (m model) write(ctx context.Context, dir string) (Package, error) {
 		if err := writeJSON(filepath.Join(dir, file.name), file.content); err != nil {
 			return p, err
 		}
-	}
-	p.Files = append(p.Files, "tensor-cache.json", tokenizerName, configName)
-	if m.library != "" {
-		p.Files = append(p.Files, LibraryName)
 	}
 	return p, os.Chmod(dir, 0o755)
 }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -63,6 +65,23 @@ func Published(ctx context.Context, e Entry, o Options) (l Lists, err error) {
 		return l, fault.Wrap(fault.Download, err, "check the address", "mirror %s", o.Mirror)
 	}
 	return l, nil
+}
+
+// Kept returns the lists of a model that is only partly in the store. The error is fs.ErrNotExist if it has no
+// configuration.
+func Kept(store, id string) (l Lists, err error) {
+	for _, dir := range []string{filepath.Join(store, id), workDir(store, id)} {
+		if l.Config, err = os.ReadFile(filepath.Join(dir, ConfigName)); err != nil {
+			continue
+		}
+		// Without the list, the configuration is all there is.
+		_ = eitherList(func(name string) error {
+			l.Weights, err = os.ReadFile(filepath.Join(dir, name))
+			return err
+		})
+		return l, nil
+	}
+	return l, fs.ErrNotExist
 }
 
 // list reads a model's list of weights.

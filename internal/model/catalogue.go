@@ -95,8 +95,8 @@ func (f Finder) Look(ctx context.Context, name string, window int) (engine.Model
 	return engine.Model{Model: record.Model{Name: e.ID, Format: WebLLM, Context: window}}, fetch, nil
 }
 
-// Estimated describes a model of the catalogue for an estimate, from the best source: its package in the store, its
-// lists on the mirror, or the catalogue's statement. Without a mirror it stays offline.
+// Estimated describes a model of the catalogue for an estimate, from the best source: its package in the store; its
+// lists, from the mirror or an interrupted download; or the catalogue's statement. Without a mirror it stays offline.
 // The window is the context that a run uses; 0: the package's own.
 func (f Finder) Estimated(ctx context.Context, id string) (m estimate.Model, window int, err error) {
 	e, err := f.chat(id)
@@ -134,5 +134,10 @@ func (f Finder) lists(ctx context.Context, e catalogue.Entry) (m estimate.Model,
 		m, err = modelsize.Open(p.Dir)
 		return m, "the package in the store", err
 	}
-	return m, "", fs.ErrNotExist
+	l, err := catalogue.Kept(store(), e.ID)
+	if err != nil {
+		return m, "", err
+	}
+	m, err = modelsize.FromLists(e.ID, l.Config, l.Weights)
+	return m, "the package's lists in the store", err
 }

@@ -120,3 +120,22 @@ func TestSpikeRaisesPeakOfPhase(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkSpike holds 300 MiB for 80 ms, twenty times while nothing is timed and twenty times while tokens are.
+func BenchmarkSpike(b *testing.B) {
+	p := newSpiked(b)
+	for _, dense := range []bool{true, false} {
+		seen := 0
+		for range 20 {
+			if got := p.spike(b, dense, 300, 80*time.Millisecond); got >= 270 && got <= 330 {
+				seen++
+			} else {
+				b.Logf("dense %v: raised by %.1f MiB", dense, got)
+			}
+		}
+		b.ReportMetric(float64(seen), fmt.Sprintf("seen-of-20-dense-%v", dense))
+		if seen < 19 {
+			b.Errorf("dense %v: %d of 20 spikes of 80 ms were seen, at least 19 are wanted", dense, seen)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/cache"
 	"llmparity/internal/child"
 	"llmparity/internal/record"
 )
@@ -119,4 +120,13 @@ func medianRSS(launches []holding) float64 {
 	}
 	slices.Sort(all)
 	return all[len(all)/2]
+}
+
+// moved changes to a temporary folder.
+func moved(t *testing.T) {
+	t.Helper()
+	dir := shortDir(t)
+	t.Setenv("LLMPARITY_CACHE", cache.Dir(os.Getenv)) // before TMPDIR and the folder change
+	t.Setenv("TMPDIR", dir)
+	t.Chdir(dir)
 }

@@ -8,7 +8,6 @@ import (
 
 	"llmparity/browser"
 	"llmparity/compare/comparetest"
-	"llmparity/internal/fault"
 )
 
 // A run and a CSV file of another program make a table and a page whose charts a browser draws.
@@ -50,20 +49,5 @@ func TestCompareRunWithMemoryLog(t *testing.T) {
 	})()`)
 	if err != nil || got != "memory-0:true memory-1:true memory-2:true" {
 		t.Errorf("the page shows %q, %v", got, err)
-	}
-}
-
-func TestCompareRefusesOtherFiles(t *testing.T) {
-	dir := t.TempDir()
-	wrong := filepath.Join(dir, "wrong.csv")
-	if err := os.WriteFile(wrong, []byte("timestamp;label;rss_mb\n1705314600;a;1,5\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string]string{
-		wrong:                          "wrong.csv line 1: columns are not separated by commas",
-		filepath.Join(dir, "none.csv"): "name a run folder or a CSV file",
-		dir:                            "is not a run folder",
-	} {
-		refuses(t, fault.BadRecord, want, "compare", path)
 	}
 }

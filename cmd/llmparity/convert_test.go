@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
 	"llmparity/internal/model"
@@ -83,57 +82,6 @@ func TestConvertWritesRequestedPackage(t *testing.T) {
 			t.Errorf("%s: %q", path, can)
 		}
 	}
-}
-
-func TestConvertErrors(t *testing.T) {
-	for _, c := range []struct {
-		args []string
-		kind fault.Kind
-		want string
-	}{
-		{[]string{"model", "convert", "in.gguf"}, fault.Usage, "webllm or gguf"},
-		{[]string{"model", "convert", "in.gguf", "--to", "gguf", "--context", "64"}, fault.Usage, "--context"},
-		{[]string{"model", "convert", "in.gguf", "--to", "gguf", "--dtype", "f16"}, fault.Usage, "--dtype"},
-		{[]string{"model", "convert", "in.gguf", "--to", "webllm", "--context", "-1"}, fault.Usage, "--context -1"},
-		{[]string{"model", "convert", "missing.gguf", "--to", "gguf"}, fault.BadModel, "missing.gguf"},
-		{[]string{"model", "convert", "in.gguf", "--to", "gguf", "-o", "/dev/null/x"}, fault.Unwritable, "-o"},
-		{[]string{"model", "convert", "in.gguf", "--to", "webllm", "-o", "/dev/null/x"}, fault.Unwritable, "-o"},
-	} {
-		cmd := program(t, c.args...)
-		check(t, tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")))
-		// Without a compiler: what is wrong is told before one is looked for.
-		cmd.Env = append(cmd.Env, "LLMPARITY_EMCC=/nonexistent/emcc",
-			"LLMPARITY_CACHE="+filepath.Join(cmd.Dir, "cache"))
-		refusal(t, cmd, c.kind, c.want)
-	}
-}
-
-// Models that run refuses are refused here too, and nothing is written.
-func TestConvertToGGUFRefusesAdapters(t *testing.T) {
-	for name, c := range map[string]struct {
-		change []gguf.Entry
-		want   string
-	}{
-		"gemma":     {[]gguf.Entry{{Key: "general.architecture", Value: "gemma3"}}, "gemma3"},
-		"adapter":   {[]gguf.Entry{{Key: "general.type", Value: "adapter"}}, "LoRA"},
-		"part":      {[]gguf.Entry{{Key: "split.count", Value: uint16(3)}}, "one of 3 parts"},
-		"tokenizer": {[]gguf.Entry{{Key: "tokenizer.ggml.pre", Value: "falcon3"}}, "falcon3"},
-	} {
-		cmd := program(t, "model", "convert", "in.gguf", "--to", "gguf", "-o", "out")
-		changed(t, filepath.Join(cmd.Dir, "in.gguf"), c.change)
-		refusal(t, cmd, fault.UnknownArch, c.want)
-		if _, err := os.Stat(filepath.Join(cmd.Dir, "out")); err == nil {
-			t.Errorf("%s: something was written", name)
-		}
-	}
-}
-
-// changed writes the tiny model with other metadata.
-func changed(t *testing.T, path string, entries []gguf.Entry) {
-	t.Helper()
-	plain := path + ".plain"
-	check(t, tiny.WriteFile(plain))
-	rewrite(t, plain, path, entries...)
 }
 
 // rewrite copies a model with changed or added metadata.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/fault"
 	"llmparity/internal/fit"
 	"llmparity/internal/mlc"
 	"llmparity/internal/schematest"
@@ -112,50 +111,6 @@ func TestEstimateAnswersFirst(t *testing.T) {
 		like := strings.ReplaceAll(regexp.QuoteMeta(c.want), "~", "[0-9.]+( [MG]iB)?")
 		if got := answerTo(t, strings.Fields(c.args)...); !regexp.MustCompile("^" + like + "$").MatchString(got) {
 			t.Errorf("%s: %q, want %q", c.args, got, c.want)
-		}
-	}
-}
-
-func TestEstimateRefusesFlagsWithoutEffect(t *testing.T) {
-	model := filepath.Join(configs, "llama-3.1-8b.json")
-	for args, says := range map[string]string{
-		"--engine llamacpp --gpu-memory-gb 8":                       "llama.cpp puts no layers on a GPU; add --gpu-layers",
-		"--engine webllm --gpu-memory-gb 8 --adapter swiftshader":   "keeps everything in main memory",
-		"--engine vllm --ram-gb 8":                                  "--ram-gb has no effect: vLLM",
-		"--engine transformers --ram-gb 8 --gpu-memory-gb 8":        "--ram-gb has no effect: with --gpu-memory-gb",
-		"--engine llamacpp --max-buffer-mb 128":                     "llama.cpp has no WebGPU buffers",
-		"--engine ollama --max-binding-mb 128":                      "Ollama has no WebGPU buffers",
-		"--engine vllm --adapter gpu":                               "vLLM has no WebGPU",
-		"--engine transformers --no-shader-f16":                     "transformers has no WebGPU",
-		"--engine webllm --gpu-layers 8":                            "WebLLM does not split a model",
-		"--engine webllm --adapter radeon":                          "adapter \"radeon\"",
-		"--engine webllm --quantization awq":                        "WebLLM does not run awq weights",
-		"--engine llamacpp --ram-gb nan":                            "--ram-gb is NaN",
-		"--engine webllm --max-buffer-mb -1":                        "--max-buffer-mb is -1",
-		"--engine llamacpp --gpu-layers -1":                         "--gpu-layers is -1",
-		"--engine llamacpp --mirror .":                              "--mirror is for models of WebLLM's catalogue",
-		"--engine llamacpp --free-gb 8 --ram-gb 8":                  "give --ram-gb and --gpu-memory-gb",
-		"--engine webllm --max-binding-mb 0":                        "--max-binding-mb is 0",
-		"--engine llamacpp --gpu-memory-gb 8 --gpu-layers 0 --json": "--gpu-layers is 0",
-	} {
-		out, errs, code := called(append([]string{"estimate", model}, strings.Fields(args)...)...)
-		if code != fault.Usage.ExitCode() || !strings.Contains(errs, says) || out != "" {
-			t.Errorf("%s: exit code %d, %q, %q", args, code, out, errs)
-		}
-	}
-	for args, says := range map[string]string{
-		"served:llama3": "on a server", "Llama-3.2-1B-Instruct-q4f32_1-MLC --engine llamacpp": "does not run WebLLM packages",
-		"Llama-3.2-1B-Instruct-q4f32_1-MLC --kv-cache-dtype f16": "fixed dtypes",
-		"--model-params 1e9 --mirror . x":                        "omit one of them",
-	} {
-		_, errs, code := called(append([]string{"estimate"}, strings.Fields(args)...)...)
-		if code != fault.Usage.ExitCode() || !strings.Contains(errs, says) {
-			t.Errorf("%s: exit code %d, %q", args, code, errs)
-		}
-	}
-	for _, id := range []string{"snowflake-arctic-embed-s-q0f32-MLC-b4", "Llama-3.2-1B-Instruct-q4f32"} {
-		if _, errs, code := called("estimate", id); code != fault.UnknownModel.ExitCode() {
-			t.Errorf("%s: exit code %d, %q", id, code, errs)
 		}
 	}
 }

@@ -62,27 +62,6 @@ func TestExecEngineIsComparedTokenByToken(t *testing.T) {
 	}
 }
 
-func TestBadExecEngineIsReportedBeforeRun(t *testing.T) {
-	for _, c := range []struct {
-		engine string
-		code   fault.Kind
-		want   string
-	}{
-		{"exec:cat", fault.BadProtocol, `violates the protocol in line 1 of its output: "event" is ""; use alive, stage, token, done or error; the line is "{\"clock\"`},
-		{"exec:true", fault.BadProtocol,
-			"exec:true ended during hello (exit status 0); last output: (no output)"},
-		{"exec:ls /nonexistent", fault.BadProtocol, "/nonexistent"},
-		{"exec:sleep 60", fault.BadProtocol, "exec:sleep was silent for 1s after hello"},
-		{"exec:./nonexistent", fault.NoProgram, "name an executable"},
-	} {
-		cmd := program(t, "run", "-q", "--engine", c.engine, "--watchdog", "1s")
-		refusal(t, cmd, c.code, c.want)
-		if _, err := os.Lstat(filepath.Join(cmd.Dir, "results", "latest")); err == nil {
-			t.Errorf("%s left a record", c.engine)
-		}
-	}
-}
-
 // Workers of an exec: engine end even if the run is killed.
 func TestWorkersOfExecEngineEndWithRun(t *testing.T) {
 	cmd := program(t, "run", "-q", "--engine", "exec:./echo.py", "--max-tokens", "900", "--repetitions", "1")

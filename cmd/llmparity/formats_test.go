@@ -13,7 +13,6 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/docs/reference/schemas"
 	"llmparity/internal/doctor"
-	"llmparity/internal/fault"
 	"llmparity/internal/fit"
 	"llmparity/internal/progress"
 	"llmparity/internal/reproduce"
@@ -66,28 +65,6 @@ func TestFormatsWriteToTheRightPlace(t *testing.T) {
 	}
 	if after := filesIn(t, a); !slices.Equal(before, after) {
 		t.Errorf("the run's folder had %q and has %q", before, after)
-	}
-}
-
-func TestFormatErrors(t *testing.T) {
-	dir := comparetest.Write(t, t.TempDir(), "a", comparetest.Native(1))
-	for want, args := range map[string][]string{
-		`unknown format "pdf"; available: table, json`:                 {"report", dir, "--format", "pdf"},
-		"--format parquet writes several files; name a folder with -o": {"report", dir, "--format", "parquet"},
-		"--format and --json cannot be combined; use one of them":      {"report", dir, "--format", "csv", "--json"},
-		"name another folder with -o": {"report", dir, "--format", "csv", "-o",
-			filepath.Join(dir, "run.json")},
-		"name another file with -o": {"compare", dir, "--format", "json", "-o",
-			filepath.Join(dir, "no", "such.json")},
-		`unknown schema "nothing"; available: `: {"schema", "nothing"},
-	} {
-		_, errs, code := called(args...)
-		if code == 0 || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
-			t.Errorf("%q: exit code %d, %q, want %q", args, code, errs, want)
-		}
-	}
-	if _, _, code := called("report", dir, "--format", "parquet"); code != fault.Usage.ExitCode() {
-		t.Errorf("exit code %d, want that of usage", code)
 	}
 }
 

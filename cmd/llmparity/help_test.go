@@ -114,34 +114,7 @@ func TestRunHelpShowsCommonFlags(t *testing.T) {
 	}
 }
 
-func TestMistypedNamesAreSuggested(t *testing.T) {
-	for _, c := range []struct{ args, want string }{
-		{"run --max-token 5", "unknown flag --max-token; did you mean --max-tokens?"},
-		{"run --max_tokens 5", "unknown flag --max_tokens; did you mean --max-tokens?"},
-		{"run --n-predict 5", "unknown flag --n-predict; did you mean --max-tokens?"},
-		{"run -n 5", "unknown flag -n; did you mean --max-tokens?"},
-		{"run -ngl 5", "unknown flag -ngl; did you mean --llamacpp-gpu-layers?"},
-		{"run --ctx-size 5", "did you mean --context?"},
-		{"generate --temp 1", "did you mean --temperature?"},
-		{"estimate -m x", `unknown flag -m; see "llmparity estimate --help"`},
-		{"model convert x --too gguf", "did you mean --to?"},
-		{"baseline save a b --replce", "did you mean --replace?"},
-		{"run --xyzzy", `unknown flag --xyzzy; see "llmparity run --help"`},
-		{"rnu", `unknown command "rnu"; did you mean "run"?`},
-		{"model lst", `unknown command "model lst"; did you mean "list"?`},
-		{"help exit-code", `did you mean "exit-codes"?`},
-		{"run --prset smoke", "did you mean --preset?"},
-		{"run --max-tokens many", `--max-tokens: must be a whole number, not "many"`},
-		{"run --contexts 1,x", `--contexts: must be whole numbers, not "1,x"`},
-		{"run --timeout 3", `--timeout: must be a duration such as 90s or 3m, not "3"`},
-		{"watch --name a --interval soon", `--interval: "soon" is not a duration; use seconds such as 0.1`},
-		{"xyzzy", `unknown command "xyzzy"; see "llmparity --help"`},
-		{"run --preset smok", `unknown preset "smok"; did you mean "smoke"?`},
-		{"schema plans", `unknown schema "plans"; did you mean "plan"?`},
-		{"report x --format jsn", `unknown format "jsn"; did you mean "json"?`},
-	} {
-		refuses(t, fault.Usage, c.want, strings.Fields(c.args)...)
-	}
+func TestFlagsOfOtherToolsAreOurs(t *testing.T) {
 	for name, ours := range otherTools {
 		for flag := range strings.FieldsSeq(ours) {
 			if !slices.ContainsFunc(commands(), func(c *cobra.Command) bool { return c.Flags().Lookup(flag) != nil }) {

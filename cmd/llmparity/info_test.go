@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/fault"
 	"llmparity/internal/inspect"
 	"llmparity/internal/tiny"
 )
@@ -92,25 +91,5 @@ func TestInfoDescribesModel(t *testing.T) {
 	stdout, _, code := output(t, program(t, "model", "info", filepath.Join(dir, "webllm", "lib.wasm")))
 	if code != 0 || !strings.Contains(stdout, "  prefill ") || !strings.Contains(stdout, "model library for WebLLM") {
 		t.Errorf("exit code %d\n%s", code, stdout)
-	}
-}
-
-func TestInfoRefusesOtherFiles(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{"text": "hello", "empty": "", "some.wasm": "\x00asm\x01\x00\x00\x00",
-		"some.gguf": "GGUF"} {
-		put(t, dir, name, text)
-	}
-	for name, c := range map[string]struct {
-		kind fault.Kind
-		want string
-	}{
-		"text":      {fault.BadModel, "text is not a model; name a GGUF file"},
-		"empty":     {fault.BadModel, "empty is not a model"},
-		".":         {fault.BadModel, "is a folder without a model"},
-		"missing":   {fault.BadModel, "cannot read the model"},
-		"some.wasm": {fault.BadLibrary, "not a model library"}, "some.gguf": {fault.BadModel, "some.gguf"},
-	} {
-		refuses(t, c.kind, c.want, "model", "info", filepath.Join(dir, name))
 	}
 }

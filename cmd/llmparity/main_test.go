@@ -126,24 +126,12 @@ func mentions(t *testing.T, text string, words ...string) {
 	}
 }
 
-// refuses checks that the program fails with a class and one line that contains words.
-func refuses(t *testing.T, kind fault.Kind, words string, args ...string) {
-	t.Helper()
-	out, errs, code := called(args...)
-	refused(t, args, kind, words, out, errs, code)
-}
-
-// refusal is refuses for a command in its own folder.
+// refusal checks that a command in its own folder fails with a class and one line that contains words.
 func refusal(t *testing.T, cmd *exec.Cmd, kind fault.Kind, words string) {
 	t.Helper()
 	out, errs, code := output(t, cmd)
-	refused(t, cmd.Args[1:], kind, words, out, errs, code)
-}
-
-func refused(t *testing.T, args []string, kind fault.Kind, words, out, errs string, code int) {
-	t.Helper()
 	if code != kind.ExitCode() || !strings.Contains(errs, words) || strings.Count(errs, "\n") != 1 || out != "" {
-		t.Errorf("%q: exit code %d, want %s and one line with %q:\n%s%s", args, code, kind, words, out, errs)
+		t.Errorf("%q: exit code %d, want %s and one line with %q:\n%s%s", cmd.Args[1:], code, kind, words, out, errs)
 	}
 }
 

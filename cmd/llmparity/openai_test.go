@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -105,35 +104,8 @@ func TestServerAgreesWithLlamaCpp(t *testing.T) {
 	}
 }
 
-func TestUnreachableServerIsOneLine(t *testing.T) {
-	m := enginetest.TinyModel(t)
-	server := openaitest.Llama(t, m.Path, "-np", "1", "-c", "512", "--alias", "mouse")
-	down := fmt.Sprintf("http://127.0.0.1:%d", openaitest.FreePort(t))
-	for _, c := range []struct {
-		args  string
-		code  fault.Kind
-		words string
-	}{
-		{"--engines openai --model served:mouse", fault.Usage, "--openai-url: missing"},
-		{"--engines openai --model served:mouse --openai-url " + down, fault.ServerUnreachable, "no server at"},
-		{"--engines openai --model served:moose --openai-url " + server.URL, fault.ServerUnreachable,
-			`did you mean "mouse"`},
-		{"--engines openai --model served:mouse --openai-model moose --openai-url " + server.URL,
-			fault.ServerUnreachable, `does not have model "moose"`},
-		{"--engines openai --model served: --openai-url " + server.URL, fault.Usage, "served:NAME"},
-		{"--strict --engines openai,llamacpp --model served:mouse --openai-url " + server.URL, fault.NotSupported,
-			"llamacpp runs models from files"},
-		{"--engines webllm --model served:mouse", fault.NotSupported, "webllm runs models from files"},
-		{"--engines llamacpp --openai-url " + server.URL, fault.Usage, "--openai-url applies only to openai"},
-		{"--engines openai --model served:mouse --openai-api talk --openai-url " + server.URL, fault.Usage,
-			"use completions or chat"},
-		{"--engines openai --model served:mouse --openai-key-env LLMPARITY_NO_SUCH --openai-url " + server.URL,
-			fault.Usage, "LLMPARITY_NO_SUCH is empty or not set"},
-	} {
-		args := append([]string{"run", "-q", "--repetitions", "1"}, strings.Fields(c.args)...)
-		refusal(t, program(t, args...), c.code, c.words)
-	}
-	// A prompt that the server has no room for.
+func TestServerWithoutRoomForPrompt(t *testing.T) {
+	server := openaitest.Llama(t, enginetest.TinyModel(t).Path, "-np", "1", "-c", "512", "--alias", "mouse")
 	_, stderr, code := output(t, program(t, "run", "-q", "--engines", "openai", "--model", "served:mouse",
 		"--openai-url", server.URL, "--repetitions", "1", "--max-tokens", "512"))
 	if code != fault.PromptTooLong.ExitCode() || !strings.Contains(lastLine(stderr), "do not fit in a context of 512") {

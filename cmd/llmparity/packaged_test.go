@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/fault"
 	"llmparity/internal/mlc"
 	"llmparity/internal/model"
 	"llmparity/internal/tiny/tinytest"
@@ -76,21 +75,4 @@ func expectedTiny(t *testing.T, prompt string, n int) []int {
 	ids, _, err := expect.Greedy(tokenizer.Prompt(prompt), n)
 	check(t, err)
 	return ids
-}
-
-func TestBadModelsAreRefused(t *testing.T) {
-	empty := t.TempDir()
-	for _, c := range []struct {
-		args []string
-		code fault.Kind
-		says string
-	}{
-		{[]string{"--model", "SmolLM2-135M"}, fault.UnknownModel, "SmolLM2-135M-Instruct-q0f32-MLC"},
-		{[]string{"--model", "SmolLM2-135M-Instruct-q0f16-MLC", "--adapter", "swiftshader"}, fault.NoF16, "shader-f16"},
-		{[]string{"--model", "snowflake-arctic-embed-s-q0f32-MLC-b4"}, fault.UnknownModel, "embedding"},
-		{[]string{"--model", empty}, fault.BadModel, "mlc-chat-config.json"},
-		{[]string{"--model", "absent.gguf"}, fault.BadModel, "absent.gguf"},
-	} {
-		refusal(t, program(t, append([]string{"run", "-q", "--engines", "webllm"}, c.args...)...), c.code, c.says)
-	}
 }

@@ -104,8 +104,4 @@ func TestOutOfMemoryIsRefused(t *testing.T) {
 	if out, stderr, code := output(t, program(t, "report", latest)); code != 0 {
 		t.Errorf("report: exit code %d\n%s%s", code, out, stderr)
 	}
-	_, stderr, code = output(t, program(t, "run", "--no-check-oom=perhaps"))
-	if code != fault.Usage.ExitCode() || !strings.Contains(stderr, "no-check-oom") {
-		t.Errorf("exit code %d: %s", code, stderr)
-	}
 }

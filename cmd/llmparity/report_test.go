@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"llmparity/compare/comparetest"
-	"llmparity/internal/fault"
 )
 
 // A hostile engine name must not write outside the run's folder.
@@ -32,14 +31,5 @@ func TestDetails(t *testing.T) {
 				t.Errorf("%s: %q is not in the details alone", command, title)
 			}
 		}
-	}
-}
-
-// The error names the folder.
-func TestFileInRunFolderIsRefused(t *testing.T) {
-	dir := comparetest.Write(t, t.TempDir(), "run", comparetest.Native(1))
-	for _, c := range []struct{ command, file string }{{"report", "totals.csv"}, {"report", "samples.csv"},
-		{"report", "run.json"}, {"compare", "totals.csv"}, {"compare", "tokens.csv"}} {
-		refuses(t, fault.Usage, dir+"\n", c.command, filepath.Join(dir, c.file))
 	}
 }

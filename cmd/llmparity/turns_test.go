@@ -74,18 +74,3 @@ func TestRunAgainstAlternatesAndResumes(t *testing.T) {
 		t.Errorf("%s%s", stdout, said)
 	}
 }
-
-func TestRunAgainstIsRefused(t *testing.T) {
-	for says, args := range map[string][]string{
-		"cannot read the plan":                              {"--against", "none.yaml"},
-		"--baseline and --against both name a baseline run": {"--against", "plan.yaml", "--baseline", "main"},
-		"--against needs a value":                           {"--against"},
-		"unknown flag":                                      {"--against", "plan.yaml --no-such-flag"},
-		`unexpected argument "other.yaml"`:                  {"--against", "plan.yaml other.yaml"},
-		"unclosed quote":                                    {"--against", "plan.yaml 'open"},
-	} {
-		cmd := program(t, append([]string{"run", "plan.yaml"}, args...)...)
-		put(t, cmd.Dir, "plan.yaml", turnsPlan)
-		refusal(t, cmd, fault.Usage, says)
-	}
-}

@@ -79,29 +79,6 @@ func TestValidateBrokenFolders(t *testing.T) {
 	mentions(t, out, "1 cell with a prediction", "headless-2026", "left out, because it cannot be read")
 }
 
-func TestValidateErrors(t *testing.T) {
-	empty, before, broken := t.TempDir(), t.TempDir(), t.TempDir()
-	comparetest.Write(t, before, "before", comparetest.Native(1))
-	refused := comparetest.Native(1)
-	refused.Prediction = &record.Prediction{Absent: "the model's shape is not known"}
-	comparetest.Write(t, before, "absent", refused)
-	put(t, broken, "run.json", "{")
-	file := filepath.Join(broken, "run.json")
-	for says, args := range map[string][]string{
-		"no run folder in " + empty: {empty}, before + ": none of the 2 runs has a cell": {before},
-		"the model's shape is not known":                   {before},
-		broken + ": none of the 1 run folders can be read": {broken}, "run.json: not a folder": {file},
-		"can't read " + filepath.Join(empty, "none"): {filepath.Join(empty, "none")},
-	} {
-		refuses(t, fault.BadRecord, says, append([]string{"validate"}, args...)...)
-	}
-	for _, args := range [][]string{{}, {empty, empty}, {empty, "--json", "--markdown"}} {
-		if _, errs, code := validateIn(args...); code != fault.Usage.ExitCode() {
-			t.Errorf("%q: code %d, %q", args, code, errs)
-		}
-	}
-}
-
 func TestCompareEstimatesReadsOurProfiles(t *testing.T) {
 	dir := predictedRun(t, t.TempDir(), "own", 0.5)
 	good(t, "report", dir, "--profile")

@@ -66,17 +66,6 @@ func TestWatchSkipsItselfAndParent(t *testing.T) {
 	}
 }
 
-func TestWatchErrors(t *testing.T) {
-	for _, args := range [][]string{
-		{}, {"ollama"}, {"--name", "a", "--pid", "1"}, {"--name", "a", "--", "true"}, {"--pid", "0"}, {"--pid", "x"},
-		{"--name", "a", "--interval", "0"}, {"--name", "a", "--interval", "-1"}, {"--name", "a", "--duration", "soon"},
-		{"--name", "a", "--wait", "NaN"},
-		{"--name", "a", "--max-samples", "-1"}, {"--output", "-", "--", "true"},
-	} {
-		refusal(t, program(t, append([]string{"watch"}, args...)...), fault.Usage, "")
-	}
-}
-
 func TestWatchLive(t *testing.T) {
 	name := uniqueName()
 	sleep := exec.Command("sleep", name)

@@ -36,7 +36,6 @@ func TestReportOfDamagedRuns(t *testing.T) {
 		"the journal is cut": {cut("journal.jsonl"), 0, []string{"journal.jsonl: incomplete last line ignored"}},
 		"rows are cut": {all(cut("samples.csv"), cut("tokens.csv")),
 			0, []string{"samples.csv: incomplete last line ignored", "tokens.csv: incomplete last line ignored"}},
-		"one engine only": {without(2), 0, []string{"is the only engine"}},
 		"rows run backwards": {all(column("samples.csv", "t_ns", backwards),
 			column("tokens.csv", "t_ns", backwards)), 0, []string{"peak"}},
 		"phases run backwards": {replaced("journal.jsonl", `"end_ns":\d+`, `"end_ns":1`),
@@ -214,40 +213,6 @@ func backwards(_ int, ns string) string {
 		return err.Error()
 	}
 	return strconv.FormatInt(1<<42-n, 10)
-}
-
-// without removes a cell from a run.
-func without(cell int) func(*testing.T, string) {
-	return func(t *testing.T, dir string) {
-		left := map[int]bool{} // attempts
-		var out bytes.Buffer
-		for line := range bytes.Lines([]byte(readFile(t, filepath.Join(dir, "journal.jsonl")))) {
-			var l struct {
-				Attempt    int
-				Begin      *struct{ Cell int }
-				Cell       *struct{ ID int }
-				Prediction *struct{ Cell int }
-				Risk       *struct{ Cell int }
-			}
-			check(t, json.Unmarshal(line, &l))
-			if l.Begin != nil && l.Begin.Cell == cell {
-				left[l.Attempt] = true
-			}
-			if left[l.Attempt] || l.Cell != nil && l.Cell.ID == cell || l.Prediction != nil &&
-				l.Prediction.Cell == cell || l.Risk != nil && l.Risk.Cell == cell {
-				continue
-			}
-			out.Write(line)
-		}
-		put(t, dir, "journal.jsonl", out.String())
-		for _, name := range []string{"samples.csv", "totals.csv", "metrics.csv", "tokens.csv"} {
-			rows, err := csv.NewReader(bytes.NewReader([]byte(readFile(t, filepath.Join(dir, name))))).ReadAll()
-			check(t, err)
-			at := slices.Index(rows[0], "cell")
-			rewriteRows(t, dir, name, slices.DeleteFunc(
-				rows, func(row []string) bool { return row[at] == strconv.Itoa(cell) }))
-		}
-	}
 }
 
 // labelled appends texts to the names of the model, an engine and a warning.

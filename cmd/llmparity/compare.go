@@ -42,7 +42,7 @@ of devices are shown without ratios.`,
 			}
 			var runs []*record.Run
 			for _, dir := range args {
-				r, err := openRun(dir)
+				r, err := openRun(dir, true)
 				if err != nil {
 					return err
 				}

@@ -14,8 +14,13 @@ func compareEstimatesCommand() *cobra.Command {
 	var c calculator.Calculated
 	var unit string
 	var asJSON bool
-	names := []string{"calc-weights", "calc-kv", "calc-activations", "calc-overhead", "calc-multi-gpu"}
-	values := []*float64{&c.Weights, &c.KV, &c.Activation, &c.Overhead, &c.MultiGPU}
+	sizes := []struct {
+		flag, help string
+		to         *float64
+	}{{"calc-weights", "calculated weights", &c.Weights}, {"calc-kv", "calculated KV cache", &c.KV},
+		{"calc-activations", "calculated activations", &c.Activation},
+		{"calc-overhead", "calculated overhead of the runtime", &c.Overhead},
+		{"calc-multi-gpu", "calculated overhead of several devices", &c.MultiGPU}}
 	cmd := &cobra.Command{
 		Use:   "compare-estimates PROFILE.json",
 		Short: "Compare another calculator's numbers with measured ones",
@@ -29,11 +34,11 @@ Docs: ` + docsEstimate,
   llmparity compare-estimates profile.json --calc-weights 14.5 --calc-unit GB --json`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for i, name := range names {
-				if !cmd.Flags().Changed(name) {
-					*values[i] = math.NaN()
-				} else if math.IsNaN(*values[i]) {
-					return fault.New(fault.Usage, "give a size in gigabytes", "--%s is not a number", name)
+			for _, size := range sizes {
+				if !cmd.Flags().Changed(size.flag) {
+					*size.to = math.NaN()
+				} else if math.IsNaN(*size.to) {
+					return fault.New(fault.Usage, "give a size in gigabytes", "--%s is not a number", size.flag)
 				}
 			}
 			if err := c.Check(); err != nil {
@@ -42,8 +47,8 @@ Docs: ` + docsEstimate,
 			switch strings.ToLower(unit) {
 			case "gib":
 			case "gb":
-				for _, v := range values {
-					*v *= 1e9 / (1 << 30)
+				for _, size := range sizes {
+					*size.to *= 1e9 / (1 << 30)
 				}
 			default:
 				return fault.New(fault.Usage, "choose GiB or GB", "--calc-unit %s is unknown", unit)
@@ -62,10 +67,8 @@ Docs: ` + docsEstimate,
 			return nil
 		},
 	}
-	help := []string{"calculated weights", "calculated KV cache", "calculated activations",
-		"calculated overhead of the runtime", "calculated overhead of several devices"}
-	for i, name := range names {
-		cmd.Flags().Float64Var(values[i], name, 0, help[i])
+	for _, size := range sizes {
+		cmd.Flags().Float64Var(size.to, size.flag, 0, size.help)
 	}
 	cmd.Flags().StringVar(&unit, "calc-unit", "GiB",
 		"unit of the calculated numbers: GiB (2^30 bytes) or GB (10^9 bytes)")

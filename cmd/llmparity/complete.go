@@ -14,37 +14,33 @@ import (
 	"llmparity/internal/record"
 )
 
-// values lists the values of a flag. args are the command's arguments so far.
-type values func(args []string) []string
-
-// always lists values that do not depend on arguments.
-func always(list func() []string) values { return func([]string) []string { return list() } }
-
 // complete lets the shell complete flags of a command and of those below it.
 func complete(c *cobra.Command) {
-	for flag, list := range map[string]values{
-		"engines": always(kinds.All.Names), "engine": always(kinds.All.Names), "preset": always(plans.Names),
-		"model": always(modelNames), "models": always(modelNames), "format": always(formatNames),
-		"until-figure": always(figure.Typed), "by": always(compare.Fields), "figures": figuresOf,
-		"max": always(limits), "min": always(limits), "vs-baseline": always(limits), "detect": always(limits),
-		"baseline": always(baselines),
+	const no, file, number = cobra.ShellCompDirectiveNoFileComp, cobra.ShellCompDirectiveDefault,
+		cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	for _, values := range []struct {
+		flags string
+		list  func() []string
+		then  cobra.ShellCompDirective
+	}{
+		{"engines engine", kinds.All.Names, no}, {"preset", plans.Names, no}, {"model models", modelNames, file},
+		{"format", formatNames, no}, {"until-figure", figure.Typed, no}, {"by", compare.Fields, no},
+		{"max min vs-baseline detect", limits, number}, {"baseline", baselines, file}, {"figures", nil, no},
 	} {
-		if c.Flags().Lookup(flag) == nil {
-			continue
-		}
-		directive := cobra.ShellCompDirectiveNoFileComp
-		switch flag {
-		case "model", "models", "baseline":
-			directive = cobra.ShellCompDirectiveDefault // or a file
-		case "max", "min", "vs-baseline", "detect":
-			directive |= cobra.ShellCompDirectiveNoSpace
-		}
-		err := c.RegisterFlagCompletionFunc(flag,
-			func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-				return withList(list(args), typed), directive
-			})
-		if err != nil {
-			panic(err) // it is registered twice
+		for flag := range strings.FieldsSeq(values.flags) {
+			if c.Flags().Lookup(flag) == nil {
+				continue
+			}
+			err := c.RegisterFlagCompletionFunc(flag,
+				func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+					if values.list == nil {
+						return withList(figuresOf(args), typed), values.then
+					}
+					return withList(values.list(), typed), values.then
+				})
+			if err != nil {
+				panic(err) // it is registered twice
+			}
 		}
 	}
 	for _, sub := range c.Commands() {
@@ -94,7 +90,7 @@ func baselines() (out []string) {
 func figuresOf(args []string) []string {
 	var runs []*record.Run
 	for _, path := range args {
-		if r, err := openRun(path); err == nil {
+		if r, err := openRun(path, true); err == nil {
 			runs = append(runs, r)
 		}
 	}

@@ -181,39 +181,24 @@ func printCommands(c *cobra.Command, w io.Writer) {
 	}
 }
 
-// otherTools maps flags of other tools (llama.cpp, Ollama, vLLM, hyperfine, k6) to ours. Of several the first that the
-// command has is suggested.
-var otherTools = map[string]string{
-	"m": "model models", "model-id": "model", "model-path": "model", "hf": "model", "hf-repo": "model",
-	"p": "prompt", "text": "prompt", "input": "prompt", "file": "prompt", "f": "prompt",
-	"n": "max-tokens", "n-predict": "max-tokens", "predict": "max-tokens", "num-predict": "max-tokens",
-	"max-new-tokens": "max-tokens", "max-length": "max-tokens", "tokens": "max-tokens",
-	"max-output-tokens": "max-tokens",
-	"n-prompt":          "input-len", "prompt-len": "input-len", "prompt-length": "input-len", "random-input-len": "input-len",
-	"n-gen": "output-len", "random-output-len": "output-len", "gen-len": "output-len",
-	"c": "context", "ctx-size": "context", "num-ctx": "context", "n-ctx": "context", "ctx": "context",
-	"max-model-len": "context", "context-length": "context", "context-window": "context", "context-size": "context",
-	"t": "threads", "num-thread": "threads", "num-threads": "threads", "n-threads": "threads",
-	"temp": "temperature", "s": "seed", "random-seed": "seed",
-	"ngl": "llamacpp-gpu-layers gpu-layers", "n-gpu-layers": "llamacpp-gpu-layers gpu-layers",
-	"num-gpu": "llamacpp-gpu-layers gpu-layers", "gpu-layers": "llamacpp-gpu-layers",
-	"fa": "llamacpp-flash-attention", "flash-attn": "llamacpp-flash-attention", "b": "llamacpp-batch batch-size",
-	"ub": "llamacpp-ubatch ubatch", "ubatch-size": "llamacpp-ubatch ubatch",
-	"ctk": "llamacpp-cache-type-k", "cache-type-k": "llamacpp-cache-type-k",
-	"ctv": "llamacpp-cache-type-v", "cache-type-v": "llamacpp-cache-type-v",
-	"kv-dtype": "kv-cache-dtype", "cache-dtype": "kv-cache-dtype", "precision": "dtype", "quant": "quantization",
-	"np": "concurrency", "parallel": "concurrency", "max-concurrency": "concurrency", "clients": "concurrency",
-	"vus": "concurrency", "u": "concurrency", "users": "concurrency", "tp": "tensor-parallel-size",
-	"request-rate": "rate", "rps": "rate", "num-prompts": "requests", "num-requests": "requests", "e": "engines",
-	"r": "repetitions", "runs": "repetitions", "repeat": "repetitions", "iterations": "repetitions",
-	"reps": "repetitions", "min-runs": "repetitions", "max-runs": "max-repetitions", "launches": "repetitions",
-	"backend": "engines engine", "backends": "engines engine", "runtime": "engines engine",
-	"o": "out output", "output": "out", "out": "output", "output-dir": "output", "export-json": "format json",
-	"j": "json", "csv": "format", "markdown": "format", "silent": "quiet", "browser": "chrome",
-	"chrome-path": "chrome", "executable-path": "chrome", "headful": "headed", "no-headless": "headed",
-	"base-url": "openai-url", "host": "openai-url ollama-url", "url": "openai-url ollama-url",
-	"api-key": "openai-key-env", "threshold": "thresholds", "fail-on": "max", "confidence": "until-ci",
-	"verbose": "details", "v": "details", "watch": "live", "plan": "preset", "config": "preset",
+// otherTools maps our flags to those of other tools (llama.cpp, Ollama, vLLM, hyperfine, k6) that mean the same.
+var otherTools = [][2]string{
+	{"model", "m model-id model-path hf hf-repo"}, {"prompt", "p text input file f"},
+	{"max-tokens", "n n-predict predict num-predict max-new-tokens max-length max-output-tokens"},
+	{"input-len", "n-prompt prompt-len random-input-len"}, {"output-len", "n-gen gen-len random-output-len"},
+	{"context", "c ctx-size num-ctx n-ctx max-model-len context-length context-size"},
+	{"threads", "t num-thread n-threads"}, {"temperature", "temp"}, {"seed", "s random-seed"},
+	{"llamacpp-gpu-layers", "ngl n-gpu-layers num-gpu gpu-layers"}, {"gpu-layers", "ngl n-gpu-layers num-gpu"},
+	{"llamacpp-flash-attention", "fa flash-attn"}, {"llamacpp-batch", "b"}, {"llamacpp-ubatch", "ub ubatch-size"},
+	{"llamacpp-cache-type-k", "ctk cache-type-k"}, {"llamacpp-cache-type-v", "ctv cache-type-v"},
+	{"kv-cache-dtype", "kv-dtype cache-dtype"}, {"dtype", "precision"}, {"quantization", "quant"},
+	{"concurrency", "np parallel max-concurrency clients vus u users"}, {"tensor-parallel-size", "tp"},
+	{"rate", "request-rate rps"}, {"requests", "num-prompts num-requests"}, {"engines", "e backend runtime"},
+	{"repetitions", "r runs repeat iterations reps min-runs launches"}, {"max-repetitions", "max-runs"},
+	{"engine", "backend runtime"}, {"out", "o output"}, {"output", "o out output-dir"}, {"format", "export-json csv"},
+	{"json", "j"}, {"quiet", "silent"}, {"chrome", "browser chrome-path executable-path"}, {"headed", "headful"},
+	{"openai-url", "base-url host url"}, {"ollama-url", "host url"}, {"openai-key-env", "api-key"},
+	{"max", "fail-on"}, {"details", "verbose v"}, {"live", "watch"}, {"preset", "plan config"},
 }
 
 // meantFlag suggests a flag of a command for one that it does not have.
@@ -230,9 +215,9 @@ func meantFlag(c *cobra.Command, err *pflag.NotExistError) error {
 		}
 	})
 	plain := strings.ReplaceAll(strings.ToLower(name), "_", "-")
-	for ours := range strings.FieldsSeq(plain + " " + otherTools[plain]) {
-		if slices.Contains(names, "--"+ours) {
-			return fault.New(fault.Usage, "did you mean --"+ours+"?", "unknown flag %s%s", dashes, name)
+	for _, same := range append([][2]string{{plain, plain}}, otherTools...) {
+		if slices.Contains(strings.Fields(same[1]), plain) && slices.Contains(names, "--"+same[0]) {
+			return fault.New(fault.Usage, "did you mean --"+same[0]+"?", "unknown flag %s%s", dashes, name)
 		}
 	}
 	if dashes == "-" && len(name) > 1 { // -abc means -a -b -c

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"llmparity/assets/page"
 	"llmparity/internal/cache"
@@ -46,7 +45,7 @@ Docs: ` + docsModels,
 			if asJSON {
 				return printJSON(c.OutOrStdout(), models)
 			}
-			return printList(c.OutOrStdout(), models, width(c.OutOrStdout()))
+			return printList(c.OutOrStdout(), models)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -64,43 +63,19 @@ func builtInCatalogue() (catalogue.Catalogue, error) {
 	return catalogue.Parse(text)
 }
 
-// width is the terminal's; 0 elsewhere: lines may be long.
-func width(w io.Writer) int {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return 0
-	}
-	n, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-// printList prints a table. In a narrow terminal, a model has one line for its id and one for the rest.
-func printList(w io.Writer, models []catalogue.Listed, width int) error {
-	rows := [][]any{{"MODEL", "GPU MEMORY", "WEIGHTS", "SHADER-F16", "DOWNLOADED"}}
-	longest := 0
+// printList prints a table.
+func printList(w io.Writer, models []catalogue.Listed) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "MODEL\tGPU MEMORY\tWEIGHTS\tSHADER-F16\tDOWNLOADED")
 	for _, m := range models {
 		size := "-"
 		if m.WeightsB != nil {
 			size = words.Size(*m.WeightsB)
 		}
-		rows = append(rows, []any{m.ID, words.Size(int64(m.VRAMMB * record.MiB)), size, word(m.F16, "needed"),
-			word(m.Stored, "yes")})
-		longest = max(longest, len(m.ID))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", m.ID, words.Size(int64(m.VRAMMB*record.MiB)), size,
+			word(m.F16, "needed"), word(m.Stored, "yes"))
 	}
-	const columns = "  %10s  %10s  %-10s  %s"
-	format := fmt.Sprintf("%%-%ds", longest) + columns
-	if width > 0 && longest+50 > width {
-		format = "%s\n" + columns
-	}
-	for _, row := range rows {
-		if _, err := fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(format, row...), " ")); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.Flush()
 }
 
 func word(is bool, text string) string {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -85,30 +84,6 @@ func TestListIsSortedAndAligned(t *testing.T) {
 	}
 	if !slices.IsSorted(ids) {
 		t.Errorf("%v", ids)
-	}
-}
-
-func TestListOnNarrowTerminal(t *testing.T) {
-	n := int64(513 << 20)
-	models := []catalogue.Listed{{ID: "a-model-of-some-length-q4f16_1", WeightsB: &n, VRAMMB: 1128.8, F16: true},
-		{ID: "b", VRAMMB: 20, Stored: true}}
-	for width, want := range map[int]string{
-		0: `MODEL                           GPU MEMORY     WEIGHTS  SHADER-F16  DOWNLOADED
-a-model-of-some-length-q4f16_1    1.10 GiB   513.0 MiB  needed      -
-b                                 20.0 MiB           -  -           yes
-`,
-		40: `MODEL
-  GPU MEMORY     WEIGHTS  SHADER-F16  DOWNLOADED
-a-model-of-some-length-q4f16_1
-    1.10 GiB   513.0 MiB  needed      -
-b
-    20.0 MiB           -  -           yes
-`,
-	} {
-		var out bytes.Buffer
-		if err := printList(&out, models, width); err != nil || out.String() != want {
-			t.Errorf("%d wide, %v:\n%s", width, err, out.String())
-		}
 	}
 }
 

@@ -102,7 +102,6 @@ func root() *cobra.Command {
 	c.SetHelpCommandGroupID("Setup")
 	c.SetCompletionCommandGroupID("Setup")
 	c.AddCommand(exitCodesTopic(), presetsTopic())
-	c.AddCommand(removedCommands()...)
 	complete(c)
 	return c
 }

@@ -172,3 +172,19 @@ func writingTo(t *testing.T, dir string) func(name, text string) string {
 		return path
 	}
 }
+
+// tableOf returns the rows of a table in testdata, whose columns are separated by bars.
+func tableOf(t *testing.T, name string, columns int) (rows [][]string) {
+	t.Helper()
+	for line := range strings.Lines(readFile(t, filepath.Join("testdata", name))) {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		row := strings.SplitN(line+" ", " | ", columns)
+		for i := range row {
+			row[i] = strings.TrimSuffix(strings.TrimSpace(row[i]), " |")
+		}
+		rows = append(rows, append(row, make([]string, columns-len(row))...))
+	}
+	return rows
+}

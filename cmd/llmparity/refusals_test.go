@@ -21,22 +21,6 @@ import (
 	"llmparity/native/openai/openaitest"
 )
 
-// tableOf returns the rows of a table in testdata, whose columns are separated by bars.
-func tableOf(t *testing.T, name string, columns int) (rows [][]string) {
-	t.Helper()
-	for line := range strings.Lines(readFile(t, filepath.Join("testdata", name))) {
-		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		row := strings.SplitN(line+" ", " | ", columns)
-		for i := range row {
-			row[i] = strings.TrimSuffix(strings.TrimSpace(row[i]), " |")
-		}
-		rows = append(rows, append(row, make([]string, columns-len(row))...))
-	}
-	return rows
-}
-
 // A refusal is one line with the class of the error. Nothing was printed, and no run was begun.
 func TestRefusals(t *testing.T) {
 	rows := tableOf(t, "refusals.txt", 3)

@@ -14,6 +14,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/gate"
 	"llmparity/internal/fault"
+	"llmparity/internal/foreign"
 	"llmparity/internal/record"
 	"llmparity/reports"
 )
@@ -36,10 +37,7 @@ Formats: ` + docsFormats + `. Figures for a paper: ` + docsFigures,
 			if err := as.check(out); err != nil {
 				return err
 			}
-			if err := isFolder(args[0]); err != nil {
-				return err
-			}
-			r, err := record.Open(args[0])
+			r, err := openRun(args[0], false)
 			if err != nil {
 				return err
 			}
@@ -54,7 +52,11 @@ Formats: ` + docsFormats + `. Figures for a paper: ` + docsFigures,
 				}
 				return figures.write(c, args[0], result, r)
 			}
-			if err := terminal(details)(c.OutOrStdout(), result); err != nil {
+			show := reports.Table
+			if details {
+				show = reports.Details
+			}
+			if err := show(c.OutOrStdout(), result); err != nil {
 				return err
 			}
 			if out == "" {
@@ -86,31 +88,26 @@ Formats: ` + docsFormats + `. Figures for a paper: ` + docsFigures,
 	return c
 }
 
-// isFolder refuses a file, and says what was probably meant: the run's folder, or compare.
-func isFolder(path string) error {
+// openRun reads a run's folder, or for compare also a memory log (CSV) of another program.
+func openRun(path string, logs bool) (*record.Run, error) {
 	info, err := os.Stat(path)
-	if err != nil || info.IsDir() {
-		return nil // record.Open reports a missing folder
+	isFile := err == nil && !info.IsDir()
+	if folder := filepath.Dir(path); isFile && record.IsRun(folder) {
+		return nil, fault.New(fault.Usage, "use the folder "+folder, "%s is a file in a run's folder", path)
 	}
-	folder := filepath.Dir(path)
-	if record.IsRun(folder) {
-		return fault.New(fault.Usage, "use llmparity report "+folder, "%s is a file in a run's folder", path)
+	if logs && (isFile || err != nil && strings.EqualFold(filepath.Ext(path), ".csv")) {
+		return foreign.Open(path)
 	}
-	return fault.New(fault.Usage, "name a run's folder; for a CSV file of another program use llmparity compare "+path,
-		"%s is not a run's folder", path)
+	if isFile {
+		return nil, fault.New(fault.Usage,
+			"name a run's folder; for a CSV file of another program use llmparity compare "+path,
+			"%s is not a run's folder", path)
+	}
+	return record.Open(path)
 }
 
 func detailsFlag(c *cobra.Command, details *bool) {
-	c.Flags().BoolVar(details, "details", false,
-		"print all tables, methods and warnings")
-}
-
-// terminal returns the renderer of a result for the terminal.
-func terminal(details bool) func(io.Writer, *compare.Result) error {
-	if details {
-		return reports.Details
-	}
-	return reports.Table
+	c.Flags().BoolVar(details, "details", false, "print all tables, methods and warnings")
 }
 
 // places says where the report is and, unless that is enough, where logs and details are.

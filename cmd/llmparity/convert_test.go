@@ -51,17 +51,6 @@ func TestConvertedFilesAreReadable(t *testing.T) {
 	}
 }
 
-func TestConvertWritesPackageWithLibrary(t *testing.T) {
-	cmd := program(t, "model", "convert", "in.gguf", "--to", "webllm", "--context", "100") // less than a prefill chunk
-	check(t, tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")))
-	well(t, cmd)
-	for _, name := range []string{"mlc-chat-config.json", "params_shard_0.bin", "lib.wasm"} {
-		if info, err := os.Stat(filepath.Join(cmd.Dir, "in-webllm-c100", name)); err != nil || info.Size() == 0 {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestConvertWritesRequestedPackage(t *testing.T) {
 	cmd := program(t, "model", "convert", "in.gguf", "--to", "webllm", "--dtype", "f16", "--kernels", "gpu", "--sort",
 		"full")

@@ -11,7 +11,6 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/kinds"
-	"llmparity/native/llamacpp"
 )
 
 // A flag of run applies to all engines, or a Kind lists it. Otherwise it would be ignored without a message.
@@ -41,28 +40,6 @@ func TestEveryRunFlagBelongsToEnginesOrAll(t *testing.T) {
 			t.Errorf("--%s: name it among the flags of the engine.Kind that heeds it, or here as one for all", flag.Name)
 		}
 	})
-}
-
-func TestFlagsOfOwnEnginesAreAccepted(t *testing.T) {
-	none := func(string) bool { return false }
-	if err := kinds.All.Used([]string{llamacpp.Name}, none); err != nil {
-		t.Error(err)
-	}
-	dtype := func(flag string) bool { return flag == "dtype" }
-	for _, name := range []string{llamacpp.Name, webllm.Name} {
-		if err := kinds.All.Used([]string{name}, dtype); err != nil {
-			t.Errorf("--dtype for %s: %v", name, err)
-		}
-	}
-}
-
-func TestEngineIsMadeOnce(t *testing.T) {
-	var f engineFlags
-	choice := f.chosen()
-	if all := choice.Engines([]string{webllm.Name, llamacpp.Name}); all[0] != choice.Engine(webllm.Name) ||
-		all[1] != choice.Engine(llamacpp.Name) {
-		t.Error("another engine for the same name: it would ask the browser for its adapter again")
-	}
 }
 
 // webLLM returns a configured WebLLM.

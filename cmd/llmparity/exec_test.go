@@ -11,7 +11,6 @@ import (
 
 	"llmparity/internal/child"
 	"llmparity/internal/fault"
-	"llmparity/internal/kinds"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/proc"
 )
@@ -105,21 +104,6 @@ func TestExecEngineServesItsOwnModel(t *testing.T) {
 	if want := "exec:echo.py runs models in the format gguf, but parrot is served"; code != fault.BadModel.ExitCode() ||
 		!strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, want %s with %q:\n%s%s", code, fault.BadModel, want, stdout, stderr)
-	}
-}
-
-func TestUnknownEngineMayBeProgram(t *testing.T) {
-	for name, want := range map[string]string{
-		"exe:./engine": `did you mean "exec:./engine"? Engines:`,
-		"./engine":     `did you mean "exec:./engine"? Engines:`,
-		"exce":         `did you mean "exec:PATH"? Engines:`,
-		"ollama:tiny":  `did you mean "ollama"? Engines:`,
-		"opnai":        `did you mean "openai"? Engines:`,
-	} {
-		if err := kinds.All.Known([]string{name}); fault.Of(err) != fault.UnknownEngine ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", name, err, want)
-		}
 	}
 }
 

@@ -19,13 +19,10 @@ import (
 	"llmparity/native/llamacpp"
 )
 
-// The number of pairs of unchanged and of 30% slower runs; sequential measures a pair one after the other with
-// --baseline instead of alternating.
+// The numbers of pairs of unchanged and of 30% slower runs.
 const (
-	pairsVariable  = "LLMPARITY_PAIRS"
-	slowVariable   = "LLMPARITY_SLOW_PAIRS"
-	apartVariable  = "LLMPARITY_PAIRS_APART"
-	repeatVariable = "LLMPARITY_PAIRS_LAUNCHES"
+	pairsVariable = "LLMPARITY_PAIRS"
+	slowVariable  = "LLMPARITY_SLOW_PAIRS"
 )
 
 // throttled is the process that the test binary slows down.
@@ -132,8 +129,7 @@ func TestGateOfRealPairs(t *testing.T) {
 	// A pair is of one engine: a gate of a single cell is decided by few launches, as that of CI is.
 	for name, cell := range map[string]string{"webllm": "model: tiny\noutput_lengths: [128]",
 		"llamacpp": "model: small.gguf\noutput_lengths: [384]"} {
-		text := cell + "\nengines: [" + name + "]\ntemperature: 0\ncontext: 1024\nrepetitions: " +
-			fmt.Sprint(number(t, repeatVariable, 10)) +
+		text := cell + "\nengines: [" + name + "]\ntemperature: 0\ncontext: 1024\nrepetitions: 10" +
 			"\ntimeout: 3m\nparity: false\nwarmup: {launches: 1, tokens: 8}\nprompts:\n  - The clocks were striking\n" +
 			"gate:\n  vs_baseline: {decode_tps: -5%, peak_pss_mb: +3%, ttft_ms: {change: +10%, level: warn}}\n"
 		check(t, os.WriteFile(name+".yaml", []byte(text), 0o644))
@@ -186,17 +182,8 @@ type pairs struct {
 func realPair(t *testing.T, plan string, base, now []string) (code int, said string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	args := append([]string{"run", plan, "--quiet", "--out", "results"}, now...)
-	if os.Getenv(apartVariable) != "" {
-		if code := execute(append([]string{"run", plan, "--quiet", "--out", "before", "--no-baseline", "ok"},
-			base...), &stdout, &stderr); code != 0 {
-			t.Fatalf("exit code %d\n%s", code, &stderr)
-		}
-		stdout.Reset()
-		args = append(args, "--baseline", "before/latest")
-	} else {
-		args = append(args, "--against", plan+" "+strings.Join(base, " "))
-	}
+	args := append([]string{"run", plan, "--quiet", "--out", "results", "--against",
+		plan + " " + strings.Join(base, " ")}, now...)
 	code = execute(args, &stdout, &stderr)
 	_, said, _ = strings.Cut(stdout.String(), "\nThe gate ")
 	return code, said + stderr.String()

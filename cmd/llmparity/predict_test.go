@@ -29,7 +29,7 @@ func TestPredictionMatchesLlamaCpp(t *testing.T) {
 	p, a := r.Predictions[1], r.Attempts[len(r.Attempts)-1]
 	foreseen(t, r, a)
 	if part, ok := p.Part(estimate.Increase); !ok || part.Best <= 0 || !strings.Contains(part.Method,
-		"the whole file mapped and read") ||
+		"the whole mapped file") ||
 		!strings.Contains(part.Method, "no repacking") {
 		t.Errorf("increase: %+v", part)
 	}

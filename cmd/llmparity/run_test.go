@@ -68,16 +68,3 @@ func readJSONFile(t *testing.T, path string, into any) {
 		t.Fatalf("%s: %v", path, err)
 	}
 }
-
-func TestModelTinyWritesModelPackageAndLibrary(t *testing.T) {
-	cmd := program(t, "model", "tiny", "-o", "model")
-	if out, stderr, code := output(t, cmd); code != 0 {
-		t.Fatalf("exit code %d\n%s%s", code, out, stderr)
-	}
-	for _, name := range []string{"tiny.gguf", "webllm/mlc-chat-config.json", "webllm/tensor-cache.json",
-		"webllm/tokenizer.json", "webllm/lib.wasm"} {
-		if info, err := os.Stat(filepath.Join(cmd.Dir, "model", name)); err != nil || info.Size() == 0 {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}

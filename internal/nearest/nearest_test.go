@@ -15,26 +15,6 @@ func ExampleOf() {
 	// [SmolLM2-135M-Instruct-q0f16 SmolLM2-135M-Instruct-q0f32]
 }
 
-func TestDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b          string
-		whole, within int
-	}{
-		{"", "", 0, 0},
-		{"abc", "", 3, 3},
-		{"", "abc", 3, 0},
-		{"kitten", "sitting", 3, 2}, // from "sittin"
-		{"web", "webllm", 3, 0},
-		{"llm", "webllm", 3, 0},
-		{"ab", "ba", 2, 1},
-	} {
-		if whole, within := distance(c.a, c.b, false), distance(c.a, c.b, true); whole != c.whole ||
-			within != c.within {
-			t.Errorf("%q, %q: %d and %d within, want %d and %d", c.a, c.b, whole, within, c.whole, c.within)
-		}
-	}
-}
-
 func TestOfFewNames(t *testing.T) {
 	if got := Of("x", nil, 3); len(got) != 0 {
 		t.Errorf("%v", got)

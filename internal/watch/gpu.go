@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,18 +18,6 @@ import (
 // energy, with empty pid and start; or the name of a process.
 const GPUColumns = "timestamp,label,pid,start,role,method,name,value"
 
-// deviceFigures are the highest values of a device that the summary shows, in order.
-var deviceFigures = []struct {
-	name, format string
-	per          float64 // divides the value
-}{
-	{"memory_used_bytes", "memory used by all programs at most %.1f MiB", record.MiB},
-	{"memory_total_bytes", "of %.1f MiB", record.MiB},
-	{"utilization_gpu_percent", "load at most %.0f%%", 1},
-	{"power_watts", "at most %.0f W", 1},
-	{"temperature_celsius", "at most %.0f °C", 1},
-}
-
 // gpus samples devices and the GPU memory of the watched processes. Its methods accept nil.
 type gpus struct {
 	monitor *gpu.Monitor
@@ -41,10 +28,9 @@ type gpus struct {
 	mu       sync.Mutex
 	sources  []record.Source
 	written  int
-	err      error                         // of a write
-	devices  map[string]map[string]float64 // highest values, by role and name
-	held     map[string]float64            // highest total of the processes in one pass, by method
-	passes   map[string]map[int]float64    // readings of the current pass, by method and source
+	err      error                      // of a write
+	held     map[string]float64         // highest total of the processes in one pass, by method
+	passes   map[string]map[int]float64 // readings of the current pass, by method and source
 	detaches map[*process][]func()
 }
 
@@ -53,12 +39,8 @@ func newGPUs(o Options) *gpus {
 	if o.GPU == nil || len(o.GPU.GPUs()) == 0 {
 		return nil
 	}
-	g := &gpus{monitor: o.GPU, rows: o.GPURows, say: o.Say, devices: map[string]map[string]float64{},
-		held: map[string]float64{}, passes: map[string]map[int]float64{}, detaches: map[*process][]func(){}}
+	g := &gpus{monitor: o.GPU, rows: o.GPURows, say: o.Say, held: map[string]float64{}, passes: map[string]map[int]float64{}, detaches: map[*process][]func(){}}
 	g.sampler = sample.New(context.Background(), g)
-	for _, d := range o.GPU.GPUs() {
-		g.devices[d.Role] = map[string]float64{}
-	}
 	for _, s := range o.GPU.Sources() {
 		g.sampler.Attach(s)
 	}
@@ -104,17 +86,6 @@ func (g *gpus) stop() []string {
 	if len(out) == 0 {
 		out = append(out, "no GPU memory found: none used, or the driver lists other pids, as in a container")
 	}
-	for _, d := range g.monitor.GPUs() {
-		var figures []string
-		for _, f := range deviceFigures {
-			if v, known := g.devices[d.Role][f.name]; known {
-				figures = append(figures, fmt.Sprintf(f.format, v/f.per))
-			}
-		}
-		if len(figures) > 0 {
-			out = append(out, fmt.Sprintf("%s (%s): %s", d.Role, printable(d.Name), strings.Join(figures, ", ")))
-		}
-	}
 	return out
 }
 
@@ -142,9 +113,7 @@ func (g *gpus) Sample(source int, r record.Sample) {
 	defer g.mu.Unlock()
 	s := g.sources[source]
 	for _, v := range r.Values {
-		if device := g.devices[s.Role]; s.PID == 0 && device != nil {
-			device[v.Name] = max(device[v.Name], v.Value)
-		} else if s.PID != 0 && v.Name == "gpu_memory_bytes" {
+		if s.PID != 0 && v.Name == "gpu_memory_bytes" {
 			g.hold(s.Method, source, v.Value)
 		}
 		if g.rows != nil {

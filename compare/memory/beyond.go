@@ -9,12 +9,6 @@ import (
 	"llmparity/internal/record"
 )
 
-// beyondParts are the rows between the sum and the rest.
-func beyondParts() []*figure.Row {
-	rows := figure.Rows(func(r *figure.Row) bool { return r.Beyond })
-	return rows[1 : len(rows)-1]
-}
-
 // holdings are the parts of PSS at one time, in bytes, by role and kind, and the live bytes of the ledger.
 type holdings struct {
 	at   int64
@@ -44,36 +38,34 @@ func (c *Cell) beyond(all []evidence.Launch, w whole, left evidence.Figure, mode
 	if w.method != record.MethodSmapsRollup {
 		return nil
 	}
-	parts := map[string]*evidence.Figure{}
-	for _, row := range beyondParts() {
-		f := evidence.New(row.Name)
-		f.Method = record.MethodSmapsRollup
-		parts[row.Name] = &f
-	}
-	share, rest := evidence.New(figure.BrowserShare), evidence.New(figure.EverythingElse)
-	share.Method, rest.Method = record.MethodSmapsRollup, evidence.ByDifference
+	rows := figure.Rows(func(r *figure.Row) bool { return r.Beyond })
+	parts := rows[1 : len(rows)-1] // between their sum and the rest
+	sizes := map[int]map[string]float64{}
 	for _, l := range all {
-		sizes, ok := partsBeyond(l, model)
+		of, ok := partsBeyond(l, model)
 		if math.IsNaN(left.Value(l.ID)) || !ok {
 			continue
 		}
-		sum := 0.0
-		for _, p := range beyondParts() {
-			parts[p.Name].Exact(l.ID, sizes[p.Name])
-			sum += sizes[p.Name]
+		for _, p := range parts {
+			of[figure.BrowserShare] += of[p.Name]
 		}
-		share.Exact(l.ID, sum)
-		rest.Exact(l.ID, left.Value(l.ID)-sum)
+		of[figure.EverythingElse] = left.Value(l.ID) - of[figure.BrowserShare]
+		sizes[l.ID] = of
 	}
-	if len(share.Values) == 0 {
+	if len(sizes) == 0 {
 		return nil
 	}
-	figures := []evidence.Figure{share}
-	for _, p := range beyondParts() {
-		figures = append(figures, *parts[p.Name])
-	}
 	var out []Component
-	for _, f := range append(figures, rest) {
+	for _, row := range rows {
+		f := evidence.New(row.Name)
+		if f.Method = record.MethodSmapsRollup; row.Name == figure.EverythingElse {
+			f.Method = evidence.ByDifference
+		}
+		for _, l := range all {
+			if of, ok := sizes[l.ID]; ok {
+				f.Exact(l.ID, of[row.Name])
+			}
+		}
 		f.Summarise()
 		out = append(out, Component{Figure: f, Confidence: confidenceOf(f.Name, f.Method)})
 	}

@@ -39,7 +39,8 @@ func newGPUs(o Options) *gpus {
 	if o.GPU == nil || len(o.GPU.GPUs()) == 0 {
 		return nil
 	}
-	g := &gpus{monitor: o.GPU, rows: o.GPURows, say: o.Say, held: map[string]float64{}, passes: map[string]map[int]float64{}, detaches: map[*process][]func(){}}
+	g := &gpus{monitor: o.GPU, rows: o.GPURows, say: o.Say, held: map[string]float64{},
+		passes: map[string]map[int]float64{}, detaches: map[*process][]func(){}}
 	g.sampler = sample.New(context.Background(), g)
 	for _, s := range o.GPU.Sources() {
 		g.sampler.Attach(s)

@@ -63,14 +63,20 @@ test-all: setup lint
 test-gpu:
 	go test -v -count 1 -tags gpu -run CUDA ./internal/sample/gpu
 
-# Figures about ourselves: an engine's speed measured against unmeasured, paired in one run.
+# Figures about ourselves: an engine's speed measured against unmeasured, paired in one run; a real model converted and run; the report
+# of a million samples.
 bench: build
 	@scripts/setup system python llamacpp llamacpp-tools ollama smollm2
 	go test -run '^$$' -bench Spike -benchtime 1x -timeout 5m ./internal/sample
+	go test -run '^$$' -tags slow -bench Watched -benchtime 1x -timeout 10m ./cmd/llmparity
 	go test -run '^$$' -tags slow -bench LlamaBench -benchtime 1x -timeout 30m ./native/llamacpp
 	go test -run '^$$' -bench Client -benchtime 1x -timeout 5m ./native/openai
+	go test -run '^$$' -tags slow -bench 'Convert|Decode' -benchtime 3x -timeout 30m ./cmd/llmparity
 	go test -run '^$$' -bench Perturbation -benchtime 1x -timeout 20m ./browser/webllm
+	go test -run '^$$' -bench 'BenchmarkReport' -benchtime 5x -timeout 10m ./cmd/llmparity
+	go test -run '^$$' -bench FirstChart -benchtime 5x -timeout 10m ./cmd/llmparity
 	go test -run '^$$' -bench ManyCells -benchtime 1x -timeout 10m ./internal/run
+	go test -run '^$$' -tags slow -bench BenchmarkCells -benchtime 1x -timeout 10m ./cmd/llmparity
 
 # Compares predicted with measured memory and writes the errors into docs/reference/accuracy.md: about six minutes.
 accuracy: build

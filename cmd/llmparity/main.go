@@ -102,6 +102,7 @@ func root() *cobra.Command {
 	c.SetHelpCommandGroupID("Setup")
 	c.SetCompletionCommandGroupID("Setup")
 	c.AddCommand(exitCodesTopic(), presetsTopic())
+	c.AddCommand(removedCommands()...)
 	complete(c)
 	return c
 }

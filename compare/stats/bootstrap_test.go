@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -84,4 +85,21 @@ func meanOnly(of ...Sides) *Interval {
 func ratioOnly(s Sides) *Interval {
 	ratio, _ := s.Ratio()
 	return ratio
+}
+
+func TestIntervalsAreAlwaysTheSame(t *testing.T) {
+	a, b := []float64{3, 4, 5, 3.5, 4.4, 6}, []float64{9, 8, 11, 9.5, 7, 10, 8.8}
+	x := NewSides(a, b)
+	slices.Reverse(a)
+	y := NewSides(a, b)
+	if *ratioOnly(x) != *ratioOnly(y) || *x.Change() != *y.Change() || *meanOnly(x, x) != *meanOnly(y, y) {
+		t.Errorf("%v and %v", ratioOnly(x), ratioOnly(y))
+	}
+	if few := NewSides(a[:5], b); ratioOnly(few) != nil || few.Change() != nil || meanOnly(x, few) != nil {
+		t.Error("five launches have an interval")
+	}
+	if same := NewSides([]float64{2, 2, 2, 2, 2, 2}, []float64{4, 4, 4, 4, 4, 4}); ratioOnly(same).Lo != 0.5 ||
+		ratioOnly(same).Hi != 0.5 {
+		t.Errorf("of constant values: %+v", ratioOnly(same))
+	}
 }

@@ -23,3 +23,14 @@ func TestRankOfShift(t *testing.T) {
 		}
 	}
 }
+
+func TestShiftHasTheRatioOfMediansInIt(t *testing.T) {
+	a, b := []float64{1, 1, 1, 1, 9, 9, 9, 9, 9, 9}, []float64{1, 1, 1, 1, 1, 1, 9, 9, 9, 9}
+	percent := 100 * (1.0/9 - 1)
+	if i := NewSides(a, b).Shift(Usual, &percent); i.Lo > percent || i.Hi < percent {
+		t.Errorf("%+v without %g", i, percent)
+	}
+	if NewSides(a[:5], b).Shift(Sure, &percent) != nil || NewSides(a, b).Shift(Sure, nil) != nil {
+		t.Error("too few launches, or no share, have an interval")
+	}
+}

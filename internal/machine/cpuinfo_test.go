@@ -49,3 +49,13 @@ func TestProcessors(t *testing.T) {
 		}
 	}
 }
+
+func TestUnknownCores(t *testing.T) {
+	got := parseCPUInfo("processor : 0\nCPU implementer : 0x77\nCPU part : 0x123\n\nprocessor : 1\nCPU implementer : 0x61\nCPU part : 0x999\n")
+	if want := "implementer 0x77 part 0x123 + Apple part 0x999"; got.name() != want {
+		t.Errorf("%q, want %q", got.name(), want)
+	}
+	if name := parseCPUInfo("").name(); name != "" {
+		t.Errorf("no processor is called %q", name)
+	}
+}

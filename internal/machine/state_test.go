@@ -31,3 +31,17 @@ func TestState(t *testing.T) {
 		t.Errorf("machine without figures: %+v", got)
 	}
 }
+
+func TestStateOfThisMachine(t *testing.T) {
+	s := State(t.Context())
+	if e := Describe(t.Context(), Options{}); s.AvailableB <= 0 || s.AvailableB > e.MemoryB || s.FreeB > e.MemoryB ||
+		s.Governor != e.Governor {
+		t.Errorf("%+v of %+v", s, e)
+	}
+	if stolen := Stolen(); stolen == nil || *stolen < 0 {
+		t.Errorf("stolen: %v", stolen)
+	}
+	if free, how, ok := Room(t.Context()); !ok || free <= 0 || how == "" {
+		t.Errorf("room: %d by %q (%v)", free, how, ok)
+	}
+}

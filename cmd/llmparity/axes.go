@@ -16,58 +16,50 @@ import (
 )
 
 // axisFlags are lists. Every combination of their values is a cell.
-type axisFlags struct {
-	models, dtypes, kvTypes, starts   []string
-	inputs, outputs, batches, clients []int
-	contexts, threadCounts            []int
-	versions                          map[string]*[]string // by axis
+type axisFlags []*axis
+
+// axis is a list of a plan with its flag.
+type axis struct {
+	flag, list string
+	texts      []string
+	numbers    []int
 }
 
 func (f *axisFlags) register(flags *pflag.FlagSet) {
-	ints := func(to *[]int, name, help string) { flags.IntSliceVar(to, name, nil, help) }
-	texts := func(to *[]string, name, help string) { flags.StringSliceVar(to, name, nil, help) }
-	texts(&f.models, "models", "several models, e.g. tiny,my.gguf")
-	texts(&f.dtypes, "dtype", dtypesHelp())
-	texts(&f.kvTypes, "kv-cache-dtype", kvTypesHelp())
-	ints(&f.threadCounts, "thread-counts", "several numbers of threads, e.g. 1,2")
-	texts(&f.starts, "start", "cold: the model file is not in the page cache; warm: it is; or both")
-	under(flags, "What to run", "models dtype kv-cache-dtype thread-counts start")
-	ints(&f.inputs, "input-len", "prompt lengths in tokens, e.g. 256,512; the prompts are generated")
-	ints(&f.outputs, "output-len", "output lengths in tokens, e.g. 64,256")
-	ints(&f.contexts, "contexts", "several context windows, e.g. 1024,4096")
-	ints(&f.clients, "concurrency", "number of clients, e.g. 1,2,4,8; each sends its next request after an answer")
-	ints(&f.batches, "batch-size", "number of requests sent at once, e.g. 1,8")
-	under(flags, "Request", "input-len output-len contexts concurrency batch-size")
-	f.versions = map[string]*[]string{}
+	texts := func(title, flag, list, help string) {
+		a := &axis{flag: flag, list: list}
+		*f = append(*f, a)
+		flags.StringSliceVar(&a.texts, flag, nil, help)
+		under(flags, title, flag)
+	}
+	numbers := func(title, flag, list, help string) {
+		a := &axis{flag: flag, list: list}
+		*f = append(*f, a)
+		flags.IntSliceVar(&a.numbers, flag, nil, help)
+		under(flags, title, flag)
+	}
+	const what, request = "What to run", "Request"
+	texts(what, "models", "models", "several models, e.g. tiny,my.gguf")
+	texts(what, "dtype", "dtypes", dtypesHelp())
+	texts(what, "kv-cache-dtype", "kv_cache_dtypes", kvTypesHelp())
+	numbers(what, "thread-counts", "thread_counts", "several numbers of threads, e.g. 1,2")
+	texts(what, "start", "starts", "cold: the model file is not in the page cache; warm: it is; or both")
+	numbers(request, "input-len", "input_lengths", "prompt lengths in tokens, e.g. 256,512; the prompts are generated")
+	numbers(request, "output-len", "output_lengths", "output lengths in tokens, e.g. 64,256")
+	numbers(request, "contexts", "contexts", "several context windows, e.g. 1024,4096")
+	numbers(request, "concurrency", "concurrency",
+		"number of clients, e.g. 1,2,4,8; each sends its next request after an answer")
+	numbers(request, "batch-size", "batch_sizes", "number of requests sent at once, e.g. 1,8")
 	for _, k := range kinds.All {
 		if k.VersionAxis != "" {
-			f.versions[k.VersionList()] = new([]string)
-			texts(f.versions[k.VersionList()], axisFlag(k.VersionList()), k.VersionHelp)
-			under(flags, k.Title, axisFlag(k.VersionList()))
+			texts(k.Title, axisFlag(k.VersionList()), k.VersionList(), k.VersionHelp)
 		}
 	}
 }
 
 // change applies the flags to the plan.
-func (f *axisFlags) change(p *plan.Plan, given func(string) bool) error {
-	type axis struct {
-		flag, name string
-		texts      []string
-		numbers    []int
-	}
-	all := []axis{
-		{"models", "models", f.models, nil}, {"input-len", "input_lengths", nil, f.inputs},
-		{"output-len", "output_lengths", nil, f.outputs},
-		{"batch-size", "batch_sizes", nil, f.batches}, {"concurrency", "concurrency", nil, f.clients},
-		{"contexts", "contexts", nil, f.contexts},
-		{"thread-counts", "thread_counts", nil, f.threadCounts}, {"dtype", "dtypes", f.dtypes, nil},
-		{"kv-cache-dtype", "kv_cache_dtypes", f.kvTypes, nil},
-		{"start", "starts", f.starts, nil},
-	}
-	for list, values := range f.versions {
-		all = append(all, axis{axisFlag(list), list, *values, nil})
-	}
-	for _, axis := range all {
+func (f axisFlags) change(p *plan.Plan, given func(string) bool) error {
+	for _, axis := range f {
 		if !given(axis.flag) {
 			continue
 		}
@@ -78,7 +70,7 @@ func (f *axisFlags) change(p *plan.Plan, given func(string) bool) error {
 		if len(values) == 0 {
 			return fault.New(fault.Usage, "list one or more, separated by commas", "--%s has no value", axis.flag)
 		}
-		if err := p.Set(axis.name, values...); err != nil {
+		if err := p.Set(axis.list, values...); err != nil {
 			return fault.Wrap(fault.Usage, err, "", "--%s", axis.flag)
 		}
 	}

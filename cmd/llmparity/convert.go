@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"llmparity/browser/webllm"
-	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/whole"
@@ -102,21 +100,15 @@ func writeGGUF(ctx context.Context, path, target string, w io.Writer) error {
 	if _, err := f.Vocabulary(); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return writeFault(err, target)
-	}
-	err = whole.Write(target, func(out io.Writer) error {
-		return gguf.Write(whole.Until(ctx, out), gguf.AsFloat32(f.Metadata), f.Unquantised())
+	return writeModel(target, w, func() error {
+		err := whole.Write(target, func(out io.Writer) error {
+			return gguf.Write(whole.Until(ctx, out), gguf.AsFloat32(f.Metadata), f.Unquantised())
+		})
+		if err != nil {
+			return writeFault(err, target)
+		}
+		return nil
 	})
-	if err != nil {
-		return writeFault(err, target)
-	}
-	sum, err := cache.HashFile(target)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "%s  %s\n", target, sum)
-	return nil
 }
 
 func writeFault(err error, target string) error {

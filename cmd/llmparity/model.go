@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"llmparity/browser/webllm"
+	"llmparity/internal/cache"
 	"llmparity/internal/mlc"
 	"llmparity/internal/model"
 	"llmparity/internal/tiny"
@@ -42,15 +43,27 @@ Python and Emscripten ("make setup").`,
 }
 
 func writeTiny(ctx context.Context, out string, say func(string), w io.Writer) error {
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return writeFault(err, out)
-	}
 	path := filepath.Join(out, "tiny.gguf")
-	if err := tiny.WriteFile(path); err != nil {
+	if err := writeModel(path, w, func() error { return tiny.WriteFile(path) }); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s  %s\n", path, tiny.SHA256)
 	return writePackage(ctx, path, filepath.Join(out, "webllm"), 0, new(engineFlags), say, w)
+}
+
+// writeModel writes a file into a folder, which it makes, and prints its path and hash.
+func writeModel(path string, w io.Writer, write func() error) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return writeFault(err, path)
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	sum, err := cache.HashFile(path)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s  %s\n", path, sum)
+	return err
 }
 
 // writePackage writes a WebLLM package with its model library, lib.wasm. A context of 0 is the model's maximum.

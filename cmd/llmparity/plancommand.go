@@ -64,12 +64,17 @@ func beginPlan(path string) error {
 	return nil
 }
 
-func checkPlan(c *cobra.Command, path string) error {
+// readPlan reads the plan in a file.
+func readPlan(path string) (plan.Plan, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return fault.Wrap(fault.Usage, err, "", "cannot read the plan")
+		return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "cannot read the plan")
 	}
-	p, err := plan.Parse(text, path, kinds.All...)
+	return plan.Parse(text, path, kinds.All...)
+}
+
+func checkPlan(c *cobra.Command, path string) error {
+	p, err := readPlan(path)
 	if err != nil {
 		return err
 	}

@@ -1,15 +1,8 @@
 package main
 
 import (
-	"context"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-
 	"github.com/spf13/cobra"
 
-	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/internal/tiny"
 )
@@ -34,7 +27,7 @@ whether engines agree on a feature of the architecture. The generated text is me
 			if c.Flags().Changed("rope-factor") && !c.Flags().Changed("rope-scaling") {
 				return fault.New(fault.Usage, "", "--rope-factor requires --rope-scaling linear or llama3")
 			}
-			return writeRandom(c.Context(), out, s, c.OutOrStdout())
+			return writeModel(out, c.OutOrStdout(), func() error { return tiny.WriteRandomFile(c.Context(), out, s) })
 		},
 	}
 	f := c.Flags()
@@ -58,20 +51,4 @@ whether engines agree on a feature of the architecture. The generated text is me
 		"", "tokenizer: gpt-2, smollm, llama-bpe, qwen2 or sentencepiece (default gpt-2, or qwen2 with --arch qwen2)")
 	f.Uint64Var(&s.Seed, "seed", 0, "random seed (default 1)")
 	return c
-}
-
-// writeRandom writes the model and prints its path and hash.
-func writeRandom(ctx context.Context, path string, s tiny.Spec, w io.Writer) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return writeFault(err, path)
-	}
-	if err := tiny.WriteRandomFile(ctx, path, s); err != nil {
-		return err
-	}
-	sum, err := cache.HashFile(path)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s  %s\n", path, sum)
-	return err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"llmparity/internal/fault"
-	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/words"
@@ -58,13 +56,7 @@ func (f *runFlags) resumeRun(c *cobra.Command, args []string) error {
 	if f.resume, err = filepath.EvalSymlinks(f.resume); err != nil { // "latest" may point elsewhere soon
 		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest", "--resume")
 	}
-	path := filepath.Join(f.resume, "plan.yaml")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest",
-			"%s cannot be resumed", f.resume)
-	}
-	p, err := plan.Parse(text, path, kinds.All...)
+	p, err := readPlan(filepath.Join(f.resume, "plan.yaml"))
 	if err != nil {
 		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest", "%s cannot be resumed",
 			f.resume)

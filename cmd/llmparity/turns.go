@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -16,7 +15,6 @@ import (
 	"llmparity/internal/baseline"
 	"llmparity/internal/dryrun"
 	"llmparity/internal/fault"
-	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 	"llmparity/internal/progress"
 	"llmparity/internal/record"
@@ -106,12 +104,7 @@ func (f *runFlags) resumedWith() (*otherSide, error) {
 	}
 	o := &otherSide{flags: new(*f)}
 	o.flags.resume = filepath.Join(filepath.Dir(f.resume), s.Meta.Against)
-	path := filepath.Join(o.flags.resume, "plan.yaml")
-	text, err := os.ReadFile(path)
-	if err == nil {
-		o.plan, err = plan.Parse(text, path, kinds.All...)
-	}
-	if err != nil {
+	if o.plan, err = readPlan(filepath.Join(o.flags.resume, "plan.yaml")); err != nil {
 		return nil, fault.Wrap(fault.BadRecord, err, "", "the other side of %s (--against) is in %s",
 			f.resume, o.flags.resume)
 	}

@@ -270,17 +270,6 @@ func phaseOf(all *[]ProcessPeaks, role string, phase record.Phase, blind string)
 	return &(*all)[at].Phases[slices.Index(record.Phases(), phase)]
 }
 
-// Highest is the phase with a process's highest peak; false if none was read.
-func (p ProcessPeaks) Highest() (evidence.Figure, bool) {
-	var out evidence.Figure
-	for _, f := range p.Phases {
-		if f.Known() && (!out.Known() || f.Center() > out.Center()) {
-			out = f
-		}
-	}
-	return out, out.Known()
-}
-
 // ledgerWarning says if the ledger may count too much.
 func (c *Cell) ledgerWarning() []record.Warning {
 	uncertain, worst := 0, 0.0

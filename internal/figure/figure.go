@@ -52,7 +52,6 @@ type Inside struct {
 	Method string // of its source
 	Value  string // the name of the metric, which is in bytes
 	Logged string // how, where an engine's log has the same; empty: none has
-	Head   string // over its column of the terminal's table, in a line or two
 }
 
 // Column is a figure's column of summary.csv.

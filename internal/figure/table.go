@@ -291,39 +291,37 @@ func beyond() []Row {
 
 // inside has the rows of what is read inside an engine at the end of a phase.
 func inside() []Row {
-	ledger := func(name, title, value, how, logged, head string) Row {
+	ledger := func(name, title, value, how, logged string) Row {
 		return Row{Name: name, Title: title, How: how,
-			Inside: &Inside{"webgpu_ledger", value, logged, head}}
+			Inside: &Inside{"webgpu_ledger", value, logged}}
 	}
-	of := func(name, title, method, value, how, head string) Row {
-		return Row{Name: name, Title: title, How: how, Inside: &Inside{method, value, "", head}}
+	of := func(name, title, method, value, how string) Row {
+		return Row{Name: name, Title: title, How: how, Inside: &Inside{method, value, ""}}
 	}
 	out := mebibytes([]Row{
-		ledger(Ledger, "WebGPU ledger", "live_bytes", "bytes that WebGPU has allocated and not freed", "", "WebGPU\nledger"),
+		ledger(Ledger, "WebGPU ledger", "live_bytes", "bytes that WebGPU has allocated and not freed", ""),
 		ledger(Weights, "weights", "weights_bytes",
 			"WebGPU buffers of the model's weights, recognized by the stage of the load and their sizes",
-			"buffers of the model's weights, from the engine's log; a mapped file is read into memory as it is used", "weights"),
+			"buffers of the model's weights, from the engine's log; a mapped file is read into memory as it is used"),
 		ledger(KVReserved, "KV cache, reserved", "kv_reserved_bytes",
 			"WebGPU buffers of the KV cache, recognized by their sizes; all are allocated during the load",
-			"buffers of the KV cache, from the engine's log; all are allocated during the load", "KV\nreserved"),
+			"buffers of the KV cache, from the engine's log; all are allocated during the load"),
 		ledger(KVUsed, filled, "kv_used_bytes",
 			"tokens in the KV cache, as the page reports them, × bytes per token; part of what is reserved",
-			"tokens in the KV cache, as the engine reports them, × bytes per token from the engine's log", "KV\nfilled"),
+			"tokens in the KV cache, as the engine reports them, × bytes per token from the engine's log"),
 		ledger(Workspaces, "workspaces", "workspaces_bytes",
 			"WebGPU buffers of the engine's working memory: all others since its virtual machine started",
-			"buffers for computation and results, from the engine's log", "work-\nspaces"),
-		ledger(Unattributed, "unattributed", "unattributed_bytes", "the rest of the WebGPU ledger", "",
-			"un-\nattributed"),
-		of(JSHeap, "JavaScript heap", "heap_usage", "used_bytes", "JavaScript objects of the page and its workers (all V8 isolates that could be read)",
-			"JS\nheap"),
+			"buffers for computation and results, from the engine's log"),
+		ledger(Unattributed, "unattributed", "unattributed_bytes", "the rest of the WebGPU ledger", ""),
+		of(JSHeap, "JavaScript heap", "heap_usage", "used_bytes", "JavaScript objects of the page and its workers (all V8 isolates that could be read)"),
 		of(ArrayBuffers, "array buffers", "heap_usage", "backing_storage_bytes",
-			"array buffers of the page and its workers (all V8 isolates that could be read)", "array\nbuffers"),
-		of(Wasm, "WebAssembly", "wasm_memory", "memory_bytes", "sizes of the WebAssembly memories, whether used or not", "WASM"),
+			"array buffers of the page and its workers (all V8 isolates that could be read)"),
+		of(Wasm, "WebAssembly", "wasm_memory", "memory_bytes", "sizes of the WebAssembly memories, whether used or not"),
 		of(UserAgent, "user agent's memory", "user_agent_memory", "total_bytes",
-			"memory of the page and its workers as the browser counts it; it includes heap and array buffers", ""),
+			"memory of the page and its workers as the browser counts it; it includes heap and array buffers"),
 		of(EngineSays, "size reported by Ollama (its estimate)", "api_ps", "size_bytes",
-			"size in Ollama's answer to /api/ps, in RAM and on GPUs together: an estimate made before the load", ""),
-		of(TotalPSS, "total PSS", record.MethodSmapsRollup, "", "the sum of the processes' PSS (proportional set size)", "total\nPSS"),
+			"size in Ollama's answer to /api/ps, in RAM and on GPUs together: an estimate made before the load"),
+		of(TotalPSS, "total PSS", record.MethodSmapsRollup, "", "the sum of the processes' PSS (proportional set size)"),
 	})
 	for i := range out {
 		if out[i].Name == KVReserved || out[i].Name == KVUsed {

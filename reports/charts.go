@@ -58,8 +58,8 @@ func (v *view) launchesDrawn() int {
 }
 
 func peaksSection() section {
-	return section{ID: "peaks", Title: "Peaks", For: onPage, Draw: []func(*view) []chart{
-		bars("peaks", figure.PeakPSS, "Peak memory")}, Words: []string{barWords + " Memory is total PSS."}}
+	return section{ID: "peaks", Title: "Peaks", For: onPage, Draw: bars("peaks", figure.PeakPSS, "Peak memory"),
+		Words: []string{barWords + " Memory is total PSS."}}
 }
 
 // barWords say how to read bars.

@@ -63,7 +63,7 @@ func (own Colours) plannedFigures(all bool, res *compare.Result, runs ...*record
 	v := &view{res: res, runs: runs, own: own, paper: true}
 	names := map[string]int{}
 	var out []planned
-	charted := append(sections(v), section{Title: "Summary", Draw: []func(*view) []chart{peakStack}})
+	charted := append(sections(v), section{Title: "Summary", Draw: peakStack})
 	eachChart(v.drawn(charted), "", func(heading string, c *chart) {
 		for n, d := range c.Drawings {
 			if n != c.Chosen && !all && d.ofOneLaunch {

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -89,14 +88,6 @@ func (t *grid) Caption() string {
 
 // Long tells that the page folds the table.
 func (t *grid) Long() bool { return len(t.Rows) > 12 }
-
-// LongNames tells that a row's name is too long for a narrow column.
-func (t *grid) LongNames() bool {
-	return slices.ContainsFunc(t.Rows, func(row []string) bool {
-		return len(row) > 0 &&
-			utf8.RuneCountInString(row[0]) > 44
-	})
-}
 
 // column is a table's column; numbers are aligned right.
 type column struct {

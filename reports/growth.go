@@ -40,7 +40,7 @@ func growthSection(res *compare.Result) section {
 		return section{}
 	}
 	return section{ID: "growth", Title: "Memory per token", Words: []string{growthWords},
-		Method: []string{growthMethod}, Draw: []func(*view) []chart{kvGrowth}, Across: "pair", Grid: slopes,
+		Method: []string{growthMethod}, Draw: kvGrowth, Across: "pair", Grid: slopes,
 		Parts: []section{explainedFor(res, func(add func(string, ...evidence.Figure)) {
 			each(res, func(g growing) {
 				for _, r := range g.rates {

@@ -16,7 +16,7 @@ import (
 // headlineSection is the answer with its two charts.
 func headlineSection(res *compare.Result, a *compare.Answer) section {
 	return section{ID: "headline", For: onPage, View: "answer", Data: newAnswerPart(a, len(warned(res))), Across: "duo",
-		Draw: []func(*view) []chart{headlines}}
+		Draw: headlines}
 }
 
 // answerCard is a card under the question that it answers, with the section that says more.

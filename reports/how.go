@@ -12,12 +12,14 @@ import (
 
 // timesSections have the bars of times and rates, and what engines and servers report of themselves.
 func timesSections(res *compare.Result) []section {
-	s := section{ID: "times", Title: "Time and speed", For: onPage, Across: "quad",
-		Words: []string{barWords}}
-	for _, r := range figure.Columns(func(r *figure.Row) bool { return r.Bar[0] != "" }) {
-		s.Draw = append(s.Draw, bars(r.Bar[0], r.Name, r.Bar[1]))
-	}
-	return []section{s,
+	return []section{{ID: "times", Title: "Time and speed", For: onPage, Across: "quad", Words: []string{barWords},
+		Draw: func(v *view) []chart {
+			var out []chart
+			for _, r := range figure.Columns(func(r *figure.Row) bool { return r.Bar[0] != "" }) {
+				out = append(out, bars(r.Bar[0], r.Name, r.Bar[1])(v)...)
+			}
+			return out
+		}},
 		{ID: "reported", Title: "What the engines report of themselves", For: onPage, Grid: reported(res),
 			Words: []string{"The engines' own clocks and counts, beside ours."}},
 		{ID: "server", Title: "What the server reports of itself", For: onPage, Grid: server(res), Words: []string{

@@ -21,7 +21,7 @@ const (
 func latencySection() section {
 	return section{ID: "latency", Title: "Distribution of times", For: onPage, Words: []string{latencyWords},
 		Method: []string{latencyMethod},
-		Draw:   []func(*view) []chart{latencies}, Across: "pair"}
+		Draw:   latencies, Across: "pair"}
 }
 
 // latencies draws one chart per kind of time, with one line per cell.

@@ -14,15 +14,39 @@ import (
 	"llmparity/internal/figure"
 )
 
+// alongAxes are the charts of cells that differ in the length of their prompts or in the number of concurrent requests.
+var alongAxes = []struct {
+	over            figure.Over
+	axis, id, title string
+	units           []string
+}{
+	{figure.Lengths, growth.AxisPrompt, "fig3_latency_vs_seqlen", "Latency by prompt length",
+		[]string{"ms", "tokens/s"}},
+	{figure.Lengths, growth.AxisPrompt, "fig4_mem_vs_seqlen", "Memory by prompt length", []string{"MiB"}},
+	{figure.Requests, growth.AxisClients, "fig1_mem_vs_concurrency", "Memory by number of clients", []string{"MiB"}},
+	{figure.Requests, growth.AxisBatch, "fig1_mem_vs_batch_size", "Memory by batch size", []string{"MiB"}},
+	{figure.Requests, growth.AxisClients, "fig2_tps_vs_concurrency", "Tokens/s by number of clients",
+		[]string{"tokens/s", "requests/s"}},
+	{figure.Requests, growth.AxisBatch, "fig2_tps_vs_batch_size", "Tokens/s by batch size",
+		[]string{"tokens/s", "requests/s"}},
+	{figure.Requests, growth.AxisClients, "latency_vs_concurrency", "Latency by number of clients", []string{"ms"}},
+	{figure.Requests, growth.AxisBatch, "latency_vs_batch_size", "Latency by batch size", []string{"ms"}},
+}
+
+// drawnOver draws the charts over lengths, or over requests.
+func (v *view) drawnOver(what figure.Over) []chart {
+	var out []chart
+	for _, a := range alongAxes {
+		if a.over == what {
+			out = append(out, v.over(a.axis, chart{ID: a.id, Title: a.title}, figuresOver(what, a.units...))...)
+		}
+	}
+	return out
+}
+
 func lengthsSection() section {
 	return section{ID: "lengths", Title: "By prompt length", For: onPage, Across: "pair",
-		Draw: []func(*view) []chart{func(v *view) []chart {
-			return append(v.over(growth.AxisPrompt, chart{ID: "fig3_latency_vs_seqlen",
-				Title: "Latency by prompt length"},
-				figuresOver(figure.Lengths, "ms", "tokens/s")),
-				v.over(growth.AxisPrompt, chart{ID: "fig4_mem_vs_seqlen", Title: "Memory by prompt length"},
-					figuresOver(figure.Lengths, "MiB"))...)
-		}}}
+		Draw: func(v *view) []chart { return v.drawnOver(figure.Lengths) }}
 }
 
 // figuresOver are the figures with some units that are drawn along an axis, aggregate ones first.
@@ -41,28 +65,6 @@ func along(c *compare.Cell, r *figure.Row) evidence.Figure {
 		return evidence.Figure{}
 	}
 	return evidence.Held(c.Memory.Measure, r.Name)
-}
-
-// manyAtOnce are the axes of concurrent requests, with the ends of chart ids and titles.
-func manyAtOnce() [][3]string {
-	return [][3]string{{growth.AxisClients, "concurrency", "number of clients"},
-		{growth.AxisBatch, "batch_size", "batch size"}}
-}
-
-// overRequests draws memory, speed and latency by the number of concurrent requests.
-func overRequests(v *view) []chart {
-	return slices.Concat(v.overRequests("fig1_mem_vs_", "Memory by ", "MiB"),
-		v.overRequests("fig2_tps_vs_", "Tokens/s by ", "tokens/s", "requests/s"),
-		v.overRequests("latency_vs_", "Latency by ", "ms"))
-}
-
-func (v *view) overRequests(id, title string, units ...string) []chart {
-	var out []chart
-	for _, axis := range manyAtOnce() {
-		out = append(out, v.over(axis[0], chart{ID: id + axis[1], Title: title + axis[2]},
-			figuresOver(figure.Requests, units...))...)
-	}
-	return out
 }
 
 // over draws one line per engine along an axis of sweeps, one drawing per figure: medians with intervals.

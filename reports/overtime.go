@@ -19,7 +19,7 @@ import (
 const pointBudget = 45000
 
 func overTimeSection() section {
-	return section{ID: "timeline", Title: "Memory over time", For: onPage, Draw: []func(*view) []chart{memoryOverTime},
+	return section{ID: "timeline", Title: "Memory over time", For: onPage, Draw: memoryOverTime,
 		Across: "pair", Words: []string{"Heavy line: total PSS. Thin lines: PSS of each process. Dashed: sum of RSS, which " +
 			"counts shared pages more than once. Click the legend to show RSS by process."},
 		Method: []string{"Bands are phases. The readings of a phase, also in the table, go from its start to the start of the " +

@@ -174,7 +174,7 @@ func alignedTable(o *growth.OverTokens, rows int) *grid {
 // overTokensSection shows memory over tokens and how precisely those are timed.
 func overTokensSection(res *compare.Result) section {
 	s := section{ID: "overtokens", Title: "Memory over tokens", For: onPage, Mark: "- ",
-		Draw: []func(*view) []chart{memoryOverTokens}, Across: "pair"}
+		Draw: memoryOverTokens, Across: "pair"}
 	clock := section{Title: "How precisely tokens are timed", Folded: true, Mark: "- "}
 	for i := range res.Cells {
 		c := &res.Cells[i]

@@ -20,7 +20,7 @@ type section struct {
 	Lines  []string // a sentence or two each
 	Mark   string   // before each line in a terminal; empty: lines are paragraphs
 	Grid   *grid
-	Draw   []func(*view) []chart
+	Draw   func(*view) []chart
 	Charts []chart // what Draw gives, on the page
 	Across string  // how the page lays out charts: duo, pair or quad; empty: one below another
 	View   string  // the template of a part that only the page has
@@ -74,8 +74,8 @@ func shownTo(all []section, r reader) []section {
 func (v *view) drawn(all []section) []section {
 	all = slices.Clone(all)
 	for i := range all {
-		for _, draw := range all[i].Draw {
-			all[i].Charts = append(all[i].Charts, draw(v)...)
+		if draw := all[i].Draw; draw != nil {
+			all[i].Charts = draw(v)
 		}
 		all[i].Parts = v.drawn(all[i].Parts)
 	}

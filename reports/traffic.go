@@ -45,7 +45,9 @@ func trafficSection(res *compare.Result) section {
 		add(append(row, strconv.Itoa(tps.N))...)
 	})
 	s := section{ID: "traffic", Title: "Concurrent requests", For: onPage, Parts: []section{
-		{Across: "pair", Draw: []func(*view) []chart{overRequests, mixedLengths}}}}
+		{Across: "pair", Draw: func(v *view) []chart {
+			return append(v.drawnOver(figure.Requests), mixedLengths(v)...)
+		}}}}
 	if rates != nil {
 		s.Words, s.Method, s.Lines, s.Mark = []string{words}, []string{trafficMethod}, caveats, "- "
 		s.Parts = append([]section{{Grid: named(rates, "Aggregate figures of each launch")}}, s.Parts...)

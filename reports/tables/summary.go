@@ -7,6 +7,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/figure"
+	"llmparity/internal/record"
 )
 
 // columns are the figures of a summary, each with its median, its interval's ends and its number of launches.
@@ -16,7 +17,6 @@ func columns() []*figure.Row { return figure.Columns(figure.Any) }
 func asked() []identity {
 	type res = *compare.Result
 	type cell = *compare.Cell
-	some := func(n int) Value { return Value{Known: n > 0, Int: int64(n)} }
 	return []identity{
 		{Column{"input_tokens", Integer, "tokens of the prompt that were asked for; absent where a text was given"},
 			func(_ res, c cell) Value { return some(c.Spec.InputTokens) }},
@@ -29,24 +29,11 @@ func asked() []identity {
 		{Column{"setup", Integer, "the number of what is settled when an engine is launched"},
 			func(_ res, c cell) Value { return some(c.Spec.Setup) }},
 		{Column{"traffic", Text, "how requests came, in a few words; absent where there was one"},
-			func(_ res, c cell) Value {
-				if c.Spec.Traffic == nil {
-					return Value{}
-				}
-				return text(c.Traffic())
-			}},
-		{Column{"concurrency", Integer, "clients of a closed loop, requests of a batch, the most at once of an open loop"}, func(_ res, c cell) Value {
-			if c.Spec.Traffic == nil {
-				return Value{}
-			}
-			return some(c.Spec.Traffic.Concurrency)
-		}},
-		{Column{"requests", Integer, "of a launch"}, func(_ res, c cell) Value {
-			if c.Spec.Traffic == nil {
-				return Value{}
-			}
-			return some(c.Spec.Traffic.Requests)
-		}},
+			func(_ res, c cell) Value { return named(c.Traffic()) }},
+		{Column{"concurrency", Integer, "clients of a closed loop, requests of a batch, the most at once of an open loop"},
+			func(_ res, c cell) Value { return some(traffic(c).Concurrency) }},
+		{Column{"requests", Integer, "of a launch"},
+			func(_ res, c cell) Value { return some(traffic(c).Requests) }},
 	}
 }
 
@@ -68,37 +55,23 @@ func identities() []identity {
 		{Column{"label", Text, "what reports call the cell; unique in a result"},
 			func(_ res, c cell) Value { return text(c.Label) }},
 		{Column{"engine", Text, "as in the plan"}, func(_ res, c cell) Value { return text(c.Spec.Engine) }},
-		{Column{"engine_version", Text, "as the engine says it"}, func(_ res, c cell) Value {
-			if c.Engine == nil {
-				return Value{}
-			}
-			return named(c.Engine.Version)
-		}},
+		{Column{"engine_version", Text, "as the engine says it"},
+			func(_ res, c cell) Value { return named(engine(c).Version) }},
 		{Column{"model", Text, "the model's name"}, func(_ res, c cell) Value { return text(c.Spec.Model.Name) }},
 		{Column{"model_sha256", Text, "of the model's file; absent where only a server has it"},
 			func(_ res, c cell) Value { return named(c.Spec.Model.SHA256) }},
 		{Column{"dtype", Text, "of the weights as the engine holds them, else as the file has them"},
 			func(_ res, c cell) Value {
-				return named(cmp.Or(policy(c, "weights_dtype"), c.Spec.Model.DType))
+				return named(cmp.Or(engine(c).Policy["weights_dtype"], c.Spec.Model.DType))
 			}},
 		{Column{"kv_cache_dtype", Text, "of the KV cache"},
-			func(_ res, c cell) Value { return named(policy(c, "kv_dtype")) }},
-		{Column{"device_class", Text, "cpu, gpu, software-adapter"}, func(_ res, c cell) Value {
-			if c.Device == nil {
-				return Value{}
-			}
-			return named(string(c.Device.Class))
-		}},
-		{Column{"device", Text, "the device's name"}, func(_ res, c cell) Value {
-			if c.Device == nil {
-				return Value{}
-			}
-			return named(c.Device.Name)
-		}},
+			func(_ res, c cell) Value { return named(engine(c).Policy["kv_dtype"]) }},
+		{Column{"device_class", Text, "cpu, gpu, software-adapter"},
+			func(_ res, c cell) Value { return named(string(device(c).Class)) }},
+		{Column{"device", Text, "the device's name"},
+			func(_ res, c cell) Value { return named(device(c).Name) }},
 		{Column{"context", Integer, "tokens that the engine was given room for; absent where a server chose"},
-			func(_ res, c cell) Value {
-				return Value{Known: c.Spec.Model.Context > 0, Int: int64(c.Spec.Model.Context)}
-			}},
+			func(_ res, c cell) Value { return some(c.Spec.Model.Context) }},
 		{Column{"prompt_id", Integer, "the prompt's number in the plan"},
 			func(_ res, c cell) Value { return integer(c.Spec.PromptID) }},
 		{Column{"max_tokens", Integer, "tokens that were asked for"},
@@ -114,9 +87,7 @@ func identities() []identity {
 		{Column{"launches_counted", Integer, "those that ended well; figures are over these"},
 			func(_ res, c cell) Value { return integer(c.Launches.Counted) }},
 		{Column{"launches_opened", Integer, "launches that the counted repetitions were in, where they shared some"},
-			func(_ res, c cell) Value {
-				return Value{Known: c.Launches.Opened > 0, Int: int64(c.Launches.Opened)}
-			}},
+			func(_ res, c cell) Value { return some(c.Launches.Opened) }},
 		{Column{"launches_failed", Integer, "those that failed"},
 			func(_ res, c cell) Value { return integer(c.Launches.Failed) }},
 		{Column{"launches_interrupted", Integer, "those that never ended"},
@@ -130,12 +101,13 @@ func identities() []identity {
 	}
 }
 
-func policy(c *compare.Cell, name string) string {
-	if c.Engine == nil {
-		return ""
-	}
-	return c.Engine.Policy[name]
-}
+// some is a number that is absent where it is 0.
+func some(n int) Value { return Value{Known: n > 0, Int: int64(n)} }
+
+// engine, device and traffic are a cell's, or empty.
+func engine(c *compare.Cell) record.EngineInfo { return *cmp.Or(c.Engine, &record.EngineInfo{}) }
+func device(c *compare.Cell) record.Device     { return *cmp.Or(c.Device, &record.Device{}) }
+func traffic(c *compare.Cell) record.Traffic   { return *cmp.Or(c.Spec.Traffic, &record.Traffic{}) }
 
 func failureClasses(c *compare.Cell) string {
 	var out []string

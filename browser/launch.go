@@ -21,7 +21,6 @@ import (
 	"llmparity/browser/display"
 	"llmparity/browser/find"
 	"llmparity/internal/child"
-	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
@@ -83,11 +82,7 @@ func launch(ctx context.Context, path string, config Config) (*chrome, error) {
 	c.ctx, c.lose = context.WithCancelCause(tab)
 	c.end = sync.OnceFunc(func() { cancel(); endTab(); endAlloc() })
 	if err := c.stages(ctx, tab, config.limits); err != nil {
-		var failed *engine.NotStarted
-		if errors.As(err, &failed) {
-			return nil, c.failed(path, failed)
-		}
-		return nil, errors.Join(fmt.Errorf("starting %s: %w", path, err), c.close())
+		return nil, c.failed(path, fmt.Errorf("starting %s: %w", path, err))
 	}
 	if config.Launch.Headed {
 		c.watchTab()

@@ -139,14 +139,7 @@ func openOnce(ctx context.Context, path string, config Config, site Site, s *ser
 		warn(w)
 	}
 	if err := p.begin(ctx, config.limits.orDefault().page); err != nil {
-		var failed *engine.NotStarted
-		if errors.As(err, &failed) {
-			return nil, c.failed(path, failed)
-		}
-		if closing := c.close(); closing != nil {
-			return nil, fmt.Errorf("%w (and closing the browser: %v)", err, closing)
-		}
-		return nil, err
+		return nil, c.failed(path, err)
 	}
 	return p, nil
 }

@@ -126,11 +126,16 @@ func (c *chrome) find() {
 }
 
 // failed ends a browser that did not become ready, with a report about it.
-func (c *chrome) failed(path string, failed *engine.NotStarted) error {
-	failed.Report, failed.Kind, failed.Do = c.report(), fault.NoChrome, "start "+path+" by hand to see why"
-	closing := c.close()
-	if c.cmd == nil || c.cmd.Process == nil { // repeating would not help
-		return errors.Join(fault.New(failed.Kind, failed.Do, "%s does not start: %s", path, failed.What), closing)
+func (c *chrome) failed(path string, err error) error {
+	if failed, ok := errors.AsType[*engine.NotStarted](err); ok {
+		failed.Report, failed.Kind, failed.Do = c.report(), fault.NoChrome, "start "+path+" by hand to see why"
+		err = failed
+		if c.cmd == nil || c.cmd.Process == nil { // repeating would not help
+			err = fault.New(failed.Kind, failed.Do, "%s does not start: %s", path, failed.What)
+		}
 	}
-	return errors.Join(failed, closing)
+	if closing := c.close(); closing != nil {
+		return fmt.Errorf("%w (and closing the browser: %v)", err, closing)
+	}
+	return err
 }

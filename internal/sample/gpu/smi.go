@@ -42,7 +42,6 @@ var programs = []program{
 type tool struct {
 	program
 	path  string
-	named []smiDevice // nil: not read yet
 	first []smiDevice
 	roles []string
 
@@ -63,6 +62,7 @@ func openTool(ctx context.Context, first int) driver {
 		t.ask = t.run
 		opened := context.AfterFunc(ctx, t.stop)
 		t.first, err = t.devices()
+		t.learnNames()
 		if opened(); err != nil || len(t.first) == 0 {
 			t.stop()
 			continue
@@ -107,27 +107,30 @@ func (t *tool) run(args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// devices reads figures, and the first time names. Missing names are no error.
+// devices reads figures.
 func (t *tool) devices() ([]smiDevice, error) {
-	if t.names != nil && t.named == nil {
-		t.named = []smiDevice{}
-		if text, err := t.ask(t.names...); err == nil {
-			t.named, _ = parseDevices(text)
-		}
-	}
 	text, err := t.ask(t.figures...)
 	if err != nil {
 		return nil, err
 	}
-	out, err := parseDevices(text)
-	for i, d := range out {
-		for _, n := range t.named {
-			if n.index == d.index {
-				out[i].labels = n.labels
-			}
+	return parseDevices(text)
+}
+
+// learnNames reads what the figures of the first devices do not include. Missing names are no error.
+func (t *tool) learnNames() {
+	if t.names == nil || len(t.first) == 0 {
+		return
+	}
+	text, err := t.ask(t.names...)
+	if err != nil {
+		return
+	}
+	named, _ := parseDevices(text)
+	for i, d := range t.first {
+		if at := slices.IndexFunc(named, func(n smiDevice) bool { return n.index == d.index }); at >= 0 {
+			t.first[i].labels = named[at].labels
 		}
 	}
-	return out, err
 }
 
 func (t *tool) units() []unit {
@@ -417,7 +420,7 @@ func quantity(v any) (n float64, unit string, ok bool) {
 		}
 		n, unit = f, strings.TrimSpace(rest)
 	case map[string]any:
-		if n, unit, ok = quantity(notNested(v["value"])); !ok {
+		if n, unit, ok = quantity(v["value"]); !ok {
 			return 0, "", false
 		}
 		if u, is := v["unit"].(string); is {
@@ -427,13 +430,6 @@ func quantity(v any) (n float64, unit string, ok bool) {
 		return 0, "", false
 	}
 	return n, unit, !math.IsNaN(n) && !math.IsInf(n, 0)
-}
-
-func notNested(v any) any {
-	if _, nested := v.(map[string]any); nested {
-		return nil
-	}
-	return v
 }
 
 // bytesOf parses an amount of memory. AMD's MB are MiB.

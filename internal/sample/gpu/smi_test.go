@@ -106,7 +106,7 @@ func (c *cards) ask(...string) ([]byte, error) {
 
 // two is a driver of two devices with such a program.
 func (c *cards) two(t *testing.T) *tool {
-	d := &tool{program: programs[0], named: []smiDevice{}, roles: []string{"gpu0", "gpu1"}, ctx: t.Context(),
+	d := &tool{program: programs[0], roles: []string{"gpu0", "gpu1"}, ctx: t.Context(),
 		stop: func() {}, ask: c.ask}
 	d.first, _ = d.devices()
 	return d

@@ -308,7 +308,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 	case g.busy <- struct{}{}:
 	case <-ctx.Done(): // the previous pass hangs
 		if s.ctx.Err() == nil {
-			s.warn(unanswered+g.method, unanswered, g.method+late)
+			s.warn(unanswered, g.method, g.method+late)
 		}
 		return 0
 	}
@@ -354,7 +354,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 				s.carry.resets(m.process)
 			}
 			if err != nil && s.ctx.Err() == nil && !errors.Is(err, ErrGone) {
-				s.warn("peak-not-reset"+g.method, "peak-not-reset",
+				s.warn("peak-not-reset", g.method,
 					fmt.Sprintf("can't reset the peak of %s, so phases have no peaks of their own (%v)", g.method, err))
 			}
 		}
@@ -393,7 +393,7 @@ func (s *Sampler) lose(ctx context.Context, g *group, m *member, err error) {
 		who = fmt.Sprintf("of process %d (%s)", d.PID, d.Role)
 	}
 	if ctx.Err() != nil && !errors.Is(err, ErrGone) {
-		s.warn(unanswered+g.method, unanswered, d.Method+" "+who+late)
+		s.warn(unanswered, g.method, d.Method+" "+who+late)
 		return
 	}
 	s.drop(g, m)
@@ -404,11 +404,12 @@ func (s *Sampler) lose(ctx context.Context, g *group, m *member, err error) {
 	if errors.Is(err, fs.ErrPermission) {
 		why = "no permission to read; its figures are missing"
 	}
-	s.warn("unreadable"+g.method+d.Role, "unreadable-source", g.method+" "+who+": "+why)
+	s.warn("unreadable-source", g.method+d.Role, g.method+" "+who+": "+why)
 }
 
-// warn warns once for each key.
-func (s *Sampler) warn(key, code, text string) {
+// warn warns once for each code and key.
+func (s *Sampler) warn(code, key, text string) {
+	key = code + " " + key
 	s.warnings.Lock()
 	said := s.warned[key]
 	s.warned[key] = true

@@ -1,0 +1,71 @@
+package mlc
+
+import "encoding/binary"
+
+// GGUF's Q4_0 and MLC's q4f16_1 and q4f32_1 divide the rows of a matrix into the same groups of 32, each with a scale.
+// Q4_0 has the values (p-8)·d, MLC (q-7)·s. Both cover 16 numbers, one apart, so a group changes its sign where one of
+// its numbers is beyond the other's range. The conversions are exact and inverse to each other, also for scales that
+// are negative, infinite or not a number.
+
+// Sizes of a group in bytes: a Q4_0 block, and MLC's numbers.
+const (
+	blockQ4_0 = 18 // the scale, then the numbers of values j and j+16 in byte j
+	packedQ4  = 16 // the numbers of values 2j and 2j+1 in byte j, lower half first
+)
+
+const signF16 = 1 << 15
+
+// PackQ4 writes the numbers of a Q4_0 block as MLC stores them, and returns their scale, a float16.
+func PackQ4(packed, block []byte) (scale uint16) {
+	scale = binary.LittleEndian.Uint16(block)
+	numbers := block[2:blockQ4_0]
+	negate := has(numbers, 0)
+	if negate {
+		scale ^= signF16
+	}
+	for j := range packed[:packedQ4] {
+		a, b := numbers[2*j%16], numbers[(2*j+1)%16]
+		if j < 8 {
+			packed[j] = a&15 | b<<4
+		} else {
+			packed[j] = a>>4 | b&0xf0
+		}
+	}
+	for j, v := range packed[:packedQ4] {
+		if negate {
+			packed[j] = ^v // 15-p
+		} else {
+			packed[j] = v - 0x11 // p-1, which does not borrow because no number is 0
+		}
+	}
+	return scale
+}
+
+// UnpackQ4 writes a Q4_0 block from MLC's numbers and their scale, a float16. It is the inverse of PackQ4.
+func UnpackQ4(block, packed []byte, scale uint16) {
+	negate := has(packed[:packedQ4], 15)
+	if negate {
+		scale ^= signF16
+	}
+	number := func(i int) byte {
+		q := packed[i/2] >> (i % 2 * 4) & 15
+		if negate {
+			return 15 - q
+		}
+		return q + 1
+	}
+	binary.LittleEndian.PutUint16(block, scale)
+	for j := range block[2:blockQ4_0] {
+		block[2+j] = number(j) | number(j+16)<<4
+	}
+}
+
+// has reports whether one of the numbers, two a byte, is n.
+func has(numbers []byte, n byte) bool {
+	for _, v := range numbers {
+		if v&15 == n || v>>4 == n {
+			return true
+		}
+	}
+	return false
+}

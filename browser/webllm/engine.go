@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"llmparity/browser"
+	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -194,6 +195,7 @@ func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)
 				device.Name, shaderF16)
 		}
 	}
+	p.held = cache.Use(w.settings.Cache, p.Dir)
 	w.packages[keyOf(m)] = p
 	return p, nil
 }

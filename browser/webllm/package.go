@@ -29,6 +29,7 @@ type Package struct {
 	Context      int               // tokens
 	PrefillChunk int
 	Overrides    map[string]any // of mlc-chat-config.json
+	held         *os.File       // keeps a package in the cache while this process may use it
 }
 
 // Target is what a package is made for.
@@ -95,7 +96,7 @@ func (w *WebLLM) make(ctx context.Context, m engine.Model, t Target, say func(st
 		mlc.Version, m.Context, options.PrefillChunk, t.DType))
 	if _, missing := os.Stat(made.Dir); missing != nil {
 		say("converting " + m.Name + " to a WebLLM package, once")
-		err = convert(ctx, m, made.Dir, options, say)
+		err = w.convert(ctx, m, made.Dir, options, bytesOf(lib.Params), say)
 	} else {
 		err = stillOf(made.Dir, lib, m)
 	}
@@ -179,8 +180,16 @@ func otherArithmetic(p *Package, stored string) {
 	}
 }
 
-// convert makes a package in the cache, one process at a time.
-func convert(ctx context.Context, m engine.Model, target string, options mlc.Options, say func(string)) error {
+func bytesOf(weights []mlc.Param) (n int64) {
+	for _, p := range weights {
+		n += p.Bytes()
+	}
+	return n
+}
+
+// convert makes a package of so many bytes in the cache, one process at a time.
+func (w *WebLLM) convert(ctx context.Context, m engine.Model, target string, options mlc.Options, bytes int64,
+	say func(string)) error {
 	if err := cache.MkdirAll(filepath.Dir(target)); err != nil {
 		return err
 	}
@@ -191,6 +200,9 @@ func convert(ctx context.Context, m engine.Model, target string, options mlc.Opt
 	defer unlock()
 	if _, err := os.Stat(target); err == nil {
 		return nil
+	}
+	if err := cache.MakeRoom(w.settings.Cache, bytes, say); err != nil {
+		return err
 	}
 	options.SHA256 = m.SHA256 // identifies the package in the cache
 	written, err := mlc.Write(ctx, m.Path, target, options)

@@ -2,7 +2,9 @@ package webllm
 
 import (
 	"context"
+	"path/filepath"
 
+	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
@@ -25,6 +27,13 @@ func Write(ctx context.Context, m engine.Model, target string, c Config, s engin
 	}
 	// The library comes first: if it cannot be compiled, the package would be written in vain.
 	options := Options(m.Context, s.DType)
+	weights, err := mlc.Params(f, options)
+	if err != nil {
+		return err
+	}
+	if err := cache.Free(filepath.Dir(target), bytesOf(weights), "name another folder"); err != nil {
+		return err
+	}
 	lib, err := Compile(ctx, s.Cache, f, options, c.variant(t), say)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"llmparity/browser/webllm"
+	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/whole"
@@ -100,6 +101,13 @@ func writeGGUF(ctx context.Context, path, target string, w io.Writer) error {
 	if _, err := f.Vocabulary(); err != nil {
 		return err
 	}
+	var bytes int64
+	for _, t := range f.Tensors {
+		bytes += 4 * t.Elements()
+	}
+	if err := cache.Free(filepath.Dir(target), bytes, chooseFolder); err != nil {
+		return err
+	}
 	return writeModel(target, w, func() error {
 		err := whole.Write(target, func(out io.Writer) error {
 			return gguf.Write(whole.Until(ctx, out), gguf.AsFloat32(f.Metadata), f.Unquantised())
@@ -111,6 +119,6 @@ func writeGGUF(ctx context.Context, path, target string, w io.Writer) error {
 	})
 }
 
-func writeFault(err error, target string) error {
-	return fault.WriteError(err, target, "name another folder with -o")
-}
+const chooseFolder = "name another folder with -o"
+
+func writeFault(err error, target string) error { return fault.WriteError(err, target, chooseFolder) }

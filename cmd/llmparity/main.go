@@ -91,7 +91,8 @@ func root() *cobra.Command {
 		{"Compare", []*cobra.Command{reportCommand(), compareCommand(), gateCommand(), baselineCommand(),
 			validateCommand(), compareEstimatesCommand()}},
 		{"Models", []*cobra.Command{modelCommand(), generateCommand()}},
-		{"Setup", []*cobra.Command{doctorCommand(), planCommand(), reproduceCommand(), schemaCommand()}},
+		{"Setup", []*cobra.Command{doctorCommand(), cacheCommand(), planCommand(), reproduceCommand(),
+			schemaCommand()}},
 	} {
 		c.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
 		for _, command := range group.commands {

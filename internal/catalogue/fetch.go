@@ -14,13 +14,10 @@ import (
 	"strings"
 	"time"
 
-	freespace "github.com/shirou/gopsutil/v3/disk"
-
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/internal/mlc"
 	"llmparity/internal/whole"
-	"llmparity/internal/words"
 	"llmparity/internal/workers"
 )
 
@@ -210,12 +207,7 @@ func (f *fetcher) room(shards []mlc.Shard) error {
 			}
 		}
 	}
-	if u, err := freespace.Usage(f.work); err == nil && missing > int64(u.Free) {
-		return fault.New(fault.DiskFull, "free some space, or set another cache folder with "+cache.Variable,
-			"model %s needs %s more, but %s has %s", f.entry.ID, words.Size(missing), f.store,
-			words.Size(int64(u.Free)))
-	}
-	return nil
+	return cache.MakeRoom(filepath.Dir(filepath.Dir(f.store)), missing, f.meter.note)
 }
 
 // finish writes the manifest and moves the model to its place.

@@ -446,7 +446,7 @@ func TestFullDisk(t *testing.T) {
 	s := serve(t, dir)
 	_, err := catalogue.Fetch(t.Context(), entry(t),
 		catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}, nil)
-	failed(t, err, fault.DiskFull, "2048.01 GiB", "needs")
+	failed(t, err, fault.DiskFull, "2048.01 GiB", "needs", "free some space")
 	if s.shardsSent() != 0 {
 		t.Error("weights were fetched")
 	}

@@ -104,6 +104,15 @@ func (d Dims) takes(have Dims) bool {
 	return slices.EqualFunc(d, have, func(want, n int64) bool { return want == AnyDim || want == n })
 }
 
+// Bytes returns the size of a weight, 0 if a dimension is variable.
+func (p Param) Bytes() int64 {
+	n := map[string]int64{Float32: 4, Float16: 2, "uint32": 4}[p.DType]
+	for _, d := range p.Shape {
+		n *= max(d, 0)
+	}
+	return n
+}
+
 func (p Param) String() string { return fmt.Sprintf("%s %s", p.DType, p.Shape) }
 
 // OwnImports returns the functions that our own libraries import from WebLLM's runtime.

@@ -81,13 +81,18 @@ func sweep(parent string) {
 // Replace moves the folder from to to. A folder there is removed, after it was moved aside: whoever looks sees the old
 // folder, the new one, or for a moment none.
 func Replace(from, to string) error {
-	old, err := NewFolder(filepath.Dir(to))
+	if err := Discard(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Rename(from, to)
+}
+
+// Discard removes a folder, after it was moved aside: whoever looks sees it complete or not at all.
+func Discard(path string) error {
+	old, err := NewFolder(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
 	defer old.Remove()
-	if err := os.Rename(to, filepath.Join(old.Path, "old")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return os.Rename(from, to)
+	return os.Rename(path, filepath.Join(old.Path, "old"))
 }

@@ -24,6 +24,30 @@ func lock(path string, wait bool) *os.File {
 	return f
 }
 
+// Share locks an existing file or folder beside others that share it, until the result is closed or the process ends.
+// It returns nil if that fails.
+func Share(path string) *os.File {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	if share(f) != nil {
+		_ = f.Close()
+		return nil
+	}
+	return f
+}
+
+// Claim locks an existing file or folder, unless others share or hold it; then it is not free. On systems without file
+// locks everything is free.
+func Claim(path string) (release func(), free bool) {
+	f, err := os.Open(path)
+	if err != nil {
+		return func() {}, true
+	}
+	return func() { _ = f.Close() }, !errors.Is(flock(f, false), ErrBusy)
+}
+
 // poll is the interval between two attempts to lock: a wait inside the kernel could not be cancelled.
 const poll = 200 * time.Millisecond
 

@@ -9,3 +9,6 @@ import (
 
 // flock is not supported on this system.
 func flock(*os.File, bool) error { return errors.ErrUnsupported }
+
+// share is not supported on this system.
+func share(*os.File) error { return errors.ErrUnsupported }

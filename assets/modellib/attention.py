@@ -6,11 +6,12 @@ arguments.
 """
 
 import attention_gpu
-from schedule import T, kernel, lanes_of, when
+from schedule import T, capped, kernel, lanes_of, when
 
 PAGE = 16  # tokens in a page; WebLLM uses no other size
 FEW = 16  # up to so many vectors of a head, loops are unrolled
 SEQUENCES = 1  # in a prefill; kernels refuse more
+ALL = 1 << 30  # more positions than any context has
 
 
 class Heads:
@@ -19,12 +20,21 @@ class Heads:
     def __init__(self, shape):
         self.heads, self.kv_heads = shape["num_attention_heads"], shape["num_key_value_heads"]
         self.width, self.window, self.dtype = shape["head_dim"], shape["sliding_window_size"], shape["dtype"]
+        self.some, self.cap = bool(shape["local_layers"]), shape["attn_logit_softcapping"]
         self.group = self.heads // self.kv_heads
         self.lanes = lanes_of(self.width)
 
-    def begin(self, position):
-        """The first position that the token at a position sees."""
-        return T.max(position - (self.window - 1), 0) if self.window else 0
+    def begin(self, position, scale):
+        """The first position that the token at a position sees. If only some layers have the window, those have a negative
+        scale."""
+        if not self.window:
+            return 0
+        before = self.window - 1
+        return T.max(position - (T.Select(scale < T.float32(0), before, ALL) if self.some else before), 0)
+
+    def score(self, product):
+        """The score of a query, already scaled, and a key."""
+        return capped(product, self.cap) if self.cap else product
 
     def pages(self, k):
         """A layer's pages: keys, then values."""
@@ -50,7 +60,7 @@ class New:
 
     def span(self, t):
         """The positions that token t sees: the first, and the one after the last."""
-        return self._h.begin(t), t + 1
+        return self._h.begin(t, self.signed), t + 1
 
     def key(self, t, head, p, i):
         return self._key(p, head // self._h.group, i, lanes=self._h.lanes)
@@ -95,7 +105,7 @@ class Cached(Paged):
         return 0
 
     def span(self, t):
-        return self._h.begin(self._count() + t), self._count()
+        return self._h.begin(self._count() + t, self.signed), self._count()
 
 
 class Decoded(Paged):
@@ -117,11 +127,12 @@ class Decoded(Paged):
 
     def span(self, t):
         count = (self.first(t + 1) - self.first(t) - 1) * PAGE + self._last(t)
-        return self._h.begin(count - 1), count
+        return self._h.begin(count - 1, self.signed), count
 
 
 def results(a, k, h, causal):
-    """The trailing arguments of the cache's attention calls; of the scalars only the scale of the scores matters here."""
+    """The trailing arguments of the cache's attention calls; of the scalars only the scale of the scores matters here, see
+    Heads.begin."""
     a.out = k.tensor("out", (a.n, h.heads, h.width), h.dtype)
     a.lse = k.tensor("lse", (a.n, h.heads))
     if causal:
@@ -129,7 +140,8 @@ def results(a, k, h, causal):
     k.scalar("rotary_mode", "int32")
     k.scalar("rope_scale", "float32")
     k.scalar("rope_theta", "float32")
-    a.scale = k.scalar("score_scale", "float32")
+    a.signed = k.scalar("score_scale", "float32")
+    a.scale = T.abs(a.signed) if h.some else a.signed
 
 
 def attend(kernels, shape, arguments):
@@ -179,7 +191,7 @@ def one_thread_a_head(k, h, a):
         with T.serial(begin, end) as p:
             dot.set(0)
             each(lambda i: dot.add(q[i].get() * a.key(t, head, p, i * lanes)))
-            score.set(dot.sum())
+            score.set(h.score(dot.sum()))
             with when(score.get() > high.get()):
                 shrink.set(T.exp(high.get() - score.get()))
                 high.set(score.get())

@@ -69,7 +69,7 @@ def split_positions(k, h, a):
                 dot.set(0)
                 with T.serial(0, columns) as i:
                     dot.add(query(i) * a.key(t, head, first + thread, i * h.lanes))
-                scores.set(dot.sum(), thread)
+                scores.set(h.score(dot.sum()), thread)
             k.barrier()
             state.rise(scores, (columns, lambda j: j * groups + group))
             with T.serial(0, columns) as j:
@@ -147,7 +147,7 @@ def tiles(k, h, a):
                     dot.add(queries(row * line + i) * keys(column * line + i))
                 scores.set(T.float32(LEAST), row * positions + column)
                 with when(all_of(first + column >= seen_from, first + column < seen_to)):
-                    scores.set(dot.sum(), row * positions + column)
+                    scores.set(h.score(dot.sum()), row * positions + column)
             k.barrier()
             state.rise(scores, (positions, lambda j: row * positions + j))
             with T.serial(0, positions) as j:

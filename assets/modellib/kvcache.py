@@ -5,16 +5,14 @@ Other kernels of TVM's cache (sliding windows, token trees, page copies, debuggi
 time; calling one is an error.
 """
 
-import numpy as np
 import tvm
 from tvm import relax
 from tvm.relax.frontend.nn.llm.kv_cache import AttnKind, PagedKVCache, RopeMode
 
 import attention
+import rotation
 from attention import PAGE
 from schedule import T, kernel, when
-
-ANGLES = 64  # positions in the fine half of the table of rotations
 
 
 def create(shape, variant, sequences, tokens, chunk, page, window):
@@ -37,17 +35,17 @@ def create(shape, variant, sequences, tokens, chunk, page, window):
             *(relax.prim_value(v) for v in (heads, kv_heads, width, width)),
             relax.ShapeExpr([int(AttnKind.MHA)] * layers),
             relax.prim_value(False),  # no transfer between machines
-            relax.prim_value(int(RopeMode.NORMAL)),
+            relax.prim_value(int(RopeMode.NONE if rotation.before_cache(shape) else RopeMode.NORMAL)),
             relax.prim_value(1.0),
             relax.prim_value(float(theta)),
-            relax.const(rotations(shape)),
+            relax.prim_value(0) if rotation.before_cache(shape) else relax.const(rotation.table(shape)),
             relax.op.builtin.alloc_tensor(relax.ShapeExpr([]), shape["dtype"], 0),  # for its dtype and device
             add(append(shape)),
             relax.prim_value(0),  # no latent attention
             *(attend(a) for a in (attention.New, attention.Cached, attention.Decoded)),
             *[none] * 5,  # prefill and decode with a sliding window, two kernels for token trees, latent attention
             relax.Tuple([add(attention.merge(kernels, shape))]),
-            add(rotate(shape)),
+            add(split(shape)),
             *[absent] * 3,  # copy a page, read the cache back, compact it
             ty_args=relax.AnyType(),
         ),
@@ -55,23 +53,10 @@ def create(shape, variant, sequences, tokens, chunk, page, window):
     )
 
 
-def rotations(shape):
-    """cos and sin of position * frequency / factor, in two parts so that the table stays small: every ANGLES-th position, then
-    the positions below ANGLES. Their product is as exact as float32 allows, whatever the adapter's own sine is worth."""
-    width, context = shape["head_dim"], shape["context_window_size"]
-    positions = np.concatenate([np.arange(0, context + ANGLES, ANGLES), np.arange(ANGLES)]).astype("float64")
-    frequency = shape["rope_theta"] ** (-np.arange(0, width, 2, dtype="float64") / width)
-    if shape["rope_factors"]:
-        frequency = frequency / np.array(shape["rope_factors"])
-    angle = np.outer(positions, frequency)
-    return np.stack([np.cos(angle), np.sin(angle)], axis=1).astype("float32")
-
-
-def rotate(shape):
-    """Splits a token's fused row into queries, keys and values, the first two rotated by the token's position."""
-    heads, kv_heads, width = shape["num_attention_heads"], shape["num_key_value_heads"], shape["head_dim"]
-    half, dtype, context = width // 2, shape["dtype"], shape["context_window_size"]
-    coarse = (context + 2 * ANGLES - 1) // ANGLES
+def split(shape):
+    """Splits a token's fused row into queries, keys and values, and rotates the first two by the token's position unless that has
+    been done."""
+    heads, kv_heads, width, dtype = shape["num_attention_heads"], shape["num_key_value_heads"], shape["head_dim"], shape["dtype"]
 
     def body(k):
         n = k.size("n")
@@ -80,26 +65,34 @@ def rotate(shape):
         q = k.tensor("q", (n, heads, width), dtype)
         key = k.tensor("key", (n, kv_heads, width), dtype)
         value = k.tensor("value", (n, kv_heads, width), dtype)
-        table = k.tensor("table", (coarse + ANGLES, 2, half))
-        with k.threads((heads + 2 * kv_heads) * half, n) as (at, t):
-            head, i = at // half, at % half
-            low, high = fused(t, head, i), fused(t, head, i + half)
-            major, minor = positions(t) // ANGLES, coarse + positions(t) % ANGLES
-            cos, sin = k.local(), k.local()
-            cos.set(table(major, 0, i) * table(minor, 0, i) - table(major, 1, i) * table(minor, 1, i))
-            sin.set(table(major, 1, i) * table(minor, 0, i) + table(major, 0, i) * table(minor, 1, i))
-            turned = low * cos.get() - high * sin.get(), high * cos.get() + low * sin.get()
+        if rotation.before_cache(shape):
+            k.scalar("rotate", "int64")
+            with k.threads((heads + 2 * kv_heads) * width, n) as (at, t):
+                head, i = at // width, at % width
+                with when(head < heads):
+                    q.set(fused(t, head, i), t, head, i)
+                with when(tvm.tirx.all(head >= heads, head < heads + kv_heads)):
+                    key.set(fused(t, head, i), t, head - heads, i)
+                with when(head >= heads + kv_heads):
+                    value.set(fused(t, head, i), t, head - heads - kv_heads, i)
+            return
+        turning = rotation.Rotation(k, shape)
+        with k.threads((heads + 2 * kv_heads) * (width // 2), n) as (at, t):
+            head, i = at // (width // 2), at % (width // 2)
+            places = turning.pair(i)
+            kept = [fused(t, head, place) for place in places]
+            turned = rotation.turn(*kept, *turning.angle(positions(t), i))
             with when(head < heads):
-                q.set(turned[0], t, head, i)
-                q.set(turned[1], t, head, i + half)
+                for v, place in zip(turned, places):
+                    q.set(v, t, head, place)
             with when(tvm.tirx.all(head >= heads, head < heads + kv_heads)):
-                key.set(turned[0], t, head - heads, i)
-                key.set(turned[1], t, head - heads, i + half)
+                for v, place in zip(turned, places):
+                    key.set(v, t, head - heads, place)
             with when(head >= heads + kv_heads):
-                value.set(low, t, head - heads - kv_heads, i)
-                value.set(high, t, head - heads - kv_heads, i + half)
+                for v, place in zip(kept, places):
+                    value.set(v, t, head - heads - kv_heads, place)
 
-    return kernel("rotate_split", body)
+    return kernel("split" if rotation.before_cache(shape) else "rotate_split", body)
 
 
 def append(shape):

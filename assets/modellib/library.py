@@ -7,7 +7,8 @@ import os
 import tvm
 from tvm import relax
 
-import llama
+import decoder
+import shape as shapes
 import vectors
 
 TARGET = {
@@ -19,7 +20,7 @@ TARGET = {
 
 def objects(shape, variant, folder):
     """Compiles the model into object files in folder and returns their names, in the order to link them."""
-    model = llama.Llama(shape, variant)
+    model = decoder.Decoder(shape, variant)
     module, params = model.export_tvm(spec=model.spec())
     module = bounded(module, shape)
     found = []
@@ -75,7 +76,7 @@ def with_metadata(module, shape, variant, params):
     text = json.dumps({
         "model_type": shape["model_type"],
         "quantization": {"float32": "q0f32", "float16": "q0f16"}[shape["dtype"]],
-        "llmparity": {**variant, "shape": shape},  # the only place with rotation and window
+        "llmparity": {**variant, "shape": shapes.stated(shape)},  # the only place with rotation and window
         "context_window_size": shape["context_window_size"],
         "sliding_window_size": -1,
         "attention_sink_size": -1,

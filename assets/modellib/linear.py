@@ -5,14 +5,15 @@ small layer. The products here are for software adapters, with one thread for ea
 """
 
 import contextlib
+import math
 from dataclasses import dataclass
 
 import linear_gpu
-from schedule import T, kernel, lanes_of, when
+from schedule import T, capped, kernel, lanes_of, tanh, when
 
 
-def embed(vocab, width, dtype):
-    """Row ids[t] of the embedding for each token t."""
+def embed(vocab, width, dtype, scale):
+    """Row ids[t] of the embedding for each token t, times the scale if there is one."""
 
     def body(k):
         n = k.size("n")
@@ -20,7 +21,8 @@ def embed(vocab, width, dtype):
         table = k.tensor("table", (vocab, width), dtype)
         out = k.tensor("out", (n, width), dtype)
         with k.threads(width, n) as (i, t):
-            out.set(table(ids(t), i), t, i)
+            value = table(ids(t), i)
+            out.set(value * T.float32(scale) if scale else value, t, i)
 
     return kernel("embed_tokens", body)
 
@@ -36,9 +38,10 @@ class Product:
     tokens: int | None = None  # how many there are when that is known (decoding), else any number
     eps: float | None = None  # x is first normalised by its root mean square, with this in it, and a gain
     bias: bool = False  # an input of [rows] is added
-    gated: bool = False  # W is [2*rows, columns] and out = silu(first half) * second half
+    gated: str | None = None  # silu or gelu: W is [2*rows, columns] and out = silu(first half) * second half
     residual: bool = False  # an input like the output is added
     last: bool = False  # only the last token's row is computed: the logits, float32 in any case
+    cap: float = 0.0  # a soft cap of the output
 
     @property
     def single(self):
@@ -49,6 +52,19 @@ class Product:
     def halves(self):
         """The rows of W that make an output's row, relative to it."""
         return (0, self.rows) if self.gated else (0,)
+
+
+def silu(value):
+    return value / (T.float32(1) + T.exp(-value))
+
+
+def gelu(value):
+    """The approximation by tanh."""
+    return T.float32(0.5) * value * (T.float32(1) + tanh(T.float32(math.sqrt(2 / math.pi)) * value * (
+        T.float32(1) + T.float32(0.044715) * value * value)))
+
+
+ACTIVATIONS = {"silu": silu, "gelu": gelu}
 
 
 class Arguments:
@@ -75,9 +91,11 @@ class Arguments:
 
     def store(self, sums, token, row):
         """Writes an output, given the sums over its rows of W."""
-        value = sums[0] / (T.float32(1) + T.exp(-sums[0])) * sums[1] if self.product.gated else sums[0]
+        value = ACTIVATIONS[self.product.gated](sums[0]) * sums[1] if self.product.gated else sums[0]
         for more in (self.bias and self.bias(row), self.residual and self.residual(0, token, row)):
             value = value if more is None else value + more
+        if self.product.cap:
+            value = capped(value, self.product.cap)
         self.out.set(value, 0, 0 if self.product.last else token, row)
 
 
@@ -91,7 +109,7 @@ def product(kernels, name, rows, columns, dtype, **fused):
 def one_thread_an_output(k, p, a):
     """A thread takes four tokens, where there may be more than one, and reads a weight once for all four."""
     tile = 1 if p.single else 4
-    stack = stack_of(p.rows, tile, p.gated)
+    stack = stack_of(p.rows, tile, p.gated is not None)
     lanes = lanes_of(p.columns)
     n = a.n
     with k.threads(p.rows // stack, 1 if p.last else (n + tile - 1) // tile) as (j, block):

@@ -143,6 +143,16 @@ def lanes_of(size):
     return 4 if size % 4 == 0 else 2 if size % 2 == 0 else 1
 
 
+def tanh(value):
+    """The hyperbolic tangent, which in float32 is 1 beyond 10. Adapters' own may overflow, and so does exp."""
+    return T.float32(1) - T.float32(2) / (T.exp(T.float32(2) * T.min(value, T.float32(10))) + T.float32(1))
+
+
+def capped(value, cap):
+    """A value softly limited to ±cap."""
+    return T.float32(cap) * tanh(value / T.float32(cap))
+
+
 @contextlib.contextmanager
 def when(condition):
     with T.If(condition), T.Then():

@@ -2,6 +2,8 @@
 
 import json
 
+import names
+
 
 class Refused(Exception):
     """An error for the user, with an exit code."""
@@ -34,9 +36,13 @@ WHOLE = {  # field: maximum
 }
 NUMBERS = ("rope_theta", "rms_norm_eps")
 FLAGS = ("attention_bias", "tie_word_embeddings")
-CHOICES = {"model_type": ("llama", "qwen2"), "dtype": ("float32", "float16")}
+CHOICES = {"model_type": tuple(names.OF), "dtype": ("float32", "float16")}
 FIELDS = {*CHOICES, *NUMBERS, *FLAGS, "sliding_window_size", *WHOLE}
-OPTIONAL = {"rope_factors"}  # absent or empty: none
+OPTIONAL = {  # field: what its absence means
+    "rope_factors": (), "rope_attention_factor": 0.0, "rope_local_theta": 0.0, "rotary_dim": 0,
+    "local_layers": (), "qk_norm": False, "post_norms": False, "gelu": False, "embedding_scale": 0.0,
+    "query_pre_attn_scalar": 0.0, "attn_logit_softcapping": 0.0, "final_logit_softcapping": 0.0,
+}
 
 KERNELS = ("software", "gpu")
 SORTS = ("partial", "full")
@@ -53,14 +59,21 @@ def load(path):
         raise BadShape("not a JSON object")
     for field in sorted(FIELDS - shape.keys()):
         raise BadShape(f"{field} is missing")
-    for field in sorted(shape.keys() - FIELDS - OPTIONAL):
+    for field in sorted(shape.keys() - FIELDS - OPTIONAL.keys()):
         raise BadShape(f"unknown field {field}")
     for field, known in CHOICES.items():
         if shape[field] not in known:
             raise BadShape(f"{field} {shape[field]!r} is not supported, only {' and '.join(map(repr, known))}")
+    for field, absent in OPTIONAL.items():
+        shape[field] = shape.get(field) or absent
     check_numbers(shape)
-    check_window_and_factors(shape)
+    check_lists(shape)
     return shape
+
+
+def stated(shape):
+    """The shape without the fields that have no effect."""
+    return {field: value for field, value in shape.items() if value or field not in OPTIONAL}
 
 
 def check_numbers(shape):
@@ -71,7 +84,12 @@ def check_numbers(shape):
         if not positive(shape[field]):
             raise BadShape(f"{field} must be a number above 0, not {shape[field]!r}")
         shape[field] = float(shape[field])
-    for field in FLAGS:
+    for field, absent in OPTIONAL.items():
+        if type(absent) is float and shape[field] != 0:
+            if not positive(shape[field]):
+                raise BadShape(f"{field} must be a number above 0, not {shape[field]!r}")
+            shape[field] = float(shape[field])
+    for field in (*FLAGS, *(field for field, absent in OPTIONAL.items() if type(absent) is bool)):
         if type(shape[field]) is not bool:
             raise BadShape(f"{field} must be true or false, not {shape[field]!r}")
     if shape["model_type"] == "qwen2" and not shape["attention_bias"]:
@@ -80,22 +98,26 @@ def check_numbers(shape):
         raise BadShape("num_attention_heads must be a multiple of num_key_value_heads")
     if shape["head_dim"] % 2:
         raise BadShape("head_dim must be even")
+    if not whole(shape["rotary_dim"]) or shape["rotary_dim"] % 2 or not 0 <= shape["rotary_dim"] <= shape["head_dim"]:
+        raise BadShape(f"rotary_dim must be an even number up to head_dim, not {shape['rotary_dim']!r}")
     if shape["dtype"] == "float16" and shape["hidden_size"] % 2:
         raise BadShape("hidden_size must be even for float16, whose buffers must fill whole words")
     if shape["prefill_chunk_size"] > shape["context_window_size"]:
         raise BadShape("prefill_chunk_size must not exceed context_window_size")
 
 
-def check_window_and_factors(shape):
-    window, factors = shape["sliding_window_size"], shape.setdefault("rope_factors", []) or []
+def check_lists(shape):
+    window, factors, local = shape["sliding_window_size"], shape["rope_factors"], shape["local_layers"]
     if not whole(window) or not 0 <= window < shape["context_window_size"]:
         raise BadShape(f"sliding_window_size must be a whole number below context_window_size, not {window!r}")
-    if not isinstance(factors, list) or len(factors) not in (0, shape["head_dim"] // 2):
-        raise BadShape("rope_factors must be a list of half as many numbers as head_dim")
+    if not isinstance(factors, list | tuple) or len(factors) not in (0, (shape["rotary_dim"] or shape["head_dim"]) // 2):
+        raise BadShape("rope_factors must be a list of half as many numbers as a head rotates")
     for factor in factors:
         if not positive(factor):
             raise BadShape(f"rope_factors must be numbers above 0, not {factor!r}")
     shape["rope_factors"] = [float(factor) for factor in factors]
+    if not isinstance(local, list | tuple) or not all(whole(i) and 0 <= i < shape["num_hidden_layers"] for i in local):
+        raise BadShape(f"local_layers must be a list of layers, not {local!r}")
 
 
 def whole(value):

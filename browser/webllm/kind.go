@@ -2,7 +2,7 @@
 // page (load, generate, score, unload).
 //
 // Tokens are counted where WebLLM samples them. The page uses some internals of WebLLM, and fails with a clear error
-// if a version lacks them. Model libraries are compiled only for llama and qwen2, in f32 and f16.
+// if a version lacks them. Model libraries are compiled for the architectures of package gguf, in f32 and f16.
 package webllm
 
 import (

@@ -31,7 +31,7 @@ func TestWebLLMHasEveryFeature(t *testing.T) {
 				check(t, err)
 				session := load(t, ctx, webLLM(webllm.Config{Kernels: kernels}), m)
 				tokenizer, expect := oracle(t, path)
-				for _, p := range tinytest.FeaturePrompts() {
+				for _, p := range feature.Prompts() {
 					prompt := tokenizer.Prompt(p.Text)
 					want, _, err := expect.Greedy(prompt, n)
 					check(t, err)

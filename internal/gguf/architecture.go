@@ -3,36 +3,13 @@ package gguf
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 )
 
-// The supported architectures. The name in general.architecture also prefixes the keys of the model's sizes.
-const (
-	Llama = "llama"
-	Qwen2 = "qwen2"
-)
-
-// traits are what differs between architectures.
-type traits struct {
-	interleaved bool // see Interleaved
-	biased      bool // queries, keys and values always have biases; otherwise they may
-	ropeFreqs   bool // a tensor may divide the frequencies of the rotation
-	windowed    bool // a sliding window is in all layers; otherwise the file does not say in which
-}
-
-var architectures = map[string]traits{
-	Llama: {interleaved: true, ropeFreqs: true, windowed: true},
-	Qwen2: {biased: true},
-}
-
-// Supported lists the supported architectures.
-func Supported() []string { return slices.Sorted(maps.Keys(architectures)) }
-
 // Architecture describes a model, as its file says and its tensors confirm.
 type Architecture struct {
-	Name              string // Llama or Qwen2
+	Name              string // one of Supported
 	ContextLength     int    // maximum context
 	EmbeddingLength   int
 	BlockCount        int
@@ -44,14 +21,21 @@ type Architecture struct {
 	RMSEpsilon        float64 // the file's float32, widened
 	RopeBase          float64
 	RopeFactors       []float64 // divisors of the rotation's frequencies; nil if all are 1
+	Long              *LongRope // instead of RopeFactors; nil: none
+	RotaryDim         int       // values of a head that are rotated, from the first; 0: all
 	SlidingWindow     int       // tokens that a token sees, itself included; 0: all
+	LocalLayers       []int     // layers with the window and LocalBase; nil: all have the window
+	LocalBase         float64   // RopeBase of LocalLayers, without RopeFactors; 0: as in the others
+	AttentionCap      float64   // soft cap of scores; 0: none
+	OutputCap         float64   // soft cap of logits; 0: none
 	AttentionBias     bool      // queries, keys and values have biases
 	Tied              bool      // the embedding is also the head
+	FusedQKV          bool      // queries, keys and values are one tensor in the file
+	FusedGate         bool      // the gate and the projection up are one tensor in the file
 }
 
-// Interleaved reports how queries and keys are rotated: values 2i and 2i+1 of a head together, or else i and
-// i+HeadDim/2. llama.cpp stores the rows of a llama for the former.
-func (a Architecture) Interleaved() bool { return architectures[a.Name].interleaved }
+// Rotated returns the values of a head that are rotated.
+func (a Architecture) Rotated() int { return cmp.Or(a.RotaryDim, a.HeadDim) }
 
 // Wanted is a tensor that a model must have.
 type Wanted struct {
@@ -70,6 +54,38 @@ func (a Architecture) Tensors() []Wanted {
 			list = append(list, Wanted{fmt.Sprintf("blk.%d.%s", b, part), shape})
 		}
 		add("attn_norm.weight", h)
+		a.attention(add, h, q, kv)
+		add("attn_output.weight", q, h)
+		if a.PostNorms() {
+			add("post_attention_norm.weight", h)
+		}
+		add("ffn_norm.weight", h)
+		if a.FusedGate {
+			add("ffn_up.weight", h, 2*i)
+		} else {
+			add("ffn_gate.weight", h, i)
+			add("ffn_up.weight", h, i)
+		}
+		add("ffn_down.weight", i, h)
+		if a.PostNorms() {
+			add("post_ffw_norm.weight", h)
+		}
+	}
+	list = append(list, Wanted{"output_norm.weight", []uint64{h}})
+	if !a.Tied {
+		list = append(list, Wanted{"output.weight", []uint64{h, n(a.VocabSize)}})
+	}
+	return list
+}
+
+// attention adds the tensors of queries, keys and values.
+func (a Architecture) attention(add func(part string, shape ...uint64), h, q, kv uint64) {
+	if a.FusedQKV {
+		add("attn_qkv.weight", h, q+2*kv)
+		if a.AttentionBias {
+			add("attn_qkv.bias", q+2*kv)
+		}
+	} else {
 		add("attn_q.weight", h, q)
 		add("attn_k.weight", h, kv)
 		add("attn_v.weight", h, kv)
@@ -78,17 +94,11 @@ func (a Architecture) Tensors() []Wanted {
 			add("attn_k.bias", kv)
 			add("attn_v.bias", kv)
 		}
-		add("attn_output.weight", q, h)
-		add("ffn_norm.weight", h)
-		add("ffn_gate.weight", h, i)
-		add("ffn_up.weight", h, i)
-		add("ffn_down.weight", i, h)
 	}
-	list = append(list, Wanted{"output_norm.weight", []uint64{h}})
-	if !a.Tied {
-		list = append(list, Wanted{"output.weight", []uint64{h, n(a.VocabSize)}})
+	if a.QKNorm() {
+		add("attn_q_norm.weight", uint64(a.HeadDim))
+		add("attn_k_norm.weight", uint64(a.HeadDim))
 	}
-	return list
 }
 
 // ArchitectureName returns general.architecture.
@@ -114,8 +124,7 @@ func (f *File) Architecture() (Architecture, error) {
 	if err := f.complete(a); err != nil {
 		return Architecture{}, err
 	}
-	a.RopeFactors, err = f.ropeFactors(a)
-	return a, err
+	return a, f.rotation(&a)
 }
 
 func (f *File) sizes(name string) (Architecture, error) {
@@ -148,10 +157,15 @@ func (f *File) sizes(name string) (Architecture, error) {
 	_, separate := f.Tensor("output.weight")
 	a.Tied = !separate
 	a.AttentionBias = architectures[name].biased || f.hasBiases()
-	if err := f.heads(&a); err != nil {
-		return a, err
+	_, a.FusedQKV = f.Tensor("blk.0.attn_qkv.weight")
+	_, gate := f.Tensor("blk.0.ffn_gate.weight")
+	a.FusedGate = architectures[name].fusedGate && !gate
+	for _, read := range []func(*Architecture) error{f.heads, f.window, f.caps} {
+		if err := read(&a); err != nil {
+			return a, err
+		}
 	}
-	return a, f.window(&a)
+	return a, nil
 }
 
 // floats reads the parameters of normalisation and rotation.
@@ -163,15 +177,45 @@ func (f *File) floats(a *Architecture) (err error) {
 	if !(a.RMSEpsilon > 0 && a.RMSEpsilon < 1) {
 		return f.bad(again, "metadata %s is %v, want a small positive number", key, a.RMSEpsilon)
 	}
-	a.RopeBase = 10000
-	key = a.Name + ".rope.freq_base"
-	if _, ok := f.Lookup(key); ok {
-		if a.RopeBase, err = f.Float(key); err != nil {
+	a.RopeBase, err = f.base(a.Name+".rope.freq_base", 10000)
+	return err
+}
+
+// base reads a base of the rotation.
+func (f *File) base(key string, otherwise float64) (float64, error) {
+	v, err := f.optionalFloat(key, otherwise)
+	if err != nil {
+		return 0, err
+	}
+	if !(v > 1) || math.IsInf(v, 0) {
+		return 0, f.bad(again, "metadata %s is %v, want a number above 1", key, v)
+	}
+	return v, nil
+}
+
+// optionalFloat reads a number that may be missing.
+func (f *File) optionalFloat(key string, otherwise float64) (float64, error) {
+	if _, ok := f.Lookup(key); !ok {
+		return otherwise, nil
+	}
+	return f.Float(key)
+}
+
+// caps reads the soft caps.
+func (f *File) caps(a *Architecture) (err error) {
+	t := architectures[a.Name]
+	for key, cap := range map[string]*float64{keyAttentionCap: &a.AttentionCap, keyOutputCap: &a.OutputCap} {
+		if !slices.Contains(t.understood, key) {
+			continue
+		}
+		otherwise := map[string]float64{keyAttentionCap: t.attentionCap, keyOutputCap: t.outputCap}[key]
+		key = a.Name + "." + key
+		if *cap, err = f.optionalFloat(key, otherwise); err != nil {
 			return err
 		}
-	}
-	if !(a.RopeBase > 1) || math.IsInf(a.RopeBase, 0) {
-		return f.bad(again, "metadata %s is %v, want a number above 1", key, a.RopeBase)
+		if !(*cap >= 0) || math.IsInf(*cap, 0) {
+			return f.bad(again, "metadata %s is %v, want a number of at least 0", key, *cap)
+		}
 	}
 	return nil
 }
@@ -182,7 +226,7 @@ func (f *File) hasBiases() bool {
 		var layer int
 		var part string
 		n, _ := fmt.Sscanf(t.Name, "blk.%d.attn_%s", &layer, &part)
-		return n == 2 && (part == "q.bias" || part == "k.bias" || part == "v.bias")
+		return n == 2 && (part == "q.bias" || part == "k.bias" || part == "v.bias" || part == "qkv.bias")
 	})
 }
 
@@ -227,28 +271,19 @@ func (f *File) heads(a *Architecture) error {
 	if a.HeadDim = cmp.Or(a.HeadDim, a.EmbeddingLength/a.HeadCount); a.HeadDim%2 != 0 {
 		return f.bad(again, "the head size is %d, want an even number", a.HeadDim)
 	}
-	return nil
-}
-
-// window reads the sliding window.
-func (f *File) window(a *Architecture) error {
-	key := a.Name + ".attention.sliding_window"
-	v, ok := f.Lookup(key)
-	if n, whole := unsigned(v); !ok || whole && n == 0 {
+	if !architectures[a.Name].longRope {
 		return nil
 	}
-	n, err := f.count(key)
-	if err != nil {
+	key := a.Name + ".rope.dimension_count"
+	n, err := f.optional(key, a.HeadDim)
+	switch {
+	case err != nil:
 		return err
+	case n > a.HeadDim || n%2 != 0:
+		return f.bad(again, "metadata %s is %d, want an even number up to %d", key, n, a.HeadDim)
+	case n < a.HeadDim:
+		a.RotaryDim = n
 	}
-	if n >= a.ContextLength { // no effect
-		return nil
-	}
-	if !architectures[a.Name].windowed {
-		return f.unsupported("%s is %d: sliding windows are not supported in %s, where only some layers have one",
-			key, n, a.Name)
-	}
-	a.SlidingWindow = n
 	return nil
 }
 
@@ -259,7 +294,8 @@ func (f *File) complete(a Architecture) error {
 		return f.bad(again, "metadata %s.block_count is %d, but the file has only %d tensors", a.Name, a.BlockCount,
 			len(f.Tensors))
 	}
-	known := map[string]bool{ropeFreqs: architectures[a.Name].ropeFreqs}
+	t := architectures[a.Name]
+	known := map[string]bool{ropeFreqs: t.ropeFreqs, ropeShort: t.longRope, ropeLong: t.longRope}
 	for _, want := range a.Tensors() {
 		known[want.Name] = true
 	}

@@ -3,8 +3,7 @@
 //
 // It is strict, because its models are converted and then compared with another engine that reads the same file. A
 // tensor that is truncated, overlaps another or has an unknown size is an error, and so is a tensor or setting that the
-// conversion would drop. Supported architectures are llama and qwen2. It never allocates more than the size of the file
-// justifies.
+// conversion would drop. It never allocates more than the size of the file justifies.
 //
 // Values are decoded to float32. Big-endian files, version 1, split models and arrays of arrays cannot be read. Of the
 // quantised types, Q4_0 to Q8_0 and Q2_K to Q6_K can be decoded; of the others only the sizes are known. It does not
@@ -18,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/regular"
@@ -47,6 +47,15 @@ func (t Tensor) Elements() int64 {
 		n *= int64(d)
 	}
 	return n
+}
+
+// Slice describes some of a tensor's rows, or values of a vector, as a tensor.
+func (t Tensor) Slice(first, count int64) Tensor {
+	last := len(t.Shape) - 1
+	each := t.Size / int64(t.Shape[last])
+	t.Shape = slices.Clone(t.Shape)
+	t.Shape[last], t.Offset, t.Size = uint64(count), t.Offset+first*each, count*each
+	return t
 }
 
 // File is an open GGUF file. Its fields are read-only.

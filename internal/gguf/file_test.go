@@ -340,7 +340,7 @@ func TestArchitectureRefuses(t *testing.T) {
 		says    string
 		kind    fault.Kind
 	}{
-		{"general.architecture", "gemma3", nil, `architecture "gemma3" is not supported; supported: llama, qwen2`,
+		{"general.architecture", "mamba", nil, `architecture "mamba" is not supported; choose a plain gemma2, gemma3, llama, phi3, qwen2 or qwen3 model`,
 			unknown},
 		{"general.architecture", "qwen2", nil, "metadata qwen2.context_length is missing", bad},
 		{"general.architecture", "clip", nil,
@@ -368,6 +368,10 @@ func TestArchitectureRefuses(t *testing.T) {
 			"llama.attention.head_count_kv is []int32 [2 4]: layers with different sizes", unknown},
 		{"llama.attention.sliding_window_pattern", []bool{true, false}, nil,
 			"llama.attention.sliding_window_pattern is []bool [true false], which is not supported", unknown},
+		{"llama.attn_logit_softcapping", float32(50), nil, "llama.attn_logit_softcapping is float32 50", unknown},
+		{"llama.rope.freq_base_swa", float32(10000), nil, "llama.rope.freq_base_swa is float32 10000", unknown},
+		{"llama.rope.scaling.type", "longrope", nil, "llama.rope.scaling.type is string longrope", unknown},
+		{"", nil, with(one("rope_factors_long.weight")), "tensor rope_factors_long.weight does not belong", unknown},
 		{"llama.logit_scale", float32(8), nil, "llama.logit_scale is float32 8", unknown},
 		{"", nil, with(ropeFreqs(16, 1, 0)), "value 1 of tensor rope_freqs.weight is 0", bad},
 		{"", nil, with(ropeFreqs(15, 1)), "tensor rope_freqs.weight has shape [15], want [16]", bad},

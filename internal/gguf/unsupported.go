@@ -11,7 +11,10 @@ import (
 
 // unsupported returns an error about a valid file that cannot be used.
 func (f *File) unsupported(format string, args ...any) error {
-	return f.fault(fault.UnknownArch, "choose a plain "+strings.Join(Supported(), " or ")+" model", format, args)
+	names := Supported()
+	last := len(names) - 1
+	return f.fault(fault.UnknownArch, "choose a plain "+strings.Join(names[:last], ", ")+" or "+names[last]+" model",
+		format, args)
 }
 
 // isModel refuses files without a model and other architectures.
@@ -22,7 +25,7 @@ func (f *File) isModel(name string) error {
 	if _, ok := architectures[name]; ok {
 		return nil
 	}
-	return f.unsupported("architecture %q is not supported; supported: %s", name, strings.Join(Supported(), ", "))
+	return f.unsupported("architecture %q is not supported", name)
 }
 
 // Whole refuses files that are not a complete model, which no engine runs.
@@ -48,22 +51,20 @@ func (f *File) Whole() error {
 
 // plain refuses settings that the conversion would drop.
 func (f *File) plain(a Architecture) error {
-	for _, key := range []string{".attention.value_length", ".rope.dimension_count"} {
+	for key, want := range map[string]int{".attention.value_length": a.HeadDim, ".rope.dimension_count": a.Rotated()} {
 		key = a.Name + key
-		if _, ok := f.Lookup(key); !ok {
-			continue
-		}
-		n, err := f.count(key)
+		n, err := f.optional(key, want)
 		if err != nil {
 			return err
 		}
-		if n != a.HeadDim {
-			return f.unsupported("%s is %d; supported: the head size, %d", key, n, a.HeadDim)
+		if n != want {
+			return f.unsupported("%s is %d; supported: the head size, %d", key, n, want)
 		}
 	}
+	understood := architectures[a.Name].understood
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		key := a.Name + "." + name
-		if v, ok := f.Lookup(key); ok && !harmless(v, settings[name]) {
+		if v, ok := f.Lookup(key); ok && !slices.Contains(understood, name) && !harmless(v, settings[name]) {
 			return f.unsupported("%s is %s, which is not supported", key, brief(v))
 		}
 	}
@@ -79,10 +80,9 @@ func (f *File) plain(a Architecture) error {
 // settings are those that plain models lack, or have with a value without effect: 0, or the one here.
 var settings = map[string]float64{
 	"expert_count": 0, "nextn_predict_layers": 0, "use_parallel_residual": 0,
-	"attention.kv_lora_rank": 0, "attention.q_lora_rank": 0, "attention.sliding_window_pattern": 1,
+	"attention.kv_lora_rank": 0, "attention.q_lora_rank": 0, keyPattern: 1, keyLocalBase: 0,
 	"attention.causal": 1, "attention.scale": 0, "attention.clamp_kqv": 0, "attention.max_alibi_bias": 0,
-	"attn_logit_softcapping": 0, "final_logit_softcapping": 0, "logit_scale": 1, "embedding_scale": 1,
-	"residual_scale": 1, "rope.scaling.attn_factor": 1,
+	keyAttentionCap: 0, keyOutputCap: 0, "logit_scale": 1, "embedding_scale": 1, "residual_scale": 1, keyMagnitude: 1,
 }
 
 // harmless reports whether a setting has no effect.

@@ -51,6 +51,7 @@ type Vocabulary struct {
 	AddBOS       bool      // prompts start with BOS
 	SpacePrefix  bool      // SentencePiece: texts get a leading space
 	ChatTemplate string    // Jinja; "": none
+	Phi3         bool      // special tokens take the white space after them, with some exceptions
 }
 
 // Vocabulary reads the tokenizer. An unsupported one is a fault of kind UnknownArch.
@@ -89,6 +90,10 @@ func (f *File) Vocabulary() (Vocabulary, error) {
 	}
 	template, _ := f.Lookup("tokenizer.chat_template")
 	v.ChatTemplate, _ = template.(string)
+	name, _ := f.Lookup("general.name")
+	text, _ := name.(string)
+	text = strings.ToLower(text)
+	v.Phi3 = strings.Contains(text, "phi-3") || strings.Contains(text, "phi3") // as in llama.cpp: the file has no flag
 	return v, f.consistent(v)
 }
 
@@ -222,6 +227,11 @@ func ByteLevel(text string) string {
 func (v Vocabulary) Verbatim(id int) bool {
 	t := v.Types[id]
 	return t == TokenControl || t == TokenUserDefined || t == TokenUnknown
+}
+
+// Trims reports whether the white space after a token in a text belongs to it.
+func (v Vocabulary) Trims(id int) bool {
+	return v.Phi3 && v.Verbatim(id) && !slices.Contains([]string{"<unk>", "<s>", "<|endoftext|>"}, v.Tokens[id])
 }
 
 // Uncovered returns the first character that the vocabulary cannot express. Engines drop such characters silently.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/modellib"
@@ -74,6 +75,9 @@ func (l Library) fits(w wanted) error {
 	return nil
 }
 
+// apart are the fields that sameShape compares in other ways, or not at all.
+var apart = []string{"model_type", "context_window_size", "prefill_chunk_size", "sliding_window_size", "rope_factors"}
+
 // sameShape compares what the weights do not show but changes the output. Libraries of others describe only the KV
 // cache and the window. Unknown fields, of a package or of such a library, are not compared.
 func (l Library) sameShape(w wanted) error {
@@ -88,26 +92,14 @@ func (l Library) sameShape(w wanted) error {
 		}
 		lib = *l.Own.Shape
 	}
-	for _, f := range []struct {
-		name       string
-		lib, model any
-	}{
-		{"num_hidden_layers", lib.NumHiddenLayers, s.NumHiddenLayers},
-		{"num_attention_heads", lib.NumAttentionHeads, s.NumAttentionHeads},
-		{"num_key_value_heads", lib.NumKeyValueHeads, s.NumKeyValueHeads},
-		{"head_dim", lib.HeadDim, s.HeadDim},
-		{"hidden_size", lib.HiddenSize, s.HiddenSize},
-		{"intermediate_size", lib.IntermediateSize, s.IntermediateSize},
-		{"vocab_size", lib.VocabSize, s.VocabSize},
-		{"rope_theta", lib.RopeTheta, s.RopeTheta},
-		{"rms_norm_eps", lib.RMSNormEps, s.RMSNormEps},
-		{"attention_bias", lib.AttentionBias, s.AttentionBias},
-		{"tie_word_embeddings", lib.TieWordEmbeddings, s.TieWordEmbeddings},
-		{"dtype", lib.DType, s.DType},
-	} {
-		unknown := reflect.ValueOf(f.lib).IsZero() || reflect.ValueOf(f.model).IsZero()
-		if f.lib != f.model && (complete || !unknown) {
-			return l.differs("%s is %v in the library, %v in the model", f.name, f.lib, f.model)
+	for i := range reflect.TypeFor[modellib.Shape]().NumField() {
+		field := reflect.TypeFor[modellib.Shape]().Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		own, model := reflect.ValueOf(lib).Field(i), reflect.ValueOf(s).Field(i)
+		unknown := own.IsZero() || model.IsZero()
+		if !slices.Contains(apart, name) && (complete || !unknown) &&
+			!reflect.DeepEqual(own.Interface(), model.Interface()) {
+			return l.differs("%s is %v in the library, %v in the model", name, own, model)
 		}
 	}
 	if l.Own != nil {

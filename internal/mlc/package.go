@@ -1,5 +1,5 @@
-// Package mlc converts a llama or qwen2 GGUF to a WebLLM model package: weights, tokenizer and settings, in the layout
-// of WebLLM 0.2.86. The code is in a separate model library (package modellib).
+// Package mlc converts a GGUF of a supported architecture to a WebLLM model package: weights, tokenizer and settings,
+// in the layout of WebLLM 0.2.86. The code is in a separate model library (package modellib).
 //
 // Weights of every readable type become float32 or float16. Unknown chat templates produce a warning, because raw
 // prompts still work. A tensor larger than a shard gets a shard of its own, because records cannot be split. Conversion
@@ -162,7 +162,7 @@ func (m model) write(ctx context.Context, dir string) (Package, error) {
 // Warnings lists settings of a model that llama.cpp ignores.
 func Warnings(s modellib.Shape) []string {
 	n := s.SlidingWindowSize
-	if n == 0 {
+	if n == 0 || len(s.LocalLayers) > 0 { // llama.cpp ignores only windows of all layers
 		return nil
 	}
 	return []string{fmt.Sprintf("the model has a sliding window of %d tokens (%s.attention.sliding_window), which llama.cpp "+

@@ -288,7 +288,7 @@ func TestFaults(t *testing.T) {
 	}{
 		{"truncated", file(whole[:len(whole)/2]), "truncated: tensor blk.", Options{}, fault.BadModel},
 		{"missing", filepath.Join(t.TempDir(), "none.gguf"), "cannot open", Options{}, fault.BadModel},
-		{"foreign", file(foreign), `architecture "mamba" is not supported; supported: llama, qwen2`, Options{},
+		{"foreign", file(foreign), `architecture "mamba" is not supported; choose a plain`, Options{},
 			fault.UnknownArch},
 		{"quantised otherwise", file(strange), "tensor blk.0.attn_q.weight is IQ4_NL, whose values cannot be read",
 			Options{},

@@ -45,13 +45,31 @@ func shape(name string, l gguf.Architecture, options Options) (modellib.Shape, e
 		AttentionBias: l.AttentionBias, TieWordEmbeddings: l.Tied, ContextWindowSize: window, PrefillChunkSize: chunk,
 		DType: d.name,
 	}
-	for _, factor := range l.RopeFactors {
+	s.QKNorm, s.PostNorms, s.GELU, s.EmbeddingScale = l.QKNorm(), l.PostNorms(), l.GELU(), l.EmbeddingScale()
+	s.AttnLogitSoftcapping, s.FinalLogitSoftcapping = decimal(l.AttentionCap), decimal(l.OutputCap)
+	if scalar := l.QueryScalar(); scalar != l.HeadDim {
+		s.QueryPreAttnScalar = float64(scalar)
+	}
+	positions(&s, l)
+	return s, nil
+}
+
+// positions fills in what depends on positions: rotation and windows.
+func positions(s *modellib.Shape, l gguf.Architecture) {
+	factors, magnitude := l.Factors(s.ContextWindowSize)
+	for _, factor := range factors {
 		s.RopeFactors = append(s.RopeFactors, decimal(factor))
 	}
-	if l.SlidingWindow < window { // otherwise it has no effect
+	if magnitude != 1 {
+		s.RopeAttentionFactor = decimal(magnitude)
+	}
+	s.RotaryDim, s.RopeLocalTheta = l.RotaryDim, decimal(l.LocalBase)
+	if l.SlidingWindow < s.ContextWindowSize { // otherwise it has no effect
 		s.SlidingWindowSize = l.SlidingWindow
 	}
-	return s, nil
+	if s.SlidingWindowSize > 0 || s.RopeLocalTheta > 0 {
+		s.LocalLayers = l.LocalLayers
+	}
 }
 
 // decimal returns the shortest decimal for a float32: 1e-05 instead of 9.999999747378752e-06.

@@ -124,6 +124,9 @@ func (w *writer) part(ctx context.Context, out io.Writer, p part) error {
 	if !ok {
 		return fmt.Errorf("tensor %s is missing", p.tensor)
 	}
+	if p.count > 0 {
+		t = t.Slice(p.first, p.count)
+	}
 	width, group := int(t.Shape[0]), max(p.headDim, 1)
 	if p.vector {
 		width = 1

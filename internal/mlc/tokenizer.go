@@ -89,7 +89,7 @@ func tokenizerOf(v gguf.Vocabulary) tokenizerFile {
 	for id, text := range v.Tokens {
 		if v.Verbatim(id) {
 			special := v.Types[id] != gguf.TokenUserDefined
-			t.AddedTokens = append(t.AddedTokens, added{ID: id, Content: text, Special: special})
+			t.AddedTokens = append(t.AddedTokens, added{ID: id, Content: text, RStrip: v.Trims(id), Special: special})
 		}
 	}
 	return t

@@ -2,6 +2,7 @@ package mlc
 
 import (
 	"fmt"
+	"slices"
 
 	"llmparity/internal/gguf"
 )
@@ -13,53 +14,109 @@ type param struct {
 	parts []part
 }
 
-// part is a GGUF tensor. With a head size, its rows (or a vector's values) are stored in pairs for an interleaved
-// rotation and must be reordered for a rotation by halves.
+// part is a GGUF tensor, or some of its rows. With a head size, its rows (or a vector's values) are stored in pairs for
+// an interleaved rotation and must be reordered for a rotation by halves.
 type part struct {
-	tensor  string
-	headDim int
-	vector  bool
+	tensor       string
+	first, count int64 // the rows; 0, 0: all
+	headDim      int
+	vector       bool
 }
 
-// fused is the name of the joined queries, keys and values by architecture.
-var fused = map[string]string{gguf.Llama: "self_attn.qkv_proj", gguf.Qwen2: "self_attn.c_attn"}
+// names are MLC's for an architecture's weights.
+type names struct {
+	root, embedding, layers, attention, out, firstNorm, head string
+
+	queries []string // one fused matrix, or one each for queries, keys and values
+}
+
+func namesOf(architecture string) names {
+	n := names{"model", "embed_tokens", "layers", "self_attn", "o_proj", "input_layernorm", "lm_head",
+		[]string{"qkv_proj"}}
+	switch architecture {
+	case gguf.Qwen2, gguf.Qwen3:
+		n.queries = []string{"c_attn"}
+	case gguf.Gemma3:
+		n.root, n.head = "language_model.model", "language_model.lm_head"
+		n.queries = []string{"q_proj", "k_proj", "v_proj"}
+	case gguf.Phi3:
+		n.root, n.embedding, n.layers, n.attention = "transformer", "embd", "h", "mixer"
+		n.out, n.firstNorm = "out_proj", "ln"
+	}
+	return n
+}
 
 // params returns a model's weights, with the names and in the order of the model library.
 func params(a gguf.Architecture) []param {
-	h, i := int64(a.EmbeddingLength), int64(a.FeedForwardLength)
-	q, kv := int64(a.HeadCount*a.HeadDim), int64(a.HeadCountKV*a.HeadDim)
-	vocab := int64(a.VocabSize)
-	qkv, paired := fused[a.Name], 0
+	h, vocab, n := int64(a.EmbeddingLength), int64(a.VocabSize), namesOf(a.Name)
+	list := []param{{n.root + "." + n.embedding + ".weight", []int64{vocab, h}, []part{{tensor: "token_embd.weight"}}}}
+	for i := range a.BlockCount {
+		list = append(list, layer(a, n, i)...)
+	}
+	list = append(list, param{n.root + ".norm.weight", []int64{h}, []part{{tensor: "output_norm.weight"}}})
+	if !a.Tied {
+		list = append(list, param{n.head + ".weight", []int64{vocab, h}, []part{{tensor: "output.weight"}}})
+	}
+	return list
+}
+
+// layer returns the weights of a layer.
+func layer(a gguf.Architecture, n names, number int) (list []param) {
+	h, i, q, d := int64(a.EmbeddingLength), int64(a.FeedForwardLength), int64(a.HeadCount*a.HeadDim), int64(a.HeadDim)
+	add := func(name, kind string, shape []int64, parts ...part) {
+		for i := range parts {
+			parts[i].tensor = fmt.Sprintf("blk.%d.%s.%s", number, parts[i].tensor, kind)
+			parts[i].vector = len(shape) == 1
+		}
+		list = append(list, param{fmt.Sprintf("%s.%s.%d.%s.%s", n.root, n.layers, number, name, kind), shape, parts})
+	}
+	norm := func(name, tensor string, size int64) { add(name, "weight", []int64{size}, part{tensor: tensor}) }
+	three := queries(a)
+	for i, name := range n.queries {
+		parts, rows := three, three[0].count+three[1].count+three[2].count
+		if len(n.queries) > 1 {
+			parts, rows = three[i:i+1], three[i].count
+		}
+		name = n.attention + "." + name
+		add(name, "weight", []int64{rows, h}, slices.Clone(parts)...)
+		if a.AttentionBias {
+			add(name, "bias", []int64{rows}, slices.Clone(parts)...)
+		}
+	}
+	add(n.attention+"."+n.out, "weight", []int64{h, q}, part{tensor: "attn_output"})
+	if a.QKNorm() {
+		norm(n.attention+".q_norm", "attn_q_norm", d)
+		norm(n.attention+".k_norm", "attn_k_norm", d)
+	}
+	gate := []part{{tensor: "ffn_gate"}, {tensor: "ffn_up"}}
+	if a.FusedGate {
+		gate = gate[1:]
+	}
+	add("mlp.gate_up_proj", "weight", []int64{2 * i, h}, gate...)
+	add("mlp.down_proj", "weight", []int64{h, i}, part{tensor: "ffn_down"})
+	norm(n.firstNorm, "attn_norm", h)
+	if !a.PostNorms() {
+		norm("post_attention_layernorm", "ffn_norm", h)
+		return list
+	}
+	norm("post_attention_layernorm", "post_attention_norm", h)
+	norm("pre_feedforward_layernorm", "ffn_norm", h)
+	norm("post_feedforward_layernorm", "post_ffw_norm", h)
+	return list
+}
+
+// queries returns the parts of queries, keys and values, each with its rows.
+func queries(a gguf.Architecture) []part {
+	q, kv, paired := int64(a.HeadCount*a.HeadDim), int64(a.HeadCountKV*a.HeadDim), 0
 	if a.Interleaved() {
 		paired = a.HeadDim
 	}
-	list := []param{{"model.embed_tokens.weight", []int64{vocab, h}, []part{{tensor: "token_embd.weight"}}}}
-	for n := range a.BlockCount {
-		add := func(name, kind string, shape []int64, parts ...part) {
-			for i := range parts {
-				parts[i].tensor = fmt.Sprintf("blk.%d.%s.%s", n, parts[i].tensor, kind)
-				parts[i].vector = len(shape) == 1
-			}
-			list = append(list, param{fmt.Sprintf("model.layers.%d.%s.%s", n, name, kind), shape, parts})
-		}
-		three := func() []part {
-			return []part{{tensor: "attn_q", headDim: paired}, {tensor: "attn_k", headDim: paired}, {tensor: "attn_v"}}
-		}
-		add(qkv, "weight", []int64{q + 2*kv, h}, three()...)
-		if a.AttentionBias {
-			add(qkv, "bias", []int64{q + 2*kv}, three()...)
-		}
-		add("self_attn.o_proj", "weight", []int64{h, q}, part{tensor: "attn_output"})
-		add("mlp.gate_up_proj", "weight", []int64{2 * i, h}, part{tensor: "ffn_gate"}, part{tensor: "ffn_up"})
-		add("mlp.down_proj", "weight", []int64{h, i}, part{tensor: "ffn_down"})
-		add("input_layernorm", "weight", []int64{h}, part{tensor: "attn_norm"})
-		add("post_attention_layernorm", "weight", []int64{h}, part{tensor: "ffn_norm"})
+	if a.FusedQKV {
+		return []part{{tensor: "attn_qkv", count: q, headDim: paired},
+			{tensor: "attn_qkv", first: q, count: kv, headDim: paired}, {tensor: "attn_qkv", first: q + kv, count: kv}}
 	}
-	list = append(list, param{"model.norm.weight", []int64{h}, []part{{tensor: "output_norm.weight"}}})
-	if !a.Tied {
-		list = append(list, param{"lm_head.weight", []int64{vocab, h}, []part{{tensor: "output.weight"}}})
-	}
-	return list
+	return []part{{tensor: "attn_q", count: q, headDim: paired}, {tensor: "attn_k", count: kv, headDim: paired},
+		{tensor: "attn_v", count: kv}}
 }
 
 func (p param) values() int64 {

@@ -3,7 +3,8 @@
 // Emscripten.
 //
 // The kernels are our own, in two variants: for adapters that run on a CPU, and for GPUs. Figures measured with them do
-// not describe MLC's kernels, and records say so. Only float32 and float16, and only llama and qwen2, are supported.
+// not describe MLC's kernels, and records say so. Only float32 and float16 are supported, and the
+// architectures of package gguf.
 package modellib
 
 import (

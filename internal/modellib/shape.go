@@ -2,7 +2,7 @@ package modellib
 
 // Shape is the part of a model that a library is compiled for: sizes, never weights. The compiler checks it.
 type Shape struct {
-	ModelType         string  `json:"model_type"` // llama or qwen2, which name a weight differently
+	ModelType         string  `json:"model_type"` // an architecture, which names weights
 	HiddenSize        int     `json:"hidden_size"`
 	IntermediateSize  int     `json:"intermediate_size"`
 	NumHiddenLayers   int     `json:"num_hidden_layers"`
@@ -22,4 +22,20 @@ type Shape struct {
 	PrefillChunkSize  int `json:"prefill_chunk_size"`
 	// DType is the dtype of weights, activations and KV cache: float32 or float16. Sums are always float32.
 	DType string `json:"dtype"`
+
+	// LocalLayers have the sliding window, and RopeLocalTheta without RopeFactors; none: all layers have the window.
+	LocalLayers    []int   `json:"local_layers,omitempty"`
+	RopeLocalTheta float64 `json:"rope_local_theta,omitempty"` // 0: RopeTheta
+	// RotaryDim is the number of a head's values that are rotated, from the first; 0: all.
+	RotaryDim int `json:"rotary_dim,omitempty"`
+	// RopeAttentionFactor multiplies rotated values; 0: 1.
+	RopeAttentionFactor float64 `json:"rope_attention_factor,omitempty"`
+	QKNorm              bool    `json:"qk_norm,omitempty"`         // heads of queries and keys are normalised
+	PostNorms           bool    `json:"post_norms,omitempty"`      // so is what is added to the hidden state
+	GELU                bool    `json:"gelu,omitempty"`            // the gate is a GELU, not a SiLU
+	EmbeddingScale      float64 `json:"embedding_scale,omitempty"` // 0: 1
+	// QueryPreAttnScalar is the number whose square root divides scores; 0: HeadDim.
+	QueryPreAttnScalar    float64 `json:"query_pre_attn_scalar,omitempty"`
+	AttnLogitSoftcapping  float64 `json:"attn_logit_softcapping,omitempty"`  // of scores; 0: none
+	FinalLogitSoftcapping float64 `json:"final_logit_softcapping,omitempty"` // of logits; 0: none
 }

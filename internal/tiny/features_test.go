@@ -24,7 +24,7 @@ func TestFeaturesLeadAndVary(t *testing.T) {
 	for _, feature := range tinytest.Features() {
 		t.Run(feature.Name, func(t *testing.T) {
 			t.Parallel()
-			for _, a := range tinytest.Answers(t, tinytest.Random(t, feature.Spec), tinytest.FeaturePrompts(), answer) {
+			for _, a := range tinytest.Answers(t, tinytest.Random(t, feature.Spec), feature.Prompts(), answer) {
 				if a.Least() < 0.02 || a.Distinct() < 20 {
 					t.Errorf("%s: least margin %.4f, %d distinct tokens", a.Name, a.Least(), a.Distinct())
 				}
@@ -39,13 +39,17 @@ func TestFeaturesMatter(t *testing.T) {
 	longest := tinytest.FeaturePrompts()[len(tinytest.FeaturePrompts())-1:]
 	for _, feature := range tinytest.Features() {
 		with := feature.Spec
-		for name, without := range map[string]tiny.Spec{
-			"biases":  func(s tiny.Spec) tiny.Spec { s.Bias = false; return s }(with),
-			"scaling": func(s tiny.Spec) tiny.Spec { s.RopeScaling = ""; return s }(with),
-			"window":  func(s tiny.Spec) tiny.Spec { s.Window = 0; return s }(with),
-			"base":    func(s tiny.Spec) tiny.Spec { s.RopeBase = 0; return s }(with),
+		for name, change := range map[string]func(*tiny.Spec){
+			"biases":        func(s *tiny.Spec) { s.Bias = false },
+			"scaling":       func(s *tiny.Spec) { s.RopeScaling = "" },
+			"window":        func(s *tiny.Spec) { s.Window, s.LocalBase = 0, 0 },
+			"base":          func(s *tiny.Spec) { s.RopeBase = 0 },
+			"local base":    func(s *tiny.Spec) { s.LocalBase = 0 },
+			"attention cap": func(s *tiny.Spec) { s.AttentionCap = 0 },
+			"rotary size":   func(s *tiny.Spec) { s.RotaryDim = 0 },
 		} {
-			if without == with {
+			without := with
+			if change(&without); without == with {
 				continue
 			}
 			a := tinytest.Answers(t, tinytest.Random(t, with), longest, answer)
@@ -91,6 +95,11 @@ func TestImpossibleShapes(t *testing.T) {
 		"rope-base is 0.5":  {RopeBase: 0.5},
 		"a qwen2 of 4 heads of 64 needs a hidden size of 256": {Architecture: gguf.Qwen2, Heads: 4, HeadDim: 64},
 		"a qwen2 cannot have a window":                        {Architecture: gguf.Qwen2, Window: 8},
+		"a phi3 of 4 heads of 64 needs a hidden size of 256":  {Architecture: gguf.Phi3, Heads: 4, HeadDim: 64},
+		"a llama has neither longrope nor a rotary size":      {RotaryDim: 16},
+		"rotary-dim is 34":                                    {Architecture: gguf.Phi3, RotaryDim: 34},
+		"a gemma3 has no such cap":                            {Architecture: gguf.Gemma3, AttentionCap: 5},
+		"only a gemma3 with a window has a local base":        {Architecture: gguf.Gemma3, LocalBase: 5},
 		"a qwen2 has no factors for single frequencies":       {Architecture: gguf.Qwen2, RopeScaling: tiny.Llama3},
 	} {
 		path := filepath.Join(t.TempDir(), "model.gguf")

@@ -1,6 +1,7 @@
 package tiny
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"math"
@@ -57,7 +58,7 @@ func (s Spec) metadata() []gguf.Entry {
 		n("feed_forward_length", s.FFN),
 		n("attention.head_count", s.Heads), n("attention.head_count_kv", s.KVHeads),
 		key("attention.layer_norm_rms_epsilon", float32(1e-5)), key("rope.freq_base", float32(s.RopeBase)),
-		n("rope.dimension_count", s.HeadDim), n("vocab_size", s.Vocab),
+		n("rope.dimension_count", cmp.Or(s.RotaryDim, s.HeadDim)), n("vocab_size", s.Vocab),
 	}
 	if s.Heads*s.HeadDim != s.Hidden {
 		m = append(m, n("attention.key_length", s.HeadDim), n("attention.value_length", s.HeadDim))
@@ -67,6 +68,20 @@ func (s Spec) metadata() []gguf.Entry {
 	}
 	if s.RopeScaling == Linear {
 		m = append(m, key("rope.scaling.type", "linear"), key("rope.scaling.factor", float32(s.RopeFactor)))
+	}
+	if s.RopeScaling == Long {
+		factor := math.Sqrt(1 + math.Log(s.RopeFactor)/math.Log(float64(s.RopeContext))) // as in Phi-3
+		m = append(m, n("rope.scaling.original_context_length", s.RopeContext),
+			key("rope.scaling.attn_factor", float32(factor)))
+	}
+	if s.Architecture == gguf.Gemma2 || s.OutputCap > 0 {
+		m = append(m, key("final_logit_softcapping", float32(s.OutputCap)))
+	}
+	if s.Architecture == gguf.Gemma2 {
+		m = append(m, key("attn_logit_softcapping", float32(s.AttentionCap)))
+	}
+	if s.LocalBase > 0 {
+		m = append(m, key("rope.freq_base_swa", float32(s.LocalBase)))
 	}
 	return m
 }
@@ -78,10 +93,24 @@ func (s Spec) randomWeights(sayable []bool) []gguf.Weights {
 		r := &random{s.Seed ^ hash(want.Name)}
 		out = append(out, gguf.Weights{Name: want.Name, Shape: want.Shape, Stream: s.stream(r, want, sayable)})
 	}
-	if s.RopeScaling == Llama3 {
-		factors := s.llama3Factors()
-		out = append(out, gguf.Weights{Name: "rope_freqs.weight", Shape: []uint64{uint64(len(factors))},
-			Values: factors})
+	add := func(name string, factors []float32) {
+		out = append(out, gguf.Weights{Name: name, Shape: []uint64{uint64(len(factors))}, Values: factors})
+	}
+	switch s.RopeScaling {
+	case Llama3:
+		add("rope_freqs.weight", s.llama3Factors())
+	case Long:
+		add("rope_factors_long.weight", s.longFactors(s.RopeFactor))
+		add("rope_factors_short.weight", s.longFactors(1.5))
+	}
+	return out
+}
+
+// longFactors returns divisors from 1 for the highest frequency to last for the lowest.
+func (s Spec) longFactors(last float64) []float32 {
+	out := make([]float32, cmp.Or(s.RotaryDim, s.HeadDim)/2)
+	for i := range out {
+		out[i] = float32(1 + (last-1)*float64(i)/float64(max(1, len(out)-1)))
 	}
 	return out
 }
@@ -115,14 +144,22 @@ func (s Spec) stream(r *random, want gguf.Wanted, sayable []bool) func(func([]fl
 // scale returns a tensor's mean and deviation. A sum of n terms of deviation 1 has deviation √n.
 func (s Spec) scale(name string) (mean, deviation float64) {
 	over := func(v float64, n int) float64 { return v / math.Sqrt(float64(n)) }
+	embedding := quiet
+	if scale := s.architecture().EmbeddingScale(); scale > 0 {
+		embedding /= scale
+	}
 	parts := strings.Split(name, ".")
 	switch strings.Join(parts[len(parts)-2:], ".") { // without the layer
 	case "token_embd.weight":
-		return 0, quiet
-	case "attn_q.weight", "attn_k.weight":
+		return 0, embedding
+	case "attn_q.weight", "attn_k.weight", "attn_qkv.weight":
 		return 0, over(sharp, s.Hidden)
-	case "attn_q.bias", "attn_k.bias", "attn_v.bias":
+	case "attn_q.bias", "attn_k.bias", "attn_v.bias", "attn_qkv.bias":
 		return 0, leaning
+	case "attn_q_norm.weight", "attn_k_norm.weight":
+		return sharp, 0.3 * sharp
+	case "post_attention_norm.weight", "post_ffw_norm.weight":
+		return adds, 0.3 * adds
 	case "attn_v.weight":
 		return 0, over(1, s.Hidden)
 	case "attn_output.weight":
@@ -135,7 +172,7 @@ func (s Spec) scale(name string) (mean, deviation float64) {
 		return 0, over(spread, s.Hidden)
 	case "output_norm.weight":
 		if s.Tied { // the embedding is too small for a head otherwise
-			return over(spread/quiet, s.Hidden), over(spread/quiet, s.Hidden) * 0.1
+			return over(spread/embedding, s.Hidden), over(spread/embedding, s.Hidden) * 0.1
 		}
 	}
 	return 1, 0.1 // a norm

@@ -18,7 +18,11 @@ const (
 // randomVocabulary also returns which tokens the model may generate: those of ASCII text.
 func (s Spec) randomVocabulary() (v gguf.Vocabulary, sayable []bool) {
 	if s.Tokenizer == SentencePiece {
-		v = scoredVocabulary(s.Vocab)
+		var more []string
+		if s.Architecture == gguf.Phi3 { // llama.cpp expects them
+			more = phi3Tokens
+		}
+		v = scoredVocabulary(s.Vocab, more...)
 	} else {
 		v = bytesVocabulary(s.Vocab, s.Tokenizer)
 	}
@@ -60,8 +64,13 @@ func bytesVocabulary(size int, pre string) gguf.Vocabulary {
 	return v
 }
 
+// phi3Tokens are special tokens of a phi3.
+var phi3Tokens = []string{bos, "<|end|>", "<|user|>", "<|assistant|>"}
+
 // scoredVocabulary uses the rank of a piece as its score. Merges with bytes in byte-level spelling are left out.
-func scoredVocabulary(size int) gguf.Vocabulary {
+// The last tokens are the special ones.
+func scoredVocabulary(size int, special ...string) gguf.Vocabulary {
+	size -= len(special)
 	v := gguf.Vocabulary{Kind: gguf.SentencePiece, BOS: 1, EOS: 2}
 	add := func(text string, kind int32, score float32) {
 		v.Tokens, v.Types, v.Scores = append(v.Tokens, text), append(v.Types, kind), append(v.Scores, score)
@@ -86,6 +95,9 @@ func scoredVocabulary(size int) gguf.Vocabulary {
 	fill(&v, size, gguf.Space)
 	for range v.Tokens[at:] {
 		v.Types, v.Scores = append(v.Types, gguf.TokenNormal), append(v.Scores, -2e6)
+	}
+	for _, text := range special {
+		add(text, gguf.TokenControl, 0)
 	}
 	return v
 }

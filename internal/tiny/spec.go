@@ -16,13 +16,14 @@ const SentencePiece = "sentencepiece"
 // The kinds of rotation scaling in a Spec.
 const (
 	Linear = "linear"
-	Llama3 = "llama3" // the factor for low frequencies, none for high ones, smooth in between
+	Llama3 = "llama3"   // the factor for low frequencies, none for high ones, smooth in between
+	Long   = "longrope" // two sets of factors, for contexts up to RopeContext and for longer ones
 )
 
 // Spec is the shape of a random model. Resolved replaces zeros by defaults.
 type Spec struct {
 	Name         string  `json:"name"`         // general.name
-	Architecture string  `json:"architecture"` // gguf.Llama or gguf.Qwen2
+	Architecture string  `json:"architecture"` // one of gguf.Supported
 	Layers       int     `json:"layers"`
 	Hidden       int     `json:"hidden"`
 	Heads        int     `json:"heads"`
@@ -31,13 +32,18 @@ type Spec struct {
 	FFN          int     `json:"ffn"`
 	Vocab        int     `json:"vocab"`
 	Context      int     `json:"context"`
-	Window       int     `json:"window,omitempty"` // a sliding window; 0 for none
-	Tied         bool    `json:"tied"`
-	Bias         bool    `json:"bias"` // of queries, keys and values; a qwen2 has them always
+	Window       int     `json:"window,omitempty"`        // a sliding window; 0 for none
+	AttentionCap float64 `json:"attention_cap,omitempty"` // soft cap of scores; 0 for none
+	OutputCap    float64 `json:"output_cap,omitempty"`    // soft cap of logits; 0 for none
+	RotaryDim    int     `json:"rotary_dim,omitempty"`    // values of a head that are rotated; 0 for all
+	LocalBase    float64 `json:"local_base,omitempty"`    // RoPE base of layers with a window; 0 for RopeBase
+	Fused        bool    `json:"fused,omitempty"`         // queries, keys and values, and a phi3's gate, are one tensor
+	Tied         bool    `json:"tied"`                    // a gemma2 always is
+	Bias         bool    `json:"bias"`                    // of queries, keys and values; a qwen2 has them always
 	RopeBase     float64 `json:"rope_base"`
 	RopeScaling  string  `json:"rope_scaling,omitempty"` // Linear or Llama3; "" for none
 	RopeFactor   float64 `json:"rope_factor,omitempty"`
-	RopeContext  int     `json:"rope_context,omitempty"` // the context before Llama3's scaling
+	RopeContext  int     `json:"rope_context,omitempty"` // the context before Llama3's or Long's scaling
 	Tokenizer    string  `json:"tokenizer"`              // SentencePiece, or a pre-tokenizer: gguf.PreGPT2 and so on
 	Seed         uint64  `json:"seed"`
 }
@@ -56,14 +62,18 @@ func (s Spec) Resolved() (Spec, error) {
 	}
 	s.FFN, s.Vocab = cmp.Or(s.FFN, 2*s.Hidden), cmp.Or(s.Vocab, 640)
 	s.Context, s.RopeBase = cmp.Or(s.Context, 1024), cmp.Or(s.RopeBase, 10000)
-	s.Bias = s.Bias || s.Architecture == gguf.Qwen2
+	s.Bias, s.Tied = s.Bias || s.Architecture == gguf.Qwen2, s.Tied || s.Architecture == gguf.Gemma2
+	s.Fused = s.Fused || s.Architecture == gguf.Phi3
+	if s.Architecture == gguf.Gemma3 && s.Window > 0 {
+		s.LocalBase = cmp.Or(s.LocalBase, 10000)
+	}
 	if s.RopeScaling != "" {
 		s.RopeFactor = cmp.Or(s.RopeFactor, 8)
 	}
-	if s.RopeScaling == Llama3 {
+	if s.RopeScaling == Llama3 || s.RopeScaling == Long {
 		s.RopeContext = cmp.Or(s.RopeContext, max(1, s.Context/8))
 	}
-	s.Tokenizer = cmp.Or(s.Tokenizer, map[string]string{gguf.Qwen2: gguf.PreQwen2}[s.Architecture], gguf.PreGPT2)
+	s.Tokenizer = cmp.Or(s.Tokenizer, tokenizerOf[s.Architecture], gguf.PreGPT2)
 	s.Seed = cmp.Or(s.Seed, 1)
 	s.Name = cmp.Or(s.Name, s.title())
 	return s, s.check()
@@ -96,8 +106,8 @@ func (s Spec) check() error {
 		return impossible("head-dim is %d, want an even number", s.HeadDim)
 	case !(s.RopeBase > 1 && s.RopeBase < 1e12):
 		return impossible("rope-base is %g, want a number above 1", s.RopeBase)
-	case s.RopeScaling != "" && s.RopeScaling != Linear && s.RopeScaling != Llama3:
-		return impossible("rope scaling %q is not supported, only %s and %s", s.RopeScaling, Linear, Llama3)
+	case s.RopeScaling != "" && s.RopeScaling != Linear && s.RopeScaling != Llama3 && s.RopeScaling != Long:
+		return impossible("rope scaling %q is not supported, only %s, %s and %s", s.RopeScaling, Linear, Llama3, Long)
 	case s.RopeScaling != "" && !(s.RopeFactor > 0 && s.RopeFactor < 1e6):
 		return impossible("rope-factor is %g, want a number above 0", s.RopeFactor)
 	case !slices.Contains(tokenizers, s.Tokenizer):
@@ -105,24 +115,42 @@ func (s Spec) check() error {
 		return impossible("tokenizer %q is not supported, only %s and %s", s.Tokenizer,
 			strings.Join(tokenizers[:most], ", "), tokenizers[most])
 	}
-	return s.checkQwen2()
+	return s.checkArchitecture()
 }
 
-// checkQwen2 refuses what llama.cpp does not load, and what a qwen2's file cannot express.
-func (s Spec) checkQwen2() error {
+// checkArchitecture refuses what llama.cpp does not load, and what an architecture's file cannot express.
+func (s Spec) checkArchitecture() error {
+	is := func(names ...string) bool { return slices.Contains(names, s.Architecture) }
+	gemma := is(gguf.Gemma2, gguf.Gemma3)
 	switch {
-	case s.Architecture != gguf.Qwen2:
-	case s.Heads*s.HeadDim != s.Hidden:
-		return impossible("a qwen2 of %d heads of %d needs a hidden size of %d, not %d", s.Heads, s.HeadDim,
-			s.Heads*s.HeadDim,
-			s.Hidden)
-	case s.Window > 0:
-		return impossible("a qwen2 cannot have a window, because its file does not say in which layers; use llama")
-	case s.RopeScaling == Llama3:
-		return impossible("a qwen2 has no factors for single frequencies; use linear scaling, or llama")
+	case is(gguf.Qwen2, gguf.Phi3) && s.Heads*s.HeadDim != s.Hidden:
+		return impossible("a %s of %d heads of %d needs a hidden size of %d, not %d", s.Architecture, s.Heads, s.HeadDim,
+			s.Heads*s.HeadDim, s.Hidden)
+	case is(gguf.Qwen2, gguf.Qwen3) && s.Window > 0:
+		return impossible("a %s cannot have a window, because its file does not say in which layers; use llama",
+			s.Architecture)
+	case !is(gguf.Llama) && s.RopeScaling == Llama3:
+		return impossible("a %s has no factors for single frequencies; use linear scaling, or llama", s.Architecture)
+	case !is(gguf.Phi3) && (s.RopeScaling == Long || s.RotaryDim > 0):
+		return impossible("a %s has neither %s nor a rotary size; use phi3", s.Architecture, Long)
+	case s.RotaryDim%2 != 0 || s.RotaryDim < 0 || s.RotaryDim > s.HeadDim:
+		return impossible("rotary-dim is %d, want an even number up to %d", s.RotaryDim, s.HeadDim)
+	case !is(gguf.Gemma2) && s.AttentionCap != 0, !gemma && s.OutputCap != 0:
+		return impossible("a %s has no such cap; use gemma2, which has both, or gemma3, which has that of logits",
+			s.Architecture)
+	case !(s.AttentionCap >= 0 && s.OutputCap >= 0):
+		return impossible("a cap is below 0")
+	case s.LocalBase != 0 && !(is(gguf.Gemma3) && s.Window > 0):
+		return impossible("only a gemma3 with a window has a local base")
+	case s.LocalBase != 0 && !(s.LocalBase > 1 && s.LocalBase < 1e12):
+		return impossible("local-base is %g, want a number above 1", s.LocalBase)
 	}
 	return nil
 }
+
+// tokenizerOf has the tokenizers that architectures come with.
+var tokenizerOf = map[string]string{gguf.Qwen2: gguf.PreQwen2, gguf.Qwen3: gguf.PreQwen2, gguf.Gemma2: SentencePiece,
+	gguf.Gemma3: SentencePiece, gguf.Phi3: SentencePiece}
 
 var tokenizers = []string{gguf.PreGPT2, gguf.PreSmolLM, gguf.PreLlama3, gguf.PreQwen2, SentencePiece}
 
@@ -137,6 +165,7 @@ func (s Spec) architecture() gguf.Architecture {
 		FeedForwardLength: s.FFN,
 		HeadCount:         s.Heads, HeadCountKV: s.KVHeads, HeadDim: s.HeadDim, VocabSize: s.Vocab, RMSEpsilon: 1e-5,
 		RopeBase:      s.RopeBase,
-		SlidingWindow: s.Window, AttentionBias: s.Bias, Tied: s.Tied,
+		SlidingWindow: s.Window, AttentionBias: s.Bias, Tied: s.Tied, FusedQKV: s.Fused,
+		FusedGate: s.Fused && s.Architecture == gguf.Phi3,
 	}
 }

@@ -5,6 +5,7 @@ package tokenizer
 import (
 	"sort"
 	"strings"
+	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -84,6 +85,9 @@ func (t *Tokenizer) Encode(text string) []int {
 			ids = append(ids, t.ids[found])
 		}
 		text = text[at+len(found):]
+		if found != "" && t.Trims(t.ids[found]) {
+			text = strings.TrimLeftFunc(text, unicode.IsSpace)
+		}
 	}
 	return ids
 }

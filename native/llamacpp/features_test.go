@@ -16,9 +16,9 @@ import (
 
 const featureTokens = 32
 
-func featureAnswers(t *testing.T, s tiny.Spec) []tinytest.Answer {
+func featureAnswers(t *testing.T, f tinytest.Feature) []tinytest.Answer {
 	t.Helper()
-	return tinytest.Answers(t, tinytest.Random(t, s), tinytest.FeaturePrompts(), featureTokens)
+	return tinytest.Answers(t, tinytest.Random(t, f.Spec), f.Prompts(), featureTokens)
 }
 
 // says returns the ids of a prompt and of the answer, according to llama-server.
@@ -44,7 +44,7 @@ func TestFeaturesInLlamaServer(t *testing.T) {
 			if err := tiny.WriteRandomFile(t.Context(), path, feature.Spec); err != nil {
 				t.Fatal(err)
 			}
-			all := featureAnswers(t, feature.Spec)
+			all := featureAnswers(t, feature)
 			s, _ := loadedSession(t, at(path))
 			for _, a := range all {
 				in, out := says(t, s, a.Text)
@@ -113,7 +113,7 @@ func TestSlidingWindowInLlamaServer(t *testing.T) {
 			continue
 		}
 		s, _ := loadedSession(t, at(windowed(t, feature.Spec)))
-		for _, a := range featureAnswers(t, feature.Spec) {
+		for _, a := range featureAnswers(t, feature) {
 			if _, out := says(t, s, a.Text); !slices.Equal(out, a.Out) {
 				t.Errorf("%s: got %v, llama-server %v", a.Name, a.Out, out)
 			}

@@ -1,5 +1,5 @@
-// Package reference is a plain forward pass of llama and qwen2, written to be read. Tests, and runs of the tiny model,
-// compare engines with it: if two engines differ, it shows which one is wrong.
+// Package reference is a plain forward pass of the supported architectures, written to be read. Tests, and runs of the
+// tiny model, compare engines with it: if two engines differ, it shows which one is wrong.
 //
 // It supports one sequence, greedy decoding and weights in memory, on one thread.
 package reference
@@ -15,7 +15,8 @@ import (
 // Model is a model in memory.
 type Model struct {
 	shape  gguf.Architecture
-	speeds []float64 // of the rotation: angles a position, one for each pair of a head's values
+	global rotation // of most layers
+	local  rotation // of layers with a window and a base of their own
 	embed  []float32
 	head   []float32
 	norm   []float32
@@ -26,6 +27,10 @@ type layer struct {
 	attnNorm, q, k, v, o, ffnNorm, gate, up, down []float32
 
 	qBias, kBias, vBias []float32 // empty where there are none
+	qNorm, kNorm        []float32 // likewise
+	attnPost, ffnPost   []float32 // likewise
+
+	local bool // has the window
 }
 
 // Open reads the tokenizer and the weights of a file.
@@ -64,20 +69,49 @@ func Load(f *gguf.File) (*Model, error) {
 			return nil, err
 		}
 	}
-	m := &Model{shape: shape, speeds: speeds(shape), embed: weights["token_embd.weight"],
-		head: weights["output.weight"], norm: weights["output_norm.weight"]}
+	m := &Model{shape: shape, embed: weights["token_embd.weight"], head: weights["output.weight"],
+		norm: weights["output_norm.weight"]}
+	m.Context(shape.ContextLength)
 	if shape.Tied {
 		m.head = m.embed
 	}
 	for i := range shape.BlockCount {
 		part := func(name string) []float32 { return weights[fmt.Sprintf("blk.%d.%s", i, name)] }
-		m.layers = append(m.layers, layer{attnNorm: part("attn_norm.weight"),
+		l := layer{attnNorm: part("attn_norm.weight"),
 			q: part("attn_q.weight"), k: part("attn_k.weight"), v: part("attn_v.weight"), o: part("attn_output.weight"),
 			qBias: part("attn_q.bias"), kBias: part("attn_k.bias"), vBias: part("attn_v.bias"),
 			ffnNorm: part("ffn_norm.weight"), gate: part("ffn_gate.weight"), up: part("ffn_up.weight"),
-			down: part("ffn_down.weight")})
+			down:  part("ffn_down.weight"),
+			qNorm: part("attn_q_norm.weight"), kNorm: part("attn_k_norm.weight"),
+			attnPost: part("post_attention_norm.weight"), ffnPost: part("post_ffw_norm.weight"),
+			local: shape.Local(i)}
+		if shape.FusedQKV {
+			l.q, l.k, l.v = m.divide(part("attn_qkv.weight"))
+			l.qBias, l.kBias, l.vBias = m.divide(part("attn_qkv.bias"))
+		}
+		if half := len(l.up) / 2; shape.FusedGate {
+			l.gate, l.up = l.up[:half], l.up[half:]
+		}
+		m.layers = append(m.layers, l)
 	}
 	return m, nil
+}
+
+// divide returns the rows of queries, keys and values.
+func (m *Model) divide(all []float32) (q, k, v []float32) {
+	heads, kv := m.shape.HeadCount, m.shape.HeadCountKV
+	one := len(all) / (heads + 2*kv)
+	return all[:heads*one], all[heads*one : (heads+kv)*one], all[(heads+kv)*one:]
+}
+
+// Context sets the context that LongRoPE's factors are for. Unless it is called, it is the model's longest.
+func (m *Model) Context(tokens int) {
+	factors, magnitude := m.shape.Factors(tokens)
+	m.global = rotation{speeds(m.shape.RopeBase, m.shape.Rotated(), factors), magnitude}
+	m.local = m.global
+	if m.shape.LocalBase > 0 {
+		m.local = rotation{speeds(m.shape.LocalBase, m.shape.Rotated(), nil), 1}
+	}
 }
 
 // Sequence is a text in progress, with its keys and values.
@@ -97,21 +131,64 @@ func (m *Model) Start() *Sequence {
 func (s *Sequence) Step(id int, logits bool) []float32 {
 	m, h := s.m, s.m.shape.EmbeddingLength
 	x := append([]float32(nil), m.embed[id*h:(id+1)*h]...)
+	if scale := m.shape.EmbeddingScale(); scale > 0 {
+		for i := range x {
+			x[i] = float32(float64(x[i]) * scale)
+		}
+	}
 	for i := range m.layers {
 		l := &m.layers[i]
-		add(x, s.attend(i, rmsNorm(x, l.attnNorm, m.shape.RMSEpsilon)))
+		add(x, m.post(s.attend(i, rmsNorm(x, l.attnNorm, m.shape.RMSEpsilon)), l.attnPost))
 		in := rmsNorm(x, l.ffnNorm, m.shape.RMSEpsilon)
 		gate, up := multiply(l.gate, in), multiply(l.up, in)
 		for j, g := range gate {
-			gate[j] = float32(float64(g) / (1 + math.Exp(-float64(g))) * float64(up[j]))
+			gate[j] = float32(m.activate(float64(g)) * float64(up[j]))
 		}
-		add(x, multiply(l.down, gate))
+		add(x, m.post(multiply(l.down, gate), l.ffnPost))
 	}
 	s.length++
 	if !logits {
 		return nil
 	}
-	return multiply(m.head, rmsNorm(x, m.norm, m.shape.RMSEpsilon))
+	out := multiply(m.head, rmsNorm(x, m.norm, m.shape.RMSEpsilon))
+	for i, v := range out {
+		out[i] = float32(capped(float64(v), m.shape.OutputCap))
+	}
+	return out
+}
+
+// post normalises what is added to the hidden state, in architectures that do so.
+func (m *Model) post(x, weight []float32) []float32 {
+	if len(weight) == 0 {
+		return x
+	}
+	return rmsNorm(x, weight, m.shape.RMSEpsilon)
+}
+
+// activate is the SiLU, or the GELU's approximation by tanh.
+func (m *Model) activate(v float64) float64 {
+	if m.shape.GELU() {
+		return 0.5 * v * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(v+0.044715*v*v*v)))
+	}
+	return v / (1 + math.Exp(-v))
+}
+
+// capped limits a value softly to ±cap; 0 is no limit.
+func capped(v, cap float64) float64 {
+	if cap == 0 {
+		return v
+	}
+	return cap * math.Tanh(v/cap)
+}
+
+// normHeads normalises each head, in architectures that do so.
+func (m *Model) normHeads(x, weight []float32) {
+	if len(weight) == 0 {
+		return
+	}
+	for ; len(x) > 0; x = x[len(weight):] {
+		copy(x, rmsNorm(x[:len(weight)], weight, m.shape.RMSEpsilon))
+	}
 }
 
 // attend computes the attention of layer i for the last token.
@@ -123,14 +200,20 @@ func (s *Sequence) attend(i int, in []float32) []float32 {
 		add(k, l.kBias)
 		add(v, l.vBias)
 	}
-	s.m.rotate(q, s.length)
-	s.m.rotate(k, s.length)
+	s.m.normHeads(q, l.qNorm)
+	s.m.normHeads(k, l.kNorm)
+	turn := s.m.global
+	if l.local {
+		turn = s.m.local
+	}
+	s.m.rotate(q, s.length, turn)
+	s.m.rotate(k, s.length, turn)
 	s.keys[i] = append(s.keys[i], k...)
 	s.values[i] = append(s.values[i], v...)
 	out := make([]float32, sh.HeadCount*sh.HeadDim)
 	width := sh.HeadCountKV * sh.HeadDim
 	first := 0 // the first visible position
-	if w := sh.SlidingWindow; w > 0 {
+	if w := sh.SlidingWindow; w > 0 && l.local {
 		first = max(0, s.length+1-w)
 	}
 	scores := make([]float64, s.length+1-first)
@@ -139,7 +222,8 @@ func (s *Sequence) attend(i int, in []float32) []float32 {
 		at := head / (sh.HeadCount / sh.HeadCountKV) * sh.HeadDim
 		mine := q[head*sh.HeadDim : (head+1)*sh.HeadDim]
 		for p := range scores {
-			scores[p] = dot(mine, keys[p*width+at:p*width+at+sh.HeadDim]) / math.Sqrt(float64(sh.HeadDim))
+			score := dot(mine, keys[p*width+at:p*width+at+sh.HeadDim]) / math.Sqrt(float64(sh.QueryScalar()))
+			scores[p] = capped(score, sh.AttentionCap)
 		}
 		softmax(scores)
 		mix(out[head*sh.HeadDim:(head+1)*sh.HeadDim], scores, values[at:], width)
@@ -147,12 +231,18 @@ func (s *Sequence) attend(i int, in []float32) []float32 {
 	return multiply(l.o, out)
 }
 
-func speeds(a gguf.Architecture) []float64 {
-	out := make([]float64, a.HeadDim/2)
+// rotation is how queries and keys are rotated.
+type rotation struct {
+	speeds    []float64 // angles a position, one for each pair of a head's values
+	magnitude float64   // factor of what is rotated
+}
+
+func speeds(base float64, values int, factors []float64) []float64 {
+	out := make([]float64, values/2)
 	for i := range out {
-		out[i] = math.Pow(a.RopeBase, -2*float64(i)/float64(a.HeadDim))
-		if len(a.RopeFactors) > 0 {
-			out[i] /= a.RopeFactors[i]
+		out[i] = math.Pow(base, -2*float64(i)/float64(values))
+		if len(factors) > 0 {
+			out[i] /= factors[i]
 		}
 	}
 	return out
@@ -173,11 +263,12 @@ func mix(to []float32, weights []float64, values []float32, step int) {
 
 // rotate rotates the pairs of each head by the position's angles: adjacent values in a llama's GGUF, otherwise a value
 // of the first half with one of the second.
-func (m *Model) rotate(x []float32, position int) {
+func (m *Model) rotate(x []float32, position int, r rotation) {
 	dim := m.shape.HeadDim
-	for i, speed := range m.speeds {
+	for i, speed := range r.speeds {
 		sin, cos := math.Sincos(float64(position) * speed)
-		a, b := i, i+dim/2
+		sin, cos = sin*r.magnitude, cos*r.magnitude
+		a, b := i, i+len(r.speeds)
 		if m.shape.Interleaved() {
 			a, b = 2*i, 2*i+1
 		}

@@ -11,6 +11,15 @@ type Feature struct {
 	Spec tiny.Spec
 	// LlamaCppDiffers: llama.cpp ignores the sliding window of a llama.
 	LlamaCppDiffers bool
+	chat            string
+}
+
+// Prompts are the prompts for the model: FeaturePrompts, and one with its special tokens.
+func (f Feature) Prompts() []Prompt {
+	if f.chat == "" {
+		return FeaturePrompts()
+	}
+	return append(FeaturePrompts(), Prompt{"chat", f.chat})
 }
 
 // Features returns the models on which engines are compared. Together they cover everything supported. Their seeds make
@@ -48,6 +57,26 @@ func Features() []Feature {
 			Spec: tiny.Spec{Heads: 4, KVHeads: 2, HeadDim: 32, Vocab: 2000, Tokenizer: tiny.SentencePiece, Seed: 4}},
 		{Name: "a sliding window",
 			Spec: tiny.Spec{Heads: 4, KVHeads: 2, HeadDim: 32, Window: 24, Seed: 4}, LlamaCppDiffers: true},
+		{Name: "fused queries, keys and values",
+			Spec: tiny.Spec{Heads: 4, KVHeads: 2, HeadDim: 32, Bias: true, Fused: true, Seed: 40}},
+		{Name: "qwen3",
+			Spec: tiny.Spec{Architecture: gguf.Qwen3, Heads: 4, KVHeads: 2, HeadDim: 64, Tied: true,
+				RopeBase: 1e6, Seed: 8}},
+		{Name: "gemma2",
+			Spec: tiny.Spec{Architecture: gguf.Gemma2, Layers: 4, Heads: 4, KVHeads: 2, HeadDim: 48, Window: 24,
+				AttentionCap: 5, OutputCap: 100, Seed: 17}},
+		{Name: "gemma3, two bases and linear scaling",
+			Spec: tiny.Spec{Architecture: gguf.Gemma3, Layers: 7, Heads: 4, KVHeads: 2, HeadDim: 48, Window: 24,
+				OutputCap: 100, RopeBase: 1e6, LocalBase: 5000, RopeScaling: tiny.Linear, RopeFactor: 8, Seed: 15}},
+		{Name: "gemma3 without a window",
+			Spec: tiny.Spec{Architecture: gguf.Gemma3, Heads: 4, KVHeads: 1, HeadDim: 32, Tied: true,
+				RopeBase: 1e6, Seed: 27}},
+		{Name: "phi3",
+			Spec: tiny.Spec{Architecture: gguf.Phi3, Heads: 4, HeadDim: 32, Seed: 33},
+			chat: "<|user|>\n What is the best of three clocks?<|end|>\n<|assistant|> \n"},
+		{Name: "phi3 beyond its original context, rotated in part",
+			Spec: tiny.Spec{Architecture: gguf.Phi3, Heads: 4, KVHeads: 2, HeadDim: 32, RotaryDim: 24,
+				RopeScaling: tiny.Long, RopeContext: 64, RopeFactor: 16, Tied: true, Seed: 6}},
 	}
 }
 

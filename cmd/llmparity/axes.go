@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -96,19 +95,7 @@ func (f *scheduleFlags) register(flags *pflag.FlagSet) {
 		if strings.HasPrefix(field.Key, "traffic.") {
 			title = "Load"
 		}
-		switch to := field.To.(type) {
-		case *string:
-			flags.StringVar(to, field.Flag, *to, field.Help)
-		case *int:
-			flags.IntVar(to, field.Flag, *to, field.Help)
-		case *uint64:
-			flags.Uint64Var(to, field.Flag, *to, field.Help)
-		case *float64:
-			flags.Float64Var(to, field.Flag, *to, field.Help)
-		case *plan.Duration:
-			flags.DurationVar((*time.Duration)(to), field.Flag, time.Duration(*to), field.Help)
-		}
-		under(flags, title, field.Flag)
+		addFlag(flags, title, field.Flag, field.To, field.Help)
 	}
 	flags.StringVar(&f.untilCI, "until-ci", "",
 		"repeat until the 95% confidence interval is within this share of the median, e.g. 5%")
@@ -120,11 +107,6 @@ func (f *scheduleFlags) register(flags *pflag.FlagSet) {
 // change applies the flags to the plan.
 func (f *scheduleFlags) change(p *plan.Plan, given func(string) bool) error {
 	p.Take(&f.said, given)
-	return f.until(p, given)
-}
-
-// until applies --until-ci and the flags that belong to it.
-func (f *scheduleFlags) until(p *plan.Plan, given func(string) bool) error {
 	until := plan.UntilCI{}
 	if p.UntilCI != nil {
 		until = *p.UntilCI

@@ -29,7 +29,7 @@ func compareEstimatesCommand() *cobra.Command {
 PROFILE.json is a memory profile from "llmparity report DIR --profile". Numbers are in GiB (2^30
 bytes), or in GB (10^9 bytes) with --calc-unit GB.
 
-Docs: ` + docsEstimate,
+Docs: docs/explanation/prediction.md`,
 		Example: `  llmparity compare-estimates profile.json --calc-weights 13.5 --calc-kv 0.4
   llmparity compare-estimates profile.json --calc-weights 14.5 --calc-unit GB --json`,
 		Args: arguments(cobra.ExactArgs(1)),

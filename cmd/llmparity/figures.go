@@ -61,14 +61,22 @@ func (f *figureFlags) write(c *cobra.Command, dir string, result *compare.Result
 	}
 	for _, name := range chosen {
 		if !slices.ContainsFunc(known, func(of string) bool { return isFigure(of, name) }) {
-			return unknownFigure(name, known)
+			for i := range known {
+				known[i] = strings.TrimPrefix(known[i], "fig-")
+			}
+			return fault.New(fault.Usage, "the nearest are "+strings.Join(nearest.Of(name, known, 3), ", ")+
+				"; name a folder with --figures-dir", "unknown figure %q", name)
 		}
 	}
 	f.dir = cmp.Or(f.dir, filepath.Join(dir, "figures"))
 	begin := time.Now()
 	sheet, err := browser.OpenSheet(c.Context(), f.chrome)
+	if missing, ok := errors.AsType[*fault.Error](err); ok && missing.Kind == fault.NoChrome {
+		return &fault.Error{Kind: fault.NoChrome, Err: err, What: "figures need a browser: " + missing.What,
+			Do: missing.Do}
+	}
 	if err != nil {
-		return noFigures(err)
+		return err
 	}
 	figures, err := colours().Figures(c.Context(), sheet.Run, f.all, func(of string) bool {
 		return len(chosen) == 0 || slices.ContainsFunc(chosen, func(name string) bool { return isFigure(of, name) })
@@ -88,23 +96,4 @@ func (f *figureFlags) write(c *cobra.Command, dir string, result *compare.Result
 func isFigure(figure, name string) bool {
 	short := strings.TrimPrefix(figure, "fig-")
 	return figure == name || short == name || strings.HasPrefix(short, strings.TrimPrefix(name, "fig-")+"-")
-}
-
-func unknownFigure(name string, known []string) error {
-	short := make([]string, len(known))
-	for i := range known {
-		short[i] = strings.TrimPrefix(known[i], "fig-")
-	}
-	do := "the nearest are " + strings.Join(nearest.Of(name, short, 3), ", ")
-	return fault.New(fault.Usage, do+"; name a folder with --figures-dir", "unknown figure %q", name)
-}
-
-// noFigures says of a missing browser that it is needed for figures: a machine that only reads records may have none.
-func noFigures(err error) error {
-	var missing *fault.Error
-	if errors.As(err, &missing) && missing.Kind == fault.NoChrome {
-		return &fault.Error{Kind: fault.NoChrome, Err: err, What: "figures need a browser: " + missing.What,
-			Do: missing.Do}
-	}
-	return err
 }

@@ -16,21 +16,6 @@ import (
 	"llmparity/internal/nearest"
 )
 
-// Documentation that help refers to.
-const (
-	docsIndex    = "docs/README.md"
-	docsPlans    = "docs/howto/write-a-plan.md"
-	docsFormats  = "docs/reference/formats.md"
-	docsProtocol = "docs/howto/add-an-engine.md"
-	docsGate     = "docs/howto/gate-in-ci.md"
-	docsEstimate = "docs/explanation/prediction.md"
-	docsDoctor   = "docs/howto/check-a-machine.md"
-	docsRepeat   = "docs/howto/reproduce-a-run.md"
-	docsWatch    = "docs/howto/watch-a-process.md"
-	docsModels   = "docs/howto/use-your-own-model.md"
-	docsFigures  = "docs/howto/draw-figures.md"
-)
-
 // helpWidth is the number of columns that help keeps to.
 const helpWidth = 100
 
@@ -137,7 +122,8 @@ func helpOf(c *cobra.Command, w io.Writer, only func(*pflag.Flag) bool) {
 		printFlags(w, sorted(c.Flags(), func(f *pflag.Flag) bool { return f.Name != "help" && only(f) }))
 		return
 	}
-	fmt.Fprintf(w, "\nTry:  llmparity run\nHelp: llmparity COMMAND --help, llmparity help exit-codes|presets\nDocs: %s\n", docsIndex)
+	fmt.Fprint(w, "\nTry:  llmparity run\nHelp: llmparity COMMAND --help, llmparity help exit-codes|presets\n"+
+		"Docs: docs/README.md\n")
 }
 
 // description is a command's long text, or a sentence of the short one.

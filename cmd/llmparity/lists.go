@@ -22,15 +22,13 @@ func listFlags(command string) map[string]*regexp.Regexp {
 	default:
 		return nil
 	}
-	number := regexp.MustCompile(`^[0-9]+$`)
-	word := regexp.MustCompile(`^[a-z]+[0-9]+(_[0-9a-z]+)?$`)
-	out := map[string]*regexp.Regexp{
-		"input-len": number, "output-len": number, "batch-size": number, "concurrency": number, "contexts": number,
-		"thread-counts": number,
-		"prompt-toks":   number, "gen-toks": number, "seqlens": number,
-		"dtype": word, "kv-cache-dtype": word, "start": regexp.MustCompile(`^(cold|warm)$`),
-		"engines": regexp.MustCompile(`^(` + strings.Join(kinds.All.Names(), "|") + `)$`),
-		"models":  regexp.MustCompile(`^.+$`),
+	number, word := regexp.MustCompile(`^[0-9]+$`), regexp.MustCompile(`^[a-z]+[0-9]+(_[0-9a-z]+)?$`)
+	out := map[string]*regexp.Regexp{"dtype": word, "kv-cache-dtype": word, "models": regexp.MustCompile(`^.+$`),
+		"start":   regexp.MustCompile(`^(cold|warm)$`),
+		"engines": regexp.MustCompile(`^(` + strings.Join(kinds.All.Names(), "|") + `)$`)}
+	const numbers = "input-len output-len batch-size concurrency contexts thread-counts prompt-toks gen-toks seqlens"
+	for name := range strings.FieldsSeq(numbers) {
+		out[name] = number
 	}
 	for _, name := range kinds.All.VersionAxes() {
 		out[strings.ReplaceAll(name, "_", "-")] = regexp.MustCompile(`^[0-9]+(\.[0-9]+)+\S*$`)
@@ -48,58 +46,38 @@ func joinLists(args []string) []string {
 		return args
 	}
 	lists := listFlags(args[0])
-	if lists == nil {
-		return args
-	}
 	var out []string
-	for i := 0; i < len(args); i++ {
-		if args[i] == "--" {
-			return append(out, args[i:]...)
-		}
-		name, assigned, has := strings.Cut(strings.TrimPrefix(args[i], "--"), "=")
+	for len(args) > 0 && args[0] != "--" {
+		arg := args[0]
+		args = args[1:]
+		name, value, has := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 		form := lists[name]
-		if !strings.HasPrefix(args[i], "--") {
-			form = nil
+		switch {
+		case form == nil || !strings.HasPrefix(arg, "--"):
+			out = append(out, arg)
+		case form == figureName && !has && (len(args) == 0 || strings.HasPrefix(args[0], "-") || record.IsRun(args[0])):
+			out = append(out, arg+"="+allFigures)
+		case !has && len(args) == 0:
+			out = append(out, arg)
+		default:
+			if !has { // the next argument is the value, whatever its form
+				value, args = args[0], args[1:]
+			}
+			for len(args) > 0 && isElement(form, args[0]) {
+				value = strings.Trim(value, ",") + "," + strings.Trim(args[0], ",")
+				args = args[1:]
+			}
+			out = append(out, "--"+name+"="+value)
 		}
-		if form == figureName && !has && (i+1 == len(args) || strings.HasPrefix(args[i+1], "-") ||
-			record.IsRun(args[i+1])) {
-			out = append(out, args[i]+"="+allFigures)
-			continue
-		}
-		if form == nil || !has && i+1 == len(args) {
-			out = append(out, args[i])
-			continue
-		}
-		values := []string{assigned}
-		if !has { // the next argument is the value, whatever its form
-			i++
-			values[0] = args[i]
-		}
-		for i+1 < len(args) && element(form, args[i+1]) {
-			i++
-			values = append(values, args[i])
-		}
-		out = append(out, "--"+name+"="+joined(values))
 	}
-	return out
+	return append(out, args...)
 }
 
-// element reports whether an argument is a value of a list, or several with commas.
-func element(form *regexp.Regexp, arg string) bool {
+// isElement reports whether an argument is a value of a list, or several with commas.
+func isElement(form *regexp.Regexp, arg string) bool {
 	if strings.HasPrefix(arg, "-") || planFile.MatchString(arg) || form == figureName && record.IsRun(arg) {
 		return false
 	}
 	parts := slices.DeleteFunc(strings.Split(arg, ","), func(s string) bool { return s == "" })
 	return len(parts) > 0 && !slices.ContainsFunc(parts, func(s string) bool { return !form.MatchString(s) })
-}
-
-// joined puts commas between values, which may end in one already: 1, 2, 4.
-func joined(values []string) string {
-	if len(values) == 1 {
-		return values[0]
-	}
-	for i, v := range values {
-		values[i] = strings.Trim(v, ",")
-	}
-	return strings.Join(values, ",")
 }

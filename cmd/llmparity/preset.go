@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"llmparity/assets/plans"
-	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
@@ -28,8 +27,6 @@ type presetFlags struct {
 // presetSizes are the size flags of a preset.
 func presetSizes(name string) []string {
 	switch name {
-	case "":
-		return nil
 	case "seqlen":
 		return []string{"seqlens", "gen-toks"}
 	case "mixed":
@@ -50,16 +47,16 @@ func (f *presetFlags) register(flags *pflag.FlagSet) {
 	under(flags, "Sizes of presets", "prompt-toks gen-toks seqlens short long")
 }
 
-// text is the preset's plan, or the default one.
-func (f *presetFlags) text() (text []byte, name string) {
+// builtIn is the preset's plan, or the default one.
+func (f *presetFlags) builtIn() (plan.Plan, error) {
 	if f.preset == "" {
-		return plans.Default, "default plan"
+		return plan.Parse(plans.Default, "default plan", kinds.All...)
 	}
 	text, err := plans.Preset(f.preset)
 	if err != nil {
-		panic(err) // check comes first
+		return plan.Plan{}, err
 	}
-	return text, "preset " + f.preset
+	return plan.Parse(text, "preset "+f.preset, kinds.All...)
 }
 
 // check refuses an unknown preset, and size flags that it does not have.
@@ -71,25 +68,22 @@ func (f *presetFlags) check(given func(string) bool, args []string) error {
 		return fault.New(fault.Usage, didYouMean(f.preset, plans.Names()), "unknown preset %q", f.preset)
 	}
 	takes := presetSizes(f.preset)
-	for _, flag := range []string{"prompt-toks", "gen-toks", "seqlens", "short", "long"} {
-		if !given(flag) || slices.Contains(takes, flag) {
-			continue
-		}
-		of := slices.DeleteFunc(plans.Names(),
-			func(name string) bool { return !slices.Contains(presetSizes(name), flag) })
-		if f.preset == "" {
-			return fault.New(fault.Usage, "add one, or use --input-len and --output-len",
-				"--%s requires a preset: %s", flag, strings.Join(of, ", "))
-		}
-		return fault.New(fault.Usage, fmt.Sprintf("it has --%s", strings.Join(takes, ", --")),
-			"preset %s has no --%s", f.preset, flag)
-	}
 	for _, size := range []struct {
 		flag   string
 		values []int
 	}{{"prompt-toks", f.prompt}, {"gen-toks", f.gen}, {"seqlens", f.lengths}, {"short", []int{f.short}},
 		{"long", []int{f.long}}} {
-		if given(size.flag) && (len(size.values) == 0 || slices.Min(size.values) < 1) {
+		switch {
+		case !given(size.flag):
+		case f.preset == "":
+			of := slices.DeleteFunc(plans.Names(),
+				func(name string) bool { return !slices.Contains(presetSizes(name), size.flag) })
+			return fault.New(fault.Usage, "add one, or use --input-len and --output-len",
+				"--%s requires a preset: %s", size.flag, strings.Join(of, ", "))
+		case !slices.Contains(takes, size.flag):
+			return fault.New(fault.Usage, "it has --"+strings.Join(takes, ", --"), "preset %s has no --%s", f.preset,
+				size.flag)
+		case len(size.values) == 0 || slices.Min(size.values) < 1:
 			return fault.New(fault.Usage, "", "--%s: must be at least 1", size.flag)
 		}
 	}
@@ -154,11 +148,6 @@ func (f *engineFlags) isHere(name string) bool {
 	if k == nil || k.Program == nil {
 		return true
 	}
-	_, err := f.program(k)
+	_, err := k.Program(f.chosen().Config(k), f.chosen().Settings)
 	return err == nil
-}
-
-// program is the path of the program that an engine would start; empty: none.
-func (f *engineFlags) program(k *engine.Kind) (string, error) {
-	return k.Program(f.chosen().Config(k), f.chosen().Settings)
 }

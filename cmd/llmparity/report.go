@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"unicode"
@@ -20,7 +23,6 @@ import (
 )
 
 func reportCommand() *cobra.Command {
-	var out string
 	var profile, details bool
 	var as formatFlags
 	var figures figureFlags
@@ -29,12 +31,13 @@ func reportCommand() *cobra.Command {
 		Short: "Render a run again: terminal, HTML, CSV, JSON, Parquet",
 		Long: `Print the result of a run and write its report.html again. DIR is the run's folder.
 
-Formats: ` + docsFormats + `. Figures for a paper: ` + docsFigures,
+Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures.md`,
 		Example: `  llmparity report results/latest --details
   llmparity report results/latest --figures decode,ttft`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := as.check(out); err != nil {
+			format, err := as.chosen()
+			if err != nil {
 				return err
 			}
 			r, err := openRun(args[0], false)
@@ -46,8 +49,8 @@ Formats: ` + docsFormats + `. Figures for a paper: ` + docsFigures,
 			if result.Gate, err = gate.Saved(args[0], result); err != nil {
 				return err
 			}
-			if as.given() {
-				if err := as.write(c, out, result, r); err != nil {
+			if format != nil {
+				if err := format.write(c.OutOrStdout(), as.out, result, r); err != nil {
 					return err
 				}
 				return figures.write(c, args[0], result, r)
@@ -59,9 +62,7 @@ Formats: ` + docsFormats + `. Figures for a paper: ` + docsFigures,
 			if err := show(c.OutOrStdout(), result); err != nil {
 				return err
 			}
-			if out == "" {
-				out = filepath.Join(args[0], "report.html")
-			}
+			out := cmp.Or(as.out, filepath.Join(args[0], "report.html"))
 			if err := writeHTML(out, "name another file with -o", result, r); err != nil {
 				return err
 			}
@@ -75,16 +76,14 @@ Formats: ` + docsFormats + `. Figures for a paper: ` + docsFigures,
 			return nil
 		},
 	}
-	c.Flags().StringVarP(&out, "output", "o", "",
+	c.Flags().StringVarP(&as.out, "output", "o", "",
 		"HTML file to write (default DIR/report.html); with --format: file or folder to write")
 	c.Flags().BoolVar(&profile, "profile", false, "also write a memory profile of each cell: DIR/profile-CELL-ENGINE.json")
 	as.register(c)
 	figures.register(c)
 	detailsFlag(c, &details)
-	c.MarkFlagsMutuallyExclusive("json", "details")
-	c.MarkFlagsMutuallyExclusive("json", "profile")
-	c.MarkFlagsMutuallyExclusive("format", "details")
-	c.MarkFlagsMutuallyExclusive("format", "profile")
+	c.MarkFlagsMutuallyExclusive("json", "format", "details")
+	c.MarkFlagsMutuallyExclusive("json", "format", "profile")
 	return c
 }
 
@@ -127,9 +126,16 @@ func writeHTML(path, do string, result *compare.Result, runs ...*record.Run) err
 	return reports.File(path, do, func(w io.Writer) error { return colours().HTML(w, result, runs...) })
 }
 
+// writeProfiles writes a memory profile of each cell. A record may come from elsewhere, with any engine name.
 func writeProfiles(c *cobra.Command, dir string, result *compare.Result, r *record.Run) error {
 	for _, cell := range r.Cells {
-		path := filepath.Join(dir, profileName(cell))
+		engine := strings.Map(func(r rune) rune {
+			if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("._-", r) {
+				return r
+			}
+			return '-'
+		}, cell.Engine)
+		path := filepath.Join(dir, fmt.Sprintf("profile-%d-%.60s.json", cell.ID, engine))
 		err := reports.File(path, "copy the run's folder to a writable place",
 			func(w io.Writer) error { return reports.Profile(w, result, cell.ID) })
 		if err != nil {
@@ -140,13 +146,16 @@ func writeProfiles(c *cobra.Command, dir string, result *compare.Result, r *reco
 	return nil
 }
 
-// profileName makes a valid file name: a record may come from elsewhere, with any engine name.
-func profileName(cell record.Cell) string {
-	engine := strings.Map(func(r rune) rune {
-		if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("._-", r) {
-			return r
-		}
-		return '-'
-	}, cell.Engine)
-	return fmt.Sprintf("profile-%d-%.60s.json", cell.ID, engine)
+// frugalAbove is the heap size above which garbage is collected more often.
+const frugalAbove = 48 << 20
+
+// frugal reduces peak memory after a long run was read. By default, Go lets garbage grow to the size of live data.
+// Collections are cheap here because rows hold few pointers. GOGC takes precedence. restore undoes it.
+func frugal() (restore func()) {
+	var m runtime.MemStats
+	if runtime.ReadMemStats(&m); m.HeapAlloc < frugalAbove || os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	was := debug.SetGCPercent(10)
+	return func() { debug.SetGCPercent(was) }
 }

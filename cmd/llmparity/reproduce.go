@@ -25,7 +25,7 @@ func reproduceCommand() *cobra.Command {
 program versions and hashes, model. Nothing is measured. The exit code is 1 if a difference can change
 figures.
 
-Docs: ` + docsRepeat,
+Docs: docs/howto/reproduce-a-run.md`,
 		Example: "  llmparity reproduce results/latest\n  llmparity reproduce results/latest --out again.yaml",
 		Args:    arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {

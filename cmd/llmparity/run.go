@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +14,7 @@ import (
 	"llmparity/assets/charts"
 	"llmparity/compare"
 	"llmparity/compare/gate"
-	"llmparity/internal/cache"
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
@@ -25,6 +23,7 @@ import (
 	"llmparity/internal/resolve"
 	"llmparity/internal/run"
 	"llmparity/reports"
+	"llmparity/reports/tables"
 )
 
 // runFlags are the flags of run. Most of them change a plan.
@@ -62,6 +61,9 @@ const (
 	mirrorHelp = "address or folder to fetch catalogue models from; it has the same layout as the public site"
 )
 
+var contextHelp = fmt.Sprintf(
+	"context window in tokens; 0: the model's maximum (default %d, or the model's maximum if smaller)", resolve.MaxUnasked)
+
 func runCommand() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
@@ -73,7 +75,7 @@ Without PLAN (a YAML file), the built-in tiny model runs in WebLLM and in llama.
 plan. If flags take lists, every combination of their values is measured: each is a cell. The run is
 saved in a folder of its own, with a report at the end.
 
-Plans: ` + docsPlans,
+Plans: docs/howto/write-a-plan.md`,
 		Example: `  llmparity run --model my.gguf --prompt "Once upon a time" --max-tokens 100
   llmparity run plan.yaml --baseline main`,
 		Args: arguments(cobra.MaximumNArgs(1)),
@@ -96,7 +98,7 @@ Plans: ` + docsPlans,
 				return err
 			}
 			if f.dryRun {
-				return f.dryBoth(c.Context(), p, c.OutOrStdout())
+				return f.dry(c.Context(), p, c.OutOrStdout())
 			}
 			return f.run(c.Context(), p, c.OutOrStdout(), c.ErrOrStderr())
 		},
@@ -114,7 +116,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.StringVar(&f.model, "model", "", modelHelp)
 	flags.StringSliceVar(&f.engines, "engines", nil, "engines to run, e.g. webllm,llamacpp; one of "+kinds.All.List())
 	flags.StringArrayVar(&f.engine, "engine", nil,
-		"one more engine, e.g. 'exec:./my-engine --flag' ("+docsProtocol+"); repeatable")
+		"one more engine, e.g. 'exec:./my-engine --flag' (docs/howto/add-an-engine.md); repeatable")
 	flags.IntVar(&f.threads, "threads", 1, threadsHelp())
 	flags.StringVar(&f.mirror, "mirror", "", mirrorHelp)
 	under(flags, "What to run", "model engines engine threads mirror")
@@ -131,7 +133,9 @@ func (f *runFlags) register(c *cobra.Command) {
 	under(flags, "Before the run", "dry-run strict no-check-oom")
 	f.resumeFlags.register(flags)
 	flags.StringVar(&f.baseline, "baseline", "", "baseline run to compare with: a saved name or a run's folder")
-	flags.StringVar(&f.against, "against", "", againstHelp)
+	flags.StringVar(&f.against, "against", "",
+		"also measure another plan, run or saved baseline run, alternating launches, and gate the difference; "+
+			"may have its own flags, e.g. 'plan.yaml --chrome /opt/chrome-155/chrome'")
 	under(flags, "Gate", "baseline against")
 	f.judgeFlags.register(flags)
 	flags.StringVar(&f.out, "out", "results", "folder for results; each run gets a folder in it")
@@ -197,9 +201,9 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	dir, err := f.measure(ctx, run.Options{Plan: p, Setups: r.Parts(resolved), Out: f.out, Tool: <-identity,
-		Progress: show.Event, Profiles: profiles, Strict: f.strict, Optional: f.optional,
-		Resume: f.resume, RetryFailed: f.retryFailed, AllowChanged: f.allowChanged}, show, stderr)
+	o := f.options(r, resolved, <-identity, show)
+	o.Profiles = profiles
+	dir, err := f.measure(ctx, o, show, stderr)
 	show.Close()
 	if dir == "" {
 		return err
@@ -228,8 +232,13 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	return fault.First(err, judged)
 }
 
-// optional reports whether the user did not ask for an engine, so that the run does not fail without it.
-func (f *runFlags) optional(engine string) bool { return f.byName != nil && !f.byName(engine) }
+// options are those of a side of the run. It does not fail without engines that the user did not ask for.
+func (f *runFlags) options(r *resolve.Resolver, resolved *resolve.Plan, tool record.Tool,
+	show *progress.Progress) run.Options {
+	return run.Options{Plan: resolved.Plan, Setups: r.Parts(resolved), Out: f.out, Tool: tool, Progress: show.Event,
+		Strict: f.strict, Optional: func(engine string) bool { return f.byName != nil && !f.byName(engine) },
+		Resume: f.resume, RetryFailed: f.retryFailed, AllowChanged: f.allowChanged}
+}
 
 // ready resolves a plan, reports what cannot run, and writes defaults into the plan.
 func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, p plan.Plan, show *progress.Progress) (
@@ -265,33 +274,68 @@ func conclude(dir string, stdout io.Writer, quiet bool) error {
 	if err := show(stdout, result); err != nil {
 		return err
 	}
-	if err := writeSummary(dir, result); err != nil {
+	const do = "name another folder with --out"
+	summary := func(w io.Writer) error { return tables.Summary(w, result) }
+	if err := reports.File(filepath.Join(dir, "summary.csv"), do, summary); err != nil {
 		return err
 	}
 	path := filepath.Join(dir, "report.html")
-	if err := writeHTML(path, "name another folder with --out", result, r); err != nil {
+	if err := writeHTML(path, do, result, r); err != nil {
 		return err
 	}
 	places(stdout, dir, path, result, quiet)
 	return nil
 }
 
-// identity is the program's version and platform.
-func identity() record.Tool {
-	t := record.Tool{Version: "devel", GoOS: runtime.GOOS, GoArch: runtime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		t.Version = info.Main.Version
-	}
-	return t
+// profileFlags choose the profiles that a browser records.
+type profileFlags struct {
+	kinds  map[engine.Profile]*bool
+	phases []string
 }
 
-// tool identifies the program in the record, by its hash too.
-func tool() record.Tool {
-	t := identity()
-	if path, err := os.Executable(); err == nil {
-		if sum, err := cache.HashFile(path); err == nil {
-			t.SHA256 = sum
+// profileKinds are the kinds of profiles, in the order of the help.
+var profileKinds = []struct {
+	kind engine.Profile
+	what string
+}{
+	{engine.HeapSnapshot, "save a heap snapshot of the page at the end of each phase (.heapsnapshot)"},
+	{engine.SamplingProfile, "save an allocation profile of each phase (.heapprofile)"},
+	{engine.Trace, "save a trace of each phase (.trace.json)"},
+	{engine.CPUProfile, "save a CPU profile of each phase (.cpuprofile)"},
+}
+
+func (f *profileFlags) register(flags *pflag.FlagSet) {
+	f.kinds = map[engine.Profile]*bool{}
+	for _, k := range profileKinds {
+		f.kinds[k.kind] = flags.Bool(string(k.kind), false, k.what)
+		under(flags, "Profiles for Chrome DevTools", string(k.kind))
+	}
+	flags.StringSliceVar(&f.phases, "profile-phases", []string{string(record.Load), string(record.Measure)},
+		"phases to profile: "+strings.Join(phaseNames(), ", "))
+	under(flags, "Profiles for Chrome DevTools", "profile-phases")
+}
+
+// profiles returns the profiles that were chosen.
+func (f *profileFlags) profiles() (run.Profiles, error) {
+	var p run.Profiles
+	for _, k := range profileKinds {
+		if *f.kinds[k.kind] {
+			p.Kinds = append(p.Kinds, k.kind)
 		}
 	}
-	return t
+	for _, name := range f.phases {
+		if !slices.Contains(phaseNames(), name) {
+			return p, fault.New(fault.Usage, didYouMean(name, phaseNames()), "--profile-phases: unknown phase %q", name)
+		}
+		p.Phases = append(p.Phases, record.Phase(name))
+	}
+	return p, nil
+}
+
+// phaseNames are the phases of a launch, in order.
+func phaseNames() (names []string) {
+	for _, phase := range record.Phases() {
+		names = append(names, string(phase))
+	}
+	return names
 }

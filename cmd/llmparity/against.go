@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -29,13 +30,9 @@ type otherSide struct {
 	dir   string // the run's folder that the plan comes from; empty: a plan's file
 }
 
-const againstHelp = "also measure another plan, run or saved baseline run, alternating launches, and gate the difference; " +
-	"may have its own flags, e.g. 'plan.yaml --chrome /opt/chrome-155/chrome'"
-
 // everywhere are the flags that apply to both sides: where parts are, how much is measured and what is printed. All
 // other flags only change PLAN.
-var everywhere = []string{"quiet", "json", "strict", "mirror", "chrome-flag",
-	"repetitions", "out", "output-dir"}
+var everywhere = []string{"quiet", "json", "strict", "mirror", "chrome-flag", "repetitions", "out", "output-dir"}
 
 // opposite reads the plan that --against names, with its own flags.
 func (f *runFlags) opposite(c *cobra.Command) (*otherSide, error) {
@@ -58,8 +55,15 @@ func (f *runFlags) opposite(c *cobra.Command) (*otherSide, error) {
 	o.flags.register(own)
 	var err error
 	c.Flags().Visit(func(flag *pflag.Flag) {
-		if slices.Contains(everywhere, flag.Name) || isPlace(flag.Name) {
-			err = errors.Join(err, sameFlag(own.Flags().Lookup(flag.Name), flag))
+		if !slices.Contains(everywhere, flag.Name) && !isPlace(flag.Name) {
+			return
+		}
+		to := own.Flags().Lookup(flag.Name)
+		to.Changed = true
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			err = errors.Join(err, to.Value.(pflag.SliceValue).Replace(list.GetSlice()))
+		} else {
+			err = errors.Join(err, to.Value.Set(flag.Value.String()))
 		}
 	})
 	if err == nil {
@@ -85,15 +89,6 @@ func (f *runFlags) opposite(c *cobra.Command) (*otherSide, error) {
 		return nil, err
 	}
 	return o, nil
-}
-
-// sameFlag copies the value of a flag.
-func sameFlag(to, from *pflag.Flag) error {
-	to.Changed = true
-	if list, ok := from.Value.(pflag.SliceValue); ok {
-		return to.Value.(pflag.SliceValue).Replace(list.GetSlice())
-	}
-	return to.Value.Set(from.Value.String())
 }
 
 // resumedWith is the other side of a resumed run; nil: there is none.
@@ -125,10 +120,7 @@ func (f *runFlags) measure(ctx context.Context, o run.Options, show *progress.Pr
 	if err != nil {
 		return "", err
 	}
-	first := run.Options{Plan: resolved.Plan, Setups: r.Parts(resolved), Out: other.out, Tool: o.Tool,
-		Progress: show.Event, Strict: other.strict, Optional: other.optional, Resume: other.resume,
-		RetryFailed: o.RetryFailed, AllowChanged: o.AllowChanged}
-	dirs, errs := run.Both(ctx, first, o)
+	dirs, errs := run.Both(ctx, other.options(r, resolved, o.Tool, show), o)
 	if dirs[0] != "" {
 		errs[0] = errors.Join(errs[0], conclude(dirs[0], io.Discard, false))
 	}
@@ -159,34 +151,22 @@ func (o *otherSide) untested(dir string) ([]string, error) {
 	return out, nil
 }
 
-// dry prints what a plan would do.
+// dry prints what a plan would do, and the other side's below it.
 func (f *runFlags) dry(ctx context.Context, p plan.Plan, stdout io.Writer) error {
+	if f.other != nil && f.json {
+		return fault.New(fault.Usage, "leave out one of them", "--dry-run --json does not support --against")
+	}
 	resolved, err := f.resolver(true, func(string, string) {}, io.Discard).Resolve(ctx, p)
 	if err != nil {
 		return err
 	}
-	var notes []string
-	if f.left != "" {
-		notes = append(notes, f.left)
-	}
-	would := dryrun.Of(resolved, notes...)
+	would := dryrun.Of(resolved, slices.DeleteFunc([]string{f.left}, func(note string) bool { return note == "" })...)
 	if f.json {
 		return would.JSON(stdout)
 	}
-	return would.Print(stdout)
-}
-
-// dryBoth prints what both sides would do.
-func (f *runFlags) dryBoth(ctx context.Context, p plan.Plan, stdout io.Writer) error {
-	if f.other != nil && f.json {
-		return fault.New(fault.Usage, "leave out one of them", "--dry-run --json does not support --against")
-	}
-	err := f.dry(ctx, p, stdout)
-	if err != nil || f.other == nil {
+	if err = would.Print(stdout); err != nil || f.other == nil {
 		return err
 	}
-	if _, err := io.WriteString(stdout, "\nBaseline run\n"); err != nil {
-		return err
-	}
+	fmt.Fprint(stdout, "\nBaseline run\n")
 	return f.other.flags.dry(ctx, f.other.plan, stdout)
 }

@@ -122,7 +122,8 @@ func (f *runFlags) measure(ctx context.Context, o run.Options, show *progress.Pr
 	}
 	dirs, errs := run.Both(ctx, other.options(r, resolved, o.Tool, show), o)
 	if dirs[0] != "" {
-		errs[0] = errors.Join(errs[0], conclude(dirs[0], io.Discard, false))
+		_, _, err := conclude(dirs[0], io.Discard, false)
+		errs[0] = errors.Join(errs[0], err)
 	}
 	if dirs[1] == "" || errs[1] == nil {
 		errs[1] = errors.Join(errs[1], errs[0])
@@ -132,7 +133,7 @@ func (f *runFlags) measure(ctx context.Context, o run.Options, show *progress.Pr
 
 // untested notes differences between the run that --against names and this machine: both sides ran what is here now, so
 // they were not tested.
-func (o *otherSide) untested(dir string) ([]string, error) {
+func (o *otherSide) untested(is *compare.Result) ([]string, error) {
 	if o == nil || o.dir == "" {
 		return nil, nil
 	}
@@ -140,12 +141,8 @@ func (o *otherSide) untested(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	is, err := record.Open(dir)
-	if err != nil {
-		return nil, err
-	}
 	var out []string
-	for _, d := range gate.Differences(compare.With(comparison(), was), compare.With(comparison(), is)) {
+	for _, d := range gate.Differences(compare.With(comparison(), was), is) {
 		out = append(out, "not tested: "+d+" ("+o.dir+"): both sides ran what is here now")
 	}
 	return out, nil

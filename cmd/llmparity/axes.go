@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,27 +14,26 @@ import (
 )
 
 // axisFlags are lists. Every combination of their values is a cell.
-type axisFlags []*axis
+type axisFlags []axis
 
-// axis is a list of a plan with its flag.
+// axis is a flag, and the list of a plan that it sets.
 type axis struct {
-	flag, list string
-	texts      []string
-	numbers    []int
+	*pflag.Flag
+	list string
 }
 
 func (f *axisFlags) register(flags *pflag.FlagSet) {
-	texts := func(title, flag, list, help string) {
-		a := &axis{flag: flag, list: list}
-		*f = append(*f, a)
-		flags.StringSliceVar(&a.texts, flag, nil, help)
+	add := func(title, flag, list string) {
 		under(flags, title, flag)
+		*f = append(*f, axis{flags.Lookup(flag), list})
+	}
+	texts := func(title, flag, list, help string) {
+		flags.StringSlice(flag, nil, help)
+		add(title, flag, list)
 	}
 	numbers := func(title, flag, list, help string) {
-		a := &axis{flag: flag, list: list}
-		*f = append(*f, a)
-		flags.IntSliceVar(&a.numbers, flag, nil, help)
-		under(flags, title, flag)
+		flags.IntSlice(flag, nil, help)
+		add(title, flag, list)
 	}
 	const what, request = "What to run", "Request"
 	texts(what, "models", "models", "several models, e.g. tiny,my.gguf")
@@ -59,18 +57,15 @@ func (f *axisFlags) register(flags *pflag.FlagSet) {
 // change applies the flags to the plan.
 func (f axisFlags) change(p *plan.Plan, given func(string) bool) error {
 	for _, axis := range f {
-		if !given(axis.flag) {
+		if !given(axis.Name) {
 			continue
 		}
-		values := slices.Clone(axis.texts)
-		for _, n := range axis.numbers {
-			values = append(values, strconv.Itoa(n))
-		}
+		values := axis.Value.(pflag.SliceValue).GetSlice()
 		if len(values) == 0 {
-			return fault.New(fault.Usage, "list one or more, separated by commas", "--%s has no value", axis.flag)
+			return fault.New(fault.Usage, "list one or more, separated by commas", "--%s has no value", axis.Name)
 		}
 		if err := p.Set(axis.list, values...); err != nil {
-			return fault.Wrap(fault.Usage, err, "", "--%s", axis.flag)
+			return fault.Wrap(fault.Usage, err, "", "--%s", axis.Name)
 		}
 	}
 	return nil
@@ -118,20 +113,20 @@ func (f *scheduleFlags) change(p *plan.Plan, given func(string) bool) error {
 		}
 		until.Width = plan.Percent(width)
 	}
-	for flag, set := range map[string]func(){
-		"until-figure":    func() { until.Figure = f.untilFigure },
-		"max-repetitions": func() { until.Most = f.most },
-	} {
-		if !given(flag) {
-			continue
-		}
-		if until.Width == 0 {
+	for _, flag := range []string{"until-figure", "max-repetitions"} {
+		if given(flag) && until.Width == 0 {
 			return fault.New(fault.Usage, "add it, e.g. --until-ci 5%", "--%s requires --until-ci", flag)
 		}
-		set()
 	}
-	if until.Width > 0 {
-		p.UntilCI = &until
+	if until.Width == 0 {
+		return nil
 	}
+	if given("until-figure") {
+		until.Figure = f.untilFigure
+	}
+	if given("max-repetitions") {
+		until.Most = f.most
+	}
+	p.UntilCI = &until
 	return nil
 }

@@ -109,18 +109,6 @@ func (f *engineFlags) valid(given func(string) bool) error {
 	return nil
 }
 
-// files refuses missing or wrong files that flags name. Files that a plan names are checked when it runs.
-func (f *engineFlags) files() error {
-	for _, k := range kinds.All.Sections() {
-		if c, ok := f.chosen().Config(k).(interface{ CheckFiles() error }); ok {
-			if err := c.CheckFiles(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // axisFlag is the flag of an axis of plans.
 func axisFlag(list string) string { return strings.TrimSuffix(strings.ReplaceAll(list, "_", "-"), "s") }
 

@@ -148,18 +148,15 @@ func (f *gateFlags) gate(dir string) (*gates.Gate, error) {
 // gateRun judges a run that was just recorded, prints the verdict, saves it in the run's folder, and adds it to
 // report.html. baselineName is a saved name or a run's folder; empty: the gate's own, or none. It returns a fault
 // unless the gate passes.
-func gateRun(dir string, g *gates.Gate, baselineName string, stdout io.Writer, notes ...string) error {
-	run, err := record.Open(dir)
-	if err != nil {
-		return err
-	}
+func gateRun(run *record.Run, result *compare.Result, g *gates.Gate, baselineName string, stdout io.Writer,
+	notes ...string) error {
 	judged, err := gate.Judge(run, g, baselineName, baseline.Default, comparison())
 	if err != nil {
 		return err
 	}
 	judged.Notes = append(judged.Notes, notes...)
 	const do = "copy the run's folder to a writable place"
-	if err := reports.File(filepath.Join(dir, gate.File), do,
+	if err := reports.File(filepath.Join(run.Dir, gate.File), do,
 		func(w io.Writer) error { return reports.JSON(w, judged) }); err != nil {
 		return err
 	}
@@ -167,12 +164,9 @@ func gateRun(dir string, g *gates.Gate, baselineName string, stdout io.Writer, n
 	if err := reports.GateTable(stdout, judged); err != nil {
 		return err
 	}
-	if page := filepath.Join(dir, "report.html"); there(page) {
-		result := compare.With(comparison(), run)
-		result.Gate = judged
-		if err := writeHTML(page, do, result, run); err != nil {
-			return err
-		}
+	result.Gate = judged
+	if err := writeHTML(filepath.Join(run.Dir, "report.html"), do, result, run); err != nil {
+		return err
 	}
 	return gate.Fault(judged)
 }

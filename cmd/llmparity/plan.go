@@ -126,8 +126,13 @@ func (f *runFlags) follow(p plan.Plan, given func(string) bool) error {
 	if err := kinds.All.Used(engines, given); err != nil {
 		return err
 	}
-	if err := f.files(); err != nil {
-		return err
+	// Files that flags name must be there. Those that a plan names are checked when it runs.
+	for _, k := range kinds.All.Sections() {
+		if c, ok := f.chosen().Config(k).(interface{ CheckFiles() error }); ok {
+			if err := c.CheckFiles(); err != nil {
+				return err
+			}
+		}
 	}
 	f.engineFlags.follow(p)
 	return nil

@@ -127,14 +127,8 @@ func (f *runFlags) onlyHere(p *plan.Plan, given func(string) bool) {
 	if f.preset != "engines" || given("engines") || given("engine") {
 		return
 	}
-	var here, absent []string
-	for _, name := range p.Engines {
-		if f.isHere(name) {
-			here = append(here, name)
-		} else {
-			absent = append(absent, name)
-		}
-	}
+	absent := slices.DeleteFunc(slices.Clone(p.Engines), f.isHere)
+	here := slices.DeleteFunc(slices.Clone(p.Engines), func(name string) bool { return slices.Contains(absent, name) })
 	if len(here) > 0 && len(absent) > 0 {
 		p.Engines = here
 		f.left = fmt.Sprintf("not installed, skipped: %s; \"llmparity doctor\" says how to install them",

@@ -32,8 +32,18 @@ Docs: docs/howto/reproduce-a-run.md`,
 			if err := f.valid(c.Flags().Changed); err != nil {
 				return err
 			}
-			r, err := f.reproduction(c.Context(), args[0])
+			was, err := record.Open(args[0])
 			if err != nil {
+				return err
+			}
+			planned, p, err := reproduce.Plan(was, kinds.All)
+			if err != nil {
+				return err
+			}
+			f.follow(p)
+			r := reproduce.Of(c.Context(), was, planned, p,
+				reproduce.Here{Tool: tool(), Kinds: kinds.All, Choice: f.chosen()})
+			if err := context.Cause(c.Context()); err != nil {
 				return err
 			}
 			if err := writeReproduction(r, out, asJSON, c.OutOrStdout(), c.ErrOrStderr()); err != nil {
@@ -46,21 +56,6 @@ Docs: docs/howto/reproduce-a-run.md`,
 	c.Flags().StringVar(&out, "out", "", "file to write the plan to (default: standard output)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
-}
-
-// reproduction compares a run with what would run here.
-func (f *engineFlags) reproduction(ctx context.Context, dir string) (*reproduce.Reproduction, error) {
-	was, err := record.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	planned, p, err := reproduce.Plan(was, kinds.All)
-	if err != nil {
-		return nil, err
-	}
-	f.follow(p)
-	r := reproduce.Of(ctx, was, planned, p, reproduce.Here{Tool: tool(), Kinds: kinds.All, Choice: f.chosen()})
-	return r, context.Cause(ctx)
 }
 
 // writeReproduction writes the plan and prints what differs.

@@ -14,25 +14,9 @@ import (
 	"llmparity/internal/words"
 )
 
-// resumeFlags continue an interrupted run.
-type resumeFlags struct {
-	resume       string
-	retryFailed  bool
-	allowChanged bool
-}
-
-func (f *resumeFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.resume, "resume", "", "folder of an interrupted run: measure what is missing")
-	flags.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume: also repeat failed launches")
-	flags.BoolVar(&f.allowChanged, "allow-changed", false,
-		"with --resume: continue even if llmparity, an engine or a browser has changed")
-	under(flags, "Resume", "resume retry-failed allow-changed")
-}
-
 // besides are the flags that may be combined with --resume: they change nothing that is measured.
 var besides = []string{"resume", "retry-failed", "allow-changed", "quiet", "json", "strict", "baseline", "detect",
-	"under-test",
-	"inconclusive", "no-baseline", "mirror"}
+	"under-test", "inconclusive", "no-baseline", "mirror"}
 
 // resumeRun continues an interrupted run with the plan in its folder.
 func (f *runFlags) resumeRun(c *cobra.Command, args []string) error {

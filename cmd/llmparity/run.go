@@ -28,26 +28,19 @@ import (
 
 // runFlags are the flags of run. Most of them change a plan.
 type runFlags struct {
-	engines    []string
-	engine     []string // from --engine, whose value may contain commas
-	model      string
-	prompts    []string
-	maxTokens  int
-	out        string
-	quiet      bool
-	json       bool
-	dryRun     bool
-	strict     bool
-	baseline   string
-	against    string
-	other      *otherSide // the side that --against measures; nil: none
-	noCheckOOM bool
-	parity     bool
-	context    int
-	mirror     string
-	helpAll    bool
-	byName     func(engine string) bool // whether the user asked for the engine; nil: for all
-	resumeFlags
+	engines, engine            []string // a value of --engine may contain commas
+	model, mirror, out         string
+	prompts                    []string
+	maxTokens, context         int
+	quiet, json, helpAll       bool
+	dryRun, strict, noCheckOOM bool
+	parity                     bool
+	baseline, against          string
+	other                      *otherSide               // the side that --against measures; nil: none
+	byName                     func(engine string) bool // whether the user asked for the engine; nil: for all
+	// Of an interrupted run: its folder, whether failed launches are repeated, and whether programs may have changed.
+	resume                    string
+	retryFailed, allowChanged bool
 	presetFlags
 	axisFlags
 	scheduleFlags
@@ -131,7 +124,11 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.BoolVar(&f.strict, "strict", false, "launch nothing if any cell cannot run here")
 	flags.BoolVar(&f.noCheckOOM, "no-check-oom", false, "launch cells even if they are predicted to run out of memory")
 	under(flags, "Before the run", "dry-run strict no-check-oom")
-	f.resumeFlags.register(flags)
+	flags.StringVar(&f.resume, "resume", "", "folder of an interrupted run: measure what is missing")
+	flags.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume: also repeat failed launches")
+	flags.BoolVar(&f.allowChanged, "allow-changed", false,
+		"with --resume: continue even if llmparity, an engine or a browser has changed")
+	under(flags, "Resume", "resume retry-failed allow-changed")
 	flags.StringVar(&f.baseline, "baseline", "", "baseline run to compare with: a saved name or a run's folder")
 	flags.StringVar(&f.against, "against", "",
 		"also measure another plan, run or saved baseline run, alternating launches, and gate the difference; "+
@@ -172,8 +169,8 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 		show.InJSON(stdout)
 		defer func() { show.Done(result.Ended(err, deciding(ctx, err))) }()
 	}
-	r := f.resolver(false, show.Say, stderr)
-	defer r.Close()
+	resolver := f.resolver(false, show.Say, stderr)
+	defer resolver.Close()
 	if f.left != "" {
 		show.Note(f.left)
 	}
@@ -182,7 +179,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 			show.Note(text)
 		}
 	}
-	resolved, err := f.ready(ctx, r, p, show)
+	resolved, err := f.ready(ctx, resolver, p, show)
 	if err != nil {
 		return err
 	}
@@ -201,7 +198,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	o := f.options(r, resolved, <-identity, show)
+	o := f.options(resolver, resolved, <-identity, show)
 	o.Profiles = profiles
 	dir, err := f.measure(ctx, o, show, stderr)
 	show.Close()
@@ -217,16 +214,16 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if f.json {
 		say = io.Discard
 	}
-	shown := conclude(dir, say, f.quiet)
+	r, compared, shown := conclude(dir, say, f.quiet)
 	if shown == nil {
 		result.Report = filepath.Join(dir, "report.html")
 	}
 	if shown != nil || ctx.Err() != nil || p.Gate == nil && f.baseline == "" && f.other == nil {
 		return fault.First(err, shown)
 	}
-	notes, judged := f.other.untested(dir)
+	notes, judged := f.other.untested(compared)
 	if judged == nil {
-		judged = gateRun(dir, checks, f.baseline, say, notes...)
+		judged = gateRun(r, compared, checks, f.baseline, say, notes...)
 	}
 	result.Gated(judged)
 	return fault.First(err, judged)
@@ -261,10 +258,10 @@ func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, p plan.Plan, 
 }
 
 // conclude prints the result of a run, or only the answer if it is quiet, and writes its report.
-func conclude(dir string, stdout io.Writer, quiet bool) error {
+func conclude(dir string, stdout io.Writer, quiet bool) (*record.Run, *compare.Result, error) {
 	r, err := record.Open(dir)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	result := compare.With(comparison(), r)
 	show := reports.Table
@@ -272,19 +269,18 @@ func conclude(dir string, stdout io.Writer, quiet bool) error {
 		show = reports.Answer
 	}
 	if err := show(stdout, result); err != nil {
-		return err
+		return nil, nil, err
 	}
 	const do = "name another folder with --out"
-	summary := func(w io.Writer) error { return tables.Summary(w, result) }
-	if err := reports.File(filepath.Join(dir, "summary.csv"), do, summary); err != nil {
-		return err
+	path, summary := filepath.Join(dir, "report.html"), func(w io.Writer) error { return tables.Summary(w, result) }
+	err = reports.File(filepath.Join(dir, "summary.csv"), do, summary)
+	if err == nil {
+		err = writeHTML(path, do, result, r)
 	}
-	path := filepath.Join(dir, "report.html")
-	if err := writeHTML(path, do, result, r); err != nil {
-		return err
+	if err == nil {
+		places(stdout, dir, path, result, quiet)
 	}
-	places(stdout, dir, path, result, quiet)
-	return nil
+	return r, result, err
 }
 
 // profileFlags choose the profiles that a browser records.

@@ -26,22 +26,18 @@ func Sources(pid int, role string) ([]sample.Source, error) {
 	if err != nil {
 		return nil, gone(pid, err)
 	}
-	return []sample.Source{&portable{proc: p, role: role, start: uint64(start)}}, nil
+	return []sample.Source{&portable{proc: p, Source: record.Source{Role: role, Method: Portable, PID: pid,
+		Start: uint64(start), Every: FastEvery,
+		Sees:  "RSS and VMS as the system reports them",
+		Blind: "PSS and USS, compression, GPU memory, peaks between two reads"}}}, nil
 }
 
 // SourcesOfOurs is Sources, because no peak can be reset here.
 func SourcesOfOurs(pid int, role string) ([]sample.Source, error) { return Sources(pid, role) }
 
 type portable struct {
-	proc  *process.Process
-	role  string
-	start uint64
-}
-
-func (s *portable) Describe() record.Source {
-	return record.Source{Role: s.role, Method: Portable, PID: int(s.proc.Pid), Start: s.start, Every: FastEvery,
-		Sees:  "RSS and VMS as the system reports them",
-		Blind: "PSS and USS, compression, GPU memory, peaks between two reads"}
+	record.Source
+	proc *process.Process
 }
 
 func (s *portable) Read(ctx context.Context, r *record.Sample) error {
@@ -50,11 +46,11 @@ func (s *portable) Read(ctx context.Context, r *record.Sample) error {
 	r.End = time.Now()
 	if err != nil || m.RSS == 0 {
 		if s.ended() {
-			return fmt.Errorf("process %d: %w", s.proc.Pid, sample.ErrGone)
+			return fmt.Errorf("process %d: %w", s.PID, sample.ErrGone)
 		}
 	}
 	if err != nil {
-		return gone(int(s.proc.Pid), err)
+		return gone(s.PID, err)
 	}
 	r.RSS, r.VMS = int64(m.RSS), int64(m.VMS)
 	return nil
@@ -65,8 +61,8 @@ func (s *portable) Read(ctx context.Context, r *record.Sample) error {
 func (s *portable) ended() bool {
 	now, err := process.NewProcess(s.proc.Pid)
 	if err != nil {
-		return isGone(gone(int(s.proc.Pid), err))
+		return isGone(gone(s.PID, err))
 	}
 	start, err := now.CreateTime()
-	return err == nil && uint64(start) != s.start || isZombie(now)
+	return err == nil && uint64(start) != s.Start || isZombie(now)
 }

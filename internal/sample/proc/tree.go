@@ -142,7 +142,10 @@ func (t *Tree) take(b *branch) {
 	switch {
 	case isGone(err):
 	case err != nil:
-		sources = []sample.Source{&unreadable{process: p, role: b.role, err: err}}
+		// A source of the kernel: else all sources of the method would get a goroutine of their own.
+		sources = []sample.Source{unreadable{record.Source{Role: b.role, Method: cheapMethod, PID: p.PID,
+			Start: p.Start, Every: FastEvery, Kernel: true,
+			Sees: "nothing", Blind: "everything: no permission to read it"}, err}}
 	}
 	for _, s := range sources {
 		b.detach = append(b.detach, t.attach(s))
@@ -182,9 +185,7 @@ func (t *Tree) Close() {
 		return
 	}
 	for _, b := range t.known {
-		for _, detach := range b.detach {
-			detach()
-		}
+		t.release(b)
 	}
 	t.family.Close()
 	t.family, t.known = nil, nil
@@ -192,16 +193,8 @@ func (t *Tree) Close() {
 
 // unreadable is a process that can't be read; the sampler warns with its error.
 type unreadable struct {
-	process Process
-	role    string
-	err     error
+	record.Source
+	err error
 }
 
-func (u *unreadable) Describe() record.Source {
-	return record.Source{Role: u.role, Method: cheapMethod, PID: u.process.PID, Start: u.process.Start,
-		Every:  FastEvery,
-		Kernel: true, // else all sources of the method would get a goroutine of their own
-		Sees:   "nothing", Blind: "everything: no permission to read it"}
-}
-
-func (u *unreadable) Read(context.Context, *record.Sample) error { return u.err }
+func (u unreadable) Read(context.Context, *record.Sample) error { return u.err }

@@ -69,9 +69,9 @@ func whatIsThere(dir string, p plan.Plan) (string, error) {
 		return "", err
 	}
 	well, failed, refused := 0, 0, 0
-	for id := range state.Cells() {
+	for _, cell := range state.Cells {
 		done := map[int]bool{} // by repetition: a failed one may have been repeated
-		for _, c := range state.Commits(id) {
+		for _, c := range state.Commits(cell.ID) {
 			if c.Status == record.Refused {
 				refused++
 			} else if c.Scoring == nil && !c.Warmup && c.Status != record.Interrupted {

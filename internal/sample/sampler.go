@@ -38,18 +38,17 @@ type Sampler struct {
 	mu      sync.Mutex
 	thread  thread
 	groups  []*group // in their order at phase edges
-	stopped bool     // nothing can be attached any more
+	cost    record.Cost
+	stopped bool // nothing can be attached any more
 
-	warnings sync.Mutex
-	warned   map[string]bool // keys of warnings
+	warned sync.Map // codes and keys of warnings
 }
 
 // New returns a sampler that reads until Stop.
 func New(ctx context.Context, sink Sink) *Sampler {
 	ctx, cancel := context.WithCancel(ctx)
-	return &Sampler{sink: sink, ctx: ctx, cancel: cancel, warned: map[string]bool{},
-		thread: thread{busy: make(chan struct{}, 1)},
-		carry:  carrier{machine: sharedMemory}}
+	return &Sampler{sink: sink, ctx: ctx, cancel: cancel, thread: thread{busy: make(chan struct{}, 1)},
+		carry: carrier{machine: sharedMemory}}
 }
 
 // atMostOneIn limits the share of a core that the ticks of a method use. Reading PSS of large processes takes long, and
@@ -74,7 +73,6 @@ type group struct {
 
 	mu      sync.Mutex // not held during reads
 	members []*member
-	cost    record.Cost // of the passes so far
 }
 
 // member is a source in its group, whose lock guards the flags.
@@ -82,23 +80,8 @@ type member struct {
 	id      int
 	src     Source
 	process *process // nil: none
-	pushes  *pushes  // nil: not a Pusher
 	reading bool
 	dropped bool
-}
-
-// pushes passes a source's readings on until it is detached.
-type pushes struct {
-	mu    sync.Mutex
-	ended bool
-}
-
-func (p *pushes) end() {
-	if p != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.ended = true
-	}
 }
 
 // Attach reads a source from its method's next tick or edge. It is not read at once, because a total of the first of
@@ -113,16 +96,6 @@ func (s *Sampler) Attach(src Source) (detach func()) {
 		return func() {}
 	}
 	m := &member{id: s.sink.Source(d), src: src, process: s.carry.process(d)}
-	if p, ok := src.(Pusher); ok {
-		m.pushes = &pushes{}
-		p.Pushes(func(r record.Sample) {
-			m.pushes.mu.Lock()
-			defer m.pushes.mu.Unlock()
-			if !m.pushes.ended {
-				s.sink.Sample(m.id, r)
-			}
-		})
-	}
 	i := slices.IndexFunc(s.groups, func(g *group) bool { return g.method == d.Method })
 	if i < 0 {
 		i = len(s.groups)
@@ -140,14 +113,19 @@ func (s *Sampler) Attach(src Source) (detach func()) {
 	if m.process != nil {
 		s.carry.joins(m.process, m, g)
 	}
-	g.add(m)
-	return func() { s.drop(g, m) }
-}
-
-func (g *group) add(m *member) {
+	if p, ok := src.(Pusher); ok {
+		p.Pushes(func(r record.Sample) {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			if !m.dropped {
+				s.sink.Sample(m.id, r)
+			}
+		})
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.members = append(g.members, m)
+	return func() { s.drop(g, m) }
 }
 
 func (s *Sampler) drop(g *group, m *member) {
@@ -163,7 +141,6 @@ func (g *group) drop(m *member) {
 		return
 	}
 	m.dropped = true
-	m.pushes.end()
 	g.members = slices.DeleteFunc(slices.Clone(g.members), func(have *member) bool { return have == m })
 	if !m.reading {
 		closeSource(m.src)
@@ -188,7 +165,7 @@ func (g *group) end(m *member) bool {
 	return !m.dropped
 }
 
-// all returns the members. The slice is not modified: drop replaces it, and add appends.
+// all returns the members. The slice is not modified: drop replaces it, and Attach appends.
 func (g *group) all() []*member {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -201,14 +178,18 @@ func closeSource(src Source) {
 	}
 }
 
+// all returns the groups. The slice is not modified: Attach appends.
+func (s *Sampler) all() []*group {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.groups
+}
+
 // Edge reads every source now, at the end of a phase, or before the first one if ended is empty, and resets peaks.
 func (s *Sampler) Edge(ended record.Phase) {
-	s.mu.Lock()
-	groups := slices.Clone(s.groups)
-	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(s.ctx, edgePatience) // for all together
 	defer cancel()
-	for _, g := range groups {
+	for _, g := range s.all() {
 		if !g.waits {
 			s.pass(s.ctx, g, &ended)
 		} else {
@@ -222,10 +203,7 @@ func (s *Sampler) Edge(ended record.Phase) {
 // progress, so that readings and cost agree, unless its sources wait for answers and may hang.
 func (s *Sampler) Pause() {
 	s.paused.Store(true)
-	s.mu.Lock()
-	groups := slices.Clone(s.groups)
-	s.mu.Unlock()
-	for _, g := range groups {
+	for _, g := range s.all() {
 		if g.waits {
 			continue
 		}
@@ -247,11 +225,10 @@ func (s *Sampler) Resume() {
 func (s *Sampler) Stop() record.Cost {
 	s.mu.Lock()
 	s.stopped = true
-	groups := slices.Clone(s.groups)
 	s.mu.Unlock()
 	s.cancel()
 	s.wg.Wait()
-	for _, g := range groups {
+	for _, g := range s.all() {
 		for _, m := range g.all() {
 			s.drop(g, m)
 		}
@@ -262,18 +239,8 @@ func (s *Sampler) Stop() record.Cost {
 // Cost returns the cost of reading so far.
 func (s *Sampler) Cost() record.Cost {
 	s.mu.Lock()
-	groups := slices.Clone(s.groups)
-	s.mu.Unlock()
-	var cost record.Cost
-	for _, g := range groups {
-		g.mu.Lock()
-		cost.Reads += g.cost.Reads
-		cost.ReadNS += g.cost.ReadNS
-		cost.Waits += g.cost.Waits
-		cost.WaitNS += g.cost.WaitNS
-		g.mu.Unlock()
-	}
-	return cost
+	defer s.mu.Unlock()
+	return s.cost
 }
 
 func (s *Sampler) loop(g *group, every time.Duration) {
@@ -360,19 +327,19 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 		}
 	}
 	s.sum(g, &total)
-	g.spend(read, spent)
+	s.spend(g, read, spent)
 	return spent
 }
 
-func (g *group) spend(read int, spent time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (s *Sampler) spend(g *group, read int, spent time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if g.waits {
-		g.cost.Waits += read
-		g.cost.WaitNS += int64(spent)
+		s.cost.Waits += read
+		s.cost.WaitNS += int64(spent)
 	} else {
-		g.cost.Reads += read
-		g.cost.ReadNS += int64(spent)
+		s.cost.Reads += read
+		s.cost.ReadNS += int64(spent)
 	}
 }
 
@@ -409,12 +376,7 @@ func (s *Sampler) lose(ctx context.Context, g *group, m *member, err error) {
 
 // warn warns once for each code and key.
 func (s *Sampler) warn(code, key, text string) {
-	key = code + " " + key
-	s.warnings.Lock()
-	said := s.warned[key]
-	s.warned[key] = true
-	s.warnings.Unlock()
-	if !said {
+	if _, said := s.warned.LoadOrStore(code+" "+key, true); !said {
 		s.sink.Warn(record.Warning{Code: code, Text: text})
 	}
 }

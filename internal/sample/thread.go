@@ -240,7 +240,7 @@ func (s *Sampler) scan(g *group) {
 	if total.Processes > 0 && s.carry.carry(&total) {
 		s.sink.Total(total)
 	}
-	g.spend(0, time.Since(begin))
+	s.spend(g, 0, time.Since(begin))
 }
 
 // sum records the total of a pass, and before it a hidden peak.

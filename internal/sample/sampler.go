@@ -191,9 +191,9 @@ func (s *Sampler) Edge(ended record.Phase) {
 	defer cancel()
 	for _, g := range s.all() {
 		if !g.waits {
-			s.pass(s.ctx, g, &ended)
+			s.pass(s.ctx, g, atEdge, ended)
 		} else {
-			s.pass(ctx, g, &ended)
+			s.pass(ctx, g, atEdge, ended)
 		}
 	}
 	s.carry.phase(func(m *member, r record.Sample) { s.sink.Sample(m.id, r) })
@@ -257,7 +257,7 @@ func (s *Sampler) loop(g *group, every time.Duration) {
 				continue
 			}
 			ctx, cancel := context.WithTimeout(s.ctx, tickPatience)
-			spent := s.pass(ctx, g, nil)
+			spent := s.pass(ctx, g, onTick, "")
 			cancel()
 			if g.waits {
 				continue // waiting is not work; ticks that came meanwhile are dropped
@@ -269,8 +269,17 @@ func (s *Sampler) loop(g *group, every time.Duration) {
 	}
 }
 
-// pass reads the sources of a group and returns the time spent reading. edge is nil between phase edges.
-func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.Duration {
+// kind is why a pass happens.
+type kind int
+
+const (
+	onTick kind = iota
+	atEdge
+	scanning // records only a total above the highest of the phase
+)
+
+// pass reads the sources of a group and returns the time spent reading. ended is the phase that an edge ends.
+func (s *Sampler) pass(ctx context.Context, g *group, why kind, ended record.Phase) time.Duration {
 	select {
 	case g.busy <- struct{}{}:
 	case <-ctx.Done(): // the previous pass hangs
@@ -280,7 +289,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 		return 0
 	}
 	defer func() { <-g.busy }()
-	if edge == nil && s.paused.Load() {
+	if why != atEdge && s.paused.Load() {
 		return 0 // paused since the tick
 	}
 	total := record.Total{Method: g.method, Sample: record.NewSample()}
@@ -297,38 +306,45 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 		*reading = record.NewSample()
 		begin := time.Now()
 		err := s.read(ctx, g, m, reading)
-		if !g.end(m) {
+		switch {
+		case !g.end(m):
 			continue
-		}
-		if err != nil {
+		case err == nil:
+			spent += reading.End.Sub(reading.Begin)
+			if reading.OfProcess() {
+				add(&total, reading)
+			}
+		case why != scanning: // else the next tick reports it
 			spent += time.Since(begin)
 			s.lose(ctx, g, m, err)
+		}
+		if err != nil || why == scanning {
 			continue
 		}
-		spent += reading.End.Sub(reading.Begin)
 		read++
-		if edge != nil {
-			reading.Edge = *edge
+		if why == atEdge {
+			reading.Edge = ended
 			reading.Values = append(reading.Values, reading.Kinds.Values()...)
 		}
 		s.sink.Sample(m.id, *reading)
-		if reading.OfProcess() {
-			add(&total, reading)
-		}
-		if p, ok := m.src.(Peaker); ok && edge != nil {
-			err := p.ResetPeak(ctx)
-			if err == nil && m.process != nil {
-				s.carry.resets(m.process)
-			}
-			if err != nil && s.ctx.Err() == nil && !errors.Is(err, ErrGone) {
-				s.warn("peak-not-reset", g.method,
-					fmt.Sprintf("can't reset the peak of %s, so phases have no peaks of their own (%v)", g.method, err))
-			}
+		if p, ok := m.src.(Peaker); ok && why == atEdge {
+			s.resetPeak(ctx, g, m, p)
 		}
 	}
-	s.sum(g, &total)
+	s.sum(g, why, &total)
 	s.spend(g, read, spent)
 	return spent
+}
+
+func (s *Sampler) resetPeak(ctx context.Context, g *group, m *member, p Peaker) {
+	err := p.ResetPeak(ctx)
+	if err == nil && m.process != nil {
+		s.carry.resets(m.process)
+	}
+	if err != nil && s.ctx.Err() == nil && !errors.Is(err, ErrGone) {
+		s.warn("peak-not-reset", g.method,
+			fmt.Sprintf("can't reset the peak of %s, so phases have no peaks of their own (%v)", g.method, err))
+	}
 }
 
 func (s *Sampler) spend(g *group, read int, spent time.Duration) {

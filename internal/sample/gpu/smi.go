@@ -317,8 +317,9 @@ func parseDevices(text []byte) ([]smiDevice, error) {
 	return out, err
 }
 
-// parseProcesses parses an answer about processes; the unit of a use is an index of the program. amd-smi prints lists by device. rocm-smi prints a text for each
-// process: its name, which may contain commas, number of devices, memory …
+// parseProcesses parses an answer about processes; the unit of a use is the program's index of a device, or total.
+// amd-smi prints lists by device. rocm-smi prints a text for each process: its name, which may contain commas, number
+// of devices, memory …
 func parseProcesses(text []byte) ([]use, error) {
 	all, system, err := objects(text)
 	var out []use

@@ -101,24 +101,21 @@ func (r *Result) enlist(i int) {
 // means averages each family's ratios over the pairs of cells that have the asked fields in common, and the class of
 // their devices: those that may be compared.
 func (r *Result) means(o Options) {
-	by := o.By
-	if by == nil {
-		by = []string{"engine"}
+	fields := []string{"engine"}
+	if o.By != nil {
+		fields = o.By
 	}
-	by = slices.DeleteFunc(slices.Clone(by), func(s string) bool { return s == "run" }) // a family has its runs
+	fields = slices.DeleteFunc(slices.Clone(fields), func(s string) bool { return s == "run" }) // a family has its runs
 	for f := range r.Families {
-		var groups []string
-		members := map[string][]int{}
+		var by evidence.Groups[string, int]
 		for i := range r.Comparisons {
 			if c := &r.Comparisons[i]; c.Family == f {
-				g := r.common(c, by)
-				groups = explain.AppendNew(groups, g)
-				members[g] = append(members[g], i)
+				by.Add(r.common(c, fields), i)
 			}
 		}
-		for _, g := range groups {
-			for _, figure := range r.comparedIn(members[g]) {
-				if m, ok := r.mean(members[g], figure, by); ok {
+		for g, members := range by.All() {
+			for _, figure := range r.comparedIn(members) {
+				if m, ok := r.mean(members, figure, fields); ok {
 					m.Group = g
 					m.Test.Same = fmt.Sprint("mean ", g, " ", m.Test.Same)
 					r.Families[f].Means = append(r.Families[f].Means, m)

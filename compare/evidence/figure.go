@@ -41,19 +41,18 @@ func Summarised(figures []Figure) []Figure {
 }
 
 // PerLaunch has one value a launch: repetitions in one launch are not independent.
-func (f Figure) PerLaunch(launch map[int]int) []float64 {
-	var order []int
-	values := map[int][]float64{}
-	for _, v := range f.Values {
-		l := launch[v.Attempt]
-		if values[l] == nil {
-			order = append(order, l)
-		}
-		values[l] = append(values[l], v.Value)
+func (f Figure) PerLaunch(counted []*record.Attempt) []float64 {
+	launch := map[int]int{}
+	for _, a := range counted {
+		launch[a.ID] = a.Launch().ID
 	}
-	out := make([]float64, len(order))
-	for i, l := range order {
-		out[i] = stats.Median(values[l])
+	var by Groups[int, float64]
+	for _, v := range f.Values {
+		by.Add(launch[v.Attempt], v.Value)
+	}
+	var out []float64
+	for _, values := range by.All() {
+		out = append(out, stats.Median(values))
 	}
 	return out
 }
@@ -207,3 +206,63 @@ func (f Figure) Value(launch int) float64 {
 	}
 	return math.NaN()
 }
+
+// EngineLog is the method of sizes in an engine's log; AskedPS that of Ollama's answer to /api/ps.
+const (
+	EngineLog = "engine_log"
+	AskedPS   = "api_ps"
+)
+
+// Methods of a component beside those of sources.
+const (
+	ByTensors    = "tensors"    // sizes of the tensors in the model's file
+	ByFormula    = "formula"    // arithmetic from the engine's settings
+	ByDifference = "difference" // the rest of the whole
+)
+
+// Methods of figures that come from no source of the record.
+const (
+	ByClock  = "clock"
+	ByTokens = "tokens_by_engine" // tokens or their number, as the engine reports them
+)
+
+// origin follows from the method. The filled part of a KV cache is always calculated: tokens × bytes per token.
+func (f *Figure) origin() record.Origin {
+	switch {
+	case f.Name == figure.KVUsed, f.Name == figure.KVCacheUsed:
+		return record.OriginCalculated
+	case f.Reported:
+		return record.OriginReported
+	}
+	switch f.Method {
+	case ByTensors:
+		return record.OriginFileSize
+	case ByFormula, ByDifference:
+		return record.OriginCalculated
+	case EngineLog, AskedPS, ServerMethod, ByTokens:
+		return record.OriginReported
+	}
+	return record.OriginMeasured
+}
+
+// Arithmetic tells figures without an interval: they were calculated, not measured.
+func (f *Figure) Arithmetic() bool {
+	return f.Origin == record.OriginFileSize || f.Origin == record.OriginCalculated && f.Method != ByDifference
+}
+
+// From is the origin with the method, for people; empty without a value.
+func (f Figure) From() string {
+	words := string(f.Origin)
+	if f.Origin == record.OriginReported {
+		words += " by the engine"
+	}
+	switch {
+	case words == "", f.Method == "", f.Origin == record.OriginFileSize, f.Name == figure.KVUsed,
+		f.Name == figure.KVCacheUsed:
+		return words
+	}
+	return words + " (" + f.Method + ")"
+}
+
+// ServerMethod is that of figures which a server reports while it works.
+const ServerMethod = "server_metrics"

@@ -142,7 +142,9 @@ func inHost(name string) bool {
 }
 
 // remainder is the increase minus the model's components, launch by launch. It may be negative.
-func (c *Cell) remainder(all []evidence.Launch, w whole, weights, cache, working, several evidence.Figure) evidence.Figure {
+func (c *Cell) remainder(
+	all []evidence.Launch, w whole, weights, cache, working, several evidence.Figure,
+) evidence.Figure {
 	f := evidence.Figure{Name: figure.FrameworkOverhead, Method: evidence.ByDifference,
 		Absent: "no difference: " + w.increase.Absent}
 	if len(w.increase.Values) > 0 {

@@ -232,8 +232,8 @@ func empty(a, b int) Parity {
 		Tokenisation: "not known"}
 }
 
-// Said sets what launches of the same cell of the baseline run and of the run generated against each other. random tells
-// that tokens are drawn at random.
+// Said sets what launches of the same cell of the baseline run and of the run generated against each other. random:
+// tokens are drawn at random.
 func Said(base, now []*record.Attempt, random bool) Parity {
 	p := empty(0, 0)
 	a, b := outputs(base), outputs(now)

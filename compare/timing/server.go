@@ -42,10 +42,12 @@ func serverFigure(attempts []*record.Attempt, name, sees string) evidence.Figure
 	}
 	what, how := ", peak", "the highest reading during a repetition"
 	if counted {
-		what, how = ", increase", "the last reading of a repetition minus the first; includes other clients of the server"
+		what = ", increase"
+		how = "the last reading of a repetition minus the first; includes other clients of the server"
 	}
-	f := evidence.Figure{Name: name, Title: strings.ReplaceAll(words, "_", " ") + what, Unit: units[end], Reported: true,
-		Method: evidence.ServerMethod, Blind: evidence.Blind(attempts, evidence.ServerMethod), How: sees + "; " + how}
+	f := evidence.Figure{Name: name, Title: strings.ReplaceAll(words, "_", " ") + what, Unit: units[end],
+		Reported: true, Method: evidence.ServerMethod, Blind: evidence.Blind(attempts, evidence.ServerMethod),
+		How: sees + "; " + how}
 	if !counted {
 		f.Blind += "; peaks between readings"
 	}

@@ -128,9 +128,9 @@ func (f *watchFlags) run(c *cobra.Command, command []string) (err error) {
 	switch f.output {
 	case "":
 	case "-":
-		f.Rows = watch.To(c.OutOrStdout(), f.label)
+		f.Rows = watch.To(c.OutOrStdout(), f.label, watch.Columns)
 	default:
-		if f.Rows, err = watch.Create(f.output, f.label, f.overwrite); err != nil {
+		if f.Rows, err = watch.Create(f.output, f.label, watch.Columns, f.overwrite); err != nil {
 			return err
 		}
 	}
@@ -188,7 +188,7 @@ func (f *watchFlags) gpuRows() (*watch.Rows, error) {
 	case f.output == "":
 		return nil, nil
 	}
-	return watch.CreateGPU(gpuPath(f.output), f.label, f.overwrite)
+	return watch.Create(gpuPath(f.output), f.label, watch.GPUColumns, f.overwrite)
 }
 
 // gpuPath is the name of the file for GPUs.

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -34,13 +35,11 @@ type Tree struct {
 	pids []int
 }
 
-// branch is a member of a tree. A newly forked process is a copy of its parent, so it gets its role one look later.
+// branch is a member of a tree.
 type branch struct {
-	member   *Member
-	reported bool
-	looks    int
-	role     string
-	detach   []func()
+	*Member
+	taken  bool
+	detach []func()
 }
 
 // NewTree samples the process root and its descendants until Close. When it returns, all present ones are attached.
@@ -56,7 +55,7 @@ func NewTree(root int, role func(pid int, name string, cmdline []string) string,
 		t.family.Close()
 		return nil, fmt.Errorf("process tree of %d: %w", root, err)
 	}
-	t.known = append(t.known, &branch{member: m})
+	t.known = append(t.known, &branch{Member: m})
 	t.Look(ctx)
 	if o.Every <= 0 {
 		o.Every = FastEvery
@@ -89,23 +88,20 @@ func (t *Tree) look(ctx context.Context, settle bool) {
 		return
 	}
 	t.known = slices.DeleteFunc(t.known, t.ended)
-	find := t.family.Look
-	if settle {
-		find = t.family.LookAtAll
-	}
-	for _, m := range find() {
-		t.known = append(t.known, &branch{member: m})
+	older := len(t.known)
+	for _, m := range t.family.look(settle) {
+		t.known = append(t.known, &branch{Member: m})
 	}
 	pids := make([]int, 0, len(t.known))
-	for _, b := range t.known {
-		if !b.reported && (settle || b.looks > 0 || b.member.IsItself()) {
-			if settle {
-				becomeItself(b.member)
-			}
+	for i, b := range t.known {
+		if settle && !b.taken {
+			becomeItself(b.Member)
+		}
+		// A newly forked process is a copy of its parent, so it gets its role one look later.
+		if !b.taken && (settle || i < older || b.IsItself()) {
 			t.take(b)
 		}
-		b.looks++
-		pids = append(pids, b.member.PID)
+		pids = append(pids, b.PID)
 	}
 	slices.Sort(pids)
 	t.mu.Lock()
@@ -123,27 +119,26 @@ func becomeItself(m *Member) {
 
 // take attaches the sources of a process.
 func (t *Tree) take(b *branch) {
-	b.reported = true
-	p := b.member.Process
+	b.taken = true
+	p := b.Process
 	if now, err := Look(p.PID); err == nil && now.Start == p.Start {
 		p.Name = now.Name
 	}
+	role := ""
 	if t.role != nil {
-		b.role = t.role(p.PID, p.Name, CommandLine(p.PID))
+		role = t.role(p.PID, p.Name, CommandLine(p.PID))
 	}
-	if b.role == "" {
-		b.role = p.Name
-	}
+	role = cmp.Or(role, p.Name)
 	read := Sources
 	if t.o.Ours {
 		read = SourcesOfOurs
 	}
-	sources, err := read(p.PID, b.role)
+	sources, err := read(p.PID, role)
 	switch {
 	case isGone(err):
 	case err != nil:
 		// A source of the kernel: else all sources of the method would get a goroutine of their own.
-		sources = []sample.Source{unreadable{record.Source{Role: b.role, Method: cheapMethod, PID: p.PID,
+		sources = []sample.Source{unreadable{record.Source{Role: role, Method: cheapMethod, PID: p.PID,
 			Start: p.Start, Every: FastEvery, Kernel: true,
 			Sees: "nothing", Blind: "everything: no permission to read it"}, err}}
 	}
@@ -154,11 +149,11 @@ func (t *Tree) take(b *branch) {
 
 // ended releases a process that has ended, and reports whether it has.
 func (t *Tree) ended(b *branch) bool {
-	if b.member.Alive() {
+	if b.Alive() {
 		return false
 	}
 	t.release(b)
-	t.family.Drop(b.member)
+	t.family.Drop(b.Member)
 	return true
 }
 

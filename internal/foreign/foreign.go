@@ -224,8 +224,8 @@ func (f *file) row(line int, fields []string) (row, error) {
 	return r, nil
 }
 
-// note adds a warning, once; with a line, it is about the first line in which something happens, and text ends before its
-// number.
+// note adds a warning, once; with a line, it is about the first line in which something happens, and text ends before
+// its number.
 func (f *file) note(code, text string, line int) {
 	if f.noted[code+text] {
 		return

@@ -174,14 +174,10 @@ func (r *Recording) Event(e Event) { r.put(entry{Event: &e}) }
 // Warn writes a warning about the attempt.
 func (r *Recording) Warn(warning Warning) { r.put(entry{Warning: &warning}) }
 
-// Request writes a request that has returned, with its tokens, and returns it as a reader of the record finds it.
-func (r *Recording) Request(p Phase, u Usage, tokens []Token, returned time.Time) *Request {
-	return r.RequestIn(Slot{}, time.Time{}, p, u, tokens, returned)
-}
-
-// RequestIn writes a request of a traffic. due is when it was to be sent, and zero if it never waited. Requests are
-// numbered in the order in which they return.
-func (r *Recording) RequestIn(slot Slot, due time.Time, p Phase, u Usage, tokens []Token, returned time.Time) *Request {
+// Request writes a request that has returned, with its tokens, and returns it as a reader of the record finds it. due
+// is when a request of a traffic was to be sent, and zero if it never waited. Requests are numbered in the order in
+// which they return.
+func (r *Recording) Request(slot Slot, due time.Time, p Phase, u Usage, tokens []Token, returned time.Time) *Request {
 	w := r.w
 	if !due.IsZero() {
 		slot.Due = w.clock.ns(due)

@@ -114,7 +114,7 @@ func attempt(w *Writer, c Cell, repetition int, status Status) int {
 	r.Sample(src, s)
 	r.Total(Total{Sample: s, Method: MethodStatm, Processes: r.ID()})
 	r.Phase(Load, at, at.Add(time.Millisecond))
-	r.Request(Measure, Usage{PromptIDs: []int{r.ID()}, Sent: at, Text: "a\n"},
+	r.Request(Slot{}, time.Time{}, Measure, Usage{PromptIDs: []int{r.ID()}, Sent: at, Text: "a\n"},
 		[]Token{{0, r.ID(), at}, {1, r.ID(), at}}, at.Add(time.Millisecond))
 	r.Score(Score{Forced: r.ID(), Top: []Candidate{{r.ID(), -1}, {0, -2}}})
 	r.End(status, "", nil, Cost{})

@@ -5,9 +5,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
-	"github.com/go-echarts/go-echarts/v2/opts"
-
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/stats"
@@ -33,9 +30,9 @@ type chart struct {
 
 // drawing is one of a chart's drawings.
 type drawing struct {
-	Name    string         `json:"name"`
-	Caption string         `json:"caption"`
-	Options map[string]any `json:"options"`
+	Name    string  `json:"name"`
+	Caption string  `json:"caption"`
+	Options options `json:"options"`
 	// of one launch, or of what was repeated in place of them
 	ofOneLaunch bool
 }
@@ -71,54 +68,45 @@ func rowsHeight(rows, bars int) int { return 34 + rows*max(38, 14+bars*14) }
 // bars draws one figure: medians, launches and intervals.
 func bars(id, name, title string) func(*view) []chart {
 	return func(v *view) []chart {
-		shown := v.having(name)
-		if len(shown) == 0 {
+		var labels []string
+		var data, dots []options
+		var intervals []*stats.Interval
+		out := chart{ID: id, Title: title, Table: &grid{},
+			Label: fmt.Sprintf("Bar chart of %s of each cell; the table below has the same figures", title)}
+		for i := range v.res.Cells {
+			c := &v.res.Cells[i]
+			f := c.Figure(name)
+			if !f.Known() {
+				continue
+			}
+			for n, x := range f.Values {
+				dot := spot(fmt.Sprintf("%s (attempt %d)", c.Repeated(), x.Attempt), digits(x.Value),
+					float64(len(labels)), 5)
+				dot["symbolOffset"] = [2]float64{0, aside(n, len(f.Values))}
+				dots = append(dots, dot)
+			}
+			out.Unit = f.Unit
+			out.Table.Rows = append(out.Table.Rows,
+				[]string{line(c.Label), num(f.Center()), intervalWords(f), values(f)})
+			labels = append(labels, line(c.Label)+"\n"+num(f.Center())+" "+f.Unit)
+			data = append(data, options{"value": digits(f.Center()), "itemStyle": options{"color": v.colour(i)}})
+			intervals = append(intervals, f.Interval)
+		}
+		if len(labels) == 0 {
 			return nil
 		}
-		unit := v.res.Cells[shown[0]].Figure(name).Unit
-		t := &grid{Head: []string{"cell", "median (" + unit + ")", "95% interval", "launches (" + unit + ")"}}
-		for _, i := range shown {
-			f := v.res.Cells[i].Figure(name)
-			t.Rows = append(t.Rows, []string{line(v.res.Cells[i].Label), num(f.Center()), intervalWords(f), values(f)})
-		}
-		bar := v.medians(shown, name, "median")
-		v.launches(bar, shown, name)
-		return []chart{{ID: id, Title: title, Unit: unit, Table: t, Height: rowsHeight(len(shown), 1),
-			Label:    fmt.Sprintf("Bar chart of %s of each cell; the table below has the same figures", title),
-			Drawings: []drawing{{Options: bar.options()}}}}
+		out.Table.Head = []string{"cell", "median (" + out.Unit + ")", "95% interval", "launches (" + out.Unit + ")"}
+		bar := newBar(labels, options{"show": false})
+		bar.add("bar", "median", data, options{"barWidth": "46%"}, whiskers(intervalLines(intervals), 3))
+		bar.add("scatter", "launches", dots,
+			options{"itemStyle": options{"color": "var(--dot)", "borderColor": "var(--page)", "borderWidth": 1}})
+		out.Height, out.Drawings = rowsHeight(len(labels), 1), []drawing{{Options: bar.options()}}
+		return []chart{out}
 	}
 }
 
 // mostNarrow is how many cells the chart of components has room for.
 const mostNarrow = 4
-
-// having are the cells that have a figure.
-func (v *view) having(name string) []int {
-	var out []int
-	for i := range v.res.Cells {
-		if v.res.Cells[i].Figure(name).Known() {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
-// medians has one bar per cell, with its interval. Labels include the median.
-func (v *view) medians(shown []int, name, series string) plot {
-	var labels []string
-	var data []opts.BarData
-	var intervals []*stats.Interval
-	for _, i := range shown {
-		f := v.res.Cells[i].Figure(name)
-		labels = append(labels, line(v.res.Cells[i].Label)+"\n"+num(f.Center())+" "+f.Unit)
-		data = append(data, opts.BarData{Value: digits(f.Center()), ItemStyle: &opts.ItemStyle{Color: v.colour(i)}})
-		intervals = append(intervals, f.Interval)
-	}
-	bar := newBar(labels, false)
-	bar.add("bar", series, data, charts.WithBarChartOpts(opts.BarChart{BarWidth: "46%"}),
-		whiskers(intervalLines(intervals), 3))
-	return bar
-}
 
 // barTable is bars with several series, upon one another or apart: for each series, a value per bar.
 type barTable struct {
@@ -131,11 +119,11 @@ type barTable struct {
 type barSeries struct {
 	name   string
 	values []float64
-	looks  []style
+	looks  []options
 }
 
 // add adds a series unless all its values are missing or 0.
-func (t *barTable) add(name string, of func(bar int) float64, looks ...style) {
+func (t *barTable) add(name string, of func(bar int) float64, looks ...options) {
 	s := barSeries{name: name, looks: looks}
 	some := false
 	for n := range t.bars {
@@ -163,24 +151,23 @@ func (t *barTable) ends() (lowest, highest float64) {
 	return lowest, highest
 }
 
-func (t *barTable) options() map[string]any {
-	bar := newBar(t.bars, true)
+func (t *barTable) options() options {
+	bar := newBar(t.bars, legendBelow())
 	if lowest, highest := t.ends(); lowest > -0.02*highest { // a remainder just below 0 needs no axis of its own
-		bar.XAxisList[0].Min = 0
+		bar.x["min"] = 0
 	}
-	for _, s := range t.series {
-		var data []opts.BarData
+	for n, s := range t.series {
+		var data []options
 		for _, v := range s.values {
-			data = append(data, barData(v))
+			data = append(data, options{"value": orGap(v)})
 		}
-		looks := s.looks
 		if !t.apart {
-			looks = append(looks, stacked)
+			s.looks = append(s.looks, stacked)
 		}
-		bar.add("bar", s.name, data, looks...)
-	}
-	if n := len(bar.MultiSeries); n > 0 {
-		whiskers(intervalLines(t.intervals), 3)(&bar.MultiSeries[n-1])
+		if n == len(t.series)-1 {
+			s.looks = append(s.looks, whiskers(intervalLines(t.intervals), 3))
+		}
+		bar.add("bar", s.name, data, s.looks...)
 	}
 	return bar.options()
 }
@@ -194,27 +181,6 @@ func intervalLines(all []*stats.Interval) []any {
 		}
 	}
 	return out
-}
-
-// launches adds a dot for each launch.
-func (v *view) launches(bar plot, shown []int, name string) {
-	var dots []dot
-	for row, i := range shown {
-		values := v.res.Cells[i].Figure(name).Values
-		for n, x := range values {
-			at := spot(fmt.Sprintf("%s (attempt %d)", v.res.Cells[i].Repeated(), x.Attempt), digits(x.Value),
-				float64(row), 5)
-			dots = append(dots, dot{at, [2]float64{0, aside(n, len(values))}})
-		}
-	}
-	bar.add("scatter", "launches", dots,
-		charts.WithItemStyleOpts(opts.ItemStyle{Color: "var(--dot)", BorderColor: "var(--page)", BorderWidth: 1}))
-}
-
-// dot is a point beside its place.
-type dot struct {
-	opts.ScatterData
-	SymbolOffset [2]float64 `json:"symbolOffset"`
 }
 
 // aside is how many pixels dot n of so many lies above or below the line of the interval.

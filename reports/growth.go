@@ -5,8 +5,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/go-echarts/go-echarts/v2/opts"
-
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/growth"
@@ -119,7 +117,7 @@ func growthCaption(r growth.Rate, t *growth.Theory) string {
 }
 
 // overCells draws every launch at its cell's place on the axis, the line through them and the calculated line.
-func (v *view) overCells(s growth.Sweep, r growth.Rate) map[string]any {
+func (v *view) overCells(s growth.Sweep, r growth.Rate) options {
 	l := lineChart(s.Title)
 	from := datum(r.Fit.From.Tokens, r.Fit.From.MiB)
 	l.add("line", "line through all launches", [][2]any{from, datum(r.Fit.To.Tokens, r.Fit.To.MiB)},
@@ -127,7 +125,7 @@ func (v *view) overCells(s growth.Sweep, r growth.Rate) map[string]any {
 	if t := r.Fit.Theory; t != nil {
 		l.add("line", "calculated", [][2]any{from, datum(t.Tokens, t.MiB)}, stroke("var(--muted)", 2, "dashed", false))
 	}
-	var dots []opts.ScatterData
+	var dots []options
 	for _, p := range r.Points {
 		dots = append(dots, spot(fmt.Sprintf("%s, attempt %d", line(v.res.Cells[p.Cell].Label), p.Attempt),
 			digits(p.Tokens), fine(p.MiB), 5))

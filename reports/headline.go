@@ -5,9 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
-	"github.com/go-echarts/go-echarts/v2/opts"
-
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
@@ -147,9 +144,8 @@ func added(v *view) []chart {
 	}
 	for i := range v.res.Cells {
 		t.add(line(v.res.Cells[i].Label), func(bar int) float64 { return size(i, names[bar]) }, inked(v.colour(i), 0),
-			charts.WithBarChartOpts(opts.BarChart{BarGap: "10%", BarCategoryGap: "30%"}),
-			charts.WithLabelOpts(opts.Label{Show: opts.Bool(true), Position: "right", FontSize: 11,
-				Color: "var(--muted)"}))
+			options{"barGap": "10%", "barCategoryGap": "30%",
+				"label": options{"show": true, "position": "right", "fontSize": 11, "color": "var(--muted)"}})
 	}
 	return []chart{{ID: "headline-added", Title: "What the engine added", Unit: "MiB",
 		Height:   34 + len(names)*(10+12*len(v.res.Cells)),

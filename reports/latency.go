@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
-	"github.com/go-echarts/go-echarts/v2/opts"
-
 	"llmparity/compare"
 	"llmparity/compare/timing"
 )
@@ -57,11 +54,11 @@ func taken(c *compare.Cell, name string) *timing.Distribution {
 	return nil
 }
 
-func (v *view) ecdf(name, unit string) map[string]any {
+func (v *view) ecdf(name, unit string) options {
 	l := lineChart(unit)
-	l.YAxisList = []opts.YAxis{{Type: "value", SplitNumber: 5, Min: 0, Max: 100, Name: "%", NameLocation: "end"}}
+	l.y = options{"type": "value", "splitNumber": 5, "min": 0, "max": 100, "name": "%", "nameLocation": "end"}
 	least, most := 0.0, 0.0
-	dots := plot{charts.NewLine()}
+	dots := &plot{}
 	drawn := map[string]int{}
 	for i := range v.res.Cells {
 		c := &v.res.Cells[i]
@@ -69,44 +66,44 @@ func (v *view) ecdf(name, unit string) map[string]any {
 		if d == nil {
 			continue
 		}
-		data := [][2]any{{fine(d.Steps[0].Value), 0}}
+		first, last := d.Steps[0].Value, d.Steps[len(d.Steps)-1].Value
+		data := [][2]any{{fine(first), 0}}
 		for _, s := range d.Steps {
 			data = append(data, [2]any{fine(s.Value), digits(100 * s.Share)})
 		}
-		if first := d.Steps[0].Value; least == 0 || first < least {
+		if least == 0 || first < least {
 			least = first
 		}
-		most = max(most, d.Steps[len(d.Steps)-1].Value)
-		kind := dash(drawn[c.Spec.Engine])
+		most = max(most, last)
+		looks := []options{stroke(v.colour(i), 2, dash(drawn[c.Spec.Engine]), false), {"step": "end"}}
 		drawn[c.Spec.Engine]++
-		looks := []style{stroke(v.colour(i), 2, kind, false), func(s *charts.SingleSeries) { s.Step = "end" }}
-		if len(l.MultiSeries) == 0 {
-			looks = append(looks, levels)
+		if len(l.series) == 0 {
+			looks = append(looks, levels())
 		}
 		l.add("line", line(c.Label), data, looks...)
-		var marks []opts.ScatterData
+		var marks []options
 		for _, q := range d.Quantiles {
 			marks = append(marks, spot("p"+num(100*q.Share), fine(q.Value), 100*q.Share, 7))
 		}
 		dots.add("scatter", line(c.Label), marks, inked(v.colour(i), 0))
 	}
-	l.MultiSeries = append(l.MultiSeries, dots.MultiSeries...)
+	l.series = append(l.series, dots.series...)
 	if least > 0 && most/least > 20 {
-		l.XAxisList[0].Type, l.XAxisList[0].Name = "log", unit+", logarithmic"
+		l.x["type"], l.x["name"] = "log", unit+", logarithmic"
 	}
 	return l.options()
 }
 
 // levels are lines at p50, p90 and p99.
-func levels(s *charts.SingleSeries) {
-	var at []any
+func levels() options {
+	var at []options
 	for _, share := range []float64{50, 90, 99} {
-		at = append(at, map[string]any{"yAxis": share, "name": "p" + num(share)})
+		at = append(at, options{"yAxis": share, "name": "p" + num(share)})
 	}
-	s.MarkLines = &opts.MarkLines{Data: at, MarkLineStyle: opts.MarkLineStyle{Symbol: []string{"none", "none"},
-		Label: &opts.Label{Show: opts.Bool(true), Formatter: "{b}", Position: "insideStartTop", Color: "var(--muted)",
-			FontSize: 11},
-		LineStyle: &opts.LineStyle{Type: "dotted", Width: 1, Color: "var(--muted)"}}}
+	return options{"markLine": options{"data": at, "symbol": []string{"none", "none"},
+		"label": options{"show": true, "formatter": "{b}", "position": "insideStartTop", "color": "var(--muted)",
+			"fontSize": 11},
+		"lineStyle": options{"type": "dotted", "width": 1, "color": "var(--muted)"}}}
 }
 
 // dash distinguishes lines of one colour.

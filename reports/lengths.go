@@ -5,9 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
-	"github.com/go-echarts/go-echarts/v2/opts"
-
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/growth"
@@ -79,8 +76,8 @@ func (v *view) over(axis string, out chart, figures []*figure.Row) []chart {
 	out.Table = &grid{Head: []string{"cell", title, "figure", "median", "95% interval", "launches"}}
 	for _, f := range figures {
 		l := lineChart(title)
-		l.XAxisList[0].MinInterval = 1 // half a client is none
-		dots := plot{charts.NewLine()}
+		l.x["minInterval"] = 1 // half a client is none
+		dots := &plot{}
 		name, drawn := "", map[string]int{}
 		for _, s := range v.res.Sweeps {
 			if s.Axis != axis {
@@ -109,7 +106,7 @@ func (v *view) over(axis string, out chart, figures []*figure.Row) []chart {
 				drawn[s.Engine]++
 			}
 		}
-		l.MultiSeries = append(l.MultiSeries, dots.MultiSeries...)
+		l.series = append(l.series, dots.series...)
 		if name != "" {
 			out.Drawings = append(out.Drawings,
 				drawing{Name: name, Caption: "Lines: medians. Dots: launches. Vertical lines: 95% intervals, from six launches on.", Options: l.options()})
@@ -122,8 +119,8 @@ func (v *view) over(axis string, out chart, figures []*figure.Row) []chart {
 }
 
 // launchesAt has one dot per launch.
-func (v *view) launchesAt(s growth.Sweep, f *figure.Row) []opts.ScatterData {
-	var out []opts.ScatterData
+func (v *view) launchesAt(s growth.Sweep, f *figure.Row) []options {
+	var out []options
 	for n, i := range s.Cells {
 		c := &v.res.Cells[i]
 		for _, x := range along(c, f).Values {

@@ -106,12 +106,12 @@ func mixedLengths(v *view) []chart {
 }
 
 // fade distinguishes kinds of one engine, which have the same colour.
-func fade(at int, kinds []ofKind) float32 {
+func fade(at int, kinds []ofKind) float64 {
 	before := 0
 	for _, k := range kinds[:at] {
 		if k.cell == kinds[at].cell {
 			before++
 		}
 	}
-	return []float32{1, 0.55, 0.3}[before%3]
+	return []float64{1, 0.55, 0.3}[before%3]
 }

@@ -116,32 +116,34 @@ func launchName(c *compare.Cell, a *record.Attempt) string {
 }
 
 // timeline draws one launch: the total first, then each process by each method.
-func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any {
+func (v *view) timeline(cell int, a *record.Attempt, points int) options {
 	zero := a.BeginNS
 	if len(a.Phases) > 0 {
 		zero = a.Phases[0].BeginNS
 	}
-	selected := map[string]bool{}
-	l := newLine("seconds", 0, selected)
-	add := func(name string, data []xy, colour string, width float32, kind string) {
-		var behind []style
-		if len(l.MultiSeries) == 0 {
-			behind = []style{bands(a, zero)}
+	selected := map[string]bool{"RSS sum": true} // of what can be clicked in the legend
+	l := newLine("seconds", 0)
+	l.legend["selected"] = selected
+	add := func(name string, data []xy, colour string, width float64, kind string) {
+		if len(data) == 0 {
+			return
 		}
-		l.line(name, thinned(data, points), colour, width, kind, behind...)
+		var behind options
+		if len(l.series) == 0 {
+			behind = bands(a, zero)
+		}
+		data = thin.Points(data, points, func(p xy) float64 { return p.y }) // keeps every peak
+		l.add("line", name, pairs(data), stroke(colour, width, kind, len(data) == 1), behind)
 	}
+	pss, rss := func(t record.TotalRow) float64 { return t.PSS }, func(t record.TotalRow) float64 { return t.RSS }
 	foreign := v.res.Cells[cell].Foreign()
 	if foreign {
-		add("RSS sum", totals(a, record.MethodForeign, zero, func(t record.TotalRow) float64 { return t.RSS }),
-			v.colour(cell), 3, "solid")
+		add("RSS sum", totals(a, record.MethodForeign, zero, rss), v.colour(cell), 3, "solid")
 		add("JavaScript heap", heap(a, zero), v.colour(cell), 2, "dashed")
 	} else {
-		add("total PSS", totals(a, anyMethod, zero, func(t record.TotalRow) float64 { return t.PSS }), v.colour(cell),
-			3, "solid")
-		add("RSS sum", totals(a, record.MethodStatm, zero, func(t record.TotalRow) float64 { return t.RSS }),
-			"var(--muted)", 1.2, "dashed")
+		add("total PSS", totals(a, anyMethod, zero, pss), v.colour(cell), 3, "solid")
+		add("RSS sum", totals(a, record.MethodStatm, zero, rss), "var(--muted)", 1.2, "dashed")
 	}
-	selected["RSS sum"] = true
 	all := processes(a)
 	for n, s := range all {
 		for _, id := range s.ids {
@@ -152,7 +154,7 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 			if len(all) == 1 && (what == "PSS" || foreign) {
 				continue // it is the total
 			}
-			name := fmt.Sprintf("%s %s", s.name, what)
+			name := s.name + " " + what
 			selected[name] = what == "PSS"
 			add(name, samples(a, id, zero, pick), fmt.Sprintf("var(--p%d)", n%partColours), 1.4, kind)
 		}
@@ -167,13 +169,6 @@ func heap(a *record.Attempt, zero int64) []xy {
 		out = append(out, xy{seconds(m.NS, zero), m.Value / record.MiB})
 	}
 	return out
-}
-
-// line adds points over time as a line, or a single one as a dot.
-func (p plot) line(name string, points []xy, colour string, width float32, kind string, more ...style) {
-	if len(points) > 0 {
-		p.add("line", name, pairs(points), append([]style{stroke(colour, width, kind, len(points) == 1)}, more...)...)
-	}
 }
 
 // pairs round to milliseconds and hundredths of a MiB.
@@ -204,11 +199,6 @@ func samples(a *record.Attempt, source int, zero int64, pick func(record.SampleR
 
 // xy is a point of a series.
 type xy struct{ x, y float64 }
-
-// thinned keeps at most about n points of a series, and every peak.
-func thinned(points []xy, n int) []xy {
-	return thin.Points(points, n, func(p xy) float64 { return p.y })
-}
 
 // seriesOf are the points of wanted rows with a value.
 func seriesOf[Row any](rows []Row, of func(*Row) (ns int64, y float64, wanted bool), zero int64) []xy {
@@ -260,7 +250,7 @@ func processes(a *record.Attempt) []process {
 }
 
 // bands marks the phases behind a series. A short phase has no name there; the caption names all.
-func bands(a *record.Attempt, zero int64) style {
+func bands(a *record.Attempt, zero int64) options {
 	var all []band
 	for _, p := range a.Phases {
 		all = append(all, band{string(p.Name), seconds(p.BeginNS, zero), seconds(p.EndNS, zero)})

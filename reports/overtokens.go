@@ -7,9 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
-	"github.com/go-echarts/go-echarts/v2/opts"
-
 	"llmparity/compare"
 	"llmparity/compare/growth"
 )
@@ -68,7 +65,7 @@ func repeatedMany(c *compare.Cell) string {
 	return c.Repeated() + "s"
 }
 
-func (v *view) alignedLines(cell int, a growth.Aligned, points int) map[string]any {
+func (v *view) alignedLines(cell int, a growth.Aligned, points int) options {
 	c := &v.res.Cells[cell]
 	tokens := c.OverTokens.Tokens
 	step := max(1, (len(tokens)+points-1)/points)
@@ -85,9 +82,9 @@ func (v *view) alignedLines(cell int, a growth.Aligned, points int) map[string]a
 		}
 	}
 	colour := v.colour(cell)
-	bands := []style{tokenBands(tokens)} // behind the first series
-	add := func(name string, data [][2]any, looks ...style) {
-		l.add("line", name, data, append(looks, bands...)...)
+	bands := tokenBands(tokens) // behind the first series
+	add := func(name string, data [][2]any, looks ...options) {
+		l.add("line", name, data, append(looks, bands)...)
 		bands = nil
 	}
 	if len(mid) > 0 {
@@ -101,18 +98,17 @@ func (v *view) alignedLines(cell int, a growth.Aligned, points int) map[string]a
 			}
 		}
 		add(fmt.Sprintf("%s of attempt %d", c.Repeated(), launch.Attempt), data,
-			stroke(colour, 1, "solid", lonely(launch.Values)), faint)
+			faint(colour, "solid", lonely(launch.Values)))
 	}
 	if len(lo) > 0 { // drawn as what lies above its lower end; the page keeps it out of tooltips
 		band := hi
 		for i := range band {
 			band[i][1] = fine(band[i][1].(float64) - lo[i][1].(float64))
 		}
-		interval := func(s *charts.SingleSeries) { s.Stack = "interval" }
-		dotted := stroke(colour, 1, "dotted", false)
-		add(intervalName, lo, dotted, faint, interval)
-		add(intervalName, band, dotted, faint, interval,
-			charts.WithAreaStyleOpts(opts.AreaStyle{Color: colour, Opacity: opts.Float(0.2)}))
+		dotted := faint(colour, "dotted", false)
+		dotted["stack"] = "interval"
+		add(intervalName, lo, dotted)
+		add(intervalName, band, dotted, options{"areaStyle": options{"color": colour, "opacity": 0.2}})
 	}
 	return l.options()
 }
@@ -143,7 +139,7 @@ func fine(v float64) float64 {
 }
 
 // tokenBands are the phases on an axis of tokens: prefill up to the first one, then decode.
-func tokenBands(tokens []int) style {
+func tokenBands(tokens []int) options {
 	return banded([]band{{"measure: prefill", 0, 1}, {"measure: decode", 1, float64(tokens[len(tokens)-1])}})
 }
 

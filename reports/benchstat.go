@@ -24,41 +24,23 @@ func benched() []*figure.Row {
 // FILE`, or compare two files. Repetitions that share a launch are separate lines; benchstat takes them as
 // independent, and the file says so.
 func Benchstat(w io.Writer, res *compare.Result) error {
-	to := benchfmt.NewWriter(w)
+	var text strings.Builder
+	to := benchfmt.NewWriter(&text) // a Builder takes everything
 	for _, b := range benched() {
-		unit := &benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: b.Bench, Key: "better"},
-			OrigUnit: b.Bench, Value: b.Better.String()}
-		if err := to.Write(unit); err != nil {
-			return fmt.Errorf("writing for benchstat: %w", err)
-		}
+		_ = to.Write(&benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: b.Bench, Key: "better"},
+			OrigUnit: b.Bench, Value: b.Better.String()})
 	}
 	names := benchNames(res)
-	for _, text := range benchRemarks(res, names) {
-		if _, err := fmt.Fprintf(w, "# %s\n", line(text)); err != nil {
-			return fmt.Errorf("writing for benchstat: %w", err)
-		}
+	for _, remark := range benchRemarks(res, names) {
+		text.WriteString("# " + line(remark) + "\n")
 	}
 	for i := range res.Cells {
 		for _, r := range benchResults(res, &res.Cells[i], names[i]) {
-			if err := to.Write(r); err != nil {
-				return fmt.Errorf("writing for benchstat: %w", err)
-			}
+			_ = to.Write(r)
 		}
 	}
-	return nil
-}
-
-// reusedLaunches lists the cells whose lines are not independent.
-func reusedLaunches(res *compare.Result) []string {
-	var out []string
-	for i := range res.Cells {
-		if c := &res.Cells[i]; c.Launches.Opened > 0 {
-			out = append(out, fmt.Sprintf(
-				"%s: its %d repetitions were in %d launches and share their luck: they are no independent samples",
-				c.Label, c.Launches.Counted, c.Launches.Opened))
-		}
-	}
-	return out
+	_, err := io.WriteString(w, text.String())
+	return err
 }
 
 // benchResults are a cell's launches in order, with the known values of each.
@@ -183,8 +165,15 @@ func benchRemarks(res *compare.Result, names []string) []string {
 	for _, e := range res.Engines() {
 		out = append(out, "with: "+e.Name+": "+e.With)
 	}
-	for _, text := range append(warningLines(res.Warnings, res), reusedLaunches(res)...) {
+	for _, text := range warningLines(res.Warnings, res) {
 		out = append(out, "warning: "+text)
+	}
+	for i := range res.Cells {
+		if c := &res.Cells[i]; c.Launches.Opened > 0 { // lines that are not independent
+			out = append(out, fmt.Sprintf(
+				"warning: %s: its %d repetitions were in %d launches and share their luck: they are no independent samples",
+				c.Label, c.Launches.Counted, c.Launches.Opened))
+		}
 	}
 	return out
 }

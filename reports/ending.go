@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"llmparity/compare"
@@ -33,8 +34,7 @@ func Table(w io.Writer, res *compare.Result) error {
 	for _, each := range []int{2, 1} { // lines for each warning and check: the second try is for what has many
 		head := top + growthText(res, each) + gateText(res.Gate, each)
 		warnings := warningText(a, each)
-		e := ending{res: res}
-		below := e.table(func(notes int) int {
+		below := newEnding(res).table(func(notes int) int {
 			return endingLines - placeLines - lineCount(head+warnings) - 2 - notes
 		})
 		if text = head + below + warnings; lineCount(text) <= endingLines-placeLines {
@@ -151,64 +151,61 @@ func lineCount(text string) int { return strings.Count(text, "\n") }
 
 // ending is the table at the end of a run.
 type ending struct {
-	res   *compare.Result
-	notes []string
+	res     *compare.Result
+	figures []endingFigure
+	notes   []string
 }
 
-// endingFigures are its rows or columns.
-func (e *ending) figures() []endingFigure {
-	named := func(name string) func(*compare.Cell) evidence.Figure {
-		return func(c *compare.Cell) evidence.Figure { return c.Figure(name) }
-	}
-	all := []endingFigure{{"decode", "tok/s", named(figure.DecodeTPS)},
-		{"all requests", "tok/s", named(figure.AggregateTPS)}, {"first token", "ms", named(figure.TTFT)},
-		{"load", "ms", named(figure.LoadTime)},
-		{"peak memory", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Peak }},
-		{"increase", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Increase }}}
-	var out []endingFigure
-	for _, f := range all {
-		known := false
-		for i := range e.res.Cells {
-			known = known || f.of(&e.res.Cells[i]).Known()
-		}
-		if known {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
+// endingFigure is a row, or of many cells a column.
 type endingFigure struct {
 	title, unit string
 	of          func(*compare.Cell) evidence.Figure
 }
 
+// newEnding has the figures that some cell has.
+func newEnding(res *compare.Result) *ending {
+	named := func(name string) func(*compare.Cell) evidence.Figure {
+		return func(c *compare.Cell) evidence.Figure { return c.Figure(name) }
+	}
+	e := &ending{res: res}
+	for _, f := range []endingFigure{{"decode", "tok/s", named(figure.DecodeTPS)},
+		{"all requests", "tok/s", named(figure.AggregateTPS)}, {"first token", "ms", named(figure.TTFT)},
+		{"load", "ms", named(figure.LoadTime)},
+		{"peak memory", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Peak }},
+		{"increase", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Increase }}} {
+		if slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return f.of(&c).Known() }) {
+			e.figures = append(e.figures, f)
+		}
+	}
+	return e
+}
+
 // table has engines side by side, a figure a row; of many cells a cell a row. room tells how many lines it may have
 // beside so many notes.
 func (e *ending) table(room func(notes int) int) string {
-	figures := e.figures()
-	if len(figures) == 0 {
+	switch {
+	case len(e.figures) == 0:
 		return ""
+	case len(e.res.Cells) > 3:
+		return e.rows(room)
 	}
-	if len(e.res.Cells) > 3 {
-		return e.rows(figures, room)
-	}
-	return e.sideBySide(figures)
+	return e.sideBySide()
 }
 
-func value(f evidence.Figure) string {
+// value is a figure with its interval; between them stand the unit, or nothing but a space.
+func value(f evidence.Figure, between string) string {
 	if !f.Known() {
 		return "–"
 	}
-	return num(f.Center())
+	return num(f.Center()) + between + spread(f)
 }
 
 // rows has a row a cell.
-func (e *ending) rows(figures []endingFigure, room func(notes int) int) string {
+func (e *ending) rows(room func(notes int) int) string {
 	const fewest = 3
-	g := e.rowGrid(figures)
-	for n := len(figures); n > fewest && total(widthsOf(append(headLines(g), g.Rows...))) > endingWidth; n-- {
-		g = e.rowGrid(figures[:n-1])
+	g := e.grid(len(e.figures))
+	for n := len(e.figures); n > fewest && total(widthsOf(append(headLines(g), g.Rows...))) > endingWidth; n-- {
+		g = e.grid(n - 1)
 	}
 	more := 0
 	if most := max(3, room(1)-3); len(g.Rows) > most {
@@ -227,10 +224,9 @@ func (e *ending) rows(figures []endingFigure, room func(notes int) int) string {
 
 // marked explains the mark of figures that warnings are about.
 func (e *ending) marked() string {
-	figures := e.figures()
 	for i := range e.res.Cells {
-		for _, f := range figures {
-			if strings.HasSuffix(spread(f.of(&e.res.Cells[i])), "!") {
+		for _, f := range e.figures {
+			if len(f.of(&e.res.Cells[i]).Warnings) > 0 {
 				return "!: outliers, a drift, noise or a busy machine; see the warnings\n"
 			}
 		}
@@ -238,39 +234,33 @@ func (e *ending) marked() string {
 	return ""
 }
 
-func (e *ending) rowGrid(figures []endingFigure) *grid {
-	g := &grid{Head: []string{"cell"}}
-	for _, f := range figures {
-		g.Head = append(g.Head, f.title+" ("+f.unit+")")
+// grid has a row a cell, with the first n figures.
+func (e *ending) grid(n int) *grid {
+	head := []string{"cell"}
+	for _, f := range e.figures[:n] {
+		head = append(head, f.title+" ("+f.unit+")")
 	}
-	g.Head = append(g.Head, "output\nidentical")
-	for i := range e.res.Cells {
-		c := &e.res.Cells[i]
-		row := []string{line(c.Label)}
-		for _, f := range figures {
-			text := value(f.of(c))
-			if f.of(c).Known() {
-				text += " " + spread(f.of(c))
-			}
-			row = append(row, text)
+	return perCell(e.res, append(head, "output\nidentical"), func(c *compare.Cell, add func(...string)) {
+		var row []string
+		for _, f := range e.figures[:n] {
+			row = append(row, value(f.of(c), " "))
 		}
 		switch {
 		case c.Refused != "":
-			row[1] = "refused"
+			row[0] = "refused"
 		case c.Launches.Counted == 0:
-			row[1] = "failed"
+			row[0] = "failed"
 		}
-		g.Rows, g.Cells = append(g.Rows, append(row, parityOf(e.res, c))), append(g.Cells, i)
-	}
-	return g
+		add(append(row, parityOf(e.res, c))...)
+	})
 }
 
 // sideBySide has a column a cell, and of two cells their difference.
-func (e *ending) sideBySide(figures []endingFigure) string {
+func (e *ending) sideBySide() string {
 	cells := e.res.Cells
 	wide := (endingWidth - 14 - 2*len(cells)) / (len(cells) + 1)
 	blank := make([]string, len(cells)+2)
-	rows := [][]string{append([]string{}, blank...)}
+	rows := [][]string{slices.Clone(blank)}
 	for i := range cells {
 		names := strings.Split(strings.TrimSuffix(wrap(cells[i].Label, "", "", wide), "\n"), "\n")
 		with := strings.Split(strings.TrimSuffix(wrap(cells[i].With, "", "", wide), "\n"), "\n")
@@ -279,7 +269,7 @@ func (e *ending) sideBySide(figures []endingFigure) string {
 		}
 		for n, text := range append(names[:min(len(names), 2)], with...) {
 			for len(rows) <= n {
-				rows = append(rows, append([]string{}, blank...))
+				rows = append(rows, slices.Clone(blank))
 			}
 			rows[n][i+1] = text
 		}
@@ -287,14 +277,11 @@ func (e *ending) sideBySide(figures []endingFigure) string {
 	if len(cells) == 2 && len(e.res.Comparisons) == 1 && len(e.res.Comparisons[0].Ratios) > 0 {
 		rows[0][3] = "first / second"
 	}
-	for _, f := range figures {
+	for _, f := range e.figures {
 		row := []string{f.title}
 		for i := range cells {
 			x := f.of(&cells[i])
-			text := value(x)
-			if x.Known() {
-				text += " " + f.unit + "  " + spread(x)
-			}
+			text := value(x, " "+f.unit+"  ")
 			if x.Name == figure.PeakRSS {
 				text += " " + e.note("the sum of RSS, in which shared pages count more than once")
 			}
@@ -302,12 +289,10 @@ func (e *ending) sideBySide(figures []endingFigure) string {
 		}
 		rows = append(rows, append(row, e.difference(f)))
 	}
-	output := append([]string{}, blank...)
-	if output[0] = "output"; len(e.res.Parity) > 0 {
-		if output[1] = parityOf(e.res, &cells[0]); output[1] != "–" {
-			output[1] += " identical"
-			rows = append(rows, output)
-		}
+	if same := parityOf(e.res, &cells[0]); same != "–" {
+		output := slices.Clone(blank)
+		output[0], output[1] = "output", same+" identical"
+		rows = append(rows, output)
 	}
 	t := terminal{width: endingWidth}
 	t.WriteByte('\n')
@@ -353,11 +338,9 @@ func (e *ending) difference(f endingFigure) string {
 
 // note gives a note's number.
 func (e *ending) note(text string) string {
-	for i, have := range e.notes {
-		if have == text {
-			return fmt.Sprintf("(%d)", i+1)
-		}
+	at := slices.Index(e.notes, text)
+	if at < 0 {
+		at, e.notes = len(e.notes), append(e.notes, text)
 	}
-	e.notes = append(e.notes, text)
-	return fmt.Sprintf("(%d)", len(e.notes))
+	return fmt.Sprintf("(%d)", at+1)
 }

@@ -19,6 +19,20 @@ type fact struct {
 	Rows   [][2]string
 }
 
+// add adds a row, unless its value is not known.
+func (f *fact) add(name, value string) {
+	if value != "" {
+		f.Rows = append(f.Rows, [2]string{line(name), line(value)})
+	}
+}
+
+// addAll adds a row a key.
+func (f *fact) addAll(prefix string, m map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		f.add(prefix+strings.ReplaceAll(key, "_", " "), m[key])
+	}
+}
+
 // environmentSections list engines, models and machines.
 func environmentSections(v *view) []section {
 	var runs []fact
@@ -89,35 +103,36 @@ func (v *view) sharing(cells []int) []fact {
 
 func (v *view) engine(i int) fact {
 	c := &v.res.Cells[i]
-	if c.Foreign() {
-		return v.foreignFact(i)
-	}
 	f := fact{Name: line(c.Label), Colour: template.CSS(v.colour(i))}
-	add := func(name, value string) {
-		if value != "" {
-			f.Rows = append(f.Rows, [2]string{line(name), line(value)})
+	if c.Foreign() { // another program recorded it
+		if e := c.Engine; e != nil {
+			f.add("rows of", e.Path)
+			f.add("sha256", e.SHA256)
+			f.addAll("", e.Parts)
 		}
+		f.add("model, prompt, device", "unknown")
+		return f
 	}
 	if e := c.Engine; e != nil {
-		add("runtime", e.Name+" "+e.Version)
-		add("executable", e.Path)
-		add("sha256", e.SHA256)
-		addAll(add, "", e.Parts)
-		addAll(add, "policy: ", e.Policy)
-		add("arguments", strings.Join(e.Args, " "))
+		f.add("runtime", e.Name+" "+e.Version)
+		f.add("executable", e.Path)
+		f.add("sha256", e.SHA256)
+		f.addAll("", e.Parts)
+		f.addAll("policy: ", e.Policy)
+		f.add("arguments", strings.Join(e.Args, " "))
 	} else {
-		add("runtime", "unknown")
+		f.add("runtime", "unknown")
 	}
 	if d := c.Device; d != nil {
-		add("device", string(d.Class)+": "+d.Name)
-		addAll(add, "device: ", d.Detail)
+		f.add("device", string(d.Class)+": "+d.Name)
+		f.addAll("device: ", d.Detail)
 	}
-	context := modelFacts(c, add)
+	context := f.model(c)
 	isolation := c.Spec.Isolation
 	if c.Spec.Reused {
 		isolation = strings.TrimPrefix(isolation+", reused by repetitions", ", ")
 	}
-	add("request", fmt.Sprintf("%d tokens at temperature %g, context %s, isolation %s, prompt cache %s",
+	f.add("request", fmt.Sprintf("%d tokens at temperature %g, context %s, isolation %s, prompt cache %s",
 		c.Spec.MaxTokens, c.Spec.Temperature, context, isolation, c.Spec.PromptCache))
 	for _, lack := range []struct {
 		is   bool
@@ -125,15 +140,15 @@ func (v *view) engine(i int) fact {
 	}{{c.Spec.StopsAtEnd, "stops at the end of the text"}, {c.Spec.NoTokenIDs, "no token ids"}, {c.Spec.Pieces,
 		"reports pieces of text and its own token count"}} {
 		if lack.is {
-			add("limits", lack.what)
+			f.add("limits", lack.what)
 		}
 	}
-	add("prompt", c.Spec.Prompt)
+	f.add("prompt", c.Spec.Prompt)
 	return f
 }
 
-// modelFacts adds the model's rows and returns a description of its context.
-func modelFacts(c *compare.Cell, add func(name, value string)) (context string) {
+// model adds the model's rows and returns a description of its context.
+func (f *fact) model(c *compare.Cell) (context string) {
 	m := c.Spec.Model
 	context = strconv.Itoa(m.Context)
 	if m.Format == record.Served {
@@ -144,15 +159,15 @@ func modelFacts(c *compare.Cell, add func(name, value string)) (context string) 
 				by += " at " + at
 			}
 		}
-		add("model", fmt.Sprintf("%s, served by %s; weights not verified", m.Name, by))
+		f.add("model", fmt.Sprintf("%s, served by %s; weights not verified", m.Name, by))
 		if m.Context == 0 {
 			context = "the server's own"
 		}
 	} else {
-		add("model", fmt.Sprintf("%s (%s, %s, %s, %d parameters)", m.Name, m.Architecture, m.Format, m.DType,
+		f.add("model", fmt.Sprintf("%s (%s, %s, %s, %d parameters)", m.Name, m.Architecture, m.Format, m.DType,
 			m.Parameters))
-		add("model sha256", m.SHA256)
-		add("model file", fmt.Sprintf("%s MiB, weights %s MiB", num(float64(m.FileB)/record.MiB),
+		f.add("model sha256", m.SHA256)
+		f.add("model file", fmt.Sprintf("%s MiB, weights %s MiB", num(float64(m.FileB)/record.MiB),
 			num(float64(m.WeightsB)/record.MiB)))
 	}
 	if m.Context > 0 && m.MaxContext > m.Context {
@@ -161,29 +176,18 @@ func modelFacts(c *compare.Cell, add func(name, value string)) (context string) 
 	return context
 }
 
-func addAll(add func(name, value string), prefix string, m map[string]string) {
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		add(prefix+strings.ReplaceAll(key, "_", " "), m[key])
-	}
-}
-
 func runFact(r compare.Run) fact {
 	f := fact{Name: line(r.Name)}
 	if r.Tool.GoOS == "" { // another program's rows
 		f.Rows = [][2]string{{"file", line(r.Dir)}, {"first row", r.Started.Format("2006-01-02 15:04:05 MST")}}
 		return f
 	}
-	rows := append([][2]string{{"folder", r.Dir}, {"started", r.Started.Format("2006-01-02 15:04:05 MST")},
-		{"ended", string(r.Status)}},
-		Machine(r.Environment)...)
-	rows = append(rows, [2]string{"llmparity",
-		strings.TrimSpace(r.Tool.Version + " " + r.Tool.GoOS + "/" + r.Tool.GoArch)},
-		[2]string{"llmparity sha256", r.Tool.SHA256})
-	for _, row := range rows {
-		if row[1] != "" {
-			f.Rows = append(f.Rows, [2]string{row[0], line(row[1])})
-		}
-	}
+	f.add("folder", r.Dir)
+	f.add("started", r.Started.Format("2006-01-02 15:04:05 MST"))
+	f.add("ended", string(r.Status))
+	f.Rows = append(f.Rows, Machine(r.Environment)...)
+	f.add("llmparity", strings.TrimSpace(r.Tool.Version+" "+r.Tool.GoOS+"/"+r.Tool.GoArch))
+	f.add("llmparity sha256", r.Tool.SHA256)
 	return f
 }
 
@@ -193,19 +197,5 @@ func checklistFact(r compare.Run) fact {
 	for _, c := range r.Checklist {
 		f.Rows = append(f.Rows, [2]string{c.Item, line(string(c.Answer) + ": " + c.Why)})
 	}
-	return f
-}
-
-// foreignFact says where a cell that another program recorded comes from.
-func (v *view) foreignFact(cell int) fact {
-	c := &v.res.Cells[cell]
-	f := fact{Name: line(c.Label), Colour: template.CSS(v.colour(cell))}
-	add := func(name, value string) { f.Rows = append(f.Rows, [2]string{line(name), line(value)}) }
-	if e := c.Engine; e != nil {
-		add("rows of", e.Path)
-		add("sha256", e.SHA256)
-		addAll(add, "", e.Parts)
-	}
-	add("model, prompt, device", "unknown")
 	return f
 }

@@ -144,7 +144,9 @@ func prepareFigures(ctx context.Context, draw Draw) error {
 
 // figure is a drawing's words.
 func (v *view) figure(heading string, c *chart, n int) Figure {
-	f := Figure{Name: "fig-" + fileName(c.ID), Title: c.Title, Width: oneColumn, Source: sourceOf(c)}
+	cells := v.shownBy(c)
+	f := Figure{Name: "fig-" + fileName(c.ID), Title: c.Title, Subtitle: models(cells), Width: oneColumn,
+		Source: sourceOf(c, cells)}
 	if strings.HasPrefix(c.ID, "fig") {
 		f.Name = fileName(c.ID)
 	}
@@ -155,10 +157,6 @@ func (v *view) figure(heading string, c *chart, n int) Figure {
 	}
 	if by, ok := strings.CutPrefix(f.Title, "By "); ok {
 		f.Title = "Memory by " + by
-	}
-	cells := v.shownBy(c)
-	if len(cells) == 1 && cells[0].Foreign() {
-		f.Source = foreignSource(&cells[0])
 	}
 	d := c.Drawings[n]
 	if n != c.Chosen {
@@ -171,14 +169,8 @@ func (v *view) figure(heading string, c *chart, n int) Figure {
 		}
 		f.Title += ", " + name
 	}
-	f.Title, f.Subtitle = shorten(f.Title, 160), models(cells)
-	var words []string
-	for _, text := range []string{c.Note, d.Caption} {
-		if text = line(text); text != "" {
-			words = append(words, text)
-		}
-	}
-	f.Caption = shorten(strings.Join(words, " "), 2000)
+	f.Title = shorten(f.Title, 160)
+	f.Caption = shorten(joined(" ", line(c.Note), line(d.Caption)), 2000)
 	if c.Wide {
 		f.Width = bothColumns
 	}
@@ -338,4 +330,37 @@ func figureIndex(figures []Figure) []byte {
 		fmt.Fprintf(&b, "- Size: %g × %g in; files: %s.svg, %s.png\n", f.Width, f.Height, f.Name, f.Name)
 	}
 	return b.Bytes()
+}
+
+// sources are the files and columns of a record that charts are drawn from, by the prefix of their ids.
+var sources = []struct{ id, from string }{
+	{"memory-", "totals.csv: t_ns, method, pss_mb, rss_sum_mb; samples.csv: t_ns, source, pss_mb, rss_mb; journal.jsonl: source, phase"},
+	{"peaks", "totals.csv: t_ns, method, pss_mb; journal.jsonl: phase, end"},
+	{"headline-", "totals.csv: t_ns, method, pss_mb; metrics.csv: name, value, edge; tokens.csv: index, t_ns; journal.jsonl: event, phase"},
+	{"load", "journal.jsonl: phase (begin_ns, end_ns of load)"},
+	{"ttft", "journal.jsonl: request (sent_ns); tokens.csv: t_ns of index 0"},
+	{"decode", "tokens.csv: index, t_ns"},
+	{"prefill", "journal.jsonl: request (sent_ns, prompt_ids), span (prefill)"},
+	{"growth-", "tokens.csv: index, t_ns; totals.csv, samples.csv, metrics.csv: t_ns and the quantity's column; journal.jsonl: cell (model), source"},
+	{"latency_vs_", "tokens.csv: index, t_ns; journal.jsonl: cell (traffic), request (due_ns, sent_ns, returned_ns, kind)"},
+	{"latency-", "tokens.csv: index, t_ns; journal.jsonl: request (sent_ns, returned_ns)"},
+	{"fig1_", "totals.csv: t_ns, method, pss_mb; journal.jsonl: cell, phase"},
+	{"fig2_", "tokens.csv: index, t_ns; journal.jsonl: cell (traffic), request (due_ns, sent_ns, returned_ns)"},
+	{"fig3_", "tokens.csv: index, t_ns; journal.jsonl: request (sent_ns, returned_ns, prompt_ids)"},
+	{"fig4_", "totals.csv: t_ns, method, pss_mb, rss_sum_mb; metrics.csv: name, value, edge; journal.jsonl: request (prompt_ids)"},
+	{"fig5_", "tokens.csv: index, t_ns; journal.jsonl: request (due_ns, sent_ns, returned_ns, kind)"},
+	{"tokens-", "tokens.csv: index, t_ns; totals.csv, samples.csv, metrics.csv: t_ns and the quantity's column; journal.jsonl: source, event (clocks)"},
+}
+
+// sourceOf says what a chart of some cells is drawn from.
+func sourceOf(c *chart, cells []compare.Cell) string {
+	if len(cells) == 1 && cells[0].Foreign() && cells[0].Engine != nil {
+		return line(cells[0].Engine.Version) + ": timestamp, label, pid, rss_mb, heap_used_mb"
+	}
+	for _, s := range sources {
+		if strings.HasPrefix(c.ID, s.id) {
+			return s.from
+		}
+	}
+	return "the run folder's CSV files and journal.jsonl, as the report says under “How each number was got”"
 }

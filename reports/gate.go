@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"llmparity/compare"
 	"llmparity/internal/gates"
 )
 
@@ -145,10 +146,8 @@ func gateSign(s gates.Status) string {
 
 // GateJUnit writes a gate's outcome as test cases.
 func GateJUnit(w io.Writer, g *gates.Outcome) error {
-	s := gateSuite(g)
-	s.Timestamp = g.Run.Started.UTC().Format("2006-01-02T15:04:05")
 	doc := junitSuites{Name: "llmparity"}
-	doc.add(s)
+	doc.add(gateSuite(g), compare.Run{Started: g.Run.Started})
 	return doc.write(w)
 }
 

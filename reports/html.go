@@ -10,7 +10,6 @@ import (
 	"html/template"
 	"io"
 	"strings"
-	"sync"
 
 	"llmparity/assets/charts"
 	"llmparity/compare"
@@ -67,7 +66,7 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 		return template.HTML(b.String()), nil
 	}
 	terms, ids := &terms{other: n.name}, &ids{taken: map[string]bool{}}
-	_, err = t.Funcs(template.FuncMap{"line": n.sentence, "name": n.name, "plain": n.plain,
+	_, err = t.Funcs(template.FuncMap{"line": n.sentence, "ids": joinedIDs, "name": n.name, "plain": n.plain,
 		"cell": n.cell, "key": ownKey, "named": named, "view": written, "term": terms.link, "id": ids.of,
 		"numeric": func(columns []column, i int) bool { return i < len(columns) && columns[i].Number },
 		"fails":   func(sign string) bool { return sign == "FAIL" || sign == "INCONCLUSIVE" },
@@ -156,7 +155,7 @@ func data(n *names, all []section, library string) (template.HTML, error) {
 	if err != nil {
 		return "", err
 	}
-	echarts, err := packedLibrary()
+	echarts, err := packed([]byte(library))
 	return element("echarts", len(library), echarts) + element("drawings", len(text), drawings), err
 }
 
@@ -180,15 +179,6 @@ func packed(text []byte) (string, error) {
 	}
 	return base64.StdEncoding.EncodeToString(b.Bytes()), nil
 }
-
-// packedLibrary is the chart library, packed once a process.
-var packedLibrary = sync.OnceValues(func() (string, error) {
-	library, _, err := charts.Libraries()
-	if err != nil {
-		return "", err
-	}
-	return packed([]byte(library))
-})
 
 // inline makes script elements, and the hashes by which the policy knows them.
 func inline(scripts ...string) (elements template.HTML, hashes []string, err error) {

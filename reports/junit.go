@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -54,13 +55,9 @@ func JUnit(w io.Writer, res *compare.Result) error {
 	doc := junitSuites{Name: "llmparity"}
 	for _, s := range []junitSuite{launchSuite(res), selfSuite(res), paritySuite(res), predictionSuite(res),
 		gateSuite(res.Gate)} {
-		if len(s.Cases) == 0 {
-			continue
+		if len(s.Cases) > 0 {
+			doc.add(s, res.Runs...)
 		}
-		if len(res.Runs) > 0 {
-			s.Timestamp = res.Runs[0].Started.UTC().Format("2006-01-02T15:04:05")
-		}
-		doc.add(s)
 	}
 	if len(doc.Suites) > 0 {
 		doc.Suites[0].Out = strings.Join(append(lines(res.Verdict), lines(warningLines(res.Warnings, res))...), "\n")
@@ -70,20 +67,21 @@ func JUnit(w io.Writer, res *compare.Result) error {
 
 // write writes the document.
 func (d junitSuites) write(w io.Writer) error {
-	if _, err := io.WriteString(w, xml.Header); err != nil {
+	text, err := xml.MarshalIndent(d, "", "  ")
+	if err == nil {
+		_, err = io.WriteString(w, xml.Header+string(text)+"\n")
+	}
+	if err != nil {
 		return fmt.Errorf("writing JUnit: %w", err)
 	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(d); err != nil {
-		return fmt.Errorf("writing JUnit: %w", err)
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return nil
 }
 
-// add adds a suite and its counts.
-func (d *junitSuites) add(s junitSuite) {
+// add adds a suite, which began with the first run, and its counts.
+func (d *junitSuites) add(s junitSuite, runs ...compare.Run) {
+	if len(runs) > 0 {
+		s.Timestamp = runs[0].Started.UTC().Format("2006-01-02T15:04:05")
+	}
 	for _, c := range s.Cases {
 		if c.Failure != nil {
 			s.Failures++
@@ -137,19 +135,14 @@ func launchSuite(res *compare.Result) junitSuite {
 
 // failed has the class of the first failure and describes all of them.
 func failed(c *compare.Cell) *junitFailure {
-	f := &junitFailure{Message: launches(c.Launches), Type: string(c.Failures[0].Class)}
-	if f.Type == "" {
-		f.Type = string(c.Failures[0].Status)
-	}
-	f.Type = line(f.Type)
 	var words []string
 	for _, x := range c.Failures {
-		words = append(words, strings.TrimSpace(
-			fmt.Sprintf("%s %d (attempt %d): %s %s %s", c.Repeated(), x.Repetition, x.Attempt, x.Status, x.Class,
-				line(x.Error))))
+		words = append(words, strings.TrimSpace(fmt.Sprintf("%s %d (attempt %d): %s %s %s", c.Repeated(), x.Repetition,
+			x.Attempt, x.Status, x.Class, line(x.Error))))
 	}
-	f.Text = strings.Join(lines(words), "\n")
-	return f
+	first := c.Failures[0]
+	return &junitFailure{Message: launches(c.Launches), Text: strings.Join(lines(words), "\n"),
+		Type: line(cmp.Or(string(first.Class), string(first.Status)))}
 }
 
 // figureLines are the figures of the terminal's table.

@@ -60,26 +60,18 @@ func matrixGrid(res *compare.Result, m parity.Matrix) *grid {
 	return g
 }
 
-// parityBlock is a pair. Around has the tokens next to the first difference, or the first ones.
+// parityBlock is a pair, as the page shows it.
 type parityBlock struct {
-	Number           int // from 1
-	A, B             string
+	parity.Parity
+	Number           int    // from 1
+	A, B             string // labels
 	ColourA, ColourB template.CSS
-	Verdict          string
-	Identical        bool
-	Compared         bool
-	Tokenisation     string
 	Tie              *grid  // how close each engine's choice was at the first difference
-	Unknown          string // why there is none
 	Title            string // of the tokens
 	Around           []tokenPair
-	HasText          bool
-	Shared           string // what both texts begin with
+	Common           string // what both texts begin with
 	RestA, RestB     string
-	Forced           *forcedPart
-	Unforced         string // why there is none
-	PromptA, PromptB string // every id
-	AllA, AllB       string
+	Scored           *forcedPart
 }
 
 type tokenPair struct {
@@ -106,37 +98,27 @@ const (
 )
 
 func newParityBlock(v *view, i int, p parity.Parity) parityBlock {
-	b := parityBlock{Number: i + 1, A: line(v.res.Cells[p.A].Label), B: line(v.res.Cells[p.B].Label),
-		ColourA: template.CSS(v.colour(p.A)), ColourB: template.CSS(v.colour(p.B)), Verdict: line(p.Verdict),
-		Identical: p.Identical, Compared: p.Compared, Tokenisation: line(p.Tokenisation), HasText: p.TextA != "" ||
-			p.TextB != "",
-		PromptA: join(p.PromptA), PromptB: join(p.PromptB), AllA: join(p.IDsA), AllB: join(p.IDsB),
-		Unforced: line(p.Unforced),
-		Shared:   clean(p.TextA[:p.Shared]), RestA: clean(p.TextA[p.Shared:]), RestB: clean(p.TextB[p.Shared:])}
+	b := parityBlock{Parity: p, Number: i + 1, A: line(v.res.Cells[p.A].Label), B: line(v.res.Cells[p.B].Label),
+		ColourA: template.CSS(v.colour(p.A)), ColourB: template.CSS(v.colour(p.B)),
+		Title: "The first tokens", Common: clean(p.TextA[:p.Shared]), RestA: clean(p.TextA[p.Shared:]),
+		RestB: clean(p.TextB[p.Shared:])}
 	a, c := textsOf(v.res, p.A), textsOf(v.res, p.B)
 	longest := max(len(p.IDsA), len(p.IDsB))
 	from := 0
-	b.Title = "The first tokens"
 	if p.Compared && !p.Identical && longest > 0 {
 		from = max(0, p.Agreed-shownTokens/2)
 		b.Title = "Tokens around the first difference"
 	}
 	for i := from; i < min(longest, from+shownTokens); i++ {
-		pair := tokenPair{Index: i + 1, A: at(p.IDsA, i), B: at(p.IDsB, i), Differs: at(p.IDsA, i) != at(p.IDsB, i)}
-		if i < len(p.IDsA) {
-			pair.TextA = a.text(p.IDsA[i])
-		}
-		if i < len(p.IDsB) {
-			pair.TextB = c.text(p.IDsB[i])
-		}
-		b.Around = append(b.Around, pair)
+		idA, textA := a.at(p.IDsA, i)
+		idB, textB := c.at(p.IDsB, i)
+		b.Around = append(b.Around, tokenPair{i + 1, idA, idB, textA, textB, idA != idB})
 	}
-	if d := p.First; d != nil {
-		b.Unknown = line(d.Unknown)
-		b.Tie = tieGrid(b, d, a, c)
+	if p.First != nil {
+		b.Tie = tieGrid(b, p.First, a, c)
 	}
 	if p.Forced != nil {
-		b.Forced = newForcedPart(b, p.Forced, a, c)
+		b.Scored = newForcedPart(b, p.Forced, a, c)
 	}
 	return b
 }
@@ -155,11 +137,14 @@ func tieGrid(b parityBlock, d *parity.Divergence, a, c texts) *grid {
 	return g.orNil()
 }
 
+// forcedSentence says how often both engines predict the same token.
+func forcedSentence(f *parity.Forced) string {
+	return fmt.Sprintf("At %d of %d positions of the text of %s (%s%%), both engines predict the same token.", f.Agreed,
+		f.Positions, line(f.Of), num(100*f.Share))
+}
+
 func newForcedPart(b parityBlock, f *parity.Forced, a, c texts) *forcedPart {
-	out := &forcedPart{Positions: f.Positions,
-		Sentence: fmt.Sprintf("At %d of %d positions of the text of %s (%s%%), both engines predict the same token.", f.Agreed,
-			f.Positions, line(f.Of),
-			num(100*f.Share)),
+	out := &forcedPart{Positions: f.Positions, Sentence: forcedSentence(f),
 		Own: fmt.Sprintf("%s predicts the given token at %d of them, %s at %d.", b.A, f.OwnA, b.B, f.OwnB)}
 	rows := &grid{Name: "Where the predicted tokens differ",
 		Head: []string{"token", b.A + " predicts", "ahead by", b.B + " predicts", "ahead by"}}
@@ -205,16 +190,16 @@ func (t texts) token(id int) string {
 	return fmt.Sprint(id)
 }
 
-func at(ids []int, i int) string {
-	if i < len(ids) {
-		return fmt.Sprint(ids[i])
+// at is a token of an answer by its id and text; a dash and nothing behind its end.
+func (t texts) at(ids []int, i int) (id, text string) {
+	if i >= len(ids) {
+		return "–", ""
 	}
-	return "–"
+	return fmt.Sprint(ids[i]), t.text(ids[i])
 }
 
-func join(ids []int) string {
-	return strings.Trim(fmt.Sprint(ids), "[]")
-}
+// joinedIDs writes every id.
+func joinedIDs(ids []int) string { return strings.Trim(fmt.Sprint(ids), "[]") }
 
 // parityLines has one line per pair for the terminal.
 func parityLines(res *compare.Result) []string {
@@ -223,8 +208,7 @@ func parityLines(res *compare.Result) []string {
 		a, b := res.Cells[p.A].Label, res.Cells[p.B].Label
 		text := fmt.Sprintf("%s and %s: %s. Prompt: %s.", a, b, p.Verdict, p.Tokenisation)
 		if f := p.Forced; f != nil {
-			part := newForcedPart(parityBlock{A: a, B: b}, f, nil, nil)
-			text += " " + part.Sentence
+			text += " " + forcedSentence(f)
 			if d := f.Distance; d != nil {
 				text += fmt.Sprintf(" Log-probabilities differ by up to %s; for tokens with a probability of 1%% or more, by up to %s.",
 					num(d.Max), num(d.MaxLikely))

@@ -13,6 +13,7 @@ import (
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
+	"llmparity/internal/words"
 )
 
 // endingLines is how long the end of a run may be, with placeLines on where report, logs and details are.
@@ -118,7 +119,7 @@ func warningText(a *compare.Answer, each int) string {
 	}
 	var b strings.Builder
 	n := len(a.Warnings)
-	fmt.Fprintf(&b, "\n%s may change a conclusion", plural(n, "warning"))
+	fmt.Fprintf(&b, "\n%s may change a conclusion", words.Count(n, "warning"))
 	if a.More > 0 {
 		fmt.Fprintf(&b, ", and %d more in the details", a.More)
 	}
@@ -216,7 +217,7 @@ func (e *ending) rows(room func(notes int) int) string {
 	t.WriteByte('\n')
 	t.grid(g)
 	if more > 0 {
-		fmt.Fprintf(&t, "and %s in the details and in the report\n", plural(more, "more cell"))
+		fmt.Fprintf(&t, "and %s in the details and in the report\n", words.Count(more, "more cell"))
 	}
 	t.WriteString(e.marked())
 	return t.String()

@@ -40,6 +40,15 @@ func joined(with string, parts ...string) string {
 	return strings.Join(out, with)
 }
 
+// listed joins what is said of each.
+func listed[T any](with string, all []T, say func(T) string) string {
+	var out []string
+	for _, one := range all {
+		out = append(out, say(one))
+	}
+	return strings.Join(out, with)
+}
+
 // prefixed puts a name before a value that is not empty.
 func prefixed(name, value string) string {
 	if value == "" {
@@ -59,17 +68,14 @@ func some[T int | int64 | float64](n T, format string) string {
 func gibOf(b int64) string { return num(float64(b)/(1<<30)) + " GiB" }
 
 func runsIn(e record.Environment) string {
-	var where []string
-	switch {
-	case e.ContainerKind != "":
-		where = append(where, "a container ("+e.ContainerKind+")")
-	case e.Container:
-		where = append(where, "a container")
+	container, virtual := "", ""
+	if e.Container || e.ContainerKind != "" {
+		container = strings.TrimSuffix("a container ("+e.ContainerKind+")", " ()")
 	}
 	if e.Virtual != "" {
-		where = append(where, "a virtual machine ("+e.Virtual+")")
+		virtual = "a virtual machine (" + e.Virtual + ")"
 	}
-	return strings.Join(where, " on ")
+	return joined(" on ", container, virtual)
 }
 
 func cores(p *record.Processor) string {
@@ -90,16 +96,14 @@ func frequency(p *record.Processor, governor string) string {
 }
 
 func caches(p *record.Processor) string {
-	var out []string
-	for _, c := range p.Caches {
+	return listed(", ", p.Caches, func(c record.Cache) string {
 		size := num(float64(c.B)/1024) + " KiB"
 		if c.B >= record.MiB {
 			size = num(float64(c.B)/record.MiB) + " MiB"
 		}
-		out = append(out, joined(" ", fmt.Sprintf("L%d", c.Level), strings.TrimSuffix(c.Kind, "unified"),
-			some(c.Instances, "%d ×"), size))
-	}
-	return strings.Join(out, ", ")
+		return joined(" ", fmt.Sprintf("L%d", c.Level), strings.TrimSuffix(c.Kind, "unified"),
+			some(c.Instances, "%d ×"), size)
+	})
 }
 
 func ram(e record.Environment) string {
@@ -111,10 +115,7 @@ func ram(e record.Environment) string {
 		}
 		parts = append(parts, gibOf(m.AvailableB)+" available", swap,
 			prefixed("huge pages", m.HugePages), map[bool]string{true: "merges equal pages (KSM)"}[m.Merged],
-			map[bool]string{true: "zswap"}[m.Zswap])
-		for _, r := range m.Reclaimers {
-			parts = append(parts, reclaimed(r))
-		}
+			map[bool]string{true: "zswap"}[m.Zswap], listed(", ", m.Reclaimers, reclaimed))
 	}
 	return joined(", ", parts...)
 }
@@ -167,38 +168,22 @@ func background(b *record.Background, cores int) string {
 	if b.Stolen > 0 {
 		s += ", " + num(b.Stolen) + " used by other guests of the host"
 	}
-	var names []string
-	for _, p := range b.Busiest {
-		names = append(names, fmt.Sprintf("%s %s", p.Name, num(p.Cores)))
-	}
-	if len(names) > 0 {
-		s += ": " + strings.Join(names, ", ")
-	}
-	return s
+	return joined(": ", s, listed(", ", b.Busiest, func(p record.BusyProcess) string { return p.Name + " " + num(p.Cores) }))
 }
 
 func temperatures(all []record.Temperature) string {
-	var out []string
-	for _, t := range all {
-		out = append(out, fmt.Sprintf("%s %s °C", t.Chip, num(t.Celsius)))
-	}
-	return strings.Join(out, ", ")
+	return listed(", ", all, func(t record.Temperature) string { return t.Chip + " " + num(t.Celsius) + " °C" })
 }
 
 func gpus(all []record.GPUInfo) string {
-	if len(all) == 0 {
-		return "none detected"
-	}
-	var out []string
-	for _, g := range all {
+	return cmp.Or(listed("; ", all, func(g record.GPUInfo) string {
 		memory := ""
 		if g.MemoryB > 0 {
 			memory = gibOf(g.MemoryB)
 		}
-		out = append(out, joined(", ", g.Role+": "+joined(" ", g.Name, g.Part), memory,
-			prefixed("driver", g.Driver), prefixed("by", g.Method)))
-	}
-	return strings.Join(out, "; ")
+		return joined(", ", g.Role+": "+joined(" ", g.Name, g.Part), memory, prefixed("driver", g.Driver),
+			prefixed("by", g.Method))
+	}), "none detected")
 }
 
 // disks lists disks, joining roles on the same one.

@@ -225,12 +225,8 @@ func axis(c *chart, d drawing) string {
 
 // draw has the page draw the figure.
 func (f *Figure) draw(ctx context.Context, draw Draw, c *chart, d drawing) error {
-	text, err := json.Marshal(d.Options)
+	own, err := rewritten(d.Options, func(s string) string { return shorten(s, 120) })
 	if err != nil {
-		return fmt.Errorf("encoding the chart: %w", err)
-	}
-	var own any // the report's are its own
-	if err := json.Unmarshal(text, &own); err != nil {
 		return err
 	}
 	plot := 1.75
@@ -242,7 +238,7 @@ func (f *Figure) draw(ctx context.Context, draw Draw, c *chart, d drawing) error
 	}
 	asked, err := json.Marshal(map[string]any{"title": f.Title, "subtitle": f.Subtitle, "caption": f.Caption,
 		"unit": axis(c, d), "raw": c.Unit, "quantity": c.Title, "width": f.Width, "widest": bothColumns,
-		"plot": plot, "dpi": dpi, "options": eachText(own, func(s string) string { return shorten(s, 120) })})
+		"plot": plot, "dpi": dpi, "options": own})
 	if err != nil {
 		return err
 	}

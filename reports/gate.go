@@ -119,7 +119,7 @@ func gateSubject(c *gates.Check) string {
 // GateTable writes a gate's outcome for a terminal.
 func GateTable(w io.Writer, g *gates.Outcome) error {
 	s := gateSection(g)
-	s.Unseen = true
+	s.Title = ""
 	return writeTerminal(w, "", []section{s})
 }
 
@@ -127,7 +127,7 @@ func GateTable(w io.Writer, g *gates.Outcome) error {
 // folded.
 func GateMarkdown(w io.Writer, g *gates.Outcome) error {
 	s := gateSection(g)
-	s.Unseen = true
+	s.Title = ""
 	return writeMarkdown(w, "## Gate: "+inert(line(g.Run.Name))+"\n", []section{s})
 }
 

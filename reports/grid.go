@@ -57,22 +57,6 @@ func named(t *grid, name string) *grid {
 	return &out
 }
 
-// without leaves out empty columns.
-func (t *grid) without(empty func(column int) bool) *grid {
-	out := *t
-	out.Head, out.Rows = nil, make([][]string, len(t.Rows))
-	for i, title := range t.Head {
-		if empty(i) {
-			continue
-		}
-		out.Head = append(out.Head, title)
-		for n, row := range t.Rows {
-			out.Rows[n] = append(out.Rows[n], row[i])
-		}
-	}
-	return &out
-}
-
 // oneLine is a column's title without line breaks.
 func oneLine(title string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(title, "-\n", ""), "\n", " ")

@@ -75,29 +75,29 @@ func hardwareSections(res *compare.Result) []section {
 			})}}}
 }
 
-// hardwareGrid leaves out empty columns. name gives the first fields of a row.
+// hardwareGrid leaves out columns that no device has. name gives the first fields of a row.
 func hardwareGrid(res *compare.Result, head []string, columns []hardwareColumn,
 	name func(hardware.Hardware) []string) *grid {
-	named := len(head)
+	columns = slices.DeleteFunc(slices.Clone(columns), func(col hardwareColumn) bool {
+		return !slices.ContainsFunc(res.Cells, func(c compare.Cell) bool {
+			return slices.ContainsFunc(c.Hardware, func(h hardware.Hardware) bool { return col.figure(h).Known() })
+		})
+	})
+	if len(columns) == 0 {
+		return nil
+	}
 	for _, col := range columns {
 		head = append(head, col.head)
 	}
-	known := map[int]bool{}
-	t := perCell(res, head, func(c *compare.Cell, add func(...string)) {
+	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
 		for _, h := range c.Hardware {
 			row := name(h)
-			for i, col := range columns {
-				f := col.figure(h)
-				known[named+i] = known[named+i] || f.Known()
-				row = append(row, held(f, c.Launches))
+			for _, col := range columns {
+				row = append(row, held(col.figure(h), c.Launches))
 			}
 			add(row...)
 		}
 	})
-	if t == nil || len(known) == 0 {
-		return nil
-	}
-	return t.without(func(column int) bool { return column >= named && !known[column] })
 }
 
 func hardwareIs(h hardware.Hardware) string {

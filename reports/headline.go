@@ -8,6 +8,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
+	"llmparity/internal/words"
 )
 
 // headlineSection is the answer with its two charts.
@@ -31,7 +32,7 @@ type answerPart struct {
 
 func newAnswerPart(a *compare.Answer, all int) answerPart {
 	p := answerPart{Warnings: a.Warnings, All: "All warnings",
-		Count: plural(len(a.Warnings), "warning") + " may change a conclusion."}
+		Count: words.Count(len(a.Warnings), "warning") + " may change a conclusion."}
 	for _, c := range []answerCard{{a.Memory, "Memory", "memory"}, {a.Speed, "Speed", "speed"},
 		{a.Output, "Output", "tokens"}, {a.Sure, "How sure?", "measured"}, {a.Quote, "May I quote it?", "measured"}} {
 		if c.Headline != "" {

@@ -14,7 +14,9 @@ import (
 	"llmparity/assets/charts"
 	"llmparity/compare"
 	"llmparity/internal/fault"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/words"
 )
 
 //go:embed page/*.html
@@ -66,7 +68,7 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 		return template.HTML(b.String()), nil
 	}
 	terms, ids := &terms{other: n.name}, &ids{taken: map[string]bool{}}
-	_, err = t.Funcs(template.FuncMap{"line": n.sentence, "ids": joinedIDs, "name": n.name, "plain": n.plain,
+	_, err = t.Funcs(template.FuncMap{"line": n.sentence, "title": titleCase, "ids": joinedIDs, "name": n.name, "plain": n.plain,
 		"cell": n.cell, "key": ownKey, "named": named, "view": written, "term": terms.link, "id": ids.of,
 		"numeric": func(columns []column, i int) bool { return i < len(columns) && columns[i].Number },
 		"fails":   func(sign string) bool { return sign == "FAIL" || sign == "INCONCLUSIVE" },
@@ -85,7 +87,7 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 		d.Sections += text
 		e := entry{s.ID, s.Title}
 		if n := len(warned(v.res)); s.ID == "warnings" && n > 0 {
-			e.Title = plural(n, "warning")
+			e.Title = words.Count(n, "warning")
 		}
 		d.Contents = append(d.Contents, e)
 	}
@@ -105,7 +107,7 @@ type htmlPage struct {
 	Scripts, Data    template.HTML
 	Banner, Sections template.HTML
 	Contents         []entry
-	Terms            []definition
+	Terms            []*figure.Row
 }
 
 // entry is a line of the table of contents.

@@ -35,7 +35,7 @@ func (m *markdown) section(s section, level string) {
 	case s.Folded:
 		m.WriteString("\n<details><summary>" + inert(line(s.Title)) + "</summary>\n")
 		end = "\n</details>\n"
-	case s.Title != "" && !s.Unseen:
+	case s.Title != "":
 		m.WriteString("\n" + level + " " + inert(line(s.Title)) + "\n")
 	}
 	if s.Grid != nil {

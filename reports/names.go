@@ -87,18 +87,24 @@ var remarked = regexp.MustCompile(`^([-+<>±]?[\d.]+|–) (\([^()]{10,80}\))$`)
 
 // drawings encodes what the page draws, with long labels cut.
 func (n *names) drawings(all map[string][]drawing) ([]byte, error) {
+	cut, err := rewritten(all, n.cut.Replace)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(cut) // which writes <, > and & as \u003c …, so that no script element can end there
+}
+
+// rewritten is a chart's options, or several, as JSON has them, with each text replaced.
+func rewritten(options any, by func(string) string) (any, error) {
 	var v any
-	text, err := json.Marshal(all) // which writes <, > and & as \u003c …, so that no script element can end there
+	text, err := json.Marshal(options)
 	if err == nil {
 		err = json.Unmarshal(text, &v)
-	}
-	if err == nil {
-		text, err = json.Marshal(eachText(v, n.cut.Replace))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("encoding the charts: %w", err)
 	}
-	return text, nil
+	return eachText(v, by), nil
 }
 
 // eachText replaces every text in a chart's options, keys included.

@@ -213,38 +213,32 @@ func seriesOf[Row any](rows []Row, of func(*Row) (ns int64, y float64, wanted bo
 
 // process is a process and the sources that read it.
 type process struct {
-	name string
-	ids  []int
+	role, name string
+	pid        int
+	ids        []int
 }
 
 // processes are in the order of attachment; roles that occur twice include the pid.
 func processes(a *record.Attempt) []process {
-	var pids []int
-	roles := map[string]map[int]bool{}
-	of := map[int]*process{}
+	var out []process
+	at, times := map[int]int{}, map[string]int{} // by pid, and by role
 	for _, id := range slices.Sorted(maps.Keys(a.Sources)) {
 		s := a.Sources[id]
-		if of[s.PID] == nil {
-			of[s.PID] = &process{name: line(s.Role)}
-			pids = append(pids, s.PID)
-			if roles[s.Role] == nil {
-				roles[s.Role] = map[int]bool{}
-			}
-			roles[s.Role][s.PID] = true
+		if _, seen := at[s.PID]; !seen {
+			at[s.PID] = len(out)
+			times[s.Role]++
+			out = append(out, process{role: s.Role, name: line(s.Role), pid: s.PID})
 		}
-		of[s.PID].ids = append(of[s.PID].ids, id)
+		out[at[s.PID]].ids = append(out[at[s.PID]].ids, id)
 	}
-	var out []process
-	for _, pid := range pids {
-		p := of[pid]
-		if len(roles[a.Sources[p.ids[0]].Role]) > 1 {
-			p.name = fmt.Sprintf("%s %d", p.name, pid)
+	for i := range out {
+		p := &out[i]
+		if times[p.role] > 1 {
+			p.name = fmt.Sprintf("%s %d", p.name, p.pid)
 		}
 		slices.SortStableFunc(p.ids, func(x, y int) int {
-			return cmp.Compare(a.Sources[x].Method,
-				a.Sources[y].Method)
+			return cmp.Compare(a.Sources[x].Method, a.Sources[y].Method)
 		})
-		out = append(out, *p)
 	}
 	return out
 }

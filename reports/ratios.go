@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
+	"llmparity/internal/words"
 )
 
 // wordsShown is how many differences have a sentence.
@@ -83,7 +85,7 @@ func familyPart(res *compare.Result, f int) section {
 	}
 	return section{Title: title, Grid: g.orNil(), Words: []string{fmt.Sprintf(
 		"p: Mann-Whitney test, corrected by Holm for %s. Different: p at most %g and a change of at least %s%%.",
-		plural(x.Tests, "test"), res.Statistics.Alpha, percent(res.Statistics.MinEffect))},
+		words.Count(x.Tests, "test"), res.Statistics.Alpha, percent(res.Statistics.MinEffect))},
 		Mark: noMark, Lines: notes.lines(func(note string, figures []string) string {
 			mark, text, _ := strings.Cut(note, " ")
 			if len(figures) > 0 {
@@ -91,13 +93,6 @@ func familyPart(res *compare.Result, f int) section {
 			}
 			return mark + " " + line(text)
 		})}
-}
-
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 4, 64) }
@@ -124,13 +119,18 @@ func ratioRow(x ratio.Ratio, s compare.Statistics) []string {
 			change = plusMinus(*x.Percent) + "%"
 		}
 	}
-	title := x.Title
-	if x.Unit != "" {
-		title += ", " + x.Unit
+	end := called(x.Judgement, s) // with marks, which the notes below the table explain
+	if x.Different != "" {
+		end += " ≠"
 	}
-	return []string{line(title), side(x.Left), side(x.Right), change, percents(x.PercentInterval, x.IntervalNote),
-		absolute, probability(x.P),
-		called(x.Judgement, s) + marks(x)}
+	if x.Note != "" {
+		end += " *"
+	}
+	if len(x.Warnings) > 0 {
+		end += " !"
+	}
+	return []string{line(joined(", ", x.Title, x.Unit)), side(x.Left), side(x.Right), change,
+		percents(x.PercentInterval, x.IntervalNote), absolute, probability(x.P), end}
 }
 
 func meanRow(m ratio.Mean, s compare.Statistics) []string {
@@ -143,20 +143,6 @@ func meanRow(m ratio.Mean, s compare.Statistics) []string {
 		end += " ≠"
 	}
 	return []string{line(m.Title), "–", "–", change, percents(m.PercentInterval, m.Note), "–", probability(m.P), end}
-}
-
-// marks refer to the notes below a table.
-func marks(x ratio.Ratio) string {
-	s := ""
-	for _, m := range []struct {
-		is   bool
-		mark string
-	}{{x.Different != "", " ≠"}, {x.Note != "", " *"}, {len(x.Warnings) > 0, " !"}} {
-		if m.is {
-			s += m.mark
-		}
-	}
-	return s
 }
 
 // called is the result in two words.
@@ -210,10 +196,7 @@ func groupGrid(res *compare.Result) *grid {
 	g := &grid{Name: "Groups of cells", Head: []string{"group", "run", "cells", "averaged over", "figure",
 		"geometric mean", "95% interval"}}
 	for _, x := range res.Groups {
-		over := strings.Join(x.Over, ", ")
-		if over == "" {
-			over = "nothing"
-		}
+		over := cmp.Or(strings.Join(x.Over, ", "), "nothing")
 		if x.Refused != "" {
 			g.Rows = append(g.Rows, []string{line(x.Name), line(res.Runs[x.Run].Name), strconv.Itoa(len(x.Cells)), over,
 				"–", "not averaged: " + x.Refused, "–"})

@@ -8,11 +8,10 @@ import (
 // section is a heading with what stands below it. A result becomes sections once, and each format for people writes
 // them without knowing what they are about.
 type section struct {
-	ID     string // of the page's element
-	Title  string // empty: no heading
-	Unseen bool   // the heading is not shown
-	For    reader // formats that show it; 0: all
-	Class  string // of the page's element
+	ID    string // of the page's element
+	Title string // empty: no heading
+	For   reader // formats that show it; 0: all
+	Class string // of the page's element
 
 	Sign   string   // PASS or FAIL
 	Words  []string // how to read it, in a sentence or two

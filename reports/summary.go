@@ -107,10 +107,7 @@ func parityOf(res *compare.Result, c *compare.Cell) string {
 			best = "as text"
 		}
 	}
-	if best == "" {
-		return "–"
-	}
-	return best
+	return orDash(best)
 }
 
 // summaryTable is the page's.

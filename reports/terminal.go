@@ -38,7 +38,7 @@ func writeTerminal(w io.Writer, head string, all []section) error {
 }
 
 func (t *terminal) section(s section) {
-	if s.Title != "" && !s.Unseen {
+	if s.Title != "" {
 		t.WriteString(wrap(s.Title, "", "  ", t.width))
 	}
 	if s.Grid != nil {

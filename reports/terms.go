@@ -12,12 +12,9 @@ import (
 
 // terms are the figures whose definitions a page shows at their names.
 type terms struct {
-	used  []definition
+	used  []*figure.Row
 	other func(string) template.HTML // shows any other text
 }
-
-// definition is a figure's, from the figure table.
-type definition struct{ ID, Title, Unit, Better, How, Column string }
 
 // titled finds a figure by any of its titles.
 var titled = sync.OnceValue(func() map[string]*figure.Row {
@@ -39,19 +36,14 @@ func (t *terms) link(title string) template.HTML {
 	if r == nil {
 		return t.other(title)
 	}
-	d := definition{ID: "def-" + r.Name, Title: titleCase(r.Title), Unit: r.Unit, How: titleCase(r.How) + ".",
-		Column: r.Column.Name}
-	if r.Better != figure.Neither {
-		d.Better = r.Better.String() + " is better"
-	}
-	if !slices.Contains(t.used, d) {
-		t.used = append(t.used, d)
+	if !slices.Contains(t.used, r) {
+		t.used = append(t.used, r)
 	}
 	shown := template.HTMLEscapeString(name)
 	if unit != "" {
 		shown += " <span class=\"unit\">(" + template.HTMLEscapeString(unit) + "</span>"
 	}
-	return template.HTML(`<button type="button" class="def" popovertarget="` + d.ID + `">` + shown + `</button>`)
+	return template.HTML(`<button type="button" class="def" popovertarget="def-` + r.Name + `">` + shown + `</button>`)
 }
 
 // ids gives elements ids that links can name: made of their titles, no two alike.

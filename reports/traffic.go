@@ -67,20 +67,15 @@ func requestTimes(res *compare.Result) *grid {
 			if c.Load == nil {
 				return
 			}
-			for _, row := range percentileRows("all", c.Figure) {
-				add(row...)
-			}
+			percentileRows(add, "all", c.Figure)
 			for _, k := range c.Load.Kinds {
-				for _, row := range percentileRows(line(k.Kind), k.Figure) {
-					add(row...)
-				}
+				percentileRows(add, line(k.Kind), k.Figure)
 			}
 		})
 }
 
-// percentileRows has one row per kind of time with a known percentile; where one is missing it says why.
-func percentileRows(kind string, find func(string) evidence.Figure) [][]string {
-	var out [][]string
+// percentileRows adds one row per kind of time with a known percentile; where one is missing it says why.
+func percentileRows(add func(...string), kind string, find func(string) evidence.Figure) {
 	for _, of := range figure.TimesOfTraffic() {
 		row, highest := []string{kind, of.Title}, evidence.Figure{}
 		for _, share := range figure.Quantiles() {
@@ -95,8 +90,7 @@ func percentileRows(kind string, find func(string) evidence.Figure) [][]string {
 			}
 		}
 		if highest.Known() {
-			out = append(out, append(row, intervalWords(highest), strconv.Itoa(highest.N)))
+			add(append(row, intervalWords(highest), strconv.Itoa(highest.N))...)
 		}
 	}
-	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare/memory"
 	"llmparity/internal/figure"
+	"llmparity/internal/words"
 )
 
 // ValidationTable writes the errors of memory predictions for a terminal.
@@ -24,7 +25,7 @@ func validationWords(v *memory.Validation) string {
 	cells := len(v.Cells)
 	return fmt.Sprintf("%s with a prediction and a measurement, in %s. Errors are those of the prediction, relative to the measurement; bias is their mean: + means "+
 		"predicted too high. A cell's worst error is the largest as a multiple of the typical error of such calculations; * marks measurements outside the predicted range.%s",
-		plural(cells, "cell"), plural(v.Runs-v.Without, "run"), belowZero(v))
+		words.Count(cells, "cell"), words.Count(v.Runs-v.Without, "run"), belowZero(v))
 }
 
 // belowZero explains a number in brackets, if there is one.
@@ -43,7 +44,7 @@ func remarks(v *memory.Validation) []string {
 			is = "has"
 		}
 		out = append(out, fmt.Sprintf("%s %s no cell with both a prediction and a measurement.",
-			plural(v.Without, "run"), is))
+			words.Count(v.Without, "run"), is))
 	}
 	for _, why := range v.Absent {
 		out = append(out, line(why)+".")

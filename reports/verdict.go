@@ -12,12 +12,9 @@ import (
 	"llmparity/internal/record"
 )
 
+// verdictSection is below a head that says what it is, and so has no title. The page has the answer in its place.
 func verdictSection(res *compare.Result) section {
-	s := section{ID: "verdict", Title: "Verdict", Unseen: true, Lines: res.Verdict}
-	if n := len(warned(res)); n > 0 {
-		s.Parts = []section{{For: onPage, View: "to-warnings", Data: n}}
-	}
-	return s
+	return section{ID: "verdict", For: inTerminal | document, Lines: res.Verdict}
 }
 
 // comparabilitySection says what may be compared.

@@ -66,7 +66,7 @@ var imports = map[string]string{
 	"compare/hardware": "compare/evidence compare/explain compare/stats internal/record",
 	"compare/stats":    "",
 	"internal/warning": "",
-	"reports":          "compare assets/charts internal/fault internal/figure internal/gates internal/record internal/thin internal/whole",
+	"reports":          "compare assets/charts internal/fault internal/figure internal/gates internal/record internal/thin internal/whole internal/words",
 	"internal/engine":  "internal/child internal/fault internal/nearest internal/record internal/sample",
 	"internal/record":  "internal/fault internal/lines internal/whole",
 	"internal/figure":  "compare/stats internal/nearest internal/record",

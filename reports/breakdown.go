@@ -14,16 +14,6 @@ import (
 	"llmparity/internal/figure"
 )
 
-// moments are the times at which memory is broken down.
-var moments = []struct {
-	head string
-	of   func(*memory.Breakdown) []evidence.Figure
-}{
-	{"end of load (MiB)", func(b *memory.Breakdown) []evidence.Figure { return b.Load }},
-	{"end of measure (MiB)", func(b *memory.Breakdown) []evidence.Figure { return b.Measure }},
-	{"retained (MiB)", func(b *memory.Breakdown) []evidence.Figure { return b.Retained }},
-}
-
 // held writes a size, with the number of launches if fewer than counted have it. Repetitions in one launch have some
 // sizes only once.
 func held(f evidence.Figure, l compare.Launches) string {
@@ -125,22 +115,15 @@ func inside(b *memory.Breakdown) bool {
 
 // breakdownGrid has every part of every cell at each moment, with its method.
 func breakdownGrid(res *compare.Result) *grid {
-	head := []string{"cell", "memory"}
-	for _, m := range moments {
-		head = append(head, m.head)
-	}
-	return perCell(res, append(head, "from"), func(c *compare.Cell, add func(...string)) {
+	head := []string{"cell", "memory", "end of load (MiB)", "end of measure (MiB)", "retained (MiB)", "from"}
+	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
 		if c.Memory == nil {
 			return
 		}
-		for n, f := range c.Memory.Load {
-			row, from := []string{f.Title}, ""
-			for _, m := range moments {
-				x := m.of(c.Memory)[n]
-				row, from = append(row, held(x, c.Launches)), cmp.Or(from, x.From())
-			}
-			if from != "" {
-				add(append(row, from)...)
+		for n, loaded := range c.Memory.Load {
+			measured, retained := c.Memory.Measure[n], c.Memory.Retained[n]
+			if from := cmp.Or(loaded.From(), measured.From(), retained.From()); from != "" {
+				add(loaded.Title, held(loaded, c.Launches), held(measured, c.Launches), held(retained, c.Launches), from)
 			}
 		}
 	})

@@ -41,8 +41,8 @@ type drawing struct {
 type view struct {
 	res   *compare.Result
 	runs  []*record.Run
-	own   Colours
-	paper bool // for figures of their own, which no page's size bounds
+	own   map[string]int // colours of engines, from 1
+	paper bool           // for figures of their own, which no page's size bounds
 }
 
 // launchesDrawn is how many launches a drawing shows at most: fewer with many cells, to keep the page small.

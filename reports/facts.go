@@ -39,7 +39,7 @@ func environmentSections(v *view) []section {
 	for _, r := range v.res.Runs {
 		runs = append(runs, runFact(r), checklistFact(r))
 	}
-	return []section{{ID: "identity", Title: "Engines, models and requests", Parts: factParts(v.engineFacts())},
+	return []section{{ID: "identity", Title: "Engines, models and requests", Parts: factParts(engineFacts(v))},
 		{ID: "environment", Title: "Machine and reproducibility", Parts: factParts(runs)}}
 }
 
@@ -51,7 +51,7 @@ func factParts(facts []fact) []section {
 }
 
 // engineFacts list what ran. What all cells of an engine share comes first, then what differs.
-func (v *view) engineFacts() []fact {
+func engineFacts(v *view) []fact {
 	var out []fact
 	of := map[string][]int{}
 	for i := range v.res.Cells {
@@ -61,18 +61,18 @@ func (v *view) engineFacts() []fact {
 	for i := range v.res.Cells {
 		engine := v.res.Cells[i].Spec.Engine
 		if cells := of[engine]; cells[0] == i {
-			out = append(out, v.sharing(cells)...)
+			out = append(out, sharing(v, cells)...)
 		}
 	}
 	return out
 }
 
 // sharing are the facts of one engine's cells.
-func (v *view) sharing(cells []int) []fact {
+func sharing(v *view, cells []int) []fact {
 	var all []fact
 	times := map[[2]string]int{}
 	for _, i := range cells {
-		f := v.engine(i)
+		f := engineFact(v, i)
 		for _, row := range f.Rows {
 			times[row]++
 		}
@@ -101,7 +101,7 @@ func (v *view) sharing(cells []int) []fact {
 	return out
 }
 
-func (v *view) engine(i int) fact {
+func engineFact(v *view, i int) fact {
 	c := &v.res.Cells[i]
 	f := fact{Name: line(c.Label), Colour: template.CSS(v.colour(i))}
 	if c.Foreign() { // another program recorded it

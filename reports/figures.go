@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -64,12 +63,12 @@ func (own Colours) plannedFigures(all bool, res *compare.Result, runs ...*record
 	names := map[string]int{}
 	var out []planned
 	charted := append(sections(v), section{Title: "Summary", Draw: peakStack})
-	eachChart(v.drawn(charted), "", func(heading string, c *chart) {
+	eachChart(drawn(v, charted), "", func(heading string, c *chart) {
 		for n, d := range c.Drawings {
 			if n != c.Chosen && !all && d.ofOneLaunch {
 				continue
 			}
-			f := v.figure(heading, c, n)
+			f := newFigure(v, heading, c, n)
 			if names[f.Name]++; names[f.Name] > 1 {
 				f.Name += "-" + strconv.Itoa(names[f.Name])
 			}
@@ -142,9 +141,9 @@ func prepareFigures(ctx context.Context, draw Draw) error {
 	return nil
 }
 
-// figure is a drawing's words.
-func (v *view) figure(heading string, c *chart, n int) Figure {
-	cells := v.shownBy(c)
+// newFigure is a drawing's words.
+func newFigure(v *view, heading string, c *chart, n int) Figure {
+	cells := shownBy(v, c)
 	f := Figure{Name: "fig-" + fileName(c.ID), Title: c.Title, Subtitle: models(cells), Width: oneColumn,
 		Source: sourceOf(c, cells)}
 	if strings.HasPrefix(c.ID, "fig") {
@@ -178,7 +177,7 @@ func (v *view) figure(heading string, c *chart, n int) Figure {
 }
 
 // shownBy are the cells that a chart shows: one, or all whose models are known.
-func (v *view) shownBy(c *chart) []compare.Cell {
+func shownBy(v *view, c *chart) []compare.Cell {
 	if c.Cell > 0 {
 		return v.res.Cells[c.Cell-1 : c.Cell]
 	}
@@ -247,21 +246,15 @@ func (f *Figure) draw(ctx context.Context, draw Draw, c *chart, d drawing) error
 		return err
 	}
 	var drawn struct {
-		SVG    string
-		PNG    string
-		Width  float64
-		Height float64
+		SVG           string
+		PNG           []byte
+		Width, Height float64
 	}
 	if err := json.Unmarshal([]byte(answer), &drawn); err != nil {
 		return fmt.Errorf("what the browser drew: %w", err)
 	}
-	pixels, err := base64.StdEncoding.DecodeString(drawn.PNG)
-	if err != nil {
-		return fmt.Errorf("what the browser drew: %w", err)
-	}
-	f.Width = drawn.Width
-	f.Height, f.SVG = math.Round(drawn.Height*100)/100, []byte(drawn.SVG)
-	f.PNG, err = printable(pixels)
+	f.Width, f.Height, f.SVG = drawn.Width, math.Round(drawn.Height*100)/100, []byte(drawn.SVG)
+	f.PNG, err = printable(drawn.PNG)
 	return err
 }
 
@@ -290,21 +283,15 @@ func WriteFigures(dir string, figures []Figure) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fault.Wrap(fault.Unwritable, err, do, "can't make %s", dir)
 	}
-	type file struct {
-		name string
-		text []byte
+	write := func(name string, text []byte) error {
+		return File(filepath.Join(dir, name), do, func(w io.Writer) error { _, err := w.Write(text); return err })
 	}
-	var files []file
 	for _, f := range figures {
-		files = append(files, file{f.Name + ".svg", f.SVG}, file{f.Name + ".png", f.PNG})
-	}
-	for _, f := range append(files, file{FigureIndex, figureIndex(figures)}) {
-		err := File(filepath.Join(dir, f.name), do, func(w io.Writer) error { _, err := w.Write(f.text); return err })
-		if err != nil {
+		if err := errors.Join(write(f.Name+".svg", f.SVG), write(f.Name+".png", f.PNG)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return write(FigureIndex, figureIndex(figures))
 }
 
 // figureIndex lists figures with what an author needs of them.

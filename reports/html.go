@@ -35,6 +35,10 @@ var (
 	figuresJS string
 )
 
+// Colours are engines' own colours: numbers of the style sheet's, from 1. An engine has the same one in every chart
+// and report; one without takes what is left.
+type Colours map[string]int
+
 // HTML writes one file with everything in it. Its content security policy forbids the browser to fetch anything and to
 // run any script whose hash it does not list, so a hostile label stays a label.
 func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
@@ -55,7 +59,7 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 		Schema: res.Schema,
 		Policy: "default-src 'none'; script-src " + strings.Join(append(hashes, hashOf(library)), " ") +
 			"; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"}
-	all := v.chapters(d.Answer)
+	all := chapters(v, d.Answer)
 	if d.Data, err = data(n, all, library); err != nil {
 		return err
 	}
@@ -114,9 +118,9 @@ type htmlPage struct {
 type entry struct{ ID, Title string }
 
 // chapters are the page's sections in the order in which readers ask. What most readers skip is folded.
-func (v *view) chapters(a *compare.Answer) []section {
+func chapters(v *view, a *compare.Answer) []section {
 	of := map[string]section{}
-	for _, s := range shownTo(v.drawn(append(sections(v), headlineSection(v.res, a))), onPage) {
+	for _, s := range shownTo(drawn(v, append(sections(v), headlineSection(v.res, a))), onPage) {
 		of[s.ID] = s
 	}
 	bare := func(id string) section { s := of[id]; s.Title = ""; return s }

@@ -84,13 +84,13 @@ func TestChaptersHoldEverySection(t *testing.T) {
 	res.Notes = append(res.Notes, evidence.Warning{Where: "run"})
 	v := &view{res: res, runs: []*record.Run{run}}
 	placed := map[string]bool{"verdict": true}
-	for _, c := range v.chapters(res.Answer()) {
+	for _, c := range chapters(v, res.Answer()) {
 		placed[c.ID] = true
 		for _, s := range c.Parts {
 			placed[s.ID] = true
 		}
 	}
-	for _, s := range shownTo(v.drawn(sections(v)), onPage) {
+	for _, s := range shownTo(drawn(v, sections(v)), onPage) {
 		if !placed[s.ID] {
 			t.Errorf("no chapter has section %q", s.ID)
 		}

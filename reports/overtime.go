@@ -42,9 +42,8 @@ func memoryOverTime(v *view) []chart {
 	for i := range v.res.Cells {
 		if c, ok := v.memoryOf(i, points, drawn[i]); ok {
 			if n := len(all[i]); n > len(drawn[i]) {
-				c.Note = strings.TrimSpace(
-					fmt.Sprintf("%s %d of %d launches are drawn, to keep the page small; the rest are in totals.csv and samples.csv.",
-						c.Note, len(drawn[i]), n))
+				c.Note = fmt.Sprintf("%d of %d launches are drawn, to keep the page small; the rest are in totals.csv and samples.csv.",
+					len(drawn[i]), n)
 			}
 			out = append(out, c)
 		}
@@ -87,17 +86,17 @@ func (v *view) fewer(c *compare.Cell, all []*record.Attempt) []*record.Attempt {
 
 func (v *view) memoryOf(i, points int, launches []*record.Attempt) (chart, bool) {
 	c := &v.res.Cells[i]
-	out := chart{ID: fmt.Sprintf("memory-%d", i), Title: line(c.Label), Unit: "MiB", Wide: true, Cell: i + 1,
-		Choice: titleCase(c.Repeated()),
-		Label:  "Lines of memory over time for " + line(c.Label) + ", with the phases as bands"}
+	name := line(c.Label)
+	out := chart{ID: fmt.Sprintf("memory-%d", i), Title: name, Unit: "MiB", Wide: true, Cell: i + 1,
+		Choice: titleCase(c.Repeated()), Label: "Lines of memory over time for " + name + ", with the phases as bands"}
 	for n, a := range launches {
 		if a.ID == c.Representative || n == 0 {
-			out.Chosen, out.Table = len(out.Drawings), phaseTable(a)
+			out.Chosen, out.Table = n, phaseTable(a)
 		}
 		out.Drawings = append(out.Drawings, drawing{Name: launchName(c, a), Caption: phaseWords(a),
 			Options: v.timeline(i, a, points), ofOneLaunch: true})
 	}
-	return out, len(out.Drawings) > 0
+	return out, len(launches) > 0
 }
 
 func launchName(c *compare.Cell, a *record.Attempt) string {

@@ -10,10 +10,6 @@ import (
 // that no two look alike to anyone.
 const engineColours, partColours = 6, 7
 
-// Colours are engines' own colours: numbers of the style sheet's, from 1. An engine has the same one in every chart
-// and report; one without takes what is left.
-type Colours map[string]int
-
 // colour of a cell is its engine's.
 func (v *view) colour(cell int) string {
 	return fmt.Sprintf("var(--c%d)", v.engineColour()[v.res.Cells[cell].Spec.Engine]-1)

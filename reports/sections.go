@@ -70,13 +70,13 @@ func shownTo(all []section, r reader) []section {
 }
 
 // drawn gives sections their charts.
-func (v *view) drawn(all []section) []section {
+func drawn(v *view, all []section) []section {
 	all = slices.Clone(all)
 	for i := range all {
 		if draw := all[i].Draw; draw != nil {
 			all[i].Charts = draw(v)
 		}
-		all[i].Parts = v.drawn(all[i].Parts)
+		all[i].Parts = drawn(v, all[i].Parts)
 	}
 	return all
 }

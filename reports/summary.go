@@ -137,7 +137,7 @@ func summaryView(v *view) section {
 	}
 	said := map[[3]string]bool{}
 	for i := range v.res.Cells {
-		row := v.summary(i)
+		row := newSummaryRow(v, i)
 		key := [3]string{v.res.Cells[i].Spec.Engine, row.Device, row.With}
 		if said[key] { // the first row of an engine says it
 			row.Device, row.With = "", ""
@@ -159,7 +159,7 @@ func inSummary() []*figure.Row {
 	return figure.Columns(func(r *figure.Row) bool { return r.Summary != "" })
 }
 
-func (v *view) summary(i int) summaryRow {
+func newSummaryRow(v *view, i int) summaryRow {
 	c := &v.res.Cells[i]
 	row := summaryRow{Label: line(c.Label), Colour: template.CSS(v.colour(i)), Device: "unknown device",
 		With:     line(c.With),

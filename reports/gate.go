@@ -2,10 +2,8 @@ package reports
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
-	"llmparity/compare"
 	"llmparity/internal/gates"
 )
 
@@ -116,21 +114,6 @@ func gateSubject(c *gates.Check) string {
 	return c.Name
 }
 
-// GateTable writes a gate's outcome for a terminal.
-func GateTable(w io.Writer, g *gates.Outcome) error {
-	s := gateSection(g)
-	s.Title = ""
-	return writeTerminal(w, "", []section{s})
-}
-
-// GateMarkdown writes a gate's outcome for a comment, or the summary of a step: short, what fails first, what passes
-// folded.
-func GateMarkdown(w io.Writer, g *gates.Outcome) error {
-	s := gateSection(g)
-	s.Title = ""
-	return writeMarkdown(w, "## Gate: "+inert(line(g.Run.Name))+"\n", []section{s})
-}
-
 // gateSign is a word that is seen at once.
 func gateSign(s gates.Status) string {
 	switch s {
@@ -142,40 +125,4 @@ func gateSign(s gates.Status) string {
 		return "PASS, with warnings"
 	}
 	return "PASS"
-}
-
-// GateJUnit writes a gate's outcome as test cases.
-func GateJUnit(w io.Writer, g *gates.Outcome) error {
-	doc := junitSuites{Name: "llmparity"}
-	doc.add(gateSuite(g), compare.Run{Started: g.Run.Started})
-	return doc.write(w)
-}
-
-// gateSuite has a case a check. What is inconclusive is skipped, and what is only warned of passes with its words;
-// that the gate as a whole is inconclusive is a failure of a case of its own.
-func gateSuite(g *gates.Outcome) junitSuite {
-	s := junitSuite{Name: "gate"}
-	if g == nil {
-		return s
-	}
-	for _, c := range g.Checks {
-		test := junitCase{Class: "llmparity.gate." + string(c.Kind), Name: line(c.Cell + ": " + c.Name)}
-		switch why := line(c.Why); c.Status {
-		case gates.Failed:
-			test.Failure = &junitFailure{Message: why, Type: string(c.Kind)}
-		case gates.Inconclusive:
-			test.Skipped = &junitSkipped{why}
-		case gates.Warned:
-			test.Out = "warning: " + why
-		default:
-			test.Out = why
-		}
-		s.Cases = append(s.Cases, test)
-	}
-	whole := junitCase{Class: "llmparity.gate", Name: "the gate as a whole", Out: line(g.Verdict)}
-	if g.Status == gates.Inconclusive {
-		whole.Failure, whole.Out = &junitFailure{Message: line(g.Verdict), Type: "inconclusive"}, ""
-	}
-	s.Cases = append(s.Cases, whole)
-	return s
 }

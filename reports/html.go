@@ -204,3 +204,18 @@ func hashOf(script string) string {
 	sum := sha256.Sum256([]byte(script))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
+
+// promptShown is how much of a prompt stands below the title; the engines' facts have all of it.
+const promptShown = 240
+
+// onlyPrompt is the prompt that all cells share.
+func onlyPrompt(res *compare.Result) string {
+	prompt := ""
+	for i := range res.Cells {
+		if i > 0 && res.Cells[i].Spec.Prompt != prompt {
+			return ""
+		}
+		prompt = res.Cells[i].Spec.Prompt
+	}
+	return shorten(prompt, promptShown)
+}

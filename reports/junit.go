@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/parity"
+	"llmparity/internal/gates"
 )
 
 type junitSuites struct {
@@ -93,15 +94,6 @@ func (d *junitSuites) add(s junitSuite, runs ...compare.Run) {
 	s.Tests = len(s.Cases)
 	d.Tests, d.Failures, d.Skipped = d.Tests+s.Tests, d.Failures+s.Failures, d.Skipped+s.Skipped
 	d.Suites = append(d.Suites, s)
-}
-
-// lines spells out characters that XML does not allow.
-func lines(texts []string) []string {
-	var out []string
-	for _, s := range texts {
-		out = append(out, line(s))
-	}
-	return out
 }
 
 // suiteOf has n cases.
@@ -217,5 +209,41 @@ func predictionSuite(res *compare.Result) junitSuite {
 			s.Cases = append(s.Cases, test)
 		}
 	}
+	return s
+}
+
+// GateJUnit writes a gate's outcome as test cases.
+func GateJUnit(w io.Writer, g *gates.Outcome) error {
+	doc := junitSuites{Name: "llmparity"}
+	doc.add(gateSuite(g), compare.Run{Started: g.Run.Started})
+	return doc.write(w)
+}
+
+// gateSuite has a case a check. What is inconclusive is skipped, and what is only warned of passes with its words;
+// that the gate as a whole is inconclusive is a failure of a case of its own.
+func gateSuite(g *gates.Outcome) junitSuite {
+	s := junitSuite{Name: "gate"}
+	if g == nil {
+		return s
+	}
+	for _, c := range g.Checks {
+		test := junitCase{Class: "llmparity.gate." + string(c.Kind), Name: line(c.Cell + ": " + c.Name)}
+		switch why := line(c.Why); c.Status {
+		case gates.Failed:
+			test.Failure = &junitFailure{Message: why, Type: string(c.Kind)}
+		case gates.Inconclusive:
+			test.Skipped = &junitSkipped{why}
+		case gates.Warned:
+			test.Out = "warning: " + why
+		default:
+			test.Out = why
+		}
+		s.Cases = append(s.Cases, test)
+	}
+	whole := junitCase{Class: "llmparity.gate", Name: "the gate as a whole", Out: line(g.Verdict)}
+	if g.Status == gates.Inconclusive {
+		whole.Failure, whole.Out = &junitFailure{Message: line(g.Verdict), Type: "inconclusive"}, ""
+	}
+	s.Cases = append(s.Cases, whole)
 	return s
 }

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"llmparity/compare"
+	"llmparity/compare/memory"
+	"llmparity/internal/gates"
 )
 
 // Markdown writes the result for a comment or a document, in GitHub's dialect: what the terminal's table shows, with
@@ -138,4 +140,17 @@ func firstMark(s string) int {
 		return at
 	}
 	return -1
+}
+
+// GateMarkdown writes a gate's outcome for a comment, or the summary of a step: short, what fails first, what passes
+// folded.
+func GateMarkdown(w io.Writer, g *gates.Outcome) error {
+	s := gateSection(g)
+	s.Title = ""
+	return writeMarkdown(w, "## Gate: "+inert(line(g.Run.Name))+"\n", []section{s})
+}
+
+// ValidationMarkdown writes the errors of memory predictions as a document.
+func ValidationMarkdown(w io.Writer, v *memory.Validation) error {
+	return writeMarkdown(w, "", validationSections(v))
 }

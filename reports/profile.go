@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -302,4 +303,10 @@ func gib(f evidence.Figure) *float64 {
 		return nil
 	}
 	return rounded(f.Center() / 1024)
+}
+
+// rounded keeps six decimals.
+func rounded(v float64) *float64 {
+	v = math.Round(v*1e6) / 1e6
+	return &v
 }

@@ -182,15 +182,6 @@ func probability(p float64) string {
 	return strconv.FormatFloat(p, 'f', 3, 64)
 }
 
-// beside names the warnings on a figure's launches.
-func beside(f evidence.Figure) string {
-	s := ""
-	for _, w := range f.Warnings {
-		s += "; ! " + strings.ReplaceAll(w.Code, "-", " ")
-	}
-	return s
-}
-
 // groupGrid has the means over groups of cells; nil where none were asked for.
 func groupGrid(res *compare.Result) *grid {
 	g := &grid{Name: "Groups of cells", Head: []string{"group", "run", "cells", "averaged over", "figure",

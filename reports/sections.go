@@ -3,6 +3,9 @@ package reports
 import (
 	"slices"
 	"strings"
+
+	"llmparity/compare"
+	"llmparity/internal/figure"
 )
 
 // section is a heading with what stands below it. A result becomes sections once, and each format for people writes
@@ -113,4 +116,62 @@ func (g *grouped) lines(say func(key string, names []string) string) []string {
 // sentence is a remark on some cells.
 func sentence(words string, cells []string) string {
 	return strings.Join(cells, "; ") + ": " + strings.TrimSuffix(words, ".") + "."
+}
+
+func peaksSection() section {
+	return section{ID: "peaks", Title: "Peaks", For: onPage, Draw: bars("peaks", figure.PeakPSS, "Peak memory"),
+		Words: []string{barWords + " Memory is total PSS."}}
+}
+
+// barWords say how to read bars.
+const barWords = "Bar: median. Dots: launches. Line: 95% interval of the median, from six launches on."
+
+// How to read the distributions.
+const (
+	latencyWords  = "Share of requests, or of gaps between tokens, that took at most this long. Dots: p50, p90, p95 and p99."
+	latencyMethod = "All counted launches together. Percentiles by nearest rank: of few values, the highest ones coincide. " +
+		"The intervals in the tables treat each launch as one observation."
+)
+
+func latencySection() section {
+	return section{ID: "latency", Title: "Distribution of times", For: onPage, Words: []string{latencyWords},
+		Method: []string{latencyMethod},
+		Draw:   latencies, Across: "pair"}
+}
+
+func lengthsSection() section {
+	return section{ID: "lengths", Title: "By prompt length", For: onPage, Across: "pair",
+		Draw: func(v *view) []chart { return v.drawnOver(figure.Lengths) }}
+}
+
+func overTimeSection() section {
+	return section{ID: "timeline", Title: "Memory over time", For: onPage, Draw: memoryOverTime,
+		Across: "pair", Words: []string{"Heavy line: total PSS. Thin lines: PSS of each process. Dashed: sum of RSS, which " +
+			"counts shared pages more than once. Click the legend to show RSS by process."},
+		Method: []string{"Bands are phases. The readings of a phase, also in the table, go from its start to the start of the " +
+			"next phase, because the last one is taken just after its end."}}
+}
+
+// overTokensSection shows memory over tokens and how precisely those are timed.
+func overTokensSection(res *compare.Result) section {
+	s := section{ID: "overtokens", Title: "Memory over tokens", For: onPage, Mark: "- ",
+		Draw: memoryOverTokens, Across: "pair"}
+	clock := section{Title: "How precisely tokens are timed", Folded: true, Mark: "- "}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		if c.OverTokens == nil {
+			continue
+		}
+		s.Words = []string{titleCase(c.OverTokens.How) + "."}
+		for _, n := range c.OverTokens.Notes {
+			s.Lines = append(s.Lines, c.Label+": "+n+".")
+		}
+		if c.OverTokens.Clock != "" {
+			clock.Lines = append(clock.Lines, c.Label+": "+c.OverTokens.Clock+".")
+		}
+	}
+	if len(s.Words) > 0 {
+		s.Parts = []section{clock}
+	}
+	return s
 }

@@ -233,3 +233,23 @@ func launches(l compare.Launches) string {
 	}
 	return s
 }
+
+// median of a figure in words, for tables.
+func figureCell(f evidence.Figure) (value, under string) {
+	if !f.Known() {
+		return "–", f.Absent
+	}
+	if f.Interval == nil {
+		return num(f.Center()), fmt.Sprintf("%s: %d", f.Note, f.N) + beside(f)
+	}
+	return num(f.Center()), num(f.Interval.Lo) + " – " + num(f.Interval.Hi) + beside(f)
+}
+
+// beside names the warnings on a figure's launches.
+func beside(f evidence.Figure) string {
+	s := ""
+	for _, w := range f.Warnings {
+		s += "; ! " + strings.ReplaceAll(w.Code, "-", " ")
+	}
+	return s
+}

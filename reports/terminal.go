@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"llmparity/compare"
+	"llmparity/compare/memory"
+	"llmparity/internal/gates"
 )
 
 // width is what tables may take.
@@ -196,4 +198,16 @@ func lastOf(s string, width int) string {
 		return "…" + string(letters[len(letters)-width+1:])
 	}
 	return s
+}
+
+// GateTable writes a gate's outcome for a terminal.
+func GateTable(w io.Writer, g *gates.Outcome) error {
+	s := gateSection(g)
+	s.Title = ""
+	return writeTerminal(w, "", []section{s})
+}
+
+// ValidationTable writes the errors of memory predictions for a terminal.
+func ValidationTable(w io.Writer, v *memory.Validation) error {
+	return writeTerminal(w, "", validationSections(v))
 }

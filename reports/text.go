@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -8,7 +9,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/compare/growth"
+	"llmparity/internal/record"
 )
 
 // num writes a figure with about four digits, without an exponent where it can be true.
@@ -108,8 +112,112 @@ func wrap(s, first, rest string, width int) string {
 	return b.String() + now + "\n"
 }
 
-// rounded keeps six decimals.
-func rounded(v float64) *float64 {
-	v = math.Round(v*1e6) / 1e6
-	return &v
+// held writes a size, with the number of launches if fewer than counted have it. Repetitions in one launch have some
+// sizes only once.
+func held(f evidence.Figure, l compare.Launches) string {
+	switch {
+	case !f.Known():
+		return "–"
+	case f.N < l.Counted && f.N != l.Opened:
+		return fmt.Sprintf("%s (n=%d)", mib(f.Center()), f.N)
+	}
+	return mib(f.Center())
+}
+
+// mib writes a size with at least a thousandth, because some parts are a few bytes.
+func mib(v float64) string {
+	switch a := math.Abs(v); {
+	case v < 0 && a < 0.0005:
+		return ">-0.001"
+	case v != 0 && a < 0.0005:
+		return "<0.001"
+	case v != 0 && a < 0.01:
+		return strconv.FormatFloat(v, 'f', 3, 64)
+	}
+	return num(v)
+}
+
+func known(f evidence.Figure) string {
+	if !f.Known() {
+		return f.Absent
+	}
+	return num(f.Center())
+}
+
+func intervalWords(f evidence.Figure) string {
+	switch {
+	case !f.Known():
+		return ""
+	case f.Interval == nil:
+		return f.Note
+	}
+	return num(f.Interval.Lo) + " to " + num(f.Interval.Hi)
+}
+
+func values(f evidence.Figure) string {
+	var all []string
+	for _, v := range f.Values {
+		all = append(all, num(v.Value))
+	}
+	return strings.Join(all, ", ")
+}
+
+// originWords spells out an origin.
+func originWords(o record.Origin) string {
+	if o == record.OriginReported {
+		return "reported by the engine"
+	}
+	return string(o)
+}
+
+func orDash(s string) string { return cmp.Or(s, "–") }
+
+// joined joins the parts that are not empty.
+func joined(with string, parts ...string) string {
+	var out []string
+	for _, p := range parts {
+		if p != "" {
+			out = append(out, p)
+		}
+	}
+	return strings.Join(out, with)
+}
+
+// rate writes bytes per token.
+func rate(v float64) string {
+	if math.Abs(v) >= 10 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return num(v)
+}
+
+func rateInterval(r growth.Rate) string {
+	if r.Interval == nil {
+		return r.Note
+	}
+	return rate(r.Interval.Lo) + " to " + rate(r.Interval.Hi)
+}
+
+// lines spells out characters that XML does not allow.
+func lines(texts []string) []string {
+	var out []string
+	for _, s := range texts {
+		out = append(out, line(s))
+	}
+	return out
+}
+
+func orNone(v float64) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	return num(v)
+}
+
+// titleCase capitalises an ASCII text.
+func titleCase(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
 }

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"strings"
 	"testing"
 )
 
@@ -20,19 +19,6 @@ func TestNum(t *testing.T) {
 		46.594: "46.59", 8.7469: "8.747", 0.02345: "0.023", 0.00012345: "0.000123", -3.25: "-3.250"} {
 		if got := num(in); got != want {
 			t.Errorf("num(%v) = %q, want %q", in, got, want)
-		}
-	}
-}
-
-// Names are cut, and numbered, where a table is too wide for them; those that take no more than a cut one would stay.
-func TestTerminalCutsLongNames(t *testing.T) {
-	wide := strings.Fields(strings.Repeat(strings.Repeat("9", 14)+" ", 7))
-	for name, want := range map[string]string{"llamacpp": "llamacpp", "llamacpp of another run": "[1] lla…"} {
-		table := terminal{width: width}
-		table.grid(&grid{Head: strings.Fields("cell a b c d e f g"),
-			Rows: [][]string{append([]string{name}, wide...)}, Cells: []int{0}})
-		if !strings.Contains(table.String(), "\n"+want+"  9") || table.numbered != (want != name) {
-			t.Errorf("%q is written (numbered: %v), want %q:\n%s", name, table.numbered, want, table.String())
 		}
 	}
 }

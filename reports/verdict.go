@@ -10,6 +10,7 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/settings"
 	"llmparity/internal/record"
+	"llmparity/internal/words"
 )
 
 // verdictSection is below a head that says what it is, and so has no title. The page has the answer in its place.
@@ -119,4 +120,38 @@ func settingParts(res *compare.Result) []section {
 		return section{Title: title, For: document | onPage, Folded: true, Grid: g.orNil()}
 	}
 	return []section{table("Settings", s.Rows, true), table("Settings that only one engine reports", s.Only, false)}
+}
+
+// headlineSection is the answer with its two charts.
+func headlineSection(res *compare.Result, a *compare.Answer) section {
+	return section{ID: "headline", For: onPage, View: "answer", Data: newAnswerPart(a, len(warned(res))), Across: "duo",
+		Draw: headlines}
+}
+
+// answerCard is a card under the question that it answers, with the section that says more.
+type answerCard struct {
+	compare.Card
+	Title, To string
+}
+
+// answerPart is what the page shows of an answer.
+type answerPart struct {
+	Cards      []answerCard
+	Warnings   []evidence.Warning
+	Count, All string
+}
+
+func newAnswerPart(a *compare.Answer, all int) answerPart {
+	p := answerPart{Warnings: a.Warnings, All: "All warnings",
+		Count: words.Count(len(a.Warnings), "warning") + " may change a conclusion."}
+	for _, c := range []answerCard{{a.Memory, "Memory", "memory"}, {a.Speed, "Speed", "speed"},
+		{a.Output, "Output", "tokens"}, {a.Sure, "How sure?", "measured"}, {a.Quote, "May I quote it?", "measured"}} {
+		if c.Headline != "" {
+			p.Cards = append(p.Cards, c)
+		}
+	}
+	if all > len(a.Warnings) {
+		p.All = fmt.Sprintf("All %d warnings", all)
+	}
+	return p
 }

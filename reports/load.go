@@ -7,8 +7,68 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/compare/growth"
 	"llmparity/internal/figure"
 )
+
+// How to read memory per token.
+const (
+	growthWords  = "Bytes per token: the measured slope with its 95% interval, beside what the KV cache needs by calculation."
+	growthMethod = "Over cells that differ only in context or prompt length: one line through all launches. " +
+		"Within launches: the median over launches of each launch's slope while tokens were generated. " +
+		"Process memory includes more than the KV cache."
+)
+
+// growthSection shows memory per token.
+func growthSection(res *compare.Result) section {
+	slopes := &grid{Head: []string{"cells", "over", "memory", "bytes/token", "95% interval", "calculated", "result"}}
+	each(res, func(g growing) {
+		for _, r := range g.rates {
+			if !r.Known() {
+				continue
+			}
+			theory := "–"
+			if g.theory != nil {
+				theory = rate(g.theory.Bytes)
+			}
+			slopes.Rows = append(slopes.Rows, []string{line(g.who), g.over, line(r.Title), rate(r.Center()),
+				rateInterval(r), theory, r.Verdict})
+		}
+	})
+	if len(slopes.Rows) == 0 {
+		return section{}
+	}
+	return section{ID: "growth", Title: "Memory per token", Words: []string{growthWords},
+		Method: []string{growthMethod}, Draw: kvGrowth, Across: "pair", Grid: slopes,
+		Parts: []section{explainedFor(res, func(add func(string, ...evidence.Figure)) {
+			each(res, func(g growing) {
+				for _, r := range g.rates {
+					if r.Known() {
+						add(g.who, r.Figure)
+					}
+				}
+			})
+		})}}
+}
+
+// growing is a sweep, or a cell, with its slopes.
+type growing struct {
+	who, over string
+	theory    *growth.Theory
+	rates     []growth.Rate
+}
+
+// each visits sweeps, whose launches are independent, then slopes within launches.
+func each(res *compare.Result, do func(growing)) {
+	for _, s := range res.Sweeps {
+		do(growing{s.Label, s.Title + ", over cells", s.Theory, s.Rates})
+	}
+	for i := range res.Cells {
+		if g := res.Cells[i].Growth; g != nil {
+			do(growing{res.Cells[i].Label, "within launches", g.Theory, g.Rates})
+		}
+	}
+}
 
 // How to read traffic.
 const (

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"llmparity/compare"
-	"llmparity/compare/evidence"
 	"llmparity/compare/memory"
 	"llmparity/internal/record"
 	"llmparity/internal/thin"
@@ -17,14 +16,6 @@ import (
 
 // pointBudget bounds the points of all launches of the report together, and so the size of the file.
 const pointBudget = 45000
-
-func overTimeSection() section {
-	return section{ID: "timeline", Title: "Memory over time", For: onPage, Draw: memoryOverTime,
-		Across: "pair", Words: []string{"Heavy line: total PSS. Thin lines: PSS of each process. Dashed: sum of RSS, which " +
-			"counts shared pages more than once. Click the legend to show RSS by process."},
-		Method: []string{"Bands are phases. The readings of a phase, also in the table, go from its start to the start of the " +
-			"next phase, because the last one is taken just after its end."}}
-}
 
 // memoryOverTime draws one chart per cell, with one drawing per launch.
 func memoryOverTime(v *view) []chart {
@@ -274,22 +265,4 @@ func phaseTable(a *record.Attempt) *grid {
 			fmt.Sprintf("%.3f", p.Duration().Seconds()), orNone(pss), orNone(rss)})
 	}
 	return t
-}
-
-func orNone(v float64) string {
-	if math.IsNaN(v) {
-		return "–"
-	}
-	return num(v)
-}
-
-// median of a figure in words, for tables.
-func figureCell(f evidence.Figure) (value, under string) {
-	if !f.Known() {
-		return "–", f.Absent
-	}
-	if f.Interval == nil {
-		return num(f.Center()), fmt.Sprintf("%s: %d", f.Note, f.N) + beside(f)
-	}
-	return num(f.Center()), num(f.Interval.Lo) + " – " + num(f.Interval.Hi) + beside(f)
 }

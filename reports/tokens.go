@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"llmparity/compare"
 	"llmparity/compare/growth"
@@ -167,34 +166,52 @@ func alignedTable(o *growth.OverTokens, rows int) *grid {
 	return t
 }
 
-// overTokensSection shows memory over tokens and how precisely those are timed.
-func overTokensSection(res *compare.Result) section {
-	s := section{ID: "overtokens", Title: "Memory over tokens", For: onPage, Mark: "- ",
-		Draw: memoryOverTokens, Across: "pair"}
-	clock := section{Title: "How precisely tokens are timed", Folded: true, Mark: "- "}
-	for i := range res.Cells {
-		c := &res.Cells[i]
-		if c.OverTokens == nil {
-			continue
+// kvGrowth draws one chart per sweep, one drawing per source: points, their line and the calculated line.
+func kvGrowth(v *view) []chart {
+	var out []chart
+	for n, s := range v.res.Sweeps {
+		c := chart{ID: fmt.Sprintf("growth-%s-%d", s.Axis, n), Title: line(s.Label) + ", over " + s.Title, Unit: "MiB",
+			Choice: "Memory"}
+		c.Label = "Points of memory over tokens, their line and the calculated line for " + c.Title +
+			"; the table below has the slopes"
+		for _, r := range s.Rates {
+			if r.Fit != nil {
+				c.Drawings = append(c.Drawings, drawing{Name: line(r.Title), Caption: growthCaption(r, s.Theory),
+					Options: v.overCells(s, r)})
+			}
 		}
-		s.Words = []string{titleCase(c.OverTokens.How) + "."}
-		for _, n := range c.OverTokens.Notes {
-			s.Lines = append(s.Lines, c.Label+": "+n+".")
-		}
-		if c.OverTokens.Clock != "" {
-			clock.Lines = append(clock.Lines, c.Label+": "+c.OverTokens.Clock+".")
+		if len(c.Drawings) > 0 {
+			out = append(out, c)
 		}
 	}
-	if len(s.Words) > 0 {
-		s.Parts = []section{clock}
-	}
-	return s
+	return out
 }
 
-// titleCase capitalises an ASCII text.
-func titleCase(s string) string {
-	if s == "" {
-		return s
+func growthCaption(r growth.Rate, t *growth.Theory) string {
+	s := fmt.Sprintf("%s bytes/token, %s", rate(r.Center()), originWords(r.Origin))
+	if r.Interval != nil {
+		s += " (95% interval " + rateInterval(r) + ")"
 	}
-	return strings.ToUpper(s[:1]) + s[1:]
+	if t != nil {
+		s += fmt.Sprintf("; %s %s", t.Origin, rate(t.Bytes))
+	}
+	return s + ". " + titleCase(r.Verdict) + "."
+}
+
+// overCells draws every launch at its cell's place on the axis, the line through them and the calculated line.
+func (v *view) overCells(s growth.Sweep, r growth.Rate) options {
+	l := lineChart(s.Title)
+	from := datum(r.Fit.From.Tokens, r.Fit.From.MiB)
+	l.add("line", "line through all launches", [][2]any{from, datum(r.Fit.To.Tokens, r.Fit.To.MiB)},
+		stroke(v.colour(s.Cells[0]), 3, "solid", false))
+	if t := r.Fit.Theory; t != nil {
+		l.add("line", "calculated", [][2]any{from, datum(t.Tokens, t.MiB)}, stroke("var(--muted)", 2, "dashed", false))
+	}
+	var dots []options
+	for _, p := range r.Points {
+		dots = append(dots, spot(fmt.Sprintf("%s, attempt %d", line(v.res.Cells[p.Cell].Label), p.Attempt),
+			digits(p.Tokens), fine(p.MiB), 5))
+	}
+	l.add("scatter", "launches", dots, inked("var(--dot)", 0.7))
+	return l.options()
 }

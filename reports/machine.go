@@ -3,8 +3,13 @@ package reports
 import (
 	"cmp"
 	"fmt"
+	"html/template"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
+	"llmparity/compare"
 	"llmparity/internal/record"
 )
 
@@ -27,17 +32,6 @@ func Machine(e record.Environment) [][2]string {
 		}
 	}
 	return out
-}
-
-// joined joins the parts that are not empty.
-func joined(with string, parts ...string) string {
-	var out []string
-	for _, p := range parts {
-		if p != "" {
-			out = append(out, p)
-		}
-	}
-	return strings.Join(out, with)
 }
 
 // listed joins what is said of each.
@@ -201,4 +195,192 @@ func disks(all []record.Disk) string {
 		out = append(out, d.Role+" "+where)
 	}
 	return strings.Join(out, "; ")
+}
+
+// fact is a heading with rows of name and value.
+type fact struct {
+	Name   string
+	Colour template.CSS // of the engine; empty: none
+	Rows   [][2]string
+}
+
+// add adds a row, unless its value is not known.
+func (f *fact) add(name, value string) {
+	if value != "" {
+		f.Rows = append(f.Rows, [2]string{line(name), line(value)})
+	}
+}
+
+// addAll adds a row a key.
+func (f *fact) addAll(prefix string, m map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		f.add(prefix+strings.ReplaceAll(key, "_", " "), m[key])
+	}
+}
+
+// environmentSections list engines, models and machines.
+func environmentSections(v *view) []section {
+	var runs []fact
+	for _, r := range v.res.Runs {
+		runs = append(runs, runFact(r), checklistFact(r))
+	}
+	return []section{{ID: "identity", Title: "Engines, models and requests", Parts: factParts(engineFacts(v))},
+		{ID: "environment", Title: "Machine and reproducibility", Parts: factParts(runs)}}
+}
+
+func factParts(facts []fact) []section {
+	if len(facts) == 0 {
+		return nil
+	}
+	return []section{{For: onPage, View: "facts", Data: facts}}
+}
+
+// engineFacts list what ran. What all cells of an engine share comes first, then what differs.
+func engineFacts(v *view) []fact {
+	var out []fact
+	of := map[string][]int{}
+	for i := range v.res.Cells {
+		engine := v.res.Cells[i].Spec.Engine
+		of[engine] = append(of[engine], i)
+	}
+	for i := range v.res.Cells {
+		engine := v.res.Cells[i].Spec.Engine
+		if cells := of[engine]; cells[0] == i {
+			out = append(out, sharing(v, cells)...)
+		}
+	}
+	return out
+}
+
+// sharing are the facts of one engine's cells.
+func sharing(v *view, cells []int) []fact {
+	var all []fact
+	times := map[[2]string]int{}
+	for _, i := range cells {
+		f := engineFact(v, i)
+		for _, row := range f.Rows {
+			times[row]++
+		}
+		all = append(all, f)
+	}
+	if len(cells) < 2 {
+		return all
+	}
+	common := fact{Name: fmt.Sprintf("%s, in all %d cells", line(v.res.Cells[cells[0]].Spec.Engine), len(cells)),
+		Colour: all[0].Colour}
+	for _, row := range all[0].Rows {
+		if times[row] == len(cells) {
+			common.Rows = append(common.Rows, row)
+		}
+	}
+	if len(common.Rows) == 0 {
+		return all
+	}
+	out := []fact{common}
+	for _, f := range all {
+		f.Rows = slices.DeleteFunc(f.Rows, func(row [2]string) bool { return times[row] == len(cells) })
+		if len(f.Rows) > 0 {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func engineFact(v *view, i int) fact {
+	c := &v.res.Cells[i]
+	f := fact{Name: line(c.Label), Colour: template.CSS(v.colour(i))}
+	if c.Foreign() { // another program recorded it
+		if e := c.Engine; e != nil {
+			f.add("rows of", e.Path)
+			f.add("sha256", e.SHA256)
+			f.addAll("", e.Parts)
+		}
+		f.add("model, prompt, device", "unknown")
+		return f
+	}
+	if e := c.Engine; e != nil {
+		f.add("runtime", e.Name+" "+e.Version)
+		f.add("executable", e.Path)
+		f.add("sha256", e.SHA256)
+		f.addAll("", e.Parts)
+		f.addAll("policy: ", e.Policy)
+		f.add("arguments", strings.Join(e.Args, " "))
+	} else {
+		f.add("runtime", "unknown")
+	}
+	if d := c.Device; d != nil {
+		f.add("device", string(d.Class)+": "+d.Name)
+		f.addAll("device: ", d.Detail)
+	}
+	context := f.model(c)
+	isolation := c.Spec.Isolation
+	if c.Spec.Reused {
+		isolation = strings.TrimPrefix(isolation+", reused by repetitions", ", ")
+	}
+	f.add("request", fmt.Sprintf("%d tokens at temperature %g, context %s, isolation %s, prompt cache %s",
+		c.Spec.MaxTokens, c.Spec.Temperature, context, isolation, c.Spec.PromptCache))
+	for _, lack := range []struct {
+		is   bool
+		what string
+	}{{c.Spec.StopsAtEnd, "stops at the end of the text"}, {c.Spec.NoTokenIDs, "no token ids"}, {c.Spec.Pieces,
+		"reports pieces of text and its own token count"}} {
+		if lack.is {
+			f.add("limits", lack.what)
+		}
+	}
+	f.add("prompt", c.Spec.Prompt)
+	return f
+}
+
+// model adds the model's rows and returns a description of its context.
+func (f *fact) model(c *compare.Cell) (context string) {
+	m := c.Spec.Model
+	context = strconv.Itoa(m.Context)
+	if m.Format == record.Served {
+		by := "a server"
+		if c.Engine != nil {
+			by = c.Engine.Version
+			if at := c.Engine.Parts["url"]; at != "" {
+				by += " at " + at
+			}
+		}
+		f.add("model", fmt.Sprintf("%s, served by %s; weights not verified", m.Name, by))
+		if m.Context == 0 {
+			context = "the server's own"
+		}
+	} else {
+		f.add("model", fmt.Sprintf("%s (%s, %s, %s, %d parameters)", m.Name, m.Architecture, m.Format, m.DType,
+			m.Parameters))
+		f.add("model sha256", m.SHA256)
+		f.add("model file", fmt.Sprintf("%s MiB, weights %s MiB", num(float64(m.FileB)/record.MiB),
+			num(float64(m.WeightsB)/record.MiB)))
+	}
+	if m.Context > 0 && m.MaxContext > m.Context {
+		context += fmt.Sprintf(" (the model supports %d)", m.MaxContext)
+	}
+	return context
+}
+
+func runFact(r compare.Run) fact {
+	f := fact{Name: line(r.Name)}
+	if r.Tool.GoOS == "" { // another program's rows
+		f.Rows = [][2]string{{"file", line(r.Dir)}, {"first row", r.Started.Format("2006-01-02 15:04:05 MST")}}
+		return f
+	}
+	f.add("folder", r.Dir)
+	f.add("started", r.Started.Format("2006-01-02 15:04:05 MST"))
+	f.add("ended", string(r.Status))
+	f.Rows = append(f.Rows, Machine(r.Environment)...)
+	f.add("llmparity", strings.TrimSpace(r.Tool.Version+" "+r.Tool.GoOS+"/"+r.Tool.GoArch))
+	f.add("llmparity sha256", r.Tool.SHA256)
+	return f
+}
+
+// checklistFact says, item by item, whether the run can be reproduced.
+func checklistFact(r compare.Run) fact {
+	f := fact{Name: "Reproducibility of " + line(r.Name)}
+	for _, c := range r.Checklist {
+		f.Rows = append(f.Rows, [2]string{c.Item, line(string(c.Answer) + ": " + c.Why)})
+	}
+	return f
 }

@@ -13,6 +13,8 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/figure"
+	"llmparity/reports/plain"
+	"llmparity/reports/section"
 )
 
 // benched are the figures that benchstat reads, in base units.
@@ -32,7 +34,7 @@ func Benchstat(w io.Writer, res *compare.Result) error {
 	}
 	names := benchNames(res)
 	for _, remark := range benchRemarks(res, names) {
-		text.WriteString("# " + line(remark) + "\n")
+		text.WriteString("# " + plain.Line(remark) + "\n")
 	}
 	for i := range res.Cells {
 		for _, r := range benchResults(res, &res.Cells[i], names[i]) {
@@ -136,11 +138,11 @@ func benchConfig(res *compare.Result, c *compare.Cell) []benchfmt.Config {
 	var out []benchfmt.Config
 	if len(res.Runs) > 1 { // else launches of two would be one sample: a cell has the same name in both
 		out = append(out, benchfmt.Config{Key: "run",
-			Value: []byte(fmt.Sprintf("%d %s", c.Run, strings.TrimSpace(line(run.Name)))), File: true})
+			Value: []byte(fmt.Sprintf("%d %s", c.Run, strings.TrimSpace(plain.Line(run.Name)))), File: true})
 	}
 	for _, kv := range [][2]string{{"goos", run.Tool.GoOS}, {"goarch", run.Tool.GoArch}, {"cpu", run.Environment.CPU},
 		{"model-sha256", c.Spec.Model.SHA256}, {"device", deviceOf(c)}} {
-		value := strings.TrimSpace(line(kv[1]))
+		value := strings.TrimSpace(plain.Line(kv[1]))
 		if value == "" {
 			value = "unknown" // an empty one would take the key away
 		}
@@ -165,7 +167,7 @@ func benchRemarks(res *compare.Result, names []string) []string {
 	for _, e := range res.Engines() {
 		out = append(out, "with: "+e.Name+": "+e.With)
 	}
-	for _, text := range warningLines(res.Warnings, res) {
+	for _, text := range section.WarningLines(res.Warnings, res) {
 		out = append(out, "warning: "+text)
 	}
 	for i := range res.Cells {

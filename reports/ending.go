@@ -14,6 +14,8 @@ import (
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/words"
+	"llmparity/reports/plain"
+	"llmparity/reports/section"
 )
 
 // endingLines is how long the end of a run may be, with placeLines on where report, logs and details are.
@@ -27,10 +29,10 @@ const endingWidth = 100
 func Table(w io.Writer, res *compare.Result) error {
 	a := res.Answer()
 	for i := range a.Warnings {
-		a.Warnings[i].Where = everyCell(res, strings.Split(a.Warnings[i].Where, "; "))
+		a.Warnings[i].Where = section.EveryCell(res, strings.Split(a.Warnings[i].Where, "; "))
 	}
-	top := cutLines(wrap(a.Title, "", "", endingWidth), 2) + cutLines(wrap(a.Sub(), "", "", endingWidth), 2) + "\n" +
-		answerText(a, 5)
+	top := cutLines(plain.Wrap(a.Title, "", "", endingWidth), 2) +
+		cutLines(plain.Wrap(a.Sub(), "", "", endingWidth), 2) + "\n" + answerText(a, 5)
 	var text string
 	for _, each := range []int{2, 1} { // lines for each warning and check: the second try is for what has many
 		head := top + growthText(res, each) + gateText(res.Gate, each)
@@ -49,7 +51,7 @@ func Table(w io.Writer, res *compare.Result) error {
 // Answer writes the answer alone.
 func Answer(w io.Writer, res *compare.Result) error {
 	a := res.Answer()
-	_, err := io.WriteString(w, cutLines(wrap(a.Title, "", "", endingWidth), 2)+answerText(a, math.MaxInt))
+	_, err := io.WriteString(w, cutLines(plain.Wrap(a.Title, "", "", endingWidth), 2)+answerText(a, math.MaxInt))
 	return err
 }
 
@@ -58,8 +60,8 @@ func Comparison(w io.Writer, res *compare.Result) error {
 	if err := Table(w, res); err != nil {
 		return err
 	}
-	if differences := ratiosSection(res); len(shownTo(differences.Parts, inTerminal)) > 0 {
-		return writeTerminal(w, "\n", []section{differences})
+	if differences := section.Ratios(res); len(section.ShownTo(differences.Parts, section.InTerminal)) > 0 {
+		return writeTerminal(w, "\n", []section.Section{differences})
 	}
 	return nil
 }
@@ -71,9 +73,9 @@ func answerText(a *compare.Answer, most int) string {
 		switch {
 		case c.Headline == "" || c.Name == "Sure" && a.Memory.Headline != "":
 		case c.Unknown || c.Name == "Sure":
-			b.WriteString(cutLines(wrap(c.Sentence(), "", "  ", endingWidth), 2))
+			b.WriteString(cutLines(plain.Wrap(c.Sentence(), "", "  ", endingWidth), 2))
 		default:
-			b.WriteString(cutLines(wrap(c.Name+": "+c.Headline+".", "", "  ", endingWidth), 2))
+			b.WriteString(cutLines(plain.Wrap(c.Name+": "+c.Headline+".", "", "  ", endingWidth), 2))
 		}
 	}
 	return cutLines(b.String(), most)
@@ -87,7 +89,7 @@ func growthText(res *compare.Result, each int) string {
 			lineCount(text) > each {
 			continue
 		}
-		text += cutLines(wrap("Memory per token, "+s.Label+": "+s.Verdict[0], "", "  ", endingWidth), each)
+		text += cutLines(plain.Wrap("Memory per token, "+s.Label+": "+s.Verdict[0], "", "  ", endingWidth), each)
 	}
 	return text
 }
@@ -98,16 +100,16 @@ func gateText(g *gates.Outcome, each int) string {
 		return ""
 	}
 	most := 2 * each
-	text := cutLines(wrap("Gate: "+g.Verdict, "", "  ", endingWidth), each)
+	text := cutLines(plain.Wrap("Gate: "+g.Verdict, "", "  ", endingWidth), each)
 	shown := 0
-	for _, l := range gateLines(g) {
+	for _, l := range section.GateLines(g) {
 		if strings.HasPrefix(l, "PASS") {
 			continue
 		}
 		if shown++; shown > most {
 			return text + "  more checks are in the details\n"
 		}
-		text += cutLines(wrap(l, "  ", "    ", endingWidth), each)
+		text += cutLines(plain.Wrap(l, "  ", "    ", endingWidth), each)
 	}
 	return text
 }
@@ -130,7 +132,7 @@ func warningText(a *compare.Answer, each int) string {
 	}
 	for _, w := range a.Warnings {
 		code := "  " + w.Code + strings.Repeat(" ", wide-len(w.Code))
-		b.WriteString(cutLines(wrap(w.Where+": "+w.Text, code, strings.Repeat(" ", wide+2), endingWidth), each))
+		b.WriteString(cutLines(plain.Wrap(w.Where+": "+w.Text, code, strings.Repeat(" ", wide+2), endingWidth), each))
 	}
 	return b.String()
 }
@@ -145,7 +147,7 @@ func cutLines(text string, most int) string {
 	if end := strings.LastIndex(last, ". "); end > 0 {
 		return strings.Join(lines[:most-1], "") + last[:end+1] + "\n"
 	}
-	return strings.Join(lines[:most-1], "") + shorten(last+" …", endingWidth) + "\n"
+	return strings.Join(lines[:most-1], "") + plain.Shorten(last+" …", endingWidth) + "\n"
 }
 
 func lineCount(text string) int { return strings.Count(text, "\n") }
@@ -198,7 +200,7 @@ func value(f evidence.Figure, between string) string {
 	if !f.Known() {
 		return "–"
 	}
-	return num(f.Center()) + between + spread(f)
+	return plain.Num(f.Center()) + between + plain.Spread(f)
 }
 
 // rows has a row a cell.
@@ -236,12 +238,12 @@ func (e *ending) marked() string {
 }
 
 // grid has a row a cell, with the first n figures.
-func (e *ending) grid(n int) *grid {
+func (e *ending) grid(n int) *plain.Grid {
 	head := []string{"cell"}
 	for _, f := range e.figures[:n] {
 		head = append(head, f.title+" ("+f.unit+")")
 	}
-	return perCell(e.res, append(head, "output\nidentical"), func(c *compare.Cell, add func(...string)) {
+	return plain.PerCell(e.res, append(head, "output\nidentical"), func(c *compare.Cell, add func(...string)) {
 		var row []string
 		for _, f := range e.figures[:n] {
 			row = append(row, value(f.of(c), " "))
@@ -252,7 +254,7 @@ func (e *ending) grid(n int) *grid {
 		case c.Launches.Counted == 0:
 			row[0] = "failed"
 		}
-		add(append(row, parityOf(e.res, c))...)
+		add(append(row, section.ParityOf(e.res, c))...)
 	})
 }
 
@@ -263,10 +265,10 @@ func (e *ending) sideBySide() string {
 	blank := make([]string, len(cells)+2)
 	rows := [][]string{slices.Clone(blank)}
 	for i := range cells {
-		names := strings.Split(strings.TrimSuffix(wrap(cells[i].Label, "", "", wide), "\n"), "\n")
-		with := strings.Split(strings.TrimSuffix(wrap(cells[i].With, "", "", wide), "\n"), "\n")
+		names := strings.Split(strings.TrimSuffix(plain.Wrap(cells[i].Label, "", "", wide), "\n"), "\n")
+		with := strings.Split(strings.TrimSuffix(plain.Wrap(cells[i].With, "", "", wide), "\n"), "\n")
 		if len(with) > 3 {
-			with = append(with[:2], shorten(with[2]+" …", wide))
+			with = append(with[:2], plain.Shorten(with[2]+" …", wide))
 		}
 		for n, text := range append(names[:min(len(names), 2)], with...) {
 			for len(rows) <= n {
@@ -290,20 +292,20 @@ func (e *ending) sideBySide() string {
 		}
 		rows = append(rows, append(row, e.difference(f)))
 	}
-	if same := parityOf(e.res, &cells[0]); same != "–" {
+	if same := section.ParityOf(e.res, &cells[0]); same != "–" {
 		output := slices.Clone(blank)
 		output[0], output[1] = "output", same+" identical"
 		rows = append(rows, output)
 	}
 	t := terminal{width: endingWidth}
 	t.WriteByte('\n')
-	widths, columns := widthsOf(rows), make([]column, len(blank))
+	widths, columns := widthsOf(rows), make([]plain.Column, len(blank))
 	for _, row := range rows {
 		t.row(row, widths, columns)
 	}
 	t.WriteString(e.marked())
 	for i, note := range e.notes {
-		t.WriteString(cutLines(wrap(note, fmt.Sprintf("(%d) ", i+1), "    ", endingWidth), 2))
+		t.WriteString(cutLines(plain.Wrap(note, fmt.Sprintf("(%d) ", i+1), "    ", endingWidth), 2))
 	}
 	return t.String()
 }
@@ -321,7 +323,8 @@ func (e *ending) difference(f endingFigure) string {
 		}
 		switch {
 		case r.Call == stats.Differs && r.Ratio != nil && r.Interval != nil:
-			return fmt.Sprintf("%s times (%s to %s)", num(*r.Ratio), num(r.Interval.Lo), num(r.Interval.Hi))
+			return fmt.Sprintf("%s times (%s to %s)", plain.Num(*r.Ratio), plain.Num(r.Interval.Lo),
+				plain.Num(r.Interval.Hi))
 		case r.Call == stats.TooFewToSay:
 			return "too few launches"
 		}
@@ -331,7 +334,7 @@ func (e *ending) difference(f endingFigure) string {
 	case !a.Known() || !b.Known() || c.Refused == "":
 		return ""
 	case f.unit == "MiB" && e.res.InRAM(c):
-		return fmt.Sprintf("%s MiB %s", num(math.Abs(a.Center()-b.Center())), map[bool]string{true: "more",
+		return fmt.Sprintf("%s MiB %s", plain.Num(math.Abs(a.Center()-b.Center())), map[bool]string{true: "more",
 			false: "less"}[a.Center() > b.Center()])
 	}
 	return "not comparable " + e.note(strings.TrimPrefix(c.Refused, "not comparable here: "))

@@ -22,6 +22,9 @@ import (
 	"llmparity/compare"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/reports/chart"
+	"llmparity/reports/plain"
+	"llmparity/reports/section"
 )
 
 // Draw evaluates a script in an empty page of a browser, and gives the text that its promise comes to.
@@ -49,8 +52,8 @@ const (
 // planned is a figure before it is drawn.
 type planned struct {
 	Figure
-	chart   *chart
-	drawing drawing
+	chart   *chart.Chart
+	drawing chart.Drawing
 }
 
 // plannedFigures lists the figures of a result. Of a chart with a drawing for each launch it lists the one that the
@@ -59,13 +62,13 @@ func (own Colours) plannedFigures(all bool, res *compare.Result, runs ...*record
 	if len(runs) != len(res.Runs) {
 		return nil, fmt.Errorf("the result was made of %d runs, not %d", len(res.Runs), len(runs))
 	}
-	v := &view{res: res, runs: runs, own: own, paper: true}
+	v := &chart.View{Res: res, Runs: runs, Own: own, Paper: true}
 	names := map[string]int{}
 	var out []planned
-	charted := append(sections(v), section{Title: "Summary", Draw: peakStack})
-	eachChart(drawn(v, charted), "", func(heading string, c *chart) {
+	charted := append(section.All(v), section.Section{Title: "Summary", Draw: chart.PeakStack})
+	eachChart(section.Drawn(v, charted), "", func(heading string, c *chart.Chart) {
 		for n, d := range c.Drawings {
-			if n != c.Chosen && !all && d.ofOneLaunch {
+			if n != c.Chosen && !all && d.OfOneLaunch {
 				continue
 			}
 			f := newFigure(v, heading, c, n)
@@ -112,7 +115,7 @@ func (own Colours) Figures(ctx context.Context, draw Draw, all bool, wanted func
 }
 
 // eachChart goes through the charts of sections in order, with the headings above them.
-func eachChart(all []section, heading string, do func(heading string, c *chart)) {
+func eachChart(all []section.Section, heading string, do func(heading string, c *chart.Chart)) {
 	for i := range all {
 		above := cmp.Or(all[i].Title, heading)
 		for n := range all[i].Charts {
@@ -142,7 +145,7 @@ func prepareFigures(ctx context.Context, draw Draw) error {
 }
 
 // newFigure is a drawing's words.
-func newFigure(v *view, heading string, c *chart, n int) Figure {
+func newFigure(v *chart.View, heading string, c *chart.Chart, n int) Figure {
 	cells := shownBy(v, c)
 	f := Figure{Name: "fig-" + fileName(c.ID), Title: c.Title, Subtitle: models(cells), Width: oneColumn,
 		Source: sourceOf(c, cells)}
@@ -168,8 +171,8 @@ func newFigure(v *view, heading string, c *chart, n int) Figure {
 		}
 		f.Title += ", " + name
 	}
-	f.Title = shorten(f.Title, 160)
-	f.Caption = shorten(joined(" ", line(c.Note), line(d.Caption)), 2000)
+	f.Title = plain.Shorten(f.Title, 160)
+	f.Caption = plain.Shorten(plain.Joined(" ", plain.Line(c.Note), plain.Line(d.Caption)), 2000)
 	if c.Wide {
 		f.Width = bothColumns
 	}
@@ -177,11 +180,11 @@ func newFigure(v *view, heading string, c *chart, n int) Figure {
 }
 
 // shownBy are the cells that a chart shows: one, or all whose models are known.
-func shownBy(v *view, c *chart) []compare.Cell {
+func shownBy(v *chart.View, c *chart.Chart) []compare.Cell {
 	if c.Cell > 0 {
-		return v.res.Cells[c.Cell-1 : c.Cell]
+		return v.Res.Cells[c.Cell-1 : c.Cell]
 	}
-	return slices.DeleteFunc(slices.Clone(v.res.Cells), func(c compare.Cell) bool { return c.Foreign() })
+	return slices.DeleteFunc(slices.Clone(v.Res.Cells), func(c compare.Cell) bool { return c.Foreign() })
 }
 
 // models names the models of cells and the dtypes of their weights.
@@ -189,18 +192,18 @@ func models(cells []compare.Cell) string {
 	var out []string
 	for i := range cells {
 		c := &cells[i]
-		words, dtype := cmp.Or(line(c.Spec.Model.Name), "model not known"), c.Spec.Model.DType
+		words, dtype := cmp.Or(plain.Line(c.Spec.Model.Name), "model not known"), c.Spec.Model.DType
 		if c.Engine != nil {
 			dtype = cmp.Or(c.Engine.Policy["weights_dtype"], dtype)
 		}
 		if dtype != "" {
-			words += ", weights " + line(dtype)
+			words += ", weights " + plain.Line(dtype)
 		}
-		if words = shorten(words, 80); !slices.Contains(out, words) {
+		if words = plain.Shorten(words, 80); !slices.Contains(out, words) {
 			out = append(out, words)
 		}
 	}
-	return shorten(strings.Join(out, "; "), 500)
+	return plain.Shorten(strings.Join(out, "; "), 500)
 }
 
 // fileName is a text as a part of a name that every system takes.
@@ -212,19 +215,19 @@ func fileName(s string) string {
 
 // axis says what stands at the axis of a figure's quantity, with its unit. Where drawings have units of their own,
 // their names do.
-func axis(c *chart, d drawing) string {
+func axis(c *chart.Chart, d chart.Drawing) string {
 	switch c.Unit {
 	case "MiB":
 		return "Memory (MiB)"
 	case "":
-		return line(d.Name)
+		return plain.Line(d.Name)
 	}
 	return c.Title + " (" + c.Unit + ")"
 }
 
 // draw has the page draw the figure.
-func (f *Figure) draw(ctx context.Context, draw Draw, c *chart, d drawing) error {
-	own, err := rewritten(d.Options, func(s string) string { return shorten(s, 120) })
+func (f *Figure) draw(ctx context.Context, draw Draw, c *chart.Chart, d chart.Drawing) error {
+	own, err := rewritten(d.Options, func(s string) string { return plain.Shorten(s, 120) })
 	if err != nil {
 		return err
 	}
@@ -303,11 +306,11 @@ func figureIndex(figures []Figure) []byte {
 		b.WriteString("\nThere is nothing to draw.\n")
 	}
 	for _, f := range figures {
-		fmt.Fprintf(&b, "\n## %s\n\n![%s](%s.svg)\n\n", f.Name, inert(line(f.Title)), f.Name)
+		fmt.Fprintf(&b, "\n## %s\n\n![%s](%s.svg)\n\n", f.Name, inert(plain.Line(f.Title)), f.Name)
 		for _, row := range [][2]string{{"Title", f.Title}, {"Model", f.Subtitle}, {"Caption", f.Caption},
 			{"Drawn from", f.Source}} {
 			if row[1] != "" {
-				fmt.Fprintf(&b, "- %s: %s\n", row[0], inert(line(row[1])))
+				fmt.Fprintf(&b, "- %s: %s\n", row[0], inert(plain.Line(row[1])))
 			}
 		}
 		fmt.Fprintf(&b, "- Size: %g × %g in; files: %s.svg, %s.png\n", f.Width, f.Height, f.Name, f.Name)
@@ -336,9 +339,9 @@ var sources = []struct{ id, from string }{
 }
 
 // sourceOf says what a chart of some cells is drawn from.
-func sourceOf(c *chart, cells []compare.Cell) string {
+func sourceOf(c *chart.Chart, cells []compare.Cell) string {
 	if len(cells) == 1 && cells[0].Foreign() && cells[0].Engine != nil {
-		return line(cells[0].Engine.Version) + ": timestamp, label, pid, rss_mb, heap_used_mb"
+		return plain.Line(cells[0].Engine.Version) + ": timestamp, label, pid, rss_mb, heap_used_mb"
 	}
 	for _, s := range sources {
 		if strings.HasPrefix(c.ID, s.id) {

@@ -5,11 +5,14 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"llmparity/compare"
 	"llmparity/compare/parity"
 	"llmparity/internal/gates"
+	"llmparity/reports/plain"
+	"llmparity/reports/section"
 )
 
 type junitSuites struct {
@@ -61,7 +64,8 @@ func JUnit(w io.Writer, res *compare.Result) error {
 		}
 	}
 	if len(doc.Suites) > 0 {
-		doc.Suites[0].Out = strings.Join(append(lines(res.Verdict), lines(warningLines(res.Warnings, res))...), "\n")
+		doc.Suites[0].Out = strings.Join(plain.Lines(append(slices.Clone(res.Verdict),
+			section.WarningLines(res.Warnings, res)...)), "\n")
 	}
 	return doc.write(w)
 }
@@ -111,14 +115,14 @@ func suiteOf(name string, n int, of func(i int) junitCase) junitSuite {
 func launchSuite(res *compare.Result) junitSuite {
 	return suiteOf("launches", len(res.Cells), func(i int) junitCase {
 		c := &res.Cells[i]
-		test := junitCase{Name: line(c.Label), Out: strings.Join(figureLines(c), "\n")}
+		test := junitCase{Name: plain.Line(c.Label), Out: strings.Join(figureLines(c), "\n")}
 		switch {
 		case c.Refused != "":
-			test.Failure = &junitFailure{Message: "not launched", Type: "refused", Text: line(c.Refused)}
+			test.Failure = &junitFailure{Message: "not launched", Type: "refused", Text: plain.Line(c.Refused)}
 		case len(c.Failures) > 0:
 			test.Failure = failed(c)
 		case c.Launches.Counted < c.Launches.Planned:
-			test.Failure = &junitFailure{Message: launches(c.Launches), Type: "incomplete",
+			test.Failure = &junitFailure{Message: section.Launches(c.Launches), Type: "incomplete",
 				Text: "the run ended before all launches were begun"}
 		}
 		return test
@@ -130,19 +134,19 @@ func failed(c *compare.Cell) *junitFailure {
 	var words []string
 	for _, x := range c.Failures {
 		words = append(words, strings.TrimSpace(fmt.Sprintf("%s %d (attempt %d): %s %s %s", c.Repeated(), x.Repetition,
-			x.Attempt, x.Status, x.Class, line(x.Error))))
+			x.Attempt, x.Status, x.Class, plain.Line(x.Error))))
 	}
 	first := c.Failures[0]
-	return &junitFailure{Message: launches(c.Launches), Text: strings.Join(lines(words), "\n"),
-		Type: line(cmp.Or(string(first.Class), string(first.Status)))}
+	return &junitFailure{Message: section.Launches(c.Launches), Text: strings.Join(plain.Lines(words), "\n"),
+		Type: plain.Line(cmp.Or(string(first.Class), string(first.Status)))}
 }
 
 // figureLines are the figures of the terminal's table.
 func figureLines(c *compare.Cell) []string {
 	var out []string
-	for _, col := range columns() {
+	for _, col := range section.Columns() {
 		if f := c.Figure(col.Name); f.Known() {
-			out = append(out, fmt.Sprintf("%s: %s %s %s", f.Title, num(f.Center()), f.Unit, spread(f)))
+			out = append(out, fmt.Sprintf("%s: %s %s %s", f.Title, plain.Num(f.Center()), f.Unit, plain.Spread(f)))
 		}
 	}
 	return out
@@ -151,12 +155,12 @@ func figureLines(c *compare.Cell) []string {
 func selfSuite(res *compare.Result) junitSuite {
 	return suiteOf("repeatability", len(res.Cells), func(i int) junitCase {
 		c := &res.Cells[i]
-		test := junitCase{Name: line(c.Label)}
+		test := junitCase{Name: plain.Line(c.Label)}
 		switch {
 		case !c.Self.Known || c.Spec.Temperature != 0:
-			test.Skipped = &junitSkipped{line(c.Self.Verdict)}
+			test.Skipped = &junitSkipped{plain.Line(c.Self.Verdict)}
 		case !c.Self.Identical:
-			test.Failure = &junitFailure{Message: line(c.Self.Verdict), Type: "not-repeatable"}
+			test.Failure = &junitFailure{Message: plain.Line(c.Self.Verdict), Type: "not-repeatable"}
 		}
 		return test
 	})
@@ -165,17 +169,17 @@ func selfSuite(res *compare.Result) junitSuite {
 func paritySuite(res *compare.Result) junitSuite {
 	return suiteOf("parity", len(res.Parity), func(i int) junitCase {
 		p := res.Parity[i]
-		test := junitCase{Name: line(res.Cells[p.A].Label + " and " + res.Cells[p.B].Label)}
+		test := junitCase{Name: plain.Line(res.Cells[p.A].Label + " and " + res.Cells[p.B].Label)}
 		switch {
 		case !p.Compared:
-			test.Skipped = &junitSkipped{line(p.Verdict)}
+			test.Skipped = &junitSkipped{plain.Line(p.Verdict)}
 		case !p.Identical && nearTie(p):
-			test.Out = line("passed, though they part: " + p.Verdict)
+			test.Out = plain.Line("passed, though they part: " + p.Verdict)
 		case !p.Identical:
-			test.Failure = &junitFailure{Message: line(p.Verdict), Type: "parity",
-				Text: line("prompt: " + p.Tokenisation)}
+			test.Failure = &junitFailure{Message: plain.Line(p.Verdict), Type: "parity",
+				Text: plain.Line("prompt: " + p.Tokenisation)}
 		default:
-			test.Out = line(p.Verdict)
+			test.Out = plain.Line(p.Verdict)
 		}
 		return test
 	})
@@ -196,14 +200,14 @@ func predictionSuite(res *compare.Result) junitSuite {
 			continue
 		}
 		for _, p := range c.Prediction.Parts {
-			test := junitCase{Class: "llmparity.forecasts", Name: line(c.Label + ": " + p.Title)}
+			test := junitCase{Class: "llmparity.forecasts", Name: plain.Line(c.Label + ": " + p.Title)}
 			switch {
 			case p.Within == nil:
-				test.Skipped = &junitSkipped{line(strings.TrimSpace(p.Verdict + " " + p.Why))}
+				test.Skipped = &junitSkipped{plain.Line(strings.TrimSpace(p.Verdict + " " + p.Why))}
 			case !*p.Within:
-				row := predictionRow(p)
-				test.Failure = &junitFailure{Message: line(p.Verdict), Type: "forecast",
-					Text: line(fmt.Sprintf("predicted %s MiB (range %s), %s MiB in the run (%s), error %s", row[1], row[2],
+				row := section.PredictionRow(p)
+				test.Failure = &junitFailure{Message: plain.Line(p.Verdict), Type: "forecast",
+					Text: plain.Line(fmt.Sprintf("predicted %s MiB (range %s), %s MiB in the run (%s), error %s", row[1], row[2],
 						row[3], row[4], row[5]))}
 			}
 			s.Cases = append(s.Cases, test)
@@ -227,8 +231,8 @@ func gateSuite(g *gates.Outcome) junitSuite {
 		return s
 	}
 	for _, c := range g.Checks {
-		test := junitCase{Class: "llmparity.gate." + string(c.Kind), Name: line(c.Cell + ": " + c.Name)}
-		switch why := line(c.Why); c.Status {
+		test := junitCase{Class: "llmparity.gate." + string(c.Kind), Name: plain.Line(c.Cell + ": " + c.Name)}
+		switch why := plain.Line(c.Why); c.Status {
 		case gates.Failed:
 			test.Failure = &junitFailure{Message: why, Type: string(c.Kind)}
 		case gates.Inconclusive:
@@ -240,9 +244,9 @@ func gateSuite(g *gates.Outcome) junitSuite {
 		}
 		s.Cases = append(s.Cases, test)
 	}
-	whole := junitCase{Class: "llmparity.gate", Name: "the gate as a whole", Out: line(g.Verdict)}
+	whole := junitCase{Class: "llmparity.gate", Name: "the gate as a whole", Out: plain.Line(g.Verdict)}
 	if g.Status == gates.Inconclusive {
-		whole.Failure, whole.Out = &junitFailure{Message: line(g.Verdict), Type: "inconclusive"}, ""
+		whole.Failure, whole.Out = &junitFailure{Message: plain.Line(g.Verdict), Type: "inconclusive"}, ""
 	}
 	s.Cases = append(s.Cases, whole)
 	return s

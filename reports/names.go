@@ -13,6 +13,8 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/figure"
+	"llmparity/reports/chart"
+	"llmparity/reports/plain"
 )
 
 // Names and texts of others can be of any length and in any script. The page cuts longer ones.
@@ -27,9 +29,10 @@ type names struct{ cut *strings.Replacer } // long labels, also within sentences
 func newNames(res *compare.Result) *names {
 	var pairs []string
 	for i := range res.Cells {
-		for _, s := range []string{line(res.Cells[i].Label), line(res.Cells[i].Spec.Engine)} {
+		for _, s := range []string{plain.Line(res.Cells[i].Label), plain.Line(res.Cells[i].Spec.Engine)} {
 			if utf8.RuneCountInString(s) > nameLimit && !slices.Contains(pairs, s) {
-				pairs = append(pairs, s, fmt.Sprintf("%s [%d]", shorten(s, nameLimit), len(pairs)/2+1)) // no two alike
+				number := len(pairs)/2 + 1 // no two alike
+				pairs = append(pairs, s, fmt.Sprintf("%s [%d]", plain.Shorten(s, nameLimit), number))
 			}
 		}
 	}
@@ -37,7 +40,7 @@ func newNames(res *compare.Result) *names {
 }
 
 // plain is a text in one line, with long labels cut.
-func (n *names) plain(s string) string { return n.cut.Replace(line(s)) }
+func (n *names) plain(s string) string { return n.cut.Replace(plain.Line(s)) }
 
 // sentence is plain, escaped.
 func (n *names) sentence(s string) template.HTML {
@@ -46,10 +49,10 @@ func (n *names) sentence(s string) template.HTML {
 
 // name shows a name; pointing at one that was cut shows the whole.
 func (n *names) name(s string) template.HTML {
-	whole := line(s)
+	whole := plain.Line(s)
 	shown := n.plain(s)
 	if utf8.RuneCountInString(shown) > nameLimit+10 {
-		shown = shorten(shown, nameLimit)
+		shown = plain.Shorten(shown, nameLimit)
 	}
 	if shown == whole {
 		return template.HTML(isolated(shown))
@@ -65,12 +68,12 @@ func (n *names) cell(column int, s string) template.HTML {
 	}
 	if m := remarked.FindStringSubmatch(s); m != nil {
 		return template.HTML("<bdi>" + template.HTMLEscapeString(m[1]) + " <small>" +
-			template.HTMLEscapeString(line(m[2])) + "</small></bdi>")
+			template.HTMLEscapeString(plain.Line(m[2])) + "</small></bdi>")
 	}
 	text := n.plain(s)
 	shown := isolated(text)
 	if utf8.RuneCountInString(text) > textLimit {
-		shown = `<details class="whole"><summary>` + isolated(shorten(text, 2*nameLimit)) + "</summary>" +
+		shown = `<details class="whole"><summary>` + isolated(plain.Shorten(text, 2*nameLimit)) + "</summary>" +
 			shown + "</details>"
 	}
 	return template.HTML(shown)
@@ -88,7 +91,7 @@ func isolated(s string) string {
 var remarked = regexp.MustCompile(`^([-+<>±]?[\d.]+|–) (\([^()]{10,80}\))$`)
 
 // drawings encodes what the page draws, with long labels cut.
-func (n *names) drawings(all map[string][]drawing) ([]byte, error) {
+func (n *names) drawings(all map[string][]chart.Drawing) ([]byte, error) {
 	cut, err := rewritten(all, n.cut.Replace)
 	if err != nil {
 		return nil, err
@@ -138,7 +141,7 @@ type terms struct {
 var titled = sync.OnceValue(func() map[string]*figure.Row {
 	out := map[string]*figure.Row{}
 	for _, r := range figure.Rows(figure.Any) {
-		for _, t := range []string{r.Title, r.Head, r.Summary, r.Bar[1], oneLine(r.Part)} {
+		for _, t := range []string{r.Title, r.Head, r.Summary, r.Bar[1], plain.OneLine(r.Part)} {
 			if t = strings.ToLower(t); len(t) > 3 && r.How != "" && out[t] == nil {
 				out[t] = r
 			}

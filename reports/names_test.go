@@ -8,6 +8,8 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/compare/evidence"
 	"llmparity/internal/record"
+	"llmparity/reports/chart"
+	"llmparity/reports/section"
 )
 
 func TestLongNamesAreCut(t *testing.T) {
@@ -36,7 +38,7 @@ func TestChaptersHoldEverySection(t *testing.T) {
 		comparetest.Loaded(comparetest.Native(6), 2, 2, 20))
 	res := compare.Runs(run)
 	res.Notes = append(res.Notes, evidence.Warning{Where: "run"})
-	v := &view{res: res, runs: []*record.Run{run}}
+	v := &chart.View{Res: res, Runs: []*record.Run{run}}
 	placed := map[string]bool{"verdict": true}
 	for _, c := range chapters(v, res.Answer()) {
 		placed[c.ID] = true
@@ -44,7 +46,7 @@ func TestChaptersHoldEverySection(t *testing.T) {
 			placed[s.ID] = true
 		}
 	}
-	for _, s := range shownTo(drawn(v, sections(v)), onPage) {
+	for _, s := range section.ShownTo(section.Drawn(v, section.All(v)), section.OnPage) {
 		if !placed[s.ID] {
 			t.Errorf("no chapter has section %q", s.ID)
 		}

@@ -71,7 +71,8 @@ func identities(res *compare.Result) []field {
 	return []field{
 		{Column{"run", Integer, "the run's number, from 0, in the order in which runs were given"},
 			func(c *compare.Cell) Value { return integer(c.Run) }},
-		{Column{"run_name", Text, "the plan's name"}, func(c *compare.Cell) Value { return text(res.Runs[c.Run].Name) }},
+		{Column{"run_name", Text, "the plan's name"},
+			func(c *compare.Cell) Value { return text(res.Runs[c.Run].Name) }},
 		{Column{"cell", Integer, "the cell's number in its run"},
 			func(c *compare.Cell) Value { return integer(c.Spec.ID) }},
 		{Column{"label", Text, "what reports call the cell; unique in a result"},

@@ -1,4 +1,4 @@
-package reports
+package section
 
 import (
 	"cmp"
@@ -11,6 +11,8 @@ import (
 	"llmparity/compare/memory"
 	"llmparity/internal/figure"
 	"llmparity/internal/words"
+	"llmparity/reports/chart"
+	"llmparity/reports/plain"
 )
 
 // predictionWords say how to read predictions.
@@ -18,14 +20,14 @@ const predictionWords = "MiB, predicted by calculation before the first launch, 
 	"Error: of the prediction, relative to the run; + means predicted too high. Typical error: how close such calculations usually come."
 
 // predictionSection has predictions beside measurements.
-func predictionSection(res *compare.Result) section {
-	return section{ID: "forecast", Title: "Predicted and measured", For: inTerminal | onPage,
+func predictionSection(res *compare.Result) Section {
+	return Section{ID: "forecast", Title: "Predicted and measured", For: InTerminal | OnPage,
 		Words: []string{predictionWords}, Lines: recommendations(res), Mark: "- ",
 		Grid: predictedGrid(res, []string{"predicted", "predicted\nrange", found, "origin", "error", "in\nrange",
-			"typical\nerror"}, func(p memory.Predicted) []string { return predictionRow(p)[1:] }),
-		Parts: []section{
-			{Title: "How each figure was predicted and measured", For: onPage, Folded: true, Grid: predictionHow(res)},
-			{Title: "Notes on the predictions", For: onPage, Folded: true, Lines: predictionNotes(res), Mark: "- "}}}
+			"typical\nerror"}, func(p memory.Predicted) []string { return PredictionRow(p)[1:] }),
+		Parts: []Section{
+			{Title: "How each figure was predicted and measured", For: OnPage, Folded: true, Grid: predictionHow(res)},
+			{Title: "Notes on the predictions", For: OnPage, Folded: true, Lines: predictionNotes(res), Mark: "- "}}}
 }
 
 // distinguished leaves out a total that equals the increase, because there is no baseline.
@@ -37,19 +39,19 @@ func distinguished(f *memory.Prediction) []memory.Predicted {
 	})
 }
 
-// predictionRow is a component: title, predicted, range, measured, its origin, error, whether in range, typical error.
-func predictionRow(p memory.Predicted) []string {
+// PredictionRow is a component: title, predicted, range, measured, its origin, error, whether in range, typical error.
+func PredictionRow(p memory.Predicted) []string {
 	const none = "–"
 	row := []string{p.Title, memory.NotPredicted, none, none, none, none, none, none}
 	if p.Best != nil {
-		row[1] = mib(*p.Best)
-		if row[2] = mib(*p.Low) + " to " + mib(*p.High); *p.Low == *p.High {
+		row[1] = plain.Mib(*p.Best)
+		if row[2] = plain.Mib(*p.Low) + " to " + plain.Mib(*p.High); *p.Low == *p.High {
 			row[2] = "exactly"
 		}
 	}
 	row[4] = cmp.Or(string(p.Origin), none)
 	if p.Measured != nil {
-		row[3] = mib(*p.Measured)
+		row[3] = plain.Mib(*p.Measured)
 	}
 	row[5] = errorText(p)
 	if p.Within != nil {
@@ -88,23 +90,23 @@ func plus(v float64) string {
 }
 
 // predictionHow says how each figure was predicted and obtained, or why not.
-func predictionHow(res *compare.Result) *grid {
+func predictionHow(res *compare.Result) *plain.Grid {
 	return predictedGrid(res, []string{"predicted by", "obtained by"}, func(p memory.Predicted) []string {
-		by, from := orDash(p.Method), fmt.Sprintf("%s (%s)", p.Origin, p.By)
+		by, from := plain.OrDash(p.Method), fmt.Sprintf("%s (%s)", p.Origin, p.By)
 		if p.Confidence != "" {
 			by += "; confidence " + p.Confidence
 		}
 		if p.Measured == nil {
 			from = p.Why
 		}
-		return []string{line(by), line(from)}
+		return []string{plain.Line(by), plain.Line(from)}
 	})
 }
 
 // predictedGrid has one row per cell and component.
-func predictedGrid(res *compare.Result, head []string, row func(memory.Predicted) []string) *grid {
+func predictedGrid(res *compare.Result, head []string, row func(memory.Predicted) []string) *plain.Grid {
 	head = append([]string{"cell", "component"}, head...)
-	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
+	return plain.PerCell(res, head, func(c *compare.Cell, add func(...string)) {
 		if c.Prediction == nil {
 			return
 		}
@@ -167,16 +169,16 @@ func remarks(v *memory.Validation) []string {
 			words.Count(v.Without, "run"), is))
 	}
 	for _, why := range v.Absent {
-		out = append(out, line(why)+".")
+		out = append(out, plain.Line(why)+".")
 	}
 	for _, b := range v.Broken {
-		out = append(out, "left out, because it cannot be read: "+line(b.Error))
+		out = append(out, "left out, because it cannot be read: "+plain.Line(b.Error))
 	}
 	return out
 }
 
-func validationSections(v *memory.Validation) []section {
-	out := []section{{Title: "Errors by component", Grid: errorGrid(v.Components)}}
+func Validation(v *memory.Validation) []Section {
+	out := []Section{{Title: "Errors by component", Grid: errorGrid(v.Components)}}
 	for _, by := range []struct {
 		title, name string
 		groups      []memory.ErrorGroup
@@ -184,15 +186,15 @@ func validationSections(v *memory.Validation) []section {
 		if len(by.groups) < 2 {
 			continue // the same as all together
 		}
-		g := &grid{Head: append([]string{by.name}, errorHead()...)}
+		g := &plain.Grid{Head: append([]string{by.name}, errorHead()...)}
 		for _, group := range by.groups {
 			for _, row := range errorGrid(group.Components).Rows {
-				g.Rows = append(g.Rows, append([]string{line(group.Name)}, row...))
+				g.Rows = append(g.Rows, append([]string{plain.Line(group.Name)}, row...))
 			}
 		}
-		out = append(out, section{Title: by.title, Grid: g})
+		out = append(out, Section{Title: by.title, Grid: g})
 	}
-	return append(out, section{Title: "Cells, worst first", Grid: cellErrors(v),
+	return append(out, Section{Title: "Cells, worst first", Grid: cellErrors(v),
 		Words: []string{validationWords(v)},
 		Lines: remarks(v), Mark: "! "})
 }
@@ -201,8 +203,8 @@ func errorHead() []string {
 	return []string{"component", "cells", "median error", "bias", "largest", "in range", "typical"}
 }
 
-func errorGrid(list []memory.ComponentError) *grid {
-	g := &grid{Head: errorHead()}
+func errorGrid(list []memory.ComponentError) *plain.Grid {
+	g := &plain.Grid{Head: errorHead()}
 	for _, e := range list {
 		row := []string{e.Title, fmt.Sprint(e.Cells), "–", "–", "–", fmt.Sprintf("%.0f%%", 100*e.Within), "–"}
 		if e.N < e.Cells {
@@ -220,14 +222,15 @@ func errorGrid(list []memory.ComponentError) *grid {
 }
 
 // cellErrors has one row per cell with the error of each component, worst first.
-func cellErrors(v *memory.Validation) *grid {
-	columns := slices.DeleteFunc(components(), func(col *figure.Row) bool {
+func cellErrors(v *memory.Validation) *plain.Grid {
+	columns := slices.DeleteFunc(chart.Components(), func(col *figure.Row) bool {
 		return col.Name == figure.KVCacheUsed || col.Name == figure.BrowserShare || col.Name == figure.MultiGPUOverhead
 	})
-	g := &grid{Head: append(append([]string{"run", "cell", "model", "context"}, headsOf(columns)...), "worst")}
+	g := &plain.Grid{Head: append(append([]string{"run", "cell", "model", "context"}, headsOf(columns)...), "worst")}
 	for i := range v.Cells {
 		c := &v.Cells[i]
-		row := []string{line(filepath.Base(c.Dir)), line(c.Label), line(c.Model), fmt.Sprint(c.Context)}
+		row := []string{plain.Line(filepath.Base(c.Dir)), plain.Line(c.Label), plain.Line(c.Model),
+			fmt.Sprint(c.Context)}
 		for _, col := range columns {
 			text := "–"
 			if p, ok := c.Prediction.Part(col.Name); ok {

@@ -1,4 +1,4 @@
-package reports
+package plain
 
 import (
 	"testing"
@@ -9,14 +9,14 @@ func TestSortKey(t *testing.T) {
 		"367.7 (too few launches: 1)": "367.7", "<0.001": "0.001", ">-0.001": "-0.001",
 		"1e+16": "1e+16", "3, 4, 5": "3", "64 of 64": "64", "": "", "–": "", "exactly": "", "f16": "", "12b": "",
 		"2026-11-22": "", "1.2.3": ""} {
-		if got := sortKey(text); got != want {
+		if got := SortKey(text); got != want {
 			t.Errorf("%q sorts by %q, want %q", text, got, want)
 		}
 	}
 }
 
 func TestColumnsOfNumbers(t *testing.T) {
-	g := &grid{Head: []string{"cell", "MiB", "method", "of both"},
+	g := &Grid{Head: []string{"cell", "MiB", "method", "of both"},
 		Rows: [][]string{{"1", "12.5", "ledger", "3"}, {"2", "–", "log", "none"}, {"3", "– (none: why)", "", "4"}}}
 	var got []bool
 	for _, c := range g.Columns() {

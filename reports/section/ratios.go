@@ -1,4 +1,4 @@
-package reports
+package section
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
 	"llmparity/internal/words"
+	"llmparity/reports/plain"
 )
 
 // wordsShown is how many differences have a sentence.
@@ -22,9 +23,9 @@ const (
 	ratiosMethod = "±: the wider side of the median's 95% interval. The interval of the change is a percentile bootstrap over launches."
 )
 
-// ratiosSection has one table per question.
-func ratiosSection(res *compare.Result) section {
-	s := section{ID: "ratios", Title: "Differences"}
+// Ratios has one table per question.
+func Ratios(res *compare.Result) Section {
+	s := Section{ID: "ratios", Title: "Differences"}
 	for f := range res.Families {
 		if part := familyPart(res, f); part.Grid != nil {
 			s.Parts = append(s.Parts, part)
@@ -33,8 +34,8 @@ func ratiosSection(res *compare.Result) section {
 	if len(s.Parts) > 0 {
 		s.Words, s.Method = []string{ratiosWords}, []string{ratiosMethod}
 	}
-	s.Parts = append(s.Parts, section{Title: "Groups of cells", Grid: groupGrid(res)})
-	said := section{Title: "The differences in words", For: document | onPage, Mark: "- ", Folded: true}
+	s.Parts = append(s.Parts, Section{Title: "Groups of cells", Grid: groupGrid(res)})
+	said := Section{Title: "The differences in words", For: Document | OnPage, Mark: "- ", Folded: true}
 	for _, c := range res.Comparisons {
 		for _, r := range c.Ratios {
 			said.Lines = append(said.Lines, r.Verdict)
@@ -50,20 +51,20 @@ func ratiosSection(res *compare.Result) section {
 
 // familyPart answers one question: does one side differ from the other? Its table has the pairs of cells, then means
 // over pairs; the notes explain the marks.
-func familyPart(res *compare.Result, f int) section {
+func familyPart(res *compare.Result, f int) Section {
 	x := res.Families[f]
-	title := fmt.Sprintf("%s compared with %s", line(x.B), line(x.A))
+	title := fmt.Sprintf("%s compared with %s", plain.Line(x.B), plain.Line(x.A))
 	if x.First {
 		title += ", the baseline run"
 	}
-	g := &grid{Name: title, Grouped: true, Head: []string{"cells", "figure", line(x.A), line(x.B), "change",
-		"95% interval", "absolute", "p", "result"}}
+	g := &plain.Grid{Name: title, Grouped: true, Head: []string{"cells", "figure", plain.Line(x.A), plain.Line(x.B),
+		"change", "95% interval", "absolute", "p", "result"}}
 	var notes grouped
 	for _, c := range res.Comparisons {
 		if c.Family != f {
 			continue
 		}
-		pair := line(res.Cells[c.A].Label) + " → " + line(res.Cells[c.B].Label)
+		pair := plain.Line(res.Cells[c.A].Label) + " → " + plain.Line(res.Cells[c.B].Label)
 		for _, r := range c.Ratios {
 			g.Rows = append(g.Rows, append([]string{pair}, ratioRow(r, res.Statistics)...))
 			if r.Different != "" {
@@ -83,7 +84,7 @@ func familyPart(res *compare.Result, f int) section {
 			notes.add("≠ not alike: "+m.Different, "")
 		}
 	}
-	return section{Title: title, Grid: g.orNil(), Words: []string{fmt.Sprintf(
+	return Section{Title: title, Grid: g.OrNil(), Words: []string{fmt.Sprintf(
 		"p: Mann-Whitney test, corrected by Holm for %s. Different: p at most %g and a change of at least %s%%.",
 		words.Count(x.Tests, "test"), res.Statistics.Alpha, percent(res.Statistics.MinEffect))},
 		Mark: noMark, Lines: notes.lines(func(note string, figures []string) string {
@@ -91,14 +92,14 @@ func familyPart(res *compare.Result, f int) section {
 			if len(figures) > 0 {
 				text = strings.Join(figures, ", ") + ": " + text
 			}
-			return mark + " " + line(text)
+			return mark + " " + plain.Line(text)
 		})}
 }
 
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 4, 64) }
 
 func meanTitle(m ratio.Mean) string {
-	title := fmt.Sprintf("geometric mean of %d pairs: %s", m.Cells, line(m.Group))
+	title := fmt.Sprintf("geometric mean of %d pairs: %s", m.Cells, plain.Line(m.Group))
 	if len(m.Over) > 0 {
 		title += "; over " + strings.Join(m.Over, ", ")
 	}
@@ -110,7 +111,8 @@ func meanTitle(m ratio.Mean) string {
 
 func ratioRow(x ratio.Ratio, s compare.Statistics) []string {
 	side := func(s ratio.Side) string {
-		return num(s.Median) + " " + spread(evidence.Figure{Median: &s.Median, Interval: s.Interval, N: s.N})
+		f := evidence.Figure{Median: &s.Median, Interval: s.Interval, N: s.N}
+		return plain.Num(s.Median) + " " + plain.Spread(f)
 	}
 	change, absolute := "~", "~"
 	if x.Significant {
@@ -129,7 +131,7 @@ func ratioRow(x ratio.Ratio, s compare.Statistics) []string {
 	if len(x.Warnings) > 0 {
 		end += " !"
 	}
-	return []string{line(joined(", ", x.Title, x.Unit)), side(x.Left), side(x.Right), change,
+	return []string{plain.Line(plain.Joined(", ", x.Title, x.Unit)), side(x.Left), side(x.Right), change,
 		percents(x.PercentInterval, x.IntervalNote), absolute, probability(x.P), end}
 }
 
@@ -142,7 +144,8 @@ func meanRow(m ratio.Mean, s compare.Statistics) []string {
 	if m.Different != "" {
 		end += " ≠"
 	}
-	return []string{line(m.Title), "–", "–", change, percents(m.PercentInterval, m.Note), "–", probability(m.P), end}
+	return []string{plain.Line(m.Title), "–", "–", change, percents(m.PercentInterval, m.Note), "–",
+		probability(m.P), end}
 }
 
 // called is the result in two words.
@@ -160,9 +163,9 @@ func called(j ratio.Judgement, s compare.Statistics) string {
 
 func plusMinus(v float64) string {
 	if v > 0 {
-		return "+" + num(v)
+		return "+" + plain.Num(v)
 	}
-	return num(v)
+	return plain.Num(v)
 }
 
 func percents(i *stats.Interval, note string) string {
@@ -183,14 +186,14 @@ func probability(p float64) string {
 }
 
 // groupGrid has the means over groups of cells; nil where none were asked for.
-func groupGrid(res *compare.Result) *grid {
-	g := &grid{Name: "Groups of cells", Head: []string{"group", "run", "cells", "averaged over", "figure",
+func groupGrid(res *compare.Result) *plain.Grid {
+	g := &plain.Grid{Name: "Groups of cells", Head: []string{"group", "run", "cells", "averaged over", "figure",
 		"geometric mean", "95% interval"}}
 	for _, x := range res.Groups {
 		over := cmp.Or(strings.Join(x.Over, ", "), "nothing")
 		if x.Refused != "" {
-			g.Rows = append(g.Rows, []string{line(x.Name), line(res.Runs[x.Run].Name), strconv.Itoa(len(x.Cells)), over,
-				"–", "not averaged: " + x.Refused, "–"})
+			g.Rows = append(g.Rows, []string{plain.Line(x.Name), plain.Line(res.Runs[x.Run].Name),
+				strconv.Itoa(len(x.Cells)), over, "–", "not averaged: " + x.Refused, "–"})
 			continue
 		}
 		for _, v := range x.Figures {
@@ -199,18 +202,18 @@ func groupGrid(res *compare.Result) *grid {
 			}
 			mean, interval := "–", v.Note
 			if v.Mean != nil {
-				mean = strings.TrimSpace(num(*v.Mean) + " " + v.Unit)
+				mean = strings.TrimSpace(plain.Num(*v.Mean) + " " + v.Unit)
 			}
 			if v.Interval != nil {
-				interval = num(v.Interval.Lo) + " to " + num(v.Interval.Hi)
+				interval = plain.Num(v.Interval.Lo) + " to " + plain.Num(v.Interval.Hi)
 			}
 			cells := strconv.Itoa(v.Cells)
 			if v.Left > 0 {
 				cells = fmt.Sprintf("%d of %d", v.Cells, v.Cells+v.Left)
 			}
-			g.Rows = append(g.Rows, []string{line(x.Name), line(res.Runs[x.Run].Name), cells, over, v.Title, mean,
-				interval})
+			g.Rows = append(g.Rows, []string{plain.Line(x.Name), plain.Line(res.Runs[x.Run].Name), cells, over, v.Title,
+				mean, interval})
 		}
 	}
-	return g.orNil()
+	return g.OrNil()
 }

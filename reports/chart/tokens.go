@@ -1,4 +1,4 @@
-package reports
+package chart
 
 import (
 	"fmt"
@@ -8,43 +8,44 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/growth"
+	"llmparity/reports/plain"
 )
 
 // alignedBudget bounds the points of all lines over tokens together.
 const alignedBudget = 20000
 
-// memoryOverTokens draws one chart per cell, with one drawing per quantity: launches, their median and its interval.
-func memoryOverTokens(v *view) []chart {
+// MemoryOverTokens draws one chart per cell, with one drawing per quantity: launches, their median and its interval.
+func MemoryOverTokens(v *View) []Chart {
 	lines := 1
-	for i := range v.res.Cells {
-		if o := v.res.Cells[i].OverTokens; o != nil {
+	for i := range v.Res.Cells {
+		if o := v.Res.Cells[i].OverTokens; o != nil {
 			for _, l := range o.Lines {
 				lines += min(len(l.Launches), v.launchesDrawn()) + 3
 			}
 		}
 	}
 	points := max(12, alignedBudget/lines)
-	rows := min(8, max(3, 80/max(1, len(v.res.Cells))))
-	var out []chart
-	for i := range v.res.Cells {
-		c := &v.res.Cells[i]
+	rows := min(8, max(3, 80/max(1, len(v.Res.Cells))))
+	var out []Chart
+	for i := range v.Res.Cells {
+		c := &v.Res.Cells[i]
 		if c.OverTokens == nil || len(c.OverTokens.Lines) == 0 {
 			continue
 		}
-		x := chart{ID: fmt.Sprintf("tokens-%d", i), Title: line(c.Label), Unit: "MiB", Cell: i + 1,
+		x := Chart{ID: fmt.Sprintf("tokens-%d", i), Title: plain.Line(c.Label), Unit: "MiB", Cell: i + 1,
 			Choice: "Memory", Table: alignedTable(c.OverTokens, rows),
-			Label: "Lines of memory over the number of tokens for " + line(c.Label) +
+			Label: "Lines of memory over the number of tokens for " + plain.Line(c.Label) +
 				", one per launch, and their median; a table follows"}
 		for _, l := range c.OverTokens.Lines {
-			x.Drawings = append(x.Drawings,
-				drawing{Name: line(l.Title), Caption: v.alignedCaption(c, l), Options: v.alignedLines(i, l, points)})
+			x.Drawings = append(x.Drawings, Drawing{Name: plain.Line(l.Title), Caption: v.alignedCaption(c, l),
+				Options: v.alignedLines(i, l, points)})
 		}
 		out = append(out, x)
 	}
 	return out
 }
 
-func (v *view) alignedCaption(c *compare.Cell, l growth.Aligned) string {
+func (v *View) alignedCaption(c *compare.Cell, l growth.Aligned) string {
 	s := fmt.Sprintf("%d of %d counted %s. ", l.N, c.Launches.Counted, repeatedMany(c))
 	if slices.ContainsFunc(l.Median, func(p growth.AlignedPoint) bool { return p.Lo != nil }) {
 		s += "Band: 95% interval of the median. "
@@ -64,8 +65,8 @@ func repeatedMany(c *compare.Cell) string {
 	return c.Repeated() + "s"
 }
 
-func (v *view) alignedLines(cell int, a growth.Aligned, points int) options {
-	c := &v.res.Cells[cell]
+func (v *View) alignedLines(cell int, a growth.Aligned, points int) options {
+	c := &v.Res.Cells[cell]
 	tokens := c.OverTokens.Tokens
 	step := max(1, (len(tokens)+points-1)/points)
 	l := lineChart(c.OverTokens.Axis)
@@ -80,7 +81,7 @@ func (v *view) alignedLines(cell int, a growth.Aligned, points int) options {
 			lo, hi = append(lo, datum(float64(p.Token), *p.Lo)), append(hi, datum(float64(p.Token), *p.Hi))
 		}
 	}
-	colour := v.colour(cell)
+	colour := v.Colour(cell)
 	bands := tokenBands(tokens) // behind the first series
 	add := func(name string, data [][2]any, looks ...options) {
 		l.add("line", name, data, append(looks, bands)...)
@@ -143,8 +144,8 @@ func tokenBands(tokens []int) options {
 }
 
 // alignedTable has some of the tokens, including the first and last; the record has all.
-func alignedTable(o *growth.OverTokens, rows int) *grid {
-	t := &grid{Head: []string{"memory", o.Axis, "median (MiB)", "95% interval", "launches"}}
+func alignedTable(o *growth.OverTokens, rows int) *plain.Grid {
+	t := &plain.Grid{Head: []string{"memory", o.Axis, "median (MiB)", "95% interval", "launches"}}
 	for _, l := range o.Lines {
 		step := max(1, (len(l.Median)+rows-2)/(rows-1))
 		for i, p := range l.Median {
@@ -153,30 +154,30 @@ func alignedTable(o *growth.OverTokens, rows int) *grid {
 			}
 			between := "too few launches"
 			if p.Lo != nil {
-				between = mib(*p.Lo) + " to " + mib(*p.Hi)
+				between = plain.Mib(*p.Lo) + " to " + plain.Mib(*p.Hi)
 			}
-			t.Rows = append(t.Rows, []string{line(l.Title), strconv.Itoa(p.Token), mib(p.Median), between,
+			t.Rows = append(t.Rows, []string{plain.Line(l.Title), strconv.Itoa(p.Token), plain.Mib(p.Median), between,
 				strconv.Itoa(p.N)})
 		}
 		if len(l.Median) == 0 {
-			t.Rows = append(t.Rows, []string{line(l.Title), "–", "no median: launches have readings at different tokens",
+			t.Rows = append(t.Rows, []string{plain.Line(l.Title), "–", "no median: launches have readings at different tokens",
 				"", strconv.Itoa(l.N)})
 		}
 	}
 	return t
 }
 
-// kvGrowth draws one chart per sweep, one drawing per source: points, their line and the calculated line.
-func kvGrowth(v *view) []chart {
-	var out []chart
-	for n, s := range v.res.Sweeps {
-		c := chart{ID: fmt.Sprintf("growth-%s-%d", s.Axis, n), Title: line(s.Label) + ", over " + s.Title, Unit: "MiB",
-			Choice: "Memory"}
+// KvGrowth draws one chart per sweep, one drawing per source: points, their line and the calculated line.
+func KvGrowth(v *View) []Chart {
+	var out []Chart
+	for n, s := range v.Res.Sweeps {
+		c := Chart{ID: fmt.Sprintf("growth-%s-%d", s.Axis, n), Title: plain.Line(s.Label) + ", over " + s.Title,
+			Unit: "MiB", Choice: "Memory"}
 		c.Label = "Points of memory over tokens, their line and the calculated line for " + c.Title +
 			"; the table below has the slopes"
 		for _, r := range s.Rates {
 			if r.Fit != nil {
-				c.Drawings = append(c.Drawings, drawing{Name: line(r.Title), Caption: growthCaption(r, s.Theory),
+				c.Drawings = append(c.Drawings, Drawing{Name: plain.Line(r.Title), Caption: growthCaption(r, s.Theory),
 					Options: v.overCells(s, r)})
 			}
 		}
@@ -188,28 +189,28 @@ func kvGrowth(v *view) []chart {
 }
 
 func growthCaption(r growth.Rate, t *growth.Theory) string {
-	s := fmt.Sprintf("%s bytes/token, %s", rate(r.Center()), originWords(r.Origin))
+	s := fmt.Sprintf("%s bytes/token, %s", plain.Rate(r.Center()), plain.OriginWords(r.Origin))
 	if r.Interval != nil {
-		s += " (95% interval " + rateInterval(r) + ")"
+		s += " (95% interval " + plain.RateInterval(r) + ")"
 	}
 	if t != nil {
-		s += fmt.Sprintf("; %s %s", t.Origin, rate(t.Bytes))
+		s += fmt.Sprintf("; %s %s", t.Origin, plain.Rate(t.Bytes))
 	}
-	return s + ". " + titleCase(r.Verdict) + "."
+	return s + ". " + plain.TitleCase(r.Verdict) + "."
 }
 
 // overCells draws every launch at its cell's place on the axis, the line through them and the calculated line.
-func (v *view) overCells(s growth.Sweep, r growth.Rate) options {
+func (v *View) overCells(s growth.Sweep, r growth.Rate) options {
 	l := lineChart(s.Title)
 	from := datum(r.Fit.From.Tokens, r.Fit.From.MiB)
 	l.add("line", "line through all launches", [][2]any{from, datum(r.Fit.To.Tokens, r.Fit.To.MiB)},
-		stroke(v.colour(s.Cells[0]), 3, "solid", false))
+		stroke(v.Colour(s.Cells[0]), 3, "solid", false))
 	if t := r.Fit.Theory; t != nil {
 		l.add("line", "calculated", [][2]any{from, datum(t.Tokens, t.MiB)}, stroke("var(--muted)", 2, "dashed", false))
 	}
 	var dots []options
 	for _, p := range r.Points {
-		dots = append(dots, spot(fmt.Sprintf("%s, attempt %d", line(v.res.Cells[p.Cell].Label), p.Attempt),
+		dots = append(dots, spot(fmt.Sprintf("%s, attempt %d", plain.Line(v.Res.Cells[p.Cell].Label), p.Attempt),
 			digits(p.Tokens), fine(p.MiB), 5))
 	}
 	l.add("scatter", "launches", dots, inked("var(--dot)", 0.7))

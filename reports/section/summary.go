@@ -1,4 +1,4 @@
-package reports
+package section
 
 import (
 	"fmt"
@@ -9,55 +9,57 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
+	"llmparity/reports/chart"
+	"llmparity/reports/plain"
 )
 
 // originsWords say what the figures of the first table come from.
 const originsWords = "Memory: measured by the sampler; times and rates: by the clock."
 
-// columns of the table are a figure each.
-func columns() []*figure.Row { return figure.Columns(func(r *figure.Row) bool { return r.Head != "" }) }
+// Columns of the table are a figure each.
+func Columns() []*figure.Row { return figure.Columns(func(r *figure.Row) bool { return r.Head != "" }) }
 
 // summarySection has a row a cell. The page has a table of its own, with more figures and each one's interval.
-func summarySection(v *view) section {
-	res := v.res
-	return section{ID: "summary", Title: "Summary", Parts: []section{
-		{For: inTerminal | document, Grid: summaryGrid(res), Words: summaryWords(res)},
+func summarySection(v *chart.View) Section {
+	res := v.Res
+	return Section{ID: "summary", Title: "Summary", Parts: []Section{
+		{For: InTerminal | Document, Grid: summaryGrid(res), Words: summaryWords(res)},
 		summaryView(v)}}
 }
 
-func pointsSection(res *compare.Result) section {
+func pointsSection(res *compare.Result) Section {
 	head := []string{"cell", "MiB of", "baseline", "after\nwarm-up", "peak", "increase"}
-	return section{ID: "points", Title: "Memory at three points", Mark: "- ", Lines: missingPoints(res),
-		Grid: perCell(res, head, func(c *compare.Cell, add func(...string)) {
+	return Section{ID: "points", Title: "Memory at three points", Mark: "- ", Lines: missingPoints(res),
+		Grid: plain.PerCell(res, head, func(c *compare.Cell, add func(...string)) {
 			if p := c.Points(); p.Peak.Known() {
-				add(p.Of, held(p.Baseline, c.Launches), held(p.Warm, c.Launches), held(p.Peak, c.Launches),
-					held(p.Increase, c.Launches))
+				add(p.Of, plain.Held(p.Baseline, c.Launches), plain.Held(p.Warm, c.Launches),
+					plain.Held(p.Peak, c.Launches), plain.Held(p.Increase, c.Launches))
 			}
 		})}
 }
 
-func summaryGrid(res *compare.Result) *grid {
+func summaryGrid(res *compare.Result) *plain.Grid {
 	head := []string{"cell", "launches\ncounted"}
-	for _, col := range columns() {
+	for _, col := range Columns() {
 		head = append(head, col.Head+" ("+col.Unit+")")
 	}
-	t := perCell(res, append(head, "tokens\nidentical"), func(c *compare.Cell, add func(...string)) {
+	t := plain.PerCell(res, append(head, "tokens\nidentical"), func(c *compare.Cell, add func(...string)) {
 		row := []string{fmt.Sprintf("%d/%d", c.Launches.Counted, c.Launches.Planned)}
 		if c.Refused != "" {
 			row[0] = "refused"
 		}
-		for _, col := range columns() {
+		for _, col := range Columns() {
 			value := "–"
 			if f := c.Figure(col.Name); f.Known() {
-				value = num(f.Center()) + " " + spread(f)
+				value = plain.Num(f.Center()) + " " + plain.Spread(f)
 			}
 			row = append(row, value)
 		}
-		add(append(row, parityOf(res, c))...)
+		add(append(row, ParityOf(res, c))...)
 	})
 	if t != nil {
 		for _, g := range res.Engines() {
-			t.Legend = append(t.Legend, legend{g.Cells, g.Name, g.With})
+			t.Legend = append(t.Legend, plain.Legend{Cells: g.Cells, Name: g.Name, With: g.With})
 		}
 	}
 	return t
@@ -85,8 +87,8 @@ func summaryWords(res *compare.Result) []string {
 	return out
 }
 
-// parityOf is a cell's parity in a word or two; the sentences below say more.
-func parityOf(res *compare.Result, c *compare.Cell) string {
+// ParityOf is a cell's parity in a word or two; the sentences below say more.
+func ParityOf(res *compare.Result, c *compare.Cell) string {
 	best := ""
 	for _, p := range res.Parity {
 		if &res.Cells[p.A] != c && &res.Cells[p.B] != c || !p.Compared {
@@ -107,7 +109,7 @@ func parityOf(res *compare.Result, c *compare.Cell) string {
 			best = "as text"
 		}
 	}
-	return orDash(best)
+	return plain.OrDash(best)
 }
 
 // summaryTable is the page's.
@@ -128,28 +130,28 @@ type summaryRow struct {
 type summaryFigure struct{ Value, Unit, Under string }
 
 // Key is what the page sorts by, where that is not what stands there.
-func (f summaryFigure) Key() string { return sortKey(f.Value) }
+func (f summaryFigure) Key() string { return plain.SortKey(f.Value) }
 
-func summaryView(v *view) section {
+func summaryView(v *chart.View) Section {
 	t := summaryTable{Heads: []summaryHead{{"Peak", "MiB"}, {"Increase", "MiB"}}}
 	for _, r := range inSummary() {
 		t.Heads = append(t.Heads, summaryHead{r.Summary, r.Unit})
 	}
 	said := map[[3]string]bool{}
-	for i := range v.res.Cells {
+	for i := range v.Res.Cells {
 		row := newSummaryRow(v, i)
-		key := [3]string{v.res.Cells[i].Spec.Engine, row.Device, row.With}
+		key := [3]string{v.Res.Cells[i].Spec.Engine, row.Device, row.With}
 		if said[key] { // the first row of an engine says it
 			row.Device, row.With = "", ""
 		}
 		said[key] = true
 		t.Rows = append(t.Rows, row)
 	}
-	s := section{For: onPage, View: "summary", Data: t, Words: []string{"Medians over launches, with 95% intervals."},
+	s := Section{For: OnPage, View: "summary", Data: t, Words: []string{"Medians over launches, with 95% intervals."},
 		Method: []string{originsWords + " Intervals are order-statistic intervals of the median. Memory is total PSS, in which " +
 			"shared pages count once; where PSS cannot be read, it is the sum of RSS, in which they count more than once."}}
 	if len(t.Rows) == 0 {
-		return section{}
+		return Section{}
 	}
 	return s
 }
@@ -159,18 +161,18 @@ func inSummary() []*figure.Row {
 	return figure.Columns(func(r *figure.Row) bool { return r.Summary != "" })
 }
 
-func newSummaryRow(v *view, i int) summaryRow {
-	c := &v.res.Cells[i]
-	row := summaryRow{Label: line(c.Label), Colour: template.CSS(v.colour(i)), Device: "unknown device",
-		With:     line(c.With),
-		Launches: launches(c.Launches), Parity: parityOf(v.res, c)}
+func newSummaryRow(v *chart.View, i int) summaryRow {
+	c := &v.Res.Cells[i]
+	row := summaryRow{Label: plain.Line(c.Label), Colour: template.CSS(v.Colour(i)), Device: "unknown device",
+		With:     plain.Line(c.With),
+		Launches: Launches(c.Launches), Parity: ParityOf(v.Res, c)}
 	if c.Refused != "" {
-		row.Device, row.Launches = "not launched", "refused: "+line(c.Refused)
+		row.Device, row.Launches = "not launched", "refused: "+plain.Line(c.Refused)
 	}
 	if c.Foreign() {
 		row.Device = ""
 	} else if c.Device != nil {
-		row.Device = strings.TrimSpace(string(c.Device.Class) + " " + line(c.Device.Name))
+		row.Device = strings.TrimSpace(string(c.Device.Class) + " " + plain.Line(c.Device.Name))
 	}
 	p := c.Points()
 	shown := []evidence.Figure{p.Peak, p.Increase}
@@ -183,8 +185,8 @@ func newSummaryRow(v *view, i int) summaryRow {
 		case c.Foreign() && !f.Known():
 			under = "" // a log has memory alone
 		case f.Name == figure.PrefillTPS && cached.Known() && cached.Center() > 0:
-			under += fmt.Sprintf("; %s of %s prompt tokens from a cache", num(cached.Center()),
-				num(c.Figure(figure.Prompt).Center()))
+			under += fmt.Sprintf("; %s of %s prompt tokens from a cache", plain.Num(cached.Center()),
+				plain.Num(c.Figure(figure.Prompt).Center()))
 		case (f.Name == figure.ITL50 || f.Name == figure.ITL99) && f.Known() && c.BetweenPieces():
 			under += "; between pieces"
 		case f.Name == figure.PeakRSS:
@@ -215,7 +217,7 @@ func missingPoints(res *compare.Result) []string {
 	})
 }
 
-func launches(l compare.Launches) string {
+func Launches(l compare.Launches) string {
 	s := fmt.Sprintf("%d of %d", l.Counted, l.Planned)
 	switch {
 	case l.Opened == 1:
@@ -240,9 +242,9 @@ func figureCell(f evidence.Figure) (value, under string) {
 		return "–", f.Absent
 	}
 	if f.Interval == nil {
-		return num(f.Center()), fmt.Sprintf("%s: %d", f.Note, f.N) + beside(f)
+		return plain.Num(f.Center()), fmt.Sprintf("%s: %d", f.Note, f.N) + beside(f)
 	}
-	return num(f.Center()), num(f.Interval.Lo) + " – " + num(f.Interval.Hi) + beside(f)
+	return plain.Num(f.Center()), plain.Num(f.Interval.Lo) + " – " + plain.Num(f.Interval.Hi) + beside(f)
 }
 
 // beside names the warnings on a figure's launches.

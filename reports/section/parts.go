@@ -1,4 +1,4 @@
-package reports
+package section
 
 import (
 	"cmp"
@@ -11,6 +11,8 @@ import (
 	"llmparity/compare/hardware"
 	"llmparity/compare/memory"
 	"llmparity/internal/figure"
+	"llmparity/reports/chart"
+	"llmparity/reports/plain"
 )
 
 // How to read memory by process and part.
@@ -24,14 +26,14 @@ const (
 )
 
 // breakdownSection shows memory by process and part.
-func breakdownSection(res *compare.Result) section {
+func breakdownSection(res *compare.Result) Section {
 	parts, processes := breakdownGrid(res), processGrid(res)
 	if parts == nil && processes == nil {
-		return section{}
+		return Section{}
 	}
-	return section{ID: "breakdown", Title: "Memory by process and part", For: inTerminal | onPage,
+	return Section{ID: "breakdown", Title: "Memory by process and part", For: InTerminal | OnPage,
 		Words: []string{breakdownWords}, Method: []string{breakdownMethod}, Lines: breakdownNotes(res), Mark: "- ",
-		Parts: []section{
+		Parts: []Section{
 			{Title: "Parts", Grid: parts},
 			{Title: "Highest RSS of each process within each phase", Words: []string{peaksWords}, Grid: processes},
 			explained(res, func(c *compare.Cell) []evidence.Figure { return insideFigures(c.Memory) })}}
@@ -70,7 +72,7 @@ func breakdownNotes(res *compare.Result) []string {
 		if f := evidence.Held(c.Memory.Load, figure.EngineSays); f.Known() {
 			says, _, _ := strings.Cut(f.Title, " (")
 			out = append(out, fmt.Sprintf("%s: %s %s MiB (its own estimate, from /api/ps).", c.Label, says,
-				held(f, c.Launches)))
+				plain.Held(f, c.Launches)))
 		}
 		if !inside(c.Memory) {
 			out = append(out, c.Label+": the engine reports no details; only its processes are measured.")
@@ -88,35 +90,36 @@ func inside(b *memory.Breakdown) bool {
 }
 
 // breakdownGrid has every part of every cell at each moment, with its method.
-func breakdownGrid(res *compare.Result) *grid {
+func breakdownGrid(res *compare.Result) *plain.Grid {
 	head := []string{"cell", "memory", "end of load (MiB)", "end of measure (MiB)", "retained (MiB)", "from"}
-	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
+	return plain.PerCell(res, head, func(c *compare.Cell, add func(...string)) {
 		if c.Memory == nil {
 			return
 		}
 		for n, loaded := range c.Memory.Load {
 			measured, retained := c.Memory.Measure[n], c.Memory.Retained[n]
 			if from := cmp.Or(loaded.From(), measured.From(), retained.From()); from != "" {
-				add(loaded.Title, held(loaded, c.Launches), held(measured, c.Launches), held(retained, c.Launches), from)
+				add(loaded.Title, plain.Held(loaded, c.Launches), plain.Held(measured, c.Launches),
+					plain.Held(retained, c.Launches), from)
 			}
 		}
 	})
 }
 
 // processGrid has the peak of each process by phase.
-func processGrid(res *compare.Result) *grid {
+func processGrid(res *compare.Result) *plain.Grid {
 	head := []string{"cell", "process"}
-	t := perCell(res, head, func(c *compare.Cell, add func(...string)) {
+	t := plain.PerCell(res, head, func(c *compare.Cell, add func(...string)) {
 		if c.Memory == nil {
 			return
 		}
 		for _, p := range c.Memory.Peaks {
-			row := []string{line(p.Process)}
+			row := []string{plain.Line(p.Process)}
 			for _, f := range p.Phases {
 				if len(head) < 2+len(p.Phases) {
 					head = append(head, f.Title+" (MiB)")
 				}
-				row = append(row, held(f, c.Launches))
+				row = append(row, plain.Held(f, c.Launches))
 			}
 			add(row...)
 		}
@@ -139,12 +142,12 @@ const (
 const found = "in the run"
 
 // componentSection shows memory by component.
-func componentSection(res *compare.Result) section {
-	return section{ID: "components", Title: "Memory by component", Words: []string{partsShort},
-		Method: []string{partsWords}, Parts: []section{
+func componentSection(res *compare.Result) Section {
+	return Section{ID: "components", Title: "Memory by component", Words: []string{partsShort},
+		Method: []string{partsWords}, Parts: []Section{
 			{Lines: origins(res), Mark: "- "}, {Lines: negative(res)},
 			{Grid: componentGrid(res)},
-			{Title: "Every component: origin, confidence and dtype", For: onPage, Folded: true, Grid: partGrid(res)},
+			{Title: "Every component: origin, confidence and dtype", For: OnPage, Folded: true, Grid: partGrid(res)},
 			explained(res, func(c *compare.Cell) []evidence.Figure {
 				var out []evidence.Figure
 				for _, p := range allParts(c) {
@@ -172,7 +175,7 @@ func headsOf(columns []*figure.Row) []string {
 
 // componentColumns leaves out the columns for several GPUs and for a browser if no cell has them.
 func componentColumns(res *compare.Result) []*figure.Row {
-	return slices.DeleteFunc(components(), func(col *figure.Row) bool {
+	return slices.DeleteFunc(chart.Components(), func(col *figure.Row) bool {
 		return (col.Name == figure.MultiGPUOverhead || col.Name == figure.BrowserShare) &&
 			!slices.ContainsFunc(res.Cells, func(c compare.Cell) bool {
 				reported, _ := c.Prediction.Part(col.Name)
@@ -191,16 +194,16 @@ func errorMark(p memory.Predicted) string {
 }
 
 // componentGrid has one row per cell.
-func componentGrid(res *compare.Result) *grid {
+func componentGrid(res *compare.Result) *plain.Grid {
 	columns := componentColumns(res)
 	head := append([]string{"cell"}, headsOf(columns)...)
-	return perCell(res, append(head, "confidence"), func(c *compare.Cell, add func(...string)) {
+	return plain.PerCell(res, append(head, "confidence"), func(c *compare.Cell, add func(...string)) {
 		if c.Parts == nil {
 			return
 		}
 		var row []string
 		for _, col := range columns {
-			row = append(row, held(c.Parts.Shown(col.Name).Figure, c.Launches))
+			row = append(row, plain.Held(c.Parts.Shown(col.Name).Figure, c.Launches))
 		}
 		add(append(row, c.Parts.Confidence)...)
 	})
@@ -217,7 +220,7 @@ func origins(res *compare.Result) []string {
 		var by grouped
 		for _, p := range c.Parts.Components {
 			if p.Known() && !none(p) {
-				by.add(originWords(p.Origin), partName(p.Name))
+				by.add(plain.OriginWords(p.Origin), chart.PartName(p.Name))
 			}
 		}
 		if len(by.keys) > 0 {
@@ -233,16 +236,16 @@ func origins(res *compare.Result) []string {
 func none(c memory.Component) bool { return c.Name == figure.MultiGPUOverhead && c.Center() == 0 }
 
 // partGrid has every component of every cell with origin, confidence and dtype.
-func partGrid(res *compare.Result) *grid {
+func partGrid(res *compare.Result) *plain.Grid {
 	head := []string{"cell", "component", "median (MiB)", "95% interval", "from", "confidence", "dtype"}
-	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
+	return plain.PerCell(res, head, func(c *compare.Cell, add func(...string)) {
 		for _, p := range allParts(c) {
-			add(p.Title, held(p.Figure, c.Launches), intervalWords(p.Figure), orDash(p.From()), orDash(p.Confidence),
-				orDash(line(p.DType)))
+			add(p.Title, plain.Held(p.Figure, c.Launches), plain.IntervalWords(p.Figure), plain.OrDash(p.From()),
+				plain.OrDash(p.Confidence), plain.OrDash(plain.Line(p.DType)))
 		}
 		if c.Parts != nil && c.Parts.DTypes.Scales != "" {
 			s := c.Parts.DTypes.Scales
-			add("scales, within the weights", "–", "", "–", "–", line(s))
+			add("scales, within the weights", "–", "", "–", "–", plain.Line(s))
 		}
 	})
 }
@@ -301,22 +304,22 @@ func (col hardwareColumn) figure(h hardware.Hardware) evidence.Figure {
 }
 
 // hardwareSections have one row per device and role. The terminal has fewer columns.
-func hardwareSections(res *compare.Result) []section {
+func hardwareSections(res *compare.Result) []Section {
 	const id, title = "hardware", "GPUs and energy"
 	all := hardwareColumns()
 	short := slices.DeleteFunc(slices.Clone(all), func(c hardwareColumn) bool { return !c.terminal })
 	words := []string{hardwareWords}
 	full := hardwareGrid(res, []string{"cell", "device", "name", "read by"}, all, func(h hardware.Hardware) []string {
-		return []string{line(h.Role), hardwareIs(h), line(h.Method)}
+		return []string{plain.Line(h.Role), hardwareIs(h), plain.Line(h.Method)}
 	})
-	return []section{{ID: id, Title: title, For: inTerminal, Words: words,
+	return []Section{{ID: id, Title: title, For: InTerminal, Words: words,
 		Grid: hardwareGrid(res, []string{"cell", "device"}, short, func(h hardware.Hardware) []string {
 			if h.Kind == hardware.OfProcess {
-				return []string{line(h.Role) + " (" + line(h.Method) + ")"}
+				return []string{plain.Line(h.Role) + " (" + plain.Line(h.Method) + ")"}
 			}
-			return []string{line(h.Role)}
+			return []string{plain.Line(h.Role)}
 		})},
-		{ID: id, Title: title, For: onPage, Grid: full, Words: words, Parts: []section{
+		{ID: id, Title: title, For: OnPage, Grid: full, Words: words, Parts: []Section{
 			explained(res, func(c *compare.Cell) []evidence.Figure {
 				var out []evidence.Figure
 				for _, h := range c.Hardware {
@@ -328,7 +331,7 @@ func hardwareSections(res *compare.Result) []section {
 
 // hardwareGrid leaves out columns that no device has. name gives the first fields of a row.
 func hardwareGrid(res *compare.Result, head []string, columns []hardwareColumn,
-	name func(hardware.Hardware) []string) *grid {
+	name func(hardware.Hardware) []string) *plain.Grid {
 	columns = slices.DeleteFunc(slices.Clone(columns), func(col hardwareColumn) bool {
 		return !slices.ContainsFunc(res.Cells, func(c compare.Cell) bool {
 			return slices.ContainsFunc(c.Hardware, func(h hardware.Hardware) bool { return col.figure(h).Known() })
@@ -340,11 +343,11 @@ func hardwareGrid(res *compare.Result, head []string, columns []hardwareColumn,
 	for _, col := range columns {
 		head = append(head, col.head)
 	}
-	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
+	return plain.PerCell(res, head, func(c *compare.Cell, add func(...string)) {
 		for _, h := range c.Hardware {
 			row := name(h)
 			for _, col := range columns {
-				row = append(row, held(col.figure(h), c.Launches))
+				row = append(row, plain.Held(col.figure(h), c.Launches))
 			}
 			add(row...)
 		}
@@ -354,7 +357,7 @@ func hardwareGrid(res *compare.Result, head []string, columns []hardwareColumn,
 func hardwareIs(h hardware.Hardware) string {
 	switch {
 	case h.Name != "":
-		return line(h.Name)
+		return plain.Line(h.Name)
 	case h.Kind == hardware.OfProcess && h.Role == "processes":
 		return "all processes"
 	case h.Kind == hardware.OfProcess:

@@ -1,10 +1,11 @@
-package reports
+package section
 
 import (
 	"fmt"
 	"strings"
 
 	"llmparity/internal/gates"
+	"llmparity/reports/plain"
 )
 
 const gateWords = "A limit is broken where the 95% interval of the median lies wholly beyond it, or, of launches too few for an interval, every " +
@@ -13,15 +14,15 @@ const gateWords = "A limit is broken where the 95% interval of the median lies w
 	"hypothesis of p is that the figure has changed by exactly the tolerance. A check passes where the 90% interval excludes a regression as large as " +
 	"it must detect. All else is inconclusive."
 
-// gateSection is what came of a run's gate: a line a check in a terminal, elsewhere a table of what does not simply
+// Gate is what came of a run's gate: a line a check in a terminal, elsewhere a table of what does not simply
 // pass.
-func gateSection(g *gates.Outcome) section {
+func Gate(g *gates.Outcome) Section {
 	if g == nil {
-		return section{}
+		return Section{}
 	}
 	head := []string{"cell", "status", "what is wanted", "measured", "baseline run", "change", "why"}
-	checks := &grid{Name: "Checks of the gate that do not simply pass", Head: head}
-	passed := &grid{Name: "Checks of the gate that pass", Head: head}
+	checks := &plain.Grid{Name: "Checks of the gate that do not simply pass", Head: head}
+	passed := &plain.Grid{Name: "Checks of the gate that pass", Head: head}
 	for i := range g.Checks {
 		into := checks
 		if g.Checks[i].Status == gates.Passed {
@@ -29,14 +30,14 @@ func gateSection(g *gates.Outcome) section {
 		}
 		into.Rows = append(into.Rows, gateRow(&g.Checks[i]))
 	}
-	notes := append(gateSides(g), lines(g.Notes)...)
-	return section{ID: "gate", Title: "Gate", Sign: gateSign(g.Status), Lines: []string{line(g.Verdict)},
-		Parts: []section{
-			{For: inTerminal, Lines: append(gateLines(g), notes...), Mark: "- "},
-			{For: document | onPage, Grid: checks.orNil()},
-			{Title: fmt.Sprintf("%d checks pass", len(passed.Rows)), For: document | onPage, Folded: true,
-				Grid: passed.orNil()},
-			{For: document | onPage, Words: []string{gateWords}, Lines: notes, Mark: "- "}}}
+	notes := append(gateSides(g), plain.Lines(g.Notes)...)
+	return Section{ID: "gate", Title: "Gate", Sign: gateSign(g.Status), Lines: []string{plain.Line(g.Verdict)},
+		Parts: []Section{
+			{For: InTerminal, Lines: append(GateLines(g), notes...), Mark: "- "},
+			{For: Document | OnPage, Grid: checks.OrNil()},
+			{Title: fmt.Sprintf("%d checks pass", len(passed.Rows)), For: Document | OnPage, Folded: true,
+				Grid: passed.OrNil()},
+			{For: Document | OnPage, Words: []string{gateWords}, Lines: notes, Mark: "- "}}}
 }
 
 // gateSides says what was held against what.
@@ -44,19 +45,19 @@ func gateSides(g *gates.Outcome) []string {
 	if g.Baseline == nil {
 		return []string{"There is no baseline run."}
 	}
-	b, name := g.Baseline, line(g.Baseline.Name)
+	b, name := g.Baseline, plain.Line(g.Baseline.Name)
 	if b.Stored != "" {
-		name = fmt.Sprintf("%s (%s)", line(b.Stored), name)
+		name = fmt.Sprintf("%s (%s)", plain.Line(b.Stored), name)
 	}
 	words := fmt.Sprintf("Baseline run: %s of %s", name, b.Started.Format("2 January 2006, 15:04 MST"))
 	if b.SHA256 != "" {
-		words += ", sha256 " + line(b.SHA256[:min(12, len(b.SHA256))])
+		words += ", sha256 " + plain.Line(b.SHA256[:min(12, len(b.SHA256))])
 	}
 	if g.Interleaved {
 		words += "; launches of both runs took turns"
 	}
 	if len(g.UnderTest) > 0 {
-		words += "; under test: " + line(strings.Join(g.UnderTest, ", "))
+		words += "; under test: " + plain.Line(strings.Join(g.UnderTest, ", "))
 	}
 	switch g.Tests {
 	case 0:
@@ -68,15 +69,15 @@ func gateSides(g *gates.Outcome) []string {
 }
 
 func gateRow(c *gates.Check) []string {
-	row := []string{line(c.Cell), string(c.Status), line(c.Name), "–", "–", "–", line(c.Why)}
+	row := []string{plain.Line(c.Cell), string(c.Status), plain.Line(c.Name), "–", "–", "–", plain.Line(c.Why)}
 	if c.Measured != nil {
-		row[3] = strings.TrimSpace(num(*c.Measured) + " " + line(c.Unit))
+		row[3] = strings.TrimSpace(plain.Num(*c.Measured) + " " + plain.Line(c.Unit))
 		if c.Kind == gates.KindParity {
-			row[3] = num(100**c.Measured) + " %"
+			row[3] = plain.Num(100**c.Measured) + " %"
 		}
 	}
 	if c.Baseline != nil {
-		row[4] = strings.TrimSpace(num(*c.Baseline) + " " + line(c.Unit))
+		row[4] = strings.TrimSpace(plain.Num(*c.Baseline) + " " + plain.Line(c.Unit))
 	}
 	if c.Percent != nil {
 		row[5] = plus(*c.Percent) + " %"
@@ -84,8 +85,8 @@ func gateRow(c *gates.Check) []string {
 	return row
 }
 
-// gateLines are a line a check, the worst first. What passes is counted where it is much.
-func gateLines(g *gates.Outcome) []string {
+// GateLines are a line a check, the worst first. What passes is counted where it is much.
+func GateLines(g *gates.Outcome) []string {
 	const many = 20
 	var out []string
 	passed := 0
@@ -96,8 +97,8 @@ func gateLines(g *gates.Outcome) []string {
 	}
 	for _, c := range g.Checks {
 		if c.Status != gates.Passed || passed <= many {
-			out = append(out, fmt.Sprintf("%s %s: %s: %s", strings.ToUpper(string(c.Status)), line(c.Cell),
-				line(gateSubject(&c)), line(c.Why)))
+			out = append(out, fmt.Sprintf("%s %s: %s: %s", strings.ToUpper(string(c.Status)), plain.Line(c.Cell),
+				plain.Line(gateSubject(&c)), plain.Line(c.Why)))
 		}
 	}
 	if passed > many {

@@ -1,4 +1,4 @@
-package reports
+package chart
 
 import (
 	"testing"
@@ -15,7 +15,7 @@ func TestEnginesKeepTheirColours(t *testing.T) {
 		for _, e := range engines {
 			res.Cells = append(res.Cells, compare.Cell{Setup: evidence.Setup{Spec: record.Cell{Engine: e}}})
 		}
-		return (&view{res: res, own: Colours{"webllm": 1, "llamacpp": 2, "ollama": 3, "hf": 5}}).engineColour()
+		return (&View{Res: res, Own: map[string]int{"webllm": 1, "llamacpp": 2, "ollama": 3, "hf": 5}}).engineColour()
 	}
 	if a, b := of("llamacpp", "webllm"),
 		of("exec:mine", "webllm", "ollama", "llamacpp"); a["llamacpp"] != b["llamacpp"] || a["webllm"] != b["webllm"] {

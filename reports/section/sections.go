@@ -1,4 +1,5 @@
-package reports
+// Package section has what reports say. A result becomes sections once, and each format for people writes them.
+package section
 
 import (
 	"slices"
@@ -6,11 +7,13 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/figure"
+	"llmparity/reports/chart"
+	"llmparity/reports/plain"
 )
 
-// section is a heading with what stands below it. A result becomes sections once, and each format for people writes
+// Section is a heading with what stands below it. A result becomes sections once, and each format for people writes
 // them without knowing what they are about.
-type section struct {
+type Section struct {
 	ID    string // of the page's element
 	Title string // empty: no heading
 	For   reader // formats that show it; 0: all
@@ -21,14 +24,14 @@ type section struct {
 	Method []string // how it was obtained; the page folds it
 	Lines  []string // a sentence or two each
 	Mark   string   // before each line in a terminal; empty: lines are paragraphs
-	Grid   *grid
-	Draw   func(*view) []chart
-	Charts []chart // what Draw gives, on the page
-	Across string  // how the page lays out charts: duo, pair or quad; empty: one below another
-	View   string  // the template of a part that only the page has
-	Data   any     // that template's
-	Folded bool    // the page folds it
-	Parts  []section
+	Grid   *plain.Grid
+	Draw   func(*chart.View) []chart.Chart
+	Charts []chart.Chart // what Draw gives, on the page
+	Across string        // how the page lays out charts: duo, pair or quad; empty: one below another
+	View   string        // the template of a part that only the page has
+	Data   any           // that template's
+	Folded bool          // the page folds it
+	Parts  []Section
 }
 
 // noMark is for lines that have marks of their own.
@@ -38,33 +41,33 @@ const noMark = " "
 type reader uint8
 
 const (
-	inTerminal reader = 1 << iota
-	document          // Markdown
-	onPage
+	InTerminal reader = 1 << iota
+	Document          // Markdown
+	OnPage
 )
 
-// sections are all of a report in the order of the terminal; empty ones are left out later.
-func sections(v *view) []section {
-	all := []section{verdictSection(v.res), comparabilitySection(v.res), riskSection(v.res), gateSection(v.res.Gate),
-		summarySection(v), pointsSection(v.res), ratiosSection(v.res), overTimeSection(), overTokensSection(v.res),
+// All are all of a report in the order of the terminal; empty ones are left out later.
+func All(v *chart.View) []Section {
+	all := []Section{verdictSection(v.Res), comparabilitySection(v.Res), riskSection(v.Res), Gate(v.Res.Gate),
+		summarySection(v), pointsSection(v.Res), Ratios(v.Res), overTimeSection(), overTokensSection(v.Res),
 		peaksSection()}
-	all = append(all, componentSection(v.res), predictionSection(v.res), breakdownSection(v.res), growthSection(v.res))
-	all = append(all, hardwareSections(v.res)...)
-	all = append(all, timesSections(v.res)...)
-	all = append(all, latencySection(), lengthsSection(), trafficSection(v.res), paritySection(v))
+	all = append(all, componentSection(v.Res), predictionSection(v.Res), breakdownSection(v.Res), growthSection(v.Res))
+	all = append(all, hardwareSections(v.Res)...)
+	all = append(all, timesSections(v.Res)...)
+	all = append(all, latencySection(), lengthsSection(), trafficSection(v.Res), paritySection(v))
 	all = append(all, environmentSections(v)...)
-	all = append(all, howSections(v.res)...)
-	return append(all, warningsSection(v.res), notesSection(v.res))
+	all = append(all, howSections(v.Res)...)
+	return append(all, warningsSection(v.Res), notesSection(v.Res))
 }
 
-// shownTo keeps what a format shows, without headings over nothing.
-func shownTo(all []section, r reader) []section {
-	var out []section
+// ShownTo keeps what a format shows, without headings over nothing.
+func ShownTo(all []Section, r reader) []Section {
+	var out []Section
 	for _, s := range all {
 		if s.For != 0 && s.For&r == 0 {
 			continue
 		}
-		s.Parts = shownTo(s.Parts, r)
+		s.Parts = ShownTo(s.Parts, r)
 		if s.Grid != nil || s.View != "" || len(s.Lines)+len(s.Parts)+len(s.Charts) > 0 {
 			out = append(out, s)
 		}
@@ -72,14 +75,14 @@ func shownTo(all []section, r reader) []section {
 	return out
 }
 
-// drawn gives sections their charts.
-func drawn(v *view, all []section) []section {
+// Drawn gives sections their charts.
+func Drawn(v *chart.View, all []Section) []Section {
 	all = slices.Clone(all)
 	for i := range all {
 		if draw := all[i].Draw; draw != nil {
 			all[i].Charts = draw(v)
 		}
-		all[i].Parts = drawn(v, all[i].Parts)
+		all[i].Parts = Drawn(v, all[i].Parts)
 	}
 	return all
 }
@@ -118,8 +121,8 @@ func sentence(words string, cells []string) string {
 	return strings.Join(cells, "; ") + ": " + strings.TrimSuffix(words, ".") + "."
 }
 
-func peaksSection() section {
-	return section{ID: "peaks", Title: "Peaks", For: onPage, Draw: bars("peaks", figure.PeakPSS, "Peak memory"),
+func peaksSection() Section {
+	return Section{ID: "peaks", Title: "Peaks", For: OnPage, Draw: chart.Bars("peaks", figure.PeakPSS, "Peak memory"),
 		Words: []string{barWords + " Memory is total PSS."}}
 }
 
@@ -133,19 +136,19 @@ const (
 		"The intervals in the tables treat each launch as one observation."
 )
 
-func latencySection() section {
-	return section{ID: "latency", Title: "Distribution of times", For: onPage, Words: []string{latencyWords},
+func latencySection() Section {
+	return Section{ID: "latency", Title: "Distribution of times", For: OnPage, Words: []string{latencyWords},
 		Method: []string{latencyMethod},
-		Draw:   latencies, Across: "pair"}
+		Draw:   chart.Latencies, Across: "pair"}
 }
 
-func lengthsSection() section {
-	return section{ID: "lengths", Title: "By prompt length", For: onPage, Across: "pair",
-		Draw: func(v *view) []chart { return v.drawnOver(figure.Lengths) }}
+func lengthsSection() Section {
+	return Section{ID: "lengths", Title: "By prompt length", For: OnPage, Across: "pair",
+		Draw: func(v *chart.View) []chart.Chart { return v.DrawnOver(figure.Lengths) }}
 }
 
-func overTimeSection() section {
-	return section{ID: "timeline", Title: "Memory over time", For: onPage, Draw: memoryOverTime,
+func overTimeSection() Section {
+	return Section{ID: "timeline", Title: "Memory over time", For: OnPage, Draw: chart.MemoryOverTime,
 		Across: "pair", Words: []string{"Heavy line: total PSS. Thin lines: PSS of each process. Dashed: sum of RSS, which " +
 			"counts shared pages more than once. Click the legend to show RSS by process."},
 		Method: []string{"Bands are phases. The readings of a phase, also in the table, go from its start to the start of the " +
@@ -153,16 +156,16 @@ func overTimeSection() section {
 }
 
 // overTokensSection shows memory over tokens and how precisely those are timed.
-func overTokensSection(res *compare.Result) section {
-	s := section{ID: "overtokens", Title: "Memory over tokens", For: onPage, Mark: "- ",
-		Draw: memoryOverTokens, Across: "pair"}
-	clock := section{Title: "How precisely tokens are timed", Folded: true, Mark: "- "}
+func overTokensSection(res *compare.Result) Section {
+	s := Section{ID: "overtokens", Title: "Memory over tokens", For: OnPage, Mark: "- ",
+		Draw: chart.MemoryOverTokens, Across: "pair"}
+	clock := Section{Title: "How precisely tokens are timed", Folded: true, Mark: "- "}
 	for i := range res.Cells {
 		c := &res.Cells[i]
 		if c.OverTokens == nil {
 			continue
 		}
-		s.Words = []string{titleCase(c.OverTokens.How) + "."}
+		s.Words = []string{plain.TitleCase(c.OverTokens.How) + "."}
 		for _, n := range c.OverTokens.Notes {
 			s.Lines = append(s.Lines, c.Label+": "+n+".")
 		}
@@ -171,7 +174,7 @@ func overTokensSection(res *compare.Result) section {
 		}
 	}
 	if len(s.Words) > 0 {
-		s.Parts = []section{clock}
+		s.Parts = []Section{clock}
 	}
 	return s
 }

@@ -1,4 +1,4 @@
-package reports
+package chart
 
 import (
 	"cmp"
@@ -12,25 +12,26 @@ import (
 	"llmparity/compare/memory"
 	"llmparity/internal/record"
 	"llmparity/internal/thin"
+	"llmparity/reports/plain"
 )
 
 // pointBudget bounds the points of all launches of the report together, and so the size of the file.
 const pointBudget = 45000
 
-// memoryOverTime draws one chart per cell, with one drawing per launch.
-func memoryOverTime(v *view) []chart {
-	all, drawn := make([][]*record.Attempt, len(v.res.Cells)), make([][]*record.Attempt, len(v.res.Cells))
+// MemoryOverTime draws one chart per cell, with one drawing per launch.
+func MemoryOverTime(v *View) []Chart {
+	all, drawn := make([][]*record.Attempt, len(v.Res.Cells)), make([][]*record.Attempt, len(v.Res.Cells))
 	lines := 0
-	for i := range v.res.Cells {
+	for i := range v.Res.Cells {
 		all[i] = v.launchesOf(i)
-		drawn[i] = v.fewer(&v.res.Cells[i], all[i])
+		drawn[i] = v.fewer(&v.Res.Cells[i], all[i])
 		for _, a := range drawn[i] {
 			lines += len(a.Sources) + 2
 		}
 	}
 	points := min(240, max(15, pointBudget/(lines+1)))
-	var out []chart
-	for i := range v.res.Cells {
+	var out []Chart
+	for i := range v.Res.Cells {
 		if c, ok := v.memoryOf(i, points, drawn[i]); ok {
 			if n := len(all[i]); n > len(drawn[i]) {
 				c.Note = fmt.Sprintf("%d of %d launches are drawn, to keep the page small; the rest are in totals.csv and samples.csv.",
@@ -43,10 +44,10 @@ func memoryOverTime(v *view) []chart {
 }
 
 // launchesOf are the launches of a cell that have something to draw.
-func (v *view) launchesOf(cell int) []*record.Attempt {
-	c := &v.res.Cells[cell]
+func (v *View) launchesOf(cell int) []*record.Attempt {
+	c := &v.Res.Cells[cell]
 	var out []*record.Attempt
-	for _, a := range v.runs[c.Run].Attempts {
+	for _, a := range v.Runs[c.Run].Attempts {
 		if a.Cell == c.Spec.ID && (len(a.Totals) > 0 || c.Foreign()) {
 			out = append(out, a)
 		}
@@ -56,8 +57,8 @@ func (v *view) launchesOf(cell int) []*record.Attempt {
 
 // fewer keeps the launches that the page has room for: first the representative one, then those that failed, then the
 // others in order.
-func (v *view) fewer(c *compare.Cell, all []*record.Attempt) []*record.Attempt {
-	if v.paper {
+func (v *View) fewer(c *compare.Cell, all []*record.Attempt) []*record.Attempt {
+	if v.Paper {
 		return all
 	}
 	rank := func(a *record.Attempt) int {
@@ -75,17 +76,18 @@ func (v *view) fewer(c *compare.Cell, all []*record.Attempt) []*record.Attempt {
 	return kept
 }
 
-func (v *view) memoryOf(i, points int, launches []*record.Attempt) (chart, bool) {
-	c := &v.res.Cells[i]
-	name := line(c.Label)
-	out := chart{ID: fmt.Sprintf("memory-%d", i), Title: name, Unit: "MiB", Wide: true, Cell: i + 1,
-		Choice: titleCase(c.Repeated()), Label: "Lines of memory over time for " + name + ", with the phases as bands"}
+func (v *View) memoryOf(i, points int, launches []*record.Attempt) (Chart, bool) {
+	c := &v.Res.Cells[i]
+	name := plain.Line(c.Label)
+	out := Chart{ID: fmt.Sprintf("memory-%d", i), Title: name, Unit: "MiB", Wide: true, Cell: i + 1,
+		Choice: plain.TitleCase(c.Repeated()),
+		Label:  "Lines of memory over time for " + name + ", with the phases as bands"}
 	for n, a := range launches {
 		if a.ID == c.Representative || n == 0 {
 			out.Chosen, out.Table = n, phaseTable(a)
 		}
-		out.Drawings = append(out.Drawings, drawing{Name: launchName(c, a), Caption: phaseWords(a),
-			Options: v.timeline(i, a, points), ofOneLaunch: true})
+		out.Drawings = append(out.Drawings, Drawing{Name: launchName(c, a), Caption: phaseWords(a),
+			Options: v.timeline(i, a, points), OfOneLaunch: true})
 	}
 	return out, len(launches) > 0
 }
@@ -106,7 +108,7 @@ func launchName(c *compare.Cell, a *record.Attempt) string {
 }
 
 // timeline draws one launch: the total first, then each process by each method.
-func (v *view) timeline(cell int, a *record.Attempt, points int) options {
+func (v *View) timeline(cell int, a *record.Attempt, points int) options {
 	zero := a.BeginNS
 	if len(a.Phases) > 0 {
 		zero = a.Phases[0].BeginNS
@@ -126,12 +128,12 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) options {
 		l.add("line", name, pairs(data), stroke(colour, width, kind, len(data) == 1), behind)
 	}
 	pss, rss := func(t record.TotalRow) float64 { return t.PSS }, func(t record.TotalRow) float64 { return t.RSS }
-	foreign := v.res.Cells[cell].Foreign()
+	foreign := v.Res.Cells[cell].Foreign()
 	if foreign {
-		add("RSS sum", totals(a, record.MethodForeign, zero, rss), v.colour(cell), 3, "solid")
-		add("JavaScript heap", heap(a, zero), v.colour(cell), 2, "dashed")
+		add("RSS sum", totals(a, record.MethodForeign, zero, rss), v.Colour(cell), 3, "solid")
+		add("JavaScript heap", heap(a, zero), v.Colour(cell), 2, "dashed")
 	} else {
-		add("total PSS", totals(a, anyMethod, zero, pss), v.colour(cell), 3, "solid")
+		add("total PSS", totals(a, anyMethod, zero, pss), v.Colour(cell), 3, "solid")
 		add("RSS sum", totals(a, record.MethodStatm, zero, rss), "var(--muted)", 1.2, "dashed")
 	}
 	all := processes(a)
@@ -217,7 +219,7 @@ func processes(a *record.Attempt) []process {
 		if _, seen := at[s.PID]; !seen {
 			at[s.PID] = len(out)
 			times[s.Role]++
-			out = append(out, process{role: s.Role, name: line(s.Role), pid: s.PID})
+			out = append(out, process{role: s.Role, name: plain.Line(s.Role), pid: s.PID})
 		}
 		out[at[s.PID]].ids = append(out[at[s.PID]].ids, id)
 	}
@@ -254,15 +256,16 @@ func phaseWords(a *record.Attempt) string {
 	return strings.Join(words, " · ")
 }
 
-func phaseTable(a *record.Attempt) *grid {
+func phaseTable(a *record.Attempt) *plain.Grid {
 	if len(a.Phases) == 0 {
 		return nil
 	}
-	t := &grid{Head: []string{"phase", "start (s)", "length (s)", "highest total PSS (MiB)", "highest RSS sum (MiB)"}}
+	t := &plain.Grid{Head: []string{"phase", "start (s)", "length (s)", "highest total PSS (MiB)",
+		"highest RSS sum (MiB)"}}
 	for _, p := range a.Phases {
 		pss, rss := memory.PhasePeaks(a, p.Name)
 		t.Rows = append(t.Rows, []string{string(p.Name), fmt.Sprintf("%.3f", seconds(p.BeginNS, a.Phases[0].BeginNS)),
-			fmt.Sprintf("%.3f", p.Duration().Seconds()), orNone(pss), orNone(rss)})
+			fmt.Sprintf("%.3f", p.Duration().Seconds()), plain.OrNone(pss), plain.OrNone(rss)})
 	}
 	return t
 }

@@ -1,4 +1,4 @@
-package reports
+package section
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/growth"
 	"llmparity/internal/figure"
+	"llmparity/reports/chart"
+	"llmparity/reports/plain"
 )
 
 // How to read memory per token.
@@ -20,8 +22,9 @@ const (
 )
 
 // growthSection shows memory per token.
-func growthSection(res *compare.Result) section {
-	slopes := &grid{Head: []string{"cells", "over", "memory", "bytes/token", "95% interval", "calculated", "result"}}
+func growthSection(res *compare.Result) Section {
+	slopes := &plain.Grid{Head: []string{"cells", "over", "memory", "bytes/token", "95% interval", "calculated",
+		"result"}}
 	each(res, func(g growing) {
 		for _, r := range g.rates {
 			if !r.Known() {
@@ -29,18 +32,18 @@ func growthSection(res *compare.Result) section {
 			}
 			theory := "–"
 			if g.theory != nil {
-				theory = rate(g.theory.Bytes)
+				theory = plain.Rate(g.theory.Bytes)
 			}
-			slopes.Rows = append(slopes.Rows, []string{line(g.who), g.over, line(r.Title), rate(r.Center()),
-				rateInterval(r), theory, r.Verdict})
+			slopes.Rows = append(slopes.Rows, []string{plain.Line(g.who), g.over, plain.Line(r.Title),
+				plain.Rate(r.Center()), plain.RateInterval(r), theory, r.Verdict})
 		}
 	})
 	if len(slopes.Rows) == 0 {
-		return section{}
+		return Section{}
 	}
-	return section{ID: "growth", Title: "Memory per token", Words: []string{growthWords},
-		Method: []string{growthMethod}, Draw: kvGrowth, Across: "pair", Grid: slopes,
-		Parts: []section{explainedFor(res, func(add func(string, ...evidence.Figure)) {
+	return Section{ID: "growth", Title: "Memory per token", Words: []string{growthWords},
+		Method: []string{growthMethod}, Draw: chart.KvGrowth, Across: "pair", Grid: slopes,
+		Parts: []Section{explainedFor(res, func(add func(string, ...evidence.Figure)) {
 			each(res, func(g growing) {
 				for _, r := range g.rates {
 					if r.Known() {
@@ -79,7 +82,7 @@ const (
 )
 
 // trafficSection shows concurrent requests.
-func trafficSection(res *compare.Result) section {
+func trafficSection(res *compare.Result) Section {
 	goal := slices.ContainsFunc(res.Cells,
 		func(c compare.Cell) bool { return c.Spec.Traffic != nil && c.Spec.Traffic.Goal != nil })
 	words := trafficWords
@@ -90,46 +93,46 @@ func trafficSection(res *compare.Result) section {
 		words += " Goodput needs a goal in the plan."
 	}
 	var caveats []string
-	rates := perCell(res, append(head, "launches"), func(c *compare.Cell, add func(...string)) {
+	rates := plain.PerCell(res, append(head, "launches"), func(c *compare.Cell, add func(...string)) {
 		if c.Load == nil {
 			return
 		}
 		for _, caveat := range c.Load.Caveats {
-			caveats = append(caveats, line(c.Label)+": "+line(caveat))
+			caveats = append(caveats, plain.Line(c.Label)+": "+plain.Line(caveat))
 		}
 		tps := c.Figure(figure.AggregateTPS)
-		row := []string{known(tps), intervalWords(tps), known(c.Figure(figure.RequestRate))}
+		row := []string{plain.Known(tps), plain.IntervalWords(tps), plain.Known(c.Figure(figure.RequestRate))}
 		if goal {
-			row = append(row, known(c.Figure(figure.Goodput)), known(c.Figure(figure.GoodShare)))
+			row = append(row, plain.Known(c.Figure(figure.Goodput)), plain.Known(c.Figure(figure.GoodShare)))
 		}
 		add(append(row, strconv.Itoa(tps.N))...)
 	})
-	s := section{ID: "traffic", Title: "Concurrent requests", For: onPage, Parts: []section{
-		{Across: "pair", Draw: func(v *view) []chart {
-			return append(v.drawnOver(figure.Requests), mixedLengths(v)...)
+	s := Section{ID: "traffic", Title: "Concurrent requests", For: OnPage, Parts: []Section{
+		{Across: "pair", Draw: func(v *chart.View) []chart.Chart {
+			return append(v.DrawnOver(figure.Requests), chart.MixedLengths(v)...)
 		}}}}
 	if rates != nil {
 		s.Words, s.Method, s.Lines, s.Mark = []string{words}, []string{trafficMethod}, caveats, "- "
-		s.Parts = append([]section{{Grid: named(rates, "Aggregate figures of each launch")}}, s.Parts...)
-		s.Parts = append(s.Parts, section{Grid: named(requestTimes(res), "Request times by percentile")})
+		s.Parts = append([]Section{{Grid: plain.Named(rates, "Aggregate figures of each launch")}}, s.Parts...)
+		s.Parts = append(s.Parts, Section{Grid: plain.Named(requestTimes(res), "Request times by percentile")})
 	}
 	return s
 }
 
 // requestTimes are the percentiles of each cell's requests.
-func requestTimes(res *compare.Result) *grid {
+func requestTimes(res *compare.Result) *plain.Grid {
 	head := []string{"cell", "requests", "time"}
 	for _, share := range figure.Quantiles() {
 		head = append(head, fmt.Sprintf("p%g (ms)", 100*share))
 	}
-	return perCell(res, append(head, "95% interval of the highest", "launches"),
+	return plain.PerCell(res, append(head, "95% interval of the highest", "launches"),
 		func(c *compare.Cell, add func(...string)) {
 			if c.Load == nil {
 				return
 			}
 			percentileRows(add, "all", c.Figure)
 			for _, k := range c.Load.Kinds {
-				percentileRows(add, line(k.Kind), k.Figure)
+				percentileRows(add, plain.Line(k.Kind), k.Figure)
 			}
 		})
 }
@@ -142,7 +145,7 @@ func percentileRows(add func(...string), kind string, find func(string) evidence
 			f := find(figure.Percentile(of.Name, share))
 			switch {
 			case f.Known():
-				highest, row = f, append(row, num(f.Center()))
+				highest, row = f, append(row, plain.Num(f.Center()))
 			case f.Absent != "":
 				row = append(row, "– ("+f.Absent+")")
 			default:
@@ -150,7 +153,7 @@ func percentileRows(add func(...string), kind string, find func(string) evidence
 			}
 		}
 		if highest.Known() {
-			add(append(row, intervalWords(highest), strconv.Itoa(highest.N))...)
+			add(append(row, plain.IntervalWords(highest), strconv.Itoa(highest.N))...)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package reports
+package chart
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"llmparity/compare/timing"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/reports/plain"
 )
 
 // alongAxes are the charts of cells that differ in the length of their prompts or in the number of concurrent requests.
@@ -32,12 +33,12 @@ var alongAxes = []struct {
 	{figure.Requests, growth.AxisBatch, "latency_vs_batch_size", "Latency by batch size", []string{"ms"}},
 }
 
-// drawnOver draws the charts over lengths, or over requests.
-func (v *view) drawnOver(what figure.Over) []chart {
-	var out []chart
+// DrawnOver draws the charts over lengths, or over requests.
+func (v *View) DrawnOver(what figure.Over) []Chart {
+	var out []Chart
 	for _, a := range alongAxes {
 		if a.over == what {
-			out = append(out, v.over(a.axis, chart{ID: a.id, Title: a.title}, figuresOver(what, a.units...))...)
+			out = append(out, v.over(a.axis, Chart{ID: a.id, Title: a.title}, figuresOver(what, a.units...))...)
 		}
 	}
 	return out
@@ -62,64 +63,64 @@ func along(c *compare.Cell, r *figure.Row) evidence.Figure {
 }
 
 // over draws one line per engine along an axis of sweeps, one drawing per figure: medians with intervals.
-func (v *view) over(axis string, out chart, figures []*figure.Row) []chart {
+func (v *View) over(axis string, out Chart, figures []*figure.Row) []Chart {
 	title := ""
-	for _, s := range v.res.Sweeps {
+	for _, s := range v.Res.Sweeps {
 		if s.Axis == axis {
 			title = s.Title
 		}
 	}
 	out.Choice, out.Label = "Figure", "Lines of "+out.Title+" for each engine; the table below has the same figures"
-	out.Table = &grid{Head: []string{"cell", title, "figure", "median", "95% interval", "launches"}}
+	out.Table = &plain.Grid{Head: []string{"cell", title, "figure", "median", "95% interval", "launches"}}
 	for _, f := range figures {
 		l := lineChart(title)
 		l.x["minInterval"] = 1 // half a client is none
 		dots := &plot{}
 		name, drawn := "", map[string]int{}
-		for _, s := range v.res.Sweeps {
+		for _, s := range v.Res.Sweeps {
 			if s.Axis != axis {
 				continue
 			}
 			var data [][2]any
 			var lines []any
 			for n, i := range s.Cells {
-				x := along(&v.res.Cells[i], f)
+				x := along(&v.Res.Cells[i], f)
 				if !x.Known() {
 					continue
 				}
-				name = titleCase(x.Title) + " (" + x.Unit + ")"
+				name = plain.TitleCase(x.Title) + " (" + x.Unit + ")"
 				data = append(data, datum(s.At[n], x.Center()))
 				if iv := x.Interval; iv != nil {
 					lines = append(lines, whisker(s.At[n], fine(iv.Lo), s.At[n], fine(iv.Hi)))
 				}
-				out.Table.Rows = append(
-					out.Table.Rows, []string{line(v.res.Cells[i].Label), num(s.At[n]), name, num(x.Center()),
-						intervalWords(x), strconv.Itoa(x.N)})
+				out.Table.Rows = append(out.Table.Rows, []string{plain.Line(v.Res.Cells[i].Label), plain.Num(s.At[n]),
+					name, plain.Num(x.Center()), plain.IntervalWords(x), strconv.Itoa(x.N)})
 			}
 			if len(data) > 0 {
-				l.add("line", line(s.Label), data, stroke(v.colour(s.Cells[0]), 2.4, dash(drawn[s.Engine]), true),
+				l.add("line", plain.Line(s.Label), data, stroke(v.Colour(s.Cells[0]), 2.4, dash(drawn[s.Engine]), true),
 					whiskers(lines, 2))
-				dots.add("scatter", line(s.Label)+", launches", v.launchesAt(s, f), inked(v.colour(s.Cells[0]), 0.6))
+				dots.add("scatter", plain.Line(s.Label)+", launches", v.launchesAt(s, f),
+					inked(v.Colour(s.Cells[0]), 0.6))
 				drawn[s.Engine]++
 			}
 		}
 		l.series = append(l.series, dots.series...)
 		if name != "" {
 			out.Drawings = append(out.Drawings,
-				drawing{Name: name, Caption: "Lines: medians. Dots: launches. Vertical lines: 95% intervals, from six launches on.", Options: l.options()})
+				Drawing{Name: name, Caption: "Lines: medians. Dots: launches. Vertical lines: 95% intervals, from six launches on.", Options: l.options()})
 		}
 	}
 	if len(out.Drawings) == 0 {
 		return nil
 	}
-	return []chart{out}
+	return []Chart{out}
 }
 
 // launchesAt has one dot per launch.
-func (v *view) launchesAt(s growth.Sweep, f *figure.Row) []options {
+func (v *View) launchesAt(s growth.Sweep, f *figure.Row) []options {
 	var out []options
 	for n, i := range s.Cells {
-		c := &v.res.Cells[i]
+		c := &v.Res.Cells[i]
 		for _, x := range along(c, f).Values {
 			out = append(out, spot(fmt.Sprintf("%s (attempt %d)", c.Repeated(), x.Attempt), digits(s.At[n]),
 				fine(x.Value), 5))
@@ -136,22 +137,22 @@ type ofKind struct {
 }
 
 // kindsAndAlone lists the kinds of all mixes, each after the cell that has it alone, if there is one.
-func (v *view) kindsAndAlone() []ofKind {
+func (v *View) kindsAndAlone() []ofKind {
 	var out []ofKind
 	seen := map[int]bool{}
-	for i := range v.res.Cells {
-		c := &v.res.Cells[i]
+	for i := range v.Res.Cells {
+		c := &v.Res.Cells[i]
 		if c.Load == nil {
 			continue
 		}
 		for _, k := range c.Load.Kinds {
-			for j := range v.res.Cells {
-				if o := &v.res.Cells[j]; !seen[j] && byItself(o, c, k.Kind) {
+			for j := range v.Res.Cells {
+				if o := &v.Res.Cells[j]; !seen[j] && byItself(o, c, k.Kind) {
 					seen[j] = true
-					out = append(out, ofKind{j, line(o.Label) + ": " + line(k.Kind) + " alone", o.Figure})
+					out = append(out, ofKind{j, plain.Line(o.Label) + ": " + plain.Line(k.Kind) + " alone", o.Figure})
 				}
 			}
-			out = append(out, ofKind{i, line(c.Label) + ": " + line(k.Kind) + " with others", k.Figure})
+			out = append(out, ofKind{i, plain.Line(c.Label) + ": " + plain.Line(k.Kind) + " with others", k.Figure})
 		}
 	}
 	return out
@@ -181,17 +182,17 @@ func sameRequest(k record.Kind, spec record.Cell) bool {
 	return k.Prompt == spec.Prompt
 }
 
-// mixedLengths draws latency percentiles of short and long requests, one drawing per kind of time.
-func mixedLengths(v *view) []chart {
+// MixedLengths draws latency percentiles of short and long requests, one drawing per kind of time.
+func MixedLengths(v *View) []Chart {
 	kinds := v.kindsAndAlone()
 	if len(kinds) == 0 {
 		return nil
 	}
-	out := chart{ID: "fig5_mixed_lengths_latency", Title: "Short and long requests together",
+	out := Chart{ID: "fig5_mixed_lengths_latency", Title: "Short and long requests together",
 		Choice: "Time", Height: rowsHeight(len(figure.Quantiles()), len(kinds)),
 		Note:  "Percentiles of each launch's requests, median over launches. Percentiles with too few requests are missing.",
 		Label: "Bars of latency percentiles for each kind of request, alone and with others; the table below has the same figures",
-		Table: &grid{Head: []string{"requests", "time", "median", "95% interval", "launches"}}}
+		Table: &plain.Grid{Head: []string{"requests", "time", "median", "95% interval", "launches"}}}
 	for _, of := range figure.TimesOfTraffic() {
 		// what no launch has requests enough for takes no room
 		shares := slices.DeleteFunc(figure.Quantiles(), func(share float64) bool {
@@ -204,23 +205,24 @@ func mixedLengths(v *view) []chart {
 		}
 		for n, k := range kinds {
 			at := func(bar int) evidence.Figure { return k.figure(figure.Percentile(of.Name, shares[bar])) }
-			t.add(k.name, func(bar int) float64 { return at(bar).Center() }, inked(v.colour(k.cell), fade(n, kinds)))
+			t.add(k.name, func(bar int) float64 { return at(bar).Center() }, inked(v.Colour(k.cell), fade(n, kinds)))
 			for bar, name := range t.bars {
 				if f := at(bar); f.Known() {
-					time := titleCase(of.Title) + ", " + name + " (ms)"
+					time := plain.TitleCase(of.Title) + ", " + name + " (ms)"
 					out.Table.Rows = append(out.Table.Rows, []string{k.name, time,
-						num(f.Center()), intervalWords(f), fmt.Sprint(f.N)})
+						plain.Num(f.Center()), plain.IntervalWords(f), fmt.Sprint(f.N)})
 				}
 			}
 		}
 		if len(shares) > 0 {
-			out.Drawings = append(out.Drawings, drawing{Name: titleCase(of.Title) + " (ms)", Options: t.options()})
+			name := plain.TitleCase(of.Title) + " (ms)"
+			out.Drawings = append(out.Drawings, Drawing{Name: name, Options: t.options()})
 		}
 	}
 	if len(out.Drawings) == 0 {
 		return nil
 	}
-	return []chart{out}
+	return []Chart{out}
 }
 
 // fade distinguishes kinds of one engine, which have the same colour.
@@ -234,25 +236,25 @@ func fade(at int, kinds []ofKind) float64 {
 	return []float64{1, 0.55, 0.3}[before%3]
 }
 
-// latencies draws one chart per kind of time, with one line per cell.
-func latencies(v *view) []chart {
+// Latencies draws one chart per kind of time, with one line per cell.
+func Latencies(v *View) []Chart {
 	var names []string
 	title, unit := map[string]string{}, "ms"
-	for i := range v.res.Cells {
-		for _, d := range v.res.Cells[i].Distributions {
+	for i := range v.Res.Cells {
+		for _, d := range v.Res.Cells[i].Distributions {
 			if title[d.Name] == "" {
 				names = append(names, d.Name)
-				title[d.Name] = titleCase(d.Title)
+				title[d.Name] = plain.TitleCase(d.Title)
 			}
 			unit = d.Unit
 		}
 	}
-	var out []chart
+	var out []Chart
 	for _, name := range names {
-		out = append(out, chart{ID: "latency-" + name, Title: title[name], Unit: unit,
-			Table:    latencyTable(v.res, name),
+		out = append(out, Chart{ID: "latency-" + name, Title: title[name], Unit: unit,
+			Table:    latencyTable(v.Res, name),
 			Label:    "Cumulative distribution of " + title[name] + ", one curve per cell; the table below has the quantiles",
-			Drawings: []drawing{{Options: v.ecdf(name, unit)}}})
+			Drawings: []Drawing{{Options: v.ecdf(name, unit)}}})
 	}
 	return out
 }
@@ -267,14 +269,14 @@ func taken(c *compare.Cell, name string) *timing.Distribution {
 	return nil
 }
 
-func (v *view) ecdf(name, unit string) options {
+func (v *View) ecdf(name, unit string) options {
 	l := lineChart(unit)
 	l.y = options{"type": "value", "splitNumber": 5, "min": 0, "max": 100, "name": "%", "nameLocation": "end"}
 	least, most := 0.0, 0.0
 	dots := &plot{}
 	drawn := map[string]int{}
-	for i := range v.res.Cells {
-		c := &v.res.Cells[i]
+	for i := range v.Res.Cells {
+		c := &v.Res.Cells[i]
 		d := taken(c, name)
 		if d == nil {
 			continue
@@ -288,17 +290,17 @@ func (v *view) ecdf(name, unit string) options {
 			least = first
 		}
 		most = max(most, last)
-		looks := []options{stroke(v.colour(i), 2, dash(drawn[c.Spec.Engine]), false), {"step": "end"}}
+		looks := []options{stroke(v.Colour(i), 2, dash(drawn[c.Spec.Engine]), false), {"step": "end"}}
 		drawn[c.Spec.Engine]++
 		if len(l.series) == 0 {
 			looks = append(looks, levels())
 		}
-		l.add("line", line(c.Label), data, looks...)
+		l.add("line", plain.Line(c.Label), data, looks...)
 		var marks []options
 		for _, q := range d.Quantiles {
-			marks = append(marks, spot("p"+num(100*q.Share), fine(q.Value), 100*q.Share, 7))
+			marks = append(marks, spot("p"+plain.Num(100*q.Share), fine(q.Value), 100*q.Share, 7))
 		}
-		dots.add("scatter", line(c.Label), marks, inked(v.colour(i), 0))
+		dots.add("scatter", plain.Line(c.Label), marks, inked(v.Colour(i), 0))
 	}
 	l.series = append(l.series, dots.series...)
 	if least > 0 && most/least > 20 {
@@ -311,7 +313,7 @@ func (v *view) ecdf(name, unit string) options {
 func levels() options {
 	var at []options
 	for _, share := range []float64{50, 90, 99} {
-		at = append(at, options{"yAxis": share, "name": "p" + num(share)})
+		at = append(at, options{"yAxis": share, "name": "p" + plain.Num(share)})
 	}
 	return options{"markLine": options{"data": at, "symbol": []string{"none", "none"},
 		"label": options{"show": true, "formatter": "{b}", "position": "insideStartTop", "color": "var(--muted)",
@@ -322,10 +324,10 @@ func levels() options {
 // dash distinguishes lines of one colour.
 func dash(n int) string { return []string{"solid", "dashed", "dotted"}[n%3] }
 
-func latencyTable(res *compare.Result, name string) *grid {
+func latencyTable(res *compare.Result, name string) *plain.Grid {
 	head := []string{"cell", "quantile", "all values (ms)", "values", "launches", "median over launches (ms)",
 		"95% interval"}
-	return perCell(res, head, func(c *compare.Cell, add func(...string)) {
+	return plain.PerCell(res, head, func(c *compare.Cell, add func(...string)) {
 		d := taken(c, name)
 		if d == nil {
 			return
@@ -333,10 +335,10 @@ func latencyTable(res *compare.Result, name string) *grid {
 		for _, q := range d.Quantiles {
 			median, interval := "–", "too few values per launch"
 			if q.ByLaunch != nil {
-				median, interval = known(*q.ByLaunch), intervalWords(*q.ByLaunch)
+				median, interval = plain.Known(*q.ByLaunch), plain.IntervalWords(*q.ByLaunch)
 			}
-			add("p"+num(100*q.Share), num(q.Value), fmt.Sprintf("%d %s", d.N, d.Of), strconv.Itoa(d.Launches), median,
-				interval)
+			add("p"+plain.Num(100*q.Share), plain.Num(q.Value), fmt.Sprintf("%d %s", d.N, d.Of),
+				strconv.Itoa(d.Launches), median, interval)
 		}
 	})
 }

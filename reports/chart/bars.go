@@ -1,4 +1,4 @@
-package reports
+package chart
 
 import (
 	"fmt"
@@ -8,21 +8,22 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
+	"llmparity/reports/plain"
 )
 
 // rowsHeight is the height in pixels of a chart with so many rows of so many bars.
 func rowsHeight(rows, bars int) int { return 34 + rows*max(38, 14+bars*14) }
 
-// bars draws one figure: medians, launches and intervals.
-func bars(id, name, title string) func(*view) []chart {
-	return func(v *view) []chart {
+// Bars draws one figure: medians, launches and intervals.
+func Bars(id, name, title string) func(*View) []Chart {
+	return func(v *View) []Chart {
 		var labels []string
 		var data, dots []options
 		var intervals []*stats.Interval
-		out := chart{ID: id, Title: title, Table: &grid{},
+		out := Chart{ID: id, Title: title, Table: &plain.Grid{},
 			Label: fmt.Sprintf("Bar chart of %s of each cell; the table below has the same figures", title)}
-		for i := range v.res.Cells {
-			c := &v.res.Cells[i]
+		for i := range v.Res.Cells {
+			c := &v.Res.Cells[i]
 			f := c.Figure(name)
 			if !f.Known() {
 				continue
@@ -35,9 +36,9 @@ func bars(id, name, title string) func(*view) []chart {
 			}
 			out.Unit = f.Unit
 			out.Table.Rows = append(out.Table.Rows,
-				[]string{line(c.Label), num(f.Center()), intervalWords(f), values(f)})
-			labels = append(labels, line(c.Label)+"\n"+num(f.Center())+" "+f.Unit)
-			data = append(data, options{"value": digits(f.Center()), "itemStyle": options{"color": v.colour(i)}})
+				[]string{plain.Line(c.Label), plain.Num(f.Center()), plain.IntervalWords(f), plain.Values(f)})
+			labels = append(labels, plain.Line(c.Label)+"\n"+plain.Num(f.Center())+" "+f.Unit)
+			data = append(data, options{"value": digits(f.Center()), "itemStyle": options{"color": v.Colour(i)}})
 			intervals = append(intervals, f.Interval)
 		}
 		if len(labels) == 0 {
@@ -48,8 +49,8 @@ func bars(id, name, title string) func(*view) []chart {
 		bar.add("bar", "median", data, options{"barWidth": "46%"}, whiskers(intervalLines(intervals), 3))
 		bar.add("scatter", "launches", dots,
 			options{"itemStyle": options{"color": "var(--dot)", "borderColor": "var(--page)", "borderWidth": 1}})
-		out.Height, out.Drawings = rowsHeight(len(labels), 1), []drawing{{Options: bar.options()}}
-		return []chart{out}
+		out.Height, out.Drawings = rowsHeight(len(labels), 1), []Drawing{{Options: bar.options()}}
+		return []Chart{out}
 	}
 }
 
@@ -139,21 +140,21 @@ func aside(n, of int) float64 {
 // mostHeadlines is how many cells the charts beside the answer have room for.
 const mostHeadlines = 12
 
-// headlines are the peak by component, and beside it the speed; where speeds are not comparable, what the engine added.
-func headlines(v *view) []chart {
-	if len(v.res.Cells) > mostHeadlines {
+// Headlines are the peak by component, and beside it the speed; where speeds are not comparable, what the engine added.
+func Headlines(v *View) []Chart {
+	if len(v.Res.Cells) > mostHeadlines {
 		return nil
 	}
-	out := peakStack(v)
-	refused := slices.ContainsFunc(v.res.Comparisons, func(c compare.Comparison) bool { return c.Refused != "" })
+	out := PeakStack(v)
+	refused := slices.ContainsFunc(v.Res.Comparisons, func(c compare.Comparison) bool { return c.Refused != "" })
 	if beside := added(v); refused && beside != nil {
 		return append(out, beside...)
 	}
 	name := figure.DecodeTPS
-	if slices.ContainsFunc(v.res.Cells, func(c compare.Cell) bool { return c.Load != nil }) {
+	if slices.ContainsFunc(v.Res.Cells, func(c compare.Cell) bool { return c.Load != nil }) {
 		name = figure.AggregateTPS
 	}
-	speed := bars("headline-speed", name, titleCase(figure.Title(name)))(v)
+	speed := Bars("headline-speed", name, plain.TitleCase(figure.Title(name)))(v)
 	for i := range speed {
 		speed[i].Table = nil
 		speed[i].Note = "Median, launches and 95% interval. Longer is faster."
@@ -161,17 +162,17 @@ func headlines(v *view) []chart {
 	return append(out, speed...)
 }
 
-// peakStack draws each cell's peak by component with its interval; where PSS could not be read, the sum of RSS.
-func peakStack(v *view) []chart {
+// PeakStack draws each cell's peak by component with its interval; where PSS could not be read, the sum of RSS.
+func PeakStack(v *View) []Chart {
 	var cells []*compare.Cell
 	t := &barTable{}
-	for i := range v.res.Cells {
-		c := &v.res.Cells[i]
+	for i := range v.Res.Cells {
+		c := &v.Res.Cells[i]
 		p := c.Points()
 		if !p.Peak.Known() {
 			continue
 		}
-		name := line(c.Label) + "\n" + num(p.Peak.Center()) + " MiB"
+		name := plain.Line(c.Label) + "\n" + plain.Num(p.Peak.Center()) + " MiB"
 		if p.Peak.Name == figure.PeakRSS {
 			name += " (RSS)"
 		}
@@ -183,9 +184,9 @@ func peakStack(v *view) []chart {
 	split := func(c *compare.Cell) bool { return c.Parts.Component(figure.ModelWeights).Known() }
 	before := func(n int) float64 { return cells[n].Points().Baseline.Center() }
 	t.add("before the model", before, inked("var(--off)", 0))
-	for _, col := range components() {
+	for _, col := range Components() {
 		if colour, ok := partColour[col.Name]; ok {
-			t.add(partName(col.Name), func(n int) float64 {
+			t.add(PartName(col.Name), func(n int) float64 {
 				if !split(cells[n]) {
 					return math.NaN()
 				}
@@ -203,60 +204,60 @@ func peakStack(v *view) []chart {
 		}
 		return p.Peak.Center()
 	}, inked("var(--p3)", 0))
-	return []chart{{ID: "headline-memory", Title: "Peak memory", Unit: "MiB", Height: rowsHeight(len(cells), 1),
+	return []Chart{{ID: "headline-memory", Title: "Peak memory", Unit: "MiB", Height: rowsHeight(len(cells), 1),
 		Note:     "Total PSS of all processes, median, by component. Line: 95% interval.",
 		Label:    "Stacked bars of each cell's peak memory by component; section Memory has the figures in a table",
-		Drawings: []drawing{{Options: t.options()}}}}
+		Drawings: []Drawing{{Options: t.options()}}}}
 }
 
 // added draws the components that the engine added to the baseline, cells side by side.
-func added(v *view) []chart {
-	if len(v.res.Cells) > mostNarrow {
+func added(v *View) []Chart {
+	if len(v.Res.Cells) > MostNarrow {
 		return nil
 	}
 	size := func(cell int, name string) float64 {
-		if f := v.res.Cells[cell].Parts.Shown(name); f.Known() && digits(f.Center()) != 0 {
+		if f := v.Res.Cells[cell].Parts.Shown(name); f.Known() && digits(f.Center()) != 0 {
 			return f.Center()
 		}
 		return math.NaN()
 	}
 	t := &barTable{apart: true}
 	var names []string
-	for _, col := range components() {
+	for _, col := range Components() {
 		some := false
-		for i := range v.res.Cells {
+		for i := range v.Res.Cells {
 			some = some || !math.IsNaN(size(i, col.Name))
 		}
 		if _, ok := partColour[col.Name]; ok && some {
-			t.bars, names = append(t.bars, partName(col.Name)), append(names, col.Name)
+			t.bars, names = append(t.bars, PartName(col.Name)), append(names, col.Name)
 		}
 	}
 	if len(names) == 0 {
 		return nil
 	}
-	for i := range v.res.Cells {
-		t.add(line(v.res.Cells[i].Label), func(bar int) float64 { return size(i, names[bar]) }, inked(v.colour(i), 0),
-			options{"barGap": "10%", "barCategoryGap": "30%",
+	for i := range v.Res.Cells {
+		t.add(plain.Line(v.Res.Cells[i].Label), func(bar int) float64 { return size(i, names[bar]) },
+			inked(v.Colour(i), 0), options{"barGap": "10%", "barCategoryGap": "30%",
 				"label": options{"show": true, "position": "right", "fontSize": 11, "color": "var(--muted)"}})
 	}
-	return []chart{{ID: "headline-added", Title: "What the engine added", Unit: "MiB",
-		Height:   34 + len(names)*(10+12*len(v.res.Cells)),
+	return []Chart{{ID: "headline-added", Title: "What the engine added", Unit: "MiB",
+		Height:   34 + len(names)*(10+12*len(v.Res.Cells)),
 		Note:     "Median increase over the baseline, by component.",
 		Label:    "Bars of each component of the memory increase; section Where memory goes has the figures in a table",
-		Drawings: []drawing{{Options: t.options()}}}}
+		Drawings: []Drawing{{Options: t.options()}}}}
 }
 
-// components are the columns of tables, the browser's own before everything else.
-func components() []*figure.Row {
+// Components are the columns of tables, the browser's own before everything else.
+func Components() []*figure.Row {
 	all := figure.Rows(func(r *figure.Row) bool { return r.Component })
 	left := slices.IndexFunc(all, func(r *figure.Row) bool { return r.Name == figure.FrameworkOverhead })
 	return slices.Insert(all, left, figure.New(figure.BrowserShare))
 }
 
-// partName is a component in a word or two.
-func partName(name string) string {
+// PartName is a component in a word or two.
+func PartName(name string) string {
 	if r := figure.Of(name); r != nil && r.Part != "" {
-		return oneLine(r.Part)
+		return plain.OneLine(r.Part)
 	}
 	return name
 }

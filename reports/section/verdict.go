@@ -1,4 +1,4 @@
-package reports
+package section
 
 import (
 	"cmp"
@@ -11,22 +11,24 @@ import (
 	"llmparity/compare/settings"
 	"llmparity/internal/record"
 	"llmparity/internal/words"
+	"llmparity/reports/chart"
+	"llmparity/reports/plain"
 )
 
 // verdictSection is below a head that says what it is, and so has no title. The page has the answer in its place.
-func verdictSection(res *compare.Result) section {
-	return section{ID: "verdict", For: inTerminal | document, Lines: res.Verdict}
+func verdictSection(res *compare.Result) Section {
+	return Section{ID: "verdict", For: InTerminal | Document, Lines: res.Verdict}
 }
 
 // comparabilitySection says what may be compared.
-func comparabilitySection(res *compare.Result) section {
-	return section{ID: "comparability", Title: "What may be compared", Class: "notice", Lines: res.Comparability,
+func comparabilitySection(res *compare.Result) Section {
+	return Section{ID: "comparability", Title: "What may be compared", Class: "notice", Lines: res.Comparability,
 		Mark: "- ", Parts: settingParts(res)}
 }
 
 // riskSection says of each cell whether its memory was thought to fit, where that was in doubt, and what would help.
-func riskSection(res *compare.Result) section {
-	s := section{ID: "risk", Title: "Risk of running out of memory", Class: "notice", Mark: "! "}
+func riskSection(res *compare.Result) Section {
+	s := Section{ID: "risk", Title: "Risk of running out of memory", Class: "notice", Mark: "! "}
 	for i := range res.Cells {
 		c := &res.Cells[i]
 		r := c.Risk
@@ -47,20 +49,20 @@ func riskSection(res *compare.Result) section {
 	return s
 }
 
-func warningsSection(res *compare.Result) section {
-	return section{ID: "warned", Title: "Warnings", Parts: []section{
-		{For: inTerminal | document, Lines: warningLines(res.Warnings, res), Mark: "! "},
-		{For: onPage, View: "warnings", Data: warned(res)}}}
+func warningsSection(res *compare.Result) Section {
+	return Section{ID: "warned", Title: "Warnings", Parts: []Section{
+		{For: InTerminal | Document, Lines: WarningLines(res.Warnings, res), Mark: "! "},
+		{For: OnPage, View: "warnings", Data: Warned(res)}}}
 }
 
 // notesSection has the remarks that change no conclusion.
-func notesSection(res *compare.Result) section {
-	return section{ID: "notes", Title: "Notes", For: inTerminal | document | onPage, Folded: true, Mark: "- ",
-		Lines: warningLines(res.Notes, res)}
+func notesSection(res *compare.Result) Section {
+	return Section{ID: "notes", Title: "Notes", For: InTerminal | Document | OnPage, Folded: true, Mark: "- ",
+		Lines: WarningLines(res.Notes, res)}
 }
 
-// warned has every warning once, with all that it is about: what is said of each of thirty cells would bury the rest.
-func warned(res *compare.Result) []evidence.Warning { return onceEach(res.Warnings, res) }
+// Warned has every warning once, with all that it is about: what is said of each of thirty cells would bury the rest.
+func Warned(res *compare.Result) []evidence.Warning { return onceEach(res.Warnings, res) }
 
 func onceEach(all []evidence.Warning, res *compare.Result) []evidence.Warning {
 	var out []evidence.Warning
@@ -74,12 +76,12 @@ func onceEach(all []evidence.Warning, res *compare.Result) []evidence.Warning {
 		}
 	}
 	for i := range out {
-		out[i].Where = everyCell(res, about[out[i].Warning])
+		out[i].Where = EveryCell(res, about[out[i].Warning])
 	}
 	return out
 }
 
-func warningLines(all []evidence.Warning, res *compare.Result) []string {
+func WarningLines(all []evidence.Warning, res *compare.Result) []string {
 	var out []string
 	for _, w := range onceEach(all, res) {
 		out = append(out, fmt.Sprintf("%s: %s (%s)", w.Where, w.Text, w.Code))
@@ -87,8 +89,8 @@ func warningLines(all []evidence.Warning, res *compare.Result) []string {
 	return out
 }
 
-// everyCell says so in place of the names of all cells.
-func everyCell(res *compare.Result, names []string) string {
+// EveryCell says so in place of the names of all cells.
+func EveryCell(res *compare.Result, names []string) string {
 	if len(names) > 2 && len(names) == len(res.Cells) &&
 		!slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return !slices.Contains(names, c.Label) }) {
 		return "every cell"
@@ -97,35 +99,35 @@ func everyCell(res *compare.Result, names []string) string {
 }
 
 // settingParts compare what engines report of their settings.
-func settingParts(res *compare.Result) []section {
+func settingParts(res *compare.Result) []Section {
 	s := res.Settings
 	if s == nil || len(s.Sides) < 2 {
 		return nil
 	}
-	table := func(title string, rows []settings.Setting, same bool) section {
-		g := &grid{Name: title, Head: append([]string{"setting"}, lines(s.Sides)...)}
+	table := func(title string, rows []settings.Setting, same bool) Section {
+		g := &plain.Grid{Name: title, Head: append([]string{"setting"}, plain.Lines(s.Sides)...)}
 		if same {
 			g.Head = append(g.Head, "same?")
 		}
 		for _, row := range rows {
-			fields := []string{line(row.Title)}
+			fields := []string{plain.Line(row.Title)}
 			for _, v := range row.Values {
-				fields = append(fields, cmp.Or(line(v), "–"))
+				fields = append(fields, cmp.Or(plain.Line(v), "–"))
 			}
 			if same {
 				fields = append(fields, map[bool]string{true: "yes", false: "no"}[row.Same])
 			}
 			g.Rows = append(g.Rows, fields)
 		}
-		return section{Title: title, For: document | onPage, Folded: true, Grid: g.orNil()}
+		return Section{Title: title, For: Document | OnPage, Folded: true, Grid: g.OrNil()}
 	}
-	return []section{table("Settings", s.Rows, true), table("Settings that only one engine reports", s.Only, false)}
+	return []Section{table("Settings", s.Rows, true), table("Settings that only one engine reports", s.Only, false)}
 }
 
-// headlineSection is the answer with its two charts.
-func headlineSection(res *compare.Result, a *compare.Answer) section {
-	return section{ID: "headline", For: onPage, View: "answer", Data: newAnswerPart(a, len(warned(res))), Across: "duo",
-		Draw: headlines}
+// Headline is the answer with its two charts.
+func Headline(res *compare.Result, a *compare.Answer) Section {
+	return Section{ID: "headline", For: OnPage, View: "answer", Data: newAnswerPart(a, len(Warned(res))), Across: "duo",
+		Draw: chart.Headlines}
 }
 
 // answerCard is a card under the question that it answers, with the section that says more.

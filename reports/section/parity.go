@@ -1,4 +1,4 @@
-package reports
+package section
 
 import (
 	"fmt"
@@ -7,26 +7,28 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/parity"
+	"llmparity/reports/chart"
+	"llmparity/reports/plain"
 )
 
 // paritySection has one line per pair and cell; the page shows the tokens of each pair.
-func paritySection(v *view) section {
-	if len(v.res.Cells) == 0 {
-		return section{}
+func paritySection(v *chart.View) Section {
+	if len(v.Res.Cells) == 0 {
+		return Section{}
 	}
-	itself := perCell(v.res, []string{"cell", "over its launches"},
+	itself := plain.PerCell(v.Res, []string{"cell", "over its launches"},
 		func(c *compare.Cell, add func(...string)) { add(c.Self.Verdict) })
-	parts := []section{{For: inTerminal | document, Lines: append(parityLines(v.res), selfLines(v.res)...), Mark: "- "}}
-	for _, m := range v.res.Matrices {
-		parts = append(parts, section{For: onPage, Grid: matrixGrid(v.res, m)})
+	parts := []Section{{For: InTerminal | Document, Lines: append(parityLines(v.Res), selfLines(v.Res)...), Mark: "- "}}
+	for _, m := range v.Res.Matrices {
+		parts = append(parts, Section{For: OnPage, Grid: matrixGrid(v.Res, m)})
 	}
 	var pairs []parityBlock
-	for i, pair := range v.res.Parity {
+	for i, pair := range v.Res.Parity {
 		pairs = append(pairs, newParityBlock(v, i, pair))
 	}
-	return section{ID: "parity", Title: "Parity", Parts: append(parts,
-		section{For: onPage, View: "parity", Data: pairs},
-		section{Title: "Each cell with itself", For: onPage, Grid: itself})}
+	return Section{ID: "parity", Title: "Parity", Parts: append(parts,
+		Section{For: OnPage, View: "parity", Data: pairs},
+		Section{Title: "Each cell with itself", For: OnPage, Grid: itself})}
 }
 
 // selfLines say how cells agree with themselves, once for all cells with the same answer.
@@ -47,13 +49,13 @@ func selfLines(res *compare.Result) []string {
 }
 
 // matrixGrid says of each two cells how far they agree.
-func matrixGrid(res *compare.Result, m parity.Matrix) *grid {
-	g := &grid{Name: "Parity of all engines with each other: " + line(m.Title), Head: []string{line(m.Title)}}
+func matrixGrid(res *compare.Result, m parity.Matrix) *plain.Grid {
+	g := &plain.Grid{Name: "Parity of all engines with each other: " + plain.Line(m.Title), Head: []string{plain.Line(m.Title)}}
 	for i, c := range m.Cells {
-		name := line(res.Cells[c].Label)
+		name := plain.Line(res.Cells[c].Label)
 		row := []string{name}
 		for _, e := range m.Rows[i] {
-			row = append(row, strings.TrimSpace(line(e.Text)+" "+e.Forced))
+			row = append(row, strings.TrimSpace(plain.Line(e.Text)+" "+e.Forced))
 		}
 		g.Head, g.Rows = append(g.Head, name), append(g.Rows, row)
 	}
@@ -66,8 +68,8 @@ type parityBlock struct {
 	Number           int    // from 1
 	A, B             string // labels
 	ColourA, ColourB template.CSS
-	Tie              *grid  // how close each engine's choice was at the first difference
-	Title            string // of the tokens
+	Tie              *plain.Grid // how close each engine's choice was at the first difference
+	Title            string      // of the tokens
 	Around           []tokenPair
 	Common           string // what both texts begin with
 	RestA, RestB     string
@@ -87,7 +89,7 @@ type forcedPart struct {
 	Positions               int
 	Differing               []int // places from 0
 	Places                  string
-	Rows                    *grid // some of them
+	Rows                    *plain.Grid // some of them
 }
 
 // shownTokens is how many tokens the table around a difference has, and shownForced how many places at which engines
@@ -97,12 +99,13 @@ const (
 	shownForced = 12
 )
 
-func newParityBlock(v *view, i int, p parity.Parity) parityBlock {
-	b := parityBlock{Parity: p, Number: i + 1, A: line(v.res.Cells[p.A].Label), B: line(v.res.Cells[p.B].Label),
-		ColourA: template.CSS(v.colour(p.A)), ColourB: template.CSS(v.colour(p.B)),
-		Title: "The first tokens", Common: clean(p.TextA[:p.Shared]), RestA: clean(p.TextA[p.Shared:]),
-		RestB: clean(p.TextB[p.Shared:])}
-	a, c := textsOf(v.res, p.A), textsOf(v.res, p.B)
+func newParityBlock(v *chart.View, i int, p parity.Parity) parityBlock {
+	b := parityBlock{Parity: p, Number: i + 1,
+		A: plain.Line(v.Res.Cells[p.A].Label), B: plain.Line(v.Res.Cells[p.B].Label),
+		ColourA: template.CSS(v.Colour(p.A)), ColourB: template.CSS(v.Colour(p.B)),
+		Title: "The first tokens", Common: plain.Clean(p.TextA[:p.Shared]), RestA: plain.Clean(p.TextA[p.Shared:]),
+		RestB: plain.Clean(p.TextB[p.Shared:])}
+	a, c := textsOf(v.Res, p.A), textsOf(v.Res, p.B)
 	longest := max(len(p.IDsA), len(p.IDsB))
 	from := 0
 	if p.Compared && !p.Identical && longest > 0 {
@@ -124,50 +127,50 @@ func newParityBlock(v *view, i int, p parity.Parity) parityBlock {
 }
 
 // tieGrid is nil where no engine reports how close its choice was.
-func tieGrid(b parityBlock, d *parity.Divergence, a, c texts) *grid {
-	g := &grid{Name: fmt.Sprintf("How close the choice was, at token %d", d.Index+1),
+func tieGrid(b parityBlock, d *parity.Divergence, a, c texts) *plain.Grid {
+	g := &plain.Grid{Name: fmt.Sprintf("How close the choice was, at token %d", d.Index+1),
 		Head: []string{"engine", "first choice", "second choice", "difference (nats)"}}
 	add := func(name string, m *parity.Margin, of texts) {
 		if m != nil {
-			g.Rows = append(g.Rows, []string{name, of.token(m.ID), of.token(m.NextID), num(m.Nats)})
+			g.Rows = append(g.Rows, []string{name, of.token(m.ID), of.token(m.NextID), plain.Num(m.Nats)})
 		}
 	}
 	add(b.A, d.MarginA, a)
 	add(b.B, d.MarginB, c)
-	return g.orNil()
+	return g.OrNil()
 }
 
 // forcedSentence says how often both engines predict the same token.
 func forcedSentence(f *parity.Forced) string {
 	return fmt.Sprintf("At %d of %d positions of the text of %s (%s%%), both engines predict the same token.", f.Agreed,
-		f.Positions, line(f.Of), num(100*f.Share))
+		f.Positions, plain.Line(f.Of), plain.Num(100*f.Share))
 }
 
 func newForcedPart(b parityBlock, f *parity.Forced, a, c texts) *forcedPart {
 	out := &forcedPart{Positions: f.Positions, Sentence: forcedSentence(f),
 		Own: fmt.Sprintf("%s predicts the given token at %d of them, %s at %d.", b.A, f.OwnA, b.B, f.OwnB)}
-	rows := &grid{Name: "Where the predicted tokens differ",
+	rows := &plain.Grid{Name: "Where the predicted tokens differ",
 		Head: []string{"token", b.A + " predicts", "ahead by", b.B + " predicts", "ahead by"}}
 	var places []string
 	for i, d := range f.Differing {
 		out.Differing = append(out.Differing, d.Index)
 		if place := fmt.Sprint(d.Index + 1); i < shownForced {
 			places = append(places, place)
-			rows.Rows = append(rows.Rows, []string{place, a.token(d.MarginA.ID), num(d.MarginA.Nats),
-				c.token(d.MarginB.ID), num(d.MarginB.Nats)})
+			rows.Rows = append(rows.Rows, []string{place, a.token(d.MarginA.ID), plain.Num(d.MarginA.Nats),
+				c.token(d.MarginB.ID), plain.Num(d.MarginB.Nats)})
 		}
 	}
-	out.Rows, out.Places = rows.orNil(), strings.Join(places, ", ")
+	out.Rows, out.Places = rows.OrNil(), strings.Join(places, ", ")
 	if more := len(f.Differing) - len(places); more > 0 {
 		out.Places += fmt.Sprintf(" and %d more", more)
 	}
 	if d := f.Distance; d != nil {
 		out.Distance = fmt.Sprintf("Log-probabilities of the same tokens differ by %s on average and by at most %s, at token %d; for tokens with "+
-			"a probability of 1%% or more, by at most %s. Based on %d log-probabilities that both engines report.", num(d.Mean), num(d.Max),
+			"a probability of 1%% or more, by at most %s. Based on %d log-probabilities that both engines report.", plain.Num(d.Mean), plain.Num(d.Max),
 			d.MaxAt+1,
-			num(d.MaxLikely), d.Compared)
+			plain.Num(d.MaxLikely), d.Compared)
 		out.Distance += fmt.Sprintf(" The Kullback-Leibler divergence is at least %s nats per token on average and at least %s at its highest; it is a "+
-			"lower bound, because only the most likely tokens are known one by one.", num(d.KLMean), num(d.KLMax))
+			"lower bound, because only the most likely tokens are known one by one.", plain.Num(d.KLMean), plain.Num(d.KLMax))
 	}
 	return out
 }
@@ -180,7 +183,7 @@ func textsOf(res *compare.Result, cell int) texts { return res.Runs[res.Cells[ce
 var spaces = strings.NewReplacer(" ", "␣", "\n", "⏎", "\t", "⇥")
 
 // text is a token with its spaces made visible; empty if unknown.
-func (t texts) text(id int) string { return shorten(line(spaces.Replace(t[id])), 24) }
+func (t texts) text(id int) string { return plain.Shorten(plain.Line(spaces.Replace(t[id])), 24) }
 
 // token is a token by its text and id.
 func (t texts) token(id int) string {
@@ -198,9 +201,6 @@ func (t texts) at(ids []int, i int) (id, text string) {
 	return fmt.Sprint(ids[i]), t.text(ids[i])
 }
 
-// joinedIDs writes every id.
-func joinedIDs(ids []int) string { return strings.Trim(fmt.Sprint(ids), "[]") }
-
 // parityLines has one line per pair for the terminal.
 func parityLines(res *compare.Result) []string {
 	var out []string
@@ -211,7 +211,7 @@ func parityLines(res *compare.Result) []string {
 			text += " " + forcedSentence(f)
 			if d := f.Distance; d != nil {
 				text += fmt.Sprintf(" Log-probabilities differ by up to %s; for tokens with a probability of 1%% or more, by up to %s.",
-					num(d.Max), num(d.MaxLikely))
+					plain.Num(d.Max), plain.Num(d.MaxLikely))
 			}
 		}
 		out = append(out, text)

@@ -1,4 +1,4 @@
-package reports
+package plain
 
 import (
 	"cmp"
@@ -15,8 +15,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// num writes a figure with about four digits, without an exponent where it can be true.
-func num(v float64) string {
+// Num writes a figure with about four digits, without an exponent where it can be true.
+func Num(v float64) string {
 	a := math.Abs(v)
 	switch {
 	case a >= 1e15: // nobody's figure, and wider than a terminal
@@ -33,9 +33,9 @@ func num(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// spread is the wider side of the interval in percent of the median, with a mark where there is something to know of
+// Spread is the wider side of the interval in percent of the median, with a mark where there is something to know of
 // the launches.
-func spread(f evidence.Figure) string {
+func Spread(f evidence.Figure) string {
 	mark := ""
 	if len(f.Warnings) > 0 {
 		mark = "!"
@@ -45,14 +45,14 @@ func spread(f evidence.Figure) string {
 	case f.Interval == nil:
 		return fmt.Sprintf("(n=%d)", f.N) + mark
 	case !known:
-		return fmt.Sprintf("[%s, %s]", num(f.Interval.Lo), num(f.Interval.Hi)) + mark
+		return fmt.Sprintf("[%s, %s]", Num(f.Interval.Lo), Num(f.Interval.Hi)) + mark
 	}
 	return "±" + strings.TrimSuffix(strconv.FormatFloat(100*half, 'f', 1, 64), ".0") + "%" + mark
 }
 
-// clean makes a text from a record safe to look at: what would move the cursor, hide text or turn its direction is
+// Clean makes a text from a record safe to look at: what would move the cursor, hide text or turn its direction is
 // spelt out.
-func clean(s string) string {
+func Clean(s string) string {
 	safe := func(r rune) bool { return r != utf8.RuneError && (r == '\n' || !hidden(r)) }
 	if strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
 		return s
@@ -79,22 +79,22 @@ func hidden(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
 }
 
-// line is clean in one line.
-func line(s string) string { return strings.ReplaceAll(clean(s), "\n", `\n`) }
+// Line is clean in one line.
+func Line(s string) string { return strings.ReplaceAll(Clean(s), "\n", `\n`) }
 
-// shorten cuts a line to so many characters.
-func shorten(s string, width int) string {
+// Shorten cuts a line to so many characters.
+func Shorten(s string, width int) string {
 	if utf8.RuneCountInString(s) <= width {
 		return s
 	}
 	return string([]rune(s)[:width-1]) + "…"
 }
 
-// wrap breaks a text into lines of so many characters, all but the first indented.
-func wrap(s, first, rest string, width int) string {
+// Wrap breaks a text into lines of so many characters, all but the first indented.
+func Wrap(s, first, rest string, width int) string {
 	var b strings.Builder
 	now, empty := first, true // what the line holds, and whether that is the indent alone
-	for _, word := range strings.Fields(line(s)) {
+	for _, word := range strings.Fields(Line(s)) {
 		if !empty && utf8.RuneCountInString(now)+1+utf8.RuneCountInString(word) > width {
 			b.WriteString(now + "\n")
 			now, empty = rest, true
@@ -112,20 +112,20 @@ func wrap(s, first, rest string, width int) string {
 	return b.String() + now + "\n"
 }
 
-// held writes a size, with the number of launches if fewer than counted have it. Repetitions in one launch have some
+// Held writes a size, with the number of launches if fewer than counted have it. Repetitions in one launch have some
 // sizes only once.
-func held(f evidence.Figure, l compare.Launches) string {
+func Held(f evidence.Figure, l compare.Launches) string {
 	switch {
 	case !f.Known():
 		return "–"
 	case f.N < l.Counted && f.N != l.Opened:
-		return fmt.Sprintf("%s (n=%d)", mib(f.Center()), f.N)
+		return fmt.Sprintf("%s (n=%d)", Mib(f.Center()), f.N)
 	}
-	return mib(f.Center())
+	return Mib(f.Center())
 }
 
-// mib writes a size with at least a thousandth, because some parts are a few bytes.
-func mib(v float64) string {
+// Mib writes a size with at least a thousandth, because some parts are a few bytes.
+func Mib(v float64) string {
 	switch a := math.Abs(v); {
 	case v < 0 && a < 0.0005:
 		return ">-0.001"
@@ -134,46 +134,46 @@ func mib(v float64) string {
 	case v != 0 && a < 0.01:
 		return strconv.FormatFloat(v, 'f', 3, 64)
 	}
-	return num(v)
+	return Num(v)
 }
 
-func known(f evidence.Figure) string {
+func Known(f evidence.Figure) string {
 	if !f.Known() {
 		return f.Absent
 	}
-	return num(f.Center())
+	return Num(f.Center())
 }
 
-func intervalWords(f evidence.Figure) string {
+func IntervalWords(f evidence.Figure) string {
 	switch {
 	case !f.Known():
 		return ""
 	case f.Interval == nil:
 		return f.Note
 	}
-	return num(f.Interval.Lo) + " to " + num(f.Interval.Hi)
+	return Num(f.Interval.Lo) + " to " + Num(f.Interval.Hi)
 }
 
-func values(f evidence.Figure) string {
+func Values(f evidence.Figure) string {
 	var all []string
 	for _, v := range f.Values {
-		all = append(all, num(v.Value))
+		all = append(all, Num(v.Value))
 	}
 	return strings.Join(all, ", ")
 }
 
-// originWords spells out an origin.
-func originWords(o record.Origin) string {
+// OriginWords spells out an origin.
+func OriginWords(o record.Origin) string {
 	if o == record.OriginReported {
 		return "reported by the engine"
 	}
 	return string(o)
 }
 
-func orDash(s string) string { return cmp.Or(s, "–") }
+func OrDash(s string) string { return cmp.Or(s, "–") }
 
-// joined joins the parts that are not empty.
-func joined(with string, parts ...string) string {
+// Joined joins the parts that are not empty.
+func Joined(with string, parts ...string) string {
 	var out []string
 	for _, p := range parts {
 		if p != "" {
@@ -183,39 +183,39 @@ func joined(with string, parts ...string) string {
 	return strings.Join(out, with)
 }
 
-// rate writes bytes per token.
-func rate(v float64) string {
+// Rate writes bytes per token.
+func Rate(v float64) string {
 	if math.Abs(v) >= 10 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
-	return num(v)
+	return Num(v)
 }
 
-func rateInterval(r growth.Rate) string {
+func RateInterval(r growth.Rate) string {
 	if r.Interval == nil {
 		return r.Note
 	}
-	return rate(r.Interval.Lo) + " to " + rate(r.Interval.Hi)
+	return Rate(r.Interval.Lo) + " to " + Rate(r.Interval.Hi)
 }
 
-// lines spells out characters that XML does not allow.
-func lines(texts []string) []string {
+// Lines spells out characters that XML does not allow.
+func Lines(texts []string) []string {
 	var out []string
 	for _, s := range texts {
-		out = append(out, line(s))
+		out = append(out, Line(s))
 	}
 	return out
 }
 
-func orNone(v float64) string {
+func OrNone(v float64) string {
 	if math.IsNaN(v) {
 		return "–"
 	}
-	return num(v)
+	return Num(v)
 }
 
-// titleCase capitalises an ASCII text.
-func titleCase(s string) string {
+// TitleCase capitalises an ASCII text.
+func TitleCase(s string) string {
 	if s == "" {
 		return s
 	}

@@ -184,11 +184,9 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (ratio.Mean
 	m.Ratio = stats.Round(math.Exp(sum/float64(m.Cells)), 6)
 	m.Percent = stats.Round(100*(math.Exp(-sum/float64(m.Cells))-1), 6)
 	m.Interval, m.PercentInterval = stats.MeanRatio(all)
-	switch {
-	case m.Interval != nil:
-	case slices.ContainsFunc(all, func(s stats.Sides) bool { return s.Few }):
+	if few := func(s stats.Sides) bool { return s.Few }; m.Interval == nil && slices.ContainsFunc(all, few) {
 		m.Note = evidence.TooFewRuns
-	default:
+	} else if m.Interval == nil {
 		m.Note = ratio.NotPositive
 	}
 	m.Test = stats.OverCells(all)

@@ -6,6 +6,7 @@
 package evidence
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -131,9 +132,7 @@ func (f *Figure) Summarise() {
 		f.Values = []Value{}
 	}
 	if f.N == 0 {
-		if f.Absent == "" {
-			f.Absent = "not measured"
-		}
+		f.Absent = cmp.Or(f.Absent, "not measured")
 		return
 	}
 	f.Absent = ""
@@ -141,8 +140,7 @@ func (f *Figure) Summarise() {
 		f.Method = ByClock
 	}
 	f.Origin = f.origin()
-	center := stats.Median(f.Numbers())
-	f.Median = &center
+	f.Median = new(stats.Median(f.Numbers()))
 	if f.Arithmetic() {
 		f.Note = string(f.Origin)
 		return

@@ -51,7 +51,7 @@ func speed(c *Cell) evidence.Figure {
 // value is a cell's figure with a unit and the width of its interval.
 func (q *question) value(c *Cell, unit string) string {
 	f := q.of(c)
-	s := strings.TrimSpace(explain.WithAmount(f.Center(), unit))
+	s := strings.TrimSpace(explain.Amount(f.Center()) + " " + unit)
 	if half, ok := f.HalfWidth(); ok {
 		s += " (±" + explain.Share(half) + ")"
 	}

@@ -65,14 +65,6 @@ func (r *Result) paired(cell *Cell, with func(*Cell) bool) bool {
 	})
 }
 
-func lines(reasons []Reason) []string {
-	out := []string{}
-	for _, d := range reasons {
-		out = append(out, d.Text)
-	}
-	return out
-}
-
 // mostTexts is how many texts of one reason are lines of their own.
 const mostTexts = 3
 

@@ -35,6 +35,7 @@ import (
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
 	"llmparity/compare/settings"
+	"llmparity/compare/stats"
 	"llmparity/compare/timing"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
@@ -172,7 +173,8 @@ func Runs(runs ...*record.Run) *Result { return With(Defaults(), runs...) }
 func With(o Options, runs ...*record.Run) *Result {
 	r := &Result{Schema: Schema, Verdict: []string{}, Comparability: []string{}, Runs: []Run{}, Cells: []Cell{},
 		Parity: []parity.Parity{}, Comparisons: []Comparison{}, Families: []ratio.Family{},
-		Statistics: o.statistics()}
+		Statistics: Statistics{Alpha: stats.Alpha, Confidence: stats.Confidence, MinEffect: o.MinEffect,
+			AllowDifferent: o.AllowDifferent, By: o.By}}
 	var of []growth.Cell
 	for i, run := range runs {
 		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started,
@@ -204,7 +206,9 @@ func With(o Options, runs ...*record.Run) *Result {
 	r.judge(o)
 	r.group(o)
 	r.Reasons, r.Settings = r.reasons(), r.settings()
-	r.Comparability = lines(r.Reasons)
+	for _, d := range r.Reasons {
+		r.Comparability = append(r.Comparability, d.Text)
+	}
 	r.Warnings, r.Notes = r.remarks(runs)
 	r.Verdict = r.Answer().Sentences()
 	return r

@@ -188,7 +188,7 @@ func (c *Comparison) fill(a, b *Cell) {
 		s := stats.NewSides(fa.PerLaunch(a.counted), fb.PerLaunch(b.counted))
 		t := s.Chance()
 		r := ratio.New(fa, fb, s)
-		r.Headline = headline(name, a.Load != nil)
+		r.Headline = figure.New(name).Headline.In(a.Load != nil)
 		t.Weight, t.Same = stats.Weight(r.Headline, t.Least), stats.OrderOf(s)
 		r.Note, r.Different = alikeNote(name, a, b), strings.Join(c.Different, "; ")
 		for _, c := range []*Cell{a, b} {

@@ -10,14 +10,7 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
-	"llmparity/internal/figure"
 )
-
-// headline tells the figures that the verdict is made of.
-func headline(name string, together bool) bool {
-	r := figure.Of(name)
-	return r != nil && r.Headline.In(together)
-}
 
 // judge tests families, and puts what comes of it into words.
 func (r *Result) judge(o Options) {

@@ -42,11 +42,6 @@ type Statistics struct {
 	By             []string `json:"by,omitempty"` // as asked for
 }
 
-func (o Options) statistics() Statistics {
-	return Statistics{Alpha: stats.Alpha, Confidence: stats.Confidence, MinEffect: o.MinEffect,
-		AllowDifferent: o.AllowDifferent, By: o.By}
-}
-
 // Check validates options.
 func (o Options) Check() error {
 	if !(o.MinEffect >= 0 && o.MinEffect < 1) {

@@ -36,9 +36,6 @@ func sourceOf(counted []*record.Attempt, method string) (record.Source, bool) {
 // Mebi converts bytes.
 func Mebi(bytes float64) float64 { return bytes / record.MiB }
 
-// MiB converts whole bytes.
-func MiB(bytes int64) float64 { return float64(bytes) / record.MiB }
-
 // Rejoined tells whether repetitions share a launch.
 func Rejoined(attempts []*record.Attempt) bool {
 	return slices.ContainsFunc(attempts, func(a *record.Attempt) bool { return a.OpenedBy != 0 })

@@ -101,7 +101,7 @@ func overTokens(spec record.Cell, counted []*record.Attempt, followed map[*recor
 	}
 	for why, launches := range refused.All() {
 		out.Notes = append(out.Notes, fmt.Sprintf("%s %s: %s", explain.Plural(len(launches), "launch", "launches"),
-			explain.Few(launches), why))
+			explain.Some(launches, 12), why))
 	}
 	for i := range out.Lines {
 		out.Lines[i].summarise(out.Tokens)

@@ -111,7 +111,8 @@ func (c *Cell) comparable(name string) Component {
 func hold(name string, said record.Predicted, reported bool, measured Component) Predicted {
 	f := Predicted{Name: name, Title: figure.Title(name), Origin: measured.Origin, Verdict: NotPredicted}
 	if reported {
-		f.Low, f.Best, f.High = new(evidence.MiB(said.Low)), new(evidence.MiB(said.Best)), new(evidence.MiB(said.High))
+		mebi := func(bytes int64) *float64 { return new(evidence.Mebi(float64(bytes))) }
+		f.Low, f.Best, f.High = mebi(said.Low), mebi(said.Best), mebi(said.High)
 		f.Method, f.Confidence, f.DType = said.Method, said.Confidence, said.DType
 		f.Verdict = NotMeasured
 	}

@@ -66,7 +66,8 @@ func TestReportOfDamagedRuns(t *testing.T) {
 				c.check(t, "validate", stdout, stderr, code)
 				return
 			}
-			stdout, stderr, code = called("compare", "--details", whole, dir, "--html", filepath.Join(dir, "compare.html"))
+			stdout, stderr, code = called("compare", "--details", whole, dir, "--html",
+				filepath.Join(dir, "compare.html"))
 			c.check(t, "compare", stdout, stderr, code)
 			for _, page := range []string{"report.html", "compare.html"} {
 				inert(t, page, readFile(t, filepath.Join(dir, page)))

@@ -162,20 +162,16 @@ func (f *engineFlags) complete(p *plan.Plan, m engine.Model) {
 		if k.Heeds("watchdog") && p.Watchdog == 0 {
 			p.Watchdog = plan.Duration(engine.Watchdog)
 		}
-		if k.VersionAxis != "" && !p.Says(k.VersionList()) && !says(k, p.Sections[k.Section]) {
+		said := func(f engine.Field) bool {
+			_, ok := p.Sections[k.Section][f.Key]
+			return ok && f.Axis == k.VersionList()
+		}
+		if k.VersionAxis != "" && !p.Says(k.VersionList()) && !slices.ContainsFunc(k.Config().Fields(), said) {
 			if err := p.Set(k.VersionList(), k.Version); err != nil {
 				panic(err) // it is an axis
 			}
 		}
 	}
-}
-
-// says reports whether a section sets the version.
-func says(k *engine.Kind, said engine.Section) bool {
-	return slices.ContainsFunc(k.Config().Fields(), func(f engine.Field) bool {
-		_, ok := said[f.Key]
-		return ok && f.Axis == k.VersionList()
-	})
 }
 
 // each joins what there is to say of kinds.

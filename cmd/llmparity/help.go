@@ -23,16 +23,14 @@ const helpWidth = 100
 const heading, common = "heading", "common"
 
 // under puts flags, whose names are separated by blanks, under a heading of the command's help.
-func under(flags *pflag.FlagSet, title, names string) {
-	for name := range strings.FieldsSeq(names) {
-		annotate(flags, heading, name, title)
-	}
-}
+func under(flags *pflag.FlagSet, title, names string) { annotate(flags, heading, title, names) }
 
 // annotate panics for a flag that does not exist: the command's definition contradicts itself.
-func annotate(flags *pflag.FlagSet, key, name, value string) {
-	if err := flags.SetAnnotation(name, key, []string{value}); err != nil {
-		panic(err)
+func annotate(flags *pflag.FlagSet, key, value, names string) {
+	for name := range strings.FieldsSeq(names) {
+		if err := flags.SetAnnotation(name, key, []string{value}); err != nil {
+			panic(err)
+		}
 	}
 }
 

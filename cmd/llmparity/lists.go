@@ -5,6 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"llmparity/assets/plans"
+	"llmparity/compare"
+	"llmparity/internal/baseline"
+	"llmparity/internal/figure"
 	"llmparity/internal/kinds"
 	"llmparity/internal/record"
 )
@@ -80,4 +86,86 @@ func isElement(form *regexp.Regexp, arg string) bool {
 	}
 	parts := slices.DeleteFunc(strings.Split(arg, ","), func(s string) bool { return s == "" })
 	return len(parts) > 0 && !slices.ContainsFunc(parts, func(s string) bool { return !form.MatchString(s) })
+}
+
+// complete lets the shell complete flags of a command and of those below it.
+func complete(c *cobra.Command) {
+	always := func(list func() []string) func([]string) []string {
+		return func([]string) []string { return list() }
+	}
+	const no, file, number = cobra.ShellCompDirectiveNoFileComp, cobra.ShellCompDirectiveDefault,
+		cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	for _, values := range []struct {
+		flags string
+		list  func([]string) []string // after these arguments
+		then  cobra.ShellCompDirective
+	}{
+		{"engines engine", always(kinds.All.Names), no}, {"preset", always(plans.Names), no},
+		{"model models", modelNames, file}, {"format", always(formatNames), no},
+		{"until-figure", always(figure.Typed), no}, {"by", always(compare.Fields), no},
+		{"max min vs-baseline detect", limits, number}, {"baseline", baselines, file}, {"figures", figuresOf, no},
+	} {
+		for flag := range strings.FieldsSeq(values.flags) {
+			if c.Flags().Lookup(flag) == nil {
+				continue
+			}
+			err := c.RegisterFlagCompletionFunc(flag,
+				func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+					// Values follow those of a list that are typed already.
+					before, out := typed[:strings.LastIndexByte(typed, ',')+1], []string{}
+					for _, v := range values.list(args) {
+						out = append(out, before+v)
+					}
+					return out, values.then
+				})
+			if err != nil {
+				panic(err) // it is registered twice
+			}
+		}
+	}
+	for _, sub := range c.Commands() {
+		complete(sub)
+	}
+}
+
+// modelNames are the built-in models and those of WebLLM's catalogue.
+func modelNames([]string) []string {
+	out := []string{"tiny", "smollm2"}
+	known, err := builtInCatalogue()
+	if err != nil {
+		return out
+	}
+	return append(out, known.IDs()...)
+}
+
+// limits are figures, before a number.
+func limits([]string) (out []string) {
+	for _, name := range figure.Typed() {
+		out = append(out, name+"=")
+	}
+	return out
+}
+
+// baselines are the saved baseline runs.
+func baselines([]string) (out []string) {
+	all, _ := baseline.Store{Dir: baseline.Default}.List()
+	for _, b := range all {
+		out = append(out, b.Name)
+	}
+	return out
+}
+
+// figuresOf are the figures of the runs that a command line names.
+func figuresOf(args []string) []string {
+	var runs []*record.Run
+	for _, path := range args {
+		if r, err := openRun(path, true); err == nil {
+			runs = append(runs, r)
+		}
+	}
+	names, _ := colours().FigureNames(false, compare.Runs(runs...), runs...)
+	for i := range names {
+		names[i] = strings.TrimPrefix(names[i], "fig-")
+	}
+	return append(names, allFigures)
 }

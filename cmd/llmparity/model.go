@@ -59,7 +59,22 @@ Docs: docs/howto/use-your-own-model.md`,
 			if asJSON {
 				return printJSON(c.OutOrStdout(), models)
 			}
-			return printList(c.OutOrStdout(), models)
+			t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(t, "MODEL\tGPU MEMORY\tWEIGHTS\tSHADER-F16\tDOWNLOADED")
+			for _, m := range models {
+				size, f16, stored := "-", "-", "-"
+				if m.WeightsB != nil {
+					size = words.Size(*m.WeightsB)
+				}
+				if m.F16 {
+					f16 = "needed"
+				}
+				if m.Stored {
+					stored = "yes"
+				}
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", m.ID, words.Size(int64(m.VRAMMB*record.MiB)), size, f16, stored)
+			}
+			return t.Flush()
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -79,26 +94,6 @@ func builtInCatalogue() (catalogue.Catalogue, error) {
 		return catalogue.Catalogue{}, err
 	}
 	return catalogue.Parse(text)
-}
-
-// printList prints a table.
-func printList(w io.Writer, models []catalogue.Listed) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "MODEL\tGPU MEMORY\tWEIGHTS\tSHADER-F16\tDOWNLOADED")
-	for _, m := range models {
-		size, f16, stored := "-", "-", "-"
-		if m.WeightsB != nil {
-			size = words.Size(*m.WeightsB)
-		}
-		if m.F16 {
-			f16 = "needed"
-		}
-		if m.Stored {
-			stored = "yes"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", m.ID, words.Size(int64(m.VRAMMB*record.MiB)), size, f16, stored)
-	}
-	return t.Flush()
 }
 
 func infoCommand() *cobra.Command {

@@ -14,8 +14,6 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
-	"llmparity/internal/progress"
-	"llmparity/internal/resolve"
 	"llmparity/internal/words"
 )
 
@@ -44,7 +42,22 @@ func planCommand() *cobra.Command {
 use llmparity run FILE --dry-run. Fields: docs/howto/write-a-plan.md`,
 		Example: "  llmparity plan check my-plan.yaml\n  llmparity plan check results/latest/plan.yaml",
 		Args:    arguments(cobra.ExactArgs(1)),
-		RunE:    func(c *cobra.Command, args []string) error { return checkPlan(c, args[0]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err := readPlan(args[0])
+			if err != nil {
+				return err
+			}
+			if err := kinds.All.Known(enginesIn(p)); err != nil {
+				return err
+			}
+			setups, cells, err := p.Count()
+			if err != nil {
+				return fault.Wrap(fault.Usage, err, "", "%s", args[0])
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s, %s\n", p.Name, words.Count(cells, "cell"),
+				words.Count(setups, "start setting"))
+			return err
+		},
 	})
 	c.Example = "  llmparity plan init my-plan.yaml\n  llmparity plan check my-plan.yaml"
 	return c
@@ -70,23 +83,6 @@ func readPlan(path string) (plan.Plan, error) {
 		return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "cannot read the plan")
 	}
 	return plan.Parse(text, path, kinds.All...)
-}
-
-func checkPlan(c *cobra.Command, path string) error {
-	p, err := readPlan(path)
-	if err != nil {
-		return err
-	}
-	if err := kinds.All.Known(enginesIn(p)); err != nil {
-		return err
-	}
-	setups, cells, err := p.Count()
-	if err != nil {
-		return fault.Wrap(fault.Usage, err, "", "%s", path)
-	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s, %s\n", p.Name, words.Count(cells, "cell"),
-		words.Count(setups, "start setting"))
-	return err
 }
 
 // plan reads the plan or preset and applies the flags. Afterwards f has the plan's settings of engines.
@@ -204,20 +200,4 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) error {
 // isAxis reports whether a plan, or a model of it, has a list for an axis.
 func isAxis(p plan.Plan, of func(plan.Axes) int) bool {
 	return of(p.Axes) > 0 || slices.ContainsFunc(p.Models, func(g plan.Group) bool { return of(g.Axes) > 0 })
-}
-
-// completeAll writes the defaults of the first setup that can run into the plan. Axes are left out.
-func (f *runFlags) completeAll(of *resolve.Plan, show *progress.Progress) {
-	s := of.First()
-	if s == nil {
-		return
-	}
-	if s.Plan.ContextNote != "" {
-		show.Say("context", fmt.Sprintf("%d tokens %s", s.Plan.Context, s.Plan.ContextNote))
-	}
-	p := &of.Plan
-	if len(of.Setups) == 1 && len(p.Contexts) == 0 {
-		p.Context, p.ContextNote = s.Plan.Context, s.Plan.ContextNote
-	}
-	f.complete(p, s.Model)
 }

@@ -171,8 +171,8 @@ func TestOtherEnginesRunIfOneCannot(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if _, stderr, code := output(t, resumed(cmd, "run", "--resume", "results/latest")); code != c.code.ExitCode() ||
-				!strings.Contains(stderr, "1 cell refused (--retry-failed tries again)") {
+			_, stderr, code := output(t, resumed(cmd, "run", "--resume", "results/latest"))
+			if code != c.code.ExitCode() || !strings.Contains(stderr, "1 cell refused (--retry-failed tries again)") {
 				t.Errorf("resumed: exit code %d, want %q: %s", code, c.code, stderr)
 			}
 			counted := 0

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,16 +11,23 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
 
+	"llmparity/browser"
+	"llmparity/browser/find"
 	"llmparity/compare"
 	"llmparity/compare/gate"
 	"llmparity/internal/fault"
 	"llmparity/internal/foreign"
+	"llmparity/internal/kinds"
+	"llmparity/internal/nearest"
 	"llmparity/internal/record"
 	"llmparity/reports"
+	"llmparity/reports/parquet"
+	"llmparity/reports/tables"
 )
 
 func reportCommand() *cobra.Command {
@@ -158,4 +166,183 @@ func frugal() (restore func()) {
 	}
 	was := debug.SetGCPercent(10)
 	return func() { debug.SetGCPercent(was) }
+}
+
+// format is a way to write a result. One text goes to standard output or to the file that -o names, several files go
+// into the folder that -o names.
+type format struct {
+	name   string
+	text   func(io.Writer, *compare.Result, ...*record.Run) error
+	file   func(io.Writer, tables.Table) error // of each table
+	suffix string
+}
+
+// formats are those of report and compare. docs/reference/formats.md describes them.
+func formats() []format {
+	alone := func(f func(io.Writer, *compare.Result) error) func(io.Writer, *compare.Result, ...*record.Run) error {
+		return func(w io.Writer, res *compare.Result, _ ...*record.Run) error { return f(w, res) }
+	}
+	return []format{
+		{name: "table", text: alone(reports.Table)},
+		{name: "json", text: alone(reports.JSON)},
+		{name: "markdown", text: alone(reports.Markdown)},
+		{name: "benchstat", text: alone(reports.Benchstat)},
+		{name: "junit", text: alone(reports.JUnit)},
+		{name: "html", text: colours().HTML},
+		{name: "csv", text: alone(tables.Summary), file: tables.CSV, suffix: ".csv"},
+		{name: "parquet", file: parquet.Write, suffix: ".parquet"},
+	}
+}
+
+// colours are the engines' colours in charts.
+func colours() reports.Colours { return kinds.All.Colours() }
+
+// comparison are the options of comparing, with the engines' names for people.
+func comparison() compare.Options {
+	o := compare.Defaults()
+	o.Titles = kinds.All.Titles()
+	return o
+}
+
+func formatNames() (names []string) {
+	for _, f := range formats() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// formatFlags choose the format of a result, and where it goes.
+type formatFlags struct {
+	name, out string
+	json      bool
+}
+
+func (f *formatFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.name, "format", "", "print the result as "+strings.Join(formatNames(), ", ")+
+		"; csv and parquet write several files and need -o DIR (docs/reference/formats.md)")
+	c.Flags().BoolVar(&f.json, "json", false, "the same as --format json")
+}
+
+// chosen returns the format; nil if none is chosen. It refuses an impossible one before anything is read.
+func (f *formatFlags) chosen() (*format, error) {
+	if f.json {
+		f.name = "json"
+	}
+	if f.name == "" {
+		return nil, nil
+	}
+	at := slices.IndexFunc(formats(), func(known format) bool { return known.name == f.name })
+	if at < 0 {
+		return nil, fault.New(fault.Usage, didYouMean(f.name, formatNames()), "unknown format %q", f.name)
+	}
+	known := &formats()[at]
+	if known.text == nil && f.out == "" {
+		return nil, fault.New(fault.Usage, "name a folder with -o", "--format %s writes several files", known.name)
+	}
+	return known, nil
+}
+
+// write writes a result to standard output, or to the file or folder out. A table can be long, so it is streamed to a
+// temporary name.
+func (f *format) write(stdout io.Writer, out string, res *compare.Result, runs ...*record.Run) error {
+	if out == "" || f.file == nil {
+		return toFile(stdout, out, func(w io.Writer) error { return f.text(w, res, runs...) })
+	}
+	const do = "name another folder with -o"
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return fault.Wrap(fault.Unwritable, err, do, "can't write into %s", out)
+	}
+	for _, t := range tables.Of(res, runs...) {
+		path := filepath.Join(out, t.Name+f.suffix)
+		if err := reports.Stream(path, do, func(w io.Writer) error { return f.file(w, t) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// toFile writes to the file that -o names, or without one to standard output.
+func toFile(stdout io.Writer, out string, render func(io.Writer) error) error {
+	if out == "" {
+		return render(stdout)
+	}
+	return reports.File(out, "name another file with -o", render)
+}
+
+// figureFlags choose the figures to draw for a paper, and their folder.
+type figureFlags struct {
+	names       []string // as they are typed; a value with a slash is the folder
+	dir, chrome string
+	all         bool
+}
+
+// allFigures is the value of --figures without one.
+const allFigures = "all"
+
+func (f *figureFlags) register(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringSliceVar(&f.names, "figures", nil,
+		"draw these figures, or all, as SVG and 300 dpi PNG, e.g. decode,ttft; needs Chrome or Chromium")
+	flags.StringVar(&f.dir, "figures-dir", "", "folder for figures (default \"figures\" in the run's folder)")
+	flags.BoolVar(&f.all, "all-launches", false, "draw each launch, not only the one nearest to the median")
+	flags.StringVar(&f.chrome, "chrome", "", "browser to draw figures with: a path or "+strings.Join(find.Brands, ", ")+
+		" (default $LLMPARITY_CHROME, else Chrome, Chromium or Edge)")
+	under(flags, "Figures", "figures figures-dir all-launches chrome")
+}
+
+// write draws the chosen figures in one browser. It writes nothing unless all can be drawn.
+func (f *figureFlags) write(c *cobra.Command, dir string, result *compare.Result, runs ...*record.Run) (err error) {
+	if f.names == nil {
+		if f.all || f.dir != "" || f.chrome != "" {
+			return fault.New(fault.Usage, "", "--figures-dir, --all-launches and --chrome require --figures")
+		}
+		return nil
+	}
+	chosen := slices.DeleteFunc(slices.Clone(f.names), func(name string) bool {
+		if strings.Contains(name, "/") {
+			f.dir = name
+		}
+		return strings.Contains(name, "/") || name == allFigures
+	})
+	known, err := colours().FigureNames(f.all, result, runs...)
+	if err != nil {
+		return err
+	}
+	for _, name := range chosen {
+		if !slices.ContainsFunc(known, func(of string) bool { return isFigure(of, name) }) {
+			for i := range known {
+				known[i] = strings.TrimPrefix(known[i], "fig-")
+			}
+			return fault.New(fault.Usage, "the nearest are "+strings.Join(nearest.Of(name, known, 3), ", ")+
+				"; name a folder with --figures-dir", "unknown figure %q", name)
+		}
+	}
+	f.dir = cmp.Or(f.dir, filepath.Join(dir, "figures"))
+	begin := time.Now()
+	sheet, err := browser.OpenSheet(c.Context(), f.chrome)
+	if missing, ok := errors.AsType[*fault.Error](err); ok && missing.Kind == fault.NoChrome {
+		return &fault.Error{Kind: fault.NoChrome, Err: err, What: "figures need a browser: " + missing.What,
+			Do: missing.Do}
+	}
+	if err != nil {
+		return err
+	}
+	figures, err := colours().Figures(c.Context(), sheet.Run, f.all, func(of string) bool {
+		return len(chosen) == 0 || slices.ContainsFunc(chosen, func(name string) bool { return isFigure(of, name) })
+	}, result, runs...)
+	if err = errors.Join(err, sheet.Close()); err != nil {
+		return err
+	}
+	if err := reports.WriteFigures(f.dir, figures); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "Figures: %d in %s, listed in %s; drawn in %.1f s\n", len(figures), f.dir,
+		reports.FigureIndex, time.Since(begin).Seconds())
+	return nil
+}
+
+// isFigure reports whether a name stands for a figure. "memory" stands for fig-memory and fig-memory-webllm.
+func isFigure(figure, name string) bool {
+	short := strings.TrimPrefix(figure, "fig-")
+	return figure == name || short == name || strings.HasPrefix(short, strings.TrimPrefix(name, "fig-")+"-")
 }

@@ -46,9 +46,23 @@ Docs: docs/howto/reproduce-a-run.md`,
 			if err := context.Cause(c.Context()); err != nil {
 				return err
 			}
-			if err := writeReproduction(r, out, asJSON, c.OutOrStdout(), c.ErrOrStderr()); err != nil {
-				return err
+			if out != "" {
+				if err := os.WriteFile(out, []byte(r.Plan), 0o644); err != nil {
+					return fault.Wrap(fault.Unwritable, err, "choose another file with --out", "cannot write the plan")
+				}
 			}
+			if asJSON {
+				if err := printJSON(c.OutOrStdout(), r); err != nil {
+					return err
+				}
+				return r.Err()
+			}
+			if out == "" {
+				if _, err := io.WriteString(c.OutOrStdout(), r.Plan); err != nil {
+					return fmt.Errorf("writing the plan: %w", err)
+				}
+			}
+			r.Print(c.ErrOrStderr())
 			return r.Err()
 		},
 	}
@@ -56,23 +70,4 @@ Docs: docs/howto/reproduce-a-run.md`,
 	c.Flags().StringVar(&out, "out", "", "file to write the plan to (default: standard output)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
-}
-
-// writeReproduction writes the plan and prints what differs.
-func writeReproduction(r *reproduce.Reproduction, out string, asJSON bool, stdout, stderr io.Writer) error {
-	if out != "" {
-		if err := os.WriteFile(out, []byte(r.Plan), 0o644); err != nil {
-			return fault.Wrap(fault.Unwritable, err, "choose another file with --out", "cannot write the plan")
-		}
-	}
-	if asJSON {
-		return printJSON(stdout, r)
-	}
-	if out == "" {
-		if _, err := io.WriteString(stdout, r.Plan); err != nil {
-			return fmt.Errorf("writing the plan: %w", err)
-		}
-	}
-	r.Print(stderr)
-	return nil
 }

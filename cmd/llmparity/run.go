@@ -149,9 +149,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	f.engineFlags.register(flags, ofRuns)
 	flags.BoolVar(&f.helpAll, "help-all", false, "show all flags")
 	_ = flags.MarkHidden("help-all")
-	for name := range strings.FieldsSeq(runCommon) {
-		annotate(flags, common, name, "")
-	}
+	annotate(flags, common, "", runCommon)
 }
 
 // run carries out a plan, or the rest of an interrupted run.
@@ -253,7 +251,17 @@ func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, p plan.Plan, 
 	if err != nil {
 		return nil, err
 	}
-	f.completeAll(resolved, show)
+	s := resolved.First() // setup that can run; its defaults are written into the plan
+	if s == nil {
+		return resolved, nil
+	}
+	if s.Plan.ContextNote != "" {
+		show.Say("context", fmt.Sprintf("%d tokens %s", s.Plan.Context, s.Plan.ContextNote))
+	}
+	if len(resolved.Setups) == 1 && len(resolved.Plan.Contexts) == 0 {
+		resolved.Plan.Context, resolved.Plan.ContextNote = s.Plan.Context, s.Plan.ContextNote
+	}
+	f.complete(&resolved.Plan, s.Model)
 	return resolved, nil
 }
 

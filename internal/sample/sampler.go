@@ -95,7 +95,7 @@ func (s *Sampler) Attach(src Source) (detach func()) {
 		closeSource(src)
 		return func() {}
 	}
-	m := &member{id: s.sink.Source(d), src: src, process: s.carry.process(d)}
+	m := &member{id: s.sink.Source(d), src: src}
 	i := slices.IndexFunc(s.groups, func(g *group) bool { return g.method == d.Method })
 	if i < 0 {
 		i = len(s.groups)
@@ -110,9 +110,7 @@ func (s *Sampler) Attach(src Source) (detach func()) {
 		}
 	}
 	g := s.groups[i]
-	if m.process != nil {
-		s.carry.joins(m.process, m, g)
-	}
+	s.carry.join(d, m, g)
 	if p, ok := src.(Pusher); ok {
 		p.Pushes(func(r record.Sample) {
 			g.mu.Lock()

@@ -62,7 +62,7 @@ type kept struct {
 // follow samples a server and its descendants.
 func (f *family) follow(pid int, ours bool, p engine.Probe) (err error) {
 	f.shared, f.attach = !ours, p.Attach
-	if f.tree, err = proc.NewTree(pid, role, f.take, proc.TreeOptions{Ours: ours}); err == nil {
+	if f.tree, err = proc.NewTree(pid, role, f.take, ours); err == nil {
 		f.root = pid
 	}
 	return err

@@ -53,7 +53,7 @@ func (s *session) watchProcesses(ctx context.Context) error {
 	root := proc.Root(pid)
 	s.tree, err = proc.NewTree(root, func(_ int, _ string, line []string) string {
 		return role(line)
-	}, s.probe.Attach, proc.TreeOptions{})
+	}, s.probe.Attach, false)
 	if err != nil {
 		return err
 	}

@@ -12,18 +12,12 @@ import (
 	"llmparity/internal/sample"
 )
 
-// TreeOptions configures a Tree.
-type TreeOptions struct {
-	Every time.Duration // interval of checking for new processes; 0: FastEvery
-	Ours  bool          // we started it: the highest RSS may be reset at phase edges
-}
-
 // Tree samples a process and its descendants, present and future, even after their parents end. The sampler warns of
 // processes that can't be read.
 type Tree struct {
 	role   func(pid int, name string, cmdline []string) string
 	attach func(sample.Source) func()
-	o      TreeOptions
+	read   func(pid int, role string) ([]sample.Source, error)
 	stop   context.CancelFunc
 	done   chan struct{}
 
@@ -44,11 +38,14 @@ type branch struct {
 
 // NewTree samples the process root and its descendants until Close. When it returns, all present ones are attached.
 // role names a process for its engine; without one, or if it returns "", the process's name is used.
+// If it is ours, because we started it, the highest RSS is reset at phase edges.
 func NewTree(root int, role func(pid int, name string, cmdline []string) string,
-	attach func(sample.Source) (detach func()),
-	o TreeOptions) (*Tree, error) {
+	attach func(sample.Source) (detach func()), ours bool) (*Tree, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	t := &Tree{role: role, attach: attach, o: o, stop: cancel, done: make(chan struct{}), family: NewFamily()}
+	t := &Tree{role: role, attach: attach, read: Sources, stop: cancel, done: make(chan struct{}), family: NewFamily()}
+	if ours {
+		t.read = SourcesOfOurs
+	}
 	m, err := t.family.Add(root)
 	if err != nil {
 		cancel()
@@ -57,16 +54,13 @@ func NewTree(root int, role func(pid int, name string, cmdline []string) string,
 	}
 	t.known = append(t.known, &branch{Member: m})
 	t.Look(ctx)
-	if o.Every <= 0 {
-		o.Every = FastEvery
-	}
-	go t.loop(ctx, o.Every)
+	go t.loop(ctx)
 	return t, nil
 }
 
-func (t *Tree) loop(ctx context.Context, every time.Duration) {
+func (t *Tree) loop(ctx context.Context) {
 	defer close(t.done)
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(FastEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -129,11 +123,7 @@ func (t *Tree) take(b *branch) {
 		role = t.role(p.PID, p.Name, CommandLine(p.PID))
 	}
 	role = cmp.Or(role, p.Name)
-	read := Sources
-	if t.o.Ours {
-		read = SourcesOfOurs
-	}
-	sources, err := read(p.PID, role)
+	sources, err := t.read(p.PID, role)
 	switch {
 	case isGone(err):
 	case err != nil:

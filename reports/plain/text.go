@@ -137,6 +137,7 @@ func Mib(v float64) string {
 	return Num(v)
 }
 
+// Known is a figure, or why there is none.
 func Known(f evidence.Figure) string {
 	if !f.Known() {
 		return f.Absent
@@ -144,6 +145,7 @@ func Known(f evidence.Figure) string {
 	return Num(f.Center())
 }
 
+// IntervalWords are the ends of a figure's interval, or why there is none.
 func IntervalWords(f evidence.Figure) string {
 	switch {
 	case !f.Known():
@@ -154,6 +156,7 @@ func IntervalWords(f evidence.Figure) string {
 	return Num(f.Interval.Lo) + " to " + Num(f.Interval.Hi)
 }
 
+// Values are those of each launch.
 func Values(f evidence.Figure) string {
 	var all []string
 	for _, v := range f.Values {
@@ -170,6 +173,7 @@ func OriginWords(o record.Origin) string {
 	return string(o)
 }
 
+// OrDash is a text, or a dash where it is empty.
 func OrDash(s string) string { return cmp.Or(s, "–") }
 
 // Joined joins the parts that are not empty.
@@ -191,6 +195,7 @@ func Rate(v float64) string {
 	return Num(v)
 }
 
+// RateInterval are the ends of a slope's interval, or why there is none.
 func RateInterval(r growth.Rate) string {
 	if r.Interval == nil {
 		return r.Note
@@ -207,6 +212,7 @@ func Lines(texts []string) []string {
 	return out
 }
 
+// OrNone is a number, or a dash where it is not known.
 func OrNone(v float64) string {
 	if math.IsNaN(v) {
 		return "–"

@@ -177,6 +177,7 @@ func remarks(v *memory.Validation) []string {
 	return out
 }
 
+// Validation has the errors of memory predictions: by component, engine and context, and of each cell.
 func Validation(v *memory.Validation) []Section {
 	out := []Section{{Title: "Errors by component", Grid: errorGrid(v.Components)}}
 	for _, by := range []struct {

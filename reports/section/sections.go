@@ -16,7 +16,7 @@ import (
 type Section struct {
 	ID    string // of the page's element
 	Title string // empty: no heading
-	For   reader // formats that show it; 0: all
+	For   Reader // formats that show it; 0: all
 	Class string // of the page's element
 
 	Sign   string   // PASS or FAIL
@@ -37,11 +37,12 @@ type Section struct {
 // noMark is for lines that have marks of their own.
 const noMark = " "
 
-// reader is a set of formats.
-type reader uint8
+// Reader is a set of formats.
+type Reader uint8
 
+// The formats for people.
 const (
-	InTerminal reader = 1 << iota
+	InTerminal Reader = 1 << iota
 	Document          // Markdown
 	OnPage
 )
@@ -61,7 +62,7 @@ func All(v *chart.View) []Section {
 }
 
 // ShownTo keeps what a format shows, without headings over nothing.
-func ShownTo(all []Section, r reader) []Section {
+func ShownTo(all []Section, r Reader) []Section {
 	var out []Section
 	for _, s := range all {
 		if s.For != 0 && s.For&r == 0 {

@@ -217,6 +217,7 @@ func missingPoints(res *compare.Result) []string {
 	})
 }
 
+// Launches counts a cell's launches by how they ended.
 func Launches(l compare.Launches) string {
 	s := fmt.Sprintf("%d of %d", l.Counted, l.Planned)
 	switch {

@@ -81,6 +81,7 @@ func onceEach(all []evidence.Warning, res *compare.Result) []evidence.Warning {
 	return out
 }
 
+// WarningLines has a line a warning, with all that it is about.
 func WarningLines(all []evidence.Warning, res *compare.Result) []string {
 	var out []string
 	for _, w := range onceEach(all, res) {

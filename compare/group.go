@@ -253,8 +253,7 @@ func (r *Result) groupValue(cells []int, name string) GroupValue {
 	if v.Cells = len(samples); v.Cells == 0 {
 		return v
 	}
-	mean := stats.Round(math.Exp(sum/float64(v.Cells)), 6)
-	v.Mean, v.Interval = &mean, stats.MeanOf(samples)
+	v.Mean, v.Interval = new(stats.Round(math.Exp(sum/float64(v.Cells)), 6)), stats.MeanOf(samples)
 	if v.Interval == nil {
 		v.Note = why
 	}

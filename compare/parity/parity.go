@@ -285,9 +285,8 @@ func (p *Parity) tokenisation() {
 	if len(p.PromptA) == 0 || len(p.PromptB) == 0 {
 		return
 	}
-	same := slices.Equal(p.PromptA, p.PromptB)
-	p.SamePrompt = &same
-	if same {
+	p.SamePrompt = new(slices.Equal(p.PromptA, p.PromptB))
+	if *p.SamePrompt {
 		p.Tokenisation = fmt.Sprintf("equal: %d prompt token ids", len(p.PromptA))
 		return
 	}

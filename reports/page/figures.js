@@ -142,6 +142,7 @@
         const widest = Math.max(...axis.data.flatMap((d) => String((d && d.value) || d).split("\n")).map((l) => width(l, `${size}px`)));
         Object.assign(axis.axisLabel, { interval: 0, hideOverlap: false, lineHeight, overflow: "truncate", width: Math.min(widest + 2, plot * 0.45) });
       }
+    }
   }
 
   // laid puts title, legend and plot under one another; the figure is as high as that takes.

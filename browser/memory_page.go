@@ -52,7 +52,7 @@ type pageSource struct {
 }
 
 func (s *pageSource) Read(ctx context.Context, r *record.Sample) error {
-	both, cancel := joined(s.ctx, ctx)
+	both, cancel := engine.Within(s.ctx, ctx)
 	defer cancel()
 	r.Begin = time.Now()
 	all, err := s.read(both)

@@ -59,7 +59,7 @@ var errDrawing = errors.New("the page for drawing crashed")
 
 // Run evaluates a script in the page and returns the text of its promise.
 func (s *Sheet) Run(ctx context.Context, script string) (string, error) {
-	both, cancel := joined(s.chrome.ctx, ctx)
+	both, cancel := engine.Within(s.chrome.ctx, ctx)
 	defer cancel()
 	text, err := chromedp.Run(both, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
 	switch {

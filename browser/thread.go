@@ -10,6 +10,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
+
+	"llmparity/internal/engine"
 )
 
 // Thread says where in the page the engine runs.
@@ -60,7 +62,7 @@ func (p *Page) enter(ctx context.Context) error {
 // After an unload a library's WebAssembly memory is garbage of tens of MiB.
 func (p *Page) collect(ctx context.Context) error {
 	for _, target := range []context.Context{p.isolate.ctx, p.chrome.ctx} {
-		tctx, cancel := joined(target, ctx)
+		tctx, cancel := engine.Within(target, ctx)
 		_, err := chromedp.Call(tctx, heapprofiler.CollectGarbage, cdp.Empty{})
 		cancel()
 		if err != nil {

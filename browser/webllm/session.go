@@ -197,7 +197,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	}
 	defer s.AttachNew(ctx, s.probe, watchGenerate)()
 	defer s.Guard()()
-	g := generation{at: s.At, token: token, sent: time.Now()}
+	g := generation{Text: engine.Text{Token: token}, at: s.At, sent: time.Now()}
 	answer, err := browser.Long[answer](ctx, s.Page, "llmparity.interrupt()", "llmparity.generate", map[string]any{
 		"prompt": r.Prompt, "maxTokens": r.MaxTokens, "temperature": r.Temperature, "ignoreEOS": r.IgnoreEOS,
 	}, g.take)

@@ -1,5 +1,5 @@
-// Package launch has what engines of native programs share: starting a program, sampling it, waiting for it, what a
-// session holds, and the text that it generates.
+// Package launch has what engines of native programs share: starting a program, sampling it, waiting for it, and what a
+// session holds.
 //
 // It knows no engine: what to ask a program, and what its output means, is up to the engine.
 package launch

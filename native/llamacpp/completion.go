@@ -14,7 +14,6 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
-	"llmparity/native/launch"
 	"llmparity/native/logs"
 )
 
@@ -157,7 +156,7 @@ func (s *oneShotSession) Generate(ctx context.Context, r engine.Request, token f
 	if err != nil {
 		return record.Usage{}, err
 	}
-	said := &launch.Text{Token: token}
+	said := &engine.Text{Token: token}
 	p := &pieces{mark: run.mark, give: func(c chunk) {
 		if ctx.Err() == nil && !run.full.Load() {
 			said.Piece(string(c.text), c.at)
@@ -207,7 +206,7 @@ func (s *oneShotSession) ready(r engine.Request) (engine.Model, error) {
 }
 
 // whole completes the usage of a generation that did not fail.
-func (s *oneShotSession) whole(u record.Usage, run *completionRun, said *launch.Text) (record.Usage, error) {
+func (s *oneShotSession) whole(u record.Usage, run *completionRun, said *engine.Text) (record.Usage, error) {
 	if said.N == 0 && u.Finish == "length" {
 		return u, engine.Fail(record.BadOutput, "%s generated %d tokens and printed no text", s.name, u.Generated)
 	}
@@ -226,7 +225,7 @@ func (s *oneShotSession) whole(u record.Usage, run *completionRun, said *launch.
 
 // timesDiffer returns a warning if pieces were read too late: evaluating the tokens cannot take longer than receiving
 // the text. It allows for a tenth, plus 20 ms because the clocks are coarse.
-func timesDiffer(t *launch.Text, u record.Usage) string {
+func timesDiffer(t *engine.Text, u record.Usage) string {
 	ours, own := t.Last.Sub(t.First), time.Duration(u.Reported["eval_ms"]*float64(time.Millisecond))
 	if t.N < 2 || own <= ours+ours/10+20*time.Millisecond {
 		return ""

@@ -54,7 +54,7 @@ func (s *oneShotSession) start(ctx context.Context, m engine.Model, r engine.Req
 	defer s.mu.Unlock()
 	// no text contains the mark
 	run := &completionRun{scratch: dir, figures: map[string]float64{}, mark: "<" + rand.Text() + ">"}
-	alive, end := launch.Within(ctx, s.closing)
+	alive, end := engine.Within(ctx, s.closing)
 	run.end = end
 	if err := run.begin(alive, s, m, r); err != nil {
 		run.release()
@@ -78,7 +78,7 @@ func (run *completionRun) begin(ctx context.Context, s *oneShotSession, m engine
 		return fmt.Errorf("writing the prompt: %w", err)
 	}
 	args := func(prompt, mark string) ([]string, error) {
-		flags, err := s.binary.options.fitted(completionProgram(), s.binary.path, s.config.oneShot(m, prompt, mark, r))
+		flags, err := s.binary.fitted(s.config.oneShot(m, prompt, mark, r))
 		return arguments(flags), err
 	}
 	run.shown, _ = args("PROMPT", "MARK") // fails as the next one does
@@ -195,7 +195,7 @@ func (run *completionRun) generated(most, pieces int) (int, string) {
 
 // spans returns the spans of a generation. The line that says that it begins comes through another pipe than the text,
 // and may be read after it.
-func (run *completionRun) spans(said *launch.Text, tokens int) []record.Span {
+func (run *completionRun) spans(said *engine.Text, tokens int) []record.Span {
 	if said.N == 0 {
 		return nil
 	}

@@ -80,7 +80,7 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 	if n := s.config.slots(); props.Slots > 0 && props.Slots != n {
 		return engine.Fail(record.SetUp, "llama-server has %d slots instead of %d", props.Slots, n)
 	}
-	s.context = launch.Window(s.probe, "llama-server", m.Context, props.Settings.Context)
+	s.context = engine.Window(s.probe, "llama-server", m.Context, props.Settings.Context)
 	s.givenUp.Store(false)
 	policy := s.config.policy(m, said)
 	policy["context"] = strconv.Itoa(props.Settings.Context)

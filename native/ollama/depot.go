@@ -58,14 +58,12 @@ func (d *depot) put(ctx context.Context, path, sum string) (listed, error) {
 		}
 		return k, nil
 	}
-	has, err := d.client.hasBlob(ctx, sum)
+	err = d.client.Call(ctx, http.MethodHead, "/api/blobs/sha256:"+sum, nil, nil)
+	if absent(err) {
+		err = d.client.upload(ctx, path, sum)
+	}
 	if err != nil {
 		return listed{}, err
-	}
-	if !has {
-		if err := d.client.upload(ctx, path, sum); err != nil {
-			return listed{}, err
-		}
 	}
 	d.takeOver(name) // before create, so that a partial model is removed, too
 	if err := d.client.create(ctx, name, sum); err != nil {
@@ -104,11 +102,8 @@ func (d *depot) clear(ctx context.Context) error {
 	d.mu.Unlock()
 	var all []error
 	for _, name := range made {
-		err := d.client.remove(ctx, name)
-		if r := wire.RefusalOf(err); r != nil && r.Status == http.StatusNotFound {
-			err = nil // removed by another process, or never created
-		}
-		if err != nil {
+		err := d.client.Call(ctx, http.MethodDelete, "/api/delete", map[string]any{"model": name}, nil)
+		if err != nil && !absent(err) { // else removed by another process, or never created
 			all = append(all, fmt.Errorf(
 				"model %s is still in the Ollama server's store; remove it with `ollama rm %s`: %w", name, name,
 				err))

@@ -180,7 +180,7 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	if err := m.Same(); err != nil {
 		return err
 	}
-	ctx, done := launch.Within(outer, s.life)
+	ctx, done := engine.Within(outer, s.life)
 	defer done()
 	l := &loaded{name: m.Name, context: m.Context, options: s.options(), prompts: map[string]*about{},
 		fresh:  s.own != nil,
@@ -251,7 +251,7 @@ func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
 	case l.longest > 0 && l.longest < l.context:
 		room = l.longest // newer versions limit it to this
 	}
-	l.context = launch.Window(s.probe, "Ollama", l.context, room)
+	l.context = engine.Window(s.probe, "Ollama", l.context, room)
 	if l.slots = s.config.slots(); r.parallel > 0 && r.parallel < l.slots {
 		s.warn("slots-differ", "Ollama runs %d requests at a time instead of %d; it queues the others", r.parallel, l.slots)
 		l.slots = r.parallel
@@ -298,7 +298,7 @@ func (s *session) Unload(ctx context.Context) error {
 	if s.own != nil && s.own.Ended(0) {
 		return crash // the memory went with it
 	}
-	ctx, done := launch.Within(ctx, s.life)
+	ctx, done := engine.Within(ctx, s.life)
 	defer done()
 	err := s.expire(ctx, l)
 	s.family.look(ctx)

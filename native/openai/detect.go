@@ -132,7 +132,7 @@ func (s *server) identify(ctx context.Context, c *client) error {
 		var f facts
 		for _, path := range sign.paths {
 			err := c.ask(ctx, http.MethodGet, c.at.root+path, nil, &f)
-			if r := wire.RefusalOf(err); sign.owner != "" && r != nil && denied(r) {
+			if r := wire.RefusalOf(err); sign.owner != "" && r.Denied() {
 				return c.explain(err) // the list of models needs no key, but the rest does
 			}
 			if err == nil && cmp.Or(f.Build, f.Version) != "" {

@@ -12,7 +12,6 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
-	"llmparity/native/launch"
 	"llmparity/native/wire"
 )
 
@@ -32,7 +31,7 @@ type generation struct {
 	usage  record.Usage
 
 	// Text counts pieces, or the tokens counted with them
-	launch.Text
+	engine.Text
 	pieces      int    // chunks with text
 	guessed     bool   // a piece had no plausible count, so each one counts as a token from then on
 	reads       int    // reads that returned pieces
@@ -48,7 +47,7 @@ func (s *session) generation(r engine.Request, token func(record.Token)) *genera
 	}
 	b := s.newBody(r)
 	return &generation{client: s.client, path: path, body: b, fresh: s.server.kind == llamaServer || b.salted,
-		most: r.MaxTokens, Text: launch.Text{Token: token}, refuse: s.refuse}
+		most: r.MaxTokens, Text: engine.Text{Token: token}, refuse: s.refuse}
 }
 
 func (g *generation) run(ctx context.Context) error {
@@ -92,30 +91,23 @@ func (g *generation) send(ctx context.Context) (*http.Response, error) {
 
 // read reads the stream to its end. If it breaks after the finish reason, only figures after that are missing.
 func (g *generation) read(ctx context.Context, body io.Reader) error {
-	events := wire.NewEvents(body)
-	for {
-		sent, err := events.Next()
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err() // discard what was read ahead
-		case err != nil && g.usage.Finish != "":
-			return nil
-		case errors.Is(err, io.EOF):
-			return io.ErrUnexpectedEOF
-		case err != nil:
-			return err
-		case sent.Done():
+	var broken error // taking it, not reading it
+	err := wire.Each(ctx, wire.NewEvents(body).Next, func(sent wire.Event) (last bool, err error) {
+		if sent.Done() {
 			g.done = true
-			return nil
+			return true, nil
 		}
 		e, err := g.client.parseChunk(sent.Data)
-		if err != nil {
-			return err
+		if err == nil {
+			err = g.take(e, sent.At)
 		}
-		if err := g.take(e, sent.At); err != nil {
-			return err
-		}
+		broken = err
+		return false, err
+	})
+	if broken == nil && ctx.Err() == nil && g.usage.Finish != "" {
+		return nil
 	}
+	return err
 }
 
 // take processes a chunk.

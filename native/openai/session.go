@@ -77,7 +77,7 @@ func (s *session) refuse(field, why string) {
 // Load checks that the server has the model and generates with it; some servers load it only then. The duration says
 // how long the server took to answer, not how long a load takes.
 func (s *session) Load(ctx context.Context, m engine.Model) error {
-	inner, release := launch.Within(ctx, s.life)
+	inner, release := engine.Within(ctx, s.life)
 	defer release()
 	if _, err := s.own.Start(func() (*model, error) { return &s.model, nil }); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (s *session) short(ctx context.Context, prompt string) error {
 func (s *session) room(m engine.Model) {
 	s.context = m.Context
 	if made := s.server.window(s.model); made > 0 {
-		s.context = launch.Window(s.probe, "the server", m.Context, made)
+		s.context = engine.Window(s.probe, "the server", m.Context, made)
 	}
 }
 
@@ -232,7 +232,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	if _, err := s.own.Now(); err != nil {
 		return record.Usage{}, err
 	}
-	inner, release := launch.Within(ctx, s.life)
+	inner, release := engine.Within(ctx, s.life)
 	defer release()
 	ids, err := s.fits(inner, r)
 	if err != nil {

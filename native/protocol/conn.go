@@ -112,15 +112,15 @@ func (c *conn) read() {
 	lines := wire.NewLines(c.out)
 	lines.Max = maxLine
 	for n := 1; ; n++ {
-		line, at, err := lines.Next()
-		r := received{at: at, n: n, line: string(line[:min(len(line), 400)])}
+		e, err := lines.Next()
+		r := received{at: e.At, n: n, line: string(e.Data[:min(len(e.Data), 400)])}
 		switch {
 		case errors.Is(err, wire.ErrTooLong):
 			r.err = fmt.Errorf("longer than %d MiB", maxLine>>20)
 		case err != nil:
 			r.err = io.EOF // ignores an incomplete last line
 		default:
-			r.message, r.err = parse(line)
+			r.message, r.err = parse(e.Data)
 		}
 		select {
 		case c.lines <- r:

@@ -10,7 +10,6 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
-	"llmparity/native/launch"
 )
 
 // Generate requests a continuation.
@@ -27,7 +26,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	if err := r.Check(); err != nil {
 		return record.Usage{}, err
 	}
-	g := &generation{conn: c, hello: s.hello, request: r, Text: launch.Text{Token: token}}
+	g := &generation{conn: c, hello: s.hello, request: r, Text: engine.Text{Token: token}}
 	got, k, err := c.ask(ctx, opGenerate, fields{"prompt": r.Prompt, "max_tokens": r.MaxTokens,
 		"temperature": r.Temperature, "ignore_eos": r.IgnoreEOS}, g.take)
 	if k != nil {
@@ -55,7 +54,7 @@ type generation struct {
 	hello   message
 	request engine.Request
 	usage   record.Usage
-	launch.Text
+	engine.Text
 
 	read         time.Time // when the last token was read
 	reads        int       // reads that returned tokens

@@ -153,7 +153,7 @@ func (s stages) spans(sent, done time.Time) []record.Span {
 // isLoaded reports what is running.
 func (s *session) isLoaded(m engine.Model, got message) {
 	s.loaded = true
-	s.context = launch.Window(s.probe, s.engine.Name(), m.Context, cmp.Or(got.Context, m.Context))
+	s.context = engine.Window(s.probe, s.engine.Name(), m.Context, cmp.Or(got.Context, m.Context))
 	policy := map[string]string{"context": strconv.Itoa(cmp.Or(got.Context, m.Context)),
 		"token_times": "when lines are read"}
 	if s.hello.Clock != "" {

@@ -62,6 +62,11 @@ func (r *Refusal) Error() string {
 	return text
 }
 
+// Denied reports whether a key is missing or wrong; a nil refusal is none.
+func (r *Refusal) Denied() bool {
+	return r != nil && (r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden)
+}
+
 // RefusalOf returns the refusal in an error's chain; nil: none.
 func RefusalOf(err error) *Refusal {
 	r, _ := errors.AsType[*Refusal](err)

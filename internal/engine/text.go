@@ -1,11 +1,10 @@
-package launch
+package engine
 
 import (
 	"context"
 	"strings"
 	"time"
 
-	"llmparity/internal/engine"
 	"llmparity/internal/record"
 )
 
@@ -47,15 +46,15 @@ func (t *Text) Spans(begin time.Time, prefill, decode string) []record.Span {
 }
 
 // Window returns the usable context, given the requested (0: none) and the actual one, and warns if they differ.
-func Window(to engine.Teller, who string, asked, made int) int {
+func Window(to Teller, who string, asked, made int) int {
 	if asked == 0 || asked == made {
 		return made
 	}
-	engine.Warn(to, "context-differs", "%s made a context of %d tokens instead of %d", who, made, asked)
+	Warn(to, "context-differs", "%s made a context of %d tokens instead of %d", who, made, asked)
 	return min(asked, made)
 }
 
-// Within returns a context that also ends with a session's life.
+// Within returns ctx so that it also ends with another context, such as that of a session's life.
 func Within(ctx, life context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	if life.Err() != nil {

@@ -102,7 +102,8 @@ func withMetadata(t *testing.T, from engine.Model, entry gguf.Entry) engine.Mode
 
 // bothEngines run a GGUF in f32 and report token ids.
 func bothEngines() []engine.Engine {
-	return new(engineFlags).chosen().Engines([]string{webllm.Name, llamacpp.Name})
+	c := new(engineFlags).chosen()
+	return []engine.Engine{c.Engine(webllm.Name), c.Engine(llamacpp.Name)}
 }
 
 func load(t testing.TB, ctx context.Context, e engine.Engine, m engine.Model) engine.Session {

@@ -158,10 +158,7 @@ func (ks Kinds) List() string {
 	return strings.Join(of(ks, func(*Kind) bool { return true }, (*Kind).Shown), ", ")
 }
 
-// Defaults returns the engines that run if none is named.
-func (ks Kinds) Defaults() []string { return ks.In("") }
-
-// In returns the engines that a preset runs.
+// In returns the engines that a preset runs; without one, the engines that run if none is named.
 func (ks Kinds) In(preset string) []string {
 	return of(ks, func(k *Kind) bool { return k.Default || slices.Contains(k.Presets, preset) }, (*Kind).name)
 }
@@ -178,13 +175,8 @@ func (ks Kinds) Concerned(list string) []string {
 
 // Memories returns the distinct memory models of all kinds.
 func (ks Kinds) Memories() []*Memory {
-	var out []*Memory
-	for _, k := range ks {
-		if k.Memory != nil && !slices.Contains(out, k.Memory) {
-			out = append(out, k.Memory)
-		}
-	}
-	return out
+	all := of(ks, func(k *Kind) bool { return k.Memory != nil }, func(k *Kind) *Memory { return k.Memory })
+	return slices.Compact(all)
 }
 
 // Colours returns the engines' own colours by name.

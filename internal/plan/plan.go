@@ -194,7 +194,7 @@ func parse(text []byte, file string, kinds engine.Kinds) (p Plan, err error) {
 	}
 	lacks := func(g Group) bool { return len(g.Engines) == 0 }
 	if !root.has("engines") && (len(p.Models) == 0 || slices.ContainsFunc(p.Models, lacks)) {
-		p.Engines, p.DefaultEngines = p.kinds.Defaults(), len(p.Models) == 0
+		p.Engines, p.DefaultEngines = p.kinds.In(""), len(p.Models) == 0
 	}
 	if err := p.Validate(); err != nil {
 		at, text := root.find(err.Error())

@@ -210,17 +210,12 @@ func Listener(ctx context.Context, hostPort string, here bool) (pid int, program
 	if pid == os.Getpid() {
 		return 0, "", errors.New("the server is part of this program")
 	}
-	program = programOf(pid, proc.CommandLine(pid))
+	program = fmt.Sprint(pid)
+	if line := proc.CommandLine(pid); len(line) > 0 {
+		program = filepath.Base(strings.Fields(line[0] + " ")[0])
+	}
 	if slices.Contains(forwarders, program) {
 		return 0, "", fmt.Errorf("process %d (%s) listens there and forwards to another process", pid, program)
 	}
 	return pid, program, nil
-}
-
-// programOf returns the name of a process's program; its pid if that is not visible.
-func programOf(pid int, line []string) string {
-	if len(line) == 0 {
-		return fmt.Sprint(pid)
-	}
-	return filepath.Base(strings.Fields(line[0] + " ")[0])
 }

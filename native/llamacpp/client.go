@@ -23,7 +23,6 @@ func newClient(port int, key string) *client {
 type properties struct {
 	Build    string `json:"build_info"`
 	Slots    int    `json:"total_slots"`
-	Model    string `json:"model_path"`
 	Settings struct {
 		Context int `json:"n_ctx"`
 	} `json:"default_generation_settings"`

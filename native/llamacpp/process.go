@@ -86,7 +86,7 @@ func (run *completionRun) begin(ctx context.Context, s *oneShotSession, m engine
 	if err != nil {
 		return err
 	}
-	run.out = newOutput(ctx)
+	run.out = &output{ctx, make(chan chunk, 64)}
 	run.read = newLogReader(func(line string) { run.hear(line, r.MaxTokens, s.context) })
 	cmd := exec.Command(s.binary.path, given...)
 	cmd.Env = environment("")

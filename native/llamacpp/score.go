@@ -24,8 +24,7 @@ type probed struct {
 
 // probabilities holds the fields of the answer that we use.
 type probabilities struct {
-	Tokens []int `json:"tokens"`
-	Of     []struct {
+	Of []struct {
 		ID      *int     `json:"id"`
 		LogProb *float64 `json:"logprob"`
 		Top     []struct {

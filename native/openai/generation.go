@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"time"
 
 	"llmparity/internal/engine"
@@ -53,7 +54,6 @@ func (s *session) generation(r engine.Request, token func(record.Token)) *genera
 func (g *generation) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // the server stops when the connection closes
-	g.usage.Sent = time.Now()
 	defer g.measured()
 	resp, err := g.send(ctx)
 	if err != nil {
@@ -61,20 +61,24 @@ func (g *generation) run(ctx context.Context) error {
 	}
 	// Nothing after the end mark matters: the connection is not reused.
 	defer resp.Body.Close()
-	if err := g.read(ctx, resp.Body); err != nil {
+	if err := g.read(ctx, resp.Body); err != nil || g.pieces > 0 {
 		return err
 	}
-	if g.pieces == 0 {
-		return g.nothing()
+	if c := g.serverCount; c != nil && c.Completion != nil && *c.Completion > 0 {
+		return engine.Fail(record.BadOutput, "%w: the server counts %d tokens, which cannot be timed", errNothing,
+			*c.Completion)
 	}
-	return nil
+	return engine.Fail(record.BadOutput, "%w (finish reason %q)", errNothing, g.usage.Finish)
 }
 
 // send starts the stream, omitting optional fields that the server refuses.
 func (g *generation) send(ctx context.Context) (*http.Response, error) {
+	g.usage.Sent = time.Now()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		g.usage.Sent = time.Now() // connecting excluded
+	}})
 	for {
-		resp, sent, err := g.client.post(ctx, g.client.at.api+g.path, g.body.fields)
-		g.usage.Sent = sent
+		resp, err := g.client.Send(ctx, http.MethodPost, g.client.at.api+g.path, g.body.fields)
 		r := wire.RefusalOf(err)
 		if r == nil {
 			return resp, err
@@ -97,12 +101,15 @@ func (g *generation) read(ctx context.Context, body io.Reader) error {
 			g.done = true
 			return true, nil
 		}
-		e, err := g.client.parseChunk(sent.Data)
-		if err == nil {
-			err = g.take(e, sent.At)
+		var e chunk
+		if err := json.Unmarshal(sent.Data, &e); err != nil {
+			broken = g.client.malformed(sent.Data, err)
+		} else if len(e.Error) > 0 && string(e.Error) != "null" || e.Object == "error" {
+			broken = g.client.Complaint(sent.Data)
+		} else {
+			broken = g.take(e, sent.At)
 		}
-		broken = err
-		return false, err
+		return false, broken
 	})
 	if broken == nil && ctx.Err() == nil && g.usage.Finish != "" {
 		return nil
@@ -125,7 +132,7 @@ func (g *generation) take(e chunk, at time.Time) error {
 		if c.Index != 0 {
 			continue // only one was requested
 		}
-		text := c.piece()
+		text := c.Text + c.Delta.Thinks + c.Delta.Reasoning + c.Delta.Content // empty: only a role or a finish reason
 		switch so := soFar(e, own); {
 		case text != "":
 			g.piece(text, at, so)
@@ -277,15 +284,6 @@ func (g *generation) warnings() []record.Warning {
 	return out
 }
 
-// nothing returns the error of a generation without text.
-func (g *generation) nothing() error {
-	if g.serverCount != nil && g.serverCount.Completion != nil && *g.serverCount.Completion > 0 {
-		return engine.Fail(record.BadOutput, "%w: the server counts %d tokens, which cannot be timed",
-			errNothing, *g.serverCount.Completion)
-	}
-	return engine.Fail(record.BadOutput, "%w (finish reason %q)", errNothing, g.usage.Finish)
-}
-
 // chunk is an event of a stream, in either API.
 type chunk struct {
 	Choices []choice        `json:"choices"`
@@ -305,9 +303,6 @@ type choice struct {
 	} `json:"delta"` // of chats
 	Finish string `json:"finish_reason"`
 }
-
-// piece returns the text of a choice; empty if it only has a role or a finish reason.
-func (c choice) piece() string { return c.Text + c.Delta.Thinks + c.Delta.Reasoning + c.Delta.Content }
 
 // usage is the server's count.
 type usage struct {
@@ -338,18 +333,6 @@ func (u usage) reported() map[string]float64 {
 		}
 	}
 	return out
-}
-
-// parseChunk parses an event. An error in it becomes a refusal.
-func (c *client) parseChunk(data []byte) (chunk, error) {
-	var e chunk
-	if err := json.Unmarshal(data, &e); err != nil {
-		return e, c.malformed(data, err)
-	}
-	if len(e.Error) > 0 && string(e.Error) != "null" || e.Object == "error" {
-		return e, c.Complaint(data)
-	}
-	return e, nil
 }
 
 // malformed is the error for a chunk that is not JSON or has the wrong fields.

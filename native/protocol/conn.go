@@ -195,6 +195,9 @@ func (c *conn) ask(ctx context.Context, op string, request fields, on func(*call
 		case r.Event == evDone:
 			return r, k, nil
 		}
+		if on == nil {
+			continue
+		}
 		if err := on(k, r); err != nil {
 			return r, k, c.breach(k, r, err)
 		}
@@ -350,14 +353,6 @@ func (c *conn) why() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.broken
-}
-
-// patience returns how long the engine may take to end: 0 if it is busy or broken.
-func (c *conn) patience() time.Duration {
-	if c.call.Load() != nil || c.why() != nil {
-		return 0
-	}
-	return grace
 }
 
 // close ends the engine: first its input, then, after grace, by force. Its descendants are killed.

@@ -68,9 +68,14 @@ const ggufFormat = "gguf"
 
 // Check starts the program to learn which models it runs, and ends it.
 func (e *Engine) Check(ctx context.Context, m engine.Model) error {
-	if m.Path != "" {
-		if err := checkFile(m); err != nil {
+	format := cmp.Or(m.Format, ggufFormat)
+	if m.Path != "" && format == ggufFormat {
+		if err := program.CheckGGUF("the engine", m); err != nil {
 			return err
+		}
+	} else if m.Path != "" {
+		if _, err := os.Stat(m.Path); err != nil {
+			return fault.Wrap(fault.BadModel, err, "", "model %s cannot be read", m.Name)
 		}
 	}
 	s, err := e.Open(ctx, engine.Unmeasured{})
@@ -81,9 +86,12 @@ func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 		return err
 	}
 	e.mu.Lock()
-	formats := e.formats()
+	formats := e.hello.Formats
 	e.mu.Unlock()
-	if format := cmp.Or(m.Format, ggufFormat); !slices.Contains(formats, format) {
+	if len(formats) == 0 {
+		formats = []string{ggufFormat}
+	}
+	if !slices.Contains(formats, format) {
 		return fault.New(fault.BadModel, "name another model or engine", "%s runs models in the format %s, but %s is %s",
 			e.Name(), cut(strings.Join(formats, ", "), maxWord), m.Name, format)
 	}
@@ -92,7 +100,7 @@ func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 
 // Accepts leaves the decision to the program, which is not started here.
 func (e *Engine) Accepts(context.Context, engine.Model) engine.Verdict {
-	if err := e.Found(); err != nil {
+	if _, err := e.find(); err != nil {
 		return engine.Refuse(err)
 	}
 	return engine.Undecided("%s reports which models it runs when it starts", e.Name())
@@ -101,23 +109,6 @@ func (e *Engine) Accepts(context.Context, engine.Model) engine.Verdict {
 // Confirm starts the program and ends it again.
 func (e *Engine) Confirm(ctx context.Context, m engine.Model, _ func(string)) error {
 	return e.Check(ctx, m)
-}
-
-func (e *Engine) formats() []string {
-	if len(e.hello.Formats) == 0 {
-		return []string{ggufFormat}
-	}
-	return e.hello.Formats
-}
-
-func checkFile(m engine.Model) error {
-	if m.Format != "" && m.Format != ggufFormat {
-		if _, err := os.Stat(m.Path); err != nil {
-			return fault.Wrap(fault.BadModel, err, "", "model %s cannot be read", m.Name)
-		}
-		return nil
-	}
-	return program.CheckGGUF("the engine", m)
 }
 
 // Open starts the program and reads what it is.
@@ -138,12 +129,6 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 		return nil, err
 	}
 	return s, nil
-}
-
-// Found returns why the program cannot be started, without starting it.
-func (e *Engine) Found() error {
-	_, err := e.find()
-	return err
 }
 
 // find searches for the program at the given path, else on PATH.

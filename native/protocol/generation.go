@@ -37,7 +37,10 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 		err = g.finish(got.message, s.context, s.probe)
 	}
 	if err == nil && g.atOnce() {
-		s.heldUp(g)
+		g.usage.Spans = slices.DeleteFunc(g.usage.Spans, func(s record.Span) bool { return s.Name == record.Decode })
+		s.warnOnce("tokens-at-once", "%s delivered %d tokens in %d write(s), long after the first was generated: decode is "+
+			"unknown, and the time to first token is that of the first write; the engine should flush its output after "+
+			"each line, or send t_ns", s.engine.Name(), g.N, g.reads)
 	}
 	if err != nil {
 		s.tell(ctx, c)
@@ -123,18 +126,6 @@ const slowly = 50 * time.Millisecond
 func (g *generation) atOnce() bool {
 	return g.hello.Clock == "" && g.N > 1 && g.Last.Sub(g.usage.Sent) >= slowly && g.reads*4 <= g.N &&
 		g.withTheFirst*10 > g.N
-}
-
-// heldUp removes the decode span and warns once.
-func (s *session) heldUp(g *generation) {
-	g.usage.Spans = slices.DeleteFunc(g.usage.Spans, func(s record.Span) bool { return s.Name == record.Decode })
-	if s.said["tokens-at-once"] {
-		return
-	}
-	s.said["tokens-at-once"] = true
-	engine.Warn(s.probe, "tokens-at-once", "%s delivered %d tokens in %d write(s), long after the first was generated: decode is unknown, "+
-		"and the time to first token is that of the first write; the engine should flush its output after each line, or send t_ns",
-		s.engine.Name(), g.N, g.reads)
 }
 
 // measured records what was observed, also of a generation that failed.

@@ -22,9 +22,8 @@ import (
 	"llmparity/browser/find"
 	"llmparity/internal/child"
 	"llmparity/internal/fault"
+	"llmparity/internal/machine"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
-	"llmparity/internal/sample/proc"
 )
 
 // chrome is a running browser with one tab of ours.
@@ -135,6 +134,7 @@ func (c *chrome) options(ctx context.Context, path string, config Config) ([]chr
 	if err != nil {
 		return nil, err
 	}
+	c.words, c.memoryKills = &child.Tail{Max: wordsKept}, machine.MemoryKills()
 	o := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
 		// chromedp's own temporary profile would stay if we were killed; ours is removed at the next start.
@@ -147,7 +147,7 @@ func (c *chrome) options(ctx context.Context, path string, config Config) ([]chr
 				c.args = append(c.args, strings.ReplaceAll(a, c.scratch, "SCRATCH"))
 			}
 		}),
-		chromedp.CombinedOutput(c.listenToWords()),
+		chromedp.CombinedOutput(c.words),
 		chromedp.Flag("headless", "new"),
 		chromedp.Flag("enable-precise-memory-info", true),
 		chromedp.Flag("enable-unsafe-webgpu", true),
@@ -183,7 +183,10 @@ func (c *chrome) close() error {
 		return c.letGo()
 	}
 	c.lose(errClosed)
-	c.kill()
+	c.find()
+	if p, err := os.FindProcess(c.pid); err == nil && c.pid != 0 {
+		child.KillGroup(p)
+	}
 	c.end()
 	c.calls.Wait()
 	var err error
@@ -201,14 +204,6 @@ func (c *chrome) members() []int {
 		return child.Descendants(c.pid)
 	}
 	return child.Group(c.pid)
-}
-
-// sources returns the sources for a process of the browser. Peaks of a browser that we did not start are not reset.
-func (c *chrome) sources(pid int, role string) ([]sample.Source, error) {
-	if c.attached {
-		return proc.Sources(pid, role)
-	}
-	return proc.SourcesOfOurs(pid, role)
 }
 
 // awaitGroup waits for the browser's processes to end.

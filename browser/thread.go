@@ -52,7 +52,7 @@ func (p *Page) enter(ctx context.Context) error {
 		chromedp.WithListener(p.listen))
 	p.isolate.ctx = wctx
 	defer context.AfterFunc(ctx, end)()
-	if err := chromedp.Do(wctx, quietenWorker, add); err != nil {
+	if err := chromedp.Do(wctx, command(network.Disable, cdp.Empty{}), add); err != nil {
 		return fmt.Errorf("entering the page's worker: %w", p.errorOf(ctx, err))
 	}
 	return nil
@@ -73,10 +73,4 @@ func (p *Page) collect(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// quietenWorker is quieten for a worker, which has fewer domains.
-func quietenWorker(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
-	_, err := cdp.Call(ctx, t, network.Disable, cdp.Empty{})
-	return chromedp.Void{}, err
 }

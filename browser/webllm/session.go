@@ -151,7 +151,13 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err != nil {
 		return err
 	}
-	s.part(p)
+	var split browser.Layout // nil: not split
+	if l, err := layoutOf(p); err == nil {
+		split = l
+	} else {
+		engine.Warn(s.probe, "no-attribution", "WebGPU memory is not split into weights, KV cache and workspaces: %v", err)
+	}
+	s.Parted(split)
 	marks, err := browser.Long[map[string]float64](ctx, s.Page, "llmparity.giveUp()", "llmparity.load", map[string]any{
 		"model": s.Base() + offer + "/model/", "library": s.Base() + offer + "/library.wasm", "id": p.ID,
 		"window": p.Context, "overrides": p.Overrides,
@@ -171,18 +177,6 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		s.probe.Warn(w)
 	}
 	return s.Attach(ctx, s.probe)
-}
-
-// part makes the ledger split memory by the package's files, if they can be read.
-func (s *session) part(p Package) {
-	l, err := layoutOf(p)
-	if err != nil {
-		s.probe.Warn(record.Warning{Code: "no-attribution",
-			Text: "WebGPU memory is not split into weights, KV cache and workspaces: " + fault.OneLine(err.Error())})
-		s.Parted(nil)
-		return
-	}
-	s.Parted(l)
 }
 
 // Generate completes a raw prompt. A second one is refused, because WebLLM would queue it and time the wait.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +30,6 @@ type completionRun struct {
 	read      *logs.Loads
 	shown     []string // arguments, with placeholders for what differs in each process
 	mark      string   // printed when it waits for input
-	input     io.Closer
 	scratch   string
 	concluded time.Time // when the text or the process ended
 
@@ -90,17 +88,18 @@ func (run *completionRun) begin(ctx context.Context, s *oneShotSession, m engine
 	run.read = newLogReader(func(line string) { run.hear(line, r.MaxTokens, s.context) })
 	cmd := exec.Command(s.binary.path, given...)
 	cmd.Env = environment("")
-	// An input that stays empty, and closes when we end.
-	in, hold, err := os.Pipe()
-	if err != nil {
+	if _, err := cmd.StdinPipe(); err != nil { // stays empty, and closes when the process or we end
 		return fmt.Errorf("starting %s: %w", s.name, err)
 	}
-	defer in.Close()
-	cmd.Stdin, run.input = in, hold
 	cmd.Stdout = run.out
 	run.Program, err = launch.Start(ctx, cmd, launch.Options{Name: s.name, Log: s.probe.Log("llama-completion"),
 		Keep: 16 << 10, Read: run.read, Role: "completion",
-		Attach: func(src sample.Source) func() { return s.probe.Attach(often(src)) }})
+		Attach: func(src sample.Source) func() {
+			if p, ok := src.(sample.Peaker); ok {
+				src = oftener{p}
+			}
+			return s.probe.Attach(src)
+		}})
 	return err
 }
 
@@ -165,9 +164,6 @@ func (run *completionRun) wait(p *pieces) {
 func (run *completionRun) release() {
 	run.released.Do(func() {
 		run.end()
-		if run.input != nil {
-			_ = run.input.Close() // nothing was written
-		}
 		if run.Program != nil {
 			run.End(0) // also processes that a wrapper left behind
 		}
@@ -221,15 +217,8 @@ func (run *completionRun) spans(said *engine.Text, tokens int) []record.Span {
 	return append([]record.Span{process}, spans...)
 }
 
-// often samples the expensive source of a short-lived process as often as the cheap one; the sampler limits what that
+// oftener samples the expensive source of a short-lived process as often as the cheap one; the sampler limits what that
 // costs.
-func often(src sample.Source) sample.Source {
-	if p, ok := src.(sample.Peaker); ok {
-		return oftener{p}
-	}
-	return src
-}
-
 type oftener struct{ sample.Peaker }
 
 func (o oftener) Describe() record.Source {

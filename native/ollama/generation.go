@@ -39,7 +39,14 @@ func (s *session) Generate(outer context.Context, r engine.Request, token func(r
 	}
 	defer l.going.Add(-1)
 	g := &generation{client: s.client, Text: engine.Text{Token: token}, max: r.MaxTokens, body: s.body(l, r)}
-	s.begin(l)
+	l.held.Store(-1) // until the end is known
+	if s.config.slots() == 1 {
+		l.fresh = false
+		if s.own != nil {
+			s.own.said.forget() // what the log said of earlier ones
+		}
+		l.givenUp.Store(true) // until it has ended
+	}
 	err = g.run(ctx)
 	if err == nil {
 		err = s.ended(ctx, l, r, g)
@@ -53,19 +60,6 @@ func (s *session) Generate(outer context.Context, r engine.Request, token func(r
 		g.usage.Finish = "cancelled"
 	}
 	return g.usage, s.explain(outer, err, "generating")
-}
-
-// begin prepares a generation. If it is the only one, what the log said of earlier ones is discarded.
-func (s *session) begin(l *loaded) {
-	l.held.Store(-1) // until the end is known
-	if s.config.slots() > 1 {
-		return
-	}
-	l.fresh = false
-	if s.own != nil {
-		s.own.said.forget()
-	}
-	l.givenUp.Store(true) // until it has ended
 }
 
 // ended checks a generation that has ended.

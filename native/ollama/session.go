@@ -196,7 +196,10 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	}
 	s.family.claim(l.blobs)
 	begun := time.Now()
-	l.before = s.already(ctx, l.name)
+	inMemory, _ := s.client.loaded(ctx) // the load reports errors
+	if _, l.before = find(inMemory, l.name); l.before {
+		s.warn("already-loaded", "Ollama had already loaded %s: the load time means nothing, and the baseline lacks the runner", l.name)
+	}
 	if _, err := s.client.whole(ctx, generate{Model: l.name, KeepAlive: s.keep(), Options: l.options}); err != nil {
 		return s.explainLoad(outer, m, err)
 	}
@@ -211,16 +214,6 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	s.probe.Span(record.Span{Name: "runner", Begin: begun, End: end,
 		How: "load request to Ollama's answer; Ollama polls its runner every 250 ms"})
 	return s.loaded(ctx, l, digest)
-}
-
-// already reports whether the model was in memory before the load.
-func (s *session) already(ctx context.Context, name string) bool {
-	models, _ := s.client.loaded(ctx) // the load reports errors
-	_, held := find(models, name)
-	if held {
-		s.warn("already-loaded", "Ollama had already loaded %s: the load time means nothing, and the baseline lacks the runner", name)
-	}
-	return held
 }
 
 // options returns the model's options. If they change between requests, Ollama reloads the model.

@@ -88,12 +88,14 @@ func (l *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	}
 	l.config.onCPU(p)
 	if l.oneShot {
-		s := &oneShotSession{config: l.config, binary: b, probe: p, name: filepath.Base(b.path)}
+		name := filepath.Base(b.path)
+		s := &oneShotSession{config: l.config, binary: b, probe: p, name: name,
+			own: launch.Held[fitting]{Name: name, Closed: errClosed}}
 		s.closing, s.close = context.WithCancel(context.Background()) // a session outlives the Open call
 		return s, nil
 	}
-	return &session{config: l.config, pick: l.pick, binary: b, probe: p, turns: engine.Turns{Most: l.config.slots()},
-		own: launch.Held[server]{Name: "llama-server", Closed: errClosed}}, nil
+	return &session{config: l.config, pick: l.pick, binary: b, probe: p, own: launch.Held[server]{
+		Name: "llama-server", Closed: errClosed, Turns: engine.Turns{Most: l.config.slots()}}}, nil
 }
 
 // identify finds the program and asks what it is.

@@ -29,7 +29,6 @@ type session struct {
 	probe  engine.Probe
 
 	own     launch.Held[server]
-	turns   engine.Turns
 	held    cached
 	context int         // limit for a prompt and its continuation
 	givenUp atomic.Bool // a slot may still be working on a cancelled request
@@ -135,15 +134,11 @@ func (s *session) Close() error {
 
 // Generate tokenises the prompt, untimed, and streams its continuation.
 func (s *session) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
-	free, err := s.turns.Take()
+	srv, done, err := s.own.Use()
 	if err != nil {
 		return record.Usage{}, err
 	}
-	defer free()
-	srv, err := s.own.Now()
-	if err != nil {
-		return record.Usage{}, err
-	}
+	defer done()
 	s.held.begin()
 	slot, left := -1, 0 // until the generation completes
 	defer func() { s.held.end(slot, left) }()
@@ -203,7 +198,7 @@ func (s *session) free(ctx context.Context, srv *server) error {
 		if err != nil && wire.RefusalOf(err) == nil {
 			return fmt.Errorf("waiting for llama-server to be free: %w", err)
 		}
-		if busy <= s.turns.Going()-1 {
+		if busy <= s.own.Turns.Going()-1 {
 			s.givenUp.Store(false)
 			break
 		}

@@ -3,7 +3,6 @@ package ollama
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -113,20 +112,7 @@ func (c *client) upload(ctx context.Context, path, sha256 string) error {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Base+"/api/blobs/sha256:"+sha256, f)
-	if err != nil {
-		return fmt.Errorf("making a request to /api/blobs: %w", err)
-	}
-	req.ContentLength = info.Size()
-	resp, err := c.Do(req)
-	if err != nil {
-		return err
-	}
-	return resp.Body.Close()
+	return c.Call(ctx, http.MethodPost, "/api/blobs/sha256:"+sha256, f, nil)
 }
 
 // create makes a model from a file that the server has.

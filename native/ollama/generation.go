@@ -23,17 +23,16 @@ import (
 
 // Generate clears the prompt from the cache, untimed, and streams its continuation.
 func (s *session) Generate(outer context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
-	free, err := s.turns.Take()
+	l, done, err := s.model.Use()
 	if err != nil {
 		return record.Usage{}, err
 	}
-	defer free()
-	l, err := s.current()
-	if err != nil {
-		return record.Usage{}, err
-	}
-	ctx, done := engine.Within(outer, s.life)
 	defer done()
+	if crashed := l.crashed.Load(); crashed != nil {
+		return record.Usage{}, fmt.Errorf("the model must be loaded again: %w", crashed)
+	}
+	ctx, release := engine.Within(outer, s.life)
+	defer release()
 	if err := s.prepare(ctx, l, r); err != nil {
 		return record.Usage{}, s.explain(outer, err, "preparing a generation")
 	}

@@ -34,10 +34,9 @@ type session struct {
 
 	version, path, sha256 string
 
-	life  context.Context // ends with Close
-	end   context.CancelFunc
-	turns engine.Turns
-	book  sync.Mutex // guards what is known about prompts
+	life context.Context // ends with Close
+	end  context.CancelFunc
+	book sync.Mutex // guards what is known about prompts
 
 	family family // visible processes of the server and its runners
 
@@ -94,8 +93,8 @@ func (o *Ollama) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	if err := o.config.Check(); err != nil {
 		return nil, engine.SetUp(err)
 	}
-	s := &session{config: o.config, probe: p, stuck: stuck, turns: engine.Turns{Most: o.config.slots()},
-		model: launch.Held[loaded]{Name: "Ollama", Closed: errClosed}}
+	s := &session{config: o.config, probe: p, stuck: stuck, model: launch.Held[loaded]{
+		Name: "Ollama", Closed: errClosed, Turns: engine.Turns{Most: o.config.slots()}}}
 	s.life, s.end = context.WithCancel(context.Background())
 	open := o.start
 	if o.config.URL != "" {
@@ -263,18 +262,6 @@ func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
 		return l, nil
 	})
 	return err
-}
-
-// current returns the model if one is loaded and its runner has not crashed.
-func (s *session) current() (*loaded, error) {
-	l, err := s.model.Now()
-	if err != nil {
-		return nil, err
-	}
-	if crashed := l.crashed.Load(); crashed != nil {
-		return nil, fmt.Errorf("the model must be loaded again: %w", crashed)
-	}
-	return l, nil
 }
 
 // unloading is how long Ollama may take to unload a model.

@@ -123,7 +123,7 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	}
 	life, end := context.WithCancel(context.Background())
 	s := &session{config: e.config, client: c, server: found, probe: p, life: life, end: end,
-		turns: engine.Turns{Most: requests}, own: launch.Held[model]{Name: "the session", Closed: errClosed},
+		own:     launch.Held[model]{Name: "the session", Closed: errClosed, Turns: engine.Turns{Most: requests}},
 		refused: map[string]bool{}}
 	p.Event(record.Event{At: time.Now(),
 		Device: &record.Device{Class: "unknown", Name: "unknown device of " + c.at.host}})

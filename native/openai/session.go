@@ -29,7 +29,6 @@ type session struct {
 	life   context.Context // until Close
 	end    context.CancelFunc
 
-	turns   engine.Turns
 	own     launch.Held[model]
 	model   model
 	context int // limit for a prompt and its continuation; 0: unknown
@@ -216,14 +215,11 @@ func (s *session) Close() error {
 
 // Generate streams a continuation.
 func (s *session) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
-	free, err := s.turns.Take()
+	_, done, err := s.own.Use()
 	if err != nil {
 		return record.Usage{}, err
 	}
-	defer free()
-	if _, err := s.own.Now(); err != nil {
-		return record.Usage{}, err
-	}
+	defer done()
 	inner, release := engine.Within(ctx, s.life)
 	defer release()
 	ids, err := s.fits(inner, r)

@@ -14,15 +14,11 @@ import (
 
 // Generate requests a continuation.
 func (s *session) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
-	free, err := s.turn.Take()
+	c, done, err := s.use()
 	if err != nil {
 		return record.Usage{}, err
 	}
-	defer free()
-	c, err := s.current()
-	if err != nil {
-		return record.Usage{}, err
-	}
+	defer done()
 	if err := r.Check(); err != nil {
 		return record.Usage{}, err
 	}

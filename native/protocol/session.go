@@ -21,7 +21,6 @@ type session struct {
 	engine       *Engine
 	probe        engine.Probe
 	path, sha256 string
-	turn         engine.Turns
 
 	own launch.Held[conn]
 
@@ -173,21 +172,22 @@ func (s *session) isLoaded(m engine.Model, got message) {
 	}})
 }
 
-// current returns the program if it has a model.
-func (s *session) current() (*conn, error) {
-	c, err := s.own.Now()
-	if err == nil && !s.loaded {
-		err = errors.New(s.engine.Name() + " has no model loaded; load one first")
-	}
-	return c, err
-}
-
 // warnOnce gives each warning once per program.
 func (s *session) warnOnce(code, format string, args ...any) {
 	if !s.said[code] {
 		s.said[code] = true
 		engine.Warn(s.probe, code, format, args...)
 	}
+}
+
+// use takes a turn and returns the program if it has a model.
+func (s *session) use() (c *conn, done func(), err error) {
+	c, done, err = s.own.Use()
+	if err == nil && !s.loaded {
+		done()
+		err = errors.New(s.engine.Name() + " has no model loaded; load one first")
+	}
+	return c, done, err
 }
 
 // tell notes that a call has returned an error, so that Unload does not repeat it.

@@ -134,6 +134,7 @@ func (c *chrome) options(ctx context.Context, path string, config Config) ([]chr
 	if err != nil {
 		return nil, err
 	}
+	shm, err := disk.Usage("/dev/shm")
 	c.words, c.memoryKills = &child.Tail{Max: wordsKept}, machine.MemoryKills()
 	o := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
@@ -151,8 +152,9 @@ func (c *chrome) options(ctx context.Context, path string, config Config) ([]chr
 		chromedp.Flag("headless", "new"),
 		chromedp.Flag("enable-precise-memory-info", true),
 		chromedp.Flag("enable-unsafe-webgpu", true),
-		// Browsers use shared memory in /dev/shm; files would be other memory. A small /dev/shm crashes them.
-		chromedp.Flag("disable-dev-shm-usage", smallSharedMemory()),
+		// Browsers use shared memory in /dev/shm; files would be other memory. A small /dev/shm crashes them, such as a
+		// container's default of 64 MB.
+		chromedp.Flag("disable-dev-shm-usage", runtime.GOOS == "linux" && (err != nil || shm.Total < 1<<29)),
 		chromedp.Flag("disable-component-update", true),
 	)
 	if config.Launch.Headed {
@@ -168,12 +170,6 @@ func (c *chrome) options(ctx context.Context, path string, config Config) ([]chr
 		o = append(o, chromedp.Flag("headless", false), chromedp.Env(screen...))
 	}
 	return append(o, flags...), nil
-}
-
-// smallSharedMemory reports whether /dev/shm is too small for a browser, such as a container's default of 64 MB.
-func smallSharedMemory() bool {
-	shm, err := disk.Usage("/dev/shm")
-	return runtime.GOOS == "linux" && (err != nil || shm.Total < 1<<29)
 }
 
 // close kills every process of the browser, since the profile need not be saved, and removes its folders. An attached

@@ -14,15 +14,6 @@ import (
 	"llmparity/native/logs"
 )
 
-// onCPU reports the CPU as the device, unless layers go to a GPU: that is known only after the load.
-func (c Config) onCPU(p engine.Probe) {
-	if c.GPULayers > 0 {
-		return
-	}
-	p.Event(record.Event{At: time.Now(), Device: &record.Device{Class: record.CPU, Name: machine.CPU(),
-		Detail: map[string]string{"threads": strconv.Itoa(c.threads()), "gpu_layers": "0"}}})
-}
-
 // unknownClass is for a device that the log does not identify. It must not be compared with any other.
 const unknownClass record.DeviceClass = "unknown"
 

@@ -14,9 +14,12 @@ package llamacpp
 import (
 	"context"
 	"path/filepath"
+	"strconv"
+	"time"
 
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
+	"llmparity/internal/machine"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
 	"llmparity/native/program"
@@ -86,7 +89,10 @@ func (l *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	if err != nil {
 		return nil, err
 	}
-	l.config.onCPU(p)
+	if l.config.GPULayers == 0 { // else the device is known only after the load
+		p.Event(record.Event{At: time.Now(), Device: &record.Device{Class: record.CPU, Name: machine.CPU(),
+			Detail: map[string]string{"threads": strconv.Itoa(l.config.threads()), "gpu_layers": "0"}}})
+	}
 	if l.oneShot {
 		name := filepath.Base(b.path)
 		s := &oneShotSession{config: l.config, binary: b, probe: p, name: name,

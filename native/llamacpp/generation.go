@@ -46,7 +46,14 @@ type generation struct {
 const unknown = record.NoID
 
 func (g *generation) run(ctx context.Context) error {
-	g.usage.Sent, g.Token = time.Now(), g.tell
+	g.Token = func(t record.Token) {
+		if g.heldBack > 0 { // keep back tokens after one whose id was lost
+			g.kept = append(g.kept, t)
+		} else {
+			g.token(t)
+		}
+	}
+	g.usage.Sent = time.Now()
 	defer g.measured()
 	for {
 		err := g.complete(ctx)
@@ -105,15 +112,6 @@ func (g *generation) take(e event, at time.Time) error {
 		g.Tell(id, at)
 	}
 	return nil
-}
-
-// tell keeps back tokens after one whose id was lost.
-func (g *generation) tell(t record.Token) {
-	if g.heldBack > 0 {
-		g.kept = append(g.kept, t)
-	} else {
-		g.token(t)
-	}
 }
 
 // finish reads the last event, which has the server's own figures.

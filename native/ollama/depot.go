@@ -53,7 +53,9 @@ func (d *depot) put(ctx context.Context, path, sum string) (listed, error) {
 		return listed{}, err
 	}
 	if k, ok := find(models, name); ok {
-		if d.abandoned(name) {
+		text, err := os.ReadFile(d.place(name))
+		maker, err2 := strconv.Atoi(string(text))
+		if err == nil && err2 == nil && maker > 0 && !child.Alive(maker) { // by one of our processes that was killed
 			d.takeOver(name)
 		}
 		return k, nil
@@ -85,13 +87,6 @@ func (d *depot) takeOver(name string) {
 func (d *depot) place(name string) string {
 	server := sha256.Sum256([]byte(d.client.Base))
 	return filepath.Join(d.notes, fmt.Sprintf("%s-%x.json", name, server[:6]))
-}
-
-// abandoned reports whether one of our processes created the model and no longer exists.
-func (d *depot) abandoned(name string) bool {
-	text, err := os.ReadFile(d.place(name))
-	maker, err2 := strconv.Atoi(string(text))
-	return err == nil && err2 == nil && maker > 0 && !child.Alive(maker)
 }
 
 // clear removes what was created. The error names what could not be removed.

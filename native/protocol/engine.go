@@ -20,7 +20,6 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/machine"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
 	"llmparity/native/program"
@@ -182,15 +181,6 @@ func (e *Engine) met(m message) error {
 		}
 	}
 	return nil
-}
-
-// deviceOf returns the engine's device; for a CPU without a name, this machine's.
-func deviceOf(d device) *record.Device {
-	if d.Name == "" && d.Class == record.CPU {
-		d.Name = machine.CPU()
-	}
-	detail, _ := words(d.Detail) // the first ones suffice
-	return &record.Device{Class: d.Class, Name: cmp.Or(tidy(d.Name), "unknown"), Detail: detail}
 }
 
 // Kind is the kind of external engines: exec:PATH, exec:PATH ARGUMENTS… or exec:NAME=PATH ARGUMENTS….

@@ -28,7 +28,15 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	if k != nil {
 		g.usage.Sent = k.sent
 	}
-	g.measured()
+	g.usage.Text = g.String()
+	to, decode := "token's line read", ""
+	if g.hello.Clock != "" {
+		to = "token by the engine's reading of the shared clock"
+	}
+	if g.N > 1 || !g.hello.Caps.Exact {
+		decode = "first to last " + to
+	}
+	g.usage.Spans = g.Spans(g.usage.Sent, "request written to first "+to, decode)
 	if err == nil {
 		err = g.finish(got.message, s.context, s.probe)
 	}
@@ -40,9 +48,9 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	}
 	if err != nil {
 		s.tell(ctx, c)
-	}
-	if err != nil && ctx.Err() != nil {
-		g.usage.Finish = "cancelled"
+		if ctx.Err() != nil {
+			g.usage.Finish = "cancelled"
+		}
 	}
 	return g.usage, ended(ctx, "generating", err)
 }
@@ -122,19 +130,6 @@ const slowly = 50 * time.Millisecond
 func (g *generation) atOnce() bool {
 	return g.hello.Clock == "" && g.N > 1 && g.Last.Sub(g.usage.Sent) >= slowly && g.reads*4 <= g.N &&
 		g.withTheFirst*10 > g.N
-}
-
-// measured records what was observed, also of a generation that failed.
-func (g *generation) measured() {
-	g.usage.Text = g.String()
-	to, decode := "token's line read", ""
-	if g.hello.Clock != "" {
-		to = "token by the engine's reading of the shared clock"
-	}
-	if g.N > 1 || !g.hello.Caps.Exact {
-		decode = "first to last " + to
-	}
-	g.usage.Spans = g.Spans(g.usage.Sent, "request written to first "+to, decode)
 }
 
 // finish reads the last line, which has the engine's counts.

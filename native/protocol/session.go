@@ -12,6 +12,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/machine"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
 )
@@ -76,7 +77,12 @@ func (s *session) greet(ctx context.Context, c *conn) error {
 		return err
 	}
 	s.hello, s.said = got.message, map[string]bool{}
-	s.probe.Event(record.Event{At: time.Now(), Device: deviceOf(*got.Device)})
+	d := record.Device{Class: got.Device.Class, Name: cmp.Or(tidy(got.Device.Name), "unknown")}
+	if got.Device.Name == "" && d.Class == record.CPU {
+		d.Name = machine.CPU()
+	}
+	d.Detail, _ = words(got.Device.Detail) // the first ones suffice
+	s.probe.Event(record.Event{At: time.Now(), Device: &d})
 	return nil
 }
 

@@ -34,8 +34,8 @@ type Bundle struct {
 // lacks names the WebLLM that must be downloaded; empty: none.
 func lacks(c Config, s engine.Settings) string {
 	version := s.Versions[versionAxis]
-	if c.Bundle != "" || version == "" || version == page.WebLLM ||
-		npm.Kept(s.Cache, npmPackage, version, bundleFile) {
+	_, kept := npm.Kept(s.Cache, npmPackage, version, bundleFile)
+	if c.Bundle != "" || version == "" || version == page.WebLLM || kept {
 		return ""
 	}
 	return "WebLLM " + version + " from npm"

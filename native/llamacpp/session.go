@@ -43,30 +43,28 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		return err
 	}
 	return engine.Repeat(ctx, s.probe, "llama-server",
-		func() error { return child.OnFreePort(s.pick, s.starts(ctx, m)) })
+		func() error {
+			return child.OnFreePort(s.pick, func(port int) error { return s.start(ctx, m, port) })
+		})
 }
 
-// starts returns a function that starts a server on a port and loads the model.
-func (s *session) starts(ctx context.Context, m engine.Model) func(port int) error {
-	return func(port int) error {
-		srv, err := s.own.Start(func() (*server, error) {
-			return startServer(s.config, s.binary, m, port, s.probe)
-		})
-		if err != nil {
-			return err
-		}
-		props, err := srv.ready(ctx, m, s.probe)
-		if err == nil {
-			err = m.Same() // the server has read the file by now
-		}
-		if err == nil {
-			err = s.loaded(ctx, srv, m, props)
-		}
-		if err != nil {
-			s.drop(srv, 0)
-		}
+// start starts a server on a port and loads the model.
+func (s *session) start(ctx context.Context, m engine.Model, port int) error {
+	srv, err := s.own.Start(func() (*server, error) { return startServer(s.config, s.binary, m, port, s.probe) })
+	if err != nil {
 		return err
 	}
+	props, err := srv.ready(ctx, m, s.probe)
+	if err == nil {
+		err = m.Same() // the server has read the file by now
+	}
+	if err == nil {
+		err = s.loaded(ctx, srv, m, props)
+	}
+	if err != nil {
+		s.drop(srv, 0)
+	}
+	return err
 }
 
 // loaded reports what is running.

@@ -115,8 +115,7 @@ func (o *Ollama) Prepare(ctx context.Context, m engine.Model, say func(string)) 
 	if o.config.URL == "" || m.Format == record.Served {
 		return nil
 	}
-	d, err := o.depot()
-	if err != nil {
+	if err := o.config.Check(); err != nil {
 		return err
 	}
 	sum, err := sumOf(m)
@@ -124,7 +123,7 @@ func (o *Ollama) Prepare(ctx context.Context, m engine.Model, say func(string)) 
 		return err
 	}
 	say("uploading " + m.Name + " to the Ollama server at " + o.config.URL)
-	if _, err := d.put(ctx, m.Path, sum); err != nil {
+	if _, err := o.depot.put(ctx, m.Path, sum); err != nil {
 		if r := wire.RefusalOf(err); r != nil {
 			return engine.SetUp(fault.New(fault.BadModel, "check the file, or use a newer Ollama",
 				"the Ollama server at %s refuses %s: %s", o.config.URL, m.Path, fault.OneLine(r.Message)))
@@ -136,11 +135,10 @@ func (o *Ollama) Prepare(ctx context.Context, m engine.Model, say func(string)) 
 
 // Close removes what Prepare uploaded.
 func (o *Ollama) Close() error {
-	d, err := o.depot()
-	if err != nil {
-		return nil // it uses no running server
+	if o.depot == nil {
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	return d.clear(ctx)
+	return o.depot.clear(ctx)
 }

@@ -21,7 +21,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"llmparity/internal/engine"
@@ -115,20 +114,15 @@ type Ollama struct {
 	config Config
 
 	known program.Known[identity]
-
-	depot func() (*depot, error) // what Prepare puts into a running server
+	depot *depot // what Prepare puts into a running server; nil: none is named
 }
 
 // New makes the engine without searching for anything.
 func New(c Config) *Ollama {
 	o := &Ollama{config: c}
-	o.depot = sync.OnceValues(func() (*depot, error) {
-		server, err := o.server()
-		if err != nil {
-			return nil, err
-		}
-		return c.depot(server), nil
-	})
+	if server, err := o.server(); err == nil { // else Check reports the error
+		o.depot = c.depot(server)
+	}
 	return o
 }
 

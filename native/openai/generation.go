@@ -23,13 +23,11 @@ var errNothing = errors.New("the generation ended without any text")
 // that the server has counted since the last one, if it counts with each chunk. Chunks without text (role, finish
 // reason, usage) are not reported.
 type generation struct {
-	client *client
-	path   string
-	body   *body
-	fresh  bool                    // no cached prompt: the server was asked not to use its cache, or cannot find it
-	most   int                     // requested tokens
-	refuse func(field, why string) // reports an optional field that the server refuses; it is omitted from then on
-	usage  record.Usage
+	s     *session
+	body  *body
+	fresh bool // no cached prompt: the server was asked not to use its cache, or cannot find it
+	most  int  // requested tokens
+	usage record.Usage
 
 	// Text counts pieces, or the tokens counted with them
 	engine.Text
@@ -42,13 +40,9 @@ type generation struct {
 
 // generation makes a request.
 func (s *session) generation(r engine.Request, token func(record.Token)) *generation {
-	path := "/completions"
-	if s.config.api() == Chat {
-		path = "/chat/completions"
-	}
 	b := s.newBody(r)
-	return &generation{client: s.client, path: path, body: b, fresh: s.server.kind == llamaServer || b.salted,
-		most: r.MaxTokens, Text: engine.Text{Token: token}, refuse: s.refuse}
+	return &generation{s: s, body: b, fresh: s.server.kind == llamaServer || b.salted, most: r.MaxTokens,
+		Text: engine.Text{Token: token}}
 }
 
 func (g *generation) run(ctx context.Context) error {
@@ -77,8 +71,12 @@ func (g *generation) send(ctx context.Context) (*http.Response, error) {
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
 		g.usage.Sent = time.Now() // connecting excluded
 	}})
+	path := g.s.client.at.api + "/completions"
+	if g.s.config.api() == Chat {
+		path = g.s.client.at.api + "/chat/completions"
+	}
 	for {
-		resp, err := g.client.Send(ctx, http.MethodPost, g.client.at.api+g.path, g.body.fields)
+		resp, err := g.s.client.Send(ctx, http.MethodPost, path, g.body.fields)
 		r := wire.RefusalOf(err)
 		if r == nil {
 			return resp, err
@@ -89,7 +87,7 @@ func (g *generation) send(ctx context.Context) (*http.Response, error) {
 		}
 		g.body.drop(field)
 		g.fresh = g.fresh && field != "cache_salt"
-		g.refuse(field, r.Error())
+		g.s.refuse(field, r.Error())
 	}
 }
 
@@ -103,9 +101,9 @@ func (g *generation) read(ctx context.Context, body io.Reader) error {
 		}
 		var e chunk
 		if err := json.Unmarshal(sent.Data, &e); err != nil {
-			broken = g.client.malformed(sent.Data, err)
+			broken = g.s.client.malformed(sent.Data, err)
 		} else if len(e.Error) > 0 && string(e.Error) != "null" || e.Object == "error" {
-			broken = g.client.Complaint(sent.Data)
+			broken = g.s.client.Complaint(sent.Data)
 		} else {
 			broken = g.take(e, sent.At)
 		}
@@ -121,7 +119,7 @@ func (g *generation) read(ctx context.Context, body io.Reader) error {
 func (g *generation) take(e chunk, at time.Time) error {
 	own, err := wire.Figures(e.Timings)
 	if err != nil {
-		return g.client.malformed(e.Timings, fmt.Errorf("the server's timings: %w", err))
+		return g.s.client.malformed(e.Timings, fmt.Errorf("the server's timings: %w", err))
 	}
 	if e.Usage != nil {
 		g.serverCount = e.Usage // if each chunk has one, the last is the total

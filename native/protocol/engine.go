@@ -36,10 +36,10 @@ type Engine struct {
 	config Config
 
 	known program.Known[string] // its hash
+	sum   string                // at its first start; guarded by known
 
 	mu    sync.Mutex
 	hello message // its first answer to hello
-	sum   string  // hash of the program at its first start
 }
 
 // New makes the engine without starting anything.
@@ -117,10 +117,7 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 		return nil, err
 	}
 	s := &session{engine: e, probe: p, path: path, own: launch.Held[conn]{Name: e.Name(), Closed: errClosed}}
-	if s.sha256, err = e.known.Of(path, func(sha256 string) (string, error) { return sha256, nil }); err == nil {
-		err = e.same(s.sha256)
-	}
-	if err != nil {
+	if s.sha256, err = e.known.Of(path, e.same); err != nil {
 		return nil, err
 	}
 	if _, err := s.running(ctx); err != nil {
@@ -144,14 +141,11 @@ func (e *Engine) find() (string, error) {
 }
 
 // same refuses a program that has changed since its first start: its figures would be mixed with those of the first.
-func (e *Engine) same(sum string) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.sum = cmp.Or(e.sum, sum)
-	if e.sum == sum {
-		return nil
+func (e *Engine) same(sum string) (string, error) {
+	if e.sum = cmp.Or(e.sum, sum); e.sum == sum {
+		return sum, nil
 	}
-	return &engine.Failure{Class: record.SetUp,
+	return "", &engine.Failure{Class: record.SetUp,
 		Err: fault.New(fault.NoProgram, "leave it unchanged during a run, and try again",
 			"%s: the program %s was replaced or changed since its first start", e.Name(), e.config.Argv[0])}
 }

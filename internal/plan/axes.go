@@ -31,6 +31,7 @@ const (
 	ofPrompt // the rest needs none. Input lengths are prompts that are generated.
 	ofOutput
 	ofEngine
+	ofModel // each has its own cells
 	axisCount
 )
 
@@ -51,6 +52,7 @@ var dimensions = [axisCount]struct {
 	ofPrompt:      {name: "prompt", least: 1, most: mostTokens},
 	ofOutput:      {name: "output_length", least: 1, most: mostTokens},
 	ofEngine:      {name: "engine", isText: true},
+	ofModel:       {name: "model", isText: true},
 }
 
 // axes are the axes of a plan, in the order of cells: values of the last one change first.
@@ -191,15 +193,14 @@ type Group struct {
 }
 
 func (g *Group) read(r *reader, n *node, path string) error {
-	if n.grouped() {
-		return r.group(n, reflect.ValueOf(g).Elem(), path)
+	if text, ok := n.single(); ok {
+		g.Model = text
+		return nil
 	}
-	text, ok := n.single()
-	if !ok {
+	if !n.grouped() {
 		return mistyped(n, path, "a model's name or a group with a model")
 	}
-	g.Model = text
-	return nil
+	return r.axes(n, reflect.ValueOf(g).Elem(), &g.Axes, nil, path)
 }
 
 // scope is what a plan and a model of models have in common. path is the prefix of its fields.
@@ -268,22 +269,24 @@ func (p *Plan) field(a axis) any {
 		return nil
 	}
 	return [axisCount]any{ofContext: &p.Context, ofDType: &p.DType, ofKVDType: &p.KVDType, ofThreads: &p.Threads,
-		ofStart: &p.Start, ofOutput: &p.MaxTokens}[a]
+		ofStart: &p.Start, ofOutput: &p.MaxTokens, ofModel: &p.Model}[a]
 }
 
 // values are the values of an axis' list.
 func (x *Axes) values(a axis, kinds engine.Kinds) (out []value) {
-	var texts []string
 	switch list := x.field(a).(type) {
 	case *[]int:
 		for _, n := range *list {
 			out = append(out, value{strconv.Itoa(n), n})
 		}
+		return out
 	case *[]string:
-		texts = *list
-	case nil:
-		texts = x.VersionLists[a.name(kinds)]
+		return textValues(*list)
 	}
+	return textValues(x.VersionLists[a.name(kinds)])
+}
+
+func textValues(texts []string) (out []value) {
 	for _, text := range texts {
 		out = append(out, value{text: text})
 	}

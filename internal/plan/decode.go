@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/gates"
 	"llmparity/internal/nearest"
 )
 
@@ -26,15 +27,26 @@ const aside = "x-"
 // numbers, reads the text 0.10 as 0.1, refuses a group that overrides a merged field, and supports neither aliases of
 // fields nor a single value for a list.
 type reader struct {
-	kinds    engine.Kinds // engines whose sections are allowed
-	sections map[string]engine.Section
-	values   int // read so far
+	kinds  engine.Kinds // engines whose sections are allowed
+	values int          // read so far
 }
 
 // selfReader reads itself. path is the field as written.
 type selfReader interface {
 	read(r *reader, n *node, path string) error
 }
+
+// scalar reads its text; wanted describes it, with an example.
+type scalar interface {
+	parse(text string) error
+	wanted() string
+}
+
+// shorthand is a group that may be written as the value of one of its fields alone.
+type shorthand interface{ alone() (field any) }
+
+// valid checks itself after it was read.
+type valid interface{ Valid() error }
 
 // wrong is an error at a node. path is the field; empty: the document.
 func wrong(n ast.Node, path, format string, args ...any) error {
@@ -78,7 +90,7 @@ func unknownField(e entry, path string, names []string) error {
 }
 
 // value reads a node into a Go value.
-func (r *reader) value(n *node, into reflect.Value, path string) error {
+func (r *reader) value(n *node, into reflect.Value, path string) (err error) {
 	if r.values++; r.values > maxValues {
 		return wrong(n, path, tooMany, maxValues)
 	}
@@ -87,25 +99,26 @@ func (r *reader) value(n *node, into reflect.Value, path string) error {
 			return nil
 		}
 		made := reflect.New(into.Type().Elem())
-		if err := r.value(n, made.Elem(), path); err != nil {
-			return err
-		}
 		into.Set(made)
-		return nil
+		return r.value(n, made.Elem(), path)
 	}
-	if x := selfReaderOf(into.Addr().Interface()); x != nil {
-		return x.read(r, n, path)
-	}
-	switch into.Kind() {
-	case reflect.Struct:
-		return r.group(n, into, path)
-	case reflect.Slice:
+	to := into.Addr().Interface()
+	_, formed := to.(scalar)
+	check, checks := to.(valid)
+	switch kind := into.Kind(); {
+	case selfReaderOf(to) != nil:
+		return selfReaderOf(to).read(r, n, path)
+	case kind == reflect.Struct:
+		err = r.group(n, into, path)
+	case kind == reflect.Slice:
 		return r.list(n, into, path)
+	case !n.null() || formed || checks || strings.HasSuffix(path, "]"): // else an empty field means its default
+		err = simple(n, into, path)
 	}
-	if n.null() && !strings.HasSuffix(path, "]") { // an empty field means its default
-		return nil
+	if checks && err == nil {
+		return n.placed(path, check.Valid())
 	}
-	return simple(n, into, path)
+	return err
 }
 
 // list reads a list, or a single value as a list.
@@ -131,9 +144,18 @@ func (r *reader) list(n *node, into reflect.Value, path string) error {
 
 // simple reads a single value. The library converts it after its type was checked.
 func simple(n *node, into reflect.Value, path string) error {
+	text, single := n.single()
+	if to, ok := into.Addr().Interface().(scalar); ok {
+		if !single {
+			return mistyped(n, path, to.wanted())
+		}
+		if to.parse(strings.TrimSpace(text)) != nil {
+			return wrong(n, path, "%.60q is not %s", text, to.wanted())
+		}
+		return nil
+	}
 	if into.Kind() == reflect.String {
-		text, ok := n.single()
-		if !ok {
+		if !single {
 			return mistyped(n, path, "text")
 		}
 		into.SetString(text)
@@ -200,70 +222,54 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// group reads a struct's fields.
+// group reads a struct, or the value that stands for one.
 func (r *reader) group(n *node, into reflect.Value, path string) error {
-	if !n.grouped() {
-		return mistyped(n, path, groupOfSettings)
+	if n.grouped() {
+		return r.fields(n.fields, fieldsOf(into), path)
 	}
-	return r.fields(n.fields, into, path)
+	switch to := into.Addr().Interface().(type) {
+	case shorthand:
+		return r.value(n, reflect.ValueOf(to.alone()).Elem(), path)
+	case *gates.Limit:
+		return mistyped(n, path, "a limit such as {max: 900}")
+	}
+	return mistyped(n, path, groupOfSettings)
 }
 
-// fields reads entries into a struct. A list in the field of a single value sets the axis, and the other way round.
-func (r *reader) fields(entries []entry, into reflect.Value, path string) error {
-	fields := fieldsOf(into.Type())
+// fields reads entries into values by name. A list in the field of a single value sets the axis, and the other way
+// round.
+func (r *reader) fields(entries []entry, to map[string]reflect.Value, path string) error {
 	said := map[string]string{} // names as written, by axis
 	for _, e := range entries {
-		at, axis := join(path, e.name), axisOf(e.name)
 		if path == "" && strings.HasPrefix(e.name, aside) {
 			continue
 		}
-		if before, twice := said[axis]; twice {
-			if before == e.name {
-				return wrong(e.key, at, "duplicate field")
-			}
-			return wrong(e.key, at, "cannot be combined with %s; remove one", before)
+		at, axis, name := join(path, e.name), axisOf(e.name), canonical(e.name)
+		if said[axis] != "" {
+			return wrong(e.key, at, "cannot be combined with %s; remove one", said[axis])
 		}
 		said[axis] = e.name
-		if err := r.entry(e, fields, into, path); err != nil {
+		into, known := to[name]
+		if list, has := to[axis]; has && (!known || e.value.listed()) {
+			into, known = list, true
+		}
+		if !known {
+			return unknownField(e, path, slices.Collect(maps.Keys(to)))
+		}
+		if err := r.value(e.value, into, at); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// entry reads an entry into its field, or into an engine's section.
-func (r *reader) entry(e entry, fields map[string][]int, into reflect.Value, path string) error {
-	at, name := join(path, e.name), canonical(e.name)
-	_, known := fields[name]
-	if _, has := fields[listOf(name)]; has && (!known || e.value.listed()) {
-		name = listOf(name)
-	}
-	if index, ok := fields[name]; ok {
-		return r.value(e.value, into.FieldByIndex(index), at)
-	}
-	ok, err := r.version(e, into, at)
-	if !ok && path == "" {
-		ok, err = r.section(e)
-	}
-	if ok {
-		return err
-	}
-	names := slices.Sorted(maps.Keys(fields))
-	if path == "" {
-		names = append(names, top(r.kinds)...)
-	} else if _, model := fields["input_lengths"]; model {
-		names = append(names, versions(r.kinds)...)
-	}
-	return unknownField(e, path, names)
-}
-
 // fieldsOf are a struct's fields by their names in YAML, including those of inline structs.
-func fieldsOf(t reflect.Type) map[string][]int {
-	out := map[string][]int{}
-	for _, f := range reflect.VisibleFields(t) {
+func fieldsOf(v reflect.Value) map[string]reflect.Value {
+	out := map[string]reflect.Value{}
+	for _, f := range reflect.VisibleFields(v.Type()) {
 		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if name != "-" && name != "" {
-			out[name] = f.Index
+			out[name] = v.FieldByIndex(f.Index)
 		}
 	}
 	return out

@@ -72,10 +72,8 @@ func decodeGate(text []byte, inPlan bool) (g *gates.Gate, err error) {
 // Types of package gates, which does not depend on YAML, with methods to read them.
 type (
 	gateNode   gates.Gate
-	limitNode  gates.Limit
 	changeNode gates.Change
 	parityNode gates.Parity
-	levelNode  gates.Level
 )
 
 // selfReaderOf returns a value that reads itself; nil: it does not.
@@ -85,14 +83,10 @@ func selfReaderOf(v any) selfReader {
 		return v
 	case *gates.Gate:
 		return (*gateNode)(v)
-	case *gates.Limit:
-		return (*limitNode)(v)
 	case *gates.Change:
 		return (*changeNode)(v)
 	case *gates.Parity:
 		return (*parityNode)(v)
-	case *gates.Level:
-		return (*levelNode)(v)
 	}
 	return nil
 }
@@ -102,14 +96,14 @@ func (g *gateNode) read(r *reader, n *node, path string) error {
 		return mistyped(n, path, groupOfSettings)
 	}
 	t := gateText{}
-	known := fieldsOf(reflect.TypeOf(t))
+	known := fieldsOf(reflect.ValueOf(&t).Elem())
 	var fields []entry
 	for _, e := range n.fields {
 		row, err := figure.Find(e.name)
 		switch {
 		case err == nil:
 			err = g.limits(r, row, e.value, join(path, e.name))
-		case known[e.name] != nil:
+		case known[e.name].IsValid():
 			fields, err = append(fields, e), nil
 		default:
 			names := slices.Concat(slices.Sorted(maps.Keys(known)), figure.Typed())
@@ -120,7 +114,7 @@ func (g *gateNode) read(r *reader, n *node, path string) error {
 			return err
 		}
 	}
-	if err := r.fields(fields, reflect.ValueOf(&t).Elem(), path); err != nil {
+	if err := r.fields(fields, known, path); err != nil {
 		return err
 	}
 	g.Level, g.Failed, g.Gone, g.Baseline, g.NoBaseline = t.Level, t.Failed, t.Gone, t.Baseline, t.NoBaseline
@@ -151,23 +145,6 @@ func (g *gateNode) limits(r *reader, f *figure.Row, n *node, path string) error 
 		g.Limits = append(g.Limits, l)
 	}
 	return err
-}
-
-func (l *limitNode) read(r *reader, n *node, path string) error {
-	if !n.grouped() {
-		return mistyped(n, path, "a limit such as {max: 900}")
-	}
-	if err := r.group(n, reflect.ValueOf(l).Elem(), path); err != nil {
-		return err
-	}
-	return n.placed(path, (*gates.Limit)(l).Valid())
-}
-
-func (l *levelNode) read(_ *reader, n *node, path string) error {
-	if err := simple(n, reflect.ValueOf(l).Elem(), path); err != nil {
-		return err
-	}
-	return n.placed(path, gates.Level(*l).Valid())
 }
 
 // figureChanges are written as a group whose fields are figures.

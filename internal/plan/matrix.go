@@ -11,14 +11,6 @@ import (
 // MostCells is the maximum number of cells of a plan. More launches would take weeks.
 const MostCells = 10_000
 
-// asked is a prompt.
-type asked struct {
-	text   string
-	source *Source
-	tokens int  // length of a generated prompt
-	mixed  bool // the requests of a mix have their own prompts; other prompts are measured alone
-}
-
 // combination has an index into a group's values for every axis.
 type combination []int
 
@@ -33,28 +25,29 @@ func (c combination) launch() string {
 	return string(key)
 }
 
+// cell is a combination before and after include.
+type cell struct{ was, is combination }
+
 // group is a model with its axes' values, and with its cells.
 type group struct {
-	model      string
 	values     [][]value // by axis
 	deployment Deployment
-	was, cells []combination // before and after include
+	cells      []cell
 }
 
 // matrix expands a plan's axes into cells.
 type matrix struct {
 	plan   Plan
 	axes   []axis
-	asked  []asked
+	asked  []Shape     // prompts; one without any stands for a mix, whose requests have their own
 	tokens map[int]int // index in asked by length
 	groups []*group
-	listed []bool         // by axis: whether there is a list
-	heeds  map[value]bool // results of concerns, by engine and axis
+	listed []bool // by axis: whether there is a list
 }
 
 // newMatrix makes a plan's cells. Its errors begin with a field.
 func newMatrix(p Plan) (*matrix, error) {
-	m := &matrix{plan: p, axes: axes(p.kinds), tokens: map[int]int{}, heeds: map[value]bool{}}
+	m := &matrix{plan: p, axes: append(axes(p.kinds), ofModel), tokens: map[int]int{}}
 	m.ask()
 	m.gather()
 	for i, g := range m.groups {
@@ -83,14 +76,14 @@ func newMatrix(p Plan) (*matrix, error) {
 func (m *matrix) ask() {
 	p := m.plan
 	for i := range p.Prompts {
-		of := asked{text: p.Prompts[i].Text}
-		if of.text == "" {
-			of.source = &p.Prompts[i].Source
+		s := Shape{PromptID: i + 1, Prompt: p.Prompts[i].Text}
+		if s.Prompt == "" {
+			s.Source = &p.Prompts[i].Source
 		}
-		m.asked = append(m.asked, of)
+		m.asked = append(m.asked, s)
 	}
 	if p.Traffic.complete() {
-		m.asked = append(m.asked, asked{mixed: true})
+		m.asked = append(m.asked, Shape{PromptID: len(m.asked) + 1})
 	}
 	for _, s := range p.scopes() {
 		for _, n := range s.InputLengths {
@@ -105,10 +98,13 @@ func (m *matrix) length(tokens int) int {
 	if !ok {
 		i = len(m.asked)
 		m.tokens[tokens] = i
-		m.asked = append(m.asked, asked{tokens: tokens})
+		m.asked = append(m.asked, Shape{PromptID: i + 1, InputTokens: tokens})
 	}
 	return i
 }
+
+// mixed reports whether the requests of a mix have their own prompts; other prompts are measured alone.
+func (s Shape) mixed() bool { return s.Prompt == "" && s.Source == nil && s.InputTokens == 0 }
 
 // gather makes a group of each model, with its own lists, or the plan's lists, or the plan's single values.
 func (m *matrix) gather() {
@@ -119,11 +115,11 @@ func (m *matrix) gather() {
 	}
 	m.listed = make([]bool, len(m.axes))
 	for _, of := range models {
-		g := &group{model: of.Model, values: make([][]value, len(m.axes)), deployment: p.Deployment.with(of.Deployment)}
+		g := &group{values: make([][]value, len(m.axes)), deployment: p.Deployment.with(of.Deployment)}
 		for _, a := range m.axes {
-			g.values[a] = m.list(a, of.Axes, of.Engines)
+			g.values[a] = m.list(a, of)
 			if g.values[a] == nil {
-				g.values[a] = m.list(a, p.Axes, p.Engines)
+				g.values[a] = m.list(a, Group{Engines: p.Engines, Axes: p.Axes})
 			}
 			if m.listed[a] = m.listed[a] || g.values[a] != nil; g.values[a] == nil {
 				g.values[a] = m.single(a)
@@ -137,8 +133,8 @@ func (m *matrix) gather() {
 
 // load combines a mix with other prompts, and batches with clients.
 func (m *matrix) load(g *group) {
-	mix := slices.IndexFunc(m.asked, func(a asked) bool { return a.mixed })
-	if mix >= 0 && m.asked[g.values[ofPrompt][0].n].tokens > 0 {
+	mix := slices.IndexFunc(m.asked, Shape.mixed)
+	if mix >= 0 && m.asked[g.values[ofPrompt][0].n].InputTokens > 0 {
 		g.values[ofPrompt] = append([]value{{"", mix}}, g.values[ofPrompt]...)
 	}
 	if g.values[ofBatch][0].n > 0 && g.values[ofConcurrency][0].n > 0 { // one of them is 1
@@ -151,14 +147,14 @@ func (m *matrix) load(g *group) {
 }
 
 // list returns the values of an axis' list.
-func (m *matrix) list(a axis, x Axes, engines []string) (out []value) {
-	if a == ofEngine {
-		for _, name := range engines {
-			out = append(out, value{text: name})
-		}
-		return out
+func (m *matrix) list(a axis, of Group) (out []value) {
+	switch a {
+	case ofModel:
+		return []value{{text: of.Model}}
+	case ofEngine:
+		return textValues(of.Engines)
 	}
-	out = x.values(a, m.plan.kinds)
+	out = of.Axes.values(a, m.plan.kinds)
 	if a == ofPrompt {
 		for i, v := range out {
 			out[i].n = m.length(v.n)
@@ -173,8 +169,8 @@ func (m *matrix) single(a axis) (out []value) {
 	case ofBatch, ofConcurrency:
 		return []value{{"0", 0}}
 	case ofPrompt:
-		for i := range m.asked {
-			if m.asked[i].tokens == 0 {
+		for i, s := range m.asked {
+			if s.InputTokens == 0 {
 				out = append(out, value{"", i})
 			}
 		}
@@ -244,8 +240,7 @@ func (m *matrix) combine(g *group, exclude []rule) {
 		}
 		chosen := func(r rule) bool { return m.chooses(r, g, c) }
 		if m.concerned(g, c) && !slices.ContainsFunc(exclude, chosen) {
-			g.was = append(g.was, slices.Clone(c))
-			g.cells = append(g.cells, slices.Clone(c))
+			g.cells = append(g.cells, cell{slices.Clone(c), slices.Clone(c)})
 		}
 	}
 	from(m.axes)
@@ -253,24 +248,21 @@ func (m *matrix) combine(g *group, exclude []rule) {
 
 // concerned reports whether the engine uses all axes that differ from their first value.
 func (m *matrix) concerned(g *group, c combination) bool {
-	return !slices.ContainsFunc(m.axes, func(a axis) bool {
-		return a != ofEngine && c[a] > 0 && !m.concerns(a, g.values[ofEngine][c[ofEngine]].text)
-	})
+	return !slices.ContainsFunc(m.axes, func(a axis) bool { return c[a] > 0 && !m.concerns(a, g.engine(c)) })
 }
+
+func (g *group) engine(c combination) string { return g.values[ofEngine][c[ofEngine]].text }
 
 // concerns reports whether an engine uses an axis. If it does not, only the first value makes a cell.
 func (m *matrix) concerns(a axis, name string) bool {
 	if a != ofThreads && a < axisCount {
 		return true
 	}
-	key := value{name, int(a)}
-	heeds, known := m.heeds[key]
-	if !known {
-		k, _ := m.plan.kinds.Of(name)
-		heeds = k == nil && a == ofThreads || k != nil && k.Concerned(a.list(m.plan.kinds))
-		m.heeds[key] = heeds
+	k, _ := m.plan.kinds.Of(name)
+	if k == nil {
+		return a == ofThreads // an unknown engine may have threads
 	}
-	return heeds // an unknown engine may have threads
+	return k.Concerned(a.list(m.plan.kinds))
 }
 
 // with returns a deployment with the non-zero values of another.

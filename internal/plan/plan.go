@@ -145,18 +145,13 @@ type Warmup struct {
 // Duration is written like 90s or 3m.
 type Duration time.Duration
 
-func (d *Duration) read(_ *reader, n *node, path string) error {
-	text, ok := n.single()
-	if !ok {
-		return mistyped(n, path, "a duration such as 90s or 3m")
-	}
-	v, err := time.ParseDuration(strings.TrimSpace(text))
-	if err != nil {
-		return wrong(n, path, "%.60q is not a duration such as 90s or 3m", text)
-	}
+func (d *Duration) parse(text string) error {
+	v, err := time.ParseDuration(text)
 	*d = Duration(v)
-	return nil
+	return err
 }
+
+func (*Duration) wanted() string { return "a duration such as 90s or 3m" }
 
 // MarshalYAML writes the duration with a unit.
 func (d Duration) MarshalYAML() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
@@ -180,10 +175,9 @@ func parse(text []byte, file string, kinds engine.Kinds) (p Plan, err error) {
 	p = Plan{Context: Unsaid, Warmup: Warmup{Launches: 1, Tokens: 8}, Repetitions: 6,
 		Timeout: Duration(3 * time.Minute), kinds: kinds}
 	r := &reader{kinds: kinds}
-	if err := r.value(root, reflect.ValueOf(&p).Elem(), ""); err != nil {
+	if err := r.axes(root, reflect.ValueOf(&p).Elem(), &p.Axes, &p, ""); err != nil {
 		return p, err
 	}
-	p.Sections = r.sections
 	p.DType, p.KVDType = dtype(p.DType), dtype(p.KVDType)
 	p.Axes.rename()
 	for i := range p.Models {

@@ -13,62 +13,49 @@ const mostRules = 1000
 
 // rule is an entry of include or exclude.
 type rule struct {
-	path   string
-	models []string         // empty: any
-	axes   map[axis][]value // values named
-	sets   map[axis]bool    // axes that an entry of include sets instead of choosing cells by them
+	path    string
+	include bool
+	axes    map[axis][]value // values named
 }
 
 // rules reads the entries of include or exclude.
-func (m *matrix) rules(field string, list []Cells) ([]rule, error) {
+func (m *matrix) rules(field string, list []Cells) (out []rule, err error) {
 	if len(list) > mostRules {
 		return nil, fmt.Errorf("%s: %d entries; the maximum is %d. An entry may have lists", field, len(list),
 			mostRules)
 	}
-	out := make([]rule, 0, len(list))
+	versions := m.plan.kinds.VersionAxes()
 	for i, c := range list {
-		r, err := m.rule(fmt.Sprintf("%s[%d]", field, i), c, field == "include")
-		if err != nil {
-			return nil, err
+		r := rule{fmt.Sprintf("%s[%d]", field, i), field == "include", map[axis][]value{}}
+		for _, name := range append(cellNames(versions)[1:], "model") {
+			if err := m.names(&r, name, c[name]); err != nil {
+				return nil, err
+			}
 		}
 		out = append(out, r)
 	}
 	return out, nil
 }
 
-// rule reads an entry's values.
-func (m *matrix) rule(path string, c Cells, include bool) (rule, error) {
-	r := rule{path: path, models: c["model"], axes: map[axis][]value{}, sets: map[axis]bool{}}
-	for _, a := range append([]axis{ofEngine}, m.axes[:len(m.axes)-1]...) { // which is the last one
-		if err := m.names(&r, a, a.name(m.plan.kinds), c, include); err != nil {
-			return r, err
-		}
-	}
-	if err := m.names(&r, ofPrompt, "input_length", c, include); err != nil {
-		return r, err
-	}
-	for _, model := range r.models {
-		if !include && !slices.ContainsFunc(m.groups, func(g *group) bool { return g.model == model }) {
-			return r, fmt.Errorf("%s.model: no cell has %s; available: %s", path, model, m.models())
-		}
-	}
-	return r, nil
-}
+// sets reports whether an entry sets the values of an axis instead of choosing cells by them.
+func (m *matrix) sets(r rule, a axis) bool { return r.include && !m.listed[a] }
 
 // names reads an entry's values of an axis.
-func (m *matrix) names(r *rule, a axis, name string, c Cells, include bool) error {
-	if c[name] != nil && r.axes[a] != nil {
+func (m *matrix) names(r *rule, name string, texts []string) error {
+	a := ofPrompt
+	if name != "input_length" {
+		a = m.axes[slices.IndexFunc(m.axes, func(a axis) bool { return a.name(m.plan.kinds) == name })]
+	} else if texts != nil && r.axes[a] != nil {
 		return fmt.Errorf("%s.input_length: cannot be combined with prompt; remove one", r.path)
 	}
-	for i, text := range c[name] {
-		r.sets[a] = include && !m.listed[a]
-		v, err := m.named(a, name, text, include)
+	for i, text := range texts {
+		v, err := m.named(a, name, text, r.include)
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s.%s: %w", r.path, name, err)
-		case !include && !m.has(a, v):
+		case !r.include && !m.has(a, v):
 			return fmt.Errorf("%s.%s: no cell has %s; available: %s", r.path, name, text, m.those(a, name))
-		case r.sets[a] && i > 0:
+		case i > 0 && m.sets(*r, a):
 			return fmt.Errorf("%s.%s: not an axis of this plan, so only one value can be set; "+
 				"add a list to the plan for several", r.path, name)
 		}
@@ -84,7 +71,7 @@ func (m *matrix) named(a axis, name, text string, include bool) (value, error) {
 		if a == ofDType || a == ofKVDType {
 			v.text = dtype(text)
 		}
-		if a == ofEngine || a >= axisCount {
+		if a == ofEngine || a == ofModel || a >= axisCount {
 			return v, nil
 		}
 		return v, a.known(v)
@@ -144,14 +131,6 @@ func (m *matrix) those(a axis, name string) string {
 	return few(out)
 }
 
-func (m *matrix) models() string {
-	var out []string
-	for _, g := range m.groups {
-		out = append(out, g.model)
-	}
-	return few(out)
-}
-
 // few lists the first distinct texts.
 func few(list []string) string {
 	var out []string
@@ -169,12 +148,8 @@ func few(list []string) string {
 
 // chooses reports whether a rule names a cell. A cell has no value of an axis that its engine does not use.
 func (m *matrix) chooses(r rule, g *group, c combination) bool {
-	if len(r.models) > 0 && !slices.Contains(r.models, g.model) {
-		return false
-	}
 	for a, values := range r.axes {
-		if !r.sets[a] && (!slices.Contains(values, g.values[a][c[a]]) ||
-			!m.concerns(a, g.values[ofEngine][c[ofEngine]].text)) {
+		if !m.sets(r, a) && (!slices.Contains(values, g.values[a][c[a]]) || !m.concerns(a, g.engine(c))) {
 			return false
 		}
 	}
@@ -188,10 +163,10 @@ func (m *matrix) include(rules []rule) error {
 	for _, r := range rules {
 		found := false
 		for _, g := range own {
-			for i, was := range g.was {
-				if m.chooses(r, g, was) {
+			for _, c := range g.cells {
+				if m.chooses(r, g, c.was) {
 					found = true
-					r.set(g, g.cells[i])
+					m.set(r, g, c.is)
 				}
 			}
 		}
@@ -205,15 +180,14 @@ func (m *matrix) include(rules []rule) error {
 }
 
 // set sets a cell's values of the axes that the rule does not choose by.
-func (r rule) set(g *group, c combination) {
-	for a := range r.sets {
-		if !r.sets[a] {
+func (m *matrix) set(r rule, g *group, c combination) {
+	for a, values := range r.axes {
+		if !m.sets(r, a) {
 			continue
 		}
-		v := r.axes[a][0]
-		if c[a] = slices.Index(g.values[a], v); c[a] < 0 { // behind the others
+		if c[a] = slices.Index(g.values[a], values[0]); c[a] < 0 { // behind the others
 			c[a] = len(g.values[a])
-			g.values[a] = append(slices.Clip(g.values[a]), v)
+			g.values[a] = append(slices.Clip(g.values[a]), values[0])
 		}
 	}
 }
@@ -221,25 +195,26 @@ func (r rule) set(g *group, c combination) {
 // add makes a group of an entry that chooses no cell: the values that it names, all engines unless it names some, and
 // the first value of all other axes.
 func (m *matrix) add(r rule) error {
-	models := r.models
-	if len(models) == 0 {
-		models = []string{m.groups[0].model}
+	models := r.axes[ofModel]
+	if models == nil {
+		models = m.groups[0].values[ofModel]
 	}
 	for _, model := range models {
 		like := m.groups[0]
-		if i := slices.IndexFunc(m.groups, func(g *group) bool { return g.model == model }); i >= 0 {
+		if i := slices.IndexFunc(m.groups, func(g *group) bool { return g.values[ofModel][0] == model }); i >= 0 {
 			like = m.groups[i]
 		}
-		g := &group{model: model, values: make([][]value, len(m.axes)), deployment: like.deployment}
+		g := &group{values: make([][]value, len(m.axes)), deployment: like.deployment}
 		for _, a := range m.axes {
 			switch {
+			case a == ofModel:
+				g.values[a] = []value{model}
 			case r.axes[a] != nil:
 				g.values[a] = r.axes[a]
 			case a == ofEngine:
 				g.values[a] = like.values[a]
 			case len(like.values[a]) == 0:
-				return fmt.Errorf("%s: adds a cell without a prompt; set input_length",
-					r.path)
+				return fmt.Errorf("%s: adds a cell without a prompt; set input_length", r.path)
 			default:
 				g.values[a] = like.values[a][:1]
 			}

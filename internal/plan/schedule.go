@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -19,19 +18,16 @@ const (
 // Percent is written like 5%.
 type Percent float64
 
-func (p *Percent) read(_ *reader, n *node, path string) error {
-	text, ok := n.single()
-	if !ok {
-		return mistyped(n, path, "a percentage such as 5%")
-	}
-	number, sign := strings.CutSuffix(strings.TrimSpace(text), "%")
+func (p *Percent) parse(text string) error {
+	number, sign := strings.CutSuffix(text, "%")
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || !sign {
-		return wrong(n, path, "%.60q is not a percentage such as 5%%", text)
+	if *p = Percent(v); !sign {
+		return strconv.ErrSyntax
 	}
-	*p = Percent(v)
-	return nil
+	return err
 }
+
+func (*Percent) wanted() string { return "a percentage such as 5%" }
 
 // String writes the number with the sign.
 func (p Percent) String() string { return strconv.FormatFloat(float64(p), 'g', -1, 64) + "%" }
@@ -50,12 +46,7 @@ type UntilCI struct {
 	Most int `yaml:"max_repetitions,omitempty"`
 }
 
-func (u *UntilCI) read(r *reader, n *node, path string) error {
-	if n.grouped() {
-		return r.group(n, reflect.ValueOf(u).Elem(), path)
-	}
-	return u.Width.read(r, n, path)
-}
+func (u *UntilCI) alone() any { return &u.Width }
 
 // MarshalYAML writes the width alone if nothing else is set.
 func (u UntilCI) MarshalYAML() (any, error) {

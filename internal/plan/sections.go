@@ -28,102 +28,83 @@ func (p *Plan) Say(section string, said engine.Section) {
 // Like reads a plan that may have the same sections as p.
 func (p Plan) Like(text []byte, file string) (Plan, error) { return Parse(text, file, p.kinds...) }
 
-// section reads an engine's section, or a field of one that is written at the top level. ok is false for other entries.
-func (r *reader) section(e entry) (ok bool, err error) {
-	for _, k := range r.kinds.Sections() {
-		switch {
-		case k.Root:
-			ok, err = r.setting(k, e, "")
-		case k.Section == e.name:
-			ok, err = true, r.settings(k, e)
-		}
-		if ok {
-			return true, err
-		}
-	}
-	return false, nil
+// section is what is read of an engine's section.
+type section struct {
+	kind   *engine.Kind
+	fields map[string]reflect.Value
+	said   bool
 }
 
-func (r *reader) settings(k *engine.Kind, e entry) error {
+func (s *section) read(r *reader, n *node, path string) error {
 	switch {
-	case e.value.null():
+	case n.null():
 		return nil
-	case !e.value.grouped():
-		return mistyped(e.value, e.name, groupOfSettings)
+	case !n.grouped():
+		return mistyped(n, path, groupOfSettings)
 	}
-	r.said(k)
-	for _, of := range e.value.fields {
-		ok, err := r.setting(k, of, e.name)
-		if err != nil {
-			return err
+	s.said = true
+	return r.fields(n.fields, s.fields, path)
+}
+
+// sections adds the sections of all engines to the fields of a plan: groups, and settings at the top level.
+func (r *reader) sections(to map[string]reflect.Value) (out []*section) {
+	for _, k := range r.kinds.Sections() {
+		s := &section{kind: k, fields: map[string]reflect.Value{}}
+		for _, f := range k.Config().Fields() {
+			if f.Key != "" {
+				s.fields[f.Key] = reflect.ValueOf(f.To).Elem()
+				s.fields[f.Key].SetZero() // a missing one means the engine's default, not the flag's
+			}
 		}
-		if !ok {
-			return unknownField(of, e.name, keys(k))
+		if out = append(out, s); k.Root {
+			maps.Copy(to, s.fields)
+		} else {
+			to[k.Section] = reflect.ValueOf(s).Elem()
+		}
+	}
+	return out
+}
+
+// axes reads a group with axes, among them versions of engines, which are no fields of its type. A single version is
+// a list, unless it is the plan's.
+func (r *reader) axes(n *node, into reflect.Value, x *Axes, p *Plan, path string) error {
+	if !n.grouped() {
+		return mistyped(n, path, groupOfSettings)
+	}
+	to := fieldsOf(into)
+	lists, ones := map[string]*[]string{}, map[string]*string{}
+	for _, name := range r.kinds.VersionAxes() {
+		lists[name], ones[name] = new([]string), new(string)
+		to[listOf(name)] = reflect.ValueOf(lists[name]).Elem()
+		if p != nil {
+			to[name] = reflect.ValueOf(ones[name]).Elem()
+		}
+	}
+	var sections []*section
+	if p != nil {
+		sections = r.sections(to)
+	}
+	if err := r.fields(n.fields, to, path); err != nil {
+		return err
+	}
+	for name, list := range lists {
+		x.VersionLists = with(x.VersionLists, name, *list, len(*list) > 0)
+		if p != nil {
+			p.Versions = with(p.Versions, name, *ones[name], *ones[name] != "")
+		}
+	}
+	for _, s := range sections {
+		said := engine.Section{}
+		for key, v := range s.fields {
+			if !v.IsZero() {
+				said[key] = v.Interface()
+			}
+		}
+		if s.said || len(said) > 0 {
+			p.Say(s.kind.Section, said)
 		}
 	}
 	return nil
-}
-
-// said is the section of a kind read so far.
-func (r *reader) said(k *engine.Kind) engine.Section {
-	if r.sections == nil {
-		r.sections = map[string]engine.Section{}
-	}
-	if r.sections[k.Section] == nil {
-		r.sections[k.Section] = engine.Section{}
-	}
-	return r.sections[k.Section]
-}
-
-// setting reads a field of an engine, if it is one.
-func (r *reader) setting(k *engine.Kind, e entry, path string) (ok bool, err error) {
-	for _, f := range k.Config().Fields() {
-		if f.Key == "" || f.Key != canonical(e.name) {
-			continue
-		}
-		v := reflect.ValueOf(f.To).Elem()
-		v.SetZero()
-		if err := r.value(e.value, v, join(path, e.name)); err != nil {
-			return true, err
-		}
-		if !v.IsZero() {
-			r.said(k)[f.Key] = v.Interface()
-		}
-		return true, nil
-	}
-	return false, nil
-}
-
-// keys are the fields of a kind's section.
-func keys(k *engine.Kind) []string {
-	var out []string
-	for _, f := range k.Config().Fields() {
-		if f.Key != "" {
-			out = append(out, f.Key)
-		}
-	}
-	return out
-}
-
-// top are the names of sections, fields and versions at the top level of a plan.
-func top(kinds engine.Kinds) []string {
-	out := versions(kinds)
-	for _, k := range kinds.Sections() {
-		if k.Root {
-			out = append(out, keys(k)...)
-		} else {
-			out = append(out, k.Section)
-		}
-	}
-	return out
-}
-
-// versions are the names of axes of versions.
-func versions(kinds engine.Kinds) (out []string) {
-	for _, name := range kinds.VersionAxes() {
-		out = append(out, name, listOf(name))
-	}
-	return out
 }
 
 // written returns sections and versions as written at the top level of a plan.
@@ -191,27 +172,4 @@ func (p *Plan) unsay(list string) {
 			}
 		}
 	}
-}
-
-// version reads an axis of an engine's versions, if the entry is one. A single value of a model in models becomes a
-// list.
-func (r *reader) version(e entry, into reflect.Value, path string) (ok bool, err error) {
-	axes := into.FieldByName("Axes")
-	i := slices.IndexFunc(r.kinds.VersionAxes(), func(name string) bool { return listOf(name) == axisOf(e.name) })
-	if !axes.IsValid() || i < 0 {
-		return false, nil
-	}
-	name := r.kinds.VersionAxes()[i]
-	if plan := into.FieldByName("Versions"); e.name == name && !e.value.listed() && plan.IsValid() {
-		var text string
-		err = r.value(e.value, reflect.ValueOf(&text).Elem(), path)
-		to := plan.Addr().Interface().(*map[string]string)
-		*to = with(*to, name, text, text != "")
-		return true, err
-	}
-	var values []string
-	err = r.value(e.value, reflect.ValueOf(&values).Elem(), path)
-	x := axes.Addr().Interface().(*Axes)
-	x.VersionLists = with(x.VersionLists, name, values, len(values) > 0)
-	return true, err
 }

@@ -79,12 +79,12 @@ func (p Plan) expand() ([]Setup, error) {
 	for _, g := range m.groups {
 		var order []string
 		cells := map[string][]combination{}
-		for i, c := range g.cells {
-			k := g.was[i].launch() + c.launch()
+		for _, c := range g.cells {
+			k := c.was.launch() + c.is.launch()
 			if cells[k] == nil {
 				order = append(order, k)
 			}
-			cells[k] = append(cells[k], c)
+			cells[k] = append(cells[k], c.is)
 		}
 		for _, k := range order {
 			out = append(out, m.setup(len(out)+1, g, cells[k]))
@@ -97,11 +97,10 @@ func (p Plan) expand() ([]Setup, error) {
 func (m *matrix) setup(id int, g *group, cells []combination) Setup {
 	p := m.plan
 	p.Axes, p.Models, p.Include, p.Exclude, p.Traffic = Axes{}, nil, nil, nil, nil
-	p.Model, p.Deployment = g.model, g.deployment
+	p.Deployment, p.Engines = g.deployment, g.names(cells)
 	for _, a := range m.axes {
 		p.setOne(a, g.values[a][cells[0][a]])
 	}
-	p.Engines = g.names(cells)
 	p.MaxTokens, p.Slots = 0, 0
 	s := Setup{ID: id, Shapes: m.shapes(g, cells, len(p.Engines))}
 	for _, shape := range s.Shapes {
@@ -146,14 +145,13 @@ func (m *matrix) shapes(g *group, cells []combination, engines int) (out []Shape
 // shape is the request of a cell.
 func (m *matrix) shape(g *group, c combination) Shape {
 	at := func(a axis) int { return g.values[a][c[a]].n }
-	a := m.asked[at(ofPrompt)]
-	s := Shape{PromptID: at(ofPrompt) + 1, Prompt: a.text, Source: a.source, InputTokens: a.tokens,
-		MaxTokens: at(ofOutput)}
+	s := m.asked[at(ofPrompt)]
+	s.MaxTokens = at(ofOutput)
 	s.Traffic = m.plan.traffic(at(ofBatch), at(ofConcurrency), s)
 	if s.Traffic == nil {
 		return s
 	}
-	if !a.mixed && m.plan.Traffic.complete() { // measured alone, for comparison with the mix
+	if !s.mixed() && m.plan.Traffic.complete() { // measured alone, for comparison with the mix
 		s.Traffic.Mix = nil
 	}
 	for _, k := range s.Traffic.Mix {

@@ -38,17 +38,7 @@ func Texts(texts ...string) (out []Prompt) {
 	return out
 }
 
-func (p *Prompt) read(r *reader, n *node, path string) error {
-	if n.grouped() {
-		return r.group(n, reflect.ValueOf(p).Elem(), path)
-	}
-	text, ok := n.single()
-	if !ok {
-		return mistyped(n, path, "text")
-	}
-	p.Text = text
-	return nil
-}
+func (p *Prompt) alone() any { return &p.Text }
 
 // MarshalYAML writes a text alone.
 func (p Prompt) MarshalYAML() (any, error) {

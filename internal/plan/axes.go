@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/goccy/go-yaml"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/nearest"
@@ -83,50 +82,37 @@ func (a axis) list(kinds engine.Kinds) string {
 	return listOf(a.name(kinds))
 }
 
+// lists are the lists of fields of a single value. Versions have one as well.
+var lists = map[string]string{"model": "models", "engine": "engines", "prompt": "prompts",
+	"input_length": "input_lengths", "output_length": "output_lengths", "max_tokens": "output_lengths",
+	"batch_size": "batch_sizes", "dtype": "dtypes", "kv_cache_dtype": "kv_cache_dtypes", "context": "contexts",
+	"start": "starts", "threads": "thread_counts"}
+
 // listOf is the list that belongs to the field of a single value; other names are returned unchanged.
 func listOf(name string) string {
-	switch name {
-	case "model", "engine", "prompt", "input_length", "output_length", "batch_size", "dtype", "kv_cache_dtype",
-		"context", "start":
-		return name + "s"
-	case "max_tokens":
-		return "output_lengths"
-	case "threads":
-		return "thread_counts"
-	}
 	if strings.HasSuffix(name, "_version") {
 		return name + "s"
 	}
-	return name
+	return cmp.Or(lists[name], name)
 }
 
-// canonical is our name of a field that other tools call differently.
-func canonical(name string) string {
-	switch name {
-	case "model_id":
-		return "model"
-	case "max_model_len":
-		return "context"
-	case "concurrencies":
-		return "concurrency"
-	}
-	return name
-}
+// foreign are fields and dtypes that other tools call differently. auto leaves a dtype to the engine.
+var (
+	foreignFields = map[string]string{"model_id": "model", "max_model_len": "context", "concurrencies": "concurrency"}
+	foreignDTypes = map[string]string{"float32": "f32", "float": "f32", "fp32": "f32", "float16": "f16", "half": "f16",
+		"fp16": "f16", "bfloat16": "bf16", "auto": ""}
+)
+
+// canonical is our name of a field.
+func canonical(name string) string { return cmp.Or(foreignFields[name], name) }
 
 // axisOf returns the same for all names of an axis.
 func axisOf(name string) string { return listOf(canonical(name)) }
 
-// dtype is our name of a dtype that other tools call differently; empty: the engine's choice.
+// dtype is our name of a dtype.
 func dtype(text string) string {
-	switch strings.ToLower(text) {
-	case "float32", "float", "fp32":
-		return "f32"
-	case "float16", "half", "fp16":
-		return "f16"
-	case "bfloat16":
-		return "bf16"
-	case "auto":
-		return ""
+	if own, known := foreignDTypes[strings.ToLower(text)]; known {
+		return own
 	}
 	return text
 }
@@ -135,14 +121,6 @@ func dtype(text string) string {
 type value struct {
 	text string // as in include and exclude
 	n    int    // a number, or the index of a prompt
-}
-
-// shown is a value in messages.
-func (v value) shown(a axis) string {
-	if a.texts() {
-		return strconv.Quote(v.text)
-	}
-	return v.text
 }
 
 // texts reports whether values of the axis are texts.
@@ -222,12 +200,15 @@ func (p *Plan) scopes() []scope {
 func (g Group) plain() bool { return reflect.DeepEqual(g, Group{Model: g.Model}) }
 
 // MarshalYAML writes the name alone if nothing else is set.
-func (g Group) MarshalYAML() ([]byte, error) {
+func (g Group) MarshalYAML() (any, error) {
 	if g.plain() {
-		return yaml.Marshal(g.Model)
+		return g.Model, nil
 	}
 	type written Group
-	return appended(written(g), g.written())
+	return struct {
+		written `yaml:",inline"`
+		More    map[string]any `yaml:",inline"`
+	}{written(g), g.written()}, nil
 }
 
 // Deployment has fields of other tools' plans. No engine here uses them: Unserved refuses cells that would differ,
@@ -253,7 +234,7 @@ type Deployment struct {
 	HiddenSize int `yaml:"hidden_size,omitempty"`
 }
 
-// field is the list of an axis: *[]int, *[]string, or nil for a version and for engines.
+// field is the list of an axis: *[]int, *[]string, or nil for versions, engines and models.
 func (x *Axes) field(a axis) any {
 	if a >= axisCount {
 		return nil
@@ -352,45 +333,39 @@ func (p *Plan) setOne(a axis, v value) {
 // with returns a copy of a map with a value, or without it; nil if it would be empty. Copies of a plan share maps.
 func with[V any](m map[string]V, name string, v V, there bool) map[string]V {
 	out := maps.Clone(m)
-	if !there {
-		delete(out, name)
-		if len(out) == 0 {
-			return nil
-		}
-		return out
-	}
 	if out == nil {
 		out = map[string]V{}
 	}
-	out[name] = v
+	if out[name] = v; !there {
+		delete(out, name)
+	}
+	if len(out) == 0 {
+		return nil
+	}
 	return out
 }
 
 // Set replaces the values of an axis, also in models. Axes are named by their lists: models, engines, input_lengths and
 // so on. A single value sets the field of a single value, if there is one. Validate checks the values afterwards.
 func (p *Plan) Set(list string, values ...string) error {
-	if list == "models" {
-		p.setModels(values)
-		return nil
-	}
 	known := []string{"models"}
 	for _, a := range axes(p.kinds) {
 		if known = append(known, a.list(p.kinds)); a.list(p.kinds) == list {
 			return p.setAxis(a, values)
 		}
 	}
-	return fmt.Errorf("unknown axis %q; did you mean %q?", list, nearest.Of(list, known, 1)[0])
-}
-
-func (p *Plan) setModels(names []string) {
-	p.Model, p.Models = "", nil
-	if len(names) == 1 {
-		p.Model = names[0]
-		return
+	if list != "models" {
+		return fmt.Errorf("unknown axis %q; did you mean %q?", list, nearest.Of(list, known, 1)[0])
 	}
-	for _, name := range names {
+	p.Model, p.Models = "", nil
+	if len(values) == 1 {
+		p.Model = values[0]
+		return nil
+	}
+	for _, name := range values {
 		p.Models = append(p.Models, Group{Model: name})
 	}
+	return nil
 }
 
 func (p *Plan) setAxis(a axis, values []string) error {
@@ -436,10 +411,24 @@ func (p *Plan) setAxis(a axis, values []string) error {
 	return nil
 }
 
+// validateAxes refuses wrong and duplicate values, and lists beside a single value.
 func (p Plan) validateAxes() error {
 	for _, s := range p.scopes() {
-		if err := s.Axes.validate(s.path, p.kinds); err != nil {
-			return err
+		for _, a := range axes(p.kinds) {
+			seen := map[value]bool{}
+			for i, v := range s.Axes.values(a, p.kinds) {
+				err, text := a.known(v), v.text
+				if a.texts() {
+					text = strconv.Quote(text)
+				}
+				if err == nil && seen[v] {
+					err = errors.New("duplicate value " + text)
+				}
+				if err != nil {
+					return fmt.Errorf("%s%s[%d]: %w", s.path, a.list(p.kinds), i, err)
+				}
+				seen[v] = true
+			}
 		}
 	}
 	for _, a := range axes(p.kinds) {
@@ -447,23 +436,6 @@ func (p Plan) validateAxes() error {
 		said := ok && one != value{} && one != value{text: "0"} && one.n != Unsaid
 		if said && a != ofOutput && len(p.Axes.values(a, p.kinds)) > 0 {
 			return fmt.Errorf("%s: cannot be combined with %s; remove one", a.list(p.kinds), a.name(p.kinds))
-		}
-	}
-	return nil
-}
-
-// validate refuses wrong and duplicate values.
-func (x Axes) validate(at string, kinds engine.Kinds) error {
-	for _, a := range axes(kinds) {
-		field, seen := at+a.list(kinds), map[value]bool{}
-		for i, v := range x.values(a, kinds) {
-			if err := a.known(v); err != nil {
-				return fmt.Errorf("%s[%d]: %w", field, i, err)
-			}
-			if seen[v] {
-				return fmt.Errorf("%s[%d]: duplicate value %s", field, i, v.shown(a))
-			}
-			seen[v] = true
 		}
 	}
 	return nil

@@ -110,23 +110,9 @@ const (
 	Shared   = "shared" // a process for all cells of an engine in a setup
 )
 
-// Which outputs engines score after the run.
-const (
-	ScoreDiffering = iota // those that differ between engines; the default
-	ScoreAll
-	ScoreNothing
-)
-
-// Scores returns which outputs are scored.
-func (p Plan) Scores() int {
-	switch {
-	case p.Parity == nil:
-		return ScoreDiffering
-	case *p.Parity:
-		return ScoreAll
-	}
-	return ScoreNothing
-}
+// ScoresNothing reports whether no engine scores outputs after the run. Otherwise those are scored that differ between
+// engines, and with parity all.
+func (p Plan) ScoresNothing() bool { return p.Parity != nil && !*p.Parity }
 
 // ChecksOOM reports whether cells that are predicted to run out of memory are skipped.
 func (p Plan) ChecksOOM() bool { return p.CheckOOM == nil || *p.CheckOOM }
@@ -223,19 +209,12 @@ func (p Plan) YAML() ([]byte, error) {
 	if p.ContextNote != "" {
 		comments["$.context"] = []*yaml.Comment{yaml.LineComment(" " + p.ContextNote)}
 	}
-	text, err := appended(p, p.written(), yaml.WithComment(comments))
+	text, err := yaml.MarshalWithOptions(struct {
+		Plan `yaml:",inline"`
+		More map[string]any `yaml:",inline"`
+	}{p, p.written()}, yaml.WithComment(comments))
 	if p.Context == Unsaid {
 		text = bytes.Replace(text, fmt.Appendf(nil, "\ncontext: %d\n", Unsaid), []byte("\n"), 1)
 	}
 	return text, err
-}
-
-// appended writes a group of settings, followed by more.
-func appended(v any, more map[string]any, options ...yaml.EncodeOption) ([]byte, error) {
-	text, err := yaml.MarshalWithOptions(v, options...)
-	if len(more) == 0 || err != nil {
-		return text, err
-	}
-	rest, err := yaml.Marshal(more)
-	return append(text, rest...), err
 }

@@ -211,7 +211,7 @@ var errGiven = errors.New("given up before the run was resumed")
 
 // restore restores the results of earlier attempts that later decisions depend on.
 func (p *past) restore(s *current, c *cell) {
-	scores := s.Reference != nil && s.Plan.Scores() != plan.ScoreNothing
+	scores := s.Reference != nil && !s.Plan.ScoresNothing()
 	if !scores && c.enough == nil {
 		return
 	}
@@ -282,7 +282,7 @@ func (p *past) failure() error {
 
 // unscored reports whether the run may have been interrupted between a setup's last launch and its scoring.
 func (p *past) unscored(planned plan.Setup, from int) bool {
-	if p.Status != record.Interrupted || planned.Plan.Scores() == plan.ScoreNothing {
+	if p.Status != record.Interrupted || planned.Plan.ScoresNothing() {
 		return false
 	}
 	for _, cell := range p.Cells {

@@ -457,8 +457,16 @@ func (a axis) known(v value) error {
 		return unknown(v.text, d.known)
 	case a == ofContext && badContext(v.n):
 		return fmt.Errorf("%d is too small; use at least 2, or 0 for the model's maximum", v.n)
-	case a != ofContext && (v.n < d.least || v.n > d.most):
-		return fmt.Errorf("%d is out of range; use %d to %d", v.n, d.least, d.most)
+	case a != ofContext:
+		return within(v.n, d.least, d.most)
+	}
+	return nil
+}
+
+// within refuses numbers outside a range.
+func within(n, least, most int) error {
+	if n < least || n > most {
+		return fmt.Errorf("%d is out of range; use %d to %d", n, least, most)
 	}
 	return nil
 }

@@ -62,15 +62,13 @@ func wrong(n ast.Node, path, format string, args ...any) error {
 
 // mistyped is the error for a value of the wrong type.
 func mistyped(n *node, path, wanted string) error {
-	is := ""
+	is := "empty"
 	switch {
 	case n.grouped():
-		is = "a group of settings"
+		is = groupOfSettings
 	case n.listed():
 		is = "a list"
-	case n.null():
-		is = "empty"
-	default:
+	case !n.null():
 		value := n.GetToken().Value
 		if len(value) > 60 {
 			value = value[:60] + "…"
@@ -185,12 +183,8 @@ var powers = regexp.MustCompile(`^[+-]?[0-9]+[eE][+-]?[0-9]{1,3}$`)
 func (n *node) number() (float64, bool) {
 	switch x := n.Node.(type) {
 	case *ast.IntegerNode:
-		switch v := x.Value.(type) {
-		case int64:
-			return float64(v), true
-		case uint64:
-			return float64(v), true
-		}
+		v, err := strconv.ParseFloat(fmt.Sprint(x.Value), 64)
+		return v, err == nil
 	case *ast.FloatNode:
 		return x.Value, !math.IsInf(x.Value, 0)
 	case *ast.StringNode:

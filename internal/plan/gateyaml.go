@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/nearest"
@@ -41,9 +40,6 @@ func parseGate(text []byte, file string, inPlan bool) (*gates.Gate, error) {
 	g, err := decodeGate(text, inPlan)
 	if err != nil {
 		return nil, yamlFault(err, file)
-	}
-	if err := g.Validate(); err != nil {
-		return nil, fault.Wrap(fault.Usage, err, "", "%s", file)
 	}
 	return g, nil
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 )
 
@@ -217,4 +219,157 @@ func (p Plan) YAML() ([]byte, error) {
 		text = bytes.Replace(text, fmt.Appendf(nil, "\ncontext: %d\n", Unsaid), []byte("\n"), 1)
 	}
 	return text, err
+}
+
+// Source is where prompts come from that are not texts of the plan. Exactly one of File, Dataset, Trace and
+// Conversation is set. Paths are relative to the current folder; the files are read when the plan is resolved.
+type Source struct {
+	// File whose text is the prompt.
+	File string `yaml:"file,omitempty"`
+	// File of JSON lines, each with the prompt of a request.
+	Dataset string `yaml:"dataset,omitempty"`
+	// CSV or JSON file with arrival times and lengths of requests.
+	Trace string `yaml:"trace,omitempty"`
+	// What the user says in each turn of a conversation.
+	Conversation []string `yaml:"conversation,omitempty"`
+	// Field of a dataset that has the prompt. Default: a usual name such as prompt.
+	Field string `yaml:"field,omitempty"`
+	// Lines of a dataset or trace to use. Default: all.
+	Limit int `yaml:"limit,omitempty"`
+}
+
+// Prompt is a text, or a source of one or several. A text can be written alone.
+type Prompt struct {
+	Text   string `yaml:"text,omitempty"`
+	Source `yaml:",inline"`
+}
+
+// Texts returns prompts.
+func Texts(texts ...string) (out []Prompt) {
+	for _, text := range texts {
+		out = append(out, Prompt{Text: text})
+	}
+	return out
+}
+
+func (p *Prompt) alone() any { return &p.Text }
+
+// MarshalYAML writes a text alone.
+func (p Prompt) MarshalYAML() (any, error) {
+	if p.Text != "" {
+		return p.Text, nil
+	}
+	return p.Source, nil
+}
+
+// validate returns an error that follows the prompt's field.
+func (p Prompt) validate() error {
+	set := map[string]bool{"file": p.File != "", "dataset": p.Dataset != "", "trace": p.Trace != "",
+		"conversation": p.Conversation != nil}
+	kinds := slices.DeleteFunc([]string{"file", "dataset", "trace", "conversation"},
+		func(kind string) bool { return !set[kind] })
+	switch {
+	case reflect.ValueOf(p).IsZero():
+		return errors.New(": empty")
+	case p.Text != "" && !reflect.ValueOf(p.Source).IsZero():
+		return errors.New(": text cannot be combined with other sources; make them separate entries")
+	case p.Text != "":
+		return nil
+	case len(kinds) == 0:
+		return errors.New(".file: missing; set text, file, dataset, trace or conversation")
+	case len(kinds) > 1:
+		return fmt.Errorf(".%s: cannot be combined with %s; remove one", kinds[1], kinds[0])
+	case p.Field != "" && p.Dataset == "":
+		return fmt.Errorf(".field: requires dataset, not %s", kinds[0])
+	case p.Limit != 0 && p.Dataset == "" && p.Trace == "":
+		return fmt.Errorf(".limit: requires dataset or trace, not %s", kinds[0])
+	case p.Limit < 0 || p.Limit > mostRequests:
+		return fmt.Errorf(".limit: %d is out of range; use 1 to %d", p.Limit, mostRequests)
+	case p.Conversation != nil && len(p.Conversation) == 0:
+		return errors.New(".conversation: empty")
+	}
+	if i := slices.Index(p.Conversation, ""); i >= 0 {
+		return fmt.Errorf(".conversation[%d]: empty", i)
+	}
+	return nil
+}
+
+// Orders of launches.
+const (
+	Interleaved = "interleaved" // each cell once, then each cell again, so that drift affects all alike; the default
+	Shuffled    = "shuffled"    // the same, each time in a random order
+	Grouped     = "grouped"     // all repetitions of a cell, one after the other
+)
+
+// Percent is written like 5%.
+type Percent float64
+
+func (p *Percent) parse(text string) error {
+	number, sign := strings.CutSuffix(text, "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if *p = Percent(v); !sign {
+		return strconv.ErrSyntax
+	}
+	return err
+}
+
+func (*Percent) wanted() string { return "a percentage such as 5%" }
+
+// String writes the number with the sign.
+func (p Percent) String() string { return strconv.FormatFloat(float64(p), 'g', -1, 64) + "%" }
+
+// MarshalYAML writes the percentage with its sign.
+func (p Percent) MarshalYAML() (any, error) { return p.String(), nil }
+
+// UntilCI repeats cells beyond the plan's repetitions, until the confidence interval of a figure is narrow enough. It
+// can be written as the width alone, e.g. until_ci: 5%.
+type UntilCI struct {
+	// Maximum distance of the 95% confidence interval from the median, as a share of the median, e.g. 5%.
+	Width Percent `yaml:"width"`
+	// Figure that must be known so well. Default: decode_tps.
+	Figure string `yaml:"figure,omitempty"`
+	// Maximum launches of a cell. Default: 5 times repetitions.
+	Most int `yaml:"max_repetitions,omitempty"`
+}
+
+func (u *UntilCI) alone() any { return &u.Width }
+
+// MarshalYAML writes the width alone if nothing else is set.
+func (u UntilCI) MarshalYAML() (any, error) {
+	if u.Figure == "" && u.Most == 0 {
+		return u.Width, nil
+	}
+	type plain UntilCI
+	return plain(u), nil
+}
+
+// DefaultUntil is the default figure of UntilCI.
+const DefaultUntil = "decode_tps"
+
+// MostRepetitions is the maximum number of repetitions of a cell.
+func (p Plan) MostRepetitions() int {
+	switch {
+	case p.UntilCI == nil:
+		return p.Repetitions
+	case p.UntilCI.Most > 0:
+		return p.UntilCI.Most
+	}
+	return 5 * p.Repetitions
+}
+
+func (u *UntilCI) validate(p Plan) error {
+	switch {
+	case !(u.Width > 0 && u.Width <= 100):
+		return fmt.Errorf("until_ci: %s is out of range; use more than 0%% and at most 100%%", u.Width)
+	case u.Most < 0 || u.Most > mostRepetitions:
+		return fmt.Errorf("until_ci.max_repetitions: %d is out of range; use at most %d", u.Most, mostRepetitions)
+	case u.Most > 0 && u.Most < p.Repetitions:
+		return fmt.Errorf("until_ci.max_repetitions: %d is less than repetitions: %d", u.Most, p.Repetitions)
+	}
+	if u.Figure != "" {
+		if _, err := figure.Find(u.Figure); err != nil {
+			return fmt.Errorf("until_ci.figure: %w", err)
+		}
+	}
+	return nil
 }

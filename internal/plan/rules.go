@@ -3,10 +3,89 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/goccy/go-yaml"
 )
+
+// Cells names cells by values of axes, e.g. {engine: webllm, context: [1024, 2048]}.
+type Cells map[string][]string
+
+// cellNames are the fields, in the order in which they are written.
+func cellNames(versions []string) []string {
+	out := []string{"model", "engine"}
+	for _, a := range axes(nil) {
+		switch a {
+		case ofThreads:
+			out = append(append(out, versions...), a.name(nil))
+		case ofEngine:
+			out = append(out, "input_length")
+		default:
+			out = append(out, a.name(nil))
+		}
+	}
+	return out
+}
+
+// read accepts single values and lists, and the names of either.
+func (c *Cells) read(r *reader, n *node, path string) error {
+	if !n.grouped() {
+		return mistyped(n, path, groupOfSettings)
+	}
+	*c = Cells{}
+	names := cellNames(r.kinds.VersionAxes())
+	for _, e := range n.fields {
+		at, own := join(path, e.name), axisOf(e.name)
+		i := slices.IndexFunc(names, func(name string) bool { return listOf(name) == own })
+		if i < 0 {
+			return unknownField(e, path, names)
+		}
+		var values []string
+		if (*c)[names[i]] != nil {
+			return wrong(e.key, at, "duplicate field")
+		}
+		if err := r.value(e.value, reflect.ValueOf(&values).Elem(), at); err != nil {
+			return err
+		}
+		if len(values) == 0 {
+			return wrong(e.key, at, "no value")
+		}
+		(*c)[names[i]] = values
+	}
+	if len(*c) == 0 {
+		return wrong(n, path, "empty; name cells, e.g. {engine: webllm}")
+	}
+	return nil
+}
+
+// MarshalYAML writes the fields in order.
+func (c Cells) MarshalYAML() (any, error) {
+	var out yaml.MapSlice
+	versions := slices.DeleteFunc(slices.Sorted(maps.Keys(c)),
+		func(name string) bool { return !strings.HasSuffix(name, "_version") })
+	for _, name := range cellNames(versions) {
+		var values []any
+		for _, text := range c[name] {
+			if n, err := strconv.Atoi(text); err == nil && strconv.Itoa(n) == text {
+				values = append(values, n)
+			} else {
+				values = append(values, text)
+			}
+		}
+		switch len(values) {
+		case 0:
+		case 1:
+			out = append(out, yaml.MapItem{Key: name, Value: values[0]})
+		default:
+			out = append(out, yaml.MapItem{Key: name, Value: values})
+		}
+	}
+	return out, nil
+}
 
 // mostRules is the maximum number of entries of include and of exclude.
 const mostRules = 1000
@@ -68,11 +147,11 @@ func (m *matrix) names(r *rule, name string, texts []string) error {
 func (m *matrix) named(a axis, name, text string, include bool) (value, error) {
 	if a.texts() {
 		v := value{text: text}
-		if a == ofDType || a == ofKVDType {
-			v.text = dtype(text)
-		}
-		if a == ofEngine || a == ofModel || a >= axisCount {
+		switch {
+		case a == ofEngine, a == ofModel, a >= axisCount:
 			return v, nil
+		case a == ofDType, a == ofKVDType:
+			v.text = dtype(text)
 		}
 		return v, a.known(v)
 	}
@@ -81,21 +160,17 @@ func (m *matrix) named(a axis, name, text string, include bool) (value, error) {
 		return value{}, fmt.Errorf("must be a whole number, not %q", text)
 	}
 	if name == "prompt" {
-		prompts := len(m.plan.Prompts)
-		if prompts == 0 {
+		if len(m.plan.Prompts) == 0 {
 			return value{}, errors.New("the plan only has input_lengths; use input_length")
 		}
-		if n < 1 || n > prompts {
-			return value{}, fmt.Errorf("%d is out of range; use 1 to %d", n, prompts)
-		}
-		return value{"", n - 1}, nil
+		return value{"", n - 1}, within(n, 1, len(m.plan.Prompts))
 	}
 	least := 1
 	if a == ofContext || a == ofThreads {
 		least = 0
 	}
-	if n < least || n > mostTokens {
-		return value{}, fmt.Errorf("%d is out of range; use %d to %d", n, least, mostTokens)
+	if err := within(n, least, mostTokens); err != nil {
+		return value{}, err
 	}
 	v := value{strconv.Itoa(n), n}
 	if name == "input_length" {
@@ -113,7 +188,7 @@ func (m *matrix) has(a axis, v value) bool {
 	return slices.ContainsFunc(m.groups, func(g *group) bool { return slices.Contains(g.values[a], v) })
 }
 
-// those lists an axis' values in a message.
+// those lists an axis' first distinct values in a message.
 func (m *matrix) those(a axis, name string) string {
 	var out []string
 	for _, g := range m.groups {
@@ -125,23 +200,14 @@ func (m *matrix) those(a axis, name string) string {
 			case a == ofContext && v.n == Unsaid, text == "", text == "0" && a != ofContext:
 				text = "only the default"
 			}
+			if slices.Contains(out, text) {
+				continue
+			}
+			if len(out) == 12 {
+				return strings.Join(out, ", ") + " …"
+			}
 			out = append(out, text)
 		}
-	}
-	return few(out)
-}
-
-// few lists the first distinct texts.
-func few(list []string) string {
-	var out []string
-	for _, text := range list {
-		if slices.Contains(out, text) {
-			continue
-		}
-		if len(out) == 12 {
-			return strings.Join(out, ", ") + " …"
-		}
-		out = append(out, text)
 	}
 	return strings.Join(out, ", ")
 }

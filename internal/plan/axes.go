@@ -123,6 +123,21 @@ type value struct {
 	n    int    // a number, or the index of a prompt
 }
 
+// value reads a value of the axis.
+func (a axis) value(text string) (value, error) {
+	switch {
+	case a == ofDType, a == ofKVDType:
+		return value{text: dtype(text)}, nil
+	case a.texts():
+		return value{text: text}, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return value{}, fmt.Errorf("must be a whole number, not %q", text)
+	}
+	return value{strconv.Itoa(n), n}, nil
+}
+
 // texts reports whether values of the axis are texts.
 func (a axis) texts() bool { return a >= axisCount || dimensions[a].isText }
 
@@ -274,27 +289,23 @@ func textValues(texts []string) (out []value) {
 	return out
 }
 
-// set replaces the list of an axis; nil removes it.
-func (x *Axes) set(a axis, kinds engine.Kinds, values []string) error {
+// set replaces the list of an axis; no values remove it.
+func (x *Axes) set(a axis, kinds engine.Kinds, values []value) {
+	var texts []string
+	var numbers []int
+	for _, v := range values {
+		texts, numbers = append(texts, v.text), append(numbers, v.n)
+	}
 	switch to := x.field(a).(type) {
 	case *[]string:
-		*to = values
-		x.rename()
+		*to = texts
 	case *[]int:
-		*to = nil
-		for _, v := range values {
-			n, err := strconv.Atoi(v)
-			if err != nil {
-				return fmt.Errorf("%s: must be a whole number, not %q", a.list(kinds), v)
-			}
-			*to = append(*to, n)
-		}
+		*to = numbers
 	case nil:
 		if a >= axisCount {
-			x.VersionLists = with(x.VersionLists, a.name(kinds), values, len(values) > 0)
+			x.VersionLists = with(x.VersionLists, a.name(kinds), texts, len(texts) > 0)
 		}
 	}
-	return nil
 }
 
 func (x *Axes) rename() {
@@ -368,29 +379,35 @@ func (p *Plan) Set(list string, values ...string) error {
 	return nil
 }
 
-func (p *Plan) setAxis(a axis, values []string) error {
+func (p *Plan) setAxis(a axis, texts []string) error {
+	var values []value
+	for _, text := range texts {
+		v, err := a.value(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", a.list(p.kinds), err)
+		}
+		values = append(values, v)
+	}
 	if a == ofEngine {
-		p.Engines = values
-	} else if err := p.Axes.set(a, p.kinds, values); err != nil {
-		return err
+		p.Engines = texts
 	}
 	if _, ok := p.one(a); ok {
 		v := value{}
 		if a == ofContext {
 			v.n = Unsaid
 		}
-		if list := p.Axes.values(a, p.kinds); len(list) == 1 {
-			v = list[0]
-			_ = p.Axes.set(a, p.kinds, nil) // nil is always valid
+		if len(values) == 1 {
+			v, values = values[0], nil
 		}
 		p.setOne(a, v)
 	}
+	p.Axes.set(a, p.kinds, values)
 	for i := range p.Models {
 		g := &p.Models[i]
 		if a == ofEngine {
 			g.Engines = nil
 		}
-		_ = g.Axes.set(a, p.kinds, nil)
+		g.Axes.set(a, p.kinds, nil)
 	}
 	switch a {
 	case ofPrompt:

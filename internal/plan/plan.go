@@ -5,6 +5,7 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -348,13 +349,10 @@ const DefaultUntil = "decode_tps"
 
 // MostRepetitions is the maximum number of repetitions of a cell.
 func (p Plan) MostRepetitions() int {
-	switch {
-	case p.UntilCI == nil:
+	if p.UntilCI == nil {
 		return p.Repetitions
-	case p.UntilCI.Most > 0:
-		return p.UntilCI.Most
 	}
-	return 5 * p.Repetitions
+	return cmp.Or(p.UntilCI.Most, 5*p.Repetitions)
 }
 
 func (u *UntilCI) validate(p Plan) error {

@@ -145,40 +145,28 @@ func (m *matrix) names(r *rule, name string, texts []string) error {
 
 // named parses a value of an entry.
 func (m *matrix) named(a axis, name, text string, include bool) (value, error) {
-	if a.texts() {
-		v := value{text: text}
-		switch {
-		case a == ofEngine, a == ofModel, a >= axisCount:
-			return v, nil
-		case a == ofDType, a == ofKVDType:
-			v.text = dtype(text)
-		}
+	v, err := a.value(text)
+	switch {
+	case err != nil, a == ofEngine, a == ofModel, a >= axisCount:
+		return v, err
+	case a.texts():
 		return v, a.known(v)
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		return value{}, fmt.Errorf("must be a whole number, not %q", text)
-	}
-	if name == "prompt" {
-		if len(m.plan.Prompts) == 0 {
-			return value{}, errors.New("the plan only has input_lengths; use input_length")
-		}
-		return value{"", n - 1}, within(n, 1, len(m.plan.Prompts))
+	case name == "prompt" && len(m.plan.Prompts) == 0:
+		return value{}, errors.New("the plan only has input_lengths; use input_length")
+	case name == "prompt":
+		return value{"", v.n - 1}, within(v.n, 1, len(m.plan.Prompts))
 	}
 	least := 1
 	if a == ofContext || a == ofThreads {
 		least = 0
 	}
-	if err := within(n, least, mostTokens); err != nil {
-		return value{}, err
+	if err := within(v.n, least, mostTokens); err != nil || a != ofPrompt {
+		return v, err
 	}
-	v := value{strconv.Itoa(n), n}
-	if name == "input_length" {
-		if _, there := m.tokens[n]; there || include {
-			v.n = m.length(n)
-		} else {
-			v.n = -1
-		}
+	if _, there := m.tokens[v.n]; there || include {
+		v.n = m.length(v.n)
+	} else {
+		v.n = -1
 	}
 	return v, nil
 }

@@ -63,10 +63,7 @@ const (
 
 // complete reports whether each kind of the mix has a prompt, so that the plan needs none.
 func (t *Traffic) complete() bool {
-	if t == nil || len(t.Mix) == 0 {
-		return false
-	}
-	return !slices.ContainsFunc(t.Mix, func(k Kind) bool { return k.Prompt == "" && k.InputTokens == 0 })
+	return t != nil && all(t.Mix, func(k Kind) bool { return k.Prompt != "" || k.InputTokens != 0 })
 }
 
 // loop is the kind of load, or its default.
@@ -161,12 +158,7 @@ func (t *Traffic) validate(p Plan) error {
 	if t == nil {
 		return nil
 	}
-	for _, check := range []func(Plan) error{t.sizes, t.pace, t.mix} {
-		if err := check(p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(t.sizes(p), t.pace(p), t.mix())
 }
 
 // sizes checks the numbers of requests and clients.
@@ -211,7 +203,7 @@ func (t *Traffic) pace(p Plan) error {
 }
 
 // mix checks the kinds of requests.
-func (t *Traffic) mix(Plan) error {
+func (t *Traffic) mix() error {
 	shares := 0
 	for i, k := range t.Mix {
 		at := fmt.Sprintf("traffic.mix[%d]", i)

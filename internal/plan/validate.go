@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -138,28 +139,28 @@ func (p Plan) validatePrompts() error {
 }
 
 func (p Plan) validateOutputs() error {
+	switch {
+	case p.MaxTokens > mostTokens:
+		return fmt.Errorf("max_tokens: %d is too large; use at most %d", p.MaxTokens, mostTokens)
+	case len(p.OutputLengths) > 0 && p.MaxTokens != 0:
+		return errors.New("output_lengths: cannot be combined with max_tokens; remove one")
+	case p.MaxTokens > 0, len(p.OutputLengths) > 0:
+		return nil
+	}
 	alone := len(p.Prompts) > 0 ||
 		slices.ContainsFunc(p.scopes(), func(s scope) bool { return len(s.InputLengths) > 0 })
-	said := !alone && p.Traffic.complete() &&
-		!slices.ContainsFunc(p.Traffic.Mix, func(k Kind) bool { return k.MaxTokens == 0 })
-	if p.MaxTokens > mostTokens {
-		return fmt.Errorf("max_tokens: %d is too large; use at most %d", p.MaxTokens, mostTokens)
-	}
-	if len(p.OutputLengths) > 0 {
-		if p.MaxTokens != 0 {
-			return errors.New("output_lengths: cannot be combined with max_tokens; remove one")
-		}
-		said = true
-	}
-	if len(p.Prompts) > 0 && p.MaxTokens == 0 { // a trace has lengths
-		said = said || !slices.ContainsFunc(p.Prompts, func(s Prompt) bool { return s.Trace == "" })
-	}
-	lacks := func(g Group) bool { return len(g.OutputLengths) == 0 }
-	switch {
-	case said, p.MaxTokens > 0, p.MaxTokens == 0 && len(p.Models) > 0 && !slices.ContainsFunc(p.Models, lacks):
+	mix := p.Traffic.complete() && !alone && all(p.Traffic.Mix, func(k Kind) bool { return k.MaxTokens != 0 })
+	traces := all(p.Prompts, func(s Prompt) bool { return s.Trace != "" }) // which have lengths
+	models := all(p.Models, func(g Group) bool { return len(g.OutputLengths) > 0 })
+	if mix || p.MaxTokens == 0 && (traces || models) {
 		return nil
 	}
 	return fmt.Errorf("max_tokens: %d is too small; use at least 1", p.MaxTokens)
+}
+
+// all reports whether there is something in a list, and all of it is so.
+func all[T any](list []T, so func(T) bool) bool {
+	return len(list) > 0 && !slices.ContainsFunc(list, func(v T) bool { return !so(v) })
 }
 
 func unknown(value string, known []string) error {
@@ -189,37 +190,29 @@ func (p Plan) validateLoad() error {
 		if len(s.Concurrency) == 0 {
 			s.Concurrency = p.Concurrency
 		}
-		if err := p.load(s.path, s.Axes); err != nil {
+		if err := p.load(s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p Plan) load(at string, x Axes) error {
+func (p Plan) load(s scope) error {
 	several := func(n int) bool { return n > 1 }
-	batches, clients := slices.ContainsFunc(x.BatchSizes, several), slices.ContainsFunc(x.Concurrency, several)
-	if batches && clients {
-		return fmt.Errorf("%sbatch_sizes: cannot be combined with concurrency; remove one, or set it to 1", at)
+	t := cmp.Or(p.Traffic, &Traffic{})
+	for _, c := range []struct {
+		set  bool
+		what string
+	}{{slices.ContainsFunc(s.Concurrency, several), "concurrency; remove one, or set it to 1"},
+		{p.traced(), "a trace; remove one"},
+		{t.Loop != "" && t.Loop != record.Batch, "traffic.loop: " + t.Loop + "; remove one"},
+		{t.Rate > 0, "traffic.rate; remove one"}, {t.Concurrency > 0, "traffic.concurrency; remove one"}} {
+		if c.set && slices.ContainsFunc(s.BatchSizes, several) {
+			return fmt.Errorf("%sbatch_sizes: cannot be combined with %s", s.path, c.what)
+		}
 	}
-	if batches && p.traced() {
-		return fmt.Errorf("%sbatch_sizes: cannot be combined with a trace; remove one", at)
-	}
-	t := p.Traffic
-	if t == nil {
-		return nil
-	}
-	most := slices.Max(append(append([]int{t.Concurrency}, x.BatchSizes...), x.Concurrency...))
-	switch {
-	case batches && t.Loop != "" && t.Loop != record.Batch:
-		return fmt.Errorf("%sbatch_sizes: cannot be combined with traffic.loop: %s; remove one",
-			at, t.Loop)
-	case batches && t.Rate > 0:
-		return fmt.Errorf("%sbatch_sizes: cannot be combined with traffic.rate; remove one",
-			at)
-	case batches && t.Concurrency > 0:
-		return fmt.Errorf("%sbatch_sizes: cannot be combined with traffic.concurrency; remove one", at)
-	case t.Requests > 0 && p.loop(0, 0) != record.OpenLoop && t.Requests/max(1, t.Turns) < most:
+	most := max(t.Concurrency, slices.Max(append(s.BatchSizes, 0)), slices.Max(append(s.Concurrency, 0)))
+	if t.Requests > 0 && p.loop(0, 0) != record.OpenLoop && t.Requests/max(1, t.Turns) < most {
 		return fmt.Errorf("traffic.requests: %d is less than the %d clients or requests at once", t.Requests, most)
 	}
 	return nil

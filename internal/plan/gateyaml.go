@@ -37,32 +37,21 @@ func ParseGate(text []byte, file string) (*gates.Gate, error) { return parseGate
 func GateIn(text []byte, file string) (*gates.Gate, error) { return parseGate(text, file, true) }
 
 func parseGate(text []byte, file string, inPlan bool) (*gates.Gate, error) {
-	g, err := decodeGate(text, inPlan)
-	if err != nil {
-		return nil, yamlFault(err, file)
-	}
-	return g, nil
-}
-
-func decodeGate(text []byte, inPlan bool) (g *gates.Gate, err error) {
-	defer survive(&err)
-	body, err := open(text, "gate")
-	if err != nil {
-		return nil, err
-	}
-	if !body.grouped() {
-		return nil, mistyped(body, "gate", "a group such as {peak_pss_mb: {max: 900}}")
-	}
-	for _, e := range body.fields {
-		if e.name == "gate" && (inPlan || len(body.fields) == 1) {
-			body, inPlan = e.value, false
+	return read(text, file, "gate", func(body *node) (*gates.Gate, error) {
+		if !body.grouped() {
+			return nil, mistyped(body, "gate", "a group such as {peak_pss_mb: {max: 900}}")
 		}
-	}
-	if inPlan {
-		return nil, nil
-	}
-	g = &gates.Gate{}
-	return g, (*gateNode)(g).read(&reader{}, body, "gate")
+		for _, e := range body.fields {
+			if e.name == "gate" && (inPlan || len(body.fields) == 1) {
+				body, inPlan = e.value, false
+			}
+		}
+		if inPlan {
+			return nil, nil
+		}
+		g := &gates.Gate{}
+		return g, (*gateNode)(g).read(&reader{}, body, "gate")
+	})
 }
 
 // Types of package gates, which does not depend on YAML, with methods to read them.

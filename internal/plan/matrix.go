@@ -171,8 +171,6 @@ func (m *matrix) list(a axis, of Group) (out []value) {
 // single returns the plan's values of an axis without a list.
 func (m *matrix) single(a axis) (out []value) {
 	switch a {
-	case ofBatch, ofConcurrency:
-		return []value{{"0", 0}}
 	case ofPrompt:
 		for i, s := range m.asked {
 			if s.InputTokens == 0 {
@@ -204,31 +202,24 @@ func (m *matrix) heeded(i int, g *group) error {
 	return nil
 }
 
-// size is the number of cells of a group before include and exclude, as a float against overflow.
-func (m *matrix) size(g *group) (all float64) {
-	for _, name := range g.values[ofEngine] {
-		n := 1.0
-		for _, a := range m.axes {
-			if a != ofEngine && m.concerns(a, name.text) {
-				n *= float64(len(g.values[a]))
-			}
-		}
-		all += n
-	}
-	return all
-}
-
-// fits refuses a plan with too many cells before they are made.
+// fits refuses a plan with too many cells, counted before they are made, and as a float against overflow.
 func (m *matrix) fits(field string) error {
 	all := 0.0
 	for _, g := range m.groups {
-		all += m.size(g)
+		for _, name := range g.values[ofEngine] {
+			n := 1.0
+			for _, a := range m.axes {
+				if a != ofEngine && m.concerns(a, name.text) {
+					n *= float64(len(g.values[a]))
+				}
+			}
+			all += n
+		}
 	}
 	if all <= MostCells {
 		return nil
 	}
-	return fmt.Errorf("%s: %.0f cells; the maximum is %d: use fewer values, or several plans", field, all,
-		MostCells)
+	return fmt.Errorf("%s: %.0f cells; the maximum is %d: use fewer values, or several plans", field, all, MostCells)
 }
 
 // combine makes the group's combinations that exclude does not choose, in the order of the axes.

@@ -19,7 +19,6 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 )
@@ -148,62 +147,37 @@ func (d Duration) MarshalYAML() ([]byte, error) { return []byte(time.Duration(d)
 // Parse reads a plan, which may have the sections of these kinds of engines. Errors begin with file and line. The
 // plan's default name comes from file.
 func Parse(text []byte, file string, kinds ...*engine.Kind) (Plan, error) {
-	p, err := parse(text, file, kinds)
-	if err != nil {
-		return Plan{}, yamlFault(err, file)
-	}
-	return p, nil
+	return read(text, file, "plan", func(root *node) (Plan, error) {
+		p := Plan{Context: Unsaid, Warmup: Warmup{Launches: 1, Tokens: 8}, Repetitions: 6,
+			Timeout: Duration(3 * time.Minute), kinds: kinds}
+		r := &reader{kinds: kinds}
+		if err := r.axes(root, reflect.ValueOf(&p).Elem(), &p.Axes, &p, ""); err != nil {
+			return p, err
+		}
+		p.complete(root, file)
+		if err := p.Validate(); err != nil {
+			at, text := root.find(err.Error())
+			return p, wrong(at, "", "%s", text)
+		}
+		return p, nil
+	})
 }
 
-func parse(text []byte, file string, kinds engine.Kinds) (p Plan, err error) {
-	defer survive(&err)
-	root, err := open(text, "plan")
-	if err != nil {
-		return p, err
-	}
-	p = Plan{Context: Unsaid, Warmup: Warmup{Launches: 1, Tokens: 8}, Repetitions: 6,
-		Timeout: Duration(3 * time.Minute), kinds: kinds}
-	r := &reader{kinds: kinds}
-	if err := r.axes(root, reflect.ValueOf(&p).Elem(), &p.Axes, &p, ""); err != nil {
-		return p, err
-	}
+// complete sets what a document leaves out, and uses our names of dtypes.
+func (p *Plan) complete(root *node, file string) {
 	p.DType, p.KVDType = dtype(p.DType), dtype(p.KVDType)
 	p.Axes.rename()
 	for i := range p.Models {
 		p.Models[i].rename()
 	}
-	if !root.has("name") {
-		p.Name = fileName(file)
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".yaml"), ".yml")
+	if !root.has("name") && nameForm.MatchString(name) {
+		p.Name = name
 	}
 	lacks := func(g Group) bool { return len(g.Engines) == 0 }
 	if !root.has("engines") && (len(p.Models) == 0 || slices.ContainsFunc(p.Models, lacks)) {
 		p.Engines, p.DefaultEngines = p.kinds.In(""), len(p.Models) == 0
 	}
-	if err := p.Validate(); err != nil {
-		at, text := root.find(err.Error())
-		return p, wrong(at, "", "%s", text)
-	}
-	return p, nil
-}
-
-// fileName makes a plan's name from its file name; empty if that is not possible.
-func fileName(file string) string {
-	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".yaml"), ".yml")
-	if !nameForm.MatchString(name) {
-		return ""
-	}
-	return name
-}
-
-// yamlFault makes one line of the parser's error, which quotes the source.
-func yamlFault(err error, file string) error {
-	var at yaml.Error
-	if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
-		what, _, _ := strings.Cut(at.GetMessage(), "\n")
-		return fault.New(fault.Usage, "", "%s:%d: %s", file, at.GetToken().Position.Line, what)
-	}
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	return fault.New(fault.Usage, "", "%s: %s", file, first)
 }
 
 // YAML writes the resolved plan.

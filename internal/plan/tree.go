@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"llmparity/internal/fault"
 	"regexp"
 	"slices"
 	"strconv"
@@ -48,17 +49,31 @@ func (n *node) listed() bool { return n.Type() == ast.SequenceType }
 
 func (n *node) null() bool { return n.Type() == ast.NullType }
 
-// errUnreadable is the error for documents on which the parser panics.
-var errUnreadable = errors.New("cannot parse this YAML; use plain lists and values without tags")
-
-// survive turns a panic into errUnreadable.
-func survive(err *error) {
-	if r := recover(); r != nil {
-		*err = errUnreadable
+// read reads a text with one document; what names it in errors, which begin with file and line, and have one line
+// although the parser's quote the source.
+func read[T any](text []byte, file, what string, from func(*node) (T, error)) (out T, err error) {
+	defer func() {
+		if recover() != nil {
+			err = fault.New(fault.Usage, "", "%s: cannot parse this YAML; use plain lists and values without tags", file)
+		}
+	}()
+	root, err := open(text, what)
+	if err == nil {
+		if out, err = from(root); err == nil {
+			return out, nil
+		}
 	}
+	place, message := file, err.Error()
+	var at yaml.Error
+	if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
+		place, message = fmt.Sprintf("%s:%d", file, at.GetToken().Position.Line), at.GetMessage()
+	}
+	var none T
+	message, _, _ = strings.Cut(message, "\n")
+	return none, fault.New(fault.Usage, "", "%s: %s", place, message)
 }
 
-// open parses a text with one document. what names it in errors.
+// open parses a text with one document.
 func open(text []byte, what string) (*node, error) {
 	if len(text) > maxText {
 		return nil, fmt.Errorf("too large: %d bytes; the maximum is %d", len(text), maxText)

@@ -211,7 +211,7 @@ func (p Plan) load(s scope) error {
 			return fmt.Errorf("%sbatch_sizes: cannot be combined with %s", s.path, c.what)
 		}
 	}
-	most := max(t.Concurrency, slices.Max(append(s.BatchSizes, 0)), slices.Max(append(s.Concurrency, 0)))
+	most := slices.Max(slices.Concat([]int{t.Concurrency}, s.BatchSizes, s.Concurrency))
 	if t.Requests > 0 && p.loop(0, 0) != record.OpenLoop && t.Requests/max(1, t.Turns) < most {
 		return fmt.Errorf("traffic.requests: %d is less than the %d clients or requests at once", t.Requests, most)
 	}

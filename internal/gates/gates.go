@@ -36,19 +36,19 @@ const (
 //	  vs_baseline: {decode_tps: -5%, peak_pss_mb: +3%, ttft_ms: {change: +10%, level: warn}}
 //	  parity: {min_agreement: 100%}
 type Gate struct {
-	Level  Level // of checks that have none of their own
-	Failed Level // of launches that failed; empty: error
-	Gone   Level // of cells that the baseline has and the run has not; empty: error
+	Level  Level `yaml:"level"`  // of checks that have none of their own
+	Failed Level `yaml:"failed"` // of launches that failed; empty: error
+	Gone   Level `yaml:"gone"`   // of cells that the baseline has and the run has not; empty: error
 	// Inconclusive is what becomes of a gate with checks that could not be decided: error makes it inconclusive, warn
 	// lets it pass with a warning, off lets it pass; empty: error.
-	Inconclusive Level
-	NoBaseline   string   // BaselineOptional: pass without one; empty: inconclusive
+	Inconclusive Level    `yaml:"inconclusive"`
+	NoBaseline   string   `yaml:"no_baseline"` // BaselineOptional: pass without one; empty: inconclusive
 	UnderTest    []string // what may differ from the baseline run; empty: everything but the model and the machine
 	Detect       float64  // a share: what passing checks must rule out; 0: the figure's
-	Baseline     string   // by its name in the store, or a run's folder; empty: none
+	Baseline     string   `yaml:"baseline"` // by its name in the store, or a run's folder; empty: none
 	Limits       []Limit
 	Changes      []Change
-	Parity       *Parity // nil: nobody asks
+	Parity       *Parity `yaml:"parity"` // nil: nobody asks
 }
 
 // Scope restricts a check to some cells; what is empty restricts nothing.

@@ -63,9 +63,6 @@ func axes(kinds engine.Kinds) []axis {
 	return append(out, ofThreads, ofStart, ofBatch, ofConcurrency, ofPrompt, ofOutput, ofEngine)
 }
 
-// launches reports whether another value of the axis needs another launch.
-func (a axis) launches() bool { return a < ofPrompt || a >= axisCount }
-
 // name is the field of a single value.
 func (a axis) name(kinds engine.Kinds) string {
 	if a >= axisCount {
@@ -226,8 +223,8 @@ func (g Group) MarshalYAML() (any, error) {
 	}{written(g), g.written()}, nil
 }
 
-// Deployment has fields of other tools' plans. No engine here uses them: Unserved refuses cells that would differ,
-// Unheeded reports fields that make no difference.
+// Deployment has fields of other tools' plans. No engine here uses them: package resolve refuses cells that would differ,
+// and reports fields that make no difference.
 type Deployment struct {
 	// Accepted and ignored.
 	ContainerName string `yaml:"container_name,omitempty"`

@@ -20,9 +20,6 @@ import (
 	"llmparity/internal/nearest"
 )
 
-// aside is the prefix of fields that are ignored, for anchors.
-const aside = "x-"
-
 // reader reads a document's tree into Go values. The library's decoder does not fit: it accepts 2.5 and "2" as whole
 // numbers, reads the text 0.10 as 0.1, refuses a group that overrides a merged field, and supports neither aliases of
 // fields nor a single value for a list.
@@ -235,7 +232,7 @@ func (r *reader) group(n *node, into reflect.Value, path string) error {
 func (r *reader) fields(entries []entry, to map[string]reflect.Value, path string) error {
 	said := map[string]string{} // names as written, by axis
 	for _, e := range entries {
-		if path == "" && strings.HasPrefix(e.name, aside) {
+		if path == "" && strings.HasPrefix(e.name, "x-") { // ignored: a place for anchors
 			continue
 		}
 		at, axis, name := join(path, e.name), axisOf(e.name), canonical(e.name)

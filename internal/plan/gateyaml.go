@@ -16,17 +16,11 @@ import (
 
 // gateText is a gate as written, without its limits, whose fields are figures.
 type gateText struct {
-	Level        gates.Level   `yaml:"level"`
-	Failed       gates.Level   `yaml:"failed"`
-	Gone         gates.Level   `yaml:"gone"`
-	Inconclusive gates.Level   `yaml:"inconclusive"`
-	Unknown      gates.Level   `yaml:"unknown"` // the former name of inconclusive
-	NoBaseline   string        `yaml:"no_baseline"`
-	UnderTest    []string      `yaml:"under_test"`
-	Detect       string        `yaml:"detect"`
-	Baseline     string        `yaml:"baseline"`
-	Changes      figureChanges `yaml:"vs_baseline"`
-	Parity       *gates.Parity `yaml:"parity"`
+	gates.Gate `yaml:",inline"`
+	Unknown    gates.Level   `yaml:"unknown"` // the former name of inconclusive
+	UnderTest  []string      `yaml:"under_test"`
+	Detect     string        `yaml:"detect"`
+	Changes    figureChanges `yaml:"vs_baseline"`
 }
 
 // ParseGate reads a file with the contents of "gate" in a plan, with or without that word. Errors begin with file and
@@ -102,9 +96,9 @@ func (g *gateNode) read(r *reader, n *node, path string) error {
 	if err := r.fields(fields, known, path); err != nil {
 		return err
 	}
-	g.Level, g.Failed, g.Gone, g.Baseline, g.NoBaseline = t.Level, t.Failed, t.Gone, t.Baseline, t.NoBaseline
+	t.Gate.Limits, t.Gate.Changes = g.Limits, t.Changes
+	*g = gateNode(t.Gate)
 	g.Inconclusive = cmp.Or(t.Inconclusive, t.Unknown)
-	g.Changes, g.Parity = t.Changes, t.Parity
 	for _, list := range t.UnderTest {
 		for name := range strings.SplitSeq(list, ",") {
 			g.UnderTest = append(g.UnderTest, strings.TrimSpace(name))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"llmparity/internal/engine"
 	"llmparity/internal/record"
 	"reflect"
 	"slices"
@@ -23,7 +22,7 @@ type combination []int
 func (c combination) launch() string {
 	var key []byte
 	for a, i := range c {
-		if axis(a).launches() {
+		if axis(a) < ofPrompt || axis(a) >= axisCount {
 			key = binary.AppendUvarint(key, uint64(i))
 		}
 	}
@@ -254,11 +253,8 @@ func (m *matrix) concerns(a axis, name string) bool {
 	if a != ofThreads && a < axisCount {
 		return true
 	}
-	k, _ := m.plan.kinds.Of(name)
-	if k == nil {
-		return a == ofThreads // an unknown engine may have threads
-	}
-	return k.Concerned(a.list(m.plan.kinds))
+	k := m.plan.Kind(name)
+	return k.Name == "" && a == ofThreads || k.Concerned(a.list(m.plan.kinds)) // an unknown engine may have threads
 }
 
 // with returns a deployment with the non-zero values of another.
@@ -418,48 +414,4 @@ func (m *matrix) shape(g *group, c combination) Shape {
 		s.MaxTokens = max(s.MaxTokens, k.MaxTokens)
 	}
 	return s
-}
-
-// Unserved lists fields of a setup's plan that an engine does not support, so that its cells are refused. Each line
-// begins with the field. Models and versions are not considered.
-func (p Plan) Unserved(name string) []string {
-	var out []string
-	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	if n := p.TensorParallel; n > 1 {
-		say("tensor_parallel_size: %d: no engine here splits a model among GPUs; use 1, or a server that does", n)
-	}
-	if p.Quantization != "" {
-		say("quantization: %s: not supported; choose a model file with such weights",
-			p.Quantization)
-	}
-	k, _ := p.kinds.Of(name)
-	if k == nil {
-		k = new(engine.Kind)
-	}
-	if p.DType != "" && k.DTypes != nil && !slices.Contains(k.DTypes, p.DType) {
-		say("dtype: %s: %s supports %s", p.DType, name, strings.Join(k.DTypes, " or "))
-	}
-	if p.KVDType == "" {
-		return out
-	}
-	switch {
-	case k.KVTypes == nil:
-		say("kv_cache_dtype: %s: not supported by %s", p.KVDType, name)
-	case !slices.Contains(k.KVTypes(p.DType), p.KVDType):
-		say("kv_cache_dtype: %s: %s supports %s", p.KVDType, name, strings.Join(k.KVTypes(p.DType), ", "))
-	}
-	return out
-}
-
-// Unheeded lists fields of a setup's plan that are ignored. Each line begins with the field.
-func (p Plan) Unheeded() []string {
-	var out []string
-	if p.ContainerName != "" {
-		out = append(out, fmt.Sprintf("container_name: %s is ignored; use the address of a server in a container",
-			p.ContainerName))
-	}
-	if p.GPUMemory != 0 {
-		out = append(out, fmt.Sprintf("gpu_memory_utilization: %g is ignored: no engine here reserves GPU memory in advance", p.GPUMemory))
-	}
-	return out
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -27,6 +28,12 @@ func (p *Plan) Say(section string, said engine.Section) {
 
 // Like reads a plan that may have the same sections as p.
 func (p Plan) Like(text []byte, file string) (Plan, error) { return Parse(text, file, p.kinds...) }
+
+// Kind is what is known of an engine by its name; without fields if there is none.
+func (p Plan) Kind(name string) *engine.Kind {
+	k, _ := p.kinds.Of(name)
+	return cmp.Or(k, &engine.Kind{})
+}
 
 // section is what is read of an engine's section.
 type section struct {
@@ -114,12 +121,10 @@ func (p Plan) written() map[string]any {
 		out[name] = version
 	}
 	for name, said := range p.Sections {
-		if k, _ := p.kinds.Of(name); k == nil || !k.Root {
+		if p.Kind(name).Root {
+			maps.Copy(out, said)
+		} else {
 			out[name] = said
-			continue
-		}
-		for key, value := range said {
-			out[key] = value
 		}
 	}
 	return out

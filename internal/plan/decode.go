@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -264,4 +266,171 @@ func fieldsOf(v reflect.Value) map[string]reflect.Value {
 		}
 	}
 	return out
+}
+
+// Say replaces a plan's section of an engine.
+func (p *Plan) Say(section string, said engine.Section) {
+	p.Sections = with(p.Sections, section, said, true)
+}
+
+// Like reads a plan that may have the same sections as p.
+func (p Plan) Like(text []byte, file string) (Plan, error) { return Parse(text, file, p.kinds...) }
+
+// Kind is what is known of an engine by its name; without fields if there is none.
+func (p Plan) Kind(name string) *engine.Kind {
+	k, _ := p.kinds.Of(name)
+	return cmp.Or(k, &engine.Kind{})
+}
+
+// section is what is read of an engine's section.
+type section struct {
+	kind   *engine.Kind
+	fields map[string]reflect.Value
+	said   bool
+}
+
+func (s *section) read(r *reader, n *node, path string) error {
+	switch {
+	case n.null():
+		return nil
+	case !n.grouped():
+		return mistyped(n, path, groupOfSettings)
+	}
+	s.said = true
+	return r.fields(n.fields, s.fields, path)
+}
+
+// sections adds the sections of all engines to the fields of a plan: groups, and settings at the top level.
+func (r *reader) sections(to map[string]reflect.Value) (out []*section) {
+	for _, k := range r.kinds.Sections() {
+		s := &section{kind: k, fields: map[string]reflect.Value{}}
+		for _, f := range k.Config().Fields() {
+			if f.Key != "" {
+				s.fields[f.Key] = reflect.ValueOf(f.To).Elem()
+				s.fields[f.Key].SetZero() // a missing one means the engine's default, not the flag's
+			}
+		}
+		if out = append(out, s); k.Root {
+			maps.Copy(to, s.fields)
+		} else {
+			to[k.Section] = reflect.ValueOf(s).Elem()
+		}
+	}
+	return out
+}
+
+// axes reads a group with axes, among them versions of engines, which are no fields of its type. A single version is
+// a list, unless it is the plan's.
+func (r *reader) axes(n *node, into reflect.Value, x *Axes, p *Plan, path string) error {
+	if !n.grouped() {
+		return mistyped(n, path, groupOfSettings)
+	}
+	to := fieldsOf(into)
+	lists, ones := map[string]*[]string{}, map[string]*string{}
+	for _, name := range r.kinds.VersionAxes() {
+		lists[name], ones[name] = new([]string), new(string)
+		to[listOf(name)] = reflect.ValueOf(lists[name]).Elem()
+		if p != nil {
+			to[name] = reflect.ValueOf(ones[name]).Elem()
+		}
+	}
+	var sections []*section
+	if p != nil {
+		sections = r.sections(to)
+	}
+	if err := r.fields(n.fields, to, path); err != nil {
+		return err
+	}
+	for name, list := range lists {
+		x.VersionLists = with(x.VersionLists, name, *list, len(*list) > 0)
+		if p != nil {
+			p.Versions = with(p.Versions, name, *ones[name], *ones[name] != "")
+		}
+	}
+	for _, s := range sections {
+		said := engine.Section{}
+		for key, v := range s.fields {
+			if !v.IsZero() {
+				said[key] = v.Interface()
+			}
+		}
+		if s.said || len(said) > 0 {
+			p.Say(s.kind.Section, said)
+		}
+	}
+	return nil
+}
+
+// written returns the lists of versions as written in their group.
+func (x Axes) written() map[string]any {
+	out := map[string]any{}
+	for name, list := range x.VersionLists {
+		out[listOf(name)] = list
+	}
+	return out
+}
+
+// written returns sections and versions as written at the top level of a plan.
+func (p Plan) written() map[string]any {
+	out := p.Axes.written()
+	for name, version := range p.Versions {
+		out[name] = version
+	}
+	for name, said := range p.Sections {
+		if p.Kind(name).Root {
+			maps.Copy(out, said)
+		} else {
+			out[name] = said
+		}
+	}
+	return out
+}
+
+func (p Plan) validateSections() error {
+	for _, k := range p.kinds.Sections() {
+		said, ok := p.Sections[k.Section]
+		if !ok {
+			continue
+		}
+		if err := k.CheckSection(said, engine.Settings{Timeout: time.Duration(p.Timeout)}); err != nil {
+			return err
+		}
+		for _, f := range k.Config().Fields() {
+			if _, both := said[f.Key]; both && f.Axis != "" && p.Says(f.Axis) {
+				return fmt.Errorf("%s: cannot be combined with %s; remove one", k.Field(f.Key), strings.TrimSuffix(f.Axis, "s"))
+			}
+		}
+	}
+	return nil
+}
+
+// Unversion removes an axis of versions.
+func (p *Plan) Unversion(axis string) {
+	p.Versions, p.VersionLists = with(p.Versions, axis, "", false), with(p.VersionLists, axis, nil, false)
+}
+
+// Says reports whether a plan has values of an axis, named by its list.
+func (p Plan) Says(list string) bool {
+	for _, a := range axes(p.kinds) {
+		if a.list(p.kinds) != list {
+			continue
+		}
+		one, _ := p.one(a)
+		return one.text != "" || slices.ContainsFunc(p.scopes(),
+			func(s scope) bool { return len(s.values(a, p.kinds)) > 0 })
+	}
+	return false
+}
+
+// unsay removes the fields of sections that set the same as an axis.
+func (p *Plan) unsay(list string) {
+	for _, k := range p.kinds.Sections() {
+		for _, f := range k.Config().Fields() {
+			if _, ok := p.Sections[k.Section][f.Key]; ok && f.Axis == list {
+				said := maps.Clone(p.Sections[k.Section])
+				delete(said, f.Key)
+				p.Say(k.Section, said)
+			}
+		}
+	}
 }

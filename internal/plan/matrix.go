@@ -54,12 +54,7 @@ func newMatrix(p Plan) (*matrix, error) {
 	m := &matrix{plan: p, axes: append(axes(p.kinds), ofModel), tokens: map[int]int{}}
 	m.ask()
 	m.gather()
-	for i, g := range m.groups {
-		if err := m.heeded(i, g); err != nil {
-			return nil, err
-		}
-	}
-	if err := m.fits("the plan"); err != nil {
+	if err := cmp.Or(m.heeded(), m.fits("the plan")); err != nil {
 		return nil, err
 	}
 	exclude, err := m.rules("exclude", p.Exclude)
@@ -185,18 +180,20 @@ func (m *matrix) single(a axis) (out []value) {
 }
 
 // heeded refuses lists that no engine of a group uses.
-func (m *matrix) heeded(i int, g *group) error {
-	for _, a := range m.axes {
-		heeds := func(v value) bool { return m.concerns(a, v.text) }
-		if len(g.values[a]) < 2 || slices.ContainsFunc(g.values[ofEngine], heeds) {
-			continue
+func (m *matrix) heeded() error {
+	for i, g := range m.groups {
+		for _, a := range m.axes {
+			heeds := func(v value) bool { return m.concerns(a, v.text) }
+			if len(g.values[a]) < 2 || slices.ContainsFunc(g.values[ofEngine], heeds) {
+				continue
+			}
+			field := a.list(m.plan.kinds)
+			of := strings.Join(m.plan.kinds.Concerned(field), " or ")
+			if len(m.plan.Models) > 0 && len(m.plan.Models[i].values(a, m.plan.kinds)) > 0 {
+				field = fmt.Sprintf("models[%d].%s", i, field)
+			}
+			return fmt.Errorf("%s: no engine of the plan uses it; add %s to engines", field, of)
 		}
-		field := a.list(m.plan.kinds)
-		of := strings.Join(m.plan.kinds.Concerned(field), " or ")
-		if len(m.plan.Models) > 0 && len(m.plan.Models[i].values(a, m.plan.kinds)) > 0 {
-			field = fmt.Sprintf("models[%d].%s", i, field)
-		}
-		return fmt.Errorf("%s: no engine of the plan uses it; add %s to engines", field, of)
 	}
 	return nil
 }
@@ -294,10 +291,8 @@ func (s Shape) Asks(engine string) bool {
 // Cells is the number of cells of a setup.
 func (s Setup) Cells() (n int) {
 	for _, shape := range s.Shapes {
-		for _, e := range s.Plan.Engines {
-			if shape.Asks(e) {
-				n++
-			}
+		if n += len(shape.Engines); shape.Engines == nil {
+			n += len(s.Plan.Engines)
 		}
 	}
 	return n

@@ -331,6 +331,8 @@ func (p Plan) MostRepetitions() int {
 
 func (u *UntilCI) validate(p Plan) error {
 	switch {
+	case u == nil:
+		return nil
 	case !(u.Width > 0 && u.Width <= 100):
 		return fmt.Errorf("until_ci: %s is out of range; use more than 0%% and at most 100%%", u.Width)
 	case u.Most < 0 || u.Most > mostRepetitions:
@@ -338,10 +340,8 @@ func (u *UntilCI) validate(p Plan) error {
 	case u.Most > 0 && u.Most < p.Repetitions:
 		return fmt.Errorf("until_ci.max_repetitions: %d is less than repetitions: %d", u.Most, p.Repetitions)
 	}
-	if u.Figure != "" {
-		if _, err := figure.Find(u.Figure); err != nil {
-			return fmt.Errorf("until_ci.figure: %w", err)
-		}
+	if _, err := figure.Find(cmp.Or(u.Figure, DefaultUntil)); err != nil {
+		return fmt.Errorf("until_ci.figure: %w", err)
 	}
 	return nil
 }

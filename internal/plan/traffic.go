@@ -163,17 +163,18 @@ func (t *Traffic) validate(p Plan) error {
 
 // sizes checks the numbers of requests and clients.
 func (t *Traffic) sizes(p Plan) error {
-	switch turns := max(1, t.Turns); {
+	switch {
 	case t.Goal != nil && *t.Goal == (record.Goal{}):
 		return errors.New("traffic.goal: empty; set ttft_ms, tpot_ms or e2e_ms")
 	case t.Concurrency > 0 && len(p.Concurrency) > 0:
 		return errors.New("traffic.concurrency: cannot be combined with concurrency; remove one")
-	case t.Requests%turns != 0:
-		return fmt.Errorf("traffic.requests: %d is not a multiple of the %d turns of a conversation", t.Requests,
-			turns)
 	}
+	turns := []int{t.Turns}
 	for _, s := range p.Prompts {
-		if n := len(s.Conversation); n > 0 && t.Requests%n != 0 {
+		turns = append(turns, len(s.Conversation))
+	}
+	for _, n := range turns {
+		if n > 0 && t.Requests%n != 0 {
 			return fmt.Errorf("traffic.requests: %d is not a multiple of the %d turns of a conversation", t.Requests, n)
 		}
 	}

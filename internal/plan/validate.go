@@ -27,7 +27,8 @@ var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 func (p Plan) Validate() error {
 	checks := []func() error{p.validateScalars, p.validateModels, func() error { return p.Traffic.validate(p) },
 		p.validatePrompts, p.validateSchedule, p.validateAxes, p.validateSections,
-		p.validateLoad, p.Gate.Validate, p.validateReference, p.validateMatrix}
+		p.validateLoad, p.Gate.Validate, p.validateReference,
+		func() error { _, _, err := p.Count(); return err }} // no cells, or too many
 	for _, check := range checks {
 		if err := check(); err != nil {
 			return err
@@ -84,10 +85,10 @@ func (p Plan) validateModels() error {
 		}
 		seen[g.Model] = seen[g.Model] || g.plain()
 		for i, e := range g.Engines {
-			if e == "" {
+			switch {
+			case e == "":
 				return fmt.Errorf("%sengines[%d]: empty", g.path, i)
-			}
-			if slices.Contains(g.Engines[:i], e) {
+			case slices.Contains(g.Engines[:i], e):
 				return fmt.Errorf("%sengines: duplicate engine %s", g.path, e)
 			}
 		}
@@ -169,12 +170,10 @@ func unknown(value string, known []string) error {
 }
 
 func (p Plan) validateSchedule() error {
-	if p.UntilCI != nil {
-		if err := p.UntilCI.validate(p); err != nil {
-			return err
-		}
-	}
 	cold := slices.ContainsFunc(p.scopes(), func(s scope) bool { return slices.Contains(s.Starts, record.ColdStart) })
+	if err := p.UntilCI.validate(p); err != nil {
+		return err
+	}
 	if (cold || p.Start == record.ColdStart) && p.Isolation != "" && p.Isolation != OfLaunch {
 		return fmt.Errorf("isolation: %s cannot be combined with a cold start; use launch", p.Isolation)
 	}
@@ -224,10 +223,4 @@ func (p Plan) validateReference() error {
 		return nil
 	}
 	return fmt.Errorf("reference: %q is not an engine of the plan (%s)", p.Reference, strings.Join(p.Engines, ", "))
-}
-
-// validateMatrix refuses a plan without cells, or with too many.
-func (p Plan) validateMatrix() error {
-	_, _, err := p.Count()
-	return err
 }

@@ -246,28 +246,23 @@ type Deployment struct {
 	HiddenSize int `yaml:"hidden_size,omitempty"`
 }
 
-// field is the list of an axis: *[]int, *[]string, or nil for versions, engines and models.
-func (x *Axes) field(a axis) any {
+// fields are the single value of an axis, *int or *string, and its list, *[]int or *[]string; nil for versions, and
+// where there is none.
+func (a axis) fields(p *Plan, x *Axes) (one, list any) {
 	if a >= axisCount {
-		return nil
+		return nil, nil
 	}
-	return [axisCount]any{ofContext: &x.Contexts, ofDType: &x.DTypes, ofKVDType: &x.KVDTypes,
-		ofThreads: &x.ThreadCounts, ofStart: &x.Starts, ofBatch: &x.BatchSizes, ofConcurrency: &x.Concurrency,
-		ofPrompt: &x.InputLengths, ofOutput: &x.OutputLengths}[a]
-}
-
-// field is the single value of an axis: *int, *string, or nil for a version and where there is none.
-func (p *Plan) field(a axis) any {
-	if a >= axisCount {
-		return nil
-	}
-	return [axisCount]any{ofContext: &p.Context, ofDType: &p.DType, ofKVDType: &p.KVDType, ofThreads: &p.Threads,
-		ofStart: &p.Start, ofOutput: &p.MaxTokens, ofModel: &p.Model}[a]
+	of := [axisCount][2]any{ofContext: {&p.Context, &x.Contexts}, ofDType: {&p.DType, &x.DTypes},
+		ofKVDType: {&p.KVDType, &x.KVDTypes}, ofThreads: {&p.Threads, &x.ThreadCounts}, ofStart: {&p.Start, &x.Starts},
+		ofBatch: {1: &x.BatchSizes}, ofConcurrency: {1: &x.Concurrency}, ofPrompt: {1: &x.InputLengths},
+		ofOutput: {&p.MaxTokens, &x.OutputLengths}, ofModel: {0: &p.Model}}[a]
+	return of[0], of[1]
 }
 
 // values are the values of an axis' list.
 func (x *Axes) values(a axis, kinds engine.Kinds) (out []value) {
-	switch list := x.field(a).(type) {
+	_, of := a.fields(new(Plan), x)
+	switch list := of.(type) {
 	case *[]int:
 		for _, n := range *list {
 			out = append(out, value{strconv.Itoa(n), n})
@@ -293,7 +288,8 @@ func (x *Axes) set(a axis, kinds engine.Kinds, values []value) {
 	for _, v := range values {
 		texts, numbers = append(texts, v.text), append(numbers, v.n)
 	}
-	switch to := x.field(a).(type) {
+	_, of := a.fields(new(Plan), x)
+	switch to := of.(type) {
 	case *[]string:
 		*to = texts
 	case *[]int:
@@ -315,7 +311,8 @@ func (x *Axes) rename() {
 
 // one is the single value of an axis; ok is false if the axis has no field for one.
 func (p *Plan) one(a axis) (v value, ok bool) {
-	switch of := p.field(a).(type) {
+	field, _ := a.fields(p, &p.Axes)
+	switch of := field.(type) {
 	case *int:
 		return value{strconv.Itoa(*of), *of}, true
 	case *string:
@@ -326,7 +323,8 @@ func (p *Plan) one(a axis) (v value, ok bool) {
 
 // setOne sets the field of a single value; the zero value clears it.
 func (p *Plan) setOne(a axis, v value) {
-	switch of := p.field(a).(type) {
+	field, _ := a.fields(p, &p.Axes)
+	switch of := field.(type) {
 	case *int:
 		*of = v.n
 	case *string:

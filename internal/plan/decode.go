@@ -79,11 +79,8 @@ func mistyped(n *node, path, wanted string) error {
 
 // unknownField is the error for a field that does not exist; names are those that do.
 func unknownField(e entry, path string, names []string) error {
-	do := nearest.Question(e.name, names)
-	if do == "" {
-		do = "docs/reference/plan.md lists the fields"
-	}
-	return wrong(e.key, "", "unknown field %q; %s", join(path, e.name), do)
+	return wrong(e.key, "", "unknown field %q; %s", join(path, e.name),
+		cmp.Or(nearest.Question(e.name, names), "docs/reference/plan.md lists the fields"))
 }
 
 // value reads a node into a Go value.
@@ -411,15 +408,11 @@ func (p *Plan) Unversion(axis string) {
 
 // Says reports whether a plan has values of an axis, named by its list.
 func (p Plan) Says(list string) bool {
-	for _, a := range axes(p.kinds) {
-		if a.list(p.kinds) != list {
-			continue
-		}
+	return slices.ContainsFunc(axes(p.kinds), func(a axis) bool {
 		one, _ := p.one(a)
-		return one.text != "" || slices.ContainsFunc(p.scopes(),
-			func(s scope) bool { return len(s.values(a, p.kinds)) > 0 })
-	}
-	return false
+		return a.list(p.kinds) == list && (one.text != "" ||
+			slices.ContainsFunc(p.scopes(), func(s scope) bool { return len(s.values(a, p.kinds)) > 0 }))
+	})
 }
 
 // unsay removes the fields of sections that set the same as an axis.

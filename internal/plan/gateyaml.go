@@ -81,7 +81,12 @@ func (g *gateNode) read(r *reader, n *node, path string) error {
 		row, err := figure.Find(e.name)
 		switch {
 		case err == nil:
-			err = g.limits(r, row, e.value, join(path, e.name))
+			var limits []gates.Limit
+			err = r.value(e.value, reflect.ValueOf(&limits).Elem(), join(path, e.name))
+			for _, l := range limits {
+				l.Figure = row
+				g.Limits = append(g.Limits, l)
+			}
 		case known[e.name].IsValid():
 			fields, err = append(fields, e), nil
 		default:
@@ -113,17 +118,6 @@ func (g *gateNode) read(r *reader, n *node, path string) error {
 		err = (*gates.Gate)(g).Valid()
 	}
 	return n.placed(path, err)
-}
-
-// limits reads the limits of a figure.
-func (g *gateNode) limits(r *reader, f *figure.Row, n *node, path string) error {
-	var limits []gates.Limit
-	err := r.value(n, reflect.ValueOf(&limits).Elem(), path)
-	for _, l := range limits {
-		l.Figure = f
-		g.Limits = append(g.Limits, l)
-	}
-	return err
 }
 
 // figureChanges are written as a group whose fields are figures.

@@ -166,9 +166,8 @@ func Parse(text []byte, file string, kinds ...*engine.Kind) (Plan, error) {
 // complete sets what a document leaves out, and uses our names of dtypes.
 func (p *Plan) complete(root *node, file string) {
 	p.DType, p.KVDType = dtype(p.DType), dtype(p.KVDType)
-	p.Axes.rename()
-	for i := range p.Models {
-		p.Models[i].rename()
+	for _, s := range p.scopes() { // which share their lists with the plan
+		s.rename()
 	}
 	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".yaml"), ".yml")
 	if !root.has("name") && nameForm.MatchString(name) {

@@ -17,18 +17,8 @@ type Cells map[string][]string
 
 // cellNames are the fields, in the order in which they are written.
 func cellNames(versions []string) []string {
-	out := []string{"model", "engine"}
-	for _, a := range axes(nil) {
-		switch a {
-		case ofThreads:
-			out = append(append(out, versions...), a.name(nil))
-		case ofEngine:
-			out = append(out, "input_length")
-		default:
-			out = append(out, a.name(nil))
-		}
-	}
-	return out
+	return slices.Concat([]string{"model", "engine", "context", "dtype", "kv_cache_dtype"}, versions,
+		[]string{"threads", "start", "batch_size", "concurrency", "prompt", "output_length", "input_length"})
 }
 
 // read accepts single values and lists, and the names of either.
@@ -103,10 +93,9 @@ func (m *matrix) rules(field string, list []Cells) (out []rule, err error) {
 		return nil, fmt.Errorf("%s: %d entries; the maximum is %d. An entry may have lists", field, len(list),
 			mostRules)
 	}
-	versions := m.plan.kinds.VersionAxes()
 	for i, c := range list {
 		r := rule{fmt.Sprintf("%s[%d]", field, i), field == "include", map[axis][]value{}}
-		for _, name := range append(cellNames(versions)[1:], "model") {
+		for _, name := range append(cellNames(m.plan.kinds.VersionAxes())[1:], "model") {
 			if err := m.names(&r, name, c[name]); err != nil {
 				return nil, err
 			}
@@ -129,10 +118,11 @@ func (m *matrix) names(r *rule, name string, texts []string) error {
 	}
 	for i, text := range texts {
 		v, err := m.named(a, name, text, r.include)
+		has := func(g *group) bool { return slices.Contains(g.values[a], v) }
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s.%s: %w", r.path, name, err)
-		case !r.include && !m.has(a, v):
+		case !r.include && !slices.ContainsFunc(m.groups, has):
 			return fmt.Errorf("%s.%s: no cell has %s; available: %s", r.path, name, text, m.those(a, name))
 		case i > 0 && m.sets(*r, a):
 			return fmt.Errorf("%s.%s: not an axis of this plan, so only one value can be set; "+
@@ -169,11 +159,6 @@ func (m *matrix) named(a axis, name, text string, include bool) (value, error) {
 		v.n = -1
 	}
 	return v, nil
-}
-
-// has reports whether any cell has a value.
-func (m *matrix) has(a axis, v value) bool {
-	return slices.ContainsFunc(m.groups, func(g *group) bool { return slices.Contains(g.values[a], v) })
 }
 
 // those lists an axis' first distinct values in a message.

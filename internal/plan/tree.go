@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"llmparity/internal/fault"
@@ -63,10 +64,12 @@ func read[T any](text []byte, file, what string, from func(*node) (T, error)) (o
 			return out, nil
 		}
 	}
-	place, message := file, err.Error()
-	var at yaml.Error
+	var at yaml.Error // whose Error prints all of the source
+	place, message := file, ""
 	if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
 		place, message = fmt.Sprintf("%s:%d", file, at.GetToken().Position.Line), at.GetMessage()
+	} else {
+		message = err.Error()
 	}
 	var none T
 	message, _, _ = strings.Cut(message, "\n")
@@ -242,9 +245,7 @@ func (n *node) placed(path string, err error) error {
 		return nil
 	}
 	at, text := n.find(err.Error())
-	if at == nil {
-		at = n.begin()
-	}
+	at = cmp.Or(at, n.begin())
 	if fieldFirst.MatchString(text) {
 		return wrong(at, "", "%s.%s", path, text)
 	}

@@ -223,8 +223,8 @@ func (g Group) MarshalYAML() (any, error) {
 	}{written(g), g.written()}, nil
 }
 
-// Deployment has fields of other tools' plans. No engine here uses them: package resolve refuses cells that would differ,
-// and reports fields that make no difference.
+// Deployment has fields of other tools' plans. No engine here uses them: package resolve refuses cells that would
+// differ, and reports fields that make no difference.
 type Deployment struct {
 	// Accepted and ignored.
 	ContainerName string `yaml:"container_name,omitempty"`
